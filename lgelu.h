@@ -91,13 +91,13 @@
    OPTIONS     #define before including. Put the implementation into a file of its own: it takes
                seconds to compile.
      LGELU_IMPLEMENTATION  compiles the code here.
-     LGELU_TRAINER         adds the network of rooms [8] and [9]; define it wherever you include.
+     LGELU_TRAINER         adds the network of sections [8] and [9]; define it wherever you include.
      LGELU_STATIC          makes every function static.   LGELU_DEF     your linkage, in place of extern
      LGELU_NO_SIMD         leaves the scalar kernels only. LGELU_ASSERT your assert(condition)
      LGELU_SELF            the name under which the file includes itself, "lgelu.h" unless you define
                            it: needed only if the vendored file has another name.
      LGELU_CHECK           makes a checking build: 64 bytes behind every region of a network's block
-                           (weights, gradients, statistics, values, workspace of each strand, ...)
+                           (weights, gradients, statistics, values, workspace of each worker, ...)
                            are watched, and a layer that writes there makes the call return
                            LGELU_E_MEMORY with the layer and the region in net.message. The block is
                            larger. Under AddressSanitizer these bytes are poisoned while a layer runs.
@@ -106,8 +106,8 @@
                 file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`, RMSNorm,
-                      partial batches and generation mended; tests/README.md lists old and new names.
-                      The names of 0.2 in enums of shapes and instruction sets remain valid.
+                      SiLU, gated units; partial batches and generation mended;
+                      tests/names-1.0.md lists old and new names.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public view of
                       the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer
@@ -182,6 +182,49 @@ LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n);
 /* Computes dx = dy times the derivative of the tanh approximation at x. dx may be dy. */
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n);
 
+/* ---- x·σ(βx): SiLU and QuickGELU ---- */
+
+/* Computes y = x·σ(βx) for n floats, σ(z) = 1/(1 + e^-z). y may be x. β = 1 is SiLU, also called
+   Swish (arXiv 1702.03118, 1710.05941), β = 1.702 is QuickGELU, β = 0 is x/2 and β = INFINITY is
+   ReLU. A NaN or negative β gives NaN. */
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n);
+
+/* Computes dx = dy·f'(x) for n floats and returns dL/dβ = Σ dy·x²σ(βx)(1 - σ(βx)). dx is
+   overwritten; it may be dy, or NULL if only dL/dβ is wanted. */
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n);
+
+/* Compute the same in double, one value at a time, with errors of a few units in the last place. */
+LGELU_DEF double lgelu_exact_silu(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta);
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta);
+
+/* Returns the largest distance of x·σ(βx) from ReLU, 0.2784645/β, which occurs at |βx| = 1.2784645.
+ */
+LGELU_DEF float lgelu_silu_gap(float beta);
+
+/* ---- gated units, y = f(a)·b (arXiv 2002.05202) ---- */
+
+/* Compute y = f(a)·b for n floats; f(a) is rounded to float, then the product. y may be a or b. The
+   gate f(a; λ) gives GEGLU for λ = 1 and ReGLU for λ = INFINITY; SiLU gives SwiGLU for β = 1; the
+   tanh approximation gives the GEGLU of Gemma. */
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda,
+                                   size_t n);
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n);
+
+/* Compute da = dy·b·f'(a) and db = dy·f(a) for n floats. The first two return dL/dλ or dL/dβ, with
+   dy·b in the place of dy. da and db are overwritten; each may be NULL, or one of the inputs. */
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n);
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n);
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n);
+
+/* ---- 16-bit floats ---- */
+
 /* Converts n 16-bit floats, each in a uint16_t, to f32, exactly. bf16 has 8 exponent and 7 fraction
    bits; IEEE f16 has 5 and 10. A NaN keeps its sign and leading bits and becomes quiet. */
 LGELU_DEF void lgelu_from_bf16(float *y, const uint16_t *x, size_t n);
@@ -201,6 +244,19 @@ LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uin
                                      float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                     float lambda, size_t n);
+/* The same for the tanh approximation and for SiLU. */
+LGELU_DEF void lgelu_tanh_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_tanh_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                        size_t n);
+LGELU_DEF void lgelu_tanh_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                       size_t n);
+LGELU_DEF void lgelu_silu_forward_bf16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF void lgelu_silu_forward_f16(uint16_t *y, const uint16_t *x, float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                          float beta, size_t n);
+LGELU_DEF double lgelu_silu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                         float beta, size_t n);
 
 /* How a gradient passes the stochastic gate: through the open gates only (straight-through), or by
    the derivative of the gate's mean, which is f. */
@@ -376,6 +432,12 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
     X(forward,      2.25, 1.0)  \
     X(dx,           2.5,  1.6)  \
     X(dlambda,      3.0,  1.2)
+/* The same for x·σ(βx), for every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4. silu_dx is relative
+   also at its root. */
+#define LGELU_SILU_CLAIMS(X)    \
+    X(silu_forward, 2.5, 1.0)   \
+    X(silu_dx,      5.0, 2.0)   \
+    X(silu_dbeta,   4.0, 1.5)
 /* clang-format on */
 
 /* Compute the gate in double, one value at a time, as the reference for everything above:
@@ -616,6 +678,11 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
    1e-5 unless you change the node's. */
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
 
+/* Adds RMS normalisation over the channels, x/√(mean of x² + eps)·gain (Zhang and Sennrich, arXiv
+   1910.07467): no mean is subtracted and no shift added. eps is 1e-5 unless you change the node's.
+ */
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x);
+
 /* Adds max pooling; the kernel is at most 15, the padding at most half of it. */
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding);
@@ -750,8 +817,19 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps);
    steps and driven to 159.577 over the last one. */
 LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps);
 
+/* Returns our plan to ReLU for a network that is already trained: λ is driven from the first step
+   on, up to three quarters of the steps, without the quarter in which lgelu_training_to_relu learns
+   it; the rate rises over a tenth of the steps, since the moments are new. A rate of a tenth of the
+   first training's is a good start. (If nothing may be trained, refit: examples/deploy/refit.h.) */
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps);
+
 /* Returns the learning rate of a step; steps count from 1. */
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step);
+
+/* Returns 1 if every driven λ is at its target after `step` steps, or if the plan drives none; else
+   0. Early stopping must wait for it: a network that is stopped earlier is still smooth, and its
+   swap to ReLU costs score. A plan with a function `drive` has settled at its last step. */
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step);
 
 /* Returns the global L2 norm of the gradients, those of the learned s included, as PyTorch's
    clip_grad_norm_ does. The next step scales all of them so that it is at most `most`; 0: no limit.
@@ -881,55 +959,65 @@ typedef enum {
 } lgelu_trait;
 
 /* One row for each kind of layer: X(KIND, name, forward, backward, range, aux, workspace, traits).
-   The enum, the names and the table of room [8j] are made from these rows, so that a kind is
-   described in one place. Room [8] has the functions (without their prefix lgelu__) and says what
-   each column means; [8j] has the checklist for a new kind. The order is no promise: ask for traits
-   instead. */
+   The enum, the names and the table of section [8j] are made from these rows, so that a kind is
+   described in one place. Section [8] has the functions (without their prefix lgelu__) and says
+   what each column means; [8j] has the checklist for a new kind. The order is no promise: ask for
+   traits instead. */
 /* clang-format off */
 #define LGELU_LAYERS(X)                                                                            \
     X(INPUT,          "input",              0, 0, 0, 0, 0, LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)  \
-    X(TOKENS,         "tokens",             numbers_forward, 0, 0, 0, 0,                           \
+    X(TOKENS,         "tokens",             integers_forward, 0, 0, 0, 0,                          \
                                             LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)                 \
-    X(LABELS,         "labels",             numbers_forward, 0, 0, 0, 0, LGELU_TRAIT_SOURCE)       \
+    X(LABELS,         "labels",             integers_forward, 0, 0, 0, 0, LGELU_TRAIT_SOURCE)      \
     X(LINEAR,         "linear",             linear_forward, linear_backward, 0, 0, linear_work,    \
-                                            LGELU__KEEPS | LGELU_TRAIT_TOKENWISE)                  \
-    X(GATE,           "gate",               0, gate_backward, gate_piece, gate_aux, 0,             \
-                                            LGELU__KEEPS | LGELU__IN_PLACE | LGELU__AFFINE         \
+                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE)           \
+    X(GATE,           "gate",               0, gate_backward, gate_range, gate_aux, 0,             \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU__READS_AFFINE                                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
-    X(ADD,            "add",                0, pass_backward, affine_piece, 0, 0,                  \
-                                            LGELU__IN_PLACE | LGELU__PASSES | LGELU__AFFINE        \
+    X(ADD,            "add",                0, pass_backward, affine_range, 0, 0,                  \
+                                            LGELU__IN_PLACE | LGELU__PASSES_GRADIENT               \
+                                            | LGELU__READS_AFFINE                                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(CONV,           "convolution",        conv_forward, conv_backward, 0, 0, conv_work,          \
-                                            LGELU__KEEPS | LGELU__ADDS)                            \
-    X(BATCH_NORM,     "batch norm",         norm_forward, norm_backward, affine_piece, norm_aux, 0,\
-                                            LGELU__KEEPS | LGELU__IN_PLACE | LGELU_TRAIT_TOKENWISE \
-                                            | LGELU_TRAIT_NORM)                                    \
-    X(MAX_POOL,       "max pool",           0, 0, pool_piece, pool_aux, 0, LGELU__SAMPLES)         \
-    X(AVERAGE_POOL,   "average pool",       0, 0, pool_piece, 0, 0, LGELU__SAMPLES)                \
+                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)               \
+    X(BATCH_NORM,     "batch norm",         norm_forward, norm_backward, affine_range,             \
+                                            norm_aux, 0,                                           \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(MAX_POOL,       "max pool",           0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)       \
+    X(AVERAGE_POOL,   "average pool",       0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)              \
     X(VIEW,           "view",               0, pass_backward, 0, 0, 0,                             \
-                                            LGELU__PASSES | LGELU_TRAIT_TOKENWISE)                 \
+                                            LGELU__PASSES_GRADIENT | LGELU_TRAIT_TOKENWISE)        \
     X(EMBEDDING,      "embedding",          embedding_forward, embedding_backward, 0, 0, 0,        \
-                                            LGELU__KEEPS | LGELU_TRAIT_TOKENWISE | LGELU__TABLE)   \
-    X(POSITION,       "position",           0, position_backward, position_piece, 0, 0,            \
-                                            LGELU__IN_PLACE | LGELU__SAMPLES                       \
+                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE            \
+                                            | LGELU__TABLE)                                        \
+    X(POSITION,       "position",           0, position_backward, position_range, 0, 0,            \
+                                            LGELU__IN_PLACE | LGELU__BY_SAMPLE                     \
                                             | LGELU_TRAIT_TOKENWISE | LGELU__TABLE)                \
-    X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_piece,              \
+    X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
-                                            LGELU__KEEPS | LGELU__ADDS | LGELU__64ROWS             \
+                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
+                                            | LGELU__BY_64_ROWS                                    \
+                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(RMS_NORM,       "RMS norm",           0, rms_norm_backward, rms_norm_range, rms_norm_aux, 0, \
+                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
+                                            | LGELU__BY_64_ROWS                                    \
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
     X(ATTENTION,      "attention",          attention_forward, attention_backward, 0,              \
-                                            attention_aux, attention_work, LGELU__KEEPS)           \
-    X(DROPOUT,        "dropout",            0, 0, dropout_piece, 0, 0,                             \
-                                            LGELU__IN_PLACE | LGELU__FOURS | LGELU_TRAIT_TOKENWISE)\
-    X(PATCHES,        "patches",            0, 0, squares_piece, 0, 0, LGELU__SAMPLES)             \
-    X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_piece, 0, 0,      \
-                                            LGELU__SAMPLES)                                        \
-    X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_piece, 0, 0, LGELU__SAMPLES)                \
+                                            attention_aux, attention_work, LGELU__KEEPS_INPUTS)    \
+    X(DROPOUT,        "dropout",            0, 0, dropout_range, 0, 0,                             \
+                                            LGELU__IN_PLACE | LGELU__BY_FOUR                       \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
+    X(PATCHES,        "patches",            0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)           \
+    X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_range, 0, 0,      \
+                                            LGELU__BY_SAMPLE)                                      \
+    X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)              \
     X(CROSS_ENTROPY,  "cross-entropy",      cross_entropy_forward, cross_entropy_backward, 0,      \
                                             cross_entropy_aux, 0,                                  \
-                                            LGELU__KEEPS | LGELU_TRAIT_LOSS)                       \
-    X(SQUARED_ERROR,  "mean squared error", squared_error_forward, squared_error_backward, 0, 0, 0,\
-                                            LGELU__KEEPS | LGELU_TRAIT_LOSS)                       \
+                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)                \
+    X(SQUARED_ERROR,  "mean squared error", squared_error_forward, squared_error_backward, 0,      \
+                                            0, 0, LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)          \
     X(CUSTOM_LOSS,    "custom loss",        0, custom_loss_backward, 0, 0, 0, LGELU_TRAIT_LOSS)
 /* clang-format on */
 
@@ -985,7 +1073,8 @@ struct lgelu_node {
             holds; /* has a gradient; which of its gradients are filled, during a backward */
         int ahead; /* a loss: the last forward has computed gradients already */
         const void *bound; /* an input's data */
-        int host, lent;    /* the nodes in whose buffers the value and the gradient are stored */
+        int value_node,
+            gradient_node; /* the nodes in whose buffers the value and the gradient are stored */
         lgelu_buffer
             buffer[4]; /* value, gradient, what the forward leaves for the backward, scratch */
     } internal;        /* private: what the memory plan and the runs store */
@@ -1043,7 +1132,7 @@ struct lgelu_net {
         unsigned char *arena;
         float *scratch, *prepacked; /* workspace of products; prepacked matrices */
         size_t arena_bytes, scratch_bytes, prepacked_bytes;
-        int broken; /* LGELU_CHECK: a strand wrote past its workspace */
+        int broken; /* LGELU_CHECK: a worker wrote past its workspace */
     } internal;     /* private: what one call leaves for the next */
 };
 
@@ -1129,7 +1218,8 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
 #define LGELU__IMPLEMENTED
 
 /* ==== [2] PLATFORM ============================================================================ */
-/* What compilers and processors differ in. Everything after this room is written in its macros. */
+/* What compilers and processors differ in. Everything after this section is written in its macros.
+ */
 #include <math.h>
 #include <string.h>
 #include <float.h>
@@ -1698,6 +1788,85 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda)
     return x * (x * lgelu__density(lgelu__z(x, lambda)));
 }
 
+/* SiLU. With a = abs(βx) and e = exp(-a),
+     σ(a)·σ(-a) = g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a).
+   The factor 1 + e - a has its root at a = 1.2784645. */
+typedef struct {
+    double a, e, g, root;
+} lgelu__silu_terms;
+
+/* Returns the terms for abs(βx) < 800. Near the root, root = 1 + e - a is computed from its Taylor
+   series in the distance d from the root a0 = 1 + e0, which is the sum of two doubles:
+     root = d·(e0·d·(1/2 - d/6 + d²/24 - ...) - a0). */
+static lgelu__silu_terms lgelu__silu(double x, double beta)
+{
+    const lgelu__exact_product z = lgelu__z(x, beta);
+    const double low = z.h < 0 ? -z.l : z.l;
+    lgelu__silu_terms t;
+    double d, p = 1;
+    int i;
+    t.a = fabs(z.h);
+    t.e = lgelu__exp_sum(-t.a, -low);
+    t.g = t.e / fma(t.e, t.e + 2, 1.0);
+    t.root = ((1 - t.a) + t.e) - low;
+    d = (t.a - 1.2784645427610737) + (low - 1.0946994183093437e-16);
+    if (fabs(d) < 0.25) {
+        for (i = 14; i > 2; i--)
+            p = fma(p * d, -1.0 / i, 1.0);
+        t.root = d * fma(0.5 * 0.27846454276107380 * d, p, -1.2784645427610737);
+    }
+    return t;
+}
+
+LGELU_DEF double lgelu_exact_silu(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5 * x;
+    /* Here f is ReLU, with -0 for a negative x. */
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? x : copysign(0.0, x);
+    t = lgelu__silu(x, beta);
+    return x < 0 ? x * (t.e / (1 + t.e)) : x / (1 + t.e);
+}
+
+LGELU_DEF double lgelu_exact_silu_dx(double x, double beta)
+{
+    lgelu__silu_terms t;
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (!(beta > 0))
+        return 0.5;
+    if (!(fabs(beta * x) < 800))
+        return x > 0 ? 1 : 0;
+    t = lgelu__silu(x, beta);
+    return x < 0 ? t.g * t.root : fma(-t.g, t.root, 1.0);
+}
+
+LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta)
+{
+    if (!(beta >= 0) || x != x)
+        return (double)LGELU__NAN;
+    if (fabs(x) > DBL_MAX || (beta > 0 && !(fabs(beta * x) < 800)))
+        return 0;
+    return x * (x * lgelu__silu(x, beta).g);
+}
+
+/* Returns the tanh approximation of GELU, x/(1 + e^-v). It has no parameter; the second argument
+   gives it the type of the other exact functions. */
+static double lgelu__exact_tanh(double x, double unused)
+{
+    const double v = x * fma(0.071354816272600248776, x * x, 1.5957691216057307118);
+    double e;
+    (void)unused;
+    if (!(fabs(v) < 800))
+        return x > 0 || x != x ? x : copysign(0.0, x);
+    e = lgelu__exp(-fabs(v));
+    return x < 0 ? x * (e / (1 + e)) : x / (1 + e);
+}
+
 /* Returns the natural logarithm of x. */
 LGELU__APART double lgelu__log(double x)
 {
@@ -1829,7 +1998,7 @@ typedef struct {
 } lgelu__rule;
 
 #ifdef LGELU_TRAINER
-static size_t lgelu__least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t lgelu__min(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Returns the height of the next sliver of a block in which `rest` rows remain, at most `most`. The
    slivers of a block have about equal heights. A height above 9 is even, so that fewer tiles have
@@ -1850,7 +2019,7 @@ enum {
     LGELU__BLOCK = 196608, /* elements of a block of B */
     LGELU__ACROSS = 384,   /* rows of a block of B where A is read along its columns */
     LGELU__GROUP = 8,      /* slivers that are then copied together */
-    LGELU__STRANDS = 16    /* tasks at a time that need a workspace */
+    LGELU__WORKERS = 16    /* tasks at a time that need a workspace */
 };
 
 /* Winograd's transforms: of the input, the weights, the output, and of the gradients of the output
@@ -1861,15 +2030,15 @@ enum { LGELU__OF_X, LGELU__OF_W, LGELU__OF_Y, LGELU__OF_DY, LGELU__OF_DW };
 typedef struct {
     const lgelu_product *job;
     const struct lgelu__kernels *isa;
-    size_t rows, cols;  /* of a block of C */
-    size_t depth;       /* how many k are processed at a time */
-    size_t room;        /* bytes of workspace for each strand */
-    int across;         /* whether A is read along its columns */
-    int pack_a, pack_b; /* whether A and B are copied */
-    int panels;         /* whether B is stored in panels */
-    int next;           /* the next task to begin */
+    size_t rows, cols;   /* of a block of C */
+    size_t depth;        /* how many k are processed at a time */
+    size_t worker_bytes; /* of workspace for each worker */
+    int across;          /* whether A is read along its columns */
+    int pack_a, pack_b;  /* whether A and B are copied */
+    int panels;          /* whether B is stored in panels */
+    int next;            /* the next task to begin */
     unsigned char *work;
-    int *broken; /* LGELU_CHECK: raised when a strand wrote past its workspace; or NULL */
+    int *broken; /* LGELU_CHECK: raised when a worker wrote past its workspace; or NULL */
 } lgelu__block;
 
 /* The product of `slivers` slivers of A with `run` panels of B, over k rows of B. */
@@ -1901,7 +2070,7 @@ typedef struct {
                        row after the group */
     float *a_pack, *b_pack, *edge;
     lgelu__sliver t;
-} lgelu__stand;
+} lgelu__block_state;
 
 /* Images that are read as a matrix with one row for each position of the convolution's kernel. A
    row index stands for (sample, row, column) of the output grid, a column index for (row, column,
@@ -1924,8 +2093,10 @@ typedef struct {
 } lgelu__scaled;
 #endif
 
-/* The list of kernels, as X(result, name, arguments). It generates the type of the table of kernels
-   as well as the table of each instruction set. */
+/* The list of the public kernels, as X(result, name, arguments). Each has a table of its own,
+   indexed by instruction set, so that a linker that removes unused sections keeps the kernels that
+   a program calls. With LGELU_TRAINER this list and the next also generate one table of kernels for
+   each instruction set. */
 #define LGELU__KERNELS(X)                                                                         \
     X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
     X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
@@ -1937,72 +2108,95 @@ typedef struct {
        size_t outer, size_t channels, size_t inner))                                              \
     X(void, tanh_forward, (float *y, const float *x, size_t n))                                   \
     X(void, tanh_backward, (float *dx, const float *dy, const float *x, size_t n))                \
+    X(void, silu_forward, (float *y, const float *x, float beta, size_t n))                       \
+    X(double, silu_backward, (float *dx, const float *dy, const float *x, float beta, size_t n))  \
+    X(void, gated_forward, (float *y, const float *a, const float *b, float lambda, size_t n))    \
+    X(double, gated_backward,                                                                     \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float lambda,       \
+       size_t n))                                                                                 \
+    X(void, silu_gated_forward, (float *y, const float *a, const float *b, float beta, size_t n)) \
+    X(double, silu_gated_backward,                                                                \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float beta,         \
+       size_t n))                                                                                 \
+    X(void, tanh_gated_forward, (float *y, const float *a, const float *b, size_t n))             \
+    X(void, tanh_gated_backward,                                                                  \
+      (float *da, float *db, const float *dy, const float *a, const float *b, size_t n))          \
     X(void, adamw,                                                                                \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
     X(void, sgd,                                                                                  \
       (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
-    X(double, square_sum, (const float *x, size_t n))                                             \
-    X(void, add, (float *y, const float *a, const float *b, size_t n))                            \
-    X(void, scale, (float *y, const float *x, float scale, size_t n))                             \
     X(void, from16, (float *y, const uint16_t *x, int format, size_t n))                          \
     X(void, to16, (uint16_t * y, const float *x, int format, size_t n))                           \
     X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
     X(double, backward16,                                                                         \
       (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
+    X(void, tanh_forward16, (uint16_t * y, const uint16_t *x, int format, size_t n))              \
+    X(void, tanh_backward16,                                                                      \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, int format, size_t n))               \
+    X(void, silu_forward16, (uint16_t * y, const uint16_t *x, float beta, int format, size_t n))  \
+    X(double, silu_backward16,                                                                    \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float beta, int format, size_t n))   \
     /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                                 \
     X(void, stochastic,                                                                           \
       (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
        uint64_t stream, uint64_t first))
-#ifndef LGELU_TRAINER
-#define LGELU__TRAINER_KERNELS(X)
-#else
-#define LGELU__TRAINER_KERNELS(X)                                                                 \
-    /* p = exp(scale·(x - max x)), followed by zeros from n to room. stat receives max x         \
-       and Σ p. p may be x, or NULL. */                                                          \
-    X(void, exp_row, (float *p, float *stat, const float *x, float scale, size_t n, size_t room)) \
-    /* Replaces x by p = exp(scale·(x - stat[0]))/stat[1], and d by scale·p·(d - Σ d·p),     \
-       both followed by zeros from n to room. */                                                  \
-    X(void, softmax_backward,                                                                     \
-      (float *x, float *d, const float *stat, float scale, size_t n, size_t room))                \
-    X(void, normalise,                                                                            \
-      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))            \
-    X(void, normalise_backward,                                                                   \
-      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,               \
-       const float *gain, int add, size_t n))                                                     \
-    X(void, dropout,                                                                              \
-      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,        \
-       size_t n))                                                                                 \
-    X(void, copy,                                                                                 \
-      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,   \
-       size_t col, size_t cols))                                                                  \
-    X(void, block, (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *room))  \
-    X(void, column_sums,                                                                          \
-      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))             \
-    X(void, im2col,                                                                               \
-      (float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols,                  \
-       const void *user))                                                                         \
-    /* sum[j] = Σ a and sum[n + j] = Σ a·b over the rows */                                    \
-    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))   \
-    X(void, affine,                                                                               \
-      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n))          \
-    X(void, depthwise,                                                                            \
-      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                      \
-       const float *const *tap, size_t taps))                                                     \
-    /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at           \
-       x + at[k], or 0 where at[k] is -1. winograd_kernel transforms 3×3 weights into 16         \
-       matrices, and winograd_out 16 matrices into 2×2 pixels. */                                \
-    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))     \
-    X(void, winograd_kernel,                                                                      \
-      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                    \
-    X(void, winograd_out,                                                                         \
-      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,       \
-       size_t n))                                                                                 \
-    /* The transposes of the last two: 2×2 pixels to 16 matrices, and these to 3×3 weights. */  \
-    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))    \
-    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))        \
-    /* Computes columns j to end of C, at least 16 of them; m <= 8. */                            \
+#ifdef LGELU_TRAINER
+#define LGELU__TRAINER_KERNELS(X)                                                                \
+    X(double, square_sum, (const float *x, size_t n))                                            \
+    X(void, add, (float *y, const float *a, const float *b, size_t n))                           \
+    X(void, scale, (float *y, const float *x, float scale, size_t n))                            \
+    /* p = exp(scale·(x - max x)), followed by zeros from n to padded. stat receives max x      \
+       and Σ p. p may be x, or NULL. */                                                         \
+    X(void, exp_row,                                                                             \
+      (float *p, float *stat, const float *x, float scale, size_t n, size_t padded))             \
+    /* Replaces x by p = exp(scale·(x - stat[0]))/stat[1], and d by scale·p·(d - Σ d·p),    \
+       both followed by zeros from n to padded. */                                               \
+    X(void, softmax_backward,                                                                    \
+      (float *x, float *d, const float *stat, float scale, size_t n, size_t padded))             \
+    X(void, normalise,                                                                           \
+      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))           \
+    X(void, normalise_backward,                                                                  \
+      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,              \
+       const float *gain, int add, size_t n))                                                    \
+    /* y = x·r·gain with r = 1/√(Σ x²/n + eps), which *root receives. y may be x. */       \
+    X(void, rms_normalise,                                                                       \
+      (float *y, float *root, const float *x, const float *gain, float eps, size_t n))           \
+    X(void, rms_normalise_backward,                                                              \
+      (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,  \
+       int add, size_t n))                                                                       \
+    X(void, dropout,                                                                             \
+      (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,       \
+       size_t n))                                                                                \
+    X(void, copy,                                                                                \
+      (float *out, size_t out_row, size_t step, const lgelu_matrix *x, size_t row, size_t rows,  \
+       size_t col, size_t cols))                                                                 \
+    X(void, block, (const lgelu__block *p, size_t i, size_t m, size_t j, size_t n, float *work)) \
+    X(void, column_sums,                                                                         \
+      (float *sum, const float *x, size_t x_row, size_t m, size_t n, int accumulate))            \
+    X(void, im2col,                                                                              \
+      (float *out, size_t out_row, size_t i, size_t rows, size_t j, size_t cols,                 \
+       const void *user))                                                                        \
+    /* sum[j] = Σ a and sum[n + j] = Σ a·b over the rows */                                   \
+    X(void, channel_sums, (double *sum, const float *a, const float *b, size_t rows, size_t n))  \
+    X(void, affine,                                                                              \
+      (float *y, const lgelu__scaled *a, const lgelu__scaled *b, size_t rows, size_t n))         \
+    X(void, depthwise,                                                                           \
+      (float *y, size_t n, const float *w, size_t w_tap, const float *start,                     \
+       const float *const *tap, size_t taps))                                                    \
+    /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at          \
+       x + at[k], or 0 where at[k] is -1. winograd_kernel transforms 3×3 weights into 16        \
+       matrices, and winograd_out 16 matrices into 2×2 pixels. */                               \
+    X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))    \
+    X(void, winograd_kernel,                                                                     \
+      (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                   \
+    X(void, winograd_out,                                                                        \
+      (float *y, const size_t *at, const float *m, size_t step, const float *bias, int add,      \
+       size_t n))                                                                                \
+    /* The transposes of the last two: 2×2 pixels to 16 matrices, and these to 3×3 weights. */ \
+    X(void, winograd_dy, (float *m, size_t step, const float *dy, const size_t *at, size_t n))   \
+    X(void, winograd_dkernel, (float *dw, const float *u, size_t step, int add, size_t n))       \
+    /* Computes columns j to end of C, at least 16 of them; m <= 8. */                           \
     X(void, few_rows, (const lgelu_product *job, size_t j, size_t end))
-#endif
 #define LGELU__FIELD(result, name, arguments) result(*name) arguments;
 #define LGELU__ENTRY(result, name, arguments) LGELU__FN(name),
 typedef struct lgelu__kernels {
@@ -2010,12 +2204,13 @@ typedef struct lgelu__kernels {
     LGELU__TRAINER_KERNELS(LGELU__FIELD)
     size_t rows, cols; /* of a tile of the matrix product */
 } lgelu__kernels;
+#endif
 
 /* The 16-bit formats. */
 enum { LGELU__F16, LGELU__BF16 };
 
-/* Room [K], at the end of this file, is written once in terms of a small vocabulary of vector
-   operations. Each include below compiles that room for another instruction set. Every function
+/* Section [K], at the end of this file, is written once in terms of a small vocabulary of vector
+   operations. Each include below compiles that section for another instruction set. Every function
    then has its own target attribute, so that no compiler flag is needed, and a debugger or profiler
    shows the real lines of this one file. LGELU_SELF is the name of this file, a literal because
    __FILE__ fails with a relative -I. Define it if you rename the file. */
@@ -2149,7 +2344,26 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
     return -1;
 }
 
-/* The tables of kernels, indexed by lgelu_isa_id. */
+/* Of each public kernel a table of its functions, indexed by lgelu_isa_id. */
+#if LGELU__ARM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_neon
+#elif LGELU__WASM
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_simd128
+#elif LGELU__X86
+#define LGELU__FUNCTIONS(name) \
+    lgelu__##name##_scalar, NULL, lgelu__##name##_avx2, lgelu__##name##_avx512
+#else
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar
+#endif
+#define LGELU__TABLE(result, name, arguments)                 \
+    static result(*const lgelu__##name##_of[LGELU_ISA_COUNT]) \
+        arguments = { LGELU__FUNCTIONS(name) };
+LGELU__KERNELS(LGELU__TABLE)
+/* The function of a public kernel that is in force. */
+#define LGELU__CALL(name) lgelu__##name##_of[lgelu_isa()]
+
+#ifdef LGELU_TRAINER
+/* The tables of all kernels, indexed by lgelu_isa_id. */
 static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu__kernels_scalar,
 #if LGELU__ARM
                                                                           &lgelu__kernels_neon,
@@ -2166,18 +2380,19 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu
 
 /* Returns the kernels in force. */
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
+#endif
 
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->forward(y, x, lambda, n));
+    LGELU__TO_NEAREST(LGELU__CALL(forward)(y, x, lambda, n));
 }
 
 LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
 {
     double sum;
     LGELU__GIVEN(n, dy && x);
-    LGELU__TO_NEAREST(sum = lgelu__k()->backward(dx, dy, x, lambda, n));
+    LGELU__TO_NEAREST(sum = LGELU__CALL(backward)(dx, dy, x, lambda, n));
     return sum;
 }
 
@@ -2185,7 +2400,7 @@ LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lam
                                       size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
-    LGELU__TO_NEAREST(lgelu__k()->forward_channels(y, x, lambda, outer, channels, inner));
+    LGELU__TO_NEAREST(LGELU__CALL(forward_channels)(y, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
@@ -2194,44 +2409,127 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
     LGELU__TO_NEAREST(
-        lgelu__k()->backward_channels(dx, dlambda, dy, x, lambda, outer, channels, inner));
+        LGELU__CALL(backward_channels)(dx, dlambda, dy, x, lambda, outer, channels, inner));
 }
 
 LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->tanh_forward(y, x, n));
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_forward)(y, x, n));
 }
 
 LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
 {
     LGELU__GIVEN(n, dx && dy && x);
-    LGELU__TO_NEAREST(lgelu__k()->tanh_backward(dx, dy, x, n));
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_backward)(dx, dy, x, n));
 }
 
-#define LGELU__HALVES(name, format)                                                             \
-    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                     \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->from16(y, x, format, n));                                 \
-    }                                                                                           \
-    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                       \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->to16(y, x, format, n));                                   \
-    }                                                                                           \
-    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n) \
-    {                                                                                           \
-        LGELU__GIVEN(n, y &&x);                                                                 \
-        LGELU__TO_NEAREST(lgelu__k()->forward16(y, x, lambda, format, n));                      \
-    }                                                                                           \
-    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
-                                           float lambda, size_t n)                              \
-    {                                                                                           \
-        double sum;                                                                             \
-        LGELU__GIVEN(n, dy &&x);                                                                \
-        LGELU__TO_NEAREST(sum = lgelu__k()->backward16(dx, dy, x, lambda, format, n));          \
-        return sum;                                                                             \
+LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(gated_forward)(y, a, b, lambda, n));
+}
+
+LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                      const float *b, float lambda, size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(gated_backward)(da, db, dy, a, b, lambda, n));
+    return sum;
+}
+
+LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
+                                        size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(silu_gated_forward)(y, a, b, beta, n));
+}
+
+LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                           const float *b, float beta, size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_gated_backward)(da, db, dy, a, b, beta, n));
+    return sum;
+}
+
+LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n)
+{
+    LGELU__GIVEN(n, y && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_forward)(y, a, b, n));
+}
+
+LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                         const float *b, size_t n)
+{
+    LGELU__GIVEN(n, dy && a && b);
+    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_backward)(da, db, dy, a, b, n));
+}
+
+LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n)
+{
+    LGELU__GIVEN(n, y && x);
+    LGELU__TO_NEAREST(LGELU__CALL(silu_forward)(y, x, beta, n));
+}
+
+LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
+                                     size_t n)
+{
+    double sum;
+    LGELU__GIVEN(n, dy && x);
+    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward)(dx, dy, x, beta, n));
+    return sum;
+}
+
+#define LGELU__HALVES(name, format)                                                                \
+    LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                        \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(from16)(y, x, format, n));                                   \
+    }                                                                                              \
+    LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                          \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(to16)(y, x, format, n));                                     \
+    }                                                                                              \
+    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n)    \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(forward16)(y, x, lambda, format, n));                        \
+    }                                                                                              \
+    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x,    \
+                                           float lambda, size_t n)                                 \
+    {                                                                                              \
+        double sum;                                                                                \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(backward16)(dx, dy, x, lambda, format, n));            \
+        return sum;                                                                                \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_forward_##name(uint16_t *y, const uint16_t *x, size_t n)             \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(tanh_forward16)(y, x, format, n));                           \
+    }                                                                                              \
+    LGELU_DEF void lgelu_tanh_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
+                                              size_t n)                                            \
+    {                                                                                              \
+        LGELU__GIVEN(n, dx &&dy &&x);                                                              \
+        LGELU__TO_NEAREST(LGELU__CALL(tanh_backward16)(dx, dy, x, format, n));                     \
+    }                                                                                              \
+    LGELU_DEF void lgelu_silu_forward_##name(uint16_t *y, const uint16_t *x, float beta, size_t n) \
+    {                                                                                              \
+        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__TO_NEAREST(LGELU__CALL(silu_forward16)(y, x, beta, format, n));                     \
+    }                                                                                              \
+    LGELU_DEF double lgelu_silu_backward_##name(uint16_t *dx, const uint16_t *dy,                  \
+                                                const uint16_t *x, float beta, size_t n)           \
+    {                                                                                              \
+        double sum;                                                                                \
+        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward16)(dx, dy, x, beta, format, n));         \
+        return sum;                                                                                \
     }
 LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
@@ -2240,7 +2538,7 @@ LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, 
                                         uint64_t seed, uint64_t stream, uint64_t first)
 {
     LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(lgelu__k()->stochastic(y, x, x, lambda, n, seed, stream, first));
+    LGELU__TO_NEAREST(LGELU__CALL(stochastic)(y, x, x, lambda, n, seed, stream, first));
 }
 
 LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
@@ -2250,9 +2548,9 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
     double sum;
     LGELU__GIVEN(n, dy && x);
     LGELU__TO_NEAREST(
-        sum = lgelu__k()->backward(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
+        sum = LGELU__CALL(backward)(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
     if (dx && how != LGELU_ESTIMATE_MEAN)
-        LGELU__TO_NEAREST(lgelu__k()->stochastic(dx, dy, x, lambda, n, seed, stream, first));
+        LGELU__TO_NEAREST(LGELU__CALL(stochastic)(dx, dy, x, lambda, n, seed, stream, first));
     return sum;
 }
 
@@ -2344,6 +2642,8 @@ LGELU_DEF float lgelu_gate_error(float lambda)
 {
     return (float)(0.79788456080286536 / (double)lambda);
 }
+
+LGELU_DEF float lgelu_silu_gap(float beta) { return (float)(0.27846454276107380 / (double)beta); }
 
 /* A gap or gate error of the form constant/λ is its own inverse. */
 LGELU_DEF float lgelu_lambda_for_gap(float gap) { return lgelu_gap(gap); }
@@ -2441,7 +2741,7 @@ static void lgelu__nearest_adamw_step(float *w, float *m, float *v, const float 
     LGELU__GIVEN(n, w && m && v && g);
     /* Steps are counted from 1: at 0 the bias corrections would divide by 0. */
     LGELU_ASSERT(step > 0);
-    lgelu__k()->adamw(w, m, v, g, &r, n);
+    LGELU__CALL(adamw)(w, m, v, g, &r, n);
 }
 
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
@@ -2455,7 +2755,7 @@ static void lgelu__nearest_sgd_step(float *w, float *m, const float *g, float lr
 {
     lgelu__rule r = lgelu__sgd_rule(lr, momentum, weight_decay, 1);
     LGELU__GIVEN(n, w && m && g);
-    lgelu__k()->sgd(w, m, NULL, g, &r, n);
+    LGELU__CALL(sgd)(w, m, NULL, g, &r, n);
 }
 
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
@@ -2685,79 +2985,96 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 }
 
 #ifdef LGELU_TRAINER
-/* ==== [8] NETWORK
-   ==================================================================================================
- */
-/* Words. A *task* is one call, on whichever thread, and makes one *piece*: of a layer so many whole
-   rows, of a product a *block* of C, of an update so many parameters. A *strand* is one of a few
-   tasks that take pieces in turn, each in room of its own; the threads that help are a *crew*. A
-   *round* is as many Winograd tiles as a cache holds. */
+/* ==== [8] NETWORK ============================================================================= */
+/* A network is a list of layers, each of which reads the values of earlier ones. Terms used here:
+     task     one call of a function by a parallel loop, on any thread
+     range    the rows of a layer's value, or the parameters of an update, that one task processes
+     block    the part of a product's result C that is computed at a time
+     worker   one of a few tasks that each have a workspace, and take blocks, ranges or rounds from
+              a shared counter until none remains
+     team     the threads that execute a sequence of short parallel loops together
+     round    as many of Winograd's tiles as the cache holds
+   A task, a range and a block depend on the problem only, never on the number of threads. */
 #include <limits.h>
 #include <stdarg.h>
 
-enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH }; /* a node's four buffers */
-enum { LGELU__TAPS = 225 }; /* most taps of a depthwise kernel and of a maximum */
+/* The four buffers of a node. */
+enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 
-/* What a layer is told. A loss has its input's rows. What goes in is x·scale + shift [+ b·b_scale +
-   b_shift], NULL being 1 or 0: the value of input 0, or what is left to it of that. The backward
-   has dy and says which gradients hold something already and are added to: the only place that
-   knows is the walk, lgelu__run_backward. */
+/* The maximal number of elements of the window of a depthwise convolution or a max pooling. */
+enum { LGELU__TAPS = 225 };
+
 typedef struct lgelu__job lgelu__job;
-typedef void lgelu__rows_task(const lgelu__job *p, size_t row,
-                              size_t rows); /* a piece: so many rows from `row` on */
+
+/* Processes `rows` rows from `row` on. */
+typedef void lgelu__rows_task(const lgelu__job *p, size_t row, size_t rows);
+
+/* The arguments of a layer's functions. The layer reads x·scale + shift, plus b·b_scale + b_shift
+   if b is not NULL; a scale of NULL stands for 1, a shift of NULL for 0. x is the value of input 0
+   or, if that input is fused with this layer, what the input itself reads. The flags `add` say that
+   a gradient already holds a part of its sum, to which the layer adds its own part. Only
+   lgelu__run_backward sets them. */
 struct lgelu__job {
     lgelu_net *net;
     lgelu_node *node;
-    const lgelu_node *from;                /* from: its input 0 */
-    size_t samples, rows, channels, piece; /* piece: rows of one */
+    const lgelu_node *from; /* input 0, or the node itself if it has no inputs */
+    size_t samples;
+    size_t rows, channels; /* of the layer's value; of a loss: of its input */
+    size_t rows_per_task;
     lgelu__rows_task *task;
-    const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy; /* dy NULL: forward */
-    float *y, *aux, *w, *dw, *bias, *dbias, *dx[2],
-        per_row;                /* dx NULL: nobody asks; bias NULL: none */
+    const float *x, *scale, *shift;
+    const float *b, *b_scale, *b_shift;
+    const float *dy; /* the gradient of the layer's value; NULL: this is a forward */
+    float *y, *aux;
+    float *w, *dw;
+    float *bias, *dbias;        /* bias is NULL if the layer has none */
+    float *dx[2];               /* of each input; NULL if it is not needed */
     int add, add_dw, add_dbias; /* to dx[0], dw, dbias */
-    double *sum;                /* aux, or what of it is double */
-    const int32_t *label;
+    float per_row;              /* loss scale / rows: the factor of each row's loss in a gradient */
+    double *sum;                /* the part of aux that holds doubles */
+    const int32_t *label;       /* of a cross-entropy */
 };
 
-/* How a layer runs: its row of the table in [8j]. Each kind has one row, from LGELU_LAYERS; the
-   memory plan may choose a variant of it, from LGELU__VARIANTS below. The columns: forward writes
-   the node's value, or adds to net.loss; where it is 0, `range` does backward   reads dy and writes
-   or adds to the gradients; where it is 0, `range` does range      computes a part of the value or
-   of dx: a task of a parallel loop over rows aux        returns the bytes that the forward leaves
-   for the backward work       returns the bytes of net.internal.scratch that it needs, in training
-   or not traits     those of lgelu_trait, which formats may ask for, and these: */
+/* How a layer runs: its row of the table in [8j]. Each kind has a row, from LGELU_LAYERS. The
+   memory plan may choose a variant of it, from LGELU__VARIANTS below. The columns are:
+     forward    writes the node's value, or adds to net.loss. If it is 0, `range` does that.
+     backward   reads dy and writes the gradients or adds to them. If it is 0, `range` does that.
+     range      computes a part of the value or of dx, as a task of a parallel loop over rows.
+     aux        returns the bytes that the forward stores for the backward.
+     work       returns the bytes of net.internal.scratch that it needs, in training or not.
+     traits     those of lgelu_trait, which formats may ask for, and the following. */
 enum {
-    LGELU__KEEPS = 1 << 8,    /* the backward reads the inputs' values */
-    LGELU__IN_PLACE = 1 << 9, /* the value may overwrite that of input 0 */
-    LGELU__PASSES = 1 << 10,  /* each input's gradient is the node's own */
-    LGELU__ADDS = 1 << 11,    /* the backward can add to dx[0] */
-    LGELU__AFFINE =
-        1 << 12, /* can read a batch norm as x·scale + shift, which is then not written */
-    LGELU__LEFT = 1 << 13,    /* its value is never written: its only reader computes it */
-    LGELU__SAMPLES = 1 << 14, /* range is called for whole samples, */
-    LGELU__64ROWS = 1 << 15,  /* for 64 rows, */
-    LGELU__FOURS = 1 << 16,   /* or for a multiple of four values */
-    LGELU__TABLE =
-        1 << 17 /* its matrix has rows of its value, normal with net.deviation at first */
+    LGELU__KEEPS_INPUTS = 1 << 8,     /* the backward reads the values of the inputs */
+    LGELU__IN_PLACE = 1 << 9,         /* the value may overwrite that of input 0 */
+    LGELU__PASSES_GRADIENT = 1 << 10, /* the gradient of each input equals the layer's own */
+    LGELU__ADDS_TO_DX = 1 << 11,      /* the backward can add to dx[0] */
+    LGELU__READS_AFFINE = 1 << 12,    /* can compute a batch norm's x·scale + shift as it reads */
+    LGELU__FUSED = 1 << 13,           /* its value is not written: its only reader computes it */
+    LGELU__BY_SAMPLE = 1 << 14,       /* a range is one sample, */
+    LGELU__BY_64_ROWS = 1 << 15,      /* or 64 rows, */
+    LGELU__BY_FOUR = 1 << 16,         /* or a multiple of four rows */
+    LGELU__TABLE = 1 << 17 /* its matrix is a table of rows of its value; it starts out normal with
+                              net.deviation */
 };
 
 /* clang-format off */
 /* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
 #define LGELU__VARIANTS(X)                                                                         \
-    /* values that are never written, since the only reader computes them */                       \
-    X(NORM_LEFT,   BATCH_NORM,    norm_forward, norm_backward, 0, norm_aux, 0,                     \
-                                  LGELU__KEEPS | LGELU__LEFT | LGELU_TRAIT_TOKENWISE               \
+    /* Values that are never written, because the only reader computes them itself. */             \
+    X(NORM_FUSED,   BATCH_NORM,   norm_forward, norm_backward, 0, norm_aux, 0,                     \
+                                  LGELU__KEEPS_INPUTS | LGELU__FUSED | LGELU_TRAIT_TOKENWISE       \
                                   | LGELU_TRAIT_NORM)                                              \
-    X(ADD_LEFT,    ADD,           0, pass_backward, 0, 0, 0, LGELU__PASSES | LGELU__LEFT)          \
-    X(LINEAR_LEFT, LINEAR,        0, linear_left_backward, 0, linear_left_aux, linear_work,        \
-                                  LGELU__KEEPS | LGELU__LEFT)                                      \
-    X(LINEAR_LOSS, CROSS_ENTROPY, linear_loss_forward, linear_loss_backward, 0, cross_entropy_aux, \
-                                  0, LGELU__KEEPS | LGELU_TRAIT_LOSS)                              \
-    /* convolutions that have an algorithm of their own */                                         \
-    X(DEPTHWISE,   CONV,          depthwise_forward, depthwise_backward, 0, 0, depthwise_work,     \
-                                  LGELU__KEEPS | LGELU__ADDS)                                      \
-    X(WINOGRAD,    CONV,          winograd_forward, winograd_backward, 0, 0, winograd_work,        \
-                                  LGELU__KEEPS | LGELU__ADDS)
+    X(ADD_FUSED,    ADD,          0, pass_backward, 0, 0, 0,                                       \
+                                  LGELU__PASSES_GRADIENT | LGELU__FUSED)                           \
+    X(LINEAR_FUSED, LINEAR,       0, linear_fused_backward, 0, linear_fused_aux, linear_work,      \
+                                  LGELU__KEEPS_INPUTS | LGELU__FUSED)                              \
+    X(LINEAR_LOSS, CROSS_ENTROPY, linear_loss_forward, linear_loss_backward, 0,                    \
+                                  cross_entropy_aux, 0, LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)    \
+    /* Special algorithms for convolutions. */                                                     \
+    X(DEPTHWISE,    CONV,         depthwise_forward, depthwise_backward, 0, 0, depthwise_work,     \
+                                  LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)                         \
+    X(WINOGRAD,     CONV,         winograd_forward, winograd_backward, 0, 0, winograd_work,        \
+                                  LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)
 /* clang-format on */
 
 enum {
@@ -2769,142 +3086,188 @@ enum {
         LGELU__ROWS
 };
 
+/* A row of the table. A variant has no name. */
 typedef struct {
     const char *name;
     lgelu_status (*forward)(lgelu__job *p);
     void (*backward)(lgelu__job *p);
-    lgelu__rows_task *piece;
+    lgelu__rows_task *range;
     size_t (*aux)(const lgelu__job *p);
     size_t (*work)(const lgelu__job *p, int train);
     unsigned traits;
 } lgelu__layer;
 
-static const lgelu__layer *lgelu__row(const lgelu_node *node);
+static const lgelu__layer *lgelu__layer_of(const lgelu_node *node);
 
 LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits)
 {
-    return (lgelu__row(node)->traits & traits) != 0;
+    return (lgelu__layer_of(node)->traits & traits) != 0;
 }
 
-/* ---- [8a] texts: %s a text, %n a layer, %z a size_t, %d a long, after a width padded on the right
-   or, numbers, on the left; cut at end, which becomes the closing 0 at the latest ---- */
-static char *lgelu__say(char *p, const char *end, const char *format, ...);
+/* ---- [8a] texts, errors ---- */
+static char *lgelu__format(char *p, const char *end, const char *format, ...);
 
-static char *lgelu__format(char *p, const char *end, const char *format, va_list list)
+/* Writes the decimal digits of u, after a minus sign if negative is 1, in front of `end`, which
+   receives the closing 0. Returns where they begin. */
+static const char *lgelu__digits(char *end, size_t u, int negative)
+{
+    *end = 0;
+    do {
+        *--end = (char)('0' + u % 10);
+        u /= 10;
+    } while (u);
+    if (negative)
+        *--end = '-';
+    return end;
+}
+
+/* Writes n blanks, but none at `end` or later. Returns where it stopped. */
+static char *lgelu__blanks(char *p, const char *end, size_t n)
+{
+    for (; n && p < end; n--)
+        *p++ = ' ';
+    return p;
+}
+
+/* Writes a text, with blanks up to `width` after it or, if to_the_right is 1, before it. */
+static char *lgelu__padded(char *p, const char *end, const char *text, size_t width,
+                           int to_the_right)
+{
+    const size_t length = strlen(text), blanks = length < width ? width - length : 0;
+    if (to_the_right)
+        p = lgelu__blanks(p, end, blanks);
+    while (*text && p < end)
+        *p++ = *text++;
+    if (!to_the_right)
+        p = lgelu__blanks(p, end, blanks);
+    return p;
+}
+
+/* Formats into p … end: %s is a text, %n a layer (its kind and name), %z a size_t and %d a long. A
+   width may follow the %; texts are aligned to the left, integers to the right. Whatever does not
+   fit is cut off; *end is the last place for the closing 0. Returns where that 0 is. */
+static char *lgelu__format_list(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
-        char digit[24], *d = digit + sizeof digit - 1;
-        const char *text;
-        size_t width = 0, length;
+        char number[24], *last = number + sizeof number - 1;
+        size_t width = 0;
         if (*format != '%') {
             *p++ = *format;
             continue;
         }
-        *d = 0;
-        while (*++format >= '0' && *format <= '9')
+        format++;
+        while (*format >= '0' && *format <= '9') {
             width = width * 10 + (size_t)(*format - '0');
+            format++;
+        }
         if (*format == 's') {
-            text = va_arg(list, const char *);
+            p = lgelu__padded(p, end, va_arg(list, const char *), width, 0);
         } else if (*format == 'n') {
             const lgelu_node *node = va_arg(list, const lgelu_node *);
-            p = lgelu__say(p, end, "%s '%s'", lgelu__row(node)->name, node->name);
-            continue;
+            p = lgelu__format(p, end, "%s '%s'", lgelu_op_name((int)node->op), node->name);
+        } else if (*format == 'd') {
+            const long n = va_arg(list, long);
+            const size_t u = n < 0 ? 0 - (size_t)n : (size_t)n;
+            p = lgelu__padded(p, end, lgelu__digits(last, u, n < 0), width, 1);
         } else {
-            long n = *format == 'd' ? va_arg(list, long) : 0;
-            size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
-            do {
-                *--d = (char)('0' + u % 10);
-                u /= 10;
-            } while (u);
-            if (n < 0)
-                *--d = '-';
-            text = d;
+            const size_t u = va_arg(list, size_t);
+            p = lgelu__padded(p, end, lgelu__digits(last, u, 0), width, 1);
         }
-        length = strlen(text);
-        for (; *format != 's' && length < width && p < end; width--)
-            *p++ = ' ';
-        while (*text && p < end)
-            *p++ = *text++;
-        for (; length < width && p < end; width--)
-            *p++ = ' ';
     }
     *p = 0;
     return p;
 }
 
-static char *lgelu__say(char *p, const char *end, const char *format, ...)
+static char *lgelu__format(char *p, const char *end, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    p = lgelu__format(p, end, format, list);
+    p = lgelu__format_list(p, end, format, list);
     va_end(list);
     return p;
 }
 
-static size_t lgelu__utf8(const void *text,
-                          size_t bytes) /* how many are sound: Unicode 15, table 3-7 */
+/* Returns the length of the UTF-8 sequence that begins at p, where `bytes` bytes remain; 0 if it is
+   malformed or cut off. The rows are those of table 3-7 of Unicode 15: the range of the first byte,
+   that of the second one, and the length. Any further bytes are 80 to BF. */
+static size_t lgelu__utf8_length(const unsigned char *p, size_t bytes)
+{
+    static const unsigned char row[9][5] = {
+        { 0x00, 0x7F, 0x00, 0xFF, 1 }, { 0xC2, 0xDF, 0x80, 0xBF, 2 }, { 0xE0, 0xE0, 0xA0, 0xBF, 3 },
+        { 0xE1, 0xEC, 0x80, 0xBF, 3 }, { 0xED, 0xED, 0x80, 0x9F, 3 }, { 0xEE, 0xEF, 0x80, 0xBF, 3 },
+        { 0xF0, 0xF0, 0x90, 0xBF, 4 }, { 0xF1, 0xF3, 0x80, 0xBF, 4 }, { 0xF4, 0xF4, 0x80, 0x8F, 4 }
+    };
+    size_t i = 0, k, length;
+    while (i < 9 && (*p < row[i][0] || *p > row[i][1]))
+        i++;
+    if (i == 9)
+        return 0;
+    length = row[i][4];
+    if (length > bytes)
+        return 0;
+    if (length > 1 && (p[1] < row[i][2] || p[1] > row[i][3]))
+        return 0;
+    for (k = 2; k < length; k++) {
+        if (p[k] < 0x80 || p[k] > 0xBF)
+            return 0;
+    }
+    return length;
+}
+
+/* Returns how many bytes at the beginning of a text are well-formed UTF-8. */
+static size_t lgelu__utf8(const void *text, size_t bytes)
 {
     const unsigned char *p = (const unsigned char *)text;
-    size_t i, k;
-    for (i = 0; i < bytes; i += k) {
-        unsigned c = p[i], more = c < 0x80   ? 0
-                                  : c < 0xC2 ? 9
-                                  : c < 0xE0 ? 1
-                                  : c < 0xF0 ? 2
-                                  : c < 0xF5 ? 3
-                                             : 9;
-        unsigned low = c == 0xE0   ? 0xA0
-                       : c == 0xF0 ? 0x90
-                                   : 0x80,
-                 high = c == 0xED   ? 0x9F
-                        : c == 0xF4 ? 0x8F
-                                    : 0xBF;
-        if (more == 9 || more >= bytes - i)
+    size_t i = 0;
+    while (i < bytes) {
+        const size_t length = lgelu__utf8_length(p + i, bytes - i);
+        if (!length)
             return i;
-        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF) {
-            if (p[i + k] < low || p[i + k] > high)
-                return i;
-        }
+        i += length;
     }
     return bytes;
 }
 
+/* Names are stored in JSON without escapes. */
 #define LGELU__PLAIN "must be UTF-8 without control characters, quotation marks and backslashes"
-static int lgelu__plain(const char *text)
+static int lgelu__is_plain_text(const char *text)
 {
-    const char *c;
-    for (c = text; (unsigned char)*c >= 32 && *c != '"' && *c != '\\'; c++) {
-    }
+    const char *c = text;
+    while ((unsigned char)*c >= 32 && *c != '"' && *c != '\\')
+        c++;
     return !*c && lgelu__utf8(text, strlen(text)) == strlen(text);
 }
 
-/* how every call begins: an error sticks, an older message goes */
-LGELU__APART lgelu_status lgelu__enter(lgelu_net *net)
+/* Begins a call: returns the network's status, which keeps the first error, and clears the message
+   of an earlier call that was refused. */
+LGELU__APART lgelu_status lgelu__begin_call(lgelu_net *net)
 {
     if (!net->status)
         net->message[0] = 0;
     return net->status;
 }
 
-/* errors stick, the first one is kept: a builder may fail, go on, and leave the rest to
-   lgelu__place */
+/* Sets the network's status and message and returns the status. Only the first error is kept, so
+   that a builder may fail and the following calls do nothing. */
 static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
 {
     va_list list;
     if (net->status)
         return net->status;
     va_start(list, format);
-    lgelu__format(net->message, net->message + sizeof net->message - 1, format, list);
+    lgelu__format_list(net->message, net->message + sizeof net->message - 1, format, list);
     va_end(list);
-    return net->status = status;
+    net->status = status;
+    return status;
 }
 
-/* a message without the sticky status: the network itself is unharmed */
+/* Sets the message, but leaves the network's status LGELU_OK: for calls that changed nothing. */
 #define LGELU__REFUSE(net, status_, ...) \
     ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
-/* ---- small reads ---- */
-/* sums and products of sizes; beyond the largest they stay there */
+/* ---- sizes, and where values are stored ---- */
+
+/* Products and sums of sizes, which are the largest size_t instead of overflowing. */
 LGELU__APART size_t lgelu__times(size_t a, size_t b)
 {
     return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
@@ -2915,56 +3278,64 @@ LGELU__APART size_t lgelu__plus(size_t a, size_t b)
     return b > (size_t)-1 - a ? (size_t)-1 : a + b;
 }
 
-static size_t lgelu__most(size_t a, size_t b) { return a > b ? a : b; }
+static size_t lgelu__max(size_t a, size_t b) { return a > b ? a : b; }
 
-static size_t lgelu__size(const lgelu_node *node)
+/* Returns the elements of one sample of a node's value. */
+static size_t lgelu__elements(const lgelu_node *node)
 {
     return node->shape[0] * node->shape[1] * node->shape[2];
 }
 
+/* Returns the rows of a node's value in the current forward. */
 static size_t lgelu__rows(const lgelu_net *net, const lgelu_node *node)
 {
     return net->internal.tokens ? net->internal.tokens
                                 : net->samples * node->shape[0] * node->shape[1];
 }
 
+/* Returns the rows of a node's matrix. */
 static size_t lgelu__outputs(const lgelu_node *node)
 {
     return node->bias_count ? node->bias_count : node->shape[2];
 }
 
-LGELU__APART float *lgelu__at(const lgelu_net *net, const lgelu_node *node, int which)
+/* Returns a buffer of a node. A value may be stored in that of an earlier node, and a gradient in
+   that of a later one. lgelu_net_generate computes values from token net.internal.from on. */
+LGELU__APART float *lgelu__buffer_at(const lgelu_net *net, const lgelu_node *node, int which)
 {
-    size_t from = which == LGELU__VALUE
-                      ? net->internal.from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2])
-                      : 0;
-    if (which == LGELU__VALUE)
-        node = net->nodes + node->internal.host;
+    const lgelu_node *owner = node;
+    size_t skip = 0;
+    if (which == LGELU__VALUE) {
+        owner = net->nodes + node->internal.value_node;
+        skip = net->internal.from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2]);
+    }
     if (which == LGELU__GRADIENT)
-        node = net->nodes + node->internal.lent;
-    return (float *)(void *)(net->internal.arena + node->internal.buffer[which].at) + from;
+        owner = net->nodes + node->internal.gradient_node;
+    return (float *)(void *)(net->internal.arena + owner->internal.buffer[which].at) + skip;
 }
 
-static const float *lgelu__in(const lgelu_net *net, const lgelu_node *node,
-                              int slot) /* the value of an input */
+/* Returns the value of an input of a node: the caller's array for an input of the network, and for
+   labels that are not bound NULL. */
+static const float *lgelu__input_value(const lgelu_net *net, const lgelu_node *node, int slot)
 {
-    const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].internal.host;
-    return x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound)
-               ? (const float *)x->internal.bound
-               : lgelu__at(net, x, LGELU__VALUE);
+    const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].internal.value_node;
+    if (x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound))
+        return (const float *)x->internal.bound;
+    return lgelu__buffer_at(net, x, LGELU__VALUE);
 }
 
-/* the value of a normalisation left to its reader is its input's: scale, then shift (channels
-   each); NULL: plain values */
-static const float *lgelu__scale(const lgelu_net *net, const lgelu_node *node, int slot)
+/* Returns the scales, then the shifts, of a batch norm that is fused with its reader, the given
+   node; NULL if the input is another layer. */
+static const float *lgelu__input_scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
-    return x->internal.row == LGELU__NORM_LEFT ? lgelu__at(net, x, LGELU__AUX) : NULL;
+    return x->internal.row == LGELU__NORM_FUSED ? lgelu__buffer_at(net, x, LGELU__AUX) : NULL;
 }
 
-/* ---- [8b] threads: the only place that knows of any; the work is cut by the problem, so their
-   number cannot change a bit. NULL: this thread alone ---- */
-static void lgelu__alone(lgelu_task *task, void *job, size_t count, void *user)
+/* ---- [8b] threads ---- */
+/* Parallel loops. Nothing outside of this section depends on how threads are run. */
+
+static void lgelu__run_serial(lgelu_task *task, void *job, size_t count, void *user)
 {
     size_t i;
     (void)user;
@@ -2972,7 +3343,7 @@ static void lgelu__alone(lgelu_task *task, void *job, size_t count, void *user)
         task(i, job);
 }
 
-/* a task that may run on another thread, which has a rounding mode of its own */
+/* A task that may run on another thread, whose rounding mode may be another one. */
 typedef struct {
     lgelu_task *task;
     void *job;
@@ -2984,6 +3355,8 @@ static void lgelu__run_rounded(size_t index, void *job)
     LGELU__TO_NEAREST(p->task(index, p->job));
 }
 
+/* Runs task(0, job) … task(count - 1, job), in any order; on this thread alone if threads is NULL.
+ */
 LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job,
                                   size_t count)
 {
@@ -2991,7 +3364,7 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
     rounded.task = task;
     rounded.job = job;
     if (!threads || !LGELU__ATOMIC || count < 2) {
-        LGELU__TO_NEAREST(lgelu__alone(task, job, count, NULL));
+        LGELU__TO_NEAREST(lgelu__run_serial(task, job, count, NULL));
         return;
     }
     if (threads->run) {
@@ -3000,108 +3373,133 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
     }
 #ifdef _OPENMP
     {
-        long k, n = (long)count;
+        const long n = (long)count;
+        long k;
 #pragma omp parallel for schedule(dynamic)
         for (k = 0; k < n; k++)
             lgelu__run_rounded((size_t)k, &rounded);
     }
 #else
-    lgelu__alone(lgelu__run_rounded, &rounded, count, NULL);
+    lgelu__run_serial(lgelu__run_rounded, &rounded, count, NULL);
 #endif
 }
 
-/* A crew: threads called once for many short loops, since waking them takes longer than most loops.
-   The first to come leads and does the work; its loops are shared with whoever else has come.
-   `state` counts those inside a loop, plus LGELU__OPEN while the door is open; the leader changes
-   the loop only when nobody is inside. A hook that has one thread only finds all done after the
-   first call. */
-enum { LGELU__OPEN = 65536, LGELU__CREW = 64 };
-/* the least work worth sharing, in fma: one product of a crew's, a product that has to call a crew,
-   a run of a network */
-static const double lgelu__share_product = 1e5, lgelu__share_call = 2e6, lgelu__share_run = 3e5;
+/* A team. To wake threads for each loop would take longer than most loops, so they are woken once
+   for many. lgelu__with_team starts LGELU__TEAM tasks. The first that begins is the leader: it
+   calls `work`, whose parallel loops run through lgelu__team_run. The others help in each loop, and
+   wait between the loops.
+   `state` is the number of helpers that are in a loop, plus LGELU__OPEN while they may enter it.
+   The leader changes the loop only while `state` is 0.
+   If the caller's threads run the tasks one after the other, the first does all of the work, and
+   the others find it finished. */
+enum { LGELU__OPEN = 65536, LGELU__TEAM = 64 };
+
+/* The smallest number of fmas that are worth several threads: those of a product within a team, of
+   a product that needs a new team, and of a run of the network. */
+static const double lgelu__fma_in_team = 1e5, lgelu__fma_for_team = 2e6, lgelu__fma_for_run = 3e5;
+
 typedef struct {
-    void (*work)(void *with, const lgelu_threads *crew);
-    void *with;
+    void (*work)(void *user, const lgelu_threads *team);
+    void *user; /* of work */
+    /* the current loop */
     lgelu_task *task;
     void *job;
     size_t count;
-    int next, state, came, over;
-} lgelu__crew;
+    int next; /* the index of the next task */
+    int state;
+    int started;  /* members that have begun */
+    int finished; /* 1: work has returned */
+} lgelu__team;
 
+/* Waits for a moment. Most calls spin, every 256th yields the processor. */
 static void lgelu__wait(unsigned *turns)
 {
-    if (++*turns % 256)
+    ++*turns;
+    if (*turns % 256)
         LGELU__REST();
     else
         LGELU__YIELD();
 }
 
-static void lgelu__crew_loop(lgelu__crew *crew)
+/* Takes tasks of the current loop until none remains. */
+static void lgelu__team_work(lgelu__team *team)
 {
-    size_t i;
-    while ((i = (size_t)LGELU__ADD(&crew->next, 1)) < crew->count)
-        crew->task(i, crew->job);
+    size_t i = (size_t)LGELU__ADD(&team->next, 1);
+    while (i < team->count) {
+        team->task(i, team->job);
+        i = (size_t)LGELU__ADD(&team->next, 1);
+    }
 }
 
-static void lgelu__crew_run(lgelu_task *task, void *job, size_t count,
-                            void *user) /* called by the leader */
+/* Runs a parallel loop on the team. Only the leader calls it. */
+static void lgelu__team_run(lgelu_task *task, void *job, size_t count, void *user)
 {
-    lgelu__crew *crew = (lgelu__crew *)user;
+    lgelu__team *team = (lgelu__team *)user;
     unsigned turns = 0;
-    crew->task = task;
-    crew->job = job;
-    crew->count = count;
-    crew->next = 0;
-    LGELU__ADD(&crew->state, LGELU__OPEN);
-    lgelu__crew_loop(crew);
-    LGELU__ADD(&crew->state, -LGELU__OPEN);
-    while (LGELU__ADD(&crew->state, 0))
+    team->task = task;
+    team->job = job;
+    team->count = count;
+    team->next = 0;
+    LGELU__ADD(&team->state, LGELU__OPEN);
+    lgelu__team_work(team);
+    LGELU__ADD(&team->state, -LGELU__OPEN);
+    while (LGELU__ADD(&team->state, 0))
         lgelu__wait(&turns);
 }
 
-static void lgelu__crew_join(size_t index, void *user)
+/* Helps in each loop until the leader has finished. */
+static void lgelu__team_help(lgelu__team *team)
 {
-    lgelu__crew *crew = (lgelu__crew *)user;
     unsigned turns = 0;
-    (void)index;
-    if (!LGELU__ADD(&crew->came, 1)) {
-        const lgelu_threads threads = { lgelu__crew_run, crew };
-        crew->work(crew->with, &threads);
-        LGELU__SET(&crew->over, 1);
-    } else {
-        while (!LGELU__GET(&crew->over)) {
-            if (LGELU__GET(&crew->state) < LGELU__OPEN) {
-                lgelu__wait(&turns);
-                continue;
-            }
-            if (LGELU__ADD(&crew->state, 1) >= LGELU__OPEN)
-                lgelu__crew_loop(crew);
-            LGELU__ADD(&crew->state, -1);
-            turns = 0;
+    while (!LGELU__GET(&team->finished)) {
+        if (LGELU__GET(&team->state) < LGELU__OPEN) {
+            lgelu__wait(&turns);
+            continue;
         }
+        /* The leader may have ended the loop since: then only leave it again. */
+        if (LGELU__ADD(&team->state, 1) >= LGELU__OPEN)
+            lgelu__team_work(team);
+        LGELU__ADD(&team->state, -1);
+        turns = 0;
     }
 }
 
-static void lgelu__with_crew(const lgelu_threads *threads,
-                             void (*work)(void *with, const lgelu_threads *crew), void *with)
+/* One member of the team, as a task. */
+static void lgelu__team_join(size_t index, void *user)
 {
-    lgelu__crew crew;
-    memset(&crew, 0, sizeof crew);
-    crew.work = work;
-    crew.with = with;
+    lgelu__team *team = (lgelu__team *)user;
+    (void)index;
+    if (!LGELU__ADD(&team->started, 1)) {
+        const lgelu_threads threads = { lgelu__team_run, team };
+        team->work(team->user, &threads);
+        LGELU__SET(&team->finished, 1);
+    } else {
+        lgelu__team_help(team);
+    }
+}
+
+/* Calls work(user, team) once; its parallel loops may use the team's threads. */
+static void lgelu__with_team(const lgelu_threads *threads,
+                             void (*work)(void *user, const lgelu_threads *team), void *user)
+{
+    lgelu__team team;
+    memset(&team, 0, sizeof team);
+    team.work = work;
+    team.user = user;
 #if defined(_OPENMP) && LGELU__ATOMIC
-    /* each of its threads once */
+    /* Each thread of OpenMP joins once. */
     if (!threads->run) {
 #pragma omp parallel
-        LGELU__TO_NEAREST(lgelu__crew_join(0, &crew));
+        LGELU__TO_NEAREST(lgelu__team_join(0, &team));
         return;
     }
 #endif
-    lgelu__parallel(threads, lgelu__crew_join, &crew, LGELU__CREW);
+    lgelu__parallel(threads, lgelu__team_join, &team, LGELU__TEAM);
 }
 
-/* ---- guards (LGELU_CHECK): a pattern behind a region, which nothing may change while the region
-   is in use ---- */
+/* ---- guards of memory regions (LGELU_CHECK) ---- */
+/* A guard is LGELU__GUARD bytes behind a region, filled with a pattern that must not change while
+   the region is in use. LGELU__GUARD is 0 without LGELU_CHECK. */
 enum { LGELU__PATTERN = 0xC7 };
 
 LGELU__APART void lgelu__guard_set(void *guard)
@@ -3113,7 +3511,7 @@ LGELU__APART void lgelu__guard_set(void *guard)
     }
 }
 
-/* Returns whether it was written to. */
+/* Returns whether a guard was written to. */
 LGELU__APART int lgelu__guard_broken(void *guard)
 {
     const unsigned char *byte = (const unsigned char *)guard;
@@ -3121,107 +3519,124 @@ LGELU__APART int lgelu__guard_broken(void *guard)
     size_t i;
     LGELU__UNPOISON(guard);
     for (i = 0; i < n; i++) {
-        if (byte[i] != LGELU__PATTERN) {
+        if (byte[i] != LGELU__PATTERN)
             return 1;
-        }
     }
     return 0;
 }
 
-/* ---- [8c] matrix products: each task makes one block of C alone, in its own room; METHOD stands
-   with the kernel in [K] ---- */
-/* the size of equal parts of n, whole units, at most `most` */
+/* ---- [8c] matrix products ---- */
+/* Each task computes one block of C; METHOD in [K] explains how. This section partitions C into
+   blocks and chooses which operands are copied into the workspace. */
+
+/* Returns the size of equal parts of n, at most `most` each; a multiple of `unit` if there are
+   several parts. */
 static size_t lgelu__even(size_t n, size_t most, size_t unit)
 {
-    size_t parts = n > most ? (n - 1) / most + 1 : 1;
+    const size_t parts = n > most ? (n - 1) / most + 1 : 1;
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
 
 /* The workspace of a product has to suffice for every smaller product as well: a network that was
-   made for 512 samples runs with 384 of them, too, and a product of fewer rows, or of a smaller k,
-   may well need more than the large one. Blocks are equal parts of m, n and k, so a k of 512 may
-   have a depth of 256 and a k of 384 one of 384; where the depth shrinks the columns grow; and
-   fewer rows may be cut into more tasks. What a product is given is therefore not what its own
-   blocks need, but a bound that grows with m, n and k alike: strands(m, n, k) times space(n, k).
+   made for 512 samples also runs with 384. Yet the blocks of a smaller product may be larger.
+   Blocks are equal parts of m, n and k, so a k of 512 may have a depth of 256, and a k of 384 one
+   of 384; a smaller depth means more columns; and fewer rows may be partitioned into more tasks. So
+   the workspace does not follow from the product's own blocks, but from a bound that never
+   decreases in m, n and k: lgelu__max_workers(m, n, k) · lgelu__worker_bytes(n, k).
 
    Why the bound holds. Take any m' <= m, n' <= n and k' <= k.
-   1. lgelu__blocks never returns more than lgelu__strands(m', n', k'), however many tasks or
-   threads there are; and only the strand's index, never a thread's, chooses its workspace.
-   2. lgelu__strands never decreases: the parts of n are the more the larger n is, and the more the
-   larger the depth is, for which it takes the largest one possible, min(k, LGELU__K); the other
-   number follows m·n·k by steps.
-   3. A strand needs (columns + 32)·(depth + 1) floats for its copy of B (all panels, of at most 32
-   columns, are filled up, and each has one row to spare) and 16·(depth + 32) for its copy of A, or
-   that for each of LGELU__GROUP slivers. lgelu__even returns at most n' and at most what it may, so
-   that columns <= min(n, LGELU__N), depth <= min(k, LGELU__K or LGELU__ACROSS), and columns·depth
-   <= LGELU__BLOCK. Halving a block's columns, and the flatter blocks of a few rows, only need less.
-   4. lgelu__strand_space multiplies out (columns + 32)·(depth + 1) and puts in these three limits,
-   which never decrease. */
-static size_t lgelu__strands(size_t m, size_t n, size_t k)
+   1. lgelu__blocks never returns more than lgelu__max_workers(m', n', k'), whatever the number of
+      tasks or threads; and a worker's index, never a thread's, selects its workspace.
+   2. lgelu__max_workers never decreases: the number of column blocks increases with n and with the
+      depth, for which it takes the largest possible one, min(k, LGELU__K); the other limit is a
+      step function of m·n·k.
+   3. A worker needs (columns + 32)·(depth + 1) floats for its copy of B (all panels, of at most 32
+      columns, are padded, and each has one spare row), and 16·(depth + 32) for its copy of A, or
+      LGELU__GROUP times as many. lgelu__even returns at most n' and at most its limit, so that
+      columns <= min(n, LGELU__N), depth <= min(k, LGELU__K or LGELU__ACROSS), and columns·depth <=
+      LGELU__BLOCK. Halving a block's columns only lowers the need, and so do the smaller blocks of
+      products with a few rows.
+   4. lgelu__worker_bytes expands (columns + 32)·(depth + 1) and inserts these three limits, which
+      never decrease. */
+static size_t lgelu__max_workers(size_t m, size_t n, size_t k)
 {
-    const size_t depth = lgelu__least(k + !k, LGELU__K),
-                 cols = lgelu__least(LGELU__N, LGELU__BLOCK / depth / 32 * 32);
-    const size_t size = lgelu__times(lgelu__times(m, n), k), parts = n ? (n - 1) / cols + 1 : 1;
-    size_t most = LGELU__STRANDS;
-    if (size < (size_t)1 << 25) {
-        most = lgelu__most(parts, size < (size_t)1 << 22 ? 1 : 8);
-    }
-    return lgelu__least(most, LGELU__STRANDS);
+    const size_t depth = lgelu__min(k + !k, LGELU__K);
+    const size_t cols = lgelu__min(LGELU__N, LGELU__BLOCK / depth / 32 * 32);
+    const size_t size = lgelu__times(lgelu__times(m, n), k);
+    const size_t column_blocks = n ? (n - 1) / cols + 1 : 1;
+    size_t most = LGELU__WORKERS;
+    if (size < (size_t)1 << 22)
+        most = column_blocks;
+    else if (size < (size_t)1 << 25)
+        most = lgelu__max(column_blocks, 8);
+    return lgelu__min(most, LGELU__WORKERS);
 }
 
-/* The floats of A that a strand has copied at once. */
+/* Returns the floats of A that a worker copies at a time. */
 static size_t lgelu__a_space(size_t depth, int across)
 {
     return (across ? (size_t)LGELU__GROUP : 1) * 16 * (depth + 32);
 }
 
-/* The bytes that one strand needs at most, see above. */
-static size_t lgelu__strand_space(size_t n, size_t k)
+/* Returns the maximal bytes of one worker's workspace, see above. */
+static size_t lgelu__worker_bytes(size_t n, size_t k)
 {
-    const size_t cols = lgelu__least(n + !n, LGELU__N);
+    const size_t cols = lgelu__min(n + !n, LGELU__N);
     size_t most = 0;
     int across;
     for (across = 0; across < 2; across++) {
-        const size_t depth = lgelu__least(k + !k, across ? LGELU__ACROSS : LGELU__K);
-        const size_t b = lgelu__least(cols * depth, LGELU__BLOCK) + cols + 32 * (depth + 1);
-        most = lgelu__most(most, b + lgelu__a_space(depth, across));
+        const size_t depth = lgelu__min(k + !k, across ? LGELU__ACROSS : LGELU__K);
+        const size_t b = lgelu__min(cols * depth, LGELU__BLOCK) + cols + 32 * (depth + 1);
+        most = lgelu__max(most, b + lgelu__a_space(depth, across));
     }
     return most * sizeof(float) + LGELU__GUARD;
 }
 
-/* The blocks: for one thread as the cache wants them; else they are cut, if need be, into 8 of at
-   least 2^21 fma or 16 of 2^26. Returns the strands. */
+/* Returns the number of blocks of C. */
+static size_t lgelu__block_count(const lgelu__block *p, size_t m, size_t n)
+{
+    const size_t down = m ? (m - 1) / p->rows + 1 : 0, right = n ? (n - 1) / p->cols + 1 : 0;
+    return lgelu__times(down, right);
+}
+
+/* Returns whether blocks should be halved to occupy more threads: up to 8 blocks of at least 2^21
+   fmas, or LGELU__WORKERS of at least 2^26. */
+static int lgelu__halve_blocks(const lgelu__block *p, size_t blocks, size_t k)
+{
+    const double fma = (double)p->rows * (double)p->cols * (double)k;
+    if (blocks >= LGELU__WORKERS || (p->rows <= 1 && p->cols <= 32))
+        return 0;
+    return fma >= (blocks < 8 ? 4194304 : 134217728);
+}
+
+/* Sets the size of the blocks: what the cache holds, or smaller for several threads. Returns the
+   number of workers. */
 static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
+    size_t blocks;
     p->rows = m;
     p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
-    p->cols = lgelu__even(n, lgelu__least(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
-    for (;;) {
-        size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
-        p->room =
-            ((p->cols + 32) * (p->depth + 1) + lgelu__a_space(p->depth, p->across)) * sizeof(float)
-            + LGELU__GUARD;
-        if (alone) {
-            return lgelu__least(tasks, 1);
-        }
-        if (tasks >= LGELU__STRANDS || (p->rows <= 1 && p->cols <= 32)
-            || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) {
-            return lgelu__least(tasks, lgelu__strands(m, n, k));
-        }
-        /* of any size */
+    p->cols = lgelu__even(n, lgelu__min(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
+    blocks = lgelu__block_count(p, m, n);
+    while (!alone && lgelu__halve_blocks(p, blocks, k)) {
         if (p->rows > p->cols || p->cols <= 32)
             p->rows -= p->rows / 2;
         else
             p->cols = (p->cols / 2 + 31) / 32 * 32;
+        blocks = lgelu__block_count(p, m, n);
     }
+    p->worker_bytes =
+        ((p->cols + 32) * (p->depth + 1) + lgelu__a_space(p->depth, p->across)) * sizeof(float)
+        + LGELU__GUARD;
+    return lgelu__min(blocks, alone ? 1 : lgelu__max_workers(m, n, k));
 }
 
-/* The bytes of workspace for a product of at most these sizes, of one thread or of any number of
-   them, wherever it begins. */
+/* Returns the bytes of workspace for a product of at most these sizes, on one thread or on any
+   number, at any alignment. */
 static size_t lgelu__workspace(size_t m, size_t n, size_t k, int alone)
 {
-    const size_t strands = alone ? 1 : lgelu__strands(m, n, k);
-    return (strands * lgelu__strand_space(n, k) + 127) & ~(size_t)63;
+    const size_t workers = alone ? 1 : lgelu__max_workers(m, n, k);
+    return (workers * lgelu__worker_bytes(n, k) + 127) & ~(size_t)63;
 }
 
 LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
@@ -3229,65 +3644,166 @@ LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
     return lgelu__workspace(m, n, k, 0);
 }
 
-/* B (k, n) may come as it would be copied: panels of isa->cols columns, k rows each, filled up with
-   zeros. Row and col are 0 then, and `from` says for which instruction set, whatever is in force
-   meanwhile. */
-static const lgelu__kernels *lgelu__in_panels(const lgelu_matrix *b)
-{
-    return !b->read && !b->row_stride && !b->col_stride ? (const lgelu__kernels *)b->user : NULL;
-}
-
-static void lgelu__multiply_strand(size_t strand, void *user)
+/* Takes blocks until none remains. */
+static void lgelu__multiply_worker(size_t worker, void *user)
 {
     lgelu__block *p = (lgelu__block *)user;
-    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
+    const size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows;
     for (;;) {
-        j = (size_t)LGELU__ADD(&p->next, 1);
-        i = j % down * p->rows;
-        j = j / down * p->cols;
+        const size_t block = (size_t)LGELU__ADD(&p->next, 1);
+        const size_t i = block % down * p->rows, j = block / down * p->cols;
         if (j >= n)
             return;
-        p->isa->block(p, i, lgelu__least(m - i, p->rows), j, lgelu__least(n - j, p->cols),
-                      (float *)(void *)(p->work + strand * p->room));
+        p->isa->block(p, i, lgelu__min(m - i, p->rows), j, lgelu__min(n - j, p->cols),
+                      (float *)(void *)(p->work + worker * p->worker_bytes));
+    }
+}
+
+/* Runs the workers, and checks their guards: the last LGELU__GUARD bytes of each workspace. If C is
+   a single block, this thread computes it. */
+static void lgelu__multiply_workers(lgelu__block *p, size_t workers, int single,
+                                    const lgelu_threads *threads)
+{
+    unsigned char *guard = p->work + p->worker_bytes - LGELU__GUARD;
+    const size_t guards = LGELU__GUARD && p->worker_bytes ? workers : 0;
+    size_t i;
+    for (i = 0; i < guards; i++)
+        lgelu__guard_set(guard + i * p->worker_bytes);
+    if (single)
+        p->isa->block(p, 0, p->job->m, 0, p->job->n, (float *)(void *)p->work);
+    else
+        lgelu__parallel(threads, lgelu__multiply_worker, p, workers);
+    for (i = 0; i < guards; i++) {
+        if (lgelu__guard_broken(guard + i * p->worker_bytes) && p->broken)
+            LGELU__SET(p->broken, 1);
     }
 }
 
 static void lgelu__few_rows(size_t task, void *user)
 {
     const lgelu__block *p = (const lgelu__block *)user;
-    p->isa->few_rows(p->job, task * p->cols, lgelu__least(p->job->n, (task + 1) * p->cols));
+    p->isa->few_rows(p->job, task * p->cols, lgelu__min(p->job->n, (task + 1) * p->cols));
 }
 
-static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
-                            int *broken);
+/* Computes a product of 1 to 8 rows with the transpose of a matrix, without a copy. Each task
+   computes about 256 columns; the last one has at least 16, a full vector. */
+static void lgelu__multiply_few_rows(lgelu__block *p, const lgelu_threads *threads)
+{
+    const size_t n = p->job->n;
+    p->cols = lgelu__even(n, 256, 16);
+    while (n % p->cols && n % p->cols < 16)
+        p->cols += 16;
+    lgelu__parallel(threads, lgelu__few_rows, p, (n + p->cols - 1) / p->cols);
+}
 
-static void lgelu__multiply_crew(void *user, const lgelu_threads *crew)
+static int lgelu__has_few_rows(const lgelu_product *job)
+{
+    const lgelu_matrix *a = &job->a, *b = &job->b;
+    const int transposed = b->row_stride == 1 && b->col_stride != 1;
+    return job->m && job->m <= 8 && job->n >= 16 && transposed && !b->read && !a->read;
+}
+
+/* Decides whether A and B are copied. B is copied if its columns are not contiguous, or if it is
+   large and read often: rows that are a multiple of 2 KiB apart (512 floats) compete for the same
+   cache lines, so that copying pays much earlier. A is copied if its columns are not contiguous; if
+   it is read along its columns, where they are far apart. */
+static void lgelu__choose_copies(lgelu__block *p)
+{
+    const lgelu_product *job = p->job;
+    const lgelu_matrix *a = &job->a, *b = &job->b;
+    const size_t slivers = b->row_stride % 512 ? p->isa->cols / 2 : 2;
+    const int often = job->m > slivers * p->isa->rows;
+    p->pack_b = 0;
+    if (!p->panels)
+        p->pack_b = b->read || b->col_stride != 1 || (b->row_stride * job->k > 16384 && often);
+    if (a->read)
+        p->pack_a = 1;
+    else if (p->across)
+        p->pack_a = a->col_stride * job->k > 16384 && p->cols > 2 * p->isa->cols;
+    else
+        p->pack_a = a->col_stride != 1;
+}
+
+/* Makes the blocks smaller if C is a single sliver: B is then read only once, so that only a small
+   part of it should be copied, or be in use, at a time. */
+static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
+{
+    const lgelu_product *job = p->job;
+    if (job->m > p->isa->rows || !job->k || p->panels)
+        return;
+    if (p->pack_b) {
+        p->depth = lgelu__min(p->depth, 64);
+        p->cols = p->isa->cols;
+    } else if (job->b.row_stride * job->k > 65536) {
+        p->depth = lgelu__min(p->depth, 16);
+        if (alone)
+            p->cols = job->n;
+    }
+}
+
+/* Computes the product on this thread, or on a team. */
+static void lgelu__multiply_blocks(lgelu__block *p, const lgelu_threads *team)
+{
+    const lgelu_product *job = p->job;
+    const lgelu_matrix *a = &job->a;
+    size_t workers;
+    int single;
+    p->work += (64 - ((uintptr_t)p->work & 63)) & 63;
+    p->across = a->row_stride == 1 && a->col_stride != 1 && !a->read;
+    workers = lgelu__blocks(p, job->m, job->n, job->k, !team);
+    single = workers && p->rows >= job->m && p->cols >= job->n;
+    if (team && p->panels && job->m <= 8 && !a->read && a->col_stride == 1) {
+        /* Nothing is copied. A block is four of the widest panels. */
+        p->cols = 128;
+        p->worker_bytes = 0;
+        workers = lgelu__min((job->n + p->cols - 1) / p->cols, LGELU__WORKERS);
+        single = workers == 1;
+    }
+    lgelu__choose_copies(p);
+    lgelu__shrink_single_sliver(p, !team);
+    lgelu__multiply_workers(p, workers, single, team);
+}
+
+static void lgelu__multiply_panels(const lgelu_product *job, const lgelu__kernels *panels,
+                                   void *work, const lgelu_threads *threads, int *broken);
+
+/* Computes the product p->job on a new team. */
+static void lgelu__multiply_team(void *user, const lgelu_threads *team)
 {
     const lgelu__block *p = (const lgelu__block *)user;
-    lgelu__multiply(p->job, p->work, crew, p->broken);
+    lgelu__multiply_panels(p->job, p->panels ? p->isa : NULL, p->work, team, p->broken);
 }
 
-/* Runs the strands, each with p->room bytes of workspace, the last LGELU__GUARD of which are its
-   guard. */
-static void lgelu__multiply_strands(lgelu__block *p, size_t strands, int whole,
-                                    const lgelu_threads *threads)
+/* Computes a product. If panels is not NULL, B is prepacked for these kernels: job->b.x points to
+   panels of panels->cols columns with k rows each, the last one padded with zeros, and the strides
+   do not count. The product then runs with these kernels, whichever are in force by now. */
+static void lgelu__multiply_panels(const lgelu_product *job, const lgelu__kernels *panels,
+                                   void *work, const lgelu_threads *threads, int *broken)
 {
-    unsigned char *guard = p->work + p->room - LGELU__GUARD;
-    const int watched = LGELU__GUARD && p->room;
-    size_t i;
-    for (i = 0; watched && i < strands; i++) {
-        lgelu__guard_set(guard + i * p->room);
-    }
-    if (whole) {
-        p->isa->block(p, 0, p->job->m, 0, p->job->n, (float *)(void *)p->work);
-    } else {
-        lgelu__parallel(threads, lgelu__multiply_strand, p, strands);
-    }
-    for (i = 0; watched && i < strands; i++) {
-        if (lgelu__guard_broken(guard + i * p->room) && p->broken) {
-            LGELU__SET(p->broken, 1);
-        }
-    }
+    const double fma = (double)job->m * (double)job->n * (double)job->k;
+    const int in_team = threads && threads->run == lgelu__team_run;
+    lgelu__block p;
+    memset(&p, 0, sizeof p);
+    p.job = job;
+    p.isa = panels ? panels : lgelu__k();
+    p.panels = panels != NULL;
+    p.work = (unsigned char *)work;
+    p.broken = broken;
+    if (fma < (in_team ? lgelu__fma_in_team : lgelu__fma_for_team))
+        threads = NULL;
+    if (threads && !in_team)
+        lgelu__with_team(threads, lgelu__multiply_team, &p);
+    else if (!panels && lgelu__has_few_rows(job))
+        lgelu__multiply_few_rows(&p, threads);
+    else
+        lgelu__multiply_blocks(&p, threads);
+}
+
+/* Computes a product whose B is described by job->b. */
+static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
+                            int *broken)
+{
+    lgelu__multiply_panels(job, NULL, work, threads, broken);
 }
 
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
@@ -3295,71 +3811,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     LGELU__TO_NEAREST(lgelu__multiply(job, work, threads, NULL));
 }
 
-static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
-                            int *broken)
-{
-    const lgelu_matrix *a = &job->a, *b = &job->b;
-    const lgelu__kernels *panels = lgelu__in_panels(b);
-    double size = (double)job->m * (double)job->n * (double)job->k;
-    lgelu__block p;
-    size_t strands;
-    int whole;
-    if (size
-        < (threads && threads->run == lgelu__crew_run ? lgelu__share_product : lgelu__share_call))
-        threads = NULL;
-    p.job = job;
-    p.isa = panels ? panels : lgelu__k();
-    p.panels = panels != NULL;
-    p.next = 0;
-    p.work = (unsigned char *)work;
-    p.broken = broken;
-    if (threads && threads->run != lgelu__crew_run) {
-        lgelu__with_crew(threads, lgelu__multiply_crew, &p);
-        return;
-    }
-    /* a few rows times Wᵀ: nothing is copied, if its columns fill a vector, in each task */
-    if (job->m <= 8 && job->n >= 16 && b->row_stride == 1 && b->col_stride != 1 && !b->read
-        && !a->read && job->m) {
-        p.cols = lgelu__even(job->n, 256, 16);
-        while (job->n % p.cols && job->n % p.cols < 16)
-            p.cols += 16;
-        lgelu__parallel(threads, lgelu__few_rows, &p, (job->n + p.cols - 1) / p.cols);
-        return;
-    }
-    p.work += (64 - ((uintptr_t)work & 63)) & 63;
-    /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would
-       fight for the same lines of the cache; A where its numbers are. B read once only (one sliver)
-       is copied a little at a time. */
-    p.across = a->row_stride == 1 && a->col_stride != 1 && !a->read;
-    strands = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
-    whole = strands && p.rows >= job->m && p.cols >= job->n;
-    if (threads && p.panels && job->m <= 8 && !a->read && a->col_stride == 1) {
-        /* four of the widest panels; nothing is copied */
-        p.cols = 128;
-        p.room = 0;
-        strands = lgelu__least((job->n + p.cols - 1) / p.cols, LGELU__STRANDS);
-        whole = strands == 1;
-    }
-    p.pack_b = !p.panels
-               && (b->read || b->col_stride != 1
-                   || (b->row_stride * job->k > 16384
-                       && job->m > (b->row_stride % 512 ? p.isa->cols / 2 : 2) * p.isa->rows));
-    p.pack_a = a->read
-               || (p.across ? a->col_stride * job->k > 16384 && p.cols > 2 * p.isa->cols
-                            : a->col_stride != 1);
-    if (job->m <= p.isa->rows && job->k && !p.panels) {
-        if (p.pack_b) {
-            p.depth = lgelu__least(p.depth, 64);
-            p.cols = p.isa->cols;
-        } else if (b->row_stride * job->k > 65536) {
-            p.depth = lgelu__least(p.depth, 16);
-            if (!threads)
-                p.cols = job->n;
-        }
-    }
-    lgelu__multiply_strands(&p, strands, whole, threads);
-}
-
+/* The arguments of lgelu_column_sums. */
 typedef struct {
     float *sum;
     const float *x;
@@ -3367,11 +3819,11 @@ typedef struct {
     int accumulate;
 } lgelu__sums;
 
-static void lgelu__column_sums_piece(size_t task, void *user)
+static void lgelu__column_sums_task(size_t task, void *user)
 {
     const lgelu__sums *p = (const lgelu__sums *)user;
-    size_t j = task * 256;
-    lgelu__k()->column_sums(p->sum + j, p->x + j, p->x_row, p->m, lgelu__least(p->n - j, 256),
+    const size_t j = task * 256;
+    lgelu__k()->column_sums(p->sum + j, p->x + j, p->x_row, p->m, lgelu__min(p->n - j, 256),
                             p->accumulate);
 }
 
@@ -3379,10 +3831,10 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
                                  int accumulate, const lgelu_threads *threads)
 {
     lgelu__sums p = { sum, x, x_row, m, n, accumulate };
-    lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_piece, &p, (n + 255) / 256);
+    lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_task, &p, (n + 255) / 256);
 }
 
-/* X, a row every `row` floats, and Xᵀ */
+/* Returns the matrix whose rows begin every `row` floats from x on. */
 LGELU__APART lgelu_matrix lgelu__matrix(const float *x, size_t row)
 {
     lgelu_matrix m;
@@ -3394,6 +3846,7 @@ LGELU__APART lgelu_matrix lgelu__matrix(const float *x, size_t row)
     return m;
 }
 
+/* Returns the transpose of that matrix. */
 LGELU__APART lgelu_matrix lgelu__transpose(const float *x, size_t row)
 {
     lgelu_matrix m = lgelu__matrix(x, 1);
@@ -3416,46 +3869,73 @@ LGELU__APART lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, flo
     return p;
 }
 
-/* Wᵀ for x Wᵀ, W (out, k): as W lies, or in panels (net.prepack) */
+/* ---- [8d] jobs, linear layers, gates ---- */
+
+/* The second operand of y = x Wᵀ: Wᵀ itself or, if `panels` is not NULL, a copy that is prepacked
+   for these kernels. */
+typedef struct {
+    lgelu_matrix matrix;
+    const lgelu__kernels *panels;
+} lgelu__operand;
+
+/* Returns the floats of the panels of Wᵀ, W (out, k): as many for each instruction set. */
 LGELU__APART size_t lgelu__panels(size_t out, size_t k)
 {
     return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32);
-} /* floats */
-
-static const float *lgelu__packed(const lgelu_net *net, const lgelu_node *node)
-{
-    return net->prepacked_valid && node->internal.prepacked_at
-               ? net->internal.prepacked + node->internal.prepacked_at - 1
-               : NULL;
 }
 
-static lgelu_matrix lgelu__of_panels(const lgelu_net *net, const float *panels)
+/* Returns a node's prepacked copy, or NULL if there is no valid one. */
+static const float *lgelu__prepacked_of(const lgelu_net *net, const lgelu_node *node)
 {
-    lgelu_matrix m = lgelu__matrix(panels, 0);
-    m.col_stride = 0;
-    m.user = lgelu__kernels_of[net->prepacked_valid - 1];
-    return m;
+    if (!net->prepacked_valid || !node->internal.prepacked_at)
+        return NULL;
+    return net->internal.prepacked + node->internal.prepacked_at - 1;
 }
 
-/* ---- [8d] linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
-static lgelu_matrix lgelu__weights(const lgelu__job *j, size_t row,
-                                   size_t k) /* Wᵀ, of W's rows from this one on */
+/* Returns the kernels for which the network's matrices are prepacked. */
+static const lgelu__kernels *lgelu__prepacked_for(const lgelu_net *net)
 {
-    const float *panels = lgelu__packed(j->net, j->node);
-    return panels ? lgelu__of_panels(j->net, panels) : lgelu__transpose(j->w + row * k, k);
+    return lgelu__kernels_of[net->prepacked_valid - 1];
 }
 
+/* Returns Wᵀ of the rows of W (…, k) from `row` on. A prepacked matrix is always used as a whole.
+ */
+static lgelu__operand lgelu__weights(const lgelu__job *j, size_t row, size_t k)
+{
+    const float *prepacked = lgelu__prepacked_of(j->net, j->node);
+    lgelu__operand w;
+    if (prepacked) {
+        w.matrix = lgelu__matrix(prepacked, 0);
+        w.panels = lgelu__prepacked_for(j->net);
+    } else {
+        w.matrix = lgelu__transpose(j->w + row * k, k);
+        w.panels = NULL;
+    }
+    return w;
+}
+
+/* Computes a product of a layer in the network's workspace, on its threads. */
+static void lgelu__net_multiply(lgelu_net *net, const lgelu_product *job,
+                                const lgelu__kernels *panels)
+{
+    lgelu__multiply_panels(job, panels, net->internal.scratch, &net->threads,
+                           &net->internal.broken);
+}
+
+/* The linear layer: y (rows, out) = x (rows, in) Wᵀ + b, with W (out, in). */
 static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
-    lgelu_product y = lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in),
-                                          lgelu__weights(j, 0, in));
+    const lgelu__operand w = lgelu__weights(j, 0, in);
+    lgelu_product y =
+        lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), w.matrix);
     y.bias = j->bias;
-    lgelu__multiply(&y, j->net->internal.scratch, &j->net->threads, &j->net->internal.broken);
+    lgelu__net_multiply(j->net, &y, w.panels);
     return LGELU_OK;
 }
 
-LGELU__APART void lgelu__bias_backward(const lgelu__job *p) /* db = Σ dy */
+/* Computes db = Σ dy over the rows. */
+LGELU__APART void lgelu__bias_backward(const lgelu__job *p)
 {
     if (p->bias) {
         lgelu_column_sums(p->dbias, p->dy, p->channels, p->rows, p->channels, p->add_dbias,
@@ -3463,131 +3943,159 @@ LGELU__APART void lgelu__bias_backward(const lgelu__job *p) /* db = Σ dy */
     }
 }
 
-/* dW = dyᵀ x, dx = dy W */
+/* Computes dW = dyᵀ x, db and dx = dy W. */
 static void lgelu__linear_backward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
     lgelu_product p = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out),
                                           lgelu__matrix(j->x, in));
     p.accumulate = j->add_dw;
-    lgelu__multiply(&p, j->net->internal.scratch, &j->net->threads, &j->net->internal.broken);
+    lgelu__net_multiply(j->net, &p, NULL);
     lgelu__bias_backward(j);
     if (!j->dx[0])
         return;
     p = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out),
                             lgelu__matrix(j->w, in));
-    lgelu__multiply(&p, j->net->internal.scratch, &j->net->threads, &j->net->internal.broken);
+    lgelu__net_multiply(j->net, &p, NULL);
 }
 
-static size_t lgelu__products_room(size_t m, size_t n,
-                                   size_t k) /* of y (m, n) = x (m, k) W, dW and dx */
+/* Returns the bytes of workspace for y (m, n) = x (m, k) Wᵀ, and for dW and dx. */
+static size_t lgelu__products_bytes(size_t m, size_t n, size_t k)
 {
-    return lgelu__most(lgelu_multiply_bytes(m, n, k),
-                       lgelu__most(lgelu_multiply_bytes(n, k, m), lgelu_multiply_bytes(m, k, n)));
+    const size_t y = lgelu_multiply_bytes(m, n, k), dw = lgelu_multiply_bytes(n, k, m),
+                 dx = lgelu_multiply_bytes(m, k, n);
+    return lgelu__max(y, lgelu__max(dw, dx));
 }
 
 static size_t lgelu__linear_work(const lgelu__job *p, int train)
 {
     const size_t out = p->channels, in = p->from->shape[2];
-    return train ? lgelu__products_room(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
+    return train ? lgelu__products_bytes(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
 }
 
-/* ---- jobs ---- */
-static size_t lgelu__piece(const lgelu_node *node) /* rows: a sample's, or about 16 Ki numbers */
+/* ---- jobs: the arguments of layers, and loops over their rows ---- */
+
+/* Returns the rows of a range: those of a sample, 64, or as many as have about 16384 values. */
+static size_t lgelu__rows_per_task(const lgelu_node *node)
 {
     const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
-    if (lgelu__is_a(node, LGELU__SAMPLES))
+    if (lgelu__is_a(node, LGELU__BY_SAMPLE))
         return node->shape[0] * node->shape[1];
-    return lgelu__is_a(node, LGELU__64ROWS)  ? 64
-           : lgelu__is_a(node, LGELU__FOURS) ? (rows + 3) / 4 * 4
-                                             : rows;
+    if (lgelu__is_a(node, LGELU__BY_64_ROWS))
+        return 64;
+    return lgelu__is_a(node, LGELU__BY_FOUR) ? (rows + 3) / 4 * 4 : rows;
 }
 
-static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node,
-                            size_t samples) /* what the plan needs */
+/* Sets the fields of a job that depend on sizes only: all that the memory plan needs. */
+static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node, size_t samples)
 {
     const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node;
-    const lgelu_node *whole = lgelu__is_a(node, LGELU_TRAIT_LOSS) ? from : node;
+    const lgelu_node *rows_of = lgelu__is_a(node, LGELU_TRAIT_LOSS) ? from : node;
     memset(p, 0, sizeof *p);
     p->net = net;
     p->node = node;
     p->from = from;
     p->samples = samples;
-    p->rows = net->internal.tokens ? net->internal.tokens
-                                   : lgelu__times(samples, whole->shape[0] * whole->shape[1]);
-    p->channels = whole->shape[2];
-    p->piece = lgelu__piece(whole);
+    p->rows = lgelu__times(samples, rows_of->shape[0] * rows_of->shape[1]);
+    if (net->internal.tokens)
+        p->rows = net->internal.tokens;
+    p->channels = rows_of->shape[2];
+    p->rows_per_task = lgelu__rows_per_task(rows_of);
 }
 
-static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node) /* of the forward */
+/* Sets where a job's weights, biases and their gradients are. */
+static void lgelu__job_parameters(lgelu__job *p)
 {
-    const lgelu_node *reader;
+    const lgelu_net *net = p->net;
+    const lgelu_node *node = p->node;
+    if (net->w)
+        p->w = net->w + node->weight_at;
+    if (node->bias_count)
+        p->bias = net->w + node->bias_at;
+    if (net->g) {
+        p->dw = net->g + node->weight_at;
+        p->dbias = net->g + node->bias_at;
+    }
+}
+
+/* Sets what a job reads: the inputs of its node or, if input 0 is a fused sum, those of the sum. */
+static void lgelu__job_inputs(lgelu__job *p)
+{
+    const lgelu_net *net = p->net;
+    const lgelu_node *reader =
+        p->from->internal.row == LGELU__ADD_FUSED ? p->from : (const lgelu_node *)p->node;
+    p->x = lgelu__input_value(net, reader, 0);
+    p->scale = lgelu__input_scale(net, reader, 0);
+    if (p->scale)
+        p->shift = p->scale + p->channels;
+    if (reader->op != LGELU_OP_ADD)
+        return;
+    p->b = lgelu__input_value(net, reader, 1);
+    p->b_scale = lgelu__input_scale(net, reader, 1);
+    if (p->b_scale)
+        p->b_shift = p->b_scale + p->channels;
+}
+
+/* Returns the job of a node's forward. For a backward, lgelu__run_backward adds the gradients. */
+static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)
+{
     lgelu__job p;
     lgelu__job_size(&p, net, node, net->samples);
-    reader = p.from->internal.row == LGELU__ADD_LEFT ? p.from : node;
-    p.y = lgelu__at(net, node, LGELU__VALUE);
-    p.aux = lgelu__at(net, node, LGELU__AUX);
+    p.y = lgelu__buffer_at(net, node, LGELU__VALUE);
+    p.aux = lgelu__buffer_at(net, node, LGELU__AUX);
     p.sum = (double *)(void *)p.aux;
-    if (net->w)
-        p.w = net->w + node->weight_at;
-    if (node->bias_count)
-        p.bias = net->w + node->bias_at;
-    if (net->g) {
-        p.dw = net->g + node->weight_at;
-        p.dbias = net->g + node->bias_at;
-    }
+    lgelu__job_parameters(&p);
     if (!node->inputs)
         return p;
     if (node->op == LGELU_OP_CROSS_ENTROPY)
-        p.label = (const int32_t *)(const void *)lgelu__in(net, node, 1);
-    /* a row's part of the loss */
+        p.label = (const int32_t *)(const void *)lgelu__input_value(net, node, 1);
     p.per_row = (float)(1 / (double)p.rows) * net->internal.loss_scale;
-    p.x = lgelu__in(net, reader, 0);
-    p.scale = lgelu__scale(net, reader, 0);
-    if (p.scale)
-        p.shift = p.scale + p.channels;
-    if (reader->op != LGELU_OP_ADD)
-        return p;
-    p.b = lgelu__in(net, reader, 1);
-    p.b_scale = lgelu__scale(net, reader, 1);
-    if (p.b_scale)
-        p.b_shift = p.b_scale + p.channels;
+    lgelu__job_inputs(&p);
     return p;
 }
 
-LGELU__APART size_t lgelu__pieces(const lgelu__job *p) { return (p->rows - 1) / p->piece + 1; }
+/* Returns the number of ranges of a job's rows. */
+LGELU__APART size_t lgelu__task_count(const lgelu__job *p)
+{
+    return (p->rows - 1) / p->rows_per_task + 1;
+}
 
-static void lgelu__do_piece(size_t index, void *user)
+static void lgelu__rows_task_run(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
-    p->task(p, index * p->piece, lgelu__least(p->rows - index * p->piece, p->piece));
+    const size_t row = index * p->rows_per_task;
+    p->task(p, row, lgelu__min(p->rows - row, p->rows_per_task));
 }
 
-LGELU__APART void lgelu__each(lgelu__job *p, lgelu__rows_task *task) /* piece of its rows */
+/* Calls task for each range of the job's rows, in parallel. */
+LGELU__APART void lgelu__for_rows(lgelu__job *p, lgelu__rows_task *task)
 {
     p->task = task;
-    lgelu__parallel(&p->net->threads, lgelu__do_piece, p, lgelu__pieces(p));
+    lgelu__parallel(&p->net->threads, lgelu__rows_task_run, p, lgelu__task_count(p));
 }
 
-static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows) /* what goes in */
+/* Writes rows of what the job reads: x·scale + shift [+ b·b_scale + b_shift]. */
+static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)
 {
     const size_t at = row * p->channels;
-    const lgelu__scaled a = { p->x + at, p->scale, p->shift },
-                        b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
+    const lgelu__scaled a = { p->x + at, p->scale, p->shift };
+    const lgelu__scaled b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
     lgelu__k()->affine(y, &a, &b, rows, p->channels);
 }
 
-static void lgelu__affine_piece(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
 {
     lgelu__affine(p, p->y + row * p->channels, row, rows);
 }
 
-/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, behind them those of the
-   caller's own gate, which are added in order ---- */
-enum {
-    LGELU__GATE_ROOM = 2048
-}; /* floats that wait on the stack between a normalisation or a sum and its gate */
+/* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
+/* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
+   parameters. lgelu__gate_backward adds them in the order of the ranges. */
 
+/* Floats of a buffer on the stack, for inputs that are computed as a gate reads them. */
+enum { LGELU__GATE_BUFFER = 2048 };
+
+/* Returns the sums of one range. */
 static size_t lgelu__gate_sums(const lgelu_node *node)
 {
     return (size_t)node->lambda_count + node->bias_count;
@@ -3595,69 +4103,96 @@ static size_t lgelu__gate_sums(const lgelu_node *node)
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
 {
-    return lgelu__times(lgelu__times(lgelu__pieces(p), lgelu__gate_sums(p->node)), sizeof(double));
+    const size_t sums = lgelu__times(lgelu__task_count(p), lgelu__gate_sums(p->node));
+    return lgelu__times(sums, sizeof(double));
 }
 
-static void lgelu__gate_piece(const lgelu__job *p, size_t row, size_t rows)
+/* Computes rows of a gate's value from x. */
+static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t row, size_t rows)
 {
-    const float *lambda = p->net->lambda + p->node->first_lambda;
-    const lgelu_custom_gate *custom = p->node->gate == LGELU_GATE_CUSTOM ? p->node->custom : NULL;
-    const int made = p->scale || p->b;
-    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_ROOM / c : rows,
-                 sums = lgelu__gate_sums(p->node);
-    double *dlambda = p->sum + row / p->piece * sums;
-    float room[LGELU__GATE_ROOM];
+    const lgelu_node *node = p->node;
+    const float *lambda = p->net->lambda + node->first_lambda;
+    const size_t c = p->channels, n = rows * c;
+    float *y = p->y + row * c;
+    if (node->gate == LGELU_GATE_CUSTOM && node->custom)
+        node->custom->forward(y, x, n, row * c, p->net, node, node->custom->user);
+    else if (node->gate == LGELU_GATE_TANH)
+        lgelu_tanh_forward(y, x, n);
+    else if (node->lambda_count > 1)
+        lgelu_forward_channels(y, x, lambda, rows, c, 1);
+    else
+        lgelu_forward(y, x, *lambda, n);
+}
+
+/* Computes rows of dx, unless it is not needed, and adds to the sums of the range. */
+static void lgelu__gate_rows_backward(const lgelu__job *p, double *sums, const float *x, size_t row,
+                                      size_t rows)
+{
+    const lgelu_node *node = p->node;
+    const float *lambda = p->net->lambda + node->first_lambda;
+    const size_t c = p->channels, n = rows * c;
+    const float *dy = p->dy + row * c;
+    float *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
+    if (node->gate == LGELU_GATE_CUSTOM && node->custom) {
+        node->custom->backward(dx, sums + node->lambda_count, dy, x, n, row * c, p->net, node,
+                               node->custom->user);
+    } else if (node->gate == LGELU_GATE_TANH) {
+        if (dx)
+            lgelu_tanh_backward(dx, dy, x, n);
+    } else if (node->lambda_count > 1) {
+        lgelu_backward_channels(dx, sums, dy, x, lambda, rows, c, 1);
+    } else {
+        *sums += lgelu_backward(dx, dy, x, *lambda, n);
+    }
+}
+
+/* Computes a range of a gate's value, or of its gradients. If the input is fused with the gate, it
+   is computed into a buffer, a few rows at a time. */
+static void lgelu__gate_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const int fused = p->scale || p->b;
+    const size_t c = p->channels, end = row + rows, sums = lgelu__gate_sums(p->node);
+    const size_t step = fused ? LGELU__GATE_BUFFER / c : rows;
+    double *sum = p->sum + row / p->rows_per_task * sums;
+    float buffer[LGELU__GATE_BUFFER];
     if (p->dy)
-        memset(dlambda, 0, sums * sizeof *dlambda);
-    for (; row < end; row += rows) {
-        const float *x = made ? room : p->x + row * c, *dy = p->dy ? p->dy + row * c : NULL;
-        float *y = p->y + row * c, *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
-        rows = lgelu__least(end - row, step);
-        if (made)
-            lgelu__affine(p, room, row, rows);
-        if (custom && !dy) {
-            custom->forward(y, x, rows * c, row * c, p->net, p->node, custom->user);
-        } else if (custom) {
-            custom->backward(dx, dlambda + p->node->lambda_count, dy, x, rows * c, row * c, p->net,
-                             p->node, custom->user);
-        } else if (p->node->gate == LGELU_GATE_TANH) {
-            if (!dy)
-                lgelu_tanh_forward(y, x, rows * c);
-            else if (dx)
-                lgelu_tanh_backward(dx, dy, x, rows * c);
-        } else if (p->node->lambda_count > 1) {
-            if (!dy)
-                lgelu_forward_channels(y, x, lambda, rows, c, 1);
-            else
-                lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
-        } else if (!dy) {
-            lgelu_forward(y, x, *lambda, rows * c);
-        } else {
-            *dlambda += lgelu_backward(dx, dy, x, *lambda, rows * c);
-        }
+        memset(sum, 0, sums * sizeof *sum);
+    while (row < end) {
+        const size_t n = lgelu__min(end - row, step);
+        const float *x = fused ? buffer : p->x + row * c;
+        if (fused)
+            lgelu__affine(p, buffer, row, n);
+        if (p->dy)
+            lgelu__gate_rows_backward(p, sum, x, row, n);
+        else
+            lgelu__gate_rows_forward(p, x, row, n);
+        row += n;
     }
 }
 
 static void lgelu__gate_backward(lgelu__job *p)
 {
     const size_t n = (size_t)p->node->lambda_count, sums = lgelu__gate_sums(p->node);
-    double *sum = p->net->dlambda + p->node->first_lambda;
+    double *dlambda = p->net->dlambda + p->node->first_lambda;
     size_t i;
-    lgelu__each(p, lgelu__gate_piece);
+    lgelu__for_rows(p, lgelu__gate_range);
     if (!p->add_dbias)
-        memset(sum, 0, n * sizeof *sum);
-    for (i = 0; i < lgelu__pieces(p) * sums; i++) {
-        if (i % sums < n)
-            sum[i % sums] += p->sum[i];
+        memset(dlambda, 0, n * sizeof *dlambda);
+    for (i = 0; i < lgelu__task_count(p) * sums; i++) {
+        const size_t k = i % sums;
+        if (k < n)
+            dlambda[k] += p->sum[i];
         else if (i >= sums)
-            p->sum[i % sums] += p->sum[i];
+            p->sum[k] += p->sum[i];
     }
-    for (i = n; i < sums; i++)
-        p->dbias[i - n] = (float)((p->add_dbias ? (double)p->dbias[i - n] : 0) + p->sum[i]);
+    for (i = n; i < sums; i++) {
+        const double before = p->add_dbias ? (double)p->dbias[i - n] : 0;
+        p->dbias[i - n] = (float)(before + p->sum[i]);
+    }
 }
 
-/* ---- residual sum and views; the gradients of its inputs are its own, lent to them by the memory
-   plan ---- */
+/* The backward of sums and views. The memory plan usually stores the gradient of an input where dy
+   is; otherwise it is copied. */
 static void lgelu__pass_backward(lgelu__job *p)
 {
     int k;
@@ -3667,37 +4202,49 @@ static void lgelu__pass_backward(lgelu__job *p)
     }
 }
 
-/* ---- [8e] convolution: three implicit matrix products. With P the matrix of patches (positions,
-   kernel·kernel·channels), read in runs of whole pixels while it is packed and never stored: y = P
-   Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W' the taps in reverse. W as (outputs,
-   kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s, dx
-   falls into s² lattices of pixels, each met by its own taps only: one product each, spread into
-   dx. ---- */
+/* ---- [8e] convolution ---- */
+/* Three matrix products. P is the matrix of patches: a row for each output pixel, a column for each
+   (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels while it
+   copies a block. y = P Wᵀ + b and dW = dyᵀ P. dx = Q W', where Q are the patches of dy and W' the
+   taps in reverse order. Since W is stored as (outputs, tap row, tap column, channels), the columns
+   of P and the rows of W' are contiguous.
+   With a stride s, the pixels of dx belong to s² lattices: those whose row and column have the same
+   remainders modulo s. A lattice meets only some of the taps, and has a product of its own, whose
+   result is scattered into dx. */
+
 static int lgelu__pointwise(const lgelu_node *node)
 {
     return node->window[0] == 1 && node->stride == 1 && !node->padding;
 }
 
+/* Returns the bytes of a lattice's product, in whole cache lines, until it is scattered. */
+static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t in)
+{
+    if (node->stride == 1)
+        return 0;
+    return lgelu__plus(lgelu__times(pixels, in * sizeof(float)), 63) & ~(size_t)63;
+}
+
 static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, out = p->channels / node->groups, in = x[2] / node->groups,
-                 s = node->stride;
+    const size_t *x = p->from->shape, s = node->stride;
+    const size_t out = p->channels / node->groups, in = x[2] / node->groups;
     const size_t taps = node->window[0] * node->window[0];
-    const size_t lattice = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
-    const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in),
-                 dw = lgelu_multiply_bytes(out, taps * in, p->rows);
-    /* a lattice that is yet to be spread, in whole lines */
-    const size_t waits =
-        s > 1 ? lgelu__plus(lgelu__times(lattice, in * sizeof(float)), 63) & ~(size_t)63 : 0;
-    return train ? lgelu__most(
-               y,
-               lgelu__most(dw, lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), waits)))
-                 : y;
+    const size_t pixels = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
+    const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in);
+    size_t dw, dx;
+    if (!train)
+        return y;
+    dw = lgelu_multiply_bytes(out, taps * in, p->rows);
+    dx = lgelu__plus(lgelu_multiply_bytes(pixels, in, taps * out),
+                     lgelu__lattice_bytes(node, pixels, in));
+    return lgelu__max(y, lgelu__max(dw, dx));
 }
 
+/* Returns the images x of a node, restricted to the channels of one group. */
 static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups,
-                                        size_t group) /* of one group */
+                                        size_t group)
 {
     lgelu__im2col p;
     p.channels = node->shape[2] / groups;
@@ -3708,7 +4255,7 @@ static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, 
     return p;
 }
 
-/* P of a group, as the product reads it: *p says how */
+/* Returns P of a group as an operand of a product, and sets *p, which the operand refers to. */
 static lgelu_matrix lgelu__conv_matrix(const lgelu__job *job, size_t group, lgelu__im2col *p)
 {
     const lgelu_node *node = job->node;
@@ -3733,117 +4280,144 @@ static lgelu_status lgelu__conv_forward(lgelu__job *p)
     const size_t out = p->channels / node->groups, k = node->weight_count / p->channels;
     size_t g;
     for (g = 0; g < node->groups; g++) {
-        lgelu__im2col how;
+        lgelu__im2col patches;
+        const lgelu_matrix x = lgelu__conv_matrix(p, g, &patches);
+        const lgelu__operand w = lgelu__weights(p, g * out, k);
         lgelu_product y =
-            lgelu__product_make(p->rows, out, k, p->y + g * out, p->channels,
-                                lgelu__conv_matrix(p, g, &how), lgelu__weights(p, g * out, k));
+            lgelu__product_make(p->rows, out, k, p->y + g * out, p->channels, x, w.matrix);
         if (p->bias)
             y.bias = p->bias + g * out;
-        lgelu__multiply(&y, p->net->internal.scratch, &p->net->threads, &p->net->internal.broken);
+        lgelu__net_multiply(p->net, &y, w.panels);
     }
     return LGELU_OK;
 }
 
-/* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart,
-   meet them: W' has a row for each (tap row, tap column, output). The product waits in c until it
-   is spread. */
+/* A lattice of dx: the pixels first, first + stride, … It meets the taps last, last - stride, … W'
+   has a row for each (tap row, tap column, output) of them. */
 typedef struct {
     const lgelu__job *job;
-    const float *w, *c;
-    float *dx;
-    size_t first[2], last[2];
+    const float *w; /* of the group */
+    const float *c; /* the product before it is scattered */
+    float *dx;      /* of the group */
+    size_t first[2], last[2], taps[2];
     lgelu__im2col dy;
 } lgelu__lattice;
 
-static void lgelu__read_flipped(float *out, size_t out_row, size_t i, size_t rows, size_t j,
-                                size_t cols, const void *from)
+/* Sets a lattice's taps, its pixels and the place of dy's patches, in one direction: 0 vertically,
+   1 horizontally. Pixel first + s·q meets the taps r, r + s, …, and with them the outputs
+   q + (first + padding - r)/s - 0, 1, …, where r = (first + padding) mod s. */
+static void lgelu__lattice_axis(lgelu__lattice *l, int axis)
 {
-    const lgelu__lattice *l = (const lgelu__lattice *)from;
+    const lgelu_node *node = l->job->node;
+    const size_t s = node->stride, kernel = node->window[0], x = l->job->from->shape[axis];
+    const size_t first = l->first[axis], r = (first + node->padding) % s;
+    const size_t taps = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
+    l->taps[axis] = taps;
+    l->last[axis] = r + (taps - 1) * s;
+    l->dy.grid[axis] = first < x ? (x - 1 - first) / s + 1 : 0;
+    l->dy.origin[axis] = (ptrdiff_t)((first + node->padding) / s) + 1 - (ptrdiff_t)taps;
+}
+
+/* Returns lattice number n of a group. */
+static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t n)
+{
+    const lgelu_node *node = job->node;
+    lgelu__lattice l;
+    l.job = job;
+    l.c = job->net->internal.scratch;
+    l.dx = job->dx[0] + group * (job->from->shape[2] / node->groups);
+    l.dy = lgelu__channels_of(job->dy, node, node->groups, group);
+    l.w = job->w + group * l.dy.channels * (node->weight_count / node->shape[2]);
+    l.first[0] = n / node->stride;
+    l.first[1] = n % node->stride;
+    lgelu__lattice_axis(&l, 0);
+    lgelu__lattice_axis(&l, 1);
+    l.dy.across = l.taps[1];
+    l.dy.step = 1;
+    return l;
+}
+
+/* Reads rows of W', for the product. */
+static void lgelu__read_flipped(float *out, size_t out_row, size_t i, size_t rows, size_t j,
+                                size_t cols, const void *user)
+{
+    const lgelu__lattice *l = (const lgelu__lattice *)user;
     const lgelu_node *node = l->job->node;
     const lgelu__kernels *isa = lgelu__k();
-    const size_t channels = l->job->channels / node->groups,
-                 inputs = l->job->from->shape[2] / node->groups;
+    const size_t channels = l->job->channels / node->groups;
+    const size_t inputs = l->job->from->shape[2] / node->groups;
     lgelu_matrix w = lgelu__matrix(NULL, node->weight_count / node->shape[2]);
-    size_t n;
-    for (; rows; rows -= n, i += n, out += n * out_row) {
-        size_t tap = i / channels, o = i % channels;
-        size_t row = l->last[0] - tap / l->dy.across * node->stride,
-               column = l->last[1] - tap % l->dy.across * node->stride;
-        n = lgelu__least(rows, channels - o);
+    while (rows) {
+        const size_t tap = i / channels, output = i % channels;
+        const size_t row = l->last[0] - tap / l->dy.across * node->stride;
+        const size_t column = l->last[1] - tap % l->dy.across * node->stride;
+        const size_t n = lgelu__min(rows, channels - output);
         w.x = l->w + (row * node->window[1] + column) * inputs;
-        isa->copy(out, out_row, isa->cols, &w, o, n, j, cols);
+        isa->copy(out, out_row, isa->cols, &w, output, n, j, cols);
+        rows -= n;
+        i += n;
+        out += n * out_row;
     }
 }
 
-static void lgelu__spread_piece(size_t i, size_t rows, size_t j, size_t cols, const void *with)
+/* Stores a finished block of a lattice's product in dx, or adds it. */
+static void lgelu__scatter_block(size_t i, size_t rows, size_t j, size_t cols, const void *user)
 {
-    const lgelu__lattice *l = (const lgelu__lattice *)with;
+    const lgelu__lattice *l = (const lgelu__lattice *)user;
     const lgelu_node *node = l->job->node, *x = l->job->from;
-    for (; rows; rows--, i++) {
-        size_t v = i % l->dy.grid[1] * node->stride + l->first[1],
-               u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
-        float *d = l->dx
-                   + ((i / l->dy.grid[1] / l->dy.grid[0] * x->shape[0] + u) * x->shape[1] + v)
-                         * x->shape[2]
-                   + j;
-        const float *c = l->c + i * (x->shape[2] / node->groups) + j;
+    const size_t end = i + rows, in = x->shape[2] / node->groups;
+    for (; i < end; i++) {
+        const size_t line = i / l->dy.grid[1], sample = line / l->dy.grid[0];
+        const size_t u = line % l->dy.grid[0] * node->stride + l->first[0];
+        const size_t v = i % l->dy.grid[1] * node->stride + l->first[1];
+        const size_t pixel = (sample * x->shape[0] + u) * x->shape[1] + v;
+        const float *c = l->c + i * in + j;
+        float *dx = l->dx + pixel * x->shape[2] + j;
         if (l->job->add)
-            lgelu__k()->add(d, d, c, cols);
+            lgelu__k()->add(dx, dx, c, cols);
         else
-            memcpy(d, c, cols * sizeof *d);
+            memcpy(dx, c, cols * sizeof *dx);
     }
+}
+
+/* Computes the pixels of dx of one lattice. */
+static void lgelu__lattice_run(const lgelu__lattice *l)
+{
+    const lgelu__job *job = l->job;
+    const lgelu_node *node = job->node;
+    lgelu_net *net = job->net;
+    const size_t *x = job->from->shape, in = x[2] / node->groups;
+    const size_t rows = job->samples * l->dy.grid[0] * l->dy.grid[1];
+    const size_t k = l->taps[0] * l->taps[1] * l->dy.channels;
+    float *work = net->internal.scratch;
+    lgelu_product p = lgelu__product_make(
+        rows, in, k, l->dx, x[2], lgelu__matrix(l->dy.x, l->dy.pixel), lgelu__matrix(l->w, in));
+    p.accumulate = job->add;
+    if (!lgelu__pointwise(node)) {
+        p.a.read = lgelu__k()->im2col;
+        p.a.user = &l->dy;
+        p.b.read = lgelu__read_flipped;
+        p.b.user = l;
+    }
+    if (node->stride > 1) {
+        p.c = work;
+        p.c_stride = in;
+        p.accumulate = 0;
+        p.finish = lgelu__scatter_block;
+        p.user = l;
+        work += (rows * in + 15) / 16 * 16;
+    }
+    lgelu__multiply(&p, work, &net->threads, &net->internal.broken);
 }
 
 static void lgelu__conv_dx(const lgelu__job *job)
 {
-    lgelu_net *net = job->net;
-    const lgelu_node *node = job->node;
-    const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0],
-                 in = x[2] / node->groups, k = node->weight_count / node->shape[2];
-    size_t g, n, d;
-    for (g = 0; g < node->groups; g++) {
-        for (n = 0; n < s * s; n++) {
-            lgelu__lattice l;
-            lgelu_product p;
-            size_t taps[2];
-            l.job = job;
-            l.c = net->internal.scratch;
-            l.dx = job->dx[0] + g * in;
-            l.dy = lgelu__channels_of(job->dy, node, node->groups, g);
-            l.w = job->w + g * l.dy.channels * k;
-            l.first[0] = n / s;
-            l.first[1] = n % s;
-            /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s
-               - 0, 1, ... */
-            for (d = 0; d < 2; d++) {
-                size_t r = (l.first[d] + node->padding) % s;
-                taps[d] = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
-                l.last[d] = r + (taps[d] - 1) * s;
-                l.dy.grid[d] = l.first[d] < x[d] ? (x[d] - 1 - l.first[d]) / s + 1 : 0;
-                l.dy.origin[d] =
-                    (ptrdiff_t)((l.first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
-            }
-            l.dy.across = taps[1];
-            l.dy.step = 1;
-            p = lgelu__product_make(job->samples * l.dy.grid[0] * l.dy.grid[1], in,
-                                    taps[0] * taps[1] * l.dy.channels, l.dx, x[2],
-                                    lgelu__matrix(l.dy.x, l.dy.pixel), lgelu__matrix(l.w, in));
-            p.accumulate = job->add;
-            if (!lgelu__pointwise(node)) {
-                p.a.read = lgelu__k()->im2col;
-                p.a.user = &l.dy;
-                p.b.read = lgelu__read_flipped;
-                p.b.user = &l;
-            }
-            if (s > 1) {
-                p.c = net->internal.scratch;
-                p.c_stride = in;
-                p.accumulate = 0;
-                p.finish = lgelu__spread_piece;
-                p.user = &l;
-            }
-            lgelu__multiply(&p, net->internal.scratch + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0),
-                            &net->threads, &net->internal.broken);
+    const size_t lattices = job->node->stride * job->node->stride;
+    size_t g, n;
+    for (g = 0; g < job->node->groups; g++) {
+        for (n = 0; n < lattices; n++) {
+            const lgelu__lattice l = lgelu__lattice_make(job, g, n);
+            lgelu__lattice_run(&l);
         }
     }
 }
@@ -3855,91 +4429,122 @@ static void lgelu__conv_backward(lgelu__job *p)
     size_t g;
     lgelu__bias_backward(p);
     for (g = 0; g < node->groups; g++) {
-        lgelu__im2col how;
+        lgelu__im2col patches;
+        const lgelu_matrix x = lgelu__conv_matrix(p, g, &patches);
         lgelu_product dw = lgelu__product_make(out, k, p->rows, p->dw + g * out * k, k,
-                                               lgelu__transpose(p->dy + g * out, c),
-                                               lgelu__conv_matrix(p, g, &how));
+                                               lgelu__transpose(p->dy + g * out, c), x);
         dw.accumulate = p->add_dw;
-        lgelu__multiply(&dw, p->net->internal.scratch, &p->net->threads, &p->net->internal.broken);
+        lgelu__net_multiply(p->net, &dw, NULL);
     }
     if (p->dx[0])
         lgelu__conv_dx(p);
 }
 
-/* one channel a group: the weights lie in net->pack tap by tap, the channels of a pixel are made
-   together */
-/* one row of depthwise pixels at a time: of the value, or of dx; the taps met by the pixel, in
-   order */
+/* ---- depthwise convolution: one channel for each group ---- */
+/* All channels of a pixel are computed together. net.internal.scratch holds the weights as (taps,
+   channels), or dW in that order. */
+
+/* Sets, for each tap, the input's pixel that output pixel (row, column) reads; NULL: outside. */
+static void lgelu__depthwise_inputs(const lgelu__job *p, const float **tap, const float *image,
+                                    size_t row, size_t column)
+{
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape;
+    size_t i, j;
+    for (i = 0; i < node->window[0]; i++) {
+        for (j = 0; j < node->window[0]; j++) {
+            /* A coordinate below 0 wraps and is too large then. */
+            const size_t u = row * node->stride + i - node->padding;
+            const size_t v = column * node->stride + j - node->padding;
+            const int inside = u < x[0] && v < x[1];
+            *tap++ = inside ? image + (u * x[1] + v) * p->channels : NULL;
+        }
+    }
+}
+
+/* Sets, for each tap, the output's pixel that reads input pixel (row, column) with it. */
+static void lgelu__depthwise_outputs(const lgelu__job *p, const float **tap, const float *image,
+                                     size_t row, size_t column)
+{
+    const lgelu_node *node = p->node;
+    const size_t *y = node->shape, s = node->stride;
+    size_t i, j;
+    for (i = 0; i < node->window[0]; i++) {
+        for (j = 0; j < node->window[0]; j++) {
+            /* A coordinate below 0 wraps, and is above half of the largest size then. */
+            const size_t u = row + node->padding - i, v = column + node->padding - j;
+            const int there = u % s == 0 && v % s == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
+            const int inside = there && u / s < y[0] && v / s < y[1];
+            *tap++ = inside ? image + (u / s * y[1] + v / s) * p->channels : NULL;
+        }
+    }
+}
+
+/* Computes one row of pixels of y. */
 static void lgelu__depthwise_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const int back = p->dy != NULL;
-    const size_t *to = back ? p->from->shape : node->shape,
-                 *from = back ? node->shape : p->from->shape;
-    size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0],
-           column, i, j;
-    const float *tap[LGELU__TAPS], *pixels = (back ? p->dy : p->x) + sample * from[0] * from[1] * c;
-    for (column = 0; column < to[1]; column++) {
-        float *y = (back ? p->dx[0] : p->y) + (index * to[1] + column) * c;
-        for (i = 0; i < kernel; i++) {
-            for (j = 0; j < kernel; j++) {
-                /* wraps where there is no such pixel */
-                size_t u = row + node->padding - i, v = column + node->padding - j;
-                int there = 1;
-                if (!back) {
-                    u = row * node->stride + i - node->padding;
-                    v = column * node->stride + j - node->padding;
-                } else {
-                    there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2
-                            && v < (size_t)-1 / 2;
-                    u /= node->stride;
-                    v /= node->stride;
-                }
-                tap[i * kernel + j] =
-                    there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
-            }
-        }
-        lgelu__k()->depthwise(y, c, p->net->internal.scratch, c,
-                              !back    ? p->bias
-                              : p->add ? y
-                                       : NULL,
-                              tap, kernel * kernel);
+    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t row = index % node->shape[0], sample = index / node->shape[0];
+    const float *tap[LGELU__TAPS], *image = p->x + sample * x[0] * x[1] * c;
+    size_t column;
+    for (column = 0; column < node->shape[1]; column++) {
+        float *y = p->y + (index * node->shape[1] + column) * c;
+        lgelu__depthwise_inputs(p, tap, image, row, column);
+        lgelu__k()->depthwise(y, c, p->net->internal.scratch, c, p->bias, tap, taps);
     }
 }
 
-/* dW of one tap and 64 channels: one chain over all pixels */
-static void lgelu__depthwise_weight(size_t index, void *user)
+/* Computes one row of pixels of dx. */
+static void lgelu__depthwise_dx_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape;
-    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps,
-           i = tap / node->window[0], j = tap % node->window[0];
-    size_t first = index / taps * 64, n = lgelu__least(c - first, 64), row, column;
+    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t row = index % x[0], sample = index / x[0];
+    const float *tap[LGELU__TAPS], *image = p->dy + sample * node->shape[0] * node->shape[1] * c;
+    size_t column;
+    for (column = 0; column < x[1]; column++) {
+        float *dx = p->dx[0] + (index * x[1] + column) * c;
+        lgelu__depthwise_outputs(p, tap, image, row, column);
+        lgelu__k()->depthwise(dx, c, p->net->internal.scratch, c, p->add ? dx : NULL, tap, taps);
+    }
+}
+
+/* Computes dW of one tap and 64 channels: one chain over all pixels. */
+static void lgelu__depthwise_dw(size_t index, void *user)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape, *y = node->shape, c = p->channels;
+    const size_t taps = node->window[0] * node->window[0], tap = index % taps;
+    const size_t i = tap / node->window[0], j = tap % node->window[0];
+    const size_t first = index / taps * 64, n = lgelu__min(c - first, 64);
     float *sum = p->net->internal.scratch + tap * c + first;
+    size_t row, column;
     memset(sum, 0, n * sizeof *sum);
-    for (row = 0; row < p->samples * node->shape[0]; row++) {
-        size_t u = row % node->shape[0] * node->stride + i - node->padding;
-        if (u < x[0]) {
-            for (column = 0; column < node->shape[1]; column++) {
-                size_t v = column * node->stride + j - node->padding;
-                const float *pixel =
-                    v < x[1] ? p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first
-                             : NULL;
-                if (pixel) {
-                    lgelu__k()->depthwise(sum, n,
-                                          p->dy + (row * node->shape[1] + column) * c + first, 0,
-                                          sum, &pixel, 1);
-                }
-            }
+    for (row = 0; row < p->samples * y[0]; row++) {
+        const size_t sample = row / y[0], u = row % y[0] * node->stride + i - node->padding;
+        if (u >= x[0])
+            continue;
+        for (column = 0; column < y[1]; column++) {
+            const size_t v = column * node->stride + j - node->padding;
+            const float *dy = p->dy + (row * y[1] + column) * c + first;
+            const float *pixel = p->x + first;
+            if (v >= x[1])
+                continue;
+            pixel += ((sample * x[0] + u) * x[1] + v) * c;
+            lgelu__k()->depthwise(sum, n, dy, 0, sum, &pixel, 1);
         }
     }
 }
 
+/* Copies the weights to net.internal.scratch as (taps, channels). */
 static void lgelu__depthwise_weights(const lgelu__job *p)
 {
-    size_t c = p->channels, taps = p->node->weight_count / c, i;
+    const size_t c = p->channels, taps = p->node->weight_count / c;
+    size_t i;
     for (i = 0; i < p->node->weight_count; i++)
         p->net->internal.scratch[i % taps * c + i / taps] = p->w[i];
 }
@@ -3953,14 +4558,19 @@ static lgelu_status lgelu__depthwise_forward(lgelu__job *p)
 
 static void lgelu__depthwise_backward(lgelu__job *p)
 {
-    size_t c = p->channels, taps = p->node->weight_count / c, i;
+    const size_t c = p->channels, taps = p->node->weight_count / c;
+    const lgelu_threads *threads = &p->net->threads;
+    size_t i;
     lgelu__bias_backward(p);
-    lgelu__parallel(&p->net->threads, lgelu__depthwise_weight, p, taps * ((c + 63) / 64));
-    for (i = 0; i < p->node->weight_count; i++)
-        p->dw[i] = (p->add_dw ? p->dw[i] : 0) + p->net->internal.scratch[i % taps * c + i / taps];
+    lgelu__parallel(threads, lgelu__depthwise_dw, p, taps * ((c + 63) / 64));
+    for (i = 0; i < p->node->weight_count; i++) {
+        const float before = p->add_dw ? p->dw[i] : 0;
+        p->dw[i] = before + p->net->internal.scratch[i % taps * c + i / taps];
+    }
+    if (!p->dx[0])
+        return;
     lgelu__depthwise_weights(p);
-    if (p->dx[0])
-        lgelu__parallel(&p->net->threads, lgelu__depthwise_row, p, p->samples * p->from->shape[0]);
+    lgelu__parallel(threads, lgelu__depthwise_dx_row, p, p->samples * p->from->shape[0]);
 }
 
 static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
@@ -3969,239 +4579,344 @@ static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
     return lgelu__times(p->node->weight_count, sizeof(float));
 }
 
-/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the
-   products, summed over the channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix
-   products (tiles, in) by (in, out) for a round of tiles. A thread takes whole rounds, in its cache
-   from pixels to pixels; only where there are many channels are the steps of a round shared out. dx
-   is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around
-   the products backwards: each of the eight strands (or one, with many channels) sums up tiles of
-   its own. */
-enum { LGELU__WSTRANDS = 8 };
+/* ---- Winograd's convolution: 3×3 taps, stride 1 (Lavin & Gray, arXiv 1509.09308) ---- */
+/* An output tile has 2×2 pixels, and depends on 4×4 pixels of the input. Transforms turn each input
+   tile and each 3×3 kernel into 16 elements. For each of the 16, the sum over the channels is a
+   matrix product (tiles, in) · (in, out); a last transform turns the 16 results into 2×2 pixels.
+     y    from x and W.
+     dx   is the same with dy for x, the taps in reverse order, and padding 2 - padding.
+     dW   runs backwards: it transforms x and dy, multiplies their 16 elements, and transforms the
+          products into 3×3 taps.
+   A round is the tiles that the cache holds. With few channels, each worker computes rounds of its
+   own from input to output. With many channels (`shared`), all threads share the steps of one
+   round. For dW each of LGELU__WINOGRAD_WORKERS workers sums up a fixed part of the tiles. */
+enum { LGELU__WINOGRAD_WORKERS = 8, LGELU__WINOGRAD_TILES = 8 /* of a task of a shared round */ };
+
 typedef struct {
-    const float *x, *w, *bias, *dy;
-    float *y, *dw;           /* x and w to y, or x and dy to dw */
-    const size_t *from, *to; /* shapes of x and y */
-    size_t in, out, padding, across, down, tiles, first,
-        count; /* tiles: in a row, in a column, all, of this round */
-    size_t most, own,
-        multiply; /* tiles in a round; of a strand of dW; bytes of the room for a product */
-    float *u, *m, *kernel;
-    unsigned char *work;
-    int big, flip, add, *next, *broken;
-    const lgelu_net *panels; /* whose kernels stand in panels, or NULL */
+    const float *x, *w, *bias; /* the images that are read: x, or dy for dx */
+    float *y;                  /* the images that are written: y, or dx */
+    const float *dy;
+    float *dw;                  /* dW; NULL: this computes images */
+    const size_t *from, *to;    /* the shapes of x and y, */
+    size_t in, out;             /* and their channels */
+    size_t padding;             /* of x */
+    size_t across, down, tiles; /* tiles in a row and a column of y, and in all samples */
+    size_t round;               /* the maximal number of tiles in a round */
+    size_t first, count;        /* the tiles of the current round */
+    size_t tiles_of_worker;     /* dW: the tiles that one worker sums up */
+    size_t product_bytes;       /* the workspace for one product */
+    float *u, *m;               /* the transformed tiles of x, and those of y or dy */
+    float *kernel;              /* the transformed weights, or their gradient */
+    unsigned char *work;        /* for products */
+    int shared, add;            /* add: to y or dw */
+    int *next_round;            /* shared by workers that take rounds in turn */
+    int *next_product;          /* shared by workers that take the 16 products of a round in turn */
+    int *broken;                /* as in lgelu__block */
+    const lgelu__kernels *panels; /* NULL, or those for which kernel is prepacked */
 } lgelu__winograd;
 
-static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out) /* bytes */
+/* Sets the fields that depend on the channels. Returns the bytes of workspace. */
+static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)
 {
-    size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
+    const size_t kernel = lgelu__times(64, lgelu__times(in, out));
+    size_t tiles;
     p->in = in;
     p->out = out;
-    p->big = in * out >= 65536;
-    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384;)
-        p->most /= 2;
-    p->multiply =
-        lgelu__most(lgelu__workspace(p->most, out, in, 1), lgelu__workspace(out, in, p->most, 1));
-    room = 64 * p->most * (in + out);
-    if (p->big)
-        return lgelu__plus(kernel, room + LGELU__STRANDS * p->multiply);
-    return LGELU__WSTRANDS * (kernel + room + p->multiply);
+    p->shared = in * out >= 65536;
+    p->round = 1024;
+    while (p->round > (p->shared ? 128 : 32) && p->round * (in + out) > 16384)
+        p->round /= 2;
+    p->product_bytes =
+        lgelu__max(lgelu__workspace(p->round, out, in, 1), lgelu__workspace(out, in, p->round, 1));
+    tiles = 64 * p->round * (in + out);
+    if (p->shared)
+        return lgelu__plus(kernel, tiles + LGELU__WORKERS * p->product_bytes);
+    return LGELU__WINOGRAD_WORKERS * (kernel + tiles + p->product_bytes);
 }
 
-/* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
-static void lgelu__winograd_taps(size_t task, void *user)
+/* Transforms the kernels of 16 input channels into 16 matrices (in, out). */
+static void lgelu__winograd_kernels(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     const lgelu__kernels *isa = lgelu__k();
-    size_t i = 16 * task, count = lgelu__least(p->in - i, 16), step = p->in * p->out, j, k;
+    const size_t i = 16 * task, count = lgelu__min(p->in - i, 16), step = p->in * p->out;
     float taps[9 * 16 * 16];
     lgelu_matrix w = lgelu__transpose(NULL, 9 * p->in);
-    for (k = 0; p->flip && k < count; k++) {
-        isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out,
-                             p->out, p->out, 1);
-    }
-    for (j = 0; !p->flip && j < p->out; j += 16) {
-        /* the last may be made twice */
-        const size_t o = lgelu__least(j, p->out - 16);
+    size_t j, k;
+    for (j = 0; j < p->out; j += 16) {
+        /* The last 16 outputs may overlap those before them. */
+        const size_t o = lgelu__min(j, p->out - 16);
         for (k = 0; k < 9; k++) {
             w.x = p->w + k * p->in;
             isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, o, 16);
         }
         for (k = 0; k < count; k++) {
-            isa->winograd_kernel(p->kernel + (i + k) * p->out + o, step, taps + k * 9 * 16, 16, 16,
-                                 0);
+            float *kernel = p->kernel + (i + k) * p->out + o;
+            isa->winograd_kernel(kernel, step, taps + k * 9 * 16, 16, 16, 0);
         }
     }
 }
 
-/* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
+/* The same for dx, whose input channels are the outputs of W, with the taps in reverse order. */
+static void lgelu__winograd_flipped_kernels(size_t task, void *user)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const size_t end = lgelu__min(p->in, 16 * task + 16), step = p->in * p->out;
+    size_t i;
+    for (i = 16 * task; i < end; i++) {
+        lgelu__k()->winograd_kernel(p->kernel + i * p->out, step, p->w + i * 9 * p->out, p->out,
+                                    p->out, 1);
+    }
+}
+
+/* Sets the offsets of the side × side pixels of a tile, whose first pixel is twice the tile's
+   position minus the padding; (size_t)-1 where there is no pixel. */
 static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile,
                                    const size_t *shape, size_t side, size_t padding)
 {
-    size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding,
-           column = 2 * (tile % p->across) - padding, i, j;
-    /* wrap below 0 */
-    for (i = row; i != row + side; i++) {
-        for (j = column; j != column + side; j++) {
-            *at++ = i < shape[0] && j < shape[1]
-                        ? ((sample * shape[0] + i) * shape[1] + j) * shape[2]
-                        : (size_t)-1;
+    const size_t sample = tile / (p->across * p->down);
+    const size_t row = 2 * (tile / p->across % p->down) - padding;
+    const size_t column = 2 * (tile % p->across) - padding;
+    size_t i, j;
+    for (i = 0; i < side; i++) {
+        for (j = 0; j < side; j++) {
+            /* A coordinate below 0 wraps and is too large then. */
+            const size_t u = row + i, v = column + j;
+            const int inside = u < shape[0] && v < shape[1];
+            *at++ = inside ? ((sample * shape[0] + u) * shape[1] + v) * shape[2] : (size_t)-1;
         }
     }
 }
 
-static void lgelu__winograd_in(size_t task,
-                               void *user) /* eight tiles of x, and of dy where dW is wanted */
+/* Transforms a few tiles of x and, for dW, of dy. */
+static void lgelu__winograd_in(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const size_t begin = LGELU__WINOGRAD_TILES * task,
+                 end = lgelu__min(p->count, begin + LGELU__WINOGRAD_TILES);
     size_t t, at[16];
-    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+    for (t = begin; t < end; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
-        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, p->x, at, p->in);
+        lgelu__k()->winograd_in(p->u + t * p->in, p->round * p->in, p->x, at, p->in);
         if (!p->dw)
             continue;
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
-        lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, p->dy, at, p->out);
+        lgelu__k()->winograd_dy(p->m + t * p->out, p->round * p->out, p->dy, at, p->out);
     }
 }
 
+/* Transforms a few tiles of products into pixels of y. */
 static void lgelu__winograd_out(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const size_t begin = LGELU__WINOGRAD_TILES * task,
+                 end = lgelu__min(p->count, begin + LGELU__WINOGRAD_TILES);
     size_t t, at[4];
-    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+    for (t = begin; t < end; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
-        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->most * p->out, p->bias, p->add,
+        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->round * p->out, p->bias, p->add,
                                  p->out);
     }
 }
 
-static void lgelu__winograd_products(size_t strand, void *user)
+/* Multiplies element k of the tiles by element k of the kernels. */
+static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, void *work)
+{
+    const float *u = p->u + k * p->round * p->in;
+    float *m = p->m + k * p->round * p->out;
+    const size_t size = p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out;
+    const lgelu_matrix kernel = lgelu__matrix(p->kernel + k * size, p->panels ? 0 : p->out);
+    const lgelu_product job =
+        lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in), kernel);
+    lgelu__multiply_panels(&job, p->panels, work, NULL, p->broken);
+}
+
+/* Adds the product of element k of dy's and x's tiles to element k of dW. */
+static void lgelu__winograd_dproduct(const lgelu__winograd *p, size_t k, void *work)
+{
+    const float *u = p->u + k * p->round * p->in, *m = p->m + k * p->round * p->out;
+    lgelu_product job =
+        lgelu__product_make(p->out, p->in, p->count, p->kernel + k * p->in * p->out, p->in,
+                            lgelu__transpose(m, p->out), lgelu__matrix(u, p->in));
+    job.accumulate = p->first % p->tiles_of_worker != 0;
+    lgelu__multiply(&job, work, NULL, p->broken);
+}
+
+/* Takes products of the current round until none remains. */
+static void lgelu__winograd_products(size_t worker, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t k;
-    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
-        float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out;
-        float *kernel = p->kernel + k * (p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out);
-        lgelu_product job =
-            p->dw ? lgelu__product_make(p->out, p->in, p->count, kernel, p->in,
-                                        lgelu__transpose(m, p->out), lgelu__matrix(u, p->in))
-                  : lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in),
-                                        p->panels ? lgelu__of_panels(p->panels, kernel)
-                                                  : lgelu__matrix(kernel, p->out));
-        job.accumulate = p->dw && p->first % p->own != 0;
-        lgelu__multiply(&job, p->work + strand * p->multiply, NULL, p->broken);
+    unsigned char *work = p->work + worker * p->product_bytes;
+    size_t k = (size_t)LGELU__ADD(p->next_product, 1);
+    while (k < 16) {
+        if (p->dw)
+            lgelu__winograd_dproduct(p, k, work);
+        else
+            lgelu__winograd_product(p, k, work);
+        k = (size_t)LGELU__ADD(p->next_product, 1);
     }
 }
 
-static void lgelu__winograd_round(lgelu__winograd *p,
-                                  const lgelu_threads *threads) /* NULL: this thread alone */
+/* Computes one round; on this thread alone if threads is NULL. */
+static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)
 {
-    size_t eights = (p->count + 7) / 8;
+    const size_t tasks = (p->count + LGELU__WINOGRAD_TILES - 1) / LGELU__WINOGRAD_TILES;
     int next = 0;
-    p->next = &next;
-    lgelu__parallel(threads, lgelu__winograd_in, p, eights);
-    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__STRANDS : 1);
+    p->next_product = &next;
+    lgelu__parallel(threads, lgelu__winograd_in, p, tasks);
+    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__WORKERS : 1);
     if (!p->dw)
-        lgelu__parallel(threads, lgelu__winograd_out, p, eights);
+        lgelu__parallel(threads, lgelu__winograd_out, p, tasks);
 }
 
-/* rounds of few channels; dW: a strand's own */
-static void lgelu__winograd_rounds(size_t strand, void *user)
+/* Computes the rounds from tile p->first to `end` one after the other. */
+static void lgelu__winograd_rounds(lgelu__winograd *p, size_t end, const lgelu_threads *threads)
+{
+    while (p->first < end) {
+        p->count = lgelu__min(end - p->first, p->round);
+        lgelu__winograd_round(p, threads);
+        p->first += p->count;
+    }
+}
+
+/* Returns a copy of the arguments with the workspace of one worker. */
+static lgelu__winograd lgelu__winograd_of_worker(const void *user, size_t worker)
 {
     lgelu__winograd p = *(const lgelu__winograd *)user;
-    size_t end = p.dw ? lgelu__least(p.tiles, (strand + 1) * p.own) : p.tiles;
-    int *next = p.next;
-    p.u += strand * 16 * p.most * (p.in + p.out);
-    p.m = p.u + 16 * p.most * p.in;
-    p.work += strand * p.multiply;
-    if (p.dw)
-        p.kernel += strand * 16 * p.in * p.out;
-    for (p.first = strand * p.own;; p.first += p.most) {
-        if (!p.dw)
-            p.first = (size_t)LGELU__ADD(next, 1) * p.most;
-        if (p.first >= end)
-            return;
-        p.count = lgelu__least(end - p.first, p.most);
-        lgelu__winograd_round(&p, NULL);
+    p.u += worker * 16 * p.round * (p.in + p.out);
+    p.m = p.u + 16 * p.round * p.in;
+    p.work += worker * p.product_bytes;
+    return p;
+}
+
+/* Few channels, y or dx: takes rounds until none remains. */
+static void lgelu__winograd_worker(size_t worker, void *user)
+{
+    lgelu__winograd p = lgelu__winograd_of_worker(user, worker);
+    p.first = (size_t)LGELU__ADD(p.next_round, 1) * p.round;
+    while (p.first < p.tiles) {
+        lgelu__winograd_rounds(&p, lgelu__min(p.first + p.round, p.tiles), NULL);
+        p.first = (size_t)LGELU__ADD(p.next_round, 1) * p.round;
     }
 }
 
+/* Few channels, dW: computes the rounds of the worker's part of the tiles. */
+static void lgelu__winograd_dworker(size_t worker, void *user)
+{
+    lgelu__winograd p = lgelu__winograd_of_worker(user, worker);
+    p.kernel += worker * 16 * p.in * p.out;
+    p.first = worker * p.tiles_of_worker;
+    lgelu__winograd_rounds(&p, lgelu__min(p.tiles, p.first + p.tiles_of_worker), NULL);
+}
+
+/* Adds the workers' transformed gradients of one output, in order, and transforms the sum into dW.
+ */
 static void lgelu__winograd_dtaps(size_t o, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t size = p->in * p->out, strand, k;
+    const size_t size = p->in * p->out;
     float *kernel = p->kernel + o * p->in;
-    for (strand = 1; strand * p->own < p->tiles; strand++) {
+    size_t worker, k;
+    for (worker = 1; worker * p->tiles_of_worker < p->tiles; worker++) {
         for (k = 0; k < 16; k++) {
-            lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * strand + k) * size,
-                            p->in);
+            float *sum = kernel + k * size;
+            lgelu__k()->add(sum, sum, kernel + (16 * worker + k) * size, p->in);
         }
     }
     lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
 }
 
-/* the value, dx or dW */
-static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
+/* Sets what y, dx and dW have in common: images of shape `from` are read, and tiles belong to those
+   of shape `to`. */
+static void lgelu__winograd_begin(lgelu__winograd *p, const lgelu__job *job, const size_t *from,
+                                  const size_t *to)
 {
-    lgelu_net *net = job->net;
-    const lgelu_node *node = job->node;
-    const lgelu_threads *threads = &net->threads;
-    size_t strands;
-    int next = 0;
-    lgelu__winograd p;
-    p.from = dx ? node->shape : job->from->shape;
-    p.to = dx ? job->from->shape : node->shape;
-    lgelu__winograd_size(&p, p.from[2], p.to[2]);
-    p.x = dx ? job->dy : job->x;
-    p.dy = job->dy;
-    p.y = dx ? dx : job->y;
-    p.dw = dw;
-    p.w = job->w;
-    p.bias = dx ? NULL : job->bias;
-    p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to[1] + 1) / 2;
-    p.down = (p.to[0] + 1) / 2;
-    p.tiles = job->samples * p.across * p.down;
-    strands = p.big || !dw ? 1 : LGELU__WSTRANDS;
-    p.own = ((p.tiles - 1) / strands / p.most + 1) * p.most;
-    p.panels = !dx && !dw && lgelu__packed(net, node) ? net : NULL;
-    p.flip = dx != NULL;
-    p.add = dw ? job->add_dw : dx && job->add;
-    p.next = &next;
-    p.broken = &net->internal.broken;
-    /* before it stands elsewhere, see below */
-    p.kernel = net->internal.scratch;
-    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WSTRANDS);
-    p.m = p.u + 16 * p.most * p.in;
-    p.work = (unsigned char *)(p.u + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__WSTRANDS));
-    if (p.panels)
-        p.kernel = net->internal.prepacked + node->internal.prepacked_at - 1;
-    else if (!dw)
-        lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
-    if (!p.big) {
-        lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__WSTRANDS);
-    } else {
-        for (p.first = 0; p.first < p.tiles; p.first += p.count) {
-            p.count = lgelu__least(p.tiles - p.first, p.most);
-            lgelu__winograd_round(&p, threads);
-        }
-    }
-    if (dw)
-        lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
+    size_t workers;
+    memset(p, 0, sizeof *p);
+    p->from = from;
+    p->to = to;
+    lgelu__winograd_size(p, from[2], to[2]);
+    p->w = job->w;
+    p->across = (to[1] + 1) / 2;
+    p->down = (to[0] + 1) / 2;
+    p->tiles = job->samples * p->across * p->down;
+    p->broken = &job->net->internal.broken;
+    workers = p->shared ? 1 : LGELU__WINOGRAD_WORKERS;
+    p->kernel = job->net->internal.scratch;
+    p->u = p->kernel + workers * 16 * p->in * p->out;
+    p->m = p->u + 16 * p->round * p->in;
+    p->work = (unsigned char *)(p->u + workers * 16 * p->round * (p->in + p->out));
 }
 
-static lgelu_status lgelu__winograd_forward(lgelu__job *p)
+/* Computes y or dx from the transformed kernels. */
+static void lgelu__winograd_images(lgelu__winograd *p, const lgelu_threads *threads)
 {
-    lgelu__winograd_run(p, NULL, NULL);
+    int next = 0;
+    p->next_round = &next;
+    if (p->shared)
+        lgelu__winograd_rounds(p, p->tiles, threads);
+    else
+        lgelu__parallel(threads, lgelu__winograd_worker, p, LGELU__WINOGRAD_WORKERS);
+}
+
+static lgelu_status lgelu__winograd_forward(lgelu__job *job)
+{
+    lgelu_net *net = job->net;
+    lgelu__winograd p;
+    lgelu__winograd_begin(&p, job, job->from->shape, job->node->shape);
+    p.x = job->x;
+    p.y = job->y;
+    p.bias = job->bias;
+    p.padding = job->node->padding;
+    if (lgelu__prepacked_of(net, job->node)) {
+        p.kernel = net->internal.prepacked + job->node->internal.prepacked_at - 1;
+        p.panels = lgelu__prepacked_for(net);
+    } else {
+        lgelu__parallel(&net->threads, lgelu__winograd_kernels, &p, (p.in + 15) / 16);
+    }
+    lgelu__winograd_images(&p, &net->threads);
     return LGELU_OK;
 }
 
-static void lgelu__winograd_backward(lgelu__job *p)
+static void lgelu__winograd_dx(const lgelu__job *job)
 {
-    lgelu__bias_backward(p);
-    lgelu__winograd_run(p, NULL, p->dw);
-    if (p->dx[0])
-        lgelu__winograd_run(p, p->dx[0], NULL);
+    const lgelu_threads *threads = &job->net->threads;
+    lgelu__winograd p;
+    lgelu__winograd_begin(&p, job, job->node->shape, job->from->shape);
+    p.x = job->dy;
+    p.y = job->dx[0];
+    p.padding = 2 - job->node->padding;
+    p.add = job->add;
+    lgelu__parallel(threads, lgelu__winograd_flipped_kernels, &p, (p.in + 15) / 16);
+    lgelu__winograd_images(&p, threads);
+}
+
+static void lgelu__winograd_dw(const lgelu__job *job)
+{
+    const lgelu_threads *threads = &job->net->threads;
+    size_t workers;
+    lgelu__winograd p;
+    lgelu__winograd_begin(&p, job, job->from->shape, job->node->shape);
+    p.x = job->x;
+    p.dy = job->dy;
+    p.dw = job->dw;
+    p.padding = job->node->padding;
+    p.add = job->add_dw;
+    workers = p.shared ? 1 : LGELU__WINOGRAD_WORKERS;
+    p.tiles_of_worker = ((p.tiles - 1) / workers / p.round + 1) * p.round;
+    if (p.shared)
+        lgelu__winograd_rounds(&p, p.tiles, threads);
+    else
+        lgelu__parallel(threads, lgelu__winograd_dworker, &p, LGELU__WINOGRAD_WORKERS);
+    lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
+}
+
+static void lgelu__winograd_backward(lgelu__job *job)
+{
+    lgelu__bias_backward(job);
+    lgelu__winograd_dw(job);
+    if (job->dx[0])
+        lgelu__winograd_dx(job);
 }
 
 static size_t lgelu__winograd_work(const lgelu__job *job, int train)
@@ -4209,13 +4924,16 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     const size_t in = job->from->shape[2], out = job->channels;
     lgelu__winograd p;
     const size_t y = lgelu__winograd_size(&p, in, out);
-    return train ? lgelu__most(y, lgelu__winograd_size(&p, out, in)) : y;
+    return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
-/* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's
-   pieces, as good as in double, the pieces in order. A reader that can (a gate, a sum) computes y
-   itself, so that y is never written. aux: scale, shift, the three factors of the backward
-   (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
+/* ---- [8f] batch norm: y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps) of each channel ---- */
+/* The value is computed as x·scale + shift. The sums over the pixels of a channel are accurate to
+   about double precision: each range has its own, which are added in order. A gate or a sum that
+   reads the value can compute it itself; then it is not written.
+   aux holds, in order, for each channel: the scales, the shifts and the three factors of the
+   backward (floats; one row is spare), the means and 1/√(variance + eps) (doubles), and then the
+   sums of each range (doubles). */
 static double *lgelu__norm_mean(const lgelu__job *p)
 {
     return (double *)(void *)(p->aux + 6 * p->channels);
@@ -4223,56 +4941,67 @@ static double *lgelu__norm_mean(const lgelu__job *p)
 
 static size_t lgelu__norm_aux(const lgelu__job *p)
 {
-    return lgelu__times(lgelu__plus(lgelu__times(lgelu__pieces(p), 16), 40), p->channels);
+    return lgelu__times(lgelu__plus(lgelu__times(lgelu__task_count(p), 16), 40), p->channels);
 }
 
-static void lgelu__norm_sums_piece(const lgelu__job *p, size_t row,
-                                   size_t rows) /* Σ x and Σ x·b of each channel */
+/* Computes Σ x and Σ x·b of each channel over a range. */
+static void lgelu__norm_sums_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
-    lgelu__k()->channel_sums(p->sum + row / p->piece * 2 * c, p->x + row * c, p->b + row * c, rows,
-                             c);
+    double *sum = p->sum + row / p->rows_per_task * 2 * c;
+    lgelu__k()->channel_sums(sum, p->x + row * c, p->b + row * c, rows, c);
 }
 
-static void lgelu__norm_sums(lgelu__job *p) /* the totals end up in the first piece's place */
+/* Computes the sums over all rows of a·1 and a·b into p->sum. */
+static void lgelu__norm_sums(lgelu__job *p, const float *a, const float *b)
 {
-    size_t i, n = 2 * p->channels;
-    lgelu__each(p, lgelu__norm_sums_piece);
-    for (i = n; i < lgelu__pieces(p) * n; i++)
+    const size_t n = 2 * p->channels, sums = lgelu__task_count(p) * n;
+    size_t i;
+    p->sum = lgelu__norm_mean(p) + n;
+    p->x = a;
+    p->b = b;
+    lgelu__for_rows(p, lgelu__norm_sums_range);
+    for (i = n; i < sums; i++)
         p->sum[i % n] += p->sum[i];
 }
 
-static lgelu_status lgelu__norm_forward(
-    lgelu__job *p) /* scale and shift; y by pieces, if not by the reader */
+/* Sets the mean and variance of channel i to those of this batch, and updates the running ones:
+   with the momentum or, while they are estimated, as the average over the batches. The running
+   variance is that of a sample, with n - 1. */
+static void lgelu__norm_learn(const lgelu__job *p, size_t i, double *mean, double *variance)
+{
+    const long batches = p->net->internal.estimate;
+    const double k = batches ? 1 / (double)batches : (double)p->node->momentum;
+    const double n = (double)p->rows;
+    float *running = p->net->state + p->node->state_at + i, *spread = running + p->channels;
+    *mean = p->sum[i] / n;
+    *variance = fma(-*mean, *mean, p->sum[p->channels + i] / n);
+    if (*variance < 0)
+        *variance = 0;
+    *running = (float)fma(k, *mean - (double)*running, (double)*running);
+    *spread = (float)fma(k, *variance * (n / (n - 1)) - (double)*spread, (double)*spread);
+}
+
+/* Computes scale and shift. The value is then written by ranges, unless its reader computes it. */
+static lgelu_status lgelu__norm_forward(lgelu__job *p)
 {
     lgelu_net *net = p->net;
-    const lgelu_node *node = p->node;
-    size_t c = p->channels, i;
-    const float *gamma = p->bias, *beta = gamma + c;
-    float *scale = p->aux, *shift = scale + c, *running = net->state + node->state_at;
-    double *mean = lgelu__norm_mean(p), *inverse = mean + c, n = (double)p->rows;
+    const size_t c = p->channels;
+    const float *gain = p->bias, *bias = gain + c, *running = net->state + p->node->state_at;
+    float *scale = p->aux, *shift = scale + c;
+    double *mean = lgelu__norm_mean(p), *inverse = mean + c;
     const int learn = net->internal.learning || net->internal.estimate;
-    p->sum = mean + 2 * c;
-    p->b = p->x;
+    size_t i;
     if (learn)
-        lgelu__norm_sums(p);
+        lgelu__norm_sums(p, p->x, p->x);
     for (i = 0; i < c; i++) {
         double m = (double)running[i], variance = (double)running[c + i];
-        if (learn) {
-            const double k = net->internal.estimate ? 1 / (double)net->internal.estimate
-                                                    : (double)node->momentum;
-            m = p->sum[i] / n;
-            variance = fma(-m, m, p->sum[c + i] / n);
-            if (variance < 0)
-                variance = 0;
-            running[i] = (float)fma(k, m - (double)running[i], (double)running[i]);
-            running[c + i] = (float)fma(k, variance * (n / (n - 1)) - (double)running[c + i],
-                                        (double)running[c + i]);
-        }
+        if (learn)
+            lgelu__norm_learn(p, i, &m, &variance);
         mean[i] = m;
-        inverse[i] = 1 / sqrt(variance + (double)node->eps);
-        scale[i] = (float)(inverse[i] * (double)gamma[i]);
-        shift[i] = (float)fma(-m, inverse[i] * (double)gamma[i], (double)beta[i]);
+        inverse[i] = 1 / sqrt(variance + (double)p->node->eps);
+        scale[i] = (float)(inverse[i] * (double)gain[i]);
+        shift[i] = (float)fma(-m, inverse[i] * (double)gain[i], (double)bias[i]);
     }
     p->scale = scale;
     p->shift = shift;
@@ -4280,110 +5009,145 @@ static lgelu_status lgelu__norm_forward(
     return LGELU_OK;
 }
 
-/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy -
-   dbeta/n - x̂·dgamma/n), as three factors: of dy, of x, and 1; with running statistics, n = ∞, dx =
-   scale·dy */
+/* Computes dbias = Σ dy, dgain = Σ dy·x̂ and dx = scale·(dy - dbias/n - x̂·dgain/n), which is written
+   with three factors: of dy, of x, and of 1. With running statistics n is infinite: dx = scale·dy.
+ */
 static void lgelu__norm_backward(lgelu__job *p)
 {
-    size_t c = p->channels, i;
-    const float *gamma = p->bias;
+    const size_t c = p->channels;
+    const double n = p->net->internal.learning ? (double)p->rows : HUGE_VAL;
+    const float *gain = p->bias, *x = p->x;
     float *g = p->dbias, *factor = p->aux + 2 * c;
-    double *mean = lgelu__norm_mean(p), *inverse = mean + c;
-    p->sum = mean + 2 * c;
-    p->b = p->x;
-    p->x = p->dy;
-    p->y = p->dx[0];
-    lgelu__norm_sums(p);
+    const double *mean = lgelu__norm_mean(p), *inverse = mean + c;
+    size_t i;
+    lgelu__norm_sums(p, p->dy, x);
     for (i = 0; i < c; i++) {
-        const double n = p->net->internal.learning ? (double)p->rows : HUGE_VAL, dbeta = p->sum[i];
-        const double dgamma = fma(-mean[i], dbeta, p->sum[c + i]) * inverse[i],
-                     k = inverse[i] * (double)gamma[i];
-        g[i] = (float)((p->add_dbias ? (double)g[i] : 0) + dgamma);
-        g[c + i] = (float)((p->add_dbias ? (double)g[c + i] : 0) + dbeta);
+        const double dbias = p->sum[i];
+        const double dgain = fma(-mean[i], dbias, p->sum[c + i]) * inverse[i];
+        const double k = inverse[i] * (double)gain[i];
+        g[i] = (float)((p->add_dbias ? (double)g[i] : 0) + dgain);
+        g[c + i] = (float)((p->add_dbias ? (double)g[c + i] : 0) + dbias);
         factor[i] = (float)k;
-        factor[c + i] = (float)(-k * inverse[i] * (dgamma / n));
-        factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dgamma / n, -(dbeta / n)));
+        factor[c + i] = (float)(-k * inverse[i] * (dgain / n));
+        factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dgain / n, -(dbias / n)));
     }
+    if (!p->dx[0])
+        return;
+    /* dx = dy·factor + x·factor' + factor'' */
+    p->y = p->dx[0];
     p->scale = factor;
+    p->shift = NULL;
     p->b_scale = factor + c;
     p->b_shift = factor + 2 * c;
-    if (p->dx[0])
-        lgelu__each(p, lgelu__affine_piece);
+    lgelu__for_rows(p, lgelu__affine_range);
 }
 
-/* ---- [8g] pooling: y = max x or Σ x·factor over the taps; aux keeps which tap was the largest,
-   the first of equals. dx = dy there, or dy·factor at each tap ---- */
+/* ---- [8g] pooling: y = max x, or Σ x·factor, over the pixels of a window ---- */
+/* aux holds, for each maximum, which element of the window it was: the first of equal ones. Only
+   that one receives the gradient. */
 static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
 
-static void lgelu__pool_piece(const lgelu__job *p, size_t first,
-                              size_t rows) /* a sample: its value, or dx */
+/* Returns where in its image the input's pixel under element `tap` of the window of output pixel
+   (row, column) begins; (size_t)-1 if there is none. */
+static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, size_t tap)
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels,
-                 picture = first / rows * lgelu__size(p->from);
-    const int most = node->op == LGELU_OP_MAX_POOL, back = p->dy != NULL;
-    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
-    size_t row, column, i, j, k;
-    if (back)
-        memset(p->dx[0] + picture, 0, lgelu__size(p->from) * sizeof *p->dx[0]);
-    for (row = 0; row < node->shape[0]; row++) {
-        for (column = 0; column < node->shape[1]; column++) {
-            size_t at = (first + row * node->shape[1] + column) * c;
-            unsigned char *which = (unsigned char *)p->aux + (most ? at : 0);
-            float *y = p->y + at;
-            if (!back && most)
-                memset(which, 255, c);
-            for (k = 0; !back && k < c; k++)
-                y[k] = most ? -HUGE_VALF : 0;
-            for (i = 0; i < node->window[0]; i++) {
-                for (j = 0; j < node->window[1]; j++) {
-                    const size_t u = row * node->stride + i - node->padding,
-                                 v = column * node->stride + j - node->padding;
-                    const size_t tap = i * node->window[1] + j;
-                    if (u >= x[0] || v >= x[1])
-                        continue;
-                    if (back) {
-                        const float *dy = p->dy + at;
-                        float *dx = p->dx[0] + picture + (u * x[1] + v) * c;
-                        if (most) {
-                            for (k = 0; k < c; k++) {
-                                if (which[k] == tap)
-                                    dx[k] += dy[k];
-                            }
-                        } else {
-                            for (k = 0; k < c; k++) {
-                                float d = dy[k] * factor;
-                                dx[k] += d;
-                            }
-                        }
-                    } else {
-                        const float *in = p->x + picture + (u * x[1] + v) * c;
-                        if (!most) {
-                            for (k = 0; k < c; k++)
-                                y[k] += in[k];
-                        } else {
-                            for (k = 0; k < c; k++) {
-                                if (!(in[k] <= y[k]) || which[k] == 255) {
-                                    if (y[k] >= y[k] || which[k] == 255) {
-                                        y[k] = in[k];
-                                        which[k] = (unsigned char)tap;
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            for (k = 0; !back && !most && k < c; k++)
-                y[k] *= factor;
+    const size_t *x = p->from->shape;
+    /* A coordinate below 0 wraps and is too large then. */
+    const size_t u = row * node->stride + tap / node->window[1] - node->padding;
+    const size_t v = column * node->stride + tap % node->window[1] - node->padding;
+    return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : (size_t)-1;
+}
+
+/* Makes y[k] the larger one of y[k] and x[k], or NaN if one of them is; 255 stands for no element.
+ */
+static void lgelu__pool_max(float *y, unsigned char *which, const float *x, size_t n,
+                            unsigned char tap)
+{
+    size_t k;
+    for (k = 0; k < n; k++) {
+        if (which[k] == 255 || (!(x[k] <= y[k]) && y[k] >= y[k])) {
+            y[k] = x[k];
+            which[k] = tap;
         }
     }
 }
 
-/* ---- [8h] whole numbers, tokens and labels: the forward checks and copies them, the backward
-   reads that copy ---- */
-/* lgelu__check_forward has looked at them */
-static lgelu_status lgelu__numbers_forward(lgelu__job *p)
+/* Computes one pixel of the value from its image x. */
+static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row, size_t column,
+                                float *y, unsigned char *which)
+{
+    const lgelu_node *node = p->node;
+    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+    size_t tap, k;
+    for (k = 0; k < c; k++)
+        y[k] = which ? -HUGE_VALF : 0;
+    if (which)
+        memset(which, 255, c);
+    for (tap = 0; tap < taps; tap++) {
+        const size_t at = lgelu__pool_pixel(p, row, column, tap);
+        if (at == (size_t)-1)
+            continue;
+        if (which) {
+            lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
+        } else {
+            for (k = 0; k < c; k++)
+                y[k] += x[at + k];
+        }
+    }
+    for (k = 0; !which && k < c; k++)
+        y[k] *= factor;
+}
+
+/* Adds the gradient of one pixel to that of its image. */
+static void lgelu__pool_backward(const lgelu__job *p, float *dx, size_t row, size_t column,
+                                 const float *dy, const unsigned char *which)
+{
+    const lgelu_node *node = p->node;
+    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+    size_t tap, k;
+    for (tap = 0; tap < taps; tap++) {
+        const size_t at = lgelu__pool_pixel(p, row, column, tap);
+        if (at == (size_t)-1)
+            continue;
+        for (k = 0; k < c; k++) {
+            if (!which) {
+                const float d = dy[k] * factor;
+                dx[at + k] += d;
+            } else if (which[k] == tap) {
+                dx[at + k] += dy[k];
+            }
+        }
+    }
+}
+
+/* Computes a sample of the value, or of dx. */
+static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
+{
+    const lgelu_node *node = p->node;
+    const size_t elements = lgelu__elements(p->from), image = first / rows * elements;
+    const int max = node->op == LGELU_OP_MAX_POOL;
+    size_t i;
+    if (p->dy)
+        memset(p->dx[0] + image, 0, elements * sizeof *p->dx[0]);
+    for (i = 0; i < rows; i++) {
+        const size_t at = (first + i) * p->channels;
+        const size_t row = i / node->shape[1], column = i % node->shape[1];
+        unsigned char *which = max ? (unsigned char *)p->aux + at : NULL;
+        if (p->dy)
+            lgelu__pool_backward(p, p->dx[0] + image, row, column, p->dy + at, which);
+        else
+            lgelu__pool_forward(p, p->x + image, row, column, p->y + at, which);
+    }
+}
+
+/* ---- [8h] tokens and labels ---- */
+
+/* Copies the bound integers into the node's value, which the backward reads as well. Their range
+   has been checked by lgelu__check_forward. Labels are not read while tokens are generated. */
+static lgelu_status lgelu__integers_forward(lgelu__job *p)
 {
     const lgelu_node *node = p->node;
     const int32_t *x = (const int32_t *)node->internal.bound;
@@ -4393,8 +5157,9 @@ static lgelu_status lgelu__numbers_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* ---- tokens: a table's rows, plus a learned vector for each place. Its gradient: summed row by
-   row, 64 channels a piece ---- */
+/* ---- embedding and position ---- */
+
+/* y[i] = row token[i] of the matrix (vocabulary, channels). */
 static lgelu_status lgelu__embedding_forward(lgelu__job *p)
 {
     const int32_t *token = (const int32_t *)(const void *)p->x;
@@ -4404,11 +5169,13 @@ static lgelu_status lgelu__embedding_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-static void lgelu__embedding_piece(size_t task, void *user)
+/* Adds each row of dy to the matrix row of its token. A task has 64 channels and takes the rows in
+   order, so that each sum has one order on any number of threads. */
+static void lgelu__embedding_range(size_t task, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const int32_t *token = (const int32_t *)(const void *)p->x;
-    size_t i, first = task * 64, n = lgelu__least(p->channels - first, 64);
+    size_t i, first = task * 64, n = lgelu__min(p->channels - first, 64);
     for (i = 0; i < p->rows; i++) {
         float *sum = p->dw + (size_t)token[i] * p->channels + first;
         lgelu__k()->add(sum, sum, p->dy + i * p->channels + first, n);
@@ -4419,10 +5186,11 @@ static void lgelu__embedding_backward(lgelu__job *p)
 {
     if (!p->add_dw)
         memset(p->dw, 0, p->node->weight_count * sizeof *p->dw);
-    lgelu__parallel(&p->net->threads, lgelu__embedding_piece, p, (p->channels + 63) / 64);
+    lgelu__parallel(&p->net->threads, lgelu__embedding_range, p, (p->channels + 63) / 64);
 }
 
-static void lgelu__position_piece(const lgelu__job *p, size_t row, size_t rows)
+/* y = x + P for whole samples. While tokens are generated, `from` is the position of the first. */
+static void lgelu__position_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t at = row * p->channels;
     lgelu__k()->add(p->y + at, p->x + at, p->w + p->net->internal.from * p->channels,
@@ -4431,24 +5199,25 @@ static void lgelu__position_piece(const lgelu__job *p, size_t row, size_t rows)
 
 static void lgelu__position_backward(lgelu__job *p)
 {
-    const size_t n = lgelu__size(p->node);
+    const size_t n = lgelu__elements(p->node);
     lgelu_column_sums(p->dw, p->dy, n, p->samples, n, p->add_dw, &p->net->threads);
     lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: y = x̂·gain + shift, x̂ = (x - mean)/deviation of a row; aux keeps mean
-   and 1/deviation of each row, then each piece's gradients: dgain = Σ dy·x̂, dshift = Σ dy; with d =
-   dy·gain, dx = (d - mean(d) - x̂·mean(d·x̂))/deviation ---- */
+/* ---- layer normalisation: y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of
+   each row. The auxiliary buffer holds mean and r of each row, then for each task the sums over its
+   rows dgain = Σ dy·h and dshift = Σ dy, which the backward adds up in order. With g = dy·gain,
+   dx = r·(g - mean(g) - h·mean(g·h)). ---- */
 static size_t lgelu__layer_norm_aux(const lgelu__job *p)
 {
-    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__pieces(p), p->channels)),
+    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
                         2 * sizeof(float));
 }
 
-static void lgelu__layer_norm_piece(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__layer_norm_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
-    float *sums = p->aux + 2 * (p->rows + row / p->piece * c);
+    float *sums = p->aux + 2 * (p->rows + row / p->rows_per_task * c);
     size_t i;
     if (p->dy)
         memset(sums, 0, 2 * c * sizeof *sums);
@@ -4466,39 +5235,89 @@ static void lgelu__layer_norm_piece(const lgelu__job *p, size_t row, size_t rows
 static void lgelu__layer_norm_backward(lgelu__job *p)
 {
     const size_t n = 2 * p->channels;
-    lgelu__each(p, lgelu__layer_norm_piece);
-    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__pieces(p), n, p->add_dbias,
+    lgelu__for_rows(p, lgelu__layer_norm_range);
+    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__task_count(p), n, p->add_dbias,
                       &p->net->threads);
 }
 
-/* ---- attention: S = Q Kᵀ·scale, P = softmax(S), O = P V for each head: whole rows of scores for
-   64 queries at a time, so memory grows with the context, not with its square. The forward leaves
-   each row's largest score and Σ exp, the backward makes the scores again. A few strands of tasks,
-   each with its own place in net->pack: scores, their gradients, products. ---- */
-enum { LGELU__QUERIES = 64 };
+/* ---- RMS normalisation: y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The
+   auxiliary buffer holds r of each row, then for each task the sums over its rows dgain = Σ dy·h.
+   With g = dy·gain, dx = r·(g - h·mean(g·h)). ---- */
+static size_t lgelu__rms_norm_aux(const lgelu__job *p)
+{
+    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
+                        sizeof(float));
+}
+
+static void lgelu__rms_norm_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels;
+    float *dgain = p->aux + p->rows + row / p->rows_per_task * c;
+    size_t i;
+    if (p->dy)
+        memset(dgain, 0, c * sizeof *dgain);
+    for (i = row; i < row + rows; i++) {
+        if (!p->dy) {
+            lgelu__k()->rms_normalise(p->y + i * c, p->aux + i, p->x + i * c, p->bias, p->node->eps,
+                                      c);
+        } else {
+            lgelu__k()->rms_normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, dgain,
+                                               p->dy + i * c, p->x + i * c, p->aux[i], p->bias,
+                                               p->add, c);
+        }
+    }
+}
+
+static void lgelu__rms_norm_backward(lgelu__job *p)
+{
+    const size_t n = p->channels;
+    lgelu__for_rows(p, lgelu__rms_norm_range);
+    lgelu_column_sums(p->dbias, p->aux + p->rows, n, lgelu__task_count(p), n, p->add_dbias,
+                      &p->net->threads);
+}
+
+/* ---- attention: for each head S = Q Kᵀ·scale, P = softmax(S), O = P V. The scores of 64 queries
+   with all their keys are computed at a time, so that memory grows with the context and not with
+   its square. The forward keeps the largest score and Σ exp of each row, from which the backward
+   computes the scores again. A few workers take the tasks in turn; each has its own part of
+   net.internal.scratch, for scores, their gradients and the workspace of products. ---- */
+enum { LGELU__QUERIES = 64 }; /* queries in a block */
+
 typedef struct {
-    const float *x, *dy;
-    float *y, *dx, *stat, scale;
-    unsigned char *work;
-    size_t tokens, channels, heads, width, row, tasks, blocks, from, count, strand;
+    const float *x, *dy;  /* (samples, tokens, 3·channels): queries, keys, values; dy of y */
+    float *y, *dx, *stat; /* stat: the largest score and Σ exp of each row of scores */
+    float scale;          /* 1/√width */
+    unsigned char *work;  /* `worker` bytes for each worker */
+    size_t tokens, channels, heads, width;
+    size_t row;                 /* floats from one row of scores to the next */
+    size_t tasks, blocks;       /* heads of all samples; blocks of queries of each */
+    size_t from, count, worker; /* the first query and how many there are */
     int causal, *broken;
 } lgelu__attention_job;
+
+/* One block of queries of one head. Positions are in elements of x, y and stat. */
+typedef struct {
+    size_t first;         /* the first query, as a position in the sequence */
+    size_t queries, keys; /* how many queries, and how many keys the last of them sees */
+    size_t q_at, k_at, v_at, y_at, stat_at;
+} lgelu__attention_block;
 
 static size_t lgelu__attention_row(const lgelu_node *node)
 {
     return (node->shape[1] + 15) & ~(size_t)15;
-} /* of the scores */
+}
 
-/* Two blocks of scores and the workspace of a product on one thread. For at most 64 queries, w
+/* Returns the bytes of one worker: two blocks of scores, and the workspace of a product on one
+   thread. For at most 64 queries, w
    channels of a head and t tokens, the products are (64, t, w), (64, w, t) and (t, w, 64). A causal
    attention multiplies by any number of tokens up to the context; since the workspace of a product
    suffices for every smaller one, that of the whole context suffices for them all. */
-static size_t lgelu__attention_strand(const lgelu_node *node)
+static size_t lgelu__attention_worker(const lgelu_node *node)
 {
     const size_t n = LGELU__QUERIES, t = node->shape[1], w = node->shape[2] / node->option[0];
     const size_t most =
-        lgelu__most(lgelu__workspace(n, t, w, 1),
-                    lgelu__most(lgelu__workspace(n, w, t, 1), lgelu__workspace(t, w, n, 1)));
+        lgelu__max(lgelu__workspace(n, t, w, 1),
+                   lgelu__max(lgelu__workspace(n, w, t, 1), lgelu__workspace(t, w, n, 1)));
     return lgelu__plus(lgelu__times(2 * n * sizeof(float), lgelu__attention_row(node)), most + 63)
            & ~(size_t)63;
 }
@@ -4506,7 +5325,7 @@ static size_t lgelu__attention_strand(const lgelu_node *node)
 static size_t lgelu__attention_work(const lgelu__job *p, int train)
 {
     (void)train;
-    return lgelu__times(LGELU__STRANDS, lgelu__attention_strand(p->node));
+    return lgelu__times(LGELU__WORKERS, lgelu__attention_worker(p->node));
 }
 
 static size_t lgelu__attention_aux(const lgelu__job *p)
@@ -4527,7 +5346,7 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.causal = node->option[1] != 0;
     p.broken = &net->internal.broken;
     p.row = lgelu__attention_row(node);
-    p.strand = lgelu__attention_strand(node);
+    p.worker = lgelu__attention_worker(node);
     p.from = net->internal.from;
     p.count = net->internal.tokens ? net->internal.tokens : p.tokens;
     p.x = job->x - p.from * 3 * p.channels;
@@ -4541,98 +5360,133 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     return p;
 }
 
-static void lgelu__attention_forward_strand(size_t strand, void *user)
+static lgelu__attention_block lgelu__attention_block_of(const lgelu__attention_job *p, size_t head,
+                                                        size_t block)
+{
+    const size_t sample = head / p->heads, channel = head % p->heads * p->width;
+    const size_t x_row = 3 * p->channels, first_token = sample * p->tokens;
+    lgelu__attention_block b;
+    b.first = p->from + block * LGELU__QUERIES;
+    b.queries = lgelu__min(p->from + p->count - b.first, LGELU__QUERIES);
+    b.keys = p->causal ? b.first + b.queries : p->tokens;
+    b.q_at = (first_token + b.first) * x_row + channel;
+    b.k_at = first_token * x_row + p->channels + channel;
+    b.v_at = b.k_at + p->channels;
+    b.y_at = (first_token + b.first) * p->channels + channel;
+    b.stat_at = 2 * (head * p->tokens + b.first);
+    return b;
+}
+
+/* Returns how many keys query number i of a block sees. */
+static size_t lgelu__attention_keys(const lgelu__attention_job *p, const lgelu__attention_block *b,
+                                    size_t i)
+{
+    return p->causal ? b->first + i + 1 : b->keys;
+}
+
+static void lgelu__attention_forward_block(const lgelu__attention_job *p,
+                                           const lgelu__attention_block *b, float *s, void *work)
+{
+    const lgelu__kernels *isa = lgelu__k();
+    const size_t row = p->row, x_row = 3 * p->channels, c = p->channels;
+    float *y = p->y + b->y_at, *stat = p->stat + b->stat_at;
+    lgelu_product job;
+    size_t i;
+    /* S = Q Kᵀ */
+    job = lgelu__product_make(b->queries, b->keys, p->width, s, row,
+                              lgelu__matrix(p->x + b->q_at, x_row),
+                              lgelu__transpose(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* Each row of S becomes exp(scale·(S - its largest)); stat receives that and the sum. */
+    for (i = 0; i < b->queries; i++) {
+        isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
+                     lgelu__attention_keys(p, b, i), b->keys);
+    }
+    /* O = P V, divided by the sums at the end */
+    job = lgelu__product_make(b->queries, p->width, b->keys, y, c, lgelu__matrix(s, row),
+                              lgelu__matrix(p->x + b->v_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    for (i = 0; i < b->queries; i++)
+        isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
+}
+
+static void lgelu__attention_forward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
-    float *s = (float *)(void *)(p->work + strand * p->strand);
-    void *pack = s + 2 * LGELU__QUERIES * row;
-    size_t task, i;
-    for (task = strand; task < p->tasks * p->blocks; task += LGELU__STRANDS) {
-        const size_t head = task / p->blocks, sample = head / p->heads, at = head % p->heads * w;
-        const size_t first = p->from + task % p->blocks * LGELU__QUERIES;
-        const size_t m = lgelu__least(p->from + p->count - first, LGELU__QUERIES),
-                     n = p->causal ? first + m : p->tokens;
-        const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row, *k = x + c,
-                    *v = k + c;
-        float *y = p->y + (sample * p->tokens + first) * c + at,
-              *stat = p->stat + 2 * (head * p->tokens + first);
-        lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
-                                                lgelu__transpose(k, x_row));
-        /* S = Q Kᵀ */
-        lgelu__multiply(&job, pack, NULL, p->broken);
-        for (i = 0; i < m; i++) {
-            isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
-                         p->causal ? first + i + 1 : n, n);
-        }
-        job = lgelu__product_make(m, w, n, y, c, lgelu__matrix(s, row), lgelu__matrix(v, x_row));
-        /* O = P V, P = exp(S·scale - max)/Σ: by Σ at the end */
-        lgelu__multiply(&job, pack, NULL, p->broken);
-        for (i = 0; i < m; i++)
-            isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], w);
+    float *s = (float *)(void *)(p->work + worker * p->worker);
+    void *work = s + 2 * LGELU__QUERIES * p->row;
+    size_t task;
+    for (task = worker; task < p->tasks * p->blocks; task += LGELU__WORKERS) {
+        const lgelu__attention_block b =
+            lgelu__attention_block_of(p, task / p->blocks, task % p->blocks);
+        lgelu__attention_forward_block(p, &b, s, work);
     }
 }
 
-static void lgelu__attention_backward_strand(size_t strand, void *user)
+/* Computes dQ of a block, and dK and dV of the keys that it sees: they are written if `first` is 1,
+   else added to. s and ds have one block of scores each. */
+static void lgelu__attention_backward_block(const lgelu__attention_job *p,
+                                            const lgelu__attention_block *b, int first, float *s,
+                                            float *ds, void *work)
+{
+    const size_t row = p->row, x_row = 3 * p->channels, w = p->width;
+    const lgelu_matrix q = lgelu__matrix(p->x + b->q_at, x_row);
+    const lgelu_matrix dy = lgelu__matrix(p->dy + b->y_at, p->channels);
+    lgelu_product job;
+    size_t i;
+    /* S = Q Kᵀ, as in the forward */
+    job = lgelu__product_make(b->queries, b->keys, w, s, row, q,
+                              lgelu__transpose(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dP = dO Vᵀ */
+    job = lgelu__product_make(b->queries, b->keys, w, ds, row, dy,
+                              lgelu__transpose(p->x + b->v_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* P = softmax(S·scale) replaces S, and dS = P·(dP - Σ P·dP)·scale replaces dP. */
+    for (i = 0; i < b->queries; i++) {
+        lgelu__k()->softmax_backward(s + i * row, ds + i * row, p->stat + b->stat_at + 2 * i,
+                                     p->scale, lgelu__attention_keys(p, b, i), b->keys);
+    }
+    /* dV = Pᵀ dO */
+    job = lgelu__product_make(b->keys, w, b->queries, p->dx + b->v_at, x_row,
+                              lgelu__transpose(s, row), dy);
+    job.accumulate = !first;
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dK = dSᵀ Q */
+    job = lgelu__product_make(b->keys, w, b->queries, p->dx + b->k_at, x_row,
+                              lgelu__transpose(ds, row), q);
+    job.accumulate = !first;
+    lgelu__multiply(&job, work, NULL, p->broken);
+    /* dQ = dS K */
+    job = lgelu__product_make(b->queries, w, b->keys, p->dx + b->q_at, x_row,
+                              lgelu__matrix(ds, row), lgelu__matrix(p->x + b->k_at, x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+}
+
+/* Takes the blocks of each head from the last to the first: the last one sees all keys, so that it
+   writes every row of dK and dV, and the others add to them. */
+static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
-    const lgelu__kernels *isa = lgelu__k();
-    const size_t c = p->channels, w = p->width, row = p->row, x_row = 3 * c;
-    float *s = (float *)(void *)(p->work + strand * p->strand), *ds = s + LGELU__QUERIES * row;
-    void *pack = ds + LGELU__QUERIES * row;
-    size_t head, block, i;
-    /* the last sees all keys */
-    for (head = strand; head < p->tasks; head += LGELU__STRANDS) {
-        for (block = p->blocks; block--;) {
-            const size_t sample = head / p->heads, at = head % p->heads * w,
-                         first = block * LGELU__QUERIES;
-            const size_t m = lgelu__least(p->tokens - first, LGELU__QUERIES),
-                         n = p->causal ? first + m : p->tokens;
-            const float *x = p->x + sample * p->tokens * x_row + at, *q = x + first * x_row,
-                        *k = x + c, *v = k + c;
-            const float *dy = p->dy + (sample * p->tokens + first) * c + at;
-            float *dx = p->dx + sample * p->tokens * x_row + at, *dq = dx + first * x_row,
-                  *dk = dx + c, *dv = dk + c;
-            lgelu_product job = lgelu__product_make(m, n, w, s, row, lgelu__matrix(q, x_row),
-                                                    lgelu__transpose(k, x_row));
-            /* S = Q Kᵀ */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job.c = ds;
-            job.a = lgelu__matrix(dy, c);
-            job.b.x = v;
-            /* O = P V: dP = dO Vᵀ */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            /* P = softmax(S·scale): dS = P·(dP - Σ P·dP)·scale */
-            for (i = 0; i < m; i++) {
-                isa->softmax_backward(s + i * row, ds + i * row,
-                                      p->stat + 2 * (head * p->tokens + first + i), p->scale,
-                                      p->causal ? first + i + 1 : n, n);
-            }
-            job = lgelu__product_make(n, w, m, dv, x_row, lgelu__transpose(s, row),
-                                      lgelu__matrix(dy, c));
-            job.accumulate = block + 1 < p->blocks;
-            /* dV = Pᵀ dO */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job.c = dk;
-            job.a.x = ds;
-            job.b = lgelu__matrix(q, x_row);
-            /* dK = dSᵀ Q */
-            lgelu__multiply(&job, pack, NULL, p->broken);
-            job = lgelu__product_make(m, w, n, dq, x_row, lgelu__matrix(ds, row),
-                                      lgelu__matrix(k, x_row));
-            /* dQ = dS K */
-            lgelu__multiply(&job, pack, NULL, p->broken);
+    float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * p->row;
+    void *work = ds + LGELU__QUERIES * p->row;
+    size_t head, k;
+    for (head = worker; head < p->tasks; head += LGELU__WORKERS) {
+        for (k = 0; k < p->blocks; k++) {
+            const lgelu__attention_block b = lgelu__attention_block_of(p, head, p->blocks - 1 - k);
+            lgelu__attention_backward_block(p, &b, k == 0, s, ds, work);
         }
     }
 }
 
+/* Below 2^16 products of values, as in generating a token, other threads would cost more than they
+   compute. */
 static lgelu_status lgelu__attention_forward(lgelu__job *job)
 {
     lgelu__attention_job p = lgelu__attention_make(job);
-    lgelu__parallel(p.count * p.tokens * p.channels < 65536 ? NULL : &job->net->threads,
-                    lgelu__attention_forward_strand, &p,
-                    lgelu__least(LGELU__STRANDS, p.tasks * p.blocks));
+    const int alone = p.count * p.tokens * p.channels < 65536;
+    lgelu__parallel(alone ? NULL : &job->net->threads, lgelu__attention_forward_worker, &p,
+                    lgelu__min(LGELU__WORKERS, p.tasks * p.blocks));
     return LGELU_OK;
 }
 
@@ -4640,14 +5494,14 @@ static void lgelu__attention_backward(lgelu__job *job)
 {
     lgelu__attention_job p = lgelu__attention_make(job);
     if (p.dx) {
-        lgelu__parallel(&job->net->threads, lgelu__attention_backward_strand, &p,
-                        lgelu__least(LGELU__STRANDS, p.tasks));
+        lgelu__parallel(&job->net->threads, lgelu__attention_backward_worker, &p,
+                        lgelu__min(LGELU__WORKERS, p.tasks));
     }
 }
 
-/* ---- dropout: what is dropped follows from seed, step, pass, layer and index, so nothing is kept
-   for the backward ---- */
-static void lgelu__dropout_piece(const lgelu__job *p, size_t row, size_t rows)
+/* ---- dropout: which values are dropped depends on seed, step, pass, layer and index only, so that
+   the backward draws them again and nothing is stored ---- */
+static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const lgelu_net *net = p->net;
     const uint64_t stream = (uint64_t)1 << 63 | (uint64_t)(p->node - net->nodes) << 47
@@ -4661,14 +5515,16 @@ static void lgelu__dropout_piece(const lgelu__job *p, size_t row, size_t rows)
         memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- pictures as tokens: patches row by row, a learned token in front, the mean of some tokens; a
-   sample at a time ---- */
-static void lgelu__squares_piece(const lgelu__job *p, size_t row, size_t rows)
+/* ---- images as tokens: patches, the class token, the mean of tokens; a task has one sample ----
+ */
+
+/* Copies row i of the image, which has one line of each of the `across` patches beside each other,
+   to these patches; in the backward the other way. */
+static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2],
                  across = x[1] / side, sample = row / rows;
     size_t i, k;
-    /* a line of patch k in row i of the picture */
     for (i = 0; i < x[0]; i++) {
         for (k = 0; k < across; k++) {
             const size_t at = ((sample * x[0] + i) * across + k) * line,
@@ -4681,7 +5537,8 @@ static void lgelu__squares_piece(const lgelu__job *p, size_t row, size_t rows)
     }
 }
 
-static void lgelu__class_token_piece(const lgelu__job *p, size_t row, size_t rows)
+/* The learned token, then the sample's tokens. */
+static void lgelu__class_token_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y, at = row * c,
                  from = (row - row / rows) * c;
@@ -4695,15 +5552,16 @@ static void lgelu__class_token_piece(const lgelu__job *p, size_t row, size_t row
 
 static void lgelu__class_token_backward(lgelu__job *p)
 {
-    lgelu_column_sums(p->dbias, p->dy, lgelu__size(p->node), p->samples, p->channels, p->add_dbias,
-                      &p->net->threads);
+    lgelu_column_sums(p->dbias, p->dy, lgelu__elements(p->node), p->samples, p->channels,
+                      p->add_dbias, &p->net->threads);
     if (p->dx[0])
-        lgelu__each(p, lgelu__class_token_piece);
+        lgelu__for_rows(p, lgelu__class_token_range);
 }
 
-static void lgelu__mean_piece(const lgelu__job *p, size_t row, size_t rows) /* rows: 1 */
+/* The value has one row for each sample, so that `rows` is 1 here. */
+static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows)
 {
-    const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__size(p->from);
+    const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__elements(p->from);
     const size_t at = row * n, first = at + p->node->option[0] * c;
     const float factor = (float)(1 / (double)count);
     float *y = p->y + row * c;
@@ -4719,23 +5577,25 @@ static void lgelu__mean_piece(const lgelu__job *p, size_t row, size_t rows) /* r
     }
 }
 
-/* ---- [8i] losses: mean over samples (and tokens); aux keeps each row's loss. The logits' gradient
-   may lie where they lie: row by row it is made from them. ---- */
-/* -log softmax at the label; dx: (softmax - 1[label])·share/rows, may be x */
-static void lgelu__cross_entropy_piece(const lgelu__job *p, size_t row, size_t rows)
+/* ---- [8i] losses: the mean over samples and tokens ---- */
+
+/* Computes the loss of each row into p->sum, -log softmax(x)[label], and its gradient
+   (softmax(x) - 1[label])·loss_scale/rows, if dx is wanted. dx may be stored where the logits x
+   are: each row is read before it is written. Without labels the gradient is 0. */
+static void lgelu__cross_entropy_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
     size_t i;
     for (i = row; i < row + rows; i++) {
         const float *x = p->x + i * c;
-        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], of_label;
+        float *d = p->dx[0] ? p->dx[0] + i * c : NULL, stat[2], label_logit;
         if (!p->label) {
             memset(d, 0, c * sizeof *d);
             continue;
         }
-        of_label = x[(size_t)p->label[i]];
+        label_logit = x[(size_t)p->label[i]];
         lgelu__k()->exp_row(d, stat, x, 1, c, c);
-        p->sum[i] = ((double)stat[0] - (double)of_label) + lgelu__log((double)stat[1]);
+        p->sum[i] = ((double)stat[0] - (double)label_logit) + lgelu__log((double)stat[1]);
         if (!d)
             continue;
         lgelu__k()->scale(d, d, p->per_row / stat[1], c);
@@ -4743,6 +5603,7 @@ static void lgelu__cross_entropy_piece(const lgelu__job *p, size_t row, size_t r
     }
 }
 
+/* Adds the mean of the rows' losses, summed in order, to net.loss. */
 static lgelu_status lgelu__cross_entropy_end(lgelu__job *p)
 {
     double sum = 0;
@@ -4757,45 +5618,53 @@ static lgelu_status lgelu__cross_entropy_forward(lgelu__job *p)
 {
     if (!p->label)
         return LGELU_OK;
-    lgelu__each(p, lgelu__cross_entropy_piece);
+    lgelu__for_rows(p, lgelu__cross_entropy_range);
     return lgelu__cross_entropy_end(p);
 }
 
 static void lgelu__cross_entropy_backward(lgelu__job *p)
 {
     if (p->dx[0])
-        lgelu__each(p, lgelu__cross_entropy_piece);
+        lgelu__for_rows(p, lgelu__cross_entropy_range);
 }
 
-/* Linear + loss: large logits that a loss alone reads are made some rows at a time, all in one
-   place: their loss, its gradient where they stand, and what follows from that, straight into
-   net->g; only the gradient of the linear layer's input waits in its aux. So the forward does half
-   of the backward, unless g holds something or nothing is learned: then the backward makes them
-   again. */
-enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 }; /* bytes of all; rows at a time */
+/* ---- a linear layer and its cross-entropy, fused: logits of more than LGELU__LARGE bytes that
+   only a loss reads are computed LGELU__LOGITS_ROWS rows at a time, in one place. The loss of these
+   rows follows, its gradient in the same place, and from it the gradients of the linear layer:
+   those of its parameters go to net.g, that of its input waits in its auxiliary buffer. So the
+   forward does half of the backward. Where net.g holds gradients already, or nothing is learned,
+   the backward computes the logits again instead. ---- */
+enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };
 
-static void lgelu__logits_in_turn(const lgelu__job *p, int gradients)
+/* Computes the losses of all rows, and the gradients of the linear layer if they are wanted. */
+static void lgelu__logits_by_rows(const lgelu__job *p, int gradients)
 {
     lgelu__job loss = *p, linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
-    size_t left;
-    linear.y = lgelu__at(p->net, p->node, LGELU__SCRATCH);
+    const size_t in = linear.from->shape[2];
+    size_t left = p->rows;
+    linear.y = lgelu__buffer_at(p->net, p->node, LGELU__SCRATCH);
     linear.dx[0] = linear.aux;
     linear.dy = loss.x = linear.y;
     linear.add_dw = p->add_dw;
     linear.add_dbias = p->add_dbias;
     loss.dx[0] = gradients ? linear.y : NULL;
-    for (left = p->rows; left; left -= loss.rows) {
-        loss.rows = linear.rows = lgelu__least(left, LGELU__LOGITS_ROWS);
+    while (left > 0) {
+        const size_t rows = lgelu__min(left, LGELU__LOGITS_ROWS);
+        loss.rows = rows;
+        linear.rows = rows;
         lgelu__linear_forward(&linear);
-        lgelu__each(&loss, lgelu__cross_entropy_piece);
+        lgelu__for_rows(&loss, lgelu__cross_entropy_range);
         if (gradients)
             lgelu__linear_backward(&linear);
-        linear.x += linear.rows * linear.from->shape[2];
-        linear.dx[0] += linear.rows * linear.from->shape[2];
-        linear.add_dw = linear.add_dbias = 1;
+        /* the next rows; their gradients of parameters are added */
+        linear.x += rows * in;
+        linear.dx[0] += rows * in;
+        linear.add_dw = 1;
+        linear.add_dbias = 1;
         if (loss.label)
-            loss.label += loss.rows;
-        loss.sum += loss.rows;
+            loss.label += rows;
+        loss.sum += rows;
+        left -= rows;
     }
 }
 
@@ -4804,33 +5673,35 @@ static lgelu_status lgelu__linear_loss_forward(lgelu__job *p)
     p->node->internal.ahead = p->label && p->net->internal.learning && p->net->internal.fresh;
     if (!p->label)
         return LGELU_OK;
-    lgelu__logits_in_turn(p, p->node->internal.ahead);
+    lgelu__logits_by_rows(p, p->node->internal.ahead);
     return lgelu__cross_entropy_end(p);
 }
 
+/* The forward has computed the gradients for a loss scale of 1. */
 static void lgelu__linear_loss_backward(lgelu__job *p)
 {
     const lgelu__job linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
     const size_t in = linear.from->shape[2];
-    const float share = p->net->internal.loss_scale;
+    const float scale = p->net->internal.loss_scale;
     if (!p->dx[0])
         return;
     if (!p->node->internal.ahead) {
-        lgelu__logits_in_turn(p, 1);
-    } else if (share < 1 || share > 1) {
-        lgelu__k()->scale(linear.dw, linear.dw, share, p->channels * in);
-        lgelu__k()->scale(linear.dbias, linear.dbias, share, linear.node->bias_count);
-        lgelu__k()->scale(linear.aux, linear.aux, share, p->rows * in);
+        lgelu__logits_by_rows(p, 1);
+    } else if (scale < 1 || scale > 1) {
+        lgelu__k()->scale(linear.dw, linear.dw, scale, p->channels * in);
+        lgelu__k()->scale(linear.dbias, linear.dbias, scale, linear.node->bias_count);
+        lgelu__k()->scale(linear.aux, linear.aux, scale, p->rows * in);
     }
 }
 
-static void lgelu__linear_left_backward(lgelu__job *p) /* its gradient is there already */
+/* The loss, which ran before, has left the gradient in the auxiliary buffer. */
+static void lgelu__linear_fused_backward(lgelu__job *p)
 {
     if (p->dx[0])
         memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
 }
 
-static size_t lgelu__linear_left_aux(const lgelu__job *p)
+static size_t lgelu__linear_fused_aux(const lgelu__job *p)
 {
     return lgelu__times(p->rows, p->from->shape[2] * sizeof(float));
 }
@@ -4840,47 +5711,85 @@ static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
     return lgelu__times(p->rows, sizeof(double));
 }
 
+/* An unbound target leaves the loss out. */
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
-    const float *t = lgelu__in(p->net, p->node, 1);
-    size_t i, n = p->rows * p->channels;
+    const float *target = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
     double sum = 0;
-    for (i = 0; t && i < n; i++) {
-        double d = (double)p->x[i] - (double)t[i];
+    size_t i;
+    if (!target)
+        return LGELU_OK;
+    for (i = 0; i < n; i++) {
+        const double d = (double)p->x[i] - (double)target[i];
         sum = fma(d, d, sum);
     }
     p->net->loss += sum / (double)n;
     return LGELU_OK;
 }
 
+/* dx = (a - b)·factor */
+static void lgelu__scaled_difference(float *dx, const float *a, const float *b, float factor,
+                                     size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++)
+        dx[i] = (a[i] - b[i]) * factor;
+}
+
 static void lgelu__squared_error_backward(lgelu__job *p)
 {
-    const float *x = p->x, *t = lgelu__in(p->net, p->node, 1);
-    size_t i, n = p->rows * p->channels;
+    const float *target = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
     const float factor = (float)(2 / (double)n) * p->net->internal.loss_scale;
     int k;
     for (k = 0; k < 2; k++) {
-        for (i = 0; p->dx[k] && i < n; i++)
-            p->dx[k][i] = t ? (k ? t[i] - x[i] : x[i] - t[i]) * factor : 0;
+        if (!p->dx[k])
+            continue;
+        if (!target)
+            memset(p->dx[k], 0, n * sizeof(float));
+        else if (k == 0)
+            lgelu__scaled_difference(p->dx[k], p->x, target, factor, n);
+        else
+            lgelu__scaled_difference(p->dx[k], target, p->x, factor, n);
     }
 }
 
+/* Without the caller's gradient the loss is left out. */
 static void lgelu__custom_loss_backward(lgelu__job *p)
 {
-    const float *given = lgelu__in(p->net, p->node, 1);
-    size_t i;
-    for (i = 0; p->dx[0] && i < p->rows * p->channels; i++)
-        p->dx[0][i] = given ? given[i] * p->net->internal.loss_scale : 0;
+    const float *gradient = lgelu__input_value(p->net, p->node, 1);
+    const size_t n = p->rows * p->channels;
+    if (!p->dx[0])
+        return;
+    if (gradient)
+        lgelu__k()->scale(p->dx[0], gradient, p->net->internal.loss_scale, n);
+    else
+        memset(p->dx[0], 0, n * sizeof(float));
 }
 
 /* ---- [8j] the table of layers ---- */
-/* To add a kind of layer:
-     1. LGELU_LAYERS in [1]: a row. The compiler then asks for the functions that the row names.
-     2. [1] and [8k]: the builder's declaration and its code, which sets shape and counts.
-     3. [8d] to [8i]: the functions.
-   And outside of this file, where the compiler or a test names each place that is missing:
-     4. examples/deploy/onnx_out.c, onnx_in.c, torch_file.c: a row of each format's table.
-     5. tests/tools/reference_net.h: the layer in double; tests/test_same_bits.c: a hash. */
+
+/* clang-format off */
+/* To add a kind of layer (RMS_NORM is a small example to follow):
+
+   In this file
+     1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
+        it, and the compiler asks for the functions that it names.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its
+        body in [K]; the compiler asks for either where the other is.
+     3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
+     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
+        has other tensors than a matrix and biases (lgelu__tensor_of).
+   In these files, which count the kinds and do not compile before each knows the new one
+     5. tests/tools/reference_net.h: the layer in double.
+     6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
+     7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind by
+   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare the
+   layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash (make
+   record). */
+/* clang-format on */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
     {                                                                                            \
@@ -4894,11 +5803,14 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
     },
 static const lgelu__layer lgelu__layers[] = { LGELU_LAYERS(LGELU__KIND)
                                                   LGELU__VARIANTS(LGELU__VARIANT) };
+typedef char
+    lgelu__layers_have_every_row[sizeof lgelu__layers / sizeof *lgelu__layers == LGELU__ROWS ? 1
+                                                                                             : -1];
 #undef lgelu__0
 #undef LGELU__KIND
 #undef LGELU__VARIANT
 
-static const lgelu__layer *lgelu__row(const lgelu_node *node)
+static const lgelu__layer *lgelu__layer_of(const lgelu_node *node)
 {
     return lgelu__layers + node->internal.row;
 }
@@ -4921,18 +5833,46 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->capacity = capacity;
 }
 
-/* a node to be, its inputs checked; its shape is that of its first input until the builder says
-   otherwise (zeros after an error) */
+/* Refuses input number k of a node, unless it is an earlier layer of a kind that the node can read:
+   tokens go to embeddings only, labels to the second input of a cross-entropy only. */
+static void lgelu__check_input(lgelu_net *net, const lgelu_node *node, int k)
+{
+    const int reads_tokens = node->op == LGELU_OP_EMBEDDING;
+    const int reads_labels = node->op == LGELU_OP_CROSS_ENTROPY && k == 1;
+    const lgelu_node *from;
+    if (node->input[k] < 0 || node->input[k] >= net->count) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", node, (size_t)k);
+        return;
+    }
+    from = net->nodes + node->input[k];
+    if (lgelu__is_a(from, LGELU_TRAIT_LOSS) || (from->op == LGELU_OP_TOKENS) != reads_tokens
+        || (from->op == LGELU_OP_LABELS) != reads_labels) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", node, from->name,
+                    (size_t)k);
+    }
+}
+
+/* Returns how many inputs a node of a kind reads whose builder received the inputs a and b, -1 for
+   none. */
+static int lgelu__input_count(const lgelu_node *node, int b)
+{
+    if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
+        return 0;
+    return b < 0 ? 1 : 2;
+}
+
+/* Returns a node whose name and inputs have been checked. Its shape is that of its first input,
+   which the builder changes as needed; zeros after an error. The name is cut between two
+   characters. */
 static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node;
     int k;
     memset(&node, 0, sizeof node);
-    lgelu__say(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
-    /* cut between two characters */
+    lgelu__format(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
     node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;
-    lgelu__enter(net);
-    if (!lgelu__plain(net->prefix) || !lgelu__plain(name)) {
+    lgelu__begin_call(net);
+    if (!lgelu__is_plain_text(net->prefix) || !lgelu__is_plain_text(name)) {
         lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu__layers[op].name,
                     (size_t)net->count, LGELU__PLAIN);
     }
@@ -4942,38 +5882,30 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node.input[0] = a;
     node.input[1] = b;
-    node.inputs = lgelu__is_a(&node, LGELU_TRAIT_SOURCE) ? 0 : b < 0 ? 1 : 2;
+    node.inputs = lgelu__input_count(&node, b);
     if (net->memory)
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
     if (net->count >= net->capacity) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%n: no room for more than %d nodes", &node,
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: expected at most %d nodes, the capacity", &node,
                     net->capacity > 0 ? (long)net->capacity : 0L);
     }
     for (k = 0; k < node.inputs && !net->status; k++) {
-        const lgelu_node *from = net->nodes + node.input[k];
-        if (node.input[k] < 0 || node.input[k] >= net->count) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", &node,
-                        (size_t)k);
-        } else if (lgelu__is_a(from, LGELU_TRAIT_LOSS)
-                   || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
-                   || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1)) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", &node, from->name,
-                        (size_t)k);
-        } else {
-            node.internal.learns |= from->internal.learns;
-        }
+        lgelu__check_input(net, &node, k);
+        if (!net->status)
+            node.internal.learns |= net->nodes[node.input[k]].internal.learns;
     }
     if (node.inputs && !net->status)
         memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
     return node;
 }
 
-static int lgelu__place(lgelu_net *net,
-                        lgelu_node *node) /* the last node from now on; -1 after an error */
+/* Appends the node to the network and returns its index; -1 after an error. */
+static int lgelu__place(lgelu_net *net, lgelu_node *node)
 {
     const size_t *s = node->shape;
     if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a value of %z x %z x %z", node, s[0], s[1], s[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its value of %z x %z x %z is too large", node, s[0],
+                    s[1], s[2]);
     if (net->status)
         return -1;
     node->internal.learns |= node->weight_count || node->bias_count || node->tied;
@@ -4981,11 +5913,13 @@ static int lgelu__place(lgelu_net *net,
     return net->count++;
 }
 
+/* Appends a node that has a matrix (outputs, inputs). */
 LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
     node->weight_count = lgelu__times(outputs, inputs);
     if (!node->weight_count || node->weight_count > (size_t)-1 / 64)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a matrix of %z x %z", node, outputs, inputs);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its matrix of %z x %z is empty or too large", node,
+                    outputs, inputs);
     return lgelu__place(net, node);
 }
 
@@ -4997,7 +5931,8 @@ static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t r
     node.shape[1] = columns;
     node.shape[2] = channels;
     if (!rows || !columns || !channels)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: shape %z x %z x %z", &node, rows, columns, channels);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a shape without 0, found %z x %z x %z", &node,
+                    rows, columns, channels);
     return lgelu__place(net, &node);
 }
 
@@ -5030,10 +5965,11 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const lgelu_node *table = net->nodes + embedding;
     if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: only an embedding's matrix can be shared", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected an embedding, whose matrix it shares",
+                    &node);
     } else if (table->shape[2] != node.shape[2]) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the embedding has another number of channels than %z",
-                    &node, node.shape[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected an embedding of %z channels, found %z", &node,
+                    node.shape[2], table->shape[2]);
     } else {
         node.shape[2] = table->weight_count / table->shape[2];
     }
@@ -5046,18 +5982,20 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
     if ((unsigned)kind > LGELU_GATE_CUSTOM)
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind of gate %d", &node, (long)kind);
     if (kind == LGELU_GATE_CUSTOM) {
         if (!net->custom_gate || !net->custom_gate->forward || !net->custom_gate->backward)
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: net.custom points to no gate of yours", &node);
+            lgelu__fail(net, LGELU_E_ARGUMENT,
+                        "%n: the custom gate or one of its functions is NULL", &node);
         else
             node.bias_count = net->custom_gate->parameters;
         node.custom = net->custom_gate;
     }
     if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1))
-        lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ must be at least 1", &node);
+        lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels", &node, node.shape[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
+                    node.shape[2]);
     node.gate = kind;
     node.lambda0 = lambda;
     node.lambda_count = channels ? (int)node.shape[2] : 1;
@@ -5087,10 +6025,10 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 
-static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a,
-                              int b) /* two inputs of one shape */
+/* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
+   node with one input, becomes an index that it refuses. */
+static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
-    /* refused as no earlier layer */
     lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);
     const lgelu_node *p, *q;
     if (net->status)
@@ -5098,9 +6036,11 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
     p = net->nodes + a;
     q = net->nodes + b;
     if (memcmp(p->shape, q->shape, sizeof p->shape)) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: '%s' is %z x %z x %z, '%s' is %z x %z x %z", &node,
-                    p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
-                    q->shape[1], q->shape[2]);
+        lgelu__fail(
+            net, LGELU_E_SHAPE,
+            "%n: expected inputs of one shape, found '%s' of %z x %z x %z and '%s' of %z x %z x %z",
+            &node, p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
+            q->shape[1], q->shape[2]);
     }
     return node;
 }
@@ -5111,6 +6051,7 @@ LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
     return lgelu__place(net, &node);
 }
 
+/* Appends a loss, which has no value and so no shape. */
 static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
 {
     lgelu_node node = lgelu__pair(net, op, name, x, target);
@@ -5128,6 +6069,7 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
     return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
 }
 
+/* A gradient that is no input becomes -1, which is refused. */
 LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient)
 {
     if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
@@ -5137,20 +6079,23 @@ LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gra
 
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
+    const int is_number = rate - rate <= 0;
     lgelu_node node;
-    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0)
+    if (is_number && !(rate < 0) && !(rate > 0))
         return x;
     node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
     if (!(rate > 0 && rate < 1)) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the rate must be at least 0 and less than 1",
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a rate of at least 0 and less than 1",
                     &node);
     }
     node.rate = rate;
     return lgelu__place(net, &node);
 }
 
-/* ---- pictures ---- */
-/* a node with a square window (NULL: the whole picture), whose shape is what comes out */
+/* ---- builders for images ---- */
+
+/* Returns a node that reads a square window of *kernel pixels, or the whole image if kernel is
+   NULL. Its shape is that of the windows' positions. */
 static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
                                 const size_t *kernel, size_t stride, size_t padding)
 {
@@ -5166,7 +6111,8 @@ static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, i
         if (window && stride && window <= 65535 && padding < window && pixels >= window) {
             node.shape[d] = (pixels - window) / stride + 1;
         } else {
-            lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, stride %z, padding %z on %z pixels",
+            lgelu__fail(net, LGELU_E_SHAPE,
+                        "%n: a window of %z with stride %z and padding %z does not fit %z pixels",
                         &node, window, stride, padding, node.shape[d]);
         }
     }
@@ -5179,12 +6125,12 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
     lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
     const size_t in = node.shape[2];
     if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z in %z groups", &node, in, outputs,
-                    groups);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
+                    in, outputs, groups);
     }
     if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a depthwise kernel of %z, the largest is 15", &node,
-                    kernel);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a depthwise kernel of at most 15, found %z",
+                    &node, kernel);
     }
     node.groups = groups;
     node.shape[2] = outputs;
@@ -5197,10 +6143,11 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
     if (!(momentum >= 0) || momentum > 1 || !(eps > 0))
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: momentum must lie in 0 to 1, eps above 0", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected momentum from 0 to 1 and eps above 0",
+                    &node);
     node.momentum = momentum;
     node.eps = eps;
-    /* means, then variances; factors, then constants */
+    /* The state holds means, then variances; the biases hold gains, then shifts. */
     node.state_count = node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
@@ -5210,8 +6157,10 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
     if (kernel > 15 || 2 * padding > kernel) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, padding %z: at most 15, and half of it",
-                    &node, kernel, padding);
+        lgelu__fail(
+            net, LGELU_E_SHAPE,
+            "%n: expected a window of at most 15 and a padding of at most half of it, found %z and %z",
+            &node, kernel, padding);
     }
     return lgelu__place(net, &node);
 }
@@ -5232,18 +6181,18 @@ LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_VIEW, name, x, -1);
-    node.shape[2] = lgelu__size(&node);
+    node.shape[2] = lgelu__elements(&node);
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
 }
 
-/* ---- tokens ---- */
+/* ---- builders for tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_EMBEDDING, name, tokens, -1);
-    const size_t words = node.shape[2];
+    const size_t vocabulary = node.shape[2];
     node.shape[2] = channels;
-    return lgelu__with_matrix(net, &node, words, channels);
+    return lgelu__with_matrix(net, &node, vocabulary, channels);
 }
 
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
@@ -5256,15 +6205,24 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
     node.eps = 1e-5f;
-    /* gains, then shifts: neither decays */
+    /* gains, then shifts */
     node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
 
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
+    node.eps = 1e-5f;
+    node.bias_count = node.shape[2];
+    return lgelu__place(net, &node);
+}
+
+/* Refuses a node whose input is no sequence of tokens, which has one row. */
 static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
 {
     if (node->shape[0] != 1) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: tokens lie in one row, not in %z", node,
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected tokens in 1 row, found %z rows", node,
                     node->shape[0]);
     }
 }
@@ -5274,8 +6232,8 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
     if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads) {
         lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: its input must be 3·heads times a whole number of channels, not %z", &node,
-                    node.shape[2]);
+                    "%n: expected a multiple of 3·heads channels, found %z channels and %z heads",
+                    &node, node.shape[2], heads);
     }
     lgelu__one_row(net, &node);
     node.shape[2] /= 3;
@@ -5289,7 +6247,7 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
     size_t *s = node.shape;
     if (!side || s[0] % side || s[1] % side) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the picture can't be cut into squares of side %z",
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: the image does not divide into squares of side %z",
                     &node, side);
     } else {
         s[1] = s[0] / side * (s[1] / side);
@@ -5314,25 +6272,29 @@ LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_MEAN_TOKENS, name, x, -1);
     const size_t tokens = node.shape[0] * node.shape[1];
     if (!count || first >= tokens || count > tokens - first)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: there are no such tokens, only %z", &node, tokens);
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected tokens among the %z of its input, found %z from %z on", &node,
+                    tokens, count, first);
     node.option[0] = first;
     node.option[1] = count;
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
 }
 
-/* ---- whole networks ---- */
+/* ---- builders of whole networks ---- */
 LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
                         lgelu_gate_kind kind, float lambda)
 {
     char name[16];
+    const char *end = name + sizeof name - 1;
     int k;
     for (k = 0; k < count && !net->status; k++) {
-        lgelu__say(name, name + 15, "fc%z", (size_t)k + 1);
+        lgelu__format(name, end, "fc%z", (size_t)k + 1);
         x = lgelu_linear(net, name, x, outputs[k]);
-        lgelu__say(name, name + 15, "gate%z", (size_t)k + 1);
-        if (k + 1 < count)
-            x = lgelu_gate(net, name, x, kind, lambda);
+        if (k + 1 == count)
+            break;
+        lgelu__format(name, end, "gate%z", (size_t)k + 1);
+        x = lgelu_gate(net, name, x, kind, lambda);
     }
     return net->status ? -1 : x;
 }
@@ -5355,66 +6317,81 @@ LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *
         net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
 }
 
+/* Two convolutions beside a connection that has one of its own where the stride is 2. */
+static int lgelu__basic_block(lgelu_net *net, int x, size_t width, size_t stride,
+                              lgelu_gate_kind kind, float lambda)
+{
+    int y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
+    y = lgelu_gate(net, "gate1", y, kind, lambda);
+    y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
+    if (stride > 1)
+        x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
+    return lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+}
+
+/* Names are torchvision's, such as layer1.0.conv1: a block's prefix follows the caller's. */
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
                            size_t classes, lgelu_gate_kind kind, float lambda)
 {
-    /* names as torchvision's: layer1.0.conv1 */
-    char *room = net->prefix + strlen(net->prefix);
+    char *prefix = net->prefix + strlen(net->prefix);
+    char *end = net->prefix + sizeof net->prefix - 1;
     int stage, block;
-    x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind,
-                   lambda);
-    for (stage = 0; stage < stages; stage++, width *= 2) {
+    x = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1);
+    x = lgelu_gate(net, "gate1", x, kind, lambda);
+    for (stage = 0; stage < stages; stage++) {
         for (block = 0; block < blocks && !net->status; block++) {
-            size_t stride = stage && !block ? 2 : 1;
-            int y;
-            lgelu__say(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.", (size_t)stage + 1,
-                       (size_t)block);
-            y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
-            y = lgelu_gate(net, "gate1", y, kind, lambda);
-            y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
-            if (stride > 1)
-                x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
-            x = lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+            const size_t stride = stage && !block ? 2 : 1;
+            lgelu__format(prefix, end, "layer%z.%z.", (size_t)stage + 1, (size_t)block);
+            x = lgelu__basic_block(net, x, width, stride, kind, lambda);
         }
+        width *= 2;
     }
-    *room = 0;
+    *prefix = 0;
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
-/* positions by the deviation as it stands, what follows by `given`, the caller's own */
+/* x + attention(norm(x)), then x + mlp(norm(x)). The matrices that write to a residual connection
+   are first drawn with the deviation `narrow`, as in GPT-2, the others with `deviation`. */
+static int lgelu__transformer_block(lgelu_net *net, int x, const lgelu_transformer *t,
+                                    float deviation, float narrow, int causal)
+{
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    int y = lgelu_layer_norm(net, "ln_1", x);
+    y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
+    y = lgelu_attention(net, "attn", y, t->heads, causal);
+    net->deviation = narrow;
+    y = lgelu_linear(net, "attn.c_proj", y, t->width);
+    net->deviation = deviation;
+    y = lgelu_dropout(net, "attn.drop", y, t->dropout);
+    x = lgelu_add(net, "attn.add", y, x);
+    y = lgelu_layer_norm(net, "ln_2", x);
+    y = lgelu_linear(net, "mlp.c_fc", y, hidden);
+    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    net->deviation = narrow;
+    y = lgelu_linear(net, "mlp.c_proj", y, t->width);
+    net->deviation = deviation;
+    y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
+    return lgelu_add(net, "mlp.add", y, x);
+}
+
+/* Adds positions, blocks and the last norm. The positions are drawn with net.deviation as it is,
+   all that follows with `given`, the caller's. Names are GPT-2's, such as h.0.attn.c_attn. */
 static int lgelu__transformer(lgelu_net *net, int x, const char *position, float given,
                               const lgelu_transformer *t, int causal)
 {
-    /* names as GPT-2's: h.0.attn.c_attn */
-    char *room = net->prefix + strlen(net->prefix);
-    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    char *prefix = net->prefix + strlen(net->prefix);
+    const size_t layers = t->layers ? t->layers : 1;
     const float deviation = given > 0 ? given : 0.02f;
-    const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
+    const float narrow = (float)((double)deviation / sqrt(2 * (double)layers));
     size_t b;
-    int y;
     x = lgelu_position(net, position, x);
     net->deviation = given;
     x = lgelu_dropout(net, "drop", x, t->dropout);
     for (b = 0; b < t->layers && !net->status; b++) {
-        lgelu__say(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
-        y = lgelu_layer_norm(net, "ln_1", x);
-        y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
-        y = lgelu_attention(net, "attn", y, t->heads, causal);
-        net->deviation = narrow;
-        y = lgelu_linear(net, "attn.c_proj", y, t->width);
-        net->deviation = deviation;
-        y = lgelu_dropout(net, "attn.drop", y, t->dropout);
-        x = lgelu_add(net, "attn.add", y, x);
-        y = lgelu_layer_norm(net, "ln_2", x);
-        y = lgelu_linear(net, "mlp.c_fc", y, hidden);
-        y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
-        net->deviation = narrow;
-        y = lgelu_linear(net, "mlp.c_proj", y, t->width);
-        net->deviation = deviation;
-        y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
-        x = lgelu_add(net, "mlp.add", y, x);
+        lgelu__format(prefix, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
+        x = lgelu__transformer_block(net, x, t, deviation, narrow, causal);
     }
-    *room = 0;
+    *prefix = 0;
     net->deviation = given;
     return lgelu_layer_norm(net, "ln_f", x);
 }
@@ -5429,8 +6406,12 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
         net->deviation = shape->embedding;
     wte = lgelu_embedding(net, "wte", tokens, shape->width);
     x = lgelu__transformer(net, wte, "wpe", deviation, shape, 1);
-    x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2])
-                      : lgelu_linear_tied(net, "lm_head", x, wte);
+    if (!shape->untied) {
+        x = lgelu_linear_tied(net, "lm_head", x, wte);
+    } else {
+        const size_t vocabulary = x < 0 ? 0 : net->nodes[tokens].shape[2];
+        x = lgelu_linear(net, "lm_head", x, vocabulary);
+    }
     net->init = init;
     return x;
 }
@@ -5448,67 +6429,94 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     if (!mean)
         x = lgelu_class_token(net, "class", x);
     x = lgelu__transformer(net, x, "position", deviation, shape, 0);
-    x = lgelu_mean_tokens(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
+    if (mean && x >= 0)
+        x = lgelu_mean_tokens(net, "take", x, 0, net->nodes[x].shape[1]);
+    else
+        x = lgelu_mean_tokens(net, "take", x, 0, 1);
     x = lgelu_linear(net, "head", x, classes);
     net->init = init;
     return x;
 }
 
-/* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A
-   buffer lives from its first write to its last read; buffers whose lives do not meet share space:
-   the largest is placed first, each as low as it fits. ---- */
-LGELU__APART void lgelu__live(lgelu_buffer *b, size_t bytes, int from, int to)
+/* ---- [8l] memory plan, prepacked panels ---- */
+/* The steps of a run are numbered: 0 … n - 1 are the forward of nodes 0 … n - 1, and n … 2n - 1 the
+   backward of nodes n - 1 … 0. A buffer is in use from the step of its first write to that of its
+   last read. Buffers that are not in use at the same time may overlap. The largest buffer is placed
+   first, each at the lowest offset where it fits. */
+
+/* An offset that is not known yet. */
+#define LGELU__UNPLACED ((size_t)-1)
+
+LGELU__APART void lgelu__buffer_set(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes;
     b->from = from;
     b->to = to;
-    b->at = (size_t)-1;
+    b->at = LGELU__UNPLACED;
 }
 
-/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the
-   last, and the last but one (-1: none); when it is read for the last time; whether a gradient has
-   to be added to another by way of scratch */
+/* Who reads a node's value. */
 typedef struct {
-    int inputs, layers, first, last, below, until, scratch;
+    int inputs;                   /* how many inputs of other nodes it is, */
+    int layers;                   /* and how many of those belong to layers that are not losses */
+    int first, last, second_last; /* readers; second_last is -1 if there are fewer than two */
+    int until;                    /* the step in which the value is read last */
+    int scratch; /* a reader cannot add to the gradient: it needs a second buffer */
 } lgelu__readers;
 
+/* Returns the step in which a node reads its inputs last. Attention keeps keys and values from one
+   call of lgelu_net_generate to the next. */
+static int lgelu__last_read(const lgelu_net *net, int reader, lgelu_mode mode)
+{
+    const lgelu_node *node = net->nodes + reader;
+    const int end = 2 * net->count;
+    if (mode == LGELU_MODE_GENERATE && node->op == LGELU_OP_ATTENTION)
+        return end;
+    if (mode == LGELU_MODE_TRAIN && lgelu__is_a(node, LGELU__KEEPS_INPUTS))
+        return end - 1 - reader;
+    return reader;
+}
+
+/* Adds the next reader. In the backward the last reader writes the gradient first, and each earlier
+   one adds to it. */
+static void lgelu__add_reader(lgelu__readers *r, const lgelu_net *net, int reader, lgelu_mode mode)
+{
+    const int until = lgelu__last_read(net, reader, mode);
+    if (until > r->until)
+        r->until = until;
+    if (!r->inputs) {
+        r->first = reader;
+    } else {
+        if (r->last == reader || !lgelu__is_a(net->nodes + r->last, LGELU__ADDS_TO_DX))
+            r->scratch = 1;
+        r->second_last = r->last;
+    }
+    r->last = reader;
+    r->inputs++;
+    r->layers += !lgelu__is_a(net->nodes + reader, LGELU_TRAIT_LOSS);
+}
+
+/* Returns the readers of node i. */
 LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
     lgelu__readers r;
     int j, k;
     memset(&r, 0, sizeof r);
     r.first = r.last = r.until = i;
-    r.below = -1;
+    r.second_last = -1;
     for (j = i + 1; j < net->count; j++) {
         for (k = 0; k < net->nodes[j].inputs; k++) {
-            if (net->nodes[j].input[k] == i) {
-                const lgelu_node *reader = net->nodes + j;
-                const int end = 2 * net->count,
-                          kept = mode == LGELU_MODE_TRAIN && lgelu__is_a(reader, LGELU__KEEPS);
-                const int use = mode == LGELU_MODE_GENERATE && reader->op == LGELU_OP_ATTENTION
-                                    ? end
-                                : kept ? end - 1 - j
-                                       : j;
-                if (use > r.until)
-                    r.until = use;
-                if (r.inputs) {
-                    r.below = r.last;
-                    r.scratch |= r.last == j || !lgelu__is_a(net->nodes + r.last, LGELU__ADDS);
-                } else {
-                    r.first = j;
-                }
-                r.last = j;
-                r.inputs++;
-                r.layers += !lgelu__is_a(reader, LGELU_TRAIT_LOSS);
-            }
+            if (net->nodes[j].input[k] == i)
+                lgelu__add_reader(&r, net, j, mode);
         }
     }
     return r;
 }
 
-static int lgelu__stays(const lgelu_net *net, int i, int until) /* the value of node i */
+/* Returns whether the value of node i can still be read in step `until`. */
+static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
 {
-    const lgelu_node *x = net->nodes + net->nodes[i].internal.host;
+    const lgelu_node *x = net->nodes + net->nodes[i].internal.value_node;
     return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
 }
 
@@ -5527,226 +6535,299 @@ static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
     return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
 }
 
-/* The row it runs by. What is never written, but made by the only reader: a normalisation by what
-   can; a sum by a gate, there and again in the backward, of values that stay for that in any case;
-   large logits by their loss, if whoever writes their matrix's gradient first is the last to share
-   it. */
+/* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
+   forward and once more in the backward, from two values that are kept until then for other
+   reasons. */
+static int lgelu__fuses_add(const lgelu_net *net, const lgelu_node *node, int reader)
+{
+    const int back = 2 * net->count - 1 - reader;
+    return node->shape[2] <= LGELU__GATE_BUFFER && net->nodes[reader].op == LGELU_OP_GATE
+           && lgelu__value_lasts(net, node->input[0], back)
+           && lgelu__value_lasts(net, node->input[1], back);
+}
+
+/* Returns whether a linear layer can be fused with its only reader, a cross-entropy: if its logits
+   are large. The loss then computes the gradient of the matrix early in the backward, so that no
+   later node may share the matrix. */
+static int lgelu__fuses_linear(const lgelu_net *net, const lgelu_node *node, int reader,
+                               size_t bytes)
+{
+    const lgelu_node *other = node + 1, *end = net->nodes + net->count;
+    if (net->nodes[reader].op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE)
+        return 0;
+    for (; other < end; other++) {
+        if (node->tied && other->tied == node->tied)
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns the row of the table of layers by which a node runs: that of its kind or a variant.
+   `bytes` is the size of its value. */
 static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r,
                          size_t bytes, int train)
 {
-    const lgelu_node *reader = net->nodes + r->last, *other = node + 1;
-    const int back = 2 * net->count - 1 - r->last, plain = (int)node->op,
-              fits = node->shape[2] <= LGELU__GATE_ROOM;
-    if (node->op == LGELU_OP_CROSS_ENTROPY) {
-        return net->nodes[node->input[0]].internal.row == LGELU__LINEAR_LEFT ? LGELU__LINEAR_LOSS
-                                                                             : plain;
+    const int plain = (int)node->op, single = r->inputs == 1 && !node->internal.keep;
+    int fused;
+    switch (node->op) {
+    case LGELU_OP_CONV: return lgelu__choose_conv(net, node);
+    case LGELU_OP_CROSS_ENTROPY:
+        fused = net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED;
+        return fused ? (int)LGELU__LINEAR_LOSS : plain;
+    case LGELU_OP_BATCH_NORM:
+        fused = single && node->shape[2] <= LGELU__GATE_BUFFER
+                && lgelu__is_a(net->nodes + r->last, LGELU__READS_AFFINE);
+        return fused ? (int)LGELU__NORM_FUSED : plain;
+    case LGELU_OP_ADD:
+        fused = single && train && lgelu__fuses_add(net, node, r->last);
+        return fused ? (int)LGELU__ADD_FUSED : plain;
+    case LGELU_OP_LINEAR:
+        fused = single && train && lgelu__fuses_linear(net, node, r->last, bytes);
+        return fused ? (int)LGELU__LINEAR_FUSED : plain;
+    default: return plain;
     }
-    if (node->op == LGELU_OP_CONV)
-        return lgelu__choose_conv(net, node);
-    if (r->inputs != 1 || node->internal.keep)
-        return plain;
-    if (node->op == LGELU_OP_BATCH_NORM)
-        return fits && lgelu__is_a(reader, LGELU__AFFINE) ? LGELU__NORM_LEFT : plain;
-    if (node->op == LGELU_OP_ADD) {
-        return fits && train && reader->op == LGELU_OP_GATE
-                       && lgelu__stays(net, node->input[0], back)
-                       && lgelu__stays(net, node->input[1], back)
-                   ? LGELU__ADD_LEFT
-                   : plain;
-    }
-    if (node->op != LGELU_OP_LINEAR || !train || reader->op != LGELU_OP_CROSS_ENTROPY
-        || bytes <= LGELU__LARGE)
-        return plain;
-    while (other < net->nodes + net->count && (!node->tied || other->tied != node->tied))
-        other++;
-    return other == net->nodes + net->count ? LGELU__LINEAR_LEFT : plain;
 }
 
-LGELU__APART void lgelu__lives(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
+/* Returns the bytes of a node's value; those of an input belong to the caller. */
+static size_t lgelu__value_bytes(const lgelu_node *node, size_t batch)
+{
+    size_t elements = lgelu__elements(node);
+    if (node->op == LGELU_OP_INPUT)
+        elements = 0;
+    else if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
+        elements = node->shape[1];
+    return lgelu__times(lgelu__times(batch, elements), sizeof(float));
+}
+
+/* Returns whether a node's value is stored in the buffer of its input 0: it is the same value, or
+   it overwrites a value that nobody reads later. */
+static int lgelu__shares_value(const lgelu_net *net, int i)
+{
+    const lgelu_node *node = net->nodes + i, *x;
+    if (node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED)
+        return 1;
+    if (!lgelu__is_a(node, LGELU__IN_PLACE))
+        return 0;
+    x = net->nodes + net->nodes[node->input[0]].internal.value_node;
+    return !lgelu__is_a(x, LGELU_TRAIT_SOURCE) && x->internal.buffer[LGELU__VALUE].to == i;
+}
+
+/* Plans where the value of node i is stored, and for how long. What attention keeps from one call
+   to the next is in use from step 0 on: otherwise an earlier layer of the next call would overwrite
+   it. Results are kept until the end of the run. */
+static void lgelu__plan_value(lgelu_net *net, int i, const lgelu__readers *r, size_t bytes)
+{
+    lgelu_node *node = net->nodes + i;
+    lgelu_buffer *value = node->internal.buffer + LGELU__VALUE;
+    const int end = 2 * net->count, read = r->layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE);
+    const int from = r->until == end ? 0 : i;
+    const int to = read && !node->internal.keep ? r->until : end;
+    const int shares = lgelu__shares_value(net, i);
+    lgelu__buffer_set(value, bytes, from, to);
+    if (shares) {
+        const int x = net->nodes[node->input[0]].internal.value_node;
+        lgelu_buffer *shared = net->nodes[x].internal.buffer + LGELU__VALUE;
+        node->internal.value_node = x;
+        if (shared->to < to)
+            shared->to = to;
+        if (shared->from > from)
+            shared->from = from;
+    }
+    if (shares || lgelu__is_a(node, LGELU__FUSED))
+        lgelu__buffer_set(value, 0, i, i);
+}
+
+/* Plans the buffers of node i, whose inputs have been planned. */
+LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
     lgelu_node *node = net->nodes + i;
     lgelu_buffer *b = node->internal.buffer;
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
-    const int end = 2 * net->count, back = end - 1 - i,
-              x = node->inputs ? net->nodes[node->input[0]].internal.host : i;
+    const int end = 2 * net->count, back = end - 1 - i;
     const int learns = mode == LGELU_MODE_TRAIN && node->internal.learns;
-    const size_t each = node->op == LGELU_OP_INPUT              ? 0
-                        : lgelu__is_a(node, LGELU_TRAIT_SOURCE) ? node->shape[1]
-                                                                : lgelu__size(node);
-    const size_t bytes = lgelu__times(lgelu__times(batch, each), sizeof(float));
+    const size_t bytes = lgelu__value_bytes(node, batch);
+    const lgelu__layer *layer;
+    int until = r.until < end ? r.until : i, gradient;
     lgelu__job job;
-    int hosted, left;
-    node->internal.host = node->internal.lent = i;
+    node->internal.value_node = node->internal.gradient_node = i;
     node->internal.row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
+    layer = lgelu__layer_of(node);
+    lgelu__plan_value(net, i, &r, bytes);
+    if (learns)
+        until = back;
     lgelu__job_size(&job, net, node, batch);
-    left = lgelu__is_a(node, LGELU__LEFT);
-    lgelu__live(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, /* results stay readable */
-                (r.layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE)) && !node->internal.keep
-                    ? r.until
-                    : end);
-    hosted =
-        node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_LEFT
-        || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU_TRAIT_SOURCE)
-            && net->nodes[x].internal.buffer[LGELU__VALUE].to == i);
-    if (hosted) {
-        /* The host lives as long as its guest does. What an attention keeps from call to call lives
-           from the start as well: otherwise an earlier layer of the next call would write over it.
-         */
-        lgelu_buffer *host = net->nodes[x].internal.buffer + LGELU__VALUE;
-        node->internal.host = x;
-        if (host->to < b[LGELU__VALUE].to)
-            host->to = b[LGELU__VALUE].to;
-        if (host->from > b[LGELU__VALUE].from)
-            host->from = b[LGELU__VALUE].from;
-    }
-    if (hosted || left)
-        lgelu__live(b + LGELU__VALUE, 0, i, i);
-    lgelu__live(b + LGELU__AUX, lgelu__row(node)->aux ? lgelu__row(node)->aux(&job) : 0, i,
-                learns          ? back
-                : r.until < end ? r.until
-                                : i);
-    lgelu__live(b + LGELU__GRADIENT,
-                learns && r.inputs && node->internal.row != LGELU__LINEAR_LEFT ? bytes : 0,
-                end - 1 - r.last, back);
-    lgelu__live(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
-                end - 1 - r.first);
+    lgelu__buffer_set(b + LGELU__AUX, layer->aux ? layer->aux(&job) : 0, i, until);
+    gradient = learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED;
+    lgelu__buffer_set(b + LGELU__GRADIENT, gradient ? bytes : 0, end - 1 - r.last, back);
+    lgelu__buffer_set(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
+                      end - 1 - r.first);
     if (node->internal.row == LGELU__LINEAR_LOSS) {
-        lgelu__live(b + LGELU__SCRATCH,
-                    LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float), i,
-                    back);
+        const size_t classes = net->nodes[node->input[0]].shape[2];
+        lgelu__buffer_set(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * classes * sizeof(float), i,
+                          back);
     }
 }
 
-/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last
-   reader, which passes it on unchanged. Nobody may write to it before all who share it have read
-   it: x's next writer comes after the other's backward. */
-static void lgelu__lend(lgelu_net *net)
+/* Returns whether the gradient of node i can be stored in that of its last reader, which passes it
+   on unchanged. Nobody may write to it before all nodes that share it have read it: if the reader
+   has another input, the next reader of node i that writes must come after that input's backward.
+ */
+static int lgelu__can_share_gradient(const lgelu_net *net, int i, const lgelu__readers *r)
+{
+    const lgelu_node *node = net->nodes + i, *reader = net->nodes + r->last;
+    const int other = reader->input[reader->input[0] == i];
+    if (!r->inputs || !lgelu__is_a(reader, LGELU__PASSES_GRADIENT))
+        return 0;
+    if (!node->internal.buffer[LGELU__GRADIENT].bytes
+        || !reader->internal.buffer[LGELU__GRADIENT].bytes)
+        return 0;
+    if (reader->internal.gradient_node != r->last)
+        return 0;
+    return reader->inputs != 2 || (other != i && other > r->second_last);
+}
+
+/* Finds the gradients that need no buffer, from the last node to the first. */
+static void lgelu__share_gradients(lgelu_net *net)
 {
     int i;
     for (i = net->count - 1; i >= 0; i--) {
         const lgelu__readers r = lgelu__readers_of(net, i, LGELU_MODE_TRAIN);
-        lgelu_node *to = net->nodes + r.last;
-        lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT,
-                     *b = to->internal.buffer + LGELU__GRADIENT;
-        const int other = to->input[to->input[0] == i];
-        if (!r.inputs || !own->bytes || !b->bytes || !lgelu__is_a(to, LGELU__PASSES)
-            || to->internal.lent != r.last || (to->inputs == 2 && (other == i || other <= r.below)))
+        lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT;
+        lgelu_buffer *shared = net->nodes[r.last].internal.buffer + LGELU__GRADIENT;
+        if (!lgelu__can_share_gradient(net, i, &r))
             continue;
-        net->nodes[i].internal.lent = r.last;
-        if (b->to < own->to)
-            b->to = own->to;
+        net->nodes[i].internal.gradient_node = r.last;
+        if (shared->to < own->to)
+            shared->to = own->to;
         own->bytes = 0;
     }
 }
 
-static lgelu_buffer *lgelu__largest(
-    const lgelu_net *net) /* of those without a place; NULL when all have one */
+/* Returns the largest buffer that is not placed yet; NULL if all are. */
+static lgelu_buffer *lgelu__largest_unplaced(const lgelu_net *net)
 {
     lgelu_buffer *best = NULL;
     int i, k;
     for (i = 0; i < net->count; i++) {
         for (k = 0; k < 4; k++) {
             lgelu_buffer *b = net->nodes[i].internal.buffer + k;
-            if (b->at == (size_t)-1 && (!best || b->bytes > best->bytes))
+            if (b->at == LGELU__UNPLACED && (!best || b->bytes > best->bytes))
                 best = b;
         }
     }
     return best;
 }
 
-/* in whole lines, with its guard */
+/* Returns a buffer's bytes in whole cache lines, with its guard. */
 static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
 {
     return b->bytes ? lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD) : 0;
 }
 
-static size_t lgelu__plan(lgelu_net *net, size_t batch,
-                          lgelu_mode mode) /* bytes of the arena, (size_t)-1 on overflow */
+/* Raises the offset `at` for b past every placed buffer that is in use at the same time and that it
+   would overlap. Returns the new offset. */
+static size_t lgelu__raise(const lgelu_net *net, const lgelu_buffer *b, size_t at)
+{
+    const size_t bytes = lgelu__buffer_bytes(b);
+    int i, k;
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
+            const size_t o_bytes = lgelu__buffer_bytes(o);
+            if (o->at == LGELU__UNPLACED || !o_bytes || o->to < b->from || b->to < o->from)
+                continue;
+            if (at < o->at + o_bytes && o->at < at + bytes)
+                at = o->at + o_bytes;
+        }
+    }
+    return at;
+}
+
+/* Plans all buffers. Returns the bytes of the arena that holds them, (size_t)-1 on overflow. */
+static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
     lgelu_buffer *b;
     size_t top = 0;
-    int i, k, moved;
+    int i;
     for (i = 0; i < net->count; i++) {
         if (!net->nodes[i].folded)
             net->nodes[i].internal.row = (int)net->nodes[i].op;
     }
     for (i = 0; i < net->count; i++)
-        lgelu__lives(net, i, batch, mode);
+        lgelu__plan_node(net, i, batch, mode);
     if (mode == LGELU_MODE_TRAIN)
-        lgelu__lend(net);
-    while ((b = lgelu__largest(net)) != NULL) {
-        size_t at = 0, bytes = lgelu__buffer_bytes(b);
+        lgelu__share_gradients(net);
+    for (b = lgelu__largest_unplaced(net); b; b = lgelu__largest_unplaced(net)) {
+        size_t at, next = 0;
         if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
             return (size_t)-1;
         do {
-            moved = 0;
-            for (i = 0; i < net->count; i++) {
-                for (k = 0; k < 4; k++) {
-                    const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
-                    size_t o_bytes = lgelu__buffer_bytes(o);
-                    if (o->at == (size_t)-1 || !o_bytes || o->to < b->from || b->to < o->from)
-                        continue;
-                    if (at < o->at + o_bytes && o->at < at + bytes) {
-                        at = o->at + o_bytes;
-                        moved = 1;
-                    }
-                }
-            }
-        } while (moved);
+            at = next;
+            next = lgelu__raise(net, b, at);
+        } while (next != at);
         b->at = at;
-        if (at + bytes > top)
-            top = at + bytes;
+        top = lgelu__max(top, at + lgelu__buffer_bytes(b));
     }
     return top;
 }
 
-/* ---- matrices a second time (net.prepack), in panels; for Winograd its 16 ---- */
-static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node) /* columns of W */
+/* Returns the columns of a node's matrix. */
+static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)
 {
     return node->op == LGELU_OP_CONV ? node->weight_count / node->shape[2]
                                      : net->nodes[node->input[0]].shape[2];
 }
 
-static size_t lgelu__packs(const lgelu_net *net, const lgelu_node *node)
+/* Returns the floats of a node's prepacked copy (net.prepack): its matrix in panels, or Winograd's
+   16 transformed ones; 0 if it has none. */
+static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *node)
 {
-    if (node->internal.row == LGELU__WINOGRAD)
+    const int row = node->internal.row;
+    if (row == LGELU__WINOGRAD)
         return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
-    return node->internal.row == LGELU_OP_LINEAR
-                   || (node->internal.row == LGELU_OP_CONV && node->groups == 1)
-               ? lgelu__panels(node->shape[2], lgelu__depth_of(net, node))
-               : 0;
+    if (row == LGELU_OP_LINEAR || (row == LGELU_OP_CONV && node->groups == 1))
+        return lgelu__panels(node->shape[2], lgelu__depth_of(net, node));
+    return 0;
 }
 
+/* Writes the panels of Winograd's 16 matrices. */
+static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node,
+                                    const lgelu__kernels *isa, float *to)
+{
+    const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    lgelu__winograd p;
+    size_t task, k;
+    memset(&p, 0, sizeof p);
+    p.in = in;
+    p.out = out;
+    p.w = net->w + node->weight_at;
+    p.kernel = net->internal.scratch;
+    for (task = 0; task < (in + 15) / 16; task++)
+        lgelu__winograd_kernels(task, &p);
+    for (k = 0; k < 16; k++) {
+        const lgelu_matrix w = lgelu__matrix(p.kernel + k * in * out, out);
+        isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
+    }
+}
+
+/* Writes the prepacked copies of all matrices, for the instruction set in force. */
 static void lgelu__prepack(lgelu_net *net)
 {
     const int set = lgelu_isa();
     const lgelu__kernels *isa = lgelu__kernels_of[set];
-    size_t task, k;
     int i;
     for (i = 0; i < net->count; i++) {
-        if (net->nodes[i].internal.prepacked_at) {
-            const lgelu_node *node = net->nodes + i;
-            const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2],
-                         depth = lgelu__depth_of(net, node);
-            float *to = net->internal.prepacked + node->internal.prepacked_at - 1;
-            lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
-            lgelu__winograd p;
-            if (node->internal.row != LGELU__WINOGRAD) {
-                isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, out);
-                continue;
-            }
-            memset(&p, 0, sizeof p);
-            p.in = in;
-            p.out = out;
-            p.w = w.x;
-            p.kernel = net->internal.scratch;
-            for (task = 0; task < (in + 15) / 16; task++)
-                lgelu__winograd_taps(task, &p);
-            for (k = 0; k < 16; k++) {
-                w = lgelu__matrix(p.kernel + k * in * out, out);
-                isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0,
-                          out);
-            }
+        const lgelu_node *node = net->nodes + i;
+        float *to;
+        if (!node->internal.prepacked_at)
+            continue;
+        to = net->internal.prepacked + node->internal.prepacked_at - 1;
+        if (node->internal.row == LGELU__WINOGRAD) {
+            lgelu__prepack_winograd(net, node, isa, to);
+        } else {
+            const size_t depth = lgelu__depth_of(net, node);
+            const lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
+            isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, node->shape[2]);
         }
     }
     net->prepacked_valid = 1 + set;
@@ -5762,8 +6843,8 @@ LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count,
     return count ? p : NULL;
 }
 
-enum { LGELU__PIECE = 65536 };     /* parameters to a task */
-enum { LGELU__READING = 1 << 17 }; /* bytes in which room [9] looks for names, at least */
+enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters to a task */
+enum { LGELU__READING = 1 << 17 };       /* bytes in which section [9] looks for names, at least */
 
 static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
 {
@@ -5795,24 +6876,24 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         net->state_count += node->state_count;
         net->lambda_count += node->lambda_count;
         biases = lgelu__plus(biases, node->bias_count);
-        if (net->prepack && mode != LGELU_MODE_TRAIN && lgelu__packs(net, node)) {
+        if (net->prepack && mode != LGELU_MODE_TRAIN && lgelu__prepacked_floats(net, node)) {
             node->internal.prepacked_at = packs + 1;
-            packs = lgelu__plus(packs, lgelu__packs(net, node));
+            packs = lgelu__plus(packs, lgelu__prepacked_floats(net, node));
         } else {
             node->internal.prepacked_at = 0;
         }
-        if (lgelu__row(node)->work) {
+        if (lgelu__layer_of(node)->work) {
             lgelu__job job;
             lgelu__job_size(&job, net, node, batch);
-            pack = lgelu__most(pack, lgelu__row(node)->work(&job, mode == LGELU_MODE_TRAIN));
+            pack = lgelu__max(pack, lgelu__layer_of(node)->work(&job, mode == LGELU_MODE_TRAIN));
         }
     }
     for (i = 0; i < net->count; i++)
         net->nodes[i].bias_at += net->weight_count;
     net->parameter_count = lgelu__plus(net->weight_count, biases);
     net->internal.scratch_bytes =
-        lgelu__most(lgelu__most(pack, LGELU__READING),
-                    net->parameter_count / LGELU__PIECE * sizeof(double) + 64);
+        lgelu__max(lgelu__max(pack, LGELU__READING),
+                   net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64);
     trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
     hard = (size_t)net->lambda_count;
     net->w = (float *)lgelu__carve(memory, &at, net->parameter_count, sizeof(float));
@@ -5894,8 +6975,8 @@ static void *lgelu__guard_of_work(lgelu_net *net, lgelu_node *node)
     size_t bytes = 0;
     lgelu__job job;
     lgelu__job_size(&job, net, product, net->samples);
-    if (lgelu__row(product)->work) {
-        bytes = lgelu__row(product)->work(&job, net->mode == LGELU_MODE_TRAIN);
+    if (lgelu__layer_of(product)->work) {
+        bytes = lgelu__layer_of(product)->work(&job, net->mode == LGELU_MODE_TRAIN);
     }
     bytes = (bytes + 63) & ~(size_t)63;
     return bytes + LGELU__GUARD <= net->internal.scratch_bytes
@@ -5970,7 +7051,7 @@ static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
     }
     if (net->internal.broken) {
         lgelu__fail(net, LGELU_E_MEMORY,
-                    "%n: its %s wrote past the workspace of a product's strand", node, what);
+                    "%n: its %s wrote past the workspace of a product's worker", node, what);
     }
     for (i = 0; i < net->count; i++) {
         for (k = 0; k < 4; k++) {
@@ -5985,7 +7066,7 @@ static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
 
 LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return 0;
     if (net->memory) {
         lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
@@ -6006,7 +7087,7 @@ typedef struct {
     uint64_t seed;
 } lgelu__first;
 
-static void lgelu__first_piece(size_t index,
+static void lgelu__first_range(size_t index,
                                void *user) /* first weights; stream: the layer's number */
 {
     const lgelu__first *p = (const lgelu__first *)user;
@@ -6014,7 +7095,8 @@ static void lgelu__first_piece(size_t index,
     double out = (double)lgelu__outputs(node), in = (double)node->weight_count / out;
     float *w = p->net->w + node->weight_at, bound;
     const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__TABLE);
-    size_t j = index * LGELU__PIECE, end = lgelu__least(node->weight_count, j + LGELU__PIECE);
+    size_t j = index * LGELU__TASK_PARAMETERS,
+           end = lgelu__min(node->weight_count, j + LGELU__TASK_PARAMETERS);
     if (node->op == LGELU_OP_CONV)
         out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
     bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
@@ -6080,8 +7162,8 @@ static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         lgelu__first first = { net, i, seed };
-        lgelu__parallel(&net->threads, lgelu__first_piece, &first,
-                        (node->weight_count + LGELU__PIECE - 1) / LGELU__PIECE);
+        lgelu__parallel(&net->threads, lgelu__first_range, &first,
+                        (node->weight_count + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS);
         /* biases start at 0, gains at 1 */
         for (j = 0; j < node->bias_count; j++) {
             if (node->custom)
@@ -6121,7 +7203,7 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
 
 LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node)
 {
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
@@ -6143,7 +7225,7 @@ static void lgelu__changed(lgelu_net *net)
 LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
 {
     int i, k;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (input < 0 || input >= net->count || !lgelu__is_a(net->nodes + input, LGELU_TRAIT_SOURCE)) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
@@ -6161,10 +7243,10 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 }
 
 /* ---- [8n] running ---- */
-/* run(net) with a crew, where there is work enough for one; without, no thread is woken */
-static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *crew))
+/* run(net) with a team, where there is work enough for one; without, no thread is woken */
+static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team))
 {
-    const lgelu_threads own = net->threads, alone = { lgelu__alone, NULL };
+    const lgelu_threads own = net->threads, alone = { lgelu__run_serial, NULL };
     double work = 0;
     int i;
     for (i = 0; i < net->count; i++) {
@@ -6174,19 +7256,19 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
                     * ((double)node->weight_count + 16 * (double)node->shape[2]);
         }
     }
-    if (work < lgelu__share_run)
+    if (work < lgelu__fma_for_run)
         LGELU__TO_NEAREST(run(net, &alone));
     else
-        lgelu__with_crew(&own, run, net);
+        lgelu__with_team(&own, run, net);
     net->threads = own;
     return net->status;
 }
 
-static void lgelu__run_forward(void *user, const lgelu_threads *crew)
+static void lgelu__run_forward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
     int i;
-    net->threads = *crew;
+    net->threads = *team;
     if (net->prepack && net->prepacked_valid != 1 + lgelu_isa() && net->mode != LGELU_MODE_TRAIN)
         lgelu__prepack(net);
     net->loss = 0;
@@ -6198,14 +7280,14 @@ static void lgelu__run_forward(void *user, const lgelu_threads *crew)
         net->pass++;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        const lgelu__layer *row = lgelu__row(node);
+        const lgelu__layer *row = lgelu__layer_of(node);
         lgelu__job p;
         if (net->internal.tokens && lgelu__is_a(node, LGELU_TRAIT_LOSS))
             continue;
         p = lgelu__job_make(net, node);
         lgelu__guards_set(net, node, i);
-        if ((!row->forward || !row->forward(&p)) && row->piece)
-            lgelu__each(&p, row->piece);
+        if ((!row->forward || !row->forward(&p)) && row->range)
+            lgelu__for_rows(&p, row->range);
         lgelu__guards_look(net, node, i);
         if (net->status)
             return;
@@ -6283,12 +7365,12 @@ static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate
 
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples)
 {
-    return lgelu__enter(net) ? net->status : lgelu__forward(net, samples, 0);
+    return lgelu__begin_call(net) ? net->status : lgelu__forward(net, samples, 0);
 }
 
 LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples, long k)
 {
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (k < 1)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "estimate: batches count from 1, not from %d", k);
@@ -6299,7 +7381,7 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
 {
     size_t context = 0;
     int i;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->mode != LGELU_MODE_GENERATE)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
@@ -6341,18 +7423,18 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
    step has had one before. Where a layer can't add, its part is made in scratch and added then. */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 
-static void lgelu__run_backward(void *user, const lgelu_threads *crew)
+static void lgelu__run_backward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
     int i, k;
-    net->threads = *crew;
+    net->threads = *team;
     for (i = 0; i < net->count; i++)
         net->nodes[i].internal.holds = 0;
     for (i = net->count - 1; i >= 0; i--) {
         lgelu_node *node = net->nodes + i, *matrix = node->internal.row == LGELU__LINEAR_LOSS
                                                          ? net->nodes + node->input[0]
                                                          : node;
-        const lgelu__layer *row = lgelu__row(node);
+        const lgelu__layer *row = lgelu__layer_of(node);
         lgelu__job p;
         /* nothing depends on it */
         if (!node->internal.learns
@@ -6361,7 +7443,7 @@ static void lgelu__run_backward(void *user, const lgelu_threads *crew)
         if (matrix->tied)
             matrix = net->nodes + matrix->tied - 1;
         p = lgelu__job_make(net, node);
-        p.dy = lgelu__at(net, node, LGELU__GRADIENT);
+        p.dy = lgelu__buffer_at(net, node, LGELU__GRADIENT);
         p.add_dbias = !net->internal.fresh;
         p.add_dw = !net->internal.fresh || (matrix->internal.holds & LGELU__HOLDS_DW);
         matrix->internal.holds |= LGELU__HOLDS_DW;
@@ -6371,23 +7453,23 @@ static void lgelu__run_backward(void *user, const lgelu_threads *crew)
                       twice = k && p.dx[0] && node->input[0] == node->input[k];
             if (!x->internal.learns)
                 continue;
-            p.dx[k] =
-                lgelu__at(net, x,
-                          twice || (holds && !lgelu__is_a(node, LGELU__ADDS)) ? LGELU__SCRATCH
-                                                                              : LGELU__GRADIENT);
+            p.dx[k] = lgelu__buffer_at(net, x,
+                                       twice || (holds && !lgelu__is_a(node, LGELU__ADDS_TO_DX))
+                                           ? LGELU__SCRATCH
+                                           : LGELU__GRADIENT);
             p.add |= holds;
         }
         lgelu__guards_set(net, node, 2 * net->count - 1 - i);
         if (row->backward)
             row->backward(&p);
         else if (p.dx[0])
-            lgelu__each(&p, row->piece);
+            lgelu__for_rows(&p, row->range);
         for (k = 0; k < node->inputs; k++) {
             if (p.dx[k]) {
                 lgelu_node *x = net->nodes + node->input[k];
-                float *d = lgelu__at(net, x, LGELU__GRADIENT);
+                float *d = lgelu__buffer_at(net, x, LGELU__GRADIENT);
                 if (p.dx[k] != d)
-                    lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__size(x));
+                    lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__elements(x));
                 x->internal.holds |= LGELU__HOLDS_DY;
             }
         }
@@ -6401,10 +7483,10 @@ static lgelu_status lgelu__check_given(lgelu_net *net, const lgelu_node *node, f
 {
     const float *given =
         node->op == LGELU_OP_CUSTOM_LOSS && net->nodes[node->input[0]].internal.learns
-            ? lgelu__in(net, node, 1)
+            ? lgelu__input_value(net, node, 1)
             : NULL;
     size_t i;
-    for (i = 0; given && i < net->samples * lgelu__size(net->nodes + node->input[0]); i++) {
+    for (i = 0; given && i < net->samples * lgelu__elements(net->nodes + node->input[0]); i++) {
         const float d = given[i] * share;
         if (!(d - d <= 0)) {
             return lgelu__fail(net, LGELU_E_NONFINITE,
@@ -6417,7 +7499,7 @@ static lgelu_status lgelu__check_given(lgelu_net *net, const lgelu_node *node, f
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 {
     int i;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (net->mode != LGELU_MODE_TRAIN || !net->internal.pending) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
@@ -6435,8 +7517,8 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
 }
 
 /* ---- [8o] the training step ---- */
-/* what runs over the parameters first..first + n in pieces of LGELU__PIECE: the update by a rule,
-   or, without one, sums of squares */
+/* what runs over the parameters first..first + n in pieces of LGELU__TASK_PARAMETERS: the update by
+   a rule, or, without one, sums of squares */
 typedef struct {
     lgelu_net *net;
     const lgelu__rule *rule;
@@ -6444,12 +7526,12 @@ typedef struct {
     size_t first, n;
 } lgelu__sweep;
 
-static void lgelu__sweep_piece(size_t index, void *user)
+static void lgelu__sweep_task(size_t index, void *user)
 {
     const lgelu__sweep *s = (const lgelu__sweep *)user;
     const lgelu_net *net = s->net;
-    const size_t i = s->first + index * LGELU__PIECE,
-                 n = lgelu__least(s->first + s->n - i, LGELU__PIECE);
+    const size_t i = s->first + index * LGELU__TASK_PARAMETERS,
+                 n = lgelu__min(s->first + s->n - i, LGELU__TASK_PARAMETERS);
     if (!s->rule) {
         ((double *)(void *)net->internal.scratch)[index] = lgelu__k()->square_sum(net->g + i, n);
     } else {
@@ -6462,9 +7544,9 @@ static void lgelu__sweep_piece(size_t index, void *user)
 static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first,
                                 size_t n)
 {
-    const size_t pieces = (n + LGELU__PIECE - 1) / LGELU__PIECE;
+    const size_t pieces = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
     lgelu__sweep s = { net, rule, sgd, first, n };
-    lgelu__parallel(&net->threads, lgelu__sweep_piece, &s, pieces);
+    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, pieces);
     return pieces;
 }
 
@@ -6492,6 +7574,14 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps)
     lgelu_training plan = lgelu_training_paper(lr, steps);
     plan.hardening.end = plan.hold = plan.hardening.begin;
     plan.hardening.begin = steps / 4;
+    return plan;
+}
+
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps)
+{
+    lgelu_training plan = lgelu_training_to_relu(lr, steps);
+    plan.hardening.begin = 0;
+    plan.warmup = steps / 10;
     return plan;
 }
 
@@ -6538,6 +7628,17 @@ static long lgelu__due(const lgelu_training *plan, long step)
     if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every)
         return end;
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
+}
+
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step)
+{
+    /* lgelu_net_step has set λ for the next step already. */
+    const long next = step < LONG_MAX ? step + 1 : step;
+    if (plan->drive)
+        return step >= plan->steps;
+    if (!(plan->hardening.target > 0))
+        return 1;
+    return next > plan->hardening.begin && lgelu__due(plan, next) >= plan->hardening.end;
 }
 
 /* λ of this step as the plan drives it; 0: it is learned */
@@ -6619,7 +7720,7 @@ static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_traini
 {
     const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
     int k, change;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
@@ -6665,7 +7766,7 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
 {
     lgelu_adamw o = plan->adamw;
     int k;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->internal.fresh)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
@@ -6719,22 +7820,22 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
 {
     const lgelu_node *x = lgelu__made(net, node), *y;
     const lgelu_buffer *b;
-    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || lgelu__is_a(x, LGELU__LEFT))
+    if (!x || x->op == LGELU_OP_TOKENS || x->op == LGELU_OP_LABELS || lgelu__is_a(x, LGELU__FUSED))
         return NULL;
-    if (net->nodes[x->internal.host].op == LGELU_OP_INPUT)
-        return (const float *)net->nodes[x->internal.host].internal.bound;
+    if (net->nodes[x->internal.value_node].op == LGELU_OP_INPUT)
+        return (const float *)net->nodes[x->internal.value_node].internal.bound;
     /* the forward ends at time count: what is not kept until then, or until the end once a backward
        has run, is overwritten */
-    b = net->nodes[x->internal.host].internal.buffer + LGELU__VALUE;
+    b = net->nodes[x->internal.value_node].internal.buffer + LGELU__VALUE;
     if (!b->bytes || b->to < (net->internal.pending ? net->count : 2 * net->count))
         return NULL;
     /* by a layer in place */
     for (y = x + 1; y < net->nodes + net->count; y++) {
-        if (y->internal.host == x->internal.host && !lgelu__is_a(y, LGELU__LEFT)
+        if (y->internal.value_node == x->internal.value_node && !lgelu__is_a(y, LGELU__FUSED)
             && y->op != LGELU_OP_VIEW)
             return NULL;
     }
-    return lgelu__at(net, x, LGELU__VALUE);
+    return lgelu__buffer_at(net, x, LGELU__VALUE);
 }
 
 LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node)
@@ -6759,7 +7860,7 @@ static lgelu_status lgelu__nearest_net_set_lambda(lgelu_net *net, int hardness, 
 {
     const float s = lgelu__s_of(&net->lambda_map, lambda);
     const long k = hardness, count = net->memory ? net->lambda_count : 0;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (k < 0 || k >= count)
         return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", k, count);
@@ -6826,14 +7927,14 @@ static lgelu_status lgelu__nearest_net_fold(lgelu_net *net)
 {
     int i;
     size_t c, o;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->mode != LGELU_MODE_INFER)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
     for (i = 0; i < net->count; i++) {
         lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
         if (norm->op != LGELU_OP_BATCH_NORM || conv->op != LGELU_OP_CONV
-            || norm->internal.host != conv->internal.host
+            || norm->internal.value_node != conv->internal.value_node
             || lgelu__readers_of(net, norm->input[0], LGELU_MODE_INFER).inputs != 1)
             continue;
         for (c = 0; c < norm->shape[2]; c++) {
@@ -6915,8 +8016,10 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
         t.n = (size_t)node->lambda_count;
         first = (size_t)node->first_lambda;
     } else if (normalises) {
-        t.n = node->bias_count / 2;
-        first = node->bias_at + (role == LGELU__MATRIX ? 0 : t.n);
+        /* Gains are stored as NAME.weight, shifts as NAME.bias; an RMS norm has no shifts. */
+        const size_t gains = node->shape[2];
+        t.n = role == LGELU__MATRIX ? gains : node->bias_count - gains;
+        first = node->bias_at + (role == LGELU__MATRIX ? 0 : gains);
     } else if (role == LGELU__MATRIX) {
         t.n = node->weight_count;
         first = node->weight_at;
@@ -6933,7 +8036,7 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
     t.shape[0] = t.dims == 1                       ? t.n
                  : lgelu__is_a(node, LGELU__TABLE) ? t.n / node->shape[2]
                                                    : lgelu__outputs(node);
-    t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__most(t.shape[0], 1);
+    t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__max(t.shape[0], 1);
     return t;
 }
 
@@ -7017,7 +8120,7 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     const int anew = to->mode == LGELU_MODE_TRAIN && from->mode != LGELU_MODE_TRAIN;
     lgelu__tensor t, o;
     int k;
-    if (lgelu__enter(to))
+    if (lgelu__begin_call(to))
         return to->status;
     if (!to->memory || !from->memory)
         return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: both networks must be made");
@@ -7075,7 +8178,7 @@ static void lgelu__print(lgelu__out *out, const char *format, ...) /* at most 25
     va_list list;
     va_start(list, format);
     lgelu__put(out, text,
-               (size_t)(lgelu__format(text, text + sizeof text - 1, format, list) - text));
+               (size_t)(lgelu__format_list(text, text + sizeof text - 1, format, list) - text));
     va_end(list);
 }
 
@@ -7151,7 +8254,7 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
     int p;
     for (p = 0; p < parts; p++) {
         const char *prefix = part[p].prefix;
-        if (lgelu__enter(part[p].net))
+        if (lgelu__begin_call(part[p].net))
             return part[p].net->status;
         if (!part[p].net->memory) {
             return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "a network must be made before it is %s",
@@ -7161,7 +8264,7 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
             return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "the prefix '%s' is longer than 31 bytes",
                                  prefix);
         }
-        if (!lgelu__plain(prefix)) {
+        if (!lgelu__is_plain_text(prefix)) {
             return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "part %z: its prefix %s", (size_t)p,
                                  LGELU__PLAIN);
         }
@@ -7175,7 +8278,7 @@ enum { LGELU__KEY = 80 };
 LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *name,
                                     const char *suffix)
 {
-    lgelu__say(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
+    lgelu__format(key, key + LGELU__KEY - 1, "%s%s%s", prefix, name, suffix);
     return key;
 }
 
@@ -7208,7 +8311,7 @@ static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
         for (i = 0; i < part[p].net->count; i++) {
             const lgelu_node *node = part[p].net->nodes + i;
             of = lgelu__key_of(part, parts, p, i, lgelu__key(key, part[p].prefix, node->name, ""));
-            if (!lgelu__plain(node->name)) {
+            if (!lgelu__is_plain_text(node->name)) {
                 return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "layer %z: its name %s", (size_t)i,
                                      LGELU__PLAIN);
             }
@@ -7280,7 +8383,7 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts,
                      /* bytes in file order on any machine */
                      i += j) {
                     size_t b;
-                    j = lgelu__least(t.n - i, sizeof head / 4);
+                    j = lgelu__min(t.n - i, sizeof head / 4);
                     for (b = 0; b < 4 * j; b++)
                         head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
                     lgelu__put(&out, head, 4 * j);
@@ -7304,7 +8407,7 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
     lgelu__out out;
     size_t shared = 0;
     int i, k;
-    if (lgelu__enter(net))
+    if (lgelu__begin_call(net))
         return net->status;
     memset(&out, 0, sizeof out);
     out.write = write;
@@ -7772,7 +8875,7 @@ static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, siz
     int ascending = 1, tiled = 1;
     while (lgelu__next(j, &members, &e)) {
         if (last.p) {
-            const int c = memcmp(last.p, e.name.p, lgelu__least(last.n, e.name.n));
+            const int c = memcmp(last.p, e.name.p, lgelu__min(last.n, e.name.n));
             ascending &= c < 0 || (c == 0 && last.n < e.name.n);
         }
         tiled &= e.from == end;
@@ -8188,6 +9291,10 @@ static const float lgelu__tanh_slope[9][8] = {
     { 0.00729943486f, -0.00559038809f, -0.00551528763f, 0.00147442671f,
       0.00205515651f, 0.000475762907f, -0.000409344881f, -0.000311164011f }
 };
+/* e0·(e^-d - 1 + d)/d² in powers of d, where 1 + e0 is the root of 1 + e^-a - a. */
+static const float lgelu__silu_root[5] = {
+    0.139232278f, -0.046410691f, 0.0116022779f, -0.00232483121f, 0.000392375223f
+};
 /* clang-format on */
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
@@ -8308,6 +9415,35 @@ LGELU__INLINE void lgelu__prepare_forward_tail(lgelu__constants *g)
         lgelu__prepare_tail(g, 0.39894228040143267794 / (double)g->lambda);
 }
 
+/* The constants of SiLU for one β. */
+typedef struct {
+    float beta;
+    float h, l;     /* h + l = -β·log2(e) */
+    float edge;     /* the forward divides up to here; above f is x, below -edge it may be tiny */
+    float left;     /* where f(-left) is -0 */
+    float last;     /* the backward's fast path ends here, with e^-a about 2^-46 */
+    float far_last; /* from here on dy·f'(-x) is 0 for every dy */
+} lgelu__silu_constants;
+
+/* The distances of the edges follow from the largest exponent n of E = e^-z. The result x/(1 + E)
+   is at least 2^-126 while n <= 126, where E is also finite, and n <= 130 - log2(β), where abs(x)
+   is at least 2^5/β. It is -0 for n >= 160 - log2(β), as abs(x) is then at most 2^7.1/β. */
+LGELU__INLINE lgelu__silu_constants lgelu__prepare_silu(float beta)
+{
+    const double k = 1.4426950408889634074 * (double)beta;
+    const int exponent = (int)(lgelu__bits(beta) >> 23) - 127;
+    const int most = exponent < 4 ? 125 : 129 - exponent;
+    lgelu__silu_constants s;
+    s.beta = beta;
+    s.h = lgelu__rounded(-k);
+    s.l = (float)(-k - (double)s.h);
+    s.edge = (float)((double)most / k);
+    s.left = (float)((double)(160 - exponent) / k);
+    s.last = (float)(46 / k);
+    s.far_last = (float)(320 / k);
+    return s;
+}
+
 /* Returns x rounded to float, ties to even. Below 2^-126 this is done in integers, so that no
    processor mode that flushes subnormal numbers has an influence. */
 static float lgelu__narrow(double x)
@@ -8357,6 +9493,19 @@ static uint16_t lgelu__to_f16(float x)
     return (uint16_t)(s | ((a - (112u << 23) + 0xFFF + (a >> 13 & 1)) >> 13));
 }
 
+/* Adds the 16 virtual lanes of a sum in their one order; the result is total[0]. */
+static void lgelu__fold16(double *total)
+{
+    int i;
+    LGELU__UNROLLED
+    for (i = 0; i < 8; i++)
+        total[i] += total[i + 8];
+    LGELU__UNROLLED
+    for (i = 0; i < 4; i++)
+        total[i] += total[i + 4];
+    total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+}
+
 /* The state of a backward pass. */
 typedef struct {
     size_t i;     /* the current element */
@@ -8365,11 +9514,18 @@ typedef struct {
     float *small; /* sums of terms that are kept in a smaller unit */
 } lgelu__cursor;
 
+/* A gate f(x; λ), SiLU or the tanh approximation as an exact function and as kernels. The tanh
+   approximation ignores λ. */
+typedef double lgelu__exact_function(double x, double lambda);
+typedef void lgelu__forward_function(float *y, const float *x, float lambda, size_t n);
+typedef double lgelu__backward_function(float *dx, const float *dy, const float *x, float lambda,
+                                        size_t n);
+
 /* Returns 1 if f(x) > t for a midpoint t of two 16-bit values. Near 0 the double nearest to f(x) is
    x/2, which is below f(x). */
-static uint32_t lgelu__above(double t, double x, double lambda)
+static uint32_t lgelu__above(double t, double x, double lambda, lgelu__exact_function *exact)
 {
-    return fabs(lambda * x) < 1e-8 || lgelu_exact(x, lambda) >= t;
+    return fabs(lambda * x) < 1e-8 || exact(x, lambda) >= t;
 }
 
 /* The constants of the stochastic gate. It evaluates Φ(-abs(λx)) as Φ(-m·x'), where m in [1, 2) is
@@ -9981,19 +11137,24 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
-/* The gate of at most `stretch` elements; gate is NULL for λ = inf, where a negative x gives -0 and
-   NaN remains as it is. */
+/* The limit λ = inf: ReLU, where a negative x gives -0 and NaN remains as it is. */
+static LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i);
+        const m_t below =
+            m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
+        v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
+    }
+}
+
+/* The gate of at most `stretch` elements; gate is NULL for λ = inf. */
 static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
                                                   size_t n)
 {
-    size_t i;
     if (!gate) {
-        for (i = 0; i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i);
-            const m_t below =
-                m_less(n_gt(n_set(0), v_bits(a)), n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))));
-            v_store_n(y + i, v_select(below, v_set(-0.0f), a), n - i);
-        }
+        LGELU__FN(relu)(y, x, n);
     } else if (n > 4 * v_lanes) {
         LGELU__FN(forward_block)(y, x, gate, n);
     } else {
@@ -10405,24 +11566,32 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
     return i;
 }
 
+/* The backward of the limit λ = inf. */
+static LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, const float *x,
+                                                   size_t n)
+{
+    const v_t zero = v_set(0);
+    size_t i;
+    for (i = 0; dx && i < n; i += v_lanes) {
+        const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
+        const m_t above =
+            m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
+        /* Adding 0 turns a -0 of v_max into 0. */
+        const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
+    }
+}
+
 /* The backward for a λ so small or large that squares would not be normal numbers, or for λ = inf.
  */
 LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
                                                               const float *x, float lambda,
                                                               size_t n)
 {
-    const v_t zero = v_set(0);
     double sum = 0;
     size_t i;
     if (lambda > FLT_MAX) {
-        for (i = 0; dx && i < n; i += v_lanes) {
-            const v_t a = v_load_n(x + i, n - i), b = v_load_n(dy + i, n - i);
-            const m_t above =
-                m_and(n_gt(v_bits(a), n_set(0)), n_gt(n_set(LGELU__TWO(128) + 1), v_bits(a)));
-            /* Adding 0 turns a -0 of v_max into 0. */
-            const v_t r = v_mul(b, v_add(v_max(zero, a), zero));
-            v_store_n(dx + i, LGELU__FN(one_nan)(v_select(above, b, r)), n - i);
-        }
+        LGELU__FN(relu_backward)(dx, dy, x, n);
     } else {
         for (i = 0; i < n; i++) {
             double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
@@ -10451,13 +11620,7 @@ static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, cons
             LGELU__FN(backward_block)
             (dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
         }
-        LGELU__UNROLL
-        for (i = 0; i < 8; i++)
-            total[i] += total[i + 8];
-        LGELU__UNROLL
-        for (i = 0; i < 4; i++)
-            total[i] += total[i + 4];
-        total[0] = (total[0] + total[2]) + (total[1] + total[3]);
+        lgelu__fold16(total);
     }
     if (!(total[0] != total[0]))
         return total[0];
@@ -10655,6 +11818,29 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size
     }
 }
 
+/* dx = dy·s·2^n, assembled in integers; NaN where x is NaN. A dy in the lanes `thin` is below 2^-27
+   and so small that dy·s might be below 2^-126. */
+LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *x, const v_t *s,
+                                             n_t *n, const m_t *thin)
+{
+    v_t d[2], p[2];
+    v_each(d[u] = dy[u]);
+    if (m_some(thin[0], thin[1])) {
+        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
+    }
+    v_each(p[u] = v_mul(d[u], s[u]));
+    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
+    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
+    LGELU__FN(assemble)(d, n, 2);
+    /* 0, inf and NaN are the result as they are. */
+    v_each(n[u] = n_add(v_bits(v_abs(p[u])), n_set(INT32_MAX)));
+    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128) - 1 + INT32_MIN), n[u]), v_sign(d[u], p[u]),
+                            p[u]));
+    v_each(dx[u] = LGELU__FN(one_nan)(
+               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+}
+
 /* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
    not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
 LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
@@ -10662,7 +11848,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
     /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28), none = n_set(0);
-    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2], d[2];
+    v_t w[2], t[2], f[2], e[2], h[2], p[2], s[2];
     n_t n[2], b[2];
     m_t far[2], left[2], thin[2];
     v_each(b[u] = v_bits(v_abs(x[u])));
@@ -10691,20 +11877,8 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(s[u] = v_select(left[u], v_times2(s[u], n_set(LGELU__EXPONENT(-10))), p[u]));
     v_each(s[u] = v_select(far[u], s[u], slope[u]));
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
-    v_each(d[u] = dy[u]);
     v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
-    if (m_some(thin[0], thin[1])) {
-        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
-        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
-    }
-    v_each(p[u] = v_mul(d[u], s[u]));
-    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), zero, v_abs(p[u])));
-    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
-    LGELU__FN(assemble)(d, n, 2);
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128)), v_bits(v_abs(p[u]))), v_sign(d[u], p[u]),
-                            p[u]));
-    v_each(dx[u] = LGELU__FN(one_nan)(
-               v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
+    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
 }
 
 static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
@@ -10740,6 +11914,292 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
             v_each(d[u] = v_mul(b[u], q[u]));
         LGELU__FN(store2)(dx + i, d, n - i);
     }
+}
+
+/* ---- SiLU ---- */
+/* METHOD. f = xσ(z) = x/(1 + E) with z = βx and E = e^-z = 2^(x·(h + l)), where h + l = -β·log2(e)
+   is the sum of two floats, so that z is never rounded. There is no cancellation for either sign.
+   This path is for 2^-63 <= abs(x) <= edge. For other x, f is x/2, x or -0, or for x < -edge a
+   result that may be below 2^-126.
+
+   The backward uses a = abs(z) and e = e^-a <= 1:
+     g = e/(1 + e)²,  f'(-a) = g·(1 + e - a),  f'(a) = 1 - f'(-a),  dβ = Σ dy·x²g.
+   1 + e - a is computed from a as the sum of two floats, and within 1/4 of its root at 1.2784645
+   from a Taylor series in the distance from the root, so that f' is relatively accurate there. */
+
+/* E = 2^(x·(h + l)) = (1 + f·p)·2^n, where n is the integer in the low bits of t. */
+LGELU__WORD void LGELU__FN(sigmoid_exponential)(v_t *p, v_t *f, v_t *t, const v_t *x,
+                                                const lgelu__silu_constants *s)
+{
+    const v_t magic = v_set(LGELU__ROUND), h = v_set(s->h), l = v_set(s->l);
+    v_each(t[u] = v_fma(x[u], h, magic));
+    v_each(f[u] = v_fma(x[u], h, v_sub(magic, t[u])));
+    v_each(f[u] = v_fma(x[u], l, f[u]));
+    LGELU__FN(exp2m1)(p, f, 2);
+    v_each(p[u] = v_fma(f[u], p[u], v_set(lgelu__exp2[0])));
+}
+
+/* Corrects y in the lanes `out`, in which abs(x) is below 2^-63 or above edge, or x is NaN. For
+   x < -edge it is x·2^-n·(1 + p), since 1 + E is E there. */
+LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
+                                      const lgelu__silu_constants *s)
+{
+    const v_t edge = v_set(s->edge), left = v_set(s->left);
+    v_t c[2], t[2], e[2], f[2], r[2];
+    m_t tiny[2], deep[2];
+    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(v_abs(x[u]))));
+    if (m_some(tiny[0], tiny[1]))
+        v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
+    v_each(deep[u] = m_and(v_lt(x[u], v_sub(v_set(0), edge)), v_lt(v_sub(v_set(0), left), x[u])));
+    if (!m_some(deep[0], deep[1]))
+        return;
+    v_each(c[u] = v_select(deep[u], v_abs(x[u]), edge));
+    LGELU__FN(sigmoid_exponential)(e, f, t, c, s);
+    v_each(e[u] = v_fma(f[u], e[u], v_set(0)));
+    v_each(c[u] = v_times2(c[u], n_up(n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS - 100)), 23)));
+    v_each(t[u] = v_set(0));
+    LGELU__FN(lowered)(r, c, e, t, 2);
+    v_each(y[u] = v_select(deep[u], r[u], y[u]));
+}
+
+/* The forward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET void LGELU__FN(silu_forward_extreme)(float *y, const float *x,
+                                                                float beta, size_t n)
+{
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu)(y, x, n);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if ((lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128))
+            y[i] = lgelu__float(lgelu__bits(x[i]));
+        else
+            y[i] = lgelu__narrow(lgelu_exact_silu(lgelu__wide(x[i]), lgelu__wide(beta)));
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, float beta, size_t n)
+{
+    const v_t one = v_set(1);
+    const n_t least = n_set(LGELU__TWO(-63) + INT32_MIN);
+    lgelu__silu_constants s;
+    n_t most;
+    size_t i;
+    if (!lgelu__ordinary(beta)) {
+        LGELU__FN(silu_forward_extreme)(y, x, beta, n);
+        return;
+    }
+    s = lgelu__prepare_silu(beta);
+    most = n_set((int32_t)(lgelu__bits(s.edge) - LGELU__TWO(-63)) + INT32_MIN);
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        int any;
+        v_each(LGELU__AHEAD(x, i + u * v_lanes));
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        any = m_some(out[0], out[1]);
+        v_each(c[u] = a[u]);
+        if (any)
+            v_each(c[u] = v_select(out[u], v_set(s.last), a[u]));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_fma(f[u], e[u], one));
+        v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(c[u], v_add(one, e[u])));
+        if (any)
+            LGELU__FN(silu_rest)(c, a, out, &s);
+        LGELU__FN(store2)(y + i, c, n - i);
+    }
+}
+
+/* f' and g at w = abs(x), limited to 2^-63 and last. */
+LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
+                                       const lgelu__silu_constants *s)
+{
+    const v_t one = v_set(1), beta = v_set(s->beta), root = v_set(1.27846456f);
+    const n_t least = n_set(LGELU__TWO(-63)), last = n_set((int32_t)lgelu__bits(s->last));
+    v_t e[2], f[2], t[2], m[2], d[2], q[2];
+    int k;
+    v_each(w[u] = v_float(n_min(last, n_max(least, v_bits(v_abs(x[u]))))));
+    LGELU__FN(sigmoid_exponential)(e, f, t, w, s);
+    v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+    v_each(g[u] = v_div(e[u], v_fma(e[u], v_add(e[u], v_set(2)), one)));
+    /* m = 1 + e - a, where a = q + t. */
+    v_each(q[u] = v_mul(w[u], beta));
+    v_each(t[u] = v_fms(w[u], beta, q[u]));
+    v_each(m[u] = v_sub(v_add(v_sub(one, q[u]), e[u]), t[u]));
+    /* d is the distance from the root. */
+    v_each(d[u] = v_sub(v_fms(w[u], beta, root), v_set(-1.29792825e-08f)));
+    v_each(q[u] = v_set(lgelu__silu_root[4]));
+    LGELU__UNROLL
+    for (k = 3; k >= 0; k--)
+        v_each(q[u] = v_fma(d[u], q[u], v_set(lgelu__silu_root[k])));
+    v_each(q[u] = v_mul(d[u], v_fms(d[u], q[u], root)));
+    v_each(m[u] = v_select(v_lt(v_abs(d[u]), v_set(0.25f)), q[u], m[u]));
+    v_each(q[u] = v_mul(g[u], m[u]));
+    v_each(slope[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u])));
+}
+
+/* The backward of two vectors in which an abs(x) is far (above last) or tiny (below 2^-45), an
+   abs(dy) is thin (below 2^-63), or something is NaN. Corrects dx and the terms t of the sum: those
+   of such lanes are 0 in t, and are added to `small` in units of 2^-100. dx = dy·slope·2^n is
+   assembled in integers. e^-a = p·2^n. */
+LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const v_t *dy,
+                                            const v_t *x, v_t *slope, const v_t *g,
+                                            const lgelu__silu_constants *s)
+{
+    const v_t zero = v_set(0), one = v_set(1), beta = v_set(s->beta);
+    const n_t none = n_set(0), bias = n_set(INT32_MAX), last = n_set((int32_t)lgelu__bits(s->last)),
+              end = n_set((int32_t)lgelu__bits(s->far_last));
+    v_t w[2], p[2], a[2], m[2], h[2];
+    n_t b[2], n[2], k[2];
+    m_t far[2], left[2], tiny[2], thin[2], odd[2], ends[2];
+    v_each(b[u] = v_bits(v_abs(x[u])));
+    v_each(left[u] = n_gt(none, v_bits(x[u])));
+    v_each(far[u] = n_gt(b[u], last));
+    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-45) - 1 + INT32_MIN), n_add(b[u], bias)));
+    v_each(thin[u] =
+               n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(v_bits(v_abs(dy[u])), bias)));
+    v_each(odd[u] = m_or(m_or(far[u], tiny[u]), thin[u]));
+    /* Where x is so far that f' is 0 or 1, and dy is an ordinary number, nothing else is needed. */
+    v_each(ends[u] = m_less(far[u], m_or(n_gt(end, b[u]), n_gt(b[u], n_set(LGELU__TWO(128))))));
+    v_each(ends[u] = m_less(ends[u], n_gt(v_bits(v_abs(dy[u])), n_set(LGELU__TWO(128) - 1))));
+    v_each(ends[u] = m_less(ends[u], thin[u]));
+    if (!m_some(m_less(odd[0], ends[0]), m_less(odd[1], ends[1]))) {
+        v_each(m[u] = v_select(left[u], v_set(-0.0f), one));
+        v_each(dx[u] = v_mul(dy[u], v_select(ends[u], m[u], slope[u])));
+        v_each(t[u] = v_select(odd[u], zero, t[u]));
+        return;
+    }
+    v_each(w[u] = v_float(n_max(last, n_min(end, b[u]))));
+    LGELU__FN(sigmoid_exponential)(p, h, a, w, s);
+    v_each(p[u] = v_fma(h[u], p[u], one));
+    v_each(n[u] = n_sub(v_bits(a[u]), n_set(LGELU__ROUND_BITS)));
+    /* m = 1 - a, since 1 + e - a is that beyond last. 2^10 is moved from the slope to n, since
+       dy·slope must not overflow. */
+    v_each(a[u] = v_mul(w[u], beta));
+    v_each(m[u] = v_sub(v_sub(one, a[u]), v_fms(w[u], beta, a[u])));
+    v_each(m[u] = v_times2(v_mul(p[u], m[u]), n_set(LGELU__EXPONENT(-10))));
+    v_each(slope[u] = v_select(far[u], v_select(left[u], m[u], one), slope[u]));
+    /* The terms dy·g·x², with g = e^-a for a far x. */
+    v_each(k[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100))));
+    v_each(p[u] = v_times2(p[u], n_up(n_max(k[u], n_set(-63)), 23)));
+    v_each(p[u] = v_select(n_gt(n_set(-63), k[u]), zero, p[u]));
+    v_each(p[u] = v_select(far[u], p[u], g[u]));
+    v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+    v_each(p[u] = v_mul(h[u], p[u]));
+    v_each(a[u] = v_mul(v_select(tiny[u], LGELU__FN(raised)(v_abs(x[u])), zero),
+                        v_float(n_set(LGELU__TWO(-50)))));
+
+    v_each(w[u] = v_select(far[u], w[u], v_abs(x[u])));
+    v_each(w[u] = v_select(m_less(tiny[u], thin[u]), a[u], w[u]));
+    v_each(w[u] = v_select(v_lt(w[u], v_float(n_set(LGELU__TWO(-63)))), zero, w[u]));
+    v_each(p[u] = v_mul(p[u], v_mul(w[u], w[u])));
+    v_each(p[u] = v_select(n_gt(b[u], n_set(LGELU__TWO(128))), x[u], p[u]));
+    v_each(p[u] = v_select(odd[u], p[u], zero));
+    v_each(p[u] = v_select(v_lt(v_abs(p[u]), v_float(n_set(LGELU__TWO(-100)))), zero, p[u]));
+    v_each(float *to = small + u * v_lanes % 16; v_store(to, v_add(v_load(to), p[u])));
+    v_each(t[u] = v_select(odd[u], zero, t[u]));
+    /* dx */
+    v_each(n[u] = n_select(n_gt(end, b[u]), n_add(n[u], n_set(10)), n_set(-300)));
+    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
+    LGELU__FN(assemble_product)(dx, dy, x, slope, n, thin);
+}
+
+/* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total. A term of the
+   sum below 2^-100 counts as 0, so that no sum is subnormal. */
+static LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *total, const float *dy,
+                                                         const float *x,
+                                                         const lgelu__silu_constants *s, size_t n)
+{
+    enum { share = 16 / v_lanes };
+    const n_t least = n_set(LGELU__TWO(-45) + INT32_MIN),
+              most = n_set((int32_t)lgelu__bits(s->last) - LGELU__TWO(-45) + INT32_MIN);
+    const v_t zero = v_set(0), thin = v_float(n_set(LGELU__TWO(-63))),
+              faint = v_float(n_set(LGELU__TWO(-100)));
+    float part[16] = { 0 }, small[16] = { 0 };
+    v_t sum[share + 1];
+    size_t i, j, q;
+    int rare = 0;
+    for (j = 0; j < share; j++)
+        sum[j] = zero;
+    for (j = 0; j * 2 * v_lanes < n; j++) {
+        v_t a[2], b[2], d[2], t[2], w[2], g[2], slope[2];
+        m_t out[2];
+        i = j * 2 * v_lanes;
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
+        LGELU__FN(silu_slope)(slope, g, w, a, s);
+        v_each(out[u] = n_gt(n_sub(v_bits(v_abs(a[u])), least), most));
+        v_each(out[u] = m_or(out[u], v_lt(v_abs(b[u]), thin)));
+        v_each(d[u] = v_mul(b[u], slope[u]));
+        v_each(t[u] = v_mul(v_mul(b[u], g[u]), v_mul(w[u], w[u])));
+        if (m_some(out[0], out[1])) {
+            LGELU__FN(silu_slope_rest)(d, t, small + (i & 15), b, a, slope, g, s);
+            rare = 1;
+        }
+        v_each(t[u] = v_select(v_lt(v_abs(t[u]), faint), zero, t[u]));
+        v_each(sum[(2 * j + u) % share] = v_add(sum[(2 * j + u) % share], t[u]));
+        if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
+            for (q = 0; q < share; q++) {
+                v_store(part + q * v_lanes, sum[q]);
+                sum[q] = zero;
+            }
+            LGELU__FN(flush)(total, part, 1);
+        }
+        if (dx)
+            LGELU__FN(store2)(dx + i, d, n - i);
+    }
+    if (rare)
+        LGELU__FN(flush)(total, small, 7.88860905221011805e-31);
+}
+
+/* The backward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
+ */
+LGELU__APART LGELU__TARGET double LGELU__FN(silu_backward_extreme)(float *dx, const float *dy,
+                                                                   const float *x, float beta,
+                                                                   size_t n)
+{
+    double sum = 0;
+    size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu_backward)(dx, dy, x, n);
+        return 0;
+    }
+    for (i = 0; i < n; i++) {
+        const double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), b = lgelu__wide(beta);
+        sum = fma(d, lgelu_exact_silu_dbeta(a, b), sum);
+        if (dx)
+            dx[i] = lgelu__narrow(d * lgelu_exact_silu_dx(a, b));
+    }
+    return sum;
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy, const float *x,
+                                                     float beta, size_t n)
+{
+    double total[16] = { 0 };
+    size_t i;
+    if (!lgelu__ordinary_backward(beta)) {
+        total[0] = LGELU__FN(silu_backward_extreme)(dx, dy, x, beta, n);
+    } else {
+        const lgelu__silu_constants s = lgelu__prepare_silu(beta);
+        for (i = 0; i < n; i += 2048) {
+            LGELU__FN(silu_backward_block)
+            (dx ? dx + i : dx, total, dy + i, x + i, &s, n - i < 2048 ? n - i : 2048);
+        }
+        lgelu__fold16(total);
+    }
+    if (!(total[0] != total[0]))
+        return total[0];
+    for (i = 0; dx && i < n; i += v_lanes)
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
+    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
+    return (double)LGELU__NAN;
 }
 
 #undef v_gate
@@ -10794,7 +12254,7 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
    subnormal bf16. Such a t is moved by one unit towards the exact f(x), which is never a midpoint.
    Midpoints below the normal numbers of f16 need no correction. */
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
-                                            size_t n)
+                                            size_t n, lgelu__exact_function *exact)
 {
     const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF),
               half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
@@ -10809,32 +12269,37 @@ static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float l
                 != (format == LGELU__F16 ? 0x1000u : 0x8000u))
                 continue;
             LGELU__FN(from16)(&a, x + j, format, 1);
-            t[j] = lgelu__float(lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda))
-                                        != b >> 31
-                                    ? b + 1
-                                    : b - 1);
+            b = lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda), exact)
+                        != b >> 31
+                    ? b + 1
+                    : b - 1;
+            t[j] = lgelu__float(b);
         }
     }
 }
 
-static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
-                                               int format, size_t n)
+/* A forward on 16-bit values, block by block. */
+static LGELU__TARGET void LGELU__FN(half_forward)(uint16_t *y, const uint16_t *x, float lambda,
+                                                  int format, size_t n,
+                                                  lgelu__forward_function *forward,
+                                                  lgelu__exact_function *exact)
 {
     float t[1024];
     size_t i, m;
     for (i = 0; i < n; i += m) {
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
-        LGELU__FN(forward)(t, t, lambda, m);
+        forward(t, t, lambda, m);
         if (lgelu__wide(lambda) > 0)
-            LGELU__FN(settle)(t, x + i, lambda, format, m);
+            LGELU__FN(settle)(t, x + i, lambda, format, m, exact);
         LGELU__FN(to16)(y + i, t, format, m);
     }
 }
 
-static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
-                                                  const uint16_t *x, float lambda, int format,
-                                                  size_t n)
+/* A backward on 16-bit values, block by block. */
+static LGELU__TARGET double LGELU__FN(half_backward)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, float lambda, int format,
+                                                     size_t n, lgelu__backward_function *backward)
 {
     float t[1024], d[1024];
     double sum = 0;
@@ -10846,12 +12311,160 @@ static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *
         m = n - i < 1024 ? n - i : 1024;
         LGELU__FN(from16)(t, x + i, format, m);
         LGELU__FN(from16)(d, dy + i, format, m);
-        part = LGELU__FN(backward)(dx ? d : NULL, d, t, lambda, m);
+        part = backward(dx ? d : NULL, d, t, lambda, m);
         if (dx)
             LGELU__FN(to16)(dx + i, d, format, m);
         sum += part;
     }
     return sum;
+}
+
+/* The tanh approximation with the type of the others. */
+static LGELU__TARGET void LGELU__FN(tanh_forward_of)(float *y, const float *x, float unused,
+                                                     size_t n)
+{
+    (void)unused;
+    LGELU__FN(tanh_forward)(y, x, n);
+}
+
+static LGELU__TARGET double LGELU__FN(tanh_backward_of)(float *dx, const float *dy, const float *x,
+                                                        float unused, size_t n)
+{
+    (void)unused;
+    if (dx)
+        LGELU__FN(tanh_backward)(dx, dy, x, n);
+    return 0;
+}
+
+static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
+                                               int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(forward), lgelu_exact);
+}
+
+static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
+                                                  const uint16_t *x, float lambda, int format,
+                                                  size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, lambda, format, n, LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_forward16)(uint16_t *y, const uint16_t *x, int format,
+                                                    size_t n)
+{
+    LGELU__FN(half_forward)(y, x, 1, format, n, LGELU__FN(tanh_forward_of), lgelu__exact_tanh);
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                     const uint16_t *x, int format, size_t n)
+{
+    LGELU__FN(half_backward)(dx, dy, x, 1, format, n, LGELU__FN(tanh_backward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_forward16)(uint16_t *y, const uint16_t *x, float beta,
+                                                    int format, size_t n)
+{
+    LGELU__FN(half_forward)(y, x, beta, format, n, LGELU__FN(silu_forward), lgelu_exact_silu);
+}
+
+static LGELU__TARGET double LGELU__FN(silu_backward16)(uint16_t *dx, const uint16_t *dy,
+                                                       const uint16_t *x, float beta, int format,
+                                                       size_t n)
+{
+    return LGELU__FN(half_backward)(dx, dy, x, beta, format, n, LGELU__FN(silu_backward));
+}
+
+/* ---- gated units ---- */
+/* y = f(a)·b, block by block. */
+static LGELU__TARGET void LGELU__FN(gated)(float *y, const float *a, const float *b, float lambda,
+                                           size_t n, lgelu__forward_function *forward)
+{
+    float t[1024];
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        m = n - i < 1024 ? n - i : 1024;
+        forward(t, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t p = v_mul(v_load_n(t + j, m - j), v_load_n(b + i + j, m - j));
+            v_store_n(y + i + j, LGELU__FN(one_nan)(p), m - j);
+        }
+    }
+}
+
+/* da = (dy·b)·f'(a) and db = dy·f(a), block by block. Each block is computed before it is written,
+   since da and db may be the inputs. Returns the gradient of λ for dy·b. */
+static LGELU__TARGET double LGELU__FN(gated_slope)(float *const *out, const float *dy,
+                                                   const float *a, const float *b, float lambda,
+                                                   size_t n, lgelu__forward_function *forward,
+                                                   lgelu__backward_function *backward)
+{
+    float f[1024], d[1024];
+    double sum = 0;
+    size_t i, j, m;
+    for (i = 0; i < n; i += m) {
+        /* As in half_backward. */
+        volatile double part;
+        m = n - i < 1024 ? n - i : 1024;
+        if (out[1])
+            forward(f, a + i, lambda, m);
+        for (j = 0; j < m; j += v_lanes) {
+            const v_t g = v_load_n(dy + i + j, m - j);
+            v_store_n(d + j, v_mul(g, v_load_n(b + i + j, m - j)), m - j);
+            if (out[1])
+                v_store_n(f + j, LGELU__FN(one_nan)(v_mul(g, v_load_n(f + j, m - j))), m - j);
+        }
+        part = backward(out[0] ? d : NULL, d, a + i, lambda, m);
+        if (out[0])
+            memcpy(out[0] + i, d, m * sizeof *d);
+        if (out[1])
+            memcpy(out[1] + i, f, m * sizeof *f);
+        sum += part;
+    }
+    return sum;
+}
+
+static LGELU__TARGET void LGELU__FN(gated_forward)(float *y, const float *a, const float *b,
+                                                   float lambda, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, lambda, n, LGELU__FN(forward));
+}
+
+static LGELU__TARGET double LGELU__FN(gated_backward)(float *da, float *db, const float *dy,
+                                                      const float *a, const float *b, float lambda,
+                                                      size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, lambda, n, LGELU__FN(forward),
+                                  LGELU__FN(backward));
+}
+
+static LGELU__TARGET void LGELU__FN(silu_gated_forward)(float *y, const float *a, const float *b,
+                                                        float beta, size_t n)
+{
+    LGELU__FN(gated)(y, a, b, beta, n, LGELU__FN(silu_forward));
+}
+
+static LGELU__TARGET double LGELU__FN(silu_gated_backward)(float *da, float *db, const float *dy,
+                                                           const float *a, const float *b,
+                                                           float beta, size_t n)
+{
+    float *const out[2] = { da, db };
+    return LGELU__FN(gated_slope)(out, dy, a, b, beta, n, LGELU__FN(silu_forward),
+                                  LGELU__FN(silu_backward));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_forward)(float *y, const float *a, const float *b,
+                                                        size_t n)
+{
+    LGELU__FN(gated)(y, a, b, 1, n, LGELU__FN(tanh_forward_of));
+}
+
+static LGELU__TARGET void LGELU__FN(tanh_gated_backward)(float *da, float *db, const float *dy,
+                                                         const float *a, const float *b, size_t n)
+{
+    float *const out[2] = { da, db };
+    LGELU__FN(gated_slope)
+    (out, dy, a, b, 1, n, LGELU__FN(tanh_forward_of), LGELU__FN(tanh_backward_of));
 }
 
 /* ---- [Ke] the stochastic gate ---- */
@@ -10987,6 +12600,7 @@ static LGELU__TARGET void LGELU__FN(sgd)(float *w, float *mean, float *square, c
     }
 }
 
+#ifdef LGELU_TRAINER
 /* Returns Σ x². The products are exact in double, so that contraction cannot change a bit. The
    compiler vectorises the loops over the 16 lanes. */
 static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
@@ -11027,7 +12641,6 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
         v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
 }
 
-#ifdef LGELU_TRAINER
 /* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
    nothing. */
 
@@ -11080,7 +12693,7 @@ LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)
 }
 
 static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float *x, float scale,
-                                             size_t n, size_t room)
+                                             size_t n, size_t padded)
 {
     const v_t c = v_set(scale);
     v_t a[16 / v_lanes], shift;
@@ -11117,12 +12730,12 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
         a[v_part(i)] = v_add(a[v_part(i)], LGELU__FN(head)(e, n - i));
     }
     if (p)
-        memset(p + n, 0, (room - n) * sizeof *p);
+        memset(p + n, 0, (padded - n) * sizeof *p);
     stat[1] = LGELU__FN(fold)(a);
 }
 
 static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat,
-                                                      float scale, size_t n, size_t room)
+                                                      float scale, size_t n, size_t padded)
 {
     const v_t c = v_set(scale), shift = v_set(stat[0]), over = v_set(1 / stat[1]);
     v_t a[16 / v_lanes], mean;
@@ -11140,8 +12753,8 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
                   v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)),
                   n - i);
     }
-    memset(x + n, 0, (room - n) * sizeof *x);
-    memset(d + n, 0, (room - n) * sizeof *d);
+    memset(x + n, 0, (padded - n) * sizeof *x);
+    memset(d + n, 0, (padded - n) * sizeof *d);
 }
 
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x,
@@ -11214,6 +12827,56 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain,
         v_store_n(dx + i,
                   v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)),
                   n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(rms_normalise)(float *y, float *root, const float *x,
+                                                   const float *gain, float eps, size_t n)
+{
+    v_t a[16 / v_lanes], r;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t u = v_load_n(x + i, n - i);
+        LGELU__AHEAD(x, i);
+        a[v_part(i)] = v_fma(u, u, a[v_part(i)]);
+    }
+    *root = 1 / sqrtf(LGELU__FN(fold)(a) / (float)n + eps);
+    r = v_set(*root);
+    for (i = 0; i < n; i += v_lanes) {
+        v_store_n(y + i, v_mul(v_mul(v_load_n(x + i, n - i), r), v_load_n(gain + i, n - i)), n - i);
+    }
+}
+
+/* The backward of rms_normalise. With h = x·r and g = dy·gain:
+     dgain += dy·h,  dx = r·(g - h·mean(g·h)),
+   and dx is added to its previous value if add is 1. */
+static LGELU__TARGET void LGELU__FN(rms_normalise_backward)(float *dx, float *dgain,
+                                                            const float *dy, const float *x,
+                                                            float root, const float *gain, int add,
+                                                            size_t n)
+{
+    v_t a[16 / v_lanes], r = v_set(root), mean;
+    size_t i;
+    for (i = 0; i < 16; i += v_lanes)
+        a[v_part(i)] = v_set(0);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(d, v_load_n(gain + i, n - i));
+        LGELU__AHEAD(dy, i);
+        LGELU__AHEAD(x, i);
+        v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
+        a[v_part(i)] = v_fma(g, h, a[v_part(i)]);
+    }
+    if (!dx)
+        return;
+    mean = v_set(LGELU__FN(fold)(a) / (float)n);
+    for (i = 0; i < n; i += v_lanes) {
+        v_t h = v_mul(v_load_n(x + i, n - i), r);
+        v_t g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
+        v_t before = add ? v_load_n(dx + i, n - i) : v_set(0);
+        v_store_n(dx + i, v_fma(r, v_fnma(h, mean, g), before), n - i);
     }
 }
 
@@ -11526,7 +13189,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 
 /* Sets where the tiles of the rows from `row` on read A: in place, or from a copy that is made
    here. */
-static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t rows)
+static LGELU__TARGET void LGELU__FN(take_a)(lgelu__block_state *b, size_t row, size_t rows)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
@@ -11550,7 +13213,7 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
                     high = lgelu__height(b->end - b->at, b->most);
                     LGELU__FN(copy)
                     (b->a_pack + (q * t->k + k) * 16, 16, 2 * v_lanes, &turned, b->k0 + k,
-                     lgelu__least(t->k - k, 16), b->at, high);
+                     lgelu__min(t->k - k, 16), b->at, high);
                     b->at += high;
                 }
             }
@@ -11566,26 +13229,26 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__stand *b, size_t row, size_t 
 
 /* Sets which part of A the tiles prefetch: the rows of the next sliver, or two cache lines of half
    of the rows of the next group. */
-static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__stand *b, size_t next)
+static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__block_state *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
     if (!a->read && a->col_stride == 1 && next < b->end) {
         t->next = a->x + next * a->row_stride + b->k0;
         t->next_row = a->row_stride;
-        t->next_step = lgelu__least((t->k - 1) / b->panels + 1, 32);
+        t->next_step = lgelu__min((t->k - 1) / b->panels + 1, 32);
     } else if (b->p->across && b->at < b->end) {
         const size_t half = LGELU__GROUP / 2;
         t->next =
             a->x + b->at + b->in % half * 32 + (b->k0 + b->in / half * (t->k / 2)) * a->col_stride;
         t->next_row = a->col_stride;
-        t->next_step = lgelu__least(t->k / 2 / b->panels + 1, 16) * a->col_stride;
+        t->next_step = lgelu__min(t->k / 2 / b->panels + 1, 16) * a->col_stride;
     }
 }
 
 /* The tiles of some rows in all whole panels (q = 0) or in the last, narrow panel. Where a vector
    would write past the columns of C, the tile works on a copy. If gate is 1, y is prefetched. */
-static LGELU__TARGET void LGELU__FN(tiles)(lgelu__stand *b, size_t q, size_t row, size_t rows,
+static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size_t row, size_t rows,
                                            size_t tall, int gate)
 {
     const lgelu__block *p = b->p;
@@ -11665,7 +13328,7 @@ static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t 
 
 /* Computes one block of C, from the first k to the last. */
 static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size_t m, size_t j,
-                                           size_t n, float *room)
+                                           size_t n, float *work)
 {
     const lgelu_product *job = p->job;
     float edge[v_rows * 2 * v_lanes];
@@ -11673,7 +13336,7 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192
                      && n % (4 * v_lanes) == 0 && m > 3 && m != 7;
     size_t row, rows, tall;
-    lgelu__stand b;
+    lgelu__block_state b;
     b.p = p;
     b.i = i;
     b.end = i + m;
@@ -11689,10 +13352,10 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     b.packed = p->panels ? b.panels : b.whole;
     if (p->pack_b)
         b.packed = 0;
-    b.a_pack = room;
-    b.b_pack = room + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
+    b.a_pack = work;
+    b.b_pack = work + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
-        const size_t k = lgelu__least(job->k - b.k0, p->depth);
+        const size_t k = lgelu__min(job->k - b.k0, p->depth);
         /* If brief, k is too short for prefetching to pay. */
         const int last = b.k0 + k == job->k, brief = k <= 128;
         b.t.k = k;
@@ -11844,7 +13507,7 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
             again = j + v_lanes > end ? j + v_lanes - end : 0;
             b = job->b.x + (j - again) * job->b.col_stride;
             c = job->c + row * job->c_stride + j - again;
-            m = lgelu__least(job->m - row, most);
+            m = lgelu__min(job->m - row, most);
             high = m < 5 ? m : (m + 1) / 2 * 2;
             for (i = 0; i < high; i++) {
                 v_t start = v_set(0);
@@ -12201,9 +13864,11 @@ static LGELU__TARGET void LGELU__FN(affine)(float *y, const lgelu__scaled *one,
 }
 #endif
 
+#ifdef LGELU_TRAINER
 static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
                                                        LGELU__TRAINER_KERNELS(LGELU__ENTRY) v_rows,
                                                    2 * v_lanes };
+#endif
 
 /* The names of the vocabulary are removed, so that the next instruction set can define them. */
 #undef v_t

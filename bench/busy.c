@@ -1,6 +1,6 @@
 /* busy: how long a fixed loop takes on each of two threads at once, as a multiple of one thread
    alone: 1 on two idle cores, 2 where they get one core between them (other programs, or two
-   threads of one core). Prints the least and the mean of TRIES, and the share of time that a
+   threads of one core). Prints the least and the mean of TRIES, and the fraction of time that a
    hypervisor took away meanwhile (Linux).   cc -O2 busy.c -lm -pthread SPDX-License-Identifier:
    MIT-0 */
 #define _POSIX_C_SOURCE 200112L

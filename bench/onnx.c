@@ -5,8 +5,7 @@
    its outputs lie from ours, relative to the largest. SPDX-License-Identifier: MIT-0 */
 #include "net.h"
 #include "../examples/deploy/onnx_out.h"
-#include <dlfcn.h>
-#include <string.h>
+#include "runtime.h"
 
 enum { NODES = 128, CONTEXT = 128, VOCABULARY = 65 };
 static lgelu_node nodes[NODES];
@@ -37,109 +36,6 @@ static int build_net(const char *model)
         return 0;
     }
     return 1;
-}
-
-/* ---- the file, in memory ---- */
-typedef struct {
-    unsigned char *p;
-    size_t n, most;
-} bytes_;
-
-static int gather(const void *p, size_t n, void *user)
-{
-    bytes_ *b = (bytes_ *)user;
-    if (n > b->most - b->n) {
-        b->most = 2 * (b->n + n);
-        b->p = (unsigned char *)realloc(b->p, b->most);
-        if (!b->p)
-            return 1;
-    }
-    memcpy(b->p + b->n, p, n);
-    b->n += n;
-    return 0;
-}
-
-/* ---- ONNX Runtime's C interface: a table of functions whose places are fixed for good, so that no
-   header of it is needed
-   ---- */
-enum {
-    ERROR_TEXT = 2,
-    CREATE_ENV = 3,
-    CREATE_SESSION = 8,
-    RUN = 9,
-    CREATE_OPTIONS = 10,
-    THREADS_WITHIN = 24,
-    CREATE_TENSOR = 49,
-    TENSOR_DATA = 51,
-    CREATE_CPU = 69
-};
-
-typedef void *status_t;
-typedef struct {
-    const void *const *(*table)(uint32_t version);
-    const char *(*version)(void);
-} base_t;
-
-static const void *const *api;
-/* what they are, by place */
-typedef const char *text_f(status_t);
-typedef status_t env_f(int, const char *, void **), options_f(void **), threads_f(void *, int),
-    cpu_f(int, int, void **), data_f(void *, void **);
-typedef status_t session_f(void *, const void *, size_t, void *, void **);
-typedef status_t tensor_f(void *, void *, size_t, const int64_t *, size_t, int, void **);
-typedef status_t run_f(void *, void *, const char *const *, void *const *, size_t,
-                       const char *const *, size_t, void **);
-#define CALL(place, type) (*(type *const *)(const void *)(api + (place)))
-static void ort_good(status_t status)
-{
-    if (!status)
-        return;
-    fprintf(stderr, "onnx: %s\n", CALL(ERROR_TEXT, text_f)(status));
-    exit(1);
-}
-
-typedef struct {
-    void *env, *options, *session, *input;
-    const char *version;
-} runtime_t;
-
-static runtime_t ort_open(const bytes_ *file, int threads_, void *x, size_t x_bytes,
-                          const int64_t *shape, size_t rank, int kind)
-{
-    runtime_t r = { NULL, NULL, NULL, NULL, "?" };
-    const char *path = getenv("ONNXRUNTIME");
-    void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL,
-         *symbol = library ? dlsym(library, "OrtGetApiBase") : NULL, *cpu = NULL;
-    const base_t *(*get)(void);
-    const base_t *base;
-    if (!symbol) {
-        fprintf(stderr, "onnx: ONNXRUNTIME must name libonnxruntime.so.1: %s\n",
-                path ? dlerror() : "it is not set");
-        exit(2);
-    }
-    memcpy(&get, &symbol, sizeof get);
-    base = get();
-    r.version = base->version();
-    api = base->table(14);
-    if (!api) {
-        fprintf(stderr, "onnx: ONNX Runtime %s is too old\n", r.version);
-        exit(1);
-    }
-    ort_good(CALL(CREATE_ENV, env_f)(3, "bench", &r.env));
-    ort_good(CALL(CREATE_OPTIONS, options_f)(&r.options));
-    ort_good(CALL(THREADS_WITHIN, threads_f)(r.options, threads_));
-    ort_good(CALL(CREATE_SESSION, session_f)(r.env, file->p, file->n, r.options, &r.session));
-    ort_good(CALL(CREATE_CPU, cpu_f)(1, 0, &cpu));
-    ort_good(CALL(CREATE_TENSOR, tensor_f)(cpu, x, x_bytes, shape, rank, kind, &r.input));
-    return r;
-}
-
-static void ort_run(const runtime_t *r,
-                    void **output) /* into the same output again after the first time */
-{
-    static const char *const input_name[1] = { "x" }, *output_name[1] = { "y" };
-    void *const inputs[1] = { r->input };
-    ort_good(CALL(RUN, run_f)(r->session, NULL, input_name, inputs, 1, output_name, 1, output));
 }
 
 int main(int argc, char **argv)

@@ -199,31 +199,31 @@ static double train_epoch(model *m, const samples *s, const lgelu_training *plan
     return loss;
 }
 
-/* Trains m. With patience > 0 the samples `held_out` decide when to stop, and m becomes the network
-   that was best on them. */
-static int train(model *m, const samples *training, const samples *held_out, const samples *test,
-                 long epochs, long patience)
+/* What training needs besides the network. logits has space for the larger of the two sets that are
+   evaluated. */
+typedef struct {
+    samples training, held_out, test;
+    long epochs, patience;
+    uint32_t *order;
+    float *logits;
+} schedule;
+
+/* Trains m. With patience > 0 the held-out samples decide when to stop, and m becomes `best`, the
+   network that was best on them. */
+static int train(model *m, model *best, const schedule *s)
 {
-    static model best;
     double best_score = 0;
     long best_epoch = 0;
-    uint32_t *order = (uint32_t *)malloc(training->count * sizeof *order);
-    const size_t most = test->count > held_out->count ? test->count : held_out->count;
-    float *logits = (float *)malloc(most * training->data->classes * sizeof *logits);
-    if (!order || !logits)
-        return fail("training", "out of memory");
-    if (patience && make_model(&best, training->data, LGELU_MODE_TRAIN))
-        return 1;
 
     /* The plan has three phases. λ is learned for a quarter of the steps. Over the next half it is
        driven to 159.577, where the gate is a ReLU up to 0.001; the learning rate stays at its peak,
        so that the weights can follow. Then the rate falls along a cosine and the weights settle. */
-    const long steps = epochs * (long)(training->count / BATCH);
+    const long steps = s->epochs * (long)(s->training.count / BATCH);
     const lgelu_training plan = lgelu_training_to_relu(1e-3f, steps);
 
-    for (long epoch = 1; epoch <= epochs; epoch++) {
-        const double loss = train_epoch(m, training, &plan, order);
-        const double score = evaluate(m, test, logits);
+    for (long epoch = 1; epoch <= s->epochs; epoch++) {
+        const double loss = train_epoch(m, &s->training, &plan, s->order);
+        const double score = evaluate(m, &s->test, s->logits);
         if (m->net.status != LGELU_OK)
             return fail("training", m->net.message);
         printf("epoch %3ld   loss %.4f   test %.2f %%   λ %.3f %.3f %.3f\n", epoch, loss, score,
@@ -232,28 +232,25 @@ static int train(model *m, const samples *training, const samples *held_out, con
         /* Early stopping looks at the held-out samples alone, and only from the moment on when λ
            has reached its target: an earlier network is still smooth, and its score would be lost
            in the swap. */
-        if (!patience || m->net.step < plan.hardening.end)
+        if (!s->patience || m->net.step < plan.hardening.end)
             continue;
-        const double validation = evaluate(m, held_out, logits);
+        const double validation = evaluate(m, &s->held_out, s->logits);
         printf("            held out %.2f %%\n", validation);
         if (best_epoch == 0 || validation > best_score) {
             best_epoch = epoch;
             best_score = validation;
-            if (lgelu_net_copy(&best.net, &m->net) != LGELU_OK)
-                return fail("copy", best.net.message);
-        } else if (epoch - best_epoch >= patience) {
+            if (lgelu_net_copy(&best->net, &m->net) != LGELU_OK)
+                return fail("copy", best->net.message);
+        } else if (epoch - best_epoch >= s->patience) {
             break;
         }
     }
 
-    if (patience) {
-        if (lgelu_net_copy(&m->net, &best.net) != LGELU_OK)
+    if (s->patience) {
+        if (lgelu_net_copy(&m->net, &best->net) != LGELU_OK)
             return fail("copy", m->net.message);
         printf("best on the held-out samples: epoch %ld, %.2f %%\n", best_epoch, best_score);
-        free_model(&best);
     }
-    free(order);
-    free(logits);
     return 0;
 }
 
@@ -264,7 +261,7 @@ static void print_images(const data_set *data, const float *logits)
 {
     static const char shades[] = " .:-=+*#%@";
     for (size_t row = 0; data->test_x && row < data->height; row += 2) {
-        for (size_t image = 0; image < 3; image++) {
+        for (size_t image = 0; image < 3 && image < data->test; image++) {
             const unsigned char *pixels = data->test_x + image * data_size(data);
             for (size_t column = 0; column < data->width; column++)
                 printf("%c", shades[pixels[row * data->width + column] * 10 / 256]);
@@ -276,6 +273,48 @@ static void print_images(const data_set *data, const float *logits)
         const size_t guess = lgelu_argmax(logits + i * data->classes, data->classes);
         printf("%s, taken for %s\n", data->class_name[data->test_y[i]], data->class_name[guess]);
     }
+}
+
+/* Trains, swaps, saves, loads and uses a network. before and after receive the test logits. */
+static int run(const data_set *data, const schedule *s, const char *path, float *before,
+               float *after)
+{
+    /* Large structures are static, which keeps them off the stack. */
+    static model smooth, best, user;
+    if (make_model(&smooth, data, LGELU_MODE_TRAIN))
+        return 1;
+    if (s->patience && make_model(&best, data, LGELU_MODE_TRAIN))
+        return 1;
+    if (train(&smooth, &best, s))
+        return 1;
+
+    /* The swap: every gate becomes an exact ReLU. The logits before and after it show what it
+       costs. */
+    const size_t count = data->test * data->classes;
+    const double hardened = evaluate(&smooth, &s->test, before);
+    lgelu_net_relu(&smooth.net);
+    const double swapped = evaluate(&smooth, &s->test, after);
+    printf("hardened %.2f %%, with ReLU in every gate %.2f %%: ", hardened, swapped);
+    printf("%zu of %zu answers flipped, ",
+           lgelu_count_flips(before, after, data->test, data->classes), data->test);
+    printf("no logit moved by more than %.4f\n", lgelu_max_abs_diff(before, after, count));
+
+    /* The network goes into a file, and from there into a second network, built for inference: it
+       has no loss, no gradients and no optimiser. */
+    if (save(&smooth, path) || make_model(&user, data, LGELU_MODE_INFER) || load(&user, path))
+        return 1;
+    evaluate(&user, &s->test, before);
+    if (user.net.status != LGELU_OK)
+        return fail("inference", user.net.message);
+    if (memcmp(before, after, count * sizeof *before) != 0)
+        return fail(path, "loaded again, it has other logits");
+    printf("%s: loaded again, it has the same logits, bit for bit\n", path);
+    print_images(data, before);
+
+    free_model(&smooth);
+    free_model(&best);
+    free_model(&user);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -295,58 +334,37 @@ int main(int argc, char **argv)
     if (tutorial_limit_isa())
         return fail("LGELU_ISA", "expected scalar, neon, avx2 or avx512");
 
-    /* The data: large structures are static, which keeps them off the stack. */
     static data_set data;
     if (data_read(&data, where, argv[0]))
         return fail("--data", data.error);
     if (data_reads(&data, path))
         return fail(path, "it is read as data, and is not replaced");
     const size_t held_out_count = patience ? data.train / 10 : 0;
-    if (data.classes < 2 || data.train - held_out_count < BATCH)
+    const size_t training_count = data.train - held_out_count;
+    if (data.classes < 2 || training_count < BATCH || !data.test)
         return fail("--data", "classes are needed, and at least 128 samples");
-    const samples training = { &data, DATA_TRAIN, 0, data.train - held_out_count };
-    const samples held_out = { &data, DATA_TRAIN, training.count, held_out_count };
-    const samples test = { &data, DATA_TEST, 0, data.test };
 
-    static model smooth;
-    if (make_model(&smooth, &data, LGELU_MODE_TRAIN)
-        || train(&smooth, &training, &held_out, &test, epochs, patience))
-        return 1;
-
-    /* The swap: every gate becomes an exact ReLU. The logits before and after it show what it
-       costs. */
-    const size_t count = data.test * data.classes;
-    float *before = (float *)malloc(count * sizeof *before);
-    float *after = (float *)malloc(count * sizeof *after);
-    if (!before || !after)
-        return fail("logits", "out of memory");
-    const double hardened = evaluate(&smooth, &test, before);
-    lgelu_net_relu(&smooth.net);
-    const double swapped = evaluate(&smooth, &test, after);
-    printf("hardened %.2f %%, with ReLU in every gate %.2f %%: ", hardened, swapped);
-    printf("%zu of %zu answers flipped, ",
-           lgelu_count_flips(before, after, data.test, data.classes), data.test);
-    printf("no logit moved by more than %.4f\n", lgelu_max_abs_diff(before, after, count));
-
-    /* The network goes into a file, and from there into a second network, built for inference: it
-       has no loss, no gradients and no optimiser. */
-    static model user;
-    if (save(&smooth, path) || make_model(&user, &data, LGELU_MODE_INFER) || load(&user, path))
-        return 1;
-    evaluate(&user, &test, before);
-    if (user.net.status != LGELU_OK)
-        return fail("inference", user.net.message);
-    if (memcmp(before, after, count * sizeof *before) != 0)
-        return fail(path, "loaded again, it has other logits");
-    printf("%s: loaded again, it has the same logits, bit for bit\n", path);
-    print_images(&data, before);
-
-    free_model(&smooth);
-    free_model(&user);
+    const size_t most = data.test > held_out_count ? data.test : held_out_count;
+    float *before = (float *)malloc(most * data.classes * sizeof *before);
+    float *after = (float *)malloc(data.test * data.classes * sizeof *after);
+    uint32_t *order = (uint32_t *)malloc(training_count * sizeof *order);
+    schedule s = { .training = { &data, DATA_TRAIN, 0, training_count },
+                   .held_out = { &data, DATA_TRAIN, training_count, held_out_count },
+                   .test = { &data, DATA_TEST, 0, data.test },
+                   .epochs = epochs,
+                   .patience = patience,
+                   .order = order,
+                   .logits = before };
+    int failed;
+    if (!before || !after || !order)
+        failed = fail("logits", "out of memory");
+    else
+        failed = run(&data, &s, path, before, after);
     free(before);
     free(after);
+    free(order);
     data_free(&data);
-    if (fflush(stdout))
-        return fail("standard output", "cannot be written");
-    return 0;
+    if (!failed && fflush(stdout))
+        failed = fail("standard output", "cannot be written");
+    return failed;
 }

@@ -211,6 +211,27 @@ static int infer(const model *trained, const data_set *data, const float *expect
     return 0;
 }
 
+/* Trains, swaps and folds a network. before and after receive the test logits. */
+static int run(const data_set *data, long epochs, float *before, float *after)
+{
+    static model m;
+    if (make_model(&m, data, LGELU_MODE_TRAIN) || train(&m, data, epochs, before))
+        return 1;
+
+    const double hardened = evaluate(&m, data, before);
+    lgelu_net_relu(&m.net);
+    const double swapped = evaluate(&m, data, after);
+    printf("hardened %.2f %%, with ReLU in every gate %.2f %%: ", hardened, swapped);
+    printf("%zu of %zu answers flipped, ",
+           lgelu_count_flips(before, after, data->test, data->classes), data->test);
+    printf("no logit moved by more than %.4f\n",
+           lgelu_max_abs_diff(before, after, data->test * data->classes));
+    if (infer(&m, data, after, before))
+        return 1;
+    free_model(&m);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const usage =
@@ -237,28 +258,15 @@ int main(int argc, char **argv)
     const size_t count = data.test * data.classes;
     float *before = (float *)malloc(count * sizeof *before);
     float *after = (float *)malloc(count * sizeof *after);
+    int failed;
     if (!before || !after)
-        return fail("logits", "out of memory");
-
-    static model m;
-    if (make_model(&m, &data, LGELU_MODE_TRAIN) || train(&m, &data, epochs, before))
-        return 1;
-
-    const double hardened = evaluate(&m, &data, before);
-    lgelu_net_relu(&m.net);
-    const double swapped = evaluate(&m, &data, after);
-    printf("hardened %.2f %%, with ReLU in every gate %.2f %%: ", hardened, swapped);
-    printf("%zu of %zu answers flipped, ",
-           lgelu_count_flips(before, after, data.test, data.classes), data.test);
-    printf("no logit moved by more than %.4f\n", lgelu_max_abs_diff(before, after, count));
-    if (infer(&m, &data, after, before))
-        return 1;
-
-    free_model(&m);
+        failed = fail("logits", "out of memory");
+    else
+        failed = run(&data, epochs, before, after);
     free(before);
     free(after);
     data_free(&data);
-    if (fflush(stdout))
-        return fail("standard output", "cannot be written");
-    return 0;
+    if (!failed && fflush(stdout))
+        failed = fail("standard output", "cannot be written");
+    return failed;
 }

@@ -34,7 +34,7 @@ enum {
 
 enum { MAX_CLASSES = 256, MAX_COLUMNS = 4096 };
 
-/* stb_image lets a PNG unpack to any size; a sheet that asks for more than MAX_SHEET ends as
+/* stb_image lets a PNG unpack to any size; a sheet that requires more than MAX_SHEET ends as
    "outofmem", a photograph beyond MAX_PICTURE. Every byte starts as zero: what a broken file leaves
    unwritten is black, and the same each time. */
 static size_t most_alloc = MAX_SHEET;
@@ -672,7 +672,7 @@ static int cifar_read(data_set *d, const char *folder, const listing *l)
 
 /* ---- a folder per class ---- */
 /* rows x columns of one or three bytes to the planes of the set's pictures: each byte the mean over
-   its share of the picture, in whole numbers */
+   its fraction of the image, in integers */
 static void resize(unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
                    const data_set *d)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
-   part_id.h: which files a program reads, so that no output replaces one of them. Files are told
-   apart by their identity (device and inode; on Windows the volume and the file's index), not by
-   their names: a link leads to the same file.
+   part_id.h: which files a program reads, so that no output replaces one of them. Files are
+   distinguished by their identity (device and inode; on Windows the volume and the file's index),
+   not by their names: a link leads to the same file.
 
        struct part_list read = { NULL, 0, 0 };
        if (part_note(&read, path)) ...              behind each fopen for reading: no memory

@@ -9,7 +9,7 @@
        ... t.token holds t.tokens numbers below t.vocabulary ...
        text_free(&t);
 
-   Bytes that are not UTF-8 are characters of their own, so that decoding gives back every byte
+   Bytes that are not UTF-8 are separate characters, so that decoding restores every byte
    string. Plain C with malloc; nothing in here prints or exits: a failure is one line in t.error.
    Only regular files up to 1 GiB are read. */
 #ifndef TEXT_H
@@ -62,7 +62,7 @@ int text_encode(text *t, const void *bytes, size_t n, int32_t **token, size_t *t
 int text_decode(text *t, const int32_t *token, size_t tokens,
                 text_bytes *out); /* appends; free out->p */
 /* x: `contexts` pieces of the tokens first .. first + tokens - 1, each `context` tokens long, from
-   places that hang on seed and draw alone; y: of each token the next one. tokens > context */
+   places that depend on seed and draw alone; y: of each token the next one. tokens > context */
 void text_batch(int32_t *x, int32_t *y, const text *t, size_t first, size_t tokens, size_t context,
                 size_t contexts, uint64_t seed, uint64_t draw);
 uint64_t text_hash(const text *t); /* of the tokens (FNV-1a) */

@@ -91,6 +91,7 @@ typedef enum {
     EMBEDDING,
     POSITION,
     LAYER_NORM,
+    RMS_NORM,
     ATTENTION,
     DROPOUT,
     PATCHES,
@@ -111,10 +112,14 @@ static const char *const builder_name[BUILDERS] = {
     "conv",        "batch_norm", "max_pool",      "average_pool",
     "global_pool", "flatten",    "cross_entropy", "mean_squared_error",
     "outer_loss",  "embedding",  "position",      "layer_norm",
-    "attention",   "dropout",    "patches",       "class_token",
-    "take",        "mlp",        "lenet",         "resnet",
-    "gpt",         "vit",        "keep"
+    "rms_norm",    "attention",  "dropout",       "patches",
+    "class_token", "take",       "mlp",           "lenet",
+    "resnet",      "gpt",        "vit",           "keep"
 };
+
+/* If a kind of layer is new, this line does not compile: give the kind a builder here, and a rule
+   in rules, then count it. */
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -292,6 +297,7 @@ static int perform(lgelu_net *net, const call *c)
     case EMBEDDING: return lgelu_embedding(net, c->name, c->a, c->n[0]);
     case POSITION: return lgelu_position(net, c->name, c->a);
     case LAYER_NORM: return lgelu_layer_norm(net, c->name, c->a);
+    case RMS_NORM: return lgelu_rms_norm(net, c->name, c->a);
     case ATTENTION: return lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1);
     case DROPOUT: return lgelu_dropout(net, c->name, c->a, c->f[0]);
     case PATCHES: return lgelu_patches(net, c->name, c->a, c->n[0]);
@@ -345,7 +351,8 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
     const int pair = c->what == ADD || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
     memset(shape, 0xFF, 3 * sizeof *shape);
     if (c->what == KEEP)
-        return s->made || !x || x->op >= LGELU_OP_CROSS_ENTROPY ? bit(LGELU_E_ARGUMENT) : 0;
+        return s->made || !x || lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) ? bit(LGELU_E_ARGUMENT)
+                                                                          : 0;
     if (c->what == DROPOUT && !(c->f[0] < 0) && !(c->f[0] > 0) && c->f[0] <= 0)
         return 0;
     if (s->made || (c->what < MLP && !plain_name(c->name)))
@@ -353,13 +360,13 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
     if (s->net.count >= s->net.capacity)
         may |= bit(LGELU_E_MEMORY);
     if (c->what > LABELS) {
-        if (!x || x->op >= LGELU_OP_CROSS_ENTROPY || x->op == LGELU_OP_LABELS
+        if (!x || lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) || x->op == LGELU_OP_LABELS
             || (x->op == LGELU_OP_TOKENS) != (c->what == EMBEDDING || c->what == GPT))
             return may | bit(LGELU_E_ARGUMENT);
         memcpy(shape, x->shape, 3 * sizeof *shape);
     }
     if (pair) {
-        if (!y || y->op >= LGELU_OP_CROSS_ENTROPY || y->op == LGELU_OP_TOKENS
+        if (!y || lgelu_op_is((int)y->op, LGELU_TRAIT_LOSS) || y->op == LGELU_OP_TOKENS
             || (y->op == LGELU_OP_LABELS) != (c->what == CROSS_ENTROPY)
             || (c->what == OUTER_LOSS && y->op != LGELU_OP_INPUT))
             return may | bit(LGELU_E_ARGUMENT);
@@ -553,7 +560,7 @@ static void random_call(slot *s, call *c)
     }
     x = s->nodes + c->a;
     while (count && c->what != EMBEDDING && c->what != GPT && c->what > LABELS && c->a > 0
-           && (x->op >= LGELU_OP_CROSS_ENTROPY || x->op == LGELU_OP_TOKENS
+           && (lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) || x->op == LGELU_OP_TOKENS
                || x->op == LGELU_OP_LABELS))
         x = s->nodes + --c->a;
     c->b = count ? (int)draw((uint32_t)count) : 0;
@@ -709,7 +716,7 @@ static void random_net(slot *s)
     if (s->net.count > 0 && odds(80)) {
         int last = s->net.count - 1;
         while (last > 0
-               && (s->nodes[last].op >= LGELU_OP_CROSS_ENTROPY
+               && (lgelu_op_is((int)s->nodes[last].op, LGELU_TRAIT_LOSS)
                    || s->nodes[last].op == LGELU_OP_LABELS))
             last--;
         memset(&c, 0, sizeof c);
@@ -761,12 +768,13 @@ static void random_tokens_net(slot *s)
         const int before = s->net.count;
         append(s, LINEAR, s->net.count - 1, 0, 3 * heads * (1 + draw(8)), 0, 0);
         for (uint32_t k = draw(3); k; k--) {
-            switch (draw(6)) {
+            switch (draw(7)) {
             case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
             case 1: append(s, GATES, s->net.count - 1, 0, 0, 0, 2); break;
             case 2: append(s, POSITION, s->net.count - 1, 0, 0, 0, 0); break;
             case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
             case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+            case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
             default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
             }
         }
@@ -786,10 +794,11 @@ static void random_wide_net(slot *s)
     append(s, INPUT, 0, 0, 1, 1, 0);
     for (uint32_t k = 1 + draw(3); k; k--) {
         append(s, LINEAR, s->net.count - 1, 0, 1 + draw(64), 0, 0);
-        switch (draw(4)) {
+        switch (draw(5)) {
         case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
         case 1: append(s, NORM, s->net.count - 1, 0, 0, 0, 0.125f); break;
         case 2: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+        case 3: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
         default: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.25f); break;
         }
     }
@@ -812,7 +821,7 @@ static size_t random_batch(const slot *s)
     size_t most = 1;
     for (int i = 0; i < s->net.count; i++) {
         const size_t *shape = s->nodes[i].shape, n = shape[0] * shape[1] * shape[2];
-        if (s->nodes[i].op > LGELU_OP_LABELS && n > most)
+        if (!lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_SOURCE) && n > most)
             most = n;
     }
     return most <= 300 && s->count
@@ -970,10 +979,11 @@ static int read_by_a_layer(const slot *s,
 static void bind(slot *s, int input, int to_nothing)
 {
     picture before;
-    const int good =
-        input >= 0 && input < s->net.count && s->nodes[input].op <= LGELU_OP_LABELS && s->net.batch;
+    const int good = input >= 0 && input < s->net.count
+                     && lgelu_op_is((int)s->nodes[input].op, LGELU_TRAIT_SOURCE) && s->net.batch;
     array a = { NULL, 0, -1 };
-    const int legal = input >= 0 && input < s->net.count && s->nodes[input].op <= LGELU_OP_LABELS;
+    const int legal = input >= 0 && input < s->net.count
+                      && lgelu_op_is((int)s->nodes[input].op, LGELU_TRAIT_SOURCE);
     /* not made: no batch to make data for; or too large */
     if (legal
         && (!good || s->net.batch > 9999
@@ -1001,7 +1011,7 @@ static void bind(slot *s, int input, int to_nothing)
 static void bind_all(slot *s)
 {
     for (int i = 0; i < s->net.count; i++) {
-        if (s->nodes[i].op <= LGELU_OP_LABELS && (!s->data[i].data || odds(20)))
+        if (lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_SOURCE) && (!s->data[i].data || odds(20)))
             bind(s, i, odds(5));
     }
 }
@@ -1019,11 +1029,12 @@ static unsigned forward_fails(const slot *s, size_t samples, size_t from, size_t
             if (a->data && a->bad >= (long)first && a->bad < (long)end)
                 return bit(LGELU_E_LABEL);
         }
-        if (to && node->op >= LGELU_OP_CROSS_ENTROPY)
+        if (to && lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS))
             continue;
         for (int k = 0; k < node->inputs; k++) {
-            if (s->nodes[node->input[k]].op <= LGELU_OP_TOKENS && !s->data[node->input[k]].data
-                && !(k && node->op >= LGELU_OP_CROSS_ENTROPY))
+            if (lgelu_op_is((int)s->nodes[node->input[k]].op, LGELU_TRAIT_DATA)
+                && !s->data[node->input[k]].data
+                && !(k && lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)))
                 return bit(LGELU_E_UNBOUND);
         }
         if (node->op == LGELU_OP_BATCH_NORM && learn
@@ -1055,7 +1066,7 @@ static int values_of(const slot *s) /* all that may be read is read; 0: some are
         if (!y)
             continue;
         MUST(s->made && i >= 0 && i < s->net.count, "a value of node %d", i);
-        if (s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || s->nodes[i].op == LGELU_OP_INPUT)
+        if (lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_LOSS) || s->nodes[i].op == LGELU_OP_INPUT)
             continue;
         const size_t each = s->net.internal.tokens ? s->nodes[i].shape[2]
                                                    : s->nodes[i].shape[0] * s->nodes[i].shape[1]
@@ -1351,8 +1362,8 @@ static void same_values(const slot *s, const slot *t, const char *what)
 {
     for (int i = 0; i < s->net.count; i++) {
         const float *a = lgelu_net_value(&s->net, i), *b = lgelu_net_value(&t->net, i);
-        if (s->nodes[i].op <= LGELU_OP_LABELS || s->nodes[i].op >= LGELU_OP_CROSS_ENTROPY || !a
-            || !b)
+        if (lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_SOURCE)
+            || lgelu_op_is((int)s->nodes[i].op, LGELU_TRAIT_LOSS) || !a || !b)
             continue;
         MUST(same_floats(a, b,
                          s->net.samples * s->nodes[i].shape[0] * s->nodes[i].shape[1]
@@ -1499,9 +1510,10 @@ static void generate(slot *s)
     for (int k = 0; k < s->net.count; k++) {
         const lgelu_node *node = s->nodes + k;
         if (node->op == LGELU_OP_INPUT
-            || (node->op != LGELU_OP_LABELS && node->op < LGELU_OP_CROSS_ENTROPY
+            || (node->op != LGELU_OP_LABELS && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)
                 && node->shape[1] != context)
-            || (node->op >= LGELU_OP_PATCHES && node->op <= LGELU_OP_MEAN_TOKENS)
+            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN
+            || node->op == LGELU_OP_MEAN_TOKENS
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
             || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
@@ -1552,8 +1564,8 @@ static void generate(slot *s)
     for (int k = 0; k < s->net.count; k++) {
         const float *a = lgelu_net_value(&s->net, k), *b = lgelu_net_value(&t.net, k);
         const size_t c = s->nodes[k].shape[2];
-        if (s->nodes[k].op <= LGELU_OP_LABELS || s->nodes[k].op >= LGELU_OP_CROSS_ENTROPY || !a
-            || !b)
+        if (lgelu_op_is((int)s->nodes[k].op, LGELU_TRAIT_SOURCE)
+            || lgelu_op_is((int)s->nodes[k].op, LGELU_TRAIT_LOSS) || !a || !b)
             continue;
         MUST(same_floats(a, b + from * c, count * c),
              "generate: '%s' has other bits than in a whole forward", s->nodes[k].name);
@@ -1588,9 +1600,10 @@ static const char *input_name(const slot *s, const lgelu_node *node, int k)
 /* which tensors a layer has in a file: so many numbers for each kind; 0: none */
 static void tensors(const lgelu_node *node, size_t n[5])
 {
-    const int norm = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
-    n[0] = norm ? node->bias_count / 2 : node->weight_count;
-    n[1] = norm ? node->bias_count / 2 : node->bias_count;
+    const int shifted = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
+    const int norm = shifted || node->op == LGELU_OP_RMS_NORM;
+    n[0] = norm ? node->bias_count / (shifted ? 2 : 1) : node->weight_count;
+    n[1] = norm ? node->bias_count - n[0] : node->bias_count;
     n[2] = (size_t)node->lambda_count;
     n[3] = node->state_count / 2;
     n[4] =
@@ -1628,8 +1641,8 @@ static int copies(const slot *to, const slot *from)
 {
     for (int i = 0; i < to->net.count; i++) {
         const lgelu_node *a = to->nodes + i, *b = named(from, a->name);
-        if (a->op <= LGELU_OP_LABELS || a->op == LGELU_OP_DROPOUT
-            || a->op >= LGELU_OP_CROSS_ENTROPY)
+        if (lgelu_op_is((int)a->op, LGELU_TRAIT_SOURCE) || a->op == LGELU_OP_DROPOUT
+            || lgelu_op_is((int)a->op, LGELU_TRAIT_LOSS))
             continue;
         if (!b || a->op != b->op || a->folded != b->folded
             || memcmp(a->shape, b->shape, sizeof a->shape) || a->weight_count != b->weight_count

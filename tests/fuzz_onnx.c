@@ -112,12 +112,12 @@ static int through(const unsigned char *p, size_t n, file *to)
             size_ = 0;
             for (int i = 0; i < net.count; i++) {
                 const size_t *shape = net.nodes[i].shape, all = shape[0] * shape[1] * shape[2];
-                if (net.nodes[i].op <= LGELU_OP_TOKENS && all > size_)
+                if (lgelu_op_is((int)net.nodes[i].op, LGELU_TRAIT_DATA) && all > size_)
                     size_ = all;
             }
             if (size_ <= sizeof zeros / sizeof *zeros) {
                 for (int i = 0; i < net.count; i++) {
-                    if (net.nodes[i].op <= LGELU_OP_TOKENS)
+                    if (lgelu_op_is((int)net.nodes[i].op, LGELU_TRAIT_DATA))
                         lgelu_net_bind(&net, i, zeros);
                 }
                 lgelu_net_forward(&net, 1);

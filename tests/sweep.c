@@ -20,13 +20,13 @@
 #include "tools/reference_values.h"
 
 enum { BLOCK = 2048, TERMS = 10 };
-enum { FORWARD, DX, DLAMBDA, TANH, TANH_DX, KINDS };
+enum { FORWARD, DX, DLAMBDA, TANH, TANH_DX, SILU, SILU_DX, SILU_DBETA, KINDS };
 #define NAME(kernel, ulp, tiny) #kernel,
 #define ULP(kernel, ulp, tiny) ulp,
 #define TINY(kernel, ulp, tiny) tiny,
-static const char *const kind_name[KINDS] = { LGELU_CLAIMS(NAME) };
-static const double claim[KINDS] = { LGELU_CLAIMS(ULP) },
-                    claim_tiny[KINDS] = { LGELU_CLAIMS(TINY) };
+static const char *const kind_name[KINDS] = { LGELU_CLAIMS(NAME) LGELU_SILU_CLAIMS(NAME) };
+static const double claim[KINDS] = { LGELU_CLAIMS(ULP) LGELU_SILU_CLAIMS(ULP) },
+                    claim_tiny[KINDS] = { LGELU_CLAIMS(TINY) LGELU_SILU_CLAIMS(TINY) };
 static const double claim_between[] = { LGELU_CLAIMS_BETWEEN(ULP) },
                     claim_between_tiny[] = { LGELU_CLAIMS_BETWEEN(TINY) };
 static const double root_slack =
@@ -55,6 +55,8 @@ static double tanh_exact_dx(double a)
     return (double)(((x > 0 ? 1 : e) + two_u_dx(x) * x * (e / (1 + e))) / (1 + e));
 }
 
+static int is_tanh(int kind) { return kind == TANH || kind == TANH_DX; }
+
 static double exact(int kind, double x, double lambda)
 {
     switch (kind) {
@@ -62,7 +64,10 @@ static double exact(int kind, double x, double lambda)
     case DX: return lgelu_exact_dx(x, lambda);
     case DLAMBDA: return lgelu_exact_dlambda(x, lambda);
     case TANH: return tanh_exact(x);
-    default: return tanh_exact_dx(x);
+    case TANH_DX: return tanh_exact_dx(x);
+    case SILU: return lgelu_exact_silu(x, lambda);
+    case SILU_DX: return lgelu_exact_silu_dx(x, lambda);
+    default: return lgelu_exact_silu_dbeta(x, lambda);
     }
 }
 
@@ -120,7 +125,7 @@ static void judge(int kind, float lambda, const worst *w, const char *where)
 
 /* ---- a block of neighbours ---- */
 /* c = the series of the exact function over x^p, p = power[kind], in powers of λ(x - middle) */
-static const int power[KINDS] = { 1, 0, 2, 1, 0 };
+static const int power[KINDS] = { 1, 0, 2, 1, 0, 1, 0, 2 };
 
 static void gate_series(double *c, int kind, double middle, double lambda)
 {
@@ -141,22 +146,15 @@ static void gate_series(double *c, int kind, double middle, double lambda)
     }
 }
 
-static void tanh_series(double *c, int kind, double middle)
+/* xσ(v), its derivative, or σ'(v) alone, about the middle, where v is a polynomial that is given
+   there by v[1] to v[3], its coefficients, and e = exp(-abs(v)). */
+static void sigmoid_series(double *c, int kind, double middle, const double *v, double e0)
 {
-    /* 2u about the middle */
-    const double v[4] = { 0, (double)two_u_dx((long double)middle), 3 * (double)c3 * middle,
-                          (double)c3 };
     const double sign = middle > 0 ? -1 : 1;
-    /* exp(-abs(2u)): e' = ±(2u)'e; s = σ(2u) = 1/(1 + e) or e/(1 + e) */
+    /* e' = ±v'e; s = σ(v) = 1/(1 + e) or e/(1 + e) */
     double e[TERMS + 1], s[TERMS + 1];
     int k, j;
-    for (k = 0; k < TERMS; k++)
-        c[k] = 0;
-    if (fabs(middle) > 20) {
-        c[0] = middle > 0;
-        return;
-    }
-    e[0] = (double)expl(-fabsl(two_u((long double)middle)));
+    e[0] = e0;
     for (k = 0; k < TERMS; k++) {
         for (e[k + 1] = 0, j = 1; j <= 3 && j <= k + 1; j++)
             e[k + 1] += sign * j * v[j] * e[k + 1 - j];
@@ -168,8 +166,45 @@ static void tanh_series(double *c, int kind, double middle)
             s[k] -= e[j] * s[k - j];
         s[k] /= 1 + e[0];
     }
+    for (k = 0; k < TERMS; k++) {
+        switch (kind) {
+        case TANH:
+        case SILU: c[k] = s[k]; break;
+        case SILU_DBETA: c[k] = (k + 1) * s[k + 1]; break;
+        default: c[k] = (k + 1) * (middle * s[k + 1] + s[k]); break;
+        }
+    }
+}
+
+static void tanh_series(double *c, int kind, double middle)
+{
+    /* 2u about the middle */
+    const double v[4] = { 0, (double)two_u_dx((long double)middle), 3 * (double)c3 * middle,
+                          (double)c3 };
+    int k;
     for (k = 0; k < TERMS; k++)
-        c[k] = kind == TANH ? s[k] : (k + 1) * (middle * s[k + 1] + s[k]);
+        c[k] = 0;
+    if (fabs(middle) > 20)
+        c[0] = middle > 0;
+    else
+        sigmoid_series(c, kind, middle, v, (double)expl(-fabsl(two_u((long double)middle))));
+}
+
+/* In powers of β(x - middle), so that v' = 1. */
+static void silu_series(double *c, int kind, double middle, double beta)
+{
+    const double v[4] = { 0, 1, 0, 0 };
+    int k;
+    for (k = 0; k < TERMS; k++)
+        c[k] = 0;
+    if (fabs(middle * beta) > 130)
+        c[0] = kind != SILU_DBETA && middle > 0;
+    else
+        sigmoid_series(c, kind, middle * beta, v,
+                       (double)expl(-fabsl((long double)middle * (long double)beta)));
+    if (kind != SILU_DBETA && fabs(middle) > 0)
+        c[0] = kind == SILU ? lgelu_exact_silu(middle, beta) / middle
+                            : lgelu_exact_silu_dx(middle, beta);
 }
 
 typedef struct {
@@ -194,21 +229,30 @@ static inline void evaluate(room *a, int n, const double *c, int terms, int time
 static int by_series(room *a, int n, int kind, double lambda)
 {
     const double first = (double)a->x[0], last = (double)a->x[n - 1], middle = (double)a->x[n / 2],
-                 l = kind < TANH ? lambda : 1;
-    const double reach = fabs(last - first) * l, z = fabs(middle) * l,
-                 steep = kind < TANH ? z + 3 : 2 + 0.25 * z * z;
+                 l = is_tanh(kind) ? 1 : lambda;
+    const double reach = fabs(last - first) * l, z = fabs(middle) * l;
+    double steep = z + 3, end = 40;
     double c[TERMS];
+    int i, far;
+    if (is_tanh(kind)) {
+        steep = 2 + 0.25 * z * z;
+        end = 20;
+    } else if (kind >= SILU) {
+        steep = 3;
+        end = 140;
+    }
     /* nothing changes there */
-    const int far = z - reach > (kind < TANH ? 40 : 20);
-    int i;
+    far = z - reach > end;
     if (!(fabs(first) <= 3.5e38 && fabs(last) <= 3.5e38 && first * last >= 0 && fabs(middle) > 0))
         return 0;
     if (!(reach * steep < 0.5) && !far)
         return 0;
-    if (kind < TANH)
-        gate_series(c, kind, middle, l);
-    else
+    if (is_tanh(kind))
         tanh_series(c, kind, middle);
+    else if (kind >= SILU)
+        silu_series(c, kind, middle, l);
+    else
+        gate_series(c, kind, middle, l);
     if (far || reach * steep < 1e-7)
         evaluate(a, n, c, 2, power[kind], middle, l);
     else
@@ -234,6 +278,19 @@ static void by_kernel(room *a, int n, int kind, float lambda)
     case DX: lgelu_backward(a->f, a->one, a->x, lambda, (size_t)n); break;
     case TANH: lgelu_tanh_forward(a->f, a->x, (size_t)n); break;
     case TANH_DX: lgelu_tanh_backward(a->f, a->one, a->x, (size_t)n); break;
+    case SILU: lgelu_silu_forward(a->f, a->x, lambda, (size_t)n); break;
+    case SILU_DX: lgelu_silu_backward(a->f, a->one, a->x, lambda, (size_t)n); break;
+    case SILU_DBETA:
+        /* The flat sum is in the order of the virtual lanes, so that it is compared with a
+         * tolerance. */
+        sum = lgelu_silu_backward(NULL, a->one, a->x, lambda, (size_t)n);
+        for (i = 0; i < n; i++) {
+            a->y[i] = sum != 0 ? lgelu_silu_backward(NULL, a->one, a->x + i, lambda, 1) : 0;
+            terms += a->y[i];
+        }
+        if (fabs(sum - terms) > 1e-5 * terms)
+            a->y[0] = sum;
+        return;
     default: /* each term by itself, as of a channel of its own; the flat sum must be their sum, no
                 term being negative */
         sum = lgelu_backward(NULL, a->one, a->x, lambda, (size_t)n);
@@ -325,10 +382,12 @@ static void yardsticks(void)
     size_t i;
     int kind;
     for (i = 0; i < sizeof reference_values / sizeof *reference_values; i++) {
-        for (kind = 0; kind < (reference_values[i][1] > 1 ? TANH : KINDS); kind++) {
-            const double want = reference_values[i][2 + kind],
-                         e = error(exact(kind, reference_values[i][0], reference_values[i][1]),
-                                   want);
+        for (kind = 0; kind < KINDS; kind++) {
+            const double want = reference_values[i][2 + kind];
+            double e;
+            if (is_tanh(kind) && reference_values[i][1] > 1)
+                continue;
+            e = error(exact(kind, reference_values[i][0], reference_values[i][1]), want);
             if (e > most)
                 most = e;
         }
@@ -397,7 +456,8 @@ static void between(uint64_t n)
 
 int main(int count, char **arg)
 {
-    static const float claimed[] = { 1, 1.693147f, 2, 3, 10, 159.57691f, 1e4f };
+    static const float claimed[] = { 1, 1.693147f, 2, 3, 10, 159.57691f, 1e4f },
+                       claimed_silu[] = { 1, 1.702f, 3, 10, 159.57691f, 1e4f };
     float lambda[64];
     int lambdas = 0, i, kind;
     uint64_t stride = 1, pairs = 0;
@@ -415,20 +475,20 @@ int main(int count, char **arg)
     }
     if (!stride)
         stride = 1;
-    if (!lambdas) {
-        for (; lambdas < 7; lambdas++)
-            lambda[lambdas] = claimed[lambdas];
-    }
     isa_from_environment();
     yardsticks();
     for (kind = 0; kind < KINDS; kind++) {
+        const float *values = lambdas ? lambda : kind >= SILU ? claimed_silu : claimed;
+        int n = lambdas;
         if (only && strcmp(only, kind_name[kind]))
             continue;
-        for (i = 0; i < (kind < TANH ? lambdas : 1); i++) {
-            worst w = sweep(kind, lambda[i], stride);
+        if (!lambdas)
+            n = kind >= SILU ? 6 : 7;
+        for (i = 0; i < (is_tanh(kind) ? 1 : n); i++) {
+            worst w = sweep(kind, values[i], stride);
             snprintf(where, sizeof where, "%s, every %llu. float", lgelu_isa_name(lgelu_isa()),
                      (unsigned long long)stride);
-            judge(kind, kind < TANH ? lambda[i] : 1, &w, where);
+            judge(kind, is_tanh(kind) ? 1 : values[i], &w, where);
         }
     }
     if (pairs)

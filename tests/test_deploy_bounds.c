@@ -85,7 +85,7 @@ static void lines(void)
             double l = (double)lgelu_normal(5, h, 3 * draw + 1) * scale,
                    u = l + scale * fabs((double)lgelu_normal(5, h, 3 * draw + 2)), line[4], lo, hi;
             bounds_gate_lines(lambda, l, u, line);
-            gate_interval(lambda, l, u, &lo, &hi);
+            bounds_gate_interval(lambda, l, u, &lo, &hi);
             for (int k = 0; k <= 400; k++) {
                 const float x = (float)(l + (u - l) * k / 400);
                 float y;
@@ -146,7 +146,7 @@ static void exhaustive(void)
                     for (size_t s = 0; s < n; s++) {
                         for (int j = 0; j < 2; j++) {
                             size_t step = j ? (p + s) / 257 : (p + s) % 257;
-                            x[2 * s + (size_t)j] = inside(
+                            x[2 * s + (size_t)j] = attack_clamp(
                                 low[j] + (high[j] - low[j]) * (double)step / 256, low[j], high[j]);
                         }
                     }
@@ -185,7 +185,7 @@ static void draw(float *x, const double *low, const double *high, size_t n, size
                              : s % 3 == 1   ? (double)(r & 1)
                              : (r & 3) == 3 ? (double)r / 4294967296.0
                                             : (double)(r >> 4 & 1);
-            x[s * n + k] = inside(low[k] + t * (high[k] - low[k]), low[k], high[k]);
+            x[s * n + k] = attack_clamp(low[k] + t * (high[k] - low[k]), low[k], high[k]);
         }
     }
 }

@@ -11,6 +11,7 @@
 #include "tools/check.h"
 #include "tools/deploy_nets.h"
 #include "../examples/deploy/int8.c"
+#include "../examples/deploy/int8_product.c"
 
 enum { SAMPLES = 40 };
 static float x[SAMPLES * 28 * 28 * 3];

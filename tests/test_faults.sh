@@ -6,7 +6,7 @@ out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
+breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c
 tiny $out/tiny
 
 # whole: what is in run/ is what is in good/, or not there; no temporary
@@ -62,7 +62,7 @@ faults()
         survived $status || { echo "FAIL faults: $name: call $n fails: $why"; return; }
         if [ $n -ge 150 ] && [ "$FAULTS" != all ]; then n=$((n + 1 + n / 16)); else n=$((n + 1)); fi
     done
-    verdict $([ -s $out/missed ] && [ $told -ge 5 ]; echo $?) "faults: $name: of $(cat $out/missed) calls $told failed and were told in a line, $harmless without harm" "it never ended"
+    verdict $([ -s $out/missed ] && [ $told -ge 5 ]; echo $?) "faults: $name: of $(cat $out/missed) calls $told failed and were reported in a line, $harmless without harm" "it never ended"
     told=0
     harmless=0
     most=$(find $out/good -type f -exec wc -c {} + | awk '$2 != "total" && $1 > m { m = $1 } END { print m + 0 }')
@@ -75,7 +75,7 @@ faults()
         survived $(cat $out/status) || { echo "FAIL faults: $name: files end at byte $bytes: $why"; return; }
         bytes=$((bytes + 1 + bytes / 3))
     done
-    verdict $([ $told -gt 3 ]; echo $?) "faults: $name: $told files that could not grow were told in a line" "$told"
+    verdict $([ $told -gt 3 ]; echo $?) "faults: $name: $told files that could not grow were reported in a line" "$told"
 }
 
 small="--data ../tiny --hidden 8 --seeds 1 --epochs 2 --batch 90 --arms gelu,hardened,switched --threads 1"
@@ -92,7 +92,7 @@ shape='1 x 8, context 8, batch 4, steps 5, seed 1'
 faults '4_gpt train' : ../4_gpt train ../text.txt --file a.gpt --size "$shape"
 (cd $out && ./4_gpt train text.txt --file whole.gpt --size "$shape" > gpt.out)
 faults '4_gpt sample' : ../4_gpt sample --file ../whole.gpt --prompt the --tokens 20
-breakable reluize ../examples/deploy/reluize.c ../examples/deploy/refit.c ../examples/deploy/npy.c ../examples/deploy/onnx_in.c ../examples/deploy/onnx_out.c ../examples/deploy/bounds.c ../examples/deploy/int8.c \
+breakable reluize ../examples/deploy/reluize.c ../examples/deploy/refit.c ../examples/deploy/npy.c ../examples/deploy/onnx_in.c ../examples/deploy/onnx_out.c ../examples/deploy/bounds.c ../examples/deploy/int8.c ../examples/deploy/int8_product.c \
     ../examples/study/output.c ../examples/data.c
 breakable onnx_nets tools/onnx_nets.c ../examples/deploy/onnx_out.c ../examples/data.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
@@ -108,7 +108,7 @@ faults 'study control' : ../study control --env cartpole --lr 1e-3 --seeds 1 --s
     --csv a.csv --json a.json --svg figures --save a.st
 deploy=../examples/deploy
 breakable measure $deploy/measure/*.c $deploy/bounds.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c \
-    $deploy/int8.c ../examples/study/interval.c ../examples/study/output.c ../examples/data.c
+    $deploy/int8.c $deploy/int8_product.c ../examples/study/interval.c ../examples/study/output.c ../examples/data.c
 (cd $out && ./study swap --data tiny --hidden 8 --seeds 1 --epochs 1 --batch 90 --arms gelu,hardened,relu,switched --threads 1 \
     --keep kept > kept.out)
 faults 'measure int8' : ../measure int8 --data ../tiny --networks ../kept --seeds 1 --csv a.csv

@@ -34,7 +34,7 @@ static void set_control(uint64_t c) { __asm__ volatile("msr fpcr, %0" : : "r"(c)
 #endif
 
 #ifndef NO_FLAGS
-enum { N = 4096, KERNELS = 13 };
+enum { N = 4096, KERNELS = 18 };
 static const char *const kernel_name[KERNELS] = { "forward",
                                                   "forward_channels",
                                                   "tanh_forward",
@@ -47,6 +47,11 @@ static const char *const kernel_name[KERNELS] = { "forward",
                                                   "stochastic_forward",
                                                   "stochastic_backward, straight-through",
                                                   "backward",
+                                                  "silu_forward",
+                                                  "silu_backward",
+                                                  "silu 16 bits",
+                                                  "tanh 16 bits",
+                                                  "silu_backward, the sum alone",
                                                   "backward_channels" };
 static float x[N], dy[N], lambdas[64];
 static uint16_t half_x[N];
@@ -83,6 +88,23 @@ static uint64_t bits_of(int kernel, float lambda)
     case 11:
         for (i = 0; i < N; i += 64)
             sums[i / 64] = lgelu_backward(y + i, dy + i, x + i, lambda, 64);
+        break;
+    case 12: lgelu_silu_forward(y, x, lambda, N); break;
+    case 13:
+        for (i = 0; i < N; i += 64)
+            sums[i / 64] = lgelu_silu_backward(y + i, dy + i, x + i, lambda, 64);
+        break;
+    case 14:
+        lgelu_silu_forward_f16(h, half_x, lambda, N / 2);
+        lgelu_silu_forward_bf16(h + N / 2, half_x + N / 2, lambda, N / 2);
+        break;
+    case 15:
+        lgelu_tanh_forward_f16(h, half_x, N / 2);
+        lgelu_tanh_forward_bf16(h + N / 2, half_x + N / 2, N / 2);
+        break;
+    case 16:
+        for (i = 0; i < N; i += 64)
+            sums[i / 64] = lgelu_silu_backward(NULL, dy + i, x + i, lambda, 64);
         break;
     default: lgelu_backward_channels(y, sums, dy, x, lambdas, N / 64, 64, 1); break;
     }

@@ -103,10 +103,10 @@ verdict $([ $? = 1 ] && grep -q 'not finite after 7 steps' $out/nan.err && [ "$(
 train $out/nan.st > $out/nan.out 2> $out/nan.err
 verdict $([ $? = 0 ] && cmp $out/nan.st $out/whole.st > /dev/null 2>&1; echo $?) "and the file before it is good" "$(cat $out/nan.err)"
 (trap '' XFSZ; ulimit -f 8; exec $out/gpt train ../examples/text.h --size "$size" --file $out/full.st) > $out/full.out 2> $out/full.err
-verdict $([ $? = 1 ] && grep -q 'full.st: .*written' $out/full.err && [ ! -e $out/full.st ]; echo $?) "no room for the file: known at once" "$(cat $out/full.err)"
+verdict $([ $? = 1 ] && grep -q 'full.st: .*written' $out/full.err && [ ! -e $out/full.st ]; echo $?) "no space for the file: known at once" "$(cat $out/full.err)"
 if [ -e /dev/full ]; then
     train $out/chain.st > /dev/full 2> $out/full.err
-    verdict $([ $? = 1 ]; echo $?) "no room for what it prints: status 1" "another status"
+    verdict $([ $? = 1 ]; echo $?) "no space for what it prints: status 1" "another status"
 fi
 [ -z "$(find $out -name '*.part')" ]
 verdict $? "no part of a file is left" "$(find $out -name '*.part')"

@@ -65,6 +65,29 @@ int main(void) { float x = 1; lgelu_forward(&x, &x, 1, 1); return !(x > 0.84f &&
 said=$($CC -std=c99 -O1 -I$dir/renamed $dir/renamed/main.c -o $dir/renamed/main -lm 2>&1 && $dir/renamed/main)
 verdict $? "a renamed header compiles with LGELU_SELF" "$said"
 
+# ---- size: a program that calls one kernel links that one, for each instruction set ----
+linked() {
+    printf '#include "lgelu.h"\nfloat x[4]; int main(void) { %s return 0; }\n' "$1" > $dir/linked/one.c
+    $CC -std=c99 -O2 -ffunction-sections -fdata-sections -Wl,--gc-sections -I.. $dir/linked/one.c $dir/linked/kernels.o -o $dir/linked/one -lm && size $dir/linked/one | awk 'NR == 2 { print $1 + $2 }'
+}
+mkdir -p $dir/linked
+printf '#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/linked/kernels.c
+if $CC -std=c99 -O2 -ffunction-sections -fdata-sections -I.. -c $dir/linked/kernels.c -o $dir/linked/kernels.o 2> /dev/null && none=$(linked '' 2> /dev/null) && [ -n "$none" ]; then
+    while read -r most call; do
+        bytes=$(($(linked "$call") - none))
+        verdict $([ "$bytes" -le "$most" ]; echo $?) "${call%%(*} alone links at most $most bytes" "$bytes"
+    done << 'END_CALLS'
+20000 lgelu_tanh_forward(x, x, 4);
+20000 lgelu_tanh_backward(x, x, x, 4);
+20000 lgelu_silu_forward(x, x, 1, 4);
+32000 lgelu_silu_backward(x, x, x, 1, 4);
+40000 lgelu_forward(x, x, 1, 4);
+56000 lgelu_backward(x, x, x, 1, 4);
+END_CALLS
+else
+    echo "skip what one kernel links: this linker removes no sections"
+fi
+
 # ---- the MAP: its tokens are the banners, in order, each once ----
 sed -n '/^   MAP/,/^   PROMISES/p' ../lgelu.h | grep -oE '\[[0-9K][a-z]?\]' | sort > $dir/map
 awk '/^   PROMISES/ { on = 1 } on && /^\/\* (====|----) \[/ { print $3 }' ../lgelu.h | sort > $dir/banners

@@ -59,7 +59,7 @@ static void softmax_rows(int most)
 }
 
 /* The public kernels with one element and no array. */
-enum { KERNELS = 19 };
+enum { KERNELS = 35 };
 
 static void call_without_arrays(int kernel)
 {
@@ -84,6 +84,22 @@ static void call_without_arrays(int kernel)
     case 15: lgelu_stochastic_backward(NULL, NULL, NULL, 1, 1, 0, 0, 0, LGELU_ESTIMATE_MEAN); break;
     case 16: lgelu_adamw_step(NULL, NULL, NULL, NULL, &rule, 1, 1); break;
     case 17: lgelu_sgd_step(NULL, NULL, NULL, 0, 0, 0, 1); break;
+    case 18: lgelu_silu_forward(NULL, NULL, 1, 1); break;
+    case 19: lgelu_silu_backward(NULL, NULL, NULL, 1, 1); break;
+    case 20: lgelu_gated_forward(NULL, NULL, NULL, 1, 1); break;
+    case 21: lgelu_gated_backward(NULL, NULL, NULL, NULL, NULL, 1, 1); break;
+    case 22: lgelu_silu_gated_forward(NULL, NULL, NULL, 1, 1); break;
+    case 23: lgelu_silu_gated_backward(NULL, NULL, NULL, NULL, NULL, 1, 1); break;
+    case 24: lgelu_tanh_gated_forward(NULL, NULL, NULL, 1); break;
+    case 25: lgelu_tanh_gated_backward(NULL, NULL, NULL, NULL, NULL, 1); break;
+    case 26: lgelu_tanh_forward_bf16(NULL, NULL, 1); break;
+    case 27: lgelu_tanh_forward_f16(NULL, NULL, 1); break;
+    case 28: lgelu_tanh_backward_bf16(NULL, NULL, NULL, 1); break;
+    case 29: lgelu_tanh_backward_f16(NULL, NULL, NULL, 1); break;
+    case 30: lgelu_silu_forward_bf16(NULL, NULL, 1, 1); break;
+    case 31: lgelu_silu_forward_f16(NULL, NULL, 1, 1); break;
+    case 32: lgelu_silu_backward_bf16(NULL, NULL, NULL, 1, 1); break;
+    case 33: lgelu_silu_backward_f16(NULL, NULL, NULL, 1, 1); break;
     default: lgelu_hardness_step(NULL, NULL, NULL, NULL, NULL, &map, &rule, 1, 1, 1); break;
     }
 }

@@ -11,6 +11,7 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "../examples/deploy/int8.c"
+#include "../examples/deploy/int8_product.c"
 
 enum { NODES = 40, MOST_BATCH = 24, MOST_INPUTS = 9 * 9 * 6 };
 typedef struct {
@@ -125,6 +126,14 @@ static int same_grids(const int8_net *a, const int8_net *b)
     return 1;
 }
 
+/* threads of which none comes before the next one */
+static void last_first(lgelu_task *task, void *task_user, size_t count, void *user)
+{
+    (void)user;
+    while (count)
+        task(--count, task_user);
+}
+
 int main(int argc, char **argv)
 {
     const long networks = argc > 1 ? atol(argv[1]) : 2000;
@@ -171,8 +180,12 @@ int main(int argc, char **argv)
         } else if (status[0]) {
             refused++;
         } else {
+            const lgelu_threads backwards = { last_first, NULL };
+            static int32_t all[MOST_BATCH * 16];
             int bad = !same_grids(&q, &r);
             grids += (size_t)bad;
+            lgelu_isa_limit((int)(seed / 3 % ((uint64_t)best + 1)));
+            bad |= int8_run_batch(&q, all, x, samples, seed % 2 ? &backwards : NULL) != LGELU_OK;
             for (size_t s = 0; s < samples; s++) {
                 int32_t y[2][16];
                 lgelu_isa_limit(best);
@@ -180,6 +193,7 @@ int main(int argc, char **argv)
                 lgelu_isa_limit(LGELU_ISA_SCALAR);
                 int8_run(&r, y[1], x + s * size);
                 bad |= memcmp(y[0], y[1], outputs * sizeof **y) != 0;
+                bad |= memcmp(y[0], all + s * outputs, outputs * sizeof **y) != 0;
                 seen++;
             }
             other += (size_t)bad;

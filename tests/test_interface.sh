@@ -53,7 +53,7 @@ for language in 'gcc -x c' 'g++ -x c++' 'clang -x c' 'clang++ -x c++'; do
     done
 done
 
-# ---- versions agree; an assert of one's own is asked; one line for a C that is too old; a C99 compiler that is none of the two ----
+# ---- versions agree; a custom assert is called; one line for a C that is too old; a C99 compiler that is neither gcc nor clang ----
 title=$(sed -n '1s/.* - v\([0-9.]*\) - .*/\1/p' ../lgelu.h)
 macro=$(sed -n 's/^#define LGELU_VERSION "\(.*\)"$/\1/p' ../lgelu.h)
 parts=$(sed -n 's/^#define LGELU_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' ../lgelu.h | paste -sd.)
@@ -116,7 +116,7 @@ if [ -e build/lgelu.warnings ]; then judge "no warnings, $CC -O2 with OpenMP, th
 
 # ---- symbols ----
 if have nm; then
-    # without -fPIC tables with addresses in them stand in .rodata, so that what is left in .data and .bss can really change
+    # without -fPIC tables with addresses in them are in .rodata, so that .data and .bss contain only what can really change
     for language in "$CC -x c -std=c99" 'g++ -x c++ -std=c++11'; do
         if ! have "${language%% *}"; then skip "symbols, $language" "no ${language%% *} here"; continue; fi
         if ! $language -O1 -fno-pic -I.. -c $dir/main.c -o $dir/main.o; then fail "symbols, $language" "does not compile"; continue; fi

@@ -7,10 +7,10 @@ out=build/kill
 kills=${KILLS:-5}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c
+breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c
 breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c ../examples/tutorial.c
 deploy=../examples/deploy
-breakable reluize $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c ../examples/study/output.c \
+breakable reluize $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c $deploy/int8_product.c ../examples/study/output.c \
     ../examples/data.c
 breakable onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
 breakable 1_gate $(declared ../examples/1_gate.c) ../examples/tutorial.c
@@ -57,7 +57,7 @@ whole()
         { echo "other files: $(cd $2 && find . | sort | tr '\n' ' ')"; return 1; }
 }
 # after a kill in FOLDER: whole, then on to the end
-mended()
+resumed()
 {
     why=$(whole $1 $2) || return 1
     [ "$(find $2 -name '*.part')" ] && parts=$((parts + 1))
@@ -79,7 +79,7 @@ each_call()
         mkdir -p $out/run
         (export FAULT_KILL=1 FAULT_AT=$n; run_$1 $out/run) > $out/out 2> $out/err
         killed=$((killed + 1))
-        mended $1 $out/run || { echo "FAIL $1: killed at call $n: $why"; return; }
+        resumed $1 $out/run || { echo "FAIL $1: killed at call $n: $why"; return; }
         if [ "$KILLS" ]; then n=$((n + 1))
         elif [ $n -ge $((calls - 12)) ]; then n=$((n + 1))
         else n=$((n + 1 + n / 8)); [ $n -le $((calls - 11)) ] || n=$((calls - 11)); fi
@@ -104,11 +104,11 @@ at_random()
         wait $! 2> /dev/null
         why=$(whole $1 $out/run) || { echo "FAIL $1: killed at a random moment: $why"; return; }
         [ $((done % 3)) = 0 ] || continue
-        mended $1 $out/run || { echo "FAIL $1: killed at random moments: $why"; return; }
+        resumed $1 $out/run || { echo "FAIL $1: killed at random moments: $why"; return; }
         rm -rf $out/run
         mkdir -p $out/run
     done 2> /dev/null
-    mended $1 $out/run
+    resumed $1 $out/run
     verdict $? "$1: SIGKILL at $done random moments: nothing lost, nothing left" "$why"
 }
 for program in $programs; do each_call $program; done
@@ -172,7 +172,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8m tmpfs $out/disk 2> /dev/null;
         for how in full read-only; do
             rm -rf $out/disk/*
             cp -r $out/good/$program/. $out/disk 2> $out/err
-            why=$(whole $program $out/disk ended) || { echo "FAIL $program: its files have no room on a small disk"; continue; }
+            why=$(whole $program $out/disk ended) || { echo "FAIL $program: its files do not fit on a small disk"; continue; }
             if [ $how = full ]; then cat /dev/zero > $out/disk/fill 2> /dev/null; else mount -o remount,ro $out/disk; fi
             # the checkpoint is at its end: from the start, over what is there
             (run_$program $out/disk) > $out/out 2> $out/err
@@ -185,7 +185,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8m tmpfs $out/disk 2> /dev/null;
             verdict $? "$program: a disk that is $how: one line, what was there stays" \
                 "status $status, $why $(cat $out/err)"
             go_$program $out/disk > $out/out 2> $out/err && why=$(whole $program $out/disk ended)
-            verdict $? "$program: and with room again it ends as ever" "$why $(cat $out/err)"
+            verdict $? "$program: and with space again it ends with the same files" "$why $(cat $out/err)"
         done
     done
 else echo "skip a disk that is full: only root may mount one"; fi

@@ -23,7 +23,7 @@ verdict $? "$locale has a decimal comma" "status $?"
 
 deploy=../examples/deploy
 awk 'BEGIN { for (i = 0; i < 50; i++) printf "%d.%d,%s-.5e1,%d\n", i, i * 7 % 10, i % 2 ? "" : "1", i % 3 }' | sed 's/,1-/,/' > $out/table.csv
-pairs=$(for p in c_file int8 bounds mip nnet npy onnx_out torch_file vnnlib; do echo $deploy/$p.c; done)
+pairs=$(for p in c_file int8 int8_product bounds mip nnet npy onnx_out torch_file vnnlib; do echo $deploy/$p.c; done)
 $CC -std=c99 -O1 -I.. $(echo $WARNINGS) tools/locale_check.c $pairs ../examples/data.c $out/start.o -o $out/check -lm 2> $out/check.log ||
     { echo "FAIL the readers' program compiles: $(grep -m1 error $out/check.log)"; exit 1; }
 point $out/check $out/table.csv > $out/check.point && comma $out/check $out/table.csv > $out/check.comma
@@ -34,7 +34,7 @@ verdict $([ "$(grep -a -c '^\[.*: ok\]$' $out/check.point)" = 12 ]; echo $?) "an
     "$(grep -a '^\[' $out/check.point | grep -v ok)"
 
 # study: options, tables, CSV, JSON, figures, log, checkpoint, report
-log=$($CC -std=c99 -O1 ../examples/study/*.c $deploy/bounds.c ../examples/data.c ../examples/text.c $IMPLEMENTATION $out/start.o \
+log=$($CC -std=c99 -O1 ../examples/study/*.c $deploy/bounds.c $deploy/refit.c ../examples/data.c ../examples/text.c $IMPLEMENTATION $out/start.o \
     -o $out/study -lm 2>&1) || { echo "FAIL the study compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 for way in point comma; do
     mkdir -p $out/$way
@@ -56,7 +56,7 @@ verdict $(grep -q '[0-9]\.[0-9]' $out/log && ! grep -q '": *-*[0-9]*,[0-9]' $out
 verdict $? "a checkpoint of the one is read in the other" "$(tail -n 1 $out/point/errors)"
 
 # reluize: options, tables, the report as text and as JSON
-log=$($CC -std=c99 -O1 $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c ../examples/study/output.c \
+log=$($CC -std=c99 -O1 $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c $deploy/int8_product.c ../examples/study/output.c \
     ../examples/data.c $IMPLEMENTATION $out/start.o -o $out/reluize -lm 2>&1 &&
     $CC -std=c99 -O1 tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c $IMPLEMENTATION -o $out/onnx_nets -lm 2>&1) ||
     { echo "FAIL reluize compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
@@ -76,7 +76,7 @@ for f in a.onnx b.onnx report.json report.txt; do
 done
 
 # measure: options, CSV
-log=$($CC -std=c99 -O1 $deploy/measure/*.c $deploy/bounds.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c $deploy/int8.c \
+log=$($CC -std=c99 -O1 $deploy/measure/*.c $deploy/bounds.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c $deploy/int8.c $deploy/int8_product.c \
     ../examples/study/interval.c ../examples/study/output.c ../examples/data.c $IMPLEMENTATION $out/start.o -o $out/measure -lm 2>&1) ||
     { echo "FAIL measure compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 tiny $out/tiny

@@ -182,7 +182,7 @@ faults()
 why= told=0
 faults 0 FAULT_BYTES=20000
 verdict $([ -z "$why" ] && [ $told = 1 ] && grep -q -e '--file: .*fault.st: ' $out/fault.err; echo $?) \
-    "5_mpi: no room for the file: one line, status 1, the old file stays" "$why$(cat $out/fault.err)"
+    "5_mpi: no space for the file: one line, status 1, the old file stays" "$why$(cat $out/fault.err)"
 why= told=0
 for rank in 0 1; do
     rm -f $out/missed

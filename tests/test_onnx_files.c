@@ -8,6 +8,7 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "../examples/deploy/int8.c"
+#include "../examples/deploy/int8_product.c"
 #include "../examples/deploy/onnx_out.c"
 #include "../examples/deploy/onnx_in.c"
 

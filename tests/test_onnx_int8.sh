@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# test_onnx_int8.sh: networks in whole numbers as ONNX files with QuantizeLinear and DequantizeLinear, judged by onnx.checker
+# test_onnx_int8.sh: quantized networks as ONNX files with QuantizeLinear and DequantizeLinear, judged by onnx.checker
 # (Debian: python3-onnx) and by ONNX Runtime (as for test_onnx.sh), whose integers are compared layer by layer with ours; and
 # reluize --int8.
 CC=${CC:-cc}
@@ -12,14 +12,14 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 
 library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
-for f in int8 onnx_out onnx_in bounds npy refit reluize; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
-$CC -std=c99 -O1 $WARNINGS tools/onnx_int8.c $out/int8.o $out/onnx_out.o $library -o $out/onnx_int8 || exit 1
+for f in int8 int8_product onnx_out onnx_in bounds npy refit reluize; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+$CC -std=c99 -O1 $WARNINGS tools/onnx_int8.c $out/int8.o $out/int8_product.o $out/onnx_out.o $library -o $out/onnx_int8 || exit 1
 $CC -std=c99 -O1 -c ../examples/data.c -o $out/data.o || exit 1
 $CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
-$CC $out/reluize.o $out/refit.o $out/npy.o $out/int8.o $out/onnx_out.o $out/onnx_in.o $out/bounds.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
+$CC $out/reluize.o $out/refit.o $out/npy.o $out/int8.o $out/int8_product.o $out/onnx_out.o $out/onnx_in.o $out/bounds.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
 
 $out/onnx_int8 $out/nets > $out/list
-verdict $? "$(wc -l < $out/list) networks in whole numbers become ONNX files"
+verdict $? "$(wc -l < $out/list) quantized networks become ONNX files"
 if [ -n "$onnx" ]; then
     $onnx tools/onnx_check.py $out/list $out/nets && $onnx tools/onnx_steps.py $out/list $out/nets || bad=1
 else echo "skip every file passes onnx.checker: $no_onnx"; fi
@@ -52,5 +52,5 @@ rm -f $out/no.onnx $out/no8.onnx
 $out/reluize $out/given/vit.onnx --data ../examples/pictures -o $out/no.onnx --int8 $out/no8.onnx > $out/stdout 2> $out/stderr
 [ $? = 1 ] && grep -q "no8.onnx: int8: layer '.*': no .* here" $out/stderr && [ $(wc -l < $out/stderr) = 1 ] &&
     [ ! -e $out/no.onnx ] && [ ! -e $out/no8.onnx ]
-verdict $? "reluize --int8: what has no whole numbers is told before any training" "$(tail -n 1 $out/stderr)"
+verdict $? "reluize --int8: a network that can't be quantized is refused before any training" "$(tail -n 1 $out/stderr)"
 exit $bad

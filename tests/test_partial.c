@@ -271,7 +271,7 @@ static void make(network *w, const recipe *r, size_t batch, int mode, lgelu_isa_
         } else if ((node->op == LGELU_OP_TOKENS || node->op == LGELU_OP_LABELS)
                    && n / node->shape[2] <= data_size) {
             lgelu_net_bind(net, i, labels);
-        } else if (node->op <= LGELU_OP_LABELS) {
+        } else if (lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE)) {
             abort();
         }
     }

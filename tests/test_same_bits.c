@@ -138,6 +138,44 @@ static void gates(void)
     add_floats("tanh gate", y, N);
 }
 
+static void silu(void)
+{
+    static const float beta[] = { 1,     1.702f,    3, 10,     159.57691f, 1e4f,
+                                  1e-9f, HUGE_VALF, 0, 1e-40f, -1 };
+    static float x[N], y[N], dy[N], b[N];
+    static uint16_t h[N];
+    double sum;
+    size_t i, k;
+    for (k = 0; k < sizeof beta / sizeof *beta; k++) {
+        for (i = 0; i < N; i++) {
+            dy[i] = even(2, i);
+            b[i] = even(5, i);
+        }
+        fill(x, N, 1);
+        lgelu_silu_forward(y, x, beta[k], N);
+        add_floats("silu forward", y, N);
+        lgelu_silu_backward(y, dy, x, beta[k], N);
+        add_floats("silu dx", y, N);
+        for (i = 0; i < N; i++)
+            x[i] = even(3, i);
+        sum = lgelu_silu_backward(y, dy, x, beta[k], N);
+        add_floats("silu dx", y, N);
+        add_doubles("silu dbeta", &sum, 1);
+        lgelu_to_f16(h, x, N);
+        lgelu_silu_forward_f16(h, h, beta[k], N);
+        lgelu_from_f16(y, h, N);
+        add_floats("silu forward", y, N);
+        lgelu_gated_forward(y, x, b, beta[k], N);
+        add_floats("gated units", y, N);
+        sum = lgelu_silu_gated_backward(y, b, dy, x, b, beta[k], N);
+        add_floats("gated units", y, N);
+        add_floats("gated units", b, N);
+        add_doubles("gated units", &sum, 1);
+    }
+    lgelu_tanh_gated_forward(y, x, dy, N);
+    add_floats("gated units", y, N);
+}
+
 /* the exact gate in double, and λ so small or large that the kernels go by it */
 static void yardstick(void)
 {
@@ -406,9 +444,49 @@ static void transformer(void)
     free(m.memory);
 }
 
+/* RMS norms, one beside a residual connection, over more rows than one task has; channels of no
+   whole vector */
+static void rms_norms(void)
+{
+    enum { BATCH = 150, IN = 37, WIDTH = 41, STEPS = 4 };
+    static float x[BATCH * IN], t[BATCH * WIDTH];
+    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
+    model m;
+    int a, b, y, target, i;
+    size_t k;
+    for (k = 0; k < BATCH * IN; k++)
+        x[k] = even(44, k) / 8;
+    for (k = 0; k < BATCH * WIDTH; k++)
+        t[k] = even(45, k) / 16;
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    a = lgelu_input(&m.net, "x", 1, 1, IN);
+    b = lgelu_linear(&m.net, "first", lgelu_rms_norm(&m.net, "norm1", a), WIDTH);
+    y = lgelu_linear(&m.net, "second", lgelu_rms_norm(&m.net, "norm2", b), WIDTH);
+    y = lgelu_rms_norm(&m.net, "norm3", lgelu_add(&m.net, "sum", y, b));
+    target = lgelu_input(&m.net, "t", 1, 1, WIDTH);
+    lgelu_mean_squared_error(&m.net, "loss", y, target);
+    made(&m, BATCH);
+    lgelu_net_bind(&m.net, a, x);
+    lgelu_net_bind(&m.net, target, t);
+    for (i = 0; i < STEPS; i++) {
+        lgelu_net_forward(&m.net, BATCH);
+        add_floats("RMS norm run", lgelu_net_value(&m.net, y), BATCH * WIDTH);
+        add_doubles("RMS norm run", &m.net.loss, 1);
+        lgelu_net_backward(&m.net, 1);
+        add_floats("RMS norm run", m.net.g, m.net.parameter_count);
+        if (lgelu_net_step(&m.net, &plan)) {
+            fprintf(stderr, "%s\n", m.net.message);
+            exit(2);
+        }
+    }
+    add_floats("RMS norm run", m.net.w, m.net.parameter_count);
+    free(m.memory);
+}
+
 static void everything(void)
 {
     gates();
+    silu();
     yardstick();
     optimiser();
     hardness();
@@ -419,6 +497,7 @@ static void everything(void)
         LGELU_GATE_LAMBDA);
     run("tanh run, weights", "tanh run, lambda", "tanh run, loss and logits", 1, LGELU_GATE_TANH);
     transformer();
+    rms_norms();
 }
 
 /* the recorded hash of a part; 0: none */

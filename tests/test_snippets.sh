@@ -3,7 +3,7 @@
 #   a block with a main    is a program of its own
 #   the others             are fragments: those of one chapter (##) make up one function, in their order, with the frame below around it;
 #                          what begins with `static` in the first column, up to a `}` there, goes before the function
-# A comment behind a printf, to the end of its line, is what it prints, in both kinds.
+# A comment behind a printf, or alone on the line below it, is what that printf prints, in both kinds.
 out=build/snippets
 . tools/job.sh
 cat > $out/frame.h <<'C'
@@ -48,9 +48,17 @@ framed()
     { body = body $0 "\n" }
     END { printf "#include \"frame.h\"\n%sint main(void)\n{\n%sreturn 0;\n}\n", top, body }' "$1"
 }
-# what the comments say that it prints
-stated() { sed -n -e 's/.*printf(.*; *\/\* *\(.*[^ ]\) *\*\/$/\1/p' -e 's/.*printf(.*; *\/\/ *\(.*[^ ]\) *$/\1/p' "$1"; }
-# one WHERE FILE: compiled and run, and what it prints beside what it says; an object from tools/lgelu.c in place of its implementation
+# what its comments state that it prints
+stated()
+{
+    awk '
+    function comment(text) { sub(/^ *(\/\*|\/\/) */, "", text); sub(/ *\*\/ *$/, "", text); sub(/ *$/, "", text); return text }
+    below && /^ *(\/\*.*\*\/|\/\/.*)$/ { print comment($0) }
+    { below = 0 }
+    /printf\(.*; *$/ { below = 1 }
+    /printf\(.*; *(\/\*.*\*\/|\/\/.*)$/ { text = $0; sub(/^.*; *\/\*/, "/*", text); sub(/^.*; *\/\//, "//", text); print comment(text) }' "$1"
+}
+# one WHERE FILE: compiled and run, and what it prints is compared with its comments; an object from tools/lgelu.c provides the implementation
 one()
 {
     stated $2 > $out/stated

@@ -109,7 +109,7 @@ for net in lenet resnet8 vit gpt sine tabular; do
     $out/study swap --net $net --quick $data --samples 300 --test-samples 100 --json $out/n.json > $out/n.out 2> $out/n.err
     verdict $([ $? = 0 ] && grep -q '^hardened ' $out/n.out; echo $?) "swap --quick --net $net" "$(cat $out/n.err)"
     [ $net != resnet8 ] || verdict $(grep -q '^reestimated ' $out/n.out; echo $?) "with batch normalisation there is the arm reestimated" "no such row"
-    [ $net != tabular ] || verdict $(grep -q '"score": "auc"' $out/n.json; echo $?) "two classes of a table are told by the area under the curve" "another score"
+    [ $net != tabular ] || verdict $(grep -q '"score": "auc"' $out/n.json; echo $?) "two classes of a table are scored by the area under the curve" "another score"
 done
 
 # outputs that are no files are written plainly, links are followed, and what can't be written is said

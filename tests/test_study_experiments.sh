@@ -94,7 +94,7 @@ else echo "skip a browser shows the report: no headless Chromium here"; fi
 code=1
 refused -- $out/study report
 refused nothing $out/study report --out $out/tiny
-# a folder of somebody else's: what its files say is shown, not run; what is no file, or has no room, is told
+# a folder that another program wrote: its files are shown as text and never run; what is no file, or too large, is reported
 hostile=$out/hostile
 rm -rf $hostile
 mkdir $hostile

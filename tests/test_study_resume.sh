@@ -111,7 +111,7 @@ cp $out/full.st $out/full.was
 status=$?
 [ $status = 1 ] && [ "$(wc -l < $out/full.err)" -eq 1 ] && grep -q -e "--save: $out/full.st: " $out/full.err && cmp $out/full.st $out/full.was > /dev/null 2>&1 &&
     [ -z "$(find $out -name 'full*.part')" ]
-verdict $? "no room for a file: one line, the old checkpoint stays" "status $status, $(cat $out/full.err)"
+verdict $? "no space for a file: one line, the old checkpoint stays" "status $status, $(cat $out/full.err)"
 if [ "$(id -u)" != 0 ]; then
     mkdir -p $out/shut && cp $out/full.was $out/shut/a.st && chmod 500 $out/shut
     $resume --resume $out/shut/a.st > $out/shut.out 2> $out/shut.err

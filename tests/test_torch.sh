@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# test_torch.sh: the ten steps of test_ten_steps.c by PyTorch in double, from the same safetensors to the same safetensors; the logits
-# of a GPT from the weights that gpt_logits.c saves.
+# test_torch.sh: the ten steps of test_ten_steps.c by PyTorch in double, from the same safetensors to the same safetensors; the values
+# and gradients of RMS norms; the logits of a GPT from the weights that gpt_logits.c saves.
 CC=${CC:-cc}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
@@ -8,10 +8,12 @@ out=build/torch
 mkdir -p $out
 . tools/verdict.sh
 python=$(python_with torch)
-if [ -z "$python" ]; then echo "skip ten AdamW steps and a GPT's logits by PyTorch: $no_torch"; exit 0; fi
+if [ -z "$python" ]; then echo "skip ten AdamW steps, RMS norms and a GPT's logits by PyTorch: $no_torch"; exit 0; fi
 $CC -std=c99 -O2 -I.. test_ten_steps.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/ten_steps -lm || exit 1
 $out/ten_steps $out/before.safetensors $out/after.safetensors > $out/log || exit 1
 $CC -std=c99 -O2 -I.. tools/gpt_logits.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/gpt_logits -lm && $out/gpt_logits $out/gpt.safetensors $out/gpt.tokens $out/gpt.logits || exit 1
+$CC -std=c99 -O2 -I.. tools/rms_norm_torch.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/rms_norm -lm || exit 1
+$out/rms_norm $out/rms.safetensors $out/rms.data $out/rms.result || exit 1
 cat > $out/safetensors.py <<'PYTHON'
 import json, torch
 
@@ -55,6 +57,35 @@ for name, value in p.items():
 print(f"# PyTorch {torch.__version__}: relative difference after ten steps {worst:.2g}")
 print("ok ten AdamW steps: those of PyTorch to 1e-6" if worst < 1e-6 else f"FAIL ten AdamW steps: those of PyTorch to 1e-6: {worst:.3g}")
 sys.exit(worst >= 1e-6)
+PYTHON
+PYTHONPATH=$out $python - $out/rms.safetensors $out/rms.data $out/rms.result <<'PYTHON' || exit 1
+import sys, torch
+from torch.nn import functional as F
+from safetensors import read
+
+names = "fc.weight", "fc.bias", "norm1.weight", "out.weight", "out.bias", "norm2.weight"
+saved = read(sys.argv[1])
+extra = sorted(name for name in saved if name.startswith("norm") and not name.startswith(("norm1.weight", "norm2.weight")))
+w = {name: torch.nn.Parameter(saved[name]) for name in names}
+width, inputs = w["fc.weight"].shape
+raw = lambda path: torch.frombuffer(bytearray(open(path, "rb").read()), dtype=torch.float32).double()
+data, result = raw(sys.argv[2]), raw(sys.argv[3])
+rows = len(data) // (inputs + width)
+x, target = data[:rows * inputs].view(rows, inputs), data[rows * inputs:].view(rows, width)
+norm = lambda x, name, eps: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w[name + ".weight"]
+h = F.linear(x, w["fc.weight"], w["fc.bias"])
+y = norm(F.linear(norm(h, "norm1", 0.125), w["out.weight"], w["out.bias"]) + h, "norm2", 1e-5)
+F.mse_loss(y, target).backward()
+worst, at = 0, 0
+for theirs in [y.detach(), *(w[name].grad for name in names)]:
+    ours = result[at:at + theirs.numel()].view(theirs.shape)
+    at += theirs.numel()
+    worst = max(worst, float((ours - theirs).norm() / theirs.norm()))
+good = worst <= 1e-6 and at == len(result) and not extra
+print(f"# PyTorch {torch.__version__}: relative difference of an RMS norm's values and gradients {worst:.2g}")
+print("ok RMS norms: values and gradients of PyTorch to 1e-6, tensors of PyTorch's names" if good else
+      f"FAIL RMS norms: values and gradients of PyTorch to 1e-6: {worst:.3g}, {at} of {len(result)} values, also {extra}")
+sys.exit(not good)
 PYTHON
 PYTHONPATH=$out $python - $out/gpt.safetensors $out/gpt.tokens $out/gpt.logits <<'PYTHON'
 import sys, torch

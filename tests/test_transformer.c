@@ -93,6 +93,31 @@ static void layers(void)
     regress(&g, lgelu_linear(&g.net, "out", lgelu_layer_norm(&g.net, "norm", x), 3));
     judge("layer norm straight on an input", &g, 9, 9);
 
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        char name[64];
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 1, 9, 6);
+        y = lgelu_rms_norm(&g.net, "norm", lgelu_linear(&g.net, "fc", x, widths[i]));
+        /* with one channel and a small eps y is nearly the sign of x, which float values resolve
+         * badly */
+        if (i % 2 == 0)
+            g.nodes[y].eps = 0.25f;
+        regress(&g, lgelu_linear(&g.net, "out", y, 3));
+        snprintf(name, sizeof name, "RMS norm, %d channels", (int)widths[i]);
+        judge(name, &g, 17, 15);
+    }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 33);
+    regress(&g, lgelu_linear(&g.net, "out", lgelu_rms_norm(&g.net, "norm", x), 3));
+    judge("RMS norm straight on an input", &g, 9, 9);
+
+    /* its gradient is added to the one that the residual connection has written */
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 4, 6), 20);
+    y = lgelu_linear(&g.net, "out", lgelu_rms_norm(&g.net, "norm", x), 20);
+    regress(&g, lgelu_add(&g.net, "sum", y, x));
+    judge("RMS norm beside a residual connection", &g, 5, 4);
+
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, 5, 6);
     y = lgelu_dropout(&g.net, "drop", lgelu_linear(&g.net, "fc", x, 40), 0.25f);
@@ -253,16 +278,16 @@ static void control(void)
 static void refusals(void)
 {
     static const char *const expected[] = {
-        "attention 'a': its input must be 3·heads times a whole number of channels, not 12",
-        "attention 'a': its input must be 3·heads times a whole number of channels, not 12",
-        "linear 'l': only an embedding's matrix can be shared",
-        "linear 'l': the embedding has another number of channels than 12",
-        "patches 'p': the picture can't be cut into squares of side 2",
-        "take 't': there are no such tokens, only 5",
-        "dropout 'd': the rate must be at least 0 and less than 1",
+        "attention 'a': expected a multiple of 3·heads channels, found 12 channels and 0 heads",
+        "attention 'a': expected a multiple of 3·heads channels, found 12 channels and 3 heads",
+        "linear 'l': expected an embedding, whose matrix it shares",
+        "linear 'l': expected an embedding of 12 channels, found 8",
+        "patches 'p': the image does not divide into squares of side 2",
+        "mean of tokens 't': expected tokens among the 5 of its input, found 3 from 3 on",
+        "dropout 'd': expected a rate of at least 0 and less than 1",
         "embedding 'e': 'x' can't be its input 0",
         "linear 'l': 'tokens' can't be its input 0",
-        "embedding 'e': a matrix of 7 x 0"
+        "embedding 'e': its matrix of 7 x 0 is empty or too large"
     };
     for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
         graph g;
@@ -470,13 +495,13 @@ static void generation(void)
           "generation stops at the end of the context", "%s", g.net.message);
     end(&g);
     /* a layer that keeps the tokens' number, alone beside the embedding */
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < 9; k++) {
         static const struct {
             const char *name;
             int alone;
-        } layer[8] = { { "1x1 convolution", 1 }, { "batch norm", 1 },   { "causal attention", 1 },
+        } layer[9] = { { "1x1 convolution", 1 }, { "batch norm", 1 },   { "causal attention", 1 },
                        { "convolution", 0 },     { "3x3 Winograd", 0 }, { "depthwise", 0 },
-                       { "max pool", 0 },        { "average pool", 0 } };
+                       { "max pool", 0 },        { "average pool", 0 }, { "RMS norm", 1 } };
         char name[64];
         begin(&g);
         const int tokens = lgelu_tokens(&g.net, "tokens", 8, VOCABULARY),
@@ -488,7 +513,8 @@ static void generation(void)
                       : k == 4 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 1, 1)
                       : k == 5 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 16, 0)
                       : k == 6 ? lgelu_max_pool(&g.net, "y", x, 3, 1, 1)
-                               : lgelu_average_pool(&g.net, "y", x, 3, 1, 1);
+                      : k == 7 ? lgelu_average_pool(&g.net, "y", x, 3, 1, 1)
+                               : lgelu_rms_norm(&g.net, "y", x);
         make_at(&g, 1, LGELU_MODE_GENERATE, 0);
         bind_all(&g, 1);
         lgelu_net_forward(&g.net, 1);

@@ -20,7 +20,7 @@ verdict $? "make web builds the page without a warning" "$(head -n 1 $out/make.l
 built=../examples/build/web
 bytes=$(wc -c < $built/index.html)
 verdict $([ "$bytes" -lt 200000 ]; echo $?) "the page is smaller than 200 KB" "$bytes bytes"
-verdict $(! grep -qE 'https?://|@import|url\(' $built/index.html; echo $?) "it asks for nothing else" "$(grep -oE '.{20}(https?:|@import|url\()' $built/index.html | head -n 1)"
+verdict $(! grep -qE 'https?://|@import|url\(' $built/index.html; echo $?) "it loads nothing else" "$(grep -oE '.{20}(https?:|@import|url\()' $built/index.html | head -n 1)"
 if ! has node; then echo "skip the module and the page beside what is computed here: not installed (Debian: nodejs)"; exit $bad; fi
 $CC -std=c99 -O1 $WARNINGS tools/web_native.c -o $out/native -lm || { echo "FAIL the native program compiles"; exit 1; }
 node tools/web.js module $built/web.wasm $out/native || bad=1

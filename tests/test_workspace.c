@@ -29,9 +29,9 @@ static size_t need(size_t m, size_t n, size_t k)
     memset(&p, 0, sizeof p);
     for (p.across = 0; p.across < 2; p.across++) {
         for (int alone = 0; alone < 2; alone++) {
-            const size_t strands = lgelu__blocks(&p, m, n, k, alone);
-            if (strands * p.room > most) {
-                most = strands * p.room;
+            const size_t workers = lgelu__blocks(&p, m, n, k, alone);
+            if (workers * p.worker_bytes > most) {
+                most = workers * p.worker_bytes;
             }
         }
     }
@@ -46,7 +46,7 @@ static size_t need_alone(size_t m, size_t n, size_t k)
     memset(&p, 0, sizeof p);
     for (p.across = 0; p.across < 2; p.across++) {
         lgelu__blocks(&p, m, n, k, 1);
-        most = p.room > most ? p.room : most;
+        most = p.worker_bytes > most ? p.worker_bytes : most;
     }
     return most + 63;
 }
@@ -165,7 +165,7 @@ static void read_ones(float *out, size_t out_row, size_t i, size_t rows, size_t 
 enum { LONGEST = 700, PAD = 64 };
 static float a[LONGEST * LONGEST], b[LONGEST * (LONGEST + 40000 / LONGEST)], c[LONGEST * LONGEST];
 
-/* A random product, A and B read plainly, transposed or by a function: 1 when a strand or the whole
+/* A random product, A and B read plainly, transposed or by a function: 1 when a worker or the whole
    wrote past the workspace. */
 static int escapes(uint64_t seed, char *why, size_t size)
 {
@@ -209,7 +209,7 @@ static int escapes(uint64_t seed, char *why, size_t size)
     free(work);
     snprintf(why, size, "--seed %llu: %zu x %zu x %zu, A %d, B %d: past %s",
              (unsigned long long)seed, m, n, k, how_a, how_b,
-             broken ? "a strand's workspace" : "the workspace");
+             broken ? "a worker's workspace" : "the workspace");
     return broken || past;
 }
 
@@ -313,8 +313,8 @@ static void bad_backward(float *dx, double *dw, const float *dy, const float *x,
     }
 }
 
-/* A linear layer's product whose strand is written past, from inside: when a part of C is final. */
-static void harm_strand(size_t i, size_t rows, size_t j, size_t cols, const void *with)
+/* A linear layer's product whose worker is written past, from inside: when a part of C is final. */
+static void harm_worker(size_t i, size_t rows, size_t j, size_t cols, const void *with)
 {
     (void)i;
     (void)rows;
@@ -323,7 +323,7 @@ static void harm_strand(size_t i, size_t rows, size_t j, size_t cols, const void
     harm(*(unsigned char *const *)with, 0);
 }
 
-static int strand_is_caught(void)
+static int worker_is_caught(void)
 {
     const size_t m = 40, n = 40, k = 40;
     unsigned char *work = (unsigned char *)malloc(lgelu_multiply_bytes(m, n, k)), *guard;
@@ -336,9 +336,9 @@ static int strand_is_caught(void)
     }
     memset(&p, 0, sizeof p);
     lgelu__blocks(&p, m, n, k, 1);
-    guard = work + ((64 - ((uintptr_t)work & 63)) & 63) + p.room - LGELU__GUARD;
+    guard = work + ((64 - ((uintptr_t)work & 63)) & 63) + p.worker_bytes - LGELU__GUARD;
     lgelu__multiply(&job, work, NULL, &sound);
-    job.finish = harm_strand;
+    job.finish = harm_worker;
     job.user = &guard;
     lgelu__multiply(&job, work, NULL, &broken);
     free(work);
@@ -418,6 +418,6 @@ int main(int argc, char **argv)
     for (int what = NOTHING; what < PLANTS; what++) {
         plant_is_caught((plant)what);
     }
-    check(strand_is_caught(), "caught: a product's strand that is written past", "it isn't");
+    check(worker_is_caught(), "caught: a product's worker that is written past", "it isn't");
     return check_end();
 }

@@ -159,12 +159,13 @@ static lgelu_status c_file_check(lgelu_net *net, const lgelu_node *node)
     return LGELU_OK;
 }
 
-/* first fit in time; returns the size of work[] */
+/* Finds the place of each value in work[] and returns the size of work[]; plan has an element for
+   each node before the output. */
 static size_t c_file_lay_out(const lgelu_net *net, int output, const unsigned char *needed,
-                             c_file_place *p)
+                             c_file_place *p, deploy_buffer *plan)
 {
-    size_t top = 0;
-    int i, j, k, moved;
+    size_t top;
+    int i, k;
     for (i = 0; i <= output; i++) {
         p[i].size = deploy_size(net->nodes + i);
         p[i].until = i;
@@ -192,20 +193,14 @@ static size_t c_file_lay_out(const lgelu_net *net, int output, const unsigned ch
             p[p[i].host].until = p[i].until;
     }
     for (i = 0; i < output; i++) {
-        if (needed[i] && p[i].host == i && net->nodes[i].inputs) {
-            do {
-                for (moved = 0, j = 0; j < i; j++) {
-                    if (needed[j] && p[j].host == j && net->nodes[j].inputs && p[j].until >= i
-                        && p[i].at < p[j].at + p[j].size && p[j].at < p[i].at + p[i].size) {
-                        p[i].at = p[j].at + p[j].size;
-                        moved = 1;
-                    }
-                }
-            } while (moved);
-            if (p[i].at + p[i].size > top)
-                top = p[i].at + p[i].size;
-        }
+        const int placed = needed[i] && p[i].host == i && net->nodes[i].inputs;
+        plan[i].size = p[i].size;
+        plan[i].first = i;
+        plan[i].last = placed ? p[i].until : -1;
     }
+    top = deploy_plan(plan, output);
+    for (i = 0; i < output; i++)
+        p[i].at = plan[i].at;
     return top;
 }
 
@@ -346,11 +341,14 @@ static lgelu_status c_file_put_file(deploy_out *o, lgelu_net *net, int input, in
     deploy_put(o, "       void %s(float *y, const float *x, float *work);\n\n", name);
     deploy_put(
         o,
-        "   x (%z, %z, %z) rows, columns, channels; y (%z, %z, %z); work: room for %s_work floats. The three\n"
-        "   don't overlap. cc -O2 -c this file; with hardware fma (-mfma, -march=native) it is many times faster and\n"
-        "   gives the same bits. */\n",
+        "   x (%z, %z, %z) rows, columns, channels; y (%z, %z, %z); work: space for %s_work floats,\n",
         in->shape[0], in->shape[1], in->shape[2], out->shape[0], out->shape[1], out->shape[2],
         name);
+    deploy_put(
+        o,
+        "   %z bytes, the peak of the memory plan. The three don't overlap. cc -O2 -c this file; with\n"
+        "   hardware fma (-mfma, -march=native) it is many times faster and gives the same bits. */\n",
+        4 * (work ? work : 1));
     deploy_put(
         o,
         "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
@@ -400,6 +398,7 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
     unsigned char *needed;
     lgelu_status status = LGELU_OK;
     deploy_out o;
+    deploy_buffer *plan;
     c_file_place *p;
     int i, input;
     if (net->status)
@@ -417,7 +416,8 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
     }
     needed = (unsigned char *)deploy_room((size_t)net->count, 1);
     p = (c_file_place *)deploy_room((size_t)net->count, sizeof *p);
-    if (!needed || !p)
+    plan = (deploy_buffer *)deploy_room((size_t)net->count, sizeof *plan);
+    if (!needed || !p || !plan)
         status = deploy_refuse(net->message, LGELU_E_MEMORY, "C file: no memory");
     if (!status) {
         input = deploy_needed(net, output, needed);
@@ -433,10 +433,11 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
         deploy_begin(&o, write, user);
         if (!status) {
             status = c_file_put_file(&o, net, input, output, name, needed, p,
-                                     c_file_lay_out(net, output, needed, p));
+                                     c_file_lay_out(net, output, needed, p, plan));
         }
     }
     free(needed);
     free(p);
+    free(plan);
     return status;
 }

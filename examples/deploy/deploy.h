@@ -638,4 +638,45 @@ DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, siz
         return HUGE_VAL;
     return (double)net->lambda[node->first_lambda + (node->lambda_count > 1 ? (int)c : 0)];
 }
+
+/* ---- a memory plan: buffers that are not needed at the same time may share their place ---- */
+typedef struct {
+    size_t size, at; /* in elements; at is the answer */
+    int first, last; /* the steps between which it holds a value; last < first: it has no place */
+} deploy_buffer;
+
+/* Finds the place of each buffer, the largest first, at the lowest place where it meets no other
+   buffer of the same time. Returns the size of the whole, the peak. */
+DEPLOY_FN size_t deploy_plan(deploy_buffer *b, int count)
+{
+    size_t top = 0;
+    int placed, i, j, moved;
+    for (i = 0; i < count; i++)
+        b[i].at = (size_t)-1;
+    for (placed = 0; placed < count; placed++) {
+        int next = -1;
+        for (i = 0; i < count; i++) {
+            if (b[i].at == (size_t)-1 && (next < 0 || b[i].size > b[next].size))
+                next = i;
+        }
+        b[next].at = 0;
+        if (b[next].last < b[next].first)
+            continue;
+        do {
+            moved = 0;
+            for (j = 0; j < count; j++) {
+                const deploy_buffer *o = b + j;
+                if (j != next && o->at != (size_t)-1 && o->last >= o->first
+                    && o->first <= b[next].last && b[next].first <= o->last
+                    && b[next].at < o->at + o->size && o->at < b[next].at + b[next].size) {
+                    b[next].at = o->at + o->size;
+                    moved = 1;
+                }
+            }
+        } while (moved);
+        if (b[next].at + b[next].size > top)
+            top = b[next].at + b[next].size;
+    }
+    return top;
+}
 #endif

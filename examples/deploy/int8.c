@@ -3,13 +3,8 @@
    in floats. */
 #include "int8.h"
 
-enum {
-    INT8_BINS = 2048,
-    INT8_TERMS = 1 << 15,
-    INT8_MOST = (1 << 30) - 1
-}; /* 2^15·2^8·2^7 and a bias fit 31 bits */
-
-enum { INT8_FAR = 65535 }; /* steps, beyond every grid */
+/* 2^15 products of 2^8·2^7 and a bias of at most INT8_MOST fit 31 bits */
+enum { INT8_BINS = 2048, INT8_TERMS = 1 << 15 };
 static const double int8_out_steps =
     32767; /* the logits' grid: half of their range in so many steps */
 
@@ -127,9 +122,7 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
                                      node->name);
             }
             q->node[i].into = -1;
-            q->node[i].value = (uint8_t *)deploy_room(deploy_size(node), 1);
-            if (!q->node[i].value)
-                return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
+            q->node[i].table_of = -1;
         }
     }
     for (i = 0; i < output; i++) {
@@ -141,6 +134,7 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
 
 void int8_free(int8_net *q)
 {
+    size_t k;
     int i;
     for (i = 0; q->node && i < q->net->count; i++) {
         int8_node *p = q->node + i;
@@ -152,6 +146,11 @@ void int8_free(int8_net *q)
         free(p->table);
         free(p->histogram);
         free(p->value);
+        free(p->padded);
+        free(p->offset);
+        for (k = 0; p->matrix && k < p->groups; k++)
+            int8_unpack(p->matrix + k);
+        free(p->matrix);
     }
     free(q->node);
     free(q->needed);
@@ -242,10 +241,13 @@ static void int8_multiplier(double m, int32_t *multiplier,
     *multiplier = (int32_t)n;
     *shift = 31 - e;
     /* beyond the grid in any case */
-    while (*shift < 1) {
+    if (*shift < 1) {
         *multiplier = 2147483647;
         *shift = 1;
     }
+    /* zero in any case */
+    if (*shift > 63)
+        *shift = 63;
 }
 
 static lgelu_status int8_weights(int8_net *q, const lgelu_net *net, int i)
@@ -355,6 +357,112 @@ static lgelu_status int8_table(int8_net *q, const lgelu_net *net, int i) /* one 
 
 int int8_again(const int8_net *q) { return q->pass == 1; }
 
+/* ---- geometry: what a linear layer and a convolution have in common ---- */
+typedef struct {
+    size_t side, stride, padding, groups;
+    size_t channels;         /* of the input */
+    size_t rows, pitch;      /* of the input with its padding; bytes of one row of it */
+    size_t image;            /* bytes of one sample of it */
+    size_t columns, outputs; /* pixels in a row of the output; outputs of a group */
+    size_t pixels;           /* of the output */
+} int8_shape;
+
+static int8_shape int8_shape_of(const lgelu_net *net, const lgelu_node *node)
+{
+    const lgelu_node *from = net->nodes + node->input[0];
+    const int conv = node->op == LGELU_OP_CONV;
+    int8_shape g;
+    g.side = conv ? node->window[0] : 1;
+    g.stride = conv ? node->stride : 1;
+    g.padding = conv ? node->padding : 0;
+    g.groups = conv ? node->groups : 1;
+    g.channels = from->shape[2];
+    g.rows = from->shape[0] + 2 * g.padding;
+    g.pitch = (from->shape[1] + 2 * g.padding) * g.channels;
+    g.image = g.rows * g.pitch;
+    g.columns = node->shape[1];
+    g.outputs = node->shape[2] / g.groups;
+    g.pixels = node->shape[0] * node->shape[1];
+    return g;
+}
+
+/* Packs the weights of layer i, each group by itself. */
+static lgelu_status int8_pack_layer(int8_net *q, const lgelu_net *net, int i)
+{
+    const int8_shape g = int8_shape_of(net, net->nodes + i);
+    int8_node *p = q->node + i;
+    const int32_t zero = q->node[net->nodes[i].input[0]].grid.zero;
+    /* the pixels of a kernel's row are neighbours, unless only some of their channels are read */
+    const size_t segments = g.groups == 1 ? g.side : g.side * g.side;
+    const size_t length = g.groups == 1 ? g.side * g.channels : g.channels / g.groups;
+    size_t k;
+    p->matrix = (int8_matrix *)deploy_room(g.groups, sizeof *p->matrix);
+    p->offset = (size_t *)deploy_room(segments, sizeof *p->offset);
+    if (!p->matrix || !p->offset)
+        return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
+    p->groups = g.groups;
+    for (k = 0; k < segments; k++) {
+        p->offset[k] = g.groups == 1 ? k * g.pitch : k / g.side * g.pitch + k % g.side * g.channels;
+    }
+    for (k = 0; k < g.groups; k++) {
+        const size_t first = k * g.outputs;
+        if (int8_pack(p->matrix + k, g.outputs, segments, length, p->w + first * segments * length,
+                      p->bias + first, zero, p->multiplier + first, p->shift + first))
+            return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
+    }
+    return LGELU_OK;
+}
+
+/* Finds the gates whose tables are looked up while the sums that they read are still at hand. */
+static void int8_find_tables(int8_net *q)
+{
+    int i, j;
+    for (i = 0; i < q->output; i++) {
+        int8_node *p = q->node + i;
+        const int to = p->into >= 0 ? p->into : i;
+        if (!q->needed[i] || !p->matrix)
+            continue;
+        for (j = to + 1; j <= q->output && p->table_of < 0; j++) {
+            if (q->needed[j] && q->node[j].table && q->net->nodes[j].input[0] == to) {
+                p->table_of = j;
+                q->node[j].looked_up = 1;
+            }
+        }
+    }
+}
+
+/* Makes space for the values of so many samples. What is there keeps its value or is replaced. */
+static lgelu_status int8_reserve(int8_net *q, size_t samples)
+{
+    int i;
+    for (i = 0; i <= q->output; i++) {
+        const lgelu_node *node = q->net->nodes + i;
+        int8_node *p = q->node + i;
+        const size_t slack = INT8_SLACK;
+        uint8_t *value;
+        if (!q->needed[i])
+            continue;
+        value =
+            (uint8_t *)deploy_room(deploy_plus(deploy_times(samples, deploy_size(node)), slack), 1);
+        if (!value)
+            return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
+        free(p->value);
+        p->value = value;
+        if (int8_sums(node) && int8_shape_of(q->net, node).padding) {
+            const size_t bytes =
+                deploy_plus(deploy_times(samples, int8_shape_of(q->net, node).image), slack);
+            uint8_t *padded = (uint8_t *)deploy_room(bytes, 1);
+            if (!padded)
+                return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
+            memset(padded, q->node[node->input[0]].grid.zero, bytes);
+            free(p->padded);
+            p->padded = padded;
+        }
+    }
+    q->capacity = samples;
+    return LGELU_OK;
+}
+
 lgelu_status int8_finish(int8_net *q, const lgelu_net *net)
 {
     lgelu_status status = LGELU_OK;
@@ -399,7 +507,15 @@ lgelu_status int8_finish(int8_net *q, const lgelu_net *net)
         }
     }
     q->pass = 2;
-    return status;
+    for (i = 0; i <= q->output && !status; i++) {
+        if (q->needed[i] && int8_sums(net->nodes + i))
+            status = int8_pack_layer(q, net, i);
+    }
+    if (status)
+        return status;
+    int8_find_tables(q);
+    q->sets = int8_sets();
+    return int8_reserve(q, 1);
 }
 
 double int8_scale(const int8_net *q)
@@ -410,159 +526,283 @@ double int8_scale(const int8_net *q)
 }
 
 /* ---- running ---- */
-static int32_t int8_shifted(int64_t x, int shift) /* x / 2^shift, half away from 0 */
+
+/* A run, and the layer that its tasks compute now. */
+typedef struct {
+    int8_net *q;
+    const float *x;
+    int32_t *y;
+    size_t samples;
+    const lgelu_threads *threads;
+    int8_set set;
+    int node;
+    size_t row_part, block_part, block_parts, part; /* how the layer is partitioned into tasks */
+} int8_job;
+
+/* the least products, and the least values of other layers, that are worth a second thread */
+static const double int8_least_products = 2e6;
+enum { INT8_PART = 1 << 15 };
+
+static void int8_parallel(int8_job *job, lgelu_task *task, size_t count)
 {
-    const uint64_t magnitude = (uint64_t)(x < 0 ? -x : x);
-    const uint64_t n = shift > 62 ? 0 : (magnitude + ((uint64_t)1 << (shift - 1))) >> shift;
-    const int32_t most = n > INT8_MOST ? INT8_MOST : (int32_t)n;
-    return x < 0 ? -most : most;
+    const lgelu_threads *threads = job->threads;
+    size_t k;
+    if (threads && threads->run && count > 1) {
+        threads->run(task, job, count, threads->user);
+        return;
+    }
+#ifdef _OPENMP
+    if (threads && count > 1) {
+        const long n = (long)count;
+        long c;
+#pragma omp parallel for schedule(dynamic)
+        for (c = 0; c < n; c++)
+            task((size_t)c, job);
+        return;
+    }
+#endif
+    for (k = 0; k < count; k++)
+        task(k, job);
 }
 
-static int32_t int8_scaled(int32_t sum, int32_t multiplier, int shift)
+/* Copies the values of one sample between the padding, which is there already. */
+static void int8_pad_task(size_t sample, void *user)
 {
-    return int8_shifted((int64_t)sum * multiplier, shift);
+    const int8_job *job = (const int8_job *)user;
+    const lgelu_net *net = job->q->net;
+    const lgelu_node *node = net->nodes + job->node, *from = net->nodes + node->input[0];
+    const int8_shape g = int8_shape_of(net, node);
+    const size_t row = from->shape[1] * g.channels;
+    const uint8_t *x = job->q->node[node->input[0]].value + sample * deploy_size(from);
+    uint8_t *y =
+        job->q->node[job->node].padded + sample * g.image + g.padding * (g.pitch + g.channels);
+    size_t r;
+    for (r = 0; r < from->shape[0]; r++)
+        memcpy(y + r * g.pitch, x + r * row, row);
 }
 
-static uint8_t int8_onto(const int8_grid *g, int32_t steps) /* from 0 */
+/* Replaces outputs by what the table of their channel says. */
+static void int8_look_up(const int8_job *job, int gate, size_t at, size_t channel, size_t n)
 {
-    const int32_t v = steps + g->zero;
-    return (uint8_t)(v < 0 ? 0 : v > g->most ? g->most : v);
-}
-
-/* as ONNX's QuantizeLinear has it: a quotient in f32, to the nearest, half to even */
-static uint8_t int8_enter(const int8_grid *g, float x)
-{
-    const double t = (double)(float)((double)x / g->scale), down = floor(t), part = t - down;
-    if (!(t > -INT8_FAR))
-        return int8_onto(g, -INT8_FAR);
-    if (t > INT8_FAR)
-        return int8_onto(g, INT8_FAR);
-    return int8_onto(g, (int32_t)down + (part > 0.5 || (!(part < 0.5) && (int32_t)down % 2)));
-}
-
-/* the sum of number o of a pixel: x NULL where a tap lies outside, which is 0 */
-static int32_t int8_dot(int32_t sum, const uint8_t *x, int32_t zero, const int8_t *w, size_t n)
-{
+    const int many = job->q->net->nodes[gate].lambda_count > 1;
+    const lgelu_node *node = job->q->net->nodes + gate;
+    int8_node *p = job->q->node + gate;
+    const uint8_t *x = job->q->node[node->input[0]].value + at;
     size_t k;
     for (k = 0; k < n; k++)
-        sum += ((int32_t)x[k] - zero) * (int32_t)w[k];
-    return sum;
+        p->value[at + k] = p->table[(many ? (channel + k) % node->shape[2] * 256 : 0) + x[k]];
 }
 
-static void int8_layer(int8_net *q, int i, int32_t *y) /* y: the output's whole numbers */
+/* Part `index` of a linear layer or convolution: some rows, which are pixels of samples, and some
+   blocks of outputs. */
+static void int8_layer_task(size_t index, void *user)
+{
+    const int8_job *job = (const int8_job *)user;
+    const int8_net *q = job->q;
+    const lgelu_node *node = q->net->nodes + job->node;
+    const int8_shape g = int8_shape_of(q->net, node);
+    const int8_node *p = q->node + job->node, *to = p->into >= 0 ? q->node + p->into : p;
+    const uint8_t *x = g.padding ? p->padded : q->node[node->input[0]].value;
+    const size_t all = job->samples * g.pixels;
+    const size_t begin = index / job->block_parts * job->row_part;
+    const size_t end = all - begin < job->row_part ? all : begin + job->row_part;
+    const size_t first_block = index % job->block_parts * job->block_part;
+    const size_t block_bytes = p->matrix->segments * p->matrix->quads * 4 * INT8_BLOCK;
+    /* weights that stay in the second-level cache while all rows pass */
+    const size_t most_blocks = 3 + ((size_t)1 << 19) / block_bytes;
+    size_t blocks = p->matrix->blocks - first_block, group, done;
+    int8_tile t;
+    if (blocks > job->block_part)
+        blocks = job->block_part;
+    t.offset = p->offset;
+    t.zero = to->grid.zero;
+    t.most = to->grid.most;
+    for (group = 0; group < g.groups; group++) {
+        t.matrix = p->matrix + group;
+        for (done = 0; done < blocks; done += most_blocks) {
+            const size_t block = first_block + done;
+            const size_t now = blocks - done < most_blocks ? blocks - done : most_blocks;
+            const size_t o = block * INT8_BLOCK;
+            const size_t n = g.outputs - o < now * INT8_BLOCK ? g.outputs - o : now * INT8_BLOCK;
+            size_t sample = begin / g.pixels, row = begin % g.pixels / g.columns;
+            size_t column = begin % g.columns, at, k;
+            for (at = begin; at < end; at += t.rows) {
+                t.rows = end - at < INT8_ROWS ? end - at : INT8_ROWS;
+                for (k = 0; k < t.rows; k++) {
+                    const size_t y = (at + k) * node->shape[2] + group * g.outputs;
+                    t.row[k] = x + sample * g.image + row * g.stride * g.pitch
+                               + column * g.stride * g.channels + group * (g.channels / g.groups);
+                    t.bytes[k] = to->value + y;
+                    t.sums[k] = job->node == q->output ? job->y + y : NULL;
+                    if (++column == g.columns) {
+                        column = 0;
+                        row++;
+                    }
+                    if (row * g.columns == g.pixels) {
+                        row = 0;
+                        sample++;
+                    }
+                }
+                int8_multiply(&t, block, now, job->set);
+                for (k = 0; p->table_of >= 0 && k < t.rows; k++) {
+                    const size_t channel = group * g.outputs + o;
+                    int8_look_up(job, p->table_of, (at + k) * node->shape[2] + channel, channel, n);
+                }
+            }
+        }
+    }
+}
+
+static void int8_layer(int8_job *job)
+{
+    const lgelu_net *net = job->q->net;
+    const int8_shape g = int8_shape_of(net, net->nodes + job->node);
+    const int8_matrix *m = job->q->node[job->node].matrix;
+    const size_t rows = job->samples * g.pixels;
+    const double products =
+        (double)rows * (double)(g.groups * m->outputs) * (double)(m->segments * m->length);
+    const lgelu_threads *threads = job->threads;
+    size_t row_parts;
+    if (products < int8_least_products)
+        job->threads = NULL;
+    if (g.padding)
+        int8_parallel(job, int8_pad_task, job->samples);
+    job->row_part = rows;
+    job->block_part = m->blocks;
+    if (job->threads) {
+        job->row_part = (rows / 16 + INT8_ROWS - 1) / INT8_ROWS * INT8_ROWS;
+        if (job->row_part < 128)
+            job->row_part = 128;
+    }
+    row_parts = (rows + job->row_part - 1) / job->row_part;
+    if (job->threads && row_parts < 4)
+        job->block_part = (m->blocks + 4 / row_parts - 1) / (4 / row_parts);
+    job->block_parts = (m->blocks + job->block_part - 1) / job->block_part;
+    int8_parallel(job, int8_layer_task, row_parts * job->block_parts);
+    job->threads = threads;
+}
+
+/* One row of the output of a pool, of all samples. */
+static void int8_pool_task(size_t index, void *user)
+{
+    const int8_job *job = (const int8_job *)user;
+    const lgelu_net *net = job->q->net;
+    const lgelu_node *node = net->nodes + job->node, *from = net->nodes + node->input[0];
+    const int8_node *p = job->q->node + job->node, *in = job->q->node + node->input[0];
+    const int mean = node->op == LGELU_OP_AVERAGE_POOL;
+    const size_t c = node->shape[2], columns = node->shape[1];
+    const size_t sample = index / node->shape[0], r = index % node->shape[0];
+    const uint8_t *image = in->value + sample * deploy_size(from);
+    uint8_t *y = p->value + index * columns * c;
+    size_t s, a, b, k;
+    for (s = 0; s < columns; s++, y += c) {
+        int any = 0;
+        for (k = 0; mean && k < c; k++) {
+            int32_t sum = 0;
+            for (a = 0; a < node->window[0]; a++) {
+                for (b = 0; b < node->window[1]; b++) {
+                    const size_t u = r * node->stride + a - node->padding;
+                    const size_t v = s * node->stride + b - node->padding;
+                    if (u < from->shape[0] && v < from->shape[1])
+                        sum += image[(u * from->shape[1] + v) * c + k] - in->grid.zero;
+                }
+            }
+            sum = int8_shifted((int64_t)sum * *p->multiplier, *p->shift) + p->grid.zero;
+            y[k] = (uint8_t)(sum < 0 ? 0 : sum > p->grid.most ? p->grid.most : sum);
+        }
+        for (a = 0; !mean && a < node->window[0]; a++) {
+            for (b = 0; b < node->window[1]; b++) {
+                const size_t u = r * node->stride + a - node->padding;
+                const size_t v = s * node->stride + b - node->padding;
+                const uint8_t *x = image + (u * from->shape[1] + v) * c;
+                if (u >= from->shape[0] || v >= from->shape[1])
+                    continue;
+                for (k = 0; k < c; k++)
+                    y[k] = any && y[k] > x[k] ? y[k] : x[k];
+                any = 1;
+            }
+        }
+        if (!mean && !any)
+            memset(y, 0, c);
+    }
+}
+
+/* Part `index` of what is computed value by value. */
+static void int8_value_task(size_t index, void *user)
+{
+    const int8_job *job = (const int8_job *)user;
+    const int8_net *q = job->q;
+    const lgelu_node *node = q->net->nodes + job->node;
+    int8_node *p = q->node + job->node, *to = p->into >= 0 ? q->node + p->into : p;
+    const size_t all = job->samples * deploy_size(node), at = index * INT8_PART;
+    const size_t n = all - at < INT8_PART ? all - at : INT8_PART;
+    if (node->op == LGELU_OP_INPUT) {
+        int8_quantise(p->value + at, job->x + at, n, (float)p->grid.scale, p->grid.zero,
+                      p->grid.most, job->set);
+    } else if (node->op == LGELU_OP_ADD) {
+        const int8_node *a = q->node + node->input[0], *b = q->node + node->input[1];
+        int8_sum s;
+        s.zero[0] = a->grid.zero;
+        s.zero[1] = b->grid.zero;
+        s.multiplier[0] = p->multiplier[0];
+        s.multiplier[1] = p->multiplier[1];
+        s.shift = *p->shift;
+        s.to_zero = to->grid.zero;
+        s.to_most = to->grid.most;
+        int8_add_bytes(to->value + at, a->value + at, b->value + at, n, &s, job->set);
+    } else if (node->op == LGELU_OP_GATE) {
+        int8_look_up(job, job->node, at, at % node->shape[2], n);
+    } else {
+        memcpy(p->value + at, q->node[node->input[0]].value + at, n);
+    }
+}
+
+lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samples,
+                            const lgelu_threads *threads)
 {
     const lgelu_net *net = q->net;
-    const lgelu_node *node = net->nodes + i, *from = net->nodes + node->input[0];
-    int8_node *p = q->node + i, *in = q->node + node->input[0],
-              *to = p->into >= 0 ? q->node + p->into : p;
-    const size_t side = node->op == LGELU_OP_CONV ? node->window[0] : 1,
-                 c = node->op == LGELU_OP_CONV ? from->shape[2] / node->groups : from->shape[2];
-    const size_t stride = node->op == LGELU_OP_CONV ? node->stride : 1,
-                 padding = node->op == LGELU_OP_CONV ? node->padding : 0;
-    const size_t terms = side * side * c,
-                 group = node->op == LGELU_OP_CONV ? node->shape[2] / node->groups : node->shape[2];
-    size_t r, s, o, a, b, at = 0;
-    for (r = 0; r < node->shape[0]; r++) {
-        for (s = 0; s < node->shape[1]; s++) {
-            for (o = 0; o < node->shape[2]; o++, at++) {
-                int32_t sum = p->bias[o];
-                for (a = 0; a < side; a++) {
-                    for (b = 0; b < side; b++) {
-                        const size_t u = r * stride + a - padding, v = s * stride + b - padding;
-                        if (u < from->shape[0] && v < from->shape[1]) {
-                            sum = int8_dot(sum,
-                                           in->value + (u * from->shape[1] + v) * from->shape[2]
-                                               + o / group * c,
-                                           in->grid.zero, p->w + o * terms + (a * side + b) * c, c);
-                        }
-                    }
-                }
-                sum = int8_scaled(sum, p->multiplier[o], p->shift[o]);
-                if (y)
-                    y[at] = sum;
-                else
-                    to->value[at] = int8_onto(&to->grid, sum);
-            }
+    int8_job job;
+    lgelu_status status;
+    if (!samples)
+        return LGELU_OK;
+    if (samples > q->capacity) {
+        status = int8_reserve(q, samples);
+        if (status)
+            return status;
+    }
+    memset(&job, 0, sizeof job);
+    job.q = q;
+    job.x = x;
+    job.y = y;
+    job.samples = samples;
+    job.threads = threads;
+    job.set = int8_set_of(q->sets, lgelu_isa());
+    for (job.node = 0; job.node <= q->output; job.node++) {
+        const lgelu_node *node = net->nodes + job.node;
+        const int8_node *p = q->node + job.node;
+        const size_t values = samples * deploy_size(node);
+        if (!q->needed[job.node] || p->looked_up)
+            continue;
+        /* an earlier layer writes it */
+        if (p->given || (p->into >= 0 && !int8_sums(node) && node->op != LGELU_OP_ADD))
+            continue;
+        switch (node->op) {
+        case LGELU_OP_LINEAR:
+        case LGELU_OP_CONV: int8_layer(&job); break;
+        case LGELU_OP_MAX_POOL:
+        case LGELU_OP_AVERAGE_POOL:
+            job.threads = values < INT8_PART ? NULL : threads;
+            int8_parallel(&job, int8_pool_task, samples * node->shape[0]);
+            job.threads = threads;
+            break;
+        default: int8_parallel(&job, int8_value_task, (values + INT8_PART - 1) / INT8_PART); break;
         }
     }
-}
-
-static void int8_pool(int8_net *q, int i)
-{
-    const lgelu_node *node = q->net->nodes + i, *from = q->net->nodes + node->input[0];
-    int8_node *p = q->node + i, *in = q->node + node->input[0];
-    const int mean = node->op == LGELU_OP_AVERAGE_POOL;
-    size_t r, s, k, a, b, at = 0;
-    for (r = 0; r < node->shape[0]; r++) {
-        for (s = 0; s < node->shape[1]; s++) {
-            for (k = 0; k < node->shape[2]; k++, at++) {
-                int32_t sum = 0, most = 0;
-                for (a = 0; a < node->window[0]; a++) {
-                    for (b = 0; b < node->window[1]; b++) {
-                        const size_t u = r * node->stride + a - node->padding,
-                                     v = s * node->stride + b - node->padding;
-                        const int inside = u < from->shape[0] && v < from->shape[1];
-                        const int32_t x =
-                            inside ? in->value[(u * from->shape[1] + v) * from->shape[2] + k] : -1;
-                        if (x >= 0)
-                            sum += x - in->grid.zero;
-                        if (x > most)
-                            most = x;
-                    }
-                }
-                p->value[at] =
-                    mean ? int8_onto(&p->grid, int8_scaled(sum, *p->multiplier, *p->shift))
-                         : (uint8_t)most;
-            }
-        }
-    }
-}
-
-static void int8_add(int8_net *q, int i)
-{
-    const lgelu_node *node = q->net->nodes + i;
-    int8_node *p = q->node + i, *to = p->into >= 0 ? q->node + p->into : p;
-    const int8_node *a = q->node + node->input[0], *b = q->node + node->input[1];
-    const size_t n = deploy_size(node);
-    size_t k;
-    for (k = 0; k < n; k++) {
-        const int64_t x = ((int64_t)a->value[k] - a->grid.zero) * p->multiplier[0];
-        const int64_t y = ((int64_t)b->value[k] - b->grid.zero) * p->multiplier[1];
-        to->value[k] = int8_onto(&to->grid, int8_shifted(x + y, *p->shift));
-    }
+    return LGELU_OK;
 }
 
 void int8_run(int8_net *q, int32_t *y, const float *x)
 {
-    const lgelu_net *net = q->net;
-    size_t k, n;
-    int i;
-    for (i = 0; i <= q->output; i++) {
-        if (q->needed[i]) {
-            const lgelu_node *node = net->nodes + i;
-            int8_node *p = q->node + i, *in = node->inputs ? q->node + node->input[0] : p;
-            n = deploy_size(node);
-            /* an earlier layer writes it */
-            if (p->given || (p->into >= 0 && !int8_sums(node) && node->op != LGELU_OP_ADD))
-                continue;
-            switch (node->op) {
-            case LGELU_OP_INPUT:
-                for (k = 0; k < n; k++)
-                    p->value[k] = int8_enter(&p->grid, x[k]);
-                break;
-            case LGELU_OP_LINEAR:
-            case LGELU_OP_CONV: int8_layer(q, i, i == q->output ? y : NULL); break;
-            case LGELU_OP_MAX_POOL:
-            case LGELU_OP_AVERAGE_POOL: int8_pool(q, i); break;
-            case LGELU_OP_ADD: int8_add(q, i); break;
-            case LGELU_OP_GATE:
-                for (k = 0; k < n; k++) {
-                    p->value[k] = p->table[(node->lambda_count > 1 ? k % node->shape[2] * 256 : 0)
-                                           + in->value[k]];
-                }
-                break;
-            default: memcpy(p->value, in->value, n); break;
-            }
-        }
-    }
+    /* one sample always has space */
+    (void)int8_run_batch(q, y, x, 1, NULL);
 }

@@ -1,11 +1,52 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_in.c: see onnx_in.h. The nodes are gone through once, in their order. A value of the graph
-   is a constant, a few integers (a shape), or a *view* of a layer's channels-last numbers: base and
-   strides per dimension. Reshape, Transpose, Slice and their like make another view and no layer; a
-   layer is made where something is computed, and asks its input's view for the order that it needs.
-   So it does not matter by which shuffling a flattened picture or the heads of an attention came
-   about. What a formula needs to be recognised, a polynomial in x, x·(1 + erf), a centred row,
-   scores, is a kind of value, too. Only layers that the result needs are built. */
+
+   onnx_in.c: see onnx_in.h.
+
+   How it works. The nodes are visited once, in their order in the file. What a node computes
+   becomes a *value* of one of a few kinds: a constant, a list of integers (a shape), a view of a
+   layer's elements, or a step of a formula that is not yet complete.
+
+   A *view* is a base and strides for each dimension, over the elements of a layer in channels-last
+   order. Reshape, Transpose, Slice and their kind only make another view. A layer is made where
+   something is computed, and there the view of its input is compared with the order that the layer
+   needs. So it does not matter by which sequence of shape operators an image was flattened or the
+   heads of an attention were separated.
+
+   Formulas are collected in the value: a polynomial P(u) of a layer's value u, times an erf or a
+   tanh; a centred row, its variance and deviation; attention scores. They become a gate, a
+   normalisation or an attention once they are complete, and an error message if anything else
+   reads them. Factors and biases go into the weights before them.
+
+   In the end the layers that the result needs are marked, and all of their weights are checked, so
+   that building and filling the network cannot fail on the file.
+
+   MAP
+       [1] TYPES              sizes, views, values, layers, the model
+       [2] MESSAGES           the first error
+       [3] PROTOBUF           fields of a message
+       [4] TENSORS            TensorProto; elements as double
+       [5] VIEWS              dimensions of an array without copying it
+       [6] VALUES             by name; the outputs of a node
+       [7] CONSTANTS          elements; lists of integers
+       [8] ATTRIBUTES         of a node
+       [9] LAYERS             making them; completing formulas; tokens and patches
+       [10] OPERANDS          what an operator requires of its inputs
+       [11] MATRIX PRODUCTS   Gemm, MatMul, attention, Softmax
+       [12] ARITHMETIC        Add, Sub, Mul, Div, Pow; Erf, Tanh, Sqrt; Relu, Gelu
+       [13] NORMALISATIONS    BatchNormalization, LayerNormalization
+       [14] IMAGES            Conv, pooling, ReduceMean
+       [15] SHAPES            Reshape, Transpose, Slice, Pad, Gather, Concat and their kind
+       [16] CONSTANT NODES    Constant, Range, Cast, Equal, Where
+       [17] OPERATORS         the table of all of them; reading a node
+       [18] GRAPH             inputs; counting
+       [19] WEIGHTS           copying and checking them; what the result needs; the output
+       [20] OPENING           onnx_open_bytes, onnx_open
+       [21] BUILDING          names, onnx_build, onnx_fill
+
+   To read another operator: a function that takes the model and the node, makes output 0 by
+   onnx_set_result, onnx_set_view or onnx_pass and returns 1, or returns onnx_refuse; and a row of
+   the table in [17]. A new kind of layer also needs cases in onnx_put_layer, onnx_short_name and
+   onnx_build_layer, the last two of which the compiler names. */
 #include "onnx_in.h"
 #include "smooth.h"
 #include <float.h>
@@ -13,31 +54,40 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* ---- [1] TYPES ---- */
+
+/* More than this is refused. */
 enum {
-    ONNX_RANK = 8,
-    ONNX_ATOMS = 16,
-    ONNX_FEW = 16,
+    ONNX_RANK = 8,   /* dimensions */
+    ONNX_ATOMS = 16, /* atoms of a view */
+    ONNX_FEW = 16,   /* integers of a list */
     ONNX_MOST_INPUTS = 16,
     ONNX_MOST_OUTPUTS = 8,
-    ONNX_MOST_ATTRIBUTES = 16
+    ONNX_MOST_ATTRIBUTES = 16,
+    ONNX_MOST_NODES = 16384,
+    ONNX_MOST_VALUES = 65536
 };
-enum { ONNX_MOST_NODES = 16384, ONNX_MOST_VALUES = 65536 };
-#define ONNX_MOST \
-    ((int64_t)1 << 40)       /* no size goes beyond, so no product of two sizes overflows unseen */
-#define ONNX_BATCH INT64_MAX /* the stride of the batch */
 
+/* No size is larger, so that a product of two sizes cannot overflow. */
+#define ONNX_MOST ((int64_t)1 << 40)
+
+/* The stride of the batch. */
+#define ONNX_BATCH INT64_MAX
+
+/* A size: c·Nⁿ, where N is a batch that the file leaves open. */
 typedef struct {
     int64_t c;
     int n;
-} onnx_extent; /* c, or c·N with the free batch N */
+} onnx_extent;
 
-/* dimension d is n[d] atoms, outer to inner, each a size and a stride in the layer's numbers (or a
-   tensor's); sizes of 1 have none */
-/* of stride BATCH: the batch, which has none if it is 1; size 0: N */
+/* A step through an array: size indices, `stride` elements apart. The batch has stride ONNX_BATCH;
+   its size is 0 where the file leaves it open. */
 typedef struct {
     int64_t size, stride;
 } onnx_atom;
 
+/* An array. Dimension d is made of n[d] atoms, the outermost first; a dimension of size 1 has none.
+   The atoms of all dimensions follow one another in a. */
 typedef struct {
     int rank, atoms;
     unsigned char n[ONNX_RANK];
@@ -45,112 +95,135 @@ typedef struct {
     int64_t base;
 } onnx_view;
 
+/* A TensorProto. Its data is in raw, or in packed, the field number of which is `field`. */
 typedef struct {
     deploy_span name, raw, packed;
-    int type, kind;
+    int type, field;
     size_t elements;
-    int external, chunks;
+    int external, chunks; /* its data is in another file; how many data fields it has */
     int rank;
     int64_t dim[ONNX_RANK];
-    size_t at, index;
+    size_t at, index; /* how far a packed tensor was read: in bytes, in elements */
 } onnx_tensor;
 
+/* Kinds of values. From ONNX_DATA on they are computed from a layer. */
 enum {
     ONNX_ABSENT,
-    ONNX_CONSTANT,
-    ONNX_INTEGERS,
-    ONNX_DATA,
-    ONNX_MEAN,
-    ONNX_CENTRED,
-    ONNX_SQUARE,
-    ONNX_VARIANCE,
-    ONNX_DEVIATION,
-    ONNX_NORMED,
-    ONNX_SCORES,
-    ONNX_PROBABILITIES
+    ONNX_CONSTANT,         /* an array: a·x + b of a tensor's elements x */
+    ONNX_INTEGERS,         /* a list of integers */
+    ONNX_DATA,             /* P(u)·(alpha + beta·function(arg(u))), u a layer's value */
+    ONNX_MEAN,             /* the mean of u's rows */
+    ONNX_CENTRED,          /* u less its mean */
+    ONNX_SQUARE,           /* the square of that */
+    ONNX_VARIANCE,         /* the mean of the square, plus eps */
+    ONNX_DEVIATION,        /* the root of the variance */
+    ONNX_NORMED,           /* a normalised row */
+    ONNX_SCORES,           /* queries times keys */
+    ONNX_PROBABILITIES,    /* their softmax */
+    ONNX_MEAN_SQUARE,      /* the mean of u² of a row, plus eps */
+    ONNX_ROOT_MEAN_SQUARE, /* its root */
+    ONNX_INVERSE_ROOT,     /* 1 over that */
+    ONNX_KINDS
 };
 
-enum {
-    ONNX_UNIFORM = -1,
-    ONNX_COUNTING = -2
-}; /* tensors without a file: 0 everywhere; 0, 1, 2, ... */
+/* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ... */
+enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2 };
+/* What is asked of a constant: its value, whether it is 0, whether it is not. */
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
 typedef struct {
-    deploy_span name, origin; /* its own; of a constant: the tensor's */
-    deploy_span made_by, by;  /* the name and the operator of the Erf or Tanh in its formula */
-    int chain, kind;
-    onnx_view v; /* of `tensor`, or of `layer` */
+    deploy_span name;
+    deploy_span origin;      /* a constant: the name of its tensor */
+    deploy_span made_by, by; /* the node and the operator of its erf or tanh */
+    int next;                /* the next value with the same hash, or -1 */
+    int kind;
+    onnx_view v; /* over the elements of `tensor`, or of `layer` */
+
+    /* ONNX_CONSTANT: a·x + b, then a test */
     int tensor, integer, test;
-    double a, b; /* TENSOR: a·x + b, then a test */
+    double a, b;
+
+    /* ONNX_INTEGERS; count -1: a scalar; columns: those of a table of pads, else 0 */
     int count, columns;
-    onnx_extent few[ONNX_FEW]; /* NUMBERS; count -1: a scalar; columns: of a table, else 0 */
-    /* DATA and what follows: P(u)·(alpha + beta·function(arg(u))), u the layer's value */
+    onnx_extent few[ONNX_FEW];
+
+    /* ONNX_DATA and what follows */
     int layer;
-    double p[4], arg[4], alpha, beta;
-    int function, vector,
-        divides; /* arg is times (or over) the constant number vector, one a channel; -1: none */
+    double p[4], arg[4], alpha, beta; /* P and arg are polynomials of degree 3 */
+    int function;
+    int vector, divides; /* arg is multiplied by (or divided by) this constant, -1: none */
     double eps;
-    int gain;        /* VARIANCE, NORMED */
-    int64_t padding; /* zeros around a picture that the window to come takes in */
+    int gain;        /* ONNX_NORMED: the constant, or -1 */
+    int rms;         /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
+    int64_t padding; /* zeros around an image, to become a window's padding */
+
+    /* ONNX_SCORES, ONNX_PROBABILITIES: the values of queries and keys */
     int q, k, causal;
-    double scale; /* SCORES */
+    double scale;
 } onnx_value;
 
+/* Where the heads of queries, keys or values are in a layer's channels: channel base + head·h +
+   width·c is channel c of head h. */
 typedef struct {
     int layer;
     int64_t base, head, width;
-} onnx_head_place; /* where heads lie in a layer's channels */
+} onnx_head_place;
 
+/* A layer of the network to be built. Constants are indices of values, -1: none. */
 typedef struct {
+    deploy_span name;
     lgelu_op op;
-    int inputs, input[2];
+    int inputs, input[2]; /* layers */
     size_t shape[3], window, stride, padding, groups, option[2];
     float eps, momentum;
     lgelu_gate_kind gate;
-    smooth_gate smooth; /* of LGELU_GATE_CUSTOM */
-    double lambda;
-    int vector, divides;              /* λ = lambda, times or over the constant */
-    int weight, bias, mean, variance; /* constants, -1: none */
-    double alpha, beta, shift;        /* before weight and bias; beside the bias */
-    int gain, gain_divides;           /* times or over a constant a channel; -1: none */
-    /* weight is (inputs, outputs); the picture is flattened; the embedding tied to it */
-    int turned, flat, table;
-    /* LINEAR: of the input's features; POSITION: of the value */
-    onnx_view order;
-    /* LINEAR: rows picked from those of other layers, the first ones times alpha */
-    int parts;
+    smooth_gate smooth;  /* of LGELU_GATE_CUSTOM */
+    double lambda;       /* λ is this, */
+    int vector, divides; /* times (or divided by) this constant */
+    int weight, bias, mean, variance;
+    double alpha, beta;     /* factors of weight and bias */
+    double shift;           /* added to the bias */
+    int gain, gain_divides; /* a constant by which each output is multiplied (or divided) */
+    int transposed;         /* the matrix is (inputs, outputs) */
+    int flat;               /* the input is flattened */
+    int table;              /* the embedding whose matrix it uses, or -1 */
+    onnx_view order;        /* of a linear layer's inputs; of the elements of positions */
+    int parts;              /* 3: rows are picked from those of other layers, `of` */
     onnx_head_place of[3];
-    deploy_span name;
-    int node, wanted;
+    int node, wanted; /* its node in the network, -1: none; the result needs it */
 } onnx_layer;
 
 struct onnx_model {
     const unsigned char *file;
     size_t bytes;
     char *message;
-    int opset, own, failed; /* own: lgelu.h wrote it, so values are called as layers */
-    int values, tensors, layers, most_values, most_tensors, most_layers, chains, result, input,
-        channels_last, flat;
-    onnx_form form; /* how the result lies in the file */
+    int opset;
+    int own;    /* lgelu.h wrote the file, so values have the names of layers */
+    int failed; /* message holds an error */
+    int values, tensors, layers, most_values, most_tensors, most_layers;
+    int chains;        /* of the hash table, a power of two */
+    int result, input; /* layers */
+    int channels_last; /* images come in as (N, rows, columns, channels) */
+    int flat;          /* an image comes in as a vector */
+    onnx_form form;    /* the order of the result's elements in the file */
     onnx_value *value;
     onnx_tensor *tensor;
     onnx_layer *layer;
     int *chain;
-    uint64_t budget;                       /* elements of constants that may still be looked at */
-    int64_t batch;                         /* 0: free */
-    int renamed, numbered[LGELU_OP_COUNT]; /* for the names of a network that is built */
-    char output[64];
+    uint64_t budget; /* how many elements of constants may still be looked at */
+    int64_t batch;   /* 0: open */
+    int renamed, numbered[LGELU_OP_COUNT]; /* counters for names, see onnx_name_layer */
+    char output[64];                       /* the name of the output */
 };
 
 typedef struct {
     deploy_span op, name, domain;
     int inputs, outputs, attributes;
-    int in[ONNX_MOST_INPUTS];
+    int in[ONNX_MOST_INPUTS]; /* values, -1: left out */
     deploy_span out[ONNX_MOST_OUTPUTS], attribute[ONNX_MOST_ATTRIBUTES];
 } onnx_node;
 
-/* ---- messages ---- */
+/* ---- [2] MESSAGES ---- */
 
 /* Writes the first error of a model, in the format of deploy_format; later ones are left out, since
    they follow from it. Returns 0. */
@@ -166,14 +239,17 @@ static int onnx_fail(onnx_model *m, const char *format, ...)
     return 0;
 }
 
+/* Refuses a node: the message names the node, its operator and the reason. Returns 0. */
 static int onnx_refuse(onnx_model *m, const onnx_node *n, const char *why)
 {
     const deploy_span *name = n->name.n ? &n->name : n->out;
     return onnx_fail(m, "node '%t' (%t): %s", name, &n->op, why);
 }
 
-/* ---- protobuf: fields one after another, each a number and a kind, then a number, 8 bytes, a
-   length and bytes, or 4 ---- */
+/* ---- [3] PROTOBUF ---- */
+
+/* A message is a sequence of fields. Each begins with its number and its kind: 0 is followed by an
+   integer (x), 1 by 8 bytes, 2 by a length and so many bytes, 5 by 4 bytes (in). */
 typedef struct {
     deploy_span left;
     int field, kind, bad;
@@ -181,6 +257,7 @@ typedef struct {
     deploy_span in;
 } onnx_reader;
 
+/* Reads a varint and moves s behind it; 0 if it is cut off. */
 static int onnx_varint(deploy_span *s, uint64_t *x)
 {
     int shift;
@@ -194,6 +271,7 @@ static int onnx_varint(deploy_span *s, uint64_t *x)
     return 0;
 }
 
+/* Reads the next field of a message; 0 at the end, or after damage, which r->bad reports. */
 static int onnx_next_field(onnx_reader *r)
 {
     uint64_t key, n;
@@ -226,6 +304,7 @@ static int onnx_next_field(onnx_reader *r)
     return 1;
 }
 
+/* Returns a reader of the fields of a message. */
 static onnx_reader onnx_reader_of(deploy_span s)
 {
     onnx_reader r;
@@ -234,22 +313,26 @@ static onnx_reader onnx_reader_of(deploy_span s)
     return r;
 }
 
+/* Reports the place at which the file is damaged. Returns 0. */
 static int onnx_damaged(onnx_model *m, const onnx_reader *r)
 {
-    return onnx_fail(m, "byte %d: this is no ONNX file, or it is damaged or cut off",
+    return onnx_fail(m, "byte %d: this is not an ONNX file, or it is damaged or cut off",
                      (int64_t)(r->left.p - m->file));
 }
 
+/* Returns whether s is this text, which is not empty. */
 static int onnx_text_is(deploy_span s, const char *text)
 {
     return s.n == strlen(text) && s.n && !memcmp(s.p, text, s.n);
 }
 
+/* Returns whether two texts are equal. */
 static int onnx_same_text(deploy_span a, deploy_span b)
 {
     return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n));
 }
 
+/* Returns an integer of n bytes, at most 4. */
 static uint32_t onnx_little_endian(const unsigned char *p, int n)
 {
     uint32_t x = 0;
@@ -258,6 +341,7 @@ static uint32_t onnx_little_endian(const unsigned char *p, int n)
     return x;
 }
 
+/* Returns the float that has these bits. */
 static float onnx_as_float(uint32_t u)
 {
     float x;
@@ -265,8 +349,10 @@ static float onnx_as_float(uint32_t u)
     return x;
 }
 
-/* ---- TensorProto: dims 1, data_type 2, float_data 4, int32_data 5, int64_data 7, name 8, raw_data
-   9, double_data 10, external_data 13, data_location 14 ---- */
+/* ---- [4] TENSORS ---- */
+
+/* TensorProto: dims 1, data_type 2, float_data 4, int32_data 5, int64_data 7, name 8, raw_data 9,
+   double_data 10, external_data 13, data_location 14. These are its data types. */
 enum {
     ONNX_FLOAT = 1,
     ONNX_UINT8,
@@ -282,6 +368,7 @@ enum {
     ONNX_BFLOAT16 = 16
 };
 
+/* Returns the bytes of an element; 0 for types that are not read. */
 static size_t onnx_type_bytes(int type)
 {
     return type == ONNX_FLOAT || type == ONNX_INT32    ? 4
@@ -293,8 +380,8 @@ static size_t onnx_type_bytes(int type)
                                                                           : 0;
 }
 
-static int onnx_repeated(onnx_reader *r, int64_t *out, int most,
-                         int *count) /* a number, or several packed ones */
+/* Appends a field's integer, or its packed integers; 0 if there are more than fit. */
+static int onnx_repeated(onnx_reader *r, int64_t *out, int most, int *count)
 {
     uint64_t x = r->x;
     if (r->kind == 0) {
@@ -313,6 +400,8 @@ static int onnx_repeated(onnx_reader *r, int64_t *out, int most,
     return 1;
 }
 
+/* Reads a TensorProto, except for its data, which onnx_check_tensor looks at. Returns 0 after an
+   error. */
 static int onnx_read_tensor(onnx_model *m, deploy_span s, onnx_tensor *t)
 {
     onnx_reader r = onnx_reader_of(s);
@@ -332,7 +421,7 @@ static int onnx_read_tensor(onnx_model *m, deploy_span s, onnx_tensor *t)
             t->chunks++;
         } else if (r.field == 4 || r.field == 5 || r.field == 7 || r.field == 10) {
             t->packed = r.in;
-            t->kind = r.field;
+            t->field = r.field;
             t->chunks += r.kind == 2 ? 1 : 2;
         } else if (r.field == 13 || (r.field == 14 && r.x)) {
             t->external = 1;
@@ -349,36 +438,36 @@ static int onnx_read_tensor(onnx_model *m, deploy_span s, onnx_tensor *t)
     return 1;
 }
 
-/* Only when someone reads it: a file may hold more than the result needs */
+/* Checks that the data of a tensor is complete and of a type that is read. This is done when a
+   tensor is first used, since a file may hold tensors that the result does not need. */
 static int onnx_check_tensor(onnx_model *m, onnx_tensor *t)
 {
     static const int packed_as[17] = { 0, 4, 5, 5, 5, 5, 5, 7, 0, 5, 5, 10, 0, 0, 0, 0, 5 };
     const size_t width = onnx_type_bytes(t->type);
     if (t->external) {
-        return onnx_fail(m, "tensor '%t': its data lies in another file; save the model in one",
+        return onnx_fail(m, "tensor '%t': its data is in another file: save the model as one file",
                          &t->name);
     }
     if (!width) {
-        return onnx_fail(
-            m,
-            "tensor '%t': data type %d is not read (float, double, half, bfloat16 and integers are)",
-            &t->name, (int64_t)t->type);
+        return onnx_fail(m, "tensor '%t': data type %d is not supported (floats and integers are)",
+                         &t->name, (int64_t)t->type);
     }
     if (!t->elements)
         return onnx_fail(m, "tensor '%t': it is empty", &t->name);
     if (t->chunks != 1)
-        return onnx_fail(m, "tensor '%t': it has no data, or data in pieces", &t->name);
+        return onnx_fail(m, "tensor '%t': expected its data in one field, found none or several",
+                         &t->name);
     if (t->raw.p) {
         if (t->raw.n / width != t->elements || t->raw.n % width) {
             return onnx_fail(m, "tensor '%t': %d bytes for %d elements", &t->name,
                              (int64_t)t->raw.n, (int64_t)t->elements);
         }
     } else {
-        if (t->kind != packed_as[t->type]) {
+        if (t->field != packed_as[t->type]) {
             return onnx_fail(m, "tensor '%t': its data is not that of data type %d", &t->name,
                              (int64_t)t->type);
         }
-        if (t->kind == 4 || t->kind == 10
+        if (t->field == 4 || t->field == 10
                 ? t->packed.n / width != t->elements || t->packed.n % width
                 : t->packed.n < t->elements) {
             return onnx_fail(m, "tensor '%t': %d bytes for %d elements", &t->name,
@@ -388,6 +477,7 @@ static int onnx_check_tensor(onnx_model *m, onnx_tensor *t)
     return 1;
 }
 
+/* Converts the bits of an element to a double. */
 static double onnx_from_bits(uint64_t x, int type)
 {
     const uint32_t u = (uint32_t)x;
@@ -411,7 +501,8 @@ static double onnx_from_bits(uint64_t x, int type)
     }
 }
 
-/* element i of a checked tensor; a packed one is read on from where the last reading stopped */
+/* Returns element i of a checked tensor. A packed tensor is read on from the last element that was
+   read. */
 static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
 {
     const size_t width = onnx_type_bytes(t->type);
@@ -419,7 +510,7 @@ static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
     uint64_t x = 0;
     if (m->budget)
         m->budget--;
-    if (t->raw.p || t->kind == 4 || t->kind == 10) {
+    if (t->raw.p || t->field == 4 || t->field == 10) {
         x = onnx_little_endian(s.p + i * width, width > 4 ? 4 : (int)width);
         if (width == 8)
             x |= (uint64_t)onnx_little_endian(s.p + i * width + 4, 4) << 32;
@@ -440,18 +531,21 @@ static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
     return onnx_from_bits(x, t->type);
 }
 
-/* ---- views ---- */
+/* ---- [5] VIEWS ---- */
+
+/* Returns the product of two sizes; above ONNX_MOST if it would overflow. */
 static onnx_extent onnx_times(onnx_extent a, onnx_extent b)
 {
     onnx_extent r;
     r.n = a.n + b.n;
-    /* of sizes, which are at least 1 */
     r.c = a.c && b.c > ONNX_MOST / a.c ? ONNX_MOST + 1 : a.c * b.c;
     return r;
 }
 
+/* Returns whether two sizes are equal. */
 static int onnx_equal(onnx_extent a, onnx_extent b) { return a.c == b.c && a.n == b.n; }
 
+/* Returns a size without the batch in it. */
 static onnx_extent onnx_fixed(int64_t c)
 {
     onnx_extent r;
@@ -460,6 +554,7 @@ static onnx_extent onnx_fixed(int64_t c)
     return r;
 }
 
+/* Returns the size of an atom. */
 static onnx_extent onnx_atom_size(onnx_atom a)
 {
     onnx_extent r = onnx_fixed(a.size);
@@ -470,6 +565,7 @@ static onnx_extent onnx_atom_size(onnx_atom a)
     return r;
 }
 
+/* Returns the index of the first atom of dimension d. */
 static int onnx_first_atom(const onnx_view *v, int d)
 {
     int i, at = 0;
@@ -478,6 +574,7 @@ static int onnx_first_atom(const onnx_view *v, int d)
     return at;
 }
 
+/* Returns the size of dimension d. */
 static onnx_extent onnx_size(const onnx_view *v, int d)
 {
     onnx_extent r = onnx_fixed(1);
@@ -487,6 +584,7 @@ static onnx_extent onnx_size(const onnx_view *v, int d)
     return r;
 }
 
+/* Returns a view of no dimensions, which is one element. */
 static onnx_view onnx_empty_view(int64_t base)
 {
     onnx_view v;
@@ -495,6 +593,7 @@ static onnx_view onnx_empty_view(int64_t base)
     return v;
 }
 
+/* Adds a dimension of size 1 behind the others; 0 if there are too many. */
 static int onnx_new_dim(onnx_view *v)
 {
     if (v->rank >= ONNX_RANK)
@@ -503,7 +602,9 @@ static int onnx_new_dim(onnx_view *v)
     return 1;
 }
 
-static int onnx_push_atom(onnx_view *v, onnx_atom a) /* into the last dimension */
+/* Appends an atom to the last dimension, merged with the one before it where that is the same; 0 if
+   there are too many. */
+static int onnx_push_atom(onnx_view *v, onnx_atom a)
 {
     onnx_atom *last = v->a + v->atoms - 1;
     if (a.size == 1)
@@ -521,7 +622,8 @@ static int onnx_push_atom(onnx_view *v, onnx_atom a) /* into the last dimension 
     return 1;
 }
 
-static int onnx_copy_dim(onnx_view *to, const onnx_view *v, int d) /* to the last dimension */
+/* Appends the atoms of dimension d of v to the last dimension of `to`. */
+static int onnx_copy_dim(onnx_view *to, const onnx_view *v, int d)
 {
     int i, at = onnx_first_atom(v, d);
     for (i = at; i < at + v->n[d]; i++) {
@@ -531,6 +633,7 @@ static int onnx_copy_dim(onnx_view *to, const onnx_view *v, int d) /* to the las
     return 1;
 }
 
+/* Returns an atom of this size and stride. */
 static onnx_atom onnx_atom_of(size_t length, size_t stride)
 {
     onnx_atom a;
@@ -539,6 +642,7 @@ static onnx_atom onnx_atom_of(size_t length, size_t stride)
     return a;
 }
 
+/* Returns the atom of the batch. */
 static onnx_atom onnx_batch_atom(const onnx_model *m)
 {
     onnx_atom a;
@@ -547,6 +651,7 @@ static onnx_atom onnx_batch_atom(const onnx_model *m)
     return a;
 }
 
+/* Returns whether two views have the same dimensions, atom by atom. */
 static int onnx_same_view(const onnx_view *a, const onnx_view *b)
 {
     int i;
@@ -560,8 +665,8 @@ static int onnx_same_view(const onnx_view *a, const onnx_view *b)
     return 1;
 }
 
-static int onnx_count_batch(const onnx_view *v, int from,
-                            int to) /* how often, in dimensions from .. to - 1 */
+/* Returns how many batch atoms dimensions from .. to - 1 have. */
+static int onnx_count_batch(const onnx_view *v, int from, int to)
 {
     int i, n = 0;
     for (i = onnx_first_atom(v, from); i < onnx_first_atom(v, to); i++)
@@ -569,8 +674,8 @@ static int onnx_count_batch(const onnx_view *v, int from,
     return n;
 }
 
-/* the dimensions from .. to - 1, the batch aside, are exactly the numbers 0, unit, 2·unit, ...
-   below end, in whatever order */
+/* Returns whether dimensions from .. to - 1, apart from the batch, visit the elements 0, unit,
+   2·unit, ... below end once each, in any order. */
 static int onnx_covers(const onnx_view *v, int from, int to, int64_t unit, int64_t end)
 {
     const int first = onnx_first_atom(v, from), last = onnx_first_atom(v, to);
@@ -590,8 +695,8 @@ static int onnx_covers(const onnx_view *v, int from, int to, int64_t unit, int64
     return unit == end;
 }
 
-static int64_t onnx_offset(const onnx_view *v, int d,
-                           int64_t i) /* how far index i of dimension d is from the base */
+/* Returns how far index i of dimension d is from the base. */
+static int64_t onnx_offset(const onnx_view *v, int d, int64_t i)
 {
     int k, first = onnx_first_atom(v, d);
     int64_t sum = 0;
@@ -604,7 +709,7 @@ static int64_t onnx_offset(const onnx_view *v, int d,
     return sum;
 }
 
-/* the same numbers in other dimensions */
+/* Splits and joins atoms so that the elements have other dimensions; 0 if no view can do that. */
 static int onnx_reshape_view(const onnx_view *v, const onnx_extent *shape, int rank, onnx_view *out)
 {
     onnx_view left = *v;
@@ -639,7 +744,9 @@ static int onnx_reshape_view(const onnx_view *v, const onnx_extent *shape, int r
     return i == left.atoms;
 }
 
-/* ---- values by name ---- */
+/* ---- [6] VALUES ---- */
+
+/* Returns the FNV-1a hash of a name. */
 static unsigned onnx_hash(deploy_span s)
 {
     unsigned h = 2166136261u;
@@ -649,40 +756,42 @@ static unsigned onnx_hash(deploy_span s)
     return h;
 }
 
+/* Returns the index of the value with this name, or -1. */
 static int onnx_find(const onnx_model *m, deploy_span name)
 {
     int i;
-    for (i = m->chain[onnx_hash(name) & (unsigned)(m->chains - 1)]; i >= 0; i = m->value[i].chain) {
+    for (i = m->chain[onnx_hash(name) & (unsigned)(m->chains - 1)]; i >= 0; i = m->value[i].next) {
         if (onnx_same_text(m->value[i].name, name))
             return i;
     }
     return -1;
 }
 
-static onnx_value *onnx_add_value(onnx_model *m, deploy_span name) /* NULL: there is one already */
+/* Adds a value; NULL after an error, for instance if the name exists already. */
+static onnx_value *onnx_add_value(onnx_model *m, deploy_span name)
 {
     const unsigned h = onnx_hash(name) & (unsigned)(m->chains - 1);
     onnx_value *v;
     if (onnx_find(m, name) >= 0) {
-        onnx_fail(m, "the value '%t' is made twice", &name);
+        onnx_fail(m, "the value '%t' is computed twice", &name);
         return NULL;
     }
     if (m->values >= m->most_values) {
-        onnx_fail(m, "there are more values than were counted");
+        onnx_fail(m, "internal error: there are more values than were counted");
         return NULL;
     }
     v = m->value + m->values;
     memset(v, 0, sizeof *v);
     v->name = name;
-    v->chain = m->chain[h];
+    v->next = m->chain[h];
     v->vector = v->gain = -1;
     v->layer = -1;
     m->chain[h] = m->values++;
     return v;
 }
 
-static onnx_value *onnx_make_output(onnx_model *m, const onnx_node *n,
-                                    int k) /* output k of a node; NULL after an error */
+/* Adds output k of a node; NULL after an error. */
+static onnx_value *onnx_make_output(onnx_model *m, const onnx_node *n, int k)
 {
     if (k >= n->outputs || !n->out[k].n) {
         onnx_refuse(m, n, "an output is missing");
@@ -691,12 +800,13 @@ static onnx_value *onnx_make_output(onnx_model *m, const onnx_node *n,
     return onnx_add_value(m, n->out[k]);
 }
 
+/* Returns input k of a node, or NULL if it is left out. */
 static onnx_value *onnx_operand(onnx_model *m, const onnx_node *n, int k)
 {
     return k < n->inputs && n->in[k] >= 0 ? m->value + n->in[k] : NULL;
 }
 
-/* output 0 stands for what input k is; everything else about it is copied */
+/* Makes output 0 a copy of input k under the output's own name; NULL after an error. */
 static onnx_value *onnx_pass(onnx_model *m, const onnx_node *n, int k)
 {
     const onnx_value *x = onnx_operand(m, n, k);
@@ -710,12 +820,12 @@ static onnx_value *onnx_pass(onnx_model *m, const onnx_node *n, int k)
     head = *y;
     *y = *x;
     y->name = head.name;
-    y->chain = head.chain;
+    y->next = head.next;
     return y;
 }
 
-static onnx_value *onnx_make_uniform(onnx_model *m, const onnx_node *n, double x,
-                                     int rank) /* a scalar, or dimensions of 1 */
+/* Makes output 0 a constant x with `rank` dimensions of 1; NULL after an error. */
+static onnx_value *onnx_make_uniform(onnx_model *m, const onnx_node *n, double x, int rank)
 {
     onnx_value *y = onnx_make_output(m, n, 0);
     if (!y)
@@ -729,12 +839,14 @@ static onnx_value *onnx_make_uniform(onnx_model *m, const onnx_node *n, double x
     return y;
 }
 
+/* Returns whether a data type is an integer type or BOOL. */
 static int onnx_is_integer(int type)
 {
     return type == ONNX_INT64 || type == ONNX_INT32 || type == ONNX_BOOL || type == ONNX_UINT8
            || type == ONNX_INT8 || type == ONNX_INT16 || type == ONNX_UINT16;
 }
 
+/* Makes v the constant that tensor t holds. */
 static int onnx_set_tensor(onnx_model *m, onnx_value *v, int t)
 {
     onnx_tensor *x = m->tensor + t;
@@ -749,7 +861,7 @@ static int onnx_set_tensor(onnx_model *m, onnx_value *v, int t)
     v->v = onnx_empty_view(0);
     for (d = 0; d < x->rank; d++) {
         if (x->dim[d] > ONNX_MOST / stride)
-            return onnx_fail(m, "tensor '%t': too many numbers", &x->name);
+            return onnx_fail(m, "tensor '%t': too many elements", &x->name);
         stride *= x->dim[d] ? x->dim[d] : 1;
     }
     for (d = 0; d < x->rank; d++) {
@@ -761,22 +873,26 @@ static int onnx_set_tensor(onnx_model *m, onnx_value *v, int t)
     return 1;
 }
 
-static int onnx_add_tensor(onnx_model *m, deploy_span s) /* its number, or -1 */
+/* Reads a tensor; returns its index, or -1 after an error. */
+static int onnx_add_tensor(onnx_model *m, deploy_span s)
 {
     if (m->tensors >= m->most_tensors) {
-        onnx_fail(m, "there are more tensors than were counted");
+        onnx_fail(m, "internal error: there are more tensors than were counted");
         return -1;
     }
     return onnx_read_tensor(m, s, m->tensor + m->tensors) ? m->tensors++ : -1;
 }
 
-/* ---- constants ---- */
-static int onnx_known(onnx_model *m, const onnx_value *v) /* a constant whose numbers are there */
+/* ---- [7] CONSTANTS ---- */
+
+/* Returns whether v is a constant whose data is complete. */
+static int onnx_known(onnx_model *m, const onnx_value *v)
 {
     return v && v->kind == ONNX_CONSTANT
            && (v->tensor < 0 || onnx_check_tensor(m, m->tensor + v->tensor));
 }
 
+/* Returns the element of a constant at this offset from its base. */
 static double onnx_fetch(onnx_model *m, const onnx_value *v, int64_t offset)
 {
     double x = v->tensor >= 0 ? onnx_element(m, m->tensor + v->tensor, (size_t)(v->v.base + offset))
@@ -788,7 +904,8 @@ static double onnx_fetch(onnx_model *m, const onnx_value *v, int64_t offset)
                                          : x;
 }
 
-static int onnx_single(onnx_model *m, const onnx_value *v, double *x) /* one number everywhere */
+/* Returns whether v is the same number everywhere, and puts it into *x. */
+static int onnx_single(onnx_model *m, const onnx_value *v, double *x)
 {
     int i;
     if (v && v->kind == ONNX_INTEGERS && (v->count == -1 || v->count == 1) && !v->few[0].n) {
@@ -805,7 +922,8 @@ static int onnx_single(onnx_model *m, const onnx_value *v, double *x) /* one num
     return 1;
 }
 
-/* a few integers: how many, -1 for a scalar, -2: it isn't that */
+/* Reads a list of integers, as shapes and axes are. Returns how many there are, -1 for a scalar, -2
+   if v is anything else. */
 static int onnx_integers(onnx_model *m, const onnx_value *v, onnx_extent few[ONNX_FEW])
 {
     int64_t n, i;
@@ -829,7 +947,8 @@ static int onnx_integers(onnx_model *m, const onnx_value *v, onnx_extent few[ONN
     return v->v.rank ? (int)n : -1;
 }
 
-/* the same, as plain numbers: their count, 1 for a scalar; -1: not that, or the batch among them */
+/* Reads a list of integers without the batch among them. Returns how many there are, 1 for a
+   scalar, -1 if v is anything else. */
 static int onnx_plain_integers(onnx_model *m, const onnx_value *v, int64_t out[ONNX_FEW])
 {
     onnx_extent few[ONNX_FEW];
@@ -846,7 +965,11 @@ static int onnx_plain_integers(onnx_model *m, const onnx_value *v, int64_t out[O
     return n;
 }
 
-/* ---- attributes: name 1, f 2, i 3, s 4, t 5, ints 8 ---- */
+/* ---- [8] ATTRIBUTES ---- */
+
+/* AttributeProto: name 1, f 2, i 3, s 4, t 5, ints 8. */
+
+/* Finds an attribute by its name. */
 static int onnx_attribute(const onnx_node *n, const char *name, deploy_span *body)
 {
     int i;
@@ -862,6 +985,7 @@ static int onnx_attribute(const onnx_node *n, const char *name, deploy_span *bod
     return 0;
 }
 
+/* Returns an integer attribute, or `otherwise` if there is none. */
 static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t otherwise)
 {
     deploy_span s;
@@ -875,6 +999,7 @@ static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t 
     return otherwise;
 }
 
+/* Returns a float attribute, or `otherwise` if there is none. */
 static double onnx_attribute_float(const onnx_node *n, const char *name, double otherwise)
 {
     deploy_span s;
@@ -888,6 +1013,7 @@ static double onnx_attribute_float(const onnx_node *n, const char *name, double 
     return otherwise;
 }
 
+/* Returns a text attribute, empty if there is none. */
 static deploy_span onnx_attribute_text(const onnx_node *n, const char *name)
 {
     deploy_span s, text = { NULL, 0 };
@@ -901,8 +1027,8 @@ static deploy_span onnx_attribute_text(const onnx_node *n, const char *name)
     return text;
 }
 
-static int onnx_attribute_ints(const onnx_node *n, const char *name,
-                               int64_t out[ONNX_FEW]) /* how many, -1: none or too many */
+/* Reads a list attribute; returns its length, or -1 if there is none or it is too long. */
+static int onnx_attribute_ints(const onnx_node *n, const char *name, int64_t out[ONNX_FEW])
 {
     deploy_span s;
     onnx_reader r;
@@ -916,24 +1042,29 @@ static int onnx_attribute_ints(const onnx_node *n, const char *name,
     return count;
 }
 
-/* axes as an attribute, or from some opset on as an input; -1: there are none */
+/* Reads axes, which later opsets have as input k and earlier ones as an attribute; -1 if there are
+   none. */
 static int onnx_axes_of(onnx_model *m, const onnx_node *n, int k, int64_t out[ONNX_FEW])
 {
     onnx_value *v = onnx_operand(m, n, k);
     return v ? onnx_plain_integers(m, v, out) : onnx_attribute_ints(n, "axes", out);
 }
 
+/* Returns an axis counted from the front, or -1 if there is no such axis. */
 static int onnx_axis_of(int64_t axis, int rank)
 {
     return axis < -rank || axis >= rank ? -1 : (int)(axis < 0 ? axis + rank : axis);
 }
 
-/* ---- layers ---- */
+/* ---- [9] LAYERS ---- */
+
+/* Adds a layer that reads layers a and b (-1: none); its shape is that of a until the caller sets
+   it. NULL after an error. */
 static onnx_layer *onnx_new_layer(onnx_model *m, const onnx_node *n, lgelu_op op, int a, int b)
 {
     onnx_layer *l = m->layer + m->layers;
     if (m->layers >= m->most_layers) {
-        onnx_refuse(m, n, "there are more layers than were counted");
+        onnx_refuse(m, n, "internal error: there are more layers than were counted");
         return NULL;
     }
     memset(l, 0, sizeof *l);
@@ -952,16 +1083,22 @@ static onnx_layer *onnx_new_layer(onnx_model *m, const onnx_node *n, lgelu_op op
     return l;
 }
 
+/* Returns the index of a layer. */
 static int onnx_layer_index(const onnx_model *m, const onnx_layer *l)
 {
     return (int)(l - m->layer);
 }
+
+/* Returns the number of channels of a layer. */
 static int64_t onnx_channels(const onnx_layer *l) { return (int64_t)l->shape[2]; }
+
+/* Returns the number of elements of a layer for one sample. */
 static int64_t onnx_elements(const onnx_layer *l)
 {
     return (int64_t)(l->shape[0] * l->shape[1] * l->shape[2]);
 }
 
+/* Makes v a view of a layer's elements as they are. */
 static void onnx_set_data(onnx_value *v, int l, const onnx_view *w)
 {
     v->kind = ONNX_DATA;
@@ -975,6 +1112,7 @@ static void onnx_set_data(onnx_value *v, int l, const onnx_view *w)
     v->beta = 0;
 }
 
+/* Makes output 0 a view of layer l. Returns 0 after an error. */
 static int onnx_set_result(onnx_model *m, const onnx_node *n, const onnx_layer *l,
                            const onnx_view *v)
 {
@@ -985,17 +1123,30 @@ static int onnx_set_result(onnx_model *m, const onnx_node *n, const onnx_layer *
     return 1;
 }
 
-static int onnx_is_scaled(const onnx_value *v) /* c·u and nothing else */
+/* Returns whether v is a number times its layer, and nothing else. */
+static int onnx_is_scaled(const onnx_value *v)
 {
     return v->kind == ONNX_DATA && !v->function && v->vector < 0 && !(v->p[0] < 0 || v->p[0] > 0)
            && !(v->p[2] < 0 || v->p[2] > 0) && !(v->p[3] < 0 || v->p[3] > 0);
 }
 
+/* Returns whether x is 1 up to rounding in float. */
 static int onnx_is_one(double x) { return fabs(x - 1) < 1e-6; }
+
+/* Returns whether v is its layer as it is. */
 static int onnx_is_plain(const onnx_value *v) { return onnx_is_scaled(v) && onnx_is_one(v->p[1]); }
 
-/* a layer like that of x, for more factors or a bias to go into its weights; where it has none, or
-   they can't, one after it that keeps each channel as it is */
+/* Returns whether v is u² and nothing else. */
+static int onnx_is_square(const onnx_value *v)
+{
+    const int others =
+        v->p[0] < 0 || v->p[0] > 0 || v->p[1] < 0 || v->p[1] > 0 || v->p[3] < 0 || v->p[3] > 0;
+    return v->kind == ONNX_DATA && !v->function && v->vector < 0 && !others && onnx_is_one(v->p[2]);
+}
+
+/* Returns a layer like that of x into whose weights another factor, or a bias, can go. If that
+   layer has no weights, or a factor or bias already, it is a 1 × 1 depthwise convolution behind
+   it. */
 static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const onnx_value *x,
                                        int biased)
 {
@@ -1020,7 +1171,6 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
     return l;
 }
 
-/* u·s, u/v or u·v + s that no formula followed becomes a layer, and x its value */
 /* How the gate that is known uses the function in x. */
 static const char *onnx_use_of(const onnx_value *x)
 {
@@ -1033,6 +1183,8 @@ static const char *onnx_use_of(const onnx_value *x)
     return use[x->function];
 }
 
+/* Makes a layer of u·s, u·v, u/v and u·v + s when no formula followed that was recognised, and x
+   its value. */
 static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     const onnx_view v = x->v;
@@ -1044,11 +1196,11 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
                          &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
     }
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
-        return onnx_refuse(m, n, "a power stands alone");
+        return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
     if (x->padding && (x->p[0] < 0 || x->p[0] > 0))
-        return onnx_refuse(m, n, "a sum with a padding around it");
+        return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!(l = onnx_weighted_layer(m, n, x, 0)))
         return 0;
     l->alpha *= x->p[1];
@@ -1060,8 +1212,8 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     return 1;
 }
 
-/* a convolution that cuts a picture into squares is patches and a linear layer: its pixels become
-   tokens */
+/* Replaces a convolution whose stride is its window by patches and a linear layer, whose pixels are
+   tokens. */
 static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     const onnx_layer *c = m->layer + x->layer;
@@ -1094,14 +1246,14 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
     l->shift = was.shift;
     l->gain = was.gain;
     l->gain_divides = was.gain_divides;
-    /* the weights are a convolution's */
+    /* its weights are those of a convolution with this window */
     l->window = side;
     x->layer = onnx_layer_index(m, l);
     return 1;
 }
 
-/* a picture that was cut into squares and turned by Reshape and Transpose: tokens, whatever the
-   order inside a square */
+/* Recognises an image that Reshape and Transpose cut into squares: patches, whatever the order
+   inside a square. */
 static int onnx_image_to_patches(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     const size_t *s = m->layer[x->layer].shape, line = s[1] * s[2];
@@ -1146,14 +1298,15 @@ static int onnx_image_to_patches(onnx_model *m, const onnx_node *n, onnx_value *
     return 1;
 }
 
-/* a normalised row without a gain, or without a shift, to come: its layer, for all who read it */
+/* Makes a layer of a normalised row without a gain or without a shift, for everything that reads
+   it. */
 static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     const onnx_view v = x->v;
     onnx_layer *l;
     if (x->kind != ONNX_NORMED)
         return 1;
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1)))
+    if (!(l = onnx_new_layer(m, n, x->rms ? LGELU_OP_RMS_NORM : LGELU_OP_LAYER_NORM, x->layer, -1)))
         return 0;
     l->weight = x->gain;
     l->eps = (float)x->eps;
@@ -1161,23 +1314,28 @@ static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_value *x)
     return 1;
 }
 
-/* input k as plain numbers of a layer, all of them; a copy in *x. Tokens picked out become a layer
-   of their own */
+/* ---- [10] OPERANDS ---- */
+
+/* Requires that input k is a layer's value, all of it, and copies it to *x. A token that was
+   selected becomes a layer of its own. Returns 0 after an error. */
 static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_value *x)
 {
-    static const char *const why[] = {
+    static const char *const why[ONNX_KINDS] = {
         "an input is missing",
-        "it would have to compute with a constant",
-        "it would have to compute with a shape",
+        "expected a layer's values, found a constant",
+        "expected a layer's values, found a shape",
         NULL,
-        "the mean of a row stands alone",
-        "a centred row stands alone",
+        "it reads the mean of a row that is not part of a layer normalisation",
+        "it reads a centred row that is not part of a layer normalisation",
         "squares stand alone",
-        "a variance stands alone",
-        "a deviation stands alone",
+        "it reads a variance that is not part of a layer normalisation",
+        "it reads a standard deviation that is not part of a layer normalisation",
         NULL,
-        "attention scores stand alone: softmax and a product with values were expected",
-        "softmax stands alone: export the logits, or attention as a whole"
+        "expected softmax and a product with values behind attention scores",
+        "softmax is only supported in attention: export the logits without it",
+        "it reads a mean of squares that is not part of an RMS normalisation",
+        "it reads a root of a mean of squares that is not part of an RMS normalisation",
+        "it reads 1 over a root that is not part of an RMS normalisation"
     };
     onnx_value *v = onnx_operand(m, n, k);
     onnx_layer *l;
@@ -1188,7 +1346,7 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
     *x = *v;
     l = m->layer + x->layer;
     if (x->padding && (k || !(onnx_text_is(n->op, "Conv") || onnx_text_is(n->op, "AveragePool"))))
-        return onnx_refuse(m, n, "a padding that no convolution or average follows");
+        return onnx_refuse(m, n, "expected a convolution or an average pool behind a Pad");
     if (l->op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
     if (!onnx_end_formula(m, n, x))
@@ -1212,10 +1370,10 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         x->v.base = 0;
         return 1;
     }
-    return onnx_refuse(m, n, "it reads a part of a layer that is not one token");
+    return onnx_refuse(m, n, "it reads a part of a layer other than one token");
 }
 
-/* (N, channels, rows, columns) of a layer */
+/* Returns the view (N, channels, rows, columns) of a layer. */
 static onnx_view onnx_channels_first_view(const onnx_model *m, const onnx_layer *l)
 {
     onnx_view v = onnx_empty_view(0);
@@ -1230,9 +1388,8 @@ static onnx_view onnx_channels_first_view(const onnx_model *m, const onnx_layer 
     return v;
 }
 
-/* A flattened picture, (N, values) or (N, values, 1, 1) in the order of its layer: a layer that
-   flattens takes its place in x, so that its values are channels, as a convolution, a pooling or a
-   normalisation behind lgelu_flatten takes them. */
+/* Recognises a flattened image, (N, values) or (N, values, 1, 1) in its layer's order, and puts a
+   layer that flattens before x, so that its values are channels. */
 static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     const onnx_layer *from = m->layer + x->layer;
@@ -1251,7 +1408,7 @@ static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x
         return 1;
     if (!(l = onnx_new_layer(m, n, LGELU_OP_VIEW, x->layer, -1)))
         return 0;
-    /* the node's name is its own layer's */
+    /* the node's name belongs to the node's own layer */
     memset(&l->name, 0, sizeof l->name);
     l->shape[2] = (size_t)onnx_elements(l);
     l->shape[0] = l->shape[1] = 1;
@@ -1259,8 +1416,8 @@ static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x
     return 1;
 }
 
-/* input 0 as a picture; a vector that is the graph's input and read for the first time may be one
-   after all */
+/* Requires that input 0 is an image. A vector that is the graph's input and is read for the first
+   time may turn out to be one. */
 static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     onnx_layer *l;
@@ -1271,7 +1428,7 @@ static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
         return 0;
     l = m->layer + x->layer;
     if (x->v.rank != 4)
-        return onnx_refuse(m, n, "only pictures (N, channels, rows, columns) go through it");
+        return onnx_refuse(m, n, "expected images (N, channels, rows, columns)");
     v = onnx_channels_first_view(m, l);
     if (onnx_same_view(&v, &x->v))
         return 1;
@@ -1290,11 +1447,11 @@ static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
     }
     return onnx_refuse(
         m, n,
-        "its input does not lie as a picture does: a Reshape or Transpose before it can't be followed");
+        "the elements of its input are not in the order of an image: see the Reshape or Transpose before it");
 }
 
-/* a constant beside data: the dimension along which it varies, -1 if it is one number, -2 if along
-   several or not at all like the data */
+/* Compares a constant with the data beside it. Returns the dimension along which it varies, -1 if
+   it is one number, -2 if it varies along several or its dimensions differ. */
 static int onnx_varies_along(const onnx_value *data, const onnx_value *c)
 {
     const int skip = data->v.rank - c->v.rank;
@@ -1314,7 +1471,8 @@ static int onnx_varies_along(const onnx_value *data, const onnx_value *c)
     return found;
 }
 
-/* the constant has a number for each channel of the data's layer, or one for all */
+/* Returns whether a constant has one number for each channel of the data's layer, or one for
+   all. */
 static int onnx_is_per_channel(const onnx_model *m, const onnx_value *data, const onnx_value *c)
 {
     const int d = onnx_varies_along(data, c);
@@ -1323,9 +1481,11 @@ static int onnx_is_per_channel(const onnx_model *m, const onnx_value *data, cons
                && !onnx_count_batch(&data->v, d, d + 1));
 }
 
-/* ---- matrix products ---- */
-/* the layer's rows come from constant w, (outputs, inputs), or turned; `result` 0 */
-static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int turned, int bias,
+/* ---- [11] MATRIX PRODUCTS ---- */
+
+/* Adds a linear layer whose matrix is constant w, (outputs, inputs), or (inputs, outputs) if
+   `transposed`. */
+static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transposed, int bias,
                            double alpha, double beta)
 {
     onnx_value x;
@@ -1341,40 +1501,39 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int turned,
     K = onnx_channels(from);
     last = x.v.rank - 1;
     if (last < 1)
-        return onnx_refuse(m, n, "a vector without a batch");
+        return onnx_refuse(m, n, "expected a batch as the first dimension");
     if (!onnx_known(m, c))
-        return m->failed ? 0 : onnx_refuse(m, n, "its matrix is no constant");
+        return m->failed ? 0 : onnx_refuse(m, n, "its matrix is not a constant");
     for (d = 0; d < weight_first; d++) {
         if (onnx_size(&c->v, d).c != 1)
             weight_first = -1;
     }
     if (weight_first < 0 || onnx_count_batch(&c->v, 0, c->v.rank))
-        return onnx_refuse(m, n, "its matrix must have two dimensions");
-    out = onnx_size(&c->v, weight_first + (turned ? 1 : 0));
-    if (!onnx_equal(onnx_size(&c->v, weight_first + (turned ? 0 : 1)), onnx_size(&x.v, last)))
-        return onnx_refuse(m, n, "its matrix does not fit its input");
+        return onnx_refuse(m, n, "expected a matrix of two dimensions");
+    out = onnx_size(&c->v, weight_first + (transposed ? 1 : 0));
+    if (!onnx_equal(onnx_size(&c->v, weight_first + (transposed ? 0 : 1)), onnx_size(&x.v, last)))
+        return onnx_refuse(m, n, "the size of its matrix is not that of its input");
     flat = !onnx_covers(&x.v, last, last + 1, 1, K);
     if (flat && !onnx_covers(&x.v, last, last + 1, 1, onnx_elements(from)))
-        return onnx_refuse(m, n,
-                           "it reads along something else than channels or a flattened picture");
+        return onnx_refuse(m, n, "it does not read along channels or a flattened image");
     if (bias >= 0) {
         const onnx_value *b = m->value + bias;
         const onnx_extent s =
             b->kind == ONNX_CONSTANT && b->v.rank ? onnx_size(&b->v, b->v.rank - 1) : onnx_fixed(1);
         if (!onnx_known(m, b))
-            return m->failed ? 0 : onnx_refuse(m, n, "its bias is no constant");
+            return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
         for (k = 0; k + 1 < b->v.rank; k++) {
             if (onnx_size(&b->v, k).c != 1 || onnx_size(&b->v, k).n)
-                return onnx_refuse(m, n, "its bias must be a vector");
+                return onnx_refuse(m, n, "expected a vector as its bias");
         }
         if (s.n || (s.c != 1 && !onnx_equal(s, out)))
-            return onnx_refuse(m, n, "its bias does not fit");
+            return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, x.layer, -1)))
         return 0;
     from = m->layer + x.layer;
     l->weight = w;
-    l->turned = turned;
+    l->transposed = transposed;
     l->bias = bias;
     l->alpha = alpha;
     l->beta = beta;
@@ -1392,7 +1551,7 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int turned,
             if (a.stride != ONNX_BATCH)
                 a.stride = a.stride / K * out.c;
             if (!onnx_push_atom(&v, a))
-                return onnx_refuse(m, n, "its dimensions are too many");
+                return onnx_refuse(m, n, "it has too many dimensions");
         }
     }
     onnx_new_dim(&v);
@@ -1400,15 +1559,16 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int turned,
     return onnx_set_result(m, n, l, &v);
 }
 
+/* Gemm. */
 static int onnx_op_gemm(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
     if (n->inputs < 2 || n->in[1] < 0)
         return onnx_refuse(m, n, "an input is missing");
     if (onnx_attribute_int(n, "transA", 0))
-        return onnx_refuse(m, n, "transA");
+        return onnx_refuse(m, n, "transA is not supported");
     if (x && x->v.rank != 2)
-        return onnx_refuse(m, n, "its input must have two dimensions");
+        return onnx_refuse(m, n, "expected an input of two dimensions");
     return onnx_add_linear(m, n, n->in[1], !onnx_attribute_int(n, "transB", 0),
                            n->inputs > 2 ? n->in[2] : -1, onnx_attribute_float(n, "alpha", 1),
                            onnx_attribute_float(n, "beta", 1));
@@ -1421,6 +1581,8 @@ typedef struct {
     int64_t heads, width, tokens;
 } onnx_heads;
 
+/* Finds out where the heads of a query, key or value are in the channels of a layer of tokens.
+   `tokens` and `width` are dimensions of x; the others hold the batch and the heads. */
 static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, int tokens, int width,
                            onnx_heads *h)
 {
@@ -1428,18 +1590,19 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, int
     int d, i;
     memset(h, 0, sizeof *h);
     if (x->kind != ONNX_DATA || x->padding || !onnx_is_scaled(x))
-        return onnx_refuse(m, n, "queries, keys and values must be views of linear layers");
+        return onnx_refuse(m, n,
+                           "expected queries, keys and values that are views of linear layers");
     l = m->layer + x->layer;
     if (l->shape[0] != 1
         || !onnx_covers(&x->v, tokens, tokens + 1, onnx_channels(l), onnx_elements(l))
         || onnx_count_batch(&x->v, tokens, tokens + 1))
-        return onnx_refuse(m, n, "attention over something else than all tokens");
+        return onnx_refuse(m, n, "expected attention over all tokens");
     h->p.layer = x->layer;
     h->p.base = x->v.base;
     h->heads = h->width = h->p.head = h->p.width = 1;
     h->tokens = (int64_t)l->shape[1];
     if (x->v.n[width] > 1 || onnx_count_batch(&x->v, width, width + 1))
-        return onnx_refuse(m, n, "the channels of a head don't lie at equal distances");
+        return onnx_refuse(m, n, "the channels of a head are not equally spaced");
     if (x->v.n[width]) {
         h->width = x->v.a[onnx_first_atom(&x->v, width)].size;
         h->p.width = x->v.a[onnx_first_atom(&x->v, width)].stride;
@@ -1450,18 +1613,18 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, int
             if (x->v.a[i].stride == ONNX_BATCH)
                 continue;
             if (h->heads > 1)
-                return onnx_refuse(m, n, "the heads don't lie at equal distances");
+                return onnx_refuse(m, n, "the heads are not equally spaced");
             h->heads = x->v.a[i].size;
             h->p.head = x->v.a[i].stride;
         }
     }
     if (h->p.base + (h->heads - 1) * h->p.head + (h->width - 1) * h->p.width >= onnx_channels(l))
-        return onnx_refuse(m, n, "attention over something else than all tokens");
+        return onnx_refuse(m, n, "expected attention over all tokens");
     return 1;
 }
 
-static int onnx_same_head_places(const onnx_view *a, const onnx_view *b,
-                                 int dims) /* batch and heads lie in the same dimensions */
+/* Returns whether two views have batch and heads in the same of their first `dims` dimensions. */
+static int onnx_same_head_places(const onnx_view *a, const onnx_view *b, int dims)
 {
     int d, i, k;
     for (d = 0; d < dims; d++) {
@@ -1477,7 +1640,8 @@ static int onnx_same_head_places(const onnx_view *a, const onnx_view *b,
     return 1;
 }
 
-/* MatMul(softmax(scores), v) */
+/* MatMul(softmax(scores), values): an attention layer. Queries, keys and values that are not yet
+   the thirds of one linear layer are picked from the rows of those that exist. */
 static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_value *s)
 {
     onnx_value *q = m->value + s->q, *k = m->value + s->k, *v = onnx_operand(m, n, 1);
@@ -1489,20 +1653,21 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
     int64_t C;
     int d, i, direct;
     if (v->v.rank != rank || rank < 3)
-        return onnx_refuse(m, n, "values of other dimensions than the scores");
+        return onnx_refuse(m, n, "the dimensions of the values are not those of the scores");
     if (!onnx_find_heads(m, n, q, rank - 2, rank - 1, h)
         || !onnx_find_heads(m, n, k, rank - 1, rank - 2, h + 1)
         || !onnx_find_heads(m, n, v, rank - 2, rank - 1, h + 2))
         return 0;
     if (!onnx_is_plain(v))
-        return onnx_refuse(m, n, "values times a constant");
+        return onnx_refuse(m, n, "values multiplied by a constant are not supported");
     for (d = 1; d < 3; d++) {
         if (h[d].heads != h[0].heads || h[d].width != h[0].width || h[d].tokens != h[0].tokens)
             return onnx_refuse(m, n, "queries, keys and values differ in heads, width or tokens");
     }
     if (!onnx_same_head_places(&q->v, &k->v, rank - 2)
         || !onnx_same_head_places(&q->v, &v->v, rank - 2))
-        return onnx_refuse(m, n, "the heads of queries, keys and values lie in other dimensions");
+        return onnx_refuse(m, n,
+                           "queries, keys and values have their heads in different dimensions");
     C = h[0].heads * h[0].width;
     factor = s->scale * sqrt((double)h[0].width);
     for (d = 0, direct = onnx_is_one(factor); d < 3; d++) {
@@ -1511,14 +1676,14 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
                   && (h[d].width == 1 || h[d].p.width == 1);
     }
     direct &= onnx_channels(m->layer + h[0].p.layer) == 3 * C;
-    /* one linear layer whose rows are picked from those that are there */
+    /* make one linear layer whose rows are picked from those that exist */
     if (!direct) {
         for (d = 0; d < 3; d++) {
             const onnx_layer *a = m->layer + h[d].p.layer, *b = m->layer + h[0].p.layer;
             if (a->op != LGELU_OP_LINEAR || a->parts || a->window || a->flat
                 || a->input[0] != b->input[0] || !onnx_same_view(&a->order, &b->order))
-                return onnx_refuse(m, n,
-                                   "queries, keys and values must be linear in the same layer");
+                return onnx_refuse(
+                    m, n, "expected queries, keys and values that are linear in the same layer");
         }
         if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, m->layer[h[0].p.layer].input[0], -1)))
             return 0;
@@ -1554,6 +1719,7 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
     return onnx_set_result(m, n, l, &y);
 }
 
+/* MatMul: with a constant matrix, of queries and keys, or of attention weights and values. */
 static int onnx_op_matmul(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
@@ -1574,10 +1740,10 @@ static int onnx_op_matmul(onnx_model *m, const onnx_node *n)
         y->scale = a->p[1] * b->p[1];
         return 1;
     }
-    return onnx_refuse(m, n,
-                       "a product that is neither with a constant matrix nor part of an attention");
+    return onnx_refuse(m, n, "expected a product with a constant matrix, or one of an attention");
 }
 
+/* Softmax over the keys of attention scores. */
 static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -1586,20 +1752,21 @@ static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
     if (!x || x->kind != ONNX_SCORES) {
         return onnx_refuse(
             m, n,
-            "softmax is read inside an attention only: as the last layer, export the logits without it");
+            "softmax is only supported in attention: as the last layer, export the logits without it");
     }
     if (onnx_axis_of(axis, m->value[x->q].v.rank) != m->value[x->q].v.rank - 1)
-        return onnx_refuse(m, n, "softmax along another axis than the last");
+        return onnx_refuse(m, n, "softmax is only supported along the last axis");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
     y->kind = ONNX_PROBABILITIES;
     return 1;
 }
 
-/* a number for each query (row) and key of the scores: 0 where it may look, or, `boolean`, 1; at
-   most -1e4 where not. 0: no mask */
+/* Checks a constant mask of scores, with an element for each query (row) and key: 0 where a query
+   may look and at most -1e4 where not; if `boolean`, 1 and 0. Only no mask at all and a causal one
+   are accepted. */
 static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const onnx_value *c,
-                         int boolean, int turned)
+                         int boolean, int inverted)
 {
     const onnx_view *q = &m->value[y->q].v;
     const onnx_layer *l = m->layer + m->value[y->q].layer;
@@ -1607,13 +1774,13 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
     int64_t i, j;
     int d, any = 0;
     if (!onnx_known(m, c))
-        return m->failed ? 0 : onnx_refuse(m, n, "a mask that is no constant");
+        return m->failed ? 0 : onnx_refuse(m, n, "the mask is not a constant");
     if (c->v.rank > q->rank)
-        return onnx_refuse(m, n, "a mask of more dimensions than the scores");
+        return onnx_refuse(m, n, "the mask has more dimensions than the scores");
     for (d = 0; d < c->v.rank; d++) {
         const onnx_extent s = onnx_size(&c->v, d);
         if (s.n || (s.c != 1 && (d < c->v.rank - 2 || s.c != T)))
-            return onnx_refuse(m, n, "a mask that is not (tokens, tokens)");
+            return onnx_refuse(m, n, "expected a mask of shape (tokens, tokens)");
     }
     for (i = 0; i < T; i++) {
         for (j = 0; j < T; j++) {
@@ -1624,19 +1791,19 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
                           column =
                               r && onnx_size(&c->v, r - 1).c > 1 ? onnx_offset(&c->v, r - 1, j) : 0;
             const double x = onnx_fetch(m, c, row + column);
-            const int open = boolean ? (x < 0 || x > 0) != turned : !(x < 0 || x > 0),
+            const int open = boolean ? (x < 0 || x > 0) != inverted : !(x < 0 || x > 0),
                       shut = boolean ? !open : x <= -1e4;
             if (!m->budget)
-                return onnx_refuse(m, n, "the mask is too large to be looked through");
+                return onnx_refuse(m, n, "the mask is too large to be checked");
             if (!open && !shut)
-                return onnx_refuse(m, n, "a mask that is neither 0 nor far below it");
+                return onnx_refuse(m, n, "expected a mask of 0 and of values of at most -10000");
             if (j <= i ? shut : i == 0 && open) {
                 if (j <= i)
-                    return onnx_refuse(m, n, "a mask that is not causal");
+                    return onnx_refuse(m, n, "only causal masks are supported");
             }
             if (j > i) {
                 if (any && (any == 1) != shut)
-                    return onnx_refuse(m, n, "a mask that is not causal");
+                    return onnx_refuse(m, n, "only causal masks are supported");
                 any = shut ? 1 : 2;
             }
         }
@@ -1645,7 +1812,8 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
     return 1;
 }
 
-/* ---- arithmetic ---- */
+/* ---- [12] ARITHMETIC ---- */
+
 /* A gate of smooth.h behind layer `from`. */
 static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from, smooth_kind kind,
                                      double beta)
@@ -1663,7 +1831,7 @@ static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from
     return l;
 }
 
-/* u·σ(βu) and u·tanh(softplus(u)) are gates by now, or not yet. */
+/* Makes a gate of u·σ(βu) or u·tanh(softplus(u)), once the formula is complete. */
 static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_value *y)
 {
     const int silu = y->function == ONNX_SIGMOID;
@@ -1681,7 +1849,7 @@ static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_value *y)
     return 1;
 }
 
-/* 0.5·u·(1 + function(arg)) is a gate by now, or not yet */
+/* Makes a gate of 0.5·u·(1 + function(arg)), once the formula is complete. */
 static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
 {
     static const double cubic = 0.044715, scale = 0.7978845608028654;
@@ -1696,7 +1864,7 @@ static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
         return 1;
     if (y->function == ONNX_TANH
         && (fabs(y->arg[1] - scale) > 1e-4 || fabs(y->arg[3] - scale * cubic) > 1e-5))
-        return onnx_refuse(m, n, "a tanh formula of other constants than GELU's");
+        return onnx_refuse(m, n, "its constants are not those of GELU's tanh formula");
     if (!(l = onnx_new_layer(m, n, LGELU_OP_GATE, y->layer, -1)))
         return 0;
     l->gate = y->function == ONNX_TANH ? LGELU_GATE_TANH : LGELU_GATE_GELU;
@@ -1708,11 +1876,12 @@ static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
     else
         l->lambda = 1;
     if (x.vector < 0 && !(l->lambda >= 1 - 1e-6))
-        return onnx_refuse(m, n, "a gate x Phi(lambda x) with lambda below 1");
+        return onnx_refuse(m, n, "gates x Phi(lambda x) with lambda below 1 are not supported");
     onnx_set_data(y, onnx_layer_index(m, l), &v);
     return 1;
 }
 
+/* Multiplies the polynomial of y by c. */
 static void onnx_scale_by(onnx_value *y, double c)
 {
     int i;
@@ -1720,16 +1889,16 @@ static void onnx_scale_by(onnx_value *y, double c)
         y->p[i] *= c;
 }
 
-/* plus or minus a constant a channel */
+/* Adds (sign 1) or subtracts (-1) a constant for each channel. */
 static int onnx_add_bias(onnx_model *m, const onnx_node *n, int data, int c, double sign)
 {
     onnx_value x = m->value[data];
     onnx_layer *with;
     onnx_view v = x.v;
     if (m->value[c].v.rank > x.v.rank)
-        return onnx_refuse(m, n, "a constant of other dimensions");
+        return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
     if (x.padding)
-        return onnx_refuse(m, n, "a sum with a padding around it");
+        return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!onnx_end_formula(m, n, &x) || !(with = onnx_weighted_layer(m, n, &x, 1)))
         return 0;
     with->bias = c;
@@ -1737,7 +1906,7 @@ static int onnx_add_bias(onnx_model *m, const onnx_node *n, int data, int c, dou
     return onnx_set_result(m, n, with, &v);
 }
 
-/* plus or minus a constant a pixel or token */
+/* Adds or subtracts a constant for each element, as learned positions are. */
 static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, double sign)
 {
     onnx_value x;
@@ -1752,10 +1921,10 @@ static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, do
         const onnx_extent s = d < skip ? onnx_fixed(1) : onnx_size(&b->v, d - skip);
         if (onnx_count_batch(&x.v, d, d + 1) ? s.c != 1 || s.n || x.v.n[d] > 1
                                              : !onnx_equal(s, onnx_size(&x.v, d)))
-            return onnx_refuse(m, n, "a constant of other dimensions");
+            return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
     }
     if (skip < 0)
-        return onnx_refuse(m, n, "a constant of more dimensions than the data");
+        return onnx_refuse(m, n, "the constant has more dimensions than the data");
     if (!(l = onnx_new_layer(m, n, LGELU_OP_POSITION, x.layer, -1)))
         return 0;
     l->weight = c;
@@ -1767,7 +1936,7 @@ static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, do
 
 enum { ONNX_ADD, ONNX_SUBTRACT, ONNX_MULTIPLY, ONNX_DIVIDE, ONNX_POWER };
 
-/* beside data, a constant of these dimensions leaves the data's dimensions as they are */
+/* Returns whether a constant can be combined with data without changing the data's dimensions. */
 static int onnx_broadcasts(const onnx_view *c, const onnx_view *data)
 {
     const int skip = data->rank - c->rank;
@@ -1787,17 +1956,19 @@ typedef struct {
     double s;
 } onnx_operands;
 
+/* Makes output 0 a copy of the data among the operands. */
 static onnx_value *onnx_pass_operand(onnx_model *m, const onnx_node *n, const onnx_operands *p)
 {
     return onnx_pass(m, n, p->swapped);
 }
 
+/* Returns whether a division by the number 0 is asked for. */
 static int onnx_divides_by_zero(const onnx_operands *p)
 {
     return p->op == ONNX_DIVIDE && !(p->s < 0 || p->s > 0);
 }
 
-/* s - x */
+/* s - x, for a number s. */
 static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_value *x,
                                const onnx_operands *p)
 {
@@ -1811,15 +1982,26 @@ static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_val
     return 1;
 }
 
-/* x², x³ of a polynomial; the square and the root inside a norm */
+/* Prepares input 0 to be squared. The square may begin an RMS normalisation, whose input, if it is
+   a flattened image, must have its values as channels. */
+static int onnx_prepare_square(onnx_model *m, const onnx_node *n)
+{
+    onnx_value *x = m->value + n->in[0];
+    return !onnx_is_plain(x) || x->v.rank != 2 || onnx_flatten_operand(m, n, x);
+}
+
+/* x² and x³ of a polynomial; the square and the root inside a normalisation. */
 static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x,
                           const onnx_operands *p)
 {
     const int two = onnx_is_one(p->s / 2), three = onnx_is_one(p->s / 3),
               root = onnx_is_one(2 * p->s);
+    const int inverse = onnx_is_one(-2 * p->s) && x->kind == ONNX_MEAN_SQUARE;
     onnx_value *y;
-    if (!p->one || !(two || three || root))
-        return onnx_refuse(m, n, "a power other than 2, 3 or 0.5");
+    if (!p->one || !(two || three || root || inverse))
+        return onnx_refuse(m, n, "only the powers 2, 3 and 0.5 are supported");
+    if (two && !onnx_prepare_square(m, n))
+        return 0;
     if (!(y = onnx_pass_operand(m, n, p)))
         return 0;
     if (x->kind == ONNX_CENTRED && two) {
@@ -1830,14 +2012,18 @@ static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x
         y->kind = ONNX_DEVIATION;
         return 1;
     }
+    if (x->kind == ONNX_MEAN_SQUARE && (root || inverse)) {
+        y->kind = root ? ONNX_ROOT_MEAN_SQUARE : ONNX_INVERSE_ROOT;
+        return 1;
+    }
     if (!onnx_is_scaled(x) || root)
-        return onnx_refuse(m, n, "a power of something that is not plain");
+        return onnx_refuse(m, n, "only powers of a layer's values are supported");
     y->p[1] = 0;
     y->p[two ? 2 : 3] = pow(x->p[1], two ? 2 : 3);
     return 1;
 }
 
-/* the scale of attention's scores, and its mask */
+/* The scale of attention scores, and their mask. */
 static int onnx_scores_and_constant(onnx_model *m, const onnx_node *n, const onnx_operands *p)
 {
     onnx_value *y = onnx_pass_operand(m, n, p);
@@ -1845,15 +2031,16 @@ static int onnx_scores_and_constant(onnx_model *m, const onnx_node *n, const onn
         return 0;
     if (p->op == ONNX_MULTIPLY || p->op == ONNX_DIVIDE) {
         if (!p->one || onnx_divides_by_zero(p))
-            return onnx_refuse(m, n, "scores times something that is not one number");
+            return onnx_refuse(m, n, "scores can only be multiplied by one number");
         y->scale *= p->op == ONNX_MULTIPLY ? p->s : 1 / p->s;
         return 1;
     }
     return p->op == ONNX_ADD ? onnx_add_mask(m, n, y, m->value + p->constant, 0, 0)
-                             : onnx_refuse(m, n, "scores less a constant");
+                             : onnx_refuse(m, n, "only sums of scores with a mask are supported");
 }
 
-/* gain, then shift of a normalised row, whose layer the shift ends; -1: it is neither */
+/* The gain and then the shift of a normalised row; the shift completes its layer. Returns -1 if the
+   constant is neither. */
 static int onnx_affine_of_norm(onnx_model *m, const onnx_node *n, const onnx_value *x,
                                const onnx_operands *p)
 {
@@ -1863,14 +2050,23 @@ static int onnx_affine_of_norm(onnx_model *m, const onnx_node *n, const onnx_val
         if (!onnx_known(m, b) || !onnx_is_per_channel(m, x, b)) {
             return m->failed ? 0
                              : onnx_refuse(
-                                 m, n, "a factor of a normalised row that is not one a channel");
+                                 m, n, "expected one factor for each channel of a normalised row");
+        }
+        if (x->rms) {
+            onnx_view v = x->v;
+            onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_RMS_NORM, x->layer, -1);
+            if (!l)
+                return 0;
+            l->weight = p->constant;
+            l->eps = (float)x->eps;
+            return onnx_set_result(m, n, l, &v);
         }
         if (!(y = onnx_pass_operand(m, n, p)))
             return 0;
         y->gain = p->constant;
         return 1;
     }
-    if (p->op == ONNX_ADD && onnx_known(m, b) && onnx_is_per_channel(m, x, b)) {
+    if (p->op == ONNX_ADD && !x->rms && onnx_known(m, b) && onnx_is_per_channel(m, x, b)) {
         onnx_view v = x->v;
         onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1);
         if (!l)
@@ -1883,8 +2079,8 @@ static int onnx_affine_of_norm(onnx_model *m, const onnx_node *n, const onnx_val
     return -1;
 }
 
-/* one number into a formula: x·s, x/s, or beside an erf, a tanh, a polynomial; -1: it is none of
-   these */
+/* Takes a number into a formula: x·s, x/s, or a sum with an erf, a tanh or a polynomial. Returns -1
+   if it is none of these. */
 static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_value *x,
                                   const onnx_operands *p)
 {
@@ -1906,14 +2102,15 @@ static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_
             return 1;
         }
         if (y->p[1] < 0 || y->p[1] > 0 || !(y->p[0] < 0 || y->p[0] > 0))
-            return onnx_refuse(m, n, "a sum that belongs to no formula that is known here");
+            return onnx_refuse(m, n, "this sum is not part of a supported formula");
         y->alpha += s / y->p[0];
         return 1;
     }
     return -1;
 }
 
-/* whether b can be the bias of the layer that x leaves: one a channel, and none there yet */
+/* Returns whether b, with one number for each channel, can be the bias of the layer of x, which has
+   none yet. */
 static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value *b)
 {
     const onnx_layer *l = m->layer + x->layer;
@@ -1924,6 +2121,8 @@ static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value
              && onnx_elements(l) == onnx_channels(l));
 }
 
+/* Combines data with a constant, by what the data is so far. `swapped`: the constant is the first
+   operand. */
 static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int data, int c,
                                   int swapped)
 {
@@ -1936,7 +2135,14 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
         return 0;
     if (p.one && b->kind == ONNX_CONSTANT && x->kind != ONNX_SCORES
         && !onnx_broadcasts(&b->v, &x->v))
-        return onnx_refuse(m, n, "a constant of other dimensions");
+        return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
+    if (swapped && op == ONNX_DIVIDE && x->kind == ONNX_ROOT_MEAN_SQUARE && p.one
+        && onnx_is_one(p.s)) {
+        if (!(y = onnx_pass_operand(m, n, &p)))
+            return 0;
+        y->kind = ONNX_INVERSE_ROOT;
+        return 1;
+    }
     if (swapped && (op == ONNX_DIVIDE || op == ONNX_POWER))
         return onnx_refuse(m, n, "a constant over data");
     if (swapped && op == ONNX_SUBTRACT)
@@ -1945,7 +2151,7 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
         return onnx_add_power(m, n, x, &p);
     if (x->kind == ONNX_SCORES)
         return onnx_scores_and_constant(m, n, &p);
-    if (x->kind == ONNX_VARIANCE && p.one && op == ONNX_ADD) {
+    if ((x->kind == ONNX_VARIANCE || x->kind == ONNX_MEAN_SQUARE) && p.one && op == ONNX_ADD) {
         if (!(y = onnx_pass_operand(m, n, &p)))
             return 0;
         y->eps += p.s;
@@ -1954,12 +2160,13 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
     if (x->kind == ONNX_NORMED && (done = onnx_affine_of_norm(m, n, x, &p)) >= 0)
         return done;
     if (x->kind != ONNX_DATA || m->layer[x->layer].op == LGELU_OP_TOKENS)
-        return onnx_refuse(m, n, "arithmetic that belongs to no formula that is known here");
+        return onnx_refuse(m, n, "this arithmetic is not part of a supported formula");
     if (p.one && (done = onnx_number_in_formula(m, n, x, &p)) >= 0)
         return done;
     if (!onnx_known(m, b))
-        return m->failed ? 0 : onnx_refuse(m, n, "arithmetic with a shape");
-    /* λ of each channel, if erf follows, else a factor of each */
+        return m->failed ? 0
+                         : onnx_refuse(m, n, "arithmetic of data with a shape is not supported");
+    /* a λ for each channel if an erf follows, else a factor for each */
     if ((op == ONNX_MULTIPLY || op == ONNX_DIVIDE) && !x->function
         && onnx_is_per_channel(m, x, b)) {
         if (!(y = onnx_pass_operand(m, n, &p))
@@ -1980,11 +2187,12 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
         return 1;
     }
     if (op != ONNX_ADD && op != ONNX_SUBTRACT)
-        return onnx_refuse(m, n, "arithmetic that belongs to no formula that is known here");
+        return onnx_refuse(m, n, "this arithmetic is not part of a supported formula");
     return onnx_can_be_bias(m, x, b) ? onnx_add_bias(m, n, data, c, op == ONNX_ADD ? 1 : -1)
                                      : onnx_add_position(m, n, swapped, c, op == ONNX_ADD ? 1 : -1);
 }
 
+/* Combines two polynomials in the same layer, as formulas of GELU do. */
 static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const onnx_value *a,
                                 const onnx_value *b)
 {
@@ -1995,14 +2203,14 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
         return 0;
     if ((a->vector >= 0 && !a->function) || (b->vector >= 0 && !b->function) || a->padding
         || b->padding)
-        return onnx_refuse(m, n, "arithmetic of two layers other than a sum");
+        return onnx_refuse(m, n, "only sums of two layers are supported");
     head = *y;
     *y = a->function ? *a : *b;
     y->name = head.name;
-    y->chain = head.chain;
+    y->next = head.next;
     if (op == ONNX_MULTIPLY) {
         if (a->function && b->function)
-            return onnx_refuse(m, n, "a product of two erf or tanh");
+            return onnx_refuse(m, n, "a product of two erf or tanh is not supported");
         for (i = 0; i < 4; i++) {
             for (j = 0; j < 4; j++) {
                 const double c = a->p[i] * b->p[j];
@@ -2014,7 +2222,7 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
         }
     } else {
         if (a->function || b->function)
-            return onnx_refuse(m, n, "a sum with erf or tanh");
+            return onnx_refuse(m, n, "this sum with erf or tanh is not part of GELU's formula");
         for (i = 0; i < 4; i++)
             p[i] = op == ONNX_ADD ? a->p[i] + b->p[i] : a->p[i] - b->p[i];
     }
@@ -2022,38 +2230,37 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     return onnx_end_gate(m, n, y);
 }
 
-static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x);
-
-static int onnx_add_layers(onnx_model *m, const onnx_node *n) /* the sum of a residual connection */
+/* Adds two layers, as a residual connection does. */
+static int onnx_add_layers(onnx_model *m, const onnx_node *n)
 {
     onnx_value a, b;
     onnx_layer *l;
     if (!onnx_layer_operand(m, n, 0, &a) || !onnx_layer_operand(m, n, 1, &b))
         return 0;
-    /* one flattened for a normalisation, the other as it was before */
+    /* one was flattened for a normalisation, the other was not */
     if (onnx_same_view(&a.v, &b.v)
         && memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape)
         && (!onnx_flatten_operand(m, n, &a) || !onnx_flatten_operand(m, n, &b)))
         return 0;
     if (!onnx_same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
-        return onnx_refuse(m, n, "a sum of two layers of different shape or order");
+        return onnx_refuse(m, n, "the two layers differ in shape or order");
     if (!(l = onnx_new_layer(m, n, LGELU_OP_ADD, a.layer, b.layer)))
         return 0;
     return onnx_set_result(m, n, l, &a.v);
 }
 
+/* Computes with two lists of integers; a count of -1 is a scalar. */
 static int onnx_two_shapes(onnx_model *m, const onnx_node *n, int op, const onnx_extent *a, int na,
                            const onnx_extent *b, int nb)
 {
-    /* -1 is a scalar */
     const int count = na > nb ? na : nb;
     onnx_value *y = onnx_make_output(m, n, 0);
     int i;
     if (!y)
         return 0;
     if (na > 1 && nb > 1 && na != nb)
-        return onnx_refuse(m, n, "shapes of different lengths");
+        return onnx_refuse(m, n, "the two lists differ in length");
     y->kind = ONNX_INTEGERS;
     y->count = count;
     y->integer = 1;
@@ -2065,25 +2272,25 @@ static int onnx_two_shapes(onnx_model *m, const onnx_node *n, int op, const onnx
             if (q.c
                 && (p.c > ONNX_MOST / (q.c < 0 ? -q.c : q.c)
                     || p.c < -(ONNX_MOST / (q.c < 0 ? -q.c : q.c))))
-                return onnx_refuse(m, n, "a size beyond all bounds");
+                return onnx_refuse(m, n, "a size is out of bounds");
             r.c *= q.c;
             if (!r.c)
                 r.n = 0;
         } else if (op == ONNX_DIVIDE) {
             if (!q.c || p.c % q.c || p.n < q.n) {
                 if (!q.c || p.n || q.n)
-                    return onnx_refuse(m, n, "a shape that does not divide");
+                    return onnx_refuse(m, n, "the sizes do not divide evenly");
             }
             r.c /= q.c;
             r.n -= q.n;
         } else if (op == ONNX_POWER || (p.n != q.n && q.c && p.c)) {
-            return onnx_refuse(m, n, "arithmetic with the batch that can't be followed");
+            return onnx_refuse(m, n, "this arithmetic with the size of the batch is not supported");
         } else {
             if (!p.c)
                 r.n = q.n;
             r.c += op == ONNX_ADD ? q.c : -q.c;
             if (r.c > ONNX_MOST || r.c < -ONNX_MOST)
-                return onnx_refuse(m, n, "a size beyond all bounds");
+                return onnx_refuse(m, n, "a size is out of bounds");
             if (!r.c)
                 r.n = 0;
         }
@@ -2092,6 +2299,7 @@ static int onnx_two_shapes(onnx_model *m, const onnx_node *n, int op, const onnx
     return 1;
 }
 
+/* Computes with two constants, of which one is a single number. */
 static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
 {
     const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
@@ -2137,9 +2345,25 @@ static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
         }
         return 1;
     }
-    return onnx_refuse(m, n, "arithmetic of two constants: let the exporter fold constants");
+    return onnx_refuse(
+        m, n, "export with constant folding: arithmetic of two constants is not supported");
 }
 
+/* Makes output 0 the RMS-normalised row of x·(1/root) or x/root, where input k has the root. */
+static int onnx_set_rms_norm(onnx_model *m, const onnx_node *n, int k)
+{
+    const onnx_view v = m->value[n->in[k]].v;
+    onnx_value *y = onnx_pass(m, n, k);
+    if (!y)
+        return 0;
+    onnx_set_data(y, y->layer, &v);
+    y->kind = ONNX_NORMED;
+    y->gain = -1;
+    y->rms = 1;
+    return 1;
+}
+
+/* Add, Sub, Mul, Div, Pow: distinguishes shapes, constants, formulas and layers. */
 static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
 {
     const int op = onnx_text_is(n->op, "Add")   ? ONNX_ADD
@@ -2185,13 +2409,22 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
             y->kind = ONNX_NORMED;
             return 1;
         }
+        if ((op == ONNX_MULTIPLY && onnx_is_plain(a) && b->kind == ONNX_INVERSE_ROOT)
+            || (op == ONNX_DIVIDE && onnx_is_plain(a) && b->kind == ONNX_ROOT_MEAN_SQUARE))
+            return onnx_set_rms_norm(m, n, 1);
+        if (op == ONNX_MULTIPLY && a->kind == ONNX_INVERSE_ROOT && onnx_is_plain(b))
+            return onnx_set_rms_norm(m, n, 0);
         if (a->kind == ONNX_DATA && b->kind == ONNX_DATA && op < ONNX_DIVIDE
-            && (op != ONNX_ADD || !onnx_is_plain(a) || !onnx_is_plain(b)))
+            && (op != ONNX_ADD || !onnx_is_plain(a) || !onnx_is_plain(b))) {
+            const int same = n->in[0] == n->in[1];
+            if (op == ONNX_MULTIPLY && same && !onnx_prepare_square(m, n))
+                return 0;
             return onnx_two_polynomials(m, n, op, a, b);
+        }
     }
     if (op == ONNX_ADD)
         return onnx_add_layers(m, n);
-    return onnx_refuse(m, n, "arithmetic of two layers other than a sum");
+    return onnx_refuse(m, n, "only sums of two layers are supported");
 }
 
 /* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
@@ -2201,7 +2434,8 @@ static int onnx_is_softplus(const onnx_value *x)
            && !(x->alpha < 0 || x->alpha > 0);
 }
 
-static int onnx_op_function(onnx_model *m, const onnx_node *n) /* Erf, Tanh, Sigmoid, Softplus */
+/* Erf, Tanh, Sigmoid, Softplus: the beginning of the formula of a gate. */
+static int onnx_op_function(onnx_model *m, const onnx_node *n)
 {
     const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -2213,11 +2447,11 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n) /* Erf, Tanh, Sig
         return 1;
     }
     if (!x || x->kind != ONNX_DATA || x->function)
-        return onnx_refuse(m, n, "it is read as a part of a gate only");
+        return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0 || x->p[2] > 0
         || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0))
         || (x->vector >= 0 && !onnx_text_is(n->op, "Erf")) || (softplus && !onnx_is_one(x->p[1])))
-        return onnx_refuse(m, n, "it is read as a part of a gate only");
+        return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
     y->function = tanh_                        ? ONNX_TANH
@@ -2234,7 +2468,8 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n) /* Erf, Tanh, Sig
     return 1;
 }
 
-static int onnx_op_smooth(onnx_model *m, const onnx_node *n) /* Elu, Mish */
+/* Elu, Mish. */
+static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
 {
     const int elu = onnx_text_is(n->op, "Elu");
     onnx_value x;
@@ -2246,7 +2481,8 @@ static int onnx_op_smooth(onnx_model *m, const onnx_node *n) /* Elu, Mish */
     return onnx_set_result(m, n, l, &x.v);
 }
 
-static int onnx_op_gate(onnx_model *m, const onnx_node *n) /* Relu, Gelu */
+/* Relu, Gelu. */
+static int onnx_op_gate(onnx_model *m, const onnx_node *n)
 {
     onnx_value x;
     onnx_layer *l;
@@ -2254,7 +2490,7 @@ static int onnx_op_gate(onnx_model *m, const onnx_node *n) /* Relu, Gelu */
     if (!onnx_layer_operand(m, n, 0, &x) || !(l = onnx_new_layer(m, n, LGELU_OP_GATE, x.layer, -1)))
         return 0;
     if (how.n && !onnx_text_is(how, "none") && !onnx_text_is(how, "tanh"))
-        return onnx_refuse(m, n, "an unknown approximation of GELU");
+        return onnx_refuse(m, n, "this approximation of GELU is not supported");
     l->gate = onnx_text_is(n->op, "Relu") ? LGELU_GATE_RELU
               : onnx_text_is(how, "tanh") ? LGELU_GATE_TANH
                                           : LGELU_GATE_GELU;
@@ -2262,7 +2498,8 @@ static int onnx_op_gate(onnx_model *m, const onnx_node *n) /* Relu, Gelu */
     return onnx_set_result(m, n, l, &x.v);
 }
 
-static int onnx_op_root(onnx_model *m, const onnx_node *n) /* Sqrt, Reciprocal, Neg */
+/* Sqrt, Reciprocal, Neg: inside a normalisation, or of a constant number. */
+static int onnx_op_root(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
     double s;
@@ -2271,6 +2508,18 @@ static int onnx_op_root(onnx_model *m, const onnx_node *n) /* Sqrt, Reciprocal, 
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
         y->kind = ONNX_DEVIATION;
+        return 1;
+    }
+    if (x && x->kind == ONNX_MEAN_SQUARE && onnx_text_is(n->op, "Sqrt")) {
+        if (!(y = onnx_pass(m, n, 0)))
+            return 0;
+        y->kind = ONNX_ROOT_MEAN_SQUARE;
+        return 1;
+    }
+    if (x && x->kind == ONNX_ROOT_MEAN_SQUARE && onnx_text_is(n->op, "Reciprocal")) {
+        if (!(y = onnx_pass(m, n, 0)))
+            return 0;
+        y->kind = ONNX_INVERSE_ROOT;
         return 1;
     }
     if (x && x->kind == ONNX_DATA && !x->function && onnx_text_is(n->op, "Neg")
@@ -2292,10 +2541,12 @@ static int onnx_op_root(onnx_model *m, const onnx_node *n) /* Sqrt, Reciprocal, 
                ? 0
                : onnx_refuse(
                    m, n,
-                   "it is read inside a layer normalisation, or of one constant number, only");
+                   "it is only supported inside a layer normalisation, or of one constant number");
 }
 
-/* ---- normalisations ---- */
+/* ---- [13] NORMALISATIONS ---- */
+
+/* BatchNormalization. */
 static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
 {
     onnx_value x;
@@ -2306,15 +2557,15 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
     l = m->layer + x.layer;
     if (x.v.rank < 2 || !onnx_covers(&x.v, 1, 2, 1, onnx_channels(l))
         || onnx_count_batch(&x.v, 1, 2))
-        return onnx_refuse(m, n, "dimension 1 of its input are not the channels");
+        return onnx_refuse(m, n, "expected the channels in dimension 1 of its input");
     if (onnx_attribute_int(n, "training_mode", 0))
-        return onnx_refuse(m, n, "training_mode: export the model in evaluation");
+        return onnx_refuse(m, n, "training_mode is set: export the model in evaluation mode");
     for (k = 1; k < 5; k++) {
         const onnx_value *c = onnx_operand(m, n, k);
         if (!onnx_known(m, c))
-            return m->failed ? 0 : onnx_refuse(m, n, "its parameters must be constants");
+            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
         if (c->v.rank != 1 || onnx_size(&c->v, 0).c != onnx_channels(l))
-            return onnx_refuse(m, n, "its parameters must have one number a channel");
+            return onnx_refuse(m, n, "expected one parameter for each channel");
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_BATCH_NORM, x.layer, -1)))
         return 0;
@@ -2325,10 +2576,11 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
     l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
     l->momentum = 1 - (float)onnx_attribute_float(n, "momentum", (double)0.9f);
     if (!(l->eps > 0) || !(l->momentum >= 0 && l->momentum <= 1))
-        return onnx_refuse(m, n, "epsilon or momentum out of bounds");
+        return onnx_refuse(m, n, "epsilon or momentum is out of bounds");
     return onnx_set_result(m, n, l, &x.v);
 }
 
+/* LayerNormalization. */
 static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
 {
     onnx_value x;
@@ -2341,15 +2593,15 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
     l = m->layer + x.layer;
     if (onnx_axis_of(onnx_attribute_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
         || !onnx_covers(&x.v, x.v.rank - 1, x.v.rank, 1, onnx_channels(l)))
-        return onnx_refuse(m, n, "it must run over the last dimension, the channels");
+        return onnx_refuse(m, n, "expected the last dimension, the channels, as its axis");
     for (k = 1; k < 3; k++) {
         const onnx_value *c = onnx_operand(m, n, k);
         if (!c)
             continue;
         if (!onnx_known(m, c))
-            return m->failed ? 0 : onnx_refuse(m, n, "its parameters must be constants");
+            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
         if (c->v.rank != 1 || onnx_size(&c->v, 0).c != onnx_channels(l))
-            return onnx_refuse(m, n, "its parameters must have one number a channel");
+            return onnx_refuse(m, n, "expected one parameter for each channel");
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x.layer, -1)))
         return 0;
@@ -2359,8 +2611,10 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &x.v);
 }
 
-/* ---- pictures ---- */
-/* window, stride and padding of a convolution or a pooling, the same both ways */
+/* ---- [14] IMAGES ---- */
+
+/* Reads window, stride and padding of a convolution or a pooling, equal in both directions, and
+   sets the shape of layer l. `padded`: zeros that a Pad added before. */
 static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_layer *from,
                            int64_t kernel, int64_t padded, onnx_layer *l)
 {
@@ -2373,18 +2627,18 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_layer *
         count = 2;
     }
     if (count != 2 || k[0] != k[1] || k[0] < 1 || k[0] > 65535)
-        return onnx_refuse(m, n, "the window must be a square");
+        return onnx_refuse(m, n, "only square windows are supported");
     if (kernel && k[0] != kernel)
-        return onnx_refuse(m, n, "kernel_shape is not that of the weights");
+        return onnx_refuse(m, n, "kernel_shape is not the window of the weights");
     count = onnx_attribute_ints(n, "strides", s);
     if ((count != -1 && count != 2) || s[0] != s[1] || s[0] < 1 || s[0] > 65535)
-        return onnx_refuse(m, n, "strides must be equal");
+        return onnx_refuse(m, n, "expected equal strides");
     count = onnx_attribute_ints(n, "dilations", d);
     if ((count != -1 && count != 2) || d[0] != 1 || d[1] != 1)
-        return onnx_refuse(m, n, "dilations other than 1");
+        return onnx_refuse(m, n, "only dilations of 1 are supported");
     count = onnx_attribute_ints(n, "pads", p);
     if ((count != -1 && count != 4) || p[0] < 0 || p[0] > 65535)
-        return onnx_refuse(m, n, "pads must be four equal numbers");
+        return onnx_refuse(m, n, "expected four equal pads");
     if (onnx_text_is(pad, "SAME_UPPER") || onnx_text_is(pad, "SAME_LOWER")) {
         for (i = 0; i < 2; i++) {
             const int64_t size_in = (int64_t)from->shape[i], steps = (size_in + s[0] - 1) / s[0],
@@ -2397,22 +2651,23 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_layer *
     }
     if (p[1] != p[0] || p[2] != p[0] || p[3] != p[0]
         || (padded && pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID")))
-        return onnx_refuse(m, n, "pads must be four equal numbers");
+        return onnx_refuse(m, n, "expected four equal pads");
     p[0] += padded;
     if (onnx_attribute_int(n, "ceil_mode", 0))
-        return onnx_refuse(m, n, "ceil_mode");
+        return onnx_refuse(m, n, "ceil_mode is not supported");
     l->window = (size_t)k[0];
     l->stride = (size_t)s[0];
     l->padding = (size_t)p[0];
     for (i = 0; i < 2; i++) {
         const int64_t all = (int64_t)from->shape[i] + 2 * p[0];
         if (all < k[0] || p[0] >= k[0])
-            return onnx_refuse(m, n, "the window does not fit the picture");
+            return onnx_refuse(m, n, "the window is larger than the image");
         l->shape[i] = (size_t)((all - k[0]) / s[0] + 1);
     }
     return 1;
 }
 
+/* Conv. */
 static int onnx_op_conv(onnx_model *m, const onnx_node *n)
 {
     onnx_value x;
@@ -2421,15 +2676,15 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     onnx_view v;
     const int64_t groups = onnx_attribute_int(n, "group", 1);
     if (!w || !onnx_known(m, w))
-        return m->failed ? 0 : onnx_refuse(m, n, "its weights are no constant");
+        return m->failed ? 0 : onnx_refuse(m, n, "its weights are not a constant");
     if (w->v.rank != 4) {
         return onnx_refuse(
-            m, n, "only convolutions of pictures are read: its weights must have four dimensions");
+            m, n, "only convolutions of images are supported: expected weights of four dimensions");
     }
     if (!onnx_image_operand(m, n, &x))
         return 0;
     if (onnx_size(&w->v, 2).c != onnx_size(&w->v, 3).c)
-        return onnx_refuse(m, n, "the window must be a square");
+        return onnx_refuse(m, n, "only square windows are supported");
     if (!(l = onnx_new_layer(m, n, LGELU_OP_CONV, x.layer, -1)))
         return 0;
     if (!onnx_set_window(m, n, m->layer + x.layer, onnx_size(&w->v, 2).c, x.padding, l))
@@ -2437,11 +2692,11 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     if (groups < 1 || groups > onnx_channels(m->layer + x.layer)
         || onnx_channels(m->layer + x.layer) % groups || onnx_size(&w->v, 0).c % groups
         || onnx_size(&w->v, 1).c != onnx_channels(m->layer + x.layer) / groups)
-        return onnx_refuse(m, n, "its weights do not fit the channels and groups");
+        return onnx_refuse(m, n, "the shape of its weights does not match channels and groups");
     if (b && !onnx_known(m, b))
-        return m->failed ? 0 : onnx_refuse(m, n, "its bias is no constant");
+        return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
     if (b && (b->v.rank != 1 || onnx_size(&b->v, 0).c != onnx_size(&w->v, 0).c))
-        return onnx_refuse(m, n, "its bias does not fit");
+        return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
     l->groups = (size_t)groups;
     l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
     l->weight = n->in[1];
@@ -2450,6 +2705,7 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
+/* MaxPool, AveragePool, GlobalAveragePool. */
 static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 {
     onnx_value x;
@@ -2457,7 +2713,7 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
     onnx_view v;
     const int most = onnx_text_is(n->op, "MaxPool");
     if (n->outputs > 1 && n->out[1].n)
-        return onnx_refuse(m, n, "indices of maxima");
+        return onnx_refuse(m, n, "the indices of maxima are not supported");
     if (!onnx_image_operand(m, n, &x)
         || !(l = onnx_new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer,
                                 -1)))
@@ -2470,15 +2726,16 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
             return 0;
         if (!most && (int64_t)l->padding > x.padding
             && !onnx_attribute_int(n, "count_include_pad", 0))
-            return onnx_refuse(m, n,
-                               "an average that leaves the padding out (count_include_pad = 0)");
+            return onnx_refuse(m, n, "count_include_pad = 0 with padding is not supported");
         if (most && (l->window > 15 || 2 * l->padding > l->window))
-            return onnx_refuse(m, n, "the window is larger than 15, or padded by more than half");
+            return onnx_refuse(m, n,
+                               "the window is larger than 15, or its padding than half of it");
     }
     v = onnx_channels_first_view(m, l);
     return onnx_set_result(m, n, l, &v);
 }
 
+/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. */
 static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *u = onnx_operand(m, n, 0);
@@ -2491,9 +2748,9 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     if (m->failed)
         return 0;
     if (!u || u->padding || (u->kind != ONNX_DATA && u->kind != ONNX_SQUARE))
-        return onnx_refuse(m, n, "it is read of a layer only");
+        return onnx_refuse(m, n, "it is only supported for layers");
     if (count < 1)
-        return onnx_refuse(m, n, "its axes are missing, or no constant");
+        return onnx_refuse(m, n, "its axes are missing or not constant");
     for (i = 0; i < count; i++) {
         if ((d = onnx_axis_of(axes[i], u->v.rank)) < 0)
             return onnx_refuse(m, n, "there is no such axis");
@@ -2503,8 +2760,15 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     for (d = 0; d < u->v.rank; d++)
         tail &= hit[d] == (d == u->v.rank - 1);
     l = m->layer + u->layer;
-    /* of a row, in a layer normalisation */
+    /* the mean of a row or of its squares, in a layer or an RMS normalisation */
     if (tail && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+        if (onnx_is_square(u) && l->op != LGELU_OP_TOKENS) {
+            if (!(y = onnx_pass(m, n, 0)))
+                return 0;
+            y->kind = ONNX_MEAN_SQUARE;
+            y->eps = 0;
+            return 1;
+        }
         if (u->kind == ONNX_SQUARE) {
             if (!(y = onnx_pass(m, n, 0)))
                 return 0;
@@ -2515,7 +2779,8 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
         if (l->op != LGELU_OP_TOKENS && onnx_is_plain(u)) {
             if (!onnx_layer_operand(m, n, 0, &x))
                 return 0;
-            /* one token was taken, or patches made: for the difference to come, too */
+            /* a token was selected or patches were made: the difference that follows reads them,
+             * too */
             if (x.layer != u->layer)
                 m->value[n->in[0]] = x;
             if (!(y = onnx_pass(m, n, 0)))
@@ -2525,7 +2790,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
         }
     }
     if (u->kind != ONNX_DATA || !onnx_is_plain(u) || l->op == LGELU_OP_TOKENS)
-        return onnx_refuse(m, n, "it is read of a layer only");
+        return onnx_refuse(m, n, "it is only supported for layers");
     x = *u;
     if (x.v.rank == 3 && !onnx_conv_to_tokens(m, n, &x))
         return 0;
@@ -2535,17 +2800,17 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     onnx_new_dim(&rest);
     for (d = 0; d < x.v.rank; d++) {
         if (hit[d] && onnx_count_batch(&x.v, d, d + 1))
-            return onnx_refuse(m, n, "a mean over the batch");
+            return onnx_refuse(m, n, "means over the batch are not supported");
         if (!onnx_copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
-            return onnx_refuse(m, n, "its dimensions are too many");
+            return onnx_refuse(m, n, "it has too many dimensions");
         if (hit[d] && !keep)
             continue;
         onnx_new_dim(&v);
         if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
-            return onnx_refuse(m, n, "its dimensions are too many");
+            return onnx_refuse(m, n, "it has too many dimensions");
     }
     if (!onnx_covers(&rest, 0, 1, 1, onnx_channels(l)))
-        return onnx_refuse(m, n, "a mean over something else than pixels or tokens");
+        return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
     if (!x.v.base && onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_elements(l))
         && l->shape[0] > 1) {
         if (!(l = onnx_new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
@@ -2556,7 +2821,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
                       tokens = part_of.atoms ? part_of.a[0].size : 1;
         if (part_of.atoms > 1 || x.v.base % onnx_channels(l)
             || !onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_channels(l) * tokens))
-            return onnx_refuse(m, n, "a mean over something else than pixels or tokens");
+            return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
         if (!(l = onnx_new_layer(m, n, LGELU_OP_MEAN_TOKENS, x.layer, -1)))
             return 0;
         l->option[0] = (size_t)first;
@@ -2566,14 +2831,16 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
-/* ---- shapes ---- */
+/* ---- [15] SHAPES ---- */
+
+/* Returns whether v is a constant or a layer, which Reshape and its kind can view. */
 static int onnx_has_view(const onnx_value *v)
 {
     return v && (v->kind == ONNX_CONSTANT || v->kind == ONNX_DATA);
 }
 
-static onnx_value *onnx_set_view(onnx_model *m, const onnx_node *n,
-                                 const onnx_view *v) /* output 0 is input 0 in another view */
+/* Makes output 0 another view of input 0; NULL after an error. */
+static onnx_value *onnx_set_view(onnx_model *m, const onnx_node *n, const onnx_view *v)
 {
     onnx_value *y = onnx_pass(m, n, 0);
     if (y)
@@ -2581,6 +2848,7 @@ static onnx_value *onnx_set_view(onnx_model *m, const onnx_node *n,
     return y;
 }
 
+/* Shape: a list of integers, the batch among them. */
 static int onnx_op_shape(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -2589,13 +2857,13 @@ static int onnx_op_shape(onnx_model *m, const onnx_node *n)
     int64_t from = onnx_attribute_int(n, "start", 0), to = onnx_attribute_int(n, "end", ONNX_RANK),
             i;
     if (!x || x->padding || x->kind == ONNX_ABSENT || x->kind >= ONNX_SCORES)
-        return onnx_refuse(m, n, "the shape of something that has none here");
+        return onnx_refuse(m, n, "its input has no shape here");
     if (x->columns)
-        return onnx_refuse(m, n, "the shape of a table of pads");
+        return onnx_refuse(m, n, "the shape of a table of pads is not supported");
     if (x->kind == ONNX_INTEGERS) {
         const int count = x->count;
         if (from || !(y = onnx_make_output(m, n, 0)))
-            return from ? onnx_refuse(m, n, "a part of the shape of a shape") : 0;
+            return from ? onnx_refuse(m, n, "a part of the shape of a shape is not supported") : 0;
         y->kind = ONNX_INTEGERS;
         y->integer = 1;
         if (count >= 0) {
@@ -2621,6 +2889,7 @@ static int onnx_op_shape(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
+/* Reshapes input 0. `zero`: a size of 0 stands for the input's own size. */
 static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape, int rank, int zero)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -2628,7 +2897,7 @@ static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape,
     onnx_view v;
     int d, open = -1;
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is read of layers and constants only");
+        return onnx_refuse(m, n, "it is only supported for layers and constants");
     if (rank > ONNX_RANK)
         return onnx_refuse(m, n, "too many dimensions");
     for (d = 0; d < x->v.rank; d++)
@@ -2636,33 +2905,35 @@ static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape,
     for (d = 0; d < rank; d++) {
         if (!shape[d].c && zero) {
             if (d >= x->v.rank)
-                return onnx_refuse(m, n, "a 0 where the input has no dimension");
+                return onnx_refuse(m, n, "the new shape has a 0 where the input has no dimension");
             shape[d] = onnx_size(&x->v, d);
         }
         if (shape[d].c == -1 && !shape[d].n) {
             if (open >= 0)
-                return onnx_refuse(m, n, "two open dimensions");
+                return onnx_refuse(m, n, "the new shape has two open dimensions");
             open = d;
             continue;
         }
         if (shape[d].c < 1 || shape[d].c > ONNX_MOST || shape[d].n < 0)
-            return onnx_refuse(m, n, "a dimension out of bounds");
+            return onnx_refuse(m, n, "a dimension of the shape is out of bounds");
         have = onnx_times(have, shape[d]);
     }
     if (open >= 0) {
         shape[open] = onnx_fixed(1);
         if (have.c < 1 || all.c % have.c || all.n < have.n)
-            return onnx_refuse(m, n, "the new shape does not fit");
+            return onnx_refuse(m, n, "the number of elements does not match");
         shape[open].c = all.c / have.c;
         shape[open].n = all.n - have.n;
     }
     if (!onnx_reshape_view(&x->v, shape, rank, &v))
-        return onnx_refuse(m, n, "the new shape does not fit, or mixes the batch with the rest");
+        return onnx_refuse(m, n,
+                           "the sizes do not match, or the batch is mixed with other dimensions");
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* The few numbers of a Pad's pads on their way from the last dimension first to all beginnings,
-   then all ends: a table of two columns, its rows turned round, and transposed */
+/* PyTorch lists pads with the last dimension first, ONNX all beginnings before all ends. On the way
+   between them the list is a table of two columns, whose rows are reversed and which is then
+   transposed. This makes the table. */
 static int onnx_pads_to_table(onnx_model *m, const onnx_node *n, const onnx_extent *shape)
 {
     onnx_value *y = onnx_pass(m, n, 0);
@@ -2670,13 +2941,13 @@ static int onnx_pads_to_table(onnx_model *m, const onnx_node *n, const onnx_exte
         return 0;
     if (y->columns || y->count < 2 || y->count % 2 || shape[1].c != 2 || shape[1].n
         || (shape[0].c != -1 && shape[0].c != y->count / 2))
-        return onnx_refuse(m, n, "a shape of two dimensions");
+        return onnx_refuse(m, n, "expected a list of sizes, found a table");
     y->columns = 2;
     return 1;
 }
 
-static int onnx_turn_pads(onnx_model *m, const onnx_node *n,
-                          int transposed) /* else its rows, the last first */
+/* Transposes a table of pads, or reverses its rows. */
+static int onnx_turn_pads(onnx_model *m, const onnx_node *n, int transposed)
 {
     onnx_value *y = onnx_pass(m, n, 0);
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -2693,6 +2964,7 @@ static int onnx_turn_pads(onnx_model *m, const onnx_node *n,
     return 1;
 }
 
+/* Reshape. */
 static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
 {
     onnx_extent shape[ONNX_FEW];
@@ -2704,7 +2976,7 @@ static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
     if (m->failed)
         return 0;
     if (rank < 0)
-        return onnx_refuse(m, n, "the new shape is no constant");
+        return onnx_refuse(m, n, "the new shape is not constant");
     if (x && x->kind == ONNX_INTEGERS && rank == 2)
         return onnx_pads_to_table(m, n, shape);
     if (x && x->columns && rank == 1 && (shape[0].c == -1 || shape[0].c == x->count)) {
@@ -2713,7 +2985,7 @@ static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
         y->columns = 0;
         return 1;
     }
-    /* a scalar as one number, or the other way round */
+    /* a scalar becomes a list of one integer, or such a list a scalar */
     if (x && x->kind == ONNX_INTEGERS && count != -2 && rank < 2) {
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
@@ -2722,12 +2994,13 @@ static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
         else if (rank == 1 && (count == 1 || count == -1))
             y->count = 1;
         else if (!(rank == 1 && (shape[0].c == -1 || shape[0].c == count)))
-            return onnx_refuse(m, n, "the new shape does not fit");
+            return onnx_refuse(m, n, "the number of elements does not match");
         return 1;
     }
     return onnx_set_shape(m, n, shape, rank, !onnx_attribute_int(n, "allowzero", 0));
 }
 
+/* Flatten. */
 static int onnx_op_flatten(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -2735,7 +3008,7 @@ static int onnx_op_flatten(onnx_model *m, const onnx_node *n)
     int64_t axis = onnx_attribute_int(n, "axis", 1);
     int d;
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is read of layers and constants only");
+        return onnx_refuse(m, n, "it is only supported for layers and constants");
     if (axis < 0)
         axis += x->v.rank;
     if (axis < 0 || axis > x->v.rank)
@@ -2746,6 +3019,7 @@ static int onnx_op_flatten(onnx_model *m, const onnx_node *n)
     return onnx_set_shape(m, n, shape, 2, 0);
 }
 
+/* Transpose. */
 static int onnx_op_transpose(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -2755,17 +3029,17 @@ static int onnx_op_transpose(onnx_model *m, const onnx_node *n)
     if (x && x->columns && (count == -1 || (count == 2 && order[0] == 1 && order[1] == 0)))
         return onnx_turn_pads(m, n, 1);
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is read of layers and constants only");
+        return onnx_refuse(m, n, "it is only supported for layers and constants");
     if (count == -1) {
         for (count = 0; count < x->v.rank; count++)
             order[count] = x->v.rank - 1 - count;
     }
     if (count != x->v.rank)
-        return onnx_refuse(m, n, "perm has another length than the input's shape");
+        return onnx_refuse(m, n, "the length of perm is not the number of dimensions");
     v = onnx_empty_view(x->v.base);
     for (d = 0; d < count; d++) {
         if (order[d] < 0 || order[d] >= count || seen >> order[d] & 1)
-            return onnx_refuse(m, n, "perm is no permutation");
+            return onnx_refuse(m, n, "perm is not a permutation");
         seen |= 1 << order[d];
         onnx_new_dim(&v);
         onnx_copy_dim(&v, &x->v, (int)order[d]);
@@ -2773,7 +3047,8 @@ static int onnx_op_transpose(onnx_model *m, const onnx_node *n)
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-static int onnx_op_squeeze(onnx_model *m, const onnx_node *n) /* and Unsqueeze */
+/* Squeeze, Unsqueeze. */
+static int onnx_op_squeeze(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
     const int more = onnx_text_is(n->op, "Unsqueeze");
@@ -2785,20 +3060,22 @@ static int onnx_op_squeeze(onnx_model *m, const onnx_node *n) /* and Unsqueeze *
     if (m->failed)
         return 0;
     if (x && x->columns)
-        return onnx_refuse(m, n, "it is read of layers and constants only, along constant axes");
+        return onnx_refuse(m, n,
+                           "it is only supported for layers and constants, along constant axes");
     if (x && x->kind == ONNX_INTEGERS) {
         i = onnx_integers(m, x, few);
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
         if (more && i != -1)
-            return onnx_refuse(m, n, "a shape of two dimensions");
+            return onnx_refuse(m, n, "expected a list of sizes, found a table");
         if (!more && i > 1)
-            return onnx_refuse(m, n, "a dimension that is not 1");
+            return onnx_refuse(m, n, "the dimension to remove is not 1");
         y->count = more ? 1 : -1;
         return 1;
     }
     if (!onnx_has_view(x) || (count < 0 && more))
-        return onnx_refuse(m, n, "it is read of layers and constants only, along constant axes");
+        return onnx_refuse(m, n,
+                           "it is only supported for layers and constants, along constant axes");
     rank = x->v.rank + (more ? count : 0);
     if (rank > ONNX_RANK)
         return onnx_refuse(m, n, "too many dimensions");
@@ -2819,8 +3096,9 @@ static int onnx_op_squeeze(onnx_model *m, const onnx_node *n) /* and Unsqueeze *
         }
         if (gone && x->v.n[d]) {
             return onnx_refuse(m, n,
-                               onnx_count_batch(&x->v, d, d + 1) ? "the batch can't be squeezed"
-                                                                 : "a dimension that is not 1");
+                               onnx_count_batch(&x->v, d, d + 1)
+                                   ? "the batch cannot be removed"
+                                   : "the dimension to remove is not 1");
         }
         if (gone)
             continue;
@@ -2830,8 +3108,8 @@ static int onnx_op_squeeze(onnx_model *m, const onnx_node *n) /* and Unsqueeze *
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* dimension d of v restricted to first .. first + count - 1; gone: one index, and the dimension
-   with it */
+/* Restricts dimension d of x to indices first .. first + count - 1. `gone`: to one index, and
+   without the dimension. */
 static int onnx_restrict_view(const onnx_view *x, int d, int64_t first, int64_t count, int gone,
                               onnx_view *v)
 {
@@ -2853,7 +3131,7 @@ static int onnx_restrict_view(const onnx_view *x, int d, int64_t first, int64_t 
             onnx_copy_dim(v, x, d);
             continue;
         }
-        /* several atoms: only whole steps of the outermost one */
+        /* of several atoms, only whole steps of the outermost one can be restricted */
         if (count > 1 && x->n[d] > 1) {
             const int64_t inner = onnx_size(x, d).c / a->size;
             onnx_atom cut = *a;
@@ -2872,6 +3150,7 @@ static int onnx_restrict_view(const onnx_view *x, int d, int64_t first, int64_t 
     return 1;
 }
 
+/* Slice with constant ends and steps of 1. */
 static int onnx_op_slice(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -2887,22 +3166,22 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
     if (m->failed)
         return 0;
     if (count < 1 || count > rank || onnx_plain_integers(m, onnx_operand(m, n, 2), to) != count)
-        return m->failed ? 0 : onnx_refuse(m, n, "its ends are no constants");
+        return m->failed ? 0 : onnx_refuse(m, n, "its ends are not constant");
     for (i = 0; i < count; i++) {
         axes[i] = i;
         steps[i] = 1;
     }
     if (onnx_operand(m, n, 3) && onnx_plain_integers(m, onnx_operand(m, n, 3), axes) != count)
-        return onnx_refuse(m, n, "its axes are no constants");
+        return onnx_refuse(m, n, "its axes are not constant");
     if (onnx_operand(m, n, 4) && onnx_plain_integers(m, onnx_operand(m, n, 4), steps) != count)
-        return onnx_refuse(m, n, "its steps are no constants");
+        return onnx_refuse(m, n, "its steps are not constant");
     if (!onnx_has_view(x) && x->kind != ONNX_INTEGERS)
-        return onnx_refuse(m, n, "it is read of layers, constants and shapes only");
+        return onnx_refuse(m, n, "it is only supported for layers, constants and shapes");
     if (x->columns && count == 1 && !axes[0] && steps[0] == -1 && from[0] == -1
         && to[0] < -x->count)
         return onnx_turn_pads(m, n, 0);
     if (x->columns)
-        return onnx_refuse(m, n, "a part of a table of pads");
+        return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
     v = x->v;
     memset(few, 0, sizeof few);
     for (i = 0; i < count; i++) {
@@ -2912,10 +3191,11 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
                                                           : onnx_size(&x->v, d).c;
         onnx_view w;
         if (d < 0 || steps[i] != 1)
-            return onnx_refuse(m, n, d < 0 ? "there is no such axis" : "steps other than 1");
+            return onnx_refuse(m, n,
+                               d < 0 ? "there is no such axis" : "only steps of 1 are supported");
         if (x->kind != ONNX_INTEGERS && onnx_count_batch(&x->v, d, d + 1)) {
             if (from[i] || to[i] < INT32_MAX)
-                return onnx_refuse(m, n, "a part of the batch");
+                return onnx_refuse(m, n, "a part of the batch cannot be selected");
             continue;
         }
         if (from[i] < 0)
@@ -2937,15 +3217,15 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
             return 1;
         }
         if (from[i] >= to[i])
-            return onnx_refuse(m, n, "nothing is left");
+            return onnx_refuse(m, n, "its result is empty");
         if (!onnx_restrict_view(&v, d, from[i], to[i] - from[i], 0, &w))
-            return onnx_refuse(m, n, "a part of a dimension that is put together of several");
+            return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
         v = w;
     }
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* zeros around a picture, the same on each side, or none */
+/* Pad: zeros around an image, equally many on each side, or none at all. */
 static int onnx_op_pad(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -2958,17 +3238,18 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     if (m->failed)
         return 0;
     if (!x || x->kind != ONNX_DATA || count != 2 * rank || onnx_operand(m, n, 3))
-        return onnx_refuse(m, n, "it is read of layers, by constant pads of all dimensions, only");
+        return onnx_refuse(
+            m, n, "it is only supported for layers, with constant pads for all dimensions");
     for (d = 0; d < count; d++)
         any |= p[d] != 0;
     if (any) {
         if (rank != 4 || p[0] || p[1] || p[4] || p[5] || p[2] < 0 || p[2] > 65535 || p[3] != p[2]
             || p[6] != p[2] || p[7] != p[2] || x->padding)
-            return onnx_refuse(m, n, "pads other than the same on each side of a picture");
+            return onnx_refuse(m, n, "only equal pads on each side of an image are supported");
         if ((mode.n && !onnx_text_is(mode, "constant"))
             || (onnx_operand(m, n, 2)
                 && (!onnx_single(m, onnx_operand(m, n, 2), &s) || s < 0 || s > 0)))
-            return onnx_refuse(m, n, "pads other than zeros");
+            return onnx_refuse(m, n, "only pads of zeros are supported");
     }
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
@@ -2977,13 +3258,14 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
+/* Split into parts of constant sizes. */
 static int onnx_op_split(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
     int64_t parts[ONNX_FEW], from = 0, length;
     int count, d, k;
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is read of layers and constants only");
+        return onnx_refuse(m, n, "it is only supported for layers and constants");
     d = onnx_axis_of(onnx_attribute_int(n, "axis", 0), x->v.rank);
     if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
         return onnx_refuse(m, n, "there is no such axis, or it is the batch");
@@ -2994,19 +3276,19 @@ static int onnx_op_split(onnx_model *m, const onnx_node *n)
         return 0;
     if (count == -1) {
         if (onnx_operand(m, n, 1) || length % n->outputs)
-            return onnx_refuse(m, n, "its parts are no constants, or not equal");
+            return onnx_refuse(m, n, "its parts are not constant, or not equal");
         for (count = 0; count < n->outputs; count++)
             parts[count] = length / n->outputs;
     }
     if (count != n->outputs)
-        return onnx_refuse(m, n, "it has another number of parts than outputs");
+        return onnx_refuse(m, n, "the number of parts is not that of its outputs");
     for (k = 0; k < count; k++) {
         onnx_value *y, head;
         onnx_view v;
         if (parts[k] < 1 || parts[k] > length - from)
-            return onnx_refuse(m, n, "its parts are longer than the whole");
+            return onnx_refuse(m, n, "its parts are larger than its input");
         if (!onnx_restrict_view(&x->v, d, from, parts[k], 0, &v))
-            return onnx_refuse(m, n, "a part of a dimension that is put together of several");
+            return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
         from += parts[k];
         if (!n->out[k].n)
             continue;
@@ -3016,13 +3298,14 @@ static int onnx_op_split(onnx_model *m, const onnx_node *n)
         head = *y;
         *y = *x;
         y->name = head.name;
-        y->chain = head.chain;
+        y->next = head.next;
         y->v = v;
     }
-    return from == length ? 1 : onnx_refuse(m, n, "its parts are shorter than the whole");
+    return from == length ? 1 : onnx_refuse(m, n, "its parts are smaller than its input");
 }
 
-static int onnx_add_embedding(onnx_model *m, const onnx_node *n) /* Gather(table, tokens) */
+/* Gather(table, tokens): an embedding. */
+static int onnx_add_embedding(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *table = onnx_operand(m, n, 0), *tokens = onnx_operand(m, n, 1);
     onnx_layer *l = m->layer + tokens->layer;
@@ -3032,13 +3315,13 @@ static int onnx_add_embedding(onnx_model *m, const onnx_node *n) /* Gather(table
     if (!onnx_known(m, table))
         return 0;
     if (table->v.rank != 2 || onnx_attribute_int(n, "axis", 0))
-        return onnx_refuse(m, n, "an embedding's table must have two dimensions");
+        return onnx_refuse(m, n, "expected an embedding table of two dimensions");
     if (l->op != LGELU_OP_TOKENS || !onnx_is_plain(tokens) || tokens->v.base
         || !onnx_covers(&tokens->v, 0, tokens->v.rank, 1, (int64_t)l->shape[1]))
-        return onnx_refuse(m, n, "only tokens can be looked up");
+        return onnx_refuse(m, n, "only tokens can be looked up in a table");
     K = onnx_size(&table->v, 1).c;
     if (l->shape[2] && (int64_t)l->shape[2] != onnx_size(&table->v, 0).c)
-        return onnx_refuse(m, n, "two tables of different length for the same tokens");
+        return onnx_refuse(m, n, "the tables of the same tokens differ in length");
     l->shape[2] = (size_t)onnx_size(&table->v, 0).c;
     for (d = 0; d < tokens->v.rank; d++) {
         onnx_new_dim(&v);
@@ -3114,7 +3397,7 @@ static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_value 
                          n->name.n ? &n->name : n->out, &n->op, first, first + count - 1, rows);
     }
     if (!onnx_restrict_view(&table->v, 0, first, count, 0, &v))
-        return onnx_refuse(m, n, "a part of a dimension that is composed of several");
+        return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
     if (last) {
         onnx_view w = onnx_empty_view(v.base);
         onnx_new_dim(&w);
@@ -3127,6 +3410,7 @@ static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_value 
     return onnx_set_view(m, n, &v) != NULL;
 }
 
+/* Gather: an embedding, rows of a constant table, one index of a dimension, or sizes of a shape. */
 static int onnx_op_gather(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0), *i = onnx_operand(m, n, 1);
@@ -3141,16 +3425,16 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
         return onnx_add_embedding(m, n);
     if (x->columns)
-        return onnx_refuse(m, n, "a part of a table of pads");
+        return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
     if (x->kind == ONNX_INTEGERS) {
         count = onnx_plain_integers(m, i, index);
         if (count < 0)
-            return m->failed ? 0 : onnx_refuse(m, n, "its indices are no constants");
+            return m->failed ? 0 : onnx_refuse(m, n, "its indices are not constant");
         memset(few, 0, sizeof few);
         for (k = 0; k < count; k++) {
             const int at_k = onnx_axis_of(index[k], x->count < 0 ? 1 : x->count);
             if (at_k < 0)
-                return onnx_refuse(m, n, "an index out of bounds");
+                return onnx_refuse(m, n, "an index is out of bounds");
             few[k] = x->few[at_k];
         }
         k = i->kind == ONNX_INTEGERS ? i->count : i->v.rank ? count : -1;
@@ -3161,7 +3445,7 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
         return 1;
     }
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is read of layers, constants and shapes only");
+        return onnx_refuse(m, n, "it is only supported for layers, constants and shapes");
     d = onnx_axis_of(onnx_attribute_int(n, "axis", 0), x->v.rank);
     if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
         return onnx_refuse(m, n, "there is no such axis, or it is the batch");
@@ -3174,20 +3458,21 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     if (i->kind == ONNX_CONSTANT && x->kind == ONNX_CONSTANT
         && (i->v.rank == 1 || (i->v.rank == 2 && onnx_size(&i->v, 0).c == 1))
         && onnx_size(&i->v, i->v.rank - 1).c > 1)
-        return d ? onnx_refuse(m, n, "several indices along another axis than the first")
+        return d ? onnx_refuse(m, n, "several indices are only supported along the first axis")
                  : onnx_gather_rows(m, n, x, i);
     count = onnx_plain_integers(m, i, index);
     if (m->failed)
         return 0;
     if (count != 1 || (i->kind == ONNX_CONSTANT && i->v.rank > 1))
-        return onnx_refuse(m, n, "several indices, or none that is constant");
+        return onnx_refuse(m, n, "expected one constant index");
     if (onnx_axis_of(index[0], length > INT32_MAX ? INT32_MAX : (int)length) < 0)
-        return onnx_refuse(m, n, "an index out of bounds");
+        return onnx_refuse(m, n, "an index is out of bounds");
     k = i->kind == ONNX_INTEGERS ? i->count < 0 : !i->v.rank;
     onnx_restrict_view(&x->v, d, index[0] < 0 ? index[0] + length : index[0], 1, k, &v);
     return onnx_set_view(m, n, &v) != NULL;
 }
 
+/* Concat: of shapes, or of a class token before tokens. */
 static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
@@ -3203,7 +3488,7 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
             break;
         for (i = 0; i < c; i++) {
             if (count >= ONNX_FEW)
-                return onnx_refuse(m, n, "a shape of too many dimensions");
+                return onnx_refuse(m, n, "the shape has too many dimensions");
             all[count++] = few[i];
         }
     }
@@ -3221,17 +3506,18 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
     if (n->inputs == 1)
         return onnx_pass(m, n, 0) != NULL;
     if (n->inputs != 2 || !a || a->kind != ONNX_CONSTANT || !b || b->kind != ONNX_DATA)
-        return onnx_refuse(m, n, "it is read of shapes, and of a class token before tokens, only");
+        return onnx_refuse(m, n,
+                           "it is only supported for shapes, and for a class token before tokens");
     if (!onnx_layer_operand(m, n, 1, &x) || !onnx_known(m, a))
         return 0;
     l = m->layer + x.layer;
     if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
         || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
-        return onnx_refuse(m, n, "a class token must stand before tokens (N, tokens, channels)");
+        return onnx_refuse(m, n, "expected a class token before tokens (N, tokens, channels)");
     if (a->v.rank != 3 || !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0))
         || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
         || onnx_size(&a->v, 2).c != onnx_channels(l))
-        return onnx_refuse(m, n, "a class token must be (N, 1, channels)");
+        return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
     if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
         return 0;
     l->shape[1]++;
@@ -3246,7 +3532,8 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
-static int onnx_op_expand(onnx_model *m, const onnx_node *n) /* and Tile of dimensions of 1 */
+/* Expand, Tile: of constants, along dimensions of 1. */
+static int onnx_op_expand(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
     onnx_extent shape[ONNX_FEW];
@@ -3255,14 +3542,14 @@ static int onnx_op_expand(onnx_model *m, const onnx_node *n) /* and Tile of dime
     if (m->failed)
         return 0;
     if (!x || x->kind != ONNX_CONSTANT || rank < 0)
-        return onnx_refuse(m, n, "it is read of constants only");
+        return onnx_refuse(m, n, "it is only supported for constants");
     for (d = 0; onnx_text_is(n->op, "Tile") && d < rank; d++) {
         if (rank != x->v.rank)
-            return onnx_refuse(m, n, "repeats of another length than the input's shape");
+            return onnx_refuse(m, n, "the length of its repeats is not the number of dimensions");
         if (onnx_equal(shape[d], onnx_fixed(1)))
             shape[d] = onnx_size(&x->v, d);
         else if (!onnx_equal(onnx_size(&x->v, d), onnx_fixed(1)))
-            return onnx_refuse(m, n, "it repeats dimensions of 1 only");
+            return onnx_refuse(m, n, "only dimensions of 1 can be repeated");
     }
     if (rank < x->v.rank) {
         for (d = rank - 1; d >= 0; d--)
@@ -3284,10 +3571,10 @@ static int onnx_op_expand(onnx_model *m, const onnx_node *n) /* and Tile of dime
             continue;
         }
         if (!onnx_equal(s, onnx_fixed(1)) || shape[d].c < 1 || shape[d].c > ONNX_MOST)
-            return onnx_refuse(m, n, "the shapes do not fit");
+            return onnx_refuse(m, n, "the shapes do not match");
         if (shape[d].n) {
             if (shape[d].n > 1 || shape[d].c != 1)
-                return onnx_refuse(m, n, "a multiple of the batch");
+                return onnx_refuse(m, n, "a multiple of the batch is not supported");
             onnx_push_atom(&v, onnx_batch_atom(m));
         } else if (!onnx_push_atom(&v, onnx_atom_of((size_t)shape[d].c, 0))) {
             return onnx_refuse(m, n, "too many dimensions");
@@ -3296,6 +3583,9 @@ static int onnx_op_expand(onnx_model *m, const onnx_node *n) /* and Tile of dime
     return onnx_set_view(m, n, &v) != NULL;
 }
 
+/* ---- [16] CONSTANT NODES ---- */
+
+/* Constant. */
 static int onnx_op_constant(onnx_model *m, const onnx_node *n)
 {
     onnx_value *y = onnx_make_output(m, n, 0);
@@ -3333,7 +3623,7 @@ static int onnx_op_constant(onnx_model *m, const onnx_node *n)
         i = 1;
     } else {
         if ((i = onnx_attribute_ints(n, "value_ints", ints)) < 0)
-            return onnx_refuse(m, n, "a constant of a kind that is not read");
+            return onnx_refuse(m, n, "this kind of constant is not supported");
         y->count = i;
     }
     while (i--) {
@@ -3346,6 +3636,7 @@ static int onnx_op_constant(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
+/* ConstantOfShape. */
 static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
 {
     onnx_extent shape[ONNX_FEW];
@@ -3368,7 +3659,7 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
         integer = onnx_is_integer(m->tensor[t].type);
     }
     if (rank < 0 || rank > ONNX_RANK)
-        return onnx_refuse(m, n, "its shape is no constant");
+        return onnx_refuse(m, n, "its shape is not a constant");
     if (!(y = onnx_make_output(m, n, 0)))
         return 0;
     if (rank == 1 && integer && !shape[0].n && shape[0].c >= 0 && shape[0].c <= ONNX_FEW && x > -1e9
@@ -3389,7 +3680,7 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
         onnx_new_dim(&y->v);
         if (shape[d].c < 1 || shape[d].c > ONNX_MOST || shape[d].n > 1
             || (shape[d].n && shape[d].c != 1))
-            return onnx_refuse(m, n, "a dimension out of bounds");
+            return onnx_refuse(m, n, "a dimension of the shape is out of bounds");
         if (!onnx_push_atom(&y->v,
                             shape[d].n ? onnx_batch_atom(m) : onnx_atom_of((size_t)shape[d].c, 0)))
             return onnx_refuse(m, n, "too many dimensions");
@@ -3397,6 +3688,7 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
+/* Range, upwards by 1. */
 static int onnx_op_range(onnx_model *m, const onnx_node *n)
 {
     int64_t from[ONNX_FEW], to[ONNX_FEW], by[ONNX_FEW];
@@ -3404,9 +3696,9 @@ static int onnx_op_range(onnx_model *m, const onnx_node *n)
     if (onnx_plain_integers(m, onnx_operand(m, n, 0), from) != 1
         || onnx_plain_integers(m, onnx_operand(m, n, 1), to) != 1
         || onnx_plain_integers(m, onnx_operand(m, n, 2), by) != 1)
-        return m->failed ? 0 : onnx_refuse(m, n, "its ends are no constants");
+        return m->failed ? 0 : onnx_refuse(m, n, "its ends are not constant");
     if (by[0] != 1 || from[0] < 0 || to[0] <= from[0] || to[0] > ONNX_MOST)
-        return onnx_refuse(m, n, "a range that is not upwards by 1");
+        return onnx_refuse(m, n, "only ranges that count up by 1 are supported");
     if (!(y = onnx_make_output(m, n, 0)))
         return 0;
     y->kind = ONNX_CONSTANT;
@@ -3419,7 +3711,8 @@ static int onnx_op_range(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
-static int onnx_op_cast(onnx_model *m, const onnx_node *n) /* and CastLike */
+/* Cast, CastLike: changes a value only where a constant becomes Boolean. */
+static int onnx_op_cast(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0), *like = onnx_operand(m, n, 1);
     const int64_t to =
@@ -3434,16 +3727,16 @@ static int onnx_op_cast(onnx_model *m, const onnx_node *n) /* and CastLike */
         return onnx_refuse(m, n, "an input is missing");
     if (x->kind == ONNX_INTEGERS && !whole_numbers) {
         if (!onnx_single(m, x, &s))
-            return onnx_refuse(m, n, "several numbers of a shape as floats");
+            return onnx_refuse(m, n, "only one size of a shape can be cast to float");
         return onnx_make_uniform(m, n, s, x->count == 1) != NULL;
     }
     if (x->kind == ONNX_CONSTANT && whole_numbers && !x->integer && !(to == ONNX_BOOL))
-        return onnx_refuse(m, n, "floats as integers");
+        return onnx_refuse(m, n, "floats cannot be cast to integers");
     if (x->kind >= ONNX_DATA && whole_numbers
         && !(x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS))
-        return onnx_refuse(m, n, "a layer's values as integers");
+        return onnx_refuse(m, n, "a layer's values cannot be cast to integers");
     if (x->kind == ONNX_DATA && !whole_numbers && m->layer[x->layer].op == LGELU_OP_TOKENS)
-        return onnx_refuse(m, n, "tokens as floats");
+        return onnx_refuse(m, n, "tokens cannot be cast to float");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
     if (y->kind == ONNX_CONSTANT) {
@@ -3454,7 +3747,8 @@ static int onnx_op_cast(onnx_model *m, const onnx_node *n) /* and CastLike */
     return 1;
 }
 
-static int onnx_op_compare(onnx_model *m, const onnx_node *n) /* Equal with a number, Not */
+/* Equal with a number, Not; of constants and of shapes. */
+static int onnx_op_compare(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     onnx_extent p[ONNX_FEW], q[ONNX_FEW];
@@ -3465,7 +3759,7 @@ static int onnx_op_compare(onnx_model *m, const onnx_node *n) /* Equal with a nu
         return onnx_refuse(m, n, "an input is missing");
     if (onnx_text_is(n->op, "Not")) {
         if (a->kind != ONNX_CONSTANT || !a->integer)
-            return onnx_refuse(m, n, "it is read of constants only");
+            return onnx_refuse(m, n, "it is only supported for constants");
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
         y->test = y->test == ONNX_IS_ZERO ? ONNX_IS_NOT_ZERO : ONNX_IS_ZERO;
@@ -3479,7 +3773,7 @@ static int onnx_op_compare(onnx_model *m, const onnx_node *n) /* Equal with a nu
         return 0;
     if (np != -2 && nq != -2) {
         if (np > 1 && nq > 1 && np != nq)
-            return onnx_refuse(m, n, "shapes of different lengths");
+            return onnx_refuse(m, n, "the two lists differ in length");
         if (!(y = onnx_make_output(m, n, 0)))
             return 0;
         y->kind = ONNX_INTEGERS;
@@ -3492,7 +3786,9 @@ static int onnx_op_compare(onnx_model *m, const onnx_node *n) /* Equal with a nu
     swapped = a->kind != ONNX_CONSTANT || onnx_single(m, a, &s);
     if (m->failed || (swapped ? b : a)->kind != ONNX_CONSTANT || (swapped ? b : a)->test
         || !onnx_single(m, swapped ? a : b, &s))
-        return m->failed ? 0 : onnx_refuse(m, n, "it is read of a constant and a number only");
+        return m->failed
+                   ? 0
+                   : onnx_refuse(m, n, "it is only supported between a constant and a number");
     if (!(y = onnx_pass(m, n, swapped)))
         return 0;
     y->b -= s;
@@ -3501,6 +3797,7 @@ static int onnx_op_compare(onnx_model *m, const onnx_node *n) /* Equal with a nu
     return 1;
 }
 
+/* Where: of shapes, or as the mask of an attention. */
 static int onnx_op_where(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *c = onnx_operand(m, n, 0), *a = onnx_operand(m, n, 1),
@@ -3511,11 +3808,11 @@ static int onnx_op_where(onnx_model *m, const onnx_node *n)
     int count[3], k, i, most = -1;
     if (!c || !a || !b)
         return onnx_refuse(m, n, "an input is missing");
-    /* the other one is far below 0 */
+    /* a mask: the other operand is far below 0 */
     if (a->kind == ONNX_SCORES || b->kind == ONNX_SCORES) {
         const int k_scores = a->kind == ONNX_SCORES ? 1 : 2;
         if (!onnx_single(m, onnx_operand(m, n, 3 - k_scores), &s) || !(s <= -1e4))
-            return m->failed ? 0 : onnx_refuse(m, n, "a mask that is not far below 0");
+            return m->failed ? 0 : onnx_refuse(m, n, "expected masked scores of at most -10000");
         if (!(y = onnx_pass(m, n, k_scores)))
             return 0;
         return onnx_add_mask(m, n, y, onnx_operand(m, n, 0), 1, k_scores == 2);
@@ -3525,15 +3822,16 @@ static int onnx_op_where(onnx_model *m, const onnx_node *n)
         if (count[k] == -2) {
             return m->failed
                        ? 0
-                       : onnx_refuse(m, n,
-                                     "it is read of shapes, and as the mask of an attention, only");
+                       : onnx_refuse(
+                           m, n,
+                           "it is only supported for shapes, and as the mask of an attention");
         }
         if (count[k] > most)
             most = count[k];
     }
     for (k = 0; k < 3; k++) {
         if (count[k] > 1 && count[k] != most)
-            return onnx_refuse(m, n, "shapes of different lengths");
+            return onnx_refuse(m, n, "the two lists differ in length");
     }
     if (!(y = onnx_make_output(m, n, 0)))
         return 0;
@@ -3547,16 +3845,19 @@ static int onnx_op_where(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
-static int onnx_op_identity(onnx_model *m, const onnx_node *n) /* and Dropout, which rests */
+/* Identity; Dropout in evaluation. */
+static int onnx_op_identity(onnx_model *m, const onnx_node *n)
 {
     if (n->outputs > 1 && n->out[1].n && !onnx_text_is(n->op, "Identity")) {
         const onnx_value *training = onnx_operand(m, n, 2);
         double s;
         if (training && (!onnx_single(m, training, &s) || s < 0 || s > 0))
-            return onnx_refuse(m, n, "in training mode: export the model in evaluation");
+            return onnx_refuse(m, n, "it is in training mode: export the model in evaluation mode");
     }
     return onnx_pass(m, n, 0) != NULL;
 }
+
+/* ---- [17] OPERATORS ---- */
 
 static const struct {
     const char *op;
@@ -3612,7 +3913,7 @@ static const struct {
                        { "Identity", onnx_op_identity },
                        { "Dropout", onnx_op_identity } };
 
-/* normalised rows that go anywhere but to their gain or shift are layers by now */
+/* Makes layers of normalised rows that a node reads as anything but their gain or shift. */
 static int onnx_end_norms(onnx_model *m, const onnx_node *n)
 {
     const int affine = onnx_text_is(n->op, "Mul") || onnx_text_is(n->op, "Add");
@@ -3623,8 +3924,12 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
     for (k = 0; k < n->inputs; k++) {
         onnx_value *x = onnx_operand(m, n, k);
         const onnx_value *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
-        if (x && onnx_text_is(n->op, "ReduceMean") && !onnx_end_formula(m, n, x))
+        if (x && onnx_text_is(n->op, "ReduceMean") && !onnx_is_square(x)
+            && !onnx_end_formula(m, n, x))
             return 0;
+        /* an RMS normalisation has no shift */
+        if (x && x->kind == ONNX_NORMED && x->rms && onnx_text_is(n->op, "Add"))
+            c = NULL;
         if (!x || x->kind != ONNX_NORMED
             || (c && c->kind == ONNX_CONSTANT && onnx_varies_along(x, c) >= 0))
             continue;
@@ -3634,7 +3939,6 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
-/* ---- the file ---- */
 /* The ids of tokens may only be looked up in a table, or change their shape before that. A node
    that computes with them, as those of padding masks do, is refused by the name of the input. */
 static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
@@ -3660,7 +3964,7 @@ static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
-/* NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7 */
+/* Reads a NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7. */
 static int onnx_read_node(onnx_model *m, deploy_span s)
 {
     onnx_reader r = onnx_reader_of(s), inputs = r;
@@ -3700,26 +4004,28 @@ static int onnx_read_node(onnx_model *m, deploy_span s)
             if (inputs.in.n && n.in[n.inputs] < 0) {
                 return onnx_fail(
                     m,
-                    "node '%t' (%t): nothing before it makes '%t': the graph has a loop, or is not in order",
+                    "node '%t' (%t): no node before it computes '%t': the graph has a loop or is not sorted",
                     n.name.n ? &n.name : n.out, &n.op, &inputs.in);
             }
             n.inputs++;
         }
     }
     if (n.domain.n && !onnx_text_is(n.domain, "ai.onnx")) {
-        return onnx_fail(m, "node '%t' (%t): domain '%t' is not read", n.name.n ? &n.name : n.out,
-                         &n.op, &n.domain);
+        return onnx_fail(m, "node '%t' (%t): domain '%t' is not supported",
+                         n.name.n ? &n.name : n.out, &n.op, &n.domain);
     }
     for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
         if (onnx_text_is(n.op, onnx_operators[k].op))
             return onnx_check_tokens(m, &n) && onnx_end_norms(m, &n)
                    && onnx_operators[k].read(m, &n) && !m->failed;
     }
-    return onnx_refuse(m, &n, "this operator is not read");
+    return onnx_refuse(m, &n, "this operator is not supported");
 }
 
-/* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2;
-   TensorShapeProto: dim 1; Dimension: value 1 */
+/* ---- [18] GRAPH ---- */
+
+/* Reads a ValueInfoProto of the graph's inputs: name 1, type 2; TypeProto: tensor_type 1; Tensor:
+   elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension: value 1. */
 static int onnx_read_input(onnx_model *m, deploy_span s)
 {
     deploy_span name = { NULL, 0 }, shape = { NULL, 0 };
@@ -3747,7 +4053,7 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     }
     if (r.bad)
         return onnx_damaged(m, &r);
-    /* an initializer's default */
+    /* an initializer is listed as an input, too */
     if (onnx_find(m, name) >= 0)
         return 1;
     for (r = onnx_reader_of(shape); onnx_next_field(&r);) {
@@ -3765,8 +4071,7 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     }
     if (rank < 2 || rank > 4) {
         return onnx_fail(
-            m,
-            "input '%t': its shape must be known and have two to four dimensions, the batch first",
+            m, "input '%t': expected a fixed shape of two to four dimensions, the batch first",
             &name);
     }
     for (d = 0; d < rank; d++) {
@@ -3776,14 +4081,14 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     if (m->layers && m->batch != dim[0]) {
         return onnx_fail(
             m,
-            "input '%t': its first dimension is not the other inputs' batch (weights must lie in the file)",
+            "input '%t': its batch is not that of the other inputs (weights must be initializers)",
             &name);
     }
     m->batch = dim[0];
     if (!(x = onnx_add_value(m, name)))
         return 0;
     if (m->layers >= m->most_layers)
-        return onnx_fail(m, "there are more inputs than were counted");
+        return onnx_fail(m, "internal error: there are more inputs than were counted");
     l = m->layer + m->layers++;
     memset(l, 0, sizeof *l);
     l->name = name;
@@ -3792,9 +4097,9 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     l->op = type == ONNX_INT64 || type == ONNX_INT32 ? LGELU_OP_TOKENS : LGELU_OP_INPUT;
     if (type != ONNX_FLOAT && type != ONNX_DOUBLE && type != ONNX_FLOAT16 && type != ONNX_BFLOAT16
         && l->op == LGELU_OP_INPUT)
-        return onnx_fail(m, "input '%t': data type %d is not read", &name, (int64_t)type);
+        return onnx_fail(m, "input '%t': data type %d is not supported", &name, (int64_t)type);
     if (l->op == LGELU_OP_TOKENS && rank != 2)
-        return onnx_fail(m, "input '%t': tokens must be (N, count)", &name);
+        return onnx_fail(m, "input '%t': expected tokens of shape (N, count)", &name);
     l->shape[0] = l->shape[1] = l->shape[2] = 1;
     if (l->op == LGELU_OP_TOKENS) {
         l->shape[1] = (size_t)dim[1];
@@ -3814,7 +4119,7 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     }
     if (l->shape[0] * l->shape[1] > (size_t)ONNX_MOST
         || l->shape[0] * l->shape[1] * (l->shape[2] + !l->shape[2]) > (size_t)ONNX_MOST)
-        return onnx_fail(m, "input '%t': its shape is beyond all bounds", &name);
+        return onnx_fail(m, "input '%t': its shape is out of bounds", &name);
     if (rank == 4 && !m->channels_last) {
         v = onnx_channels_first_view(m, l);
     } else {
@@ -3834,7 +4139,8 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     return 1;
 }
 
-/* The first node that reads input `name` turns pictures from (N, rows, columns, channels) */
+/* Returns whether the first node that reads input `name` transposes images from (N, rows, columns,
+   channels). */
 static int onnx_is_channels_last(deploy_span graph, deploy_span name)
 {
     onnx_reader r, q;
@@ -3869,6 +4175,9 @@ typedef struct {
     int opset, own, nodes, values, tensors, inputs;
 } onnx_counts;
 
+/* Counts what the graph has, so that everything can be stored in one block, and checks the model's
+   header. Returns 0 after an error. GraphProto: node 1, initializer 5, input 11, output 12,
+   sparse_initializer 15. */
 static int onnx_count_graph(onnx_model *m, onnx_counts *c)
 {
     onnx_reader r, q;
@@ -3886,7 +4195,7 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
             graphs++;
         }
         if (r.field == 25)
-            return onnx_fail(m, "functions of the model's own are not read: export without them");
+            return onnx_fail(m, "local functions are not supported: export the model without them");
         if (r.field == 8 && r.kind == 2) {
             deploy_span domain = { NULL, 0 };
             uint64_t version = 0;
@@ -3904,10 +4213,10 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         return onnx_damaged(m, &r);
     if (graphs != 1) {
         return onnx_fail(m, graphs ? "more than one graph"
-                                   : "byte 0: this is no ONNX file: there is no graph in it");
+                                   : "byte 0: this is not an ONNX file: it has no graph");
     }
     if (c->opset < 11 || c->opset > 20)
-        return onnx_fail(m, "opset %d: 11 to 20 are read", (int64_t)c->opset);
+        return onnx_fail(m, "opset %d is not supported; 11 to 20 are", (int64_t)c->opset);
     for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.kind != 2)
             continue;
@@ -3922,11 +4231,11 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         } else if (r.field == 11) {
             c->inputs++;
         } else if (r.field == 15) {
-            return onnx_fail(m, "sparse initializers are not read");
+            return onnx_fail(m, "sparse initializers are not supported");
         }
         if (c->nodes > ONNX_MOST_NODES || c->values > ONNX_MOST_VALUES
             || c->tensors > ONNX_MOST_VALUES || c->inputs > ONNX_MOST_VALUES) {
-            return onnx_fail(m, "a graph of more than %d nodes, or %d values",
+            return onnx_fail(m, "the graph has more than %d nodes, or %d values",
                              (int64_t)ONNX_MOST_NODES, (int64_t)ONNX_MOST_VALUES);
         }
     }
@@ -3939,7 +4248,7 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
 
 enum { ONNX_LAYERS_A_NODE = 6 };
 
-/* and where values, tensors, layers and chains begin */
+/* Returns the bytes of the block, and where values, tensors, layers and hash chains begin in it. */
 static size_t onnx_layout(const onnx_counts *c, size_t at[4])
 {
     size_t chains = 64;
@@ -3967,9 +4276,11 @@ size_t onnx_open_bytes(const void *file, size_t bytes, char message[160])
     return onnx_count_graph(&m, &c) ? onnx_layout(&c, at_) : 0;
 }
 
-/* ---- what is wanted, and its weights ---- */
+/* ---- [19] WEIGHTS ---- */
+
+/* Copies one element times a factor; to NULL: only checks it. */
 static int onnx_put_element(onnx_model *m, const onnx_value *c, int64_t offset, double factor,
-                            float *to) /* to NULL: only looked at */
+                            float *to)
 {
     const float x = (float)(onnx_fetch(m, c, offset) * factor);
     if (!(x - x <= 0)) {
@@ -3983,7 +4294,7 @@ static int onnx_put_element(onnx_model *m, const onnx_value *c, int64_t offset, 
     return 1;
 }
 
-/* index i of a constant that varies along one dimension, or is one number */
+/* Returns the offset of index i in a constant that varies along one dimension, or is one number. */
 static int64_t onnx_vector_offset(const onnx_view *v, int64_t i)
 {
     int d;
@@ -3994,7 +4305,7 @@ static int64_t onnx_vector_offset(const onnx_view *v, int64_t i)
     return 0;
 }
 
-/* count numbers of a constant, or one for all; c < 0: `otherwise` */
+/* Copies `count` elements of constant c, or its one number for all; c < 0: `otherwise`. */
 static int onnx_put_vector(onnx_model *m, int c, int64_t count, double factor, float otherwise,
                            float *to)
 {
@@ -4012,6 +4323,7 @@ static int onnx_put_vector(onnx_model *m, int c, int64_t count, double factor, f
     return 1;
 }
 
+/* Returns the factor of an output channel. */
 static double onnx_gain_of(onnx_model *m, const onnx_layer *l, int64_t row)
 {
     const onnx_value *g = l->gain < 0 ? NULL : m->value + l->gain;
@@ -4019,7 +4331,7 @@ static double onnx_gain_of(onnx_model *m, const onnx_layer *l, int64_t row)
     return l->gain_divides ? 1 / x : x;
 }
 
-/* one output of a matrix, (rows, columns, channels) of a window */
+/* Copies the weights of one output, in the order rows, columns, channels of a window. */
 static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, double factor,
                                float *to)
 {
@@ -4027,14 +4339,14 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
     const int two = w ? w->v.rank - 2 : 0;
     int64_t i, k, c, j = 0;
     factor *= l->alpha * onnx_gain_of(m, l, row);
-    /* it keeps its channels, or scales them */
+    /* without weights it keeps or scales its channels */
     if (!w) {
         if (!(fabs(factor) <= (double)FLT_MAX))
             return onnx_fail(m, "a factor of a layer is not a finite number");
         if (m->budget)
             m->budget--;
         if (!m->budget)
-            return onnx_fail(m, "a factor for more channels than the file can hold");
+            return onnx_fail(m, "a factor applies to more channels than the file can hold");
         if (to)
             *to = (float)factor;
         return 1;
@@ -4057,14 +4369,15 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
     c = onnx_size(&l->order, 0).c;
     for (i = 0; i < c; i++) {
         if (!onnx_put_element(m, w,
-                              onnx_offset(&w->v, two + !l->turned, i)
-                                  + onnx_offset(&w->v, two + l->turned, row),
+                              onnx_offset(&w->v, two + !l->transposed, i)
+                                  + onnx_offset(&w->v, two + l->transposed, row),
                               factor, to ? to + onnx_offset(&l->order, 0, i) : NULL))
             return 0;
     }
     return 1;
 }
 
+/* Copies the bias of one output. */
 static int onnx_put_bias(onnx_model *m, const onnx_layer *l, int64_t row, double factor, float *to)
 {
     const onnx_value *b = l->bias < 0 ? NULL : m->value + l->bias;
@@ -4081,8 +4394,9 @@ static int onnx_put_bias(onnx_model *m, const onnx_layer *l, int64_t row, double
     return 1;
 }
 
-static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w,
-                           float *b) /* of picked rows: q, k and v, by heads */
+/* Copies the weights and biases of a linear layer or a convolution; for attention of picked rows,
+   queries, keys and values by heads. */
+static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *b)
 {
     const int64_t out = onnx_channels(l), C = l->parts ? out / 3 : out;
     const size_t in_ = l->weight < 0 && !l->parts ? 1
@@ -4108,6 +4422,7 @@ static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w,
     return 1;
 }
 
+/* Copies learned positions. */
 static int onnx_put_position(onnx_model *m, const onnx_layer *l, float *w)
 {
     const onnx_value *c = m->value + l->weight;
@@ -4134,8 +4449,8 @@ static int onnx_put_position(onnx_model *m, const onnx_layer *l, float *w)
     }
 }
 
-static double onnx_lambda_of(onnx_model *m, const onnx_layer *l,
-                             int64_t c) /* beyond 1e30 it is ReLU */
+/* Returns λ of a channel; beyond 1e30 it is ReLU. */
+static double onnx_lambda_of(onnx_model *m, const onnx_layer *l, int64_t c)
 {
     const onnx_value *v = l->vector < 0 ? NULL : m->value + l->vector;
     const double f = v ? onnx_fetch(m, v, onnx_vector_offset(&v->v, c)) : 1,
@@ -4143,7 +4458,8 @@ static double onnx_lambda_of(onnx_model *m, const onnx_layer *l,
     return x > 1e30 ? (double)INFINITY : fabs(x - 1) < 1e-6 ? 1 : x;
 }
 
-/* everything that a wanted layer takes from the file; net NULL: is it all there and finite? */
+/* Copies everything that a layer takes from the file; net NULL: checks that it is complete and
+   finite. */
 static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
 {
     float *w = net ? lgelu_net_weights(net, l->node) : NULL,
@@ -4169,11 +4485,12 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
     case LGELU_OP_LAYER_NORM:
         return onnx_put_vector(m, l->weight, c, 1, 1, b)
                && onnx_put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
+    case LGELU_OP_RMS_NORM: return onnx_put_vector(m, l->weight, c, 1, 1, b);
     case LGELU_OP_BATCH_NORM:
         for (i = 0; i < c; i++) {
             if (!(onnx_fetch(m, m->value + l->variance, onnx_offset(&m->value[l->variance].v, 0, i))
                   >= 0))
-                return onnx_fail(m, "tensor '%t': a variance below 0",
+                return onnx_fail(m, "tensor '%t': a variance is below 0",
                                  &m->value[l->variance].origin);
         }
         return onnx_put_vector(m, l->weight, c, 1, 1, b)
@@ -4184,7 +4501,7 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
         for (i = 0; i < (l->vector < 0 ? 1 : c) && l->gate == LGELU_GATE_LAMBDA; i++) {
             const double lambda = onnx_lambda_of(m, l, i);
             if (!(lambda >= 1))
-                return onnx_fail(m, "a gate x Phi(lambda x) with lambda below 1");
+                return onnx_fail(m, "gates x Phi(lambda x) with lambda below 1 are not supported");
             if (net
                 && lgelu_net_set_lambda(net, net->nodes[l->node].first_lambda + (int)i,
                                         (float)lambda))
@@ -4195,6 +4512,7 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
     }
 }
 
+/* Marks the layers that the result needs. */
 static void onnx_mark_wanted(onnx_model *m)
 {
     int i, k;
@@ -4207,7 +4525,7 @@ static void onnx_mark_wanted(onnx_model *m)
     }
 }
 
-/* the matrix of the last layer may be that of an embedding */
+/* Recognises a last matrix that is an embedding's table. */
 static void onnx_tie_embedding(onnx_model *m)
 {
     int i, k;
@@ -4229,15 +4547,17 @@ static void onnx_tie_embedding(onnx_model *m)
                 || !onnx_is_one(t->a) || t->b < 0 || t->b > 0 || t->test || t->v.rank != 2)
                 continue;
             onnx_new_dim(&turned);
-            onnx_copy_dim(&turned, &t->v, l->turned ? 1 : 0);
+            onnx_copy_dim(&turned, &t->v, l->transposed ? 1 : 0);
             onnx_new_dim(&turned);
-            onnx_copy_dim(&turned, &t->v, l->turned ? 0 : 1);
+            onnx_copy_dim(&turned, &t->v, l->transposed ? 0 : 1);
             if (onnx_same_view(&turned, &w->v))
                 l->table = k;
         }
     }
 }
 
+/* Reads the ValueInfoProto of the output that was chosen and finds its layer and the order of its
+   elements. */
 static int onnx_read_result(onnx_model *m, deploy_span s)
 {
     deploy_span name = { NULL, 0 };
@@ -4260,7 +4580,7 @@ static int onnx_read_result(onnx_model *m, deploy_span s)
     n.op.p = (const unsigned char *)"the output";
     n.op.n = 10;
     if (n.in[0] < 0)
-        return onnx_fail(m, "no node makes the output '%t'", &name);
+        return onnx_fail(m, "no node computes the output '%t'", &name);
     if (!onnx_layer_operand(m, &n, 0, &x))
         return 0;
     l = m->layer + x.layer;
@@ -4271,7 +4591,7 @@ static int onnx_read_result(onnx_model *m, deploy_span s)
     if (!onnx_same_view(&v, &x.v)) {
         m->form = x.v.rank == 2 ? ONNX_FLAT : ONNX_CHANNELS_LAST;
         if (!onnx_reshape_view(&x.v, all, 2, &v))
-            return onnx_refuse(m, &n, "the batch must be its first dimension");
+            return onnx_refuse(m, &n, "expected the batch as its first dimension");
         flat = onnx_empty_view(0);
         onnx_new_dim(&flat);
         onnx_push_atom(&flat, onnx_batch_atom(m));
@@ -4279,11 +4599,11 @@ static int onnx_read_result(onnx_model *m, deploy_span s)
         onnx_push_atom(&flat, onnx_atom_of((size_t)onnx_elements(l), 1));
         if (!onnx_same_view(&v, &flat)) {
             return onnx_refuse(
-                m, &n, "its dimensions lie neither as pictures nor as tokens or vectors do");
+                m, &n, "the order of its elements is not that of images, tokens or vectors");
         }
     }
     if (lgelu_op_is((int)l->op, LGELU_TRAIT_SOURCE))
-        return onnx_refuse(m, &n, "there is no layer before it");
+        return onnx_refuse(m, &n, "there is no layer between input and output");
     m->result = x.layer;
     if (name.n)
         memcpy(m->output, name.p, name.n < 63 ? name.n : 63);
@@ -4316,7 +4636,8 @@ static int onnx_choose_output(onnx_model *m, deploy_span graph, const char *want
     if (!count)
         return onnx_fail(m, "the graph has no output");
     if (!found)
-        return onnx_fail(m, "the graph has no output '%s'; it has '%t'", wanted, &name[0]);
+        return onnx_fail(m, "the graph has no output '%s'; its first one is '%t'", wanted,
+                         &name[0]);
     if (!wanted && count > 1) {
         return onnx_fail(m, "the graph has more than one output, '%t' and '%t': choose one by name",
                          &name[0], &name[1]);
@@ -4324,6 +4645,7 @@ static int onnx_choose_output(onnx_model *m, deploy_span graph, const char *want
     return 1;
 }
 
+/* Reads the initializers, inputs, nodes and the output, in this order, and checks all weights. */
 static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *wanted)
 {
     onnx_reader r, q;
@@ -4360,12 +4682,16 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *want
         if (!l->wanted)
             continue;
         if (l->op == LGELU_OP_LAYER_NORM && !(l->eps > 0))
-            return onnx_fail(m, "a layer normalisation without epsilon");
+            return onnx_fail(m, "layer normalisation without epsilon is not supported");
+        if (l->op == LGELU_OP_RMS_NORM && !(l->eps > 0))
+            return onnx_fail(m, "RMS normalisation without epsilon is not supported");
         if (!onnx_put_layer(m, l, NULL))
             return 0;
     }
     return 1;
 }
+
+/* ---- [20] OPENING ---- */
 
 onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const char *output,
                              char message[160])
@@ -4409,7 +4735,7 @@ onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[1
     return onnx_open_output(file, bytes, work, NULL, message);
 }
 
-/* ---- the network ---- */
+/* ---- [21] BUILDING ---- */
 int onnx_nodes(const onnx_model *m)
 {
     int i, n = 0;
@@ -4427,8 +4753,8 @@ onnx_form onnx_input(const onnx_model *m)
 
 onnx_form onnx_result(const onnx_model *m) { return m->form; }
 
-/* A name of at most 31 bytes that no node has: that of its parameters, or its own, or its kind and
-   a number; cut in front, at a dot if there is one */
+/* Chooses a name of at most 31 bytes that no node has: that of the layer's parameters, its own, or
+   its kind and a number. A long name loses its front, up to a dot if there is one. */
 static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net *net,
                             const char *kind, char name[32])
 {
@@ -4471,7 +4797,7 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
         memcpy(name, kind, strlen(kind) + 1);
     n = strlen(name);
     do {
-        /* gate3; or x_2, where there is an x */
+        /* gate3, or x_2 where there is an x already */
         if (numbered) {
             char digit[12];
             int d = 0, x = s.n ? ++m->renamed : ++m->numbered[l->op];
@@ -4505,7 +4831,8 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_ADD: return "add";
     case LGELU_OP_CONV: return "conv";
     case LGELU_OP_BATCH_NORM:
-    case LGELU_OP_LAYER_NORM: return "norm";
+    case LGELU_OP_LAYER_NORM:
+    case LGELU_OP_RMS_NORM: return "norm";
     case LGELU_OP_MAX_POOL:
     case LGELU_OP_AVERAGE_POOL: return "pool";
     case LGELU_OP_VIEW: return "flatten";
@@ -4524,6 +4851,7 @@ static const char *onnx_short_name(lgelu_op op)
     return "layer";
 }
 
+/* Adds a layer to the network; returns its node, or a negative number. */
 static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, int learn)
 {
     const int x = l->inputs ? m->layer[l->input[0]].node : -1;
@@ -4573,6 +4901,11 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         if (c >= 0)
             net->nodes[c].eps = l->eps;
         return c;
+    case LGELU_OP_RMS_NORM:
+        c = lgelu_rms_norm(net, name, x);
+        if (c >= 0)
+            net->nodes[c].eps = l->eps;
+        return c;
     case LGELU_OP_ATTENTION: return lgelu_attention(net, name, x, l->option[0], (int)l->option[1]);
     case LGELU_OP_PATCHES: return lgelu_patches(net, name, x, l->option[0]);
     case LGELU_OP_CLASS_TOKEN: return lgelu_class_token(net, name, x);
@@ -4595,7 +4928,7 @@ int onnx_build(onnx_model *m, lgelu_net *net, int learn, int *input)
 
 lgelu_status onnx_fill(const onnx_model *model, lgelu_net *net)
 {
-    /* the model itself stays as it is, and everything in it was looked at */
+    /* onnx_open checked everything, so that nothing needs to be limited or reported here */
     onnx_model m = *model;
     char message[160];
     int i;

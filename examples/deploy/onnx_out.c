@@ -763,6 +763,32 @@ static void onnx_emit_layer_norm(onnx_writer *w, const lgelu_node *node)
     onnx_end_node(w, &m, onnx_value_name(w, (int)(node - w->net->nodes)));
 }
 
+/* y = x·(1/√(mean of x² + eps))·gain, operator by operator as PyTorch exports
+   x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight */
+static void onnx_emit_rms_norm(onnx_writer *w, const lgelu_node *node)
+{
+    char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], number[ONNX_NAME];
+    const char *of = onnx_in_order(w, x, node->input[0], 0), *name = node->name;
+    size_t dims[4], axis;
+    onnx_message m;
+    onnx_put_scalar(w, onnx_join(number, name, "/two"), 2);
+    onnx_put_node(w, "Pow", onnx_join(a, name, "/square"), of, number);
+    axis = (size_t)onnx_last_dims(node, dims);
+    onnx_begin_node(&m, "ReduceMean", a, NULL, NULL);
+    onnx_set_ints(&m, "axes", &axis, 1);
+    onnx_set_int(&m, "keepdims", 1);
+    onnx_end_node(w, &m, onnx_join(b, name, "/mean"));
+    onnx_put_scalar(w, onnx_join(number, name, "/epsilon"), node->eps);
+    onnx_put_node(w, "Add", onnx_join(a, name, "/sum"), b, number);
+    onnx_put_node(w, "Sqrt", onnx_join(b, name, "/root"), a, NULL);
+    onnx_put_scalar(w, onnx_join(number, name, "/one"), 1);
+    onnx_put_node(w, "Div", onnx_join(a, name, "/inverse"), number, b);
+    onnx_put_node(w, "Mul", onnx_join(b, name, "/normed"), of, a);
+    onnx_put_floats1(w, onnx_join(number, name, ".weight"), w->net->w + node->bias_at,
+                     node->shape[2]);
+    onnx_put_node(w, "Mul", onnx_value_name(w, (int)(node - w->net->nodes)), b, number);
+}
+
 static void onnx_emit_position(onnx_writer *w, const lgelu_node *node)
 {
     size_t dims[4];
@@ -944,6 +970,10 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node) /* to a vecto
                      onnx_in_order(w, x, from, same && (w->flag[from] & ONNX_FIRST)));
 }
 
+/* If a kind of layer is new, this line does not compile: write the kind in emit_layer, or refuse it
+   in onnx_save, then count it. */
+typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
 {
     const int i = (int)(node - w->net->nodes);
@@ -973,6 +1003,7 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_EMBEDDING: onnx_emit_embedding(w, node); break;
     case LGELU_OP_POSITION: onnx_emit_position(w, node); break;
     case LGELU_OP_LAYER_NORM: onnx_emit_layer_norm(w, node); break;
+    case LGELU_OP_RMS_NORM: onnx_emit_rms_norm(w, node); break;
     case LGELU_OP_ATTENTION: onnx_emit_attention(w, node); break;
     case LGELU_OP_PATCHES: onnx_emit_patches(w, node); break;
     case LGELU_OP_CLASS_TOKEN: onnx_emit_class_token(w, node); break;

@@ -34,7 +34,8 @@ static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
         case LGELU_OP_DROPOUT:
         case LGELU_OP_ADD:
         case LGELU_OP_BATCH_NORM:
-        case LGELU_OP_LAYER_NORM: break;
+        case LGELU_OP_LAYER_NORM:
+        case LGELU_OP_RMS_NORM: break;
         default: return NULL;
         }
         i = node->input[0];
@@ -57,6 +58,10 @@ static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t
     t->count = a * b * c * d;
 }
 
+/* If a kind of layer is new, this line does not compile: say in torch_part which tensors the kind
+   has, and in torch_flattened whether it works value by value, then count it. */
+typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+
 /* part k of node i; 0: there is none */
 static int torch_part(const lgelu_net *net, const torch_names *how, int i, int part,
                       torch_tensor *t)
@@ -65,13 +70,13 @@ static int torch_part(const lgelu_net *net, const torch_names *how, int i, int p
                                                      ".running_var", ".num_batches_tracked" };
     const lgelu_node *node = net->nodes + i,
                      *from = node->inputs ? net->nodes + node->input[0] : node, *flat;
-    const int norm = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
+    const int norm = lgelu_op_is((int)node->op, LGELU_TRAIT_NORM);
     const size_t out = node->shape[2];
     memset(t, 0, sizeof *t);
     if (part > 1 && (node->op != LGELU_OP_BATCH_NORM || !node->state_count))
         return 0;
-    /* folded */
-    if (part < 2 && norm && !node->bias_count)
+    /* a folded batch normalisation has neither gains nor shifts, an RMS normalisation no shifts */
+    if (part < 2 && norm && node->bias_count <= (size_t)part * out)
         return 0;
     deploy_refuse(t->name, LGELU_OK, "%s%s%s", how->prefix ? how->prefix : "", node->name,
                   node->op == LGELU_OP_CLASS_TOKEN ? "" : suffix[part]);

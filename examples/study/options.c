@@ -103,6 +103,8 @@ const option option_table[] = {
     { "tau", "TAU", "tolerance of the gate: the target is λ = 2/(τ√(2π))",
       REAL(tau, OPT_DRIVEN, 1e-6, 0.79) },
     { "target", "L", "the target itself; 0: that of --tau", REAL(target, OPT_DRIVEN, 0, 1e30) },
+    { "budget", "N", "convert: at most so many steps of further training",
+      WHOLE(budget, OPT_ALL, 0, 1e6) },
     { "reestimate", "N", "batches from which arm reestimated makes its running statistics",
       WHOLE(reestimate, OPT_STATISTICS, 1, 1e6) },
     { "hidden", "LIST", "mlp, tabular: widths of the hidden layers", TEXT(hidden, OPT_DATA) },

@@ -49,7 +49,7 @@ typedef struct {
         *save, *resume, *keep, *text_out;
     long seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads,
         save_every;
-    long width, layers, heads, context, warmup, harden_every;
+    long width, layers, heads, context, warmup, harden_every, budget;
     double lr, hold, weight_decay, b1, b2, clip, dropout, embed_deviation, c, t, tau, target,
         harden_from, harden_until, teach;
     int net, env, plan, map, shape, order, rate, optimiser, decay_s, decay_all, untied, norm, marks,
@@ -418,6 +418,8 @@ int oui_check(study *s), oui_report(study *s), oui_figures(study *s);
 void stability_end(seat *w);
 int stability_check(study *s), stability_report(study *s), stability_figures(study *s);
 int gates_check(study *s), gates_report(study *s), gates_figures(study *s);
+void convert_end(seat *w);
+int convert_report(study *s), convert_figures(study *s);
 int report_main(study *s), control_main(study *s);
 int grid_check(study *s), grid_report(study *s), grid_figures(study *s);
 int sweep_check(study *s), sweep_report(study *s), sweep_figures(study *s);

@@ -366,7 +366,7 @@ class Plan:
         return _lib.lgelu_harden(lambda0, ctypes.byref(plan), step)
 
     def rate(self, step):
-        """the learning rate in this step as a share of its peak"""
+        """the learning rate in this step as a fraction of its peak"""
         return _lib.lgelu_torch_rate(self.steps, self.warmup, self.hold, step)
 
 class Hardening:

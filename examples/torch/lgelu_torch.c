@@ -247,7 +247,7 @@ void lgelu_torch_lambda(float *lambda, float *slope, const float *s, const lgelu
     }
 }
 
-/* the header's plans, and their rate at a step as a share of its peak */
+/* the header's plans, and their rate at a step as a fraction of its peak */
 void lgelu_torch_plan(lgelu_hardening *plan, long *hold, int paper, long steps);
 
 void lgelu_torch_plan(lgelu_hardening *plan, long *hold, int paper, long steps)

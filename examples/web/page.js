@@ -125,7 +125,7 @@ function gate() {
 /* ---- the network ---- */
 let set = 0, running = false, hardening = null, swapped = 0, side = FULL;        /* hardening: its first and last step */
 const SWAPPED = 1, REFITTED = 2;                        /* swapped: what the gates are, as in web.c */
-let rows = [];                                          /* [step, λ's, share of cells that a swap would flip] */
+let rows = [];                                          /* [step, λ's, fraction of cells that a swap would flip] */
 let seen = null;                                        /* what the last look at the network found */
 
 function look(cells) {

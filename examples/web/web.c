@@ -282,7 +282,7 @@ static uint32_t hash(const float *x, size_t n)
 PAGE(uint32_t, weights_hash)(void) { return hash(learner.net.w, learner.net.parameter_count); }
 PAGE(uint32_t, curves_hash)(float l) { return hash(curves(l), 3 * POINTS); }
 
-/* share of new points, that it never saw, in their right class */
+/* the accuracy on new points, which it has never seen */
 PAGE(double, score)(int swapped)
 {
     static float logits[TEST][2];

@@ -8,7 +8,7 @@ committed.
 
 Needs python3-mpmath. Each polynomial is a weighted least-squares fit in 40 digits on Chebyshev points, the weights driven
 towards minimax (Lawson); then the coefficients are rounded to float one after another, lowest first, and the higher ones are
-fitted anew each time, so that they make good what the rounding of the lower ones lost.
+fitted again each time, so that they compensate for the rounding of the lower ones.
 """
 import re
 import struct
@@ -202,7 +202,7 @@ errors.append(('tail', worst(asymptotic, c, low, high, lambda w: 1 / w)))
 vector('tail', '(1 - zQ(z)/φ(z))/w in powers of w = 1/z²', c)
 
 # The tanh approximation: v = √(8/π)(x + 0.044715 x³), -log2(e)·v = x(A + B x²), xv' = x(C + D x²), each number in two floats. The
-# first of A and C is a whole multiple of 2^-19, so that A + B x² < 32 loses nothing that one more fma does not give back.
+# first of A and C is a whole multiple of 2^-19, so that A + B x² < 32 loses nothing that one more fma does not restore.
 c = []
 for a in (-1 / log(2), mpf(1)):
     for v, high in ((a, lambda v: float(mpf(round(v * 2 ** 19)) / 2 ** 19)), (a * (mpf('0.044715') if a < 0 else mpf('0.134145')), to_float)):
@@ -242,6 +242,13 @@ for k in range(8):
 tables.append("/* minus the centre; the tanh approximation's f'(-w) in powers of the distance from it */\n"
               "static const float lgelu__tanh_slope[9][8] = {\n"
               + ',\n'.join(row('{ ', [c[j] for c in columns], ' }', ',') for j in range(9)) + '\n};')
+
+# SiLU's slope: 1 + e^-a - a is d(d·e0(e^-d - 1 + d)/d² - a0) at the distance d from its root a0 = 1 + e0.
+root = findroot(lambda a: 1 + exp(-a) - a, mpf('1.2784645'))
+f = lambda d: (root - 1) * (exp(-d) - 1 + d) / d ** 2
+c = fit(f, mpf(-1) / 4, mpf(1) / 4, range(5), f)
+errors.append(('silu root', worst(f, c, mpf(-1) / 4, mpf(1) / 4, lambda d: mpf(1), 301)))
+vector('silu_root', 'e0·(e^-d - 1 + d)/d² in powers of d', c)
 
 # The yardstick, in double: (z + 5/4)·Q(z)/φ(z) for z in [0, 40] is one polynomial in t = (z - 11/2)/(z + 11/2), nearly flat at both ends.
 mills = lambda t: (lambda z: (z + mpf(5) / 4) * tail(z) / density(z))(mpf(11) / 2 * (1 + t) / (1 - t))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# control_check.py CSV JSON: the findings of `study control`, worked out anew from its CSV: what is good, ranks, intervals between
+# control_check.py CSV JSON: the findings of `study control`, computed again from its CSV: what is good, ranks, intervals between
 # deciles fitted to other tasks and seeds, what they keep of the seed that was left out. Fails where a mean differs.
 import csv
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# control_reference.py: trajectories of the tasks in examples/study/environments.h, from their published equations written anew
+# control_reference.py: trajectories of the tasks in examples/study/environments.h, from their published equations, written independently
 # with Python's own sine and cosine. Acrobot's are solved as what they are, two equations for two accelerations with the mass
 # matrix, rather than in the paper's closed form. Prints control_reference.h: from where, what is done, and each tenth state with
 # the sum of rewards. control_reference.py --check FILE compares.

@@ -23,7 +23,7 @@ typedef struct {
 /* never written: the memory plan left it to the layer that reads it */
 static inline int left(const lgelu_node *node)
 {
-    return node->internal.row > LGELU_OP_CUSTOM_LOSS && node->op < LGELU_OP_CROSS_ENTROPY;
+    return node->internal.row >= LGELU_OP_COUNT && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS);
 }
 
 static float noise(uint64_t stream,
@@ -147,7 +147,7 @@ static double value_error(const graph *g, reference_net *r)
         const float *y = lgelu_net_value(&g->net, l);
         double most = 1e-3, off = 0;
         /* its place has been given away */
-        if (node->op <= LGELU_OP_LABELS || !y)
+        if (lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE) || !y)
             continue;
         for (size_t i = 0; i < n; i++) {
             most = fmax(most, fabs(r->value[l][i]));
@@ -263,7 +263,7 @@ static int all_kept(graph *h, const graph *g, size_t batch, size_t samples)
 {
     int good = 1;
     for (int l = 0; l < h->net.count; l++) {
-        if (h->nodes[l].op < LGELU_OP_CROSS_ENTROPY)
+        if (!lgelu_op_is((int)h->nodes[l].op, LGELU_TRAIT_LOSS))
             lgelu_net_keep_value(&h->net, l);
     }
     if (make_at(h, batch, LGELU_MODE_TRAIN, 0))
@@ -279,7 +279,8 @@ static int all_kept(graph *h, const graph *g, size_t batch, size_t samples)
             && (!g->net.parameter_count
                 || !memcmp(h->net.g, g->net.g, g->net.parameter_count * sizeof *g->net.g));
     for (int l = 0; l < h->net.count; l++) {
-        if (h->nodes[l].op > LGELU_OP_LABELS && h->nodes[l].op < LGELU_OP_CROSS_ENTROPY) {
+        if (!lgelu_op_is((int)h->nodes[l].op, LGELU_TRAIT_SOURCE)
+            && !lgelu_op_is((int)h->nodes[l].op, LGELU_TRAIT_LOSS)) {
             const float *kept = lgelu_net_value(&h->net, l), *value = lgelu_net_value(&g->net, l);
             good &= kept
                     && (!value

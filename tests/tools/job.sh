@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# job.sh: what the tests of the examples share, read by them after `out=` their folder, which is made anew
+# job.sh: what the tests of the examples share; they read it after setting `out`, their folder, which is created empty
 CC=${CC:-cc}
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
@@ -9,11 +9,11 @@ mkdir -p $out || exit 1
 
 . tools/verdict.sh
 
-# declared FILE: where FILE stands without its LGELU_IMPLEMENTATION; the object that all tests share takes its place
+# declared FILE: writes FILE without its LGELU_IMPLEMENTATION and prints its path; the object that all tests share provides the code
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 declared() { sed 's/^#define LGELU_IMPLEMENTATION$//' "$1" > $out/$(basename "$1") && echo "-I../examples $out/$(basename "$1")"; }
 
-# clean PROGRAM NAME SOURCES AND FLAGS: compiled without a warning, or else with them; the first source has the implementation
+# clean PROGRAM NAME SOURCES AND FLAGS: compiled without a warning; the first source contains the implementation
 clean()
 {
     program=$1
@@ -26,7 +26,7 @@ clean()
         { echo "FAIL $name: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O2 $sources "$@" $IMPLEMENTATION -o $program -lm || exit 1; }
 }
 
-# stoppable PROGRAM SOURCES: the same program, which stops itself as stopped_job.c says
+# stoppable PROGRAM SOURCES: the same program, which stops by itself as stopped_job.c describes
 stoppable()
 {
     program=$1
@@ -48,9 +48,9 @@ refused()
     verdict $? "refuses $*" "status $status, $(cat $out/refused.err)"
 }
 
-# what tools/faults.c stands in for
+# the functions that tools/faults.c replaces
 wrap=$(echo malloc calloc realloc fopen fdopen open fclose close fflush fsync rename | sed 's/\([a-z]*\) */-Wl,--wrap=\1 /g')
-# breakable PROGRAM SOURCES: with tools/faults.c between it and what it asks of memory and files
+# breakable PROGRAM SOURCES: with tools/faults.c between the program and its calls for memory and files
 breakable()
 {
     program=$1
@@ -77,16 +77,16 @@ chain()
     verdict $? "${4}stopped and resumed after each of $1 steps" "status $status after $stops stops, $(cat $out/chain.err)"
 }
 
-# study: examples/study as $out/study; with a name, stopped as stopped_job.c says, under that name
+# study: examples/study as $out/study; with a name, the variant that stops, under that name
 study()
 {
-    sources="../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c $IMPLEMENTATION"
+    sources="../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c $IMPLEMENTATION"
     if [ "$1" ]; then $CC -std=c99 -O1 tools/stopped_job.c $sources -Wl,--wrap=lgelu_net_step -o $out/$1 -lm || exit 1; return; fi
     log=$($CC -std=c99 -O1 $WARNINGS -Werror $sources -o $out/study -lm 2>&1) && echo "ok compiles without a warning" ||
         { echo "FAIL compiles without a warning: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O1 $sources -o $out/study -lm || exit 1; }
 }
 
-# tiny FOLDER [SIDE]: 300 and 60 pictures of 6 x 6, or of SIDE x SIDE, as files of the MNIST family
+# tiny FOLDER [SIDE]: 300 and 60 images of 6 x 6, or of SIDE x SIDE, as files of the MNIST family
 tiny()
 {
     mkdir -p $1

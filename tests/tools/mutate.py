@@ -215,7 +215,7 @@ def mutants(source):
     for name, first, last in functions(source, code):
         no, in_for = set(), set()
         for start, end, declares in statements(code, first, last):
-            if declares:                                     # what is left of an initialiser
+            if declares:                                     # skip the declarator before an initialiser
                 depth = initialised = 0
                 for i in range(start, end):
                     text = code[i].text

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_int8 FOLDER: networks in whole numbers as FOLDER/NAME.onnx, with inputs in ONNX's order
+   onnx_int8 FOLDER: quantized networks as FOLDER/NAME.onnx, with inputs in ONNX's order
    (NAME.in), our logits (NAME.out) and, in NAME.steps, what every layer has on its grid, for
    test_onnx_int8.sh. A line a network: NAME, type and shape of the input, shape of the output, the
    layers that must occur, a step of the logits, NAME:numbers of each layer in NAME.steps. */

@@ -162,6 +162,7 @@ static int smooth(int x) /* a gate of its own kind each time */
 static void vectors(void)
 {
     static const size_t sizes[] = { 33, 17, 10 };
+    int a;
     start(1, 1, 20);
     keep("mlp_gelu", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_GELU, 1), 0, 0, 0, 0, "Gemm Erf");
     start(1, 1, 20);
@@ -181,6 +182,10 @@ static void vectors(void)
     start(1, 1, 20);
     keep("vector_norm", lgelu_batch_norm(&net, "n", lgelu_layer_norm(&net, "l", in), 0.1f, 1e-3f),
          1, 0, 0, 0, "BatchNormalization LayerNormalization");
+    start(1, 1, 20);
+    a = lgelu_rms_norm(&net, "r", lgelu_linear(&net, "fc", lgelu_rms_norm(&net, "q", in), 9));
+    nodes[a].eps = 0.125f;
+    keep("vector_rms_norm", a, 0, 0, 0, 0, "Pow ReduceMean Sqrt Div -LayerNormalization named");
     start(1, 1, 20);
     keep("vector_position",
          lgelu_dropout(&net, "d", lgelu_position(&net, "p", lgelu_dropout(&net, "c", in, 0.5f)),
@@ -264,7 +269,7 @@ static void behind_a_flatten(void)
          0, "MaxPool");
     a = flat_of_conv();
     keep("flat_average", lgelu_linear(&net, "fc", lgelu_average_pool(&net, "p", a, 1, 1, 0), 5), 0,
-         1, 0, 0, "AveragePool");
+         1, 0, 0, "GlobalAveragePool");
     a = flat_of_conv();
     keep("flat_global", lgelu_linear(&net, "fc", lgelu_global_pool(&net, "p", a), 5), 0, 1, 0, 0,
          "Gemm");
@@ -275,6 +280,13 @@ static void behind_a_flatten(void)
     a = flat_of_conv();
     keep("flat_layer_norm", lgelu_linear(&net, "fc", lgelu_layer_norm(&net, "l", a), 5), 0, 1, 0, 0,
          "LayerNormalization");
+    a = flat_of_conv();
+    keep("flat_rms_norm", lgelu_linear(&net, "fc", lgelu_rms_norm(&net, "l", a), 5), 0, 1, 0, 0,
+         "ReduceMean Sqrt");
+    start(6, 5, 3);
+    a = smooth(lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0));
+    keep("pixels_rms_norm", lgelu_add(&net, "s", a, lgelu_rms_norm(&net, "l", a)), 0, 1, 1, 0,
+         "Conv ReduceMean Sqrt");
     a = flat_of_conv();
     a = lgelu_conv(&net, "d",
                    lgelu_batch_norm(&net, "n", lgelu_layer_norm(&net, "l", a), 0.1f, 1e-3f), 120, 1,
@@ -288,7 +300,7 @@ static void behind_a_flatten(void)
          0, 1, 0, 0, "BatchNormalization Add");
     /* tokens flattened, and no flatten of a vector */
     start(1, 5, 6);
-    a = lgelu_flatten(&net, "f", lgelu_layer_norm(&net, "l", in));
+    a = lgelu_flatten(&net, "f", lgelu_layer_norm(&net, "l", lgelu_rms_norm(&net, "r", in)));
     keep("flat_tokens", lgelu_linear(&net, "fc", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-3f), 5), 0,
          0, 0, 0, "BatchNormalization");
     a = flat_of_conv();

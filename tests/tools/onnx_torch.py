@@ -183,6 +183,21 @@ case("mlp_norm", norms, (12,), 16, keep=True)
 for opset in 12, 16:
     case(f"mlp_bare_norm_{opset}", nn.Sequential(nn.Linear(12, 20), nn.LayerNorm(20, elementwise_affine=False), nn.GELU(),
                                                  nn.Linear(20, 4)), (12,), opset)
+class RMSNorm(nn.Module):                    # as Llama's is written; form: three more ways to divide by the root
+    def __init__(self, width, eps=1e-3, form=0, gain=True):
+        super().__init__()
+        self.form, self.eps = form, eps
+        self.weight = nn.Parameter(torch.ones(width)) if gain else None
+    def forward(self, x):
+        square = x.pow(2) if self.form < 2 else x * x
+        mean = square.mean(-1, keepdim=True) + self.eps
+        y = (x * torch.rsqrt(mean), x / torch.sqrt(mean), torch.rsqrt(mean) * x, x * mean ** -0.5)[self.form]
+        return y if self.weight is None else self.weight * y if self.form % 2 else y * self.weight
+for form in range(4):
+    case(f"mlp_rms_norm_{form}", nn.Sequential(RMSNorm(12, 0.5, form), nn.Linear(12, 20), nn.GELU(), RMSNorm(20, form=form),
+                                               nn.Linear(20, 4)), (12,), 17 if form < 2 else 12)
+case("mlp_bare_rms_norm", nn.Sequential(nn.Linear(12, 20), RMSNorm(20, gain=False), nn.GELU(), RMSNorm(20, gain=False)), (12,), 17)
+case("tokens_rms_norm", nn.Sequential(RMSNorm(12), nn.Linear(12, 20), nn.GELU(), RMSNorm(20)), (5, 12), 17)
 lenet = lambda: nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.GELU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.GELU(),
                               nn.AvgPool2d(2), nn.Flatten(), nn.Linear(400, 32), nn.GELU(), nn.Linear(32, 10))
 case("lenet", lenet(), (1, 28, 28))

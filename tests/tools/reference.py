@@ -7,6 +7,7 @@
 
 Needs python3-mpmath. mpmath's erfc shares nothing with the libm that the yardstick calls.
 """
+import re
 import struct
 import sys
 from mpmath import mp, mpf, erfc, exp, sqrt, pi, findroot
@@ -20,7 +21,10 @@ def values(x, lam):
     cdf, pdf = erfc(-z / sqrt(mpf(2))) / 2, exp(-z * z / 2) / sqrt(2 * pi)
     two_u = sqrt(8 / pi) * (x + mpf('0.044715') * x ** 3)
     s = 1 / (1 + exp(-two_u))
-    return x * cdf, cdf + z * pdf, x * x * pdf, x * s, s + x * s * (1 - s) * sqrt(8 / pi) * (1 + 3 * mpf('0.044715') * x * x)
+    u = 1 / (1 + exp(-z))
+    v = 1 / (1 + exp(z))
+    return (x * cdf, cdf + z * pdf, x * x * pdf, x * s, s + x * s * (1 - s) * sqrt(8 / pi) * (1 + 3 * mpf('0.044715') * x * x),
+            x * u, u + z * u * v, x * x * u * v)
 
 
 def to_float32(x):
@@ -35,6 +39,12 @@ def points():
             yield z / lam, lam
         for d in (-0.3, -0.07, -0.05, -1e-3, -1e-6, -1e-9, 0.0, 1e-9, 1e-6, 1e-3, 0.05, 0.07, 0.3):
             yield (root + d) / lam, lam
+    silu_root = float(findroot(lambda z: 1 + z / (1 + exp(z)), mpf('-1.2784645')))
+    for lam in (1.0, to_float32(1.693147), to_float32(159.57691)):
+        for z in (-100.0, -60.0, -40.0, -1.6, -1.53, -1.52, -1.03, -1.02, 40.0, 100.0):
+            yield z / lam, lam
+        for d in (-0.2, -1e-3, -1e-6, -1e-9, 0.0, 1e-9, 1e-6, 1e-3, 0.2):
+            yield (silu_root + d) / lam, lam
     for bits in (0xBF40A14F, 0xBF40A150):                   # floats at the root of the tanh approximation's derivative
         yield struct.unpack('<f', struct.pack('<I', bits))[0], 1.0
     for bits in (0xBF40754E, 0xBF40754F, 0x00000001, 0x80000001, 0x1B000000, 0x9B000000):  # floats at the root, the smallest, where x² underflows
@@ -43,15 +53,17 @@ def points():
 
 def table():
     rows = ['/* SPDX-License-Identifier: MIT-0   Made by reference.py: x, λ, x Φ(λx), Φ(λx) + λx φ(λx), x² φ(λx), and',
-            '   the tanh approximation of GELU and its derivative, each rounded once */',
-            'static const double reference_values[][7] = {']
+            '   the tanh approximation of GELU and its derivative, then xσ(βx) with β = λ and its derivatives in x and β, each',
+            '   rounded once */',
+            'static const double reference_values[][10] = {']
     for x, lam in points():
         rows.append('    { ' + ', '.join(float(v).hex() for v in (x, lam) + values(x, lam)) + ' },')
     return '\n'.join(rows) + '\n};\n'
 
 
 if len(sys.argv) == 3 and sys.argv[1] == '--check':
-    same = open(sys.argv[2], encoding='utf-8').read() == table()
+    plain = lambda text: re.sub(r'\s+', '', re.sub(r'/\*.*?\*/', '', text, flags=re.S))    # layout is not compared
+    same = plain(open(sys.argv[2], encoding='utf-8').read()) == plain(table())
     print(sys.argv[2], 'is' if same else 'is not', 'what reference.py prints')
     sys.exit(not same)
 sys.stdout.write(table())

@@ -96,6 +96,10 @@ static const lgelu_custom_gate reference_outer[2] = {
     { reference_outer_forward, reference_outer_backward, 2, 1, NULL }
 };
 
+/* If a kind of layer is new, this line does not compile: compute the kind in double below, then
+   count it. */
+typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+
 /* the loss of the samples of the net's last forward */
 static double reference_forward(reference_net *r)
 {
@@ -161,6 +165,17 @@ static double reference_forward(reference_net *r)
                 for (size_t k = 0; k < c; k++) {
                     y[i + k] = (a[i + k] - mean) / sqrt(square + 1e-5) * r->w[node->bias_at + k]
                                + r->w[node->bias_at + c + k];
+                }
+            }
+            break;
+        case LGELU_OP_RMS_NORM:
+            for (size_t i = 0; i < n; i += c) {
+                double square = 0;
+                for (size_t k = 0; k < c; k++)
+                    square += a[i + k] * a[i + k] / (double)c;
+                for (size_t k = 0; k < c; k++) {
+                    y[i + k] =
+                        a[i + k] / sqrt(square + (double)node->eps) * r->w[node->bias_at + k];
                 }
             }
             break;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# siblings_check.py FILE.csv FILE.json: works out anew, from the numbers of the runs, what the studies regimes, betas, stability, gates
+# siblings_check.py FILE.csv FILE.json: computes again, from the values of the runs, what the studies regimes, betas, stability, gates
 # and oui say of them. Silent when all agrees; else the first difference, and status 1.
 import csv, json, math, os, sys
 

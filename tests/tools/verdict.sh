@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# verdict.sh: what the tests in shell share: how a case is told, and where other people's programs are
+# verdict.sh: what the tests in shell share: how a case is reported, and where other programs are found
 bad=0
 
 # verdict STATUS NAME [WHY]: a case; after one that failed $bad is 1

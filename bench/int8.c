@@ -1,0 +1,171 @@
+/* Whole numbers beside ONNX Runtime on the same QDQ file, and beside our own f32: ReLU networks,
+   batch norm folded. int8 ours|float|runtime small|mlp|lenet|resnet BATCH [SECONDS]; small is
+   784-128-64-10, mlp 784-512-256-128-10. The runtime is the library that $ONNXRUNTIME names
+   (libonnxruntime.so.1). All use as many threads as OMP_NUM_THREADS says. Prints one JSON line with
+   the fastest run, and how far the runtime's outputs are from ours, relative to the largest.
+   SPDX-License-Identifier: MIT-0 */
+#include "net.h"
+#include "runtime.h"
+#include "../examples/deploy/int8.h"
+#include "../examples/deploy/onnx_out.h"
+
+enum { NODES = 128, SEEN = 32 };
+
+typedef struct {
+    lgelu_node nodes[NODES];
+    lgelu_net net;
+    void *memory;
+    int in, out;
+} network;
+
+static int build_net(network *n, const char *model)
+{
+    static const size_t small[3] = { 128, 64, 10 }, large[4] = { 512, 256, 128, 10 };
+    lgelu_net *net = &n->net;
+    lgelu_net_begin(net, n->nodes, NODES);
+    if (!strcmp(model, "small") || !strcmp(model, "mlp")) {
+        n->in = lgelu_input(net, "x", 1, 1, 784);
+        n->out = *model == 's' ? lgelu_mlp(net, n->in, small, 3, LGELU_GATE_RELU, 1)
+                               : lgelu_mlp(net, n->in, large, 4, LGELU_GATE_RELU, 1);
+    } else if (!strcmp(model, "lenet")) {
+        n->in = lgelu_input(net, "x", 28, 28, 1);
+        n->out = lgelu_lenet(net, n->in, 10, LGELU_GATE_RELU, 1);
+    } else if (!strcmp(model, "resnet")) {
+        n->in = lgelu_input(net, "x", 32, 32, 3);
+        n->out = lgelu_resnet(net, n->in, 64, 4, 2, 100, LGELU_GATE_RELU, 1);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+static size_t size_of(const lgelu_node *node)
+{
+    return node->shape[0] * node->shape[1] * node->shape[2];
+}
+
+static void whole(int8_net *q, network *n, const float *x)
+{
+    const int8_options eight = { 8, 8, 1, 0 };
+    if (int8_make(q, &n->net, n->out, &eight) || int8_see(q, &n->net, x, SEEN)
+        || int8_finish(q, &n->net)) {
+        fprintf(stderr, "int8: %s\n", q->message);
+        exit(1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static network n, kept;
+    const char *what = argc > 1 ? argv[1] : "";
+    const int runtime = !strcmp(what, "runtime"), ours = !strcmp(what, "ours");
+    const size_t batch = argc > 3 ? (size_t)strtoul(argv[3], NULL, 10) : 0;
+    const double seconds = argc > 4 ? strtod(argv[4], NULL) : 1;
+    const lgelu_threads openmp = { NULL, NULL };
+    double best = 1e30, start, begun, difference = 0, largest = 0;
+    onnx_options o = { -1, 1, "y", ONNX_CHANNELS_FIRST, NULL };
+    bytes_ file = { NULL, 0, 0 };
+    runtime_t r = { NULL, NULL, NULL, NULL, "" };
+    int64_t shape[4];
+    size_t i, c, p, size, outputs, samples;
+    void *output = NULL, *work;
+    float *x, *turned;
+    int32_t *y;
+    int8_net q;
+    char why[160];
+    int runs, k;
+    if (argc < 4 || !batch || batch > 4096 || !build_net(&n, argv[2]) || !build_net(&kept, argv[2])
+        || !(runtime || ours || !strcmp(what, "float"))) {
+        fprintf(stderr, "usage: int8 ours|float|runtime small|mlp|lenet|resnet BATCH [SECONDS]\n");
+        return 2;
+    }
+    isa_from_environment();
+    size = size_of(n.nodes + n.in);
+    outputs = size_of(n.nodes + n.out);
+    samples = batch > SEEN ? batch : SEEN;
+    x = (float *)malloc(samples * size * sizeof *x);
+    turned = (float *)malloc(batch * size * sizeof *x);
+    y = (int32_t *)malloc(batch * outputs * sizeof *y);
+    for (i = 0; i < samples * size; i++)
+        x[i] = 2 * lgelu_uniform(1, 2, i) - 1;
+    c = n.nodes[n.in].shape[2];
+    p = size / c;
+    for (i = 0; i < batch * size; i++)
+        turned[i / size * size + i % c * p + i % size / c] = x[i];
+
+    /* the network whose values are seen, quantized and as a file */
+    for (k = 0; k < kept.net.count; k++) {
+        if (kept.nodes[k].op != LGELU_OP_CONV || kept.nodes[k + 1].op != LGELU_OP_BATCH_NORM)
+            lgelu_net_keep_value(&kept.net, k);
+    }
+    kept.memory = make(&kept.net, SEEN, LGELU_MODE_INFER, kept.in, x, -1, NULL);
+    lgelu_net_fold(&kept.net);
+    good(&kept.net);
+    whole(&q, &kept, x);
+    work = malloc(onnx_save_bytes(&kept.net));
+    if (onnx_save_int8(&kept.net, &q, &o, work, gather, &file, why)) {
+        fprintf(stderr, "int8: %s\n", why);
+        return 1;
+    }
+    if (int8_run_batch(&q, y, x, batch, &openmp)) {
+        fprintf(stderr, "int8: %s\n", q.message);
+        return 1;
+    }
+    if (!runtime && !ours) {
+        n.net.prepack = 1;
+        n.memory = make(&n.net, batch, LGELU_MODE_INFER, n.in, x, -1, NULL);
+        lgelu_net_fold(&n.net);
+        lgelu_net_forward(&n.net, batch);
+        good(&n.net);
+    }
+    if (runtime) {
+        shape[0] = (int64_t)batch;
+        shape[1] = (int64_t)c;
+        shape[2] = (int64_t)n.nodes[n.in].shape[0];
+        shape[3] = (int64_t)n.nodes[n.in].shape[1];
+        if (p == 1)
+            r = ort_open(&file, threads(), x, batch * size * sizeof *x, shape, 2, 1);
+        else
+            r = ort_open(&file, threads(), turned, batch * size * sizeof *x, shape, 4, 1);
+        ort_run(&r, &output);
+    }
+    begun = now();
+    for (runs = 0; runs < 3 || now() - begun < seconds; runs++) {
+        start = now();
+        if (runtime)
+            ort_run(&r, &output);
+        else if (ours)
+            (void)int8_run_batch(&q, y, x, batch, &openmp);
+        else
+            lgelu_net_forward(&n.net, batch);
+        if (now() - start < best)
+            best = now() - start;
+    }
+    if (runtime) {
+        float *theirs = NULL;
+        ort_good(CALL(TENSOR_DATA, data_f)(output, (void **)(void *)&theirs));
+        for (i = 0; i < batch * outputs; i++) {
+            const double a = y[i] * int8_scale(&q), d = a - (double)theirs[i];
+            if (!((d < 0 ? -d : d) <= difference))
+                difference = d < 0 ? -d : d;
+            if ((a < 0 ? -a : a) > largest)
+                largest = a < 0 ? -a : a;
+        }
+    }
+    printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ",
+           runtime ? "ONNX Runtime "
+           : ours  ? "int8"
+                   : "f32",
+           r.version, argv[2], batch, threads());
+    printf("\"forward_ms\": %.4f, \"difference\": %.2g, \"set\": \"%s\"}\n", 1e3 * best,
+           largest > 0 ? difference / largest : 0, int8_set_name(int8_set_of(q.sets, lgelu_isa())));
+    int8_free(&q);
+    free(kept.memory);
+    free(n.memory);
+    free(x);
+    free(turned);
+    free(y);
+    free(work);
+    free(file.p);
+    return 0;
+}

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: MIT-0
+   convert.c: what a finished network loses on each way to ReLU.
+
+   Each run trains a smooth network to its end. Then the network is converted in several ways, and
+   each result is trained further for 0, 10, 30, 100, 300 and 1,000 steps:
+
+     smooth       keeps its gates: the ceiling that further training reaches
+     cold         every gate becomes ReLU
+     reestimated  cold, then the statistics of its batch norms are estimated again
+     biases       cold, then the mean error of each layer is subtracted from its biases
+     refit        cold, then each matrix is solved for again in closed form (deploy/refit.h)
+     taught       refit, trained further on the smooth network's outputs in place of labels
+     hardened     λ is driven from 1 to the target while it is trained; at 0 steps this is cold
+
+   Conversions see the inputs of training samples and no labels. Further training begins with fresh
+   moments, a short warm-up and a cosine; each way takes the rate, of those in `rates`, whose
+   hold-out score is best. The test samples are looked at once for each way and budget. */
+#include "../deploy/refit.h"
+#include "figures.h"
+#include "elementary.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES = 512, BUDGETS = 6, RATES = 3, WAYS = 7, INPUTS = 5, USUAL_INPUTS = 4096 };
+static const long budgets[BUDGETS] = { 0, 10, 30, 100, 300, 1000 };
+static const double rates[RATES] = { 0.03, 0.1, 0.3 }; /* times the rate of the first training */
+static const long input_counts[INPUTS] = { 64, 256, 1024, 4096, 16384 };
+
+typedef enum { SMOOTH = 0, COLD, REESTIMATED, BIASES, REFIT, TAUGHT, HARDENED } way;
+static const struct {
+    const char *name, *colour;
+} ways[WAYS] = { { "smooth", "#555555" },  { "cold", "#D55E00" },  { "reestimated", "#997700" },
+                 { "biases", "#56B4E9" },  { "refit", "#0072B2" }, { "taught", "#AA4499" },
+                 { "hardened", "#117733" } };
+
+typedef struct {
+    lgelu_net net;
+    lgelu_node nodes[NODES];
+    void *memory;
+    size_t bytes;
+    lgelu_mode mode;
+    int logits;
+    int target;      /* the input of dL/dlogits, of a training network */
+    other_gate gate; /* for gates that lgelu.h does not have */
+} model;
+
+/* What a run converts with: the smooth network, a converted one, and one that is trained further.
+ */
+typedef struct {
+    seat *worker;
+    model smooth, converted, tuned;
+    float *gradient;           /* dL/dlogits of a batch */
+    double *log_probabilities; /* of one row of the smooth network */
+    const char *failed;        /* the first message */
+} conversion;
+
+typedef struct {
+    double score, flips,
+        change; /* flips and the largest change of a logit: against the smooth one */
+} outcome;
+
+static void model_free(model *m) { free(m->memory); }
+
+/* Builds the network of the run in a mode, with first weights; the memory of an earlier one is used
+   again. Returns 0, or -1 after an error. */
+static int model_make(seat *w, model *m, lgelu_mode mode)
+{
+    const config *c = &w->run->config;
+    const arm_row *a = arm_table + w->run->arm;
+    lgelu_gate_kind kind = a->gate;
+    lgelu_net *net = &m->net;
+    lgelu_net_begin(net, m->nodes, NODES);
+    net->lambda_map = config_hardness(c);
+    net->threads = w->net[0].threads;
+    if (kind == LGELU_GATE_CUSTOM) {
+        m->gate = w->gate;
+        other_gate_make(&m->gate, &net->lambda_map);
+        net->custom_gate = &m->gate.outer;
+    }
+    m->mode = mode;
+    m->logits = w->study->task.net->build(net, &w->study->task, c, kind, 1);
+    if (mode == LGELU_MODE_TRAIN && m->logits >= 0) {
+        const size_t *shape = m->nodes[m->logits].shape;
+        m->target = lgelu_input(net, "target gradient", shape[0], shape[1], shape[2]);
+        lgelu_custom_loss(net, "teacher", m->logits, m->target);
+        lgelu_net_keep_value(net, m->logits);
+    } else {
+        refit_keep(net);
+    }
+    m->bytes = lgelu_net_bytes(net, (size_t)c->batch, mode);
+    if (!m->memory && m->bytes)
+        m->memory = malloc(m->bytes);
+    if (!m->bytes || !m->memory
+        || lgelu_net_make(net, m->memory, m->bytes, (size_t)c->batch, mode, w->run->seed)) {
+        return study_fail(w->study, "conversion: %s", net->status ? net->message : "out of memory");
+    }
+    return 0;
+}
+
+/* ---- looks ---- */
+
+/* Computes score, flips and change of a network on a part of the samples. Returns 0, or -1. */
+static int look(conversion *v, model *m, part which, outcome *out)
+{
+    seat *w = v->worker;
+    const task *t = &w->study->task;
+    const size_t count = t->count[which], batch = (size_t)w->run->config.batch;
+    double loss = 0, right = 0;
+    memset(out, 0, sizeof *out);
+    m->net.evaluate = 1;
+    for (size_t first = 0, n; first < count; first += n) {
+        const float *logits, *original;
+        size_t rows;
+        n = count - first < batch ? count - first : batch;
+        rows = n * t->labels;
+        task_samples(t, which, first, n, w->x, w->y);
+        lgelu_net_bind(&m->net, 0, w->x);
+        lgelu_net_bind(&m->net, 1, w->y);
+        lgelu_net_bind(&v->smooth.net, 0, w->x);
+        if (lgelu_net_forward(&m->net, n) || lgelu_net_forward(&v->smooth.net, n)) {
+            return study_fail(w->study, "conversion: %s",
+                              m->net.status ? m->net.message : v->smooth.net.message);
+        }
+        logits = lgelu_net_value(&m->net, m->logits);
+        original = lgelu_net_value(&v->smooth.net, v->smooth.logits);
+        loss += m->net.loss * (double)n / (double)count;
+        right += lgelu_accuracy(logits, w->y, rows, t->classes) * (double)rows;
+        out->flips += (double)lgelu_count_flips(original, logits, rows, t->classes);
+        out->change = fmax(out->change, lgelu_max_abs_diff(original, logits, rows * t->classes));
+    }
+    m->net.evaluate = 0;
+    lgelu_net_bind(&m->net, 1, NULL);
+    out->score = t->sign < 0 ? loss : 100 * right / (double)(count * t->labels);
+    return 0;
+}
+
+static void record_outcome(conversion *v, const char *name, long at, const outcome *o)
+{
+    char text[64];
+    run *r = v->worker->run;
+    record(v->worker->study, r, name, (int)at, -1, o->score);
+    snprintf(text, sizeof text, "%s_flips", name);
+    record(v->worker->study, r, text, (int)at, -1, o->flips);
+    snprintf(text, sizeof text, "%s_change", name);
+    record(v->worker->study, r, text, (int)at, -1, o->change);
+}
+
+/* ---- conversions ---- */
+
+/* The inputs of a conversion: training samples in order, or noise of their mean and deviation. */
+typedef struct {
+    conversion *v;
+    size_t count;
+    int noise;
+    double mean, deviation;
+} inputs;
+
+static void make_noise(const inputs *in, size_t first, size_t n)
+{
+    seat *w = in->v->worker;
+    const task *t = &w->study->task;
+    for (size_t i = 0; i < n * t->numbers; i++) {
+        const uint64_t at = first * t->numbers + i;
+        if (t->net->data == FROM_TEXT)
+            ((int32_t *)w->x)[i] = (int32_t)(lgelu_random(9, 1, at) % t->classes);
+        else
+            ((float *)w->x)[i] = (float)(in->mean + in->deviation * (double)lgelu_normal(9, 1, at));
+    }
+}
+
+static int next_inputs(size_t index, const void **data, size_t *samples, void *user)
+{
+    inputs *in = (inputs *)user;
+    seat *w = in->v->worker;
+    const task *t = &w->study->task;
+    const size_t batch = (size_t)w->run->config.batch, first = index * batch;
+    size_t n = batch;
+    if (first >= in->count)
+        return 0;
+    if (n > in->count - first)
+        n = in->count - first;
+    if (in->noise)
+        make_noise(in, first, n);
+    else
+        task_samples(t, PART_TRAIN, first, n, w->x, w->y);
+    data[0] = w->x;
+    *samples = n;
+    return 1;
+}
+
+/* Mean and deviation of the values of the first batch of training images. */
+static void measure_inputs(inputs *in)
+{
+    seat *w = in->v->worker;
+    const task *t = &w->study->task;
+    const size_t batch = (size_t)w->run->config.batch;
+    const size_t n = (t->count[PART_TRAIN] < batch ? t->count[PART_TRAIN] : batch) * t->numbers;
+    double sum = 0, squares = 0;
+    if (t->net->data == FROM_TEXT)
+        return;
+    task_samples(t, PART_TRAIN, 0, n / t->numbers, w->x, w->y);
+    for (size_t i = 0; i < n; i++) {
+        const double x = (double)((const float *)w->x)[i];
+        sum += x;
+        squares += x * x;
+    }
+    in->mean = sum / (double)n;
+    in->deviation = sqrt(fmax(0, squares / (double)n - in->mean * in->mean));
+}
+
+/* Makes v->converted the smooth network with ReLU gates, converted in this way. */
+static int convert(conversion *v, way how, long count, int noise)
+{
+    study *s = v->worker->study;
+    lgelu_net *to = &v->converted.net;
+    refit r;
+    refit_options o = refit_defaults();
+    inputs in = { v, (size_t)count, noise, 0, 0 };
+    void *memory;
+    size_t bytes;
+    int bad;
+    if (!noise && in.count > s->task.count[PART_TRAIN])
+        in.count = s->task.count[PART_TRAIN];
+    if (lgelu_net_copy(to, &v->smooth.net))
+        return study_fail(s, "conversion: %s", to->message);
+    lgelu_net_relu(to);
+    if (how == COLD || how == HARDENED)
+        return 0;
+    measure_inputs(&in);
+    o.what = how == REESTIMATED ? REFIT_NOTHING : how == BIASES ? REFIT_BIASES : REFIT_FULL;
+    o.estimate = how == REESTIMATED;
+    bytes = refit_bytes(&r, &v->smooth.net, to, v->converted.logits, &o);
+    if (!bytes)
+        return study_fail(s, "%s", r.message);
+    memory = malloc(bytes);
+    bad = refit_run(&r, memory, bytes, next_inputs, &in) != LGELU_OK;
+    free(memory);
+    return bad ? study_fail(s, "%s", r.message) : 0;
+}
+
+/* ---- further training ---- */
+
+/* Binds the gradient of the cross entropy between the smooth network's probabilities and those of
+   the network in training, for the batch in w->x. */
+static int bind_teacher(conversion *v, size_t n)
+{
+    seat *w = v->worker;
+    const task *t = &w->study->task;
+    const size_t rows = n * t->labels, classes = t->classes;
+    lgelu_net *net = &v->tuned.net;
+    const float *p, *q;
+    lgelu_net_bind(&v->smooth.net, 0, w->x);
+    if (lgelu_net_forward(&v->smooth.net, n))
+        return study_fail(w->study, "conversion: %s", v->smooth.net.message);
+    p = lgelu_net_value(&v->smooth.net, v->smooth.logits);
+    q = lgelu_net_value(net, v->tuned.logits);
+    for (size_t i = 0; i < rows; i++) {
+        float *g = v->gradient + i * classes;
+        same_log_softmax(v->log_probabilities, p + i * classes, classes);
+        for (size_t k = 0; k < classes; k++)
+            g[k] = (float)(-same_exp(v->log_probabilities[k]) / (double)rows);
+        same_log_softmax(v->log_probabilities, q + i * classes, classes);
+        for (size_t k = 0; k < classes; k++)
+            g[k] += (float)(same_exp(v->log_probabilities[k]) / (double)rows);
+    }
+    return 0;
+}
+
+static lgelu_training tuning_plan(const conversion *v, way how, long steps, double rate)
+{
+    const config *c = &v->worker->run->config;
+    lgelu_training p = lgelu_training_defaults((float)(rate * c->lr), steps);
+    p.adamw.weight_decay = (float)c->weight_decay;
+    p.adamw.beta1 = (float)c->b1;
+    p.adamw.beta2 = (float)c->b2;
+    p.decay_all = c->decay_all;
+    p.clip = (float)c->clip;
+    p.warmup = steps / 10;
+    if (how == HARDENED) {
+        p.hardening.target = config_target(c);
+        p.hardening.begin = 0;
+        p.hardening.end = steps * 3 / 4;
+        p.hardening.shape = LGELU_SHAPE_GEOMETRIC;
+    }
+    return p;
+}
+
+/* Trains v->tuned for `steps` steps from the weights of `start`. Returns 0, 1 if it diverged, or
+   -1 after an error. */
+static int tune(conversion *v, const model *start, way how, long steps, double rate)
+{
+    seat *w = v->worker;
+    study *s = w->study;
+    const size_t batch = (size_t)w->run->config.batch;
+    const lgelu_training plan = tuning_plan(v, how, steps, rate);
+    lgelu_net *net = &v->tuned.net;
+    long pass = -1;
+    /* A new network has fresh moments. */
+    if (model_make(w, &v->tuned, LGELU_MODE_TRAIN))
+        return -1;
+    if (lgelu_net_copy(net, &start->net))
+        return study_fail(s, "conversion: %s", net->message);
+    if (how == HARDENED) {
+        lgelu_net_set_gates(net, LGELU_GATE_LAMBDA);
+        lgelu_net_harden(net, &plan);
+    }
+    while (net->step < steps && !study_halted(s)) {
+        task_batch(&s->task, &w->run->config, w->run->seed + 1000003, net->step, w->x, w->y,
+                   w->order, &pass);
+        lgelu_net_bind(net, 0, w->x);
+        lgelu_net_bind(net, 1, how == TAUGHT ? NULL : w->y);
+        lgelu_net_bind(net, v->tuned.target, how == TAUGHT ? v->gradient : NULL);
+        lgelu_net_forward(net, batch);
+        if (how == TAUGHT && !net->status && bind_teacher(v, batch))
+            return -1;
+        lgelu_net_backward(net, 1);
+        if (lgelu_net_step(net, &plan) == LGELU_E_NONFINITE)
+            return 1;
+        if (net->status)
+            return study_fail(s, "conversion: %s", net->message);
+    }
+    lgelu_net_bind(net, v->tuned.target, NULL);
+    if (how != SMOOTH)
+        lgelu_net_relu(net);
+    return study_halted(s) ? -1 : 0;
+}
+
+/* Trains one way further for one budget, at each rate, and records the one that the hold-out
+   prefers. */
+static int tune_best(conversion *v, way how, long steps)
+{
+    const model *start = how == SMOOTH || how == HARDENED ? &v->smooth : &v->converted;
+    const double sign = v->worker->study->task.sign;
+    double best = -HUGE_VAL, best_rate = (double)NAN;
+    outcome held, test = { (double)NAN, (double)NAN, (double)NAN };
+    char text[64];
+    for (int k = 0; k < RATES; k++) {
+        const int bad = tune(v, start, how, steps, rates[k]);
+        if (bad < 0)
+            return -1;
+        if (bad || look(v, &v->tuned, PART_HOLDOUT, &held) || !(sign * held.score > best))
+            continue;
+        best = sign * held.score;
+        best_rate = rates[k];
+        if (look(v, &v->tuned, PART_TEST, &test))
+            return -1;
+    }
+    record_outcome(v, ways[how].name, steps, &test);
+    snprintf(text, sizeof text, "%s_rate", ways[how].name);
+    record(v->worker->study, v->worker->run, text, (int)steps, -1, best_rate);
+    return 0;
+}
+
+/* ---- a run ---- */
+
+static int has_way(const conversion *v, way how)
+{
+    const seat *w = v->worker;
+    if (how == REESTIMATED)
+        return w->study->task.net->normalised;
+    /* The other gates have no λ to drive. */
+    return how != HARDENED || arm_table[w->run->arm].gate == LGELU_GATE_GELU;
+}
+
+static int convert_and_tune(conversion *v)
+{
+    const long most = v->worker->run->config.budget;
+    outcome o;
+    if (look(v, &v->smooth, PART_TEST, &o))
+        return -1;
+    record_outcome(v, ways[SMOOTH].name, 0, &o);
+    for (int how = SMOOTH; how < WAYS; how++) {
+        if (!has_way(v, (way)how))
+            continue;
+        if (how != SMOOTH) {
+            if (convert(v, (way)how, USUAL_INPUTS, 0) || look(v, &v->converted, PART_TEST, &o))
+                return -1;
+            record_outcome(v, ways[how].name, 0, &o);
+        }
+        for (int k = 1; k < BUDGETS && budgets[k] <= most; k++) {
+            if (tune_best(v, (way)how, budgets[k]))
+                return -1;
+        }
+    }
+    for (int k = 0; k < INPUTS && input_counts[k] <= (long)v->worker->study->task.count[PART_TRAIN];
+         k++) {
+        if (convert(v, REFIT, input_counts[k], 0) || look(v, &v->converted, PART_TEST, &o))
+            return -1;
+        record_outcome(v, "inputs", input_counts[k], &o);
+    }
+    if (convert(v, REFIT, USUAL_INPUTS, 1) || look(v, &v->converted, PART_TEST, &o))
+        return -1;
+    record_outcome(v, "noise", USUAL_INPUTS, &o);
+    return 0;
+}
+
+void convert_end(seat *w)
+{
+    const task *t = &w->study->task;
+    conversion *v = (conversion *)calloc(1, sizeof *v);
+    if (!v) {
+        study_fail(w->study, "out of memory");
+        return;
+    }
+    v->worker = w;
+    v->gradient =
+        (float *)calloc((size_t)w->run->config.batch * t->labels * t->classes, sizeof *v->gradient);
+    v->log_probabilities = (double *)calloc(t->classes, sizeof *v->log_probabilities);
+    if (!v->gradient || !v->log_probabilities) {
+        study_fail(w->study, "out of memory");
+    } else if (!model_make(w, &v->smooth, LGELU_MODE_INFER)
+               && !model_make(w, &v->converted, LGELU_MODE_INFER)
+               && !model_make(w, &v->tuned, LGELU_MODE_TRAIN)) {
+        if (lgelu_net_copy(&v->smooth.net, w->net + w->which))
+            study_fail(w->study, "conversion: %s", v->smooth.net.message);
+        else
+            convert_and_tune(v);
+    }
+    model_free(&v->smooth);
+    model_free(&v->converted);
+    model_free(&v->tuned);
+    free(v->gradient);
+    free(v->log_probabilities);
+    free(v);
+}
+
+/* ---- the report ---- */
+
+/* How much worse a quantity is than the smooth network without further training, for each seed. */
+static long losses(const study *s, int arm, const char *name, long at, double *loss)
+{
+    long n = 0;
+    for (long i = 0; i < s->config.seeds; i++) {
+        const run *r = plan_run(s, 0, arm, i);
+        const double x = record_get(s, r, name, (int)at, -1);
+        const double smooth = record_get(s, r, "smooth", 0, -1);
+        if (x - smooth >= -HUGE_VAL)
+            loss[n++] = s->task.sign * (smooth - x);
+    }
+    return n;
+}
+
+static void report_arm(study *s, int arm, double *v)
+{
+    const char *format = s->task.percent ? "%+.2f" : "%+.4f";
+    say(s, "\n%s: %s below the smooth network, by steps of further training\n",
+        arm_table[arm].about, s->task.percent ? "points" : "nats");
+    say_left(s, 14, "");
+    for (int k = 0; k < BUDGETS && budgets[k] <= s->config.budget; k++)
+        say(s, "%18ld", budgets[k]);
+    say(s, "\n");
+    for (int how = 0; how < WAYS; how++) {
+        if (!losses(s, arm, ways[how].name, 0, v))
+            continue;
+        say_left(s, 14, ways[how].name);
+        for (int k = 0; k < BUDGETS && budgets[k] <= s->config.budget; k++)
+            say_cell(s, 18, format, v, losses(s, arm, ways[how].name, budgets[k], v));
+        say(s, "\n");
+    }
+    say(s, "\nrefitted, by number of inputs\n");
+    for (int k = 0; k < INPUTS; k++) {
+        const long n = losses(s, arm, "inputs", input_counts[k], v);
+        if (!n)
+            continue;
+        say(s, "%14ld", input_counts[k]);
+        say_cell(s, 18, format, v, n);
+        say(s, "\n");
+    }
+    say_left(s, 14, "4096 of noise");
+    say_cell(s, 18, format, v, losses(s, arm, "noise", USUAL_INPUTS, v));
+    say(s, "\n");
+}
+
+/* The paired difference of two ways at a budget: positive if the first one loses less. */
+static int find_gain(study *s, int arm, const char *text, way a, way b, long at, double *v,
+                     double *other, double least, double most)
+{
+    char name[160];
+    const long n = losses(s, arm, ways[a].name, at, v), m = losses(s, arm, ways[b].name, at, other);
+    if (!n || n != m)
+        return 0;
+    for (long i = 0; i < n; i++)
+        v[i] = other[i] - v[i];
+    snprintf(name, sizeof name, "%s: %s", arm_table[arm].name, text);
+    return stat_find(s, name, NULL, v, n, least, most);
+}
+
+/* The margin of the goal: a tenth of a point, or 0.005 nats. */
+static double goal(const study *s) { return s->task.percent ? 0.1 : 0.005; }
+
+static int report_findings(study *s, int arm, double *v, double *other)
+{
+    char text[160];
+    long n = losses(s, arm, "refit", 0, v);
+    snprintf(text, sizeof text, "%s: the refitted network less the smooth one",
+             arm_table[arm].name);
+    for (long i = 0; i < n; i++)
+        v[i] = -v[i];
+    if ((n && stat_find(s, text, NULL, v, n, -goal(s), HUGE_VAL))
+        || find_gain(s, arm, "refitted less cold", REFIT, COLD, 0, v, other, 0, HUGE_VAL)
+        || find_gain(s, arm, "refitted less biases corrected", REFIT, BIASES, 0, v, other, 0,
+                     HUGE_VAL)
+        || find_gain(s, arm, "refitted less statistics estimated again", REFIT, REESTIMATED, 0, v,
+                     other, 0, HUGE_VAL))
+        return -1;
+    for (int k = 1; k < BUDGETS && budgets[k] <= s->config.budget; k++) {
+        snprintf(text, sizeof text, "refitted less hardened after %ld steps", budgets[k]);
+        if (find_gain(s, arm, text, REFIT, HARDENED, budgets[k], v, other, 0, HUGE_VAL))
+            return -1;
+    }
+    return 0;
+}
+
+int convert_report(study *s)
+{
+    double *v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v);
+    int bad = 0;
+    if (!v)
+        return study_fail(s, "out of memory");
+    show_head(s);
+    for (int k = 0; k < s->arm_total; k++)
+        report_arm(s, s->arms[k], v);
+    for (int k = 0; k < s->arm_total && !bad; k++)
+        bad = report_findings(s, s->arms[k], v, v + s->config.seeds);
+    free(v);
+    return bad ? -1 : 0;
+}
+
+/* ---- the figure: loss against the smooth network over the steps of further training ---- */
+int convert_figures(study *s)
+{
+    figure f;
+    svg_panel p = { 74, 96, 520, 300, 2, 1, 1e9, -1e9, 1, 0 };
+    svg_label label[WAYS];
+    double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
+    double x[BUDGETS], y[WAYS][BUDGETS];
+    const int arm = s->arms[0];
+    int many = 0, shown = 0;
+    char title[160];
+    if (!v)
+        return study_fail(s, "out of memory");
+    while (many < BUDGETS && budgets[many] <= s->config.budget)
+        many++;
+    for (int k = 0; k < many; k++)
+        x[k] = budgets[k] ? (double)budgets[k] : 3;
+    for (int how = 0; how < WAYS; how++) {
+        for (int k = 0; k < many; k++) {
+            y[how][k] = stat_mean(v, losses(s, arm, ways[how].name, budgets[k], v));
+            if (y[how][k] >= -HUGE_VAL)
+                figure_range(&p.y0, &p.y1, y[how][k]);
+        }
+    }
+    free(v);
+    p.x1 = x[many - 1] * 1.1;
+    p.y0 -= 0.05 * (p.y1 - p.y0);
+    p.y1 += 0.05 * (p.y1 - p.y0);
+    snprintf(title, sizeof title, "A cold swap loses %.3g, a refit without any step %.3g %s",
+             y[COLD][0], y[REFIT][0], s->task.percent ? "points" : "nats");
+    if (figure_open(s, &f, "budget", 800, 460, title,
+                    "leftmost: no further training; means over seeds"))
+        return -1;
+    svg_axes(&f.s, &p, "steps of further training (log scale; leftmost: 0)",
+             s->task.percent ? "points below the smooth network" : "nats above the smooth network",
+             5, 6);
+    for (int how = 0; how < WAYS; how++) {
+        if (!(y[how][0] >= -HUGE_VAL))
+            continue;
+        svg_line(&f.s, &p, x, y[how], many, ways[how].colour, 2, how == SMOOTH ? "5 3" : NULL);
+        for (int k = 0; k < many; k++) {
+            svg_dot(&f.s, svg_x(&p, x[k]), svg_y(&p, y[how][k]), 3, ways[how].colour, "#FFFFFF");
+        }
+        label[shown].y = svg_y(&p, y[how][many - 1]);
+        label[shown].colour = ways[how].colour;
+        snprintf(label[shown++].text, sizeof label->text, "%s", ways[how].name);
+    }
+    svg_labels(&f.s, label, shown, p.left + p.width, p.top + 4, p.top + p.height - 4, 17);
+    return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
+}

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT-0
+# test_documents.sh: README's length; its rows are those of examples/RESULTS.md and bench/README.md; links lead somewhere; figures are shown;
+# plain English: no document, comment or message uses an expression of tools/dialect.txt. Each check is tried on a planted fault.
+dir=build/documents
+rm -rf $dir
+mkdir -p $dir
+. tools/verdict.sh
+
+# ---- length: words are those with a letter or a digit, outside code blocks ----
+words() { awk '/^```/ { code = !code; next } !code { for (i = 1; i <= NF; i++) if ($i ~ /[[:alnum:]]/) n++ } END { print n + 0 }' "$1"; }
+n=$(words ../README.md)
+verdict $([ "$n" -ge 900 ] && [ "$n" -le 1200 ]; echo $?) "README.md has 900 to 1,200 words" "$n"
+lines=$(wc -l < ../README.md)
+verdict $([ "$lines" -ge 120 ] && [ "$lines" -le 180 ]; echo $?) "README.md has 120 to 180 lines" "$lines"
+printf 'one two | --- three\n```c\nfour\n```\nλ 5\n' > $dir/words.md
+verdict $([ "$(words $dir/words.md)" = 4 ]; echo $?) "words are counted" "$(words $dir/words.md)"
+
+# ---- tables: README's rows, without headers, and where each comes from ----
+# rows DOCUMENT HEADING: the rows of the tables below this heading
+rows() { awk -v heading="$2" '/^#/ { on = $0 == heading; next } on && /^\|/ { if (seen++ > 1) print } !/^\|/ { seen = 0 }' "$1"; }
+# missing DOCUMENT HEADING SOURCE: those of them that the source does not have
+missing() { rows "$1" "$2" | while read -r row; do grep -q -x -F -e "$row" "$3" || echo "$row"; done; }
+# same HEADING SOURCE MOST
+same()
+{
+    n=$(rows ../README.md "$1" | wc -l)
+    verdict $([ "$n" -ge 1 ] && [ "$n" -le $3 ]; echo $?) "README.md, $1: one to $3 rows" "$n"
+    other=$(missing ../README.md "$1" ../$2)
+    verdict $([ -z "$other" ]; echo $?) "README.md, $1: its rows are those of $2" "$other"
+}
+same '## Two commands' examples/RESULTS.md 6
+same '## What the experiments say' examples/RESULTS.md 6
+same '## Speed' bench/README.md 8
+if rows ../README.md '## Convert a finished network' | grep -q .; then same '## Convert a finished network' examples/RESULTS.md 9; fi
+sed 's/0.40 ± 0.26/0.41 ± 0.26/' ../README.md > $dir/changed.md
+verdict $([ "$(missing $dir/changed.md '## Two commands' ../examples/RESULTS.md | wc -l)" = 1 ]; echo $?) "a changed number is found" "it is not"
+
+# the intervals of the summary stand in a section below, too
+other=$(rows ../examples/RESULTS.md '## Summary' | grep -o '([-+0-9. to]*)' | sort -u | while read -r interval; do
+    [ "$(grep -c -F -e "$interval" ../examples/RESULTS.md)" -ge 2 ] || echo "$interval"; done)
+verdict $([ -z "$other" ]; echo $?) "examples/RESULTS.md: the summary has the sections' intervals" "$other"
+
+# a cell holds a number and a verdict, or a command, but no paragraph
+long() { awk -v most=$2 '/^\|/ { n = split($0, cell, /\|/); for (i = 2; i < n; i++) { gsub(/[\200-\277]/, "", cell[i]); if (length(cell[i]) > most) print FILENAME ": " FNR } }' "$1"; }
+for document in README.md examples/RESULTS.md bench/README.md; do
+    other=$(LC_ALL=C long ../$document 260)
+    verdict $([ -z "$other" ]; echo $?) "$document: no table cell is a paragraph" "$other"
+done
+printf '| a | %0300d |\n' 0 > $dir/long.md
+verdict $([ "$(LC_ALL=C long $dir/long.md 260)" = "$dir/long.md: 1" ]; echo $?) "a long cell is found" "it is not"
+
+# ---- links of all documents: the file is there, and the heading in it ----
+documents=$(cd .. && find . .github -name '*.md' ! -path '*/build/*' ! -path './.git/*' | sed 's|^\./||' | sort -u)
+# headings DOCUMENT: as anchors
+headings()
+{
+    awk '/^```/ { code = !code } !code && /^#/ { sub(/^#+ */, ""); print tolower($0) }' "$1" |
+        sed -e 's/`//g' -e 's/\[\([^]]*\)\]([^)]*)/\1/g' -e 's/[^[:alnum:] _-]//g' -e 's/ /-/g'
+}
+# broken DOCUMENT: its links that lead nowhere
+broken()
+{
+    awk '/^```/ { code = !code } !code' "$1" | grep -o '](<*[^)]*)' | sed 's/^](//; s/)$//' | grep -v '^https*:' | while read -r link; do
+        file=${link%%#*} anchor=
+        case $link in *'#'*) anchor=${link#*#} ;; esac
+        target=$(dirname "$1")/$file
+        [ "$file" ] || target=$1
+        [ -e "$target" ] || { echo "$link"; continue; }
+        [ -z "$anchor" ] && continue
+        [ -d "$target" ] && target=$target/README.md
+        headings "$target" 2> /dev/null | grep -q -x -F -e "$anchor" || echo "$link"
+    done
+}
+for document in $documents; do
+    other=$(broken ../$document)
+    verdict $([ -z "$other" ]; echo $?) "$document: each link leads somewhere" "$(echo $other)"
+done
+printf '# A head, with `code`\n[a](words.md) [b](nowhere.md) [c](#a-head-with-code) [d](#another) [e](https://example.org/nowhere)\n' > $dir/links.md
+verdict $([ "$(echo $(broken $dir/links.md))" = 'nowhere.md #another' ]; echo $?) "a broken link is found, and a missing heading" "$(broken $dir/links.md)"
+other=$(for figure in ../examples/figures/*.svg; do grep -q -F "figures/$(basename $figure)" ../examples/RESULTS.md || basename $figure; done)
+verdict $([ -z "$other" ]; echo $?) "examples/RESULTS.md shows every figure" "$other"
+
+# ---- plain English ----
+grep -v '^#' tools/dialect.txt | cut -f 1 | grep . > $dir/dialect
+verdict $([ "$(wc -l < $dir/dialect)" -ge 20 ]; echo $?) "the list of expressions is there" "$(wc -l < $dir/dialect)"
+# dialect FILE: the expressions in it, also those that run over the end of a line
+dialect()
+{
+    sed -e 's/^[[:blank:]]*//' -e 's/^\(#\|\/\/\|\*\) *//' -e 's/[[:blank:]]*$//' "$1" | tr '\n' ' ' | grep -a -i -w -o -F -f $dir/dialect | tr 'A-Z' 'a-z' | sort |
+        uniq -c | awk '{ n = $1; $1 = ""; printf "%s\"%s\"%s", (NR > 1 ? ", " : ""), substr($0, 2), (n > 1 ? " " n " times" : "") }'
+}
+(cd .. && find . -type f \( -name '*.c' -o -name '*.h' -o -name '*.cc' -o -name '*.sh' -o -name '*.md' -o -name '*.py' -o -name '*.js' -o -name '*.html' \
+    -o -name '*.css' -o -name '*.txt' -o -name '*.cmake' -o -name Makefile -o -path './.ci/run' \) ! -path '*/build/*' ! -path './.git/*' \
+    ! -path './tests/corpus/*' ! -path './tests/tools/dialect*' ! -name text_cases.txt) | sed 's|^\./||' | sort > $dir/files
+verdict $([ "$(wc -l < $dir/files)" -gt 150 ]; echo $?) "the files are found" "$(wc -l < $dir/files)"
+grep -v '^#' tools/dialect_pending.txt | grep . > $dir/pending
+pending=0
+clean=0
+while read -r file; do
+    other=$(dialect ../$file)
+    if [ -z "$other" ]; then clean=$((clean + 1))
+    elif grep -q -x -F -e "$file" $dir/pending; then pending=$((pending + 1))
+    else verdict 1 "plain English in $file" "$other"; fi
+done < $dir/files
+verdict $([ $clean -gt 50 ]; echo $?) "plain English in $clean files" "$clean"
+[ $pending = 0 ] || echo "skip plain English in $pending files: in tools/dialect_pending.txt"
+other=$(while read -r file; do [ -e ../$file ] || echo "$file"; done < $dir/pending)
+verdict $([ -z "$other" ]; echo $?) "the files that are pending exist" "$other"
+first=$(head -n 1 $dir/dialect)
+printf '/* a value; it %s\n   %s */\n' ${first% *} "$(echo ${first#* } | tr a-z A-Z)" > $dir/dialect.c
+verdict $([ "$(dialect $dir/dialect.c)" = "\"$first\"" ]; echo $?) "an expression over the end of a line is found" "$(dialect $dir/dialect.c)"
+exit $bad
