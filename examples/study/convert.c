@@ -394,7 +394,7 @@ static int convert_and_tune(conversion *v)
     return 0;
 }
 
-void convert_end(seat *w)
+static void convert_end(seat *w)
 {
     const task *t = &w->study->task;
     conversion *v = (conversion *)calloc(1, sizeof *v);
@@ -511,7 +511,7 @@ static int report_findings(study *s, int arm, double *v, double *other)
     return 0;
 }
 
-int convert_report(study *s)
+static int convert_report(study *s)
 {
     double *v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v);
     int bad = 0;
@@ -527,7 +527,7 @@ int convert_report(study *s)
 }
 
 /* ---- the figure: loss against the smooth network over the steps of further training ---- */
-int convert_figures(study *s)
+static int convert_figures(study *s)
 {
     figure f;
     svg_panel p = { 74, 96, 520, 300, 2, 1, 1e9, -1e9, 1, 0 };
@@ -576,3 +576,18 @@ int convert_figures(study *s)
     svg_labels(&f.s, label, shown, p.left + p.width, p.top + 4, p.top + p.height - 4, 17);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment convert_experiment = {
+    .name = "convert",
+    .about = "what a finished network loses on each way to ReLU, by steps of further training",
+    .nets = "mlp|resnet8|gpt|vit|lenet|resnet18",
+    .arms = "gelu,silu",
+    .options = "--budget 1000",
+    .quick = "--budget 30 --seeds 2",
+    .rule =
+        "the refitted network less the smooth one: above -0.1 points or -0.005 nats; its paired gain over "
+        "each other way: above 0",
+    .end = convert_end,
+    .report = convert_report,
+    .figures = convert_figures
+};
