@@ -9,12 +9,12 @@
      reestimated  cold, then the statistics of its batch norms are estimated again
      biases       cold, then the mean error of each layer is subtracted from its biases
      refit        cold, then each matrix is solved for again in closed form (deploy/refit.h)
-     taught       refit, trained further on the smooth network's outputs in place of labels
+     uses_teacher       refit, trained further on the smooth network's outputs in place of labels
      hardened     λ is driven from 1 to the target while it is trained; at 0 steps this is cold
 
    Conversions see the inputs of training samples and no labels. Further training begins with fresh
    moments, a short warm-up and a cosine; each way takes the rate, of those in `rates`, whose
-   hold-out score is best. The test samples are looked at once for each way and budget. */
+   hold-out score is best. The test samples are evaluation at once for each way and budget. */
 #include "../deploy/refit.h"
 #include "figures.h"
 #include "elementary.h"
@@ -30,7 +30,7 @@ typedef enum { SMOOTH = 0, COLD, REESTIMATED, BIASES, REFIT, TAUGHT, HARDENED } 
 static const struct {
     const char *name, *colour;
 } ways[WAYS] = { { "smooth", "#555555" },  { "cold", "#D55E00" },  { "reestimated", "#997700" },
-                 { "biases", "#56B4E9" },  { "refit", "#0072B2" }, { "taught", "#AA4499" },
+                 { "biases", "#56B4E9" },  { "refit", "#0072B2" }, { "uses_teacher", "#AA4499" },
                  { "hardened", "#117733" } };
 
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
 /* What a run converts with: the smooth network, a converted one, and one that is trained further.
  */
 typedef struct {
-    seat *worker;
+    trainer *worker;
     model smooth, converted, tuned;
     float *gradient;           /* dL/dlogits of a batch */
     double *log_probabilities; /* of one row of the smooth network */
@@ -63,7 +63,7 @@ static void model_free(model *m) { free(m->memory); }
 
 /* Builds the network of the run in a mode, with first weights; the memory of an earlier one is used
    again. Returns 0, or -1 after an error. */
-static int model_make(seat *w, model *m, lgelu_mode mode)
+static int model_make(trainer *w, model *m, lgelu_mode mode)
 {
     const config *c = &w->run->config;
     const arm_row *a = arm_table + w->run->arm;
@@ -102,7 +102,7 @@ static int model_make(seat *w, model *m, lgelu_mode mode)
 /* Computes score, flips and change of a network on a part of the samples. Returns 0, or -1. */
 static int look(conversion *v, model *m, part which, outcome *out)
 {
-    seat *w = v->worker;
+    trainer *w = v->worker;
     const task *t = &w->study->task;
     const size_t count = t->count[which], batch = (size_t)w->run->config.batch;
     double loss = 0, right = 0;
@@ -157,7 +157,7 @@ typedef struct {
 
 static void make_noise(const inputs *in, size_t first, size_t n)
 {
-    seat *w = in->v->worker;
+    trainer *w = in->v->worker;
     const task *t = &w->study->task;
     for (size_t i = 0; i < n * t->numbers; i++) {
         const uint64_t at = first * t->numbers + i;
@@ -171,7 +171,7 @@ static void make_noise(const inputs *in, size_t first, size_t n)
 static int next_inputs(size_t index, const void **data, size_t *samples, void *user)
 {
     inputs *in = (inputs *)user;
-    seat *w = in->v->worker;
+    trainer *w = in->v->worker;
     const task *t = &w->study->task;
     const size_t batch = (size_t)w->run->config.batch, first = index * batch;
     size_t n = batch;
@@ -191,7 +191,7 @@ static int next_inputs(size_t index, const void **data, size_t *samples, void *u
 /* Mean and deviation of the values of the first batch of training images. */
 static void measure_inputs(inputs *in)
 {
-    seat *w = in->v->worker;
+    trainer *w = in->v->worker;
     const task *t = &w->study->task;
     const size_t batch = (size_t)w->run->config.batch;
     const size_t n = (t->count[PART_TRAIN] < batch ? t->count[PART_TRAIN] : batch) * t->numbers;
@@ -244,7 +244,7 @@ static int convert(conversion *v, way how, long count, int noise)
    the network in training, for the batch in w->x. */
 static int bind_teacher(conversion *v, size_t n)
 {
-    seat *w = v->worker;
+    trainer *w = v->worker;
     const task *t = &w->study->task;
     const size_t rows = n * t->labels, classes = t->classes;
     lgelu_net *net = &v->tuned.net;
@@ -289,7 +289,7 @@ static lgelu_training tuning_plan(const conversion *v, way how, long steps, doub
    -1 after an error. */
 static int tune(conversion *v, const model *start, way how, long steps, double rate)
 {
-    seat *w = v->worker;
+    trainer *w = v->worker;
     study *s = w->study;
     const size_t batch = (size_t)w->run->config.batch;
     const lgelu_training plan = tuning_plan(v, how, steps, rate);
@@ -355,7 +355,7 @@ static int tune_best(conversion *v, way how, long steps)
 
 static int has_way(const conversion *v, way how)
 {
-    const seat *w = v->worker;
+    const trainer *w = v->worker;
     if (how == REESTIMATED)
         return w->study->task.net->normalised;
     /* The other gates have no λ to drive. */
@@ -394,7 +394,7 @@ static int convert_and_tune(conversion *v)
     return 0;
 }
 
-static void convert_end(seat *w)
+static void convert_end(trainer *w)
 {
     const task *t = &w->study->task;
     conversion *v = (conversion *)calloc(1, sizeof *v);
@@ -443,32 +443,32 @@ static long losses(const study *s, int arm, const char *name, long at, double *l
 static void report_arm(study *s, int arm, double *v)
 {
     const char *format = s->task.percent ? "%+.2f" : "%+.4f";
-    say(s, "\n%s: %s below the smooth network, by steps of further training\n",
-        arm_table[arm].about, s->task.percent ? "points" : "nats");
-    say_left(s, 14, "");
+    print(s, "\n%s: %s below the smooth network, by steps of further training\n",
+          arm_table[arm].about, s->task.percent ? "points" : "nats");
+    print_left(s, 14, "");
     for (int k = 0; k < BUDGETS && budgets[k] <= s->config.budget; k++)
-        say(s, "%18ld", budgets[k]);
-    say(s, "\n");
+        print(s, "%18ld", budgets[k]);
+    print(s, "\n");
     for (int how = 0; how < WAYS; how++) {
         if (!losses(s, arm, ways[how].name, 0, v))
             continue;
-        say_left(s, 14, ways[how].name);
+        print_left(s, 14, ways[how].name);
         for (int k = 0; k < BUDGETS && budgets[k] <= s->config.budget; k++)
-            say_cell(s, 18, format, v, losses(s, arm, ways[how].name, budgets[k], v));
-        say(s, "\n");
+            print_cell(s, 18, format, v, losses(s, arm, ways[how].name, budgets[k], v));
+        print(s, "\n");
     }
-    say(s, "\nrefitted, by number of inputs\n");
+    print(s, "\nrefitted, by number of inputs\n");
     for (int k = 0; k < INPUTS; k++) {
         const long n = losses(s, arm, "inputs", input_counts[k], v);
         if (!n)
             continue;
-        say(s, "%14ld", input_counts[k]);
-        say_cell(s, 18, format, v, n);
-        say(s, "\n");
+        print(s, "%14ld", input_counts[k]);
+        print_cell(s, 18, format, v, n);
+        print(s, "\n");
     }
-    say_left(s, 14, "4096 of noise");
-    say_cell(s, 18, format, v, losses(s, arm, "noise", USUAL_INPUTS, v));
-    say(s, "\n");
+    print_left(s, 14, "4096 of noise");
+    print_cell(s, 18, format, v, losses(s, arm, "noise", USUAL_INPUTS, v));
+    print(s, "\n");
 }
 
 /* The paired difference of two ways at a budget: positive if the first one loses less. */
