@@ -29,7 +29,7 @@
            // -0 -0 0.5 2
        }
 
-   MAP         search for a token, such as [8e], to find its section
+   MAP         search for a token, brackets included, to find its section
      [1] DECLARATIONS   the manual: gate kernels, λ map, hardening, optimisers, random numbers,
                         instruction sets, accuracy; then the trainer's (LGELU_TRAINER): life of a
                         network, builders, training plans, gates and λ, files, instruments; last
