@@ -1,5 +1,6 @@
 /* clang-format off */
-/* lgelu.h - v1.0.0 - λ-GELU kernels, learned hardness, exact ReLU-ization  SPDX-License-Identifier: MIT-0
+/* lgelu.h - v1.0.0 - λ-GELU kernels, learned hardness, exact ReLU-ization
+   SPDX-License-Identifier: MIT-0
 
    The gate f(x; λ) = x·Φ(λx) is GELU at λ = 1 and ReLU at λ = ∞ (Φ is the normal distribution).
    This file has its kernels (forward, backward in x and in λ, scalar to AVX-512, chosen at run
@@ -28,7 +29,7 @@
            // -0 -0 0.5 2
        }
 
-   MAP         search for the token to open the door
+   MAP         search for a token, such as [8e], to find its section
      [1] DECLARATIONS   the manual: gate kernels, λ map, hardening, optimisers, random numbers,
                         instruction sets, accuracy; then the trainer's (LGELU_TRAINER): life of a
                         network, builders, training plans, gates and λ, files, instruments; last
@@ -64,14 +65,14 @@
                    to -O3, contraction on or off, any number of threads: the same bits. Of libm only
                    exact functions are called: fma, sqrt, floor, frexp, ldexp.
      Flags         Compiler flags that change bits are refused where the compiler lets them be seen:
-                   -ffast-math and its parts, gcc's -fno-signed-zeros and -fsingle-precision-constant.
-                   Clang shows neither -fno-honor-nans, -fno-honor-infinities, -fno-signed-zeros,
-                   -freciprocal-math, -fapprox-func nor -fdenormal-fp-math if one is given alone: don't
-                   compile this file with them.
-     Rounding      The rounding mode of the calling thread, and of threads that help it, changes no bit
-                   of kernels, products, optimisers and networks: they round to nearest and restore the
-                   mode. Functions of single values (exact gate, λ map, plans, random numbers,
-                   instruments) round as the thread does.
+                   -ffast-math and its parts, gcc's -fno-signed-zeros and
+                   -fsingle-precision-constant. Clang shows neither -fno-honor-nans,
+                   -fno-honor-infinities, -fno-signed-zeros, -freciprocal-math, -fapprox-func nor
+                   -fdenormal-fp-math if one is given alone: don't compile this file with them.
+     Rounding      The rounding mode of the calling thread, and of threads that help it, changes no
+                   bit of kernels, products, optimisers and networks: they round to nearest and
+                   restore the mode. Functions of single values (exact gate, λ map, plans, random
+                   numbers, instruments) round as the thread does.
      Threads       Every function is reentrant; the only global is one atomic int, the instruction
                    set in force. A thread that waits for another one spins for a moment, then yields
                    its processor (sched_yield).
@@ -82,36 +83,40 @@
      Errors        A network's calls return a status, with one line in net.message that names the
                    layer or the byte. A call that is refused changes nothing: neither a file that is
                    refused nor a forward with a label out of range.
-     Aliasing      An output may be the input itself (y = x, dx = dy); otherwise arrays don't overlap.
+     Aliasing      An output may be the input itself (y = x, dx = dy); otherwise arrays don't
+                   overlap.
      Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN. λ may be 0 (x/2) to +inf
-                   (ReLU; a negative x gives -0); a NaN or negative λ gives NaN. Gradual underflow is
-                   kept. A forward passes a NaN in x on as it is; any other NaN of these kernels is
-                   7fc00000.
+                   (ReLU; a negative x gives -0); a NaN or negative λ gives NaN. Gradual underflow
+                   is kept. A forward passes a NaN in x on as it is; any other NaN of these kernels
+                   is 7fc00000.
 
    OPTIONS     #define before including. Put the implementation into a file of its own: it takes
                seconds to compile.
      LGELU_IMPLEMENTATION  compiles the code here.
      LGELU_TRAINER         adds the network of sections [8] and [9]; define it wherever you include.
-     LGELU_STATIC          makes every function static.   LGELU_DEF     your linkage, in place of extern
-     LGELU_NO_SIMD         leaves the scalar kernels only. LGELU_ASSERT your assert(condition)
-     LGELU_SELF            the name under which the file includes itself, "lgelu.h" unless you define
-                           it: needed only if the vendored file has another name.
+     LGELU_STATIC          makes every function static.
+     LGELU_DEF             is the linkage of the public functions, extern unless you define it.
+     LGELU_NO_SIMD         compiles the scalar kernels only.
+     LGELU_ASSERT          is assert(condition) unless you define it.
+     LGELU_SELF            is the name under which the file includes itself, "lgelu.h" unless you
+                           define it: needed only if the vendored file has another name.
      LGELU_CHECK           makes a checking build: 64 bytes behind every region of a network's block
                            (weights, gradients, statistics, values, workspace of each worker, ...)
                            are watched, and a layer that writes there makes the call return
-                           LGELU_E_MEMORY with the layer and the region in net.message. The block is
-                           larger. Under AddressSanitizer these bytes are poisoned while a layer runs.
+                           LGELU_E_MEMORY with the layer and the region in net.message. The block
+                           is larger. Under AddressSanitizer these bytes are poisoned while a layer
+                           runs.
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers,
                 file access.
 
-   HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`, RMSNorm,
-                      SiLU, gated units; partial batches and generation mended;
+   HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`,
+                      RMSNorm, SiLU, gated units; partial batches and generation mended;
                       tests/names-1.0.md lists old and new names.
-               0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public view of
-                      the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
-               0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer
-                      networks */
+               0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
+                      view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
+               0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
+                      Transformer networks */
 /* clang-format on */
 #ifndef LGELU__PASS
 
@@ -244,7 +249,8 @@ LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uin
                                      float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                     float lambda, size_t n);
-/* The same for the tanh approximation and for SiLU. */
+
+/* Compute the same for the tanh approximation and for SiLU. */
 LGELU_DEF void lgelu_tanh_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
 LGELU_DEF void lgelu_tanh_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
@@ -425,15 +431,16 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
     X(dlambda,      2.4, 1.2)   \
     X(tanh_forward, 2.5, 1.0)   \
     X(tanh_dx,      3.0, 1.5)
-/* The same at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known. There
-   λx may come nearer to the root of dx at -0.7517915 than any float at those seven λ, so that 2^-54
-   is added to dx's bound: it is relative from a distance of 2^-28 on, absolute (within 2^-51) nearer. */
+/* The same at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known.
+   There λx may come nearer to the root of dx at -0.7517915 than any float at those seven λ, so that
+   2^-54 is added to dx's bound: it is relative from a distance of 2^-28 on, absolute (within 2^-51)
+   nearer. */
 #define LGELU_CLAIMS_BETWEEN(X) \
     X(forward,      2.25, 1.0)  \
     X(dx,           2.5,  1.6)  \
     X(dlambda,      3.0,  1.2)
-/* The same for x·σ(βx), for every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4. silu_dx is relative
-   also at its root. */
+/* The same for x·σ(βx), for every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4. silu_dx is
+   relative also at its root. */
 #define LGELU_SILU_CLAIMS(X)    \
     X(silu_forward, 2.5, 1.0)   \
     X(silu_dx,      5.0, 2.0)   \
@@ -540,7 +547,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
        lgelu_cross_entropy(&net, "loss", z, y);
        size_t bytes = lgelu_net_bytes(&net, 64, LGELU_MODE_TRAIN);       // 3. the size of its block
        void *block = malloc(bytes);
-       lgelu_net_make(&net, block, bytes, 64, LGELU_MODE_TRAIN, 1337);   // 4. lay it out, first weights
+       lgelu_net_make(&net, block, bytes, 64, LGELU_MODE_TRAIN, 1337);   // 4. its first weights
        lgelu_training plan = lgelu_training_to_relu(1e-3f, 1000);
        while (net.step < 1000) {
            lgelu_net_bind(&net, x, images);                              // 5. (64, 784) floats
@@ -551,12 +558,13 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
        }
        lgelu_net_relu(&net);                                             // every gate is ReLU now
 
-   A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a vector
-   is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1 after an
-   error. The first error in building, forward, backward, step and generate remains in net.status, and
-   later calls of these return it without doing anything, so that one look after building is enough;
-   set net.status to LGELU_OK to go on. Other functions that take a network return their own status
-   and leave a network that is in error as it is. Every error has one line in net.message. */
+   A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a
+   vector is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1
+   after an error. The first error in building, forward, backward, step and generate remains in
+   net.status, and later calls of these return it without doing anything, so that one look after
+   building is enough; set net.status to LGELU_OK to go on. Other functions that take a network
+   return their own status and leave a network that is in error as it is. Every error has one line
+   in net.message. */
 /* clang-format on */
 typedef struct lgelu_net lgelu_net;
 typedef struct lgelu_node lgelu_node;
@@ -574,6 +582,7 @@ typedef enum {
     LGELU_GATE_GELU,
     LGELU_GATE_TANH, /* GELU's tanh approximation */
     LGELU_GATE_RELU,
+    LGELU_GATE_SILU, /* x·σ(βx): β takes the place of λ, is learned or driven by the same plans */
     LGELU_GATE_CUSTOM
 } lgelu_gate_kind;
 
@@ -642,7 +651,8 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 
 /* Adds a gate with one λ, whose first value is `lambda` (at least 1; read for LGELU_GATE_LAMBDA
-   only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate points to. */
+   and, as β, for LGELU_GATE_SILU only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate
+   points to. */
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
                          float lambda);
 
@@ -841,7 +851,8 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 /* Replaces every gate by exact ReLU: the end of ReLU-ization. */
 LGELU_DEF void lgelu_net_relu(lgelu_net *net);
 
-/* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA the λ's are λ(s) again. */
+/* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA, or at LGELU_GATE_SILU, the λ's are λ(s)
+   again. */
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
 
 /* Sets net.lambda[index], and s with it, to a λ >= 1; INFINITY is allowed. */
@@ -1237,8 +1248,7 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
     "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (it needs IEEE arithmetic)"
 #endif
 #ifdef __NO_SIGNED_ZEROS__
-#error \
-    "lgelu.h: compile this file without -fno-signed-zeros (the gates tell -0 from 0, and the bits differ)"
+#error "lgelu.h: compile this file without -fno-signed-zeros (gates distinguish -0 from 0)"
 #endif
 /* gcc -fsingle-precision-constant makes floats of the coefficients in double */
 typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(double) ? 1 : -1];
@@ -4092,6 +4102,12 @@ static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
 /* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
    parameters. lgelu__gate_backward adds them in the order of the ranges. */
 
+/* Returns whether gates of this kind have a λ, or β, that is learned or driven. */
+static int lgelu__is_hardened(lgelu_gate_kind kind)
+{
+    return kind == LGELU_GATE_LAMBDA || kind == LGELU_GATE_SILU;
+}
+
 /* Floats of a buffer on the stack, for inputs that are computed as a gate reads them. */
 enum { LGELU__GATE_BUFFER = 2048 };
 
@@ -4099,6 +4115,15 @@ enum { LGELU__GATE_BUFFER = 2048 };
 static size_t lgelu__gate_sums(const lgelu_node *node)
 {
     return (size_t)node->lambda_count + node->bias_count;
+}
+
+/* Returns whether a gate, as it was built, can be of this kind: a custom gate needs its functions,
+   and SiLU has one β for all channels. */
+static int lgelu__can_be(const lgelu_node *node, lgelu_gate_kind kind)
+{
+    if (kind == LGELU_GATE_CUSTOM)
+        return node->custom != NULL;
+    return kind != LGELU_GATE_SILU || node->lambda_count == 1;
 }
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
@@ -4118,6 +4143,8 @@ static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t
         node->custom->forward(y, x, n, row * c, p->net, node, node->custom->user);
     else if (node->gate == LGELU_GATE_TANH)
         lgelu_tanh_forward(y, x, n);
+    else if (node->gate == LGELU_GATE_SILU)
+        lgelu_silu_forward(y, x, *lambda, n);
     else if (node->lambda_count > 1)
         lgelu_forward_channels(y, x, lambda, rows, c, 1);
     else
@@ -4139,6 +4166,8 @@ static void lgelu__gate_rows_backward(const lgelu__job *p, double *sums, const f
     } else if (node->gate == LGELU_GATE_TANH) {
         if (dx)
             lgelu_tanh_backward(dx, dy, x, n);
+    } else if (node->gate == LGELU_GATE_SILU) {
+        *sums += lgelu_silu_backward(dx, dy, x, *lambda, n);
     } else if (node->lambda_count > 1) {
         lgelu_backward_channels(dx, sums, dy, x, lambda, rows, c, 1);
     } else {
@@ -4927,13 +4956,13 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
-/* ---- [8f] batch norm: y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps) of each channel ---- */
-/* The value is computed as x·scale + shift. The sums over the pixels of a channel are accurate to
-   about double precision: each range has its own, which are added in order. A gate or a sum that
-   reads the value can compute it itself; then it is not written.
-   aux holds, in order, for each channel: the scales, the shifts and the three factors of the
-   backward (floats; one row is spare), the means and 1/√(variance + eps) (doubles), and then the
-   sums of each range (doubles). */
+/* ---- [8f] batch norm ---- */
+/* y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps), for each channel. The value is computed
+   as x·scale + shift. The sums over the pixels of a channel are accurate to about double precision:
+   each range has its own, which are added in order. A gate or a sum that reads the value can
+   compute it itself; then it is not written. aux holds, in order, for each channel: the scales, the
+   shifts and the three factors of the backward (floats; one row is spare), the means and
+   1/√(variance + eps) (doubles), and then the sums of each range (doubles). */
 static double *lgelu__norm_mean(const lgelu__job *p)
 {
     return (double *)(void *)(p->aux + 6 * p->channels);
@@ -5009,7 +5038,7 @@ static lgelu_status lgelu__norm_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* Computes dbias = Σ dy, dgain = Σ dy·x̂ and dx = scale·(dy - dbias/n - x̂·dgain/n), which is written
+/* Computes dbias = Σ dy, dgain = Σ dy·x̂ and dx = scale·(dy - dbias/n - x̂·dgain/n); the latter
    with three factors: of dy, of x, and of 1. With running statistics n is infinite: dx = scale·dy.
  */
 static void lgelu__norm_backward(lgelu__job *p)
@@ -5776,8 +5805,8 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
    In this file
      1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
         it, and the compiler asks for the functions that it names.
-     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its
-        body in [K]; the compiler asks for either where the other is.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
+        its body in [K]; the compiler asks for either where the other is.
      3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
      4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
         has other tensors than a matrix and biases (lgelu__tensor_of).
@@ -5786,10 +5815,10 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
      5. tests/tools/reference_net.h: the layer in double.
      6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
-   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind by
-   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare the
-   layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash (make
-   record). */
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind
+   by its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
+   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
+   (make record). */
 /* clang-format on */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
@@ -5992,7 +6021,7 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
             node.bias_count = net->custom_gate->parameters;
         node.custom = net->custom_gate;
     }
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1))
+    if (lgelu__is_hardened(kind) && !(lambda >= 1))
         lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF)
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
@@ -6000,7 +6029,7 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
     node.gate = kind;
     node.lambda0 = lambda;
     node.lambda_count = channels ? (int)node.shape[2] : 1;
-    node.internal.learns |= kind == LGELU_GATE_LAMBDA;
+    node.internal.learns |= lgelu__is_hardened(kind);
     return lgelu__place(net, &node);
 }
 
@@ -6160,7 +6189,8 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
     if (kernel > 15 || 2 * padding > kernel) {
         lgelu__fail(
             net, LGELU_E_SHAPE,
-            "%n: expected a window of at most 15 and a padding of at most half of it, found %z and %z",
+            "%n: expected a window of at most 15 and a padding of at most half of it, found %z "
+            "and %z",
             &node, kernel, padding);
     }
     return lgelu__place(net, &node);
@@ -7189,7 +7219,7 @@ static float lgelu__fixed_lambda(lgelu_gate_kind kind)
 static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
 {
     const lgelu_node *node = net->nodes + i;
-    const int learns = node->gate == LGELU_GATE_LAMBDA;
+    const int learns = lgelu__is_hardened(node->gate);
     lgelu__first first;
     size_t j;
     first.net = net;
@@ -7794,7 +7824,7 @@ static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k)
     int i = 0;
     while (net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k)
         i++;
-    return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
+    return lgelu__is_hardened(net->nodes[i].gate) ? net->nodes + i : NULL;
 }
 
 /* Returns the step of the plan whose λ is in force in this step: where λ changes every few steps
@@ -8111,9 +8141,10 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         return;
     }
     for (i = 0; i < net->count; i++) {
-        if (kind == LGELU_GATE_CUSTOM && net->nodes[i].op == LGELU_OP_GATE
-            && !net->nodes[i].custom) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a custom gate",
+        if (net->nodes[i].op == LGELU_OP_GATE && !lgelu__can_be(net->nodes + i, kind)) {
+            lgelu__fail(net, LGELU_E_ARGUMENT,
+                        kind == LGELU_GATE_SILU ? "%n: SiLU has one β for all channels"
+                                                : "%n: it was built without a custom gate",
                         net->nodes + i);
             return;
         }
@@ -8125,8 +8156,8 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         node->gate = kind;
         for (k = node->first_lambda; net->memory && k < node->first_lambda + node->lambda_count;
              k++) {
-            net->lambda[k] = kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->lambda_map, net->s[k])
-                                                       : lgelu__fixed_lambda(kind);
+            net->lambda[k] = lgelu__is_hardened(kind) ? lgelu_lambda(&net->lambda_map, net->s[k])
+                                                      : lgelu__fixed_lambda(kind);
         }
     }
     net->internal.pending = 0;
@@ -8328,7 +8359,7 @@ LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 static const char *lgelu__gate_name(int kind)
 {
     static const char name[LGELU_GATE_CUSTOM + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu",
-                                                          "relu", "outer" };
+                                                          "relu",        "silu", "outer" };
     return name[kind];
 }
 
@@ -8374,7 +8405,7 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
     if (a->weight_count != b->weight_count || a->bias_count != b->bias_count
         || a->state_count != b->state_count || a->lambda_count != b->lambda_count)
         return "parameters";
-    if (b->gate == LGELU_GATE_CUSTOM && !a->custom)
+    if (b->op == LGELU_OP_GATE && !lgelu__can_be(a, b->gate))
         return "gate";
     if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
         || a->padding != b->padding || a->groups != b->groups)
@@ -9526,7 +9557,7 @@ static lgelu_status lgelu__load_gate(const lgelu_part *part, lgelu_net *first, l
     int kind = 0, h;
     while (text.p && kind <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(kind)))
         kind++;
-    if (kind > LGELU_GATE_CUSTOM || (kind == LGELU_GATE_CUSTOM && !node->custom)) {
+    if (text.p && (kind > LGELU_GATE_CUSTOM || !lgelu__can_be(node, (lgelu_gate_kind)kind))) {
         return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind",
                              key);
     }
@@ -9534,7 +9565,7 @@ static lgelu_status lgelu__load_gate(const lgelu_part *part, lgelu_net *first, l
         return LGELU_OK;
     if (text.p)
         node->gate = (lgelu_gate_kind)kind;
-    if (node->gate == LGELU_GATE_LAMBDA)
+    if (lgelu__is_hardened(node->gate))
         return LGELU_OK;
     for (h = 0; h < node->lambda_count; h++)
         part->net->lambda[node->first_lambda + h] = lgelu__fixed_lambda(node->gate);
