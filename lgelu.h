@@ -819,8 +819,19 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps);
    steps and driven to 159.577 over the last one. */
 LGELU_DEF lgelu_training lgelu_training_paper(float lr, long steps);
 
+/* Returns our plan to ReLU for a network that is already trained: λ is driven from the first step
+   on, up to three quarters of the steps, without the quarter in which lgelu_training_to_relu learns
+   it; the rate rises over a tenth of the steps, since the moments are new. A rate of a tenth of the
+   first training's is a good start. (If nothing may be trained, refit: examples/deploy/refit.h.) */
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps);
+
 /* Returns the learning rate of a step; steps count from 1. */
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step);
+
+/* Returns 1 if every driven λ is at its target after `step` steps, or if the plan drives none; else
+   0. Early stopping must wait for it: a network that is stopped earlier is still smooth, and its
+   swap to ReLU costs score. A plan with a function `drive` has settled at its last step. */
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step);
 
 /* Returns the global L2 norm of the gradients, those of the learned s included, as PyTorch's
    clip_grad_norm_ does. The next step scales all of them so that it is at most `most`; 0: no limit.
@@ -1025,6 +1036,10 @@ LGELU_DEF const char *lgelu_op_name(int op);
 
 /* Returns whether a kind of layer has any of these traits (added up); 0 for an unknown kind. */
 LGELU_DEF int lgelu_op_is(int op, unsigned traits);
+
+/* Returns whether node, of net, is a convolution that Winograd's algorithm computes (see
+   lgelu_conv), so that its values are not plain chains of fma; 0 for every other layer. */
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node);
 
 typedef struct {
     size_t bytes, at; /* where it is in the block */
@@ -2973,60 +2988,76 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 }
 
 #ifdef LGELU_TRAINER
-/* ==== [8] NETWORK
-   ==================================================================================================
- */
-/* Words. A *task* is one call, on whichever thread, and makes one *piece*: of a layer so many whole
-   rows, of a product a *block* of C, of an update so many parameters. A *worker* is one of a few
-   tasks that take pieces in turn, each in room of its own; the threads that help are a *team*. A
-   *round* is as many Winograd tiles as a cache holds. */
+/* ==== [8] NETWORK ============================================================================= */
+/* A network is a list of layers, each of which reads the values of earlier ones. Terms used here:
+     task     one call of a function by a parallel loop, on any thread
+     range    the rows of a layer's value, or the parameters of an update, that one task processes
+     block    the part of a product's result C that is computed at a time
+     worker   one of a few tasks that each have a workspace, and take blocks, ranges or rounds from
+              a shared counter until none remains
+     team     the threads that execute a sequence of short parallel loops together
+     round    as many of Winograd's tiles as the cache holds
+   A task, a range and a block depend on the problem only, never on the number of threads. */
 #include <limits.h>
 #include <stdarg.h>
 
-enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH }; /* a node's four buffers */
-enum { LGELU__TAPS = 225 }; /* most taps of a depthwise kernel and of a maximum */
+/* The four buffers of a node. */
+enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 
-/* What a layer is told. A loss has its input's rows. What goes in is x·scale + shift [+ b·b_scale +
-   b_shift], NULL being 1 or 0: the value of input 0, or what is left to it of that. The backward
-   has dy and says which gradients hold something already and are added to: the only place that
-   knows is the walk, lgelu__run_backward. */
+/* The maximal number of elements of the window of a depthwise convolution or a max pooling. */
+enum { LGELU__TAPS = 225 };
+
 typedef struct lgelu__job lgelu__job;
-typedef void lgelu__rows_task(const lgelu__job *p, size_t row,
-                              size_t rows); /* a piece: so many rows from `row` on */
+
+/* Processes `rows` rows from `row` on. */
+typedef void lgelu__rows_task(const lgelu__job *p, size_t row, size_t rows);
+
+/* The arguments of a layer's functions. The layer reads x·scale + shift, plus b·b_scale + b_shift
+   if b is not NULL; a scale of NULL stands for 1, a shift of NULL for 0. x is the value of input 0
+   or, if that input is fused with this layer, what the input itself reads. The flags `add` say that
+   a gradient already holds a part of its sum, to which the layer adds its own part. Only
+   lgelu__run_backward sets them. */
 struct lgelu__job {
     lgelu_net *net;
     lgelu_node *node;
-    const lgelu_node *from; /* from: its input 0 */
-    size_t samples, rows, channels, rows_per_task;
+    const lgelu_node *from; /* input 0, or the node itself if it has no inputs */
+    size_t samples;
+    size_t rows, channels; /* of the layer's value; of a loss: of its input */
+    size_t rows_per_task;
     lgelu__rows_task *task;
-    const float *x, *scale, *shift, *b, *b_scale, *b_shift, *dy; /* dy NULL: forward */
-    float *y, *aux, *w, *dw, *bias, *dbias, *dx[2],
-        per_row;                /* dx NULL: nobody asks; bias NULL: none */
+    const float *x, *scale, *shift;
+    const float *b, *b_scale, *b_shift;
+    const float *dy; /* the gradient of the layer's value; NULL: this is a forward */
+    float *y, *aux;
+    float *w, *dw;
+    float *bias, *dbias;        /* bias is NULL if the layer has none */
+    float *dx[2];               /* of each input; NULL if it is not needed */
     int add, add_dw, add_dbias; /* to dx[0], dw, dbias */
-    double *sum;                /* aux, or what of it is double */
-    const int32_t *label;
+    float per_row;              /* loss scale / rows: the factor of each row's loss in a gradient */
+    double *sum;                /* the part of aux that holds doubles */
+    const int32_t *label;       /* of a cross-entropy */
 };
 
-/* How a layer runs: its row of the table in [8j]. Each kind has one row, from LGELU_LAYERS; the
-   memory plan may choose a variant of it, from LGELU__VARIANTS below. The columns: forward writes
-   the node's value, or adds to net.loss; where it is 0, `range` does backward   reads dy and writes
-   or adds to the gradients; where it is 0, `range` does range      computes a part of the value or
-   of dx: a task of a parallel loop over rows aux        returns the bytes that the forward leaves
-   for the backward work       returns the bytes of net.internal.scratch that it needs, in training
-   or not traits     those of lgelu_trait, which formats may ask for, and these: */
+/* How a layer runs: its row of the table in [8j]. Each kind has a row, from LGELU_LAYERS. The
+   memory plan may choose a variant of it, from LGELU__VARIANTS below. The columns are:
+     forward    writes the node's value, or adds to net.loss. If it is 0, `range` does that.
+     backward   reads dy and writes the gradients or adds to them. If it is 0, `range` does that.
+     range      computes a part of the value or of dx, as a task of a parallel loop over rows.
+     aux        returns the bytes that the forward stores for the backward.
+     work       returns the bytes of net.internal.scratch that it needs, in training or not.
+     traits     those of lgelu_trait, which formats may ask for, and the following. */
 enum {
-    LGELU__KEEPS_INPUTS = 1 << 8,     /* the backward reads the inputs' values */
+    LGELU__KEEPS_INPUTS = 1 << 8,     /* the backward reads the values of the inputs */
     LGELU__IN_PLACE = 1 << 9,         /* the value may overwrite that of input 0 */
-    LGELU__PASSES_GRADIENT = 1 << 10, /* each input's gradient is the node's own */
+    LGELU__PASSES_GRADIENT = 1 << 10, /* the gradient of each input equals the layer's own */
     LGELU__ADDS_TO_DX = 1 << 11,      /* the backward can add to dx[0] */
-    LGELU__READS_AFFINE =
-        1 << 12, /* can read a batch norm as x·scale + shift, which is then not written */
-    LGELU__FUSED = 1 << 13,      /* its value is never written: its only reader computes it */
-    LGELU__BY_SAMPLE = 1 << 14,  /* range is called for whole samples, */
-    LGELU__BY_64_ROWS = 1 << 15, /* for 64 rows, */
-    LGELU__BY_FOUR = 1 << 16,    /* or for a multiple of four values */
-    LGELU__TABLE =
-        1 << 17 /* its matrix has rows of its value, normal with net.deviation at first */
+    LGELU__READS_AFFINE = 1 << 12,    /* can compute a batch norm's x·scale + shift as it reads */
+    LGELU__FUSED = 1 << 13,           /* its value is not written: its only reader computes it */
+    LGELU__BY_SAMPLE = 1 << 14,       /* a range is one sample, */
+    LGELU__BY_64_ROWS = 1 << 15,      /* or 64 rows, */
+    LGELU__BY_FOUR = 1 << 16,         /* or a multiple of four rows */
+    LGELU__TABLE = 1 << 17 /* its matrix is a table of rows of its value; it starts out normal with
+                              net.deviation */
 };
 
 /* clang-format off */
@@ -3058,6 +3089,7 @@ enum {
         LGELU__ROWS
 };
 
+/* A row of the table. A variant has no name. */
 typedef struct {
     const char *name;
     lgelu_status (*forward)(lgelu__job *p);
@@ -3075,47 +3107,75 @@ LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits)
     return (lgelu__layer_of(node)->traits & traits) != 0;
 }
 
-/* ---- [8a] texts: %s a text, %n a layer, %z a size_t, %d a long, after a width padded on the right
-   or, numbers, on the left; cut at end, which becomes the closing 0 at the latest ---- */
+/* ---- [8a] texts, errors ---- */
 static char *lgelu__format(char *p, const char *end, const char *format, ...);
 
+/* Writes the decimal digits of u, after a minus sign if negative is 1, in front of `end`, which
+   receives the closing 0. Returns where they begin. */
+static const char *lgelu__digits(char *end, size_t u, int negative)
+{
+    *end = 0;
+    do {
+        *--end = (char)('0' + u % 10);
+        u /= 10;
+    } while (u);
+    if (negative)
+        *--end = '-';
+    return end;
+}
+
+/* Writes n blanks, but none at `end` or later. Returns where it stopped. */
+static char *lgelu__blanks(char *p, const char *end, size_t n)
+{
+    for (; n && p < end; n--)
+        *p++ = ' ';
+    return p;
+}
+
+/* Writes a text, with blanks up to `width` after it or, if to_the_right is 1, before it. */
+static char *lgelu__padded(char *p, const char *end, const char *text, size_t width,
+                           int to_the_right)
+{
+    const size_t length = strlen(text), blanks = length < width ? width - length : 0;
+    if (to_the_right)
+        p = lgelu__blanks(p, end, blanks);
+    while (*text && p < end)
+        *p++ = *text++;
+    if (!to_the_right)
+        p = lgelu__blanks(p, end, blanks);
+    return p;
+}
+
+/* Formats into p … end: %s is a text, %n a layer (its kind and name), %z a size_t and %d a long. A
+   width may follow the %; texts are aligned to the left, integers to the right. Whatever does not
+   fit is cut off; *end is the last place for the closing 0. Returns where that 0 is. */
 static char *lgelu__format_list(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
-        char digit[24], *d = digit + sizeof digit - 1;
-        const char *text;
-        size_t width = 0, length;
+        char number[24], *last = number + sizeof number - 1;
+        size_t width = 0;
         if (*format != '%') {
             *p++ = *format;
             continue;
         }
-        *d = 0;
-        while (*++format >= '0' && *format <= '9')
+        format++;
+        while (*format >= '0' && *format <= '9') {
             width = width * 10 + (size_t)(*format - '0');
+            format++;
+        }
         if (*format == 's') {
-            text = va_arg(list, const char *);
+            p = lgelu__padded(p, end, va_arg(list, const char *), width, 0);
         } else if (*format == 'n') {
             const lgelu_node *node = va_arg(list, const lgelu_node *);
             p = lgelu__format(p, end, "%s '%s'", lgelu_op_name((int)node->op), node->name);
-            continue;
+        } else if (*format == 'd') {
+            const long n = va_arg(list, long);
+            const size_t u = n < 0 ? 0 - (size_t)n : (size_t)n;
+            p = lgelu__padded(p, end, lgelu__digits(last, u, n < 0), width, 1);
         } else {
-            long n = *format == 'd' ? va_arg(list, long) : 0;
-            size_t u = *format == 'd' ? (n < 0 ? 0 - (size_t)n : (size_t)n) : va_arg(list, size_t);
-            do {
-                *--d = (char)('0' + u % 10);
-                u /= 10;
-            } while (u);
-            if (n < 0)
-                *--d = '-';
-            text = d;
+            const size_t u = va_arg(list, size_t);
+            p = lgelu__padded(p, end, lgelu__digits(last, u, 0), width, 1);
         }
-        length = strlen(text);
-        for (; *format != 's' && length < width && p < end; width--)
-            *p++ = ' ';
-        while (*text && p < end)
-            *p++ = *text++;
-        for (; length < width && p < end; width--)
-            *p++ = ' ';
     }
     *p = 0;
     return p;
@@ -3130,44 +3190,59 @@ static char *lgelu__format(char *p, const char *end, const char *format, ...)
     return p;
 }
 
-static size_t lgelu__utf8(const void *text,
-                          size_t bytes) /* how many are sound: Unicode 15, table 3-7 */
+/* Returns the length of the UTF-8 sequence that begins at p, where `bytes` bytes remain; 0 if it is
+   malformed or cut off. The rows are those of table 3-7 of Unicode 15: the range of the first byte,
+   that of the second one, and the length. Any further bytes are 80 to BF. */
+static size_t lgelu__utf8_length(const unsigned char *p, size_t bytes)
+{
+    static const unsigned char row[9][5] = {
+        { 0x00, 0x7F, 0x00, 0xFF, 1 }, { 0xC2, 0xDF, 0x80, 0xBF, 2 }, { 0xE0, 0xE0, 0xA0, 0xBF, 3 },
+        { 0xE1, 0xEC, 0x80, 0xBF, 3 }, { 0xED, 0xED, 0x80, 0x9F, 3 }, { 0xEE, 0xEF, 0x80, 0xBF, 3 },
+        { 0xF0, 0xF0, 0x90, 0xBF, 4 }, { 0xF1, 0xF3, 0x80, 0xBF, 4 }, { 0xF4, 0xF4, 0x80, 0x8F, 4 }
+    };
+    size_t i = 0, k, length;
+    while (i < 9 && (*p < row[i][0] || *p > row[i][1]))
+        i++;
+    if (i == 9)
+        return 0;
+    length = row[i][4];
+    if (length > bytes)
+        return 0;
+    if (length > 1 && (p[1] < row[i][2] || p[1] > row[i][3]))
+        return 0;
+    for (k = 2; k < length; k++) {
+        if (p[k] < 0x80 || p[k] > 0xBF)
+            return 0;
+    }
+    return length;
+}
+
+/* Returns how many bytes at the beginning of a text are well-formed UTF-8. */
+static size_t lgelu__utf8(const void *text, size_t bytes)
 {
     const unsigned char *p = (const unsigned char *)text;
-    size_t i, k;
-    for (i = 0; i < bytes; i += k) {
-        unsigned c = p[i], more = c < 0x80   ? 0
-                                  : c < 0xC2 ? 9
-                                  : c < 0xE0 ? 1
-                                  : c < 0xF0 ? 2
-                                  : c < 0xF5 ? 3
-                                             : 9;
-        unsigned low = c == 0xE0   ? 0xA0
-                       : c == 0xF0 ? 0x90
-                                   : 0x80,
-                 high = c == 0xED   ? 0x9F
-                        : c == 0xF4 ? 0x8F
-                                    : 0xBF;
-        if (more == 9 || more >= bytes - i)
+    size_t i = 0;
+    while (i < bytes) {
+        const size_t length = lgelu__utf8_length(p + i, bytes - i);
+        if (!length)
             return i;
-        for (k = 1; k <= more; k++, low = 0x80, high = 0xBF) {
-            if (p[i + k] < low || p[i + k] > high)
-                return i;
-        }
+        i += length;
     }
     return bytes;
 }
 
+/* Names are stored in JSON without escapes. */
 #define LGELU__PLAIN "must be UTF-8 without control characters, quotation marks and backslashes"
 static int lgelu__is_plain_text(const char *text)
 {
-    const char *c;
-    for (c = text; (unsigned char)*c >= 32 && *c != '"' && *c != '\\'; c++) {
-    }
+    const char *c = text;
+    while ((unsigned char)*c >= 32 && *c != '"' && *c != '\\')
+        c++;
     return !*c && lgelu__utf8(text, strlen(text)) == strlen(text);
 }
 
-/* how every call begins: an error sticks, an older message goes */
+/* Begins a call: returns the network's status, which keeps the first error, and clears the message
+   of an earlier call that was refused. */
 LGELU__APART lgelu_status lgelu__begin_call(lgelu_net *net)
 {
     if (!net->status)
@@ -3175,8 +3250,8 @@ LGELU__APART lgelu_status lgelu__begin_call(lgelu_net *net)
     return net->status;
 }
 
-/* errors stick, the first one is kept: a builder may fail, go on, and leave the rest to
-   lgelu__place */
+/* Sets the network's status and message and returns the status. Only the first error is kept, so
+   that a builder may fail and the following calls do nothing. */
 static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char *format, ...)
 {
     va_list list;
@@ -3185,15 +3260,17 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
     va_start(list, format);
     lgelu__format_list(net->message, net->message + sizeof net->message - 1, format, list);
     va_end(list);
-    return net->status = status;
+    net->status = status;
+    return status;
 }
 
-/* a message without the sticky status: the network itself is unharmed */
+/* Sets the message, but leaves the network's status LGELU_OK: for calls that changed nothing. */
 #define LGELU__REFUSE(net, status_, ...) \
     ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
-/* ---- small reads ---- */
-/* sums and products of sizes; beyond the largest they stay there */
+/* ---- sizes, and where values are stored ---- */
+
+/* Products and sums of sizes, which are the largest size_t instead of overflowing. */
 LGELU__APART size_t lgelu__times(size_t a, size_t b)
 {
     return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
@@ -3206,53 +3283,61 @@ LGELU__APART size_t lgelu__plus(size_t a, size_t b)
 
 static size_t lgelu__max(size_t a, size_t b) { return a > b ? a : b; }
 
+/* Returns the elements of one sample of a node's value. */
 static size_t lgelu__elements(const lgelu_node *node)
 {
     return node->shape[0] * node->shape[1] * node->shape[2];
 }
 
+/* Returns the rows of a node's value in the current forward. */
 static size_t lgelu__rows(const lgelu_net *net, const lgelu_node *node)
 {
     return net->internal.tokens ? net->internal.tokens
                                 : net->samples * node->shape[0] * node->shape[1];
 }
 
+/* Returns the rows of a node's matrix. */
 static size_t lgelu__outputs(const lgelu_node *node)
 {
     return node->bias_count ? node->bias_count : node->shape[2];
 }
 
+/* Returns a buffer of a node. A value may be stored in that of an earlier node, and a gradient in
+   that of a later one. lgelu_net_generate computes values from token net.internal.from on. */
 LGELU__APART float *lgelu__buffer_at(const lgelu_net *net, const lgelu_node *node, int which)
 {
-    size_t from = which == LGELU__VALUE
-                      ? net->internal.from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2])
-                      : 0;
-    if (which == LGELU__VALUE)
-        node = net->nodes + node->internal.value_node;
+    const lgelu_node *owner = node;
+    size_t skip = 0;
+    if (which == LGELU__VALUE) {
+        owner = net->nodes + node->internal.value_node;
+        skip = net->internal.from * (node->op == LGELU_OP_TOKENS ? 1 : node->shape[2]);
+    }
     if (which == LGELU__GRADIENT)
-        node = net->nodes + node->internal.gradient_node;
-    return (float *)(void *)(net->internal.arena + node->internal.buffer[which].at) + from;
+        owner = net->nodes + node->internal.gradient_node;
+    return (float *)(void *)(net->internal.arena + owner->internal.buffer[which].at) + skip;
 }
 
-static const float *lgelu__input_value(const lgelu_net *net, const lgelu_node *node,
-                                       int slot) /* the value of an input */
+/* Returns the value of an input of a node: the caller's array for an input of the network, and for
+   labels that are not bound NULL. */
+static const float *lgelu__input_value(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + net->nodes[node->input[slot]].internal.value_node;
-    return x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound)
-               ? (const float *)x->internal.bound
-               : lgelu__buffer_at(net, x, LGELU__VALUE);
+    if (x->op == LGELU_OP_INPUT || (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound))
+        return (const float *)x->internal.bound;
+    return lgelu__buffer_at(net, x, LGELU__VALUE);
 }
 
-/* the value of a normalisation left to its reader is its input's: scale, then shift (channels
-   each); NULL: plain values */
+/* Returns the scales, then the shifts, of a batch norm that is fused with its reader, the given
+   node; NULL if the input is another layer. */
 static const float *lgelu__input_scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
     return x->internal.row == LGELU__NORM_FUSED ? lgelu__buffer_at(net, x, LGELU__AUX) : NULL;
 }
 
-/* ---- [8b] threads: the only place that knows of any; the work is cut by the problem, so their
-   number cannot change a bit. NULL: this thread alone ---- */
+/* ---- [8b] threads ---- */
+/* Parallel loops. Nothing outside of this section depends on how threads are run. */
+
 static void lgelu__run_serial(lgelu_task *task, void *job, size_t count, void *user)
 {
     size_t i;
@@ -3261,7 +3346,7 @@ static void lgelu__run_serial(lgelu_task *task, void *job, size_t count, void *u
         task(i, job);
 }
 
-/* a task that may run on another thread, which has a rounding mode of its own */
+/* A task that may run on another thread, whose rounding mode may be another one. */
 typedef struct {
     lgelu_task *task;
     void *job;
@@ -3273,6 +3358,8 @@ static void lgelu__run_rounded(size_t index, void *job)
     LGELU__TO_NEAREST(p->task(index, p->job));
 }
 
+/* Runs task(0, job) … task(count - 1, job), in any order; on this thread alone if threads is NULL.
+ */
 LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job,
                                   size_t count)
 {
@@ -3289,7 +3376,8 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
     }
 #ifdef _OPENMP
     {
-        long k, n = (long)count;
+        const long n = (long)count;
+        long k;
 #pragma omp parallel for schedule(dynamic)
         for (k = 0; k < n; k++)
             lgelu__run_rounded((size_t)k, &rounded);
@@ -3299,41 +3387,55 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
 #endif
 }
 
-/* A team: threads called once for many short loops, since waking them takes longer than most loops.
-   The first to come leads and does the work; its loops are shared with whoever else has come.
-   `state` counts those inside a loop, plus LGELU__OPEN while the door is open; the leader changes
-   the loop only when nobody is inside. A hook that has one thread only finds all done after the
-   first call. */
+/* A team. To wake threads for each loop would take longer than most loops, so they are woken once
+   for many. lgelu__with_team starts LGELU__TEAM tasks. The first that begins is the leader: it
+   calls `work`, whose parallel loops run through lgelu__team_run. The others help in each loop, and
+   wait between the loops.
+   `state` is the number of helpers that are in a loop, plus LGELU__OPEN while they may enter it.
+   The leader changes the loop only while `state` is 0.
+   If the caller's threads run the tasks one after the other, the first does all of the work, and
+   the others find it finished. */
 enum { LGELU__OPEN = 65536, LGELU__TEAM = 64 };
-/* the least work worth sharing, in fma: one product of a team's, a product that has to call a team,
-   a run of a network */
+
+/* The smallest number of fmas that are worth several threads: those of a product within a team, of
+   a product that needs a new team, and of a run of the network. */
 static const double lgelu__fma_in_team = 1e5, lgelu__fma_for_team = 2e6, lgelu__fma_for_run = 3e5;
+
 typedef struct {
-    void (*work)(void *with, const lgelu_threads *team);
-    void *with;
+    void (*work)(void *user, const lgelu_threads *team);
+    void *user; /* of work */
+    /* the current loop */
     lgelu_task *task;
     void *job;
     size_t count;
-    int next, state, came, over;
+    int next; /* the index of the next task */
+    int state;
+    int started;  /* members that have begun */
+    int finished; /* 1: work has returned */
 } lgelu__team;
 
+/* Waits for a moment. Most calls spin, every 256th yields the processor. */
 static void lgelu__wait(unsigned *turns)
 {
-    if (++*turns % 256)
+    ++*turns;
+    if (*turns % 256)
         LGELU__REST();
     else
         LGELU__YIELD();
 }
 
+/* Takes tasks of the current loop until none remains. */
 static void lgelu__team_work(lgelu__team *team)
 {
-    size_t i;
-    while ((i = (size_t)LGELU__ADD(&team->next, 1)) < team->count)
+    size_t i = (size_t)LGELU__ADD(&team->next, 1);
+    while (i < team->count) {
         team->task(i, team->job);
+        i = (size_t)LGELU__ADD(&team->next, 1);
+    }
 }
 
-static void lgelu__team_run(lgelu_task *task, void *job, size_t count,
-                            void *user) /* called by the leader */
+/* Runs a parallel loop on the team. Only the leader calls it. */
+static void lgelu__team_run(lgelu_task *task, void *job, size_t count, void *user)
 {
     lgelu__team *team = (lgelu__team *)user;
     unsigned turns = 0;
@@ -3348,38 +3450,47 @@ static void lgelu__team_run(lgelu_task *task, void *job, size_t count,
         lgelu__wait(&turns);
 }
 
-static void lgelu__team_join(size_t index, void *user)
+/* Helps in each loop until the leader has finished. */
+static void lgelu__team_help(lgelu__team *team)
 {
-    lgelu__team *team = (lgelu__team *)user;
     unsigned turns = 0;
-    (void)index;
-    if (!LGELU__ADD(&team->came, 1)) {
-        const lgelu_threads threads = { lgelu__team_run, team };
-        team->work(team->with, &threads);
-        LGELU__SET(&team->over, 1);
-    } else {
-        while (!LGELU__GET(&team->over)) {
-            if (LGELU__GET(&team->state) < LGELU__OPEN) {
-                lgelu__wait(&turns);
-                continue;
-            }
-            if (LGELU__ADD(&team->state, 1) >= LGELU__OPEN)
-                lgelu__team_work(team);
-            LGELU__ADD(&team->state, -1);
-            turns = 0;
+    while (!LGELU__GET(&team->finished)) {
+        if (LGELU__GET(&team->state) < LGELU__OPEN) {
+            lgelu__wait(&turns);
+            continue;
         }
+        /* The leader may have ended the loop since: then only leave it again. */
+        if (LGELU__ADD(&team->state, 1) >= LGELU__OPEN)
+            lgelu__team_work(team);
+        LGELU__ADD(&team->state, -1);
+        turns = 0;
     }
 }
 
+/* One member of the team, as a task. */
+static void lgelu__team_join(size_t index, void *user)
+{
+    lgelu__team *team = (lgelu__team *)user;
+    (void)index;
+    if (!LGELU__ADD(&team->started, 1)) {
+        const lgelu_threads threads = { lgelu__team_run, team };
+        team->work(team->user, &threads);
+        LGELU__SET(&team->finished, 1);
+    } else {
+        lgelu__team_help(team);
+    }
+}
+
+/* Calls work(user, team) once; its parallel loops may use the team's threads. */
 static void lgelu__with_team(const lgelu_threads *threads,
-                             void (*work)(void *with, const lgelu_threads *team), void *with)
+                             void (*work)(void *user, const lgelu_threads *team), void *user)
 {
     lgelu__team team;
     memset(&team, 0, sizeof team);
     team.work = work;
-    team.with = with;
+    team.user = user;
 #if defined(_OPENMP) && LGELU__ATOMIC
-    /* each of its threads once */
+    /* Each thread of OpenMP joins once. */
     if (!threads->run) {
 #pragma omp parallel
         LGELU__TO_NEAREST(lgelu__team_join(0, &team));
@@ -3389,8 +3500,9 @@ static void lgelu__with_team(const lgelu_threads *threads,
     lgelu__parallel(threads, lgelu__team_join, &team, LGELU__TEAM);
 }
 
-/* ---- guards (LGELU_CHECK): a pattern behind a region, which nothing may change while the region
-   is in use ---- */
+/* ---- guards of memory regions (LGELU_CHECK) ---- */
+/* A guard is LGELU__GUARD bytes behind a region, filled with a pattern that must not change while
+   the region is in use. LGELU__GUARD is 0 without LGELU_CHECK. */
 enum { LGELU__PATTERN = 0xC7 };
 
 LGELU__APART void lgelu__guard_set(void *guard)
@@ -3402,7 +3514,7 @@ LGELU__APART void lgelu__guard_set(void *guard)
     }
 }
 
-/* Returns whether it was written to. */
+/* Returns whether a guard was written to. */
 LGELU__APART int lgelu__guard_broken(void *guard)
 {
     const unsigned char *byte = (const unsigned char *)guard;
@@ -3410,61 +3522,66 @@ LGELU__APART int lgelu__guard_broken(void *guard)
     size_t i;
     LGELU__UNPOISON(guard);
     for (i = 0; i < n; i++) {
-        if (byte[i] != LGELU__PATTERN) {
+        if (byte[i] != LGELU__PATTERN)
             return 1;
-        }
     }
     return 0;
 }
 
-/* ---- [8c] matrix products: each task makes one block of C alone, in its own room; METHOD stands
-   with the kernel in [K] ---- */
-/* the size of equal parts of n, whole units, at most `most` */
+/* ---- [8c] matrix products ---- */
+/* Each task computes one block of C; METHOD in [K] explains how. This section partitions C into
+   blocks and chooses which operands are copied into the workspace. */
+
+/* Returns the size of equal parts of n, at most `most` each; a multiple of `unit` if there are
+   several parts. */
 static size_t lgelu__even(size_t n, size_t most, size_t unit)
 {
-    size_t parts = n > most ? (n - 1) / most + 1 : 1;
+    const size_t parts = n > most ? (n - 1) / most + 1 : 1;
     return parts == 1 ? n + !n : ((n - 1) / parts + unit) / unit * unit;
 }
 
 /* The workspace of a product has to suffice for every smaller product as well: a network that was
-   made for 512 samples runs with 384 of them, too, and a product of fewer rows, or of a smaller k,
-   may well need more than the large one. Blocks are equal parts of m, n and k, so a k of 512 may
-   have a depth of 256 and a k of 384 one of 384; where the depth shrinks the columns grow; and
-   fewer rows may be cut into more tasks. What a product is given is therefore not what its own
-   blocks need, but a bound that grows with m, n and k alike: workers(m, n, k) times space(n, k).
+   made for 512 samples also runs with 384. Yet the blocks of a smaller product may be larger.
+   Blocks are equal parts of m, n and k, so a k of 512 may have a depth of 256, and a k of 384 one
+   of 384; a smaller depth means more columns; and fewer rows may be partitioned into more tasks. So
+   the workspace does not follow from the product's own blocks, but from a bound that never
+   decreases in m, n and k: lgelu__max_workers(m, n, k) · lgelu__worker_bytes(n, k).
 
    Why the bound holds. Take any m' <= m, n' <= n and k' <= k.
-   1. lgelu__blocks never returns more than lgelu__max_workers(m', n', k'), however many tasks or
-   threads there are; and only the worker's index, never a thread's, chooses its workspace.
-   2. lgelu__max_workers never decreases: the parts of n are the more the larger n is, and the more
-   the larger the depth is, for which it takes the largest one possible, min(k, LGELU__K); the other
-   number follows m·n·k by steps.
+   1. lgelu__blocks never returns more than lgelu__max_workers(m', n', k'), whatever the number of
+      tasks or threads; and a worker's index, never a thread's, selects its workspace.
+   2. lgelu__max_workers never decreases: the number of column blocks increases with n and with the
+      depth, for which it takes the largest possible one, min(k, LGELU__K); the other limit is a
+      step function of m·n·k.
    3. A worker needs (columns + 32)·(depth + 1) floats for its copy of B (all panels, of at most 32
-   columns, are filled up, and each has one row to spare) and 16·(depth + 32) for its copy of A, or
-   that for each of LGELU__GROUP slivers. lgelu__even returns at most n' and at most what it may, so
-   that columns <= min(n, LGELU__N), depth <= min(k, LGELU__K or LGELU__ACROSS), and columns·depth
-   <= LGELU__BLOCK. Halving a block's columns, and the flatter blocks of a few rows, only need less.
-   4. lgelu__worker_bytes multiplies out (columns + 32)·(depth + 1) and puts in these three limits,
-   which never decrease. */
+      columns, are padded, and each has one spare row), and 16·(depth + 32) for its copy of A, or
+      LGELU__GROUP times as many. lgelu__even returns at most n' and at most its limit, so that
+      columns <= min(n, LGELU__N), depth <= min(k, LGELU__K or LGELU__ACROSS), and columns·depth <=
+      LGELU__BLOCK. Halving a block's columns only lowers the need, and so do the smaller blocks of
+      products with a few rows.
+   4. lgelu__worker_bytes expands (columns + 32)·(depth + 1) and inserts these three limits, which
+      never decrease. */
 static size_t lgelu__max_workers(size_t m, size_t n, size_t k)
 {
-    const size_t depth = lgelu__min(k + !k, LGELU__K),
-                 cols = lgelu__min(LGELU__N, LGELU__BLOCK / depth / 32 * 32);
-    const size_t size = lgelu__times(lgelu__times(m, n), k), parts = n ? (n - 1) / cols + 1 : 1;
+    const size_t depth = lgelu__min(k + !k, LGELU__K);
+    const size_t cols = lgelu__min(LGELU__N, LGELU__BLOCK / depth / 32 * 32);
+    const size_t size = lgelu__times(lgelu__times(m, n), k);
+    const size_t column_blocks = n ? (n - 1) / cols + 1 : 1;
     size_t most = LGELU__WORKERS;
-    if (size < (size_t)1 << 25) {
-        most = lgelu__max(parts, size < (size_t)1 << 22 ? 1 : 8);
-    }
+    if (size < (size_t)1 << 22)
+        most = column_blocks;
+    else if (size < (size_t)1 << 25)
+        most = lgelu__max(column_blocks, 8);
     return lgelu__min(most, LGELU__WORKERS);
 }
 
-/* The floats of A that a worker has copied at once. */
+/* Returns the floats of A that a worker copies at a time. */
 static size_t lgelu__a_space(size_t depth, int across)
 {
     return (across ? (size_t)LGELU__GROUP : 1) * 16 * (depth + 32);
 }
 
-/* The bytes that one worker needs at most, see above. */
+/* Returns the maximal bytes of one worker's workspace, see above. */
 static size_t lgelu__worker_bytes(size_t n, size_t k)
 {
     const size_t cols = lgelu__min(n + !n, LGELU__N);
@@ -3478,35 +3595,47 @@ static size_t lgelu__worker_bytes(size_t n, size_t k)
     return most * sizeof(float) + LGELU__GUARD;
 }
 
-/* The blocks: for one thread as the cache wants them; else they are cut, if need be, into 8 of at
-   least 2^21 fma or 16 of 2^26. Returns the workers. */
+/* Returns the number of blocks of C. */
+static size_t lgelu__block_count(const lgelu__block *p, size_t m, size_t n)
+{
+    const size_t down = m ? (m - 1) / p->rows + 1 : 0, right = n ? (n - 1) / p->cols + 1 : 0;
+    return lgelu__times(down, right);
+}
+
+/* Returns whether blocks should be halved to occupy more threads: up to 8 blocks of at least 2^21
+   fmas, or LGELU__WORKERS of at least 2^26. */
+static int lgelu__halve_blocks(const lgelu__block *p, size_t blocks, size_t k)
+{
+    const double fma = (double)p->rows * (double)p->cols * (double)k;
+    if (blocks >= LGELU__WORKERS || (p->rows <= 1 && p->cols <= 32))
+        return 0;
+    return fma >= (blocks < 8 ? 4194304 : 134217728);
+}
+
+/* Sets the size of the blocks: what the cache holds, or smaller for several threads. Returns the
+   number of workers. */
 static size_t lgelu__blocks(lgelu__block *p, size_t m, size_t n, size_t k, int alone)
 {
+    size_t blocks;
     p->rows = m;
     p->depth = lgelu__even(k, p->across ? LGELU__ACROSS : LGELU__K, 16);
     p->cols = lgelu__even(n, lgelu__min(LGELU__N, LGELU__BLOCK / p->depth / 32 * 32), 32);
-    for (;;) {
-        size_t tasks = lgelu__times(m ? (m - 1) / p->rows + 1 : 0, n ? (n - 1) / p->cols + 1 : 0);
-        p->worker_bytes =
-            ((p->cols + 32) * (p->depth + 1) + lgelu__a_space(p->depth, p->across)) * sizeof(float)
-            + LGELU__GUARD;
-        if (alone) {
-            return lgelu__min(tasks, 1);
-        }
-        if (tasks >= LGELU__WORKERS || (p->rows <= 1 && p->cols <= 32)
-            || (double)p->rows * (double)p->cols * (double)k < (tasks < 8 ? 4194304 : 134217728)) {
-            return lgelu__min(tasks, lgelu__max_workers(m, n, k));
-        }
-        /* of any size */
+    blocks = lgelu__block_count(p, m, n);
+    while (!alone && lgelu__halve_blocks(p, blocks, k)) {
         if (p->rows > p->cols || p->cols <= 32)
             p->rows -= p->rows / 2;
         else
             p->cols = (p->cols / 2 + 31) / 32 * 32;
+        blocks = lgelu__block_count(p, m, n);
     }
+    p->worker_bytes =
+        ((p->cols + 32) * (p->depth + 1) + lgelu__a_space(p->depth, p->across)) * sizeof(float)
+        + LGELU__GUARD;
+    return lgelu__min(blocks, alone ? 1 : lgelu__max_workers(m, n, k));
 }
 
-/* The bytes of workspace for a product of at most these sizes, of one thread or of any number of
-   them, wherever it begins. */
+/* Returns the bytes of workspace for a product of at most these sizes, on one thread or on any
+   number, at any alignment. */
 static size_t lgelu__workspace(size_t m, size_t n, size_t k, int alone)
 {
     const size_t workers = alone ? 1 : lgelu__max_workers(m, n, k);
@@ -3518,26 +3647,38 @@ LGELU_DEF size_t lgelu_multiply_bytes(size_t m, size_t n, size_t k)
     return lgelu__workspace(m, n, k, 0);
 }
 
-/* B (k, n) may come as it would be copied: panels of isa->cols columns, k rows each, filled up with
-   zeros. Row and col are 0 then, and `from` says for which instruction set, whatever is in force
-   meanwhile. */
-static const lgelu__kernels *lgelu__in_panels(const lgelu_matrix *b)
-{
-    return !b->read && !b->row_stride && !b->col_stride ? (const lgelu__kernels *)b->user : NULL;
-}
-
+/* Takes blocks until none remains. */
 static void lgelu__multiply_worker(size_t worker, void *user)
 {
     lgelu__block *p = (lgelu__block *)user;
-    size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows, i, j;
+    const size_t m = p->job->m, n = p->job->n, down = (m + p->rows - 1) / p->rows;
     for (;;) {
-        j = (size_t)LGELU__ADD(&p->next, 1);
-        i = j % down * p->rows;
-        j = j / down * p->cols;
+        const size_t block = (size_t)LGELU__ADD(&p->next, 1);
+        const size_t i = block % down * p->rows, j = block / down * p->cols;
         if (j >= n)
             return;
         p->isa->block(p, i, lgelu__min(m - i, p->rows), j, lgelu__min(n - j, p->cols),
                       (float *)(void *)(p->work + worker * p->worker_bytes));
+    }
+}
+
+/* Runs the workers, and checks their guards: the last LGELU__GUARD bytes of each workspace. If C is
+   a single block, this thread computes it. */
+static void lgelu__multiply_workers(lgelu__block *p, size_t workers, int single,
+                                    const lgelu_threads *threads)
+{
+    unsigned char *guard = p->work + p->worker_bytes - LGELU__GUARD;
+    const size_t guards = LGELU__GUARD && p->worker_bytes ? workers : 0;
+    size_t i;
+    for (i = 0; i < guards; i++)
+        lgelu__guard_set(guard + i * p->worker_bytes);
+    if (single)
+        p->isa->block(p, 0, p->job->m, 0, p->job->n, (float *)(void *)p->work);
+    else
+        lgelu__parallel(threads, lgelu__multiply_worker, p, workers);
+    for (i = 0; i < guards; i++) {
+        if (lgelu__guard_broken(guard + i * p->worker_bytes) && p->broken)
+            LGELU__SET(p->broken, 1);
     }
 }
 
@@ -3547,36 +3688,125 @@ static void lgelu__few_rows(size_t task, void *user)
     p->isa->few_rows(p->job, task * p->cols, lgelu__min(p->job->n, (task + 1) * p->cols));
 }
 
-static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
-                            int *broken);
+/* Computes a product of 1 to 8 rows with the transpose of a matrix, without a copy. Each task
+   computes about 256 columns; the last one has at least 16, a full vector. */
+static void lgelu__multiply_few_rows(lgelu__block *p, const lgelu_threads *threads)
+{
+    const size_t n = p->job->n;
+    p->cols = lgelu__even(n, 256, 16);
+    while (n % p->cols && n % p->cols < 16)
+        p->cols += 16;
+    lgelu__parallel(threads, lgelu__few_rows, p, (n + p->cols - 1) / p->cols);
+}
 
+static int lgelu__has_few_rows(const lgelu_product *job)
+{
+    const lgelu_matrix *a = &job->a, *b = &job->b;
+    const int transposed = b->row_stride == 1 && b->col_stride != 1;
+    return job->m && job->m <= 8 && job->n >= 16 && transposed && !b->read && !a->read;
+}
+
+/* Decides whether A and B are copied. B is copied if its columns are not contiguous, or if it is
+   large and read often: rows that are a multiple of 2 KiB apart (512 floats) compete for the same
+   cache lines, so that copying pays much earlier. A is copied if its columns are not contiguous; if
+   it is read along its columns, where they are far apart. */
+static void lgelu__choose_copies(lgelu__block *p)
+{
+    const lgelu_product *job = p->job;
+    const lgelu_matrix *a = &job->a, *b = &job->b;
+    const size_t slivers = b->row_stride % 512 ? p->isa->cols / 2 : 2;
+    const int often = job->m > slivers * p->isa->rows;
+    p->pack_b = 0;
+    if (!p->panels)
+        p->pack_b = b->read || b->col_stride != 1 || (b->row_stride * job->k > 16384 && often);
+    if (a->read)
+        p->pack_a = 1;
+    else if (p->across)
+        p->pack_a = a->col_stride * job->k > 16384 && p->cols > 2 * p->isa->cols;
+    else
+        p->pack_a = a->col_stride != 1;
+}
+
+/* Makes the blocks smaller if C is a single sliver: B is then read only once, so that only a small
+   part of it should be copied, or be in use, at a time. */
+static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
+{
+    const lgelu_product *job = p->job;
+    if (job->m > p->isa->rows || !job->k || p->panels)
+        return;
+    if (p->pack_b) {
+        p->depth = lgelu__min(p->depth, 64);
+        p->cols = p->isa->cols;
+    } else if (job->b.row_stride * job->k > 65536) {
+        p->depth = lgelu__min(p->depth, 16);
+        if (alone)
+            p->cols = job->n;
+    }
+}
+
+/* Computes the product on this thread, or on a team. */
+static void lgelu__multiply_blocks(lgelu__block *p, const lgelu_threads *team)
+{
+    const lgelu_product *job = p->job;
+    const lgelu_matrix *a = &job->a;
+    size_t workers;
+    int single;
+    p->work += (64 - ((uintptr_t)p->work & 63)) & 63;
+    p->across = a->row_stride == 1 && a->col_stride != 1 && !a->read;
+    workers = lgelu__blocks(p, job->m, job->n, job->k, !team);
+    single = workers && p->rows >= job->m && p->cols >= job->n;
+    if (team && p->panels && job->m <= 8 && !a->read && a->col_stride == 1) {
+        /* Nothing is copied. A block is four of the widest panels. */
+        p->cols = 128;
+        p->worker_bytes = 0;
+        workers = lgelu__min((job->n + p->cols - 1) / p->cols, LGELU__WORKERS);
+        single = workers == 1;
+    }
+    lgelu__choose_copies(p);
+    lgelu__shrink_single_sliver(p, !team);
+    lgelu__multiply_workers(p, workers, single, team);
+}
+
+static void lgelu__multiply_panels(const lgelu_product *job, const lgelu__kernels *panels,
+                                   void *work, const lgelu_threads *threads, int *broken);
+
+/* Computes the product p->job on a new team. */
 static void lgelu__multiply_team(void *user, const lgelu_threads *team)
 {
     const lgelu__block *p = (const lgelu__block *)user;
-    lgelu__multiply(p->job, p->work, team, p->broken);
+    lgelu__multiply_panels(p->job, p->panels ? p->isa : NULL, p->work, team, p->broken);
 }
 
-/* Runs the workers, each with p->worker_bytes bytes of workspace, the last LGELU__GUARD of which
-   are its guard. */
-static void lgelu__multiply_workers(lgelu__block *p, size_t workers, int whole,
-                                    const lgelu_threads *threads)
+/* Computes a product. If panels is not NULL, B is prepacked for these kernels: job->b.x points to
+   panels of panels->cols columns with k rows each, the last one padded with zeros, and the strides
+   do not count. The product then runs with these kernels, whichever are in force by now. */
+static void lgelu__multiply_panels(const lgelu_product *job, const lgelu__kernels *panels,
+                                   void *work, const lgelu_threads *threads, int *broken)
 {
-    unsigned char *guard = p->work + p->worker_bytes - LGELU__GUARD;
-    const int watched = LGELU__GUARD && p->worker_bytes;
-    size_t i;
-    for (i = 0; watched && i < workers; i++) {
-        lgelu__guard_set(guard + i * p->worker_bytes);
-    }
-    if (whole) {
-        p->isa->block(p, 0, p->job->m, 0, p->job->n, (float *)(void *)p->work);
-    } else {
-        lgelu__parallel(threads, lgelu__multiply_worker, p, workers);
-    }
-    for (i = 0; watched && i < workers; i++) {
-        if (lgelu__guard_broken(guard + i * p->worker_bytes) && p->broken) {
-            LGELU__SET(p->broken, 1);
-        }
-    }
+    const double fma = (double)job->m * (double)job->n * (double)job->k;
+    const int in_team = threads && threads->run == lgelu__team_run;
+    lgelu__block p;
+    memset(&p, 0, sizeof p);
+    p.job = job;
+    p.isa = panels ? panels : lgelu__k();
+    p.panels = panels != NULL;
+    p.work = (unsigned char *)work;
+    p.broken = broken;
+    if (fma < (in_team ? lgelu__fma_in_team : lgelu__fma_for_team))
+        threads = NULL;
+    if (threads && !in_team)
+        lgelu__with_team(threads, lgelu__multiply_team, &p);
+    else if (!panels && lgelu__has_few_rows(job))
+        lgelu__multiply_few_rows(&p, threads);
+    else
+        lgelu__multiply_blocks(&p, threads);
+}
+
+/* Computes a product whose B is described by job->b. */
+static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
+                            int *broken)
+{
+    lgelu__multiply_panels(job, NULL, work, threads, broken);
 }
 
 LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_threads *threads)
@@ -3584,71 +3814,7 @@ LGELU_DEF void lgelu_multiply(const lgelu_product *job, void *work, const lgelu_
     LGELU__TO_NEAREST(lgelu__multiply(job, work, threads, NULL));
 }
 
-static void lgelu__multiply(const lgelu_product *job, void *work, const lgelu_threads *threads,
-                            int *broken)
-{
-    const lgelu_matrix *a = &job->a, *b = &job->b;
-    const lgelu__kernels *panels = lgelu__in_panels(b);
-    double size = (double)job->m * (double)job->n * (double)job->k;
-    lgelu__block p;
-    size_t workers;
-    int whole;
-    if (size
-        < (threads && threads->run == lgelu__team_run ? lgelu__fma_in_team : lgelu__fma_for_team))
-        threads = NULL;
-    p.job = job;
-    p.isa = panels ? panels : lgelu__k();
-    p.panels = panels != NULL;
-    p.next = 0;
-    p.work = (unsigned char *)work;
-    p.broken = broken;
-    if (threads && threads->run != lgelu__team_run) {
-        lgelu__with_team(threads, lgelu__multiply_team, &p);
-        return;
-    }
-    /* a few rows times Wᵀ: nothing is copied, if its columns fill a vector, in each task */
-    if (job->m <= 8 && job->n >= 16 && b->row_stride == 1 && b->col_stride != 1 && !b->read
-        && !a->read && job->m) {
-        p.cols = lgelu__even(job->n, 256, 16);
-        while (job->n % p.cols && job->n % p.cols < 16)
-            p.cols += 16;
-        lgelu__parallel(threads, lgelu__few_rows, &p, (job->n + p.cols - 1) / p.cols);
-        return;
-    }
-    p.work += (64 - ((uintptr_t)work & 63)) & 63;
-    /* B is copied where its columns are far apart or its rows a multiple of 2 KiB, which would
-       fight for the same lines of the cache; A where its numbers are. B read once only (one sliver)
-       is copied a little at a time. */
-    p.across = a->row_stride == 1 && a->col_stride != 1 && !a->read;
-    workers = lgelu__blocks(&p, job->m, job->n, job->k, !threads);
-    whole = workers && p.rows >= job->m && p.cols >= job->n;
-    if (threads && p.panels && job->m <= 8 && !a->read && a->col_stride == 1) {
-        /* four of the widest panels; nothing is copied */
-        p.cols = 128;
-        p.worker_bytes = 0;
-        workers = lgelu__min((job->n + p.cols - 1) / p.cols, LGELU__WORKERS);
-        whole = workers == 1;
-    }
-    p.pack_b = !p.panels
-               && (b->read || b->col_stride != 1
-                   || (b->row_stride * job->k > 16384
-                       && job->m > (b->row_stride % 512 ? p.isa->cols / 2 : 2) * p.isa->rows));
-    p.pack_a = a->read
-               || (p.across ? a->col_stride * job->k > 16384 && p.cols > 2 * p.isa->cols
-                            : a->col_stride != 1);
-    if (job->m <= p.isa->rows && job->k && !p.panels) {
-        if (p.pack_b) {
-            p.depth = lgelu__min(p.depth, 64);
-            p.cols = p.isa->cols;
-        } else if (b->row_stride * job->k > 65536) {
-            p.depth = lgelu__min(p.depth, 16);
-            if (!threads)
-                p.cols = job->n;
-        }
-    }
-    lgelu__multiply_workers(&p, workers, whole, threads);
-}
-
+/* The arguments of lgelu_column_sums. */
 typedef struct {
     float *sum;
     const float *x;
@@ -3659,7 +3825,7 @@ typedef struct {
 static void lgelu__column_sums_task(size_t task, void *user)
 {
     const lgelu__sums *p = (const lgelu__sums *)user;
-    size_t j = task * 256;
+    const size_t j = task * 256;
     lgelu__k()->column_sums(p->sum + j, p->x + j, p->x_row, p->m, lgelu__min(p->n - j, 256),
                             p->accumulate);
 }
@@ -3671,7 +3837,7 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_
     lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_task, &p, (n + 255) / 256);
 }
 
-/* X, a row every `row` floats, and Xᵀ */
+/* Returns the matrix whose rows begin every `row` floats from x on. */
 LGELU__APART lgelu_matrix lgelu__matrix(const float *x, size_t row)
 {
     lgelu_matrix m;
@@ -3683,6 +3849,7 @@ LGELU__APART lgelu_matrix lgelu__matrix(const float *x, size_t row)
     return m;
 }
 
+/* Returns the transpose of that matrix. */
 LGELU__APART lgelu_matrix lgelu__transpose(const float *x, size_t row)
 {
     lgelu_matrix m = lgelu__matrix(x, 1);
@@ -3705,46 +3872,73 @@ LGELU__APART lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, flo
     return p;
 }
 
-/* Wᵀ for x Wᵀ, W (out, k): as W lies, or in panels (net.prepack) */
+/* ---- [8d] jobs, linear layers, gates ---- */
+
+/* The second operand of y = x Wᵀ: Wᵀ itself or, if `panels` is not NULL, a copy that is prepacked
+   for these kernels. */
+typedef struct {
+    lgelu_matrix matrix;
+    const lgelu__kernels *panels;
+} lgelu__operand;
+
+/* Returns the floats of the panels of Wᵀ, W (out, k): as many for each instruction set. */
 LGELU__APART size_t lgelu__panels(size_t out, size_t k)
 {
     return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32);
-} /* floats */
+}
 
+/* Returns a node's prepacked copy, or NULL if there is no valid one. */
 static const float *lgelu__prepacked_of(const lgelu_net *net, const lgelu_node *node)
 {
-    return net->prepacked_valid && node->internal.prepacked_at
-               ? net->internal.prepacked + node->internal.prepacked_at - 1
-               : NULL;
+    if (!net->prepacked_valid || !node->internal.prepacked_at)
+        return NULL;
+    return net->internal.prepacked + node->internal.prepacked_at - 1;
 }
 
-static lgelu_matrix lgelu__of_panels(const lgelu_net *net, const float *panels)
+/* Returns the kernels for which the network's matrices are prepacked. */
+static const lgelu__kernels *lgelu__prepacked_for(const lgelu_net *net)
 {
-    lgelu_matrix m = lgelu__matrix(panels, 0);
-    m.col_stride = 0;
-    m.user = lgelu__kernels_of[net->prepacked_valid - 1];
-    return m;
+    return lgelu__kernels_of[net->prepacked_valid - 1];
 }
 
-/* ---- [8d] linear: y (rows, out) = x (rows, in) W (out, in)ᵀ + b ---- */
-static lgelu_matrix lgelu__weights(const lgelu__job *j, size_t row,
-                                   size_t k) /* Wᵀ, of W's rows from this one on */
+/* Returns Wᵀ of the rows of W (…, k) from `row` on. A prepacked matrix is always used as a whole.
+ */
+static lgelu__operand lgelu__weights(const lgelu__job *j, size_t row, size_t k)
 {
-    const float *panels = lgelu__prepacked_of(j->net, j->node);
-    return panels ? lgelu__of_panels(j->net, panels) : lgelu__transpose(j->w + row * k, k);
+    const float *prepacked = lgelu__prepacked_of(j->net, j->node);
+    lgelu__operand w;
+    if (prepacked) {
+        w.matrix = lgelu__matrix(prepacked, 0);
+        w.panels = lgelu__prepacked_for(j->net);
+    } else {
+        w.matrix = lgelu__transpose(j->w + row * k, k);
+        w.panels = NULL;
+    }
+    return w;
 }
 
+/* Computes a product of a layer in the network's workspace, on its threads. */
+static void lgelu__net_multiply(lgelu_net *net, const lgelu_product *job,
+                                const lgelu__kernels *panels)
+{
+    lgelu__multiply_panels(job, panels, net->internal.scratch, &net->threads,
+                           &net->internal.broken);
+}
+
+/* The linear layer: y (rows, out) = x (rows, in) Wᵀ + b, with W (out, in). */
 static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
-    lgelu_product y = lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in),
-                                          lgelu__weights(j, 0, in));
+    const lgelu__operand w = lgelu__weights(j, 0, in);
+    lgelu_product y =
+        lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), w.matrix);
     y.bias = j->bias;
-    lgelu__multiply(&y, j->net->internal.scratch, &j->net->threads, &j->net->internal.broken);
+    lgelu__net_multiply(j->net, &y, w.panels);
     return LGELU_OK;
 }
 
-LGELU__APART void lgelu__bias_backward(const lgelu__job *p) /* db = Σ dy */
+/* Computes db = Σ dy over the rows. */
+LGELU__APART void lgelu__bias_backward(const lgelu__job *p)
 {
     if (p->bias) {
         lgelu_column_sums(p->dbias, p->dy, p->channels, p->rows, p->channels, p->add_dbias,
@@ -3752,27 +3946,28 @@ LGELU__APART void lgelu__bias_backward(const lgelu__job *p) /* db = Σ dy */
     }
 }
 
-/* dW = dyᵀ x, dx = dy W */
+/* Computes dW = dyᵀ x, db and dx = dy W. */
 static void lgelu__linear_backward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
     lgelu_product p = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out),
                                           lgelu__matrix(j->x, in));
     p.accumulate = j->add_dw;
-    lgelu__multiply(&p, j->net->internal.scratch, &j->net->threads, &j->net->internal.broken);
+    lgelu__net_multiply(j->net, &p, NULL);
     lgelu__bias_backward(j);
     if (!j->dx[0])
         return;
     p = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out),
                             lgelu__matrix(j->w, in));
-    lgelu__multiply(&p, j->net->internal.scratch, &j->net->threads, &j->net->internal.broken);
+    lgelu__net_multiply(j->net, &p, NULL);
 }
 
-static size_t lgelu__products_bytes(size_t m, size_t n,
-                                    size_t k) /* of y (m, n) = x (m, k) W, dW and dx */
+/* Returns the bytes of workspace for y (m, n) = x (m, k) Wᵀ, and for dW and dx. */
+static size_t lgelu__products_bytes(size_t m, size_t n, size_t k)
 {
-    return lgelu__max(lgelu_multiply_bytes(m, n, k),
-                      lgelu__max(lgelu_multiply_bytes(n, k, m), lgelu_multiply_bytes(m, k, n)));
+    const size_t y = lgelu_multiply_bytes(m, n, k), dw = lgelu_multiply_bytes(n, k, m),
+                 dx = lgelu_multiply_bytes(m, k, n);
+    return lgelu__max(y, lgelu__max(dw, dx));
 }
 
 static size_t lgelu__linear_work(const lgelu__job *p, int train)
@@ -3781,70 +3976,88 @@ static size_t lgelu__linear_work(const lgelu__job *p, int train)
     return train ? lgelu__products_bytes(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
 }
 
-/* ---- jobs ---- */
-static size_t lgelu__rows_per_task(
-    const lgelu_node *node) /* rows: a sample's, or about 16 Ki numbers */
+/* ---- jobs: the arguments of layers, and loops over their rows ---- */
+
+/* Returns the rows of a range: those of a sample, 64, or as many as have about 16384 values. */
+static size_t lgelu__rows_per_task(const lgelu_node *node)
 {
     const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
     if (lgelu__is_a(node, LGELU__BY_SAMPLE))
         return node->shape[0] * node->shape[1];
-    return lgelu__is_a(node, LGELU__BY_64_ROWS) ? 64
-           : lgelu__is_a(node, LGELU__BY_FOUR)  ? (rows + 3) / 4 * 4
-                                                : rows;
+    if (lgelu__is_a(node, LGELU__BY_64_ROWS))
+        return 64;
+    return lgelu__is_a(node, LGELU__BY_FOUR) ? (rows + 3) / 4 * 4 : rows;
 }
 
-static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node,
-                            size_t samples) /* what the plan needs */
+/* Sets the fields of a job that depend on sizes only: all that the memory plan needs. */
+static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node, size_t samples)
 {
     const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node;
-    const lgelu_node *whole = lgelu__is_a(node, LGELU_TRAIT_LOSS) ? from : node;
+    const lgelu_node *rows_of = lgelu__is_a(node, LGELU_TRAIT_LOSS) ? from : node;
     memset(p, 0, sizeof *p);
     p->net = net;
     p->node = node;
     p->from = from;
     p->samples = samples;
-    p->rows = net->internal.tokens ? net->internal.tokens
-                                   : lgelu__times(samples, whole->shape[0] * whole->shape[1]);
-    p->channels = whole->shape[2];
-    p->rows_per_task = lgelu__rows_per_task(whole);
+    p->rows = lgelu__times(samples, rows_of->shape[0] * rows_of->shape[1]);
+    if (net->internal.tokens)
+        p->rows = net->internal.tokens;
+    p->channels = rows_of->shape[2];
+    p->rows_per_task = lgelu__rows_per_task(rows_of);
 }
 
+/* Sets where a job's weights, biases and their gradients are. */
+static void lgelu__job_parameters(lgelu__job *p)
+{
+    const lgelu_net *net = p->net;
+    const lgelu_node *node = p->node;
+    if (net->w)
+        p->w = net->w + node->weight_at;
+    if (node->bias_count)
+        p->bias = net->w + node->bias_at;
+    if (net->g) {
+        p->dw = net->g + node->weight_at;
+        p->dbias = net->g + node->bias_at;
+    }
+}
+
+/* Sets what a job reads: the inputs of its node or, if input 0 is a fused sum, those of the sum. */
+static void lgelu__job_inputs(lgelu__job *p)
+{
+    const lgelu_net *net = p->net;
+    const lgelu_node *reader =
+        p->from->internal.row == LGELU__ADD_FUSED ? p->from : (const lgelu_node *)p->node;
+    p->x = lgelu__input_value(net, reader, 0);
+    p->scale = lgelu__input_scale(net, reader, 0);
+    if (p->scale)
+        p->shift = p->scale + p->channels;
+    if (reader->op != LGELU_OP_ADD)
+        return;
+    p->b = lgelu__input_value(net, reader, 1);
+    p->b_scale = lgelu__input_scale(net, reader, 1);
+    if (p->b_scale)
+        p->b_shift = p->b_scale + p->channels;
+}
+
+/* Returns the job of a node's forward. For a backward, lgelu__run_backward adds the gradients. */
 static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)
 {
-    const lgelu_node *reader;
     lgelu__job p;
     lgelu__job_size(&p, net, node, net->samples);
-    reader = p.from->internal.row == LGELU__ADD_FUSED ? p.from : node;
     p.y = lgelu__buffer_at(net, node, LGELU__VALUE);
     p.aux = lgelu__buffer_at(net, node, LGELU__AUX);
     p.sum = (double *)(void *)p.aux;
-    if (net->w)
-        p.w = net->w + node->weight_at;
-    if (node->bias_count)
-        p.bias = net->w + node->bias_at;
-    if (net->g) {
-        p.dw = net->g + node->weight_at;
-        p.dbias = net->g + node->bias_at;
-    }
+    lgelu__job_parameters(&p);
     if (!node->inputs)
         return p;
     if (node->op == LGELU_OP_CROSS_ENTROPY)
         p.label = (const int32_t *)(const void *)lgelu__input_value(net, node, 1);
-    /* a row's part of the loss */
     p.per_row = (float)(1 / (double)p.rows) * net->internal.loss_scale;
-    p.x = lgelu__input_value(net, reader, 0);
-    p.scale = lgelu__input_scale(net, reader, 0);
-    if (p.scale)
-        p.shift = p.scale + p.channels;
-    if (reader->op != LGELU_OP_ADD)
-        return p;
-    p.b = lgelu__input_value(net, reader, 1);
-    p.b_scale = lgelu__input_scale(net, reader, 1);
-    if (p.b_scale)
-        p.b_shift = p.b_scale + p.channels;
+    lgelu__job_inputs(&p);
     return p;
 }
 
+/* Returns the number of ranges of a job's rows. */
 LGELU__APART size_t lgelu__task_count(const lgelu__job *p)
 {
     return (p->rows - 1) / p->rows_per_task + 1;
@@ -3853,21 +4066,23 @@ LGELU__APART size_t lgelu__task_count(const lgelu__job *p)
 static void lgelu__rows_task_run(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
-    p->task(p, index * p->rows_per_task,
-            lgelu__min(p->rows - index * p->rows_per_task, p->rows_per_task));
+    const size_t row = index * p->rows_per_task;
+    p->task(p, row, lgelu__min(p->rows - row, p->rows_per_task));
 }
 
+/* Calls task for each range of the job's rows, in parallel. */
 LGELU__APART void lgelu__for_rows(lgelu__job *p, lgelu__rows_task *task)
 {
     p->task = task;
     lgelu__parallel(&p->net->threads, lgelu__rows_task_run, p, lgelu__task_count(p));
 }
 
+/* Writes rows of what the job reads: x·scale + shift [+ b·b_scale + b_shift]. */
 static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)
 {
     const size_t at = row * p->channels;
-    const lgelu__scaled a = { p->x + at, p->scale, p->shift },
-                        b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
+    const lgelu__scaled a = { p->x + at, p->scale, p->shift };
+    const lgelu__scaled b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
     lgelu__k()->affine(y, &a, &b, rows, p->channels);
 }
 
@@ -3876,11 +4091,9 @@ static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
     lgelu__affine(p, p->y + row * p->channels, row, rows);
 }
 
-/* ---- gate: y = f(x), or dx = dy f'(x) and each piece's dλ = Σ dy ∂f/∂λ, behind them those of the
-   caller's own gate, which are added in order ---- */
-enum {
-    LGELU__GATE_BUFFER = 2048
-}; /* floats that wait on the stack between a normalisation or a sum and its gate */
+/* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
+/* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
+   parameters. lgelu__gate_backward adds them in the order of the ranges. */
 
 /* Returns whether gates of this kind have a λ, or β, that is learned or driven. */
 static int lgelu__is_hardened(lgelu_gate_kind kind)
@@ -3888,6 +4101,10 @@ static int lgelu__is_hardened(lgelu_gate_kind kind)
     return kind == LGELU_GATE_LAMBDA || kind == LGELU_GATE_SILU;
 }
 
+/* Floats of a buffer on the stack, for inputs that are computed as a gate reads them. */
+enum { LGELU__GATE_BUFFER = 2048 };
+
+/* Returns the sums of one range. */
 static size_t lgelu__gate_sums(const lgelu_node *node)
 {
     return (size_t)node->lambda_count + node->bias_count;
@@ -3907,75 +4124,100 @@ static int lgelu__can_be(const lgelu_node *node, lgelu_gate_kind kind)
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
 {
-    return lgelu__times(lgelu__times(lgelu__task_count(p), lgelu__gate_sums(p->node)),
-                        sizeof(double));
+    const size_t sums = lgelu__times(lgelu__task_count(p), lgelu__gate_sums(p->node));
+    return lgelu__times(sums, sizeof(double));
 }
 
+/* Computes rows of a gate's value from x. */
+static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t row, size_t rows)
+{
+    const lgelu_node *node = p->node;
+    const float *lambda = p->net->lambda + node->first_lambda;
+    const size_t c = p->channels, n = rows * c;
+    float *y = p->y + row * c;
+    if (node->gate == LGELU_GATE_CUSTOM && node->custom)
+        node->custom->forward(y, x, n, row * c, p->net, node, node->custom->user);
+    else if (node->gate == LGELU_GATE_TANH)
+        lgelu_tanh_forward(y, x, n);
+    else if (node->gate == LGELU_GATE_SILU)
+        lgelu_silu_forward(y, x, *lambda, n);
+    else if (node->lambda_count > 1)
+        lgelu_forward_channels(y, x, lambda, rows, c, 1);
+    else
+        lgelu_forward(y, x, *lambda, n);
+}
+
+/* Computes rows of dx, unless it is not needed, and adds to the sums of the range. */
+static void lgelu__gate_rows_backward(const lgelu__job *p, double *sums, const float *x, size_t row,
+                                      size_t rows)
+{
+    const lgelu_node *node = p->node;
+    const float *lambda = p->net->lambda + node->first_lambda;
+    const size_t c = p->channels, n = rows * c;
+    const float *dy = p->dy + row * c;
+    float *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
+    if (node->gate == LGELU_GATE_CUSTOM && node->custom) {
+        node->custom->backward(dx, sums + node->lambda_count, dy, x, n, row * c, p->net, node,
+                               node->custom->user);
+    } else if (node->gate == LGELU_GATE_TANH) {
+        if (dx)
+            lgelu_tanh_backward(dx, dy, x, n);
+    } else if (node->gate == LGELU_GATE_SILU) {
+        *sums += lgelu_silu_backward(dx, dy, x, *lambda, n);
+    } else if (node->lambda_count > 1) {
+        lgelu_backward_channels(dx, sums, dy, x, lambda, rows, c, 1);
+    } else {
+        *sums += lgelu_backward(dx, dy, x, *lambda, n);
+    }
+}
+
+/* Computes a range of a gate's value, or of its gradients. If the input is fused with the gate, it
+   is computed into a buffer, a few rows at a time. */
 static void lgelu__gate_range(const lgelu__job *p, size_t row, size_t rows)
 {
-    const float *lambda = p->net->lambda + p->node->first_lambda;
-    const lgelu_custom_gate *custom = p->node->gate == LGELU_GATE_CUSTOM ? p->node->custom : NULL;
-    const int made = p->scale || p->b;
-    const size_t c = p->channels, end = row + rows, step = made ? LGELU__GATE_BUFFER / c : rows,
-                 sums = lgelu__gate_sums(p->node);
-    double *dlambda = p->sum + row / p->rows_per_task * sums;
-    float room[LGELU__GATE_BUFFER];
+    const int fused = p->scale || p->b;
+    const size_t c = p->channels, end = row + rows, sums = lgelu__gate_sums(p->node);
+    const size_t step = fused ? LGELU__GATE_BUFFER / c : rows;
+    double *sum = p->sum + row / p->rows_per_task * sums;
+    float buffer[LGELU__GATE_BUFFER];
     if (p->dy)
-        memset(dlambda, 0, sums * sizeof *dlambda);
-    for (; row < end; row += rows) {
-        const float *x = made ? room : p->x + row * c, *dy = p->dy ? p->dy + row * c : NULL;
-        float *y = p->y + row * c, *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
-        rows = lgelu__min(end - row, step);
-        if (made)
-            lgelu__affine(p, room, row, rows);
-        if (custom && !dy) {
-            custom->forward(y, x, rows * c, row * c, p->net, p->node, custom->user);
-        } else if (custom) {
-            custom->backward(dx, dlambda + p->node->lambda_count, dy, x, rows * c, row * c, p->net,
-                             p->node, custom->user);
-        } else if (p->node->gate == LGELU_GATE_TANH) {
-            if (!dy)
-                lgelu_tanh_forward(y, x, rows * c);
-            else if (dx)
-                lgelu_tanh_backward(dx, dy, x, rows * c);
-        } else if (p->node->gate == LGELU_GATE_SILU) {
-            if (!dy)
-                lgelu_silu_forward(y, x, *lambda, rows * c);
-            else
-                *dlambda += lgelu_silu_backward(dx, dy, x, *lambda, rows * c);
-        } else if (p->node->lambda_count > 1) {
-            if (!dy)
-                lgelu_forward_channels(y, x, lambda, rows, c, 1);
-            else
-                lgelu_backward_channels(dx, dlambda, dy, x, lambda, rows, c, 1);
-        } else if (!dy) {
-            lgelu_forward(y, x, *lambda, rows * c);
-        } else {
-            *dlambda += lgelu_backward(dx, dy, x, *lambda, rows * c);
-        }
+        memset(sum, 0, sums * sizeof *sum);
+    while (row < end) {
+        const size_t n = lgelu__min(end - row, step);
+        const float *x = fused ? buffer : p->x + row * c;
+        if (fused)
+            lgelu__affine(p, buffer, row, n);
+        if (p->dy)
+            lgelu__gate_rows_backward(p, sum, x, row, n);
+        else
+            lgelu__gate_rows_forward(p, x, row, n);
+        row += n;
     }
 }
 
 static void lgelu__gate_backward(lgelu__job *p)
 {
     const size_t n = (size_t)p->node->lambda_count, sums = lgelu__gate_sums(p->node);
-    double *sum = p->net->dlambda + p->node->first_lambda;
+    double *dlambda = p->net->dlambda + p->node->first_lambda;
     size_t i;
     lgelu__for_rows(p, lgelu__gate_range);
     if (!p->add_dbias)
-        memset(sum, 0, n * sizeof *sum);
+        memset(dlambda, 0, n * sizeof *dlambda);
     for (i = 0; i < lgelu__task_count(p) * sums; i++) {
-        if (i % sums < n)
-            sum[i % sums] += p->sum[i];
+        const size_t k = i % sums;
+        if (k < n)
+            dlambda[k] += p->sum[i];
         else if (i >= sums)
-            p->sum[i % sums] += p->sum[i];
+            p->sum[k] += p->sum[i];
     }
-    for (i = n; i < sums; i++)
-        p->dbias[i - n] = (float)((p->add_dbias ? (double)p->dbias[i - n] : 0) + p->sum[i]);
+    for (i = n; i < sums; i++) {
+        const double before = p->add_dbias ? (double)p->dbias[i - n] : 0;
+        p->dbias[i - n] = (float)(before + p->sum[i]);
+    }
 }
 
-/* ---- residual sum and views; the gradients of its inputs are its own, lent to them by the memory
-   plan ---- */
+/* The backward of sums and views. The memory plan usually stores the gradient of an input where dy
+   is; otherwise it is copied. */
 static void lgelu__pass_backward(lgelu__job *p)
 {
     int k;
@@ -3985,36 +4227,49 @@ static void lgelu__pass_backward(lgelu__job *p)
     }
 }
 
-/* ---- [8e] convolution: three implicit matrix products. With P the matrix of patches (positions,
-   kernel·kernel·channels), read in runs of whole pixels while it is packed and never stored: y = P
-   Wᵀ + b, dW = dyᵀ P, and dx = Q W', Q the patches of dy and W' the taps in reverse. W as (outputs,
-   kernel, kernel, channels) makes P's columns and the rows of W' contiguous. At a stride s, dx
-   falls into s² lattices of pixels, each met by its own taps only: one product each, spread into
-   dx. ---- */
+/* ---- [8e] convolution ---- */
+/* Three matrix products. P is the matrix of patches: a row for each output pixel, a column for each
+   (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels while it
+   copies a block. y = P Wᵀ + b and dW = dyᵀ P. dx = Q W', where Q are the patches of dy and W' the
+   taps in reverse order. Since W is stored as (outputs, tap row, tap column, channels), the columns
+   of P and the rows of W' are contiguous.
+   With a stride s, the pixels of dx belong to s² lattices: those whose row and column have the same
+   remainders modulo s. A lattice meets only some of the taps, and has a product of its own, whose
+   result is scattered into dx. */
+
 static int lgelu__pointwise(const lgelu_node *node)
 {
     return node->window[0] == 1 && node->stride == 1 && !node->padding;
 }
 
+/* Returns the bytes of a lattice's product, in whole cache lines, until it is scattered. */
+static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t in)
+{
+    if (node->stride == 1)
+        return 0;
+    return lgelu__plus(lgelu__times(pixels, in * sizeof(float)), 63) & ~(size_t)63;
+}
+
 static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, out = p->channels / node->groups, in = x[2] / node->groups,
-                 s = node->stride;
+    const size_t *x = p->from->shape, s = node->stride;
+    const size_t out = p->channels / node->groups, in = x[2] / node->groups;
     const size_t taps = node->window[0] * node->window[0];
-    const size_t lattice = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
-    const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in),
-                 dw = lgelu_multiply_bytes(out, taps * in, p->rows);
-    /* a lattice that is yet to be spread, in whole lines */
-    const size_t waits =
-        s > 1 ? lgelu__plus(lgelu__times(lattice, in * sizeof(float)), 63) & ~(size_t)63 : 0;
-    return train ? lgelu__max(
-               y, lgelu__max(dw, lgelu__plus(lgelu_multiply_bytes(lattice, in, taps * out), waits)))
-                 : y;
+    const size_t pixels = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
+    const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in);
+    size_t dw, dx;
+    if (!train)
+        return y;
+    dw = lgelu_multiply_bytes(out, taps * in, p->rows);
+    dx = lgelu__plus(lgelu_multiply_bytes(pixels, in, taps * out),
+                     lgelu__lattice_bytes(node, pixels, in));
+    return lgelu__max(y, lgelu__max(dw, dx));
 }
 
+/* Returns the images x of a node, restricted to the channels of one group. */
 static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups,
-                                        size_t group) /* of one group */
+                                        size_t group)
 {
     lgelu__im2col p;
     p.channels = node->shape[2] / groups;
@@ -4025,7 +4280,7 @@ static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, 
     return p;
 }
 
-/* P of a group, as the product reads it: *p says how */
+/* Returns P of a group as an operand of a product, and sets *p, which the operand refers to. */
 static lgelu_matrix lgelu__conv_matrix(const lgelu__job *job, size_t group, lgelu__im2col *p)
 {
     const lgelu_node *node = job->node;
@@ -4050,117 +4305,144 @@ static lgelu_status lgelu__conv_forward(lgelu__job *p)
     const size_t out = p->channels / node->groups, k = node->weight_count / p->channels;
     size_t g;
     for (g = 0; g < node->groups; g++) {
-        lgelu__im2col how;
+        lgelu__im2col patches;
+        const lgelu_matrix x = lgelu__conv_matrix(p, g, &patches);
+        const lgelu__operand w = lgelu__weights(p, g * out, k);
         lgelu_product y =
-            lgelu__product_make(p->rows, out, k, p->y + g * out, p->channels,
-                                lgelu__conv_matrix(p, g, &how), lgelu__weights(p, g * out, k));
+            lgelu__product_make(p->rows, out, k, p->y + g * out, p->channels, x, w.matrix);
         if (p->bias)
             y.bias = p->bias + g * out;
-        lgelu__multiply(&y, p->net->internal.scratch, &p->net->threads, &p->net->internal.broken);
+        lgelu__net_multiply(p->net, &y, w.panels);
     }
     return LGELU_OK;
 }
 
-/* A lattice of dx: the pixels first, first + stride, ... The taps from `last` down, a stride apart,
-   meet them: W' has a row for each (tap row, tap column, output). The product waits in c until it
-   is spread. */
+/* A lattice of dx: the pixels first, first + stride, … It meets the taps last, last - stride, … W'
+   has a row for each (tap row, tap column, output) of them. */
 typedef struct {
     const lgelu__job *job;
-    const float *w, *c;
-    float *dx;
-    size_t first[2], last[2];
+    const float *w; /* of the group */
+    const float *c; /* the product before it is scattered */
+    float *dx;      /* of the group */
+    size_t first[2], last[2], taps[2];
     lgelu__im2col dy;
 } lgelu__lattice;
 
-static void lgelu__read_flipped(float *out, size_t out_row, size_t i, size_t rows, size_t j,
-                                size_t cols, const void *from)
+/* Sets a lattice's taps, its pixels and the place of dy's patches, in one direction: 0 vertically,
+   1 horizontally. Pixel first + s·q meets the taps r, r + s, …, and with them the outputs
+   q + (first + padding - r)/s - 0, 1, …, where r = (first + padding) mod s. */
+static void lgelu__lattice_axis(lgelu__lattice *l, int axis)
 {
-    const lgelu__lattice *l = (const lgelu__lattice *)from;
+    const lgelu_node *node = l->job->node;
+    const size_t s = node->stride, kernel = node->window[0], x = l->job->from->shape[axis];
+    const size_t first = l->first[axis], r = (first + node->padding) % s;
+    const size_t taps = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
+    l->taps[axis] = taps;
+    l->last[axis] = r + (taps - 1) * s;
+    l->dy.grid[axis] = first < x ? (x - 1 - first) / s + 1 : 0;
+    l->dy.origin[axis] = (ptrdiff_t)((first + node->padding) / s) + 1 - (ptrdiff_t)taps;
+}
+
+/* Returns lattice number n of a group. */
+static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t n)
+{
+    const lgelu_node *node = job->node;
+    lgelu__lattice l;
+    l.job = job;
+    l.c = job->net->internal.scratch;
+    l.dx = job->dx[0] + group * (job->from->shape[2] / node->groups);
+    l.dy = lgelu__channels_of(job->dy, node, node->groups, group);
+    l.w = job->w + group * l.dy.channels * (node->weight_count / node->shape[2]);
+    l.first[0] = n / node->stride;
+    l.first[1] = n % node->stride;
+    lgelu__lattice_axis(&l, 0);
+    lgelu__lattice_axis(&l, 1);
+    l.dy.across = l.taps[1];
+    l.dy.step = 1;
+    return l;
+}
+
+/* Reads rows of W', for the product. */
+static void lgelu__read_flipped(float *out, size_t out_row, size_t i, size_t rows, size_t j,
+                                size_t cols, const void *user)
+{
+    const lgelu__lattice *l = (const lgelu__lattice *)user;
     const lgelu_node *node = l->job->node;
     const lgelu__kernels *isa = lgelu__k();
-    const size_t channels = l->job->channels / node->groups,
-                 inputs = l->job->from->shape[2] / node->groups;
+    const size_t channels = l->job->channels / node->groups;
+    const size_t inputs = l->job->from->shape[2] / node->groups;
     lgelu_matrix w = lgelu__matrix(NULL, node->weight_count / node->shape[2]);
-    size_t n;
-    for (; rows; rows -= n, i += n, out += n * out_row) {
-        size_t tap = i / channels, o = i % channels;
-        size_t row = l->last[0] - tap / l->dy.across * node->stride,
-               column = l->last[1] - tap % l->dy.across * node->stride;
-        n = lgelu__min(rows, channels - o);
+    while (rows) {
+        const size_t tap = i / channels, output = i % channels;
+        const size_t row = l->last[0] - tap / l->dy.across * node->stride;
+        const size_t column = l->last[1] - tap % l->dy.across * node->stride;
+        const size_t n = lgelu__min(rows, channels - output);
         w.x = l->w + (row * node->window[1] + column) * inputs;
-        isa->copy(out, out_row, isa->cols, &w, o, n, j, cols);
+        isa->copy(out, out_row, isa->cols, &w, output, n, j, cols);
+        rows -= n;
+        i += n;
+        out += n * out_row;
     }
 }
 
-static void lgelu__scatter_block(size_t i, size_t rows, size_t j, size_t cols, const void *with)
+/* Stores a finished block of a lattice's product in dx, or adds it. */
+static void lgelu__scatter_block(size_t i, size_t rows, size_t j, size_t cols, const void *user)
 {
-    const lgelu__lattice *l = (const lgelu__lattice *)with;
+    const lgelu__lattice *l = (const lgelu__lattice *)user;
     const lgelu_node *node = l->job->node, *x = l->job->from;
-    for (; rows; rows--, i++) {
-        size_t v = i % l->dy.grid[1] * node->stride + l->first[1],
-               u = i / l->dy.grid[1] % l->dy.grid[0] * node->stride + l->first[0];
-        float *d = l->dx
-                   + ((i / l->dy.grid[1] / l->dy.grid[0] * x->shape[0] + u) * x->shape[1] + v)
-                         * x->shape[2]
-                   + j;
-        const float *c = l->c + i * (x->shape[2] / node->groups) + j;
+    const size_t end = i + rows, in = x->shape[2] / node->groups;
+    for (; i < end; i++) {
+        const size_t line = i / l->dy.grid[1], sample = line / l->dy.grid[0];
+        const size_t u = line % l->dy.grid[0] * node->stride + l->first[0];
+        const size_t v = i % l->dy.grid[1] * node->stride + l->first[1];
+        const size_t pixel = (sample * x->shape[0] + u) * x->shape[1] + v;
+        const float *c = l->c + i * in + j;
+        float *dx = l->dx + pixel * x->shape[2] + j;
         if (l->job->add)
-            lgelu__k()->add(d, d, c, cols);
+            lgelu__k()->add(dx, dx, c, cols);
         else
-            memcpy(d, c, cols * sizeof *d);
+            memcpy(dx, c, cols * sizeof *dx);
     }
+}
+
+/* Computes the pixels of dx of one lattice. */
+static void lgelu__lattice_run(const lgelu__lattice *l)
+{
+    const lgelu__job *job = l->job;
+    const lgelu_node *node = job->node;
+    lgelu_net *net = job->net;
+    const size_t *x = job->from->shape, in = x[2] / node->groups;
+    const size_t rows = job->samples * l->dy.grid[0] * l->dy.grid[1];
+    const size_t k = l->taps[0] * l->taps[1] * l->dy.channels;
+    float *work = net->internal.scratch;
+    lgelu_product p = lgelu__product_make(
+        rows, in, k, l->dx, x[2], lgelu__matrix(l->dy.x, l->dy.pixel), lgelu__matrix(l->w, in));
+    p.accumulate = job->add;
+    if (!lgelu__pointwise(node)) {
+        p.a.read = lgelu__k()->im2col;
+        p.a.user = &l->dy;
+        p.b.read = lgelu__read_flipped;
+        p.b.user = l;
+    }
+    if (node->stride > 1) {
+        p.c = work;
+        p.c_stride = in;
+        p.accumulate = 0;
+        p.finish = lgelu__scatter_block;
+        p.user = l;
+        work += (rows * in + 15) / 16 * 16;
+    }
+    lgelu__multiply(&p, work, &net->threads, &net->internal.broken);
 }
 
 static void lgelu__conv_dx(const lgelu__job *job)
 {
-    lgelu_net *net = job->net;
-    const lgelu_node *node = job->node;
-    const size_t *x = job->from->shape, s = node->stride, kernel = node->window[0],
-                 in = x[2] / node->groups, k = node->weight_count / node->shape[2];
-    size_t g, n, d;
-    for (g = 0; g < node->groups; g++) {
-        for (n = 0; n < s * s; n++) {
-            lgelu__lattice l;
-            lgelu_product p;
-            size_t taps[2];
-            l.job = job;
-            l.c = net->internal.scratch;
-            l.dx = job->dx[0] + g * in;
-            l.dy = lgelu__channels_of(job->dy, node, node->groups, g);
-            l.w = job->w + g * l.dy.channels * k;
-            l.first[0] = n / s;
-            l.first[1] = n % s;
-            /* pixel first + s·q meets taps r, r + s, ... of the outputs q + (first + padding - r)/s
-               - 0, 1, ... */
-            for (d = 0; d < 2; d++) {
-                size_t r = (l.first[d] + node->padding) % s;
-                taps[d] = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
-                l.last[d] = r + (taps[d] - 1) * s;
-                l.dy.grid[d] = l.first[d] < x[d] ? (x[d] - 1 - l.first[d]) / s + 1 : 0;
-                l.dy.origin[d] =
-                    (ptrdiff_t)((l.first[d] + node->padding) / s) + 1 - (ptrdiff_t)taps[d];
-            }
-            l.dy.across = taps[1];
-            l.dy.step = 1;
-            p = lgelu__product_make(job->samples * l.dy.grid[0] * l.dy.grid[1], in,
-                                    taps[0] * taps[1] * l.dy.channels, l.dx, x[2],
-                                    lgelu__matrix(l.dy.x, l.dy.pixel), lgelu__matrix(l.w, in));
-            p.accumulate = job->add;
-            if (!lgelu__pointwise(node)) {
-                p.a.read = lgelu__k()->im2col;
-                p.a.user = &l.dy;
-                p.b.read = lgelu__read_flipped;
-                p.b.user = &l;
-            }
-            if (s > 1) {
-                p.c = net->internal.scratch;
-                p.c_stride = in;
-                p.accumulate = 0;
-                p.finish = lgelu__scatter_block;
-                p.user = &l;
-            }
-            lgelu__multiply(&p, net->internal.scratch + (s > 1 ? (p.m * in + 15) / 16 * 16 : 0),
-                            &net->threads, &net->internal.broken);
+    const size_t lattices = job->node->stride * job->node->stride;
+    size_t g, n;
+    for (g = 0; g < job->node->groups; g++) {
+        for (n = 0; n < lattices; n++) {
+            const lgelu__lattice l = lgelu__lattice_make(job, g, n);
+            lgelu__lattice_run(&l);
         }
     }
 }
@@ -4172,91 +4454,122 @@ static void lgelu__conv_backward(lgelu__job *p)
     size_t g;
     lgelu__bias_backward(p);
     for (g = 0; g < node->groups; g++) {
-        lgelu__im2col how;
+        lgelu__im2col patches;
+        const lgelu_matrix x = lgelu__conv_matrix(p, g, &patches);
         lgelu_product dw = lgelu__product_make(out, k, p->rows, p->dw + g * out * k, k,
-                                               lgelu__transpose(p->dy + g * out, c),
-                                               lgelu__conv_matrix(p, g, &how));
+                                               lgelu__transpose(p->dy + g * out, c), x);
         dw.accumulate = p->add_dw;
-        lgelu__multiply(&dw, p->net->internal.scratch, &p->net->threads, &p->net->internal.broken);
+        lgelu__net_multiply(p->net, &dw, NULL);
     }
     if (p->dx[0])
         lgelu__conv_dx(p);
 }
 
-/* one channel a group: the weights lie in net->pack tap by tap, the channels of a pixel are made
-   together */
-/* one row of depthwise pixels at a time: of the value, or of dx; the taps met by the pixel, in
-   order */
+/* ---- depthwise convolution: one channel for each group ---- */
+/* All channels of a pixel are computed together. net.internal.scratch holds the weights as (taps,
+   channels), or dW in that order. */
+
+/* Sets, for each tap, the input's pixel that output pixel (row, column) reads; NULL: outside. */
+static void lgelu__depthwise_inputs(const lgelu__job *p, const float **tap, const float *image,
+                                    size_t row, size_t column)
+{
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape;
+    size_t i, j;
+    for (i = 0; i < node->window[0]; i++) {
+        for (j = 0; j < node->window[0]; j++) {
+            /* A coordinate below 0 wraps and is too large then. */
+            const size_t u = row * node->stride + i - node->padding;
+            const size_t v = column * node->stride + j - node->padding;
+            const int inside = u < x[0] && v < x[1];
+            *tap++ = inside ? image + (u * x[1] + v) * p->channels : NULL;
+        }
+    }
+}
+
+/* Sets, for each tap, the output's pixel that reads input pixel (row, column) with it. */
+static void lgelu__depthwise_outputs(const lgelu__job *p, const float **tap, const float *image,
+                                     size_t row, size_t column)
+{
+    const lgelu_node *node = p->node;
+    const size_t *y = node->shape, s = node->stride;
+    size_t i, j;
+    for (i = 0; i < node->window[0]; i++) {
+        for (j = 0; j < node->window[0]; j++) {
+            /* A coordinate below 0 wraps, and is above half of the largest size then. */
+            const size_t u = row + node->padding - i, v = column + node->padding - j;
+            const int there = u % s == 0 && v % s == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
+            const int inside = there && u / s < y[0] && v / s < y[1];
+            *tap++ = inside ? image + (u / s * y[1] + v / s) * p->channels : NULL;
+        }
+    }
+}
+
+/* Computes one row of pixels of y. */
 static void lgelu__depthwise_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const int back = p->dy != NULL;
-    const size_t *to = back ? p->from->shape : node->shape,
-                 *from = back ? node->shape : p->from->shape;
-    size_t c = p->channels, kernel = node->window[0], row = index % to[0], sample = index / to[0],
-           column, i, j;
-    const float *tap[LGELU__TAPS], *pixels = (back ? p->dy : p->x) + sample * from[0] * from[1] * c;
-    for (column = 0; column < to[1]; column++) {
-        float *y = (back ? p->dx[0] : p->y) + (index * to[1] + column) * c;
-        for (i = 0; i < kernel; i++) {
-            for (j = 0; j < kernel; j++) {
-                /* wraps where there is no such pixel */
-                size_t u = row + node->padding - i, v = column + node->padding - j;
-                int there = 1;
-                if (!back) {
-                    u = row * node->stride + i - node->padding;
-                    v = column * node->stride + j - node->padding;
-                } else {
-                    there = u % node->stride == 0 && v % node->stride == 0 && u < (size_t)-1 / 2
-                            && v < (size_t)-1 / 2;
-                    u /= node->stride;
-                    v /= node->stride;
-                }
-                tap[i * kernel + j] =
-                    there && u < from[0] && v < from[1] ? pixels + (u * from[1] + v) * c : NULL;
-            }
-        }
-        lgelu__k()->depthwise(y, c, p->net->internal.scratch, c,
-                              !back    ? p->bias
-                              : p->add ? y
-                                       : NULL,
-                              tap, kernel * kernel);
+    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t row = index % node->shape[0], sample = index / node->shape[0];
+    const float *tap[LGELU__TAPS], *image = p->x + sample * x[0] * x[1] * c;
+    size_t column;
+    for (column = 0; column < node->shape[1]; column++) {
+        float *y = p->y + (index * node->shape[1] + column) * c;
+        lgelu__depthwise_inputs(p, tap, image, row, column);
+        lgelu__k()->depthwise(y, c, p->net->internal.scratch, c, p->bias, tap, taps);
     }
 }
 
-/* dW of one tap and 64 channels: one chain over all pixels */
-static void lgelu__depthwise_weight(size_t index, void *user)
+/* Computes one row of pixels of dx. */
+static void lgelu__depthwise_dx_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape;
-    size_t c = p->channels, taps = node->window[0] * node->window[0], tap = index % taps,
-           i = tap / node->window[0], j = tap % node->window[0];
-    size_t first = index / taps * 64, n = lgelu__min(c - first, 64), row, column;
+    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t row = index % x[0], sample = index / x[0];
+    const float *tap[LGELU__TAPS], *image = p->dy + sample * node->shape[0] * node->shape[1] * c;
+    size_t column;
+    for (column = 0; column < x[1]; column++) {
+        float *dx = p->dx[0] + (index * x[1] + column) * c;
+        lgelu__depthwise_outputs(p, tap, image, row, column);
+        lgelu__k()->depthwise(dx, c, p->net->internal.scratch, c, p->add ? dx : NULL, tap, taps);
+    }
+}
+
+/* Computes dW of one tap and 64 channels: one chain over all pixels. */
+static void lgelu__depthwise_dw(size_t index, void *user)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_node *node = p->node;
+    const size_t *x = p->from->shape, *y = node->shape, c = p->channels;
+    const size_t taps = node->window[0] * node->window[0], tap = index % taps;
+    const size_t i = tap / node->window[0], j = tap % node->window[0];
+    const size_t first = index / taps * 64, n = lgelu__min(c - first, 64);
     float *sum = p->net->internal.scratch + tap * c + first;
+    size_t row, column;
     memset(sum, 0, n * sizeof *sum);
-    for (row = 0; row < p->samples * node->shape[0]; row++) {
-        size_t u = row % node->shape[0] * node->stride + i - node->padding;
-        if (u < x[0]) {
-            for (column = 0; column < node->shape[1]; column++) {
-                size_t v = column * node->stride + j - node->padding;
-                const float *pixel =
-                    v < x[1] ? p->x + ((row / node->shape[0] * x[0] + u) * x[1] + v) * c + first
-                             : NULL;
-                if (pixel) {
-                    lgelu__k()->depthwise(sum, n,
-                                          p->dy + (row * node->shape[1] + column) * c + first, 0,
-                                          sum, &pixel, 1);
-                }
-            }
+    for (row = 0; row < p->samples * y[0]; row++) {
+        const size_t sample = row / y[0], u = row % y[0] * node->stride + i - node->padding;
+        if (u >= x[0])
+            continue;
+        for (column = 0; column < y[1]; column++) {
+            const size_t v = column * node->stride + j - node->padding;
+            const float *dy = p->dy + (row * y[1] + column) * c + first;
+            const float *pixel = p->x + first;
+            if (v >= x[1])
+                continue;
+            pixel += ((sample * x[0] + u) * x[1] + v) * c;
+            lgelu__k()->depthwise(sum, n, dy, 0, sum, &pixel, 1);
         }
     }
 }
 
+/* Copies the weights to net.internal.scratch as (taps, channels). */
 static void lgelu__depthwise_weights(const lgelu__job *p)
 {
-    size_t c = p->channels, taps = p->node->weight_count / c, i;
+    const size_t c = p->channels, taps = p->node->weight_count / c;
+    size_t i;
     for (i = 0; i < p->node->weight_count; i++)
         p->net->internal.scratch[i % taps * c + i / taps] = p->w[i];
 }
@@ -4270,14 +4583,19 @@ static lgelu_status lgelu__depthwise_forward(lgelu__job *p)
 
 static void lgelu__depthwise_backward(lgelu__job *p)
 {
-    size_t c = p->channels, taps = p->node->weight_count / c, i;
+    const size_t c = p->channels, taps = p->node->weight_count / c;
+    const lgelu_threads *threads = &p->net->threads;
+    size_t i;
     lgelu__bias_backward(p);
-    lgelu__parallel(&p->net->threads, lgelu__depthwise_weight, p, taps * ((c + 63) / 64));
-    for (i = 0; i < p->node->weight_count; i++)
-        p->dw[i] = (p->add_dw ? p->dw[i] : 0) + p->net->internal.scratch[i % taps * c + i / taps];
+    lgelu__parallel(threads, lgelu__depthwise_dw, p, taps * ((c + 63) / 64));
+    for (i = 0; i < p->node->weight_count; i++) {
+        const float before = p->add_dw ? p->dw[i] : 0;
+        p->dw[i] = before + p->net->internal.scratch[i % taps * c + i / taps];
+    }
+    if (!p->dx[0])
+        return;
     lgelu__depthwise_weights(p);
-    if (p->dx[0])
-        lgelu__parallel(&p->net->threads, lgelu__depthwise_row, p, p->samples * p->from->shape[0]);
+    lgelu__parallel(threads, lgelu__depthwise_dx_row, p, p->samples * p->from->shape[0]);
 }
 
 static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
@@ -4286,241 +4604,344 @@ static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
     return lgelu__times(p->node->weight_count, sizeof(float));
 }
 
-/* Winograd: 4×4 pixels, two by two apart, and the 3×3 taps each become 16 numbers, of which the
-   products, summed over the channels, become 2×2 pixels (Lavin & Gray, arXiv 1509.09308): 16 matrix
-   products (tiles, in) by (in, out) for a round of tiles. A thread takes whole rounds, in its cache
-   from pixels to pixels; only where there are many channels are the steps of a round shared out. dx
-   is the same with dy for x, the taps reversed and padding 2 - padding. dW runs the steps around
-   the products backwards: each of the eight workers (or one, with many channels) sums up tiles of
-   its own. */
-enum { LGELU__WINOGRAD_WORKERS = 8 };
+/* ---- Winograd's convolution: 3×3 taps, stride 1 (Lavin & Gray, arXiv 1509.09308) ---- */
+/* An output tile has 2×2 pixels, and depends on 4×4 pixels of the input. Transforms turn each input
+   tile and each 3×3 kernel into 16 elements. For each of the 16, the sum over the channels is a
+   matrix product (tiles, in) · (in, out); a last transform turns the 16 results into 2×2 pixels.
+     y    from x and W.
+     dx   is the same with dy for x, the taps in reverse order, and padding 2 - padding.
+     dW   runs backwards: it transforms x and dy, multiplies their 16 elements, and transforms the
+          products into 3×3 taps.
+   A round is the tiles that the cache holds. With few channels, each worker computes rounds of its
+   own from input to output. With many channels (`shared`), all threads share the steps of one
+   round. For dW each of LGELU__WINOGRAD_WORKERS workers sums up a fixed part of the tiles. */
+enum { LGELU__WINOGRAD_WORKERS = 8, LGELU__WINOGRAD_TILES = 8 /* of a task of a shared round */ };
+
 typedef struct {
-    const float *x, *w, *bias, *dy;
-    float *y, *dw;           /* x and w to y, or x and dy to dw */
-    const size_t *from, *to; /* shapes of x and y */
-    size_t in, out, padding, across, down, tiles, first,
-        count; /* tiles: in a row, in a column, all, of this round */
-    size_t most, own,
-        multiply; /* tiles in a round; of a worker of dW; bytes of the room for a product */
-    float *u, *m, *kernel;
-    unsigned char *work;
-    int big, flip, add, *next, *broken;
-    const lgelu_net *panels; /* whose kernels stand in panels, or NULL */
+    const float *x, *w, *bias; /* the images that are read: x, or dy for dx */
+    float *y;                  /* the images that are written: y, or dx */
+    const float *dy;
+    float *dw;                  /* dW; NULL: this computes images */
+    const size_t *from, *to;    /* the shapes of x and y, */
+    size_t in, out;             /* and their channels */
+    size_t padding;             /* of x */
+    size_t across, down, tiles; /* tiles in a row and a column of y, and in all samples */
+    size_t round;               /* the maximal number of tiles in a round */
+    size_t first, count;        /* the tiles of the current round */
+    size_t tiles_of_worker;     /* dW: the tiles that one worker sums up */
+    size_t product_bytes;       /* the workspace for one product */
+    float *u, *m;               /* the transformed tiles of x, and those of y or dy */
+    float *kernel;              /* the transformed weights, or their gradient */
+    unsigned char *work;        /* for products */
+    int shared, add;            /* add: to y or dw */
+    int *next_round;            /* shared by workers that take rounds in turn */
+    int *next_product;          /* shared by workers that take the 16 products of a round in turn */
+    int *broken;                /* as in lgelu__block */
+    const lgelu__kernels *panels; /* NULL, or those for which kernel is prepacked */
 } lgelu__winograd;
 
-static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out) /* bytes */
+/* Sets the fields that depend on the channels. Returns the bytes of workspace. */
+static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)
 {
-    size_t kernel = lgelu__times(64, lgelu__times(in, out)), room;
+    const size_t kernel = lgelu__times(64, lgelu__times(in, out));
+    size_t tiles;
     p->in = in;
     p->out = out;
-    p->big = in * out >= 65536;
-    for (p->most = 1024; p->most > (p->big ? 128 : 32) && p->most * (in + out) > 16384;)
-        p->most /= 2;
-    p->multiply =
-        lgelu__max(lgelu__workspace(p->most, out, in, 1), lgelu__workspace(out, in, p->most, 1));
-    room = 64 * p->most * (in + out);
-    if (p->big)
-        return lgelu__plus(kernel, room + LGELU__WORKERS * p->multiply);
-    return LGELU__WINOGRAD_WORKERS * (kernel + room + p->multiply);
+    p->shared = in * out >= 65536;
+    p->round = 1024;
+    while (p->round > (p->shared ? 128 : 32) && p->round * (in + out) > 16384)
+        p->round /= 2;
+    p->product_bytes =
+        lgelu__max(lgelu__workspace(p->round, out, in, 1), lgelu__workspace(out, in, p->round, 1));
+    tiles = 64 * p->round * (in + out);
+    if (p->shared)
+        return lgelu__plus(kernel, tiles + LGELU__WORKERS * p->product_bytes);
+    return LGELU__WINOGRAD_WORKERS * (kernel + tiles + p->product_bytes);
 }
 
-/* the taps of 16 channels of x: (in, out) matrices, or for dx those of dy: (out, in) */
-static void lgelu__winograd_taps(size_t task, void *user)
+/* Transforms the kernels of 16 input channels into 16 matrices (in, out). */
+static void lgelu__winograd_kernels(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     const lgelu__kernels *isa = lgelu__k();
-    size_t i = 16 * task, count = lgelu__min(p->in - i, 16), step = p->in * p->out, j, k;
+    const size_t i = 16 * task, count = lgelu__min(p->in - i, 16), step = p->in * p->out;
     float taps[9 * 16 * 16];
     lgelu_matrix w = lgelu__transpose(NULL, 9 * p->in);
-    for (k = 0; p->flip && k < count; k++) {
-        isa->winograd_kernel(p->kernel + (i + k) * p->out, step, p->w + (i + k) * 9 * p->out,
-                             p->out, p->out, 1);
-    }
-    for (j = 0; !p->flip && j < p->out; j += 16) {
-        /* the last may be made twice */
+    size_t j, k;
+    for (j = 0; j < p->out; j += 16) {
+        /* The last 16 outputs may overlap those before them. */
         const size_t o = lgelu__min(j, p->out - 16);
         for (k = 0; k < 9; k++) {
             w.x = p->w + k * p->in;
             isa->copy(taps + k * 16, 9 * 16, isa->cols, &w, i, count, o, 16);
         }
         for (k = 0; k < count; k++) {
-            isa->winograd_kernel(p->kernel + (i + k) * p->out + o, step, taps + k * 9 * 16, 16, 16,
-                                 0);
+            float *kernel = p->kernel + (i + k) * p->out + o;
+            isa->winograd_kernel(kernel, step, taps + k * 9 * 16, 16, 16, 0);
         }
     }
 }
 
-/* where the side × side pixels from twice the tile's place on lie; -1: outside the picture */
+/* The same for dx, whose input channels are the outputs of W, with the taps in reverse order. */
+static void lgelu__winograd_flipped_kernels(size_t task, void *user)
+{
+    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const size_t end = lgelu__min(p->in, 16 * task + 16), step = p->in * p->out;
+    size_t i;
+    for (i = 16 * task; i < end; i++) {
+        lgelu__k()->winograd_kernel(p->kernel + i * p->out, step, p->w + i * 9 * p->out, p->out,
+                                    p->out, 1);
+    }
+}
+
+/* Sets the offsets of the side × side pixels of a tile, whose first pixel is twice the tile's
+   position minus the padding; (size_t)-1 where there is no pixel. */
 static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile,
                                    const size_t *shape, size_t side, size_t padding)
 {
-    size_t sample = tile / (p->across * p->down), row = 2 * (tile / p->across % p->down) - padding,
-           column = 2 * (tile % p->across) - padding, i, j;
-    /* wrap below 0 */
-    for (i = row; i != row + side; i++) {
-        for (j = column; j != column + side; j++) {
-            *at++ = i < shape[0] && j < shape[1]
-                        ? ((sample * shape[0] + i) * shape[1] + j) * shape[2]
-                        : (size_t)-1;
+    const size_t sample = tile / (p->across * p->down);
+    const size_t row = 2 * (tile / p->across % p->down) - padding;
+    const size_t column = 2 * (tile % p->across) - padding;
+    size_t i, j;
+    for (i = 0; i < side; i++) {
+        for (j = 0; j < side; j++) {
+            /* A coordinate below 0 wraps and is too large then. */
+            const size_t u = row + i, v = column + j;
+            const int inside = u < shape[0] && v < shape[1];
+            *at++ = inside ? ((sample * shape[0] + u) * shape[1] + v) * shape[2] : (size_t)-1;
         }
     }
 }
 
-static void lgelu__winograd_in(size_t task,
-                               void *user) /* eight tiles of x, and of dy where dW is wanted */
+/* Transforms a few tiles of x and, for dW, of dy. */
+static void lgelu__winograd_in(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const size_t begin = LGELU__WINOGRAD_TILES * task,
+                 end = lgelu__min(p->count, begin + LGELU__WINOGRAD_TILES);
     size_t t, at[16];
-    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+    for (t = begin; t < end; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
-        lgelu__k()->winograd_in(p->u + t * p->in, p->most * p->in, p->x, at, p->in);
+        lgelu__k()->winograd_in(p->u + t * p->in, p->round * p->in, p->x, at, p->in);
         if (!p->dw)
             continue;
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
-        lgelu__k()->winograd_dy(p->m + t * p->out, p->most * p->out, p->dy, at, p->out);
+        lgelu__k()->winograd_dy(p->m + t * p->out, p->round * p->out, p->dy, at, p->out);
     }
 }
 
+/* Transforms a few tiles of products into pixels of y. */
 static void lgelu__winograd_out(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
+    const size_t begin = LGELU__WINOGRAD_TILES * task,
+                 end = lgelu__min(p->count, begin + LGELU__WINOGRAD_TILES);
     size_t t, at[4];
-    for (t = 8 * task; t < p->count && t < 8 * task + 8; t++) {
+    for (t = begin; t < end; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
-        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->most * p->out, p->bias, p->add,
+        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->round * p->out, p->bias, p->add,
                                  p->out);
     }
 }
 
+/* Multiplies element k of the tiles by element k of the kernels. */
+static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, void *work)
+{
+    const float *u = p->u + k * p->round * p->in;
+    float *m = p->m + k * p->round * p->out;
+    const size_t size = p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out;
+    const lgelu_matrix kernel = lgelu__matrix(p->kernel + k * size, p->panels ? 0 : p->out);
+    const lgelu_product job =
+        lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in), kernel);
+    lgelu__multiply_panels(&job, p->panels, work, NULL, p->broken);
+}
+
+/* Adds the product of element k of dy's and x's tiles to element k of dW. */
+static void lgelu__winograd_dproduct(const lgelu__winograd *p, size_t k, void *work)
+{
+    const float *u = p->u + k * p->round * p->in, *m = p->m + k * p->round * p->out;
+    lgelu_product job =
+        lgelu__product_make(p->out, p->in, p->count, p->kernel + k * p->in * p->out, p->in,
+                            lgelu__transpose(m, p->out), lgelu__matrix(u, p->in));
+    job.accumulate = p->first % p->tiles_of_worker != 0;
+    lgelu__multiply(&job, work, NULL, p->broken);
+}
+
+/* Takes products of the current round until none remains. */
 static void lgelu__winograd_products(size_t worker, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t k;
-    while ((k = (size_t)LGELU__ADD(p->next, 1)) < 16) {
-        float *u = p->u + k * p->most * p->in, *m = p->m + k * p->most * p->out;
-        float *kernel = p->kernel + k * (p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out);
-        lgelu_product job =
-            p->dw ? lgelu__product_make(p->out, p->in, p->count, kernel, p->in,
-                                        lgelu__transpose(m, p->out), lgelu__matrix(u, p->in))
-                  : lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in),
-                                        p->panels ? lgelu__of_panels(p->panels, kernel)
-                                                  : lgelu__matrix(kernel, p->out));
-        job.accumulate = p->dw && p->first % p->own != 0;
-        lgelu__multiply(&job, p->work + worker * p->multiply, NULL, p->broken);
+    unsigned char *work = p->work + worker * p->product_bytes;
+    size_t k = (size_t)LGELU__ADD(p->next_product, 1);
+    while (k < 16) {
+        if (p->dw)
+            lgelu__winograd_dproduct(p, k, work);
+        else
+            lgelu__winograd_product(p, k, work);
+        k = (size_t)LGELU__ADD(p->next_product, 1);
     }
 }
 
-static void lgelu__winograd_round(lgelu__winograd *p,
-                                  const lgelu_threads *threads) /* NULL: this thread alone */
+/* Computes one round; on this thread alone if threads is NULL. */
+static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)
 {
-    size_t eights = (p->count + 7) / 8;
+    const size_t tasks = (p->count + LGELU__WINOGRAD_TILES - 1) / LGELU__WINOGRAD_TILES;
     int next = 0;
-    p->next = &next;
-    lgelu__parallel(threads, lgelu__winograd_in, p, eights);
+    p->next_product = &next;
+    lgelu__parallel(threads, lgelu__winograd_in, p, tasks);
     lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__WORKERS : 1);
     if (!p->dw)
-        lgelu__parallel(threads, lgelu__winograd_out, p, eights);
+        lgelu__parallel(threads, lgelu__winograd_out, p, tasks);
 }
 
-/* rounds of few channels; dW: a worker's own */
-static void lgelu__winograd_rounds(size_t worker, void *user)
+/* Computes the rounds from tile p->first to `end` one after the other. */
+static void lgelu__winograd_rounds(lgelu__winograd *p, size_t end, const lgelu_threads *threads)
 {
-    lgelu__winograd p = *(const lgelu__winograd *)user;
-    size_t end = p.dw ? lgelu__min(p.tiles, (worker + 1) * p.own) : p.tiles;
-    int *next = p.next;
-    p.u += worker * 16 * p.most * (p.in + p.out);
-    p.m = p.u + 16 * p.most * p.in;
-    p.work += worker * p.multiply;
-    if (p.dw)
-        p.kernel += worker * 16 * p.in * p.out;
-    for (p.first = worker * p.own;; p.first += p.most) {
-        if (!p.dw)
-            p.first = (size_t)LGELU__ADD(next, 1) * p.most;
-        if (p.first >= end)
-            return;
-        p.count = lgelu__min(end - p.first, p.most);
-        lgelu__winograd_round(&p, NULL);
+    while (p->first < end) {
+        p->count = lgelu__min(end - p->first, p->round);
+        lgelu__winograd_round(p, threads);
+        p->first += p->count;
     }
 }
 
+/* Returns a copy of the arguments with the workspace of one worker. */
+static lgelu__winograd lgelu__winograd_of_worker(const void *user, size_t worker)
+{
+    lgelu__winograd p = *(const lgelu__winograd *)user;
+    p.u += worker * 16 * p.round * (p.in + p.out);
+    p.m = p.u + 16 * p.round * p.in;
+    p.work += worker * p.product_bytes;
+    return p;
+}
+
+/* Few channels, y or dx: takes rounds until none remains. */
+static void lgelu__winograd_worker(size_t worker, void *user)
+{
+    lgelu__winograd p = lgelu__winograd_of_worker(user, worker);
+    p.first = (size_t)LGELU__ADD(p.next_round, 1) * p.round;
+    while (p.first < p.tiles) {
+        lgelu__winograd_rounds(&p, lgelu__min(p.first + p.round, p.tiles), NULL);
+        p.first = (size_t)LGELU__ADD(p.next_round, 1) * p.round;
+    }
+}
+
+/* Few channels, dW: computes the rounds of the worker's part of the tiles. */
+static void lgelu__winograd_dworker(size_t worker, void *user)
+{
+    lgelu__winograd p = lgelu__winograd_of_worker(user, worker);
+    p.kernel += worker * 16 * p.in * p.out;
+    p.first = worker * p.tiles_of_worker;
+    lgelu__winograd_rounds(&p, lgelu__min(p.tiles, p.first + p.tiles_of_worker), NULL);
+}
+
+/* Adds the workers' transformed gradients of one output, in order, and transforms the sum into dW.
+ */
 static void lgelu__winograd_dtaps(size_t o, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    size_t size = p->in * p->out, worker, k;
+    const size_t size = p->in * p->out;
     float *kernel = p->kernel + o * p->in;
-    for (worker = 1; worker * p->own < p->tiles; worker++) {
+    size_t worker, k;
+    for (worker = 1; worker * p->tiles_of_worker < p->tiles; worker++) {
         for (k = 0; k < 16; k++) {
-            lgelu__k()->add(kernel + k * size, kernel + k * size, kernel + (16 * worker + k) * size,
-                            p->in);
+            float *sum = kernel + k * size;
+            lgelu__k()->add(sum, sum, kernel + (16 * worker + k) * size, p->in);
         }
     }
     lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
 }
 
-/* the value, dx or dW */
-static void lgelu__winograd_run(const lgelu__job *job, float *dx, float *dw)
+/* Sets what y, dx and dW have in common: images of shape `from` are read, and tiles belong to those
+   of shape `to`. */
+static void lgelu__winograd_begin(lgelu__winograd *p, const lgelu__job *job, const size_t *from,
+                                  const size_t *to)
 {
-    lgelu_net *net = job->net;
-    const lgelu_node *node = job->node;
-    const lgelu_threads *threads = &net->threads;
     size_t workers;
-    int next = 0;
-    lgelu__winograd p;
-    p.from = dx ? node->shape : job->from->shape;
-    p.to = dx ? job->from->shape : node->shape;
-    lgelu__winograd_size(&p, p.from[2], p.to[2]);
-    p.x = dx ? job->dy : job->x;
-    p.dy = job->dy;
-    p.y = dx ? dx : job->y;
-    p.dw = dw;
-    p.w = job->w;
-    p.bias = dx ? NULL : job->bias;
-    p.padding = dx ? 2 - node->padding : node->padding;
-    p.across = (p.to[1] + 1) / 2;
-    p.down = (p.to[0] + 1) / 2;
-    p.tiles = job->samples * p.across * p.down;
-    workers = p.big || !dw ? 1 : LGELU__WINOGRAD_WORKERS;
-    p.own = ((p.tiles - 1) / workers / p.most + 1) * p.most;
-    p.panels = !dx && !dw && lgelu__prepacked_of(net, node) ? net : NULL;
-    p.flip = dx != NULL;
-    p.add = dw ? job->add_dw : dx && job->add;
-    p.next = &next;
-    p.broken = &net->internal.broken;
-    /* before it stands elsewhere, see below */
-    p.kernel = net->internal.scratch;
-    p.u = p.kernel + 16 * p.in * p.out * (p.big ? 1 : LGELU__WINOGRAD_WORKERS);
-    p.m = p.u + 16 * p.most * p.in;
-    p.work =
-        (unsigned char *)(p.u
-                          + 16 * p.most * (p.in + p.out) * (p.big ? 1 : LGELU__WINOGRAD_WORKERS));
-    if (p.panels)
-        p.kernel = net->internal.prepacked + node->internal.prepacked_at - 1;
-    else if (!dw)
-        lgelu__parallel(threads, lgelu__winograd_taps, &p, (p.in + 15) / 16);
-    if (!p.big) {
-        lgelu__parallel(threads, lgelu__winograd_rounds, &p, LGELU__WINOGRAD_WORKERS);
-    } else {
-        for (p.first = 0; p.first < p.tiles; p.first += p.count) {
-            p.count = lgelu__min(p.tiles - p.first, p.most);
-            lgelu__winograd_round(&p, threads);
-        }
-    }
-    if (dw)
-        lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
+    memset(p, 0, sizeof *p);
+    p->from = from;
+    p->to = to;
+    lgelu__winograd_size(p, from[2], to[2]);
+    p->w = job->w;
+    p->across = (to[1] + 1) / 2;
+    p->down = (to[0] + 1) / 2;
+    p->tiles = job->samples * p->across * p->down;
+    p->broken = &job->net->internal.broken;
+    workers = p->shared ? 1 : LGELU__WINOGRAD_WORKERS;
+    p->kernel = job->net->internal.scratch;
+    p->u = p->kernel + workers * 16 * p->in * p->out;
+    p->m = p->u + 16 * p->round * p->in;
+    p->work = (unsigned char *)(p->u + workers * 16 * p->round * (p->in + p->out));
 }
 
-static lgelu_status lgelu__winograd_forward(lgelu__job *p)
+/* Computes y or dx from the transformed kernels. */
+static void lgelu__winograd_images(lgelu__winograd *p, const lgelu_threads *threads)
 {
-    lgelu__winograd_run(p, NULL, NULL);
+    int next = 0;
+    p->next_round = &next;
+    if (p->shared)
+        lgelu__winograd_rounds(p, p->tiles, threads);
+    else
+        lgelu__parallel(threads, lgelu__winograd_worker, p, LGELU__WINOGRAD_WORKERS);
+}
+
+static lgelu_status lgelu__winograd_forward(lgelu__job *job)
+{
+    lgelu_net *net = job->net;
+    lgelu__winograd p;
+    lgelu__winograd_begin(&p, job, job->from->shape, job->node->shape);
+    p.x = job->x;
+    p.y = job->y;
+    p.bias = job->bias;
+    p.padding = job->node->padding;
+    if (lgelu__prepacked_of(net, job->node)) {
+        p.kernel = net->internal.prepacked + job->node->internal.prepacked_at - 1;
+        p.panels = lgelu__prepacked_for(net);
+    } else {
+        lgelu__parallel(&net->threads, lgelu__winograd_kernels, &p, (p.in + 15) / 16);
+    }
+    lgelu__winograd_images(&p, &net->threads);
     return LGELU_OK;
 }
 
-static void lgelu__winograd_backward(lgelu__job *p)
+static void lgelu__winograd_dx(const lgelu__job *job)
 {
-    lgelu__bias_backward(p);
-    lgelu__winograd_run(p, NULL, p->dw);
-    if (p->dx[0])
-        lgelu__winograd_run(p, p->dx[0], NULL);
+    const lgelu_threads *threads = &job->net->threads;
+    lgelu__winograd p;
+    lgelu__winograd_begin(&p, job, job->node->shape, job->from->shape);
+    p.x = job->dy;
+    p.y = job->dx[0];
+    p.padding = 2 - job->node->padding;
+    p.add = job->add;
+    lgelu__parallel(threads, lgelu__winograd_flipped_kernels, &p, (p.in + 15) / 16);
+    lgelu__winograd_images(&p, threads);
+}
+
+static void lgelu__winograd_dw(const lgelu__job *job)
+{
+    const lgelu_threads *threads = &job->net->threads;
+    size_t workers;
+    lgelu__winograd p;
+    lgelu__winograd_begin(&p, job, job->from->shape, job->node->shape);
+    p.x = job->x;
+    p.dy = job->dy;
+    p.dw = job->dw;
+    p.padding = job->node->padding;
+    p.add = job->add_dw;
+    workers = p.shared ? 1 : LGELU__WINOGRAD_WORKERS;
+    p.tiles_of_worker = ((p.tiles - 1) / workers / p.round + 1) * p.round;
+    if (p.shared)
+        lgelu__winograd_rounds(&p, p.tiles, threads);
+    else
+        lgelu__parallel(threads, lgelu__winograd_dworker, &p, LGELU__WINOGRAD_WORKERS);
+    lgelu__parallel(threads, lgelu__winograd_dtaps, &p, p.out);
+}
+
+static void lgelu__winograd_backward(lgelu__job *job)
+{
+    lgelu__bias_backward(job);
+    lgelu__winograd_dw(job);
+    if (job->dx[0])
+        lgelu__winograd_dx(job);
 }
 
 static size_t lgelu__winograd_work(const lgelu__job *job, int train)
@@ -4531,10 +4952,13 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
-/* ---- [8f] batch norm: y = x·scale + shift. Sums over the pixels of each channel in the gate's
-   pieces, as good as in double, the pieces in order. A reader that can (a gate, a sum) computes y
-   itself, so that y is never written. aux: scale, shift, the three factors of the backward
-   (channels floats each), mean and 1/√(variance + eps), then the pieces' sums (doubles) ---- */
+/* ---- [8f] batch norm: y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps) of each channel ---- */
+/* The value is computed as x·scale + shift. The sums over the pixels of a channel are accurate to
+   about double precision: each range has its own, which are added in order. A gate or a sum that
+   reads the value can compute it itself; then it is not written.
+   aux holds, in order, for each channel: the scales, the shifts and the three factors of the
+   backward (floats; one row is spare), the means and 1/√(variance + eps) (doubles), and then the
+   sums of each range (doubles). */
 static double *lgelu__norm_mean(const lgelu__job *p)
 {
     return (double *)(void *)(p->aux + 6 * p->channels);
@@ -4545,53 +4969,64 @@ static size_t lgelu__norm_aux(const lgelu__job *p)
     return lgelu__times(lgelu__plus(lgelu__times(lgelu__task_count(p), 16), 40), p->channels);
 }
 
-static void lgelu__norm_sums_range(const lgelu__job *p, size_t row,
-                                   size_t rows) /* Σ x and Σ x·b of each channel */
+/* Computes Σ x and Σ x·b of each channel over a range. */
+static void lgelu__norm_sums_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
-    lgelu__k()->channel_sums(p->sum + row / p->rows_per_task * 2 * c, p->x + row * c,
-                             p->b + row * c, rows, c);
+    double *sum = p->sum + row / p->rows_per_task * 2 * c;
+    lgelu__k()->channel_sums(sum, p->x + row * c, p->b + row * c, rows, c);
 }
 
-static void lgelu__norm_sums(lgelu__job *p) /* the totals end up in the first piece's place */
+/* Computes the sums over all rows of a·1 and a·b into p->sum. */
+static void lgelu__norm_sums(lgelu__job *p, const float *a, const float *b)
 {
-    size_t i, n = 2 * p->channels;
+    const size_t n = 2 * p->channels, sums = lgelu__task_count(p) * n;
+    size_t i;
+    p->sum = lgelu__norm_mean(p) + n;
+    p->x = a;
+    p->b = b;
     lgelu__for_rows(p, lgelu__norm_sums_range);
-    for (i = n; i < lgelu__task_count(p) * n; i++)
+    for (i = n; i < sums; i++)
         p->sum[i % n] += p->sum[i];
 }
 
-static lgelu_status lgelu__norm_forward(
-    lgelu__job *p) /* scale and shift; y by pieces, if not by the reader */
+/* Sets the mean and variance of channel i to those of this batch, and updates the running ones:
+   with the momentum or, while they are estimated, as the average over the batches. The running
+   variance is that of a sample, with n - 1. */
+static void lgelu__norm_learn(const lgelu__job *p, size_t i, double *mean, double *variance)
+{
+    const long batches = p->net->internal.estimate;
+    const double k = batches ? 1 / (double)batches : (double)p->node->momentum;
+    const double n = (double)p->rows;
+    float *running = p->net->state + p->node->state_at + i, *spread = running + p->channels;
+    *mean = p->sum[i] / n;
+    *variance = fma(-*mean, *mean, p->sum[p->channels + i] / n);
+    if (*variance < 0)
+        *variance = 0;
+    *running = (float)fma(k, *mean - (double)*running, (double)*running);
+    *spread = (float)fma(k, *variance * (n / (n - 1)) - (double)*spread, (double)*spread);
+}
+
+/* Computes scale and shift. The value is then written by ranges, unless its reader computes it. */
+static lgelu_status lgelu__norm_forward(lgelu__job *p)
 {
     lgelu_net *net = p->net;
-    const lgelu_node *node = p->node;
-    size_t c = p->channels, i;
-    const float *gamma = p->bias, *beta = gamma + c;
-    float *scale = p->aux, *shift = scale + c, *running = net->state + node->state_at;
-    double *mean = lgelu__norm_mean(p), *inverse = mean + c, n = (double)p->rows;
+    const size_t c = p->channels;
+    const float *gain = p->bias, *bias = gain + c, *running = net->state + p->node->state_at;
+    float *scale = p->aux, *shift = scale + c;
+    double *mean = lgelu__norm_mean(p), *inverse = mean + c;
     const int learn = net->internal.learning || net->internal.estimate;
-    p->sum = mean + 2 * c;
-    p->b = p->x;
+    size_t i;
     if (learn)
-        lgelu__norm_sums(p);
+        lgelu__norm_sums(p, p->x, p->x);
     for (i = 0; i < c; i++) {
         double m = (double)running[i], variance = (double)running[c + i];
-        if (learn) {
-            const double k = net->internal.estimate ? 1 / (double)net->internal.estimate
-                                                    : (double)node->momentum;
-            m = p->sum[i] / n;
-            variance = fma(-m, m, p->sum[c + i] / n);
-            if (variance < 0)
-                variance = 0;
-            running[i] = (float)fma(k, m - (double)running[i], (double)running[i]);
-            running[c + i] = (float)fma(k, variance * (n / (n - 1)) - (double)running[c + i],
-                                        (double)running[c + i]);
-        }
+        if (learn)
+            lgelu__norm_learn(p, i, &m, &variance);
         mean[i] = m;
-        inverse[i] = 1 / sqrt(variance + (double)node->eps);
-        scale[i] = (float)(inverse[i] * (double)gamma[i]);
-        shift[i] = (float)fma(-m, inverse[i] * (double)gamma[i], (double)beta[i]);
+        inverse[i] = 1 / sqrt(variance + (double)p->node->eps);
+        scale[i] = (float)(inverse[i] * (double)gain[i]);
+        shift[i] = (float)fma(-m, inverse[i] * (double)gain[i], (double)bias[i]);
     }
     p->scale = scale;
     p->shift = shift;
@@ -4599,103 +5034,137 @@ static lgelu_status lgelu__norm_forward(
     return LGELU_OK;
 }
 
-/* y = gamma·x̂ + beta with x̂ = (x - mean)·inverse: dbeta = Σ dy, dgamma = Σ dy·x̂, dx = scale·(dy -
-   dbeta/n - x̂·dgamma/n), as three factors: of dy, of x, and 1; with running statistics, n = ∞, dx =
-   scale·dy */
+/* Computes dbias = Σ dy, dgain = Σ dy·x̂ and dx = scale·(dy - dbias/n - x̂·dgain/n), which is written
+   with three factors: of dy, of x, and of 1. With running statistics n is infinite: dx = scale·dy.
+ */
 static void lgelu__norm_backward(lgelu__job *p)
 {
-    size_t c = p->channels, i;
-    const float *gamma = p->bias;
+    const size_t c = p->channels;
+    const double n = p->net->internal.learning ? (double)p->rows : HUGE_VAL;
+    const float *gain = p->bias, *x = p->x;
     float *g = p->dbias, *factor = p->aux + 2 * c;
-    double *mean = lgelu__norm_mean(p), *inverse = mean + c;
-    p->sum = mean + 2 * c;
-    p->b = p->x;
-    p->x = p->dy;
-    p->y = p->dx[0];
-    lgelu__norm_sums(p);
+    const double *mean = lgelu__norm_mean(p), *inverse = mean + c;
+    size_t i;
+    lgelu__norm_sums(p, p->dy, x);
     for (i = 0; i < c; i++) {
-        const double n = p->net->internal.learning ? (double)p->rows : HUGE_VAL, dbeta = p->sum[i];
-        const double dgamma = fma(-mean[i], dbeta, p->sum[c + i]) * inverse[i],
-                     k = inverse[i] * (double)gamma[i];
-        g[i] = (float)((p->add_dbias ? (double)g[i] : 0) + dgamma);
-        g[c + i] = (float)((p->add_dbias ? (double)g[c + i] : 0) + dbeta);
+        const double dbias = p->sum[i];
+        const double dgain = fma(-mean[i], dbias, p->sum[c + i]) * inverse[i];
+        const double k = inverse[i] * (double)gain[i];
+        g[i] = (float)((p->add_dbias ? (double)g[i] : 0) + dgain);
+        g[c + i] = (float)((p->add_dbias ? (double)g[c + i] : 0) + dbias);
         factor[i] = (float)k;
-        factor[c + i] = (float)(-k * inverse[i] * (dgamma / n));
-        factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dgamma / n, -(dbeta / n)));
+        factor[c + i] = (float)(-k * inverse[i] * (dgain / n));
+        factor[2 * c + i] = (float)(k * fma(mean[i] * inverse[i], dgain / n, -(dbias / n)));
     }
+    if (!p->dx[0])
+        return;
+    /* dx = dy·factor + x·factor' + factor'' */
+    p->y = p->dx[0];
     p->scale = factor;
+    p->shift = NULL;
     p->b_scale = factor + c;
     p->b_shift = factor + 2 * c;
-    if (p->dx[0])
-        lgelu__for_rows(p, lgelu__affine_range);
+    lgelu__for_rows(p, lgelu__affine_range);
 }
 
-/* ---- [8g] pooling: y = max x or Σ x·factor over the taps; aux keeps which tap was the largest,
-   the first of equals. dx = dy there, or dy·factor at each tap ---- */
+/* ---- [8g] pooling: y = max x, or Σ x·factor, over the pixels of a window ---- */
+/* aux holds, for each maximum, which element of the window it was: the first of equal ones. Only
+   that one receives the gradient. */
 static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
 
-static void lgelu__pool_range(const lgelu__job *p, size_t first,
-                              size_t rows) /* a sample: its value, or dx */
+/* Returns where in its image the input's pixel under element `tap` of the window of output pixel
+   (row, column) begins; (size_t)-1 if there is none. */
+static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, size_t tap)
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels,
-                 picture = first / rows * lgelu__elements(p->from);
-    const int most = node->op == LGELU_OP_MAX_POOL, back = p->dy != NULL;
-    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
-    size_t row, column, i, j, k;
-    if (back)
-        memset(p->dx[0] + picture, 0, lgelu__elements(p->from) * sizeof *p->dx[0]);
-    for (row = 0; row < node->shape[0]; row++) {
-        for (column = 0; column < node->shape[1]; column++) {
-            size_t at = (first + row * node->shape[1] + column) * c;
-            unsigned char *which = (unsigned char *)p->aux + (most ? at : 0);
-            float *y = p->y + at;
-            if (!back && most)
-                memset(which, 255, c);
-            for (k = 0; !back && k < c; k++)
-                y[k] = most ? -HUGE_VALF : 0;
-            for (i = 0; i < node->window[0]; i++) {
-                for (j = 0; j < node->window[1]; j++) {
-                    const size_t u = row * node->stride + i - node->padding,
-                                 v = column * node->stride + j - node->padding;
-                    const size_t tap = i * node->window[1] + j;
-                    if (u >= x[0] || v >= x[1])
-                        continue;
-                    if (back) {
-                        const float *dy = p->dy + at;
-                        float *dx = p->dx[0] + picture + (u * x[1] + v) * c;
-                        if (most) {
-                            for (k = 0; k < c; k++) {
-                                if (which[k] == tap)
-                                    dx[k] += dy[k];
-                            }
-                        } else {
-                            for (k = 0; k < c; k++) {
-                                float d = dy[k] * factor;
-                                dx[k] += d;
-                            }
-                        }
-                    } else {
-                        const float *in = p->x + picture + (u * x[1] + v) * c;
-                        if (!most) {
-                            for (k = 0; k < c; k++)
-                                y[k] += in[k];
-                        } else {
-                            for (k = 0; k < c; k++) {
-                                if (!(in[k] <= y[k]) || which[k] == 255) {
-                                    if (y[k] >= y[k] || which[k] == 255) {
-                                        y[k] = in[k];
-                                        which[k] = (unsigned char)tap;
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            for (k = 0; !back && !most && k < c; k++)
-                y[k] *= factor;
+    const size_t *x = p->from->shape;
+    /* A coordinate below 0 wraps and is too large then. */
+    const size_t u = row * node->stride + tap / node->window[1] - node->padding;
+    const size_t v = column * node->stride + tap % node->window[1] - node->padding;
+    return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : (size_t)-1;
+}
+
+/* Makes y[k] the larger one of y[k] and x[k], or NaN if one of them is; 255 stands for no element.
+ */
+static void lgelu__pool_max(float *y, unsigned char *which, const float *x, size_t n,
+                            unsigned char tap)
+{
+    size_t k;
+    for (k = 0; k < n; k++) {
+        if (which[k] == 255 || (!(x[k] <= y[k]) && y[k] >= y[k])) {
+            y[k] = x[k];
+            which[k] = tap;
         }
+    }
+}
+
+/* Computes one pixel of the value from its image x. */
+static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row, size_t column,
+                                float *y, unsigned char *which)
+{
+    const lgelu_node *node = p->node;
+    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+    size_t tap, k;
+    for (k = 0; k < c; k++)
+        y[k] = which ? -HUGE_VALF : 0;
+    if (which)
+        memset(which, 255, c);
+    for (tap = 0; tap < taps; tap++) {
+        const size_t at = lgelu__pool_pixel(p, row, column, tap);
+        if (at == (size_t)-1)
+            continue;
+        if (which) {
+            lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
+        } else {
+            for (k = 0; k < c; k++)
+                y[k] += x[at + k];
+        }
+    }
+    for (k = 0; !which && k < c; k++)
+        y[k] *= factor;
+}
+
+/* Adds the gradient of one pixel to that of its image. */
+static void lgelu__pool_backward(const lgelu__job *p, float *dx, size_t row, size_t column,
+                                 const float *dy, const unsigned char *which)
+{
+    const lgelu_node *node = p->node;
+    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+    size_t tap, k;
+    for (tap = 0; tap < taps; tap++) {
+        const size_t at = lgelu__pool_pixel(p, row, column, tap);
+        if (at == (size_t)-1)
+            continue;
+        for (k = 0; k < c; k++) {
+            if (!which) {
+                const float d = dy[k] * factor;
+                dx[at + k] += d;
+            } else if (which[k] == tap) {
+                dx[at + k] += dy[k];
+            }
+        }
+    }
+}
+
+/* Computes a sample of the value, or of dx. */
+static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
+{
+    const lgelu_node *node = p->node;
+    const size_t elements = lgelu__elements(p->from), image = first / rows * elements;
+    const int max = node->op == LGELU_OP_MAX_POOL;
+    size_t i;
+    if (p->dy)
+        memset(p->dx[0] + image, 0, elements * sizeof *p->dx[0]);
+    for (i = 0; i < rows; i++) {
+        const size_t at = (first + i) * p->channels;
+        const size_t row = i / node->shape[1], column = i % node->shape[1];
+        unsigned char *which = max ? (unsigned char *)p->aux + at : NULL;
+        if (p->dy)
+            lgelu__pool_backward(p, p->dx[0] + image, row, column, p->dy + at, which);
+        else
+            lgelu__pool_forward(p, p->x + image, row, column, p->y + at, which);
     }
 }
 
@@ -5326,24 +5795,26 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 
 /* ---- [8j] the table of layers ---- */
 
+/* clang-format off */
 /* To add a kind of layer (RMS_NORM is a small example to follow):
 
    In this file
      1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
         it, and the compiler asks for the functions that it names.
-     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
-   its body in [K]; the compiler asks for either where the other is.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its
+        body in [K]; the compiler asks for either where the other is.
      3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
-     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_biases), or if
-   it has other tensors than a matrix and biases (lgelu__tensor_of). Outside of this file. These
-   places count the kinds and do not compile before each knows the new one:
+     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
+        has other tensors than a matrix and biases (lgelu__tensor_of).
+   In these files, which count the kinds and do not compile before each knows the new one
      5. tests/tools/reference_net.h: the layer in double.
      6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
-   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse a new kind by
-   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
-   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
-   (make record). */
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind by
+   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare the
+   layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash (make
+   record). */
+/* clang-format on */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
     {                                                                                            \
@@ -5387,15 +5858,43 @@ LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
     net->capacity = capacity;
 }
 
-/* a node to be, its inputs checked; its shape is that of its first input until the builder says
-   otherwise (zeros after an error) */
+/* Refuses input number k of a node, unless it is an earlier layer of a kind that the node can read:
+   tokens go to embeddings only, labels to the second input of a cross-entropy only. */
+static void lgelu__check_input(lgelu_net *net, const lgelu_node *node, int k)
+{
+    const int reads_tokens = node->op == LGELU_OP_EMBEDDING;
+    const int reads_labels = node->op == LGELU_OP_CROSS_ENTROPY && k == 1;
+    const lgelu_node *from;
+    if (node->input[k] < 0 || node->input[k] >= net->count) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", node, (size_t)k);
+        return;
+    }
+    from = net->nodes + node->input[k];
+    if (lgelu__is_a(from, LGELU_TRAIT_LOSS) || (from->op == LGELU_OP_TOKENS) != reads_tokens
+        || (from->op == LGELU_OP_LABELS) != reads_labels) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", node, from->name,
+                    (size_t)k);
+    }
+}
+
+/* Returns how many inputs a node of a kind reads whose builder received the inputs a and b, -1 for
+   none. */
+static int lgelu__input_count(const lgelu_node *node, int b)
+{
+    if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
+        return 0;
+    return b < 0 ? 1 : 2;
+}
+
+/* Returns a node whose name and inputs have been checked. Its shape is that of its first input,
+   which the builder changes as needed; zeros after an error. The name is cut between two
+   characters. */
 static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node;
     int k;
     memset(&node, 0, sizeof node);
     lgelu__format(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
-    /* cut between two characters */
     node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;
     lgelu__begin_call(net);
     if (!lgelu__is_plain_text(net->prefix) || !lgelu__is_plain_text(name)) {
@@ -5408,38 +5907,30 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node.input[0] = a;
     node.input[1] = b;
-    node.inputs = lgelu__is_a(&node, LGELU_TRAIT_SOURCE) ? 0 : b < 0 ? 1 : 2;
+    node.inputs = lgelu__input_count(&node, b);
     if (net->memory)
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
     if (net->count >= net->capacity) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%n: no room for more than %d nodes", &node,
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: expected at most %d nodes, the capacity", &node,
                     net->capacity > 0 ? (long)net->capacity : 0L);
     }
     for (k = 0; k < node.inputs && !net->status; k++) {
-        const lgelu_node *from = net->nodes + node.input[k];
-        if (node.input[k] < 0 || node.input[k] >= net->count) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", &node,
-                        (size_t)k);
-        } else if (lgelu__is_a(from, LGELU_TRAIT_LOSS)
-                   || (from->op == LGELU_OP_TOKENS) != (op == LGELU_OP_EMBEDDING)
-                   || (from->op == LGELU_OP_LABELS) != (op == LGELU_OP_CROSS_ENTROPY && k == 1)) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", &node, from->name,
-                        (size_t)k);
-        } else {
-            node.internal.learns |= from->internal.learns;
-        }
+        lgelu__check_input(net, &node, k);
+        if (!net->status)
+            node.internal.learns |= net->nodes[node.input[k]].internal.learns;
     }
     if (node.inputs && !net->status)
         memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
     return node;
 }
 
-static int lgelu__place(lgelu_net *net,
-                        lgelu_node *node) /* the last node from now on; -1 after an error */
+/* Appends the node to the network and returns its index; -1 after an error. */
+static int lgelu__place(lgelu_net *net, lgelu_node *node)
 {
     const size_t *s = node->shape;
     if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a value of %z x %z x %z", node, s[0], s[1], s[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its value of %z x %z x %z is too large", node, s[0],
+                    s[1], s[2]);
     if (net->status)
         return -1;
     node->internal.learns |= node->weight_count || node->bias_count || node->tied;
@@ -5447,11 +5938,13 @@ static int lgelu__place(lgelu_net *net,
     return net->count++;
 }
 
+/* Appends a node that has a matrix (outputs, inputs). */
 LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
     node->weight_count = lgelu__times(outputs, inputs);
     if (!node->weight_count || node->weight_count > (size_t)-1 / 64)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a matrix of %z x %z", node, outputs, inputs);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its matrix of %z x %z is empty or too large", node,
+                    outputs, inputs);
     return lgelu__place(net, node);
 }
 
@@ -5463,7 +5956,8 @@ static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t r
     node.shape[1] = columns;
     node.shape[2] = channels;
     if (!rows || !columns || !channels)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: shape %z x %z x %z", &node, rows, columns, channels);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a shape without 0, found %z x %z x %z", &node,
+                    rows, columns, channels);
     return lgelu__place(net, &node);
 }
 
@@ -5496,10 +5990,11 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const lgelu_node *table = net->nodes + embedding;
     if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: only an embedding's matrix can be shared", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected an embedding, whose matrix it shares",
+                    &node);
     } else if (table->shape[2] != node.shape[2]) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the embedding has another number of channels than %z",
-                    &node, node.shape[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected an embedding of %z channels, found %z", &node,
+                    node.shape[2], table->shape[2]);
     } else {
         node.shape[2] = table->weight_count / table->shape[2];
     }
@@ -5512,18 +6007,20 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
     if ((unsigned)kind > LGELU_GATE_CUSTOM)
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind of gate %d", &node, (long)kind);
     if (kind == LGELU_GATE_CUSTOM) {
         if (!net->custom_gate || !net->custom_gate->forward || !net->custom_gate->backward)
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: net.custom points to no gate of yours", &node);
+            lgelu__fail(net, LGELU_E_ARGUMENT,
+                        "%n: the custom gate or one of its functions is NULL", &node);
         else
             node.bias_count = net->custom_gate->parameters;
         node.custom = net->custom_gate;
     }
     if (lgelu__is_hardened(kind) && !(lambda >= 1))
-        lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ must be at least 1", &node);
+        lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels", &node, node.shape[2]);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
+                    node.shape[2]);
     node.gate = kind;
     node.lambda0 = lambda;
     node.lambda_count = channels ? (int)node.shape[2] : 1;
@@ -5553,10 +6050,10 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 
-static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a,
-                              int b) /* two inputs of one shape */
+/* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
+   node with one input, becomes an index that it refuses. */
+static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
-    /* refused as no earlier layer */
     lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);
     const lgelu_node *p, *q;
     if (net->status)
@@ -5564,9 +6061,11 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
     p = net->nodes + a;
     q = net->nodes + b;
     if (memcmp(p->shape, q->shape, sizeof p->shape)) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: '%s' is %z x %z x %z, '%s' is %z x %z x %z", &node,
-                    p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
-                    q->shape[1], q->shape[2]);
+        lgelu__fail(
+            net, LGELU_E_SHAPE,
+            "%n: expected inputs of one shape, found '%s' of %z x %z x %z and '%s' of %z x %z x %z",
+            &node, p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
+            q->shape[1], q->shape[2]);
     }
     return node;
 }
@@ -5577,6 +6076,7 @@ LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
     return lgelu__place(net, &node);
 }
 
+/* Appends a loss, which has no value and so no shape. */
 static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
 {
     lgelu_node node = lgelu__pair(net, op, name, x, target);
@@ -5594,6 +6094,7 @@ LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, 
     return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
 }
 
+/* A gradient that is no input becomes -1, which is refused. */
 LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient)
 {
     if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
@@ -5603,20 +6104,23 @@ LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gra
 
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
+    const int is_number = rate - rate <= 0;
     lgelu_node node;
-    if (!(rate < 0) && !(rate > 0) && rate - rate <= 0)
+    if (is_number && !(rate < 0) && !(rate > 0))
         return x;
     node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
     if (!(rate > 0 && rate < 1)) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the rate must be at least 0 and less than 1",
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a rate of at least 0 and less than 1",
                     &node);
     }
     node.rate = rate;
     return lgelu__place(net, &node);
 }
 
-/* ---- pictures ---- */
-/* a node with a square window (NULL: the whole picture), whose shape is what comes out */
+/* ---- builders for images ---- */
+
+/* Returns a node that reads a square window of *kernel pixels, or the whole image if kernel is
+   NULL. Its shape is that of the windows' positions. */
 static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
                                 const size_t *kernel, size_t stride, size_t padding)
 {
@@ -5632,7 +6136,8 @@ static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, i
         if (window && stride && window <= 65535 && padding < window && pixels >= window) {
             node.shape[d] = (pixels - window) / stride + 1;
         } else {
-            lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, stride %z, padding %z on %z pixels",
+            lgelu__fail(net, LGELU_E_SHAPE,
+                        "%n: a window of %z with stride %z and padding %z does not fit %z pixels",
                         &node, window, stride, padding, node.shape[d]);
         }
     }
@@ -5645,12 +6150,12 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
     lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
     const size_t in = node.shape[2];
     if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z in %z groups", &node, in, outputs,
-                    groups);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
+                    in, outputs, groups);
     }
     if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: a depthwise kernel of %z, the largest is 15", &node,
-                    kernel);
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a depthwise kernel of at most 15, found %z",
+                    &node, kernel);
     }
     node.groups = groups;
     node.shape[2] = outputs;
@@ -5663,10 +6168,11 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
     if (!(momentum >= 0) || momentum > 1 || !(eps > 0))
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: momentum must lie in 0 to 1, eps above 0", &node);
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected momentum from 0 to 1 and eps above 0",
+                    &node);
     node.momentum = momentum;
     node.eps = eps;
-    /* means, then variances; factors, then constants */
+    /* The state holds means, then variances; the biases hold gains, then shifts. */
     node.state_count = node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
@@ -5676,8 +6182,10 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
     if (kernel > 15 || 2 * padding > kernel) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: window of %z, padding %z: at most 15, and half of it",
-                    &node, kernel, padding);
+        lgelu__fail(
+            net, LGELU_E_SHAPE,
+            "%n: expected a window of at most 15 and a padding of at most half of it, found %z and %z",
+            &node, kernel, padding);
     }
     return lgelu__place(net, &node);
 }
@@ -5703,13 +6211,13 @@ LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
     return lgelu__place(net, &node);
 }
 
-/* ---- tokens ---- */
+/* ---- builders for tokens ---- */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_EMBEDDING, name, tokens, -1);
-    const size_t words = node.shape[2];
+    const size_t vocabulary = node.shape[2];
     node.shape[2] = channels;
-    return lgelu__with_matrix(net, &node, words, channels);
+    return lgelu__with_matrix(net, &node, vocabulary, channels);
 }
 
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
@@ -5722,7 +6230,7 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
     node.eps = 1e-5f;
-    /* gains, then shifts: neither decays */
+    /* gains, then shifts */
     node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
@@ -5731,15 +6239,15 @@ LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
     node.eps = 1e-5f;
-    /* gains, which don't decay */
     node.bias_count = node.shape[2];
     return lgelu__place(net, &node);
 }
 
+/* Refuses a node whose input is no sequence of tokens, which has one row. */
 static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
 {
     if (node->shape[0] != 1) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: tokens lie in one row, not in %z", node,
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected tokens in 1 row, found %z rows", node,
                     node->shape[0]);
     }
 }
@@ -5749,8 +6257,8 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
     if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads) {
         lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: its input must be 3·heads times a whole number of channels, not %z", &node,
-                    node.shape[2]);
+                    "%n: expected a multiple of 3·heads channels, found %z channels and %z heads",
+                    &node, node.shape[2], heads);
     }
     lgelu__one_row(net, &node);
     node.shape[2] /= 3;
@@ -5764,7 +6272,7 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
     size_t *s = node.shape;
     if (!side || s[0] % side || s[1] % side) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the picture can't be cut into squares of side %z",
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: the image does not divide into squares of side %z",
                     &node, side);
     } else {
         s[1] = s[0] / side * (s[1] / side);
@@ -5789,25 +6297,29 @@ LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t 
     lgelu_node node = lgelu__node(net, LGELU_OP_MEAN_TOKENS, name, x, -1);
     const size_t tokens = node.shape[0] * node.shape[1];
     if (!count || first >= tokens || count > tokens - first)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: there are no such tokens, only %z", &node, tokens);
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected tokens among the %z of its input, found %z from %z on", &node,
+                    tokens, count, first);
     node.option[0] = first;
     node.option[1] = count;
     node.shape[0] = node.shape[1] = 1;
     return lgelu__place(net, &node);
 }
 
-/* ---- whole networks ---- */
+/* ---- builders of whole networks ---- */
 LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
                         lgelu_gate_kind kind, float lambda)
 {
     char name[16];
+    const char *end = name + sizeof name - 1;
     int k;
     for (k = 0; k < count && !net->status; k++) {
-        lgelu__format(name, name + 15, "fc%z", (size_t)k + 1);
+        lgelu__format(name, end, "fc%z", (size_t)k + 1);
         x = lgelu_linear(net, name, x, outputs[k]);
-        lgelu__format(name, name + 15, "gate%z", (size_t)k + 1);
-        if (k + 1 < count)
-            x = lgelu_gate(net, name, x, kind, lambda);
+        if (k + 1 == count)
+            break;
+        lgelu__format(name, end, "gate%z", (size_t)k + 1);
+        x = lgelu_gate(net, name, x, kind, lambda);
     }
     return net->status ? -1 : x;
 }
@@ -5830,66 +6342,81 @@ LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *
         net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
 }
 
+/* Two convolutions beside a connection that has one of its own where the stride is 2. */
+static int lgelu__basic_block(lgelu_net *net, int x, size_t width, size_t stride,
+                              lgelu_gate_kind kind, float lambda)
+{
+    int y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
+    y = lgelu_gate(net, "gate1", y, kind, lambda);
+    y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
+    if (stride > 1)
+        x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
+    return lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+}
+
+/* Names are torchvision's, such as layer1.0.conv1: a block's prefix follows the caller's. */
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
                            size_t classes, lgelu_gate_kind kind, float lambda)
 {
-    /* names as torchvision's: layer1.0.conv1 */
-    char *room = net->prefix + strlen(net->prefix);
+    char *prefix = net->prefix + strlen(net->prefix);
+    char *end = net->prefix + sizeof net->prefix - 1;
     int stage, block;
-    x = lgelu_gate(net, "gate1", lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1), kind,
-                   lambda);
-    for (stage = 0; stage < stages; stage++, width *= 2) {
+    x = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, 1);
+    x = lgelu_gate(net, "gate1", x, kind, lambda);
+    for (stage = 0; stage < stages; stage++) {
         for (block = 0; block < blocks && !net->status; block++) {
-            size_t stride = stage && !block ? 2 : 1;
-            int y;
-            lgelu__format(room, net->prefix + sizeof net->prefix - 1, "layer%z.%z.",
-                          (size_t)stage + 1, (size_t)block);
-            y = lgelu__conv_norm(net, "conv1", "bn1", x, width, 3, stride);
-            y = lgelu_gate(net, "gate1", y, kind, lambda);
-            y = lgelu__conv_norm(net, "conv2", "bn2", y, width, 3, 1);
-            if (stride > 1)
-                x = lgelu__conv_norm(net, "downsample.0", "downsample.1", x, width, 1, stride);
-            x = lgelu_gate(net, "gate2", lgelu_add(net, "add", y, x), kind, lambda);
+            const size_t stride = stage && !block ? 2 : 1;
+            lgelu__format(prefix, end, "layer%z.%z.", (size_t)stage + 1, (size_t)block);
+            x = lgelu__basic_block(net, x, width, stride, kind, lambda);
         }
+        width *= 2;
     }
-    *room = 0;
+    *prefix = 0;
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
-/* positions by the deviation as it stands, what follows by `given`, the caller's own */
+/* x + attention(norm(x)), then x + mlp(norm(x)). The matrices that write to a residual connection
+   are first drawn with the deviation `narrow`, as in GPT-2, the others with `deviation`. */
+static int lgelu__transformer_block(lgelu_net *net, int x, const lgelu_transformer *t,
+                                    float deviation, float narrow, int causal)
+{
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    int y = lgelu_layer_norm(net, "ln_1", x);
+    y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
+    y = lgelu_attention(net, "attn", y, t->heads, causal);
+    net->deviation = narrow;
+    y = lgelu_linear(net, "attn.c_proj", y, t->width);
+    net->deviation = deviation;
+    y = lgelu_dropout(net, "attn.drop", y, t->dropout);
+    x = lgelu_add(net, "attn.add", y, x);
+    y = lgelu_layer_norm(net, "ln_2", x);
+    y = lgelu_linear(net, "mlp.c_fc", y, hidden);
+    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    net->deviation = narrow;
+    y = lgelu_linear(net, "mlp.c_proj", y, t->width);
+    net->deviation = deviation;
+    y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
+    return lgelu_add(net, "mlp.add", y, x);
+}
+
+/* Adds positions, blocks and the last norm. The positions are drawn with net.deviation as it is,
+   all that follows with `given`, the caller's. Names are GPT-2's, such as h.0.attn.c_attn. */
 static int lgelu__transformer(lgelu_net *net, int x, const char *position, float given,
                               const lgelu_transformer *t, int causal)
 {
-    /* names as GPT-2's: h.0.attn.c_attn */
-    char *room = net->prefix + strlen(net->prefix);
-    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    char *prefix = net->prefix + strlen(net->prefix);
+    const size_t layers = t->layers ? t->layers : 1;
     const float deviation = given > 0 ? given : 0.02f;
-    const float narrow = (float)((double)deviation / sqrt(2 * (double)(t->layers ? t->layers : 1)));
+    const float narrow = (float)((double)deviation / sqrt(2 * (double)layers));
     size_t b;
-    int y;
     x = lgelu_position(net, position, x);
     net->deviation = given;
     x = lgelu_dropout(net, "drop", x, t->dropout);
     for (b = 0; b < t->layers && !net->status; b++) {
-        lgelu__format(room, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
-        y = lgelu_layer_norm(net, "ln_1", x);
-        y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
-        y = lgelu_attention(net, "attn", y, t->heads, causal);
-        net->deviation = narrow;
-        y = lgelu_linear(net, "attn.c_proj", y, t->width);
-        net->deviation = deviation;
-        y = lgelu_dropout(net, "attn.drop", y, t->dropout);
-        x = lgelu_add(net, "attn.add", y, x);
-        y = lgelu_layer_norm(net, "ln_2", x);
-        y = lgelu_linear(net, "mlp.c_fc", y, hidden);
-        y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
-        net->deviation = narrow;
-        y = lgelu_linear(net, "mlp.c_proj", y, t->width);
-        net->deviation = deviation;
-        y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
-        x = lgelu_add(net, "mlp.add", y, x);
+        lgelu__format(prefix, net->prefix + sizeof net->prefix - 1, "h.%z.", b);
+        x = lgelu__transformer_block(net, x, t, deviation, narrow, causal);
     }
-    *room = 0;
+    *prefix = 0;
     net->deviation = given;
     return lgelu_layer_norm(net, "ln_f", x);
 }
@@ -5904,8 +6431,12 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
         net->deviation = shape->embedding;
     wte = lgelu_embedding(net, "wte", tokens, shape->width);
     x = lgelu__transformer(net, wte, "wpe", deviation, shape, 1);
-    x = shape->untied ? lgelu_linear(net, "lm_head", x, x < 0 ? 0 : net->nodes[tokens].shape[2])
-                      : lgelu_linear_tied(net, "lm_head", x, wte);
+    if (!shape->untied) {
+        x = lgelu_linear_tied(net, "lm_head", x, wte);
+    } else {
+        const size_t vocabulary = x < 0 ? 0 : net->nodes[tokens].shape[2];
+        x = lgelu_linear(net, "lm_head", x, vocabulary);
+    }
     net->init = init;
     return x;
 }
@@ -5923,224 +6454,326 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     if (!mean)
         x = lgelu_class_token(net, "class", x);
     x = lgelu__transformer(net, x, "position", deviation, shape, 0);
-    x = lgelu_mean_tokens(net, "take", x, 0, mean && x >= 0 ? net->nodes[x].shape[1] : 1);
+    if (mean && x >= 0)
+        x = lgelu_mean_tokens(net, "take", x, 0, net->nodes[x].shape[1]);
+    else
+        x = lgelu_mean_tokens(net, "take", x, 0, 1);
     x = lgelu_linear(net, "head", x, classes);
     net->init = init;
     return x;
 }
 
-/* ---- [8l] the memory plan. Time runs 0..n-1 forward, then 2n-1..n backward for node n-1..0. A
-   buffer lives from its first write to its last read; buffers whose lives do not meet share space:
-   the largest is placed first, each as low as it fits. ---- */
+/* ---- [8l] memory plan, prepacked panels ---- */
+/* The steps of a run are numbered: 0 … n - 1 are the forward of nodes 0 … n - 1, and n … 2n - 1 the
+   backward of nodes n - 1 … 0. A buffer is in use from the step of its first write to that of its
+   last read. Buffers that are not in use at the same time may overlap. The largest buffer is placed
+   first, each at the lowest offset where it fits. */
+
+/* An offset that is not known yet. */
+#define LGELU__UNPLACED ((size_t)-1)
+
 LGELU__APART void lgelu__buffer_set(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes;
     b->from = from;
     b->to = to;
-    b->at = (size_t)-1;
+    b->at = LGELU__UNPLACED;
 }
 
-/* who reads a node: as how many inputs, and how many of layers, not losses; the first reader, the
-   last, and the last but one (-1: none); when it is read for the last time; whether a gradient has
-   to be added to another by way of scratch */
+/* Who reads a node's value. */
 typedef struct {
-    int inputs, layers, first, last, below, until, scratch;
+    int inputs;                   /* how many inputs of other nodes it is, */
+    int layers;                   /* and how many of those belong to layers that are not losses */
+    int first, last, second_last; /* readers; second_last is -1 if there are fewer than two */
+    int until;                    /* the step in which the value is read last */
+    int scratch; /* a reader cannot add to the gradient: it needs a second buffer */
 } lgelu__readers;
 
+/* Returns the step in which a node reads its inputs last. Attention keeps keys and values from one
+   call of lgelu_net_generate to the next. */
+static int lgelu__last_read(const lgelu_net *net, int reader, lgelu_mode mode)
+{
+    const lgelu_node *node = net->nodes + reader;
+    const int end = 2 * net->count;
+    if (mode == LGELU_MODE_GENERATE && node->op == LGELU_OP_ATTENTION)
+        return end;
+    if (mode == LGELU_MODE_TRAIN && lgelu__is_a(node, LGELU__KEEPS_INPUTS))
+        return end - 1 - reader;
+    return reader;
+}
+
+/* Adds the next reader. In the backward the last reader writes the gradient first, and each earlier
+   one adds to it. */
+static void lgelu__add_reader(lgelu__readers *r, const lgelu_net *net, int reader, lgelu_mode mode)
+{
+    const int until = lgelu__last_read(net, reader, mode);
+    if (until > r->until)
+        r->until = until;
+    if (!r->inputs) {
+        r->first = reader;
+    } else {
+        if (r->last == reader || !lgelu__is_a(net->nodes + r->last, LGELU__ADDS_TO_DX))
+            r->scratch = 1;
+        r->second_last = r->last;
+    }
+    r->last = reader;
+    r->inputs++;
+    r->layers += !lgelu__is_a(net->nodes + reader, LGELU_TRAIT_LOSS);
+}
+
+/* Returns the readers of node i. */
 LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
     lgelu__readers r;
     int j, k;
     memset(&r, 0, sizeof r);
     r.first = r.last = r.until = i;
-    r.below = -1;
+    r.second_last = -1;
     for (j = i + 1; j < net->count; j++) {
         for (k = 0; k < net->nodes[j].inputs; k++) {
-            if (net->nodes[j].input[k] == i) {
-                const lgelu_node *reader = net->nodes + j;
-                const int end = 2 * net->count, kept = mode == LGELU_MODE_TRAIN
-                                                       && lgelu__is_a(reader, LGELU__KEEPS_INPUTS);
-                const int use = mode == LGELU_MODE_GENERATE && reader->op == LGELU_OP_ATTENTION
-                                    ? end
-                                : kept ? end - 1 - j
-                                       : j;
-                if (use > r.until)
-                    r.until = use;
-                if (r.inputs) {
-                    r.below = r.last;
-                    r.scratch |=
-                        r.last == j || !lgelu__is_a(net->nodes + r.last, LGELU__ADDS_TO_DX);
-                } else {
-                    r.first = j;
-                }
-                r.last = j;
-                r.inputs++;
-                r.layers += !lgelu__is_a(reader, LGELU_TRAIT_LOSS);
-            }
+            if (net->nodes[j].input[k] == i)
+                lgelu__add_reader(&r, net, j, mode);
         }
     }
     return r;
 }
 
-static int lgelu__value_lasts(const lgelu_net *net, int i, int until) /* the value of node i */
+/* Returns whether the value of node i can still be read in step `until`. */
+static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
 {
     const lgelu_node *x = net->nodes + net->nodes[i].internal.value_node;
     return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
 }
 
-/* The row it runs by. What is never written, but made by the only reader: a normalisation by what
-   can; a sum by a gate, there and again in the backward, of values that stay for that in any case;
-   large logits by their loss, if whoever writes their matrix's gradient first is the last to share
-   it. */
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
+{
+    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
+           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
+           && net->nodes[node->input[0]].shape[2] >= 16;
+}
+
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
     if (node->groups > 1 && node->groups == in && node->groups == out)
         return LGELU__DEPTHWISE;
-    if (net->no_winograd || node->window[0] != 3 || node->stride != 1 || node->groups != 1
-        || node->padding > 2)
-        return LGELU_OP_CONV;
-    return in < 16 || out < 16 ? (int)LGELU_OP_CONV : (int)LGELU__WINOGRAD;
+    return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
 }
 
+/* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
+   forward and once more in the backward, from two values that are kept until then for other
+   reasons. */
+static int lgelu__fuses_add(const lgelu_net *net, const lgelu_node *node, int reader)
+{
+    const int back = 2 * net->count - 1 - reader;
+    return node->shape[2] <= LGELU__GATE_BUFFER && net->nodes[reader].op == LGELU_OP_GATE
+           && lgelu__value_lasts(net, node->input[0], back)
+           && lgelu__value_lasts(net, node->input[1], back);
+}
+
+/* Returns whether a linear layer can be fused with its only reader, a cross-entropy: if its logits
+   are large. The loss then computes the gradient of the matrix early in the backward, so that no
+   later node may share the matrix. */
+static int lgelu__fuses_linear(const lgelu_net *net, const lgelu_node *node, int reader,
+                               size_t bytes)
+{
+    const lgelu_node *other = node + 1, *end = net->nodes + net->count;
+    if (net->nodes[reader].op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE)
+        return 0;
+    for (; other < end; other++) {
+        if (node->tied && other->tied == node->tied)
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns the row of the table of layers by which a node runs: that of its kind or a variant.
+   `bytes` is the size of its value. */
 static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r,
                          size_t bytes, int train)
 {
-    const lgelu_node *reader = net->nodes + r->last, *other = node + 1;
-    const int back = 2 * net->count - 1 - r->last, plain = (int)node->op,
-              fits = node->shape[2] <= LGELU__GATE_BUFFER;
-    if (node->op == LGELU_OP_CROSS_ENTROPY) {
-        return net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED ? LGELU__LINEAR_LOSS
-                                                                              : plain;
+    const int plain = (int)node->op, single = r->inputs == 1 && !node->internal.keep;
+    int fused;
+    switch (node->op) {
+    case LGELU_OP_CONV: return lgelu__choose_conv(net, node);
+    case LGELU_OP_CROSS_ENTROPY:
+        fused = net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED;
+        return fused ? (int)LGELU__LINEAR_LOSS : plain;
+    case LGELU_OP_BATCH_NORM:
+        fused = single && node->shape[2] <= LGELU__GATE_BUFFER
+                && lgelu__is_a(net->nodes + r->last, LGELU__READS_AFFINE);
+        return fused ? (int)LGELU__NORM_FUSED : plain;
+    case LGELU_OP_ADD:
+        fused = single && train && lgelu__fuses_add(net, node, r->last);
+        return fused ? (int)LGELU__ADD_FUSED : plain;
+    case LGELU_OP_LINEAR:
+        fused = single && train && lgelu__fuses_linear(net, node, r->last, bytes);
+        return fused ? (int)LGELU__LINEAR_FUSED : plain;
+    default: return plain;
     }
-    if (node->op == LGELU_OP_CONV)
-        return lgelu__choose_conv(net, node);
-    if (r->inputs != 1 || node->internal.keep)
-        return plain;
-    if (node->op == LGELU_OP_BATCH_NORM)
-        return fits && lgelu__is_a(reader, LGELU__READS_AFFINE) ? LGELU__NORM_FUSED : plain;
-    if (node->op == LGELU_OP_ADD) {
-        return fits && train && reader->op == LGELU_OP_GATE
-                       && lgelu__value_lasts(net, node->input[0], back)
-                       && lgelu__value_lasts(net, node->input[1], back)
-                   ? LGELU__ADD_FUSED
-                   : plain;
-    }
-    if (node->op != LGELU_OP_LINEAR || !train || reader->op != LGELU_OP_CROSS_ENTROPY
-        || bytes <= LGELU__LARGE)
-        return plain;
-    while (other < net->nodes + net->count && (!node->tied || other->tied != node->tied))
-        other++;
-    return other == net->nodes + net->count ? LGELU__LINEAR_FUSED : plain;
 }
 
+/* Returns the bytes of a node's value; those of an input belong to the caller. */
+static size_t lgelu__value_bytes(const lgelu_node *node, size_t batch)
+{
+    size_t elements = lgelu__elements(node);
+    if (node->op == LGELU_OP_INPUT)
+        elements = 0;
+    else if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
+        elements = node->shape[1];
+    return lgelu__times(lgelu__times(batch, elements), sizeof(float));
+}
+
+/* Returns whether a node's value is stored in the buffer of its input 0: it is the same value, or
+   it overwrites a value that nobody reads later. */
+static int lgelu__shares_value(const lgelu_net *net, int i)
+{
+    const lgelu_node *node = net->nodes + i, *x;
+    if (node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED)
+        return 1;
+    if (!lgelu__is_a(node, LGELU__IN_PLACE))
+        return 0;
+    x = net->nodes + net->nodes[node->input[0]].internal.value_node;
+    return !lgelu__is_a(x, LGELU_TRAIT_SOURCE) && x->internal.buffer[LGELU__VALUE].to == i;
+}
+
+/* Plans where the value of node i is stored, and for how long. What attention keeps from one call
+   to the next is in use from step 0 on: otherwise an earlier layer of the next call would overwrite
+   it. Results are kept until the end of the run. */
+static void lgelu__plan_value(lgelu_net *net, int i, const lgelu__readers *r, size_t bytes)
+{
+    lgelu_node *node = net->nodes + i;
+    lgelu_buffer *value = node->internal.buffer + LGELU__VALUE;
+    const int end = 2 * net->count, read = r->layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE);
+    const int from = r->until == end ? 0 : i;
+    const int to = read && !node->internal.keep ? r->until : end;
+    const int shares = lgelu__shares_value(net, i);
+    lgelu__buffer_set(value, bytes, from, to);
+    if (shares) {
+        const int x = net->nodes[node->input[0]].internal.value_node;
+        lgelu_buffer *shared = net->nodes[x].internal.buffer + LGELU__VALUE;
+        node->internal.value_node = x;
+        if (shared->to < to)
+            shared->to = to;
+        if (shared->from > from)
+            shared->from = from;
+    }
+    if (shares || lgelu__is_a(node, LGELU__FUSED))
+        lgelu__buffer_set(value, 0, i, i);
+}
+
+/* Plans the buffers of node i, whose inputs have been planned. */
 LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
     lgelu_node *node = net->nodes + i;
     lgelu_buffer *b = node->internal.buffer;
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
-    const int end = 2 * net->count, back = end - 1 - i,
-              x = node->inputs ? net->nodes[node->input[0]].internal.value_node : i;
+    const int end = 2 * net->count, back = end - 1 - i;
     const int learns = mode == LGELU_MODE_TRAIN && node->internal.learns;
-    const size_t each = node->op == LGELU_OP_INPUT              ? 0
-                        : lgelu__is_a(node, LGELU_TRAIT_SOURCE) ? node->shape[1]
-                                                                : lgelu__elements(node);
-    const size_t bytes = lgelu__times(lgelu__times(batch, each), sizeof(float));
+    const size_t bytes = lgelu__value_bytes(node, batch);
+    const lgelu__layer *layer;
+    int until = r.until < end ? r.until : i, gradient;
     lgelu__job job;
-    int hosted, left;
     node->internal.value_node = node->internal.gradient_node = i;
     node->internal.row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
+    layer = lgelu__layer_of(node);
+    lgelu__plan_value(net, i, &r, bytes);
+    if (learns)
+        until = back;
     lgelu__job_size(&job, net, node, batch);
-    left = lgelu__is_a(node, LGELU__FUSED);
-    lgelu__buffer_set(b + LGELU__VALUE, bytes, r.until == end ? 0 : i, /* results stay readable */
-                      (r.layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE)) && !node->internal.keep
-                          ? r.until
-                          : end);
-    hosted =
-        node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED
-        || (lgelu__is_a(node, LGELU__IN_PLACE) && !lgelu__is_a(net->nodes + x, LGELU_TRAIT_SOURCE)
-            && net->nodes[x].internal.buffer[LGELU__VALUE].to == i);
-    if (hosted) {
-        /* The target lives as long as its guest does. What an attention keeps from call to call
-           lives from the start as well: otherwise an earlier layer of the next call would write
-           over it.
-         */
-        lgelu_buffer *target = net->nodes[x].internal.buffer + LGELU__VALUE;
-        node->internal.value_node = x;
-        if (target->to < b[LGELU__VALUE].to)
-            target->to = b[LGELU__VALUE].to;
-        if (target->from > b[LGELU__VALUE].from)
-            target->from = b[LGELU__VALUE].from;
-    }
-    if (hosted || left)
-        lgelu__buffer_set(b + LGELU__VALUE, 0, i, i);
-    lgelu__buffer_set(b + LGELU__AUX,
-                      lgelu__layer_of(node)->aux ? lgelu__layer_of(node)->aux(&job) : 0, i,
-                      learns          ? back
-                      : r.until < end ? r.until
-                                      : i);
-    lgelu__buffer_set(b + LGELU__GRADIENT,
-                      learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED ? bytes : 0,
-                      end - 1 - r.last, back);
+    lgelu__buffer_set(b + LGELU__AUX, layer->aux ? layer->aux(&job) : 0, i, until);
+    gradient = learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED;
+    lgelu__buffer_set(b + LGELU__GRADIENT, gradient ? bytes : 0, end - 1 - r.last, back);
     lgelu__buffer_set(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
                       end - 1 - r.first);
     if (node->internal.row == LGELU__LINEAR_LOSS) {
-        lgelu__buffer_set(b + LGELU__SCRATCH,
-                          LGELU__LOGITS_ROWS * net->nodes[node->input[0]].shape[2] * sizeof(float),
-                          i, back);
+        const size_t classes = net->nodes[node->input[0]].shape[2];
+        lgelu__buffer_set(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * classes * sizeof(float), i,
+                          back);
     }
 }
 
-/* Gradients that need no buffer of their own, from the last node up: x's may be that of its last
-   reader, which passes it on unchanged. Nobody may write to it before all who share it have read
-   it: x's next writer comes after the other's backward. */
+/* Returns whether the gradient of node i can be stored in that of its last reader, which passes it
+   on unchanged. Nobody may write to it before all nodes that share it have read it: if the reader
+   has another input, the next reader of node i that writes must come after that input's backward.
+ */
+static int lgelu__can_share_gradient(const lgelu_net *net, int i, const lgelu__readers *r)
+{
+    const lgelu_node *node = net->nodes + i, *reader = net->nodes + r->last;
+    const int other = reader->input[reader->input[0] == i];
+    if (!r->inputs || !lgelu__is_a(reader, LGELU__PASSES_GRADIENT))
+        return 0;
+    if (!node->internal.buffer[LGELU__GRADIENT].bytes
+        || !reader->internal.buffer[LGELU__GRADIENT].bytes)
+        return 0;
+    if (reader->internal.gradient_node != r->last)
+        return 0;
+    return reader->inputs != 2 || (other != i && other > r->second_last);
+}
+
+/* Finds the gradients that need no buffer, from the last node to the first. */
 static void lgelu__share_gradients(lgelu_net *net)
 {
     int i;
     for (i = net->count - 1; i >= 0; i--) {
         const lgelu__readers r = lgelu__readers_of(net, i, LGELU_MODE_TRAIN);
-        lgelu_node *to = net->nodes + r.last;
-        lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT,
-                     *b = to->internal.buffer + LGELU__GRADIENT;
-        const int other = to->input[to->input[0] == i];
-        if (!r.inputs || !own->bytes || !b->bytes || !lgelu__is_a(to, LGELU__PASSES_GRADIENT)
-            || to->internal.gradient_node != r.last
-            || (to->inputs == 2 && (other == i || other <= r.below)))
+        lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT;
+        lgelu_buffer *shared = net->nodes[r.last].internal.buffer + LGELU__GRADIENT;
+        if (!lgelu__can_share_gradient(net, i, &r))
             continue;
         net->nodes[i].internal.gradient_node = r.last;
-        if (b->to < own->to)
-            b->to = own->to;
+        if (shared->to < own->to)
+            shared->to = own->to;
         own->bytes = 0;
     }
 }
 
-static lgelu_buffer *lgelu__largest_unplaced(
-    const lgelu_net *net) /* of those without a place; NULL when all have one */
+/* Returns the largest buffer that is not placed yet; NULL if all are. */
+static lgelu_buffer *lgelu__largest_unplaced(const lgelu_net *net)
 {
     lgelu_buffer *best = NULL;
     int i, k;
     for (i = 0; i < net->count; i++) {
         for (k = 0; k < 4; k++) {
             lgelu_buffer *b = net->nodes[i].internal.buffer + k;
-            if (b->at == (size_t)-1 && (!best || b->bytes > best->bytes))
+            if (b->at == LGELU__UNPLACED && (!best || b->bytes > best->bytes))
                 best = b;
         }
     }
     return best;
 }
 
-/* in whole lines, with its guard */
+/* Returns a buffer's bytes in whole cache lines, with its guard. */
 static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
 {
     return b->bytes ? lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD) : 0;
 }
 
-static size_t lgelu__plan(lgelu_net *net, size_t batch,
-                          lgelu_mode mode) /* bytes of the arena, (size_t)-1 on overflow */
+/* Raises the offset `at` for b past every placed buffer that is in use at the same time and that it
+   would overlap. Returns the new offset. */
+static size_t lgelu__raise(const lgelu_net *net, const lgelu_buffer *b, size_t at)
+{
+    const size_t bytes = lgelu__buffer_bytes(b);
+    int i, k;
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
+            const size_t o_bytes = lgelu__buffer_bytes(o);
+            if (o->at == LGELU__UNPLACED || !o_bytes || o->to < b->from || b->to < o->from)
+                continue;
+            if (at < o->at + o_bytes && o->at < at + bytes)
+                at = o->at + o_bytes;
+        }
+    }
+    return at;
+}
+
+/* Plans all buffers. Returns the bytes of the arena that holds them, (size_t)-1 on overflow. */
+static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
     lgelu_buffer *b;
     size_t top = 0;
-    int i, k, moved;
+    int i;
     for (i = 0; i < net->count; i++) {
         if (!net->nodes[i].folded)
             net->nodes[i].internal.row = (int)net->nodes[i].op;
@@ -6149,79 +6782,77 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch,
         lgelu__plan_node(net, i, batch, mode);
     if (mode == LGELU_MODE_TRAIN)
         lgelu__share_gradients(net);
-    while ((b = lgelu__largest_unplaced(net)) != NULL) {
-        size_t at = 0, bytes = lgelu__buffer_bytes(b);
+    for (b = lgelu__largest_unplaced(net); b; b = lgelu__largest_unplaced(net)) {
+        size_t at, next = 0;
         if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
             return (size_t)-1;
         do {
-            moved = 0;
-            for (i = 0; i < net->count; i++) {
-                for (k = 0; k < 4; k++) {
-                    const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
-                    size_t o_bytes = lgelu__buffer_bytes(o);
-                    if (o->at == (size_t)-1 || !o_bytes || o->to < b->from || b->to < o->from)
-                        continue;
-                    if (at < o->at + o_bytes && o->at < at + bytes) {
-                        at = o->at + o_bytes;
-                        moved = 1;
-                    }
-                }
-            }
-        } while (moved);
+            at = next;
+            next = lgelu__raise(net, b, at);
+        } while (next != at);
         b->at = at;
-        if (at + bytes > top)
-            top = at + bytes;
+        top = lgelu__max(top, at + lgelu__buffer_bytes(b));
     }
     return top;
 }
 
-/* ---- matrices a second time (net.prepack), in panels; for Winograd its 16 ---- */
-static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node) /* columns of W */
+/* Returns the columns of a node's matrix. */
+static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)
 {
     return node->op == LGELU_OP_CONV ? node->weight_count / node->shape[2]
                                      : net->nodes[node->input[0]].shape[2];
 }
 
+/* Returns the floats of a node's prepacked copy (net.prepack): its matrix in panels, or Winograd's
+   16 transformed ones; 0 if it has none. */
 static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *node)
 {
-    if (node->internal.row == LGELU__WINOGRAD)
+    const int row = node->internal.row;
+    if (row == LGELU__WINOGRAD)
         return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
-    return node->internal.row == LGELU_OP_LINEAR
-                   || (node->internal.row == LGELU_OP_CONV && node->groups == 1)
-               ? lgelu__panels(node->shape[2], lgelu__depth_of(net, node))
-               : 0;
+    if (row == LGELU_OP_LINEAR || (row == LGELU_OP_CONV && node->groups == 1))
+        return lgelu__panels(node->shape[2], lgelu__depth_of(net, node));
+    return 0;
 }
 
+/* Writes the panels of Winograd's 16 matrices. */
+static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node,
+                                    const lgelu__kernels *isa, float *to)
+{
+    const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    lgelu__winograd p;
+    size_t task, k;
+    memset(&p, 0, sizeof p);
+    p.in = in;
+    p.out = out;
+    p.w = net->w + node->weight_at;
+    p.kernel = net->internal.scratch;
+    for (task = 0; task < (in + 15) / 16; task++)
+        lgelu__winograd_kernels(task, &p);
+    for (k = 0; k < 16; k++) {
+        const lgelu_matrix w = lgelu__matrix(p.kernel + k * in * out, out);
+        isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
+    }
+}
+
+/* Writes the prepacked copies of all matrices, for the instruction set in force. */
 static void lgelu__prepack(lgelu_net *net)
 {
     const int set = lgelu_isa();
     const lgelu__kernels *isa = lgelu__kernels_of[set];
-    size_t task, k;
     int i;
     for (i = 0; i < net->count; i++) {
-        if (net->nodes[i].internal.prepacked_at) {
-            const lgelu_node *node = net->nodes + i;
-            const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2],
-                         depth = lgelu__depth_of(net, node);
-            float *to = net->internal.prepacked + node->internal.prepacked_at - 1;
-            lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
-            lgelu__winograd p;
-            if (node->internal.row != LGELU__WINOGRAD) {
-                isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, out);
-                continue;
-            }
-            memset(&p, 0, sizeof p);
-            p.in = in;
-            p.out = out;
-            p.w = w.x;
-            p.kernel = net->internal.scratch;
-            for (task = 0; task < (in + 15) / 16; task++)
-                lgelu__winograd_taps(task, &p);
-            for (k = 0; k < 16; k++) {
-                w = lgelu__matrix(p.kernel + k * in * out, out);
-                isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0,
-                          out);
-            }
+        const lgelu_node *node = net->nodes + i;
+        float *to;
+        if (!node->internal.prepacked_at)
+            continue;
+        to = net->internal.prepacked + node->internal.prepacked_at - 1;
+        if (node->internal.row == LGELU__WINOGRAD) {
+            lgelu__prepack_winograd(net, node, isa, to);
+        } else {
+            const size_t depth = lgelu__depth_of(net, node);
+            const lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
+            isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, node->shape[2]);
         }
     }
     net->prepacked_valid = 1 + set;
@@ -6970,6 +7601,14 @@ LGELU_DEF lgelu_training lgelu_training_to_relu(float lr, long steps)
     return plan;
 }
 
+LGELU_DEF lgelu_training lgelu_training_from_trained(float lr, long steps)
+{
+    lgelu_training plan = lgelu_training_to_relu(lr, steps);
+    plan.hardening.begin = 0;
+    plan.warmup = steps / 10;
+    return plan;
+}
+
 LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
 {
     const long flat = plan->hold > plan->warmup ? plan->hold : plan->warmup;
@@ -7013,6 +7652,17 @@ static long lgelu__due(const lgelu_training *plan, long step)
     if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every)
         return end;
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
+}
+
+LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step)
+{
+    /* lgelu_net_step has set λ for the next step already. */
+    const long next = step < LONG_MAX ? step + 1 : step;
+    if (plan->drive)
+        return step >= plan->steps;
+    if (!(plan->hardening.target > 0))
+        return 1;
+    return next > plan->hardening.begin && lgelu__due(plan, next) >= plan->hardening.end;
 }
 
 /* λ of this step as the plan drives it; 0: it is learned */

@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     for (i = 0; i < batch * size; i++)
         turned[i / size * size + i % c * p + i % size / c] = x[i];
 
-    /* the network whose values are seen, in whole numbers and as a file */
+    /* the network whose values are seen, quantized and as a file */
     for (k = 0; k < kept.net.count; k++) {
         if (kept.nodes[k].op != LGELU_OP_CONV || kept.nodes[k + 1].op != LGELU_OP_BATCH_NORM)
             lgelu_net_keep_value(&kept.net, k);

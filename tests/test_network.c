@@ -1389,6 +1389,43 @@ static void rates(void)
               && lgelu_training_rate(&p, 51) < 1.1f,
           "the paper's way: driven at the end", "%ld to %ld, held to %ld", p.hardening.begin,
           p.hardening.end, p.hold);
+    p = lgelu_training_from_trained(2, 100);
+    check(p.hardening.begin == 0 && p.hardening.end == 75 && p.hold == 75 && p.warmup == 10
+              && lgelu_training_rate(&p, 5) < 1.1f,
+          "a trained network is driven from the first step on", "%ld to %ld, held to %ld",
+          p.hardening.begin, p.hardening.end, p.hold);
+}
+
+/* A plan has settled exactly when every λ of the network is at its target. */
+static void settled_plans(void)
+{
+    const char *name[4] = { "to ReLU", "the paper's", "from a trained network", "every 3 steps" };
+    for (int k = 0; k < 4; k++) {
+        graph g;
+        lgelu_training plan = k == 1   ? lgelu_training_paper(0.01f, 16)
+                              : k == 2 ? lgelu_training_from_trained(0.01f, 16)
+                                       : lgelu_training_to_relu(0.01f, 16);
+        int wrong = 0, settled = 0;
+        char text[80];
+        plan.harden_every = k == 3 ? 3 : 1;
+        begin(&g);
+        classify(&g, lgelu_mlp(&g.net, lgelu_input(&g.net, "x", 1, 1, 7), (const size_t[2]){ 5, 4 },
+                               2, LGELU_GATE_LAMBDA, 1.5f));
+        make_at(&g, 9, LGELU_MODE_TRAIN, 0);
+        bind_all(&g, 9);
+        for (long step = 1; step <= 16; step++) {
+            lgelu_net_forward(&g.net, 9);
+            lgelu_net_backward(&g.net, 1);
+            lgelu_net_step(&g.net, &plan);
+            settled = lgelu_training_settled(&plan, step);
+            wrong += settled != (g.net.lambda[0] == plan.hardening.target);
+        }
+        snprintf(text, sizeof text, "settled where λ is at its target: %s", name[k]);
+        check(!wrong && settled && !g.net.status, text, "%d of 16 steps, %s", wrong, g.net.message);
+        end(&g);
+    }
+    lgelu_training plain = lgelu_training_defaults(0.01f, 16);
+    check(lgelu_training_settled(&plain, 0), "a plan that drives nothing has settled", "not");
 }
 
 static void hardening_a_net(void)
@@ -1787,7 +1824,7 @@ static void names_and_shapes(void)
     x = lgelu_input(&g.net, "x", 8, 8, 3);
     fails("a residual network of 2^31 blocks", &g,
           lgelu_resnet(&g.net, x, 8, 3, 2147483647, 10, LGELU_GATE_RELU, 1) < 0, LGELU_E_MEMORY,
-          "no room for more than 8 nodes");
+          "expected at most 8 nodes");
 
     /* a message is that of the last call */
     build_usual(&g);
@@ -2208,6 +2245,7 @@ int main(void)
     decay_and_gates();
     step_options();
     rates();
+    settled_plans();
     hardening_a_net();
     certificate();
     threads_hook();

@@ -285,7 +285,7 @@ static void small_things(void)
     network n;
     lgelu_net_begin(&net, node, -5);
     lgelu_input(&net, "x", 1, 1, 3);
-    check(net.status == LGELU_E_MEMORY && strstr(net.message, "more than 0 nodes"),
+    check(net.status == LGELU_E_MEMORY && strstr(net.message, "at most 0 nodes"),
           "a capacity below 0 is one of 0", "%s", net.message);
     build_custom_loss(&n);
     plan.history = history;

@@ -278,16 +278,16 @@ static void control(void)
 static void refusals(void)
 {
     static const char *const expected[] = {
-        "attention 'a': its input must be 3·heads times a whole number of channels, not 12",
-        "attention 'a': its input must be 3·heads times a whole number of channels, not 12",
-        "linear 'l': only an embedding's matrix can be shared",
-        "linear 'l': the embedding has another number of channels than 12",
-        "patches 'p': the picture can't be cut into squares of side 2",
-        "mean of tokens 't': there are no such tokens, only 5",
-        "dropout 'd': the rate must be at least 0 and less than 1",
+        "attention 'a': expected a multiple of 3·heads channels, found 12 channels and 0 heads",
+        "attention 'a': expected a multiple of 3·heads channels, found 12 channels and 3 heads",
+        "linear 'l': expected an embedding, whose matrix it shares",
+        "linear 'l': expected an embedding of 12 channels, found 8",
+        "patches 'p': the image does not divide into squares of side 2",
+        "mean of tokens 't': expected tokens among the 5 of its input, found 3 from 3 on",
+        "dropout 'd': expected a rate of at least 0 and less than 1",
         "embedding 'e': 'x' can't be its input 0",
         "linear 'l': 'tokens' can't be its input 0",
-        "embedding 'e': a matrix of 7 x 0"
+        "embedding 'e': its matrix of 7 x 0 is empty or too large"
     };
     for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
         graph g;

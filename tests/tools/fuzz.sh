@@ -7,7 +7,7 @@
 # fuzz.sh sources FILE: what is compiled beside a fuzzer: of a program of many files those that it doesn't include or stand in for
 if [ "$1" = sources ]; then
     [ "$2" = fuzz_study.c ] || exit 0
-    for source in ../examples/study/*.c ../examples/deploy/bounds.c ../examples/data.c ../examples/text.c; do
+    for source in ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c; do
         grep -q "#include \"$source\"" "$2" || [ $source = ../examples/study/output.c ] || echo $source
     done
     exit

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT-0
+   chip.c: runs the network of a C file (c_file.c, c_file_int8.c) on bare metal: ARM Cortex-M with
+   semihosting, or RISC-V on qemu's board virt. Prints the hash of all outputs and the instructions
+   of one inference. chip_net.h says what the network is called and holds the inputs; qemu runs with
+   -icount shift=0, an instruction a nanosecond, by which the timers count instructions. */
+#include "chip_net.h"
+
+enum { OUTPUTS = CHIP(outputs), INPUTS = CHIP(inputs) };
+#ifdef CHIP_FLOAT
+static float x[INPUTS], y[OUTPUTS], space[CHIP(work)];
+#else
+static int32_t y[OUTPUTS];
+#endif
+__attribute__((noinline)) void chip_main(void);
+
+#ifdef __riscv
+/* the board's serial line, and the device that ends the emulator */
+static void print(const char *text)
+{
+    while (*text)
+        *(volatile uint8_t *)0x10000000 = (uint8_t)*text++;
+}
+
+static void end(void)
+{
+    *(volatile uint32_t *)0x100000 = 0x5555;
+    for (;;) {
+    }
+}
+
+static uint32_t counter(void)
+{
+    uint32_t n;
+    __asm__ volatile("rdinstret %0" : "=r"(n));
+    return n;
+}
+
+static uint32_t counted(uint32_t from, uint32_t to) { return to - from; }
+
+__attribute__((naked, used, section(".start"))) void _start(void)
+{
+    __asm__ volatile("la sp, chip_stack\n j chip_main");
+}
+#else
+/* Lets the program use the float unit before the first function that may do so. */
+__attribute__((noinline, used)) static void reset(void)
+{
+    *(volatile uint32_t *)0xE000ED88 |= 0xF << 20;
+    __asm__ volatile("dsb\n isb" ::: "memory");
+    chip_main();
+}
+
+extern uint32_t chip_stack;
+__attribute__((used, section(".start"))) static void (*const vectors[2])(void) = {
+    (void (*)(void)) & chip_stack, reset
+};
+
+static void semihosting(uint32_t what, const void *with)
+{
+    register uint32_t r0 __asm__("r0") = what;
+    register const void *r1 __asm__("r1") = with;
+    __asm__ volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
+}
+
+static void print(const char *text) { semihosting(4, text); }
+
+static void end(void)
+{
+    semihosting(0x18, (const void *)0x20026);
+    for (;;) {
+    }
+}
+
+#ifdef CHIP_NRF51
+/* timer 0 of an nRF51, 32 bits at 16 MHz */
+static uint32_t counter(void)
+{
+    volatile uint32_t *const timer = (volatile uint32_t *)0x40008000;
+    if (timer[0x508 / 4] != 3) {
+        timer[0x508 / 4] = 3;
+        timer[0x510 / 4] = 0;
+        timer[0] = 1;
+    }
+    timer[0x40 / 4] = 1;
+    return timer[0x540 / 4];
+}
+
+static uint32_t counted(uint32_t from, uint32_t to) { return (to - from) * 125 / 2; }
+#else
+/* SysTick counts down 24 bits at 25 MHz, the clock of the boards MPS2 */
+static uint32_t counter(void)
+{
+    volatile uint32_t *const tick = (volatile uint32_t *)0xE000E010;
+    if (!tick[0]) {
+        tick[1] = 0xFFFFFF;
+        tick[2] = 0;
+        tick[0] = 5;
+    }
+    return tick[2];
+}
+
+static uint32_t counted(uint32_t from, uint32_t to) { return ((from - to) & 0xFFFFFF) * 40; }
+#endif
+#endif
+
+static void print_number(uint32_t n, uint32_t base)
+{
+    char text[12], *p = text + sizeof text - 1;
+    int k;
+    *p = 0;
+    for (k = 0; k < (base == 16 ? 8 : 1) || n; k++) {
+        *--p = "0123456789abcdef"[n % base];
+        n /= base;
+    }
+    print(p);
+}
+
+void chip_main(void)
+{
+    extern uint8_t chip_zeros, chip_zeros_end;
+    uint8_t *zeros = &chip_zeros;
+    uint64_t hash = 14695981039346656037u;
+    uint32_t start, most = 0;
+    size_t i, k, b;
+    while (zeros != &chip_zeros_end)
+        *zeros++ = 0;
+    counter();
+    for (i = 0; i < CHIP_IMAGES; i++) {
+        uint32_t n;
+#ifdef CHIP_FLOAT
+        for (k = 0; k < INPUTS; k++)
+            x[k] = CHIP_SCALE * (float)(image[i][k] - CHIP_ZERO);
+        start = counter();
+        CHIP_RUN(y, x, space);
+#else
+        start = counter();
+        CHIP_RUN(y, image[i]);
+#endif
+        n = counted(start, counter());
+        if (n > most)
+            most = n;
+        for (k = 0; k < OUTPUTS; k++) {
+            uint32_t bits;
+            memcpy(&bits, y + k, 4);
+            for (b = 0; b < 4; b++)
+                hash = (hash ^ (bits >> 8 * b & 255)) * 1099511628211u;
+        }
+    }
+    print("hash ");
+    print_number((uint32_t)(hash >> 32), 16);
+    print_number((uint32_t)hash, 16);
+    print(" instructions ");
+    print_number(most, 10);
+    print("\n");
+    end();
+}
