@@ -492,7 +492,7 @@ static void kept_values(void)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         build_usual(&g);
         check(lgelu_net_keep_value(&g.net, wrong[i]) == LGELU_E_ARGUMENT
-                  && strstr(g.net.message, "kept"),
+                  && strstr(g.net.message, "whose value to keep"),
               "keeping the value of no layer is refused", "%s", g.net.message);
     }
     build_usual(&g);
@@ -654,7 +654,7 @@ static void builder_errors(void)
           lgelu_gate_channels(&g.net, "odd", lgelu_input(&g.net, "wide", 1, 1, (size_t)-1 / 64), 1),
           LGELU_E_SHAPE, "'odd'");
     BUILD("sum of two shapes", lgelu_add(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 2, 2)),
-          LGELU_E_SHAPE, "'other' is 1 x 2 x 2");
+          LGELU_E_SHAPE, "'other' of 1 x 2 x 2");
     BUILD("labels of another width",
           lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 1, 5)), LGELU_E_SHAPE,
           "'odd'");
@@ -795,7 +795,7 @@ static void calls_out_of_order(void)
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     build_usual(&g);
     check(lgelu_net_make(&g.net, NULL, SIZE_MAX, 2, LGELU_MODE_TRAIN, 0) == LGELU_E_MEMORY
-              && strstr(g.net.message, "no memory: ") && strstr(g.net.message, "NULL"),
+              && strstr(g.net.message, "expected a block of ") && strstr(g.net.message, "NULL"),
           "no memory", "%s", g.net.message);
     build_usual(&g);
     check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT, "forward before make", "%s",
@@ -826,11 +826,11 @@ static void calls_out_of_order(void)
           LGELU_E_ARGUMENT, "already made");
     end(&g);
     usual_errors(&g, LGELU_MODE_TRAIN);
-    fails("forward of no samples", &g, lgelu_net_forward(&g.net, 0), LGELU_E_ARGUMENT, "0 samples");
+    fails("forward of no samples", &g, lgelu_net_forward(&g.net, 0), LGELU_E_ARGUMENT, "found 0");
     end(&g);
     usual_errors(&g, LGELU_MODE_TRAIN);
     fails("forward of more than the batch", &g, lgelu_net_forward(&g.net, 7), LGELU_E_ARGUMENT,
-          "7 samples");
+          "found 7");
     end(&g);
     usual_errors(&g, LGELU_MODE_TRAIN);
     fails("backward before forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
@@ -856,7 +856,7 @@ static void calls_out_of_order(void)
     check(!g.net.status && g.net.loss > 0, "an inference net has a loss", "%s", g.net.message);
     check(!(lgelu_net_clip(&g.net, 1) > 0), "clip of an inference net", "a norm came out");
     fails("backward of an inference net", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
-          "train");
+          "LGELU_MODE_TRAIN");
     end(&g);
     usual_errors(&g, LGELU_MODE_INFER);
     lgelu_net_forward(&g.net, 6);
@@ -897,7 +897,8 @@ static void data_out_of_range(void)
     for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
         usual_errors(&g, LGELU_MODE_TRAIN);
         snprintf(text, sizeof text, "data bound to node %d", where[i]);
-        fails(text, &g, lgelu_net_bind(&g.net, where[i], error_x), LGELU_E_ARGUMENT, "bound");
+        fails(text, &g, lgelu_net_bind(&g.net, where[i], error_x), LGELU_E_ARGUMENT,
+              "bind: expected an input");
         end(&g);
     }
 }
@@ -1711,7 +1712,7 @@ static void between_forward_and_backward(void)
         lgelu_net_bind(&g.net, late[i].node, late[i].data);
         snprintf(text, sizeof text, "%s bound after the forward: no backward", late[i].what);
         fails(text, &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
-              "backward needs a forward");
+              "expected a forward before it");
         end(&g);
     }
     /* bound after a forward without them */
@@ -1722,7 +1723,7 @@ static void between_forward_and_backward(void)
     other[3] = 100000000;
     lgelu_net_bind(&g.net, LABELS, other);
     fails("wild labels bound after a forward without any: no backward", &g,
-          lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+          lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "expected a forward before it");
     end(&g);
     FORWARD(g);
     lgelu_net_bind(&g.net, LABELS, labels);
@@ -1742,7 +1743,7 @@ static void between_forward_and_backward(void)
         fails(k == 0   ? "copied into after the forward: no backward"
               : k == 1 ? "swapped after the forward: no backward"
                        : "λ set after the forward: no backward",
-              &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+              &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "expected a forward before it");
         end(&g);
     }
     /* looked at in training, dropout or not, changes nothing of the next steps */
@@ -2042,7 +2043,7 @@ static void plans(void)
     g.net.step = LONG_MAX;
     plan = lgelu_training_defaults(0.01f, 10);
     train(&g, 6, 1, &plan);
-    fails("no step after the last number", &g, 1, LGELU_E_ARGUMENT, "no step after");
+    fails("no step after the last number", &g, 1, LGELU_E_ARGUMENT, "no other may follow");
     end(&g);
 
     own_plan own = { 0, { 0, 0 } };
@@ -2147,7 +2148,7 @@ static void outer_loss(void)
     lgelu_net_forward(&h.net, 5);
     dx[7] = NAN;
     fails("a gradient that is not finite", &h, lgelu_net_backward(&h.net, 1), LGELU_E_NONFINITE,
-          "'loss': number 7");
+          "'loss': value 7");
     h.net.status = LGELU_OK;
     lgelu_net_bind(&h.net, 4, NULL);
     lgelu_net_forward(&h.net, 5);

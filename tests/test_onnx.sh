@@ -41,9 +41,9 @@ if [ -n "$torch" ]; then
 else echo "skip networks of PyTorch: $no_torch"; fi
 
 echo "# reluize"
-for f in reluize bounds int8 int8_product; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+for f in reluize bounds int8 int8_product npy; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
 $CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
-$CC $out/reluize.o $out/bounds.o $out/int8.o $out/int8_product.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
+$CC $out/reluize.o $out/npy.o $out/bounds.o $out/int8.o $out/int8_product.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
 # the exit status and how many lines were said
 outcome() { "$@" > $out/stdout 2> $out/stderr; echo $? $(($(wc -l < $out/stderr))); }
 r=$out/reluize
@@ -72,12 +72,13 @@ refused "no model" 2 'a model, --data and -o are needed' --data x
 refused "an unknown option" 2 'no such option' $model --data $out/table.csv -o $out/no.onnx --what
 refused "a rate that is no number" 2 'expected a number' $model --data $out/table.csv -o $out/no.onnx --rate fast
 refused "two files of one name" 2 'two options name this file' $model --data $out/table.csv -o $out/no.onnx --int8 $out/no.onnx
-refused "a model cut off" 1 'cut.onnx: byte [0-9]*: this is no ONNX file, or it is damaged' \
+refused "a model cut off" 1 'cut.onnx: byte [0-9]*: this is not an ONNX file, or it is damaged' \
     $out/cut.onnx --data $out/table.csv -o $out/no.onnx
 refused "no such model" 1 'No such file' $out/none.onnx --data $out/table.csv -o $out/no.onnx
 refused "a table with a word in it" 1 'odd.csv: line 5: expected 3 numbers' $model --data $out/odd.csv -o $out/no.onnx
 refused "data of another shape" 1 'the network takes 1 x 1 x 20' $model --data ../examples/pictures -o $out/no.onnx
-refused "a network of tokens" 1 'it reads tokens' $out/nets/gpt_tanh.onnx --data $out/table.csv -o $out/no.onnx
+refused "a network with a row of outputs for each token" 1 'expected one row of outputs for each sample, found 1 x 12' \
+    $out/nets/gpt_tanh.onnx --data $out/table.csv -o $out/no.onnx
 refused "a network without GELU" 1 'there is no GELU in it' $out/nets/mlp_relu.onnx --data $out/table.csv -o $out/no.onnx
 refused "nowhere to write" 1 'No such file' $model --data $out/table.csv -o $out/none/no.onnx
 # twenty pictures of 30 x 20, black but for a bright band, in two folders: of another size than the network's, in grey

@@ -238,36 +238,68 @@ DEPLOY_FN double deploy_read(const char *text, char **end)
     return deploy_round(&a, negative);
 }
 
-/* ---- a line of text: %s a text, %z a size_t ---- */
+/* ---- messages ---- */
+
+/* A text with its length, as files hold it: it need not end with a 0. */
+typedef struct {
+    const unsigned char *p;
+    size_t n;
+} deploy_span;
+
+/* Writes the digits of n in decimal so that they end before `end`; returns where they begin. */
+DEPLOY_FN char *deploy_decimal_digits(char *end, uint64_t n)
+{
+    do {
+        *--end = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    return end;
+}
+
+/* Writes format to p and ends it with a 0, which is at `end` at the latest; returns where the 0 is.
+   %s is a text, %z a size_t, %d an int64_t, and %t a const deploy_span *, of which at most 48 bytes
+   are written, each byte that is not printable ASCII as a question mark. */
 DEPLOY_FN char *deploy_format(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
-        char digit[24], *d = digit + sizeof digit - 1;
-        const char *text = d;
-        *d = 0;
+        char digits[24];
+        const char *text = digits + sizeof digits;
+        size_t n;
+        int check = 0;
         if (*format != '%') {
             *p++ = *format;
             continue;
         }
-        if (*++format == 's') {
+        format++;
+        if (*format == 's') {
             text = va_arg(list, const char *);
+            n = strlen(text);
+        } else if (*format == 't') {
+            const deploy_span *span = va_arg(list, const deploy_span *);
+            text = (const char *)span->p;
+            n = span->n > 48 ? 48 : span->n;
+            check = 1;
+        } else if (*format == 'd') {
+            const int64_t x = va_arg(list, int64_t);
+            char *first = deploy_decimal_digits(digits + sizeof digits,
+                                                x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+            if (x < 0)
+                *--first = '-';
+            text = first;
+            n = (size_t)(digits + sizeof digits - first);
         } else {
-            size_t n = va_arg(list, size_t);
-            do {
-                *--d = (char)('0' + n % 10);
-                n /= 10;
-            } while (n);
-            text = d;
+            text = deploy_decimal_digits(digits + sizeof digits, va_arg(list, size_t));
+            n = (size_t)(digits + sizeof digits - text);
         }
-        while (*text && p < end)
-            *p++ = *text++;
+        for (; n && p < end; n--, text++)
+            *p++ = check && (*text < 32 || *text > 126) ? '?' : *text;
     }
     *p = 0;
     return p;
 }
 
-/* message (160 bytes) = the text; returns the status. A network's own status is left alone: the
-   network is unharmed */
+/* Writes a text to message, a buffer of 160 bytes, and returns status. A network whose message it
+   is keeps its own status: nothing has happened to the network. */
 DEPLOY_FN lgelu_status deploy_refuse(char *message, lgelu_status status, const char *format, ...)
 {
     va_list list;
@@ -275,6 +307,15 @@ DEPLOY_FN lgelu_status deploy_refuse(char *message, lgelu_status status, const c
     deploy_format(message, message + 159, format, list);
     va_end(list);
     return status;
+}
+
+/* Writes a text to a buffer of so many bytes. */
+DEPLOY_FN void deploy_text(char *to, size_t bytes, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    deploy_format(to, to + bytes - 1, format, list);
+    va_end(list);
 }
 
 /* ---- writing: gathered in a small room, then handed on ---- */
@@ -596,14 +637,6 @@ DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, siz
     if (node->gate == LGELU_GATE_RELU)
         return HUGE_VAL;
     return (double)net->lambda[node->first_lambda + (node->lambda_count > 1 ? (int)c : 0)];
-}
-
-/* a convolution that goes by Winograd's algorithm: no plain chains of fma */
-DEPLOY_FN int deploy_winograd(const lgelu_net *net, const lgelu_node *node)
-{
-    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
-           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
-           && net->nodes[node->input[0]].shape[2] >= 16;
 }
 
 /* ---- a memory plan: buffers that are not needed at the same time may share their place ---- */

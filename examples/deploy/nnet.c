@@ -89,6 +89,7 @@ lgelu_status nnet_write(lgelu_net *net, int output, const nnet_limits *limits, l
     int *layer, count, k;
     if (net->status)
         return net->status;
+    net->message[0] = 0;
     if (!net->w || output < 1 || output >= net->count) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              ".nnet: no such output of a network that is made");
@@ -234,9 +235,9 @@ int nnet_build(const nnet *n, lgelu_net *net, int x)
     char fc[24] = "fc", gate[24] = "gate";
     size_t k;
     for (k = 1; k <= n->layers && x >= 0; k++) {
-        deploy_refuse(fc, LGELU_OK, "fc%z", k);
+        deploy_text(fc, sizeof fc, "fc%z", k);
         x = lgelu_linear(net, fc, x, n->size[k]);
-        deploy_refuse(gate, LGELU_OK, "gate%z", k);
+        deploy_text(gate, sizeof gate, "gate%z", k);
         if (k < n->layers)
             x = lgelu_gate(net, gate, x, LGELU_GATE_RELU, 1);
     }
@@ -247,6 +248,9 @@ lgelu_status nnet_fill(const nnet *n, lgelu_net *net, int output)
 {
     size_t j, all = 0;
     int pass;
+    if (net->status)
+        return net->status;
+    net->message[0] = 0;
     if (!net->memory) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              ".nnet: a network must be made before it is filled");

@@ -173,6 +173,7 @@ static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
     int i, part;
     if (net->status)
         return net->status;
+    net->message[0] = 0;
     if (!net->memory) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "torch: a network must be made before it is saved or loaded");
@@ -617,7 +618,6 @@ lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file
     int i, part;
     if (status)
         return status;
-    net->message[0] = 0;
     in.p = (const char *)file;
     in.at = 0;
     in.end = bytes;

@@ -269,7 +269,7 @@ static void behind_a_flatten(void)
          0, "MaxPool");
     a = flat_of_conv();
     keep("flat_average", lgelu_linear(&net, "fc", lgelu_average_pool(&net, "p", a, 1, 1, 0), 5), 0,
-         1, 0, 0, "AveragePool");
+         1, 0, 0, "GlobalAveragePool");
     a = flat_of_conv();
     keep("flat_global", lgelu_linear(&net, "fc", lgelu_global_pool(&net, "p", a), 5), 0, 1, 0, 0,
          "Gemm");
