@@ -582,6 +582,7 @@ typedef enum {
     LGELU_GATE_GELU,
     LGELU_GATE_TANH, /* GELU's tanh approximation */
     LGELU_GATE_RELU,
+    LGELU_GATE_SILU, /* x·σ(βx): β takes the place of λ, is learned or driven by the same plans */
     LGELU_GATE_CUSTOM
 } lgelu_gate_kind;
 
@@ -650,7 +651,8 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 
 /* Adds a gate with one λ, whose first value is `lambda` (at least 1; read for LGELU_GATE_LAMBDA
-   only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate points to. */
+   and, as β, for LGELU_GATE_SILU only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate
+   points to. */
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
                          float lambda);
 
@@ -849,7 +851,8 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 /* Replaces every gate by exact ReLU: the end of ReLU-ization. */
 LGELU_DEF void lgelu_net_relu(lgelu_net *net);
 
-/* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA the λ's are λ(s) again. */
+/* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA, or at LGELU_GATE_SILU, the λ's are λ(s)
+   again. */
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
 
 /* Sets net.lambda[index], and s with it, to a λ >= 1; INFINITY is allowed. */
@@ -4099,6 +4102,12 @@ static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
 /* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
    parameters. lgelu__gate_backward adds them in the order of the ranges. */
 
+/* Returns whether gates of this kind have a λ, or β, that is learned or driven. */
+static int lgelu__is_hardened(lgelu_gate_kind kind)
+{
+    return kind == LGELU_GATE_LAMBDA || kind == LGELU_GATE_SILU;
+}
+
 /* Floats of a buffer on the stack, for inputs that are computed as a gate reads them. */
 enum { LGELU__GATE_BUFFER = 2048 };
 
@@ -4106,6 +4115,15 @@ enum { LGELU__GATE_BUFFER = 2048 };
 static size_t lgelu__gate_sums(const lgelu_node *node)
 {
     return (size_t)node->lambda_count + node->bias_count;
+}
+
+/* Returns whether a gate, as it was built, can be of this kind: a custom gate needs its functions,
+   and SiLU has one β for all channels. */
+static int lgelu__can_be(const lgelu_node *node, lgelu_gate_kind kind)
+{
+    if (kind == LGELU_GATE_CUSTOM)
+        return node->custom != NULL;
+    return kind != LGELU_GATE_SILU || node->lambda_count == 1;
 }
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
@@ -4125,6 +4143,8 @@ static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t
         node->custom->forward(y, x, n, row * c, p->net, node, node->custom->user);
     else if (node->gate == LGELU_GATE_TANH)
         lgelu_tanh_forward(y, x, n);
+    else if (node->gate == LGELU_GATE_SILU)
+        lgelu_silu_forward(y, x, *lambda, n);
     else if (node->lambda_count > 1)
         lgelu_forward_channels(y, x, lambda, rows, c, 1);
     else
@@ -4146,6 +4166,8 @@ static void lgelu__gate_rows_backward(const lgelu__job *p, double *sums, const f
     } else if (node->gate == LGELU_GATE_TANH) {
         if (dx)
             lgelu_tanh_backward(dx, dy, x, n);
+    } else if (node->gate == LGELU_GATE_SILU) {
+        *sums += lgelu_silu_backward(dx, dy, x, *lambda, n);
     } else if (node->lambda_count > 1) {
         lgelu_backward_channels(dx, sums, dy, x, lambda, rows, c, 1);
     } else {
@@ -5998,7 +6020,7 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
             node.bias_count = net->custom_gate->parameters;
         node.custom = net->custom_gate;
     }
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1))
+    if (lgelu__is_hardened(kind) && !(lambda >= 1))
         lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF)
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
@@ -6006,7 +6028,7 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
     node.gate = kind;
     node.lambda0 = lambda;
     node.lambda_count = channels ? (int)node.shape[2] : 1;
-    node.internal.learns |= kind == LGELU_GATE_LAMBDA;
+    node.internal.learns |= lgelu__is_hardened(kind);
     return lgelu__place(net, &node);
 }
 
@@ -7196,7 +7218,7 @@ static float lgelu__fixed_lambda(lgelu_gate_kind kind)
 static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
 {
     const lgelu_node *node = net->nodes + i;
-    const int learns = node->gate == LGELU_GATE_LAMBDA;
+    const int learns = lgelu__is_hardened(node->gate);
     lgelu__first first;
     size_t j;
     first.net = net;
@@ -7801,7 +7823,7 @@ static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k)
     int i = 0;
     while (net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k)
         i++;
-    return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
+    return lgelu__is_hardened(net->nodes[i].gate) ? net->nodes + i : NULL;
 }
 
 /* Returns the step of the plan whose λ is in force in this step: where λ changes every few steps
@@ -8118,9 +8140,10 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         return;
     }
     for (i = 0; i < net->count; i++) {
-        if (kind == LGELU_GATE_CUSTOM && net->nodes[i].op == LGELU_OP_GATE
-            && !net->nodes[i].custom) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a custom gate",
+        if (net->nodes[i].op == LGELU_OP_GATE && !lgelu__can_be(net->nodes + i, kind)) {
+            lgelu__fail(net, LGELU_E_ARGUMENT,
+                        kind == LGELU_GATE_SILU ? "%n: SiLU has one β for all channels"
+                                                : "%n: it was built without a custom gate",
                         net->nodes + i);
             return;
         }
@@ -8132,8 +8155,8 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         node->gate = kind;
         for (k = node->first_lambda; net->memory && k < node->first_lambda + node->lambda_count;
              k++) {
-            net->lambda[k] = kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->lambda_map, net->s[k])
-                                                       : lgelu__fixed_lambda(kind);
+            net->lambda[k] = lgelu__is_hardened(kind) ? lgelu_lambda(&net->lambda_map, net->s[k])
+                                                      : lgelu__fixed_lambda(kind);
         }
     }
     net->internal.pending = 0;
@@ -8335,7 +8358,7 @@ LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 static const char *lgelu__gate_name(int kind)
 {
     static const char name[LGELU_GATE_CUSTOM + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu",
-                                                          "relu", "outer" };
+                                                          "relu",        "silu", "outer" };
     return name[kind];
 }
 
@@ -8381,7 +8404,7 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
     if (a->weight_count != b->weight_count || a->bias_count != b->bias_count
         || a->state_count != b->state_count || a->lambda_count != b->lambda_count)
         return "parameters";
-    if (b->gate == LGELU_GATE_CUSTOM && !a->custom)
+    if (b->op == LGELU_OP_GATE && !lgelu__can_be(a, b->gate))
         return "gate";
     if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
         || a->padding != b->padding || a->groups != b->groups)
@@ -9540,7 +9563,9 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
                      text.p && k <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(k));
                      k++) {
                 }
-                if (k > LGELU_GATE_CUSTOM || (k == LGELU_GATE_CUSTOM && !net->nodes[i].custom)) {
+                if (text.p
+                    && (k > LGELU_GATE_CUSTOM
+                        || !lgelu__can_be(net->nodes + i, (lgelu_gate_kind)k))) {
                     return LGELU__REFUSE(part->net, LGELU_E_FILE,
                                          "safetensors: gate '%s' is of no known kind", key);
                 }
@@ -9548,7 +9573,7 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
                     continue;
                 if (text.p)
                     net->nodes[i].gate = (lgelu_gate_kind)k;
-                if (net->nodes[i].gate != LGELU_GATE_LAMBDA) {
+                if (!lgelu__is_hardened(net->nodes[i].gate)) {
                     for (h = 0; h < net->nodes[i].lambda_count; h++) {
                         net->lambda[net->nodes[i].first_lambda + h] =
                             lgelu__fixed_lambda(net->nodes[i].gate);

@@ -523,7 +523,7 @@ static void metadata_told(void)
     } change[] = {
         { "\"step\":\"1234567\"", "\"step\":\"12x4567\"", "'step' is no number of steps" },
         { "\"step\":\"1234567\"", "\"step\":\"-234567\"", "'step' is no number of steps" },
-        { "\"gate1\":\"relu\"", "\"gate1\":\"silu\"", "gate 'gate1' is of no known kind" }
+        { "\"gate1\":\"relu\"", "\"gate1\":\"mish\"", "gate 'gate1' is of no known kind" }
     };
     memory_file file = { NULL, 0, 0 };
     size_t i, k;

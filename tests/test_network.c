@@ -25,6 +25,8 @@ static void graphs(void)
                   { "mlp, λ = 30", LGELU_GATE_LAMBDA, 30 },
                   { "mlp, λ = 160", LGELU_GATE_LAMBDA, 160 },
                   { "mlp, λ = inf", LGELU_GATE_LAMBDA, INFINITY },
+                  { "mlp, SiLU", LGELU_GATE_SILU, 1 },
+                  { "mlp, SiLU, β = 20", LGELU_GATE_SILU, 20 },
                   { "mlp, GELU", LGELU_GATE_GELU, 0 },
                   { "mlp, tanh", LGELU_GATE_TANH, 0 },
                   { "mlp, ReLU", LGELU_GATE_RELU, 0 } };
@@ -2169,6 +2171,65 @@ static void outer_loss(void)
           LGELU_E_ARGUMENT, "'odd'");
 }
 
+/* SiLU as a gate: its β is set and learned as λ is, ReLU and the way back, files, copies, and what
+   is refused. */
+static void silu_gates(void)
+{
+    memory_file f = { NULL, 0, 0 };
+    graph g, h;
+    float want[48], gate[48];
+    int x, fc, same = 1, kept, back;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 6);
+    fc = lgelu_linear(&g.net, "fc", x, 12);
+    x = lgelu_gate(&g.net, "gate", fc, LGELU_GATE_SILU, 1.5f);
+    classify(&g, lgelu_linear(&g.net, "head", x, 3));
+    lgelu_net_keep_value(&g.net, fc);
+    make_at(&g, 4, LGELU_MODE_TRAIN, 0);
+    bind_all(&g, 4);
+    for (int k = 0; k < 4; k++) {
+        /* β as built, as set, ReLU, and SiLU again */
+        const float beta = k == 0 ? 1.5f : k == 2 ? INFINITY : 4;
+        if (k == 1)
+            lgelu_net_set_lambda(&g.net, 0, 4);
+        if (k == 2)
+            lgelu_net_relu(&g.net);
+        if (k == 3)
+            lgelu_net_set_gates(&g.net, LGELU_GATE_SILU);
+        lgelu_net_forward(&g.net, 4);
+        lgelu_silu_forward(want, lgelu_net_value(&g.net, fc), beta, 48);
+        memcpy(gate, lgelu_net_value(&g.net, x), sizeof gate);
+        same &= !memcmp(gate, want, sizeof want) && !g.net.status;
+    }
+    check(same, "SiLU as a gate: as built, β set, ReLU, SiLU again", "other values; %s",
+          g.net.message);
+    kept = !lgelu_net_save(&g.net, NULL, 0, memory_append, &f);
+    begin(&h);
+    x = lgelu_input(&h.net, "x", 1, 1, 6);
+    fc = lgelu_linear(&h.net, "fc", x, 12);
+    x = lgelu_gate(&h.net, "gate", fc, LGELU_GATE_LAMBDA, 1);
+    classify(&h, lgelu_linear(&h.net, "head", x, 3));
+    make_at(&h, 4, LGELU_MODE_TRAIN, 0);
+    kept &= !lgelu_net_load(&h.net, f.data, f.size);
+    check(kept && h.nodes[x].gate == LGELU_GATE_SILU && fabsf(h.net.lambda[0] - 4) < 1e-6f,
+          "SiLU as a gate: a file keeps the kind and β", "%d, β = %g; %s", (int)h.nodes[x].gate,
+          (double)h.net.lambda[0], h.net.message);
+    end(&h);
+    begin(&h);
+    x = lgelu_input(&h.net, "x", 1, 1, 6);
+    fc = lgelu_linear(&h.net, "fc", x, 12);
+    x = lgelu_gate_channels(&h.net, "gate", fc, 2);
+    classify(&h, lgelu_linear(&h.net, "head", x, 3));
+    make_at(&h, 4, LGELU_MODE_TRAIN, 0);
+    lgelu_net_set_gates(&h.net, LGELU_GATE_SILU);
+    back = h.net.status == LGELU_E_ARGUMENT && h.nodes[x].gate == LGELU_GATE_LAMBDA;
+    check(back && strstr(h.net.message, "'gate': SiLU has one β for all channels"),
+          "SiLU as a gate: one λ per channel is refused", "%s", h.net.message);
+    end(&h);
+    end(&g);
+    free(f.data);
+}
+
 int main(void)
 {
     isa_from_environment();
@@ -2194,5 +2255,6 @@ int main(void)
     copies();
     plans();
     outer_loss();
+    silu_gates();
     return check_end();
 }

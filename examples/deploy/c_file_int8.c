@@ -562,7 +562,8 @@ lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write 
     message[0] = 0;
     if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53)
         || name[length - 1] == '_') {
-        return deploy_refuse(message, LGELU_E_ARGUMENT, "C file: '%s' is no name for a function",
+        return deploy_refuse(message, LGELU_E_ARGUMENT,
+                             "C file: '%s' is not a valid name for a function",
                              length > 40 ? "a text of more than 40 letters" : name);
     }
     if (!q->node || !q->capacity) {

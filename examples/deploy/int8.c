@@ -109,7 +109,7 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
             }
             if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
                 return deploy_refuse(q->message, LGELU_E_ARGUMENT,
-                                     "int8: gate '%s' is one of the caller's own", node->name);
+                                     "int8: gate '%s' is a custom gate", node->name);
             }
             if (terms > INT8_TERMS) {
                 return deploy_refuse(q->message, LGELU_E_SHAPE,
@@ -342,6 +342,8 @@ static lgelu_status int8_table(int8_net *q, const lgelu_net *net, int i) /* one 
             double t;
             if (node->gate == LGELU_GATE_TANH) {
                 lgelu_tanh_forward(&y, &v, 1);
+            } else if (node->gate == LGELU_GATE_SILU) {
+                lgelu_silu_forward(&y, &v, net->lambda[node->first_lambda], 1);
             } else {
                 lgelu_forward(&y, &v, (float)deploy_lambda(net, node, c),
                               1); /* the same bits everywhere */
