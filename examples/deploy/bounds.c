@@ -923,10 +923,13 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
             node->name);
     }
     if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
-        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)) {
-        return deploy_refuse(
-            b->message, LGELU_E_ARGUMENT, "bounds: gate '%s' is %s, which is not supported",
-            node->name, node->gate == LGELU_GATE_TANH ? "the tanh approximation" : "a custom gate");
+        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
+            || node->gate == LGELU_GATE_CUSTOM)) {
+        return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                             "bounds: gate '%s' is %s, which is not supported", node->name,
+                             node->gate == LGELU_GATE_TANH   ? "the tanh approximation"
+                             : node->gate == LGELU_GATE_SILU ? "SiLU"
+                                                             : "a custom gate");
     }
     if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > BOUNDS_MOST_SUMMED)
         || (node->op == LGELU_OP_CONV

@@ -632,10 +632,12 @@ DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t 
     *shift = (float)fma(-(double)running[0], inverse * (double)gamma[0], (double)gamma[n]);
 }
 
-/* Returns λ of channel c of a gate; NaN for the tanh form and for custom gates, which have none. */
+/* Returns λ of channel c of a gate; NaN for the tanh form, SiLU and custom gates, which have none.
+ */
 DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, size_t c)
 {
-    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)
+    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
+        || node->gate == LGELU_GATE_CUSTOM)
         return (double)NAN;
     if (node->gate == LGELU_GATE_RELU)
         return HUGE_VAL;

@@ -342,6 +342,8 @@ static lgelu_status int8_table(int8_net *q, const lgelu_net *net, int i) /* one 
             double t;
             if (node->gate == LGELU_GATE_TANH) {
                 lgelu_tanh_forward(&y, &v, 1);
+            } else if (node->gate == LGELU_GATE_SILU) {
+                lgelu_silu_forward(&y, &v, net->lambda[node->first_lambda], 1);
             } else {
                 lgelu_forward(&y, &v, (float)deploy_lambda(net, node, c),
                               1); /* the same bits everywhere */
