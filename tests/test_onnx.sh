@@ -221,7 +221,7 @@ if [ -n "$torch" ]; then
             verdict $? "reluize: $n scores as in PyTorch" "$before"
             cold=$(sed -n 's/.*"cold": {.*"mean_dlogit": \([0-9.e-]*\).*/\1/p' $out/$n.json)
             mean=$(sed -n 's/.*"refitted": {.*"mean_dlogit": \([0-9.e-]*\).*/\1/p' $out/$n.json)
-            [ "$(awk -v a=$mean -v b=$cold 'BEGIN { print a > 0 && 2 * a <= b }')" = 1 ]
+            [ "$(awk -v a=$mean -v b=$cold 'BEGIN { print (a > 0 && 2 * a <= b) }')" = 1 ]
             verdict $? "reluize: the refit of $n changes logits by less than half of what the cold swap does" "$mean and $cold"
             ! grep -q 'Erf\|Tanh\|Sigmoid' $out/trip_relu/$n.onnx && cp $out/trip/$n.in $out/trip_relu
             verdict $? "reluize: $n is a ReLU network"
