@@ -10,9 +10,10 @@
    SMOOTH_SILU is x·σ(βx): SiLU with β = 1, QuickGELU with β = 1.702, Swish with any β above 0.
    SMOOTH_ELU is x, or β·(e^x - 1) below 0. SMOOTH_MISH is x·tanh(log(1 + e^x)); β is not used.
 
-   Values are computed in double and rounded once, with the same bits on every platform: each
-   product that meets a sum is an explicit fma. Infinity gives the gate's limit, NaN gives NaN.
-   All functions are static: copy smooth.h and deploy.h beside lgelu.h. */
+   SiLU is lgelu_silu_forward. The others are computed in double and rounded once, with the same
+   bits on every platform: each product that meets a sum is an explicit fma. Infinity gives the
+   gate's limit, NaN gives NaN. All functions are static: copy smooth.h and deploy.h beside lgelu.h.
+ */
 #ifndef SMOOTH_H
 #define SMOOTH_H
 #include "deploy.h"
@@ -32,10 +33,8 @@ typedef struct {
 #else
 #define SMOOTH_INLINE static
 #endif
-/* Beyond e^200 no float changes any more, nor beyond 1e40. The bounds keep infinity out of the
-   formulas. */
+/* Beyond e^200 no float changes any more. The bound keeps infinity out of the formulas. */
 #define SMOOTH_EXPONENT 200.0
-#define SMOOTH_LARGEST 1e40
 enum { SMOOTH_LANES = 16 };
 
 SMOOTH_INLINE double smooth_clamp(double x, double most)
@@ -65,14 +64,6 @@ SMOOTH_INLINE double smooth_exp(double *s, double x)
     return fma(r * r, p, r);
 }
 
-/* x·σ(βx) = x/(1 + e) with e = e^-βx, and its slope (1 + e + βx·e)/(1 + e)² */
-SMOOTH_INLINE double smooth_silu(double x, double beta, int slope)
-{
-    const double z = smooth_clamp(-beta * x, SMOOTH_EXPONENT);
-    double s, q = smooth_exp(&s, z), e = fma(s, q, s), d = 1 + e;
-    return slope ? fma(-z, e, d) / (d * d) : smooth_clamp(x, SMOOTH_LARGEST) / d;
-}
-
 /* The part of ELU below 0 is relative down to 0, since s is 1 there and q is e^x - 1. */
 SMOOTH_INLINE double smooth_elu(double x, double beta, int slope)
 {
@@ -100,10 +91,7 @@ SMOOTH_INLINE void smooth_block(double *y, const double *x, const smooth_gate *g
 {
     const double beta = g->beta;
     int i;
-    if (g->kind == SMOOTH_SILU) {
-        for (i = 0; i < SMOOTH_LANES; i++)
-            y[i] = smooth_silu(x[i], beta, slope);
-    } else if (g->kind == SMOOTH_ELU) {
+    if (g->kind == SMOOTH_ELU) {
         for (i = 0; i < SMOOTH_LANES; i++)
             y[i] = smooth_elu(x[i], beta, slope);
     } else {
@@ -117,10 +105,11 @@ SMOOTH_INLINE void smooth_all(float *y, const float *dy, const float *x, size_t 
                               const smooth_gate *g)
 {
     double in[SMOOTH_LANES], out[SMOOTH_LANES];
+    const size_t lanes = SMOOTH_LANES;
     size_t i, k, many;
     for (i = 0; i < n; i += many) {
-        many = n - i < SMOOTH_LANES ? n - i : SMOOTH_LANES;
-        for (k = 0; k < SMOOTH_LANES; k++)
+        many = n - i < lanes ? n - i : lanes;
+        for (k = 0; k < lanes; k++)
             in[k] = k < many ? (double)x[i + k] : 0;
         smooth_block(out, in, g, dy != NULL);
         for (k = 0; k < many; k++)
@@ -152,22 +141,29 @@ static void smooth_run(float *y, const float *dy, const float *x, size_t n, cons
 static void smooth_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
                            const lgelu_node *node, void *user)
 {
+    const smooth_gate *g = (const smooth_gate *)user;
     (void)first;
     (void)net;
     (void)node;
-    smooth_run(y, NULL, x, n, (const smooth_gate *)user);
+    if (g->kind == SMOOTH_SILU)
+        lgelu_silu_forward(y, x, (float)g->beta, n);
+    else
+        smooth_run(y, NULL, x, n, g);
 }
 
 /* dw: these gates have no parameters. */
 static void smooth_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
                             size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
 {
+    const smooth_gate *g = (const smooth_gate *)user;
     (void)dw;
     (void)first;
     (void)net;
     (void)node;
-    if (dx)
-        smooth_run(dx, dy, x, n, (const smooth_gate *)user);
+    if (dx && g->kind == SMOOTH_SILU)
+        lgelu_silu_backward(dx, dy, x, (float)g->beta, n);
+    else if (dx)
+        smooth_run(dx, dy, x, n, g);
 }
 
 /* Fills *g, which must remain valid as long as the network. */
