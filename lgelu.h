@@ -3053,21 +3053,18 @@ struct lgelu__job {
      aux        returns the bytes that the forward stores for the backward.
      work       returns the bytes of net.internal.scratch that it needs, in training or not.
      traits     those of lgelu_trait, which formats may ask for, and the following. */
-enum {
-    LGELU__KEEPS_INPUTS = 1 << 8,     /* the backward reads the values of the inputs */
-    LGELU__IN_PLACE = 1 << 9,         /* the value may overwrite that of input 0 */
-    LGELU__PASSES_GRADIENT = 1 << 10, /* the gradient of each input equals the layer's own */
-    LGELU__ADDS_TO_DX = 1 << 11,      /* the backward can add to dx[0] */
-    LGELU__READS_AFFINE = 1 << 12,    /* can compute a batch norm's x·scale + shift as it reads */
-    LGELU__FUSED = 1 << 13,           /* its value is not written: its only reader computes it */
-    LGELU__BY_SAMPLE = 1 << 14,       /* a range is one sample, */
-    LGELU__BY_64_ROWS = 1 << 15,      /* or 64 rows, */
-    LGELU__BY_FOUR = 1 << 16,         /* or a multiple of four rows */
-    LGELU__TABLE = 1 << 17 /* its matrix is a table of rows of its value; it starts out normal with
-                              net.deviation */
-};
-
 /* clang-format off */
+#define LGELU__KEEPS_INPUTS    0x00100u /* the backward reads the values of the inputs */
+#define LGELU__IN_PLACE        0x00200u /* the value may overwrite that of input 0 */
+#define LGELU__PASSES_GRADIENT 0x00400u /* the gradient of each input equals the layer's own */
+#define LGELU__ADDS_TO_DX      0x00800u /* the backward can add to dx[0] */
+#define LGELU__READS_AFFINE    0x01000u /* can compute a batch norm's x·scale + shift as it reads */
+#define LGELU__FUSED           0x02000u /* its value is not written: its only reader computes it */
+#define LGELU__BY_SAMPLE       0x04000u /* a range is one sample, */
+#define LGELU__BY_64_ROWS      0x08000u /* or 64 rows, */
+#define LGELU__BY_FOUR         0x10000u /* or a multiple of four rows */
+#define LGELU__TABLE           0x20000u /* its matrix is a table of rows of its value, normal with net.deviation */
+
 /* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
 #define LGELU__VARIANTS(X)                                                                         \
     /* Values that are never written, because the only reader computes them itself. */             \
