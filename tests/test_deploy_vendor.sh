@@ -25,13 +25,13 @@ for header in "$deploy"/*.h; do
 done
 
 # The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats.
-prefix_of() { case $1 in onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; *) echo ${1}_ ;; esac; }
+prefix_of() { case $1 in onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
 for source in "$deploy"/*.c; do
     name=$(basename "$source" .c)
     [ $name = reluize ] && continue
-    # a name with a point is a static variable inside a function, or the compiler's own
+    # a name with a point is a static variable inside a function; one with two underscores is the compiler's
     foreign=$($CC -std=c99 -O0 -c "$source" -o "$out/$name.o" 2>&1 && nm "$out/$name.o" |
-        awk -v prefix=$(prefix_of $name) '$2 ~ /^[A-TV-Za-tv-z]$/ && $3 !~ "^(" prefix "|" toupper(prefix) "|deploy_|lgelu_)" && $3 !~ /[.]/ { print $3 }')
+        awk -v prefix="$(prefix_of $name)" '$2 ~ /^[A-TV-Za-tv-z]$/ && $3 !~ "^(" prefix "|" toupper(prefix) "|deploy_|lgelu_|__)" && $3 !~ /[.]/ { print $3 }')
     [ -f "$out/$name.o" ] && [ -z "$foreign" ]
     verdict $? "$name: every name begins with $(prefix_of $name)" "$(echo $foreign | head -c 200)"
 done

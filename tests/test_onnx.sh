@@ -59,6 +59,30 @@ $r $model --data $out/table.csv -o $out/plain.onnx --epochs 1 --report $out/plai
     $r $model --data $out/marked.csv -o $out/marked.onnx --epochs 1 --report $out/marked.txt > $out/stdout 2>> $out/stderr &&
     cmp $out/plain.onnx $out/marked.onnx > /dev/null
 verdict $? "reluize: a table with a byte order mark and no heading keeps its first row" "$(tail -n 1 $out/stderr)"
+# a target, y = x0 + 2 x1 - x2 / 2, that a network with one output learns
+awk 'BEGIN { srand(3)
+    for (i = 0; i < 500; i++) { for (k = 0; k < 6; k++) { x[k] = rand(); printf "%.5f,", x[k] } print x[0] + 2 * x[1] - x[2] / 2 } }' > $out/targets.csv
+$r $out/nets/number.onnx --data $out/targets.csv -o $out/number.onnx --epochs 30 --rate 0.01 --report $out/number.json > $out/stdout 2> $out/stderr &&
+    grep -q '"metric": "r2"' $out/number.json && grep -q Relu $out/number.onnx &&
+    awk '/"after"/ { split($3, a, ","); exit !(a[1] + 0 > 98) }' $out/number.json
+verdict $? "reluize: a network with one output learns targets, scored by R2" "$(tail -n 1 $out/stderr) $(grep after $out/number.json)"
+if [ -n "$onnx" ] && $onnx -c "import numpy as n, sys
+r = n.random.default_rng(5); ids = r.integers(0, 12, (400, 5)); answer = n.argmax([(ids % 3 == k).sum(1) for k in range(3)], 0)
+n.save('$out/ids.npy', ids); n.save('$out/ids_fortran.npy', n.asfortranarray(ids.astype('int32'))); n.save('$out/answer.npy', answer)
+n.save('$out/high.npy', ids + 1); n.save('$out/few.npy', answer[:7])"; then
+    said=$(outcome $r $out/nets/text.onnx --data $out/ids.npy --labels $out/answer.npy -o $out/text.onnx --epochs 60 --rate 0.02 --report $out/text.json)
+    [ "$said" = "0 60" ] && grep -q Relu $out/text.onnx && awk '/"after"/ { split($3, a, ","); exit !(a[1] + 0 > 95) }' $out/text.json
+    verdict $? "reluize: token ids from an array" "status and lines $said: $(tail -n 1 $out/stderr) $(grep after $out/text.json)"
+    $r $out/nets/text.onnx --data $out/ids_fortran.npy --labels $out/answer.npy -o $out/text_2.onnx --epochs 60 --rate 0.02 > $out/stdout 2> $out/stderr &&
+        cmp $out/text.onnx $out/text_2.onnx > $out/stdout
+    verdict $? "reluize: the same ids in another order and type give the same file" "$(tail -n 1 $out/stderr)"
+    for case in "high.npy answer.npy expected token ids from 0 to 11, found 12" "ids.npy few.npy expected 400 labels, one for each sample"; do
+        words=${case#* }
+        said=$(outcome $r $out/nets/text.onnx --data $out/${case%% *} --labels $out/${words%% *} -o $out/no.onnx)
+        [ "$said" = "1 1" ] && grep -q "${words#* }" $out/stderr
+        verdict $? "reluize refuses ${case%% *} with ${words%% *}" "status and lines $said: $(head -n 1 $out/stderr)"
+    done
+else echo "skip reluize: arrays: $no_onnx"; fi
 refused() {
     name=$1 status=$2 text=$3
     shift 3
@@ -79,6 +103,8 @@ refused "a table with a word in it" 1 'odd.csv: line 5: expected 3 numbers' $mod
 refused "data of another shape" 1 'the network takes 1 x 1 x 20' $model --data ../examples/pictures -o $out/no.onnx
 refused "a network with a row of outputs for each token" 1 'expected one row of outputs for each sample, found 1 x 12' \
     $out/nets/gpt_tanh.onnx --data $out/table.csv -o $out/no.onnx
+refused "tokens without their ids" 1 'it reads tokens: give their ids as an array' $out/nets/text.onnx --data $out/table.csv -o $out/no.onnx
+refused "an output that is not there" 1 "the graph has no output 'other'" $model --data $out/table.csv -o $out/no.onnx --output other
 refused "a network without GELU" 1 'there is no GELU in it' $out/nets/mlp_relu.onnx --data $out/table.csv -o $out/no.onnx
 refused "nowhere to write" 1 'No such file' $model --data $out/table.csv -o $out/none/no.onnx
 # twenty pictures of 30 x 20, black but for a bright band, in two folders: of another size than the network's, in grey

@@ -32,9 +32,9 @@ static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const i
     case LGELU_OP_DROPOUT: return x;
     default:
         if (!to->status) {
-            to->status =
-                deploy_refuse(to->message, LGELU_E_ARGUMENT, "attack: layer '%s': no %s here",
-                              node->name, lgelu_op_name((int)node->op));
+            to->status = deploy_refuse(to->message, LGELU_E_ARGUMENT,
+                                       "attack: layer '%s': %s layers are not supported",
+                                       node->name, lgelu_op_name((int)node->op));
         }
         return -1;
     }

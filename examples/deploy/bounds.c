@@ -154,13 +154,13 @@ static void bounds_gate_interval(double lambda, double l, double u, double *lo, 
         *lo = -0.16997121 / lambda - off;
 }
 
-/* ---- windows: the input's numbers that output pixel (r, c) sees ---- */
+/* ---- windows: the input's elements that output pixel (r, c) reads ---- */
 typedef struct {
     const lgelu_node *node, *from;
     size_t in, out;
 } bounds_window; /* channels of a group */
 
-/* of the pixel's first channel; 0: outside */
+/* Finds the first channel of a tap; 0 if it is outside the image. */
 static int bounds_find_tap(const bounds_window *w, size_t r, size_t c, size_t i, size_t j,
                            size_t *at)
 {
@@ -281,7 +281,8 @@ static double bounds_pool_weight(const lgelu_node *node)
     return (double)(float)(1 / (double)(node->window[0] * node->window[1]));
 }
 
-/* the tap that is largest for sure, or (size_t)-1; *high: the one with the largest lower bound */
+/* Returns the tap that is certainly the largest, or (size_t)-1; *high: the tap with the largest
+   lower bound. */
 static size_t bounds_sure_maximum(const bounds_net *b, const bounds_window *w, size_t r, size_t c,
                                   size_t k, size_t *high)
 {
@@ -377,7 +378,7 @@ static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda
     shallow += off;
     low = bounds_max(bounds_min(dl, 0), bounds_max(l, 0) - bounds_max(h->hi[k], 0));
     high = bounds_min(bounds_max(du, 0), bounds_max(u, 0) - bounds_max(h->lo[k], 0));
-    /* both pass */
+    /* both gates pass */
     if (l >= 0 && h->lo[k] >= 0) {
         line[0] = line[2] = 1;
         line[1] = deep;
@@ -416,7 +417,7 @@ static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda
     b->node[i].hi[k] = high + shallow + 4 * bounds_ulp * (fabs(high) + fabs(shallow));
     line[1] -= 4 * bounds_ulp * fabs(line[1]);
     line[3] += 4 * bounds_ulp * fabs(line[3]);
-    /* what the gate itself adds */
+    /* the part that the gate itself adds */
     b->node[i].error[k] = bounds_max(-deep, shallow);
 }
 
@@ -458,7 +459,7 @@ static void bounds_add_constant(bounds_account *c, double term)
     c->terms += 1;
 }
 
-/* a[node] of row r; made of zeros when first asked for */
+/* Returns a[node] of row r, allocated as zeros at the first use. */
 static double *bounds_coefficients(bounds_carry *c, int node, size_t r)
 {
     if (!c->a[node]) {
@@ -470,7 +471,7 @@ static double *bounds_coefficients(bounds_carry *c, int node, size_t r)
     return c->a[node] + r * c->b->node[node].n;
 }
 
-/* += where something stands already: one more rounding, of what may be as large as both */
+/* Adds a term to a coefficient. Where that is not 0 the sum is rounded once more. */
 static void bounds_add_coefficient(bounds_carry *c, int node, size_t r, size_t k, double term)
 {
     double *a = c->a[node] + r * c->b->node[node].n + k;
@@ -480,7 +481,7 @@ static void bounds_add_coefficient(bounds_carry *c, int node, size_t r, size_t k
     *a += term;
 }
 
-/* fresh: zeros, as many as the input has numbers */
+/* fresh: zeros, as many as the input has elements */
 static void bounds_linear_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
     bounds_net *b = c->b;
@@ -554,7 +555,7 @@ static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, 
                 c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
                 continue;
             }
-            /* a tap that both know, or the interval */
+            /* a tap that is the largest in both networks, or the interval */
             if (b->soft) {
                 size_t sure = bounds_sure_maximum(b->soft, &w, row, column, k, &high);
                 if (sure != bounds_sure_maximum(b->hard, &w, row, column, k, &high))
@@ -566,7 +567,7 @@ static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, 
                                         a[j] * (a[j] > 0 ? b->node[i].lo[j] : b->node[i].hi[j]));
                 continue;
             }
-            /* it is at least each of them */
+            /* a maximum is at least each of its taps */
             if (bounds_sure_maximum(b, &w, row, column, k, &high) != (size_t)-1 || a[j] > 0)
                 fresh[high] += a[j];
             else
@@ -615,7 +616,8 @@ static void bounds_plain_back(bounds_carry *c, int i, size_t r,
     }
 }
 
-/* a[from] is filled: down to the input; the least of each row. 0: no memory */
+/* Carries the coefficients a[from] back to the input and computes the lower bound of each row; 0:
+   out of memory. */
 static int bounds_carry_back(bounds_carry *c, int from, double *lower)
 {
     bounds_net *b = c->b;
@@ -683,7 +685,8 @@ static int bounds_sure_gate(const bounds_net *b, int i, size_t k)
     return b->node[i].lo[k] >= near ? 1 : b->node[i].hi[k] <= -near ? -1 : 0;
 }
 
-/* the numbers of node i, both ways, in rows; none of the coefficients is left over */
+/* Tightens the bounds of node i by linear relaxation, BOUNDS_ROWS at a time, and frees all
+   coefficients. */
 static lgelu_status bounds_tighten_node(bounds_net *b, int i)
 {
     bounds_node *x = b->node + i;
@@ -826,14 +829,14 @@ static double bounds_weight_norm(const lgelu_net *net, const lgelu_node *node)
 }
 
 static double bounds_windows_per_pixel(
-    const lgelu_node *node) /* at most so many windows see one pixel */
+    const lgelu_node *node) /* Returns the most windows that read one pixel. */
 {
     const double a = ceil((double)node->window[0] / (double)node->stride),
                  b = ceil((double)node->window[1] / (double)node->stride);
     return a * b;
 }
 
-/* the L2 norm of a node's difference, from those of its inputs, and from its box */
+/* Bounds the L2 norm of a node's difference from those of its inputs and from its box. */
 static lgelu_status bounds_difference_norm(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -910,21 +913,23 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
     const lgelu_net *net = b->net;
     if (!bounds_is_known(node)) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: layer '%s' (%s): there are none of this kind", node->name,
+                             "bounds: layer '%s': %s layers are not supported", node->name,
                              lgelu_op_name((int)node->op));
     }
     if (lgelu_conv_is_winograd(net, node)) {
         return deploy_refuse(
             b->message, LGELU_E_ARGUMENT,
-            "bounds: layer '%s' goes by Winograd's algorithm, make the network with net.direct",
+            "bounds: layer '%s' uses Winograd's algorithm: set net.no_winograd before making the network",
             node->name);
     }
     if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
-        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)) {
+        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
+            || node->gate == LGELU_GATE_CUSTOM)) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: gate '%s' is %s, of which nothing is known", node->name,
-                             node->gate == LGELU_GATE_TANH ? "the tanh approximation"
-                                                           : "one of the caller's own");
+                             "bounds: gate '%s' is %s, which is not supported", node->name,
+                             node->gate == LGELU_GATE_TANH   ? "the tanh approximation"
+                             : node->gate == LGELU_GATE_SILU ? "SiLU"
+                                                             : "a custom gate");
     }
     if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > BOUNDS_MOST_SUMMED)
         || (node->op == LGELU_OP_CONV
@@ -935,8 +940,7 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
     }
     if (!deploy_parameters_finite(net, node)) {
         return deploy_refuse(b->message, LGELU_E_NONFINITE,
-                             "bounds: layer '%s' has a weight that is no finite number",
-                             node->name);
+                             "bounds: layer '%s' has a weight that is not finite", node->name);
     }
     return LGELU_OK;
 }
@@ -960,7 +964,7 @@ lgelu_status bounds_make(bounds_net *b, const lgelu_net *net, int output, bounds
         status = LGELU_E_MEMORY;
     } else if ((b->input = deploy_needed(net, output, b->needed)) < 0) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: '%s' does not follow from one input",
+                             "bounds: '%s' does not depend on exactly one input",
                              net->nodes[output].name);
     }
     for (i = 0; i <= output && !status; i++) {
@@ -1040,7 +1044,7 @@ static lgelu_status bounds_run_nodes(bounds_net *b)
                 }
             }
             if (b->soft) {
-                /* the difference of two boxes holds it too */
+                /* the difference of the two boxes contains it, too */
                 for (k = 0; k < y->n; k++) {
                     y->lo[k] = bounds_max(y->lo[k], b->soft->node[i].lo[k] - b->hard->node[i].hi[k]
                                                         - bounds_tiny);
@@ -1090,7 +1094,7 @@ lgelu_status bounds_run(bounds_net *b, const double *low, const double *high, bo
         if (!(low[k] <= high[k]) || !(fabs(low[k]) <= bounds_largest_float)
             || !(fabs(high[k]) <= bounds_largest_float)) {
             return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                                 "bounds: number %z of the input has no finite range", k);
+                                 "bounds: element %z of the input has no finite range", k);
         }
         x->lo[k] = low[k];
         x->hi[k] = high[k];

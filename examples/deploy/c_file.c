@@ -3,7 +3,7 @@
    vectors of the outputs. */
 #include "c_file.h"
 
-/* of a value in work[]; host: the node it is laid upon */
+/* The place of a value in work[], in floats; host: the node whose place it uses. */
 typedef struct {
     size_t at, size;
     int until, host;
@@ -44,7 +44,7 @@ static const char *const c_file_functions[] = {
     "    }\n"
     "}\n",
     "/* s: rows, columns, channels of x and of y, side of the kernel, stride, padding, groups. Zeros around; where each channel\n"
-    "   is a group of its own, what lies outside is left out */\n"
+    "   is a group of its own, elements outside the image are skipped */\n"
     "static void conv_(float *y, const float *x, const float *w, const float *b, const size_t *s)\n"
     "{\n"
     "    const size_t in = s[2] / s[9], out = s[5] / s[9], alone = s[9] > 1 && s[9] == s[2] && s[9] == s[5];\n"
@@ -133,28 +133,27 @@ static lgelu_status c_file_check(lgelu_net *net, const lgelu_node *node)
     size_t c;
     if (c_file_kind(node) < 0) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                             "C file: layer '%s': a %s can't stand in it", node->name,
+                             "C file: layer '%s': %s layers are not supported", node->name,
                              lgelu_op_name((int)node->op));
     }
     if (lgelu_conv_is_winograd(net, node)) {
         return deploy_refuse(
             net->message, LGELU_E_ARGUMENT,
-            "C file: layer '%s' goes by Winograd's algorithm, make the network with net.direct",
+            "C file: layer '%s' uses Winograd's algorithm: set net.no_winograd before making the network",
             node->name);
     }
     if (node->op == LGELU_OP_GATE) {
         for (c = 0; c < (size_t)node->lambda_count; c++) {
             if (!(deploy_lambda(net, node, c) > 1e38)) {
                 return deploy_refuse(net->message, LGELU_E_LAMBDA,
-                                     "C file: gate '%s' is no ReLU, call lgelu_net_relu first",
+                                     "C file: gate '%s' is not ReLU: call lgelu_net_relu first",
                                      node->name);
             }
         }
     }
     if (!deploy_parameters_finite(net, node)) {
         return deploy_refuse(net->message, LGELU_E_NONFINITE,
-                             "C file: layer '%s' has a weight that is no finite number",
-                             node->name);
+                             "C file: layer '%s' has a weight that is not finite", node->name);
     }
     return LGELU_OK;
 }
@@ -178,8 +177,8 @@ static size_t c_file_lay_out(const lgelu_net *net, int output, const unsigned ch
                 p[net->nodes[i].input[k]].until = i;
         }
     }
-    /* what does nothing, and a gate or a normalisation whose input nobody else needs, lie upon it
-     */
+    /* a layer that does nothing, and a gate or a normalisation that alone reads its input, use the
+       place of the input */
     for (i = 0; i <= output; i++) {
         const int f = c_file_kind(net->nodes + i), from = net->nodes[i].input[0];
         if (!needed[i] || !net->nodes[i].inputs || i == output)
@@ -204,7 +203,7 @@ static size_t c_file_lay_out(const lgelu_net *net, int output, const unsigned ch
     return top;
 }
 
-/* an array of n numbers, number i standing at x[(i % across)·step + i / across] */
+/* Writes an array of n numbers; number i is x[(i % across)·step + i / across]. */
 static void c_file_put_array(deploy_out *o, const char *array, int node, const float *x, size_t n,
                              size_t across, size_t step)
 {
@@ -411,7 +410,7 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
     if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53)
         || name[length - 1] == '_') {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                             "C file: '%s' is no name for a function",
+                             "C file: '%s' is not a valid name for a function",
                              length > 40 ? "a text of more than 40 letters" : name);
     }
     needed = (unsigned char *)deploy_room((size_t)net->count, 1);
@@ -423,7 +422,7 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
         input = deploy_needed(net, output, needed);
         if (input < 0) {
             status = deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                                   "C file: '%s' does not follow from one input",
+                                   "C file: '%s' does not depend on exactly one input",
                                    net->nodes[output].name);
         }
         for (i = 0; i <= output && !status; i++) {

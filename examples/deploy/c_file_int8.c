@@ -69,37 +69,31 @@ static const char *const c8_function[C8_FUNCTIONS] = {
     "    }\n"
     "}\n\n",
     "/* s: rows, columns and channels of x, rows, columns and channels of y, side of the kernel, stride,\n"
-    "   padding, groups, the byte that means zero. The bias has the whole kernel's share of that byte\n"
-    "   taken off, so it is added again where the kernel is outside. */\n"
+    "   padding, groups, the byte that means zero. What a pixel reads is gathered first, then multiplied\n"
+    "   by the weights of each output. */\n"
     "static void conv_(const to_ *to, const uint8_t *x, const int8_t *w, const int32_t *first,\n"
     "                  const int32_t *multiplier, const uint8_t *shift, const uint16_t *s)\n"
     "{\n"
-    "    const size_t side = s[6], c = s[2] / s[9], group = s[5] / s[9];\n"
-    "    size_t row, column, o, i, j, k, at = 0;\n"
+    "    const size_t c = s[2] / s[9], group = s[5] / s[9], terms = s[6] * s[6] * c;\n"
+    "    size_t row, column, g, i, j, k, o;\n"
     "    for (row = 0; row < s[3]; row++) {\n"
     "        for (column = 0; column < s[4]; column++) {\n"
-    "            for (o = 0; o < s[5]; o++) {\n"
-    "                const int8_t *tap = w + o * side * side * c;\n"
-    "                uint32_t sum = (uint32_t)first[o];\n"
-    "                for (i = 0; i < side; i++) {\n"
-    "                    const size_t u = row * s[7] + i - s[8];           /* wraps below 0 */\n"
-    "                    const size_t v = column * s[7] - s[8];\n"
-    "                    if (s[9] == 1 && u < s[0] && v < s[1] && side <= s[1] - v) {\n"
-    "                        sum = dot_(sum, x + (u * s[1] + v) * c, tap, side * c);\n"
-    "                        tap += side * c;\n"
-    "                        continue;\n"
-    "                    }\n"
-    "                    for (j = 0; j < side; j++) {\n"
-    "                        if (u < s[0] && v + j < s[1]) {\n"
-    "                            sum = dot_(sum, x + (u * s[1] + v + j) * s[2] + o / group * c, tap, c);\n"
-    "                        } else if (s[10]) {\n"
-    "                            for (k = 0; k < c; k++)\n"
-    "                                sum += (uint32_t)(s[10] * tap[k]);\n"
-    "                        }\n"
-    "                        tap += c;\n"
+    "            for (g = 0; g < s[9]; g++) {\n"
+    "                uint8_t *p = patch;\n"
+    "                for (i = 0; i < s[6]; i++) {\n"
+    "                    for (j = 0; j < s[6]; j++) {\n"
+    "                        const size_t u = row * s[7] + i - s[8];      /* wraps below 0 */\n"
+    "                        const size_t v = column * s[7] + j - s[8];\n"
+    "                        const uint8_t *from = x + (u * s[1] + v) * s[2] + g * c;\n"
+    "                        const int inside = u < s[0] && v < s[1];\n"
+    "                        for (k = 0; k < c; k++)\n"
+    "                            *p++ = inside ? from[k] : (uint8_t)s[10];\n"
     "                    }\n"
     "                }\n"
-    "                put_(to, at++, sum, multiplier[o], shift[o]);\n"
+    "                for (o = g * group; o < (g + 1) * group; o++) {\n"
+    "                    const uint32_t sum = dot_((uint32_t)first[o], patch, w + o * terms, terms);\n"
+    "                    put_(to, (row * s[4] + column) * s[5] + o, sum, multiplier[o], shift[o]);\n"
+    "                }\n"
     "            }\n"
     "        }\n"
     "    }\n"
@@ -167,9 +161,9 @@ typedef struct {
     const int8_net *q;
     const char *name;
     deploy_out out;
-    deploy_buffer *buffer; /* [output + 1]; of hosts alone */
-    int *host;             /* [output + 1]: the node whose buffer holds this node's value */
-    size_t work;
+    deploy_buffer *buffer;     /* [output + 1]; of hosts alone */
+    int *host;                 /* [output + 1]: the node whose buffer holds this node's value */
+    size_t work, patch;        /* bytes of the values, of what a convolution gathers */
     size_t constants, counted; /* bytes of constants, and of those written so far */
 } c8_file;
 
@@ -243,6 +237,13 @@ static void c8_lay_out(c8_file *f)
         }
     }
     f->work = deploy_plan(f->buffer, q->output + 1);
+    for (i = 0; i <= q->output; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (c8_computed(q, i) && node->op == LGELU_OP_CONV) {
+            const size_t terms = node->weight_count / node->shape[2];
+            f->patch = terms > f->patch ? terms : f->patch;
+        }
+    }
 }
 
 /* ---- arrays ---- */
@@ -414,8 +415,9 @@ static void c8_head(c8_file *f)
     deploy_put(
         o,
         "/* A network in whole numbers, written by lgelu.h (examples/deploy/c_file_int8.c).\n\n");
-    deploy_put(o, "   Memory for values: %z bytes, of which %z hold the input.\n", f->work,
-               deploy_size(in));
+    deploy_put(o,
+               "   Memory for values: %z bytes, of which %z hold the input; and %z of scratch.\n",
+               f->work, deploy_size(in), f->patch);
     deploy_put(o, "   Constants:         %z bytes.\n\n", f->constants);
     deploy_put(o, "       void %s_bytes(int32_t *y, const uint8_t *x);\n", name);
     deploy_put(
@@ -507,6 +509,8 @@ static void c8_write(c8_file *f)
     f->counted = 0;
     c8_head(f);
     deploy_put(&f->out, "static uint8_t work[%z];\n\n", f->work ? f->work : 1);
+    if (f->patch)
+        deploy_put(&f->out, "static uint8_t patch[%z];\n\n", f->patch);
     for (i = 0; i < C8_FUNCTIONS; i++) {
         if (used >> i & 1)
             c8_text(&f->out, c8_function[i]);
@@ -544,7 +548,8 @@ lgelu_status c_file_write_int8(const int8_net *q, const char *name, lgelu_write 
     message[0] = 0;
     if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53)
         || name[length - 1] == '_') {
-        return deploy_refuse(message, LGELU_E_ARGUMENT, "C file: '%s' is no name for a function",
+        return deploy_refuse(message, LGELU_E_ARGUMENT,
+                             "C file: '%s' is not a valid name for a function",
                              length > 40 ? "a text of more than 40 letters" : name);
     }
     if (!q->node || !q->capacity) {

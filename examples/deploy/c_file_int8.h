@@ -12,7 +12,6 @@
        void digits(int32_t *y, const float *x);           left out where digits_NO_FLOAT is defined
    and, where digits_MAIN is defined, a main that reads bytes and prints logits.
 
-
    Copy c_file_int8.[ch], int8.[ch], int8_product.[ch] and deploy.h beside lgelu.h. */
 #ifndef C_FILE_INT8_H
 #define C_FILE_INT8_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
 
-   deploy.h: what the files of this folder share: text through a caller's function, errors in one
-   line, small looks at a graph. Everything is static; no stdio. Numbers are written so that they
-   read back as the same bits, and read and written with a decimal point in every locale. */
+   deploy.h: what the pairs of this folder share: sizes, numbers as text, messages, writing through
+   the caller's function, reading from memory, and questions about a graph. Everything is static and
+   without stdio. Numbers are written so that they are read back with the same bits, and they have a
+   decimal point in every locale. */
 #ifndef DEPLOY_H
 #define DEPLOY_H
 #ifndef LGELU_TRAINER
@@ -27,7 +28,7 @@
 #define DEPLOY_FN static
 #endif
 
-/* ---- sizes: a product or sum that does not fit sticks at the top, where no memory is found ----
+/* ---- sizes: a product or sum that does not fit is (size_t)-1, which no allocation satisfies ----
  */
 DEPLOY_FN size_t deploy_times(size_t a, size_t b)
 {
@@ -36,7 +37,8 @@ DEPLOY_FN size_t deploy_times(size_t a, size_t b)
 
 DEPLOY_FN size_t deploy_plus(size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
 
-DEPLOY_FN void *deploy_room(size_t count, size_t size) /* zeros, to be freed; NULL: too large */
+/* Allocates zeros, to be freed by the caller; NULL: too large, or out of memory. */
+DEPLOY_FN void *deploy_room(size_t count, size_t size)
 {
     return deploy_times(count, size) > (size_t)-1 / 4 ? NULL : calloc(count ? count : 1, size);
 }
@@ -318,7 +320,7 @@ DEPLOY_FN void deploy_text(char *to, size_t bytes, const char *format, ...)
     va_end(list);
 }
 
-/* ---- writing: gathered in a small room, then handed on ---- */
+/* ---- writing through a buffer ---- */
 typedef struct {
     lgelu_write *write;
     void *user;
@@ -527,7 +529,7 @@ DEPLOY_FN void deploy_name(deploy_out *o, const char *name)
     }
 }
 
-/* ---- reading: a file's bytes, the place reached, and what is wrong there ---- */
+/* ---- reading from memory: the bytes, the position, and the first error ---- */
 typedef struct {
     const char *p;
     size_t at, end;
@@ -575,7 +577,7 @@ DEPLOY_FN int deploy_whole(deploy_in *in, size_t *n)
     return 0;
 }
 
-/* ---- looks at a graph ---- */
+/* ---- questions about a graph ---- */
 DEPLOY_FN size_t deploy_size(const lgelu_node *node)
 {
     return node->shape[0] * node->shape[1] * node->shape[2];
@@ -591,7 +593,7 @@ DEPLOY_FN int deploy_finite(const float *x, size_t n)
     return 1;
 }
 
-/* all that a node has learned or keeps */
+/* Returns whether all weights, biases and states of a node are finite. */
 DEPLOY_FN int deploy_parameters_finite(const lgelu_net *net, const lgelu_node *node)
 {
     return (!node->weight_count || deploy_finite(net->w + node->weight_at, node->weight_count))
@@ -599,7 +601,8 @@ DEPLOY_FN int deploy_parameters_finite(const lgelu_net *net, const lgelu_node *n
            && (!node->state_count || deploy_finite(net->state + node->state_at, node->state_count));
 }
 
-/* needed[i] = node i is the output or goes into it; the one input node, or -1: none, or several */
+/* Sets needed[i] where node i is the output or the output depends on it. Returns the only input
+   node, or -1 if there is none, or several. */
 DEPLOY_FN int deploy_needed(const lgelu_net *net, int output, unsigned char *needed)
 {
     int i, k, input = -1, inputs = 0;
@@ -618,7 +621,7 @@ DEPLOY_FN int deploy_needed(const lgelu_net *net, int output, unsigned char *nee
     return inputs == 1 ? input : -1;
 }
 
-/* a batch normalisation as inference computes it: y = fma(x, scale, shift), channel c of node */
+/* Computes a batch normalisation as inference does: y = fma(x, scale, shift) in channel c. */
 DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t c, float *scale,
                            float *shift)
 {
@@ -629,10 +632,12 @@ DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t 
     *shift = (float)fma(-(double)running[0], inverse * (double)gamma[0], (double)gamma[n]);
 }
 
-/* λ of channel c of a gate; tanh and one of the caller's own have none: NaN */
+/* Returns λ of channel c of a gate; NaN for the tanh form, SiLU and custom gates, which have none.
+ */
 DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, size_t c)
 {
-    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)
+    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
+        || node->gate == LGELU_GATE_CUSTOM)
         return (double)NAN;
     if (node->gate == LGELU_GATE_RELU)
         return HUGE_VAL;

@@ -368,7 +368,7 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
             if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
                 && !(deploy_lambda(b->net, node, 0) > 1e38)) {
                 return deploy_refuse(b->message, LGELU_E_LAMBDA,
-                                     "mixed-integer program: gate '%s' is no ReLU", node->name);
+                                     "mixed-integer program: gate '%s' is not ReLU", node->name);
             }
         }
     }

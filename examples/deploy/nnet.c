@@ -104,8 +104,7 @@ lgelu_status nnet_write(lgelu_net *net, int output, const nnet_limits *limits, l
         const lgelu_node *node = net->nodes + layer[k];
         if (!deploy_parameters_finite(net, node)) {
             status = deploy_refuse(net->message, LGELU_E_NONFINITE,
-                                   ".nnet: layer '%s' has a weight that is no finite number",
-                                   node->name);
+                                   ".nnet: layer '%s' has a weight that is not finite", node->name);
         }
     }
     if (!status) {
@@ -202,7 +201,7 @@ static int nnet_text(deploy_in *in, nnet *n)
         }
     }
     nnet_skip(in);
-    return in->at < in->end ? deploy_wrong(in, "something stands behind the last bias") : 0;
+    return in->at < in->end ? deploy_wrong(in, "expected the end of the file") : 0;
 }
 
 lgelu_status nnet_read(nnet *n, const void *file, size_t bytes)

@@ -4568,7 +4568,7 @@ static int onnx_choose_output(onnx_model *m, deploy_span graph, const char *want
 static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *wanted)
 {
     onnx_reader r, q;
-    deploy_span output;
+    deploy_span output = { NULL, 0 };
     int i, t;
     for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.field == 5 && r.kind == 2) {

@@ -24,7 +24,7 @@
    Anything else is refused in one line that names node, operator and reason. Every number of the
    file is checked before it is used. Nothing is allocated, printed or opened.
 
-   Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h, int8.h and deploy.h. */
+   Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h, int8.h, int8_product.h and deploy.h. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
 #include "onnx_out.h" /* for onnx_form */

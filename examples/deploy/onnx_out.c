@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_out.c: see onnx_out.h. A protobuf message stands behind its length, so the graph is gone
-   through twice: once to count its bytes, once to write them. A node is put together in a small
-   room; weights go out as they lie, or one by one where ONNX orders them otherwise. */
+   onnx_out.c: see onnx_out.h. A protobuf message is preceded by its length, so the graph is visited
+   twice: once to count its bytes and once to write them. A node is assembled in a small buffer;
+   weights are written directly, one by one where ONNX has another order.
+
+   MAP: bytes; messages; nodes; tensors; names; the two orders of a value; quantized values; layers;
+   the graph; checks before anything is written. */
 #include "onnx_out.h"
 #include <float.h>
 #include <math.h>
@@ -17,17 +20,17 @@ enum {
 }; /* TensorProto.DataType */
 
 enum {
-    ONNX_WANTED = 1, /* the output hangs on it */
-    ONNX_FIRST = 2,  /* its value lies channels first, as ONNX's pictures do */
-    ONNX_TURNED = 4, /* the value stands there in the other order, too */
-    ONNX_MIXED = 8,  /* a vector that is a picture in ONNX's order: only linear layers read it */
+    ONNX_WANTED = 1, /* the output depends on it */
+    ONNX_FIRST = 2,  /* its value is channels first, as ONNX's images are */
+    ONNX_TURNED = 4, /* the value was also written in the other order */
+    ONNX_MIXED = 8,  /* a flattened image in ONNX's order: only linear layers read it */
     ONNX_FOLDED = 16
 }; /* a batch norm inside the convolution that it reads */
 
 typedef struct {
     unsigned char at[1024];
     size_t n;
-} onnx_message; /* a node or a tensor's head on its way */
+} onnx_message; /* a node or the head of a tensor while it is assembled */
 
 typedef struct {
     const lgelu_net *net;
@@ -36,21 +39,21 @@ typedef struct {
     /* the node whose value is the result; the one that has options->output for a name, or -1 */
     int output, named;
     int counting, failed;
-    int halves;   /* which of the shared constants stand in the file */
+    int halves;   /* which of the shared constants were written */
     size_t total; /* bytes of the graph so far */
     lgelu_write *write;
     void *user;
     int flat;
-    char picture[ONNX_NAME]; /* an input that comes in as a vector, or -1; its value as a picture */
-    /* the result, if it is a picture of one pixel, or -1; its value before it is a vector */
+    char picture[ONNX_NAME]; /* an input that comes in as a vector, or -1; its value as an image */
+    /* the result, if it is an image of one pixel, or -1; its value before it is a vector */
     int one;
     char pixel[ONNX_NAME];
-    const int8_net *whole; /* in whole numbers, or NULL */
+    const int8_net *whole; /* quantized, or NULL */
     int raw;
     char raw_name[ONNX_NAME]; /* the node that is being written before it goes onto its grid, or -1
                                */
     int entry;
-    char entry_name[ONNX_NAME]; /* the input, or -1; its value on its grid */
+    char entry_name[ONNX_NAME]; /* the input, or -1; its quantized value */
     size_t n;
     unsigned char room[ONNX_BUFFER];
 } onnx_writer;
@@ -108,8 +111,8 @@ static void onnx_emit_float(onnx_writer *w, float x) /* little-endian on every m
 }
 
 /* ---- messages: a field is its number and kind, then a number (kind 0), or a length and bytes (2),
-   or four bytes (5). Names have at most NAME bytes and a node at most five inputs, so a room of
-   1024 is never full; were it, the rest would be missing and the file refused ---- */
+   or four bytes (5). Names have at most ONNX_NAME bytes and a node at most five inputs, so
+   1024 bytes are enough ---- */
 static void onnx_append(onnx_message *m, const void *data, size_t n)
 {
     if (n > sizeof m->at - m->n)
@@ -293,7 +296,7 @@ static const char *onnx_join(char name[ONNX_NAME], const char *a, const char *b)
     return name;
 }
 
-/* what has no node of its own: the value is that of its input */
+/* Returns whether a layer has no node of its own, since its value is that of its input. */
 static int onnx_is_alias(const onnx_writer *w, const lgelu_node *node)
 {
     const lgelu_node *x = w->net->nodes + node->input[0];
@@ -369,7 +372,7 @@ static void onnx_put_flatten(onnx_writer *w, const char *value, const char *from
     onnx_end_node(w, &m, value);
 }
 
-/* the value of a node in the wanted order; what it takes to turn it is written once */
+/* Returns the name of a node's value in the wanted order; the transposition is written once. */
 static const char *onnx_in_order(onnx_writer *w, char name[ONNX_NAME], int i, int first)
 {
     static const size_t to_last[4] = { 0, 2, 3, 1 }, to_first[4] = { 0, 3, 1, 2 },
@@ -411,14 +414,14 @@ static const char *onnx_in_order(onnx_writer *w, char name[ONNX_NAME], int i, in
     return name;
 }
 
-/* picture number p of channels-first order, as channels last */
+/* Returns the channels-last index of element p of an image in channels-first order. */
 static size_t onnx_unmixed(const lgelu_node *picture, size_t p)
 {
     const size_t pixel = picture->shape[0] * picture->shape[1];
     return p % pixel * picture->shape[2] + p / pixel;
 }
 
-/* ---- whole numbers: steps, scale and, of values, zero stand behind a slash ---- */
+/* ---- quantized values: their integers are NAME/steps, with NAME/scale and NAME/zero ---- */
 static void onnx_put_scale(onnx_writer *w, const char *name, const double *scale,
                            size_t n) /* one, or one a channel */
 {
@@ -531,7 +534,7 @@ static void onnx_emit_linear(onnx_writer *w, const lgelu_node *node)
     if (w->whole) {
         onnx_emit_int8_weights(w, node, mixed ? net->nodes + onnx_source(w, from->input[0]) : NULL,
                                !flat, weight, bias);
-    } else if (node->tied) { /* the matrix stands in the file as the embedding's */
+    } else if (node->tied) { /* the matrix was written as the embedding's */
         static const size_t swap[2] = { 1, 0 };
         onnx_join(weight, net->nodes[node->tied - 1].name, ".weight");
         if (!flat) {
@@ -765,7 +768,7 @@ static void onnx_emit_layer_norm(onnx_writer *w, const lgelu_node *node)
 
 /* y = x·(1/√(mean of x² + eps))·gain, operator by operator as PyTorch exports
    x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight */
-static void emit_rms_norm(onnx_writer *w, const lgelu_node *node)
+static void onnx_emit_rms_norm(onnx_writer *w, const lgelu_node *node)
 {
     char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], number[ONNX_NAME];
     const char *of = onnx_in_order(w, x, node->input[0], 0), *name = node->name;
@@ -964,7 +967,7 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node) /* to a vecto
     const int i = (int)(node - w->net->nodes), from = onnx_source(w, node->input[0]);
     char x[ONNX_NAME];
     const size_t *shape = w->net->nodes[from].shape;
-    /* the two orders, or the readers know */
+    /* both orders are the same, or the readers expect the other one */
     const int same = (w->flag[i] & ONNX_MIXED) || shape[2] == 1 || shape[0] * shape[1] == 1;
     onnx_put_flatten(w, onnx_value_name(w, i),
                      onnx_in_order(w, x, from, same && (w->flag[from] & ONNX_FIRST)));
@@ -1003,7 +1006,7 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_EMBEDDING: onnx_emit_embedding(w, node); break;
     case LGELU_OP_POSITION: onnx_emit_position(w, node); break;
     case LGELU_OP_LAYER_NORM: onnx_emit_layer_norm(w, node); break;
-    case LGELU_OP_RMS_NORM: emit_rms_norm(w, node); break;
+    case LGELU_OP_RMS_NORM: onnx_emit_rms_norm(w, node); break;
     case LGELU_OP_ATTENTION: onnx_emit_attention(w, node); break;
     case LGELU_OP_PATCHES: onnx_emit_patches(w, node); break;
     case LGELU_OP_CLASS_TOKEN: onnx_emit_class_token(w, node); break;
@@ -1052,8 +1055,8 @@ static int onnx_value_dims(const onnx_writer *w, int i, size_t dims[4])
     return 3;
 }
 
-/* the grid of a layer's value, or NULL: an input, the result, what another layer takes before it is
-   rounded */
+/* Returns the grid of a layer's value; NULL for an input, the result, and what another layer reads
+   before it is rounded. */
 static const int8_grid *onnx_grid_of(const onnx_writer *w, int i)
 {
     int to;
@@ -1135,8 +1138,8 @@ static lgelu_status onnx_reject(char text[160], lgelu_status status, const char 
                 : deploy_refuse(text, status, "%s", why);
 }
 
-/* which layers are wanted, which lie channels first, which batch norms go into their convolutions,
-   which flattened vectors stay mixed */
+/* Decides which layers are wanted, which are channels first, which batch norms are folded into
+   their convolutions, and which flattened vectors keep ONNX's order. */
 static void onnx_plan(onnx_writer *w)
 {
     const lgelu_net *net = w->net;
@@ -1165,7 +1168,7 @@ static void onnx_plan(onnx_writer *w)
                 w->flag[i] |= ONNX_FOLDED;
         }
         switch (node->op) {
-        /* a single row may be tokens or a picture: its readers tell */
+        /* a single row may be tokens or an image: its readers decide */
         case LGELU_OP_INPUT:
             if (w->o->input == ONNX_CHANNELS_LAST)
                 break;
@@ -1238,7 +1241,7 @@ static int onnx_is_utf8(const char *text)
     return 1;
 }
 
-/* a name stands for a value, and with a suffix for what belongs to it */
+/* Returns whether b is a, or a with a suffix that names one of its parts. */
 static int onnx_names_clash(const char *a, const char *b)
 {
     const size_t n = strlen(a);
@@ -1260,24 +1263,27 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
             const lgelu_node *node = net->nodes + i;
             if (node->op == LGELU_OP_LABELS || lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
-                                   "labels and losses have no place in an ONNX file");
+                                   "labels and losses are not written to ONNX files");
             }
             if (!node->name[0])
                 return onnx_reject(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
             if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
-                                   "a gate of one's own is nothing that ONNX knows");
+                                   "ONNX has no operator for a custom gate");
+            }
+            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_SILU) {
+                return reject(text, LGELU_E_ARGUMENT, node->name,
+                              "gates x·σ(βx) are not written to ONNX; make them ReLU first");
             }
             if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4)) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, "gelu",
-                                   "this name is that of the constants of gates");
+                                   "this name is reserved for the constants of gates");
             }
             for (k = 0; k < net->count; k++) {
                 if (k != i && w->flag[k] & ONNX_WANTED
                     && onnx_names_clash(node->name, net->nodes[k].name)) {
-                    return onnx_reject(
-                        text, LGELU_E_ARGUMENT, net->nodes[k].name,
-                        "another layer has this name, or it stands for a part of one");
+                    return onnx_reject(text, LGELU_E_ARGUMENT, net->nodes[k].name,
+                                       "another layer has this name or uses it for a part");
                 }
             }
             inner += !lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE) && !onnx_is_alias(w, node);
@@ -1295,7 +1301,7 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
         if (w->flag[i] & ONNX_WANTED && i != onnx_source(w, w->output)
             && onnx_names_clash(net->nodes[i].name, w->o->output)) {
             return onnx_reject(text, LGELU_E_ARGUMENT, net->nodes[i].name,
-                               "the output can't have this name, too");
+                               "the output and this layer have the same name");
         }
     }
     return LGELU_OK;
@@ -1320,9 +1326,7 @@ static const char *onnx_describe_gates(const onnx_writer *w) /* of the gates tha
 
 static const char *onnx_describe_int8(const onnx_writer *w)
 {
-    return w->whole
-               ? " Weights and values are whole numbers of 8 bits: QuantizeLinear, DequantizeLinear."
-               : "";
+    return w->whole ? " Weights and values have 8 bits: QuantizeLinear, DequantizeLinear." : "";
 }
 
 size_t onnx_save_bytes(const lgelu_net *net) { return (size_t)net->count; }
@@ -1348,7 +1352,7 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
     w.raw = w.entry = -1;
     if (net->status || !net->count || w.output >= net->count)
         return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
-                           "there is no such network, or no such output");
+                           "the network has an error, or there is no such output");
     for (i = 0; w.output < 0 && i < net->count; i++) {
         if (lgelu_op_is((int)net->nodes[i].op, LGELU_TRAIT_LOSS))
             w.output = net->nodes[i].input[0];
@@ -1356,13 +1360,12 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
     if (w.output < 0)
         w.output = net->count - 1;
     if (q && (q->net != net || q->pass != 2 || q->output != w.output)) {
-        return onnx_reject(
-            text, LGELU_E_ARGUMENT, NULL,
-            "whole numbers of this network, with this output, must be finished before");
+        return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
+                           "expected int8_finish of this network, with this output, before");
     }
     if (q && q->options.value_bits != 8) {
         return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
-                           "QuantizeLinear knows values of 8 bits, no fewer");
+                           "QuantizeLinear supports values of 8 bits, no fewer");
     }
     onnx_plan(&w);
     if ((status = onnx_can_be_written(&w, text)) != LGELU_OK)

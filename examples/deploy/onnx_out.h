@@ -22,7 +22,7 @@
    floats. A runtime may fuse them into integer kernels, whose results are those of int8_run except
    for values within a rounding error of half a step.
 
-   Copy onnx_out.[ch] beside lgelu.h, with int8.h and deploy.h. */
+   Copy onnx_out.[ch] beside lgelu.h, with int8.h, int8_product.h and deploy.h. */
 #ifndef ONNX_OUT_H
 #define ONNX_OUT_H
 #include "int8.h"
