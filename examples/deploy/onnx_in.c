@@ -48,6 +48,7 @@
    the table in [17]. A new kind of layer also needs cases in onnx_put_layer, onnx_short_name and
    onnx_build_layer, the last two of which the compiler names. */
 #include "onnx_in.h"
+#include "smooth.h"
 #include <float.h>
 #include <math.h>
 #include <stdarg.h>
@@ -129,8 +130,7 @@ enum {
 enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2 };
 /* What is asked of a constant: its value, whether it is 0, whether it is not. */
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
-enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH };
-
+enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
 typedef struct {
     deploy_span name;
     deploy_span origin;      /* a constant: the name of its tensor */
@@ -177,6 +177,7 @@ typedef struct {
     size_t shape[3], window, stride, padding, groups, option[2];
     float eps, momentum;
     lgelu_gate_kind gate;
+    smooth_gate smooth;  /* of LGELU_GATE_CUSTOM */
     double lambda;       /* λ is this, */
     int vector, divides; /* times (or divided by) this constant */
     int weight, bias, mean, variance;
@@ -1170,6 +1171,18 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
     return l;
 }
 
+/* How the gate that is known uses the function in x. */
+static const char *onnx_use_of(const onnx_value *x)
+{
+    static const char *const use[] = { "",
+                                       "GELU uses it, x * 0.5 * (1 + erf(...))",
+                                       "GELU uses it, x * 0.5 * (1 + tanh(...))",
+                                       "SiLU uses it, x * sigmoid(b x)",
+                                       "Mish uses it, x * tanh(softplus(x))",
+                                       "Mish uses it, x * tanh(softplus(x))" };
+    return use[x->function];
+}
+
 /* Makes a layer of u·s, u·v, u/v and u·v + s when no formula followed that was recognised, and x
    its value. */
 static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
@@ -1179,11 +1192,8 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     if (x->kind != ONNX_DATA || onnx_is_plain(x))
         return 1;
     if (x->function) {
-        return onnx_fail(m,
-                         "node '%t' (%t): its result is not used as GELU uses it, "
-                         "x * 0.5 * (1 + %s(...)), before node '%t'",
-                         &x->made_by, &x->by, x->function == ONNX_ERF ? "erf" : "tanh",
-                         n->name.n ? &n->name : n->out);
+        return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
+                         &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
     }
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
         return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
@@ -1804,6 +1814,41 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
 
 /* ---- [12] ARITHMETIC ---- */
 
+/* A gate of smooth.h behind layer `from`. */
+static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from, smooth_kind kind,
+                                     double beta)
+{
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_GATE, from, -1);
+    if (!l)
+        return NULL;
+    if (!(beta > 0 && beta < 1e6)) {
+        onnx_refuse(m, n, "a gate whose factor is not above 0");
+        return NULL;
+    }
+    l->gate = LGELU_GATE_CUSTOM;
+    l->lambda = 1;
+    smooth_gate_make(&l->smooth, kind, beta);
+    return l;
+}
+
+/* Makes a gate of u·σ(βu) or u·tanh(softplus(u)), once the formula is complete. */
+static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_value *y)
+{
+    const int silu = y->function == ONNX_SIGMOID;
+    const onnx_view v = y->v;
+    onnx_layer *l;
+    if (y->function == ONNX_SOFTPLUS || y->alpha < 0 || y->alpha > 0
+        || !onnx_is_one(y->p[1] * y->beta) || y->p[0] < 0 || y->p[0] > 0 || y->p[2] < 0
+        || y->p[2] > 0 || y->p[3] < 0 || y->p[3] > 0)
+        return 1;
+    l = onnx_smooth_layer(m, n, y->layer, silu ? SMOOTH_SILU : SMOOTH_MISH,
+                          silu && !onnx_is_one(y->arg[1]) ? y->arg[1] : 1);
+    if (!l)
+        return 0;
+    onnx_set_data(y, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
 /* Makes a gate of 0.5·u·(1 + function(arg)), once the formula is complete. */
 static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
 {
@@ -1812,6 +1857,8 @@ static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
     onnx_layer *l;
     onnx_value x = *y;
     onnx_view v = y->v;
+    if (y->function >= ONNX_SIGMOID)
+        return onnx_end_smooth(m, n, y);
     if (!y->function || fabs(y->alpha - y->beta) > 1e-6 * fabs(y->alpha) || fabs(k - 0.5) > 1e-6
         || y->p[0] < 0 || y->p[0] > 0 || y->p[2] < 0 || y->p[2] > 0 || y->p[3] < 0 || y->p[3] > 0)
         return 1;
@@ -2380,20 +2427,37 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
     return onnx_refuse(m, n, "only sums of two layers are supported");
 }
 
-/* Erf, Tanh: the beginning of a formula of GELU. */
+/* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
+static int onnx_is_softplus(const onnx_value *x)
+{
+    return x->function == ONNX_SOFTPLUS && onnx_is_one(x->beta) && onnx_is_one(x->p[0])
+           && !(x->alpha < 0 || x->alpha > 0);
+}
+
+/* Erf, Tanh, Sigmoid, Softplus: the beginning of the formula of a gate. */
 static int onnx_op_function(onnx_model *m, const onnx_node *n)
 {
+    const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
     const onnx_value *x = onnx_operand(m, n, 0);
     onnx_value *y;
+    if (x && x->kind == ONNX_DATA && tanh_ && onnx_is_softplus(x)) {
+        if (!(y = onnx_pass(m, n, 0)))
+            return 0;
+        y->function = ONNX_TANH_SOFTPLUS;
+        return 1;
+    }
     if (!x || x->kind != ONNX_DATA || x->function)
-        return onnx_refuse(m, n, "it is only supported as a part of GELU");
+        return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0 || x->p[2] > 0
-        || (onnx_text_is(n->op, "Erf") && (x->p[3] < 0 || x->p[3] > 0))
-        || (x->vector >= 0 && onnx_text_is(n->op, "Tanh")))
-        return onnx_refuse(m, n, "it is only supported as a part of GELU");
+        || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0))
+        || (x->vector >= 0 && !onnx_text_is(n->op, "Erf")) || (softplus && !onnx_is_one(x->p[1])))
+        return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    y->function = onnx_text_is(n->op, "Erf") ? ONNX_ERF : ONNX_TANH;
+    y->function = tanh_                        ? ONNX_TANH
+                  : softplus                   ? ONNX_SOFTPLUS
+                  : onnx_text_is(n->op, "Erf") ? ONNX_ERF
+                                               : ONNX_SIGMOID;
     y->made_by = n->name.n ? n->name : n->out[0];
     y->by = n->op;
     memcpy(y->arg, y->p, sizeof y->p);
@@ -2402,6 +2466,19 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
     y->alpha = 0;
     y->beta = 1;
     return 1;
+}
+
+/* Elu, Mish. */
+static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
+{
+    const int elu = onnx_text_is(n->op, "Elu");
+    onnx_value x;
+    onnx_layer *l;
+    if (!onnx_layer_operand(m, n, 0, &x)
+        || !(l = onnx_smooth_layer(m, n, x.layer, elu ? SMOOTH_ELU : SMOOTH_MISH,
+                                   elu ? onnx_attribute_float(n, "alpha", 1) : 1)))
+        return 0;
+    return onnx_set_result(m, n, l, &x.v);
 }
 
 /* Relu, Gelu. */
@@ -3800,6 +3877,10 @@ static const struct {
                        { "Gelu", onnx_op_gate },
                        { "Erf", onnx_op_function },
                        { "Tanh", onnx_op_function },
+                       { "Sigmoid", onnx_op_function },
+                       { "Softplus", onnx_op_function },
+                       { "Elu", onnx_op_smooth },
+                       { "Mish", onnx_op_smooth },
                        { "MaxPool", onnx_op_pool },
                        { "AveragePool", onnx_op_pool },
                        { "GlobalAveragePool", onnx_op_pool },
@@ -4796,6 +4877,8 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
     case LGELU_OP_GATE:
         if (learn && gate_kind != LGELU_GATE_RELU)
             gate_kind = LGELU_GATE_LAMBDA;
+        if (gate_kind == LGELU_GATE_CUSTOM)
+            return lgelu_gate_custom(net, name, x, &l->smooth.gate);
         if (l->vector < 0) {
             const double lambda = onnx_lambda_of(m, l, 0);
             return lgelu_gate(net, name, x, gate_kind, lambda > 1 ? (float)lambda : 1);

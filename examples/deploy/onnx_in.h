@@ -11,7 +11,8 @@
 
    Supported is what PyTorch's exporter writes for MLPs, convolutional networks, ViTs, text
    classifiers and GPTs: Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas
-   by Erf and Tanh, pooling, ReduceMean, Flatten, Reshape, Transpose, residual sums,
+   by Erf and Tanh, Elu, x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and
+   Tanh, pooling, ReduceMean, Flatten, Reshape, Transpose, residual sums,
    LayerNormalization or its formula, the formula of RMSNorm, attention, embeddings, and the
    arithmetic of shapes around them. A factor or a bias, one number or one for each channel
    (standardised pixels, LayerScale), goes into the weights before it or becomes a depthwise
@@ -24,7 +25,8 @@
    Anything else is refused in one line that names node, operator and reason. Every number of the
    file is checked before it is used. Nothing is allocated, printed or opened.
 
-   Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h, int8.h, int8_product.h and deploy.h. */
+   Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h, int8.h, int8_product.h, smooth.h and
+   deploy.h. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
 #include "onnx_out.h" /* for onnx_form */
@@ -49,8 +51,10 @@ onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const c
 int onnx_nodes(const onnx_model *m);
 
 /* Adds the layers to a network; returns the node of the result, or -1 (net->message). learn = 1:
-   every GELU becomes a gate whose λ can be learned, starting from its value in the file; 0: gates
-   as they are. *input becomes the node of the first input. */
+   every GELU becomes a gate whose λ can be learned, starting from its value in the file, and every
+   other smooth gate one that starts at GELU; 0: gates as they are. SiLU, ELU and Mish are custom
+   gates inside m, which must remain valid as long as the network. *input becomes the node of the
+   first input. */
 int onnx_build(onnx_model *m, lgelu_net *net, int learn, int *input);
 
 /* Copies the weights, after lgelu_net_make. */

@@ -1272,8 +1272,8 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
                                    "ONNX has no operator for a custom gate");
             }
             if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_SILU) {
-                return reject(text, LGELU_E_ARGUMENT, node->name,
-                              "gates x·σ(βx) are not written to ONNX; make them ReLU first");
+                return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
+                                   "gates x·σ(βx) are not written to ONNX; make them ReLU first");
             }
             if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4)) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, "gelu",

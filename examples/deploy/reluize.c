@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: MIT-0
 
-   reluize: converts a finished GELU network (ONNX) into a ReLU network and reports what changed.
+   reluize: converts a finished network with GELU, SiLU, ELU or Mish (ONNX) into a ReLU network,
+   from inputs without labels, in seconds, and reports what changed.
 
        make -C examples build/reluize
-       reluize MODEL.onnx --data WHERE -o OUT.onnx [--int8 OUT8.onnx] [--report FILE]
+       reluize MODEL.onnx --data WHERE -o OUT.onnx [--int8 OUT8.onnx] [--epochs N] [--report FILE]
 
-   The network is read (onnx_in.h) and its GELUs become gates x Φ(λx) with λ = 1. It is fine-tuned
-   on the data while λ is driven to 159.6, where the gate differs from ReLU by at most 0.0011. Then
-   ReLU replaces the gates, and the network is written (onnx_out.h) with the inputs and the output
-   that it had. The report compares this with the swap alone on the test part of the data, which is
-   used for nothing else. Exit status: 0 when it is done, 1 after an error, 2 for wrong options, 130
-   when it was interrupted; then nothing was written.
+   The network is read (onnx_in.h), ReLU replaces its gates, and the matrices behind them are solved
+   for again (refit.h), so that the network computes what it computed before. With --epochs two
+   networks are fine-tuned as well, which requires labels: the refitted one as ReLU, and the smooth
+   one while λ of its gates x Φ(λx) is driven from 1 to 159.6, where the gate differs from ReLU by
+   at most 0.0011. Of these, the one with the best score on a tenth of the training part that is
+   held out is written (onnx_out.h), with the inputs and the output that the network had. The report
+   compares each way with the network as it was, on the test part of the data, which is used for
+   nothing else. Exit status: 0 when it is done, 1 after an error, 2 for wrong options, 130 when it
+   was interrupted; then nothing was written.
 
    MAP
        [1] OPTIONS       the command line
        [2] DATA          images, rows of values, token ids; samples as the network takes them
        [3] NETWORKS      the model that was read, and networks built from it
        [4] MEASURING     predictions of the test part, and their score
-       [5] FINE-TUNING   training steps, statistics of batch normalisations
-       [6] REPORT        its rows, as text and as JSON
-       [7] CERTIFICATE   proven bounds of the change by the swap
-       [8] FILES         the converted network as ONNX, in f32 and in 8 bits
-       [9] STEPS         what main does, one function for each step */
+       [5] REFIT         weights and biases behind new gates, in closed form
+       [6] FINE-TUNING   training steps, statistics of batch normalisations
+       [7] REPORT        its rows, as text and as JSON
+       [8] CERTIFICATE   proven bounds of the change by the swap
+       [9] FILES         the converted network as ONNX, in f32 and in 8 bits
+      [10] STEPS         what main does, one function for each step */
 #include "onnx_in.h"
 #include "onnx_out.h"
 #include "bounds.h"
 #include "npy.h"
+#include "refit.h"
 #include "../data.h"
 #include "../study/output.h"
 #include <errno.h>
@@ -36,6 +42,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -45,7 +52,9 @@ enum {
     CERTIFIED = 10,    /* test inputs with a certificate, unless --certify says otherwise */
     CALIBRATED = 1000, /* training samples that the ranges of 8 bits come from */
     EVALUATION_BATCH = 128,
-    TRAIN = 0, /* the two parts of the data */
+    REFITTED = 4096,    /* training samples that a refit takes, unless --samples says otherwise */
+    MOST_WINDOWS = 500, /* of a text, for the test */
+    TRAIN = 0,          /* the two parts of the data */
     TEST = 1
 };
 
@@ -80,6 +89,15 @@ static void *allocate(size_t count, size_t size)
     return p;
 }
 
+static double seconds(void)
+{
+#ifdef _OPENMP
+    return omp_get_wtime();
+#else
+    return (double)clock() / CLOCKS_PER_SEC;
+#endif
+}
+
 /* ---- [1] OPTIONS ---- */
 
 static struct {
@@ -87,38 +105,38 @@ static struct {
     long epochs, batch, seed, certify, samples;
     double rate, mean[3], std[3];
     int learn, standard, fold, rival;
-} option = {
-    .epochs = 3, .batch = 64, .seed = 1, .certify = CERTIFIED, .rate = 3e-4, .std = { 1, 1, 1 }
-};
+} option = { .batch = 64, .seed = 1, .certify = CERTIFIED, .rate = 3e-4, .std = { 1, 1, 1 } };
 
 static const char usage[] =
     "usage: reluize MODEL.onnx --data WHERE -o OUT.onnx [options]\n\n"
-    "  --data WHERE       the data to fine-tune and to measure with, one of\n"
-    "                     a folder of images with train/CLASS/* and test/CLASS/*, or CLASS/* alone (every\n"
-    "                     fifth image is then for the test); images are resized to the network's input\n"
+    "  --data WHERE       the data to refit, to fine-tune and to measure with, with labels or without, one of\n"
+    "                     a folder of images with train/CLASS/* and test/CLASS/*, or CLASS/* alone, or images\n"
+    "                     alone (every fifth is then for the test), resized to the network's input\n"
     "                     a folder of IDX files (MNIST) or of CIFAR batches\n"
     "                     a table FILE.csv of numbers, used as they are; the last column is the class\n"
-    "                     (0, 1, ...), or the target of a network with one output; every fifth row is\n"
-    "                     for the test\n"
+    "                     (0, 1, ...), or the target of a network with one output, unless there are as\n"
+    "                     many columns as inputs; every fifth row is for the test\n"
     "                     FILE.npy, an array (samples, inputs) of numbers, or of token ids for networks\n"
     "                     that read tokens; every fifth sample is for the test\n"
+    "                     any other file, for a network of tokens: a text, whose tokens are its bytes where\n"
+    "                     the vocabulary is 256, else its different characters in their order\n"
     "  --labels FILE.npy  with FILE.npy: its classes, or the targets of a network with one output\n"
     "  -o OUT.onnx        the ReLU network to write\n"
     "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear; the ranges\n"
     "                     come from the first 1,000 training samples\n"
     "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
     "  --output NAME      which output to convert, for a model that has several\n"
-    "  --epochs N         epochs of fine-tuning (3)\n"
+    "  --epochs N         epochs of fine-tuning after the refit; requires labels (0)\n"
     "  --rate R           the largest learning rate of AdamW (0.0003)\n"
     "  --batch N          samples in a batch (64)\n"
-    "  --samples N        use only the first N training samples (all)\n"
-    "  --learn            learn a lambda for each gate, from 1.05, before all are driven up; without this\n"
+    "  --samples N        use only N training samples (4096 for the refit, all for the rest)\n"
+    "  --learn            with --epochs, learn a lambda for each gate, from 1.05, before all are driven up; without this\n"
     "                     they stay at 1 until then\n"
     "  --mean A[,B,C]     what the network was trained with, for each channel: (pixel / 255 - mean) / std (0)\n"
     "  --std A[,B,C]      (1)\n"
     "  --standard         instead, scale images or the columns of a table to mean 0 and deviation 1\n"
     "  --fold             fold batch normalisations into the convolutions before them\n"
-    "  --rival            for the report, also fine-tune a copy that is ReLU from the first step\n"
+    "  --rival            with --epochs, also fine-tune a copy as ReLU that was not refitted\n"
     "  --certify N        test inputs for which the change by the swap is bounded by proof (10; 0: none)\n"
     "  --seed N           of the order of samples (1)\n";
 
@@ -190,11 +208,11 @@ static int number_option(const char *name, const char *value)
         const char *name;
         long *value;
         double least, most;
-    } whole[] = { { "--epochs", &option.epochs, 1, 1e9 },
+    } whole[] = { { "--epochs", &option.epochs, 0, 1e9 },
                   { "--batch", &option.batch, 2, 65536 },
                   { "--seed", &option.seed, 0, 1e9 },
                   { "--certify", &option.certify, 0, 1e9 },
-                  { "--samples", &option.samples, 1, 1e9 } };
+                  { "--samples", &option.samples, 8, 1e9 } };
     const int rate = !strcmp(name, "--rate"), mean = !strcmp(name, "--mean"),
               std = !strcmp(name, "--std");
     size_t k;
@@ -264,7 +282,8 @@ static onnx_model *model;
 static int as_vectors; /* the network takes images as vectors */
 
 /* All samples, the training part first. A sample has channels·height·width values, or so many token
-   ids; its answer is a class, or, where classes is 0, a target. */
+   ids; its answer is a class, or, where classes is 0, a target. A sample of a text has as many
+   answers as tokens: those that follow each of them. */
 static struct {
     data_set set;    /* images; a table that is standardised */
     size_t count[2]; /* samples for training, for the test */
@@ -275,7 +294,9 @@ static struct {
     float *target[2];    /* targets */
     float value[3][256]; /* what a pixel of each channel becomes */
     int owned;           /* row was allocated here, and is not set's */
-} data;
+    int labelled;        /* 0: there are no answers */
+    size_t answers;      /* of a sample */
+} data = { .labelled = 1, .answers = 1 };
 
 static size_t sample_size(void) { return data.channels * data.height * data.width; }
 
@@ -351,6 +372,7 @@ static long line_numbers(char *line, double *x, long most)
 static int scan_table(const char *path, char *file, size_t bytes, double *x, long most, int pass,
                       size_t outputs, size_t *rows, long *columns)
 {
+    const int labelled = data.labelled;
     char *line = file + (strncmp(file, DATA_MARK, 3) ? 0 : 3), *end;
     size_t number = 0, at;
     long n, k;
@@ -368,16 +390,16 @@ static int scan_table(const char *path, char *file, size_t bytes, double *x, lon
         /* the first line may be a heading, and lines may be empty */
         if ((number == 1 && n < 0) || !n)
             continue;
-        if (n < 2 || (*columns && n != *columns)) {
+        if (n < 1 + labelled || (*columns && n != *columns)) {
             return fail("%s: line %zu: expected %ld numbers between commas", path, number,
                         *columns);
         }
         *columns = n;
         if (pass) {
             const int part = part_of(*rows, &at);
-            for (k = 0; k < n - 1; k++)
-                data.row[part][at * (size_t)(n - 1) + (size_t)k] = (float)x[k];
-            if (set_answer(*rows, x[n - 1], outputs)) {
+            for (k = 0; k < n - labelled; k++)
+                data.row[part][at * (size_t)(n - labelled) + (size_t)k] = (float)x[k];
+            if (labelled && set_answer(*rows, x[n - 1], outputs)) {
                 return fail("%s: line %zu: expected a class 0, 1, 2, ... in the last column, found "
                             "%g",
                             path, number, x[n - 1]);
@@ -388,7 +410,8 @@ static int scan_table(const char *path, char *file, size_t bytes, double *x, lon
     return 0;
 }
 
-static int read_table(const char *path, size_t outputs)
+/* Reads a table. One with as many columns as the network has inputs holds no answers. */
+static int read_table(const char *path, size_t outputs, size_t inputs)
 {
     enum { MOST_COLUMNS = 65536 };
     size_t bytes, rows;
@@ -399,8 +422,12 @@ static int read_table(const char *path, size_t outputs)
     if (!file)
         return fail("%s: %s", path, strerror(errno));
     x = (double *)allocate(MOST_COLUMNS, sizeof *x);
-    bad = scan_table(path, file, bytes, x, MOST_COLUMNS, 0, outputs, &rows, &columns)
-          || allocate_rows(path, rows, columns > 1 ? (size_t)columns - 1 : 1)
+    bad = scan_table(path, file, bytes, x, MOST_COLUMNS, 0, outputs, &rows, &columns);
+    if ((size_t)columns == inputs)
+        data.labelled = 0;
+    bad = bad
+          || allocate_rows(path, rows,
+                           columns > data.labelled ? (size_t)(columns - data.labelled) : 1)
           || scan_table(path, file, bytes, x, MOST_COLUMNS, 1, outputs, &rows, &columns);
     free(file);
     free(x);
@@ -490,17 +517,17 @@ static int read_arrays(size_t outputs, size_t vocabulary)
     unsigned char *file = NULL, *label_file = NULL;
     npy a, answers;
     int bad;
-    if (!option.labels)
-        return fail("%s: --labels FILE.npy is needed beside it", option.data);
-    bad = open_array(option.data, &a, &file) || open_array(option.labels, &answers, &label_file);
-    if (!bad && answers.count != a.shape[0]) {
+    data.labelled = option.labels != NULL;
+    bad = open_array(option.data, &a, &file)
+          || (data.labelled && open_array(option.labels, &answers, &label_file));
+    if (!bad && data.labelled && answers.count != a.shape[0]) {
         bad = fail("%s: expected %zu labels, one for each sample of %s, found %zu", option.labels,
                    a.shape[0], option.data, answers.count);
     }
     if (!bad && !a.count)
         bad = fail("%s: it is empty", option.data);
     bad = bad || allocate_rows(option.data, a.shape[0], a.count / a.shape[0])
-          || take_answers(option.labels, &answers, outputs);
+          || (data.labelled && take_answers(option.labels, &answers, outputs));
     if (!bad && vocabulary)
         bad = take_tokens(option.data, &a, vocabulary);
     else if (!bad)
@@ -510,17 +537,84 @@ static int read_arrays(size_t outputs, size_t vocabulary)
     return bad;
 }
 
+/* Numbers the bytes of a text as tokens. */
+static int number_bytes(const unsigned char *text, size_t bytes, size_t vocabulary, int32_t *number)
+{
+    unsigned char seen[256];
+    size_t i, different = 0;
+    memset(seen, 0, sizeof seen);
+    for (i = 0; i < bytes; i++)
+        seen[text[i]] = 1;
+    for (i = 0; i < 256; i++) {
+        number[i] = (int32_t)(vocabulary == 256 ? i : different);
+        different += seen[i];
+    }
+    if (vocabulary == 256 || different == vocabulary)
+        return 0;
+    return fail("%s: a text of %zu different characters, but the network's vocabulary is %zu: give "
+                "token ids as an array, --data FILE.npy",
+                option.data, different, vocabulary);
+}
+
+/* Reads a text. A sample is a window of `size` tokens, and its answers are the tokens that follow
+   each of them. */
+static int read_text(size_t size, size_t vocabulary)
+{
+    size_t bytes, i, k, at;
+    int32_t number[256];
+    unsigned char *text = output_read(option.data, &bytes);
+    int part;
+    if (!text)
+        return fail("%s: %s", option.data, strerror(errno));
+    if (number_bytes(text, bytes, vocabulary, number)
+        || allocate_rows(option.data, bytes ? (bytes - 1) / size : 0, 1)) {
+        free(text);
+        return 1;
+    }
+    data.channels = data.answers = size;
+    data.classes = vocabulary;
+    for (part = 0; part < 2; part++) {
+        free(data.label[part]);
+        data.token[part] = (int32_t *)allocate(data.count[part], size * sizeof(int32_t));
+        data.label[part] = (int32_t *)allocate(data.count[part], size * sizeof(int32_t));
+    }
+    for (i = 0; i < (bytes - 1) / size; i++) {
+        part = part_of(i, &at);
+        for (k = 0; k < size; k++) {
+            data.token[part][at * size + k] = number[text[i * size + k]];
+            data.label[part][at * size + k] = number[text[i * size + k + 1]];
+        }
+    }
+    if (data.count[TEST] > MOST_WINDOWS)
+        data.count[TEST] = MOST_WINDOWS;
+    free(text);
+    return 0;
+}
+
+/* Reads images in folders of classes or, where there are none, in one folder. */
+static int read_images(const char *program, const size_t *shape)
+{
+    char error[sizeof data.set.error];
+    if (!data_read_as(&data.set, option.data, program, shape[2], shape[0], shape[1]))
+        return 0;
+    memcpy(error, data.set.error, sizeof error);
+    if (data_read_pictures(&data.set, option.data, shape[2], shape[0], shape[1]))
+        return fail("%s", error);
+    data.labelled = 0;
+    return 0;
+}
+
 /* Reads images, or a table whose columns are to be standardised. shape: rows, columns and channels
    that images are resized to. */
 static int read_set(const char *program, const size_t *shape, size_t outputs)
 {
     size_t i, k, b;
     int part;
-    if (data_read_as(&data.set, option.data, program, shape[2], shape[0], shape[1]))
-        return fail("%s", data.set.error);
+    if (read_images(program, shape))
+        return 1;
     if (*data.set.note)
         fprintf(stderr, "reluize: %s\n", data.set.note);
-    if (!data.set.classes && outputs > 1) {
+    if (!data.set.classes && outputs > 1 && data.labelled) {
         return fail("%s: its last column holds no classes, but the network has %zu outputs",
                     option.data, outputs);
     }
@@ -537,7 +631,7 @@ static int read_set(const char *program, const size_t *shape, size_t outputs)
         const float *t = part ? data.set.test_target : data.set.train_target;
         data.label[part] = (int32_t *)allocate(data.count[part], sizeof(int32_t));
         data.target[part] = (float *)allocate(data.count[part], sizeof(float));
-        for (i = 0; i < data.count[part]; i++) {
+        for (i = 0; i < data.count[part] && data.labelled; i++) {
             if (data.set.classes)
                 data.label[part][i] = y[i];
             data.target[part][i] =
@@ -603,8 +697,8 @@ typedef struct {
 } network;
 
 /* How a network computes: as fast as it can; by plain chains of fma, of which bounds can be proven;
-   or so, with all values kept for calibration. */
-typedef enum { MAKE_FAST, MAKE_PLAIN, MAKE_KEPT } make_how;
+   or so, with all values kept for calibration; with the values that a refit reads. */
+typedef enum { MAKE_FAST, MAKE_PLAIN, MAKE_KEPT, MAKE_REFIT } make_how;
 
 static size_t input_size(const network *n)
 {
@@ -614,12 +708,20 @@ static size_t input_size(const network *n)
 
 static size_t output_size(const network *n) { return n->nodes[n->out].shape[2]; }
 
+/* Predictions for each sample: 1, or one for each token. */
+static size_t predictions_of(const network *n)
+{
+    const size_t *s = n->nodes[n->out].shape;
+    return s[0] * s[1];
+}
+
 /* Adds the loss: cross-entropy for classes, squared error for targets. */
 static void add_loss(network *n)
 {
     const size_t outputs = output_size(n);
+    const size_t *s = n->nodes[n->out].shape;
     if (data.classes || outputs > 1) {
-        n->answer = lgelu_labels(&n->net, "reluize.labels", 1, outputs);
+        n->answer = lgelu_labels(&n->net, "reluize.labels", s[0] * s[1], outputs);
         lgelu_cross_entropy(&n->net, "reluize.loss", n->out, n->answer);
     } else {
         n->answer = lgelu_input(&n->net, "reluize.target", 1, 1, 1);
@@ -645,7 +747,7 @@ static void allocate_batch(network *n, size_t batch, lgelu_mode mode)
         n->token = (int32_t *)allocate(batch * in->shape[1], sizeof(int32_t));
     else
         n->x = (float *)allocate(batch * deploy_size(in), sizeof(float));
-    n->label = (int32_t *)allocate(batch, sizeof(int32_t));
+    n->label = (int32_t *)allocate(batch, predictions_of(n) * sizeof(int32_t));
     n->target = (float *)allocate(batch, sizeof(float));
     lgelu_net_bind(&n->net, n->in, n->token ? (const void *)n->token : (const void *)n->x);
     if (mode == LGELU_MODE_TRAIN) {
@@ -666,10 +768,12 @@ static int make_network(network *n, int learn, size_t batch, lgelu_mode mode, ma
     if (n->out < 0)
         return fail("%s: %s", option.model, n->net.message);
     add_loss(n);
-    n->net.no_winograd = how != MAKE_FAST;
+    n->net.no_winograd = how == MAKE_PLAIN || how == MAKE_KEPT;
     n->net.prepack = 1;
     if (how == MAKE_KEPT)
         keep_values(n);
+    if (how == MAKE_REFIT)
+        refit_keep(&n->net);
     bytes = lgelu_net_bytes(&n->net, batch, mode);
     n->memory = bytes ? malloc(bytes) : NULL;
     if (bytes && !n->memory)
@@ -701,21 +805,25 @@ static void load_sample(network *n, size_t k, int part, size_t i)
         memcpy(n->token + k * size, data.token[part] + i * size, size * sizeof(int32_t));
     else
         copy_values(n->x + k * size, part, i, as_vectors);
-    n->label[k] = data.label[part][i];
+    memcpy(n->label + k * data.answers, data.label[part] + i * data.answers,
+           data.answers * sizeof *n->label);
     n->target[k] = data.target[part][i];
 }
 
 /* ---- [4] MEASURING ---- */
 
-/* The accuracy in percent; of targets 100·R², R² = 1 - Σ(y - t)² / Σ(t - mean t)². */
+/* The accuracy in percent; of targets 100·R², R² = 1 - Σ(y - t)² / Σ(t - mean t)². 0 without
+   answers. */
 static double score_of(const float *outputs, size_t width)
 {
     const size_t n = data.count[TEST];
     const float *t = data.target[TEST];
     double mean = 0, left = 0, all = 0;
     size_t i;
+    if (!data.labelled)
+        return 0;
     if (width > 1)
-        return 100 * lgelu_accuracy(outputs, data.label[TEST], n, width);
+        return 100 * lgelu_accuracy(outputs, data.label[TEST], n * data.answers, width);
     for (i = 0; i < n; i++)
         mean += (double)t[i] / (double)n;
     for (i = 0; i < n; i++) {
@@ -725,11 +833,11 @@ static double score_of(const float *outputs, size_t width)
     return all > 0 ? 100 * (1 - left / all) : 0;
 }
 
-/* Computes the outputs of the whole test part, [test samples][outputs]; returns their score, or a
-   NaN after an error or an interruption. */
+/* Computes the outputs of the whole test part, [test samples][predictions][outputs]; returns their
+   score, or a NaN after an error or an interruption. */
 static double evaluate(network *n, float *outputs)
 {
-    const size_t width = output_size(n);
+    const size_t width = output_size(n), values = predictions_of(n) * width;
     size_t i, k;
     for (i = 0; i < data.count[TEST] && !stopped; i += n->batch) {
         const size_t count = data.count[TEST] - i < n->batch ? data.count[TEST] - i : n->batch;
@@ -739,32 +847,157 @@ static double evaluate(network *n, float *outputs)
             fail("%s", n->net.message);
             return (double)NAN;
         }
-        memcpy(outputs + i * width, lgelu_net_value(&n->net, n->out),
-               count * width * sizeof *outputs);
+        memcpy(outputs + i * values, lgelu_net_value(&n->net, n->out),
+               count * values * sizeof *outputs);
     }
     return stopped ? (double)NAN : score_of(outputs, width);
 }
 
-/* ---- [5] FINE-TUNING ---- */
+/* The training samples in a random order, of which the first `fitted` are used for refits and
+   fine-tuning, and the next `held` choose between fine-tuned networks. */
+static struct {
+    uint32_t *order;
+    size_t fitted, held;
+} training;
 
-static void load_batch(network *n, const uint32_t *order, size_t first)
+static void choose_training(void)
+{
+    const size_t all = data.count[TRAIN], count = option.samples && (size_t)option.samples < all
+                                                      ? (size_t)option.samples
+                                                      : all;
+    training.order = (uint32_t *)allocate(all, sizeof *training.order);
+    lgelu_shuffle(training.order, all, (uint64_t)option.seed, 101);
+    training.held = option.epochs ? count / 10 : 0;
+    training.fitted = count - training.held;
+}
+
+/* Loads training samples `first` and following; order NULL: as they are in training.order, else
+   through that. */
+static void load_batch(network *n, const uint32_t *order, size_t first, size_t count)
 {
     size_t k;
-    for (k = 0; k < n->batch; k++)
-        load_sample(n, k, TRAIN, order[first + k]);
+    for (k = 0; k < count; k++)
+        load_sample(n, k, TRAIN, training.order[order ? order[first + k] : first + k]);
 }
+
+/* How good the network is on the samples that are held out: the accuracy, or for targets minus the
+   squared error; a NaN after an error or an interruption. */
+static double score_held(network *n)
+{
+    const size_t width = output_size(n), end = training.fitted + training.held;
+    double sum = 0;
+    size_t i, k;
+    for (i = training.fitted; i < end && !stopped; i += n->batch) {
+        const size_t count = end - i < n->batch ? end - i : n->batch, rows = count * data.answers;
+        const float *y;
+        load_batch(n, NULL, i, count);
+        if (lgelu_net_forward(&n->net, count)) {
+            fail("%s", n->net.message);
+            return (double)NAN;
+        }
+        y = lgelu_net_value(&n->net, n->out);
+        if (width > 1)
+            sum += lgelu_accuracy(y, n->label, rows, width) * (double)rows;
+        for (k = 0; k < count && width == 1; k++)
+            sum -= ((double)y[k] - (double)n->target[k]) * ((double)y[k] - (double)n->target[k]);
+    }
+    return stopped ? (double)NAN : sum;
+}
+
+/* ---- [5] REFIT ---- */
+
+typedef struct {
+    network *n;
+    size_t samples;
+} refit_source;
+
+static int deliver_batch(size_t index, const void **input, size_t *samples, void *user)
+{
+    const refit_source *source = (const refit_source *)user;
+    network *n = source->n;
+    const size_t first = index * n->batch;
+    if (first >= source->samples)
+        return 0;
+    *samples = source->samples - first < n->batch ? source->samples - first : n->batch;
+    load_batch(n, NULL, first, *samples);
+    input[0] = n->token ? (const void *)n->token : (const void *)n->x;
+    return 1;
+}
+
+static int refit_interrupted(const refit_layer *layer, size_t pass, size_t passes, size_t done,
+                             size_t samples, void *user)
+{
+    (void)layer;
+    (void)pass;
+    (void)passes;
+    (void)done;
+    (void)samples;
+    (void)user;
+    return stopped;
+}
+
+static void print_refit(const refit *r, double duration)
+{
+    size_t k, changed = 0;
+    for (k = 0; k < r->layers; k++)
+        changed += r->layer[k].outcome <= REFIT_SHIFTED;
+    fprintf(stderr, "%s: %zu of %zu matrices, from %zu inputs, in %.1f s\n",
+            r->options.what == REFIT_BIASES ? "biases" : "refit", changed, r->layers, r->samples,
+            duration);
+}
+
+static int bind_input(network *n)
+{
+    return lgelu_net_bind(&n->net, n->in, n->token ? (const void *)n->token : (const void *)n->x)
+           != LGELU_OK;
+}
+
+/* Refits `to`, which has the weights of `from` and other gates. estimate: the statistics of its
+   batch normalisations first. */
+static int refit_network(network *from, network *to, refit_what what, int estimate)
+{
+    const double start = seconds();
+    const size_t most = option.samples ? (size_t)option.samples : REFITTED;
+    refit_options o = refit_defaults();
+    refit_source source;
+    refit r;
+    void *memory;
+    size_t bytes;
+    int bad;
+    o.what = what;
+    o.estimate = estimate;
+    o.seed = (uint64_t)option.seed;
+    o.progress = refit_interrupted;
+    bytes = refit_bytes(&r, &from->net, &to->net, to->out, &o);
+    if (!bytes)
+        return fail("%s", r.message);
+    memory = malloc(bytes);
+    if (!memory)
+        return fail("out of memory: the refit requires %zu bytes", bytes);
+    source.n = to;
+    source.samples = most < training.fitted ? most : training.fitted;
+    bad = refit_run(&r, memory, bytes, deliver_batch, &source) != LGELU_OK;
+    if (bad && !stopped)
+        fail("%s", r.message);
+    if (!bad)
+        print_refit(&r, seconds() - start);
+    free(memory);
+    return bad || bind_input(from) || bind_input(to);
+}
+
+/* ---- [6] FINE-TUNING ---- */
 
 /* Estimates the running statistics of batch normalisations again, as means over one pass through
    the training part with the gates as they are. */
 static int estimate_statistics(network *n)
 {
-    uint32_t *order = (uint32_t *)allocate(data.count[TRAIN], sizeof *order);
-    const long batches = (long)(data.count[TRAIN] / n->batch);
+    uint32_t *order = (uint32_t *)allocate(training.fitted, sizeof *order);
+    const long batches = (long)(training.fitted / n->batch);
     long k;
     int bad = 0;
-    lgelu_shuffle(order, data.count[TRAIN], (uint64_t)option.seed, 77);
+    lgelu_shuffle(order, training.fitted, (uint64_t)option.seed, 77);
     for (k = 0; k < batches && !stopped && !bad; k++) {
-        load_batch(n, order, (size_t)k * n->batch);
+        load_batch(n, order, (size_t)k * n->batch, n->batch);
         bad = lgelu_net_reestimate_norms(&n->net, n->batch, k + 1) != LGELU_OK;
     }
     if (bad)
@@ -776,18 +1009,18 @@ static int estimate_statistics(network *n)
 /* Trains all epochs, driving the λ's to 159.6. */
 static int fine_tune(network *n, const char *what)
 {
-    const size_t batches = data.count[TRAIN] / n->batch;
+    const size_t batches = training.fitted / n->batch;
     lgelu_training plan = lgelu_training_to_relu((float)option.rate, option.epochs * (long)batches);
-    uint32_t *order = (uint32_t *)allocate(data.count[TRAIN], sizeof *order);
+    uint32_t *order = (uint32_t *)allocate(training.fitted, sizeof *order);
     long epoch;
     size_t k;
     int bad = 0;
     plan.clip = 1;
     for (epoch = 0; epoch < option.epochs && !bad && !stopped; epoch++) {
         double loss = 0;
-        lgelu_shuffle(order, data.count[TRAIN], (uint64_t)option.seed, (uint64_t)epoch);
+        lgelu_shuffle(order, training.fitted, (uint64_t)option.seed, (uint64_t)epoch);
         for (k = 0; k < batches && !stopped && !bad; k++) {
-            load_batch(n, order, k * n->batch);
+            load_batch(n, order, k * n->batch, n->batch);
             bad = lgelu_net_forward(&n->net, n->batch) || lgelu_net_backward(&n->net, 1)
                   || lgelu_net_step(&n->net, &plan);
             loss += n->net.loss;
@@ -803,20 +1036,22 @@ static int fine_tune(network *n, const char *what)
     return bad;
 }
 
-/* ---- [6] REPORT ---- */
+/* ---- [7] REPORT ---- */
 
 typedef struct {
     const char *key, *text;
     double score;
-    int compared; /* flips and change are given */
+    int compared; /* flips and changes are given */
     size_t flips;
-    double change;
+    double largest, mean; /* change of an output */
 } row;
 
 typedef struct {
     row line[16];
     int lines;
     size_t outputs;          /* 1: the score is R² */
+    size_t predictions;      /* of all test samples */
+    const char *written;     /* key of the network that is written */
     double proven, measured; /* of the certificate, */
     size_t certified;        /* for so many inputs */
     char note[200];
@@ -825,48 +1060,58 @@ typedef struct {
 static row *add_row(report *r, const char *key, const char *text, double score)
 {
     row *x = r->line + r->lines++;
+    memset(x, 0, sizeof *x);
     x->key = key;
     x->text = text;
     x->score = score;
-    x->compared = 0;
     return x;
 }
 
-static void compare(row *x, const float *before, const float *after, size_t outputs)
+/* Adds to row x how far the outputs are from those before. */
+static void compare(const report *r, row *x, const float *before, const float *after)
 {
+    const size_t n = r->predictions * r->outputs;
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++)
+        sum += fabs((double)before[i] - (double)after[i]);
     x->compared = 1;
-    x->flips = outputs > 1 ? lgelu_count_flips(before, after, data.count[TEST], outputs) : 0;
-    x->change = lgelu_max_abs_diff(before, after, data.count[TEST] * outputs);
+    x->flips = r->outputs > 1 ? lgelu_count_flips(before, after, r->predictions, r->outputs) : 0;
+    x->largest = lgelu_max_abs_diff(before, after, n);
+    x->mean = sum / (double)n;
 }
 
 static void print_text(FILE *f, const report *r)
 {
     const int classes = r->outputs > 1;
     int i;
-    fprintf(f, "%s on the %zu test samples of %s\n\n%-58s %10s", option.model, data.count[TEST],
-            option.data, "", classes ? "accuracy %" : "R2 %");
-    fprintf(f, classes ? " %8s %14s\n" : "%s %14s\n", classes ? "flips" : "", "output change");
+    fprintf(f, "%s on the %zu test samples of %s\n\n%-44s %10s", option.model, data.count[TEST],
+            option.data, "",
+            !data.labelled ? ""
+            : classes      ? "accuracy %"
+                           : "R2 %");
+    fprintf(f, " %8s %10s %10s\n", classes ? "flips" : "", "largest", "mean");
     for (i = 0; i < r->lines; i++) {
         const row *x = r->line + i;
-        fprintf(f, "%-58s %10.2f", x->text, x->score);
-        if (x->compared && classes)
-            fprintf(f, " %8zu", x->flips);
+        char score[32] = "", flips[32] = "";
+        if (data.labelled)
+            snprintf(score, sizeof score, "%.2f", x->score);
+        if (classes)
+            snprintf(flips, sizeof flips, "%zu", x->flips);
+        fprintf(f, "%-44s %10s", x->text, score);
         if (x->compared)
-            fprintf(f, " %14.4g", x->change);
-        fprintf(f, "\n");
+            fprintf(f, " %8s %10.4g %10.4g", flips, x->largest, x->mean);
+        fprintf(f, "%s\n", !strcmp(x->key, r->written) ? "  written" : "");
     }
-    fprintf(
-        f,
-        "\n%sThe largest change of an output is that of a cold swap against the network before it, and of\n"
-        "the last swap against the fine-tuned network.\n",
-        classes ? "Flips are test samples whose predicted class changed. " : "");
-    fprintf(f, "Dropout is not part of an ONNX file, so fine-tuning ran without it.\n");
+    fprintf(f, "\n%sLargest and mean: the change of an output from the network before.\n",
+            classes ? "Flips: predicted classes that changed. " : "");
+    if (option.epochs)
+        fprintf(f, "Dropout is not part of an ONNX file, so fine-tuning ran without it.\n");
     if (r->certified) {
-        fprintf(
-            f,
-            "Swap at %zu test inputs: no output changes by more than %.4g (proven, by intervals); measured "
-            "%.4g.\n",
-            r->certified, r->proven, r->measured);
+        fprintf(f,
+                "The swap of the driven gates at %zu test inputs: no output changes by more than "
+                "%.4g (proven, by intervals); measured %.4g.\n",
+                r->certified, r->proven, r->measured);
     }
     if (*r->note)
         fprintf(f, "%s\n", r->note);
@@ -898,14 +1143,20 @@ static void print_json(FILE *f, const report *r)
     fprintf(
         f,
         ", \"metric\": \"%s\", \"test_samples\": %zu, \"epochs\": %ld, \"rate\": %.9g, \"batch\": %ld, "
-        "\"seed\": %ld",
-        r->outputs > 1 ? "accuracy" : "r2", data.count[TEST], option.epochs, option.rate,
-        option.batch, option.seed);
+        "\"seed\": %ld, \"written\": \"%s\"",
+        !data.labelled   ? "none"
+        : r->outputs > 1 ? "accuracy"
+                         : "r2",
+        data.count[TEST], option.epochs, option.rate, option.batch, option.seed, r->written);
     for (i = 0; i < r->lines; i++) {
         const row *x = r->line + i;
-        fprintf(f, ",\n \"%s\": {\"score\": %.9g", x->key, x->score);
-        if (x->compared)
-            fprintf(f, ", \"flips\": %zu, \"max_dlogit\": %.9g", x->flips, x->change);
+        fprintf(f, ",\n \"%s\": {", x->key);
+        if (data.labelled)
+            fprintf(f, "\"score\": %.9g%s", x->score, x->compared ? ", " : "");
+        if (x->compared) {
+            fprintf(f, "\"flips\": %zu, \"max_dlogit\": %.9g, \"mean_dlogit\": %.9g", x->flips,
+                    x->largest, x->mean);
+        }
         fprintf(f, "}");
     }
     if (r->certified) {
@@ -931,7 +1182,7 @@ static int write_report(const report *r, output *o)
     return output_end(o) ? fail("%s: %s", option.report, output_error()) : 0;
 }
 
-/* ---- [7] CERTIFICATE ---- */
+/* ---- [8] CERTIFICATE ---- */
 
 /* Bounds the change by the swap at some test inputs, by proof and by measuring, for a network whose
    λ's are driven up already. */
@@ -988,7 +1239,7 @@ static int certify(report *r, const network *tuned)
                : 0;
 }
 
-/* ---- [8] FILES ---- */
+/* ---- [9] FILES ---- */
 
 typedef struct {
     unsigned char *p;
@@ -1015,7 +1266,7 @@ static int append(const void *p, size_t n, void *user)
 static onnx_options file_options(const network *n, const onnx_model *as, char *doc, size_t size)
 {
     onnx_options how = { -1, 0, NULL, ONNX_CHANNELS_FIRST, NULL };
-    snprintf(doc, size, "Converted to ReLU by reluize, %ld epochs.", option.epochs);
+    snprintf(doc, size, "Converted to ReLU by reluize, %ld epochs after the refit.", option.epochs);
     how.node = n->out;
     how.fold = option.fold;
     how.output = onnx_output(as);
@@ -1034,13 +1285,13 @@ static int write_bytes(const byte_array *file, const char *path, output *o)
 }
 
 /* Reads the file that is to be written and checks that it gives the outputs of the network. */
-static int check_file(const byte_array *file, size_t batch, const float *outputs, size_t width)
+static int check_file(const byte_array *file, size_t batch, const float *outputs, size_t values)
 {
     char message[160];
     const size_t bytes = onnx_open_bytes(file->p, file->n, message);
     unsigned char *space = (unsigned char *)allocate(bytes, 1);
     onnx_model *given = model;
-    float *read = (float *)allocate(data.count[TEST] * width, sizeof *read);
+    float *read = (float *)allocate(values, sizeof *read);
     network back;
     double score, largest = 0, change;
     size_t i;
@@ -1053,9 +1304,9 @@ static int check_file(const byte_array *file, size_t batch, const float *outputs
     model = given;
     if (!(score - score <= 0))
         return 1;
-    for (i = 0; i < data.count[TEST] * width; i++)
+    for (i = 0; i < values; i++)
         largest = fmax(largest, fabs((double)outputs[i]));
-    change = lgelu_max_abs_diff(outputs, read, data.count[TEST] * width);
+    change = lgelu_max_abs_diff(outputs, read, values);
     if (!(change <= 1e-4 * largest))
         return fail("the file to be written gives outputs that differ by %g", change);
     free_network(&back);
@@ -1073,7 +1324,8 @@ static int save_model(network *n, const float *outputs, byte_array *file)
     if (onnx_save(&n->net, &how, work, append, file, message))
         return fail("%s: %s", option.out, message);
     free(work);
-    return check_file(file, n->batch, outputs, output_size(n));
+    return check_file(file, n->batch, outputs,
+                      data.count[TEST] * predictions_of(n) * output_size(n));
 }
 
 /* Makes the ReLU network in whole numbers. from NULL: only whether its layers can be written so. */
@@ -1134,8 +1386,10 @@ static int save_int8(report *r, const network *n, const float *outputs, byte_arr
     if (onnx_save_int8(&whole.net, &q, &how, work, append, file, message))
         return fail("%s: %s", option.int8, message);
     run_int8(&whole, &q, rounded);
-    compare(add_row(r, "int8", "in 8 bits, against the ReLU network", score_of(rounded, width)),
-            outputs, rounded, width);
+    compare(
+        r,
+        add_row(r, "int8", "in 8 bits, changes from the network written", score_of(rounded, width)),
+        outputs, rounded);
     free(work);
     free(rounded);
     int8_free(&q);
@@ -1143,16 +1397,19 @@ static int save_int8(report *r, const network *n, const float *outputs, byte_arr
     return 0;
 }
 
-/* ---- [9] STEPS ---- */
+/* ---- [10] STEPS ---- */
 
 /* What the steps hand to each other. */
 typedef struct {
-    unsigned char *file;                  /* of the model */
-    size_t shape[3], outputs, vocabulary; /* of its input and its output; 0: it reads no tokens */
-    output out, int8, text;               /* the files to write */
-    network given, infer,
-        train;             /* as read; with gates that have a λ, for inference, for training */
-    float *first, *second; /* outputs of the test part, to compare */
+    unsigned char *file;         /* of the model */
+    size_t shape[3], vocabulary; /* of its input; 0: it reads no tokens */
+    size_t outputs, rows;        /* of its output */
+    output out, int8, text;      /* the files to write */
+    network given, relu, best;   /* as read; a way to ReLU; the one to write */
+    network infer, train;        /* gates with a λ, for inference, for training */
+    int norms, tanhs, customs;   /* whether it has batch norms, gates of these kinds */
+    double best_held;            /* score of the best one on held-out samples */
+    float *first, *second;       /* outputs of the test part, to compare */
     report r;
 } job;
 
@@ -1176,7 +1433,8 @@ static int read_model(job *j)
     return 0;
 }
 
-/* Checks that the network has one input, one row of outputs, and a GELU. */
+/* Checks that the network has one input, one row of outputs for it or for each token, and a smooth
+   gate. */
 static int check_model(const lgelu_net *net, int in, int out)
 {
     const size_t *s = net->nodes[out].shape;
@@ -1191,11 +1449,11 @@ static int check_model(const lgelu_net *net, int in, int out)
         return fail("%s: it has several inputs, '%s' and '%s'; reluize has data for one",
                     option.model, net->nodes[in].name, other);
     }
-    if (s[0] * s[1] != 1) {
+    if (s[0] * s[1] != 1 && net->nodes[in].op != LGELU_OP_TOKENS) {
         return fail("%s: expected one row of outputs for each sample, found %zu x %zu rows",
                     option.model, s[0], s[1]);
     }
-    return gates ? 0 : fail("%s: there is no GELU in it", option.model);
+    return gates ? 0 : fail("%s: there is no smooth gate in it", option.model);
 }
 
 /* Finds out what the network reads and how many outputs it has. */
@@ -1211,6 +1469,7 @@ static int inspect_model(job *j)
     if (!bad) {
         memcpy(j->shape, nodes[in].shape, sizeof j->shape);
         j->outputs = nodes[out].shape[2];
+        j->rows = nodes[out].shape[0] * nodes[out].shape[1];
         as_vectors = j->shape[0] * j->shape[1] == 1;
         j->vocabulary = nodes[in].op == LGELU_OP_TOKENS ? nodes[in].shape[2] : 0;
     }
@@ -1229,19 +1488,18 @@ static int read_data(job *j, const char *program)
     size_t shape[3] = { DATA_SIDE, DATA_SIDE, 3 };
     const int table = ends_in(option.data, ".csv"), array = ends_in(option.data, ".npy");
     int bad;
-    if (j->vocabulary && !array) {
-        return fail("%s: it reads tokens: give their ids as an array, --data FILE.npy",
-                    option.model);
-    }
     /* images are resized to what the network takes; where it takes vectors, to a common size */
     if ((s[2] == 1 || s[2] == 3) && s[0] * s[1] > 1 && s[0] <= MOST_SIDE && s[1] <= MOST_SIDE)
         memcpy(shape, s, sizeof shape);
     bad = array                       ? read_arrays(j->outputs, j->vocabulary)
-          : table && !option.standard ? read_table(option.data, j->outputs)
+          : j->vocabulary             ? read_text(s[1], j->vocabulary)
+          : table && !option.standard ? read_table(option.data, j->outputs, s[0] * s[1] * s[2])
                                       : read_set(program, shape, j->outputs);
     output_inputs(data_is_read, &data.set);
-    if (!bad && option.samples && (size_t)option.samples < data.count[TRAIN])
-        data.count[TRAIN] = (size_t)option.samples;
+    if (!bad && option.epochs && !data.labelled)
+        return fail("%s: --epochs requires labels, and there are none", option.data);
+    if (!bad)
+        choose_training();
     return bad;
 }
 
@@ -1261,6 +1519,10 @@ static int check_data(const job *j)
                     "%zu x %zu x %zu",
                     s[0], s[1], s[2], data.height, data.width, data.channels);
     }
+    if (data.labelled && j->rows != data.answers) {
+        return fail("the network has %zu rows of outputs for a sample, the data %zu labels",
+                    j->rows, data.answers);
+    }
     if (j->outputs < data.classes)
         return fail("the network has %zu outputs, the data %zu classes", j->outputs, data.classes);
     return 0;
@@ -1278,14 +1540,34 @@ static int try_outputs(job *j)
     return 0;
 }
 
-static int make_networks(job *j)
+static int make_trained(job *j)
 {
     const size_t batch =
-        (size_t)option.batch < data.count[TRAIN] ? (size_t)option.batch : data.count[TRAIN];
-    const size_t values = data.count[TEST] * j->outputs;
-    if (make_network(&j->given, 0, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_FAST)
-        || make_network(&j->infer, 1, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_FAST))
+        (size_t)option.batch < training.fitted ? (size_t)option.batch : training.fitted;
+    free_network(&j->train);
+    return make_network(&j->train, 1, batch, LGELU_MODE_TRAIN, MAKE_FAST);
+}
+
+static void note_kinds(job *j)
+{
+    int i;
+    for (i = 0; i < j->given.net.count; i++) {
+        const lgelu_node *node = j->given.nodes + i;
+        j->norms |= node->op == LGELU_OP_BATCH_NORM;
+        j->tanhs |= node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_TANH;
+        j->customs |= node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM;
+    }
+}
+
+static int make_networks(job *j)
+{
+    const size_t values = data.count[TEST] * j->rows * j->outputs;
+    if (make_network(&j->given, 0, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_REFIT)
+        || make_network(&j->relu, 0, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_REFIT)
+        || make_network(&j->best, 0, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_FAST)
+        || make_network(&j->infer, 1, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_REFIT))
         return 1;
+    note_kinds(j);
     if (option.int8) {
         network whole;
         int8_net q;
@@ -1296,91 +1578,139 @@ static int make_networks(job *j)
         int8_free(&q);
         free_network(&whole);
     }
-    if (make_network(&j->train, 1, batch, LGELU_MODE_TRAIN, MAKE_FAST))
+    if ((option.epochs || j->norms) && make_trained(j))
         return 1;
     j->first = (float *)allocate(values, sizeof *j->first);
     j->second = (float *)allocate(values, sizeof *j->second);
     j->r.outputs = j->outputs;
+    j->r.predictions = data.count[TEST] * j->rows;
     return 0;
+}
+
+/* Adds network n to the report, compared with the one before. j->second has its outputs then. */
+static int measure(job *j, network *n, const char *key, const char *text)
+{
+    const double score = evaluate(n, j->second);
+    if (!(score - score <= 0))
+        return 1;
+    compare(&j->r, add_row(&j->r, key, text, score), j->first, j->second);
+    return 0;
+}
+
+/* Copies the weights of n to j->relu, with ReLU in every gate. */
+static int copy_as_relu(job *j, const network *n)
+{
+    if (lgelu_net_copy(&j->relu.net, &n->net))
+        return fail("%s", j->relu.net.message);
+    lgelu_net_relu(&j->relu.net);
+    return 0;
+}
+
+/* Makes j->relu the network that is written, unless an earlier one is as good on the held-out
+   samples. */
+static int propose(job *j, const char *key)
+{
+    const double held = training.held ? score_held(&j->relu) : 0;
+    if (!(held - held <= 0))
+        return 1;
+    if (j->r.written && !(held > j->best_held))
+        return 0;
+    j->best_held = held;
+    j->r.written = key;
+    return lgelu_net_copy(&j->best.net, &j->relu.net) ? fail("%s", j->best.net.message) : 0;
 }
 
 /* Adds the network as it was to the report, and what a swap alone makes of it. j->first keeps the
    outputs of the network as it was. */
 static int measure_original(job *j)
 {
-    int i, norms = 0, tanhs = 0;
-    for (i = 0; i < j->given.net.count; i++) {
-        const lgelu_node *node = j->given.nodes + i;
-        norms |= node->op == LGELU_OP_BATCH_NORM;
-        tanhs |= node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_TANH;
-    }
-    add_row(&j->r, "before", "before", evaluate(&j->given, j->first));
-    if (tanhs) {
-        row *x = add_row(&j->r, "exact", "its tanh formula replaced by exact GELU",
-                         evaluate(&j->infer, j->second));
-        compare(x, j->first, j->second, j->outputs);
-    }
-    lgelu_net_relu(&j->given.net);
-    compare(add_row(&j->r, "cold", "cold swap: ReLU in place of GELU, nothing else",
-                    evaluate(&j->given, j->second)),
-            j->first, j->second, j->outputs);
-    if (norms && !stopped) {
-        if (lgelu_net_copy(&j->train.net, &j->given.net) || estimate_statistics(&j->train)
-            || lgelu_net_copy(&j->given.net, &j->train.net))
-            return 1;
-        compare(add_row(&j->r, "cold_statistics",
-                        "cold swap, batch-norm statistics estimated again",
-                        evaluate(&j->given, j->second)),
-                j->first, j->second, j->outputs);
-        if (lgelu_net_copy(&j->train.net, &j->infer.net))
-            return 1;
-    }
-    return stopped;
-}
-
-/* Fine-tunes a copy that is ReLU from the first step, for the report. */
-static int measure_rival(job *j)
-{
-    const size_t batch = j->train.batch;
-    lgelu_net_relu(&j->train.net);
-    if (fine_tune(&j->train, "rival") || lgelu_net_copy(&j->given.net, &j->train.net))
+    const double score = evaluate(&j->given, j->first);
+    if (!(score - score <= 0))
         return 1;
-    add_row(&j->r, "rival", "cold swap, then fine-tuned as ReLU", evaluate(&j->given, j->second));
-    free_network(&j->train);
-    return stopped || make_network(&j->train, 1, batch, LGELU_MODE_TRAIN, MAKE_FAST);
+    add_row(&j->r, "before", "before", score);
+    if (j->tanhs && measure(j, &j->infer, "exact", "its tanh formula replaced by exact GELU"))
+        return 1;
+    if (copy_as_relu(j, &j->given) || measure(j, &j->relu, "cold", "cold swap: ReLU, nothing else"))
+        return 1;
+    if (!j->norms)
+        return 0;
+    lgelu_net_relu(&j->train.net);
+    if (estimate_statistics(&j->train) || stopped)
+        return 1;
+    if (lgelu_net_copy(&j->relu.net, &j->train.net))
+        return fail("%s", j->relu.net.message);
+    return measure(j, &j->relu, "cold_statistics", "batch-norm statistics estimated again");
 }
 
-/* Fine-tunes the network while its gates become ReLU, and puts the result into j->infer. */
+/* Converts the network without training. */
 static int convert(job *j)
 {
+    return copy_as_relu(j, &j->given) || refit_network(&j->given, &j->relu, REFIT_BIASES, j->norms)
+           || measure(j, &j->relu, "biases", "biases corrected") || copy_as_relu(j, &j->given)
+           || refit_network(&j->given, &j->relu, REFIT_FULL, j->norms)
+           || measure(j, &j->relu, "refitted", "refitted") || propose(j, "refitted");
+}
+
+/* Fine-tunes as ReLU, from the weights of n. */
+static int fine_tune_relu(job *j, const network *n, const char *key, const char *text)
+{
+    if (make_trained(j))
+        return 1;
+    if (lgelu_net_copy(&j->train.net, &n->net))
+        return fail("%s", j->train.net.message);
+    lgelu_net_relu(&j->train.net);
+    return fine_tune(&j->train, key) || stopped || copy_as_relu(j, &j->train)
+           || measure(j, &j->relu, key, text) || propose(j, key);
+}
+
+/* Fine-tunes while λ is driven. A network with other gates than GELU is refitted to GELU first. */
+static int harden(job *j)
+{
     int k;
+    if (j->customs
+        && (refit_network(&j->given, &j->infer, REFIT_FULL, j->norms)
+            || measure(j, &j->infer, "gelu", "refitted to GELU")))
+        return 1;
+    if (make_trained(j))
+        return 1;
+    if (lgelu_net_copy(&j->train.net, &j->infer.net))
+        return fail("%s", j->train.net.message);
     for (k = 0; k < j->train.net.lambda_count && option.learn; k++) {
         if (!(j->train.net.lambda[k] > 1.05f))
             lgelu_net_set_lambda(&j->train.net, k, 1.05f);
     }
-    return fine_tune(&j->train, "hardening") || stopped
-           || lgelu_net_copy(&j->infer.net, &j->train.net);
+    if (fine_tune(&j->train, "hardening") || stopped)
+        return 1;
+    if (lgelu_net_copy(&j->infer.net, &j->train.net))
+        return fail("%s", j->infer.net.message);
+    return measure(j, &j->infer, "hardened", "fine-tuned, lambda driven to 159.6")
+           || certify(&j->r, &j->infer) || copy_as_relu(j, &j->train)
+           || measure(j, &j->relu, "swapped", "and swapped to ReLU") || propose(j, "swapped");
 }
 
-/* Adds the converted network to the report, with the last swap. j->second keeps its outputs. */
-static int measure_converted(job *j)
+static int fine_tune_all(job *j)
 {
-    add_row(&j->r, "hardened", "fine-tuned, lambda driven to 159.6", evaluate(&j->infer, j->first));
-    if (certify(&j->r, &j->infer))
-        return 1;
-    lgelu_net_relu(&j->infer.net);
-    compare(add_row(&j->r, "after", "swapped to ReLU: the network that is written",
-                    evaluate(&j->infer, j->second)),
-            j->first, j->second, j->outputs);
-    return stopped;
+    if (!option.epochs)
+        return 0;
+    return fine_tune_relu(j, &j->best, "tuned", "refitted, then fine-tuned as ReLU")
+           || (option.rival
+               && fine_tune_relu(j, &j->given, "rival", "cold swap, then fine-tuned as ReLU"))
+           || harden(j);
+}
+
+/* Computes the outputs of the network that is written again, for the checks of the files. */
+static int measure_written(job *j)
+{
+    const double score = evaluate(&j->best, j->second);
+    return !(score - score <= 0);
 }
 
 /* Writes the files, after everything that can fail without them. */
 static int write_files(job *j)
 {
     byte_array file = { NULL, 0, 0 }, int8_file = { NULL, 0, 0 };
-    int bad = save_model(&j->infer, j->second, &file)
-              || (option.int8 && save_int8(&j->r, &j->infer, j->second, &int8_file)) || stopped
+    int bad = save_model(&j->best, j->second, &file)
+              || (option.int8 && save_int8(&j->r, &j->best, j->second, &int8_file)) || stopped
               || write_bytes(&file, option.out, &j->out)
               || (option.int8 && write_bytes(&int8_file, option.int8, &j->int8));
     free(file.p);
@@ -1391,18 +1721,20 @@ static int write_files(job *j)
 static int run_job(job *j, const char *program)
 {
     return read_model(j) || inspect_model(j) || read_data(j, program) || check_data(j)
-           || try_outputs(j) || make_networks(j) || measure_original(j)
-           || (option.rival && measure_rival(j)) || convert(j) || measure_converted(j)
-           || write_files(j);
+           || try_outputs(j) || make_networks(j) || measure_original(j) || convert(j)
+           || fine_tune_all(j) || measure_written(j) || write_files(j);
 }
 
 static void free_job(job *j)
 {
     free_network(&j->given);
+    free_network(&j->relu);
+    free_network(&j->best);
     free_network(&j->infer);
     free_network(&j->train);
     free(j->first);
     free(j->second);
+    free(training.order);
     free(j->file);
     free(model);
     free_data();

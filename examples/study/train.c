@@ -794,13 +794,15 @@ static int keep(trainer *w)
     void *memory = NULL;
     output o;
     char path[OUTPUT_PATH], channel[2][128] = { "", "" }, seed[24], score[32];
+    /* lgelu_net_save writes a "loss" of its own, that of the last training step. */
+    const char *score_key = strcmp(t->score, "loss") ? t->score : "test_loss";
     const char *metadata[10][2] = { { "study", s->experiment->name },
                                     { "net", t->net->name },
                                     { "network", t->network },
                                     { "arm", a->name },
                                     { "seed", seed },
                                     { "data", t->name },
-                                    { t->score, score },
+                                    { score_key, score },
                                     { "mean", channel[0] },
                                     { "deviation", channel[1] },
                                     { NULL, NULL } };

@@ -176,7 +176,6 @@ refuse("scaled", "only sums of two layers are supported", [*lin, n("Mul", "h v",
     n("Erf", "d", "e"),
     n("Add", "e one", "f"), n("Mul", "z f", "g"), n("Mul", "g half",
         "y")], one=np.float32(1), half=np.float32(0.5), r=np.float32(2 ** 0.5), v=w(3), **q)
-refuse("sigmoid", "(Sigmoid): this operator is not supported", [*lin, n("Sigmoid", "h", "s"), n("Mul", "h s", "y")], **q)
 refuse("two_outputs", "more than one output, 'y' and 'x': choose one by name", gemm,
     change=lambda m: m.graph.output.append(h.make_tensor_value_info("x", T.FLOAT, ["N", 4])), **q)
 refuse("free", "dimension 1 must be fixed", gemm, shape=("C",), **q)
