@@ -1002,10 +1002,10 @@ typedef enum {
                                             LGELU__PASSES_GRADIENT | LGELU_TRAIT_TOKENWISE)        \
     X(EMBEDDING,      "embedding",          embedding_forward, embedding_backward, 0, 0, 0,        \
                                             LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE            \
-                                            | LGELU__TABLE)                                        \
+                                            | LGELU__LOOKUP)                                       \
     X(POSITION,       "position",           0, position_backward, position_range, 0, 0,            \
                                             LGELU__IN_PLACE | LGELU__BY_SAMPLE                     \
-                                            | LGELU_TRAIT_TOKENWISE | LGELU__TABLE)                \
+                                            | LGELU_TRAIT_TOKENWISE | LGELU__LOOKUP)               \
     X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
@@ -3063,7 +3063,7 @@ struct lgelu__job {
 #define LGELU__BY_SAMPLE       0x04000u /* a range is one sample, */
 #define LGELU__BY_64_ROWS      0x08000u /* or 64 rows, */
 #define LGELU__BY_FOUR         0x10000u /* or a multiple of four rows */
-#define LGELU__TABLE           0x20000u /* its matrix is a table of rows of its value, normal with net.deviation */
+#define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows of its value, normal with net.deviation */
 
 /* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
 #define LGELU__VARIANTS(X)                                                                         \
@@ -7171,7 +7171,7 @@ static void lgelu__first_range(size_t index, void *user)
     const lgelu_node *node = p->net->nodes + p->node;
     double out = (double)lgelu__outputs(node), in = (double)node->weight_count / out;
     float *w = p->net->w + node->weight_at, bound;
-    const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__TABLE);
+    const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__LOOKUP);
     size_t j = index * LGELU__TASK_PARAMETERS,
            end = lgelu__min(node->weight_count, j + LGELU__TASK_PARAMETERS);
     if (node->op == LGELU_OP_CONV)
@@ -8295,7 +8295,7 @@ static void lgelu__tensor_shape(const lgelu_node *node, int role, lgelu__tensor 
     t->shape[1] = 1;
     if (!is_matrix)
         return;
-    if (lgelu__is_a(node, LGELU__TABLE))
+    if (lgelu__is_a(node, LGELU__LOOKUP))
         t->shape[0] = t->n / node->shape[2];
     else
         t->shape[0] = lgelu__outputs(node);
