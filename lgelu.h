@@ -29,7 +29,7 @@
            // -0 -0 0.5 2
        }
 
-   MAP         search for a token, such as [8e], to find its section
+   MAP         search for a token, brackets included, to find its section
      [1] DECLARATIONS   the manual: gate kernels, λ map, hardening, optimisers, random numbers,
                         instruction sets, accuracy; then the trainer's (LGELU_TRAINER): life of a
                         network, builders, training plans, gates and λ, files, instruments; last
@@ -5810,7 +5810,8 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
      3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
      4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
         has other tensors than a matrix and biases (lgelu__tensor_of).
-   In these files, which count the kinds and do not compile before each knows the new one
+   In these files, which count the kinds and do not compile before each knows the new one, or have a
+   switch without default, whose missing case the compiler reports
      5. tests/tools/reference_net.h: the layer in double.
      6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
@@ -9500,23 +9501,31 @@ static lgelu__text lgelu__look_up(lgelu__json *j, const char *key)
     return value;
 }
 
+/* Removes a whole number below 2^32 from the front of a text. Returns 0 if there is none. */
+static int lgelu__strip_number(lgelu__text *text, uint64_t *number)
+{
+    size_t digits = 0;
+    *number = 0;
+    while (digits < text->n && digits < 11 && text->p[digits] >= '0' && text->p[digits] <= '9') {
+        *number = 10 * *number + (uint64_t)(text->p[digits] - '0');
+        digits++;
+    }
+    text->p += digits;
+    text->n -= digits;
+    return digits > 0 && *number <= 0xFFFFFFFFu;
+}
+
 /* Reads the map of the learned λ's, "softplus 1036831949 0": its kind, then the bits of temperature
    and lambda_max as whole numbers. Returns 0 if it is none. */
 static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *h)
 {
     float *const field[2] = { &h->temperature, &h->lambda_max };
-    int map, k;
-    for (map = 0; map < 3 && !lgelu__strip(&text, lgelu__map_name(map)); map++) {
-    }
+    int map = 0, k;
+    while (map < 3 && !lgelu__strip(&text, lgelu__map_name(map)))
+        map++;
     for (k = 0; k < 2; k++) {
-        uint64_t bits = 0;
-        size_t digits = 0;
-        if (!lgelu__strip(&text, " "))
-            return 0;
-        for (; text.n && *text.p >= '0' && *text.p <= '9' && digits < 11;
-             text.p++, text.n--, digits++)
-            bits = 10 * bits + (uint64_t)(*text.p - '0');
-        if (!digits || bits > 0xFFFFFFFFu)
+        uint64_t bits;
+        if (!lgelu__strip(&text, " ") || !lgelu__strip_number(&text, &bits))
             return 0;
         *field[k] = lgelu__float((uint32_t)bits);
     }
@@ -9524,75 +9533,91 @@ static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *h)
     return map < 3 && !text.n;
 }
 
+/* Reads a number of steps; no text is 0. Returns -1 if it is none, or too large. */
+static long lgelu__steps_of(lgelu__text text)
+{
+    long step = 0;
+    size_t i;
+    for (i = 0; text.p && i < text.n; i++) {
+        const long digit = text.p[i] - '0';
+        if (digit < 0 || digit > 9 || step > (LONG_MAX - digit) / 10)
+            return -1;
+        step = 10 * step + digit;
+    }
+    return step;
+}
+
+/* Takes a gate's kind from the file, if it names one; the λ of a gate that learns none follows from
+   its kind. With change = 0 it only checks. */
+static lgelu_status lgelu__load_gate(const lgelu_part *part, lgelu_net *first, lgelu_node *node,
+                                     lgelu__json *j, int change)
+{
+    char key[LGELU__KEY];
+    const lgelu__text text = lgelu__look_up(j, lgelu__key(key, part->prefix, node->name, ""));
+    int kind = 0, h;
+    while (text.p && kind <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(kind)))
+        kind++;
+    if (text.p && (kind > LGELU_GATE_CUSTOM || !lgelu__can_be(node, (lgelu_gate_kind)kind))) {
+        return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind",
+                             key);
+    }
+    if (!change)
+        return LGELU_OK;
+    if (text.p)
+        node->gate = (lgelu_gate_kind)kind;
+    if (lgelu__is_hardened(node->gate))
+        return LGELU_OK;
+    for (h = 0; h < node->lambda_count; h++)
+        part->net->lambda[node->first_lambda + h] = lgelu__fixed_lambda(node->gate);
+    return LGELU_OK;
+}
+
+/* Takes steps, maps of λ and kinds of gates from the file. With change = 0 it only checks. */
 static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgelu__json *j,
                                          int change)
 {
     char key[LGELU__KEY];
-    int p, i, k, h;
+    int p, i;
     for (p = 0; p < parts; p++) {
         lgelu_net *net = part[p].net;
+        lgelu_lambda_map map = net->lambda_map;
+        lgelu_status status;
         lgelu__text text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, "step", ""));
-        long step = 0;
-        for (; text.p && text.n; text.p++, text.n--) {
-            const long digit = *text.p - '0';
-            if (digit < 0 || digit > 9 || step > (LONG_MAX - digit) / 10) {
-                return LGELU__REFUSE(part->net, LGELU_E_FILE,
-                                     "safetensors: '%s' is no number of steps", key);
-            }
-            step = 10 * step + digit;
-        }
-        /* the step begins again: no forward since */
-        if (change) {
-            net->step = step;
-            net->pass = 0;
+        const long step = lgelu__steps_of(text);
+        if (step < 0) {
+            return LGELU__REFUSE(part->net, LGELU_E_FILE,
+                                 "safetensors: '%s': expected a number of steps", key);
         }
         text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, "lambda_map", ""));
-        if (text.p) {
-            lgelu_lambda_map map = net->lambda_map;
-            if (!lgelu__map_of(text, &map)) {
-                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: '%s' is no map of λ",
-                                     key);
-            }
-            if (change)
-                net->lambda_map = map;
+        if (text.p && !lgelu__map_of(text, &map)) {
+            return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: '%s': expected a map of λ",
+                                 key);
         }
         for (i = 0; i < net->count; i++) {
-            if (net->nodes[i].op == LGELU_OP_GATE) {
-                text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, net->nodes[i].name, ""));
-                for (k = 0;
-                     text.p && k <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(k));
-                     k++) {
-                }
-                if (text.p
-                    && (k > LGELU_GATE_CUSTOM
-                        || !lgelu__can_be(net->nodes + i, (lgelu_gate_kind)k))) {
-                    return LGELU__REFUSE(part->net, LGELU_E_FILE,
-                                         "safetensors: gate '%s' is of no known kind", key);
-                }
-                if (!change)
-                    continue;
-                if (text.p)
-                    net->nodes[i].gate = (lgelu_gate_kind)k;
-                if (!lgelu__is_hardened(net->nodes[i].gate)) {
-                    for (h = 0; h < net->nodes[i].lambda_count; h++) {
-                        net->lambda[net->nodes[i].first_lambda + h] =
-                            lgelu__fixed_lambda(net->nodes[i].gate);
-                    }
-                }
-            }
+            if (net->nodes[i].op != LGELU_OP_GATE)
+                continue;
+            status = lgelu__load_gate(part + p, part->net, net->nodes + i, j, change);
+            if (status)
+                return status;
         }
-        if (change)
-            lgelu__changed(net);
+        if (!change)
+            continue;
+        /* The file holds the state between two steps: no forward has been computed since. */
+        net->step = step;
+        net->pass = 0;
+        net->lambda_map = map;
+        lgelu__changed(net);
     }
     return LGELU_OK;
 }
 
+/* The workspace holds nothing between two calls, so that the hash table of the checks can use it.
+ */
 LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file,
                                         size_t bytes)
 {
     lgelu_net *first = part->net;
     lgelu_status status = lgelu__check_parts(part, parts, "loaded");
-    /* between two calls it holds nothing */
     uint32_t *slot = (uint32_t *)(void *)first->internal.scratch;
     lgelu__json j;
     int change;

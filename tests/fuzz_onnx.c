@@ -6,7 +6,7 @@
    What is refused must say why; what is accepted must become a network that runs, can be written,
    and is then read and written again, and again, the last two files being of the same length.
    Damage starts from sound files: networks of each kind of layer; half of it is to fields of the
-   protocol buffer, whose lengths stay right. A model's memory is as long as it asks for, not a byte
+   protocol buffer, whose lengths stay right. A model's memory is as long as it requires, not a byte
    more. */
 #define LGELU_TRAINER
 #include "tools/fuzz.h"

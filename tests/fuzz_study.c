@@ -5,7 +5,7 @@
    state: the numbers of all runs, as one text behind a digit that says which study they are of.
    What is accepted is written and read again as the same; of a study whose runs are all done,
    tables, findings, figures, CSV and JSON are made of it. checkpoint: a whole file, its options
-   first; what is accepted is saved, loaded and saved again as the same. What asks for more than a
+   first; what is accepted is saved, loaded and saved again as the same. What requires more than a
    small study is passed over: so could its owner. */
 #define LGELU_TRAINER
 #include "tools/fuzz.h"
@@ -64,9 +64,9 @@ void output_drop(output *o)
     o->f = NULL;
 }
 
-int output_append(output *o, const char *path, int anew)
+int output_append(output *o, const char *path, int replace)
 {
-    (void)anew;
+    (void)replace;
     return output_try(o, path) || output_begin(o);
 }
 

@@ -4,7 +4,7 @@
    characters, from memory; how to run it: tools/fuzz.h.
 
    text: any bytes come back from characters and from a small sound pair of files, marks counted or
-   not. pairs: the size of the first file in two bytes, then both; what is accepted must give back a
+   not. pairs: the size of the first file in two bytes, then both; what is accepted must restore a
    text, what is not must be refused in one line that names the file. characters: the list that a
    saved network carries; what is accepted is written again as the same vocabulary. */
 #include "tools/fuzz.h"

@@ -314,7 +314,8 @@ static void networks(void)
 
     begin(&g);
     x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 6, 6, 3), 3, 2, 2, 5, LGELU_GATE_LAMBDA, 3);
-    /* evaluated in a network made to train: gradients with constant statistics */
+    /* A network built for training is evaluated: its gradients treat the statistics as constants.
+     */
     if (!make(&g, x, 1, 4, 4, LGELU_MODE_TRAIN)) {
         double value, gradient;
         const char *where = "";
@@ -375,7 +376,7 @@ static void statistics(void)
     end(&g);
 }
 
-/* statistics estimated anew: the mean over the batches of what each has, whatever stood there
+/* Statistics are estimated again: the mean over the batches of what each has, whatever stood there
    before, in any mode, without dropout */
 static void estimate(void)
 {
@@ -416,8 +417,8 @@ static void estimate(void)
             worst = fmax(worst, fabs((double)g.net.state[c] - mean[c]) / (1 + fabs(mean[c])));
         check(!g.net.status && worst < 1e-6 && !g.net.pass
                   && lgelu_net_states(&g.net, 2) == g.net.state,
-              mode == LGELU_MODE_TRAIN ? "statistics estimated anew, in training"
-                                       : "statistics estimated anew, at inference",
+              mode == LGELU_MODE_TRAIN ? "statistics are estimated again, in training"
+                                       : "statistics are estimated again, at inference",
               "off by %.3g, %s", worst, g.net.message);
         if (mode == LGELU_MODE_INFER) {
             memcpy(state, g.net.state, sizeof state);
@@ -477,7 +478,7 @@ static void folding(void)
     lgelu_net_forward(&infer.net, 6);
     memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);
     check(steps == 4 && !memcmp(before, after, sizeof after),
-          "a copy made to infer has the bits of net.evaluate", "%s", infer.net.message);
+          "a copy built for inference has the bits of net.evaluate", "%s", infer.net.message);
     check(infer.net.internal.arena_bytes < train.net.internal.arena_bytes / 2,
           "inference needs less than half of the buffers", "%zu of %zu",
           infer.net.internal.arena_bytes, train.net.internal.arena_bytes);
@@ -496,8 +497,8 @@ static void folding(void)
     }
     end(&again);
 
-    check(lgelu_net_fold(&train.net) == LGELU_E_ARGUMENT, "a network made to train is not folded",
-          "it was");
+    check(lgelu_net_fold(&train.net) == LGELU_E_ARGUMENT,
+          "a network built for training is not folded", "it was");
     check(!lgelu_net_fold(&infer.net) && !lgelu_net_forward(&infer.net, 6), "fold", "%s",
           infer.net.message);
     memcpy(after, lgelu_net_value(&infer.net, logits), sizeof after);

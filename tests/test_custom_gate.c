@@ -122,7 +122,7 @@ static void builders(void)
                   && g->net.parameter_count == g[1].net.parameter_count
                   && same(g->net.w, g[1].net.w, g->net.parameter_count * sizeof(float))
                   && same(&g->net.loss, &g[1].net.loss, sizeof(double)),
-              kind == 0   ? "ResNet: one's own GELU, the bits of the header's, tasks in any order"
+              kind == 0   ? "ResNet: a custom GELU has the bits of the header's, tasks in any order"
               : kind == 1 ? "LeNet: the same"
                           : "GPT: the same",
               "%s %s", g->net.message, g[1].net.message);
@@ -299,7 +299,7 @@ static void life(void)
     lgelu_net_set_gates(&g.net, LGELU_GATE_CUSTOM);
     check(g.net.status == LGELU_E_ARGUMENT && strstr(g.net.message, "'gate'")
               && g.nodes[2].gate == LGELU_GATE_GELU,
-          "set_gates to one's own where there is none: refused by name", "'%s'", g.net.message);
+          "set_gates to a custom gate where there is none: refused by name", "'%s'", g.net.message);
     g.net.status = LGELU_OK;
     build(&h, reference_outer, LGELU_GATE_CUSTOM, LGELU_MODE_TRAIN);
     check(lgelu_net_copy(&g.net, &h.net) == LGELU_E_ARGUMENT

@@ -933,7 +933,7 @@ static void test_no_files(void)
     data_free(&d);
     tree(0, 0);
     save("large.csv", (const unsigned char *)"1", 1);
-    /* holes: takes no room */
+    /* The file is sparse: it occupies no space on the disk. */
     status = truncate(at("large.csv"), (off_t)1 << 40);
     snprintf(text, sizeof text,
              "data: %s: byte 67108864: more than the 67108864 bytes such a file may have",

@@ -521,8 +521,8 @@ static void metadata_told(void)
     static const struct {
         const char *from, *to, *why;
     } change[] = {
-        { "\"step\":\"1234567\"", "\"step\":\"12x4567\"", "'step' is no number of steps" },
-        { "\"step\":\"1234567\"", "\"step\":\"-234567\"", "'step' is no number of steps" },
+        { "\"step\":\"1234567\"", "\"step\":\"12x4567\"", "'step': expected a number of steps" },
+        { "\"step\":\"1234567\"", "\"step\":\"-234567\"", "'step': expected a number of steps" },
         { "\"gate1\":\"relu\"", "\"gate1\":\"mish\"", "gate 'gate1' is of no known kind" }
     };
     memory_file file = { NULL, 0, 0 };

@@ -56,7 +56,7 @@ static const char *const kernel_name[KERNELS] = { "forward",
 static float x[N], dy[N], lambdas[64];
 static uint16_t half_x[N];
 
-/* the bits of one kernel's outputs, hashed in whole numbers: comparisons of floats obey the flags,
+/* The bits of one kernel's outputs are hashed as integers: comparisons of floats obey the flags,
    too */
 static uint64_t bits_of(int kernel, float lambda)
 {

@@ -434,9 +434,10 @@ static void networks(void)
         m.net.evaluate = 1;
         lgelu_net_forward(&m.net, BATCH);
         const double f = (double)lgelu_net_value(&m.net, m.gate_node)[5];
-        check(zero > 100 && zero < BATCH * 17 - 100 && same && other && fabs(mean - f) < 0.1,
-              "stochastic: drawn anew each forward, the same from the same pass, its mean is GELU",
-              "%d zeros, same %d, other %d, mean %g against %g", zero, same, other, mean, f);
+        check(
+            zero > 100 && zero < BATCH * 17 - 100 && same && other && fabs(mean - f) < 0.1,
+            "stochastic: each forward draws again, the same pass draws the same, the mean is GELU",
+            "%d zeros, same %d, other %d, mean %g against %g", zero, same, other, mean, f);
         free(m.block);
     }
 }

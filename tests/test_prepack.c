@@ -179,8 +179,8 @@ static void training(void)
     network a, b;
     make(&a, 0, 0, 0, LGELU_MODE_TRAIN, 5);
     make(&b, 0, 1, 0, LGELU_MODE_TRAIN, 5);
-    check(a.bytes == b.bytes, "a network made to train keeps nothing twice", "%lu and %lu bytes",
-          (unsigned long)a.bytes, (unsigned long)b.bytes);
+    check(a.bytes == b.bytes, "a network built for training has no prepacked copies",
+          "%lu and %lu bytes", (unsigned long)a.bytes, (unsigned long)b.bytes);
     free(a.block);
     free(b.block);
 }

@@ -311,7 +311,7 @@ static void crowd(void)
         free(alone[i]);
 }
 
-/* who asks for threads: a forward and a backward of little work never do, others once each */
+/* A forward and a backward of little work never start threads; others do so once each. */
 static void count_calls(lgelu_task *task, void *job, size_t count, void *user)
 {
     size_t i;
@@ -332,7 +332,7 @@ static void wakes(int kind, size_t samples, int expected)
     lgelu_net_forward(&m->net, samples);
     lgelu_net_backward(&m->net, 1);
     check(!m->net.status && calls == expected,
-          samples == 1 ? "little work asks for no threads" : "more asks once a pass",
+          samples == 1 ? "little work starts no threads" : "more work starts threads once a pass",
           "%d times in a forward and a backward, not %d: %s", calls, expected, m->net.message);
     free(m->memory);
     free(m);

@@ -7,9 +7,7 @@
    that names the layer and the region.
 
        cc -O1 -I.. test_workspace.c -lm -o test_workspace && ./test_workspace
-       ./test_workspace --random 100000000 --seed 7        so many random sizes from this seed on
-       ./test_workspace --planted                          one write past a value, for
-   AddressSanitizer to report */
+       ./test_workspace --random 100000000 --seed 7        so many random sizes from this seed on */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #define LGELU_CHECK
@@ -404,10 +402,6 @@ int main(int argc, char **argv)
         } else if (!strcmp(argv[i], "--seed")) {
             seed = strtoull(argv[i + 1], NULL, 10);
         }
-    }
-    if (argc == 2 && !strcmp(argv[1], "--planted")) {
-        plant_is_caught(VALUE);
-        return check_end();
     }
     most = isa_from_environment();
     for (size_t i = 0; i < LONGEST * LONGEST; i++) {

@@ -29,7 +29,7 @@ double logit_certificate(const lgelu_net *net, int logits, double *room)
     double d = 0, most = -1;
     if (bounds_certificate_make(&c, net, logits))
         return most;
-    /* the norms don't hang on the box */
+    /* the norms don't depend on the box */
     for (size_t i = 0; i < 2 * n; i++)
         room[i] = 0;
     if (!bounds_certificate_run(&c, room, room + n, BOUNDS_INTERVAL)) {

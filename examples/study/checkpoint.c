@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   checkpoint.c: --save and --resume. The file holds the options that the bits hang on, the numbers
-   of all runs so far, and the networks of each family in training with their optimisers. No clock
-   goes in. */
+   checkpoint.c: --save and --resume. The file holds the options that the bits depend on, the
+   numbers of all runs so far, and the networks of each family in training with their optimisers. No
+   clock goes in. */
 #include "study.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int is_place(const option *o)
 /* ==== options
    ======================================================================================================
  */
-/* runs are numbered by the axes in their order, which hangs on how they came about */
+/* runs are numbered by the axes in their order, which depends on how they came about */
 static void order_axes(study *s, const char *names)
 {
     for (int k = 0; k < s->axes; k++, names += *names == ',') {
@@ -188,7 +188,7 @@ static long whole(tape *r, long v, long least, long most)
     return (long)d;
 }
 
-/* quantities go by their names' order: their numbers hang on which thread was first */
+/* quantities go by their names' order: their numbers depend on which thread was first */
 static void ranks(const study *s, short rank[MAX_QUANTITIES], short by_rank[MAX_QUANTITIES])
 {
     for (int q = 0; q < s->quantities; q++) {

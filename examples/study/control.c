@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT-0
-   control.c: which of many PPO runs to go on with, told at a tenth of their length? Batch OUI
-   (arXiv 2603.09950) beside early return, clipped fraction, KL and flips, and beside what costs
-   nothing: to look at the learning rate.
+   control.c: which of many PPO runs are worth going on with, judging at a tenth of their length?
+   Batch OUI (arXiv 2603.09950) is compared with early return, clipped fraction, KL and flips, and
+   with the simplest explanation: the learning rate alone.
 
    A run is good when its last 100 episodes return at least a random policy's return and nine tenths
-   of the way from there to the mean return at the task's best rate. A rule keeps a run whose
-   signals, as ranks among the runs of its task at that moment, lie each in an interval between two
-   deciles. Intervals are fitted to runs of other seeds, and of other tasks or of the same: of those
-   that keep a given fraction of the good runs (recall) the ones that keep the fewest others
-   (precision). All rules have this form; what they are told is the only difference.
+   of the way from there to the mean return at the task's best rate. The rules that keep runs are
+   those of screening.h. All have the same form and differ only in the signals that they receive;
+   they are fitted to runs of other seeds, and of other tasks or of the same, and compared at equal
+   recall on the seeds left out.
 
-   With several gates each is screened by itself, and then set beside ReLU: the return at the rate
-   that is best on the other seeds, as a fraction of the way from a random policy to ReLU's best
-   mean, over all tasks; and how precise OUI is. */
+   With several gates each is screened by itself, and then compared with ReLU: the return at the
+   rate that is best on the other seeds, as a fraction of the way from a random policy to ReLU's
+   best mean, over all tasks; and the precision of OUI. */
 #include "figures.h"
 #include "ppo.h"
 #include "screening.h"
@@ -216,7 +215,7 @@ static int run_them(study *s, double at_random[TASKS])
     return s->failed || s->stopped ? -1 : 0;
 }
 
-/* ==== what the rules are told
+/* ==== what the rules receive
    ====================================================================================== */
 static int collect(screening *c)
 {

@@ -9,12 +9,12 @@
      reestimated  cold, then the statistics of its batch norms are estimated again
      biases       cold, then the mean error of each layer is subtracted from its biases
      refit        cold, then each matrix is solved for again in closed form (deploy/refit.h)
-     taught       refit, trained further on the smooth network's outputs in place of labels
+     uses_teacher       refit, trained further on the smooth network's outputs in place of labels
      hardened     λ is driven from 1 to the target while it is trained; at 0 steps this is cold
 
    Conversions see the inputs of training samples and no labels. Further training begins with fresh
    moments, a short warm-up and a cosine; each way takes the rate, of those in `rates`, whose
-   hold-out score is best. The test samples are looked at once for each way and budget. */
+   hold-out score is best. The test samples are evaluation at once for each way and budget. */
 #include "../deploy/refit.h"
 #include "figures.h"
 #include "elementary.h"
@@ -30,7 +30,7 @@ typedef enum { SMOOTH = 0, COLD, REESTIMATED, BIASES, REFIT, TAUGHT, HARDENED } 
 static const struct {
     const char *name, *colour;
 } ways[WAYS] = { { "smooth", "#555555" },  { "cold", "#D55E00" },  { "reestimated", "#997700" },
-                 { "biases", "#56B4E9" },  { "refit", "#0072B2" }, { "taught", "#AA4499" },
+                 { "biases", "#56B4E9" },  { "refit", "#0072B2" }, { "uses_teacher", "#AA4499" },
                  { "hardened", "#117733" } };
 
 typedef struct {

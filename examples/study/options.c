@@ -95,7 +95,7 @@ const option option_table[] = {
     { "shape", "SHAPE", "of the way to the target",
       CHOICE(shape, OPT_DRIVEN, "geometric|linear|linear-s|cosine") },
     { "order", "ORDER",
-      "together, or one gate after another, from the first or the last on, each in its share of the way",
+      "together, or one gate after another, from the first or the last on, each in its part of the way",
       CHOICE(order, OPT_DRIVEN, "together|first|last") },
     { "teach", "SHARE",
       "of the loss, while λ is driven: not the labels but what the network said at the switch point",
@@ -617,8 +617,8 @@ static int fits(const char *names, const char *name)
     return !names || choose(names, name, strlen(name)) >= 0;
 }
 
-/* Reads argv twice: first for what the defaults hang on. 0 to go on, 1 when --help was answered, -1
-   with s->error */
+/* Reads argv twice: first for what the defaults depend on. 0 to go on, 1 when --help was answered,
+   -1 with s->error */
 int study_options(study *s, int argc, char **argv)
 {
     int first = 1, wants_help = argc < 2;

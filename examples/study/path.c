@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    path.c: the way to ReLU itself. Every arm has the same steps and, plan by plan, the same shape of
-   rate, each at its own best peak; so what is left is the way. */
+   rate, each at its own best peak; only the way differs. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    plan.c: axes x arms x seeds become runs, and runs that share a beginning families. A run's place
-   on an axis counts only where that option matters to its arm: what is left is one run, however
-   often it is asked for. */
+   on an axis counts only where that option matters to its arm: runs that are equal
+   otherwise are one run. */
 #include "study.h"
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static int read_arms(study *s)
     return 0;
 }
 
-/* what a run, or its beginning, hangs on */
+/* Writes what a run, or its beginning, depends on. */
 static void key_of(char key[KEY], const study *s, const run *r, int matters)
 {
     int n = snprintf(key, KEY, "%lu", (unsigned long)r->seed);

@@ -220,7 +220,7 @@ static void put_lambda(FILE *f, const study *s, long variant, int arm)
     fprintf(f, "]");
 }
 
-/* names in the order of the alphabet: their numbers hang on which thread was first */
+/* names in the order of the alphabet: their numbers depend on which thread was first */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(**(char *const *const *)a, **(char *const *const *)b);

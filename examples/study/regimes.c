@@ -2,15 +2,18 @@
    regimes.c: two time scales (arXiv 2602.08333): do the patterns of active units settle before the
    weights do?
 
-       A_k  fraction of the gates' bits (output > 0) on 256 held-out samples that step k changes; of
-   text 256 tokens W_k  L2 norm of what step k does to the weights τ    the first step from which on
-   the smoothed curve stays under q of its maximum; the last one where it never does (ours). Adam's
-   first ten steps, each of nearly the rate's size in every weight, are left out
+       A_k   the fraction of the gates' bits (output > 0) on 256 held-out samples, of text on 256
+             tokens, that step k changes
+       W_k   the L2 norm of what step k does to the weights
+       τ     the first step from which the smoothed curve stays under q of its maximum, the last
+   step where it never does (our choice)
 
-   Two dull explanations stand beside it. A cosine lets any W_k fall: so the same at a constant
-   rate. And any smaller step changes fewer bits: so each step is also taken in a random direction,
-   with the norm that it has in each matrix and each bias, from the same weights; its patterns are
-   evaluation at, and it is taken back. */
+   Adam's first ten steps, each of nearly the rate's size in every weight, are left out.
+
+   There are two simpler explanations. A cosine lets any W_k fall, so the same is measured at a
+   constant rate. And any smaller step changes fewer bits, so each step is also taken in a random
+   direction, with the norm that it has in each matrix and each bias, from the same weights; its
+   patterns are recorded, and it is undone. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>

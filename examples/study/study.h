@@ -1,36 +1,43 @@
 /* SPDX-License-Identifier: MIT-0
 
-   study.h: one frame for all experiments. An experiment is a row of a table (study.c): arms x
+   study.h: one frame for all experiments. An experiment is a row at the end of its own file: arms x
    options x seeds, rules that decide, a table and figures of its own where it needs them.
 
        build/study swap --net mlp --seeds 5             the main job
        build/study grid --t 0.05,0.1,0.5,1 --c 1,3,9    an option with several values is an axis:
-   each of its values is run
+                                                        each of its values is run
 
    An arm begins with one kind of gate; at the switch point, or at the end, something may happen to
-   it (arms.c). So arms that share a beginning are trained once up to there and copied, optimiser
-   and all: lgelu_net_copy leaves the bits that training from scratch would. Likewise runs that
+   it (arms.c). Arms with the same beginning are trained once up to there and copied with their
+   optimiser: lgelu_net_copy leaves the bits that training from scratch would. Likewise runs that
    differ only in an option that doesn't matter to them are one run.
 
-       task        data and kind of network: reads samples, draws batches, knows its score task.c
-   nets.c run         one arm of one seed at one value of each axis, and the numbers it has left
-   plan.c record.c family      a beginning and the runs that branch from it: the unit of work, on
-   one thread                 plan.c train.c experiment  a row: which runs, what to watch, what
-   decides, what to draw                          study.c swap.c grid.c ...
+       task         data and kind of network: reads samples, draws batches, knows its score
+                    task.c nets.c
+       run          one arm of one seed at one value of each axis, and the values it has recorded
+                    plan.c record.c
+       family       a beginning and the runs that branch from it: the unit of work of one thread
+                    plan.c
+       trainer      a family's networks while they are trained                      train.c
+       experiment   a row: which runs, what to watch, what decides, what to draw    swap.c grid.c
 
-   Families are trained side by side, one on each thread. Every number depends on its run alone, so
+   Families are trained side by side, one on each thread. Every value depends on its run alone, so
    that the results are the same to the byte on any number of threads; no clock goes into CSV, JSON,
    table or checkpoint.
 
-   The test set is evaluation at once, at the end of a run. Curves, best epochs and rates come from
-   the hold-out, a part of the training samples that no run trains on and that is the same in all of
-   them.
+   The test set is evaluated once, at the end of a run. Curves, best epochs and rates come from the
+   hold-out, a part of the training samples that no run trains on and that is the same in all runs.
 
-   CSV    one number a line: the axes, arm, seed, epoch, gate, quantity, value; empty where a number
-   has none of it. JSON   data, config, arms: each arm has an array over the seeds of before, after,
-   flips, max_dlogit, ...; findings. log    one JSON object a line for each epoch, as they end, with
-   clocks. save   one safetensors file: the options, the numbers so far, and every network in
-   training with its optimiser. */
+   CSV    one value a line: the axes, arm, seed, epoch, gate, quantity, value; empty where a value
+   has none of it
+
+   JSON   data, config, findings, arms: each arm has an array over the seeds of before, after,
+   flips, max_dlogit, ...
+
+   log    one JSON object a line for each epoch, as they end, with clocks
+
+   save   one safetensors file: the options, the values so far, and every network in training with
+          its optimiser */
 #ifndef STUDY_H
 #define STUDY_H
 #define LGELU_TRAINER
@@ -56,14 +63,14 @@ typedef struct {
         augment, quick, full, start, activations;
 } config;
 
-enum {                      /* what hangs on an option */
+enum {                      /* what depends on an option */
        OPT_HOW = 1,         /* no bit: where files go, how many threads */
        OPT_DATA = 2,        /* the samples, the network, the length: one value for all runs */
        OPT_ALL = 4,         /* every run */
        OPT_LEARNED = 8,     /* runs that learn λ */
        OPT_TURN = 16,       /* runs to which something happens at the switch point */
        OPT_DRIVEN = 32,     /* runs that drive λ */
-       OPT_STATISTICS = 64, /* runs that estimate statistics anew */
+       OPT_STATISTICS = 64, /* runs that estimate statistics again */
        OPT_AXES = ~(OPT_HOW | OPT_DATA)
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    train.c: families on as many threads as there are, each run from its beginning or from where
    another was copied; the looks at hold-out and test. All is measured on the network that is
-   trained: it wears other gates for a moment. */
+   trained, whose gates are replaced for that time. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -368,8 +368,8 @@ static size_t right_of(const float *logits, const int32_t *y, size_t rows, size_
     return right;
 }
 
-/* A part of the samples with the network as `before` wears it and, unless it is NULL, as `after`
-   does. 0, 1: diverged, or -1 */
+/* Evaluates the network on a part of the samples, with the gates of `before` and, unless it is
+   NULL, with those of `after`. Returns 0, 1 where it diverged, or -1. */
 int study_evaluate(trainer *w, part which, const gate_state *before, const gate_state *after,
                    evaluation *out)
 {
@@ -853,7 +853,7 @@ static int finish(trainer *w)
     evaluation l;
     gate_state before = current_state(w), after = relu_state;
     int bad, at = 0;
-    /* statistics anew, by forward passes with ReLU gates */
+    /* The statistics are estimated again, by forward passes with ReLU gates. */
     if (event == EVENT_REESTIMATE) {
         float *old = w->state, *fresh = w->state + net->state_count;
         const gate_state gelu = before;

@@ -88,8 +88,8 @@ static int fuzz_run(const fuzz_reader *r, const uint8_t *p, size_t n)
 }
 
 /* ---- damage ---- */
-/* `length` bytes at `place` are replaced by `added` others; returns the new size, or n where there
-   is no room */
+/* Replaces `length` bytes at `place` by `added` others. Returns the new size, or n if there is no
+   memory. */
 static size_t fuzz_replace(uint8_t *p, size_t n, size_t room, size_t place, size_t length,
                            const void *by, size_t added)
 {

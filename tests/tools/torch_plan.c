@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
-   torch_plan: the trainer's own rates and λ's under both plans, of two gates whose weights and λ's
-   do not move by themselves (rate 0): lines of plan, steps, the step to come, its rate as a share
-   of the peak, and the λ's, in hex. test_torch_module.sh compares. */
+   torch_plan: prints the trainer's learning rates and λ's under both plans, for two gates whose
+   weights and λ's are not trained (rate 0). Each line has the plan, the number of steps, the next
+   step, its rate as a fraction of the peak, and the λ's in hex. test_torch_module.sh compares them.
+ */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include <stdio.h>
