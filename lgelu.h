@@ -1,5 +1,6 @@
 /* clang-format off */
-/* lgelu.h - v1.0.0 - λ-GELU kernels, learned hardness, exact ReLU-ization  SPDX-License-Identifier: MIT-0
+/* lgelu.h - v1.0.0 - λ-GELU kernels, learned hardness, exact ReLU-ization
+   SPDX-License-Identifier: MIT-0
 
    The gate f(x; λ) = x·Φ(λx) is GELU at λ = 1 and ReLU at λ = ∞ (Φ is the normal distribution).
    This file has its kernels (forward, backward in x and in λ, scalar to AVX-512, chosen at run
@@ -28,7 +29,7 @@
            // -0 -0 0.5 2
        }
 
-   MAP         search for the token to open the door
+   MAP         search for a token, brackets included, to find its section
      [1] DECLARATIONS   the manual: gate kernels, λ map, hardening, optimisers, random numbers,
                         instruction sets, accuracy; then the trainer's (LGELU_TRAINER): life of a
                         network, builders, training plans, gates and λ, files, instruments; last
@@ -64,14 +65,14 @@
                    to -O3, contraction on or off, any number of threads: the same bits. Of libm only
                    exact functions are called: fma, sqrt, floor, frexp, ldexp.
      Flags         Compiler flags that change bits are refused where the compiler lets them be seen:
-                   -ffast-math and its parts, gcc's -fno-signed-zeros and -fsingle-precision-constant.
-                   Clang shows neither -fno-honor-nans, -fno-honor-infinities, -fno-signed-zeros,
-                   -freciprocal-math, -fapprox-func nor -fdenormal-fp-math if one is given alone: don't
-                   compile this file with them.
-     Rounding      The rounding mode of the calling thread, and of threads that help it, changes no bit
-                   of kernels, products, optimisers and networks: they round to nearest and restore the
-                   mode. Functions of single values (exact gate, λ map, plans, random numbers,
-                   instruments) round as the thread does.
+                   -ffast-math and its parts, gcc's -fno-signed-zeros and
+                   -fsingle-precision-constant. Clang shows neither -fno-honor-nans,
+                   -fno-honor-infinities, -fno-signed-zeros, -freciprocal-math, -fapprox-func nor
+                   -fdenormal-fp-math if one is given alone: don't compile this file with them.
+     Rounding      The rounding mode of the calling thread, and of threads that help it, changes no
+                   bit of kernels, products, optimisers and networks: they round to nearest and
+                   restore the mode. Functions of single values (exact gate, λ map, plans, random
+                   numbers, instruments) round as the thread does.
      Threads       Every function is reentrant; the only global is one atomic int, the instruction
                    set in force. A thread that waits for another one spins for a moment, then yields
                    its processor (sched_yield).
@@ -82,36 +83,40 @@
      Errors        A network's calls return a status, with one line in net.message that names the
                    layer or the byte. A call that is refused changes nothing: neither a file that is
                    refused nor a forward with a label out of range.
-     Aliasing      An output may be the input itself (y = x, dx = dy); otherwise arrays don't overlap.
+     Aliasing      An output may be the input itself (y = x, dx = dy); otherwise arrays don't
+                   overlap.
      Special       f(±0) = ±0, f(+inf) = +inf, f(-inf) = -0, NaN gives NaN. λ may be 0 (x/2) to +inf
-                   (ReLU; a negative x gives -0); a NaN or negative λ gives NaN. Gradual underflow is
-                   kept. A forward passes a NaN in x on as it is; any other NaN of these kernels is
-                   7fc00000.
+                   (ReLU; a negative x gives -0); a NaN or negative λ gives NaN. Gradual underflow
+                   is kept. A forward passes a NaN in x on as it is; any other NaN of these kernels
+                   is 7fc00000.
 
    OPTIONS     #define before including. Put the implementation into a file of its own: it takes
                seconds to compile.
      LGELU_IMPLEMENTATION  compiles the code here.
      LGELU_TRAINER         adds the network of sections [8] and [9]; define it wherever you include.
-     LGELU_STATIC          makes every function static.   LGELU_DEF     your linkage, in place of extern
-     LGELU_NO_SIMD         leaves the scalar kernels only. LGELU_ASSERT your assert(condition)
-     LGELU_SELF            the name under which the file includes itself, "lgelu.h" unless you define
-                           it: needed only if the vendored file has another name.
+     LGELU_STATIC          makes every function static.
+     LGELU_DEF             is the linkage of the public functions, extern unless you define it.
+     LGELU_NO_SIMD         compiles the scalar kernels only.
+     LGELU_ASSERT          is assert(condition) unless you define it.
+     LGELU_SELF            is the name under which the file includes itself, "lgelu.h" unless you
+                           define it: needed only if the vendored file has another name.
      LGELU_CHECK           makes a checking build: 64 bytes behind every region of a network's block
                            (weights, gradients, statistics, values, workspace of each worker, ...)
                            are watched, and a layer that writes there makes the call return
-                           LGELU_E_MEMORY with the layer and the region in net.message. The block is
-                           larger. Under AddressSanitizer these bytes are poisoned while a layer runs.
+                           LGELU_E_MEMORY with the layer and the region in net.message. The block
+                           is larger. Under AddressSanitizer these bytes are poisoned while a layer
+                           runs.
 
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers,
                 file access.
 
-   HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`, RMSNorm,
-                      SiLU, gated units; partial batches and generation mended;
+   HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`,
+                      RMSNorm, SiLU, gated units; partial batches and generation mended;
                       tests/names-1.0.md lists old and new names.
-               0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public view of
-                      the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
-               0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and Transformer
-                      networks */
+               0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
+                      view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
+               0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
+                      Transformer networks */
 /* clang-format on */
 #ifndef LGELU__PASS
 
@@ -244,7 +249,8 @@ LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uin
                                      float lambda, size_t n);
 LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                     float lambda, size_t n);
-/* The same for the tanh approximation and for SiLU. */
+
+/* Compute the same for the tanh approximation and for SiLU. */
 LGELU_DEF void lgelu_tanh_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
 LGELU_DEF void lgelu_tanh_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
@@ -425,15 +431,16 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
     X(dlambda,      2.4, 1.2)   \
     X(tanh_forward, 2.5, 1.0)   \
     X(tanh_dx,      3.0, 1.5)
-/* The same at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known. There
-   λx may come nearer to the root of dx at -0.7517915 than any float at those seven λ, so that 2^-54
-   is added to dx's bound: it is relative from a distance of 2^-28 on, absolute (within 2^-51) nearer. */
+/* The same at any other λ from 1 to 10^4, held by samples of (x, λ) and the worst pairs known.
+   There λx may come nearer to the root of dx at -0.7517915 than any float at those seven λ, so that
+   2^-54 is added to dx's bound: it is relative from a distance of 2^-28 on, absolute (within 2^-51)
+   nearer. */
 #define LGELU_CLAIMS_BETWEEN(X) \
     X(forward,      2.25, 1.0)  \
     X(dx,           2.5,  1.6)  \
     X(dlambda,      3.0,  1.2)
-/* The same for x·σ(βx), for every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4. silu_dx is relative
-   also at its root. */
+/* The same for x·σ(βx), for every float x at β = 1, 1.702, 3, 10, 159.57691 and 10^4. silu_dx is
+   relative also at its root. */
 #define LGELU_SILU_CLAIMS(X)    \
     X(silu_forward, 2.5, 1.0)   \
     X(silu_dx,      5.0, 2.0)   \
@@ -540,7 +547,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
        lgelu_cross_entropy(&net, "loss", z, y);
        size_t bytes = lgelu_net_bytes(&net, 64, LGELU_MODE_TRAIN);       // 3. the size of its block
        void *block = malloc(bytes);
-       lgelu_net_make(&net, block, bytes, 64, LGELU_MODE_TRAIN, 1337);   // 4. lay it out, first weights
+       lgelu_net_make(&net, block, bytes, 64, LGELU_MODE_TRAIN, 1337);   // 4. its first weights
        lgelu_training plan = lgelu_training_to_relu(1e-3f, 1000);
        while (net.step < 1000) {
            lgelu_net_bind(&net, x, images);                              // 5. (64, 784) floats
@@ -551,12 +558,13 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
        }
        lgelu_net_relu(&net);                                             // every gate is ReLU now
 
-   A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a vector
-   is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1 after an
-   error. The first error in building, forward, backward, step and generate remains in net.status, and
-   later calls of these return it without doing anything, so that one look after building is enough;
-   set net.status to LGELU_OK to go on. Other functions that take a network return their own status
-   and leave a network that is in error as it is. Every error has one line in net.message. */
+   A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a
+   vector is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1
+   after an error. The first error in building, forward, backward, step and generate remains in
+   net.status, and later calls of these return it without doing anything, so that one look after
+   building is enough; set net.status to LGELU_OK to go on. Other functions that take a network
+   return their own status and leave a network that is in error as it is. Every error has one line
+   in net.message. */
 /* clang-format on */
 typedef struct lgelu_net lgelu_net;
 typedef struct lgelu_node lgelu_node;
@@ -574,6 +582,7 @@ typedef enum {
     LGELU_GATE_GELU,
     LGELU_GATE_TANH, /* GELU's tanh approximation */
     LGELU_GATE_RELU,
+    LGELU_GATE_SILU, /* x·σ(βx): β takes the place of λ, is learned or driven by the same plans */
     LGELU_GATE_CUSTOM
 } lgelu_gate_kind;
 
@@ -642,7 +651,8 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 
 /* Adds a gate with one λ, whose first value is `lambda` (at least 1; read for LGELU_GATE_LAMBDA
-   only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate points to. */
+   and, as β, for LGELU_GATE_SILU only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate
+   points to. */
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
                          float lambda);
 
@@ -841,7 +851,8 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 /* Replaces every gate by exact ReLU: the end of ReLU-ization. */
 LGELU_DEF void lgelu_net_relu(lgelu_net *net);
 
-/* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA the λ's are λ(s) again. */
+/* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA, or at LGELU_GATE_SILU, the λ's are λ(s)
+   again. */
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
 
 /* Sets net.lambda[index], and s with it, to a λ >= 1; INFINITY is allowed. */
@@ -1033,6 +1044,10 @@ LGELU_DEF const char *lgelu_op_name(int op);
 
 /* Returns whether a kind of layer has any of these traits (added up); 0 for an unknown kind. */
 LGELU_DEF int lgelu_op_is(int op, unsigned traits);
+
+/* Returns whether node, of net, is a convolution that Winograd's algorithm computes (see
+   lgelu_conv), so that its values are not plain chains of fma; 0 for every other layer. */
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node);
 
 typedef struct {
     size_t bytes, at; /* where it is in the block */
@@ -1233,8 +1248,7 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
     "lgelu.h: compile this file without -ffast-math, -Ofast or /fp:fast (it needs IEEE arithmetic)"
 #endif
 #ifdef __NO_SIGNED_ZEROS__
-#error \
-    "lgelu.h: compile this file without -fno-signed-zeros (the gates tell -0 from 0, and the bits differ)"
+#error "lgelu.h: compile this file without -fno-signed-zeros (gates distinguish -0 from 0)"
 #endif
 /* gcc -fsingle-precision-constant makes floats of the coefficients in double */
 typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(double) ? 1 : -1];
@@ -3039,21 +3053,18 @@ struct lgelu__job {
      aux        returns the bytes that the forward stores for the backward.
      work       returns the bytes of net.internal.scratch that it needs, in training or not.
      traits     those of lgelu_trait, which formats may ask for, and the following. */
-enum {
-    LGELU__KEEPS_INPUTS = 1 << 8,     /* the backward reads the values of the inputs */
-    LGELU__IN_PLACE = 1 << 9,         /* the value may overwrite that of input 0 */
-    LGELU__PASSES_GRADIENT = 1 << 10, /* the gradient of each input equals the layer's own */
-    LGELU__ADDS_TO_DX = 1 << 11,      /* the backward can add to dx[0] */
-    LGELU__READS_AFFINE = 1 << 12,    /* can compute a batch norm's x·scale + shift as it reads */
-    LGELU__FUSED = 1 << 13,           /* its value is not written: its only reader computes it */
-    LGELU__BY_SAMPLE = 1 << 14,       /* a range is one sample, */
-    LGELU__BY_64_ROWS = 1 << 15,      /* or 64 rows, */
-    LGELU__BY_FOUR = 1 << 16,         /* or a multiple of four rows */
-    LGELU__TABLE = 1 << 17 /* its matrix is a table of rows of its value; it starts out normal with
-                              net.deviation */
-};
-
 /* clang-format off */
+#define LGELU__KEEPS_INPUTS    0x00100u /* the backward reads the values of the inputs */
+#define LGELU__IN_PLACE        0x00200u /* the value may overwrite that of input 0 */
+#define LGELU__PASSES_GRADIENT 0x00400u /* the gradient of each input equals the layer's own */
+#define LGELU__ADDS_TO_DX      0x00800u /* the backward can add to dx[0] */
+#define LGELU__READS_AFFINE    0x01000u /* can compute a batch norm's x·scale + shift as it reads */
+#define LGELU__FUSED           0x02000u /* its value is not written: its only reader computes it */
+#define LGELU__BY_SAMPLE       0x04000u /* a range is one sample, */
+#define LGELU__BY_64_ROWS      0x08000u /* or 64 rows, */
+#define LGELU__BY_FOUR         0x10000u /* or a multiple of four rows */
+#define LGELU__TABLE           0x20000u /* its matrix is a table of rows of its value, normal with net.deviation */
+
 /* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
 #define LGELU__VARIANTS(X)                                                                         \
     /* Values that are never written, because the only reader computes them itself. */             \
@@ -4088,6 +4099,12 @@ static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
 /* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
    parameters. lgelu__gate_backward adds them in the order of the ranges. */
 
+/* Returns whether gates of this kind have a λ, or β, that is learned or driven. */
+static int lgelu__is_hardened(lgelu_gate_kind kind)
+{
+    return kind == LGELU_GATE_LAMBDA || kind == LGELU_GATE_SILU;
+}
+
 /* Floats of a buffer on the stack, for inputs that are computed as a gate reads them. */
 enum { LGELU__GATE_BUFFER = 2048 };
 
@@ -4095,6 +4112,15 @@ enum { LGELU__GATE_BUFFER = 2048 };
 static size_t lgelu__gate_sums(const lgelu_node *node)
 {
     return (size_t)node->lambda_count + node->bias_count;
+}
+
+/* Returns whether a gate, as it was built, can be of this kind: a custom gate needs its functions,
+   and SiLU has one β for all channels. */
+static int lgelu__can_be(const lgelu_node *node, lgelu_gate_kind kind)
+{
+    if (kind == LGELU_GATE_CUSTOM)
+        return node->custom != NULL;
+    return kind != LGELU_GATE_SILU || node->lambda_count == 1;
 }
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
@@ -4114,6 +4140,8 @@ static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t
         node->custom->forward(y, x, n, row * c, p->net, node, node->custom->user);
     else if (node->gate == LGELU_GATE_TANH)
         lgelu_tanh_forward(y, x, n);
+    else if (node->gate == LGELU_GATE_SILU)
+        lgelu_silu_forward(y, x, *lambda, n);
     else if (node->lambda_count > 1)
         lgelu_forward_channels(y, x, lambda, rows, c, 1);
     else
@@ -4135,6 +4163,8 @@ static void lgelu__gate_rows_backward(const lgelu__job *p, double *sums, const f
     } else if (node->gate == LGELU_GATE_TANH) {
         if (dx)
             lgelu_tanh_backward(dx, dy, x, n);
+    } else if (node->gate == LGELU_GATE_SILU) {
+        *sums += lgelu_silu_backward(dx, dy, x, *lambda, n);
     } else if (node->lambda_count > 1) {
         lgelu_backward_channels(dx, sums, dy, x, lambda, rows, c, 1);
     } else {
@@ -4923,13 +4953,13 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
-/* ---- [8f] batch norm: y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps) of each channel ---- */
-/* The value is computed as x·scale + shift. The sums over the pixels of a channel are accurate to
-   about double precision: each range has its own, which are added in order. A gate or a sum that
-   reads the value can compute it itself; then it is not written.
-   aux holds, in order, for each channel: the scales, the shifts and the three factors of the
-   backward (floats; one row is spare), the means and 1/√(variance + eps) (doubles), and then the
-   sums of each range (doubles). */
+/* ---- [8f] batch norm ---- */
+/* y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps), for each channel. The value is computed
+   as x·scale + shift. The sums over the pixels of a channel are accurate to about double precision:
+   each range has its own, which are added in order. A gate or a sum that reads the value can
+   compute it itself; then it is not written. aux holds, in order, for each channel: the scales, the
+   shifts and the three factors of the backward (floats; one row is spare), the means and
+   1/√(variance + eps) (doubles), and then the sums of each range (doubles). */
 static double *lgelu__norm_mean(const lgelu__job *p)
 {
     return (double *)(void *)(p->aux + 6 * p->channels);
@@ -5005,7 +5035,7 @@ static lgelu_status lgelu__norm_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* Computes dbias = Σ dy, dgain = Σ dy·x̂ and dx = scale·(dy - dbias/n - x̂·dgain/n), which is written
+/* Computes dbias = Σ dy, dgain = Σ dy·x̂ and dx = scale·(dy - dbias/n - x̂·dgain/n); the latter
    with three factors: of dy, of x, and of 1. With running statistics n is infinite: dx = scale·dy.
  */
 static void lgelu__norm_backward(lgelu__job *p)
@@ -5772,19 +5802,20 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
    In this file
      1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
         it, and the compiler asks for the functions that it names.
-     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its
-        body in [K]; the compiler asks for either where the other is.
+     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
+        its body in [K]; the compiler asks for either where the other is.
      3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
      4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
         has other tensors than a matrix and biases (lgelu__tensor_of).
-   In these files, which count the kinds and do not compile before each knows the new one
+   In these files, which count the kinds and do not compile before each knows the new one, or have a
+   switch without default, whose missing case the compiler reports
      5. tests/tools/reference_net.h: the layer in double.
      6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
-   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind by
-   its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare the
-   layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash (make
-   record). */
+   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind
+   by its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
+   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
+   (make record). */
 /* clang-format on */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
@@ -5987,7 +6018,7 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
             node.bias_count = net->custom_gate->parameters;
         node.custom = net->custom_gate;
     }
-    if (kind == LGELU_GATE_LAMBDA && !(lambda >= 1))
+    if (lgelu__is_hardened(kind) && !(lambda >= 1))
         lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF)
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
@@ -5995,7 +6026,7 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
     node.gate = kind;
     node.lambda0 = lambda;
     node.lambda_count = channels ? (int)node.shape[2] : 1;
-    node.internal.learns |= kind == LGELU_GATE_LAMBDA;
+    node.internal.learns |= lgelu__is_hardened(kind);
     return lgelu__place(net, &node);
 }
 
@@ -6155,7 +6186,8 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
     if (kernel > 15 || 2 * padding > kernel) {
         lgelu__fail(
             net, LGELU_E_SHAPE,
-            "%n: expected a window of at most 15 and a padding of at most half of it, found %z and %z",
+            "%n: expected a window of at most 15 and a padding of at most half of it, found %z "
+            "and %z",
             &node, kernel, padding);
     }
     return lgelu__place(net, &node);
@@ -6516,16 +6548,19 @@ static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
     return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
 }
 
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
+{
+    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
+           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
+           && net->nodes[node->input[0]].shape[2] >= 16;
+}
+
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
     if (node->groups > 1 && node->groups == in && node->groups == out)
         return LGELU__DEPTHWISE;
-    if (net->no_winograd || node->window[0] != 3 || node->stride != 1)
-        return LGELU_OP_CONV;
-    if (node->groups != 1 || node->padding > 2 || in < 16 || out < 16)
-        return LGELU_OP_CONV;
-    return LGELU__WINOGRAD;
+    return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
 }
 
 /* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
@@ -6826,8 +6861,11 @@ static void lgelu__prepack(lgelu_net *net)
     net->prepacked_valid = 1 + set;
 }
 
-/* ---- [8m] the block: every array in order, each on a 64-byte line; with memory NULL only the size
-   is found ---- */
+/* ---- [8m] the block: every array in order, each at a multiple of 64 bytes ---- */
+
+/* Reserves count elements of `size` bytes at *at, moves *at behind them and the guard of a checking
+   build, and returns where they are in memory: NULL if there are none, or if memory is NULL because
+   only the size of the block is wanted. */
 LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
 {
     void *p = memory ? memory + *at : NULL;
@@ -6836,32 +6874,23 @@ LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count,
     return count ? p : NULL;
 }
 
-enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters to a task */
-enum { LGELU__READING = 1 << 17 };       /* bytes in which section [9] looks for names, at least */
+enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters of one task of an update */
+enum { LGELU__READING = 1 << 17 };       /* least workspace, for the hash table of section [9] */
 
-static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
+/* Gives each node the positions of its parameters, statistics and λ's, and counts them. In net.w
+   all matrices are stored before all biases, so that an update with weight decay has one range. */
+static lgelu_status lgelu__place_parameters(lgelu_net *net)
 {
-    float **const moment[3] = { &net->g, &net->m, &net->v };
-    float **const hardness[5] = { &net->lambda, &net->s, &net->lambda0, &net->s_m, &net->s_v };
-    size_t at = 0, trained, hard, pack = 0, packs = 0, biases = 0;
+    size_t biases = 0;
     int i;
-    if (!batch) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "the batch has no samples");
-        return 0;
-    }
-    if (memory)
-        memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
-    net->internal.arena_bytes = lgelu__plan(net, batch, mode);
-    net->weight_count = net->state_count = 0;
+    net->weight_count = 0;
+    net->state_count = 0;
     net->lambda_count = 0;
     for (i = 0; i < net->count; i++) {
         lgelu_node *node = net->nodes + i;
-        if (node->lambda_count > 0x7FFFFFFF - net->lambda_count) {
-            lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node);
-            return 0;
-        }
+        if (node->lambda_count > 0x7FFFFFFF - net->lambda_count)
+            return lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node);
         node->weight_at = node->tied ? net->nodes[node->tied - 1].weight_at : net->weight_count;
-        /* behind the matrices, see below */
         node->bias_at = biases;
         node->state_at = net->state_count;
         node->first_lambda = net->lambda_count;
@@ -6869,50 +6898,102 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
         net->state_count += node->state_count;
         net->lambda_count += node->lambda_count;
         biases = lgelu__plus(biases, node->bias_count);
-        if (net->prepack && mode != LGELU_MODE_TRAIN && lgelu__prepacked_floats(net, node)) {
-            node->internal.prepacked_at = packs + 1;
-            packs = lgelu__plus(packs, lgelu__prepacked_floats(net, node));
-        } else {
-            node->internal.prepacked_at = 0;
-        }
-        if (lgelu__layer_of(node)->work) {
-            lgelu__job job;
-            lgelu__job_size(&job, net, node, batch);
-            pack = lgelu__max(pack, lgelu__layer_of(node)->work(&job, mode == LGELU_MODE_TRAIN));
-        }
     }
     for (i = 0; i < net->count; i++)
         net->nodes[i].bias_at += net->weight_count;
     net->parameter_count = lgelu__plus(net->weight_count, biases);
-    net->internal.scratch_bytes =
-        lgelu__max(lgelu__max(pack, LGELU__READING),
-                   net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64);
-    trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
-    hard = (size_t)net->lambda_count;
+    return LGELU_OK;
+}
+
+/* Gives each node the position of its prepacked matrix, if it has one, and returns how many floats
+   all of them have. */
+static size_t lgelu__place_prepacked(lgelu_net *net, lgelu_mode mode)
+{
+    const int wanted = net->prepack && mode != LGELU_MODE_TRAIN;
+    size_t total = 0;
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const size_t floats = wanted ? lgelu__prepacked_floats(net, net->nodes + i) : 0;
+        net->nodes[i].internal.prepacked_at = floats ? total + 1 : 0;
+        total = lgelu__plus(total, floats);
+    }
+    return total;
+}
+
+/* Returns the bytes of net.internal.scratch: the largest workspace of any layer, the sums of
+   squares of the tasks that compute the gradients' norm, or the hash table of section [9]. */
+static size_t lgelu__scratch_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
+{
+    const size_t sums = net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64;
+    size_t most = lgelu__max(LGELU__READING, sums);
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const lgelu__layer *layer = lgelu__layer_of(net->nodes + i);
+        lgelu__job job;
+        if (!layer->work)
+            continue;
+        lgelu__job_size(&job, net, net->nodes + i, batch);
+        most = lgelu__max(most, layer->work(&job, mode == LGELU_MODE_TRAIN));
+    }
+    return most;
+}
+
+/* Sets the network's arrays to their places in memory, or to NULL where memory is NULL, and returns
+   the bytes that they take. */
+static size_t lgelu__place_arrays(lgelu_net *net, unsigned char *memory, lgelu_mode mode,
+                                  size_t prepacked)
+{
+    float **const moment[3] = { &net->g, &net->m, &net->v };
+    float **const of_lambda[5] = { &net->lambda, &net->s, &net->lambda0, &net->s_m, &net->s_v };
+    const size_t trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
+    const size_t lambdas = (size_t)net->lambda_count;
+    size_t at = 0;
+    int i;
     net->w = (float *)lgelu__carve(memory, &at, net->parameter_count, sizeof(float));
     for (i = 0; i < 3; i++)
         *moment[i] = (float *)lgelu__carve(memory, &at, trained, sizeof(float));
     net->state = (float *)lgelu__carve(memory, &at, net->state_count, sizeof(float));
     for (i = 0; i < 5; i++)
-        *hardness[i] = (float *)lgelu__carve(memory, &at, hard, sizeof(float));
-    net->dlambda = (double *)lgelu__carve(memory, &at, hard, sizeof(double));
+        *of_lambda[i] = (float *)lgelu__carve(memory, &at, lambdas, sizeof(float));
+    net->dlambda = (double *)lgelu__carve(memory, &at, lambdas, sizeof(double));
     net->internal.scratch = (float *)lgelu__carve(memory, &at, net->internal.scratch_bytes, 1);
-    net->internal.prepacked = (float *)lgelu__carve(memory, &at, packs, sizeof(float));
-    net->internal.prepacked_bytes = lgelu__times(packs, sizeof(float));
+    net->internal.prepacked = (float *)lgelu__carve(memory, &at, prepacked, sizeof(float));
+    net->internal.prepacked_bytes = lgelu__times(prepacked, sizeof(float));
     net->internal.arena = (unsigned char *)lgelu__carve(memory, &at, net->internal.arena_bytes, 1);
-    if (at >= (size_t)-1 / 4) {
+    return at;
+}
+
+/* Lays the network out in memory, or only computes the size if memory is NULL. Returns the bytes of
+   a block that may begin at any address, 0 after an error. */
+static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
+{
+    size_t prepacked, bytes;
+    if (!batch) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "expected a batch of at least 1 sample, found 0");
+        return 0;
+    }
+    if (memory)
+        memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
+    net->internal.arena_bytes = lgelu__plan(net, batch, mode);
+    if (lgelu__place_parameters(net))
+        return 0;
+    prepacked = lgelu__place_prepacked(net, mode);
+    net->internal.scratch_bytes = lgelu__scratch_bytes(net, batch, mode);
+    bytes = lgelu__place_arrays(net, memory, mode, prepacked);
+    if (bytes >= (size_t)-1 / 4) {
         lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count",
                     batch);
         return 0;
     }
-    /* for a block that starts anywhere */
-    return at + 63;
+    return bytes + 63;
 }
 
-/* ---- guards of the block (LGELU_CHECK): those of the fixed regions hold from lgelu_net_make on,
-   those of buffers while a layer runs that may use them; the workspace's begins where the layer's
-   own need ends, for the samples of this very call ---- */
+/* ---- guards of the block, in a checking build (LGELU_CHECK): 64 bytes of a pattern behind each
+   region. Those of the arrays are set by lgelu_net_make. Those of a node's buffers are set while a
+   layer runs that may use them, since other buffers use the same bytes at other times. That of the
+   workspace is where the need of the layer that runs ends, for the samples of this call. ---- */
 enum { LGELU__REGIONS = 13 };
+
 typedef struct {
     const char *name;
     const void *at;
@@ -6935,7 +7016,7 @@ static void lgelu__regions(const lgelu_net *net, lgelu__region *r)
         { "second moments", net->v, floats },
         { "running statistics", net->state, net->state_count * sizeof(float) },
         { "λ's", net->lambda, hard },
-        { "free numbers of λ", net->s, hard },
+        { "free parameters of λ", net->s, hard },
         { "first λ's", net->lambda0, hard },
         { "first moments of λ", net->s_m, hard },
         { "second moments of λ", net->s_v, hard },
@@ -7068,20 +7149,23 @@ LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
     return lgelu__layout(net, NULL, batch, mode);
 }
 
-static float lgelu__s_of(const lgelu_lambda_map *h,
-                         float lambda) /* s; ReLU's is inf on every map */
+/* Returns the s of a λ; infinity for ReLU's on every map. */
+static float lgelu__s_of(const lgelu_lambda_map *h, float lambda)
 {
     return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
 }
 
+/* ---- first weights: random number j of a layer's matrix is that of (seed, node, j), so that tasks
+   draw them in any order ---- */
 typedef struct {
     lgelu_net *net;
     int node;
     uint64_t seed;
 } lgelu__first;
 
-static void lgelu__first_range(size_t index,
-                               void *user) /* first weights; stream: the layer's number */
+/* Draws one task's part of a matrix: normal, or uniform within ±√(6/inputs) (He) or
+   ±√(6/(inputs + outputs)) (Glorot). */
+static void lgelu__first_range(size_t index, void *user)
 {
     const lgelu__first *p = (const lgelu__first *)user;
     const lgelu_node *node = p->net->nodes + p->node;
@@ -7093,19 +7177,70 @@ static void lgelu__first_range(size_t index,
     if (node->op == LGELU_OP_CONV)
         out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
     bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
-    for (; normal && j < end; j += 2) {
+    if (!normal) {
+        while (j < end) {
+            w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
+            j++;
+        }
+        return;
+    }
+    while (j < end) {
         double x[2];
         lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
         w[j] = node->deviation * (float)x[0];
         if (j + 1 < end)
             w[j + 1] = node->deviation * (float)x[1];
+        j += 2;
     }
-    for (; j < end; j++)
-        w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
 }
 
-/* two layers of one name, or a gate of a name that files need */
-static lgelu_status lgelu__twins(lgelu_net *net)
+/* Returns the first value of bias j of node i: gains start at 1, the class token is normal, a
+   custom gate says where its parameters start, and all others start at 0. */
+static float lgelu__first_bias(const lgelu_net *net, int i, size_t j, uint64_t seed)
+{
+    const lgelu_node *node = net->nodes + i;
+    if (node->custom)
+        return node->custom->start;
+    if (node->op == LGELU_OP_CLASS_TOKEN)
+        return node->deviation * lgelu_normal(seed, (uint64_t)i, j);
+    return lgelu__is_a(node, LGELU_TRAIT_NORM) && j < node->shape[2] ? 1.0f : 0.0f;
+}
+
+/* Returns the λ of a gate that learns none: infinity for ReLU, 1 for the others. */
+static float lgelu__fixed_lambda(lgelu_gate_kind kind)
+{
+    return kind == LGELU_GATE_RELU ? HUGE_VALF : 1;
+}
+
+/* Sets the first parameters, statistics and λ's of node i. Returns 0 if its λ is not on the map. */
+static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
+{
+    const lgelu_node *node = net->nodes + i;
+    const int learns = lgelu__is_hardened(node->gate);
+    lgelu__first first;
+    size_t j;
+    first.net = net;
+    first.node = i;
+    first.seed = seed;
+    lgelu__parallel(&net->threads, lgelu__first_range, &first,
+                    (node->weight_count + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS);
+    for (j = 0; j < node->bias_count; j++)
+        net->w[node->bias_at + j] = lgelu__first_bias(net, i, j, seed);
+    /* Running means start at 0, running variances at 1. */
+    for (j = node->state_count / 2; j < node->state_count; j++)
+        net->state[node->state_at + j] = 1;
+    for (j = 0; j < (size_t)node->lambda_count; j++) {
+        const size_t k = (size_t)node->first_lambda + j;
+        net->lambda[k] = learns ? node->lambda0 : lgelu__fixed_lambda(node->gate);
+        net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
+        if (learns && net->s[k] != net->s[k])
+            return 0;
+    }
+    return 1;
+}
+
+/* Refuses two layers of one name, and gates with a name that checkpoints use themselves. */
+static lgelu_status lgelu__check_unique_names(lgelu_net *net)
 {
     int i, j;
     for (i = 0; i < net->count; i++) {
@@ -7113,7 +7248,7 @@ static lgelu_status lgelu__twins(lgelu_net *net)
         if (net->nodes[i].op == LGELU_OP_GATE
             && (!strcmp(name, "step") || !strcmp(name, "format") || !strcmp(name, "lambda_map"))) {
             return lgelu__fail(net, LGELU_E_ARGUMENT,
-                               "gate '%s': checkpoints have that name for themselves", name);
+                               "gate '%s': checkpoints use that name themselves", name);
         }
         for (j = 0; j < i; j++) {
             if (!strcmp(net->nodes[j].name, name))
@@ -7126,22 +7261,21 @@ static lgelu_status lgelu__twins(lgelu_net *net)
 static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t bytes,
                                             size_t batch, lgelu_mode mode, uint64_t seed)
 {
-    size_t need = lgelu_net_bytes(net, batch, mode), j;
+    const size_t need = lgelu_net_bytes(net, batch, mode);
     int i;
-    if (!need || lgelu__twins(net))
+    if (!need || lgelu__check_unique_names(net))
         return net->status;
     if (!memory) {
-        return lgelu__fail(net, LGELU_E_MEMORY,
-                           "no memory: the network needs a block of %z bytes, got NULL", need);
+        return lgelu__fail(net, LGELU_E_MEMORY, "expected a block of %z bytes, found NULL", need);
     }
     if (bytes < need) {
-        return lgelu__fail(net, LGELU_E_MEMORY, "the network needs %z bytes, %z were given", need,
+        return lgelu__fail(net, LGELU_E_MEMORY, "expected a block of %z bytes, found %z", need,
                            bytes);
     }
     lgelu__layout(net, (unsigned char *)memory, batch, mode);
     memset(memory, 0,
            (size_t)((unsigned char *)(void *)net->internal.scratch - (unsigned char *)memory));
-    /* not the room for products: what no thread needs takes no memory */
+    /* The workspace of products is not cleared: pages that no thread writes to use no memory. */
     if (net->internal.arena_bytes)
         memset(net->internal.arena, 0, net->internal.arena_bytes);
     lgelu__guards_make(net);
@@ -7153,35 +7287,13 @@ static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t
     net->internal.gradient_scale = net->internal.loss_scale = 1;
     net->prepacked_valid = 0;
     for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        lgelu__first first = { net, i, seed };
-        lgelu__parallel(&net->threads, lgelu__first_range, &first,
-                        (node->weight_count + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS);
-        /* biases start at 0, gains at 1 */
-        for (j = 0; j < node->bias_count; j++) {
-            if (node->custom)
-                net->w[node->bias_at + j] = node->custom->start;
-            else if (node->op == LGELU_OP_CLASS_TOKEN)
-                net->w[node->bias_at + j] = node->deviation * lgelu_normal(seed, (uint64_t)i, j);
-            else if (lgelu__is_a(node, LGELU_TRAIT_NORM) && j < node->shape[2])
-                net->w[node->bias_at + j] = 1;
-        }
-        /* variances */
-        for (j = node->state_count / 2; j < node->state_count; j++)
-            net->state[node->state_at + j] = 1;
-        for (j = 0; j < (size_t)node->lambda_count; j++) {
-            size_t k = (size_t)node->first_lambda + j;
-            net->lambda[k] = node->gate == LGELU_GATE_RELU     ? HUGE_VALF
-                             : node->gate == LGELU_GATE_LAMBDA ? node->lambda0
-                                                               : 1;
-            net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
-            if (node->gate != LGELU_GATE_LAMBDA || net->s[k] == net->s[k])
-                continue;
-            /* not made after all: nothing points to the block */
-            net->memory = NULL;
-            lgelu__layout(net, NULL, batch, mode);
-            return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its map does not reach λ", node);
-        }
+        if (lgelu__first_values(net, i, seed))
+            continue;
+        /* After an error nothing points to the block. */
+        net->memory = NULL;
+        lgelu__layout(net, NULL, batch, mode);
+        return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its first λ is not on the network's map",
+                           net->nodes + i);
     }
     return LGELU_OK;
 }
@@ -7201,12 +7313,14 @@ LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node)
     if (net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
     if (node < 0 || node >= net->count || lgelu__is_a(net->nodes + node, LGELU_TRAIT_LOSS))
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a layer's value can be kept");
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "expected a layer whose value to keep, found node %d", (long)node);
     net->nodes[node].internal.keep = 1;
     return LGELU_OK;
 }
 
-/* weights or data are others now: what the last forward left is worth nothing */
+/* Marks that weights have changed: the next backward overwrites the gradients, and values, keys and
+   prepacked copies of the last forward are no longer valid. */
 static void lgelu__changed(lgelu_net *net)
 {
     net->internal.fresh = 1;
@@ -7215,31 +7329,44 @@ static void lgelu__changed(lgelu_net *net)
     net->prepacked_valid = 0;
 }
 
-LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
+/* Returns whether a forward reads this input. The gradient of a custom loss is bound between
+   forward and backward; any other input of the last forward is read once more by the backward, so
+   that binding another array ends the wait for that backward. */
+static int lgelu__read_in_forward(const lgelu_net *net, int input)
 {
     int i, k;
+    for (i = input + 1; i < net->count; i++) {
+        const lgelu_node *reader = net->nodes + i;
+        for (k = 0; k < reader->inputs; k++) {
+            const int gradient = k == 1 && reader->op == LGELU_OP_CUSTOM_LOSS;
+            if (reader->input[k] == input && !gradient)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *data)
+{
     if (lgelu__begin_call(net))
         return net->status;
     if (input < 0 || input >= net->count || !lgelu__is_a(net->nodes + input, LGELU_TRAIT_SOURCE)) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
-                           "data can be bound to an input or to labels only");
+                           "bind: expected an input, tokens or labels, found node %d", (long)input);
     }
-    for (i = input + 1; i < net->count; i++) {
-        for (k = 0; k < net->nodes[i].inputs; k++) {
-            if (net->nodes[i].input[k] == input && !(k && net->nodes[i].op == LGELU_OP_CUSTOM_LOSS)
-                && net->nodes[input].internal.bound != data)
-                net->internal.pending = 0; /* the backward would read what no forward has seen */
-        }
-    }
+    if (net->nodes[input].internal.bound != data && lgelu__read_in_forward(net, input))
+        net->internal.pending = 0;
     net->nodes[input].internal.bound = data;
     return LGELU_OK;
 }
 
 /* ---- [8n] running ---- */
-/* run(net) with a team, where there is work enough for one; without, no thread is woken */
+
+/* Calls run(net) with the network's threads if there is enough to compute, else on the calling
+   thread alone: waking threads would take longer. */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team))
 {
-    const lgelu_threads own = net->threads, alone = { lgelu__run_serial, NULL };
+    const lgelu_threads threads = net->threads, alone = { lgelu__run_serial, NULL };
     double work = 0;
     int i;
     for (i = 0; i < net->count; i++) {
@@ -7252,49 +7379,58 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
     if (work < lgelu__fma_for_run)
         LGELU__TO_NEAREST(run(net, &alone));
     else
-        lgelu__with_team(&own, run, net);
-    net->threads = own;
+        lgelu__with_team(&threads, run, net);
+    net->threads = threads;
     return net->status;
 }
 
+static void lgelu__forward_layer(lgelu_net *net, int i)
+{
+    lgelu_node *node = net->nodes + i;
+    const lgelu__layer *layer = lgelu__layer_of(node);
+    lgelu__job job = lgelu__job_make(net, node);
+    lgelu_status status = LGELU_OK;
+    lgelu__guards_set(net, node, i);
+    if (layer->forward)
+        status = layer->forward(&job);
+    if (!status && layer->range)
+        lgelu__for_rows(&job, layer->range);
+    lgelu__guards_look(net, node, i);
+}
+
+/* Runs every layer in order; losses are left out while tokens are generated. */
 static void lgelu__run_forward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
+    const int trains = net->mode == LGELU_MODE_TRAIN;
     int i;
     net->threads = *team;
-    if (net->prepack && net->prepacked_valid != 1 + lgelu_isa() && net->mode != LGELU_MODE_TRAIN)
+    if (net->prepack && !trains && net->prepacked_valid != 1 + lgelu_isa())
         lgelu__prepack(net);
     net->loss = 0;
     net->internal.loss_scale = 1;
-    net->internal.learning =
-        net->mode == LGELU_MODE_TRAIN && !net->evaluate && !net->internal.estimate;
-    /* dropout draws on as if nobody had looked between */
+    net->internal.learning = trains && !net->evaluate && !net->internal.estimate;
+    /* Only forwards of training draw dropout, so that an evaluation between two steps changes
+       nothing. */
     if (net->internal.learning)
         net->pass++;
-    for (i = 0; i < net->count; i++) {
-        lgelu_node *node = net->nodes + i;
-        const lgelu__layer *row = lgelu__layer_of(node);
-        lgelu__job p;
-        if (net->internal.tokens && lgelu__is_a(node, LGELU_TRAIT_LOSS))
-            continue;
-        p = lgelu__job_make(net, node);
-        lgelu__guards_set(net, node, i);
-        if ((!row->forward || !row->forward(&p)) && row->range)
-            lgelu__for_rows(&p, row->range);
-        lgelu__guards_look(net, node, i);
-        if (net->status)
-            return;
+    for (i = 0; i < net->count && !net->status; i++) {
+        if (!net->internal.tokens || !lgelu__is_a(net->nodes + i, LGELU_TRAIT_LOSS))
+            lgelu__forward_layer(net, i);
     }
-    if (!(net->loss - net->loss <= 0))
-        lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
-    else
+    if (net->status)
+        return;
+    if (net->loss - net->loss <= 0)
         net->internal.pending = 1;
+    else
+        lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
 }
 
-/* Finds whatever would refuse a forward over these samples, or over these tokens of one, before
-   anything changes. */
-static lgelu_status lgelu__check_numbers(lgelu_net *net, const lgelu_node *node, size_t from,
-                                         size_t count)
+/* ---- checks before a forward: whatever would refuse it is found before anything changes ---- */
+
+/* Refuses a token or a label that is out of range, among `count` from number `from` on. */
+static lgelu_status lgelu__check_integers(lgelu_net *net, const lgelu_node *node, size_t from,
+                                          size_t count)
 {
     const int32_t *x = (const int32_t *)node->internal.bound;
     size_t i;
@@ -7308,43 +7444,61 @@ static lgelu_status lgelu__check_numbers(lgelu_net *net, const lgelu_node *node,
     return LGELU_OK;
 }
 
-static lgelu_status lgelu__check_forward(lgelu_net *net, size_t samples, size_t from, size_t tokens,
-                                         long estimate)
+/* Refuses a node that would read an input without data; the second input of a loss may be unbound.
+ */
+static lgelu_status lgelu__check_bound(lgelu_net *net, const lgelu_node *node)
 {
-    const int learns = (net->mode == LGELU_MODE_TRAIN && !net->evaluate) || estimate;
-    int i, k;
-    for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        const size_t rows = tokens ? tokens : samples * node->shape[0] * node->shape[1];
-        if (tokens && (lgelu__is_a(node, LGELU_TRAIT_LOSS) || node->op == LGELU_OP_LABELS))
-            continue;
-        if ((node->op == LGELU_OP_TOKENS || node->op == LGELU_OP_LABELS)
-            && lgelu__check_numbers(net, node, from, rows))
-            return net->status;
-        for (k = 0; k < node->inputs; k++) {
-            const lgelu_node *x = net->nodes + node->input[k];
-            if (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound
-                && !(k && lgelu__is_a(node, LGELU_TRAIT_LOSS))) {
-                return lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node,
-                                   x->name);
-            }
-        }
-        if (node->op == LGELU_OP_BATCH_NORM && learns && rows < 2)
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: one pixel has no variance", node);
+    const int loss = lgelu__is_a(node, LGELU_TRAIT_LOSS);
+    int k;
+    for (k = 0; k < node->inputs; k++) {
+        const lgelu_node *x = net->nodes + node->input[k];
+        const int optional = loss && k == 1;
+        if (lgelu__is_a(x, LGELU_TRAIT_SOURCE) && !x->internal.bound && !optional)
+            return lgelu__fail(net, LGELU_E_UNBOUND, "%n: input '%s' has no data", node, x->name);
     }
     return LGELU_OK;
 }
 
+/* Checks a forward over these samples, or, if tokens is not 0, over these tokens of one sample, for
+   which labels and losses are not read. */
+static lgelu_status lgelu__check_forward(lgelu_net *net, size_t samples, size_t from, size_t tokens,
+                                         long estimate)
+{
+    const int learns = (net->mode == LGELU_MODE_TRAIN && !net->evaluate) || estimate;
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        const int labels = node->op == LGELU_OP_LABELS;
+        const size_t rows = tokens ? tokens : samples * node->shape[0] * node->shape[1];
+        if (tokens && (labels || lgelu__is_a(node, LGELU_TRAIT_LOSS)))
+            continue;
+        if ((labels || node->op == LGELU_OP_TOKENS) && lgelu__check_integers(net, node, from, rows))
+            return net->status;
+        if (lgelu__check_bound(net, node))
+            return net->status;
+        if (node->op == LGELU_OP_BATCH_NORM && learns && rows < 2) {
+            return lgelu__fail(
+                net, LGELU_E_ARGUMENT,
+                "%n: expected at least 2 pixels in the batch, found 1: it has no variance", node);
+        }
+    }
+    return LGELU_OK;
+}
+
+/* Computes a forward of whole samples. estimate is the number of the batch if it estimates running
+   statistics, else 0. */
 static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate)
 {
     if (!net->memory || !samples || samples > net->batch) {
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward of %z samples, made for 1 to %z",
-                           samples, net->batch);
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward: expected 1 to %z samples, found %z",
+                           net->batch, samples);
     }
     if (lgelu__check_forward(net, samples, 0, 0, estimate))
         return net->status;
     net->samples = samples;
-    net->internal.from = net->internal.tokens = net->internal.known = 0;
+    net->internal.from = 0;
+    net->internal.tokens = 0;
+    net->internal.known = 0;
     net->internal.pending = 0;
     net->internal.estimate = estimate;
     lgelu__run(net, lgelu__run_forward);
@@ -7352,7 +7506,7 @@ static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate
     if (estimate)
         net->internal.pending = 0;
     else if (net->mode == LGELU_MODE_GENERATE && !net->status)
-        net->internal.known = (size_t)-1; /* all of them */
+        net->internal.known = (size_t)-1; /* every token of the context */
     return net->status;
 }
 
@@ -7366,40 +7520,62 @@ LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples
     if (lgelu__begin_call(net))
         return net->status;
     if (k < 1)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "estimate: batches count from 1, not from %d", k);
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "estimate: expected a batch number of at least 1, found %d", k);
     return lgelu__forward(net, samples, k);
+}
+
+/* Returns whether a token's value depends on that token only, or, in an attention, on earlier ones
+   whose keys and values are kept. */
+static int lgelu__can_generate(const lgelu_node *node)
+{
+    if (node->op == LGELU_OP_TOKENS)
+        return 1;
+    if (node->op == LGELU_OP_ATTENTION)
+        return node->option[1] != 0;
+    if (node->internal.row == LGELU_OP_CONV)
+        return lgelu__pointwise(node);
+    return lgelu__is_a(node, LGELU_TRAIT_TOKENWISE);
+}
+
+/* Refuses a network with a layer that cannot compute token after token. *context receives how many
+   tokens its layers have. */
+static lgelu_status lgelu__check_generate(lgelu_net *net, size_t *context)
+{
+    int i;
+    *context = 0;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (node->op == LGELU_OP_TOKENS && !*context)
+            *context = node->shape[1];
+        if (node->op == LGELU_OP_LABELS || lgelu__is_a(node, LGELU_TRAIT_LOSS))
+            continue;
+        if (node->shape[1] != *context || !lgelu__can_generate(node)) {
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: not for generating token by token",
+                               node);
+        }
+    }
+    return LGELU_OK;
 }
 
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count)
 {
     size_t context = 0;
-    int i;
     if (lgelu__begin_call(net))
         return net->status;
-    if (!net->memory || net->mode != LGELU_MODE_GENERATE)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "generating needs a network made for it");
-    for (i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        const int alone = node->op == LGELU_OP_ATTENTION ? node->option[1] != 0
-                          : node->internal.row == LGELU_OP_CONV
-                              ? lgelu__pointwise(node)
-                              : lgelu__is_a(node, LGELU_TRAIT_TOKENWISE);
-        if (node->op == LGELU_OP_TOKENS && !context)
-            context = node->shape[1];
-        if (node->op == LGELU_OP_LABELS || lgelu__is_a(node, LGELU_TRAIT_LOSS))
-            continue;
-        if (node->shape[1] != context || (node->op != LGELU_OP_TOKENS && !alone)) {
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: not for generating token by token",
-                               node);
-        }
+    if (!net->memory || net->mode != LGELU_MODE_GENERATE) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "generate: expected a network built for LGELU_MODE_GENERATE");
     }
+    if (lgelu__check_generate(net, &context))
+        return net->status;
     if (!count || from > context || count > context - from) {
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "tokens %z to %z, the context is %z", from,
-                           from + count, context);
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "generate: tokens %z to %z, the context is %z",
+                           from, from + count, context);
     }
     if (from > net->internal.known) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
-                           "tokens from %z on, but only %z before them are known", from,
+                           "generate: tokens from %z on, but only %z before them are known", from,
                            net->internal.known);
     }
     if (lgelu__check_forward(net, 1, from, count, 0))
@@ -7411,107 +7587,138 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     return net->status;
 }
 
-/* From the last node down. Whether a gradient holds something is known here alone: of a value once
-   a reader has written it, of a matrix once a layer that uses it has, of all that is learned if the
-   step has had one before. Where a layer can't add, its part is made in scratch and added then. */
+/* ---- backward: from the last node to the first. Whether a gradient has a value already, to which
+   the next one is added, is known here alone: that of a value has one after its first reader, that
+   of a matrix after the first layer that uses it, and those of all parameters if another backward
+   came before in this step. Where a layer cannot add to dx, its gradient is computed in the scratch
+   buffer and added then. ---- */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 
+/* Returns the node whose matrix a layer uses: that of a fused linear layer for its loss, that of
+   the embedding for a tied layer. */
+static lgelu_node *lgelu__matrix_owner(const lgelu_net *net, lgelu_node *node)
+{
+    if (node->internal.row == LGELU__LINEAR_LOSS)
+        node = net->nodes + node->input[0];
+    return node->tied ? net->nodes + node->tied - 1 : node;
+}
+
+/* Sets where the gradient of input k goes. Both inputs may be the same node: the second gradient is
+   then added to the first. */
+static void lgelu__backward_target(lgelu__job *job, int k)
+{
+    const lgelu_node *node = job->node, *x = job->net->nodes + node->input[k];
+    const int holds = x->internal.holds & LGELU__HOLDS_DY;
+    const int same_input = k == 1 && job->dx[0] && node->input[0] == node->input[1];
+    const int through_scratch = same_input || (holds && !lgelu__is_a(node, LGELU__ADDS_TO_DX));
+    if (!x->internal.learns)
+        return;
+    job->dx[k] = lgelu__buffer_at(job->net, x, through_scratch ? LGELU__SCRATCH : LGELU__GRADIENT);
+    job->add |= holds;
+}
+
+/* Adds the gradient of input k, if it was computed in the scratch buffer, and marks it as set. */
+static void lgelu__backward_add(const lgelu__job *job, int k)
+{
+    lgelu_node *x = job->net->nodes + job->node->input[k];
+    float *dx;
+    if (!job->dx[k])
+        return;
+    dx = lgelu__buffer_at(job->net, x, LGELU__GRADIENT);
+    if (job->dx[k] != dx)
+        lgelu__k()->add(dx, dx, job->dx[k], job->net->samples * lgelu__elements(x));
+    x->internal.holds |= LGELU__HOLDS_DY;
+}
+
+static void lgelu__backward_layer(lgelu_net *net, int i)
+{
+    lgelu_node *node = net->nodes + i, *matrix = lgelu__matrix_owner(net, node);
+    const lgelu__layer *layer = lgelu__layer_of(node);
+    const int time = 2 * net->count - 1 - i;
+    lgelu__job job = lgelu__job_make(net, node);
+    int k;
+    job.dy = lgelu__buffer_at(net, node, LGELU__GRADIENT);
+    job.add_dbias = !net->internal.fresh;
+    job.add_dw = !net->internal.fresh || (matrix->internal.holds & LGELU__HOLDS_DW);
+    matrix->internal.holds |= LGELU__HOLDS_DW;
+    for (k = 0; k < node->inputs; k++)
+        lgelu__backward_target(&job, k);
+    lgelu__guards_set(net, node, time);
+    if (layer->backward)
+        layer->backward(&job);
+    else if (job.dx[0])
+        lgelu__for_rows(&job, layer->range);
+    for (k = 0; k < node->inputs; k++)
+        lgelu__backward_add(&job, k);
+    lgelu__guards_look(net, node, time);
+}
+
+/* Leaves out nodes that learn nothing, and those on which no loss depends. */
 static void lgelu__run_backward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
-    int i, k;
+    int i;
     net->threads = *team;
     for (i = 0; i < net->count; i++)
         net->nodes[i].internal.holds = 0;
     for (i = net->count - 1; i >= 0; i--) {
-        lgelu_node *node = net->nodes + i, *matrix = node->internal.row == LGELU__LINEAR_LOSS
-                                                         ? net->nodes + node->input[0]
-                                                         : node;
-        const lgelu__layer *row = lgelu__layer_of(node);
-        lgelu__job p;
-        /* nothing depends on it */
-        if (!node->internal.learns
-            || !(lgelu__is_a(node, LGELU_TRAIT_LOSS) || (node->internal.holds & LGELU__HOLDS_DY)))
-            continue;
-        if (matrix->tied)
-            matrix = net->nodes + matrix->tied - 1;
-        p = lgelu__job_make(net, node);
-        p.dy = lgelu__buffer_at(net, node, LGELU__GRADIENT);
-        p.add_dbias = !net->internal.fresh;
-        p.add_dw = !net->internal.fresh || (matrix->internal.holds & LGELU__HOLDS_DW);
-        matrix->internal.holds |= LGELU__HOLDS_DW;
-        for (k = 0; k < node->inputs; k++) {
-            const lgelu_node *x = net->nodes + node->input[k];
-            const int holds = x->internal.holds & LGELU__HOLDS_DY,
-                      twice = k && p.dx[0] && node->input[0] == node->input[k];
-            if (!x->internal.learns)
-                continue;
-            p.dx[k] = lgelu__buffer_at(net, x,
-                                       twice || (holds && !lgelu__is_a(node, LGELU__ADDS_TO_DX))
-                                           ? LGELU__SCRATCH
-                                           : LGELU__GRADIENT);
-            p.add |= holds;
-        }
-        lgelu__guards_set(net, node, 2 * net->count - 1 - i);
-        if (row->backward)
-            row->backward(&p);
-        else if (p.dx[0])
-            lgelu__for_rows(&p, row->range);
-        for (k = 0; k < node->inputs; k++) {
-            if (p.dx[k]) {
-                lgelu_node *x = net->nodes + node->input[k];
-                float *d = lgelu__buffer_at(net, x, LGELU__GRADIENT);
-                if (p.dx[k] != d)
-                    lgelu__k()->add(d, d, p.dx[k], net->samples * lgelu__elements(x));
-                x->internal.holds |= LGELU__HOLDS_DY;
-            }
-        }
-        lgelu__guards_look(net, node, 2 * net->count - 1 - i);
+        const lgelu_node *node = net->nodes + i;
+        const int has_dy =
+            lgelu__is_a(node, LGELU_TRAIT_LOSS) || (node->internal.holds & LGELU__HOLDS_DY);
+        if (node->internal.learns && has_dy)
+            lgelu__backward_layer(net, i);
     }
     net->internal.fresh = 0;
 }
 
-/* A gradient that the caller has made must be finite; of what learns nothing it is not read. */
-static lgelu_status lgelu__check_given(lgelu_net *net, const lgelu_node *node, float share)
+/* Refuses a custom loss whose gradient, which the caller has written, is infinite or NaN. It is not
+   read where nothing before the loss learns. */
+static lgelu_status lgelu__check_custom_gradient(lgelu_net *net, const lgelu_node *node,
+                                                 float loss_scale)
 {
-    const float *given =
-        node->op == LGELU_OP_CUSTOM_LOSS && net->nodes[node->input[0]].internal.learns
-            ? lgelu__input_value(net, node, 1)
-            : NULL;
-    size_t i;
-    for (i = 0; given && i < net->samples * lgelu__elements(net->nodes + node->input[0]); i++) {
-        const float d = given[i] * share;
+    const lgelu_node *x = net->nodes + node->input[0];
+    const float *gradient;
+    size_t i, n;
+    if (node->op != LGELU_OP_CUSTOM_LOSS || !x->internal.learns)
+        return LGELU_OK;
+    gradient = lgelu__input_value(net, node, 1);
+    n = gradient ? net->samples * lgelu__elements(x) : 0;
+    for (i = 0; i < n; i++) {
+        const float d = gradient[i] * loss_scale;
         if (!(d - d <= 0)) {
-            return lgelu__fail(net, LGELU_E_NONFINITE,
-                               "%n: number %z of its gradient is not finite", node, i);
+            return lgelu__fail(net, LGELU_E_NONFINITE, "%n: value %z of its gradient is not finite",
+                               node, i);
         }
     }
     return LGELU_OK;
 }
 
-LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float share)
+LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale)
 {
     int i;
     if (lgelu__begin_call(net))
         return net->status;
-    if (net->mode != LGELU_MODE_TRAIN || !net->internal.pending) {
+    if (net->mode != LGELU_MODE_TRAIN) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
-                           "backward needs a forward of its own, of a network made to train");
+                           "backward: expected a network built for LGELU_MODE_TRAIN");
     }
+    if (!net->internal.pending)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "backward: expected a forward before it");
     for (i = 0; i < net->count; i++) {
-        if (lgelu__check_given(net, net->nodes + i, share))
+        if (lgelu__check_custom_gradient(net, net->nodes + i, loss_scale))
             return net->status;
     }
-    /* its buffers are used up */
+    /* A second backward would need the values that this one overwrites. */
     net->internal.pending = 0;
-    net->internal.loss_scale = share;
+    net->internal.loss_scale = loss_scale;
     net->internal.gradient_scale = 1;
     return lgelu__run(net, lgelu__run_backward);
 }
 
 /* ---- [8o] the training step ---- */
-/* what runs over the parameters first..first + n in pieces of LGELU__TASK_PARAMETERS: the update by
-   a rule, or, without one, sums of squares */
+
+/* A pass over the parameters first … first + n - 1, LGELU__TASK_PARAMETERS of them in a task: the
+   update by a rule, or, if rule is NULL, the sums of squares of their gradients. */
 typedef struct {
     lgelu_net *net;
     const lgelu__rule *rule;
@@ -7523,24 +7730,30 @@ static void lgelu__sweep_task(size_t index, void *user)
 {
     const lgelu__sweep *s = (const lgelu__sweep *)user;
     const lgelu_net *net = s->net;
-    const size_t i = s->first + index * LGELU__TASK_PARAMETERS,
-                 n = lgelu__min(s->first + s->n - i, LGELU__TASK_PARAMETERS);
-    if (!s->rule) {
-        ((double *)(void *)net->internal.scratch)[index] = lgelu__k()->square_sum(net->g + i, n);
-    } else {
-        (s->sgd ? lgelu__k()->sgd : lgelu__k()->adamw)(net->w + i, net->m + i, net->v + i,
-                                                       net->g + i, s->rule, n);
-    }
+    const size_t i = s->first + index * LGELU__TASK_PARAMETERS;
+    const size_t n = lgelu__min(s->first + s->n - i, LGELU__TASK_PARAMETERS);
+    double *sums = (double *)(void *)net->internal.scratch;
+    if (!s->rule)
+        sums[index] = lgelu__k()->square_sum(net->g + i, n);
+    else if (s->sgd)
+        lgelu__k()->sgd(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
+    else
+        lgelu__k()->adamw(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
 }
 
-/* the number of pieces */
+/* Runs a pass and returns the number of its tasks. */
 static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first,
                                 size_t n)
 {
-    const size_t pieces = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
-    lgelu__sweep s = { net, rule, sgd, first, n };
-    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, pieces);
-    return pieces;
+    const size_t tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
+    lgelu__sweep s;
+    s.net = net;
+    s.rule = rule;
+    s.sgd = sgd;
+    s.first = first;
+    s.n = n;
+    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, tasks);
+    return tasks;
 }
 
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
@@ -7592,7 +7805,7 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step)
     return (float)(lr * (plan->rate == LGELU_RATE_LINEAR ? 1 - p : fma(0.5, lgelu__cospi(p), 0.5)));
 }
 
-/* one group of parameters, first..first + n */
+/* Updates the parameters first … first + n - 1 with the rates of o. */
 static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
                           size_t first, size_t n)
 {
@@ -7602,16 +7815,18 @@ static void lgelu__update(lgelu_net *net, const lgelu_training *plan, const lgel
     lgelu__sweep_over(net, &rule, plan->sgd, first, n);
 }
 
-static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k) /* NULL: its λ is not learned */
+/* Returns the gate of λ number k, or NULL if that gate learns none. */
+static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k)
 {
-    int i;
-    for (i = 0; net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k; i++) {
-    }
-    return net->nodes[i].gate == LGELU_GATE_LAMBDA ? net->nodes + i : NULL;
+    int i = 0;
+    while (net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k)
+        i++;
+    return lgelu__is_hardened(net->nodes[i].gate) ? net->nodes + i : NULL;
 }
 
-/* which of the plan's steps decides over λ in this one; in unsigned numbers, since begin and end
-   may be any */
+/* Returns the step of the plan whose λ is in force in this step: where λ changes every few steps
+   only (harden_every), the end of the current interval. The differences are unsigned, because begin
+   and end may be any two values of long. */
 static long lgelu__due(const lgelu_training *plan, long step)
 {
     const long begin = plan->hardening.begin, end = plan->hardening.end;
@@ -7634,7 +7849,7 @@ LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step)
     return next > plan->hardening.begin && lgelu__due(plan, next) >= plan->hardening.end;
 }
 
-/* λ of this step as the plan drives it; 0: it is learned */
+/* Returns λ number k in this step as the plan drives it from λ0, or 0 if it is learned. */
 static float lgelu__driven_from(const lgelu_net *net, const lgelu_training *plan, int k,
                                 float lambda0, long step)
 {
@@ -7643,31 +7858,36 @@ static float lgelu__driven_from(const lgelu_net *net, const lgelu_training *plan
         return plan->drive(k, lambda0, step, plan->user);
     if (!(hardening.target > 0) || step <= hardening.begin)
         return 0;
-    /* linear in the s that was learned */
+    /* LGELU_SHAPE_LINEAR_S is linear in the network's s. */
     hardening.h = net->lambda_map;
     return lgelu_harden(lambda0, &hardening, lgelu__due(plan, step));
 }
 
+/* λ0 is 0 before hardening has begun; then it would begin at the current λ. */
 static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, long step)
 {
-    return lgelu__driven_from(net, plan, k, net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k],
-                              step);
+    const float lambda0 = net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k];
+    return lgelu__driven_from(net, plan, k, lambda0, step);
 }
 
-static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan,
-                          int k) /* plan NULL: learned sometime */
+/* Returns whether λ number k is learned in the current step of the plan, or, if plan is NULL, at
+   all. */
+static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan, int k)
 {
     return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX)
            && (!plan || lgelu__driven(net, plan, k, net->step) == 0);
 }
 
+/* Returns dL/ds of λ number k. */
 static double lgelu__ds(const lgelu_net *net, int k)
 {
     return net->dlambda[k] * (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
 }
 
-static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
-                                   int k)
+/* Updates s and λ number k by the plan's optimiser. Under SGD an infinite s, ReLU's, stays as it
+ * is. */
+static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
+                                 int k)
 {
     const double dlambda = net->dlambda[k] * (double)net->internal.gradient_scale;
     const float ds = (float)(lgelu__ds(net, k) * (double)net->internal.gradient_scale);
@@ -7683,21 +7903,27 @@ static void lgelu__update_hardness(lgelu_net *net, const lgelu_training *plan, c
     net->lambda[k] = lgelu_lambda(&net->lambda_map, net->s[k]);
 }
 
+/* Computes the norm of all gradients, those of s included that are learned in this step of the
+   plan, and the factor that brings it down to `most`. */
 static double lgelu__clip(lgelu_net *net, const lgelu_training *plan, float most)
 {
+    const double *sums = (const double *)(const void *)net->internal.scratch;
+    const size_t tasks = lgelu__sweep_over(net, NULL, 0, 0, net->parameter_count);
     double sum = 0, norm;
-    size_t pieces, i;
+    size_t i;
     int k;
-    pieces = lgelu__sweep_over(net, NULL, 0, 0, net->parameter_count);
-    for (i = 0; i < pieces; i++)
-        sum += ((const double *)(const void *)net->internal.scratch)[i];
+    for (i = 0; i < tasks; i++)
+        sum += sums[i];
     for (k = 0; k < net->lambda_count; k++) {
-        if (lgelu__learned(net, plan, k))
-            sum = fma(lgelu__ds(net, k), lgelu__ds(net, k), sum);
+        if (lgelu__learned(net, plan, k)) {
+            const double ds = lgelu__ds(net, k);
+            sum = fma(ds, ds, sum);
+        }
     }
     norm = sqrt(sum);
-    net->internal.gradient_scale =
-        most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
+    net->internal.gradient_scale = 1;
+    if (most > 0 && norm > (double)most)
+        net->internal.gradient_scale = (float)((double)most / norm);
     return norm;
 }
 
@@ -7709,6 +7935,25 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
     return norm;
 }
 
+/* Computes λ number k, and the λ0 at which its hardening began, for the step `next`. What is ReLU
+   already, λ = infinity, stays. */
+static void lgelu__harden_one(const lgelu_net *net, const lgelu_training *plan, int k, long next,
+                              float *lambda, float *lambda0)
+{
+    float driven;
+    *lambda = net->lambda[k];
+    *lambda0 = net->lambda0[k];
+    if (*lambda > FLT_MAX)
+        return;
+    if (!(*lambda0 >= 1) || lgelu__driven(net, plan, k, net->step) == 0)
+        *lambda0 = *lambda;
+    driven = lgelu__driven_from(net, plan, k, *lambda0 >= 1 ? *lambda0 : *lambda, next);
+    if (driven != 0)
+        *lambda = driven;
+}
+
+/* The first pass checks every λ, the second one writes them, so that after an error none has
+   changed. */
 static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_training *plan)
 {
     const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
@@ -7716,26 +7961,17 @@ static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_traini
     if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network that is made has λ's to drive");
-    /* The first pass checks every λ, the second one writes them: after an error none has changed.
-     */
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "harden: expected a network that is made");
     for (change = 0; change < 2; change++) {
         for (k = 0; k < net->lambda_count; k++) {
             const lgelu_node *node = lgelu__gate_of(net, k);
-            float lambda0 = net->lambda0[k], lambda = net->lambda[k], driven;
+            float lambda, lambda0;
             if (!node)
                 continue;
-            /* beyond: ReLU already */
-            if (!(lambda > FLT_MAX)) {
-                if (!(lambda0 >= 1) || lgelu__driven(net, plan, k, net->step) == 0)
-                    lambda0 = lambda;
-                driven = lgelu__driven_from(net, plan, k, lambda0 >= 1 ? lambda0 : lambda, next);
-                if (driven != 0)
-                    lambda = driven;
-            }
+            lgelu__harden_one(net, plan, k, next, &lambda, &lambda0);
             if (!(lambda >= 1)) {
-                return lgelu__fail(net, LGELU_E_LAMBDA,
-                                   "%n: λ is below 1 or no number after %d steps", node, net->step);
+                return lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ is below 1 or NaN after %d steps",
+                                   node, net->step);
             }
             if (change) {
                 net->lambda0[k] = lambda0;
@@ -7755,6 +7991,28 @@ LGELU_DEF lgelu_status lgelu_net_harden(lgelu_net *net, const lgelu_training *pl
     return result;
 }
 
+static lgelu_status lgelu__sum_over_machines(lgelu_net *net, const lgelu_training *plan)
+{
+    const size_t lambdas = (size_t)net->lambda_count;
+    if (plan->sum && plan->sum(net->g, net->parameter_count, net->dlambda, lambdas, plan->user)) {
+        return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d",
+                           net->step + 1);
+    }
+    return LGELU_OK;
+}
+
+/* Every history_every steps, copies the λ's to the next row of the plan's history. */
+static void lgelu__write_history(const lgelu_net *net, const lgelu_training *plan)
+{
+    const size_t lambdas = (size_t)net->lambda_count;
+    size_t row;
+    if (!lambdas || !plan->history || plan->history_every <= 0
+        || net->step % plan->history_every != 0)
+        return;
+    row = (size_t)(net->step / plan->history_every - 1);
+    memcpy(plan->history + row * lambdas, net->lambda, lambdas * sizeof *net->lambda);
+}
+
 static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
@@ -7762,16 +8020,14 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
     if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->internal.fresh)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "a step needs a backward before it");
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "step: expected a backward before it");
     if (net->step < 0 || net->step == LONG_MAX)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "no step after %d", net->step);
-    if (plan->sum
-        && plan->sum(net->g, net->parameter_count, net->dlambda, (size_t)net->lambda_count,
-                     plan->user)) {
-        return lgelu__fail(net, LGELU_E_SUM, "the sum over machines failed in step %d",
-                           net->step + 1);
-    }
-    o.lr = lgelu_training_rate(plan, ++net->step);
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "step: the number of steps is %d, no other may follow", net->step);
+    if (lgelu__sum_over_machines(net, plan))
+        return net->status;
+    net->step++;
+    o.lr = lgelu_training_rate(plan, net->step);
     net->gradient_norm = plan->clip > 0 ? lgelu__clip(net, plan, plan->clip) : 0;
     lgelu__update(net, plan, &o, 0, net->weight_count);
     if (!plan->decay_all)
@@ -7779,16 +8035,11 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
     lgelu__update(net, plan, &o, net->weight_count, net->parameter_count - net->weight_count);
     for (k = 0; k < net->lambda_count; k++) {
         if (lgelu__learned(net, plan, k))
-            lgelu__update_hardness(net, plan, &o, k);
+            lgelu__update_lambda(net, plan, &o, k);
     }
     if (lgelu_net_harden(net, plan))
         return net->status;
-    if (net->lambda_count && plan->history && plan->history_every > 0
-        && net->step % plan->history_every == 0) {
-        memcpy(plan->history
-                   + (size_t)(net->step / plan->history_every - 1) * (size_t)net->lambda_count,
-               net->lambda, (size_t)net->lambda_count * sizeof *net->lambda);
-    }
+    lgelu__write_history(net, plan);
     lgelu__changed(net);
     net->internal.gradient_scale = 1;
     net->pass = 0;
@@ -7803,8 +8054,9 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
 }
 
 /* ---- [8p] values, gates, folding ---- */
-LGELU__APART const lgelu_node *lgelu__made(const lgelu_net *net,
-                                           int node) /* NULL: not made, or no such node */
+
+/* Returns a node, or NULL if the network is not made or has no such node. */
+LGELU__APART const lgelu_node *lgelu__made(const lgelu_net *net, int node)
 {
     return net->memory && node >= 0 && node < net->count ? net->nodes + node : NULL;
 }
@@ -7817,12 +8069,12 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
         return NULL;
     if (net->nodes[x->internal.value_node].op == LGELU_OP_INPUT)
         return (const float *)net->nodes[x->internal.value_node].internal.bound;
-    /* the forward ends at time count: what is not kept until then, or until the end once a backward
-       has run, is overwritten */
+    /* In the memory plan's time, a forward ends at `count` and a backward at 2·count. A value whose
+       buffer is reused before the end of the last run has been overwritten. */
     b = net->nodes[x->internal.value_node].internal.buffer + LGELU__VALUE;
     if (!b->bytes || b->to < (net->internal.pending ? net->count : 2 * net->count))
         return NULL;
-    /* by a layer in place */
+    /* A later layer may have overwritten it in place. */
     for (y = x + 1; y < net->nodes + net->count; y++) {
         if (y->internal.value_node == x->internal.value_node && !lgelu__is_a(y, LGELU__FUSED)
             && y->op != LGELU_OP_VIEW)
@@ -7849,45 +8101,47 @@ LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node)
     return x && x->state_count ? net->state + x->state_at : NULL;
 }
 
-static lgelu_status lgelu__nearest_net_set_lambda(lgelu_net *net, int hardness, float lambda)
+static lgelu_status lgelu__nearest_net_set_lambda(lgelu_net *net, int index, float lambda)
 {
     const float s = lgelu__s_of(&net->lambda_map, lambda);
-    const long k = hardness, count = net->memory ? net->lambda_count : 0;
+    const long k = index, count = net->memory ? net->lambda_count : 0;
     if (lgelu__begin_call(net))
         return net->status;
     if (k < 0 || k >= count)
-        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: there are %d", k, count);
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: expected an index below %d", k, count);
     if (!(lambda >= 1) || s != s)
-        return LGELU__REFUSE(net, LGELU_E_LAMBDA, "λ %d: less than 1, or not on the map", k);
-    if (!lgelu__gate_of(net, hardness))
-        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has none to learn", k);
-    net->lambda[hardness] = lambda;
-    net->s[hardness] = s;
+        return LGELU__REFUSE(net, LGELU_E_LAMBDA,
+                             "λ %d: expected a value of at least 1 that the network's map reaches",
+                             k);
+    if (!lgelu__gate_of(net, index))
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT,
+                             "λ %d: its gate is not of the kind LGELU_GATE_LAMBDA", k);
+    net->lambda[index] = lambda;
+    net->s[index] = s;
     net->internal.pending = 0;
     net->internal.known = 0;
     return LGELU_OK;
 }
 
-LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int hardness, float lambda)
+LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int index, float lambda)
 {
     lgelu_status result;
-    LGELU__TO_NEAREST(result = lgelu__nearest_net_set_lambda(net, hardness, lambda));
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_set_lambda(net, index, lambda));
     return result;
 }
-
-static float lgelu__fixed(lgelu_gate_kind kind) { return kind == LGELU_GATE_RELU ? HUGE_VALF : 1; }
 
 static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
     if ((unsigned)kind > LGELU_GATE_CUSTOM) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "gates of an unknown kind");
+        lgelu__fail(net, LGELU_E_ARGUMENT, "unknown kind of gate %d", (long)kind);
         return;
     }
     for (i = 0; i < net->count; i++) {
-        if (kind == LGELU_GATE_CUSTOM && net->nodes[i].op == LGELU_OP_GATE
-            && !net->nodes[i].custom) {
-            lgelu__fail(net, LGELU_E_ARGUMENT, "%n: it was built without a gate of yours",
+        if (net->nodes[i].op == LGELU_OP_GATE && !lgelu__can_be(net->nodes + i, kind)) {
+            lgelu__fail(net, LGELU_E_ARGUMENT,
+                        kind == LGELU_GATE_SILU ? "%n: SiLU has one β for all channels"
+                                                : "%n: it was built without a custom gate",
                         net->nodes + i);
             return;
         }
@@ -7899,8 +8153,8 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         node->gate = kind;
         for (k = node->first_lambda; net->memory && k < node->first_lambda + node->lambda_count;
              k++) {
-            net->lambda[k] = kind == LGELU_GATE_LAMBDA ? lgelu_lambda(&net->lambda_map, net->s[k])
-                                                       : lgelu__fixed(kind);
+            net->lambda[k] = lgelu__is_hardened(kind) ? lgelu_lambda(&net->lambda_map, net->s[k])
+                                                      : lgelu__fixed_lambda(kind);
         }
     }
     net->internal.pending = 0;
@@ -7914,39 +8168,61 @@ LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 
 LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
 
-/* W·scale and b·scale + shift: the normalisation's constants become the convolution's biases,
-   itself a view */
+/* Returns the convolution into which a batch norm can be folded: its input, if nothing else reads
+   that; or NULL. */
+static lgelu_node *lgelu__foldable(const lgelu_net *net, const lgelu_node *norm)
+{
+    lgelu_node *conv;
+    if (norm->op != LGELU_OP_BATCH_NORM)
+        return NULL;
+    conv = net->nodes + norm->input[0];
+    if (conv->op != LGELU_OP_CONV || norm->internal.value_node != conv->internal.value_node
+        || lgelu__readers_of(net, norm->input[0], LGELU_MODE_INFER).inputs != 1)
+        return NULL;
+    return conv;
+}
+
+/* Folds (W x + b - mean)·scale + shift into one convolution, with scale = gain/√(variance + eps): W
+   becomes W·scale, and the batch norm's shifts become the biases (b - mean)·scale + shift. The
+   batch norm is a view from then on. */
+static void lgelu__fold(lgelu_net *net, lgelu_node *conv, lgelu_node *norm)
+{
+    const size_t channels = norm->shape[2], inputs = conv->weight_count / channels;
+    size_t c, i;
+    for (c = 0; c < channels; c++) {
+        const double gain = (double)net->w[norm->bias_at + c];
+        const double mean = (double)net->state[norm->state_at + c];
+        const double variance = (double)net->state[norm->state_at + channels + c];
+        const double scale = gain / sqrt(variance + (double)norm->eps);
+        const double b = conv->bias_count ? (double)net->w[conv->bias_at + c] : 0;
+        float *row = net->w + conv->weight_at + c * inputs;
+        float *shift = net->w + norm->bias_at + channels + c;
+        for (i = 0; i < inputs; i++)
+            row[i] = (float)((double)row[i] * scale);
+        *shift = (float)fma(b - mean, scale, (double)*shift);
+    }
+    conv->bias_at = norm->bias_at + channels;
+    conv->bias_count = channels;
+    norm->op = LGELU_OP_VIEW;
+    norm->internal.row = LGELU_OP_VIEW;
+    norm->folded = 1;
+    norm->bias_count = 0;
+    norm->state_count = 0;
+}
+
 static lgelu_status lgelu__nearest_net_fold(lgelu_net *net)
 {
     int i;
-    size_t c, o;
     if (lgelu__begin_call(net))
         return net->status;
-    if (!net->memory || net->mode != LGELU_MODE_INFER)
-        return lgelu__fail(net, LGELU_E_ARGUMENT, "only a network made to infer can be folded");
+    if (!net->memory || net->mode != LGELU_MODE_INFER) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "fold: expected a network built for LGELU_MODE_INFER");
+    }
     for (i = 0; i < net->count; i++) {
-        lgelu_node *norm = net->nodes + i, *conv = net->nodes + (norm->inputs ? norm->input[0] : i);
-        if (norm->op != LGELU_OP_BATCH_NORM || conv->op != LGELU_OP_CONV
-            || norm->internal.value_node != conv->internal.value_node
-            || lgelu__readers_of(net, norm->input[0], LGELU_MODE_INFER).inputs != 1)
-            continue;
-        for (c = 0; c < norm->shape[2]; c++) {
-            float *gamma = net->w + norm->bias_at + c, *beta = gamma + norm->shape[2],
-                  *row = net->w + conv->weight_at + c * (conv->weight_count / norm->shape[2]);
-            const float *running = net->state + norm->state_at + c;
-            double scale =
-                (double)*gamma / sqrt((double)running[norm->shape[2]] + (double)norm->eps);
-            double b = conv->bias_count ? (double)net->w[conv->bias_at + c] : 0;
-            for (o = 0; o < conv->weight_count / norm->shape[2]; o++)
-                row[o] = (float)((double)row[o] * scale);
-            *beta = (float)fma(b - (double)*running, scale, (double)*beta);
-        }
-        conv->bias_at = norm->bias_at + norm->shape[2];
-        conv->bias_count = norm->shape[2];
-        norm->op = LGELU_OP_VIEW;
-        norm->internal.row = LGELU_OP_VIEW;
-        norm->folded = 1;
-        norm->bias_count = norm->state_count = 0;
+        lgelu_node *conv = lgelu__foldable(net, net->nodes + i);
+        if (conv)
+            lgelu__fold(net, conv, net->nodes + i);
     }
     net->prepacked_valid = 0;
     return LGELU_OK;
@@ -7959,82 +8235,116 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
     return result;
 }
 
-/* ==== [9] EXCHANGE
-   =================================================================================================
+/* ==== [9] EXCHANGE ============================================================================ */
+
+/* ---- [9a] the tensors of a network: LGELU__TENSORS for each layer, most of them without data ----
  */
-/* ---- [9a] what a network holds: so many tensors a layer, most of them without data ---- */
 typedef struct {
     const lgelu_node *node;
     const char *suffix;
     float *data;
     size_t n, shape[2];
-    int dims, moment, required; /* a moment of AdamW; without it no file is taken */
+    int dims;
+    int moment;   /* 1: a moment of AdamW */
+    int required; /* 1: a file without it is refused */
 } lgelu__tensor;
 
-enum {
-    LGELU__MATRIX,
-    LGELU__BIAS,
-    LGELU__HARDNESS,
-    LGELU__MEAN,
-    LGELU__VARIANCE
-}; /* normalisation: factors, constants */
+/* What a tensor holds; a matrix, or the gains of a normalisation; biases, or its shifts; … */
+enum { LGELU__MATRIX, LGELU__BIAS, LGELU__LAMBDA, LGELU__MEAN, LGELU__VARIANCE };
 
 enum { LGELU__TENSORS = 13 };
 
+/* Sets where in its array tensor t of a node begins, and how many elements it has. */
+static void lgelu__tensor_range(const lgelu_node *node, int role, lgelu__tensor *t, size_t *first)
+{
+    /* Of a normalisation gains are stored as NAME.weight and shifts as NAME.bias. An RMS norm has
+       no shifts. */
+    const int normalises = lgelu__is_a(node, LGELU_TRAIT_NORM);
+    const size_t gains = normalises ? node->shape[2] : 0;
+    switch (role) {
+    case LGELU__MATRIX:
+        t->n = normalises ? gains : node->weight_count;
+        *first = normalises ? node->bias_at : node->weight_at;
+        break;
+    case LGELU__BIAS:
+        t->n = node->bias_count - gains;
+        *first = node->bias_at + gains;
+        break;
+    case LGELU__LAMBDA:
+        t->n = (size_t)node->lambda_count;
+        *first = (size_t)node->first_lambda;
+        break;
+    case LGELU__MEAN:
+        t->n = node->state_count / 2;
+        *first = node->state_at;
+        break;
+    default: /* LGELU__VARIANCE */
+        t->n = node->state_count / 2;
+        *first = node->state_at + t->n;
+        break;
+    }
+}
+
+/* Sets the shape: (outputs, inputs) for a matrix, (vocabulary, channels) or (positions, channels)
+   for that of an embedding or of positions, one dimension for all others. */
+static void lgelu__tensor_shape(const lgelu_node *node, int role, lgelu__tensor *t)
+{
+    const int is_matrix = role == LGELU__MATRIX && !lgelu__is_a(node, LGELU_TRAIT_NORM);
+    t->dims = is_matrix ? 2 : 1;
+    t->shape[0] = t->n;
+    t->shape[1] = 1;
+    if (!is_matrix)
+        return;
+    if (lgelu__is_a(node, LGELU__TABLE))
+        t->shape[0] = t->n / node->shape[2];
+    else
+        t->shape[0] = lgelu__outputs(node);
+    t->shape[1] = t->n / lgelu__max(t->shape[0], 1);
+}
+
+/* Returns tensor number `kind` of a node. Its data is NULL if the node, or the network in its mode,
+   has none. */
 static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *node, int kind)
 {
     static const struct {
         char suffix[16];
         int role, moment, required;
-    } row[LGELU__TENSORS] = {
-        { ".weight", LGELU__MATRIX, 0, 1 },       { ".weight.m", LGELU__MATRIX, 1, 0 },
-        { ".weight.v", LGELU__MATRIX, 1, 0 },     { ".bias", LGELU__BIAS, 0, 1 },
-        { ".bias.m", LGELU__BIAS, 1, 0 },         { ".bias.v", LGELU__BIAS, 1, 0 },
-        { ".s", LGELU__HARDNESS, 0, 0 },          { ".s.m", LGELU__HARDNESS, 1, 0 },
-        { ".s.v", LGELU__HARDNESS, 1, 0 },        { ".lambda", LGELU__HARDNESS, 0, 0 },
-        { ".lambda0", LGELU__HARDNESS, 0, 0 },    { ".running_mean", LGELU__MEAN, 0, 1 },
-        { ".running_var", LGELU__VARIANCE, 0, 1 }
-    };
-    float *const array[LGELU__TENSORS] = { net->w,    net->m,      net->v,       net->w,
-                                           net->m,    net->v,      net->s,       net->s_m,
-                                           net->s_v,  net->lambda, net->lambda0, net->state,
-                                           net->state };
-    const int role = row[kind].role, normalises = lgelu__is_a(node, LGELU_TRAIT_NORM);
+    } row[] = { { ".weight", LGELU__MATRIX, 0, 1 },
+                { ".weight.m", LGELU__MATRIX, 1, 0 },
+                { ".weight.v", LGELU__MATRIX, 1, 0 },
+                { ".bias", LGELU__BIAS, 0, 1 },
+                { ".bias.m", LGELU__BIAS, 1, 0 },
+                { ".bias.v", LGELU__BIAS, 1, 0 },
+                { ".s", LGELU__LAMBDA, 0, 0 },
+                { ".s.m", LGELU__LAMBDA, 1, 0 },
+                { ".s.v", LGELU__LAMBDA, 1, 0 },
+                { ".lambda", LGELU__LAMBDA, 0, 0 },
+                { ".lambda0", LGELU__LAMBDA, 0, 0 },
+                { ".running_mean", LGELU__MEAN, 0, 1 },
+                { ".running_var", LGELU__VARIANCE, 0, 1 } };
+    /* the arrays of these rows */
+    float *const array[] = { net->w,       net->m,     net->v,    net->w,   net->m,
+                             net->v,       net->s,     net->s_m,  net->s_v, net->lambda,
+                             net->lambda0, net->state, net->state };
+    typedef char every_row[sizeof row / sizeof *row == LGELU__TENSORS
+                                   && sizeof array / sizeof *array == LGELU__TENSORS
+                               ? 1
+                               : -1];
     lgelu__tensor t;
-    size_t first;
-    if (role >= LGELU__MEAN) {
-        t.n = node->state_count / 2;
-        first = node->state_at + (role == LGELU__MEAN ? 0 : t.n);
-    } else if (role == LGELU__HARDNESS) {
-        t.n = (size_t)node->lambda_count;
-        first = (size_t)node->first_lambda;
-    } else if (normalises) {
-        /* Gains are stored as NAME.weight, shifts as NAME.bias; an RMS norm has no shifts. */
-        const size_t gains = node->shape[2];
-        t.n = role == LGELU__MATRIX ? gains : node->bias_count - gains;
-        first = node->bias_at + (role == LGELU__MATRIX ? 0 : gains);
-    } else if (role == LGELU__MATRIX) {
-        t.n = node->weight_count;
-        first = node->weight_at;
-    } else {
-        t.n = node->bias_count;
-        first = node->bias_at;
-    }
+    size_t first = 0;
+    (void)sizeof(every_row);
+    lgelu__tensor_range(node, row[kind].role, &t, &first);
+    lgelu__tensor_shape(node, row[kind].role, &t);
     t.node = node;
     t.suffix = row[kind].suffix;
     t.data = t.n && array[kind] ? array[kind] + first : NULL;
     t.moment = row[kind].moment;
     t.required = t.data && row[kind].required;
-    t.dims = role == LGELU__MATRIX && !normalises ? 2 : 1;
-    t.shape[0] = t.dims == 1                       ? t.n
-                 : lgelu__is_a(node, LGELU__TABLE) ? t.n / node->shape[2]
-                                                   : lgelu__outputs(node);
-    t.shape[1] = t.dims == 1 ? 1 : t.n / lgelu__max(t.shape[0], 1);
     return t;
 }
 
-LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k,
-                                  lgelu__tensor *t) /* one after another; 0 after the last */
+/* Sets *t to tensor number k of the network, counted over all layers. Returns 0 after the last. */
+LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
 {
     if (k / LGELU__TENSORS >= net->count)
         return 0;
@@ -8042,10 +8352,11 @@ LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k,
     return 1;
 }
 
+/* The names of kinds of gates in files; "outer" is LGELU_GATE_CUSTOM, as before 1.0. */
 static const char *lgelu__gate_name(int kind)
 {
     static const char name[LGELU_GATE_CUSTOM + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu",
-                                                          "relu", "outer" };
+                                                          "relu",        "silu", "outer" };
     return name[kind];
 }
 
@@ -8055,7 +8366,9 @@ static const char *lgelu__map_name(int map)
     return name[(unsigned)map < 2u ? map : 2];
 }
 
-/* ---- [9b] from network to network, layer by layer of one name ---- */
+/* ---- [9b] copies from one network to another, between layers of the same name ---- */
+
+/* Returns the layer of a name, or NULL. */
 static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
 {
     int i;
@@ -8066,7 +8379,8 @@ static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
     return NULL;
 }
 
-/* dropout is no layer of its own */
+/* Returns the name of what a node reads. Dropout is passed over, because a network for inference
+   may be built without it. */
 static const char *lgelu__input_name(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
@@ -8075,7 +8389,8 @@ static const char *lgelu__input_name(const lgelu_net *net, const lgelu_node *nod
     return x->name;
 }
 
-/* what makes other numbers of b than of a; NULL: nothing */
+/* Returns in what a layer of `to` differs from one of `from`, so that parameters of one would
+   compute other values in the other; or NULL. */
 static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
                                      const lgelu_net *from, const lgelu_node *b)
 {
@@ -8087,13 +8402,13 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
     if (a->weight_count != b->weight_count || a->bias_count != b->bias_count
         || a->state_count != b->state_count || a->lambda_count != b->lambda_count)
         return "parameters";
-    if (b->gate == LGELU_GATE_CUSTOM && !a->custom)
+    if (b->op == LGELU_OP_GATE && !lgelu__can_be(a, b->gate))
         return "gate";
     if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
         || a->padding != b->padding || a->groups != b->groups)
         return "window, stride, padding or groups";
     if (memcmp(a->option, b->option, sizeof a->option))
-        return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "what it takes";
+        return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "option";
     if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum)
         || lgelu__bits(a->eps) != lgelu__bits(b->eps))
         return "momentum or eps";
@@ -8107,56 +8422,70 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
     return NULL;
 }
 
+/* Refuses a copy if a layer of `to` is not in `from`, or differs there. Inputs, losses and dropout
+   have nothing to copy. */
+static lgelu_status lgelu__check_copy(lgelu_net *to, const lgelu_net *from)
+{
+    int i;
+    for (i = 0; i < to->count; i++) {
+        const lgelu_node *a = to->nodes + i, *b = lgelu__named(from, a->name);
+        const char *difference;
+        if (lgelu__is_a(a, LGELU_TRAIT_SOURCE | LGELU_TRAIT_LOSS) || a->op == LGELU_OP_DROPOUT)
+            continue;
+        if (!b)
+            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is not in the other network", a);
+        difference = lgelu__difference(to, a, from, b);
+        if (difference) {
+            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is of another %s there", a,
+                               difference);
+        }
+    }
+    return LGELU_OK;
+}
+
 LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
 {
-    /* the optimiser */
-    const int anew = to->mode == LGELU_MODE_TRAIN && from->mode != LGELU_MODE_TRAIN;
+    /* Without moments to copy, the optimiser starts from zero. */
+    const int restart = to->mode == LGELU_MODE_TRAIN && from->mode != LGELU_MODE_TRAIN;
     lgelu__tensor t, o;
     int k;
     if (lgelu__begin_call(to))
         return to->status;
     if (!to->memory || !from->memory)
-        return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: both networks must be made");
-    for (k = 0; k < to->count; k++) {
-        const lgelu_node *a = to->nodes + k, *b = lgelu__named(from, a->name);
-        const char *what;
-        if (lgelu__is_a(a, LGELU_TRAIT_SOURCE | LGELU_TRAIT_LOSS) || a->op == LGELU_OP_DROPOUT)
-            continue;
-        if (!b)
-            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is not in the other network", a);
-        what = lgelu__difference(to, a, from, b);
-        if (what)
-            return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: %n is of another %s there", a, what);
-    }
+        return lgelu__fail(to, LGELU_E_ARGUMENT, "copy: expected two networks that are made");
+    if (lgelu__check_copy(to, from))
+        return to->status;
     to->lambda_map = from->lambda_map;
     for (k = 0; lgelu__tensor_at(to, k, &t); k++) {
-        if (t.data) {
-            o = lgelu__tensor_of(from, lgelu__named(from, t.node->name), k % LGELU__TENSORS);
-            if (t.moment && anew)
-                memset(t.data, 0, t.n * sizeof *t.data);
-            else if (t.data != o.data)
-                memcpy(t.data, o.data, t.n * sizeof *t.data);
-        }
+        if (!t.data)
+            continue;
+        o = lgelu__tensor_of(from, lgelu__named(from, t.node->name), k % LGELU__TENSORS);
+        if (t.moment && restart)
+            memset(t.data, 0, t.n * sizeof *t.data);
+        else if (t.data != o.data)
+            memcpy(t.data, o.data, t.n * sizeof *t.data);
     }
     for (k = 0; k < to->count; k++) {
         if (to->nodes[k].op == LGELU_OP_GATE)
             to->nodes[k].gate = lgelu__named(from, to->nodes[k].name)->gate;
     }
-    to->step = anew ? 0 : from->step;
+    to->step = restart ? 0 : from->step;
     to->seed = from->seed;
-    to->pass = anew ? 0 : from->pass;
+    to->pass = restart ? 0 : from->pass;
     lgelu__changed(to);
     return LGELU_OK;
 }
 
-/* ---- [9c] writing. safetensors: a length of 8 bytes, little-endian; a JSON header of that length;
-   the tensors, no gaps ---- */
+/* ---- [9c] writing a safetensors file: the header's length in 8 bytes, little-endian; the header
+   in JSON; the tensors without gaps ---- */
+
+/* The bytes written so far. If write is NULL they are only counted. */
 typedef struct {
     lgelu_write *write;
     void *user;
     size_t bytes;
     int failed;
-} lgelu__out; /* write NULL: only counts */
+} lgelu__out;
 
 LGELU__APART void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
 {
@@ -8165,7 +8494,8 @@ LGELU__APART void lgelu__put(lgelu__out *out, const void *data, size_t bytes)
     out->bytes += bytes;
 }
 
-static void lgelu__print(lgelu__out *out, const char *format, ...) /* at most 255 bytes */
+/* Writes a formatted text of at most 255 bytes. */
+static void lgelu__print(lgelu__out *out, const char *format, ...)
 {
     char text[256];
     va_list list;
@@ -8194,6 +8524,8 @@ static void lgelu__put_string(lgelu__out *out, const char *text)
     lgelu__put(out, "\"", 1);
 }
 
+/* Writes the JSON header: the metadata (format, steps, maps of λ, kinds of gates, the caller's
+   pairs), then an entry for each tensor. */
 static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts,
                               const char *const (*metadata)[2], int pairs)
 {
@@ -8240,9 +8572,9 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
     lgelu__print(out, "}");
 }
 
+/* Refuses parts that are in error or not made, and prefixes that no file could have. */
 static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const char *what)
 {
-    /* it has the messages */
     lgelu_net *first = part->net;
     int p;
     for (p = 0; p < parts; p++) {
@@ -8265,7 +8597,7 @@ static lgelu_status lgelu__check_parts(const lgelu_part *part, int parts, const 
     return LGELU_OK;
 }
 
-/* a name as it stands in a file: at most 31 bytes of prefix, 31 of a layer's name, and a suffix */
+/* A name in a file has at most 31 bytes of prefix, 31 of a layer's name, and a suffix. */
 enum { LGELU__KEY = 80 };
 
 LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *name,
@@ -8275,11 +8607,11 @@ LGELU__APART const char *lgelu__key(char *key, const char *prefix, const char *n
     return key;
 }
 
-/* whose key this is in the metadata: 0 nobody's, 1 the format's or a step's, 2 that of a layer
-   before layer i of part p */
+/* Returns whose key this is in the metadata: 0 for nobody's, 1 for the format's own, 2 for that of
+   a layer before layer i of part p. */
 static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const char *key)
 {
-    /* written in any case, which gcc at -O3 does not see */
+    /* lgelu__key always writes to it, but gcc at -O3 warns if it is not set here. */
     char other[LGELU__KEY] = "";
     int q, j, of = !strcmp(key, "format");
     for (q = 0; q < parts; q++) {
@@ -8293,7 +8625,7 @@ static int lgelu__key_of(const lgelu_part *part, int parts, int p, int i, const 
     return of;
 }
 
-/* nothing may stand in a file that could not be read again, or twice */
+/* Refuses names and keys that a reader would refuse, or that would occur twice in the file. */
 static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
                                        const char *const (*metadata)[2], int pairs)
 {
@@ -8312,7 +8644,7 @@ static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
                 return LGELU__REFUSE(first, LGELU_E_ARGUMENT, "two layers are called '%s'", key);
             if (of && node->op == LGELU_OP_GATE) {
                 return LGELU__REFUSE(first, LGELU_E_ARGUMENT,
-                                     "gate '%s': the file has that key for itself", key);
+                                     "gate '%s': checkpoints use that key themselves", key);
             }
         }
     }
@@ -8343,6 +8675,22 @@ static lgelu_status lgelu__check_names(const lgelu_part *part, int parts,
     return LGELU_OK;
 }
 
+/* Writes n floats little-endian, on any machine. */
+static void lgelu__put_floats(lgelu__out *out, const float *x, size_t n)
+{
+    unsigned char bytes[256];
+    size_t i = 0, b;
+    while (i < n && !out->failed) {
+        const size_t count = lgelu__min(n - i, sizeof bytes / 4);
+        for (b = 0; b < 4 * count; b++)
+            bytes[b] = (unsigned char)(lgelu__bits(x[i + b / 4]) >> (8 * (b % 4)));
+        lgelu__put(out, bytes, 4 * count);
+        i += count;
+    }
+}
+
+/* The header is written twice: once to count its bytes, which come before it in the file. Spaces
+   fill it to a multiple of 8. */
 LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts,
                                         const char *const (*metadata)[2], int pairs,
                                         lgelu_write *write, void *user)
@@ -8350,42 +8698,34 @@ LGELU_DEF lgelu_status lgelu_parts_save(const lgelu_part *part, int parts,
     lgelu__out out;
     lgelu__tensor t;
     lgelu_status status = lgelu__check_parts(part, parts, "saved");
-    unsigned char head[256];
-    size_t i, j, n;
-    int k, p;
+    unsigned char length[8];
+    size_t padded, spaces;
+    int i, k, p;
     if (!status)
         status = lgelu__check_names(part, parts, metadata, pairs);
     if (status)
         return status;
     memset(&out, 0, sizeof out);
     lgelu__put_header(&out, part, parts, metadata, pairs);
-    n = (out.bytes + 7) & ~(size_t)7;
+    padded = (out.bytes + 7) & ~(size_t)7;
+    spaces = padded - out.bytes;
     for (i = 0; i < 8; i++)
-        head[i] = (unsigned char)((uint64_t)n >> (8 * i));
-    j = n - out.bytes;
+        length[i] = (unsigned char)((uint64_t)padded >> (8 * i));
     out.bytes = 0;
     out.write = write;
     out.user = user;
-    lgelu__put(&out, head, 8);
+    lgelu__put(&out, length, 8);
     lgelu__put_header(&out, part, parts, metadata, pairs);
-    lgelu__put(&out, "       ", j);
+    lgelu__put(&out, "       ", spaces);
     for (p = 0; p < parts; p++) {
         for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
-            if (t.data) {
-                for (i = 0; i < t.n && !out.failed;
-                     /* bytes in file order on any machine */
-                     i += j) {
-                    size_t b;
-                    j = lgelu__min(t.n - i, sizeof head / 4);
-                    for (b = 0; b < 4 * j; b++)
-                        head[b] = (unsigned char)(lgelu__bits(t.data[i + b / 4]) >> (8 * (b % 4)));
-                    lgelu__put(&out, head, 4 * j);
-                }
-            }
+            if (t.data)
+                lgelu__put_floats(&out, t.data, t.n);
         }
     }
-    return out.failed ? LGELU__REFUSE(part->net, LGELU_E_FILE, "the file could not be written")
-                      : LGELU_OK;
+    if (out.failed)
+        return LGELU__REFUSE(part->net, LGELU_E_FILE, "the file could not be written");
+    return LGELU_OK;
 }
 
 LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs,
@@ -8422,24 +8762,27 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
         }
         lgelu__print(&out, "\n");
     }
-    lgelu__print(&out, "parameters %z, hardnesses %z, buffers %z bytes sharing %z\n",
+    lgelu__print(&out, "parameters %z, λ %z, buffers %z bytes in %z shared bytes\n",
                  net->parameter_count, (size_t)net->lambda_count, shared,
                  net->internal.arena_bytes);
     return out.failed ? LGELU__REFUSE(net, LGELU_E_FILE, "the plan could not be written")
                       : LGELU_OK;
 }
 
-/* ---- [9d] JSON, as much of it as a header has ---- */
+/* ---- [9d] JSON: objects, strings, whole numbers and lists of them, which is what a header has
+ * ---- */
+
+/* A place in the header. After an error, `wrong` says what is wrong at byte `at`, and nothing more
+   is read. Once __metadata__ has been read, its object is at bytes metadata … behind - 1. */
 typedef struct {
     const unsigned char *p;
     size_t at, end;
-    const char *wrong; /* what is wrong, at byte `at` */
-    size_t metadata,
-        behind; /* once __metadata__ has been read: where its object begins, and its end; else 0 */
+    const char *wrong;
+    size_t metadata, behind; /* 0 before */
 } lgelu__json;
 
-LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at,
-                              const char *what) /* 0; the first one is told */
+/* Records an error, unless there is one already, and returns 0. */
+LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at, const char *what)
 {
     if (!j->wrong) {
         j->wrong = what;
@@ -8448,6 +8791,7 @@ LGELU__APART int lgelu__wrong(lgelu__json *j, size_t at,
     return 0;
 }
 
+/* Passes over white space and returns the next byte, or -1 at the end or after an error. */
 static int lgelu__peek(lgelu__json *j)
 {
     while (j->at < j->end && !j->wrong
@@ -8457,6 +8801,7 @@ static int lgelu__peek(lgelu__json *j)
     return j->at < j->end && !j->wrong ? j->p[j->at] : -1;
 }
 
+/* Passes over the byte c, if it is the next one, and returns whether it was. */
 LGELU__APART int lgelu__skip(lgelu__json *j, int c)
 {
     if (lgelu__peek(j) != c)
@@ -8472,53 +8817,73 @@ LGELU__APART int lgelu__need(lgelu__json *j, int c, const char *what)
 
 static int lgelu__hex(unsigned c)
 {
-    return c - '0' < 10u ? (int)c - '0' : (c | 32) - 'a' < 6u ? (int)(c | 32) - 'a' + 10 : -1;
+    const unsigned lower = c | 32;
+    if (c - '0' < 10u)
+        return (int)(c - '0');
+    return lower - 'a' < 6u ? (int)(lower - 'a') + 10 : -1;
 }
 
+/* A part of the file; a string is without its quotes, with its escapes. */
 typedef struct {
     const unsigned char *p;
     size_t n;
-} lgelu__text; /* as it stands in the file */
+} lgelu__text;
+
+/* Passes over an escape, of which the backslash has been read. At the end of the header it leaves
+   the error to the string, which has no end. */
+static int lgelu__escape(lgelu__json *j)
+{
+    int k;
+    if (j->at >= j->end)
+        return 1;
+    if (!j->p[j->at] || !strchr("\"\\/bfnrtu", j->p[j->at]))
+        return lgelu__wrong(j, j->at, "unknown escape");
+    j->at++;
+    if (j->p[j->at - 1] != 'u')
+        return 1;
+    for (k = 0; k < 4; k++) {
+        if (j->at >= j->end || lgelu__hex(j->p[j->at]) < 0)
+            return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
+        j->at++;
+    }
+    return 1;
+}
 
 static int lgelu__string(lgelu__json *j, lgelu__text *text)
 {
-    size_t k;
     if (!lgelu__need(j, '"', "expected a string"))
         return 0;
-    for (text->p = j->p + j->at; j->at < j->end && j->p[j->at] != '"'; j->at++) {
+    text->p = j->p + j->at;
+    while (j->at < j->end && j->p[j->at] != '"') {
         if (j->p[j->at] < 32)
             return lgelu__wrong(j, j->at, "control character in a string");
-        if (j->p[j->at] != '\\' || ++j->at >= j->end)
-            continue;
-        if (!j->p[j->at] || !strchr("\"\\/bfnrtu", j->p[j->at]))
-            return lgelu__wrong(j, j->at, "unknown escape");
-        if (j->p[j->at] == 'u') {
-            for (k = 0; k < 4; k++) {
-                if (++j->at >= j->end || lgelu__hex(j->p[j->at]) < 0)
-                    return lgelu__wrong(j, j->at, "\\u needs four hexadecimal digits");
-            }
-        }
+        j->at++;
+        if (j->p[j->at - 1] == '\\' && !lgelu__escape(j))
+            return 0;
     }
     text->n = (size_t)(j->p + j->at - text->p);
     return lgelu__need(j, '"', "the string has no end");
 }
 
+/* Reads a whole number of at least 0, without leading zeros. */
 static int lgelu__number(lgelu__json *j, size_t *n)
 {
     size_t first;
     lgelu__peek(j);
-    for (first = j->at, *n = 0; j->at < j->end && j->p[j->at] >= '0' && j->p[j->at] <= '9';
-         j->at++) {
-        size_t digit = (size_t)(j->p[j->at] - '0');
+    first = j->at;
+    *n = 0;
+    while (j->at < j->end && j->p[j->at] >= '0' && j->p[j->at] <= '9') {
+        const size_t digit = (size_t)(j->p[j->at] - '0');
         if (*n > ((size_t)-1 - digit) / 10)
             return lgelu__wrong(j, j->at, "the number is too large");
         *n = *n * 10 + digit;
+        j->at++;
     }
     if (j->at == first)
         return lgelu__wrong(j, j->at, "expected a whole number");
-    return j->p[first] == '0' && j->at > first + 1
-               ? lgelu__wrong(j, j->at, "a number starts with 0")
-               : 1;
+    if (j->p[first] == '0' && j->at > first + 1)
+        return lgelu__wrong(j, j->at, "a number starts with 0");
+    return 1;
 }
 
 LGELU__APART int lgelu__is(lgelu__text text, const char *word)
@@ -8526,8 +8891,8 @@ LGELU__APART int lgelu__is(lgelu__text text, const char *word)
     return text.n == strlen(word) && !memcmp(text.p, word, text.n);
 }
 
-/* the next member of an object, up to its value: 1, and its key; 0 at the object's end, or when
-   something is wrong. *n counts them */
+/* Reads the next member of an object up to its value, and its key; *n counts the members. Returns 0
+   at the end of the object, or after an error. */
 static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
 {
     if (!(*n)++) {
@@ -8540,83 +8905,110 @@ static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
     return lgelu__string(j, key) && lgelu__need(j, ':', "expected ':'");
 }
 
-/* ---- [9e] reading. As strict as the reference implementation: header at most 100 MB and valid
-   UTF-8, shapes checked for overflow, each size equal to its shape's, offsets from 0 without hole
-   or overlap to the file's last byte, no name twice ---- */
+/* ---- [9e] reading, as strict as the reference implementation of safetensors: a header of at most
+   100 MB in valid UTF-8, no name twice, each size that of its shape, and offsets from 0 to the last
+   byte of the file without a gap or an overlap ---- */
+
+/* A tensor of the file. */
 typedef struct {
     lgelu__text name;
     size_t from, to, shape[2];
     int dims, f32;
-} lgelu__entry; /* a tensor of a file */
+} lgelu__entry;
 
-static size_t lgelu__dtype(lgelu__text text) /* bytes of one element */
+/* Returns the bytes of one element of a dtype, 0 for an unknown one. */
+static size_t lgelu__dtype(lgelu__text text)
 {
-    static const char name[15][8] = { "BOOL", "U8",  "I8",  "F8_E5M2", "F8_E4M3",
-                                      "I16",  "U16", "F16", "BF16",    "I32",
-                                      "U32",  "F32", "I64", "U64",     "F64" };
-    int k;
-    for (k = 0; k < 15; k++) {
-        if (lgelu__is(text, name[k]))
-            return k < 5 ? 1 : k < 9 ? 2 : k < 12 ? 4 : 8;
+    static const struct {
+        char name[8];
+        size_t bytes;
+    } dtype[] = { { "BOOL", 1 }, { "U8", 1 },  { "I8", 1 },  { "F8_E5M2", 1 }, { "F8_E4M3", 1 },
+                  { "I16", 2 },  { "U16", 2 }, { "F16", 2 }, { "BF16", 2 },    { "I32", 4 },
+                  { "U32", 4 },  { "F32", 4 }, { "I64", 8 }, { "U64", 8 },     { "F64", 8 } };
+    size_t k;
+    for (k = 0; k < sizeof dtype / sizeof *dtype; k++) {
+        if (lgelu__is(text, dtype[k].name))
+            return dtype[k].bytes;
     }
     return 0;
 }
 
-/* {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each once */
+/* Reads a shape, [a, b, …], of which an entry keeps the first two sizes. *count receives the
+   product of all. */
+static int lgelu__parse_shape(lgelu__json *j, lgelu__entry *e, size_t *count)
+{
+    size_t n;
+    if (!lgelu__need(j, '[', "expected a shape"))
+        return 0;
+    if (lgelu__skip(j, ']'))
+        return 1;
+    do {
+        if (!lgelu__number(j, &n))
+            return 0;
+        if (e->dims < 2)
+            e->shape[e->dims] = n;
+        if (e->dims < 99)
+            e->dims++;
+        if (n && *count > (size_t)-1 / n)
+            return lgelu__wrong(j, j->at, "the shape overflows");
+        *count *= n;
+    } while (lgelu__skip(j, ','));
+    return lgelu__need(j, ']', "expected ']'");
+}
+
+static int lgelu__parse_offsets(lgelu__json *j, lgelu__entry *e)
+{
+    static const char what[] = "expected two offsets";
+    return lgelu__need(j, '[', what) && lgelu__number(j, &e->from) && lgelu__need(j, ',', what)
+           && lgelu__number(j, &e->to) && lgelu__need(j, ']', what);
+}
+
+/* Reads {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, the keys in any order, each
+   once. */
 static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
 {
-    size_t n, count = 1, size = 0, members = 0;
+    enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, ALL = 7 };
+    size_t count = 1, size = 0, members = 0;
     lgelu__text text;
     int seen = 0;
     if (lgelu__peek(j) != '{')
         return lgelu__wrong(j, j->at, "expected a tensor's description");
     while (lgelu__member(j, &members, &text)) {
-        const int key = lgelu__is(text, "dtype")          ? 1
-                        : lgelu__is(text, "shape")        ? 2
-                        : lgelu__is(text, "data_offsets") ? 4
-                                                          : 0;
+        int key = 0, good;
+        if (lgelu__is(text, "dtype"))
+            key = DTYPE;
+        else if (lgelu__is(text, "shape"))
+            key = SHAPE;
+        else if (lgelu__is(text, "data_offsets"))
+            key = OFFSETS;
         if (!key || (seen & key))
             return lgelu__wrong(j, j->at, "unknown or repeated key");
         seen |= key;
-        if (key == 1) {
+        if (key == DTYPE) {
             if (!lgelu__string(j, &text))
                 return 0;
-            if (!(size = lgelu__dtype(text)))
-                return lgelu__wrong(j, j->at, "unknown dtype");
+            size = lgelu__dtype(text);
             e->f32 = lgelu__is(text, "F32");
-        } else if (key == 2) {
-            if (!lgelu__need(j, '[', "expected a shape") || lgelu__skip(j, ']'))
-                continue;
-            do {
-                if (!lgelu__number(j, &n))
-                    return 0;
-                if (e->dims < 2)
-                    e->shape[e->dims] = n;
-                if (e->dims < 99)
-                    e->dims++;
-                if (n && count > (size_t)-1 / n)
-                    return lgelu__wrong(j, j->at, "the shape overflows");
-                count *= n;
-            } while (lgelu__skip(j, ','));
-            if (!lgelu__need(j, ']', "expected ']'"))
-                return 0;
-        } else if (!lgelu__need(j, '[', "expected two offsets") || !lgelu__number(j, &e->from)
-                   || !lgelu__need(j, ',', "expected two offsets") || !lgelu__number(j, &e->to)
-                   || !lgelu__need(j, ']', "expected two offsets")) {
-            return 0;
+            good = size ? 1 : lgelu__wrong(j, j->at, "unknown dtype");
+        } else if (key == SHAPE) {
+            good = lgelu__parse_shape(j, e, &count);
+        } else {
+            good = lgelu__parse_offsets(j, e);
         }
+        if (!good)
+            return 0;
     }
     if (j->wrong)
         return 0;
-    if (seen != 7)
+    if (seen != ALL)
         return lgelu__wrong(j, j->at, "a tensor needs dtype, shape and data_offsets");
     if (count > (size_t)-1 / size || e->to < e->from || e->to - e->from != count * size)
         return lgelu__wrong(j, j->at, "offsets and shape disagree");
     return 1;
 }
 
-/* the next tensor of the header, *n being 0 at first: 0 after the last, or when something is wrong
- */
+/* Reads the next tensor of the header; *n counts members and is 0 at first. __metadata__ is passed
+   over. Returns 0 after the last tensor, or after an error. */
 static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e)
 {
     lgelu__text text, other;
@@ -8639,10 +9031,12 @@ static int lgelu__next(lgelu__json *j, size_t *n, lgelu__entry *e)
         }
         j->behind = j->at;
     }
-    return lgelu__peek(j) < 0 ? 0
-                              : lgelu__wrong(j, j->at, "something stands behind the header's end");
+    return lgelu__peek(j) < 0
+               ? 0
+               : lgelu__wrong(j, j->at, "bytes after the end of the header's object");
 }
 
+/* Checks the length and the encoding of the header, and sets *j to its beginning. */
 static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
 {
     uint64_t n = 0;
@@ -8665,15 +9059,16 @@ static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
     return j->at < j->end ? lgelu__wrong(j, j->at, "not UTF-8") : 1;
 }
 
-/* A header that has been read once is sound, and reading it again is quick: names have no escapes,
-   and an entry ends with the first '}' behind its name. */
+/* A header that has been checked once is read again quickly: names have no escapes, and an entry
+   ends with the first '}' behind its name. A mark is an entry whose name begins with the quote at
+   byte `at` and that ends at byte `behind`. */
 typedef struct {
     lgelu__text name;
     size_t at, behind;
-} lgelu__mark; /* byte `at` of the header is the name's first quote */
+} lgelu__mark;
 
-static int lgelu__skim(const lgelu__json *j, size_t from,
-                       lgelu__mark *mark) /* the next entry from this byte on; 0: none */
+/* Finds the next entry from a byte on. Returns 0 if there is none. */
+static int lgelu__skim(const lgelu__json *j, size_t from, lgelu__mark *mark)
 {
     const unsigned char *quote = (const unsigned char *)memchr(j->p + from, '"', j->end - from),
                         *end;
@@ -8692,36 +9087,51 @@ static int lgelu__skim(const lgelu__json *j, size_t from,
     return 1;
 }
 
+/* Finds the next string from byte *at on: returns its length, and moves *at behind its closing
+ * quote. */
+static size_t lgelu__skim_string(const lgelu__json *j, size_t *at)
+{
+    size_t length = 0;
+    while (j->p[*at] != '"')
+        (*at)++;
+    (*at)++;
+    while (j->p[*at + length] != '"')
+        length++;
+    *at += length + 1;
+    return length;
+}
+
+/* Reads the two offsets of an entry. No other key or dtype is as long as "data_offsets". */
 static void lgelu__skim_offsets(const lgelu__json *j, const lgelu__mark *mark, size_t offset[2])
 {
-    size_t at = (size_t)(mark->name.p - j->p) + mark->name.n + 1, length;
+    size_t at = (size_t)(mark->name.p - j->p) + mark->name.n + 1;
     int k;
-    for (length = 0; length != 12;
-         at += length + 1) { /* no other key or dtype is as long as "data_offsets" */
-        while (j->p[at] != '"')
-            at++;
-        at++;
-        for (length = 0; j->p[at + length] != '"'; length++) {
-        }
+    while (lgelu__skim_string(j, &at) != strlen("data_offsets")) {
     }
     for (k = 0; k < 2; k++) {
         while (j->p[at] < '0' || j->p[at] > '9')
             at++;
-        for (offset[k] = 0; j->p[at] >= '0' && j->p[at] <= '9'; at++)
+        offset[k] = 0;
+        while (j->p[at] >= '0' && j->p[at] <= '9') {
             offset[k] = 10 * offset[k] + (size_t)(j->p[at] - '0');
+            at++;
+        }
     }
 }
 
-/* Whether a name occurs twice, and whether the places tile the data, without a list of all tensors:
-   their names, or the bytes at which they begin and end, go through a hash table in the workspace,
-   as many of their hashes in one pass over the header as fill half of it. The time grows with the
-   tensors times the passes; names that are in order, and places, need none. A slot is 0 or 1 + the
-   byte of an entry's first quote, shifted up by 4, and below that what is known of its key. */
+/* ---- two checks without a list of all tensors: that no name occurs twice, and that the tensors
+   tile the data. The keys, which are names, or bytes at which tensors begin or end, go through a
+   hash table in the workspace. A pass over the header takes those whose hashes fall into one range,
+   so many that they fill half of the table; the time grows with tensors times passes. Names in
+   order, and tensors in the order of the file, need no table at all.
+
+   A slot is 0 if it is empty. Else it is 1 + the byte of an entry's first quote, shifted up by 4,
+   and below that what is known of its key. ---- */
 enum {
-    LGELU__OF_END = 1, /* of the two bytes of its place, the key is that of its end */
-    LGELU__BEGINS = 2,
-    LGELU__ENDS = 4,
-    LGELU__EMPTY = 8, /* a tensor begins there, ends there, has no bytes there */
+    LGELU__OF_END = 1, /* the key is the end of the entry's bytes, not their beginning */
+    LGELU__BEGINS = 2, /* a tensor with data begins there */
+    LGELU__ENDS = 4,   /* a tensor with data ends there */
+    LGELU__EMPTY = 8,  /* a tensor without data is there */
     LGELU__PROBES = 512,
     LGELU__SALTS = 16
 };
@@ -8733,7 +9143,8 @@ typedef struct {
     uint64_t salt;
 } lgelu__keys;
 
-static uint64_t lgelu__mix(uint64_t h) /* a bijection: the end of MurmurHash3 */
+/* A bijection: the finaliser of MurmurHash3. */
+static uint64_t lgelu__mix(uint64_t h)
 {
     h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
     h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
@@ -8769,6 +9180,8 @@ static int lgelu__find_key(const lgelu__keys *keys, uint64_t hash, const lgelu__
     return -1;
 }
 
+/* One pass: checks that no name of this range of hashes occurs twice. Returns 0 after an error, or
+   if too many names have one hash. */
 static int lgelu__check_names_once(lgelu__keys *keys, lgelu__json *j)
 {
     lgelu__mark mark;
@@ -8783,16 +9196,47 @@ static int lgelu__check_names_once(lgelu__keys *keys, lgelu__json *j)
         if (found < 0)
             return 0;
         if (found && *slot)
-            return lgelu__wrong(j, mark.at + 1, "a name stands twice");
+            return lgelu__wrong(j, mark.at + 1, "a name occurs twice");
         if (found)
             *slot = (uint32_t)((mark.at + 1) << 4);
     }
     return 1;
 }
 
-/* The places tile the data if each byte at which a tensor begins, but the first, is one at which
-   just one ends, and no tensor without bytes is inside another: then one more has begun than ended
-   before any byte. */
+/* Records in a slot what begins or ends at its byte. */
+static int lgelu__mark_place(lgelu__json *j, const lgelu__mark *mark, uint32_t *slot, uint32_t what,
+                             int is_end)
+{
+    if (!*slot)
+        *slot = (uint32_t)((mark->at + 1) << 4) | (uint32_t)is_end;
+    if (what != LGELU__EMPTY && (*slot & what))
+        return lgelu__wrong(j, mark->at + 1, "a gap or an overlap before this tensor");
+    *slot |= what;
+    return 1;
+}
+
+/* Checks what all entries of a pass have recorded in a slot: where a tensor begins another one
+   ends, except at the first and the last byte of the data. */
+static int lgelu__check_place(lgelu__json *j, uint32_t slot, size_t bytes)
+{
+    const int begins = (slot & LGELU__BEGINS) != 0, ends = (slot & LGELU__ENDS) != 0;
+    lgelu__mark mark;
+    size_t offset[2], at;
+    int good;
+    lgelu__skim(j, (size_t)(slot >> 4) - 1, &mark);
+    lgelu__skim_offsets(j, &mark, offset);
+    at = offset[slot & LGELU__OF_END];
+    if (at > 0 && at < bytes)
+        good = begins && ends;
+    else
+        good = (begins || at == bytes) && (ends || at == 0);
+    return good ? 1 : lgelu__wrong(j, mark.at + 1, "a gap or an overlap before this tensor");
+}
+
+/* One pass: checks the bytes of this range of hashes at which tensors begin and end. The tensors
+   tile the data if at each such byte but the first and the last just one begins and just one ends,
+   and no tensor without data is inside another one: before each byte, one more has begun than
+   ended. */
 static int lgelu__check_places_once(lgelu__keys *keys, lgelu__json *j, size_t bytes)
 {
     lgelu__mark mark;
@@ -8800,43 +9244,32 @@ static int lgelu__check_places_once(lgelu__keys *keys, lgelu__json *j, size_t by
     size_t at, i, offset[2];
     int k;
     for (at = 8; lgelu__skim(j, at, &mark); at = mark.behind) {
+        int places;
         lgelu__skim_offsets(j, &mark, offset);
         if (offset[1] > bytes)
-            return lgelu__wrong(j, mark.at + 1, "a tensor ends behind the file's end");
-        for (k = 0; k < (offset[0] < offset[1] ? 2 : 1); k++) {
-            const uint32_t what = offset[0] == offset[1] ? LGELU__EMPTY
-                                  : k                    ? LGELU__ENDS
-                                                         : LGELU__BEGINS;
-            const int found = lgelu__find_key(keys, lgelu__mix(keys->salt ^ lgelu__mix(offset[k])),
-                                              NULL, offset[k], &slot);
+            return lgelu__wrong(j, mark.at + 1, "a tensor ends after the end of the file");
+        places = offset[0] < offset[1] ? 2 : 1;
+        for (k = 0; k < places; k++) {
+            const uint64_t hash = lgelu__mix(keys->salt ^ lgelu__mix(offset[k]));
+            const int found = lgelu__find_key(keys, hash, NULL, offset[k], &slot);
+            uint32_t what = k == 0 ? LGELU__BEGINS : LGELU__ENDS;
+            if (places == 1)
+                what = LGELU__EMPTY;
             if (found < 0)
                 return 0;
-            if (!found)
-                continue;
-            if (!*slot)
-                *slot = (uint32_t)((mark.at + 1) << 4) | (uint32_t)k;
-            if (what != LGELU__EMPTY && (*slot & what))
-                return lgelu__wrong(j, mark.at + 1, "a hole or an overlap before this tensor");
-            *slot |= what;
+            if (found && !lgelu__mark_place(j, &mark, slot, what, k))
+                return 0;
         }
     }
     for (i = 0; i < keys->slots; i++) {
-        if (keys->slot[i]) {
-            const uint32_t known = keys->slot[i];
-            lgelu__skim(j, (size_t)(known >> 4) - 1, &mark);
-            lgelu__skim_offsets(j, &mark, offset);
-            at = offset[known & LGELU__OF_END];
-            if (at == 0 || at == bytes
-                    ? (!(known & LGELU__BEGINS) && at < bytes) || (!(known & LGELU__ENDS) && at > 0)
-                    : (known & (LGELU__BEGINS | LGELU__ENDS)) != (LGELU__BEGINS | LGELU__ENDS))
-                return lgelu__wrong(j, mark.at + 1, "a hole or an overlap before this tensor");
-        }
+        if (keys->slot[i] && !lgelu__check_place(j, keys->slot[i], bytes))
+            return 0;
     }
     return 1;
 }
 
-/* passes over all ranges of hashes; where a file's keys have hashes that fill one of them, other
-   hashes are tried */
+/* Takes the passes over all ranges of hashes. A file may be made so that the hashes of its keys
+   fill one of the ranges; then the passes are taken again with other hashes. */
 static int lgelu__check_keys(lgelu__json *j, uint32_t *slot, size_t slots, size_t count,
                              size_t bytes, int names)
 {
@@ -8858,8 +9291,8 @@ static int lgelu__check_keys(lgelu__json *j, uint32_t *slot, size_t slots, size_
     return lgelu__wrong(j, 8, "the header's names or places have hashes that collide");
 }
 
-/* The whole header: every entry is sound, no name occurs twice, and the places tile the file's
-   data. */
+/* Checks the whole header: each entry, that no name occurs twice, and that the tensors tile the
+ * data. */
 static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, size_t slots)
 {
     lgelu__entry e;
@@ -8885,7 +9318,8 @@ static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, siz
     return ascending || lgelu__check_keys(j, slot, slots, count, 0, 1);
 }
 
-static int lgelu__strip(lgelu__text *text, const char *word) /* from its front */
+/* Removes a word from the front of a text, and returns whether the text began with it. */
+static int lgelu__strip(lgelu__text *text, const char *word)
 {
     const size_t n = strlen(word);
     if (text->n < n || memcmp(text->p, word, n))
@@ -8895,7 +9329,8 @@ static int lgelu__strip(lgelu__text *text, const char *word) /* from its front *
     return 1;
 }
 
-/* the tensor of a part that an entry is; of a folded normalisation it has no data */
+/* Finds the tensor of a part that an entry names; returns 0 if there is none. The running mean of a
+   folded batch norm is found although it has no data here, for a message that names it. */
 static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__tensor *t)
 {
     int i, k;
@@ -8916,12 +9351,39 @@ static int lgelu__meant(const lgelu_part *part, const lgelu__entry *e, lgelu__te
     return 0;
 }
 
-static float lgelu__number_at(const unsigned char *p)
+/* Reads a float, little-endian. */
+static float lgelu__float_at(const unsigned char *p)
 {
     return lgelu__float((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16
                         | (uint32_t)p[3] << 24);
 }
 
+/* Writes a shape of up to two dimensions; more are written as "...". */
+static void lgelu__shape_text(char text[64], const size_t *shape, int dims)
+{
+    const char *end = text + 63;
+    if (dims == 0)
+        lgelu__format(text, end, "()");
+    else if (dims == 1)
+        lgelu__format(text, end, "(%z)", shape[0]);
+    else if (dims == 2)
+        lgelu__format(text, end, "(%z, %z)", shape[0], shape[1]);
+    else
+        lgelu__format(text, end, "(%z, %z, ...)", shape[0], shape[1]);
+}
+
+static lgelu_status lgelu__refuse_shape(lgelu_net *net, size_t at, const char *key,
+                                        const lgelu__entry *e, const lgelu__tensor *t)
+{
+    char expected[64], found[64];
+    lgelu__shape_text(expected, t->shape, t->dims);
+    lgelu__shape_text(found, e->shape, e->dims);
+    return LGELU__REFUSE(net, LGELU_E_FILE,
+                         "safetensors: byte %z: '%s': expected shape %s, found %s", at, key,
+                         expected, found);
+}
+
+/* Refuses an entry whose type, shape or values do not fit its tensor. */
 static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, const lgelu__entry *e,
                                         const lgelu__tensor *t, const char *key)
 {
@@ -8932,67 +9394,96 @@ static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, co
                              "safetensors: byte %z: '%s' is folded into its convolution here", at,
                              key);
     }
-    if (!e->f32 || e->dims != t->dims || e->shape[0] != t->shape[0]
-        || (t->dims > 1 && e->shape[1] != t->shape[1])) {
-        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s' is not F32 %z x %z", at,
-                             key, t->shape[0], t->shape[1]);
-    }
+    if (!e->f32)
+        return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s': expected F32", at,
+                             key);
+    if (e->dims != t->dims || e->shape[0] != t->shape[0]
+        || (t->dims > 1 && e->shape[1] != t->shape[1]))
+        return lgelu__refuse_shape(net, at, key, e, t);
+    if (strcmp(t->suffix, ".lambda"))
+        return LGELU_OK;
     for (i = 0; i < t->n; i++) {
-        if (!strcmp(t->suffix, ".lambda")
-            && !(lgelu__number_at(j->p + j->end + e->from + 4 * i) >= 1)) {
-            return LGELU__REFUSE(net, LGELU_E_LAMBDA, "safetensors: byte %z: '%s' is less than 1",
-                                 at, key);
+        if (!(lgelu__float_at(j->p + j->end + e->from + 4 * i) >= 1)) {
+            return LGELU__REFUSE(net, LGELU_E_LAMBDA,
+                                 "safetensors: byte %z: '%s': expected λ of at least 1", at, key);
         }
     }
     return LGELU_OK;
 }
 
-/* two passes: the first checks, the second changes the networks */
+/* Returns whether the header has an entry of this name. */
+static int lgelu__has_entry(const lgelu__json *j, const char *key)
+{
+    lgelu__mark mark;
+    size_t at = 8;
+    while (lgelu__skim(j, at, &mark)) {
+        if (lgelu__is(mark.name, key))
+            return 1;
+        at = mark.behind;
+    }
+    return 0;
+}
+
+/* Refuses a file for the first required tensor that is not in it. */
+static lgelu_status lgelu__refuse_missing(const lgelu_part *part, int parts, const lgelu__json *j)
+{
+    char key[LGELU__KEY];
+    lgelu__tensor t;
+    int p, k;
+    for (p = 0; p < parts; p++) {
+        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
+            if (!t.required)
+                continue;
+            lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
+            if (!lgelu__has_entry(j, key)) {
+                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
+            }
+        }
+    }
+    return LGELU_OK;
+}
+
+static size_t lgelu__count_required(const lgelu_part *part, int parts)
+{
+    lgelu__tensor t;
+    size_t count = 0;
+    int p, k;
+    for (p = 0; p < parts; p++) {
+        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++)
+            count += t.required != 0;
+    }
+    return count;
+}
+
+/* Takes the tensors of all parts from the file. It is called twice: with change = 0 it only checks,
+   so that after an error no network has changed; with change = 1 it copies. */
 static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu__json *j,
                                         int change)
 {
     char key[LGELU__KEY];
     lgelu__entry e;
     lgelu__tensor t;
-    lgelu__mark mark;
-    size_t members = 0, i, missing = 0;
-    int p, k, found;
-    for (p = 0; p < parts; p++) {
-        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++)
-            missing += t.required != 0;
-    }
+    size_t members = 0, i, missing = lgelu__count_required(part, parts);
+    int p;
     while (lgelu__next(j, &members, &e)) {
         for (p = 0; p < parts; p++) {
-            if (lgelu__meant(part + p, &e, &t)) {
-                lgelu_status status = lgelu__check_tensor(
-                    part->net, j, &e, &t, lgelu__key(key, part[p].prefix, t.node->name, t.suffix));
-                if (status)
-                    return status;
-                missing -= t.required != 0;
-                for (i = 0; change && i < t.n; i++)
-                    t.data[i] = lgelu__number_at(j->p + j->end + e.from + 4 * i);
-            }
+            lgelu_status status;
+            if (!lgelu__meant(part + p, &e, &t))
+                continue;
+            lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
+            status = lgelu__check_tensor(part->net, j, &e, &t, key);
+            if (status)
+                return status;
+            missing -= t.required != 0;
+            for (i = 0; change && i < t.n; i++)
+                t.data[i] = lgelu__float_at(j->p + j->end + e.from + 4 * i);
         }
     }
-    /* which? */
-    for (p = 0; missing && p < parts; p++) {
-        for (k = 0; lgelu__tensor_at(part[p].net, k, &t); k++) {
-            if (t.required) {
-                lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
-                for (i = 8, found = 0; !found && lgelu__skim(j, i, &mark); i = mark.behind)
-                    found = lgelu__is(mark.name, key);
-                if (!found) {
-                    return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'",
-                                         key);
-                }
-            }
-        }
-    }
-    return LGELU_OK;
+    return missing ? lgelu__refuse_missing(part, parts, j) : LGELU_OK;
 }
 
-/* in the metadata of a header that has been read; the last one counts, and p is NULL where there is
-   none */
+/* Returns the value of a key in the metadata of a header that has been read, the last one if there
+   are several; p is NULL if there is none. */
 static lgelu__text lgelu__look_up(lgelu__json *j, const char *key)
 {
     lgelu__text value = { NULL, 0 }, text, other;
@@ -9007,23 +9498,31 @@ static lgelu__text lgelu__look_up(lgelu__json *j, const char *key)
     return value;
 }
 
-/* the map of the learned λ's, "softplus 1036831949 0": its kind, then the bits of t and lambda_max
- */
+/* Removes a whole number below 2^32 from the front of a text. Returns 0 if there is none. */
+static int lgelu__strip_number(lgelu__text *text, uint64_t *number)
+{
+    size_t digits = 0;
+    *number = 0;
+    while (digits < text->n && digits < 11 && text->p[digits] >= '0' && text->p[digits] <= '9') {
+        *number = 10 * *number + (uint64_t)(text->p[digits] - '0');
+        digits++;
+    }
+    text->p += digits;
+    text->n -= digits;
+    return digits > 0 && *number <= 0xFFFFFFFFu;
+}
+
+/* Reads the map of the learned λ's, "softplus 1036831949 0": its kind, then the bits of temperature
+   and lambda_max as whole numbers. Returns 0 if it is none. */
 static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *h)
 {
     float *const field[2] = { &h->temperature, &h->lambda_max };
-    int map, k;
-    for (map = 0; map < 3 && !lgelu__strip(&text, lgelu__map_name(map)); map++) {
-    }
+    int map = 0, k;
+    while (map < 3 && !lgelu__strip(&text, lgelu__map_name(map)))
+        map++;
     for (k = 0; k < 2; k++) {
-        uint64_t bits = 0;
-        size_t digits = 0;
-        if (!lgelu__strip(&text, " "))
-            return 0;
-        for (; text.n && *text.p >= '0' && *text.p <= '9' && digits < 11;
-             text.p++, text.n--, digits++)
-            bits = 10 * bits + (uint64_t)(*text.p - '0');
-        if (!digits || bits > 0xFFFFFFFFu)
+        uint64_t bits;
+        if (!lgelu__strip(&text, " ") || !lgelu__strip_number(&text, &bits))
             return 0;
         *field[k] = lgelu__float((uint32_t)bits);
     }
@@ -9031,73 +9530,91 @@ static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *h)
     return map < 3 && !text.n;
 }
 
+/* Reads a number of steps; no text is 0. Returns -1 if it is none, or too large. */
+static long lgelu__steps_of(lgelu__text text)
+{
+    long step = 0;
+    size_t i;
+    for (i = 0; text.p && i < text.n; i++) {
+        const long digit = text.p[i] - '0';
+        if (digit < 0 || digit > 9 || step > (LONG_MAX - digit) / 10)
+            return -1;
+        step = 10 * step + digit;
+    }
+    return step;
+}
+
+/* Takes a gate's kind from the file, if it names one; the λ of a gate that learns none follows from
+   its kind. With change = 0 it only checks. */
+static lgelu_status lgelu__load_gate(const lgelu_part *part, lgelu_net *first, lgelu_node *node,
+                                     lgelu__json *j, int change)
+{
+    char key[LGELU__KEY];
+    const lgelu__text text = lgelu__look_up(j, lgelu__key(key, part->prefix, node->name, ""));
+    int kind = 0, h;
+    while (text.p && kind <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(kind)))
+        kind++;
+    if (text.p && (kind > LGELU_GATE_CUSTOM || !lgelu__can_be(node, (lgelu_gate_kind)kind))) {
+        return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind",
+                             key);
+    }
+    if (!change)
+        return LGELU_OK;
+    if (text.p)
+        node->gate = (lgelu_gate_kind)kind;
+    if (lgelu__is_hardened(node->gate))
+        return LGELU_OK;
+    for (h = 0; h < node->lambda_count; h++)
+        part->net->lambda[node->first_lambda + h] = lgelu__fixed_lambda(node->gate);
+    return LGELU_OK;
+}
+
+/* Takes steps, maps of λ and kinds of gates from the file. With change = 0 it only checks. */
 static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgelu__json *j,
                                          int change)
 {
     char key[LGELU__KEY];
-    int p, i, k, h;
+    int p, i;
     for (p = 0; p < parts; p++) {
         lgelu_net *net = part[p].net;
+        lgelu_lambda_map map = net->lambda_map;
+        lgelu_status status;
         lgelu__text text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, "step", ""));
-        long step = 0;
-        for (; text.p && text.n; text.p++, text.n--) {
-            const long digit = *text.p - '0';
-            if (digit < 0 || digit > 9 || step > (LONG_MAX - digit) / 10) {
-                return LGELU__REFUSE(part->net, LGELU_E_FILE,
-                                     "safetensors: '%s' is no number of steps", key);
-            }
-            step = 10 * step + digit;
-        }
-        /* the step begins again: no forward since */
-        if (change) {
-            net->step = step;
-            net->pass = 0;
+        const long step = lgelu__steps_of(text);
+        if (step < 0) {
+            return LGELU__REFUSE(part->net, LGELU_E_FILE,
+                                 "safetensors: '%s': expected a number of steps", key);
         }
         text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, "lambda_map", ""));
-        if (text.p) {
-            lgelu_lambda_map map = net->lambda_map;
-            if (!lgelu__map_of(text, &map)) {
-                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: '%s' is no map of λ",
-                                     key);
-            }
-            if (change)
-                net->lambda_map = map;
+        if (text.p && !lgelu__map_of(text, &map)) {
+            return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: '%s': expected a map of λ",
+                                 key);
         }
         for (i = 0; i < net->count; i++) {
-            if (net->nodes[i].op == LGELU_OP_GATE) {
-                text = lgelu__look_up(j, lgelu__key(key, part[p].prefix, net->nodes[i].name, ""));
-                for (k = 0;
-                     text.p && k <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(k));
-                     k++) {
-                }
-                if (k > LGELU_GATE_CUSTOM || (k == LGELU_GATE_CUSTOM && !net->nodes[i].custom)) {
-                    return LGELU__REFUSE(part->net, LGELU_E_FILE,
-                                         "safetensors: gate '%s' is of no known kind", key);
-                }
-                if (!change)
-                    continue;
-                if (text.p)
-                    net->nodes[i].gate = (lgelu_gate_kind)k;
-                if (net->nodes[i].gate != LGELU_GATE_LAMBDA) {
-                    for (h = 0; h < net->nodes[i].lambda_count; h++) {
-                        net->lambda[net->nodes[i].first_lambda + h] =
-                            lgelu__fixed(net->nodes[i].gate);
-                    }
-                }
-            }
+            if (net->nodes[i].op != LGELU_OP_GATE)
+                continue;
+            status = lgelu__load_gate(part + p, part->net, net->nodes + i, j, change);
+            if (status)
+                return status;
         }
-        if (change)
-            lgelu__changed(net);
+        if (!change)
+            continue;
+        /* The file holds the state between two steps: no forward has been computed since. */
+        net->step = step;
+        net->pass = 0;
+        net->lambda_map = map;
+        lgelu__changed(net);
     }
     return LGELU_OK;
 }
 
+/* The workspace holds nothing between two calls, so that the hash table of the checks can use it.
+ */
 LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file,
                                         size_t bytes)
 {
     lgelu_net *first = part->net;
     lgelu_status status = lgelu__check_parts(part, parts, "loaded");
-    /* between two calls it holds nothing */
     uint32_t *slot = (uint32_t *)(void *)first->internal.scratch;
     lgelu__json j;
     int change;

@@ -88,9 +88,8 @@ END {
 }' "$lines"
 }
 
-# Inference is compared with ONNX Runtime on the same exported files. The library is that of npm's onnxruntime-node, or the one that
-# ONNXRUNTIME names.
-onnx() {
+# runtime: finds ONNX Runtime: the library of npm's onnxruntime-node, or the one that ONNXRUNTIME names.
+runtime() {
     case $(uname -m) in x86_64) arch=x64 ;; aarch64) arch=arm64 ;; *) arch=none ;; esac
     for folder in ${NODE_PATH:-../tests/build/onnxruntime/node_modules}; do
         for library in "$folder"/onnxruntime-node/bin/napi-v*/linux/$arch/libonnxruntime.so.1; do
@@ -100,9 +99,14 @@ onnx() {
     echo
     if [ -z "${ONNXRUNTIME-}" ]; then
         echo "ONNX Runtime: skipped (npm install --ignore-scripts --prefix tests/build/onnxruntime onnxruntime-node)"
-        return
+        return 1
     fi
     export ONNXRUNTIME
+}
+
+# inference beside ONNX Runtime on the same exported files
+onnx() {
+    runtime || return 0
     : > "$lines"
     : > "$busy"
     for round in $(seq "$rounds"); do
@@ -134,12 +138,52 @@ onnx() {
     told_busy
 }
 
-for peer in ${ONLY:-step resnet gpt onnx}; do case $peer in
+# whole numbers beside ONNX Runtime on the same QDQ files, and beside our own f32
+int8() {
+    runtime || return 0
+    : > "$lines"
+    : > "$busy"
+    for round in $(seq "$rounds"); do
+        [ "$cores" = 1 ] || "$build/busy" >> "$busy"
+        for model in small mlp lenet resnet; do for batch in 1 32; do for threads in 1 $([ "$cores" -gt 1 ] && echo 2); do
+            for which in ours runtime float; do
+                env -u OMP_WAIT_POLICY OMP_NUM_THREADS=$threads "$build/int8" $which $model $batch "${SECONDS_EACH:-1}" >> "$lines"
+            done
+        done; done; done
+    done
+    echo "inference in 8 bits, ReLU networks, batch norm folded: MLP 784-128-64-10 (small) and 784-512-256-128-10, LeNet-5, ResNet-18;"
+    echo "fastest of $rounds interleaved rounds, $(sed -n 's/.*"set": "\([^"]*\)".*/\1/p' "$lines" | head -n 1)"
+    awk '
+    function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
+    {
+        key = field("model") " " field("batch") " " field("threads")
+        peer = field("peer")
+        if (peer ~ /^ONNX/) { name = peer; peer = "runtime" }
+        ms = field("forward_ms") + 0
+        if (!(key in seen)) { order[++n] = key; seen[key] = 1 }
+        if (!((key, peer) in best) || ms < best[key, peer]) best[key, peer] = ms
+        if (field("difference") + 0 > worst) worst = field("difference") + 0
+    }
+    END {
+        printf "%-8s %6s %8s %10s %22s %10s %15s %11s\n", "", "batch", "threads", "int8 ms", name " ms", "f32 ms", "int8 / theirs", "int8 / f32"
+        for (i = 1; i <= n; i++) {
+            k = order[i]
+            split(k, part, " ")
+            printf "%-8s %6s %8s %10.4f %22.4f %10.4f %15.2f %11.2f\n", part[1], part[2], part[3], best[k, "int8"], best[k, "runtime"], \
+                best[k, "f32"], best[k, "int8"] / best[k, "runtime"], best[k, "int8"] / best[k, "f32"]
+        }
+        printf "logits differ by at most %.1e of the largest\n", worst
+    }' "$lines"
+    told_busy
+}
+
+for peer in ${ONLY:-step resnet gpt onnx int8}; do case $peer in
 onnx)   onnx ;;
+int8)   int8 ;;
 step)   measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5 ;;
 resnet) measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3 ;;
 gpt)    for vocabulary in 65 50304; do
             measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
         done ;;
-*)      echo "peers: '$peer' is none of step, resnet, gpt, onnx"; exit 1 ;;
+*)      echo "peers: '$peer' is none of step, resnet, gpt, onnx, int8"; exit 1 ;;
 esac; done

@@ -1659,6 +1659,28 @@ int data_read_as(data_set *d, const char *where, const char *program, size_t cha
     return status ? -1 : 0;
 }
 
+int data_read_pictures(data_set *d, const char *folder, size_t channels, size_t height,
+                       size_t width)
+{
+    int status;
+    memset(d, 0, sizeof *d);
+    set_name(d, folder);
+    d->channels = channels;
+    d->height = height;
+    d->width = width;
+    status = class_read(d, folder, 2, 0);
+    if (status == 0 && (!d->train || !d->test))
+        status = fail(d, folder, "expected at least five pictures that can be read, found %zu",
+                      d->train + d->test);
+    if (status) {
+        data_free(d);
+        return -1;
+    }
+    d->error[0] = 0;
+    normalise(d);
+    return 0;
+}
+
 int data_reads(const data_set *d, const char *path) { return part_noted(d->files, path); }
 
 /* The error text stays. */

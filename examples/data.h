@@ -84,6 +84,10 @@ int data_read(data_set *d, const char *where,
    (3) or grey (1) */
 int data_read_as(data_set *d, const char *where, const char *program, size_t channels,
                  size_t height, size_t width);
+/* Reads the pictures of a folder without classes, of which every fifth is for the test: d->classes
+   is 0 then. Returns 0, or -1 and d->error. */
+int data_read_pictures(data_set *d, const char *folder, size_t channels, size_t height,
+                       size_t width);
 /* test NULL: every fifth row; column NULL: the last, else its name or number from 1 */
 int data_read_table(data_set *d, const char *train, const char *test, const char *column,
                     data_kind kind);

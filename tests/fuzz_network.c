@@ -399,7 +399,8 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
             may |= bit(LGELU_E_ARGUMENT);
         /* fall through */
     case GATES:
-        if ((c->what == GATES || c->gate == LGELU_GATE_LAMBDA) && !(c->f[0] >= 1))
+        if ((c->what == GATES || c->gate == LGELU_GATE_LAMBDA || c->gate == LGELU_GATE_SILU)
+            && !(c->f[0] >= 1))
             may |= bit(LGELU_E_LAMBDA);
         if (c->what == GATES && shape[2] > 0xFFFFFF)
             may |= bit(LGELU_E_SHAPE);
@@ -565,7 +566,7 @@ static void random_call(slot *s, call *c)
         x = s->nodes + --c->a;
     c->b = count ? (int)draw((uint32_t)count) : 0;
     snprintf(c->name, sizeof c->name, "n%d", count);
-    c->gate = (int)draw(5);
+    c->gate = (int)draw(6);
     c->f[0] = 1 + (float)draw(64) / 16;
     for (int k = 0; k < 5; k++)
         c->n[k] = 1 + draw(4);
@@ -655,7 +656,7 @@ static void random_call(slot *s, call *c)
         case 2:
         case 3: c->n[draw(5)] = huge[draw(sizeof huge / sizeof *huge)]; break;
         case 4: c->f[draw(2)] = odd[draw(sizeof odd / sizeof *odd)]; break;
-        case 5: c->gate = odds(50) ? 5 : -1; break;
+        case 5: c->gate = odds(50) ? 6 : -1; break;
         default:
             switch (draw(5)) {
             case 0: strcpy(c->name, "two\nlines"); break;
@@ -867,7 +868,9 @@ static int unreachable(const slot *s) /* a λ that its map does not have */
 {
     for (int i = 0; i < s->net.count; i++) {
         const lgelu_node *node = s->nodes + i;
-        if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_LAMBDA && node->lambda0 < INFINITY
+        if (node->op == LGELU_OP_GATE
+            && (node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU)
+            && node->lambda0 < INFINITY
             && isnan(lgelu_lambda_inverse(&s->net.lambda_map, node->lambda0)))
             return 1;
     }
@@ -1227,7 +1230,7 @@ static int bad_lambda(const slot *s)
 {
     for (int i = 0; i < s->net.count; i++) {
         for (int k = 0; k < s->nodes[i].lambda_count; k++) {
-            if (s->nodes[i].gate == LGELU_GATE_LAMBDA
+            if ((s->nodes[i].gate == LGELU_GATE_LAMBDA || s->nodes[i].gate == LGELU_GATE_SILU)
                 && !(s->net.lambda[s->nodes[i].first_lambda + k] >= 1))
                 return 1;
         }
@@ -1628,8 +1631,9 @@ static int loads(const slot *to, const slot *from) /* whether a file of `from` c
             return 0;
         if (n[2] && m[2] && n[2] != m[2])
             return 0;
-        if (a->op == LGELU_OP_GATE && b && b->op == LGELU_OP_GATE && b->gate == LGELU_GATE_CUSTOM
-            && !a->custom)
+        if (a->op == LGELU_OP_GATE && b && b->op == LGELU_OP_GATE
+            && ((b->gate == LGELU_GATE_CUSTOM && !a->custom)
+                || (b->gate == LGELU_GATE_SILU && a->lambda_count != 1)))
             return 0;
         if (a->op == LGELU_OP_GATE && !n[2])
             return 0;
@@ -1653,7 +1657,8 @@ static int copies(const slot *to, const slot *from)
             || memcmp(&a->momentum, &b->momentum, sizeof a->momentum)
             || memcmp(&a->eps, &b->eps, sizeof a->eps) || !a->tied != !b->tied)
             return 0;
-        if (b->gate == LGELU_GATE_CUSTOM && !a->custom)
+        if ((b->gate == LGELU_GATE_CUSTOM && !a->custom)
+            || (b->gate == LGELU_GATE_SILU && a->lambda_count != 1 && b->op == LGELU_OP_GATE))
             return 0;
         if (a->tied && strcmp(to->nodes[a->tied - 1].name, from->nodes[b->tied - 1].name))
             return 0;
@@ -1777,7 +1782,7 @@ static void set_lambda(slot *s)
             && k < s->nodes[i].first_lambda + s->nodes[i].lambda_count)
             gate = s->nodes + i;
     }
-    if (!s->made || !gate || gate->gate != LGELU_GATE_LAMBDA)
+    if (!s->made || !gate || (gate->gate != LGELU_GATE_LAMBDA && gate->gate != LGELU_GATE_SILU))
         may |= bit(LGELU_E_ARGUMENT);
     if (!(lambda >= 1)
         || (lambda < INFINITY && isnan(lgelu_lambda_inverse(&s->net.lambda_map, lambda))))
@@ -1797,14 +1802,15 @@ static void set_lambda(slot *s)
 
 static void set_gates(slot *s)
 {
-    const int kind = odds(95) ? (int)draw(5) : odds(50) ? 5 : -1;
+    const int kind = odds(95) ? (int)draw(6) : odds(50) ? 6 : -1;
     int wrong_kind = kind < 0 || kind > LGELU_GATE_CUSTOM;
     picture before;
     TRACE("  %d set_gates %d\n", (int)(s - slots), kind);
     take_picture(&before, s);
     for (int i = 0; i < s->net.count; i++) {
-        wrong_kind |=
-            kind == LGELU_GATE_CUSTOM && s->nodes[i].op == LGELU_OP_GATE && !s->nodes[i].custom;
+        wrong_kind |= s->nodes[i].op == LGELU_OP_GATE
+                      && ((kind == LGELU_GATE_CUSTOM && !s->nodes[i].custom)
+                          || (kind == LGELU_GATE_SILU && s->nodes[i].lambda_count != 1));
     }
     lgelu_net_set_gates(&s->net, (lgelu_gate_kind)kind);
     if (wrong_kind) {

@@ -64,9 +64,9 @@ void output_drop(output *o)
     o->f = NULL;
 }
 
-int output_append(output *o, const char *path, int restart)
+int output_append(output *o, const char *path, int replace)
 {
-    (void)restart;
+    (void)replace;
     return output_try(o, path) || output_begin(o);
 }
 
@@ -153,8 +153,8 @@ static void forget(study *s) /* as after plan_of */
     }
     for (int i = 0; i < s->family_count; i++) {
         family *f = s->families + i;
-        seat_close(f->seat);
-        f->seat = NULL;
+        trainer_close(f->trainer);
+        f->trainer = NULL;
         f->next = f->inside = f->done = 0;
     }
     while (s->quantities)
@@ -231,7 +231,7 @@ static void holds_together(const study *s)
         for (size_t i = 0; i < r->count; i++) {
             const number *n = r->numbers + i;
             if (n->quantity < 0 || n->quantity >= s->quantities || n->gate < -1
-                || n->gate >= MOST_GATES || n->epoch < -1)
+                || n->gate >= MAX_GATES || n->epoch < -1)
                 abort();
         }
     }
@@ -405,7 +405,7 @@ static void fuzz_state_seed(study *s, int which, const char *name)
 
 static long steps_left;
 
-static void stop_soon(seat *w)
+static void stop_soon(trainer *w)
 {
     if (!--steps_left)
         w->study->stopped = 1;

@@ -31,7 +31,7 @@ static void set(deploy_net *d, float lambda)
 }
 
 /* values of the last run that are outside of their bounds, over all nodes */
-static size_t outside(const deploy_net *d, const bounds *b, size_t samples)
+static size_t outside(const deploy_net *d, const bounds_net *b, size_t samples)
 {
     size_t count = 0;
     for (int i = 0; i <= d->output; i++) {
@@ -54,7 +54,7 @@ static size_t outside(const deploy_net *d, const bounds *b, size_t samples)
 }
 
 /* numbers of a looser bound than another's */
-static size_t looser(const bounds *a, const bounds *b)
+static size_t looser(const bounds_net *a, const bounds_net *b)
 {
     size_t count = 0;
     for (int i = 0; i <= a->output; i++) {
@@ -66,7 +66,7 @@ static size_t looser(const bounds *a, const bounds *b)
     return count;
 }
 
-static double width(const bounds *b)
+static double width(const bounds_net *b)
 {
     double sum = 0;
     for (size_t k = 0; k < b->node[b->output].n; k++)
@@ -84,8 +84,8 @@ static void lines(void)
                          lambda = (double)hardness[h];
             double l = (double)lgelu_normal(5, h, 3 * draw + 1) * scale,
                    u = l + scale * fabs((double)lgelu_normal(5, h, 3 * draw + 2)), line[4], lo, hi;
-            gate_lines(lambda, l, u, line);
-            gate_interval(lambda, l, u, &lo, &hi);
+            bounds_gate_lines(lambda, l, u, line);
+            bounds_gate_interval(lambda, l, u, &lo, &hi);
             for (int k = 0; k <= 400; k++) {
                 const float x = (float)(l + (u - l) * k / 400);
                 float y;
@@ -120,7 +120,7 @@ static void exhaustive(void)
         for (size_t h = 0; h < HARDNESSES; h++) {
             for (int k = 0; k < 4; k++) {
                 deploy_net d;
-                bounds b[2];
+                bounds_net b[2];
                 double low[2] = { boxes[k][0], boxes[k][2] },
                        high[2] = { boxes[k][1], boxes[k][3] }, c[3], least[2];
                 net_make(&d, NET_SMALL, 0, LGELU_GATE_LAMBDA, 1, seed);
@@ -146,7 +146,7 @@ static void exhaustive(void)
                     for (size_t s = 0; s < n; s++) {
                         for (int j = 0; j < 2; j++) {
                             size_t step = j ? (p + s) / 257 : (p + s) % 257;
-                            x[2 * s + (size_t)j] = inside(
+                            x[2 * s + (size_t)j] = attack_clamp(
                                 low[j] + (high[j] - low[j]) * (double)step / 256, low[j], high[j]);
                         }
                     }
@@ -185,7 +185,7 @@ static void draw(float *x, const double *low, const double *high, size_t n, size
                              : s % 3 == 1   ? (double)(r & 1)
                              : (r & 3) == 3 ? (double)r / 4294967296.0
                                             : (double)(r >> 4 & 1);
-            x[s * n + k] = inside(low[k] + t * (high[k] - low[k]), low[k], high[k]);
+            x[s * n + k] = attack_clamp(low[k] + t * (high[k] - low[k]), low[k], high[k]);
         }
     }
 }
@@ -203,7 +203,7 @@ static void boxes(int which, size_t side)
         abort();
     for (size_t h = 0; h < HARDNESSES; h += which == NET_MLP ? 1 : 2) {
         for (size_t e = 0; e < 4; e++) {
-            bounds b[2];
+            bounds_net b[2];
             set(&d, hardness[h]);
             for (size_t k = 0; k < n; k++) {
                 const double at = (double)lgelu_normal(8, e, k);
@@ -247,7 +247,7 @@ static void boxes(int which, size_t side)
 static void attacks(void)
 {
     deploy_net d;
-    attack a, *list[1];
+    attack_net a, *list[1];
     float x[768], dx[768], y[5], z[5], c[5] = { 1, -0.5f, 0.25f, 2, -1 };
     double worst = 0, low[768], high[768], sign = 1, before = 0, after;
     net_make(&d, NET_MIXED, 16, LGELU_GATE_LAMBDA, 1.5f, 9);
@@ -310,10 +310,10 @@ static void certificates(int which, size_t side, size_t random, size_t attacked)
         abort();
     for (size_t r = 0; r < sizeof row / sizeof *row; r++) {
         for (int how = 0; how < 2; how++) {
-            certificate p;
+            bounds_certificate p;
             size_t wrong = 0;
             double bound = 0, seen = 0;
-            attack a[2], *list[2] = { a, a + 1 };
+            attack_net a[2], *list[2] = { a, a + 1 };
             static const double sign[2][2] = { { 1, -1 }, { -1, 1 } };
             set(&soft, row[r].lambda);
             for (size_t k = 0; k < n; k++) {
@@ -321,8 +321,8 @@ static void certificates(int which, size_t side, size_t random, size_t attacked)
                 low[k] = row[r].eps > 0 ? at - row[r].eps : (double)(float)at;
                 high[k] = row[r].eps > 0 ? at + row[r].eps : (double)(float)at;
             }
-            if (certificate_make(&p, &soft.net, soft.output)
-                || certificate_run(&p, low, high, (bounds_how)how)) {
+            if (bounds_certificate_make(&p, &soft.net, soft.output)
+                || bounds_certificate_run(&p, low, high, (bounds_how)how)) {
                 check(0, "certificate", "%s", p.message);
                 exit(1);
             }
@@ -363,7 +363,7 @@ static void certificates(int which, size_t side, size_t random, size_t attacked)
                 printf("   at most %.3g, seen %.3g: %.3g times\n", bound, seen, bound / seen);
             attack_free(a);
             attack_free(a + 1);
-            certificate_free(&p);
+            bounds_certificate_free(&p);
         }
     }
     free(x);
@@ -377,7 +377,7 @@ static void certificates(int which, size_t side, size_t random, size_t attacked)
 static void refusals(void)
 {
     deploy_net d;
-    bounds b;
+    bounds_net b;
     double low[2] = { 0, 0 }, high[2] = { 1, 1 };
     net_make(&d, NET_SMALL, 0, LGELU_GATE_TANH, 1, 1);
     check(bounds_make(&b, &d.net, d.output, BOUNDS_AS_IS) && strstr(b.message, "'gate1'"),

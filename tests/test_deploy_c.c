@@ -180,6 +180,10 @@ static void refusals(void)
               && strstr(d.net.message, "'gate1'"),
           "GELU is refused by the gate's name", "%s", d.net.message);
     lgelu_net_relu(&d.net);
+    room = (size_t)-1;
+    check(!c_file_write(&d.net, d.output, "f", full, &room) && !d.net.message[0],
+          "a network that is written after a refusal has no message", "'%s'", d.net.message);
+    room = 100;
     check(c_file_write(&d.net, d.output, "f(", full, &room) == LGELU_E_ARGUMENT
               && strstr(d.net.message, "'f('"),
           "a name that is none is refused", "%s", d.net.message);

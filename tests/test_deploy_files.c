@@ -114,7 +114,7 @@ static void refusals(void)
         { "{\"__metadata__\":{\"a\":\"b\\\"\"}," TENSORS "}", 32, NULL },
         { "{" TENSORS "}", 31, "do not end where the file ends" },
         { "{" TENSORS "}", 33, "do not end where the file ends" },
-        { "{" TENSORS "} x", 32, "behind the header's end" },
+        { "{" TENSORS "} x", 32, "expected the end of the header" },
         { "{}", 0, "no tensor 'fc1.weight'" },
         { "", 0, "expected '{'" },
         { "{" TENSORS, 32, "expected" },

@@ -780,7 +780,7 @@ static void certified(void)
 {
     static network a, b, lean;
     refit r;
-    certificate c;
+    bounds_certificate c;
     double low[30], high[30], worst = 0;
     size_t broken = 0;
     choose_gate(0);
@@ -805,8 +805,8 @@ static void certified(void)
     for (int k = 0; k < lean.net.lambda_count; k++) {
         lgelu_net_set_lambda(&lean.net, k, 159.577f);
     }
-    if (certificate_make(&c, &lean.net, lean.output)
-        || certificate_run(&c, low, high, BOUNDS_LINEAR)) {
+    if (bounds_certificate_make(&c, &lean.net, lean.output)
+        || bounds_certificate_run(&c, low, high, BOUNDS_LINEAR)) {
         check(0, "certificates", "%s", c.message);
         return;
     }
@@ -830,7 +830,7 @@ static void certified(void)
     }
     check(!broken && worst > 0, "certificates hold for the refitted weights",
           "%lu of 5000, worst %g", (unsigned long)broken, worst);
-    certificate_free(&c);
+    bounds_certificate_free(&c);
     free_pair(&a, &b);
     free(lean.block);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_deploy_vendor.sh: each pair of files of examples/deploy, copied into a folder with lgelu.h and the files that its header
-# says ("Copy onnx_in.[ch] beside lgelu.h, with ..."), and nothing else, compiles there.
+# names ("Copy onnx_in.[ch] beside lgelu.h, with ..."), compiles there, and defines only names that begin with its prefix. All
+# pairs compile as one file, so that none of their names clash.
 CC=${CC:-cc}
 . tools/verdict.sh
 out=$(mktemp -d) || exit 1
@@ -22,4 +23,22 @@ for header in "$deploy"/*.h; do
     why=$(cd "$out/$name" && $CC -std=c99 $WARNINGS -Werror -fsyntax-only ./*.c 2>&1)
     verdict $? "$name.[ch], vendored as $name.h says" "$(echo "$why" | head -n 1)"
 done
+
+# The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats.
+prefix_of() { case $1 in onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
+for source in "$deploy"/*.c; do
+    name=$(basename "$source" .c)
+    [ $name = reluize ] && continue
+    # a name with a point is a static variable inside a function; one with two underscores is the compiler's
+    foreign=$($CC -std=c99 -O0 -c "$source" -o "$out/$name.o" 2>&1 && nm "$out/$name.o" |
+        awk -v prefix="$(prefix_of $name)" '$2 ~ /^[A-TV-Za-tv-z]$/ && $3 !~ "^(" prefix "|" toupper(prefix) "|deploy_|lgelu_|__)" && $3 !~ /[.]/ { print $3 }')
+    [ -f "$out/$name.o" ] && [ -z "$foreign" ]
+    verdict $? "$name: every name begins with $(prefix_of $name)" "$(echo $foreign | head -c 200)"
+done
+# solver.c first, which defines the level of POSIX that it needs
+for source in "$deploy"/solver.c "$deploy"/[!s]*.c; do
+    [ $(basename "$source") = reluize.c ] || echo "#include \"$source\""
+done > "$out/all.c"
+why=$($CC -std=c99 $WARNINGS -Werror -fsyntax-only "$out/all.c" 2>&1)
+verdict $? "all pairs as one file" "$(echo "$why" | head -n 1)"
 exit $bad

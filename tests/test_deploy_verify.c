@@ -229,7 +229,7 @@ static void solvers(int kind)
            loose = 0, found = 0, missed = 0, by_program[2] = { 0, 0 };
     for (uint64_t seed = 1; seed <= 5; seed++) {
         deploy_net d;
-        solver s;
+        solver_net s;
         regions r;
         vnnlib p;
         double low[16] = { -1.5, -1 }, high[16] = { 1, 1.5 };
@@ -315,7 +315,7 @@ static void solvers(int kind)
 static void programs(void)
 {
     deploy_net d;
-    solver s;
+    solver_net s;
     vnnlib p;
     lgelu_net *n = &d.net;
     lgelu_net_begin(n, d.nodes, NET_NODES);
@@ -345,7 +345,7 @@ static void programs(void)
     } else {
         double best = HUGE_VAL, proven;
         const double c[3] = { -1, 1, 0 };
-        attack *list[1] = { &s.a };
+        attack_net *list[1] = { &s.a };
         const double sign = 1;
         float cf[3] = { -1, 1, 0 }, x[16];
         int right = 1;
@@ -420,7 +420,7 @@ static void folders(void)
     char *kept;
     struct stat there;
     deploy_net d;
-    solver s;
+    solver_net s;
     vnnlib p;
     regions r;
     double low[2] = { -1.5, -1 }, high[2] = { 1, 1.5 };

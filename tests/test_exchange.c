@@ -112,7 +112,7 @@ static void headers(void)
         { " {}", 0, "byte 8: the header does not start" },
         { "[]", 0, "does not start" },
         { "{", 0, "byte 9: expected a string" },
-        { "{}x", 0, "byte 10: something stands behind" },
+        { "{}x", 0, "byte 10: bytes after the end" },
         { "{}", 1, "byte 11: the tensors do not end" },
         { "{\"a\":{}}", 0, "byte 15: a tensor needs dtype" },
         { "{\"a\":{\"dtype\":\"F31\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "unknown dtype" },
@@ -132,11 +132,11 @@ static void headers(void)
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4,
           "offsets and shape disagree" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8,
-          "a hole or an overlap" },
+          "a gap or an overlap" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-          4, "a hole or an overlap" },
+          4, "a gap or an overlap" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
-          8, "a name stands twice" },
+          8, "a name occurs twice" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "a tensor needs" },
         { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
           "unknown or repeated key" },
@@ -443,7 +443,7 @@ static void many_tensors(void)
         if (wrong) {
             check(status == LGELU_E_FILE
                       && strstr(small.message,
-                                wrong == 1 ? "a hole or an overlap" : "a name stands twice"),
+                                wrong == 1 ? "a gap or an overlap" : "a name occurs twice"),
                   "exchange.many.wrong", "%d: '%s'", wrong, small.message);
         } else {
             check(!status && small.w[0] >= 1 && small.w[0] <= 1 && small.w[1] >= 1,
@@ -521,9 +521,9 @@ static void metadata_told(void)
     static const struct {
         const char *from, *to, *why;
     } change[] = {
-        { "\"step\":\"1234567\"", "\"step\":\"12x4567\"", "'step' is no number of steps" },
-        { "\"step\":\"1234567\"", "\"step\":\"-234567\"", "'step' is no number of steps" },
-        { "\"gate1\":\"relu\"", "\"gate1\":\"silu\"", "gate 'gate1' is of no known kind" }
+        { "\"step\":\"1234567\"", "\"step\":\"12x4567\"", "'step': expected a number of steps" },
+        { "\"step\":\"1234567\"", "\"step\":\"-234567\"", "'step': expected a number of steps" },
+        { "\"gate1\":\"relu\"", "\"gate1\":\"mish\"", "gate 'gate1' is of no known kind" }
     };
     memory_file file = { NULL, 0, 0 };
     size_t i, k;

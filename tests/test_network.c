@@ -25,6 +25,8 @@ static void graphs(void)
                   { "mlp, λ = 30", LGELU_GATE_LAMBDA, 30 },
                   { "mlp, λ = 160", LGELU_GATE_LAMBDA, 160 },
                   { "mlp, λ = inf", LGELU_GATE_LAMBDA, INFINITY },
+                  { "mlp, SiLU", LGELU_GATE_SILU, 1 },
+                  { "mlp, SiLU, β = 20", LGELU_GATE_SILU, 20 },
                   { "mlp, GELU", LGELU_GATE_GELU, 0 },
                   { "mlp, tanh", LGELU_GATE_TANH, 0 },
                   { "mlp, ReLU", LGELU_GATE_RELU, 0 } };
@@ -492,7 +494,7 @@ static void kept_values(void)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         build_usual(&g);
         check(lgelu_net_keep_value(&g.net, wrong[i]) == LGELU_E_ARGUMENT
-                  && strstr(g.net.message, "kept"),
+                  && strstr(g.net.message, "whose value to keep"),
               "keeping the value of no layer is refused", "%s", g.net.message);
     }
     build_usual(&g);
@@ -654,7 +656,7 @@ static void builder_errors(void)
           lgelu_gate_channels(&g.net, "odd", lgelu_input(&g.net, "wide", 1, 1, (size_t)-1 / 64), 1),
           LGELU_E_SHAPE, "'odd'");
     BUILD("sum of two shapes", lgelu_add(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 2, 2)),
-          LGELU_E_SHAPE, "'other' is 1 x 2 x 2");
+          LGELU_E_SHAPE, "'other' of 1 x 2 x 2");
     BUILD("labels of another width",
           lgelu_cross_entropy(&g.net, "odd", x, lgelu_labels(&g.net, "other", 1, 5)), LGELU_E_SHAPE,
           "'odd'");
@@ -795,7 +797,7 @@ static void calls_out_of_order(void)
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     build_usual(&g);
     check(lgelu_net_make(&g.net, NULL, SIZE_MAX, 2, LGELU_MODE_TRAIN, 0) == LGELU_E_MEMORY
-              && strstr(g.net.message, "no memory: ") && strstr(g.net.message, "NULL"),
+              && strstr(g.net.message, "expected a block of ") && strstr(g.net.message, "NULL"),
           "no memory", "%s", g.net.message);
     build_usual(&g);
     check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT, "forward before make", "%s",
@@ -826,11 +828,11 @@ static void calls_out_of_order(void)
           LGELU_E_ARGUMENT, "already made");
     end(&g);
     usual_errors(&g, LGELU_MODE_TRAIN);
-    fails("forward of no samples", &g, lgelu_net_forward(&g.net, 0), LGELU_E_ARGUMENT, "0 samples");
+    fails("forward of no samples", &g, lgelu_net_forward(&g.net, 0), LGELU_E_ARGUMENT, "found 0");
     end(&g);
     usual_errors(&g, LGELU_MODE_TRAIN);
     fails("forward of more than the batch", &g, lgelu_net_forward(&g.net, 7), LGELU_E_ARGUMENT,
-          "7 samples");
+          "found 7");
     end(&g);
     usual_errors(&g, LGELU_MODE_TRAIN);
     fails("backward before forward", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
@@ -856,7 +858,7 @@ static void calls_out_of_order(void)
     check(!g.net.status && g.net.loss > 0, "an inference net has a loss", "%s", g.net.message);
     check(!(lgelu_net_clip(&g.net, 1) > 0), "clip of an inference net", "a norm came out");
     fails("backward of an inference net", &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
-          "train");
+          "LGELU_MODE_TRAIN");
     end(&g);
     usual_errors(&g, LGELU_MODE_INFER);
     lgelu_net_forward(&g.net, 6);
@@ -897,7 +899,8 @@ static void data_out_of_range(void)
     for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
         usual_errors(&g, LGELU_MODE_TRAIN);
         snprintf(text, sizeof text, "data bound to node %d", where[i]);
-        fails(text, &g, lgelu_net_bind(&g.net, where[i], error_x), LGELU_E_ARGUMENT, "bound");
+        fails(text, &g, lgelu_net_bind(&g.net, where[i], error_x), LGELU_E_ARGUMENT,
+              "bind: expected an input");
         end(&g);
     }
 }
@@ -1711,7 +1714,7 @@ static void between_forward_and_backward(void)
         lgelu_net_bind(&g.net, late[i].node, late[i].data);
         snprintf(text, sizeof text, "%s bound after the forward: no backward", late[i].what);
         fails(text, &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT,
-              "backward needs a forward");
+              "expected a forward before it");
         end(&g);
     }
     /* bound after a forward without them */
@@ -1722,7 +1725,7 @@ static void between_forward_and_backward(void)
     other[3] = 100000000;
     lgelu_net_bind(&g.net, LABELS, other);
     fails("wild labels bound after a forward without any: no backward", &g,
-          lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+          lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "expected a forward before it");
     end(&g);
     FORWARD(g);
     lgelu_net_bind(&g.net, LABELS, labels);
@@ -1742,7 +1745,7 @@ static void between_forward_and_backward(void)
         fails(k == 0   ? "copied into after the forward: no backward"
               : k == 1 ? "swapped after the forward: no backward"
                        : "λ set after the forward: no backward",
-              &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "backward needs a forward");
+              &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "expected a forward before it");
         end(&g);
     }
     /* looked at in training, dropout or not, changes nothing of the next steps */
@@ -2042,7 +2045,7 @@ static void plans(void)
     g.net.step = LONG_MAX;
     plan = lgelu_training_defaults(0.01f, 10);
     train(&g, 6, 1, &plan);
-    fails("no step after the last number", &g, 1, LGELU_E_ARGUMENT, "no step after");
+    fails("no step after the last number", &g, 1, LGELU_E_ARGUMENT, "no other may follow");
     end(&g);
 
     own_plan own = { 0, { 0, 0 } };
@@ -2147,7 +2150,7 @@ static void outer_loss(void)
     lgelu_net_forward(&h.net, 5);
     dx[7] = NAN;
     fails("a gradient that is not finite", &h, lgelu_net_backward(&h.net, 1), LGELU_E_NONFINITE,
-          "'loss': number 7");
+          "'loss': value 7");
     h.net.status = LGELU_OK;
     lgelu_net_bind(&h.net, 4, NULL);
     lgelu_net_forward(&h.net, 5);
@@ -2166,6 +2169,65 @@ static void outer_loss(void)
     fails("a layer as the gradient", &g,
           lgelu_custom_loss(&g.net, "odd", x, lgelu_linear(&g.net, "f2", x, 4)) < 0,
           LGELU_E_ARGUMENT, "'odd'");
+}
+
+/* SiLU as a gate: its β is set and learned as λ is, ReLU and the way back, files, copies, and what
+   is refused. */
+static void silu_gates(void)
+{
+    memory_file f = { NULL, 0, 0 };
+    graph g, h;
+    float want[48], gate[48];
+    int x, fc, same = 1, kept, back;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 6);
+    fc = lgelu_linear(&g.net, "fc", x, 12);
+    x = lgelu_gate(&g.net, "gate", fc, LGELU_GATE_SILU, 1.5f);
+    classify(&g, lgelu_linear(&g.net, "head", x, 3));
+    lgelu_net_keep_value(&g.net, fc);
+    make_at(&g, 4, LGELU_MODE_TRAIN, 0);
+    bind_all(&g, 4);
+    for (int k = 0; k < 4; k++) {
+        /* β as built, as set, ReLU, and SiLU again */
+        const float beta = k == 0 ? 1.5f : k == 2 ? INFINITY : 4;
+        if (k == 1)
+            lgelu_net_set_lambda(&g.net, 0, 4);
+        if (k == 2)
+            lgelu_net_relu(&g.net);
+        if (k == 3)
+            lgelu_net_set_gates(&g.net, LGELU_GATE_SILU);
+        lgelu_net_forward(&g.net, 4);
+        lgelu_silu_forward(want, lgelu_net_value(&g.net, fc), beta, 48);
+        memcpy(gate, lgelu_net_value(&g.net, x), sizeof gate);
+        same &= !memcmp(gate, want, sizeof want) && !g.net.status;
+    }
+    check(same, "SiLU as a gate: as built, β set, ReLU, SiLU again", "other values; %s",
+          g.net.message);
+    kept = !lgelu_net_save(&g.net, NULL, 0, memory_append, &f);
+    begin(&h);
+    x = lgelu_input(&h.net, "x", 1, 1, 6);
+    fc = lgelu_linear(&h.net, "fc", x, 12);
+    x = lgelu_gate(&h.net, "gate", fc, LGELU_GATE_LAMBDA, 1);
+    classify(&h, lgelu_linear(&h.net, "head", x, 3));
+    make_at(&h, 4, LGELU_MODE_TRAIN, 0);
+    kept &= !lgelu_net_load(&h.net, f.data, f.size);
+    check(kept && h.nodes[x].gate == LGELU_GATE_SILU && fabsf(h.net.lambda[0] - 4) < 1e-6f,
+          "SiLU as a gate: a file keeps the kind and β", "%d, β = %g; %s", (int)h.nodes[x].gate,
+          (double)h.net.lambda[0], h.net.message);
+    end(&h);
+    begin(&h);
+    x = lgelu_input(&h.net, "x", 1, 1, 6);
+    fc = lgelu_linear(&h.net, "fc", x, 12);
+    x = lgelu_gate_channels(&h.net, "gate", fc, 2);
+    classify(&h, lgelu_linear(&h.net, "head", x, 3));
+    make_at(&h, 4, LGELU_MODE_TRAIN, 0);
+    lgelu_net_set_gates(&h.net, LGELU_GATE_SILU);
+    back = h.net.status == LGELU_E_ARGUMENT && h.nodes[x].gate == LGELU_GATE_LAMBDA;
+    check(back && strstr(h.net.message, "'gate': SiLU has one β for all channels"),
+          "SiLU as a gate: one λ per channel is refused", "%s", h.net.message);
+    end(&h);
+    end(&g);
+    free(f.data);
 }
 
 int main(void)
@@ -2193,5 +2255,6 @@ int main(void)
     copies();
     plans();
     outer_loss();
+    silu_gates();
     return check_end();
 }

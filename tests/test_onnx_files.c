@@ -65,7 +65,7 @@ static void what_cannot_be_written(void)
     lgelu_linear(net, "x.weight", lgelu_linear(net, "x", lgelu_input(net, "in", 1, 1, 3), 2), 2);
     memory = make_net(0);
     refused(&o, LGELU_E_ARGUMENT,
-            "layer 'x.weight': another layer has this name, or it stands for a part of one",
+            "layer 'x.weight': another layer has this name or uses it for a part",
             "a layer with the name of a part");
     o.node = 0;
     refused(&o, LGELU_E_ARGUMENT, "no layer between input and output", "an input as the output");
@@ -78,10 +78,10 @@ static void what_cannot_be_written(void)
     lgelu_cross_entropy(net, "loss", a, lgelu_labels(net, "labels", 1, 2));
     memory = make_net(0);
     o.node = net[0].count - 1;
-    refused(&o, LGELU_E_ARGUMENT, "losses have no place", "a loss as the output");
+    refused(&o, LGELU_E_ARGUMENT, "losses are not written", "a loss as the output");
     o.node = -1;
     o.output = "in";
-    refused(&o, LGELU_E_ARGUMENT, "the output can't have this name",
+    refused(&o, LGELU_E_ARGUMENT, "the output and this layer have the same name",
             "an output with the input's name");
     o.output = "\xff";
     refused(&o, LGELU_E_ARGUMENT, "must be UTF-8", "an output whose name is not UTF-8");
@@ -324,7 +324,7 @@ static void whole_numbers(void)
     memory = make_net(0);
     check(!int8_make(&q, net, 3, &eight) && !int8_see(&q, net, x, 2)
               && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
-              && strstr(why, "must be finished before"),
+              && strstr(why, "expected int8_finish of this network"),
           "whole numbers that are not finished", "%s", why);
     check(!int8_finish(&q, net)
               && onnx_save_int8(net + 1, &q, &o, work, memory_append, &whole, why) == wrong,

@@ -48,6 +48,8 @@ verdict $([ "$(head -1 $out/x.csv)" = lr,c,arm,seed,epoch,gate,quantity,value ] 
     "gelu is run once for both c, hardened twice" "$(grep -c ',before,' $out/x.csv) runs"
 verdict $([ "$(ls $out/keep | wc -l)" = 12 ] && grep -aq '"gate1":"relu"' $out/keep/mlp_hardened_1.safetensors && grep -aq '"gate1":"gelu"' $out/keep/mlp_gelu_1.safetensors; echo $?) \
     "--keep leaves every final network, the hardened one with ReLU gates" "$(ls $out/keep)"
+log=$($out/study swap --net gpt --quick --text ../examples/text.h --layers 1 --width 8 --steps 2 --seeds 1 --arms gelu --keep $out/keep_gpt 2>&1 > /dev/null)
+verdict $([ $? = 0 ] && grep -aq '"test_loss":"[0-9]' $out/keep_gpt/gpt_gelu_1.safetensors; echo $?) "--keep of a network whose score is its loss" "$log"
 if command -v python3 > /dev/null; then
     log=$(python3 - $out 2>&1 <<'PYTHON'
 import json, sys

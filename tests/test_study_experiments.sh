@@ -30,6 +30,7 @@ try()
 
 try path mlp 1 $few --hidden 12,8 --plan ours --order together,last --teach 0,0.5
 try path sine 1 --seeds 2
+try plans sine 2 --seeds 2
 try grid mlp 2 $few --hidden 12,8
 try sweep resnet8 2 --data ../examples/pictures --samples 300 --test-samples 100 --width 1 --epochs 2 --batch 90
 try profiles mlp 2 $few --hidden 12,10,10,10,10,8
@@ -143,6 +144,8 @@ refused --arms $out/study stability --text ../examples/text.h --arms relu,lgelu
 refused --t $out/study grid $fed --t 0.1
 refused --c $out/study sweep --net mlp $fed --c 1
 refused --init $out/study profiles --net mlp $fed --init soft
+refused --hold $out/study plans --net mlp $fed --hold 0.75,0
+refused --plan $out/study plans --net mlp $fed --plan ours
 refused --target $out/study ablation $fed --target 10
 for experiment in grid sweep profiles ablation reparam; do
     refused "--arms: $experiment needs" $out/study $experiment --net mlp $fed --arms relu,switched

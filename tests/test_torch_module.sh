@@ -25,6 +25,14 @@ cat $out/log
 if [ $status != 0 ] && ! grep -q '^FAIL' $out/log; then echo "FAIL the module's tests end: $(tail -n 1 $out/err)"; fi
 [ $status = 0 ] || bad=1
 
+echo "# lgelu.refit beside refit.h"
+for f in onnx_out onnx_in refit; do $CC -std=c99 -O1 -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+$CC -std=c99 -O1 $WARNINGS tools/torch_refit.c $out/onnx_out.o $out/onnx_in.o $out/refit.o ${IMPLEMENTATION:-tools/lgelu.c} \
+    -o $out/torch_refit -lm || exit 1
+mkdir -p $out/refits
+$python tools/torch_refit.py $out/refits $out/torch_refit 2> $out/err || bad=1
+[ -s $out/err ] && { echo "FAIL lgelu.refit: $(tail -n 1 $out/err)"; bad=1; }
+
 mkdir -p $out/alone && cp ../examples/torch/lgelu.py $out/alone/
 said=$(PYTHONPATH=$out/alone LGELU_TORCH_LIBRARY=/nowhere $python -c 'import lgelu' 2>&1 | tail -n 1)
 case $said in ImportError*'make -C examples torch'*) echo "ok without its library the module says how to build it" ;;
@@ -41,7 +49,6 @@ if echo "$(field hardened before) $(field hardened flips) $(field gelu flips)" |
     awk '{ exit !(NF == 3 && $1 > 85 && $2 <= 2 && $3 > $2) }'
 then echo "ok $name"
 else echo "FAIL $name: $(paste -sd';' $out/train.log)"; bad=1; fi
-for f in onnx_out onnx_in; do $CC -std=c99 -O1 -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
 $CC -std=c99 -O1 tools/onnx_back.c $out/onnx_out.o $out/onnx_in.o ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_back -lm || exit 1
 printf 'relu\tfloat32\t2500,784\t2500,10\n' > $out/example/list
 $out/onnx_back $out/example/list $out/example 1e-5 || bad=1

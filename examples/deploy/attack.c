@@ -3,11 +3,11 @@
    part in 2^20, times 2^21 / outputs. */
 #include "attack.h"
 
-static const float away = 1048576;
+static const float attack_distance = 1048576;
 
 /* node i of `from` again, its inputs where[...]; -1: not known here, or the network's own refusal
  */
-static int again(lgelu_net *to, const lgelu_net *from, int i, const int *where)
+static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const int *where)
 {
     const lgelu_node *node = from->nodes + i;
     const int x = node->inputs ? where[node->input[0]] : -1;
@@ -32,15 +32,16 @@ static int again(lgelu_net *to, const lgelu_net *from, int i, const int *where)
     case LGELU_OP_DROPOUT: return x;
     default:
         if (!to->status) {
-            to->status =
-                deploy_refuse(to->message, LGELU_E_ARGUMENT, "attack: layer '%s': no %s here",
-                              node->name, lgelu_op_name((int)node->op));
+            to->status = deploy_refuse(to->message, LGELU_E_ARGUMENT,
+                                       "attack: layer '%s': %s layers are not supported",
+                                       node->name, lgelu_op_name((int)node->op));
         }
         return -1;
     }
 }
 
-static void fill(attack *a, const lgelu_net *from, int i, int j) /* node j with what node i has */
+static void attack_copy_parameters(attack_net *a, const lgelu_net *from, int i,
+                                   int j) /* node j with what node i has */
 {
     const lgelu_node *x = from->nodes + i, *y = a->net.nodes + j;
     int k;
@@ -60,7 +61,7 @@ static void fill(attack *a, const lgelu_net *from, int i, int j) /* node j with 
         a->net.lambda[y->first_lambda + k] = from->lambda[x->first_lambda + k];
 }
 
-lgelu_status attack_make(attack *a, const lgelu_net *net, int output)
+lgelu_status attack_make(attack_net *a, const lgelu_net *net, int output)
 {
     unsigned char *needed = (unsigned char *)deploy_room((size_t)net->count, 1);
     int *where = (int *)deploy_room((size_t)net->count, sizeof *where), i, input;
@@ -81,7 +82,7 @@ lgelu_status attack_make(attack *a, const lgelu_net *net, int output)
     where[input] = a->place = lgelu_position(&a->net, "place", a->input);
     for (i = input + 1; i <= output; i++) {
         if (needed[i])
-            where[i] = again(&a->net, net, i, where);
+            where[i] = attack_copy_node(&a->net, net, i, where);
     }
     a->output = where[output];
     a->target = lgelu_input(&a->net, "target", net->nodes[output].shape[0],
@@ -99,7 +100,7 @@ lgelu_status attack_make(attack *a, const lgelu_net *net, int output)
                deploy_size(net->nodes + input) * sizeof(float));
         for (i = input + 1; i <= output; i++) {
             if (needed[i])
-                fill(a, net, i, where[i]);
+                attack_copy_parameters(a, net, i, where[i]);
         }
         a->net.evaluate = 1;
     }
@@ -108,13 +109,13 @@ lgelu_status attack_make(attack *a, const lgelu_net *net, int output)
     return a->net.status;
 }
 
-lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, const float *dy)
+lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x, const float *dy)
 {
     const size_t n = deploy_size(a->nodes + a->output), in = deploy_size(a->nodes + a->input);
     const float *g;
     size_t k;
     for (k = 0; k < n; k++)
-        a->to[k] = -away * dy[k];
+        a->to[k] = -attack_distance * dy[k];
     lgelu_net_bind(&a->net, a->input, x);
     lgelu_net_bind(&a->net, a->target, a->to);
     /* or this one would be added to the last */
@@ -127,12 +128,12 @@ lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, con
         return a->net.status;
     g = a->net.g + a->nodes[a->place].weight_at;
     for (k = 0; k < in; k++)
-        dx[k] = g[k] * ((float)n / (2 * away));
+        dx[k] = g[k] * ((float)n / (2 * attack_distance));
     return LGELU_OK;
 }
 
 /* the float in [low, high] that is nearest to x */
-static float inside(double x, double low, double high)
+static float attack_clamp(double x, double low, double high)
 {
     float f = (float)(x < low ? low : x > high ? high : x);
     while ((double)f > high)
@@ -142,7 +143,7 @@ static float inside(double x, double low, double high)
     return f;
 }
 
-double attack_descend(attack *const *a, const double *sign, int count, const float *c, float *x,
+double attack_descend(attack_net *const *a, const double *sign, int count, const float *c, float *x,
                       const double *low, const double *high, int steps)
 {
     const size_t n = deploy_size(a[0]->nodes + a[0]->input),
@@ -174,7 +175,7 @@ double attack_descend(attack *const *a, const double *sign, int count, const flo
         }
         for (k = 0; k < n; k++) {
             const double go = sum[k] > 0 ? -size : sum[k] < 0 ? size : 0;
-            at[k] = inside((double)at[k] + go * (high[k] - low[k]), low[k], high[k]);
+            at[k] = attack_clamp((double)at[k] + go * (high[k] - low[k]), low[k], high[k]);
         }
     }
     free(at);
@@ -182,7 +183,7 @@ double attack_descend(attack *const *a, const double *sign, int count, const flo
     return best;
 }
 
-void attack_free(attack *a)
+void attack_free(attack_net *a)
 {
     free(a->nodes);
     free(a->block);

@@ -1,36 +1,46 @@
 /* SPDX-License-Identifier: MIT-0
 
-   attack.h: gradients with respect to a network's input, and the descent that uses them: what a
-   verifier's verdict has to stand.
+   attack.h: gradients with respect to a network's input, and a search for adversarial inputs that
+   uses them.
 
-       attack a;
+       attack_net a;
        if (attack_make(&a, &net, logits)) puts(a.net.message);
-       attack_gradient(&a, dx, y, x, dy);                     y = logits of x, dx = gradient of Σ
-   dy·logit attack *both[2] = { &a, &other };                the least Σ sign[i]·c·logits of both[i]
-   over a box, downhill from x double least = attack_descend(both, sign, 2, c, x, low, high, 50);
+       attack_gradient(&a, dx, y, x, dy);       y = logits of x, dx = gradient of Σ dy·logit
+       attack_net *both[2] = { &a, &other };
+       double least = attack_descend(both, sign, 2, c, x, low, high, 50);
        attack_free(&a);
 
-   The network is built again with a learned vector in front, zero, whose gradient is the input's.
-   Layers: those of bounds.h. Copy attack.[ch] and deploy.h beside lgelu.h. */
+   attack_descend minimises Σ sign[i]·c·logits of both[i] over a box, by gradient descent from x.
+
+   How it works: the network is built again with a learned vector, zero, added to its input; the
+   gradient of that vector is the input's. Layers: those of bounds.h. malloc is used.
+
+   Copy attack.[ch] and deploy.h beside lgelu.h. */
 #ifndef ATTACK_H
 #define ATTACK_H
 #include "deploy.h"
 
 typedef struct {
-    lgelu_net net; /* made to train one sample; its message tells what went wrong */
+    lgelu_net net; /* built to train one sample; its message says what was wrong */
     lgelu_node *nodes;
     void *block;
     int input, place, output, target; /* nodes */
-    float *to;                        /* what the outputs are drawn to */
-} attack;
+    float *to;                        /* the target of the squared error */
+} attack_net;
 
-lgelu_status attack_make(attack *a, const lgelu_net *net,
-                         int output); /* weights and gates as they are now */
-/* dx[inputs], y[outputs] or NULL, x[inputs], dy[outputs], of one sample */
-lgelu_status attack_gradient(attack *a, float *dx, float *y, const float *x, const float *dy);
-/* signed steps that shrink from a quarter of the box; sign[count], c[outputs], low[inputs],
-   high[inputs]; x[inputs]: the start, then the best found; returns its value; HUGE_VAL: failed */
-double attack_descend(attack *const *a, const double *sign, int count, const float *c, float *x,
+/* Builds the attack on node `output` of net, with weights and gates as they are now. */
+lgelu_status attack_make(attack_net *a, const lgelu_net *net, int output);
+
+/* Computes dx[inputs], the gradient of Σ dy[k]·output k at x[inputs], and y[outputs] unless y is
+   NULL, for one sample. */
+lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x, const float *dy);
+
+/* Searches the box low[inputs] .. high[inputs] for the least Σ sign[i]·c·outputs of network i,
+   sign[count], c[outputs], by signed steps that shrink from a quarter of the box. x[inputs] is the
+   start, and then the best input found, whose value is returned; HUGE_VAL: an error. */
+double attack_descend(attack_net *const *a, const double *sign, int count, const float *c, float *x,
                       const double *low, const double *high, int steps);
-void attack_free(attack *a);
+
+/* Frees everything. */
+void attack_free(attack_net *a);
 #endif

@@ -9,42 +9,46 @@
    their absolute values, of which a part is taken off at the end. */
 #include "bounds.h"
 
-enum { ROWS = 16 };             /* bounds carried back at a time */
-enum { MOST_SUMMED = 1 << 17 }; /* products, of which the error bound holds */
+enum { BOUNDS_ROWS = 16 };             /* bounds carried back at a time */
+enum { BOUNDS_MOST_SUMMED = 1 << 17 }; /* products, of which the error bound holds */
 /* 2^-24, 2^-52, 2^-149 */
-static const double half_ulp = 5.9604644775390625e-8, ulp = 2.220446049250313e-16,
-                    tiny = 1.401298464324817e-45;
+static const double bounds_half_ulp = 5.9604644775390625e-8, bounds_ulp = 2.220446049250313e-16,
+                    bounds_tiny = 1.401298464324817e-45;
 
-static const double largest_float = 3.4028234663852886e38;
+static const double bounds_largest_float = 3.4028234663852886e38;
 
-static double more(double a, double b) { return a > b ? a : b; }
-static double less(double a, double b) { return a < b ? a : b; }
+static double bounds_max(double a, double b) { return a > b ? a : b; }
+static double bounds_min(double a, double b) { return a < b ? a : b; }
 
-static double most_of(const bounds_node *x, size_t i)
+static double bounds_max_abs(const bounds_node *x, size_t i)
 {
-    return more(fabs(x->lo[i]), fabs(x->hi[i]));
+    return bounds_max(fabs(x->lo[i]), fabs(x->hi[i]));
 }
 
-static double error_of(double n, double outputs, double s)
+static double bounds_sum_error(double n, double outputs, double s)
 {
-    return (1.01 * (n + 2) * half_ulp + (n + outputs + 16) * ulp) * s + (n + 2) * tiny;
+    return (1.01 * (n + 2) * bounds_half_ulp + (n + outputs + 16) * bounds_ulp) * s
+           + (n + 2) * bounds_tiny;
 }
 
 /* ---- the gate's lines. f' falls up to z = -√2, rises to √2 and falls again, z = λx: g = ±f has a
    local minimum of g(x) - s·x only where g' rises ---- */
 typedef struct {
     double lambda, sign, l, u;
-} curve;
+} bounds_curve;
 
-static double curve_at(const curve *c, double x) { return c->sign * lgelu_exact(x, c->lambda); }
+static double bounds_curve_value(const bounds_curve *c, double x)
+{
+    return c->sign * lgelu_exact(x, c->lambda);
+}
 
 /* x in [a, b], where g' rises, with g' = s; between them, whichever end is nearer */
-static double root_in(const curve *c, double a, double b, double s, int steps)
+static double bounds_find_slope(const bounds_curve *c, double a, double b, double s, int steps)
 {
-    a = more(a, more(c->l, -40 / c->lambda));
-    b = less(b, less(c->u, 40 / c->lambda));
+    a = bounds_max(a, bounds_max(c->l, -40 / c->lambda));
+    b = bounds_min(b, bounds_min(c->u, 40 / c->lambda));
     if (!(a < b))
-        return less(more(a, c->l), c->u);
+        return bounds_min(bounds_max(a, c->l), c->u);
     for (; steps; steps--) {
         const double m = 0.5 * (a + b);
         if (c->sign * lgelu_exact_dx(m, c->lambda) < s)
@@ -56,21 +60,21 @@ static double root_in(const curve *c, double a, double b, double s, int steps)
 }
 
 /* the least of g(x) - s·x over [l, u], and where it is */
-static double deepest(const curve *c, double s, int steps, double *where)
+static double bounds_min_above_slope(const bounds_curve *c, double s, int steps, double *where)
 {
     const double z = 1.4142135623730951 / c->lambda;
-    double best = curve_at(c, c->l) - s * c->l, x[3], v;
+    double best = bounds_curve_value(c, c->l) - s * c->l, x[3], v;
     int i, n = 0;
     *where = c->l;
     x[n++] = c->u;
     if (c->sign > 0) {
-        x[n++] = root_in(c, -z, z, s, steps);
+        x[n++] = bounds_find_slope(c, -z, z, s, steps);
     } else {
-        x[n++] = root_in(c, -HUGE_VAL, -z, s, steps);
-        x[n++] = root_in(c, z, HUGE_VAL, s, steps);
+        x[n++] = bounds_find_slope(c, -HUGE_VAL, -z, s, steps);
+        x[n++] = bounds_find_slope(c, z, HUGE_VAL, s, steps);
     }
     for (i = 0; i < n; i++) {
-        v = curve_at(c, x[i]) - s * x[i];
+        v = bounds_curve_value(c, x[i]) - s * x[i];
         if (v < best) {
             best = v;
             *where = x[i];
@@ -81,41 +85,42 @@ static double deepest(const curve *c, double s, int steps, double *where)
 
 /* how far the kernel's f32, 2.25 ulp at any λ (LGELU_CLAIMS_BETWEEN), and our double may be off
    over [l, u] */
-static double gate_error(double l, double u)
+static double bounds_gate_error(double l, double u)
 {
-    const double m = more(fabs(l), fabs(u));
-    return (1.01 * 2.25 * 1.1920928955078125e-7 + 1e-13) * m + 2 * tiny;
+    const double m = bounds_max(fabs(l), fabs(u));
+    return (1.01 * 2.25 * 1.1920928955078125e-7 + 1e-13) * m + 2 * bounds_tiny;
 }
 
 /* The line below g that is highest in the middle, which leaves the least area: its slope by
    bisection, since where the deepest point lies tells on which side the best slope is. Any slope is
    sound: the offset is the deepest point's. */
-static void line_below(curve c, double *slope, double *offset)
+static void bounds_line_below(bounds_curve c, double *slope, double *offset)
 {
     const double middle = 0.5 * (c.l + c.u);
     double low = c.sign > 0 ? -0.13 : -1.13, high = c.sign > 0 ? 1.13 : 0.13, where;
     int i;
     for (i = 0; i < 20; i++) {
         const double s = 0.5 * (low + high);
-        deepest(&c, s, 24, &where);
+        bounds_min_above_slope(&c, s, 24, &where);
         if (where < middle)
             low = s;
         else
             high = s;
     }
     *slope = 0.5 * (low + high);
-    *offset = deepest(&c, *slope, 48, &where) - gate_error(c.l, c.u);
+    *offset = bounds_min_above_slope(&c, *slope, 48, &where) - bounds_gate_error(c.l, c.u);
 }
 
 /* slopes and offsets: below, above */
-static void gate_lines(double lambda, double l, double u, double *line)
+static void bounds_gate_lines(double lambda, double l, double u, double *line)
 {
-    curve c;
+    bounds_curve c;
     double s;
     /* ReLU, or so near to it that the difference is the kernel's */
     if (lambda > 1e30 || l * lambda > 40 || u * lambda < -40) {
-        const double off =
-            lambda > largest_float ? 0 : gate_error(l, u) + (lambda > 1e30 ? 0.17 / lambda : 0);
+        const double off = lambda > bounds_largest_float
+                               ? 0
+                               : bounds_gate_error(l, u) + (lambda > 1e30 ? 0.17 / lambda : 0);
         line[0] = line[2] = l >= 0;
         line[1] = -off;
         line[3] = off;
@@ -123,40 +128,41 @@ static void gate_lines(double lambda, double l, double u, double *line)
             return;
         line[0] = u > -l;
         s = line[2] = u / (u - l);
-        line[3] = more(-s * l, u - s * u) + 4 * ulp * (u - l) + off;
+        line[3] = bounds_max(-s * l, u - s * u) + 4 * bounds_ulp * (u - l) + off;
         return;
     }
     c.lambda = lambda;
     c.l = l;
     c.u = u;
     c.sign = 1;
-    line_below(c, line, line + 1);
+    bounds_line_below(c, line, line + 1);
     c.sign = -1;
-    line_below(c, line + 2, line + 3);
+    bounds_line_below(c, line + 2, line + 3);
     line[2] = -line[2];
     line[3] = -line[3];
 }
 
-static void gate_interval(double lambda, double l, double u, double *lo, double *hi)
+static void bounds_gate_interval(double lambda, double l, double u, double *lo, double *hi)
 {
     const double valley = -0.7517915246935645 / lambda,
-                 off = lambda > largest_float ? 0 : gate_error(l, u);
-    const double a = lambda > largest_float ? more(l, 0) : lgelu_exact(l, lambda),
-                 b = lambda > largest_float ? more(u, 0) : lgelu_exact(u, lambda);
-    *lo = less(a, b) - off;
-    *hi = more(a, b) + off;
-    if (lambda <= largest_float && l <= valley * 0.999 && u >= valley * 1.001)
+                 off = lambda > bounds_largest_float ? 0 : bounds_gate_error(l, u);
+    const double a = lambda > bounds_largest_float ? bounds_max(l, 0) : lgelu_exact(l, lambda),
+                 b = lambda > bounds_largest_float ? bounds_max(u, 0) : lgelu_exact(u, lambda);
+    *lo = bounds_min(a, b) - off;
+    *hi = bounds_max(a, b) + off;
+    if (lambda <= bounds_largest_float && l <= valley * 0.999 && u >= valley * 1.001)
         *lo = -0.16997121 / lambda - off;
 }
 
-/* ---- windows: the input's numbers that output pixel (r, c) sees ---- */
+/* ---- windows: the input's elements that output pixel (r, c) reads ---- */
 typedef struct {
     const lgelu_node *node, *from;
     size_t in, out;
-} window; /* channels of a group */
+} bounds_window; /* channels of a group */
 
-/* of the pixel's first channel; 0: outside */
-static int tap_at(const window *w, size_t r, size_t c, size_t i, size_t j, size_t *at)
+/* Finds the first channel of a tap; 0 if it is outside the image. */
+static int bounds_find_tap(const bounds_window *w, size_t r, size_t c, size_t i, size_t j,
+                           size_t *at)
 {
     /* wrap below 0 */
     const size_t u = r * w->node->stride + i - w->node->padding,
@@ -167,8 +173,8 @@ static int tap_at(const window *w, size_t r, size_t c, size_t i, size_t j, size_
 
 /* ---- sums: of the middles and half-widths of x; of a difference without the bias, and without
    rounding where both networks add up the same numbers ---- */
-static void sum_up(bounds *b, int i, size_t at, double terms, double outputs, double middle,
-                   double half, double s, double bias)
+static void bounds_set_sum(bounds_net *b, int i, size_t at, double terms, double outputs,
+                           double middle, double half, double s, double bias)
 {
     bounds_node *y = b->node + i;
     double e;
@@ -176,17 +182,20 @@ static void sum_up(bounds *b, int i, size_t at, double terms, double outputs, do
         bias = 0;
         e = s > 0 ? b->soft->node[i].error[at] + b->hard->node[i].error[at] : 0;
     } else {
-        e = error_of(terms, outputs, s + fabs(bias));
+        e = bounds_sum_error(terms, outputs, s + fabs(bias));
     }
     y->error[at] = e;
     y->lo[at] = middle + bias - half - e;
     y->hi[at] = middle + bias + half + e;
 }
 
-static double middle_of(const bounds_node *x, size_t i) { return 0.5 * (x->lo[i] + x->hi[i]); }
-static double half_of(const bounds_node *x, size_t i) { return 0.5 * (x->hi[i] - x->lo[i]); }
+static double bounds_middle(const bounds_node *x, size_t i) { return 0.5 * (x->lo[i] + x->hi[i]); }
+static double bounds_half_width(const bounds_node *x, size_t i)
+{
+    return 0.5 * (x->hi[i] - x->lo[i]);
+}
 
-static void linear_interval(bounds *b, int i)
+static void bounds_linear_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
@@ -199,23 +208,23 @@ static void linear_interval(bounds *b, int i)
             double middle = 0, half = 0, s = 0;
             for (k = 0; k < in; k++) {
                 const double v = (double)w[k];
-                middle += v * middle_of(x, p * in + k);
-                half += fabs(v) * half_of(x, p * in + k);
-                s += fabs(v) * most_of(x, p * in + k);
+                middle += v * bounds_middle(x, p * in + k);
+                half += fabs(v) * bounds_half_width(x, p * in + k);
+                s += fabs(v) * bounds_max_abs(x, p * in + k);
             }
-            sum_up(b, i, p * out + o, (double)in, (double)out, middle, half, s,
-                   node->bias_count ? (double)b->net->w[node->bias_at + o] : 0);
+            bounds_set_sum(b, i, p * out + o, (double)in, (double)out, middle, half, s,
+                           node->bias_count ? (double)b->net->w[node->bias_at + o] : 0);
         }
     }
 }
 
-static void conv_interval(bounds *b, int i)
+static void bounds_conv_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
     const size_t row = node->weight_count / node->shape[2], side = node->window[0];
     size_t r, c, o, t, k, at, to = 0;
-    window w;
+    bounds_window w;
     w.node = node;
     w.from = b->net->nodes + node->input[0];
     w.in = w.from->shape[2] / node->groups;
@@ -225,23 +234,23 @@ static void conv_interval(bounds *b, int i)
             for (o = 0; o < node->shape[2]; o++, to++) {
                 double middle = 0, half = 0, s = 0;
                 for (t = 0; t < side * side; t++) {
-                    if (tap_at(&w, r, c, t / side, t % side, &at)) {
+                    if (bounds_find_tap(&w, r, c, t / side, t % side, &at)) {
                         const float *v = b->net->w + node->weight_at + o * row + t * w.in;
                         for (at += o / w.out * w.in, k = 0; k < w.in; k++, at++) {
-                            middle += (double)v[k] * middle_of(x, at);
-                            half += fabs((double)v[k]) * half_of(x, at);
-                            s += fabs((double)v[k]) * most_of(x, at);
+                            middle += (double)v[k] * bounds_middle(x, at);
+                            half += fabs((double)v[k]) * bounds_half_width(x, at);
+                            s += fabs((double)v[k]) * bounds_max_abs(x, at);
                         }
                     }
                 }
-                sum_up(b, i, to, (double)row, (double)(w.out * side * side), middle, half, s,
-                       node->bias_count ? (double)b->net->w[node->bias_at + o] : 0);
+                bounds_set_sum(b, i, to, (double)row, (double)(w.out * side * side), middle, half,
+                               s, node->bias_count ? (double)b->net->w[node->bias_at + o] : 0);
             }
         }
     }
 }
 
-static void norm_interval(bounds *b, int i)
+static void bounds_batch_norm_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
@@ -249,56 +258,63 @@ static void norm_interval(bounds *b, int i)
     for (k = 0; k < b->node[i].n; k++) {
         float scale, shift;
         deploy_norm(b->net, node, k % node->shape[2], &scale, &shift);
-        sum_up(b, i, k, 1, 1, (double)scale * middle_of(x, k), fabs((double)scale) * half_of(x, k),
-               fabs((double)scale) * most_of(x, k), (double)shift);
+        bounds_set_sum(b, i, k, 1, 1, (double)scale * bounds_middle(x, k),
+                       fabs((double)scale) * bounds_half_width(x, k),
+                       fabs((double)scale) * bounds_max_abs(x, k), (double)shift);
     }
 }
 
-static void add_interval(bounds *b, int i)
+static void bounds_add_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0], *y = b->node + node->input[1];
     size_t k;
     for (k = 0; k < b->node[i].n; k++) {
-        sum_up(b, i, k, 1, 2, middle_of(x, k) + middle_of(y, k), half_of(x, k) + half_of(y, k),
-               most_of(x, k) + most_of(y, k), 0);
+        bounds_set_sum(b, i, k, 1, 2, bounds_middle(x, k) + bounds_middle(y, k),
+                       bounds_half_width(x, k) + bounds_half_width(y, k),
+                       bounds_max_abs(x, k) + bounds_max_abs(y, k), 0);
     }
 }
 
-static double pool_share(const lgelu_node *node)
+static double bounds_pool_weight(const lgelu_node *node)
 {
     return (double)(float)(1 / (double)(node->window[0] * node->window[1]));
 }
 
-/* the tap that is largest for sure, or (size_t)-1; *high: the one with the largest lower bound */
-static size_t largest(const bounds *b, const window *w, size_t r, size_t c, size_t k, size_t *high)
+/* Returns the tap that is certainly the largest, or (size_t)-1; *high: the tap with the largest
+   lower bound. */
+static size_t bounds_sure_maximum(const bounds_net *b, const bounds_window *w, size_t r, size_t c,
+                                  size_t k, size_t *high)
 {
     const bounds_node *x = b->node + w->node->input[0];
     size_t i, j, at;
     *high = (size_t)-1;
     for (i = 0; i < w->node->window[0]; i++) {
         for (j = 0; j < w->node->window[1]; j++) {
-            if (tap_at(w, r, c, i, j, &at) && (*high == (size_t)-1 || x->lo[at + k] > x->lo[*high]))
+            if (bounds_find_tap(w, r, c, i, j, &at)
+                && (*high == (size_t)-1 || x->lo[at + k] > x->lo[*high]))
                 *high = at + k;
         }
     }
     for (i = 0; i < w->node->window[0]; i++) {
         for (j = 0; j < w->node->window[1]; j++) {
-            if (tap_at(w, r, c, i, j, &at) && at + k != *high && x->hi[at + k] > x->lo[*high])
+            if (bounds_find_tap(w, r, c, i, j, &at) && at + k != *high
+                && x->hi[at + k] > x->lo[*high])
                 return (size_t)-1;
         }
     }
     return *high;
 }
 
-static void pool_interval(bounds *b, int i)
+static void bounds_pool_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
     const int mean = node->op == LGELU_OP_AVERAGE_POOL;
-    const double share = pool_share(node), taps = (double)(node->window[0] * node->window[1]);
+    const double share = bounds_pool_weight(node),
+                 taps = (double)(node->window[0] * node->window[1]);
     size_t r, c, k, p, q, at, to = 0;
-    window w;
+    bounds_window w;
     w.node = node;
     w.from = b->net->nodes + node->input[0];
     for (r = 0; r < node->shape[0]; r++) {
@@ -308,18 +324,18 @@ static void pool_interval(bounds *b, int i)
                        hi = -HUGE_VAL;
                 for (p = 0; p < node->window[0]; p++) {
                     for (q = 0; q < node->window[1]; q++) {
-                        if (tap_at(&w, r, c, p, q, &at)) {
+                        if (bounds_find_tap(&w, r, c, p, q, &at)) {
                             at += k;
-                            middle += share * middle_of(x, at);
-                            half += share * half_of(x, at);
-                            s += share * most_of(x, at);
-                            lo = b->soft ? less(lo, x->lo[at]) : more(lo, x->lo[at]);
-                            hi = more(hi, x->hi[at]);
+                            middle += share * bounds_middle(x, at);
+                            half += share * bounds_half_width(x, at);
+                            s += share * bounds_max_abs(x, at);
+                            lo = b->soft ? bounds_min(lo, x->lo[at]) : bounds_max(lo, x->lo[at]);
+                            hi = bounds_max(hi, x->hi[at]);
                         }
                     }
                 }
                 if (mean) {
-                    sum_up(b, i, to, taps + 1, taps, middle, half, s, 0);
+                    bounds_set_sum(b, i, to, taps + 1, taps, middle, half, s, 0);
                     continue;
                 }
                 b->node[i].lo[to] = lo;
@@ -327,8 +343,9 @@ static void pool_interval(bounds *b, int i)
                 b->node[i].error[to] = 0;
                 /* a difference of maxima is one of the differences only where both know which */
                 if (b->soft) {
-                    size_t high, sure = largest(b->soft, &w, r, c, k, &high);
-                    if (sure != (size_t)-1 && sure == largest(b->hard, &w, r, c, k, &high)) {
+                    size_t high, sure = bounds_sure_maximum(b->soft, &w, r, c, k, &high);
+                    if (sure != (size_t)-1
+                        && sure == bounds_sure_maximum(b->hard, &w, r, c, k, &high)) {
                         b->node[i].lo[to] = x->lo[sure];
                         b->node[i].hi[to] = x->hi[sure];
                     }
@@ -340,28 +357,28 @@ static void pool_interval(bounds *b, int i)
 
 /* ---- a difference through a gate: [f(x) - ReLU(x)] + [ReLU(x) - ReLU(x')], x of the soft, x' of
    the hard network ---- */
-static void difference_gate(bounds *b, int i, size_t k, double lambda)
+static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda)
 {
     const int from = b->net->nodes[i].input[0];
     const bounds_node *d = b->node + from, *s = b->soft->node + from, *h = b->hard->node + from;
     const double l = s->lo[k], u = s->hi[k], dl = d->lo[k], du = d->hi[k],
-                 off = lambda > largest_float ? 0 : gate_error(l, u),
+                 off = lambda > bounds_largest_float ? 0 : bounds_gate_error(l, u),
                  peak = 0.7517915246935645 / lambda;
     double deep = 0, shallow = 0, low, high, *line = b->node[i].line + 4 * k;
     /* -|x|·(1 - Φ(λ|x|)): 0, down to the valley at `peak`, up again: the same on both sides */
-    if (lambda <= largest_float) {
-        const double near = l <= 0 && u >= 0 ? 0 : less(fabs(l), fabs(u)),
-                     far = more(fabs(l), fabs(u));
+    if (lambda <= bounds_largest_float) {
+        const double near = l <= 0 && u >= 0 ? 0 : bounds_min(fabs(l), fabs(u)),
+                     far = bounds_max(fabs(l), fabs(u));
         const double at_near = lgelu_exact(-near, lambda), at_far = lgelu_exact(-far, lambda);
         deep = near <= peak * 1.001 && far >= peak * 0.999 ? -0.16997121 / lambda
-                                                           : less(at_near, at_far);
-        shallow = more(at_near, at_far);
+                                                           : bounds_min(at_near, at_far);
+        shallow = bounds_max(at_near, at_far);
     }
     deep -= off;
     shallow += off;
-    low = more(less(dl, 0), more(l, 0) - more(h->hi[k], 0));
-    high = less(more(du, 0), more(u, 0) - more(h->lo[k], 0));
-    /* both pass */
+    low = bounds_max(bounds_min(dl, 0), bounds_max(l, 0) - bounds_max(h->hi[k], 0));
+    high = bounds_min(bounds_max(du, 0), bounds_max(u, 0) - bounds_max(h->lo[k], 0));
+    /* both gates pass */
     if (l >= 0 && h->lo[k] >= 0) {
         line[0] = line[2] = 1;
         line[1] = deep;
@@ -374,14 +391,15 @@ static void difference_gate(bounds *b, int i, size_t k, double lambda)
         line[1] = low + deep;
         line[3] = high + shallow;
         if (!(u <= 0 && h->hi[k] <= 0) && dl < 0 && du > 0) {
-            const double down = -dl / (du - dl), up = du / (du - dl), slack = 8 * ulp * (du - dl);
+            const double down = -dl / (du - dl), up = du / (du - dl),
+                         slack = 8 * bounds_ulp * (du - dl);
             if (0.5 * down * (dl - du) > low) {
                 line[0] = down;
-                line[1] = less(-down * du, dl - down * dl) - slack + deep;
+                line[1] = bounds_min(-down * du, dl - down * dl) - slack + deep;
             }
             if (0.5 * up * (du - dl) < high) {
                 line[2] = up;
-                line[3] = more(-up * dl, du - up * du) + slack + shallow;
+                line[3] = bounds_max(-up * dl, du - up * du) + slack + shallow;
             }
         } else if (!(u <= 0 && h->hi[k] <= 0)) {
             /* d <= ReLU(x) - ReLU(x') <= 0 */
@@ -395,15 +413,15 @@ static void difference_gate(bounds *b, int i, size_t k, double lambda)
             }
         }
     }
-    b->node[i].lo[k] = low + deep - 4 * ulp * (fabs(low) + fabs(deep));
-    b->node[i].hi[k] = high + shallow + 4 * ulp * (fabs(high) + fabs(shallow));
-    line[1] -= 4 * ulp * fabs(line[1]);
-    line[3] += 4 * ulp * fabs(line[3]);
-    /* what the gate itself adds */
-    b->node[i].error[k] = more(-deep, shallow);
+    b->node[i].lo[k] = low + deep - 4 * bounds_ulp * (fabs(low) + fabs(deep));
+    b->node[i].hi[k] = high + shallow + 4 * bounds_ulp * (fabs(high) + fabs(shallow));
+    line[1] -= 4 * bounds_ulp * fabs(line[1]);
+    line[3] += 4 * bounds_ulp * fabs(line[3]);
+    /* the part that the gate itself adds */
+    b->node[i].error[k] = bounds_max(-deep, shallow);
 }
 
-static void gate_forward(bounds *b, int i)
+static void bounds_gate_forward(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
@@ -412,12 +430,12 @@ static void gate_forward(bounds *b, int i)
         const double lambda =
             b->gates == BOUNDS_AS_RELU ? HUGE_VAL : deploy_lambda(b->net, node, k % node->shape[2]);
         if (b->soft) {
-            difference_gate(b, i, k, lambda);
+            bounds_difference_gate(b, i, k, lambda);
             continue;
         }
-        gate_interval(lambda, x->lo[k], x->hi[k], b->node[i].lo + k, b->node[i].hi + k);
+        bounds_gate_interval(lambda, x->lo[k], x->hi[k], b->node[i].lo + k, b->node[i].hi + k);
         if (b->how == BOUNDS_LINEAR)
-            gate_lines(lambda, x->lo[k], x->hi[k], b->node[i].line + 4 * k);
+            bounds_gate_lines(lambda, x->lo[k], x->hi[k], b->node[i].line + 4 * k);
     }
 }
 
@@ -425,46 +443,48 @@ static void gate_forward(bounds *b, int i)
    `constant`, what may be lost is in `loss` ---- */
 typedef struct {
     double constant, absolute, loss, terms;
-} account;
+} bounds_account;
 
 typedef struct {
-    bounds *b;
+    bounds_net *b;
     double **a;
     size_t rows;
-    account row[ROWS];
-} carry;
+    bounds_account row[BOUNDS_ROWS];
+} bounds_carry;
 
-static void take(account *c, double term)
+static void bounds_add_constant(bounds_account *c, double term)
 {
     c->constant += term;
     c->absolute += fabs(term);
     c->terms += 1;
 }
 
-/* a[node] of row r; made of zeros when first asked for */
-static double *coefficients(carry *c, int node, size_t r)
+/* Returns a[node] of row r, allocated as zeros at the first use. */
+static double *bounds_coefficients(bounds_carry *c, int node, size_t r)
 {
     if (!c->a[node]) {
-        c->a[node] = (double *)deploy_room(deploy_times(ROWS, c->b->node[node].n), sizeof(double));
+        c->a[node] =
+            (double *)deploy_room(deploy_times(BOUNDS_ROWS, c->b->node[node].n), sizeof(double));
         if (!c->a[node])
             return NULL;
     }
     return c->a[node] + r * c->b->node[node].n;
 }
 
-/* += where something stands already: one more rounding, of what may be as large as both */
-static void join(carry *c, int node, size_t r, size_t k, double term)
+/* Adds a term to a coefficient. Where that is not 0 the sum is rounded once more. */
+static void bounds_add_coefficient(bounds_carry *c, int node, size_t r, size_t k, double term)
 {
     double *a = c->a[node] + r * c->b->node[node].n + k;
     if (fabs(*a) > 0)
-        c->row[r].loss += (fabs(*a) + fabs(term)) * ulp * most_of(c->b->node + node, k);
+        c->row[r].loss +=
+            (fabs(*a) + fabs(term)) * bounds_ulp * bounds_max_abs(c->b->node + node, k);
     *a += term;
 }
 
-/* fresh: zeros, as many as the input has numbers */
-static void linear_back(carry *c, int i, size_t r, const double *a, double *fresh)
+/* fresh: zeros, as many as the input has elements */
+static void bounds_linear_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
-    bounds *b = c->b;
+    bounds_net *b = c->b;
     const lgelu_node *node = b->net->nodes + i;
     const size_t out = node->shape[2], in = b->net->nodes[node->input[0]].shape[2];
     size_t k, j;
@@ -476,19 +496,19 @@ static void linear_back(carry *c, int i, size_t r, const double *a, double *fres
                 to[k] += a[j] * (double)w[k];
             c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
             if (node->bias_count && !b->soft)
-                take(c->row + r, a[j] * (double)b->net->w[node->bias_at + j % out]);
+                bounds_add_constant(c->row + r, a[j] * (double)b->net->w[node->bias_at + j % out]);
         }
     }
 }
 
-static void conv_back(carry *c, int i, size_t r, const double *a, double *fresh)
+static void bounds_conv_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
-    bounds *b = c->b;
+    bounds_net *b = c->b;
     const lgelu_node *node = b->net->nodes + i;
     const size_t row = node->weight_count / node->shape[2], side = node->window[0],
                  columns = node->shape[1];
     size_t j, t, k, at;
-    window w;
+    bounds_window w;
     w.node = node;
     w.from = b->net->nodes + node->input[0];
     w.in = w.from->shape[2] / node->groups;
@@ -497,7 +517,8 @@ static void conv_back(carry *c, int i, size_t r, const double *a, double *fresh)
         if (fabs(a[j]) > 0) {
             const size_t o = j % node->shape[2], pixel = j / node->shape[2];
             for (t = 0; t < side * side; t++) {
-                if (tap_at(&w, pixel / columns, pixel % columns, t / side, t % side, &at)) {
+                if (bounds_find_tap(&w, pixel / columns, pixel % columns, t / side, t % side,
+                                    &at)) {
                     const float *v = b->net->w + node->weight_at + o * row + t * w.in;
                     double *to = fresh + at + o / w.out * w.in;
                     for (k = 0; k < w.in; k++)
@@ -506,18 +527,18 @@ static void conv_back(carry *c, int i, size_t r, const double *a, double *fresh)
             }
             c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
             if (node->bias_count && !b->soft)
-                take(c->row + r, a[j] * (double)b->net->w[node->bias_at + o]);
+                bounds_add_constant(c->row + r, a[j] * (double)b->net->w[node->bias_at + o]);
         }
     }
 }
 
-static void pool_back(carry *c, int i, size_t r, const double *a, double *fresh)
+static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
-    bounds *b = c->b;
+    bounds_net *b = c->b;
     const lgelu_node *node = b->net->nodes + i;
-    const double share = pool_share(node);
+    const double share = bounds_pool_weight(node);
     size_t j, p, q, at, high;
-    window w;
+    bounds_window w;
     w.node = node;
     w.from = b->net->nodes + node->input[0];
     for (j = 0; j < b->node[i].n; j++) {
@@ -527,53 +548,55 @@ static void pool_back(carry *c, int i, size_t r, const double *a, double *fresh)
             if (node->op == LGELU_OP_AVERAGE_POOL) {
                 for (p = 0; p < node->window[0]; p++) {
                     for (q = 0; q < node->window[1]; q++) {
-                        if (tap_at(&w, row, column, p, q, &at))
+                        if (bounds_find_tap(&w, row, column, p, q, &at))
                             fresh[at + k] += a[j] * share;
                     }
                 }
                 c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
                 continue;
             }
-            /* a tap that both know, or the interval */
+            /* a tap that is the largest in both networks, or the interval */
             if (b->soft) {
-                size_t sure = largest(b->soft, &w, row, column, k, &high);
-                if (sure != largest(b->hard, &w, row, column, k, &high))
+                size_t sure = bounds_sure_maximum(b->soft, &w, row, column, k, &high);
+                if (sure != bounds_sure_maximum(b->hard, &w, row, column, k, &high))
                     sure = (size_t)-1;
                 if (sure != (size_t)-1)
                     fresh[sure] += a[j];
                 else
-                    take(c->row + r, a[j] * (a[j] > 0 ? b->node[i].lo[j] : b->node[i].hi[j]));
+                    bounds_add_constant(c->row + r,
+                                        a[j] * (a[j] > 0 ? b->node[i].lo[j] : b->node[i].hi[j]));
                 continue;
             }
-            /* it is at least each of them */
-            if (largest(b, &w, row, column, k, &high) != (size_t)-1 || a[j] > 0)
+            /* a maximum is at least each of its taps */
+            if (bounds_sure_maximum(b, &w, row, column, k, &high) != (size_t)-1 || a[j] > 0)
                 fresh[high] += a[j];
             else
-                take(c->row + r, a[j] * b->node[i].hi[j]);
+                bounds_add_constant(c->row + r, a[j] * b->node[i].hi[j]);
         }
     }
 }
 
-static void gate_back(carry *c, int i, size_t r, const double *a)
+static void bounds_gate_back(bounds_carry *c, int i, size_t r, const double *a)
 {
-    bounds *b = c->b;
+    bounds_net *b = c->b;
     const int from = b->net->nodes[i].input[0];
     const double *line = b->node[i].line;
     size_t k;
     for (k = 0; k < b->node[i].n; k++, line += 4) {
         if (fabs(a[k]) > 0) {
             const double *side = a[k] > 0 ? line : line + 2, v = a[k] * side[0];
-            take(c->row + r, a[k] * side[1]);
-            c->row[r].loss += fabs(v) * ulp * most_of(b->node + from, k);
+            bounds_add_constant(c->row + r, a[k] * side[1]);
+            c->row[r].loss += fabs(v) * bounds_ulp * bounds_max_abs(b->node + from, k);
             if (fabs(v) > 0)
-                join(c, from, r, k, v);
+                bounds_add_coefficient(c, from, r, k, v);
         }
     }
 }
 
-static void plain_back(carry *c, int i, size_t r, const double *a) /* sums, normalisations, views */
+static void bounds_plain_back(bounds_carry *c, int i, size_t r,
+                              const double *a) /* sums, normalisations, views */
 {
-    bounds *b = c->b;
+    bounds_net *b = c->b;
     const lgelu_node *node = b->net->nodes + i;
     const int norm = node->op == LGELU_OP_BATCH_NORM;
     size_t k;
@@ -586,17 +609,18 @@ static void plain_back(carry *c, int i, size_t r, const double *a) /* sums, norm
             if (node->op == LGELU_OP_ADD || norm)
                 c->row[r].loss += fabs(a[k]) * b->node[i].error[k];
             if (norm && !b->soft)
-                take(c->row + r, a[k] * (double)shift);
+                bounds_add_constant(c->row + r, a[k] * (double)shift);
             for (x = 0; x < node->inputs; x++)
-                join(c, node->input[x], r, k, a[k] * (double)scale);
+                bounds_add_coefficient(c, node->input[x], r, k, a[k] * (double)scale);
         }
     }
 }
 
-/* a[from] is filled: down to the input; the least of each row. 0: no memory */
-static int carry_back(carry *c, int from, double *lower)
+/* Carries the coefficients a[from] back to the input and computes the lower bound of each row; 0:
+   out of memory. */
+static int bounds_carry_back(bounds_carry *c, int from, double *lower)
 {
-    bounds *b = c->b;
+    bounds_net *b = c->b;
     size_t r, k;
     int i, x;
     for (i = from; i >= 0; i--) {
@@ -605,27 +629,27 @@ static int carry_back(carry *c, int from, double *lower)
             const int sums = node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV
                              || node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_AVERAGE_POOL;
             for (x = 0; x < node->inputs; x++) {
-                if (!coefficients(c, node->input[x], 0))
+                if (!bounds_coefficients(c, node->input[x], 0))
                     return 0;
             }
             for (r = 0; r < c->rows; r++) {
-                const double *a = coefficients(c, i, r);
+                const double *a = bounds_coefficients(c, i, r);
                 if (sums) {
                     memset(b->work, 0, b->node[node->input[0]].n * sizeof *b->work);
                     if (node->op == LGELU_OP_LINEAR)
-                        linear_back(c, i, r, a, b->work);
+                        bounds_linear_back(c, i, r, a, b->work);
                     else if (node->op == LGELU_OP_CONV)
-                        conv_back(c, i, r, a, b->work);
+                        bounds_conv_back(c, i, r, a, b->work);
                     else
-                        pool_back(c, i, r, a, b->work);
+                        bounds_pool_back(c, i, r, a, b->work);
                     for (k = 0; k < b->node[node->input[0]].n; k++) {
                         if (fabs(b->work[k]) > 0)
-                            join(c, node->input[0], r, k, b->work[k]);
+                            bounds_add_coefficient(c, node->input[0], r, k, b->work[k]);
                     }
                 } else if (node->op == LGELU_OP_GATE) {
-                    gate_back(c, i, r, a);
+                    bounds_gate_back(c, i, r, a);
                 } else {
-                    plain_back(c, i, r, a);
+                    bounds_plain_back(c, i, r, a);
                 }
             }
             free(c->a[i]);
@@ -634,11 +658,12 @@ static int carry_back(carry *c, int from, double *lower)
     }
     for (r = 0; r < c->rows; r++) {
         const bounds_node *x0 = b->node + b->input;
-        const double *a = c->a[b->input] ? coefficients(c, b->input, r) : NULL;
-        account *p = c->row + r;
+        const double *a = c->a[b->input] ? bounds_coefficients(c, b->input, r) : NULL;
+        bounds_account *p = c->row + r;
         for (k = 0; a && k < x0->n; k++)
-            take(p, a[k] > 0 ? a[k] * x0->lo[k] : a[k] * x0->hi[k]);
-        lower[r] = p->constant - p->loss * 1.000001 - (p->terms + 16) * ulp * p->absolute - tiny;
+            bounds_add_constant(p, a[k] > 0 ? a[k] * x0->lo[k] : a[k] * x0->hi[k]);
+        lower[r] = p->constant - p->loss * 1.000001 - (p->terms + 16) * bounds_ulp * p->absolute
+                   - bounds_tiny;
     }
     free(c->a[b->input]);
     c->a[b->input] = NULL;
@@ -647,25 +672,27 @@ static int carry_back(carry *c, int from, double *lower)
 
 /* whether number k of node i passes its gate (1), or is stopped (-1), whatever x: nothing is gained
    by knowing it better. 0: open */
-static int sure_of(const bounds *b, int i, size_t k)
+static int bounds_sure_gate(const bounds_net *b, int i, size_t k)
 {
     const lgelu_net *net = b->net;
     double near = 0;
     int j;
     for (j = i + 1; j <= b->output && b->gates == BOUNDS_AS_IS; j++) {
         if (b->needed[j] && net->nodes[j].op == LGELU_OP_GATE && net->nodes[j].input[0] == i)
-            near = more(near, 6 / deploy_lambda(net, net->nodes + j, k % net->nodes[j].shape[2]));
+            near = bounds_max(near,
+                              6 / deploy_lambda(net, net->nodes + j, k % net->nodes[j].shape[2]));
     }
     return b->node[i].lo[k] >= near ? 1 : b->node[i].hi[k] <= -near ? -1 : 0;
 }
 
-/* the numbers of node i, both ways, in rows; none of the coefficients is left over */
-static lgelu_status tighten(bounds *b, int i)
+/* Tightens the bounds of node i by linear relaxation, BOUNDS_ROWS at a time, and frees all
+   coefficients. */
+static lgelu_status bounds_tighten_node(bounds_net *b, int i)
 {
     bounds_node *x = b->node + i;
     size_t *which = (size_t *)deploy_room(2 * x->n, sizeof *which), count = 0, k, r;
-    double lower[ROWS];
-    carry c;
+    double lower[BOUNDS_ROWS];
+    bounds_carry c;
     lgelu_status status = LGELU_OK;
     memset(&c, 0, sizeof c);
     c.b = b;
@@ -673,33 +700,33 @@ static lgelu_status tighten(bounds *b, int i)
     if (!which || !c.a)
         status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory");
     for (k = 0; k < x->n && !status; k++) {
-        if (i != b->output && b->soft && sure_of(b->soft, i, k)
-            && sure_of(b->soft, i, k) == sure_of(b->hard, i, k))
+        if (i != b->output && b->soft && bounds_sure_gate(b->soft, i, k)
+            && bounds_sure_gate(b->soft, i, k) == bounds_sure_gate(b->hard, i, k))
             continue;
-        if (i != b->output && !b->soft && sure_of(b, i, k))
+        if (i != b->output && !b->soft && bounds_sure_gate(b, i, k))
             continue;
         which[count++] = 2 * k;
         which[count++] = 2 * k + 1;
     }
     for (k = 0; k < count && !status; k += c.rows) {
-        c.rows = count - k < ROWS ? count - k : ROWS;
+        c.rows = count - k < BOUNDS_ROWS ? count - k : BOUNDS_ROWS;
         memset(c.row, 0, sizeof c.row);
-        if (!coefficients(&c, i, 0)) {
+        if (!bounds_coefficients(&c, i, 0)) {
             status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory");
             break;
         }
         for (r = 0; r < c.rows; r++)
-            coefficients(&c, i, r)[which[k + r] / 2] = which[k + r] % 2 ? -1 : 1;
-        if (!carry_back(&c, i, lower)) {
+            bounds_coefficients(&c, i, r)[which[k + r] / 2] = which[k + r] % 2 ? -1 : 1;
+        if (!bounds_carry_back(&c, i, lower)) {
             status = deploy_refuse(b->message, LGELU_E_MEMORY, "bounds: no memory");
             break;
         }
         for (r = 0; r < c.rows; r++) {
             const size_t at = which[k + r] / 2;
             if (which[k + r] % 2)
-                x->hi[at] = less(x->hi[at], -lower[r]);
+                x->hi[at] = bounds_min(x->hi[at], -lower[r]);
             else
-                x->lo[at] = more(x->lo[at], lower[r]);
+                x->lo[at] = bounds_max(x->lo[at], lower[r]);
         }
     }
     for (k = 0; c.a && k < (size_t)b->net->count; k++)
@@ -711,8 +738,8 @@ static lgelu_status tighten(bounds *b, int i)
 
 /* ---- spectral norms, proven: of G = W Wᵀ or Wᵀ W, ‖G‖ <= ‖G^m‖_F^(1/m), m = 2^5; of a convolution
    the sum over its taps ---- */
-static double spectral(const float *w, size_t rows, size_t cols, size_t row,
-                       size_t col) /* w[i·row + j·col]; -1: no memory */
+static double bounds_spectral_norm(const float *w, size_t rows, size_t cols, size_t row,
+                                   size_t col) /* w[i·row + j·col]; -1: no memory */
 {
     const size_t n = rows < cols ? rows : cols, m = rows < cols ? cols : rows,
                  across = rows < cols ? row : col, along = rows < cols ? col : row;
@@ -725,15 +752,15 @@ static double spectral(const float *w, size_t rows, size_t cols, size_t row,
             s += fabs(v);
             frobenius += v * v;
         }
-        one = more(one, s);
+        one = bounds_max(one, s);
     }
     for (j = 0; j < m; j++) {
         double s = 0;
         for (i = 0; i < n; i++)
             s += fabs((double)w[i * across + j * along]);
-        inf = more(inf, s);
+        inf = bounds_max(inf, s);
     }
-    frobenius = less(sqrt(frobenius), sqrt(one * inf)) * (1 + 1e-9);
+    frobenius = bounds_min(sqrt(frobenius), sqrt(one * inf)) * (1 + 1e-9);
     if (!(frobenius > 0) || n > 1024)
         return frobenius;
     g = (double *)deploy_room(2 * n * n, sizeof *g);
@@ -775,40 +802,42 @@ static double spectral(const float *w, size_t rows, size_t cols, size_t row,
         }
     }
     free(swap);
-    return less(frobenius, sqrt(exp(scale)) * (1 + 1e-6));
+    return bounds_min(frobenius, sqrt(exp(scale)) * (1 + 1e-6));
 }
 
-static double weight_norm(const lgelu_net *net, const lgelu_node *node)
+static double bounds_weight_norm(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2];
     double sum = 0, v;
     size_t t, g;
     if (node->op == LGELU_OP_LINEAR)
-        return spectral(net->w + node->weight_at, node->shape[2], in, in, 1);
+        return bounds_spectral_norm(net->w + node->weight_at, node->shape[2], in, in, 1);
     for (t = 0; t < node->window[0] * node->window[0]; t++) {
         double worst = 0;
         const size_t out = node->shape[2] / node->groups, c = in / node->groups,
                      row = node->weight_count / node->shape[2];
         for (g = 0; g < node->groups; g++) {
-            v = spectral(net->w + node->weight_at + g * out * row + t * c, out, c, row, 1);
+            v = bounds_spectral_norm(net->w + node->weight_at + g * out * row + t * c, out, c, row,
+                                     1);
             if (v < 0)
                 return v;
-            worst = more(worst, v);
+            worst = bounds_max(worst, v);
         }
         sum += worst;
     }
     return sum * (1 + 1e-12);
 }
 
-static double windows_of(const lgelu_node *node) /* at most so many windows see one pixel */
+static double bounds_windows_per_pixel(
+    const lgelu_node *node) /* Returns the most windows that read one pixel. */
 {
     const double a = ceil((double)node->window[0] / (double)node->stride),
                  b = ceil((double)node->window[1] / (double)node->stride);
     return a * b;
 }
 
-/* the L2 norm of a node's difference, from those of its inputs, and from its box */
-static lgelu_status norm_forward(bounds *b, int i)
+/* Bounds the L2 norm of a node's difference from those of its inputs and from its box. */
+static lgelu_status bounds_difference_norm(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     bounds_node *y = b->node + i;
@@ -817,7 +846,7 @@ static lgelu_status norm_forward(bounds *b, int i)
     float scale, shift;
     size_t k;
     for (k = 0; k < y->n; k++) {
-        box += most_of(y, k) * most_of(y, k);
+        box += bounds_max_abs(y, k) * bounds_max_abs(y, k);
         if (node->inputs && y->error)
             added += y->error[k] * y->error[k];
     }
@@ -827,7 +856,7 @@ static lgelu_status norm_forward(bounds *b, int i)
     case LGELU_OP_LINEAR:
     case LGELU_OP_CONV:
         if (!(y->weight_norm > 0))
-            y->weight_norm = weight_norm(b->net, node);
+            y->weight_norm = bounds_weight_norm(b->net, node);
         if (y->weight_norm < 0) {
             return deploy_refuse(b->message, LGELU_E_MEMORY,
                                  "bounds: layer '%s': no memory for its norm", node->name);
@@ -837,19 +866,20 @@ static lgelu_status norm_forward(bounds *b, int i)
     case LGELU_OP_BATCH_NORM:
         for (k = 0; k < node->shape[2]; k++) {
             deploy_norm(b->net, node, k, &scale, &shift);
-            most = more(most, fabs((double)scale));
+            most = bounds_max(most, fabs((double)scale));
         }
         n = most * x + added;
         break;
     case LGELU_OP_ADD: n = x + b->node[node->input[1]].norm + added; break;
     case LGELU_OP_GATE: n = x + added; break;
     case LGELU_OP_AVERAGE_POOL:
-        n = sqrt(windows_of(node) * pool_share(node)) * x * (1 + 1e-9) + added;
+        n = sqrt(bounds_windows_per_pixel(node) * bounds_pool_weight(node)) * x * (1 + 1e-9)
+            + added;
         break;
-    case LGELU_OP_MAX_POOL: n = sqrt(windows_of(node)) * x * (1 + 1e-9); break;
+    case LGELU_OP_MAX_POOL: n = sqrt(bounds_windows_per_pixel(node)) * x * (1 + 1e-9); break;
     default: break;
     }
-    y->norm = less(n * (1 + 1e-12), box);
+    y->norm = bounds_min(n * (1 + 1e-12), box);
     for (k = 0; k < y->n; k++) {
         double limit = y->norm;
         /* one row alone */
@@ -860,16 +890,16 @@ static lgelu_status norm_forward(bounds *b, int i)
             size_t j;
             for (j = 0; j < in; j++)
                 s += (double)w[j] * (double)w[j];
-            limit = less(limit, sqrt(s) * (1 + 1e-9) * x + y->error[k]);
+            limit = bounds_min(limit, sqrt(s) * (1 + 1e-9) * x + y->error[k]);
         }
-        y->lo[k] = more(y->lo[k], -limit);
-        y->hi[k] = less(y->hi[k], limit);
+        y->lo[k] = bounds_max(y->lo[k], -limit);
+        y->hi[k] = bounds_min(y->hi[k], limit);
     }
     return LGELU_OK;
 }
 
 /* ---- the interface ---- */
-static int known(const lgelu_node *node)
+static int bounds_is_known(const lgelu_node *node)
 {
     return node->op == LGELU_OP_INPUT || node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV
            || node->op == LGELU_OP_GATE || node->op == LGELU_OP_ADD
@@ -878,42 +908,44 @@ static int known(const lgelu_node *node)
            || node->op == LGELU_OP_DROPOUT;
 }
 
-static lgelu_status look(bounds *b, const lgelu_node *node)
+static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
 {
     const lgelu_net *net = b->net;
-    if (!known(node)) {
+    if (!bounds_is_known(node)) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: layer '%s' (%s): there are none of this kind", node->name,
+                             "bounds: layer '%s': %s layers are not supported", node->name,
                              lgelu_op_name((int)node->op));
     }
-    if (deploy_winograd(net, node)) {
+    if (lgelu_conv_is_winograd(net, node)) {
         return deploy_refuse(
             b->message, LGELU_E_ARGUMENT,
-            "bounds: layer '%s' goes by Winograd's algorithm, make the network with net.direct",
+            "bounds: layer '%s' uses Winograd's algorithm: set net.no_winograd before making the network",
             node->name);
     }
     if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
-        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)) {
+        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
+            || node->gate == LGELU_GATE_CUSTOM)) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: gate '%s' is %s, of which nothing is known", node->name,
-                             node->gate == LGELU_GATE_TANH ? "the tanh approximation"
-                                                           : "one of the caller's own");
+                             "bounds: gate '%s' is %s, which is not supported", node->name,
+                             node->gate == LGELU_GATE_TANH   ? "the tanh approximation"
+                             : node->gate == LGELU_GATE_SILU ? "SiLU"
+                                                             : "a custom gate");
     }
-    if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > MOST_SUMMED)
-        || (node->op == LGELU_OP_CONV && node->weight_count / node->shape[2] > MOST_SUMMED)) {
+    if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > BOUNDS_MOST_SUMMED)
+        || (node->op == LGELU_OP_CONV
+            && node->weight_count / node->shape[2] > BOUNDS_MOST_SUMMED)) {
         return deploy_refuse(b->message, LGELU_E_SHAPE,
                              "bounds: layer '%s' sums up more than %z products", node->name,
-                             (size_t)MOST_SUMMED);
+                             (size_t)BOUNDS_MOST_SUMMED);
     }
     if (!deploy_parameters_finite(net, node)) {
         return deploy_refuse(b->message, LGELU_E_NONFINITE,
-                             "bounds: layer '%s' has a weight that is no finite number",
-                             node->name);
+                             "bounds: layer '%s' has a weight that is not finite", node->name);
     }
     return LGELU_OK;
 }
 
-lgelu_status bounds_make(bounds *b, const lgelu_net *net, int output, bounds_gates gates)
+lgelu_status bounds_make(bounds_net *b, const lgelu_net *net, int output, bounds_gates gates)
 {
     lgelu_status status = LGELU_OK;
     size_t most = 0;
@@ -932,14 +964,14 @@ lgelu_status bounds_make(bounds *b, const lgelu_net *net, int output, bounds_gat
         status = LGELU_E_MEMORY;
     } else if ((b->input = deploy_needed(net, output, b->needed)) < 0) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: '%s' does not follow from one input",
+                             "bounds: '%s' does not depend on exactly one input",
                              net->nodes[output].name);
     }
     for (i = 0; i <= output && !status; i++) {
         if (b->needed[i]) {
             const lgelu_node *node = net->nodes + i;
             bounds_node *x = b->node + i;
-            status = look(b, node);
+            status = bounds_check_node(b, node);
             if (status)
                 return status;
             x->n = deploy_size(node);
@@ -966,7 +998,7 @@ lgelu_status bounds_make(bounds *b, const lgelu_net *net, int output, bounds_gat
     return status ? deploy_refuse(b->message, status, "bounds: no memory") : LGELU_OK;
 }
 
-void bounds_free(bounds *b)
+void bounds_free(bounds_net *b)
 {
     int i;
     for (i = 0; b->node && i < b->net->count; i++)
@@ -979,7 +1011,7 @@ void bounds_free(bounds *b)
     b->work = NULL;
 }
 
-static lgelu_status forward(bounds *b)
+static lgelu_status bounds_run_nodes(bounds_net *b)
 {
     lgelu_status status = LGELU_OK;
     size_t k;
@@ -992,41 +1024,41 @@ static lgelu_status forward(bounds *b)
             int reads = i == b->output, j;
             switch (node->op) {
             case LGELU_OP_INPUT: break;
-            case LGELU_OP_LINEAR: linear_interval(b, i); break;
-            case LGELU_OP_CONV: conv_interval(b, i); break;
-            case LGELU_OP_BATCH_NORM: norm_interval(b, i); break;
-            case LGELU_OP_ADD: add_interval(b, i); break;
+            case LGELU_OP_LINEAR: bounds_linear_interval(b, i); break;
+            case LGELU_OP_CONV: bounds_conv_interval(b, i); break;
+            case LGELU_OP_BATCH_NORM: bounds_batch_norm_interval(b, i); break;
+            case LGELU_OP_ADD: bounds_add_interval(b, i); break;
             case LGELU_OP_MAX_POOL:
-            case LGELU_OP_AVERAGE_POOL: pool_interval(b, i); break;
-            case LGELU_OP_GATE: gate_forward(b, i); break;
+            case LGELU_OP_AVERAGE_POOL: bounds_pool_interval(b, i); break;
+            case LGELU_OP_GATE: bounds_gate_forward(b, i); break;
             default:
                 memcpy(y->lo, x->lo, y->n * sizeof *y->lo);
                 memcpy(y->hi, x->hi, y->n * sizeof *y->hi);
                 break;
             }
             for (k = 0; k < y->n; k++) {
-                if (!(most_of(y, k) <= largest_float * 0.999)) {
+                if (!(bounds_max_abs(y, k) <= bounds_largest_float * 0.999)) {
                     return deploy_refuse(b->message, LGELU_E_NONFINITE,
                                          "bounds: layer '%s' may leave the range of floats",
                                          node->name);
                 }
             }
             if (b->soft) {
-                /* the difference of two boxes holds it too */
+                /* the difference of the two boxes contains it, too */
                 for (k = 0; k < y->n; k++) {
-                    y->lo[k] =
-                        more(y->lo[k], b->soft->node[i].lo[k] - b->hard->node[i].hi[k] - tiny);
-                    y->hi[k] =
-                        less(y->hi[k], b->soft->node[i].hi[k] - b->hard->node[i].lo[k] + tiny);
+                    y->lo[k] = bounds_max(y->lo[k], b->soft->node[i].lo[k] - b->hard->node[i].hi[k]
+                                                        - bounds_tiny);
+                    y->hi[k] = bounds_min(y->hi[k], b->soft->node[i].hi[k] - b->hard->node[i].lo[k]
+                                                        + bounds_tiny);
                 }
-                status = norm_forward(b, i);
+                status = bounds_difference_norm(b, i);
                 if (status)
                     return status;
             }
             /* never looser than intervals, not even by rounding */
             for (k = 0; b->how == BOUNDS_LINEAR && k < y->n; k++) {
-                y->lo[k] = more(y->lo[k], y->was[k]);
-                y->hi[k] = less(y->hi[k], y->was[y->n + k]);
+                y->lo[k] = bounds_max(y->lo[k], y->was[k]);
+                y->hi[k] = bounds_min(y->hi[k], y->was[y->n + k]);
             }
             if (b->how == BOUNDS_INTERVAL) {
                 memcpy(y->was, y->lo, y->n * sizeof *y->lo);
@@ -1036,52 +1068,52 @@ static lgelu_status forward(bounds *b)
                 reads |= b->needed[j] && b->net->nodes[j].op == LGELU_OP_GATE
                          && b->net->nodes[j].input[0] == i;
             }
-            if (asked && reads && node->inputs && (status = tighten(b, i)) != LGELU_OK)
+            if (asked && reads && node->inputs && (status = bounds_tighten_node(b, i)) != LGELU_OK)
                 return status;
         }
     }
     return status;
 }
 
-static lgelu_status run(bounds *b, bounds_how how)
+static lgelu_status bounds_run_both(bounds_net *b, bounds_how how)
 {
     lgelu_status status;
     b->how = BOUNDS_INTERVAL;
-    status = forward(b);
+    status = bounds_run_nodes(b);
     if (status || how == BOUNDS_INTERVAL)
         return status;
     b->how = how;
-    return forward(b);
+    return bounds_run_nodes(b);
 }
 
-lgelu_status bounds_run(bounds *b, const double *low, const double *high, bounds_how how)
+lgelu_status bounds_run(bounds_net *b, const double *low, const double *high, bounds_how how)
 {
     bounds_node *x = b->node + b->input;
     size_t k;
     for (k = 0; k < x->n; k++) {
-        if (!(low[k] <= high[k]) || !(fabs(low[k]) <= largest_float)
-            || !(fabs(high[k]) <= largest_float)) {
+        if (!(low[k] <= high[k]) || !(fabs(low[k]) <= bounds_largest_float)
+            || !(fabs(high[k]) <= bounds_largest_float)) {
             return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                                 "bounds: number %z of the input has no finite range", k);
+                                 "bounds: element %z of the input has no finite range", k);
         }
         x->lo[k] = low[k];
         x->hi[k] = high[k];
     }
-    return run(b, how);
+    return bounds_run_both(b, how);
 }
 
-double bounds_lower(bounds *b, const double *c)
+double bounds_lower(bounds_net *b, const double *c)
 {
     const bounds_node *y = b->node + b->output;
     double lower = -HUGE_VAL, sum = 0, absolute = 0, *a;
-    carry p;
+    bounds_carry p;
     size_t k;
     for (k = 0; k < y->n; k++) {
         const double v = c[k] * (c[k] > 0 ? y->lo[k] : y->hi[k]);
         sum += v;
         absolute += fabs(v);
     }
-    sum -= ((double)y->n + 4) * ulp * absolute;
+    sum -= ((double)y->n + 4) * bounds_ulp * absolute;
     if (b->how != BOUNDS_LINEAR)
         return sum;
     memset(&p, 0, sizeof p);
@@ -1090,19 +1122,19 @@ double bounds_lower(bounds *b, const double *c)
     p.a = (double **)deploy_room((size_t)b->net->count, sizeof *p.a);
     if (!p.a)
         return sum;
-    a = coefficients(&p, b->output, 0);
+    a = bounds_coefficients(&p, b->output, 0);
     if (a) {
         memcpy(a, c, y->n * sizeof *a);
-        if (!carry_back(&p, b->output, &lower))
+        if (!bounds_carry_back(&p, b->output, &lower))
             lower = -HUGE_VAL;
     }
     for (k = 0; k < (size_t)b->net->count; k++)
         free(p.a[k]);
     free(p.a);
-    return more(sum, lower);
+    return bounds_max(sum, lower);
 }
 
-size_t bounds_unstable(const bounds *b, size_t *gates)
+size_t bounds_unstable(const bounds_net *b, size_t *gates)
 {
     size_t count = 0, k;
     int i;
@@ -1120,10 +1152,10 @@ size_t bounds_unstable(const bounds *b, size_t *gates)
     return count;
 }
 
-lgelu_status certificate_make(certificate *c, const lgelu_net *net, int output)
+lgelu_status bounds_certificate_make(bounds_certificate *c, const lgelu_net *net, int output)
 {
     lgelu_status status;
-    bounds *part[3];
+    bounds_net *part[3];
     int k;
     memset(c, 0, sizeof *c);
     part[0] = &c->soft;
@@ -1143,11 +1175,12 @@ lgelu_status certificate_make(certificate *c, const lgelu_net *net, int output)
                      : deploy_refuse(c->message, LGELU_E_MEMORY, "certificate: no memory");
 }
 
-lgelu_status certificate_run(certificate *c, const double *low, const double *high, bounds_how how)
+lgelu_status bounds_certificate_run(bounds_certificate *c, const double *low, const double *high,
+                                    bounds_how how)
 {
     bounds_node *x = c->difference.node + c->difference.input,
                 *y = c->difference.node + c->difference.output;
-    bounds *part = &c->soft;
+    bounds_net *part = &c->soft;
     lgelu_status status = bounds_run(part, low, high, how);
     size_t k;
     c->hard.most = c->difference.most = c->soft.most;
@@ -1159,18 +1192,18 @@ lgelu_status certificate_run(certificate *c, const double *low, const double *hi
         part = &c->difference;
         memset(x->lo, 0, x->n * sizeof *x->lo);
         memset(x->hi, 0, x->n * sizeof *x->hi);
-        status = run(part, how);
+        status = bounds_run_both(part, how);
     }
     if (status) {
         memcpy(c->message, part->message, sizeof c->message);
     } else {
         for (k = 0; k < y->n; k++)
-            c->change[k] = most_of(y, k);
+            c->change[k] = bounds_max_abs(y, k);
     }
     return status;
 }
 
-void certificate_free(certificate *c)
+void bounds_certificate_free(bounds_certificate *c)
 {
     bounds_free(&c->soft);
     bounds_free(&c->hard);

@@ -3,13 +3,13 @@
    vectors of the outputs. */
 #include "c_file.h"
 
-/* of a value in work[]; host: the node it is laid upon */
+/* The place of a value in work[], in floats; host: the node whose place it uses. */
 typedef struct {
     size_t at, size;
     int until, host;
-} c_place;
+} c_file_place;
 
-static const char *const c_functions[] = {
+static const char *const c_file_functions[] = {
     "/* a*b + c rounded once. Without the instruction: the product is exact in double, the sum is rounded to odd, so that the\n"
     "   last rounding to float is the only one that counts (Boldo & Melquiond 2008). */\n"
     "static float fma_(float a, float b, float c)\n"
@@ -44,7 +44,7 @@ static const char *const c_functions[] = {
     "    }\n"
     "}\n",
     "/* s: rows, columns, channels of x and of y, side of the kernel, stride, padding, groups. Zeros around; where each channel\n"
-    "   is a group of its own, what lies outside is left out */\n"
+    "   is a group of its own, elements outside the image are skipped */\n"
     "static void conv_(float *y, const float *x, const float *w, const float *b, const size_t *s)\n"
     "{\n"
     "    const size_t in = s[2] / s[9], out = s[5] / s[9], alone = s[9] > 1 && s[9] == s[2] && s[9] == s[5];\n"
@@ -99,60 +99,69 @@ static const char *const c_functions[] = {
     "}\n"
 };
 
-enum { FMA, SUM, LINEAR, CONV, RELU, NORM, ADD, POOL, FUNCTIONS };
+enum {
+    C_FILE_FMA,
+    C_FILE_SUM,
+    C_FILE_LINEAR,
+    C_FILE_CONV,
+    C_FILE_RELU,
+    C_FILE_NORM,
+    C_FILE_ADD,
+    C_FILE_POOL,
+    C_FILE_FUNCTIONS
+};
 
-static int c_function(const lgelu_node *node)
+static int c_file_kind(const lgelu_node *node)
 {
     switch (node->op) {
-    case LGELU_OP_LINEAR: return LINEAR;
-    case LGELU_OP_CONV: return CONV;
-    case LGELU_OP_GATE: return RELU;
-    case LGELU_OP_BATCH_NORM: return NORM;
-    case LGELU_OP_ADD: return ADD;
+    case LGELU_OP_LINEAR: return C_FILE_LINEAR;
+    case LGELU_OP_CONV: return C_FILE_CONV;
+    case LGELU_OP_GATE: return C_FILE_RELU;
+    case LGELU_OP_BATCH_NORM: return C_FILE_NORM;
+    case LGELU_OP_ADD: return C_FILE_ADD;
     case LGELU_OP_MAX_POOL:
-    case LGELU_OP_AVERAGE_POOL: return POOL;
+    case LGELU_OP_AVERAGE_POOL: return C_FILE_POOL;
     case LGELU_OP_INPUT:
     case LGELU_OP_VIEW:
-    case LGELU_OP_DROPOUT: return FMA; /* nothing is done */
+    case LGELU_OP_DROPOUT: return C_FILE_FMA; /* nothing is done */
     default: return -1;
     }
 }
 
-static lgelu_status c_check(lgelu_net *net, const lgelu_node *node)
+static lgelu_status c_file_check(lgelu_net *net, const lgelu_node *node)
 {
     size_t c;
-    if (c_function(node) < 0) {
+    if (c_file_kind(node) < 0) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                             "C file: layer '%s': a %s can't stand in it", node->name,
+                             "C file: layer '%s': %s layers are not supported", node->name,
                              lgelu_op_name((int)node->op));
     }
-    if (deploy_winograd(net, node)) {
+    if (lgelu_conv_is_winograd(net, node)) {
         return deploy_refuse(
             net->message, LGELU_E_ARGUMENT,
-            "C file: layer '%s' goes by Winograd's algorithm, make the network with net.direct",
+            "C file: layer '%s' uses Winograd's algorithm: set net.no_winograd before making the network",
             node->name);
     }
     if (node->op == LGELU_OP_GATE) {
         for (c = 0; c < (size_t)node->lambda_count; c++) {
             if (!(deploy_lambda(net, node, c) > 1e38)) {
                 return deploy_refuse(net->message, LGELU_E_LAMBDA,
-                                     "C file: gate '%s' is no ReLU, call lgelu_net_relu first",
+                                     "C file: gate '%s' is not ReLU: call lgelu_net_relu first",
                                      node->name);
             }
         }
     }
     if (!deploy_parameters_finite(net, node)) {
         return deploy_refuse(net->message, LGELU_E_NONFINITE,
-                             "C file: layer '%s' has a weight that is no finite number",
-                             node->name);
+                             "C file: layer '%s' has a weight that is not finite", node->name);
     }
     return LGELU_OK;
 }
 
 /* Finds the place of each value in work[] and returns the size of work[]; plan has an element for
    each node before the output. */
-static size_t c_lay_out(const lgelu_net *net, int output, const unsigned char *needed, c_place *p,
-                        deploy_buffer *plan)
+static size_t c_file_lay_out(const lgelu_net *net, int output, const unsigned char *needed,
+                             c_file_place *p, deploy_buffer *plan)
 {
     size_t top;
     int i, k;
@@ -168,15 +177,16 @@ static size_t c_lay_out(const lgelu_net *net, int output, const unsigned char *n
                 p[net->nodes[i].input[k]].until = i;
         }
     }
-    /* what does nothing, and a gate or a normalisation whose input nobody else needs, lie upon it
-     */
+    /* a layer that does nothing, and a gate or a normalisation that alone reads its input, use the
+       place of the input */
     for (i = 0; i <= output; i++) {
-        const int f = c_function(net->nodes + i), from = net->nodes[i].input[0];
+        const int f = c_file_kind(net->nodes + i), from = net->nodes[i].input[0];
         if (!needed[i] || !net->nodes[i].inputs || i == output)
             continue;
-        if (f == FMA
-            || ((f == RELU || f == NORM) && net->nodes[p[from].host].op != LGELU_OP_INPUT
-                && p[from].until == i && p[p[from].host].until <= i))
+        if (f == C_FILE_FMA
+            || ((f == C_FILE_RELU || f == C_FILE_NORM)
+                && net->nodes[p[from].host].op != LGELU_OP_INPUT && p[from].until == i
+                && p[p[from].host].until <= i))
             p[i].host = p[from].host;
         if (p[p[i].host].until < p[i].until)
             p[p[i].host].until = p[i].until;
@@ -193,9 +203,9 @@ static size_t c_lay_out(const lgelu_net *net, int output, const unsigned char *n
     return top;
 }
 
-/* an array of n numbers, number i standing at x[(i % across)·step + i / across] */
-static void c_array(deploy_out *o, const char *array, int node, const float *x, size_t n,
-                    size_t across, size_t step)
+/* Writes an array of n numbers; number i is x[(i % across)·step + i / across]. */
+static void c_file_put_array(deploy_out *o, const char *array, int node, const float *x, size_t n,
+                             size_t across, size_t step)
 {
     size_t i;
     deploy_put(o, "static const float %s%z[%z] = {", array, (size_t)node, n);
@@ -206,7 +216,7 @@ static void c_array(deploy_out *o, const char *array, int node, const float *x, 
     }
 }
 
-static lgelu_status c_weights(deploy_out *o, lgelu_net *net, int i)
+static lgelu_status c_file_put_weights(deploy_out *o, lgelu_net *net, int i)
 {
     const lgelu_node *node = net->nodes + i;
     const float *w = net->w + node->weight_at;
@@ -220,9 +230,9 @@ static lgelu_status c_weights(deploy_out *o, lgelu_net *net, int i)
     deploy_put(o, " */\n");
     if (node->op != LGELU_OP_BATCH_NORM) {
         /* (outputs, inputs) to (inputs, outputs) */
-        c_array(o, "w", i, w, weights, c, weights / c);
+        c_file_put_array(o, "w", i, w, weights, c, weights / c);
         if (node->bias_count)
-            c_array(o, "b", i, net->w + node->bias_at, node->bias_count, 1, 1);
+            c_file_put_array(o, "b", i, net->w + node->bias_at, node->bias_count, 1, 1);
         return LGELU_OK;
     }
     norm = (float *)deploy_room(2 * c, sizeof *norm);
@@ -233,8 +243,8 @@ static lgelu_status c_weights(deploy_out *o, lgelu_net *net, int i)
     for (k = 0; k < c; k++)
         deploy_norm(net, node, k, norm + k, norm + c + k);
     if (deploy_finite(norm, 2 * c)) {
-        c_array(o, "w", i, norm, c, 1, 1);
-        c_array(o, "b", i, norm + c, c, 1, 1);
+        c_file_put_array(o, "w", i, norm, c, 1, 1);
+        c_file_put_array(o, "b", i, norm + c, c, 1, 1);
         free(norm);
         return LGELU_OK;
     }
@@ -243,7 +253,8 @@ static lgelu_status c_weights(deploy_out *o, lgelu_net *net, int i)
                          node->name);
 }
 
-static void c_value(deploy_out *o, const lgelu_net *net, const c_place *p, int i, int output)
+static void c_file_put_value(deploy_out *o, const lgelu_net *net, const c_file_place *p, int i,
+                             int output)
 {
     if (i == output)
         deploy_put(o, "y");
@@ -253,63 +264,65 @@ static void c_value(deploy_out *o, const lgelu_net *net, const c_place *p, int i
         deploy_put(o, "work + %z", p[p[i].host].at);
 }
 
-static void c_call(deploy_out *o, const lgelu_net *net, const c_place *p, int i, int output)
+static void c_file_put_call(deploy_out *o, const lgelu_net *net, const c_file_place *p, int i,
+                            int output)
 {
-    static const char *const call[FUNCTIONS] = { "copy",  "sum_",  "linear_", "conv_",
-                                                 "relu_", "norm_", "add_",    "pool_" };
+    static const char *const call[C_FILE_FUNCTIONS] = { "copy",  "sum_",  "linear_", "conv_",
+                                                        "relu_", "norm_", "add_",    "pool_" };
     const lgelu_node *node = net->nodes + i, *from = net->nodes + node->input[0];
-    const int f = c_function(node);
+    const int f = c_file_kind(node);
     const size_t n = (size_t)i;
     int k;
-    if (f == FMA && i != output)
+    if (f == C_FILE_FMA && i != output)
         return;
-    deploy_put(o, "    %s(", f == FMA ? "memcpy" : call[f]);
-    c_value(o, net, p, i, output);
+    deploy_put(o, "    %s(", f == C_FILE_FMA ? "memcpy" : call[f]);
+    c_file_put_value(o, net, p, i, output);
     for (k = 0; k < node->inputs; k++) {
         deploy_put(o, ", ");
-        c_value(o, net, p, node->input[k], output);
+        c_file_put_value(o, net, p, node->input[k], output);
     }
     switch (f) {
-    case LINEAR:
+    case C_FILE_LINEAR:
         deploy_put(o, node->bias_count ? ", w%z, b%z" : ", w%z, NULL", n, n);
         deploy_put(o, ", %z, %z, %z);\n", node->shape[0] * node->shape[1], from->shape[2],
                    node->shape[2]);
         break;
-    case CONV:
+    case C_FILE_CONV:
         deploy_put(o, node->bias_count ? ", w%z, b%z" : ", w%z, NULL", n, n);
         deploy_put(o, ", s%z);\n", n);
         break;
-    case NORM:
+    case C_FILE_NORM:
         deploy_put(o, ", w%z, b%z, %z, %z);\n", n, n, node->shape[0] * node->shape[1],
                    node->shape[2]);
         break;
-    case POOL:
+    case C_FILE_POOL:
         deploy_put(o, ", %z, s%z);\n", (size_t)(node->op == LGELU_OP_AVERAGE_POOL), n);
         break;
-    case FMA: deploy_put(o, ", %z * sizeof *y);\n", deploy_size(node)); break;
+    case C_FILE_FMA: deploy_put(o, ", %z * sizeof *y);\n", deploy_size(node)); break;
     default: deploy_put(o, ", %z);\n", deploy_size(node)); break;
     }
 }
 
-static void c_shape(deploy_out *o, const lgelu_net *net, int i)
+static void c_file_put_shape(deploy_out *o, const lgelu_net *net, int i)
 {
     const lgelu_node *node = net->nodes + i, *from = net->nodes + node->input[0];
-    if (c_function(node) == CONV) {
+    if (c_file_kind(node) == C_FILE_CONV) {
         deploy_put(o,
                    "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z, %z };\n",
                    (size_t)i, from->shape[0], from->shape[1], from->shape[2], node->shape[0],
                    node->shape[1], node->shape[2], node->window[0], node->stride, node->padding,
                    node->groups);
     }
-    if (c_function(node) == POOL) {
+    if (c_file_kind(node) == C_FILE_POOL) {
         deploy_put(o, "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z };\n",
                    (size_t)i, from->shape[0], from->shape[1], from->shape[2], node->shape[0],
                    node->shape[1], node->window[0], node->window[1], node->stride, node->padding);
     }
 }
 
-static lgelu_status c_file(deploy_out *o, lgelu_net *net, int input, int output, const char *name,
-                           const unsigned char *needed, const c_place *p, size_t work)
+static lgelu_status c_file_put_file(deploy_out *o, lgelu_net *net, int input, int output,
+                                    const char *name, const unsigned char *needed,
+                                    const c_file_place *p, size_t work)
 {
     const lgelu_node *in = net->nodes + input, *out = net->nodes + output;
     unsigned used = 0;
@@ -317,7 +330,7 @@ static lgelu_status c_file(deploy_out *o, lgelu_net *net, int input, int output,
     int i;
     for (i = 0; i <= output; i++) {
         if (needed[i])
-            used |= 1u << c_function(net->nodes + i);
+            used |= 1u << c_file_kind(net->nodes + i);
     }
     deploy_put(
         o,
@@ -344,29 +357,29 @@ static lgelu_status c_file(deploy_out *o, lgelu_net *net, int input, int output,
     deploy_put(o, "/* where floats are computed in wider registers (x87) */\n"
                   "#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 "
                   "&& FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32\n#define WIDER_\n#endif\n");
-    if (used & (1u << LINEAR | 1u << CONV | 1u << NORM | 1u << POOL))
-        deploy_bytes(o, c_functions[FMA], strlen(c_functions[FMA]));
-    if (used & (1u << ADD | 1u << POOL))
-        used |= 1u << SUM;
-    for (i = SUM; i < FUNCTIONS; i++) {
+    if (used & (1u << C_FILE_LINEAR | 1u << C_FILE_CONV | 1u << C_FILE_NORM | 1u << C_FILE_POOL))
+        deploy_bytes(o, c_file_functions[C_FILE_FMA], strlen(c_file_functions[C_FILE_FMA]));
+    if (used & (1u << C_FILE_ADD | 1u << C_FILE_POOL))
+        used |= 1u << C_FILE_SUM;
+    for (i = C_FILE_SUM; i < C_FILE_FUNCTIONS; i++) {
         if (used >> i & 1)
-            deploy_bytes(o, c_functions[i], strlen(c_functions[i]));
+            deploy_bytes(o, c_file_functions[i], strlen(c_file_functions[i]));
     }
     deploy_put(o, "\n");
     for (i = 0; i <= output; i++) {
         if (needed[i]
             && (net->nodes[i].weight_count || net->nodes[i].tied || net->nodes[i].bias_count)
-            && (status = c_weights(o, net, i)) != LGELU_OK)
+            && (status = c_file_put_weights(o, net, i)) != LGELU_OK)
             return status;
     }
     deploy_put(o, "\nvoid %s(float *y, const float *x, float *work)\n{\n", name);
     for (i = 0; i <= output; i++) {
         if (needed[i])
-            c_shape(o, net, i);
+            c_file_put_shape(o, net, i);
     }
     for (i = 0; i <= output; i++) {
         if (needed[i] && net->nodes[i].inputs)
-            c_call(o, net, p, i, output);
+            c_file_put_call(o, net, p, i, output);
     }
     if (!work)
         deploy_put(o, "    (void)work;\n");
@@ -385,10 +398,11 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
     lgelu_status status = LGELU_OK;
     deploy_out o;
     deploy_buffer *plan;
-    c_place *p;
+    c_file_place *p;
     int i, input;
     if (net->status)
         return net->status;
+    net->message[0] = 0;
     if (!net->w || output < 1 || output >= net->count) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "C file: no such output of a network that is made");
@@ -396,11 +410,11 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
     if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53)
         || name[length - 1] == '_') {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                             "C file: '%s' is no name for a function",
+                             "C file: '%s' is not a valid name for a function",
                              length > 40 ? "a text of more than 40 letters" : name);
     }
     needed = (unsigned char *)deploy_room((size_t)net->count, 1);
-    p = (c_place *)deploy_room((size_t)net->count, sizeof *p);
+    p = (c_file_place *)deploy_room((size_t)net->count, sizeof *p);
     plan = (deploy_buffer *)deploy_room((size_t)net->count, sizeof *plan);
     if (!needed || !p || !plan)
         status = deploy_refuse(net->message, LGELU_E_MEMORY, "C file: no memory");
@@ -408,17 +422,17 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
         input = deploy_needed(net, output, needed);
         if (input < 0) {
             status = deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                                   "C file: '%s' does not follow from one input",
+                                   "C file: '%s' does not depend on exactly one input",
                                    net->nodes[output].name);
         }
         for (i = 0; i <= output && !status; i++) {
             if (needed[i])
-                status = c_check(net, net->nodes + i);
+                status = c_file_check(net, net->nodes + i);
         }
         deploy_begin(&o, write, user);
         if (!status) {
-            status = c_file(&o, net, input, output, name, needed, p,
-                            c_lay_out(net, output, needed, p, plan));
+            status = c_file_put_file(&o, net, input, output, name, needed, p,
+                                     c_file_lay_out(net, output, needed, p, plan));
         }
     }
     free(needed);

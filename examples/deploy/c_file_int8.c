@@ -3,9 +3,19 @@
    only if a layer needs it. */
 #include "c_file_int8.h"
 
-enum { C8_SHIFT, C8_DOT, C8_LINEAR, C8_CONV, C8_ADD, C8_MAX, C8_MEAN, C8_TABLE, C8_FUNCTIONS };
+enum {
+    C_FILE_INT8_SHIFT,
+    C_FILE_INT8_DOT,
+    C_FILE_INT8_LINEAR,
+    C_FILE_INT8_CONV,
+    C_FILE_INT8_ADD,
+    C_FILE_INT8_MAX,
+    C_FILE_INT8_MEAN,
+    C_FILE_INT8_TABLE,
+    C_FILE_INT8_FUNCTIONS
+};
 
-static const char *const c8_function[C8_FUNCTIONS] = {
+static const char *const c_file_int8_function[C_FILE_INT8_FUNCTIONS] = {
     "/* x / 2^shift, to the nearest, half away from zero; a result beyond 2^30 is cut */\n"
     "static int32_t shifted_(int64_t x, int shift)\n"
     "{\n"
@@ -69,37 +79,31 @@ static const char *const c8_function[C8_FUNCTIONS] = {
     "    }\n"
     "}\n\n",
     "/* s: rows, columns and channels of x, rows, columns and channels of y, side of the kernel, stride,\n"
-    "   padding, groups, the byte that means zero. The bias has the whole kernel's share of that byte\n"
-    "   taken off, so it is added again where the kernel is outside. */\n"
+    "   padding, groups, the byte that means zero. What a pixel reads is gathered first, then multiplied\n"
+    "   by the weights of each output. */\n"
     "static void conv_(const to_ *to, const uint8_t *x, const int8_t *w, const int32_t *first,\n"
     "                  const int32_t *multiplier, const uint8_t *shift, const uint16_t *s)\n"
     "{\n"
-    "    const size_t side = s[6], c = s[2] / s[9], group = s[5] / s[9];\n"
-    "    size_t row, column, o, i, j, k, at = 0;\n"
+    "    const size_t c = s[2] / s[9], group = s[5] / s[9], terms = s[6] * s[6] * c;\n"
+    "    size_t row, column, g, i, j, k, o;\n"
     "    for (row = 0; row < s[3]; row++) {\n"
     "        for (column = 0; column < s[4]; column++) {\n"
-    "            for (o = 0; o < s[5]; o++) {\n"
-    "                const int8_t *tap = w + o * side * side * c;\n"
-    "                uint32_t sum = (uint32_t)first[o];\n"
-    "                for (i = 0; i < side; i++) {\n"
-    "                    const size_t u = row * s[7] + i - s[8];           /* wraps below 0 */\n"
-    "                    const size_t v = column * s[7] - s[8];\n"
-    "                    if (s[9] == 1 && u < s[0] && v < s[1] && side <= s[1] - v) {\n"
-    "                        sum = dot_(sum, x + (u * s[1] + v) * c, tap, side * c);\n"
-    "                        tap += side * c;\n"
-    "                        continue;\n"
-    "                    }\n"
-    "                    for (j = 0; j < side; j++) {\n"
-    "                        if (u < s[0] && v + j < s[1]) {\n"
-    "                            sum = dot_(sum, x + (u * s[1] + v + j) * s[2] + o / group * c, tap, c);\n"
-    "                        } else if (s[10]) {\n"
-    "                            for (k = 0; k < c; k++)\n"
-    "                                sum += (uint32_t)(s[10] * tap[k]);\n"
-    "                        }\n"
-    "                        tap += c;\n"
+    "            for (g = 0; g < s[9]; g++) {\n"
+    "                uint8_t *p = patch;\n"
+    "                for (i = 0; i < s[6]; i++) {\n"
+    "                    for (j = 0; j < s[6]; j++) {\n"
+    "                        const size_t u = row * s[7] + i - s[8];      /* wraps below 0 */\n"
+    "                        const size_t v = column * s[7] + j - s[8];\n"
+    "                        const uint8_t *from = x + (u * s[1] + v) * s[2] + g * c;\n"
+    "                        const int inside = u < s[0] && v < s[1];\n"
+    "                        for (k = 0; k < c; k++)\n"
+    "                            *p++ = inside ? from[k] : (uint8_t)s[10];\n"
     "                    }\n"
     "                }\n"
-    "                put_(to, at++, sum, multiplier[o], shift[o]);\n"
+    "                for (o = g * group; o < (g + 1) * group; o++) {\n"
+    "                    const uint32_t sum = dot_((uint32_t)first[o], patch, w + o * terms, terms);\n"
+    "                    put_(to, (row * s[4] + column) * s[5] + o, sum, multiplier[o], shift[o]);\n"
+    "                }\n"
     "            }\n"
     "        }\n"
     "    }\n"
@@ -167,38 +171,41 @@ typedef struct {
     const int8_net *q;
     const char *name;
     deploy_out out;
-    deploy_buffer *buffer; /* [output + 1]; of hosts alone */
-    int *host;             /* [output + 1]: the node whose buffer holds this node's value */
-    size_t work;
+    deploy_buffer *buffer;     /* [output + 1]; of hosts alone */
+    int *host;                 /* [output + 1]: the node whose buffer holds this node's value */
+    size_t work, patch;        /* bytes of the values, of what a convolution gathers */
     size_t constants, counted; /* bytes of constants, and of those written so far */
-} c8_file;
+} c_file_int8_file;
 
-static void c8_text(deploy_out *o, const char *text) { deploy_bytes(o, text, strlen(text)); }
+static void c_file_int8_text(deploy_out *o, const char *text)
+{
+    deploy_bytes(o, text, strlen(text));
+}
 
-static int c8_sums(const lgelu_node *node)
+static int c_file_int8_sums(const lgelu_node *node)
 {
     return node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV;
 }
 
 /* Whether node i is computed at its own step: not what an earlier layer writes. */
-static int c8_computed(const int8_net *q, int i)
+static int c_file_int8_computed(const int8_net *q, int i)
 {
     const lgelu_node *node = q->net->nodes + i;
     const int8_node *p = q->node + i;
     return q->needed[i] && !p->given
-           && !(p->into >= 0 && !c8_sums(node) && node->op != LGELU_OP_ADD);
+           && !(p->into >= 0 && !c_file_int8_sums(node) && node->op != LGELU_OP_ADD);
 }
 
 /* The node whose value a layer's result is: a ReLU or view behind it, or itself. */
-static int c8_result(const int8_net *q, int i)
+static int c_file_int8_result(const int8_net *q, int i)
 {
     return q->node[i].into >= 0 ? q->node[i].into : i;
 }
 
-static int c8_input(const int8_net *q, int i, int k) { return q->net->nodes[i].input[k]; }
+static int c_file_int8_input(const int8_net *q, int i, int k) { return q->net->nodes[i].input[k]; }
 
 /* Lifetimes, and which values are written over the one that they are computed from. */
-static void c8_lay_out(c8_file *f)
+static void c_file_int8_lay_out(c_file_int8_file *f)
 {
     const int8_net *q = f->q;
     const lgelu_net *net = q->net;
@@ -211,8 +218,8 @@ static void c8_lay_out(c8_file *f)
     }
     for (i = 0; i <= q->output; i++) {
         const lgelu_node *node = net->nodes + i;
-        const int to = c8_result(q, i);
-        if (!c8_computed(q, i))
+        const int to = c_file_int8_result(q, i);
+        if (!c_file_int8_computed(q, i))
             continue;
         f->buffer[to].first = i;
         for (k = 0; k < node->inputs; k++) {
@@ -225,8 +232,8 @@ static void c8_lay_out(c8_file *f)
     /* a table, or a sum of two, over an input that nobody reads afterwards */
     for (i = 0; i < q->output; i++) {
         const lgelu_node *node = net->nodes + i;
-        const int to = c8_result(q, i);
-        if (!c8_computed(q, i) || (node->op != LGELU_OP_GATE && node->op != LGELU_OP_ADD))
+        const int to = c_file_int8_result(q, i);
+        if (!c_file_int8_computed(q, i) || (node->op != LGELU_OP_GATE && node->op != LGELU_OP_ADD))
             continue;
         for (k = 0; k < node->inputs; k++) {
             const int from = f->host[node->input[k]];
@@ -243,22 +250,30 @@ static void c8_lay_out(c8_file *f)
         }
     }
     f->work = deploy_plan(f->buffer, q->output + 1);
+    for (i = 0; i <= q->output; i++) {
+        const lgelu_node *node = net->nodes + i;
+        if (c_file_int8_computed(q, i) && node->op == LGELU_OP_CONV) {
+            const size_t terms = node->weight_count / node->shape[2];
+            f->patch = terms > f->patch ? terms : f->patch;
+        }
+    }
 }
 
 /* ---- arrays ---- */
-static void c8_array(c8_file *f, const char *type, const char *array, int node, size_t n)
+static void c_file_int8_array(c_file_int8_file *f, const char *type, const char *array, int node,
+                              size_t n)
 {
     deploy_put(&f->out, "static const %s %s%z[%z] = {", type, array, (size_t)node, n);
 }
 
-static void c8_value(c8_file *f, size_t i, size_t n, int32_t v)
+static void c_file_int8_value(c_file_int8_file *f, size_t i, size_t n, int32_t v)
 {
     const size_t size = (size_t)(v < 0 ? -(int64_t)v : v);
     deploy_put(&f->out, i % 16 ? " %s%z" : "\n    %s%z", v < 0 ? "-" : "", size);
     deploy_put(&f->out, i + 1 < n ? "," : "\n};\n");
 }
 
-static void c8_layer_arrays(c8_file *f, int i)
+static void c_file_int8_layer_arrays(c_file_int8_file *f, int i)
 {
     const int8_net *q = f->q;
     const lgelu_node *node = q->net->nodes + i;
@@ -268,26 +283,27 @@ static void c8_layer_arrays(c8_file *f, int i)
                                                    : q->net->nodes[node->input[0]].shape[2];
     const int32_t zero = q->node[node->input[0]].grid.zero;
     size_t k, o;
-    c8_array(f, "int8_t", "w", i, out * terms);
+    c_file_int8_array(f, "int8_t", "w", i, out * terms);
     for (k = 0; k < out * terms; k++)
-        c8_value(f, k, out * terms, p->w[k]);
-    c8_array(f, "int32_t", "b", i, out);
+        c_file_int8_value(f, k, out * terms, p->w[k]);
+    c_file_int8_array(f, "int32_t", "b", i, out);
     for (o = 0; o < out; o++) {
         int32_t sum = 0;
         for (k = 0; k < terms; k++)
             sum += p->w[o * terms + k];
-        c8_value(f, o, out, (int32_t)((uint32_t)p->bias[o] - (uint32_t)zero * (uint32_t)sum));
+        c_file_int8_value(f, o, out,
+                          (int32_t)((uint32_t)p->bias[o] - (uint32_t)zero * (uint32_t)sum));
     }
-    c8_array(f, "int32_t", "m", i, out);
+    c_file_int8_array(f, "int32_t", "m", i, out);
     for (o = 0; o < out; o++)
-        c8_value(f, o, out, p->multiplier[o]);
-    c8_array(f, "uint8_t", "h", i, out);
+        c_file_int8_value(f, o, out, p->multiplier[o]);
+    c_file_int8_array(f, "uint8_t", "h", i, out);
     for (o = 0; o < out; o++)
-        c8_value(f, o, out, p->shift[o]);
+        c_file_int8_value(f, o, out, p->shift[o]);
     f->counted += out * (terms + 9);
 }
 
-static void c8_shape(c8_file *f, int i)
+static void c_file_int8_shape(c_file_int8_file *f, int i)
 {
     const lgelu_node *node = f->q->net->nodes + i, *from = f->q->net->nodes + node->input[0];
     deploy_put(&f->out, "static const uint16_t s%z[] = { %z, %z, %z, %z, %z, ", (size_t)i,
@@ -302,11 +318,11 @@ static void c8_shape(c8_file *f, int i)
     }
 }
 
-static void c8_arrays(c8_file *f, int i)
+static void c_file_int8_arrays(c_file_int8_file *f, int i)
 {
     const int8_net *q = f->q;
     const lgelu_node *node = q->net->nodes + i;
-    const int8_node *p = q->node + i, *to = q->node + c8_result(q, i);
+    const int8_node *p = q->node + i, *to = q->node + c_file_int8_result(q, i);
     const int8_node *a = q->node + (node->inputs ? node->input[0] : i);
     const size_t n = (size_t)i;
     size_t k, tables;
@@ -315,13 +331,13 @@ static void c8_arrays(c8_file *f, int i)
     deploy_put(&f->out, " */\n");
     switch (node->op) {
     case LGELU_OP_CONV:
-        c8_shape(f, i);
-        c8_layer_arrays(f, i);
+        c_file_int8_shape(f, i);
+        c_file_int8_layer_arrays(f, i);
         break;
-    case LGELU_OP_LINEAR: c8_layer_arrays(f, i); break;
-    case LGELU_OP_MAX_POOL: c8_shape(f, i); break;
+    case LGELU_OP_LINEAR: c_file_int8_layer_arrays(f, i); break;
+    case LGELU_OP_MAX_POOL: c_file_int8_shape(f, i); break;
     case LGELU_OP_AVERAGE_POOL:
-        c8_shape(f, i);
+        c_file_int8_shape(f, i);
         deploy_put(&f->out, "static const int32_t m%z[] = { %z, %z, %z, %z, %z };\n", n,
                    (size_t)p->multiplier[0], (size_t)a->grid.zero, (size_t)p->shift[0],
                    (size_t)p->grid.zero, (size_t)p->grid.most);
@@ -334,9 +350,9 @@ static void c8_arrays(c8_file *f, int i)
         break;
     case LGELU_OP_GATE:
         tables = 256 * (node->lambda_count > 1 ? node->shape[2] : 1);
-        c8_array(f, "uint8_t", "t", i, tables);
+        c_file_int8_array(f, "uint8_t", "t", i, tables);
         for (k = 0; k < tables; k++)
-            c8_value(f, k, tables, p->table[k]);
+            c_file_int8_value(f, k, tables, p->table[k]);
         f->counted += tables;
         break;
     default: break;
@@ -344,7 +360,7 @@ static void c8_arrays(c8_file *f, int i)
 }
 
 /* ---- calls ---- */
-static void c8_place(c8_file *f, int i)
+static void c_file_int8_place(c_file_int8_file *f, int i)
 {
     const int host = f->host[i];
     if (f->q->net->nodes[host].op == LGELU_OP_INPUT)
@@ -353,27 +369,27 @@ static void c8_place(c8_file *f, int i)
         deploy_put(&f->out, "work + %z", f->buffer[host].at);
 }
 
-static void c8_call(c8_file *f, int i)
+static void c_file_int8_call(c_file_int8_file *f, int i)
 {
     const int8_net *q = f->q;
     const lgelu_node *node = q->net->nodes + i, *from = q->net->nodes + node->input[0];
-    const int to = c8_result(q, i);
+    const int to = c_file_int8_result(q, i);
     const int8_grid *g = &q->node[to].grid;
     const size_t n = (size_t)i;
     deploy_out *o = &f->out;
     if (node->op == LGELU_OP_VIEW || node->op == LGELU_OP_DROPOUT)
         return;
-    if (c8_sums(node)) {
+    if (c_file_int8_sums(node)) {
         deploy_put(o, "    to.bytes = ");
         if (i == q->output)
             deploy_put(o, "NULL;\n    to.sums = y;\n");
         else
-            c8_place(f, to);
+            c_file_int8_place(f, to);
         if (i != q->output)
             deploy_put(o, ";\n    to.zero = %z;\n    to.most = %z;\n", (size_t)g->zero,
                        (size_t)g->most);
         deploy_put(o, node->op == LGELU_OP_CONV ? "    conv_(&to, " : "    linear_(&to, ");
-        c8_place(f, c8_input(q, i, 0));
+        c_file_int8_place(f, c_file_int8_input(q, i, 0));
         deploy_put(o, ", w%z, b%z, m%z, h%z, ", n, n, n, n);
         if (node->op == LGELU_OP_CONV)
             deploy_put(o, "s%z);\n", n);
@@ -386,12 +402,12 @@ static void c8_call(c8_file *f, int i)
                   : node->op == LGELU_OP_MAX_POOL     ? "    max_("
                   : node->op == LGELU_OP_AVERAGE_POOL ? "    mean_("
                                                       : "    table_(");
-    c8_place(f, to);
+    c_file_int8_place(f, to);
     deploy_put(o, ", ");
-    c8_place(f, c8_input(q, i, 0));
+    c_file_int8_place(f, c_file_int8_input(q, i, 0));
     if (node->op == LGELU_OP_ADD) {
         deploy_put(o, ", ");
-        c8_place(f, c8_input(q, i, 1));
+        c_file_int8_place(f, c_file_int8_input(q, i, 1));
         deploy_put(o, ", %z, m%z);\n", deploy_size(node), n);
     } else if (node->op == LGELU_OP_MAX_POOL) {
         deploy_put(o, ", s%z);\n", n);
@@ -404,18 +420,18 @@ static void c8_call(c8_file *f, int i)
 }
 
 /* ---- the file ---- */
-static void c8_head(c8_file *f)
+static void c_file_int8_head(c_file_int8_file *f)
 {
     const int8_net *q = f->q;
     const lgelu_node *in = q->net->nodes + q->input, *out = q->net->nodes + q->output;
     const int8_grid *g = &q->node[q->input].grid;
     deploy_out *o = &f->out;
     const char *name = f->name;
-    deploy_put(
-        o,
-        "/* A network in whole numbers, written by lgelu.h (examples/deploy/c_file_int8.c).\n\n");
-    deploy_put(o, "   Memory for values: %z bytes, of which %z hold the input.\n", f->work,
-               deploy_size(in));
+    deploy_put(o,
+               "/* A quantized network, written by lgelu.h (examples/deploy/c_file_int8.c).\n\n");
+    deploy_put(o,
+               "   Memory for values: %z bytes, of which %z hold the input; and %z of scratch.\n",
+               f->work, deploy_size(in), f->patch);
     deploy_put(o, "   Constants:         %z bytes.\n\n", f->constants);
     deploy_put(o, "       void %s_bytes(int32_t *y, const uint8_t *x);\n", name);
     deploy_put(
@@ -428,17 +444,17 @@ static void c8_head(c8_file *f)
     deploy_put(o, " * (q - %z), q from 0 to %z. y[%z] is in steps of\n   ", (size_t)g->zero,
                (size_t)g->most, deploy_size(out));
     deploy_real(o, int8_scale(q));
-    c8_text(o, ". Not to be called by two threads at a time. */\n"
-               "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
-               "#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SIMD32)\n"
-               "#include <arm_acle.h>\n#endif\n\n");
+    c_file_int8_text(o, ". Not to be called by two threads at a time. */\n"
+                        "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
+                        "#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SIMD32)\n"
+                        "#include <arm_acle.h>\n#endif\n\n");
     deploy_put(o, "enum { %s_inputs = %z, %s_outputs = %z, ", name, deploy_size(in), name,
                deploy_size(out));
     deploy_put(o, "%s_work = %z };\n", name, f->work);
     deploy_put(o, "void %s_bytes(int32_t *y, const uint8_t *x);\n\n", name);
 }
 
-static void c8_tail(c8_file *f)
+static void c_file_int8_tail(c_file_int8_file *f)
 {
     const int8_net *q = f->q;
     const int8_grid *g = &q->node[q->input].grid;
@@ -451,18 +467,18 @@ static void c8_tail(c8_file *f)
     deploy_put(o, "    for (i = 0; i < %z; i++) {\n        const volatile float t = x[i] / ",
                deploy_size(q->net->nodes + q->input));
     deploy_hex(o, (float)g->scale);
-    c8_text(o, ";\n"
-               "        int32_t v = -65535;\n"
-               "        if (t > 65535) {\n"
-               "            v = 65535;\n"
-               "        } else if (t > -65535) {\n"
-               "            float part;\n"
-               "            v = (int32_t)t;\n"
-               "            if ((float)v > t)\n"
-               "                v--;\n"
-               "            part = t - (float)v;\n"
-               "            v += part > 0.5f || (!(part < 0.5f) && (v & 1));\n"
-               "        }\n");
+    c_file_int8_text(o, ";\n"
+                        "        int32_t v = -65535;\n"
+                        "        if (t > 65535) {\n"
+                        "            v = 65535;\n"
+                        "        } else if (t > -65535) {\n"
+                        "            float part;\n"
+                        "            v = (int32_t)t;\n"
+                        "            if ((float)v > t)\n"
+                        "                v--;\n"
+                        "            part = t - (float)v;\n"
+                        "            v += part > 0.5f || (!(part < 0.5f) && (v & 1));\n"
+                        "        }\n");
     deploy_put(o, "        work[%z + i] = clamped_(v + %z, %z);\n    }\n", f->buffer[q->input].at,
                (size_t)g->zero, (size_t)g->most);
     deploy_put(o, "    %s_bytes(y, work + %z);\n}\n#endif\n\n", name, f->buffer[q->input].at);
@@ -475,57 +491,59 @@ static void c8_tail(c8_file *f)
     deploy_put(o, "    while (fread(x, sizeof x, 1, stdin) == 1) {\n        %s_bytes(y, x);\n",
                name);
     deploy_put(o, "        for (i = 0; i < %s_outputs; i++)\n", name);
-    c8_text(o, "            printf(\"%ld%c\", (long)y[i], ");
+    c_file_int8_text(o, "            printf(\"%ld%c\", (long)y[i], ");
     deploy_put(o, "i + 1 < %s_outputs ? ' ' : '\\n');\n    }\n    return 0;\n}\n#endif\n", name);
 }
 
-static unsigned c8_used(const int8_net *q)
+static unsigned c_file_int8_used(const int8_net *q)
 {
-    unsigned used = 1u << C8_SHIFT;
+    unsigned used = 1u << C_FILE_INT8_SHIFT;
     int i;
     for (i = 0; i <= q->output; i++) {
-        if (!c8_computed(q, i))
+        if (!c_file_int8_computed(q, i))
             continue;
         switch (q->net->nodes[i].op) {
-        case LGELU_OP_LINEAR: used |= 1u << C8_LINEAR | 1u << C8_DOT; break;
-        case LGELU_OP_CONV: used |= 1u << C8_CONV | 1u << C8_DOT; break;
-        case LGELU_OP_ADD: used |= 1u << C8_ADD; break;
-        case LGELU_OP_MAX_POOL: used |= 1u << C8_MAX; break;
-        case LGELU_OP_AVERAGE_POOL: used |= 1u << C8_MEAN; break;
-        case LGELU_OP_GATE: used |= 1u << C8_TABLE; break;
+        case LGELU_OP_LINEAR: used |= 1u << C_FILE_INT8_LINEAR | 1u << C_FILE_INT8_DOT; break;
+        case LGELU_OP_CONV: used |= 1u << C_FILE_INT8_CONV | 1u << C_FILE_INT8_DOT; break;
+        case LGELU_OP_ADD: used |= 1u << C_FILE_INT8_ADD; break;
+        case LGELU_OP_MAX_POOL: used |= 1u << C_FILE_INT8_MAX; break;
+        case LGELU_OP_AVERAGE_POOL: used |= 1u << C_FILE_INT8_MEAN; break;
+        case LGELU_OP_GATE: used |= 1u << C_FILE_INT8_TABLE; break;
         default: break;
         }
     }
     return used;
 }
 
-static void c8_write(c8_file *f)
+static void c_file_int8_emit(c_file_int8_file *f)
 {
     const int8_net *q = f->q;
-    const unsigned used = c8_used(q);
+    const unsigned used = c_file_int8_used(q);
     int i;
     f->counted = 0;
-    c8_head(f);
+    c_file_int8_head(f);
     deploy_put(&f->out, "static uint8_t work[%z];\n\n", f->work ? f->work : 1);
-    for (i = 0; i < C8_FUNCTIONS; i++) {
+    if (f->patch)
+        deploy_put(&f->out, "static uint8_t patch[%z];\n\n", f->patch);
+    for (i = 0; i < C_FILE_INT8_FUNCTIONS; i++) {
         if (used >> i & 1)
-            c8_text(&f->out, c8_function[i]);
+            c_file_int8_text(&f->out, c_file_int8_function[i]);
     }
     for (i = 0; i <= q->output; i++) {
-        if (c8_computed(q, i) && q->net->nodes[i].inputs)
-            c8_arrays(f, i);
+        if (c_file_int8_computed(q, i) && q->net->nodes[i].inputs)
+            c_file_int8_arrays(f, i);
     }
     deploy_put(&f->out, "\nvoid %s_bytes(int32_t *y, const uint8_t *x)\n{\n", f->name);
-    c8_text(&f->out, "    to_ to;\n    to.sums = NULL;\n");
+    c_file_int8_text(&f->out, "    to_ to;\n    to.sums = NULL;\n");
     for (i = 0; i <= q->output; i++) {
-        if (c8_computed(q, i) && q->net->nodes[i].inputs)
-            c8_call(f, i);
+        if (c_file_int8_computed(q, i) && q->net->nodes[i].inputs)
+            c_file_int8_call(f, i);
     }
     deploy_put(&f->out, "}\n\n");
-    c8_tail(f);
+    c_file_int8_tail(f);
 }
 
-static int c8_nowhere(const void *data, size_t bytes, void *user)
+static int c_file_int8_nowhere(const void *data, size_t bytes, void *user)
 {
     (void)data;
     (void)bytes;
@@ -533,23 +551,24 @@ static int c8_nowhere(const void *data, size_t bytes, void *user)
     return 0;
 }
 
-lgelu_status c_file_write_int8(const int8_net *q, const char *name, lgelu_write *write, void *user,
+lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write *write, void *user,
                                char message[160])
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     const size_t length = strlen(name);
     lgelu_status status = LGELU_OK;
-    c8_file f;
+    c_file_int8_file f;
     int i;
     message[0] = 0;
     if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53)
         || name[length - 1] == '_') {
-        return deploy_refuse(message, LGELU_E_ARGUMENT, "C file: '%s' is no name for a function",
+        return deploy_refuse(message, LGELU_E_ARGUMENT,
+                             "C file: '%s' is not a valid name for a function",
                              length > 40 ? "a text of more than 40 letters" : name);
     }
     if (!q->node || !q->capacity) {
         return deploy_refuse(message, LGELU_E_ARGUMENT,
-                             "C file: the network is not in whole numbers, call int8_finish first");
+                             "C file: the network is not quantized, call int8_finish first");
     }
     for (i = 0; i <= q->output; i++) {
         const lgelu_node *node = q->net->nodes + i;
@@ -567,13 +586,13 @@ lgelu_status c_file_write_int8(const int8_net *q, const char *name, lgelu_write 
     if (!f.host || !f.buffer) {
         status = deploy_refuse(message, LGELU_E_MEMORY, "C file: no memory");
     } else {
-        c8_lay_out(&f);
+        c_file_int8_lay_out(&f);
         /* once for the number of constants, which the first lines name */
-        deploy_begin(&f.out, c8_nowhere, NULL);
-        c8_write(&f);
+        deploy_begin(&f.out, c_file_int8_nowhere, NULL);
+        c_file_int8_emit(&f);
         f.constants = f.counted;
         deploy_begin(&f.out, write, user);
-        c8_write(&f);
+        c_file_int8_emit(&f);
         if (deploy_end(&f.out))
             status = deploy_refuse(message, LGELU_E_FILE, "C file: it could not be written");
     }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT-0
 
-   c_file_int8.h: a network in whole numbers (int8.h) as one C99 file for microcontrollers, with the
+   c_file_int8.h: a quantized network (int8.h) as one C99 file for microcontrollers, with the
    integers of int8_run. The file needs memcpy and, for the entry that takes floats, the compiler's
    float routines; nothing else: no allocation, no library. Weights are const arrays; values are in
    one static buffer, laid out by a memory plan whose size the first lines of the file name.
 
-       if (c_file_write_int8(&q, "digits", write, user, message)) puts(message);
+       if (c_file_int8_write(&q, "digits", write, user, message)) puts(message);
 
    writes
        void digits_bytes(int32_t *y, const uint8_t *x);   x on the grid that the file names
        void digits(int32_t *y, const float *x);           left out where digits_NO_FLOAT is defined
    and, where digits_MAIN is defined, a main that reads bytes and prints logits.
-
 
    Copy c_file_int8.[ch], int8.[ch], int8_product.[ch] and deploy.h beside lgelu.h. */
 #ifndef C_FILE_INT8_H
@@ -21,6 +20,6 @@
 /* After int8_finish. The name is a C identifier of at most 40 characters that does not end with an
    underscore. Fails with LGELU_E_ARGUMENT, LGELU_E_MEMORY or LGELU_E_FILE (write refused), and says
    why in message. */
-lgelu_status c_file_write_int8(const int8_net *q, const char *name, lgelu_write *write, void *user,
+lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write *write, void *user,
                                char message[160]);
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
 
-   deploy.h: what the files of this folder share: text through a caller's function, errors in one
-   line, small looks at a graph. Everything is static; no stdio. Numbers are written so that they
-   read back as the same bits, and read and written with a decimal point in every locale. */
+   deploy.h: what the pairs of this folder share: sizes, numbers as text, messages, writing through
+   the caller's function, reading from memory, and questions about a graph. Everything is static and
+   without stdio. Numbers are written so that they are read back with the same bits, and they have a
+   decimal point in every locale. */
 #ifndef DEPLOY_H
 #define DEPLOY_H
 #ifndef LGELU_TRAINER
@@ -27,7 +28,7 @@
 #define DEPLOY_FN static
 #endif
 
-/* ---- sizes: a product or sum that does not fit sticks at the top, where no memory is found ----
+/* ---- sizes: a product or sum that does not fit is (size_t)-1, which no allocation satisfies ----
  */
 DEPLOY_FN size_t deploy_times(size_t a, size_t b)
 {
@@ -36,7 +37,8 @@ DEPLOY_FN size_t deploy_times(size_t a, size_t b)
 
 DEPLOY_FN size_t deploy_plus(size_t a, size_t b) { return b > (size_t)-1 - a ? (size_t)-1 : a + b; }
 
-DEPLOY_FN void *deploy_room(size_t count, size_t size) /* zeros, to be freed; NULL: too large */
+/* Allocates zeros, to be freed by the caller; NULL: too large, or out of memory. */
+DEPLOY_FN void *deploy_room(size_t count, size_t size)
 {
     return deploy_times(count, size) > (size_t)-1 / 4 ? NULL : calloc(count ? count : 1, size);
 }
@@ -238,36 +240,68 @@ DEPLOY_FN double deploy_read(const char *text, char **end)
     return deploy_round(&a, negative);
 }
 
-/* ---- a line of text: %s a text, %z a size_t ---- */
+/* ---- messages ---- */
+
+/* A text with its length, as files hold it: it need not end with a 0. */
+typedef struct {
+    const unsigned char *p;
+    size_t n;
+} deploy_span;
+
+/* Writes the digits of n in decimal so that they end before `end`; returns where they begin. */
+DEPLOY_FN char *deploy_decimal_digits(char *end, uint64_t n)
+{
+    do {
+        *--end = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    return end;
+}
+
+/* Writes format to p and ends it with a 0, which is at `end` at the latest; returns where the 0 is.
+   %s is a text, %z a size_t, %d an int64_t, and %t a const deploy_span *, of which at most 48 bytes
+   are written, each byte that is not printable ASCII as a question mark. */
 DEPLOY_FN char *deploy_format(char *p, const char *end, const char *format, va_list list)
 {
     for (; *format && p < end; format++) {
-        char digit[24], *d = digit + sizeof digit - 1;
-        const char *text = d;
-        *d = 0;
+        char digits[24];
+        const char *text = digits + sizeof digits;
+        size_t n;
+        int check = 0;
         if (*format != '%') {
             *p++ = *format;
             continue;
         }
-        if (*++format == 's') {
+        format++;
+        if (*format == 's') {
             text = va_arg(list, const char *);
+            n = strlen(text);
+        } else if (*format == 't') {
+            const deploy_span *span = va_arg(list, const deploy_span *);
+            text = (const char *)span->p;
+            n = span->n > 48 ? 48 : span->n;
+            check = 1;
+        } else if (*format == 'd') {
+            const int64_t x = va_arg(list, int64_t);
+            char *first = deploy_decimal_digits(digits + sizeof digits,
+                                                x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+            if (x < 0)
+                *--first = '-';
+            text = first;
+            n = (size_t)(digits + sizeof digits - first);
         } else {
-            size_t n = va_arg(list, size_t);
-            do {
-                *--d = (char)('0' + n % 10);
-                n /= 10;
-            } while (n);
-            text = d;
+            text = deploy_decimal_digits(digits + sizeof digits, va_arg(list, size_t));
+            n = (size_t)(digits + sizeof digits - text);
         }
-        while (*text && p < end)
-            *p++ = *text++;
+        for (; n && p < end; n--, text++)
+            *p++ = check && (*text < 32 || *text > 126) ? '?' : *text;
     }
     *p = 0;
     return p;
 }
 
-/* message (160 bytes) = the text; returns the status. A network's own status is left alone: the
-   network is unharmed */
+/* Writes a text to message, a buffer of 160 bytes, and returns status. A network whose message it
+   is keeps its own status: nothing has happened to the network. */
 DEPLOY_FN lgelu_status deploy_refuse(char *message, lgelu_status status, const char *format, ...)
 {
     va_list list;
@@ -277,7 +311,16 @@ DEPLOY_FN lgelu_status deploy_refuse(char *message, lgelu_status status, const c
     return status;
 }
 
-/* ---- writing: gathered in a small room, then handed on ---- */
+/* Writes a text to a buffer of so many bytes. */
+DEPLOY_FN void deploy_text(char *to, size_t bytes, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    deploy_format(to, to + bytes - 1, format, list);
+    va_end(list);
+}
+
+/* ---- writing through a buffer ---- */
 typedef struct {
     lgelu_write *write;
     void *user;
@@ -486,7 +529,7 @@ DEPLOY_FN void deploy_name(deploy_out *o, const char *name)
     }
 }
 
-/* ---- reading: a file's bytes, the place reached, and what is wrong there ---- */
+/* ---- reading from memory: the bytes, the position, and the first error ---- */
 typedef struct {
     const char *p;
     size_t at, end;
@@ -534,7 +577,7 @@ DEPLOY_FN int deploy_whole(deploy_in *in, size_t *n)
     return 0;
 }
 
-/* ---- looks at a graph ---- */
+/* ---- questions about a graph ---- */
 DEPLOY_FN size_t deploy_size(const lgelu_node *node)
 {
     return node->shape[0] * node->shape[1] * node->shape[2];
@@ -550,7 +593,7 @@ DEPLOY_FN int deploy_finite(const float *x, size_t n)
     return 1;
 }
 
-/* all that a node has learned or keeps */
+/* Returns whether all weights, biases and states of a node are finite. */
 DEPLOY_FN int deploy_parameters_finite(const lgelu_net *net, const lgelu_node *node)
 {
     return (!node->weight_count || deploy_finite(net->w + node->weight_at, node->weight_count))
@@ -558,7 +601,8 @@ DEPLOY_FN int deploy_parameters_finite(const lgelu_net *net, const lgelu_node *n
            && (!node->state_count || deploy_finite(net->state + node->state_at, node->state_count));
 }
 
-/* needed[i] = node i is the output or goes into it; the one input node, or -1: none, or several */
+/* Sets needed[i] where node i is the output or the output depends on it. Returns the only input
+   node, or -1 if there is none, or several. */
 DEPLOY_FN int deploy_needed(const lgelu_net *net, int output, unsigned char *needed)
 {
     int i, k, input = -1, inputs = 0;
@@ -577,7 +621,7 @@ DEPLOY_FN int deploy_needed(const lgelu_net *net, int output, unsigned char *nee
     return inputs == 1 ? input : -1;
 }
 
-/* a batch normalisation as inference computes it: y = fma(x, scale, shift), channel c of node */
+/* Computes a batch normalisation as inference does: y = fma(x, scale, shift) in channel c. */
 DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t c, float *scale,
                            float *shift)
 {
@@ -588,22 +632,16 @@ DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t 
     *shift = (float)fma(-(double)running[0], inverse * (double)gamma[0], (double)gamma[n]);
 }
 
-/* λ of channel c of a gate; tanh and one of the caller's own have none: NaN */
+/* Returns λ of channel c of a gate; NaN for the tanh form, SiLU and custom gates, which have none.
+ */
 DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, size_t c)
 {
-    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_CUSTOM)
+    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
+        || node->gate == LGELU_GATE_CUSTOM)
         return (double)NAN;
     if (node->gate == LGELU_GATE_RELU)
         return HUGE_VAL;
     return (double)net->lambda[node->first_lambda + (node->lambda_count > 1 ? (int)c : 0)];
-}
-
-/* a convolution that goes by Winograd's algorithm: no plain chains of fma */
-DEPLOY_FN int deploy_winograd(const lgelu_net *net, const lgelu_node *node)
-{
-    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
-           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
-           && net->nodes[node->input[0]].shape[2] >= 16;
 }
 
 /* ---- a memory plan: buffers that are not needed at the same time may share their place ---- */

@@ -109,7 +109,7 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
             }
             if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
                 return deploy_refuse(q->message, LGELU_E_ARGUMENT,
-                                     "int8: gate '%s' is one of the caller's own", node->name);
+                                     "int8: gate '%s' is a custom gate", node->name);
             }
             if (terms > INT8_TERMS) {
                 return deploy_refuse(q->message, LGELU_E_SHAPE,
@@ -342,6 +342,8 @@ static lgelu_status int8_table(int8_net *q, const lgelu_net *net, int i) /* one 
             double t;
             if (node->gate == LGELU_GATE_TANH) {
                 lgelu_tanh_forward(&y, &v, 1);
+            } else if (node->gate == LGELU_GATE_SILU) {
+                lgelu_silu_forward(&y, &v, net->lambda[node->first_lambda], 1);
             } else {
                 lgelu_forward(&y, &v, (float)deploy_lambda(net, node, c),
                               1); /* the same bits everywhere */
@@ -539,9 +541,11 @@ typedef struct {
     size_t row_part, block_part, block_parts, part; /* how the layer is partitioned into tasks */
 } int8_job;
 
-/* the least products, and the least values of other layers, that are worth a second thread */
-static const double int8_least_products = 2e6;
-enum { INT8_PART = 1 << 15 };
+/* The least products of a layer, and the least values of other layers, that are worth a second
+   thread: some 0.05 ms on one core with AMX, of which waking a thread takes a few microseconds. */
+static const double int8_least_products = 2e7;
+static const size_t int8_least_values = (size_t)1 << 19;
+enum { INT8_VALUES = 1 << 15 };
 
 static void int8_parallel(int8_job *job, lgelu_task *task, size_t count)
 {
@@ -734,8 +738,8 @@ static void int8_value_task(size_t index, void *user)
     const int8_net *q = job->q;
     const lgelu_node *node = q->net->nodes + job->node;
     int8_node *p = q->node + job->node, *to = p->into >= 0 ? q->node + p->into : p;
-    const size_t all = job->samples * deploy_size(node), at = index * INT8_PART;
-    const size_t n = all - at < INT8_PART ? all - at : INT8_PART;
+    const size_t all = job->samples * deploy_size(node), at = index * INT8_VALUES;
+    const size_t n = all - at < INT8_VALUES ? all - at : INT8_VALUES;
     if (node->op == LGELU_OP_INPUT) {
         int8_quantise(p->value + at, job->x + at, n, (float)p->grid.scale, p->grid.zero,
                       p->grid.most, job->set);
@@ -786,16 +790,17 @@ lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samp
         /* an earlier layer writes it */
         if (p->given || (p->into >= 0 && !int8_sums(node) && node->op != LGELU_OP_ADD))
             continue;
+        job.threads = int8_sums(node) || values >= int8_least_values ? threads : NULL;
         switch (node->op) {
         case LGELU_OP_LINEAR:
         case LGELU_OP_CONV: int8_layer(&job); break;
         case LGELU_OP_MAX_POOL:
         case LGELU_OP_AVERAGE_POOL:
-            job.threads = values < INT8_PART ? NULL : threads;
             int8_parallel(&job, int8_pool_task, samples * node->shape[0]);
-            job.threads = threads;
             break;
-        default: int8_parallel(&job, int8_value_task, (values + INT8_PART - 1) / INT8_PART); break;
+        default:
+            int8_parallel(&job, int8_value_task, (values + INT8_VALUES - 1) / INT8_VALUES);
+            break;
         }
     }
     return LGELU_OK;

@@ -15,12 +15,19 @@
 #define INT8_IN(set) static inline __attribute__((always_inline, target(set)))
 #if defined(__clang__) || __GNUC__ >= 11
 #define INT8_VNNI256 1
+#ifdef __linux__
+#define INT8_TILES 1
+#endif
 #else
 #define INT8_VNNI256 0
 #endif
 #else
 #define INT8_X86 0
 #define INT8_VNNI256 0
+#endif
+
+#ifndef INT8_TILES
+#define INT8_TILES 0
 #endif
 
 #if !defined(LGELU_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) && defined(__ARM_NEON)
@@ -47,6 +54,7 @@
 #define INT8_UNROLLED
 #endif
 
+enum { INT8_PART = 8 }; /* rows that are multiplied at a time, but by AMX */
 enum { INT8_WIDE = 3, INT8_QUAD = 4 * INT8_BLOCK }; /* blocks at a time; bytes of a block's quad */
 
 /* ---- packing ---- */
@@ -60,6 +68,11 @@ int int8_pack(int8_matrix *m, size_t outputs, size_t segments, size_t length, co
     m->length = length;
     m->blocks = outputs / INT8_BLOCK + (outputs % INT8_BLOCK != 0);
     m->quads = length / 4 + (length % 4 != 0);
+    /* whole tiles of 64 bytes, unless more than a quarter of the work would be on zeros */
+    if ((length + 63) / 64 * 64 * 3 <= length * 4) {
+        m->quads = (length + 63) / 64 * 16;
+        m->tiled = 1;
+    }
     padded = m->blocks * INT8_BLOCK;
     row = deploy_times(segments, m->quads);
     /* one block more, so that every block can begin at a cache line */
@@ -106,6 +119,19 @@ void int8_unpack(int8_matrix *m)
 }
 
 /* ---- which sets there are ---- */
+#if INT8_TILES
+/* Asks Linux for the tile registers, which a process has to do once: arch_prctl with
+   ARCH_REQ_XCOMP_PERM for state 18. */
+static int int8_allow_tiles(void)
+{
+    long result = 158;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+    return !result;
+}
+#elif INT8_X86
+static int int8_allow_tiles(void) { return 0; }
+#endif
+
 unsigned int8_sets(void)
 {
     unsigned sets = 1u << INT8_PLAIN;
@@ -118,8 +144,11 @@ unsigned int8_sets(void)
     }
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
         && __builtin_cpu_supports("avx512vl") && __get_cpuid_count(7, 0, &a, &b, &c, &d)
-        && (c >> 11 & 1))
+        && (c >> 11 & 1)) {
         sets |= 1u << INT8_AVX512_VNNI;
+        if (INT8_TILES && (d >> 24 & 3) == 3 && int8_allow_tiles())
+            sets |= 1u << INT8_AMX;
+    }
 #elif INT8_ARM
     sets |= 1u << INT8_NEON;
 #if defined(__linux__) && defined(AT_HWCAP)
@@ -136,7 +165,8 @@ unsigned int8_sets(void)
 int8_set int8_set_of(unsigned sets, int isa)
 {
     static const int least[INT8_SETS] = { LGELU_ISA_SCALAR, LGELU_ISA_NEON, LGELU_ISA_NEON,
-                                          LGELU_ISA_AVX2,   LGELU_ISA_AVX2, LGELU_ISA_AVX512 };
+                                          LGELU_ISA_AVX2,   LGELU_ISA_AVX2, LGELU_ISA_AVX512,
+                                          LGELU_ISA_AVX512 };
     int set = INT8_SETS - 1;
     while (set > INT8_PLAIN && (!(sets >> set & 1) || least[set] > isa))
         set--;
@@ -146,7 +176,8 @@ int8_set int8_set_of(unsigned sets, int isa)
 const char *int8_set_name(int8_set set)
 {
     static const char *const name[INT8_SETS] = { "plain C", "NEON",     "NEON with dot products",
-                                                 "AVX2",    "AVX-VNNI", "AVX-512 VNNI" };
+                                                 "AVX2",    "AVX-VNNI", "AVX-512 VNNI",
+                                                 "AMX" };
     return name[set];
 }
 
@@ -231,7 +262,7 @@ void int8_tile_512(int32_t *sums, const int8_tile *t, size_t block, const size_t
     const int8_matrix *m = t->matrix;
     const size_t row_bytes = m->segments * m->quads * INT8_QUAD, quads = m->quads;
     const int8_t *w = m->w + block * row_bytes;
-    __m512i sum[INT8_ROWS][INT8_WIDE];
+    __m512i sum[INT8_PART][INT8_WIDE];
     size_t r, b, s, q;
     INT8_UNROLLED for (r = 0; r < rows; r++)
     {
@@ -239,7 +270,7 @@ void int8_tile_512(int32_t *sums, const int8_tile *t, size_t block, const size_t
             _mm512_loadu_si512(m->first + (block + b) * INT8_BLOCK);
     }
     for (s = 0; s < m->segments; s++) {
-        const uint8_t *x[INT8_ROWS];
+        const uint8_t *x[INT8_PART];
         INT8_UNROLLED for (r = 0; r < rows; r++) x[r] = t->row[r] + t->offset[s];
         for (q = 0; q < quads; q++) {
             __m512i v[INT8_WIDE];
@@ -412,6 +443,124 @@ size_t int8_add_512(uint8_t *y, const uint8_t *a, const uint8_t *b, size_t n, co
     }
     return i;
 }
+
+/* ---- AMX ---- */
+#if INT8_TILES
+#define INT8_AMX_ON INT8_512 ",amx-tile,amx-int8"
+typedef struct {
+    uint8_t palette, start, zero[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} int8_tiles;
+
+/* Where AMX reads 16 rows of 64 bytes: the rows themselves if they are equally far from each other,
+   else a copy. */
+typedef struct {
+    const uint8_t *const *row;
+    size_t rows, step;
+    int equal;
+} int8_strip;
+
+static int8_strip int8_strip_of(const uint8_t *const *row, size_t rows)
+{
+    int8_strip s;
+    size_t k;
+    s.row = row;
+    s.rows = rows;
+    s.step = rows > 1 ? (size_t)(row[1] - row[0]) : 64;
+    s.equal = 1;
+    for (k = 1; k < rows; k++)
+        s.equal &= row[k] == row[0] + k * s.step;
+    return s;
+}
+
+INT8_IN(INT8_AMX_ON)
+const uint8_t *int8_gather(uint8_t *copy, const int8_strip *s, size_t at)
+{
+    size_t k;
+    if (s->equal)
+        return s->row[0] + at;
+    for (k = 0; k < s->rows; k++)
+        _mm512_storeu_si512(copy + 64 * k, _mm512_loadu_si512(s->row[k] + at));
+    __asm__ volatile("" ::: "memory");
+    return copy;
+}
+
+/* Two blocks, or one twice, of up to 32 rows: tiles 0 to 3 are sums, 4 and 5 values, 6 and 7
+ * weights. */
+INT8_ON(INT8_AMX_ON)
+void int8_sums_amx(int32_t *sums, const int8_tile *t, size_t block, size_t blocks)
+{
+    const int8_matrix *m = t->matrix;
+    const size_t row_bytes = m->segments * m->quads * INT8_QUAD, wide = blocks * INT8_BLOCK;
+    const int8_t *w = m->w + block * row_bytes;
+    const int32_t *first = m->first + block * INT8_BLOCK;
+    const size_t low = t->rows < 16 ? t->rows : 16, high = t->rows - low;
+    const int8_strip a = int8_strip_of(t->row, low), b = int8_strip_of(t->row + low, high);
+    uint8_t copy[2][16 * 64];
+    size_t s, q;
+    _tile_loadd(0, first, 0);
+    if (blocks > 1)
+        _tile_loadd(1, first + INT8_BLOCK, 0);
+    if (high)
+        _tile_loadd(2, first, 0);
+    if (high && blocks > 1)
+        _tile_loadd(3, first + INT8_BLOCK, 0);
+    for (s = 0; s < m->segments; s++) {
+        for (q = 0; q < m->quads; q += 16) {
+            const size_t at = t->offset[s] + 4 * q;
+            const uint8_t *x = int8_gather(copy[0], &a, at);
+            _tile_loadd(4, x, a.equal ? a.step : 64);
+            _tile_loadd(6, w, 64);
+            _tile_dpbusd(0, 4, 6);
+            if (blocks > 1) {
+                _tile_loadd(7, w + row_bytes, 64);
+                _tile_dpbusd(1, 4, 7);
+            }
+            if (high) {
+                x = int8_gather(copy[1], &b, at);
+                _tile_loadd(5, x, b.equal ? b.step : 64);
+                _tile_dpbusd(2, 5, 6);
+                if (blocks > 1)
+                    _tile_dpbusd(3, 5, 7);
+            }
+            w += 16 * INT8_QUAD;
+        }
+    }
+    _tile_stored(0, sums, 4 * wide);
+    if (blocks > 1)
+        _tile_stored(1, sums + INT8_BLOCK, 4 * wide);
+    if (high)
+        _tile_stored(2, sums + 16 * wide, 4 * wide);
+    if (high && blocks > 1)
+        _tile_stored(3, sums + 16 * wide + INT8_BLOCK, 4 * wide);
+}
+
+INT8_ON(INT8_AMX_ON)
+void int8_multiply_amx(const int8_tile *t, size_t first, size_t blocks)
+{
+    int32_t sums[INT8_ROWS * 2 * INT8_BLOCK];
+    int8_tiles c;
+    size_t k;
+    memset(&c, 0, sizeof c);
+    c.palette = 1;
+    for (k = 0; k < 8; k++) {
+        const size_t low = t->rows < 16 ? t->rows : 16, high = t->rows - low;
+        c.bytes[k] = 64;
+        c.rows[k] = (uint8_t)(k >= 6 ? 16 : k < 2 || k == 4 ? low : high ? high : 1);
+    }
+    __asm__ volatile("" ::: "memory");
+    _tile_loadconfig(&c);
+    while (blocks) {
+        const size_t n = blocks > 1 ? 2 : 1;
+        int8_sums_amx(sums, t, first, n);
+        int8_round_512(sums, t, first, n);
+        first += n;
+        blocks -= n;
+    }
+    _tile_release();
+}
+#endif
 
 /* ---- AVX-VNNI ---- */
 #if INT8_VNNI256
@@ -686,7 +835,11 @@ static void int8_by_block(const int8_tile *t, size_t first, size_t blocks, size_
     int32_t sums[4 * INT8_BLOCK];
     size_t b, r, k;
     for (r = 0; r < t->rows; r += most_rows) {
-        int8_tile part = *t;
+        int8_tile part;
+        part.matrix = t->matrix;
+        part.offset = t->offset;
+        part.zero = t->zero;
+        part.most = t->most;
         part.rows = t->rows - r < most_rows ? t->rows - r : most_rows;
         for (k = 0; k < most_rows; k++) {
             const size_t from = r + (k < part.rows ? k : part.rows - 1);
@@ -704,9 +857,10 @@ static void int8_by_block(const int8_tile *t, size_t first, size_t blocks, size_
 
 static void int8_some_blocks(const int8_tile *t, size_t first, size_t blocks, int8_set set)
 {
-    int32_t sums[INT8_ROWS * INT8_WIDE * INT8_BLOCK];
+    int32_t sums[INT8_PART * INT8_WIDE * INT8_BLOCK];
     switch (set) {
 #if INT8_X86
+    case INT8_AMX:
     case INT8_AVX512_VNNI:
         int8_sums_512(sums, t, first, blocks);
         int8_round_512(sums, t, first, blocks);
@@ -729,20 +883,44 @@ static void int8_some_blocks(const int8_tile *t, size_t first, size_t blocks, in
     }
 }
 
-void int8_multiply(const int8_tile *t, size_t first, size_t blocks, int8_set set)
+/* Up to INT8_PART rows of a tile. */
+static void int8_some_rows(const int8_tile *t, size_t row, size_t first, size_t blocks,
+                           int8_set set)
 {
-    int8_tile full = *t;
     size_t parts = (blocks + INT8_WIDE - 1) / INT8_WIDE, r;
-    for (r = t->rows; r < INT8_ROWS; r++)
-        full.row[r] = t->row[t->rows - 1];
+    int8_tile part;
+    part.matrix = t->matrix;
+    part.offset = t->offset;
+    part.rows = t->rows - row < INT8_PART ? t->rows - row : INT8_PART;
+    part.zero = t->zero;
+    part.most = t->most;
+    for (r = 0; r < INT8_PART; r++) {
+        const size_t from = row + (r < part.rows ? r : part.rows - 1);
+        part.row[r] = t->row[from];
+        part.bytes[r] = t->bytes[from];
+        part.sums[r] = t->sums[from];
+    }
     /* as even as they come: four blocks are two and two */
     while (parts) {
         const size_t n = (blocks + parts - 1) / parts;
-        int8_some_blocks(&full, first, n, set);
+        int8_some_blocks(&part, first, n, set);
         first += n;
         blocks -= n;
         parts--;
     }
+}
+
+void int8_multiply(const int8_tile *t, size_t first, size_t blocks, int8_set set)
+{
+    size_t r;
+#if INT8_TILES
+    if (set == INT8_AMX && t->matrix->tiled && t->rows > INT8_PART) {
+        int8_multiply_amx(t, first, blocks);
+        return;
+    }
+#endif
+    for (r = 0; r < t->rows; r += INT8_PART)
+        int8_some_rows(t, r, first, blocks, set);
 }
 
 /* ---- bytes one by one ---- */
@@ -751,7 +929,7 @@ void int8_quantise(uint8_t *y, const float *x, size_t n, float scale, int32_t ze
 {
     size_t i = 0;
 #if INT8_X86
-    if (set == INT8_AVX512_VNNI) {
+    if (set == INT8_AVX512_VNNI || set == INT8_AMX) {
         int8_quantise_512(y, x, n, scale, zero, most);
         return;
     }
@@ -779,7 +957,7 @@ void int8_add_bytes(uint8_t *y, const uint8_t *a, const uint8_t *b, size_t n, co
 {
     size_t i = 0;
 #if INT8_X86
-    if (set == INT8_AVX512_VNNI)
+    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
         i = int8_add_512(y, a, b, n, s);
 #endif
     (void)set;

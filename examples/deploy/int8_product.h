@@ -8,8 +8,8 @@
    A matrix has `outputs` rows of weights. Each row is made of `segments` runs of `length` bytes: a
    linear layer has one segment; a convolution has one for each row of its kernel, because the
    pixels of a row are neighbours in memory. So no patches are copied: a tile names where each of
-   its rows of values begins and how far each segment is from there. Up to 3 bytes behind each
-   segment are read and multiplied by zero.
+   its rows of values begins and how far each segment is from there. Up to 63 bytes behind
+   each segment are read and multiplied by zero.
 
        int8_matrix m;
        int8_pack(&m, outputs, segments, length, weights, bias, zero, multiplier, shift);
@@ -23,7 +23,7 @@
 #include "deploy.h"
 
 enum {
-    INT8_ROWS = 8,             /* rows of a tile */
+    INT8_ROWS = 32,            /* rows of a tile */
     INT8_BLOCK = 16,           /* outputs of a block */
     INT8_MOST = (1 << 30) - 1, /* no rounded sum is larger */
     INT8_SLACK = 64            /* bytes behind an array of values that may be read */
@@ -36,13 +36,15 @@ typedef enum {
     INT8_AVX2,
     INT8_AVX_VNNI,
     INT8_AVX512_VNNI,
+    INT8_AMX, /* products of tiles; AVX-512 VNNI where rows are few or short */
     INT8_SETS
 } int8_set;
 
 typedef struct {
     size_t outputs, segments, length;
     size_t blocks; /* of INT8_BLOCK outputs */
-    size_t quads;  /* of four bytes in a segment, the last one filled up with zeros */
+    size_t quads;  /* of four bytes in a segment, the last ones filled up with zeros */
+    int tiled;     /* 1: quads is a multiple of 16, so that AMX can multiply */
     int8_t *w;     /* [blocks][segments][quads][INT8_BLOCK][4] at a cache line of memory */
     int8_t *memory;
     int32_t *first;      /* [blocks·INT8_BLOCK]: the bias less zero times the sum of the weights */

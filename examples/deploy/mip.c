@@ -6,7 +6,7 @@
 
 enum { MIP_ZERO = 0, MIP_INPUT = 1 }; /* code 0: zero; 1 + i: input i; inputs + 1 + j: variable j */
 typedef struct {
-    bounds *b;
+    bounds_net *b;
     size_t **code, *window, inputs, variables, terms;
     deploy_out o;
 } mip;
@@ -229,7 +229,7 @@ static void mip_gate(mip *m, int i)
    binaries, come at the end */
 static void mip_ends(mip *m)
 {
-    const bounds *b = m->b;
+    const bounds_net *b = m->b;
     size_t k;
     int i;
     deploy_put(&m->o, "Bounds\n t free\n");
@@ -286,7 +286,7 @@ static void mip_ends(mip *m)
 
 static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
 {
-    const bounds *b = m->b;
+    const bounds_net *b = m->b;
     size_t k;
     int i;
     deploy_put(
@@ -333,8 +333,8 @@ static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
     mip_ends(m);
 }
 
-lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin, lgelu_write *write,
-                       void *user)
+lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double margin,
+                       lgelu_write *write, void *user)
 {
     const size_t outputs = b->node[b->output].n;
     lgelu_status status = LGELU_OK;
@@ -368,7 +368,7 @@ lgelu_status mip_write(bounds *b, const vnnlib *p, size_t clause, double margin,
             if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
                 && !(deploy_lambda(b->net, node, 0) > 1e38)) {
                 return deploy_refuse(b->message, LGELU_E_LAMBDA,
-                                     "mixed-integer program: gate '%s' is no ReLU", node->name);
+                                     "mixed-integer program: gate '%s' is not ReLU", node->name);
             }
         }
     }

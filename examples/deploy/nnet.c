@@ -89,6 +89,7 @@ lgelu_status nnet_write(lgelu_net *net, int output, const nnet_limits *limits, l
     int *layer, count, k;
     if (net->status)
         return net->status;
+    net->message[0] = 0;
     if (!net->w || output < 1 || output >= net->count) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              ".nnet: no such output of a network that is made");
@@ -103,8 +104,7 @@ lgelu_status nnet_write(lgelu_net *net, int output, const nnet_limits *limits, l
         const lgelu_node *node = net->nodes + layer[k];
         if (!deploy_parameters_finite(net, node)) {
             status = deploy_refuse(net->message, LGELU_E_NONFINITE,
-                                   ".nnet: layer '%s' has a weight that is no finite number",
-                                   node->name);
+                                   ".nnet: layer '%s' has a weight that is not finite", node->name);
         }
     }
     if (!status) {
@@ -201,7 +201,7 @@ static int nnet_text(deploy_in *in, nnet *n)
         }
     }
     nnet_skip(in);
-    return in->at < in->end ? deploy_wrong(in, "something stands behind the last bias") : 0;
+    return in->at < in->end ? deploy_wrong(in, "expected the end of the file") : 0;
 }
 
 lgelu_status nnet_read(nnet *n, const void *file, size_t bytes)
@@ -234,9 +234,9 @@ int nnet_build(const nnet *n, lgelu_net *net, int x)
     char fc[24] = "fc", gate[24] = "gate";
     size_t k;
     for (k = 1; k <= n->layers && x >= 0; k++) {
-        deploy_refuse(fc, LGELU_OK, "fc%z", k);
+        deploy_text(fc, sizeof fc, "fc%z", k);
         x = lgelu_linear(net, fc, x, n->size[k]);
-        deploy_refuse(gate, LGELU_OK, "gate%z", k);
+        deploy_text(gate, sizeof gate, "gate%z", k);
         if (k < n->layers)
             x = lgelu_gate(net, gate, x, LGELU_GATE_RELU, 1);
     }
@@ -247,6 +247,9 @@ lgelu_status nnet_fill(const nnet *n, lgelu_net *net, int output)
 {
     size_t j, all = 0;
     int pass;
+    if (net->status)
+        return net->status;
+    net->message[0] = 0;
     if (!net->memory) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              ".nnet: a network must be made before it is filled");

@@ -22,25 +22,26 @@ lgelu_status npy_write(npy_type type, const void *data, const size_t *shape, siz
                        lgelu_write *write, void *user)
 {
     const unsigned char *p = (const unsigned char *)data;
-    const size_t item = npy_types[type].item;
     char head[512], *end = head + sizeof head;
     unsigned char byte[8];
-    size_t k, n = 1, length;
+    size_t k, n = 1, length, item;
     deploy_out o;
     if ((unsigned)type > NPY_BOOL || dims > NPY_DIMS)
         return LGELU_E_ARGUMENT;
+    item = npy_types[type].item;
     for (k = 0; k < dims; k++)
         n = deploy_times(n, shape[k]);
     if (n > (size_t)-1 / 8)
         return LGELU_E_SHAPE;
-    deploy_refuse(head, LGELU_OK, "{'descr': '%s%s', 'fortran_order': False, 'shape': (",
-                  item > 1 ? "<" : "|", npy_types[type].name);
+    deploy_text(head, sizeof head, "{'descr': '%s%s', 'fortran_order': False, 'shape': (",
+                item > 1 ? "<" : "|", npy_types[type].name);
     for (k = 0; k < dims; k++) {
         length = strlen(head);
-        deploy_refuse(head + length, LGELU_OK, k + 1 < dims || dims == 1 ? "%z, " : "%z", shape[k]);
+        deploy_text(head + length, sizeof head - length, k + 1 < dims || dims == 1 ? "%z, " : "%z",
+                    shape[k]);
     }
     length = strlen(head);
-    deploy_refuse(head + length, LGELU_OK, "), }");
+    deploy_text(head + length, sizeof head - length, "), }");
     length = strlen(head);
     /* the numbers start at a multiple of 64 */
     while ((10 + length + 1) % 64)

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT-0
 
-   npy.h: arrays as numpy.save and numpy.load know them (.npy, versions 1 to 3).
+   npy.h: arrays as numpy.save and numpy.load have them (.npy, versions 1 to 3).
 
+   Writing:
        const size_t shape[2] = { 100, 784 };
        if (npy_write(NPY_F32, x, shape, 2, write, user)) ...
+
+   Reading:
        npy a;
        if (npy_read(&a, file, bytes)) puts(a.message);
-       float *y = malloc(a.count * sizeof *y);                a.count numbers of shape a.shape[0 ..
-   a.dims - 1], a.type npy_floats(y, &a);                                     in C's order, whatever
-   the file's
+       float *y = malloc(a.count * sizeof *y);      a.shape[0], ..., a.shape[a.dims - 1]
+       npy_floats(y, &a);                           in C's order, whatever the file's order is
 
-   Types: f2, f4, f8, i1 to i8, u1 to u8, bool; either byte order when read, little-endian when
-   written. Copy npy.[ch] and deploy.h beside lgelu.h. */
+   Types: f2, f4, f8, i1 to i8, u1 to u8, bool; of either byte order when read, little-endian when
+   written. Nothing is allocated.
+
+   Copy npy.[ch] and deploy.h beside lgelu.h. */
 #ifndef NPY_H
 #define NPY_H
 #include "deploy.h"
@@ -34,16 +38,24 @@ typedef enum {
 enum { NPY_DIMS = 8 };
 typedef struct {
     npy_type type;
-    size_t dims, shape[NPY_DIMS], count, item; /* item: bytes of a number */
-    int fortran, big;                          /* the first index runs fastest; big-endian */
-    const unsigned char *data;                 /* inside the file */
+    size_t dims, shape[NPY_DIMS], count;
+    size_t item;               /* bytes of an element */
+    int fortran, big;          /* the first index runs fastest; big-endian */
+    const unsigned char *data; /* inside the file */
     char message[160];
 } npy;
 
-/* 0, or what write returned; LGELU_E_ARGUMENT: more than NPY_DIMS dimensions */
+/* Writes an array of this shape in C's order. Returns LGELU_E_ARGUMENT for more than NPY_DIMS
+   dimensions, LGELU_E_FILE if write failed. */
 lgelu_status npy_write(npy_type type, const void *data, const size_t *shape, size_t dims,
                        lgelu_write *write, void *user);
+
+/* Reads the head of a file; the data stays where it is. After an error: a->message. */
 lgelu_status npy_read(npy *a, const void *file, size_t bytes);
-double npy_at(const npy *a, size_t i);   /* number i as it lies in the file */
-void npy_floats(float *y, const npy *a); /* y[count]: all of them, in C's order */
+
+/* Returns element i in the file's order. */
+double npy_at(const npy *a, size_t i);
+
+/* Converts all elements to float, y[count], in C's order. */
+void npy_floats(float *y, const npy *a);
 #endif

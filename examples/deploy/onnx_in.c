@@ -1,215 +1,264 @@
 /* SPDX-License-Identifier: MIT-0
-   onnx_in.c: see onnx_in.h. The nodes are gone through once, in their order. A value of the graph
-   is a constant, a few integers (a shape), or a *view* of a layer's channels-last numbers: base and
-   strides per dimension. Reshape, Transpose, Slice and their like make another view and no layer; a
-   layer is made where something is computed, and asks its input's view for the order that it needs.
-   So it does not matter by which shuffling a flattened picture or the heads of an attention came
-   about. What a formula needs to be recognised, a polynomial in x, x·(1 + erf), a centred row,
-   scores, is a kind of value, too. Only layers that the result needs are built. */
+
+   onnx_in.c: see onnx_in.h.
+
+   How it works. The nodes are visited once, in their order in the file. What a node computes
+   becomes a *value* of one of a few kinds: a constant, a list of integers (a shape), a view of a
+   layer's elements, or a step of a formula that is not yet complete.
+
+   A *view* is a base and strides for each dimension, over the elements of a layer in channels-last
+   order. Reshape, Transpose, Slice and their kind only make another view. A layer is made where
+   something is computed, and there the view of its input is compared with the order that the layer
+   needs. So it does not matter by which sequence of shape operators an image was flattened or the
+   heads of an attention were separated.
+
+   Formulas are collected in the value: a polynomial P(u) of a layer's value u, times an erf or a
+   tanh; a centred row, its variance and deviation; attention scores. They become a gate, a
+   normalisation or an attention once they are complete, and an error message if anything else
+   reads them. Factors and biases go into the weights before them.
+
+   In the end the layers that the result needs are marked, and all of their weights are checked, so
+   that building and filling the network cannot fail on the file.
+
+   MAP
+       [1] TYPES              sizes, views, values, layers, the model
+       [2] MESSAGES           the first error
+       [3] PROTOBUF           fields of a message
+       [4] TENSORS            TensorProto; elements as double
+       [5] VIEWS              dimensions of an array without copying it
+       [6] VALUES             by name; the outputs of a node
+       [7] CONSTANTS          elements; lists of integers
+       [8] ATTRIBUTES         of a node
+       [9] LAYERS             making them; completing formulas; tokens and patches
+       [10] OPERANDS          what an operator requires of its inputs
+       [11] MATRIX PRODUCTS   Gemm, MatMul, attention, Softmax
+       [12] ARITHMETIC        Add, Sub, Mul, Div, Pow; Erf, Tanh, Sqrt; Relu, Gelu
+       [13] NORMALISATIONS    BatchNormalization, LayerNormalization
+       [14] IMAGES            Conv, pooling, ReduceMean
+       [15] SHAPES            Reshape, Transpose, Slice, Pad, Gather, Concat and their kind
+       [16] CONSTANT NODES    Constant, Range, Cast, Equal, Where
+       [17] OPERATORS         the table of all of them; reading a node
+       [18] GRAPH             inputs; counting
+       [19] WEIGHTS           copying and checking them; what the result needs; the output
+       [20] OPENING           onnx_open_bytes, onnx_open
+       [21] BUILDING          names, onnx_build, onnx_fill
+
+   To read another operator: a function that takes the model and the node, makes output 0 by
+   onnx_set_result, onnx_set_view or onnx_pass and returns 1, or returns onnx_refuse; and a row of
+   the table in [17]. A new kind of layer also needs cases in onnx_put_layer, onnx_short_name and
+   onnx_build_layer, the last two of which the compiler names. */
 #include "onnx_in.h"
+#include "smooth.h"
 #include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-enum { RANK = 8, ATOMS = 16, FEW = 16, INPUTS = 16, OUTPUTS = 8, ATTRIBUTES = 16 };
-enum { MOST_NODES = 16384, MOST_VALUES = 65536 };
-#define MOST \
-    ((int64_t)1 << 40)  /* no size goes beyond, so no product of two sizes overflows unseen */
-#define BATCH INT64_MAX /* the stride of the batch */
+/* ---- [1] TYPES ---- */
 
-typedef struct {
-    const unsigned char *p;
-    size_t n;
-} slice;
+/* More than this is refused. */
+enum {
+    ONNX_RANK = 8,   /* dimensions */
+    ONNX_ATOMS = 16, /* atoms of a view */
+    ONNX_FEW = 16,   /* integers of a list */
+    ONNX_MOST_INPUTS = 16,
+    ONNX_MOST_OUTPUTS = 8,
+    ONNX_MOST_ATTRIBUTES = 16,
+    ONNX_MOST_NODES = 16384,
+    ONNX_MOST_VALUES = 65536
+};
 
+/* No size is larger, so that a product of two sizes cannot overflow. */
+#define ONNX_MOST ((int64_t)1 << 40)
+
+/* The stride of the batch. */
+#define ONNX_BATCH INT64_MAX
+
+/* A size: c·Nⁿ, where N is a batch that the file leaves open. */
 typedef struct {
     int64_t c;
     int n;
-} number; /* c, or c·N with the free batch N */
+} onnx_extent;
 
-/* dimension d is n[d] atoms, outer to inner, each a size and a stride in the layer's numbers (or a
-   tensor's); sizes of 1 have none */
-/* of stride BATCH: the batch, which has none if it is 1; size 0: N */
+/* A step through an array: size indices, `stride` elements apart. The batch has stride ONNX_BATCH;
+   its size is 0 where the file leaves it open. */
 typedef struct {
     int64_t size, stride;
-} atom;
+} onnx_atom;
 
+/* An array. Dimension d is made of n[d] atoms, the outermost first; a dimension of size 1 has none.
+   The atoms of all dimensions follow one another in a. */
 typedef struct {
     int rank, atoms;
-    unsigned char n[RANK];
-    atom a[ATOMS];
+    unsigned char n[ONNX_RANK];
+    onnx_atom a[ONNX_ATOMS];
     int64_t base;
-} view;
+} onnx_view;
 
+/* A TensorProto. Its data is in raw, or in packed, the field number of which is `field`. */
 typedef struct {
-    slice name, raw, packed;
-    int type, kind;
+    deploy_span name, raw, packed;
+    int type, field;
     size_t elements;
-    int external, chunks;
+    int external, chunks; /* its data is in another file; how many data fields it has */
     int rank;
-    int64_t dim[RANK];
-    size_t at, index;
-} tensor;
+    int64_t dim[ONNX_RANK];
+    size_t at, index; /* how far a packed tensor was read: in bytes, in elements */
+} onnx_tensor;
 
+/* Kinds of values. From ONNX_DATA on they are computed from a layer. */
 enum {
-    ABSENT,
-    TENSOR,
-    NUMBERS,
-    DATA,
-    MEAN,
-    CENTRED,
-    SQUARE,
-    VARIANCE,
-    DEVIATION,
-    NORMED,
-    SCORES,
-    SHARES,
-    MEAN_SQUARE, /* of an RMS normalisation: the mean of x² of a row, plus eps; */
-    ROOT_MEAN_SQUARE,
-    INVERSE_ROOT, /* its root, and 1 over that */
-    KINDS
+    ONNX_ABSENT,
+    ONNX_CONSTANT,         /* an array: a·x + b of a tensor's elements x */
+    ONNX_INTEGERS,         /* a list of integers */
+    ONNX_DATA,             /* P(u)·(alpha + beta·function(arg(u))), u a layer's value */
+    ONNX_MEAN,             /* the mean of u's rows */
+    ONNX_CENTRED,          /* u less its mean */
+    ONNX_SQUARE,           /* the square of that */
+    ONNX_VARIANCE,         /* the mean of the square, plus eps */
+    ONNX_DEVIATION,        /* the root of the variance */
+    ONNX_NORMED,           /* a normalised row */
+    ONNX_SCORES,           /* queries times keys */
+    ONNX_PROBABILITIES,    /* their softmax */
+    ONNX_MEAN_SQUARE,      /* the mean of u² of a row, plus eps */
+    ONNX_ROOT_MEAN_SQUARE, /* its root */
+    ONNX_INVERSE_ROOT,     /* 1 over that */
+    ONNX_KINDS
 };
 
-enum { UNIFORM = -1, COUNTING = -2 }; /* tensors without a file: 0 everywhere; 0, 1, 2, ... */
-enum { NO_TEST, IS_ZERO, IS_NOT };
-enum { NO_FUNCTION, ERF, TANH };
+/* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ... */
+enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2 };
+/* What is asked of a constant: its value, whether it is 0, whether it is not. */
+enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
+enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
 typedef struct {
-    slice name, origin; /* its own; of a constant: the tensor's */
-    int chain, kind;
-    view v; /* of `tensor`, or of `layer` */
-    int tensor, integer, test;
-    double a, b; /* TENSOR: a·x + b, then a test */
-    int count, columns;
-    number few[FEW]; /* NUMBERS; count -1: a scalar; columns: of a table, else 0 */
-    /* DATA and what follows: P(u)·(alpha + beta·function(arg(u))), u the layer's value */
-    int layer;
-    double p[4], arg[4], alpha, beta;
-    int function, vector,
-        divides; /* arg is times (or over) the constant number vector, one a channel; -1: none */
-    double eps;
-    int gain;        /* VARIANCE, NORMED */
-    int rms;         /* NORMED: by the root of the mean square, no mean was subtracted */
-    int64_t padding; /* zeros around a picture that the window to come takes in */
-    int q, k, causal;
-    double scale; /* SCORES */
-} value;
+    deploy_span name;
+    deploy_span origin;      /* a constant: the name of its tensor */
+    deploy_span made_by, by; /* the node and the operator of its erf or tanh */
+    int next;                /* the next value with the same hash, or -1 */
+    int kind;
+    onnx_view v; /* over the elements of `tensor`, or of `layer` */
 
+    /* ONNX_CONSTANT: a·x + b, then a test */
+    int tensor, integer, test;
+    double a, b;
+
+    /* ONNX_INTEGERS; count -1: a scalar; columns: those of a table of pads, else 0 */
+    int count, columns;
+    onnx_extent few[ONNX_FEW];
+
+    /* ONNX_DATA and what follows */
+    int layer;
+    double p[4], arg[4], alpha, beta; /* P and arg are polynomials of degree 3 */
+    int function;
+    int vector, divides; /* arg is multiplied by (or divided by) this constant, -1: none */
+    double eps;
+    int gain;        /* ONNX_NORMED: the constant, or -1 */
+    int rms;         /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
+    int64_t padding; /* zeros around an image, to become a window's padding */
+
+    /* ONNX_SCORES, ONNX_PROBABILITIES: the values of queries and keys */
+    int q, k, causal;
+    double scale;
+} onnx_value;
+
+/* Where the heads of queries, keys or values are in a layer's channels: channel base + head·h +
+   width·c is channel c of head h. */
 typedef struct {
     int layer;
     int64_t base, head, width;
-} part; /* where heads lie in a layer's channels */
+} onnx_head_place;
 
+/* A layer of the network to be built. Constants are indices of values, -1: none. */
 typedef struct {
+    deploy_span name;
     lgelu_op op;
-    int inputs, input[2];
+    int inputs, input[2]; /* layers */
     size_t shape[3], window, stride, padding, groups, option[2];
     float eps, momentum;
     lgelu_gate_kind gate;
-    double lambda;
-    int vector, divides;              /* λ = lambda, times or over the constant */
-    int weight, bias, mean, variance; /* constants, -1: none */
-    double alpha, beta, shift;        /* before weight and bias; beside the bias */
-    int gain, gain_divides;           /* times or over a constant a channel; -1: none */
-    /* weight is (inputs, outputs); the picture is flattened; the embedding tied to it */
-    int turned, flat, table;
-    /* LINEAR: of the input's features; POSITION: of the value */
-    view order;
-    /* LINEAR: rows picked from those of other layers, the first ones times alpha */
-    int parts;
-    part of[3];
-    slice name;
-    int node, wanted;
-} layer;
+    smooth_gate smooth;  /* of LGELU_GATE_CUSTOM */
+    double lambda;       /* λ is this, */
+    int vector, divides; /* times (or divided by) this constant */
+    int weight, bias, mean, variance;
+    double alpha, beta;     /* factors of weight and bias */
+    double shift;           /* added to the bias */
+    int gain, gain_divides; /* a constant by which each output is multiplied (or divided) */
+    int transposed;         /* the matrix is (inputs, outputs) */
+    int flat;               /* the input is flattened */
+    int table;              /* the embedding whose matrix it uses, or -1 */
+    onnx_view order;        /* of a linear layer's inputs; of the elements of positions */
+    int parts;              /* 3: rows are picked from those of other layers, `of` */
+    onnx_head_place of[3];
+    int node, wanted; /* its node in the network, -1: none; the result needs it */
+} onnx_layer;
 
 struct onnx_model {
     const unsigned char *file;
     size_t bytes;
     char *message;
-    int opset, own, failed; /* own: lgelu.h wrote it, so values are called as layers */
-    int values, tensors, layers, most_values, most_tensors, most_layers, chains, result, input,
-        channels_last, flat;
-    onnx_form form; /* how the result lies in the file */
-    value *value;
-    tensor *tensor;
-    layer *layer;
+    int opset;
+    int own;    /* lgelu.h wrote the file, so values have the names of layers */
+    int failed; /* message holds an error */
+    int values, tensors, layers, most_values, most_tensors, most_layers;
+    int chains;        /* of the hash table, a power of two */
+    int result, input; /* layers */
+    int channels_last; /* images come in as (N, rows, columns, channels) */
+    int flat;          /* an image comes in as a vector */
+    onnx_form form;    /* the order of the result's elements in the file */
+    onnx_value *value;
+    onnx_tensor *tensor;
+    onnx_layer *layer;
     int *chain;
-    uint64_t budget; /* elements of constants that may still be looked at */
-    int64_t batch;   /* 0: free */
-    int renamed,
-        numbered[LGELU_OP_SQUARED_ERROR + 1]; /* for the names of a network that is built */
-    char output[64];
+    uint64_t budget; /* how many elements of constants may still be looked at */
+    int64_t batch;   /* 0: open */
+    int renamed, numbered[LGELU_OP_COUNT]; /* counters for names, see onnx_name_layer */
+    char output[64];                       /* the name of the output */
 };
 
 typedef struct {
-    slice op, name, domain;
+    deploy_span op, name, domain;
     int inputs, outputs, attributes;
-    int in[INPUTS];
-    slice out[OUTPUTS], attribute[ATTRIBUTES];
-} node;
+    int in[ONNX_MOST_INPUTS]; /* values, -1: left out */
+    deploy_span out[ONNX_MOST_OUTPUTS], attribute[ONNX_MOST_ATTRIBUTES];
+} onnx_node;
 
-/* ---- messages: %s a text, %d an int64_t, %t a slice; what can't be printed becomes ? ---- */
-static int say(onnx_model *m, const char *format, ...)
+/* ---- [2] MESSAGES ---- */
+
+/* Writes the first error of a model, in the format of deploy_format; later ones are left out, since
+   they follow from it. Returns 0. */
+static int onnx_fail(onnx_model *m, const char *format, ...)
 {
-    char *p = m->message, *end = p + 159;
     va_list list;
     if (m->failed)
         return 0;
     m->failed = 1;
     va_start(list, format);
-    for (; *format && p < end; format++) {
-        char digit[24];
-        const char *text = digit + 23;
-        size_t n;
-        if (*format != '%') {
-            *p++ = *format;
-            continue;
-        }
-        digit[23] = 0;
-        if (*++format == 't') {
-            const slice *s = va_arg(list, const slice *);
-            text = (const char *)s->p;
-            n = s->n > 48 ? 48 : s->n;
-        } else if (*format == 's') {
-            text = va_arg(list, const char *);
-            n = strlen(text);
-        } else {
-            int64_t x = va_arg(list, int64_t);
-            uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-            char *d = digit + 23;
-            do {
-                *--d = (char)('0' + u % 10);
-                u /= 10;
-            } while (u);
-            if (x < 0)
-                *--d = '-';
-            text = d;
-            n = (size_t)(digit + 23 - d);
-        }
-        for (; n && p < end; n--, text++)
-            *p++ = *text >= 32 && *text < 127 ? *text : '?';
-    }
+    deploy_format(m->message, m->message + 159, format, list);
     va_end(list);
-    *p = 0;
     return 0;
 }
 
-static int refuse(onnx_model *m, const node *n, const char *why)
+/* Refuses a node: the message names the node, its operator and the reason. Returns 0. */
+static int onnx_refuse(onnx_model *m, const onnx_node *n, const char *why)
 {
-    const slice *name = n->name.n ? &n->name : n->out;
-    return say(m, "node '%t' (%t): %s", name, &n->op, why);
+    const deploy_span *name = n->name.n ? &n->name : n->out;
+    return onnx_fail(m, "node '%t' (%t): %s", name, &n->op, why);
 }
 
-/* ---- protobuf: fields one after another, each a number and a kind, then a number, 8 bytes, a
-   length and bytes, or 4 ---- */
+/* ---- [3] PROTOBUF ---- */
+
+/* A message is a sequence of fields. Each begins with its number and its kind: 0 is followed by an
+   integer (x), 1 by 8 bytes, 2 by a length and so many bytes, 5 by 4 bytes (in). */
 typedef struct {
-    slice left;
+    deploy_span left;
     int field, kind, bad;
     uint64_t x;
-    slice in;
-} reader;
+    deploy_span in;
+} onnx_reader;
 
-static int varint(slice *s, uint64_t *x)
+/* Reads a varint and moves s behind it; 0 if it is cut off. */
+static int onnx_varint(deploy_span *s, uint64_t *x)
 {
     int shift;
     for (*x = 0, shift = 0; s->n && shift < 64; shift += 7) {
@@ -222,22 +271,23 @@ static int varint(slice *s, uint64_t *x)
     return 0;
 }
 
-static int next(reader *r)
+/* Reads the next field of a message; 0 at the end, or after damage, which r->bad reports. */
+static int onnx_next_field(onnx_reader *r)
 {
     uint64_t key, n;
     if (!r->left.n || r->bad)
         return 0;
     r->bad = 1;
-    if (!varint(&r->left, &key) || key < 8 || key >> 3 > 0x1FFFFFFF)
+    if (!onnx_varint(&r->left, &key) || key < 8 || key >> 3 > 0x1FFFFFFF)
         return 0;
     r->field = (int)(key >> 3);
     r->kind = (int)(key & 7);
     if (r->kind == 0) {
-        if (!varint(&r->left, &r->x))
+        if (!onnx_varint(&r->left, &r->x))
             return 0;
         n = 0;
     } else if (r->kind == 2) {
-        if (!varint(&r->left, &n))
+        if (!onnx_varint(&r->left, &n))
             return 0;
     } else if (r->kind == 1 || r->kind == 5) {
         n = r->kind == 1 ? 8 : 4;
@@ -254,28 +304,36 @@ static int next(reader *r)
     return 1;
 }
 
-static reader read_in(slice s)
+/* Returns a reader of the fields of a message. */
+static onnx_reader onnx_reader_of(deploy_span s)
 {
-    reader r;
+    onnx_reader r;
     memset(&r, 0, sizeof r);
     r.left = s;
     return r;
 }
 
-static int damaged(onnx_model *m, const reader *r)
+/* Reports the place at which the file is damaged. Returns 0. */
+static int onnx_damaged(onnx_model *m, const onnx_reader *r)
 {
-    return say(m, "byte %d: this is no ONNX file, or it is damaged or cut off",
-               (int64_t)(r->left.p - m->file));
+    return onnx_fail(m, "byte %d: this is not an ONNX file, or it is damaged or cut off",
+                     (int64_t)(r->left.p - m->file));
 }
 
-static int is(slice s, const char *text)
+/* Returns whether s is this text, which is not empty. */
+static int onnx_text_is(deploy_span s, const char *text)
 {
     return s.n == strlen(text) && s.n && !memcmp(s.p, text, s.n);
 }
 
-static int same(slice a, slice b) { return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n)); }
+/* Returns whether two texts are equal. */
+static int onnx_same_text(deploy_span a, deploy_span b)
+{
+    return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n));
+}
 
-static uint32_t little(const unsigned char *p, int n)
+/* Returns an integer of n bytes, at most 4. */
+static uint32_t onnx_little_endian(const unsigned char *p, int n)
 {
     uint32_t x = 0;
     while (n)
@@ -283,41 +341,47 @@ static uint32_t little(const unsigned char *p, int n)
     return x;
 }
 
-static float as_float(uint32_t u)
+/* Returns the float that has these bits. */
+static float onnx_as_float(uint32_t u)
 {
     float x;
     memcpy(&x, &u, 4);
     return x;
 }
 
-/* ---- TensorProto: dims 1, data_type 2, float_data 4, int32_data 5, int64_data 7, name 8, raw_data
-   9, double_data 10, external_data 13, data_location 14 ---- */
+/* ---- [4] TENSORS ---- */
+
+/* TensorProto: dims 1, data_type 2, float_data 4, int32_data 5, int64_data 7, name 8, raw_data 9,
+   double_data 10, external_data 13, data_location 14. These are its data types. */
 enum {
-    FLOAT = 1,
-    UINT8,
-    INT8,
-    UINT16,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    BOOL,
-    FLOAT16,
-    DOUBLE,
-    BFLOAT16 = 16
+    ONNX_FLOAT = 1,
+    ONNX_UINT8,
+    ONNX_INT8,
+    ONNX_UINT16,
+    ONNX_INT16,
+    ONNX_INT32,
+    ONNX_INT64,
+    ONNX_STRING,
+    ONNX_BOOL,
+    ONNX_FLOAT16,
+    ONNX_DOUBLE,
+    ONNX_BFLOAT16 = 16
 };
 
-static size_t width_of(int type)
+/* Returns the bytes of an element; 0 for types that are not read. */
+static size_t onnx_type_bytes(int type)
 {
-    return type == FLOAT || type == INT32                                           ? 4
-           : type == INT64 || type == DOUBLE                                        ? 8
-           : type == FLOAT16 || type == BFLOAT16 || type == INT16 || type == UINT16 ? 2
-           : type == BOOL || type == UINT8 || type == INT8                          ? 1
-                                                                                    : 0;
+    return type == ONNX_FLOAT || type == ONNX_INT32    ? 4
+           : type == ONNX_INT64 || type == ONNX_DOUBLE ? 8
+           : type == ONNX_FLOAT16 || type == ONNX_BFLOAT16 || type == ONNX_INT16
+                   || type == ONNX_UINT16
+               ? 2
+           : type == ONNX_BOOL || type == ONNX_UINT8 || type == ONNX_INT8 ? 1
+                                                                          : 0;
 }
 
-static int repeated(reader *r, int64_t *out, int most,
-                    int *count) /* a number, or several packed ones */
+/* Appends a field's integer, or its packed integers; 0 if there are more than fit. */
+static int onnx_repeated(onnx_reader *r, int64_t *out, int most, int *count)
 {
     uint64_t x = r->x;
     if (r->kind == 0) {
@@ -329,22 +393,25 @@ static int repeated(reader *r, int64_t *out, int most,
     if (r->kind != 2)
         return 0;
     while (r->in.n) {
-        if (*count >= most || !varint(&r->in, &x))
+        if (*count >= most || !onnx_varint(&r->in, &x))
             return 0;
         out[(*count)++] = (int64_t)x;
     }
     return 1;
 }
 
-static int read_tensor(onnx_model *m, slice s, tensor *t)
+/* Reads a TensorProto, except for its data, which onnx_check_tensor looks at. Returns 0 after an
+   error. */
+static int onnx_read_tensor(onnx_model *m, deploy_span s, onnx_tensor *t)
 {
-    reader r = read_in(s);
+    onnx_reader r = onnx_reader_of(s);
     int d;
     memset(t, 0, sizeof *t);
-    while (next(&r)) {
+    while (onnx_next_field(&r)) {
         if (r.field == 1) {
-            if (!repeated(&r, t->dim, RANK, &t->rank))
-                return say(m, "tensor '%t': more than %d dimensions", &t->name, (int64_t)RANK);
+            if (!onnx_repeated(&r, t->dim, ONNX_RANK, &t->rank))
+                return onnx_fail(m, "tensor '%t': more than %d dimensions", &t->name,
+                                 (int64_t)ONNX_RANK);
         } else if (r.field == 2 && !r.kind) {
             t->type = r.x < 64 ? (int)r.x : 64;
         } else if (r.field == 8 && r.kind == 2) {
@@ -354,145 +421,152 @@ static int read_tensor(onnx_model *m, slice s, tensor *t)
             t->chunks++;
         } else if (r.field == 4 || r.field == 5 || r.field == 7 || r.field == 10) {
             t->packed = r.in;
-            t->kind = r.field;
+            t->field = r.field;
             t->chunks += r.kind == 2 ? 1 : 2;
         } else if (r.field == 13 || (r.field == 14 && r.x)) {
             t->external = 1;
         }
     }
     if (r.bad)
-        return damaged(m, &r);
+        return onnx_damaged(m, &r);
     for (t->elements = 1, d = 0; d < t->rank; d++) {
-        if (t->dim[d] < 0 || t->dim[d] > MOST
-            || (t->dim[d] && t->elements > (size_t)(MOST / t->dim[d])))
-            return say(m, "tensor '%t': dimension %d is %d", &t->name, (int64_t)d, t->dim[d]);
+        if (t->dim[d] < 0 || t->dim[d] > ONNX_MOST
+            || (t->dim[d] && t->elements > (size_t)(ONNX_MOST / t->dim[d])))
+            return onnx_fail(m, "tensor '%t': dimension %d is %d", &t->name, (int64_t)d, t->dim[d]);
         t->elements *= (size_t)t->dim[d];
     }
     return 1;
 }
 
-/* Only when someone reads it: a file may hold more than the result needs */
-static int check_tensor(onnx_model *m, tensor *t)
+/* Checks that the data of a tensor is complete and of a type that is read. This is done when a
+   tensor is first used, since a file may hold tensors that the result does not need. */
+static int onnx_check_tensor(onnx_model *m, onnx_tensor *t)
 {
     static const int packed_as[17] = { 0, 4, 5, 5, 5, 5, 5, 7, 0, 5, 5, 10, 0, 0, 0, 0, 5 };
-    const size_t width = width_of(t->type);
+    const size_t width = onnx_type_bytes(t->type);
     if (t->external) {
-        return say(m, "tensor '%t': its data lies in another file; save the model in one",
-                   &t->name);
+        return onnx_fail(m, "tensor '%t': its data is in another file: save the model as one file",
+                         &t->name);
     }
     if (!width) {
-        return say(
-            m,
-            "tensor '%t': data type %d is not read (float, double, half, bfloat16 and integers are)",
-            &t->name, (int64_t)t->type);
+        return onnx_fail(m, "tensor '%t': data type %d is not supported (floats and integers are)",
+                         &t->name, (int64_t)t->type);
     }
     if (!t->elements)
-        return say(m, "tensor '%t': it is empty", &t->name);
+        return onnx_fail(m, "tensor '%t': it is empty", &t->name);
     if (t->chunks != 1)
-        return say(m, "tensor '%t': it has no data, or data in pieces", &t->name);
+        return onnx_fail(m, "tensor '%t': expected its data in one field, found none or several",
+                         &t->name);
     if (t->raw.p) {
         if (t->raw.n / width != t->elements || t->raw.n % width) {
-            return say(m, "tensor '%t': %d bytes for %d elements", &t->name, (int64_t)t->raw.n,
-                       (int64_t)t->elements);
+            return onnx_fail(m, "tensor '%t': %d bytes for %d elements", &t->name,
+                             (int64_t)t->raw.n, (int64_t)t->elements);
         }
     } else {
-        if (t->kind != packed_as[t->type]) {
-            return say(m, "tensor '%t': its data is not that of data type %d", &t->name,
-                       (int64_t)t->type);
+        if (t->field != packed_as[t->type]) {
+            return onnx_fail(m, "tensor '%t': its data is not that of data type %d", &t->name,
+                             (int64_t)t->type);
         }
-        if (t->kind == 4 || t->kind == 10
+        if (t->field == 4 || t->field == 10
                 ? t->packed.n / width != t->elements || t->packed.n % width
                 : t->packed.n < t->elements) {
-            return say(m, "tensor '%t': %d bytes for %d elements", &t->name, (int64_t)t->packed.n,
-                       (int64_t)t->elements);
+            return onnx_fail(m, "tensor '%t': %d bytes for %d elements", &t->name,
+                             (int64_t)t->packed.n, (int64_t)t->elements);
         }
     }
     return 1;
 }
 
-static double from_bits(uint64_t x, int type)
+/* Converts the bits of an element to a double. */
+static double onnx_from_bits(uint64_t x, int type)
 {
     const uint32_t u = (uint32_t)x;
     double d;
-    if (type == FLOAT16) {
+    if (type == ONNX_FLOAT16) {
         const uint16_t h = (uint16_t)u;
         float f;
         lgelu_from_f16(&f, &h, 1);
         return (double)f;
     }
     switch (type) {
-    case FLOAT: return (double)as_float(u);
-    case DOUBLE: memcpy(&d, &x, 8); return d;
-    case BFLOAT16: return (double)as_float(u << 16);
-    case INT8: return (double)(int8_t)u;
-    case INT16: return (double)(int16_t)u;
-    case INT32: return (double)(int32_t)u;
-    case INT64: return (double)(int64_t)x;
-    case BOOL: return x != 0;
+    case ONNX_FLOAT: return (double)onnx_as_float(u);
+    case ONNX_DOUBLE: memcpy(&d, &x, 8); return d;
+    case ONNX_BFLOAT16: return (double)onnx_as_float(u << 16);
+    case ONNX_INT8: return (double)(int8_t)u;
+    case ONNX_INT16: return (double)(int16_t)u;
+    case ONNX_INT32: return (double)(int32_t)u;
+    case ONNX_INT64: return (double)(int64_t)x;
+    case ONNX_BOOL: return x != 0;
     default: return (double)u;
     }
 }
 
-/* element i of a checked tensor; a packed one is read on from where the last reading stopped */
-static double element(onnx_model *m, tensor *t, size_t i)
+/* Returns element i of a checked tensor. A packed tensor is read on from the last element that was
+   read. */
+static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
 {
-    const size_t width = width_of(t->type);
-    const slice s = t->raw.p ? t->raw : t->packed;
+    const size_t width = onnx_type_bytes(t->type);
+    const deploy_span s = t->raw.p ? t->raw : t->packed;
     uint64_t x = 0;
     if (m->budget)
         m->budget--;
-    if (t->raw.p || t->kind == 4 || t->kind == 10) {
-        x = little(s.p + i * width, width > 4 ? 4 : (int)width);
+    if (t->raw.p || t->field == 4 || t->field == 10) {
+        x = onnx_little_endian(s.p + i * width, width > 4 ? 4 : (int)width);
         if (width == 8)
-            x |= (uint64_t)little(s.p + i * width + 4, 4) << 32;
-        return from_bits(x, t->type);
+            x |= (uint64_t)onnx_little_endian(s.p + i * width + 4, 4) << 32;
+        return onnx_from_bits(x, t->type);
     }
     if (i < t->index)
         t->index = t->at = 0;
     for (; t->index <= i; t->index++) {
-        slice left;
+        deploy_span left;
         left.p = s.p + t->at;
         left.n = s.n - t->at;
         if (m->budget)
             m->budget--;
-        if (!varint(&left, &x))
+        if (!onnx_varint(&left, &x))
             return (double)NAN;
         t->at = (size_t)(left.p - s.p);
     }
-    return from_bits(x, t->type);
+    return onnx_from_bits(x, t->type);
 }
 
-/* ---- views ---- */
-static number times(number a, number b)
+/* ---- [5] VIEWS ---- */
+
+/* Returns the product of two sizes; above ONNX_MOST if it would overflow. */
+static onnx_extent onnx_times(onnx_extent a, onnx_extent b)
 {
-    number r;
+    onnx_extent r;
     r.n = a.n + b.n;
-    /* of sizes, which are at least 1 */
-    r.c = a.c && b.c > MOST / a.c ? MOST + 1 : a.c * b.c;
+    r.c = a.c && b.c > ONNX_MOST / a.c ? ONNX_MOST + 1 : a.c * b.c;
     return r;
 }
 
-static int equal(number a, number b) { return a.c == b.c && a.n == b.n; }
+/* Returns whether two sizes are equal. */
+static int onnx_equal(onnx_extent a, onnx_extent b) { return a.c == b.c && a.n == b.n; }
 
-static number just(int64_t c)
+/* Returns a size without the batch in it. */
+static onnx_extent onnx_fixed(int64_t c)
 {
-    number r;
+    onnx_extent r;
     r.c = c;
     r.n = 0;
     return r;
 }
 
-static number size_of(atom a)
+/* Returns the size of an atom. */
+static onnx_extent onnx_atom_size(onnx_atom a)
 {
-    number r = just(a.size);
-    if (a.stride == BATCH && !a.size) {
+    onnx_extent r = onnx_fixed(a.size);
+    if (a.stride == ONNX_BATCH && !a.size) {
         r.c = 1;
         r.n = 1;
     }
     return r;
 }
 
-static int first_atom(const view *v, int d)
+/* Returns the index of the first atom of dimension d. */
+static int onnx_first_atom(const onnx_view *v, int d)
 {
     int i, at = 0;
     for (i = 0; i < d; i++)
@@ -500,76 +574,85 @@ static int first_atom(const view *v, int d)
     return at;
 }
 
-static number size(const view *v, int d)
+/* Returns the size of dimension d. */
+static onnx_extent onnx_size(const onnx_view *v, int d)
 {
-    number r = just(1);
-    int i, at = first_atom(v, d);
+    onnx_extent r = onnx_fixed(1);
+    int i, at = onnx_first_atom(v, d);
     for (i = at; i < at + v->n[d]; i++)
-        r = times(r, size_of(v->a[i]));
+        r = onnx_times(r, onnx_atom_size(v->a[i]));
     return r;
 }
 
-static view nothing(int64_t base)
+/* Returns a view of no dimensions, which is one element. */
+static onnx_view onnx_empty_view(int64_t base)
 {
-    view v;
+    onnx_view v;
     memset(&v, 0, sizeof v);
     v.base = base;
     return v;
 }
 
-static int new_dim(view *v)
+/* Adds a dimension of size 1 behind the others; 0 if there are too many. */
+static int onnx_new_dim(onnx_view *v)
 {
-    if (v->rank >= RANK)
+    if (v->rank >= ONNX_RANK)
         return 0;
     v->n[v->rank++] = 0;
     return 1;
 }
 
-static int push(view *v, atom a) /* into the last dimension */
+/* Appends an atom to the last dimension, merged with the one before it where that is the same; 0 if
+   there are too many. */
+static int onnx_push_atom(onnx_view *v, onnx_atom a)
 {
-    atom *last = v->a + v->atoms - 1;
+    onnx_atom *last = v->a + v->atoms - 1;
     if (a.size == 1)
         return 1;
-    if (v->n[v->rank - 1] && a.stride != BATCH && last->stride != BATCH
+    if (v->n[v->rank - 1] && a.stride != ONNX_BATCH && last->stride != ONNX_BATCH
         && last->stride == a.size * a.stride) {
         last->size *= a.size;
         last->stride = a.stride;
         return 1;
     }
-    if (v->atoms >= ATOMS)
+    if (v->atoms >= ONNX_ATOMS)
         return 0;
     v->a[v->atoms++] = a;
     v->n[v->rank - 1]++;
     return 1;
 }
 
-static int copy_dim(view *to, const view *v, int d) /* to the last dimension */
+/* Appends the atoms of dimension d of v to the last dimension of `to`. */
+static int onnx_copy_dim(onnx_view *to, const onnx_view *v, int d)
 {
-    int i, at = first_atom(v, d);
+    int i, at = onnx_first_atom(v, d);
     for (i = at; i < at + v->n[d]; i++) {
-        if (!push(to, v->a[i]))
+        if (!onnx_push_atom(to, v->a[i]))
             return 0;
     }
     return 1;
 }
 
-static atom step(size_t length, size_t stride)
+/* Returns an atom of this size and stride. */
+static onnx_atom onnx_atom_of(size_t length, size_t stride)
 {
-    atom a;
+    onnx_atom a;
     a.size = (int64_t)length;
     a.stride = (int64_t)stride;
     return a;
 }
 
-static atom batch_of(const onnx_model *m)
+/* Returns the atom of the batch. */
+static onnx_atom onnx_batch_atom(const onnx_model *m)
 {
-    atom a;
+    onnx_atom a;
     a.size = m->batch;
-    a.stride = BATCH;
+    a.stride = ONNX_BATCH;
     return a;
 }
 
-static int same_view(const view *a, const view *b)
+/* Returns whether two views have the same dimensions, atom by atom. */
+static int onnx_same_view(const onnx_view *a, const onnx_view *b)
 {
     int i;
     if (a->rank != b->rank || a->atoms != b->atoms || a->base != b->base
@@ -582,25 +665,26 @@ static int same_view(const view *a, const view *b)
     return 1;
 }
 
-static int has_batch(const view *v, int from, int to) /* how often, in dimensions from .. to - 1 */
+/* Returns how many batch atoms dimensions from .. to - 1 have. */
+static int onnx_count_batch(const onnx_view *v, int from, int to)
 {
     int i, n = 0;
-    for (i = first_atom(v, from); i < first_atom(v, to); i++)
-        n += v->a[i].stride == BATCH;
+    for (i = onnx_first_atom(v, from); i < onnx_first_atom(v, to); i++)
+        n += v->a[i].stride == ONNX_BATCH;
     return n;
 }
 
-/* the dimensions from .. to - 1, the batch aside, are exactly the numbers 0, unit, 2·unit, ...
-   below end, in whatever order */
-static int covers(const view *v, int from, int to, int64_t unit, int64_t end)
+/* Returns whether dimensions from .. to - 1, apart from the batch, visit the elements 0, unit,
+   2·unit, ... below end once each, in any order. */
+static int onnx_covers(const onnx_view *v, int from, int to, int64_t unit, int64_t end)
 {
-    const int first = first_atom(v, from), last = first_atom(v, to);
+    const int first = onnx_first_atom(v, from), last = onnx_first_atom(v, to);
     int i, left = 0;
     for (i = first; i < last; i++)
-        left += v->a[i].stride != BATCH;
+        left += v->a[i].stride != ONNX_BATCH;
     while (left) {
         for (i = first; i < last; i++) {
-            if (v->a[i].stride == unit && v->a[i].stride != BATCH)
+            if (v->a[i].stride == unit && v->a[i].stride != ONNX_BATCH)
                 break;
         }
         if (i == last)
@@ -611,13 +695,13 @@ static int covers(const view *v, int from, int to, int64_t unit, int64_t end)
     return unit == end;
 }
 
-static int64_t at(const view *v, int d,
-                  int64_t i) /* how far index i of dimension d is from the base */
+/* Returns how far index i of dimension d is from the base. */
+static int64_t onnx_offset(const onnx_view *v, int d, int64_t i)
 {
-    int k, first = first_atom(v, d);
+    int k, first = onnx_first_atom(v, d);
     int64_t sum = 0;
     for (k = first + v->n[d] - 1; k >= first; k--) {
-        if (v->a[k].stride == BATCH)
+        if (v->a[k].stride == ONNX_BATCH)
             continue;
         sum += i % v->a[k].size * v->a[k].stride;
         i /= v->a[k].size;
@@ -625,25 +709,25 @@ static int64_t at(const view *v, int d,
     return sum;
 }
 
-/* the same numbers in other dimensions */
-static int reshape(const view *v, const number *shape, int rank, view *out)
+/* Splits and joins atoms so that the elements have other dimensions; 0 if no view can do that. */
+static int onnx_reshape_view(const onnx_view *v, const onnx_extent *shape, int rank, onnx_view *out)
 {
-    view left = *v;
+    onnx_view left = *v;
     int d, i = 0;
-    *out = nothing(v->base);
+    *out = onnx_empty_view(v->base);
     for (d = 0; d < rank; d++) {
-        number have = just(1);
-        if (!new_dim(out))
+        onnx_extent have = onnx_fixed(1);
+        if (!onnx_new_dim(out))
             return 0;
-        while (!equal(have, shape[d])) {
-            atom a;
+        while (!onnx_equal(have, shape[d])) {
+            onnx_atom a;
             int64_t room;
             if (i >= left.atoms || shape[d].c % have.c)
                 return 0;
             room = shape[d].c / have.c;
             a = left.a[i];
-            if (a.stride == BATCH || room % a.size == 0) {
-                have = times(have, size_of(a));
+            if (a.stride == ONNX_BATCH || room % a.size == 0) {
+                have = onnx_times(have, onnx_atom_size(a));
                 i++;
             } else if (a.size % room == 0 && room > 1) {
                 left.a[i].size = a.size / room;
@@ -653,15 +737,17 @@ static int reshape(const view *v, const number *shape, int rank, view *out)
             } else {
                 return 0;
             }
-            if (have.c > shape[d].c || have.n > shape[d].n || !push(out, a))
+            if (have.c > shape[d].c || have.n > shape[d].n || !onnx_push_atom(out, a))
                 return 0;
         }
     }
     return i == left.atoms;
 }
 
-/* ---- values by name ---- */
-static unsigned hash(slice s)
+/* ---- [6] VALUES ---- */
+
+/* Returns the FNV-1a hash of a name. */
+static unsigned onnx_hash(deploy_span s)
 {
     unsigned h = 2166136261u;
     size_t i;
@@ -670,60 +756,63 @@ static unsigned hash(slice s)
     return h;
 }
 
-static int find(const onnx_model *m, slice name)
+/* Returns the index of the value with this name, or -1. */
+static int onnx_find(const onnx_model *m, deploy_span name)
 {
     int i;
-    for (i = m->chain[hash(name) & (unsigned)(m->chains - 1)]; i >= 0; i = m->value[i].chain) {
-        if (same(m->value[i].name, name))
+    for (i = m->chain[onnx_hash(name) & (unsigned)(m->chains - 1)]; i >= 0; i = m->value[i].next) {
+        if (onnx_same_text(m->value[i].name, name))
             return i;
     }
     return -1;
 }
 
-static value *add_value(onnx_model *m, slice name) /* NULL: there is one already */
+/* Adds a value; NULL after an error, for instance if the name exists already. */
+static onnx_value *onnx_add_value(onnx_model *m, deploy_span name)
 {
-    const unsigned h = hash(name) & (unsigned)(m->chains - 1);
-    value *v;
-    if (find(m, name) >= 0) {
-        say(m, "the value '%t' is made twice", &name);
+    const unsigned h = onnx_hash(name) & (unsigned)(m->chains - 1);
+    onnx_value *v;
+    if (onnx_find(m, name) >= 0) {
+        onnx_fail(m, "the value '%t' is computed twice", &name);
         return NULL;
     }
     if (m->values >= m->most_values) {
-        say(m, "there are more values than were counted");
+        onnx_fail(m, "internal error: there are more values than were counted");
         return NULL;
     }
     v = m->value + m->values;
     memset(v, 0, sizeof *v);
     v->name = name;
-    v->chain = m->chain[h];
+    v->next = m->chain[h];
     v->vector = v->gain = -1;
     v->layer = -1;
     m->chain[h] = m->values++;
     return v;
 }
 
-static value *make(onnx_model *m, const node *n,
-                   int k) /* output k of a node; NULL after an error */
+/* Adds output k of a node; NULL after an error. */
+static onnx_value *onnx_make_output(onnx_model *m, const onnx_node *n, int k)
 {
     if (k >= n->outputs || !n->out[k].n) {
-        refuse(m, n, "an output is missing");
+        onnx_refuse(m, n, "an output is missing");
         return NULL;
     }
-    return add_value(m, n->out[k]);
+    return onnx_add_value(m, n->out[k]);
 }
 
-static value *in(onnx_model *m, const node *n, int k)
+/* Returns input k of a node, or NULL if it is left out. */
+static onnx_value *onnx_operand(onnx_model *m, const onnx_node *n, int k)
 {
     return k < n->inputs && n->in[k] >= 0 ? m->value + n->in[k] : NULL;
 }
 
-/* output 0 stands for what input k is; everything else about it is copied */
-static value *pass(onnx_model *m, const node *n, int k)
+/* Makes output 0 a copy of input k under the output's own name; NULL after an error. */
+static onnx_value *onnx_pass(onnx_model *m, const onnx_node *n, int k)
 {
-    const value *x = in(m, n, k);
-    value *y = x ? make(m, n, 0) : NULL, head;
+    const onnx_value *x = onnx_operand(m, n, k);
+    onnx_value *y = x ? onnx_make_output(m, n, 0) : NULL, head;
     if (!x) {
-        refuse(m, n, "an input is missing");
+        onnx_refuse(m, n, "an input is missing");
         return NULL;
     }
     if (!y)
@@ -731,124 +820,139 @@ static value *pass(onnx_model *m, const node *n, int k)
     head = *y;
     *y = *x;
     y->name = head.name;
-    y->chain = head.chain;
+    y->next = head.next;
     return y;
 }
 
-static value *make_uniform(onnx_model *m, const node *n, double x,
-                           int rank) /* a scalar, or dimensions of 1 */
+/* Makes output 0 a constant x with `rank` dimensions of 1; NULL after an error. */
+static onnx_value *onnx_make_uniform(onnx_model *m, const onnx_node *n, double x, int rank)
 {
-    value *y = make(m, n, 0);
+    onnx_value *y = onnx_make_output(m, n, 0);
     if (!y)
         return NULL;
-    y->kind = TENSOR;
-    y->tensor = UNIFORM;
+    y->kind = ONNX_CONSTANT;
+    y->tensor = ONNX_UNIFORM;
     y->b = x;
-    y->v = nothing(0);
+    y->v = onnx_empty_view(0);
     while (y->v.rank < rank)
-        new_dim(&y->v);
+        onnx_new_dim(&y->v);
     return y;
 }
 
-static int is_integer(int type)
+/* Returns whether a data type is an integer type or BOOL. */
+static int onnx_is_integer(int type)
 {
-    return type == INT64 || type == INT32 || type == BOOL || type == UINT8 || type == INT8
-           || type == INT16 || type == UINT16;
+    return type == ONNX_INT64 || type == ONNX_INT32 || type == ONNX_BOOL || type == ONNX_UINT8
+           || type == ONNX_INT8 || type == ONNX_INT16 || type == ONNX_UINT16;
 }
 
-static int set_tensor(onnx_model *m, value *v, int t)
+/* Makes v the constant that tensor t holds. */
+static int onnx_set_tensor(onnx_model *m, onnx_value *v, int t)
 {
-    tensor *x = m->tensor + t;
+    onnx_tensor *x = m->tensor + t;
     int64_t stride = 1;
     int d;
-    v->kind = TENSOR;
+    v->kind = ONNX_CONSTANT;
     v->tensor = t;
     v->a = 1;
     v->b = 0;
-    v->integer = is_integer(x->type);
+    v->integer = onnx_is_integer(x->type);
     v->origin = x->name;
-    v->v = nothing(0);
+    v->v = onnx_empty_view(0);
     for (d = 0; d < x->rank; d++) {
-        if (x->dim[d] > MOST / stride)
-            return say(m, "tensor '%t': too many numbers", &x->name);
+        if (x->dim[d] > ONNX_MOST / stride)
+            return onnx_fail(m, "tensor '%t': too many elements", &x->name);
         stride *= x->dim[d] ? x->dim[d] : 1;
     }
     for (d = 0; d < x->rank; d++) {
         stride /= x->dim[d] ? x->dim[d] : 1;
-        if (!new_dim(&v->v) || !push(&v->v, step((size_t)x->dim[d], (size_t)stride)))
-            return say(m, "tensor '%t': too many dimensions", &x->name);
+        if (!onnx_new_dim(&v->v)
+            || !onnx_push_atom(&v->v, onnx_atom_of((size_t)x->dim[d], (size_t)stride)))
+            return onnx_fail(m, "tensor '%t': too many dimensions", &x->name);
     }
     return 1;
 }
 
-static int add_tensor(onnx_model *m, slice s) /* its number, or -1 */
+/* Reads a tensor; returns its index, or -1 after an error. */
+static int onnx_add_tensor(onnx_model *m, deploy_span s)
 {
     if (m->tensors >= m->most_tensors) {
-        say(m, "there are more tensors than were counted");
+        onnx_fail(m, "internal error: there are more tensors than were counted");
         return -1;
     }
-    return read_tensor(m, s, m->tensor + m->tensors) ? m->tensors++ : -1;
+    return onnx_read_tensor(m, s, m->tensor + m->tensors) ? m->tensors++ : -1;
 }
 
-/* ---- constants ---- */
-static int known(onnx_model *m, const value *v) /* a constant whose numbers are there */
+/* ---- [7] CONSTANTS ---- */
+
+/* Returns whether v is a constant whose data is complete. */
+static int onnx_known(onnx_model *m, const onnx_value *v)
 {
-    return v && v->kind == TENSOR && (v->tensor < 0 || check_tensor(m, m->tensor + v->tensor));
+    return v && v->kind == ONNX_CONSTANT
+           && (v->tensor < 0 || onnx_check_tensor(m, m->tensor + v->tensor));
 }
 
-static double fetch(onnx_model *m, const value *v, int64_t offset)
+/* Returns the element of a constant at this offset from its base. */
+static double onnx_fetch(onnx_model *m, const onnx_value *v, int64_t offset)
 {
-    double x = v->tensor >= 0 ? element(m, m->tensor + v->tensor, (size_t)(v->v.base + offset))
-               : v->tensor == COUNTING ? (double)(v->v.base + offset)
-                                       : 0;
+    double x = v->tensor >= 0 ? onnx_element(m, m->tensor + v->tensor, (size_t)(v->v.base + offset))
+               : v->tensor == ONNX_COUNTING ? (double)(v->v.base + offset)
+                                            : 0;
     x = x * v->a + v->b;
-    return v->test == IS_ZERO ? !(x < 0 || x > 0) : v->test == IS_NOT ? x < 0 || x > 0 : x;
+    return v->test == ONNX_IS_ZERO       ? !(x < 0 || x > 0)
+           : v->test == ONNX_IS_NOT_ZERO ? x < 0 || x > 0
+                                         : x;
 }
 
-static int single(onnx_model *m, const value *v, double *x) /* one number everywhere */
+/* Returns whether v is the same number everywhere, and puts it into *x. */
+static int onnx_single(onnx_model *m, const onnx_value *v, double *x)
 {
     int i;
-    if (v && v->kind == NUMBERS && (v->count == -1 || v->count == 1) && !v->few[0].n) {
+    if (v && v->kind == ONNX_INTEGERS && (v->count == -1 || v->count == 1) && !v->few[0].n) {
         *x = (double)v->few[0].c;
         return 1;
     }
-    if (!known(m, v))
+    if (!onnx_known(m, v))
         return 0;
-    for (i = 0; i < v->v.atoms && v->tensor != UNIFORM; i++) {
+    for (i = 0; i < v->v.atoms && v->tensor != ONNX_UNIFORM; i++) {
         if (v->v.a[i].stride)
             return 0;
     }
-    *x = fetch(m, v, 0);
+    *x = onnx_fetch(m, v, 0);
     return 1;
 }
 
-/* a few integers: how many, -1 for a scalar, -2: it isn't that */
-static int numbers(onnx_model *m, const value *v, number few[FEW])
+/* Reads a list of integers, as shapes and axes are. Returns how many there are, -1 for a scalar, -2
+   if v is anything else. */
+static int onnx_integers(onnx_model *m, const onnx_value *v, onnx_extent few[ONNX_FEW])
 {
     int64_t n, i;
     if (!v)
         return -2;
-    if (v->kind == NUMBERS) {
+    if (v->kind == ONNX_INTEGERS) {
         memcpy(few, v->few, sizeof v->few);
         return v->columns ? -2 : v->count;
     }
-    if (v->kind != TENSOR || !v->integer || v->v.rank > 1 || !known(m, v))
+    if (v->kind != ONNX_CONSTANT || !v->integer || v->v.rank > 1 || !onnx_known(m, v))
         return -2;
-    n = v->v.rank ? size(&v->v, 0).c : 1;
-    if (n > FEW || (v->v.rank && has_batch(&v->v, 0, 1)))
+    n = v->v.rank ? onnx_size(&v->v, 0).c : 1;
+    if (n > ONNX_FEW || (v->v.rank && onnx_count_batch(&v->v, 0, 1)))
         return -2;
     for (i = 0; i < n; i++) {
-        const double x = fetch(m, v, v->v.rank ? at(&v->v, 0, i) : 0);
-        few[i] = just(x > (double)MOST ? MOST : x < -(double)MOST ? -MOST : (int64_t)x);
+        const double x = onnx_fetch(m, v, v->v.rank ? onnx_offset(&v->v, 0, i) : 0);
+        few[i] = onnx_fixed(x > (double)ONNX_MOST    ? ONNX_MOST
+                            : x < -(double)ONNX_MOST ? -ONNX_MOST
+                                                     : (int64_t)x);
     }
     return v->v.rank ? (int)n : -1;
 }
 
-/* the same, as plain numbers: their count, 1 for a scalar; -1: not that, or the batch among them */
-static int plain_numbers(onnx_model *m, const value *v, int64_t out[FEW])
+/* Reads a list of integers without the batch among them. Returns how many there are, 1 for a
+   scalar, -1 if v is anything else. */
+static int onnx_plain_integers(onnx_model *m, const onnx_value *v, int64_t out[ONNX_FEW])
 {
-    number few[FEW];
-    int i, n = numbers(m, v, few);
+    onnx_extent few[ONNX_FEW];
+    int i, n = onnx_integers(m, v, few);
     if (n == -2)
         return -1;
     if (n == -1)
@@ -861,14 +965,18 @@ static int plain_numbers(onnx_model *m, const value *v, int64_t out[FEW])
     return n;
 }
 
-/* ---- attributes: name 1, f 2, i 3, s 4, t 5, ints 8 ---- */
-static int attribute(const node *n, const char *name, slice *body)
+/* ---- [8] ATTRIBUTES ---- */
+
+/* AttributeProto: name 1, f 2, i 3, s 4, t 5, ints 8. */
+
+/* Finds an attribute by its name. */
+static int onnx_attribute(const onnx_node *n, const char *name, deploy_span *body)
 {
     int i;
     for (i = 0; i < n->attributes; i++) {
-        reader r = read_in(n->attribute[i]);
-        while (next(&r)) {
-            if (r.field == 1 && r.kind == 2 && is(r.in, name)) {
+        onnx_reader r = onnx_reader_of(n->attribute[i]);
+        while (onnx_next_field(&r)) {
+            if (r.field == 1 && r.kind == 2 && onnx_text_is(r.in, name)) {
                 *body = n->attribute[i];
                 return 1;
             }
@@ -877,78 +985,86 @@ static int attribute(const node *n, const char *name, slice *body)
     return 0;
 }
 
-static int64_t attribute_int(const node *n, const char *name, int64_t otherwise)
+/* Returns an integer attribute, or `otherwise` if there is none. */
+static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t otherwise)
 {
-    slice s;
-    reader r;
-    if (!attribute(n, name, &s))
+    deploy_span s;
+    onnx_reader r;
+    if (!onnx_attribute(n, name, &s))
         return otherwise;
-    for (r = read_in(s); next(&r);) {
+    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
         if (r.field == 3 && !r.kind)
             otherwise = (int64_t)r.x;
     }
     return otherwise;
 }
 
-static double attribute_float(const node *n, const char *name, double otherwise)
+/* Returns a float attribute, or `otherwise` if there is none. */
+static double onnx_attribute_float(const onnx_node *n, const char *name, double otherwise)
 {
-    slice s;
-    reader r;
-    if (!attribute(n, name, &s))
+    deploy_span s;
+    onnx_reader r;
+    if (!onnx_attribute(n, name, &s))
         return otherwise;
-    for (r = read_in(s); next(&r);) {
+    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
         if (r.field == 2 && r.kind == 5)
-            otherwise = (double)as_float(little(r.in.p, 4));
+            otherwise = (double)onnx_as_float(onnx_little_endian(r.in.p, 4));
     }
     return otherwise;
 }
 
-static slice attribute_text(const node *n, const char *name)
+/* Returns a text attribute, empty if there is none. */
+static deploy_span onnx_attribute_text(const onnx_node *n, const char *name)
 {
-    slice s, text = { NULL, 0 };
-    reader r;
-    if (!attribute(n, name, &s))
+    deploy_span s, text = { NULL, 0 };
+    onnx_reader r;
+    if (!onnx_attribute(n, name, &s))
         return text;
-    for (r = read_in(s); next(&r);) {
+    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
         if (r.field == 4 && r.kind == 2)
             text = r.in;
     }
     return text;
 }
 
-static int attribute_ints(const node *n, const char *name,
-                          int64_t out[FEW]) /* how many, -1: none or too many */
+/* Reads a list attribute; returns its length, or -1 if there is none or it is too long. */
+static int onnx_attribute_ints(const onnx_node *n, const char *name, int64_t out[ONNX_FEW])
 {
-    slice s;
-    reader r;
+    deploy_span s;
+    onnx_reader r;
     int count = 0;
-    if (!attribute(n, name, &s))
+    if (!onnx_attribute(n, name, &s))
         return -1;
-    for (r = read_in(s); next(&r);) {
-        if (r.field == 8 && !repeated(&r, out, FEW, &count))
+    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
+        if (r.field == 8 && !onnx_repeated(&r, out, ONNX_FEW, &count))
             return -1;
     }
     return count;
 }
 
-/* axes as an attribute, or from some opset on as an input; -1: there are none */
-static int axes_of(onnx_model *m, const node *n, int k, int64_t out[FEW])
+/* Reads axes, which later opsets have as input k and earlier ones as an attribute; -1 if there are
+   none. */
+static int onnx_axes_of(onnx_model *m, const onnx_node *n, int k, int64_t out[ONNX_FEW])
 {
-    value *v = in(m, n, k);
-    return v ? plain_numbers(m, v, out) : attribute_ints(n, "axes", out);
+    onnx_value *v = onnx_operand(m, n, k);
+    return v ? onnx_plain_integers(m, v, out) : onnx_attribute_ints(n, "axes", out);
 }
 
-static int axis_of(int64_t axis, int rank)
+/* Returns an axis counted from the front, or -1 if there is no such axis. */
+static int onnx_axis_of(int64_t axis, int rank)
 {
     return axis < -rank || axis >= rank ? -1 : (int)(axis < 0 ? axis + rank : axis);
 }
 
-/* ---- layers ---- */
-static layer *new_layer(onnx_model *m, const node *n, lgelu_op op, int a, int b)
+/* ---- [9] LAYERS ---- */
+
+/* Adds a layer that reads layers a and b (-1: none); its shape is that of a until the caller sets
+   it. NULL after an error. */
+static onnx_layer *onnx_new_layer(onnx_model *m, const onnx_node *n, lgelu_op op, int a, int b)
 {
-    layer *l = m->layer + m->layers;
+    onnx_layer *l = m->layer + m->layers;
     if (m->layers >= m->most_layers) {
-        refuse(m, n, "there are more layers than were counted");
+        onnx_refuse(m, n, "internal error: there are more layers than were counted");
         return NULL;
     }
     memset(l, 0, sizeof *l);
@@ -967,58 +1083,80 @@ static layer *new_layer(onnx_model *m, const node *n, lgelu_op op, int a, int b)
     return l;
 }
 
-static int number_of(const onnx_model *m, const layer *l) { return (int)(l - m->layer); }
-static int64_t channels(const layer *l) { return (int64_t)l->shape[2]; }
-static int64_t whole(const layer *l) { return (int64_t)(l->shape[0] * l->shape[1] * l->shape[2]); }
-
-static void set_data(value *v, int l, const view *w)
+/* Returns the index of a layer. */
+static int onnx_layer_index(const onnx_model *m, const onnx_layer *l)
 {
-    v->kind = DATA;
+    return (int)(l - m->layer);
+}
+
+/* Returns the number of channels of a layer. */
+static int64_t onnx_channels(const onnx_layer *l) { return (int64_t)l->shape[2]; }
+
+/* Returns the number of elements of a layer for one sample. */
+static int64_t onnx_elements(const onnx_layer *l)
+{
+    return (int64_t)(l->shape[0] * l->shape[1] * l->shape[2]);
+}
+
+/* Makes v a view of a layer's elements as they are. */
+static void onnx_set_data(onnx_value *v, int l, const onnx_view *w)
+{
+    v->kind = ONNX_DATA;
     v->layer = l;
     v->v = *w;
     memset(v->p, 0, sizeof v->p);
     v->p[1] = 1;
-    v->function = NO_FUNCTION;
+    v->function = ONNX_NO_FUNCTION;
     v->vector = -1;
     v->alpha = 1;
     v->beta = 0;
 }
 
-static int result(onnx_model *m, const node *n, const layer *l, const view *v)
+/* Makes output 0 a view of layer l. Returns 0 after an error. */
+static int onnx_set_result(onnx_model *m, const onnx_node *n, const onnx_layer *l,
+                           const onnx_view *v)
 {
-    value *y = make(m, n, 0);
+    onnx_value *y = onnx_make_output(m, n, 0);
     if (!y)
         return 0;
-    set_data(y, number_of(m, l), v);
+    onnx_set_data(y, onnx_layer_index(m, l), v);
     return 1;
 }
 
-static int linear_in_u(const value *v) /* c·u and nothing else */
+/* Returns whether v is a number times its layer, and nothing else. */
+static int onnx_is_scaled(const onnx_value *v)
 {
-    return v->kind == DATA && !v->function && v->vector < 0 && !(v->p[0] < 0 || v->p[0] > 0)
+    return v->kind == ONNX_DATA && !v->function && v->vector < 0 && !(v->p[0] < 0 || v->p[0] > 0)
            && !(v->p[2] < 0 || v->p[2] > 0) && !(v->p[3] < 0 || v->p[3] > 0);
 }
 
-static int is_one(double x) { return fabs(x - 1) < 1e-6; }
-static int is_plain(const value *v) { return linear_in_u(v) && is_one(v->p[1]); }
+/* Returns whether x is 1 up to rounding in float. */
+static int onnx_is_one(double x) { return fabs(x - 1) < 1e-6; }
 
-static int is_square(const value *v) /* u² and nothing else */
+/* Returns whether v is its layer as it is. */
+static int onnx_is_plain(const onnx_value *v) { return onnx_is_scaled(v) && onnx_is_one(v->p[1]); }
+
+/* Returns whether v is u² and nothing else. */
+static int onnx_is_square(const onnx_value *v)
 {
     const int others =
         v->p[0] < 0 || v->p[0] > 0 || v->p[1] < 0 || v->p[1] > 0 || v->p[3] < 0 || v->p[3] > 0;
-    return v->kind == DATA && !v->function && v->vector < 0 && !others && is_one(v->p[2]);
+    return v->kind == ONNX_DATA && !v->function && v->vector < 0 && !others && onnx_is_one(v->p[2]);
 }
 
-/* a layer like that of x, for more factors or a bias to go into its weights; where it has none, or
-   they can't, one after it that keeps each channel as it is */
-static layer *with_weights(onnx_model *m, const node *n, const value *x, int biased)
+/* Returns a layer like that of x into whose weights another factor, or a bias, can go. If that
+   layer has no weights, or a factor or bias already, it is a 1 × 1 depthwise convolution behind
+   it. */
+static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const onnx_value *x,
+                                       int biased)
 {
-    const layer *from = m->layer + x->layer;
+    const onnx_layer *from = m->layer + x->layer;
     const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV) && !from->parts;
     const int has = weights && from->gain < 0 && !(from->shift < 0 || from->shift > 0)
                     && !(biased && from->bias >= 0);
-    layer *l = new_layer(m, n, has ? from->op : LGELU_OP_CONV, has ? from->input[0] : x->layer, -1);
-    slice name;
+    onnx_layer *l =
+        onnx_new_layer(m, n, has ? from->op : LGELU_OP_CONV, has ? from->input[0] : x->layer, -1);
+    deploy_span name;
     if (!l)
         return NULL;
     name = l->name;
@@ -1033,46 +1171,61 @@ static layer *with_weights(onnx_model *m, const node *n, const value *x, int bia
     return l;
 }
 
-/* u·s, u/v or u·v + s that no formula followed becomes a layer, and x its value */
-static int scale_layer(onnx_model *m, const node *n, value *x)
+/* How the gate that is known uses the function in x. */
+static const char *onnx_use_of(const onnx_value *x)
 {
-    const view v = x->v;
-    layer *l;
-    if (x->kind != DATA || is_plain(x))
+    static const char *const use[] = { "",
+                                       "GELU uses it, x * 0.5 * (1 + erf(...))",
+                                       "GELU uses it, x * 0.5 * (1 + tanh(...))",
+                                       "SiLU uses it, x * sigmoid(b x)",
+                                       "Mish uses it, x * tanh(softplus(x))",
+                                       "Mish uses it, x * tanh(softplus(x))" };
+    return use[x->function];
+}
+
+/* Makes a layer of u·s, u·v, u/v and u·v + s when no formula followed that was recognised, and x
+   its value. */
+static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l;
+    if (x->kind != ONNX_DATA || onnx_is_plain(x))
         return 1;
-    if (x->function)
-        return refuse(m, n, "x(1 + erf) or x(1 + tanh) of another form than GELU's, or not halved");
+    if (x->function) {
+        return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
+                         &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
+    }
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
-        return refuse(m, n, "a power stands alone");
+        return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
-        return refuse(m, n, "tokens can only go to an embedding (Gather)");
+        return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
     if (x->padding && (x->p[0] < 0 || x->p[0] > 0))
-        return refuse(m, n, "a sum with a padding around it");
-    if (!(l = with_weights(m, n, x, 0)))
+        return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
+    if (!(l = onnx_weighted_layer(m, n, x, 0)))
         return 0;
     l->alpha *= x->p[1];
     l->beta *= x->p[1];
     l->shift = x->p[0];
     l->gain = x->vector;
     l->gain_divides = x->divides;
-    set_data(x, number_of(m, l), &v);
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
 
-/* a convolution that cuts a picture into squares is patches and a linear layer: its pixels become
-   tokens */
-static int to_tokens(onnx_model *m, const node *n, value *x)
+/* Replaces a convolution whose stride is its window by patches and a linear layer, whose pixels are
+   tokens. */
+static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
-    const layer *c = m->layer + x->layer;
+    const onnx_layer *c = m->layer + x->layer;
     const size_t *s = c->op == LGELU_OP_CONV ? m->layer[c->input[0]].shape : c->shape;
-    layer *l;
+    onnx_layer *l;
     int patches, from = c->input[0];
-    const layer was = *c;
+    const onnx_layer was = *c;
     const size_t side = c->window;
     if (c->op != LGELU_OP_CONV || c->weight < 0 || c->shape[0] == 1 || c->stride != side
         || c->padding || c->groups != 1 || s[0] % side || s[1] % side)
         return 1;
-    l = new_layer(m, n, LGELU_OP_PATCHES, from, -1);
+    l = onnx_new_layer(m, n, LGELU_OP_PATCHES, from, -1);
     if (!l)
         return 0;
     memset(&l->name, 0, sizeof l->name);
@@ -1080,8 +1233,8 @@ static int to_tokens(onnx_model *m, const node *n, value *x)
     l->shape[0] = 1;
     l->shape[2] *= side * side;
     l->option[0] = side;
-    patches = number_of(m, l);
-    l = new_layer(m, n, LGELU_OP_LINEAR, patches, -1);
+    patches = onnx_layer_index(m, l);
+    l = onnx_new_layer(m, n, LGELU_OP_LINEAR, patches, -1);
     if (!l)
         return 0;
     l->name = was.name;
@@ -1093,220 +1246,223 @@ static int to_tokens(onnx_model *m, const node *n, value *x)
     l->shift = was.shift;
     l->gain = was.gain;
     l->gain_divides = was.gain_divides;
-    /* the weights are a convolution's */
+    /* its weights are those of a convolution with this window */
     l->window = side;
-    x->layer = number_of(m, l);
+    x->layer = onnx_layer_index(m, l);
     return 1;
 }
 
-/* a picture that was cut into squares and turned by Reshape and Transpose: tokens, whatever the
-   order inside a square */
-static int to_patches(onnx_model *m, const node *n, value *x)
+/* Recognises an image that Reshape and Transpose cut into squares: patches, whatever the order
+   inside a square. */
+static int onnx_image_to_patches(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     const size_t *s = m->layer[x->layer].shape, line = s[1] * s[2];
     size_t side;
     int i;
-    layer *l;
+    onnx_layer *l;
     for (side = 1; side <= s[0] && side <= s[1]; side++) {
-        view tokens = nothing(0), found = nothing(0), y = nothing(0);
+        onnx_view tokens = onnx_empty_view(0), found = onnx_empty_view(0), y = onnx_empty_view(0);
         if (s[0] % side || s[1] % side
-            || (int64_t)(s[0] / side * (s[1] / side)) != size(&x->v, 1).c)
+            || (int64_t)(s[0] / side * (s[1] / side)) != onnx_size(&x->v, 1).c)
             continue;
-        new_dim(&tokens);
-        push(&tokens, step(s[0] / side, side * line));
-        push(&tokens, step(s[1] / side, side * s[2]));
-        new_dim(&found);
-        copy_dim(&found, &x->v, 1);
-        if (!same_view(&tokens, &found) || !covers(&x->v, 0, 1, 1, 1))
+        onnx_new_dim(&tokens);
+        onnx_push_atom(&tokens, onnx_atom_of(s[0] / side, side * line));
+        onnx_push_atom(&tokens, onnx_atom_of(s[1] / side, side * s[2]));
+        onnx_new_dim(&found);
+        onnx_copy_dim(&found, &x->v, 1);
+        if (!onnx_same_view(&tokens, &found) || !onnx_covers(&x->v, 0, 1, 1, 1))
             continue;
-        new_dim(&y);
-        copy_dim(&y, &x->v, 0);
-        new_dim(&y);
-        push(&y, step(s[0] / side * (s[1] / side), side * side * s[2]));
-        new_dim(&y);
-        for (i = first_atom(&x->v, 2); i < x->v.atoms; i++) {
-            atom a = x->v.a[i];
+        onnx_new_dim(&y);
+        onnx_copy_dim(&y, &x->v, 0);
+        onnx_new_dim(&y);
+        onnx_push_atom(&y, onnx_atom_of(s[0] / side * (s[1] / side), side * side * s[2]));
+        onnx_new_dim(&y);
+        for (i = onnx_first_atom(&x->v, 2); i < x->v.atoms; i++) {
+            onnx_atom a = x->v.a[i];
             if (a.stride >= (int64_t)line)
                 a.stride = a.stride / (int64_t)line * (int64_t)(side * s[2]);
-            push(&y, a);
+            onnx_push_atom(&y, a);
         }
-        if (!covers(&y, 2, 3, 1, (int64_t)(side * side * s[2])))
+        if (!onnx_covers(&y, 2, 3, 1, (int64_t)(side * side * s[2])))
             continue;
-        if (!(l = new_layer(m, n, LGELU_OP_PATCHES, x->layer, -1)))
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_PATCHES, x->layer, -1)))
             return 0;
         memset(&l->name, 0, sizeof l->name);
         l->shape[1] = s[0] / side * (s[1] / side);
         l->shape[2] = side * side * s[2];
         l->shape[0] = 1;
         l->option[0] = side;
-        set_data(x, number_of(m, l), &y);
+        onnx_set_data(x, onnx_layer_index(m, l), &y);
         return 1;
     }
     return 1;
 }
 
-/* a normalised row without a gain, or without a shift, to come: its layer, for all who read it */
-static int settle(onnx_model *m, const node *n, value *x)
+/* Makes a layer of a normalised row without a gain or without a shift, for everything that reads
+   it. */
+static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
-    const view v = x->v;
-    layer *l;
-    if (x->kind != NORMED)
+    const onnx_view v = x->v;
+    onnx_layer *l;
+    if (x->kind != ONNX_NORMED)
         return 1;
-    if (!(l = new_layer(m, n, x->rms ? LGELU_OP_RMS_NORM : LGELU_OP_LAYER_NORM, x->layer, -1)))
+    if (!(l = onnx_new_layer(m, n, x->rms ? LGELU_OP_RMS_NORM : LGELU_OP_LAYER_NORM, x->layer, -1)))
         return 0;
     l->weight = x->gain;
     l->eps = (float)x->eps;
-    set_data(x, number_of(m, l), &v);
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
 
-/* input k as plain numbers of a layer, all of them; a copy in *x. Tokens picked out become a layer
-   of their own */
-static int plain(onnx_model *m, const node *n, int k, value *x)
+/* ---- [10] OPERANDS ---- */
+
+/* Requires that input k is a layer's value, all of it, and copies it to *x. A token that was
+   selected becomes a layer of its own. Returns 0 after an error. */
+static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_value *x)
 {
-    static const char *const why[KINDS] = {
+    static const char *const why[ONNX_KINDS] = {
         "an input is missing",
-        "it would have to compute with a constant",
-        "it would have to compute with a shape",
+        "expected a layer's values, found a constant",
+        "expected a layer's values, found a shape",
         NULL,
-        "the mean of a row stands alone",
-        "a centred row stands alone",
+        "it reads the mean of a row that is not part of a layer normalisation",
+        "it reads a centred row that is not part of a layer normalisation",
         "squares stand alone",
-        "a variance stands alone",
-        "a deviation stands alone",
+        "it reads a variance that is not part of a layer normalisation",
+        "it reads a standard deviation that is not part of a layer normalisation",
         NULL,
-        "attention scores stand alone: softmax and a product with values were expected",
-        "softmax stands alone: export the logits, or attention as a whole",
-        "a mean of squares that no RMS normalisation follows",
-        "the root of a mean of squares that no RMS normalisation follows",
-        "1 over the root of a mean of squares that no RMS normalisation follows"
+        "expected softmax and a product with values behind attention scores",
+        "softmax is only supported in attention: export the logits without it",
+        "it reads a mean of squares that is not part of an RMS normalisation",
+        "it reads a root of a mean of squares that is not part of an RMS normalisation",
+        "it reads 1 over a root that is not part of an RMS normalisation"
     };
-    value *v = in(m, n, k);
-    layer *l;
+    onnx_value *v = onnx_operand(m, n, k);
+    onnx_layer *l;
     if (!v || why[v->kind])
-        return refuse(m, n, why[v ? v->kind : ABSENT]);
-    if (!settle(m, n, v))
+        return onnx_refuse(m, n, why[v ? v->kind : ONNX_ABSENT]);
+    if (!onnx_end_norm(m, n, v))
         return 0;
     *x = *v;
     l = m->layer + x->layer;
-    if (x->padding && (k || !(is(n->op, "Conv") || is(n->op, "AveragePool"))))
-        return refuse(m, n, "a padding that no convolution or average follows");
+    if (x->padding && (k || !(onnx_text_is(n->op, "Conv") || onnx_text_is(n->op, "AveragePool"))))
+        return onnx_refuse(m, n, "expected a convolution or an average pool behind a Pad");
     if (l->op == LGELU_OP_TOKENS)
-        return refuse(m, n, "tokens can only go to an embedding (Gather)");
-    if (!scale_layer(m, n, x))
+        return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (!onnx_end_formula(m, n, x))
         return 0;
-    if (x->v.rank == 3 && !to_tokens(m, n, x))
+    if (x->v.rank == 3 && !onnx_conv_to_tokens(m, n, x))
         return 0;
     l = m->layer + x->layer;
-    if (!x->v.base && covers(&x->v, 0, x->v.rank, 1, whole(l))) {
-        return x->v.rank != 3 || l->shape[0] == 1 || covers(&x->v, 2, 3, 1, channels(l))
-               || to_patches(m, n, x);
+    if (!x->v.base && onnx_covers(&x->v, 0, x->v.rank, 1, onnx_elements(l))) {
+        return x->v.rank != 3 || l->shape[0] == 1 || onnx_covers(&x->v, 2, 3, 1, onnx_channels(l))
+               || onnx_image_to_patches(m, n, x);
     }
-    if (covers(&x->v, 0, x->v.rank, 1, channels(l)) && x->v.base % channels(l) == 0) {
-        const size_t first = (size_t)(x->v.base / channels(l));
-        if (!(l = new_layer(m, n, LGELU_OP_MEAN_TOKENS, x->layer, -1)))
+    if (onnx_covers(&x->v, 0, x->v.rank, 1, onnx_channels(l))
+        && x->v.base % onnx_channels(l) == 0) {
+        const size_t first = (size_t)(x->v.base / onnx_channels(l));
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_MEAN_TOKENS, x->layer, -1)))
             return 0;
         l->option[0] = first;
         l->option[1] = 1;
         l->shape[0] = l->shape[1] = 1;
-        x->layer = number_of(m, l);
+        x->layer = onnx_layer_index(m, l);
         x->v.base = 0;
         return 1;
     }
-    return refuse(m, n, "it reads a part of a layer that is not one token");
+    return onnx_refuse(m, n, "it reads a part of a layer other than one token");
 }
 
-/* (N, channels, rows, columns) of a layer */
-static view first_view(const onnx_model *m, const layer *l)
+/* Returns the view (N, channels, rows, columns) of a layer. */
+static onnx_view onnx_channels_first_view(const onnx_model *m, const onnx_layer *l)
 {
-    view v = nothing(0);
-    new_dim(&v);
-    push(&v, batch_of(m));
-    new_dim(&v);
-    push(&v, step(l->shape[2], 1));
-    new_dim(&v);
-    push(&v, step(l->shape[0], l->shape[1] * l->shape[2]));
-    new_dim(&v);
-    push(&v, step(l->shape[1], l->shape[2]));
+    onnx_view v = onnx_empty_view(0);
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_batch_atom(m));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[0], l->shape[1] * l->shape[2]));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
     return v;
 }
 
-/* A flattened picture, (N, values) or (N, values, 1, 1) in the order of its layer: a layer that
-   flattens takes its place in x, so that its values are channels, as a convolution, a pooling or a
-   normalisation behind lgelu_flatten takes them. */
-static int as_channels(onnx_model *m, const node *n, value *x)
+/* Recognises a flattened image, (N, values) or (N, values, 1, 1) in its layer's order, and puts a
+   layer that flattens before x, so that its values are channels. */
+static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
-    const layer *from = m->layer + x->layer;
-    view v = nothing(0);
-    layer *l;
+    const onnx_layer *from = m->layer + x->layer;
+    onnx_view v = onnx_empty_view(0);
+    onnx_layer *l;
     int d;
     if (from->shape[0] * from->shape[1] == 1 || from->op == LGELU_OP_TOKENS || x->v.rank < 2)
         return 1;
-    new_dim(&v);
-    push(&v, batch_of(m));
-    new_dim(&v);
-    push(&v, step((size_t)whole(from), 1));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_batch_atom(m));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of((size_t)onnx_elements(from), 1));
     for (d = 2; d < x->v.rank; d++)
-        new_dim(&v);
-    if (!same_view(&v, &x->v))
+        onnx_new_dim(&v);
+    if (!onnx_same_view(&v, &x->v))
         return 1;
-    if (!(l = new_layer(m, n, LGELU_OP_VIEW, x->layer, -1)))
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_VIEW, x->layer, -1)))
         return 0;
-    /* the node's name is its own layer's */
+    /* the node's name belongs to the node's own layer */
     memset(&l->name, 0, sizeof l->name);
-    l->shape[2] = (size_t)whole(l);
+    l->shape[2] = (size_t)onnx_elements(l);
     l->shape[0] = l->shape[1] = 1;
-    x->layer = number_of(m, l);
+    x->layer = onnx_layer_index(m, l);
     return 1;
 }
 
-/* input 0 as a picture; a vector that is the graph's input and read for the first time may be one
-   after all */
-static int picture(onnx_model *m, const node *n, value *x)
+/* Requires that input 0 is an image. A vector that is the graph's input and is read for the first
+   time may turn out to be one. */
+static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
-    layer *l;
-    view v;
-    if (!plain(m, n, 0, x))
+    onnx_layer *l;
+    onnx_view v;
+    if (!onnx_layer_operand(m, n, 0, x))
         return 0;
-    if (x->v.rank == 4 && !as_channels(m, n, x))
+    if (x->v.rank == 4 && !onnx_flatten_operand(m, n, x))
         return 0;
     l = m->layer + x->layer;
     if (x->v.rank != 4)
-        return refuse(m, n, "only pictures (N, channels, rows, columns) go through it");
-    v = first_view(m, l);
-    if (same_view(&v, &x->v))
+        return onnx_refuse(m, n, "expected images (N, channels, rows, columns)");
+    v = onnx_channels_first_view(m, l);
+    if (onnx_same_view(&v, &x->v))
         return 1;
-    if (l->op == LGELU_OP_INPUT && m->layers == 1 && size(&x->v, 1).c == 1) {
+    if (l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_size(&x->v, 1).c == 1) {
         size_t old[3];
         memcpy(old, l->shape, sizeof old);
-        l->shape[0] = (size_t)size(&x->v, 2).c;
-        l->shape[1] = (size_t)size(&x->v, 3).c;
+        l->shape[0] = (size_t)onnx_size(&x->v, 2).c;
+        l->shape[1] = (size_t)onnx_size(&x->v, 3).c;
         l->shape[2] = 1;
-        v = first_view(m, l);
-        if (same_view(&v, &x->v)) {
+        v = onnx_channels_first_view(m, l);
+        if (onnx_same_view(&v, &x->v)) {
             m->flat = 1;
             return 1;
         }
         memcpy(l->shape, old, sizeof old);
     }
-    return refuse(
+    return onnx_refuse(
         m, n,
-        "its input does not lie as a picture does: a Reshape or Transpose before it can't be followed");
+        "the elements of its input are not in the order of an image: see the Reshape or Transpose before it");
 }
 
-/* a constant beside data: the dimension along which it varies, -1 if it is one number, -2 if along
-   several or not at all like the data */
-static int along(const value *data, const value *c)
+/* Compares a constant with the data beside it. Returns the dimension along which it varies, -1 if
+   it is one number, -2 if it varies along several or its dimensions differ. */
+static int onnx_varies_along(const onnx_value *data, const onnx_value *c)
 {
     const int skip = data->v.rank - c->v.rank;
     int d, found = -1;
     if (skip < 0)
         return -2;
     for (d = 0; d < c->v.rank; d++) {
-        const number s = size(&c->v, d);
+        const onnx_extent s = onnx_size(&c->v, d);
         if (s.c == 1 && !s.n)
             continue;
-        if (!equal(s, size(&data->v, d + skip)) || has_batch(&c->v, d, d + 1))
+        if (!onnx_equal(s, onnx_size(&data->v, d + skip)) || onnx_count_batch(&c->v, d, d + 1))
             return -2;
         found = found == -1 ? d + skip : -2;
         if (found == -2)
@@ -1315,65 +1471,69 @@ static int along(const value *data, const value *c)
     return found;
 }
 
-/* the constant has a number for each channel of the data's layer, or one for all */
-static int by_channel(const onnx_model *m, const value *data, const value *c)
+/* Returns whether a constant has one number for each channel of the data's layer, or one for
+   all. */
+static int onnx_is_per_channel(const onnx_model *m, const onnx_value *data, const onnx_value *c)
 {
-    const int d = along(data, c);
+    const int d = onnx_varies_along(data, c);
     return d == -1
-           || (d >= 0 && covers(&data->v, d, d + 1, 1, channels(m->layer + data->layer))
-               && !has_batch(&data->v, d, d + 1));
+           || (d >= 0 && onnx_covers(&data->v, d, d + 1, 1, onnx_channels(m->layer + data->layer))
+               && !onnx_count_batch(&data->v, d, d + 1));
 }
 
-/* ---- matrix products ---- */
-/* the layer's rows come from constant w, (outputs, inputs), or turned; `result` 0 */
-static int linear(onnx_model *m, const node *n, int w, int turned, int bias, double alpha,
-                  double beta)
+/* ---- [11] MATRIX PRODUCTS ---- */
+
+/* Adds a linear layer whose matrix is constant w, (outputs, inputs), or (inputs, outputs) if
+   `transposed`. */
+static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transposed, int bias,
+                           double alpha, double beta)
 {
-    value x;
-    const value *c = m->value + w;
-    layer *l, *from;
-    view v = nothing(0);
-    number out;
+    onnx_value x;
+    const onnx_value *c = m->value + w;
+    onnx_layer *l, *from;
+    onnx_view v = onnx_empty_view(0);
+    onnx_extent out;
     int d, last, flat, weight_first = c->v.rank - 2, k;
     int64_t K;
-    if (!plain(m, n, 0, &x))
+    if (!onnx_layer_operand(m, n, 0, &x))
         return 0;
     from = m->layer + x.layer;
-    K = channels(from);
+    K = onnx_channels(from);
     last = x.v.rank - 1;
     if (last < 1)
-        return refuse(m, n, "a vector without a batch");
-    if (!known(m, c))
-        return m->failed ? 0 : refuse(m, n, "its matrix is no constant");
+        return onnx_refuse(m, n, "expected a batch as the first dimension");
+    if (!onnx_known(m, c))
+        return m->failed ? 0 : onnx_refuse(m, n, "its matrix is not a constant");
     for (d = 0; d < weight_first; d++) {
-        if (size(&c->v, d).c != 1)
+        if (onnx_size(&c->v, d).c != 1)
             weight_first = -1;
     }
-    if (weight_first < 0 || has_batch(&c->v, 0, c->v.rank))
-        return refuse(m, n, "its matrix must have two dimensions");
-    out = size(&c->v, weight_first + (turned ? 1 : 0));
-    if (!equal(size(&c->v, weight_first + (turned ? 0 : 1)), size(&x.v, last)))
-        return refuse(m, n, "its matrix does not fit its input");
-    flat = !covers(&x.v, last, last + 1, 1, K);
-    if (flat && !covers(&x.v, last, last + 1, 1, whole(from)))
-        return refuse(m, n, "it reads along something else than channels or a flattened picture");
+    if (weight_first < 0 || onnx_count_batch(&c->v, 0, c->v.rank))
+        return onnx_refuse(m, n, "expected a matrix of two dimensions");
+    out = onnx_size(&c->v, weight_first + (transposed ? 1 : 0));
+    if (!onnx_equal(onnx_size(&c->v, weight_first + (transposed ? 0 : 1)), onnx_size(&x.v, last)))
+        return onnx_refuse(m, n, "the size of its matrix is not that of its input");
+    flat = !onnx_covers(&x.v, last, last + 1, 1, K);
+    if (flat && !onnx_covers(&x.v, last, last + 1, 1, onnx_elements(from)))
+        return onnx_refuse(m, n, "it does not read along channels or a flattened image");
     if (bias >= 0) {
-        const value *b = m->value + bias;
-        const number s = b->kind == TENSOR && b->v.rank ? size(&b->v, b->v.rank - 1) : just(1);
-        if (!known(m, b))
-            return m->failed ? 0 : refuse(m, n, "its bias is no constant");
+        const onnx_value *b = m->value + bias;
+        const onnx_extent s =
+            b->kind == ONNX_CONSTANT && b->v.rank ? onnx_size(&b->v, b->v.rank - 1) : onnx_fixed(1);
+        if (!onnx_known(m, b))
+            return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
         for (k = 0; k + 1 < b->v.rank; k++) {
-            if (size(&b->v, k).c != 1 || size(&b->v, k).n)
-                return refuse(m, n, "its bias must be a vector");
+            if (onnx_size(&b->v, k).c != 1 || onnx_size(&b->v, k).n)
+                return onnx_refuse(m, n, "expected a vector as its bias");
         }
-        if (s.n || (s.c != 1 && !equal(s, out)))
-            return refuse(m, n, "its bias does not fit");
+        if (s.n || (s.c != 1 && !onnx_equal(s, out)))
+            return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
     }
-    if (!(l = new_layer(m, n, LGELU_OP_LINEAR, x.layer, -1)))
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, x.layer, -1)))
         return 0;
     from = m->layer + x.layer;
     l->weight = w;
-    l->turned = turned;
+    l->transposed = transposed;
     l->bias = bias;
     l->alpha = alpha;
     l->beta = beta;
@@ -1381,249 +1541,269 @@ static int linear(onnx_model *m, const node *n, int w, int turned, int bias, dou
     l->shape[2] = (size_t)out.c;
     if (flat)
         l->shape[0] = l->shape[1] = 1;
-    l->order = nothing(0);
-    new_dim(&l->order);
-    copy_dim(&l->order, &x.v, last);
+    l->order = onnx_empty_view(0);
+    onnx_new_dim(&l->order);
+    onnx_copy_dim(&l->order, &x.v, last);
     for (d = 0; d < last; d++) {
-        new_dim(&v);
-        for (k = first_atom(&x.v, d); k < first_atom(&x.v, d + 1); k++) {
-            atom a = x.v.a[k];
-            if (a.stride != BATCH)
+        onnx_new_dim(&v);
+        for (k = onnx_first_atom(&x.v, d); k < onnx_first_atom(&x.v, d + 1); k++) {
+            onnx_atom a = x.v.a[k];
+            if (a.stride != ONNX_BATCH)
                 a.stride = a.stride / K * out.c;
-            if (!push(&v, a))
-                return refuse(m, n, "its dimensions are too many");
+            if (!onnx_push_atom(&v, a))
+                return onnx_refuse(m, n, "it has too many dimensions");
         }
     }
-    new_dim(&v);
-    push(&v, step((size_t)out.c, 1));
-    return result(m, n, l, &v);
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of((size_t)out.c, 1));
+    return onnx_set_result(m, n, l, &v);
 }
 
-static int gemm(onnx_model *m, const node *n)
+/* Gemm. */
+static int onnx_op_gemm(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
+    const onnx_value *x = onnx_operand(m, n, 0);
     if (n->inputs < 2 || n->in[1] < 0)
-        return refuse(m, n, "an input is missing");
-    if (attribute_int(n, "transA", 0))
-        return refuse(m, n, "transA");
+        return onnx_refuse(m, n, "an input is missing");
+    if (onnx_attribute_int(n, "transA", 0))
+        return onnx_refuse(m, n, "transA is not supported");
     if (x && x->v.rank != 2)
-        return refuse(m, n, "its input must have two dimensions");
-    return linear(m, n, n->in[1], !attribute_int(n, "transB", 0), n->inputs > 2 ? n->in[2] : -1,
-                  attribute_float(n, "alpha", 1), attribute_float(n, "beta", 1));
+        return onnx_refuse(m, n, "expected an input of two dimensions");
+    return onnx_add_linear(m, n, n->in[1], !onnx_attribute_int(n, "transB", 0),
+                           n->inputs > 2 ? n->in[2] : -1, onnx_attribute_float(n, "alpha", 1),
+                           onnx_attribute_float(n, "beta", 1));
 }
 
 /* q, k or v: where its heads lie in the channels of a layer of tokens. `tokens` and `width` are
    dimensions, the others hold batch and heads */
 typedef struct {
-    part p;
+    onnx_head_place p;
     int64_t heads, width, tokens;
-} heads;
+} onnx_heads;
 
-static int heads_of(onnx_model *m, const node *n, value *x, int tokens, int width, heads *h)
+/* Finds out where the heads of a query, key or value are in the channels of a layer of tokens.
+   `tokens` and `width` are dimensions of x; the others hold the batch and the heads. */
+static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, int tokens, int width,
+                           onnx_heads *h)
 {
-    const layer *l;
+    const onnx_layer *l;
     int d, i;
     memset(h, 0, sizeof *h);
-    if (x->kind != DATA || x->padding || !linear_in_u(x))
-        return refuse(m, n, "queries, keys and values must be views of linear layers");
+    if (x->kind != ONNX_DATA || x->padding || !onnx_is_scaled(x))
+        return onnx_refuse(m, n,
+                           "expected queries, keys and values that are views of linear layers");
     l = m->layer + x->layer;
-    if (l->shape[0] != 1 || !covers(&x->v, tokens, tokens + 1, channels(l), whole(l))
-        || has_batch(&x->v, tokens, tokens + 1))
-        return refuse(m, n, "attention over something else than all tokens");
+    if (l->shape[0] != 1
+        || !onnx_covers(&x->v, tokens, tokens + 1, onnx_channels(l), onnx_elements(l))
+        || onnx_count_batch(&x->v, tokens, tokens + 1))
+        return onnx_refuse(m, n, "expected attention over all tokens");
     h->p.layer = x->layer;
     h->p.base = x->v.base;
     h->heads = h->width = h->p.head = h->p.width = 1;
     h->tokens = (int64_t)l->shape[1];
-    if (x->v.n[width] > 1 || has_batch(&x->v, width, width + 1))
-        return refuse(m, n, "the channels of a head don't lie at equal distances");
+    if (x->v.n[width] > 1 || onnx_count_batch(&x->v, width, width + 1))
+        return onnx_refuse(m, n, "the channels of a head are not equally spaced");
     if (x->v.n[width]) {
-        h->width = x->v.a[first_atom(&x->v, width)].size;
-        h->p.width = x->v.a[first_atom(&x->v, width)].stride;
+        h->width = x->v.a[onnx_first_atom(&x->v, width)].size;
+        h->p.width = x->v.a[onnx_first_atom(&x->v, width)].stride;
     }
     for (d = 0; d < x->v.rank; d++) {
-        for (i = first_atom(&x->v, d); i < first_atom(&x->v, d + 1) && d != tokens && d != width;
-             i++) {
-            if (x->v.a[i].stride == BATCH)
+        for (i = onnx_first_atom(&x->v, d);
+             i < onnx_first_atom(&x->v, d + 1) && d != tokens && d != width; i++) {
+            if (x->v.a[i].stride == ONNX_BATCH)
                 continue;
             if (h->heads > 1)
-                return refuse(m, n, "the heads don't lie at equal distances");
+                return onnx_refuse(m, n, "the heads are not equally spaced");
             h->heads = x->v.a[i].size;
             h->p.head = x->v.a[i].stride;
         }
     }
-    if (h->p.base + (h->heads - 1) * h->p.head + (h->width - 1) * h->p.width >= channels(l))
-        return refuse(m, n, "attention over something else than all tokens");
+    if (h->p.base + (h->heads - 1) * h->p.head + (h->width - 1) * h->p.width >= onnx_channels(l))
+        return onnx_refuse(m, n, "expected attention over all tokens");
     return 1;
 }
 
-static int same_places(const view *a, const view *b,
-                       int dims) /* batch and heads lie in the same dimensions */
+/* Returns whether two views have batch and heads in the same of their first `dims` dimensions. */
+static int onnx_same_head_places(const onnx_view *a, const onnx_view *b, int dims)
 {
     int d, i, k;
     for (d = 0; d < dims; d++) {
         if (a->n[d] != b->n[d])
             return 0;
-        for (i = first_atom(a, d), k = first_atom(b, d); i < first_atom(a, d + 1); i++, k++) {
+        for (i = onnx_first_atom(a, d), k = onnx_first_atom(b, d); i < onnx_first_atom(a, d + 1);
+             i++, k++) {
             if (a->a[i].size != b->a[k].size
-                || (a->a[i].stride == BATCH) != (b->a[k].stride == BATCH))
+                || (a->a[i].stride == ONNX_BATCH) != (b->a[k].stride == ONNX_BATCH))
                 return 0;
         }
     }
     return 1;
 }
 
-/* MatMul(softmax(scores), v) */
-static int attention(onnx_model *m, const node *n, const value *s)
+/* MatMul(softmax(scores), values): an attention layer. Queries, keys and values that are not yet
+   the thirds of one linear layer are picked from the rows of those that exist. */
+static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_value *s)
 {
-    value *q = m->value + s->q, *k = m->value + s->k, *v = in(m, n, 1);
+    onnx_value *q = m->value + s->q, *k = m->value + s->k, *v = onnx_operand(m, n, 1);
     const int rank = q->v.rank;
-    heads h[3];
-    layer *l = NULL;
-    view y = nothing(0);
+    onnx_heads h[3];
+    onnx_layer *l = NULL;
+    onnx_view y = onnx_empty_view(0);
     double factor;
     int64_t C;
     int d, i, direct;
     if (v->v.rank != rank || rank < 3)
-        return refuse(m, n, "values of other dimensions than the scores");
-    if (!heads_of(m, n, q, rank - 2, rank - 1, h) || !heads_of(m, n, k, rank - 1, rank - 2, h + 1)
-        || !heads_of(m, n, v, rank - 2, rank - 1, h + 2))
+        return onnx_refuse(m, n, "the dimensions of the values are not those of the scores");
+    if (!onnx_find_heads(m, n, q, rank - 2, rank - 1, h)
+        || !onnx_find_heads(m, n, k, rank - 1, rank - 2, h + 1)
+        || !onnx_find_heads(m, n, v, rank - 2, rank - 1, h + 2))
         return 0;
-    if (!is_plain(v))
-        return refuse(m, n, "values times a constant");
+    if (!onnx_is_plain(v))
+        return onnx_refuse(m, n, "values multiplied by a constant are not supported");
     for (d = 1; d < 3; d++) {
         if (h[d].heads != h[0].heads || h[d].width != h[0].width || h[d].tokens != h[0].tokens)
-            return refuse(m, n, "queries, keys and values differ in heads, width or tokens");
+            return onnx_refuse(m, n, "queries, keys and values differ in heads, width or tokens");
     }
-    if (!same_places(&q->v, &k->v, rank - 2) || !same_places(&q->v, &v->v, rank - 2))
-        return refuse(m, n, "the heads of queries, keys and values lie in other dimensions");
+    if (!onnx_same_head_places(&q->v, &k->v, rank - 2)
+        || !onnx_same_head_places(&q->v, &v->v, rank - 2))
+        return onnx_refuse(m, n,
+                           "queries, keys and values have their heads in different dimensions");
     C = h[0].heads * h[0].width;
     factor = s->scale * sqrt((double)h[0].width);
-    for (d = 0, direct = is_one(factor); d < 3; d++) {
+    for (d = 0, direct = onnx_is_one(factor); d < 3; d++) {
         direct &= h[d].p.layer == h[0].p.layer && h[d].p.base == d * C
                   && (h[d].heads == 1 || h[d].p.head == h[d].width)
                   && (h[d].width == 1 || h[d].p.width == 1);
     }
-    direct &= channels(m->layer + h[0].p.layer) == 3 * C;
-    /* one linear layer whose rows are picked from those that are there */
+    direct &= onnx_channels(m->layer + h[0].p.layer) == 3 * C;
+    /* make one linear layer whose rows are picked from those that exist */
     if (!direct) {
         for (d = 0; d < 3; d++) {
-            const layer *a = m->layer + h[d].p.layer, *b = m->layer + h[0].p.layer;
+            const onnx_layer *a = m->layer + h[d].p.layer, *b = m->layer + h[0].p.layer;
             if (a->op != LGELU_OP_LINEAR || a->parts || a->window || a->flat
-                || a->input[0] != b->input[0] || !same_view(&a->order, &b->order))
-                return refuse(m, n, "queries, keys and values must be linear in the same layer");
+                || a->input[0] != b->input[0] || !onnx_same_view(&a->order, &b->order))
+                return onnx_refuse(
+                    m, n, "expected queries, keys and values that are linear in the same layer");
         }
-        if (!(l = new_layer(m, n, LGELU_OP_LINEAR, m->layer[h[0].p.layer].input[0], -1)))
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, m->layer[h[0].p.layer].input[0], -1)))
             return 0;
         for (d = 0; d < 3; d++)
             l->of[d] = h[d].p;
         l->parts = 3;
         l->option[0] = (size_t)h[0].heads;
         l->option[1] = (size_t)h[0].width;
-        l->alpha = is_one(factor) ? 1 : factor;
+        l->alpha = onnx_is_one(factor) ? 1 : factor;
         l->shape[2] = (size_t)(3 * C);
         l->order = m->layer[h[0].p.layer].order;
         memset(&l->name, 0, sizeof l->name);
     }
-    if (!(l = new_layer(m, n, LGELU_OP_ATTENTION, l ? number_of(m, l) : h[0].p.layer, -1)))
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_ATTENTION, l ? onnx_layer_index(m, l) : h[0].p.layer,
+                             -1)))
         return 0;
     l->shape[2] = (size_t)C;
     l->option[0] = (size_t)h[0].heads;
     l->option[1] = (size_t)s->causal;
     for (d = 0; d < rank - 2; d++) {
-        new_dim(&y);
-        for (i = first_atom(&q->v, d); i < first_atom(&q->v, d + 1); i++) {
-            atom a = q->v.a[i];
-            if (a.stride != BATCH)
+        onnx_new_dim(&y);
+        for (i = onnx_first_atom(&q->v, d); i < onnx_first_atom(&q->v, d + 1); i++) {
+            onnx_atom a = q->v.a[i];
+            if (a.stride != ONNX_BATCH)
                 a.stride = h[0].width;
-            push(&y, a);
+            onnx_push_atom(&y, a);
         }
     }
-    new_dim(&y);
-    push(&y, step((size_t)h[0].tokens, (size_t)C));
-    new_dim(&y);
-    push(&y, step((size_t)h[0].width, 1));
-    return result(m, n, l, &y);
+    onnx_new_dim(&y);
+    onnx_push_atom(&y, onnx_atom_of((size_t)h[0].tokens, (size_t)C));
+    onnx_new_dim(&y);
+    onnx_push_atom(&y, onnx_atom_of((size_t)h[0].width, 1));
+    return onnx_set_result(m, n, l, &y);
 }
 
-static int matmul(onnx_model *m, const node *n)
+/* MatMul: with a constant matrix, of queries and keys, or of attention weights and values. */
+static int onnx_op_matmul(onnx_model *m, const onnx_node *n)
 {
-    const value *a = in(m, n, 0), *b = in(m, n, 1);
-    value *y;
+    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    onnx_value *y;
     if (!a || !b)
-        return refuse(m, n, "an input is missing");
-    if (a->kind == SHARES && b->kind == DATA)
-        return attention(m, n, a);
-    if (b->kind == TENSOR && a->kind != TENSOR)
-        return linear(m, n, n->in[1], 1, -1, 1, 1);
-    if (a->kind == DATA && b->kind == DATA && linear_in_u(a) && linear_in_u(b)
+        return onnx_refuse(m, n, "an input is missing");
+    if (a->kind == ONNX_PROBABILITIES && b->kind == ONNX_DATA)
+        return onnx_add_attention(m, n, a);
+    if (b->kind == ONNX_CONSTANT && a->kind != ONNX_CONSTANT)
+        return onnx_add_linear(m, n, n->in[1], 1, -1, 1, 1);
+    if (a->kind == ONNX_DATA && b->kind == ONNX_DATA && onnx_is_scaled(a) && onnx_is_scaled(b)
         && a->v.rank == b->v.rank && a->v.rank > 2) {
-        if (!(y = make(m, n, 0)))
+        if (!(y = onnx_make_output(m, n, 0)))
             return 0;
-        y->kind = SCORES;
+        y->kind = ONNX_SCORES;
         y->q = n->in[0];
         y->k = n->in[1];
         y->scale = a->p[1] * b->p[1];
         return 1;
     }
-    return refuse(m, n,
-                  "a product that is neither with a constant matrix nor part of an attention");
+    return onnx_refuse(m, n, "expected a product with a constant matrix, or one of an attention");
 }
 
-static int softmax(onnx_model *m, const node *n)
+/* Softmax over the keys of attention scores. */
+static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    const int64_t axis = attribute_int(n, "axis", m->opset < 13 ? 1 : -1);
-    value *y;
-    if (!x || x->kind != SCORES) {
-        return refuse(
+    const onnx_value *x = onnx_operand(m, n, 0);
+    const int64_t axis = onnx_attribute_int(n, "axis", m->opset < 13 ? 1 : -1);
+    onnx_value *y;
+    if (!x || x->kind != ONNX_SCORES) {
+        return onnx_refuse(
             m, n,
-            "softmax is read inside an attention only: as the last layer, export the logits without it");
+            "softmax is only supported in attention: as the last layer, export the logits without it");
     }
-    if (axis_of(axis, m->value[x->q].v.rank) != m->value[x->q].v.rank - 1)
-        return refuse(m, n, "softmax along another axis than the last");
-    if (!(y = pass(m, n, 0)))
+    if (onnx_axis_of(axis, m->value[x->q].v.rank) != m->value[x->q].v.rank - 1)
+        return onnx_refuse(m, n, "softmax is only supported along the last axis");
+    if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    y->kind = SHARES;
+    y->kind = ONNX_PROBABILITIES;
     return 1;
 }
 
-/* a number for each query (row) and key of the scores: 0 where it may look, or, `boolean`, 1; at
-   most -1e4 where not. 0: no mask */
-static int mask(onnx_model *m, const node *n, value *y, const value *c, int boolean, int turned)
+/* Checks a constant mask of scores, with an element for each query (row) and key: 0 where a query
+   may look and at most -1e4 where not; if `boolean`, 1 and 0. Only no mask at all and a causal one
+   are accepted. */
+static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const onnx_value *c,
+                         int boolean, int inverted)
 {
-    const view *q = &m->value[y->q].v;
-    const layer *l = m->layer + m->value[y->q].layer;
+    const onnx_view *q = &m->value[y->q].v;
+    const onnx_layer *l = m->layer + m->value[y->q].layer;
     const int64_t T = (int64_t)l->shape[1];
     int64_t i, j;
     int d, any = 0;
-    if (!known(m, c))
-        return m->failed ? 0 : refuse(m, n, "a mask that is no constant");
+    if (!onnx_known(m, c))
+        return m->failed ? 0 : onnx_refuse(m, n, "the mask is not a constant");
     if (c->v.rank > q->rank)
-        return refuse(m, n, "a mask of more dimensions than the scores");
+        return onnx_refuse(m, n, "the mask has more dimensions than the scores");
     for (d = 0; d < c->v.rank; d++) {
-        const number s = size(&c->v, d);
+        const onnx_extent s = onnx_size(&c->v, d);
         if (s.n || (s.c != 1 && (d < c->v.rank - 2 || s.c != T)))
-            return refuse(m, n, "a mask that is not (tokens, tokens)");
+            return onnx_refuse(m, n, "expected a mask of shape (tokens, tokens)");
     }
     for (i = 0; i < T; i++) {
         for (j = 0; j < T; j++) {
             const int r = c->v.rank;
-            const int64_t row = r > 1 && size(&c->v, r - 2).c > 1 ? at(&c->v, r - 2, i) : 0,
-                          column = r && size(&c->v, r - 1).c > 1 ? at(&c->v, r - 1, j) : 0;
-            const double x = fetch(m, c, row + column);
-            const int open = boolean ? (x < 0 || x > 0) != turned : !(x < 0 || x > 0),
+            const int64_t row = r > 1 && onnx_size(&c->v, r - 2).c > 1
+                                    ? onnx_offset(&c->v, r - 2, i)
+                                    : 0,
+                          column =
+                              r && onnx_size(&c->v, r - 1).c > 1 ? onnx_offset(&c->v, r - 1, j) : 0;
+            const double x = onnx_fetch(m, c, row + column);
+            const int open = boolean ? (x < 0 || x > 0) != inverted : !(x < 0 || x > 0),
                       shut = boolean ? !open : x <= -1e4;
             if (!m->budget)
-                return refuse(m, n, "the mask is too large to be looked through");
+                return onnx_refuse(m, n, "the mask is too large to be checked");
             if (!open && !shut)
-                return refuse(m, n, "a mask that is neither 0 nor far below it");
+                return onnx_refuse(m, n, "expected a mask of 0 and of values of at most -10000");
             if (j <= i ? shut : i == 0 && open) {
                 if (j <= i)
-                    return refuse(m, n, "a mask that is not causal");
+                    return onnx_refuse(m, n, "only causal masks are supported");
             }
             if (j > i) {
                 if (any && (any == 1) != shut)
-                    return refuse(m, n, "a mask that is not causal");
+                    return onnx_refuse(m, n, "only causal masks are supported");
                 any = shut ? 1 : 2;
             }
         }
@@ -1632,97 +1812,138 @@ static int mask(onnx_model *m, const node *n, value *y, const value *c, int bool
     return 1;
 }
 
-/* ---- arithmetic ---- */
-/* 0.5·u·(1 + function(arg)) is a gate by now, or not yet */
-static int finish_gate(onnx_model *m, const node *n, value *y)
+/* ---- [12] ARITHMETIC ---- */
+
+/* A gate of smooth.h behind layer `from`. */
+static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from, smooth_kind kind,
+                                     double beta)
+{
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_GATE, from, -1);
+    if (!l)
+        return NULL;
+    if (!(beta > 0 && beta < 1e6)) {
+        onnx_refuse(m, n, "a gate whose factor is not above 0");
+        return NULL;
+    }
+    l->gate = LGELU_GATE_CUSTOM;
+    l->lambda = 1;
+    smooth_gate_make(&l->smooth, kind, beta);
+    return l;
+}
+
+/* Makes a gate of u·σ(βu) or u·tanh(softplus(u)), once the formula is complete. */
+static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_value *y)
+{
+    const int silu = y->function == ONNX_SIGMOID;
+    const onnx_view v = y->v;
+    onnx_layer *l;
+    if (y->function == ONNX_SOFTPLUS || y->alpha < 0 || y->alpha > 0
+        || !onnx_is_one(y->p[1] * y->beta) || y->p[0] < 0 || y->p[0] > 0 || y->p[2] < 0
+        || y->p[2] > 0 || y->p[3] < 0 || y->p[3] > 0)
+        return 1;
+    l = onnx_smooth_layer(m, n, y->layer, silu ? SMOOTH_SILU : SMOOTH_MISH,
+                          silu && !onnx_is_one(y->arg[1]) ? y->arg[1] : 1);
+    if (!l)
+        return 0;
+    onnx_set_data(y, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
+/* Makes a gate of 0.5·u·(1 + function(arg)), once the formula is complete. */
+static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
 {
     static const double cubic = 0.044715, scale = 0.7978845608028654;
     const double k = y->p[1] * y->alpha;
-    layer *l;
-    value x = *y;
-    view v = y->v;
+    onnx_layer *l;
+    onnx_value x = *y;
+    onnx_view v = y->v;
+    if (y->function >= ONNX_SIGMOID)
+        return onnx_end_smooth(m, n, y);
     if (!y->function || fabs(y->alpha - y->beta) > 1e-6 * fabs(y->alpha) || fabs(k - 0.5) > 1e-6
         || y->p[0] < 0 || y->p[0] > 0 || y->p[2] < 0 || y->p[2] > 0 || y->p[3] < 0 || y->p[3] > 0)
         return 1;
-    if (y->function == TANH
+    if (y->function == ONNX_TANH
         && (fabs(y->arg[1] - scale) > 1e-4 || fabs(y->arg[3] - scale * cubic) > 1e-5))
-        return refuse(m, n, "a tanh formula of other constants than GELU's");
-    if (!(l = new_layer(m, n, LGELU_OP_GATE, y->layer, -1)))
+        return onnx_refuse(m, n, "its constants are not those of GELU's tanh formula");
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_GATE, y->layer, -1)))
         return 0;
-    l->gate = y->function == TANH ? LGELU_GATE_TANH : LGELU_GATE_GELU;
+    l->gate = y->function == ONNX_TANH ? LGELU_GATE_TANH : LGELU_GATE_GELU;
     l->lambda = y->arg[1] * 1.41421356237309504880;
     l->vector = x.vector;
     l->divides = x.divides;
-    if (l->gate == LGELU_GATE_GELU && (x.vector >= 0 || !is_one(l->lambda)))
+    if (l->gate == LGELU_GATE_GELU && (x.vector >= 0 || !onnx_is_one(l->lambda)))
         l->gate = LGELU_GATE_LAMBDA;
     else
         l->lambda = 1;
     if (x.vector < 0 && !(l->lambda >= 1 - 1e-6))
-        return refuse(m, n, "a gate x Phi(lambda x) with lambda below 1");
-    set_data(y, number_of(m, l), &v);
+        return onnx_refuse(m, n, "gates x Phi(lambda x) with lambda below 1 are not supported");
+    onnx_set_data(y, onnx_layer_index(m, l), &v);
     return 1;
 }
 
-static void scale_by(value *y, double c)
+/* Multiplies the polynomial of y by c. */
+static void onnx_scale_by(onnx_value *y, double c)
 {
     int i;
     for (i = 0; i < 4; i++)
         y->p[i] *= c;
 }
 
-/* plus or minus a constant a channel */
-static int add_bias(onnx_model *m, const node *n, int data, int c, double sign)
+/* Adds (sign 1) or subtracts (-1) a constant for each channel. */
+static int onnx_add_bias(onnx_model *m, const onnx_node *n, int data, int c, double sign)
 {
-    value x = m->value[data];
-    layer *with;
-    view v = x.v;
+    onnx_value x = m->value[data];
+    onnx_layer *with;
+    onnx_view v = x.v;
     if (m->value[c].v.rank > x.v.rank)
-        return refuse(m, n, "a constant of other dimensions");
+        return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
     if (x.padding)
-        return refuse(m, n, "a sum with a padding around it");
-    if (!scale_layer(m, n, &x) || !(with = with_weights(m, n, &x, 1)))
+        return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
+    if (!onnx_end_formula(m, n, &x) || !(with = onnx_weighted_layer(m, n, &x, 1)))
         return 0;
     with->bias = c;
     with->beta = sign;
-    return result(m, n, with, &v);
+    return onnx_set_result(m, n, with, &v);
 }
 
-/* plus or minus a constant a pixel or token */
-static int add_position(onnx_model *m, const node *n, int k, int c, double sign)
+/* Adds or subtracts a constant for each element, as learned positions are. */
+static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, double sign)
 {
-    value x;
-    const value *b = m->value + c;
-    layer *l;
-    view v;
+    onnx_value x;
+    const onnx_value *b = m->value + c;
+    onnx_layer *l;
+    onnx_view v;
     int d, skip;
-    if (!plain(m, n, k, &x))
+    if (!onnx_layer_operand(m, n, k, &x))
         return 0;
     skip = x.v.rank - b->v.rank;
     for (d = 0; d < x.v.rank; d++) {
-        const number s = d < skip ? just(1) : size(&b->v, d - skip);
-        if (has_batch(&x.v, d, d + 1) ? s.c != 1 || s.n || x.v.n[d] > 1 : !equal(s, size(&x.v, d)))
-            return refuse(m, n, "a constant of other dimensions");
+        const onnx_extent s = d < skip ? onnx_fixed(1) : onnx_size(&b->v, d - skip);
+        if (onnx_count_batch(&x.v, d, d + 1) ? s.c != 1 || s.n || x.v.n[d] > 1
+                                             : !onnx_equal(s, onnx_size(&x.v, d)))
+            return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
     }
     if (skip < 0)
-        return refuse(m, n, "a constant of more dimensions than the data");
-    if (!(l = new_layer(m, n, LGELU_OP_POSITION, x.layer, -1)))
+        return onnx_refuse(m, n, "the constant has more dimensions than the data");
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_POSITION, x.layer, -1)))
         return 0;
     l->weight = c;
     l->alpha = sign;
     l->order = x.v;
     v = x.v;
-    return result(m, n, l, &v);
+    return onnx_set_result(m, n, l, &v);
 }
 
-enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER };
+enum { ONNX_ADD, ONNX_SUBTRACT, ONNX_MULTIPLY, ONNX_DIVIDE, ONNX_POWER };
 
-/* beside data, a constant of these dimensions leaves the data's dimensions as they are */
-static int spreads(const view *c, const view *data)
+/* Returns whether a constant can be combined with data without changing the data's dimensions. */
+static int onnx_broadcasts(const onnx_view *c, const onnx_view *data)
 {
     const int skip = data->rank - c->rank;
     int d;
     for (d = 0; d < c->rank && skip >= 0; d++) {
-        if (!equal(size(c, d), just(1)) && !equal(size(c, d), size(data, d + skip)))
+        if (!onnx_equal(onnx_size(c, d), onnx_fixed(1))
+            && !onnx_equal(onnx_size(c, d), onnx_size(data, d + skip)))
             return 0;
     }
     return skip >= 0;
@@ -1733,318 +1954,343 @@ static int spreads(const view *c, const view *data)
 typedef struct {
     int op, constant, swapped, one;
     double s;
-} pair;
+} onnx_operands;
 
-static value *pass_on(onnx_model *m, const node *n, const pair *p)
+/* Makes output 0 a copy of the data among the operands. */
+static onnx_value *onnx_pass_operand(onnx_model *m, const onnx_node *n, const onnx_operands *p)
 {
-    return pass(m, n, p->swapped);
+    return onnx_pass(m, n, p->swapped);
 }
 
-static int divides_by_zero(const pair *p) { return p->op == DIVIDE && !(p->s < 0 || p->s > 0); }
-
-/* s - x */
-static int constant_less(onnx_model *m, const node *n, const value *x, const pair *p)
+/* Returns whether a division by the number 0 is asked for. */
+static int onnx_divides_by_zero(const onnx_operands *p)
 {
-    value *y;
-    if (!p->one || x->kind != DATA || x->function)
-        return refuse(m, n, "a constant less data");
-    if (!(y = pass_on(m, n, p)))
+    return p->op == ONNX_DIVIDE && !(p->s < 0 || p->s > 0);
+}
+
+/* s - x, for a number s. */
+static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_value *x,
+                               const onnx_operands *p)
+{
+    onnx_value *y;
+    if (!p->one || x->kind != ONNX_DATA || x->function)
+        return onnx_refuse(m, n, "a constant less data");
+    if (!(y = onnx_pass_operand(m, n, p)))
         return 0;
-    scale_by(y, -1);
+    onnx_scale_by(y, -1);
     y->p[0] += p->s;
     return 1;
 }
 
-/* Before input 0 is squared: the square may begin an RMS normalisation, whose input, if it is a
-   flattened picture, must have its values as channels from here on. */
-static int squares_channels(onnx_model *m, const node *n)
+/* Prepares input 0 to be squared. The square may begin an RMS normalisation, whose input, if it is
+   a flattened image, must have its values as channels. */
+static int onnx_prepare_square(onnx_model *m, const onnx_node *n)
 {
-    value *x = m->value + n->in[0];
-    return !is_plain(x) || x->v.rank != 2 || as_channels(m, n, x);
+    onnx_value *x = m->value + n->in[0];
+    return !onnx_is_plain(x) || x->v.rank != 2 || onnx_flatten_operand(m, n, x);
 }
 
-/* x², x³ of a polynomial; the square and the root inside a norm */
-static int power_of(onnx_model *m, const node *n, const value *x, const pair *p)
+/* x² and x³ of a polynomial; the square and the root inside a normalisation. */
+static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x,
+                          const onnx_operands *p)
 {
-    const int two = is_one(p->s / 2), three = is_one(p->s / 3), root = is_one(2 * p->s);
-    const int inverse = is_one(-2 * p->s) && x->kind == MEAN_SQUARE;
-    value *y;
+    const int two = onnx_is_one(p->s / 2), three = onnx_is_one(p->s / 3),
+              root = onnx_is_one(2 * p->s);
+    const int inverse = onnx_is_one(-2 * p->s) && x->kind == ONNX_MEAN_SQUARE;
+    onnx_value *y;
     if (!p->one || !(two || three || root || inverse))
-        return refuse(m, n, "a power other than 2, 3 or 0.5");
-    if (two && !squares_channels(m, n))
+        return onnx_refuse(m, n, "only the powers 2, 3 and 0.5 are supported");
+    if (two && !onnx_prepare_square(m, n))
         return 0;
-    if (!(y = pass_on(m, n, p)))
+    if (!(y = onnx_pass_operand(m, n, p)))
         return 0;
-    if (x->kind == CENTRED && two) {
-        y->kind = SQUARE;
+    if (x->kind == ONNX_CENTRED && two) {
+        y->kind = ONNX_SQUARE;
         return 1;
     }
-    if (x->kind == VARIANCE && root) {
-        y->kind = DEVIATION;
+    if (x->kind == ONNX_VARIANCE && root) {
+        y->kind = ONNX_DEVIATION;
         return 1;
     }
-    if (x->kind == MEAN_SQUARE && (root || inverse)) {
-        y->kind = root ? ROOT_MEAN_SQUARE : INVERSE_ROOT;
+    if (x->kind == ONNX_MEAN_SQUARE && (root || inverse)) {
+        y->kind = root ? ONNX_ROOT_MEAN_SQUARE : ONNX_INVERSE_ROOT;
         return 1;
     }
-    if (!linear_in_u(x) || root)
-        return refuse(m, n, "a power of something that is not plain");
+    if (!onnx_is_scaled(x) || root)
+        return onnx_refuse(m, n, "only powers of a layer's values are supported");
     y->p[1] = 0;
     y->p[two ? 2 : 3] = pow(x->p[1], two ? 2 : 3);
     return 1;
 }
 
-/* the scale of attention's scores, and its mask */
-static int scores_and_constant(onnx_model *m, const node *n, const pair *p)
+/* The scale of attention scores, and their mask. */
+static int onnx_scores_and_constant(onnx_model *m, const onnx_node *n, const onnx_operands *p)
 {
-    value *y = pass_on(m, n, p);
+    onnx_value *y = onnx_pass_operand(m, n, p);
     if (!y)
         return 0;
-    if (p->op == MULTIPLY || p->op == DIVIDE) {
-        if (!p->one || divides_by_zero(p))
-            return refuse(m, n, "scores times something that is not one number");
-        y->scale *= p->op == MULTIPLY ? p->s : 1 / p->s;
+    if (p->op == ONNX_MULTIPLY || p->op == ONNX_DIVIDE) {
+        if (!p->one || onnx_divides_by_zero(p))
+            return onnx_refuse(m, n, "scores can only be multiplied by one number");
+        y->scale *= p->op == ONNX_MULTIPLY ? p->s : 1 / p->s;
         return 1;
     }
-    return p->op == ADD ? mask(m, n, y, m->value + p->constant, 0, 0)
-                        : refuse(m, n, "scores less a constant");
+    return p->op == ONNX_ADD ? onnx_add_mask(m, n, y, m->value + p->constant, 0, 0)
+                             : onnx_refuse(m, n, "only sums of scores with a mask are supported");
 }
 
-/* gain, then shift of a normalised row, whose layer the shift ends; -1: it is neither */
-static int affine_of_norm(onnx_model *m, const node *n, const value *x, const pair *p)
+/* The gain and then the shift of a normalised row; the shift completes its layer. Returns -1 if the
+   constant is neither. */
+static int onnx_affine_of_norm(onnx_model *m, const onnx_node *n, const onnx_value *x,
+                               const onnx_operands *p)
 {
-    const value *b = m->value + p->constant;
-    if (p->op == MULTIPLY && x->gain < 0) {
-        value *y;
-        if (!known(m, b) || !by_channel(m, x, b)) {
-            return m->failed
-                       ? 0
-                       : refuse(m, n, "a factor of a normalised row that is not one a channel");
+    const onnx_value *b = m->value + p->constant;
+    if (p->op == ONNX_MULTIPLY && x->gain < 0) {
+        onnx_value *y;
+        if (!onnx_known(m, b) || !onnx_is_per_channel(m, x, b)) {
+            return m->failed ? 0
+                             : onnx_refuse(
+                                 m, n, "expected one factor for each channel of a normalised row");
         }
         if (x->rms) {
-            view v = x->v;
-            layer *l = new_layer(m, n, LGELU_OP_RMS_NORM, x->layer, -1);
+            onnx_view v = x->v;
+            onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_RMS_NORM, x->layer, -1);
             if (!l)
                 return 0;
             l->weight = p->constant;
             l->eps = (float)x->eps;
-            return result(m, n, l, &v);
+            return onnx_set_result(m, n, l, &v);
         }
-        if (!(y = pass_on(m, n, p)))
+        if (!(y = onnx_pass_operand(m, n, p)))
             return 0;
         y->gain = p->constant;
         return 1;
     }
-    if (p->op == ADD && !x->rms && known(m, b) && by_channel(m, x, b)) {
-        view v = x->v;
-        layer *l = new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1);
+    if (p->op == ONNX_ADD && !x->rms && onnx_known(m, b) && onnx_is_per_channel(m, x, b)) {
+        onnx_view v = x->v;
+        onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x->layer, -1);
         if (!l)
             return 0;
         l->weight = x->gain;
         l->bias = p->constant;
         l->eps = (float)x->eps;
-        return result(m, n, l, &v);
+        return onnx_set_result(m, n, l, &v);
     }
     return -1;
 }
 
-/* one number into a formula: x·s, x/s, or beside an erf, a tanh, a polynomial; -1: it is none of
-   these */
-static int number_in_formula(onnx_model *m, const node *n, const value *x, const pair *p)
+/* Takes a number into a formula: x·s, x/s, or a sum with an erf, a tanh or a polynomial. Returns -1
+   if it is none of these. */
+static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_value *x,
+                                  const onnx_operands *p)
 {
-    value *y;
-    if (p->op == MULTIPLY || p->op == DIVIDE) {
-        if (divides_by_zero(p))
-            return refuse(m, n, "a division by 0");
-        if (!(y = pass_on(m, n, p)))
+    onnx_value *y;
+    if (p->op == ONNX_MULTIPLY || p->op == ONNX_DIVIDE) {
+        if (onnx_divides_by_zero(p))
+            return onnx_refuse(m, n, "a division by 0");
+        if (!(y = onnx_pass_operand(m, n, p)))
             return 0;
-        scale_by(y, p->op == MULTIPLY ? p->s : 1 / p->s);
-        return finish_gate(m, n, y);
+        onnx_scale_by(y, p->op == ONNX_MULTIPLY ? p->s : 1 / p->s);
+        return onnx_end_gate(m, n, y);
     }
-    if (x->function || !is_plain(x)) {
-        const double s = p->op == SUBTRACT ? -p->s : p->s;
-        if (!(y = pass_on(m, n, p)))
+    if (x->function || !onnx_is_plain(x)) {
+        const double s = p->op == ONNX_SUBTRACT ? -p->s : p->s;
+        if (!(y = onnx_pass_operand(m, n, p)))
             return 0;
         if (!y->function) {
             y->p[0] += s;
             return 1;
         }
         if (y->p[1] < 0 || y->p[1] > 0 || !(y->p[0] < 0 || y->p[0] > 0))
-            return refuse(m, n, "a sum that belongs to no formula that is known here");
+            return onnx_refuse(m, n, "this sum is not part of a supported formula");
         y->alpha += s / y->p[0];
         return 1;
     }
     return -1;
 }
 
-/* whether b can be the bias of the layer that x leaves: one a channel, and none there yet */
-static int can_be_bias(onnx_model *m, const value *x, const value *b)
+/* Returns whether b, with one number for each channel, can be the bias of the layer of x, which has
+   none yet. */
+static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value *b)
 {
-    const layer *l = m->layer + x->layer;
+    const onnx_layer *l = m->layer + x->layer;
     const int has_weights = l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV;
-    if (!by_channel(m, x, b) || (l->shape[0] * l->shape[1] == 1 && !has_weights))
+    if (!onnx_is_per_channel(m, x, b) || (l->shape[0] * l->shape[1] == 1 && !has_weights))
         return 0;
-    return !(l->bias >= 0 && along(x, b) == x->v.rank - 1 && whole(l) == channels(l));
+    return !(l->bias >= 0 && onnx_varies_along(x, b) == x->v.rank - 1
+             && onnx_elements(l) == onnx_channels(l));
 }
 
-static int with_constant(onnx_model *m, const node *n, int op, int data, int c, int swapped)
+/* Combines data with a constant, by what the data is so far. `swapped`: the constant is the first
+   operand. */
+static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int data, int c,
+                                  int swapped)
 {
-    const value *x = m->value + data, *b = m->value + c;
-    pair p = { op, c, swapped, 0, 0 };
-    value *y;
+    const onnx_value *x = m->value + data, *b = m->value + c;
+    onnx_operands p = { op, c, swapped, 0, 0 };
+    onnx_value *y;
     int done = -1;
-    p.one = single(m, b, &p.s);
+    p.one = onnx_single(m, b, &p.s);
     if (m->failed)
         return 0;
-    if (p.one && b->kind == TENSOR && x->kind != SCORES && !spreads(&b->v, &x->v))
-        return refuse(m, n, "a constant of other dimensions");
-    if (swapped && op == DIVIDE && x->kind == ROOT_MEAN_SQUARE && p.one && is_one(p.s)) {
-        if (!(y = pass_on(m, n, &p)))
+    if (p.one && b->kind == ONNX_CONSTANT && x->kind != ONNX_SCORES
+        && !onnx_broadcasts(&b->v, &x->v))
+        return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
+    if (swapped && op == ONNX_DIVIDE && x->kind == ONNX_ROOT_MEAN_SQUARE && p.one
+        && onnx_is_one(p.s)) {
+        if (!(y = onnx_pass_operand(m, n, &p)))
             return 0;
-        y->kind = INVERSE_ROOT;
+        y->kind = ONNX_INVERSE_ROOT;
         return 1;
     }
-    if (swapped && (op == DIVIDE || op == POWER))
-        return refuse(m, n, "a constant over data");
-    if (swapped && op == SUBTRACT)
-        return constant_less(m, n, x, &p);
-    if (op == POWER)
-        return power_of(m, n, x, &p);
-    if (x->kind == SCORES)
-        return scores_and_constant(m, n, &p);
-    if ((x->kind == VARIANCE || x->kind == MEAN_SQUARE) && p.one && op == ADD) {
-        if (!(y = pass_on(m, n, &p)))
+    if (swapped && (op == ONNX_DIVIDE || op == ONNX_POWER))
+        return onnx_refuse(m, n, "a constant over data");
+    if (swapped && op == ONNX_SUBTRACT)
+        return onnx_constant_minus(m, n, x, &p);
+    if (op == ONNX_POWER)
+        return onnx_add_power(m, n, x, &p);
+    if (x->kind == ONNX_SCORES)
+        return onnx_scores_and_constant(m, n, &p);
+    if ((x->kind == ONNX_VARIANCE || x->kind == ONNX_MEAN_SQUARE) && p.one && op == ONNX_ADD) {
+        if (!(y = onnx_pass_operand(m, n, &p)))
             return 0;
         y->eps += p.s;
         return 1;
     }
-    if (x->kind == NORMED && (done = affine_of_norm(m, n, x, &p)) >= 0)
+    if (x->kind == ONNX_NORMED && (done = onnx_affine_of_norm(m, n, x, &p)) >= 0)
         return done;
-    if (x->kind != DATA || m->layer[x->layer].op == LGELU_OP_TOKENS)
-        return refuse(m, n, "arithmetic that belongs to no formula that is known here");
-    if (p.one && (done = number_in_formula(m, n, x, &p)) >= 0)
+    if (x->kind != ONNX_DATA || m->layer[x->layer].op == LGELU_OP_TOKENS)
+        return onnx_refuse(m, n, "this arithmetic is not part of a supported formula");
+    if (p.one && (done = onnx_number_in_formula(m, n, x, &p)) >= 0)
         return done;
-    if (!known(m, b))
-        return m->failed ? 0 : refuse(m, n, "arithmetic with a shape");
-    /* λ of each channel, if erf follows, else a factor of each */
-    if ((op == MULTIPLY || op == DIVIDE) && !x->function && by_channel(m, x, b)) {
-        if (!(y = pass_on(m, n, &p)) || (!linear_in_u(y) && !scale_layer(m, n, y)))
+    if (!onnx_known(m, b))
+        return m->failed ? 0
+                         : onnx_refuse(m, n, "arithmetic of data with a shape is not supported");
+    /* a λ for each channel if an erf follows, else a factor for each */
+    if ((op == ONNX_MULTIPLY || op == ONNX_DIVIDE) && !x->function
+        && onnx_is_per_channel(m, x, b)) {
+        if (!(y = onnx_pass_operand(m, n, &p))
+            || (!onnx_is_scaled(y) && !onnx_end_formula(m, n, y)))
             return 0;
         y->vector = c;
-        y->divides = op == DIVIDE;
+        y->divides = op == ONNX_DIVIDE;
         return 1;
     }
     /* 1 + x may become part of a formula, and x - 0 is x */
-    if (p.one && is_plain(x)
-        && (op == SUBTRACT
-            || (op == ADD
+    if (p.one && onnx_is_plain(x)
+        && (op == ONNX_SUBTRACT
+            || (op == ONNX_ADD
                 && (m->layer[x->layer].op != LGELU_OP_LINEAR || m->layer[x->layer].bias >= 0)))) {
-        if (!(y = pass_on(m, n, &p)))
+        if (!(y = onnx_pass_operand(m, n, &p)))
             return 0;
-        y->p[0] += op == ADD ? p.s : -p.s;
+        y->p[0] += op == ONNX_ADD ? p.s : -p.s;
         return 1;
     }
-    if (op != ADD && op != SUBTRACT)
-        return refuse(m, n, "arithmetic that belongs to no formula that is known here");
-    return can_be_bias(m, x, b) ? add_bias(m, n, data, c, op == ADD ? 1 : -1)
-                                : add_position(m, n, swapped, c, op == ADD ? 1 : -1);
+    if (op != ONNX_ADD && op != ONNX_SUBTRACT)
+        return onnx_refuse(m, n, "this arithmetic is not part of a supported formula");
+    return onnx_can_be_bias(m, x, b) ? onnx_add_bias(m, n, data, c, op == ONNX_ADD ? 1 : -1)
+                                     : onnx_add_position(m, n, swapped, c, op == ONNX_ADD ? 1 : -1);
 }
 
-static int two_polynomials(onnx_model *m, const node *n, int op, const value *a, const value *b)
+/* Combines two polynomials in the same layer, as formulas of GELU do. */
+static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const onnx_value *a,
+                                const onnx_value *b)
 {
-    value *y = make(m, n, 0), head;
+    onnx_value *y = onnx_make_output(m, n, 0), head;
     double p[4] = { 0, 0, 0, 0 };
     int i, j;
     if (!y)
         return 0;
     if ((a->vector >= 0 && !a->function) || (b->vector >= 0 && !b->function) || a->padding
         || b->padding)
-        return refuse(m, n, "arithmetic of two layers other than a sum");
+        return onnx_refuse(m, n, "only sums of two layers are supported");
     head = *y;
     *y = a->function ? *a : *b;
     y->name = head.name;
-    y->chain = head.chain;
-    if (op == MULTIPLY) {
+    y->next = head.next;
+    if (op == ONNX_MULTIPLY) {
         if (a->function && b->function)
-            return refuse(m, n, "a product of two erf or tanh");
+            return onnx_refuse(m, n, "a product of two erf or tanh is not supported");
         for (i = 0; i < 4; i++) {
             for (j = 0; j < 4; j++) {
                 const double c = a->p[i] * b->p[j];
                 if (i + j < 4)
                     p[i + j] += c;
                 else if (c < 0 || c > 0)
-                    return refuse(m, n, "a power above 3");
+                    return onnx_refuse(m, n, "a power above 3");
             }
         }
     } else {
         if (a->function || b->function)
-            return refuse(m, n, "a sum with erf or tanh");
+            return onnx_refuse(m, n, "this sum with erf or tanh is not part of GELU's formula");
         for (i = 0; i < 4; i++)
-            p[i] = op == ADD ? a->p[i] + b->p[i] : a->p[i] - b->p[i];
+            p[i] = op == ONNX_ADD ? a->p[i] + b->p[i] : a->p[i] - b->p[i];
     }
     memcpy(y->p, p, sizeof p);
-    return finish_gate(m, n, y);
+    return onnx_end_gate(m, n, y);
 }
 
-static int two_layers(onnx_model *m, const node *n) /* the sum of a residual connection */
+/* Adds two layers, as a residual connection does. */
+static int onnx_add_layers(onnx_model *m, const onnx_node *n)
 {
-    value a, b;
-    layer *l;
-    if (!plain(m, n, 0, &a) || !plain(m, n, 1, &b))
+    onnx_value a, b;
+    onnx_layer *l;
+    if (!onnx_layer_operand(m, n, 0, &a) || !onnx_layer_operand(m, n, 1, &b))
         return 0;
-    /* one flattened for a normalisation, the other as it was before */
-    if (same_view(&a.v, &b.v)
+    /* one was flattened for a normalisation, the other was not */
+    if (onnx_same_view(&a.v, &b.v)
         && memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape)
-        && (!as_channels(m, n, &a) || !as_channels(m, n, &b)))
+        && (!onnx_flatten_operand(m, n, &a) || !onnx_flatten_operand(m, n, &b)))
         return 0;
-    if (!same_view(&a.v, &b.v)
+    if (!onnx_same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
-        return refuse(m, n, "a sum of two layers of different shape or order");
-    if (!(l = new_layer(m, n, LGELU_OP_ADD, a.layer, b.layer)))
+        return onnx_refuse(m, n, "the two layers differ in shape or order");
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_ADD, a.layer, b.layer)))
         return 0;
-    return result(m, n, l, &a.v);
+    return onnx_set_result(m, n, l, &a.v);
 }
 
-static int few_numbers(onnx_model *m, const node *n, int op, const number *a, int na,
-                       const number *b, int nb)
+/* Computes with two lists of integers; a count of -1 is a scalar. */
+static int onnx_two_shapes(onnx_model *m, const onnx_node *n, int op, const onnx_extent *a, int na,
+                           const onnx_extent *b, int nb)
 {
-    /* -1 is a scalar */
     const int count = na > nb ? na : nb;
-    value *y = make(m, n, 0);
+    onnx_value *y = onnx_make_output(m, n, 0);
     int i;
     if (!y)
         return 0;
     if (na > 1 && nb > 1 && na != nb)
-        return refuse(m, n, "shapes of different lengths");
-    y->kind = NUMBERS;
+        return onnx_refuse(m, n, "the two lists differ in length");
+    y->kind = ONNX_INTEGERS;
     y->count = count;
     y->integer = 1;
     for (i = 0; i < (count < 0 ? 1 : count); i++) {
-        const number p = a[na > 1 ? i : 0], q = b[nb > 1 ? i : 0];
-        number r = p;
-        if (op == MULTIPLY) {
+        const onnx_extent p = a[na > 1 ? i : 0], q = b[nb > 1 ? i : 0];
+        onnx_extent r = p;
+        if (op == ONNX_MULTIPLY) {
             r.n += q.n;
             if (q.c
-                && (p.c > MOST / (q.c < 0 ? -q.c : q.c) || p.c < -(MOST / (q.c < 0 ? -q.c : q.c))))
-                return refuse(m, n, "a size beyond all bounds");
+                && (p.c > ONNX_MOST / (q.c < 0 ? -q.c : q.c)
+                    || p.c < -(ONNX_MOST / (q.c < 0 ? -q.c : q.c))))
+                return onnx_refuse(m, n, "a size is out of bounds");
             r.c *= q.c;
             if (!r.c)
                 r.n = 0;
-        } else if (op == DIVIDE) {
+        } else if (op == ONNX_DIVIDE) {
             if (!q.c || p.c % q.c || p.n < q.n) {
                 if (!q.c || p.n || q.n)
-                    return refuse(m, n, "a shape that does not divide");
+                    return onnx_refuse(m, n, "the sizes do not divide evenly");
             }
             r.c /= q.c;
             r.n -= q.n;
-        } else if (op == POWER || (p.n != q.n && q.c && p.c)) {
-            return refuse(m, n, "arithmetic with the batch that can't be followed");
+        } else if (op == ONNX_POWER || (p.n != q.n && q.c && p.c)) {
+            return onnx_refuse(m, n, "this arithmetic with the size of the batch is not supported");
         } else {
             if (!p.c)
                 r.n = q.n;
-            r.c += op == ADD ? q.c : -q.c;
-            if (r.c > MOST || r.c < -MOST)
-                return refuse(m, n, "a size beyond all bounds");
+            r.c += op == ONNX_ADD ? q.c : -q.c;
+            if (r.c > ONNX_MOST || r.c < -ONNX_MOST)
+                return onnx_refuse(m, n, "a size is out of bounds");
             if (!r.c)
                 r.n = 0;
         }
@@ -2053,41 +2299,44 @@ static int few_numbers(onnx_model *m, const node *n, int op, const number *a, in
     return 1;
 }
 
-static int two_constants(onnx_model *m, const node *n, int op)
+/* Computes with two constants, of which one is a single number. */
+static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
 {
-    const value *a = in(m, n, 0), *b = in(m, n, 1);
+    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     double s, t;
-    value *y;
-    const int one_a = single(m, a, &s), one_b = single(m, b, &t);
+    onnx_value *y;
+    const int one_a = onnx_single(m, a, &s), one_b = onnx_single(m, b, &t);
     if (m->failed)
         return 0;
     if (one_a && one_b && !a->v.atoms && !b->v.atoms) {
-        const double r = op == ADD        ? s + t
-                         : op == SUBTRACT ? s - t
-                         : op == MULTIPLY ? s * t
-                         : op == DIVIDE   ? s / t
-                                          : pow(s, t);
-        return make_uniform(m, n, r, a->v.rank > b->v.rank ? a->v.rank : b->v.rank) != NULL;
+        const double r = op == ONNX_ADD        ? s + t
+                         : op == ONNX_SUBTRACT ? s - t
+                         : op == ONNX_MULTIPLY ? s * t
+                         : op == ONNX_DIVIDE   ? s / t
+                                               : pow(s, t);
+        return onnx_make_uniform(m, n, r, a->v.rank > b->v.rank ? a->v.rank : b->v.rank) != NULL;
     }
-    if (one_b && a->kind == TENSOR && !a->test && b->v.rank <= a->v.rank && op != POWER) {
-        if (!(y = pass(m, n, 0)))
+    if (one_b && a->kind == ONNX_CONSTANT && !a->test && b->v.rank <= a->v.rank
+        && op != ONNX_POWER) {
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
-        if (op == ADD) {
+        if (op == ONNX_ADD) {
             y->b += t;
-        } else if (op == SUBTRACT) {
+        } else if (op == ONNX_SUBTRACT) {
             y->b -= t;
         } else {
-            y->a *= op == MULTIPLY ? t : 1 / t;
-            y->b *= op == MULTIPLY ? t : 1 / t;
+            y->a *= op == ONNX_MULTIPLY ? t : 1 / t;
+            y->b *= op == ONNX_MULTIPLY ? t : 1 / t;
         }
         return 1;
     }
-    if (one_a && b->kind == TENSOR && !b->test && a->v.rank <= b->v.rank && op < DIVIDE) {
-        if (!(y = pass(m, n, 1)))
+    if (one_a && b->kind == ONNX_CONSTANT && !b->test && a->v.rank <= b->v.rank
+        && op < ONNX_DIVIDE) {
+        if (!(y = onnx_pass(m, n, 1)))
             return 0;
-        if (op == ADD) {
+        if (op == ONNX_ADD) {
             y->b += s;
-        } else if (op == SUBTRACT) {
+        } else if (op == ONNX_SUBTRACT) {
             y->a = -y->a;
             y->b = s - y->b;
         } else {
@@ -2096,98 +2345,121 @@ static int two_constants(onnx_model *m, const node *n, int op)
         }
         return 1;
     }
-    return refuse(m, n, "arithmetic of two constants: let the exporter fold constants");
+    return onnx_refuse(
+        m, n, "export with constant folding: arithmetic of two constants is not supported");
 }
 
-/* x times input k, which is 1 over the root of its mean square, or x over that root */
-static int rms_normalised(onnx_model *m, const node *n, int k)
+/* Makes output 0 the RMS-normalised row of x·(1/root) or x/root, where input k has the root. */
+static int onnx_set_rms_norm(onnx_model *m, const onnx_node *n, int k)
 {
-    const view v = m->value[n->in[k]].v;
-    value *y = pass(m, n, k);
+    const onnx_view v = m->value[n->in[k]].v;
+    onnx_value *y = onnx_pass(m, n, k);
     if (!y)
         return 0;
-    set_data(y, y->layer, &v);
-    y->kind = NORMED;
+    onnx_set_data(y, y->layer, &v);
+    y->kind = ONNX_NORMED;
     y->gain = -1;
     y->rms = 1;
     return 1;
 }
 
-static int arithmetic(onnx_model *m, const node *n)
+/* Add, Sub, Mul, Div, Pow: distinguishes shapes, constants, formulas and layers. */
+static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
 {
-    const int op = is(n->op, "Add")   ? ADD
-                   : is(n->op, "Sub") ? SUBTRACT
-                   : is(n->op, "Mul") ? MULTIPLY
-                   : is(n->op, "Div") ? DIVIDE
-                                      : POWER;
-    const value *a = in(m, n, 0), *b = in(m, n, 1);
-    number p[FEW], q[FEW];
-    value *y;
+    const int op = onnx_text_is(n->op, "Add")   ? ONNX_ADD
+                   : onnx_text_is(n->op, "Sub") ? ONNX_SUBTRACT
+                   : onnx_text_is(n->op, "Mul") ? ONNX_MULTIPLY
+                   : onnx_text_is(n->op, "Div") ? ONNX_DIVIDE
+                                                : ONNX_POWER;
+    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    onnx_extent p[ONNX_FEW], q[ONNX_FEW];
+    onnx_value *y;
     int np, nq;
     if (!a || !b)
-        return refuse(m, n, "an input is missing");
-    np = numbers(m, a, p);
-    nq = numbers(m, b, q);
+        return onnx_refuse(m, n, "an input is missing");
+    np = onnx_integers(m, a, p);
+    nq = onnx_integers(m, b, q);
     if (m->failed)
         return 0;
     if (np != -2 && nq != -2)
-        return few_numbers(m, n, op, p, np, q, nq);
-    if ((a->kind == TENSOR || a->kind == NUMBERS) && (b->kind == TENSOR || b->kind == NUMBERS))
-        return two_constants(m, n, op);
-    if (b->kind == TENSOR || b->kind == NUMBERS)
-        return with_constant(m, n, op, n->in[0], n->in[1], 0);
-    if (a->kind == TENSOR || a->kind == NUMBERS)
-        return with_constant(m, n, op, n->in[1], n->in[0], 1);
-    if (a->layer == b->layer && same_view(&a->v, &b->v)) {
-        if (op == SUBTRACT && b->kind == MEAN && is_plain(a)) {
-            if (!(y = pass(m, n, 0)))
+        return onnx_two_shapes(m, n, op, p, np, q, nq);
+    if ((a->kind == ONNX_CONSTANT || a->kind == ONNX_INTEGERS)
+        && (b->kind == ONNX_CONSTANT || b->kind == ONNX_INTEGERS))
+        return onnx_two_constants(m, n, op);
+    if (b->kind == ONNX_CONSTANT || b->kind == ONNX_INTEGERS)
+        return onnx_data_and_constant(m, n, op, n->in[0], n->in[1], 0);
+    if (a->kind == ONNX_CONSTANT || a->kind == ONNX_INTEGERS)
+        return onnx_data_and_constant(m, n, op, n->in[1], n->in[0], 1);
+    if (a->layer == b->layer && onnx_same_view(&a->v, &b->v)) {
+        if (op == ONNX_SUBTRACT && b->kind == ONNX_MEAN && onnx_is_plain(a)) {
+            if (!(y = onnx_pass(m, n, 0)))
                 return 0;
-            y->kind = CENTRED;
+            y->kind = ONNX_CENTRED;
             return 1;
         }
-        if (op == MULTIPLY && a->kind == CENTRED && b->kind == CENTRED) {
-            if (!(y = pass(m, n, 0)))
+        if (op == ONNX_MULTIPLY && a->kind == ONNX_CENTRED && b->kind == ONNX_CENTRED) {
+            if (!(y = onnx_pass(m, n, 0)))
                 return 0;
-            y->kind = SQUARE;
+            y->kind = ONNX_SQUARE;
             return 1;
         }
-        if (op == DIVIDE && a->kind == CENTRED && b->kind == DEVIATION) {
-            if (!(y = pass(m, n, 1)))
+        if (op == ONNX_DIVIDE && a->kind == ONNX_CENTRED && b->kind == ONNX_DEVIATION) {
+            if (!(y = onnx_pass(m, n, 1)))
                 return 0;
-            y->kind = NORMED;
+            y->kind = ONNX_NORMED;
             return 1;
         }
-        if ((op == MULTIPLY && is_plain(a) && b->kind == INVERSE_ROOT)
-            || (op == DIVIDE && is_plain(a) && b->kind == ROOT_MEAN_SQUARE))
-            return rms_normalised(m, n, 1);
-        if (op == MULTIPLY && a->kind == INVERSE_ROOT && is_plain(b))
-            return rms_normalised(m, n, 0);
-        if (a->kind == DATA && b->kind == DATA && op < DIVIDE
-            && (op != ADD || !is_plain(a) || !is_plain(b))) {
+        if ((op == ONNX_MULTIPLY && onnx_is_plain(a) && b->kind == ONNX_INVERSE_ROOT)
+            || (op == ONNX_DIVIDE && onnx_is_plain(a) && b->kind == ONNX_ROOT_MEAN_SQUARE))
+            return onnx_set_rms_norm(m, n, 1);
+        if (op == ONNX_MULTIPLY && a->kind == ONNX_INVERSE_ROOT && onnx_is_plain(b))
+            return onnx_set_rms_norm(m, n, 0);
+        if (a->kind == ONNX_DATA && b->kind == ONNX_DATA && op < ONNX_DIVIDE
+            && (op != ONNX_ADD || !onnx_is_plain(a) || !onnx_is_plain(b))) {
             const int same = n->in[0] == n->in[1];
-            if (op == MULTIPLY && same && !squares_channels(m, n))
+            if (op == ONNX_MULTIPLY && same && !onnx_prepare_square(m, n))
                 return 0;
-            return two_polynomials(m, n, op, a, b);
+            return onnx_two_polynomials(m, n, op, a, b);
         }
     }
-    if (op == ADD)
-        return two_layers(m, n);
-    return refuse(m, n, "arithmetic of two layers other than a sum");
+    if (op == ONNX_ADD)
+        return onnx_add_layers(m, n);
+    return onnx_refuse(m, n, "only sums of two layers are supported");
 }
 
-static int function(onnx_model *m, const node *n) /* Erf, Tanh */
+/* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
+static int onnx_is_softplus(const onnx_value *x)
 {
-    const value *x = in(m, n, 0);
-    value *y;
-    if (!x || x->kind != DATA || x->function)
-        return refuse(m, n, "it is read as a part of GELU only");
+    return x->function == ONNX_SOFTPLUS && onnx_is_one(x->beta) && onnx_is_one(x->p[0])
+           && !(x->alpha < 0 || x->alpha > 0);
+}
+
+/* Erf, Tanh, Sigmoid, Softplus: the beginning of the formula of a gate. */
+static int onnx_op_function(onnx_model *m, const onnx_node *n)
+{
+    const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
+    const onnx_value *x = onnx_operand(m, n, 0);
+    onnx_value *y;
+    if (x && x->kind == ONNX_DATA && tanh_ && onnx_is_softplus(x)) {
+        if (!(y = onnx_pass(m, n, 0)))
+            return 0;
+        y->function = ONNX_TANH_SOFTPLUS;
+        return 1;
+    }
+    if (!x || x->kind != ONNX_DATA || x->function)
+        return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0 || x->p[2] > 0
-        || (is(n->op, "Erf") && (x->p[3] < 0 || x->p[3] > 0))
-        || (x->vector >= 0 && is(n->op, "Tanh")))
-        return refuse(m, n, "it is read as a part of GELU only");
-    if (!(y = pass(m, n, 0)))
+        || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0))
+        || (x->vector >= 0 && !onnx_text_is(n->op, "Erf")) || (softplus && !onnx_is_one(x->p[1])))
+        return onnx_refuse(m, n, "it is only supported as a part of a gate");
+    if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    y->function = is(n->op, "Erf") ? ERF : TANH;
+    y->function = tanh_                        ? ONNX_TANH
+                  : softplus                   ? ONNX_SOFTPLUS
+                  : onnx_text_is(n->op, "Erf") ? ONNX_ERF
+                                               : ONNX_SIGMOID;
+    y->made_by = n->name.n ? n->name : n->out[0];
+    y->by = n->op;
     memcpy(y->arg, y->p, sizeof y->p);
     y->p[0] = 1;
     y->p[1] = y->p[2] = y->p[3] = 0;
@@ -2196,368 +2468,407 @@ static int function(onnx_model *m, const node *n) /* Erf, Tanh */
     return 1;
 }
 
-static int gate(onnx_model *m, const node *n) /* Relu, Gelu */
+/* Elu, Mish. */
+static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
 {
-    value x;
-    layer *l;
-    const slice how = attribute_text(n, "approximate");
-    if (!plain(m, n, 0, &x) || !(l = new_layer(m, n, LGELU_OP_GATE, x.layer, -1)))
+    const int elu = onnx_text_is(n->op, "Elu");
+    onnx_value x;
+    onnx_layer *l;
+    if (!onnx_layer_operand(m, n, 0, &x)
+        || !(l = onnx_smooth_layer(m, n, x.layer, elu ? SMOOTH_ELU : SMOOTH_MISH,
+                                   elu ? onnx_attribute_float(n, "alpha", 1) : 1)))
         return 0;
-    if (how.n && !is(how, "none") && !is(how, "tanh"))
-        return refuse(m, n, "an unknown approximation of GELU");
-    l->gate = is(n->op, "Relu") ? LGELU_GATE_RELU
-              : is(how, "tanh") ? LGELU_GATE_TANH
-                                : LGELU_GATE_GELU;
-    l->lambda = 1;
-    return result(m, n, l, &x.v);
+    return onnx_set_result(m, n, l, &x.v);
 }
 
-static int root(onnx_model *m, const node *n) /* Sqrt, Reciprocal, Neg */
+/* Relu, Gelu. */
+static int onnx_op_gate(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
+    onnx_value x;
+    onnx_layer *l;
+    const deploy_span how = onnx_attribute_text(n, "approximate");
+    if (!onnx_layer_operand(m, n, 0, &x) || !(l = onnx_new_layer(m, n, LGELU_OP_GATE, x.layer, -1)))
+        return 0;
+    if (how.n && !onnx_text_is(how, "none") && !onnx_text_is(how, "tanh"))
+        return onnx_refuse(m, n, "this approximation of GELU is not supported");
+    l->gate = onnx_text_is(n->op, "Relu") ? LGELU_GATE_RELU
+              : onnx_text_is(how, "tanh") ? LGELU_GATE_TANH
+                                          : LGELU_GATE_GELU;
+    l->lambda = 1;
+    return onnx_set_result(m, n, l, &x.v);
+}
+
+/* Sqrt, Reciprocal, Neg: inside a normalisation, or of a constant number. */
+static int onnx_op_root(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *x = onnx_operand(m, n, 0);
     double s;
-    value *y;
-    if (x && x->kind == VARIANCE && is(n->op, "Sqrt")) {
-        if (!(y = pass(m, n, 0)))
+    onnx_value *y;
+    if (x && x->kind == ONNX_VARIANCE && onnx_text_is(n->op, "Sqrt")) {
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
-        y->kind = DEVIATION;
+        y->kind = ONNX_DEVIATION;
         return 1;
     }
-    if (x && x->kind == MEAN_SQUARE && is(n->op, "Sqrt")) {
-        if (!(y = pass(m, n, 0)))
+    if (x && x->kind == ONNX_MEAN_SQUARE && onnx_text_is(n->op, "Sqrt")) {
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
-        y->kind = ROOT_MEAN_SQUARE;
+        y->kind = ONNX_ROOT_MEAN_SQUARE;
         return 1;
     }
-    if (x && x->kind == ROOT_MEAN_SQUARE && is(n->op, "Reciprocal")) {
-        if (!(y = pass(m, n, 0)))
+    if (x && x->kind == ONNX_ROOT_MEAN_SQUARE && onnx_text_is(n->op, "Reciprocal")) {
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
-        y->kind = INVERSE_ROOT;
+        y->kind = ONNX_INVERSE_ROOT;
         return 1;
     }
-    if (x && x->kind == DATA && !x->function && is(n->op, "Neg")
+    if (x && x->kind == ONNX_DATA && !x->function && onnx_text_is(n->op, "Neg")
         && m->layer[x->layer].op != LGELU_OP_TOKENS) {
-        if (!(y = pass(m, n, 0)))
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
-        scale_by(y, -1);
+        onnx_scale_by(y, -1);
         return 1;
     }
-    if (x && !x->v.atoms && single(m, x, &s)) {
-        return make_uniform(m, n,
-                            is(n->op, "Sqrt")  ? sqrt(s)
-                            : is(n->op, "Neg") ? -s
-                                               : 1 / s,
-                            x->v.rank)
+    if (x && !x->v.atoms && onnx_single(m, x, &s)) {
+        return onnx_make_uniform(m, n,
+                                 onnx_text_is(n->op, "Sqrt")  ? sqrt(s)
+                                 : onnx_text_is(n->op, "Neg") ? -s
+                                                              : 1 / s,
+                                 x->v.rank)
                != NULL;
     }
     return m->failed
                ? 0
-               : refuse(m, n,
-                        "it is read inside a layer normalisation, or of one constant number, only");
+               : onnx_refuse(
+                   m, n,
+                   "it is only supported inside a layer normalisation, or of one constant number");
 }
 
-/* ---- normalisations ---- */
-static int batch_norm(onnx_model *m, const node *n)
+/* ---- [13] NORMALISATIONS ---- */
+
+/* BatchNormalization. */
+static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
 {
-    value x;
-    layer *l;
+    onnx_value x;
+    onnx_layer *l;
     int k;
-    if (!plain(m, n, 0, &x) || !as_channels(m, n, &x))
+    if (!onnx_layer_operand(m, n, 0, &x) || !onnx_flatten_operand(m, n, &x))
         return 0;
     l = m->layer + x.layer;
-    if (x.v.rank < 2 || !covers(&x.v, 1, 2, 1, channels(l)) || has_batch(&x.v, 1, 2))
-        return refuse(m, n, "dimension 1 of its input are not the channels");
-    if (attribute_int(n, "training_mode", 0))
-        return refuse(m, n, "training_mode: export the model in evaluation");
+    if (x.v.rank < 2 || !onnx_covers(&x.v, 1, 2, 1, onnx_channels(l))
+        || onnx_count_batch(&x.v, 1, 2))
+        return onnx_refuse(m, n, "expected the channels in dimension 1 of its input");
+    if (onnx_attribute_int(n, "training_mode", 0))
+        return onnx_refuse(m, n, "training_mode is set: export the model in evaluation mode");
     for (k = 1; k < 5; k++) {
-        const value *c = in(m, n, k);
-        if (!known(m, c))
-            return m->failed ? 0 : refuse(m, n, "its parameters must be constants");
-        if (c->v.rank != 1 || size(&c->v, 0).c != channels(l))
-            return refuse(m, n, "its parameters must have one number a channel");
+        const onnx_value *c = onnx_operand(m, n, k);
+        if (!onnx_known(m, c))
+            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
+        if (c->v.rank != 1 || onnx_size(&c->v, 0).c != onnx_channels(l))
+            return onnx_refuse(m, n, "expected one parameter for each channel");
     }
-    if (!(l = new_layer(m, n, LGELU_OP_BATCH_NORM, x.layer, -1)))
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_BATCH_NORM, x.layer, -1)))
         return 0;
     l->weight = n->in[1];
     l->bias = n->in[2];
     l->mean = n->in[3];
     l->variance = n->in[4];
-    l->eps = (float)attribute_float(n, "epsilon", 1e-5);
-    l->momentum = 1 - (float)attribute_float(n, "momentum", (double)0.9f);
+    l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
+    l->momentum = 1 - (float)onnx_attribute_float(n, "momentum", (double)0.9f);
     if (!(l->eps > 0) || !(l->momentum >= 0 && l->momentum <= 1))
-        return refuse(m, n, "epsilon or momentum out of bounds");
-    return result(m, n, l, &x.v);
+        return onnx_refuse(m, n, "epsilon or momentum is out of bounds");
+    return onnx_set_result(m, n, l, &x.v);
 }
 
-static int layer_norm(onnx_model *m, const node *n)
+/* LayerNormalization. */
+static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
 {
-    value x;
-    layer *l;
+    onnx_value x;
+    onnx_layer *l;
     int k;
-    if (!plain(m, n, 0, &x))
+    if (!onnx_layer_operand(m, n, 0, &x))
         return 0;
-    if (x.v.rank == 2 && !as_channels(m, n, &x))
+    if (x.v.rank == 2 && !onnx_flatten_operand(m, n, &x))
         return 0;
     l = m->layer + x.layer;
-    if (axis_of(attribute_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
-        || !covers(&x.v, x.v.rank - 1, x.v.rank, 1, channels(l)))
-        return refuse(m, n, "it must run over the last dimension, the channels");
+    if (onnx_axis_of(onnx_attribute_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
+        || !onnx_covers(&x.v, x.v.rank - 1, x.v.rank, 1, onnx_channels(l)))
+        return onnx_refuse(m, n, "expected the last dimension, the channels, as its axis");
     for (k = 1; k < 3; k++) {
-        const value *c = in(m, n, k);
+        const onnx_value *c = onnx_operand(m, n, k);
         if (!c)
             continue;
-        if (!known(m, c))
-            return m->failed ? 0 : refuse(m, n, "its parameters must be constants");
-        if (c->v.rank != 1 || size(&c->v, 0).c != channels(l))
-            return refuse(m, n, "its parameters must have one number a channel");
+        if (!onnx_known(m, c))
+            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
+        if (c->v.rank != 1 || onnx_size(&c->v, 0).c != onnx_channels(l))
+            return onnx_refuse(m, n, "expected one parameter for each channel");
     }
-    if (!(l = new_layer(m, n, LGELU_OP_LAYER_NORM, x.layer, -1)))
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x.layer, -1)))
         return 0;
     l->weight = n->inputs > 1 ? n->in[1] : -1;
     l->bias = n->inputs > 2 ? n->in[2] : -1;
-    l->eps = (float)attribute_float(n, "epsilon", 1e-5);
-    return result(m, n, l, &x.v);
+    l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
+    return onnx_set_result(m, n, l, &x.v);
 }
 
-/* ---- pictures ---- */
-/* window, stride and padding of a convolution or a pooling, the same both ways */
-static int window(onnx_model *m, const node *n, const layer *from, int64_t kernel, int64_t padded,
-                  layer *l)
+/* ---- [14] IMAGES ---- */
+
+/* Reads window, stride and padding of a convolution or a pooling, equal in both directions, and
+   sets the shape of layer l. `padded`: zeros that a Pad added before. */
+static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_layer *from,
+                           int64_t kernel, int64_t padded, onnx_layer *l)
 {
-    int64_t k[FEW], s[FEW] = { 1, 1 }, p[FEW] = { 0, 0, 0, 0 }, d[FEW] = { 1, 1 };
-    const slice pad = attribute_text(n, "auto_pad");
-    int count = attribute_ints(n, "kernel_shape", k), i;
+    int64_t k[ONNX_FEW], s[ONNX_FEW] = { 1, 1 }, p[ONNX_FEW] = { 0, 0, 0, 0 },
+                         d[ONNX_FEW] = { 1, 1 };
+    const deploy_span pad = onnx_attribute_text(n, "auto_pad");
+    int count = onnx_attribute_ints(n, "kernel_shape", k), i;
     if (count == -1) {
         k[0] = k[1] = kernel;
         count = 2;
     }
     if (count != 2 || k[0] != k[1] || k[0] < 1 || k[0] > 65535)
-        return refuse(m, n, "the window must be a square");
+        return onnx_refuse(m, n, "only square windows are supported");
     if (kernel && k[0] != kernel)
-        return refuse(m, n, "kernel_shape is not that of the weights");
-    count = attribute_ints(n, "strides", s);
+        return onnx_refuse(m, n, "kernel_shape is not the window of the weights");
+    count = onnx_attribute_ints(n, "strides", s);
     if ((count != -1 && count != 2) || s[0] != s[1] || s[0] < 1 || s[0] > 65535)
-        return refuse(m, n, "strides must be equal");
-    count = attribute_ints(n, "dilations", d);
+        return onnx_refuse(m, n, "expected equal strides");
+    count = onnx_attribute_ints(n, "dilations", d);
     if ((count != -1 && count != 2) || d[0] != 1 || d[1] != 1)
-        return refuse(m, n, "dilations other than 1");
-    count = attribute_ints(n, "pads", p);
+        return onnx_refuse(m, n, "only dilations of 1 are supported");
+    count = onnx_attribute_ints(n, "pads", p);
     if ((count != -1 && count != 4) || p[0] < 0 || p[0] > 65535)
-        return refuse(m, n, "pads must be four equal numbers");
-    if (is(pad, "SAME_UPPER") || is(pad, "SAME_LOWER")) {
+        return onnx_refuse(m, n, "expected four equal pads");
+    if (onnx_text_is(pad, "SAME_UPPER") || onnx_text_is(pad, "SAME_LOWER")) {
         for (i = 0; i < 2; i++) {
             const int64_t size_in = (int64_t)from->shape[i], steps = (size_in + s[0] - 1) / s[0],
                           all = (steps - 1) * s[0] + k[0] - size_in;
             p[i] = all > 0 ? all / 2 : 0;
             p[i + 2] = all > 0 ? all - p[i] : 0;
         }
-    } else if (pad.n && !is(pad, "NOTSET") && !is(pad, "VALID")) {
-        return refuse(m, n, "an unknown auto_pad");
+    } else if (pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID")) {
+        return onnx_refuse(m, n, "an unknown auto_pad");
     }
     if (p[1] != p[0] || p[2] != p[0] || p[3] != p[0]
-        || (padded && pad.n && !is(pad, "NOTSET") && !is(pad, "VALID")))
-        return refuse(m, n, "pads must be four equal numbers");
+        || (padded && pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID")))
+        return onnx_refuse(m, n, "expected four equal pads");
     p[0] += padded;
-    if (attribute_int(n, "ceil_mode", 0))
-        return refuse(m, n, "ceil_mode");
+    if (onnx_attribute_int(n, "ceil_mode", 0))
+        return onnx_refuse(m, n, "ceil_mode is not supported");
     l->window = (size_t)k[0];
     l->stride = (size_t)s[0];
     l->padding = (size_t)p[0];
     for (i = 0; i < 2; i++) {
         const int64_t all = (int64_t)from->shape[i] + 2 * p[0];
         if (all < k[0] || p[0] >= k[0])
-            return refuse(m, n, "the window does not fit the picture");
+            return onnx_refuse(m, n, "the window is larger than the image");
         l->shape[i] = (size_t)((all - k[0]) / s[0] + 1);
     }
     return 1;
 }
 
-static int conv(onnx_model *m, const node *n)
+/* Conv. */
+static int onnx_op_conv(onnx_model *m, const onnx_node *n)
 {
-    value x;
-    const value *w = in(m, n, 1), *b = in(m, n, 2);
-    layer *l;
-    view v;
-    const int64_t groups = attribute_int(n, "group", 1);
-    if (!w || !known(m, w))
-        return m->failed ? 0 : refuse(m, n, "its weights are no constant");
+    onnx_value x;
+    const onnx_value *w = onnx_operand(m, n, 1), *b = onnx_operand(m, n, 2);
+    onnx_layer *l;
+    onnx_view v;
+    const int64_t groups = onnx_attribute_int(n, "group", 1);
+    if (!w || !onnx_known(m, w))
+        return m->failed ? 0 : onnx_refuse(m, n, "its weights are not a constant");
     if (w->v.rank != 4) {
-        return refuse(
-            m, n, "only convolutions of pictures are read: its weights must have four dimensions");
+        return onnx_refuse(
+            m, n, "only convolutions of images are supported: expected weights of four dimensions");
     }
-    if (!picture(m, n, &x))
+    if (!onnx_image_operand(m, n, &x))
         return 0;
-    if (size(&w->v, 2).c != size(&w->v, 3).c)
-        return refuse(m, n, "the window must be a square");
-    if (!(l = new_layer(m, n, LGELU_OP_CONV, x.layer, -1)))
+    if (onnx_size(&w->v, 2).c != onnx_size(&w->v, 3).c)
+        return onnx_refuse(m, n, "only square windows are supported");
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_CONV, x.layer, -1)))
         return 0;
-    if (!window(m, n, m->layer + x.layer, size(&w->v, 2).c, x.padding, l))
+    if (!onnx_set_window(m, n, m->layer + x.layer, onnx_size(&w->v, 2).c, x.padding, l))
         return 0;
-    if (groups < 1 || groups > channels(m->layer + x.layer) || channels(m->layer + x.layer) % groups
-        || size(&w->v, 0).c % groups || size(&w->v, 1).c != channels(m->layer + x.layer) / groups)
-        return refuse(m, n, "its weights do not fit the channels and groups");
-    if (b && !known(m, b))
-        return m->failed ? 0 : refuse(m, n, "its bias is no constant");
-    if (b && (b->v.rank != 1 || size(&b->v, 0).c != size(&w->v, 0).c))
-        return refuse(m, n, "its bias does not fit");
+    if (groups < 1 || groups > onnx_channels(m->layer + x.layer)
+        || onnx_channels(m->layer + x.layer) % groups || onnx_size(&w->v, 0).c % groups
+        || onnx_size(&w->v, 1).c != onnx_channels(m->layer + x.layer) / groups)
+        return onnx_refuse(m, n, "the shape of its weights does not match channels and groups");
+    if (b && !onnx_known(m, b))
+        return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
+    if (b && (b->v.rank != 1 || onnx_size(&b->v, 0).c != onnx_size(&w->v, 0).c))
+        return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
     l->groups = (size_t)groups;
-    l->shape[2] = (size_t)size(&w->v, 0).c;
+    l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
     l->weight = n->in[1];
     l->bias = b ? n->in[2] : -1;
-    v = first_view(m, l);
-    return result(m, n, l, &v);
+    v = onnx_channels_first_view(m, l);
+    return onnx_set_result(m, n, l, &v);
 }
 
-static int pool(onnx_model *m, const node *n)
+/* MaxPool, AveragePool, GlobalAveragePool. */
+static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 {
-    value x;
-    layer *l;
-    view v;
-    const int most = is(n->op, "MaxPool");
+    onnx_value x;
+    onnx_layer *l;
+    onnx_view v;
+    const int most = onnx_text_is(n->op, "MaxPool");
     if (n->outputs > 1 && n->out[1].n)
-        return refuse(m, n, "indices of maxima");
-    if (!picture(m, n, &x)
-        || !(l = new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer, -1)))
+        return onnx_refuse(m, n, "the indices of maxima are not supported");
+    if (!onnx_image_operand(m, n, &x)
+        || !(l = onnx_new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer,
+                                -1)))
         return 0;
-    if (is(n->op, "GlobalAveragePool")) {
+    if (onnx_text_is(n->op, "GlobalAveragePool")) {
         l->stride = 1;
         l->shape[0] = l->shape[1] = 1;
     } else {
-        if (!window(m, n, m->layer + x.layer, 0, x.padding, l))
+        if (!onnx_set_window(m, n, m->layer + x.layer, 0, x.padding, l))
             return 0;
-        if (!most && (int64_t)l->padding > x.padding && !attribute_int(n, "count_include_pad", 0))
-            return refuse(m, n, "an average that leaves the padding out (count_include_pad = 0)");
+        if (!most && (int64_t)l->padding > x.padding
+            && !onnx_attribute_int(n, "count_include_pad", 0))
+            return onnx_refuse(m, n, "count_include_pad = 0 with padding is not supported");
         if (most && (l->window > 15 || 2 * l->padding > l->window))
-            return refuse(m, n, "the window is larger than 15, or padded by more than half");
+            return onnx_refuse(m, n,
+                               "the window is larger than 15, or its padding than half of it");
     }
-    v = first_view(m, l);
-    return result(m, n, l, &v);
+    v = onnx_channels_first_view(m, l);
+    return onnx_set_result(m, n, l, &v);
 }
 
-static int reduce_mean(onnx_model *m, const node *n)
+/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. */
+static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
 {
-    const value *u = in(m, n, 0);
-    value x, *y;
-    int64_t axes[FEW];
-    const int count = axes_of(m, n, 1, axes), keep = attribute_int(n, "keepdims", 1) != 0;
-    int hit[RANK] = { 0 }, d, i, over = -1, tail = 1;
-    view v = nothing(0), part_of = nothing(0), rest = nothing(0);
-    layer *l;
+    const onnx_value *u = onnx_operand(m, n, 0);
+    onnx_value x, *y;
+    int64_t axes[ONNX_FEW];
+    const int count = onnx_axes_of(m, n, 1, axes), keep = onnx_attribute_int(n, "keepdims", 1) != 0;
+    int hit[ONNX_RANK] = { 0 }, d, i, over = -1, tail = 1;
+    onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
+    onnx_layer *l;
     if (m->failed)
         return 0;
-    if (!u || u->padding || (u->kind != DATA && u->kind != SQUARE))
-        return refuse(m, n, "it is read of a layer only");
+    if (!u || u->padding || (u->kind != ONNX_DATA && u->kind != ONNX_SQUARE))
+        return onnx_refuse(m, n, "it is only supported for layers");
     if (count < 1)
-        return refuse(m, n, "its axes are missing, or no constant");
+        return onnx_refuse(m, n, "its axes are missing or not constant");
     for (i = 0; i < count; i++) {
-        if ((d = axis_of(axes[i], u->v.rank)) < 0)
-            return refuse(m, n, "there is no such axis");
+        if ((d = onnx_axis_of(axes[i], u->v.rank)) < 0)
+            return onnx_refuse(m, n, "there is no such axis");
         hit[d] = 1;
         over = d;
     }
     for (d = 0; d < u->v.rank; d++)
         tail &= hit[d] == (d == u->v.rank - 1);
     l = m->layer + u->layer;
-    /* of a row, in a layer normalisation or an RMS normalisation */
-    if (tail && keep && covers(&u->v, over, over + 1, 1, channels(l))) {
-        if (is_square(u) && l->op != LGELU_OP_TOKENS) {
-            if (!(y = pass(m, n, 0)))
+    /* the mean of a row or of its squares, in a layer or an RMS normalisation */
+    if (tail && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+        if (onnx_is_square(u) && l->op != LGELU_OP_TOKENS) {
+            if (!(y = onnx_pass(m, n, 0)))
                 return 0;
-            y->kind = MEAN_SQUARE;
+            y->kind = ONNX_MEAN_SQUARE;
             y->eps = 0;
             return 1;
         }
-        if (u->kind == SQUARE) {
-            if (!(y = pass(m, n, 0)))
+        if (u->kind == ONNX_SQUARE) {
+            if (!(y = onnx_pass(m, n, 0)))
                 return 0;
-            y->kind = VARIANCE;
+            y->kind = ONNX_VARIANCE;
             y->eps = 0;
             return 1;
         }
-        if (l->op != LGELU_OP_TOKENS && is_plain(u)) {
-            if (!plain(m, n, 0, &x))
+        if (l->op != LGELU_OP_TOKENS && onnx_is_plain(u)) {
+            if (!onnx_layer_operand(m, n, 0, &x))
                 return 0;
-            /* one token was taken, or patches made: for the difference to come, too */
+            /* a token was selected or patches were made: the difference that follows reads them,
+             * too */
             if (x.layer != u->layer)
                 m->value[n->in[0]] = x;
-            if (!(y = pass(m, n, 0)))
+            if (!(y = onnx_pass(m, n, 0)))
                 return 0;
-            y->kind = MEAN;
+            y->kind = ONNX_MEAN;
             return 1;
         }
     }
-    if (u->kind != DATA || !is_plain(u) || l->op == LGELU_OP_TOKENS)
-        return refuse(m, n, "it is read of a layer only");
+    if (u->kind != ONNX_DATA || !onnx_is_plain(u) || l->op == LGELU_OP_TOKENS)
+        return onnx_refuse(m, n, "it is only supported for layers");
     x = *u;
-    if (x.v.rank == 3 && !to_tokens(m, n, &x))
+    if (x.v.rank == 3 && !onnx_conv_to_tokens(m, n, &x))
         return 0;
     l = m->layer + x.layer;
     part_of.base = x.v.base;
-    new_dim(&part_of);
-    new_dim(&rest);
+    onnx_new_dim(&part_of);
+    onnx_new_dim(&rest);
     for (d = 0; d < x.v.rank; d++) {
-        if (hit[d] && has_batch(&x.v, d, d + 1))
-            return refuse(m, n, "a mean over the batch");
-        if (!copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
-            return refuse(m, n, "its dimensions are too many");
+        if (hit[d] && onnx_count_batch(&x.v, d, d + 1))
+            return onnx_refuse(m, n, "means over the batch are not supported");
+        if (!onnx_copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
         if (hit[d] && !keep)
             continue;
-        new_dim(&v);
-        if (!hit[d] && !copy_dim(&v, &x.v, d))
-            return refuse(m, n, "its dimensions are too many");
+        onnx_new_dim(&v);
+        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
     }
-    if (!covers(&rest, 0, 1, 1, channels(l)))
-        return refuse(m, n, "a mean over something else than pixels or tokens");
-    if (!x.v.base && covers(&part_of, 0, 1, channels(l), whole(l)) && l->shape[0] > 1) {
-        if (!(l = new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
+    if (!onnx_covers(&rest, 0, 1, 1, onnx_channels(l)))
+        return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
+    if (!x.v.base && onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_elements(l))
+        && l->shape[0] > 1) {
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
             return 0;
         l->stride = 1;
     } else {
-        const int64_t first = x.v.base / channels(l),
+        const int64_t first = x.v.base / onnx_channels(l),
                       tokens = part_of.atoms ? part_of.a[0].size : 1;
-        if (part_of.atoms > 1 || x.v.base % channels(l)
-            || !covers(&part_of, 0, 1, channels(l), channels(l) * tokens))
-            return refuse(m, n, "a mean over something else than pixels or tokens");
-        if (!(l = new_layer(m, n, LGELU_OP_MEAN_TOKENS, x.layer, -1)))
+        if (part_of.atoms > 1 || x.v.base % onnx_channels(l)
+            || !onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_channels(l) * tokens))
+            return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_MEAN_TOKENS, x.layer, -1)))
             return 0;
         l->option[0] = (size_t)first;
         l->option[1] = (size_t)tokens;
     }
     l->shape[0] = l->shape[1] = 1;
-    return result(m, n, l, &v);
+    return onnx_set_result(m, n, l, &v);
 }
 
-/* ---- shapes ---- */
-static int viewed(const value *v) { return v && (v->kind == TENSOR || v->kind == DATA); }
+/* ---- [15] SHAPES ---- */
 
-static value *re_viewed(onnx_model *m, const node *n,
-                        const view *v) /* output 0 is input 0 in another view */
+/* Returns whether v is a constant or a layer, which Reshape and its kind can view. */
+static int onnx_has_view(const onnx_value *v)
 {
-    value *y = pass(m, n, 0);
+    return v && (v->kind == ONNX_CONSTANT || v->kind == ONNX_DATA);
+}
+
+/* Makes output 0 another view of input 0; NULL after an error. */
+static onnx_value *onnx_set_view(onnx_model *m, const onnx_node *n, const onnx_view *v)
+{
+    onnx_value *y = onnx_pass(m, n, 0);
     if (y)
         y->v = *v;
     return y;
 }
 
-static int shape_op(onnx_model *m, const node *n)
+/* Shape: a list of integers, the batch among them. */
+static int onnx_op_shape(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    const view *v = x ? &x->v : NULL;
-    value *y;
-    int64_t from = attribute_int(n, "start", 0), to = attribute_int(n, "end", RANK), i;
-    if (!x || x->padding || x->kind == ABSENT || x->kind >= SCORES)
-        return refuse(m, n, "the shape of something that has none here");
+    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_view *v = x ? &x->v : NULL;
+    onnx_value *y;
+    int64_t from = onnx_attribute_int(n, "start", 0), to = onnx_attribute_int(n, "end", ONNX_RANK),
+            i;
+    if (!x || x->padding || x->kind == ONNX_ABSENT || x->kind >= ONNX_SCORES)
+        return onnx_refuse(m, n, "its input has no shape here");
     if (x->columns)
-        return refuse(m, n, "the shape of a table of pads");
-    if (x->kind == NUMBERS) {
+        return onnx_refuse(m, n, "the shape of a table of pads is not supported");
+    if (x->kind == ONNX_INTEGERS) {
         const int count = x->count;
-        if (from || !(y = make(m, n, 0)))
-            return from ? refuse(m, n, "a part of the shape of a shape") : 0;
-        y->kind = NUMBERS;
+        if (from || !(y = onnx_make_output(m, n, 0)))
+            return from ? onnx_refuse(m, n, "a part of the shape of a shape is not supported") : 0;
+        y->kind = ONNX_INTEGERS;
         y->integer = 1;
         if (count >= 0) {
             y->count = 1;
-            y->few[0] = just(count);
+            y->few[0] = onnx_fixed(count);
         }
         return 1;
     }
@@ -2569,74 +2880,77 @@ static int shape_op(onnx_model *m, const node *n)
         from = 0;
     if (to > v->rank)
         to = v->rank;
-    if (!(y = make(m, n, 0)))
+    if (!(y = onnx_make_output(m, n, 0)))
         return 0;
-    y->kind = NUMBERS;
+    y->kind = ONNX_INTEGERS;
     y->integer = 1;
     for (i = from; i < to; i++)
-        y->few[y->count++] = size(v, (int)i);
+        y->few[y->count++] = onnx_size(v, (int)i);
     return 1;
 }
 
-static int reshape_to(onnx_model *m, const node *n, number *shape, int rank, int zero)
+/* Reshapes input 0. `zero`: a size of 0 stands for the input's own size. */
+static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape, int rank, int zero)
 {
-    const value *x = in(m, n, 0);
-    number all = just(1), have = just(1);
-    view v;
+    const onnx_value *x = onnx_operand(m, n, 0);
+    onnx_extent all = onnx_fixed(1), have = onnx_fixed(1);
+    onnx_view v;
     int d, open = -1;
-    if (!viewed(x))
-        return refuse(m, n, "it is read of layers and constants only");
-    if (rank > RANK)
-        return refuse(m, n, "too many dimensions");
+    if (!onnx_has_view(x))
+        return onnx_refuse(m, n, "it is only supported for layers and constants");
+    if (rank > ONNX_RANK)
+        return onnx_refuse(m, n, "too many dimensions");
     for (d = 0; d < x->v.rank; d++)
-        all = times(all, size(&x->v, d));
+        all = onnx_times(all, onnx_size(&x->v, d));
     for (d = 0; d < rank; d++) {
         if (!shape[d].c && zero) {
             if (d >= x->v.rank)
-                return refuse(m, n, "a 0 where the input has no dimension");
-            shape[d] = size(&x->v, d);
+                return onnx_refuse(m, n, "the new shape has a 0 where the input has no dimension");
+            shape[d] = onnx_size(&x->v, d);
         }
         if (shape[d].c == -1 && !shape[d].n) {
             if (open >= 0)
-                return refuse(m, n, "two open dimensions");
+                return onnx_refuse(m, n, "the new shape has two open dimensions");
             open = d;
             continue;
         }
-        if (shape[d].c < 1 || shape[d].c > MOST || shape[d].n < 0)
-            return refuse(m, n, "a dimension out of bounds");
-        have = times(have, shape[d]);
+        if (shape[d].c < 1 || shape[d].c > ONNX_MOST || shape[d].n < 0)
+            return onnx_refuse(m, n, "a dimension of the shape is out of bounds");
+        have = onnx_times(have, shape[d]);
     }
     if (open >= 0) {
-        shape[open] = just(1);
+        shape[open] = onnx_fixed(1);
         if (have.c < 1 || all.c % have.c || all.n < have.n)
-            return refuse(m, n, "the new shape does not fit");
+            return onnx_refuse(m, n, "the number of elements does not match");
         shape[open].c = all.c / have.c;
         shape[open].n = all.n - have.n;
     }
-    if (!reshape(&x->v, shape, rank, &v))
-        return refuse(m, n, "the new shape does not fit, or mixes the batch with the rest");
-    return re_viewed(m, n, &v) != NULL;
+    if (!onnx_reshape_view(&x->v, shape, rank, &v))
+        return onnx_refuse(m, n,
+                           "the sizes do not match, or the batch is mixed with other dimensions");
+    return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* The few numbers of a Pad's pads on their way from the last dimension first to all beginnings,
-   then all ends: a table of two columns, its rows turned round, and transposed */
-static int to_table(onnx_model *m, const node *n, const number *shape)
+/* PyTorch lists pads with the last dimension first, ONNX all beginnings before all ends. On the way
+   between them the list is a table of two columns, whose rows are reversed and which is then
+   transposed. This makes the table. */
+static int onnx_pads_to_table(onnx_model *m, const onnx_node *n, const onnx_extent *shape)
 {
-    value *y = pass(m, n, 0);
+    onnx_value *y = onnx_pass(m, n, 0);
     if (!y)
         return 0;
     if (y->columns || y->count < 2 || y->count % 2 || shape[1].c != 2 || shape[1].n
         || (shape[0].c != -1 && shape[0].c != y->count / 2))
-        return refuse(m, n, "a shape of two dimensions");
+        return onnx_refuse(m, n, "expected a list of sizes, found a table");
     y->columns = 2;
     return 1;
 }
 
-static int turn_table(onnx_model *m, const node *n,
-                      int transposed) /* else its rows, the last first */
+/* Transposes a table of pads, or reverses its rows. */
+static int onnx_turn_pads(onnx_model *m, const onnx_node *n, int transposed)
 {
-    value *y = pass(m, n, 0);
-    const value *x = in(m, n, 0);
+    onnx_value *y = onnx_pass(m, n, 0);
+    const onnx_value *x = onnx_operand(m, n, 0);
     int i, rows;
     if (!y)
         return 0;
@@ -2650,226 +2964,238 @@ static int turn_table(onnx_model *m, const node *n,
     return 1;
 }
 
-static int reshape_op(onnx_model *m, const node *n)
+/* Reshape. */
+static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
 {
-    number shape[FEW];
-    const value *x = in(m, n, 0);
-    number few[FEW];
-    int rank = numbers(m, in(m, n, 1), shape), count = x ? numbers(m, x, few) : -2;
-    value *y;
+    onnx_extent shape[ONNX_FEW];
+    const onnx_value *x = onnx_operand(m, n, 0);
+    onnx_extent few[ONNX_FEW];
+    int rank = onnx_integers(m, onnx_operand(m, n, 1), shape),
+        count = x ? onnx_integers(m, x, few) : -2;
+    onnx_value *y;
     if (m->failed)
         return 0;
     if (rank < 0)
-        return refuse(m, n, "the new shape is no constant");
-    if (x && x->kind == NUMBERS && rank == 2)
-        return to_table(m, n, shape);
+        return onnx_refuse(m, n, "the new shape is not constant");
+    if (x && x->kind == ONNX_INTEGERS && rank == 2)
+        return onnx_pads_to_table(m, n, shape);
     if (x && x->columns && rank == 1 && (shape[0].c == -1 || shape[0].c == x->count)) {
-        if (!(y = pass(m, n, 0)))
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
         y->columns = 0;
         return 1;
     }
-    /* a scalar as one number, or the other way round */
-    if (x && x->kind == NUMBERS && count != -2 && rank < 2) {
-        if (!(y = pass(m, n, 0)))
+    /* a scalar becomes a list of one integer, or such a list a scalar */
+    if (x && x->kind == ONNX_INTEGERS && count != -2 && rank < 2) {
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
         if (rank == 0 && count <= 1)
             y->count = -1;
         else if (rank == 1 && (count == 1 || count == -1))
             y->count = 1;
         else if (!(rank == 1 && (shape[0].c == -1 || shape[0].c == count)))
-            return refuse(m, n, "the new shape does not fit");
+            return onnx_refuse(m, n, "the number of elements does not match");
         return 1;
     }
-    return reshape_to(m, n, shape, rank, !attribute_int(n, "allowzero", 0));
+    return onnx_set_shape(m, n, shape, rank, !onnx_attribute_int(n, "allowzero", 0));
 }
 
-static int flatten_op(onnx_model *m, const node *n)
+/* Flatten. */
+static int onnx_op_flatten(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    number shape[2];
-    int64_t axis = attribute_int(n, "axis", 1);
+    const onnx_value *x = onnx_operand(m, n, 0);
+    onnx_extent shape[2];
+    int64_t axis = onnx_attribute_int(n, "axis", 1);
     int d;
-    if (!viewed(x))
-        return refuse(m, n, "it is read of layers and constants only");
+    if (!onnx_has_view(x))
+        return onnx_refuse(m, n, "it is only supported for layers and constants");
     if (axis < 0)
         axis += x->v.rank;
     if (axis < 0 || axis > x->v.rank)
-        return refuse(m, n, "there is no such axis");
-    shape[0] = shape[1] = just(1);
+        return onnx_refuse(m, n, "there is no such axis");
+    shape[0] = shape[1] = onnx_fixed(1);
     for (d = 0; d < x->v.rank; d++)
-        shape[d >= axis] = times(shape[d >= axis], size(&x->v, d));
-    return reshape_to(m, n, shape, 2, 0);
+        shape[d >= axis] = onnx_times(shape[d >= axis], onnx_size(&x->v, d));
+    return onnx_set_shape(m, n, shape, 2, 0);
 }
 
-static int transpose_op(onnx_model *m, const node *n)
+/* Transpose. */
+static int onnx_op_transpose(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    int64_t order[FEW];
-    int count = attribute_ints(n, "perm", order), d, seen = 0;
-    view v;
+    const onnx_value *x = onnx_operand(m, n, 0);
+    int64_t order[ONNX_FEW];
+    int count = onnx_attribute_ints(n, "perm", order), d, seen = 0;
+    onnx_view v;
     if (x && x->columns && (count == -1 || (count == 2 && order[0] == 1 && order[1] == 0)))
-        return turn_table(m, n, 1);
-    if (!viewed(x))
-        return refuse(m, n, "it is read of layers and constants only");
+        return onnx_turn_pads(m, n, 1);
+    if (!onnx_has_view(x))
+        return onnx_refuse(m, n, "it is only supported for layers and constants");
     if (count == -1) {
         for (count = 0; count < x->v.rank; count++)
             order[count] = x->v.rank - 1 - count;
     }
     if (count != x->v.rank)
-        return refuse(m, n, "perm has another length than the input's shape");
-    v = nothing(x->v.base);
+        return onnx_refuse(m, n, "the length of perm is not the number of dimensions");
+    v = onnx_empty_view(x->v.base);
     for (d = 0; d < count; d++) {
         if (order[d] < 0 || order[d] >= count || seen >> order[d] & 1)
-            return refuse(m, n, "perm is no permutation");
+            return onnx_refuse(m, n, "perm is not a permutation");
         seen |= 1 << order[d];
-        new_dim(&v);
-        copy_dim(&v, &x->v, (int)order[d]);
+        onnx_new_dim(&v);
+        onnx_copy_dim(&v, &x->v, (int)order[d]);
     }
-    return re_viewed(m, n, &v) != NULL;
+    return onnx_set_view(m, n, &v) != NULL;
 }
 
-static int squeeze(onnx_model *m, const node *n) /* and Unsqueeze */
+/* Squeeze, Unsqueeze. */
+static int onnx_op_squeeze(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    const int more = is(n->op, "Unsqueeze");
-    int64_t axes[FEW];
-    int count = axes_of(m, n, 1, axes), hit = 0, i, d, e, rank;
-    number few[FEW];
-    view v;
-    value *y;
+    const onnx_value *x = onnx_operand(m, n, 0);
+    const int more = onnx_text_is(n->op, "Unsqueeze");
+    int64_t axes[ONNX_FEW];
+    int count = onnx_axes_of(m, n, 1, axes), hit = 0, i, d, e, rank;
+    onnx_extent few[ONNX_FEW];
+    onnx_view v;
+    onnx_value *y;
     if (m->failed)
         return 0;
     if (x && x->columns)
-        return refuse(m, n, "it is read of layers and constants only, along constant axes");
-    if (x && x->kind == NUMBERS) {
-        i = numbers(m, x, few);
-        if (!(y = pass(m, n, 0)))
+        return onnx_refuse(m, n,
+                           "it is only supported for layers and constants, along constant axes");
+    if (x && x->kind == ONNX_INTEGERS) {
+        i = onnx_integers(m, x, few);
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
         if (more && i != -1)
-            return refuse(m, n, "a shape of two dimensions");
+            return onnx_refuse(m, n, "expected a list of sizes, found a table");
         if (!more && i > 1)
-            return refuse(m, n, "a dimension that is not 1");
+            return onnx_refuse(m, n, "the dimension to remove is not 1");
         y->count = more ? 1 : -1;
         return 1;
     }
-    if (!viewed(x) || (count < 0 && more))
-        return refuse(m, n, "it is read of layers and constants only, along constant axes");
+    if (!onnx_has_view(x) || (count < 0 && more))
+        return onnx_refuse(m, n,
+                           "it is only supported for layers and constants, along constant axes");
     rank = x->v.rank + (more ? count : 0);
-    if (rank > RANK)
-        return refuse(m, n, "too many dimensions");
+    if (rank > ONNX_RANK)
+        return onnx_refuse(m, n, "too many dimensions");
     for (i = 0; i < count; i++) {
-        if ((d = axis_of(axes[i], rank)) < 0 || hit >> d & 1)
-            return refuse(m, n, "there is no such axis");
+        if ((d = onnx_axis_of(axes[i], rank)) < 0 || hit >> d & 1)
+            return onnx_refuse(m, n, "there is no such axis");
         hit |= 1 << d;
     }
-    v = nothing(x->v.base);
+    v = onnx_empty_view(x->v.base);
     for (d = e = 0; d < rank; d++) {
-        const int gone = count < 0 ? equal(size(&x->v, d), just(1)) && !x->v.n[d] : hit >> d & 1;
+        const int gone =
+            count < 0 ? onnx_equal(onnx_size(&x->v, d), onnx_fixed(1)) && !x->v.n[d] : hit >> d & 1;
         if (more) {
-            new_dim(&v);
-            if (!gone && !copy_dim(&v, &x->v, e++))
-                return refuse(m, n, "too many dimensions");
+            onnx_new_dim(&v);
+            if (!gone && !onnx_copy_dim(&v, &x->v, e++))
+                return onnx_refuse(m, n, "too many dimensions");
             continue;
         }
         if (gone && x->v.n[d]) {
-            return refuse(m, n,
-                          has_batch(&x->v, d, d + 1) ? "the batch can't be squeezed"
-                                                     : "a dimension that is not 1");
+            return onnx_refuse(m, n,
+                               onnx_count_batch(&x->v, d, d + 1)
+                                   ? "the batch cannot be removed"
+                                   : "the dimension to remove is not 1");
         }
         if (gone)
             continue;
-        new_dim(&v);
-        copy_dim(&v, &x->v, d);
+        onnx_new_dim(&v);
+        onnx_copy_dim(&v, &x->v, d);
     }
-    return re_viewed(m, n, &v) != NULL;
+    return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* dimension d of v restricted to first .. first + count - 1; gone: one index, and the dimension
-   with it */
-static int restrict_to(const view *x, int d, int64_t first, int64_t count, int gone, view *v)
+/* Restricts dimension d of x to indices first .. first + count - 1. `gone`: to one index, and
+   without the dimension. */
+static int onnx_restrict_view(const onnx_view *x, int d, int64_t first, int64_t count, int gone,
+                              onnx_view *v)
 {
     int e;
-    *v = nothing(x->base);
+    *v = onnx_empty_view(x->base);
     for (e = 0; e < x->rank; e++) {
-        const atom *a = x->a + first_atom(x, e);
+        const onnx_atom *a = x->a + onnx_first_atom(x, e);
         if (e == d && gone && count == 1) {
-            v->base += at(x, d, first);
+            v->base += onnx_offset(x, d, first);
             continue;
         }
-        new_dim(v);
+        onnx_new_dim(v);
         if (e != d) {
-            if (!copy_dim(v, x, e))
+            if (!onnx_copy_dim(v, x, e))
                 return 0;
             continue;
         }
-        if (!first && count == size(x, d).c) {
-            copy_dim(v, x, d);
+        if (!first && count == onnx_size(x, d).c) {
+            onnx_copy_dim(v, x, d);
             continue;
         }
-        /* several atoms: only whole steps of the outermost one */
+        /* of several atoms, only whole steps of the outermost one can be restricted */
         if (count > 1 && x->n[d] > 1) {
-            const int64_t inner = size(x, d).c / a->size;
-            atom cut = *a;
+            const int64_t inner = onnx_size(x, d).c / a->size;
+            onnx_atom cut = *a;
             int i;
             if (first % inner || count % inner)
                 return 0;
             cut.size = count / inner;
-            push(v, cut);
+            onnx_push_atom(v, cut);
             for (i = 1; i < x->n[d]; i++)
-                push(v, a[i]);
+                onnx_push_atom(v, a[i]);
         } else if (count > 1) {
-            push(v, step((size_t)count, (size_t)a->stride));
+            onnx_push_atom(v, onnx_atom_of((size_t)count, (size_t)a->stride));
         }
-        v->base += at(x, d, first);
+        v->base += onnx_offset(x, d, first);
     }
     return 1;
 }
 
-static int slice_op(onnx_model *m, const node *n)
+/* Slice with constant ends and steps of 1. */
+static int onnx_op_slice(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    int64_t from[FEW], to[FEW], axes[FEW], steps[FEW];
+    const onnx_value *x = onnx_operand(m, n, 0);
+    int64_t from[ONNX_FEW], to[ONNX_FEW], axes[ONNX_FEW], steps[ONNX_FEW];
     int count, i, rank;
-    number few[FEW];
-    value *y;
-    view v;
+    onnx_extent few[ONNX_FEW];
+    onnx_value *y;
+    onnx_view v;
     if (!x)
-        return refuse(m, n, "an input is missing");
-    count = plain_numbers(m, in(m, n, 1), from);
-    rank = x->kind == NUMBERS ? 1 : x->v.rank;
+        return onnx_refuse(m, n, "an input is missing");
+    count = onnx_plain_integers(m, onnx_operand(m, n, 1), from);
+    rank = x->kind == ONNX_INTEGERS ? 1 : x->v.rank;
     if (m->failed)
         return 0;
-    if (count < 1 || count > rank || plain_numbers(m, in(m, n, 2), to) != count)
-        return m->failed ? 0 : refuse(m, n, "its ends are no constants");
+    if (count < 1 || count > rank || onnx_plain_integers(m, onnx_operand(m, n, 2), to) != count)
+        return m->failed ? 0 : onnx_refuse(m, n, "its ends are not constant");
     for (i = 0; i < count; i++) {
         axes[i] = i;
         steps[i] = 1;
     }
-    if (in(m, n, 3) && plain_numbers(m, in(m, n, 3), axes) != count)
-        return refuse(m, n, "its axes are no constants");
-    if (in(m, n, 4) && plain_numbers(m, in(m, n, 4), steps) != count)
-        return refuse(m, n, "its steps are no constants");
-    if (!viewed(x) && x->kind != NUMBERS)
-        return refuse(m, n, "it is read of layers, constants and shapes only");
+    if (onnx_operand(m, n, 3) && onnx_plain_integers(m, onnx_operand(m, n, 3), axes) != count)
+        return onnx_refuse(m, n, "its axes are not constant");
+    if (onnx_operand(m, n, 4) && onnx_plain_integers(m, onnx_operand(m, n, 4), steps) != count)
+        return onnx_refuse(m, n, "its steps are not constant");
+    if (!onnx_has_view(x) && x->kind != ONNX_INTEGERS)
+        return onnx_refuse(m, n, "it is only supported for layers, constants and shapes");
     if (x->columns && count == 1 && !axes[0] && steps[0] == -1 && from[0] == -1
         && to[0] < -x->count)
-        return turn_table(m, n, 0);
+        return onnx_turn_pads(m, n, 0);
     if (x->columns)
-        return refuse(m, n, "a part of a table of pads");
+        return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
     v = x->v;
     memset(few, 0, sizeof few);
     for (i = 0; i < count; i++) {
-        const int d = axis_of(axes[i], rank);
-        const int64_t length = d < 0                ? 0
-                               : x->kind == NUMBERS ? (x->count < 0 ? 1 : x->count)
-                                                    : size(&x->v, d).c;
-        view w;
+        const int d = onnx_axis_of(axes[i], rank);
+        const int64_t length = d < 0                      ? 0
+                               : x->kind == ONNX_INTEGERS ? (x->count < 0 ? 1 : x->count)
+                                                          : onnx_size(&x->v, d).c;
+        onnx_view w;
         if (d < 0 || steps[i] != 1)
-            return refuse(m, n, d < 0 ? "there is no such axis" : "steps other than 1");
-        if (x->kind != NUMBERS && has_batch(&x->v, d, d + 1)) {
+            return onnx_refuse(m, n,
+                               d < 0 ? "there is no such axis" : "only steps of 1 are supported");
+        if (x->kind != ONNX_INTEGERS && onnx_count_batch(&x->v, d, d + 1)) {
             if (from[i] || to[i] < INT32_MAX)
-                return refuse(m, n, "a part of the batch");
+                return onnx_refuse(m, n, "a part of the batch cannot be selected");
             continue;
         }
         if (from[i] < 0)
@@ -2880,10 +3206,10 @@ static int slice_op(onnx_model *m, const node *n)
             from[i] = 0;
         if (to[i] > length)
             to[i] = length;
-        if (x->kind == NUMBERS) {
+        if (x->kind == ONNX_INTEGERS) {
             if (from[i] > to[i])
                 to[i] = from[i] > length ? from[i] = length : from[i];
-            if (!(y = pass(m, n, 0)))
+            if (!(y = onnx_pass(m, n, 0)))
                 return 0;
             y->count = (int)(to[i] - from[i]);
             memcpy(y->few, few, sizeof few);
@@ -2891,552 +3217,625 @@ static int slice_op(onnx_model *m, const node *n)
             return 1;
         }
         if (from[i] >= to[i])
-            return refuse(m, n, "nothing is left");
-        if (!restrict_to(&v, d, from[i], to[i] - from[i], 0, &w))
-            return refuse(m, n, "a part of a dimension that is put together of several");
+            return onnx_refuse(m, n, "its result is empty");
+        if (!onnx_restrict_view(&v, d, from[i], to[i] - from[i], 0, &w))
+            return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
         v = w;
     }
-    return re_viewed(m, n, &v) != NULL;
+    return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* zeros around a picture, the same on each side, or none */
-static int pad_op(onnx_model *m, const node *n)
+/* Pad: zeros around an image, equally many on each side, or none at all. */
+static int onnx_op_pad(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    int64_t p[FEW];
-    const slice mode = attribute_text(n, "mode");
-    const int count = plain_numbers(m, in(m, n, 1), p), rank = x ? x->v.rank : 0;
+    const onnx_value *x = onnx_operand(m, n, 0);
+    int64_t p[ONNX_FEW];
+    const deploy_span mode = onnx_attribute_text(n, "mode");
+    const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p), rank = x ? x->v.rank : 0;
     double s = 0;
     int d, any = 0;
-    value *y;
+    onnx_value *y;
     if (m->failed)
         return 0;
-    if (!x || x->kind != DATA || count != 2 * rank || in(m, n, 3))
-        return refuse(m, n, "it is read of layers, by constant pads of all dimensions, only");
+    if (!x || x->kind != ONNX_DATA || count != 2 * rank || onnx_operand(m, n, 3))
+        return onnx_refuse(
+            m, n, "it is only supported for layers, with constant pads for all dimensions");
     for (d = 0; d < count; d++)
         any |= p[d] != 0;
     if (any) {
         if (rank != 4 || p[0] || p[1] || p[4] || p[5] || p[2] < 0 || p[2] > 65535 || p[3] != p[2]
             || p[6] != p[2] || p[7] != p[2] || x->padding)
-            return refuse(m, n, "pads other than the same on each side of a picture");
-        if ((mode.n && !is(mode, "constant"))
-            || (in(m, n, 2) && (!single(m, in(m, n, 2), &s) || s < 0 || s > 0)))
-            return refuse(m, n, "pads other than zeros");
+            return onnx_refuse(m, n, "only equal pads on each side of an image are supported");
+        if ((mode.n && !onnx_text_is(mode, "constant"))
+            || (onnx_operand(m, n, 2)
+                && (!onnx_single(m, onnx_operand(m, n, 2), &s) || s < 0 || s > 0)))
+            return onnx_refuse(m, n, "only pads of zeros are supported");
     }
-    if (!(y = pass(m, n, 0)))
+    if (!(y = onnx_pass(m, n, 0)))
         return 0;
     if (any)
         y->padding = p[2];
     return 1;
 }
 
-static int split_op(onnx_model *m, const node *n)
+/* Split into parts of constant sizes. */
+static int onnx_op_split(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    int64_t parts[FEW], from = 0, length;
+    const onnx_value *x = onnx_operand(m, n, 0);
+    int64_t parts[ONNX_FEW], from = 0, length;
     int count, d, k;
-    if (!viewed(x))
-        return refuse(m, n, "it is read of layers and constants only");
-    d = axis_of(attribute_int(n, "axis", 0), x->v.rank);
-    if (d < 0 || has_batch(&x->v, d, d + 1))
-        return refuse(m, n, "there is no such axis, or it is the batch");
-    length = size(&x->v, d).c;
-    count = in(m, n, 1) ? plain_numbers(m, in(m, n, 1), parts) : attribute_ints(n, "split", parts);
+    if (!onnx_has_view(x))
+        return onnx_refuse(m, n, "it is only supported for layers and constants");
+    d = onnx_axis_of(onnx_attribute_int(n, "axis", 0), x->v.rank);
+    if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
+        return onnx_refuse(m, n, "there is no such axis, or it is the batch");
+    length = onnx_size(&x->v, d).c;
+    count = onnx_operand(m, n, 1) ? onnx_plain_integers(m, onnx_operand(m, n, 1), parts)
+                                  : onnx_attribute_ints(n, "split", parts);
     if (m->failed)
         return 0;
     if (count == -1) {
-        if (in(m, n, 1) || length % n->outputs)
-            return refuse(m, n, "its parts are no constants, or not equal");
+        if (onnx_operand(m, n, 1) || length % n->outputs)
+            return onnx_refuse(m, n, "its parts are not constant, or not equal");
         for (count = 0; count < n->outputs; count++)
             parts[count] = length / n->outputs;
     }
     if (count != n->outputs)
-        return refuse(m, n, "it has another number of parts than outputs");
+        return onnx_refuse(m, n, "the number of parts is not that of its outputs");
     for (k = 0; k < count; k++) {
-        value *y, head;
-        view v;
+        onnx_value *y, head;
+        onnx_view v;
         if (parts[k] < 1 || parts[k] > length - from)
-            return refuse(m, n, "its parts are longer than the whole");
-        if (!restrict_to(&x->v, d, from, parts[k], 0, &v))
-            return refuse(m, n, "a part of a dimension that is put together of several");
+            return onnx_refuse(m, n, "its parts are larger than its input");
+        if (!onnx_restrict_view(&x->v, d, from, parts[k], 0, &v))
+            return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
         from += parts[k];
         if (!n->out[k].n)
             continue;
-        if (!(y = make(m, n, k)))
+        if (!(y = onnx_make_output(m, n, k)))
             return 0;
-        x = in(m, n, 0);
+        x = onnx_operand(m, n, 0);
         head = *y;
         *y = *x;
         y->name = head.name;
-        y->chain = head.chain;
+        y->next = head.next;
         y->v = v;
     }
-    return from == length ? 1 : refuse(m, n, "its parts are shorter than the whole");
+    return from == length ? 1 : onnx_refuse(m, n, "its parts are smaller than its input");
 }
 
-static int embedding(onnx_model *m, const node *n) /* Gather(table, tokens) */
+/* Gather(table, tokens): an embedding. */
+static int onnx_add_embedding(onnx_model *m, const onnx_node *n)
 {
-    const value *table = in(m, n, 0), *tokens = in(m, n, 1);
-    layer *l = m->layer + tokens->layer;
-    view v = nothing(0);
+    const onnx_value *table = onnx_operand(m, n, 0), *tokens = onnx_operand(m, n, 1);
+    onnx_layer *l = m->layer + tokens->layer;
+    onnx_view v = onnx_empty_view(0);
     int d, i;
     int64_t K;
-    if (!known(m, table))
+    if (!onnx_known(m, table))
         return 0;
-    if (table->v.rank != 2 || attribute_int(n, "axis", 0))
-        return refuse(m, n, "an embedding's table must have two dimensions");
-    if (l->op != LGELU_OP_TOKENS || !is_plain(tokens) || tokens->v.base
-        || !covers(&tokens->v, 0, tokens->v.rank, 1, (int64_t)l->shape[1]))
-        return refuse(m, n, "only tokens can be looked up");
-    K = size(&table->v, 1).c;
-    if (l->shape[2] && (int64_t)l->shape[2] != size(&table->v, 0).c)
-        return refuse(m, n, "two tables of different length for the same tokens");
-    l->shape[2] = (size_t)size(&table->v, 0).c;
+    if (table->v.rank != 2 || onnx_attribute_int(n, "axis", 0))
+        return onnx_refuse(m, n, "expected an embedding table of two dimensions");
+    if (l->op != LGELU_OP_TOKENS || !onnx_is_plain(tokens) || tokens->v.base
+        || !onnx_covers(&tokens->v, 0, tokens->v.rank, 1, (int64_t)l->shape[1]))
+        return onnx_refuse(m, n, "only tokens can be looked up in a table");
+    K = onnx_size(&table->v, 1).c;
+    if (l->shape[2] && (int64_t)l->shape[2] != onnx_size(&table->v, 0).c)
+        return onnx_refuse(m, n, "the tables of the same tokens differ in length");
+    l->shape[2] = (size_t)onnx_size(&table->v, 0).c;
     for (d = 0; d < tokens->v.rank; d++) {
-        new_dim(&v);
-        for (i = first_atom(&tokens->v, d); i < first_atom(&tokens->v, d + 1); i++) {
-            atom a = tokens->v.a[i];
-            if (a.stride != BATCH)
+        onnx_new_dim(&v);
+        for (i = onnx_first_atom(&tokens->v, d); i < onnx_first_atom(&tokens->v, d + 1); i++) {
+            onnx_atom a = tokens->v.a[i];
+            if (a.stride != ONNX_BATCH)
                 a.stride *= K;
-            push(&v, a);
+            onnx_push_atom(&v, a);
         }
     }
-    if (!new_dim(&v))
-        return refuse(m, n, "too many dimensions");
-    push(&v, step((size_t)K, 1));
-    if (!(l = new_layer(m, n, LGELU_OP_EMBEDDING, tokens->layer, -1)))
+    if (!onnx_new_dim(&v))
+        return onnx_refuse(m, n, "too many dimensions");
+    onnx_push_atom(&v, onnx_atom_of((size_t)K, 1));
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_EMBEDDING, tokens->layer, -1)))
         return 0;
     l->weight = n->in[0];
     l->shape[2] = (size_t)K;
-    return result(m, n, l, &v);
+    return onnx_set_result(m, n, l, &v);
 }
 
-static int gather(onnx_model *m, const node *n)
+/* Gather(table, indices) with the same constant index everywhere, as token types of zeros: one row
+   of the table, repeated along the dimensions of the indices. The batch becomes a dimension of 1,
+   along which constants are broadcast. */
+static int onnx_gather_same_row(onnx_model *m, const onnx_node *n, const onnx_value *table,
+                                const onnx_value *indices, double index)
 {
-    const value *x = in(m, n, 0), *i = in(m, n, 1);
-    int64_t index[FEW], length;
-    number few[FEW];
-    view v;
-    value *y;
+    const int64_t rows = onnx_size(&table->v, 0).c;
+    onnx_view row, v;
+    int d;
+    if (index < 0)
+        index += (double)rows;
+    if (!(index >= 0 && index < (double)rows))
+        return onnx_refuse(m, n, "its index is beyond the table");
+    onnx_restrict_view(&table->v, 0, (int64_t)index, 1, 1, &row);
+    v = onnx_empty_view(row.base);
+    for (d = 0; d < indices->v.rank; d++) {
+        const onnx_extent size = onnx_size(&indices->v, d);
+        if (!onnx_new_dim(&v) || (!size.n && !onnx_push_atom(&v, onnx_atom_of((size_t)size.c, 0))))
+            return onnx_refuse(m, n, "too many dimensions");
+    }
+    for (d = 0; d < row.rank; d++) {
+        if (!onnx_new_dim(&v) || !onnx_copy_dim(&v, &row, d))
+            return onnx_refuse(m, n, "too many dimensions");
+    }
+    return onnx_set_view(m, n, &v) != NULL;
+}
+
+/* Gather(table, indices) with at least two constant indices: first, first + 1, ..., as a table of
+   positions is read, is a part of the table; the same index everywhere is one row of it. */
+static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_value *table,
+                            const onnx_value *indices)
+{
+    const int last = indices->v.rank - 1;
+    const int64_t count = onnx_size(&indices->v, last).c, rows = onnx_size(&table->v, 0).c;
+    int64_t first, step, j;
+    onnx_view v;
+    int d;
+    if (!onnx_known(m, indices))
+        return 0;
+    first = (int64_t)onnx_fetch(m, indices, 0);
+    step = onnx_fetch(m, indices, onnx_offset(&indices->v, last, 1)) - (double)first > 0;
+    for (j = 0; j < count && m->budget; j++) {
+        const double index = onnx_fetch(m, indices, onnx_offset(&indices->v, last, j));
+        if (index - (double)(first + step * j) != 0)
+            break;
+    }
+    if (j < count)
+        return onnx_refuse(m, n, "its indices are neither all equal nor count up by 1");
+    if (!step)
+        return onnx_gather_same_row(m, n, table, indices, (double)first);
+    if (first < 0 || count > rows || first > rows - count) {
+        return onnx_fail(m, "node '%t' (%t): its indices %d to %d are beyond a table of %d rows",
+                         n->name.n ? &n->name : n->out, &n->op, first, first + count - 1, rows);
+    }
+    if (!onnx_restrict_view(&table->v, 0, first, count, 0, &v))
+        return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
+    if (last) {
+        onnx_view w = onnx_empty_view(v.base);
+        onnx_new_dim(&w);
+        for (d = 0; d < v.rank; d++) {
+            if (!onnx_new_dim(&w) || !onnx_copy_dim(&w, &v, d))
+                return onnx_refuse(m, n, "too many dimensions");
+        }
+        v = w;
+    }
+    return onnx_set_view(m, n, &v) != NULL;
+}
+
+/* Gather: an embedding, rows of a constant table, one index of a dimension, or sizes of a shape. */
+static int onnx_op_gather(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *x = onnx_operand(m, n, 0), *i = onnx_operand(m, n, 1);
+    int64_t index[ONNX_FEW], length;
+    onnx_extent few[ONNX_FEW];
+    onnx_view v;
+    onnx_value *y;
     int count, d, k;
+    double same;
     if (!x || !i)
-        return refuse(m, n, "an input is missing");
-    if (x->kind == TENSOR && i->kind == DATA)
-        return embedding(m, n);
+        return onnx_refuse(m, n, "an input is missing");
+    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
+        return onnx_add_embedding(m, n);
     if (x->columns)
-        return refuse(m, n, "a part of a table of pads");
-    if (x->kind == NUMBERS) {
-        count = plain_numbers(m, i, index);
+        return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
+    if (x->kind == ONNX_INTEGERS) {
+        count = onnx_plain_integers(m, i, index);
         if (count < 0)
-            return m->failed ? 0 : refuse(m, n, "its indices are no constants");
+            return m->failed ? 0 : onnx_refuse(m, n, "its indices are not constant");
         memset(few, 0, sizeof few);
         for (k = 0; k < count; k++) {
-            const int at_k = axis_of(index[k], x->count < 0 ? 1 : x->count);
+            const int at_k = onnx_axis_of(index[k], x->count < 0 ? 1 : x->count);
             if (at_k < 0)
-                return refuse(m, n, "an index out of bounds");
+                return onnx_refuse(m, n, "an index is out of bounds");
             few[k] = x->few[at_k];
         }
-        k = i->kind == NUMBERS ? i->count : i->v.rank ? count : -1;
-        if (!(y = pass(m, n, 0)))
+        k = i->kind == ONNX_INTEGERS ? i->count : i->v.rank ? count : -1;
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
         y->count = k;
         memcpy(y->few, few, sizeof few);
         return 1;
     }
-    if (!viewed(x))
-        return refuse(m, n, "it is read of layers, constants and shapes only");
-    d = axis_of(attribute_int(n, "axis", 0), x->v.rank);
-    if (d < 0 || has_batch(&x->v, d, d + 1))
-        return refuse(m, n, "there is no such axis, or it is the batch");
-    length = size(&x->v, d).c;
-    if (i->kind == TENSOR && (i->v.rank == 1 || (i->v.rank == 2 && size(&i->v, 0).c == 1))
-        && x->kind == TENSOR && size(&i->v, i->v.rank - 1).c > 1) {
-        /* places 0, 1, 2, ... of a table of positions */
-        const int last = i->v.rank - 1;
-        const int64_t many = size(&i->v, last).c;
-        int64_t first, j;
-        if (!known(m, i))
-            return 0;
-        first = (int64_t)fetch(m, i, 0);
-        if (d || first < 0 || many > length || first > length - many)
-            return refuse(m, n, "indices out of bounds");
-        for (j = 0; j < many && m->budget; j++) {
-            if (fetch(m, i, at(&i->v, last, j)) - (double)(first + j) != 0)
-                break;
-        }
-        if (j < many)
-            return refuse(m, n, "indices that do not follow one another");
-        if (!restrict_to(&x->v, 0, first, many, 0, &v))
-            return refuse(m, n, "a part of a dimension that is put together of several");
-        if (last) {
-            view w = nothing(v.base);
-            new_dim(&w);
-            for (k = 0; k < v.rank; k++) {
-                if (!new_dim(&w) || !copy_dim(&w, &v, k))
-                    return refuse(m, n, "too many dimensions");
-            }
-            v = w;
-        }
-        return re_viewed(m, n, &v) != NULL;
-    }
-    count = plain_numbers(m, i, index);
+    if (!onnx_has_view(x))
+        return onnx_refuse(m, n, "it is only supported for layers, constants and shapes");
+    d = onnx_axis_of(onnx_attribute_int(n, "axis", 0), x->v.rank);
+    if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
+        return onnx_refuse(m, n, "there is no such axis, or it is the batch");
+    length = onnx_size(&x->v, d).c;
+    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_CONSTANT && i->v.rank > 0 && !d
+        && onnx_single(m, i, &same))
+        return onnx_gather_same_row(m, n, x, i, same);
     if (m->failed)
         return 0;
-    if (count != 1 || (i->kind == TENSOR && i->v.rank > 1))
-        return refuse(m, n, "several indices, or none that is constant");
-    if (axis_of(index[0], length > INT32_MAX ? INT32_MAX : (int)length) < 0)
-        return refuse(m, n, "an index out of bounds");
-    k = i->kind == NUMBERS ? i->count < 0 : !i->v.rank;
-    restrict_to(&x->v, d, index[0] < 0 ? index[0] + length : index[0], 1, k, &v);
-    return re_viewed(m, n, &v) != NULL;
+    if (i->kind == ONNX_CONSTANT && x->kind == ONNX_CONSTANT
+        && (i->v.rank == 1 || (i->v.rank == 2 && onnx_size(&i->v, 0).c == 1))
+        && onnx_size(&i->v, i->v.rank - 1).c > 1)
+        return d ? onnx_refuse(m, n, "several indices are only supported along the first axis")
+                 : onnx_gather_rows(m, n, x, i);
+    count = onnx_plain_integers(m, i, index);
+    if (m->failed)
+        return 0;
+    if (count != 1 || (i->kind == ONNX_CONSTANT && i->v.rank > 1))
+        return onnx_refuse(m, n, "expected one constant index");
+    if (onnx_axis_of(index[0], length > INT32_MAX ? INT32_MAX : (int)length) < 0)
+        return onnx_refuse(m, n, "an index is out of bounds");
+    k = i->kind == ONNX_INTEGERS ? i->count < 0 : !i->v.rank;
+    onnx_restrict_view(&x->v, d, index[0] < 0 ? index[0] + length : index[0], 1, k, &v);
+    return onnx_set_view(m, n, &v) != NULL;
 }
 
-static int concat(onnx_model *m, const node *n)
+/* Concat: of shapes, or of a class token before tokens. */
+static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
-    const value *a = in(m, n, 0), *b = in(m, n, 1);
-    const int64_t axis = attribute_int(n, "axis", 0);
-    value x, *y;
-    layer *l;
-    view v;
-    number few[FEW], all[FEW];
+    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    const int64_t axis = onnx_attribute_int(n, "axis", 0);
+    onnx_value x, *y;
+    onnx_layer *l;
+    onnx_view v;
+    onnx_extent few[ONNX_FEW], all[ONNX_FEW];
     int k, i, count = 0;
     for (k = 0; k < n->inputs; k++) {
-        const int c = numbers(m, in(m, n, k), few);
+        const int c = onnx_integers(m, onnx_operand(m, n, k), few);
         if (c < 0)
             break;
         for (i = 0; i < c; i++) {
-            if (count >= FEW)
-                return refuse(m, n, "a shape of too many dimensions");
+            if (count >= ONNX_FEW)
+                return onnx_refuse(m, n, "the shape has too many dimensions");
             all[count++] = few[i];
         }
     }
     if (m->failed)
         return 0;
     if (n->inputs && k == n->inputs) {
-        if (!(y = make(m, n, 0)))
+        if (!(y = onnx_make_output(m, n, 0)))
             return 0;
-        y->kind = NUMBERS;
+        y->kind = ONNX_INTEGERS;
         y->integer = 1;
         y->count = count;
         memcpy(y->few, all, (size_t)count * sizeof *all);
         return 1;
     }
     if (n->inputs == 1)
-        return pass(m, n, 0) != NULL;
-    if (n->inputs != 2 || !a || a->kind != TENSOR || !b || b->kind != DATA)
-        return refuse(m, n, "it is read of shapes, and of a class token before tokens, only");
-    if (!plain(m, n, 1, &x) || !known(m, a))
+        return onnx_pass(m, n, 0) != NULL;
+    if (n->inputs != 2 || !a || a->kind != ONNX_CONSTANT || !b || b->kind != ONNX_DATA)
+        return onnx_refuse(m, n,
+                           "it is only supported for shapes, and for a class token before tokens");
+    if (!onnx_layer_operand(m, n, 1, &x) || !onnx_known(m, a))
         return 0;
     l = m->layer + x.layer;
-    if (x.v.rank != 3 || axis_of(axis, 3) != 1 || l->shape[0] != 1
-        || !covers(&x.v, 2, 3, 1, channels(l)) || !covers(&x.v, 0, 1, 1, 1))
-        return refuse(m, n, "a class token must stand before tokens (N, tokens, channels)");
-    if (a->v.rank != 3 || !equal(size(&a->v, 0), size(&x.v, 0)) || size(&a->v, 1).c != 1
-        || size(&a->v, 1).n || size(&a->v, 2).c != channels(l))
-        return refuse(m, n, "a class token must be (N, 1, channels)");
-    if (!(l = new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
+    if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
+        || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
+        return onnx_refuse(m, n, "expected a class token before tokens (N, tokens, channels)");
+    if (a->v.rank != 3 || !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0))
+        || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
+        || onnx_size(&a->v, 2).c != onnx_channels(l))
+        return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
         return 0;
     l->shape[1]++;
     l->bias = n->in[0];
-    v = nothing(0);
-    new_dim(&v);
-    push(&v, batch_of(m));
-    new_dim(&v);
-    push(&v, step(l->shape[1], l->shape[2]));
-    new_dim(&v);
-    push(&v, step(l->shape[2], 1));
-    return result(m, n, l, &v);
+    v = onnx_empty_view(0);
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_batch_atom(m));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
+    return onnx_set_result(m, n, l, &v);
 }
 
-static int expand(onnx_model *m, const node *n) /* and Tile of dimensions of 1 */
+/* Expand, Tile: of constants, along dimensions of 1. */
+static int onnx_op_expand(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0);
-    number shape[FEW];
-    int rank = numbers(m, in(m, n, 1), shape), d, skip;
-    view v;
+    const onnx_value *x = onnx_operand(m, n, 0);
+    onnx_extent shape[ONNX_FEW];
+    int rank = onnx_integers(m, onnx_operand(m, n, 1), shape), d, skip;
+    onnx_view v;
     if (m->failed)
         return 0;
-    if (!x || x->kind != TENSOR || rank < 0)
-        return refuse(m, n, "it is read of constants only");
-    for (d = 0; is(n->op, "Tile") && d < rank; d++) {
+    if (!x || x->kind != ONNX_CONSTANT || rank < 0)
+        return onnx_refuse(m, n, "it is only supported for constants");
+    for (d = 0; onnx_text_is(n->op, "Tile") && d < rank; d++) {
         if (rank != x->v.rank)
-            return refuse(m, n, "repeats of another length than the input's shape");
-        if (equal(shape[d], just(1)))
-            shape[d] = size(&x->v, d);
-        else if (!equal(size(&x->v, d), just(1)))
-            return refuse(m, n, "it repeats dimensions of 1 only");
+            return onnx_refuse(m, n, "the length of its repeats is not the number of dimensions");
+        if (onnx_equal(shape[d], onnx_fixed(1)))
+            shape[d] = onnx_size(&x->v, d);
+        else if (!onnx_equal(onnx_size(&x->v, d), onnx_fixed(1)))
+            return onnx_refuse(m, n, "only dimensions of 1 can be repeated");
     }
     if (rank < x->v.rank) {
         for (d = rank - 1; d >= 0; d--)
             shape[d + x->v.rank - rank] = shape[d];
         for (d = 0; d < x->v.rank - rank; d++)
-            shape[d] = just(1);
+            shape[d] = onnx_fixed(1);
         rank = x->v.rank;
     }
-    if (rank > RANK)
-        return refuse(m, n, "too many dimensions");
+    if (rank > ONNX_RANK)
+        return onnx_refuse(m, n, "too many dimensions");
     skip = rank - x->v.rank;
-    v = nothing(x->v.base);
+    v = onnx_empty_view(x->v.base);
     for (d = 0; d < rank; d++) {
-        const number s = d < skip ? just(1) : size(&x->v, d - skip);
-        new_dim(&v);
-        if (equal(s, shape[d]) || equal(shape[d], just(1))) {
-            if (d >= skip && !copy_dim(&v, &x->v, d - skip))
-                return refuse(m, n, "too many dimensions");
+        const onnx_extent s = d < skip ? onnx_fixed(1) : onnx_size(&x->v, d - skip);
+        onnx_new_dim(&v);
+        if (onnx_equal(s, shape[d]) || onnx_equal(shape[d], onnx_fixed(1))) {
+            if (d >= skip && !onnx_copy_dim(&v, &x->v, d - skip))
+                return onnx_refuse(m, n, "too many dimensions");
             continue;
         }
-        if (!equal(s, just(1)) || shape[d].c < 1 || shape[d].c > MOST)
-            return refuse(m, n, "the shapes do not fit");
+        if (!onnx_equal(s, onnx_fixed(1)) || shape[d].c < 1 || shape[d].c > ONNX_MOST)
+            return onnx_refuse(m, n, "the shapes do not match");
         if (shape[d].n) {
             if (shape[d].n > 1 || shape[d].c != 1)
-                return refuse(m, n, "a multiple of the batch");
-            push(&v, batch_of(m));
-        } else if (!push(&v, step((size_t)shape[d].c, 0))) {
-            return refuse(m, n, "too many dimensions");
+                return onnx_refuse(m, n, "a multiple of the batch is not supported");
+            onnx_push_atom(&v, onnx_batch_atom(m));
+        } else if (!onnx_push_atom(&v, onnx_atom_of((size_t)shape[d].c, 0))) {
+            return onnx_refuse(m, n, "too many dimensions");
         }
     }
-    return re_viewed(m, n, &v) != NULL;
+    return onnx_set_view(m, n, &v) != NULL;
 }
 
-static int constant(onnx_model *m, const node *n)
+/* ---- [16] CONSTANT NODES ---- */
+
+/* Constant. */
+static int onnx_op_constant(onnx_model *m, const onnx_node *n)
 {
-    value *y = make(m, n, 0);
-    int64_t ints[FEW];
-    slice s;
-    reader r;
+    onnx_value *y = onnx_make_output(m, n, 0);
+    int64_t ints[ONNX_FEW];
+    deploy_span s;
+    onnx_reader r;
     int i, t = -1;
     if (!y)
         return 0;
-    if (attribute(n, "value", &s)) {
-        for (r = read_in(s); next(&r);) {
+    if (onnx_attribute(n, "value", &s)) {
+        for (r = onnx_reader_of(s); onnx_next_field(&r);) {
             if (r.field == 5 && r.kind == 2)
-                t = add_tensor(m, r.in);
+                t = onnx_add_tensor(m, r.in);
         }
         if (m->failed)
             return 0;
         if (t < 0)
-            return refuse(m, n, "its value is missing");
+            return onnx_refuse(m, n, "its value is missing");
         m->tensor[t].name = y->name;
-        return set_tensor(m, y, t);
+        return onnx_set_tensor(m, y, t);
     }
-    if (attribute(n, "value_float", &s)) {
-        y->kind = TENSOR;
-        y->tensor = UNIFORM;
-        y->v = nothing(0);
-        y->b = attribute_float(n, "value_float", 0);
+    if (onnx_attribute(n, "value_float", &s)) {
+        y->kind = ONNX_CONSTANT;
+        y->tensor = ONNX_UNIFORM;
+        y->v = onnx_empty_view(0);
+        y->b = onnx_attribute_float(n, "value_float", 0);
         return 1;
     }
-    y->kind = NUMBERS;
+    y->kind = ONNX_INTEGERS;
     y->integer = 1;
-    if (attribute(n, "value_int", &s)) {
+    if (onnx_attribute(n, "value_int", &s)) {
         y->count = -1;
-        y->few[0] = just(attribute_int(n, "value_int", 0));
+        y->few[0] = onnx_fixed(onnx_attribute_int(n, "value_int", 0));
         ints[0] = y->few[0].c;
         i = 1;
     } else {
-        if ((i = attribute_ints(n, "value_ints", ints)) < 0)
-            return refuse(m, n, "a constant of a kind that is not read");
+        if ((i = onnx_attribute_ints(n, "value_ints", ints)) < 0)
+            return onnx_refuse(m, n, "this kind of constant is not supported");
         y->count = i;
     }
     while (i--) {
-        if (ints[i] > MOST)
-            ints[i] = MOST;
-        if (ints[i] < -MOST)
-            ints[i] = -MOST;
-        y->few[i] = just(ints[i]);
+        if (ints[i] > ONNX_MOST)
+            ints[i] = ONNX_MOST;
+        if (ints[i] < -ONNX_MOST)
+            ints[i] = -ONNX_MOST;
+        y->few[i] = onnx_fixed(ints[i]);
     }
     return 1;
 }
 
-static int constant_of_shape(onnx_model *m, const node *n)
+/* ConstantOfShape. */
+static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
 {
-    number shape[FEW];
-    int rank = numbers(m, in(m, n, 0), shape), d, t = -1;
+    onnx_extent shape[ONNX_FEW];
+    int rank = onnx_integers(m, onnx_operand(m, n, 0), shape), d, t = -1;
     double x = 0;
     int integer = 0;
-    slice s;
-    reader r;
-    value *y;
+    deploy_span s;
+    onnx_reader r;
+    onnx_value *y;
     if (m->failed)
         return 0;
-    if (attribute(n, "value", &s)) {
-        for (r = read_in(s); next(&r);) {
+    if (onnx_attribute(n, "value", &s)) {
+        for (r = onnx_reader_of(s); onnx_next_field(&r);) {
             if (r.field == 5 && r.kind == 2)
-                t = add_tensor(m, r.in);
+                t = onnx_add_tensor(m, r.in);
         }
-        if (m->failed || t < 0 || !check_tensor(m, m->tensor + t))
-            return m->failed ? 0 : refuse(m, n, "its value is missing");
-        x = element(m, m->tensor + t, 0);
-        integer = is_integer(m->tensor[t].type);
+        if (m->failed || t < 0 || !onnx_check_tensor(m, m->tensor + t))
+            return m->failed ? 0 : onnx_refuse(m, n, "its value is missing");
+        x = onnx_element(m, m->tensor + t, 0);
+        integer = onnx_is_integer(m->tensor[t].type);
     }
-    if (rank < 0 || rank > RANK)
-        return refuse(m, n, "its shape is no constant");
-    if (!(y = make(m, n, 0)))
+    if (rank < 0 || rank > ONNX_RANK)
+        return onnx_refuse(m, n, "its shape is not a constant");
+    if (!(y = onnx_make_output(m, n, 0)))
         return 0;
-    if (rank == 1 && integer && !shape[0].n && shape[0].c >= 0 && shape[0].c <= FEW && x > -1e9
+    if (rank == 1 && integer && !shape[0].n && shape[0].c >= 0 && shape[0].c <= ONNX_FEW && x > -1e9
         && x < 1e9) {
-        y->kind = NUMBERS;
+        y->kind = ONNX_INTEGERS;
         y->integer = 1;
         y->count = (int)shape[0].c;
         for (d = 0; d < y->count; d++)
-            y->few[d] = just((int64_t)x);
+            y->few[d] = onnx_fixed((int64_t)x);
         return 1;
     }
-    y->kind = TENSOR;
-    y->tensor = UNIFORM;
+    y->kind = ONNX_CONSTANT;
+    y->tensor = ONNX_UNIFORM;
     y->b = x;
     y->integer = integer;
-    y->v = nothing(0);
+    y->v = onnx_empty_view(0);
     for (d = 0; d < rank; d++) {
-        new_dim(&y->v);
-        if (shape[d].c < 1 || shape[d].c > MOST || shape[d].n > 1
+        onnx_new_dim(&y->v);
+        if (shape[d].c < 1 || shape[d].c > ONNX_MOST || shape[d].n > 1
             || (shape[d].n && shape[d].c != 1))
-            return refuse(m, n, "a dimension out of bounds");
-        if (!push(&y->v, shape[d].n ? batch_of(m) : step((size_t)shape[d].c, 0)))
-            return refuse(m, n, "too many dimensions");
+            return onnx_refuse(m, n, "a dimension of the shape is out of bounds");
+        if (!onnx_push_atom(&y->v,
+                            shape[d].n ? onnx_batch_atom(m) : onnx_atom_of((size_t)shape[d].c, 0)))
+            return onnx_refuse(m, n, "too many dimensions");
     }
     return 1;
 }
 
-static int range(onnx_model *m, const node *n)
+/* Range, upwards by 1. */
+static int onnx_op_range(onnx_model *m, const onnx_node *n)
 {
-    int64_t from[FEW], to[FEW], by[FEW];
-    value *y;
-    if (plain_numbers(m, in(m, n, 0), from) != 1 || plain_numbers(m, in(m, n, 1), to) != 1
-        || plain_numbers(m, in(m, n, 2), by) != 1)
-        return m->failed ? 0 : refuse(m, n, "its ends are no constants");
-    if (by[0] != 1 || from[0] < 0 || to[0] <= from[0] || to[0] > MOST)
-        return refuse(m, n, "a range that is not upwards by 1");
-    if (!(y = make(m, n, 0)))
+    int64_t from[ONNX_FEW], to[ONNX_FEW], by[ONNX_FEW];
+    onnx_value *y;
+    if (onnx_plain_integers(m, onnx_operand(m, n, 0), from) != 1
+        || onnx_plain_integers(m, onnx_operand(m, n, 1), to) != 1
+        || onnx_plain_integers(m, onnx_operand(m, n, 2), by) != 1)
+        return m->failed ? 0 : onnx_refuse(m, n, "its ends are not constant");
+    if (by[0] != 1 || from[0] < 0 || to[0] <= from[0] || to[0] > ONNX_MOST)
+        return onnx_refuse(m, n, "only ranges that count up by 1 are supported");
+    if (!(y = onnx_make_output(m, n, 0)))
         return 0;
-    y->kind = TENSOR;
-    y->tensor = COUNTING;
+    y->kind = ONNX_CONSTANT;
+    y->tensor = ONNX_COUNTING;
     y->a = 1;
     y->integer = 1;
-    y->v = nothing(from[0]);
-    new_dim(&y->v);
-    push(&y->v, step((size_t)(to[0] - from[0]), 1));
+    y->v = onnx_empty_view(from[0]);
+    onnx_new_dim(&y->v);
+    onnx_push_atom(&y->v, onnx_atom_of((size_t)(to[0] - from[0]), 1));
     return 1;
 }
 
-static int cast(onnx_model *m, const node *n) /* and CastLike */
+/* Cast, CastLike: changes a value only where a constant becomes Boolean. */
+static int onnx_op_cast(onnx_model *m, const onnx_node *n)
 {
-    const value *x = in(m, n, 0), *like = in(m, n, 1);
+    const onnx_value *x = onnx_operand(m, n, 0), *like = onnx_operand(m, n, 1);
     const int64_t to =
-        !like ? attribute_int(n, "to", 0)
+        !like ? onnx_attribute_int(n, "to", 0)
         : like->integer || (like->layer >= 0 && m->layer[like->layer].op == LGELU_OP_TOKENS)
-            ? INT64
-            : FLOAT;
-    const int whole_numbers = is_integer((int)(to > 0 && to < 64 ? to : 0));
+            ? ONNX_INT64
+            : ONNX_FLOAT;
+    const int whole_numbers = onnx_is_integer((int)(to > 0 && to < 64 ? to : 0));
     double s;
-    value *y;
+    onnx_value *y;
     if (!x)
-        return refuse(m, n, "an input is missing");
-    if (x->kind == NUMBERS && !whole_numbers) {
-        if (!single(m, x, &s))
-            return refuse(m, n, "several numbers of a shape as floats");
-        return make_uniform(m, n, s, x->count == 1) != NULL;
+        return onnx_refuse(m, n, "an input is missing");
+    if (x->kind == ONNX_INTEGERS && !whole_numbers) {
+        if (!onnx_single(m, x, &s))
+            return onnx_refuse(m, n, "only one size of a shape can be cast to float");
+        return onnx_make_uniform(m, n, s, x->count == 1) != NULL;
     }
-    if (x->kind == TENSOR && whole_numbers && !x->integer && !(to == BOOL))
-        return refuse(m, n, "floats as integers");
-    if (x->kind >= DATA && whole_numbers
-        && !(x->kind == DATA && m->layer[x->layer].op == LGELU_OP_TOKENS))
-        return refuse(m, n, "a layer's values as integers");
-    if (x->kind == DATA && !whole_numbers && m->layer[x->layer].op == LGELU_OP_TOKENS)
-        return refuse(m, n, "tokens as floats");
-    if (!(y = pass(m, n, 0)))
+    if (x->kind == ONNX_CONSTANT && whole_numbers && !x->integer && !(to == ONNX_BOOL))
+        return onnx_refuse(m, n, "floats cannot be cast to integers");
+    if (x->kind >= ONNX_DATA && whole_numbers
+        && !(x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS))
+        return onnx_refuse(m, n, "a layer's values cannot be cast to integers");
+    if (x->kind == ONNX_DATA && !whole_numbers && m->layer[x->layer].op == LGELU_OP_TOKENS)
+        return onnx_refuse(m, n, "tokens cannot be cast to float");
+    if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    if (y->kind == TENSOR) {
-        if (to == BOOL && !y->test)
-            y->test = IS_NOT;
+    if (y->kind == ONNX_CONSTANT) {
+        if (to == ONNX_BOOL && !y->test)
+            y->test = ONNX_IS_NOT_ZERO;
         y->integer = whole_numbers;
     }
     return 1;
 }
 
-static int compare(onnx_model *m, const node *n) /* Equal with a number, Not */
+/* Equal with a number, Not; of constants and of shapes. */
+static int onnx_op_compare(onnx_model *m, const onnx_node *n)
 {
-    const value *a = in(m, n, 0), *b = in(m, n, 1);
-    number p[FEW], q[FEW];
+    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    onnx_extent p[ONNX_FEW], q[ONNX_FEW];
     double s;
-    value *y;
+    onnx_value *y;
     int np, nq, i, swapped;
     if (!a)
-        return refuse(m, n, "an input is missing");
-    if (is(n->op, "Not")) {
-        if (a->kind != TENSOR || !a->integer)
-            return refuse(m, n, "it is read of constants only");
-        if (!(y = pass(m, n, 0)))
+        return onnx_refuse(m, n, "an input is missing");
+    if (onnx_text_is(n->op, "Not")) {
+        if (a->kind != ONNX_CONSTANT || !a->integer)
+            return onnx_refuse(m, n, "it is only supported for constants");
+        if (!(y = onnx_pass(m, n, 0)))
             return 0;
-        y->test = y->test == IS_ZERO ? IS_NOT : IS_ZERO;
+        y->test = y->test == ONNX_IS_ZERO ? ONNX_IS_NOT_ZERO : ONNX_IS_ZERO;
         return 1;
     }
     if (!b)
-        return refuse(m, n, "an input is missing");
-    np = numbers(m, a, p);
-    nq = numbers(m, b, q);
+        return onnx_refuse(m, n, "an input is missing");
+    np = onnx_integers(m, a, p);
+    nq = onnx_integers(m, b, q);
     if (m->failed)
         return 0;
     if (np != -2 && nq != -2) {
         if (np > 1 && nq > 1 && np != nq)
-            return refuse(m, n, "shapes of different lengths");
-        if (!(y = make(m, n, 0)))
+            return onnx_refuse(m, n, "the two lists differ in length");
+        if (!(y = onnx_make_output(m, n, 0)))
             return 0;
-        y->kind = NUMBERS;
+        y->kind = ONNX_INTEGERS;
         y->integer = 1;
         y->count = np > nq ? np : nq;
         for (i = 0; i < (y->count < 0 ? 1 : y->count); i++)
-            y->few[i] = just(equal(p[np > 1 ? i : 0], q[nq > 1 ? i : 0]));
+            y->few[i] = onnx_fixed(onnx_equal(p[np > 1 ? i : 0], q[nq > 1 ? i : 0]));
         return 1;
     }
-    swapped = a->kind != TENSOR || single(m, a, &s);
-    if (m->failed || (swapped ? b : a)->kind != TENSOR || (swapped ? b : a)->test
-        || !single(m, swapped ? a : b, &s))
-        return m->failed ? 0 : refuse(m, n, "it is read of a constant and a number only");
-    if (!(y = pass(m, n, swapped)))
+    swapped = a->kind != ONNX_CONSTANT || onnx_single(m, a, &s);
+    if (m->failed || (swapped ? b : a)->kind != ONNX_CONSTANT || (swapped ? b : a)->test
+        || !onnx_single(m, swapped ? a : b, &s))
+        return m->failed
+                   ? 0
+                   : onnx_refuse(m, n, "it is only supported between a constant and a number");
+    if (!(y = onnx_pass(m, n, swapped)))
         return 0;
     y->b -= s;
-    y->test = IS_ZERO;
+    y->test = ONNX_IS_ZERO;
     y->integer = 1;
     return 1;
 }
 
-static int where(onnx_model *m, const node *n)
+/* Where: of shapes, or as the mask of an attention. */
+static int onnx_op_where(onnx_model *m, const onnx_node *n)
 {
-    const value *c = in(m, n, 0), *a = in(m, n, 1), *b = in(m, n, 2);
-    number few[3][FEW];
-    value *y;
+    const onnx_value *c = onnx_operand(m, n, 0), *a = onnx_operand(m, n, 1),
+                     *b = onnx_operand(m, n, 2);
+    onnx_extent few[3][ONNX_FEW];
+    onnx_value *y;
     double s;
     int count[3], k, i, most = -1;
     if (!c || !a || !b)
-        return refuse(m, n, "an input is missing");
-    /* the other one is far below 0 */
-    if (a->kind == SCORES || b->kind == SCORES) {
-        const int k_scores = a->kind == SCORES ? 1 : 2;
-        if (!single(m, in(m, n, 3 - k_scores), &s) || !(s <= -1e4))
-            return m->failed ? 0 : refuse(m, n, "a mask that is not far below 0");
-        if (!(y = pass(m, n, k_scores)))
+        return onnx_refuse(m, n, "an input is missing");
+    /* a mask: the other operand is far below 0 */
+    if (a->kind == ONNX_SCORES || b->kind == ONNX_SCORES) {
+        const int k_scores = a->kind == ONNX_SCORES ? 1 : 2;
+        if (!onnx_single(m, onnx_operand(m, n, 3 - k_scores), &s) || !(s <= -1e4))
+            return m->failed ? 0 : onnx_refuse(m, n, "expected masked scores of at most -10000");
+        if (!(y = onnx_pass(m, n, k_scores)))
             return 0;
-        return mask(m, n, y, in(m, n, 0), 1, k_scores == 2);
+        return onnx_add_mask(m, n, y, onnx_operand(m, n, 0), 1, k_scores == 2);
     }
     for (k = 0; k < 3; k++) {
-        count[k] = numbers(m, in(m, n, k), few[k]);
+        count[k] = onnx_integers(m, onnx_operand(m, n, k), few[k]);
         if (count[k] == -2) {
             return m->failed
                        ? 0
-                       : refuse(m, n,
-                                "it is read of shapes, and as the mask of an attention, only");
+                       : onnx_refuse(
+                           m, n,
+                           "it is only supported for shapes, and as the mask of an attention");
         }
         if (count[k] > most)
             most = count[k];
     }
     for (k = 0; k < 3; k++) {
         if (count[k] > 1 && count[k] != most)
-            return refuse(m, n, "shapes of different lengths");
+            return onnx_refuse(m, n, "the two lists differ in length");
     }
-    if (!(y = make(m, n, 0)))
+    if (!(y = onnx_make_output(m, n, 0)))
         return 0;
-    y->kind = NUMBERS;
+    y->kind = ONNX_INTEGERS;
     y->integer = 1;
     y->count = most;
     for (i = 0; i < (most < 0 ? 1 : most); i++) {
@@ -3446,105 +3845,139 @@ static int where(onnx_model *m, const node *n)
     return 1;
 }
 
-static int identity(onnx_model *m, const node *n) /* and Dropout, which rests */
+/* Identity; Dropout in evaluation. */
+static int onnx_op_identity(onnx_model *m, const onnx_node *n)
 {
-    if (n->outputs > 1 && n->out[1].n && !is(n->op, "Identity")) {
-        const value *training = in(m, n, 2);
+    if (n->outputs > 1 && n->out[1].n && !onnx_text_is(n->op, "Identity")) {
+        const onnx_value *training = onnx_operand(m, n, 2);
         double s;
-        if (training && (!single(m, training, &s) || s < 0 || s > 0))
-            return refuse(m, n, "in training mode: export the model in evaluation");
+        if (training && (!onnx_single(m, training, &s) || s < 0 || s > 0))
+            return onnx_refuse(m, n, "it is in training mode: export the model in evaluation mode");
     }
-    return pass(m, n, 0) != NULL;
+    return onnx_pass(m, n, 0) != NULL;
 }
+
+/* ---- [17] OPERATORS ---- */
 
 static const struct {
     const char *op;
-    int (*read)(onnx_model *m, const node *n);
-} operators[] = { { "Add", arithmetic },
+    int (*read)(onnx_model *m, const onnx_node *n);
+} onnx_operators[] = { { "Add", onnx_op_arithmetic },
 
-                  { "Sub", arithmetic },
-                  { "Mul", arithmetic },
-                  { "Div", arithmetic },
-                  { "Pow", arithmetic },
-                  { "MatMul", matmul },
-                  { "Gemm", gemm },
-                  { "Conv", conv },
-                  { "BatchNormalization", batch_norm },
-                  { "LayerNormalization", layer_norm },
-                  { "Relu", gate },
-                  { "Gelu", gate },
-                  { "Erf", function },
-                  { "Tanh", function },
-                  { "MaxPool", pool },
-                  { "AveragePool", pool },
-                  { "GlobalAveragePool", pool },
-                  { "ReduceMean", reduce_mean },
-                  { "Softmax", softmax },
-                  { "Sqrt", root },
-                  { "Reciprocal", root },
-                  { "Neg", root },
-                  { "Reshape", reshape_op },
-                  { "Flatten", flatten_op },
-                  { "Transpose", transpose_op },
-                  { "Squeeze", squeeze },
-                  { "Unsqueeze", squeeze },
-                  { "Slice", slice_op },
-                  { "Split", split_op },
-                  { "Pad", pad_op },
-                  { "Gather", gather },
-                  { "Concat", concat },
-                  { "Expand", expand },
-                  { "Tile", expand },
-                  { "Shape", shape_op },
-                  { "Constant", constant },
-                  { "ConstantOfShape", constant_of_shape },
-                  { "Range", range },
-                  { "Cast", cast },
-                  { "CastLike", cast },
-                  { "Equal", compare },
-                  { "Not", compare },
-                  { "Where", where },
-                  { "Identity", identity },
-                  { "Dropout", identity } };
+                       { "Sub", onnx_op_arithmetic },
+                       { "Mul", onnx_op_arithmetic },
+                       { "Div", onnx_op_arithmetic },
+                       { "Pow", onnx_op_arithmetic },
+                       { "MatMul", onnx_op_matmul },
+                       { "Gemm", onnx_op_gemm },
+                       { "Conv", onnx_op_conv },
+                       { "BatchNormalization", onnx_op_batch_norm },
+                       { "LayerNormalization", onnx_op_layer_norm },
+                       { "Relu", onnx_op_gate },
+                       { "Gelu", onnx_op_gate },
+                       { "Erf", onnx_op_function },
+                       { "Tanh", onnx_op_function },
+                       { "Sigmoid", onnx_op_function },
+                       { "Softplus", onnx_op_function },
+                       { "Elu", onnx_op_smooth },
+                       { "Mish", onnx_op_smooth },
+                       { "MaxPool", onnx_op_pool },
+                       { "AveragePool", onnx_op_pool },
+                       { "GlobalAveragePool", onnx_op_pool },
+                       { "ReduceMean", onnx_op_reduce_mean },
+                       { "Softmax", onnx_op_softmax },
+                       { "Sqrt", onnx_op_root },
+                       { "Reciprocal", onnx_op_root },
+                       { "Neg", onnx_op_root },
+                       { "Reshape", onnx_op_reshape },
+                       { "Flatten", onnx_op_flatten },
+                       { "Transpose", onnx_op_transpose },
+                       { "Squeeze", onnx_op_squeeze },
+                       { "Unsqueeze", onnx_op_squeeze },
+                       { "Slice", onnx_op_slice },
+                       { "Split", onnx_op_split },
+                       { "Pad", onnx_op_pad },
+                       { "Gather", onnx_op_gather },
+                       { "Concat", onnx_op_concat },
+                       { "Expand", onnx_op_expand },
+                       { "Tile", onnx_op_expand },
+                       { "Shape", onnx_op_shape },
+                       { "Constant", onnx_op_constant },
+                       { "ConstantOfShape", onnx_op_constant_of_shape },
+                       { "Range", onnx_op_range },
+                       { "Cast", onnx_op_cast },
+                       { "CastLike", onnx_op_cast },
+                       { "Equal", onnx_op_compare },
+                       { "Not", onnx_op_compare },
+                       { "Where", onnx_op_where },
+                       { "Identity", onnx_op_identity },
+                       { "Dropout", onnx_op_identity } };
 
-/* normalised rows that go anywhere but to their gain or shift are layers by now */
-static int settle_norms(onnx_model *m, const node *n)
+/* Makes layers of normalised rows that a node reads as anything but their gain or shift. */
+static int onnx_end_norms(onnx_model *m, const onnx_node *n)
 {
-    const int affine = is(n->op, "Mul") || is(n->op, "Add");
+    const int affine = onnx_text_is(n->op, "Mul") || onnx_text_is(n->op, "Add");
     int k;
-    if (is(n->op, "Identity") || is(n->op, "Dropout") || is(n->op, "Cast"))
+    if (onnx_text_is(n->op, "Identity") || onnx_text_is(n->op, "Dropout")
+        || onnx_text_is(n->op, "Cast"))
         return 1;
     for (k = 0; k < n->inputs; k++) {
-        value *x = in(m, n, k);
-        const value *c = affine && k < 2 ? in(m, n, 1 - k) : NULL;
-        if (x && is(n->op, "ReduceMean") && !is_square(x) && !scale_layer(m, n, x))
+        onnx_value *x = onnx_operand(m, n, k);
+        const onnx_value *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
+        if (x && onnx_text_is(n->op, "ReduceMean") && !onnx_is_square(x)
+            && !onnx_end_formula(m, n, x))
             return 0;
         /* an RMS normalisation has no shift */
-        if (x && x->kind == NORMED && x->rms && is(n->op, "Add"))
+        if (x && x->kind == ONNX_NORMED && x->rms && onnx_text_is(n->op, "Add"))
             c = NULL;
-        if (!x || x->kind != NORMED || (c && c->kind == TENSOR && along(x, c) >= 0))
+        if (!x || x->kind != ONNX_NORMED
+            || (c && c->kind == ONNX_CONSTANT && onnx_varies_along(x, c) >= 0))
             continue;
-        if (!settle(m, n, x))
+        if (!onnx_end_norm(m, n, x))
             return 0;
     }
     return 1;
 }
 
-/* ---- the file ---- */
-/* NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7 */
-static int read_node(onnx_model *m, slice s)
+/* The ids of tokens may only be looked up in a table, or change their shape before that. A node
+   that computes with them, as those of padding masks do, is refused by the name of the input. */
+static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
 {
-    reader r = read_in(s), inputs = r;
+    static const char *const allowed[] = { "Gather",   "Shape",     "Reshape",  "Flatten",
+                                           "Squeeze",  "Unsqueeze", "Cast",     "CastLike",
+                                           "Identity", "Dropout",   "Transpose" };
+    size_t a;
+    int k;
+    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
+        if (onnx_text_is(n->op, allowed[a]))
+            return 1;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_value *x = onnx_operand(m, n, k);
+        if (x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS) {
+            return onnx_fail(m,
+                             "node '%t' (%t) computes with the integers of input '%t', as padding "
+                             "masks do: export the model without that input",
+                             n->name.n ? &n->name : n->out, &n->op, &m->layer[x->layer].name);
+        }
+    }
+    return 1;
+}
+
+/* Reads a NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7. */
+static int onnx_read_node(onnx_model *m, deploy_span s)
+{
+    onnx_reader r = onnx_reader_of(s), inputs = r;
     size_t k;
-    node n;
+    onnx_node n;
     memset(&n, 0, sizeof n);
-    while (next(&r)) {
+    while (onnx_next_field(&r)) {
         if (r.kind != 2)
             continue;
         if (r.field == 2) {
-            if (n.outputs >= OUTPUTS) {
-                return say(m, "node '%t' (%t): more than %d outputs", &n.name, &n.op,
-                           (int64_t)OUTPUTS);
+            if (n.outputs >= ONNX_MOST_OUTPUTS) {
+                return onnx_fail(m, "node '%t' (%t): more than %d outputs", &n.name, &n.op,
+                                 (int64_t)ONNX_MOST_OUTPUTS);
             }
             n.out[n.outputs++] = r.in;
         } else if (r.field == 3) {
@@ -3552,61 +3985,64 @@ static int read_node(onnx_model *m, slice s)
         } else if (r.field == 4) {
             n.op = r.in;
         } else if (r.field == 5) {
-            if (n.attributes >= ATTRIBUTES)
-                return say(m, "node '%t' (%t): too many attributes", &n.name, &n.op);
+            if (n.attributes >= ONNX_MOST_ATTRIBUTES)
+                return onnx_fail(m, "node '%t' (%t): too many attributes", &n.name, &n.op);
             n.attribute[n.attributes++] = r.in;
         } else if (r.field == 7) {
             n.domain = r.in;
         }
     }
     if (r.bad)
-        return damaged(m, &r);
+        return onnx_damaged(m, &r);
     if (!n.outputs)
-        return refuse(m, &n, "it has no output");
-    while (next(&inputs)) {
+        return onnx_refuse(m, &n, "it has no output");
+    while (onnx_next_field(&inputs)) {
         if (inputs.field == 1 && inputs.kind == 2) {
-            if (n.inputs >= INPUTS)
-                return refuse(m, &n, "more than 16 inputs");
-            n.in[n.inputs] = inputs.in.n ? find(m, inputs.in) : -1;
+            if (n.inputs >= ONNX_MOST_INPUTS)
+                return onnx_refuse(m, &n, "more than 16 inputs");
+            n.in[n.inputs] = inputs.in.n ? onnx_find(m, inputs.in) : -1;
             if (inputs.in.n && n.in[n.inputs] < 0) {
-                return say(
+                return onnx_fail(
                     m,
-                    "node '%t' (%t): nothing before it makes '%t': the graph has a loop, or is not in order",
+                    "node '%t' (%t): no node before it computes '%t': the graph has a loop or is not sorted",
                     n.name.n ? &n.name : n.out, &n.op, &inputs.in);
             }
             n.inputs++;
         }
     }
-    if (n.domain.n && !is(n.domain, "ai.onnx")) {
-        return say(m, "node '%t' (%t): domain '%t' is not read", n.name.n ? &n.name : n.out, &n.op,
-                   &n.domain);
+    if (n.domain.n && !onnx_text_is(n.domain, "ai.onnx")) {
+        return onnx_fail(m, "node '%t' (%t): domain '%t' is not supported",
+                         n.name.n ? &n.name : n.out, &n.op, &n.domain);
     }
-    for (k = 0; k < sizeof operators / sizeof *operators; k++) {
-        if (is(n.op, operators[k].op))
-            return settle_norms(m, &n) && operators[k].read(m, &n) && !m->failed;
+    for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
+        if (onnx_text_is(n.op, onnx_operators[k].op))
+            return onnx_check_tokens(m, &n) && onnx_end_norms(m, &n)
+                   && onnx_operators[k].read(m, &n) && !m->failed;
     }
-    return refuse(m, &n, "this operator is not read");
+    return onnx_refuse(m, &n, "this operator is not supported");
 }
 
-/* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2;
-   TensorShapeProto: dim 1; Dimension: value 1 */
-static int read_input(onnx_model *m, slice s)
+/* ---- [18] GRAPH ---- */
+
+/* Reads a ValueInfoProto of the graph's inputs: name 1, type 2; TypeProto: tensor_type 1; Tensor:
+   elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension: value 1. */
+static int onnx_read_input(onnx_model *m, deploy_span s)
 {
-    slice name = { NULL, 0 }, shape = { NULL, 0 };
-    int64_t dim[RANK];
+    deploy_span name = { NULL, 0 }, shape = { NULL, 0 };
+    int64_t dim[ONNX_RANK];
     int rank = 0, type = 0, d, last;
-    reader r, q, t;
-    layer *l;
-    value *x;
-    view v = nothing(0);
-    for (r = read_in(s); next(&r);) {
+    onnx_reader r, q, t;
+    onnx_layer *l;
+    onnx_value *x;
+    onnx_view v = onnx_empty_view(0);
+    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
         if (r.field == 1 && r.kind == 2)
             name = r.in;
         if (r.field != 2 || r.kind != 2)
             continue;
-        for (q = read_in(r.in); next(&q);) {
+        for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
             if (q.field == 1 && q.kind == 2) {
-                for (t = read_in(q.in); next(&t);) {
+                for (t = onnx_reader_of(q.in); onnx_next_field(&t);) {
                     if (t.field == 1 && !t.kind)
                         type = t.x < 64 ? (int)t.x : 64;
                     if (t.field == 2 && t.kind == 2)
@@ -3616,17 +4052,17 @@ static int read_input(onnx_model *m, slice s)
         }
     }
     if (r.bad)
-        return damaged(m, &r);
-    /* an initializer's default */
-    if (find(m, name) >= 0)
+        return onnx_damaged(m, &r);
+    /* an initializer is listed as an input, too */
+    if (onnx_find(m, name) >= 0)
         return 1;
-    for (r = read_in(shape); next(&r);) {
+    for (r = onnx_reader_of(shape); onnx_next_field(&r);) {
         if (r.field == 1 && r.kind == 2) {
             if (rank >= 4) {
                 rank++;
                 break;
             }
-            for (dim[rank] = 0, q = read_in(r.in); next(&q);) {
+            for (dim[rank] = 0, q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 if (q.field == 1 && !q.kind)
                     dim[rank] = (int64_t)q.x;
             }
@@ -3634,37 +4070,36 @@ static int read_input(onnx_model *m, slice s)
         }
     }
     if (rank < 2 || rank > 4) {
-        return say(
-            m,
-            "input '%t': its shape must be known and have two to four dimensions, the batch first",
+        return onnx_fail(
+            m, "input '%t': expected a fixed shape of two to four dimensions, the batch first",
             &name);
     }
     for (d = 0; d < rank; d++) {
         if (dim[d] < (d ? 1 : 0) || dim[d] > INT32_MAX)
-            return say(m, "input '%t': dimension %d must be fixed", &name, (int64_t)d);
+            return onnx_fail(m, "input '%t': dimension %d must be fixed", &name, (int64_t)d);
     }
     if (m->layers && m->batch != dim[0]) {
-        return say(
+        return onnx_fail(
             m,
-            "input '%t': its first dimension is not the other inputs' batch (weights must lie in the file)",
+            "input '%t': its batch is not that of the other inputs (weights must be initializers)",
             &name);
     }
     m->batch = dim[0];
-    if (!(x = add_value(m, name)))
+    if (!(x = onnx_add_value(m, name)))
         return 0;
     if (m->layers >= m->most_layers)
-        return say(m, "there are more inputs than were counted");
+        return onnx_fail(m, "internal error: there are more inputs than were counted");
     l = m->layer + m->layers++;
     memset(l, 0, sizeof *l);
     l->name = name;
     l->node = -1;
     l->weight = l->bias = l->mean = l->variance = l->vector = l->table = l->gain = -1;
-    l->op = type == INT64 || type == INT32 ? LGELU_OP_TOKENS : LGELU_OP_INPUT;
-    if (type != FLOAT && type != DOUBLE && type != FLOAT16 && type != BFLOAT16
+    l->op = type == ONNX_INT64 || type == ONNX_INT32 ? LGELU_OP_TOKENS : LGELU_OP_INPUT;
+    if (type != ONNX_FLOAT && type != ONNX_DOUBLE && type != ONNX_FLOAT16 && type != ONNX_BFLOAT16
         && l->op == LGELU_OP_INPUT)
-        return say(m, "input '%t': data type %d is not read", &name, (int64_t)type);
+        return onnx_fail(m, "input '%t': data type %d is not supported", &name, (int64_t)type);
     if (l->op == LGELU_OP_TOKENS && rank != 2)
-        return say(m, "input '%t': tokens must be (N, count)", &name);
+        return onnx_fail(m, "input '%t': expected tokens of shape (N, count)", &name);
     l->shape[0] = l->shape[1] = l->shape[2] = 1;
     if (l->op == LGELU_OP_TOKENS) {
         l->shape[1] = (size_t)dim[1];
@@ -3682,51 +4117,52 @@ static int read_input(onnx_model *m, slice s)
         for (d = 1; d < 4; d++)
             l->shape[d - 1] = (size_t)dim[d];
     }
-    if (l->shape[0] * l->shape[1] > (size_t)MOST
-        || l->shape[0] * l->shape[1] * (l->shape[2] + !l->shape[2]) > (size_t)MOST)
-        return say(m, "input '%t': its shape is beyond all bounds", &name);
+    if (l->shape[0] * l->shape[1] > (size_t)ONNX_MOST
+        || l->shape[0] * l->shape[1] * (l->shape[2] + !l->shape[2]) > (size_t)ONNX_MOST)
+        return onnx_fail(m, "input '%t': its shape is out of bounds", &name);
     if (rank == 4 && !m->channels_last) {
-        v = first_view(m, l);
+        v = onnx_channels_first_view(m, l);
     } else {
-        new_dim(&v);
-        push(&v, batch_of(m));
+        onnx_new_dim(&v);
+        onnx_push_atom(&v, onnx_batch_atom(m));
         for (d = 1; d < rank; d++) {
             size_t stride = 1;
             for (last = d + 1; last < rank; last++)
                 stride *= (size_t)dim[last];
-            new_dim(&v);
-            push(&v, step((size_t)dim[d], stride));
+            onnx_new_dim(&v);
+            onnx_push_atom(&v, onnx_atom_of((size_t)dim[d], stride));
         }
     }
-    set_data(x, number_of(m, l), &v);
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
     if (m->input < 0)
-        m->input = number_of(m, l);
+        m->input = onnx_layer_index(m, l);
     return 1;
 }
 
-/* The first node that reads input `name` turns pictures from (N, rows, columns, channels) */
-static int turns(slice graph, slice name)
+/* Returns whether the first node that reads input `name` transposes images from (N, rows, columns,
+   channels). */
+static int onnx_is_channels_last(deploy_span graph, deploy_span name)
 {
-    reader r, q;
-    for (r = read_in(graph); next(&r);) {
+    onnx_reader r, q;
+    for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
         if (r.field == 1 && r.kind == 2) {
             int reads = 0, transposes = 0, count;
-            int64_t order[FEW];
-            node n;
+            int64_t order[ONNX_FEW];
+            onnx_node n;
             memset(&n, 0, sizeof n);
-            for (q = read_in(r.in); next(&q);) {
+            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 if (q.kind == 2) {
-                    if (q.field == 1 && same(q.in, name))
+                    if (q.field == 1 && onnx_same_text(q.in, name))
                         reads = 1;
-                    if (q.field == 4 && is(q.in, "Transpose"))
+                    if (q.field == 4 && onnx_text_is(q.in, "Transpose"))
                         transposes = 1;
-                    if (q.field == 5 && n.attributes < ATTRIBUTES)
+                    if (q.field == 5 && n.attributes < ONNX_MOST_ATTRIBUTES)
                         n.attribute[n.attributes++] = q.in;
                 }
             }
             if (!reads)
                 continue;
-            count = transposes ? attribute_ints(&n, "perm", order) : 0;
+            count = transposes ? onnx_attribute_ints(&n, "perm", order) : 0;
             return count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2;
         }
     }
@@ -3735,137 +4171,143 @@ static int turns(slice graph, slice name)
 
 /* GraphProto: node 1, initializer 5, input 11, output 12, sparse_initializer 15 */
 typedef struct {
-    slice graph;
+    deploy_span graph;
     int opset, own, nodes, values, tensors, inputs;
-} counts;
+} onnx_counts;
 
-static int count_graph(onnx_model *m, counts *c)
+/* Counts what the graph has, so that everything can be stored in one block, and checks the model's
+   header. Returns 0 after an error. GraphProto: node 1, initializer 5, input 11, output 12,
+   sparse_initializer 15. */
+static int onnx_count_graph(onnx_model *m, onnx_counts *c)
 {
-    reader r, q;
-    slice file;
+    onnx_reader r, q;
+    deploy_span file;
     int graphs = 0;
     memset(c, 0, sizeof *c);
     file.p = m->file;
     file.n = m->bytes;
     /* ModelProto: producer 2, graph 7, opset 8, functions 25 */
-    for (r = read_in(file); next(&r);) {
+    for (r = onnx_reader_of(file); onnx_next_field(&r);) {
         if (r.field == 2 && r.kind == 2)
-            c->own = is(r.in, "lgelu.h");
+            c->own = onnx_text_is(r.in, "lgelu.h");
         if (r.field == 7 && r.kind == 2) {
             c->graph = r.in;
             graphs++;
         }
         if (r.field == 25)
-            return say(m, "functions of the model's own are not read: export without them");
+            return onnx_fail(m, "local functions are not supported: export the model without them");
         if (r.field == 8 && r.kind == 2) {
-            slice domain = { NULL, 0 };
+            deploy_span domain = { NULL, 0 };
             uint64_t version = 0;
-            for (q = read_in(r.in); next(&q);) {
+            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 if (q.field == 1)
                     domain = q.in;
                 if (q.field == 2 && !q.kind)
                     version = q.x;
             }
-            if (!domain.n || is(domain, "ai.onnx"))
+            if (!domain.n || onnx_text_is(domain, "ai.onnx"))
                 c->opset = version > 1000 ? 1000 : (int)version;
         }
     }
     if (r.bad)
-        return damaged(m, &r);
+        return onnx_damaged(m, &r);
     if (graphs != 1) {
-        return say(m, graphs ? "more than one graph"
-                             : "byte 0: this is no ONNX file: there is no graph in it");
+        return onnx_fail(m, graphs ? "more than one graph"
+                                   : "byte 0: this is not an ONNX file: it has no graph");
     }
     if (c->opset < 11 || c->opset > 20)
-        return say(m, "opset %d: 11 to 20 are read", (int64_t)c->opset);
-    for (r = read_in(c->graph); next(&r);) {
+        return onnx_fail(m, "opset %d is not supported; 11 to 20 are", (int64_t)c->opset);
+    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.kind != 2)
             continue;
         if (r.field == 1) {
             c->nodes++;
-            for (q = read_in(r.in); next(&q);)
+            for (q = onnx_reader_of(r.in); onnx_next_field(&q);)
                 c->values += q.field == 2;
             if (q.bad)
-                return damaged(m, &q);
+                return onnx_damaged(m, &q);
         } else if (r.field == 5) {
             c->tensors++;
         } else if (r.field == 11) {
             c->inputs++;
         } else if (r.field == 15) {
-            return say(m, "sparse initializers are not read");
+            return onnx_fail(m, "sparse initializers are not supported");
         }
-        if (c->nodes > MOST_NODES || c->values > MOST_VALUES || c->tensors > MOST_VALUES
-            || c->inputs > MOST_VALUES) {
-            return say(m, "a graph of more than %d nodes, or %d values", (int64_t)MOST_NODES,
-                       (int64_t)MOST_VALUES);
+        if (c->nodes > ONNX_MOST_NODES || c->values > ONNX_MOST_VALUES
+            || c->tensors > ONNX_MOST_VALUES || c->inputs > ONNX_MOST_VALUES) {
+            return onnx_fail(m, "the graph has more than %d nodes, or %d values",
+                             (int64_t)ONNX_MOST_NODES, (int64_t)ONNX_MOST_VALUES);
         }
     }
     if (r.bad)
-        return damaged(m, &r);
+        return onnx_damaged(m, &r);
     c->values += c->tensors + c->inputs;
     c->tensors += c->nodes;
-    return c->nodes ? 1 : say(m, "the graph has no nodes");
+    return c->nodes ? 1 : onnx_fail(m, "the graph has no nodes");
 }
 
-enum { LAYERS_A_NODE = 6 };
+enum { ONNX_LAYERS_A_NODE = 6 };
 
-/* and where values, tensors, layers and chains begin */
-static size_t room(const counts *c, size_t at[4])
+/* Returns the bytes of the block, and where values, tensors, layers and hash chains begin in it. */
+static size_t onnx_layout(const onnx_counts *c, size_t at[4])
 {
     size_t chains = 64;
     while (chains < (size_t)c->values)
         chains *= 2;
     at[0] = (sizeof(onnx_model) + 15) / 16 * 16;
-    at[1] = at[0] + (size_t)c->values * ((sizeof(value) + 15) / 16 * 16);
-    at[2] = at[1] + (size_t)c->tensors * ((sizeof(tensor) + 15) / 16 * 16);
-    at[3] =
-        at[2] + (size_t)(LAYERS_A_NODE * c->nodes + c->inputs) * ((sizeof(layer) + 15) / 16 * 16);
+    at[1] = at[0] + (size_t)c->values * ((sizeof(onnx_value) + 15) / 16 * 16);
+    at[2] = at[1] + (size_t)c->tensors * ((sizeof(onnx_tensor) + 15) / 16 * 16);
+    at[3] = at[2]
+            + (size_t)(ONNX_LAYERS_A_NODE * c->nodes + c->inputs)
+                  * ((sizeof(onnx_layer) + 15) / 16 * 16);
     return at[3] + chains * sizeof(int);
 }
 
 size_t onnx_open_bytes(const void *file, size_t bytes, char message[160])
 {
     onnx_model m;
-    counts c;
+    onnx_counts c;
     size_t at_[4];
     memset(&m, 0, sizeof m);
     *message = 0;
     m.file = (const unsigned char *)file;
     m.bytes = bytes;
     m.message = message;
-    return count_graph(&m, &c) ? room(&c, at_) : 0;
+    return onnx_count_graph(&m, &c) ? onnx_layout(&c, at_) : 0;
 }
 
-/* ---- what is wanted, and its weights ---- */
-static int put(onnx_model *m, const value *c, int64_t offset, double factor,
-               float *to) /* to NULL: only looked at */
+/* ---- [19] WEIGHTS ---- */
+
+/* Copies one element times a factor; to NULL: only checks it. */
+static int onnx_put_element(onnx_model *m, const onnx_value *c, int64_t offset, double factor,
+                            float *to)
 {
-    const float x = (float)(fetch(m, c, offset) * factor);
+    const float x = (float)(onnx_fetch(m, c, offset) * factor);
     if (!(x - x <= 0)) {
-        return say(m, "tensor '%t': element %d is not a finite number", &c->origin,
-                   c->v.base + offset);
+        return onnx_fail(m, "tensor '%t': element %d is not a finite number", &c->origin,
+                         c->v.base + offset);
     }
     if (!m->budget)
-        return say(m, "tensor '%t': more weights than the file can hold", &c->origin);
+        return onnx_fail(m, "tensor '%t': more weights than the file can hold", &c->origin);
     if (to)
         *to = x;
     return 1;
 }
 
-/* index i of a constant that varies along one dimension, or is one number */
-static int64_t along_one(const view *v, int64_t i)
+/* Returns the offset of index i in a constant that varies along one dimension, or is one number. */
+static int64_t onnx_vector_offset(const onnx_view *v, int64_t i)
 {
     int d;
     for (d = 0; d < v->rank; d++) {
-        if (size(v, d).c > 1 && !has_batch(v, d, d + 1))
-            return at(v, d, i);
+        if (onnx_size(v, d).c > 1 && !onnx_count_batch(v, d, d + 1))
+            return onnx_offset(v, d, i);
     }
     return 0;
 }
 
-/* count numbers of a constant, or one for all; c < 0: `otherwise` */
-static int put_vector(onnx_model *m, int c, int64_t count, double factor, float otherwise,
-                      float *to)
+/* Copies `count` elements of constant c, or its one number for all; c < 0: `otherwise`. */
+static int onnx_put_vector(onnx_model *m, int c, int64_t count, double factor, float otherwise,
+                           float *to)
 {
     int64_t i;
     if (c < 0) {
@@ -3874,120 +4316,131 @@ static int put_vector(onnx_model *m, int c, int64_t count, double factor, float 
         return 1;
     }
     for (i = 0; i < count; i++) {
-        if (!put(m, m->value + c, along_one(&m->value[c].v, i), factor, to ? to + i : NULL))
+        if (!onnx_put_element(m, m->value + c, onnx_vector_offset(&m->value[c].v, i), factor,
+                              to ? to + i : NULL))
             return 0;
     }
     return 1;
 }
 
-static double gain_of(onnx_model *m, const layer *l, int64_t row)
+/* Returns the factor of an output channel. */
+static double onnx_gain_of(onnx_model *m, const onnx_layer *l, int64_t row)
 {
-    const value *g = l->gain < 0 ? NULL : m->value + l->gain;
-    const double x = g ? fetch(m, g, along_one(&g->v, row)) : 1;
+    const onnx_value *g = l->gain < 0 ? NULL : m->value + l->gain;
+    const double x = g ? onnx_fetch(m, g, onnx_vector_offset(&g->v, row)) : 1;
     return l->gain_divides ? 1 / x : x;
 }
 
-/* one output of a matrix, (rows, columns, channels) of a window */
-static int put_row(onnx_model *m, const layer *l, int64_t row, double factor, float *to)
+/* Copies the weights of one output, in the order rows, columns, channels of a window. */
+static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, double factor,
+                               float *to)
 {
-    const value *w = l->weight < 0 ? NULL : m->value + l->weight;
+    const onnx_value *w = l->weight < 0 ? NULL : m->value + l->weight;
     const int two = w ? w->v.rank - 2 : 0;
     int64_t i, k, c, j = 0;
-    factor *= l->alpha * gain_of(m, l, row);
-    /* it keeps its channels, or scales them */
+    factor *= l->alpha * onnx_gain_of(m, l, row);
+    /* without weights it keeps or scales its channels */
     if (!w) {
         if (!(fabs(factor) <= (double)FLT_MAX))
-            return say(m, "a factor of a layer is not a finite number");
+            return onnx_fail(m, "a factor of a layer is not a finite number");
         if (m->budget)
             m->budget--;
         if (!m->budget)
-            return say(m, "a factor for more channels than the file can hold");
+            return onnx_fail(m, "a factor applies to more channels than the file can hold");
         if (to)
             *to = (float)factor;
         return 1;
     }
     if (l->op == LGELU_OP_CONV || l->window) {
-        const int64_t side = size(&w->v, 2).c, in_c = size(&w->v, 1).c;
+        const int64_t side = onnx_size(&w->v, 2).c, in_c = onnx_size(&w->v, 1).c;
         for (i = 0; i < side; i++) {
             for (k = 0; k < side; k++) {
                 for (c = 0; c < in_c; c++, j++) {
-                    if (!put(m, w,
-                             at(&w->v, 0, row) + at(&w->v, 1, c) + at(&w->v, 2, i)
-                                 + at(&w->v, 3, k),
-                             factor, to ? to + j : NULL))
+                    if (!onnx_put_element(m, w,
+                                          onnx_offset(&w->v, 0, row) + onnx_offset(&w->v, 1, c)
+                                              + onnx_offset(&w->v, 2, i) + onnx_offset(&w->v, 3, k),
+                                          factor, to ? to + j : NULL))
                         return 0;
                 }
             }
         }
         return 1;
     }
-    c = size(&l->order, 0).c;
+    c = onnx_size(&l->order, 0).c;
     for (i = 0; i < c; i++) {
-        if (!put(m, w, at(&w->v, two + !l->turned, i) + at(&w->v, two + l->turned, row), factor,
-                 to ? to + at(&l->order, 0, i) : NULL))
+        if (!onnx_put_element(m, w,
+                              onnx_offset(&w->v, two + !l->transposed, i)
+                                  + onnx_offset(&w->v, two + l->transposed, row),
+                              factor, to ? to + onnx_offset(&l->order, 0, i) : NULL))
             return 0;
     }
     return 1;
 }
 
-static int put_bias(onnx_model *m, const layer *l, int64_t row, double factor, float *to)
+/* Copies the bias of one output. */
+static int onnx_put_bias(onnx_model *m, const onnx_layer *l, int64_t row, double factor, float *to)
 {
-    const value *b = l->bias < 0 ? NULL : m->value + l->bias;
+    const onnx_value *b = l->bias < 0 ? NULL : m->value + l->bias;
     float sum = 0;
-    if (b && !put(m, b, along_one(&b->v, row), factor * l->beta * gain_of(m, l, row), &sum))
+    if (b
+        && !onnx_put_element(m, b, onnx_vector_offset(&b->v, row),
+                             factor * l->beta * onnx_gain_of(m, l, row), &sum))
         return 0;
     sum += (float)(factor * l->shift);
     if (!(fabsf(sum) <= FLT_MAX))
-        return say(m, "a constant that is added to a layer is not a finite number");
+        return onnx_fail(m, "a constant that is added to a layer is not a finite number");
     if (to)
         *to = sum;
     return 1;
 }
 
-static int put_linear(onnx_model *m, const layer *l, float *w,
-                      float *b) /* of picked rows: q, k and v, by heads */
+/* Copies the weights and biases of a linear layer or a convolution; for attention of picked rows,
+   queries, keys and values by heads. */
+static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *b)
 {
-    const int64_t out = channels(l), C = l->parts ? out / 3 : out;
-    const size_t in_ =
-        l->weight < 0 && !l->parts ? 1
-        : l->parts || (l->op == LGELU_OP_LINEAR && !l->window)
-            ? (size_t)size(&l->order, 0).c
-            : (size_t)(size(&m->value[l->weight].v, 1).c * size(&m->value[l->weight].v, 2).c
-                       * size(&m->value[l->weight].v, 3).c);
+    const int64_t out = onnx_channels(l), C = l->parts ? out / 3 : out;
+    const size_t in_ = l->weight < 0 && !l->parts ? 1
+                       : l->parts || (l->op == LGELU_OP_LINEAR && !l->window)
+                           ? (size_t)onnx_size(&l->order, 0).c
+                           : (size_t)(onnx_size(&m->value[l->weight].v, 1).c
+                                      * onnx_size(&m->value[l->weight].v, 2).c
+                                      * onnx_size(&m->value[l->weight].v, 3).c);
     int64_t r;
     for (r = 0; r < out; r++) {
-        const part *p = l->of + r / C;
-        const layer *from = l->parts ? m->layer + p->layer : l;
+        const onnx_head_place *p = l->of + r / C;
+        const onnx_layer *from = l->parts ? m->layer + p->layer : l;
         const int64_t i = r % C, row = l->parts ? p->base + i / (int64_t)l->option[1] * p->head
                                                       + i % (int64_t)l->option[1] * p->width
                                                 : r;
         const double factor = l->parts && r < C ? l->alpha : 1;
-        if (l->table < 0 && !put_row(m, from, row, factor, w ? w + (size_t)r * in_ : NULL))
+        if (l->table < 0
+            && !onnx_put_weight_row(m, from, row, factor, w ? w + (size_t)r * in_ : NULL))
             return 0;
-        if (l->table < 0 && !put_bias(m, from, row, factor, b ? b + r : NULL))
+        if (l->table < 0 && !onnx_put_bias(m, from, row, factor, b ? b + r : NULL))
             return 0;
     }
     return 1;
 }
 
-static int put_position(onnx_model *m, const layer *l, float *w)
+/* Copies learned positions. */
+static int onnx_put_position(onnx_model *m, const onnx_layer *l, float *w)
 {
-    const value *c = m->value + l->weight;
-    const view *v = &l->order;
-    int64_t index[RANK] = { 0 };
+    const onnx_value *c = m->value + l->weight;
+    const onnx_view *v = &l->order;
+    int64_t index[ONNX_RANK] = { 0 };
     const int skip = v->rank - c->v.rank;
     for (;;) {
         int64_t to = 0, from = 0;
         int d;
         for (d = 0; d < v->rank; d++) {
-            to += at(v, d, index[d]);
+            to += onnx_offset(v, d, index[d]);
             if (d >= skip)
-                from += at(&c->v, d - skip, index[d]);
+                from += onnx_offset(&c->v, d - skip, index[d]);
         }
-        if (!put(m, c, from, l->alpha, w ? w + to : NULL))
+        if (!onnx_put_element(m, c, from, l->alpha, w ? w + to : NULL))
             return 0;
         for (d = v->rank - 1; d >= 0; d--) {
-            if (!has_batch(v, d, d + 1) && ++index[d] < size(v, d).c)
+            if (!onnx_count_batch(v, d, d + 1) && ++index[d] < onnx_size(v, d).c)
                 break;
             index[d] = 0;
         }
@@ -3996,65 +4449,71 @@ static int put_position(onnx_model *m, const layer *l, float *w)
     }
 }
 
-static double lambda_of(onnx_model *m, const layer *l, int64_t c) /* beyond 1e30 it is ReLU */
+/* Returns λ of a channel; beyond 1e30 it is ReLU. */
+static double onnx_lambda_of(onnx_model *m, const onnx_layer *l, int64_t c)
 {
-    const value *v = l->vector < 0 ? NULL : m->value + l->vector;
-    const double f = v ? fetch(m, v, along_one(&v->v, c)) : 1,
+    const onnx_value *v = l->vector < 0 ? NULL : m->value + l->vector;
+    const double f = v ? onnx_fetch(m, v, onnx_vector_offset(&v->v, c)) : 1,
                  x = l->divides && v ? l->lambda / f : l->lambda * f;
     return x > 1e30 ? (double)INFINITY : fabs(x - 1) < 1e-6 ? 1 : x;
 }
 
-/* everything that a wanted layer takes from the file; net NULL: is it all there and finite? */
-static int fill(onnx_model *m, const layer *l, lgelu_net *net)
+/* Copies everything that a layer takes from the file; net NULL: checks that it is complete and
+   finite. */
+static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
 {
     float *w = net ? lgelu_net_weights(net, l->node) : NULL,
           *b = net ? lgelu_net_biases(net, l->node) : NULL,
           *s = net ? lgelu_net_states(net, l->node) : NULL;
-    const int64_t c = channels(l);
+    const int64_t c = onnx_channels(l);
     int64_t i;
     switch (l->op) {
     case LGELU_OP_LINEAR:
-    case LGELU_OP_CONV: return put_linear(m, l, w, b);
+    case LGELU_OP_CONV: return onnx_put_linear(m, l, w, b);
     case LGELU_OP_EMBEDDING: {
-        const view *v = &m->value[l->weight].v;
-        for (i = 0; i < size(v, 0).c * c; i++) {
-            if (!put(m, m->value + l->weight, at(v, 0, i / c) + at(v, 1, i % c), 1,
-                     w ? w + i : NULL))
+        const onnx_view *v = &m->value[l->weight].v;
+        for (i = 0; i < onnx_size(v, 0).c * c; i++) {
+            if (!onnx_put_element(m, m->value + l->weight,
+                                  onnx_offset(v, 0, i / c) + onnx_offset(v, 1, i % c), 1,
+                                  w ? w + i : NULL))
                 return 0;
         }
         return 1;
     }
-    case LGELU_OP_POSITION: return put_position(m, l, w);
-    case LGELU_OP_CLASS_TOKEN: return put_vector(m, l->bias, c, 1, 0, b);
+    case LGELU_OP_POSITION: return onnx_put_position(m, l, w);
+    case LGELU_OP_CLASS_TOKEN: return onnx_put_vector(m, l->bias, c, 1, 0, b);
     case LGELU_OP_LAYER_NORM:
-        return put_vector(m, l->weight, c, 1, 1, b)
-               && put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
-    case LGELU_OP_RMS_NORM: return put_vector(m, l->weight, c, 1, 1, b);
+        return onnx_put_vector(m, l->weight, c, 1, 1, b)
+               && onnx_put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
+    case LGELU_OP_RMS_NORM: return onnx_put_vector(m, l->weight, c, 1, 1, b);
     case LGELU_OP_BATCH_NORM:
         for (i = 0; i < c; i++) {
-            if (!(fetch(m, m->value + l->variance, at(&m->value[l->variance].v, 0, i)) >= 0))
-                return say(m, "tensor '%t': a variance below 0", &m->value[l->variance].origin);
+            if (!(onnx_fetch(m, m->value + l->variance, onnx_offset(&m->value[l->variance].v, 0, i))
+                  >= 0))
+                return onnx_fail(m, "tensor '%t': a variance is below 0",
+                                 &m->value[l->variance].origin);
         }
-        return put_vector(m, l->weight, c, 1, 1, b)
-               && put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL)
-               && put_vector(m, l->mean, c, 1, 0, s)
-               && put_vector(m, l->variance, c, 1, 1, s ? s + c : NULL);
+        return onnx_put_vector(m, l->weight, c, 1, 1, b)
+               && onnx_put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL)
+               && onnx_put_vector(m, l->mean, c, 1, 0, s)
+               && onnx_put_vector(m, l->variance, c, 1, 1, s ? s + c : NULL);
     case LGELU_OP_GATE:
         for (i = 0; i < (l->vector < 0 ? 1 : c) && l->gate == LGELU_GATE_LAMBDA; i++) {
-            const double lambda = lambda_of(m, l, i);
+            const double lambda = onnx_lambda_of(m, l, i);
             if (!(lambda >= 1))
-                return say(m, "a gate x Phi(lambda x) with lambda below 1");
+                return onnx_fail(m, "gates x Phi(lambda x) with lambda below 1 are not supported");
             if (net
                 && lgelu_net_set_lambda(net, net->nodes[l->node].first_lambda + (int)i,
                                         (float)lambda))
-                return say(m, "a gate's lambda could not be set");
+                return onnx_fail(m, "a gate's lambda could not be set");
         }
         return 1;
     default: return 1;
     }
 }
 
-static void want(onnx_model *m)
+/* Marks the layers that the result needs. */
+static void onnx_mark_wanted(onnx_model *m)
 {
     int i, k;
     m->layer[m->result].wanted = 1;
@@ -4066,146 +4525,180 @@ static void want(onnx_model *m)
     }
 }
 
-/* the matrix of the last layer may be that of an embedding */
-static void tie(onnx_model *m)
+/* Recognises a last matrix that is an embedding's table. */
+static void onnx_tie_embedding(onnx_model *m)
 {
     int i, k;
     for (i = 0; i < m->layers; i++) {
-        layer *l = m->layer + i;
-        const value *w;
+        onnx_layer *l = m->layer + i;
+        const onnx_value *w;
         if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts || l->window
-            || l->flat || !is_one(l->alpha) || l->gain >= 0 || l->shift < 0 || l->shift > 0)
+            || l->flat || !onnx_is_one(l->alpha) || l->gain >= 0 || l->shift < 0 || l->shift > 0)
             continue;
         w = m->value + l->weight;
         if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->tensor < 0
-            || w->v.rank != 2 || !is_one(w->a) || w->b < 0 || w->b > 0 || w->test)
+            || w->v.rank != 2 || !onnx_is_one(w->a) || w->b < 0 || w->b > 0 || w->test)
             continue;
         for (k = 0; k < i; k++) {
-            const layer *e = m->layer + k;
-            const value *t = m->value + (e->op == LGELU_OP_EMBEDDING ? e->weight : l->weight);
-            view turned = nothing(t->v.base);
-            if (e->op != LGELU_OP_EMBEDDING || !e->wanted || t->tensor != w->tensor || !is_one(t->a)
-                || t->b < 0 || t->b > 0 || t->test || t->v.rank != 2)
+            const onnx_layer *e = m->layer + k;
+            const onnx_value *t = m->value + (e->op == LGELU_OP_EMBEDDING ? e->weight : l->weight);
+            onnx_view turned = onnx_empty_view(t->v.base);
+            if (e->op != LGELU_OP_EMBEDDING || !e->wanted || t->tensor != w->tensor
+                || !onnx_is_one(t->a) || t->b < 0 || t->b > 0 || t->test || t->v.rank != 2)
                 continue;
-            new_dim(&turned);
-            copy_dim(&turned, &t->v, l->turned ? 1 : 0);
-            new_dim(&turned);
-            copy_dim(&turned, &t->v, l->turned ? 0 : 1);
-            if (same_view(&turned, &w->v))
+            onnx_new_dim(&turned);
+            onnx_copy_dim(&turned, &t->v, l->transposed ? 1 : 0);
+            onnx_new_dim(&turned);
+            onnx_copy_dim(&turned, &t->v, l->transposed ? 0 : 1);
+            if (onnx_same_view(&turned, &w->v))
                 l->table = k;
         }
     }
 }
 
-static int read_result(onnx_model *m, slice s)
+/* Reads the ValueInfoProto of the output that was chosen and finds its layer and the order of its
+   elements. */
+static int onnx_read_result(onnx_model *m, deploy_span s)
 {
-    slice name = { NULL, 0 };
-    reader r;
-    node n;
-    value x;
-    view v, flat;
-    const layer *l;
-    number all[2];
+    deploy_span name = { NULL, 0 };
+    onnx_reader r;
+    onnx_node n;
+    onnx_value x;
+    onnx_view v, flat;
+    const onnx_layer *l;
+    onnx_extent all[2];
     memset(&n, 0, sizeof n);
-    for (r = read_in(s); next(&r);) {
+    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
         if (r.field == 1 && r.kind == 2)
             name = r.in;
     }
     if (r.bad)
-        return damaged(m, &r);
+        return onnx_damaged(m, &r);
     n.name = name;
     n.inputs = 1;
-    n.in[0] = find(m, name);
+    n.in[0] = onnx_find(m, name);
     n.op.p = (const unsigned char *)"the output";
     n.op.n = 10;
     if (n.in[0] < 0)
-        return say(m, "no node makes the output '%t'", &name);
-    if (!plain(m, &n, 0, &x))
+        return onnx_fail(m, "no node computes the output '%t'", &name);
+    if (!onnx_layer_operand(m, &n, 0, &x))
         return 0;
     l = m->layer + x.layer;
-    all[0] = size_of(batch_of(m));
-    all[1] = just(whole(l));
-    v = first_view(m, l);
+    all[0] = onnx_atom_size(onnx_batch_atom(m));
+    all[1] = onnx_fixed(onnx_elements(l));
+    v = onnx_channels_first_view(m, l);
     m->form = ONNX_CHANNELS_FIRST;
-    if (!same_view(&v, &x.v)) {
+    if (!onnx_same_view(&v, &x.v)) {
         m->form = x.v.rank == 2 ? ONNX_FLAT : ONNX_CHANNELS_LAST;
-        if (!reshape(&x.v, all, 2, &v))
-            return refuse(m, &n, "the batch must be its first dimension");
-        flat = nothing(0);
-        new_dim(&flat);
-        push(&flat, batch_of(m));
-        new_dim(&flat);
-        push(&flat, step((size_t)whole(l), 1));
-        if (!same_view(&v, &flat)) {
-            return refuse(m, &n,
-                          "its dimensions lie neither as pictures nor as tokens or vectors do");
+        if (!onnx_reshape_view(&x.v, all, 2, &v))
+            return onnx_refuse(m, &n, "expected the batch as its first dimension");
+        flat = onnx_empty_view(0);
+        onnx_new_dim(&flat);
+        onnx_push_atom(&flat, onnx_batch_atom(m));
+        onnx_new_dim(&flat);
+        onnx_push_atom(&flat, onnx_atom_of((size_t)onnx_elements(l), 1));
+        if (!onnx_same_view(&v, &flat)) {
+            return onnx_refuse(
+                m, &n, "the order of its elements is not that of images, tokens or vectors");
         }
     }
-    if (l->op <= LGELU_OP_LABELS)
-        return refuse(m, &n, "there is no layer before it");
+    if (lgelu_op_is((int)l->op, LGELU_TRAIT_SOURCE))
+        return onnx_refuse(m, &n, "there is no layer between input and output");
     m->result = x.layer;
     if (name.n)
         memcpy(m->output, name.p, name.n < 63 ? name.n : 63);
     return 1;
 }
 
-static int read_graph(onnx_model *m, const counts *c)
+/* Finds the output that is called `wanted`, or, where that is NULL, the only one. */
+static int onnx_choose_output(onnx_model *m, deploy_span graph, const char *wanted,
+                              deploy_span *output)
 {
-    reader r, q;
-    int outputs = 0, i, t;
-    for (r = read_in(c->graph); next(&r);) {
+    deploy_span name[2] = { { NULL, 0 }, { NULL, 0 } };
+    onnx_reader r, q;
+    int count = 0, found = 0;
+    for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
+        deploy_span here = { NULL, 0 };
+        if (r.field != 12 || r.kind != 2)
+            continue;
+        for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
+            if (q.field == 1 && q.kind == 2)
+                here = q.in;
+        }
+        if (count < 2)
+            name[count] = here;
+        count++;
+        if (!wanted || onnx_text_is(here, wanted)) {
+            *output = r.in;
+            found = 1;
+        }
+    }
+    if (!count)
+        return onnx_fail(m, "the graph has no output");
+    if (!found)
+        return onnx_fail(m, "the graph has no output '%s'; its first one is '%t'", wanted,
+                         &name[0]);
+    if (!wanted && count > 1) {
+        return onnx_fail(m, "the graph has more than one output, '%t' and '%t': choose one by name",
+                         &name[0], &name[1]);
+    }
+    return 1;
+}
+
+/* Reads the initializers, inputs, nodes and the output, in this order, and checks all weights. */
+static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *wanted)
+{
+    onnx_reader r, q;
+    deploy_span output = { NULL, 0 };
+    int i, t;
+    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.field == 5 && r.kind == 2) {
-            value *v;
-            if ((t = add_tensor(m, r.in)) < 0 || !(v = add_value(m, m->tensor[t].name))
-                || !set_tensor(m, v, t))
+            onnx_value *v;
+            if ((t = onnx_add_tensor(m, r.in)) < 0 || !(v = onnx_add_value(m, m->tensor[t].name))
+                || !onnx_set_tensor(m, v, t))
                 return 0;
         }
     }
-    for (r = read_in(c->graph); next(&r);) {
+    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.field == 11 && r.kind == 2) {
-            for (q = read_in(r.in); next(&q);) {
-                if (q.field == 1 && q.kind == 2 && find(m, q.in) < 0 && m->input < 0)
-                    m->channels_last = turns(c->graph, q.in);
+            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
+                if (q.field == 1 && q.kind == 2 && onnx_find(m, q.in) < 0 && m->input < 0)
+                    m->channels_last = onnx_is_channels_last(c->graph, q.in);
             }
-            if (!read_input(m, r.in))
+            if (!onnx_read_input(m, r.in))
                 return 0;
         }
     }
-    for (r = read_in(c->graph); next(&r);) {
-        if (r.field == 1 && r.kind == 2 && !read_node(m, r.in))
+    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
+        if (r.field == 1 && r.kind == 2 && !onnx_read_node(m, r.in))
             return 0;
     }
-    for (r = read_in(c->graph); next(&r);) {
-        if (r.field == 12 && r.kind == 2) {
-            if (outputs++)
-                return say(m, "the graph has more than one output");
-            if (!read_result(m, r.in))
-                return 0;
-        }
-    }
-    if (!outputs)
-        return say(m, "the graph has no output");
-    want(m);
-    tie(m);
+    if (!onnx_choose_output(m, c->graph, wanted, &output) || !onnx_read_result(m, output))
+        return 0;
+    onnx_mark_wanted(m);
+    onnx_tie_embedding(m);
     for (i = 0; i < m->layers; i++) {
-        const layer *l = m->layer + i;
+        const onnx_layer *l = m->layer + i;
         if (!l->wanted)
             continue;
         if (l->op == LGELU_OP_LAYER_NORM && !(l->eps > 0))
-            return say(m, "a layer normalisation without epsilon");
+            return onnx_fail(m, "layer normalisation without epsilon is not supported");
         if (l->op == LGELU_OP_RMS_NORM && !(l->eps > 0))
-            return say(m, "an RMS normalisation without epsilon");
-        if (!fill(m, l, NULL))
+            return onnx_fail(m, "RMS normalisation without epsilon is not supported");
+        if (!onnx_put_layer(m, l, NULL))
             return 0;
     }
     return 1;
 }
 
-onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[160])
+/* ---- [20] OPENING ---- */
+
+onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const char *output,
+                             char message[160])
 {
     onnx_model first, *m = (onnx_model *)work;
     unsigned char *block = (unsigned char *)work;
-    counts c;
+    onnx_counts c;
     size_t at_[4], i;
     memset(&first, 0, sizeof first);
     *message = 0;
@@ -4213,31 +4706,36 @@ onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[1
     first.bytes = bytes;
     first.message = message;
     if (!work) {
-        say(&first, "no memory");
+        onnx_fail(&first, "no memory");
         return NULL;
     }
-    if (!count_graph(&first, &c))
+    if (!onnx_count_graph(&first, &c))
         return NULL;
-    i = room(&c, at_);
+    i = onnx_layout(&c, at_);
     *m = first;
     m->opset = c.opset;
     m->own = c.own;
-    m->value = (value *)(void *)(block + at_[0]);
-    m->tensor = (tensor *)(void *)(block + at_[1]);
-    m->layer = (layer *)(void *)(block + at_[2]);
+    m->value = (onnx_value *)(void *)(block + at_[0]);
+    m->tensor = (onnx_tensor *)(void *)(block + at_[1]);
+    m->layer = (onnx_layer *)(void *)(block + at_[2]);
     m->chain = (int *)(void *)(block + at_[3]);
     m->chains = (int)((i - at_[3]) / sizeof(int));
     for (i = 0; i < (size_t)m->chains; i++)
         m->chain[i] = -1;
     m->most_values = c.values;
     m->most_tensors = c.tensors;
-    m->most_layers = LAYERS_A_NODE * c.nodes + c.inputs;
+    m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + c.inputs;
     m->input = m->result = -1;
     m->budget = 16 * (uint64_t)bytes + (1 << 24);
-    return read_graph(m, &c) ? m : NULL;
+    return onnx_read_graph(m, &c, output) ? m : NULL;
 }
 
-/* ---- the network ---- */
+onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[160])
+{
+    return onnx_open_output(file, bytes, work, NULL, message);
+}
+
+/* ---- [21] BUILDING ---- */
 int onnx_nodes(const onnx_model *m)
 {
     int i, n = 0;
@@ -4255,19 +4753,19 @@ onnx_form onnx_input(const onnx_model *m)
 
 onnx_form onnx_result(const onnx_model *m) { return m->form; }
 
-/* A name of at most 31 bytes that no node has: that of its parameters, or its own, or its kind and
-   a number; cut in front, at a dot if there is one */
-static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const char *kind,
-                    char name[32])
+/* Chooses a name of at most 31 bytes that no node has: that of the layer's parameters, its own, or
+   its kind and a number. A long name loses its front, up to a dot if there is one. */
+static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net *net,
+                            const char *kind, char name[32])
 {
     static const char suffix[2][8] = { ".weight", ".bias" };
     const int of[2] = { l->weight, l->bias };
-    slice s = { NULL, 0 };
+    deploy_span s = { NULL, 0 };
     size_t n, i;
     int k, again, numbered;
     for (k = 0; k < 2 && !s.n && l->table < 0; k++) {
         if (of[k] >= 0) {
-            const slice o = m->value[of[k]].origin;
+            const deploy_span o = m->value[of[k]].origin;
             n = strlen(suffix[k]);
             if (o.n > n && !memcmp(o.p + o.n - n, suffix[k], n)) {
                 s = o;
@@ -4277,7 +4775,7 @@ static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const c
     }
     if (!s.n)
         s = l->name;
-    for (i = 0; m->own && l->op > LGELU_OP_LABELS && i < s.n; i++) {
+    for (i = 0; m->own && !lgelu_op_is((int)l->op, LGELU_TRAIT_SOURCE) && i < s.n; i++) {
         if (s.p[i] == '/')
             s.n = i;
     }
@@ -4299,7 +4797,7 @@ static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const c
         memcpy(name, kind, strlen(kind) + 1);
     n = strlen(name);
     do {
-        /* gate3; or x_2, where there is an x */
+        /* gate3, or x_2 where there is an x already */
         if (numbered) {
             char digit[12];
             int d = 0, x = s.n ? ++m->renamed : ++m->numbered[l->op];
@@ -4320,33 +4818,58 @@ static void name_of(onnx_model *m, const layer *l, const lgelu_net *net, const c
     } while (again);
 }
 
-/* If a kind of layer is new, this line does not compile: name and build the kind in build_layer and
-   fill its parameters in fill, if files have it, then count it. */
-typedef char onnx_in_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
-
-static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
+/* Returns how a layer is called that has no name in the file, before its number. There is no
+   default, so that the compiler reports a new kind of layer. */
+static const char *onnx_short_name(lgelu_op op)
 {
-    static const char *const kind[] = { "input",     "tokens",    "labels",   "linear", "gate",
-                                        "add",       "conv",      "norm",     "pool",   "pool",
-                                        "flatten",   "embedding", "position", "norm",   "norm",
-                                        "attention", "dropout",   "patches",  "class",  "take",
-                                        "",          "" };
+    switch (op) {
+    case LGELU_OP_INPUT: return "input";
+    case LGELU_OP_TOKENS: return "tokens";
+    case LGELU_OP_LABELS: return "labels";
+    case LGELU_OP_LINEAR: return "linear";
+    case LGELU_OP_GATE: return "gate";
+    case LGELU_OP_ADD: return "add";
+    case LGELU_OP_CONV: return "conv";
+    case LGELU_OP_BATCH_NORM:
+    case LGELU_OP_LAYER_NORM:
+    case LGELU_OP_RMS_NORM: return "norm";
+    case LGELU_OP_MAX_POOL:
+    case LGELU_OP_AVERAGE_POOL: return "pool";
+    case LGELU_OP_VIEW: return "flatten";
+    case LGELU_OP_EMBEDDING: return "embedding";
+    case LGELU_OP_POSITION: return "position";
+    case LGELU_OP_ATTENTION: return "attention";
+    case LGELU_OP_DROPOUT: return "dropout";
+    case LGELU_OP_PATCHES: return "patches";
+    case LGELU_OP_CLASS_TOKEN: return "class";
+    case LGELU_OP_MEAN_TOKENS: return "mean";
+    case LGELU_OP_CROSS_ENTROPY:
+    case LGELU_OP_SQUARED_ERROR:
+    case LGELU_OP_CUSTOM_LOSS: return "loss";
+    case LGELU_OP_COUNT: break;
+    }
+    return "layer";
+}
+
+/* Adds a layer to the network; returns its node, or a negative number. */
+static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, int learn)
+{
     const int x = l->inputs ? m->layer[l->input[0]].node : -1;
     lgelu_gate_kind gate_kind = l->gate;
     char name[32], flat[32];
     int y, c;
-    name_of(m, l, net, kind[l->op], name);
+    onnx_name_layer(m, l, net, onnx_short_name(l->op), name);
     switch (l->op) {
     case LGELU_OP_INPUT: return lgelu_input(net, name, l->shape[0], l->shape[1], l->shape[2]);
     case LGELU_OP_TOKENS: return lgelu_tokens(net, name, l->shape[1], l->shape[2]);
     case LGELU_OP_LINEAR:
         y = x;
         if (l->flat && net->nodes[x].shape[0] * net->nodes[x].shape[1] > 1) {
-            layer none = *l;
+            onnx_layer none = *l;
             memset(&none.name, 0, sizeof none.name);
             none.op = LGELU_OP_VIEW;
             none.weight = none.bias = -1;
-            name_of(m, &none, net, "flatten", flat);
+            onnx_name_layer(m, &none, net, "flatten", flat);
             y = lgelu_flatten(net, flat, x);
         }
         return l->table < 0 ? lgelu_linear(net, name, y, l->shape[2])
@@ -4354,8 +4877,10 @@ static int build_layer(onnx_model *m, const layer *l, lgelu_net *net, int learn)
     case LGELU_OP_GATE:
         if (learn && gate_kind != LGELU_GATE_RELU)
             gate_kind = LGELU_GATE_LAMBDA;
+        if (gate_kind == LGELU_GATE_CUSTOM)
+            return lgelu_gate_custom(net, name, x, &l->smooth.gate);
         if (l->vector < 0) {
-            const double lambda = lambda_of(m, l, 0);
+            const double lambda = onnx_lambda_of(m, l, 0);
             return lgelu_gate(net, name, x, gate_kind, lambda > 1 ? (float)lambda : 1);
         }
         y = lgelu_gate_channels(net, name, x, 1);
@@ -4396,14 +4921,14 @@ int onnx_build(onnx_model *m, lgelu_net *net, int learn, int *input)
     m->renamed = 1;
     memset(m->numbered, 0, sizeof m->numbered);
     for (i = 0; i < m->layers; i++)
-        m->layer[i].node = m->layer[i].wanted ? build_layer(m, m->layer + i, net, learn) : -1;
+        m->layer[i].node = m->layer[i].wanted ? onnx_build_layer(m, m->layer + i, net, learn) : -1;
     *input = m->layer[m->input].node;
     return net->status ? -1 : m->layer[m->result].node;
 }
 
 lgelu_status onnx_fill(const onnx_model *model, lgelu_net *net)
 {
-    /* the model itself stays as it is, and everything in it was looked at */
+    /* onnx_open checked everything, so that nothing needs to be limited or reported here */
     onnx_model m = *model;
     char message[160];
     int i;
@@ -4411,7 +4936,7 @@ lgelu_status onnx_fill(const onnx_model *model, lgelu_net *net)
     m.message = message;
     net->prepacked_valid = 0;
     for (i = 0; i < m.layers; i++) {
-        if (m.layer[i].wanted && !fill(&m, m.layer + i, net))
+        if (m.layer[i].wanted && !onnx_put_layer(&m, m.layer + i, net))
             return LGELU_E_FILE;
     }
     return LGELU_OK;

@@ -29,6 +29,8 @@ enum {
 #define REFIT_ROUNDED(p) __asm__("" : "+x"(p))
 #elif defined(__GNUC__) && defined(__aarch64__)
 #define REFIT_ROUNDED(p) __asm__("" : "+w"(p))
+#elif defined(__wasm__) /* no instruction fuses; with "+m" clang 14 computed other values */
+#define REFIT_ROUNDED(p) (void)0
 #elif defined(__GNUC__)
 #define REFIT_ROUNDED(p) __asm__("" : "+m"(p))
 #else

@@ -157,7 +157,7 @@ static int solver_put(const void *data, size_t n, void *user)
     return fwrite(data, 1, n, (FILE *)user) != n;
 }
 
-lgelu_status solver_make(solver *s, const lgelu_net *net, int output, const char *folder)
+lgelu_status solver_make(solver_net *s, const lgelu_net *net, int output, const char *folder)
 {
     char path[SOLVER_PATH];
     lgelu_status status;
@@ -190,7 +190,7 @@ lgelu_status solver_make(solver *s, const lgelu_net *net, int output, const char
     return LGELU_OK;
 }
 
-void solver_free(solver *s)
+void solver_free(solver_net *s)
 {
     bounds_free(&s->b);
     attack_free(&s->a);
@@ -201,7 +201,7 @@ void solver_free(solver *s)
 }
 
 /* 1: s->x, the floats nearest to s->xd in the box, meets the property in f32 */
-static int solver_check(solver *s, const vnnlib *p)
+static int solver_check(solver_net *s, const vnnlib *p)
 {
     const size_t outputs = s->b.node[s->b.output].n;
     const float *y;
@@ -225,7 +225,7 @@ static int solver_check(solver *s, const vnnlib *p)
 
 /* 1: no x in the box meets the clause, since one of its terms can't be met; c: outputs numbers of
    room */
-static int solver_bounds(solver *s, const vnnlib *p, size_t clause)
+static int solver_bounds(solver_net *s, const vnnlib *p, size_t clause)
 {
     const size_t outputs = s->b.node[s->b.output].n;
     double *c = s->y + outputs;
@@ -243,10 +243,10 @@ static int solver_bounds(solver *s, const vnnlib *p, size_t clause)
 }
 
 /* downhill from the middle of the box along each term that is not met */
-static int solver_attack(solver *s, const vnnlib *p, size_t clause)
+static int solver_attack(solver_net *s, const vnnlib *p, size_t clause)
 {
     const size_t outputs = s->b.node[s->b.output].n;
-    attack *const list[1] = { &s->a };
+    attack_net *const list[1] = { &s->a };
     const double sign = 1;
     float *c = (float *)deploy_room(outputs, sizeof *c);
     size_t k, t;
@@ -275,7 +275,7 @@ static int solver_attack(solver *s, const vnnlib *p, size_t clause)
 }
 
 /* Writes the question into the folder; -1: it can't be, and s->message says so. */
-static int solver_question(solver *s, const vnnlib *p, size_t clause, const char *name)
+static int solver_question(solver_net *s, const vnnlib *p, size_t clause, const char *name)
 {
     FILE *f = fopen(name, "wb");
     if (!f) {
@@ -291,7 +291,7 @@ static int solver_question(solver *s, const vnnlib *p, size_t clause, const char
 }
 
 /* Reads the answer; without such a file it is open, and *there is 0. */
-static mip_answer solver_answer(solver *s, const vnnlib *p, const char *name, int *there)
+static mip_answer solver_answer(solver_net *s, const vnnlib *p, const char *name, int *there)
 {
     mip_answer answer = MIP_OPEN;
     unsigned char *text;
@@ -312,7 +312,7 @@ static mip_answer solver_answer(solver *s, const vnnlib *p, const char *name, in
     return answer;
 }
 
-static mip_answer solver_program(solver *s, const vnnlib *p, size_t clause, double seconds)
+static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, double seconds)
 {
     char path[SOLVER_PATH], question[400], file[400], limit[32];
     const char *const cbc[] = { "cbc",    "question.lp", "-timeMode",     "elapsed",
@@ -356,7 +356,7 @@ static mip_answer solver_program(solver *s, const vnnlib *p, size_t clause, doub
     return MIP_OPEN;
 }
 
-solver_verdict solver_ask(solver *s, const vnnlib *p, double seconds)
+solver_verdict solver_ask(solver_net *s, const vnnlib *p, double seconds)
 {
     solver_verdict verdict = SOLVER_HOLDS;
     lgelu_status status = bounds_run(&s->b, p->low, p->high, BOUNDS_LINEAR);

@@ -173,6 +173,7 @@ static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
     int i, part;
     if (net->status)
         return net->status;
+    net->message[0] = 0;
     if (!net->memory) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "torch: a network must be made before it is saved or loaded");
@@ -186,9 +187,10 @@ static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
             if (torch_part(net, how, i, part, &t)) {
                 for (c = t.name; *c; c++) {
                     if (*c == '"' || *c == '\\' || (unsigned char)*c < 32) {
-                        return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                                             "torch: layer '%s': its name can't stand in a file",
-                                             net->nodes[i].name);
+                        return deploy_refuse(
+                            net->message, LGELU_E_ARGUMENT,
+                            "torch: layer '%s': its name has characters that JSON would escape",
+                            net->nodes[i].name);
                     }
                 }
             }
@@ -504,7 +506,7 @@ static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
         }
     }
     if (torch_peek(in) >= 0) {
-        deploy_wrong(in, "something stands behind the header's end");
+        deploy_wrong(in, "expected the end of the header");
         goto wrong;
     }
     qsort(e, *count, sizeof *e, torch_order);
@@ -617,7 +619,6 @@ lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file
     int i, part;
     if (status)
         return status;
-    net->message[0] = 0;
     in.p = (const char *)file;
     in.at = 0;
     in.end = bytes;

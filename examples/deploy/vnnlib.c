@@ -2,12 +2,12 @@
    vnnlib.c: see vnnlib.h. */
 #include "vnnlib.h"
 
-enum { MOST_OUTPUTS = 1000000, MOST_TERMS = 10000000 }; /* more is a damaged file */
+enum { VNNLIB_MOST_OUTPUTS = 1000000, VNNLIB_MOST_TERMS = 10000000 }; /* more is a damaged file */
 
 lgelu_status vnnlib_box(vnnlib *p, size_t inputs, size_t outputs)
 {
     memset(p, 0, sizeof *p);
-    if (!inputs || !outputs || outputs > MOST_OUTPUTS) {
+    if (!inputs || !outputs || outputs > VNNLIB_MOST_OUTPUTS) {
         return deploy_refuse(p->message, LGELU_E_SHAPE, "VNN-LIB: %z inputs, %z outputs", inputs,
                              outputs);
     }
@@ -367,7 +367,7 @@ static int vnnlib_text(deploy_in *in, vnnlib *p)
     }
     if (!own)
         return 0;
-    all = deploy_times(own, p->clauses) > MOST_TERMS
+    all = deploy_times(own, p->clauses) > VNNLIB_MOST_TERMS
               ? NULL
               : (vnnlib_term *)deploy_room(p->terms - own + own * p->clauses, sizeof *all);
     if (!all)

@@ -25,14 +25,14 @@ double logit_certificate(const lgelu_net *net, int logits, double *room)
 {
     const lgelu_node *x = net->nodes;
     const size_t n = x->shape[0] * x->shape[1] * x->shape[2];
-    certificate c;
+    bounds_certificate c;
     double d = 0, most = -1;
-    if (certificate_make(&c, net, logits))
+    if (bounds_certificate_make(&c, net, logits))
         return most;
-    /* the norms don't hang on the box */
+    /* the norms don't depend on the box */
     for (size_t i = 0; i < 2 * n; i++)
         room[i] = 0;
-    if (!certificate_run(&c, room, room + n, BOUNDS_INTERVAL)) {
+    if (!bounds_certificate_run(&c, room, room + n, BOUNDS_INTERVAL)) {
         int i = 1;
         for (; i <= logits; i++) {
             const lgelu_node *y = net->nodes + i;
@@ -57,6 +57,6 @@ double logit_certificate(const lgelu_net *net, int logits, double *room)
         if (i <= logits)
             most = -1;
     }
-    certificate_free(&c);
+    bounds_certificate_free(&c);
     return most;
 }

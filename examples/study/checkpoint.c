@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT-0
-   checkpoint.c: --save and --resume. The file holds the options that the bits hang on, the numbers
-   of all runs so far, and the networks of each family in training with their optimisers. No clock
-   goes in. */
+   checkpoint.c: --save and --resume. The file holds the options that the bits depend on, the
+   numbers of all runs so far, and the networks of each family in training with their optimisers. No
+   clock goes in. */
 #include "study.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
-    char text[MOST_OPTIONS * (OPTION_TEXT + 64)];
-    const char *pair[MOST_OPTIONS + 4][2];
+    char text[MAX_OPTIONS * (OPTION_TEXT + 64)];
+    const char *pair[MAX_OPTIONS + 4][2];
     int pairs;
 } kept;
 
@@ -24,7 +24,7 @@ static int is_place(const option *o)
 /* ==== options
    ======================================================================================================
  */
-/* runs are numbered by the axes in their order, which hangs on how they came about */
+/* runs are numbered by the axes in their order, which depends on how they came about */
 static void order_axes(study *s, const char *names)
 {
     for (int k = 0; k < s->axes; k++, names += *names == ',') {
@@ -45,7 +45,7 @@ static void order_axes(study *s, const char *names)
 /* What wasn't given comes from the checkpoint; what was must agree with it. */
 int checkpoint_options(study *s)
 {
-    static char text[MOST_OPTIONS][4 * OPTION_TEXT];
+    static char text[MAX_OPTIONS][4 * OPTION_TEXT];
     const char *path = s->config.resume;
     char key[64], word[4 * OPTION_TEXT];
     /* up to here: what follows is the file's fault */
@@ -58,8 +58,8 @@ int checkpoint_options(study *s)
                           s->experiment ? s->experiment->name : "a study");
     }
     for (int i = 0; i < experiment_count; i++) {
-        if (!strcmp(experiment_table[i].name, word))
-            s->experiment = experiment_table + i;
+        if (!strcmp(experiment_table[i]->name, word))
+            s->experiment = experiment_table[i];
     }
     if (!s->experiment) {
         return study_fail(
@@ -188,8 +188,8 @@ static long whole(tape *r, long v, long least, long most)
     return (long)d;
 }
 
-/* quantities go by their names' order: their numbers hang on which thread was first */
-static void ranks(const study *s, short rank[MOST_QUANTITIES], short by_rank[MOST_QUANTITIES])
+/* quantities go by their names' order: their numbers depend on which thread was first */
+static void ranks(const study *s, short rank[MAX_QUANTITIES], short by_rank[MAX_QUANTITIES])
 {
     for (int q = 0; q < s->quantities; q++) {
         rank[q] = 0;
@@ -216,7 +216,7 @@ static void run_state(tape *r, study *s, run *x, const short *quantity, int quan
         }
         n.quantity = (short)whole(r, n.quantity, 0, quantities - 1);
         n.epoch = (int)whole(r, n.epoch, -1, many);
-        n.gate = (short)whole(r, n.gate, -1, MOST_GATES - 1);
+        n.gate = (short)whole(r, n.gate, -1, MAX_GATES - 1);
         real(r, &n.value);
         if (r->reading && !r->bad
             && record(s, x, s->quantity[quantity[n.quantity]], n.epoch, n.gate, n.value))
@@ -226,8 +226,8 @@ static void run_state(tape *r, study *s, run *x, const short *quantity, int quan
 
 static void state(tape *r, study *s)
 {
-    short quantity[MOST_QUANTITIES], by_rank[MOST_QUANTITIES];
-    const int quantities = (int)whole(r, s->quantities, 0, MOST_QUANTITIES);
+    short quantity[MAX_QUANTITIES], by_rank[MAX_QUANTITIES];
+    const int quantities = (int)whole(r, s->quantities, 0, MAX_QUANTITIES);
     const long many = 1000000000;
     if (!r->reading)
         ranks(s, quantity, by_rank);
@@ -252,23 +252,23 @@ static void state(tape *r, study *s)
         run_state(r, s, s->runs + i, quantity, quantities);
     for (int i = 0; i < s->family_count && !r->bad; i++) {
         family *f = s->families + i;
-        int seated = (int)whole(r, f->seat != NULL, 0, 1);
+        int seated = (int)whole(r, f->trainer != NULL, 0, 1);
         f->next = (int)whole(r, f->next, 0, f->count);
         f->inside = (int)whole(r, f->inside, 0, f->next < f->count);
         f->done = (int)whole(r, f->done, 0, 1);
         if (!seated || r->bad)
             continue;
-        if (r->reading && seat_open(s, f, &f->seat)) {
+        if (r->reading && trainer_open(s, f, &f->trainer)) {
             r->bad = 1;
             return;
         }
         if (r->reading && f->inside) {
-            f->seat->which = BRANCH;
-            f->seat->run = s->runs + f->branches[f->next].run;
+            f->trainer->which = BRANCH;
+            f->trainer->run = s->runs + f->branches[f->next].run;
         }
         for (int k = 0; k < 2; k++) {
-            real(r, f->seat->loss_sum + k);
-            f->seat->loss_steps[k] = whole(r, f->seat->loss_steps[k], 0, many);
+            real(r, f->trainer->loss_sum + k);
+            f->trainer->loss_steps[k] = whole(r, f->trainer->loss_steps[k], 0, many);
         }
     }
 }
@@ -276,10 +276,10 @@ static void state(tape *r, study *s)
 /* ==== the file
    =====================================================================================================
  */
-enum { MOST_SEATS = 1024 };
+enum { MAX_SEATS = 1024 };
 static struct {
-    lgelu_part part[2 * MOST_SEATS];
-    char prefix[2 * MOST_SEATS][32];
+    lgelu_part part[2 * MAX_SEATS];
+    char prefix[2 * MAX_SEATS][32];
     int count;
     lgelu_net none;
 } parts;
@@ -289,13 +289,13 @@ static void collect(study *s) /* the networks in training; a branch that hasn't 
     parts.count = 0;
     /* all runs are done: no network, but somebody to keep a message */
     parts.part->net = &parts.none;
-    for (int i = 0; i < s->family_count && parts.count < 2 * MOST_SEATS; i++) {
+    for (int i = 0; i < s->family_count && parts.count < 2 * MAX_SEATS; i++) {
         const family *f = s->families + i;
-        for (int k = 0; f->seat && k < 1 + f->inside; k++) {
+        for (int k = 0; f->trainer && k < 1 + f->inside; k++) {
             snprintf(parts.prefix[parts.count], sizeof parts.prefix[0], "%d.%s/", i,
                      k ? "branch" : "trunk");
             parts.part[parts.count].prefix = parts.prefix[parts.count];
-            parts.part[parts.count++].net = f->seat->net + k;
+            parts.part[parts.count++].net = f->trainer->net + k;
         }
     }
 }
@@ -304,7 +304,7 @@ static void collect(study *s) /* the networks in training; a branch that hasn't 
 static int sound(study *s)
 {
     for (int i = 0; i < s->family_count; i++) {
-        seat *w = s->families[i].seat;
+        trainer *w = s->families[i].trainer;
         size_t n = s->task.count[PART_TRAIN] < (size_t)s->config.batch ? s->task.count[PART_TRAIN]
                                                                        : (size_t)s->config.batch;
         if (!w || s->axes)

@@ -9,12 +9,12 @@
      reestimated  cold, then the statistics of its batch norms are estimated again
      biases       cold, then the mean error of each layer is subtracted from its biases
      refit        cold, then each matrix is solved for again in closed form (deploy/refit.h)
-     taught       refit, trained further on the smooth network's outputs in place of labels
+     uses_teacher       refit, trained further on the smooth network's outputs in place of labels
      hardened     λ is driven from 1 to the target while it is trained; at 0 steps this is cold
 
    Conversions see the inputs of training samples and no labels. Further training begins with fresh
    moments, a short warm-up and a cosine; each way takes the rate, of those in `rates`, whose
-   hold-out score is best. The test samples are looked at once for each way and budget. */
+   hold-out score is best. The test samples are evaluation at once for each way and budget. */
 #include "../deploy/refit.h"
 #include "figures.h"
 #include "elementary.h"
@@ -30,7 +30,7 @@ typedef enum { SMOOTH = 0, COLD, REESTIMATED, BIASES, REFIT, TAUGHT, HARDENED } 
 static const struct {
     const char *name, *colour;
 } ways[WAYS] = { { "smooth", "#555555" },  { "cold", "#D55E00" },  { "reestimated", "#997700" },
-                 { "biases", "#56B4E9" },  { "refit", "#0072B2" }, { "taught", "#AA4499" },
+                 { "biases", "#56B4E9" },  { "refit", "#0072B2" }, { "uses_teacher", "#AA4499" },
                  { "hardened", "#117733" } };
 
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
 /* What a run converts with: the smooth network, a converted one, and one that is trained further.
  */
 typedef struct {
-    seat *worker;
+    trainer *trainer;
     model smooth, converted, tuned;
     float *gradient;           /* dL/dlogits of a batch */
     double *log_probabilities; /* of one row of the smooth network */
@@ -63,7 +63,7 @@ static void model_free(model *m) { free(m->memory); }
 
 /* Builds the network of the run in a mode, with first weights; the memory of an earlier one is used
    again. Returns 0, or -1 after an error. */
-static int model_make(seat *w, model *m, lgelu_mode mode)
+static int model_make(trainer *w, model *m, lgelu_mode mode)
 {
     const config *c = &w->run->config;
     const arm_row *a = arm_table + w->run->arm;
@@ -102,7 +102,7 @@ static int model_make(seat *w, model *m, lgelu_mode mode)
 /* Computes score, flips and change of a network on a part of the samples. Returns 0, or -1. */
 static int look(conversion *v, model *m, part which, outcome *out)
 {
-    seat *w = v->worker;
+    trainer *w = v->trainer;
     const task *t = &w->study->task;
     const size_t count = t->count[which], batch = (size_t)w->run->config.batch;
     double loss = 0, right = 0;
@@ -137,12 +137,12 @@ static int look(conversion *v, model *m, part which, outcome *out)
 static void record_outcome(conversion *v, const char *name, long at, const outcome *o)
 {
     char text[64];
-    run *r = v->worker->run;
-    record(v->worker->study, r, name, (int)at, -1, o->score);
+    run *r = v->trainer->run;
+    record(v->trainer->study, r, name, (int)at, -1, o->score);
     snprintf(text, sizeof text, "%s_flips", name);
-    record(v->worker->study, r, text, (int)at, -1, o->flips);
+    record(v->trainer->study, r, text, (int)at, -1, o->flips);
     snprintf(text, sizeof text, "%s_change", name);
-    record(v->worker->study, r, text, (int)at, -1, o->change);
+    record(v->trainer->study, r, text, (int)at, -1, o->change);
 }
 
 /* ---- conversions ---- */
@@ -157,7 +157,7 @@ typedef struct {
 
 static void make_noise(const inputs *in, size_t first, size_t n)
 {
-    seat *w = in->v->worker;
+    trainer *w = in->v->trainer;
     const task *t = &w->study->task;
     for (size_t i = 0; i < n * t->numbers; i++) {
         const uint64_t at = first * t->numbers + i;
@@ -171,7 +171,7 @@ static void make_noise(const inputs *in, size_t first, size_t n)
 static int next_inputs(size_t index, const void **data, size_t *samples, void *user)
 {
     inputs *in = (inputs *)user;
-    seat *w = in->v->worker;
+    trainer *w = in->v->trainer;
     const task *t = &w->study->task;
     const size_t batch = (size_t)w->run->config.batch, first = index * batch;
     size_t n = batch;
@@ -191,7 +191,7 @@ static int next_inputs(size_t index, const void **data, size_t *samples, void *u
 /* Mean and deviation of the values of the first batch of training images. */
 static void measure_inputs(inputs *in)
 {
-    seat *w = in->v->worker;
+    trainer *w = in->v->trainer;
     const task *t = &w->study->task;
     const size_t batch = (size_t)w->run->config.batch;
     const size_t n = (t->count[PART_TRAIN] < batch ? t->count[PART_TRAIN] : batch) * t->numbers;
@@ -211,7 +211,7 @@ static void measure_inputs(inputs *in)
 /* Makes v->converted the smooth network with ReLU gates, converted in this way. */
 static int convert(conversion *v, way how, long count, int noise)
 {
-    study *s = v->worker->study;
+    study *s = v->trainer->study;
     lgelu_net *to = &v->converted.net;
     refit r;
     refit_options o = refit_defaults();
@@ -244,7 +244,7 @@ static int convert(conversion *v, way how, long count, int noise)
    the network in training, for the batch in w->x. */
 static int bind_teacher(conversion *v, size_t n)
 {
-    seat *w = v->worker;
+    trainer *w = v->trainer;
     const task *t = &w->study->task;
     const size_t rows = n * t->labels, classes = t->classes;
     lgelu_net *net = &v->tuned.net;
@@ -268,7 +268,7 @@ static int bind_teacher(conversion *v, size_t n)
 
 static lgelu_training tuning_plan(const conversion *v, way how, long steps, double rate)
 {
-    const config *c = &v->worker->run->config;
+    const config *c = &v->trainer->run->config;
     lgelu_training p = lgelu_training_defaults((float)(rate * c->lr), steps);
     p.adamw.weight_decay = (float)c->weight_decay;
     p.adamw.beta1 = (float)c->b1;
@@ -289,7 +289,7 @@ static lgelu_training tuning_plan(const conversion *v, way how, long steps, doub
    -1 after an error. */
 static int tune(conversion *v, const model *start, way how, long steps, double rate)
 {
-    seat *w = v->worker;
+    trainer *w = v->trainer;
     study *s = w->study;
     const size_t batch = (size_t)w->run->config.batch;
     const lgelu_training plan = tuning_plan(v, how, steps, rate);
@@ -330,7 +330,7 @@ static int tune(conversion *v, const model *start, way how, long steps, double r
 static int tune_best(conversion *v, way how, long steps)
 {
     const model *start = how == SMOOTH || how == HARDENED ? &v->smooth : &v->converted;
-    const double sign = v->worker->study->task.sign;
+    const double sign = v->trainer->study->task.sign;
     double best = -HUGE_VAL, best_rate = (double)NAN;
     outcome held, test = { (double)NAN, (double)NAN, (double)NAN };
     char text[64];
@@ -347,7 +347,7 @@ static int tune_best(conversion *v, way how, long steps)
     }
     record_outcome(v, ways[how].name, steps, &test);
     snprintf(text, sizeof text, "%s_rate", ways[how].name);
-    record(v->worker->study, v->worker->run, text, (int)steps, -1, best_rate);
+    record(v->trainer->study, v->trainer->run, text, (int)steps, -1, best_rate);
     return 0;
 }
 
@@ -355,7 +355,7 @@ static int tune_best(conversion *v, way how, long steps)
 
 static int has_way(const conversion *v, way how)
 {
-    const seat *w = v->worker;
+    const trainer *w = v->trainer;
     if (how == REESTIMATED)
         return w->study->task.net->normalised;
     /* The other gates have no λ to drive. */
@@ -364,7 +364,7 @@ static int has_way(const conversion *v, way how)
 
 static int convert_and_tune(conversion *v)
 {
-    const long most = v->worker->run->config.budget;
+    const long most = v->trainer->run->config.budget;
     outcome o;
     if (look(v, &v->smooth, PART_TEST, &o))
         return -1;
@@ -382,8 +382,8 @@ static int convert_and_tune(conversion *v)
                 return -1;
         }
     }
-    for (int k = 0; k < INPUTS && input_counts[k] <= (long)v->worker->study->task.count[PART_TRAIN];
-         k++) {
+    for (int k = 0;
+         k < INPUTS && input_counts[k] <= (long)v->trainer->study->task.count[PART_TRAIN]; k++) {
         if (convert(v, REFIT, input_counts[k], 0) || look(v, &v->converted, PART_TEST, &o))
             return -1;
         record_outcome(v, "inputs", input_counts[k], &o);
@@ -394,7 +394,7 @@ static int convert_and_tune(conversion *v)
     return 0;
 }
 
-void convert_end(seat *w)
+static void convert_end(trainer *w)
 {
     const task *t = &w->study->task;
     conversion *v = (conversion *)calloc(1, sizeof *v);
@@ -402,7 +402,7 @@ void convert_end(seat *w)
         study_fail(w->study, "out of memory");
         return;
     }
-    v->worker = w;
+    v->trainer = w;
     v->gradient =
         (float *)calloc((size_t)w->run->config.batch * t->labels * t->classes, sizeof *v->gradient);
     v->log_probabilities = (double *)calloc(t->classes, sizeof *v->log_probabilities);
@@ -443,32 +443,32 @@ static long losses(const study *s, int arm, const char *name, long at, double *l
 static void report_arm(study *s, int arm, double *v)
 {
     const char *format = s->task.percent ? "%+.2f" : "%+.4f";
-    say(s, "\n%s: %s below the smooth network, by steps of further training\n",
-        arm_table[arm].about, s->task.percent ? "points" : "nats");
-    say_left(s, 14, "");
+    print(s, "\n%s: %s below the smooth network, by steps of further training\n",
+          arm_table[arm].about, s->task.percent ? "points" : "nats");
+    print_left(s, 14, "");
     for (int k = 0; k < BUDGETS && budgets[k] <= s->config.budget; k++)
-        say(s, "%18ld", budgets[k]);
-    say(s, "\n");
+        print(s, "%18ld", budgets[k]);
+    print(s, "\n");
     for (int how = 0; how < WAYS; how++) {
         if (!losses(s, arm, ways[how].name, 0, v))
             continue;
-        say_left(s, 14, ways[how].name);
+        print_left(s, 14, ways[how].name);
         for (int k = 0; k < BUDGETS && budgets[k] <= s->config.budget; k++)
-            say_cell(s, 18, format, v, losses(s, arm, ways[how].name, budgets[k], v));
-        say(s, "\n");
+            print_cell(s, 18, format, v, losses(s, arm, ways[how].name, budgets[k], v));
+        print(s, "\n");
     }
-    say(s, "\nrefitted, by number of inputs\n");
+    print(s, "\nrefitted, by number of inputs\n");
     for (int k = 0; k < INPUTS; k++) {
         const long n = losses(s, arm, "inputs", input_counts[k], v);
         if (!n)
             continue;
-        say(s, "%14ld", input_counts[k]);
-        say_cell(s, 18, format, v, n);
-        say(s, "\n");
+        print(s, "%14ld", input_counts[k]);
+        print_cell(s, 18, format, v, n);
+        print(s, "\n");
     }
-    say_left(s, 14, "4096 of noise");
-    say_cell(s, 18, format, v, losses(s, arm, "noise", USUAL_INPUTS, v));
-    say(s, "\n");
+    print_left(s, 14, "4096 of noise");
+    print_cell(s, 18, format, v, losses(s, arm, "noise", USUAL_INPUTS, v));
+    print(s, "\n");
 }
 
 /* The paired difference of two ways at a budget: positive if the first one loses less. */
@@ -511,7 +511,7 @@ static int report_findings(study *s, int arm, double *v, double *other)
     return 0;
 }
 
-int convert_report(study *s)
+static int convert_report(study *s)
 {
     double *v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v);
     int bad = 0;
@@ -527,7 +527,7 @@ int convert_report(study *s)
 }
 
 /* ---- the figure: loss against the smooth network over the steps of further training ---- */
-int convert_figures(study *s)
+static int convert_figures(study *s)
 {
     figure f;
     svg_panel p = { 74, 96, 520, 300, 2, 1, 1e9, -1e9, 1, 0 };
@@ -576,3 +576,18 @@ int convert_figures(study *s)
     svg_labels(&f.s, label, shown, p.left + p.width, p.top + 4, p.top + p.height - 4, 17);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment convert_experiment = {
+    .name = "convert",
+    .about = "what a finished network loses on each way to ReLU, by steps of further training",
+    .nets = "mlp|resnet8|gpt|vit|lenet|resnet18",
+    .arms = "gelu,silu",
+    .options = "--budget 1000",
+    .quick = "--budget 30 --seeds 2",
+    .rule =
+        "the refitted network less the smooth one: above -0.1 points or -0.005 nats; its paired gain over "
+        "each other way: above 0",
+    .end = convert_end,
+    .report = convert_report,
+    .figures = convert_figures
+};

@@ -4,7 +4,7 @@
 #include "elementary.h"
 #include <math.h>
 
-/* to abs(r) <= π/4 by π/2 in two doubles, then Taylor: what is left out is below 3e-18 */
+/* to abs(r) <= π/4 by π/2 in two doubles, then Taylor: the omitted terms are below 3e-18 */
 void same_sincos(double x, double *sine, double *cosine)
 {
     static const double s[8] = { -1.0 / 6,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    elementary.h: sine, cosine, exponential and logarithm in double with the same bits everywhere,
-   where a whole run hangs on each of them. Of libm only what is exact is called. */
+   where a whole run depends on each of them. Of libm only what is exact is called. */
 #ifndef ELEMENTARY_H
 #define ELEMENTARY_H
 #include <stddef.h>

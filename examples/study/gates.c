@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    gates.c: the gates side by side. What does each score on the test samples at its own best rate,
    chosen on the hold-out; and how wide is the band of usable rates, in decades: those at which the
-   hold-out score at the end is within five margins (1.5 points, 0.1 nats) of that seed's best, the
+   hold-out score at the end is within 1.5 points or 0.1 nats of that seed's best, the
    score between two rates of the grid taken as a straight line over their logarithms. What lies
    beyond the ends of the grid is not counted. Both again with and without warm-up, from other first
    weights (--start), and with what the gates give rounded to 16 bits (--activations): a *setting*
@@ -15,7 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double tolerance(const study *s) { return 5 * s->task.margin; }
+/* How far below the best a usable rate may score: points, squared error, nats. */
+static double tolerance(const study *s)
+{
+    if (s->task.percent)
+        return 1.5;
+    return s->task.regression ? 0.025 : 0.1;
+}
 static int rates(const study *s) { return s->axis[plan_axis(s, "lr")].values; }
 
 static double rate_at(const study *s, int i)
@@ -37,7 +43,7 @@ static int place(const study *s, int setting,
 
 static long variant_at(const study *s, int setting, int rate)
 {
-    int at[MOST_AXES] = { 0 };
+    int at[MAX_AXES] = { 0 };
     for (int k = 0; k < s->axes; k++)
         at[k] = place(s, setting, k);
     at[plan_axis(s, "lr")] = rate;
@@ -79,7 +85,7 @@ static double best_score(const study *s, int setting, int arm, long seed)
 }
 
 /* the usable part of a straight line from (0, a) to (1, b), both less what is usable */
-static double share_above(double a, double b)
+static double fraction_above(double a, double b)
 {
     if (a >= 0 && b >= 0)
         return 1;
@@ -103,12 +109,12 @@ static double width_of(const study *s, int setting, int arm, long seed, double *
         const double v = fmax(score_at(s, setting, i, arm, seed) - floor_at, -20 * tolerance(s)),
                      x = log10(rate_at(s, i));
         if (i) {
-            const double before = log10(rate_at(s, i - 1)), share = share_above(last, v);
-            sum += share * (x - before);
-            if (from && share > 0) {
+            const double before = log10(rate_at(s, i - 1)), fraction = fraction_above(last, v);
+            sum += fraction * (x - before);
+            if (from && fraction > 0) {
                 if (!(*from >= -HUGE_VAL))
-                    *from = last >= 0 ? before : x - share * (x - before);
-                *to = v >= 0 ? x : before + share * (x - before);
+                    *from = last >= 0 ? before : x - fraction * (x - before);
+                *to = v >= 0 ? x : before + fraction * (x - before);
             }
         }
         last = v;
@@ -171,40 +177,75 @@ static int find_axis(study *s, int k, int j, int arm, int width, const char *tex
     return n ? stat_find(s, line, width ? "%+.2f" : NULL, v, n, least, most) : 0;
 }
 
-static void say_scores(study *s, int setting, double *v)
+static void print_scores(study *s, int setting, double *v)
 {
-    say(s, "\n%s\n", setting_text(s, setting));
-    say_left(s, 10, "arm");
+    print(s, "\n%s\n", setting_text(s, setting));
+    print_left(s, 10, "arm");
     for (int i = 0; i < rates(s); i++)
-        say_right(s, 17, s->axis[plan_axis(s, "lr")].value[i]);
-    say(s, "      best rate    its test score   usable decades\n");
+        print_right(s, 17, s->axis[plan_axis(s, "lr")].value[i]);
+    print(s, "      best rate    its test score   usable decades\n");
     for (int a = 0; a < s->arm_total; a++) {
         const int arm = s->arms[a];
         long n;
-        say_left(s, 10, arm_table[arm].name);
+        print_left(s, 10, arm_table[arm].name);
         for (int i = 0; i < rates(s); i++) {
             n = 0;
             for (long k = 0; k < s->config.seeds; k++) {
                 v[n] = s->task.sign * score_at(s, setting, i, arm, k);
                 n += fabs(v[n]) < HUGE_VAL;
             }
-            say_cell(s, 17, s->task.percent ? "%.2f" : "%.4f", v, n);
+            print_cell(s, 17, s->task.percent ? "%.2f" : "%.4f", v, n);
         }
-        say_right(s, 15,
-                  s->axis[plan_axis(s, "lr")]
-                      .value[plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm, 0)
-                                 ->at[plan_axis(s, "lr")]]);
+        print_right(
+            s, 15,
+            s->axis[plan_axis(s, "lr")]
+                .value[plan_run(s, plan_best_rate(s, variant_at(s, setting, 0), arm), arm, 0)
+                           ->at[plan_axis(s, "lr")]]);
         n = 0;
         for (long k = 0; k < s->config.seeds; k++) {
             v[n] = best_score(s, setting, arm, k);
             n += v[n] >= -HUGE_VAL;
         }
-        say_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, n);
+        print_cell(s, 18, s->task.percent ? "%.2f" : "%.4f", v, n);
         for (long k = 0; k < s->config.seeds; k++)
             v[k] = width_of(s, setting, arm, k, NULL, NULL);
-        say_cell(s, 17, "%.2f", v, s->config.seeds);
-        say(s, "\n");
+        print_cell(s, 17, "%.2f", v, s->config.seeds);
+        print(s, "\n");
     }
+}
+
+/* Does GELU's lead over ReLU grow with the size of the network? The difference of two differences:
+   that at value j of the axis of widths less that at the first, each arm at its best rate. */
+static int find_growth(study *s, int k, int j, double *v)
+{
+    const int gelu = plan_arm("gelu"), relu = plan_arm("relu");
+    char line[200];
+    int pairs = 0, stride = 1;
+    long n = 0;
+    if (!plan_run(s, 0, gelu, 0) || !plan_run(s, 0, relu, 0))
+        return 0;
+    for (int i = k + 1; i < s->axes; i++) {
+        if (i != plan_axis(s, "lr"))
+            stride *= s->axis[i].values;
+    }
+    for (int w = 0; w < settings(s); w++)
+        pairs += place(s, w, k) == j;
+    for (long i = 0; i < s->config.seeds; i++) {
+        v[n] = 0;
+        for (int w = 0; w < settings(s); w++) {
+            const int first = w - j * stride;
+            if (place(s, w, k) != j)
+                continue;
+            v[n] += s->task.sign
+                    * ((best_score(s, w, gelu, i) - best_score(s, w, relu, i))
+                       - (best_score(s, first, gelu, i) - best_score(s, first, relu, i)))
+                    / pairs;
+        }
+        n += v[n] >= -HUGE_VAL;
+    }
+    snprintf(line, sizeof line, "GELU's lead over ReLU at width %s less that at width %s",
+             s->axis[k].value[j], s->axis[k].value[0]);
+    return n ? stat_find(s, line, NULL, v, n, 0, HUGE_VAL) : 0;
 }
 
 static int find_all(study *s, double *v)
@@ -240,6 +281,10 @@ static int find_all(study *s, double *v)
     for (int k = 0; k < s->axes; k++) {
         for (int j = 1; k != plan_axis(s, "lr") && j < s->axis[k].values; j++) {
             const int warm = !strcmp(s->axis[k].option->name, "warmup");
+            if (!strcmp(s->axis[k].option->name, "width")) {
+                bad = bad || find_growth(s, k, j, v);
+                continue;
+            }
             for (int a = 0; a < s->arm_total && !bad; a++) {
                 bad = find_axis(s, k, j, s->arms[a], 1, "decades that it adds to the band",
                                 warm ? 0 : -0.1, warm ? HUGE_VAL : 0.1, v)
@@ -250,7 +295,7 @@ static int find_all(study *s, double *v)
     return bad;
 }
 
-int gates_check(study *s)
+static int gates_check(study *s)
 {
     const int lr = plan_axis(s, "lr");
     if (lr < 0)
@@ -264,27 +309,27 @@ int gates_check(study *s)
     for (int k = 0; k < s->axes; k++) {
         const char *name = s->axis[k].option->name;
         if (strcmp(name, "lr") && strcmp(name, "warmup") && strcmp(name, "start")
-            && strcmp(name, "activations")) {
+            && strcmp(name, "activations") && strcmp(name, "width")) {
             return study_fail(
                 s,
-                "--%s: several values; only --lr, --warmup, --start and --activations may have them",
+                "--%s: several values; only --lr, --warmup, --start, --activations and --width may have them",
                 name);
         }
     }
     return 0;
 }
 
-int gates_report(study *s)
+static int gates_report(study *s)
 {
     double *v;
     int bad;
     if (!(v = (double *)malloc((size_t)s->config.seeds * sizeof *v)))
         return study_fail(s, "out of memory");
     show_head(s);
-    say(s, "%s on the hold-out at the end for each rate; usable: within %g %s of the best\n",
-        s->task.percent ? "Score in percent" : "Loss", tolerance(s), s->task.unit);
+    print(s, "%s on the hold-out at the end for each rate; usable: within %g %s of the best\n",
+          s->task.percent ? "Score in percent" : "Loss", tolerance(s), s->task.unit);
     for (int k = 0; k < settings(s); k++)
-        say_scores(s, k, v);
+        print_scores(s, k, v);
     bad = find_all(s, v);
     free(v);
     return bad ? -1 : 0;
@@ -383,7 +428,7 @@ static void draw_bands(study *s, svg *g, svg_panel *p)
     svg_text(g, p->left + p->width + 8, p->top - 10, 's', 11, SVG_GREY, "decades");
 }
 
-int gates_figures(study *s)
+static int gates_figures(study *s)
 {
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low = HUGE_VAL,
            high = -HUGE_VAL, least = HUGE_VAL;
@@ -441,3 +486,25 @@ int gates_figures(study *s)
     free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment gates_experiment = {
+    .name = "gates",
+    .about =
+        "the gates side by side: score at their own best rate, and how wide the band of usable rates is",
+    .nets = "mlp|resnet8|gpt|lenet",
+    .arms = "gelu,tanh,silu,swish,elu,relu,lgelu,stochastic",
+    .options =
+        "--plan paper --lr 3e-4,1e-3,3e-3,1e-2,3e-2,1e-1 --warmup 0,50 --start usual,glorot --samples 6000 "
+        "--test-samples 4000 --holdout 1500 --steps 300 --epochs 6",
+    .quick =
+        "--lr 1e-3,1e-1 --warmup 0 --start usual,glorot --activations f32,bf16 --samples 600 --test-samples 100 --holdout "
+        "60 --steps 30 --epochs 3 --seeds 2",
+    .rule =
+        "scores at the best rate less GELU's: inside of the margin; decades of usable rates less GELU's: within 0.1 (tanh "
+        "form, SiLU), above 0 (Swish, ELU, λ-GELU), below 0 (ReLU, stochastic); with warm-up less without: above 0; with "
+        "other first weights or 16-bit activations: within 0.1, the scores inside of the margin; with several widths, "
+        "GELU's lead over ReLU at each less that at the first: above 0",
+    .check = gates_check,
+    .report = gates_report,
+    .figures = gates_figures
+};

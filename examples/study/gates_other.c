@@ -24,7 +24,7 @@
 enum { LANES = 16 };
 
 /* e^x = s + s·q for abs(x) <= 700: x = n·ln 2 + r with abs(r) <= ln 2 / 2, s = 2^n, q = e^r - 1 by
-   Taylor: what is left out is below 4e-18. n lies in the last bits of t. */
+   Taylor: the omitted terms are below 4e-18. n lies in the last bits of t. */
 INLINE double exp_parts(double *s, double x)
 {
     const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    gates_other.h: gates that lgelu.h has not: SiLU x·σ(βx), with β = 1 or learned (Swish), and ELU,
    the stochastic gate as a layer, and any gate with its output rounded to 16 bits. As gates of
-   one's own (LGELU_GATE_CUSTOM), and the kernels alone.
+   the caller's (LGELU_GATE_CUSTOM), and the kernels alone.
 
    The kernels have the same bits everywhere, and their error is at most 0.501 units in the last
    place of the float, the tail of subnormal numbers included, that of silu_backward's dx also

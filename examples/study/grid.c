@@ -7,10 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* of one seed at one point of the axes; ΔBVS is positive where λ-GELU is better */
+/* Of one seed at one point of the axes; ΔBVS is positive where λ-GELU is better. */
+static double arm_drift(const study *s, const char *arm, long variant, long seed)
+{
+    const run *r = plan_run(s, variant, plan_arm(arm), seed);
+    return r ? record_get(s, r, "drift", -1, -1) : (double)NAN;
+}
+
 static double drift_of(const study *s, long variant, long seed)
 {
-    return record_get(s, plan_run(s, variant, plan_arm("lgelu"), seed), "drift", -1, -1);
+    return arm_drift(s, "lgelu", variant, seed);
 }
 
 static double bvs_of(const study *s, long variant, long seed)
@@ -39,15 +45,20 @@ static double number_at(const study *s, int k, int value)
     return deploy_read(s->axis[k].value[value], NULL);
 }
 
-static double log_of(double drift) { return log10(drift > 1e-9 ? drift : 1e-9); }
+static double log_of(double drift)
+{
+    if (!(drift >= 0))
+        return (double)NAN;
+    return log10(drift > 1e-9 ? drift : 1e-9);
+}
 
-/* Calls judge for each point of all axes but x and y; at[x] and at[y] are its to change. */
+/* Calls visit for each point of all axes but x and y; at[x] and at[y] are its to change. */
 static int each_panel(study *s, int x, int y,
-                      int (*judge)(study *s, int at[MOST_AXES], const char *name))
+                      int (*visit)(study *s, int at[MAX_AXES], const char *name))
 {
     int bad = 0;
     for (long v = 0; v < s->variants && !bad; v++) {
-        int at[MOST_AXES], n = 0;
+        int at[MAX_AXES], n = 0;
         char name[120] = "";
         plan_place(s, v, at);
         if ((x >= 0 && at[x]) || (y >= 0 && at[y]))
@@ -59,7 +70,7 @@ static int each_panel(study *s, int x, int y,
                               s->axis[k].value[at[k]]);
             }
         }
-        bad = judge(s, at, name);
+        bad = visit(s, at, name);
     }
     return bad;
 }
@@ -67,41 +78,77 @@ static int each_panel(study *s, int x, int y,
 /* ==== verdicts
    =====================================================================================================
  */
-enum { MOST_SEEDS = 1000 };
+enum { MAX_SEEDS = 1000 };
 
-/* the slope of log drift over the log of axis k (of its inverse), seed by seed, from its means over
-   the other axis */
-static int find_slope(study *s, int at[MOST_AXES], const char *name, int k, int other, int inverse)
+/* One seed's slope of log drift over the log of axis k (of its inverse), from its means over the
+   other axis. */
+static double slope_of(const study *s, const char *arm, int at[MAX_AXES], long seed, int k,
+                       int other, int inverse)
 {
-    double slope[MOST_SEEDS], x[MOST_VALUES], y[MOST_VALUES];
+    double x[MAX_VALUES], y[MAX_VALUES];
+    for (at[k] = 0; at[k] < s->axis[k].values; at[k]++) {
+        double sum = 0;
+        const int many = other >= 0 ? s->axis[other].values : 1;
+        for (int m = 0; m < many; m++) {
+            if (other >= 0)
+                at[other] = m;
+            sum += log_of(arm_drift(s, arm, plan_variant(s, at), seed)) / many;
+        }
+        x[at[k]] = (inverse ? -1 : 1) * log10(number_at(s, k, at[k]));
+        y[at[k]] = sum;
+    }
+    at[k] = 0;
+    if (other >= 0)
+        at[other] = 0;
+    return stat_slope(x, y, s->axis[k].values);
+}
+
+/* The slope, seed by seed; beyond: less that of random signs. */
+static int find_slope(study *s, int at[MAX_AXES], const char *name, int k, int other, int inverse,
+                      int beyond)
+{
+    double slope[MAX_SEEDS];
     char text[200];
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
-        for (at[k] = 0; at[k] < s->axis[k].values; at[k]++) {
-            double sum = 0;
-            const int many = other >= 0 ? s->axis[other].values : 1;
-            for (int m = 0; m < many; m++) {
-                if (other >= 0)
-                    at[other] = m;
-                sum += log_of(drift_of(s, plan_variant(s, at), i)) / many;
-            }
-            x[at[k]] = (inverse ? -1 : 1) * log10(number_at(s, k, at[k]));
-            y[at[k]] = sum;
-        }
-        slope[n] = stat_slope(x, y, s->axis[k].values);
+        slope[n] = slope_of(s, "lgelu", at, i, k, other, inverse);
+        if (beyond)
+            slope[n] -= slope_of(s, "signs", at, i, k, other, inverse);
         n += slope[n] >= -HUGE_VAL;
-        at[k] = 0;
-        if (other >= 0)
-            at[other] = 0;
     }
-    snprintf(text, sizeof text, "%s%slog Δλ rises with log %s%s", name, *name ? ": " : "",
-             inverse ? "1/" : "", s->axis[k].option->name);
+    snprintf(text, sizeof text, "%s%s%s %s%s%s", name, *name ? ": " : "",
+             beyond ? "slope over log" : "log Δλ rises with log", inverse ? "1/" : "",
+             s->axis[k].option->name, beyond ? " less that of random signs" : "");
     return n && stat_find(s, text, "%+.2f", slope, n, 0, HUGE_VAL);
 }
 
-static int find_bvs(study *s, int at[MOST_AXES], const char *name, int k, int other)
+/* How much further λ drifts than by gradients of random signs, the mean over the panel's cells. */
+static int find_beyond(study *s, int at[MAX_AXES], const char *name, int k, int other)
 {
-    double mean[MOST_SEEDS];
+    double v[MAX_SEEDS];
+    char text[200];
+    long n = 0;
+    for (long i = 0; i < s->config.seeds; i++) {
+        int cells = 0;
+        v[n] = 0;
+        for (at[k] = 0; at[k] < s->axis[k].values; at[k]++) {
+            for (at[other] = 0; at[other] < s->axis[other].values; at[other]++, cells++) {
+                const long variant = plan_variant(s, at);
+                v[n] += log_of(arm_drift(s, "lgelu", variant, i))
+                        - log_of(arm_drift(s, "signs", variant, i));
+            }
+        }
+        v[n] /= cells;
+        n += v[n] >= -HUGE_VAL;
+        at[k] = at[other] = 0;
+    }
+    snprintf(text, sizeof text, "%s%slog10 Δλ less that of random signs", name, *name ? ": " : "");
+    return n && stat_find(s, text, "%+.2f", v, n, 0, HUGE_VAL);
+}
+
+static int find_bvs(study *s, int at[MAX_AXES], const char *name, int k, int other)
+{
+    double mean[MAX_SEEDS];
     char text[200];
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
@@ -124,9 +171,9 @@ static int find_bvs(study *s, int at[MOST_AXES], const char *name, int k, int ot
     return n && stat_find(s, text, NULL, mean, n, -s->task.margin, s->task.margin);
 }
 
-static int find_rise(study *s, int at[MOST_AXES], const char *name, int k)
+static int find_rise(study *s, int at[MAX_AXES], const char *name, int k)
 {
-    double rise[MOST_SEEDS];
+    double rise[MAX_SEEDS];
     char text[200];
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
@@ -149,50 +196,55 @@ static int find_rise(study *s, int at[MOST_AXES], const char *name, int k)
 /* ==== grid
    =========================================================================================================
  */
-static void say_grid(study *s, int at[MOST_AXES], int t, int c)
+static void print_grid(study *s, int at[MAX_AXES], int t, int c)
 {
     char cell[64];
-    say(s, "%10s", "t \\ c");
+    print(s, "%10s", "t \\ c");
     for (int k = 0; k < s->axis[c].values; k++)
-        say_right(s, 22, s->axis[c].value[k]);
-    say(s, "\n");
+        print_right(s, 22, s->axis[c].value[k]);
+    print(s, "\n");
     for (at[t] = 0; at[t] < s->axis[t].values; at[t]++) {
-        say(s, "%10s", s->axis[t].value[at[t]]);
+        print(s, "%10s", s->axis[t].value[at[t]]);
         for (at[c] = 0; at[c] < s->axis[c].values; at[c]++) {
             const long v = plan_variant(s, at);
             snprintf(cell, sizeof cell, s->task.percent ? "%+.2f (%.3g)" : "%+.4f (%.3g)",
                      mean_over_seeds(s, v, bvs_of, NULL), mean_over_seeds(s, v, drift_of, NULL));
-            say_right(s, 22, cell);
+            print_right(s, 22, cell);
         }
-        say(s, "\n");
+        print(s, "\n");
     }
     at[t] = at[c] = 0;
 }
 
-static int grid_panel(study *s, int at[MOST_AXES], const char *name)
+static int grid_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
-    say(s, "\n%s\n", name);
-    say_grid(s, at, t, c);
-    return find_slope(s, at, name, c, t, 0) || find_slope(s, at, name, t, c, 1)
-                   || find_bvs(s, at, name, t, c)
-               ? -1
-               : 0;
+    print(s, "\n%s\n", name);
+    print_grid(s, at, t, c);
+    const int signs = plan_run(s, 0, plan_arm("signs"), 0) != NULL;
+    int bad = find_slope(s, at, name, c, t, 0, 0) || find_slope(s, at, name, t, c, 1, 0)
+              || find_bvs(s, at, name, t, c);
+    if (!bad && signs) {
+        bad = find_beyond(s, at, name, t, c) || find_slope(s, at, name, c, t, 0, 1)
+              || find_slope(s, at, name, t, c, 1, 1);
+    }
+    return bad ? -1 : 0;
 }
 
-int grid_check(study *s)
+static int grid_check(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     if (t < 0 || c < 0)
         return study_fail(s, "--%s: a grid needs several values", t < 0 ? "t" : "c");
-    return s->config.seeds > MOST_SEEDS ? study_fail(s, "--seeds: more than %d", MOST_SEEDS) : 0;
+    return s->config.seeds > MAX_SEEDS ? study_fail(s, "--seeds: more than %d", MAX_SEEDS) : 0;
 }
 
-int grid_report(study *s)
+static int grid_report(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     show_head(s);
-    say(s,
+    print(
+        s,
         "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better;\n"
         "in brackets Δλ, the mean change of λ from one epoch to the next\n");
     return each_panel(s, t, c, grid_panel);
@@ -200,11 +252,11 @@ int grid_report(study *s)
 
 static struct {
     figure f;
-    double least, most, bvs;
+    double least, most;
     int panels;
 } draw;
 
-static int measure_panel(study *s, int at[MOST_AXES], const char *name)
+static int measure_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     (void)name;
@@ -213,14 +265,13 @@ static int measure_panel(study *s, int at[MOST_AXES], const char *name)
         for (at[c] = 0; at[c] < s->axis[c].values; at[c]++) {
             const long v = plan_variant(s, at);
             figure_range(&draw.least, &draw.most, log_of(mean_over_seeds(s, v, drift_of, NULL)));
-            draw.bvs = fmax(draw.bvs, fabs(mean_over_seeds(s, v, bvs_of, NULL)));
         }
     }
     at[t] = at[c] = 0;
     return 0;
 }
 
-static int draw_panel(study *s, int at[MOST_AXES], const char *name)
+static int draw_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     svg *g = &draw.f.s;
@@ -234,11 +285,11 @@ static int draw_panel(study *s, int at[MOST_AXES], const char *name)
                  s->axis[t].value[at[t]]);
         for (at[c] = 0; at[c] < s->axis[c].values; at[c]++) {
             const long v = plan_variant(s, at);
-            const double share = (log_of(mean_over_seeds(s, v, drift_of, NULL)) - draw.least)
-                                 / (draw.most - draw.least);
+            const double fraction = (log_of(mean_over_seeds(s, v, drift_of, NULL)) - draw.least)
+                                    / (draw.most - draw.least);
             char ink[8];
             svg_box(g, left + w * at[c], top + h * at[t], w - 1.5, h - 1.5,
-                    svg_ramp(ink, 1 - share), 1);
+                    svg_ramp(ink, 1 - fraction), 1);
             svg_text(g, left + w * (at[c] + 0.5), top + h * (at[t] + 0.5) + 4, 'm', 12, "#FFFFFF",
                      s->task.percent ? "%+.2f" : "%+.3f", mean_over_seeds(s, v, bvs_of, NULL));
         }
@@ -251,7 +302,7 @@ static int draw_panel(study *s, int at[MOST_AXES], const char *name)
     return 0;
 }
 
-int grid_figures(study *s)
+static int grid_figures(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
     char title[160];
@@ -263,11 +314,8 @@ int grid_figures(study *s)
     if (!(draw.most > draw.least))
         draw.most = draw.least + 1;
     rows = (draw.panels + 2) / 3;
-    snprintf(title, sizeof title,
-             s->task.percent
-                 ? "λ drifts by %.2g to %.2g an epoch; best scores stay within %.2f %s of GELU's"
-                 : "λ drifts by %.2g to %.2g an epoch; best scores stay within %.3f of GELU's",
-             pow(10, draw.least), pow(10, draw.most), draw.bvs, s->task.unit);
+    snprintf(title, sizeof title, "λ drifts by %.2g to %.2g an epoch over c and t",
+             pow(10, draw.least), pow(10, draw.most));
     if (figure_open(s, &draw.f, "drift", 820, 150 + 196 * rows, title,
                     "cells: mean ΔBVS against GELU of the same seed; colour: drift Δλ"))
         return -1;
@@ -288,40 +336,41 @@ int grid_figures(study *s)
 /* ==== sweep
    ========================================================================================================
  */
-static int sweep_panel(study *s, int at[MOST_AXES], const char *name)
+static int sweep_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int c = plan_axis(s, "c");
-    say_left(s, 26, name);
+    print_left(s, 26, name);
     for (at[c] = 0; at[c] < s->axis[c].values; at[c]++) {
         char cell[64];
         const long v = plan_variant(s, at);
         snprintf(cell, sizeof cell, s->task.percent ? "%+.2f (%.3g)" : "%+.4f (%.3g)",
                  mean_over_seeds(s, v, bvs_of, NULL), mean_over_seeds(s, v, drift_of, NULL));
-        say_right(s, 22, cell);
+        print_right(s, 22, cell);
     }
-    say(s, "\n");
+    print(s, "\n");
     at[c] = 0;
     return find_rise(s, at, name, c) || find_bvs(s, at, name, c, -1) ? -1 : 0;
 }
 
-int sweep_check(study *s)
+static int sweep_check(study *s)
 {
     if (plan_axis(s, "c") < 0)
         return study_fail(s, "--c: a sweep needs several values");
-    return s->config.seeds > MOST_SEEDS ? study_fail(s, "--seeds: more than %d", MOST_SEEDS) : 0;
+    return s->config.seeds > MAX_SEEDS ? study_fail(s, "--seeds: more than %d", MAX_SEEDS) : 0;
 }
 
-int sweep_report(study *s)
+static int sweep_report(study *s)
 {
     const int c = plan_axis(s, "c");
     show_head(s);
-    say(s,
+    print(
+        s,
         "ΔBVS: best hold-out score of λ-GELU less that of GELU of the same seed, positive where λ-GELU is better;\n"
         "in brackets Δλ, the mean change of λ from one epoch to the next\n\n");
-    say_left(s, 26, "c");
+    print_left(s, 26, "c");
     for (int k = 0; k < s->axis[c].values; k++)
-        say_right(s, 22, s->axis[c].value[k]);
-    say(s, "\n");
+        print_right(s, 22, s->axis[c].value[k]);
+    print(s, "\n");
     return each_panel(s, c, -1, sweep_panel);
 }
 
@@ -335,7 +384,7 @@ static struct {
 static const char *const line_colour[6] = { "#0072B2", "#D55E00", "#117733",
                                             "#AA4499", "#997700", "#56B4E9" };
 
-static int sweep_measure(study *s, int at[MOST_AXES], const char *name)
+static int sweep_measure(study *s, int at[MAX_AXES], const char *name)
 {
     const int c = plan_axis(s, "c");
     (void)name;
@@ -352,7 +401,7 @@ static int sweep_measure(study *s, int at[MOST_AXES], const char *name)
     return 0;
 }
 
-static int sweep_draw(study *s, int at[MOST_AXES], const char *name)
+static int sweep_draw(study *s, int at[MAX_AXES], const char *name)
 {
     const int c = plan_axis(s, "c");
     static band b;
@@ -381,7 +430,7 @@ static int sweep_draw(study *s, int at[MOST_AXES], const char *name)
     return 0;
 }
 
-int sweep_figures(study *s)
+static int sweep_figures(study *s)
 {
     const int c = plan_axis(s, "c");
     const svg_panel p = { 66, 100, 240, 270, 0, 1, 1e9, 0, 0, 1 },
@@ -432,3 +481,39 @@ int sweep_figures(study *s)
     }
     return figure_close(s, &lines.f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment grid_experiment = {
+    .name = "grid",
+    .about =
+        "figure 1 of the paper: score and drift of λ over temperature t and multiplier c, from three first λ",
+    .nets = "mlp|tabular|sine",
+    .arms = "gelu,lgelu,signs",
+    .needs = "gelu,lgelu",
+    .options =
+        "--plan paper --norm none,batch --t 0.05,0.1,0.5,1 --c 1,3,9 --init soft,neutral,hard",
+    .quick = "--t 0.05,1 --c 1,9 --seeds 2 --samples 1000 --epochs 3",
+    .rule =
+        "per seed and first λ the slope of log Δλ over log c and over log 1/t: above 0; the mean ΔBVS: inside of the "
+        "margin; with gradients of random signs in place of those of s (arm signs), log10 Δλ of lgelu less that of signs, "
+        "and the slopes of lgelu less those of signs: above 0",
+    .check = grid_check,
+    .report = grid_report,
+    .figures = grid_figures
+};
+
+const experiment sweep_experiment = {
+    .name = "sweep",
+    .about = "figure 2 of the paper: score and drift of λ over the multiplier c",
+    .nets = "resnet8|mlp|lenet|vit|gpt|resnet18",
+    .arms = "gelu,lgelu",
+    .needs = "gelu,lgelu",
+    .options = "--plan paper --t 0.1 --c 1,3,5,7,9 --init soft,neutral,hard",
+    .quick = "--c 1,9 --seeds 2",
+    .full = "--net resnet18",
+    .rule =
+        "per seed and first λ the smallest rise of log Δλ from one c to the next: above 0; the mean ΔBVS: inside of the "
+        "margin",
+    .check = sweep_check,
+    .report = sweep_report,
+    .figures = sweep_figures
+};

@@ -31,7 +31,7 @@ const option option_table[] = {
     { "env", "TASK", "control: what is to be learned",
       CHOICE(env, OPT_ALL, "cartpole|acrobot|pendulum") },
     { "data", "PATH",
-      "IDX files of the MNIST family, CIFAR batches (*.bin), pictures in a folder per class, "
+      "IDX files of the MNIST family, CIFAR batches (*.bin), images in a folder per class, "
       "sheets; a table (Adult, CSV); gpt: a text file",
       TEXT(data, OPT_DATA) },
     { "text", "FILE", "the same for gpt: UTF-8 text", TEXT(text, OPT_DATA) },
@@ -95,7 +95,7 @@ const option option_table[] = {
     { "shape", "SHAPE", "of the way to the target",
       CHOICE(shape, OPT_DRIVEN, "geometric|linear|linear-s|cosine") },
     { "order", "ORDER",
-      "together, or one gate after another, from the first or the last on, each in its share of the way",
+      "together, or one gate after another, from the first or the last on, each in its part of the way",
       CHOICE(order, OPT_DRIVEN, "together|first|last") },
     { "teach", "SHARE",
       "of the loss, while λ is driven: not the labels but what the network said at the switch point",
@@ -105,18 +105,21 @@ const option option_table[] = {
     { "target", "L", "the target itself; 0: that of --tau", REAL(target, OPT_DRIVEN, 0, 1e30) },
     { "budget", "N", "convert: at most so many steps of further training",
       WHOLE(budget, OPT_ALL, 0, 1e6) },
+    { "margin", "M",
+      "what counts as level, in the score's unit; 0: the network's, a quarter of what a cold swap costs it",
+      REAL(margin, OPT_HOW, 0, 1e9) },
     { "reestimate", "N", "batches from which arm reestimated makes its running statistics",
       WHOLE(reestimate, OPT_STATISTICS, 1, 1e6) },
     { "hidden", "LIST", "mlp, tabular: widths of the hidden layers", TEXT(hidden, OPT_DATA) },
     { "norm", "NORM", "mlp, tabular, sine: before each gate", CHOICE(norm, OPT_ALL, "none|batch") },
     { "width", "N", "resnet8: channels of its first stage; vit, gpt: channels",
-      WHOLE(width, OPT_DATA, 1, 65536) },
+      WHOLE(width, OPT_ALL, 1, 65536) },
     { "start", "HOW", "first matrices: usual is uniform He, for vit and gpt N(0, 0.02)",
       CHOICE(start, OPT_ALL, "usual|he|glorot") },
     { "activations", "BITS",
       "what a gate gives is rounded to these, as it would be kept; gradients pass, the rest is f32",
       CHOICE(activations, OPT_ALL, "f32|bf16|f16") },
-    { "augment", "HOW", "training pictures are moved by up to 4 pixels, and mirrored",
+    { "augment", "HOW", "training images are moved by up to 4 pixels, and mirrored",
       CHOICE(augment, OPT_DATA, "none|crop|crop-flip") },
     { "size", "NAME", "gpt: 2 x 64, 3 x 128, 4 x 256 or 6 x 384 as the next options' defaults",
       TEXT(size, OPT_DATA) },
@@ -373,16 +376,16 @@ int option_take(study *s, const option *o, const char *value)
         }
         return option_set(s, &s->config, o, value);
     }
-    if (k == MOST_AXES)
-        return study_fail(s, "--%s: more than %d options have several values", o->name, MOST_AXES);
+    if (k == MAX_AXES)
+        return study_fail(s, "--%s: more than %d options have several values", o->name, MAX_AXES);
     if (k == s->axes)
         s->axes++;
     a->option = o;
     a->values = 0;
     for (const char *p = value;; p++) {
         size_t n = strcspn(p, ",");
-        if (a->values == MOST_VALUES)
-            return study_fail(s, "--%s: more than %d values", o->name, MOST_VALUES);
+        if (a->values == MAX_VALUES)
+            return study_fail(s, "--%s: more than %d values", o->name, MAX_VALUES);
         if (n >= sizeof a->value[0])
             return study_fail(s, "--%s: '%.*s' is too long", o->name, (int)n, p);
         memcpy(a->value[a->values], p, n);
@@ -439,7 +442,7 @@ static void help(const study *s)
 {
     printf("usage: study NAME [options]\n\n");
     for (int i = 0; i < experiment_count; i++)
-        printf("  %-12s %s\n", experiment_table[i].name, experiment_table[i].about);
+        printf("  %-12s %s\n", experiment_table[i]->name, experiment_table[i]->about);
     printf("\n--net:\n\n");
     for (int i = 0; net_table[i].name; i++)
         printf("  %-12s %s\n", net_table[i].name, net_table[i].about);
@@ -461,7 +464,7 @@ static void help(const study *s)
         printf(o->kind != KIND_FLAG && *value && strcmp(value, "0") ? " [%s]\n" : "\n", value);
     }
     printf(
-        "\nWithout --data: pictures from $LGELU_DATA/fashion-mnist if it exists, else those of this repository; a table from\n"
+        "\nWithout --data: images from $LGELU_DATA/fashion-mnist if it exists, else those of this repository; a table from\n"
         "$LGELU_DATA/adult; text: this repository's own sources (stability: $LGELU_DATA/text/tinystories_sample.txt, if it\n"
         "exists). LGELU_ISA=scalar|avx2|avx512|neon caps the instruction set; the results don't depend on it.\n");
 }
@@ -483,7 +486,7 @@ static int check(study *s)
     /* each combination of values must make sense */
     for (v = 0; v < many; v++) {
         config one = *c;
-        int at[MOST_AXES];
+        int at[MAX_AXES];
         plan_place(s, v, at);
         for (int k = 0; k < s->axes; k++) {
             if (option_set(s, &one, s->axis[k].option, s->axis[k].value[at[k]]))
@@ -614,8 +617,8 @@ static int fits(const char *names, const char *name)
     return !names || choose(names, name, strlen(name)) >= 0;
 }
 
-/* Reads argv twice: first for what the defaults hang on. 0 to go on, 1 when --help was answered, -1
-   with s->error */
+/* Reads argv twice: first for what the defaults depend on. 0 to go on, 1 when --help was answered,
+   -1 with s->error */
 int study_options(study *s, int argc, char **argv)
 {
     int first = 1, wants_help = argc < 2;
@@ -627,8 +630,8 @@ int study_options(study *s, int argc, char **argv)
     if (argc > 1 && argv[1][0] != '-') {
         first = 2;
         for (int i = 0; i < experiment_count; i++) {
-            if (!strcmp(argv[1], experiment_table[i].name))
-                s->experiment = experiment_table + i;
+            if (!strcmp(argv[1], experiment_table[i]->name))
+                s->experiment = experiment_table[i];
         }
         if (!s->experiment)
             return study_fail(s, "'%s' is no experiment; --help lists them", argv[1]);

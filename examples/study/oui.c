@@ -5,7 +5,7 @@
 
        pairwise (arXiv 2504.17160)   bits (output of the gate > 0) of whole layers, flattened; 28
    pairs of samples, drawn once batch (arXiv 2605.10161)      as published: what a linear layer or a
-   convolution gives, before normalisation and gate; of maps one random position a picture, drawn
+   convolution gives, before normalisation and gate; of maps one random position an image, drawn
    once, width = channels. Of a block's sum it is its last convolution; convolutions on shortcuts
    are left out
 
@@ -31,21 +31,21 @@ static int layer_of(const lgelu_net *net, int gate)
     return i;
 }
 
-void oui_epoch(seat *w)
+static void oui_epoch(trainer *w)
 {
     study *s = w->study;
     const lgelu_net *net = w->net + w->which;
     const size_t n = probe_samples(s);
     const int epoch = (int)(net->step / w->run->epoch_steps);
     uint32_t order[256], pair[PAIRS][2];
-    int nodes[2 * MOST_GATES], pairs = (int)(n / 2) < PAIRS ? (int)(n / 2) : PAIRS;
+    int nodes[2 * MAX_GATES], pairs = (int)(n / 2) < PAIRS ? (int)(n / 2) : PAIRS;
     float *value, *place, *at;
     for (int g = 0; g < w->gates; g++) {
         nodes[g] = w->gate_node[g];
         nodes[w->gates + g] = layer_of(net, w->gate_node[g]);
     }
-    if (!(value = seat_own(w, probe_size(w, nodes, 2 * w->gates)
-                                  + probe_size(w, nodes + w->gates, w->gates))))
+    if (!(value = trainer_extra(w, probe_size(w, nodes, 2 * w->gates)
+                                       + probe_size(w, nodes + w->gates, w->gates))))
         return;
     place = value + probe_size(w, nodes, 2 * w->gates);
     if (probe_read(w, nodes, 2 * w->gates, value))
@@ -115,7 +115,7 @@ typedef struct {
     double *x, *place; /* [epoch][feature][seed][variant]; their ranks in their seed, from 0 to 1 */
     double *final, *rank, *predicted; /* [seed][variant]; [variant] */
     float *pair;                      /* [2][variant] */
-} known;
+} early_data;
 
 static double mean_of_gates(const study *s, const run *r, const char *quantity, int epoch)
 {
@@ -125,19 +125,19 @@ static double mean_of_gates(const study *s, const run *r, const char *quantity, 
     return sum;
 }
 
-static double *feature(const known *k, long epoch, int f, long seed)
+static double *feature(const early_data *k, long epoch, int f, long seed)
 {
     return k->x + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
 }
 
-static double *place_of(const known *k, long epoch, int f, long seed)
+static double *place_of(const early_data *k, long epoch, int f, long seed)
 {
     return k->place + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
 }
 
 static int is_known(double v) { return v >= -HUGE_VAL && v < HUGE_VAL; }
 
-/* the share of the others that are smaller, equal ones counting half */
+/* the fraction of the others that are smaller, equal ones counting half */
 static void rank_them(double *rank, const double *v, long n)
 {
     for (long i = 0; i < n; i++) {
@@ -152,7 +152,7 @@ static void rank_them(double *rank, const double *v, long n)
     }
 }
 
-static int known_make(study *s, known *k, int arm)
+static int early_data_make(study *s, early_data *k, int arm)
 {
     const size_t cells = (size_t)(s->variants * s->config.seeds);
     k->study = s;
@@ -233,7 +233,7 @@ static void solve(double m[TERMS][TERMS], double *y, int n)
 }
 
 /* predictions for the runs of a seed from those of the others */
-static void predict(const known *k, const rule *r, long epoch, long seed)
+static void predict(const early_data *k, const rule *r, long epoch, long seed)
 {
     double m[TERMS][TERMS], y[TERMS], t[TERMS];
     const int two = r->b >= 0, n = terms_of(t, 0, 0, two);
@@ -274,7 +274,8 @@ static void predict(const known *k, const rule *r, long epoch, long seed)
 
 /* Spearman's correlation of prediction and truth in a seed; and how far the run that it puts first
    lies under the best one */
-static double judge(const known *k, const rule *r, long epoch, long seed, double *regret)
+static double evaluate_rule(const early_data *k, const rule *r, long epoch, long seed,
+                            double *regret)
 {
     const double *truth = k->final + seed * k->variants;
     float *a = k->pair, *b = a + k->variants;
@@ -303,27 +304,27 @@ static double judge(const known *k, const rule *r, long epoch, long seed, double
    =================================================================================== */
 static long early_epoch(const study *s) { return (s->config.epochs + 9) / 10; }
 
-static long judge_seeds(const known *k, int which, long epoch, double *rho, double *regret)
+static long evaluate_seeds(const early_data *k, int which, long epoch, double *rho, double *regret)
 {
     long n = 0;
     for (long i = 0; i < k->seeds; i++) {
-        rho[n] = judge(k, rule_table + which, epoch, i, regret + n);
+        rho[n] = evaluate_rule(k, rule_table + which, epoch, i, regret + n);
         n += is_known(rho[n]);
     }
     return n;
 }
 
 /* of two rules; other -1: of one alone */
-static int find(study *s, const known *k, int which, int other, const char *text, double least,
+static int find(study *s, const early_data *k, int which, int other, const char *text, double least,
                 double *v)
 {
     char line[200];
     double regret;
     long n = 0;
     for (long i = 0; i < k->seeds; i++) {
-        v[n] = judge(k, rule_table + which, early_epoch(s), i, &regret);
+        v[n] = evaluate_rule(k, rule_table + which, early_epoch(s), i, &regret);
         if (other >= 0)
-            v[n] -= judge(k, rule_table + other, early_epoch(s), i, &regret);
+            v[n] -= evaluate_rule(k, rule_table + other, early_epoch(s), i, &regret);
         n += is_known(v[n]);
     }
     snprintf(line, sizeof line, "%s: %s", arm_table[k->arm].name, text);
@@ -332,21 +333,21 @@ static int find(study *s, const known *k, int which, int other, const char *text
 
 static int report_arm(study *s, int arm, double *v)
 {
-    known k;
+    early_data k;
     int bad;
-    if (known_make(s, &k, arm))
+    if (early_data_make(s, &k, arm))
         return -1;
-    say(s, "\n%s: after epoch %ld of %ld\n", arm_table[arm].name, early_epoch(s), k.epochs);
-    say_left(s, 24, "what is known");
-    say_right(s, 20, "rank correlation");
-    say_right(s, 24, "picked under the best");
-    say(s, "\n");
+    print(s, "\n%s: after epoch %ld of %ld\n", arm_table[arm].name, early_epoch(s), k.epochs);
+    print_left(s, 24, "what is known");
+    print_right(s, 20, "rank correlation");
+    print_right(s, 24, "picked under the best");
+    print(s, "\n");
     for (int i = 0; i < RULES; i++) {
-        const long n = judge_seeds(&k, i, early_epoch(s), v, v + s->config.seeds);
-        say_left(s, 24, rule_table[i].name);
-        say_cell(s, 20, "%.2f", v, n);
-        say_cell(s, 24, s->task.percent ? "%.2f" : "%.4f", v + s->config.seeds, n);
-        say(s, "\n");
+        const long n = evaluate_seeds(&k, i, early_epoch(s), v, v + s->config.seeds);
+        print_left(s, 24, rule_table[i].name);
+        print_cell(s, 20, "%.2f", v, n);
+        print_cell(s, 24, s->task.percent ? "%.2f" : "%.4f", v + s->config.seeds, n);
+        print(s, "\n");
     }
     bad = find(s, &k, BY_PAIRWISE, -1, "early pairwise OUI ranks the runs", 0.5, v)
           || find(s, &k, BY_BATCH, -1, "early batch OUI ranks the runs", 0.5, v)
@@ -361,19 +362,20 @@ static int report_arm(study *s, int arm, double *v)
     return bad ? -1 : 0;
 }
 
-int oui_check(study *s)
+static int oui_check(study *s)
 {
     return plan_axis(s, "lr") < 0 ? study_fail(s, "--lr: several values are needed") : 0;
 }
 
-int oui_report(study *s)
+static int oui_report(study *s)
 {
     double *v;
     int bad = 0;
     if (!(v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v)))
         return study_fail(s, "out of memory");
     show_head(s);
-    say(s,
+    print(
+        s,
         "Spearman's rank correlation of what is known early and the hold-out score at the end, over %ld runs a seed, fitted "
         "on the other seeds;\nand how far the run that comes first ends under the best one (%s)\n",
         s->variants, s->task.unit);
@@ -385,7 +387,7 @@ int oui_report(study *s)
 
 /* ==== the figure: correlations through training, and the runs themselves, for each arm
    ============================= */
-static void draw_rules(study *s, svg *g, svg_panel *p, const known *k, double *v)
+static void draw_rules(study *s, svg *g, svg_panel *p, const early_data *k, double *v)
 {
     double x[2048], y[2048];
     svg_label label[RULES];
@@ -397,7 +399,7 @@ static void draw_rules(study *s, svg *g, svg_panel *p, const known *k, double *v
         if (!rule_table[i].colour)
             continue;
         for (long e = 1; e <= k->epochs && n < 2048; e++) {
-            y[n] = stat_mean(v, judge_seeds(k, i, e, v, v + s->config.seeds));
+            y[n] = stat_mean(v, evaluate_seeds(k, i, e, v, v + s->config.seeds));
             x[n] = (double)e;
             n += is_known(y[n]);
         }
@@ -413,7 +415,7 @@ static void draw_rules(study *s, svg *g, svg_panel *p, const known *k, double *v
     svg_labels(g, label, labels, p->left + p->width, p->top, p->top + p->height, 16);
 }
 
-static void draw_runs(study *s, svg *g, svg_panel *p, const known *k, int f, const char *name)
+static void draw_runs(study *s, svg *g, svg_panel *p, const early_data *k, int f, const char *name)
 {
     const int lr = plan_axis(s, "lr");
     const double *x;
@@ -445,7 +447,7 @@ static void draw_runs(study *s, svg *g, svg_panel *p, const known *k, int f, con
     x = feature(k, early_epoch(s), f, 0);
     for (long i = 0; i < k->seeds; i++) {
         for (long v = 0; v < k->variants; v++) {
-            int at[MOST_AXES];
+            int at[MAX_AXES];
             const long c = i * k->variants + v;
             plan_place(s, v, at);
             if (!is_known(x[c]) || !is_known(k->final[c]))
@@ -456,7 +458,7 @@ static void draw_runs(study *s, svg *g, svg_panel *p, const known *k, int f, con
     }
 }
 
-int oui_figures(study *s)
+static int oui_figures(study *s)
 {
     static const int shown[3] = { BY_PAIRWISE, BY_BATCH, BY_RATE };
     const int lr = plan_axis(s, "lr");
@@ -464,14 +466,14 @@ int oui_figures(study *s)
     char title[200], ink[8];
     figure f;
     int bad;
-    known *k = (known *)calloc((size_t)s->arm_total, sizeof *k);
+    early_data *k = (early_data *)calloc((size_t)s->arm_total, sizeof *k);
     bad = !v || !k ? study_fail(s, "out of memory") : 0;
     for (int a = 0; a < s->arm_total && !bad; a++) {
-        bad = known_make(s, k + a, s->arms[a]);
+        bad = early_data_make(s, k + a, s->arms[a]);
         for (int i = 0; i < 3 && !bad; i++) {
-            rho[i] +=
-                stat_mean(v, judge_seeds(k + a, shown[i], early_epoch(s), v, v + s->config.seeds))
-                / s->arm_total;
+            rho[i] += stat_mean(v, evaluate_seeds(k + a, shown[i], early_epoch(s), v,
+                                                  v + s->config.seeds))
+                      / s->arm_total;
         }
     }
     snprintf(
@@ -503,3 +505,23 @@ int oui_figures(study *s)
     free(v);
     return bad || figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment oui_experiment = {
+    .name = "oui",
+    .about =
+        "do runs that will end well show early, by OUI in both forms (arXiv 2504.17160, 2605.10161)?",
+    .nets = "mlp|resnet8|lenet",
+    .arms = "relu,gelu",
+    .options =
+        "--hold 0 --lr 3e-4,1e-3,3e-3,1e-2,3e-2 --weight-decay 0,0.01,0.1,1 --samples 4000 --test-samples 500 --width 4 "
+        "--epochs 10",
+    .quick =
+        "--lr 1e-3,3e-2 --weight-decay 0,1 --samples 600 --test-samples 100 --width 2 --epochs 3 --seeds 2",
+    .rule =
+        "per arm the rank correlation with the final hold-out score: above 0.5; less that of the rate alone, and of the "
+        "loss: above 0; of rate and OUI less the rate alone: above 0",
+    .check = oui_check,
+    .epoch = oui_epoch,
+    .report = oui_report,
+    .figures = oui_figures
+};

@@ -137,7 +137,7 @@ int output_end(output *o)
     return o->plain ? (fclose(f) ? -1 : 0) : part_take(f, o->part, o->path);
 }
 
-int output_append(output *o, const char *path, int anew)
+int output_append(output *o, const char *path, int replace)
 {
     int plain;
     memset(o, 0, sizeof *o);
@@ -149,7 +149,7 @@ int output_append(output *o, const char *path, int anew)
         return -1;
     o->plain = 1;
     plain = part_plain(path);
-    o->f = plain >= 0 ? part_open_plain(path, plain) : fopen(path, anew ? "wb" : "ab");
+    o->f = plain >= 0 ? part_open_plain(path, plain) : fopen(path, replace ? "wb" : "ab");
     return o->f ? 0 : -1;
 }
 

@@ -39,8 +39,8 @@ int output_begin(output *o);
 int output_end(output *o);
 void output_drop(output *o); /* leaves everything as it was */
 int output_append(output *o, const char *path,
-                  int anew); /* a file that grows by lines: flushed with fflush by the caller */
-int output_close(output *o); /* of output_append */
+                  int replace); /* a file that grows by lines: flushed with fflush by the caller */
+int output_close(output *o);    /* of output_append */
 int output_folder(const char *path); /* makes it if it isn't there */
 unsigned char *output_read(const char *path,
                            size_t *bytes); /* a whole file, and a 0 behind it; NULL with errno */

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT-0
    path.c: the way to ReLU itself. Every arm has the same steps and, plan by plan, the same shape of
-   rate, each at its own best peak; so what is left is the way. */
+   rate, each at its own best peak; only the way differs. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
 
-const claim path_claims[] = {
+static const claim path_claims[] = {
     { "hardened: the swap costs nothing", "hardened", "after", "hardened", "before", -1.0 / 3,
       1.0 / 3 },
     { "hardened is not below switched", "hardened", "after", "switched", "after", -1, HUGE_VAL },
     { "hardened is not below relu", "hardened", "after", "relu", "after", -1, HUGE_VAL },
     { "hardened is not below gelu before its swap", "hardened", "after", "gelu", "before", -1,
       HUGE_VAL },
+    { "hardened is below gelu before its swap, by however little", "hardened", "after", "gelu",
+      "before", -HUGE_VAL, 0 },
     { "frozen is not below gelu before its swap", "frozen", "after", "gelu", "before", -1,
       HUGE_VAL },
     { "learned or held, λ makes no difference", "hardened", "after", "frozen", "after", -1, 1 },
+    { "learning λ is worth something: hardened above frozen", "hardened", "after", "frozen",
+      "after", 0, HUGE_VAL },
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
 
@@ -25,7 +29,7 @@ static int compare(study *s, int along, int arm, int other, double *v)
     /* gelu: as it was trained */
     const char *const quantity = arm_table[arm].event != EVENT_NONE ? "after" : "before";
     const char *name = s->axis[along].option->name;
-    int at[MOST_AXES];
+    int at[MAX_AXES];
     long best[2], n = 0;
     char text[200];
     plan_place(s, 0, at);
@@ -44,7 +48,7 @@ static int compare(study *s, int along, int arm, int other, double *v)
     return n && stat_find(s, text, NULL, v, n, -s->task.margin, HUGE_VAL);
 }
 
-int path_report(study *s)
+static int path_report(study *s)
 {
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     int bad = v ? show_table(s) : study_fail(s, "out of memory");
@@ -61,4 +65,17 @@ int path_report(study *s)
     return bad ? -1 : 0;
 }
 
-int path_figures(study *s) { return figure_findings(s); }
+static int path_figures(study *s) { return figure_findings(s); }
+
+const experiment path_experiment = {
+    .name = "path",
+    .about =
+        "the way to ReLU by our plan and by the paper's: does it end as high as GELU, and not below the rivals?",
+    .arms = "gelu,hardened,relu,switched,frozen",
+    .rates = 1,
+    .options = "--plan ours,paper",
+    .quick = "--lr 1e-3",
+    .claims = path_claims,
+    .report = path_report,
+    .figures = path_figures
+};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT-0
    plan.c: axes x arms x seeds become runs, and runs that share a beginning families. A run's place
-   on an axis counts only where that option matters to its arm: what is left is one run, however
-   often it is asked for. */
+   on an axis counts only where that option matters to its arm: runs that are equal
+   otherwise are one run. */
 #include "study.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { KEY = 512 };
 
-void plan_place(const study *s, long variant, int at[MOST_AXES])
+void plan_place(const study *s, long variant, int at[MAX_AXES])
 {
     for (int k = s->axes - 1; k >= 0; k--) {
         at[k] = (int)(variant % s->axis[k].values);
@@ -16,7 +16,7 @@ void plan_place(const study *s, long variant, int at[MOST_AXES])
     }
 }
 
-long plan_variant(const study *s, const int at[MOST_AXES])
+long plan_variant(const study *s, const int at[MAX_AXES])
 {
     long v = 0;
     for (int k = 0; k < s->axes; k++)
@@ -42,24 +42,20 @@ int plan_arm(const char *name)
     return -1;
 }
 
-/* arms without which an experiment has nothing to report */
-static const struct {
-    const char *experiment, *arm;
-} needed[] = { { "grid", "gelu" },    { "grid", "lgelu" },     { "sweep", "gelu" },
-
-               { "sweep", "lgelu" },  { "profiles", "lgelu" }, { "ablation", "hardened" },
-               { "reparam", "lgelu" } };
-
+/* Refuses a study without an arm that its experiment needs. */
 static int check_needed(study *s)
 {
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    const char *p = s->experiment->needs;
+    while (p && *p) {
+        char name[32];
+        const size_t n = strcspn(p, ",");
         int there = 0;
-        if (strcmp(s->experiment->name, needed[i].experiment))
-            continue;
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
         for (int k = 0; k < s->arm_total; k++)
-            there |= s->arms[k] == plan_arm(needed[i].arm);
+            there |= s->arms[k] == plan_arm(name);
         if (!there)
-            return study_fail(s, "--arms: %s needs '%s'", needed[i].experiment, needed[i].arm);
+            return study_fail(s, "--arms: %s needs '%s'", s->experiment->name, name);
+        p += n + (p[n] == ',');
     }
     return 0;
 }
@@ -102,7 +98,7 @@ static int read_arms(study *s)
     return 0;
 }
 
-/* what a run, or its beginning, hangs on */
+/* Writes what a run, or its beginning, depends on. */
 static void key_of(char key[KEY], const study *s, const run *r, int matters)
 {
     int n = snprintf(key, KEY, "%lu", (unsigned long)r->seed);
@@ -136,7 +132,7 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
             arm_table[arm].name);
     }
     if (r->config.teach > 0)
-        s->taught = 1;
+        s->uses_teacher = 1;
     const config *c = &r->config;
     r->epoch_steps = c->steps ? (c->steps + c->epochs - 1) / c->epochs : t->pass_steps;
     if (r->epoch_steps > 1000000000 / c->epochs)
@@ -170,7 +166,7 @@ static int find_family(study *s, int i, int first, int *hidden)
         const run *trunk = s->runs + f->trunk;
         key_of(other, s, trunk, matters);
         if (arm_table[trunk->arm].gate == a->gate && arm_table[trunk->arm].own == a->own
-            && !strcmp(key, other))
+            && arm_table[trunk->arm].random_signs == a->random_signs && !strcmp(key, other))
             break;
     }
     if (f == s->families + s->family_count) {
@@ -278,7 +274,7 @@ run *plan_run(const study *s, long variant, int arm, long seed)
 
 int plan_first_rate(const study *s, long variant)
 {
-    int at[MOST_AXES], k = plan_axis(s, "lr");
+    int at[MAX_AXES], k = plan_axis(s, "lr");
     plan_place(s, variant, at);
     return k < 0 || !at[k];
 }
@@ -286,7 +282,7 @@ int plan_first_rate(const study *s, long variant)
 /* "plan ours, c 3: ": where on the axes two runs lie, without the rate */
 void plan_name(char *text, size_t room, const study *s, long variant, const run *a, const run *b)
 {
-    int at[MOST_AXES], n = 0;
+    int at[MAX_AXES], n = 0;
     plan_place(s, variant, at);
     *text = 0;
     for (int k = 0; k < s->axes; k++) {
@@ -302,7 +298,7 @@ void plan_name(char *text, size_t room, const study *s, long variant, const run 
 /* several rates: each arm takes its best, by the mean score on the hold-out at the end */
 long plan_best_rate(const study *s, long variant, int arm)
 {
-    int at[MOST_AXES], k = plan_axis(s, "lr");
+    int at[MAX_AXES], k = plan_axis(s, "lr");
     const char *by = s->best_by ? s->best_by : "holdout";
     long best = variant;
     double most = -HUGE_VAL;

@@ -93,7 +93,7 @@ double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, cons
                        const double *log_p_then, const float *advantage, double clip,
                        double entropy, int actions, size_t n)
 {
-    const double share = 1 / (double)n;
+    const double fraction = 1 / (double)n;
     double loss = 0, log_p[ENV_ACTIONS];
     for (size_t i = 0; i < n; i++) {
         const double h = same_log_softmax(log_p, logits + i * (size_t)actions, (size_t)actions),
@@ -103,7 +103,7 @@ double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, cons
         /* the minimum is the one that moves */
         const int free = ratio * a <= within * a;
         const double pull = free ? ratio * a : 0;
-        loss = fma(-share, fma(entropy, h, free ? pull : within * a), loss);
+        loss = fma(-fraction, fma(entropy, h, free ? pull : within * a), loss);
         if (seen) {
             seen[0] += ratio > 1 + clip || ratio < 1 - clip;
             seen[1] += ratio - 1 - change;
@@ -113,7 +113,7 @@ double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, cons
         for (int k = 0; dlogits && k < actions; k++) {
             const double p = same_exp(log_p[k]), up = (k == action[i] ? 1 : 0) - p;
             dlogits[i * (size_t)actions + (size_t)k] =
-                (float)(-share * fma(pull, up, -(entropy * p) * (log_p[k] + h)));
+                (float)(-fraction * fma(pull, up, -(entropy * p) * (log_p[k] + h)));
         }
     }
     return loss;

@@ -38,8 +38,8 @@ typedef struct {
     long look, steps, episodes;
     double early,
         late; /* mean return of the last 20, 100 episodes that ended; if none has: so far */
-    /* actor, critic, mean over the hidden layers: batch OUI on the probe, ahead of the gates; share
-       of its bits that changed */
+    /* actor, critic, mean over the hidden layers: batch OUI on the probe, ahead of the gates;
+       fraction of its bits that changed */
     double oui[2], flips[2];
     double clip_share, kl, entropy, value_loss;
 } ppo_look;

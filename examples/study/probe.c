@@ -19,7 +19,7 @@ static size_t size_of(const lgelu_node *node)
     return node->shape[0] * node->shape[1] * node->shape[2];
 }
 
-size_t probe_size(const seat *w, const int *nodes, int count)
+size_t probe_size(const trainer *w, const int *nodes, int count)
 {
     size_t sum = 0;
     for (int i = 0; i < count; i++)
@@ -28,8 +28,8 @@ size_t probe_size(const seat *w, const int *nodes, int count)
 }
 
 /* The step that is under way goes on: its gradients stand, and dropout draws on as if nobody had
-   looked. */
-int probe_read(seat *w, const int *nodes, int count, float *out)
+   evaluation. */
+int probe_read(trainer *w, const int *nodes, int count, float *out)
 {
     const task *t = &w->study->task;
     const part which = t->count[PART_HOLDOUT] ? PART_HOLDOUT : PART_TRAIN;

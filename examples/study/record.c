@@ -18,7 +18,7 @@ int record_quantity(study *s, const char *name)
         while (k < s->quantities && strcmp(s->quantity[k], name))
             k++;
         if (k == s->quantities) {
-            char *copy = k < MOST_QUANTITIES ? (char *)malloc(strlen(name) + 1) : NULL;
+            char *copy = k < MAX_QUANTITIES ? (char *)malloc(strlen(name) + 1) : NULL;
             if (copy)
                 s->quantity[s->quantities++] = strcpy(copy, name);
             else
@@ -220,7 +220,7 @@ static void put_lambda(FILE *f, const study *s, long variant, int arm)
     fprintf(f, "]");
 }
 
-/* names in the order of the alphabet: their numbers hang on which thread was first */
+/* names in the order of the alphabet: their numbers depend on which thread was first */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(**(char *const *const *)a, **(char *const *const *)b);
@@ -228,7 +228,7 @@ static int by_name(const void *a, const void *b)
 
 static void put_arms(FILE *f, const study *s, const long *variant, const char *indent)
 {
-    char *const *order[MOST_QUANTITIES];
+    char *const *order[MAX_QUANTITIES];
     for (int q = 0; q < s->quantities; q++)
         order[q] = s->quantity + q;
     qsort(order, (size_t)s->quantities, sizeof *order, by_name);
@@ -306,7 +306,7 @@ static void put_config(FILE *f, const study *s)
 int record_json(study *s)
 {
     output *o = &s->json;
-    long variant[MOST_ARMS];
+    long variant[MAX_ARMS];
     if (output_begin(o))
         return study_fail(s, "--json: %s: %s", s->config.json, strerror(errno));
     put_config(o->f, s);
@@ -323,14 +323,17 @@ int record_json(study *s)
         put_number(o->f, d->low, "null");
         fprintf(o->f, ", ");
         put_number(o->f, d->high, "null");
-        fprintf(o->f, "], \"seeds\": %d, \"verdict\": \"%s\"}", d->seeds, d->verdict);
+        fprintf(o->f, "], \"p\": ");
+        put_number(o->f, d->p, "null");
+        fprintf(o->f, ", \"survives_holm\": %s, \"seeds\": %d, \"verdict\": \"%s\"}",
+                d->survives ? "true" : "false", d->seeds, d->verdict);
     }
     fprintf(o->f, "],\n");
     /* every point of the axes, in their order */
     if (s->variants > 1) {
         fprintf(o->f, "  \"variants\": [\n");
         for (long v = 0; v < s->variants; v++) {
-            int at[MOST_AXES];
+            int at[MAX_AXES];
             plan_place(s, v, at);
             for (int a = 0; a < s->arm_total; a++)
                 variant[a] = v;

@@ -14,9 +14,9 @@ static const double STALL = 1e-3; /* a λ that has moved less by the end has sta
 
 /* ==== while training: the last step of each epoch
    ================================================================== */
-static int measured(const seat *w, long step) { return step % w->run->epoch_steps == 0; }
+static int measured(const trainer *w, long step) { return step % w->run->epoch_steps == 0; }
 
-void reparam_before(seat *w)
+static void reparam_before(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
     if (!measured(w, net->step + 1))
@@ -28,7 +28,7 @@ void reparam_before(seat *w)
     }
 }
 
-void reparam_step(seat *w)
+static void reparam_step(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
     const config *c = &w->run->config;
@@ -52,12 +52,12 @@ void reparam_step(seat *w)
     }
 }
 
-void reparam_end(seat *w)
+static void reparam_end(trainer *w)
 {
     double stalled = 0, least = HUGE_VAL, most = 0;
     const double first = (double)config_lambda0(&w->run->config);
     for (int g = 0; g < w->gates; g++) {
-        const double l = seat_lambda(w, g);
+        const double l = trainer_lambda(w, g);
         stalled += (l <= 1 || fabs(l - first) < STALL) / (double)w->gates;
         least = fmin(least, l);
         most = fmax(most, l);
@@ -70,8 +70,8 @@ void reparam_end(seat *w)
 /* ==== the table
    ====================================================================================================
  */
-/* how far a step is from the formula, as a share of the larger: mean over the epochs and gates at
-   which λ can be told to move */
+/* how far a step is from the formula, as a fraction of the larger: mean over the epochs and gates
+   at which λ can be told to move */
 static double formula_error(const study *s, const run *r)
 {
     double sum = 0;
@@ -114,7 +114,7 @@ static long by_formula(const study *s, long variant, int arm, double *v)
 static long common_rate(const study *s, long variant)
 {
     const int lr = plan_axis(s, "lr"), optimiser = plan_axis(s, "optimiser");
-    int at[MOST_AXES], first[MOST_AXES] = { 0 };
+    int at[MAX_AXES], first[MAX_AXES] = { 0 };
     plan_place(s, variant, at);
     if (lr < 0)
         return variant;
@@ -132,7 +132,7 @@ static long cell(const study *s, const char *optimiser, const char *map, const c
     const char *const name[4] = { "optimiser", "map", "c", "decay-s" }, *const value[4] = {
         optimiser, map, c, decay
     };
-    int at[MOST_AXES] = { 0 };
+    int at[MAX_AXES] = { 0 };
     for (int k = 0; k < 4; k++) {
         const int axis_at = plan_axis(s, name[k]);
         char only[64];
@@ -173,7 +173,7 @@ static int find_difference(study *s, const char *text, long a, long b, const cha
     return n ? stat_find(s, text, score ? NULL : "%+.3f", v, n, least, most) : 0;
 }
 
-int reparam_report(study *s)
+static int reparam_report(study *s)
 {
     static const char *const head[6] = {
         "score", "drift", "stalled", "λ least", "λ most", "formula"
@@ -185,13 +185,14 @@ int reparam_report(study *s)
     if (!v)
         return study_fail(s, "out of memory");
     show_head(s);
-    say(s,
-        "Drift: mean change of λ an epoch; stalled: share of gates whose λ ends at 1 or where it began; formula: "
+    print(
+        s,
+        "Drift: mean change of λ an epoch; stalled: fraction of gates whose λ ends at 1 or where it began; formula: "
         "how far a step is from it\n\n");
-    say_left(s, 54, "");
+    print_left(s, 54, "");
     for (int k = 0; k < 6; k++)
-        say_right(s, k == 1 ? 20 : 16, head[k]);
-    say(s, "  diverged  rate\n");
+        print_right(s, k == 1 ? 20 : 16, head[k]);
+    print(s, "  diverged  rate\n");
     for (long first = 0; first < s->variants; first++) {
         const long best = common_rate(s, first);
         const run *r = plan_run(s, best, arm, 0);
@@ -200,15 +201,16 @@ int reparam_report(study *s)
         if (!plan_first_rate(s, first))
             continue;
         plan_name(name, sizeof name, s, first, r, r);
-        say_left(s, 54, name);
-        say_cell(s, 16, s->task.percent ? "%.2f" : "%.4f", v,
-                 show_values(s, best, arm, "before", v));
-        say_cell(s, 20, "%.2g", v, show_values(s, best, arm, "drift", v));
-        say_cell(s, 16, "%.2f", v, show_values(s, best, arm, "stalled", v));
-        say_cell(s, 16, "%.2f", v, show_values(s, best, arm, "lambda_least", v));
-        say_cell(s, 16, "%.2f", v, show_values(s, best, arm, "lambda_most", v));
-        say_cell(s, 16, "%.2f", v, by_formula(s, best, arm, v));
-        say(s, "  %8d  %s\n", diverged(s, best, arm), lr >= 0 ? s->axis[lr].value[r->at[lr]] : "");
+        print_left(s, 54, name);
+        print_cell(s, 16, s->task.percent ? "%.2f" : "%.4f", v,
+                   show_values(s, best, arm, "before", v));
+        print_cell(s, 20, "%.2g", v, show_values(s, best, arm, "drift", v));
+        print_cell(s, 16, "%.2f", v, show_values(s, best, arm, "stalled", v));
+        print_cell(s, 16, "%.2f", v, show_values(s, best, arm, "lambda_least", v));
+        print_cell(s, 16, "%.2f", v, show_values(s, best, arm, "lambda_most", v));
+        print_cell(s, 16, "%.2f", v, by_formula(s, best, arm, v));
+        print(s, "  %8d  %s\n", diverged(s, best, arm),
+              lr >= 0 ? s->axis[lr].value[r->at[lr]] : "");
     }
     for (int o = 0; o < 2 && !bad; o++) {
         const char *const name = o ? "sgd" : "adamw";
@@ -258,7 +260,7 @@ static double measure(const study *s, svg_panel *q, double *v)
     double sum = 0, cells = 0;
     int groups = 0;
     for (long first = 0; first < s->variants; first++) {
-        int at[MOST_AXES];
+        int at[MAX_AXES];
         double d;
         plan_place(s, first, at);
         if (!plan_first_rate(s, first))
@@ -293,7 +295,7 @@ static void draw_steps(const study *s, svg *g, svg_panel *p)
     for (int m = 0; m < s->axis[map].values; m++) {
         int shown = 0;
         for (long first = 0; first < s->variants; first++) {
-            int at[MOST_AXES];
+            int at[MAX_AXES];
             const run *r;
             plan_place(s, first, at);
             if (at[map] != m || !plan_first_rate(s, first))
@@ -323,7 +325,7 @@ static void draw_drifts(const study *s, svg *g, svg_panel *q, double *v)
     const int map = plan_axis(s, "map"), arm = plan_arm("lgelu");
     int group = 0;
     for (long first = 0; first < s->variants; first++) {
-        int at[MOST_AXES];
+        int at[MAX_AXES];
         double x;
         plan_place(s, first, at);
         if (at[map] || !plan_first_rate(s, first))
@@ -352,7 +354,7 @@ static void draw_drifts(const study *s, svg *g, svg_panel *q, double *v)
     }
 }
 
-int reparam_figures(study *s)
+static int reparam_figures(study *s)
 {
     figure f;
     svg_panel p = { 66, 104, 270, 270, 1e-6, 1, 1e-6, 1, 1, 1 },
@@ -379,3 +381,24 @@ int reparam_figures(study *s)
     free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment reparam_experiment = {
+    .name = "reparam",
+    .about =
+        "why λ has a map and a rate of its own: drift, stalls, divergence, and steps against the formulas",
+    .nets = "mlp|tabular|sine",
+    .arms = "lgelu",
+    .needs = "lgelu",
+    .options =
+        "--plan paper --init hard --norm batch --map softplus,sigmoid,direct --c 1,9 --decay-s none,weights --optimiser "
+        "adamw,sgd --lr 1e-3,1e-2,1e-1",
+    .quick = "--c 1,9 --decay-s none --lr 1e-3,1e-1 --samples 1000 --epochs 3",
+    .rule =
+        "a step is within a tenth of the formula; stalled gates: more than none; log10 of the ratio of drifts: above 0; "
+        "scores: inside of the margin",
+    .before = reparam_before,
+    .step = reparam_step,
+    .end = reparam_end,
+    .report = reparam_report,
+    .figures = reparam_figures
+};

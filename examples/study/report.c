@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_PARTS = 256, NAME = 128, MOST_BYTES = 1 << 26 };
+enum { MAX_PARTS = 256, NAME = 128, MAX_BYTES = 1 << 26 };
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#222;--soft:#666;--rule:#ddd;--paper:#fff;--good:#117733;--bad:#b34700}\n"
     "@media(prefers-color-scheme:dark){:root{--ink:#ddd;--soft:#999;--rule:#444;--paper:#181818;--good:#6fc28a;--bad:#f0a070}}\n"
@@ -91,7 +91,7 @@ static char *read_part(study *s, const char *stem, const char *end, size_t *byte
         study_fail(s, "--out: the path is too long");
         return NULL;
     }
-    if (!stat(path, &file) && (!S_ISREG(file.st_mode) || file.st_size > MOST_BYTES)) {
+    if (!stat(path, &file) && (!S_ISREG(file.st_mode) || file.st_size > MAX_BYTES)) {
         study_fail(s, "--out: %s: not a file that a page has room for", path);
         return NULL;
     }
@@ -118,8 +118,8 @@ static int by_place(const void *a, const void *b)
 static int experiment_of(const char *stem)
 {
     for (int i = 0; i < experiment_count; i++) {
-        const size_t n = strlen(experiment_table[i].name);
-        if (!strncmp(stem, experiment_table[i].name, n) && stem[n] == '_')
+        const size_t n = strlen(experiment_table[i]->name);
+        if (!strncmp(stem, experiment_table[i]->name, n) && stem[n] == '_')
             return i;
     }
     return -1;
@@ -141,7 +141,7 @@ static int list(const char *folder, const char *begin, const char *end, piece *o
             continue;
         if (experiment_of(e->d_name) < 0)
             continue;
-        if (n == MOST_PARTS) {
+        if (n == MAX_PARTS) {
             closedir(d);
             errno = E2BIG;
             return -1;
@@ -158,7 +158,7 @@ static int list(const char *folder, const char *begin, const char *end, piece *o
 /* ---- the parts of a page ---- */
 static void put_finding(FILE *f, const char *stem, const char *line, const char *end)
 {
-    char text[256], rule[160], mean[64], interval[128], seeds[32], verdict[64];
+    char text[256], rule[160], mean[64], interval[128], seeds[32], verdict[64], survives[16];
     double low, high;
     if (!field(text, sizeof text, line, end, "claim"))
         return;
@@ -167,6 +167,7 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     field(interval, sizeof interval, line, end, "interval");
     field(seeds, sizeof seeds, line, end, "seeds");
     field(verdict, sizeof verdict, line, end, "verdict");
+    field(survives, sizeof survives, line, end, "survives_holm");
     put_text(f, "<tr><td class=\"n\"><a href=\"#", stem, "\">");
     put_text(f, "", stem, "</a></td><td>");
     put_text(f, "", text, "");
@@ -181,7 +182,8 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     put_text(f, "</td><td>", rule, "</td><td>");
     put_text(f, "", seeds, "</td><td class=\"");
     fputs(!strcmp(verdict, "seen") ? "seen" : !strcmp(verdict, "not seen") ? "not" : "open", f);
-    put_text(f, "\">", verdict, "</td></tr>\n");
+    put_text(f, "\">", verdict, "</td>");
+    fprintf(f, "<td>%s</td></tr>\n", !strcmp(survives, "true") ? "yes" : "no");
 }
 
 static void put_findings(FILE *f, study *s, const piece *p)
@@ -215,7 +217,7 @@ static int put_piece(FILE *f, study *s, const piece *p, piece *figures) /* how m
     int n;
     put_text(f, "<h2 id=\"", p->stem, "\">");
     put_text(f, "", p->stem, "</h2>\n");
-    put_text(f, "<p>", experiment_table[p->experiment].about, "</p>\n");
+    put_text(f, "<p>", experiment_table[p->experiment]->about, "</p>\n");
     if (text && field(value, sizeof value, text, text + strcspn(text, "\n"), "command")) {
         put_text(f, "<p class=\"how\"><code>", value, "</code>");
         if (field(value, sizeof value, text, text + strcspn(text, "\n"), "commit"))
@@ -242,9 +244,9 @@ static int put_piece(FILE *f, study *s, const piece *p, piece *figures) /* how m
     return n > 0 ? n : 0;
 }
 
-int report_main(study *s)
+static int report_main(study *s)
 {
-    static piece pieces[MOST_PARTS], figures[MOST_PARTS];
+    static piece pieces[MAX_PARTS], figures[MAX_PARTS];
     char path[OUTPUT_PATH];
     output o;
     int n, shown = 0;
@@ -268,7 +270,7 @@ int report_main(study *s)
         "was set before the run, "
         "<em>not seen</em> where it lies outside, else <em>not decidable at this size</em>.</p>\n"
         "<table>\n<tr><th>experiment</th><th>claim</th><th>mean (95 %% "
-        "interval)</th><th>range</th><th>seeds</th><th>verdict</th></tr>\n",
+        "interval)</th><th>range</th><th>seeds</th><th>verdict</th><th>survives Holm</th></tr>\n",
         style);
     for (int i = 0; i < n; i++)
         put_findings(o.f, s, pieces + i);
@@ -285,3 +287,9 @@ int report_main(study *s)
     printf("%s: %d experiment%s, %d figures\n", path, n, n > 1 ? "s" : "", shown);
     return 0;
 }
+
+const experiment report_experiment = {
+    .name = "report",
+    .about = "all that was run with the same --out as one page, report.html",
+    .main = report_main
+};

@@ -50,7 +50,7 @@ static void add_time(char *text, size_t room, double seconds)
         add(text, room, "%ld:%02ld", s / 60, s % 60);
 }
 
-void say(study *s, const char *format, ...)
+void print(study *s, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -64,14 +64,14 @@ void say(study *s, const char *format, ...)
 }
 
 /* padded to so many columns */
-void say_left(study *s, int width, const char *text)
+void print_left(study *s, int width, const char *text)
 {
-    say(s, "%s%*s", text, width > show_columns(text) ? width - show_columns(text) : 0, "");
+    print(s, "%s%*s", text, width > show_columns(text) ? width - show_columns(text) : 0, "");
 }
 
-void say_right(study *s, int width, const char *text)
+void print_right(study *s, int width, const char *text)
 {
-    say(s, "%*s%s", width > show_columns(text) ? width - show_columns(text) : 0, "", text);
+    print(s, "%*s%s", width > show_columns(text) ? width - show_columns(text) : 0, "", text);
 }
 
 /* ==== before and while
@@ -94,6 +94,12 @@ void show_begin(study *s)
             printf(" %s", s->axis[k].value[v]);
         printf("\n");
     }
+    if (plan_axis(s, "lr") < 0) {
+        printf(
+            "--lr: %g is set, not chosen; of several values each arm takes its best on the hold-out\n",
+            s->config.lr);
+    }
+    printf("Level: within %.3g %s, %s\n", t->margin, t->unit, t->margin_text);
     if (e->rule)
         printf("What decides: %s\n", e->rule);
     if (e->claims) {
@@ -138,7 +144,7 @@ static void name_run(char *line, size_t room, const study *s, const run *r)
 }
 
 /* and where it is */
-static void describe(char *line, size_t room, const seat *w)
+static void describe(char *line, size_t room, const trainer *w)
 {
     study *s = w->study;
     const run *r = w->run;
@@ -156,7 +162,7 @@ static void describe(char *line, size_t room, const seat *w)
         add(line, room, s->task.percent ? "  hold-out %5.2f %%" : "  hold-out %.4f", held);
     add(line, room, "  λ");
     for (int g = 0; g < w->gates; g++) {
-        double v = seat_lambda(w, g);
+        double v = trainer_lambda(w, g);
         if (v < least)
             least = v;
         if (v > most)
@@ -168,7 +174,7 @@ static void describe(char *line, size_t room, const seat *w)
         add(line, room, most > 1e6 ? " ∞" : " %.4g to %.4g", least, most);
 }
 
-void show_step(seat *w)
+void show_step(trainer *w)
 {
     study *s = w->study;
     double time = clock_now();
@@ -189,7 +195,7 @@ void show_step(seat *w)
     }
 }
 
-void show_run(seat *w) /* at its end */
+void show_run(trainer *w) /* at its end */
 {
     char line[512] = "";
 #ifdef _OPENMP
@@ -207,7 +213,7 @@ void show_run(seat *w) /* at its end */
    =======================================================================================================
  */
 /* mean ± deviation, right-aligned */
-void say_cell(study *s, int width, const char *format, const double *v, long n)
+void print_cell(study *s, int width, const char *format, const double *v, long n)
 {
     char text[96] = "";
     double mean = stat_mean(v, n), deviation = stat_deviation(v, n);
@@ -222,7 +228,7 @@ void say_cell(study *s, int width, const char *format, const double *v, long n)
         add(text, sizeof text, " ± ");
         add(text, sizeof text, format, deviation);
     }
-    say_right(s, width, text);
+    print_right(s, width, text);
 }
 
 /* of all seeds that have it; how many do */
@@ -240,47 +246,47 @@ long show_values(const study *s, long variant, int arm, const char *quantity, do
 enum { CELLS = 5 };
 static const int cell_width[CELLS] = { 18, 18, 17, 15, 18 };
 
-static void say_row(study *s, const char *name, const char *about, long variant, int arm,
-                    const char *const quantity[CELLS], double *v)
+static void print_row(study *s, const char *name, const char *about, long variant, int arm,
+                      const char *const quantity[CELLS], double *v)
 {
     const char *digits = s->task.percent ? "%.2f" : "%.4f", *const format[CELLS] = { digits, digits,
                                                                                      digits, "%.1f",
                                                                                      "%.2g" };
-    say_left(s, 13, name);
-    say_left(s, 29, about);
+    print_left(s, 13, name);
+    print_left(s, 29, about);
     for (int k = 0; k < CELLS; k++)
-        say_cell(s, cell_width[k], format[k], v, show_values(s, variant, arm, quantity[k], v));
+        print_cell(s, cell_width[k], format[k], v, show_values(s, variant, arm, quantity[k], v));
 }
 
-static void say_lambda(study *s, long variant, int arm)
+static void print_lambda(study *s, long variant, int arm)
 {
-    say(s, "%-12s", arm_table[arm].name);
+    print(s, "%-12s", arm_table[arm].name);
     for (int g = 0; g < s->gates; g++) {
         double sum = 0;
         for (long i = 0; i < s->config.seeds; i++) {
             const run *r = plan_run(s, variant, arm, i);
             sum += record_get(s, r, "lambda", (int)r->config.epochs, g) / (double)s->config.seeds;
         }
-        say(s, " %s %.6g", s->gate_name[g], sum);
+        print(s, " %s %.6g", s->gate_name[g], sum);
     }
-    say(s, "\n");
+    print(s, "\n");
 }
 
 void show_head(study *s)
 {
     const long seeds = s->config.seeds;
-    say(s, "\n%s: %s, %ld steps, %ld seed%s%s\n", s->task.name, s->task.network, s->runs->steps,
-        seeds, seeds > 1 ? "s" : "", seeds > 1 ? ", mean ± standard deviation" : "");
+    print(s, "\n%s: %s, %ld steps, %ld seed%s%s\n", s->task.name, s->task.network, s->runs->steps,
+          seeds, seeds > 1 ? "s" : "", seeds > 1 ? ", mean ± standard deviation" : "");
 }
 
 /* where a point of the axes lies, without the rate */
 void show_place(study *s, long variant)
 {
-    int at[MOST_AXES];
+    int at[MAX_AXES];
     plan_place(s, variant, at);
     for (int k = 0; k < s->axes; k++) {
         if (strcmp(s->axis[k].option->name, "lr"))
-            say(s, "--%s %s ", s->axis[k].option->name, s->axis[k].value[at[k]]);
+            print(s, "--%s %s ", s->axis[k].option->name, s->axis[k].value[at[k]]);
     }
 }
 
@@ -291,27 +297,27 @@ static void one_table(study *s, long variant, double *v)
                                                   "switch_flips", "switch_max_dlogit" };
     static const char *const head[CELLS] = { "before", "after", "drop", "flips", "max Δlogit" };
     const int lr = plan_axis(s, "lr");
-    say_left(s, 42, "arm");
+    print_left(s, 42, "arm");
     for (int k = 0; k < CELLS; k++)
-        say_right(s, cell_width[k], head[k]);
-    say(s, lr >= 0 ? "  rate\n" : "\n");
+        print_right(s, cell_width[k], head[k]);
+    print(s, lr >= 0 ? "  rate\n" : "\n");
     for (int a = 0; a < s->arm_total; a++) {
         const arm_row *arm = arm_table + s->arms[a];
         const long best = plan_best_rate(s, variant, s->arms[a]);
-        say_row(s, arm->name, arm->about, best, s->arms[a], end, v);
+        print_row(s, arm->name, arm->about, best, s->arms[a], end, v);
         if (lr >= 0)
-            say(s, "  %s", s->axis[lr].value[plan_run(s, best, s->arms[a], 0)->at[lr]]);
-        say(s, "\n");
+            print(s, "  %s", s->axis[lr].value[plan_run(s, best, s->arms[a], 0)->at[lr]]);
+        print(s, "\n");
         if (arm->event != EVENT_SWAP || !s->task.count[PART_HOLDOUT])
             continue;
-        say_row(s, "", "its swap, on the hold-out", best, s->arms[a], at_switch, v);
-        say(s, "\n");
+        print_row(s, "", "its swap, on the hold-out", best, s->arms[a], at_switch, v);
+        print(s, "\n");
     }
-    say(s, "\nλ of each gate at the end of training, mean over the seeds:\n");
+    print(s, "\nλ of each gate at the end of training, mean over the seeds:\n");
     for (int a = 0; a < s->arm_total; a++) {
         if (arm_table[s->arms[a]].gate == LGELU_GATE_LAMBDA
             || arm_table[s->arms[a]].event == EVENT_DRIVE)
-            say_lambda(s, plan_best_rate(s, variant, s->arms[a]), s->arms[a]);
+            print_lambda(s, plan_best_rate(s, variant, s->arms[a]), s->arms[a]);
     }
 }
 
@@ -323,7 +329,8 @@ int show_table(study *s)
     if (!v)
         return study_fail(s, "out of memory");
     show_head(s);
-    say(s,
+    print(
+        s,
         "%s of the %zu test %s before and after every gate becomes ReLU; flips: predictions that change by that\n",
         !strcmp(t->score, "auc") ? "Area under the curve in percent"
         : t->percent             ? "Accuracy in percent"
@@ -333,10 +340,10 @@ int show_table(study *s)
     for (long variant = 0; variant < s->variants; variant++) {
         if (!plan_first_rate(s, variant))
             continue;
-        say(s, "\n");
+        print(s, "\n");
         show_place(s, variant);
         if (s->axes > (plan_axis(s, "lr") >= 0))
-            say(s, "\n");
+            print(s, "\n");
         one_table(s, variant, v);
     }
     free(v);
@@ -346,7 +353,7 @@ int show_table(study *s)
 void show_findings(study *s)
 {
     const char *digits = s->task.percent ? "%+.2f" : "%+.4f";
-    int wide = 66;
+    int wide = 66, tested, decided = 0, survive = 0;
     if (!s->finding_count)
         return;
     for (int i = 0; i < s->finding_count; i++) {
@@ -354,13 +361,16 @@ void show_findings(study *s)
         if (n > wide)
             wide = n;
     }
-    say(s,
-        "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the "
-        "verdict\n");
+    if ((tested = stat_correct(s)) < 0)
+        return;
+    print(
+        s,
+        "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the\n"
+        "verdict's p-value, whether it survives Holm's correction, the verdict\n");
     for (int i = 0; i < s->finding_count; i++) {
         const finding *f = s->findings + i;
         const char *format = f->format ? f->format : digits;
-        char text[96] = "";
+        char text[96] = "", p[32] = "-";
         add(text, sizeof text, format, f->mean);
         if (f->low >= -HUGE_VAL) {
             add(text, sizeof text, " (");
@@ -369,9 +379,20 @@ void show_findings(study *s)
             add(text, sizeof text, format, f->high);
             add(text, sizeof text, ")");
         }
-        say_left(s, wide, f->text);
-        say_left(s, 32, text);
-        say_left(s, 31, f->rule);
-        say(s, "%s\n", f->verdict);
+        if (f->p >= 0)
+            snprintf(p, sizeof p, f->p < 0.0001 ? "<0.0001" : "%.4f", f->p);
+        print_left(s, wide, f->text);
+        print_left(s, 32, text);
+        print_left(s, 31, f->rule);
+        print_left(s, 9, p);
+        print_left(s, 10, f->survives ? "survives" : "-");
+        print(s, "%s\n", f->verdict);
+        decided += f->p < 0.05;
+        survive += f->survives;
     }
+    print(
+        s,
+        "%d differences are tested; %d are decided at 95 %% each (by chance about %.1f would be), %d survive Holm's "
+        "correction\n",
+        tested, decided, 0.05 * tested, survive);
 }

@@ -16,8 +16,8 @@ static void range(char *text, size_t room, double least, double most)
     }
 }
 
-int stat_find(study *s, const char *text, const char *format, const double *v, long n, double least,
-              double most)
+int stat_find_interval(study *s, const char *text, const char *format, double mean, double low,
+                       double high, double p, long n, double least, double most)
 {
     finding *more = (finding *)realloc(s->findings, ((size_t)s->finding_count + 1) * sizeof *more),
             *f;
@@ -29,13 +29,54 @@ int stat_find(study *s, const char *text, const char *format, const double *v, l
     snprintf(f->text, sizeof f->text, "%s", text);
     range(f->rule, sizeof f->rule, least, most);
     f->format = format;
-    stat_interval(v, n, &f->mean, &f->low, &f->high);
+    f->mean = mean;
+    f->low = low;
+    f->high = high;
     f->seeds = (int)n;
     f->least = least;
     f->most = most;
-    f->verdict = n >= CLAIM_SEEDS ? stat_verdict(f->low, f->high, least, most)
-                                  : stat_verdict(-HUGE_VAL, HUGE_VAL, least, most);
+    f->p = (double)NAN;
+    f->verdict = stat_verdict(-HUGE_VAL, HUGE_VAL, least, most);
+    if (n >= CLAIM_SEEDS) {
+        f->p = p;
+        f->verdict = stat_verdict(low, high, least, most);
+    }
     return 0;
+}
+
+int stat_find(study *s, const char *text, const char *format, const double *v, long n, double least,
+              double most)
+{
+    double mean, low, high;
+    stat_interval(v, n, &mean, &low, &high);
+    return stat_find_interval(s, text, format, mean, low, high,
+                              stat_p(mean, low, high, n, least, most), n, least, most);
+}
+
+void stat_too_small(study *s, int first)
+{
+    for (finding *f = s->findings + first; f < s->findings + s->finding_count; f++) {
+        f->verdict = stat_verdict(-HUGE_VAL, HUGE_VAL, f->least, f->most);
+        f->p = (double)NAN;
+    }
+}
+
+int stat_correct(study *s)
+{
+    double *p = (double *)malloc(((size_t)s->finding_count + 1) * sizeof *p);
+    int *survives = (int *)malloc(((size_t)s->finding_count + 1) * sizeof *survives), tested = -1;
+    if (p && survives) {
+        for (int i = 0; i < s->finding_count; i++)
+            p[i] = s->findings[i].p;
+        tested = stat_holm(p, s->finding_count, survives);
+        for (int i = 0; i < s->finding_count; i++)
+            s->findings[i].survives = survives[i];
+    } else {
+        study_fail(s, "out of memory");
+    }
+    free(p);
+    free(survives);
+    return tested;
 }
 
 void stat_rule(char *text, size_t room, const study *s, const claim *c)

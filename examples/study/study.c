@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   study.c: the table of experiments, and the way through the frame. */
+   study.c: the table of experiments, each of which is a row at the end of its own file, and the way
+   through the frame. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L /* popen */
 #endif
@@ -10,120 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-const experiment experiment_table[] = {
-    { "swap", "what an exact ReLU in place of every gate costs each arm", NULL, NULL, 0, "", "", "",
-      swap_claims, NULL, NULL, NULL, NULL, NULL, NULL, NULL, swap_figures, NULL },
-    { "path",
-      "the way to ReLU, ours and the paper's: does it end as high as GELU, and not below the rivals?",
-      NULL, "gelu,hardened,relu,switched,frozen", 1, "--plan ours,paper", "--lr 1e-3", "",
-      path_claims, NULL, NULL, NULL, NULL, NULL, NULL, path_report, path_figures, NULL },
-    { "grid",
-      "figure 1 of the paper: score and drift of λ over temperature t and multiplier c, from three first λ",
-      "mlp|tabular|sine", "gelu,lgelu", 0,
-      "--plan paper --norm none,batch --t 0.05,0.1,0.5,1 --c 1,3,9 --init soft,neutral,hard",
-      "--t 0.05,1 --c 1,9 --seeds 2 --samples 1000 --epochs 3", "", NULL,
-      "per seed and first λ the slope of log Δλ over log c and over log 1/t: above 0; the mean ΔBVS: inside of the margin",
-      grid_check, NULL, NULL, NULL, NULL, grid_report, grid_figures, NULL },
-    { "sweep", "figure 2 of the paper: score and drift of λ over the multiplier c",
-      "resnet8|mlp|lenet|vit|gpt|resnet18", "gelu,lgelu", 0,
-      "--plan paper --t 0.1 --c 1,3,5,7,9 --init soft,neutral,hard", "--c 1,9 --seeds 2",
-      "--net resnet18", NULL,
-      "per seed and first λ the smallest rise of log Δλ from one c to the next: above 0; the mean ΔBVS: inside of the margin",
-      sweep_check, NULL, NULL, NULL, NULL, sweep_report, sweep_figures, NULL },
-    { "profiles", "figure 3 of the paper: which gates turn hard, and do runs agree on it?",
-      "resnet8|vit|gpt|mlp|lenet|tabular|resnet18", "lgelu", 0,
-      "--plan paper --layers 6 --init soft,neutral,hard", "--seeds 2", "--net resnet18", NULL,
-      "the rank correlation of the gates' λ between first values, less that of other seeds of the same: above -0.1; that one: "
-      "above 0.5",
-      profiles_check, NULL, NULL, NULL, NULL, profiles_report, profiles_figures, NULL },
-    { "ablation",
-      "switch point, shape and target of hardening: score, flips and logits beside what is proven",
-      "mlp|tabular|lenet|resnet8|vit|gpt", "hardened", 0,
-      "--plan paper --harden-from 0.25,0.5,0.75 --shape geometric,linear,linear-s,cosine --target 10,40,160,640",
-      "--harden-from 0.25,0.75 --shape geometric,linear --target 10,160", "", NULL,
-      "the slope of log Δlogit over log λ: below -0.9; the change of logits: below the certificate; flips from λ = 160 on: at "
-      "most 1; "
-      "scores of the ends of each axis: inside of the margin",
-      ablation_check, NULL, NULL, NULL, ablation_end, ablation_report, ablation_figures, NULL },
-    { "reparam",
-      "why λ has a map and a rate of its own: drift, stalls, divergence, and steps against the formulas",
-      "mlp|tabular|sine", "lgelu", 0,
-      "--plan paper --init hard --norm batch --map softplus,sigmoid,direct --c 1,9 --decay-s none,weights --optimiser adamw,sgd "
-      "--lr 1e-3,1e-2,1e-1",
-      "--c 1,9 --decay-s none --lr 1e-3,1e-1 --samples 1000 --epochs 3", "", NULL,
-      "a step is within a tenth of the formula; stalled gates: more than none; log10 of the ratio of drifts: above 0; scores: "
-      "inside of the margin",
-      NULL, reparam_before, reparam_step, NULL, reparam_end, reparam_report, reparam_figures,
-      NULL },
-    { "convert", "what a finished network loses on each way to ReLU, by steps of further training",
-      "mlp|resnet8|gpt|vit|lenet|resnet18", "gelu,silu", 0, "--budget 1000",
-      "--budget 30 --seeds 2", "", NULL,
-      "the refitted network is at most 0.1 points or 0.005 nats below the smooth one; its paired gain over other ways: above 0",
-      NULL, NULL, NULL, NULL, convert_end, convert_report, convert_figures, NULL },
-    { "control",
-      "which PPO runs turn out good, told at a tenth of their length: OUI beside early return, KL, and the rate alone",
-      "mlp", "relu", 0,
-      "--env cartpole,acrobot,pendulum --lr 1e-4,3e-4,1e-3,3e-3,1e-2,3e-2,1e-1,3e-1 --hidden 64,64 --steps 200000 --epochs 20 "
-      "--batch 256 --weight-decay 0 --clip 0.5 --rate linear --hold 0 --seeds 10",
-      "--lr 1e-3,1e-2,1e-1 --steps 30000 --epochs 20 --seeds 3", "--steps 1000000", NULL,
-      "precision of what a rule keeps at a tenth of the run, recall 0.8, intervals from other tasks and other seeds, paired by "
-      "seed: OUI less each rival above 0; the good runs' mean rank in the actor's OUI above 0.5, in the critic's between 1/3 "
-      "and 2/3; with the rate held, OUI and return correlate above 0; CartPole at its best rate above 475; of another gate "
-      "the return, as a share of the way from a random policy to ReLU's best, and OUI's precision less ReLU's: within 0.05",
-      NULL, NULL, NULL, NULL, NULL, NULL, NULL, control_main },
-    { "regimes", "do the patterns of active units settle before the weights do (arXiv 2602.08333)?",
-      "mlp|lenet|gpt|vit", "gelu,relu,lgelu", 0,
-      "--hold 0 --rate cosine,constant --samples 8000 --test-samples 1000 --steps 600 --epochs 10",
-      "--samples 1000 --test-samples 200 --steps 60 --epochs 3 --seeds 2", "", NULL,
-      "log10 of the decay time of weight changes over that of pattern changes, at q = 0.25: above 0; the same of random steps of "
-      "equal norm over that of the real ones: above 0",
-      NULL, regimes_before, regimes_step, NULL, regimes_end, regimes_report, regimes_figures,
-      NULL },
-    { "betas",
-      "Adam with β1 = β2 (arXiv 2601.21739): are its updates smoother, and does it score better?",
-      "mlp|gpt|lenet", "gelu", 0,
-      "--hold 0 --b1 0.9,0.944,0.99,0.999 --b2 0.9,0.944,0.99,0.999 --weight-decay 0 --clip 0 --samples 6000 --test-samples 2000 "
-      "--steps 400 --epochs 8",
-      "--b1 0.9,0.99 --b2 0.9,0.99 --samples 1000 --test-samples 200 --steps 40 --epochs 2 --seeds 2",
-      "", NULL,
-      "in each row of one β1, log10 of bend at β2 = β1 over the others, of ω1 over larger and over smaller β2: below 0; its "
-      "score less the best of the row: above minus the margin; the rank correlation of smoothness and score: above 0",
-      betas_check, betas_before, betas_step, NULL, betas_end, betas_report, betas_figures, NULL },
-    { "oui",
-      "do runs that will end well show early, by OUI in both forms (arXiv 2504.17160, 2605.10161)?",
-      "mlp|resnet8|lenet", "relu,gelu", 0,
-      "--hold 0 --lr 3e-4,1e-3,3e-3,1e-2,3e-2 --weight-decay 0,0.01,0.1,1 --samples 4000 --test-samples 500 --width 4 "
-      "--epochs 10",
-      "--lr 1e-3,3e-2 --weight-decay 0,1 --samples 600 --test-samples 100 --width 2 --epochs 3 --seeds 2",
-      "", NULL,
-      "per arm the rank correlation with the final hold-out score: above 0.5; less that of the rate alone, and of the loss: "
-      "above 0; of rate and OUI less the rate alone: above 0",
-      oui_check, NULL, NULL, oui_epoch, NULL, oui_report, oui_figures, NULL },
-    { "stability",
-      "does ReLU break down at rates that GELU survives? A published study in its own set-up, smaller",
-      "gpt", "relu,gelu,lgelu,hardened", 0,
-      "--plan paper --layers 3 --heads 4 --width 128 --context 64 --batch 8 --steps 400 --epochs 8 --dropout 0.2 --untied "
-      "--embed-deviation 1 --decay-all --clip 1 --holdout 64 --test-samples 256 --lr 1e-4,3e-4,1e-3,3e-3,1e-2,3e-2 "
-      "--text $LGELU_DATA/text/tinystories_sample.txt",
-      "--layers 2 --heads 2 --width 16 --context 16 --steps 30 --epochs 3 --lr 1e-3,3e-2 --seeds 2",
-      "--seed 1337 --seeds 1 --lr 1e-4,1e-3,3e-3", NULL,
-      "per seed the slope of the loss of an arm less GELU's over log10 of the rate: above 0; ReLU's less GELU's at a rate: above "
-      "the margin",
-      stability_check, NULL, NULL, NULL, stability_end, stability_report, stability_figures, NULL },
-    { "gates",
-      "the gates side by side: score at their own best rate, and how wide the band of usable rates is",
-      "mlp|resnet8|gpt|lenet", "gelu,tanh,silu,swish,elu,relu,lgelu,stochastic", 0,
-      "--plan paper --lr 3e-4,1e-3,3e-3,1e-2,3e-2,1e-1 --warmup 0,50 --start usual,glorot --samples 6000 --test-samples 4000 "
-      "--holdout 1500 --steps 300 --epochs 6",
-      "--lr 1e-3,1e-1 --warmup 0 --start usual,glorot --activations f32,bf16 --samples 600 --test-samples 100 --holdout 60 "
-      "--steps 30 --epochs 3 --seeds 2",
-      "", NULL,
-      "scores at the best rate less GELU's: inside of the margin; decades of usable rates less GELU's: within 0.1 (tanh form, "
-      "SiLU), above 0 (Swish, ELU, λ-GELU), below 0 (ReLU, stochastic); with warm-up less without: above 0; with other first "
-      "weights or 16-bit activations: within 0.1, the scores inside of the margin",
-      gates_check, NULL, NULL, NULL, NULL, gates_report, gates_figures, NULL },
-    { "report", "all that was run with the same --out as one page, report.html", NULL, NULL, 0, "",
-      "", "", NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, report_main }
+extern const experiment swap_experiment, path_experiment, plans_experiment, grid_experiment,
+    sweep_experiment, profiles_experiment, ablation_experiment, reparam_experiment,
+    control_experiment, regimes_experiment, betas_experiment, oui_experiment, stability_experiment,
+    gates_experiment, convert_experiment, report_experiment;
+
+const experiment *const experiment_table[] = {
+    &swap_experiment,      &path_experiment,     &plans_experiment,    &grid_experiment,
+    &sweep_experiment,     &profiles_experiment, &ablation_experiment, &reparam_experiment,
+    &control_experiment,   &regimes_experiment,  &betas_experiment,    &oui_experiment,
+    &stability_experiment, &gates_experiment,    &convert_experiment,  &report_experiment
 };
 
 const int experiment_count = (int)(sizeof experiment_table / sizeof *experiment_table);
@@ -221,8 +118,8 @@ int study_outputs(study *s)
 /* gates and parameters of the first run's network */
 static int measure_network(study *s)
 {
-    seat *w = NULL;
-    int bad = seat_open(s, s->families, &w);
+    trainer *w = NULL;
+    int bad = trainer_open(s, s->families, &w);
     if (!bad) {
         s->gates = w->gates;
         s->parameters = w->net->parameter_count;
@@ -231,14 +128,14 @@ static int measure_network(study *s)
                      w->net->nodes[w->gate_node[g]].name);
         }
     }
-    seat_close(w);
+    trainer_close(w);
     return bad;
 }
 
 static void name_stop(study *s) /* where the first family in training stands */
 {
     for (int i = 0; i < s->family_count; i++) {
-        const seat *w = s->families[i].seat;
+        const trainer *w = s->families[i].trainer;
         if (!w)
             continue;
         snprintf(s->stop_text, sizeof s->stop_text, "%s, seed %lu, step %ld",
@@ -303,7 +200,7 @@ static void free_all(study *s)
     for (int i = 0; i < s->run_count; i++)
         free(s->runs[i].numbers);
     for (int i = 0; i < s->family_count; i++) {
-        seat_close(s->families[i].seat);
+        trainer_close(s->families[i].trainer);
         free(s->families[i].branches);
     }
     for (int q = 0; q < s->quantities; q++)

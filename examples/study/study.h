@@ -1,36 +1,43 @@
 /* SPDX-License-Identifier: MIT-0
 
-   study.h: one frame for all experiments. An experiment is a row of a table (study.c): arms x
+   study.h: one frame for all experiments. An experiment is a row at the end of its own file: arms x
    options x seeds, rules that decide, a table and figures of its own where it needs them.
 
        build/study swap --net mlp --seeds 5             the main job
        build/study grid --t 0.05,0.1,0.5,1 --c 1,3,9    an option with several values is an axis:
-   each of its values is run
+                                                        each of its values is run
 
    An arm begins with one kind of gate; at the switch point, or at the end, something may happen to
-   it (arms.c). So arms that share a beginning are trained once up to there and copied, optimiser
-   and all: lgelu_net_copy leaves the bits that training from scratch would. Likewise runs that
+   it (arms.c). Arms with the same beginning are trained once up to there and copied with their
+   optimiser: lgelu_net_copy leaves the bits that training from scratch would. Likewise runs that
    differ only in an option that doesn't matter to them are one run.
 
-       task        data and kind of network: reads samples, draws batches, knows its score task.c
-   nets.c run         one arm of one seed at one value of each axis, and the numbers it has left
-   plan.c record.c family      a beginning and the runs that branch from it: the unit of work, on
-   one thread                 plan.c train.c experiment  a row: which runs, what to watch, what
-   decides, what to draw                          study.c swap.c grid.c ...
+       task         data and kind of network: reads samples, draws batches, knows its score
+                    task.c nets.c
+       run          one arm of one seed at one value of each axis, and the values it has recorded
+                    plan.c record.c
+       family       a beginning and the runs that branch from it: the unit of work of one thread
+                    plan.c
+       trainer      a family's networks while they are trained                      train.c
+       experiment   a row: which runs, what to watch, what decides, what to draw    swap.c grid.c
 
-   Families are trained side by side, one on each thread. Every number depends on its run alone, so
+   Families are trained side by side, one on each thread. Every value depends on its run alone, so
    that the results are the same to the byte on any number of threads; no clock goes into CSV, JSON,
    table or checkpoint.
 
-   The test set is looked at once, at the end of a run. Curves, best epochs and rates come from the
-   hold-out, a part of the training samples that no run trains on and that is the same in all of
-   them.
+   The test set is evaluated once, at the end of a run. Curves, best epochs and rates come from the
+   hold-out, a part of the training samples that no run trains on and that is the same in all runs.
 
-   CSV    one number a line: the axes, arm, seed, epoch, gate, quantity, value; empty where a number
-   has none of it. JSON   data, config, arms: each arm has an array over the seeds of before, after,
-   flips, max_dlogit, ...; findings. log    one JSON object a line for each epoch, as they end, with
-   clocks. save   one safetensors file: the options, the numbers so far, and every network in
-   training with its optimiser. */
+   CSV    one value a line: the axes, arm, seed, epoch, gate, quantity, value; empty where a value
+   has none of it
+
+   JSON   data, config, findings, arms: each arm has an array over the seeds of before, after,
+   flips, max_dlogit, ...
+
+   log    one JSON object a line for each epoch, as they end, with clocks
+
+   save   one safetensors file: the options, the values so far, and every network in training with
+          its optimiser */
 #ifndef STUDY_H
 #define STUDY_H
 #define LGELU_TRAINER
@@ -51,19 +58,19 @@ typedef struct {
         save_every;
     long width, layers, heads, context, warmup, harden_every, budget;
     double lr, hold, weight_decay, b1, b2, clip, dropout, embed_deviation, c, t, tau, target,
-        harden_from, harden_until, teach;
+        harden_from, harden_until, teach, margin;
     int net, env, plan, map, shape, order, rate, optimiser, decay_s, decay_all, untied, norm, marks,
         augment, quick, full, start, activations;
 } config;
 
-enum {                      /* what hangs on an option */
+enum {                      /* what depends on an option */
        OPT_HOW = 1,         /* no bit: where files go, how many threads */
        OPT_DATA = 2,        /* the samples, the network, the length: one value for all runs */
        OPT_ALL = 4,         /* every run */
        OPT_LEARNED = 8,     /* runs that learn λ */
        OPT_TURN = 16,       /* runs to which something happens at the switch point */
        OPT_DRIVEN = 32,     /* runs that drive λ */
-       OPT_STATISTICS = 64, /* runs that estimate statistics anew */
+       OPT_STATISTICS = 64, /* runs that estimate statistics again */
        OPT_AXES = ~(OPT_HOW | OPT_DATA)
 };
 
@@ -81,12 +88,12 @@ typedef struct {
 
 extern const option option_table[];
 extern const int option_count;
-enum { MOST_OPTIONS = 80, OPTION_TEXT = 1024, MOST_AXES = 6, MOST_VALUES = 24 };
+enum { MAX_OPTIONS = 80, OPTION_TEXT = 1024, MAX_AXES = 6, MAX_VALUES = 24 };
 
 typedef struct {
     const option *option;
     int values;
-    char value[MOST_VALUES][32];
+    char value[MAX_VALUES][32];
 } axis;
 
 /* ---- data and kind of network ---- */
@@ -94,9 +101,11 @@ typedef enum { PART_TRAIN = 0, PART_HOLDOUT, PART_TEST } part;
 typedef struct task task;
 typedef struct {
     const char *name, *about, *options, *quick,
-        *full;         /* options: defaults beside the frame's, "--lr 3e-3 --epochs 8" */
-    const char *rates; /* for experiments that compare arms at their own best one */
-    enum { FROM_PICTURES, FROM_TABLE, FROM_TEXT, FROM_SINE } data;
+        *full;               /* options: defaults beside the frame's, "--lr 3e-3 --epochs 8" */
+    const char *rates;       /* for experiments that compare arms at their own best one */
+    double margin;           /* what counts as level: nets.c says how each was chosen */
+    const char *margin_text; /* the same in words */
+    enum { FROM_IMAGES, FROM_TABLE, FROM_TEXT, FROM_SINE } data;
     int normalised;                                 /* it has batch normalisation */
     const char *(*check)(task *t, const config *c); /* what is wrong, or NULL; names the network */
     /* nodes 0 and 1: inputs and labels; the logits' node */
@@ -110,14 +119,15 @@ extern const char net_names[]; /* "mlp|lenet|..." */
 struct task {
     const net_row *net;
     char name[128], network[128];       /* of the data; "784-512-256-128-10" */
-    const char *samples, *score, *unit; /* "pictures"; "accuracy", "auc" or "loss"; "points" */
-    double sign, margin;                /* +1: a higher score is better; what counts as equal */
+    const char *samples, *score, *unit; /* "images"; "accuracy", "auc" or "loss"; "points" */
+    double sign, margin;                /* +1: a higher score is better; what counts as level */
+    const char *margin_text;            /* where the margin is from */
     int percent;                        /* the score is printed with two decimals and in percent */
     int regression;                     /* a number to tell: squared error, no classes */
     size_t count[3];                    /* samples of each part */
     size_t numbers, labels, classes;    /* 4-byte numbers and labels of a sample */
     long pass_steps;                    /* steps of one pass over the training samples */
-    data_set data;                      /* pictures or a table */
+    data_set data;                      /* images or a table */
     void *words;                        /* text: a `text` of text.h */
     size_t from[4];                     /* text: where its parts begin, and its end */
     uint32_t *order; /* the training part's samples: those to train on, then the hold-out */
@@ -146,8 +156,9 @@ typedef struct {
     lgelu_gate_kind gate;
     arm_event event; /* REESTIMATE at the end, the others at the switch point */
     const char *colour;
-    other_kind own; /* of gate LGELU_GATE_CUSTOM */
-    int named;      /* only where it is asked for by name */
+    other_kind own;   /* of gate LGELU_GATE_CUSTOM */
+    int named;        /* only where it is asked for by name */
+    int random_signs; /* the gradients of s are replaced by random signs */
 } arm_row;
 
 extern const arm_row arm_table[];
@@ -155,7 +166,7 @@ extern const int arm_count;
 int arm_matters(int arm); /* the options that matter to it, OPT_... */
 
 /* ---- runs and the numbers they leave ---- */
-enum { MOST_ARMS = 16, MOST_GATES = 64, MOST_QUANTITIES = 128 };
+enum { MAX_ARMS = 16, MAX_GATES = 64, MAX_QUANTITIES = 128 };
 typedef struct {
     double value;
     int epoch;
@@ -163,8 +174,8 @@ typedef struct {
 } number; /* epoch, gate: -1 where there is none */
 
 typedef struct {
-    int arm, hidden;   /* hidden: only there because others branch from it */
-    int at[MOST_AXES]; /* place on each axis, -1 where it doesn't matter */
+    int arm, hidden;  /* hidden: only there because others branch from it */
+    int at[MAX_AXES]; /* place on each axis, -1 where it doesn't matter */
     config config;
     uint64_t seed;
     long steps, epoch_steps, switch_step, hold;
@@ -178,13 +189,13 @@ typedef struct {
     int run;
 } branch;
 
-typedef struct seat seat;
+typedef struct trainer trainer;
 typedef struct {
     int trunk; /* its run */
     branch *branches;
     int count;              /* by step */
     int next, inside, done; /* the branch that is trained next, or now */
-    seat *seat;             /* while it is in training */
+    trainer *trainer;       /* while it is in training */
 } family;
 
 /* ---- what decides: a difference of two arms, seed by seed, and a range: a 95 % interval inside is
@@ -198,59 +209,70 @@ typedef struct {
 typedef struct {
     char text[200], rule[120];
     double mean, low, high, least, most;
+    double p;     /* of the verdict, see stat_p */
+    int survives; /* Holm's correction over all findings of the experiment */
     int seeds;
-    const char *verdict, *format; /* format: of its numbers, NULL: that of the score */
+    const char *verdict, *format; /* format: of its values, NULL: that of the score */
 } finding;
 
 typedef struct study study;
+/* A row stands at the end of the experiment's own file, with designated initialisers. */
 typedef struct {
     const char *name, *about;
-    const char *nets; /* "mlp|resnet8", the first being the default; NULL: all of them */
-    const char *arms; /* NULL: all that fit the network */
-    int rates;        /* 1: over the network's rates */
+    const char *nets;                   /* "mlp|resnet8", the first is the default; NULL: all */
+    const char *arms;                   /* NULL: all that fit the network */
+    const char *needs;                  /* arms without which it has nothing to report */
+    int rates;                          /* 1: each arm at its best of the network's rates */
     const char *options, *quick, *full; /* defaults beside those of the network */
-    const claim *claims;                /* to the first without a text */
+    const claim *claims;                /* up to the first without a text */
     const char *rule;                   /* how the rest is decided, in words */
-    int (*check)(
-        study *s); /* of axes and arms, before any run: what the report cannot do without */
-    void (*before)(
-        seat *w); /* between the gradients and the step they make; record() keeps numbers */
-    void (*step)(seat *w);   /* after each step */
-    void (*epoch)(seat *w);  /* after each look at the hold-out */
-    void (*end)(seat *w);    /* after the look at the test samples, the network as it was trained */
-    int (*report)(study *s); /* tables and findings of its own; NULL: show_table */
-    int (*figures)(study *s); /* into config.svg */
-    int (*main)(study *s);    /* no runs: does all by itself */
+
+    /* Checks axes and arms before any run: what the report cannot do without. */
+    int (*check)(study *s);
+    /* Called between the gradients and the step that uses them; record() keeps values. */
+    void (*before)(trainer *w);
+    /* Called after each step. */
+    void (*step)(trainer *w);
+    /* Called after each evaluation on the hold-out. */
+    void (*epoch)(trainer *w);
+    /* Called after the evaluation on the test samples, with the network as it was trained. */
+    void (*end)(trainer *w);
+    /* Prints tables and adds findings; NULL: show_table. */
+    int (*report)(study *s);
+    /* Draws into the folder config.svg. */
+    int (*figures)(study *s);
+    /* Does everything by itself, without the frame's runs. */
+    int (*main)(study *s);
 } experiment;
 
-extern const experiment experiment_table[];
+extern const experiment *const experiment_table[];
 extern const int experiment_count;
 
 struct study {
     const experiment *experiment;
     config config;
-    axis axis[MOST_AXES];
+    axis axis[MAX_AXES];
     int axes;
     long variants; /* the product of the axes */
     task task;
-    int arms[MOST_ARMS], arm_total; /* those asked for */
-    const char *best_by;            /* the curve whose end tells the best rate; NULL: holdout */
+    int arms[MAX_ARMS], arm_total; /* those asked for */
+    const char *best_by;           /* the curve whose end tells the best rate; NULL: holdout */
     run *runs;
     int run_count;
     family *families;
     int family_count;
     int *run_of; /* [variant][arm asked for][seed] */
-    char gate_name[MOST_GATES][32];
+    char gate_name[MAX_GATES][32];
     int gates;
     size_t parameters;
-    char *quantity[MOST_QUANTITIES];
+    char *quantity[MAX_QUANTITIES];
     int quantities;
     finding *findings;
     int finding_count;
     char stem[64]; /* "swap_mlp": of files */
     output csv, json, text, log;
-    int given[MOST_OPTIONS]; /* on the command line */
-    int taught;              /* some run has a teacher */
+    int given[MAX_OPTIONS]; /* on the command line */
+    int uses_teacher;       /* some run has a teacher */
     int workers;
     long steps_done, steps_before, steps_all;
     double started, shown, saved_at;
@@ -267,7 +289,7 @@ struct study {
 
 /* ---- a family in training: its networks, the batch ---- */
 enum { TRUNK = 0, BRANCH = 1 };
-struct seat {
+struct trainer {
     study *study;
     family *family;
     run *run;  /* in training */
@@ -276,39 +298,40 @@ struct seat {
     lgelu_node *nodes[2];
     void *memory[2];
     int logits, gates,
-        gate_node[MOST_GATES]; /* a gate with a λ per channel counts once, by its geometric mean */
+        gate_node[MAX_GATES]; /* a gate with a λ per channel counts once, by its geometric mean */
     void *x;
     int32_t *y;
     uint32_t *order;
     long order_pass;
-    float *lesson;
-    int lesson_node;                /* --teach: dL/d logits beside the labels', or NULL */
-    double *said;                   /* the logarithms of the teacher's probabilities for one row */
+    float *teacher_gradient;
+    int teacher_node;               /* --teach: dL/d logits beside the labels', or NULL */
+    double *teacher_log_p;          /* the logarithms of the teacher's probabilities for one row */
     lgelu_training plan;            /* of the steps since training began or branched */
     float *before, *state, *lambda; /* logits of a batch; running statistics, twice; λ's */
     double *score[2];
     int32_t *truth; /* per sample of the largest part, where the score needs them all */
     double loss_sum[2];
-    long loss_steps[2];            /* since the last epoch's end */
-    other_gate gate;               /* where lgelu.h has none, and with --activations */
-    double scratch[2][MOST_GATES]; /* the experiment's own, from before a step to after it */
-    float *own;
-    long own_step; /* and for longer, see seat_own: as of this step; -1: of none */
+    long loss_steps[2];           /* since the last epoch's end */
+    other_gate gate;              /* where lgelu.h has none, and with --activations */
+    double scratch[2][MAX_GATES]; /* the experiment's own, from before a step to after it */
+    float *extra;
+    long extra_step; /* and for longer, see trainer_extra: as of this step; -1: of none */
 };
 
-/* what the swap, or any two ways to wear the same weights, gives on a part */
+/* what the swap, or any two ways to apply_gate_state the same weights, gives on a part */
 typedef struct {
     lgelu_gate_kind gate;
     const float *lambda, *state;
-} face; /* NULL: as they are */
+} gate_state; /* NULL: as they are */
 
 typedef struct {
     double score[2], loss[2], flips, max_dlogit;
     uint64_t hash;
     int no_logits;
-} looked;
+} evaluation;
 
-int study_look(seat *w, part which, const face *before, const face *after, looked *out);
+int study_evaluate(trainer *w, part which, const gate_state *before, const gate_state *after,
+                   evaluation *out);
 
 /* ---- the frame, for its own files and for experiments ---- */
 int study_fail(study *s, const char *format, ...);  /* keeps one line for stderr; returns -1 */
@@ -330,9 +353,9 @@ int plan_make(study *s); /* plan.c: runs and families from axes, arms and seeds 
 run *plan_run(const study *s, long variant, int arm,
               long seed); /* arm: row of arm_table; NULL if it wasn't asked for */
 int plan_arm(const char *name);
-long plan_variant(const study *s, const int at[MOST_AXES]);
+long plan_variant(const study *s, const int at[MAX_AXES]);
 int plan_axis(const study *s, const char *name); /* -1: none */
-void plan_place(const study *s, long variant, int at[MOST_AXES]);
+void plan_place(const study *s, long variant, int at[MAX_AXES]);
 /* the variant, alike but for --lr, whose hold-out score is best */
 void plan_name(char *text, size_t room, const study *s, long variant, const run *a, const run *b);
 int plan_first_rate(const study *s, long variant); /* the first of those alike but for --lr */
@@ -342,21 +365,21 @@ void study_signals(void);    /* Ctrl-C ends the next step of each run */
 int study_halted(study *s);  /* by Ctrl-C, or a failure elsewhere */
 int study_outputs(study *s); /* can they be written? Begins the log */
 int study_train(study *s);   /* train.c: all that is not done yet */
-int seat_open(study *s, family *f, seat **out);
-void seat_close(seat *w);
-double seat_lambda(const seat *w, int gate); /* of the network in training */
+int trainer_open(study *s, family *f, trainer **out);
+void trainer_close(trainer *w);
+double trainer_lambda(const trainer *w, int gate); /* of the network in training */
 /* room for so many numbers of the experiment's own, zero at first and after a run was resumed;
    NULL: it failed */
-float *seat_own(seat *w, size_t numbers);
+float *trainer_extra(trainer *w, size_t numbers);
 /* the rate of the step just taken */
-double seat_rate(const seat *w);
+double trainer_rate(const trainer *w);
 
 /* probe.c: fixed samples of the hold-out, 256 or of text as many tokens, and what some nodes make
    of them at inference: each (samples, its size), one after the other. An experiment that watches
    can read every gate, linear layer and convolution. */
 size_t probe_samples(const study *s);
-size_t probe_size(const seat *w, const int *nodes, int count);
-int probe_read(seat *w, const int *nodes, int count, float *out); /* 0, or 1: not finite */
+size_t probe_size(const trainer *w, const int *nodes, int count);
+int probe_read(trainer *w, const int *nodes, int count, float *out); /* 0, or 1: not finite */
 
 int record(study *s, run *r, const char *quantity, int epoch, int gate,
            double value); /* record.c */
@@ -376,14 +399,14 @@ int checkpoint_keep_options(study *s);
 int checkpoint_save(study *s);
 
 void show_begin(study *s); /* show.c: the live line, tables */
-void show_step(seat *w);
-void show_run(seat *w);
+void show_step(trainer *w);
+void show_run(trainer *w);
 int show_columns(const char *text);
-void say(study *s, const char *format, ...); /* to standard output, and to the text file */
-void say_left(study *s, int width, const char *text);
-void say_right(study *s, int width, const char *text);
-void say_cell(study *s, int width, const char *format, const double *v,
-              long n); /* mean ± deviation */
+void print(study *s, const char *format, ...); /* to standard output, and to the text file */
+void print_left(study *s, int width, const char *text);
+void print_right(study *s, int width, const char *text);
+void print_cell(study *s, int width, const char *format, const double *v,
+                long n); /* mean ± deviation */
 long show_values(const study *s, long variant, int arm, const char *quantity, double *v);
 void show_head(study *s);
 void show_place(study *s, long variant);
@@ -396,31 +419,16 @@ int stat_claims(study *s);      /* the experiment's claims become findings */
 /* format: of its numbers; NULL: that of the score. One seed has no interval */
 int stat_find(study *s, const char *text, const char *format, const double *v, long n, double least,
               double most);
+/* The same of an estimate with an interval and a p-value of another kind over n seeds. */
+int stat_find_interval(study *s, const char *text, const char *format, double mean, double low,
+                       double high, double p, long n, double least, double most);
+/* The experiment is too small for its claim: nothing that was found so far is decided. */
+void stat_too_small(study *s, int first);
+/* Holm's correction over all findings; how many were tested. */
+int stat_correct(study *s);
 
 double clock_now(void);
 
-/* ---- what the rows of experiments name ---- */
-extern const claim swap_claims[], path_claims[];
-int swap_figures(study *s);
-int path_report(study *s), path_figures(study *s);
-int profiles_check(study *s), profiles_report(study *s), profiles_figures(study *s);
-void ablation_end(seat *w);
+/* certificate.c: a bound of the change of any logit by the swap; room: 2 values per input value. */
 double logit_certificate(const lgelu_net *net, int logits, double *room);
-int ablation_check(study *s), ablation_report(study *s), ablation_figures(study *s);
-void reparam_before(seat *w), reparam_step(seat *w), reparam_end(seat *w);
-int reparam_report(study *s), reparam_figures(study *s);
-void regimes_before(seat *w), regimes_step(seat *w), regimes_end(seat *w);
-int regimes_report(study *s), regimes_figures(study *s);
-void betas_before(seat *w), betas_step(seat *w), betas_end(seat *w);
-int betas_check(study *s), betas_report(study *s), betas_figures(study *s);
-void oui_epoch(seat *w);
-int oui_check(study *s), oui_report(study *s), oui_figures(study *s);
-void stability_end(seat *w);
-int stability_check(study *s), stability_report(study *s), stability_figures(study *s);
-int gates_check(study *s), gates_report(study *s), gates_figures(study *s);
-void convert_end(seat *w);
-int convert_report(study *s), convert_figures(study *s);
-int report_main(study *s), control_main(study *s);
-int grid_check(study *s), grid_report(study *s), grid_figures(study *s);
-int sweep_check(study *s), sweep_report(study *s), sweep_figures(study *s);
 #endif

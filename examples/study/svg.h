@@ -116,19 +116,19 @@ static inline void svg_dot(svg *s, double x, double y, double r, const char *fil
 }
 
 /* ---- a panel: numbers to places ---- */
-static inline double svg_share(double v, double a, double b, int log_scale)
+static inline double svg_fraction(double v, double a, double b, int log_scale)
 {
     return log_scale ? (log(v) - log(a)) / (log(b) - log(a)) : (v - a) / (b - a);
 }
 
 static inline double svg_x(const svg_panel *p, double v)
 {
-    return p->left + p->width * svg_share(v, p->x0, p->x1, p->x_log);
+    return p->left + p->width * svg_fraction(v, p->x0, p->x1, p->x_log);
 }
 
 static inline double svg_y(const svg_panel *p, double v)
 {
-    return p->top + p->height * (1 - svg_share(v, p->y0, p->y1, p->y_log));
+    return p->top + p->height * (1 - svg_fraction(v, p->y0, p->y1, p->y_log));
 }
 
 /* Round numbers between a and b, about `about` of them: steps of 1, 2 or 5 times a power of ten,
@@ -325,16 +325,16 @@ static inline void svg_labels(svg *s, svg_label *label, int n, double x, double 
 
 /* ---- a ramp of colours from first to last, dark violet over green to ochre (the readable part of
    viridis) ---- */
-static inline const char *svg_ramp(char colour[8], double share)
+static inline const char *svg_ramp(char colour[8], double fraction)
 {
     static const int stop[5][3] = {
         { 68, 1, 84 }, { 49, 104, 142 }, { 31, 140, 125 }, { 90, 160, 50 }, { 190, 140, 0 }
     };
-    const double v = share > 0 ? share < 1 ? share : 1 : 0;
+    const double v = fraction > 0 ? fraction < 1 ? fraction : 1 : 0;
     int i = v >= 1 ? 3 : (int)(v * 4);
     double p = v * 4 - i;
     /* no number, no colour */
-    if (!(share >= -HUGE_VAL))
+    if (!(fraction >= -HUGE_VAL))
         return strcpy(colour, "#DDDDDD");
     snprintf(colour, 8, "#%02X%02X%02X",
              (unsigned)(stop[i][0] + p * (stop[i + 1][0] - stop[i][0])) & 255u,

@@ -3,7 +3,7 @@
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
-const claim swap_claims[] = {
+static const claim swap_claims[] = {
     { "hardened: the swap costs nothing", "hardened", "after", "hardened", "before", -1.0 / 3,
       1.0 / 3 },
     { "gelu: a cold swap costs score", "gelu", "after", "gelu", "before", -HUGE_VAL, -1 },
@@ -31,7 +31,7 @@ static int asked(const study *s, int arm) { return plan_run(s, 0, arm, 0) != NUL
 /* ---- score per epoch on the hold-out, and what the swap does on the test samples ---- */
 static void draw_costs(study *s, svg *g, svg_panel *q)
 {
-    int arms[MOST_ARMS], n = 0, ticks;
+    int arms[MAX_ARMS], n = 0, ticks;
     double low = -0.05 * s->task.margin, high = -low, tick[32];
     char text[32];
     for (int a = 0; a < s->arm_total; a++) {
@@ -166,8 +166,8 @@ static int score_figure(study *s)
 static int hardness_figure(study *s)
 {
     static band b;
-    static svg_label label[MOST_GATES];
-    char ink[MOST_GATES][8];
+    static svg_label label[MAX_GATES];
+    char ink[MAX_GATES][8];
     const int lgelu = plan_arm("lgelu"), hardened = plan_arm("hardened");
     const long v = plan_best_rate(s, 0, lgelu), w = plan_best_rate(s, 0, hardened);
     const double target = (double)config_target(&s->config);
@@ -333,7 +333,13 @@ static int flips_figure(study *s)
     return figure_close(s, &f);
 }
 
-int swap_figures(study *s)
+static int swap_figures(study *s)
 {
     return score_figure(s) || hardness_figure(s) || flips_figure(s) || figure_findings(s) ? -1 : 0;
 }
+
+const experiment swap_experiment = { .name = "swap",
+                                     .about =
+                                         "what an exact ReLU in place of every gate costs each arm",
+                                     .claims = swap_claims,
+                                     .figures = swap_figures };

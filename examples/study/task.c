@@ -14,7 +14,7 @@ enum {
 }; /* random streams of the first pass */
 
 enum {
-    MOST_HOLDOUT = 5000,
+    MAX_HOLDOUT = 5000,
     TEXT_HOLDOUT = 512,
     TEXT_TEST = 4096
 }; /* samples; of text: contexts, evenly over their part */
@@ -41,7 +41,7 @@ static size_t at_most(size_t n, long limit)
     return limit > 0 && n > (size_t)limit ? (size_t)limit : n;
 }
 
-/* pictures or a table */
+/* images or a table */
 static int load_data(task *t, const config *c, char *error, size_t room)
 {
     data_set *d = &t->data;
@@ -59,22 +59,22 @@ static int load_data(task *t, const config *c, char *error, size_t room)
     if (data_read(d, where, "study"))
         return fail(error, room, "%s", d->error);
     if (!d->train_x && strcmp(t->net->name, "mlp") && !table) {
-        return fail(error, room, "--data: %s is a table, and --net %s is for pictures", d->name,
+        return fail(error, room, "--data: %s is a table, and --net %s is for images", d->name,
                     t->net->name);
     }
     train = at_most(d->train, c->samples);
     size = data_size(d);
     snprintf(t->name, sizeof t->name, "%s", d->name);
-    t->samples = d->train_x ? "pictures" : "rows";
+    t->samples = d->train_x ? "images" : "rows";
     t->regression = !d->classes;
     t->score = t->regression ? "loss" : table && d->classes == 2 ? "auc" : "accuracy";
     t->numbers = size;
     t->labels = 1;
     t->classes = t->regression ? 1 : d->classes;
     t->count[PART_TEST] = at_most(d->test, c->test_samples);
-    t->count[PART_HOLDOUT] = c->holdout >= 0             ? (size_t)c->holdout
-                             : train / 10 < MOST_HOLDOUT ? train / 10
-                                                         : MOST_HOLDOUT;
+    t->count[PART_HOLDOUT] = c->holdout >= 0            ? (size_t)c->holdout
+                             : train / 10 < MAX_HOLDOUT ? train / 10
+                                                        : MAX_HOLDOUT;
     if (t->count[PART_HOLDOUT] >= train) {
         return fail(error, room, "--holdout: %zu, but there are %zu training %s",
                     t->count[PART_HOLDOUT], train, t->samples);
@@ -186,6 +186,29 @@ static int load_text(task *t, const config *c, char *error, size_t room)
     return 0;
 }
 
+/* What counts as level: --margin, or that of the network. A table of numbers has its own scale: a
+   hundredth of the variance of its training targets. */
+static void set_margin(task *t, const config *c)
+{
+    t->margin = t->net->margin;
+    t->margin_text = t->net->margin_text;
+    if (c->margin > 0) {
+        t->margin = c->margin;
+        t->margin_text = "--margin";
+    } else if (t->regression && t->net->data != FROM_SINE) {
+        const size_t n = t->count[PART_TRAIN] + t->count[PART_HOLDOUT];
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < n; i++)
+            mean += (double)t->data.train_target[i] / (double)n;
+        for (size_t i = 0; i < n; i++) {
+            const double away = (double)t->data.train_target[i] - mean;
+            variance += away * away / (double)n;
+        }
+        t->margin = variance / 100;
+        t->margin_text = "a hundredth of the variance of the training targets";
+    }
+}
+
 int task_load(task *t, const config *c, char *error, size_t room)
 {
     const char *wrong;
@@ -198,7 +221,7 @@ int task_load(task *t, const config *c, char *error, size_t room)
     t->percent = strcmp(t->score, "loss") != 0;
     t->sign = t->percent ? 1 : -1;
     t->unit = t->percent ? "points" : t->regression ? "squared error" : "nats";
-    t->margin = t->percent ? 0.3 : t->regression ? 0.005 : 0.02;
+    set_margin(t, c);
     if ((wrong = t->net->check(t, c)) != NULL)
         return fail(error, room, "%s", wrong);
     if (t->order && (size_t)c->batch > t->count[PART_TRAIN]) {
@@ -306,21 +329,21 @@ void task_batch(const task *t, const config *c, uint64_t seed, long step, void *
     }
 }
 
-/* ---- the area under the curve: the share of pairs in the right order ---- */
+/* ---- the area under the curve: the fraction of pairs in the right order ---- */
 typedef struct {
     double score;
     int32_t label;
-} judged;
+} scored_sample;
 
 static int by_score(const void *a, const void *b)
 {
-    double p = ((const judged *)a)->score, q = ((const judged *)b)->score;
+    double p = ((const scored_sample *)a)->score, q = ((const scored_sample *)b)->score;
     return p < q ? -1 : p > q;
 }
 
 double task_auc(const double *score, const int32_t *label, size_t n)
 {
-    judged *j = (judged *)malloc((n + 1) * sizeof *j);
+    scored_sample *j = (scored_sample *)malloc((n + 1) * sizeof *j);
     double below = 0, right = 0, positive = 0;
     if (!j)
         return (double)NAN;

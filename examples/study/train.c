@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    train.c: families on as many threads as there are, each run from its beginning or from where
    another was copied; the looks at hold-out and test. All is measured on the network that is
-   trained: it wears other gates for a moment. */
+   trained, whose gates are replaced for that time. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -15,8 +15,8 @@
 #include <omp.h>
 #endif
 
-enum { NODES = 640 };
-static const double SAVE_SECONDS = 5; /* between two checkpoints at the end of epochs */
+enum { NODES = 640, STREAM_SIGNS = 1 << 24 }; /* a stream of random values for each step */
+static const double SAVE_SECONDS = 5;         /* between two checkpoints at the end of epochs */
 
 /* ==== stopping, and standing still while one of the threads saves
    ================================================== */
@@ -99,34 +99,34 @@ static void locks_end(study *s)
     s->locks = NULL;
 }
 
-static void hold(study *s)
+static void lock_worker(study *s)
 {
     locks *l = (locks *)s->locks;
     omp_set_lock(l->worker + omp_get_thread_num());
 }
 
-static void release(study *s)
+static void unlock_worker(study *s)
 {
     locks *l = (locks *)s->locks;
     omp_unset_lock(l->worker + omp_get_thread_num());
 }
 
-static void breathe(study *s) /* who waits to save finds this lock free */
+static void yield_to_saver(study *s) /* who waits to save finds this lock free */
 {
     locks *l = (locks *)s->locks;
     if (!flag(&l->wanted))
         return;
-    release(s);
+    unlock_worker(s);
     /* until it is done */
     omp_set_lock(&l->saving);
     omp_unset_lock(&l->saving);
-    hold(s);
+    lock_worker(s);
 }
 
 static void save_now(study *s)
 {
     locks *l = (locks *)s->locks;
-    release(s);
+    unlock_worker(s);
     omp_set_lock(&l->saving);
     set_flag(&l->wanted, 1);
     for (int i = 0; i < l->count; i++)
@@ -137,7 +137,7 @@ static void save_now(study *s)
     for (int i = 0; i < l->count; i++)
         omp_unset_lock(l->worker + i);
     omp_unset_lock(&l->saving);
-    hold(s);
+    lock_worker(s);
 }
 #else
 static int locks_begin(study *s)
@@ -147,13 +147,13 @@ static int locks_begin(study *s)
 }
 
 static void locks_end(study *s) { (void)s; }
-static void hold(study *s) { (void)s; }
-static void release(study *s) { (void)s; }
-static void breathe(study *s) { (void)s; }
+static void lock_worker(study *s) { (void)s; }
+static void unlock_worker(study *s) { (void)s; }
+static void yield_to_saver(study *s) { (void)s; }
 static void save_now(study *s) { checkpoint_save(s); }
 #endif
 
-/* ==== a family's seat: its two networks
+/* ==== a family's trainer: its two networks
    ============================================================================ */
 static void serial(lgelu_task *call, void *job, size_t count, void *user)
 {
@@ -166,7 +166,7 @@ static void serial(lgelu_task *call, void *job, size_t count, void *user)
 static int watches(const experiment *e) { return e->before || e->step || e->epoch || e->end; }
 
 /* one of its own where lgelu.h has none, or where it rounds: --activations */
-static lgelu_gate_kind choose_gate(seat *w, lgelu_net *net, const run *r)
+static lgelu_gate_kind choose_gate(trainer *w, lgelu_net *net, const run *r)
 {
     static const other_kind same[] = { OTHER_LAMBDA, OTHER_GELU, OTHER_TANH, OTHER_RELU };
     const arm_row *a = arm_table + r->arm;
@@ -181,7 +181,8 @@ static lgelu_gate_kind choose_gate(seat *w, lgelu_net *net, const run *r)
     return LGELU_GATE_CUSTOM;
 }
 
-static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **nodes, void **memory)
+static int trainer_build(trainer *w, lgelu_mode mode, lgelu_net *net, lgelu_node **nodes,
+                         void **memory)
 {
     study *s = w->study;
     const run *r = s->runs + w->family->trunk;
@@ -198,10 +199,10 @@ static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **node
         if (net->nodes[i].op == LGELU_OP_LINEAR || net->nodes[i].op == LGELU_OP_CONV)
             net->nodes[i].init = c->start == 1 ? LGELU_INIT_HE : LGELU_INIT_GLOROT;
     }
-    if (s->taught && w->logits >= 0) {
+    if (s->uses_teacher && w->logits >= 0) {
         const size_t *shape = net->nodes[w->logits].shape;
-        w->lesson_node = lgelu_input(net, "lesson", shape[0], shape[1], shape[2]);
-        lgelu_custom_loss(net, "teacher", w->logits, w->lesson_node);
+        w->teacher_node = lgelu_input(net, "teacher_gradient", shape[0], shape[1], shape[2]);
+        lgelu_custom_loss(net, "teacher", w->logits, w->teacher_node);
     }
     for (int i = 0; i < net->count && watches(s->experiment) && mode == LGELU_MODE_TRAIN; i++) {
         if (net->nodes[i].op == LGELU_OP_GATE || net->nodes[i].op == LGELU_OP_LINEAR
@@ -216,10 +217,10 @@ static int seat_make(seat *w, lgelu_mode mode, lgelu_net *net, lgelu_node **node
     return 0;
 }
 
-int seat_open(study *s, family *f, seat **out)
+int trainer_open(study *s, family *f, trainer **out)
 {
     const task *t = &s->task;
-    seat *w = (seat *)calloc(1, sizeof *w);
+    trainer *w = (trainer *)calloc(1, sizeof *w);
     size_t batch = (size_t)s->config.batch, most = 1;
     if (!w)
         return study_fail(s, "out of memory");
@@ -232,14 +233,14 @@ int seat_open(study *s, family *f, seat **out)
             most = t->count[i];
     }
     for (int i = 0; i < 2; i++) {
-        if (seat_make(w, LGELU_MODE_TRAIN, w->net + i, w->nodes + i, w->memory + i))
+        if (trainer_build(w, LGELU_MODE_TRAIN, w->net + i, w->nodes + i, w->memory + i))
             return -1;
     }
-    for (int i = 0; i < w->net->count && w->gates < MOST_GATES; i++) {
+    for (int i = 0; i < w->net->count && w->gates < MAX_GATES; i++) {
         if (w->net->nodes[i].lambda_count)
             w->gate_node[w->gates++] = i;
     }
-    w->order_pass = w->own_step = -1;
+    w->order_pass = w->extra_step = -1;
     w->x = calloc(batch * t->numbers, 4);
     w->y = (int32_t *)calloc(batch * t->labels, sizeof *w->y);
     w->order = (uint32_t *)calloc(t->count[PART_TRAIN], sizeof *w->order);
@@ -253,16 +254,17 @@ int seat_open(study *s, family *f, seat **out)
         }
     }
     w->truth = (int32_t *)calloc(most, sizeof *w->truth);
-    if (s->taught
-        && (!(w->lesson = (float *)calloc(batch * t->labels * t->classes, sizeof *w->lesson))
-            || !(w->said = (double *)calloc(t->classes, sizeof *w->said))))
+    if (s->uses_teacher
+        && (!(w->teacher_gradient =
+                  (float *)calloc(batch * t->labels * t->classes, sizeof *w->teacher_gradient))
+            || !(w->teacher_log_p = (double *)calloc(t->classes, sizeof *w->teacher_log_p))))
         return study_fail(s, "out of memory");
     if (!w->x || !w->y || !w->order || !w->before || !w->state || !w->lambda || !w->truth)
         return study_fail(s, "out of memory");
     return 0;
 }
 
-void seat_close(seat *w)
+void trainer_close(trainer *w)
 {
     if (!w)
         return;
@@ -278,20 +280,20 @@ void seat_close(seat *w)
     free(w->state);
     free(w->lambda);
     free(w->truth);
-    free(w->lesson);
-    free(w->said);
-    free(w->own);
+    free(w->teacher_gradient);
+    free(w->teacher_log_p);
+    free(w->extra);
     free(w);
 }
 
-float *seat_own(seat *w, size_t numbers)
+float *trainer_extra(trainer *w, size_t numbers)
 {
-    if (!w->own && !(w->own = (float *)calloc(numbers + 1, sizeof *w->own)))
+    if (!w->extra && !(w->extra = (float *)calloc(numbers + 1, sizeof *w->extra)))
         study_fail(w->study, "out of memory");
-    return w->own;
+    return w->extra;
 }
 
-double seat_lambda(const seat *w, int gate)
+double trainer_lambda(const trainer *w, int gate)
 {
     const lgelu_net *net = w->net + w->which;
     const lgelu_node *node = net->nodes + w->gate_node[gate];
@@ -309,7 +311,7 @@ double seat_lambda(const seat *w, int gate)
 /* ==== looking
    ======================================================================================================
  */
-static int network_failed(seat *w, const char *when)
+static int network_failed(trainer *w, const char *when)
 {
     study *s = w->study;
     lgelu_net *net = w->net + w->which;
@@ -339,7 +341,7 @@ static uint64_t fnv(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-static void wear(lgelu_net *net, const face *f)
+static void apply_gate_state(lgelu_net *net, const gate_state *f)
 {
     lgelu_net_set_gates(net, f->gate);
     if (f->lambda)
@@ -366,9 +368,10 @@ static size_t right_of(const float *logits, const int32_t *y, size_t rows, size_
     return right;
 }
 
-/* A part of the samples with the network as `before` wears it and, unless it is NULL, as `after`
-   does. 0, 1: diverged, or -1 */
-int study_look(seat *w, part which, const face *before, const face *after, looked *out)
+/* Evaluates the network on a part of the samples, with the gates of `before` and, unless it is
+   NULL, with those of `after`. Returns 0, 1 where it diverged, or -1. */
+int study_evaluate(trainer *w, part which, const gate_state *before, const gate_state *after,
+                   evaluation *out)
 {
     study *s = w->study;
     const task *t = &s->task;
@@ -377,7 +380,7 @@ int study_look(seat *w, part which, const face *before, const face *after, looke
     const size_t many = t->count[which], batch = (size_t)s->config.batch, classes = t->classes;
     size_t right[2] = { 0, 0 }, n, rows;
     uint64_t hash[2] = { UINT64_C(0xCBF29CE484222325), UINT64_C(0xCBF29CE484222325) };
-    const face *const faces[2] = { before, after };
+    const gate_state *const states[2] = { before, after };
     memset(out, 0, sizeof *out);
     /* running statistics, no dropout */
     net->evaluate = 1;
@@ -389,9 +392,9 @@ int study_look(seat *w, part which, const face *before, const face *after, looke
             memcpy(w->truth + first, w->y, n * sizeof *w->y);
         lgelu_net_bind(net, 0, w->x);
         lgelu_net_bind(net, 1, w->y);
-        for (int k = 0; k < 2 && faces[k]; k++) {
+        for (int k = 0; k < 2 && states[k]; k++) {
             const float *logits;
-            wear(net, faces[k]);
+            apply_gate_state(net, states[k]);
             if (lgelu_net_forward(net, n))
                 break;
             out->loss[k] += net->loss * (double)n / (double)many;
@@ -417,7 +420,7 @@ int study_look(seat *w, part which, const face *before, const face *after, looke
         }
     }
     net->evaluate = 0;
-    /* dropout draws on as if nobody had looked */
+    /* dropout draws on as if nobody had evaluation */
     net->pass = pass;
     if (net->status)
         return network_failed(w, which == PART_TEST ? " on the test samples" : " on the hold-out");
@@ -430,11 +433,11 @@ int study_look(seat *w, part which, const face *before, const face *after, looke
     return 0;
 }
 
-/* the network as it is; copies of what a look would change lie in the seat */
-static face own_face(seat *w)
+/* the network as it is; copies of what a look would change lie in the trainer */
+static gate_state current_state(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
-    face f;
+    gate_state f;
     f.gate = w->gates ? net->nodes[w->gate_node[0]].gate : LGELU_GATE_GELU;
     f.lambda = w->lambda;
     f.state = NULL;
@@ -442,10 +445,10 @@ static face own_face(seat *w)
     return f;
 }
 
-static const face relu_face = { LGELU_GATE_RELU, NULL, NULL };
+static const gate_state relu_state = { LGELU_GATE_RELU, NULL, NULL };
 
 /* the swap's numbers, named "before", "after", ... or "switch_before", ... */
-static void record_swap(seat *w, const char *prefix, const looked *l)
+static void record_swap(trainer *w, const char *prefix, const evaluation *l)
 {
     char name[48];
     const struct {
@@ -469,14 +472,14 @@ static void record_swap(seat *w, const char *prefix, const looked *l)
     }
 }
 
-static void record_lambda(seat *w, long epoch)
+static void record_lambda(trainer *w, long epoch)
 {
     for (int g = 0; g < w->gates; g++)
-        record(w->study, w->run, "lambda", (int)epoch, g, seat_lambda(w, g));
+        record(w->study, w->run, "lambda", (int)epoch, g, trainer_lambda(w, g));
 }
 
-/* each gate on one batch of the hold-out: share of outputs <= 0, mean, batch OUI */
-static int look_at_gates(seat *w)
+/* each gate on one batch of the hold-out: fraction of outputs <= 0, mean, batch OUI */
+static int record_gate_statistics(trainer *w)
 {
     study *s = w->study;
     const task *t = &s->task;
@@ -513,24 +516,24 @@ static int look_at_gates(seat *w)
 /* ==== training
    =====================================================================================================
  */
-/* gates one after another: each is held until its share of the way begins */
+/* gates one after another: each is held until its fraction of the way begins */
 static float in_order(int hardness, float lambda0, long step, void *user)
 {
-    const seat *w = (const seat *)user;
+    const trainer *w = (const trainer *)user;
     const int n = w->net->lambda_count,
               turn = w->run->config.order == 1 ? hardness : n - 1 - hardness;
     const lgelu_hardening *all = &w->plan.hardening;
-    const double share = (double)(all->end - all->begin) / n;
+    const double fraction = (double)(all->end - all->begin) / n;
     lgelu_hardening own = *all;
-    own.begin += (long)(share * turn);
-    own.end = turn + 1 < n ? all->begin + (long)(share * (turn + 1)) : all->end;
+    own.begin += (long)(fraction * turn);
+    own.end = turn + 1 < n ? all->begin + (long)(fraction * (turn + 1)) : all->end;
     if (own.end <= own.begin)
         own.end = own.begin + 1;
     return lgelu_harden(lambda0, &own, step);
 }
 
 /* into w->plan */
-static void make_plan(seat *w, int drive)
+static void make_plan(trainer *w, int drive)
 {
     const run *r = w->run;
     const lgelu_net *net = w->net + w->which;
@@ -562,12 +565,12 @@ static void make_plan(seat *w, int drive)
     w->plan = p;
 }
 
-double seat_rate(const seat *w)
+double trainer_rate(const trainer *w)
 {
     return (double)lgelu_training_rate(&w->plan, w->net[w->which].step);
 }
 
-static void log_epoch(seat *w, long epoch)
+static void log_epoch(trainer *w, long epoch)
 {
     study *s = w->study;
     const run *r = w->run;
@@ -594,7 +597,7 @@ static void log_epoch(seat *w, long epoch)
         }
         fprintf(f, ", \"lambda\": [");
         for (int g = 0; g < w->gates; g++) {
-            double v = seat_lambda(w, g);
+            double v = trainer_lambda(w, g);
             fprintf(f, v < HUGE_VAL ? "%s%.9g" : "%snull", g ? ", " : "", v);
         }
         fprintf(f, "], \"seconds\": %.3f}\n", clock_now() - s->started);
@@ -603,7 +606,7 @@ static void log_epoch(seat *w, long epoch)
     }
 }
 
-static int end_epoch(seat *w)
+static int end_epoch(trainer *w)
 {
     study *s = w->study;
     lgelu_net *net = w->net + w->which;
@@ -615,9 +618,9 @@ static int end_epoch(seat *w)
            w->run->config.clip > 0 ? net->gradient_norm : lgelu_net_clip(net, 0));
     record_lambda(w, epoch);
     if (s->task.count[PART_HOLDOUT]) {
-        looked l;
-        const face own = own_face(w);
-        int bad = study_look(w, PART_HOLDOUT, &own, NULL, &l);
+        evaluation l;
+        const gate_state own = current_state(w);
+        int bad = study_evaluate(w, PART_HOLDOUT, &own, NULL, &l);
         if (bad)
             return bad;
         record(s, w->run, "holdout", (int)epoch, -1, l.score[0]);
@@ -636,24 +639,38 @@ static int end_epoch(seat *w)
 /* what a plain AdamW over all parameters would do to s, too; its pull is towards λ = 1 + ln 2 */
 static void decay_s(lgelu_net *net, const lgelu_training *plan)
 {
-    const float share =
+    const float fraction =
         1 - lgelu_training_rate(plan, net->step) * plan->lambda_lr_scale * plan->adamw.weight_decay;
     for (int i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         for (int k = node->first_lambda; node->lambda_count && node->gate == LGELU_GATE_LAMBDA
                                          && k < node->first_lambda + node->lambda_count;
              k++) {
-            net->s[k] *= share;
+            net->s[k] *= fraction;
             net->lambda[k] = lgelu_lambda(&net->lambda_map, net->s[k]);
         }
     }
 }
 
+/* Replaces dL/ds of every λ by +1 or -1 at random, by seed, step and λ. What Adam then does to λ
+   depends on c, t and the number of steps alone: figure 1's simplest alternative explanation. */
+static void draw_signs(trainer *w)
+{
+    lgelu_net *net = w->net + w->which;
+    for (int k = 0; k < net->lambda_count; k++) {
+        const uint32_t bits =
+            lgelu_random(w->run->seed, (uint64_t)(STREAM_SIGNS + net->step), (uint64_t)k);
+        const double slope = (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
+        /* the step multiplies by the slope again */
+        net->dlambda[k] = slope > 0 ? (bits & 1 ? 1 : -1) / slope : 0;
+    }
+}
+
 /* The teacher is the trunk, which stands at the switch point while its branches are trained. With p
-   its probabilities and q those of the network in training, the loss is (1 - share)·CE(label, q) +
-   share·CE(p, q): beside the labels' gradient (q - label)/rows goes share·(label - p)/rows; of a
-   regression, share·2(target - its number)/rows. */
-static int teach(seat *w, int taught)
+   its probabilities and q those of the network in training, the loss is (1 - fraction)·CE(label, q)
+   + fraction·CE(p, q): beside the labels' gradient (q - label)/rows goes fraction·(label - p)/rows;
+   of a regression, fraction·2(target - its number)/rows. */
+static int add_teacher_gradient(trainer *w, int uses_teacher)
 {
     const config *c = &w->run->config;
     const task *t = &w->study->task;
@@ -661,12 +678,12 @@ static int teach(seat *w, int taught)
     const size_t rows = (size_t)c->batch * t->labels, classes = t->classes;
     const uint64_t pass = teacher->pass;
     const float *logits;
-    if (!taught)
-        return (int)lgelu_net_bind(net, w->lesson_node, NULL);
+    if (!uses_teacher)
+        return (int)lgelu_net_bind(net, w->teacher_node, NULL);
     teacher->evaluate = 1;
     lgelu_net_bind(teacher, 0, w->x);
     lgelu_net_bind(teacher, 1, w->y);
-    lgelu_net_bind(teacher, w->lesson_node, NULL);
+    lgelu_net_bind(teacher, w->teacher_node, NULL);
     lgelu_net_forward(teacher, (size_t)c->batch);
     teacher->evaluate = 0;
     teacher->pass = pass;
@@ -674,26 +691,26 @@ static int teach(seat *w, int taught)
         return -1;
     for (size_t i = 0; i < rows; i++) {
         const float *z = logits + i * classes;
-        float *g = w->lesson + i * classes;
-        const double share = c->teach / (double)rows;
+        float *g = w->teacher_gradient + i * classes;
+        const double fraction = c->teach / (double)rows;
         if (t->regression) {
-            g[0] = (float)(2 * share * ((double)((const float *)w->y)[i] - (double)z[0]));
+            g[0] = (float)(2 * fraction * ((double)((const float *)w->y)[i] - (double)z[0]));
             continue;
         }
-        same_log_softmax(w->said, z, classes);
+        same_log_softmax(w->teacher_log_p, z, classes);
         for (size_t k = 0; k < classes; k++)
-            g[k] = (float)(share * ((k == (size_t)w->y[i]) - same_exp(w->said[k])));
+            g[k] = (float)(fraction * ((k == (size_t)w->y[i]) - same_exp(w->teacher_log_p[k])));
     }
-    return (int)lgelu_net_bind(net, w->lesson_node, w->lesson);
+    return (int)lgelu_net_bind(net, w->teacher_node, w->teacher_gradient);
 }
 
 /* steps up to and with `last`. 0, 1: diverged, or -1: stopped or failed */
-static int train(seat *w, long last, int drive)
+static int train(trainer *w, long last, int drive)
 {
     study *s = w->study;
     lgelu_net *net = w->net + w->which;
     const run *r = w->run;
-    const int taught = drive && r->config.teach > 0;
+    const int uses_teacher = drive && r->config.teach > 0;
     make_plan(w, drive);
     if (interrupted)
         set_flag(&s->stopped, 1);
@@ -702,10 +719,12 @@ static int train(seat *w, long last, int drive)
         task_batch(&s->task, &r->config, r->seed, net->step, w->x, w->y, w->order, &w->order_pass);
         lgelu_net_bind(net, 0, w->x);
         lgelu_net_bind(net, 1, w->y);
-        if (w->lesson && teach(w, taught))
-            return network_failed(w, " while it was taught");
+        if (w->teacher_gradient && add_teacher_gradient(w, uses_teacher))
+            return network_failed(w, " while it was uses_teacher");
         lgelu_net_forward(net, (size_t)r->config.batch);
         lgelu_net_backward(net, 1);
+        if (arm_table[r->arm].random_signs && !net->status)
+            draw_signs(w);
         if (s->experiment->before && !net->status)
             s->experiment->before(w);
         /* AdamW, the rate, and λ: learned, then driven */
@@ -726,7 +745,7 @@ static int train(seat *w, long last, int drive)
         if (end && (bad = end_epoch(w)) != 0)
             return bad;
         show_step(w);
-        /* looked at once: what comes later waits for the next step */
+        /* evaluation at once: what comes later waits for the next step */
         if (interrupted)
             set_flag(&s->stopped, 1);
         if (s->config.save && !halted(s)
@@ -734,7 +753,7 @@ static int train(seat *w, long last, int drive)
                 || (s->config.save_every && net->step % s->config.save_every == 0)))
             save_now(s);
         else
-            breathe(s);
+            yield_to_saver(s);
     }
     return halted(s) ? -1 : 0;
 }
@@ -765,7 +784,7 @@ static int ends_as_relu(const arm_row *a)
 
 /* --keep: weights, λ and statistics without the optimiser; with what its inputs were, so that
    others can use it */
-static int keep(seat *w)
+static int keep(trainer *w)
 {
     study *s = w->study;
     const task *t = &s->task;
@@ -775,13 +794,15 @@ static int keep(seat *w)
     void *memory = NULL;
     output o;
     char path[OUTPUT_PATH], channel[2][128] = { "", "" }, seed[24], score[32];
+    /* lgelu_net_save writes a "loss" of its own, that of the last training step. */
+    const char *score_key = strcmp(t->score, "loss") ? t->score : "test_loss";
     const char *metadata[10][2] = { { "study", s->experiment->name },
                                     { "net", t->net->name },
                                     { "network", t->network },
                                     { "arm", a->name },
                                     { "seed", seed },
                                     { "data", t->name },
-                                    { t->score, score },
+                                    { score_key, score },
                                     { "mean", channel[0] },
                                     { "deviation", channel[1] },
                                     { NULL, NULL } };
@@ -790,13 +811,13 @@ static int keep(seat *w)
     snprintf(seed, sizeof seed, "%lu", (unsigned long)w->run->seed);
     snprintf(score, sizeof score, "%.9g",
              record_get(s, w->run, ends_as_relu(a) ? "after" : "before", -1, -1));
-    for (size_t i = 0; t->net->data == FROM_PICTURES && i < t->data.channels; i++) {
+    for (size_t i = 0; t->net->data == FROM_IMAGES && i < t->data.channels; i++) {
         for (int k = 0; k < 2; k++) {
             snprintf(channel[k] + strlen(channel[k]), sizeof channel[k] - strlen(channel[k]),
                      "%s%.9g", i ? " " : "", k ? t->data.deviation[i] : t->data.mean[i]);
         }
     }
-    bad = seat_make(w, LGELU_MODE_INFER, &net, &nodes, &memory);
+    bad = trainer_build(w, LGELU_MODE_INFER, &net, &nodes, &memory);
     if (!bad && lgelu_net_copy(&net, w->net + w->which))
         bad = study_fail(s, "--keep: %s", net.message);
     if (!bad && ends_as_relu(a))
@@ -821,7 +842,7 @@ static int keep(seat *w)
 }
 
 /* the last look */
-static int finish(seat *w)
+static int finish(trainer *w)
 {
     study *s = w->study;
     run *r = w->run;
@@ -829,13 +850,13 @@ static int finish(seat *w)
     const arm_event event = arm_table[r->arm].event;
     lgelu_net *net = w->net + w->which;
     double best = (double)NAN, drift = 0;
-    looked l;
-    face before = own_face(w), after = relu_face;
+    evaluation l;
+    gate_state before = current_state(w), after = relu_state;
     int bad, at = 0;
-    /* statistics anew, by forward passes with ReLU gates */
+    /* The statistics are estimated again, by forward passes with ReLU gates. */
     if (event == EVENT_REESTIMATE) {
         float *old = w->state, *fresh = w->state + net->state_count;
-        const face gelu = before;
+        const gate_state gelu = before;
         memcpy(old, net->state, net->state_count * sizeof *old);
         lgelu_net_relu(net);
         for (long k = 0; k < r->config.reestimate && !net->status; k++) {
@@ -851,7 +872,7 @@ static int finish(seat *w)
         before.state = old;
         after.state = fresh;
     }
-    if ((bad = study_look(w, PART_TEST, &before, &after, &l)) != 0)
+    if ((bad = study_evaluate(w, PART_TEST, &before, &after, &l)) != 0)
         return bad;
     record_swap(w, "", &l);
     /* of all logits: equal runs have equal ones */
@@ -875,8 +896,8 @@ static int finish(seat *w)
     /* ReLU's infinite λ stays where it is */
     record(s, r, "drift", -1, -1, drift >= 0 ? drift : 0);
     if (event == EVENT_NONE || event == EVENT_DRIVE)
-        wear(net, &before);
-    if ((bad = look_at_gates(w)) != 0)
+        apply_gate_state(net, &before);
+    if ((bad = record_gate_statistics(w)) != 0)
         return bad;
     if (s->experiment->end)
         s->experiment->end(w);
@@ -888,10 +909,10 @@ static int finish(seat *w)
 }
 
 /* a branch begins with its trunk's network and curves; then its event happens */
-static int begin_branch(seat *w, run *to, const run *from)
+static int begin_branch(trainer *w, run *to, const run *from)
 {
     study *s = w->study;
-    looked l;
+    evaluation l;
     lgelu_net *net = w->net + BRANCH;
     if (lgelu_net_copy(net, w->net + TRUNK))
         return study_fail(s, "network: %s", net->message);
@@ -910,8 +931,8 @@ static int begin_branch(seat *w, run *to, const run *from)
     switch (arm_table[to->arm].event) {
     case EVENT_SWAP:
         if (s->task.count[PART_HOLDOUT]) {
-            const face before = own_face(w);
-            int bad = study_look(w, PART_HOLDOUT, &before, &relu_face, &l);
+            const gate_state before = current_state(w);
+            int bad = study_evaluate(w, PART_HOLDOUT, &before, &relu_state, &l);
             if (bad)
                 return bad;
             record_swap(w, "switch_", &l);
@@ -935,7 +956,7 @@ static int begin_branch(seat *w, run *to, const run *from)
 
 /* All of a family: the trunk up to the next branching, the branches there, and so on. What was
    begun before goes on. */
-static int train_family(seat *w)
+static int train_family(trainer *w)
 {
     study *s = w->study;
     family *f = w->family;
@@ -989,16 +1010,16 @@ static void one_family(study *s, family *f)
 {
     if (f->done || halted(s))
         return;
-    if (!f->seat) {
-        if (seat_open(s, f, &f->seat)) {
+    if (!f->trainer) {
+        if (trainer_open(s, f, &f->trainer)) {
             set_flag(&s->failed, 1);
             return;
         }
-        record_lambda(f->seat, 0);
+        record_lambda(f->trainer, 0);
     }
-    if (!train_family(f->seat)) {
-        seat_close(f->seat);
-        f->seat = NULL;
+    if (!train_family(f->trainer)) {
+        trainer_close(f->trainer);
+        f->trainer = NULL;
         /* what is finished is never lost */
         if (s->config.save)
             save_now(s);
@@ -1020,13 +1041,13 @@ int study_train(study *s)
 #pragma omp parallel num_threads(s->workers)
 #endif
         {
-            hold(s);
+            lock_worker(s);
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic, 1) nowait
 #endif
             for (int i = 0; i < s->family_count; i++)
                 one_family(s, s->families + i);
-            release(s);
+            unlock_worker(s);
         }
         locks_end(s);
     }

@@ -15,12 +15,12 @@
 f(x; λ) = x Φ(λx): GELU at λ = 1, ReLU at λ = ∞. Tensors on the CPU go through the header's kernels: float32, bfloat16 and
 float16 by those names, float64 by its yardstick; elsewhere, and while a model is exported, PyTorch's own operations compute it.
 """
-import ctypes, functools, math, os, warnings
+import copy, ctypes, functools, math, operator, os, warnings
 import torch
-from torch import nn
+from torch import fx, nn
 
 __all__ = ["gate", "formula", "LambdaGELU", "Plan", "Hardening", "parameter_groups", "gates", "replace_gelu", "relu_",
-           "to_relu"]
+           "to_relu", "refit"]
 
 # ---- the library ----
 class _Hardness(ctypes.Structure):
@@ -42,6 +42,8 @@ def _library():
             ("lgelu_torch_lambda", None, [p] * 4 + [size]),
             ("lgelu_torch_plan", None, [p, p, integer, long]),
             ("lgelu_torch_rate", ctypes.c_float, [long] * 4),
+            ("lgelu_random", ctypes.c_uint32, [ctypes.c_uint64] * 3),
+            ("lgelu_uniform", ctypes.c_float, [ctypes.c_uint64] * 3),
             ("lgelu_lambda_inverse", ctypes.c_float, [p, ctypes.c_float]),
             ("lgelu_harden", ctypes.c_float, [ctypes.c_float, p, long])):
         function = getattr(lib, name)
@@ -400,3 +402,274 @@ class Hardening:
             raise ValueError(f"lgelu: the state is of {len(state['lambda0'])} gates, the model has {len(self.gates)}")
         self.steps, self.lambda0, self.peaks = state["steps"], [l and list(l) for l in state["lambda0"]], list(state["peaks"])
         self._prepare(False)
+
+# ---- a finished network becomes ReLU without training: examples/deploy/refit.h in PyTorch ----
+_smooth_modules = (nn.GELU, nn.SiLU, nn.ELU, nn.Mish, nn.CELU, nn.Softplus, LambdaGELU)
+_smooth_functions = (nn.functional.gelu, nn.functional.silu, nn.functional.elu, nn.functional.mish, nn.functional.celu)
+_matrices = (nn.Linear, nn.Conv1d, nn.Conv2d)
+_norms = (nn.BatchNorm1d, nn.BatchNorm2d)
+_sums = (operator.add, operator.iadd, torch.add, "add", "add_")
+_mixers = (torch.matmul, torch.bmm, torch.softmax, torch.einsum, operator.matmul, nn.functional.softmax, "matmul", "bmm", "softmax")
+_HELD = 2048                                 # most held-out rows; later ones are used as the others are
+
+class _RefitTracer(fx.Tracer):
+    """gates of the caller stay modules"""
+    def __init__(self, kinds):
+        super().__init__()
+        self.kinds = kinds
+
+    def is_leaf_module(self, module, name):
+        return isinstance(module, self.kinds) or super().is_leaf_module(module, name)
+
+class _Until(fx.Interpreter):
+    """Runs a graph up to a node and returns the values of some."""
+    def values(self, x, wanted):
+        self.wanted, self.found = set(wanted), {}
+        try: self.run(*x)
+        except StopIteration: pass
+        return [self.found[n] for n in wanted]
+
+    def run_node(self, n):
+        y = super().run_node(n)
+        if n.name in self.wanted: self.found[n.name] = y.detach()
+        if len(self.found) == len(self.wanted): raise StopIteration
+        return y
+
+def _arguments(batch):
+    return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
+
+class _Refit:
+    """a graph and its modules, twice: as they were, and with ReLU"""
+    def __init__(self, model, kinds):
+        graph = _RefitTracer(kinds).trace(model)
+        self.converted = fx.GraphModule(model, graph)
+        self.original = copy.deepcopy(self.converted)
+        self.modules, self.kinds = dict(self.converted.named_modules()), kinds
+        self.nodes = list(self.converted.graph.nodes)
+
+    def module(self, node):
+        return self.modules[node.target] if node.op == "call_module" else None
+
+    def is_gate(self, node):
+        return isinstance(self.module(node), self.kinds) or (node.op == "call_function" and node.target in _smooth_functions)
+
+    def swap(self):
+        """Puts ReLU into every gate; the number of gates"""
+        gates = [n for n in self.nodes if self.is_gate(n)]
+        for path in {n.target for n in gates if n.op == "call_module"}:
+            parent, _, name = path.rpartition(".")
+            setattr(self.converted.get_submodule(parent), name, nn.ReLU())
+        for n in gates:
+            if n.op == "call_function":
+                n.target, n.args, n.kwargs = torch.relu, n.args[:1] or (n.kwargs["input"],), {}
+        self.converted.recompile()
+        return gates
+
+    def matrices(self, gates):
+        """(node, target node, norms between) of the matrices that read a changed gate, in the order of their targets"""
+        direct, stages, order = set(), [], {n: i for i, n in enumerate(self.nodes)}
+        gates = set(gates)
+        for n in self.nodes:
+            mixes = n.op in ("call_function", "call_method") and n.target in _mixers
+            if n in gates or (any(i in direct for i in n.all_input_nodes)
+                              and not (mixes or isinstance(self.module(n), _matrices + (nn.MultiheadAttention,)))):
+                direct.add(n)
+        seen = {}
+        for n in self.nodes:
+            if isinstance(self.module(n), _matrices): seen.setdefault(id(self.module(n).weight), []).append(n)
+        found = [n for n in self.nodes if isinstance(self.module(n), _matrices) and n.args and n.args[0] in direct]
+        ends = {n: self.chain(n) for n in found}
+        for n in found:
+            target, norms, reader = ends[n]
+            tied = sum(p is self.module(n).weight for m in self.converted.modules() for p in m._parameters.values()) > 1
+            if len(seen[id(self.module(n).weight)]) > 1 or tied: continue
+            if reader is not None and reader.target in _sums and all(isinstance(a, fx.Node) for a in reader.args[:2]):
+                size = lambda m: (self.module(m).weight[0].numel(), order[m])
+                if all(size(n) >= size(m) for m in found if ends[m][2] is reader): target = reader
+            stages.append((n, target, norms))
+        return sorted(stages, key=lambda s: order[s[1]])
+
+    def chain(self, n):
+        """from a matrix through normalisations and dropout: the last such node, the norms, its only reader"""
+        norms = []
+        while True:
+            users = list(n.users)
+            if len(users) != 1: return n, norms, None
+            module = self.module(users[0])
+            if isinstance(module, _norms): norms.append(module)
+            elif not isinstance(module, (nn.Dropout, nn.Identity)): return n, norms, users[0]
+            n = users[0]
+
+def _reestimate(graph, batches):
+    """running statistics of the batch normalisations again, as means over all batches"""
+    norms = [m for m in graph.modules() if isinstance(m, _norms) and m.track_running_stats]
+    momentum = [m.momentum for m in norms]
+    for m in norms:
+        m.reset_running_stats()
+        m.momentum = None
+        m.train()
+    for batch in batches: graph(*_arguments(batch))
+    for m, kept in zip(norms, momentum):
+        m.momentum = kept
+        m.eval()
+
+def _rows(module, x):
+    """the inputs of a matrix as (samples, positions, K)"""
+    if isinstance(module, nn.Linear): return x.reshape(len(x), -1, x.shape[-1])
+    if isinstance(module, nn.Conv1d): x = x[:, :, None]
+    kernel, stride, pad, dilation = ((1,) * (2 - len(t)) + tuple(t) for t in (
+        module.kernel_size, module.stride, module.padding, module.dilation))
+    if isinstance(module, nn.Conv1d): pad = (0, pad[1])
+    return nn.functional.unfold(x, kernel, dilation, pad, stride).transpose(1, 2)
+
+def _columns(module, y):
+    """values behind a matrix as (samples, positions, outputs)"""
+    if isinstance(module, nn.Linear): return y.reshape(len(y), -1, y.shape[-1])
+    return y.flatten(2).transpose(1, 2)
+
+class _Solver:
+    """sums over the rows of one matrix, by group"""
+    def __init__(self, module, norms, options, stream, samples):
+        self.module, self.norms, self.stream, self.samples = module, norms, stream, samples
+        self.rows, self.seed, self.ridge, self.full = options
+        self.groups = getattr(module, "groups", 1)
+        self.bias = norms[-1].bias if norms else module.bias
+        self.scale = torch.ones(module.weight.shape[0], dtype=torch.float64)
+        for m in norms: self.scale *= (m.weight.double() / torch.sqrt(m.running_var.double() + m.eps)).cpu()
+        self.scale[self.scale.abs() <= 1e-6 * self.scale.abs().max()] = 0
+        width = module.weight[0].numel() + 1
+        self.gram = torch.zeros(self.groups, width, width, dtype=torch.float64)
+        self.right = torch.zeros(self.groups, width, len(self.scale) // self.groups, dtype=torch.float64)
+        self.total, self.used, self.held = torch.zeros(len(self.scale), dtype=torch.float64), 0, []
+        self.held_count = 0
+
+    def parted(self, a, d):
+        """A with ones behind it, and T - Y, by group"""
+        a = a.double().reshape(len(a), self.groups, -1).transpose(0, 1)
+        a = torch.cat([a, torch.full_like(a[..., :1], self.bias is not None)], -1)
+        return a, d.reshape(len(d), self.groups, -1).transpose(0, 1)
+
+    def add(self, a, d):
+        one, two = self.parted(a, d)
+        self.gram += one.transpose(1, 2) @ one
+        self.right += one.transpose(1, 2) @ two
+
+    def take(self, first, a, d):
+        """the rows of samples first, first + 1, ..., of which some are held out"""
+        positions, n, use, held = a.shape[1], self.samples, [], []
+        for i in range(len(a)):
+            at = first + i
+            limit = self.rows or max(16384, 8 * self.gram.shape[1])
+            count = min((at + 1) * limit // n - at * limit // n, positions)
+            keep = _lib.lgelu_random(self.seed, 1, at // 8) % 8 == at % 8
+            for k in range(count):
+                u = _lib.lgelu_uniform(self.seed, self.stream, at * positions + k) if count < positions else 0
+                row = i * positions + min(int((k + u) * positions / count), positions - 1)
+                if keep and self.held_count < _HELD:
+                    held.append(row)
+                    self.held_count += 1
+                else: use.append(row)
+        a, d = a.flatten(0, 1), torch.where(self.scale == 0, torch.zeros((), dtype=torch.float64), d.flatten(0, 1))
+        if not bool(torch.isfinite(a).all() and torch.isfinite(d).all()):
+            raise ValueError("lgelu: refit: values that are not finite")
+        self.held.append((a[held], d[held]))
+        self.add(a[use], d[use])
+        self.total += d[use].sum(0)
+        self.used += len(use)
+
+    def solve(self, rho):
+        """D for this ridge, or None"""
+        inputs = self.gram.shape[1] - 1
+        gram = self.gram.clone()
+        diagonal = gram.diagonal(dim1=1, dim2=2)
+        ridge = rho * diagonal[:, :inputs].mean(1, keepdim=True)
+        diagonal[:, :inputs] += ridge
+        if self.bias is None: diagonal[:, inputs] = 1
+        try: return torch.cholesky_solve(self.right, torch.linalg.cholesky(gram)) if bool((ridge > 0).all()) else None
+        except RuntimeError: return None
+
+    def choose(self):
+        """what is to be done, ρ, and the held-out errors before and after"""
+        a, d = (torch.cat(t) for t in zip(*self.held))
+        if not self.used or not len(a): raise ValueError("lgelu: refit: too few inputs")
+        a, parts = self.parted(a, d)
+        self.mean = self.total / self.used
+        none = best = float((d * d).sum())
+        outcome, rho = "kept", 0.0
+        shifted = float(((d - self.mean) ** 2).sum())
+        if self.bias is not None and shifted < best: outcome, best = "shifted", shifted
+        def better(value):
+            nonlocal outcome, rho, best
+            change = self.solve(value)
+            error = math.inf if change is None else float(((parts - a @ change) ** 2).sum())
+            if not error < best: return False
+            outcome, rho, best = "changed", value, error
+            return True
+        if self.full and self.ridge: better(self.ridge)
+        elif self.full:
+            better(1e-2)
+            if not (better(1e-1) and (better(1.0) or True)) and better(1e-3): better(1e-4)
+        return outcome, rho, none, best
+
+    def apply(self, outcome, rho):
+        if outcome == "changed":
+            self.add(*(torch.cat(t) for t in zip(*self.held)))
+            change = self.solve(rho)
+            if change is None: return "kept"
+            divide = torch.where(self.scale == 0, torch.full_like(self.scale, math.inf), self.scale)
+            flat = change.transpose(1, 2).flatten(0, 1)
+            weight, bias = self.module.weight, flat[:, -1] * (self.scale != 0)
+            weight.copy_((weight.double().cpu() + (flat[:, :-1] / divide[:, None]).reshape(weight.shape)).to(weight))
+        else: bias = self.mean * (self.scale != 0)
+        if outcome != "kept" and self.bias is not None:
+            self.bias.copy_((self.bias.double().cpu() + bias).to(self.bias))
+        return outcome
+
+@torch.no_grad()
+def refit(model, batches, gates=(), what="full", ridge=0.0, rows=0, estimate=None, seed=1, report=None):
+    """Makes ReLU of every smooth gate of a finished model, and solves in closed form for the weights of the Linear and Conv
+    layers behind them, so that the model computes what it computed before: no labels, no gradients, a few hundred to a few
+    thousand inputs. batches: a list of inputs (tensors, or tuples of arguments) in the model's device and type. Returns the
+    model, changed in place; where its forward calls F.gelu and the like, an fx.GraphModule on its parameters.
+
+    The model is traced by torch.fx. gates: classes of gates of your own. what="biases" corrects biases alone. ridge, rows, seed:
+    as in examples/deploy/refit.h, whose numbers these are; estimate: statistics of batch normalisations first (default: where there
+    are some). report: a list that receives a dict for each matrix. Left alone: shared matrices, and those that read no gate."""
+    batches = list(batches)
+    samples = sum(len(_arguments(b)[0]) for b in batches)
+    if samples < 8: raise ValueError(f"lgelu: refit: {samples} inputs, expected at least 8")
+    if what not in ("full", "biases"): raise ValueError(f"lgelu: refit: what is 'full' or 'biases', not {what!r}")
+    training = [(m, m.training) for m in model.modules()]
+    kept = copy.deepcopy(model.state_dict())
+    work = _Refit(model.eval(), _smooth_modules + tuple(gates))
+    changed = [n for n in work.nodes if work.is_gate(n)]
+    if not changed: raise ValueError("lgelu: refit: there is no smooth gate in this model")
+    paths = [n.target for n in changed if n.op == "call_module"]
+    work.swap()
+    try:
+        has_norms = any(isinstance(m, _norms) for m in work.converted.modules())
+        if estimate or (estimate is None and has_norms): _reestimate(work.converted, batches)
+        for index, (node, target, norms) in enumerate(work.matrices(changed)):
+            module = work.module(node)
+            solver = _Solver(module, norms, (rows, seed, ridge, what == "full"), 16 + index, samples)
+            before, after, first = _Until(work.original), _Until(work.converted), 0
+            for batch in batches:
+                t, = before.values(_arguments(batch), [target.name])
+                x, y = after.values(_arguments(batch), [node.args[0].name, target.name])
+                d = _columns(module, t.double() - y.double())
+                for k in range(0, len(x), 16): solver.take(first + k, _rows(module, x[k:k + 16]).cpu(), d[k:k + 16].cpu())
+                first += len(x)
+            outcome, rho, none, best = solver.choose()
+            outcome = solver.apply(outcome, rho)
+            if report is not None:
+                report.append({"name": node.target, "outcome": outcome, "ridge": rho, "before": none, "after": best})
+    except BaseException:
+        model.load_state_dict(kept)
+        raise
+    finally:
+        for m, mode in training: m.train(mode)
+    swapped = {id(work.modules[path]) for path in paths}                       # a gate may have several names
+    for parent in list(model.modules()):
+        for name, m in list(parent._modules.items()):
+            if id(m) in swapped: setattr(parent, name, nn.ReLU().train(m.training))
+    return model if len(paths) == len(changed) else work.converted

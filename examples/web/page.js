@@ -123,16 +123,18 @@ function gate() {
 }
 
 /* ---- the network ---- */
-let set = 0, running = false, hardening = null, swapped = false, side = FULL;    /* hardening: its first and last step */
+let set = 0, running = false, hardening = null, swapped = 0, side = FULL;        /* hardening: its first and last step */
+const SWAPPED = 1, REFITTED = 2;                        /* swapped: what the gates are, as in web.c */
 let rows = [];                                          /* [step, λ's, fraction of cells that a swap would flip] */
 let seen = null;                                        /* what the last look at the network found */
 
 function look(cells) {
     side = cells;
-    if (lgelu.view(side, swapped ? 1 : 0)) throw new Error('the network has no picture');
+    if (lgelu.view(side, swapped)) throw new Error('the network has no picture');
     const lambda = Array.from({ length: lgelu.layers() }, (_, i) => lgelu.lambda(i)), step = lgelu.step();
     seen = { step, lambda, loss: lgelu.loss(), flips: lgelu.flips(), change: lgelu.max_change(),
-        score: lgelu.score(swapped ? 1 : 0), weights: lgelu.weights_hash() >>> 0 };
+        score: lgelu.score(swapped), weights: lgelu.weights_hash() >>> 0 };
+    if (swapped === REFITTED) return;                    /* the chart is of swaps alone */
     const row = [step, lambda, seen.flips / (side * side)];
     if (rows.length && rows[rows.length - 1][0] === step) rows.pop();
     rows.push(row);
@@ -186,9 +188,12 @@ function charts() {
 const done = () => hardening && seen.step >= hardening[1];
 function message() {
     const cells = (side * side).toLocaleString('en');
+    if (swapped === REFITTED)
+        return `Every gate is an exact ReLU, and the weights behind it were solved for again from 1,024 points without a class, ` +
+            `in ${took.toFixed(0)} ms. Of ${cells} cells ${seen.flips ? seen.flips.toLocaleString('en') : 'none'} changed.`;
     if (swapped)
         return `Every gate is an exact ReLU now. Of ${cells} cells ${seen.flips ? seen.flips.toLocaleString('en') : 'none'} ` +
-            `changed ${seen.flips > 1 ? 'their' : 'its'} class${done() ? '.' : ': that is what a swap before hardening costs.'}`;
+            `changed ${seen.flips > 1 ? 'their' : 'its'} class${done() ? '.' : ': that is what a swap before hardening costs. Refit it, or swap back.'}`;
     if (done()) return `Hardened: λ stands at ${hardness(seen.lambda[0])} in every layer. Swap the gates.`;
     if (hardening)
         return `${running ? 'Hardening' : 'Paused'}: λ is driven to ${hardness(lgelu.target())}, then the weights settle.`;
@@ -205,19 +210,20 @@ function show() {
     say('lambdas', l.every(v => v === l[0]) ? `${l[0]}, each` : l.join('\u2002'));
     say('flips', `${seen.flips.toLocaleString('en')} of ${(side * side).toLocaleString('en')}`);
     say('change', seen.change.toPrecision(3));
-    say('flips-name', swapped ? 'Cells the swap flipped' : 'Cells a swap would flip');
+    say('flips-name', swapped === REFITTED ? 'Cells changed after the refit' : swapped ? 'Cells the swap flipped' : 'Cells a swap would flip');
     say('status', message());
     say('train', running ? 'Pause' : 'Train');
     say('swap', swapped ? 'Swap back' : 'Swap to ReLU');
     at('train').disabled = !!done() || (!hardening && seen.step >= SMOOTH_MOST);
     at('harden').disabled = !!hardening || !seen.step;
     at('swap').disabled = !seen.step;
+    at('refit').disabled = !seen.step || swapped === REFITTED;
 }
 /* what the last look found stays on the page as data, too, for whoever wants all digits */
 function publish() { at('two').dataset.seen = JSON.stringify({ ...seen, hardening, swapped, side, running }); }
 function refresh(cells) { look(cells); show(); publish(); }
 
-let looked = 0;
+let looked = 0, took = 0;                               /* took: the last refit, in milliseconds */
 function frame(now) {
     if (!running) return;
     const end = performance.now() + 14;
@@ -227,10 +233,11 @@ function frame(now) {
     if (now - looked > 90) { looked = now; refresh(LIVE); }
     requestAnimationFrame(frame);
 }
-function start() { swapped = false; running = true; looked = 0; requestAnimationFrame(frame); }
+function start() { swapped = 0; running = true; looked = 0; requestAnimationFrame(frame); }
 function stop() { running = false; refresh(FULL); }
 function reset() {
-    running = swapped = false;
+    running = false;
+    swapped = 0;
     hardening = null;
     rows = [];
     if (lgelu.begin(set)) throw new Error('the network could not be made');
@@ -243,7 +250,14 @@ function buttons() {
         lgelu.harden(HARDENING);
         start();
     });
-    at('swap').addEventListener('click', () => { swapped = !swapped; stop(); });
+    at('swap').addEventListener('click', () => { swapped = swapped ? 0 : SWAPPED; stop(); });
+    at('refit').addEventListener('click', () => {
+        const begin = performance.now();
+        if (lgelu.mend()) throw new Error('the refit failed');
+        took = performance.now() - begin;
+        swapped = REFITTED;
+        stop();
+    });
     at('reset').addEventListener('click', reset);
     for (const radio of document.getElementsByName('set'))
         radio.addEventListener('change', () => { set = Number(radio.value); reset(); });

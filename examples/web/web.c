@@ -7,6 +7,7 @@
 #define LGELU_STATIC /* so that what the page doesn't use is left out */
 #define LGELU_IMPLEMENTATION
 #include "../../lgelu.h"
+#include "../deploy/refit.c"
 
 #ifdef __wasm__
 #define EXPORT(name) __attribute__((export_name(#name)))
@@ -60,6 +61,8 @@ PAGE(float, target)(void) { return lgelu_lambda_for_tolerance(0.005f); }
 /* ---- three data sets of two classes in the square -1 .. 1 ---- */
 enum { SAMPLES = 256, TEST = 1024, SIDE = 128, CELLS = SIDE * SIDE, HIDDEN = 3, WIDTH = 16 };
 enum { SPIRALS, MOONS, CIRCLES, SETS };
+enum { SWAPPED = 1, REFITTED = 2 };                /* what the gates of the viewer are */
+enum { GRID = 32, POINTS_SEEN = GRID * GRID / 4 }; /* inputs of a refit, in batches */
 static float train_x[SAMPLES][2], test_x[TEST][2], cell[CELLS][2];
 static int32_t train_y[SAMPLES], test_y[TEST];
 
@@ -111,8 +114,10 @@ typedef struct {
 } model;
 
 static model learner, viewer;
+static model original, mended; /* the two of a refit, for POINTS_SEEN inputs at a time */
 static lgelu_training plan;
-static unsigned char room[2][10 << 20];
+static unsigned char room[4][10 << 20];
+static unsigned char refit_room[2 << 20];
 static float smooth[CELLS][2],
     relu[CELLS][2];               /* logits with the gates as they are, and after the swap */
 static unsigned char look[CELLS]; /* what is drawn */
@@ -128,6 +133,8 @@ static int make(model *m, int which, size_t batch, lgelu_mode mode)
     if (mode == LGELU_MODE_TRAIN) {
         m->labels = lgelu_labels(net, "classes", 1, 2);
         lgelu_cross_entropy(net, "loss", m->logits, m->labels);
+    } else if (which > 1 && refit_keep(net)) {
+        return 1;
     }
     bytes = lgelu_net_bytes(net, batch, mode);
     if (!bytes || bytes > sizeof room[which])
@@ -149,8 +156,9 @@ PAGE(int, begin)(int set)
     plan = lgelu_training_defaults(5e-3f, 1);
     plan.rate = LGELU_RATE_CONSTANT;
     plan.lambda_lr_scale = 2;
-    return make(&learner, 0, SAMPLES, LGELU_MODE_TRAIN)
-           || make(&viewer, 1, CELLS, LGELU_MODE_INFER);
+    return make(&learner, 0, SAMPLES, LGELU_MODE_TRAIN) || make(&viewer, 1, CELLS, LGELU_MODE_INFER)
+           || make(&original, 2, POINTS_SEEN, LGELU_MODE_INFER)
+           || make(&mended, 3, POINTS_SEEN, LGELU_MODE_INFER);
 }
 
 /* full-batch steps; λ is learned beside the weights until `harden` drives it */
@@ -179,11 +187,44 @@ PAGE(void, harden)(int steps)
     lgelu_net_harden(&learner.net, &plan);
 }
 
+/* ---- the refit ---- */
+/* A grid of points over the square, without classes. */
+static int next_points(size_t index, const void **data, size_t *samples, void *user)
+{
+    static float point[POINTS_SEEN][2];
+    (void)user;
+    if (index * POINTS_SEEN >= GRID * GRID)
+        return 0;
+    for (size_t i = 0; i < POINTS_SEEN; i++) {
+        const size_t at = index * POINTS_SEEN + i, step = SIDE / GRID;
+        memcpy(point[i], cell[(at / GRID * step + step / 2) * SIDE + at % GRID * step + step / 2],
+               sizeof point[i]);
+    }
+    data[0] = point;
+    *samples = POINTS_SEEN;
+    return 1;
+}
+
+/* Swaps the gates of a copy of the network for ReLU, and solves for the weights behind them again.
+   Returns 0, or 1 after an error. */
+PAGE(int, mend)(void)
+{
+    refit r;
+    size_t bytes;
+    if (lgelu_net_copy(&original.net, &learner.net) || lgelu_net_copy(&mended.net, &learner.net))
+        return 1;
+    lgelu_net_relu(&mended.net);
+    bytes = refit_bytes(&r, &original.net, &mended.net, mended.logits, NULL);
+    if (!bytes || bytes > sizeof refit_room)
+        return 1;
+    return refit_run(&r, refit_room, bytes, next_points, NULL) != LGELU_OK;
+}
+
 /* ---- what the page shows ---- */
 static int run(const float *x, size_t n, int swapped, float *logits)
 {
     lgelu_net *net = &viewer.net;
-    if (lgelu_net_copy(net, &learner.net))
+    if (lgelu_net_copy(net, swapped == REFITTED ? &mended.net : &learner.net))
         return 1;
     if (swapped)
         lgelu_net_relu(net);
@@ -206,7 +247,8 @@ PAGE(int, view)(int side, int swapped)
         memcpy(coarse[i], cell[(i / side * wide + wide / 2) * SIDE + i % side * wide + wide / 2],
                sizeof coarse[i]);
     }
-    if (run(coarse[0], seen, 0, smooth[0]) || run(coarse[0], seen, 1, relu[0]))
+    if (run(coarse[0], seen, 0, smooth[0])
+        || run(coarse[0], seen, swapped == REFITTED ? REFITTED : SWAPPED, relu[0]))
         return 1;
     /* 0 .. 127: the first class, surest at 0; else the second */
     for (size_t i = 0; i < seen; i++) {

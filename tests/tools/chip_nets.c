@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0
-   chip_nets FOLDER: networks as C files in whole numbers and in floats, FOLDER/NAME.c, with the
+   chip_nets FOLDER: networks as C files, quantized and in floats, FOLDER/NAME.c, with the
    images that the chips run them on, NAME.h (chip_net.h of chip.c), for test_chips.sh. Prints a
    line for each: NAME and the hash of all outputs on this machine. */
 #define LGELU_TRAINER
@@ -71,7 +71,7 @@ static void keep(const char *folder, const char *name, int input, int output)
         || int8_run_batch(&q, y, x, IMAGES, NULL))
         fail(q.message);
     f = in_folder(folder, name, ".c", "wb");
-    if (c_file_write_int8(&q, name, put, f, message))
+    if (c_file_int8_write(&q, name, put, f, message))
         fail(message);
     done(f);
     header(folder, name, 0, &q);

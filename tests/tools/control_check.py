@@ -10,7 +10,7 @@ from fractions import Fraction
 
 DECILES = [(low, high) for low in range(10) for high in range(low + 1, 11)]
 RULES = {
-    "learning rate alone": ["lr"], "early return": ["return"], "clipped share": ["clip_share"], "KL": ["kl"], "flips": ["flips"],
+    "learning rate alone": ["lr"], "early return": ["return"], "clipped fraction": ["clip_share"], "KL": ["kl"], "flips": ["flips"],
     "OUI of both": ["oui_actor", "oui_critic"], "early return and OUI": ["return", "oui_actor", "oui_critic"],
     "early return and rate": ["return", "lr"],
 }
@@ -51,8 +51,11 @@ def inside(r, signal, interval):
     return interval[0] <= 10 * r["rank " + signal] < interval[1]
 
 
-def fit(known, rule):
-    need = math.ceil(0.8 * sum(r["good"] for r in known) - 1e-9)
+RECALLS = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1]
+
+
+def fit(known, rule, recall):
+    need = math.ceil(recall * sum(r["good"] for r in known) - 1e-9)
     best, choice = (Fraction(-1), 0), None
 
     def go(left, signals, chosen):
@@ -70,17 +73,37 @@ def fit(known, rule):
     return choice
 
 
-def precision(runs, rule, same_task):
+# by seed: precision and recall on the seed left out of a rule that was fitted to one recall, and the precision of keeping all
+def fitted(runs, rule, same_task, recall):
     out = {}
     for seed in sorted({r["seed"] for r in runs}):
         held_all, kept = [r for r in runs if r["seed"] == seed], []
         for task in {r["task"] for r in runs}:
-            choice = fit([r for r in runs if r["seed"] != seed and (r["task"] == task) == same_task], rule)
+            choice = fit([r for r in runs if r["seed"] != seed and (r["task"] == task) == same_task], rule, recall)
             kept += [r for r in held_all if r["task"] == task and choice
                      and all(inside(r, s, i) for s, i in zip(RULES[rule], choice))]
-        base = sum(r["good"] for r in held_all) / len(held_all)
-        out[seed] = (sum(r["good"] for r in kept) / len(kept) if kept else base, base)
+        good = sum(r["good"] for r in held_all)
+        base, right = good / len(held_all), sum(r["good"] for r in kept)
+        out[seed] = (right / len(kept) if kept else base, right / good if good else None, base)
     return out
+
+
+# by seed: precision between the two fits whose mean recalls on the seeds left out enclose 0.8, and that of keeping all
+def precision(runs, rule, same_task):
+    at = [fitted(runs, rule, same_task, recall) for recall in RECALLS]
+    reached = []
+    for level in at:
+        known = [q[1] for q in level.values() if q[1] is not None]
+        reached.append(sum(known) / len(known))
+    high = 0
+    while high < len(RECALLS) - 1 and reached[high] < 0.8:
+        high += 1
+    low, weight = max(high - 1, 0), 0
+    if reached[low] >= 0.8:
+        high = low
+    elif reached[high] > reached[low]:
+        weight = min(1, (0.8 - reached[low]) / (reached[high] - reached[low]))
+    return {seed: (at[low][seed][0] + weight * (at[high][seed][0] - at[low][seed][0]), at[low][seed][2]) for seed in at[0]}
 
 
 # of the way from a random policy to the best mean of `relu`, mean over the tasks; the rate is the best of the other seeds
@@ -122,12 +145,15 @@ def main():
         runs = arms[arm]
         if len(arms) > 1:
             name = name[len(arm) + 2:]
-        if name == "return, share of the way, less ReLU's":            # what a random policy returns is known to a tenth
+        if name == "return, fraction of the way, less ReLU's":            # what a random policy returns is known to a tenth
             a, b, near = shares(runs, arms["relu"], at_random), shares(arms["relu"], arms["relu"], at_random), 2e-3
             want = [a[s] - b[s] for s in a]
         elif name == "OUI's precision less ReLU's":
             a, b = screened(arm, "OUI of both", False), screened("relu", "OUI of both", False)
             want = [a[s][0] - b[s][0] for s in a]
+        elif name.startswith("asymmetry"):
+            want = [sum(float(r["rank oui_actor"] - r["rank oui_critic"]) for r in g) / len(g)
+                    for g in ([r for r in runs if r["seed"] == s and r["good"]] for s in {r["seed"] for r in runs}) if g]
         elif " less " in name:
             same = name.startswith("same task: ")
             a, b = (name[11:] if same else name).split(" less ")
@@ -138,7 +164,15 @@ def main():
             good = [[float(r["rank " + signal]) for r in runs if r["seed"] == s and r["good"]] for s in {r["seed"] for r in runs}]
             want = [sum(g) / len(g) for g in good if g]
         elif "at its best rate" in name:
-            want = [r["end"] for r in runs if r["task"] == name.split()[0] and r["best"]]
+            task = name.split()[0]
+            want = []
+            for seed in sorted({r["seed"] for r in runs}):                 # the rate that is best on the other seeds
+                others = defaultdict(float)
+                for r in runs:
+                    if r["task"] == task:
+                        others[r["lr"]] += r["end"] if r["seed"] != seed else 0
+                lr = max(sorted(others), key=others.get)
+                want += [r["end"] for r in runs if r["task"] == task and r["seed"] == seed and r["lr"] == lr]
         if want:
             mean = sum(want) / len(want)
             if abs(mean - finding["mean"]) > near * max(1, abs(mean)) or len(want) != finding["seeds"]:

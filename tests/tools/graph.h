@@ -193,7 +193,8 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
                 } else if (part == 1) {
                     first = node->bias_at;
                     count = node->bias_count;
-                } else if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_LAMBDA) {
+                } else if (node->op == LGELU_OP_GATE
+                           && (node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU)) {
                     first = n + (size_t)node->first_lambda;
                     count = (size_t)node->lambda_count;
                 }
@@ -209,7 +210,8 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
                         int learned = 0;
                         for (int j = 0; j < net->count; j++) {
                             learned |= net->nodes[j].op == LGELU_OP_GATE
-                                       && net->nodes[j].gate == LGELU_GATE_LAMBDA
+                                       && (net->nodes[j].gate == LGELU_GATE_LAMBDA
+                                           || net->nodes[j].gate == LGELU_GATE_SILU)
                                        && (int)(i - n) >= net->nodes[j].first_lambda
                                        && (int)(i - n) < net->nodes[j].first_lambda
                                                              + net->nodes[j].lambda_count;

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     const onnx_options onnx = { -1, 1, NULL, ONNX_FLAT, NULL };
     const torch_names names = { NULL, 0, 0 };
     deploy_net d;
-    bounds b;
+    bounds_net b;
     vnnlib p;
     nnet n;
     data_set set;

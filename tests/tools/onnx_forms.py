@@ -148,7 +148,7 @@ def external(t):
     t.data_location, e = 1, t.external_data.add()
     e.key, e.value = "location", "weights.bin"
     t.ClearField("raw_data")
-refuse("external", "tensor 'a': its data lies in another file", gemm, change=tensor(0)(external), **q)
+refuse("external", "tensor 'a': its data is in another file: save the model as one file", gemm, change=tensor(0)(external), **q)
 refuse("not_a_number", "tensor 'a': element 5 is not a finite number", gemm,
     a=np.where(np.arange(12).reshape(3, 4) == 5, np.nan, 1).astype(np.float32), b=w(3))
 refuse("short", "tensor 'a': 44 bytes for 12 elements", gemm, change=tensor(0)(lambda t: setattr(t, "raw_data",
@@ -157,73 +157,85 @@ def huge(t): del t.dims[:]; t.dims.extend([1 << 62, 4])
 refuse("huge", "tensor 'a': dimension 0 is 4611686018427387904", gemm, change=tensor(0)(huge), **q)
 def negative(t): del t.dims[:]; t.dims.extend([-3, 4])
 refuse("negative", "tensor 'a': dimension 0 is -3", gemm, change=tensor(0)(negative), **q)
-refuse("text", "data type 8 is not read", [n("Identity", "t", "a"), *gemm], t=h.make_tensor("t", T.STRING, (1,), [b"x"]), b=w(3))
-refuse("loop", "nothing before it makes 'g': the graph has a loop",
+refuse("text", "tensor 't': data type 8 is not supported (floats and integers are)", [n("Identity", "t", "a"), *gemm], t=h.make_tensor("t", T.STRING, (1,), [b"x"]), b=w(3))
+refuse("loop", "no node before it computes 'g': the graph has a loop or is not sorted",
     [n("Add", "x g", "h"), n("Relu", "h", "g"), n("Gemm", "g a b", "y", transB=1)], **q)
-refuse("itself", "nothing before it makes 'y': the graph has a loop", [n("Add", "x y", "y")], result=(4,))
-refuse("twice", "the value 'h' is made twice", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
-refuse("operator", "(LSTM): this operator is not read", [n("LSTM", "x a b", "y")], **q)
-refuse("domain", "domain 'com.acme' is not read", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
-refuse("opset_10", "opset 10: 11 to 20 are read", gemm, opset=10, **q)
-refuse("opset_21", "opset 21: 11 to 20 are read", gemm, opset=21, **q)
+refuse("itself", "no node before it computes 'y': the graph has a loop or is not sorted", [n("Add", "x y", "y")], result=(4,))
+refuse("twice", "the value 'h' is computed twice", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
+refuse("operator", "(LSTM): this operator is not supported", [n("LSTM", "x a b", "y")], **q)
+refuse("domain", "domain 'com.acme' is not supported", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
+refuse("opset_10", "opset 10 is not supported; 11 to 20 are", gemm, opset=10, **q)
+refuse("opset_21", "opset 21 is not supported; 11 to 20 are", gemm, opset=21, **q)
 refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
-refuse("half_gelu", "not halved", [*lin, n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "y")], one=np.float32(1),
+refuse("half_gelu", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "y")], one=np.float32(1),
     **q)
 refuse("soft", "lambda below 1", [*lin, n("Mul", "h c", "z"), n("Erf", "z", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g"),
     n("Mul", "g half", "y")], one=np.float32(1),
        half=np.float32(0.5), c=np.float32(0.5), **q)
-refuse("scaled", "arithmetic of two layers other than a sum", [*lin, n("Mul", "h v", "z"), n("Div", "h r", "d"),
+refuse("scaled", "only sums of two layers are supported", [*lin, n("Mul", "h v", "z"), n("Div", "h r", "d"),
     n("Erf", "d", "e"),
     n("Add", "e one", "f"), n("Mul", "z f", "g"), n("Mul", "g half",
         "y")], one=np.float32(1), half=np.float32(0.5), r=np.float32(2 ** 0.5), v=w(3), **q)
-refuse("sigmoid", "(Sigmoid): this operator is not read", [*lin, n("Sigmoid", "h", "s"), n("Mul", "h s", "y")], **q)
-refuse("two_outputs", "the graph has more than one output", gemm,
+refuse("two_outputs", "more than one output, 'y' and 'x': choose one by name", gemm,
     change=lambda m: m.graph.output.append(h.make_tensor_value_info("x", T.FLOAT, ["N", 4])), **q)
 refuse("free", "dimension 1 must be fixed", gemm, shape=("C",), **q)
 refuse("rank", "two to four dimensions", gemm, shape=(1, 2, 3, 4), **q)
-refuse("fit", "its matrix does not fit its input", gemm, shape=(5,), **q)
-refuse("bias", "its bias does not fit", gemm, a=w(3, 4), b=w(2))
+refuse("fit", "the size of its matrix is not that of its input", gemm, shape=(5,), **q)
+refuse("bias", "the size of its bias is not that of its outputs", gemm, a=w(3, 4), b=w(2))
 c = dict(k=w(4, 2, 3, 3))
 def window(name, words, op="Conv", ins="x k", shape=(2, 6, 6), init=c, **a):
     refuse(name, words, [n(op, ins, "h", **a), n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], shape, (4,), **init)
-window("dilation", "(Conv): dilations other than 1", dilations=[2, 2])
-window("strides", "(Conv): strides must be equal", strides=[1, 2])
-window("pads", "(Conv): pads must be four equal numbers", pads=[0, 1, 0, 1])
-window("rectangle", "(Conv): the window must be a square", init=dict(k=w(4, 2, 3, 1)))
-window("groups", "do not fit the channels and groups", init=dict(k=w(4, 3, 3, 3)))
-window("line", "only convolutions of pictures are read", shape=(2, 6), init=dict(k=w(4, 2, 3)))
-window("large", "the window does not fit the picture", shape=(2, 2, 2))
+window("dilation", "(Conv): only dilations of 1 are supported", dilations=[2, 2])
+window("strides", "(Conv): expected equal strides", strides=[1, 2])
+window("pads", "(Conv): expected four equal pads", pads=[0, 1, 0, 1])
+window("rectangle", "(Conv): only square windows are supported", init=dict(k=w(4, 2, 3, 1)))
+window("groups", "the shape of its weights does not match channels and groups", init=dict(k=w(4, 3, 3, 3)))
+window("line", "only convolutions of images are supported: expected weights of four di", shape=(2, 6), init=dict(k=w(4, 2, 3)))
+window("large", "the window is larger than the image", shape=(2, 2, 2))
 window("ceiling", "(MaxPool): ceil_mode", "MaxPool", "x", kernel_shape=[2, 2], ceil_mode=1)
-window("leaves_out", "leaves the padding out", "AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)
+window("leaves_out", "count_include_pad = 0 with padding is not supported", "AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)
 refuse("training", "training_mode", [n("BatchNormalization", "x s b m v", "h", training_mode=1), n("Identity", "h", "y")],
     result=(4,), s=w(4), b=w(4), m=w(4), v=np.abs(w(4)))
-refuse("variance", "tensor 'v': a variance below 0", [n("BatchNormalization", "x s b m v", "y")], result=(4,), s=w(4), b=w(4),
+refuse("variance", "tensor 'v': a variance is below 0", [n("BatchNormalization", "x s b m v", "y")], result=(4,), s=w(4), b=w(4),
     m=w(4), v=-np.abs(w(4)))
-refuse("reshape", "the new shape does not fit", [n("Reshape", "x s", "h"), n("Gemm", "h a b", "y", transB=1)], s=ints(-1, 3), **q)
-refuse("batch", "the new shape does not fit", [n("Reshape", "x s", "h"), n("Gemm", "h a b", "y", transB=1)], s=ints(2, -1, 4),
+refuse("reshape", "the number of elements does not match", [n("Reshape", "x s", "h"), n("Gemm", "h a b", "y", transB=1)], s=ints(-1, 3), **q)
+refuse("batch", "the number of elements does not match", [n("Reshape", "x s", "h"), n("Gemm", "h a b", "y", transB=1)], s=ints(2, -1, 4),
     **q)
-refuse("order", "lie neither as pictures nor as tokens", [n("Conv", "x k", "h"), n("Flatten", "h", "y")], shape=(2, 6, 6),
+refuse("order", "the order of its elements is not that of images, tokens or vectors", [n("Conv", "x k", "h"), n("Flatten", "h", "y")], shape=(2, 6, 6),
     result=(64,), **c)
-refuse("padded", "a sum with a padding around it", [n("Pad", "x p", "z"), n("Sub", "z m", "c"), n("Conv", "c k", "h"),
+refuse("padded", "a sum between Pad and the convolution is not supported", [n("Pad", "x p", "z"), n("Sub", "z m", "c"), n("Conv", "c k", "h"),
     n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], (2, 6, 6), (4,), p=ints(0, 0, 1, 1, 0, 0, 1, 1), m=w(1, 2, 1, 1),
     k=w(4, 2, 3, 3))
 refuse("endless", "added to a layer is not a finite number", [n("Sub", "x inf", "c"), n("Mul", "c two", "z"),
     n("Gemm", "z a b", "y", transB=1)], inf=np.float32(-np.inf), two=np.float32(2), **q)
 refuse("endless_factor", "not a finite number", [n("Mul", "x inf", "c"), n("Gemm", "c a b", "y", transB=1)],
     inf=np.float32(np.inf), **q)
-refuse("power", "a power stands alone", [n("Pow", "x two", "h"), n("Gemm", "h a b", "y", transB=1)], two=np.float32(2), **q)
-refuse("tile", "it repeats dimensions of 1 only", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
-refuse("weights", "weights must lie in the file", gemm, b=w(3),
+refuse("power", "it reads a power that is not part of a formula of GELU", [n("Pow", "x two", "h"), n("Gemm", "h a b", "y", transB=1)], two=np.float32(2), **q)
+refuse("tile", "only dimensions of 1 can be repeated", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
+refuse("weights", "input 'a': its batch is not that of the other inputs (weights must be", gemm, b=w(3),
     change=lambda m: m.graph.input.append(h.make_tensor_value_info("a", T.FLOAT, [3, 4])))
-refuse("lone_mean", "the mean of a row stands alone", [n("ReduceMean", "x", "m", axes=[1]), n("Gemm", "m a b", "y", transB=1)],
+refuse("lone_mean", "it reads the mean of a row that is not part of a layer normalisation", [n("ReduceMean", "x", "m", axes=[1]), n("Gemm", "m a b", "y", transB=1)],
     a=w(3, 1), b=w(3))
-refuse("index", "an index out of bounds", [n("Gather", "x i", "h", axis=1), n("Gemm", "h a b", "y", transB=1)], shape=(3, 4),
+refuse("index", "an index is out of bounds", [n("Gather", "x i", "h", axis=1), n("Gemm", "h a b", "y", transB=1)], shape=(3, 4),
     i=np.int64(7), **q)
-refuse("sum", "a sum of two layers of different shape", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
+refuse("sum", "the two layers differ in shape or order", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
     **q)
-refuse("quotient", "arithmetic of two layers other than a sum", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
+refuse("quotient", "only sums of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
     c=w(3, 4), **q)
+# a tanh of its own, as BERT's pooler has it, is refused by its own name and not by that of the node behind it
+refuse("pooler", "node 't' (Tanh): its result is not used as GELU uses it", [*lin, n("Tanh", "h", "t"),
+    n("Gemm", "t c", "y", transB=1)], c=w(3, 3), **q)
+# token types: one row of a table beyond its end; positions beyond the end of theirs
+refuse("token_type", "(Gather): its index is beyond the table", [n("Gather", "table zeros", "k"), n("Add", "x k", "s"),
+    n("MatMul", "s f", "y")], (5, 4), (5, 3), table=w(2, 4), zeros=np.full((1, 5), 7, np.int64), f=w(4, 3))
+refuse("positions", "its indices 3 to 7 are beyond a table of 6 rows", [n("Gather", "table i", "k"), n("Add", "x k", "s"),
+    n("MatMul", "s f", "y")], (5, 4), (5, 3), table=w(6, 4), i=ints(3, 4, 5, 6, 7), f=w(4, 3))
+# a padding mask as a second input: the node and the input are named
+def masked(m): m.graph.input.append(h.make_tensor_value_info("attention_mask", T.INT64, ["N", 5]))
+refuse("mask", "node 'e' (Equal) computes with the integers of input 'attention_mask', as padding masks do",
+    [n("Equal", "attention_mask zero", "e"), n("Not", "e", "o"), n("MatMul", "x f", "y")], (5, 4), (5, 3), change=masked,
+    zero=np.int64(0), f=w(4, 3))
 open(f"{folder}/bad_empty.onnx", "wb").close()
-print("empty", "there is no graph in it", sep="\t", file=bad)
+print("empty", "byte 0: this is not an ONNX file: it has no graph", sep="\t", file=bad)
 open(f"{folder}/bad_words.onnx", "w").write("This is a text, not a network.\n" * 9)
-print("words", "this is no ONNX file", sep="\t", file=bad)
+print("words", "this is not an ONNX file, or it is damaged or cut off", sep="\t", file=bad)

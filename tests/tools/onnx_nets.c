@@ -269,7 +269,7 @@ static void behind_a_flatten(void)
          0, "MaxPool");
     a = flat_of_conv();
     keep("flat_average", lgelu_linear(&net, "fc", lgelu_average_pool(&net, "p", a, 1, 1, 0), 5), 0,
-         1, 0, 0, "AveragePool");
+         1, 0, 0, "GlobalAveragePool");
     a = flat_of_conv();
     keep("flat_global", lgelu_linear(&net, "fc", lgelu_global_pool(&net, "p", a), 5), 0, 1, 0, 0,
          "Gemm");
@@ -351,6 +351,19 @@ static void transformers(void)
          0, 0, 0, 0, "Concat Softmax");
 }
 
+/* a number as the result, and a text classifier: for reluize */
+static void other_data(void)
+{
+    int a;
+    start(1, 1, 6);
+    a = lgelu_gate(&net, "gate", lgelu_linear(&net, "fc1", in, 16), LGELU_GATE_GELU, 1);
+    keep("number", lgelu_linear(&net, "fc2", a, 1), 0, 0, 0, 0, "Erf Gemm");
+    start_tokens(5, 12);
+    a = lgelu_mean_tokens(&net, "mean", lgelu_embedding(&net, "table", in, 8), 0, 5);
+    a = lgelu_gate(&net, "gate", lgelu_linear(&net, "fc1", a, 16), LGELU_GATE_GELU, 1);
+    keep("text", lgelu_linear(&net, "fc2", a, 3), 0, 0, 0, 0, "Gather Erf Gemm");
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2)
@@ -364,6 +377,7 @@ int main(int argc, char **argv)
     pictures();
     behind_a_flatten();
     transformers();
+    other_data();
     data_free(&data);
     return 0;
 }

@@ -131,6 +131,20 @@ class GPT(nn.Module):                        # as small GPTs are written: a buff
         x = x + self.proj((F.softmax(a, dim=-1) @ v).transpose(1, 2).contiguous().view(B, T, -1))
         return self.head(self.lnf(x + self.mlp(self.ln2(x))))
 
+class Bert(nn.Module):                       # a text classifier as Hugging Face's BERT is written, without a padding mask
+    def __init__(self, words=30, context=8, width=24, pooler=False):
+        super().__init__()
+        self.word, self.position, self.kind = nn.Embedding(words, width), nn.Embedding(2 * context, width), nn.Embedding(2, width)
+        self.register_buffer("position_ids", torch.arange(2 * context).expand((1, -1)))
+        self.norm, self.layer, self.head = nn.LayerNorm(width), Encoder(width, 3, "split"), nn.Linear(width, 4)
+        self.pooler = nn.Linear(width, width) if pooler else None
+    def forward(self, ids):
+        positions = self.position_ids[:, : ids.size(1)]
+        kinds = torch.zeros_like(ids)
+        x = self.word(ids) + self.kind(kinds)
+        x = self.layer(self.norm(x + self.position(positions)))[:, 0]
+        return self.head(x if self.pooler is None else torch.tanh(self.pooler(x)))
+
 def disturb(net):
     for name, p in net.named_buffers():
         if name.endswith("running_mean"): p.copy_(torch.randn_like(p) / 4)
@@ -244,3 +258,6 @@ for mask in "fill", "add", "where":
     case(f"gpt_{mask}", GPT(mask=mask), (8,), 17, tokens=30)
     case(f"gpt_{mask}_13", GPT(mask=mask), (8,), 13, tokens=30)
     case(f"gpt_{mask}_fixed", GPT(mask=mask), (8,), 14, 1, False, tokens=30)
+for opset in 11, 13, 17: case(f"bert_{opset}", Bert(), (8,), opset, tokens=30)
+case("bert_unfolded", Bert(), (8,), 14, tokens=30, fold=False)
+case("bert_fixed", Bert(), (8,), 13, 1, False, tokens=30)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_train.py FOLDER: PyTorch trains a GELU MLP, one with the tanh formula and a small ResNet with batch norms, and exports
+# onnx_train.py FOLDER: PyTorch trains a GELU MLP, one with the tanh formula, one with SiLU and a small ResNet with batch norms, and exports
 # them, the norms kept: FOLDER/NAME.onnx. The data stands in FOLDER/data as IDX files: pictures of Fashion-MNIST where
 # $LGELU_DATA has it, else blurred blots on noise, the class saying where they lie.
 import gzip, os, struct, sys, warnings
@@ -48,7 +48,7 @@ class Block(nn.Module):
         return self.gelu(self.bn2(self.conv2(self.gelu(self.bn1(self.conv1(x))))) + self.short(x))
 
 def mlp(act): return nn.Sequential(nn.Flatten(), nn.Linear(784, 64), act, nn.Linear(64, 64), act, nn.Linear(64, 10))
-nets = {"mlp": mlp(nn.GELU()), "mlp_tanh": mlp(nn.GELU(approximate="tanh")),
+nets = {"mlp": mlp(nn.GELU()), "mlp_tanh": mlp(nn.GELU(approximate="tanh")), "mlp_silu": mlp(nn.SiLU()),
         "resnet": nn.Sequential(nn.Conv2d(1, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.GELU(), Block(8, 8, 1),
                                 Block(8, 16, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))}
 for name, net in nets.items():

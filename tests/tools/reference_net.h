@@ -49,6 +49,7 @@ static double reference_gate(lgelu_gate_kind kind, double x, double lambda)
     case LGELU_GATE_GELU: return lgelu_exact(x, 1);
     case LGELU_GATE_TANH:
         return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case LGELU_GATE_SILU: return x / (1 + exp(-lambda * x));
     case LGELU_GATE_CUSTOM: break;
     default: return x > 0 ? x : 0;
     }

@@ -11,7 +11,7 @@ rows = list(csv.DictReader(open(sys.argv[1])))
 axes = [k for k in rows[0] if k not in ("arm", "seed", "epoch", "gate", "quantity", "value")]
 found = json.load(open(sys.argv[2]))
 percent = found["config"]["score"] != "loss"
-sign, margin = (1 if percent else -1), found["config"]["margin"]
+sign, usable = (1 if percent else -1), (1.5 if percent else 0.1)
 one, curve = {}, {}                          # (axes, arm, seed, quantity[, gate]): a number, or by epochs
 for r in rows:
     key = tuple(r[a] for a in axes), r["arm"], int(r["seed"]), r["quantity"], r["gate"]
@@ -77,7 +77,7 @@ elif name == "gates":
     words = ["warm-up" if a == "warmup" else a for a in others]
     def width(setting, arm, seed):
         v = [sign * end_of((at(setting, r), arm, seed)) for r in rates]
-        v = [max(x - max(v) + 5 * margin, -100 * margin) for x in v]
+        v = [max(x - max(v) + usable, -20 * usable) for x in v]
         sum_ = 0
         for i in range(1, len(v)):
             steps, inside = 100000, 0                                  # counted, not solved for

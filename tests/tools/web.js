@@ -37,10 +37,12 @@ function module_alone() {
         const here = computed('train', set, 60, 90), there = [];
         if (m.begin(set) || m.train(60)) throw new Error('train');
         there.push(report(m, 0), report(m, 1));
+        if (m.mend()) throw new Error('mend');
+        there.push(report(m, 2));
         m.harden(90);
         if (m.train(90)) throw new Error('train');
         there.push(report(m, 0), report(m, 1));
-        verdict(here.every((line, i) => equal(line, there[i])), `${name}: trained, hardened and swapped to the last bit as here`,
+        verdict(here.every((line, i) => equal(line, there[i])), `${name}: trained, swapped, refitted, hardened and swapped to the last bit as here`,
             `${JSON.stringify(there)} for ${JSON.stringify(here)}`);
     });
 }
@@ -154,7 +156,13 @@ async function visit(b) {
         await picture(`${names[set]}_early`);
         verdict(early.flips > 0 && early.flips === smooth.flips,
             `${names[set]}: a swap before hardening flips ${early.flips} cells`, `${early.flips}, ${smooth.flips} announced`);
+        await click('refit');
+        const mended = await until('the refit', s => s.swapped === 2);
+        await picture(`${names[set]}_refitted`);
+        verdict(4 * mended.flips < early.flips && mended.score > 0.95,
+            `${names[set]}: the refit leaves ${mended.flips} of these cells changed`, JSON.stringify(mended));
         await click('swap');
+        await until('the swap back', s => !s.swapped);
         await click('harden');
         const hard = await until('hardening', s => s.hardening && s.step >= s.hardening[1] && !s.running);
         await click('swap');
@@ -163,9 +171,9 @@ async function visit(b) {
         verdict(relu.flips <= 4 && relu.score > 0.95 && relu.side === 128,
             `${names[set]}: hardened and swapped, ${relu.flips} of 16384 cells flipped`, JSON.stringify(relu));
         const here = computed('train', set, smooth.step, hard.step - smooth.step);
-        verdict([smooth, early, hard, relu].every((s, i) => equal(here[i], line(s))),
+        verdict([smooth, early, mended, hard, relu].every((s, i) => equal(here[i], line(s))),
             `${names[set]}: loss, λ's, flips, logits and weights as computed here, to the last bit`,
-            `${JSON.stringify([smooth, early, hard, relu].map(line))} for ${JSON.stringify(here)}`);
+            `${JSON.stringify([smooth, early, mended, hard, relu].map(line))} for ${JSON.stringify(here)}`);
     }
     await click('reset');
     const fresh = await seen();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    web_native.c: what the page computes, computed here: `gate λ x` one gate, `train SET SMOOTH
-   HARDENING` a training run and its swap, in the order in which tools/web.js has them. */
+   HARDENING` a training run, its swap and its refit, in the order in which tools/web.js has them.
+ */
 #include "../../examples/web/web.c"
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ int main(int argc, char **argv)
     }
     if (argc == 5 && !strcmp(argv[1], "train")) {
         const int hardening = atoi(argv[4]);
-        if (begin(atoi(argv[2])) || train(atoi(argv[3])) || report(0) || report(1))
+        if (begin(atoi(argv[2])) || train(atoi(argv[3])) || report(0) || report(1) || mend()
+            || report(REFITTED))
             return 1;
         harden(hardening);
         return train(hardening) || report(0) || report(1);

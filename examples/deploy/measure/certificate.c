@@ -15,8 +15,8 @@ static const char *const row[BOXES] = { "one picture", "1/255", "8/255", "all pi
 /* a network before its swap and after it, and what tries them */
 typedef struct {
     network soft, hard;
-    attack a[2];
-    certificate proof;
+    attack_net a[2];
+    bounds_certificate proof;
     float *x, *y;
     double *low, *high;
     float *direction;
@@ -34,7 +34,7 @@ static void pair_make(pair *p, long seed)
     lgelu_net_set_gates(&p->soft.net, LGELU_GATE_LAMBDA);
     for (int i = 0; i < p->soft.net.lambda_count; i++)
         p->soft.net.lambda[i] = lgelu_lambda_for_tolerance(0.005f);
-    if (certificate_make(&p->proof, &p->soft.net, p->soft.output))
+    if (bounds_certificate_make(&p->proof, &p->soft.net, p->soft.output))
         fail("%s", p->proof.message);
     if (attack_make(p->a, &p->soft.net, p->soft.output))
         fail("%s", p->a->net.message);
@@ -51,7 +51,7 @@ static void pair_free(pair *p)
 {
     attack_free(p->a);
     attack_free(p->a + 1);
-    certificate_free(&p->proof);
+    bounds_certificate_free(&p->proof);
     free(p->soft.block);
     free(p->hard.block);
     free(p->x);
@@ -81,7 +81,7 @@ static void random_inputs(pair *p, size_t count, long done)
 static void attack_input(pair *p, float *x, size_t i)
 {
     static const double sign[2][2] = { { 1, -1 }, { -1, 1 } };
-    attack *both[2];
+    attack_net *both[2];
     both[0] = p->a;
     both[1] = p->a + 1;
     p->direction[i % data.classes] = 1;
@@ -119,7 +119,7 @@ static void one_box(pair *p, int box, long seed)
     int32_t truth;
     data_batch(p->x, &truth, &data, DATA_TEST, NULL, 0, 1);
     box_around(p->low, p->high, p->x, eps[box]);
-    if (certificate_run(&p->proof, p->low, p->high, BOUNDS_LINEAR))
+    if (bounds_certificate_run(&p->proof, p->low, p->high, BOUNDS_LINEAR))
         fail("%s", p->proof.message);
     for (size_t k = 0; k < data.classes; k++)
         bound = fmax(bound, p->proof.change[k]);

@@ -49,7 +49,7 @@ static const rule rules[] = {
 enum { RULES = sizeof rules / sizeof *rules };
 
 /* whether the bounds show that the winner's logit is above each other */
-static int proven(bounds *b, int winner, double *c)
+static int proven(bounds_net *b, int winner, double *c)
 {
     for (size_t k = 0; k < data.classes; k++) {
         if ((int)k != winner) {
@@ -65,7 +65,8 @@ static int proven(bounds *b, int winner, double *c)
 
 /* the box p: by both kinds of bounds; whether the class of a picture that is told rightly is proven
  */
-static int by_bounds(double *count, bounds *b, const vnnlib *p, int winner, int right, double *c)
+static int by_bounds(double *count, bounds_net *b, const vnnlib *p, int winner, int right,
+                     double *c)
 {
     size_t gates, open;
     int by_intervals, by_lines;
@@ -83,7 +84,7 @@ static int by_bounds(double *count, bounds *b, const vnnlib *p, int winner, int 
     return by_lines;
 }
 
-static void by_solver(double *count, solver *s, vnnlib *p, int winner)
+static void by_solver(double *count, solver_net *s, vnnlib *p, int winner)
 {
     solver_verdict verdict;
     if (vnnlib_robust(p, (size_t)winner))
@@ -107,8 +108,8 @@ static void verify(network *w, int arm, long seed, int box)
     const size_t n = data_size(&data);
     float *x = (float *)room_for(n, sizeof *x);
     double *c = (double *)room_for(data.classes, sizeof *c), count[V_COUNT] = { 0 };
-    bounds b;
-    solver s;
+    bounds_net b;
+    solver_net s;
     vnnlib p;
     if (vnnlib_box(&p, n, data.classes))
         fail("%s", "no memory");

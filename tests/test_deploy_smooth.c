@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_deploy_smooth: SiLU, ELU and Mish of smooth.h beside their formulas in libm, their slopes
+   beside differences of those, at infinity and NaN, in place, in any number of values.
+
+       cc -O2 test_deploy_smooth.c -lm -o test_deploy_smooth && ./test_deploy_smooth */
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
+#include "lgelu.h"
+#include "tools/check.h"
+#include "../examples/deploy/smooth.h"
+
+enum { VALUES = 4003 };
+
+static double formula(const smooth_gate *g, double x)
+{
+    if (g->kind == SMOOTH_SILU)
+        return x / (1 + exp(-g->beta * x));
+    if (g->kind == SMOOTH_ELU)
+        return x > 0 ? x : g->beta * expm1(x);
+    return x * tanh(log1p(exp(x)));
+}
+
+static void test_gate(const char *name, smooth_kind kind, double beta)
+{
+    static float x[VALUES], y[VALUES], dx[VALUES], dy[VALUES], parts[VALUES];
+    double worst = 0, steep = 0;
+    char title[80];
+    smooth_gate g;
+    size_t i, n;
+    smooth_gate_make(&g, kind, beta);
+    for (i = 0; i < VALUES; i++) {
+        x[i] = (float)((double)i - 2001.25) / 100;
+        dy[i] = i % 2 ? -2.0f : 0.5f;
+    }
+    g.gate.forward(y, x, VALUES, 0, NULL, NULL, g.gate.user);
+    g.gate.backward(dx, NULL, dy, x, VALUES, 0, NULL, NULL, g.gate.user);
+    for (i = 0; i < VALUES; i++) {
+        const double v = (double)x[i], exact = formula(&g, v), h = 1e-5;
+        const double slope = (formula(&g, v + h) - formula(&g, v - h)) / (2 * h);
+        worst = fmax(worst, fabs((double)y[i] - exact) / (fabs(exact) + 1e-300));
+        if (fabs(v) > 2 * h)
+            steep = fmax(steep, fabs((double)dx[i] / (double)dy[i] - slope));
+    }
+    snprintf(title, sizeof title, "%s: the formula's values and slopes", name);
+    check(worst < 1e-6 && steep < 1e-5, title, "relative error %.2g, of slopes %.2g", worst, steep);
+    for (i = 0; i < VALUES; i += n) {
+        n = 1 + i % 37 < VALUES - i ? 1 + i % 37 : VALUES - i;
+        memcpy(parts + i, x + i, n * sizeof *x);
+        g.gate.forward(parts + i, parts + i, n, i, NULL, NULL, g.gate.user);
+    }
+    snprintf(title, sizeof title, "%s: the same bits in parts and in place", name);
+    check(!memcmp(parts, y, sizeof y), title, "other bits");
+    x[0] = INFINITY;
+    x[1] = -INFINITY;
+    x[2] = NAN;
+    x[3] = 0;
+    g.gate.forward(y, x, 4, 0, NULL, NULL, g.gate.user);
+    snprintf(title, sizeof title, "%s: infinity, NaN and 0", name);
+    check(y[0] > 3e38f && fabs((double)y[1] - (kind == SMOOTH_ELU ? -beta : 0)) < 1e-6
+              && y[2] != y[2] && !(y[3] < 0 || y[3] > 0),
+          title, "%g %g %g %g", (double)y[0], (double)y[1], (double)y[2], (double)y[3]);
+}
+
+int main(void)
+{
+    test_gate("SiLU", SMOOTH_SILU, 1);
+    test_gate("QuickGELU", SMOOTH_SILU, 1.702);
+    test_gate("ELU", SMOOTH_ELU, 1);
+    test_gate("ELU of 0.7", SMOOTH_ELU, 0.7);
+    test_gate("Mish", SMOOTH_MISH, 1);
+    return check_end();
+}

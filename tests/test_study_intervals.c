@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_study_intervals: the intervals that examples/study prints hold what they promise. Thousands
+   of experiments are simulated whose true value is known; a 95 % interval must hold it in 93 to 97
+   % of them. One case for each kind of interval:
+
+   - a mean over the seeds (paired differences, slopes, ratios' logarithms): Student's t;
+   - the agreement of runs with other seeds, and of two groups of runs less that inside of each
+     (profiles): the jackknife over seeds;
+   - rank correlations over the seeds, their mean over cells that share the seeds (control, the rate
+     held): the jackknife over seeds;
+   - values of seeds that rules see which were fitted to the other seeds (oui, control): Student's
+   t.
+
+   Beside them: p-values against Student's quantiles, and Holm's correction.
+
+       make -C tests test_study_intervals */
+#define LGELU_TRAINER
+#include "../lgelu.h"
+#include "../examples/study/interval.c"
+#include "../examples/study/screening.c"
+#include "tools/check.h"
+#include <string.h>
+
+enum { DRAWS = 2000, MAX_RUNS = 20, MAX_GATE = 16, SCREENINGS = 600 };
+
+/* ---- random values ---- */
+static uint64_t stream, counter;
+
+static void start(uint64_t which)
+{
+    stream = which;
+    counter = 0;
+}
+
+static double normal(void) { return (double)lgelu_normal(29, stream, counter++); }
+static double uniform(void) { return (double)lgelu_uniform(29, stream, counter++); }
+
+static int inside(double low, double high, double truth) { return low <= truth && truth <= high; }
+
+static void check_coverage(int hits, const char *name)
+{
+    const double percent = 100.0 * hits / DRAWS;
+    check(percent >= 93 && percent <= 97, name, "covers %.1f %%, expected 93 to 97", percent);
+}
+
+/* ---- means over seeds ---- */
+static void means(void)
+{
+    static const long sizes[4] = { 3, 5, 10, 20 };
+    for (int k = 0; k < 4; k++) {
+        int hits = 0;
+        char name[64];
+        start(1 + (uint64_t)k);
+        for (int d = 0; d < DRAWS; d++) {
+            double v[MAX_RUNS], mean, low, high;
+            for (long i = 0; i < sizes[k]; i++) {
+                /* paired: what the two arms share cancels */
+                const double shared = 3 * normal();
+                v[i] = (shared + 0.4 + normal()) - (shared + normal());
+            }
+            stat_interval(v, sizes[k], &mean, &low, &high);
+            hits += inside(low, high, 0.4);
+        }
+        snprintf(name, sizeof name, "paired differences of %ld seeds", sizes[k]);
+        check_coverage(hits, name);
+    }
+}
+
+static void slopes(void)
+{
+    static const double x[4] = { -1, -0.5, 0, 1 };
+    int hits = 0;
+    start(11);
+    for (int d = 0; d < DRAWS; d++) {
+        double v[5], y[4], mean, low, high;
+        for (int i = 0; i < 5; i++) {
+            const double own = 0.7 + 0.3 * normal();
+            for (int k = 0; k < 4; k++)
+                y[k] = own * x[k] + 0.5 * normal();
+            v[i] = stat_slope(x, y, 4);
+        }
+        stat_interval(v, 5, &mean, &low, &high);
+        hits += inside(low, high, 0.7);
+    }
+    check_coverage(hits, "slopes of five seeds");
+}
+
+/* ---- agreement of runs ---- */
+/* Two groups of runs share a profile over the gates in part; runs of the same seed in both groups
+   share some of their noise, since they share first weights and data order. */
+static float profile[2][MAX_GATE], lambda[2][MAX_RUNS][MAX_GATE];
+
+static void draw_runs(long seeds, int gates, double noise)
+{
+    for (long i = 0; i < seeds; i++) {
+        for (int g = 0; g < gates; g++) {
+            const double shared = 0.6 * normal();
+            for (int a = 0; a < 2; a++) {
+                lambda[a][i][g] =
+                    (float)((double)profile[a][g] + noise * (shared + 0.8 * normal()));
+            }
+        }
+    }
+}
+
+static void agreements(long seeds, int gates, double noise, double rho[3][MAX_RUNS * MAX_RUNS])
+{
+    /* between, inside of the first, inside of the second */
+    static const int pair[3][2] = { { 0, 1 }, { 0, 0 }, { 1, 1 } };
+    draw_runs(seeds, gates, noise);
+    for (int k = 0; k < 3; k++) {
+        for (long i = 0; i < seeds; i++) {
+            for (long j = 0; j < seeds; j++) {
+                rho[k][i * seeds + j] = i == j
+                                            ? 1
+                                            : lgelu_spearman(lambda[pair[k][0]][i],
+                                                             lambda[pair[k][1]][j], (size_t)gates);
+            }
+        }
+    }
+}
+
+/* The interval that was printed before: each run's mean agreement counted as an independent value,
+   so that each pair of runs is counted from both of its ends. */
+static void naive(const double *rho, long seeds, double *mean, double *low, double *high)
+{
+    double v[MAX_RUNS];
+    for (long i = 0; i < seeds; i++) {
+        v[i] = 0;
+        for (long j = 0; j < seeds; j++)
+            v[i] += i == j ? 0 : rho[i * seeds + j] / (double)(seeds - 1);
+    }
+    stat_interval(v, seeds, mean, low, high);
+}
+
+static void agreement_of(long seeds, int gates, double noise, uint64_t which)
+{
+    static double rho[3][MAX_RUNS * MAX_RUNS];
+    double truth[2] = { 0, 0 }, mean, low, high;
+    const int rounds = 1500;
+    int hits[2] = { 0, 0 }, old = 0;
+    char name[96];
+    start(which);
+    for (int g = 0; g < gates; g++) {
+        profile[0][g] = (float)normal();
+        profile[1][g] = 0.7f * profile[0][g] + 0.7f * (float)normal();
+    }
+    for (int d = 0; d < rounds; d++) {
+        agreements(MAX_RUNS, gates, noise, rho);
+        truth[0] += stat_pairs(rho[1], MAX_RUNS, -1) / rounds;
+        truth[1] += (stat_pairs(rho[0], MAX_RUNS, -1)
+                     - (stat_pairs(rho[1], MAX_RUNS, -1) + stat_pairs(rho[2], MAX_RUNS, -1)) / 2)
+                    / rounds;
+    }
+    for (int d = 0; d < DRAWS; d++) {
+        agreements(seeds, gates, noise, rho);
+        stat_within(rho[1], seeds, &mean, &low, &high);
+        hits[0] += inside(low, high, truth[0]);
+        stat_between(rho[0], rho[1], rho[2], seeds, &mean, &low, &high);
+        hits[1] += inside(low, high, truth[1]);
+        naive(rho[1], seeds, &mean, &low, &high);
+        old += inside(low, high, truth[0]);
+    }
+    snprintf(name, sizeof name, "%ld seeds, %d gates: agreement with other seeds", seeds, gates);
+    check_coverage(hits[0], name);
+    snprintf(name, sizeof name, "%ld seeds, %d gates: two groups less each", seeds, gates);
+    check_coverage(hits[1], name);
+    snprintf(name, sizeof name, "%ld seeds, %d gates: pairs counted twice would be noticed", seeds,
+             gates);
+    check(100.0 * old / DRAWS < 90, name, "covers %.1f %%, expected less than 90",
+          100.0 * old / DRAWS);
+}
+
+/* ---- runs that are screened ---- */
+enum { RATES = 4, RUN_SEEDS = 10 };
+
+/* Three tasks, four rates: whether a run is good depends on its rate, on a property that OUI and
+   early return see with noise, and on luck. */
+static void draw_screening(screening *c, double steep)
+{
+    double mean[TASKS][MAX_RATES] = { { 0 } };
+    c->tasks = TASKS;
+    c->rates = RATES;
+    c->seeds = RUN_SEEDS;
+    c->n = 0;
+    for (int t = 0; t < TASKS; t++) {
+        c->task[t] = t;
+        c->at_random[t] = 0;
+        for (int k = 0; k < RATES; k++) {
+            for (long i = 0; i < RUN_SEEDS; i++) {
+                sample *a = c->all + c->n++;
+                const double hidden = normal(), x = k - 1.3;
+                memset(a, 0, sizeof *a);
+                a->task = t;
+                a->rate = k;
+                a->seed = i;
+                a->last = 100 * tanh(fmax(0, 2 - steep * x * x + 0.7 * hidden + 0.3 * normal()));
+                for (int j = 0; j < SIGNALS; j++)
+                    a->value[j] = 0.8 * x + hidden * (j == EARLY ? 1 : 0.5) + 0.7 * normal();
+                a->value[RATE] = k;
+                mean[t][k] += a->last / RUN_SEEDS;
+            }
+        }
+    }
+    screening_rank(c, mean);
+}
+
+/* The true value is the mean over all simulated experiments. */
+static void check_simulated(const double (*value)[3], const char *name)
+{
+    double truth = 0, percent = 0;
+    for (int d = 0; d < SCREENINGS; d++)
+        truth += value[d][0] / SCREENINGS;
+    for (int d = 0; d < SCREENINGS; d++)
+        percent += 100.0 * inside(value[d][1], value[d][2], truth) / SCREENINGS;
+    check(percent >= 93 && percent <= 97, name, "covers %.1f %%, expected 93 to 97", percent);
+}
+
+static void screenings(double steep, uint64_t which)
+{
+    enum { QUANTITIES = 3 };
+    static screening c;
+    static double value[QUANTITIES][SCREENINGS][3];
+    static const char *const name[QUANTITIES] = { "precision of rules, same task",
+                                                  "precision of rules, other tasks",
+                                                  "rank correlations at equal rates" };
+    char text[96];
+    c.all = (sample *)calloc(TASKS * RATES * RUN_SEEDS, sizeof *c.all);
+    c.interval = (sample_set *)malloc((size_t)SIGNALS * INTERVALS * sizeof *c.interval);
+    c.counts =
+        (count_of *)calloc((size_t)KINDS * RULES * RECALLS * TASKS * RUN_SEEDS, sizeof *c.counts);
+    if (!check(c.all && c.interval && c.counts, "memory for screenings", "too little"))
+        exit(1);
+    start(which);
+    for (int d = 0; d < SCREENINGS; d++) {
+        draw_screening(&c, steep);
+        screening_fit(&c, 1u << BY_RETURN | 1u << BY_KL);
+        for (int k = 0; k < QUANTITIES; k++) {
+            double *v = value[k][d];
+            if (k == 2) {
+                interval_at_equal_rate(&c, EARLY, v, v + 1, v + 2);
+            } else {
+                precision_difference(&c, k ? OTHER_TASKS : OTHER_SEEDS, BY_RETURN, BY_KL, v, v + 1,
+                                     v + 2);
+            }
+        }
+    }
+    for (int k = 0; k < QUANTITIES; k++) {
+        snprintf(text, sizeof text, "%s, steepness %g", name[k], steep);
+        check_simulated((const double(*)[3])value[k], text);
+    }
+    free(c.all);
+    free(c.interval);
+    free(c.counts);
+}
+
+/* ---- p-values and Holm ---- */
+static void p_values(void)
+{
+    static const double known[4][3] = {
+        /* t, degrees of freedom, tail: R's pt(t, n, lower.tail = FALSE) */
+        { 1, 1, 0.25 },
+        { 2.77644511, 4, 0.025 },
+        { 4.60409487, 4, 0.005 },
+        { 2.26215716, 9, 0.025 }
+    };
+    double worst = 0;
+    int differ = 0;
+    for (int k = 0; k < 4; k++)
+        worst = fmax(worst, fabs(stat_t_tail(known[k][0], (long)known[k][1]) / known[k][2] - 1));
+    for (long n = 1; n <= 30; n++)
+        worst = fmax(worst, fabs(stat_t_tail(stat_t95(n), n) / 0.025 - 1) / 100);
+    check(worst < 1e-6, "tails of Student's t", "%g off", worst);
+    check(fabs(stat_t_tail(0, 5) - 0.5) < 1e-12 && stat_t_tail(1e9, 5) < 1e-30, "its ends",
+          "%g, %g", stat_t_tail(0, 5), stat_t_tail(1e9, 5));
+    start(21);
+    for (int d = 0; d < DRAWS; d++) {
+        double v[6], mean, low, high, p;
+        const double least = d & 1 ? -HUGE_VAL : -1, most = d & 2 ? HUGE_VAL : 1;
+        for (int i = 0; i < 6; i++)
+            v[i] = 2 * uniform() + normal();
+        stat_interval(v, 6, &mean, &low, &high);
+        p = stat_p(mean, low, high, 6, least, most);
+        differ += (p < 0.05)
+                  != (stat_verdict(low, high, least, most)[0] != 'n'
+                      || !strcmp(stat_verdict(low, high, least, most), "not seen"));
+    }
+    check(!differ, "p is below 0.05 exactly where the interval decides", "%d differ", differ);
+}
+
+static void holm(void)
+{
+    static const double p[5] = { 0.01, 0.04, 0.03, 0.005, (double)NAN };
+    int survives[10], wrong = 0;
+    const int tested = stat_holm(p, 5, survives);
+    /* 0.005 ≤ 0.05/4, 0.01 ≤ 0.05/3, 0.03 > 0.05/2 */
+    check(tested == 4 && survives[0] && !survives[1] && !survives[2] && survives[3] && !survives[4],
+          "Holm's correction of four values", "%d%d%d%d%d of %d", survives[0], survives[1],
+          survives[2], survives[3], survives[4], tested);
+    start(31);
+    for (int d = 0; d < DRAWS; d++) {
+        double q[10];
+        int any = 0;
+        for (int k = 0; k < 10; k++) {
+            double v[5], mean, low, high;
+            for (int i = 0; i < 5; i++)
+                v[i] = normal();
+            stat_interval(v, 5, &mean, &low, &high);
+            q[k] = stat_p(mean, low, high, 5, 0, HUGE_VAL);
+        }
+        stat_holm(q, 10, survives);
+        for (int k = 0; k < 10; k++)
+            any |= survives[k];
+        wrong += any;
+    }
+    check(100.0 * wrong / DRAWS < 6.5, "ten true nulls: one survives in at most 5 % of experiments",
+          "%.1f %%", 100.0 * wrong / DRAWS);
+}
+
+int main(void)
+{
+    means();
+    slopes();
+    agreement_of(10, 6, 0.8, 41);
+    agreement_of(10, 12, 0.8, 42);
+    agreement_of(12, 7, 0.5, 43);
+    screenings(0.9, 51);
+    screenings(0.5, 52);
+    p_values();
+    holm();
+    return check_end();
+}

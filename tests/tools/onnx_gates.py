@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT-0
+# onnx_gates.py FOLDER: networks with the smooth gates that PyTorch's exporter writes, SiLU, QuickGELU, Swish, ELU and Mish, with
+# inputs and PyTorch's outputs; prints the list that onnx_back reads. FOLDER/bad_NAME.onnx are no gates, FOLDER/bad says why.
+import sys, warnings
+import torch
+from torch import nn
+
+warnings.filterwarnings("ignore")
+folder = sys.argv[1]
+torch.manual_seed(11)
+torch.set_num_threads(1)
+
+class Swish(nn.Module):
+    def __init__(self, beta):
+        super().__init__()
+        self.beta = beta
+    def forward(self, x):
+        return torch.sigmoid(self.beta * x) * x
+
+class Formula(nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        self.f = f
+    def forward(self, x):
+        return self.f(x)
+
+gates = {"silu": nn.SiLU(), "quick": Formula(lambda x: x * torch.sigmoid(1.702 * x)), "swish": Swish(0.5), "elu": nn.ELU(0.7),
+         "mish": nn.Mish(), "mish_formula": Formula(lambda x: torch.tanh(nn.functional.softplus(x)) * x)}
+
+def export(net, x, name):
+    torch.onnx.export(net.eval(), x[:2], f"{folder}/{name}.onnx", opset_version=16, input_names=["x"], output_names=["logits"],
+                      dynamic_axes={"x": {0: "n"}, "logits": {0: "n"}})
+
+for name, gate in gates.items():
+    mlp = nn.Sequential(nn.Linear(20, 32), gate, nn.Linear(32, 24), gate, nn.Linear(24, 10))
+    cnn = nn.Sequential(nn.Conv2d(3, 8, 3, 1, 1), nn.BatchNorm2d(8), gate, nn.Conv2d(8, 12, 3, 2, 1), gate,
+                        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 10))
+    for kind, net, shape in (("mlp", mlp, (64, 20)), ("cnn", cnn, (16, 3, 9, 9))):
+        x = 3 * torch.randn(shape)
+        export(net, x, f"{kind}_{name}")
+        with torch.no_grad(): y = net(x)
+        x.numpy().tofile(f"{folder}/{kind}_{name}.in")
+        y.numpy().tofile(f"{folder}/{kind}_{name}.out")
+        print(f"{kind}_{name}", "float32", ",".join(map(str, shape)), ",".join(map(str, y.shape)), sep="\t")
+
+bad = {"sigmoid": ("as SiLU uses it", lambda x: torch.sigmoid(x)),
+       "twice": ("a part of a gate", lambda x: x * torch.sigmoid(torch.sigmoid(x))),
+       "half": ("as SiLU uses it", lambda x: 0.5 * x * torch.sigmoid(x)),
+       "shifted": ("a part of a gate", lambda x: x * torch.sigmoid(x * 2 - 1)),
+       "backwards": ("not above 0", lambda x: x * torch.sigmoid(-2 * x)),
+       "softplus": ("as Mish uses it", lambda x: x * nn.functional.softplus(x)),
+       "elu": ("not above 0", lambda x: nn.functional.elu(x, -1.0))}
+with open(f"{folder}/bad", "w") as out:
+    for name, (why, f) in bad.items():
+        export(nn.Sequential(nn.Linear(20, 8), Formula(f), nn.Linear(8, 10)), torch.randn(2, 20), f"bad_{name}")
+        out.write(f"{name}\t{why}\n")
