@@ -40,8 +40,8 @@ static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const i
     }
 }
 
-static void attack_copy_parameters(attack_net *a, const lgelu_net *from, int i,
-                                   int j) /* node j with what node i has */
+/* Copies the parameters, state and λ of node i of `from` to node j. */
+static void attack_copy_parameters(attack_net *a, const lgelu_net *from, int i, int j)
 {
     const lgelu_node *x = from->nodes + i, *y = a->net.nodes + j;
     int k;

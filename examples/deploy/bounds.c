@@ -23,11 +23,13 @@ static const double bounds_largest_float = 3.4028234663852886e38;
 static double bounds_max(double a, double b) { return a > b ? a : b; }
 static double bounds_min(double a, double b) { return a < b ? a : b; }
 
+/* Returns the largest absolute value of element i. */
 static double bounds_max_abs(const bounds_node *x, size_t i)
 {
     return bounds_max(fabs(x->lo[i]), fabs(x->hi[i]));
 }
 
+/* Returns the error of a sum of n products whose absolute values have the sum s (see above). */
 static double bounds_sum_error(double n, double outputs, double s)
 {
     return (1.01 * (n + 2) * bounds_half_ulp + (n + outputs + 16) * bounds_ulp) * s
@@ -40,6 +42,7 @@ typedef struct {
     double lambda, sign, l, u;
 } bounds_curve;
 
+/* Returns g(x). */
 static double bounds_curve_value(const bounds_curve *c, double x)
 {
     return c->sign * lgelu_exact(x, c->lambda);
@@ -95,8 +98,8 @@ static double bounds_gate_error(double l, double u)
 }
 
 /* The line below g that is highest in the middle, which minimises the area between: its slope by
-   bisection, since where the deepest point lies tells on which side the best slope is. Any slope is
-   sound: the offset is the deepest point's. */
+   bisection, since the place of the deepest point shows on which side the best slope is. Any slope
+   is sound, since the offset is that of the deepest point. */
 static void bounds_line_below(bounds_curve c, double *slope, double *offset)
 {
     const double middle = 0.5 * (c.l + c.u);
@@ -145,6 +148,7 @@ static void bounds_gate_lines(double lambda, double l, double u, double *line)
     line[3] = -line[3];
 }
 
+/* Computes an interval that contains the gate's value for every x in [l, u]. */
 static void bounds_gate_interval(double lambda, double l, double u, double *lo, double *hi)
 {
     const double valley = -0.7517915246935645 / lambda,
@@ -194,12 +198,15 @@ static void bounds_set_sum(bounds_net *b, int i, size_t at, double terms, double
     y->hi[at] = middle + bias + half + e;
 }
 
+/* Returns the middle of the interval of element i. */
 static double bounds_middle(const bounds_node *x, size_t i) { return 0.5 * (x->lo[i] + x->hi[i]); }
+/* Returns half the width of the interval of element i. */
 static double bounds_half_width(const bounds_node *x, size_t i)
 {
     return 0.5 * (x->hi[i] - x->lo[i]);
 }
 
+/* Computes the intervals of a linear layer. */
 static void bounds_linear_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -223,6 +230,7 @@ static void bounds_linear_interval(bounds_net *b, int i)
     }
 }
 
+/* Computes the intervals of a convolution. */
 static void bounds_conv_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -255,6 +263,7 @@ static void bounds_conv_interval(bounds_net *b, int i)
     }
 }
 
+/* Computes the intervals of a batch norm. */
 static void bounds_batch_norm_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -269,6 +278,7 @@ static void bounds_batch_norm_interval(bounds_net *b, int i)
     }
 }
 
+/* Computes the intervals of a sum of two values. */
 static void bounds_add_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -281,6 +291,7 @@ static void bounds_add_interval(bounds_net *b, int i)
     }
 }
 
+/* Returns the weight of a tap of an average pool. */
 static double bounds_pool_weight(const lgelu_node *node)
 {
     return (double)(float)(1 / (double)(node->window[0] * node->window[1]));
@@ -311,6 +322,7 @@ static size_t bounds_sure_maximum(const bounds_net *b, const bounds_window *w, s
     return *high;
 }
 
+/* Computes the intervals of a pool. */
 static void bounds_pool_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -428,6 +440,7 @@ static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda
     b->node[i].error[k] = bounds_max(-deep, shallow);
 }
 
+/* Computes the intervals and the lines of a gate. */
 static void bounds_gate_forward(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -459,6 +472,7 @@ typedef struct {
     bounds_account row[BOUNDS_ROWS];
 } bounds_carry;
 
+/* Adds a term to the constant of a row. */
 static void bounds_add_constant(bounds_account *c, double term)
 {
     c->constant += term;
@@ -509,6 +523,7 @@ static void bounds_linear_back(bounds_carry *c, int i, size_t r, const double *a
     }
 }
 
+/* Propagates the coefficients of a convolution to those of its input. */
 static void bounds_conv_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
     bounds_net *b = c->b;
@@ -540,6 +555,7 @@ static void bounds_conv_back(bounds_carry *c, int i, size_t r, const double *a, 
     }
 }
 
+/* Propagates the coefficients of a pool to those of its input. */
 static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
     bounds_net *b = c->b;
@@ -584,6 +600,7 @@ static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, 
     }
 }
 
+/* Replaces a gate by its lines and propagates the coefficients to its input. */
 static void bounds_gate_back(bounds_carry *c, int i, size_t r, const double *a)
 {
     bounds_net *b = c->b;
@@ -601,6 +618,7 @@ static void bounds_gate_back(bounds_carry *c, int i, size_t r, const double *a)
     }
 }
 
+/* Propagates the coefficients of sums, normalisations and views to their inputs. */
 static void bounds_plain_back(bounds_carry *c, int i, size_t r, const double *a)
 {
     bounds_net *b = c->b;
@@ -812,6 +830,7 @@ static double bounds_spectral_norm(const float *w, size_t rows, size_t cols, siz
     return bounds_min(frobenius, sqrt(exp(scale)) * (1 + 1e-6));
 }
 
+/* Bounds the spectral norm of the weights of a layer. */
 static double bounds_weight_norm(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2];
@@ -835,8 +854,8 @@ static double bounds_weight_norm(const lgelu_net *net, const lgelu_node *node)
     return sum * (1 + 1e-12);
 }
 
-static double bounds_windows_per_pixel(
-    const lgelu_node *node) /* Returns the most windows that read one pixel. */
+/* Returns the largest number of windows that read one pixel. */
+static double bounds_windows_per_pixel(const lgelu_node *node)
 {
     const double a = ceil((double)node->window[0] / (double)node->stride),
                  b = ceil((double)node->window[1] / (double)node->stride);
@@ -915,6 +934,7 @@ static int bounds_is_known(const lgelu_node *node)
            || node->op == LGELU_OP_DROPOUT;
 }
 
+/* Refuses a layer that is not supported. */
 static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
 {
     const lgelu_net *net = b->net;
@@ -1018,6 +1038,7 @@ void bounds_free(bounds_net *b)
     b->work = NULL;
 }
 
+/* Computes the bounds of all nodes, in order. */
 static lgelu_status bounds_run_nodes(bounds_net *b)
 {
     lgelu_status status = LGELU_OK;
@@ -1082,6 +1103,7 @@ static lgelu_status bounds_run_nodes(bounds_net *b)
     return status;
 }
 
+/* Computes intervals, and then tightens them by linear relaxation if `how` requires it. */
 static lgelu_status bounds_run_both(bounds_net *b, bounds_how how)
 {
     lgelu_status status;

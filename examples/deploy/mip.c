@@ -33,6 +33,7 @@ static void mip_term(mip *m, double weight, size_t code)
     mip_name(m, code);
 }
 
+/* Ends a row with its relation and its right-hand side. */
 static void mip_end(mip *m, const char *sign, double right)
 {
     deploy_put(&m->o, " %s ", sign);
@@ -196,6 +197,7 @@ static void mip_plain(mip *m, int i)
     }
 }
 
+/* Writes the rows of a ReLU: one binary for each element whose sign is not certain. */
 static void mip_gate(mip *m, int i)
 {
     const int from = m->b->net->nodes[i].input[0];
@@ -291,6 +293,7 @@ static void mip_ends(mip *m)
     deploy_put(&m->o, "End\n");
 }
 
+/* Writes the program: the objective, the rows of each layer, and those of the clause. */
 static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
 {
     const bounds_net *b = m->b;
@@ -410,12 +413,14 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
 /* ---- reading a solution. CBC writes "Optimal - objective value ...", "Infeasible ..." or "Stopped
    ...", then lines "index name value cost" for the values that are not 0. GLPK writes "s mip ROWS
    COLUMNS STATUS VALUE", then lines "j COLUMN VALUE" ---- */
+/* Skips blanks and asterisks. */
 static void mip_blank(deploy_in *in)
 {
     while (in->at < in->end && (in->p[in->at] == ' ' || in->p[in->at] == '*'))
         in->at++;
 }
 
+/* Returns whether the text continues with this word. */
 static int mip_starts(const deploy_in *in, const char *word)
 {
     return in->end - in->at >= strlen(word) && !memcmp(in->p + in->at, word, strlen(word));

@@ -30,6 +30,7 @@ static int nnet_layers(lgelu_net *net, int output, int *layer)
     }
 }
 
+/* Writes the n values of x, or `other` n times if x is NULL, each followed by a comma. */
 static void nnet_numbers(deploy_out *o, const double *x, size_t n, double other)
 {
     size_t k;
@@ -39,6 +40,7 @@ static void nnet_numbers(deploy_out *o, const double *x, size_t n, double other)
     }
 }
 
+/* Writes the file: header, sizes, limits, then the weights and biases of each layer. */
 static void nnet_put(deploy_out *o, const lgelu_net *net, const int *layer, int count,
                      const nnet_limits *limits)
 {
@@ -126,6 +128,7 @@ static void nnet_skip(deploy_in *in)
         in->at++;
 }
 
+/* Reads `count` integers. */
 static int nnet_sizes(deploy_in *in, size_t *n, size_t count)
 {
     size_t k;
@@ -137,6 +140,7 @@ static int nnet_sizes(deploy_in *in, size_t *n, size_t count)
     return 0;
 }
 
+/* Reads `count` finite numbers. */
 static int nnet_reals(deploy_in *in, double *x, size_t count)
 {
     size_t k;
@@ -148,6 +152,7 @@ static int nnet_reals(deploy_in *in, double *x, size_t count)
     return 0;
 }
 
+/* Reads the whole file. */
 static int nnet_text(deploy_in *in, nnet *n)
 {
     size_t head[4], flag, numbers = 0, k, j, at = 0;

@@ -145,6 +145,7 @@ static int solver_start(const char *path, const char *folder, const char *const 
 }
 #endif
 
+/* Returns the time in seconds. */
 static double solver_now(void)
 {
     struct timespec t;
@@ -152,6 +153,7 @@ static double solver_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Writes to the FILE that is user. */
 static int solver_put(const void *data, size_t n, void *user)
 {
     return fwrite(data, 1, n, (FILE *)user) != n;
@@ -313,6 +315,7 @@ static mip_answer solver_answer(solver_net *s, const vnnlib *p, const char *name
     return answer;
 }
 
+/* Lets the program answer one clause, within the given seconds. */
 static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, double seconds)
 {
     char path[SOLVER_PATH], question[400], file[400], limit[32];

@@ -41,12 +41,14 @@ static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
     }
 }
 
+/* Returns whether a name ends with `end`. */
 static int torch_ends(const char *name, const char *end)
 {
     const size_t n = strlen(name), m = strlen(end);
     return n >= m && !strcmp(name + n - m, end);
 }
 
+/* Sets the shape of a tensor; only the first `dims` sizes are used. */
 static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t c, size_t d)
 {
     t->dims = dims;
@@ -242,6 +244,7 @@ static size_t torch_header(deploy_out *o, const lgelu_net *net,
     return length + 1;
 }
 
+/* Writes an integer of `bytes` bytes, little-endian. */
 static void torch_number(deploy_out *o, uint64_t u, size_t bytes)
 {
     unsigned char b[8];
@@ -293,6 +296,7 @@ typedef struct {
     int type, used;
 } torch_entry;
 
+/* Skips blanks and returns the next character, or -1 at the end. */
 static int torch_peek(deploy_in *in)
 {
     while (in->at < in->end
@@ -302,7 +306,8 @@ static int torch_peek(deploy_in *in)
     return in->at < in->end ? (unsigned char)in->p[in->at] : -1;
 }
 
-static int torch_need(deploy_in *in, char c, const char *what) /* 0, or -1 */
+/* Skips the character c; returns -1 with the message `what` if another one comes next. */
+static int torch_need(deploy_in *in, char c, const char *what)
 {
     if (torch_peek(in) != (unsigned char)c)
         return deploy_wrong(in, what);
@@ -310,6 +315,7 @@ static int torch_need(deploy_in *in, char c, const char *what) /* 0, or -1 */
     return 0;
 }
 
+/* Reads a string and stores where its bytes are. */
 static int torch_string(deploy_in *in, size_t *at, size_t *length)
 {
     if (torch_need(in, '"', "expected a string"))
@@ -326,12 +332,14 @@ static int torch_string(deploy_in *in, size_t *at, size_t *length)
     return 0;
 }
 
+/* Returns whether the string at `at` is this word. */
 static int torch_is(const deploy_in *in, size_t at, size_t length, const char *word)
 {
     return length == strlen(word) && !memcmp(in->p + at, word, length);
 }
 
-static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count) /* [1,2,3] */
+/* Reads a list of at most `most` integers, such as [1,2,3]. */
+static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count)
 {
     *count = 0;
     if (torch_need(in, '[', "expected '['"))
@@ -355,6 +363,7 @@ static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count) /* [
     }
 }
 
+/* Reads the description of a tensor: dtype, shape and data_offsets. */
 static int torch_describe(deploy_in *in, torch_entry *e)
 {
     static const struct {
@@ -412,6 +421,7 @@ static int torch_describe(deploy_in *in, torch_entry *e)
     return 0;
 }
 
+/* Skips __metadata__, an object of strings. */
 static int torch_metadata(deploy_in *in)
 {
     size_t at, length;
@@ -434,7 +444,8 @@ static int torch_metadata(deploy_in *in)
     }
 }
 
-static int torch_order(const void *a, const void *b) /* by place */
+/* Compares two entries by their offset in the file. */
+static int torch_order(const void *a, const void *b)
 {
     const torch_entry *x = (const torch_entry *)a, *y = (const torch_entry *)b;
     return x->from != y->from ? (x->from < y->from ? -1 : 1)
@@ -514,7 +525,7 @@ static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
     for (at = k = 0; k < *count; at = e[k++].to) {
         if (e[k].from != at) {
             in->at = e[k].name;
-            deploy_wrong(in, "a hole or an overlap before this tensor");
+            deploy_wrong(in, "a gap or an overlap before this tensor");
             goto wrong;
         }
     }
@@ -529,6 +540,7 @@ wrong:
     return NULL;
 }
 
+/* Converts an element of the file to float. */
 static float torch_float(const unsigned char *p, int type)
 {
     const uint32_t u = (uint32_t)p[0] | (uint32_t)p[1] << 8;
@@ -553,6 +565,7 @@ static float torch_float(const unsigned char *p, int type)
     }
 }
 
+/* Returns the entry with this name, or NULL. */
 static torch_entry *torch_find(const deploy_in *in, torch_entry *e, size_t count, const char *name)
 {
     for (; count; count--, e++) {
@@ -640,7 +653,7 @@ lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file
         }
         if (!known) {
             in.at = entry[k].name;
-            deploy_wrong(&in, "a tensor that no layer here wants");
+            deploy_wrong(&in, "a tensor that no layer of the network has");
             status = LGELU_E_FILE;
         }
     }

@@ -230,7 +230,7 @@ static int vnnlib_compare(deploy_in *in, vnnlib *p, int less, int inputs)
     }
     if (s[0].kind == 'X' || s[1].kind == 'X') {
         if (!inputs)
-            return deploy_wrong(in, "an X inside `or`: only one box of inputs is known here");
+            return deploy_wrong(in, "an X inside `or`: only one box of inputs is supported");
         if (s[0].kind == 'X' && s[1].kind == '0') {
             if (s[1].value < p->high[s[0].index])
                 p->high[s[0].index] = s[1].value;
@@ -295,9 +295,10 @@ static int vnnlib_any(deploy_in *in, vnnlib *p)
         n++;
     }
     p->clauses = n;
-    return n ? 0 : deploy_wrong(in, "an `or` of nothing");
+    return n ? 0 : deploy_wrong(in, "an empty `or`");
 }
 
+/* Reads the rest of a declare-const and counts it. */
 static int vnnlib_declare(deploy_in *in, size_t *count, size_t *highest)
 {
     size_t n;
@@ -317,6 +318,7 @@ static int vnnlib_declare(deploy_in *in, size_t *count, size_t *highest)
                : deploy_wrong(in, "expected Real and ')'");
 }
 
+/* Reads the whole file: declarations, then assertions. */
 static int vnnlib_text(deploy_in *in, vnnlib *p)
 {
     size_t count[2] = { 0, 0 }, highest[2] = { 0, 0 }, k, own = 0, at;
@@ -362,7 +364,7 @@ static int vnnlib_text(deploy_in *in, vnnlib *p)
         }
     }
     if (!own && !p->clauses)
-        return deploy_wrong(in, "nothing is asked of the outputs");
+        return deploy_wrong(in, "there is no condition on the outputs");
     if (!p->clauses) {
         p->clause = (size_t *)deploy_room(2, sizeof *p->clause);
         if (!p->clause)
