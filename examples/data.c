@@ -90,6 +90,7 @@ typedef struct {
     size_t size;
 } data_file;
 
+/* Writes a message to d->error that begins with the path; returns -1. */
 static int fail(data_set *d, const char *path, const char *format, ...)
 {
     va_list list;
@@ -101,6 +102,7 @@ static int fail(data_set *d, const char *path, const char *format, ...)
     return -1;
 }
 
+/* Joins a folder and a name; returns nonzero if the path is too long. */
 static int join(char path[MAX_PATH], const char *folder, size_t folder_length, const char *name)
 {
     if (folder_length >= MAX_PATH || strlen(name) >= MAX_PATH)
@@ -371,6 +373,7 @@ static int idx_find(char path[MAX_PATH], const char *folder, const char *what, i
     return -1;
 }
 
+/* Reads the four IDX files of a folder. */
 static int idx_read(data_set *d, const char *folder)
 {
     int status = 0;
@@ -432,6 +435,7 @@ static int sheet_cut(data_set *d, const data_file *f, unsigned char *x, unsigned
     return 0;
 }
 
+/* Reads the sheets of a folder. */
 static int sheets_read(data_set *d, const char *folder)
 {
     size_t tile = SHEET_SIDE * SHEET_SIDE;
@@ -494,6 +498,7 @@ typedef struct {
     size_t count;
 } listing;
 
+/* Compares two names, for qsort. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -548,6 +553,7 @@ static int list(listing *l, const char *folder)
 #endif
 }
 
+/* Returns whether a name ends with this text. */
 static int ends(const char *name, const char *with)
 {
     size_t a = strlen(name), b = strlen(with);
@@ -616,6 +622,8 @@ static int names_read(data_set *d, const char *folder, const char *name)
    for each of red, green and blue ---- */
 enum { CIFAR_PIXELS = 3 * 32 * 32 };
 
+/* Reads one batch of CIFAR records; *labels is the number of labels of a record, or 0 until it is
+   known. */
 static int cifar_file(data_set *d, data_file *f, int test, size_t *labels)
 {
     size_t ten = CIFAR_PIXELS + 1, hundred = CIFAR_PIXELS + 2;
@@ -642,6 +650,7 @@ static int cifar_file(data_set *d, data_file *f, int test, size_t *labels)
     return 0;
 }
 
+/* Reads all batches of a folder; those named test* are the test images. */
 static int cifar_read(data_set *d, const char *folder, const listing *l)
 {
     size_t labels = 0;
@@ -757,6 +766,7 @@ static const char *jpeg_whole(const unsigned char *p, size_t n)
     return cut_off;
 }
 
+/* Checks a BMP file. */
 static const char *bmp_whole(const unsigned char *p, size_t n)
 {
     if (n < 30)
@@ -776,6 +786,7 @@ static const char *bmp_whole(const unsigned char *p, size_t n)
                : NULL;
 }
 
+/* Checks a GIF file. */
 static const char *gif_whole(const unsigned char *p, size_t n)
 {
     if (n < 13)
@@ -798,6 +809,7 @@ static const char *gif_whole(const unsigned char *p, size_t n)
     return cut_off;
 }
 
+/* Checks a PNM file. */
 static const char *pnm_whole(const unsigned char *p, size_t n)
 {
     /* Read the width, the height and the largest value. */
@@ -823,6 +835,7 @@ static const char *pnm_whole(const unsigned char *p, size_t n)
     return n < at + 1 + number[0] * number[1] * (p[1] == '6' ? 3 : 1) ? cut_off : NULL;
 }
 
+/* Checks a TGA file. */
 static const char *tga_whole(const unsigned char *p, size_t n)
 {
     if (n < 18 || p[1] > 1 || (p[2] & ~8) < 1 || (p[2] & ~8) > 3)
@@ -841,6 +854,7 @@ static const char *tga_whole(const unsigned char *p, size_t n)
     return have < pixels || at > n ? cut_off : NULL;
 }
 
+/* Checks an image of any of these formats. */
 static const char *picture_whole(const unsigned char *p, size_t n)
 {
     if (n < 8)
@@ -1040,6 +1054,7 @@ static int number_of(const char *text, double *value)
     return !*end && fabs(*value) <= (double)FLT_MAX;
 }
 
+/* Returns whether a field stands for an unknown value. */
 static int is_unknown(const char *text)
 {
     static const char *const word[6] = { "", "?", "NA", "N/A", "nan", "NaN" };
@@ -1050,6 +1065,7 @@ static int is_unknown(const char *text)
     return 0;
 }
 
+/* Compares two texts by the numbers in them, for qsort. */
 static int by_number(const void *a, const void *b)
 {
     double x = 0, y = 0;
@@ -1228,6 +1244,7 @@ static void table_free(data_table *t)
     free(t->name);
 }
 
+/* Returns the name of a column, or its number if there is no header. */
 static const char *column_name(const data_table *t, size_t c)
 {
     static char place[24];
@@ -1237,6 +1254,7 @@ static const char *column_name(const data_table *t, size_t c)
     return place;
 }
 
+/* Reports a field that cannot be used, with its line and column. */
 static int odd_field(data_set *d, const data_table *t, size_t row, size_t c, const char *why)
 {
     const char *text = t->field[row * t->columns + c];

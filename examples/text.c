@@ -25,6 +25,7 @@ text_fail(text *t, const char *format, ...)
     return -1;
 }
 
+/* Appends n bytes; the buffer grows as needed. */
 static int text_append(text_bytes *b, const void *data, size_t n)
 {
     if (n > b->capacity - b->n) {
@@ -73,6 +74,7 @@ static size_t text_point(const unsigned char *p, size_t n, uint32_t *point)
     return 1;
 }
 
+/* Writes a character in UTF-8 and returns its length in bytes. */
 static size_t text_put_point(unsigned char out[4], uint32_t c)
 {
     if (c >= TEXT_BYTE) {
@@ -320,6 +322,7 @@ static size_t text_slot(const text *t, int32_t a, int32_t b)
     return i;
 }
 
+/* Returns the entry of the pair (a, b), or NULL if the pair is not in the list. */
 static const struct text_pair *text_joined(const text *t, int32_t a, int32_t b)
 {
     const struct text_pair *p = a < 0 || b < 0 ? NULL : t->pair + text_slot(t, a, b);
@@ -344,11 +347,13 @@ typedef struct {
     size_t waiting, capacity;
 } text_word;
 
+/* Returns whether a is merged before b. */
 static int text_less(const text_wait *a, const text_wait *b)
 {
     return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);
 }
 
+/* Adds the pair at `at` to the heap if it can be merged. */
 static void text_push(const text *t, text_word *w, size_t at, size_t end)
 {
     size_t next = w->link[at].after, i;
@@ -366,6 +371,7 @@ static void text_push(const text *t, text_word *w, size_t at, size_t end)
     w->heap[i] = new_one;
 }
 
+/* Removes the first pair from the heap and returns it. */
 static text_wait text_pop(text_word *w)
 {
     text_wait top = w->heap[0], last = w->heap[--w->waiting];
@@ -646,6 +652,7 @@ static const uint32_t text_space[10][2] = { { 0x9, 0xD },       { 0x20, 0x20 },
                                             { 0x2028, 0x2029 }, { 0x202F, 0x202F },
                                             { 0x205F, 0x205F }, { 0x3000, 0x3000 } };
 
+/* Returns whether c is in one of the sorted ranges. */
 static int text_within(const uint32_t (*range)[2], size_t ranges, uint32_t c)
 {
     size_t low = 0, high = ranges;
@@ -729,6 +736,7 @@ typedef struct {
     const unsigned char *text;
 } text_names;
 
+/* Returns the slot of a name, or the free slot where it would be stored. */
 static size_t text_find(const text_names *m, const unsigned char *p, size_t n)
 {
     uint64_t h = 14695981039346656037u;
@@ -742,6 +750,7 @@ static size_t text_find(const text_names *m, const unsigned char *p, size_t n)
     return i;
 }
 
+/* Reads four hexadecimal digits. */
 static int text_hex(const unsigned char *p, uint32_t *c)
 {
     int i;
@@ -868,6 +877,7 @@ static int text_parse(text *t, text_bytes *json, text_names *m, const char *path
     return 0;
 }
 
+/* Reads the list of merges, vocab.bpe. */
 static int text_merges(text *t, const text_bytes *list, const text_names *m, const char *path)
 {
     static unsigned char both[4096];
