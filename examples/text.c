@@ -11,11 +11,11 @@
 /* The largest file in bytes. */
 enum { TEXT_MOST = 1 << 30 };
 
+/* Writes a message to t->error and returns -1. */
 #ifdef __GNUC__
 __attribute__((format(printf, 2, 3)))
 #endif
 static int
-
 text_fail(text *t, const char *format, ...)
 {
     va_list list;

@@ -111,6 +111,7 @@ static double largest_change(pair *p, size_t count)
     return most;
 }
 
+/* Measures one box: the proven change of a logit and the largest one observed. */
 static void one_box(pair *p, int box, long seed)
 {
     const size_t n = data_size(&data);

@@ -125,6 +125,7 @@ static int there(int quantity, int row, int arm)
     return 0;
 }
 
+/* Prints the mean and the standard deviation over the seeds. */
 static void show_cell(const double *v)
 {
     const double mean = stat_mean(v, wish.seeds),
@@ -194,6 +195,7 @@ static void build_dense(network *w, const char *shape)
     w->output = x;
 }
 
+/* Builds the network of this kind and shape. */
 static void build(network *w, const char *net, const char *shape)
 {
     /* The shape of a ResNet-8 ends with its channels. */
@@ -333,6 +335,7 @@ static const struct {
              { "certificate", certificates } };
 enum { TASKS = sizeof task / sizeof *task };
 
+/* Prints the options and returns status. */
 static int usage(FILE *f, int status)
 {
     fprintf(f, "usage: measure verification|int8|sparsity|certificate [options]\n");
@@ -341,6 +344,7 @@ static int usage(FILE *f, int status)
     return status;
 }
 
+/* Reads one option and its value. */
 static void read_option(const char *name, const char *value)
 {
     int i = 0;
@@ -360,6 +364,7 @@ static void read_option(const char *name, const char *value)
         fail("%s: expected an integer in the option's range", name);
 }
 
+/* Returns whether the data set was read from this file. */
 static int reads(const void *set, const char *path)
 {
     return data_reads((const data_set *)set, path);

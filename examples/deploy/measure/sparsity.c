@@ -24,6 +24,7 @@ static const rule rules[] = {
 
 enum { RULES = sizeof rules / sizeof *rules };
 
+/* Returns whether x is +0 or -0 (or NaN). */
 static int is_zero(float x) { return !(x > 0) && !(x < 0); }
 
 /* ---- the two products ---- */
@@ -36,6 +37,8 @@ static float step_of(float a, float b, float c)
 #endif
 }
 
+/* Computes y = b + Σ x[k]·w[k] with the rows of the transposed matrix, and ReLU of it if relu is 1.
+   With skip, the rows of zeros are skipped. */
 static void turned_product(float *y, const float *x, const float *w, const float *b, size_t in,
                            size_t out, int skip, int relu)
 {
@@ -58,6 +61,7 @@ typedef struct {
     float *w[LAYERS], *b[LAYERS], *value[LAYERS];
 } dense;
 
+/* Runs the network on one image, with or without skipping zeros. */
 static void dense_run(dense *d, const float *x, int skip)
 {
     for (int l = 0; l < d->count; l++) {
@@ -153,6 +157,8 @@ typedef struct {
     char name[MOST_ROWS][48];
 } gates;
 
+/* Finds the gates of a network and begins a table with a row for each and one for the whole
+   network. */
 static void find_gates(gates *g, const network *w)
 {
     const char *names[MOST_ROWS];
@@ -170,6 +176,7 @@ static void find_gates(gates *g, const network *w)
     table_begin(quantity, S_COUNT, names, g->count + 1);
 }
 
+/* Records the zeros of one network. */
 static void put_zeros(const gates *g, const network *w, int arm, long seed)
 {
     const double pictures = (double)wish.pictures;
@@ -195,6 +202,7 @@ static void put_zeros(const gates *g, const network *w, int arm, long seed)
 
 static gates found; /* the table points to its names */
 
+/* Measures one network. */
 static void one_network(network *w, int arm, long seed)
 {
     gates *g = &found;

@@ -86,6 +86,7 @@ static int by_bounds(double *count, bounds_net *b, const vnnlib *p, int winner, 
     return by_lines;
 }
 
+/* Passes one property to the solver and counts its verdict. */
 static void by_solver(double *count, solver_net *s, vnnlib *p, int winner)
 {
     solver_verdict verdict;
@@ -103,6 +104,7 @@ static void by_solver(double *count, solver_net *s, vnnlib *p, int winner)
     }
 }
 
+/* Measures one network with one size of box. */
 static void verify(network *w, int arm, long seed, int box)
 {
     /* The solvers support no GELU gate. */
@@ -155,12 +157,14 @@ static void verify(network *w, int arm, long seed, int box)
     free(c);
 }
 
+/* Measures one network with every size of box. */
 static void all_boxes(network *w, int arm, long seed)
 {
     for (int box = 0; box < BOXES; box++)
         verify(w, arm, seed, box);
 }
 
+/* Reads the sizes of the boxes from --eps. */
 static void read_boxes(const char *text)
 {
     for (int i = 0; i < BOXES; i++) {

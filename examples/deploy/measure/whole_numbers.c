@@ -34,8 +34,10 @@ static const rule rules[] = {
     { "all 4 bits per channel: hardened loses more than relu", I_DROP, 4, HARDENED, 4, RELU, 0.2 }
 };
 
+/* Returns the number of training images that the ranges come from. */
 static size_t ranged(void) { return data.train < SEEN ? data.train : SEEN; }
 
+/* Quantizes one network in form i and measures its accuracy. */
 static void in_this_form(network *w, int arm, long seed, int i)
 {
     const size_t n = data_size(&data), pictures = (size_t)wish.pictures;
@@ -80,6 +82,7 @@ static void in_this_form(network *w, int arm, long seed, int i)
     free(y);
 }
 
+/* Measures one network in every form. */
 static void all_forms(network *w, int arm, long seed)
 {
     for (int i = 0; i < FORMS; i++)
