@@ -366,12 +366,13 @@ LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
                               float weight_decay, size_t n);
 
-/* Updates the free parameters s[layers] by AdamW with the rate c·lr and without decay [L, section
-   3]. dlambda[layers] is dL/dλ; the slope of the map is applied here. Writes the new λ's to
-   lambda. */
+/* Updates the free parameters s[layers] by AdamW with the rate lambda_lr_scale·lr and without decay
+   [L, section 3]. dlambda[layers] is dL/dλ; the slope of the map is applied here. Writes the new
+   λ's to lambda. */
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
                                    const double *dlambda, const lgelu_lambda_map *map,
-                                   const lgelu_adamw *opt, float c, long step, size_t layers);
+                                   const lgelu_adamw *opt, float lambda_lr_scale, long step,
+                                   size_t layers);
 
 /* ---- random numbers ---- */
 
@@ -615,11 +616,13 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples);
 
 /* Computes the gradients of loss_scale·loss for the last forward. loss_scale is 1, or 1/k if k
-   backward calls make up one step: calls between two steps add up. */
+   backward calls make up one step: calls between two steps add up. Fails without a forward before
+   it, and if the gradient of a custom loss is infinite or NaN. */
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale);
 
 /* Takes one training step by the plan: clips, updates weights, learns or drives every λ, counts
-   net.step. */
+   net.step. Fails if no backward came before, if a λ of the plan is not on the map, or if the
+   plan's `sum` failed. */
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan);
 
 /* Returns the value of a node after the last forward, (samples, rows, columns, channels). Results,
@@ -859,10 +862,14 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 LGELU_DEF void lgelu_net_relu(lgelu_net *net);
 
 /* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA, or at LGELU_GATE_SILU, the λ's are λ(s)
-   again. */
+   again. If a gate cannot be of that kind, none changes, and net.status says so: only a gate that
+   was built with functions can be LGELU_GATE_CUSTOM, and none with one λ per channel
+   LGELU_GATE_SILU. */
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
 
-/* Sets net.lambda[index], and s with it, to a λ >= 1; INFINITY is allowed. */
+/* Sets net.lambda[index], and s with it, to a λ >= 1 that the map reaches; INFINITY is allowed. The
+   λ's of a gate begin at the index first_lambda of its node. Fails without a change if there is no
+   such λ, or if its gate learns none. */
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int index, float lambda);
 
 /* Sets every λ as the plan drives it in the step to come; the last step runs at the target.
@@ -1290,8 +1297,8 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__CALLS 0
 #endif
 
-/* LGELU_CHECK: bytes behind each region of a network that nothing may write to; a whole line, so
-   that all stays aligned */
+/* The bytes behind each region of a network that nothing may write to (LGELU_CHECK). They fill a
+   cache line, so that everything stays aligned. */
 #ifdef LGELU_CHECK
 #define LGELU__GUARD ((size_t)64)
 #else
@@ -1485,7 +1492,8 @@ LGELU__INLINE void lgelu__set_rounding(unsigned mode)
     __asm__ volatile("ldmxcsr %0" : : "m"(mode) : "memory");
 }
 
-LGELU__INLINE unsigned lgelu__round_to_nearest(void) /* returns the mode that was in force */
+/* Sets rounding to nearest, and returns the mode that was in force. */
+LGELU__INLINE unsigned lgelu__round_to_nearest(void)
 {
     unsigned mode;
     __asm__ volatile("stmxcsr %0" : "=m"(mode) : : "memory");
@@ -1499,7 +1507,7 @@ LGELU__INLINE void lgelu__round_again(unsigned mode)
     unsigned now;
     if (!LGELU__RARELY(mode & 0x6000))
         return;
-    /* with the exceptions that the call has raised */
+    /* The flags of exceptions that the call has raised are kept. */
     __asm__ volatile("stmxcsr %0" : "=m"(now) : : "memory");
     lgelu__set_rounding(now | (mode & 0x6000));
 }
@@ -2784,14 +2792,15 @@ LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, floa
 
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
                                    const double *dlambda, const lgelu_lambda_map *h,
-                                   const lgelu_adamw *opt, float c, long step, size_t layers)
+                                   const lgelu_adamw *opt, float lambda_lr_scale, long step,
+                                   size_t layers)
 {
     lgelu_adamw o = *opt;
     size_t i;
     unsigned mode;
     LGELU__GIVEN(layers, s && m && v && lambda && dlambda);
     mode = lgelu__round_to_nearest();
-    o.lr = opt->lr * c;
+    o.lr = opt->lr * lambda_lr_scale;
     /* A decay of s would pull λ towards 1 + ln 2 instead of 1. */
     o.weight_decay = 0;
     for (i = 0; i < layers; i++) {
@@ -5093,8 +5102,8 @@ static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, 
     return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : (size_t)-1;
 }
 
-/* Makes y[k] the larger of y[k] and x[k], or NaN if one of them is. which[k] is then the element of
-   the window that it came from; 255 means that there was none before. */
+/* Makes y[k] the larger of y[k] and x[k], or NaN if one of them is; which[k] becomes `tap` if that
+   is x[k]. If which[k] is 255, y[k] has no value yet. */
 static void lgelu__pool_max(float *y, unsigned char *which, const float *x, size_t n,
                             unsigned char tap)
 {
@@ -13500,8 +13509,8 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
 }
 
 /* Prefetches `rows` rows of `vectors` vectors. */
-LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_t rows,
-                                               size_t vectors)
+LGELU__APART LGELU__TARGET void LGELU__FN(prefetch_rows)(const float *p, size_t row, size_t rows,
+                                                         size_t vectors)
 {
     size_t v;
     for (; rows; rows--) {
@@ -13518,7 +13527,7 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     const size_t part = p->next_row ? p->k / 16 + 1 : p->k;
     /* g points to the rows 0, 5 and 10 of A. Four offsets and three pointers fit the integer
        registers. */
-    const float *g[3], *h = p->b, *ask = p->next;
+    const float *g[3], *h = p->b, *next = p->next;
     v_t sum[v_rows][4];
     size_t i, v, l, n;
     LGELU__UNROLL
@@ -13540,10 +13549,10 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     }
     for (l = p->k; l; l -= n) {
         n = l < part ? l : part;
-        LGELU__FETCH(ask);
-        LGELU__FETCH(ask + 16);
+        LGELU__FETCH(next);
+        LGELU__FETCH(next + 16);
         LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
-        ask += p->next_row;
+        next += p->next_row;
     }
     LGELU__UNROLL
     for (i = 0; i < rows; i++) {
@@ -13633,10 +13642,10 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
         for (run = from->run; run; run--) {
             /* Prefetch C for the next panel. */
             if (run > 1 && p.k > 64)
-                LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);
+                LGELU__FN(prefetch_rows)(p.c + wide, p.c_row, rows, vectors);
             /* Prefetch y for the gate. */
             if (p.y)
-                LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);
+                LGELU__FN(prefetch_rows)(p.y + (p.c - from->c), p.y_row, rows, vectors);
 #if v_flat > 1
             if (!tile) {
                 switch (rows) {
@@ -13734,7 +13743,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 
 /* Sets where the tiles of the rows from `row` on read A: in place, or from a copy that is made
    here. */
-static LGELU__TARGET void LGELU__FN(take_a)(lgelu__block_state *b, size_t row, size_t rows)
+static LGELU__TARGET void LGELU__FN(place_a)(lgelu__block_state *b, size_t row, size_t rows)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
@@ -13774,7 +13783,7 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__block_state *b, size_t row, s
 
 /* Sets which part of A the tiles prefetch: the rows of the next sliver, or two cache lines of half
    of the rows of the next group. */
-static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__block_state *b, size_t next)
+static LGELU__TARGET void LGELU__FN(prefetch_a)(lgelu__block_state *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
@@ -13923,9 +13932,9 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
             b.t.next = b.a_pack;
             b.t.next_row = 0;
             b.t.next_step = 0;
-            LGELU__FN(take_a)(&b, row, rows);
+            LGELU__FN(place_a)(&b, row, rows);
             if (!brief)
-                LGELU__FN(ask_for_a)(&b, row + rows);
+                LGELU__FN(prefetch_a)(&b, row + rows);
             if (b.whole)
                 LGELU__FN(tiles)(&b, 0, row, rows, tall, job->y && last && !brief);
             if (b.whole < b.panels)
