@@ -1,8 +1,10 @@
-/* busy: how long a fixed loop takes on each of two threads at once, as a multiple of one thread
-   alone: 1 on two idle cores, 2 where they get one core between them (other programs, or two
-   threads of one core). Prints the least and the mean of TRIES, and the fraction of time that a
-   hypervisor took away meanwhile (Linux).   cc -O2 busy.c -lm -pthread SPDX-License-Identifier:
-   MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   busy: measures how long a fixed loop takes on each of two threads at once, as a multiple of one
+   thread alone. The result is 1 on two idle cores, and 2 if both threads share one core (because of
+   other programs, or because they are two hardware threads of one core). It prints the minimum and
+   the mean of TRIES measurements, and the fraction of time that the hypervisor took away (Linux).
+
+       cc -O2 busy.c -lm -pthread */
 #define _POSIX_C_SOURCE 200112L
 #include "clock.h"
 #include <pthread.h>
@@ -13,7 +15,7 @@ enum { TRIES = 12 };
 static volatile uint64_t sink[2];
 static double seconds[2];
 
-/* a chain of dependent steps: memory and caches have no part in it */
+/* Runs a chain of dependent steps, which does not depend on memory or caches. */
 static void *loop(void *which)
 {
     uint64_t a = 1;
@@ -26,8 +28,9 @@ static void *loop(void *which)
     return NULL;
 }
 
-static double stolen(double *all) /* of the first line of /proc/stat: user nice system idle iowait
-                                     irq softirq steal */
+/* Returns the stolen time and sets *all to the whole time, from the first line of /proc/stat: user,
+   nice, system, idle, iowait, irq, softirq, steal. */
+static double stolen(double *all)
 {
     double v[8] = { 0 };
     FILE *f = fopen("/proc/stat", "r");
@@ -36,7 +39,8 @@ static double stolen(double *all) /* of the first line of /proc/stat: user nice 
                  : 0;
     if (f)
         fclose(f);
-    for (*all = 0, i = 0; i < n; i++)
+    *all = 0;
+    for (i = 0; i < n; i++)
         *all += v[i];
     return v[7];
 }

@@ -1,4 +1,5 @@
-/* clock.h: the benchmarks' clock, in seconds.  SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   clock.h: the clock of the benchmarks, in seconds. */
 #include <time.h>
 
 static double now(void)

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Time to compile the implementation, the kernels alone and with the trainer, as multiples of stb_image's (Debian: libstb-dev) in the
-# same run, and the size of code and tables. Processor seconds, the least of ROUNDS; LIMIT seconds end it.  SPDX-License-Identifier: MIT-0
+# SPDX-License-Identifier: MIT-0
+# compile.sh: measures the time to compile the implementation, the kernels alone and with the trainer, as multiples of the time for
+# stb_image (Debian: libstb-dev) in the same run, and the size of code and tables. It reports processor seconds, the minimum of ROUNDS
+# compilations; a compilation that takes more than LIMIT seconds is ended.
 cd "$(dirname "$0")" && mkdir -p build/compile || exit 1
 dir=build/compile
 : "${ROUNDS:=3}" "${LIMIT:=300}"
@@ -12,7 +14,7 @@ done
 printf '#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/kernels.c
 { echo '#define LGELU_TRAINER'; cat $dir/kernels.c; } > $dir/trainer.c
 
-# seconds PART COMMAND...: compiles it; `limit` when it takes too long, `failed` when it can't
+# seconds PART COMMAND...: compiles the part and prints the seconds, `limit` if it takes too long, or `failed`.
 seconds()
 {
     part=$1
@@ -29,7 +31,7 @@ seconds()
         esac
     )
 }
-# code and tables in KB, without what only debuggers read
+# Prints the size of code and tables in KB, without debug information.
 kilobytes() { if [ -e $dir/$1.o ]; then size -A $dir/$1.o; fi | awk '$1 ~ /^\.(text|rodata|data|bss|eh_frame)/ { n += $2 } END { printf n ? "%.0f" : "-", n / 1000 }'; }
 
 printf '%-38s %10s %10s %10s %20s\n' '' stb_image kernels trainer 'KB: kernels, trainer'

@@ -1,5 +1,6 @@
-/* count KERNEL λ ROUNDS: a kernel on 1024 numbers x ~ N(0,1), ROUNDS times; for count.sh, which
-   counts instructions. LGELU_ISA chooses the instruction set. SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   count KERNEL λ ROUNDS: runs a kernel on 1024 values x ~ N(0,1), ROUNDS times. count.sh counts its
+   instructions. LGELU_ISA chooses the instruction set. */
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
 #include "../tests/tools/isa.h"

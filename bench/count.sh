@@ -1,12 +1,14 @@
 #!/bin/sh
-# Instructions per element, x ~ N(0,1): NEON under qemu-aarch64, which logs every instruction, AVX2 under valgrind, which counts them.
-# Nine rounds less one, over eight: what comes before the kernel drops out.                          SPDX-License-Identifier: MIT-0
+# SPDX-License-Identifier: MIT-0
+# count.sh: counts the instructions per element for x ~ N(0,1): NEON under qemu-aarch64, which logs every instruction, AVX2 under
+# valgrind, which counts them. The count of one round is subtracted from that of nine and divided by eight, which removes the
+# instructions before the kernel.
 cd "$(dirname "$0")" && mkdir -p build || exit 1
 : "${CC:=cc}" "${AARCH64_CC:=aarch64-linux-gnu-gcc}"
 
 neon() { LGELU_ISA=neon qemu-aarch64 -singlestep -d nochain,exec -D /dev/stdout build/count_neon "$@" | grep -c '^Trace'; }
 avx2() { LGELU_ISA=avx2 valgrind --tool=callgrind --callgrind-out-file=/dev/null build/count_avx2 "$@" 2>&1 | sed -n 's/.*Collected : *//p'; }
-# each NAME LANES: the columns of one instruction set
+# each NAME LANES: prints the columns of one instruction set.
 each()
 {
     one=$($1 "$kernel" "$lambda" 1) nine=$($1 "$kernel" "$lambda" 9)

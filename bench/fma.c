@@ -1,8 +1,8 @@
-/* What an exact a·b + c costs where there is no instruction for it: the gate at λ = 1, N(0,1), in
-   the first-level cache, with SSE2's four lanes and number by number, as multiples of the best
-   instruction set. Compiled three times with KIND, a pair of functions each, and once without. The
-   fastest of interleaved rounds counts.                                    SPDX-License-Identifier:
-   MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   fma: measures what an exact a·b + c costs without an instruction for it: the gate at λ = 1 on
+   N(0,1), in the first-level cache, with SSE2's four lanes and with scalars, as multiples of the
+   best instruction set. The file is compiled three times with KIND, which makes a pair of functions
+   each, and once without. The rounds are interleaved, and the fastest of each is reported. */
 #ifdef KIND
 #define LGELU_STATIC
 #define LGELU_IMPLEMENTATION

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
-   Matrix products beside OpenBLAS and the machine's own limit, one thread and all of them: GFLOP/s,
-   minima. cc -O2 -fopenmp gemm.c -lm -ldl && LGELU_ISA=avx2 OPENBLAS_CORETYPE=Haswell ./a.out
-   OpenBLAS picks slow kernels on processors newer than itself: set OPENBLAS_CORETYPE to the best it
-   has (SkylakeX, Zen, Haswell). On a busy machine set OMP_WAIT_POLICY=passive, or threads that spin
-   for work take it from those that have some. */
+   gemm: compares matrix products with OpenBLAS and with the peak of the processor, on one thread
+   and on all, in GFLOP/s of the fastest run.
+
+       cc -O2 -fopenmp gemm.c -lm -ldl && LGELU_ISA=avx2 OPENBLAS_CORETYPE=Haswell ./a.out
+
+   OpenBLAS chooses slow kernels on processors that are newer than itself: set OPENBLAS_CORETYPE to
+   the best type that it has (SkylakeX, Zen, Haswell). On a busy machine set
+   OMP_WAIT_POLICY=passive; otherwise threads that wait actively take processor time from threads
+   that work. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"
@@ -16,8 +20,8 @@
 #include <omp.h>
 #endif
 
-/* the fma peak: 24 independent chains (12 where registers are 16), the compiler contracts a·x + x
-   into one fma */
+/* Measures the fma peak with 24 independent chains (12 if there are 16 registers). The compiler
+   contracts a·x + x into one fma. */
 #define PEAK(name, bytes, chains, attribute)                         \
     typedef float name##_v __attribute__((vector_size(bytes)));      \
     attribute __attribute__((noinline)) static double name(size_t n) \
@@ -107,7 +111,7 @@ static result measure(shape s, int mode, int threads, double seconds)
     result best = { 1e9, 1e9, 1e9 };
     lgelu_product p;
     double end, flop = 2e-9 * (double)s.m * (double)s.k * (double)s.n, t;
-    /* OpenBLAS's threads spin for a while when done */
+    /* The threads of OpenBLAS wait actively for a while after a product. */
     size_t i, turn, turns = threads > 1 ? 1 : 10, repeats = 1 + (size_t)(0.002 / flop);
     memset(&p, 0, sizeof p);
     p.m = s.m;

@@ -1,8 +1,8 @@
-/* One training step of a GPT of 6 layers, width 384, 6 heads, context 128, batch 8, GELU, tied
-   weights, AdamW with clipping: forward, loss, backward, update; then the forward alone, and
-   generated tokens beside the time that reading the weights once takes. Prints one JSON line with
-   the fastest of the rounds, for peers.sh.   gpt [vocabulary [rounds]]   SPDX-License-Identifier:
-   MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   gpt [vocabulary [rounds]]: measures one training step of a GPT with 6 layers, width 384, 6 heads,
+   context 128, batch 8, GELU, tied weights, AdamW and clipping: forward, loss, backward, update. It
+   also measures the forward alone, and the generation of tokens beside the time of reading the
+   weights once. It prints one JSON line with the fastest round, for peers.sh. */
 #include "net.h"
 #include <string.h>
 
@@ -10,8 +10,8 @@ enum { BATCH = 8, CONTEXT = 128, LAYERS = 6, STEPS = 3 };
 static int32_t token[BATCH * CONTEXT], label[BATCH * CONTEXT];
 static lgelu_node nodes[LGELU_TRANSFORMER_NODES(LAYERS)];
 
-/* all the weights read once, by as many threads as generate; libc's memcmp with itself is as fast
-   as reading gets */
+/* Reads all weights once, with as many threads as generate. memcmp of an array with itself is the
+   fastest way to read it. */
 static int read_all(const float *w, size_t n)
 {
     const char *volatile again = (const char *)w;

@@ -1,9 +1,10 @@
-/* Whole numbers beside ONNX Runtime on the same QDQ file, and beside our own f32: ReLU networks,
-   batch norm folded. int8 ours|float|runtime small|mlp|lenet|resnet BATCH [SECONDS]; small is
-   784-128-64-10, mlp 784-512-256-128-10. The runtime is the library that $ONNXRUNTIME names
-   (libonnxruntime.so.1). All use as many threads as OMP_NUM_THREADS says. Prints one JSON line with
-   the fastest run, and how far the runtime's outputs are from ours, relative to the largest.
-   SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   int8 ours|float|runtime small|mlp|lenet|resnet BATCH [SECONDS]: compares int8 inference with ONNX
+   Runtime on the same QDQ file and with the f32 network, for ReLU networks with folded batch norm.
+   small is 784-128-64-10, mlp is 784-512-256-128-10. The runtime is the library that $ONNXRUNTIME
+   names (libonnxruntime.so.1). All use OMP_NUM_THREADS threads. It prints one JSON line with the
+   fastest run and the largest difference between the outputs of the runtime and those of lgelu.h,
+   relative to the largest output. */
 #include "net.h"
 #include "runtime.h"
 #include "../examples/deploy/int8.h"
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
     for (i = 0; i < batch * size; i++)
         turned[i / size * size + i % c * p + i % size / c] = x[i];
 
-    /* the network whose values are seen, quantized and as a file */
+    /* The f32 network is calibrated, quantized and written to a file. */
     for (k = 0; k < kept.net.count; k++) {
         if (kept.nodes[k].op != LGELU_OP_CONV || kept.nodes[k + 1].op != LGELU_OP_BATCH_NORM)
             lgelu_net_keep_value(&kept.net, k);

@@ -1,9 +1,8 @@
-/* Every kernel on every instruction set this machine has, from the first-level cache, the second
-   and memory, beside memcpy, ReLU, a libm loop, the same loop vectorised through libmvec, and
-   Eigen. One thread. All contenders of a row group run in turn, round after round, and the fastest
-   round of each counts.
-
-       kernels [--json FILE] [--quick] SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   kernels [--json FILE] [--quick]: measures every kernel on every instruction set of this machine,
+   with data in the first-level cache, in the second and in memory, beside memcpy, ReLU, a libm
+   loop, the same loop vectorised through libmvec, and Eigen. It uses one thread. All contenders of
+   a row group run in turn, round after round, and the fastest round of each is reported. */
 #include "../examples/part.h"
 #define LGELU_TRAINER
 #include "../lgelu.h"
@@ -149,9 +148,9 @@ static void repeat(float *p, size_t n, size_t have)
         p[i] = p[i % have];
 }
 
-/* cycles of one nanosecond, as the last contender left the clock (wide vectors lower it): five
-   microseconds of a chain of dependent steps of four cycles (xor 1, multiply 3) on every current
-   core */
+/* Returns the cycles of one nanosecond at the clock that the last contender left (wide vectors
+   lower it). It runs a chain of dependent steps for five microseconds; a step takes four cycles
+   (xor 1, multiply 3) on every current core. */
 static double gigahertz(void)
 {
     static uint64_t a;
@@ -180,14 +179,14 @@ static void measure(const char *group, const contender *c, int count, const char
             double start, t, g;
             if (c[i].isa >= 0 && (c[i].isa > most || lgelu_isa_limit(c[i].isa) != c[i].isa))
                 continue;
-            /* warm up, and see how often fills `each` seconds */
+            /* Warm up, and find the number of calls that fill `each` seconds. */
             if (r < 0) {
                 times[i] = 1;
                 start = now();
                 c[i].run(lambda, n);
                 t = now() - start;
                 ghz[i] = gigahertz();
-                /* slow enough to be known by now */
+                /* The contender is slow enough for its time to be known by now. */
                 if (t > 0.3) {
                     best[i] = t;
                     times[i] = 0;
@@ -209,7 +208,7 @@ static void measure(const char *group, const contender *c, int count, const char
             if (t < best[i])
                 best[i] = t;
             g = gigahertz();
-            /* the highest seen: never too few cycles */
+            /* The highest clock that was seen is used, so that the cycles are never too few. */
             if (g > ghz[i])
                 ghz[i] = g;
         }
@@ -412,7 +411,7 @@ int main(int argc, char **argv)
     }
     for (d = 0; d < 2; d++)
         measure("gates", study, n_study, kinds[d], 1, L1, ROUNDS, 2e-4);
-    /* memory; libm's loop is left out */
+    /* Data in memory, without libm's loop. */
     if (!quick) {
         contender big[CONTENDERS];
         int n = 0;
@@ -423,7 +422,7 @@ int main(int argc, char **argv)
                 big[n++] = forward[i];
         }
         measure("forward", big, n, "N(0,1)", 1, MEMORY, 5, 0);
-        /* memcpy, ReLU and ours */
+        /* memcpy, ReLU and lgelu.h. */
         for (n = 0, i = 0; i < n_forward; i++) {
             if (i < 2 || !forward[i].peer)
                 big[n++] = forward[i];

@@ -1,7 +1,8 @@
-/* mpi.c: between examples/5_mpi.c and MPI: processor seconds of a step outside MPI, the least of
-   $STEPS steps after the first; then it ends the program. A rank waits inside MPI, so that neither
-   waiting nor other programs count. Rank 0 prints, of the slowest rank. SPDX-License-Identifier:
-   MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   mpi.c: is linked between examples/5_mpi.c and MPI. It measures the processor seconds of a step
+   outside MPI, takes the minimum of $STEPS steps after the first, and then ends the program. A rank
+   waits inside MPI, so that neither waiting nor other programs are included. Rank 0 prints the
+   values of the slowest rank. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ int MPI_Alltoall(const void *from, int n, MPI_Datatype type, void *to, int m, MP
     return leave(PMPI_Alltoall(from, n, type, to, m, type2, comm));
 }
 
-/* the last call of a step's exchange */
+/* This is the last call of the exchange of a step. */
 int MPI_Allgather(const void *from, int n, MPI_Datatype type, void *to, int m, MPI_Datatype type2,
                   MPI_Comm comm)
 {

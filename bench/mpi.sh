@@ -1,11 +1,12 @@
 #!/bin/sh
-# mpi.sh: examples/5_mpi.c on 1, 2, 4 and 8 ranks of this machine: a step's processor seconds and bytes, measured; from them what
-# a step takes on 16 to 1,024 machines, modelled. make -C bench mpi; NETS="mlp gpt": only these. SPDX-License-Identifier: MIT-0
+# SPDX-License-Identifier: MIT-0
+# mpi.sh: runs examples/5_mpi.c on 1, 2, 4 and 8 ranks of this machine and measures the processor seconds and bytes of a step. From
+# them a model computes the time of a step on 16 to 1,024 machines. make -C bench mpi; NETS="mlp gpt" selects networks.
 NETS=${NETS:-mlp resnet8 resnet18 gpt}
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMP_NUM_THREADS STEPS
 prof=build/mpi_prof
-# the bytes are Open MPI's own count of what it sends between ranks, inside of collectives, too
+# The bytes are Open MPI's count of what it sends between ranks, also inside collectives.
 one()
 {
     net=$1 ranks=$2

@@ -1,5 +1,6 @@
-/* net.h: what step, resnet and gpt share: the library, a clock, a network in its block, the fastest
-   of some calls.   SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   net.h: the parts that the benchmarks of whole networks have in common: the library, a clock, a
+   network in its block, the fastest of several calls. */
 #define _POSIX_C_SOURCE 200112L
 #define LGELU_TRAINER
 #include "../lgelu.h"
@@ -36,8 +37,8 @@ static void good(const lgelu_net *net)
     }
 }
 
-/* the network as built so far, made in a block of its own; a label's array is left alone where
-   nothing is learned */
+/* Makes the network in a block that is allocated for it. The array of labels is not written if
+   nothing is learned. */
 static void *make(lgelu_net *net, size_t batch, lgelu_mode mode, int in, const void *x, int labels,
                   const int32_t *label)
 {
@@ -51,8 +52,8 @@ static void *make(lgelu_net *net, size_t batch, lgelu_mode mode, int in, const v
     return memory;
 }
 
-/* seconds for one of `calls` training steps, or, with plan NULL, forwards; *best is the least so
-   far */
+/* Measures `calls` training steps, or forwards if plan is NULL, in seconds for each; *best is the
+   minimum so far. */
 static void measure(lgelu_net *net, size_t batch, const lgelu_training *plan, int calls,
                     double *best)
 {

@@ -1,8 +1,10 @@
-/* Inference beside ONNX Runtime on the same exported file: the MLP of step.c, ResNet-18 and the GPT
-   of resnet.c and gpt.c, exact GELU, batch norm folded. onnx ours|runtime mlp|resnet|gpt BATCH
-   [SECONDS]; the runtime is the library that $ONNXRUNTIME names (libonnxruntime.so.1), with as many
-   threads as OpenMP has, else as it comes. Prints one JSON line with the fastest run, and how far
-   its outputs lie from ours, relative to the largest. SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   onnx ours|runtime mlp|resnet|gpt BATCH [SECONDS]: compares inference with ONNX Runtime on the
+   same exported file: the MLP of step.c, ResNet-18 and the GPT of resnet.c and gpt.c, with exact
+   GELU and folded batch norm. The runtime is the library that $ONNXRUNTIME names
+   (libonnxruntime.so.1). It uses as many threads as OpenMP, and its default options otherwise. The
+   program prints one JSON line with the fastest run and the largest difference between the outputs
+   of the runtime and those of lgelu.h, relative to the largest output. */
 #include "net.h"
 #include "../examples/deploy/onnx_out.h"
 #include "runtime.h"
@@ -71,13 +73,13 @@ int main(int argc, char **argv)
         x[i] = 2 * lgelu_uniform(1, 2, i) - 1;
         wide[i] = token[i] = (int32_t)(lgelu_random(1, 2, i) % VOCABULARY);
     }
-    /* channels first */
+    /* The runtime's layout has the channels first. */
     for (i = 0; nodes[in].shape[0] > 1 && i < n; i++) {
         c = nodes[in].shape[2];
         p = nodes[in].shape[0] * nodes[in].shape[1];
         turned[i / (c * p) * c * p + i % c * p + i % (c * p) / c] = x[i];
     }
-    /* as the runtime does */
+    /* The runtime does the same. */
     net.prepack = 1;
     memory = make(&net, batch, LGELU_MODE_INFER, in,
                   nodes[in].op == LGELU_OP_TOKENS ? (void *)token : x, -1, &none);

@@ -1,5 +1,6 @@
-/* What 0.5x(1 + erf(x/√2)) in float returns where the exact gate is small, beside ours: a Markdown
-   table. others [lambda] SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   others [lambda]: prints a Markdown table of what 0.5x(1 + erf(x/√2)) in float returns where the
+   exact gate is small, beside the values of lgelu.h. */
 #include "../lgelu.h"
 #include "../tests/tools/isa.h"
 #include "peers.h"
@@ -7,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* distance from the exact value in units of the last place of the float next to it (of the smallest
-   subnormal below 2^-126) */
+/* Returns the distance from the exact value in units in the last place of the nearest float (below
+   2^-126, of the smallest subnormal). */
 static double ulps(float got, double exact)
 {
     int e;

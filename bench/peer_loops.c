@@ -1,5 +1,6 @@
-/* Plain loops over libm, and ReLU: what the compiler makes of them. The derivative is Φ + zφ.
-   SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   peer_loops.c: plain loops over libm, and ReLU, as the compiler translates them. The derivative is
+   Φ + zφ. */
 #include "peers.h"
 #include <math.h>
 #ifndef PEER /* peer_libmvec.c compiles this file again under other names and flags */

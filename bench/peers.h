@@ -1,19 +1,20 @@
-/* The peers that kernels.c measures beside ours. SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   peers.h: the implementations with which kernels.c compares lgelu.h. */
 #ifndef PEERS_H
 #define PEERS_H
 #include <stddef.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* peer_loops.c: what a compiler makes of plain loops */
+/* peer_loops.c: plain loops, as the compiler translates them */
 void peer_relu(float *y, const float *x, size_t n);
 void peer_libm(float *y, const float *x, float lambda, size_t n); /* 0.5x(1 + erff) */
 void peer_libm_dx(float *dx, const float *dy, const float *x, float lambda, size_t n);
 /* peer_libmvec.c: the same with -O3 -march=native -ffast-math, so that glibc's vector functions
-   serve */
+   are used */
 void peer_libmvec(float *y, const float *x, float lambda, size_t n);
 void peer_libmvec_dx(float *dx, const float *dy, const float *x, float lambda, size_t n);
-/* peer_eigen.cc, where libeigen3-dev is there: with -march=native, and again with AVX2 alone */
+/* peer_eigen.cc, if libeigen3-dev is installed: with -march=native, and again with AVX2 alone */
 void peer_eigen(float *y, const float *x, float lambda, size_t n);
 void peer_eigen_dx(float *dx, const float *dy, const float *x, float lambda, size_t n);
 void peer_eigen_avx2(float *y, const float *x, float lambda, size_t n);

@@ -1,8 +1,10 @@
 #!/bin/sh
-# The training steps of lgelu.h beside PyTorch's (Debian: python3-torch), interleaved, the fastest round of each.
+# SPDX-License-Identifier: MIT-0
+# peers.sh: compares the training steps of lgelu.h with those of PyTorch (Debian: python3-torch). The rounds are interleaved, and the
+# fastest of each is reported.
 # Debian's OpenBLAS may pick slow kernels on a CPU it does not know: the core types below are tried first and the best one is
-# kept. OMP_WAIT_POLICY=passive keeps PyTorch's waiting threads off the few cores. The reference BLAS is refused; what else runs on the
-# machine is measured before each round and told.                                            SPDX-License-Identifier: MIT-0
+# kept. OMP_WAIT_POLICY=passive keeps waiting threads of PyTorch from using processor time. The reference BLAS is refused. The load by
+# other programs is measured before each round and reported.
 set -eu
 cd "$(dirname "$0")"
 build=${BUILD:-build}
@@ -38,7 +40,7 @@ else
     echo "PyTorch: skipped (apt-get install python3-torch)"
 fi
 
-# measure PROGRAM TITLE ROUNDS [ARGUMENT]: both peers in turn, PROGRAM and PROGRAM.py, then the table
+# measure PROGRAM TITLE ROUNDS [ARGUMENT]: runs PROGRAM and PROGRAM.py in turn and prints the table.
 measure() {
     : > "$lines"
     : > "$busy"
@@ -86,7 +88,7 @@ END {
 }' "$lines"
 }
 
-# ONNX Runtime: the library of npm's onnxruntime-node, or what ONNXRUNTIME names
+# runtime: finds ONNX Runtime: the library of npm's onnxruntime-node, or the one that ONNXRUNTIME names.
 runtime() {
     case $(uname -m) in x86_64) arch=x64 ;; aarch64) arch=arm64 ;; *) arch=none ;; esac
     for folder in ${NODE_PATH:-../tests/build/onnxruntime/node_modules}; do

@@ -1,7 +1,7 @@
-/* ResNet-18 for small pictures (3 × 3 stem, 100 classes, 3×32×32), batch 32, exact GELU, AdamW: one
-   training step, and inference with batch norm folded into the convolutions. Prints one JSON line
-   with the fastest of the rounds, for peers.sh. resnet [rounds] [gelu|relu]
-   SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   resnet [rounds] [gelu|relu]: measures one training step of ResNet-18 for small images (3 × 3
+   stem, 100 classes, 3×32×32) with batch 32, exact GELU and AdamW, and inference with batch norm
+   folded into the convolutions. It prints one JSON line with the fastest round, for peers.sh. */
 #include "net.h"
 
 enum { BATCH = 32, SIDE = 32, CLASSES = 100, NODES = 96 };

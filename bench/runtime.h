@@ -1,6 +1,6 @@
-/* runtime.h: ONNX Runtime's C interface for the benchmarks, without any header of it: a table of
-   functions whose places are fixed for good. Include after net.h.   SPDX-License-Identifier: MIT-0
- */
+/* SPDX-License-Identifier: MIT-0
+   runtime.h: the C interface of ONNX Runtime for the benchmarks, without its headers: a table of
+   functions whose positions never change. Include it after net.h. */
 #ifndef RUNTIME_H
 #define RUNTIME_H
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ static int gather(const void *p, size_t n, void *user)
     return 0;
 }
 
-/* ---- the functions by their places ---- */
+/* ---- the positions of the functions ---- */
 enum {
     ERROR_TEXT = 2,
     CREATE_ENV = 3,
@@ -46,7 +46,7 @@ typedef struct {
 } base_t;
 
 static const void *const *api;
-/* what they are, by place */
+/* The type of each function. */
 typedef const char *text_f(status_t);
 typedef status_t env_f(int, const char *, void **), options_f(void **), threads_f(void *, int),
     cpu_f(int, int, void **), data_f(void *, void **);

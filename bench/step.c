@@ -1,8 +1,9 @@
-/* One training step of the multilayer perceptron 784-512-256-128-10, batch 128, exact GELU, AdamW:
-   forward, loss, backward, update; and inference. Prints one JSON line with the fastest of the
-   rounds, for peers.sh. With the name of another gate (silu, elu), which is then the caller's own
-   (examples/study/gates_other.h), steps with it and with GELU in turn: how many times as long. step
-   [rounds [gate]] SPDX-License-Identifier: MIT-0 */
+/* SPDX-License-Identifier: MIT-0
+   step [rounds [gate]]: measures one training step of the multilayer perceptron 784-512-256-128-10
+   with batch 128, exact GELU and AdamW (forward, loss, backward, update), and inference. It prints
+   one JSON line with the fastest round, for peers.sh. With the name of another gate (silu, elu),
+   which is then a custom gate of examples/study/gates_other.h, it measures steps with that gate and
+   with GELU in turn and prints the ratio of their times. */
 #include "net.h"
 #include "../examples/study/gates_other.h"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# analyse.sh: what gcc -fanalyzer, clang-tidy and cppcheck find in lgelu.h, the examples, the fuzzers and the tests' helpers. A
-# finding that tools/analyse.txt doesn't list, with a reason, fails; so does a row there that nothing needs any more.
-# ONLY='gcc header': those whose name begins so. The header is looked at as scalar code, and by gcc as each instruction set's too.
+# analyse.sh: runs gcc -fanalyzer, clang-tidy and cppcheck over lgelu.h, the examples, the fuzzers and the helpers of the tests. A
+# finding fails unless tools/analyse.txt lists it with a reason; a row of that list that matches no finding fails, too.
+# ONLY='gcc header' selects the cases whose name begins so. The header is analysed as scalar code, and by gcc for each instruction set.
 out=${OUT:-build/analyse}
 only=$1
 table=tools/analyse.txt
@@ -12,7 +12,7 @@ tidy=$(command -v clang-tidy-19 || command -v clang-tidy)
 checks='-*,clang-analyzer-*,bugprone-*'
 checks=$checks$(grep "^tidy${tab}everywhere${tab}" $table | cut -f 3 | sed 's/^/,-/' | tr -d '\n')
 
-# judge TOOL NAME: its lines `FILE:LINE: CHECK: TEXT` in $out/found
+# judge TOOL NAME: reads the lines `FILE:LINE: CHECK: TEXT` in $out/found
 judge()
 {
     sort -u $out/found > $out/found.once
@@ -48,8 +48,8 @@ folders='-I.. -I../examples -I. -Itools'
 wanted() { case "$1" in "$only"*) return 0 ;; esac; return 1; }
 plain() { sed 's/^#define LGELU_IMPLEMENTATION$//' $1; }
 
-# begin TOOL NAME SOURCE: is it wanted? Then $out/plain.c is the source without the implementation, which is looked at once,
-# elsewhere; but the header is a source of its own, else clang passes its functions over
+# begin TOOL NAME SOURCE: succeeds if this case is selected. $out/plain.c is then the source without the implementation, which is
+# analysed once, elsewhere. The header itself is a source, because clang would otherwise skip its functions.
 begin()
 {
     wanted "$1 $2" || return
@@ -88,7 +88,7 @@ with_cppcheck()
     judge cppcheck "$name"
 }
 
-# each tool must find a planted fault, or it would pass everything
+# Each tool must find a planted fault: a tool that finds nothing would pass everything.
 cat > $out/planted.c <<'END'
 #include <stdlib.h>
 int planted(int n);

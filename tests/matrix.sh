@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT-0
-# matrix.sh PART: a row of the matrix for each compiler, language, processor and libm that is here, the others named as skipped.
+# matrix.sh PART: tests each compiler, language, processor and libm that is installed, and reports the others as skipped.
 #   languages    gcc and clang, each language, and tcc: test_same_bits
 #   processors   others under emulation, x86-64 without AVX, 32 bits, WebAssembly, musl, MinGW under Wine: test_same_bits
-#   switches     the header's switches alone and in pairs, clang's -Weverything, and ways to include it: no warning
-# `make matrix` runs all and prints the table and that of the hashes (matrix.sh table LOG...). A case is "compiler; language;
-# processor; libm; what"; a hash, over all hashes of test_same_bits, "# compiler; language; processor; libm; hash".
+#   switches     the header's switches alone and in pairs, clang's -Weverything, and several ways to include it: no warning
+# `make matrix` runs all parts and prints the table and that of the hashes (matrix.sh table LOG...). The name of a case is "compiler;
+# language; processor; libm; what"; a hash over all hashes of test_same_bits is the line "# compiler; language; processor; libm; hash".
 # Debian packages: g++, clang, clang-19, tcc, and those that tools/processors.sh names.
 part=$1
 if [ "$part" = table ]; then
@@ -34,7 +34,7 @@ have() { command -v "$1" > /dev/null; }
 . tools/processors.sh
 native=$(uname -m | tr _ -)
 
-# bits COMPILER LANGUAGE PROCESSOR LIBM RUNNER COMMAND...: compiles test_same_bits so, runs it through the runner
+# bits COMPILER LANGUAGE PROCESSOR LIBM RUNNER COMMAND...: compiles test_same_bits for this row and runs it with the runner
 bits()
 {
     name="$1; $2; $3; $4; same bits" runner=$5
@@ -54,7 +54,7 @@ bits()
     fi
     sed -n "s/^# together /# ${name%; *}; /p" "$dir/bits.log"
 }
-# quiet COMPILER LANGUAGE PROCESSOR LIBM WHAT COMMAND...: one case, no word of which may be said
+# quiet COMPILER LANGUAGE PROCESSOR LIBM WHAT COMMAND...: one case, which fails if the command prints anything
 quiet()
 {
     name="$1; $2; $3; $4; $5"
@@ -108,7 +108,7 @@ switches)
         fi
         try() { quiet "$shown" "$language" "$processor" "$libm" "$@"; }
         compile="$command -x $kind -std=$language $WARNINGS -Werror -I.. -fsyntax-only"
-        # the five with the sixth, LGELU_IMPLEMENTATION; without it what is static would be missing
+        # each of the five together with LGELU_IMPLEMENTATION, without which static functions would be missing
         for first in '' "$@"; do
             for second in '' "$@"; do
                 if [ -n "$first" ] && ! [ "$first" '<' "$second" ]; then continue; fi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# portability.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE...: test_same_bits in each of these configurations (see same_bits.sh), then
+# portability.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE...: runs test_same_bits in each of these configurations (see same_bits.sh), then
 # the test programs on other processors under emulation, on 32 bits, with another libc, under sanitizers and under valgrind.
-# ONLY=AArch64 runs what begins so, without the configurations.
+# ONLY=AArch64 runs the cases whose name begins so, without the configurations.
 # Debian packages: those that tools/processors.sh names, valgrind.
 : "${ONLY:=}"
 dir=build/portability
@@ -21,7 +21,7 @@ done
 
 . tools/processors.sh
 # run NAME TARGET FLAGS... -- PROGRAM...: compiles the implementation, and each program, for the target with the flags and runs
-# it; one case each. $under: what runs it, in place of the target's own
+# it; one case each. $under replaces the target's runner
 run()
 {
     name=$1
@@ -70,7 +70,7 @@ run 's390x, big-endian' s390x -O2 -- $numbers $kernels
 run 'powerpc64, big-endian' ppc64 -O2 -- $numbers $kernels
 run 'RISC-V' riscv64 -O2 -- $numbers $kernels
 sanitized='-O1 -g -fno-sanitize-recover=all'
-# no threads, no pages with a guard there: not the other two of $kernels
+# The other two programs of $kernels need threads or guard pages, which are missing there.
 run 'WebAssembly' wasm -O2 -- $numbers test_half
 run 'WebAssembly, SIMD128' wasm-simd128 -O2 -- $numbers test_half
 run 'gcc, address and undefined' native $sanitized -fsanitize=address,undefined -- $numbers $kernels test_data
@@ -78,7 +78,7 @@ run 'clang, address and undefined' clang $sanitized -fsanitize=address,undefined
 run 'clang, uninitialised memory' clang $sanitized -fsanitize=memory -- test_network test_exchange test_optimiser \
     test_instruments test_gemm
 run 'gcc, threads' native -O1 -g -fsanitize=thread -- test_gemm test_network
-# valgrind knows no AVX-512; its processor says so, and the dispatch must listen
+# valgrind does not support AVX-512; its cpuid reports that, and the dispatch must obey.
 under='valgrind -q --error-exitcode=9 --leak-check=full'
 run 'valgrind' native -O1 -g -- test_network test_exchange test_optimiser test_instruments
 exit $failed

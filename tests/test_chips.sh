@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT-0
-# test_chips.sh: the C files of examples/deploy on emulated microcontrollers without an operating system: Cortex-M0, M4 and M7
-# (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm) and RISC-V of 32 bits (gcc-riscv64-unknown-elf,
-# picolibc-riscv64-unknown-elf, qemu-system-misc). The hash of all outputs is the one of this machine. The lines with # are a
-# table: flash, RAM (values, without the stack), and the instructions of one inference, to about 100.
+# test_chips.sh: runs the C files of examples/deploy on emulated microcontrollers without an operating system: Cortex-M0, M4 and M7
+# (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm) and 32-bit RISC-V (gcc-riscv64-unknown-elf,
+# picolibc-riscv64-unknown-elf, qemu-system-misc). The hash of all outputs must be that of this machine. The lines that begin with # are
+# a table of flash, RAM (values, without the stack), and the instructions of one inference, to about 100.
 CC=${CC:-cc}
 out=build/chips
 mkdir -p $out

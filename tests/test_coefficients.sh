@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# The committed tables of the rooms [3] and [K] are the ones that coefficients.py makes.
+# test_coefficients.sh: the tables in the sections [3] and [K] of the header are those that coefficients.py computes.
 name='tables as coefficients.py makes them'
 . tools/verdict.sh
 python=$(python_with mpmath)

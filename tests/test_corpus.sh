@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_corpus.sh: the readers' seeds in corpus/ are what our writers write today, and each fuzzer of readers takes a short turn:
-# its seeds, every file of its corpus, and some damage, under address and undefined sanitizers where the compiler has them.
-# test_corpus.sh record: writes the seeds
+# test_corpus.sh: the seeds in corpus/ are what the writers of this repository write now. Each fuzzer of readers makes a short run
+# over its seeds, the files of its corpus and some damaged copies, under address and undefined sanitizers if the compiler has them.
+# test_corpus.sh record writes the seeds.
 out=build/corpus
 CC=${CC:-cc}
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}

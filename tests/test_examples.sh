@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# test_examples.sh: the tutorials 1 to 4: compiled by the command in their first comment, run, their output and exit status. Stopping and
-# resuming 4_gpt is tested in test_gpt.sh, 5_mpi in test_mpi.sh.
+# test_examples.sh: compiles the tutorials 1 to 4 with the command in their first comment, runs them, and checks their output and exit
+# status. test_gpt.sh tests how 4_gpt is stopped and resumed, test_mpi.sh tests 5_mpi.
 out=build/examples
 . tools/job.sh
 openmp=
@@ -122,7 +122,7 @@ refuses 1 $out/3_cnn --data $out/table.csv
 refuses 1 $out/3_cnn --data $out/nowhere
 for bad in '--bogus 1' '--epochs 0' '--pictures 63' '--epochs' stray; do refuses 2 $out/3_cnn $bad; done
 
-# the pictures that ship, drawn again by the command in its first comment; that their pixels are those of the repository: test_data
+# The images of the repository are drawn again by the command in the first comment; test_data compares their pixels.
 line=$(sed -n 's/^  *\(cc .*\) && .*$/\1/p' ../examples/draw_pictures.c | head -1 | sed "s/^cc/$CC -std=c99/; s/ -O2 / -O1 /")
 (cd $out/copy/examples && eval "$line" && mkdir drawn && ./draw_pictures drawn) > $out/drawn.out 2> $out/drawn.err
 verdict $([ $? = 0 ] && [ "$(ls $out/copy/examples/drawn)" = "$(ls ../examples/pictures)" ]; echo $?) \

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
-# test_faults.sh: memory, opening, closing, flushing, syncing, renaming: every n-th such call of a program fails, for every n until a
-# run needs no more; and every file is cut off at more and more bytes. Each time the program must end with 1 and one line of its own, or as if
-# nothing had happened; a file under its final name is whole; no temporary is left. FAULTS=all: every n beyond the first 150, too.
+# test_faults.sh: every n-th call for memory, opening, closing, flushing, syncing or renaming fails, for every n until a run makes fewer
+# calls. In further runs the files cannot grow beyond more and more bytes. Each time the program must end with status 1 and one line of
+# its own, or with its usual result. A file under its final name must be complete, and no temporary file may remain. FAULTS=all tests
+# every n beyond the first 150, too.
 out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
@@ -9,7 +10,7 @@ export OMP_NUM_THREADS
 breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c
 tiny $out/tiny
 
-# whole: what is in run/ is what is in good/, or not there; no temporary
+# whole: each file in run/ equals that in good/ or is missing, and there is no temporary file.
 whole()
 {
     for f in $(cd $out/run && find . -type f); do
@@ -25,7 +26,7 @@ whole()
         cmp $out/run/$f $out/good/$f > /dev/null 2>&1 || { echo "$f is cut or left over"; return 1; }
     done
 }
-# survived STATUS: ended as it must after a fault; counts
+# survived STATUS: checks that the program ended as it must after a fault, and counts it.
 survived()
 {
     if ! why=$(whole); then return 1; fi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# test_gpt.sh: 4_gpt as a user meets it: training stopped anywhere and resumed, killed, sampling, what is refused.
+# test_gpt.sh: runs 4_gpt as its users do: training that is stopped at any step and resumed, or killed; sampling; errors.
 out=build/gpt
 . tools/job.sh
 OMP_NUM_THREADS=1
@@ -8,7 +8,7 @@ clean $out/plain "compiles without a warning" ../examples/4_gpt.c ../examples/te
 stoppable $out/gpt ../examples/4_gpt.c ../examples/text.c ../examples/tutorial.c
 size='2 x 8, context 12, batch 3, steps 20, seed 7'
 train() { $out/gpt train ../examples/text.h --size "$size" --file "$@"; }
-# one line on stderr with WHAT in it, the status, nothing but what stood there in the file: stops STATUS WHAT COMMAND...
+# stops STATUS WHAT COMMAND...: the command ends with that status and one line on stderr that contains WHAT; its file is unchanged.
 stops()
 {
     expected=$1
@@ -30,7 +30,7 @@ verdict $([ "$(grep -c '^step' $out/whole.out)" = 20 ] && grep -q '^step     20 
 drop=$(sed -n 's/^held out: hardened \([0-9.]*\), with ReLU in every gate \([0-9.]*\)$/\1 \2/p' $out/whole.out | awk '{ d = $1 - $2; print (d < 0.001 && -d < 0.001 ? "none" : d) }')
 verdict $([ "$drop" = none ]; echo $?) "the swap to ReLU costs nothing" "$drop, $(tail -1 $out/whole.out)"
 
-# stopped after every single step, each process going on where the one before it was
+# The training is stopped after every step; each process continues where the one before it stopped.
 status=130
 stops=0
 export STOP_AT=1
@@ -50,7 +50,7 @@ for isa in scalar avx2 avx512 neon; do
     rm -f $out/isa.st
 done
 
-# killed at any moment: the file is there, whole, and the end is the same
+# The training is killed at any moment: the file exists and is complete, and the result is the same.
 kills=0
 lost=
 while [ $kills -lt 20 ]; do
@@ -73,7 +73,7 @@ verdict $([ $? = 0 ] && [ "$(wc -m < $out/sample.out)" -eq 45 ] && [ "$(head -c 
 $out/gpt sample --file $out/whole.st --prompt text --tokens 40 > $out/again.out
 verdict $(cmp $out/sample.out $out/again.out > /dev/null 2>&1; echo $?) "and writes the same again" "other letters"
 
-# what goes wrong: one line that names what, and no harm to the file
+# Errors: one line that names the cause, and the file is unchanged.
 : > $out/empty
 printf 'twelve chars' > $out/short
 head -c 3000 $out/whole.st > $out/cut.st

@@ -202,14 +202,14 @@ static uint64_t gates(const format *f, const char *isa, uint64_t h)
                 sum = f == formats ? lgelu_backward_bf16(out, ones, every, lambda[l], 0x7000)
                                    : lgelu_backward_f16(out, ones, every, lambda[l], 0x7000);
                 h = hash_doubles(h, &sum, 1);
-                for (i = 0; i < 0x7000; i++)
+                for (i = 0; !brief && i < 0x7000; i++)
                     want += lgelu_exact_dlambda(value(f, every[i]), (double)lambda[l]);
                 if (f == formats)
                     lgelu_backward_bf16(out, ones, every, lambda[l], ALL);
                 else
                     lgelu_backward_f16(out, ones, every, lambda[l], ALL);
             }
-            for (i = 0; i < ALL; i++) {
+            for (i = 0; i < ALL; i += brief ? 5 : 1) {
                 double x = value(f, every[i]), v = kind ? lgelu_exact_dx(x, (double)lambda[l])
                                                         : lgelu_exact(x, (double)lambda[l]);
                 d = apart(f, out[i], nearest(f, v, kind == 0 && lambda[l] > 0), kind == 0);
@@ -223,7 +223,7 @@ static uint64_t gates(const format *f, const char *isa, uint64_t h)
             h = hash_halves(h, out, ALL);
             snprintf(name, sizeof name, "%s %s, lambda %g, %s", kind ? "backward" : "forward",
                      f->name, (double)lambda[l], isa);
-            check(off <= 6 && most <= 1 && fabs(sum - want) <= 1e-6 * fabs(want), name,
+            check(off <= 6 && most <= 1 && (brief || fabs(sum - want) <= 1e-6 * fabs(want)), name,
                   "%d of 65536 not the nearest, up to %d places; sum %.9g, not %.9g", off, most,
                   sum, want);
             if (getenv("VERBOSE")) {

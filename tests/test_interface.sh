@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# test_interface.sh: what the header is to the program around it: warnings, languages, ways to include it, symbols, globals, macros,
-# library calls, refused flags, and that the ten lines at its top print what they say.
+# test_interface.sh: checks how the header behaves in a program: warnings, languages, ways to include it, symbols, globals, macros,
+# library calls, refused flags. The ten lines at its top must print what their comments state.
 : "${CC:=cc}"
 : "${WARNINGS:=-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual -Wdouble-promotion}"
 dir=build/interface
@@ -88,7 +88,7 @@ if have tcc; then                            # scalar code, on one thread
     else fail "tcc: the same bits" "$(grep -m1 -E 'FAIL|error' $dir/tcc.out)"; fi
 else skip "tcc" "no tcc here"; fi
 
-# ---- found from elsewhere: the file includes itself by name ----
+# ---- the file includes itself by name: it is found from another folder ----
 cp $dir/make.c $dir/deep/er/make.c
 judge "included through a relative -I from another folder" sh -c "cd $dir/deep && $CC -std=c99 -DLGELU_TRAINER -I../../../.. -fsyntax-only er/make.c"
 sed 's/"lgelu.h"/"..\/..\/..\/..\/..\/lgelu.h"/' $dir/make.c > $dir/deep/er/path.c

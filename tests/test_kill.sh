@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_kill.sh: SIGKILL at calls that touch memory or files, and at random moments (5 of each program; with KILLS=50 so many, and
-# at each call); a disk that is full, one that can't be written; two processes with one file. A file under its final name is
-# whole, the next run with the same names ends as if nothing had happened, and leaves no temporary.
+# test_kill.sh: sends SIGKILL at calls that use memory or files, and at random moments (5 for each program; KILLS=50 sets that number
+# and includes each call). It also tests a full disk, a read-only disk, and two processes with one file. A file under its final name must
+# be complete; the next run with the same names must end with the usual result and leave no temporary file.
 out=build/kill
 . tools/job.sh
 kills=${KILLS:-5}
@@ -56,7 +56,7 @@ whole()
     [ "$(cd $2 && find . | sort)" = "$(cd $out/good/$1 && find . | sort)" ] ||
         { echo "other files: $(cd $2 && find . | sort | tr '\n' ' ')"; return 1; }
 }
-# after a kill in FOLDER: whole, then on to the end
+# After a kill in FOLDER: the files are complete, and the next run continues to the end.
 resumed()
 {
     why=$(whole $1 $2) || return 1
@@ -98,7 +98,7 @@ at_random()
     while [ $done -lt $kills ]; do
         (exec=exec; go_$1 $out/run) > $out/out 2> $out/err &
         sleep 0.$(od -An -N2 -tu2 /dev/urandom | awk -v most=$most '{ printf "%03d", 2 + $1 % most }')
-        # too late: it will be sooner
+        # The program had already ended: the next kill comes sooner.
         if kill -KILL $! 2> /dev/null; then done=$((done + 1)); most=$((most + 4)); else most=$((most / 2 + 2)); fi
         [ $most -lt 900 ] || most=900
         wait $! 2> /dev/null
@@ -118,7 +118,7 @@ at_random reluize 60
 at_random gate 60
 at_random mlp 40
 
-# two at a time with the same names
+# Two processes run at once with the same names.
 for program in $programs; do
     rm -rf $out/run
     mkdir -p $out/run
@@ -132,7 +132,7 @@ for program in $programs; do
         "status $one and $two, $why $(cat $out/err $out/err.1)"
 done
 
-# a temporary that a live process holds is left to it; one that is no file of ours is not touched
+# A temporary file of a running process is not removed, nor is a file that is not a temporary file of these programs.
 cat > $out/holder.c <<'END'
 #include "../../../examples/part.h"
 int main(int argc, char **argv)
@@ -164,7 +164,7 @@ if $CC -std=c99 $WARNINGS -Werror $out/holder.c -o $out/holder; then
         "status $status, $(cat $out/err), $(ls $out/run)"
 else echo "FAIL part.h compiles without a warning: it does not"; fi
 
-# a disk that is full, and one that can't be written, where root may have such a one
+# A full disk and a read-only disk, if this user may mount them.
 mkdir -p $out/disk
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8m tmpfs $out/disk 2> /dev/null; then
     trap 'umount $out/disk' EXIT
@@ -174,7 +174,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8m tmpfs $out/disk 2> /dev/null;
             cp -r $out/good/$program/. $out/disk 2> $out/err
             why=$(whole $program $out/disk ended) || { echo "FAIL $program: its files do not fit on a small disk"; continue; }
             if [ $how = full ]; then cat /dev/zero > $out/disk/fill 2> /dev/null; else mount -o remount,ro $out/disk; fi
-            # the checkpoint is at its end: from the start, over what is there
+            # The checkpoint is that of a finished run: the run begins again and replaces the files.
             (run_$program $out/disk) > $out/out 2> $out/err
             status=$?
             [ $how = full ] && rm -f $out/disk/fill || mount -o remount,rw $out/disk

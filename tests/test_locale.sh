@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_locale.sh: numbers are read and written with a decimal point in a locale that has a comma: the readers and writers of
-# examples/deploy, tables, and the files of the study, of reluize and of measure. The locale is made here, from the sources that
-# Debian's package locales has.
+# test_locale.sh: numbers are read and written with a decimal point in a locale that has a decimal comma. It tests the readers and
+# writers of examples/deploy, tables, and the files of the study, of reluize and of measure. The locale is made here, from the sources
+# in Debian's package locales.
 out=build/locale
 . tools/job.sh
 if ! command -v localedef > /dev/null; then echo "skip locales: no localedef here"; exit 0; fi

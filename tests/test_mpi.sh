@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_mpi.sh: the data-parallel example: every network the same bits on 1, 2, 4 and 8 ranks, also resumed on another number of
-# them; the bytes that go between ranks; ranks killed at random moments, memory and files that fail on one rank; what is refused.
+# test_mpi.sh: the data-parallel example computes the same bits for every network on 1, 2, 4 and 8 ranks, also if it is resumed on
+# another number of ranks. The test also checks the bytes that ranks exchange, ranks that are killed at random moments, memory and files
+# that fail on one rank, and errors.
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMP_NUM_THREADS=1
@@ -24,7 +25,7 @@ run()
     $mpirun -np $ranks $out/5_mpi --data $data --file $out/$name.st "$@" > $out/$name 2> $out/$name.err
 }
 weights() { sed -n 's/^ranks [0-9]*   weights \([0-9a-f]*\)$/\1/p' $out/$1; }
-# equal NAME NAME: both came to an end, with the same bits
+# equal NAME NAME: both runs finished, with the same bits.
 equal() { [ "$(weights $1)" ] && [ "$(weights $1)" = "$(weights $2)" ] && cmp $out/$1.st $out/$2.st > /dev/null 2>&1; }
 for net in mlp lenet resnet8 resnet18 vit gpt; do
     data=$out/tiny epochs=2 others='2 4 8'
@@ -48,7 +49,7 @@ for net in mlp lenet resnet8 resnet18 vit gpt; do
         "5_mpi: $net, an epoch on 2 ranks and the rest on 4: the same bits" "$(cat $out/more $out/more.err)"
 done
 data=$out/tiny
-# the file lies where rank 0 is, the others are in a folder of their own
+# The file is in the folder of rank 0; the other ranks run in another folder.
 mkdir $out/there $out/here
 run 2 begun --until 2 --epochs 4
 cp $out/begun.st $out/here/more.st
@@ -74,7 +75,7 @@ for how in 'avx2 2' 'scalar 4' 'avx512 8'; do
     verdict $? "5_mpi: $networks random networks on ${how#* } ranks, ${how% *}: the same bits" "$(cat $out/cmp; grep -m1 . $out/more.err)"
 done
 
-# ---- 2n numbers out of a rank and into it, less the share that stays: as Open MPI counts what it sends ----
+# ---- 2n numbers out of a rank and into it, less the part that stays: as Open MPI counts what it sends ----
 if ompi_info 2> /dev/null | grep -q 'MCA pml: monitoring'; then
     mpicc -std=c99 -O2 ../bench/mpi.c $sources -o $out/counted -lm || exit 1
     for ranks in 2 8 16; do
@@ -100,7 +101,7 @@ else
     echo "skip 5_mpi: bytes between ranks: this MPI does not count them (Open MPI's pml monitoring)"
 fi
 
-# ---- a rank is killed: the others say so, a line each, and end; what goes on, on however many ranks, has the same bits ----
+# ---- a rank is killed: the others report it in a line each and end; a resumed run has the same bits on any number of ranks ----
 mkfifo $out/lines
 random() { od -An -N2 -tu2 /dev/urandom | awk -v n="$1" '{ print $1 % n }'; }
 of() { cat /proc/[0-9]*/stat 2> /dev/null | awk -v parent=$1 '$4 == parent { print $1 }'; }
@@ -136,7 +137,7 @@ verdict $([ "$(weights alone)" ]; echo $?) "5_mpi: 40 epochs undisturbed" "$(cat
 killed 4 3 0
 said=$(grep -c '^5_mpi: ended' $out/killed.err)
 lines=$(wc -l < $out/killed.err)
-# mpirun gives each rank a second to say so, which a busy machine may not
+# mpirun allows each rank a second for its message, which may be too short on a busy machine.
 verdict $([ $killed = 1 ] && [ $status != 0 ] && [ $seconds -le 15 ] && [ $said -ge 1 ] && [ $said -le 3 ] && [ "$lines" = $said ]; echo $?) \
     "5_mpi: one of 4 ranks killed: the others end with a line each, and nothing else" "status $status, $seconds s, $(cat $out/killed.err)"
 kills=1 bad=
@@ -147,7 +148,7 @@ while [ $kills -lt 30 ]; do
     killed $ranks $epochs $wait
     [ $killed = 1 ] || break
     kills=$((kills + 1))
-    # a rank that is not yet beyond MPI_Init says nothing; one that is done may have ended well
+    # A rank that has not left MPI_Init prints nothing; a rank that has finished may have ended with status 0.
     if [ $status = 124 ] || [ $seconds -gt 15 ] || grep -v '^5_mpi: ended' $out/killed.err > /dev/null; then
         bad="$ranks ranks, $epochs epochs, $wait ms: status $status, $seconds s, $(cat $out/killed.err)"
     fi

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # test_outputs.sh: no program of examples/ replaces a file that it reads, by whatever name, symbolic link or hard link the output
-# leads there; the file stays as it was, with one line and a status that is not 0.
+# option names it. The file is unchanged, and the program ends with one line and a status other than 0.
 out=build/outputs
 . tools/job.sh
 deploy=../examples/deploy
@@ -88,7 +88,7 @@ says='two options name this file'
 : > $out/once
 kept 'reluize: two outputs of one file' $out/once $r -o $out/once --int8 OVER
 says=
-# a link that leads to nothing yet, and a folder's other name
+# A link to a file that does not exist yet, and another name of a folder.
 ln -s new.onnx $out/to_new.onnx
 $r -o $out/new.onnx --report $out/to_new.onnx > $out/said 2> $out/errors
 verdict $([ $? = 2 ] && [ ! -e $out/new.onnx ]; echo $?) 'reluize: two outputs of one place' "$(cat $out/errors)"
@@ -107,7 +107,7 @@ says='not of 4_gpt train'
 kept '4_gpt: its text by --file' $out/text.txt $out/4_gpt train $out/text.txt --size '1 x 8, context 8, batch 4, steps 4, seed 1' --file OVER
 says=
 
-# an output beside the data, in the same folder, is no input, and is written twice
+# an output beside the data, in the same folder, is not an input; it can be written twice
 for i in 1 2; do $table --csv $out/beside.csv > $out/said 2> $out/errors; verdict $? "study: a file of its own is written, run $i" "$(cat $out/errors)"; done
 verdict $([ "$(wc -l < $out/beside.csv)" -gt 3 ]; echo $?) 'study: with its lines' "$(wc -l < $out/beside.csv)"
 

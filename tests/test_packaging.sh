@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_packaging.sh: examples/packaging as its users meet it: a small program by CMake (add_subdirectory, FetchContent,
-# find_package), pkg-config, Meson (as a wrap), and what can be seen of the Conan and vcpkg recipes without these tools; all versions agree.
+# test_packaging.sh: uses examples/packaging as its users do: builds a small program by CMake (add_subdirectory, FetchContent,
+# find_package), pkg-config and Meson (as a wrap), and checks the Conan and vcpkg recipes as far as possible without these tools. All
+# versions must agree.
 CC=${CC:-cc}
 export CC
 out=$PWD/build/packaging

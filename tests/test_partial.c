@@ -593,7 +593,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--short")) {
             brief = 1;
-            random = 8;
+            random = 3;
         } else if (i + 1 < argc && !strcmp(argv[i], "--random")) {
             random = atol(argv[++i]);
         } else if (i + 1 < argc && !strcmp(argv[i], "--seed")) {

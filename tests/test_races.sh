@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_races.sh: test_threads.c under ThreadSanitizer: networks trained on a user's threads; 8 threads that train their own beside
-# one that infers and one that calls lgelu_isa_limit. Not OpenMP's runs: its own library would be accused of what it does right.
+# test_races.sh: runs test_threads.c under ThreadSanitizer: networks that are trained on a user's threads, and 8 threads that train
+# their own networks beside one that infers and one that calls lgelu_isa_limit. The runs on OpenMP are omitted, because ThreadSanitizer
+# does not know the synchronisation of its library and would report false races.
 tsan=build/test_threads_tsan
 name="training on a user's threads under ThreadSanitizer"
 fixed=                                  # an old sanitizer can't start where a new kernel lays out memory at random

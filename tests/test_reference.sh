@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# test_reference.sh: the committed values of the yardstick's test are the ones that reference.py makes.
+# test_reference.sh: the values in the yardstick's test are those that reference.py computes.
 name='reference values as reference.py makes them'
 . tools/verdict.sh
 python=$(python_with mpmath)

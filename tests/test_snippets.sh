@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT-0
-# test_snippets.sh: every ```c block of README.md and examples/README.md, and the ten lines on top of lgelu.h, compiled and run.
-#   a block with a main    is a program of its own
-#   the others             are fragments: those of one chapter (##) make up one function, in their order, with the frame below around it;
-#                          what begins with `static` in the first column, up to a `}` there, goes before the function
-# A comment behind a printf, or alone on the line below it, is what that printf prints, in both kinds.
+# test_snippets.sh: compiles and runs every ```c block of README.md and examples/README.md, and the ten lines at the top of lgelu.h.
+#   a block with a main    is a program
+#   the others             are fragments: those of one chapter (##) form one function, in their order, within the frame below;
+#                          a part that begins with `static` in the first column, up to a `}` in that column, is put before the function
+# A comment after a printf, or alone on the line below it, states what that printf prints, in both kinds.
 out=build/snippets
 . tools/job.sh
 cat > $out/frame.h <<'C'

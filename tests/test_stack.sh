@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_stack.sh: no function of lgelu.h takes more of the stack than $BOUND bytes, with gcc's own count of its frames, -O0 and
-# -O2 (Debian: gcc), the largest being named; and every public kernel, two networks, saving and loading run on a thread of 64 KB
-# at -O2, of 128 KB (musl's default) at -O0, on each instruction set.
+# test_stack.sh: no function of lgelu.h uses more than $BOUND bytes of the stack, by gcc's own count of its frames at -O0 and -O2
+# (Debian: gcc); the largest is named. Every public kernel, two networks, saving and loading run on a thread of 64 KB at -O2, and of
+# 128 KB (musl's default) at -O0, on each instruction set.
 dir=build/stack
 bound=${BOUND:-22000}
 mkdir -p $dir

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# test_torch.sh: the ten steps of test_ten_steps.c by PyTorch in double, from the same safetensors to the same safetensors; the values
-# and gradients of RMS norms; the logits of a GPT from the weights that gpt_logits.c saves.
+# test_torch.sh: PyTorch computes the ten steps of test_ten_steps.c in double, from the same safetensors to the same safetensors; the
+# values and gradients of RMS norms; and the logits of a GPT from the weights that gpt_logits.c saves.
 CC=${CC:-cc}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS

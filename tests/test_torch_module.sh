@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# test_torch_module.sh: examples/torch as a user of PyTorch meets it: gradients, types, layouts, threads, errors, files, the
-# header's plans to the bit, and its training example to the end, whose ONNX files our reader reads.
+# test_torch_module.sh: tests examples/torch as a user of PyTorch would: gradients, types, layouts, threads, errors, files, and the
+# header's plans to the bit. Its training example runs to the end, and the reader of examples/deploy reads its ONNX files.
 CC=${CC:-cc}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
@@ -38,7 +38,7 @@ said=$(PYTHONPATH=$out/alone LGELU_TORCH_LIBRARY=/nowhere $python -c 'import lge
 case $said in ImportError*'make -C examples torch'*) echo "ok without its library the module says how to build it" ;;
 *) echo "FAIL without its library the module says how to build it: $said"; bad=1 ;; esac
 
-# the example: 2 epochs say enough
+# The example runs for 2 epochs.
 if $python ../examples/torch/train.py --epochs 2 --out $out/example > $out/train.log 2> $out/err
 then echo "ok the example trains, hardens and swaps"
 else echo "FAIL the example trains, hardens and swaps: $(tail -n 1 $out/err)"; bad=1; fi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_web.sh: examples/web, the header as WebAssembly and its page: the page's small libc, the module in node and the page in
-# headless Chromium beside a program that computes the same here; the hashes of everything. Debian: clang, lld, nodejs, wasi-libc,
-# libclang-rt-dev-wasm32, chromium, chromium-driver. The pictures of the page are in build/web.
+# test_web.sh: tests examples/web, the header as WebAssembly and its page: the page's small libc, the module in node and the page in
+# headless Chromium beside a program that computes the same here, and all hashes. Debian: clang, lld, nodejs, wasi-libc,
+# libclang-rt-dev-wasm32, chromium, chromium-driver. The screenshots of the page are in build/web.
 CC=${CC:-cc}
 out=build/web
 rm -rf $out

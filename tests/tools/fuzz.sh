@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT-0
-# fuzz.sh PROGRAM SECONDS: a fuzzer with the sanitizers that are here: libFuzzer where clang has it, for so many seconds (a fuzzer
-# of readers: of processor time for each reader, and until it ran $FUZZ_RUNS inputs), then its own rounds ($ROUNDS of them, if that
-# is set). READER=npy: that one alone. The implementation is compiled with the same sanitizers by then: build/fuzz_lgelu.*.o, for
-# the readers without vectors build/fuzz_scalar.*.o.
-# fuzz.sh table LOG...: of these logs, what each reader ran
-# fuzz.sh sources FILE: what is compiled beside a fuzzer: of a program of many files those that it doesn't include or stand in for
+# fuzz.sh PROGRAM SECONDS: runs a fuzzer with the sanitizers that are installed: libFuzzer, if clang has it, for SECONDS (for a fuzzer
+# of readers: of processor time for each reader, and until it has run $FUZZ_RUNS inputs), then the program's own rounds ($ROUNDS of them,
+# if that is set). READER=npy selects one reader. The implementation is already compiled with the same sanitizers: build/fuzz_lgelu.*.o,
+# and for the readers, without vector kernels, build/fuzz_scalar.*.o.
+# fuzz.sh table LOG...: prints what each reader ran, from these logs.
+# fuzz.sh sources FILE: prints what is compiled with a fuzzer: of a program of several files those that it neither includes nor replaces.
 if [ "$1" = sources ]; then
     [ "$2" = fuzz_study.c ] || exit 0
     for source in ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c; do

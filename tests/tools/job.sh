@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# job.sh: what the tests of the examples share; they read it after setting `out`, their folder, which is created empty
+# job.sh: the functions that the tests of the examples have in common. A test sets `out`, its folder, before it reads this file; the
+# folder is created empty.
 CC=${CC:-cc}
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
@@ -13,7 +14,7 @@ mkdir -p $out || exit 1
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 declared() { sed 's/^#define LGELU_IMPLEMENTATION$//' "$1" > $out/$(basename "$1") && echo "-I../examples $out/$(basename "$1")"; }
 
-# clean PROGRAM NAME SOURCES AND FLAGS: compiled without a warning; the first source contains the implementation
+# clean PROGRAM NAME SOURCES AND FLAGS: compiles the program without a warning. The first source contains the implementation.
 clean()
 {
     program=$1
@@ -26,7 +27,7 @@ clean()
         { echo "FAIL $name: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O2 $sources "$@" $IMPLEMENTATION -o $program -lm || exit 1; }
 }
 
-# stoppable PROGRAM SOURCES: the same program, which stops by itself as stopped_job.c describes
+# stoppable PROGRAM SOURCES: compiles a variant of the program that stops by itself, as stopped_job.c describes.
 stoppable()
 {
     program=$1
@@ -50,7 +51,7 @@ refused()
 
 # the functions that tools/faults.c replaces
 wrap=$(echo malloc calloc realloc fopen fdopen open fclose close fflush fsync rename | sed 's/\([a-z]*\) */-Wl,--wrap=\1 /g')
-# breakable PROGRAM SOURCES: with tools/faults.c between the program and its calls for memory and files
+# breakable PROGRAM SOURCES: compiles the program with tools/faults.c between it and its calls for memory and files.
 breakable()
 {
     program=$1
@@ -59,7 +60,7 @@ breakable()
     $CC -std=c99 -O1 -w "$@" $IMPLEMENTATION $out/faults.o $wrap -o $out/$program -lm || exit 1
 }
 
-# chain STEPS BEGIN RESUME: the command BEGIN stopped after its first step, then RESUME stopped after one more, and so on to the end
+# chain STEPS BEGIN RESUME: stops the command BEGIN after its first step, then RESUME after one more, and so on to the end.
 chain()
 {
     export STOP_AT=1
@@ -77,7 +78,7 @@ chain()
     verdict $? "${4}stopped and resumed after each of $1 steps" "status $status after $stops stops, $(cat $out/chain.err)"
 }
 
-# study: examples/study as $out/study; with a name, the variant that stops, under that name
+# study [NAME]: compiles examples/study as $out/study; with NAME, the variant that stops, under that name.
 study()
 {
     sources="../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c $IMPLEMENTATION"
@@ -86,7 +87,7 @@ study()
         { echo "FAIL compiles without a warning: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O1 $sources -o $out/study -lm || exit 1; }
 }
 
-# tiny FOLDER [SIDE]: 300 and 60 images of 6 x 6, or of SIDE x SIDE, as files of the MNIST family
+# tiny FOLDER [SIDE]: writes 300 and 60 images of 6 x 6, or of SIDE x SIDE, as files of the MNIST family.
 tiny()
 {
     mkdir -p $1

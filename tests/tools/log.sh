@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# log.sh LOG COMMAND...: runs a test, keeps its lines in LOG, then its processor time and its exit status as the last lines. Always
-# succeeds: sum.sh judges.
+# log.sh LOG COMMAND...: runs a test and writes its lines to LOG, then its processor time and its exit status as the last lines. It
+# always succeeds: sum.sh decides whether the test failed.
 log=$1
 shift
 "$@" > "$log" 2>&1

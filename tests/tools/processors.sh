@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# processors.sh: read by matrix.sh and portability.sh: which command compiles for another processor or C library, and what runs
-# its programs here. $dir is a folder for what is tried. Debian packages: qemu-user, gcc-PROCESSOR-linux-gnu with
+# processors.sh: matrix.sh and portability.sh read it. It defines which command compiles for another processor or C library, and what
+# runs the programs. $dir is a folder for trial programs. Debian packages: qemu-user, gcc-PROCESSOR-linux-gnu with
 # libc6-dev-*-cross for aarch64, arm (gnueabihf), riscv64, s390x and powerpc64; lib32gcc-12-dev, libc6-dev-i386; musl-tools;
 # {gcc,g++}-mingw-w64-x86-64, wine64; clang, lld, wasi-libc, libclang-rt-dev-wasm32, nodejs.
 beside=/usr/include/$(uname -m)-linux-gnu
@@ -32,13 +32,13 @@ target()
     compile="$compile -std=$language"
 }
 
-# able COMMAND...: says nothing if it makes programs that the runner runs, else why not
+# able COMMAND...: prints nothing if the command makes programs that the runner runs, and the reason otherwise.
 able()
 {
     if ! command -v "$1" > /dev/null; then echo "no $1 here"; return; fi
     printf '#include <math.h>\n#include <stdio.h>\nint main(void) { return printf("works\\n") < 0; }\n' > "$dir/probe.c"
     if ! "$@" "$dir/probe.c" -o "$dir/probe.exe" -lm > "$dir/probe.out" 2>&1; then echo "'$*' does not work here"; return; fi
-    # Wine ends lines its own way
+    # Wine ends lines with a carriage return
     if [ "$($runner "$dir/probe.exe" 2> /dev/null | tr -d '\r')" != works ]; then echo "nothing here runs its programs"; fi
 }
 
@@ -49,5 +49,5 @@ runs_windows()
     for w in wine64 wine /usr/lib/wine/wine64; do command -v $w && return; done
     echo false
 }
-# what Wine leaves running
+# ends the processes that Wine leaves running
 unwine() { for w in wineserver /usr/lib/wine/wineserver; do command -v $w > /dev/null && { $w -k 2> /dev/null; return; }; done; }

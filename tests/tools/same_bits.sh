@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# same_bits.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE (gcc-O3native-fast-c99): compiles test_same_bits.c so, without a warning, and runs it.
-# COMPILER-openmp: with OpenMP, on 1, 2, 3 and 8 threads; with $IMPLEMENTATION, an object made so, in place of an own one.
+# same_bits.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE (gcc-O3native-fast-c99): compiles test_same_bits.c in that configuration, without a
+# warning, and runs it. COMPILER-openmp uses OpenMP, on 1, 2, 3 and 8 threads; $IMPLEMENTATION may name an object that was compiled so.
 compiler=${1%%-*}
 rest=${1#*-}
 name=$(echo "$1" | sed 's/O3native/O3 -march=native/; s/-\(O[0-3]\)/ -\1/; s/-off/ -ffp-contract=off/; s/-fast/ -ffp-contract=fast/; s/-\(c[9+]\)/ -std=\1/')

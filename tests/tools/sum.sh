@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# sum.sh LOG...: shows what failed and what was skipped, one line per program with its processor time (of a program: without compiling
-# it), and the sum as the last line. Fails if anything did.
-# A program that ends badly without having said FAIL is a failed case.
+# sum.sh LOG...: prints what failed and what was skipped, one line for each program with its processor time (without compilation), and
+# the sum as the last line. It fails if a case failed. A program that ends with another status and without a FAIL is a failed case.
 awk '
 function close_log() {
     if (name == "") return

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT-0
-# verdict.sh: what the tests in shell share: how a case is reported, and where other programs are found
+# verdict.sh: the functions that all tests in shell have in common: how a case is reported, and where other programs are found.
 bad=0
 
-# verdict STATUS NAME [WHY]: a case; after one that failed $bad is 1
+# verdict STATUS NAME [WHY]: reports a case, and sets $bad to 1 if it failed.
 verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
 
-# python_with MODULES: a python3 that has them, or nothing
+# python_with MODULES: prints a python3 that has these modules, or nothing.
 python_with() { for p in python3 /usr/bin/python3; do $p -c "import $1" 2> /dev/null && { echo $p; return; }; done; }
 
-# onnx_runtime: whether node has it: the package onnxruntime-node in build/onnxruntime or where NODE_PATH says
+# onnx_runtime: succeeds if node has ONNX Runtime: the package onnxruntime-node, in build/onnxruntime or in NODE_PATH.
 onnx_runtime()
 {
     NODE_PATH=${NODE_PATH:-$PWD/build/onnxruntime/node_modules}
