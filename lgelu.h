@@ -31,9 +31,10 @@
 
    MAP         search for a token, brackets included, to find its section
      [1] DECLARATIONS   the manual: gate kernels, λ map, hardening, optimisers, random numbers,
-                        instruction sets, accuracy; then the trainer's (LGELU_TRAINER): life of a
-                        network, builders, training plans, gates and λ, files, instruments; last
-                        what advanced users need: nodes, custom gates, threads, matrix products
+                        instruction sets, accuracy, instruments, statuses; then the trainer's
+                        (LGELU_TRAINER): life of a network, builders, training plans, gates and λ,
+                        files; last what advanced users need: threads, layers and nodes, custom
+                        gates, matrix products
      [2] PLATFORM       compilers, target attributes, atomics, prefetch, refused flags, exact fma
      [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same
                         bits everywhere
@@ -41,8 +42,8 @@
                         this file includes itself once per instruction set; cpuid; public kernels
      [5] HARDNESS       λ(s), its slope and inverse, the gap to ReLU, targets, the hardening plan
      [6] OPTIMISER      AdamW and SGD on flat arrays; the update of s
-     [7] INSTRUMENTS    flips, accuracy, OUI, changes of patterns and weights, curves, drift,
-                        Spearman; the texts of statuses
+     [7] INSTRUMENTS    argmax, accuracy, flips, OUI, changes of patterns and weights, curves,
+                        drift, Spearman's rank correlation; the texts of statuses
      [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward
                         (LGELU_TRAINER)
          [8a] texts, errors     [8b] threads     [8c] products      [8d] jobs, linear, gates
@@ -50,10 +51,10 @@
          [8i] losses            [8j] layer table [8k] builders      [8l] memory plan, panels
          [8m] block, weights    [8n] running     [8o] training step [8p] values, gates, folding
      [9] EXCHANGE       checkpoints as safetensors, through a caller's function (LGELU_TRAINER)
-         [9a] what a network has       [9b] copies       [9c] writing    [9d] JSON     [9e] reading
+         [9a] tensors of a network     [9b] copies       [9c] writing    [9d] JSON     [9e] reading
      [K] KERNELS        vocabularies (scalar, SSE2, NEON, AVX2, AVX-512, WebAssembly), METHOD, then
                         every kernel once
-         [Ka] tables, vocabulary   [Kb] gate      [Kc] tanh form       [Kd] 16 bits
+         [Ka] tables, vocabulary   [Kb] gate      [Kc] tanh form, SiLU [Kd] 16 bits, gated units
          [Ke] stochastic gate      [Kf] optimiser [Kg] sums, softmax, norms
          [Kh] matrix product       [Ki] images
 
@@ -5186,7 +5187,7 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
     }
 }
 
-/* ---- [8h] tokens and labels ---- */
+/* ---- [8h] tokens and labels, normalisations, attention, dropout, images as tokens ---- */
 
 /* Copies the bound integers into the node's value, which the backward reads as well. Their range
    has been checked by lgelu__check_forward. Labels are not read while tokens are generated. */
@@ -12294,7 +12295,7 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
     }
 }
 
-/* ---- [Kc] the tanh approximation ---- */
+/* ---- [Kc] the tanh approximation, SiLU ---- */
 /* METHOD. f = xσ(v) = x/(1 + E) with E = e^-v = 2^(x(A + Bx²)) has no cancellation for either sign,
    and is accurate to less than 3 ulp with one division. x² is used with its rounding error, and
    A + Bx² is the sum of two floats. This path is for 2^-30 <= abs(x) <= 9.75. For other x, f is
@@ -12762,7 +12763,7 @@ static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy,
 #undef v_many
 #undef v_both
 
-/* ---- [Kd] 16-bit formats ---- */
+/* ---- [Kd] 16-bit formats, gated units ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
 {
     n_t b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
@@ -13175,7 +13176,7 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
     return sum[0];
 }
 
-/* ---- [Kg] sums and products ---- */
+/* ---- [Kg] sums, softmax, normalisations ---- */
 static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *b, size_t n)
 {
     size_t i;
