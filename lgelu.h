@@ -3081,7 +3081,7 @@ struct lgelu__job {
 #define LGELU__BY_SAMPLE       0x04000u /* a range is one sample, */
 #define LGELU__BY_64_ROWS      0x08000u /* or 64 rows, */
 #define LGELU__BY_FOUR         0x10000u /* or a multiple of four rows */
-#define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows of its value, normal with net.deviation */
+#define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows; net.deviation applies to it */
 
 /* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
 #define LGELU__VARIANTS(X)                                                                         \
