@@ -459,11 +459,12 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);
 /* ---- instruments: measures over activations, weights and histories ---- */
 
 /* Returns the index of the largest of n values, the first of equals; 0 if n is 0. A NaN is passed
-   over. */
+   over, but if a[0] is NaN the result is 0. */
 LGELU_DEF size_t lgelu_argmax(const float *a, size_t n);
 
-/* Returns the fraction of samples whose largest logit is at their label. logits has shape (samples,
-   classes). With one class the prediction is 1 if the logit is positive, else 0. */
+/* Returns the fraction of samples whose largest logit is at their label; 0 if there are no samples.
+   logits has shape (samples, classes). With one class the prediction is 1 if the logit is positive,
+   else 0. A negative label counts as a wrong prediction. */
 LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size_t samples,
                                 size_t classes);
 
@@ -472,13 +473,14 @@ LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size
 LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size_t samples,
                                    size_t classes);
 
-/* Returns max |before[i] - after[i]| over n values. */
+/* Returns max |before[i] - after[i]| over n values; NaN if a difference is NaN. */
 LGELU_DEF double lgelu_max_abs_diff(const float *before, const float *after, size_t n);
 
-/* Returns the fraction of activations that are at most 0, "Dead %" of [B] over 100. */
+/* Returns the fraction of n activations that are at most 0, "Dead %" of [B] over 100; 0 if n is
+   0. */
 LGELU_DEF double lgelu_dead_fraction(const float *a, size_t n);
 
-/* Returns the mean of n values, "Act Mean" of [B]. */
+/* Returns the mean of n values, "Act Mean" of [B]; 0 if n is 0. */
 LGELU_DEF double lgelu_mean(const float *a, size_t n);
 
 /* Returns OUI in its pairwise form (arXiv 2504.17160) for one layer: the mean over sample pairs of
@@ -507,11 +509,11 @@ LGELU_DEF void lgelu_smooth(double *curve, size_t n, double keep);
    (our definition of decay time). */
 LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q);
 
-/* Returns ω1, the mean absolute first difference of a curve (arXiv 2601.21739). */
+/* Returns ω1, the mean absolute first difference of a curve (arXiv 2601.21739); 0 if n < 2. */
 LGELU_DEF double lgelu_roughness(const double *curve, size_t n);
 
-/* Returns the drift of λ over a run, the mean absolute change from epoch to epoch; history has
-   shape (epochs, layers) [L, figures 1 and 2]. */
+/* Returns the drift of λ over a run, the mean absolute change from epoch to epoch [L, figures 1 and
+   2]; 0 for fewer than two epochs. history has shape (epochs, layers). */
 LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers);
 
 /* Returns Spearman's rank correlation of a and b, ties averaged; NaN if one of them is constant. */
@@ -3081,7 +3083,7 @@ struct lgelu__job {
 #define LGELU__BY_SAMPLE       0x04000u /* a range is one sample, */
 #define LGELU__BY_64_ROWS      0x08000u /* or 64 rows, */
 #define LGELU__BY_FOUR         0x10000u /* or a multiple of four rows */
-#define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows; net.deviation applies to it */
+#define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows, normally distributed */
 
 /* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
 #define LGELU__VARIANTS(X)                                                                         \
