@@ -9423,7 +9423,7 @@ static void lgelu__shape_text(char text[64], const size_t *shape, int dims)
 static lgelu_status lgelu__refuse_shape(lgelu_net *net, size_t at, const char *key,
                                         const lgelu__entry *e, const lgelu__tensor *t)
 {
-    char expected[64], found[64];
+    char expected[64] = "", found[64] = "";
     lgelu__shape_text(expected, t->shape, t->dims);
     lgelu__shape_text(found, e->shape, e->dims);
     return LGELU__REFUSE(net, LGELU_E_FILE,
