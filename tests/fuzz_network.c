@@ -1462,7 +1462,8 @@ static void beside_a_twin(slot *s)
         same_values(s, &t, "forward");
         if (s->net.mode != LGELU_MODE_TRAIN)
             break;
-        /* The network has copied the plan, so it may change now. */
+        /* The forward has copied tokens and labels, so the caller's arrays may change before the
+         * backward. */
         for (int i = 0; i < s->net.count; i++) {
             if (s->data[i].data && s->nodes[i].op != LGELU_OP_INPUT && odds(30)) {
                 s->data[i].bad = 0;
@@ -1487,7 +1488,7 @@ static void beside_a_twin(slot *s)
                      s->net.dlambda[j], t.net.dlambda[j]);
             }
         }
-        /* The array is valid again. */
+        /* The arrays are made valid again. */
         for (int i = 0; i < s->net.count; i++) {
             if (s->data[i].bad == 0 && s->nodes[i].op != LGELU_OP_INPUT && s->data[i].data) {
                 memcpy(s->data[i].data, t.data[i].data,
