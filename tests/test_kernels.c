@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    test_kernels checks the gate's kernels: the yardstick against 50-digit values, special values,
-the same bits on every instruction set (a recorded hash), no access outside the arrays, sums
+   the same bits on every instruction set (a recorded hash), no access outside the arrays, sums
    that do not drift, and that the kernels with channels equal those without.
 
        cc -O2 -I.. test_kernels.c -lm */
