@@ -107,7 +107,7 @@ static int through(const unsigned char *p, size_t n, file *to)
         if (out >= 0 && need && need < BLOCK)
             memory = malloc(need);
         if (memory && !lgelu_net_make(&net, memory, need, 1, LGELU_MODE_INFER, 1)) {
-            /* The builder has checked the whole model. */
+            /* The builder has checked the whole model, so filling the network must succeed. */
             if (onnx_fill(m, &net))
                 abort();
             size_ = 0;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# control_check.py CSV JSON: the findings of `study control`, computed again from its CSV: what is good, ranks, intervals between
-# deciles fitted to other tasks and seeds, what they keep of the seed that was left out. Fails where a mean differs.
+# control_check.py CSV JSON computes the findings of `study control` again from its CSV: which runs are good, their ranks, the intervals
+# between deciles that are fitted to other tasks and seeds, and their precision and recall on the seed that was left out. It fails if a
+# mean differs from that in the JSON file.
 import csv
 import json
 import math
@@ -73,7 +74,8 @@ def fit(known, rule, recall):
     return choice
 
 
-# by seed: precision and recall on the seed left out of a rule that was fitted to one recall, and the precision of keeping all
+# Returns for each seed the precision and recall, on that seed, of a rule that was fitted to one recall without it, and the precision
+# of keeping all runs.
 def fitted(runs, rule, same_task, recall):
     out = {}
     for seed in sorted({r["seed"] for r in runs}):

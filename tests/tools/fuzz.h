@@ -35,8 +35,7 @@ typedef struct {
 typedef struct {
     const char *name;
     long rounds; /* the reader's default, if no number of rounds is given */
-    int (*one)(const uint8_t *p,
-               size_t n);    /* returns 1 if accepted; p has no spare byte behind it */
+    int (*one)(const uint8_t *p, size_t n); /* returns 1 if p is accepted */
     const char *const *word; /* the vocabulary of the format, ended by NULL; or NULL */
     /* Damages the structure, in half of all cases; if NULL, only bytes are damaged. */
     size_t (*damage)(uint8_t *p, size_t n, size_t room, fuzz_dice *d);
@@ -73,7 +72,7 @@ static void *fuzz_room(size_t n)
     return p;
 }
 
-/* Runs a reader on a copy without a spare byte, so that a sanitizer sees every access beyond it. */
+/* Returns a copy of exactly n bytes, so that a sanitizer sees every access beyond it. */
 static uint8_t *fuzz_exactly(const uint8_t *p, size_t n)
 {
     uint8_t *copy = (uint8_t *)fuzz_room(n);
