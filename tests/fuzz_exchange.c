@@ -80,7 +80,7 @@ static void make_all(void)
     }
 }
 
-/* Returns the size of the block except the scratch memory, in which loading sorts: weights, moments
+/* Returns the number of bytes below the scratch memory, in which loading sorts. Weights, moments
  * and λ's are below it, values above. */
 static size_t below(int k)
 {

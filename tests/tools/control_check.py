@@ -90,7 +90,8 @@ def fitted(runs, rule, same_task, recall):
     return out
 
 
-# by seed: precision between the two fits whose mean recalls on the seeds left out enclose 0.8, and that of keeping all
+# Returns for each seed the precision interpolated between the two fits whose mean recalls on the omitted seeds enclose 0.8, and the
+# precision of keeping all runs.
 def precision(runs, rule, same_task):
     at = [fitted(runs, rule, same_task, recall) for recall in RECALLS]
     reached = []
@@ -108,7 +109,8 @@ def precision(runs, rule, same_task):
     return {seed: (at[low][seed][0] + weight * (at[high][seed][0] - at[low][seed][0]), at[low][seed][2]) for seed in at[0]}
 
 
-# of the way from a random policy to the best mean of `relu`, mean over the tasks; the rate is the best of the other seeds
+# Returns for each seed the fraction of the way from a random policy to the best mean of `relu`, as a mean over the tasks. The learning
+# rate is the best one of the other seeds.
 def shares(runs, relu, at_random):
     out = {}
     for seed in sorted({r["seed"] for r in runs}):
@@ -128,7 +130,7 @@ def shares(runs, relu, at_random):
 def main():
     data = json.load(open(sys.argv[2]))
     arms = read(sys.argv[1], data["config"])
-    # what a random policy returns stands in the table of the text that lies beside the JSON
+    # The return of a random policy is in the table of the text file next to the JSON file.
     at_random = {}
     for line in open(sys.argv[2][:-5] + ".txt"):
         if "a random policy returns" in line:
