@@ -3063,7 +3063,7 @@ struct lgelu__job {
 #define LGELU__BY_SAMPLE       0x04000u /* a range is one sample, */
 #define LGELU__BY_64_ROWS      0x08000u /* or 64 rows, */
 #define LGELU__BY_FOUR         0x10000u /* or a multiple of four rows */
-#define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows of its value, normal with net.deviation */
+#define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows of its value */
 
 /* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
 #define LGELU__VARIANTS(X)                                                                         \
@@ -9362,6 +9362,7 @@ static float lgelu__float_at(const unsigned char *p)
 static void lgelu__shape_text(char text[64], const size_t *shape, int dims)
 {
     const char *end = text + 63;
+    text[0] = 0;
     if (dims == 0)
         lgelu__format(text, end, "()");
     else if (dims == 1)
@@ -9375,7 +9376,7 @@ static void lgelu__shape_text(char text[64], const size_t *shape, int dims)
 static lgelu_status lgelu__refuse_shape(lgelu_net *net, size_t at, const char *key,
                                         const lgelu__entry *e, const lgelu__tensor *t)
 {
-    char expected[64], found[64];
+    char expected[64] = "", found[64] = "";
     lgelu__shape_text(expected, t->shape, t->dims);
     lgelu__shape_text(found, e->shape, e->dims);
     return LGELU__REFUSE(net, LGELU_E_FILE,

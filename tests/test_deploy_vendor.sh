@@ -20,12 +20,14 @@ for header in "$deploy"/*.h; do
         *.h*) cp "$deploy/${file%%.h*}.h" "$out/$name" ;;
         esac
     done
+    # a header without a source file is included by an empty one
+    [ -f "$deploy/$name.c" ] || echo "#include \"$name.h\"" > "$out/$name/$name.c"
     why=$(cd "$out/$name" && $CC -std=c99 $WARNINGS -Werror -fsyntax-only ./*.c 2>&1)
     verdict $? "$name.[ch], vendored as $name.h says" "$(echo "$why" | head -n 1)"
 done
 
 # The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats.
-prefix_of() { case $1 in onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
+prefix_of() { case $1 in onnx_in) echo 'onnx_|smooth_' ;; onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
 for source in "$deploy"/*.c; do
     name=$(basename "$source" .c)
     [ $name = reluize ] && continue

@@ -20,7 +20,7 @@ said="lgelu $version: -0.0455003 -0.154269 0.345731 1.9545"
 net=", a network of 2 nodes"
 
 # ---- versions: the header's title, macros and HISTORY, and each packaging file that can't read them there ----
-title=$(sed -n '1s/.* - v\([0-9.]*\) - .*/\1/p' "$root/lgelu.h")
+title=$(sed -n '1,3s/.*lgelu.h - v\([0-9.]*\) - .*/\1/p' "$root/lgelu.h")
 parts=$(sed -n 's/^#define LGELU_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' "$root/lgelu.h" | paste -sd.)
 history=$(sed -n 's/^   HISTORY  *\([0-9.]*\) .*/\1/p' "$root/lgelu.h")
 meson=$(sed -n "s/^project('lgelu'.* version: '\([0-9.]*\)'.*/\1/p" "$from/meson/packagefiles/lgelu/meson.build")

@@ -64,7 +64,7 @@ DEPLOY_FN void deploy_trim(deploy_decimal *a)
 /* Multiplies by 2^k, k at most 50. */
 DEPLOY_FN void deploy_shift_up(deploy_decimal *a, int k)
 {
-    unsigned char head[24];
+    unsigned char head[24] = { 0 };
     uint64_t carry = 0;
     int i, extra = 0;
     for (i = a->n - 1; i >= 0; i--) {

@@ -3622,11 +3622,13 @@ static int onnx_op_constant(onnx_model *m, const onnx_node *n)
         ints[0] = y->few[0].c;
         i = 1;
     } else {
-        if ((i = onnx_attribute_ints(n, "value_ints", ints)) < 0)
+        i = onnx_attribute_ints(n, "value_ints", ints);
+        if (i < 0)
             return onnx_refuse(m, n, "this kind of constant is not supported");
         y->count = i;
     }
-    while (i--) {
+    while (i > 0) {
+        i--;
         if (ints[i] > ONNX_MOST)
             ints[i] = ONNX_MOST;
         if (ints[i] < -ONNX_MOST)

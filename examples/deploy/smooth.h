@@ -12,7 +12,8 @@
 
    SiLU is lgelu_silu_forward. The others are computed in double and rounded once, with the same
    bits on every platform: each product that meets a sum is an explicit fma. Infinity gives the
-   gate's limit, NaN gives NaN. All functions are static: copy smooth.h and deploy.h beside lgelu.h.
+   gate's limit, NaN gives NaN. All functions are static. Copy smooth.h beside lgelu.h, with
+   deploy.h.
  */
 #ifndef SMOOTH_H
 #define SMOOTH_H

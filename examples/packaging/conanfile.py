@@ -6,7 +6,7 @@ from conan.tools.files import copy
 
 class Lgelu(ConanFile):
     name = "lgelu"
-    version = "0.2.0"
+    version = "1.0.0"
     license = "MIT-0"
     description = "λ-GELU kernels, learned hardness, exact ReLU-ization"
     package_type = "header-library"

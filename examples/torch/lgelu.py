@@ -632,7 +632,7 @@ def refit(model, batches, gates=(), what="full", ridge=0.0, rows=0, estimate=Non
     thousand inputs. batches: a list of inputs (tensors, or tuples of arguments) in the model's device and type. Returns the
     model, changed in place; where its forward calls F.gelu and the like, an fx.GraphModule on its parameters.
 
-    The model is traced by torch.fx. gates: classes of gates of your own. what="biases" corrects biases alone. ridge, rows, seed:
+    The model is traced by torch.fx. gates: custom classes of gates. what="biases" corrects biases alone. ridge, rows, seed:
     as in examples/deploy/refit.h, whose numbers these are; estimate: statistics of batch normalisations first (default: where there
     are some). report: a list that receives a dict for each matrix. Left alone: shared matrices, and those that read no gate."""
     batches = list(batches)

@@ -114,7 +114,7 @@ typedef struct {
 } model;
 
 static model learner, viewer;
-static model original, mended; /* the two of a refit, for POINTS_SEEN inputs at a time */
+static model original, refitted; /* the two of a refit, for POINTS_SEEN inputs at a time */
 static lgelu_training plan;
 static unsigned char room[4][10 << 20];
 static unsigned char refit_room[2 << 20];
@@ -158,7 +158,7 @@ PAGE(int, begin)(int set)
     plan.lambda_lr_scale = 2;
     return make(&learner, 0, SAMPLES, LGELU_MODE_TRAIN) || make(&viewer, 1, CELLS, LGELU_MODE_INFER)
            || make(&original, 2, POINTS_SEEN, LGELU_MODE_INFER)
-           || make(&mended, 3, POINTS_SEEN, LGELU_MODE_INFER);
+           || make(&refitted, 3, POINTS_SEEN, LGELU_MODE_INFER);
 }
 
 /* full-batch steps; λ is learned beside the weights until `harden` drives it */
@@ -211,10 +211,10 @@ PAGE(int, mend)(void)
 {
     refit r;
     size_t bytes;
-    if (lgelu_net_copy(&original.net, &learner.net) || lgelu_net_copy(&mended.net, &learner.net))
+    if (lgelu_net_copy(&original.net, &learner.net) || lgelu_net_copy(&refitted.net, &learner.net))
         return 1;
-    lgelu_net_relu(&mended.net);
-    bytes = refit_bytes(&r, &original.net, &mended.net, mended.logits, NULL);
+    lgelu_net_relu(&refitted.net);
+    bytes = refit_bytes(&r, &original.net, &refitted.net, refitted.logits, NULL);
     if (!bytes || bytes > sizeof refit_room)
         return 1;
     return refit_run(&r, refit_room, bytes, next_points, NULL) != LGELU_OK;
@@ -224,7 +224,7 @@ PAGE(int, mend)(void)
 static int run(const float *x, size_t n, int swapped, float *logits)
 {
     lgelu_net *net = &viewer.net;
-    if (lgelu_net_copy(net, swapped == REFITTED ? &mended.net : &learner.net))
+    if (lgelu_net_copy(net, swapped == REFITTED ? &refitted.net : &learner.net))
         return 1;
     if (swapped)
         lgelu_net_relu(net);

@@ -157,10 +157,10 @@ async function visit(b) {
         verdict(early.flips > 0 && early.flips === smooth.flips,
             `${names[set]}: a swap before hardening flips ${early.flips} cells`, `${early.flips}, ${smooth.flips} announced`);
         await click('refit');
-        const mended = await until('the refit', s => s.swapped === 2);
+        const refitted = await until('the refit', s => s.swapped === 2);
         await picture(`${names[set]}_refitted`);
-        verdict(4 * mended.flips < early.flips && mended.score > 0.95,
-            `${names[set]}: the refit leaves ${mended.flips} of these cells changed`, JSON.stringify(mended));
+        verdict(4 * refitted.flips < early.flips && refitted.score > 0.95,
+            `${names[set]}: the refit leaves ${refitted.flips} of these cells changed`, JSON.stringify(refitted));
         await click('swap');
         await until('the swap back', s => !s.swapped);
         await click('harden');
@@ -171,9 +171,9 @@ async function visit(b) {
         verdict(relu.flips <= 4 && relu.score > 0.95 && relu.side === 128,
             `${names[set]}: hardened and swapped, ${relu.flips} of 16384 cells flipped`, JSON.stringify(relu));
         const here = computed('train', set, smooth.step, hard.step - smooth.step);
-        verdict([smooth, early, mended, hard, relu].every((s, i) => equal(here[i], line(s))),
+        verdict([smooth, early, refitted, hard, relu].every((s, i) => equal(here[i], line(s))),
             `${names[set]}: loss, λ's, flips, logits and weights as computed here, to the last bit`,
-            `${JSON.stringify([smooth, early, mended, hard, relu].map(line))} for ${JSON.stringify(here)}`);
+            `${JSON.stringify([smooth, early, refitted, hard, relu].map(line))} for ${JSON.stringify(here)}`);
     }
     await click('reset');
     const fresh = await seen();
