@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_data: damaged files into the readers of examples/data.c, from memory; how to run it:
-   tools/fuzz.h.
+   fuzz_data passes damaged files in memory to the readers of examples/data.c. tools/fuzz.h explains
+   how to run it.
 
    An input is a file, but for those of several: the size of the first in two bytes, then one after
    the other: idx pictures and labels, packed or not; cifar a batch for training and one for
@@ -9,14 +9,15 @@
    line, behind it a folder's "/", a pipe's "|", or a file's size in two bytes and its bytes. */
 #include "tools/fuzz.h"
 
-/* ---- a folder that is not there ---- */
+/* ---- A folder in memory ---- */
 enum { ENTRIES = 64, NAMES = 96 };
+/* The entries of the folder. `kind` is '/', '|' or 0. */
 static struct {
     char path[NAMES];
     const uint8_t *p;
     size_t n;
     int kind;
-} entry[ENTRIES]; /* kind: '/', '|' or 0 */
+} entry[ENTRIES];
 
 static int entries;
 typedef struct {
@@ -25,7 +26,8 @@ typedef struct {
     struct dirent child;
 } no_folder;
 
-/* its number; -2: a folder, since something is in it; -1: nothing of that name */
+/* Returns the index of an entry; -2 for a folder, because something is in it; -1 if there is no
+ * such name. */
 static int entry_of(const char *path)
 {
     const size_t n = strlen(path);
@@ -55,7 +57,7 @@ static int no_stat(const char *path, struct stat *about)
 static FILE *no_fopen(const char *path, const char *how)
 {
     const int i = entry_of(path);
-    /* it would hang */
+    /* Reading a pipe would block. */
     if (i >= 0 && entry[i].kind == '|')
         abort();
     if (i < 0 || entry[i].kind)
@@ -117,7 +119,8 @@ static int no_closedir(no_folder *f)
 #define PICTURE_HIGH 8
 #include "tools/pictures.h"
 
-enum { MOST = 1 << 16 }; /* bytes that a file may unpack to here */
+/* MOST is the number of bytes that a file may unpack to here. */
+enum { MOST = 1 << 16 };
 
 static void plain_part(data_file *f, const char *name, const uint8_t *p, size_t n)
 {
@@ -176,14 +179,15 @@ static int one_picture(const uint8_t *p, size_t n)
             && (d->skipped != 1 || strncmp(d->note, "picture: ", 9) || strchr(d->note, '\n')))
             abort();
     }
-    /* of the same bytes the same picture */
+    /* The same bytes must give the same image. */
     if (!status && memcmp(x[0], x[1], sizeof x[0]))
         abort();
     free(f.bytes);
     return status == 0;
 }
 
-static size_t split(const uint8_t **p, size_t *n) /* the size of the first part */
+/* Returns the size of the first part. */
+static size_t split(const uint8_t **p, size_t *n)
 {
     size_t first = *n < 2 ? 0 : 256u * (*p)[0] + (*p)[1];
     if (*n < 2) {
@@ -240,7 +244,7 @@ static int some_tables(const uint8_t *p, size_t n, int two)
         data_file *f = &all.table[i].file;
         size_t size = i ? n - first : first;
         strcpy(f->path, i ? "tables.test" : two ? "tables.data" : "table");
-        /* slurp's one to spare */
+        /* The reader requires one spare byte. */
         f->bytes = (unsigned char *)malloc(size + 1);
         if (!f->bytes)
             abort();
@@ -305,8 +309,8 @@ static int idx(const uint8_t *p, size_t n)
     return status == 0;
 }
 
-/* the entries of an input, below the folder d/; of as many as there is room for. Where each ends:
-   end[] */
+/* Makes the entries of an input, below the folder d/, as many as there is space for. end[] receives
+ * where each ends. */
 static void entries_of(const uint8_t *p, size_t n, size_t end[ENTRIES])
 {
     size_t at = 0;
@@ -374,7 +378,7 @@ static int folder(const uint8_t *p, size_t n)
 static int table(const uint8_t *p, size_t n) { return some_tables(p, n, 0); }
 static int tables(const uint8_t *p, size_t n) { return some_tables(p, n, 1); }
 
-/* ---- damage that knows the format ---- */
+/* ---- Damage that follows the format ---- */
 static void put_big(uint8_t *p, uint32_t v)
 {
     for (int i = 0; i < 4; i++)
@@ -387,8 +391,8 @@ static void put_little(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> 8 * i & 255);
 }
 
-static size_t gzip_mend(uint8_t *p, size_t n,
-                        size_t room) /* the trailer as what unpacks wants it */
+/* Corrects the trailer for the unpacked data. */
+static size_t gzip_mend(uint8_t *p, size_t n, size_t room)
 {
     static char out[MOST];
     int got;
@@ -403,7 +407,8 @@ static size_t gzip_mend(uint8_t *p, size_t n,
     return n;
 }
 
-static size_t png_mend(uint8_t *p, size_t n, size_t room) /* each chunk's CRC */
+/* Corrects the CRC of each chunk. */
+static size_t png_mend(uint8_t *p, size_t n, size_t room)
 {
     (void)room;
     if (n < 8 || p[0] != 0x89)
@@ -417,7 +422,8 @@ static size_t png_mend(uint8_t *p, size_t n, size_t room) /* each chunk's CRC */
     return n;
 }
 
-static size_t idx_mend(uint8_t *p, size_t n, size_t room) /* as many as there are, in either half */
+/* Corrects the counts in both parts. */
+static size_t idx_mend(uint8_t *p, size_t n, size_t room)
 {
     const size_t first = n > 2 ? 256u * p[0] + p[1] : 0;
     (void)room;
@@ -430,7 +436,8 @@ static size_t idx_mend(uint8_t *p, size_t n, size_t room) /* as many as there ar
     return n;
 }
 
-static size_t cifar_mend(uint8_t *p, size_t n, size_t room) /* whole records of one label or two */
+/* Truncates to whole records of one or two labels. */
+static size_t cifar_mend(uint8_t *p, size_t n, size_t room)
 {
     const size_t record = CIFAR_PIXELS + 1 + (n > 2 ? p[n - 1] & 1u : 0),
                  records = (n < 2 ? 0 : n - 2 + record / 2) / record;
@@ -451,7 +458,7 @@ static size_t cifar_mend(uint8_t *p, size_t n, size_t room) /* whole records of 
     return all;
 }
 
-/* a field, a row or a separator of a table: doubled, deleted, moved */
+/* Doubles, deletes or moves a field, a row or a separator of a table. */
 static size_t table_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
 {
     static const char marks[] = ",;\t\n\"";
@@ -476,7 +483,7 @@ static size_t table_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
     }
 }
 
-/* an entry of a folder: gone, twice, under another name, or its file damaged */
+/* Removes, doubles or renames an entry of a folder, or damages its file. */
 static size_t folder_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
 {
     static const char *const name[] = { "train/",
@@ -540,9 +547,9 @@ static size_t folder_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *r)
     }
 }
 
-/* ---- sound files ---- */
-/* Forty pictures of 4 x 4 and their labels, packed by gzip -9: a block with its own Huffman codes,
-   and one with the fixed ones */
+/* ---- Valid files ---- */
+/* Forty images of 4 x 4 and their labels, packed by gzip -9: one block with its own Huffman codes
+ * and one with the fixed codes. */
 static const unsigned char packed_pictures[] = {
     31,  139, 8,   0,   0,   0,   0,   0,   2,   3,   109, 145, 33,  143, 132, 48,  20,  132, 95,
     114, 39,  46,  193, 215, 227, 78,  212, 175, 175, 175, 175, 175, 199, 227, 235, 235, 241, 120,
@@ -612,7 +619,8 @@ static void gzip_seeds(void)
     fuzz_seed("gzip", "named", named, sizeof named);
 }
 
-static void cifar_seeds(void) /* two records, or three; of one label or of two */
+/* Makes files of two or three records with one or two labels. */
+static void cifar_seeds(void)
 {
     static uint8_t piece[3 * (CIFAR_PIXELS + 2)], input[sizeof piece + 2];
     for (size_t labels = 1; labels < 3; labels++) {
@@ -663,15 +671,15 @@ static void table_seeds(void)
                          (const uint8_t *)numbers, sizeof numbers - 1));
 }
 
-/* A sheet of black: 1400 rows of a filter byte and 1400 pixels, all zero, one block with the fixed
-   codes */
-static void put_bits(unsigned char *z, size_t *bits, unsigned value,
-                     int count) /* the lowest first */
+/* Writes bits, the lowest first. */
+static void put_bits(unsigned char *z, size_t *bits, unsigned value, int count)
 {
     for (int bit = 0; bit < count; bit++, ++*bits)
         z[*bits / 8] |= (unsigned char)((value >> bit & 1) << *bits % 8);
 }
 
+/* Makes a black sheet: 1400 rows of a filter byte and 1400 pixels, all zero, in one block with the
+ * fixed codes. */
 static void sheet_seeds(void)
 {
     static unsigned char z[1 << 14];
@@ -679,10 +687,10 @@ static void sheet_seeds(void)
     memory_file f = { NULL, 0, 0 };
     size_t bits = 0, left = all - 1;
     memset(z, 0, sizeof z);
-    /* zlib's header; Huffman codes stand with their highest bit first */
+    /* The header of zlib. Huffman codes are stored with their highest bit first. */
     put_bits(z, &bits, 0x0178, 16);
     put_bits(z, &bits, 3, 3);
-    /* a zero; then again and again the byte before, 258 or three times */
+    /* A zero is followed by repetitions of the byte before it, 258 or three at a time. */
     put_bits(z, &bits, 0x0C, 8);
     for (; left >= 258; left -= 258)
         put_bits(z, &bits, 0xA3, 13);
@@ -692,7 +700,7 @@ static void sheet_seeds(void)
         put_bits(z, &bits, 0x0C, 8);
     put_bits(z, &bits, 0, 7);
     bits = (bits + 7) / 8;
-    /* Adler-32 */
+    /* This is the checksum Adler-32. */
     put_big(z + bits, (uint32_t)(all % 65521) << 16 | 1);
     picture_text(&f, "\x89PNG\r\n\x1A\n", 8);
     picture_chunk(&f, "IHDR", (const unsigned char *)"\0\0\5\x78\0\0\5\x78\x8\0\0\0\0", 13);
@@ -724,7 +732,7 @@ static void folder_seeds(void)
     char path[64];
     for (int i = 0; i < 3 * WIDE * HIGH; i++)
         rgb[i] = (unsigned char)(i * 7);
-    /* train/ and test/ */
+    /* The folders are train/ and test/. */
     for (int k = 0; k < 2; k++) {
         for (int c = 0; c < 2; c++) {
             for (int i = 0; i < 2; i++) {
@@ -737,7 +745,7 @@ static void folder_seeds(void)
     }
     fuzz_seed("folder", "halves", f.data, f.size);
     f.size = 0;
-    /* every fifth is for the test; a pipe, an empty folder */
+    /* Every fifth image is for testing; there are also a pipe and an empty folder. */
     for (int c = 0; c < 2; c++) {
         for (int i = 0; i < 5; i++) {
             memory_file one = picture_make(PICTURE_PGM, rgb);

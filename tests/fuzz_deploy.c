@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_deploy: damaged files into the readers of examples/deploy: .npy, .nnet, VNN-LIB, safetensors
-   with PyTorch's names, solutions of solvers; how to run it: tools/fuzz.h. What is refused is
-   refused in one line and changes nothing; what is accepted can be written, and what was written
-   can be read. */
+   fuzz_deploy passes damaged files to the readers of examples/deploy: .npy, .nnet, VNN-LIB,
+   safetensors with PyTorch's names, solutions of solvers. tools/fuzz.h explains how to run it. A
+   refused file causes a message of one line and changes nothing. An accepted file can be written,
+   and the written file can be read. */
 #define LGELU_TRAINER
 #include "tools/fuzz.h"
 #include "lgelu.h"
@@ -148,8 +148,8 @@ static int read_solution(const uint8_t *p, size_t n)
     return mip_read(x, 3, p, n) == MIP_FOUND;
 }
 
-/* ---- damage that knows the format, and sound files ---- */
-/* the header ends behind its brace, the data where they end */
+/* ---- Damage that follows the format, and valid files ---- */
+/* Corrects the lengths: the header ends after its brace, and the data at their end. */
 static size_t npy_mend(uint8_t *p, size_t n, size_t room)
 {
     size_t at = 10;
@@ -165,8 +165,8 @@ static size_t npy_mend(uint8_t *p, size_t n, size_t room)
     return n;
 }
 
-static size_t torch_mend(uint8_t *p, size_t n,
-                         size_t room) /* the header's length as its braces say */
+/* Sets the header's length from its braces. */
+static size_t torch_mend(uint8_t *p, size_t n, size_t room)
 {
     size_t at = 8, depth = 0;
     (void)room;
@@ -184,7 +184,7 @@ static size_t torch_mend(uint8_t *p, size_t n,
     return n;
 }
 
-/* a list, a line or an entry of text: moved, doubled, gone */
+/* Moves, doubles or removes a list, a line or an entry of text. */
 static size_t text_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
 {
     static const char marks[][2] = { { '(', ')' }, { '\n', '\n' }, { ',', ',' }, { ' ', ' ' } };
@@ -231,7 +231,7 @@ static void fuzz_seeds(void)
         if (npy_write(types[k], types[k] == NPY_F32 ? (const void *)numbers : zeros, shape, 2, put,
                       &whole))
             abort();
-        /* ours are little-endian, in C's order */
+        /* Our own files are little-endian and in C order. */
         if (k == 5) {
             for (size_t i = 0; i + 6 < whole.size; i++) {
                 if (!memcmp(whole.byte + i, "'<", 2))
@@ -259,7 +259,7 @@ static void fuzz_seeds(void)
     fuzz_seed("torch", "mlp", whole.byte, whole.size);
     fuzz_seed("solution", "cbc", cbc, sizeof cbc - 1);
     fuzz_seed("solution", "glpk", glpk, sizeof glpk - 1);
-    /* not accepted: there is none */
+    /* It is not accepted, because there is no such file. */
     if (fuzz_folder)
         fuzz_seed("solution", "infeasible", none, sizeof none - 1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_exchange: damaged safetensors files into lgelu_net_load, lgelu_parts_load and
-   lgelu_metadata; how to run it: tools/fuzz.h.
+   fuzz_exchange passes damaged safetensors files to lgelu_net_load, lgelu_parts_load and
+   lgelu_metadata. tools/fuzz.h explains how to run it.
 
    safetensors: one network, one that trains and one that doesn't. parts: two networks, after a
    forward that waits for its backward. What is refused must leave the networks as they were; what
@@ -16,8 +16,8 @@ typedef struct {
     size_t size;
 } file;
 
-/* two that are parts of one file, and two that stand alone; each twice: after a forward, and made
-   of other weights */
+/* Two networks are parts of one file and two are alone; each is made twice: after a forward, and
+ * with other weights. */
 static lgelu_node node[4][NODES];
 static lgelu_net net[4];
 static union {
@@ -80,8 +80,8 @@ static void make_all(void)
     }
 }
 
-/* all but the scratch memory, in which loading sorts: weights, moments, λ's below it, values above
- */
+/* Returns the number of bytes below the scratch memory, in which loading sorts. Weights, moments
+ * and λ's are below it, values above. */
 static size_t below(int k)
 {
     return (size_t)((unsigned char *)net[k].internal.scratch - memory[k].byte);
@@ -153,7 +153,7 @@ static int alone(const uint8_t *p, size_t n)
     return trains || infers;
 }
 
-/* ---- sound files ---- */
+/* ---- Valid files ---- */
 static void fuzz_seeds(void)
 {
     static file whole;

@@ -6,25 +6,25 @@
 
        gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_network.c tools/lgelu.c -lm -o fuzz_network
    && ./fuzz_network [RUNS]
-       ./fuzz_network --seed 17 --trace                      one run, each of its calls on a line
-       ./fuzz_network --from 500000 20000                    so many runs from this seed on
+       ./fuzz_network --seed 17 --trace                      runs one seed and prints each call
+       ./fuzz_network --from 500000 20000                    makes 20000 runs from this seed on
        clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_network.c
    tools/lgelu.c -lm -o fuzz_network && ./fuzz_network
 
-   What must hold: a call fails if and only if the model says so; errors stick until the status is
-   set back, those of checkpoints and set_lambda don't; a refused call changes nothing, so that a
-   retry has the bits of a run without it; a network's numbers hang on no call before: a twin made
-   of the same weights, on another instruction set, with other threads, and perhaps for just so many
-   samples, gives the same bits in forward, backward and step; so does generating token by token,
-   and a file read back; nothing outside the block or the bound arrays is touched (the sanitizers'
-   part). */
+   What must hold: a call fails if and only if the model says so; an error is kept until the
+   status is reset, except those of checkpoints and set_lambda; a refused call changes nothing, so
+   that a retry has the bits of a run without it; a network's values depend on no earlier call: a
+   twin made of the same weights, on another instruction set, with other threads, and perhaps built
+   for exactly that number of samples, computes the same bits in forward, backward and step; so do
+   generation token by token and a file that is read back; nothing outside the block or the bound
+   arrays is touched (the sanitizers check this). */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
 #include <limits.h>
 #include <math.h>
 
-/* ---- choices: of a seed, or of libFuzzer's bytes ---- */
+/* ---- Choices, from a seed or from libFuzzer's bytes ---- */
 static struct {
     const uint8_t *byte;
     size_t left;
@@ -32,7 +32,8 @@ static struct {
     int trace;
 } source;
 
-static uint32_t draw(uint32_t n) /* 0..n-1 */
+/* Returns a random integer from 0 to n - 1. */
+static uint32_t draw(uint32_t n)
 {
     uint32_t x = 0, k;
     if (!source.byte)
@@ -68,7 +69,7 @@ static void wrong(int line, const char *format, ...)
     abort();
 }
 
-/* ---- a network, and what the model knows of it ---- */
+/* ---- A network, and what the model knows of it ---- */
 enum { NODES = 48, SLOTS = 3, PLACES = 64 };
 typedef enum {
     INPUT,
@@ -117,8 +118,8 @@ static const char *const builder_name[BUILDERS] = {
     "resnet",      "gpt",        "vit",           "keep"
 };
 
-/* If a kind of layer is new, this line does not compile: give the kind a builder here, and a rule
-   in rules, then count it. */
+/* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
+ * rule to rules(), then correct the count. */
 typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
 typedef struct {
@@ -129,31 +130,35 @@ typedef struct {
     char name[48];
 } call;
 
+/* An array that is bound to an input. `bad` is the index of the first element that is outside of
+ * the table or the classes, or -1. */
 typedef struct {
     void *data;
     size_t samples;
     long bad;
-} array; /* bad: the first number that no table or class has, or -1 */
+} array;
 
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
     call calls[NODES];
-    int count; /* what built it, so that it can be built again */
+    int count; /* the calls that built the network, so that it can be built again */
     unsigned char *block;
     size_t bytes;
     array data[NODES];
-    lgelu_status status; /* the model from here on: what sticks; */
-    int torn;            /* half of a whole network stands in it: it can't be built again */
-    int made, pending, fresh, folded; /* a forward waits for its backward; no gradients yet; */
+    lgelu_status status; /* the model starts here: the error that the network must keep */
+    int torn;            /* an unfinished network is stored in it: it can't be built again */
+    int made, folded;
+    int pending; /* a forward waits for its backward */
+    int fresh;   /* there are no gradients yet */
     size_t known;
-    int32_t token[PLACES]; /* of a generation: so many positions stand, made of these */
+    int32_t token[PLACES]; /* the tokens at the `known` positions of a generation */
     int refused;           /* the last call left a message without a status */
 } slot;
 
 static slot slots[SLOTS];
-static unsigned long long networks,
-    twins; /* made so far: those of the slots, and those beside them */
+/* The networks made so far: those of the slots, and the twins made beside them. */
+static unsigned long long networks, twins;
 typedef struct {
     memory_file memory;
     size_t fail_at;
@@ -161,7 +166,7 @@ typedef struct {
 
 static unsigned bit(lgelu_status status) { return 1u << status; }
 
-/* what must hold after every call */
+/* Checks what must hold after every call. */
 static void look(const slot *s, const char *what)
 {
     MUST(s->net.status == s->status, "%s: status %d, expected %d (%s)", what, (int)s->net.status,
@@ -171,8 +176,8 @@ static void look(const slot *s, const char *what)
     MUST(memchr(s->net.message, 0, sizeof s->net.message), "%s: a message without an end", what);
 }
 
-/* a call that returned `got` and may return what is in `may` (0: it must succeed); errors stick
-   unless `refuses` */
+/* Settles a call that returned `got` and may return the statuses in the bit set `may` (0: it must
+ * succeed). An error is kept unless `refuses` is set. */
 static int settle(slot *s, const char *what, lgelu_status got, unsigned may, int refuses)
 {
     if (s->status) {
@@ -187,7 +192,7 @@ static int settle(slot *s, const char *what, lgelu_status got, unsigned may, int
         s->status = got;
     look(s, what);
     TRACE("    %s: %s%s%s\n", what, lgelu_status_text(got), got ? ": " : "", s->net.message);
-    /* else it sticks for a while */
+    /* Otherwise the error is kept for some calls. */
     if (s->status && odds(70)) {
         s->net.status = s->status = LGELU_OK;
         s->net.message[0] = 0;
@@ -195,8 +200,8 @@ static int settle(slot *s, const char *what, lgelu_status got, unsigned may, int
     return !got;
 }
 
-/* everything a network consists of, but for its status and message and the room that calls may use
- */
+/* Everything that a network consists of, except its status, its message and the workspace that
+ * calls may use. */
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
@@ -232,8 +237,8 @@ static void same_picture(const picture *p, const slot *s, const char *what)
     MUST(!memcmp(p, &now, sizeof now), "%s: it was refused and changed something", what);
 }
 
-/* ---- building ---- */
-/* a gate of the caller's own: a·x/(1 + abs(b·x)) */
+/* ---- Building ---- */
+/* A custom gate: a·x/(1 + abs(b·x)). */
 static void own_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
                         const lgelu_node *node, void *user)
 {
@@ -326,7 +331,7 @@ static int plain_name(const char *name)
             || (unsigned char)*name == 0xFF)
             return 0;
     }
-    /* the only bad byte that is drawn is 0xFF */
+    /* The only invalid byte that is drawn is 0xFF. */
     return 1;
 }
 
@@ -340,8 +345,9 @@ static int window_fits(const size_t *shape, size_t kernel, size_t stride, size_t
     return 1;
 }
 
-/* the statuses with which a builder must refuse, 0: it must do it; the shape of its node, all ones:
-   not foreseen. Written from what the declarations say, not from the builders */
+/* Returns the set of statuses with which a builder must refuse, or 0 if it must succeed. `shape`
+ * receives the shape of its node, with all bits set where it is not predicted. This follows the
+ * declarations, not the code of the builders. */
 static unsigned rules(const slot *s, const call *c, size_t *shape)
 {
     const lgelu_node *x = c->a >= 0 && c->a < s->net.count ? s->nodes + c->a : NULL,
@@ -508,10 +514,10 @@ static void build(slot *s, const call *c)
     MUST(!strcmp(s->net.prefix, prefix) && s->net.init == init
              && memcmp(&s->net.deviation, &deviation, sizeof deviation) == 0,
          "%s leaves other settings than it found", builder_name[c->what]);
-    /* its parts are checked alone, one by one */
+    /* The parts of a composite builder are checked one by one when they are built alone. */
     if (composite && !may && got < 0)
         may = ~0u & ~1u;
-    /* of rate 0: no layer at all */
+    /* A dropout of rate 0 adds no layer. */
     if (c->what == DROPOUT && got == c->a && !may)
         return;
     MUST((got >= 0) == !may, "%s returns %d, %s (%s)", builder_name[c->what], got,
@@ -537,7 +543,7 @@ static void build(slot *s, const call *c)
          shape[2]);
 }
 
-/* one builder over a random node, mostly with arguments that fit */
+/* Draws one builder over a random node, mostly with arguments that fit. */
 static void random_call(slot *s, call *c)
 {
     static const size_t huge[] = {
@@ -648,7 +654,7 @@ static void random_call(slot *s, call *c)
         break;
     default: break;
     }
-    /* one thing wrong, or at least odd */
+    /* One argument is made wrong, or at least unusual. */
     if (odds(8)) {
         switch (draw(7)) {
         case 0: c->a = odds(30) ? -1 : odds(50) ? count : (int)draw(0x7FFFFFFF); break;
@@ -661,13 +667,13 @@ static void random_call(slot *s, call *c)
             switch (draw(5)) {
             case 0: strcpy(c->name, "two\nlines"); break;
             case 1: strcpy(c->name, "\xFF"); break;
-            case 2: strcpy(c->name, "n1"); break; /* perhaps twice */
+            case 2: strcpy(c->name, "n1"); break; /* this name may exist already */
             case 3: strcpy(c->name, "step"); break;
             default: strcpy(c->name, "012345678901234567890123456789\xCE\xBB and more"); break;
             }
         }
     }
-    /* fits no network: it must stop at the first error */
+    /* This fits into no network: the builder must stop at the first error. */
     if (c->what == RESNET && (c->n[1] > 1000 || c->n[2] > 1000))
         c->n[1] = c->n[2] = 20000000;
 }
@@ -683,7 +689,7 @@ static void restart(slot *s)
     s->net.no_winograd = odds(20);
     if (odds(80))
         s->net.custom_gate = &own_gate;
-    /* half: the twin has none */
+    /* Half of the networks have a prepacked copy of their weights; the twin has none. */
     s->net.prepack = odds(50);
     s->net.init = (lgelu_init)draw(3);
     if (odds(20)) {
@@ -697,7 +703,7 @@ static void random_net(slot *s)
 {
     call c;
     restart(s);
-    TRACE("network %d anew\n", (int)(s - slots));
+    TRACE("network %d built\n", (int)(s - slots));
     random_call(s, &c);
     c.what = odds(75) ? INPUT : TOKENS;
     c.n[0] = 1 + draw(8);
@@ -713,7 +719,7 @@ static void random_net(slot *s)
         s->net.status = s->status = LGELU_OK;
         s->net.message[0] = 0;
     }
-    /* and a loss over the last layer */
+    /* Adds a loss over the last layer. */
     if (s->net.count > 0 && odds(80)) {
         int last = s->net.count - 1;
         while (last > 0
@@ -745,21 +751,21 @@ static void append(slot *s, builder what, int a, int b, size_t n0, size_t n1, fl
     c.n[2] = 1 + draw(20);
     c.f[0] = f;
     c.f[1] = 1e-3f;
-    /* of an attention: causal */
+    /* For an attention, 1 means causal. */
     c.gate = what == GATE ? (int)draw(4) : 1;
     snprintf(c.name, sizeof c.name, "n%d", s->net.count);
     if (!s->status)
         build(s, &c);
 }
 
-/* blocks of attention over tokens whose rows are of all widths, with layers that work in place
-   before and behind it */
+/* Builds blocks of attention over tokens with rows of all widths, and layers that work in place
+ * before and after them. */
 static void random_tokens_net(slot *s)
 {
     restart(s);
     s->net.capacity = NODES;
     s->net.custom_gate = &own_gate;
-    TRACE("network %d anew, of tokens\n", (int)(s - slots));
+    TRACE("network %d built, of tokens\n", (int)(s - slots));
     append(s, TOKENS, 0, 0, 0, 1 + draw(14), 0);
     append(s, EMBEDDING, 0, 0, 1 + draw(40), 0, 0);
     for (uint32_t block = 1 + draw(3); block; block--) {
@@ -786,12 +792,12 @@ static void random_tokens_net(slot *s)
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(30), 0, 0);
 }
 
-/* a network that is made for some hundred samples and used for fewer */
+/* Builds a network that is made for some hundred samples and used for fewer. */
 static void random_wide_net(slot *s)
 {
     restart(s);
     s->net.capacity = NODES;
-    TRACE("network %d anew, of a large batch\n", (int)(s - slots));
+    TRACE("network %d built, of a large batch\n", (int)(s - slots));
     append(s, INPUT, 0, 0, 1, 1, 0);
     for (uint32_t k = 1 + draw(3); k; k--) {
         append(s, LINEAR, s->net.count - 1, 0, 1 + draw(64), 0, 0);
@@ -816,7 +822,7 @@ static void random_wide_net(slot *s)
     append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
 }
 
-/* mostly a few samples; of networks whose values are small, up to 1,500 */
+/* Draws a batch size: mostly a few samples, up to 1,500 for networks whose values are small. */
 static size_t random_batch(const slot *s)
 {
     size_t most = 1;
@@ -833,7 +839,7 @@ static size_t random_batch(const slot *s)
                : 1 + draw(4);
 }
 
-/* the same calls again, perhaps without the losses; into a slot that was begun */
+/* Repeats the same calls, perhaps without the losses, in a slot that has been begun. */
 static void repeat(slot *to, const slot *from, int losses)
 {
     to->net.no_winograd = from->net.no_winograd;
@@ -849,7 +855,7 @@ static void repeat(slot *to, const slot *from, int losses)
     }
 }
 
-/* ---- making ---- */
+/* ---- Making ---- */
 static int twin_names(const slot *s)
 {
     for (int i = 0; i < s->net.count; i++) {
@@ -864,7 +870,8 @@ static int twin_names(const slot *s)
     return 0;
 }
 
-static int unreachable(const slot *s) /* a λ that its map does not have */
+/* Returns whether the network has a λ that its map does not reach. */
+static int unreachable(const slot *s)
 {
     for (int i = 0; i < s->net.count; i++) {
         const lgelu_node *node = s->nodes + i;
@@ -903,7 +910,7 @@ static void make(slot *s, size_t batch, lgelu_mode mode, uint64_t seed)
     given = bytes;
     if (odds(4))
         given = draw(2) ? 0 : bytes ? bytes - 1 : 0;
-    /* no such memory here */
+    /* The fuzzer does not allocate this much. */
     if (bytes > (size_t)1 << 26)
         given = 0;
     if (s->made || twin_names(s))
@@ -934,7 +941,7 @@ static void make(slot *s, size_t batch, lgelu_mode mode, uint64_t seed)
     s->fresh = 1;
 }
 
-/* ---- data ---- */
+/* ---- Data ---- */
 static size_t numbers(const lgelu_node *node)
 {
     return node->op == LGELU_OP_INPUT ? node->shape[0] * node->shape[1] * node->shape[2]
@@ -967,8 +974,9 @@ static array random_array(const slot *s, const lgelu_node *node)
     return a;
 }
 
-static int read_by_a_layer(const slot *s,
-                           int input) /* or a loss's target: all that a backward looks at */
+/* Returns whether a layer reads the input, or a loss reads it as its target: this is all that a
+ * backward requires. */
+static int read_by_a_layer(const slot *s, int input)
 {
     for (int i = input + 1; i < s->net.count; i++) {
         for (int k = 0; k < s->nodes[i].inputs; k++) {
@@ -987,7 +995,7 @@ static void bind(slot *s, int input, int to_nothing)
     array a = { NULL, 0, -1 };
     const int legal = input >= 0 && input < s->net.count
                       && lgelu_op_is((int)s->nodes[input].op, LGELU_TRAIT_SOURCE);
-    /* not made: no batch to make data for; or too large */
+    /* The network is not made, so there is no batch to make data for, or the data are too large. */
     if (legal
         && (!good || s->net.batch > 9999
             || numbers(s->nodes + input) > ((size_t)1 << 22) / s->net.batch))
@@ -1006,7 +1014,7 @@ static void bind(slot *s, int input, int to_nothing)
     }
     if (read_by_a_layer(s, input) && (a.data || s->data[input].data))
         s->pending = 0;
-    /* so that who still reads it is seen */
+    /* The old array is freed, so that a sanitizer sees whoever still reads it. */
     free(s->data[input].data);
     s->data[input] = a;
 }
@@ -1019,9 +1027,9 @@ static void bind_all(slot *s)
     }
 }
 
-/* ---- running ---- */
-/* the status of a forward over samples (or tokens from..to of one), all but a loss that is not
-   finite */
+/* ---- Running ---- */
+/* Returns the set of statuses with which a forward over `samples` (or over tokens from..to of one
+ * sample) must fail, except that of a loss that is not finite. */
 static unsigned forward_fails(const slot *s, size_t samples, size_t from, size_t to, int learn)
 {
     for (int i = 0; i < s->net.count; i++) {
@@ -1047,7 +1055,8 @@ static unsigned forward_fails(const slot *s, size_t samples, size_t from, size_t
     return 0;
 }
 
-static size_t data_samples(const slot *s) /* how many all bound arrays have */
+/* Returns the number of samples that every bound array holds. */
+static size_t data_samples(const slot *s)
 {
     size_t n = s->net.batch;
     for (int i = 0; i < s->net.count; i++) {
@@ -1059,7 +1068,8 @@ static size_t data_samples(const slot *s) /* how many all bound arrays have */
 
 static int finite(double x) { return x - x <= 0; }
 
-static int values_of(const slot *s) /* all that may be read is read; 0: some are not finite */
+/* Reads every value that may be read. Returns 0 if some are not finite. */
+static int values_of(const slot *s)
 {
     volatile float sink = 0;
     const size_t samples = s->net.internal.tokens ? s->net.internal.tokens : s->net.samples;
@@ -1074,7 +1084,7 @@ static int values_of(const slot *s) /* all that may be read is read; 0: some are
         const size_t each = s->net.internal.tokens ? s->nodes[i].shape[2]
                                                    : s->nodes[i].shape[0] * s->nodes[i].shape[1]
                                                          * s->nodes[i].shape[2];
-        /* a view of an input is the input itself */
+        /* The value of a view of an input is the input's own array. */
         int bound = 0;
         for (int k = 0; k < i; k++)
             bound |= y == (const float *)s->data[k].data;
@@ -1090,7 +1100,8 @@ static int values_of(const slot *s) /* all that may be read is read; 0: some are
     return good;
 }
 
-static int forward(slot *s, size_t samples, long estimate) /* estimate: -1 none */
+/* Runs a forward. If `estimate` is -1, it estimates no statistics. */
+static int forward(slot *s, size_t samples, long estimate)
 {
     const int legal = s->made && samples && samples <= s->net.batch && estimate != 0;
     unsigned may = 0;
@@ -1162,7 +1173,7 @@ static int backward(slot *s, float share)
         return 0;
     s->pending = 0;
     s->fresh = 0;
-    /* what they point to is there */
+    /* The arrays of every node must be readable. */
     for (int i = -1; i <= s->net.count; i++) {
         const float *w = lgelu_net_weights(&s->net, i), *b = lgelu_net_biases(&s->net, i),
                     *r = lgelu_net_states(&s->net, i);
@@ -1238,7 +1249,8 @@ static int bad_lambda(const slot *s)
     return 0;
 }
 
-/* a plan that drives λ where no λ is, or on the way of s to a target that the map does not reach */
+/* Returns whether the plan drives a λ in a network without one, or drives s towards a target that
+ * the map does not reach. */
 static int may_leave_map(const slot *s, const lgelu_training *plan)
 {
     return plan->drive
@@ -1264,7 +1276,7 @@ static int step(slot *s, const lgelu_training *plan)
     if (sticks)
         return 0;
     if (!settle(s, "step", got, may, 0)) {
-        /* a training that has run away: what it leaves is not said */
+        /* Training has diverged: the state of the network after this error is not specified. */
         if (got == LGELU_E_LAMBDA)
             random_net(s);
         return 0;
@@ -1277,16 +1289,16 @@ static int step(slot *s, const lgelu_training *plan)
     return 1;
 }
 
-/* ---- twins: the same numbers whatever was called before ---- */
-static void in_turn(lgelu_task *task, void *job, size_t count,
-                    void *user) /* tasks from the last to the first */
+/* ---- Twins: the same values whatever was called before ---- */
+/* Runs the tasks from the last to the first. */
+static void in_turn(lgelu_task *task, void *job, size_t count, void *user)
 {
     (void)user;
     while (count--)
         task(count, job);
 }
 
-/* what a twin runs on: another instruction set than the slots, where there is one */
+/* The instruction sets of the slots and of their twins, which differ where there are several. */
 static int isa_of_slots, isa_of_twin;
 static void on_twin(int yes) { lgelu_isa_limit(yes ? isa_of_twin : isa_of_slots); }
 
@@ -1330,7 +1342,7 @@ static int twin_of(slot *t, const slot *s, size_t batch, lgelu_mode mode)
     t->made = t->fresh = 1;
     twins++;
     t->net.evaluate = s->net.evaluate;
-    /* arrays of its own */
+    /* The twin receives its own copies of the arrays. */
     for (int i = 0; i < s->net.count; i++) {
         if (s->data[i].data) {
             const size_t bytes = s->data[i].samples * numbers(s->nodes + i) * 4;
@@ -1352,7 +1364,8 @@ static void end_of_twin(slot *t)
     free(t->block);
 }
 
-static int same_floats(const float *a, const float *b, size_t n) /* any NaN is as good as another */
+/* Compares the bits of floats. All NaNs are equal. */
+static int same_floats(const float *a, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (memcmp(a + i, b + i, sizeof *a) && !(a[i] != a[i] && b[i] != b[i]))
@@ -1392,8 +1405,8 @@ static void same_parameters(const slot *s, const slot *t, const char *what)
     }
 }
 
-/* a forward that one wrong token or label, or an input without data, refuses; its cause is mended
-   again */
+/* Runs a forward that must be refused because of one wrong token or label, or of an input without
+ * data, and removes the cause afterwards. */
 static void refused_forward(slot *s, size_t samples)
 {
     picture before;
@@ -1449,7 +1462,8 @@ static void beside_a_twin(slot *s)
         same_values(s, &t, "forward");
         if (s->net.mode != LGELU_MODE_TRAIN)
             break;
-        /* taken over: it may change now */
+        /* The forward has copied tokens and labels, so the caller's arrays may change before the
+         * backward. */
         for (int i = 0; i < s->net.count; i++) {
             if (s->data[i].data && s->nodes[i].op != LGELU_OP_INPUT && odds(30)) {
                 s->data[i].bad = 0;
@@ -1474,7 +1488,7 @@ static void beside_a_twin(slot *s)
                      s->net.dlambda[j], t.net.dlambda[j]);
             }
         }
-        /* sound again */
+        /* The arrays are made valid again. */
         for (int i = 0; i < s->net.count; i++) {
             if (s->data[i].bad == 0 && s->nodes[i].op != LGELU_OP_INPUT && s->data[i].data) {
                 memcpy(s->data[i].data, t.data[i].data,
@@ -1496,7 +1510,7 @@ static void beside_a_twin(slot *s)
     end_of_twin(&t);
 }
 
-/* ---- generating ---- */
+/* ---- Generating ---- */
 static void generate(slot *s)
 {
     static slot t;
@@ -1551,7 +1565,7 @@ static void generate(slot *s)
         if (s->nodes[k].op == LGELU_OP_TOKENS && k != tokens)
             return;
     }
-    /* a whole forward over the tokens that stand */
+    /* Runs a whole forward over the tokens generated so far. */
     if (!twin_of(&t, s, s->net.batch, LGELU_MODE_INFER))
         return;
     for (i = 0; i < context; i++)
@@ -1576,7 +1590,7 @@ static void generate(slot *s)
     end_of_twin(&t);
 }
 
-/* ---- files and copies ---- */
+/* ---- Files and copies ---- */
 static int put(const void *data, size_t bytes, void *user)
 {
     file *f = (file *)user;
@@ -1600,7 +1614,8 @@ static const char *input_name(const slot *s, const lgelu_node *node, int k)
     return x->name;
 }
 
-/* which tensors a layer has in a file: so many numbers for each kind; 0: none */
+/* Counts the elements of each kind of tensor that a layer has in a file. 0 means that there is
+ * none. */
 static void tensors(const lgelu_node *node, size_t n[5])
 {
     const int shifted = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
@@ -1616,7 +1631,8 @@ static void tensors(const lgelu_node *node, size_t n[5])
                                       : node->shape[2]);
 }
 
-static int loads(const slot *to, const slot *from) /* whether a file of `from` can become `to` */
+/* Returns whether the network `to` can load a file of `from`. */
+static int loads(const slot *to, const slot *from)
 {
     for (int i = 0; i < to->net.count; i++) {
         const lgelu_node *a = to->nodes + i, *b = named(from, a->name);
@@ -1718,7 +1734,7 @@ static void save_and_load(slot *to, slot *from)
         free(f.memory.data);
         return;
     }
-    /* exactly: a step beyond is seen */
+    /* The buffer has exactly the size of the file, so that a sanitizer sees an access beyond it. */
     f.memory.data = (unsigned char *)realloc(f.memory.data, f.memory.size);
     if (odds(30)) {
         damaged = 1;
@@ -1759,14 +1775,14 @@ static void save_and_load(slot *to, slot *from)
                     to->net.w[i] = 1;
             }
         }
-        /* w was written to */
+        /* The weights have changed, so the prepacked copy is out of date. */
         to->net.prepacked_valid = 0;
         lgelu_metadata(f.memory.data, f.memory.size, "step", text, sizeof text);
     }
     free(f.memory.data);
 }
 
-/* ---- a run ---- */
+/* ---- A run ---- */
 static void set_lambda(slot *s)
 {
     static const float to[] = { 1, 2.5f, 100, (float)INFINITY, 0.99f, 0, -1, (float)NAN, 9 };
@@ -1957,7 +1973,7 @@ static void run(void)
 {
     choose_isas();
     for (int k = 0; k < SLOTS; k++) {
-        /* like the one before, in another mode, perhaps without its loss */
+        /* This network repeats the one before, in another mode, perhaps without its loss. */
         if (k && !slots[k - 1].torn && odds(50)) {
             restart(slots + k);
             slots[k].net.capacity = NODES;
@@ -1994,7 +2010,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 }
 
 #ifndef FUZZ_LIBFUZZER
-/* sanitizers call it before they end the program */
+/* Sanitizers call this before they end the program. */
 #ifdef __SANITIZE_ADDRESS__
 void __sanitizer_set_death_callback(void (*)(void));
 

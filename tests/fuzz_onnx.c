@@ -26,7 +26,8 @@ static union {
 } scratch;
 
 static unsigned char *const block = scratch.byte;
-static const float zeros[1 << 18]; /* what networks take in */
+/* The inputs of the networks. */
+static const float zeros[1 << 18];
 static char reason[160];
 
 static int keep(const void *data, size_t size, void *user)
@@ -86,7 +87,7 @@ static void fuzz_seeds(void)
     }
 }
 
-/* 0: refused; 1: a network that was written to `to` */
+/* Reads a model. Returns 0 if it is refused and 1 if a network was written to `to`. */
 static int through(const unsigned char *p, size_t n, file *to)
 {
     size_t room_ = onnx_open_bytes(p, n, reason), need = 0, size_;
@@ -106,7 +107,7 @@ static int through(const unsigned char *p, size_t n, file *to)
         if (out >= 0 && need && need < BLOCK)
             memory = malloc(need);
         if (memory && !lgelu_net_make(&net, memory, need, 1, LGELU_MODE_INFER, 1)) {
-            /* all of it was looked at */
+            /* The builder has checked the whole model, so filling the network must succeed. */
             if (onnx_fill(m, &net))
                 abort();
             size_ = 0;
@@ -121,7 +122,7 @@ static int through(const unsigned char *p, size_t n, file *to)
                         lgelu_net_bind(&net, i, zeros);
                 }
                 lgelu_net_forward(&net, 1);
-                /* weights may be so large that nothing finite is left */
+                /* Weights may be so large that no value is finite. */
                 net.status = LGELU_OK;
             }
             o.node = out;
@@ -167,8 +168,9 @@ static int onnx(const uint8_t *p, size_t n)
     return 1;
 }
 
-/* ---- damage to fields of a protocol buffer ---- */
-static size_t varint_at(const uint8_t *p, size_t n, size_t at, uint64_t *v) /* its bytes; 0: none */
+/* ---- Damage to fields of a protocol buffer ---- */
+/* Reads a varint. Returns its size in bytes, or 0 if there is none. */
+static size_t varint_at(const uint8_t *p, size_t n, size_t at, uint64_t *v)
 {
     size_t k = 0;
     for (*v = 0; at + k < n && k < 10; k++) {
@@ -217,8 +219,8 @@ static int next_field(const uint8_t *p, size_t n, size_t at, field *f)
     return 1;
 }
 
-static int fields(const uint8_t *p, size_t at, size_t end, fuzz_dice *d,
-                  field *one) /* how many; one of them by chance */
+/* Returns the number of fields, and one of them at random. */
+static int fields(const uint8_t *p, size_t at, size_t end, fuzz_dice *d, field *one)
 {
     field f;
     int n = 0;
@@ -249,7 +251,7 @@ static size_t damage(uint8_t *p, size_t n, size_t room_, fuzz_dice *d)
     }
     switch (fuzz_draw(d) % 5) {
     case 0: n = fuzz_replace(p, n, room_, f.at, f.end - f.at, NULL, 0); break;
-    case 1: /* twice, or that of a neighbour */
+    case 1: /* the field is doubled, or replaced by a neighbour */
     case 2:
         other = f;
         if (fuzz_draw(d) % 2)
@@ -265,7 +267,8 @@ static size_t damage(uint8_t *p, size_t n, size_t room_, fuzz_dice *d)
             n = fuzz_replace(p, n, room_, f.body, f.end - f.body, by,
                              put_varint(by, odd[fuzz_draw(d) % (sizeof odd / sizeof *odd)]));
         }
-        /* shorter, or longer by a byte or eight; then its own length too */
+        /* The field becomes shorter, or longer by one or eight bytes; then its length changes too.
+         */
         else if (f.kind == 2) {
             const size_t grow = fuzz_draw(d) % 2 ? 1 + 7 * (fuzz_draw(d) % 2) : 0,
                          drop = grow || f.end == f.body ? 0 : 1 + fuzz_draw(d) % (f.end - f.body);
@@ -278,10 +281,10 @@ static size_t damage(uint8_t *p, size_t n, size_t room_, fuzz_dice *d)
             p[f.body + fuzz_draw(d) % (f.end - f.body)] = (uint8_t)fuzz_draw(d);
         }
     }
-    /* the lengths around it, from the inside */
+    /* The lengths of the enclosing fields are corrected, from the inside. */
     while (depth--) {
         const field *g = path + depth;
-        /* wraps where n shrank, and back */
+        /* The difference wraps where n has decreased, and the sum wraps back. */
         const size_t body = g->end - g->body + n - before;
         n = fuzz_replace(p, n, room_, g->length_at, g->body - g->length_at, by,
                          put_varint(by, body));

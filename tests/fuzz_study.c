@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_study: damaged checkpoints into examples/study, from memory; how to run it: tools/fuzz.h.
+   fuzz_study passes damaged checkpoints in memory to examples/study. tools/fuzz.h explains how to
+   run it.
 
-   state: the numbers of all runs, as one text behind a digit that says which study they are of.
-   What is accepted is written and read again as the same; of a study whose runs are all done,
-   tables, findings, figures, CSV and JSON are made of it. checkpoint: a whole file, its options
-   first; what is accepted is saved, loaded and saved again as the same. What requires more than a
-   small study is passed over: so could its owner. */
+   fuzz_study has two targets. `state` reads the values of all runs as one text after a digit that
+   selects the study. An accepted state is written and read again without a change; if all runs of
+   the study are done, tables, findings, figures, CSV and JSON are made of it. `checkpoint` reads a
+   whole file that begins with the options. An accepted file is saved, loaded and saved again
+   without a change. Files that require more than a small study are skipped, because a caller can
+   skip them too. */
 #define LGELU_TRAINER
 #include "tools/fuzz.h"
 #include "lgelu.h"
 #include <errno.h>
 #include <fcntl.h>
-#define main study_main /* the program's, and a member of that name */
+/* This renames the main of the program, and a member with the same name. */
+#define main study_main
 #include "../examples/study/options.c"
 #include "../examples/study/checkpoint.c"
 #include "../examples/study/study.c"
 
-/* ---- files: all in memory; of those written, the checkpoint stays ---- */
+/* ---- Files: all are in memory; of those written, only the checkpoint is kept ---- */
 static const char checkpoint_name[] = "kept.st";
+/* The file that is read. */
 static struct {
     const uint8_t *p;
     size_t n;
-} given; /* what is read */
+} given;
 
 static struct {
     char *p;
@@ -108,7 +112,7 @@ unsigned char *output_read(const char *path, size_t *bytes)
     return p;
 }
 
-/* ---- small studies ---- */
+/* ---- Small studies ---- */
 enum { STUDIES = 4 };
 #define SMALL                                                                                    \
     "study", "", "--net", "sine", "--hidden", "2", "--seeds", "2", "--epochs", "2", "--steps",   \
@@ -122,7 +126,8 @@ static const char *const more[STUDIES][12] = {
       "--optimiser", "adamw" }
 };
 
-static study ready[STUDIES]; /* planned, nothing done */
+/* The studies after planning, with no run done. */
+static study ready[STUDIES];
 
 static void sound_study(const study *s, int good)
 {
@@ -145,7 +150,8 @@ static void options_of(study *s, int which)
     sound_study(s, !study_options(s, n, argument));
 }
 
-static int plan_of(study *s) /* as run_all does it */
+/* Plans a study as run_all does. */
+static int plan_of(study *s)
 {
     char error[1400];
     if (task_load(&s->task, &s->config, error, sizeof error))
@@ -157,7 +163,8 @@ static int plan_of(study *s) /* as run_all does it */
     return measure_network(s);
 }
 
-static void forget(study *s) /* as after plan_of */
+/* Restores a study to its state after plan_of. */
+static void forget(study *s)
 {
     for (int i = 0; i < s->run_count; i++) {
         free(s->runs[i].numbers);
@@ -199,7 +206,7 @@ static void one_line(const study *s)
 
 static int quiet = -1;
 
-static void hush(void) /* what a study prints is not for here */
+static void hush(void) /* Discards what a study prints. */
 {
     int none;
     fflush(stdout);
@@ -216,7 +223,7 @@ static void speak(void)
     close(quiet);
 }
 
-/* ---- state ---- */
+/* ---- State ---- */
 static int read_state(study *s, const char *text, size_t n)
 {
     tape r = { NULL, 0, 0, 1, 0 };
@@ -255,7 +262,8 @@ static void holds_together(const study *s)
     }
 }
 
-static void results(study *s) /* as run_all ends */
+/* Makes the results of a study as run_all does at its end. */
+static void results(study *s)
 {
     const experiment *e = s->experiment;
     hush();
@@ -300,7 +308,7 @@ static int one_state(const uint8_t *p, size_t n)
     return 1;
 }
 
-/* ---- a whole checkpoint ---- */
+/* ---- A whole checkpoint ---- */
 static int small(const study *s)
 {
     const config *c = &s->config;
@@ -356,7 +364,7 @@ static int one_checkpoint(const uint8_t *p, size_t n)
         return 1;
     }
     free_all(&s);
-    /* its networks are not worth keeping */
+    /* The networks of this study are not saved. */
     if (!kept_file.p)
         return 1;
     first = kept_file.p;
@@ -376,8 +384,8 @@ static int one_checkpoint(const uint8_t *p, size_t n)
     return 1;
 }
 
-/* ---- damage that knows the format, and sound files ---- */
-/* a word: another number, another word, doubled, gone, moved */
+/* ---- Damage that follows the format, and valid files ---- */
+/* Damages one word: replaces it by another number or word, doubles it, removes it or moves it. */
 static size_t word_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
 {
     size_t from[2], to[2];
@@ -425,8 +433,9 @@ static void stop_soon(trainer *w)
         w->study->stopped = 1;
 }
 
-/* Not into corpus/: options come and go, and with them what a checkpoint is. One that has been
-   trained to its end, one halfway */
+/* Makes one checkpoint of a study that has been trained to its end, and one of a study halfway.
+ * They are not stored in corpus/, because options change, and the contents of a checkpoint with
+ * them. */
 static void fuzz_seeds(void)
 {
     static const char *const end = "ended", *const half = "halfway";

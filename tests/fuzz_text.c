@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz_text: any bytes through examples/text.c, damaged encoder.json and vocab.bpe, and lists of
-   characters, from memory; how to run it: tools/fuzz.h.
+   fuzz_text passes any bytes, damaged encoder.json and vocab.bpe, and lists of characters, in
+   memory, to examples/text.c. tools/fuzz.h explains how to run it.
 
    text: any bytes come back from characters and from a small sound pair of files, marks counted or
    not. pairs: the size of the first file in two bytes, then both; what is accepted must restore a
@@ -11,7 +11,8 @@
 #define TEXT_SLOTS 4096
 #include "../examples/text.c"
 
-enum { MERGES = 12, ENOUGH = 1024 }; /* bytes of a text: more of them show nothing new */
+/* A text has at most ENOUGH bytes, because more of them find nothing new. */
+enum { MERGES = 12, ENOUGH = 1024 };
 static const char *const merge[MERGES][2] = { { "a", "b" },
                                               { "ab", "a" },
                                               { "t", "h" },
@@ -98,12 +99,12 @@ static int any_text(const uint8_t *p, size_t n)
     memset(&t, 0, sizeof t);
     if (n > ENOUGH)
         n = ENOUGH;
-    /* characters of the text itself: all are known */
+    /* The vocabulary is made of the characters of the text, so all of them are known. */
     if (text_append(&t.bytes, p, n) || text_characters(&t))
         abort();
     comes_back(&t, p, n);
     text_free(&t);
-    /* made once */
+    /* This is made once. */
     if (!pairs.piece) {
         text_bytes json = { NULL, 0, 0 }, list = { NULL, 0, 0 };
         small_files(&json, &list);
@@ -169,9 +170,9 @@ static int characters(const uint8_t *p, size_t n)
     return accepted;
 }
 
-/* ---- damage that knows the format, and sound files ---- */
-static size_t pairs_mend(uint8_t *p, size_t n,
-                         size_t room) /* the first file ends at its last brace */
+/* ---- Damage that follows the format, and valid files ---- */
+/* Ends the first file at its last brace. */
+static size_t pairs_mend(uint8_t *p, size_t n, size_t room)
 {
     size_t i = n;
     (void)room;
@@ -184,8 +185,8 @@ static size_t pairs_mend(uint8_t *p, size_t n,
     return n;
 }
 
-static size_t line_damage(uint8_t *p, size_t n, size_t room,
-                          fuzz_dice *d) /* an entry or a line: moved, doubled, gone */
+/* Moves, doubles or removes an entry or a line. */
+static size_t line_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
 {
     const uint8_t mark = fuzz_draw(d) % 2 ? ',' : '\n';
     size_t place = n ? fuzz_draw(d) % n : 0, last, length;
@@ -226,7 +227,7 @@ static void fuzz_seeds(void)
     if (text_append(&all, size, 2) || text_append(&all, json.p, json.n)
         || text_append(&all, list.p, list.n))
         abort();
-    /* an odd size: marks count */
+    /* With an odd size, marks are counted. */
     if (!(all.n & 1) && text_append(&all, "\n", 1))
         abort();
     fuzz_seed("pairs", "small", all.p, all.n);

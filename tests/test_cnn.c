@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_cnn: convolution, batch normalisation, pooling and the networks made of them. Values and
-   gradients over a grid of shapes, strides, paddings and groups against an interpreter in double
-   (reference_net.h) and its central differences; running statistics against the formula; folded
-   against unfolded; checkpoints; errors; the same bits on every instruction set and with the tasks
-   run in any order.
+   test_cnn checks convolution, batch normalisation, pooling and the networks made of them. It
+   compares values and gradients over a grid of shapes, strides, paddings and groups with an
+   interpreter in double (reference_net.h) and its central differences, running statistics with the
+   formula, and folded with unfolded networks. It also checks checkpoints, errors, and that the bits
+   are the same on every instruction set and for every order of the tasks.
 
        cc -std=c99 -O2 -I.. test_cnn.c tools/lgelu.c -lm -o test_cnn && ./test_cnn */
 #define LGELU_TRAINER
@@ -15,7 +15,8 @@
 #include "tools/reference_net.h"
 #include "tools/graph.h"
 
-/* the loss, the block, data of exactly the size needed, parameters that are none of them 0 or 1 */
+/* Adds the loss, makes the network and binds data of exactly the required size. None of the
+ * parameters is 0 or 1. */
 static int make(graph *g, int x, int labels, size_t batch, size_t samples, lgelu_mode mode)
 {
     if (labels)
@@ -29,7 +30,8 @@ static int make(graph *g, int x, int labels, size_t batch, size_t samples, lgelu
     return 0;
 }
 
-/* forward and backward in two parts of the loss, which must add up, against the reference */
+/* Compares forward and backward with the reference; the loss is computed in two parts, which must
+ * add up. */
 static int judge_parts(graph *g, size_t samples, double *value, double *gradient,
                        const char **where)
 {
@@ -57,9 +59,9 @@ static void judge_on(const char *name, graph *g, int x, int labels, size_t batch
     judge(name, g, batch, samples);
 }
 
-/* ---- convolution ---- */
-/* a pointwise layer before it, so that its dx is seen, and a second reader of that layer, so that
-   dx adds up */
+/* ---- Convolution ---- */
+/* Checks one convolution. A pointwise layer before it makes its dx visible, and a second layer that
+ * reads the pointwise one checks that dx is added. */
 static int conv_case(size_t rows, size_t columns, size_t in, size_t out, size_t kernel,
                      size_t stride, size_t padding, size_t groups, int bias, int direct, char *why,
                      size_t room)
@@ -121,7 +123,7 @@ static void convolutions(void)
             }
         }
     }
-    /* more than the 64 channels that a task of the depthwise dW takes */
+    /* These are more channels than the 64 of one task of the depthwise dW. */
     if (ok) {
         ok = conv_case(3, 4, 70, 70, 3, 1, 1, 70, 1, 0, why, sizeof why)
              && conv_case(4, 3, 131, 131, 2, 2, 0, 131, 0, 0, why, sizeof why);
@@ -131,8 +133,8 @@ static void convolutions(void)
           why);
 }
 
-/* Winograd's convolution and the plain one against double: root mean square errors of the value and
-   of dW */
+/* Compares Winograd's and the direct convolution with double: root mean square errors of the value
+ * and of dW. */
 static void winograd(void)
 {
     double error[2][2] = { { 0, 0 }, { 0, 0 } }, most = 0, size = 0;
@@ -158,7 +160,7 @@ static void winograd(void)
                 most = fmax(most, fabs(d));
         }
         lgelu_net_backward(&g.net, 1);
-        /* dW by its definition, dy from the reference's values */
+        /* This is dW by its definition, with dy from the reference's values. */
         for (size_t k = 0; k < 9 * 48 * 40; k += 37) {
             const size_t o = k / (9 * 48), tap = k / 48 % 9, in = k % 48;
             double sum = 0;
@@ -187,9 +189,9 @@ static void winograd(void)
         most / sqrt(size / (2 * 4 * 13 * 12 * 40)));
 }
 
-/* Many channels: the steps of a round are shared out, not the rounds. Against the direct
-   convolution: values, dW, and dx by the gradient of the layer below; more tiles than a round
-   takes, and again with dx and dW added to what is there */
+/* With many channels the steps of a round are distributed over the tasks, not the rounds. Compares
+ * with the direct convolution: values, dW, and dx through the gradient of the layer below; with
+ * more tiles than a round processes, and again with dx and dW added to what is already there. */
 static void winograd_wide(void)
 {
     enum { SIDE = 23, WIDTH = 256 };
@@ -235,7 +237,7 @@ static void winograd_wide(void)
     }
 }
 
-/* ---- layers and networks ---- */
+/* ---- Layers and networks ---- */
 static void networks(void)
 {
     graph g;
@@ -328,7 +330,7 @@ static void networks(void)
     end(&g);
 }
 
-/* ---- running statistics ---- */
+/* ---- Running statistics ---- */
 static void statistics(void)
 {
     graph g;
@@ -376,8 +378,8 @@ static void statistics(void)
     end(&g);
 }
 
-/* Statistics are estimated again: the mean over the batches of what each has, whatever stood there
-   before, in any mode, without dropout */
+/* Checks the estimation of the statistics: they are the mean of those of the batches, whatever they
+ * were before, in every mode, without dropout. */
 static void estimate(void)
 {
     enum { C = 7, ROWS = 6 * 12, BATCHES = 3 };
@@ -436,7 +438,7 @@ static void estimate(void)
     }
 }
 
-/* ---- inference, folding, copies, checkpoints ---- */
+/* ---- Inference, folding, copies, checkpoints ---- */
 static int build(graph *g, lgelu_mode mode)
 {
     int x, l;
@@ -516,8 +518,8 @@ static void folding(void)
     free(file.data);
 }
 
-/* A batch norm behind a convolution that has biases, which must enter the constants of the fold,
-   beside one that has none. */
+/* Checks the fold of a batch norm after a convolution with biases, which must enter the constants
+ * of the fold, beside one without. */
 static void folding_biases(void)
 {
     graph g;
@@ -546,8 +548,9 @@ static void folding_biases(void)
     end(&g);
 }
 
-/* ---- the same bits ---- */
-static uint64_t fingerprint(int which, size_t parts) /* 0: in order */
+/* ---- The same bits ---- */
+/* If `parts` is 0, the tasks run in order. */
+static uint64_t fingerprint(int which, size_t parts)
 {
     graph g;
     lgelu_training plan = lgelu_training_defaults(1e-2f, 10);
@@ -616,7 +619,7 @@ static void bits(int most)
     }
 }
 
-/* ---- errors ---- */
+/* ---- Errors ---- */
 static void refused(graph *g, int result, const char *word)
 {
     char name[120];
@@ -660,7 +663,7 @@ static void errors(void)
     end(&g);
 }
 
-/* NaN must come out of a maximum, and an infinite number must not hide behind it */
+/* A maximum must return NaN if there is one, and must not hide an infinite value. */
 static void special(void)
 {
     graph g;
@@ -685,10 +688,10 @@ static void special(void)
 int main(void)
 {
     int isa = isa_from_environment();
-    /* several normalisations in a row cost more */
+    /* Several normalisations in a row have larger rounding errors. */
     gradient_tolerance = 3e-5;
     value_tolerance = 4e-6;
-    /* the bias before one has no gradient */
+    /* The bias before a normalisation has no gradient but rounding errors. */
     gradient_share = 0.05;
     convolutions();
     winograd();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_control: the experiment `control`'s own parts. Its elementary functions against libm; the
-   tasks against trajectories that control_reference.py makes from the published equations;
-   advantages against their definition as a sum; the policy's gradient against central differences
-   of its loss; PPO itself: the pole stays up, whatever the instruction set the bits are the same.
+   test_control checks the parts of the experiment `control`. It compares its elementary functions
+   with libm, the tasks with trajectories that control_reference.py makes from the published
+   equations, advantages with their definition as a sum, and the policy's gradient with central
+   differences of its loss. PPO as a whole must learn to balance the pole, with the same bits on
+   every instruction set.
 
        make -C tests test_control */
 #define LGELU_TRAINER
@@ -16,7 +17,8 @@
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 static double noise(uint64_t stream, uint64_t i) { return (double)lgelu_normal(31, stream, i); }
-static double larger(double a, double b) { return b > a || b != b ? b : a; } /* NaN stays */
+/* Returns the larger value, or NaN if either is NaN. */
+static double larger(double a, double b) { return b > a || b != b ? b : a; }
 
 static void elementary(void)
 {
@@ -38,7 +40,7 @@ static void elementary(void)
           "exp and log: ends", "%g", same_exp(0));
 }
 
-/* what must be caught: a task whose gravity is a thousandth off */
+/* Plants an error that the test must detect: a task whose gravity is wrong by a thousandth. */
 static int heavier(double *s, int action, double *reward)
 {
     const double before = s[1];
@@ -142,7 +144,8 @@ static void starts(void)
           "what is seen of a state", "something else");
 }
 
-/* A_t = Σ over l of (discount·gae)^l·δ_{t+l}, up to the end of the episode */
+/* Compares advantages with A_t = Σ over l of (discount·gae)^l·δ_{t+l}, up to the end of the
+ * episode. */
 static void advantages(void)
 {
     enum { STEPS = 40, ACTORS = 3 };
@@ -156,7 +159,7 @@ static void advantages(void)
         value[i] = (float)noise(3, (uint64_t)i);
         ended[i] = lgelu_random(31, 4, (uint64_t)i) % 7 == 0;
     }
-    /* one ends with the horizon, another goes on */
+    /* One episode ends with the horizon, another continues. */
     ended[(STEPS - 1) * ACTORS] = 1;
     ended[(STEPS - 1) * ACTORS + 1] = 0;
     for (int e = 0; e < ACTORS; e++)
@@ -192,7 +195,8 @@ static void advantages(void)
           "%g, %g", mean, squares);
 }
 
-/* central differences of the loss as it is written in the paper, in double */
+/* Computes, in double, the loss as it is written in the paper, of which central differences are
+ * taken. */
 static double loss_of(const double *z, const int *action, const double *then,
                       const float *advantage, double clip, double weight, int k, int n)
 {
@@ -228,8 +232,8 @@ static void gradient(void)
             same_log_softmax(log_p, logits + i * k, (size_t)k);
             action[i] = (int)(lgelu_random(31, 7, (uint64_t)i) % (uint32_t)k);
             advantage[i] = (float)noise(8, (uint64_t)i);
-            /* beyond either bound, and between them, with either sign; never so near a bound that a
-               difference crosses it */
+            /* The ratios are beyond either bound and between them, with either sign, but never so
+             * near to a bound that a difference crosses it. */
             ratio = i % 4 == 0 ? 0.6 : i % 4 == 1 ? 1.5 : i % 4 == 2 ? 0.95 : 1.1;
             then[i] = log_p[action[i]] - log(ratio);
             beyond += i % 4 < 2;
@@ -256,7 +260,7 @@ static void gradient(void)
     }
 }
 
-/* ---- a run ---- */
+/* ---- A run ---- */
 typedef struct {
     ppo_look at[101];
     long n, updates, stop;
@@ -283,7 +287,8 @@ static int train(seen_run *r, const environment *env, const ppo_plan *p, char *m
     return ppo_train(p, env, probe, look, halt, r, message, 200);
 }
 
-/* of all numbers of all looks, which come from everything that came before them */
+/* Hashes all values of all measurements of a run. They depend on everything that was computed
+ * before them. */
 static uint32_t hash(const seen_run *r)
 {
     uint32_t h = 2166136261u;

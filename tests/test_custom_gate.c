@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_custom_gate: a gate whose forward and backward the caller brings (LGELU_GATE_CUSTOM). Values
-   and gradients, those of its own parameters among them, against double and central differences in
-   every place that a gate may have; what learns, decays, is copied and saved; what is refused; the
-   same bits on other threads.
+   test_custom_gate checks a gate whose forward and backward the caller provides
+   (LGELU_GATE_CUSTOM). It compares values and gradients, with those of the gate's parameters, with
+   double and central differences in every position that a gate may have. It checks what learns,
+   decays, is copied and saved, what is refused, and that the bits are the same with other threads.
 
        cc -std=c99 -O2 -I.. test_custom_gate.c tools/lgelu.c -lm -o test_custom_gate &&
    ./test_custom_gate */
@@ -31,7 +31,8 @@ static void graphs(void)
         snprintf(name, sizeof name, "mlp, %s", what);
         judge(name, &g, 37, 37);
 
-        /* on an input, which needs no gradient; on another gate; beside the header's */
+        /* The gates follow an input, which needs no gradient, another gate, and one of the header's
+         * gates. */
         begin(&g);
         g.net.custom_gate = reference_outer + k;
         x = lgelu_gate(&g.net, "g1", lgelu_input(&g.net, "x", 1, 3, 6), LGELU_GATE_CUSTOM, 0);
@@ -41,7 +42,7 @@ static void graphs(void)
         snprintf(name, sizeof name, "an input, pieces, %s", what);
         judge(name, &g, 300, 290);
 
-        /* the gate makes the sum itself; several readers */
+        /* The gate computes the sum itself, and several layers read it. */
         begin(&g);
         g.net.custom_gate = reference_outer + k;
         x = lgelu_input(&g.net, "x", 1, 1, 6);
@@ -55,8 +56,7 @@ static void graphs(void)
     }
 }
 
-/* ---- batch norm before it, in a whole residual network: against the same with GELU, brought by
-   the caller ---- */
+/* ---- After a batch norm, in a whole residual network, compared with GELU as a custom gate ---- */
 static void gelu_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
                          const lgelu_node *node, void *user)
 {
@@ -131,8 +131,8 @@ static void builders(void)
     }
 }
 
-/* ---- cutting: its pieces together are the value, each once, whatever the threads; they say where
-   they begin ---- */
+/* ---- Partition: the calls cover the value, each element once, whatever the threads, and receive
+ * the index of their first element ---- */
 static int cut[64][2], cuts, bad_cut;
 
 static void count_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
@@ -201,7 +201,7 @@ static void pieces(void)
           "%d pieces of %d numbers", cuts, covered);
 }
 
-/* ---- what learns, decays, is copied, saved, swapped ---- */
+/* ---- What learns, decays, is copied, saved, replaced ---- */
 typedef struct {
     unsigned char byte[1 << 16];
     size_t size;
@@ -282,7 +282,7 @@ static void life(void)
           "made ReLU and back", "%g, %g", (double)relu, (double)y);
     end(&h);
 
-    /* a ReLU in its place: the parameters are there and do not learn */
+    /* A ReLU replaces it: the parameters remain and do not learn. */
     lgelu_net_relu(&g.net);
     lgelu_net_bind(&g.net, LABELS, g.data[LABELS]);
     lgelu_net_forward(&g.net, 6);
@@ -292,7 +292,7 @@ static void life(void)
           (double)g.net.g[g.nodes[2].bias_at]);
     end(&g);
 
-    /* what is refused changes nothing */
+    /* A refused call changes nothing. */
     build(&g, reference_outer, LGELU_GATE_GELU, LGELU_MODE_TRAIN);
     check(!g.nodes[2].custom && !g.net.status, "another kind takes nothing from net.outer", "%s",
           g.net.message);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_data: the readers of examples/data.c on small files made here, each broken in one way, and
-   the committed sheets.
+   test_data runs the readers of examples/data.c on small files made here, each damaged in one way,
+   and on the committed sheets.
 
        cc -O2 test_data.c -lm -o test_data && ./test_data
 
-   The sources are included, so that their private functions are in reach. */
+The sources are included, so that their private functions can be called. */
 #define DRAW_PICTURES_NO_MAIN
 #include "../examples/part.h"
 #include "tools/check.h"
@@ -18,7 +18,7 @@
 static char folder[64], text[2000];
 static data_set d;
 
-/* ---- making files ---- */
+/* ---- Making files ---- */
 typedef struct {
     unsigned char b[4096];
     size_t n;
@@ -66,7 +66,7 @@ static bytes gzip(bytes in, int method, int flags)
 {
     bytes f = { { 0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255 }, 10 };
     f.b[3] = (unsigned char)flags;
-    /* length 300, low byte first */
+    /* The length is 300, with the low byte first. */
     if (flags & 4) {
         put(&f, 44);
         put(&f, 1);
@@ -165,7 +165,7 @@ static void set_up(int which, const char *name, bytes replacement)
         save(name, replacement.b, replacement.n);
 }
 
-/* ---- what must come out ---- */
+/* ---- Expected results ---- */
 static void expect_good(const char *name)
 {
     bytes x = pictures(12, 2, 3), y = labels(12);
@@ -178,8 +178,8 @@ static void expect_good(const char *name)
     data_free(&d);
 }
 
-/* The whole line must be as expected; after "(" at its end, stb_image says why in words that differ
-   between its versions. */
+/* The whole line must be as expected, except the text after "(" at its end, in which stb_image
+ * gives a reason that differs between its versions. */
 static void expect(const char *name, const char *file, const char *why)
 {
     int status = data_read(&d, folder, NULL),
@@ -363,7 +363,7 @@ static void test_gzip(void)
         "gzip bomb", "train-images-idx3-ubyte.gz",
         "byte 10: the packed data is broken, cut off or longer than the 88 bytes it should unpack to");
     data_file f = { "bomb", bomb, (size_t)size + 12 };
-    /* 2^20, now above the cap of this call */
+    /* The size is 2^20, which is above the limit of this call. */
     bomb[size + 8] = 0;
     bomb[size + 10] = 16;
     snprintf(
@@ -375,7 +375,7 @@ static void test_gzip(void)
     free(z);
     free(zeros);
 
-    /* cut at every byte: never read, always the file and a byte named */
+    /* Truncated at any byte, the file is refused, and the message names the file and a byte. */
     int bad = 0;
     for (int packed = 0; packed < 2; packed++) {
         bytes whole = gzip(x, packed ? PACKED : STORED, 31);
@@ -391,8 +391,8 @@ static void test_gzip(void)
     }
     check(bad == 0, "gzip cut at every byte", "%s", d.error);
 
-    /* each bit turned over: an error, or, in the bytes that carry no data (time, system, name), the
-       same pictures */
+    /* With any one bit inverted, the result is an error or, for the bytes that carry no data (time,
+     * system, name), the same images. */
     bytes whole = gzip(x, PACKED, 8);
     for (size_t bit = 0; bit < 8 * whole.n; bit++) {
         bytes turned = with(whole, bit / 8, whole.b[bit / 8] ^ (1 << bit % 8));
@@ -475,7 +475,7 @@ static void test_png(void)
     save_png("train_0.png", 1400, 1400, 2, 0, 351, 100);
     expect("png data cut off", "train_0.png",
            "byte 33: what follows the PNG header is broken or cut off (");
-    /* 28 MB of zeros */
+    /* The file unpacks to 28 MB of zeros. */
     save_png("train_0.png", 1400, 1400, 2, 0, 20000, 0);
     expect("png bomb", "train_0.png",
            "byte 33: what follows the PNG header is broken or cut off (");
@@ -502,7 +502,7 @@ static void test_sheets(const char *program)
     char home[MAX_PATH];
     int written = 1;
     size_t total = 0, wrong = 0;
-    /* the authors' known answer */
+    /* This is the result that the authors of Philox publish. */
     philox_block(word, zero, zero);
     check(word[0] == 0x6627E8D5u && word[1] == 0xE169C58Du && word[2] == 0xBC57AC4Cu
               && word[3] == 0x9B00DBD8u,
@@ -556,7 +556,7 @@ static void test_sheets(const char *program)
     for (size_t i = 1; i < n; i++)
         twice += print[i] == print[i - 1];
     check(wrong == 0, "sheets drawn again", "%zu pixels differ", wrong);
-    /* about 0.02 chance hits of a 32-bit CRC */
+    /* About 0.02 collisions of a 32-bit CRC are expected by chance. */
     check(twice <= 2, "sheets distinct", "%zu pictures occur twice", twice);
     free(print);
     data_free(&committed);
@@ -599,8 +599,8 @@ static void test_choice(const char *program)
 }
 
 /* ---- CIFAR ---- */
-/* n records with `labels` bytes in front; pixel b of picture i is (7i + b) mod 256; returns the
-   size */
+/* Writes n records with `labels` bytes before each image; pixel b of image i is (7i + b) mod 256.
+ * Returns the size. */
 static size_t cifar(unsigned char *p, size_t n, size_t labels, int label)
 {
     for (size_t i = 0; i < n; i++) {
@@ -647,7 +647,7 @@ static void test_cifar(void)
             }
         }
         check(right, "channels last", "a float is not where it should be");
-        /* 4 up, 2 to the right, mirrored */
+        /* The image moves 4 up and 2 to the right and is mirrored. */
         data_augment(y, d.train_x, &d, 4, 1, 8u << 1 | 1u | 2u << 16);
         for (size_t i = 0, k = 0; i < 32; i++) {
             for (size_t j = 0; j < 32; j++) {
@@ -702,9 +702,9 @@ static void test_cifar(void)
     cifar_end();
 }
 
-/* ---- a folder per class ---- */
-static void save_bmp(const char *name, const unsigned char *rgb, size_t width,
-                     size_t height) /* width a multiple of 4 */
+/* ---- A folder for each class ---- */
+/* Saves a BMP. The width must be a multiple of 4. */
+static void save_bmp(const char *name, const unsigned char *rgb, size_t width, size_t height)
 {
     static unsigned char p[54 + 3 * 64 * 40];
     bytes f = { { 'B', 'M' }, 2 };
@@ -718,7 +718,7 @@ static void save_bmp(const char *name, const unsigned char *rgb, size_t width,
     for (int i = 0; i < 6; i++)
         put_little(&f, 0);
     memcpy(p, f.b, 54);
-    /* blue first, last row first */
+    /* Blue comes first, and the last row comes first. */
     for (size_t i = 0; i < width * height; i++) {
         for (size_t c = 0; c < 3; c++)
             p[54 + 3 * ((height - 1 - i / width) * width + i % width) + 2 - c] = rgb[3 * i + c];
@@ -793,7 +793,7 @@ static void test_folders(void)
         check(!strcmp(d.note, broken_one), "broken pictures are counted, the first is named", "%s",
               d.note);
         data_free(&d);
-        /* grey, and each pixel the mean of 2 x 4 */
+        /* The image is grey, and each pixel is the mean of 2 x 4. */
         status = data_read_as(&d, folder, NULL, 1, 20, 16);
         check(status == 0 && d.channels == 1 && d.height == 20 && d.width == 16
                   && data_size(&d) == 320 && d.train == (halves ? 11u : 9u)
@@ -824,9 +824,9 @@ static void test_folders(void)
     }
 }
 
-/* ---- pictures cut off ---- */
-static int picture_from(const unsigned char *p, size_t n,
-                        unsigned char *x) /* no byte to spare behind it */
+/* ---- Truncated images ---- */
+/* Reads an image from a copy without a spare byte behind it. */
+static int picture_from(const unsigned char *p, size_t n, unsigned char *x)
 {
     data_file f;
     memset(&d, 0, sizeof d);
@@ -847,7 +847,7 @@ static void test_cut_off(void)
 {
     static unsigned char rgb[3 * WIDE * HIGH], x[3 * DATA_SIDE * DATA_SIDE],
         y[3 * DATA_SIDE * DATA_SIDE];
-    /* brighter */
+    /* The image becomes brighter. */
     for (int i = 0; i < 3 * WIDE * HIGH; i++)
         rgb[i] = (unsigned char)(i / (3 * WIDE) * 5 + i % (3 * WIDE) / 8);
     for (int format = 0; format < FORMATS; format++) {
@@ -880,7 +880,7 @@ static void test_cut_off(void)
           "PNG with a bit turned over", "%s", d.note);
     free(f.data);
 
-    /* what stb_image itself makes of half a TGA: zeros, not old memory */
+    /* stb_image fills the rest of a truncated TGA with zeros, not with old memory. */
     f = picture_make(PICTURE_TGA, rgb);
     int width, height, channels, dirty = 0;
     unsigned char *old = (unsigned char *)malloc(3 * WIDE * HIGH), *pixels;
@@ -896,7 +896,7 @@ static void test_cut_off(void)
     free(f.data);
 }
 
-/* ---- what is no file: a pipe would hang the reader, a device feed it for ever ---- */
+/* ---- What is not a file: a pipe would block the reader, and a device would never end ---- */
 static void test_no_files(void)
 {
     alarm(60);
@@ -948,7 +948,7 @@ static void test_no_files(void)
     alarm(0);
 }
 
-/* ---- tables ---- */
+/* ---- Tables ---- */
 static void save_text(const char *name, const char *content)
 {
     save(name, (const unsigned char *)content, strlen(content));
@@ -975,8 +975,8 @@ static int near(double a, double b) { return fabs(a - b) < 1e-6; }
 
 static void test_tables(void)
 {
-    /* ages 20 40 60 80 to train: mean 50, deviation √500; 30 for the test. Unknown, and a word that
-       only the test has: zeros */
+    /* The ages 20 40 60 80 are for training: mean 50, deviation √500; 30 is for testing. Unknown
+     * values, and a word that only the test has, become zeros. */
     static const char *const ages =
         "age, town ,\"what, then\"\r\n20,Rome,yes\r\n40,\"New \"\"York\"\"\",no\n\n"
         "60,?,yes\n80,Rome,no\n30,Oslo,yes\n";
@@ -1016,7 +1016,7 @@ static void test_tables(void)
               && !strcmp(d.note, "1 row without column town left out"),
           "table: FILE:COLUMN, a row without class", "%d %s %s", status, d.error, d.note);
     data_free(&d);
-    /* classes in their order, 10 last */
+    /* The classes are in numerical order, with 10 last. */
     save_text("a.csv", "1;2.5;7\n2;1e1;9\n3;0;8\n4;-1;10\n5;?;7\n6;4;9\n");
     status = data_read(&d, at("a.csv"), NULL);
     check(status == 0 && d.classes == 4 && d.train == 5 && d.train_y[3] == 3 && d.train_y[4] == 2
@@ -1029,8 +1029,8 @@ static void test_tables(void)
               && near((double)d.train_target[1] * d.target_deviation + d.target_mean, 10),
           "table: a number to tell", "%d %s", status, d.error);
     data_free(&d);
-    /* the same rows with a byte order mark before them: no header is made of the first one, and a
-       header's name is without it */
+    /* These are the same rows with a byte order mark before them: the first row is not taken as a
+     * header, and the name in a header does not include the mark. */
     for (int header = 0; header < 2; header++) {
         snprintf(text, sizeof text, "%s%s1.5,0\n2.5,1\n3.5,0\n4.5,1\n5.5,1\n", DATA_MARK,
                  header ? "length,kind\n" : "");
@@ -1090,7 +1090,7 @@ static void test_tables(void)
     }
     remove(at("a.csv"));
     remove(at("b.csv"));
-    /* as UCI has them */
+    /* These files have the format of UCI. */
     save_text("tiny.data", "1, a, <=50K\n2, b, >50K\n3, a, >50K\n\n");
     save_text("tiny.test", "|1x3 Cross validator\n5, b, <=50K.\n6, ?, >50K.\n");
     status = data_read(&d, folder, NULL);

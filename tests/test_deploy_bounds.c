@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_deploy_bounds: bounds.c and attack.c of examples/deploy. Every number of a network stays
-   inside its bounds, on a grid over the whole box of a small network, on corners, random and
-   attacked inputs of others, and at points, where rounding is all; linear relaxation is never
-   looser than intervals; certificates hold.
+   test_deploy_bounds checks bounds.c and attack.c of examples/deploy. Every value of a network
+   stays inside its bounds: on a grid over the whole box of a small network, on corners, random and
+   attacked inputs of others, and for boxes of one point, whose bounds consist of rounding alone.
+   Linear relaxation is never looser than intervals. Certificates hold.
 
        cc -O2 test_deploy_bounds.c -lm -o test_deploy_bounds && ./test_deploy_bounds [RANDOM
    ATTACKED]
@@ -30,7 +30,7 @@ static void set(deploy_net *d, float lambda)
         d->net.lambda[k] = lambda;
 }
 
-/* values of the last run that are outside of their bounds, over all nodes */
+/* Counts the values of the last run that are outside of their bounds, over all nodes. */
 static size_t outside(const deploy_net *d, const bounds_net *b, size_t samples)
 {
     size_t count = 0;
@@ -53,7 +53,7 @@ static size_t outside(const deploy_net *d, const bounds_net *b, size_t samples)
     return count;
 }
 
-/* numbers of a looser bound than another's */
+/* Counts the values for which the bounds of `a` are looser than those of `b`. */
 static size_t looser(const bounds_net *a, const bounds_net *b)
 {
     size_t count = 0;
@@ -74,7 +74,7 @@ static double width(const bounds_net *b)
     return sum / (double)b->node[b->output].n;
 }
 
-/* f between its lines, over many intervals */
+/* The gate lies between its lines, over many intervals. */
 static void lines(void)
 {
     size_t wrong = 0, loose = 0, count = 0;
@@ -97,7 +97,8 @@ static void lines(void)
                            && (double)y <= line[2] * (double)x + line[3] && (double)y >= lo
                            && (double)y <= hi);
             }
-            /* in the middle the lines are no worse than the interval, up to rounding */
+            /* In the middle of the interval the lines are no worse than the interval bounds, up to
+             * rounding. */
             loose += line[0] * (l + u) / 2 + line[1] < lo - 1e-6 * (fabs(l) + fabs(u))
                      || line[2] * (l + u) / 2 + line[3] > hi + 1e-6 * (fabs(l) + fabs(u));
         }
@@ -108,7 +109,8 @@ static void lines(void)
           (unsigned long)loose);
 }
 
-/* two inputs: a grid of 257 x 257 over the whole box, and sums of outputs */
+/* Checks a network of two inputs on a grid of 257 x 257 over the whole box, and sums of its
+ * outputs. */
 static void exhaustive(void)
 {
     static float x[NET_BATCH * 2];
@@ -174,7 +176,7 @@ static void exhaustive(void)
           (unsigned long)sums);
 }
 
-/* random points, corners and points of the boundary of [x - eps, x + eps] */
+/* Draws random points, corners and boundary points of [x - eps, x + eps]. */
 static void draw(float *x, const double *low, const double *high, size_t n, size_t samples,
                  uint64_t stream)
 {
@@ -243,7 +245,7 @@ static void boxes(int which, size_t side)
     free(d.block);
 }
 
-/* gradients against differences; the descent finds what is there */
+/* Compares the gradients of attacks with differences; the descent must find the known minimum. */
 static void attacks(void)
 {
     deploy_net d;
@@ -289,8 +291,8 @@ static void attacks(void)
     free(d.block);
 }
 
-/* soft and hard network on random and attacked inputs in the box of a certificate; the attack
-   drives one logit's change up */
+/* Runs the soft and the hard network on random and attacked inputs in the box of a certificate. The
+ * attack increases the change of one logit. */
 static void certificates(int which, size_t side, size_t random, size_t attacked)
 {
     static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_deploy_c: the C files of examples/deploy/c_file.c, compiled by every compiler that is here,
-   give the bits of the networks they came from, on random numbers and on pictures; and they need
-   nothing but what they say.
+   test_deploy_c compiles the C files that examples/deploy/c_file.c writes with every installed
+   compiler. They compute the bits of the networks they were made of, on random values and on
+   images, and they use no other symbols than they declare.
 
        cc -O2 -I.. test_deploy_c.c tools/lgelu.c -lm -o test_deploy_c && ./test_deploy_c (writes
    into build/) */
@@ -41,8 +41,8 @@ static int run(const char *format, ...)
     return system(text);
 }
 
-/* half random numbers, some of them special, half pictures (or, where the shape is another, pieces
-   of them) */
+/* Makes inputs: half are random values, some of them special, and half are images, or parts of
+ * images where the shape differs. */
 static void inputs(float *x, size_t size, const data_set *pictures)
 {
     for (size_t i = 0; i < SAMPLES / 2 * size; i++) {
@@ -186,13 +186,13 @@ static void refusals(void)
     room = 100;
     check(c_file_write(&d.net, d.output, "f(", full, &room) == LGELU_E_ARGUMENT
               && strstr(d.net.message, "'f('"),
-          "a name that is none is refused", "%s", d.net.message);
+          "a name that is not an identifier is refused", "%s", d.net.message);
     check(c_file_write(&d.net, d.output, "9f", full, &room) == LGELU_E_ARGUMENT,
           "a name with a digit first is refused", "%s", d.net.message);
     check(c_file_write(&d.net, 99, "f", full, &room) == LGELU_E_ARGUMENT,
           "an output that is not there is refused", "%s", d.net.message);
-    check(c_file_write(&d.net, d.output, "f", full, &room) == LGELU_E_FILE, "a full disk is told",
-          "%s", d.net.message);
+    check(c_file_write(&d.net, d.output, "f", full, &room) == LGELU_E_FILE,
+          "a full disk is reported", "%s", d.net.message);
     d.net.w[3] = HUGE_VALF;
     check(c_file_write(&d.net, d.output, "f", full, &room) == LGELU_E_NONFINITE
               && strstr(d.net.message, "'fc1'"),
@@ -223,7 +223,7 @@ int main(void)
             strcat(tools, " ");
         }
     }
-    /* programs of 32 bits (Debian: libc6-dev-i386) */
+    /* Programs of 32 bits need libc6-dev-i386 on Debian. */
     for (int k = 0; k < 2; k++) {
         if (!run(
                 "printf '\\043include <math.h>\\nint main(void) { return 0; }' | %s -m32 -x c - -o build/c_32 2> /dev/null "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_deploy_files: safetensors with PyTorch's names, and .npy, on their own: round trips, and one
-   line for each kind of damage. test_deploy_torch.sh has torch's and numpy's word on both.
+   test_deploy_files checks safetensors files with PyTorch's names and .npy files without other
+   tools: round trips, and one message for each kind of damage. test_deploy_torch.sh compares both
+   with torch and numpy.
 
        cc -O2 test_deploy_files.c -lm -o test_deploy_files && ./test_deploy_files */
 #define LGELU_TRAINER
@@ -26,7 +27,7 @@ static void set_length(memory_file *f, size_t n)
         f->data[k] = (unsigned char)(k < 4 ? n >> (8 * k) : 0);
 }
 
-/* a file of this header and `bytes` of numbers */
+/* Makes a file of this header and `bytes` bytes of values. */
 static memory_file safetensors(const char *header, size_t bytes)
 {
     memory_file f = { NULL, 0, 0 };
@@ -83,7 +84,8 @@ static void round_trips(void)
                 }
             }
             check(good, name, "other biases");
-            /* loose: its statistics stay */
+            /* The batch normalisation of this network keeps its statistics, because it can't be
+             * folded. */
             if (which == NET_MIXED)
                 continue;
             snprintf(name, sizeof name,
@@ -190,8 +192,8 @@ static void refusals(void)
     memset(f.data, 255, 8);
     check(torch_read(&d.net, &how, f.data, f.size) && strstr(d.net.message, "longer than the file"),
           "torch: a header longer than the file", "%s", d.net.message);
-    check(torch_write(&d.net, &how, full, NULL) == LGELU_E_FILE, "torch: a full disk is told", "%s",
-          d.net.message);
+    check(torch_write(&d.net, &how, full, NULL) == LGELU_E_FILE, "torch: a full disk is reported",
+          "%s", d.net.message);
     how.prefix = "a\"b";
     check(torch_write(&d.net, &how, full, NULL) == LGELU_E_ARGUMENT,
           "torch: a name that can't stand in a file", "%s", d.net.message);
@@ -200,7 +202,7 @@ static void refusals(void)
     free(d.block);
 }
 
-/* GPT-2's matrices turned, its head under two names */
+/* GPT-2's matrices are transposed, and its head has two names. */
 static void gpt2(void)
 {
     static const lgelu_transformer shape = { 1, 2, 8, 0, LGELU_GATE_GELU, 1, 0, 0, 0 };
@@ -333,7 +335,7 @@ static void arrays(void)
     f.size = 0;
     npy_write(NPY_F32, table, three, 2, memory_append, &f);
     npy_read(&a, f.data, f.size);
-    /* (2, 3) with the rows running fastest: 1 3 5, 2 4 6 */
+    /* This is a (2, 3) array whose rows run fastest: 1 3 5, 2 4 6. */
     a.fortran = 1;
     npy_floats(y, &a);
     check(y[1] > 2.5f && y[1] < 3.5f && y[3] > 1.5f && y[3] < 2.5f, ".npy: Fortran's order",
@@ -346,7 +348,7 @@ static void arrays(void)
     free(f.data);
 }
 
-/* gates and pools alone: a network that is made, and has nothing to save */
+/* A network of gates and pools alone can be made and has nothing to save. */
 static void without_parameters(void)
 {
     deploy_net d;

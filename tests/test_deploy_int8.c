@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_deploy_int8: networks in whole numbers. Each layer's integers are the nearest to what its
-   own integer inputs and weights say in double; the integers are the same on every platform (a hash
-   stands here); the logits come near those of the network.
+   test_deploy_int8 checks quantized networks. Each layer's integers are the nearest to what its
+   integer inputs and weights give in double. The integers are the same on every platform (a
+   recorded hash). The logits approximate those of the network.
 
        cc -O2 test_deploy_int8.c -lm -o test_deploy_int8 && ./test_deploy_int8 */
 #define LGELU_TRAINER
@@ -33,8 +33,8 @@ static double real_of(const int8_node *p, size_t k)
     return p->grid.scale * (p->value[k] - p->grid.zero);
 }
 
-/* steps between a layer's value and what its integer inputs and weights give in double; the worst
-   over all layers of the last run */
+/* Returns the distance, in steps, between a layer's value and what its integer inputs and weights
+ * give in double: the worst over all layers of the last run. */
 static double worst_step(const int8_net *q)
 {
     double worst = 0;
@@ -113,7 +113,7 @@ static void networks(void)
             };
             double off[4];
             int8_net q;
-            /* its normalisations can't all be folded */
+            /* The normalisations of this network can't all be folded. */
             if (which == NET_MIXED)
                 continue;
             net_make(&d, which, 28, gate[g], 1, 7);
@@ -152,7 +152,7 @@ static void networks(void)
           (unsigned long)(hash >> 32), (unsigned long)(hash & 0xFFFFFFFF));
 }
 
-/* a table holds the gate's own value for each of 256 inputs, to half a step */
+/* A table holds the value of the gate for each of 256 inputs, to half a step. */
 static void tables(void)
 {
     const int8_options o = { 8, 8, 1, 0 };

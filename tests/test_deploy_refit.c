@@ -12,7 +12,7 @@
 #include "tools/check.h"
 #include "../examples/deploy/refit.c"
 #include "../examples/deploy/bounds.c"
-/* both files have a function of that name */
+/* Both files have a function of that name. */
 #define run run_gates
 #include "../examples/study/gates_other.c"
 #undef run
@@ -29,7 +29,7 @@ typedef struct {
     int input, output;
 } network;
 
-/* ---- networks ---- */
+/* ---- Networks ---- */
 static lgelu_gate_kind gate_kind;
 static const lgelu_custom_gate *gate_outer;
 
@@ -110,12 +110,13 @@ static void make(network *d, int kind)
     }
 }
 
-/* ---- inputs ---- */
+/* ---- Inputs ---- */
 typedef struct {
     int kind;
     size_t samples, batch, calls;
-    size_t fail, grow,
-        nan; /* calls that fail, batches that appear later, number of an element that is NaN */
+    /* fail: calls that fail; grow: batches that appear later; nan: index of an element that is NaN.
+     */
+    size_t fail, grow, nan;
     float x[BATCH * MOST_INPUT];
     int32_t token[BATCH * TOKENS];
 } feed;
@@ -209,7 +210,7 @@ static void free_pair(network *a, network *b)
     free(b->block);
 }
 
-/* ---- every kind of network and gate ---- */
+/* ---- Every kind of network and gate ---- */
 static const struct {
     const char *name;
     lgelu_gate_kind kind;
@@ -274,7 +275,7 @@ static void conversions(void)
     }
 }
 
-/* ---- the solution beside normal equations, solved by elimination with pivots ---- */
+/* ---- The solution compared with normal equations, solved by elimination with pivots ---- */
 static int eliminate(double *m, double *x, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
@@ -322,7 +323,8 @@ static const char *const solution_name[SOLUTIONS] = { "linear",
                                                       "residual stream with a second branch",
                                                       "no biases" };
 
-/* One gate and one matrix behind it, or two in the stream, the second of which is looked at. */
+/* Makes a network of one gate followed by one matrix, or of two matrices in sequence, the second of
+ * which is compared. */
 static void make_one(network *d, int which, const char *second)
 {
     lgelu_net *n = &d->net;
@@ -367,8 +369,8 @@ static int one_next(size_t index, const void **data, size_t *samples, void *user
     static float x[BATCH * 7 * 7 * 6];
     const size_t size = *(const size_t *)user;
     for (size_t i = 0; i < BATCH * size; i++) {
-        /* what a row of pixels has in common lets one value say something about the bump of another
-         */
+        /* A component that a row of pixels has in common correlates each value with the bump of
+         * another. */
         x[i] = 0.5f * lgelu_normal(8, 0, index * BATCH * size + i)
                + lgelu_normal(8, 1, (index * BATCH * size + i) / (size == 6 ? 6 : 42));
     }
@@ -377,8 +379,8 @@ static int one_next(size_t index, const void **data, size_t *samples, void *user
     return index < 4;
 }
 
-/* Value of an input of the matrix: element k of the patch of group g at one place; the zeros around
-   included. */
+/* Returns the value of an input of the matrix: element k of the patch of group g at one place,
+ * including the zeros of the padding. */
 static double patch(const network *d, const lgelu_node *m, const float *x, size_t place, size_t g,
                     size_t k)
 {
@@ -395,7 +397,8 @@ static double patch(const network *d, const lgelu_node *m, const float *x, size_
                : 0;
 }
 
-/* Biases that take the change: of the normalisation, of the matrix, or none. */
+/* Returns the biases that absorb the change: those of the normalisation, those of the matrix, or
+ * none. */
 static float *biases_of(const network *d, int matrix)
 {
     const lgelu_node *m = d->nodes + matrix;
@@ -405,7 +408,7 @@ static float *biases_of(const network *d, int matrix)
     return lgelu_net_biases(&d->net, matrix);
 }
 
-/* Sums over all inputs of one group's normal equations; right[k·outs + o]. */
+/* Sums the normal equations of one group over all inputs into gram and right[k·outs + o]. */
 static void equations(network *a, network *b, int matrix, size_t g, double *gram, double *right,
                       size_t width, size_t outs)
 {
@@ -471,7 +474,7 @@ static void solution_of(int which)
     }
     const int stands =
         r.layer[0].outcome == REFIT_CHANGED && r.layer[0].rows == 64 * m->shape[0] * m->shape[1];
-    /* as the network was when this matrix came */
+    /* This restores the network as it was before the refit of this matrix. */
     memcpy(new, w, m->weight_count * sizeof *w);
     memcpy(new_b, bias ? bias : new, m->shape[2] * sizeof *w);
     memcpy(w, old, m->weight_count * sizeof *w);
@@ -516,7 +519,7 @@ static void solution_of(int which)
     free_pair(&a, &b);
 }
 
-/* ---- the same bits ---- */
+/* ---- The same bits ---- */
 static uint64_t hash_of(const network *d)
 {
     uint64_t h = 14695981039346656037u;
@@ -584,7 +587,7 @@ static void same_bits(void)
     check(hash_all(&order) == wanted, "the order of the tasks changes no bit", "another hash");
 }
 
-/* ---- errors ---- */
+/* ---- Errors ---- */
 static int stop_at(const refit_layer *layer, size_t pass, size_t passes, size_t done,
                    size_t samples, void *user)
 {
@@ -673,7 +676,7 @@ static void errors(void)
     free_pair(&a, &b);
     make_pair(&a, &b, GPT);
     s = inputs(GPT, 100);
-    /* tokens beyond it are refused by the network */
+    /* The network refuses tokens beyond this size of the vocabulary. */
     a.nodes[a.input].shape[2] = 5;
     b.nodes[b.input].shape[2] = 5;
     const uint64_t g = hash_of(&b);
@@ -682,7 +685,7 @@ static void errors(void)
     free_pair(&a, &b);
 }
 
-/* ---- what is left alone, options ---- */
+/* ---- Layers that are not changed, and options ---- */
 static refit_outcome outcome_of(const refit *r, const network *d, const char *name)
 {
     for (size_t k = 0; k < r->layers; k++) {
@@ -740,7 +743,7 @@ static void outcomes(void)
     }
     free_pair(&a, &b);
     make(&a, MLP);
-    /* at λ = 1, with GELU's bits */
+    /* A λ-GELU at λ = 1 has the bits of GELU. */
     gate_kind = LGELU_GATE_LAMBDA;
     make(&b, MLP);
     const uint64_t g = hash_of(&b);
@@ -751,7 +754,7 @@ static void outcomes(void)
     free_pair(&a, &b);
 }
 
-/* ---- memory, copies, certificates ---- */
+/* ---- Memory, copies, certificates ---- */
 static void memory(void)
 {
     static network a, b;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_deploy_smooth: SiLU, ELU and Mish of smooth.h beside their formulas in libm, their slopes
-   beside differences of those, at infinity and NaN, in place, in any number of values.
+   test_deploy_smooth compares SiLU, ELU and Mish of smooth.h with their formulas in libm, and their
+   derivatives with differences of those formulas: at infinity and NaN, in place, and for any number
+   of values.
 
        cc -O2 test_deploy_smooth.c -lm -o test_deploy_smooth && ./test_deploy_smooth */
 #define LGELU_TRAINER

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_deploy_verify: VNN-LIB, .nnet, mixed-integer programs. A small network's linear regions are
-   enumerated one by one; the least value of a term over a box that comes from them is what bounds,
-   attacks and the solvers that are here (CBC, GLPK) have to agree with.
+   test_deploy_verify checks VNN-LIB, .nnet and mixed-integer programs. It enumerates the linear
+   regions of a small network one by one and computes from them the least value of a term over a
+   box. Bounds, attacks and the installed solvers (CBC, GLPK) must agree with this value.
 
        cc -O2 test_deploy_verify.c -lm -o test_deploy_verify && ./test_deploy_verify (writes into
    build/) */
@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- enumeration: a region is a convex polygon of a plane of inputs in which every gate so far is
-   on or off, and of every maximum the largest is known; each number is affine there ---- */
+/* ---- Enumeration: a region is a convex polygon in a plane of inputs in which every gate so far is
+ * on or off and the largest element of every maximum is known; each value is affine there ---- */
 enum { MOST_NUMBERS = 40, MOST_NODES = 12 };
 typedef struct {
     double x, y;
@@ -34,10 +34,13 @@ typedef struct {
     int n;
 } polygon;
 
+/* The affine function a·x + b·y + c. */
 typedef struct {
     double a, b, c;
-} affine; /* a·x + b·y + c */
+} affine;
 
+/* The regions of a network: `least` has the least value of output i - output j, and `v` the values
+ * of each node in the current region. */
 typedef struct {
     const deploy_net *d;
     size_t regions;
@@ -45,11 +48,10 @@ typedef struct {
     affine v[MOST_NODES][MOST_NUMBERS];
 } regions;
 
-/* least of output i - output j; the numbers of each node */
-
 static double at(affine f, point p) { return f.a * p.x + f.b * p.y + f.c; }
 
-static polygon half(const polygon *g, affine f, double side) /* the part where side·f >= 0 */
+/* Returns the part of the polygon where side·f >= 0. */
+static polygon half(const polygon *g, affine f, double side)
 {
     polygon h;
     h.n = 0;
@@ -76,7 +78,7 @@ static affine plus(affine f, double w, affine g)
     return f;
 }
 
-/* what a linear layer or a convolution gives at place k */
+/* Returns the value that a linear layer or a convolution computes at place k. */
 static affine sum_of(const regions *r, const lgelu_node *node, size_t k)
 {
     const lgelu_node *from = r->d->nodes + node->input[0];
@@ -119,7 +121,7 @@ static size_t taps_of(const regions *r, const lgelu_node *node, size_t k, affine
 
 static int same(affine f, affine g) { return !memcmp(&f, &g, sizeof f); }
 
-/* node i from its number k on, in the polygon g */
+/* Computes node i from its element k on, in the polygon g. */
 static void walk(regions *r, int i, size_t k, polygon g)
 {
     const lgelu_node *node = r->d->nodes + i;
@@ -150,7 +152,7 @@ static void walk(regions *r, int i, size_t k, polygon g)
             walk(r, i, k + 1, half(&g, x, -1));
     } else if (node->op == LGELU_OP_MAX_POOL) {
         const size_t n = taps_of(r, node, k, list);
-        /* t is the largest; of equals, the first */
+        /* Element t is the largest; of equal elements, it is the first. */
         for (size_t t = 0; t < n; t++) {
             polygon h = g;
             for (size_t u = 0; u < n; u++) {
@@ -169,7 +171,7 @@ static void walk(regions *r, int i, size_t k, polygon g)
     }
 }
 
-/* numbers 0 and 1 of the input are free, the others are low[k] = high[k] */
+/* Elements 0 and 1 of the input are free; the others have the value low[k] = high[k]. */
 static void enumerate(regions *r, const deploy_net *d, const double *low, const double *high)
 {
     polygon box = {
@@ -187,8 +189,8 @@ static void enumerate(regions *r, const deploy_net *d, const double *low, const 
     walk(r, d->input, 0, box);
 }
 
-/* a convolution, gates, a maximum over windows: apart, or with padding and in one another; or no
-   maximum: the small MLP */
+/* The networks have a convolution, gates, and a maximum over windows that are apart, or padded and
+ * overlapping; PLAIN, the small MLP, has no maximum. */
 enum { PLAIN, APART, OVERLAPPING, KINDS };
 
 static void make_kind(deploy_net *d, int kind, uint64_t seed)
@@ -249,7 +251,7 @@ static void solvers(int kind)
             p.low[k] = low[k];
             p.high[k] = high[k];
         }
-        /* Y_i - Y_j <= c */
+        /* This term is Y_i - Y_j <= c. */
         p.clauses = 1;
         p.terms = 1;
         p.clause[1] = 1;
@@ -310,8 +312,8 @@ static void solvers(int kind)
     }
 }
 
-/* a network with a convolution, a normalisation, a sum and an average: its program has the bounds'
-   and an attack's values inside */
+/* The program of a network with a convolution, a normalisation, a sum and an average has its
+ * minimum between the bounds and the value of an attack. */
 static void programs(void)
 {
     deploy_net d;
@@ -373,8 +375,8 @@ static void programs(void)
         check(right && proven < best,
               "a convolutional network's program lies between attack and bounds",
               "attack %g: %d, bounds %g: %d, %s", best, (int)up, proven, (int)down, s.message);
-        /* less of a program is another program: one with bounds missing may have no solution where
-           the whole one has */
+        /* A truncated program is a different program: one whose bounds are missing may have no
+         * solution where the whole one has one. */
         mkdir("build/cut", 0777);
         remove("build/cut/question.lp");
         s.folder = "build/cut";
@@ -391,7 +393,7 @@ static void programs(void)
     free(d.block);
 }
 
-/* A program in `folder` that is called cbc and runs these lines. */
+/* Writes a program called cbc into `folder` that runs these lines. */
 static int false_cbc(const char *folder, const char *lines)
 {
     char path[200];
@@ -405,8 +407,8 @@ static int false_cbc(const char *folder, const char *lines)
     return fclose(f) || chmod(path, 0755);
 }
 
-/* folders whose names a shell, or the solvers' own command lines, would read otherwise; run in a
-   folder of its own */
+/* Tries folders whose names a shell, or the command line of a solver, would read differently. It
+ * runs in a separate folder. */
 static void folders(void)
 {
     static const char *const hostile[] = { "a;touch X;", "my data",    "it's \"quoted\"",
@@ -463,7 +465,7 @@ static void folders(void)
               (unsigned long)(2 * sizeof hostile / sizeof *hostile), s.message);
     }
     check(stat("X", &there) != 0, "no folder's name runs a command", "a file X was made");
-    /* a solver that fails is a message, not an open question */
+    /* The failure of a solver is reported by a message, which an open question does not have. */
     kept = (char *)malloc(strlen(search) + 1);
     strcpy(kept, search);
     snprintf(list, sizeof list, "%s/build/hostile/bin:/usr/bin:/bin", home);
@@ -565,7 +567,8 @@ static void properties(void)
         check(read_text(&p, wrong[k].text) && strstr(p.message, wrong[k].says), name, "%s",
               p.message);
     }
-    /* rows 2, columns 3, channels 2: number 1 is channel 1 of the first pixel, X_6 there */
+    /* With 2 rows, 3 columns and 2 channels, element 1 is channel 1 of the first pixel, which is
+     * X_6 in the file. */
     if (!vnnlib_box(&p, 2 * 3 * 2, 4) && !vnnlib_robust(&p, 2)) {
         const size_t shape[3] = { 2, 3, 2 };
         for (int k = 0; k < 12; k++) {
@@ -661,8 +664,8 @@ static void numbers(void)
         wrong += fabs(strtod(text, NULL) - strtod(by_libc, NULL)) > 0;
     }
     for (uint64_t k = 0; k < 100000; k++) {
-        /* random bits, neighbours' middles (written in full), small numbers, and any digits at all
-         */
+        /* The numbers are random bits, midpoints of neighbouring floats (written in full), small
+         * numbers, and arbitrary digits. */
         uint64_t u = ((uint64_t)lgelu_random(2, 1, k) << 32 | lgelu_random(2, 2, k))
                      & 0x7FFFFFFFFFFFFFFFu,
                  next;

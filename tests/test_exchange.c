@@ -1,6 +1,6 @@
-/* Checkpoints: what is saved comes back bit for bit, a resumed run ends like an uninterrupted one,
-   and every damaged file is refused with a byte and a reason while the network stays as it was.
-   SPDX-License-Identifier: MIT-0 */
+/* test_exchange checks checkpoints: a loaded network equals the saved one bit for bit, a resumed
+   run ends like an uninterrupted one, and every damaged file is refused with a position and a
+   reason while the network does not change. SPDX-License-Identifier: MIT-0 */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
@@ -41,7 +41,8 @@ static void make(model *m, lgelu_mode mode, lgelu_gate_kind kind, uint64_t seed)
     lgelu_net_bind(&m->net, m->labels, m->label);
 }
 
-static void train(model *m, long steps) /* the data follow from the step alone */
+/* Trains up to a number of steps. The data depend only on the step. */
+static void train(model *m, long steps)
 {
     lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
     plan.hardening.target = 160;
@@ -71,7 +72,7 @@ static int same(const model *a, const model *b, int moments)
                    && !memcmp(a->net.s_m, b->net.s_m, h) && !memcmp(a->net.s_v, b->net.s_v, h)));
 }
 
-/* ---- damaged files ---- */
+/* ---- Damaged files ---- */
 static int n_wrong, n_message, n_changed;
 static char last[160];
 
@@ -86,7 +87,7 @@ static void expect_refusal(model *m, const model *was, const void *file, size_t 
     m->net.message[0] = 0;
 }
 
-/* a file from header text and tensor bytes */
+/* Makes a file of a header text and tensor bytes. */
 static memory_file forge(const char *header, size_t tensor_bytes)
 {
     memory_file b = { NULL, 0, 0 };
@@ -201,7 +202,7 @@ static void round_trip(void)
     train(&whole, STEPS);
     check(lgelu_net_save(&whole.net, metadata, 2, memory_append, &end_a) == LGELU_OK,
           "exchange.save", "%s", whole.net.message);
-    /* stop anywhere, go on in a fresh network with other first weights */
+    /* The run stops at any step and continues in a new network with other initial weights. */
     for (at = 1; at < STEPS; at += 6) {
         train(&a, at);
         file.size = 0;
@@ -231,7 +232,7 @@ static void round_trip(void)
     check(!lgelu_metadata(file.data, file.size, "absent", text, sizeof text),
           "exchange.metadata_absent", "found '%s'", text);
 
-    /* gate kinds travel; an inference network takes a training file */
+    /* The file stores the kinds of gates, and an inference network can load a training file. */
     lgelu_net_relu(&whole.net);
     file.size = 0;
     lgelu_net_save(&whole.net, NULL, 0, memory_append, &file);
@@ -241,7 +242,7 @@ static void round_trip(void)
     check(infer.node[3].gate == LGELU_GATE_RELU && infer.net.lambda[0] > 1e30f,
           "exchange.gate_kind", "kind %d", (int)infer.node[3].gate);
 
-    /* a disk that fills up */
+    /* The disk becomes full at each of these sizes. */
     for (stopped = 0, k = 0, room = 0; room < file.size; room += 97, k++) {
         size_t left = room;
         stopped += lgelu_net_save(&whole.net, NULL, 0, refuse, &left) == LGELU_E_FILE
@@ -250,7 +251,7 @@ static void round_trip(void)
     check(stopped == k, "exchange.full_disk", "%lu of %lu reported", (unsigned long)stopped,
           (unsigned long)k);
 
-    /* cut at every byte */
+    /* The file is truncated at every byte. */
     for (n_wrong = n_changed = 0, k = 0; k < file.size; k++) {
         unsigned char *cut = (unsigned char *)malloc(k + 1);
         memcpy(cut, file.data, k);
@@ -352,7 +353,7 @@ static void parts(void)
     free(d.memory);
 }
 
-/* a chain of so many linear layers, one number wide, of names as long as they can be */
+/* Makes a chain of `layers` linear layers of width one, with names of the greatest length. */
 static void *chain(lgelu_net *net, lgelu_node *node, int layers, lgelu_mode mode, uint64_t seed)
 {
     char name[32];
@@ -373,8 +374,8 @@ static void *chain(lgelu_net *net, lgelu_node *node, int layers, lgelu_mode mode
     return memory;
 }
 
-/* parts of very different size, in either order, and the small one alone: what else the file holds
-   is passed over */
+/* Saves and loads networks of very different size in one file, in either order, and the small one
+ * alone: a load skips other tensors of the file. */
 static void many_tensors(void)
 {
     enum { MANY = 3000 };
@@ -410,8 +411,8 @@ static void many_tensors(void)
           "exchange.many.small_alone", "%s", small2.message);
     free(file.data);
 
-    /* more tensors than any room for sorting, the last first: one hole, one name twice, and none of
-       either */
+    /* There are more tensors than any sorting buffer holds, the last one first. One file has a
+     * hole, one has a name twice, and one has neither. */
     for (int wrong = 0; wrong < 3; wrong++) {
         size_t n = 20000, k, at = 8;
         memory_file b = { NULL, 0, 0 };
@@ -436,7 +437,7 @@ static void many_tensors(void)
         memory_append("}", 1, &b);
         for (k = b.size - at, i = 0; i < 8; i++)
             b.data[i] = (unsigned char)((uint64_t)k >> (8 * i));
-        /* 1 */
+        /* These four bytes are the float 1. */
         for (k = 0; k < n; k++)
             memory_append("\0\0\200\77", 4, &b);
         lgelu_status status = lgelu_net_load(&small, b.data, b.size);
@@ -456,8 +457,7 @@ static void many_tensors(void)
         free(memory[i]);
 }
 
-/* a refused file leaves everything as it was: a generation goes on, a backward still has its
-   forward */
+/* A refused file changes nothing: a generation continues, and a backward still has its forward. */
 static void refused(void)
 {
     enum { T = 12, V = 7 };
@@ -471,7 +471,7 @@ static void refused(void)
     void *memory;
     size_t need;
     int x, i;
-    /* a sound file of another network */
+    /* This is a valid file of another network. */
     memory = chain(&net, node, 60, LGELU_MODE_INFER, 1);
     lgelu_net_save(&net, NULL, 0, memory_append, &b);
     free(memory);
@@ -514,7 +514,7 @@ static void refused(void)
     free(was.memory);
 }
 
-/* what the metadata says is true or refused */
+/* What the metadata states is true, or the file is refused. */
 static void metadata_told(void)
 {
     static model a, b, was;
@@ -549,7 +549,7 @@ static void metadata_told(void)
         check(!n_wrong && !n_message && !n_changed, "exchange.metadata_wrong", "%s: '%s'",
               change[i].to, last);
     }
-    /* a gate of a kind without a λ has none of a file's either */
+    /* A gate of a kind without a λ takes no λ from a file. */
     file.size = 0;
     lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
     for (k = 8; memcmp(file.data + k, "gate1.lambda\"", 13); k++) {
@@ -564,8 +564,8 @@ static void metadata_told(void)
     free(was.memory);
 }
 
-/* a normalisation that has been folded away can't take over another's statistics, nor lose them
-   without a word */
+/* A network whose normalisation has been folded refuses a file and a copy of one that still has it,
+ * and the other way round. */
 static void folded(void)
 {
     static lgelu_node node[2][8];
@@ -619,7 +619,7 @@ static void printed(void)
     int x;
     size_t i, total = 0, column;
     lgelu_net_begin(&net, node, 8);
-    /* two gradients that meet */
+    /* Two gradients are added here. */
     x = lgelu_linear(&net, "f1", lgelu_input(&net, "x", 1, 1, 3), 5);
     x = lgelu_add(&net, "sum", lgelu_linear(&net, "f2", x, 5), lgelu_linear(&net, "f3", x, 5));
     lgelu_mean_squared_error(&net, "loss", x, lgelu_input(&net, "t", 1, 1, 5));

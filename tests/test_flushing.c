@@ -110,7 +110,7 @@ static uint64_t bits_of(int kernel, float lambda)
     }
     for (i = 0; i < 64; i++) {
         uint64_t v;
-        /* of NaN and below 2^-70 no bits are promised */
+        /* The bits of NaNs and of values below 2^-70 are not specified. */
         if (!(fabs(sums[i]) >= 8.5e-22))
             sums[i] = 0;
         memcpy(&v, sums + i, sizeof v);
@@ -123,8 +123,8 @@ static uint64_t bits_of(int kernel, float lambda)
     return hash_halves(hash, h, N);
 }
 
-/* kinds of input: anything; subnormal; around where subnormals begin; results that are subnormal;
-   plain; with dy plain or any of these */
+/* Draws an input of a kind: any; subnormal; near the limit of subnormals; with a subnormal result;
+ * ordinary; and dy ordinary or of any of these kinds. */
 static float number(uint32_t kind, uint32_t r, float lambda)
 {
     const float z = -11.5f - 3.5f * (float)(r >> 8) / 16777216.0f;
@@ -184,7 +184,7 @@ int main(void)
                   (double)at, changed ? "changed" : "kept");
         }
     }
-    /* control: the flags do what they say */
+    /* This control shows that the flags have an effect. */
     {
         volatile float tiny = from_bits(3), half = 0.5f;
         set_control(mode | flags[sizeof flags / sizeof *flags - 1]);

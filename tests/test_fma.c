@@ -2,9 +2,10 @@
    test_fma: a·b + c of floats rounded once where a processor has no instruction for it, beside
    libm's fmaf, bit for bit: random numbers of every kind, and those where rounding twice goes
    wrong, which a control must show; one by one and, with SSE2 and SIMD128, four lanes at a time.
-   Then the middle of the gate, whose sums ask once for all whether one of them tied, beside the
-   same fma by fma. With the instruction (-mfma) it checks that alone. `test_fma hash` prints one
-   hash of the same results, for where libm's own fmaf is wrong (wasi-libc's rounds twice). */
+   Then the middle of the gate, which tests once for all its sums whether one of them tied, is
+   compared with the same sums done fma by fma. With the instruction (-mfma) it checks that alone.
+   `test_fma hash` prints one hash of the same results, for where libm's own fmaf is wrong
+   (wasi-libc's rounds twice). */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/bits.h"
@@ -23,8 +24,8 @@ static uint32_t random_bits(void)
 
 static uint32_t below(uint32_t n) { return random_bits() % n; }
 
-/* any bits; near 1; few bits, so that sums are exact or ties; long runs of ones; next to the
-   smallest; special */
+/* Draws a value: any bits; near 1; few bits, so that sums are exact or ties; long runs of ones;
+ * near the smallest; special. */
 static float number(void)
 {
     const uint32_t u = random_bits(), rest = u & 0x807FFFFFu, cut = ((uint32_t)1 << below(24)) - 1;
@@ -39,15 +40,15 @@ static float number(void)
     }
 }
 
-/* c and half its last place times 1 ± a little: the sum lies next to the middle of two floats, in
-   double often on it */
+/* Draws c and a product of half its last place times 1 ± a little: the sum is near the middle of
+ * two floats, and in double often on it. */
 static void between(float *a, float *b, float *c, int tiny)
 {
     const int32_t i = (int32_t)below(300), j = i + (int32_t)below(3) - 1;
     const uint32_t exponent = tiny ? 1 : 60 + below(150);
     int scale;
     *c = from_bits((random_bits() & 0x807FFFFFu) | (tiny ? below(2) : exponent) << 23);
-    /* the half; a factor each for a and b */
+    /* The half is divided into a factor for a and one for b. */
     scale = (int)exponent - 127 - 24;
     *a = ldexpf(1 + (float)i * 0x1p-23f, scale / 2);
     *b = ldexpf(1 - (float)j * 0x1p-23f, scale - scale / 2);
@@ -63,7 +64,7 @@ static void between(float *a, float *b, float *c, int tiny)
 #if LGELU__WASM || LGELU__SSE2
 #define HAVE_FOUR 1
 #endif
-/* one number; where there are four lanes, in a vector beside the three before it */
+/* Computes one value; with four lanes, in a vector with the three before it. */
 static float ours(float a, float b, float c, int four)
 {
 #ifdef HAVE_FOUR
@@ -97,10 +98,10 @@ static void all(const char *name, int kind, int four, long n)
         if (kind)
             between(&a, &b, &c, kind == 2);
         else if (i % 4 == 0 && fabsf(a * b) < 1e38f)
-            c = from_bits(to_bits(-(a * b)) + below(5) - 2); /* all but cancels */
+            c = from_bits(to_bits(-(a * b)) + below(5) - 2); /* the sum nearly cancels */
         if (!name) {
             right = ours(a, b, c, four);
-            /* sign and payload are the processor's */
+            /* The sign and the payload of a NaN depend on the processor. */
             if (right != right)
                 right = from_bits(0x7FC00000u);
             hash = hash_floats(hash, &right, 1);
@@ -128,8 +129,8 @@ static void all(const char *name, int kind, int four, long n)
 }
 
 #if LGELU__SSE2
-/* the middle of the gate and its slope, at numbers and λ's of any and of few bits: the latter tie,
-   which a control must show */
+/* Compares the middle of the gate and its slope, at values and λ's of many and of few bits. The
+ * latter cause ties, which a control must show. */
 static void middle(int few, long n)
 {
     const uint32_t mask = few ? 0xFFFFFC00u : 0xFFFFFFFFu;

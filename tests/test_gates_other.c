@@ -32,7 +32,7 @@ static uint32_t bits_of(float f)
     return bits;
 }
 
-/* ---- accuracy ---- */
+/* ---- Accuracy ---- */
 typedef enum { SILU_Y, SILU_DX, ELU_Y, ELU_DX, FUNCTIONS } function;
 static const char *const names[FUNCTIONS] = { "silu", "silu dx", "elu", "elu dx" };
 
@@ -52,7 +52,7 @@ static void evaluate(function f, float beta, size_t n)
 #if LDBL_MANT_DIG >= 64
 static long double reference(function f, long double u, long double beta)
 {
-    /* at most 1 */
+    /* e is at most 1. */
     const long double z = beta * u, e = expl(z < 0 ? z : -z);
     switch (f) {
     case SILU_Y: return z < 0 ? u * e / (1 + e) : u / (1 + e);
@@ -64,7 +64,8 @@ static long double reference(function f, long double u, long double beta)
     }
 }
 
-/* in units in the last place of the exact result; below 2^-126 in units of 2^-149 */
+/* Returns the error in units in the last place of the exact result; below 2^-126 in units of
+ * 2^-149. */
 static double error_of(float got, long double exact)
 {
     int e;
@@ -105,7 +106,7 @@ static void accuracy(uint64_t stride)
         printf("# %s, every %lu-th float: worst %.6f at x = %08x (%.9g)\n", names[f],
                (unsigned long)stride, worst, (unsigned)at, (double)float_of(at));
     }
-    /* the floats nearest to the root of dx, where it is relative, too */
+    /* At the floats nearest to the root of dx the error must be small, too. */
     double worst = 0;
     uint32_t at = 0;
     for (uint32_t k = 0; k < N; k++)
@@ -203,7 +204,7 @@ static void special(void)
         good &= y[0] != y[0];
     }
     check(good, "NaN gives NaN", "a number");
-    /* y[i] depends on x[i] alone: any place, any n; y may be x, dx may be dy */
+    /* y[i] depends on x[i] alone, at any place and for any n; y may be x, and dx may be dy. */
     good = 1;
     for (int i = 0; i < 77; i++)
         x[i] = lgelu_normal(8, 1, (uint64_t)i) * 4;
@@ -230,8 +231,7 @@ static void special(void)
     check(good, "alone, in place: the same bits", "other bits");
 }
 
-/* ---- the same bits everywhere: inputs are whole numbers turned into floats, sums are double ----
- */
+/* ---- The same bits everywhere: inputs are integers converted to floats, sums are double ---- */
 static uint64_t hash_of(function f, float beta, double *sum)
 {
     uint64_t h = UINT64_C(0xCBF29CE484222325);
@@ -239,7 +239,7 @@ static uint64_t hash_of(function f, float beta, double *sum)
     for (uint32_t k = 0; k < 64; k++) {
         for (uint32_t i = 0; i < N; i++) {
             uint32_t u = (k * N + i) * 16411u * 997u;
-            /* half of them from 2^-9 to 2^7 */
+            /* Half of the values are from 2^-9 to 2^7. */
             if (k % 2)
                 u = (u & 0x83FFFFFFu) + (118u << 23);
             x[i] = float_of(u);
@@ -280,7 +280,7 @@ static void bits(void)
     }
 }
 
-/* ---- as gates of a network ---- */
+/* ---- As gates of a network ---- */
 enum { NODES = 12, BATCH = 40 };
 typedef struct {
     lgelu_net net;
@@ -321,7 +321,7 @@ static void build(model *m, other_kind kind, int half, float c, lgelu_gate_kind 
 
 static double loss_of(model *m)
 {
-    /* the draws of the stochastic gate are those of the first forward */
+    /* The stochastic gate uses the draws of the first forward again. */
     m->net.pass = 0;
     lgelu_net_forward(&m->net, BATCH);
     return m->net.loss;
@@ -354,8 +354,8 @@ static void networks(void)
             m.net.w[i] = w - 0x1p-9f;
             d -= loss_of(&m);
             m.net.w[i] = w;
-            /* straight through: the derivative with what was drawn held fast, which a small change
-               of the first matrix may change */
+            /* The straight-through gradient is the derivative with the draws fixed, but a small
+             * change of the first matrix may change the draws. */
             if (kind == OTHER_STOCHASTIC && i < 6 * 17)
                 continue;
             worst = fmax(worst, fabs(d / 0x1p-8 - (double)g));
@@ -368,7 +368,7 @@ static void networks(void)
               text, "%g, norm %g", worst, sqrt(all));
         free(m.block);
     }
-    /* s as a parameter beside the header's own */
+    /* Compares s as a parameter with the header's own s. */
     for (int k = 0; k < 2; k++) {
         const float c = k ? 4 : 1;
         lgelu_training plan = lgelu_training_defaults(0.01f, 60);

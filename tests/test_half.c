@@ -19,10 +19,11 @@ static uint16_t every[ALL], out[ALL], ones[ALL];
 static int brief;
 static float wide[ALL], draw_x[DRAWS], draw_y[DRAWS], draw_dy[DRAWS], again[DRAWS];
 
+/* The bits of the significand, and the exponents of 2 of the normal values. */
 typedef struct {
     const char *name;
     int digits, least, most;
-} format; /* significand's bits, exponents of 2 of the normal numbers */
+} format;
 
 static const format formats[2] = { { "bf16", 8, -126, 127 }, { "f16", 11, -14, 15 } };
 
@@ -37,7 +38,7 @@ static double value(const format *f, uint16_t h)
     return h & 0x8000 ? -a : a;
 }
 
-/* the nearest 16-bit number; ties to even, or up */
+/* Returns the nearest 16-bit value; ties go to even, or up. */
 static uint16_t nearest(const format *f, double v, int up)
 {
     int fraction = f->digits - 1, e;
@@ -61,7 +62,7 @@ static uint16_t nearest(const format *f, double v, int up)
     return (uint16_t)(sign | bits);
 }
 
-/* v rounded to float; a NaN with the sign of h, whichever NaN this machine makes */
+/* Returns v rounded to float, or a NaN with the sign of h, whichever NaN this machine makes. */
 static float single(double v, uint16_t h)
 {
     return v != v ? from_bits(0x7FC00000u | (uint32_t)(h & 0x8000) << 16) : (float)v;
@@ -98,7 +99,7 @@ static uint64_t conversions(const format *f, const char *isa, uint64_t h)
     float guard[80];
     size_t n;
     from(f, wide, every, ALL);
-    /* each NaN as it is */
+    /* Each NaN is converted unchanged. */
     for (i = 0; i < ALL; i++)
         h = hash_word(h, to_bits(wide[i]), 4);
     for (i = 0; i < ALL; i++) {
@@ -122,7 +123,8 @@ static uint64_t conversions(const format *f, const char *isa, uint64_t h)
     snprintf(name, sizeof name, "%s to f32 and back, %s", f->name, isa);
     check(!bad, name, "%d changed, first %04x", bad, at);
 
-    /* each number's middle to the next and its neighbours; floats from all over */
+    /* Tries the midpoint of each value and the next one, its neighbours, and floats of all
+     * magnitudes. */
     for (bad = j = 0; j < (brief ? 6 : 64); j++) {
         for (i = 0; i < ALL; i++) {
             wide[i] = j < 5 ? from_bits(to_bits(single(value(f, every[i]), every[i]))
@@ -167,9 +169,9 @@ static uint64_t conversions(const format *f, const char *isa, uint64_t h)
     return h;
 }
 
-/* places between two 16-bit numbers of one sign; 9999 if only one is NaN */
-static int apart(const format *f, uint16_t a, uint16_t b,
-                 int signs) /* signs: of zeros count, too */
+/* Returns the distance between two 16-bit values of one sign in places, or 9999 if only one is NaN.
+ * If `signs` is set, zeros of different sign differ. */
+static int apart(const format *f, uint16_t a, uint16_t b, int signs)
 {
     int i = a & 0x8000 ? -(a & 0x7FFF) : a, j = b & 0x8000 ? -(b & 0x7FFF) : b;
     if (is_nan(f, a) || is_nan(f, b))
@@ -216,7 +218,7 @@ static uint64_t gates(const format *f, const char *isa, uint64_t h)
                 off += d != 0;
                 if (d > most)
                     most = d;
-                /* which NaN comes out of arithmetic is not promised */
+                /* Which NaN arithmetic returns is not specified. */
                 if (is_nan(f, out[i]))
                     out[i] = 0x7FFF;
             }
@@ -235,7 +237,8 @@ static uint64_t gates(const format *f, const char *isa, uint64_t h)
     return h;
 }
 
-static void spread(float scale) /* draw_x: the middle of the gate and far beyond, both signs */
+/* Fills draw_x with values in the middle of the gate and far beyond, of both signs. */
+static void spread(float scale)
 {
     int i;
     for (i = 0; i < DRAWS; i++) {
@@ -244,7 +247,7 @@ static void spread(float scale) /* draw_x: the middle of the gate and far beyond
     }
 }
 
-/* Each bit must be what R says but where R·2^-32 is nearer to Φ than the bound. */
+/* Each bit must agree with R, unless R·2^-32 is nearer to Φ than the bound. */
 static uint64_t every_draw(const char *isa, uint64_t h)
 {
     static const float lambda[] = { 0,          1e-42f, 1e-30f, 0.5f,  1,       1.693147f,
@@ -278,7 +281,7 @@ static uint64_t every_draw(const char *isa, uint64_t h)
             gap = fabs(r - (x > 0 ? 4294967296.0 - q * 4294967296.0 : q * 4294967296.0));
             if (open != want) {
                 unclear++;
-                /* in units of 2^-22·Q + 2^-32 */
+                /* The gap is in units of 2^-22·Q + 2^-32. */
                 gap /= q * 1024 + 1;
                 if (gap > worst)
                     worst = gap;
@@ -329,7 +332,7 @@ static void special_draws(const char *isa)
             open += dx[i + 3] > 0;
             closed += !(dx[i + 3] > 0);
         }
-        /* at x = 0: a fair coin, but for ReLU */
+        /* At x = 0 each draw is a fair coin, except for ReLU. */
         good &= lambda[j] > FLT_MAX ? open == 0 : open > 0 && closed > 0;
     }
     for (i = 0; i < 64; i++)
@@ -350,7 +353,7 @@ static void special_draws(const char *isa)
 /* Any partition into calls, at any offset and in place, computes the bits of one call. */
 static void batches(const char *isa)
 {
-    /* the count wraps around on the way */
+    /* The counter wraps around during these calls. */
     const uint64_t first = UINT64_MAX - 1000;
     char name[128];
     double sum[2];
@@ -403,7 +406,7 @@ static void statistics(void)
         z = fabs(mean - p) / sqrt(p * (1 - p) / n);
         if (z > worst_mean)
             worst_mean = z;
-        /* spread of a sample variance of 0s and 1s */
+        /* This is the standard deviation of a sample variance of 0s and 1s. */
         v = p * (1 - p);
         z = fabs(variance - v) / (sqrt(v * (1 - 4 * v) / n) + 1 / n);
         if (z > worst_variance)
@@ -416,7 +419,7 @@ static void statistics(void)
 }
 
 #if defined(__x86_64__) && !defined(LGELU_NO_SIMD)
-/* processor's flags that turn subnormals into zeros */
+/* Checks that the processor's flags that turn subnormals into zeros change nothing. */
 static void flushing(const char *isa)
 {
     static uint16_t other[ALL];

@@ -32,13 +32,14 @@ static const struct {
                 { "direct", { LGELU_DIRECT, 0, 0 }, 4 } };
 enum { SETTINGS = sizeof setting / sizeof *setting };
 
-static double ulps(float a, float b) /* distance in units of b's last place */
+/* Returns the distance in units of the last place of b. */
+static double ulps(float a, float b)
 {
     float unit = nextafterf(fabsf(b), INFINITY) - fabsf(b);
     return fabs((double)a - (double)b) / (double)unit;
 }
 
-/* λ - 1 and the slope by libm in double, independent of the header */
+/* Computes λ - 1 and the slope by libm in double, independently of the header. */
 static double reference_above_one(const lgelu_lambda_map *h, double s)
 {
     double t = h->temperature > 0 ? (double)h->temperature : 0.1,
@@ -50,7 +51,8 @@ static double reference_above_one(const lgelu_lambda_map *h, double s)
     return s > 1 ? s - 1 : 0;
 }
 
-static float top(const lgelu_lambda_map *h) /* λ below this can be inverted */
+/* Returns the upper limit of the λ's that can be inverted. */
+static float top(const lgelu_lambda_map *h)
 {
     return h->map == LGELU_SIGMOID ? (h->lambda_max > 0 ? h->lambda_max : 256) : 2e4f;
 }
@@ -81,7 +83,7 @@ static void one_map(const char *map, const lgelu_lambda_map *h, double most_ulps
     double worst = 0, at = 0;
     float lambda, s;
 
-    /* every float just above 1, then one in 997 up to the top */
+    /* Tries every float just above 1, then one in 997 up to the limit. */
     for (lambda = nextafterf(1, 2); lambda < top(h);) {
         double e = ulps(lgelu_lambda(h, lgelu_lambda_inverse(h, lambda)), lambda);
         if (!(e <= worst)) {
@@ -98,7 +100,7 @@ static void one_map(const char *map, const lgelu_lambda_map *h, double most_ulps
     printf("# %s: worst round trip %.2f ulp at λ = %.9g\n", map, worst, at);
 
     worst = at = 0;
-    /* λ rounds a value that is right to double: half an ulp */
+    /* λ is a correct double value rounded to float: half an ulp. */
     for (double u = -30; u <= 60; u += 1.0 / 64) {
         s = (float)(u * t);
         double e = ulps(lgelu_lambda(h, s), (float)(1 + reference_above_one(h, (double)s)));
@@ -127,14 +129,14 @@ static void one_map(const char *map, const lgelu_lambda_map *h, double most_ulps
             worst = HUGE_VAL;
             at = (double)s;
         }
-        /* the difference quotient cancels there, not the slope */
+        /* The difference quotient cancels there; the slope does not. */
         if (h->map == LGELU_SIGMOID && u > 4)
             break;
     }
     snprintf(name, sizeof name, "%s: slope against central differences", map);
     check(worst <= 1e-6, name, "relative error %.2g at s = %g", worst, at);
 
-    /* the far side: dλ/ds = span·σ(u)·σ(-u)/t from e^(-u) alone */
+    /* On the other side, dλ/ds = span·σ(u)·σ(-u)/t is computed from e^(-u) alone. */
     if (h->map == LGELU_SIGMOID) {
         double most = (double)top(h) - 1;
         worst = 0;
@@ -283,7 +285,7 @@ static void plans(void)
     }
 }
 
-/* Simpson's rule over [a, b] */
+/* Integrates over [a, b] by Simpson's rule. */
 static double integral(double (*f)(double, double), double lambda, double a, double b, int n)
 {
     double h = (b - a) / n, sum = f(a, lambda) + f(b, lambda);
@@ -347,7 +349,7 @@ static void facts(void)
         check(fabs(low + 0.1289042) < 1e-7 && fabs(high - 1.1289042) < 1e-7
                   && fabs(low_at + sqrt(2)) < 3e-5 && fabs(high_at - sqrt(2)) < 3e-5,
               name, "%.8g at %.7g, %.8g at %.7g", low, low_at, high, high_at);
-        /* f - ReLU is even */
+        /* f - ReLU is an even function. */
         a = 2 * integral(to_relu, l, -14 / l, 0, 20000);
         snprintf(name, sizeof name, "λ = %g: integral of abs(f - ReLU) is 1/(2λ²)", l);
         check(fabs(a * 2 * l * l - 1) < 1e-9, name, "%.12g, expected %.12g", a, 1 / (2 * l * l));
@@ -360,7 +362,7 @@ static void facts(void)
         snprintf(name, sizeof name, "λ = %g: E ∂f/∂λ over N(0,1) is (1 + λ²)^(-3/2)/√(2π)", l);
         check(fabs(a / b - 1) < 1e-9, name, "%.12g, expected %.12g", a, b);
     }
-    /* the scale identity f(x; λ) = GELU(λx)/λ; λ a power of two rounds nothing */
+    /* Checks the identity f(x; λ) = GELU(λx)/λ; with λ a power of two nothing is rounded. */
     double worst = 0;
     for (double x = -6; x < 6; x += 0.00390625) {
         double e = fabs(lgelu_exact(x, 8) - lgelu_exact(8 * x, 1) / 8);
@@ -373,8 +375,8 @@ static void facts(void)
 static int number(float a) { return !(a != a); }
 static int equal(float a, float b) { return !(a < b) && !(a > b) && number(a) && number(b); }
 
-/* t and λmax that say nothing, and plans whose length no long can hold (-fsanitize=undefined sees
-   the difference) */
+/* Checks extreme t and λmax, and plans whose length exceeds a long (-fsanitize=undefined sees the
+ * difference). */
 static void extremes(void)
 {
     static const float useless[] = { 0, -1, -INFINITY, INFINITY, NAN },

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
-   The gate's kernels: the yardstick against 50-digit values, special values, the same bits on every
-   instruction set (a recorded hash), nothing touched outside the arrays, sums that do not drift,
-   channels equal to flat.  cc -O2 -I.. test_kernels.c -lm */
+   test_kernels checks the gate's kernels: the yardstick against 50-digit values, special values,
+   the same bits on every instruction set (a recorded hash), no access outside the arrays, sums
+   that do not drift, and that the kernels with channels equal those without.
+
+       cc -O2 -I.. test_kernels.c -lm */
 #define _DEFAULT_SOURCE
 #ifndef LINKED
 #define LGELU_IMPLEMENTATION
@@ -19,7 +21,7 @@
 #define GUARDS 1
 #endif
 
-/* Arrays from this number of floats on are written past the caches. */
+/* Arrays of at least this number of floats are written with stores that bypass the caches. */
 enum { STREAM = 8 << 20 };
 #ifndef LINKED
 typedef char stream_is_that_of_the_header[(int)STREAM == (int)LGELU__STREAM ? 1 : -1];
@@ -27,7 +29,7 @@ typedef char stream_is_that_of_the_header[(int)STREAM == (int)LGELU__STREAM ? 1 
 
 static int same(float a, float b) { return a != a ? b != b : to_bits(a) == to_bits(b); }
 
-/* x, λ, f, f', x²φ(λx) by mpmath */
+/* Each row is x, λ, f, f', x²φ(λx), computed by mpmath. */
 static const double table[][5] = {
     { -36, 1, -1.505744663687022e-282, -5.42067435936762339e-281, 1.95294851403603144e-279 },
     { -14.1000004, 1, -2.67736201481617919e-44, -3.77489415602926125e-43, 5.3493745241502043e-42 },
@@ -202,7 +204,8 @@ enum { COUNT = 4099 };
 static float x[COUNT], y[COUNT], dy[COUNT];
 static uint64_t hash;
 
-/* --short, for sanitizers: fewer values, and the scalar kernels only where there are no others. */
+/* The option --short, for sanitizers, tries fewer values, and the scalar kernels only where there
+ * are no others. */
 static int brief;
 
 static void add_floats(const float *p, size_t n) { hash = hash_floats(hash, p, n); }
@@ -238,7 +241,7 @@ static uint64_t bits_of_everything(void)
             add_floats(y, COUNT);
         }
     }
-    /* sums that have nothing but terms of tiny x, of tiny dy, of both */
+    /* These sums consist of terms of tiny x, of tiny dy, or of both. */
     for (r = 0; r < 12; r++) {
         double d;
         for (i = 0; i < COUNT; i++) {
@@ -265,8 +268,8 @@ static uint64_t bits_of_everything(void)
     return hash;
 }
 
-/* A value that needs another path than its neighbours, in another lane of the vector or in the
-   other vector of the pair, has the bits that it has alone. */
+/* An element that needs another path than its neighbours, in another lane of the vector or in the
+ * other vector of the pair, has the bits that it has alone. */
 static void neighbours(const char *isa)
 {
     static const uint32_t odd[] = { 0,          0x80000000, 1,          0x80000003, 0x007FFFFF,
@@ -314,8 +317,8 @@ static void neighbours(const char *isa)
     check(good, name, "the bits of an element depend on its neighbour");
 }
 
-/* every n from 0 to 67 against the end of a page and at every offset; each element equal to the one
-   computed alone */
+/* Tries every n from 0 to 67, at the end of a page and at every offset. Each element must equal the
+ * one that is computed alone. */
 static void edges(const char *isa)
 {
     static float one[80], slope_one[80], in[80], out[96], gradient[80];
@@ -362,7 +365,9 @@ static void edges(const char *isa)
                      && !mprotect(p[i] + 2 * page, page, PROT_NONE);
         }
         for (n = 0; guard && n <= 67; n++) {
-            for (o = 0; o < 18; o++) { /* from the end of the page, then from its start */
+            /* The first half of the offsets counts from the end of the page, the second from its
+             * start. */
+            for (o = 0; o < 18; o++) {
                 float *a[3];
                 for (i = 0; i < 3; i++) {
                     a[i] =
@@ -424,8 +429,8 @@ static void sums(const char *isa)
     check(!(got < 0) && !(got > 0), name, "%.17g of zeros and a subnormal", got);
 }
 
-/* λ of any size, with dy as large as may be: no sum overflows, no term that a float holds is lost
- */
+/* With λ of any size and the largest dy, no sum overflows, and no term that a float can represent
+ * is lost. */
 static void extreme_sums(const char *isa)
 {
     float *in = x, *slope = dy, *out = y, lambda;
@@ -438,7 +443,7 @@ static void extreme_sums(const char *isa)
                    * (1 + (double)lgelu_uniform(31, 2, k)),
                most = 1e38;
         lambda = (float)(k == 0 ? 9.44e-12 : k == 1 ? 1.5081e-11 : l);
-        /* 2^64 */
+        /* This is 2^64. */
         if (lambda >= 9.765625e-4f)
             most = 1.8446744073709552e19;
         n = 1 + (size_t)(k % 40);
@@ -468,8 +473,8 @@ static void extreme_sums(const char *isa)
     check(worst <= 1, name, "%g of what is allowed at lambda %.9g", worst, at);
 }
 
-/* arrays that fit in no cache are read and written in another order: the bits, the neighbours and
-   the sum stay as they are */
+/* Arrays that fit into no cache are read and written in another order; the bits, the neighbouring
+ * memory and the sum must not change. */
 static void long_arrays(const char *isa)
 {
     const size_t n = (size_t)STREAM + 12345, room = n + 32;
@@ -572,7 +577,8 @@ static void channels(const char *isa)
     check(good, name, "see channels() in test_kernels.c");
 }
 
-/* whatever the neighbours: a forward passes on the NaN that x is, any other is 7fc00000 */
+/* A forward returns the NaN that x is; any other NaN is 7fc00000, whatever the neighbouring
+ * elements are. */
 static void nans(const char *isa)
 {
     static const uint32_t kind[] = { 0x7FC00000, 0xFFC00000, 0x7F800001,
@@ -644,7 +650,7 @@ static void nans(const char *isa)
                     lgelu_tanh_backward(r, d, a, n);
                     for (i = k % 3; i < n; i += 3)
                         NAN_IS("tanh dx of dy", 0x7FC00000u);
-                    /* times 0 */
+                    /* These infinities are multiplied by 0. */
                     for (i = 0; i < n; i++) {
                         d[i] = i & 1 ? -INFINITY : INFINITY;
                         a[i] = -1e30f;

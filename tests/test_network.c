@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_network: the network room. Values and gradients of every layer and of small graphs against
-   an interpreter in double (reference_net.h) and its central differences, with controls that must
-   be caught; the memory plan; every error path; what a training plan does to the rate and to λ; and
-   the distance of a hardened network to its ReLU twin.
+   test_network checks the section NETWORK of lgelu.h. It compares values and gradients of every
+   layer and of small graphs with an interpreter in double (reference_net.h) and its central
+   differences, and plants errors that this comparison must detect. It checks the memory plan, every
+   error path, what a training plan does to the learning rate and to λ, and the distance between a
+   hardened network and its ReLU twin.
 
        cc -std=c99 -O2 -I.. test_network.c tools/lgelu.c -lm -o test_network && ./test_network */
 #define LGELU_TRAINER
@@ -112,7 +113,8 @@ static void graphs(void)
     regress(&g, y);
     judge("gates straight on an input", &g, 12, 12);
 
-    /* 900 rows of 40: three pieces of at most 16 Ki numbers, the last one short */
+    /* 900 rows of 40 are divided into three tasks of at most 16 Ki elements, the last of which is
+     * short. */
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, 3, 4);
     y = lgelu_gate(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 40), LGELU_GATE_LAMBDA, 2);
@@ -121,7 +123,8 @@ static void graphs(void)
     judge("gates cut into pieces", &g, 300, 290);
 }
 
-/* Random graphs over one width, so that any two values may be added: what no one thought of */
+/* Builds a random graph in which all values have the same width, so that any two may be added. This
+ * covers combinations that no other case names. */
 static int random_graph(graph *g, uint64_t seed)
 {
     uint64_t draws = 0;
@@ -151,7 +154,7 @@ static int random_graph(graph *g, uint64_t seed)
         default: last = lgelu_add(&g->net, name, a, b);
         }
         value[values++] = last;
-        /* later ones are read more often */
+        /* Later nodes are read more often. */
         if (r >> 16 & 1)
             value[values++] = last;
         if (g->net.lambda_count > 40 || values > NODES - 2)
@@ -206,7 +209,7 @@ static void random_graphs(void)
           guards);
 }
 
-/* What the comparison must catch, else it proves nothing */
+/* Plants errors that the comparison must detect; otherwise its results prove nothing. */
 static void controls(void)
 {
     static const size_t sizes[] = { 9, 8, 5 };
@@ -256,7 +259,8 @@ static void controls(void)
     e = gradient_error(&g, &r, 1, &where);
     check(e > 1e-2, "control: forgotten biases are caught", "%.3g at '%s'", e, where);
 
-    /* exact against the tanh form: the smallest difference that two layers of ours have */
+    /* GELU in its exact form is compared with the tanh form: no two of our layers differ by less.
+     */
     lgelu_net_set_gates(&g.net, LGELU_GATE_GELU);
     lgelu_net_forward(&g.net, 19);
     lgelu_net_backward(&g.net, 1);
@@ -273,10 +277,11 @@ static void controls(void)
     end(&g);
 }
 
-/* ---- memory ---- */
+/* ---- Memory ---- */
 enum { HEAD = 8, LABELS = 9 };
 
-static void build_usual(graph *g) /* a bit of everything */
+/* Builds a network with a layer of each common kind. */
+static void build_usual(graph *g)
 {
     int x, a, b;
     begin(g);
@@ -297,9 +302,11 @@ static void train(graph *g, size_t samples, long steps, const lgelu_training *pl
     }
 }
 
-enum { VALUE, GRADIENT }; /* of lgelu_node.buffer */
+/* The indices of lgelu_node.buffer. */
+enum { VALUE, GRADIENT };
 
-/* when each buffer is needed, from what the layers read, not from the plan's own notes */
+/* Computes when each buffer is needed. This follows from what the layers read, not from the plan's
+ * own data. */
 static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, int *to)
 {
     const lgelu_node *node = net->nodes + l;
@@ -310,7 +317,8 @@ static int life_of(const lgelu_net *net, int l, int which, int mode, int *from, 
                 int needs = mode == LGELU_MODE_TRAIN && net->nodes[j].op != LGELU_OP_ADD
                                 ? 2 * n - 1 - j
                                 : j;
-                /* a sum that its gate computes, twice */
+                /* The gate that reads this sum computes it, in the forward and again in the
+                 * backward. */
                 if (left(net->nodes + j)) {
                     for (int r = j + 1; r < n; r++) {
                         if (net->nodes[r].inputs && net->nodes[r].input[0] == j
@@ -349,7 +357,8 @@ static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
            + which;
 }
 
-/* a gate or a sum may overwrite what it reads when no one else reads it any more */
+/* Returns whether y may overwrite x: a gate or a sum may overwrite its input after the last use of
+ * that input. */
 static int in_place(const lgelu_net *net, int mode, int x, int y)
 {
     int from, to;
@@ -358,7 +367,8 @@ static int in_place(const lgelu_net *net, int mode, int x, int y)
            && net->nodes[y].input[0] == x && to == y;
 }
 
-/* a sum's gradient may serve its inputs as it is */
+/* Returns whether x and y use the gradient of one sum in the same buffer: it may serve as the
+ * gradient of the sum's inputs. */
 static int lent(const lgelu_net *net, int p, int q, int x, int y)
 {
     return p == GRADIENT && q == p
@@ -374,7 +384,7 @@ static int plan_overlaps(const lgelu_net *net, int mode)
             const lgelu_buffer *a = place(net, i, p);
             if (!life_of(net, i, p, mode, &from, &to))
                 continue;
-            /* the plan frees it too early */
+            /* The plan frees this buffer too early. */
             if (!a->bytes || a->from > from || a->to < to)
                 return 1;
             for (int j = 0; j < net->count; j++) {
@@ -403,7 +413,7 @@ static int plan_overlaps(const lgelu_net *net, int mode)
     return 0;
 }
 
-/* a value is given out right or not at all */
+/* A value is either returned correctly or not at all. */
 static void values_on_request(void)
 {
     int right = 1, there = 0;
@@ -436,8 +446,8 @@ static void values_on_request(void)
           "right %d, %d values", right, there);
 }
 
-/* lgelu_net_keep_value: the value is there after the forward and after the backward, right, and
-   nothing else changes by a bit */
+/* Checks lgelu_net_keep_value: the value is correct after the forward and after the backward, and
+ * nothing else changes by a bit. */
 static void kept_values(void)
 {
     int there = 1, right = 1, same = 1, kept = 0;
@@ -489,7 +499,7 @@ static void kept_values(void)
     check(same, "keeping a value changes no loss and no gradient by a bit", "one changed");
 
     graph g;
-    /* 10 is the loss */
+    /* Node 10 is the loss. */
     static const int wrong[] = { -1, 11, 10, 1 << 30 };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         build_usual(&g);
@@ -579,7 +589,7 @@ static void memory(void)
     check(clean, "200 random graphs: live buffers never overlap", "two do");
 }
 
-/* ---- errors ---- */
+/* ---- Errors ---- */
 static void fails(const char *name, const graph *g, unsigned result, lgelu_status status,
                   const char *word)
 {
@@ -621,7 +631,7 @@ static void builder_errors(void)
         snprintf(text, sizeof text, "node id %d to mlp", id);
         fails(text, &g, 1, LGELU_E_ARGUMENT, "'fc1'");
     }
-    /* a layer can't read itself */
+    /* A layer can't read itself. */
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, 1, 4);
     fails("own id as input", &g, lgelu_linear(&g.net, "self", 1, 3) < 0, LGELU_E_ARGUMENT,
@@ -694,7 +704,7 @@ static void builder_errors(void)
     lgelu_linear(&g.net, "first", 77, 3);
     y = lgelu_linear(&g.net, "second", x, 3);
     lgelu_add(&g.net, "third", x, 55);
-    fails("errors stick, the first one is told", &g, y < 0, LGELU_E_ARGUMENT, "'first'");
+    fails("the first error is kept and reported", &g, y < 0, LGELU_E_ARGUMENT, "'first'");
     check(!lgelu_net_bytes(&g.net, 1, LGELU_MODE_TRAIN), "no size after an error",
           "a size came out");
     check(lgelu_net_make(&g.net, text, sizeof text, 1, LGELU_MODE_TRAIN, 0) == LGELU_E_ARGUMENT
@@ -703,16 +713,16 @@ static void builder_errors(void)
           "nothing runs after an error", "something did");
 
     lgelu_net_begin(&g.net, NULL, 0);
-    fails("no room for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY,
+    fails("no space for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY,
           "'odd'");
     lgelu_net_begin(&g.net, NULL, 0);
-    fails("no room for nodes: linear", &g, lgelu_linear(&g.net, "odd", 0, 1) < 0, LGELU_E_MEMORY,
+    fails("no space for nodes: linear", &g, lgelu_linear(&g.net, "odd", 0, 1) < 0, LGELU_E_MEMORY,
           "'odd'");
     lgelu_net_begin(&g.net, NULL, 0);
-    fails("no room for nodes: add", &g, lgelu_add(&g.net, "odd", 0, 0) < 0, LGELU_E_MEMORY,
+    fails("no space for nodes: add", &g, lgelu_add(&g.net, "odd", 0, 0) < 0, LGELU_E_MEMORY,
           "'odd'");
     lgelu_net_begin(&g.net, g.nodes, -4);
-    fails("negative room for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY,
+    fails("negative space for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY,
           "'odd'");
 
     char longest[400];
@@ -743,11 +753,12 @@ static void builder_errors(void)
           "every status has a text", "one has none");
 }
 
-/* ---- running: `error_x`, `error_y` are the data of every network here ---- */
+/* ---- Running: `error_x` and `error_y` are the data of every network here ---- */
 static float error_x[6 * 22];
 static int32_t error_y[12];
 
-static void usual_errors(graph *g, lgelu_mode mode) /* made and bound, ready for a forward */
+/* Makes the usual network and binds its data, so that a forward can run. */
+static void usual_errors(graph *g, lgelu_mode mode)
 {
     for (int i = 0; i < 12; i++)
         error_y[i] = i % 6;
@@ -781,7 +792,7 @@ static void sizes_that_do_not_fit(void)
         }
     }
     check(!wraps, "sizes never wrap, whatever the batch", "a size came out too small");
-    /* 128 matrices of 2^57 numbers (2^25 where size_t has 32 bits) */
+    /* 128 matrices have 2^57 elements each (2^25 where size_t has 32 bits). */
     static lgelu_node many[130];
     const unsigned half = 4 * sizeof(size_t);
     lgelu_net_begin(&g.net, many, 130);
@@ -915,10 +926,11 @@ static void hardness_out_of_range(void)
               && !lgelu_net_weights(&g.net, 2) && !lgelu_net_biases(&g.net, -1)
               && !lgelu_net_biases(&g.net, 11),
           "no values and weights of wrong nodes", "a pointer came out");
+    /* λ 25 belongs to a GELU. */
     check(lgelu_net_set_lambda(&g.net, -1, 2) == LGELU_E_ARGUMENT
               && lgelu_net_set_lambda(&g.net, 26, 2) == LGELU_E_ARGUMENT
               && lgelu_net_set_lambda(&g.net, 25, 2) == LGELU_E_ARGUMENT,
-          "λ of a wrong place", "no error"); /* 25 is the GELU's */
+          "λ of an invalid index", "no error");
     check(lgelu_net_set_lambda(&g.net, 0, 0.99f) == LGELU_E_LAMBDA
               && lgelu_net_set_lambda(&g.net, 0, NAN) == LGELU_E_LAMBDA
               && lgelu_net_set_lambda(&g.net, 0, -INFINITY) == LGELU_E_LAMBDA
@@ -931,7 +943,7 @@ static void hardness_out_of_range(void)
           "λ set by hand, s with it", "%g, s = %g", (double)g.net.lambda[0], (double)g.net.s[0]);
     end(&g);
 
-    /* a bounded map: λ beyond it has no s, and a step would make it NaN */
+    /* No s corresponds to a λ beyond a bounded map, and a step would make it NaN. */
     build_usual(&g);
     g.net.lambda_map.map = LGELU_SIGMOID;
     g.net.lambda_map.lambda_max = 20;
@@ -993,7 +1005,7 @@ static void copies_that_do_not_fit(void)
     build_usual(&h);
     fails("copy to a net not made", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
     end(&g);
-    /* as many λ's, in another order */
+    /* The other network has the same number of λ's in another order. */
     begin(&g);
     lgelu_gate(&g.net, "b", lgelu_gate_channels(&g.net, "a", lgelu_input(&g.net, "x", 1, 1, 3), 2),
                LGELU_GATE_LAMBDA, 2);
@@ -1021,7 +1033,7 @@ static void run_errors(void)
     copies_that_do_not_fit();
 }
 
-/* ---- training ---- */
+/* ---- Training ---- */
 static int same(const void *a, const void *b, size_t n) { return !memcmp(a, b, n); }
 
 static void accumulation_and_clipping(void)
@@ -1043,7 +1055,7 @@ static void accumulation_and_clipping(void)
     memcpy(dlambda, g.net.dlambda, (size_t)g.net.lambda_count * sizeof *dlambda);
     build_usual(&h);
     make_at(&h, 4, LGELU_MODE_TRAIN, 0);
-    /* 22 numbers and two labels a sample */
+    /* A sample has 22 values and two labels. */
     for (size_t part = 0; part < 3; part++) {
         lgelu_net_bind(&h.net, 0, (const float *)g.data[0] + part * 4 * 22);
         lgelu_net_bind(&h.net, LABELS, (const int32_t *)g.data[LABELS] + part * 4 * 2);
@@ -1060,7 +1072,7 @@ static void accumulation_and_clipping(void)
           "off by %.3g of norm %.3g", worst, sqrt(sum));
 
     norm = lgelu_net_clip(&g.net, 0);
-    /* the s of each learned λ is a parameter like any other; 25 is GELU's */
+    /* The s of each learned λ is a parameter like any other; λ 25 belongs to a GELU. */
     for (int i = 0; i < 25; i++) {
         double ds = g.net.dlambda[i] * (double)lgelu_lambda_slope(&g.net.lambda_map, g.net.s[i]);
         sum += ds * ds;
@@ -1071,14 +1083,15 @@ static void accumulation_and_clipping(void)
     check(!(g.net.internal.gradient_scale < 1), "a norm under the limit is left alone",
           "scaled by %g", (double)g.net.internal.gradient_scale);
 
-    /* clipped to a tenth: the moments after one step are those of a tenth of the gradient */
+    /* The gradient is clipped to a tenth: after one step the moments are those of a tenth of the
+     * gradient. */
     plan.clip = (float)(norm / 10);
     memcpy(slope_at, g.net.s, sizeof slope_at);
     lgelu_net_step(&g.net, &plan);
     worst = 0;
     for (size_t i = 0; i < g.net.parameter_count; i++)
         worst = fmax(worst, fabs((double)g.net.m[i] - 0.1 * (double)big[i] / 10));
-    /* those of s too */
+    /* The same holds for the moments of s. */
     for (int i = 0; i < 25; i++) {
         worst = fmax(worst,
                      fabs((double)g.net.s_m[i]
@@ -1117,7 +1130,7 @@ static void decay_and_gates(void)
     make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     move_biases(&g);
-    /* no loss, so no gradient: what moves is decay */
+    /* Without a loss there is no gradient: only weight decay changes the parameters. */
     lgelu_net_bind(&g.net, LABELS, NULL);
     memcpy(before, g.net.w, g.net.parameter_count * sizeof *before);
     float s = g.net.s[0];
@@ -1153,7 +1166,7 @@ static void decay_and_gates(void)
     check(good && g.nodes[2].gate == LGELU_GATE_RELU, "relu: every gate, every λ = inf",
           "one is left");
 
-    /* a ReLU net by substitution is a ReLU net by construction */
+    /* A network whose gates are replaced by ReLU equals one that was built with ReLU. */
     static const size_t sizes[] = { 13, 4 };
     float logits[5 * 4];
     for (int k = 0; k < 2; k++) {
@@ -1174,7 +1187,8 @@ static void decay_and_gates(void)
         end(&h);
     }
 
-    /* a plan that takes over at the switch point drives λ as if it had been there from the start */
+    /* A plan that is applied from the switch point on drives λ as if it had been applied from the
+     * start. */
     lgelu_training learn = lgelu_training_defaults(0.01f, 20), harden = learn;
     harden.hardening.target = 100;
     harden.hardening.begin = 10;
@@ -1209,7 +1223,7 @@ static void decay_and_gates(void)
     check(lgelu_net_harden(&empty, &harden) == LGELU_E_ARGUMENT,
           "lgelu_net_harden of a net not made", "%s", empty.message);
 
-    /* a copy goes on as the original does */
+    /* A copy continues as the original does. */
     build_usual(&h);
     make_at(&h, 6, LGELU_MODE_TRAIN, 0);
     end(&g);
@@ -1242,7 +1256,7 @@ static void decay_and_gates(void)
     end(&h);
 }
 
-/* the hooks and the second rule of lgelu_net_step */
+/* Checks the hooks and the second update rule of lgelu_net_step. */
 typedef struct {
     const lgelu_net *net;
     int calls, good, status;
@@ -1254,7 +1268,7 @@ static int add_up(float *g, size_t n, double *dlambda, size_t hardnesses, void *
     hook->calls++;
     hook->good &= n == hook->net->parameter_count && hardnesses == (size_t)hook->net->lambda_count
                   && g == hook->net->g;
-    /* a second machine with the same half of the batch */
+    /* This simulates a second machine with the same half of the batch. */
     for (size_t i = 0; i < n; i++)
         g[i] *= 2;
     for (size_t i = 0; i < hardnesses; i++)
@@ -1283,8 +1297,8 @@ static void step_options(void)
     check(rows, "the history of λ: a row every so many steps", "a row differs");
     plan.history = NULL;
 
-    /* gradient descent: s moves by lr·c·slope·dL/dλ, weights by lr·gradient (no decay, no momentum)
-     */
+    /* Gradient descent moves s by lr·c·slope·dL/dλ and weights by lr·gradient, without decay and
+     * momentum. */
     plan.sgd = 1;
     plan.lambda_lr_scale = 3;
     plan.adamw.beta1 = 0;
@@ -1507,7 +1521,7 @@ static void hardening_a_net(void)
           "λ = %g", (double)g.net.lambda[0]);
     end(&g);
 
-    /* what no map can reach must not become a NaN λ in silence */
+    /* A target that no map can reach must be reported; λ must not become NaN. */
     plan.hardening.shape = LGELU_SHAPE_LINEAR_S;
     build_usual(&g);
     g.net.lambda_map.map = LGELU_SIGMOID;
@@ -1527,8 +1541,8 @@ static void hardening_a_net(void)
     end(&g);
 }
 
-/* an upper bound of the matrix's spectral norm: √(largest row sum · largest column sum), or
-   Frobenius' norm if smaller */
+/* Returns an upper bound of the matrix's spectral norm: √(largest row sum · largest column sum), or
+ * the Frobenius norm if that is smaller. */
 static double norm_bound(const float *w, size_t outputs, size_t inputs)
 {
     double rows = 0, columns = 0, all = 0;
@@ -1549,9 +1563,9 @@ static double norm_bound(const float *w, size_t outputs, size_t inputs)
     return fmin(sqrt(rows * columns), sqrt(all));
 }
 
-/* Replacing f by ReLU moves a gate's output by at most lgelu_gap(λ) in each number, and what came
-   in moved goes through with slope 1 (ReLU's): e ← norm(W)·e through a linear layer, e ← e +
-   gap·√width through a gate. */
+/* Replacing f by ReLU changes each element of a gate's output by at most lgelu_gap(λ), and a change
+ * of its input passes through with slope 1 at most (ReLU's). The bound e becomes norm(W)·e after a
+ * linear layer and e + gap·√width after a gate. */
 static void certificate(void)
 {
     static const size_t sizes[] = { 24, 16, 5 };
@@ -1618,8 +1632,8 @@ static void certificate(void)
     end(&g);
 }
 
-/* tasks backwards, and in two interleaved halves: a stand-in for threads that finish in any order
- */
+/* Runs the tasks in reverse order, in two interleaved halves. This stands in for threads that
+ * finish in any order. */
 static void last_first(lgelu_task *task, void *job, size_t count, void *user)
 {
     ++*(int *)user;
@@ -1671,7 +1685,7 @@ static void threads_hook(void)
     free(expected);
 }
 
-/* what the forward has checked is what the backward reads */
+/* The backward reads exactly the data that the forward has checked. */
 static void between_forward_and_backward(void)
 {
     graph g, h;
@@ -1717,7 +1731,7 @@ static void between_forward_and_backward(void)
               "expected a forward before it");
         end(&g);
     }
-    /* bound after a forward without them */
+    /* Labels are bound after a forward without them. */
     build_usual(&g);
     make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     lgelu_net_bind(&g.net, 0, x);
@@ -1733,7 +1747,8 @@ static void between_forward_and_backward(void)
               && same(g.net.g, h.net.g, g.net.parameter_count * sizeof *g.net.g),
           "the same data bound again change nothing", "%s", g.net.message);
     end(&g);
-    /* other weights, gates or λ's: the forward's values are not theirs */
+    /* After a change of weights, gates or λ's, the values of the forward no longer match the
+     * network. */
     for (int k = 0; k < 3; k++) {
         FORWARD(g);
         if (k == 0)
@@ -1748,7 +1763,8 @@ static void between_forward_and_backward(void)
               &g, lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "expected a forward before it");
         end(&g);
     }
-    /* looked at in training, dropout or not, changes nothing of the next steps */
+    /* Evaluating a network in training, with or without dropout, does not change the steps that
+     * follow. */
     FORWARD(g);
     lgelu_net_backward(&g.net, 1);
     g.net.evaluate = 1;
@@ -1762,7 +1778,7 @@ static void between_forward_and_backward(void)
 #undef FORWARD
 }
 
-/* ---- names, shapes, messages ---- */
+/* ---- Names, shapes, messages ---- */
 static void names_and_shapes(void)
 {
     static const char *const bad[] = { "a\"b", "a\\b", "a\nb", "\xff", "\xc3(", "\xed\xa0\x80" };
@@ -1796,7 +1812,7 @@ static void names_and_shapes(void)
               k ? "gate 'format'" : "gate 'step'");
         end(&g);
     }
-    /* shapes whose size wraps, here or where size_t has 32 bits */
+    /* The sizes of these shapes wrap, here or where size_t has 32 bits. */
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, 1, 1);
     x = lgelu_average_pool(&g.net, "odd", x, 65535, 1, 65534);
@@ -1818,7 +1834,7 @@ static void names_and_shapes(void)
           lgelu_linear_tied(&g.net, "odd", lgelu_input(&g.net, "x", 1, 1, 3), 2147483647) < 0,
           LGELU_E_ARGUMENT, "'odd'");
 
-    /* no builder of many layers runs on after an error */
+    /* No builder of several layers continues after an error. */
     static lgelu_node few[8];
     begin(&g);
     lgelu_net_begin(&g.net, few, 8);
@@ -1827,13 +1843,13 @@ static void names_and_shapes(void)
           lgelu_resnet(&g.net, x, 8, 3, 2147483647, 10, LGELU_GATE_RELU, 1) < 0, LGELU_E_MEMORY,
           "expected at most 8 nodes");
 
-    /* a message is that of the last call */
+    /* The message is that of the last call. */
     build_usual(&g);
     make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
     check(lgelu_net_set_lambda(&g.net, 77, 2) == LGELU_E_ARGUMENT && strstr(g.net.message, "77")
               && strstr(g.net.message, "26"),
-          "λ of a wrong place: a message", "'%s'", g.net.message);
+          "λ of an invalid index: a message", "'%s'", g.net.message);
     check(lgelu_net_set_lambda(&g.net, 3, 0.5f) == LGELU_E_LAMBDA && strstr(g.net.message, "λ 3"),
           "λ under 1: a message", "'%s'", g.net.message);
     check(lgelu_net_set_lambda(&g.net, 25, 2) == LGELU_E_ARGUMENT && strstr(g.net.message, "λ 25"),
@@ -1843,7 +1859,7 @@ static void names_and_shapes(void)
     end(&g);
 }
 
-/* ---- copies ---- */
+/* ---- Copies ---- */
 typedef enum {
     SAME,
     HEADS,
@@ -1925,9 +1941,11 @@ static void copies(void)
             printf("# difference %d: '%s'\n", what, h.net.message);
         end(&h);
     }
-    check(refused == COPIES - 2 && there, "a copy of what makes other numbers is refused, by name",
-          "%d refused", refused);
-    /* the reverse of MISSING: a layer that only the other has is left where it is */
+    check(refused == COPIES - 2 && there,
+          "a copy between networks that compute different values is refused, by name", "%d refused",
+          refused);
+    /* This is the reverse of MISSING: a layer that only the destination has keeps its parameters.
+     */
     build_copied(&h, SAME, 0.25f, 1);
     make_at(&h, 4, LGELU_MODE_TRAIN, 0);
     bind_all(&h, 4);
@@ -1946,7 +1964,7 @@ static void copies(void)
           "and both train on with the same bits, dropout too", "they part");
     end(&h);
 
-    /* without its loss and its dropout */
+    /* The copy has neither the loss nor the dropout. */
     for (int mode = LGELU_MODE_INFER; mode <= LGELU_MODE_TRAIN; mode++) {
         y = build_copied(&h, SAME, 0, 0);
         make_at(&h, 2, (lgelu_mode)mode, 0);
@@ -1971,13 +1989,13 @@ static void copies(void)
         end(&h);
         g.net.evaluate = 0;
     }
-    /* from a network that has no optimiser: it starts anew */
+    /* The source has no optimiser, so the copy starts with moments of 0 at step 0. */
     build_copied(&h, SAME, 0.25f, 1);
     make_at(&h, 4, LGELU_MODE_INFER, 0);
     h.net.step = 77;
     double moments = 0;
     check(!lgelu_net_copy(&g.net, &h.net) && g.net.step == 0,
-          "a copy from inference into training counts its steps anew", "step %ld", g.net.step);
+          "a copy from inference into training counts its steps from 0", "step %ld", g.net.step);
     for (size_t i = 0; i < g.net.parameter_count; i++)
         moments += fabs((double)g.net.m[i]) + (double)g.net.v[i];
     for (int i = 0; i < g.net.lambda_count; i++)
@@ -1987,14 +2005,14 @@ static void copies(void)
     end(&g);
 }
 
-/* ---- plans at the ends of long, plans of one's own ---- */
+/* ---- Plans at the limits of long, custom plans ---- */
 typedef struct {
     int calls;
     float lambda0[2];
 } own_plan;
 
-static float drive_one(int hardness, float lambda0, long step,
-                       void *user) /* the second λ from step 4 on, the first is learned */
+/* Drives the second λ from step 4 on; the first is learned. */
+static float drive_one(int hardness, float lambda0, long step, void *user)
 {
     own_plan *own = (own_plan *)user;
     own->calls++;
@@ -2068,14 +2086,14 @@ static void plans(void)
     check(!g.net.status && own.calls && same(&s1, &g.net.s[1], sizeof s1) && g.net.s[0] != s0
               && lgelu_lambda(&g.net.lambda_map, s1) == was && g.net.lambda[1] == was * 16
               && g.net.lambda0[1] == was && own.lambda0[1] == was,
-          "a plan of one's own drives one λ while the other is learned", "λ %g, λ0 %g %s",
+          "a custom plan drives one λ while the other is learned", "λ %g, λ0 %g %s",
           (double)g.net.lambda[1], (double)was, g.net.message);
     plan.drive = drive_to_nan;
     train(&g, 9, 1, &plan);
-    fails("a plan of one's own that gives NaN", &g, 1, LGELU_E_LAMBDA, "'gate1'");
+    fails("a custom plan that returns NaN", &g, 1, LGELU_E_LAMBDA, "'gate1'");
     end(&g);
 
-    /* decay on everything: what no gradient moves shrinks by lr·decay */
+    /* With decay on everything, what no gradient moves shrinks by lr·decay. */
     for (int all = 0; all < 2; all++) {
         begin(&g);
         lgelu_layer_norm(&g.net, "norm", lgelu_input(&g.net, "x", 1, 1, 8));
@@ -2086,7 +2104,7 @@ static void plans(void)
         plan.decay_all = all;
         float zero[8] = { 0 };
         lgelu_net_bind(&g.net, 0, zero);
-        /* no target: no gradient */
+        /* Without a target there is no gradient. */
         lgelu_net_forward(&g.net, 1);
         lgelu_net_backward(&g.net, 1);
         float s = g.net.s[0];
@@ -2099,8 +2117,8 @@ static void plans(void)
     }
 }
 
-/* ---- a loss from outside: the squared error's own gradient, brought by hand, moves the same
-   weights ---- */
+/* ---- A custom loss: the gradient of the squared error, bound by the caller, moves the same
+ * weights ---- */
 static int build_outer(graph *g, int outer, int *x)
 {
     int a, b;
@@ -2132,7 +2150,7 @@ static void outer_loss(void)
     lgelu_net_forward(&g.net, 5);
     lgelu_net_backward(&g.net, 0.5f);
     lgelu_net_forward(&h.net, 5);
-    /* the gradient alone may be bound after the forward */
+    /* Of all inputs, only this gradient may be bound after the forward. */
     lgelu_net_bind(&h.net, 4, dx);
     for (int i = 0; i < N; i++)
         dx[i] = (lgelu_net_value(&h.net, x)[i] - target[i]) * (float)(2.0 / N);
@@ -2171,8 +2189,8 @@ static void outer_loss(void)
           LGELU_E_ARGUMENT, "'odd'");
 }
 
-/* SiLU as a gate: its β is set and learned as λ is, ReLU and the way back, files, copies, and what
-   is refused. */
+/* Checks SiLU as a gate: its β is set and learned as λ is, the gate becomes ReLU and SiLU again,
+ * files and copies keep it, and invalid calls are refused. */
 static void silu_gates(void)
 {
     memory_file f = { NULL, 0, 0 };
@@ -2188,7 +2206,7 @@ static void silu_gates(void)
     make_at(&g, 4, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 4);
     for (int k = 0; k < 4; k++) {
-        /* β as built, as set, ReLU, and SiLU again */
+        /* The gate has the β it was built with, the β that was set, is ReLU, and is SiLU again. */
         const float beta = k == 0 ? 1.5f : k == 2 ? INFINITY : 4;
         if (k == 1)
             lgelu_net_set_lambda(&g.net, 0, 4);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_onnx_files: ONNX files without anybody else's tools: what can't be written, what comes back
-   from a file, files cut off.
+   test_onnx_files checks ONNX files without third-party tools: what can't be written, what is read
+   from a file, and truncated files.
 
        cc -O2 -I.. test_onnx_files.c tools/lgelu.c -lm -o test_onnx_files && ./test_onnx_files */
 #define LGELU_TRAINER
@@ -94,7 +94,7 @@ static void what_cannot_be_written(void)
         size_t rest = left;
         a = onnx_save(net, &o, work, room_for, &rest, why) == LGELU_E_FILE;
     }
-    check(a, "a disk that is full, at each byte, is told", "not with %zu bytes: %s", left, why);
+    check(a, "a disk that is full, at each byte, is reported", "not with %zu bytes: %s", left, why);
     free(whole.data);
     free(memory);
 }
@@ -134,9 +134,9 @@ static void a_gate_of_ones_own(void)
     a = lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 4);
     a = lgelu_linear(net, "b", lgelu_gate(net, "own", a, LGELU_GATE_CUSTOM, 1), 2);
     memory = make_net(0);
-    refused(&plain_options, LGELU_E_ARGUMENT, "'own'", "a gate of one's own is refused by name");
+    refused(&plain_options, LGELU_E_ARGUMENT, "'own'", "a custom gate is refused by name");
     check(int8_make(&q, net, a, &options) == LGELU_E_ARGUMENT && strstr(q.message, "'own'"),
-          "in whole numbers, too", "%s", q.message);
+          "a custom gate is refused in a quantized network, too", "%s", q.message);
     int8_free(&q);
     lgelu_net_relu(net);
     check(!int8_make(&q, net, a, &options), "not once it is ReLU", "%s", q.message);
@@ -144,8 +144,8 @@ static void a_gate_of_ones_own(void)
     free(memory);
 }
 
-/* writes net[0], reads net[1] from it; the file stays in *file, *m in the work space that is
-   returned with a hem behind it */
+/* Writes net[0] and reads net[1] from it. `file` receives the file and `m` the model, which is in
+ * the workspace that is returned, with a guard after it. */
 static unsigned char *back(memory_file *file, onnx_model **m, int learn, int *in_, int *out)
 {
     unsigned char work[NODES], *space;
@@ -227,7 +227,7 @@ static void what_comes_back(void)
     lgelu_net_begin(net + 1, nodes[1], NODES);
     free(memory[1]);
     free(memory[0]);
-    /* every beginning of the file */
+    /* The file is truncated after every byte. */
     for (good = 1, k = 0; k < file.size && good; k++) {
         const size_t bytes = onnx_open_bytes(file.data, k, why);
         unsigned char *front = (unsigned char *)malloc(k ? k : 1),
@@ -267,8 +267,8 @@ static void what_comes_back(void)
     free(file.data);
 }
 
-/* how the result lies in the file: a convolution's channels first, a linear layer's over pixels
-   last, both in four dimensions */
+/* Checks the layout of results in the file: the channels of a convolution come first and those of a
+ * linear layer over pixels last, both in four dimensions. */
 static void how_results_lie(void)
 {
     static const struct {
@@ -299,7 +299,8 @@ static void how_results_lie(void)
     }
 }
 
-/* whole numbers: what can't be written, and that a disk that is full is told at each byte */
+/* Checks for quantized networks what can't be written, and that a disk that becomes full at any
+ * byte is reported. */
 static void whole_numbers(void)
 {
     static const int8_options eight = { 8, 8, 1, 0 }, four = { 8, 4, 1, 0 };
@@ -332,15 +333,15 @@ static void whole_numbers(void)
     o.node = 1;
     check(onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
               && strstr(why, "with this output"),
-          "whole numbers of another output", "%s", why);
+          "a quantized network of another output", "%s", why);
     o.node = 3;
     check(!onnx_save_int8(net, &q, &o, work, memory_append, &whole, why),
-          "whole numbers are written", "%s", why);
+          "a quantized network is written", "%s", why);
     for (left = 0; left < whole.size && told; left++) {
         size_t rest = left;
         told = onnx_save_int8(net, &q, &o, work, room_for, &rest, why) == LGELU_E_FILE;
     }
-    check(told && left, "whole numbers on a disk that is full, at each byte, are told",
+    check(told && left, "a quantized network on a disk that is full, at each byte, is reported",
           "not with %zu bytes: %s", left, why);
     int8_free(&q);
     check(!int8_make(&q, net, 3, &four) && !int8_see(&q, net, x, 2) && !int8_finish(&q, net)

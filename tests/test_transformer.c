@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT-0
 
    test_transformer: the layers of a Transformer. Values and gradients of each and of whole networks
-   against an interpreter in double (reference_net.h) and its central differences, with a control
-   that must be caught; attention in many shapes; what is refused, by name; large logits in pieces;
-   the same bits on every instruction set and any number of threads; generation with cached keys and
-   values against the whole forward, bit for bit; dropout; tied weights through a file.
+   against an interpreter in double (reference_net.h) and its central differences, with a planted
+   error that must be detected; attention in many shapes; refused calls and their messages; large
+   logits in blocks; the same bits on every instruction set and any number of threads; generation
+   with cached keys and values against the whole forward, bit for bit; dropout; tied weights through
+   a file.
 
        cc -std=c99 -O2 -I.. test_transformer.c tools/lgelu.c -lm -o test_transformer &&
    ./test_transformer */
@@ -36,8 +37,8 @@ static void build_gpt(graph *g, const lgelu_transformer *t, size_t context, size
     classify(g, lgelu_gpt(&g->net, x, t));
 }
 
-/* GPT-2's first weights are so small that attention is flat and its gradients vanish: wider ones
-   try it harder */
+/* GPT-2's initial weights are so small that attention is almost uniform and its gradients vanish.
+ * Larger weights are a harder test. */
 static void judge_wide(const char *name, graph *g, size_t batch, size_t samples)
 {
     for (int l = 0; l < g->net.count; l++)
@@ -71,7 +72,7 @@ static void layers(void)
                                    y));
     judge_wide("tied weights", &g, 4, 4);
 
-    /* a shared matrix that is read twice more */
+    /* A shared matrix is read by two more layers. */
     begin(&g);
     x = lgelu_tokens(&g.net, "x", 6, 9);
     y = lgelu_embedding(&g.net, "table", x, 10);
@@ -98,8 +99,8 @@ static void layers(void)
         begin(&g);
         x = lgelu_input(&g.net, "x", 1, 9, 6);
         y = lgelu_rms_norm(&g.net, "norm", lgelu_linear(&g.net, "fc", x, widths[i]));
-        /* with one channel and a small eps y is nearly the sign of x, which float values resolve
-         * badly */
+        /* With one channel and a small eps, y is almost the sign of x, which float values resolve
+         * badly. */
         if (i % 2 == 0)
             g.nodes[y].eps = 0.25f;
         regress(&g, lgelu_linear(&g.net, "out", y, 3));
@@ -111,7 +112,7 @@ static void layers(void)
     regress(&g, lgelu_linear(&g.net, "out", lgelu_rms_norm(&g.net, "norm", x), 3));
     judge("RMS norm straight on an input", &g, 9, 9);
 
-    /* its gradient is added to the one that the residual connection has written */
+    /* The gradient of this layer is added to the one that the residual connection has written. */
     begin(&g);
     x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 4, 6), 20);
     y = lgelu_linear(&g.net, "out", lgelu_rms_norm(&g.net, "norm", x), 20);
@@ -201,8 +202,8 @@ static void networks(void)
     }
 }
 
-/* which quarter of a picture is bright: a ViT of one block learns it by heart, and λ moves on the
-   way */
+/* A ViT of one block learns by heart which quarter of an image is bright, and λ moves during
+ * training. */
 static void vit_learns(void)
 {
     for (int mean = 0; mean < 2; mean++) {
@@ -247,7 +248,7 @@ static void vit_learns(void)
     }
 }
 
-/* the judge must see a wrong gradient: one part in 10^4 of one layer's */
+/* The comparison must detect a gradient of one layer that is wrong by one part in 10^4. */
 static void control(void)
 {
     graph g;
@@ -311,7 +312,7 @@ static void refusals(void)
         check(g.net.status && !strcmp(g.net.message, expected[i]), expected[i], "got: %s",
               g.net.message);
     }
-    /* at run time */
+    /* These errors are found at run time. */
     for (int i = 0; i < 3; i++) {
         static const char *const late[] = { "tokens 'x': token 13 is 9, expected 0 to 8",
                                             "labels 'y': label 3 is -1, expected 0 to 8",
@@ -363,8 +364,8 @@ static uint64_t trained(size_t order)
     return h;
 }
 
-/* logits of 19 MB are made in pieces where a loss alone reads them, whole where someone else does:
-   the same loss and gradients */
+/* Logits of 19 MB are made in blocks where only a loss reads them, and whole where another layer
+ * reads them too. The loss and the gradients must be the same. */
 static void large_logits(void)
 {
     static const char *const what[] = { "one backward", "two that add up", "under evaluate",
@@ -399,7 +400,8 @@ static void large_logits(void)
                 make_at(p, 4, LGELU_MODE_TRAIN, 0);
                 bind_all(p, 4);
                 move_biases(p);
-                /* NaNs: a first backward may not read them */
+                /* The gradients are filled with NaNs, because a first backward may not read them.
+                 */
                 if (!whole)
                     memset(p->net.g, 0xFF, p->net.parameter_count * sizeof(float));
                 if (how == 2)
@@ -408,14 +410,14 @@ static void large_logits(void)
                     lgelu_net_bind(&p->net, y, NULL);
                 for (int k = 0; k < (how == 1 ? 2 : 1); k++) {
                     lgelu_net_forward(&p->net, 4);
-                    /* one that no backward follows */
+                    /* No backward follows the first of these forwards. */
                     if (k)
                         lgelu_net_forward(&p->net, 4);
                     loss[whole] = p->net.loss;
                     lgelu_net_backward(&p->net, how == 1 ? 0.5f : 1);
                 }
                 check(!p->net.status && guards_hold(p, 0) && left(p->nodes + logits) == !whole,
-                      "large logits: in pieces or whole as meant", "%s", p->net.message);
+                      "large logits: in blocks or whole as intended", "%s", p->net.message);
             }
             snprintf(name, sizeof name,
                      "large logits in pieces, %s matrix, %s: the bits of whole ones",
@@ -448,7 +450,7 @@ static void same_bits(void)
     lgelu_isa_limit(most);
 }
 
-/* token by token, in pieces and at once, all positions of all logits */
+/* Generates token by token, in blocks and at once, and compares all logits of all positions. */
 static void generation(void)
 {
     enum { T = 150, VOCABULARY = 37 };
@@ -459,7 +461,7 @@ static void generation(void)
     static float whole[T * VOCABULARY], part[T * VOCABULARY];
     graph g;
     int logits = 0, same = 1;
-    /* not at inference */
+    /* Dropout must have no effect at inference. */
     t.dropout = 0.3f;
     build_gpt(&g, &t, T, VOCABULARY);
     for (int l = 0; l < g.net.count; l++) {
@@ -477,7 +479,7 @@ static void generation(void)
     memcpy(whole, lgelu_net_value(&g.net, logits), sizeof whole);
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         size_t at = 0;
-        /* NaNs: what is read must have been written */
+        /* The buffers are filled with NaNs: whatever is read must have been written before. */
         memset(g.net.internal.arena, 0xFF, g.net.internal.arena_bytes);
         for (size_t k = 0; at < T; k++) {
             size_t n = k < 6 && pieces[i][k] ? pieces[i][k] : 1;
@@ -494,7 +496,7 @@ static void generation(void)
     check(g.net.status && strstr(g.net.message, "the context is 150") != NULL,
           "generation stops at the end of the context", "%s", g.net.message);
     end(&g);
-    /* a layer that keeps the tokens' number, alone beside the embedding */
+    /* Each layer that keeps the number of tokens is tried alone beside the embedding. */
     for (int k = 0; k < 9; k++) {
         static const struct {
             const char *name;
@@ -573,7 +575,8 @@ static void dropout(void)
     end(&g);
 }
 
-/* a normal number is one: moments and tails of 10^5, and the same bits as ever */
+/* Normal random numbers are normally distributed: checks the moments and the tails of 10^5 of them,
+ * and their recorded bits. */
 static void normal(void)
 {
     double sum = 0, square = 0, beyond = 0;
@@ -593,7 +596,7 @@ static void normal(void)
           (unsigned long long)h);
 }
 
-/* ---- a checkpoint with shared weights ---- */
+/* ---- A checkpoint with shared weights ---- */
 static void file(void)
 {
     graph g, h;
@@ -616,7 +619,7 @@ static void file(void)
     check(!g.net.status && !h.net.status
               && !memcmp(g.net.w, h.net.w, g.net.parameter_count * sizeof(float))
               && !memcmp(g.net.m, h.net.m, g.net.parameter_count * sizeof(float)),
-          "a file gives back every weight and moment", "%s %s", g.net.message, h.net.message);
+          "a file restores every weight and moment", "%s %s", g.net.message, h.net.message);
     for (size_t i = 0; i + 30 < b.size && i < 20000; i++)
         shares |= !memcmp(b.data + i, "\"lm_head.weight\"", 16);
     check(!shares, "a shared matrix stands in the file once", "lm_head.weight is there");
@@ -631,7 +634,7 @@ static void file(void)
     end(&h);
 }
 
-/* embeddings of their own first deviation: they alone */
+/* Embeddings with an initial deviation of their own: the setting must change no other layer. */
 static void embeddings(void)
 {
     for (int own = 0; own < 2; own++) {

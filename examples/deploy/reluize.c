@@ -1328,7 +1328,7 @@ static int save_model(network *n, const float *outputs, byte_array *file)
                       data.count[TEST] * predictions_of(n) * output_size(n));
 }
 
-/* Makes the ReLU network in whole numbers. from NULL: only whether its layers can be written so. */
+/* Makes the ReLU network in 8 bits. from NULL: only whether its layers can be written so. */
 static int make_int8(network *whole, int8_net *q, const network *from)
 {
     const int8_options eight = { 8, 8, 1, 0 };
@@ -1354,7 +1354,7 @@ static int make_int8(network *whole, int8_net *q, const network *from)
     return 0;
 }
 
-/* Computes the outputs of the test part in whole numbers. */
+/* Computes the outputs of the test part in 8 bits. */
 static void run_int8(network *whole, int8_net *q, float *outputs)
 {
     const size_t width = output_size(whole);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   check.h: what the test programs print. One line per case on stdout, `ok NAME`, `FAIL NAME: why`
-   or `skip NAME: why`; main ends with `return check_end();`, which is 1 when a case failed. */
+   check.h prints the results of the test programs, one line per case on stdout: `ok NAME`,
+   `FAIL NAME: why` or `skip NAME: why`. main ends with `return check_end();`, which is 1 when a
+   case failed. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdarg.h>
@@ -24,12 +25,12 @@ static inline void check_line(const char *word, const char *name, const char *wh
         vprintf(why, list);
     }
     printf("\n");
-    /* what was checked stands there even when the next case crashes */
+    /* The line is printed even if the next case crashes. */
     fflush(stdout);
 }
 
-/* Returns good, so that a case can go on only when this one held. The format says what was found.
- */
+/* Reports a case and returns `good`, so that a caller can continue only if the case passed. The
+ * format prints what was found. */
 CHECK_PRINTF(3, 4) static inline int check(int good, const char *name, const char *why, ...)
 {
     va_list list;
@@ -49,7 +50,7 @@ CHECK_PRINTF(2, 3) static inline void check_skip(const char *name, const char *w
 }
 
 static inline int check_end(void) { return check_failed; }
-/* a file in memory, and the function that writes to its end */
+/* A file in memory, and the function that writes to its end. */
 typedef struct {
     unsigned char *data;
     size_t size, capacity;

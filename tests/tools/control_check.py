@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# control_check.py CSV JSON: the findings of `study control`, computed again from its CSV: what is good, ranks, intervals between
-# deciles fitted to other tasks and seeds, what they keep of the seed that was left out. Fails where a mean differs.
+# control_check.py CSV JSON computes the findings of `study control` again from its CSV: which runs are good, their ranks, the intervals
+# between deciles that are fitted to other tasks and seeds, and their precision and recall on the seed that was left out. It fails if a
+# mean differs from that in the JSON file.
 import csv
 import json
 import math
@@ -73,7 +74,8 @@ def fit(known, rule, recall):
     return choice
 
 
-# by seed: precision and recall on the seed left out of a rule that was fitted to one recall, and the precision of keeping all
+# Returns for each seed the precision and recall, on that seed, of a rule that was fitted to one recall without it, and the precision
+# of keeping all runs.
 def fitted(runs, rule, same_task, recall):
     out = {}
     for seed in sorted({r["seed"] for r in runs}):
@@ -88,7 +90,8 @@ def fitted(runs, rule, same_task, recall):
     return out
 
 
-# by seed: precision between the two fits whose mean recalls on the seeds left out enclose 0.8, and that of keeping all
+# Returns for each seed the precision interpolated between the two fits whose mean recalls on the omitted seeds enclose 0.8, and the
+# precision of keeping all runs.
 def precision(runs, rule, same_task):
     at = [fitted(runs, rule, same_task, recall) for recall in RECALLS]
     reached = []
@@ -106,7 +109,8 @@ def precision(runs, rule, same_task):
     return {seed: (at[low][seed][0] + weight * (at[high][seed][0] - at[low][seed][0]), at[low][seed][2]) for seed in at[0]}
 
 
-# of the way from a random policy to the best mean of `relu`, mean over the tasks; the rate is the best of the other seeds
+# Returns for each seed the fraction of the way from a random policy to the best mean of `relu`, as a mean over the tasks. The learning
+# rate is the best one of the other seeds.
 def shares(runs, relu, at_random):
     out = {}
     for seed in sorted({r["seed"] for r in runs}):
@@ -126,7 +130,7 @@ def shares(runs, relu, at_random):
 def main():
     data = json.load(open(sys.argv[2]))
     arms = read(sys.argv[1], data["config"])
-    # what a random policy returns stands in the table of the text that lies beside the JSON
+    # The return of a random policy is in the table of the text file next to the JSON file.
     at_random = {}
     for line in open(sys.argv[2][:-5] + ".txt"):
         if "a random policy returns" in line:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0
-   deploy_nets.h: the networks that the tests of examples/deploy look at, with random weights.
+   deploy_nets.h builds the networks for the tests of examples/deploy, with random weights.
    Include after the implementation of lgelu.h with LGELU_TRAINER, and check.h. */
 #ifndef DEPLOY_NETS_H
 #define DEPLOY_NETS_H
@@ -12,15 +12,17 @@ typedef struct {
     int input, output;
 } deploy_net;
 
-static int
-    net_keeps; /* 1: every value stays readable; 2: but of convolutions that are to be folded */
-static int net_prepacks; /* 1: its matrices stand packed, too */
+/* 1: every value stays readable; 2: every value except those of convolutions that are to be folded.
+ */
+static int net_keeps;
+/* 1: the network has a prepacked copy of its matrices. */
+static int net_prepacks;
 enum { NET_SMALL, NET_MLP, NET_LENET, NET_RESNET, NET_MIXED, NETS };
 static const char *const net_name[NETS] = { "small", "mlp", "lenet", "resnet", "mixed" };
 
-/* mixed: what the others don't have: groups, a depthwise kernel, stride 3, a normalisation that
-   can't be folded, pools with padding, dropout, a sum of a node with itself, a linear layer over
-   the channels of pixels */
+/* Builds the network `mixed` of what the others lack: groups, a depthwise kernel, stride 3, a
+ * normalisation that can't be folded, pools with padding, dropout, a sum of a node with itself, a
+ * linear layer over the channels of pixels. */
 static inline int net_mixed(lgelu_net *n, int x, lgelu_gate_kind kind, float lambda)
 {
     int a = lgelu_conv(n, "conv.1", x, 8, 3, 1, 1, 1, 1), b;
@@ -36,8 +38,8 @@ static inline int net_mixed(lgelu_net *n, int x, lgelu_gate_kind kind, float lam
     return lgelu_linear(n, "fc", a, 5);
 }
 
-/* a side of `side` pixels for the pictures; gates of one kind; batch normalisations have statistics
-   that say something */
+/* Makes a network for images of `side` pixels a side, with gates of one kind. Its batch
+ * normalisations have statistics other than 0 and 1. */
 static inline void net_make(deploy_net *d, int which, size_t side, lgelu_gate_kind kind,
                             float lambda, uint64_t seed)
 {
@@ -75,7 +77,7 @@ static inline void net_make(deploy_net *d, int which, size_t side, lgelu_gate_ki
         n->state[i] += (lgelu_uniform(seed, 2, i) - 0.5f) / 2;
 }
 
-/* the output of `samples` at most NET_BATCH */
+/* Runs the network and returns the output of `samples`, at most NET_BATCH. */
 static inline const float *net_run(deploy_net *d, const float *x, size_t samples)
 {
     if (lgelu_net_bind(&d->net, d->input, x) || lgelu_net_forward(&d->net, samples)) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT-0
 
-   fuzz.h: what the fuzzers of readers share. Each lists its readers in fuzz_readers() and makes
-   sound files of them in fuzz_seeds().
+   fuzz.h has the parts that the fuzzers of readers share. Each fuzzer lists its readers in
+   fuzz_readers() and makes valid files for them in fuzz_seeds().
 
        ./fuzz_deploy [ROUNDS]             each reader's seeds, those and the files of corpus/READER
    damaged: its own rounds READER=npy ./fuzz_deploy           one of them; under libFuzzer
    (-DFUZZ_LIBFUZZER) it has to be named
        ./fuzz_deploy --list               the readers' names
        ./fuzz_deploy --seeds FOLDER       writes the sound files to FOLDER/READER/
-       READER=npy ./fuzz_deploy FILE...   these inputs as they are: what a crash left
+       READER=npy ./fuzz_deploy FILE...   runs these inputs unchanged: those of a crash
 
    Under libFuzzer damage is by this file in three of four cases, by libFuzzer in the rest.
    $FUZZ_RUNS and $FUZZ_CPU end the process when it has run so many inputs and used so many seconds
@@ -34,12 +34,12 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    long rounds;                            /* of its own, when nobody says how many */
-    int (*one)(const uint8_t *p, size_t n); /* 1: accepted. No spare byte behind p */
-    const char *const *word;                /* what the format is made of, ended by NULL; or NULL */
-    /* of its structure: half of all damage; NULL: bytes alone */
+    long rounds; /* the reader's default, if no number of rounds is given */
+    int (*one)(const uint8_t *p, size_t n); /* returns 1 if p is accepted */
+    const char *const *word; /* the vocabulary of the format, ended by NULL; or NULL */
+    /* Damages the structure, in half of all cases; if NULL, only bytes are damaged. */
     size_t (*damage)(uint8_t *p, size_t n, size_t room, fuzz_dice *d);
-    /* lengths and sums after damage, half of the time; or NULL */
+    /* Corrects lengths and checksums after damage, half of the time; or NULL. */
     size_t (*mend)(uint8_t *p, size_t n, size_t room);
 } fuzz_reader;
 
@@ -50,10 +50,12 @@ enum { FUZZ_ROOM = 1 << 16, FUZZ_FILES = 256, FUZZ_HEADER = 32 };
 static const fuzz_reader *fuzz_now;
 static uint8_t *fuzz_file[FUZZ_FILES];
 static size_t fuzz_size[FUZZ_FILES];
-static int fuzz_files, fuzz_sound; /* those made here come first: they must be accepted */
-static const char *fuzz_folder;    /* --seeds: where to */
+/* The inputs made here come first: they must be accepted. */
+static int fuzz_files, fuzz_sound;
+/* The folder of the option --seeds. */
+static const char *fuzz_folder;
 
-/* Number k of a round: the output function of splitmix64 over a counter */
+/* Draws number k of a round: the output function of splitmix64 over a counter. */
 static uint32_t fuzz_draw(fuzz_dice *d)
 {
     uint64_t z = (d->round << 16 | d->k++) * 0x9E3779B97F4A7C15u;
@@ -70,8 +72,8 @@ static void *fuzz_room(size_t n)
     return p;
 }
 
-static uint8_t *fuzz_exactly(const uint8_t *p,
-                             size_t n) /* no spare byte: a sanitizer sees each step beyond */
+/* Returns a copy of exactly n bytes, so that a sanitizer sees every access beyond it. */
+static uint8_t *fuzz_exactly(const uint8_t *p, size_t n)
 {
     uint8_t *copy = (uint8_t *)fuzz_room(n);
     if (n)
@@ -87,7 +89,7 @@ static int fuzz_run(const fuzz_reader *r, const uint8_t *p, size_t n)
     return accepted;
 }
 
-/* ---- damage ---- */
+/* ---- Damage ---- */
 /* Replaces `length` bytes at `place` by `added` others. Returns the new size, or n if there is no
    memory. */
 static size_t fuzz_replace(uint8_t *p, size_t n, size_t room, size_t place, size_t length,
@@ -121,16 +123,16 @@ static size_t fuzz_bytes(const fuzz_reader *r, uint8_t *p, size_t n, size_t room
     case 1: p[place] = edge[fuzz_draw(d) % (sizeof edge - 1)]; return n;
     case 2: p[place] = (uint8_t)fuzz_draw(d); return n;
     case 3: p[place] = (uint8_t)(p[place] + (fuzz_draw(d) % 2 ? 1 : 255)); return n;
-    case 4: return fuzz_draw(d) % 3 ? n : place; /* cut off */
+    case 4: return fuzz_draw(d) % 3 ? n : place; /* the input is truncated */
     case 5: return fuzz_replace(p, n, room, place, length, NULL, 0);
-    case 6: memmove(p + place, p + from, length); return n; /* one piece over another */
-    case 7: {                                               /* a piece twice */
+    case 6: memmove(p + place, p + from, length); return n; /* one range overwrites another */
+    case 7: {                                               /* a range is doubled */
         uint8_t piece[16];
         memcpy(piece, p + from, length);
         return fuzz_replace(p, n, room, place, 0, piece, length);
     }
     case 8:
-    case 9: { /* a number as text becomes an odd one */
+    case 9: { /* a number in text becomes an unusual one */
         const char *to = odd[fuzz_draw(d) % (sizeof odd / sizeof *odd)];
         while (place < n && (p[place] < '0' || p[place] > '9'))
             place++;
@@ -138,14 +140,14 @@ static size_t fuzz_bytes(const fuzz_reader *r, uint8_t *p, size_t n, size_t room
             last++;
         return place < n ? fuzz_replace(p, n, room, place, last - place, to, strlen(to)) : n;
     }
-    case 10: { /* a number in four bytes */
+    case 10: { /* a number in four bytes is replaced */
         static const uint32_t word[] = { 0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x10000, 0x100 };
         const uint32_t w = word[fuzz_draw(d) % 7] + fuzz_draw(d) % 3 - 1, big = fuzz_draw(d) % 2;
         for (size_t i = 0; i < 4 && place + i < n; i++)
             p[place + i] = (uint8_t)(w >> 8 * (big ? 3 - i : i) & 255);
         return n;
     }
-    default: /* a word of the format: put in, or over what is there */
+    default: /* a word of the format is inserted or overwrites other bytes */
         if (!r->word) {
             p[place] = 0;
             return n;
@@ -167,8 +169,8 @@ static size_t fuzz_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
     return fuzz_now->mend && fuzz_draw(d) % 2 ? fuzz_now->mend(p, n, room) : n;
 }
 
-/* ---- safetensors, for those who have such files ---- */
-/* The header's length as its braces say, what follows as its offsets say */
+/* ---- safetensors, for the fuzzers that read such files ---- */
+/* Sets the header's length from its braces, and the size of the data from its offsets. */
 static inline size_t fuzz_header_mend(uint8_t *p, size_t n, size_t room)
 {
     size_t at = 8, depth = 0, most = 0;
@@ -203,7 +205,7 @@ static inline size_t fuzz_header_mend(uint8_t *p, size_t n, size_t room)
     return at + most;
 }
 
-/* one entry of the header: doubled, gone, moved, or its value that of another */
+/* Doubles, removes or moves one entry of the header, or replaces its value by that of another. */
 static inline size_t fuzz_header_damage(uint8_t *p, size_t n, size_t room, fuzz_dice *d)
 {
     size_t from[2], to[2];
@@ -226,7 +228,7 @@ static inline size_t fuzz_header_damage(uint8_t *p, size_t n, size_t room, fuzz_
     }
 }
 
-/* ---- sound files ---- */
+/* ---- Valid files ---- */
 static int fuzz_is(const char *reader) { return fuzz_folder || !strcmp(fuzz_now->name, reader); }
 
 static void fuzz_seed(const char *reader, const char *name, const void *p, size_t n)
@@ -339,7 +341,8 @@ static int fuzz_order(const void *a, const void *b)
     return strcmp((const char *)a, (const char *)b);
 }
 
-static void fuzz_corpus(const char *reader) /* in the order of their names */
+/* Runs the files of a reader's corpus in the order of their names. */
+static void fuzz_corpus(const char *reader)
 {
     static char name[FUZZ_FILES][128];
     char path[512];
@@ -361,7 +364,7 @@ static void fuzz_corpus(const char *reader) /* in the order of their names */
     }
 }
 
-/* Damage so strong that all is refused would test nothing */
+/* If damage were so strong that every input is refused, the rounds would test nothing. */
 static int fuzz_rounds(const fuzz_reader *r, long rounds)
 {
     static uint8_t p[FUZZ_ROOM];
@@ -384,7 +387,7 @@ static int fuzz_rounds(const fuzz_reader *r, long rounds)
         memcpy(p, fuzz_file[k], n);
         accepted += fuzz_run(r, p, fuzz_damage(p, n, sizeof p, &d));
     }
-    /* of text all is good */
+    /* A reader of text may accept every input. */
     good =
         accepted > rounds / 200 && (accepted < rounds || rounds < 100 || !strcmp(r->name, "text"));
     printf("%s fuzz %s%s %ld inputs from %d files, %ld accepted, %.1f s\n", good ? "ok" : "FAIL",

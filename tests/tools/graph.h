@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT-0
-   graph.h: a network in a guarded block with data for all its inputs, judged by reference_net.h:
-   values against double, gradients against central differences. Include after lgelu.h with
-   LGELU_TRAINER, check.h and reference_net.h. */
+   graph.h holds a network in a guarded block with data for all its inputs and compares it with
+   reference_net.h: values with double, gradients with central differences. Include after lgelu.h
+   with LGELU_TRAINER, check.h and reference_net.h. */
 #ifndef GRAPH_H
 #define GRAPH_H
 #include <float.h>
 
-/* Relative to the norm of the gradients looked at, but at least to a share of the norm of all,
-   respectively to the largest number of a value. About 1e-7 is what rounding to float costs; a
-   forgotten term costs 1e-2 and more. */
+/* The tolerance of a gradient is relative to the norm of the gradients compared, but at least to
+ * the fraction gradient_share of the norm of all; that of a value is relative to the largest
+ * element. Rounding to float costs about 1e-7; a forgotten term costs 1e-2 and more. */
 static double gradient_tolerance = 1e-5, gradient_share = 1e-4, value_tolerance = 2e-6;
 
 enum { NODES = 96, GUARD = 256 };
@@ -20,14 +20,15 @@ typedef struct {
     void *data[NODES];
 } graph;
 
-/* never written: the memory plan left it to the layer that reads it */
+/* Returns whether the node's value is never written because the memory plan lets the layer that
+ * reads it compute it. */
 static inline int left(const lgelu_node *node)
 {
     return node->internal.row >= LGELU_OP_COUNT && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS);
 }
 
-static float noise(uint64_t stream,
-                   uint64_t i) /* whole numbers over 2^11 in [-2, 2): the same bits everywhere */
+/* Returns a multiple of 2^-11 in [-2, 2), which has the same bits everywhere. */
+static float noise(uint64_t stream, uint64_t i)
 {
     return (float)((int)(lgelu_random(11, stream, i) >> 19) - 4096) / 2048;
 }
@@ -38,8 +39,8 @@ static void begin(graph *g)
     lgelu_net_begin(&g->net, g->nodes, NODES);
 }
 
-/* The order in which C evaluates arguments is open, so no two builders stand in one call: these two
-   make a loss with its target */
+/* C does not define the order in which arguments are evaluated, so no expression calls two
+ * builders. These two functions make a loss and its target. */
 static int classify(graph *g, int logits)
 {
     const size_t *shape = g->nodes[logits < 0 ? 0 : logits].shape;
@@ -54,8 +55,8 @@ static int regress(graph *g, int x)
     return lgelu_mean_squared_error(&g->net, "squares", x, t);
 }
 
-/* lays the net out at an offset inside a block with guards on both sides, in a block of exactly the
-   size asked for */
+/* Makes the net at an offset inside a block of exactly the required size, with guards on both
+ * sides. */
 static int make_at(graph *g, size_t batch, lgelu_mode mode, size_t offset)
 {
     g->bytes = lgelu_net_bytes(&g->net, batch, mode);
@@ -81,7 +82,7 @@ static int guards_hold(const graph *g, size_t offset)
     return 1;
 }
 
-/* exactly as much data as `samples` need, so that a sanitizer sees a step beyond */
+/* Binds exactly as much data as `samples` need, so that a sanitizer sees an access beyond them. */
 static void bind_all(graph *g, size_t samples)
 {
     for (int l = 0; l < g->net.count; l++) {
@@ -115,7 +116,8 @@ static void end(graph *g)
     free(g->block);
 }
 
-/* threads of a kind: the tasks one after another, backwards in so many interleaved parts */
+/* Stands in for threads: runs the tasks one after another, in reverse order, in the given number of
+ * interleaved parts. */
 static inline void backwards(lgelu_task *task, void *job, size_t count, void *user)
 {
     size_t parts = *(const size_t *)user;
@@ -127,8 +129,8 @@ static inline void backwards(lgelu_task *task, void *job, size_t count, void *us
     }
 }
 
-/* biases and running means start at 0, where a bug in them can hide, factors and running variances
-   at 1 */
+/* Moves biases and running means away from 0, and factors and running variances away from 1, where
+ * an error in their use would not show. */
 static void move_biases(graph *g)
 {
     for (size_t i = g->net.weight_count; i < g->net.parameter_count; i++)
@@ -137,7 +139,7 @@ static void move_biases(graph *g)
         g->net.state[i] += noise(14, i) / 8;
 }
 
-/* ---- values and gradients ---- */
+/* ---- Values and gradients ---- */
 static double value_error(const graph *g, reference_net *r)
 {
     double worst = fabs(g->net.loss - r->loss) / (fabs(r->loss) + 1e-3);
@@ -146,7 +148,7 @@ static double value_error(const graph *g, reference_net *r)
         size_t n = g->net.samples * node->shape[0] * node->shape[1] * node->shape[2];
         const float *y = lgelu_net_value(&g->net, l);
         double most = 1e-3, off = 0;
-        /* its place has been given away */
+        /* The buffer of this value has been reused. */
         if (lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE) || !y)
             continue;
         for (size_t i = 0; i < n; i++) {
@@ -159,9 +161,9 @@ static double value_error(const graph *g, reference_net *r)
     return worst;
 }
 
-/* worst difference between Σ gradient·direction and the fourth-order central difference of the
-   reference loss along that direction, for the weights, the biases and the λ's of each layer alone
-   and for all together; `where` names it */
+/* Returns the worst difference between Σ gradient·direction and the fourth-order central difference
+ * of the reference loss along that direction, for the weights, the biases and the λ's of each layer
+ * alone and for all together. `where` receives the name of the worst. */
 static double gradient_error(const graph *g, reference_net *r, double share, const char **where)
 {
     const lgelu_net *net = &g->net;
@@ -205,7 +207,7 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
                     double gi = i < n ? (double)net->g[i] : net->dlambda[i - n];
                     u[i] =
                         (double)noise(1000 + draw, i * 64 + (uint64_t)(l + 1) * 4 + (uint64_t)part);
-                    /* only what is learned has a gradient to speak of */
+                    /* Only learned λ's have a gradient to compare. */
                     if (i >= n) {
                         int learned = 0;
                         for (int j = 0; j < net->count; j++) {
@@ -258,9 +260,9 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
 
 static double worst_value, worst_gradient;
 
-/* the same graph with the value of every layer kept, in training: all are there after the backward,
-   and neither they nor the loss and the gradients differ by a bit from those of the graph that ran
-   without */
+/* Runs the same graph in training with the value of every layer kept. All values are readable after
+ * the backward, and neither they nor the loss and the gradients differ by a bit from those of the
+ * graph that ran without. */
 static int all_kept(graph *h, const graph *g, size_t batch, size_t samples)
 {
     int good = 1;
@@ -294,7 +296,8 @@ static int all_kept(graph *h, const graph *g, size_t batch, size_t samples)
     return good & guards_hold(h, 0);
 }
 
-/* one graph, built and not yet made: forward and backward, against the reference */
+/* Compares the forward and the backward of one graph, built but not yet made, with the reference.
+ */
 static void judge(const char *name, graph *g, size_t batch, size_t samples)
 {
     const char *where = "";

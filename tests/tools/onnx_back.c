@@ -26,7 +26,7 @@ static unsigned char *slurp(const char *folder, const char *name, const char *en
     return p;
 }
 
-/* from (N, channels, rows, columns) to channels last, or back */
+/* Reorders from (N, channels, rows, columns) to channels last, or back. */
 static void turn(float *y, const float *x, const size_t *shape, size_t batch, int back)
 {
     const size_t pixels = shape[0] * shape[1], c = shape[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   pictures.h: a small picture of each format that examples/data.c reads, made in memory for its
-   test and its fuzzer; each of WIDE x HIGH pixels (whole blocks of 8, at most 127), with what the
-   format has of optional parts: a comment, a palette, runs, a chunk that no one knows. */
+   pictures.h makes a small image of each format that examples/data.c reads, in memory, for its test
+   and its fuzzer. Each has WIDE x HIGH pixels (whole blocks of 8, at most 127) and the optional
+   parts of its format: a comment, a palette, runs, an unknown chunk. */
 #ifndef PICTURES_H
 #define PICTURES_H
 #include "check.h"
@@ -41,7 +41,7 @@ static void picture_16(memory_file *f, unsigned v)
 
 static void picture_text(memory_file *f, const char *text, size_t n) { memory_append(text, n, f); }
 
-/* PNG: stored blocks of deflate, so no compressor is needed */
+/* Makes a PNG of stored blocks of deflate, so that no compressor is needed. */
 static uint32_t picture_crc(const unsigned char *p, size_t n)
 {
     uint32_t crc = ~0u;
@@ -74,7 +74,7 @@ static void picture_png(memory_file *f, const unsigned char *rgb)
 {
     static const unsigned char size[13] = { 0, 0, 0, WIDE, 0, 0, 0, HIGH, 8, 2 };
     memory_file z = { NULL, 0, 0 };
-    /* Adler-32 */
+    /* This is the checksum Adler-32. */
     uint32_t a = 1, b = 0;
     picture_text(&z, "\x78\x01", 2);
     for (int row = 0; row < HIGH; row++) {
@@ -97,8 +97,8 @@ static void picture_png(memory_file *f, const unsigned char *rgb)
     free(z.data);
 }
 
-/* JPEG: baseline, grey, the mean of each 8 x 8 block alone. Twelve codes of four bits for DC, one
-   of one bit for AC */
+/* Makes a baseline JPEG in grey, which has only the mean of each 8 x 8 block, with twelve codes of
+ * four bits for DC and one of one bit for AC. */
 static void picture_bits(memory_file *f, uint32_t *have, int *count, unsigned v, int bits)
 {
     *have = *have << bits | (v & ((1u << bits) - 1));
@@ -117,7 +117,7 @@ static void picture_jpeg(memory_file *f, const unsigned char *rgb)
     uint32_t have = 0;
     int count = 0, last = 0;
     picture_text(f, "\xFF\xD8\xFF\xFE\0\6test\xFF\xDB\0\x43\0", 15);
-    /* so that a difference of DC is one of grey */
+    /* With this table a difference of 1 in DC is a difference of 1 in grey. */
     for (int i = 0; i < 64; i++)
         picture_byte(f, 8);
     picture_text(f, "\xFF\xC0\0\xB\x8\0", 6);
@@ -144,12 +144,12 @@ static void picture_jpeg(memory_file *f, const unsigned char *rgb)
             picture_bits(f, &have, &count, 0, 1);
         }
     }
-    /* filled up with ones */
+    /* The last byte is padded with ones. */
     picture_bits(f, &have, &count, 127, 7);
     picture_text(f, "\xFF\xD9", 2);
 }
 
-/* GIF of 128 greys: codes of eight bits, the table cleared before they grow */
+/* Makes a GIF of 128 greys with codes of eight bits; the table is cleared before they grow. */
 static void picture_gif(memory_file *f, const unsigned char *rgb)
 {
     picture_text(f, "GIF89a", 6);
@@ -184,13 +184,14 @@ static void picture_tga_header(memory_file *f, unsigned palette, unsigned kind, 
     picture_16(f, 0);
     picture_16(f, WIDE);
     picture_16(f, HIGH);
-    /* first row on top */
+    /* The first row is the top one. */
     picture_byte(f, bits);
     picture_byte(f, 0x20);
     picture_text(f, "test", 4);
 }
 
-static memory_file picture_make(int format, const unsigned char *rgb) /* free(it.data) */
+/* Makes an image of a format. The caller frees the data. */
+static memory_file picture_make(int format, const unsigned char *rgb)
 {
     memory_file f = { NULL, 0, 0 };
     char head[64];
@@ -199,7 +200,7 @@ static memory_file picture_make(int format, const unsigned char *rgb) /* free(it
     case PICTURE_PNG: picture_png(&f, rgb); break;
     case PICTURE_JPEG: picture_jpeg(&f, rgb); break;
     case PICTURE_GIF: picture_gif(&f, rgb); break;
-    case PICTURE_BMP: /* blue first, first row on top */
+    case PICTURE_BMP: /* blue comes first, and the first row is the top one */
         picture_text(&f, "BM", 2);
         picture_16(&f, 54 + 3 * WIDE * HIGH);
         picture_text(&f, "\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", 14);
@@ -217,7 +218,7 @@ static memory_file picture_make(int format, const unsigned char *rgb) /* free(it
         for (i = 0; i < 3 * all; i++)
             picture_byte(&f, rgb[i + 2 - 2 * (i % 3)]);
         break;
-    case PICTURE_TGA_RUNS: /* four of the same, then four as they are */
+    case PICTURE_TGA_RUNS: /* a run of four equal pixels, then four literal pixels */
         picture_tga_header(&f, 0, 10, 24);
         for (i = 0; i < 3 * all; i++) {
             if (i % 24 == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    reference_net.h: the graph of an lgelu_net evaluated naively in double, one plain loop per kind
-   of layer, with its own copy of the parameters so that they can be moved. Gradients are judged by
-   differences of this loss, never by its derivation. Include after lgelu.h with LGELU_TRAINER. */
+   of layer, with its own copy of the parameters so that they can be moved. Gradients are compared
+   with differences of this loss, never with its derivative. Include after lgelu.h with
+   LGELU_TRAINER. */
 #ifndef REFERENCE_NET_H
 #define REFERENCE_NET_H
 #include <math.h>
@@ -53,12 +54,12 @@ static double reference_gate(lgelu_gate_kind kind, double x, double lambda)
     case LGELU_GATE_CUSTOM: break;
     default: return x > 0 ? x : 0;
     }
-    /* the caller's own: see reference_outer */
+    /* A custom gate is computed by reference_outer. */
     return (double)NAN;
 }
 
-/* a gate of the caller's own, of two parameters or of none: f(x) = a·x·σ(b·x), a = b = 1 where
-   there are none; its parameters in double for the reference, in float for the network */
+/* A custom gate of two parameters or of none: f(x) = a·x·σ(b·x), where a = b = 1 if there are none.
+ * Its parameters are in double for the reference and in float for the network. */
 static double reference_swish(double x, double a, double b) { return a * x / (1 + exp(-b * x)); }
 
 static void reference_outer_forward(float *y, const float *x, size_t n, size_t first,
@@ -98,10 +99,10 @@ static const lgelu_custom_gate reference_outer[2] = {
 };
 
 /* If a kind of layer is new, this line does not compile: compute the kind in double below, then
-   count it. */
+ * correct the count. */
 typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
-/* the loss of the samples of the net's last forward */
+/* Returns the loss of the samples of the net's last forward. */
 static double reference_forward(reference_net *r)
 {
     const lgelu_net *net = r->net;
@@ -180,8 +181,8 @@ static double reference_forward(reference_net *r)
                 }
             }
             break;
-        case LGELU_OP_ATTENTION: { /* token i of head h: every key one after the other, in three
-                                      passes */
+        case LGELU_OP_ATTENTION: { /* Token i of head h visits every key one after the other, in
+                                      three passes. */
             const size_t tokens = node->shape[1], heads = node->option[0], width = c / heads;
             for (size_t i = 0; i < n; i += width) {
                 const size_t t = i / c % tokens, at = i % c, first = i / c / tokens * tokens,
@@ -224,7 +225,7 @@ static double reference_forward(reference_net *r)
         case LGELU_OP_PATCHES: {
             const size_t side = node->option[0], channels = in, columns = from->shape[1],
                          across = columns / side;
-            /* i: sample, patch, row and column in it, channel */
+            /* Index i is split into sample, patch, row and column in the patch, and channel. */
             for (size_t i = 0; i < n; i++) {
                 const size_t patch = i / c % node->shape[1], row = i % c / channels / side,
                              column = i % c / channels % side;
@@ -336,7 +337,7 @@ static double reference_forward(reference_net *r)
             break;
         }
         default:
-            /* a layer without a reference is a layer without a test */
+            /* A layer without a reference would be a layer without a test. */
             abort();
         }
     }

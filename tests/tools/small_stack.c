@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   Every kernel, a training step of two networks, their saving and loading, each on a thread whose
-   stack is small, on every instruction set:  small_stack BYTES WHERE  (test_stack.sh; linked to the
-   implementation). A stack too small is a crash. */
+   small_stack runs every kernel, a training step of two networks, and their saving and loading,
+   each on a thread whose stack is small, on every instruction set:  small_stack BYTES WHERE
+   (test_stack.sh; linked to the implementation). It crashes if the stack is too small. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "check.h"
@@ -21,7 +21,7 @@ static void kernels(void)
     lgelu_product p;
     uint32_t order[64];
     size_t n;
-    /* whole blocks, few numbers, one */
+    /* The sizes are whole blocks, few elements, and one element. */
     for (n = N; n; n /= 3) {
         lgelu_forward(y, x, 1, n);
         lgelu_forward(y, x, 1e-20f, n % 64);
@@ -48,7 +48,7 @@ static void kernels(void)
         lgelu_forward_channels(y, x, lambda, 2, n, 200);
         lgelu_backward_channels(y, sums, d, x, lambda, 2, n, 200);
     }
-    /* an extreme one among them */
+    /* One λ is extreme. */
     lambda[3] = 1e-20f;
     lgelu_forward_channels(y, x, lambda, 300, 40, 1);
     lgelu_backward_channels(y, sums, d, x, lambda, 300, 40, 1);
@@ -133,7 +133,7 @@ static void networks(void)
     static lgelu_net net;
     lgelu_transformer shape;
     int input, labels, logits;
-    /* products, Winograd, batch norm */
+    /* This network has products, Winograd's convolution and batch norm. */
     lgelu_net_begin(&net, nodes, NODES);
     input = lgelu_input(&net, "x", 8, 8, 3);
     logits = lgelu_resnet(&net, input, 16, 2, 1, 10, LGELU_GATE_LAMBDA, 1);
