@@ -31,9 +31,10 @@
 
    MAP         search for a token, brackets included, to find its section
      [1] DECLARATIONS   the manual: gate kernels, λ map, hardening, optimisers, random numbers,
-                        instruction sets, accuracy; then the trainer's (LGELU_TRAINER): life of a
-                        network, builders, training plans, gates and λ, files, instruments; last
-                        what advanced users need: nodes, custom gates, threads, matrix products
+                        instruction sets, accuracy, instruments, statuses; then the trainer's
+                        (LGELU_TRAINER): life of a network, builders, training plans, gates and λ,
+                        files; last what advanced users need: threads, layers and nodes, custom
+                        gates, matrix products
      [2] PLATFORM       compilers, target attributes, atomics, prefetch, refused flags, exact fma
      [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same
                         bits everywhere
@@ -41,8 +42,8 @@
                         this file includes itself once per instruction set; cpuid; public kernels
      [5] HARDNESS       λ(s), its slope and inverse, the gap to ReLU, targets, the hardening plan
      [6] OPTIMISER      AdamW and SGD on flat arrays; the update of s
-     [7] INSTRUMENTS    flips, accuracy, OUI, changes of patterns and weights, curves, drift,
-                        Spearman; the texts of statuses
+     [7] INSTRUMENTS    argmax, accuracy, flips, OUI, changes of patterns and weights, curves,
+                        drift, Spearman's rank correlation; the texts of statuses
      [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward
                         (LGELU_TRAINER)
          [8a] texts, errors     [8b] threads     [8c] products      [8d] jobs, linear, gates
@@ -50,10 +51,10 @@
          [8i] losses            [8j] layer table [8k] builders      [8l] memory plan, panels
          [8m] block, weights    [8n] running     [8o] training step [8p] values, gates, folding
      [9] EXCHANGE       checkpoints as safetensors, through a caller's function (LGELU_TRAINER)
-         [9a] what a network has       [9b] copies       [9c] writing    [9d] JSON     [9e] reading
+         [9a] tensors of a network     [9b] copies       [9c] writing    [9d] JSON     [9e] reading
      [K] KERNELS        vocabularies (scalar, SSE2, NEON, AVX2, AVX-512, WebAssembly), METHOD, then
                         every kernel once
-         [Ka] tables, vocabulary   [Kb] gate      [Kc] tanh form       [Kd] 16 bits
+         [Ka] tables, vocabulary   [Kb] gate      [Kc] tanh form, SiLU [Kd] 16 bits, gated units
          [Ke] stochastic gate      [Kf] optimiser [Kg] sums, softmax, norms
          [Kh] matrix product       [Ki] images
 
@@ -111,7 +112,7 @@
                 file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`,
-                      RMSNorm, SiLU, gated units; partial batches and generation mended;
+                      RMSNorm, SiLU, gated units; partial batches and generation corrected;
                       tests/names-1.0.md lists old and new names.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
@@ -146,8 +147,8 @@ extern "C" {
 #define LGELU_DEF extern
 #endif
 #endif
-/* Tells the compiler that argument k is stored and not read: what it points to may be filled later.
- */
+/* Tells the compiler that argument k is stored and not read: what it points to may be filled
+   later. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
 #define LGELU__KEPT(k) __attribute__((access(none, k)))
 #else
@@ -199,13 +200,14 @@ LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n
 LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
                                      size_t n);
 
-/* Compute the same in double, one value at a time, with errors of a few units in the last place. */
+/* Compute x·σ(βx) and its derivatives in x and in β in double, one value at a time, with errors of
+   a few units in the last place. */
 LGELU_DEF double lgelu_exact_silu(double x, double beta);
 LGELU_DEF double lgelu_exact_silu_dx(double x, double beta);
 LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta);
 
-/* Returns the largest distance of x·σ(βx) from ReLU, 0.2784645/β, which occurs at |βx| = 1.2784645.
- */
+/* Returns the largest distance of x·σ(βx) from ReLU, 0.2784645/β, which occurs at |βx| =
+   1.2784645. */
 LGELU_DEF float lgelu_silu_gap(float beta);
 
 /* ---- gated units, y = f(a)·b (arXiv 2002.05202) ---- */
@@ -304,8 +306,8 @@ LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *map, float s);
 /* Returns the s with λ(s) = lambda: -inf at λ = 1, NaN for a λ that the map does not reach. */
 LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *map, float lambda);
 
-/* Returns the largest distance of f(·; λ) from ReLU, 0.1699712/λ, which occurs at |λx| = 0.7517915.
- */
+/* Returns the largest distance of f(·; λ) from ReLU, 0.1699712/λ, which occurs at |λx| =
+   0.7517915. */
 LGELU_DEF float lgelu_gap(float lambda);
 
 /* Returns the gate error of [L, section 4], ∫|Φ(λx) - [x > 0]| dx = 2/(λ√(2π)). */
@@ -318,8 +320,8 @@ LGELU_DEF float lgelu_lambda_for_gap(float gap);
 LGELU_DEF float lgelu_lambda_for_tolerance(float tau);
 
 /* The path of a driven λ: its value λ0 up to step `begin`, `target` from step `end` on, in between
-   along the shape (the shapes are our choice): geometric or linear in λ, linear in s, or a cosine.
- */
+   along the shape (the shapes are our choice): geometric or linear in λ, linear in s, or a
+   cosine. */
 typedef enum {
     LGELU_SHAPE_GEOMETRIC = 0,
     LGELU_SHAPE_LINEAR,
@@ -335,8 +337,8 @@ typedef struct {
     float target;
     long begin, end;
     lgelu_shape shape;
-    lgelu_lambda_map
-        h; /* the map, for LGELU_SHAPE_LINEAR_S; lgelu_net_step uses net.lambda_map instead */
+    /* The map, for LGELU_SHAPE_LINEAR_S; lgelu_net_step uses net.lambda_map instead. */
+    lgelu_lambda_map h;
 } lgelu_hardening;
 
 /* Returns λ at this step of the plan for a gate that had λ0 when hardening began. */
@@ -365,12 +367,13 @@ LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
                               float weight_decay, size_t n);
 
-/* Updates the free parameters s[layers] by AdamW with the rate c·lr and without decay [L, section
-   3]. dlambda[layers] is dL/dλ; the slope of the map is applied here. Writes the new λ's to lambda.
- */
+/* Updates the free parameters s[layers] by AdamW with the rate lambda_lr_scale·lr and without decay
+   [L, section 3]. dlambda[layers] is dL/dλ; the slope of the map is applied here. Writes the new
+   λ's to lambda. */
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
                                    const double *dlambda, const lgelu_lambda_map *map,
-                                   const lgelu_adamw *opt, float c, long step, size_t layers);
+                                   const lgelu_adamw *opt, float lambda_lr_scale, long step,
+                                   size_t layers);
 
 /* ---- random numbers ---- */
 
@@ -453,15 +456,15 @@ LGELU_DEF double lgelu_exact(double x, double lambda);
 LGELU_DEF double lgelu_exact_dx(double x, double lambda);
 LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);
 
-/* ---- instruments: measures over activations, weights and histories, usable without the trainer
-   ---- */
+/* ---- instruments: measures over activations, weights and histories ---- */
 
 /* Returns the index of the largest of n values, the first of equals; 0 if n is 0. A NaN is passed
-   over. */
+   over, but if a[0] is NaN the result is 0. */
 LGELU_DEF size_t lgelu_argmax(const float *a, size_t n);
 
-/* Returns the fraction of samples whose largest logit is at their label. logits has shape (samples,
-   classes). With one class the prediction is 1 if the logit is positive, else 0. */
+/* Returns the fraction of samples whose largest logit is at their label; 0 if there are no samples.
+   logits has shape (samples, classes). With one class the prediction is 1 if the logit is positive,
+   else 0. A negative label counts as a wrong prediction. */
 LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size_t samples,
                                 size_t classes);
 
@@ -470,13 +473,14 @@ LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size
 LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size_t samples,
                                    size_t classes);
 
-/* Returns max |before[i] - after[i]| over n values. */
+/* Returns max |before[i] - after[i]| over n values; NaN if a difference is NaN. */
 LGELU_DEF double lgelu_max_abs_diff(const float *before, const float *after, size_t n);
 
-/* Returns the fraction of activations that are at most 0, "Dead %" of [B] over 100. */
+/* Returns the fraction of n activations that are at most 0, "Dead %" of [B] over 100; 0 if n is
+   0. */
 LGELU_DEF double lgelu_dead_fraction(const float *a, size_t n);
 
-/* Returns the mean of n values, "Act Mean" of [B]. */
+/* Returns the mean of n values, "Act Mean" of [B]; 0 if n is 0. */
 LGELU_DEF double lgelu_mean(const float *a, size_t n);
 
 /* Returns OUI in its pairwise form (arXiv 2504.17160) for one layer: the mean over sample pairs of
@@ -505,11 +509,11 @@ LGELU_DEF void lgelu_smooth(double *curve, size_t n, double keep);
    (our definition of decay time). */
 LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q);
 
-/* Returns ω1, the mean absolute first difference of a curve (arXiv 2601.21739). */
+/* Returns ω1, the mean absolute first difference of a curve (arXiv 2601.21739); 0 if n < 2. */
 LGELU_DEF double lgelu_roughness(const double *curve, size_t n);
 
-/* Returns the drift of λ over a run, the mean absolute change from epoch to epoch; history has
-   shape (epochs, layers) [L, figures 1 and 2]. */
+/* Returns the drift of λ over a run, the mean absolute change from epoch to epoch [L, figures 1 and
+   2]; 0 for fewer than two epochs. history has shape (epochs, layers). */
 LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers);
 
 /* Returns Spearman's rank correlation of a and b, ties averaged; NaN if one of them is constant. */
@@ -587,7 +591,9 @@ typedef enum {
 } lgelu_gate_kind;
 
 /* Starts an empty network whose nodes will be stored in nodes[capacity], which the caller owns and
-   keeps as long as the network. */
+   keeps as long as the network. Each input, layer and loss is one node; the builders of whole
+   networks below say how many they add. If a node does not fit, its builder fails with
+   LGELU_E_MEMORY. */
 LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity);
 
 /* Returns the bytes of the block for batches of up to `batch` samples, at least 1; 0 after an
@@ -613,16 +619,20 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples);
 
 /* Computes the gradients of loss_scale·loss for the last forward. loss_scale is 1, or 1/k if k
-   backward calls make up one step: calls between two steps add up. */
+   backward calls make up one step: calls between two steps add up. Fails without a forward before
+   it, and if the gradient of a custom loss is infinite or NaN. */
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale);
 
 /* Takes one training step by the plan: clips, updates weights, learns or drives every λ, counts
-   net.step. */
+   net.step. Fails if no backward came before, if a λ of the plan is not on the map, or if the
+   plan's `sum` failed. */
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan);
 
-/* Returns the value of a node after the last forward, (samples, rows, columns, channels). Returns
-   NULL where the memory plan has reused its space: values that nothing reads (results) remain, and
-   those that lgelu_net_keep_value named. */
+/* Returns the value of a node after the last forward, (samples, rows, columns, channels). Results,
+   which no layer except a loss reads, remain readable after forward and backward, logits among
+   them. So do values that lgelu_net_keep_value named. Any other value may have been overwritten by
+   a later layer; then this returns NULL. A training network does not store logits of more than
+   16 MB as a whole if only a cross-entropy reads them: keep them if you read them. */
 LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node);
 
 /* Keeps the value of a node readable after forward and backward. Call it before lgelu_net_bytes. */
@@ -631,8 +641,8 @@ LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node);
 /* ---- builders: inputs, layers, losses ----
 
    Each takes the name of the new layer, with net.prefix before it, cut after 31 bytes; no two
-   layers may have the same name. It checks its inputs and returns the index of the new node, or -1.
- */
+   layers may have the same name. It checks its inputs and returns the index of the new node, or
+   -1. */
 
 /* Adds an input of floats, (rows, columns, channels) a sample. */
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns,
@@ -679,9 +689,8 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
 
 /* Adds batch normalisation, (x - mean)/√(variance + eps)·gain + shift for each channel: with the
    batch's statistics in training, with the running ones in inference and under net.evaluate.
-   running
-   += momentum·(batch's - running); the variance is unbiased (n - 1) there, as in PyTorch, whose
-   values are momentum 0.1 and eps 1e-5. */
+   Training updates running += momentum·(batch's - running), where the variance is unbiased (n - 1),
+   as in PyTorch, whose values are momentum 0.1 and eps 1e-5. */
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps);
 
 /* Adds layer normalisation over the channels, (x - mean)/√(variance + eps)·gain + shift. eps is
@@ -689,8 +698,8 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
 
 /* Adds RMS normalisation over the channels, x/√(mean of x² + eps)·gain (Zhang and Sennrich, arXiv
-   1910.07467): no mean is subtracted and no shift added. eps is 1e-5 unless you change the node's.
- */
+   1910.07467): no mean is subtracted and no shift added. eps is 1e-5 unless you change the
+   node's. */
 LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x);
 
 /* Adds max pooling; the kernel is at most 15, the padding at most half of it. */
@@ -745,17 +754,19 @@ LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gra
 /* ---- builders of whole networks: each returns the node of the logits ---- */
 
 /* Adds linear, gate, …, linear with the widths outputs[count]: outputs[0] is the width of the first
-   layer, outputs[count - 1] the number of logits. Layers are called fc1, gate1, fc2, … */
+   layer, outputs[count - 1] the number of logits. Layers are called fc1, gate1, fc2, … These are
+   2·count - 1 nodes. */
 LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
                         lgelu_gate_kind kind, float lambda);
 
-/* Adds LeNet-5 with max pooling. */
+/* Adds LeNet-5 with max pooling: 12 nodes. */
 LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind,
                           float lambda);
 
 /* Adds a residual network for small images with a 3 × 3 stem: `stages` stages of `blocks` basic
    blocks, each stage with half the side and twice the width of the one before. ResNet-8 is (16, 3,
-   1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2). */
+   1), ResNet-20 (16, 3, 3), ResNet-18 (64, 4, 2). These are at most 5 + stages·(7·blocks + 2)
+   nodes. */
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
                            size_t classes, lgelu_gate_kind kind, float lambda);
 
@@ -791,22 +802,24 @@ struct lgelu_training {
     lgelu_adamw adamw; /* lr is the peak rate; decay applies to matrices only */
     int decay_all;     /* 1: biases and normalisations decay as well; s never does */
     int sgd;           /* 1: SGD with momentum adamw.beta1 in place of AdamW, for weights and s */
-    long steps, warmup,
-        hold;              /* the rate rises over `warmup` steps, stays up to step `hold`, then */
-    lgelu_rate_shape rate; /* falls so until step `steps` */
+    /* The rate rises over `warmup` steps, stays at its peak up to step `hold`, and then falls along
+       `rate` until step `steps`. */
+    long steps, warmup, hold;
+    lgelu_rate_shape rate;
     float clip;            /* largest norm of the gradients; 0: any */
     float lambda_lr_scale; /* c of [L, section 3]: s learns at c times the rate */
-    lgelu_hardening
-        hardening;     /* λ is learned up to `begin`, then driven to `target`; target 0: learned
-                          to the end. net.lambda_map is used in place of hardening.h */
+    /* λ is learned up to hardening.begin, then driven to hardening.target; with a target of 0 it is
+       learned to the end. net.lambda_map is used in place of hardening.h. */
+    lgelu_hardening hardening;
     long harden_every; /* steps between two changes of a driven λ; 0 or 1: every step */
     /* If not NULL, used in place of `hardening`: returns λ number `index` in this step, or 0 where
        it is learned. lambda0 is its value before it was driven. It must depend on its arguments
        only, so that a run can be stopped and resumed. */
     float (*drive)(int index, float lambda0, long step, void *user);
-    float *
-        history; /* if not NULL: every `history_every` steps the λ's are written to its next row, */
-    long history_every; /* (rows, net.lambda_count) */
+    /* If not NULL: every `history_every` steps the λ's are written to its next row. Its shape is
+       (steps/history_every, net.lambda_count). */
+    float *history;
+    long history_every;
     /* For training on several machines, if not NULL: called once a step before clipping. It
        replaces g[n] and dlambda[lambda_count] by their sums over the ranks, the same bits on each,
        and returns 0, or another value if it failed. Each rank passes its fraction of the whole
@@ -842,8 +855,8 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step);
 LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step);
 
 /* Returns the global L2 norm of the gradients, those of the learned s included, as PyTorch's
-   clip_grad_norm_ does. The next step scales all of them so that it is at most `most`; 0: no limit.
- */
+   clip_grad_norm_ does. The next step scales all of them so that it is at most `most`; 0: no
+   limit. */
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 
 /* ---- gates, λ and weights of a made network ---- */
@@ -852,10 +865,14 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 LGELU_DEF void lgelu_net_relu(lgelu_net *net);
 
 /* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA, or at LGELU_GATE_SILU, the λ's are λ(s)
-   again. */
+   again. If a gate cannot be of that kind, none changes, and net.status says so: only a gate that
+   was built with functions can be LGELU_GATE_CUSTOM, and none with one λ per channel
+   LGELU_GATE_SILU. */
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
 
-/* Sets net.lambda[index], and s with it, to a λ >= 1; INFINITY is allowed. */
+/* Sets net.lambda[index], and s with it, to a λ >= 1 that the map reaches; INFINITY is allowed. The
+   λ's of a gate begin at the index first_lambda of its node. Fails without a change if there is no
+   such λ, or if its gate learns none. */
 LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int index, float lambda);
 
 /* Sets every λ as the plan drives it in the step to come; the last step runs at the target.
@@ -870,10 +887,11 @@ LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node);
 LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node);
 LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node);
 
-/* Copies weights, statistics, λ's and gate kinds from layers of the same name, between two training
-   networks the optimiser's state as well, and the seed. What `to` has, dropout and losses aside,
-   `from` must have with the same shapes, options and inputs; it may have more: a network for
-   inference or generation takes over from the one that was trained. */
+/* Copies weights, statistics, λ's and gate kinds from layers of the same name; between two training
+   networks the optimiser's state and the seed as well. Both networks must be made. Every layer of
+   `to`, dropout and losses aside, must be in `from` with the same shapes, options and inputs;
+   `from` may have more layers. Thus a network for inference or generation receives the weights of
+   the one that was trained. */
 LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from);
 
 /* Estimates running statistics again, after gates or weights have changed: call it for the batches
@@ -895,15 +913,15 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
 /* ---- files: checkpoints as safetensors ----
 
    A training network saves weights, AdamW moments, s, λ, gate kinds and the step: tensors
-   NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, in training with .m and .v each.
- */
+   NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, in training with .m and .v
+   each. */
 
 /* Receives `bytes` bytes and returns 0 if it took all of them. It is not fwrite, which returns the
    count: `return fwrite(data, 1, bytes, (FILE *)user) != bytes;` */
 typedef int lgelu_write(const void *data, size_t bytes, void *user);
 
-/* Writes the network as one safetensors file. metadata[pairs] are keys and values to write along.
- */
+/* Writes the network as one safetensors file. metadata[pairs] are keys and values to write
+   along. */
 LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs,
                                       lgelu_write *write, void *user);
 
@@ -936,8 +954,8 @@ LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const
    lgelu_net_bytes or lgelu_net_make. */
 LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void *user);
 
-/* Copies the text of one metadata key to value[capacity], cut to fit. Returns 0 if there is none.
- */
+/* Copies the text of one metadata key to value[capacity], cut to fit. Returns 0 if there is
+   none. */
 LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, char *value,
                              size_t capacity);
 
@@ -956,11 +974,11 @@ typedef struct {
 
 /* ---- for advanced users: layers and nodes ---- */
 
-/* First weights: uniform within ±√(6/inputs) (He) or ±√(6/(inputs + outputs)) (Glorot), or normal.
- */
+/* First weights: uniform within ±√(6/inputs) (He) or ±√(6/(inputs + outputs)) (Glorot), or
+   normal. */
 typedef enum { LGELU_INIT_HE = 0, LGELU_INIT_GLOROT, LGELU_INIT_NORMAL } lgelu_init;
 
-/* What tools and file formats ask about a kind of layer, see lgelu_op_is. */
+/* What tools and file formats need to know about a kind of layer, see lgelu_op_is. */
 typedef enum {
     LGELU_TRAIT_SOURCE = 1,    /* has no inputs: input, tokens, labels */
     LGELU_TRAIT_DATA = 2,      /* a source that inference reads: input, tokens */
@@ -972,7 +990,7 @@ typedef enum {
 /* One row for each kind of layer: X(KIND, name, forward, backward, range, aux, workspace, traits).
    The enum, the names and the table of section [8j] are made from these rows, so that a kind is
    described in one place. Section [8] has the functions (without their prefix lgelu__) and says
-   what each column means; [8j] has the checklist for a new kind. The order is no promise: ask for
+   what each column means; [8j] has the checklist for a new kind. The order may change: query
    traits instead. */
 /* clang-format off */
 #define LGELU_LAYERS(X)                                                                            \
@@ -1080,22 +1098,22 @@ struct lgelu_node {
                                 none */
         int keep;            /* the value stays readable */
         int row;             /* of the table of layers: how it runs, as the memory plan chose */
-        int learns,
-            holds; /* has a gradient; which of its gradients are filled, during a backward */
-        int ahead; /* a loss: the last forward has computed gradients already */
-        const void *bound; /* an input's data */
-        int value_node,
-            gradient_node; /* the nodes in whose buffers the value and the gradient are stored */
-        lgelu_buffer
-            buffer[4]; /* value, gradient, what the forward leaves for the backward, scratch */
-    } internal;        /* private: what the memory plan and the runs store */
+        int learns;          /* has a gradient */
+        int holds;           /* which of its gradients are filled, during a backward */
+        int ahead;           /* a loss: the last forward has computed gradients already */
+        const void *bound;   /* an input's data */
+        /* The nodes in whose buffers the value and the gradient are stored. */
+        int value_node, gradient_node;
+        /* Value, gradient, what the forward leaves for the backward, scratch. */
+        lgelu_buffer buffer[4];
+    } internal; /* private: what the memory plan and the runs store */
 };
 
 /* A network. */
 struct lgelu_net {
     /* Set these while building. */
-    lgelu_init init;                      /* of the layers built next, */
-    float deviation;                      /* of those with LGELU_INIT_NORMAL; 0 is 0.02 */
+    lgelu_init init;                      /* of the layers built next */
+    float deviation;                      /* of first weights with LGELU_INIT_NORMAL; 0 is 0.02 */
     const lgelu_custom_gate *custom_gate; /* of gates of kind LGELU_GATE_CUSTOM built next */
     char prefix[24]; /* precedes the names of the layers built next: "encoder." */
     int no_winograd; /* 1: each y of a convolution is one chain of fma; set before lgelu_net_bytes
@@ -1109,8 +1127,8 @@ struct lgelu_net {
     int prepacked_valid; /* whether the prepacked copies agree with w: set it to 0 after writing to
                             w */
     long step;           /* steps taken */
-    uint64_t seed,
-        pass; /* dropout draws from seed, step and pass, the forwards since the last step */
+    /* Dropout draws from seed, step and pass, the forwards since the last step. */
+    uint64_t seed, pass;
     lgelu_status status; /* the first error; set it to LGELU_OK to go on */
     char message[160];
     /* Read these. */
@@ -1119,8 +1137,8 @@ struct lgelu_net {
     unsigned char *memory; /* the block; NULL until the network is made */
     lgelu_mode mode;
     size_t batch;
-    size_t parameter_count,
-        weight_count;     /* w holds weight_count elements of matrices, then biases */
+    /* w holds weight_count elements of matrices, then biases: parameter_count in all. */
+    size_t parameter_count, weight_count;
     float *w, *g, *m, *v; /* weights, gradients, AdamW moments; the last three in training only */
     size_t state_count;
     float *state; /* running means and variances: no gradient, no decay, saved with the weights */
@@ -1132,8 +1150,8 @@ struct lgelu_net {
     double loss;          /* of the last forward */
     double gradient_norm; /* of the last step with clipping, before it */
     struct {
-        size_t from, tokens,
-            known;            /* of the last lgelu_net_generate; tokens with keys and values */
+        size_t from, tokens;  /* of the last lgelu_net_generate */
+        size_t known;         /* tokens whose keys and values are stored */
         float loss_scale;     /* of the last backward */
         float gradient_scale; /* the next step multiplies gradients by it (clipping) */
         int fresh, pending;   /* the next backward overwrites; a forward waits for its backward */
@@ -1229,8 +1247,8 @@ LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, si
 #define LGELU__IMPLEMENTED
 
 /* ==== [2] PLATFORM ============================================================================ */
-/* What compilers and processors differ in. Everything after this section is written in its macros.
- */
+/* What compilers and processors differ in. Everything after this section is written in its
+   macros. */
 #include <math.h>
 #include <string.h>
 #include <float.h>
@@ -1282,8 +1300,8 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__CALLS 0
 #endif
 
-/* LGELU_CHECK: bytes behind each region of a network that nothing may write to; a whole line, so
-   that all stays aligned */
+/* The bytes behind each region of a network that nothing may write to (LGELU_CHECK). They fill a
+   cache line, so that everything stays aligned. */
 #ifdef LGELU_CHECK
 #define LGELU__GUARD ((size_t)64)
 #else
@@ -1402,8 +1420,8 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n"
 #define LGELU__WASM 0
 #endif
 
-/* LGELU__UNROLLED stands before a loop of constant length over arrays that must be kept in
-   registers, LGELU__TWICE before a loop of which two rounds are compiled together. */
+/* LGELU__UNROLLED precedes a loop of constant length over arrays that must be kept in
+   registers; LGELU__TWICE precedes a loop of which two rounds are compiled together. */
 #if LGELU__CALLS
 #define LGELU__UNROLLED
 #define LGELU__TWICE
@@ -1477,7 +1495,8 @@ LGELU__INLINE void lgelu__set_rounding(unsigned mode)
     __asm__ volatile("ldmxcsr %0" : : "m"(mode) : "memory");
 }
 
-LGELU__INLINE unsigned lgelu__round_to_nearest(void) /* returns the mode that was in force */
+/* Sets rounding to nearest, and returns the mode that was in force. */
+LGELU__INLINE unsigned lgelu__round_to_nearest(void)
 {
     unsigned mode;
     __asm__ volatile("stmxcsr %0" : "=m"(mode) : : "memory");
@@ -1491,7 +1510,7 @@ LGELU__INLINE void lgelu__round_again(unsigned mode)
     unsigned now;
     if (!LGELU__RARELY(mode & 0x6000))
         return;
-    /* with the exceptions that the call has raised */
+    /* The flags of exceptions that the call has raised are kept. */
     __asm__ volatile("stmxcsr %0" : "=m"(now) : : "memory");
     lgelu__set_rounding(now | (mode & 0x6000));
 }
@@ -1574,8 +1593,8 @@ LGELU__INLINE float lgelu__float(uint32_t u)
    first rounded to odd (Boldo & Melquiond 2008).
 
    The function is inlined only where the scalar kernels are the ones that run: inlining halves
-   their time in WebAssembly, saves a quarter elsewhere, and costs an eighth more compile time. Room
-   [K] has the same method for four lanes and for a whole polynomial. */
+   their time in WebAssembly, saves a quarter elsewhere, and costs an eighth more compile time.
+   Section [K] has the same method for four lanes and for a whole polynomial. */
 #if defined(__FP_FAST_FMAF) || defined(FP_FAST_FMAF) || defined(__aarch64__)
 #define LGELU__FAST_FMA 1
 LGELU__INLINE float lgelu__fmaf(float a, float b, float c) { return fmaf(a, b, c); }
@@ -1963,7 +1982,7 @@ LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i)
     return (float)(lgelu_random(seed, stream, i) >> 8) * (1.0f / 16777216.0f);
 }
 
-/* Writes two normally distributed numbers to x, by the method of Box and Muller: the cosine and the
+/* Writes two normally distributed values to x, by the method of Box and Muller: the cosine and the
    sine of one random angle times one random radius. */
 static void lgelu__normal_pair(double x[2], uint64_t seed, uint64_t stream, uint64_t pair)
 {
@@ -1998,8 +2017,8 @@ LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t 
 
 /* ==== [4] DISPATCH ============================================================================ */
 /* The table of kernels that each instruction set provides, the structures that kernels receive, the
-   choice of an instruction set at run time, and the public kernels, which call through the table.
- */
+   choice of an instruction set at run time, and the public kernels, which call through the
+   table. */
 
 /* One update of an optimiser with the gradient scale·g. The rule of AdamW is
      w -= rate·m/(√v·root + eps) + decay·w,  fresh1 = 1 - β1,  fresh2 = 1 - β2. */
@@ -2083,9 +2102,9 @@ typedef struct {
 } lgelu__block_state;
 
 /* Images that are read as a matrix with one row for each position of the convolution's kernel. A
-   row index stands for (sample, row, column) of the output grid, a column index for (row, column,
-   channel) of the kernel. The image row is grid row · step + kernel row + origin[0], and the image
-   column likewise. */
+   row index encodes (sample, row, column) of the output grid, a column index (row, column, channel)
+   of the kernel. The image row is grid row · step + kernel row + origin[0], and the image column
+   likewise. */
 typedef struct {
     const float *x;
     size_t rows, columns; /* of an image */
@@ -2776,14 +2795,15 @@ LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, floa
 
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
                                    const double *dlambda, const lgelu_lambda_map *h,
-                                   const lgelu_adamw *opt, float c, long step, size_t layers)
+                                   const lgelu_adamw *opt, float lambda_lr_scale, long step,
+                                   size_t layers)
 {
     lgelu_adamw o = *opt;
     size_t i;
     unsigned mode;
     LGELU__GIVEN(layers, s && m && v && lambda && dlambda);
     mode = lgelu__round_to_nearest();
-    o.lr = opt->lr * c;
+    o.lr = opt->lr * lambda_lr_scale;
     /* A decay of s would pull λ towards 1 + ln 2 instead of 1. */
     o.weight_decay = 0;
     for (i = 0; i < layers; i++) {
@@ -3020,7 +3040,7 @@ typedef struct lgelu__job lgelu__job;
 typedef void lgelu__rows_task(const lgelu__job *p, size_t row, size_t rows);
 
 /* The arguments of a layer's functions. The layer reads x·scale + shift, plus b·b_scale + b_shift
-   if b is not NULL; a scale of NULL stands for 1, a shift of NULL for 0. x is the value of input 0
+   if b is not NULL; a scale of NULL means 1, a shift of NULL means 0. x is the value of input 0
    or, if that input is fused with this layer, what the input itself reads. The flags `add` say that
    a gradient already holds a part of its sum, to which the layer adds its own part. Only
    lgelu__run_backward sets them. */
@@ -3052,7 +3072,7 @@ struct lgelu__job {
      range      computes a part of the value or of dx, as a task of a parallel loop over rows.
      aux        returns the bytes that the forward stores for the backward.
      work       returns the bytes of net.internal.scratch that it needs, in training or not.
-     traits     those of lgelu_trait, which formats may ask for, and the following. */
+     traits     those of lgelu_trait, which formats may query, and the following. */
 /* clang-format off */
 #define LGELU__KEEPS_INPUTS    0x00100u /* the backward reads the values of the inputs */
 #define LGELU__IN_PLACE        0x00200u /* the value may overwrite that of input 0 */
@@ -3362,8 +3382,8 @@ static void lgelu__run_rounded(size_t index, void *job)
     LGELU__TO_NEAREST(p->task(index, p->job));
 }
 
-/* Runs task(0, job) … task(count - 1, job), in any order; on this thread alone if threads is NULL.
- */
+/* Runs task(0, job) … task(count - 1, job), in any order; on this thread alone if threads is
+   NULL. */
 LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task, void *job,
                                   size_t count)
 {
@@ -3905,8 +3925,8 @@ static const lgelu__kernels *lgelu__prepacked_for(const lgelu_net *net)
     return lgelu__kernels_of[net->prepacked_valid - 1];
 }
 
-/* Returns Wᵀ of the rows of W (…, k) from `row` on. A prepacked matrix is always used as a whole.
- */
+/* Returns Wᵀ of the rows of W (…, k) from `row` on. A prepacked matrix is always used as a
+   whole. */
 static lgelu__operand lgelu__weights(const lgelu__job *j, size_t row, size_t k)
 {
     const float *prepacked = lgelu__prepacked_of(j->net, j->node);
@@ -4835,8 +4855,8 @@ static void lgelu__winograd_dworker(size_t worker, void *user)
     lgelu__winograd_rounds(&p, lgelu__min(p.tiles, p.first + p.tiles_of_worker), NULL);
 }
 
-/* Adds the workers' transformed gradients of one output, in order, and transforms the sum into dW.
- */
+/* Adds the workers' transformed gradients of one output, in order, and transforms the sum into
+   dW. */
 static void lgelu__winograd_dtaps(size_t o, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
@@ -5036,8 +5056,8 @@ static lgelu_status lgelu__norm_forward(lgelu__job *p)
 }
 
 /* Computes dbias = Σ dy, dgain = Σ dy·x̂ and dx = scale·(dy - dbias/n - x̂·dgain/n); the latter
-   with three factors: of dy, of x, and of 1. With running statistics n is infinite: dx = scale·dy.
- */
+   with three factors: of dy, of x, and of 1. With running statistics n is infinite: dx =
+   scale·dy. */
 static void lgelu__norm_backward(lgelu__job *p)
 {
     const size_t c = p->channels;
@@ -5085,8 +5105,8 @@ static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, 
     return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : (size_t)-1;
 }
 
-/* Makes y[k] the larger one of y[k] and x[k], or NaN if one of them is; 255 stands for no element.
- */
+/* Makes y[k] the larger of y[k] and x[k], or NaN if one of them is; which[k] becomes `tap` if that
+   is x[k]. If which[k] is 255, y[k] has no value yet. */
 static void lgelu__pool_max(float *y, unsigned char *which, const float *x, size_t n,
                             unsigned char tap)
 {
@@ -5169,7 +5189,7 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
     }
 }
 
-/* ---- [8h] tokens and labels ---- */
+/* ---- [8h] tokens and labels, normalisations, attention, dropout, images as tokens ---- */
 
 /* Copies the bound integers into the node's value, which the backward reads as well. Their range
    has been checked by lgelu__check_forward. Labels are not read while tokens are generated. */
@@ -5230,10 +5250,12 @@ static void lgelu__position_backward(lgelu__job *p)
     lgelu__pass_backward(p);
 }
 
-/* ---- layer normalisation: y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of
-   each row. The auxiliary buffer holds mean and r of each row, then for each task the sums over its
-   rows dgain = Σ dy·h and dshift = Σ dy, which the backward adds up in order. With g = dy·gain,
-   dx = r·(g - mean(g) - h·mean(g·h)). ---- */
+/* ---- layer normalisation ---- */
+
+/* y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of each row. The auxiliary
+   buffer holds mean and r of each row, then for each task the sums over its rows dgain = Σ dy·h and
+   dshift = Σ dy, which the backward adds up in order. With g = dy·gain, dx = r·(g - mean(g) -
+   h·mean(g·h)). */
 static size_t lgelu__layer_norm_aux(const lgelu__job *p)
 {
     return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
@@ -5266,9 +5288,11 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
                       &p->net->threads);
 }
 
-/* ---- RMS normalisation: y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The
-   auxiliary buffer holds r of each row, then for each task the sums over its rows dgain = Σ dy·h.
-   With g = dy·gain, dx = r·(g - h·mean(g·h)). ---- */
+/* ---- RMS normalisation ---- */
+
+/* y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The auxiliary buffer holds r of
+   each row, then for each task the sums over its rows dgain = Σ dy·h. With g = dy·gain, dx = r·(g -
+   h·mean(g·h)). */
 static size_t lgelu__rms_norm_aux(const lgelu__job *p)
 {
     return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
@@ -5302,11 +5326,13 @@ static void lgelu__rms_norm_backward(lgelu__job *p)
                       &p->net->threads);
 }
 
-/* ---- attention: for each head S = Q Kᵀ·scale, P = softmax(S), O = P V. The scores of 64 queries
-   with all their keys are computed at a time, so that memory grows with the context and not with
-   its square. The forward keeps the largest score and Σ exp of each row, from which the backward
-   computes the scores again. A few workers take the tasks in turn; each has its own part of
-   net.internal.scratch, for scores, their gradients and the workspace of products. ---- */
+/* ---- attention ---- */
+
+/* For each head S = Q Kᵀ·scale, P = softmax(S), O = P V. The scores of 64 queries with all their
+   keys are computed at a time, so that memory grows with the context and not with its square. The
+   forward keeps the largest score and Σ exp of each row, from which the backward computes the
+   scores again. A few workers take the tasks in turn; each has its own part of
+   net.internal.scratch, for scores, their gradients and the workspace of products. */
 enum { LGELU__QUERIES = 64 }; /* queries in a block */
 
 typedef struct {
@@ -5334,10 +5360,10 @@ static size_t lgelu__attention_row(const lgelu_node *node)
 }
 
 /* Returns the bytes of one worker: two blocks of scores, and the workspace of a product on one
-   thread. For at most 64 queries, w
-   channels of a head and t tokens, the products are (64, t, w), (64, w, t) and (t, w, 64). A causal
-   attention multiplies by any number of tokens up to the context; since the workspace of a product
-   suffices for every smaller one, that of the whole context suffices for them all. */
+   thread. For at most 64 queries, w channels of a head and t tokens, the products are (64, t, w),
+   (64, w, t) and (t, w, 64). A causal attention multiplies by any number of tokens up to the
+   context; since the workspace of a product suffices for every smaller one, that of the whole
+   context suffices for them all. */
 static size_t lgelu__attention_worker(const lgelu_node *node)
 {
     const size_t n = LGELU__QUERIES, t = node->shape[1], w = node->shape[2] / node->option[0];
@@ -5525,8 +5551,10 @@ static void lgelu__attention_backward(lgelu__job *job)
     }
 }
 
-/* ---- dropout: which values are dropped depends on seed, step, pass, layer and index only, so that
-   the backward draws them again and nothing is stored ---- */
+/* ---- dropout ---- */
+
+/* Computes a range of dropout, or of its gradient. Which values are dropped depends on seed, step,
+   pass, layer and index only, so that the backward draws them again and nothing is stored. */
 static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const lgelu_net *net = p->net;
@@ -5541,8 +5569,9 @@ static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
         memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- images as tokens: patches, the class token, the mean of tokens; a task has one sample ----
- */
+/* ---- images as tokens ---- */
+
+/* Patches, the class token and the mean of tokens. A task has one sample. */
 
 /* Copies row i of the image, which has one line of each of the `across` patches beside each other,
    to these patches; in the backward the other way. */
@@ -5654,12 +5683,14 @@ static void lgelu__cross_entropy_backward(lgelu__job *p)
         lgelu__for_rows(p, lgelu__cross_entropy_range);
 }
 
-/* ---- a linear layer and its cross-entropy, fused: logits of more than LGELU__LARGE bytes that
-   only a loss reads are computed LGELU__LOGITS_ROWS rows at a time, in one place. The loss of these
-   rows follows, its gradient in the same place, and from it the gradients of the linear layer:
-   those of its parameters go to net.g, that of its input waits in its auxiliary buffer. So the
-   forward does half of the backward. Where net.g holds gradients already, or nothing is learned,
-   the backward computes the logits again instead. ---- */
+/* ---- a linear layer and its cross-entropy, fused ---- */
+
+/* Logits of more than LGELU__LARGE bytes that only a loss reads are computed LGELU__LOGITS_ROWS
+   rows at a time, in one place. The loss of these rows is computed next, its gradient overwrites
+   them, and from it follow the gradients of the linear layer: those of its parameters are stored in
+   net.g, that of its input in the layer's auxiliary buffer until the backward. The forward thus
+   does half of the backward. If net.g holds gradients already, or nothing is learned, the backward
+   computes the logits again instead. */
 enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };
 
 /* Computes the losses of all rows, and the gradients of the linear layer if they are wanted. */
@@ -5801,9 +5832,9 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 
    In this file
      1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
-        it, and the compiler asks for the functions that it names.
+        it, and the compiler requires the functions that it names.
      2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
-        its body in [K]; the compiler asks for either where the other is.
+        its body in [K]; the compiler reports one that lacks the other.
      3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
      4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
         has other tensors than a matrix and biases (lgelu__tensor_of).
@@ -5813,9 +5844,9 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
      6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
    bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind
-   by its name. No compiler asks for tests: test_network.c, test_transformer.c or test_cnn.c compare
-   the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its hash
-   (make record). */
+   by its name. No compiler requires the tests: test_network.c, test_transformer.c or test_cnn.c
+   compare the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its
+   hash (make record). */
 /* clang-format on */
 #define lgelu__0 NULL /* a column without a function */
 #define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
@@ -6345,7 +6376,8 @@ LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *
         net, norm, lgelu_conv(net, conv, x, width, kernel, stride, kernel / 2, 1, 0), 0.1f, 1e-5f);
 }
 
-/* Two convolutions beside a connection that has one of its own where the stride is 2. */
+/* Adds a basic block: two convolutions beside a connection, which has a convolution of 1 × 1 where
+   the stride is 2. */
 static int lgelu__basic_block(lgelu_net *net, int x, size_t width, size_t stride,
                               lgelu_gate_kind kind, float lambda)
 {
@@ -6378,8 +6410,9 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
-/* x + attention(norm(x)), then x + mlp(norm(x)). The matrices that write to a residual connection
-   are first drawn with the deviation `narrow`, as in GPT-2, the others with `deviation`. */
+/* Adds a block, x + attention(norm(x)), then x + mlp(norm(x)). The matrices that write to a
+   residual connection are first drawn with the deviation `narrow`, as in GPT-2, the others with
+   `deviation`. */
 static int lgelu__transformer_block(lgelu_net *net, int x, const lgelu_transformer *t,
                                     float deviation, float narrow, int causal)
 {
@@ -6698,8 +6731,8 @@ LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mo
 
 /* Returns whether the gradient of node i can be stored in that of its last reader, which passes it
    on unchanged. Nobody may write to it before all nodes that share it have read it: if the reader
-   has another input, the next reader of node i that writes must come after that input's backward.
- */
+   has another input, the next reader of node i that writes must come after that input's
+   backward. */
 static int lgelu__can_share_gradient(const lgelu_net *net, int i, const lgelu__readers *r)
 {
     const lgelu_node *node = net->nodes + i, *reader = net->nodes + r->last;
@@ -6988,10 +7021,12 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
     return bytes + 63;
 }
 
-/* ---- guards of the block, in a checking build (LGELU_CHECK): 64 bytes of a pattern behind each
-   region. Those of the arrays are set by lgelu_net_make. Those of a node's buffers are set while a
-   layer runs that may use them, since other buffers use the same bytes at other times. That of the
-   workspace is where the need of the layer that runs ends, for the samples of this call. ---- */
+/* ---- guards of the block, in a checking build (LGELU_CHECK) ---- */
+
+/* A guard is 64 bytes of a pattern behind a region. lgelu_net_make sets the guards of the arrays.
+   Those of a node's buffers are set only while a layer runs that may use them, since other buffers
+   use the same bytes at other times. The guard of the workspace begins where the part that the
+   running layer needs, for the samples of this call, ends. */
 enum { LGELU__REGIONS = 13 };
 
 typedef struct {
@@ -7155,8 +7190,10 @@ static float lgelu__s_of(const lgelu_lambda_map *h, float lambda)
     return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
 }
 
-/* ---- first weights: random number j of a layer's matrix is that of (seed, node, j), so that tasks
-   draw them in any order ---- */
+/* ---- first weights ---- */
+
+/* Random number j of a layer's matrix is that of (seed, node, j), so that tasks draw them in any
+   order. */
 typedef struct {
     lgelu_net *net;
     int node;
@@ -7444,8 +7481,8 @@ static lgelu_status lgelu__check_integers(lgelu_net *net, const lgelu_node *node
     return LGELU_OK;
 }
 
-/* Refuses a node that would read an input without data; the second input of a loss may be unbound.
- */
+/* Refuses a node that would read an input without data; the second input of a loss may be
+   unbound. */
 static lgelu_status lgelu__check_bound(lgelu_net *net, const lgelu_node *node)
 {
     const int loss = lgelu__is_a(node, LGELU_TRAIT_LOSS);
@@ -7587,11 +7624,13 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     return net->status;
 }
 
-/* ---- backward: from the last node to the first. Whether a gradient has a value already, to which
-   the next one is added, is known here alone: that of a value has one after its first reader, that
-   of a matrix after the first layer that uses it, and those of all parameters if another backward
-   came before in this step. Where a layer cannot add to dx, its gradient is computed in the scratch
-   buffer and added then. ---- */
+/* ---- backward, from the last node to the first ---- */
+
+/* A gradient that has a value already is added to, any other is overwritten. Only this section
+   knows which: the gradient of a value has one after its first reader, that of a matrix after the
+   first layer that uses it, and those of all parameters if another backward came before in this
+   step. Where a layer cannot add to dx, its gradient is computed in the scratch buffer and then
+   added. */
 enum { LGELU__HOLDS_DY = 1, LGELU__HOLDS_DW = 2 };
 
 /* Returns the node whose matrix a layer uses: that of a fused linear layer for its loss, that of
@@ -7884,8 +7923,8 @@ static double lgelu__ds(const lgelu_net *net, int k)
     return net->dlambda[k] * (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
 }
 
-/* Updates s and λ number k by the plan's optimiser. Under SGD an infinite s, ReLU's, stays as it
- * is. */
+/* Updates s and λ number k by the plan's optimiser. Under SGD an infinite s, ReLU's, stays as
+   it is. */
 static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
                                  int k)
 {
@@ -8237,8 +8276,9 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net)
 
 /* ==== [9] EXCHANGE ============================================================================ */
 
-/* ---- [9a] the tensors of a network: LGELU__TENSORS for each layer, most of them without data ----
- */
+/* ---- [9a] the tensors of a network ---- */
+
+/* A tensor of a layer. Each layer has LGELU__TENSORS of them, most of which have no data. */
 typedef struct {
     const lgelu_node *node;
     const char *suffix;
@@ -8476,8 +8516,10 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     return LGELU_OK;
 }
 
-/* ---- [9c] writing a safetensors file: the header's length in 8 bytes, little-endian; the header
-   in JSON; the tensors without gaps ---- */
+/* ---- [9c] writing a safetensors file ---- */
+
+/* The file consists of the header's length in 8 bytes, little-endian, the header in JSON, and the
+   tensors without gaps. */
 
 /* The bytes written so far. If write is NULL they are only counted. */
 typedef struct {
@@ -8769,8 +8811,9 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
                       : LGELU_OK;
 }
 
-/* ---- [9d] JSON: objects, strings, whole numbers and lists of them, which is what a header has
- * ---- */
+/* ---- [9d] JSON ---- */
+
+/* The parser reads what a header contains: objects, strings, whole numbers, and lists of these. */
 
 /* A place in the header. After an error, `wrong` says what is wrong at byte `at`, and nothing more
    is read. Once __metadata__ has been read, its object is at bytes metadata … behind - 1. */
@@ -8905,9 +8948,11 @@ static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
     return lgelu__string(j, key) && lgelu__need(j, ':', "expected ':'");
 }
 
-/* ---- [9e] reading, as strict as the reference implementation of safetensors: a header of at most
-   100 MB in valid UTF-8, no name twice, each size that of its shape, and offsets from 0 to the last
-   byte of the file without a gap or an overlap ---- */
+/* ---- [9e] reading ---- */
+
+/* Files are checked as strictly as the reference implementation of safetensors does: a header of at
+   most 100 MB in valid UTF-8, no name twice, each size that of its shape, and offsets from 0 to the
+   last byte of the file without a gap or an overlap. */
 
 /* A tensor of the file. */
 typedef struct {
@@ -9087,8 +9132,8 @@ static int lgelu__skim(const lgelu__json *j, size_t from, lgelu__mark *mark)
     return 1;
 }
 
-/* Finds the next string from byte *at on: returns its length, and moves *at behind its closing
- * quote. */
+/* Finds the next string from byte *at on: returns its length, and moves *at behind its
+   closing quote. */
 static size_t lgelu__skim_string(const lgelu__json *j, size_t *at)
 {
     size_t length = 0;
@@ -9119,14 +9164,16 @@ static void lgelu__skim_offsets(const lgelu__json *j, const lgelu__mark *mark, s
     }
 }
 
-/* ---- two checks without a list of all tensors: that no name occurs twice, and that the tensors
-   tile the data. The keys, which are names, or bytes at which tensors begin or end, go through a
-   hash table in the workspace. A pass over the header takes those whose hashes fall into one range,
-   so many that they fill half of the table; the time grows with tensors times passes. Names in
-   order, and tensors in the order of the file, need no table at all.
+/* ---- two checks without a list of all tensors ---- */
 
-   A slot is 0 if it is empty. Else it is 1 + the byte of an entry's first quote, shifted up by 4,
-   and below that what is known of its key. ---- */
+/* No name may occur twice, and the tensors must tile the data. The keys, which are names, or bytes
+   at which tensors begin or end, go through a hash table in the workspace. A pass over the header
+   takes those whose hashes fall into one range, so many that they fill half of the table; the time
+   grows with tensors times passes. Names in order, and tensors in the order of the file, need no
+   table at all.
+
+   A slot is 0 if it is empty. Otherwise it is 1 + the byte of an entry's first quote, shifted up by
+   4, and its lower bits say what is known of the key. */
 enum {
     LGELU__OF_END = 1, /* the key is the end of the entry's bytes, not their beginning */
     LGELU__BEGINS = 2, /* a tensor with data begins there */
@@ -9291,8 +9338,8 @@ static int lgelu__check_keys(lgelu__json *j, uint32_t *slot, size_t slots, size_
     return lgelu__wrong(j, 8, "the header's names or places have hashes that collide");
 }
 
-/* Checks the whole header: each entry, that no name occurs twice, and that the tensors tile the
- * data. */
+/* Checks the whole header: each entry, that no name occurs twice, and that the tensors tile
+   the data. */
 static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, size_t slots)
 {
     lgelu__entry e;
@@ -9609,8 +9656,8 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
     return LGELU_OK;
 }
 
-/* The workspace holds nothing between two calls, so that the hash table of the checks can use it.
- */
+/* The workspace holds nothing between two calls, so that the hash table of the checks can use
+   it. */
 LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file,
                                         size_t bytes)
 {
@@ -10193,7 +10240,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #endif
 
 /* LGELU__FN(name) is the name of a function, type or constant of this instruction set. LGELU__WORD
-   declares an operation of the vocabulary. LGELU__UNROLL stands before a loop that is unrolled. */
+   declares an operation of the vocabulary. LGELU__UNROLL precedes a loop that is unrolled. */
 #define LGELU__FN(name) LGELU__PASTE(lgelu__, LGELU__PASTE(name, LGELU__SUFFIX))
 #define LGELU__WORD LGELU__INLINE LGELU__TARGET
 /* Where a multiply-add is a call, unrolled loops would be as fast and a sixth larger. */
@@ -11246,8 +11293,8 @@ LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g, const lgelu__const
 
 /* Every kernel processes two vectors side by side, statement by statement. A polynomial is one
    chain of fmas, each of which waits for the one before; meanwhile the processor executes the chain
-   of the other vector. v_each executes its statements for u = 0 and u = 1, v_many for u from 0 to w
-   - 1. */
+   of the other vector. v_each executes its statements for u = 0 and u = 1, v_many for u from 0 to
+   w - 1. */
 #define v_each(...)         \
     do {                    \
         {                   \
@@ -11680,7 +11727,7 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
                                                     lgelu__constants *gate, size_t n)
 {
     enum { line = 16, page = 1024 };
-    float room[128 + line], *t = room + lgelu__to_line((uintptr_t)room);
+    float buffer[128 + line], *t = buffer + lgelu__to_line((uintptr_t)buffer);
     size_t i = lgelu__to_line((uintptr_t)y), at, o, j, q, v;
     LGELU__FN(forward_some)(y, x, gate, i);
     for (; n - i >= 8 * page; i += 4 * page) {
@@ -12064,7 +12111,7 @@ LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *to
 {
     const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
     /* t has the same offset within a cache line as dx. */
-    float room[2048 + 32], *t = room + lgelu__to_line((uintptr_t)room) + rest;
+    float buffer[2048 + 32], *t = buffer + lgelu__to_line((uintptr_t)buffer) + rest;
     size_t i, j;
     for (i = 0; n - i >= 2048; i += 2048) {
         LGELU__FN(backward_block)(t, total, dy + i, x + i, g, unit, 2048);
@@ -12093,8 +12140,8 @@ static LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, c
     }
 }
 
-/* The backward for a λ so small or large that squares would not be normal numbers, or for λ = inf.
- */
+/* The backward for a λ so small or large that squares would not be normal numbers, or for λ =
+   inf. */
 LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
                                                               const float *x, float lambda,
                                                               size_t n)
@@ -12251,7 +12298,7 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
     }
 }
 
-/* ---- [Kc] the tanh approximation ---- */
+/* ---- [Kc] the tanh approximation, SiLU ---- */
 /* METHOD. f = xσ(v) = x/(1 + E) with E = e^-v = 2^(x(A + Bx²)) has no cancellation for either sign,
    and is accurate to less than 3 ulp with one division. x² is used with its rounding error, and
    A + Bx² is the sum of two floats. This path is for 2^-30 <= abs(x) <= 9.75. For other x, f is
@@ -12474,8 +12521,8 @@ LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
     v_each(y[u] = v_select(deep[u], r[u], y[u]));
 }
 
-/* The forward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
- */
+/* The forward for a β so small or large that products would not be normal numbers, 0, inf or
+   NaN. */
 LGELU__APART LGELU__TARGET void LGELU__FN(silu_forward_extreme)(float *y, const float *x,
                                                                 float beta, size_t n)
 {
@@ -12669,8 +12716,8 @@ static LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *tota
         LGELU__FN(flush)(total, small, 7.88860905221011805e-31);
 }
 
-/* The backward for a β so small or large that products would not be normal numbers, 0, inf or NaN.
- */
+/* The backward for a β so small or large that products would not be normal numbers, 0, inf or
+   NaN. */
 LGELU__APART LGELU__TARGET double LGELU__FN(silu_backward_extreme)(float *dx, const float *dy,
                                                                    const float *x, float beta,
                                                                    size_t n)
@@ -12719,7 +12766,7 @@ static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy,
 #undef v_many
 #undef v_both
 
-/* ---- [Kd] 16-bit formats ---- */
+/* ---- [Kd] 16-bit formats, gated units ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
 {
     n_t b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
@@ -13132,7 +13179,7 @@ static LGELU__TARGET double LGELU__FN(square_sum)(const float *x, size_t n)
     return sum[0];
 }
 
-/* ---- [Kg] sums and products ---- */
+/* ---- [Kg] sums, softmax, normalisations ---- */
 static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *b, size_t n)
 {
     size_t i;
@@ -13466,8 +13513,8 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
 }
 
 /* Prefetches `rows` rows of `vectors` vectors. */
-LGELU__APART LGELU__TARGET void LGELU__FN(ask)(const float *p, size_t row, size_t rows,
-                                               size_t vectors)
+LGELU__APART LGELU__TARGET void LGELU__FN(prefetch_rows)(const float *p, size_t row, size_t rows,
+                                                         size_t vectors)
 {
     size_t v;
     for (; rows; rows--) {
@@ -13484,7 +13531,7 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     const size_t part = p->next_row ? p->k / 16 + 1 : p->k;
     /* g points to the rows 0, 5 and 10 of A. Four offsets and three pointers fit the integer
        registers. */
-    const float *g[3], *h = p->b, *ask = p->next;
+    const float *g[3], *h = p->b, *next = p->next;
     v_t sum[v_rows][4];
     size_t i, v, l, n;
     LGELU__UNROLL
@@ -13506,10 +13553,10 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     }
     for (l = p->k; l; l -= n) {
         n = l < part ? l : part;
-        LGELU__FETCH(ask);
-        LGELU__FETCH(ask + 16);
+        LGELU__FETCH(next);
+        LGELU__FETCH(next + 16);
         LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
-        ask += p->next_row;
+        next += p->next_row;
     }
     LGELU__UNROLL
     for (i = 0; i < rows; i++) {
@@ -13599,10 +13646,10 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
         for (run = from->run; run; run--) {
             /* Prefetch C for the next panel. */
             if (run > 1 && p.k > 64)
-                LGELU__FN(ask)(p.c + wide, p.c_row, rows, vectors);
+                LGELU__FN(prefetch_rows)(p.c + wide, p.c_row, rows, vectors);
             /* Prefetch y for the gate. */
             if (p.y)
-                LGELU__FN(ask)(p.y + (p.c - from->c), p.y_row, rows, vectors);
+                LGELU__FN(prefetch_rows)(p.y + (p.c - from->c), p.y_row, rows, vectors);
 #if v_flat > 1
             if (!tile) {
                 switch (rows) {
@@ -13700,7 +13747,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 
 /* Sets where the tiles of the rows from `row` on read A: in place, or from a copy that is made
    here. */
-static LGELU__TARGET void LGELU__FN(take_a)(lgelu__block_state *b, size_t row, size_t rows)
+static LGELU__TARGET void LGELU__FN(place_a)(lgelu__block_state *b, size_t row, size_t rows)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
@@ -13740,7 +13787,7 @@ static LGELU__TARGET void LGELU__FN(take_a)(lgelu__block_state *b, size_t row, s
 
 /* Sets which part of A the tiles prefetch: the rows of the next sliver, or two cache lines of half
    of the rows of the next group. */
-static LGELU__TARGET void LGELU__FN(ask_for_a)(lgelu__block_state *b, size_t next)
+static LGELU__TARGET void LGELU__FN(prefetch_a)(lgelu__block_state *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
@@ -13821,8 +13868,8 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size
     }
 }
 
-/* Applies the gate and the caller's function to rows that are final, while they are in the cache.
- */
+/* Applies the gate and the caller's function to rows that are final, while they are in the
+   cache. */
 static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t row, size_t rows,
                                                size_t j, size_t n)
 {
@@ -13889,9 +13936,9 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
             b.t.next = b.a_pack;
             b.t.next_row = 0;
             b.t.next_step = 0;
-            LGELU__FN(take_a)(&b, row, rows);
+            LGELU__FN(place_a)(&b, row, rows);
             if (!brief)
-                LGELU__FN(ask_for_a)(&b, row + rows);
+                LGELU__FN(prefetch_a)(&b, row + rows);
             if (b.whole)
                 LGELU__FN(tiles)(&b, 0, row, rows, tall, job->y && last && !brief);
             if (b.whole < b.panels)

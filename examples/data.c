@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT-0
-   data.c: the readers of data.h. A file is read whole, then every number in it is checked before it
-   is used. */
+   data.c: the readers of data.h. A file is read as a whole, and every number in it is checked
+   before it is used. */
 #ifndef _WIN32
 #ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200112L /* folders are listed by opendir */
+#define _POSIX_C_SOURCE 200112L /* for opendir */
 #endif
 #include <dirent.h>
 #include <sys/stat.h>
 #endif
 #include "data.h"
-#include "part_id.h"       /* part_note: which files are read */
-#include "deploy/deploy.h" /* deploy_read: numbers with a decimal point in every locale */
+#include "part_id.h"       /* part_note records the files that are read */
+#include "deploy/deploy.h" /* deploy_read reads numbers with a decimal point in every locale */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -20,23 +20,24 @@
 #include <string.h>
 
 enum {
-    MAX_FILE = 1 << 28,
-    MAX_SHEET = 1 << 24,
-    MAX_SIDE = 4096,
-    MAX_PATH = 1024
-}; /* bytes, bytes, pixels, characters */
+    MAX_FILE = 1 << 28,  /* bytes */
+    MAX_SHEET = 1 << 24, /* bytes */
+    MAX_SIDE = 4096,     /* pixels */
+    MAX_PATH = 1024      /* characters */
+};
 
 enum {
-    MAX_PICTURE = 1 << 26,
-    MAX_EXTENT = 1 << 24,
-    MAX_TABLE = 1 << 26
-}; /* bytes, pixels, bytes */
+    MAX_PICTURE = 1 << 26, /* bytes */
+    MAX_EXTENT = 1 << 24,  /* pixels */
+    MAX_TABLE = 1 << 26    /* bytes */
+};
 
 enum { MAX_CLASSES = 256, MAX_COLUMNS = 4096 };
 
-/* stb_image lets a PNG unpack to any size; a sheet that requires more than MAX_SHEET ends as
-   "outofmem", a photograph beyond MAX_PICTURE. Every byte starts as zero: what a broken file leaves
-   unwritten is black, and the same each time. */
+/* The largest allocation of stb_image, which itself unpacks a PNG to any size: a sheet that
+   requires more than MAX_SHEET, or another image that requires more than MAX_PICTURE, fails with
+   "outofmem". Every byte starts as zero, so that what a damaged file leaves unwritten is black in
+   every run. */
 static size_t most_alloc = MAX_SHEET;
 
 static void *zeroed(void *old, size_t had, size_t n)
@@ -50,7 +51,7 @@ static void *zeroed(void *old, size_t had, size_t n)
 #define STBI_MALLOC(n) zeroed(NULL, 0, n)
 #define STBI_REALLOC_SIZED(p, had, n) zeroed(p, had, n)
 #define STBI_FREE(p) free(p)
-#define STBI_NO_PSD /* PNG, JPEG, BMP, GIF, TGA and PNM; what no one trains on stays out */
+#define STBI_NO_PSD /* PNG, JPEG, BMP, GIF, TGA and PNM; rarer formats are left out */
 #define STBI_NO_PIC
 #define STBI_NO_HDR
 #define STBI_NO_STDIO
@@ -89,6 +90,7 @@ typedef struct {
     size_t size;
 } data_file;
 
+/* Writes a message to d->error that begins with the path; returns -1. */
 static int fail(data_set *d, const char *path, const char *format, ...)
 {
     va_list list;
@@ -100,6 +102,7 @@ static int fail(data_set *d, const char *path, const char *format, ...)
     return -1;
 }
 
+/* Joins a folder and a name; returns nonzero if the path is too long. */
 static int join(char path[MAX_PATH], const char *folder, size_t folder_length, const char *name)
 {
     if (folder_length >= MAX_PATH || strlen(name) >= MAX_PATH)
@@ -109,8 +112,8 @@ static int join(char path[MAX_PATH], const char *folder, size_t folder_length, c
     return n > 0 && n < MAX_PATH ? 0 : -1;
 }
 
-/* 0: there is nothing; 1: a file, `size` bytes long; -1: a folder, a device or a pipe, which may
-   have no end */
+/* Returns 0 if nothing has this path, 1 for a regular file and stores its length in *size, and -1
+   for a folder, or a device or pipe, which may have no end. */
 static int kind_of(const char *path, uint64_t *size)
 {
     *size = 0;
@@ -135,7 +138,7 @@ static int exists(const char *path)
     return kind_of(path, &size) != 0;
 }
 
-/* Reads f->path whole; the caller frees f->bytes, also after a failure. */
+/* Reads all bytes of f->path. The caller frees f->bytes, also after a failure. */
 static int slurp(data_set *d, data_file *f, size_t most)
 {
     size_t room = 1 << 16, got;
@@ -158,7 +161,7 @@ static int slurp(data_set *d, data_file *f, size_t most)
         fclose(in);
         return fail(d, f->path, "out of memory");
     }
-    /* grows as it reads: the file may grow meanwhile */
+    /* The buffer grows while reading, since the file may grow in the meantime. */
     do {
         unsigned char *more = (unsigned char *)realloc(f->bytes, room + 1);
         if (!more) {
@@ -185,7 +188,7 @@ static int slurp(data_set *d, data_file *f, size_t most)
 /* ---- gzip (RFC 1952), one member ---- */
 uint32_t data_crc32(uint32_t crc, const unsigned char *p, size_t n)
 {
-    /* remainders of the sixteen 4-bit values by 0xEDB88320 */
+    /* The remainders of the sixteen 4-bit values modulo the polynomial 0xEDB88320. */
     static const uint32_t nibble[16] = { 0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC,
                                          0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
                                          0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C,
@@ -207,7 +210,7 @@ static uint32_t word32(unsigned a, unsigned b, unsigned c, unsigned d)
 static uint32_t little32(const unsigned char *p) { return word32(p[0], p[1], p[2], p[3]); }
 static uint32_t big32_at(const unsigned char *p) { return word32(p[3], p[2], p[1], p[0]); }
 
-/* Replaces the packed bytes of f by the unpacked ones. */
+/* Replaces the compressed bytes of f by the decompressed ones. */
 static int gunzip(data_set *d, data_file *f, size_t most)
 {
     const unsigned char *p = f->bytes;
@@ -228,7 +231,7 @@ static int gunzip(data_set *d, data_file *f, size_t most)
     }
     if (flags & FEXTRA)
         at += 2u + p[10] + 256u * p[11];
-    /* two texts that end with a zero byte */
+    /* Skip two strings that end with a zero byte. */
     for (int bit = FNAME; bit <= FCOMMENT; bit *= 2) {
         if (flags & bit) {
             while (at < n && p[at])
@@ -242,8 +245,8 @@ static int gunzip(data_set *d, data_file *f, size_t most)
         return fail(d, f->path, "byte %zu: file ends within the gzip header", n);
 
     uint32_t crc = little32(p + n - 8), size = little32(p + n - 4);
-    /* deflate packs at most 1032 to 1: a bigger promise is a lie, found before any memory is taken
-       for it */
+    /* Deflate compresses at most 1032 to 1. A larger size is wrong and is refused before memory is
+       allocated for it. */
     if (n < most / 1032)
         most = 1032 * n;
     if (size > most) {
@@ -252,8 +255,8 @@ static int gunzip(data_set *d, data_file *f, size_t most)
                     n - 4, (unsigned long)size, most);
     }
     /* calloc, since a wrong distance code makes stb_image copy bytes that were never written. The
-       buffer ends where the trailer says, so a bomb stops there. The trailer is handed over as
-       well: stb_image wants to see bits after the last code. */
+       buffer has the size in the trailer, so a decompression bomb stops there. The trailer is
+       passed as well, since stb_image reads bits after the last code. */
     unsigned char *out = (unsigned char *)calloc((size_t)size + 1, 1);
     if (!out)
         return fail(d, f->path, "out of memory for %lu bytes", (unsigned long)size);
@@ -284,8 +287,8 @@ static int gunzip(data_set *d, data_file *f, size_t most)
 }
 
 /* ---- IDX ---- */
-/* Checks an IDX file of bytes with `dims` dimensions; 4 + 4 dims bytes of header, then the product
-   of the dimensions. */
+/* Checks an IDX file of bytes with `dims` dimensions: a header of 4 + 4·dims bytes, then as many
+   bytes as the product of the dimensions. */
 static int idx_header(data_set *d, const data_file *f, uint32_t size[3], int dims)
 {
     size_t header = 4 + 4 * (size_t)dims, total = 1;
@@ -322,8 +325,8 @@ static int idx_header(data_set *d, const data_file *f, uint32_t size[3], int dim
     return 0;
 }
 
-/* A pair of files (read and unpacked) becomes the pictures and labels of one half of the set;
-   f->bytes are taken over. */
+/* Makes a pair of files (read and decompressed) the images and labels of one half of the set, which
+   takes the ownership of their bytes. */
 static int idx_pair(data_set *d, data_file *images, data_file *labels, int test)
 {
     uint32_t is[3] = { 0 }, ls[3] = { 0 };
@@ -356,8 +359,8 @@ static int idx_pair(data_set *d, data_file *images, data_file *labels, int test)
     return 0;
 }
 
-/* The usual names: train-images-idx3-ubyte or train-images.idx3-ubyte, with or without .gz. 0 when
-   one is there. */
+/* Searches for the usual names, train-images-idx3-ubyte or train-images.idx3-ubyte, with or without
+   .gz. Returns 0 if one exists. */
 static int idx_find(char path[MAX_PATH], const char *folder, const char *what, int dims)
 {
     for (int form = 0; form < 4; form++) {
@@ -370,6 +373,7 @@ static int idx_find(char path[MAX_PATH], const char *folder, const char *what, i
     return -1;
 }
 
+/* Reads the four IDX files of a folder. */
 static int idx_read(data_set *d, const char *folder)
 {
     int status = 0;
@@ -398,8 +402,8 @@ static int idx_read(data_set *d, const char *folder)
 }
 
 /* ---- sheets ---- */
-/* Cuts one sheet into its tiles; x takes SHEET_TILES pictures. Width, height and kind stand at
-   fixed bytes of a PNG file. */
+/* Divides one sheet into its tiles; x receives SHEET_TILES images. Width, height and kind are at
+   fixed offsets of a PNG file. */
 static int sheet_cut(data_set *d, const data_file *f, unsigned char *x, unsigned char *y)
 {
     int width, height, channels, size = (int)f->size;
@@ -431,6 +435,7 @@ static int sheet_cut(data_set *d, const data_file *f, unsigned char *x, unsigned
     return 0;
 }
 
+/* Reads the sheets of a folder. */
 static int sheets_read(data_set *d, const char *folder)
 {
     size_t tile = SHEET_SIDE * SHEET_SIDE;
@@ -470,7 +475,8 @@ static int has_sheets(const char *folder)
     return join(path, folder, strlen(folder), "train_0.png") == 0 && exists(path);
 }
 
-/* The folder pictures/ beside the program, in the current folder, or beside this source file. */
+/* Searches for the folder pictures/ beside the program, in the current folder, and beside this
+   source file. */
 static int sheets_find(char folder[MAX_PATH], const char *program)
 {
     const char *near[3] = { program ? program : "", "", __FILE__ };
@@ -492,6 +498,7 @@ typedef struct {
     size_t count;
 } listing;
 
+/* Compares two names, for qsort. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -504,7 +511,8 @@ static void list_free(char **name, size_t count)
     free(name);
 }
 
-/* The names in a folder, sorted, without those that start with a dot. -1: no such folder. */
+/* Lists the names in a folder, sorted, without those that start with a dot. Returns -1 if there is
+   no such folder. */
 static int list(listing *l, const char *folder)
 {
     l->name = NULL;
@@ -545,13 +553,14 @@ static int list(listing *l, const char *folder)
 #endif
 }
 
+/* Returns whether a name ends with this text. */
 static int ends(const char *name, const char *with)
 {
     size_t a = strlen(name), b = strlen(with);
     return a > b && strcmp(name + a - b, with) == 0;
 }
 
-/* More room for `count` pictures of one half; where they go is *x and *y. */
+/* Extends the buffers of one half by `count` images and stores where they begin in *x and *y. */
 static int grow(data_set *d, const char *path, int test, size_t count, unsigned char **x,
                 unsigned char **y)
 {
@@ -571,8 +580,8 @@ static int grow(data_set *d, const char *path, int test, size_t count, unsigned 
     return 0;
 }
 
-/* The lines of a text file as class names, where there is such a file with as many; else they stay
-   what they are. */
+/* Makes the lines of a text file the class names, if the file exists and has one for each class;
+   otherwise the names remain unchanged. */
 static int names_read(data_set *d, const char *folder, const char *name)
 {
     data_file f;
@@ -609,10 +618,12 @@ static int names_read(data_set *d, const char *folder, const char *name)
     return 0;
 }
 
-/* ---- CIFAR: records of one label (CIFAR-10) or two (CIFAR-100: coarse, fine), then 1024 bytes
-   each of red, green, blue ---- */
+/* ---- CIFAR: a record is one label (CIFAR-10) or two (CIFAR-100: coarse, fine), then 1024 bytes
+   for each of red, green and blue ---- */
 enum { CIFAR_PIXELS = 3 * 32 * 32 };
 
+/* Reads one batch of CIFAR records; *labels is the number of labels of a record, or 0 until it is
+   known. */
 static int cifar_file(data_set *d, data_file *f, int test, size_t *labels)
 {
     size_t ten = CIFAR_PIXELS + 1, hundred = CIFAR_PIXELS + 2;
@@ -639,6 +650,7 @@ static int cifar_file(data_set *d, data_file *f, int test, size_t *labels)
     return 0;
 }
 
+/* Reads all batches of a folder; those named test* are the test images. */
 static int cifar_read(data_set *d, const char *folder, const listing *l)
 {
     size_t labels = 0;
@@ -671,8 +683,8 @@ static int cifar_read(data_set *d, const char *folder, const listing *l)
 }
 
 /* ---- a folder per class ---- */
-/* rows x columns of one or three bytes to the planes of the set's pictures: each byte the mean over
-   its fraction of the image, in integers */
+/* Resizes rows x columns of one or three bytes to the planes of the set's images. Each byte is the
+   mean over its part of the image, in integers. */
 static void resize(unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
                    const data_set *d)
 {
@@ -698,13 +710,13 @@ static void resize(unsigned char *to, const unsigned char *from, size_t rows, si
     }
 }
 
-/* stb_image takes a file that ends too soon for one whose rest is black: so each format is walked
-   to its end first. NULL, or what is wrong */
+/* stb_image decodes a truncated file as if its rest were black. So the structure of each format is
+   checked to its end first: the functions below return NULL, or what is wrong. */
 static const char cut_off[] = "cut off";
 static uint32_t little16(const unsigned char *p) { return word32(p[0], p[1], 0, 0); }
 
-static const char *png_whole(const unsigned char *p,
-                             size_t n) /* chunks: length, name, data, CRC of name and data */
+/* A PNG file consists of chunks: length, name, data, and the CRC of name and data. */
+static const char *png_whole(const unsigned char *p, size_t n)
 {
     for (size_t at = 8, length; n - at >= 12; at += length + 12) {
         length = big32_at(p + at);
@@ -719,8 +731,8 @@ static const char *png_whole(const unsigned char *p,
     return cut_off;
 }
 
-static const char *jpeg_whole(const unsigned char *p,
-                              size_t n) /* markers FF xx, most with a length; data follow SOS */
+/* A JPEG file consists of markers FF xx, most with a length; the data follow SOS. */
+static const char *jpeg_whole(const unsigned char *p, size_t n)
 {
     enum { DHT = 0xC4, RST0 = 0xD0, RST7 = 0xD7, EOI = 0xD9, SOS = 0xDA };
     for (size_t at = 2; at + 1 < n;) {
@@ -737,7 +749,7 @@ static const char *jpeg_whole(const unsigned char *p,
         size_t length = n - at < 2 ? 0 : 256u * p[at] + p[at + 1];
         if (length < 2 || length > n - at)
             break;
-        /* stb_image 2.27 writes past its 256 */
+        /* stb_image 2.27 writes past the 256 entries of its table. */
         for (size_t i = 2, codes; marker == DHT && i < length; i += 17 + codes) {
             for (size_t k = codes = 0; k < 16 && i + 17 <= length; k++)
                 codes += p[at + i + 1 + k];
@@ -754,6 +766,7 @@ static const char *jpeg_whole(const unsigned char *p,
     return cut_off;
 }
 
+/* Checks a BMP file. */
 static const char *bmp_whole(const unsigned char *p, size_t n)
 {
     if (n < 30)
@@ -762,7 +775,7 @@ static const char *bmp_whole(const unsigned char *p, size_t n)
     uint64_t width = old ? little16(p + 18) : little32(p + 18),
              height = old ? little16(p + 20) : little32(p + 22);
     uint64_t bits = little16(p + (old ? 24 : 28));
-    /* first row on top */
+    /* A negative height: the first row is on top. */
     if (!old && height >> 31)
         height = (1ull << 32) - height;
     if (!width || !height || width > MAX_EXTENT || height > MAX_EXTENT || bits > 32)
@@ -773,6 +786,7 @@ static const char *bmp_whole(const unsigned char *p, size_t n)
                : NULL;
 }
 
+/* Checks a GIF file. */
 static const char *gif_whole(const unsigned char *p, size_t n)
 {
     if (n < 13)
@@ -786,7 +800,7 @@ static const char *gif_whole(const unsigned char *p, size_t n)
             at += 11 + (p[at + 9] & 0x80 ? 6u << (p[at + 9] & 7) : 0);
         else
             break;
-        /* blocks of up to 255 bytes, an empty one at the end */
+        /* Skip blocks of up to 255 bytes; an empty one is the last. */
         do {
             length = at < n ? p[at] : 0;
             at += length + 1;
@@ -795,9 +809,10 @@ static const char *gif_whole(const unsigned char *p, size_t n)
     return cut_off;
 }
 
+/* Checks a PNM file. */
 static const char *pnm_whole(const unsigned char *p, size_t n)
 {
-    /* width, height, largest value */
+    /* Read the width, the height and the largest value. */
     uint64_t number[3] = { 0 };
     size_t at = 2;
     for (int i = 0; i < 3; i++) {
@@ -814,12 +829,13 @@ static const char *pnm_whole(const unsigned char *p, size_t n)
         if (!number[i] || number[i] > MAX_EXTENT)
             return at < n ? "a size that cannot be" : cut_off;
     }
-    /* stb_image 2.27 reads past these (CVE-2021-42716) */
+    /* stb_image 2.27 reads past the end of these (CVE-2021-42716). */
     if (number[2] > 255)
         return "16 bits a number";
     return n < at + 1 + number[0] * number[1] * (p[1] == '6' ? 3 : 1) ? cut_off : NULL;
 }
 
+/* Checks a TGA file. */
 static const char *tga_whole(const unsigned char *p, size_t n)
 {
     if (n < 18 || p[1] > 1 || (p[2] & ~8) < 1 || (p[2] & ~8) > 3)
@@ -829,7 +845,7 @@ static const char *tga_whole(const unsigned char *p, size_t n)
     uint64_t pixels = (uint64_t)little16(p + 12) * little16(p + 14), have = 0;
     if (!(p[2] & 8))
         return n < at + pixels * each ? cut_off : NULL;
-    /* runs: 128 + k - 1 and one pixel, or k - 1 and k pixels */
+    /* A run is the byte 128 + k - 1 and one pixel, or the byte k - 1 and k pixels. */
     while (have < pixels && at < n) {
         size_t k = (p[at] & 127u) + 1;
         at += 1 + (p[at] & 128 ? 1 : k) * each;
@@ -838,6 +854,7 @@ static const char *tga_whole(const unsigned char *p, size_t n)
     return have < pixels || at > n ? cut_off : NULL;
 }
 
+/* Checks an image of any of these formats. */
 static const char *picture_whole(const unsigned char *p, size_t n)
 {
     if (n < 8)
@@ -850,9 +867,9 @@ static const char *picture_whole(const unsigned char *p, size_t n)
                                                         : tga_whole(p, n);
 }
 
-/* One picture into x. 1: it is broken, and counted in d->skipped; d->note holds the first such. */
-static int picture_cut(data_set *d, const data_file *f, int status,
-                       unsigned char *x) /* status: of reading the file */
+/* Decodes one image into x; status is that of reading the file. Returns 1 if the image is damaged,
+   and counts it in d->skipped; d->note names the first one. */
+static int picture_cut(data_set *d, const data_file *f, int status, unsigned char *x)
 {
     int width = 0, height = 0, channels;
     unsigned char *pixels = NULL;
@@ -865,7 +882,7 @@ static int picture_cut(data_set *d, const data_file *f, int status,
         if (!pixels)
             why = stbi_failure_reason() ? stbi_failure_reason() : "no picture";
         else if (width < 1 || height < 1)
-            why = "no pixels"; /* stb_image lets some pass */
+            why = "no pixels"; /* stb_image accepts some of these */
     }
     if (status == 0 && !why) {
         resize(x, pixels, (size_t)height, (size_t)width, d);
@@ -888,7 +905,8 @@ static int picture_read(data_set *d, const char *path, unsigned char *x)
     return broken;
 }
 
-/* The pictures of one class; half: 0 training, 1 test, 2 every fifth to the test */
+/* Reads the images of one class. half 0: all are training images; 1: all are test images; 2: every
+   fifth is a test image. */
 static int class_read(data_set *d, const char *folder, int half, size_t label)
 {
     listing l;
@@ -918,7 +936,7 @@ static int folder_half(data_set *d, const char *folder, int half)
     int status = 0;
     if (list(&l, folder))
         return fail(d, folder, "cannot list the folder");
-    /* the class list: the folders' names, sorted */
+    /* The classes are the names of the folders, sorted. */
     if (!d->names) {
         d->names = (char **)calloc(l.count + 1, sizeof *d->names);
         for (size_t i = 0; d->names && i < l.count; i++) {
@@ -984,7 +1002,8 @@ static int folder_read(data_set *d, const char *folder)
     return 0;
 }
 
-static void set_name(data_set *d, const char *path) /* the last part of it */
+/* Names the set after the last part of its path. */
+static void set_name(data_set *d, const char *path)
 {
     const char *name = path;
     for (const char *p = path; *p; p++) {
@@ -997,22 +1016,26 @@ static void set_name(data_set *d, const char *path) /* the last part of it */
 /* ---- tables ---- */
 typedef struct {
     data_file file;
-    size_t rows, columns, *line; /* line[rows], from 1 */
-    char **field, **name; /* [rows][columns] of texts within file.bytes; a header's, or NULL */
+    size_t rows, columns, *line; /* line[rows] has the line numbers, from 1 */
+    /* field[rows][columns] are strings within file.bytes; name has those of the header, or is NULL
+     */
+    char **field, **name;
 } data_table;
 
-typedef struct { /* what training rows hold: numbers, or else words */
+/* A column of the training rows: numbers, or else categories (words). */
+typedef struct {
     int number, whole;
-    size_t odd, words, first; /* odd: the first row that is no number; first: of its inputs */
-    char **word;              /* those that differ, in order */
+    size_t odd, words, first; /* odd: the first row that is not a number; first: its first input */
+    char **word;              /* the distinct words, sorted */
     int (*order)(const void *a, const void *b);
     double mean, deviation;
 } data_column;
 
+/* The rows of one half, as indices into a table; both halves may use the same table. */
 typedef struct {
     data_table *table;
     size_t *row, rows;
-} data_half; /* rows by their numbers; both may be of one table */
+} data_half;
 
 typedef struct {
     data_table table[2];
@@ -1021,7 +1044,8 @@ typedef struct {
     size_t target;
 } data_tables;
 
-static int number_of(const char *text, double *value) /* decimal, within a float's range */
+/* Reads a decimal number within the range of floats; returns 0 if the text is not one. */
+static int number_of(const char *text, double *value)
 {
     char *end;
     if (!*text || strspn(text, "0123456789+-.eE") != strlen(text))
@@ -1030,6 +1054,7 @@ static int number_of(const char *text, double *value) /* decimal, within a float
     return !*end && fabs(*value) <= (double)FLT_MAX;
 }
 
+/* Returns whether a field stands for an unknown value. */
 static int is_unknown(const char *text)
 {
     static const char *const word[6] = { "", "?", "NA", "N/A", "nan", "NaN" };
@@ -1040,6 +1065,7 @@ static int is_unknown(const char *text)
     return 0;
 }
 
+/* Compares two texts by the numbers in them, for qsort. */
 static int by_number(const void *a, const void *b)
 {
     double x = 0, y = 0;
@@ -1048,8 +1074,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The field that begins at *at, ended by a zero; *at then stands on what ended it before, a
-   separator or the line's end. */
+/* Returns the field that begins at *at, terminated by a zero. *at is moved to the separator or the
+   line end that terminated it before. */
 static char *table_field(char **at, const char *end, char separator)
 {
     char *p = *at, *to, *text;
@@ -1075,8 +1101,8 @@ static char *table_field(char **at, const char *end, char separator)
     return text;
 }
 
-static char separator_of(const char *line,
-                         const char *end) /* that which stands most often in the first line */
+/* Returns the separator that occurs most often in the first line. */
+static char separator_of(const char *line, const char *end)
 {
     static const char choice[3] = { ',', ';', '\t' };
     size_t count[3] = { 0 };
@@ -1092,7 +1118,7 @@ static char separator_of(const char *line,
     return choice[best];
 }
 
-/* The fields of every line; lines that are blank or begin with | or # are passed over. */
+/* Reads the fields of every line; lines that are blank or begin with | or # are skipped. */
 static int table_parse(data_set *d, data_table *t)
 {
     char *line = (char *)t->file.bytes, *all = line + t->file.size,
@@ -1145,7 +1171,7 @@ static int table_parse(data_set *d, data_table *t)
     return t->rows ? 0 : fail(d, t->file.path, "no line with data");
 }
 
-/* The first line is a header where it alone keeps a column from being numbers. */
+/* The first line is a header if some column consists of numbers in all lines but this one. */
 static int table_header(data_set *d, data_table *t)
 {
     double v;
@@ -1172,7 +1198,8 @@ static int table_header(data_set *d, data_table *t)
     return 0;
 }
 
-static int table_make(data_set *d, data_table *t) /* of the bytes of its file */
+/* Makes a table of the bytes of its file. */
+static int table_make(data_set *d, data_table *t)
 {
     static const char *const adult[15] = { "age",
                                            "workclass",
@@ -1194,7 +1221,7 @@ static int table_make(data_set *d, data_table *t) /* of the bytes of its file */
         return -1;
     if (!ends(path, ".data") && !ends(path, ".test"))
         return table_header(d, t);
-    /* there a class may end with a full stop */
+    /* In these files a class may end with a full stop. */
     for (size_t r = 1; r <= t->rows; r++) {
         char *last = t->field[r * t->columns - 1];
         size_t n = strlen(last);
@@ -1217,6 +1244,7 @@ static void table_free(data_table *t)
     free(t->name);
 }
 
+/* Returns the name of a column, or its number if there is no header. */
 static const char *column_name(const data_table *t, size_t c)
 {
     static char place[24];
@@ -1226,6 +1254,7 @@ static const char *column_name(const data_table *t, size_t c)
     return place;
 }
 
+/* Reports a field that cannot be used, with its line and column. */
 static int odd_field(data_set *d, const data_table *t, size_t row, size_t c, const char *why)
 {
     const char *text = t->field[row * t->columns + c];
@@ -1278,8 +1307,8 @@ static int column_make(data_set *d, data_column *out, const data_half *h, size_t
     return 0;
 }
 
-/* One row as inputs: a number by mean 0 and deviation 1, a word as a one among zeros; what is
-   unknown leaves zeros. */
+/* Converts one row to inputs: a number is scaled to mean 0 and standard deviation 1, and a word is
+   one-hot encoded; an unknown value becomes zeros. */
 static int row_floats(data_set *d, float *x, const data_table *t, size_t row,
                       const data_column *column, size_t target)
 {
@@ -1344,8 +1373,8 @@ static int half_make(data_set *d, const data_tables *all, int test)
     return 0;
 }
 
-/* The column that is to be told, and which rows are for training and for the test: those of two
-   tables, or every fifth of one. */
+/* Finds the column to predict and assigns the rows to training and test: those of two tables, or
+   every fifth row of one table to the test. */
 static int tables_split(data_set *d, data_tables *all, const char *name)
 {
     data_table *t = all->table;
@@ -1436,7 +1465,7 @@ static int tables_set(data_set *d, data_tables *all, const char *name, data_kind
     return tables_name(d, all) || half_make(d, all, 0) || half_make(d, all, 1) ? -1 : 0;
 }
 
-/* Of the bytes of one file or two; gives them back. */
+/* Builds the set from the tables in the bytes of one file or two, and frees the bytes. */
 static int tables_make(data_set *d, data_tables *all, const char *column, data_kind kind)
 {
     data_table *t = all->table;
@@ -1490,7 +1519,7 @@ int data_read_table(data_set *d, const char *train, const char *test, const char
 /* ---- the set ---- */
 size_t data_size(const data_set *d) { return d->channels * d->height * d->width; }
 
-/* Sums of integers are exact in any order; what follows them is one rounding per step and an
+/* Sums of integers are exact in any order. The steps after them have one rounding each and use an
    explicit fma, so that mean, deviation and the table of floats have the same bits on every
    machine. */
 static void normalise(data_set *d)
@@ -1552,7 +1581,7 @@ void data_augment(float *y, const unsigned char *x, const data_set *d, size_t pa
     for (size_t r = 0; r < d->height; r++) {
         for (size_t k = 0; k < d->width; k++) {
             for (size_t c = 0; c < d->channels; c++) {
-                /* wrap outside */
+                /* An index below 0 wraps to a large one and is outside as well. */
                 size_t i = r + down - padding, j = (flip ? d->width - 1 - k : k) + right - padding;
                 int there = i < d->height && j < d->width;
                 *y++ = d->value[c][there ? x[(c * d->height + i) * d->width + j] : 0];
@@ -1561,8 +1590,8 @@ void data_augment(float *y, const unsigned char *x, const data_set *d, size_t pa
     }
 }
 
-/* FILE or FILE:COLUMN, and a folder with train.csv and test.csv, or with NAME.data and NAME.test.
-   1: nothing of that */
+/* Reads FILE or FILE:COLUMN, or a folder with train.csv and test.csv, or with NAME.data and
+   NAME.test. Returns 1 if the path is none of these. */
 static int tables_find(data_set *d, const char *where, const listing *l)
 {
     char train[MAX_PATH], test[MAX_PATH];
@@ -1641,7 +1670,7 @@ int data_read_as(data_set *d, const char *where, const char *program, size_t cha
         if (fashion)
             strcpy(d->name, "Fashion-MNIST");
         d->classes = 10;
-        /* of pictures; other data have their own */
+        /* These are the class names of images; other data have their own. */
         d->channels = channels;
         d->height = height;
         d->width = width;
@@ -1683,7 +1712,7 @@ int data_read_pictures(data_set *d, const char *folder, size_t channels, size_t 
 
 int data_reads(const data_set *d, const char *path) { return part_noted(d->files, path); }
 
-/* The error text stays. */
+/* The error text is kept. */
 void data_free(data_set *d)
 {
     for (size_t i = 0; d->names && i < d->classes; i++)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT-0
 
-   part.h: files that are either whole or as they were. Include it before any other header.
+   part.h: replaces a file so that it holds either all new bytes or all old ones. Include it before
+   any other header.
 
        static int fill(void *user, FILE *f) { return fprintf(f, "%d\n", *(int *)user) < 0; }
        ...
        if (part_replace(path, fill, &number)) perror(path);
 
-   The file is written beside its place, as NAME.lgelu0.part, or with the next number while another
-   process writes that one: its lock says so, and a lock ends with its process. So what a killed
-   process left is written over by the next one, and two never share a file. It is renamed when it
-   is on the disk. A link is followed first, so that it stays one. What is no file (a device, a
-   pipe, standard output) is written plainly.
+   The new file is written in the same folder as NAME.lgelu0.part, or with the next number while
+   another process writes that one. A lock shows this, and it ends with its process, so a file that
+   a killed process left is overwritten by the next one, and two processes never write the same
+   file. The new file is renamed after it was written to the disk. A symbolic link is followed
+   first, so that it remains one. What is not a regular file (a device, a pipe, standard output) is
+   written directly.
 
-   part_id.h says whether an output would replace a file that the program reads. */
+   part_id.h reports whether an output would replace a file that the program reads. */
 #ifndef PART_H
 #define PART_H
 #if !defined(_WIN32) && !defined(_XOPEN_SOURCE)
@@ -22,15 +24,14 @@
 #include <stdio.h>
 #include <string.h>
 #include "part_id.h"
-enum {
-    PART_PATH = 1024,
-    PART_ROOM = PART_PATH + 40
-}; /* bytes of a path, and of its name while it is written */
+/* The bytes of a path, and of the path of the file while it is written. */
+enum { PART_PATH = 1024, PART_ROOM = PART_PATH + 40 };
 
 #ifdef _WIN32
 #include <io.h>
 #include <process.h>
-/* <windows.h> has words that a program may want for itself; 1: replace, 8: and on the disk */
+/* This is declared here, since <windows.h> defines many common names. Flag 1 replaces an existing
+   file; flag 8 returns only when the file is on the disk. */
 __declspec(dllimport) int __stdcall MoveFileExA(const char *from, const char *to,
                                                 unsigned long flags);
 
@@ -90,7 +91,8 @@ static inline int part_take(FILE *f, const char *part, const char *to)
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 0: mine, and still under this name; 1: another's; -1: no locks in this folder */
+/* Locks a file. Returns 0 if this process has the lock and the file still has this name, 1 if
+   another process uses the file, and -1 if the folder does not support locks. */
 static inline int part_lock(int f, const char *part)
 {
     struct stat here, there;
@@ -104,7 +106,8 @@ static inline int part_lock(int f, const char *part)
            || here.st_dev != there.st_dev || here.st_ino != there.st_ino;
 }
 
-/* NULL with errno. part takes the name */
+/* Opens the file that will replace path and stores its name in part. Returns NULL, with errno, if
+   that fails. */
 static inline FILE *part_open(char part[PART_ROOM], const char *path)
 {
     if (strlen(path) >= PART_PATH) {
@@ -116,7 +119,7 @@ static inline FILE *part_open(char part[PART_ROOM], const char *path)
         int f, mine;
         snprintf(part, PART_ROOM, "%s.lgelu%d.part", path, i);
         f = open(part, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
-        /* a link, a folder, a pipe */
+        /* Skip a name that is a link, a folder or a pipe. */
         if (f < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
             continue;
         if (f < 0)
@@ -125,7 +128,7 @@ static inline FILE *part_open(char part[PART_ROOM], const char *path)
             close(f);
             continue;
         }
-        /* then a new file, of this process alone */
+        /* Without locks, use a new file whose name contains the process id. */
         if (mine < 0) {
             close(f);
             snprintf(part, PART_ROOM, "%s.%ld-%d.part", path, (long)getpid(), i);
@@ -149,7 +152,7 @@ static inline FILE *part_open(char part[PART_ROOM], const char *path)
     return NULL;
 }
 
-/* where a chain of links ends, be there a file or not */
+/* Stores in `to` the end of a chain of links, whether a file exists there or not. */
 static inline int part_follow(char to[PART_PATH], const char *path)
 {
     if (strlen(path) >= PART_PATH) {
@@ -176,8 +179,8 @@ static inline int part_follow(char to[PART_PATH], const char *path)
     return -1;
 }
 
-/* no regular file, or the one that standard output or error goes to: then the number of that, else
-   0; -1: to be renamed onto */
+/* Returns 1 or 2 if path is the file that standard output or standard error is written to, 0 if it
+   is not a regular file, and -1 if it can be replaced by a rename. */
 static inline int part_plain(const char *path)
 {
     struct stat s, t;
@@ -190,8 +193,9 @@ static inline int part_plain(const char *path)
     return S_ISREG(s.st_mode) ? -1 : 0;
 }
 
-static inline FILE *part_open_plain(
-    const char *path, int fd) /* with the place in the file that standard output has */
+/* Opens a file that is written directly; with standard output or standard error it shares the
+   position in the file. */
+static inline FILE *part_open_plain(const char *path, int fd)
 {
     if (fd < 1)
         return fopen(path, "ab");
@@ -203,8 +207,9 @@ static inline FILE *part_open_plain(
     return file;
 }
 
-static inline void part_folder_on_disk(
-    const char *path) /* so that the new name lasts, too; not every file system can */
+/* Writes the folder to the disk, so that the new name is permanent as well; errors are ignored,
+   since not every file system supports it. */
+static inline void part_folder_on_disk(const char *path)
 {
     char folder[PART_PATH];
     const char *slash = strrchr(path, '/');
@@ -217,19 +222,19 @@ static inline void part_folder_on_disk(
     close(f);
 }
 
-static inline int part_drop(FILE *f,
-                            const char *part) /* -1, with errno as it was: nothing is left of it */
+/* Removes the unfinished file and returns -1, with errno unchanged. */
+static inline int part_drop(FILE *f, const char *part)
 {
     const int why = errno;
-    /* while it is locked */
+    /* The file is removed while it is still locked. */
     remove(part);
     fclose(f);
     errno = why;
     return -1;
 }
 
-static inline int part_take(FILE *f, const char *part,
-                            const char *to) /* on the disk, under its name; or dropped, -1 */
+/* Writes the file to the disk and renames it. If that fails, removes it and returns -1. */
+static inline int part_take(FILE *f, const char *part, const char *to)
 {
     if (fflush(f) || fsync(fileno(f)) || rename(part, to))
         return part_drop(f, part);
@@ -239,7 +244,8 @@ static inline int part_take(FILE *f, const char *part,
 }
 #endif
 
-/* 1: both names lead to one regular file, or to the place of one that is not there yet */
+/* Returns 1 if both names lead to the same regular file, or to the same place if the file does not
+   exist yet. */
 static inline int part_same(const char *a, const char *b)
 {
     const char *const path[2] = { a, b };
@@ -266,8 +272,8 @@ static inline int part_same(const char *a, const char *b)
            && (there[0] || !strcmp(name[0], name[1]));
 }
 
-/* fill writes a new file, which then takes the place of path. 0, or -1 with errno: then what was
-   there is there, whole */
+/* Replaces path by a new file that `fill` writes. Returns 0, or -1 with errno; then the old file is
+   unchanged. */
 static inline int part_replace(const char *path, int (*fill)(void *user, FILE *f), void *user)
 {
     char to[PART_PATH], part[PART_ROOM];
@@ -276,7 +282,7 @@ static inline int part_replace(const char *path, int (*fill)(void *user, FILE *f
     int bad;
     if (plain < 0 && part_follow(to, path))
         return -1;
-    /* after what was printed */
+    /* Keep the order of the output: first what was printed before. */
     if (plain >= 0)
         fflush(stdout);
     if (!(f = plain >= 0 ? part_open_plain(path, plain) : part_open(part, to)))

@@ -5,8 +5,8 @@
    not by their names: a link leads to the same file.
 
        struct part_list read = { NULL, 0, 0 };
-       if (part_note(&read, path)) ...              behind each fopen for reading: no memory
-       if (part_noted(&read, output)) ...           before an output is written: refuse it
+       if (part_note(&read, path)) ...              after each fopen for reading; true: no memory
+       if (part_noted(&read, output)) ...           before an output is written; true: refuse it
        free(read.id); */
 #ifndef PART_ID_H
 #define PART_ID_H
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #ifdef _WIN32
 #include <io.h>
-/* <windows.h> has words that a program may want for itself */
+/* This is declared here, since <windows.h> defines many common names. */
 struct _BY_HANDLE_FILE_INFORMATION;
 __declspec(dllimport) int __stdcall GetFileInformationByHandle(
     void *file, struct _BY_HANDLE_FILE_INFORMATION *about);
@@ -31,11 +31,12 @@ struct part_list {
     size_t count, room;
 };
 
-/* The identity of a regular file, or of a folder, its links followed; -1: there is none. */
+/* Stores the identity of a regular file, or of a folder, after links were followed. Returns -1 if
+   there is none. */
 static inline int part_identify(part_id *id, const char *path, int folder)
 {
 #ifdef _WIN32
-    /* attributes, three times, volume, size, links, index: as that struct has them */
+    /* The fields of that struct: attributes, three times, volume, size, links, index. */
     uint32_t about[13];
     FILE *f = folder ? NULL : fopen(path, "rb");
     int good;
@@ -58,7 +59,8 @@ static inline int part_identify(part_id *id, const char *path, int folder)
     return 0;
 }
 
-/* Remembers that this file is read; -1: no memory. What is no regular file is not remembered. */
+/* Records that this file is read. Only regular files are recorded. Returns -1 if memory runs out.
+ */
 static inline int part_note(struct part_list *list, const char *path)
 {
     part_id id, *more;
@@ -75,7 +77,7 @@ static inline int part_note(struct part_list *list, const char *path)
     return 0;
 }
 
-/* 1: path leads to a file that was noted. */
+/* Returns 1 if path leads to a file that was recorded. */
 static inline int part_noted(const struct part_list *list, const char *path)
 {
     part_id id;

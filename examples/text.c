@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MOST = 1 << 30 }; /* bytes of a file */
+/* The largest file in bytes. */
+enum { TEXT_MOST = 1 << 30 };
 
+/* Writes a message to t->error and returns -1. */
 #ifdef __GNUC__
 __attribute__((format(printf, 2, 3)))
 #endif
 static int
-
 text_fail(text *t, const char *format, ...)
 {
     va_list list;
@@ -24,6 +25,7 @@ text_fail(text *t, const char *format, ...)
     return -1;
 }
 
+/* Appends n bytes; the buffer grows as needed. */
 static int text_append(text_bytes *b, const void *data, size_t n)
 {
     if (n > b->capacity - b->n) {
@@ -40,8 +42,8 @@ static int text_append(text_bytes *b, const void *data, size_t n)
     return 0;
 }
 
-/* ---- UTF-8: strict; a byte that is not part of a character is 0x110000 + itself, one byte long
-   ---- */
+/* ---- UTF-8, read strictly. A byte that is not part of a valid character is read as the code
+   0x110000 + byte ---- */
 enum { TEXT_BYTE = 0x110000 };
 
 static size_t text_point(const unsigned char *p, size_t n, uint32_t *point)
@@ -72,6 +74,7 @@ static size_t text_point(const unsigned char *p, size_t n, uint32_t *point)
     return 1;
 }
 
+/* Writes a character in UTF-8 and returns its length in bytes. */
 static size_t text_put_point(unsigned char out[4], uint32_t c)
 {
     if (c >= TEXT_BYTE) {
@@ -108,7 +111,7 @@ int text_load(text *t, const char *path, text_bytes *out)
     size_t n, before = out->n;
     int bad = 0;
 #ifndef _WIN32
-    /* a pipe would hang, a device may have no end */
+    /* Only regular files are read: a pipe would block, and a device may have no end. */
     struct stat about;
     if (stat(path, &about)) {
         text_fail(t, "%s: can't be opened", path);
@@ -141,7 +144,7 @@ int text_load(text *t, const char *path, text_bytes *out)
 int text_replace(text *t, const char *path, int (*fill)(void *user, FILE *f), void *user)
 {
 #ifndef _WIN32
-    /* it will be read again */
+    /* The file will be read again, so it must be a regular one. */
     struct stat about;
     if (!stat(path, &about) && !S_ISREG(about.st_mode))
         return text_fail(t, "%s: not a regular file", path);
@@ -191,7 +194,7 @@ int text_read(text *t, const char *path)
         for (i = 0; i < sizeof own / sizeof *own; i++) {
             char place[128];
             snprintf(place, sizeof place, "%s%s", where[k], own[i]);
-            /* the rest may be missing, lgelu.h not */
+            /* The other files may be missing; lgelu.h must be there. */
             if (text_load(t, place, &t->bytes) && !i)
                 break;
         }
@@ -224,7 +227,7 @@ void text_free(text *t)
 int text_characters(text *t)
 {
     enum { WORDS = (TEXT_BYTE + 256) / 32 };
-    /* a bit a character */
+    /* One bit for each character. */
     uint32_t *seen = (uint32_t *)calloc(WORDS, sizeof *seen), c;
     size_t i, n = 0;
     if (!seen)
@@ -251,7 +254,8 @@ int text_characters(text *t)
     return text_encode(t, t->bytes.p, t->bytes.n, &t->token, &t->tokens);
 }
 
-/* the characters of the numbers in hexadecimal, "a 20 21", which text_vocabulary takes back */
+/* Writes the codes of the characters in hexadecimal, such as "a 20 21"; text_vocabulary reads them.
+ */
 int text_vocabulary_list(const text *t, text_bytes *out)
 {
     char hex[16];
@@ -283,7 +287,8 @@ int text_vocabulary(text *t, const char *list)
     return 0;
 }
 
-static int32_t text_number(const text *t, uint32_t c) /* -1: not in the vocabulary */
+/* Returns the number of a character, or -1 if it is not in the vocabulary. */
+static int32_t text_number(const text *t, uint32_t c)
 {
     size_t low = 0, high = t->vocabulary;
     while (low < high) {
@@ -296,17 +301,19 @@ static int32_t text_number(const text *t, uint32_t c) /* -1: not in the vocabula
     return low < t->vocabulary && t->character[low] == c ? (int32_t)low : -1;
 }
 
-/* ---- byte pairs: GPT-2 cuts text into words, then joins in each the pair that stands first in
-   vocab.bpe, until none is left */
+/* ---- byte pairs. GPT-2 divides a text into words. In each word it merges the pair of tokens that
+   comes first in vocab.bpe, until no pair of the list remains ---- */
+/* The slots of the hash tables of tokens and of pairs: twice as many as they may hold. */
 #ifndef TEXT_SLOTS
-#define TEXT_SLOTS \
-    262144 /* of the tables of tokens and of pairs, twice as many as they may hold \ */
+#define TEXT_SLOTS 262144
 #endif
+/* An entry of a hash table with open addressing; a = -1 is a free slot. */
 struct text_pair {
     int32_t a, b, joined, rank;
-}; /* an open table; a = -1: free */
+};
 
-static size_t text_slot(const text *t, int32_t a, int32_t b) /* where (a, b) is or would be */
+/* Returns the slot where the pair (a, b) is stored or would be stored. */
+static size_t text_slot(const text *t, int32_t a, int32_t b)
 {
     uint64_t h = ((uint64_t)(uint32_t)a << 32 | (uint32_t)b) * 0x9E3779B97F4A7C15u;
     size_t i = (size_t)(h >> 40) & (t->pairs - 1);
@@ -315,14 +322,15 @@ static size_t text_slot(const text *t, int32_t a, int32_t b) /* where (a, b) is 
     return i;
 }
 
+/* Returns the entry of the pair (a, b), or NULL if the pair is not in the list. */
 static const struct text_pair *text_joined(const text *t, int32_t a, int32_t b)
 {
     const struct text_pair *p = a < 0 || b < 0 ? NULL : t->pair + text_slot(t, a, b);
     return p && p->a >= 0 ? p : NULL;
 }
 
-/* a word's tokens as a chain; what can be joined waits in a heap, by rank, then from left to right
- */
+/* The tokens of a word are a linked list. The pairs that can be merged are in a heap, ordered by
+   rank and then from left to right. */
 typedef struct {
     int32_t token;
     size_t before, after;
@@ -339,11 +347,13 @@ typedef struct {
     size_t waiting, capacity;
 } text_word;
 
+/* Returns whether a is merged before b. */
 static int text_less(const text_wait *a, const text_wait *b)
 {
     return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);
 }
 
+/* Adds the pair at `at` to the heap if it can be merged. */
 static void text_push(const text *t, text_word *w, size_t at, size_t end)
 {
     size_t next = w->link[at].after, i;
@@ -361,6 +371,7 @@ static void text_push(const text *t, text_word *w, size_t at, size_t end)
     w->heap[i] = new_one;
 }
 
+/* Removes the first pair from the heap and returns it. */
 static text_wait text_pop(text_word *w)
 {
     text_wait top = w->heap[0], last = w->heap[--w->waiting];
@@ -402,7 +413,7 @@ static int text_join(const text *t, text_word *w, const unsigned char *p, size_t
         text_wait top = text_pop(w);
         text_link *a = w->link + top.at;
         size_t next = a->after;
-        /* one of the two has been joined */
+        /* One of the two tokens has been merged in the meantime. */
         if (a->token != top.a || next >= n || w->link[next].token != top.b)
             continue;
         a->token = text_joined(t, top.a, top.b)->joined;
@@ -419,8 +430,8 @@ static int text_join(const text *t, text_word *w, const unsigned char *p, size_t
     return 0;
 }
 
-/* \p{L}, \p{N} and \s as the regex module of Python has them (Unicode 17): tests/text_reference.py
-   table */
+/* \p{L}, \p{N} and \s as in Python's regex module (Unicode 17), printed by
+   `tests/text_reference.py table`. */
 static const uint32_t text_letter[684][2] = {
     { 0x41, 0x5A },       { 0x61, 0x7A },       { 0xAA, 0xAA },       { 0xB5, 0xB5 },
     { 0xBA, 0xBA },       { 0xC0, 0xD6 },       { 0xD8, 0xF6 },       { 0xF8, 0x2C1 },
@@ -641,6 +652,7 @@ static const uint32_t text_space[10][2] = { { 0x9, 0xD },       { 0x20, 0x20 },
                                             { 0x2028, 0x2029 }, { 0x202F, 0x202F },
                                             { 0x205F, 0x205F }, { 0x3000, 0x3000 } };
 
+/* Returns whether c is in one of the sorted ranges. */
 static int text_within(const uint32_t (*range)[2], size_t ranges, uint32_t c)
 {
     size_t low = 0, high = ranges;
@@ -655,7 +667,8 @@ static int text_within(const uint32_t (*range)[2], size_t ranges, uint32_t c)
 }
 
 #define TEXT_WITHIN(range, c) text_within(range, sizeof range / sizeof *range, c)
-static int text_kind(uint32_t c) /* space, letter, number, other */
+/* Returns the kind of a character: space, letter, number or other. */
+static int text_kind(uint32_t c)
 {
     return TEXT_WITHIN(text_space, c)          ? 's'
            : TEXT_WITHIN(text_letter, c)       ? 'l'
@@ -663,8 +676,8 @@ static int text_kind(uint32_t c) /* space, letter, number, other */
                                                : 'o';
 }
 
-/* 's|'t|'re|'ve|'m|'ll|'d| ?letters+| ?numbers+| ?others+|spaces+(?!\S)|spaces+ : the bytes of the
-   word that starts at p */
+/* Returns the length in bytes of the word that starts at p, as matched by
+   's|'t|'re|'ve|'m|'ll|'d| ?letters+| ?numbers+| ?others+|spaces+(?!\S)|spaces+ */
 static size_t text_cut(const unsigned char *p, size_t n)
 {
     static const char *const tail[] = { "s", "t", "re", "ve", "m", "ll", "d" };
@@ -681,14 +694,14 @@ static size_t text_cut(const unsigned char *p, size_t n)
     at = p[0] == ' ' && n > 1;
     bytes = text_point(p + at, n - at, &c);
     kind = text_kind(c);
-    /* one space may go with what follows */
+    /* One space may belong to the word that follows it. */
     if (kind != 's') {
         do
             at += bytes;
         while (at < n && (bytes = text_point(p + at, n - at, &c), text_kind(c) == kind));
         return at;
     }
-    /* all the spaces but the last, unless nothing follows */
+    /* The word is all spaces but the last one, or all of them at the end of the text. */
     for (at = last = 0; at < n; at += bytes) {
         bytes = text_point(p + at, n - at, &c);
         if (text_kind(c) != 's')
@@ -698,7 +711,8 @@ static size_t text_cut(const unsigned char *p, size_t n)
     return at;
 }
 
-/* GPT-2 writes the bytes of a token as printable characters: themselves, or from 256 on */
+/* GPT-2 writes the bytes of a token as printable characters: the byte itself if it is printable,
+   else a code from 256 on. */
 static void text_stand_ins(int byte[324])
 {
     int b, next = 256;
@@ -708,8 +722,9 @@ static void text_stand_ins(int byte[324])
         byte[(b > 32 && b < 127) || (b > 160 && b != 173) ? b : next++] = b;
 }
 
-/* encoder.json's names as an open table of strings */
+/* The token that ends a text. */
 static const char text_mark[] = "<|endoftext|>";
+/* The names of encoder.json, in a hash table with open addressing. */
 typedef struct {
     size_t at, n;
     int32_t id;
@@ -721,6 +736,7 @@ typedef struct {
     const unsigned char *text;
 } text_names;
 
+/* Returns the slot of a name, or the free slot where it would be stored. */
 static size_t text_find(const text_names *m, const unsigned char *p, size_t n)
 {
     uint64_t h = 14695981039346656037u;
@@ -734,6 +750,7 @@ static size_t text_find(const text_names *m, const unsigned char *p, size_t n)
     return i;
 }
 
+/* Reads four hexadecimal digits. */
 static int text_hex(const unsigned char *p, uint32_t *c)
 {
     int i;
@@ -748,7 +765,7 @@ static int text_hex(const unsigned char *p, uint32_t *c)
     return 0;
 }
 
-/* { "name": id, ... }: unescapes the names where they stand, fills t->piece and the table */
+/* Reads { "name": id, ... }: unescapes the names in place and fills t->piece and the table. */
 static int text_parse(text *t, text_bytes *json, text_names *m, const char *path)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -824,7 +841,7 @@ static int text_parse(text *t, text_bytes *json, text_names *m, const char *path
             TEXT_BAD("two tokens have this number");
         slot = text_find(m, p + first, out - first);
         if (m->name[slot].id >= 0)
-            TEXT_BAD("this token stands there twice");
+            TEXT_BAD("this token occurs twice");
         m->name[slot].at = first;
         m->name[slot].n = out - first;
         m->name[slot].id = id;
@@ -860,6 +877,7 @@ static int text_parse(text *t, text_bytes *json, text_names *m, const char *path
     return 0;
 }
 
+/* Reads the list of merges, vocab.bpe. */
 static int text_merges(text *t, const text_bytes *list, const text_names *m, const char *path)
 {
     static unsigned char both[4096];
@@ -907,7 +925,8 @@ static int text_merges(text *t, const text_bytes *list, const text_names *m, con
     return 0;
 }
 
-/* json and list are given up to it; path: their names in errors */
+/* Reads the tokens of json, which is changed in place, and the merges of list. path holds the names
+   of both files for errors. */
 static int text_read_pairs(text *t, text_bytes *json, const text_bytes *list, const char *path[2])
 {
     text_names m = { NULL, TEXT_SLOTS, NULL };
@@ -954,7 +973,7 @@ int text_byte_pairs(text *t, const char *folder)
     return bad ? -1 : text_encode(t, t->bytes.p, t->bytes.n, &t->token, &t->tokens);
 }
 
-/* the first mark in p, where marks count: n if there is none */
+/* Returns the offset of the first mark in p if marks are recognised, or n if there is none. */
 static size_t text_next_mark(const text *t, const unsigned char *p, size_t n)
 {
     size_t i;
@@ -968,7 +987,7 @@ static size_t text_next_mark(const text *t, const unsigned char *p, size_t n)
 int text_encode(text *t, const void *bytes, size_t n, int32_t **token, size_t *tokens)
 {
     const unsigned char *p = (const unsigned char *)bytes;
-    /* no token is shorter than a byte */
+    /* A token has at least one byte. */
     int32_t *out = (int32_t *)malloc((n + 1) * sizeof *out);
     text_word word = { NULL, NULL, 0, 0 };
     size_t i, step, count = 0, stop = text_next_mark(t, p, n);
@@ -1030,7 +1049,8 @@ int text_decode(text *t, const int32_t *token, size_t tokens, text_bytes *out)
 }
 
 /* ---- batches ---- */
-static uint64_t text_mix(uint64_t z) /* the output function of splitmix64 */
+/* The output function of splitmix64. */
+static uint64_t text_mix(uint64_t z)
 {
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;

@@ -122,7 +122,7 @@ static void refusals(void)
         { "{" TENSORS, 32, "expected" },
         { "[1]", 0, "expected '{'" },
         { "{" TENSORS ",\"fc2.weight\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[32,32]}}",
-          32, "no layer here wants" },
+          32, "no layer of the network has" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[0,24]},\"fc1.bias\":{\"dtype\":\"F32\","
           "\"shape\":[2],\"data_offsets\":[24,32]}}",
           32, "not of shape 2 x 3" },
@@ -142,10 +142,10 @@ static void refusals(void)
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,2,3],\"data_offsets\":[0,24]}}",
           24, "too many numbers" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[8,32]}}", 32,
-          "a hole or an overlap" },
+          "a gap or an overlap" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[2],"
           "\"data_offsets\":[4,12]}}",
-          12, "a hole or an overlap" }
+          12, "a gap or an overlap" }
     };
     static const size_t sizes[1] = { 2 };
     static const char header[] = "{" TENSORS "}";

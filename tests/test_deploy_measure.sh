@@ -28,7 +28,7 @@ run() {
         echo "FAIL measure $task"
     fi
 }
-run verification 'proven by lines, %' 'hardened proves more by lines than relu' --pictures 6 --seconds 2
+run verification 'proven by linear relaxation, %' 'hardened proves more by linear relaxation than relu' --pictures 6 --seconds 2
 run int8 'drop, points' 'does int8 need ReLU' --pictures 100
 run sparsity 'zeros behind the gate, %' 'hardened has more zeros than relu' --pictures 100
 run certificate 'proven change of a logit' '^0 of [0-9]* inputs changed' --random 300 --attacked 20
@@ -39,21 +39,21 @@ elif [ "$(wc -l < $out/none.log)" -eq 1 ] && grep -q none/mlp_gelu_1 $out/none.l
 else
     echo "FAIL measure: $(cat $out/none.log)"
 fi
-# other pictures than the networks', and fewer training pictures than ranges are taken from: two classes of ten
+# images that differ from those of the networks, and fewer training images than the ranges are taken from: two classes of ten
 mkdir -p $out/few/0 $out/few/1
 for class in 0 1; do for i in 0 1 2 3 4 5 6 7 8 9; do
     { printf 'P6 8 8 255\n'; head -c $((3000 + 192 * (10 * class + i))) ../examples/pictures/train_0.png | tail -c 192; } > $out/few/$class/$i.ppm
 done; done
 $bin/measure int8 --data $out/few --networks $out/networks --seeds 2 2> $out/other.log > $out/other.txt
-if [ $? = 1 ] && [ "$(wc -l < $out/other.log)" -eq 1 ] && grep -q 'mlp_gelu_1.*other pictures' $out/other.log; then
-    echo "ok measure: networks of other pictures are one line"
+if [ $? = 1 ] && [ "$(wc -l < $out/other.log)" -eq 1 ] && grep -q 'mlp_gelu_1.*other images' $out/other.log; then
+    echo "ok measure: networks of other images are one line"
 else
-    echo "FAIL measure: networks of other pictures: $(tail -n 1 $out/other.log)"
+    echo "FAIL measure: networks of other images: $(tail -n 1 $out/other.log)"
 fi
 if $bin/study swap --data $out/few --seeds 1 --hidden 4 --epochs 1 --batch 4 --holdout 2 --arms gelu,hardened,relu,switched \
     --keep $out/few.networks > $out/study.log 2>&1 && $bin/measure int8 --data $out/few --networks $out/few.networks --seeds 1 \
-    > $out/few.txt 2> $out/few.log && grep -q 'ranges from 16 training pictures' $out/few.txt; then
-    echo "ok measure int8: fewer training pictures than it takes elsewhere"
+    > $out/few.txt 2> $out/few.log && grep -q 'ranges from 16 training images' $out/few.txt; then
+    echo "ok measure int8: fewer training images than usual"
 else
-    echo "FAIL measure int8 of few pictures: $(tail -qn 1 $out/study.log $out/few.log)"
+    echo "FAIL measure int8 of few images: $(tail -qn 1 $out/study.log $out/few.log)"
 fi

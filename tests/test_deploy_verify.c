@@ -527,7 +527,7 @@ static void properties(void)
         { "(declare-const X_0 Real)(declare-const Y_0 Real)(assert (<= X_1 1))",
           "byte 63: this X or Y is not declared" },
         { "(declare-const X_0 Real)(declare-const Y_0 Real)(assert (<= X_0 1))(assert (>= X_0 0))",
-          "nothing is asked" },
+          "no condition on the outputs" },
         { "(declare-const X_0 Real)(declare-const Y_0 Real)(assert (or (<= X_0 1)))",
           "an X inside `or`" },
         { "(declare-const X_0 Real)(declare-const Y_0 Real)(assert (or (<= Y_0 1)))(assert (or (<= Y_0 1)))",

@@ -343,7 +343,7 @@ static void broken_files(void)
     } bad[] = {
         { "[]", "", "./encoder.json: byte 1: expected '{'" },
         { "{\"a\": 0", "", "./encoder.json: byte 7: expected ',' or '}'" },
-        { "{\"a\": 0, \"a\": 1}", "", "./encoder.json: byte 15: this token stands there twice" },
+        { "{\"a\": 0, \"a\": 1}", "", "./encoder.json: byte 15: this token occurs twice" },
         { "{\"a\": 0, \"b\": 0}", "", "./encoder.json: byte 15: two tokens have this number" },
         { "{\"a\": x}", "", "./encoder.json: byte 6: expected the token's number" },
         { "{\"a\\q1234\": 1}", "", "./encoder.json: byte 4: unknown escape" },

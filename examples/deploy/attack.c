@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT-0
-   attack.c: see attack.h. The loss is the mean of (y - t)², t = -2^20·dy: its gradient is dy to a
-   part in 2^20, times 2^21 / outputs. */
+   attack.c: see attack.h. The loss is the mean of (y - t)² with t = -2^20·dy. Its gradient is
+   2^21 / outputs times dy, with a relative error of about 2^-20. */
 #include "attack.h"
 
 static const float attack_distance = 1048576;
 
-/* node i of `from` again, its inputs where[...]; -1: not known here, or the network's own refusal
- */
+/* Adds a copy of node i of `from`, whose inputs are the nodes where[...]. Returns -1 if the layer
+   is not supported or cannot be added. */
 static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const int *where)
 {
     const lgelu_node *node = from->nodes + i;
@@ -40,8 +40,8 @@ static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const i
     }
 }
 
-static void attack_copy_parameters(attack_net *a, const lgelu_net *from, int i,
-                                   int j) /* node j with what node i has */
+/* Copies the parameters, state and λ of node i of `from` to node j. */
+static void attack_copy_parameters(attack_net *a, const lgelu_net *from, int i, int j)
 {
     const lgelu_node *x = from->nodes + i, *y = a->net.nodes + j;
     int k;
@@ -118,7 +118,7 @@ lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x,
         a->to[k] = -attack_distance * dy[k];
     lgelu_net_bind(&a->net, a->input, x);
     lgelu_net_bind(&a->net, a->target, a->to);
-    /* or this one would be added to the last */
+    /* Without this the gradient would be added to the previous one. */
     memset(a->net.g + a->nodes[a->place].weight_at, 0, in * sizeof *dx);
     if (lgelu_net_forward(&a->net, 1))
         return a->net.status;
@@ -132,7 +132,7 @@ lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x,
     return LGELU_OK;
 }
 
-/* the float in [low, high] that is nearest to x */
+/* Returns the float in [low, high] that is nearest to x. */
 static float attack_clamp(double x, double low, double high)
 {
     float f = (float)(x < low ? low : x > high ? high : x);

@@ -12,8 +12,9 @@
 
    attack_descend minimises Σ sign[i]·c·logits of both[i] over a box, by gradient descent from x.
 
-   How it works: the network is built again with a learned vector, zero, added to its input; the
-   gradient of that vector is the input's. Layers: those of bounds.h. malloc is used.
+   How it works: the network is built again with a learned vector of zeros added to its input; the
+   gradient of that vector is that of the input. The layers of bounds.h are supported. malloc is
+   used.
 
    Copy attack.[ch] and deploy.h beside lgelu.h. */
 #ifndef ATTACK_H
@@ -21,7 +22,7 @@
 #include "deploy.h"
 
 typedef struct {
-    lgelu_net net; /* built to train one sample; its message says what was wrong */
+    lgelu_net net; /* built for training with a batch of one; its message describes an error */
     lgelu_node *nodes;
     void *block;
     int input, place, output, target; /* nodes */
@@ -36,8 +37,9 @@ lgelu_status attack_make(attack_net *a, const lgelu_net *net, int output);
 lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x, const float *dy);
 
 /* Searches the box low[inputs] .. high[inputs] for the least Σ sign[i]·c·outputs of network i,
-   sign[count], c[outputs], by signed steps that shrink from a quarter of the box. x[inputs] is the
-   start, and then the best input found, whose value is returned; HUGE_VAL: an error. */
+   where sign has `count` elements and c has as many as there are outputs, by signed steps that
+   shrink from a quarter of the box. x[inputs] is the start and receives the best input found.
+   Returns its value, or HUGE_VAL after an error. */
 double attack_descend(attack_net *const *a, const double *sign, int count, const float *c, float *x,
                       const double *low, const double *high, int steps);
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT-0
    bounds.c: see bounds.h.
 
-   Rounding. A chain of n fma in f32 is off by at most 1.01·n·2^-24·S + n·2^-149, S = |b| + Σ
-   |w||x|, for n <= 2^17 (Higham 2002, 3.1). Our own sums in double over the same terms are off by
-   2^-53 a term, relative to S as well, also where a bound is carried back through the layer: there
-   |A||W||x| summed over all is |A|·S. So one array, error = 1.01·(n + 2)·2^-24·S + (n + outputs +
-   16)·2^-52·S + (n + 2)·2^-149, serves both ways. Sums of what is carried back keep the sum of
-   their absolute values, of which a part is taken off at the end. */
+   Rounding. A chain of n fma in f32 has an error of at most 1.01·n·2^-24·S + n·2^-149, where S =
+   |b| + Σ |w||x|, for n <= 2^17 (Higham 2002, 3.1). The sums in double here, over the same terms,
+   have an error of 2^-53 for each term, relative to S as well. That also holds where a bound is
+   propagated backwards through the layer, since there the sum of all |A||W||x| is |A|·S. So one
+   array, error = 1.01·(n + 2)·2^-24·S + (n + outputs + 16)·2^-52·S + (n + 2)·2^-149, serves both
+   directions. Sums of backward propagation also keep the sum of their absolute values; a part of
+   it, which bounds their rounding, is subtracted at the end. */
 #include "bounds.h"
 
-enum { BOUNDS_ROWS = 16 };             /* bounds carried back at a time */
-enum { BOUNDS_MOST_SUMMED = 1 << 17 }; /* products, of which the error bound holds */
+/* The number of bounds that are propagated backwards at the same time. */
+enum { BOUNDS_ROWS = 16 };
+/* The largest number of products in a sum for which the error bound holds. */
+enum { BOUNDS_MOST_SUMMED = 1 << 17 };
 /* 2^-24, 2^-52, 2^-149 */
 static const double bounds_half_ulp = 5.9604644775390625e-8, bounds_ulp = 2.220446049250313e-16,
                     bounds_tiny = 1.401298464324817e-45;
@@ -20,29 +23,32 @@ static const double bounds_largest_float = 3.4028234663852886e38;
 static double bounds_max(double a, double b) { return a > b ? a : b; }
 static double bounds_min(double a, double b) { return a < b ? a : b; }
 
+/* Returns the largest absolute value of element i. */
 static double bounds_max_abs(const bounds_node *x, size_t i)
 {
     return bounds_max(fabs(x->lo[i]), fabs(x->hi[i]));
 }
 
+/* Returns the error of a sum of n products whose absolute values have the sum s (see above). */
 static double bounds_sum_error(double n, double outputs, double s)
 {
     return (1.01 * (n + 2) * bounds_half_ulp + (n + outputs + 16) * bounds_ulp) * s
            + (n + 2) * bounds_tiny;
 }
 
-/* ---- the gate's lines. f' falls up to z = -√2, rises to √2 and falls again, z = λx: g = ±f has a
-   local minimum of g(x) - s·x only where g' rises ---- */
+/* ---- the gate's lines. With z = λx, f' falls up to z = -√2, rises to √2 and falls again. For
+   g = ±f, g(x) - s·x has a local minimum only where g' rises ---- */
 typedef struct {
     double lambda, sign, l, u;
 } bounds_curve;
 
+/* Returns g(x). */
 static double bounds_curve_value(const bounds_curve *c, double x)
 {
     return c->sign * lgelu_exact(x, c->lambda);
 }
 
-/* x in [a, b], where g' rises, with g' = s; between them, whichever end is nearer */
+/* Returns the x in [a, b], where g' rises, with g'(x) = s, or the nearer end if there is none. */
 static double bounds_find_slope(const bounds_curve *c, double a, double b, double s, int steps)
 {
     a = bounds_max(a, bounds_max(c->l, -40 / c->lambda));
@@ -59,7 +65,7 @@ static double bounds_find_slope(const bounds_curve *c, double a, double b, doubl
     return 0.5 * (a + b);
 }
 
-/* the least of g(x) - s·x over [l, u], and where it is */
+/* Returns the minimum of g(x) - s·x over [l, u] and stores its place in *where. */
 static double bounds_min_above_slope(const bounds_curve *c, double s, int steps, double *where)
 {
     const double z = 1.4142135623730951 / c->lambda;
@@ -83,17 +89,17 @@ static double bounds_min_above_slope(const bounds_curve *c, double s, int steps,
     return best;
 }
 
-/* how far the kernel's f32, 2.25 ulp at any λ (LGELU_CLAIMS_BETWEEN), and our double may be off
-   over [l, u] */
+/* Bounds the error over [l, u] of the f32 kernel, which is 2.25 ulp at any λ
+   (LGELU_CLAIMS_BETWEEN), and of the double arithmetic here. */
 static double bounds_gate_error(double l, double u)
 {
     const double m = bounds_max(fabs(l), fabs(u));
     return (1.01 * 2.25 * 1.1920928955078125e-7 + 1e-13) * m + 2 * bounds_tiny;
 }
 
-/* The line below g that is highest in the middle, which leaves the least area: its slope by
-   bisection, since where the deepest point lies tells on which side the best slope is. Any slope is
-   sound: the offset is the deepest point's. */
+/* The line below g that is highest in the middle, which minimises the area between: its slope by
+   bisection, since the place of the deepest point shows on which side the best slope is. Any slope
+   is sound, since the offset is that of the deepest point. */
 static void bounds_line_below(bounds_curve c, double *slope, double *offset)
 {
     const double middle = 0.5 * (c.l + c.u);
@@ -111,12 +117,12 @@ static void bounds_line_below(bounds_curve c, double *slope, double *offset)
     *offset = bounds_min_above_slope(&c, *slope, 48, &where) - bounds_gate_error(c.l, c.u);
 }
 
-/* slopes and offsets: below, above */
+/* Stores the slope and the offset of the line below the gate, then those of the line above. */
 static void bounds_gate_lines(double lambda, double l, double u, double *line)
 {
     bounds_curve c;
     double s;
-    /* ReLU, or so near to it that the difference is the kernel's */
+    /* The gate is ReLU, or differs from it by no more than the kernel's error. */
     if (lambda > 1e30 || l * lambda > 40 || u * lambda < -40) {
         const double off = lambda > bounds_largest_float
                                ? 0
@@ -142,6 +148,7 @@ static void bounds_gate_lines(double lambda, double l, double u, double *line)
     line[3] = -line[3];
 }
 
+/* Computes an interval that contains the gate's value for every x in [l, u]. */
 static void bounds_gate_interval(double lambda, double l, double u, double *lo, double *hi)
 {
     const double valley = -0.7517915246935645 / lambda,
@@ -154,25 +161,27 @@ static void bounds_gate_interval(double lambda, double l, double u, double *lo, 
         *lo = -0.16997121 / lambda - off;
 }
 
-/* ---- windows: the input's elements that output pixel (r, c) reads ---- */
+/* ---- windows: the elements of the input that output pixel (r, c) reads, for the channels of one
+   group ---- */
 typedef struct {
     const lgelu_node *node, *from;
     size_t in, out;
-} bounds_window; /* channels of a group */
+} bounds_window;
 
 /* Finds the first channel of a tap; 0 if it is outside the image. */
 static int bounds_find_tap(const bounds_window *w, size_t r, size_t c, size_t i, size_t j,
                            size_t *at)
 {
-    /* wrap below 0 */
+    /* An index below 0 wraps to a large one and is outside as well. */
     const size_t u = r * w->node->stride + i - w->node->padding,
                  v = c * w->node->stride + j - w->node->padding;
     *at = (u * w->from->shape[1] + v) * w->from->shape[2];
     return u < w->from->shape[0] && v < w->from->shape[1];
 }
 
-/* ---- sums: of the middles and half-widths of x; of a difference without the bias, and without
-   rounding where both networks add up the same numbers ---- */
+/* ---- sums, from the middles and half-widths of x. The sum of a difference has no bias, and no
+   rounding error where both networks add the same values ---- */
+/* Sets the interval of element `at` of node i and the error of its sum. */
 static void bounds_set_sum(bounds_net *b, int i, size_t at, double terms, double outputs,
                            double middle, double half, double s, double bias)
 {
@@ -189,12 +198,15 @@ static void bounds_set_sum(bounds_net *b, int i, size_t at, double terms, double
     y->hi[at] = middle + bias + half + e;
 }
 
+/* Returns the middle of the interval of element i. */
 static double bounds_middle(const bounds_node *x, size_t i) { return 0.5 * (x->lo[i] + x->hi[i]); }
+/* Returns half the width of the interval of element i. */
 static double bounds_half_width(const bounds_node *x, size_t i)
 {
     return 0.5 * (x->hi[i] - x->lo[i]);
 }
 
+/* Computes the intervals of a linear layer. */
 static void bounds_linear_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -218,6 +230,7 @@ static void bounds_linear_interval(bounds_net *b, int i)
     }
 }
 
+/* Computes the intervals of a convolution. */
 static void bounds_conv_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -250,6 +263,7 @@ static void bounds_conv_interval(bounds_net *b, int i)
     }
 }
 
+/* Computes the intervals of a batch norm. */
 static void bounds_batch_norm_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -264,6 +278,7 @@ static void bounds_batch_norm_interval(bounds_net *b, int i)
     }
 }
 
+/* Computes the intervals of a sum of two values. */
 static void bounds_add_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -276,13 +291,14 @@ static void bounds_add_interval(bounds_net *b, int i)
     }
 }
 
+/* Returns the weight of a tap of an average pool. */
 static double bounds_pool_weight(const lgelu_node *node)
 {
     return (double)(float)(1 / (double)(node->window[0] * node->window[1]));
 }
 
-/* Returns the tap that is certainly the largest, or (size_t)-1; *high: the tap with the largest
-   lower bound. */
+/* Returns the tap that is certainly the largest, or (size_t)-1, and stores in *high the tap with
+   the largest lower bound. */
 static size_t bounds_sure_maximum(const bounds_net *b, const bounds_window *w, size_t r, size_t c,
                                   size_t k, size_t *high)
 {
@@ -306,6 +322,7 @@ static size_t bounds_sure_maximum(const bounds_net *b, const bounds_window *w, s
     return *high;
 }
 
+/* Computes the intervals of a pool. */
 static void bounds_pool_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -341,7 +358,8 @@ static void bounds_pool_interval(bounds_net *b, int i)
                 b->node[i].lo[to] = lo;
                 b->node[i].hi[to] = hi;
                 b->node[i].error[to] = 0;
-                /* a difference of maxima is one of the differences only where both know which */
+                /* The difference of two maxima is the difference of one tap only if the same tap is
+                   certainly the largest in both networks. */
                 if (b->soft) {
                     size_t high, sure = bounds_sure_maximum(b->soft, &w, r, c, k, &high);
                     if (sure != (size_t)-1
@@ -355,8 +373,8 @@ static void bounds_pool_interval(bounds_net *b, int i)
     }
 }
 
-/* ---- a difference through a gate: [f(x) - ReLU(x)] + [ReLU(x) - ReLU(x')], x of the soft, x' of
-   the hard network ---- */
+/* ---- a difference through a gate: [f(x) - ReLU(x)] + [ReLU(x) - ReLU(x')], where x is a value of
+   the soft network and x' that of the hard one ---- */
 static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda)
 {
     const int from = b->net->nodes[i].input[0];
@@ -365,7 +383,8 @@ static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda
                  off = lambda > bounds_largest_float ? 0 : bounds_gate_error(l, u),
                  peak = 0.7517915246935645 / lambda;
     double deep = 0, shallow = 0, low, high, *line = b->node[i].line + 4 * k;
-    /* -|x|·(1 - Φ(λ|x|)): 0, down to the valley at `peak`, up again: the same on both sides */
+    /* f(x) - ReLU(x) = -|x|·(1 - Φ(λ|x|)) is even: it falls from 0 at x = 0 to the minimum at
+       |x| = `peak` and rises again. */
     if (lambda <= bounds_largest_float) {
         const double near = l <= 0 && u >= 0 ? 0 : bounds_min(fabs(l), fabs(u)),
                      far = bounds_max(fabs(l), fabs(u));
@@ -378,7 +397,7 @@ static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda
     shallow += off;
     low = bounds_max(bounds_min(dl, 0), bounds_max(l, 0) - bounds_max(h->hi[k], 0));
     high = bounds_min(bounds_max(du, 0), bounds_max(u, 0) - bounds_max(h->lo[k], 0));
-    /* both gates pass */
+    /* Both gates pass their input. */
     if (l >= 0 && h->lo[k] >= 0) {
         line[0] = line[2] = 1;
         line[1] = deep;
@@ -386,7 +405,7 @@ static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda
         low = dl;
         high = du;
     } else {
-        /* a constant, or, where that is better in the middle, a line */
+        /* A constant, or a line where that is tighter in the middle of the interval. */
         line[0] = line[2] = 0;
         line[1] = low + deep;
         line[3] = high + shallow;
@@ -417,10 +436,11 @@ static void bounds_difference_gate(bounds_net *b, int i, size_t k, double lambda
     b->node[i].hi[k] = high + shallow + 4 * bounds_ulp * (fabs(high) + fabs(shallow));
     line[1] -= 4 * bounds_ulp * fabs(line[1]);
     line[3] += 4 * bounds_ulp * fabs(line[3]);
-    /* the part that the gate itself adds */
+    /* The part of the difference that the gate itself adds. */
     b->node[i].error[k] = bounds_max(-deep, shallow);
 }
 
+/* Computes the intervals and the lines of a gate. */
 static void bounds_gate_forward(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
@@ -439,8 +459,8 @@ static void bounds_gate_forward(bounds_net *b, int i)
     }
 }
 
-/* ---- carrying back: row r asks for the least of Σ a[r][k]·y[k]. What is known is taken off
-   `constant`, what may be lost is in `loss` ---- */
+/* ---- backward propagation: row r bounds the minimum of Σ a[r][k]·y[k] from below. Known terms are
+   added to `constant`; `loss` bounds the rounding errors ---- */
 typedef struct {
     double constant, absolute, loss, terms;
 } bounds_account;
@@ -452,6 +472,7 @@ typedef struct {
     bounds_account row[BOUNDS_ROWS];
 } bounds_carry;
 
+/* Adds a term to the constant of a row. */
 static void bounds_add_constant(bounds_account *c, double term)
 {
     c->constant += term;
@@ -471,7 +492,7 @@ static double *bounds_coefficients(bounds_carry *c, int node, size_t r)
     return c->a[node] + r * c->b->node[node].n;
 }
 
-/* Adds a term to a coefficient. Where that is not 0 the sum is rounded once more. */
+/* Adds a term to a coefficient. If the coefficient was not 0, the sum is rounded once more. */
 static void bounds_add_coefficient(bounds_carry *c, int node, size_t r, size_t k, double term)
 {
     double *a = c->a[node] + r * c->b->node[node].n + k;
@@ -481,7 +502,8 @@ static void bounds_add_coefficient(bounds_carry *c, int node, size_t r, size_t k
     *a += term;
 }
 
-/* fresh: zeros, as many as the input has elements */
+/* Propagates the coefficients `a` of a linear layer to those of its input. `fresh` holds zeros, one
+   for each element of the input. */
 static void bounds_linear_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
     bounds_net *b = c->b;
@@ -501,6 +523,7 @@ static void bounds_linear_back(bounds_carry *c, int i, size_t r, const double *a
     }
 }
 
+/* Propagates the coefficients of a convolution to those of its input. */
 static void bounds_conv_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
     bounds_net *b = c->b;
@@ -532,6 +555,7 @@ static void bounds_conv_back(bounds_carry *c, int i, size_t r, const double *a, 
     }
 }
 
+/* Propagates the coefficients of a pool to those of its input. */
 static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, double *fresh)
 {
     bounds_net *b = c->b;
@@ -555,7 +579,7 @@ static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, 
                 c->row[r].loss += fabs(a[j]) * b->node[i].error[j];
                 continue;
             }
-            /* a tap that is the largest in both networks, or the interval */
+            /* Use the tap that is the largest in both networks, or else the interval. */
             if (b->soft) {
                 size_t sure = bounds_sure_maximum(b->soft, &w, row, column, k, &high);
                 if (sure != bounds_sure_maximum(b->hard, &w, row, column, k, &high))
@@ -567,7 +591,7 @@ static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, 
                                         a[j] * (a[j] > 0 ? b->node[i].lo[j] : b->node[i].hi[j]));
                 continue;
             }
-            /* a maximum is at least each of its taps */
+            /* A maximum is at least as large as each of its taps. */
             if (bounds_sure_maximum(b, &w, row, column, k, &high) != (size_t)-1 || a[j] > 0)
                 fresh[high] += a[j];
             else
@@ -576,6 +600,7 @@ static void bounds_pool_back(bounds_carry *c, int i, size_t r, const double *a, 
     }
 }
 
+/* Replaces a gate by its lines and propagates the coefficients to its input. */
 static void bounds_gate_back(bounds_carry *c, int i, size_t r, const double *a)
 {
     bounds_net *b = c->b;
@@ -593,8 +618,8 @@ static void bounds_gate_back(bounds_carry *c, int i, size_t r, const double *a)
     }
 }
 
-static void bounds_plain_back(bounds_carry *c, int i, size_t r,
-                              const double *a) /* sums, normalisations, views */
+/* Propagates the coefficients of sums, normalisations and views to their inputs. */
+static void bounds_plain_back(bounds_carry *c, int i, size_t r, const double *a)
 {
     bounds_net *b = c->b;
     const lgelu_node *node = b->net->nodes + i;
@@ -616,8 +641,8 @@ static void bounds_plain_back(bounds_carry *c, int i, size_t r,
     }
 }
 
-/* Carries the coefficients a[from] back to the input and computes the lower bound of each row; 0:
-   out of memory. */
+/* Propagates the coefficients a[from] back to the input and computes the lower bound of each row.
+   Returns 0 if memory runs out. */
 static int bounds_carry_back(bounds_carry *c, int from, double *lower)
 {
     bounds_net *b = c->b;
@@ -670,8 +695,8 @@ static int bounds_carry_back(bounds_carry *c, int from, double *lower)
     return 1;
 }
 
-/* whether number k of node i passes its gate (1), or is stopped (-1), whatever x: nothing is gained
-   by knowing it better. 0: open */
+/* Returns 1 if element k of node i passes its gate for every x in the box, -1 if the gate stops it
+   for every x, so that tighter bounds would gain nothing, and 0 if neither is certain. */
 static int bounds_sure_gate(const bounds_net *b, int i, size_t k)
 {
     const lgelu_net *net = b->net;
@@ -736,10 +761,10 @@ static lgelu_status bounds_tighten_node(bounds_net *b, int i)
     return status;
 }
 
-/* ---- spectral norms, proven: of G = W Wᵀ or Wᵀ W, ‖G‖ <= ‖G^m‖_F^(1/m), m = 2^5; of a convolution
-   the sum over its taps ---- */
-static double bounds_spectral_norm(const float *w, size_t rows, size_t cols, size_t row,
-                                   size_t col) /* w[i·row + j·col]; -1: no memory */
+/* ---- proven upper bounds of spectral norms: for G = W Wᵀ or Wᵀ W, ‖G‖ <= ‖G^m‖_F^(1/m) with
+   m = 2^5; for a convolution the sum over its taps ---- */
+/* Bounds the norm of the matrix w[i·row + j·col]. Returns -1 if memory runs out. */
+static double bounds_spectral_norm(const float *w, size_t rows, size_t cols, size_t row, size_t col)
 {
     const size_t n = rows < cols ? rows : cols, m = rows < cols ? cols : rows,
                  across = rows < cols ? row : col, along = rows < cols ? col : row;
@@ -776,7 +801,7 @@ static double bounds_spectral_norm(const float *w, size_t rows, size_t cols, siz
             g[i * n + j] = g[j * n + i] = s;
         }
     }
-    /* scale: the logarithm of what G was divided by, to the power of 1/2^step */
+    /* scale is the logarithm of the factor by which G was divided, times 1/2^step. */
     for (step = 0;; step++) {
         double norm = 0;
         for (k = 0; k < n * n; k++)
@@ -805,6 +830,7 @@ static double bounds_spectral_norm(const float *w, size_t rows, size_t cols, siz
     return bounds_min(frobenius, sqrt(exp(scale)) * (1 + 1e-6));
 }
 
+/* Bounds the spectral norm of the weights of a layer. */
 static double bounds_weight_norm(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2];
@@ -828,8 +854,8 @@ static double bounds_weight_norm(const lgelu_net *net, const lgelu_node *node)
     return sum * (1 + 1e-12);
 }
 
-static double bounds_windows_per_pixel(
-    const lgelu_node *node) /* Returns the most windows that read one pixel. */
+/* Returns the largest number of windows that read one pixel. */
+static double bounds_windows_per_pixel(const lgelu_node *node)
 {
     const double a = ceil((double)node->window[0] / (double)node->stride),
                  b = ceil((double)node->window[1] / (double)node->stride);
@@ -882,7 +908,7 @@ static lgelu_status bounds_difference_norm(bounds_net *b, int i)
     y->norm = bounds_min(n * (1 + 1e-12), box);
     for (k = 0; k < y->n; k++) {
         double limit = y->norm;
-        /* one row alone */
+        /* The norm of one row bounds the difference of its output. */
         if (node->op == LGELU_OP_LINEAR) {
             const size_t in = b->net->nodes[node->input[0]].shape[2];
             const float *w = b->net->w + node->weight_at + k % node->shape[2] * in;
@@ -908,6 +934,7 @@ static int bounds_is_known(const lgelu_node *node)
            || node->op == LGELU_OP_DROPOUT;
 }
 
+/* Refuses a layer that is not supported. */
 static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
 {
     const lgelu_net *net = b->net;
@@ -1011,6 +1038,7 @@ void bounds_free(bounds_net *b)
     b->work = NULL;
 }
 
+/* Computes the bounds of all nodes, in order. */
 static lgelu_status bounds_run_nodes(bounds_net *b)
 {
     lgelu_status status = LGELU_OK;
@@ -1044,7 +1072,7 @@ static lgelu_status bounds_run_nodes(bounds_net *b)
                 }
             }
             if (b->soft) {
-                /* the difference of the two boxes contains it, too */
+                /* The difference is also inside the difference of the two boxes. */
                 for (k = 0; k < y->n; k++) {
                     y->lo[k] = bounds_max(y->lo[k], b->soft->node[i].lo[k] - b->hard->node[i].hi[k]
                                                         - bounds_tiny);
@@ -1055,7 +1083,7 @@ static lgelu_status bounds_run_nodes(bounds_net *b)
                 if (status)
                     return status;
             }
-            /* never looser than intervals, not even by rounding */
+            /* The result is never looser than intervals, not even by rounding. */
             for (k = 0; b->how == BOUNDS_LINEAR && k < y->n; k++) {
                 y->lo[k] = bounds_max(y->lo[k], y->was[k]);
                 y->hi[k] = bounds_min(y->hi[k], y->was[y->n + k]);
@@ -1075,6 +1103,7 @@ static lgelu_status bounds_run_nodes(bounds_net *b)
     return status;
 }
 
+/* Computes intervals, and then tightens them by linear relaxation if `how` requires it. */
 static lgelu_status bounds_run_both(bounds_net *b, bounds_how how)
 {
     lgelu_status status;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT-0
-   mip.c: see mip.h. Variables: x0, x1, ... inputs; v.. numbers of layers; d.. binaries; t. Inputs
-   stand first in the objective, with weight 0, so that they are the first columns after t. A number
-   is told by what stands for it: a variable, or nothing where it is 0 for sure. */
+   mip.c: see mip.h. The variables are the inputs x0, x1, ..., the values of layers v0, v1, ...,
+   the binaries d0, d1, ..., and t. The inputs come first in the objective, with weight 0, so that
+   they are the first columns after t. Each value has a code, which names its variable; a value that
+   is certainly 0 has no variable. */
 #include "mip.h"
 
-enum { MIP_ZERO = 0, MIP_INPUT = 1 }; /* code 0: zero; 1 + i: input i; inputs + 1 + j: variable j */
+/* The codes: 0 is zero, 1 + i is input i, inputs + 1 + j is variable j. */
+enum { MIP_ZERO = 0, MIP_INPUT = 1 };
 typedef struct {
     bounds_net *b;
     size_t **code, *window, inputs, variables, terms;
     deploy_out o;
 } mip;
 
+/* Writes the name of the variable with this code. */
 static void mip_name(mip *m, size_t code)
 {
     if (code <= m->inputs)
@@ -19,7 +22,7 @@ static void mip_name(mip *m, size_t code)
         deploy_put(&m->o, "v%z", code - m->inputs - 1);
 }
 
-/* + weight · number; lines stay short: readers have limits */
+/* Writes "+ weight name". Lines are kept short, since the readers of LP files limit them. */
 static void mip_term(mip *m, double weight, size_t code)
 {
     if (!code || !(fabs(weight) > 0))
@@ -30,6 +33,7 @@ static void mip_term(mip *m, double weight, size_t code)
     mip_name(m, code);
 }
 
+/* Ends a row with its relation and its right-hand side. */
 static void mip_end(mip *m, const char *sign, double right)
 {
     deploy_put(&m->o, " %s ", sign);
@@ -38,13 +42,15 @@ static void mip_end(mip *m, const char *sign, double right)
     m->terms = 0;
 }
 
-/* a new variable for number k of node i, and the row that makes it: - v + ... = -constant */
+/* Makes a variable for element k of node i and begins the row that defines it, - v + ... =
+   -constant. */
 static void mip_new(mip *m, int i, size_t k)
 {
     m->code[i][k] = m->inputs + 1 + m->variables++;
     mip_term(m, -1, m->code[i][k]);
 }
 
+/* Writes the rows of a linear layer. */
 static void mip_linear(mip *m, int i)
 {
     const lgelu_net *net = m->b->net;
@@ -61,7 +67,7 @@ static void mip_linear(mip *m, int i)
     }
 }
 
-/* convolution, average pool: the taps of each number */
+/* Writes the rows of a convolution or an average pool: a sum over the taps of each output. */
 static void mip_windows(mip *m, int i)
 {
     const lgelu_net *net = m->b->net;
@@ -98,8 +104,8 @@ static void mip_windows(mip *m, int i)
     }
 }
 
-/* the numbers in window `to` of a max pool that may be its largest: their places go to list, how
-   many is returned */
+/* Stores in list the indices of the elements of window `to` of a max pool that may be its maximum,
+   and returns how many there are. */
 static size_t mip_rivals(const mip *m, int i, size_t to, size_t *list)
 {
     const lgelu_node *node = m->b->net->nodes + i, *from = m->b->net->nodes + node->input[0];
@@ -127,8 +133,9 @@ static size_t mip_rivals(const mip *m, int i, size_t to, size_t *list)
     return rivals;
 }
 
-/* y >= x_k; y <= x_k + M(1 - d_k), M = the most that another can be, less the least of x_k; one d
-   is 1. The binaries' numbers follow y's */
+/* Writes the rows of a max pool: y >= x_k and y <= x_k + M(1 - d_k), where M is the upper bound of
+   the other elements minus the lower bound of x_k, and exactly one d_k is 1. The binaries are
+   numbered after y. */
 static void mip_most(mip *m, int i)
 {
     const int from = m->b->net->nodes[i].input[0];
@@ -151,7 +158,7 @@ static void mip_most(mip *m, int i)
                 if (j != k && x->hi[m->window[j]] > other)
                     other = x->hi[m->window[j]];
             }
-            /* the first stands there */
+            /* For k = 0, mip_new has already written the term of y. */
             if (k)
                 mip_term(m, -1, y);
             mip_term(m, 1, m->code[from][place]);
@@ -169,7 +176,8 @@ static void mip_most(mip *m, int i)
     }
 }
 
-static void mip_plain(mip *m, int i) /* normalisations and sums */
+/* Writes the rows of normalisations and sums. */
+static void mip_plain(mip *m, int i)
 {
     const lgelu_node *node = m->b->net->nodes + i;
     size_t k;
@@ -189,6 +197,7 @@ static void mip_plain(mip *m, int i) /* normalisations and sums */
     }
 }
 
+/* Writes the rows of a ReLU: one binary for each element whose sign is not certain. */
 static void mip_gate(mip *m, int i)
 {
     const int from = m->b->net->nodes[i].input[0];
@@ -225,8 +234,8 @@ static void mip_gate(mip *m, int i)
     }
 }
 
-/* lower bounds of 0 are what LP files give a variable that is not told; the others, and the
-   binaries, come at the end */
+/* Writes the last sections: the bounds that differ from those that an LP file implies (a lower
+   bound of 0 and no upper one), and the binaries. */
 static void mip_ends(mip *m)
 {
     const bounds_net *b = m->b;
@@ -284,6 +293,7 @@ static void mip_ends(mip *m)
     deploy_put(&m->o, "End\n");
 }
 
+/* Writes the program: the objective, the rows of each layer, and those of the clause. */
 static void mip_text(mip *m, const vnnlib *p, size_t clause, double margin)
 {
     const bounds_net *b = m->b;
@@ -400,15 +410,17 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
     return status;
 }
 
-/* ---- reading a solution. CBC: "Optimal - objective value ..." or "Infeasible ...", "Stopped ...",
-   then lines "index name value cost", those of 0 left out. GLPK: "s mip ROWS COLUMNS STATUS VALUE",
-   then "j COLUMN VALUE" ---- */
+/* ---- reading a solution. CBC writes "Optimal - objective value ...", "Infeasible ..." or "Stopped
+   ...", then lines "index name value cost" for the values that are not 0. GLPK writes "s mip ROWS
+   COLUMNS STATUS VALUE", then lines "j COLUMN VALUE" ---- */
+/* Skips blanks and asterisks. */
 static void mip_blank(deploy_in *in)
 {
     while (in->at < in->end && (in->p[in->at] == ' ' || in->p[in->at] == '*'))
         in->at++;
 }
 
+/* Returns whether the text continues with this word. */
 static int mip_starts(const deploy_in *in, const char *word)
 {
     return in->end - in->at >= strlen(word) && !memcmp(in->p + in->at, word, strlen(word));
@@ -428,7 +440,7 @@ mip_answer mip_read(double *x, size_t inputs, const void *file, size_t bytes)
     in.message = message;
     in.kind = "solution";
     memset(x, 0, inputs * sizeof *x);
-    /* line by line */
+    /* The file is read line by line. */
     for (; in.at < in.end; in.at++) {
         mip_blank(&in);
         if (!head && mip_starts(&in, "s mip ")) {
@@ -448,7 +460,7 @@ mip_answer mip_read(double *x, size_t inputs, const void *file, size_t bytes)
                      : mip_starts(&in, "Infeasible") || mip_starts(&in, "Integer infeasible")
                          ? MIP_NONE
                          : MIP_OPEN;
-            /* by time, or since one solution was wanted: one may be there */
+            /* CBC stopped at the time limit or after the first solution, so there may be one. */
             if (mip_starts(&in, "Stopped")) {
                 for (answer = MIP_FOUND; in.at < in.end && in.p[in.at] != '\n'; in.at++) {
                     if (mip_starts(&in, "no integer"))

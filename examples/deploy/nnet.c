@@ -2,10 +2,11 @@
    nnet.c: see nnet.h. */
 #include "nnet.h"
 
-/* the linear layers from `output` back to the input, last first; their count, or -1 */
+/* Stores the linear layers from `output` back to the input, last first, and returns their count, or
+   -1 if the network has other layers. */
 static int nnet_layers(lgelu_net *net, int output, int *layer)
 {
-    /* gated: only a linear layer may come next */
+    /* While gated is 1, only a linear layer may come next. */
     int i, count = 0, gated = 1;
     for (i = output;; i = net->nodes[i].input[0]) {
         const lgelu_node *node = net->nodes + i;
@@ -22,14 +23,14 @@ static int nnet_layers(lgelu_net *net, int output, int *layer)
             gated = 1;
             continue;
         }
-        deploy_refuse(
-            net->message, LGELU_E_ARGUMENT,
-            ".nnet: layer '%s': only linear layers with ReLU between them can stand there",
-            node->name);
+        deploy_refuse(net->message, LGELU_E_ARGUMENT,
+                      ".nnet: layer '%s': expected only linear layers with ReLU between them",
+                      node->name);
         return -1;
     }
 }
 
+/* Writes the n values of x, or `other` n times if x is NULL, each followed by a comma. */
 static void nnet_numbers(deploy_out *o, const double *x, size_t n, double other)
 {
     size_t k;
@@ -39,6 +40,7 @@ static void nnet_numbers(deploy_out *o, const double *x, size_t n, double other)
     }
 }
 
+/* Writes the file: header, sizes, limits, then the weights and biases of each layer. */
 static void nnet_put(deploy_out *o, const lgelu_net *net, const int *layer, int count,
                      const nnet_limits *limits)
 {
@@ -117,7 +119,7 @@ lgelu_status nnet_write(lgelu_net *net, int output, const nnet_limits *limits, l
     return status;
 }
 
-/* ---- reading: numbers, each followed by a comma or a blank ---- */
+/* ---- reading: each number is followed by a comma or a blank ---- */
 static void nnet_skip(deploy_in *in)
 {
     while (in->at < in->end
@@ -126,6 +128,7 @@ static void nnet_skip(deploy_in *in)
         in->at++;
 }
 
+/* Reads `count` integers. */
 static int nnet_sizes(deploy_in *in, size_t *n, size_t count)
 {
     size_t k;
@@ -137,6 +140,7 @@ static int nnet_sizes(deploy_in *in, size_t *n, size_t count)
     return 0;
 }
 
+/* Reads `count` finite numbers. */
 static int nnet_reals(deploy_in *in, double *x, size_t count)
 {
     size_t k;
@@ -148,11 +152,12 @@ static int nnet_reals(deploy_in *in, double *x, size_t count)
     return 0;
 }
 
+/* Reads the whole file. */
 static int nnet_text(deploy_in *in, nnet *n)
 {
     size_t head[4], flag, numbers = 0, k, j, at = 0;
     double v;
-    /* comments */
+    /* Skip the comments. */
     for (;;) {
         nnet_skip(in);
         if (in->end - in->at < 2 || in->p[in->at] != '/' || in->p[in->at + 1] != '/')
@@ -162,7 +167,7 @@ static int nnet_text(deploy_in *in, nnet *n)
     }
     if (nnet_sizes(in, head, 4))
         return -1;
-    /* a number takes two bytes at least: no more is asked for than the file can hold */
+    /* A number has at least two bytes, so no more is allocated than the file can hold. */
     if (!head[0] || head[0] > in->end / 2 || !head[1] || head[1] > in->end / 2)
         return deploy_wrong(in, "more layers or inputs than the file has bytes for");
     n->layers = head[0];
@@ -177,7 +182,7 @@ static int nnet_text(deploy_in *in, nnet *n)
         numbers = deploy_plus(numbers, deploy_times(n->size[k + 1], deploy_plus(n->size[k], 1)));
     for (k = 0; k <= n->layers; k++) {
         if (!n->size[k])
-            return deploy_wrong(in, "a layer of nothing");
+            return deploy_wrong(in, "a layer of size 0");
     }
     if (numbers > in->end / 2)
         return deploy_wrong(in, "more weights than the file has bytes for");
@@ -197,7 +202,7 @@ static int nnet_text(deploy_in *in, nnet *n)
                 return -1;
             n->w[at++] = (float)v;
             if (!deploy_finite(n->w + at - 1, 1))
-                return deploy_wrong(in, "a weight that no float holds");
+                return deploy_wrong(in, "a weight outside the range of floats");
         }
     }
     nnet_skip(in);
@@ -256,7 +261,7 @@ lgelu_status nnet_fill(const nnet *n, lgelu_net *net, int output)
     }
     for (j = 0; j < n->layers; j++)
         all += n->size[j + 1] * (n->size[j] + 1);
-    /* look at all, then change */
+    /* Check every layer before any is changed. */
     for (pass = 0; pass < 2; pass++) {
         size_t k = n->layers, at = all;
         int i;
@@ -275,9 +280,9 @@ lgelu_status nnet_fill(const nnet *n, lgelu_net *net, int output)
             k--;
         }
         if (k) {
-            return deploy_refuse(
-                net->message, LGELU_E_SHAPE,
-                ".nnet: the network has other layers than the file, from number %z on", k);
+            return deploy_refuse(net->message, LGELU_E_SHAPE,
+                                 ".nnet: the network differs from the file from layer number %z on",
+                                 k);
         }
     }
     net->prepacked_valid = 0;

@@ -11,54 +11,60 @@
 #include <string.h>
 
 enum { ONNX_BUFFER = 4096, ONNX_NAME = 96, ONNX_MOST_DIMS = 6 };
-enum {
-    ONNX_TYPE_FLOAT = 1,
-    ONNX_TYPE_UINT8,
-    ONNX_TYPE_INT8,
-    ONNX_TYPE_INT32 = 6,
-    ONNX_TYPE_INT64
-}; /* TensorProto.DataType */
+/* The values of TensorProto.DataType that are written. */
+enum { ONNX_TYPE_FLOAT = 1, ONNX_TYPE_UINT8, ONNX_TYPE_INT8, ONNX_TYPE_INT32 = 6, ONNX_TYPE_INT64 };
 
+/* What the plan knows of a node; the bits of onnx_writer.flag. */
 enum {
     ONNX_WANTED = 1, /* the output depends on it */
-    ONNX_FIRST = 2,  /* its value is channels first, as ONNX's images are */
+    ONNX_FIRST = 2,  /* its value is stored channels first, as in ONNX */
     ONNX_TURNED = 4, /* the value was also written in the other order */
-    ONNX_MIXED = 8,  /* a flattened image in ONNX's order: only linear layers read it */
-    ONNX_FOLDED = 16
-}; /* a batch norm inside the convolution that it reads */
+    ONNX_MIXED = 8,  /* a flattened image in ONNX's order; only linear layers read it */
+    ONNX_FOLDED = 16 /* a batch norm that is folded into the convolution that it reads */
+};
 
+/* A node, or the head of a tensor, while it is assembled. */
 typedef struct {
     unsigned char at[1024];
     size_t n;
-} onnx_message; /* a node or the head of a tensor while it is assembled */
+} onnx_message;
+
+/* The state while a graph is counted or written. Node indices are -1 where there is no such node.
+ */
 
 typedef struct {
     const lgelu_net *net;
     const onnx_options *o;
     unsigned char *flag; /* [net->count] */
-    /* the node whose value is the result; the one that has options->output for a name, or -1 */
+    /* the node whose value is the result, and the node that is named options->output, or -1 */
     int output, named;
     int counting, failed;
-    int halves;   /* which of the shared constants were written */
+    int halves;   /* a bit for each shared constant that was written */
     size_t total; /* bytes of the graph so far */
     lgelu_write *write;
     void *user;
+    /* the image input that the file receives as a vector, or -1, and the name of its reshaped value
+     */
     int flat;
-    char picture[ONNX_NAME]; /* an input that comes in as a vector, or -1; its value as an image */
-    /* the result, if it is an image of one pixel, or -1; its value before it is a vector */
+    char picture[ONNX_NAME];
+    /* the result, if it is an image of one pixel, or -1, and the name of its value before Flatten
+     */
     int one;
     char pixel[ONNX_NAME];
-    const int8_net *whole; /* quantized, or NULL */
+    const int8_net *whole; /* the quantized network, or NULL */
+    /* the node whose value is being written before its quantization, or -1, and that value's name
+     */
     int raw;
-    char raw_name[ONNX_NAME]; /* the node that is being written before it goes onto its grid, or -1
-                               */
+    char raw_name[ONNX_NAME];
+    /* the quantized input, or -1, and the name of its quantized value */
     int entry;
-    char entry_name[ONNX_NAME]; /* the input, or -1; its quantized value */
+    char entry_name[ONNX_NAME];
     size_t n;
     unsigned char room[ONNX_BUFFER];
 } onnx_writer;
 
 /* ---- bytes ---- */
+/* Passes the buffered bytes to the caller's write function. */
 static void onnx_flush(onnx_writer *w)
 {
     if (w->n && !w->failed)
@@ -66,6 +72,7 @@ static void onnx_flush(onnx_writer *w)
     w->n = 0;
 }
 
+/* Writes n bytes through the buffer, or only counts them while w->counting is 1. */
 static void onnx_emit(onnx_writer *w, const void *data, size_t n)
 {
     const unsigned char *p = (const unsigned char *)data;
@@ -83,6 +90,7 @@ static void onnx_emit(onnx_writer *w, const void *data, size_t n)
     }
 }
 
+/* Encodes x as a protobuf varint of at most 10 bytes and returns its length. */
 static size_t onnx_to_varint(unsigned char *p, uint64_t x)
 {
     size_t n = 0;
@@ -92,13 +100,15 @@ static size_t onnx_to_varint(unsigned char *p, uint64_t x)
     return n;
 }
 
+/* Writes x as a varint. */
 static void onnx_emit_number(onnx_writer *w, uint64_t x)
 {
     unsigned char p[10];
     onnx_emit(w, p, onnx_to_varint(p, x));
 }
 
-static void onnx_emit_float(onnx_writer *w, float x) /* little-endian on every machine */
+/* Writes the four bytes of x, little-endian on every machine. */
+static void onnx_emit_float(onnx_writer *w, float x)
 {
     unsigned char p[4];
     uint32_t u;
@@ -110,9 +120,10 @@ static void onnx_emit_float(onnx_writer *w, float x) /* little-endian on every m
     onnx_emit(w, p, 4);
 }
 
-/* ---- messages: a field is its number and kind, then a number (kind 0), or a length and bytes (2),
-   or four bytes (5). Names have at most ONNX_NAME bytes and a node at most five inputs, so
-   1024 bytes are enough ---- */
+/* ---- messages. A field starts with its number and its kind; a varint (kind 0), a length and that
+   many bytes (kind 2), or four bytes (kind 5) follow. Names have at most ONNX_NAME bytes and a node
+   at most five inputs, so 1024 bytes are enough ---- */
+/* Appends n bytes to a message, at most as many as it has space for. */
 static void onnx_append(onnx_message *m, const void *data, size_t n)
 {
     if (n > sizeof m->at - m->n)
@@ -121,6 +132,7 @@ static void onnx_append(onnx_message *m, const void *data, size_t n)
     m->n += n;
 }
 
+/* Appends a varint field. */
 static void onnx_append_number(onnx_message *m, int field, uint64_t x)
 {
     unsigned char p[20];
@@ -128,6 +140,7 @@ static void onnx_append_number(onnx_message *m, int field, uint64_t x)
     onnx_append(m, p, n + onnx_to_varint(p + n, x));
 }
 
+/* Appends a field of a length and that many bytes. */
 static void onnx_append_bytes(onnx_message *m, int field, const void *data, size_t bytes)
 {
     unsigned char p[20];
@@ -136,11 +149,13 @@ static void onnx_append_bytes(onnx_message *m, int field, const void *data, size
     onnx_append(m, data, bytes);
 }
 
+/* Appends a string field. */
 static void onnx_append_text(onnx_message *m, int field, const char *text)
 {
     onnx_append_bytes(m, field, text, strlen(text));
 }
 
+/* Writes an assembled message as a field of the graph. */
 static void onnx_emit_message(onnx_writer *w, int field, const onnx_message *m)
 {
     onnx_emit_number(w, (uint64_t)field << 3 | 2);
@@ -148,8 +163,9 @@ static void onnx_emit_message(onnx_writer *w, int field, const onnx_message *m)
     onnx_emit(w, m->at, m->n);
 }
 
-/* ---- NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, doc_string 6. The inputs come
-   with begin, "" after the last ---- */
+/* ---- NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, doc_string 6. onnx_begin_node
+   appends up to three inputs, onnx_end_node the output and the name ---- */
+/* Starts a node with operator `op` and the inputs a, b and c; b and c may be NULL. */
 static void onnx_begin_node(onnx_message *m, const char *op, const char *a, const char *b,
                             const char *c)
 {
@@ -162,12 +178,10 @@ static void onnx_begin_node(onnx_message *m, const char *op, const char *a, cons
         onnx_append_text(m, 1, c);
 }
 
-enum {
-    ONNX_ATTRIBUTE_FLOAT = 1,
-    ONNX_ATTRIBUTE_INT = 2,
-    ONNX_ATTRIBUTE_INTS = 7
-}; /* AttributeProto: name 1, f 2, i 3, ints 8, type 20 */
+/* AttributeProto: name 1, f 2, i 3, ints 8, type 20. These are the values of its type. */
+enum { ONNX_ATTRIBUTE_FLOAT = 1, ONNX_ATTRIBUTE_INT = 2, ONNX_ATTRIBUTE_INTS = 7 };
 
+/* Appends an integer attribute to a node. */
 static void onnx_set_int(onnx_message *m, const char *name, int64_t x)
 {
     onnx_message a;
@@ -178,6 +192,7 @@ static void onnx_set_int(onnx_message *m, const char *name, int64_t x)
     onnx_append_bytes(m, 5, a.at, a.n);
 }
 
+/* Appends an attribute that is a list of integers to a node. */
 static void onnx_set_ints(onnx_message *m, const char *name, const size_t *x, int count)
 {
     onnx_message a;
@@ -190,6 +205,7 @@ static void onnx_set_ints(onnx_message *m, const char *name, const size_t *x, in
     onnx_append_bytes(m, 5, a.at, a.n);
 }
 
+/* Appends a float attribute to a node. */
 static void onnx_set_float(onnx_message *m, const char *name, float x)
 {
     onnx_message a;
@@ -206,14 +222,15 @@ static void onnx_set_float(onnx_message *m, const char *name, float x)
     onnx_append_bytes(m, 5, a.at, a.n);
 }
 
-static void onnx_end_node(onnx_writer *w, onnx_message *m,
-                          const char *value) /* a node is called as its value is */
+/* Appends the output to a node, which has the same name as its value, and writes it. */
+static void onnx_end_node(onnx_writer *w, onnx_message *m, const char *value)
 {
     onnx_append_text(m, 2, value);
     onnx_append_text(m, 3, value);
     onnx_emit_message(w, 1, m);
 }
 
+/* Writes a node of one or two inputs (b may be NULL) without attributes. */
 static void onnx_put_node(onnx_writer *w, const char *op, const char *value, const char *a,
                           const char *b)
 {
@@ -222,7 +239,8 @@ static void onnx_put_node(onnx_writer *w, const char *op, const char *value, con
     onnx_end_node(w, &m, value);
 }
 
-/* ---- TensorProto: dims 1, data_type 2, name 8, raw_data 9; the data follows ---- */
+/* ---- TensorProto: dims 1, data_type 2, name 8, raw_data 9 ---- */
+/* Writes the head of an initializer. The caller writes its elements next, little-endian. */
 static void onnx_begin_tensor(onnx_writer *w, const char *name, int type, const size_t *dims,
                               int rank)
 {
@@ -246,6 +264,7 @@ static void onnx_begin_tensor(onnx_writer *w, const char *name, int type, const 
     onnx_emit_number(w, bytes);
 }
 
+/* Writes a float initializer of any shape. */
 static void onnx_put_floats(onnx_writer *w, const char *name, const float *x, const size_t *dims,
                             int rank)
 {
@@ -262,18 +281,20 @@ static void onnx_put_floats(onnx_writer *w, const char *name, const float *x, co
     }
 }
 
+/* Writes a float initializer of one dimension. */
 static void onnx_put_floats1(onnx_writer *w, const char *name, const float *x, size_t n)
 {
     onnx_put_floats(w, name, x, &n, 1);
 }
 
+/* Writes a float initializer without dimensions. */
 static void onnx_put_scalar(onnx_writer *w, const char *name, float x)
 {
     onnx_put_floats(w, name, &x, NULL, 0);
 }
 
-static void onnx_put_integers(onnx_writer *w, const char *name, const int64_t *x,
-                              size_t n) /* a shape, or the ends of a slice */
+/* Writes an int64 initializer of one dimension, such as a shape or the ends of a slice. */
+static void onnx_put_integers(onnx_writer *w, const char *name, const int64_t *x, size_t n)
 {
     unsigned char p[8];
     size_t i;
@@ -287,10 +308,11 @@ static void onnx_put_integers(onnx_writer *w, const char *name, const int64_t *x
 }
 
 /* ---- names ---- */
+/* Concatenates a and b in `name` and returns it. */
 static const char *onnx_join(char name[ONNX_NAME], const char *a, const char *b)
 {
     size_t n = strlen(a), k = strlen(b);
-    /* 31 bytes of a layer, some 20 of a step */
+    /* A layer's name has at most 31 bytes and a suffix about 20, so ONNX_NAME bytes are enough. */
     memcpy(name, a, n);
     memcpy(name + n, b, k + 1);
     return name;
@@ -304,6 +326,7 @@ static int onnx_is_alias(const onnx_writer *w, const lgelu_node *node)
            || (node->op == LGELU_OP_VIEW && !memcmp(node->shape, x->shape, sizeof x->shape));
 }
 
+/* Returns the node whose value node i has: itself, or the one behind a chain of aliases. */
 static int onnx_source(const onnx_writer *w, int i)
 {
     while (onnx_is_alias(w, w->net->nodes + i))
@@ -311,6 +334,7 @@ static int onnx_source(const onnx_writer *w, int i)
     return i;
 }
 
+/* Returns the name by which other nodes read the value of node i. */
 static const char *onnx_value_name(const onnx_writer *w, int i)
 {
     i = onnx_source(w, i);
@@ -328,9 +352,11 @@ static const char *onnx_value_name(const onnx_writer *w, int i)
 /* ---- the two orders of a value. Channels first: (N, channels, rows, columns). Channels last: (N,
    channels) of one pixel, (N, columns, channels) of one row, else (N, rows, columns, channels) ----
  */
+/* Returns whether a value has more than one pixel. */
 static int onnx_has_pixels(const lgelu_node *node) { return node->shape[0] * node->shape[1] > 1; }
 
-static int onnx_last_dims(const lgelu_node *node, size_t dims[4]) /* behind N */
+/* Stores the dimensions after N in channels-last order and returns how many there are. */
+static int onnx_last_dims(const lgelu_node *node, size_t dims[4])
 {
     int rank = 0;
     if (node->shape[0] > 1)
@@ -341,13 +367,14 @@ static int onnx_last_dims(const lgelu_node *node, size_t dims[4]) /* behind N */
     return rank;
 }
 
+/* Writes a Reshape to (N, dims). */
 static void onnx_put_reshape(onnx_writer *w, const char *value, const char *from,
-                             const size_t *dims, int rank) /* (N, dims) */
+                             const size_t *dims, int rank)
 {
     int64_t shape[8];
     char name[ONNX_NAME];
     int i;
-    /* as it is */
+    /* In Reshape, 0 keeps the input's dimension, here N. */
     shape[0] = 0;
     for (i = 0; i < rank; i++)
         shape[i + 1] = (int64_t)dims[i];
@@ -355,6 +382,7 @@ static void onnx_put_reshape(onnx_writer *w, const char *value, const char *from
     onnx_put_node(w, "Reshape", value, from, name);
 }
 
+/* Writes a Transpose with the given permutation of all dimensions. */
 static void onnx_put_transpose(onnx_writer *w, const char *value, const char *from,
                                const size_t *order, int rank)
 {
@@ -364,6 +392,7 @@ static void onnx_put_transpose(onnx_writer *w, const char *value, const char *fr
     onnx_end_node(w, &m, value);
 }
 
+/* Writes a Flatten to (N, elements). */
 static void onnx_put_flatten(onnx_writer *w, const char *value, const char *from)
 {
     onnx_message m;
@@ -372,7 +401,8 @@ static void onnx_put_flatten(onnx_writer *w, const char *value, const char *from
     onnx_end_node(w, &m, value);
 }
 
-/* Returns the name of a node's value in the wanted order; the transposition is written once. */
+/* Returns the name of a node's value in the wanted order. A transposition is written the first
+ * time. */
 static const char *onnx_in_order(onnx_writer *w, char name[ONNX_NAME], int i, int first)
 {
     static const size_t to_last[4] = { 0, 2, 3, 1 }, to_first[4] = { 0, 3, 1, 2 },
@@ -422,8 +452,8 @@ static size_t onnx_unmixed(const lgelu_node *picture, size_t p)
 }
 
 /* ---- quantized values: their integers are NAME/steps, with NAME/scale and NAME/zero ---- */
-static void onnx_put_scale(onnx_writer *w, const char *name, const double *scale,
-                           size_t n) /* one, or one a channel */
+/* Writes n scales: a scalar if n is 1, else a vector with one scale for each channel. */
+static void onnx_put_scale(onnx_writer *w, const char *name, const double *scale, size_t n)
 {
     size_t k;
     onnx_begin_tensor(w, name, ONNX_TYPE_FLOAT, &n, n > 1);
@@ -431,6 +461,7 @@ static void onnx_put_scale(onnx_writer *w, const char *name, const double *scale
         onnx_emit_float(w, (float)scale[k]);
 }
 
+/* Writes QuantizeLinear and DequantizeLinear, which round the value `from` to the grid g. */
 static void onnx_put_on_grid(onnx_writer *w, const char *name, const char *value, const char *from,
                              const int8_grid *g)
 {
@@ -446,11 +477,12 @@ static void onnx_put_on_grid(onnx_writer *w, const char *name, const char *value
     onnx_end_node(w, &m, value);
 }
 
+/* Writes a DequantizeLinear of quantized parameters, with n scales and zero points of 0. */
 static void onnx_put_dequantize(onnx_writer *w, const char *value, const char *steps,
                                 const char *scale, size_t n, int axis)
 {
     static const unsigned char zeros[4] = { 0 };
-    /* int32, along the first axis; else int8 */
+    /* axis < 0: the steps are int32 and scaled along axis 0; else they are int8 */
     const int wide = axis < 0;
     char zero[ONNX_NAME];
     size_t k;
@@ -465,9 +497,11 @@ static void onnx_put_dequantize(onnx_writer *w, const char *value, const char *s
     onnx_end_node(w, &m, value);
 }
 
-/* the parameters of a layer, their values in weight and bias: a matrix [out][in], whose inputs ONNX
-   wants in another order, or a convolution's [out][taps][c] as [out][c][taps]; turned: a matrix as
-   [in][out] */
+/* Writes the quantized parameters of a linear layer or a convolution with their DequantizeLinear
+   nodes, and stores the names of the dequantized values in weight and bias. A matrix [out][in] is
+   written in that order, or transposed if `turned` is 1; if it reads the flattened image `picture`,
+   its inputs are permuted to ONNX's order. A convolution's [out][taps][c] becomes [out][c][taps].
+ */
 static void onnx_emit_int8_weights(onnx_writer *w, const lgelu_node *node,
                                    const lgelu_node *picture, int turned, char weight[ONNX_NAME],
                                    char bias[ONNX_NAME])
@@ -518,6 +552,7 @@ static void onnx_emit_int8_weights(onnx_writer *w, const lgelu_node *node,
 }
 
 /* ---- layers ---- */
+/* Writes a linear layer: Gemm if its input is a vector, else MatMul and Add. */
 static void onnx_emit_linear(onnx_writer *w, const lgelu_node *node)
 {
     const lgelu_net *net = w->net;
@@ -534,7 +569,7 @@ static void onnx_emit_linear(onnx_writer *w, const lgelu_node *node)
     if (w->whole) {
         onnx_emit_int8_weights(w, node, mixed ? net->nodes + onnx_source(w, from->input[0]) : NULL,
                                !flat, weight, bias);
-    } else if (node->tied) { /* the matrix was written as the embedding's */
+    } else if (node->tied) { /* the matrix was written with the embedding */
         static const size_t swap[2] = { 1, 0 };
         onnx_join(weight, net->nodes[node->tied - 1].name, ".weight");
         if (!flat) {
@@ -578,8 +613,9 @@ static void onnx_emit_linear(onnx_writer *w, const lgelu_node *node)
     }
 }
 
-/* (outputs, rows, columns, channels) → (outputs, channels, rows, columns), with the scale of a
-   batch norm inside; the biases */
+/* Writes the weights and the biases of a convolution. The weights (outputs, rows, columns,
+   channels) become (outputs, channels, rows, columns). If norm is not NULL, that batch norm is
+   folded into both. */
 static void onnx_emit_conv_weights(onnx_writer *w, const lgelu_node *node, const lgelu_node *norm,
                                    const char *weight, const char *bias)
 {
@@ -620,6 +656,7 @@ static void onnx_emit_conv_weights(onnx_writer *w, const lgelu_node *node, const
     }
 }
 
+/* Writes a convolution, with the batch norm `norm` folded into it unless that is NULL. */
 static void onnx_emit_conv(onnx_writer *w, const lgelu_node *node, const lgelu_node *norm)
 {
     const lgelu_net *net = w->net;
@@ -643,6 +680,7 @@ static void onnx_emit_conv(onnx_writer *w, const lgelu_node *node, const lgelu_n
     onnx_end_node(w, &m, onnx_value_name(w, (int)(node - net->nodes)));
 }
 
+/* Writes a max pool or an average pool. */
 static void onnx_emit_pool(onnx_writer *w, const lgelu_node *node)
 {
     const lgelu_node *from = w->net->nodes + node->input[0];
@@ -667,6 +705,7 @@ static void onnx_emit_pool(onnx_writer *w, const lgelu_node *node)
     onnx_end_node(w, &m, value);
 }
 
+/* Writes a batch norm with its running statistics. */
 static void onnx_emit_batch_norm(onnx_writer *w, const lgelu_node *node)
 {
     static const char suffix[4][16] = { ".weight", ".bias", ".running_mean", ".running_var" };
@@ -690,8 +729,8 @@ static void onnx_emit_batch_norm(onnx_writer *w, const lgelu_node *node)
     onnx_end_node(w, &m, onnx_value_name(w, (int)(node - w->net->nodes)));
 }
 
-static void onnx_put_shared(onnx_writer *w,
-                            int which) /* 0.5, 1, 0.044715, √(2/π): once in a file */
+/* Writes one of the constants 0.5, 1, 0.044715 and √(2/π), unless the file has it already. */
+static void onnx_put_shared(onnx_writer *w, int which)
 {
     static const char name[4][16] = { "gelu/half", "gelu/one", "gelu/cubic", "gelu/scale" };
     static const float number[4] = { 0.5f, 1, 0.044715f, 0.7978845608f };
@@ -700,6 +739,7 @@ static void onnx_put_shared(onnx_writer *w,
     w->halves |= 1 << which;
 }
 
+/* Writes a gate: Relu, GELU by the tanh formula, or x·Φ(λx) with Erf. */
 static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
 {
     const size_t c = node->shape[2];
@@ -729,7 +769,7 @@ static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
         onnx_put_node(w, "Mul", onnx_join(a, name, "/inner"), b, "gelu/scale");
         onnx_put_node(w, "Tanh", onnx_join(b, name, "/tanh"), a, NULL);
     } else {
-        /* √2/λ; λ = ∞ beside others: the least normal number */
+        /* The divisor is √2/λ. If one channel of several has λ = ∞, it is FLT_MIN. */
         onnx_join(a, name, "/divisor");
         dims[0] = c;
         dims[1] = dims[2] = 1;
@@ -751,6 +791,7 @@ static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
     onnx_put_node(w, "Mul", value, b, "gelu/half");
 }
 
+/* Writes a LayerNormalization over the channels. */
 static void onnx_emit_layer_norm(onnx_writer *w, const lgelu_node *node)
 {
     char x[ONNX_NAME], weight[ONNX_NAME], bias[ONNX_NAME];
@@ -766,7 +807,7 @@ static void onnx_emit_layer_norm(onnx_writer *w, const lgelu_node *node)
     onnx_end_node(w, &m, onnx_value_name(w, (int)(node - w->net->nodes)));
 }
 
-/* y = x·(1/√(mean of x² + eps))·gain, operator by operator as PyTorch exports
+/* Writes y = x·(1/√(mean of x² + eps))·gain with the same operators as PyTorch's export of
    x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight */
 static void onnx_emit_rms_norm(onnx_writer *w, const lgelu_node *node)
 {
@@ -792,6 +833,7 @@ static void onnx_emit_rms_norm(onnx_writer *w, const lgelu_node *node)
     onnx_put_node(w, "Mul", onnx_value_name(w, (int)(node - w->net->nodes)), b, number);
 }
 
+/* Writes the addition of learned positions. */
 static void onnx_emit_position(onnx_writer *w, const lgelu_node *node)
 {
     size_t dims[4];
@@ -803,6 +845,7 @@ static void onnx_emit_position(onnx_writer *w, const lgelu_node *node)
     onnx_put_node(w, "Add", onnx_value_name(w, (int)(node - w->net->nodes)), of, weight);
 }
 
+/* Writes an embedding as a Gather of its rows. */
 static void onnx_emit_embedding(onnx_writer *w, const lgelu_node *node)
 {
     char weight[ONNX_NAME], rows[ONNX_NAME];
@@ -818,7 +861,8 @@ static void onnx_emit_embedding(onnx_writer *w, const lgelu_node *node)
         onnx_put_flatten(w, value, rows);
 }
 
-/* (N, tokens, 3·channels) → q, k, v as (N, heads, tokens, width), k as (N, heads, width, tokens) */
+/* Writes multi-head attention. The input (N, tokens, 3·channels) is split into q and v as (N,
+   heads, tokens, width) and k as (N, heads, width, tokens). */
 static void onnx_emit_attention(onnx_writer *w, const lgelu_node *node)
 {
     static const char part[3][8] = { "/q", "/k", "/v" },
@@ -846,7 +890,7 @@ static void onnx_emit_attention(onnx_writer *w, const lgelu_node *node)
     onnx_put_scalar(w, onnx_join(b, name, "/scale"), (float)(1 / sqrt((double)width)));
     onnx_put_node(w, "MatMul", onnx_join(a, name, "/product"), c[0], c[1]);
     onnx_put_node(w, "Mul", onnx_join(c[0], name, "/scores"), a, b);
-    /* no token sees a later one */
+    /* Causal attention: no token reads a later one. */
     if (node->option[1]) {
         dims[0] = dims[1] = tokens;
         onnx_begin_tensor(w, onnx_join(b, name, "/mask"), ONNX_TYPE_FLOAT, dims, 2);
@@ -865,6 +909,7 @@ static void onnx_emit_attention(onnx_writer *w, const lgelu_node *node)
     onnx_put_reshape(w, onnx_value_name(w, (int)(node - w->net->nodes)), a, dims, rank);
 }
 
+/* Writes the partition of an image into square patches: a Reshape, a Transpose and a Reshape. */
 static void onnx_emit_patches(onnx_writer *w, const lgelu_node *node)
 {
     static const size_t from_first[6] = { 0, 2, 4, 3, 5, 1 }, from_last[6] = { 0, 1, 3, 2, 4, 5 };
@@ -890,8 +935,8 @@ static void onnx_emit_patches(onnx_writer *w, const lgelu_node *node)
     onnx_put_reshape(w, onnx_value_name(w, (int)(node - w->net->nodes)), turned, dims, rank);
 }
 
-static void onnx_emit_class_token(
-    onnx_writer *w, const lgelu_node *node) /* the token, once a sample, then the others */
+/* Writes the class token, expanded to one for each sample, before the other tokens. */
+static void onnx_emit_class_token(onnx_writer *w, const lgelu_node *node)
 {
     const lgelu_node *from = w->net->nodes + node->input[0];
     const size_t c = node->shape[2];
@@ -923,6 +968,7 @@ static void onnx_emit_class_token(
     onnx_end_node(w, &m, onnx_value_name(w, (int)(node - w->net->nodes)));
 }
 
+/* Writes the mean over a range of tokens. */
 static void onnx_emit_mean_tokens(onnx_writer *w, const lgelu_node *node)
 {
     const lgelu_node *from = w->net->nodes + node->input[0];
@@ -962,21 +1008,24 @@ static void onnx_emit_mean_tokens(onnx_writer *w, const lgelu_node *node)
     onnx_end_node(w, &m, value);
 }
 
-static void onnx_emit_view(onnx_writer *w, const lgelu_node *node) /* to a vector */
+/* Writes a view, which flattens an image to a vector. */
+static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 {
     const int i = (int)(node - w->net->nodes), from = onnx_source(w, node->input[0]);
     char x[ONNX_NAME];
     const size_t *shape = w->net->nodes[from].shape;
-    /* both orders are the same, or the readers expect the other one */
+    /* True if both orders have the same elements in the same places, or if the layers that read the
+       vector expect ONNX's order. */
     const int same = (w->flag[i] & ONNX_MIXED) || shape[2] == 1 || shape[0] * shape[1] == 1;
     onnx_put_flatten(w, onnx_value_name(w, i),
                      onnx_in_order(w, x, from, same && (w->flag[from] & ONNX_FIRST)));
 }
 
-/* If a kind of layer is new, this line does not compile: write the kind in emit_layer, or refuse it
-   in onnx_save, then count it. */
+/* After a layer kind was added, this line does not compile: write the kind in onnx_emit_layer, or
+   refuse it in onnx_can_be_written, and then correct the count. */
 typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
+/* Writes the nodes of one layer. */
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
 {
     const int i = (int)(node - w->net->nodes);
@@ -1016,8 +1065,10 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
 }
 
 /* ---- the graph ---- */
-/* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2;
-   TensorShapeProto: dim 1; Dimension: dim_value 1, dim_param 2 */
+
+/* Describes an input or an output of the graph. The fields: ValueInfoProto: name 1, type 2;
+   TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension:
+   dim_value 1, dim_param 2 */
 static void onnx_emit_value(onnx_writer *w, int field, const char *name, int type,
                             const size_t *dims, int rank)
 {
@@ -1040,6 +1091,8 @@ static void onnx_emit_value(onnx_writer *w, int field, const char *name, int typ
     onnx_emit_message(w, field, &m);
 }
 
+/* Stores the dimensions after N of a value, in the order in which it is written, and returns how
+   many there are. */
 static int onnx_value_dims(const onnx_writer *w, int i, size_t dims[4])
 {
     const lgelu_node *node = w->net->nodes + i;
@@ -1120,7 +1173,7 @@ static void onnx_emit_graph(onnx_writer *w)
     }
     rank = onnx_value_dims(w, out, dims);
     result = onnx_value_name(w, out);
-    /* one pixel: its channels are the result */
+    /* The result of one pixel is the vector of its channels. */
     if (turned) {
         rank = 1;
         result = w->o->output ? w->o->output : net->nodes[out].name;
@@ -1129,7 +1182,7 @@ static void onnx_emit_graph(onnx_writer *w)
     onnx_emit_value(w, 12, result, ONNX_TYPE_FLOAT, dims, rank);
 }
 
-/* ---- before anything is written ---- */
+/* ---- checks before anything is written ---- */
 /* Writes why a layer, or (name NULL) the network, cannot be written; returns status. */
 static lgelu_status onnx_reject(char text[160], lgelu_status status, const char *name,
                                 const char *why)
@@ -1168,7 +1221,7 @@ static void onnx_plan(onnx_writer *w)
                 w->flag[i] |= ONNX_FOLDED;
         }
         switch (node->op) {
-        /* a single row may be tokens or an image: its readers decide */
+        /* A single row may be tokens or an image: the layers that read it decide. */
         case LGELU_OP_INPUT:
             if (w->o->input == ONNX_CHANNELS_LAST)
                 break;
@@ -1222,6 +1275,7 @@ static void onnx_plan(onnx_writer *w)
     }
 }
 
+/* Returns whether a text is well-formed UTF-8. */
 static int onnx_is_utf8(const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -1251,6 +1305,7 @@ static int onnx_names_clash(const char *a, const char *b)
                || b[n] == ':');
 }
 
+/* Returns LGELU_OK if the network can be written, else an error with its message in text. */
 static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
 {
     const lgelu_net *net = w->net;
@@ -1307,7 +1362,8 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
     return LGELU_OK;
 }
 
-static const char *onnx_describe_gates(const onnx_writer *w) /* of the gates that are not ReLU */
+/* Returns a sentence about the gates for the doc_string of the model. */
+static const char *onnx_describe_gates(const onnx_writer *w)
 {
     int i, lambda = 0, approximate = 0;
     for (i = 0; i < w->net->count; i++) {
@@ -1324,13 +1380,16 @@ static const char *onnx_describe_gates(const onnx_writer *w) /* of the gates tha
                          : "Its gates are ReLU.";
 }
 
+/* Returns a sentence about the quantization for the doc_string, or an empty string. */
 static const char *onnx_describe_int8(const onnx_writer *w)
 {
     return w->whole ? " Weights and values have 8 bits: QuantizeLinear, DequantizeLinear." : "";
 }
 
+/* The plan needs one byte for each node. */
 size_t onnx_save_bytes(const lgelu_net *net) { return (size_t)net->count; }
 
+/* Plans, checks, counts and writes the model; q is NULL unless it is quantized. */
 static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
                                     const onnx_options *options, void *work, lgelu_write *write,
                                     void *user, char text[160])

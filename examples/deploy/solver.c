@@ -20,23 +20,23 @@
 #include <unistd.h>
 #endif
 
-/* ---- other programs. No shell reads a name: the program is found here and started in the folder
-   of its files, so that its arguments are the same few words whatever the folder is called ---- */
+/* ---- running a program. No shell is used: the program is searched for here and started in the
+   folder of its files, so that its arguments do not depend on the folder's name ---- */
 enum { SOLVER_PATH = 1024, SOLVER_WORDS = 16 };
 /* How a program ended: it could not be started, it was stopped at the limit, or it ended by itself.
  */
 enum { SOLVER_NOT_STARTED = -2, SOLVER_STOPPED = -1 };
 
 #ifdef _WIN32
-/* Writes the place of a program that is installed to path; returns 0 where there is none. */
+/* Stores the path of an installed program in path; returns 0 if it is not installed. */
 static int solver_find(char path[SOLVER_PATH], const char *program)
 {
     const DWORD n = SearchPathA(NULL, program, ".exe", SOLVER_PATH, path, NULL);
     return n > 0 && n < SOLVER_PATH;
 }
 
-/* Runs a program in a folder for at most so many seconds. The words have no blanks and no quotes.
-   Returns its exit status, or how else it ended. */
+/* Runs a program in a folder for at most the given seconds. The arguments have no blanks and no
+   quotes. Returns its exit status, or how else it ended. */
 static int solver_start(const char *path, const char *folder, const char *const *word,
                         double seconds)
 {
@@ -68,8 +68,8 @@ static int solver_start(const char *path, const char *folder, const char *const 
     return (int)status;
 }
 #else
-/* Writes the place of a program that is installed to path; returns 0 where there is none. Only
-   absolute folders of PATH count, since the program is started from another folder. */
+/* Stores the path of an installed program in path; returns 0 if it is not installed. Only
+   absolute folders of PATH are searched, since the program is started from another folder. */
 static int solver_find(char path[SOLVER_PATH], const char *program)
 {
     const char *list = getenv("PATH");
@@ -91,8 +91,8 @@ static int solver_find(char path[SOLVER_PATH], const char *program)
     return 0;
 }
 
-/* The child's part: nothing but calls that are safe after fork in a program of several threads. The
-   alarm outlasts execv. */
+/* Runs in the child: it only makes calls that are safe after fork in a program of several threads.
+   The alarm remains set across execv. */
 static void solver_become(const char *path, const char *folder, char *const *word, unsigned seconds)
 {
     struct sigaction usual;
@@ -111,7 +111,7 @@ static void solver_become(const char *path, const char *folder, char *const *wor
     _exit(127);
 }
 
-/* Runs a program in a folder for at most so many seconds. Returns its exit status, 128 and the
+/* Runs a program in a folder for at most the given seconds. Returns its exit status, 128 and the
    signal that ended it, or how else it ended. */
 static int solver_start(const char *path, const char *folder, const char *const *word,
                         double seconds)
@@ -136,7 +136,7 @@ static int solver_start(const char *path, const char *folder, const char *const 
     do
         ended = waitpid(child, &status, 0);
     while (ended < 0 && errno == EINTR);
-    /* the host ignores SIGCHLD: the answer says how it went */
+    /* The host program ignores SIGCHLD, so the status is lost; the answer file decides. */
     if (ended < 0)
         return 0;
     if (WIFSIGNALED(status))
@@ -145,6 +145,7 @@ static int solver_start(const char *path, const char *folder, const char *const 
 }
 #endif
 
+/* Returns the time in seconds. */
 static double solver_now(void)
 {
     struct timespec t;
@@ -152,6 +153,7 @@ static double solver_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Writes to the FILE that is user. */
 static int solver_put(const void *data, size_t n, void *user)
 {
     return fwrite(data, 1, n, (FILE *)user) != n;
@@ -200,7 +202,8 @@ void solver_free(solver_net *s)
     s->xd = NULL;
 }
 
-/* 1: s->x, the floats nearest to s->xd in the box, meets the property in f32 */
+/* Stores in s->x the floats of the box that are nearest to s->xd; returns 1 if they satisfy the
+   property in f32. */
 static int solver_check(solver_net *s, const vnnlib *p)
 {
     const size_t outputs = s->b.node[s->b.output].n;
@@ -223,8 +226,8 @@ static int solver_check(solver_net *s, const vnnlib *p)
     return vnnlib_meets(p, s->y);
 }
 
-/* 1: no x in the box meets the clause, since one of its terms can't be met; c: outputs numbers of
-   room */
+/* Returns 1 if bounds prove that no x in the box satisfies the clause, since one of its terms
+   cannot be satisfied. c is a buffer of as many values as there are outputs. */
 static int solver_bounds(solver_net *s, const vnnlib *p, size_t clause)
 {
     const size_t outputs = s->b.node[s->b.output].n;
@@ -242,7 +245,7 @@ static int solver_bounds(solver_net *s, const vnnlib *p, size_t clause)
     return 0;
 }
 
-/* downhill from the middle of the box along each term that is not met */
+/* Descends from the middle of the box along each term that is not satisfied. */
 static int solver_attack(solver_net *s, const vnnlib *p, size_t clause)
 {
     const size_t outputs = s->b.node[s->b.output].n;
@@ -274,7 +277,7 @@ static int solver_attack(solver_net *s, const vnnlib *p, size_t clause)
     return found;
 }
 
-/* Writes the question into the folder; -1: it can't be, and s->message says so. */
+/* Writes the program into the folder; returns -1 with s->message if that fails. */
 static int solver_question(solver_net *s, const vnnlib *p, size_t clause, const char *name)
 {
     FILE *f = fopen(name, "wb");
@@ -284,13 +287,13 @@ static int solver_question(solver_net *s, const vnnlib *p, size_t clause, const 
     }
     if (mip_write(&s->b, p, clause, 1e-5, solver_put, f))
         memcpy(s->message, s->b.message, sizeof s->message);
-    /* The answer to a question that was cut off would be the answer to another one. */
+    /* The answer to a truncated question would be the answer to another one. */
     if (fclose(f) && !s->message[0])
         snprintf(s->message, sizeof s->message, "solver: %.100s can't be written", name);
     return s->message[0] ? -1 : 0;
 }
 
-/* Reads the answer; without such a file it is open, and *there is 0. */
+/* Reads the answer. Without such a file the verdict is open and *there is 0. */
 static mip_answer solver_answer(solver_net *s, const vnnlib *p, const char *name, int *there)
 {
     mip_answer answer = MIP_OPEN;
@@ -312,6 +315,7 @@ static mip_answer solver_answer(solver_net *s, const vnnlib *p, const char *name
     return answer;
 }
 
+/* Lets the program answer one clause, within the given seconds. */
 static mip_answer solver_program(solver_net *s, const vnnlib *p, size_t clause, double seconds)
 {
     char path[SOLVER_PATH], question[400], file[400], limit[32];

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT-0
-   torch_file.c: see torch_file.h. Both ways walk the same tensors in the same order: torch_tensor
-   says what number i of a tensor is. */
+   torch_file.c: see torch_file.h. Reading and writing visit the same tensors in the same order, and
+   both map the elements of a file's tensor to those of the network by the same function. */
 #include "torch_file.h"
 
-enum { TORCH_HEADER = 100000000 }; /* bytes, as safetensors has it */
-enum {
-    TORCH_PARTS = 5,
-    TORCH_KEY = 160
-}; /* weight, bias, running_mean, running_var, num_batches_tracked */
+/* The largest header in bytes, as in safetensors. */
+enum { TORCH_HEADER = 100000000 };
+/* The parts of a layer are weight, bias, running_mean, running_var and num_batches_tracked. */
+enum { TORCH_PARTS = 5, TORCH_KEY = 160 };
 
 typedef struct {
     char name[TORCH_KEY];
     float *data; /* NULL: num_batches_tracked */
     size_t dims, shape[4], count;
     size_t side[3];          /* taps: rows, columns; and channels of one (0: no taps) */
-    size_t pixels, channels; /* of the flattened picture whose order the last index has (0: none) */
+    size_t pixels, channels; /* of the flattened image whose order the last index has (0: none) */
     int turned;              /* (inputs, outputs) */
 } torch_tensor;
 
-/* the picture that a node's channels are the flattened numbers of: behind what works number by
-   number; 0: none */
+/* Returns the image whose flattened elements are the channels of node i, looking through layers
+   that work on each element alone; NULL if there is none. */
 static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
 {
     for (;;) {
@@ -42,12 +41,14 @@ static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
     }
 }
 
+/* Returns whether a name ends with `end`. */
 static int torch_ends(const char *name, const char *end)
 {
     const size_t n = strlen(name), m = strlen(end);
     return n >= m && !strcmp(name + n - m, end);
 }
 
+/* Sets the shape of a tensor; only the first `dims` sizes are used. */
 static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t c, size_t d)
 {
     t->dims = dims;
@@ -58,11 +59,11 @@ static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t
     t->count = a * b * c * d;
 }
 
-/* If a kind of layer is new, this line does not compile: say in torch_part which tensors the kind
-   has, and in torch_flattened whether it works value by value, then count it. */
+/* After a layer kind was added, this line does not compile: add the kind's tensors to torch_part,
+   and the kind to torch_flattened if it works on each element alone, and then correct the count. */
 typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
 
-/* part k of node i; 0: there is none */
+/* Describes part `part` of node i; returns 0 if the node has no such part. */
 static int torch_part(const lgelu_net *net, const torch_names *how, int i, int part,
                       torch_tensor *t)
 {
@@ -80,7 +81,7 @@ static int torch_part(const lgelu_net *net, const torch_names *how, int i, int p
         return 0;
     deploy_refuse(t->name, LGELU_OK, "%s%s%s", how->prefix ? how->prefix : "", node->name,
                   node->op == LGELU_OP_CLASS_TOKEN ? "" : suffix[part]);
-    /* shape [] */
+    /* num_batches_tracked has the shape []. */
     if (part == 4)
         return 1;
     if (part >= 2) {
@@ -140,13 +141,13 @@ static int torch_part(const lgelu_net *net, const torch_names *how, int i, int p
             t->channels = flat->shape[2];
         }
         return 1;
-    default: /* tables: (words, channels), (places, channels) */
+    default: /* tables: (tokens, channels), (positions, channels) */
         torch_shape(t, 2, node->weight_count / out, out, 1, 1);
         return 1;
     }
 }
 
-/* where number i of the file's tensor lies in ours */
+/* Returns the index in the network of element i of the file's tensor. */
 static size_t torch_at(const torch_tensor *t, size_t i)
 {
     /* (out, channels, rows, columns) ← (out, rows, columns, channels) */
@@ -164,8 +165,8 @@ static size_t torch_at(const torch_tensor *t, size_t i)
     return i;
 }
 
-/* names that can stand in JSON as they are; each but once is the caller's to see to: torch has the
-   same rule */
+/* Checks that every name can be written to JSON without escapes. That names are unique is left to
+   the caller, as in PyTorch. */
 static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
 {
     torch_tensor t;
@@ -210,7 +211,8 @@ static size_t torch_header(deploy_out *o, const lgelu_net *net,
     int i, part;
     if (o)
         deploy_bytes(o, head, sizeof head - 1);
-    /* 8-byte numbers first, so that each tensor lies at a multiple of its numbers' size */
+    /* Tensors of 8-byte elements come first, so that each is aligned to the size of its elements.
+     */
     for (k = 0; k < 2; k++) {
         for (i = 0; i < net->count; i++) {
             for (part = 0; part < TORCH_PARTS; part++) {
@@ -242,6 +244,7 @@ static size_t torch_header(deploy_out *o, const lgelu_net *net,
     return length + 1;
 }
 
+/* Writes an integer of `bytes` bytes, little-endian. */
 static void torch_number(deploy_out *o, uint64_t u, size_t bytes)
 {
     unsigned char b[8];
@@ -285,14 +288,15 @@ lgelu_status torch_write(lgelu_net *net, const torch_names *how, lgelu_write *wr
                : LGELU_OK;
 }
 
-/* ---- reading: the header is JSON of one kind only: an object of objects with dtype, shape,
-   data_offsets; and __metadata__, texts ---- */
-/* type: 0 F32, 1 F64, 2 F16, 3 BF16, 4 other */
+/* ---- reading. The header is JSON of one form: an object of objects with dtype, shape and
+   data_offsets, and __metadata__, an object of strings ---- */
+/* A tensor of the file; type is 0 for F32, 1 for F64, 2 for F16, 3 for BF16 and 4 for any other. */
 typedef struct {
     size_t name, length, dims, shape[8], from, to;
     int type, used;
 } torch_entry;
 
+/* Skips blanks and returns the next character, or -1 at the end. */
 static int torch_peek(deploy_in *in)
 {
     while (in->at < in->end
@@ -302,7 +306,8 @@ static int torch_peek(deploy_in *in)
     return in->at < in->end ? (unsigned char)in->p[in->at] : -1;
 }
 
-static int torch_need(deploy_in *in, char c, const char *what) /* 0, or -1 */
+/* Skips the character c; returns -1 with the message `what` if another one comes next. */
+static int torch_need(deploy_in *in, char c, const char *what)
 {
     if (torch_peek(in) != (unsigned char)c)
         return deploy_wrong(in, what);
@@ -310,6 +315,7 @@ static int torch_need(deploy_in *in, char c, const char *what) /* 0, or -1 */
     return 0;
 }
 
+/* Reads a string and stores where its bytes are. */
 static int torch_string(deploy_in *in, size_t *at, size_t *length)
 {
     if (torch_need(in, '"', "expected a string"))
@@ -326,12 +332,14 @@ static int torch_string(deploy_in *in, size_t *at, size_t *length)
     return 0;
 }
 
+/* Returns whether the string at `at` is this word. */
 static int torch_is(const deploy_in *in, size_t at, size_t length, const char *word)
 {
     return length == strlen(word) && !memcmp(in->p + at, word, length);
 }
 
-static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count) /* [1,2,3] */
+/* Reads a list of at most `most` integers, such as [1,2,3]. */
+static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count)
 {
     *count = 0;
     if (torch_need(in, '[', "expected '['"))
@@ -355,6 +363,7 @@ static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count) /* [
     }
 }
 
+/* Reads the description of a tensor: dtype, shape and data_offsets. */
 static int torch_describe(deploy_in *in, torch_entry *e)
 {
     static const struct {
@@ -412,6 +421,7 @@ static int torch_describe(deploy_in *in, torch_entry *e)
     return 0;
 }
 
+/* Skips __metadata__, an object of strings. */
 static int torch_metadata(deploy_in *in)
 {
     size_t at, length;
@@ -434,7 +444,8 @@ static int torch_metadata(deploy_in *in)
     }
 }
 
-static int torch_order(const void *a, const void *b) /* by place */
+/* Compares two entries by their offset in the file. */
+static int torch_order(const void *a, const void *b)
 {
     const torch_entry *x = (const torch_entry *)a, *y = (const torch_entry *)b;
     return x->from != y->from ? (x->from < y->from ? -1 : 1)
@@ -442,7 +453,8 @@ static int torch_order(const void *a, const void *b) /* by place */
                               : 0;
 }
 
-/* the entries of a file of `bytes`; data: where the numbers start; NULL after an error */
+/* Returns the entries of a file of `bytes` and stores the start of the data in *data; NULL after an
+   error. */
 static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
 {
     const unsigned char *u = (const unsigned char *)in->p;
@@ -513,7 +525,7 @@ static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
     for (at = k = 0; k < *count; at = e[k++].to) {
         if (e[k].from != at) {
             in->at = e[k].name;
-            deploy_wrong(in, "a hole or an overlap before this tensor");
+            deploy_wrong(in, "a gap or an overlap before this tensor");
             goto wrong;
         }
     }
@@ -528,6 +540,7 @@ wrong:
     return NULL;
 }
 
+/* Converts an element of the file to float. */
 static float torch_float(const unsigned char *p, int type)
 {
     const uint32_t u = (uint32_t)p[0] | (uint32_t)p[1] << 8;
@@ -552,6 +565,7 @@ static float torch_float(const unsigned char *p, int type)
     }
 }
 
+/* Returns the entry with this name, or NULL. */
 static torch_entry *torch_find(const deploy_in *in, torch_entry *e, size_t count, const char *name)
 {
     for (; count; count--, e++) {
@@ -576,7 +590,7 @@ static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const dep
                 const unsigned char *p;
                 if (!there)
                     continue;
-                /* num_batches_tracked may be missing: old files have none */
+                /* num_batches_tracked may be missing, as in old files. */
                 if (!e && !t.data)
                     continue;
                 if (!e && net->nodes[i].tied && part == 0)
@@ -627,7 +641,7 @@ lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file
     entry = torch_open(&in, &count, &data);
     if (!entry)
         return LGELU_E_FILE;
-    /* names that no layer has */
+    /* A name that no layer has is an error. */
     for (k = 0; !how->loose && k < count && !status; k++) {
         int known = 0;
         for (i = 0; i < net->count && !known; i++) {
@@ -639,7 +653,7 @@ lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file
         }
         if (!known) {
             in.at = entry[k].name;
-            deploy_wrong(&in, "a tensor that no layer here wants");
+            deploy_wrong(&in, "a tensor that no layer of the network has");
             status = LGELU_E_FILE;
         }
     }

@@ -2,7 +2,8 @@
    vnnlib.c: see vnnlib.h. */
 #include "vnnlib.h"
 
-enum { VNNLIB_MOST_OUTPUTS = 1000000, VNNLIB_MOST_TERMS = 10000000 }; /* more is a damaged file */
+/* A file that declares more is taken to be damaged. */
+enum { VNNLIB_MOST_OUTPUTS = 1000000, VNNLIB_MOST_TERMS = 10000000 };
 
 lgelu_status vnnlib_box(vnnlib *p, size_t inputs, size_t outputs)
 {
@@ -114,7 +115,7 @@ lgelu_status vnnlib_write(vnnlib *p, const size_t *shape, lgelu_write *write, vo
     for (k = 0; k < p->outputs; k++)
         deploy_put(&o, "(declare-const Y_%z Real)\n", k);
     for (k = 0; k < p->inputs; k++) {
-        /* X_k is number `at` of ours */
+        /* X_k is element `at` of the input, whose channels come last. */
         size_t at = k;
         if (shape)
             at = k % (shape[0] * shape[1]) * shape[2] + k / (shape[0] * shape[1]);
@@ -140,7 +141,7 @@ lgelu_status vnnlib_write(vnnlib *p, const size_t *shape, lgelu_write *write, vo
 }
 
 /* ---- reading ---- */
-/* over blanks and comments, to the next letter; -1: the end */
+/* Skips blanks and comments and returns the next character, or -1 at the end. */
 static int vnnlib_skip(deploy_in *in)
 {
     for (; in->at < in->end; in->at++) {
@@ -156,7 +157,8 @@ static int vnnlib_skip(deploy_in *in)
     return -1;
 }
 
-static int vnnlib_word(deploy_in *in, const char *word) /* 1: it stands here, and is passed */
+/* Returns 1 and skips the word if it comes next, else 0. */
+static int vnnlib_word(deploy_in *in, const char *word)
 {
     const size_t n = strlen(word);
     size_t end;
@@ -171,12 +173,14 @@ static int vnnlib_word(deploy_in *in, const char *word) /* 1: it stands here, an
     return 1;
 }
 
+/* One side of a comparison; kind is 'X', 'Y', or '0' for a number. */
 typedef struct {
     char kind;
     size_t index;
     double value;
-} vnnlib_side; /* 'X', 'Y', or a number: '0' */
+} vnnlib_side;
 
+/* Reads X_i, Y_j or a number. */
 static int vnnlib_operand(deploy_in *in, const vnnlib *p, vnnlib_side *s)
 {
     const int c = vnnlib_skip(in);
@@ -195,9 +199,10 @@ static int vnnlib_operand(deploy_in *in, const vnnlib *p, vnnlib_side *s)
     return deploy_number(in, &s->value) ? deploy_wrong(in, "expected X_i, Y_j or a number") : 0;
 }
 
+/* Appends a term to p. */
 static int vnnlib_grow(deploy_in *in, vnnlib *p, const vnnlib_term *t)
 {
-    /* full at 2^n - 1 */
+    /* The array is full when it has 2^n - 1 terms. */
     if (!(p->terms & (p->terms + 1))) {
         vnnlib_term *more = (vnnlib_term *)realloc(p->term, 2 * (p->terms + 1) * sizeof *more);
         if (!more)
@@ -208,7 +213,7 @@ static int vnnlib_grow(deploy_in *in, vnnlib *p, const vnnlib_term *t)
     return 0;
 }
 
-/* after "(<=" or "(>=": two operands and ")" */
+/* Reads two operands and ")" after "(<=" or "(>=". */
 static int vnnlib_compare(deploy_in *in, vnnlib *p, int less, int inputs)
 {
     vnnlib_side s[2], swap;
@@ -225,7 +230,7 @@ static int vnnlib_compare(deploy_in *in, vnnlib *p, int less, int inputs)
     }
     if (s[0].kind == 'X' || s[1].kind == 'X') {
         if (!inputs)
-            return deploy_wrong(in, "an X inside `or`: only one box of inputs is known here");
+            return deploy_wrong(in, "an X inside `or`: only one box of inputs is supported");
         if (s[0].kind == 'X' && s[1].kind == '0') {
             if (s[1].value < p->high[s[0].index])
                 p->high[s[0].index] = s[1].value;
@@ -246,7 +251,7 @@ static int vnnlib_compare(deploy_in *in, vnnlib *p, int less, int inputs)
     return vnnlib_grow(in, p, &t);
 }
 
-/* a comparison or an `and` of comparisons, whose "(" is next */
+/* Reads a comparison, or an `and` of comparisons, which begins at "(". */
 static int vnnlib_all(deploy_in *in, vnnlib *p, int inputs)
 {
     if (vnnlib_word(in, "(<="))
@@ -269,7 +274,7 @@ static int vnnlib_all(deploy_in *in, vnnlib *p, int inputs)
     return 0;
 }
 
-/* the clauses of an `or`: their terms at the end of p->term; their starts in p->clause */
+/* Reads the clauses of an `or`: their terms are appended to p->term, their starts to p->clause. */
 static int vnnlib_any(deploy_in *in, vnnlib *p)
 {
     size_t n = 0, *more;
@@ -290,9 +295,10 @@ static int vnnlib_any(deploy_in *in, vnnlib *p)
         n++;
     }
     p->clauses = n;
-    return n ? 0 : deploy_wrong(in, "an `or` of nothing");
+    return n ? 0 : deploy_wrong(in, "an empty `or`");
 }
 
+/* Reads the rest of a declare-const and counts it. */
 static int vnnlib_declare(deploy_in *in, size_t *count, size_t *highest)
 {
     size_t n;
@@ -312,6 +318,7 @@ static int vnnlib_declare(deploy_in *in, size_t *count, size_t *highest)
                : deploy_wrong(in, "expected Real and ')'");
 }
 
+/* Reads the whole file: declarations, then assertions. */
 static int vnnlib_text(deploy_in *in, vnnlib *p)
 {
     size_t count[2] = { 0, 0 }, highest[2] = { 0, 0 }, k, own = 0, at;
@@ -333,7 +340,8 @@ static int vnnlib_text(deploy_in *in, vnnlib *p)
         if (vnnlib_word(in, "(or")) {
             if (vnnlib_any(in, p))
                 return -1;
-        } else { /* terms of every clause: they go before those of the `or` */
+        } else {
+            /* These terms belong to every clause; they come before those of the `or`. */
             if (vnnlib_all(in, p, 1))
                 return -1;
             for (k = before.terms; k < p->terms; k++) {
@@ -356,7 +364,7 @@ static int vnnlib_text(deploy_in *in, vnnlib *p)
         }
     }
     if (!own && !p->clauses)
-        return deploy_wrong(in, "nothing is asked of the outputs");
+        return deploy_wrong(in, "there is no condition on the outputs");
     if (!p->clauses) {
         p->clause = (size_t *)deploy_room(2, sizeof *p->clause);
         if (!p->clause)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    certificate.c: the proven change of any logit by the swap of a hardened network, λ = 159.577,
-   beside the largest that random and attacked inputs of the same box show. */
+   beside the largest change observed for random and attacked inputs of the same box. */
 #include "measure.h"
 #include "../attack.h"
 #include "../bounds.h"
@@ -10,9 +10,9 @@ static const char *const quantity[C_COUNT] = { "proven change of a logit", "larg
                                                "proven / seen" };
 enum { BOXES = 4 };
 static const double eps[BOXES] = { 0, 1, 8, 255 };
-static const char *const row[BOXES] = { "one picture", "1/255", "8/255", "all pictures" };
+static const char *const row[BOXES] = { "one image", "1/255", "8/255", "all images" };
 
-/* a network before its swap and after it, and what tries them */
+/* A network before and after its swap, with the attacks on both. */
 typedef struct {
     network soft, hard;
     attack_net a[2];
@@ -60,7 +60,7 @@ static void pair_free(pair *p)
     free(p->direction);
 }
 
-/* anywhere in the box, or, every second sample, at one of its corners */
+/* Draws samples in the box; every second one is at a corner. */
 static void random_inputs(pair *p, size_t count, long done)
 {
     const size_t n = data_size(&data);
@@ -77,7 +77,7 @@ static void random_inputs(pair *p, size_t count, long done)
     }
 }
 
-/* moves a sample to where logit k of the two networks parts, upwards or downwards */
+/* Moves a sample to where logit k of the two networks differs most, upwards or downwards. */
 static void attack_input(pair *p, float *x, size_t i)
 {
     static const double sign[2][2] = { { 1, -1 }, { -1, 1 } };
@@ -94,7 +94,7 @@ static void attack_input(pair *p, float *x, size_t i)
     p->direction[i % data.classes] = 0;
 }
 
-/* the largest change of a logit; counts what is more than was proven */
+/* Returns the largest change of a logit and counts those that exceed what was proven. */
 static double largest_change(pair *p, size_t count)
 {
     const size_t numbers = count * data.classes;
@@ -111,6 +111,7 @@ static double largest_change(pair *p, size_t count)
     return most;
 }
 
+/* Measures one box: the proven change of a logit and the largest one observed. */
 static void one_box(pair *p, int box, long seed)
 {
     const size_t n = data_size(&data);
@@ -157,11 +158,10 @@ void certificates(void)
         pair_free(&p);
         told(seed, HARDENED, began);
     }
-    snprintf(
-        title, sizeof title,
-        "%s: the first test picture; %ld random and %ld attacked inputs for each box; by linear "
-        "relaxation",
-        data.name, wish.random_inputs, wish.attacked);
+    snprintf(title, sizeof title,
+             "%s: the first test image; %ld random and %ld attacked inputs for each box; by linear "
+             "relaxation",
+             data.name, wish.random_inputs, wish.attacked);
     show(title, "box:");
     printf("\n%ld of %ld inputs changed a logit by more than was proven\n", seen.violations,
            seen.inputs);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT-0
 
-   measure: what is ReLU-ization worth on the other side? Reads the networks that `study swap --keep
-   FOLDER` leaves, five arms and any number of seeds, and measures one of
+   measure: measures what ReLU-ization is worth to verifiers, quantizers and sparse kernels. It
+   reads the networks that `study swap --keep FOLDER` writes, of five arms and any number of seeds,
+   and measures one of
 
-       measure verification    share of pictures proven to keep their class in a box of ±ε, by
-   intervals, lines, a solver; unstable gates measure int8            accuracy in whole numbers, 8
-   and 4 bits, a scale for each channel or layer; GELU by a table of 256 entries measure sparsity
-   exact zeros behind each gate, and what a product that passes over them gains for one picture
-       measure certificate     the proven change of a logit by the swap beside the largest that was
-   seen
+       measure verification    the fraction of images that are proven to keep their class in a box
+                               of ±ε, by intervals, by linear relaxation and by a solver; unstable
+                               gates
+       measure int8            the accuracy after quantization to 8 and 4 bits, with a scale for
+                               each channel or for each layer; GELU as a table of 256 entries
+       measure sparsity        the exact zeros behind each gate, and what a product that skips them
+                               gains for one image
+       measure certificate     the proven change of a logit by the swap beside the largest observed
 
-   Arms: gelu is the network itself (in whole numbers: its gate a table), cold the same with ReLU in
-   its place; hardened, relu, switched. What decides stands in RULES of each measurement, before any
-   run: a difference of two arms, seed by seed, and its 95 % interval (Student's t). */
+   The arms: gelu is the network itself (quantized, its gate is a table), cold is the same network
+   with ReLU in its place; the others are hardened, relu and switched. The questions and margins are
+   in RULES of each measurement, and they were written before any run: a difference of two arms,
+   paired by seed, with its 95 % interval (Student's t). */
 #include "measure.h"
 #include "../../study/output.h"
 #include <errno.h>
@@ -50,7 +54,7 @@ double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- numbers, and what they decide ---- */
+/* ---- values, tables and verdicts ---- */
 static struct {
     const char *name;
     double v[MOST_ROWS][ARMS][MOST_SEEDS];
@@ -106,7 +110,7 @@ void decide(const rule *r, int count)
     }
 }
 
-/* whether there is any number of this quantity, row and arm; -1: of any */
+/* Returns whether there is any value of this quantity, row and arm; -1 stands for any of them. */
 static int there(int quantity, int row, int arm)
 {
     for (int q = 0; q < quantities; q++) {
@@ -121,6 +125,7 @@ static int there(int quantity, int row, int arm)
     return 0;
 }
 
+/* Prints the mean and the standard deviation over the seeds. */
 static void show_cell(const double *v)
 {
     const double mean = stat_mean(v, wish.seeds),
@@ -131,7 +136,7 @@ static void show_cell(const double *v)
         return;
     }
     snprintf(cell, sizeof cell, "%.4g ± %.2g", mean, deviation);
-    /* ± takes two bytes */
+    /* The character ± has two bytes. */
     printf("%19s", cell);
 }
 
@@ -149,7 +154,7 @@ void show(const char *title, const char *before_row)
         printf("\n");
         for (int q = 0; q < quantities; q++) {
             if (there(q, row, -1)) {
-                /* µ takes two bytes */
+                /* The character µ has two bytes. */
                 int wide = 34;
                 for (const char *c = table[q].name; *c; c++)
                     wide += (*c & 0xC0) == 0x80;
@@ -165,7 +170,7 @@ void show(const char *title, const char *before_row)
 }
 
 /* ---- networks ---- */
-/* from "784-50-50-10", as the study builds it */
+/* Builds a dense network from sizes such as "784-50-50-10", as the study does. */
 static void build_dense(network *w, const char *shape)
 {
     lgelu_net *n = &w->net;
@@ -178,7 +183,7 @@ static void build_dense(network *w, const char *shape)
         shape = *end == '-' ? end + 1 : end;
     }
     if (count < 2)
-        fail("%s", "a dense network without sizes");
+        fail("%s", "a dense network needs at least two sizes");
     x = w->input = lgelu_input(n, "x", 1, 1, sizes[0]);
     for (int i = 1; i < count; i++) {
         snprintf(name, sizeof name, i + 1 < count ? "fc%d" : "logits", i);
@@ -190,9 +195,10 @@ static void build_dense(network *w, const char *shape)
     w->output = x;
 }
 
+/* Builds the network of this kind and shape. */
 static void build(network *w, const char *net, const char *shape)
 {
-    /* ResNet-8's shape ends in its channels */
+    /* The shape of a ResNet-8 ends with its channels. */
     const char *comma = strchr(shape, ',');
     lgelu_net *n = &w->net;
     lgelu_net_begin(n, w->nodes, NODES);
@@ -210,7 +216,7 @@ static void build(network *w, const char *net, const char *shape)
     } else if (!strcmp(net, "resnet18")) {
         w->output = lgelu_resnet(n, w->input, 64, 4, 2, data.classes, LGELU_GATE_LAMBDA, 1);
     } else {
-        fail("networks of kind '%s' are not known here", net);
+        fail("networks of kind '%s' are not supported", net);
     }
 }
 
@@ -225,13 +231,13 @@ void network_load(network *w, int arm, long seed, int keeps)
         fail("%s can't be read", path);
     if (!lgelu_metadata(file, bytes, "net", net, sizeof net)
         || !lgelu_metadata(file, bytes, "network", shape, sizeof shape))
-        fail("%s is no network of the study", path);
+        fail("%s is not a network of the study", path);
     build(w, net, shape);
     if (w->output >= 0
         && (deploy_size(w->nodes + w->input) != data_size(&data)
             || deploy_size(w->nodes + w->output) != data.classes))
-        fail("%s is of other pictures than --data", path);
-    /* a convolution that a batch norm follows is folded with it */
+        fail("%s was trained on other images than --data", path);
+    /* A convolution that is followed by a batch norm is folded with it. */
     for (int i = 0; i < w->net.count && keeps; i++) {
         if (w->nodes[i].op != LGELU_OP_CONV || w->nodes[i + 1].op != LGELU_OP_BATCH_NORM)
             lgelu_net_keep_value(&w->net, i);
@@ -291,7 +297,7 @@ void box_around(double *low, double *high, const float *x, double eps)
     }
 }
 
-/* ---- what can be asked for ---- */
+/* ---- options ---- */
 static const struct {
     const char *name, *help;
     const char **word;
@@ -301,12 +307,12 @@ static const struct {
     { "networks", "FOLDER  networks of `study swap --keep FOLDER` [build/networks]", &wish.folder,
       NULL, 0, 0 },
     { "net", "NET  their kind: mlp, lenet, resnet8, resnet18 [mlp]", &wish.kind, NULL, 0, 0 },
-    { "data", "FOLDER  as for the study [$LGELU_DATA/fashion-mnist, or the repository's pictures]",
+    { "data", "FOLDER  as for the study [$LGELU_DATA/fashion-mnist, or the repository's images]",
       &wish.data_folder, NULL, 0, 0 },
     { "seed", "N  first seed [1]", NULL, &wish.first_seed, 0, 1000000 },
-    { "seeds", "N  how many [5]", NULL, &wish.seeds, 1, MOST_SEEDS },
-    { "pictures", "N  test pictures; 0: 100 for verification, else all [0]", NULL, &wish.pictures,
-      0, 10000000 },
+    { "seeds", "N  number of seeds [5]", NULL, &wish.seeds, 1, MOST_SEEDS },
+    { "pictures", "N  test images; 0: 100 for verification, else all [0]", NULL, &wish.pictures, 0,
+      10000000 },
     { "seconds", "N  the solver's limit for each other class; 0: no solver [10]", NULL,
       &wish.seconds, 0, 86400 },
     { "eps", "A,B,C  verification: three box sizes, in steps of a byte [0.5,1,2]", &wish.eps, NULL,
@@ -315,7 +321,7 @@ static const struct {
       100000000 },
     { "attacked", "N  attacked inputs of a certificate [1000]", NULL, &wish.attacked, 0,
       100000000 },
-    { "csv", "FILE  every number, one a line", &wish.csv, NULL, 0, 0 }
+    { "csv", "FILE  writes every value, one on each line", &wish.csv, NULL, 0, 0 }
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
@@ -329,6 +335,7 @@ static const struct {
              { "certificate", certificates } };
 enum { TASKS = sizeof task / sizeof *task };
 
+/* Prints the options and returns status. */
 static int usage(FILE *f, int status)
 {
     fprintf(f, "usage: measure verification|int8|sparsity|certificate [options]\n");
@@ -337,6 +344,7 @@ static int usage(FILE *f, int status)
     return status;
 }
 
+/* Reads one option and its value. */
 static void read_option(const char *name, const char *value)
 {
     int i = 0;
@@ -344,7 +352,7 @@ static void read_option(const char *name, const char *value)
     while (i < OPTIONS && (strncmp(name, "--", 2) || strcmp(name + 2, options[i].name)))
         i++;
     if (i == OPTIONS || !value)
-        fail("%s: unknown, or without its value", name);
+        fail("%s: unknown option, or its value is missing", name);
     if (options[i].word) {
         *options[i].word = value;
         return;
@@ -353,9 +361,10 @@ static void read_option(const char *name, const char *value)
     *options[i].number = strtol(value, &end, 10);
     if (errno || *end || end == value || *options[i].number < options[i].least
         || *options[i].number > options[i].most)
-        fail("%s: a whole number that fits is wanted", name);
+        fail("%s: expected an integer in the option's range", name);
 }
 
+/* Returns whether the data set was read from this file. */
 static int reads(const void *set, const char *path)
 {
     return data_reads((const data_set *)set, path);
@@ -364,7 +373,7 @@ static int reads(const void *set, const char *path)
 int main(int argc, char **argv)
 {
     int asked = 0;
-    /* whatever was loaded before: numbers are written with a point */
+    /* Numbers are written with a decimal point, whatever the locale is. */
     setlocale(LC_NUMERIC, "C");
     if (argc > 1 && !strcmp(argv[1], "--help"))
         return usage(stdout, 0);
@@ -378,9 +387,9 @@ int main(int argc, char **argv)
     if (data_read(&data, wish.data_folder, argv[0]))
         fail("%s", data.error);
     if (!data.test_x || !data.classes)
-        fail("%s is no set of pictures", data.name);
+        fail("%s is not a set of images", data.name);
     if (wish.pictures > (long)data.test)
-        fail("%s", "--pictures: more than there are");
+        fail("%s", "--pictures: the set has fewer test images");
     if (!wish.pictures)
         wish.pictures = asked == 0 && data.test > 100 ? 100 : (long)data.test;
     output_inputs(reads, &data);

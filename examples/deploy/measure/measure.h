@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   measure.h: the frame of the four measurements: networks of the study, numbers by quantity, row,
-   arm and seed, tables, rules. */
+   measure.h: what the four measurements have in common: the networks of the study, values by
+   quantity, row, arm and seed, tables, and rules. */
 #ifndef MEASURE_H
 #define MEASURE_H
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
@@ -16,7 +16,7 @@
 enum { GELU, COLD, HARDENED, RELU, SWITCHED, ARMS };
 enum { MOST_SEEDS = 32, MOST_ROWS = 16, MOST_QUANTITIES = 12, NODES = 200, BATCH = 100 };
 
-/* what was asked for */
+/* The options of the command line. */
 typedef struct {
     const char *folder, *data_folder, *csv, *kind, *eps;
     long first_seed, seeds, pictures, seconds, random_inputs, attacked;
@@ -25,10 +25,12 @@ typedef struct {
 extern wishes wish;
 extern data_set data;
 
-/* ends the program with one line; how: with at most one %s */
+/* Ends the program with a message of one line; `how` has at most one %s. */
 void fail(const char *how, const char *what);
-void *room_for(size_t count, size_t size); /* of calloc, or fail */
-double now(void);                          /* seconds */
+/* Returns memory from calloc, or fails. */
+void *room_for(size_t count, size_t size);
+/* Returns the time in seconds. */
+double now(void);
 
 /* ---- networks ---- */
 typedef struct {
@@ -38,32 +40,38 @@ typedef struct {
     int input, output;
 } network;
 
-/* that of an arm and a seed (0: the first), folded; keeps: every value can be read after a forward.
-   Free with free(w->block) */
+/* Loads and folds the network of an arm and a seed (0 is the first). With `keeps`, every value can
+   be read after a forward pass. The caller frees w->block. */
 void network_load(network *w, int arm, long seed, int keeps);
-/* run(network, arm, seed) of each seed and arm, told on standard error when it is done */
+/* Calls run for each seed and arm and reports on standard error when a network is done. */
 void each_network(void (*run)(network *w, int arm, long seed), int keeps);
-const float *network_run(network *w, const float *x, size_t count); /* its logits */
+/* Returns the logits of `count` inputs. */
+const float *network_run(network *w, const float *x, size_t count);
+/* Returns the index of the largest logit. */
 int largest(const float *logits);
-/* a picture's box: ±eps of a byte, no darker than 0 and no brighter than 255 */
+/* Computes the box of ±eps (in steps of a byte) around an image, clipped to 0 and 255. */
 void box_around(double *low, double *high, const float *x, double eps);
 
-/* ---- numbers; a quantity, a row or an arm without any is not shown ---- */
+/* ---- values; a quantity, a row or an arm without any is not printed ---- */
 void table_begin(const char *const *quantities, int quantity_count, const char *const *rows,
                  int row_count);
-void put(int quantity, int row, int arm, long seed,
-         double v); /* NaN: none here; also into the CSV file */
+/* Records a value (NaN: there is none) and writes it to the CSV file. */
+void put(int quantity, int row, int arm, long seed, double v);
+/* Prints the tables. */
 void show(const char *title, const char *before_row);
-/* a quantity of one arm at a row less that of another: level inside ± margin, else more or less;
-   else open */
+/* A question about the difference of a quantity between two arms, each at a row. The verdict is
+   "level" if the interval is inside ± margin, "more" or "less" if it excludes 0 and the mean is
+   outside the margin, and otherwise "not decidable". */
 typedef struct {
     const char *question;
     int quantity, row, arm, other_row, other;
     double margin;
 } rule;
 
+/* Prints the verdict on each question. */
 void decide(const rule *r, int count);
-void told(long seed, int arm, double began); /* a line on standard error: this network is done */
+/* Prints a line on standard error: this network is done. */
+void told(long seed, int arm, double began);
 
 /* ---- the measurements ---- */
 void verification(void);

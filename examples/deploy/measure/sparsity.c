@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT-0
    sparsity.c: the exact zeros behind each gate, and what a product that passes over them gains: a
-   dense network, one picture, y = b + Σ x[k]·w[k], the rows w[k] of the turned matrix. */
+   dense network, one image, y = b + Σ x[k]·w[k], with the rows w[k] of the transposed matrix. */
 #include "measure.h"
 
 enum { S_ZEROS, S_DEAD, S_WORK, S_ALL, S_SKIP, S_LIBRARY, S_GAIN, S_COUNT };
 static const char *const quantity[S_COUNT] = { "zeros behind the gate, %",
-                                               "numbers that are always zero, %",
-                                               "products left, % of the network's",
-                                               "all products, µs a picture",
-                                               "zeros passed over, µs",
+                                               "values that are always zero, %",
+                                               "products that remain, %",
+                                               "all products, µs for an image",
+                                               "zeros skipped, µs",
                                                "lgelu_net_forward, µs",
-                                               "time of passing over / of all" };
+                                               "time with zeros skipped / without" };
 
-/* RULES: at 2 points of zeros, and 5 % of the time, of the whole network, whose row is the last */
+/* RULES: differences within 2 points of zeros, or within 5 % of the time, are level. They are those
+   of the whole network, whose row is the last. */
 static const rule rules[] = {
     { "hardened has more zeros than relu", S_ZEROS, 0, HARDENED, 0, RELU, 2 },
     { "hardened has more zeros than cold", S_ZEROS, 0, HARDENED, 0, COLD, 2 },
     { "hardened has more zeros than switched", S_ZEROS, 0, HARDENED, 0, SWITCHED, 2 },
-    { "passing over zeros takes more of the time in hardened than in relu", S_GAIN, 0, HARDENED, 0,
-      RELU, 0.05 }
+    { "time with zeros skipped / without is larger in hardened than in relu", S_GAIN, 0, HARDENED,
+      0, RELU, 0.05 }
 };
 
 enum { RULES = sizeof rules / sizeof *rules };
 
+/* Returns whether x is +0 or -0 (or NaN). */
 static int is_zero(float x) { return !(x > 0) && !(x < 0); }
 
 /* ---- the two products ---- */
@@ -35,6 +37,8 @@ static float step_of(float a, float b, float c)
 #endif
 }
 
+/* Computes y = b + Σ x[k]·w[k] with the rows of the transposed matrix, and ReLU of it if relu is 1.
+   With skip, the rows of zeros are skipped. */
 static void turned_product(float *y, const float *x, const float *w, const float *b, size_t in,
                            size_t out, int skip, int relu)
 {
@@ -57,6 +61,7 @@ typedef struct {
     float *w[LAYERS], *b[LAYERS], *value[LAYERS];
 } dense;
 
+/* Runs the network on one image, with or without skipping zeros. */
 static void dense_run(dense *d, const float *x, int skip)
 {
     for (int l = 0; l < d->count; l++) {
@@ -65,7 +70,7 @@ static void dense_run(dense *d, const float *x, int skip)
     }
 }
 
-/* 0: the network is not dense */
+/* Returns 0 if the network is not dense. */
 static int dense_make(dense *d, const network *w)
 {
     memset(d, 0, sizeof *d);
@@ -98,13 +103,14 @@ static void dense_free(dense *d)
     }
 }
 
-/* the product that passes over zeros has the network's logits y; products that are left of all */
+/* Checks that the product that skips zeros computes the network's logits y, and counts the products
+   that remain and all products. */
 static void passing_over(double *left, double *all, dense *d, const float *x, const float *y)
 {
     dense_run(d, x, 1);
     for (size_t c = 0; c < data.classes; c++) {
         if (!(fabsf(d->value[d->count - 1][c] - y[c]) <= 1e-4f * (1 + fabsf(y[c]))))
-            fail("%s", "the product that passes over zeros gives other logits");
+            fail("%s", "the product that skips zeros computes other logits");
     }
     for (int l = 0; l < d->count; l++) {
         const float *in = l ? d->value[l - 1] : x;
@@ -116,8 +122,8 @@ static void passing_over(double *left, double *all, dense *d, const float *x, co
     }
 }
 
-/* microseconds a picture, the least of rounds that take turns: all products, those of zeros passed
-   over, lgelu_net_forward */
+/* Measures the microseconds for an image, each the minimum over interleaved rounds: with all
+   products, with zeros skipped, and by lgelu_net_forward. */
 static void race(double *best, network *w, dense *d, const float *x)
 {
     enum { ROUNDS = 15, EACH = 200 };
@@ -151,6 +157,8 @@ typedef struct {
     char name[MOST_ROWS][48];
 } gates;
 
+/* Finds the gates of a network and begins a table with a row for each and one for the whole
+   network. */
 static void find_gates(gates *g, const network *w)
 {
     const char *names[MOST_ROWS];
@@ -168,6 +176,7 @@ static void find_gates(gates *g, const network *w)
     table_begin(quantity, S_COUNT, names, g->count + 1);
 }
 
+/* Records the zeros of one network. */
 static void put_zeros(const gates *g, const network *w, int arm, long seed)
 {
     const double pictures = (double)wish.pictures;
@@ -191,8 +200,9 @@ static void put_zeros(const gates *g, const network *w, int arm, long seed)
     put(S_DEAD, g->count, arm, seed, 100 * dead / numbers);
 }
 
-static gates found; /* its names stay in the table */
+static gates found; /* the table points to its names */
 
+/* Measures one network. */
 static void one_network(network *w, int arm, long seed)
 {
     gates *g = &found;
@@ -236,8 +246,8 @@ void sparsity(void)
     char title[400];
     rule of_all[RULES];
     each_network(one_network, 1);
-    snprintf(title, sizeof title, "%s: %ld test pictures; one picture at a time, one thread",
-             data.name, wish.pictures);
+    snprintf(title, sizeof title, "%s: %ld test images; one image at a time, one thread", data.name,
+             wish.pictures);
     show(title, "");
     for (int i = 0; i < RULES; i++) {
         of_all[i] = rules[i];

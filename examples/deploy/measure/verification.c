@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   verification.c: the share of pictures whose class is proven for a whole box of ±ε around them: by
-   intervals, by linear relaxation, by a solver. */
+   verification.c: the fraction of images whose class is proven for a whole box of ±ε around them,
+   by intervals, by linear relaxation, by a solver. */
 #include "measure.h"
 #include "../solver.h"
 #include "../../study/output.h"
@@ -21,26 +21,28 @@ enum {
 
 static const char *const quantity[V_COUNT] = { "correct, %",
                                                "unstable gates by intervals, %",
-                                               "unstable gates by lines, %",
+                                               "unstable by linear relaxation, %",
                                                "proven by intervals, %",
-                                               "proven by lines, %",
+                                               "proven by linear relaxation, %",
                                                "decided, with the solver, %",
                                                "proven, with the solver, %",
                                                "attacks found, %",
-                                               "pictures the solver was asked, %",
-                                               "seconds a picture asked" };
+                                               "images given to the solver, %",
+                                               "seconds for an image given to it" };
 enum { BOXES = 3 };
-static double eps[BOXES];   /* in bytes of 255, rising: --eps */
+static double eps[BOXES];   /* in steps of a byte, increasing: --eps */
 static char row[BOXES][24]; /* "1/255" */
 
 /* RULES: the second ε is row 1, the third row 2 */
 static const rule rules[] = {
-    { "hardened proves more by lines than relu", V_LINES, 1, HARDENED, 1, RELU, 2 },
-    { "hardened proves more by lines than cold", V_LINES, 1, HARDENED, 1, COLD, 2 },
-    { "hardened proves more by lines than switched", V_LINES, 1, HARDENED, 1, SWITCHED, 2 },
-    { "cold proves more by lines than the GELU network itself", V_LINES, 1, COLD, 1, GELU, 2 },
-    { "hardened has more unstable gates than relu, by lines", V_UNSTABLE_L, 1, HARDENED, 1, RELU,
-      1 },
+    { "hardened proves more by linear relaxation than relu", V_LINES, 1, HARDENED, 1, RELU, 2 },
+    { "hardened proves more by linear relaxation than cold", V_LINES, 1, HARDENED, 1, COLD, 2 },
+    { "hardened proves more by linear relaxation than switched", V_LINES, 1, HARDENED, 1, SWITCHED,
+      2 },
+    { "cold proves more by linear relaxation than the GELU network itself", V_LINES, 1, COLD, 1,
+      GELU, 2 },
+    { "hardened has more unstable gates than relu, by linear relaxation", V_UNSTABLE_L, 1, HARDENED,
+      1, RELU, 1 },
     { "hardened is proven more with the solver than relu", V_ROBUST, 1, HARDENED, 1, RELU, 2 },
     { "hardened is proven more with the solver than relu", V_ROBUST, 2, HARDENED, 2, RELU, 2 },
     { "hardened takes the solver longer than relu, seconds", V_SECONDS, 2, HARDENED, 2, RELU, 0.5 }
@@ -48,7 +50,7 @@ static const rule rules[] = {
 
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* whether the bounds show that the winner's logit is above each other */
+/* Returns whether the bounds prove that the winner's logit is larger than every other one. */
 static int proven(bounds_net *b, int winner, double *c)
 {
     for (size_t k = 0; k < data.classes; k++) {
@@ -63,8 +65,8 @@ static int proven(bounds_net *b, int winner, double *c)
     return 1;
 }
 
-/* the box p: by both kinds of bounds; whether the class of a picture that is told rightly is proven
- */
+/* Bounds the box p with both methods and counts. Returns whether the class is proven; `right` is 1
+   if the image is classified correctly. */
 static int by_bounds(double *count, bounds_net *b, const vnnlib *p, int winner, int right,
                      double *c)
 {
@@ -84,6 +86,7 @@ static int by_bounds(double *count, bounds_net *b, const vnnlib *p, int winner, 
     return by_lines;
 }
 
+/* Passes one property to the solver and counts its verdict. */
 static void by_solver(double *count, solver_net *s, vnnlib *p, int winner)
 {
     solver_verdict verdict;
@@ -101,9 +104,10 @@ static void by_solver(double *count, solver_net *s, vnnlib *p, int winner)
     }
 }
 
+/* Measures one network with one size of box. */
 static void verify(network *w, int arm, long seed, int box)
 {
-    /* no solver knows GELU's gate */
+    /* The solvers support no GELU gate. */
     const int solvable = arm != GELU;
     const size_t n = data_size(&data);
     float *x = (float *)room_for(n, sizeof *x);
@@ -153,12 +157,14 @@ static void verify(network *w, int arm, long seed, int box)
     free(c);
 }
 
+/* Measures one network with every size of box. */
 static void all_boxes(network *w, int arm, long seed)
 {
     for (int box = 0; box < BOXES; box++)
         verify(w, arm, seed, box);
 }
 
+/* Reads the sizes of the boxes from --eps. */
 static void read_boxes(const char *text)
 {
     for (int i = 0; i < BOXES; i++) {
@@ -166,7 +172,8 @@ static void read_boxes(const char *text)
         eps[i] = deploy_read(text, &end);
         if (end == text || !(eps[i] > (i ? eps[i - 1] : 0) && eps[i] <= 255)
             || *end != (i + 1 < BOXES ? ',' : 0))
-            fail("--eps %s: expected three rising numbers up to 255, such as 0.5,1,2", wish.eps);
+            fail("--eps %s: expected three increasing numbers up to 255, such as 0.5,1,2",
+                 wish.eps);
         snprintf(row[i], sizeof row[i], "%.6g/255", eps[i]);
         text = end + 1;
     }
@@ -186,12 +193,12 @@ void verification(void)
         snprintf(question[i], sizeof question[i], "%s (%s)", rules[i].question, row[rules[i].row]);
     }
     if (output_folder("build"))
-        fail("%s: no place for the solver's files", "build");
+        fail("%s: this folder for the solver's files can't be made", "build");
     table_begin(quantity, V_COUNT, name, BOXES);
     each_network(all_boxes, 0);
     snprintf(title, sizeof title,
-             "%s: %ld test pictures, the first ones; a solver has %ld s for each other class",
-             data.name, wish.pictures, wish.seconds);
+             "%s: the first %ld test images; the solver has %ld s for each other class", data.name,
+             wish.pictures, wish.seconds);
     show(title, "ε =");
     decide(here, RULES);
 }

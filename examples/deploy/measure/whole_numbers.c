@@ -5,12 +5,12 @@
 #include "../int8.h"
 
 enum { I_FLOAT, I_WHOLE, I_DROP, I_FLIPS, I_COUNT };
-static const char *const quantity[I_COUNT] = { "accuracy in f32, %", "accuracy in whole numbers, %",
+static const char *const quantity[I_COUNT] = { "accuracy in f32, %", "accuracy quantized, %",
                                                "drop, points", "classes that change, %" };
 enum {
     FORMS = 6,
     SEEN = 1000
-}; /* ranges come from so many training pictures, if there are as many */
+}; /* the ranges come from this number of training images, or from all if there are fewer */
 
 static const char *const row[FORMS] = { "8 bits, per channel",         "8 bits, per tensor",
                                         "weights 4 bits, per channel", "weights 4 bits, per tensor",
@@ -18,24 +18,26 @@ static const char *const row[FORMS] = { "8 bits, per channel",         "8 bits, 
 static const int8_options form[FORMS] = { { 8, 8, 1, 0 }, { 8, 8, 0, 0 }, { 4, 8, 1, 0 },
                                           { 4, 8, 0, 0 }, { 4, 4, 1, 0 }, { 4, 4, 0, 0 } };
 
-/* RULES: 0.2 points are level; gelu's gate is the table */
+/* RULES: a difference within 0.2 points is level; the gate of gelu is the table */
 static const rule rules[] = {
-    { "8 bits per channel: hardened loses more than GELU by a table (does int8 need ReLU?)", I_DROP,
+    { "8 bits per channel: hardened loses more than GELU as a table (does int8 need ReLU?)", I_DROP,
       0, HARDENED, 0, GELU, 0.2 },
     { "8 bits per channel: hardened loses more than relu", I_DROP, 0, HARDENED, 0, RELU, 0.2 },
     { "8 bits: hardened loses more per tensor than per channel", I_DROP, 1, HARDENED, 0, HARDENED,
       0.2 },
-    { "weights of 4 bits per channel: hardened loses more than GELU by a table", I_DROP, 2,
+    { "weights of 4 bits per channel: hardened loses more than GELU as a table", I_DROP, 2,
       HARDENED, 2, GELU, 0.2 },
     { "weights of 4 bits per channel: hardened loses more than relu", I_DROP, 2, HARDENED, 2, RELU,
       0.2 },
-    { "all 4 bits per channel: hardened loses more than GELU by a table", I_DROP, 4, HARDENED, 4,
+    { "all 4 bits per channel: hardened loses more than GELU as a table", I_DROP, 4, HARDENED, 4,
       GELU, 0.2 },
     { "all 4 bits per channel: hardened loses more than relu", I_DROP, 4, HARDENED, 4, RELU, 0.2 }
 };
 
+/* Returns the number of training images that the ranges come from. */
 static size_t ranged(void) { return data.train < SEEN ? data.train : SEEN; }
 
+/* Quantizes one network in form i and measures its accuracy. */
 static void in_this_form(network *w, int arm, long seed, int i)
 {
     const size_t n = data_size(&data), pictures = (size_t)wish.pictures;
@@ -80,6 +82,7 @@ static void in_this_form(network *w, int arm, long seed, int i)
     free(y);
 }
 
+/* Measures one network in every form. */
 static void all_forms(network *w, int arm, long seed)
 {
     for (int i = 0; i < FORMS; i++)
@@ -91,8 +94,8 @@ void whole_numbers(void)
     char title[400];
     table_begin(quantity, I_COUNT, row, FORMS);
     each_network(all_forms, 1);
-    snprintf(title, sizeof title, "%s: %ld test pictures, ranges from %zu training pictures",
-             data.name, wish.pictures, ranged());
+    snprintf(title, sizeof title, "%s: %ld test images, ranges from %zu training images", data.name,
+             wish.pictures, ranged());
     show(title, "");
     decide(rules, (int)(sizeof rules / sizeof *rules));
 }
