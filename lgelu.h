@@ -459,7 +459,7 @@ LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);
 /* ---- instruments: measures over activations, weights and histories ---- */
 
 /* Returns the index of the largest of n values, the first of equals; 0 if n is 0. A NaN is passed
-   over, but if a[0] is NaN the result is 0. */
+   over; if all are NaN the result is 0. */
 LGELU_DEF size_t lgelu_argmax(const float *a, size_t n);
 
 /* Returns the fraction of samples whose largest logit is at their label; 0 if there are no samples.
@@ -2821,7 +2821,8 @@ LGELU_DEF size_t lgelu_argmax(const float *a, size_t n)
 {
     size_t i, best = 0;
     for (i = 1; i < n; i++) {
-        if (a[i] > a[best])
+        /* a[best] may be a NaN at first. */
+        if (a[i] > a[best] || (a[best] != a[best] && a[i] == a[i]))
             best = i;
     }
     return best;

@@ -6,9 +6,9 @@
 
    How 2^32 floats take seconds: 2048 neighbours lie so close together that one Taylor series about
    their middle gives all their exact values to 1e-6 ulp of a float. The yardstick supplies the
-   series' first terms, says at three places of every block whether the series is right (if not, it
-   takes the whole block itself), and has the last word on each input that comes within 1e-3 ulp of
-   the worst so far. So the figures are the yardstick's, whatever the number of threads. */
+   series' first terms, checks the series at three places of every block (if it is wrong, the
+   yardstick computes the whole block), and decides on each input that comes within 1e-3 ulp of the
+   worst so far. So the figures are those of the yardstick, whatever the number of threads. */
 #ifndef LINKED /* to an object of the implementation */
 #define LGELU_IMPLEMENTATION
 #endif
@@ -33,7 +33,7 @@ static const double root_slack =
     1.0 / ((uint64_t)1 << 54); /* what LGELU_CLAIMS_BETWEEN adds to dx */
 static const double least_normal = 1.1754943508222875e-38;
 
-/* ---- the tanh approximation's yardstick: long double, for f' cancels around its root ---- */
+/* ---- The tanh approximation's yardstick: long double, because f' cancels around its root ---- */
 static const long double c1 = 1.59576912160573071175978423973752747L,
                          c3 = 0.0713548162726002487763387522798635L; /* √(8/π)·(1, 0.044715) */
 static long double two_u(long double x) { return (c1 + c3 * x * x) * x; }
@@ -71,17 +71,18 @@ static double exact(int kind, double x, double lambda)
     }
 }
 
-/* ---- errors ---- */
+/* ---- Errors ---- */
 typedef struct {
     double most;
     uint32_t at;
 } peak;
 
+/* The worst errors, for exact results from 2^-126 on, and below. */
 typedef struct {
     peak normal, tiny;
-} worst; /* exact results from 2^-126 on, and below */
+} worst;
 
-/* one over the unit in the last place of a float near r; below 2^-126 that is 2^-149 */
+/* Returns 1 / (the unit in the last place of a float near r); below 2^-126 that unit is 2^-149. */
 static inline double per_unit(double r)
 {
     uint64_t u;
@@ -123,8 +124,9 @@ static void judge(int kind, float lambda, const worst *w, const char *where)
           "claimed %.2f and %.2f", claim[kind], claim_tiny[kind]);
 }
 
-/* ---- a block of neighbours ---- */
-/* c = the series of the exact function over x^p, p = power[kind], in powers of λ(x - middle) */
+/* ---- A block of neighbours ---- */
+/* Computes c, the series of the exact function over x^p, p = power[kind], in powers of λ(x -
+ * middle). */
 static const int power[KINDS] = { 1, 0, 2, 1, 0, 1, 0, 2 };
 
 static void gate_series(double *c, int kind, double middle, double lambda)
@@ -146,8 +148,8 @@ static void gate_series(double *c, int kind, double middle, double lambda)
     }
 }
 
-/* xσ(v), its derivative, or σ'(v) alone, about the middle, where v is a polynomial that is given
-   there by v[1] to v[3], its coefficients, and e = exp(-abs(v)). */
+/* Computes xσ(v), its derivative, or σ'(v) alone about the middle, where v is a polynomial with the
+ * coefficients v[1] to v[3] there, and e = exp(-abs(v)). */
 static void sigmoid_series(double *c, int kind, double middle, const double *v, double e0)
 {
     const double sign = middle > 0 ? -1 : 1;
@@ -178,7 +180,7 @@ static void sigmoid_series(double *c, int kind, double middle, const double *v, 
 
 static void tanh_series(double *c, int kind, double middle)
 {
-    /* 2u about the middle */
+    /* This is 2u about the middle. */
     const double v[4] = { 0, (double)two_u_dx((long double)middle), 3 * (double)c3 * middle,
                           (double)c3 };
     int k;
@@ -225,7 +227,8 @@ static inline void evaluate(room *a, int n, const double *c, int terms, int time
     }
 }
 
-/* r = the exact values by the series; 0 where it will not do */
+/* Computes r, the exact values, by the series. Returns 0 where the series is not accurate enough.
+ */
 static int by_series(room *a, int n, int kind, double lambda)
 {
     const double first = (double)a->x[0], last = (double)a->x[n - 1], middle = (double)a->x[n / 2],
@@ -241,7 +244,7 @@ static int by_series(room *a, int n, int kind, double lambda)
         steep = 3;
         end = 140;
     }
-    /* nothing changes there */
+    /* The function does not change there. */
     far = z - reach > end;
     if (!(fabs(first) <= 3.5e38 && fabs(last) <= 3.5e38 && first * last >= 0 && fabs(middle) > 0))
         return 0;
@@ -268,7 +271,7 @@ static int by_series(room *a, int n, int kind, double lambda)
     return 1;
 }
 
-/* y = what the kernel says */
+/* Computes y by the kernel. */
 static void by_kernel(room *a, int n, int kind, float lambda)
 {
     double sum, terms = 0;
@@ -311,8 +314,8 @@ static void by_kernel(room *a, int n, int kind, float lambda)
         a->y[i] = (double)a->f[i];
 }
 
-/* 1 unless the error is near the worst so far, or the exact value near 2^-126, where the two ranges
-   meet */
+/* Returns 1 unless the error is near the worst so far, or the exact value is near 2^-126, where the
+ * two ranges meet. */
 static inline int harmless(double got, double want, double normal, double tiny)
 {
     const double a = fabs(want), limit = a < least_normal * (1 - 1e-9)   ? tiny
@@ -374,8 +377,8 @@ static worst sweep(int kind, float lambda, uint64_t stride)
     return all;
 }
 
-/* the yardsticks against the 60 digits of reference.py: within 1e-4 ulp of a float, so that 1e-3 as
-   above is ample */
+/* Compares the yardsticks with the 60 digits of reference.py: within 1e-4 ulp of a float, so that
+ * the 1e-3 above is ample. */
 static void yardsticks(void)
 {
     double most = 0;
@@ -395,8 +398,8 @@ static void yardsticks(void)
     check(most < 1e-4, "the yardsticks against 60 digits", "%.2g ulp of a float", most);
 }
 
-/* the worst pairs that hundreds of millions found, and random ones; every 64th λ with the floats
-   next to the root of f' */
+/* Tries the worst pairs that hundreds of millions of trials found, and random ones; every 64th λ is
+ * tried with the floats next to the root of f'. */
 static void between(uint64_t n)
 {
     static const float known[][2] = { { -0x1.eb494ep-12f, 0x1.629bcap+12f },
@@ -422,7 +425,7 @@ static void between(uint64_t n)
         x = (21 * lgelu_uniform(7, 3, i) - 15) / lambda;
         if (i % 64 == 1)
             x = -(0.7517915f + 1e-3f * (lgelu_uniform(7, 4, i) - 0.5f)) / lambda;
-        /* and the one itself */
+        /* The floats next to the root of f', and the float at the root itself. */
         if (i % 64 >= 2 && i % 64 < 5)
             x = nextafterf((float)(-0.7517915246935645 / (double)lambda), (float)(i % 64) - 3);
         if (i % 64 == 3)

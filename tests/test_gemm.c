@@ -17,7 +17,8 @@
 
 static uint32_t state = 1;
 
-static float number(void) /* 17 bits times 2^-20..2^-13: every sum has something to round */
+/* Draws 17 bits times 2^-20..2^-13, so that every sum is rounded. */
+static float number(void)
 {
     state = state * 1664525u + 1013904223u;
     return (float)((int)(state >> 15) - 65536) / (float)(1 << (13 + (state >> 8 & 7)));
@@ -25,7 +26,7 @@ static float number(void) /* 17 bits times 2^-20..2^-13: every sum has something
 
 static uint64_t hash;
 
-/* user hooks: last task first on this thread; three threads at once */
+/* Custom thread functions: the last task first on this thread, or three threads at once. */
 static void run_backwards(lgelu_task *task, void *job, size_t count, void *user)
 {
     (void)user;
@@ -121,8 +122,8 @@ static const lgelu_threads *way(int w)
     return w == 0 ? NULL : w == 1 ? &backwards : w == 2 ? &three : &openmp;
 }
 
-/* one shape: start 0 is zero, 1 is C, 2 is bias; mode bit 0 A, bit 1 B transposed; returns whether
-   all bits agree */
+/* Checks one shape. `start` 0 is zero, 1 is C, 2 is bias; bit 0 of `mode` transposes A, bit 1 B.
+ * Returns whether all bits agree. */
 static int shape_agrees(size_t m, size_t n, size_t k, int mode, int start, size_t pad, size_t step,
                         int through, int all_ways)
 {
@@ -256,7 +257,7 @@ static int gate_agrees(size_t m, size_t n, size_t k, int transposed, int w)
     good = !l.bad;
     for (i = 0; i < m * n; i++)
         good &= reported[i] == 1;
-    /* y over C */
+    /* y overwrites C. */
     p.y = c;
     p.finish = NULL;
     lgelu_multiply(&p, work, way(w));
@@ -306,28 +307,27 @@ int main(int argc, char **argv)
     static const size_t ms[] = { 1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 14, 15, 17, 25, 29 },
                         ns[] = { 1, 2, 3, 4, 7, 8, 9, 10, 15, 16, 17, 24, 31, 32, 33, 64, 65, 128 };
     static const size_t ks[] = { 0, 1, 3, 19, 64 };
-    /* cut in k, n and m; slivers and panels of all kinds; rows 4 KiB apart; packed and in place;
-       many tasks */
-    static const size_t large[][3] = {
-        { 70, 65, 800 },
-        { 17, 1100, 40 },
-        { 1100, 23, 33 },
-        { 40, 1024, 50 },
-        { 1024, 70, 20 },
-        { 30, 70, 1024 },
-        { 200, 300, 80 },
-        { 128, 10, 500 },
-        { 65, 257, 385 },
-        { 150, 150, 130 },
-        { 71, 128, 60 },
-        { 1, 300, 500 },
-        { 2050, 33, 20 },
-        /* few rows: tasks of columns, the last of a column too few to fill a vector */
-        { 1, 4097, 90 },
-        { 5, 4097, 66 },
-        { 7, 257, 1030 },
-        { 8, 513, 515 }
-    };
+    /* These shapes are partitioned in k, n and m, with slivers and panels of all kinds, rows 4 KiB
+     * apart, packed and in place, and many tasks. */
+    static const size_t large[][3] = { { 70, 65, 800 },
+                                       { 17, 1100, 40 },
+                                       { 1100, 23, 33 },
+                                       { 40, 1024, 50 },
+                                       { 1024, 70, 20 },
+                                       { 30, 70, 1024 },
+                                       { 200, 300, 80 },
+                                       { 128, 10, 500 },
+                                       { 65, 257, 385 },
+                                       { 150, 150, 130 },
+                                       { 71, 128, 60 },
+                                       { 1, 300, 500 },
+                                       { 2050, 33, 20 },
+                                       /* There are few rows: the tasks are columns, and the last
+                                          one is too narrow to fill a vector. */
+                                       { 1, 4097, 90 },
+                                       { 5, 4097, 66 },
+                                       { 7, 257, 1030 },
+                                       { 8, 513, 515 } };
     const char *cap = getenv("LGELU_ISA");
     size_t i, j, q, z;
     int s, w, mode, start, good;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   test_state: what a call leaves behind. A call that is refused changes nothing, so that its retry
-   has the bits of a run that was never refused; loading a file restores what later numbers depend
-   on; a large header takes little time. cc -O2 -I.. test_state.c tools/lgelu.c -lm */
+   test_state checks the state after a call. A call that is refused changes nothing, so that its
+   retry has the bits of a run that was never refused; loading a file restores what later numbers
+   depend on; a large header takes little time. cc -O2 -I.. test_state.c tools/lgelu.c -lm */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
@@ -28,7 +28,7 @@ static void place(network *n, size_t batch, lgelu_mode mode)
     lgelu_net_make(&n->net, n->block, n->bytes, batch, mode, 21);
 }
 
-/* a batch norm and a dropout before the loss */
+/* Builds a network with a batch norm and a dropout before the loss. */
 static void build(network *n, lgelu_map map)
 {
     int x, y;
@@ -100,13 +100,13 @@ static void refused_forwards(void)
         refused &= lgelu_net_forward(&b.net, BATCH) == LGELU_E_UNBOUND;
         forgive(&b);
         lgelu_net_bind(&b.net, 0, b.x);
-        /* a batch norm over one value */
+        /* A batch norm over one value is refused. */
         refused &= lgelu_net_forward(&b.net, 1) == LGELU_E_ARGUMENT;
         forgive(&b);
         lgelu_net_forward(&a.net, BATCH);
         lgelu_net_forward(&b.net, BATCH);
         b.label[0] = 99;
-        /* the forward before it still waits for its backward */
+        /* The forward before this one still waits for its backward. */
         refused &= lgelu_net_forward(&b.net, BATCH) == LGELU_E_LABEL;
         forgive(&b);
         refused &= lgelu_net_reestimate_norms(&b.net, BATCH, 1) == LGELU_E_LABEL;
@@ -146,7 +146,7 @@ static void build_custom_loss(network *n)
     lgelu_net_bind(&n->net, t, n->given);
 }
 
-/* A gradient that is not finite: the sum of the backwards before it stays, and so does the forward.
+/* If a gradient is not finite, the sum of the backwards before it is kept, and so is the forward.
  */
 static void refused_backward(void)
 {
@@ -205,7 +205,7 @@ static void refused_harden(void)
     end(&n);
 }
 
-/* Tokens beyond the vocabulary: those that are known stay known. */
+/* Tokens beyond the vocabulary are refused, and the known tokens are kept. */
 static void refused_generate(void)
 {
     static int32_t token[8] = { 1, 2, 3, 0, 1, 2, 3, 0 };

@@ -56,9 +56,9 @@ static void put_shape(const size_t *shape, int first)
         printf("%d,%zu", BATCH, shape[2]);
 }
 
-/* the network as built, with random weights, statistics and inputs; `fold` and the output's name
-   are the options; first: input, output lie channels first in ONNX; real: pictures of the
-   repository */
+/* Writes the network as built, with random weights, statistics and inputs. `fold` and the name of
+ * the output are the options; first, first_out: the channels of input and output come first in
+ * ONNX; real: uses images of the repository. */
 static void keep(const char *name, int out, int fold, int first, int first_out, int real,
                  const char *must)
 {
@@ -152,7 +152,8 @@ static void start_tokens(size_t count, size_t words)
     in = lgelu_tokens(&net, "tokens", count, words);
 }
 
-static int smooth(int x) /* a gate of its own kind each time */
+/* Adds a gate of a different kind each time. */
+static int smooth(int x)
 {
     char name[16];
     snprintf(name, sizeof name, "gate%d", ++gate);
@@ -214,14 +215,14 @@ static void pictures(void)
     start(28, 28, 1);
     keep("resnet_swap", lgelu_resnet(&net, in, 16, 3, 1, 10, LGELU_GATE_LAMBDA, 2), 1, 1, 0, 1,
          "Relu -BatchNormalization");
-    /* groups, depthwise, no square, padding */
+    /* The convolutions have groups, are depthwise, are not square, and have padding. */
     start(9, 11, 4);
     a = smooth(lgelu_conv(&net, "c1", in, 6, 3, 2, 1, 2, 1));
     a = smooth(lgelu_conv(&net, "c2", a, 6, 3, 1, 1, 6, 0));
     a = lgelu_average_pool(&net, "p", a, 3, 2, 1);
     b = lgelu_linear(&net, "fc", smooth(lgelu_flatten(&net, "f", a)), 7);
     keep("conv_groups", b, 0, 1, 0, 0, "Conv AveragePool");
-    /* a sum of both orders, layers of pixels, a picture as the output */
+    /* A sum has inputs of both orders, layers work on pixels, and the output is an image. */
     start(6, 5, 3);
     a = lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0);
     b = lgelu_gate_channels(&net, "g", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-5f), 3);
@@ -240,7 +241,7 @@ static void pictures(void)
              &net, "f",
              lgelu_max_pool(&net, "p", lgelu_conv(&net, "c", in, 5, 3, 1, 0, 1, 1), 6, 6, 0))),
          0, 1, 0, 0, "Conv");
-    /* one row: a picture, then tokens */
+    /* An image of one row becomes tokens. */
     start(1, 12, 2);
     a = lgelu_max_pool(&net, "p", smooth(lgelu_conv(&net, "c", in, 8, 1, 1, 0, 1, 1)), 1, 2, 0);
     keep("one_row", lgelu_linear(&net, "fc", a, 3), 0, 1, 0, 0, "Conv MatMul");
@@ -249,7 +250,7 @@ static void pictures(void)
     keep("row_conv", lgelu_conv(&net, "c", a, 4, 1, 1, 0, 1, 1), 0, 0, 1, 0, "Softmax Conv");
 }
 
-/* behind a flatten: its values are the channels of one pixel */
+/* After a flatten the values are the channels of one pixel. */
 static int flat_of_conv(void)
 {
     start(6, 5, 3);
@@ -298,7 +299,7 @@ static void behind_a_flatten(void)
          lgelu_linear(&net, "fc",
                       lgelu_add(&net, "s", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-3f), a), 5),
          0, 1, 0, 0, "BatchNormalization Add");
-    /* tokens flattened, and no flatten of a vector */
+    /* Tokens are flattened; a vector needs no flatten. */
     start(1, 5, 6);
     a = lgelu_flatten(&net, "f", lgelu_layer_norm(&net, "l", lgelu_rms_norm(&net, "r", in)));
     keep("flat_tokens", lgelu_linear(&net, "fc", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-3f), 5), 0,
@@ -351,7 +352,7 @@ static void transformers(void)
          0, 0, 0, 0, "Concat Softmax");
 }
 
-/* a number as the result, and a text classifier: for reluize */
+/* Makes a network with one value as its result and a text classifier, for reluize. */
 static void other_data(void)
 {
     int a;
