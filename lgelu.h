@@ -3339,6 +3339,9 @@ LGELU__APART float *lgelu__buffer_at(const lgelu_net *net, const lgelu_node *nod
     }
     if (which == LGELU__GRADIENT)
         owner = net->nodes + node->internal.gradient_node;
+    /* Without any buffer there is no arena. */
+    if (!net->internal.arena)
+        return NULL;
     return (float *)(void *)(net->internal.arena + owner->internal.buffer[which].at) + skip;
 }
 
