@@ -431,7 +431,7 @@ static void estimate(void)
                   "no backward after an estimate", "one ran");
             g.net.status = LGELU_OK;
             check(lgelu_net_reestimate_norms(&g.net, 6, 0) == LGELU_E_ARGUMENT
-                      && strstr(g.net.message, "from 1"),
+                      && strstr(g.net.message, "at least 1"),
                   "batches count from 1", "%s", g.net.message);
         }
         end(&g);
@@ -636,19 +636,19 @@ static void errors(void)
     int x;
     begin(&g);
     x = lgelu_input(&g.net, "x", 8, 8, 6);
-    refused(&g, lgelu_conv(&g.net, "c1", x, 4, 0, 1, 0, 1, 1), "convolution 'c1': window of 0");
+    refused(&g, lgelu_conv(&g.net, "c1", x, 4, 0, 1, 0, 1, 1), "convolution 'c1': a window of 0");
     refused(&g, lgelu_conv(&g.net, "c2", x, 4, 9, 1, 0, 1, 1),
-            "convolution 'c2': window of 9, stride 1, padding 0 on 8 pixels");
+            "convolution 'c2': a window of 9 with stride 1 and padding 0 does not fit 8 pixels");
     refused(&g, lgelu_conv(&g.net, "c3", x, 4, 3, 0, 0, 1, 1),
-            "convolution 'c3': window of 3, stride 0");
+            "convolution 'c3': a window of 3 with stride 0");
     refused(&g, lgelu_conv(&g.net, "c4", x, 4, 3, 1, 3, 1, 1), "padding 3");
     refused(&g, lgelu_conv(&g.net, "c5", x, 4, 3, 1, 1, 4, 1),
-            "convolution 'c5': 6 channels to 4 in 4 groups");
-    refused(&g, lgelu_conv(&g.net, "c6", x, 4, 3, 1, 1, 0, 1), "in 0 groups");
-    refused(&g, lgelu_conv(&g.net, "c7", x, 0, 3, 1, 1, 1, 1), "to 0 in 1");
+            "convolution 'c5': 6 channels to 4 do not divide into 4 groups");
+    refused(&g, lgelu_conv(&g.net, "c6", x, 4, 3, 1, 1, 0, 1), "do not divide into 0 groups");
+    refused(&g, lgelu_conv(&g.net, "c7", x, 0, 3, 1, 1, 1, 1), "6 channels to 0 do not divide");
     refused(&g, lgelu_conv(&g.net, "c8", x, (size_t)-1 / 8, 3, 1, 1, 1, 1), "convolution 'c8'");
     refused(&g, lgelu_conv(&g.net, "c9", x, 6, 17, 1, 8, 6, 1),
-            "convolution 'c9': a depthwise kernel of 17, the largest is 15");
+            "convolution 'c9': expected a depthwise kernel of at most 15, found 17");
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
     refused(&g, lgelu_average_pool(&g.net, "p2", x, 9, 1, 0), "average pool 'p2'");
     check(lgelu_batch_norm(&g.net, "bn", x, 2, 1e-5f) < 0 && g.net.status == LGELU_E_ARGUMENT
