@@ -112,7 +112,8 @@ int main(int argc, char **argv)
         void *block;
         int in, labels, bad;
         drawn = 0;
-        if (shards_begin(&s, "mpi_random", SHARDS))
+        shards_begin(&s, "mpi_random");
+        if (shards_divide(&s, SHARDS))
             return 2;
         batch = 3 + lgelu_random(seed, 7, 0) % (MOST - 2);
         build(&in, &labels, &classes);
@@ -126,7 +127,7 @@ int main(int argc, char **argv)
             free(block);
             continue;
         }
-        bad = shards_room(&s, &net) || train(&s, in, labels, classes, batch);
+        bad = shards_allocate(&s, &net) || train(&s, in, labels, classes, batch);
         if (shards_failed(&s, bad, "training", net.message))
             return 1;
         mine = fnv(fnv(1, net.w, net.parameter_count * sizeof *net.w), net.state,
