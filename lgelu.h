@@ -3546,7 +3546,7 @@ LGELU__APART void lgelu__guard_set(void *guard)
 LGELU__APART int lgelu__guard_broken(void *guard)
 {
     const unsigned char *byte = (const unsigned char *)guard;
-    const size_t n = LGELU__GUARD;
+    size_t n = LGELU__GUARD;
     size_t i;
     LGELU__UNPOISON(guard);
     for (i = 0; i < n; i++) {
@@ -3696,7 +3696,7 @@ static void lgelu__multiply_workers(lgelu__block *p, size_t workers, int single,
                                     const lgelu_threads *threads)
 {
     unsigned char *guard = p->work + p->worker_bytes - LGELU__GUARD;
-    const size_t guards = LGELU__GUARD && p->worker_bytes ? workers : 0;
+    size_t guards = LGELU__GUARD && p->worker_bytes ? workers : 0;
     size_t i;
     for (i = 0; i < guards; i++)
         lgelu__guard_set(guard + i * p->worker_bytes);
