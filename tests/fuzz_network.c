@@ -36,7 +36,9 @@ static struct {
 static uint32_t draw(uint32_t n)
 {
     uint32_t x = 0, k;
-    if (!source.byte)
+    /* Behind the last byte of libFuzzer's input the values are random as well: zeros for ever would
+       keep a loop that draws until a value fits from ending. */
+    if (!source.byte || !source.left)
         return lgelu_random(source.seed, 41, source.drawn++) % n;
     for (k = n; k > 1 && source.left; k >>= 8, source.left--)
         x = x << 8 | *source.byte++;
@@ -2005,6 +2007,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     static const uint8_t none = 0;
     source.byte = n ? p : &none;
     source.left = n;
+    source.drawn = 0;
     run();
     return 0;
 }
