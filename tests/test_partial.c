@@ -19,55 +19,9 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
-#include <pthread.h>
+#include "tools/threads.h"
 
 enum { NODES = 96, GUARD = 256 };
-
-/* ---- threads ---- */
-typedef struct {
-    lgelu_task *task;
-    void *job;
-    size_t count, next;
-    pthread_mutex_t lock;
-} loop;
-
-static void *take_tasks(void *user)
-{
-    loop *l = (loop *)user;
-    for (;;) {
-        size_t i;
-        pthread_mutex_lock(&l->lock);
-        i = l->next++;
-        pthread_mutex_unlock(&l->lock);
-        if (i >= l->count) {
-            return NULL;
-        }
-        l->task(i, l->job);
-    }
-}
-
-/* A parallel for on *user threads. */
-static void run_threads(lgelu_task *task, void *job, size_t count, void *user)
-{
-    const int threads = *(const int *)user;
-    pthread_t thread[64];
-    loop l;
-    l.task = task;
-    l.job = job;
-    l.count = count;
-    l.next = 0;
-    pthread_mutex_init(&l.lock, NULL);
-    for (int i = 1; i < threads; i++) {
-        if (pthread_create(&thread[i], NULL, take_tasks, &l)) {
-            abort();
-        }
-    }
-    take_tasks(&l);
-    for (int i = 1; i < threads; i++) {
-        pthread_join(thread[i], NULL);
-    }
-    pthread_mutex_destroy(&l.lock);
-}
 
 /* ---- networks ---- */
 /* A custom gate: a·x/(1 + abs(b·x)) */

@@ -8,51 +8,9 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
-#include <pthread.h>
+#include "tools/threads.h"
 #include <sched.h>
 #include <stdlib.h>
-
-typedef struct {
-    lgelu_task *task;
-    void *job;
-    size_t count, next;
-    pthread_mutex_t lock;
-} loop;
-
-static void *take_tasks(void *p)
-{
-    loop *l = (loop *)p;
-    for (;;) {
-        size_t i;
-        pthread_mutex_lock(&l->lock);
-        i = l->next++;
-        pthread_mutex_unlock(&l->lock);
-        if (i >= l->count)
-            return NULL;
-        l->task(i, l->job);
-    }
-}
-
-static void run(lgelu_task *task, void *job, size_t count, void *user)
-{
-    const int threads = *(const int *)user;
-    pthread_t thread[8];
-    loop l;
-    int i;
-    l.task = task;
-    l.job = job;
-    l.count = count;
-    l.next = 0;
-    pthread_mutex_init(&l.lock, NULL);
-    for (i = 1; i < threads; i++) {
-        if (pthread_create(&thread[i], NULL, take_tasks, &l))
-            abort();
-    }
-    take_tasks(&l);
-    for (i = 1; i < threads; i++)
-        pthread_join(thread[i], NULL);
-    pthread_mutex_destroy(&l.lock);
-}
 
 enum { DENSE, PICTURES, TEXT, KINDS, BATCH = 6, STEPS = 2 };
 
@@ -105,7 +63,7 @@ static void make(model *m, int kind, int *threads, lgelu_mode mode, int prepack)
     build(net, kind);
     net->prepack = prepack;
     if (*threads) {
-        net->threads.run = run;
+        net->threads.run = run_threads;
         net->threads.user = threads;
     }
     bytes = lgelu_net_bytes(net, BATCH, mode);

@@ -71,7 +71,7 @@ static void reparam_end(trainer *w)
    ====================================================================================================
  */
 /* how far a step is from the formula, as a fraction of the larger: mean over the epochs and gates
-   at which λ can be told to move */
+   at which λ is seen to move */
 static double formula_error(const study *s, const run *r)
 {
     double sum = 0;

@@ -62,7 +62,7 @@ static void draw_costs(study *s, svg *g, svg_panel *q)
         const char *ink = arm_table[arms[k]].colour;
         const double x = svg_x(q, k + 0.5), y = svg_y(q, -mean_of(s, arms[k], "drop"));
         svg_rule(g, x - 13, y, x + 13, y, ink, 2.5, NULL);
-        /* each seed beside the last, so that equal ones can be told */
+        /* each seed beside the last, so that equal ones show as such */
         for (long i = 0; i < s->config.seeds; i++) {
             svg_dot(g,
                     x
