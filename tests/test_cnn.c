@@ -649,6 +649,12 @@ static void errors(void)
     refused(&g, lgelu_conv(&g.net, "c8", x, (size_t)-1 / 8, 3, 1, 1, 1, 1), "convolution 'c8'");
     refused(&g, lgelu_conv(&g.net, "c9", x, 6, 17, 1, 8, 6, 1),
             "convolution 'c9': expected a depthwise kernel of at most 15, found 17");
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 20, 20, 1);
+    check(lgelu_conv(&g.net, "c10", x, 1, 17, 1, 8, 1, 1) > 0,
+          "one channel to one by a kernel of 17: it is not depthwise", "\"%s\"", g.net.message);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
     refused(&g, lgelu_average_pool(&g.net, "p2", x, 9, 1, 0), "average pool 'p2'");
     check(lgelu_batch_norm(&g.net, "bn", x, 2, 1e-5f) < 0 && g.net.status == LGELU_E_ARGUMENT
