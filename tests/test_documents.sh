@@ -79,6 +79,17 @@ printf '# A head, with `code`\n[a](words.md) [b](nowhere.md) [c](#a-head-with-co
 verdict $([ "$(echo $(broken $dir/links.md))" = 'nowhere.md #another' ]; echo $?) "a broken link is found, and a missing heading" "$(broken $dir/links.md)"
 other=$(for figure in ../examples/figures/*.svg; do grep -q -F "figures/$(basename $figure)" ../examples/RESULTS.md || basename $figure; done)
 verdict $([ -z "$other" ]; echo $?) "examples/RESULTS.md shows every figure" "$other"
+if command -v python3 > /dev/null; then
+    other=$(python3 tools/figures_check.py ../examples/figures/*.svg)
+    verdict $? "the figures can be read: no text leaves the sheet or covers another one, every line is named" "$(echo "$other" | head -3)"
+    cat > $dir/bad.svg << 'EOF'
+<svg xmlns="http://www.w3.org/2000/svg" width="200" height="1300"><text x="150" y="20" font-size="12" fill="#111111">over the edge</text>
+<text x="20" y="40" font-size="12" fill="#222222">one</text><text x="30" y="42" font-size="12" fill="#222222">two</text>
+<polyline stroke="#222222" points="0,0 1,1"/><polyline stroke="#333333" points="0,0 1,1"/></svg>
+EOF
+    other=$(python3 tools/figures_check.py $dir/bad.svg | wc -l)
+    verdict $([ "$other" = 4 ]; echo $?) "figures: a sheet too high, text over the edge, text on text and a line without a name are found" "$other of 4"
+else echo "skip the figures can be read: no python3 here"; fi
 
 # ---- plain English ----
 grep -v '^#' tools/dialect.txt | cut -f 1 | grep . > $dir/dialect
