@@ -29,11 +29,17 @@ same()
     verdict $([ -z "$other" ]; echo $?) "README.md, $1: its rows are those of $2" "$other"
 }
 same '## Two commands' examples/RESULTS.md 6
-same '## What the experiments say' examples/RESULTS.md 6
+same '## What the experiments say' examples/RESULTS.md 9
 same '## Speed' bench/README.md 8
 if rows ../README.md '## Convert a finished network' | grep -q .; then same '## Convert a finished network' examples/RESULTS.md 9; fi
 sed 's/0.40 ± 0.26/0.41 ± 0.26/' ../README.md > $dir/changed.md
 verdict $([ "$(missing $dir/changed.md '## Two commands' ../examples/RESULTS.md | wc -l)" = 1 ]; echo $?) "a changed number is found" "it is not"
+
+# every row of the summary is in README, so that neither can say something else
+other=$(missing ../examples/RESULTS.md '## Summary' ../README.md)
+verdict $([ -z "$other" ]; echo $?) "README.md has every row of the summary of examples/RESULTS.md" "$other"
+sed '/^| OUI ranks/d' ../README.md > $dir/changed.md
+verdict $([ "$(missing ../examples/RESULTS.md '## Summary' $dir/changed.md | wc -l)" = 1 ]; echo $?) "a missing row is found" "it is not"
 
 # the intervals of the summary stand in a section below, too
 other=$(rows ../examples/RESULTS.md '## Summary' | grep -o '([-+0-9. to]*)' | sort -u | while read -r interval; do

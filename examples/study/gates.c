@@ -341,7 +341,8 @@ enum {
     SETTING_ROW = 18, /* height of a setting's name above its bands */
     ARM_ROW = 16,     /* of an arm's bands, a line for each seed */
     CELL_WIDTH = 270, /* of a panel of scores with its axes */
-    CELL_HEIGHT = 258,
+    CELL_HEIGHT = 264,
+    BAND_WIDTH = 356, /* of a column of bands with its names */
     FIGURE_TOP = 140
 };
 
@@ -364,7 +365,9 @@ static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low,
     static band b;
     p->y0 = low - 0.04 * (high - low);
     p->y1 = high + 0.04 * (high - low);
-    svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "%s", setting_text(s, setting));
+    const char *name = setting_text(s, setting);
+    svg_text(g, p->left, p->top - 28, 's',
+             -fmin(12, (CELL_WIDTH - 14) / (0.66 * show_columns(name))), SVG_INK, "%s", name);
     svg_axes(g, p, "learning rate (log scale)",
              s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 4, 6);
     svg_clip(g, p);
@@ -399,9 +402,15 @@ static double mean_width(const study *s, int setting, int arm)
     return sum;
 }
 
+/* Settings in one column of bands: more than six are drawn in two. */
+static int band_settings(const study *s)
+{
+    return settings(s) > 6 ? (settings(s) + 1) / 2 : settings(s);
+}
+
 static double bands_height(const study *s)
 {
-    return settings(s) * (SETTING_ROW + s->arm_total * (double)ARM_ROW);
+    return band_settings(s) * (SETTING_ROW + s->arm_total * (double)ARM_ROW);
 }
 
 /* The usable rates of one arm, a line for each seed, from y on. */
@@ -423,7 +432,8 @@ static void draw_band_row(study *s, svg *g, const svg_panel *p, int setting, int
              mean_width(s, setting, arm));
 }
 
-static void draw_bands(study *s, svg *g, svg_panel *p)
+/* The bands of the settings from `first` up to, not including, `end`. */
+static void draw_bands(study *s, svg *g, svg_panel *p, int first, int end)
 {
     double y = p->top, tick[32];
     char text[32];
@@ -439,7 +449,7 @@ static void draw_bands(study *s, svg *g, svg_panel *p)
     }
     svg_text(g, p->left + p->width / 2, p->top + p->height + 38, 'm', 12, SVG_INK,
              "learning rate (log scale)");
-    for (int k = 0; k < settings(s); k++) {
+    for (int k = first; k < end; k++) {
         y += SETTING_ROW;
         svg_text(g, p->left + 6, y - 5, 's', -11, SVG_GREY, "%s", setting_text(s, k));
         for (int a = 0; a < s->arm_total; a++, y += ARM_ROW)
@@ -505,8 +515,9 @@ static int gates_figures(study *s)
 {
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low, high;
     const double x0 = rate_at(s, 0) / 1.2, x1 = rate_at(s, rates(s) - 1) * 1.2;
-    const int columns = settings(s) > 1 ? 2 : 1, rows = (settings(s) + columns - 1) / columns,
-              scores = CELL_HEIGHT * rows, bands = (int)bands_height(s) + 66,
+    const int wide = settings(s) > 8 ? 3 : 2, columns = settings(s) > 1 ? wide : 1,
+              rows = (settings(s) + columns - 1) / columns, scores = CELL_HEIGHT * rows,
+              bands = (int)bands_height(s) + 66,
               height = FIGURE_TOP + (scores > bands ? scores : bands);
     svg_panel q = { 0, FIGURE_TOP, 200, 0, 0, 1, 0, 1, 1, 0 };
     char title[200];
@@ -516,8 +527,9 @@ static int gates_figures(study *s)
     score_range(s, &low, &high);
     make_title(s, title, sizeof title);
     q.left = 40 + CELL_WIDTH * columns + 90;
-    if (figure_open(s, &f, "gates", (int)q.left + 290, height, title,
-                    "bands: standard deviation")) {
+    if (figure_open(s, &f, "gates",
+                    (int)q.left + 290 + (band_settings(s) < settings(s) ? BAND_WIDTH : 0), height,
+                    title, "bands: standard deviation")) {
         free(v);
         return -1;
     }
@@ -532,7 +544,10 @@ static int gates_figures(study *s)
     }
     q.x0 = x0;
     q.x1 = x1;
-    draw_bands(s, &f.s, &q);
+    draw_bands(s, &f.s, &q, 0, band_settings(s));
+    q.left += BAND_WIDTH;
+    if (band_settings(s) < settings(s))
+        draw_bands(s, &f.s, &q, band_settings(s), settings(s));
     free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }

@@ -12,7 +12,7 @@ faults = []
 def box(text):
     """Left, top, right and bottom of a text, a little narrower than most fonts make it."""
     size = float(text.get("font-size"))
-    wide = 0.54 * size * len("".join(text.itertext()))
+    wide = (0.61 if text.get("font-weight") else 0.54) * size * len("".join(text.itertext()))
     x = float(text.get("x"))
     y = float(text.get("y"))
     anchor = text.get("text-anchor", "start")
