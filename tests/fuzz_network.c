@@ -637,8 +637,10 @@ static void random_call(slot *s, call *c)
     case TAKE:
         c->n[0] = 0;
         c->n[1] = x->shape[0] * x->shape[1];
-        if (c->n[1] > 1 && odds(50))
-            c->n[0] = draw((uint32_t)c->n[1] & 255), c->n[1] -= c->n[0];
+        if (c->n[1] > 1 && odds(50)) {
+            c->n[0] = draw(c->n[1] < 256 ? (uint32_t)c->n[1] : 256);
+            c->n[1] -= c->n[0];
+        }
         break;
     case GPT:
     case VIT:
@@ -968,10 +970,14 @@ static array random_array(const slot *s, const lgelu_node *node)
             ((int32_t *)a.data)[i] = (int32_t)((random >> 16) % node->shape[2]);
     }
     if (node->op != LGELU_OP_INPUT && odds(10)) {
+        /* Too large is possible only where an integer of 32 bits can be. */
+        const size_t large = 100000000;
+        const int may_exceed = node->shape[2] <= large;
         a.bad = (long)draw((uint32_t)n);
-        ((int32_t *)a.data)[a.bad] = odds(30)   ? -1
-                                     : odds(50) ? (int32_t)node->shape[2]
-                                                : (int32_t)(draw(2) ? INT32_MIN : 100000000);
+        if (!may_exceed || odds(30))
+            ((int32_t *)a.data)[a.bad] = draw(2) ? INT32_MIN : -1;
+        else
+            ((int32_t *)a.data)[a.bad] = (int32_t)(odds(50) ? node->shape[2] : large);
     }
     return a;
 }
