@@ -676,6 +676,10 @@ LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
 /* Adds the sum of two values of equal shape, as in a residual connection. */
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b);
 
+/* Adds the element-wise product of two values of equal shape, y = a·b. Behind a gate it makes a
+   gated unit (arXiv 2002.05202): a = gate(x Vᵀ), b = x Wᵀ is GEGLU, SwiGLU or ReGLU. */
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b);
+
 /* Adds a convolution with a square kernel over zero padding:
    y[r][c][o] = b[o] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k],
    k over the channels of o's group; bias = 0 leaves b out. W is the matrix (outputs,
@@ -1007,6 +1011,9 @@ typedef enum {
     X(ADD,            "add",                0, pass_backward, affine_range, 0, 0,                  \
                                             LGELU__IN_PLACE | LGELU__PASSES_GRADIENT               \
                                             | LGELU__READS_AFFINE                                  \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
+    X(MUL,            "multiply",           0, mul_backward, mul_range, 0, 0,                      \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(CONV,           "convolution",        conv_forward, conv_backward, 0, 0, conv_work,          \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)               \
@@ -2173,6 +2180,7 @@ typedef struct {
 #define LGELU__TRAINER_KERNELS(X)                                                                \
     X(double, square_sum, (const float *x, size_t n))                                            \
     X(void, add, (float *y, const float *a, const float *b, size_t n))                           \
+    X(void, mul, (float *y, const float *a, const float *b, size_t n))                           \
     X(void, scale, (float *y, const float *x, float scale, size_t n))                            \
     /* p = exp(scale·(x - max x)), followed by zeros from n to padded. stat receives max x      \
        and Σ p. p may be x, or NULL. */                                                         \
@@ -4252,6 +4260,25 @@ static void lgelu__pass_backward(lgelu__job *p)
     }
 }
 
+/* ---- products: y = a·b, da = dy·b, db = dy·a ---- */
+static void lgelu__mul_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels, n = rows * p->channels;
+    const float *a = p->x + at, *b = lgelu__input_value(p->net, p->node, 1) + at;
+    if (!p->dy)
+        lgelu__k()->mul(p->y + at, a, b, n);
+    if (p->dx[0])
+        lgelu__k()->mul(p->dx[0] + at, p->dy + at, b, n);
+    if (p->dx[1])
+        lgelu__k()->mul(p->dx[1] + at, p->dy + at, a, n);
+}
+
+static void lgelu__mul_backward(lgelu__job *p)
+{
+    if (p->dx[0] || p->dx[1])
+        lgelu__for_rows(p, lgelu__mul_range);
+}
+
 /* ---- [8e] convolution ---- */
 /* Three matrix products. P is the matrix of patches: a row for each output pixel, a column for each
    (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels while it
@@ -4364,12 +4391,13 @@ static void lgelu__lattice_axis(lgelu__lattice *l, int axis)
     const size_t taps = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
     l->taps[axis] = taps;
     l->last[axis] = r + (taps - 1) * s;
-    l->dy.grid[axis] = first < x ? (x - 1 - first) / s + 1 : 0;
+    l->dy.grid[axis] = (x - 1 - first) / s + 1;
     l->dy.origin[axis] = (ptrdiff_t)((first + node->padding) / s) + 1 - (ptrdiff_t)taps;
 }
 
-/* Returns lattice number n of a group. */
-static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t n)
+/* Returns the lattice of a group that begins at this row and column. */
+static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t row,
+                                          size_t column)
 {
     const lgelu_node *node = job->node;
     lgelu__lattice l;
@@ -4378,8 +4406,8 @@ static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, s
     l.dx = job->dx[0] + group * (job->from->shape[2] / node->groups);
     l.dy = lgelu__channels_of(job->dy, node, node->groups, group);
     l.w = job->w + group * l.dy.channels * (node->weight_count / node->shape[2]);
-    l.first[0] = n / node->stride;
-    l.first[1] = n % node->stride;
+    l.first[0] = row;
+    l.first[1] = column;
     lgelu__lattice_axis(&l, 0);
     lgelu__lattice_axis(&l, 1);
     l.dy.across = l.taps[1];
@@ -4462,12 +4490,16 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
 
 static void lgelu__conv_dx(const lgelu__job *job)
 {
-    const size_t lattices = job->node->stride * job->node->stride;
-    size_t g, n;
+    /* A stride may be larger than the image; lattices that begin outside of it have no pixels. */
+    const size_t rows = lgelu__min(job->node->stride, job->from->shape[0]);
+    const size_t columns = lgelu__min(job->node->stride, job->from->shape[1]);
+    size_t g, r, c;
     for (g = 0; g < job->node->groups; g++) {
-        for (n = 0; n < lattices; n++) {
-            const lgelu__lattice l = lgelu__lattice_make(job, g, n);
-            lgelu__lattice_run(&l);
+        for (r = 0; r < rows; r++) {
+            for (c = 0; c < columns; c++) {
+                const lgelu__lattice l = lgelu__lattice_make(job, g, r, c);
+                lgelu__lattice_run(&l);
+            }
         }
     }
 }
@@ -6110,6 +6142,12 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
     lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__pair(net, LGELU_OP_MUL, name, a, b);
     return lgelu__place(net, &node);
 }
 
@@ -13192,6 +13230,17 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
         LGELU__AHEAD(b, i);
         LGELU__AHEAD(y, i);
         v_store_n(y + i, v_add(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(mul)(float *y, const float *a, const float *b, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        LGELU__AHEAD(a, i);
+        LGELU__AHEAD(b, i);
+        LGELU__AHEAD(y, i);
+        v_store_n(y + i, v_mul(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
     }
 }
 
