@@ -59,6 +59,8 @@ stop=
 try oui mlp 2 $few --hidden 12,8
 try oui resnet8 2 --data ../examples/pictures --samples 300 --test-samples 60 --width 1 --arms relu --epochs 2
 try convert mlp 2 $few --hidden 12,8 --arms gelu --budget 10
+$out/study convert --net mlp --quick $few --hidden 12,8 --arms gelu --budget 0 --margin 0.37 --json $out/margin.json > $out/a.out 2> $out/a.err
+verdict $(grep -q '"rule": "above -0.37"' $out/margin.json; echo $?) "convert decides by the network's margin, or --margin" "$(cat $out/a.err)"
 if command -v python3 > /dev/null; then
     for change in 'regimes_mlp s/,tau_weights_25,/,tau_weights_25,1/' 'betas_mlp s/,omega1,/,omega1,1/' \
         'stability_gpt s/,dead_percent,/,dead_percent,1/' 'gates_mlp s/,relu,/,swap,/;s/,gelu,/,relu,/;s/,swap,/,gelu,/' \

@@ -327,7 +327,8 @@ static int tune(conversion *v, const model *start, way how, long steps, double r
     lgelu_net_bind(net, v->tuned.target, NULL);
     if (how != SMOOTH)
         lgelu_net_relu(net);
-    return study_halted(s) ? -1 : 0;
+    w->unfinished = study_halted(s);
+    return w->unfinished ? -1 : 0;
 }
 
 /* Trains one way further for one budget, at each rate, and records the one that the hold-out
