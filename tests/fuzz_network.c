@@ -81,13 +81,16 @@ typedef enum {
     TIED,
     GATE,
     GATES,
+    SIGMOID,
     ADD,
+    MUL,
     CONV,
     NORM,
     MAX_POOL,
     AVERAGE_POOL,
     GLOBAL_POOL,
     FLATTEN,
+    SCALE,
     CROSS_ENTROPY,
     SQUARED_ERROR,
     OUTER_LOSS,
@@ -110,19 +113,46 @@ typedef enum {
 } builder;
 
 static const char *const builder_name[BUILDERS] = {
-    "input",       "tokens",     "labels",        "linear",
-    "linear_tied", "gate",       "gate_channels", "add",
-    "conv",        "batch_norm", "max_pool",      "average_pool",
-    "global_pool", "flatten",    "cross_entropy", "mean_squared_error",
-    "outer_loss",  "embedding",  "position",      "layer_norm",
-    "rms_norm",    "attention",  "dropout",       "patches",
-    "class_token", "take",       "mlp",           "lenet",
-    "resnet",      "gpt",        "vit",           "keep"
+    "input",
+    "tokens",
+    "labels",
+    "linear",
+    "linear_tied",
+    "gate",
+    "gate_channels",
+    "sigmoid",
+    "add",
+    "mul",
+    "conv",
+    "batch_norm",
+    "max_pool",
+    "average_pool",
+    "global_pool",
+    "flatten",
+    "scale",
+    "cross_entropy",
+    "mean_squared_error",
+    "outer_loss",
+    "embedding",
+    "position",
+    "layer_norm",
+    "rms_norm",
+    "attention",
+    "dropout",
+    "patches",
+    "class_token",
+    "take",
+    "mlp",
+    "lenet",
+    "resnet",
+    "gpt",
+    "vit",
+    "keep",
 };
 
 /* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
  * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 26 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -210,10 +240,23 @@ typedef struct {
     uint64_t hash;
 } picture;
 
-static uint64_t fnv(uint64_t h, const unsigned char *p, size_t n)
+/* Returns a hash of bytes, eight at a time in four chains: blocks are large, and are compared
+ * often. */
+static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
 {
+    const uint64_t prime = 1099511628211u;
+    uint64_t chain[4] = { h, h + 1, h + 2, h + 3 }, word[4];
+    for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
+        memcpy(word, p, sizeof word);
+        for (int k = 0; k < 4; k++) {
+            const uint64_t x = chain[k] ^ word[k];
+            chain[k] = (x << 23 | x >> 41) * prime;
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        h = (h ^ chain[k]) * prime;
     for (; n; n--)
-        h = (h ^ *p++) * 1099511628211u;
+        h = (h ^ *p++) * prime;
     return h;
 }
 
@@ -226,9 +269,9 @@ static void take_picture(picture *p, const slot *s)
     memset(p->net.message, 0, sizeof p->net.message);
     if (s->made) {
         const unsigned char *pack = (const unsigned char *)s->net.internal.scratch;
-        p->hash =
-            fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.internal.scratch_bytes,
-                s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
+        p->hash = hash_of(hash_of(1, s->block, (size_t)(pack - s->block)),
+                          pack + s->net.internal.scratch_bytes,
+                          s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
     }
 }
 
@@ -289,7 +332,9 @@ static int perform(lgelu_net *net, const call *c)
     case TIED: return lgelu_linear_tied(net, c->name, c->a, c->b);
     case GATE: return lgelu_gate(net, c->name, c->a, gate, c->f[0]);
     case GATES: return lgelu_gate_channels(net, c->name, c->a, c->f[0]);
+    case SIGMOID: return lgelu_sigmoid(net, c->name, c->a);
     case ADD: return lgelu_add(net, c->name, c->a, c->b);
+    case MUL: return lgelu_mul(net, c->name, c->a, c->b);
     case CONV:
         return lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4],
                           c->gate & 1);
@@ -298,6 +343,7 @@ static int perform(lgelu_net *net, const call *c)
     case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
     case FLATTEN: return lgelu_flatten(net, c->name, c->a);
+    case SCALE: return lgelu_scale(net, c->name, c->a, c->b);
     case CROSS_ENTROPY: return lgelu_cross_entropy(net, c->name, c->a, c->b);
     case SQUARED_ERROR: return lgelu_mean_squared_error(net, c->name, c->a, c->b);
     case OUTER_LOSS: return lgelu_custom_loss(net, c->name, c->a, c->b);
@@ -356,7 +402,8 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
                      *y = c->b >= 0 && c->b < s->net.count ? s->nodes + c->b : NULL;
     const size_t *n = c->n;
     unsigned may = 0;
-    const int pair = c->what == ADD || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
+    const int pair =
+        c->what == ADD || c->what == MUL || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
     memset(shape, 0xFF, 3 * sizeof *shape);
     if (c->what == KEEP)
         return s->made || !x || lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) ? bit(LGELU_E_ARGUMENT)
@@ -444,6 +491,13 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
     case FLATTEN:
         shape[2] *= shape[0] * shape[1];
         shape[0] = shape[1] = 1;
+        break;
+    case SCALE:
+        if (!y || lgelu_op_is((int)y->op, LGELU_TRAIT_LOSS) || y->op == LGELU_OP_TOKENS
+            || y->op == LGELU_OP_LABELS)
+            return may | bit(LGELU_E_ARGUMENT);
+        if (y->shape[0] != 1 || y->shape[1] != 1 || y->shape[2] != shape[2])
+            may |= bit(LGELU_E_SHAPE);
         break;
     case EMBEDDING:
         if (!product_fits(shape[2], n[0], 1))
@@ -600,6 +654,7 @@ static void random_call(slot *s, call *c)
         }
         break;
     case ADD:
+    case MUL:
     case SQUARED_ERROR:
     case OUTER_LOSS:
     case CROSS_ENTROPY:
@@ -608,6 +663,13 @@ static void random_call(slot *s, call *c)
             if (!memcmp(x->shape, y->shape, sizeof x->shape)
                 && (y->op == LGELU_OP_LABELS) == (c->what == CROSS_ENTROPY)
                 && (c->what != OUTER_LOSS || y->op == LGELU_OP_INPUT))
+                c->b = (int)(y - s->nodes);
+        }
+        break;
+    case SCALE:
+        for (int i = 0, from = (int)draw((uint32_t)count + 1); i < count; i++) {
+            const lgelu_node *y = s->nodes + (i + from) % count;
+            if (y->shape[0] == 1 && y->shape[1] == 1 && y->shape[2] == x->shape[2])
                 c->b = (int)(y - s->nodes);
         }
         break;
@@ -637,8 +699,10 @@ static void random_call(slot *s, call *c)
     case TAKE:
         c->n[0] = 0;
         c->n[1] = x->shape[0] * x->shape[1];
-        if (c->n[1] > 1 && odds(50))
-            c->n[0] = draw((uint32_t)c->n[1] & 255), c->n[1] -= c->n[0];
+        if (c->n[1] > 1 && odds(50)) {
+            c->n[0] = draw(c->n[1] < 256 ? (uint32_t)c->n[1] : 256);
+            c->n[1] -= c->n[0];
+        }
         break;
     case GPT:
     case VIT:
@@ -777,13 +841,14 @@ static void random_tokens_net(slot *s)
         const int before = s->net.count;
         append(s, LINEAR, s->net.count - 1, 0, 3 * heads * (1 + draw(8)), 0, 0);
         for (uint32_t k = draw(3); k; k--) {
-            switch (draw(7)) {
+            switch (draw(8)) {
             case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
             case 1: append(s, GATES, s->net.count - 1, 0, 0, 0, 2); break;
             case 2: append(s, POSITION, s->net.count - 1, 0, 0, 0, 0); break;
             case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
             case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
             case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+            case 6: append(s, MUL, s->net.count - 1, before, 0, 0, 0); break;
             default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
             }
         }
@@ -792,6 +857,47 @@ static void random_tokens_net(slot *s)
             append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
     }
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(30), 0, 0);
+}
+
+/* Builds convolutions with squeeze-and-excitation: channels that are scaled by factors computed
+ * from their means. */
+static void random_scaled_net(slot *s)
+{
+    restart(s);
+    s->net.capacity = NODES;
+    s->net.custom_gate = &own_gate;
+    TRACE("network %d built, with channels that are scaled\n", (int)(s - slots));
+    append(s, INPUT, 0, 0, 1 + draw(7), 1 + draw(7), 0);
+    for (uint32_t block = 1 + draw(3); block; block--) {
+        const size_t c = 1 + draw(40);
+        append(s, LINEAR, s->net.count - 1, 0, c, 0, 0);
+        if (s->status)
+            return;
+        if (odds(50))
+            append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
+        const int x = s->net.count - 1;
+        append(s, GLOBAL_POOL, x, 0, 0, 0, 0);
+        append(s, LINEAR, s->net.count - 1, 0, 1 + draw(5), 0, 0);
+        append(s, LINEAR, s->net.count - 1, 0, c, 0, 0);
+        append(s, SIGMOID, s->net.count - 1, 0, 0, 0, 0);
+        append(s, SCALE, x, s->net.count - 1, 0, 0, 0);
+        if (odds(50))
+            append(s, ADD, s->net.count - 1, x, 0, 0, 0);
+        if (odds(30))
+            append(s, SIGMOID, s->net.count - 1, 0, 0, 0, 0);
+    }
+    append(s, FLATTEN, s->net.count - 1, 0, 0, 0, 0);
+    append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
+    const int last = s->net.count - 1;
+    if (s->status || last < 1)
+        return;
+    call c;
+    memset(&c, 0, sizeof c);
+    c.what = LABELS;
+    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
+    strcpy(c.name, "target");
+    build(s, &c);
+    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
 }
 
 /* Builds a network that is made for some hundred samples and used for fewer. */
@@ -968,10 +1074,14 @@ static array random_array(const slot *s, const lgelu_node *node)
             ((int32_t *)a.data)[i] = (int32_t)((random >> 16) % node->shape[2]);
     }
     if (node->op != LGELU_OP_INPUT && odds(10)) {
+        /* Too large is possible only where an integer of 32 bits can be. */
+        const size_t large = 100000000;
+        const int may_exceed = node->shape[2] <= large;
         a.bad = (long)draw((uint32_t)n);
-        ((int32_t *)a.data)[a.bad] = odds(30)   ? -1
-                                     : odds(50) ? (int32_t)node->shape[2]
-                                                : (int32_t)(draw(2) ? INT32_MIN : 100000000);
+        if (!may_exceed || odds(30))
+            ((int32_t *)a.data)[a.bad] = draw(2) ? INT32_MIN : -1;
+        else
+            ((int32_t *)a.data)[a.bad] = (int32_t)(odds(50) ? node->shape[2] : large);
     }
     return a;
 }
@@ -1532,7 +1642,7 @@ static void generate(slot *s)
             || (node->op != LGELU_OP_LABELS && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)
                 && node->shape[1] != context)
             || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN
-            || node->op == LGELU_OP_MEAN_TOKENS
+            || node->op == LGELU_OP_MEAN_TOKENS || node->op == LGELU_OP_SCALE
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
             || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
@@ -1986,6 +2096,8 @@ static void run(void)
             random_tokens_net(slots + k);
         } else if (odds(15)) {
             random_wide_net(slots + k);
+        } else if (odds(15)) {
+            random_scaled_net(slots + k);
         } else {
             random_net(slots + k);
         }

@@ -129,6 +129,20 @@ static int pools(lgelu_net *net,
     return lgelu_linear(net, "fc", gate, 6);
 }
 
+/* size: side, channels; squeeze-and-excitation */
+static int scaled(lgelu_net *net, const recipe *r)
+{
+    const int x = lgelu_input(net, "x", r->size[0], r->size[0] + 3, 3);
+    const int c = lgelu_conv(net, "c", x, r->size[1], 3, 1, 1, 1, 1);
+    const int pool = lgelu_global_pool(net, "pool", c);
+    const int few = lgelu_linear(net, "squeeze", pool, 4);
+    const int all = lgelu_linear(net, "excite", few, r->size[1]);
+    const int factors = lgelu_sigmoid(net, "sigmoid", all);
+    const int scale = lgelu_scale(net, "scale", c, factors);
+    const int sum = lgelu_add(net, "sum", lgelu_sigmoid(net, "bounded", scale), c);
+    return lgelu_linear(net, "fc", lgelu_flatten(net, "flat", sum), 5);
+}
+
 static int gpt(lgelu_net *net, const recipe *r) /* size: context, width, heads, tied or not */
 {
     const int x = lgelu_tokens(net, "x", r->size[0], 23);
@@ -163,6 +177,18 @@ static int attention(lgelu_net *net, const recipe *r) /* size: tokens, channels,
     const int qkv = lgelu_linear(net, "qkv", x, 3 * r->size[1]);
     const int a = lgelu_attention(net, "a", qkv, r->size[2], (int)r->size[3]);
     return lgelu_linear(net, "out", a, 4);
+}
+
+/* size: tokens, inputs, hidden */
+static int gated(lgelu_net *net, const recipe *r)
+{
+    int x = lgelu_input(net, "x", 1, r->size[0], r->size[1]);
+    int up, gate;
+    x = lgelu_linear(net, "in", x, r->size[1]);
+    up = lgelu_linear(net, "up", x, r->size[2]);
+    gate = lgelu_gate(net, "gate", lgelu_linear(net, "fc", x, r->size[2]), LGELU_GATE_SILU, 1);
+    gate = lgelu_linear(net, "down", lgelu_mul(net, "unit", gate, up), r->size[1]);
+    return lgelu_mul(net, "scaled", lgelu_add(net, "sum", gate, x), x);
 }
 
 typedef struct {
@@ -439,12 +465,14 @@ static const recipe recipes[] = {
       SQUARES,
       0 },
     { "sums, norms and pools", pools, { 9 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "squeeze-and-excitation", scaled, { 7, 35 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "GPT", gpt, { 13, 24, 2, 0 }, 13, 1, ALL, CLASSES, 0 },
     { "GPT, dropout", gpt, { 70, 12, 1, 1 }, 7, 1, ALL, CLASSES, 0 },
     { "ViT", vit, { 12, 4, 24, 2, 0 }, 11, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "ViT, mean", vit, { 12, 3, 18, 3, 1 }, 7, 1, ALL_BUT_GENERATE, CUSTOM, 0 },
     { "attention", attention, { 65, 21, 3, 0 }, 7, 1, ALL_BUT_GENERATE, SQUARES, 0 },
-    { "causal attention", attention, { 130, 16, 2, 1 }, 5, 1, ALL_BUT_GENERATE, SQUARES, 0 }
+    { "causal attention", attention, { 130, 16, 2, 1 }, 5, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "gated units", gated, { 9, 12, 33 }, 61, 6, ALL_BUT_GENERATE, SQUARES, 0 }
 };
 
 /* Larger batches, of which some numbers are tried, and cases that once went wrong. */

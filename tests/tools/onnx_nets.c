@@ -188,6 +188,14 @@ static void vectors(void)
     nodes[a].eps = 0.125f;
     keep("vector_rms_norm", a, 0, 0, 0, 0, "Pow ReduceMean Sqrt Div -LayerNormalization named");
     start(1, 1, 20);
+    a = lgelu_gate(&net, "g", lgelu_linear(&net, "fc", in, 33), LGELU_GATE_GELU, 1);
+    a = lgelu_mul(&net, "unit", a, lgelu_linear(&net, "up", in, 33));
+    keep("gated_unit", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Gemm Erf Mul");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "fc", in, 20);
+    a = lgelu_mul(&net, "second", lgelu_mul(&net, "first", a, in), a);
+    keep("vector_products", a, 0, 0, 0, 0, "Gemm Mul named");
+    start(1, 1, 20);
     keep("vector_position",
          lgelu_dropout(&net, "d", lgelu_position(&net, "p", lgelu_dropout(&net, "c", in, 0.5f)),
                        0.5f),
@@ -228,6 +236,11 @@ static void pictures(void)
     b = lgelu_gate_channels(&net, "g", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-5f), 3);
     a = lgelu_position(&net, "p", lgelu_layer_norm(&net, "l", lgelu_linear(&net, "fc", in, 8)));
     keep("edge_both", lgelu_add(&net, "s", b, a), 1, 1, 1, 0, "Conv MatMul LayerNormalization");
+    /* A product of images, one channels first and one channels last. */
+    start(6, 5, 3);
+    a = smooth(lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0));
+    b = lgelu_linear(&net, "fc", in, 8);
+    keep("pixels_product", lgelu_mul(&net, "p", a, b), 0, 1, 1, 0, "Conv MatMul Mul");
     start(6, 5, 3);
     a = lgelu_add(&net, "s", lgelu_linear(&net, "fc", in, 3), in);
     keep("pixels", lgelu_mean_tokens(&net, "t", a, 4, 9), 0, 1, 0, 0, "Slice ReduceMean");
@@ -248,6 +261,48 @@ static void pictures(void)
     start(1, 12, 3);
     a = lgelu_attention(&net, "a", in, 1, 0);
     keep("row_conv", lgelu_conv(&net, "c", a, 4, 1, 1, 0, 1, 1), 0, 0, 1, 0, "Softmax Conv");
+}
+
+/* Squeeze-and-excitation behind `x`. */
+static int excite(int x, const char *end)
+{
+    char name[16];
+    const size_t c = net.nodes[x].shape[2];
+    int y;
+    snprintf(name, sizeof name, "pool%s", end);
+    y = lgelu_global_pool(&net, name, x);
+    snprintf(name, sizeof name, "squeeze%s", end);
+    y = smooth(lgelu_linear(&net, name, y, 3));
+    snprintf(name, sizeof name, "excite%s", end);
+    y = lgelu_linear(&net, name, y, c);
+    snprintf(name, sizeof name, "sigmoid%s", end);
+    y = lgelu_sigmoid(&net, name, y);
+    snprintf(name, sizeof name, "scale%s", end);
+    return lgelu_scale(&net, name, x, y);
+}
+
+static void scaled_channels(void)
+{
+    int a, b;
+    start(8, 9, 3);
+    a = excite(smooth(lgelu_conv(&net, "c", in, 6, 3, 1, 1, 1, 1)), "1");
+    a = excite(smooth(lgelu_conv(&net, "d", a, 7, 3, 2, 1, 1, 0)), "2");
+    keep("squeeze_excite", lgelu_linear(&net, "fc", lgelu_global_pool(&net, "p", a), 5), 0, 1, 0, 0,
+         "Sigmoid Mul Conv named");
+    /* channels last: pixels, then tokens, then one pixel; a bounded image as the result */
+    start(4, 5, 3);
+    a = excite(smooth(lgelu_linear(&net, "c", in, 6)), "1");
+    keep("pixels_scaled", lgelu_sigmoid(&net, "s", a), 0, 1, 0, 0, "Sigmoid Mul Reshape");
+    start(1, 5, 6);
+    a = lgelu_mean_tokens(&net, "mean", in, 0, 5);
+    b = lgelu_sigmoid(&net, "s", lgelu_linear(&net, "f", a, 6));
+    keep("tokens_scaled", lgelu_linear(&net, "fc", lgelu_scale(&net, "scale", in, b), 5), 0, 0, 0,
+         0, "Sigmoid Mul");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "f", in, 9);
+    b = lgelu_sigmoid(&net, "s", lgelu_linear(&net, "g", in, 9));
+    keep("vector_scaled", lgelu_linear(&net, "fc", lgelu_scale(&net, "scale", a, b), 5), 0, 0, 0, 0,
+         "Sigmoid Mul");
 }
 
 /* After a flatten the values are the channels of one pixel. */
@@ -376,6 +431,7 @@ int main(int argc, char **argv)
     }
     vectors();
     pictures();
+    scaled_channels();
     behind_a_flatten();
     transformers();
     other_data();
