@@ -985,6 +985,19 @@ typedef struct {
     void *user;
 } lgelu_threads;
 
+/* ---- for advanced users: custom linear layers ---- */
+
+/* Computes the linear layers of a network that was not built for training in the caller's way, for
+   example from weights of fewer bits: net.custom_linear. run either computes y (rows, outputs) = x
+   (rows, inputs) Wᵀ + b of the node and returns 1, or returns 0 without writing to y, and the
+   network computes the layer itself. While it is called, net->threads.run is set and runs tasks on
+   the threads of this forward. */
+typedef struct {
+    int (*run)(float *y, const float *x, size_t rows, const lgelu_net *net, const lgelu_node *node,
+               void *user);
+    void *user;
+} lgelu_custom_linear;
+
 /* ---- for advanced users: layers and nodes ---- */
 
 /* First weights: uniform within ±√(6/inputs) (He) or ±√(6/(inputs + outputs)) (Glorot), or
@@ -1145,6 +1158,7 @@ struct lgelu_net {
     lgelu_lambda_map lambda_map; /* of every learned λ; set before lgelu_net_make */
     lgelu_threads threads;
     /* Set these at any time. */
+    lgelu_custom_linear custom_linear; /* run NULL: none */
     int evaluate; /* 1: a training network computes as in inference (statistics, no dropout) */
     int prepacked_valid; /* whether the prepacked copies agree with w: set it to 0 after writing to
                             w */
@@ -3984,8 +3998,12 @@ static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
     const lgelu__operand w = lgelu__weights(j, 0, in);
+    const lgelu_custom_linear *custom = &j->net->custom_linear;
     lgelu_product y =
         lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), w.matrix);
+    if (custom->run && j->net->mode != LGELU_MODE_TRAIN
+        && custom->run(j->y, j->x, j->rows, j->net, j->node, custom->user))
+        return LGELU_OK;
     y.bias = j->bias;
     lgelu__net_multiply(j->net, &y, w.panels);
     return LGELU_OK;
