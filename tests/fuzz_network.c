@@ -83,6 +83,7 @@ typedef enum {
     GATES,
     SIGMOID,
     ADD,
+    MUL,
     CONV,
     CONV_WINDOW,
     NORM,
@@ -114,47 +115,50 @@ typedef enum {
     BUILDERS
 } builder;
 
-static const char *const builder_name[BUILDERS] = { "input",
-                                                    "tokens",
-                                                    "labels",
-                                                    "linear",
-                                                    "linear_tied",
-                                                    "gate",
-                                                    "gate_channels",
-                                                    "sigmoid",
-                                                    "add",
-                                                    "conv",
-                                                    "conv_window",
-                                                    "batch_norm",
-                                                    "max_pool",
-                                                    "average_pool",
-                                                    "max_pool_window",
-                                                    "average_pool_window",
-                                                    "global_pool",
-                                                    "flatten",
-                                                    "scale",
-                                                    "cross_entropy",
-                                                    "mean_squared_error",
-                                                    "outer_loss",
-                                                    "embedding",
-                                                    "position",
-                                                    "layer_norm",
-                                                    "rms_norm",
-                                                    "attention",
-                                                    "dropout",
-                                                    "patches",
-                                                    "class_token",
-                                                    "take",
-                                                    "mlp",
-                                                    "lenet",
-                                                    "resnet",
-                                                    "gpt",
-                                                    "vit",
-                                                    "keep" };
+static const char *const builder_name[BUILDERS] = {
+    "input",
+    "tokens",
+    "labels",
+    "linear",
+    "linear_tied",
+    "gate",
+    "gate_channels",
+    "sigmoid",
+    "add",
+    "mul",
+    "conv",
+    "conv_window",
+    "batch_norm",
+    "max_pool",
+    "average_pool",
+    "max_pool_window",
+    "average_pool_window",
+    "global_pool",
+    "flatten",
+    "scale",
+    "cross_entropy",
+    "mean_squared_error",
+    "outer_loss",
+    "embedding",
+    "position",
+    "layer_norm",
+    "rms_norm",
+    "attention",
+    "dropout",
+    "patches",
+    "class_token",
+    "take",
+    "mlp",
+    "lenet",
+    "resnet",
+    "gpt",
+    "vit",
+    "keep",
+};
 
 /* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
  * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 25 ? 1 : -1];
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 26 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -243,10 +247,23 @@ typedef struct {
     uint64_t hash;
 } picture;
 
-static uint64_t fnv(uint64_t h, const unsigned char *p, size_t n)
+/* Returns a hash of bytes, eight at a time in four chains: blocks are large, and are compared
+ * often. */
+static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
 {
+    const uint64_t prime = 1099511628211u;
+    uint64_t chain[4] = { h, h + 1, h + 2, h + 3 }, word[4];
+    for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
+        memcpy(word, p, sizeof word);
+        for (int k = 0; k < 4; k++) {
+            const uint64_t x = chain[k] ^ word[k];
+            chain[k] = (x << 23 | x >> 41) * prime;
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        h = (h ^ chain[k]) * prime;
     for (; n; n--)
-        h = (h ^ *p++) * 1099511628211u;
+        h = (h ^ *p++) * prime;
     return h;
 }
 
@@ -259,9 +276,9 @@ static void take_picture(picture *p, const slot *s)
     memset(p->net.message, 0, sizeof p->net.message);
     if (s->made) {
         const unsigned char *pack = (const unsigned char *)s->net.internal.scratch;
-        p->hash =
-            fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.internal.scratch_bytes,
-                s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
+        p->hash = hash_of(hash_of(1, s->block, (size_t)(pack - s->block)),
+                          pack + s->net.internal.scratch_bytes,
+                          s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
     }
 }
 
@@ -324,6 +341,7 @@ static int perform(lgelu_net *net, const call *c)
     case GATES: return lgelu_gate_channels(net, c->name, c->a, c->f[0]);
     case SIGMOID: return lgelu_sigmoid(net, c->name, c->a);
     case ADD: return lgelu_add(net, c->name, c->a, c->b);
+    case MUL: return lgelu_mul(net, c->name, c->a, c->b);
     case CONV:
         return lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4],
                           c->gate & 1);
@@ -430,7 +448,8 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
                                        ? w.kernel[0] * w.kernel[1]
                                        : SIZE_MAX;
     unsigned may = 0;
-    const int pair = c->what == ADD || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
+    const int pair =
+        c->what == ADD || c->what == MUL || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
     memset(shape, 0xFF, 3 * sizeof *shape);
     if (c->what == KEEP)
         return s->made || !x || lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) ? bit(LGELU_E_ARGUMENT)
@@ -683,6 +702,7 @@ static void random_call(slot *s, call *c)
         }
         break;
     case ADD:
+    case MUL:
     case SQUARED_ERROR:
     case OUTER_LOSS:
     case CROSS_ENTROPY:
@@ -742,8 +762,10 @@ static void random_call(slot *s, call *c)
     case TAKE:
         c->n[0] = 0;
         c->n[1] = x->shape[0] * x->shape[1];
-        if (c->n[1] > 1 && odds(50))
-            c->n[0] = draw((uint32_t)c->n[1] & 255), c->n[1] -= c->n[0];
+        if (c->n[1] > 1 && odds(50)) {
+            c->n[0] = draw(c->n[1] < 256 ? (uint32_t)c->n[1] : 256);
+            c->n[1] -= c->n[0];
+        }
         break;
     case GPT:
     case VIT:
@@ -888,13 +910,14 @@ static void random_tokens_net(slot *s)
         const int before = s->net.count;
         append(s, LINEAR, s->net.count - 1, 0, 3 * heads * (1 + draw(8)), 0, 0);
         for (uint32_t k = draw(3); k; k--) {
-            switch (draw(7)) {
+            switch (draw(8)) {
             case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
             case 1: append(s, GATES, s->net.count - 1, 0, 0, 0, 2); break;
             case 2: append(s, POSITION, s->net.count - 1, 0, 0, 0, 0); break;
             case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
             case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
             case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+            case 6: append(s, MUL, s->net.count - 1, before, 0, 0, 0); break;
             default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
             }
         }
@@ -1174,10 +1197,14 @@ static array random_array(const slot *s, const lgelu_node *node)
             ((int32_t *)a.data)[i] = (int32_t)((random >> 16) % node->shape[2]);
     }
     if (node->op != LGELU_OP_INPUT && odds(10)) {
+        /* Too large is possible only where an integer of 32 bits can be. */
+        const size_t large = 100000000;
+        const int may_exceed = node->shape[2] <= large;
         a.bad = (long)draw((uint32_t)n);
-        ((int32_t *)a.data)[a.bad] = odds(30)   ? -1
-                                     : odds(50) ? (int32_t)node->shape[2]
-                                                : (int32_t)(draw(2) ? INT32_MIN : 100000000);
+        if (!may_exceed || odds(30))
+            ((int32_t *)a.data)[a.bad] = draw(2) ? INT32_MIN : -1;
+        else
+            ((int32_t *)a.data)[a.bad] = (int32_t)(odds(50) ? node->shape[2] : large);
     }
     return a;
 }

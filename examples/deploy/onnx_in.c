@@ -1183,6 +1183,18 @@ static const char *onnx_use_of(const onnx_value *x)
     return use[x->function];
 }
 
+/* Makes x the product of a layer with itself, when no formula followed its square. */
+static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_MUL, x->layer, x->layer);
+    if (!l)
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
 /* Makes a layer of σ(u) that no formula of a gate followed, for everything that reads it. */
 static int onnx_end_sigmoid(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
@@ -1214,10 +1226,12 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
         return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
                          &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
     }
-    if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
-        return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (onnx_is_square(x))
+        return onnx_set_square(m, n, x);
+    if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
+        return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (x->padding && (x->p[0] < 0 || x->p[0] > 0))
         return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!(l = onnx_weighted_layer(m, n, x, 0)))
@@ -1989,36 +2003,6 @@ static void onnx_drop_repeats(onnx_view *v)
     *v = once;
 }
 
-/* Multiplies the channels of one layer by the values of another, as squeeze-and-excitation does. */
-static int onnx_scale_layer(onnx_model *m, const onnx_node *n)
-{
-    onnx_value x, f;
-    onnx_layer *l;
-    int k;
-    for (k = 0; k < 2; k++) {
-        onnx_value *v = onnx_operand(m, n, k);
-        if (v->kind == ONNX_DATA)
-            onnx_drop_repeats(&v->v);
-    }
-    if (!onnx_layer_operand(m, n, 0, &x) || !onnx_layer_operand(m, n, 1, &f))
-        return 0;
-    for (k = 0; k < 2; k++) {
-        const size_t *s = m->layer[f.layer].shape;
-        if (s[0] == 1 && s[1] == 1 && (int64_t)s[2] == onnx_channels(m->layer + x.layer)
-            && onnx_is_factor(m, &x, &f)) {
-            if (!(l = onnx_new_layer(m, n, LGELU_OP_SCALE, x.layer, f.layer)))
-                return 0;
-            return onnx_set_result(m, n, l, &x.v);
-        }
-        {
-            const onnx_value swap = x;
-            x = f;
-            f = swap;
-        }
-    }
-    return onnx_refuse(m, n, "expected a product of a layer with one factor for each channel");
-}
-
 enum { ONNX_ADD, ONNX_SUBTRACT, ONNX_MULTIPLY, ONNX_DIVIDE, ONNX_POWER };
 
 /* Returns whether a constant can be combined with data without changing the data's dimensions. */
@@ -2315,8 +2299,8 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     return onnx_end_gate(m, n, y);
 }
 
-/* Adds two layers, as a residual connection does. */
-static int onnx_add_layers(onnx_model *m, const onnx_node *n)
+/* Adds two layers, as a residual connection does, or multiplies them, as a gated unit does. */
+static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
 {
     onnx_value a, b;
     onnx_layer *l;
@@ -2330,9 +2314,40 @@ static int onnx_add_layers(onnx_model *m, const onnx_node *n)
     if (!onnx_same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
         return onnx_refuse(m, n, "the two layers differ in shape or order");
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_ADD, a.layer, b.layer)))
+    if (!(l = onnx_new_layer(m, n, kind, a.layer, b.layer)))
         return 0;
     return onnx_set_result(m, n, l, &a.v);
+}
+
+/* Multiplies the channels of one layer by the values of another, as squeeze-and-excitation does, or
+   two layers of the same shape, as a gated unit does. */
+static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
+{
+    onnx_value x, f;
+    onnx_layer *l;
+    int k;
+    for (k = 0; k < 2; k++) {
+        onnx_value *v = onnx_operand(m, n, k);
+        if (v->kind == ONNX_DATA)
+            onnx_drop_repeats(&v->v);
+    }
+    if (!onnx_layer_operand(m, n, 0, &x) || !onnx_layer_operand(m, n, 1, &f))
+        return 0;
+    if (onnx_same_view(&x.v, &f.v))
+        return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
+    for (k = 0; k < 2; k++) {
+        const onnx_value swap = x;
+        const size_t *s = m->layer[f.layer].shape;
+        if (s[0] == 1 && s[1] == 1 && (int64_t)s[2] == onnx_channels(m->layer + x.layer)
+            && onnx_is_factor(m, &x, &f)) {
+            if (!(l = onnx_new_layer(m, n, LGELU_OP_SCALE, x.layer, f.layer)))
+                return 0;
+            return onnx_set_result(m, n, l, &x.v);
+        }
+        x = f;
+        f = swap;
+    }
+    return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
 }
 
 /* Computes with two lists of integers; a count of -1 is a scalar. */
@@ -2508,10 +2523,10 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
         }
     }
     if (op == ONNX_ADD)
-        return onnx_add_layers(m, n);
+        return onnx_pair_of_layers(m, n, LGELU_OP_ADD);
     if (op == ONNX_MULTIPLY)
-        return onnx_scale_layer(m, n);
-    return onnx_refuse(m, n, "only sums of two layers are supported");
+        return onnx_multiply_layers(m, n);
+    return onnx_refuse(m, n, "only sums and products of two layers are supported");
 }
 
 /* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
@@ -4921,6 +4936,7 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_GATE: return "gate";
     case LGELU_OP_SIGMOID: return "sigmoid";
     case LGELU_OP_ADD: return "add";
+    case LGELU_OP_MUL: return "mul";
     case LGELU_OP_CONV: return "conv";
     case LGELU_OP_BATCH_NORM:
     case LGELU_OP_LAYER_NORM:
@@ -4980,6 +4996,7 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         return y;
     case LGELU_OP_SIGMOID: return lgelu_sigmoid(net, name, x);
     case LGELU_OP_ADD: return lgelu_add(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_MUL: return lgelu_mul(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_SCALE: return lgelu_scale(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_CONV:
         return lgelu_conv(net, name, x, l->shape[2], l->window, l->stride, l->padding, l->groups,

@@ -220,7 +220,7 @@ refuse("index", "an index is out of bounds", [n("Gather", "x i", "h", axis=1), n
     i=np.int64(7), **q)
 refuse("sum", "the two layers differ in shape or order", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
     **q)
-refuse("quotient", "only sums of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
+refuse("quotient", "only sums and products of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
     c=w(3, 4), **q)
 # a tanh of its own, as BERT's pooler has it, is refused by its own name and not by that of the node behind it
 refuse("pooler", "node 't' (Tanh): its result is not used as GELU uses it", [*lin, n("Tanh", "h", "t"),
