@@ -1860,11 +1860,14 @@ static void tensors(const lgelu_node *node, size_t n[5])
     n[1] = norm ? node->bias_count - n[0] : node->bias_count;
     n[2] = (size_t)node->lambda_count;
     n[3] = node->state_count / 2;
-    n[4] =
-        (size_t)norm << 40
-        | (size_t)(node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? node->shape[2]
-                   : node->bias_count ? node->bias_count
-                                      : node->shape[2]);
+    /* The first dimension of its matrix. A normalisation's gain is a vector, of no matter which
+     * kind. */
+    if (norm)
+        n[4] = (size_t)1 << 40 | n[0];
+    else if (node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION || !node->bias_count)
+        n[4] = node->shape[2];
+    else
+        n[4] = node->bias_count;
 }
 
 /* Returns whether the network `to` can load a file of `from`. */
