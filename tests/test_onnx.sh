@@ -198,14 +198,22 @@ rm -f $out/fifo.$$
 if [ -n "$torch" ]; then
     mkdir -p $out/gates
     if $torch tools/onnx_gates.py $out/gates > $out/gates.list 2> $out/gates.log; then
-        $out/onnx_back $out/gates.list $out/gates 1e-5 || bad=1
+        mkdir -p $out/gates_again
+        $out/onnx_back $out/gates.list $out/gates 1e-5 $out/gates_again || bad=1
+        if [ -n "$runtime" ]; then
+            echo "# and written again"
+            node tools/onnx_run.js $out/gates.list $out/gates_again 1e-5 || bad=1
+        else echo "skip gates of PyTorch, written again, in ONNX Runtime: $no_runtime"; fi
         while IFS='	' read -r name words; do
             said=$($r $out/gates/bad_$name.onnx --data $out/table.csv -o $out/no.onnx 2>&1 > $out/stdout)
             case "$said" in *"$words"*) verdict 0 "reluize: refused: $name" ;; *) verdict 1 "reluize: refused: $name" "$said" ;; esac
         done < $out/gates/bad
-        sh -c "$out/reluize $out/gates/mlp_silu.onnx --data $out/table.csv -o $out/silu.onnx --epochs 20 --rate 0.01 --report $out/silu.json" \
-            > $out/stdout 2> $out/stderr && grep -q '"gelu": {' $out/silu.json && grep -q '"swapped": {"score": 100' $out/silu.json
-        verdict $? "reluize: SiLU, refitted to GELU and hardened" "$(tail -n 1 $out/stderr)"
+        $r $out/gates/mlp_silu.onnx --data $out/table.csv -o $out/silu.onnx --epochs 20 --rate 0.01 --report $out/silu.json \
+            > $out/stdout 2> $out/stderr && ! grep -q '"gelu": {' $out/silu.json && grep -q '"swapped": {"score": 100' $out/silu.json
+        verdict $? "reluize: SiLU, hardened by its own beta" "$(tail -n 1 $out/stderr)"
+        $r $out/gates/mlp_elu.onnx --data $out/table.csv -o $out/elu.onnx --epochs 20 --rate 0.01 --report $out/elu.json \
+            > $out/stdout 2> $out/stderr && grep -q '"gelu": {' $out/elu.json && grep -q '"swapped": {"score": 100' $out/elu.json
+        verdict $? "reluize: ELU, refitted to GELU and hardened" "$(tail -n 1 $out/stderr)"
     else echo "FAIL reluize: gates of PyTorch: $(tail -n 1 $out/gates.log)"; bad=1; fi
     mkdir -p $out/trip $out/trip_relu
     if $torch tools/onnx_train.py $out/trip > $out/trip.list 2> $out/trip.log; then

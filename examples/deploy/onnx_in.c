@@ -1814,7 +1814,7 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
 
 /* ---- [12] ARITHMETIC ---- */
 
-/* A gate of smooth.h behind layer `from`. */
+/* A gate of smooth.h behind layer `from`. x·σ(βx) is the header's own gate where it has that β. */
 static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from, smooth_kind kind,
                                      double beta)
 {
@@ -1825,8 +1825,13 @@ static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from
         onnx_refuse(m, n, "a gate whose factor is not above 0");
         return NULL;
     }
-    l->gate = LGELU_GATE_CUSTOM;
     l->lambda = 1;
+    if (kind == SMOOTH_SILU && beta >= 1) {
+        l->gate = LGELU_GATE_SILU;
+        l->lambda = beta;
+        return l;
+    }
+    l->gate = LGELU_GATE_CUSTOM;
     smooth_gate_make(&l->smooth, kind, beta);
     return l;
 }
@@ -2468,15 +2473,19 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
-/* Elu, Mish. */
+/* Elu, LeakyRelu, Mish, HardSwish. */
 static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
 {
-    const int elu = onnx_text_is(n->op, "Elu");
+    const int elu = onnx_text_is(n->op, "Elu"), leaky = onnx_text_is(n->op, "LeakyRelu");
+    const smooth_kind kind = elu                           ? SMOOTH_ELU
+                             : leaky                       ? SMOOTH_LEAKY
+                             : onnx_text_is(n->op, "Mish") ? SMOOTH_MISH
+                                                           : SMOOTH_HARDSWISH;
+    const double otherwise = leaky ? (double)0.01f : 1;
+    const double beta = elu || leaky ? onnx_attribute_float(n, "alpha", otherwise) : 1;
     onnx_value x;
     onnx_layer *l;
-    if (!onnx_layer_operand(m, n, 0, &x)
-        || !(l = onnx_smooth_layer(m, n, x.layer, elu ? SMOOTH_ELU : SMOOTH_MISH,
-                                   elu ? onnx_attribute_float(n, "alpha", 1) : 1)))
+    if (!onnx_layer_operand(m, n, 0, &x) || !(l = onnx_smooth_layer(m, n, x.layer, kind, beta)))
         return 0;
     return onnx_set_result(m, n, l, &x.v);
 }
@@ -3883,6 +3892,8 @@ static const struct {
                        { "Softplus", onnx_op_function },
                        { "Elu", onnx_op_smooth },
                        { "Mish", onnx_op_smooth },
+                       { "LeakyRelu", onnx_op_smooth },
+                       { "HardSwish", onnx_op_smooth },
                        { "MaxPool", onnx_op_pool },
                        { "AveragePool", onnx_op_pool },
                        { "GlobalAveragePool", onnx_op_pool },
@@ -4500,7 +4511,9 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
                && onnx_put_vector(m, l->mean, c, 1, 0, s)
                && onnx_put_vector(m, l->variance, c, 1, 1, s ? s + c : NULL);
     case LGELU_OP_GATE:
-        for (i = 0; i < (l->vector < 0 ? 1 : c) && l->gate == LGELU_GATE_LAMBDA; i++) {
+        for (i = 0; i < (l->vector < 0 ? 1 : c)
+                    && (l->gate == LGELU_GATE_LAMBDA || l->gate == LGELU_GATE_SILU);
+             i++) {
             const double lambda = onnx_lambda_of(m, l, i);
             if (!(lambda >= 1))
                 return onnx_fail(m, "gates x Phi(lambda x) with lambda below 1 are not supported");
@@ -4877,7 +4890,7 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         return l->table < 0 ? lgelu_linear(net, name, y, l->shape[2])
                             : lgelu_linear_tied(net, name, y, m->layer[l->table].node);
     case LGELU_OP_GATE:
-        if (learn && gate_kind != LGELU_GATE_RELU)
+        if (learn && gate_kind != LGELU_GATE_RELU && gate_kind != LGELU_GATE_SILU)
             gate_kind = LGELU_GATE_LAMBDA;
         if (gate_kind == LGELU_GATE_CUSTOM)
             return lgelu_gate_custom(net, name, x, &l->smooth.gate);

@@ -6,6 +6,7 @@
    MAP: bytes; messages; nodes; tensors; names; the two orders of a value; quantized values; layers;
    the graph; checks before anything is written. */
 #include "onnx_out.h"
+#include "smooth.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -739,7 +740,51 @@ static void onnx_put_shared(onnx_writer *w, int which)
     w->halves |= 1 << which;
 }
 
-/* Writes a gate: Relu, GELU by the tanh formula, or x·Φ(λx) with Erf. */
+/* Writes an operator with the attribute alpha. */
+static void onnx_put_alpha(onnx_writer *w, const char *op, const char *value, const char *of,
+                           double alpha)
+{
+    onnx_message m;
+    onnx_begin_node(&m, op, of, NULL, NULL);
+    onnx_set_float(&m, "alpha", (float)alpha);
+    onnx_end_node(w, &m, value);
+}
+
+/* Writes x·Sigmoid(βx). */
+static void onnx_put_silu(onnx_writer *w, const char *name, const char *value, const char *of,
+                          float beta)
+{
+    char scaled[ONNX_NAME], number[ONNX_NAME], sigmoid[ONNX_NAME];
+    const char *inner = of;
+    if (beta < 1 || beta > 1) {
+        onnx_put_scalar(w, onnx_join(number, name, "/beta"), beta);
+        onnx_put_node(w, "Mul", onnx_join(scaled, name, "/scaled"), of, number);
+        inner = scaled;
+    }
+    onnx_put_node(w, "Sigmoid", onnx_join(sigmoid, name, "/sigmoid"), inner, NULL);
+    onnx_put_node(w, "Mul", value, of, sigmoid);
+}
+
+/* Writes a gate of smooth.h. */
+static void onnx_put_smooth(onnx_writer *w, const smooth_gate *gate, const char *name,
+                            const char *value, const char *of)
+{
+    char a[ONNX_NAME], b[ONNX_NAME];
+    switch (gate->kind) {
+    case SMOOTH_SILU: onnx_put_silu(w, name, value, of, (float)gate->beta); break;
+    case SMOOTH_ELU: onnx_put_alpha(w, "Elu", value, of, gate->beta); break;
+    case SMOOTH_LEAKY: onnx_put_alpha(w, "LeakyRelu", value, of, gate->beta); break;
+    case SMOOTH_HARDSWISH: onnx_put_node(w, "HardSwish", value, of, NULL); break;
+    case SMOOTH_MISH:
+        onnx_put_node(w, "Softplus", onnx_join(a, name, "/softplus"), of, NULL);
+        onnx_put_node(w, "Tanh", onnx_join(b, name, "/tanh"), a, NULL);
+        onnx_put_node(w, "Mul", value, of, b);
+        break;
+    }
+}
+
+/* Writes a gate: Relu, GELU by the tanh formula, x·Φ(λx) with Erf, x·Sigmoid(βx), or one of
+   smooth.h. */
 static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
 {
     const size_t c = node->shape[2];
@@ -750,11 +795,19 @@ static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
                *value = onnx_value_name(w, (int)(node - w->net->nodes)), *name = node->name;
     const float *lambda = w->net->lambda + node->first_lambda;
     onnx_message m;
-    int sharp = node->gate == LGELU_GATE_LAMBDA;
+    int sharp = node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU;
     for (k = 0; k < (size_t)node->lambda_count; k++)
         sharp &= lambda[k] > FLT_MAX;
     if (node->gate == LGELU_GATE_RELU || sharp) {
         onnx_put_node(w, "Relu", value, of, NULL);
+        return;
+    }
+    if (node->gate == LGELU_GATE_SILU) {
+        onnx_put_silu(w, name, value, of, *lambda);
+        return;
+    }
+    if (node->gate == LGELU_GATE_CUSTOM) {
+        onnx_put_smooth(w, smooth_gate_of(node), name, value, of);
         return;
     }
     onnx_put_shared(w, 0);
@@ -1322,13 +1375,10 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
             }
             if (!node->name[0])
                 return onnx_reject(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
-            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
+            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM
+                && !smooth_gate_of(node)) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
                                    "ONNX has no operator for a custom gate");
-            }
-            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_SILU) {
-                return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
-                                   "gates x·σ(βx) are not written to ONNX; make them ReLU first");
             }
             if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4)) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, "gelu",
@@ -1365,9 +1415,11 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
 /* Returns a sentence about the gates for the doc_string of the model. */
 static const char *onnx_describe_gates(const onnx_writer *w)
 {
-    int i, lambda = 0, approximate = 0;
+    int i, lambda = 0, approximate = 0, others = 0;
     for (i = 0; i < w->net->count; i++) {
         if (w->flag[i] & ONNX_WANTED && w->net->nodes[i].op == LGELU_OP_GATE) {
+            others |= w->net->nodes[i].gate == LGELU_GATE_SILU
+                      || w->net->nodes[i].gate == LGELU_GATE_CUSTOM;
             lambda |= w->net->nodes[i].gate == LGELU_GATE_LAMBDA
                       || w->net->nodes[i].gate == LGELU_GATE_GELU;
             approximate |= w->net->nodes[i].gate == LGELU_GATE_TANH;
@@ -1377,6 +1429,7 @@ static const char *onnx_describe_gates(const onnx_writer *w)
                ? "Its gates are x Phi(lambda x), not ReLU: written as x 0.5 (1 + Erf(x / (sqrt(2) / lambda))), in which "
                  "1 + Erf cancels where lambda x is far below 0: small there in absolute terms, but without relative accuracy."
            : approximate ? "Its gates are GELU by the tanh formula, not ReLU."
+           : others      ? "Its gates are not all ReLU."
                          : "Its gates are ReLU.";
 }
 
