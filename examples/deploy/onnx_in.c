@@ -2490,6 +2490,78 @@ static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &x.v);
 }
 
+/* Replaces x by scale·x + shift, as a layer, unless that is x. */
+static int onnx_affine(onnx_model *m, const onnx_node *n, onnx_value *x, double scale, double shift)
+{
+    onnx_scale_by(x, scale);
+    x->p[0] += shift;
+    return onnx_end_formula(m, n, x);
+}
+
+/* Replaces x by ReLU of x. */
+static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_GATE, x->layer, -1);
+    if (!l)
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    l->gate = LGELU_GATE_RELU;
+    l->lambda = 1;
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
+/* Makes output 0 of x, bounded from below and, unless `most` is infinite, from above: with r = most
+   - least, least + r - ReLU(r - ReLU(x - least)). So ReLU6 and Hardsigmoid are two ReLUs, and what
+   is added and multiplied goes into weights where it can. */
+static int onnx_set_clip(onnx_model *m, const onnx_node *n, onnx_value *x, double least,
+                         double most)
+{
+    onnx_value *y;
+    if (!onnx_affine(m, n, x, 1, -least) || !onnx_rectify(m, n, x))
+        return 0;
+    if (most < HUGE_VAL) {
+        if (!onnx_affine(m, n, x, -1, most - least) || !onnx_rectify(m, n, x))
+            return 0;
+        onnx_scale_by(x, -1);
+        x->p[0] = most;
+    } else {
+        x->p[0] = least;
+    }
+    if (!(y = onnx_make_output(m, n, 0)))
+        return 0;
+    onnx_set_data(y, x->layer, &x->v);
+    memcpy(y->p, x->p, sizeof y->p);
+    return 1;
+}
+
+/* Clip, with bounds as attributes up to opset 10 and as inputs from 11 on. */
+static int onnx_op_clip(onnx_model *m, const onnx_node *n)
+{
+    double bound[2] = { -HUGE_VAL, HUGE_VAL };
+    onnx_value x;
+    int k;
+    for (k = 0; k < 2; k++) {
+        if (onnx_operand(m, n, k + 1) && !onnx_single(m, onnx_operand(m, n, k + 1), bound + k))
+            return m->failed ? 0 : onnx_refuse(m, n, "its bounds are not constant");
+    }
+    if (!(fabs(bound[0]) < 1e6) || !(bound[1] > bound[0]))
+        return onnx_refuse(m, n, "expected a bound from below, and above it one or none");
+    return onnx_layer_operand(m, n, 0, &x)
+           && onnx_set_clip(m, n, &x, bound[0], bound[1] < 1e6 ? bound[1] : HUGE_VAL);
+}
+
+/* HardSigmoid, alpha·x + beta between 0 and 1. */
+static int onnx_op_hard_sigmoid(onnx_model *m, const onnx_node *n)
+{
+    const double alpha = onnx_attribute_float(n, "alpha", (double)0.2f),
+                 beta = onnx_attribute_float(n, "beta", 0.5);
+    onnx_value x;
+    return onnx_layer_operand(m, n, 0, &x) && onnx_affine(m, n, &x, alpha, beta)
+           && onnx_set_clip(m, n, &x, 0, 1);
+}
+
 /* Relu, Gelu. */
 static int onnx_op_gate(onnx_model *m, const onnx_node *n)
 {
@@ -2751,7 +2823,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     onnx_value x, *y;
     int64_t axes[ONNX_FEW];
     const int count = onnx_axes_of(m, n, 1, axes), keep = onnx_attribute_int(n, "keepdims", 1) != 0;
-    int hit[ONNX_RANK] = { 0 }, d, i, over = -1, tail = 1;
+    int hit[ONNX_RANK] = { 0 }, d, i, over = -1, dims = 0;
     onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
     onnx_layer *l;
     if (m->failed)
@@ -2767,10 +2839,10 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
         over = d;
     }
     for (d = 0; d < u->v.rank; d++)
-        tail &= hit[d] == (d == u->v.rank - 1);
+        dims += hit[d];
     l = m->layer + u->layer;
-    /* the mean of a row or of its squares, in a layer or an RMS normalisation */
-    if (tail && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+    /* the mean of all channels or of their squares, in a layer or an RMS normalisation */
+    if (dims == 1 && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
         if (onnx_is_square(u) && l->op != LGELU_OP_TOKENS) {
             if (!(y = onnx_pass(m, n, 0)))
                 return 0;
@@ -3481,14 +3553,61 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* Concat: of shapes, or of a class token before tokens. */
-static int onnx_op_concat(onnx_model *m, const onnx_node *n)
+/* Concat of class tokens, learned constants, before the tokens of the last input. Several become as
+   many layers, the last of them first. */
+static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     const int64_t axis = onnx_attribute_int(n, "axis", 0);
-    onnx_value x, *y;
+    const int last = n->inputs - 1;
+    onnx_value x;
     onnx_layer *l;
     onnx_view v;
+    int k;
+    for (k = 0; k <= last; k++) {
+        const onnx_value *c = onnx_operand(m, n, k);
+        if (!last || !c || c->kind != (k < last ? ONNX_CONSTANT : ONNX_DATA)) {
+            return onnx_refuse(
+                m, n, "it is only supported for shapes, and for class tokens before tokens");
+        }
+    }
+    if (last > 4)
+        return onnx_refuse(m, n, "more than four class tokens");
+    if (!onnx_layer_operand(m, n, last, &x))
+        return 0;
+    l = m->layer + x.layer;
+    if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
+        || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
+        return onnx_refuse(m, n, "expected a class token before tokens (N, tokens, channels)");
+    for (k = last - 1; k >= 0; k--) {
+        const onnx_value *a = onnx_operand(m, n, k);
+        if (!onnx_known(m, a))
+            return 0;
+        if (a->v.rank != 3 || !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0))
+            || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
+            || onnx_size(&a->v, 2).c != onnx_channels(l))
+            return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
+            return 0;
+        if (k)
+            memset(&l->name, 0, sizeof l->name);
+        l->shape[1]++;
+        l->bias = n->in[k];
+        x.layer = onnx_layer_index(m, l);
+    }
+    v = onnx_empty_view(0);
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_batch_atom(m));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
+    return onnx_set_result(m, n, l, &v);
+}
+
+/* Concat: of shapes, or of class tokens before tokens. */
+static int onnx_op_concat(onnx_model *m, const onnx_node *n)
+{
+    onnx_value *y;
     onnx_extent few[ONNX_FEW], all[ONNX_FEW];
     int k, i, count = 0;
     for (k = 0; k < n->inputs; k++) {
@@ -3514,31 +3633,7 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
     }
     if (n->inputs == 1)
         return onnx_pass(m, n, 0) != NULL;
-    if (n->inputs != 2 || !a || a->kind != ONNX_CONSTANT || !b || b->kind != ONNX_DATA)
-        return onnx_refuse(m, n,
-                           "it is only supported for shapes, and for a class token before tokens");
-    if (!onnx_layer_operand(m, n, 1, &x) || !onnx_known(m, a))
-        return 0;
-    l = m->layer + x.layer;
-    if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
-        || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
-        return onnx_refuse(m, n, "expected a class token before tokens (N, tokens, channels)");
-    if (a->v.rank != 3 || !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0))
-        || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
-        || onnx_size(&a->v, 2).c != onnx_channels(l))
-        return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
-        return 0;
-    l->shape[1]++;
-    l->bias = n->in[0];
-    v = onnx_empty_view(0);
-    onnx_new_dim(&v);
-    onnx_push_atom(&v, onnx_batch_atom(m));
-    onnx_new_dim(&v);
-    onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
-    onnx_new_dim(&v);
-    onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
-    return onnx_set_result(m, n, l, &v);
+    return onnx_add_class_tokens(m, n);
 }
 
 /* Expand, Tile: of constants, along dimensions of 1. */
@@ -3893,6 +3988,8 @@ static const struct {
                        { "Elu", onnx_op_smooth },
                        { "Mish", onnx_op_smooth },
                        { "LeakyRelu", onnx_op_smooth },
+                       { "Clip", onnx_op_clip },
+                       { "HardSigmoid", onnx_op_hard_sigmoid },
                        { "HardSwish", onnx_op_smooth },
                        { "MaxPool", onnx_op_pool },
                        { "AveragePool", onnx_op_pool },
@@ -4259,7 +4356,7 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
     return c->nodes ? 1 : onnx_fail(m, "the graph has no nodes");
 }
 
-enum { ONNX_LAYERS_A_NODE = 6 };
+enum { ONNX_LAYERS_A_NODE = 9 };
 
 /* Returns the bytes of the block, and where values, tensors, layers and hash chains begin in it. */
 static size_t onnx_layout(const onnx_counts *c, size_t at[4])

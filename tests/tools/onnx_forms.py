@@ -75,6 +75,22 @@ case("added", [n("Conv", "x k", "h0"), n("Add", "h0 b", "h"), n("Gelu", "h", "g"
     n("Flatten", "m", "v"),
     n("MatMul", "v f", "y0"), n("Add", "e y0", "y")], (3, 6, 5), (5,), k=conv["k"], b=w(6, 1, 1), f=w(6, 5), e=w(1, 5))
 
+# ReLU6, bounds from below alone and on both sides of 0, and Hardsigmoid: ReLUs
+case("relu6", mlp([n("Clip", "h lo hi", "g")]), (4,), (3,), lo=np.float32(0), hi=np.float32(0.6), **p)
+case("clip", mlp([n("Clip", "h lo hi", "g")]), (4,), (3,), lo=np.float32(-0.3), hi=np.float32(0.4), **p)
+case("clip_below", mlp([n("Clip", "h lo", "g")]), (4,), (3,), lo=np.float32(-0.5), **p)
+case("clip_read_twice", [n("Clip", "x lo hi", "h"), n("Gemm", "h a b", "i", transB=1), n("Gemm", "h a b", "j", transB=1, alpha=2.0),
+    n("Add", "i j", "k"), n("Clip", "k lo hi", "y")], (4,), (6,), lo=np.float32(-0.3), hi=np.float32(0.4), a=p["a"], b=p["b"])
+case("hard_sigmoid", mlp([n("HardSigmoid", "h", "g", alpha=0.7, beta=0.4)]), (4,), (3,), **p)
+# a layer normalisation of images over their channels; class tokens before tokens
+case("norm_first", [n("ReduceMean", "x ax", "m"), n("Sub", "x m", "c"), n("Pow", "c two", "q"), n("ReduceMean", "q ax", "v"),
+    n("Add", "v eps", "ve"), n("Sqrt", "ve", "sd"), n("Div", "c sd", "z"), n("Mul", "g z", "zg"), n("Add", "zg b", "i"),
+    n("Conv", "i k", "y")], (3, 5, 4), (2, 5, 4), 18, ax=ints(1), two=np.float32(2), eps=np.float32(1e-6), g=w(3, 1, 1), b=w(3, 1, 1),
+    k=w(2, 3, 1, 1))
+case("two_class_tokens", [n("Shape", "x", "s", end=1), n("Concat", "s one one", "t", axis=0), n("Expand", "c t", "ce"),
+    n("Expand", "d t", "de"), n("Concat", "ce de x", "z", axis=1), n("MatMul", "z f", "y")], (3, 6), (5, 4), one=ints(1), c=w(1, 1, 6),
+    d=w(1, 1, 6), f=w(6, 4))
+
 def attention(name, body, opset=18, heads=2, width=8, T_=5, qkv=True, **init):
     nodes = [n("LayerNormalization", "x ln", "z", axis=-1), *([n("MatMul", "z wqkv", "q0"),
         n("Add", "q0 bqkv", "qkv")] if qkv else []), *body,
@@ -194,6 +210,10 @@ window("line", "only convolutions of images are supported: expected weights of f
 window("large", "the window is larger than the image", shape=(2, 2, 2))
 window("ceiling", "(MaxPool): ceil_mode", "MaxPool", "x", kernel_shape=[2, 2], ceil_mode=1)
 window("leaves_out", "count_include_pad = 0 with padding is not supported", "AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)
+refuse("clip_bounds", "expected a bound from below", [n("Clip", "x none hi", "h"), n("Gemm", "h a b", "y", transB=1)],
+    none=np.float32(-np.inf), hi=np.float32(1), **q)
+refuse("clip_order", "expected a bound from below", [n("Clip", "x lo hi", "h"), n("Gemm", "h a b", "y", transB=1)],
+    lo=np.float32(1), hi=np.float32(1), **q)
 refuse("training", "training_mode", [n("BatchNormalization", "x s b m v", "h", training_mode=1), n("Identity", "h", "y")],
     result=(4,), s=w(4), b=w(4), m=w(4), v=np.abs(w(4)))
 refuse("variance", "tensor 'v': a variance is below 0", [n("BatchNormalization", "x s b m v", "y")], result=(4,), s=w(4), b=w(4),
