@@ -4364,12 +4364,13 @@ static void lgelu__lattice_axis(lgelu__lattice *l, int axis)
     const size_t taps = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
     l->taps[axis] = taps;
     l->last[axis] = r + (taps - 1) * s;
-    l->dy.grid[axis] = first < x ? (x - 1 - first) / s + 1 : 0;
+    l->dy.grid[axis] = (x - 1 - first) / s + 1;
     l->dy.origin[axis] = (ptrdiff_t)((first + node->padding) / s) + 1 - (ptrdiff_t)taps;
 }
 
-/* Returns lattice number n of a group. */
-static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t n)
+/* Returns the lattice of a group that begins at this row and column. */
+static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t row,
+                                          size_t column)
 {
     const lgelu_node *node = job->node;
     lgelu__lattice l;
@@ -4378,8 +4379,8 @@ static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, s
     l.dx = job->dx[0] + group * (job->from->shape[2] / node->groups);
     l.dy = lgelu__channels_of(job->dy, node, node->groups, group);
     l.w = job->w + group * l.dy.channels * (node->weight_count / node->shape[2]);
-    l.first[0] = n / node->stride;
-    l.first[1] = n % node->stride;
+    l.first[0] = row;
+    l.first[1] = column;
     lgelu__lattice_axis(&l, 0);
     lgelu__lattice_axis(&l, 1);
     l.dy.across = l.taps[1];
@@ -4462,12 +4463,16 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
 
 static void lgelu__conv_dx(const lgelu__job *job)
 {
-    const size_t lattices = job->node->stride * job->node->stride;
-    size_t g, n;
+    /* A stride may be larger than the image; lattices that begin outside of it have no pixels. */
+    const size_t rows = lgelu__min(job->node->stride, job->from->shape[0]);
+    const size_t columns = lgelu__min(job->node->stride, job->from->shape[1]);
+    size_t g, r, c;
     for (g = 0; g < job->node->groups; g++) {
-        for (n = 0; n < lattices; n++) {
-            const lgelu__lattice l = lgelu__lattice_make(job, g, n);
-            lgelu__lattice_run(&l);
+        for (r = 0; r < rows; r++) {
+            for (c = 0; c < columns; c++) {
+                const lgelu__lattice l = lgelu__lattice_make(job, g, r, c);
+                lgelu__lattice_run(&l);
+            }
         }
     }
 }

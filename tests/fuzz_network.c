@@ -210,10 +210,23 @@ typedef struct {
     uint64_t hash;
 } picture;
 
-static uint64_t fnv(uint64_t h, const unsigned char *p, size_t n)
+/* Returns a hash of bytes, eight at a time in four chains: blocks are large, and are compared
+ * often. */
+static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
 {
+    const uint64_t prime = 1099511628211u;
+    uint64_t chain[4] = { h, h + 1, h + 2, h + 3 }, word[4];
+    for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
+        memcpy(word, p, sizeof word);
+        for (int k = 0; k < 4; k++) {
+            const uint64_t x = chain[k] ^ word[k];
+            chain[k] = (x << 23 | x >> 41) * prime;
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        h = (h ^ chain[k]) * prime;
     for (; n; n--)
-        h = (h ^ *p++) * 1099511628211u;
+        h = (h ^ *p++) * prime;
     return h;
 }
 
@@ -226,9 +239,9 @@ static void take_picture(picture *p, const slot *s)
     memset(p->net.message, 0, sizeof p->net.message);
     if (s->made) {
         const unsigned char *pack = (const unsigned char *)s->net.internal.scratch;
-        p->hash =
-            fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.internal.scratch_bytes,
-                s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
+        p->hash = hash_of(hash_of(1, s->block, (size_t)(pack - s->block)),
+                          pack + s->net.internal.scratch_bytes,
+                          s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
     }
 }
 
@@ -637,8 +650,10 @@ static void random_call(slot *s, call *c)
     case TAKE:
         c->n[0] = 0;
         c->n[1] = x->shape[0] * x->shape[1];
-        if (c->n[1] > 1 && odds(50))
-            c->n[0] = draw((uint32_t)c->n[1] & 255), c->n[1] -= c->n[0];
+        if (c->n[1] > 1 && odds(50)) {
+            c->n[0] = draw(c->n[1] < 256 ? (uint32_t)c->n[1] : 256);
+            c->n[1] -= c->n[0];
+        }
         break;
     case GPT:
     case VIT:
@@ -968,10 +983,14 @@ static array random_array(const slot *s, const lgelu_node *node)
             ((int32_t *)a.data)[i] = (int32_t)((random >> 16) % node->shape[2]);
     }
     if (node->op != LGELU_OP_INPUT && odds(10)) {
+        /* Too large is possible only where an integer of 32 bits can be. */
+        const size_t large = 100000000;
+        const int may_exceed = node->shape[2] <= large;
         a.bad = (long)draw((uint32_t)n);
-        ((int32_t *)a.data)[a.bad] = odds(30)   ? -1
-                                     : odds(50) ? (int32_t)node->shape[2]
-                                                : (int32_t)(draw(2) ? INT32_MIN : 100000000);
+        if (!may_exceed || odds(30))
+            ((int32_t *)a.data)[a.bad] = draw(2) ? INT32_MIN : -1;
+        else
+            ((int32_t *)a.data)[a.bad] = (int32_t)(odds(50) ? node->shape[2] : large);
     }
     return a;
 }
