@@ -676,6 +676,10 @@ LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
 /* Adds the sum of two values of equal shape, as in a residual connection. */
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b);
 
+/* Adds the element-wise product of two values of equal shape, y = a·b. Behind a gate it makes a
+   gated unit (arXiv 2002.05202): a = gate(x Vᵀ), b = x Wᵀ is GEGLU, SwiGLU or ReGLU. */
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b);
+
 /* Adds a convolution with a square kernel over zero padding:
    y[r][c][o] = b[o] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k],
    k over the channels of o's group; bias = 0 leaves b out. W is the matrix (outputs,
@@ -1007,6 +1011,9 @@ typedef enum {
     X(ADD,            "add",                0, pass_backward, affine_range, 0, 0,                  \
                                             LGELU__IN_PLACE | LGELU__PASSES_GRADIENT               \
                                             | LGELU__READS_AFFINE                                  \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
+    X(MUL,            "multiply",           0, mul_backward, mul_range, 0, 0,                      \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(CONV,           "convolution",        conv_forward, conv_backward, 0, 0, conv_work,          \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)               \
@@ -2173,6 +2180,7 @@ typedef struct {
 #define LGELU__TRAINER_KERNELS(X)                                                                \
     X(double, square_sum, (const float *x, size_t n))                                            \
     X(void, add, (float *y, const float *a, const float *b, size_t n))                           \
+    X(void, mul, (float *y, const float *a, const float *b, size_t n))                           \
     X(void, scale, (float *y, const float *x, float scale, size_t n))                            \
     /* p = exp(scale·(x - max x)), followed by zeros from n to padded. stat receives max x      \
        and Σ p. p may be x, or NULL. */                                                         \
@@ -4252,6 +4260,25 @@ static void lgelu__pass_backward(lgelu__job *p)
     }
 }
 
+/* ---- products: y = a·b, da = dy·b, db = dy·a ---- */
+static void lgelu__mul_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels, n = rows * p->channels;
+    const float *a = p->x + at, *b = lgelu__input_value(p->net, p->node, 1) + at;
+    if (!p->dy)
+        lgelu__k()->mul(p->y + at, a, b, n);
+    if (p->dx[0])
+        lgelu__k()->mul(p->dx[0] + at, p->dy + at, b, n);
+    if (p->dx[1])
+        lgelu__k()->mul(p->dx[1] + at, p->dy + at, a, n);
+}
+
+static void lgelu__mul_backward(lgelu__job *p)
+{
+    if (p->dx[0] || p->dx[1])
+        lgelu__for_rows(p, lgelu__mul_range);
+}
+
 /* ---- [8e] convolution ---- */
 /* Three matrix products. P is the matrix of patches: a row for each output pixel, a column for each
    (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels while it
@@ -6115,6 +6142,12 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
     lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__pair(net, LGELU_OP_MUL, name, a, b);
     return lgelu__place(net, &node);
 }
 
@@ -13197,6 +13230,17 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
         LGELU__AHEAD(b, i);
         LGELU__AHEAD(y, i);
         v_store_n(y + i, v_add(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(mul)(float *y, const float *a, const float *b, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        LGELU__AHEAD(a, i);
+        LGELU__AHEAD(b, i);
+        LGELU__AHEAD(y, i);
+        v_store_n(y + i, v_mul(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
     }
 }
 

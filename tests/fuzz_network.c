@@ -82,6 +82,7 @@ typedef enum {
     GATE,
     GATES,
     ADD,
+    MUL,
     CONV,
     NORM,
     MAX_POOL,
@@ -109,20 +110,43 @@ typedef enum {
     BUILDERS
 } builder;
 
-static const char *const builder_name[BUILDERS] = {
-    "input",       "tokens",     "labels",        "linear",
-    "linear_tied", "gate",       "gate_channels", "add",
-    "conv",        "batch_norm", "max_pool",      "average_pool",
-    "global_pool", "flatten",    "cross_entropy", "mean_squared_error",
-    "outer_loss",  "embedding",  "position",      "layer_norm",
-    "rms_norm",    "attention",  "dropout",       "patches",
-    "class_token", "take",       "mlp",           "lenet",
-    "resnet",      "gpt",        "vit",           "keep"
-};
+static const char *const builder_name[BUILDERS] = { "input",
+                                                    "tokens",
+                                                    "labels",
+                                                    "linear",
+                                                    "linear_tied",
+                                                    "gate",
+                                                    "gate_channels",
+                                                    "add",
+                                                    "mul",
+                                                    "conv",
+                                                    "batch_norm",
+                                                    "max_pool",
+                                                    "average_pool",
+                                                    "global_pool",
+                                                    "flatten",
+                                                    "cross_entropy",
+                                                    "mean_squared_error",
+                                                    "outer_loss",
+                                                    "embedding",
+                                                    "position",
+                                                    "layer_norm",
+                                                    "rms_norm",
+                                                    "attention",
+                                                    "dropout",
+                                                    "patches",
+                                                    "class_token",
+                                                    "take",
+                                                    "mlp",
+                                                    "lenet",
+                                                    "resnet",
+                                                    "gpt",
+                                                    "vit",
+                                                    "keep" };
 
 /* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
  * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 24 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -303,6 +327,7 @@ static int perform(lgelu_net *net, const call *c)
     case GATE: return lgelu_gate(net, c->name, c->a, gate, c->f[0]);
     case GATES: return lgelu_gate_channels(net, c->name, c->a, c->f[0]);
     case ADD: return lgelu_add(net, c->name, c->a, c->b);
+    case MUL: return lgelu_mul(net, c->name, c->a, c->b);
     case CONV:
         return lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4],
                           c->gate & 1);
@@ -369,7 +394,8 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
                      *y = c->b >= 0 && c->b < s->net.count ? s->nodes + c->b : NULL;
     const size_t *n = c->n;
     unsigned may = 0;
-    const int pair = c->what == ADD || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
+    const int pair =
+        c->what == ADD || c->what == MUL || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
     memset(shape, 0xFF, 3 * sizeof *shape);
     if (c->what == KEEP)
         return s->made || !x || lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) ? bit(LGELU_E_ARGUMENT)
@@ -613,6 +639,7 @@ static void random_call(slot *s, call *c)
         }
         break;
     case ADD:
+    case MUL:
     case SQUARED_ERROR:
     case OUTER_LOSS:
     case CROSS_ENTROPY:
@@ -792,13 +819,14 @@ static void random_tokens_net(slot *s)
         const int before = s->net.count;
         append(s, LINEAR, s->net.count - 1, 0, 3 * heads * (1 + draw(8)), 0, 0);
         for (uint32_t k = draw(3); k; k--) {
-            switch (draw(7)) {
+            switch (draw(8)) {
             case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
             case 1: append(s, GATES, s->net.count - 1, 0, 0, 0, 2); break;
             case 2: append(s, POSITION, s->net.count - 1, 0, 0, 0, 0); break;
             case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
             case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
             case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+            case 6: append(s, MUL, s->net.count - 1, before, 0, 0, 0); break;
             default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
             }
         }

@@ -8,10 +8,11 @@
 #include "tools/isa.h"
 
 enum { NODES = 48, CONTEXT = 11, VOCABULARY = 13 };
-typedef enum { DROPOUT, GATE, GATES, POSITION, ADD, TWO, NOTHING, KINDS } kind;
-static const char *const kind_name[KINDS] = { "a dropout",  "a gate", "gates of each channel",
-                                              "a position", "a sum",  "a gate and a position",
-                                              "nothing" };
+typedef enum { DROPOUT, GATE, GATES, POSITION, ADD, MUL, TWO, NOTHING, KINDS } kind;
+static const char *const kind_name[KINDS] = {
+    "a dropout", "a gate",       "gates of each channel", "a position",
+    "a sum",     "a gated unit", "a gate and a position", "nothing"
+};
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
@@ -35,6 +36,9 @@ static int in_place(lgelu_net *net, kind what, int x, const char *prefix)
     case ADD:
         other = lgelu_linear(net, "other", x, net->nodes[x].shape[2]);
         return lgelu_add(net, "add", other, x);
+    case MUL:
+        other = lgelu_linear(net, "other", x, net->nodes[x].shape[2]);
+        return lgelu_mul(net, "mul", lgelu_gate(net, "gate", other, LGELU_GATE_SILU, 1), x);
     case TWO:
         x = lgelu_gate(net, "gate", x, LGELU_GATE_GELU, 1);
         return lgelu_position(net, "position", x);

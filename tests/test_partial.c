@@ -165,6 +165,18 @@ static int attention(lgelu_net *net, const recipe *r) /* size: tokens, channels,
     return lgelu_linear(net, "out", a, 4);
 }
 
+/* size: tokens, inputs, hidden */
+static int gated(lgelu_net *net, const recipe *r)
+{
+    int x = lgelu_input(net, "x", 1, r->size[0], r->size[1]);
+    int up, gate;
+    x = lgelu_linear(net, "in", x, r->size[1]);
+    up = lgelu_linear(net, "up", x, r->size[2]);
+    gate = lgelu_gate(net, "gate", lgelu_linear(net, "fc", x, r->size[2]), LGELU_GATE_SILU, 1);
+    gate = lgelu_linear(net, "down", lgelu_mul(net, "unit", gate, up), r->size[1]);
+    return lgelu_mul(net, "scaled", lgelu_add(net, "sum", gate, x), x);
+}
+
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
@@ -444,7 +456,8 @@ static const recipe recipes[] = {
     { "ViT", vit, { 12, 4, 24, 2, 0 }, 11, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "ViT, mean", vit, { 12, 3, 18, 3, 1 }, 7, 1, ALL_BUT_GENERATE, CUSTOM, 0 },
     { "attention", attention, { 65, 21, 3, 0 }, 7, 1, ALL_BUT_GENERATE, SQUARES, 0 },
-    { "causal attention", attention, { 130, 16, 2, 1 }, 5, 1, ALL_BUT_GENERATE, SQUARES, 0 }
+    { "causal attention", attention, { 130, 16, 2, 1 }, 5, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "gated units", gated, { 9, 12, 33 }, 61, 6, ALL_BUT_GENERATE, SQUARES, 0 }
 };
 
 /* Larger batches, of which some numbers are tried, and cases that once went wrong. */

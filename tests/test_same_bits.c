@@ -483,6 +483,56 @@ static void rms_norms(void)
     free(m.memory);
 }
 
+/* Gated units over more rows than one task has: products of gates of three kinds with linear
+   layers, of a value with itself and with an input; channels of no whole vector */
+static void gated_units(void)
+{
+    enum { BATCH = 500, IN = 37, WIDTH = 41, STEPS = 4 };
+    static const lgelu_gate_kind kind[3] = { LGELU_GATE_LAMBDA, LGELU_GATE_SILU, LGELU_GATE_TANH };
+    static const char *const prefix[3] = { "a.", "b.", "c." };
+    static float x[BATCH * IN], t[BATCH * IN];
+    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
+    model m;
+    int a, b, y, z, target, i;
+    size_t k;
+    for (k = 0; k < BATCH * IN; k++) {
+        x[k] = even(46, k) / 8;
+        t[k] = even(47, k) / 16;
+    }
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    a = lgelu_input(&m.net, "x", 1, 1, IN);
+    y = lgelu_mul(&m.net, "first", a, lgelu_linear(&m.net, "in", a, IN));
+    for (i = 0; i < 3; i++) {
+        strcpy(m.net.prefix, prefix[i]);
+        y = lgelu_rms_norm(&m.net, "norm", y);
+        b = lgelu_linear(&m.net, "fc", y, WIDTH);
+        b = lgelu_gate(&m.net, "gate", b, kind[i], 1.25f);
+        z = lgelu_linear(&m.net, "up", y, WIDTH);
+        z = lgelu_linear(&m.net, "down", lgelu_mul(&m.net, "unit", b, z), IN);
+        y = i == 1 ? lgelu_mul(&m.net, "square", z, z) : z;
+    }
+    m.net.prefix[0] = 0;
+    target = lgelu_input(&m.net, "t", 1, 1, IN);
+    lgelu_mean_squared_error(&m.net, "loss", y, target);
+    made(&m, BATCH);
+    lgelu_net_bind(&m.net, a, x);
+    lgelu_net_bind(&m.net, target, t);
+    for (i = 0; i < STEPS; i++) {
+        lgelu_net_forward(&m.net, BATCH);
+        add_floats("gated run", lgelu_net_value(&m.net, y), BATCH * IN);
+        add_doubles("gated run", &m.net.loss, 1);
+        lgelu_net_backward(&m.net, 1);
+        add_floats("gated run", m.net.g, m.net.parameter_count);
+        if (lgelu_net_step(&m.net, &plan)) {
+            fprintf(stderr, "%s\n", m.net.message);
+            exit(2);
+        }
+    }
+    add_floats("gated run", m.net.w, m.net.parameter_count);
+    add_floats("gated run", m.net.lambda, (size_t)m.net.lambda_count);
+    free(m.memory);
+}
+
 static void everything(void)
 {
     gates();
@@ -498,6 +548,7 @@ static void everything(void)
     run("tanh run, weights", "tanh run, lambda", "tanh run, loss and logits", 1, LGELU_GATE_TANH);
     transformer();
     rms_norms();
+    gated_units();
 }
 
 /* the recorded hash of a part; 0: none */

@@ -1183,6 +1183,18 @@ static const char *onnx_use_of(const onnx_value *x)
     return use[x->function];
 }
 
+/* Makes x the product of a layer with itself, when no formula followed its square. */
+static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_MUL, x->layer, x->layer);
+    if (!l)
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
 /* Makes a layer of u·s, u·v, u/v and u·v + s when no formula followed that was recognised, and x
    its value. */
 static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
@@ -1195,10 +1207,12 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
         return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
                          &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
     }
-    if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
-        return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (onnx_is_square(x))
+        return onnx_set_square(m, n, x);
+    if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
+        return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (x->padding && (x->p[0] < 0 || x->p[0] > 0))
         return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!(l = onnx_weighted_layer(m, n, x, 0)))
@@ -2235,8 +2249,8 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     return onnx_end_gate(m, n, y);
 }
 
-/* Adds two layers, as a residual connection does. */
-static int onnx_add_layers(onnx_model *m, const onnx_node *n)
+/* Adds two layers, as a residual connection does, or multiplies them, as a gated unit does. */
+static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
 {
     onnx_value a, b;
     onnx_layer *l;
@@ -2250,7 +2264,7 @@ static int onnx_add_layers(onnx_model *m, const onnx_node *n)
     if (!onnx_same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
         return onnx_refuse(m, n, "the two layers differ in shape or order");
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_ADD, a.layer, b.layer)))
+    if (!(l = onnx_new_layer(m, n, kind, a.layer, b.layer)))
         return 0;
     return onnx_set_result(m, n, l, &a.v);
 }
@@ -2427,9 +2441,9 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
             return onnx_two_polynomials(m, n, op, a, b);
         }
     }
-    if (op == ONNX_ADD)
-        return onnx_add_layers(m, n);
-    return onnx_refuse(m, n, "only sums of two layers are supported");
+    if (op == ONNX_ADD || op == ONNX_MULTIPLY)
+        return onnx_pair_of_layers(m, n, op == ONNX_ADD ? LGELU_OP_ADD : LGELU_OP_MUL);
+    return onnx_refuse(m, n, "only sums and products of two layers are supported");
 }
 
 /* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
@@ -4941,6 +4955,7 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_LINEAR: return "linear";
     case LGELU_OP_GATE: return "gate";
     case LGELU_OP_ADD: return "add";
+    case LGELU_OP_MUL: return "mul";
     case LGELU_OP_CONV: return "conv";
     case LGELU_OP_BATCH_NORM:
     case LGELU_OP_LAYER_NORM:
@@ -4998,6 +5013,7 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         y = lgelu_gate_channels(net, name, x, 1);
         return y;
     case LGELU_OP_ADD: return lgelu_add(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_MUL: return lgelu_mul(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_CONV:
         return lgelu_conv(net, name, x, l->shape[2], l->window, l->stride, l->padding, l->groups,
                           l->bias >= 0 || l->shift < 0 || l->shift > 0);

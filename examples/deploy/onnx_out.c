@@ -1076,7 +1076,7 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 
 /* After a layer kind was added, this line does not compile: write the kind in onnx_emit_layer, or
    refuse it in onnx_can_be_written, and then correct the count. */
-typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 24 ? 1 : -1];
 
 /* Writes the nodes of one layer. */
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
@@ -1089,8 +1089,10 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_LINEAR: onnx_emit_linear(w, node); break;
     case LGELU_OP_GATE: onnx_emit_gate(w, node); break;
     case LGELU_OP_ADD:
+    case LGELU_OP_MUL:
         k = w->flag[i] & ONNX_FIRST;
-        onnx_put_node(w, "Add", onnx_value_name(w, i), onnx_in_order(w, x, node->input[0], k),
+        onnx_put_node(w, node->op == LGELU_OP_ADD ? "Add" : "Mul", onnx_value_name(w, i),
+                      onnx_in_order(w, x, node->input[0], k),
                       onnx_in_order(w, y, node->input[1], k));
         break;
     case LGELU_OP_CONV:
@@ -1302,6 +1304,7 @@ static void onnx_plan(onnx_writer *w)
             break;
         case LGELU_OP_GATE:
         case LGELU_OP_ADD:
+        case LGELU_OP_MUL:
         case LGELU_OP_DROPOUT: first = w->flag[from] & ONNX_FIRST; break;
         case LGELU_OP_VIEW: first = onnx_is_alias(w, node) && w->flag[from] & ONNX_FIRST; break;
         default: break;

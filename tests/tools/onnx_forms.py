@@ -230,7 +230,8 @@ refuse("endless", "added to a layer is not a finite number", [n("Sub", "x inf", 
     n("Gemm", "z a b", "y", transB=1)], inf=np.float32(-np.inf), two=np.float32(2), **q)
 refuse("endless_factor", "not a finite number", [n("Mul", "x inf", "c"), n("Gemm", "c a b", "y", transB=1)],
     inf=np.float32(np.inf), **q)
-refuse("power", "it reads a power that is not part of a formula of GELU", [n("Pow", "x two", "h"), n("Gemm", "h a b", "y", transB=1)], two=np.float32(2), **q)
+refuse("power", "it reads a power that is not part of a formula of GELU", [n("Pow", "x three", "h"), n("Gemm", "h a b", "y", transB=1)],
+    three=np.float32(3), **q)
 refuse("tile", "only dimensions of 1 can be repeated", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
 refuse("weights", "input 'a': its batch is not that of the other inputs (weights must be", gemm, b=w(3),
     change=lambda m: m.graph.input.append(h.make_tensor_value_info("a", T.FLOAT, [3, 4])))
@@ -240,7 +241,7 @@ refuse("index", "an index is out of bounds", [n("Gather", "x i", "h", axis=1), n
     i=np.int64(7), **q)
 refuse("sum", "the two layers differ in shape or order", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
     **q)
-refuse("quotient", "only sums of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
+refuse("quotient", "only sums and products of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
     c=w(3, 4), **q)
 # a tanh of its own, as BERT's pooler has it, is refused by its own name and not by that of the node behind it
 refuse("pooler", "node 't' (Tanh): its result is not used as GELU uses it", [*lin, n("Tanh", "h", "t"),

@@ -188,6 +188,14 @@ static void vectors(void)
     nodes[a].eps = 0.125f;
     keep("vector_rms_norm", a, 0, 0, 0, 0, "Pow ReduceMean Sqrt Div -LayerNormalization named");
     start(1, 1, 20);
+    a = lgelu_gate(&net, "g", lgelu_linear(&net, "fc", in, 33), LGELU_GATE_GELU, 1);
+    a = lgelu_mul(&net, "unit", a, lgelu_linear(&net, "up", in, 33));
+    keep("gated_unit", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Gemm Erf Mul");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "fc", in, 20);
+    a = lgelu_mul(&net, "second", lgelu_mul(&net, "first", a, in), a);
+    keep("vector_products", a, 0, 0, 0, 0, "Gemm Mul named");
+    start(1, 1, 20);
     keep("vector_position",
          lgelu_dropout(&net, "d", lgelu_position(&net, "p", lgelu_dropout(&net, "c", in, 0.5f)),
                        0.5f),
@@ -228,6 +236,11 @@ static void pictures(void)
     b = lgelu_gate_channels(&net, "g", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-5f), 3);
     a = lgelu_position(&net, "p", lgelu_layer_norm(&net, "l", lgelu_linear(&net, "fc", in, 8)));
     keep("edge_both", lgelu_add(&net, "s", b, a), 1, 1, 1, 0, "Conv MatMul LayerNormalization");
+    /* A product of images, one channels first and one channels last. */
+    start(6, 5, 3);
+    a = smooth(lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0));
+    b = lgelu_linear(&net, "fc", in, 8);
+    keep("pixels_product", lgelu_mul(&net, "p", a, b), 0, 1, 1, 0, "Conv MatMul Mul");
     start(6, 5, 3);
     a = lgelu_add(&net, "s", lgelu_linear(&net, "fc", in, 3), in);
     keep("pixels", lgelu_mean_tokens(&net, "t", a, 4, 9), 0, 1, 0, 0, "Slice ReduceMean");

@@ -198,6 +198,18 @@ for form in range(4):
                                                nn.Linear(20, 4)), (12,), 17 if form < 2 else 12)
 case("mlp_bare_rms_norm", nn.Sequential(nn.Linear(12, 20), RMSNorm(20, gain=False), nn.GELU(), RMSNorm(20, gain=False)), (12,), 17)
 case("tokens_rms_norm", nn.Sequential(RMSNorm(12), nn.Linear(12, 20), nn.GELU(), RMSNorm(20)), (5, 12), 17)
+class GLU(nn.Module):                        # gated units: GEGLU, ReGLU
+    def __init__(self, gate, bias=True):
+        super().__init__()
+        self.gate, self.fc, self.up = gate, nn.Linear(12, 20, bias=bias), nn.Linear(12, 20, bias=bias)
+        self.out = nn.Linear(20, 12, bias=bias)
+    def forward(self, x): return x + self.out(self.gate(self.fc(x)) * self.up(x))
+for name, gate in ("gelu", nn.GELU()), ("tanh", NewGELU()), ("relu", nn.ReLU()):
+    case(f"glu_{name}", nn.Sequential(GLU(gate), nn.Linear(12, 3)), (12,), 17)
+    case(f"glu_{name}_tokens", nn.Sequential(GLU(gate, False), RMSNorm(12)), (5, 12), 13)
+class Squared(nn.Module):
+    def forward(self, x): return F.relu(x) ** 2
+case("squared_relu", nn.Sequential(nn.Linear(12, 20), Squared(), nn.Linear(20, 3)), (12,), 17)
 lenet = lambda: nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.GELU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.GELU(),
                               nn.AvgPool2d(2), nn.Flatten(), nn.Linear(400, 32), nn.GELU(), nn.Linear(32, 10))
 case("lenet", lenet(), (1, 28, 28))

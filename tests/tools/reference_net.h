@@ -100,7 +100,7 @@ static const lgelu_custom_gate reference_outer[2] = {
 
 /* If a kind of layer is new, this line does not compile: compute the kind in double below, then
  * correct the count. */
-typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 24 ? 1 : -1];
 
 /* Returns the loss of the samples of the net's last forward. */
 static double reference_forward(reference_net *r)
@@ -146,6 +146,10 @@ static double reference_forward(reference_net *r)
         case LGELU_OP_ADD:
             for (size_t i = 0; i < n; i++)
                 y[i] = a[i] + b[i];
+            break;
+        case LGELU_OP_MUL:
+            for (size_t i = 0; i < n; i++)
+                y[i] = a[i] * b[i];
             break;
         case LGELU_OP_EMBEDDING:
             for (size_t i = 0; i < n; i++) {
