@@ -12,11 +12,11 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 
 library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
-for f in int8 int8_product onnx_out onnx_in bounds npy refit reluize; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+for f in int8 int8_product onnx_out onnx_in bounds npy refit c_file c_file_int8 reluize; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
 $CC -std=c99 -O1 $WARNINGS tools/onnx_int8.c $out/int8.o $out/int8_product.o $out/onnx_out.o $library -o $out/onnx_int8 || exit 1
 $CC -std=c99 -O1 -c ../examples/data.c -o $out/data.o || exit 1
 $CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
-$CC $out/reluize.o $out/refit.o $out/npy.o $out/int8.o $out/int8_product.o $out/onnx_out.o $out/onnx_in.o $out/bounds.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
+$CC $out/reluize.o $out/refit.o $out/npy.o $out/int8.o $out/int8_product.o $out/c_file.o $out/c_file_int8.o $out/onnx_out.o $out/onnx_in.o $out/bounds.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
 
 $out/onnx_int8 $out/nets > $out/list
 verdict $? "$(wc -l < $out/list) quantized networks become ONNX files"
