@@ -673,6 +673,10 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
                                 const lgelu_custom_gate *gate);
 
+/* Adds y = 1/(1 + e^-x), with an error of at most 2.5 units in the last place. It is no gate: it
+   has no λ, and lgelu_net_relu leaves it as it is. */
+LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x);
+
 /* Adds the sum of two values of equal shape, as in a residual connection. */
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b);
 
@@ -716,6 +720,11 @@ LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t
 
 /* Adds the mean of each channel over rows and columns, (1, 1, channels). */
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x);
+
+/* Adds x with each channel multiplied by a factor of its own: y[r][c][k] = x[r][c][k]·factors[k],
+   where factors has shape (1, 1, channels of x). After a global pool, two linear layers and a
+   sigmoid it completes a squeeze-and-excitation block (Hu et al., arXiv 1709.01507). */
+LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors);
 
 /* Adds a view of x as one vector (1, 1, rows·columns·channels), without a copy. */
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x);
@@ -1008,6 +1017,9 @@ typedef enum {
                                             LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU__READS_AFFINE                                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
+    X(SIGMOID,        "sigmoid",            0, 0, sigmoid_range, 0, 0,                             \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
     X(ADD,            "add",                0, pass_backward, affine_range, 0, 0,                  \
                                             LGELU__IN_PLACE | LGELU__PASSES_GRADIENT               \
                                             | LGELU__READS_AFFINE                                  \
@@ -1023,6 +1035,9 @@ typedef enum {
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
     X(MAX_POOL,       "max pool",           0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)       \
     X(AVERAGE_POOL,   "average pool",       0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)              \
+    X(SCALE,          "scale",              0, scale_backward, scale_range, 0, 0,                  \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU__BY_SAMPLE)                                    \
     X(VIEW,           "view",               0, pass_backward, 0, 0, 0,                             \
                                             LGELU__PASSES_GRADIENT | LGELU_TRAIT_TOKENWISE)        \
     X(EMBEDDING,      "embedding",          embedding_forward, embedding_backward, 0, 0, 0,        \
@@ -2201,6 +2216,9 @@ typedef struct {
     X(void, rms_normalise_backward,                                                              \
       (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,  \
        int add, size_t n))                                                                       \
+    /* y = 1/(1 + e^-x), and dx = dy·y·(1 - y). y may be x, dx may be dy. */                   \
+    X(void, sigmoid, (float *y, const float *x, size_t n))                                       \
+    X(void, sigmoid_backward, (float *dx, const float *dy, const float *x, size_t n))            \
     X(void, dropout,                                                                             \
       (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,       \
        size_t n))                                                                                \
@@ -4261,6 +4279,7 @@ static void lgelu__pass_backward(lgelu__job *p)
 }
 
 /* ---- products: y = a·b, da = dy·b, db = dy·a ---- */
+
 static void lgelu__mul_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t at = row * p->channels, n = rows * p->channels;
@@ -4277,6 +4296,17 @@ static void lgelu__mul_backward(lgelu__job *p)
 {
     if (p->dx[0] || p->dx[1])
         lgelu__for_rows(p, lgelu__mul_range);
+}
+
+/* ---- sigmoid ---- */
+
+static void lgelu__sigmoid_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels, n = rows * p->channels;
+    if (p->dy)
+        lgelu__k()->sigmoid_backward(p->dx[0] + at, p->dy + at, p->x + at, n);
+    else
+        lgelu__k()->sigmoid(p->y + at, p->x + at, n);
 }
 
 /* ---- [8e] convolution ---- */
@@ -5225,6 +5255,34 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
     }
 }
 
+/* ---- channels multiplied by factors: y = x·f, dx = dy·f, df = Σ dy·x over the pixels ---- */
+
+/* Computes a sample of the value, or of the gradients. Each df is one chain of fma over the pixels
+   in order, 64 of them at a time. */
+static void lgelu__scale_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    enum { PIXELS = 64 };
+    const size_t c = p->channels, at = row * c, sample = row / rows;
+    const float *factors = lgelu__input_value(p->net, p->node, 1) + sample * c;
+    const lgelu__scaled scaled = { (p->dy ? p->dy : p->x) + at, factors, NULL };
+    const lgelu__scaled none = { NULL, NULL, NULL };
+    const float *pixel[PIXELS];
+    float *df = p->dx[1] ? p->dx[1] + sample * c : NULL;
+    size_t i, k;
+    for (i = 0; df && i < rows; i += PIXELS) {
+        const size_t n = lgelu__min(rows - i, PIXELS);
+        for (k = 0; k < n; k++)
+            pixel[k] = p->x + at + (i + k) * c;
+        lgelu__k()->depthwise(df, c, p->dy + at + i * c, c, i ? df : NULL, pixel, n);
+    }
+    if (!p->dy)
+        lgelu__k()->affine(p->y + at, &scaled, &none, rows, c);
+    else if (p->dx[0])
+        lgelu__k()->affine(p->dx[0] + at, &scaled, &none, rows, c);
+}
+
+static void lgelu__scale_backward(lgelu__job *p) { lgelu__for_rows(p, lgelu__scale_range); }
+
 /* ---- [8h] tokens and labels, normalisations, attention, dropout, images as tokens ---- */
 
 /* Copies the bound integers into the node's value, which the backward reads as well. Their range
@@ -6119,6 +6177,12 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 
+LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_SIGMOID, name, x, -1);
+    return lgelu__place(net, &node);
+}
+
 /* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
    node with one input, becomes an index that it refuses. */
 static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
@@ -6276,6 +6340,22 @@ LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, NULL, 1, 0);
+    return lgelu__place(net, &node);
+}
+
+/* A negative index of the factors becomes one that is refused. */
+LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_SCALE, name, x, factors < 0 ? net->count : factors);
+    const lgelu_node *f;
+    if (net->status)
+        return -1;
+    f = net->nodes + factors;
+    if (f->shape[0] != 1 || f->shape[1] != 1 || f->shape[2] != node.shape[2]) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected factors of 1 x 1 x %z, found '%s' of %z x %z x %z", &node,
+                    node.shape[2], f->name, f->shape[0], f->shape[1], f->shape[2]);
+    }
     return lgelu__place(net, &node);
 }
 
@@ -10068,6 +10148,24 @@ static double lgelu__wide(float x)
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
 
+#ifdef LGELU_TRAINER
+/* Returns the sigmoid of any x, rounded once. A NaN is returned as it is. */
+LGELU__APART float lgelu__sigmoid_far(float x)
+{
+    const double a = lgelu__wide(x), e = lgelu__exp(-fabs(a));
+    if (a != a)
+        return lgelu__float(lgelu__bits(x));
+    return lgelu__narrow(a < 0 ? e / (1 + e) : 1 / (1 + e));
+}
+
+/* Returns dy times the slope of the sigmoid at any x, rounded once. */
+LGELU__APART float lgelu__sigmoid_far_backward(float dy, float x)
+{
+    const double e = lgelu__exp(-fabs(lgelu__wide(x)));
+    return lgelu__narrow(lgelu__wide(dy) * (e / ((1 + e) * (1 + e))));
+}
+#endif
+
 /* Conversions of f16 where there is no instruction for them. */
 static float lgelu__from_f16(uint16_t h)
 {
@@ -12801,6 +12899,76 @@ static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy,
     /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
     return (double)LGELU__NAN;
 }
+
+#ifdef LGELU_TRAINER
+/* ---- the sigmoid ---- */
+/* METHOD. y = 1/(1 + E) with E = e^-x as above, and dx = dy·e/(1 + e)² with e = e^-abs(x), for
+   abs(x) <= 80, where E and the results are normal numbers. Every other lane is computed in
+   double. */
+
+/* Returns which lanes have an abs(x) above 80, or a NaN. */
+LGELU__WORD m_t LGELU__FN(beyond_80)(v_t x) { return n_gt(v_bits(v_abs(x)), n_set(0x42A00000)); }
+
+static LGELU__TARGET void LGELU__FN(sigmoid)(float *y, const float *x, size_t n)
+{
+    const v_t one = v_set(1), most = v_set(80);
+    const lgelu__silu_constants s = lgelu__prepare_silu(1);
+    float lane[2][2 * v_lanes];
+    size_t i, k;
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = LGELU__FN(beyond_80)(a[u]));
+        v_each(c[u] = v_select(out[u], most, a[u]));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(one, v_add(one, e[u])));
+        if (m_some(out[0], out[1])) {
+            v_each(v_store(lane[0] + u * v_lanes, a[u]));
+            v_each(v_store(lane[1] + u * v_lanes, c[u]));
+            for (k = 0; k < 2 * v_lanes; k++) {
+                if (!(fabsf(lane[0][k]) <= 80))
+                    lane[1][k] = lgelu__sigmoid_far(lane[0][k]);
+            }
+            v_each(c[u] = v_load(lane[1] + u * v_lanes));
+        }
+        LGELU__FN(store2)(y + i, c, n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(sigmoid_backward)(float *dx, const float *dy, const float *x,
+                                                      size_t n)
+{
+    const v_t one = v_set(1), two = v_set(2), most = v_set(80);
+    const lgelu__silu_constants s = lgelu__prepare_silu(1);
+    float lane[3][2 * v_lanes];
+    size_t i, k;
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], b[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(out[u] = LGELU__FN(beyond_80)(a[u]));
+        v_each(c[u] = v_select(out[u], most, v_abs(a[u])));
+        v_each(out[u] = m_or(out[u], n_gt(v_bits(v_abs(b[u])), n_set(LGELU__TWO(128) - 1))));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_mul(b[u], v_div(e[u], v_fma(e[u], v_add(e[u], two), one))));
+        if (m_some(out[0], out[1])) {
+            v_each(v_store(lane[0] + u * v_lanes, a[u]));
+            v_each(v_store(lane[1] + u * v_lanes, b[u]));
+            v_each(v_store(lane[2] + u * v_lanes, c[u]));
+            for (k = 0; k < 2 * v_lanes; k++) {
+                if (!(fabsf(lane[0][k]) <= 80) || !(fabsf(lane[1][k]) <= FLT_MAX))
+                    lane[2][k] = lgelu__sigmoid_far_backward(lane[1][k], lane[0][k]);
+            }
+            v_each(c[u] = v_load(lane[2] + u * v_lanes));
+        }
+        LGELU__FN(store2)(dx + i, c, n - i);
+    }
+}
+#endif
 
 #undef v_gate
 #undef v_fields

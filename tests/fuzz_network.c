@@ -81,6 +81,7 @@ typedef enum {
     TIED,
     GATE,
     GATES,
+    SIGMOID,
     ADD,
     MUL,
     CONV,
@@ -89,6 +90,7 @@ typedef enum {
     AVERAGE_POOL,
     GLOBAL_POOL,
     FLATTEN,
+    SCALE,
     CROSS_ENTROPY,
     SQUARED_ERROR,
     OUTER_LOSS,
@@ -110,43 +112,47 @@ typedef enum {
     BUILDERS
 } builder;
 
-static const char *const builder_name[BUILDERS] = { "input",
-                                                    "tokens",
-                                                    "labels",
-                                                    "linear",
-                                                    "linear_tied",
-                                                    "gate",
-                                                    "gate_channels",
-                                                    "add",
-                                                    "mul",
-                                                    "conv",
-                                                    "batch_norm",
-                                                    "max_pool",
-                                                    "average_pool",
-                                                    "global_pool",
-                                                    "flatten",
-                                                    "cross_entropy",
-                                                    "mean_squared_error",
-                                                    "outer_loss",
-                                                    "embedding",
-                                                    "position",
-                                                    "layer_norm",
-                                                    "rms_norm",
-                                                    "attention",
-                                                    "dropout",
-                                                    "patches",
-                                                    "class_token",
-                                                    "take",
-                                                    "mlp",
-                                                    "lenet",
-                                                    "resnet",
-                                                    "gpt",
-                                                    "vit",
-                                                    "keep" };
+static const char *const builder_name[BUILDERS] = {
+    "input",
+    "tokens",
+    "labels",
+    "linear",
+    "linear_tied",
+    "gate",
+    "gate_channels",
+    "sigmoid",
+    "add",
+    "mul",
+    "conv",
+    "batch_norm",
+    "max_pool",
+    "average_pool",
+    "global_pool",
+    "flatten",
+    "scale",
+    "cross_entropy",
+    "mean_squared_error",
+    "outer_loss",
+    "embedding",
+    "position",
+    "layer_norm",
+    "rms_norm",
+    "attention",
+    "dropout",
+    "patches",
+    "class_token",
+    "take",
+    "mlp",
+    "lenet",
+    "resnet",
+    "gpt",
+    "vit",
+    "keep",
+};
 
 /* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
  * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 24 ? 1 : -1];
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 26 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -326,6 +332,7 @@ static int perform(lgelu_net *net, const call *c)
     case TIED: return lgelu_linear_tied(net, c->name, c->a, c->b);
     case GATE: return lgelu_gate(net, c->name, c->a, gate, c->f[0]);
     case GATES: return lgelu_gate_channels(net, c->name, c->a, c->f[0]);
+    case SIGMOID: return lgelu_sigmoid(net, c->name, c->a);
     case ADD: return lgelu_add(net, c->name, c->a, c->b);
     case MUL: return lgelu_mul(net, c->name, c->a, c->b);
     case CONV:
@@ -336,6 +343,7 @@ static int perform(lgelu_net *net, const call *c)
     case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
     case FLATTEN: return lgelu_flatten(net, c->name, c->a);
+    case SCALE: return lgelu_scale(net, c->name, c->a, c->b);
     case CROSS_ENTROPY: return lgelu_cross_entropy(net, c->name, c->a, c->b);
     case SQUARED_ERROR: return lgelu_mean_squared_error(net, c->name, c->a, c->b);
     case OUTER_LOSS: return lgelu_custom_loss(net, c->name, c->a, c->b);
@@ -483,6 +491,13 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
     case FLATTEN:
         shape[2] *= shape[0] * shape[1];
         shape[0] = shape[1] = 1;
+        break;
+    case SCALE:
+        if (!y || lgelu_op_is((int)y->op, LGELU_TRAIT_LOSS) || y->op == LGELU_OP_TOKENS
+            || y->op == LGELU_OP_LABELS)
+            return may | bit(LGELU_E_ARGUMENT);
+        if (y->shape[0] != 1 || y->shape[1] != 1 || y->shape[2] != shape[2])
+            may |= bit(LGELU_E_SHAPE);
         break;
     case EMBEDDING:
         if (!product_fits(shape[2], n[0], 1))
@@ -648,6 +663,13 @@ static void random_call(slot *s, call *c)
             if (!memcmp(x->shape, y->shape, sizeof x->shape)
                 && (y->op == LGELU_OP_LABELS) == (c->what == CROSS_ENTROPY)
                 && (c->what != OUTER_LOSS || y->op == LGELU_OP_INPUT))
+                c->b = (int)(y - s->nodes);
+        }
+        break;
+    case SCALE:
+        for (int i = 0, from = (int)draw((uint32_t)count + 1); i < count; i++) {
+            const lgelu_node *y = s->nodes + (i + from) % count;
+            if (y->shape[0] == 1 && y->shape[1] == 1 && y->shape[2] == x->shape[2])
                 c->b = (int)(y - s->nodes);
         }
         break;
@@ -835,6 +857,47 @@ static void random_tokens_net(slot *s)
             append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
     }
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(30), 0, 0);
+}
+
+/* Builds convolutions with squeeze-and-excitation: channels that are scaled by factors computed
+ * from their means. */
+static void random_scaled_net(slot *s)
+{
+    restart(s);
+    s->net.capacity = NODES;
+    s->net.custom_gate = &own_gate;
+    TRACE("network %d built, with channels that are scaled\n", (int)(s - slots));
+    append(s, INPUT, 0, 0, 1 + draw(7), 1 + draw(7), 0);
+    for (uint32_t block = 1 + draw(3); block; block--) {
+        const size_t c = 1 + draw(40);
+        append(s, LINEAR, s->net.count - 1, 0, c, 0, 0);
+        if (s->status)
+            return;
+        if (odds(50))
+            append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
+        const int x = s->net.count - 1;
+        append(s, GLOBAL_POOL, x, 0, 0, 0, 0);
+        append(s, LINEAR, s->net.count - 1, 0, 1 + draw(5), 0, 0);
+        append(s, LINEAR, s->net.count - 1, 0, c, 0, 0);
+        append(s, SIGMOID, s->net.count - 1, 0, 0, 0, 0);
+        append(s, SCALE, x, s->net.count - 1, 0, 0, 0);
+        if (odds(50))
+            append(s, ADD, s->net.count - 1, x, 0, 0, 0);
+        if (odds(30))
+            append(s, SIGMOID, s->net.count - 1, 0, 0, 0, 0);
+    }
+    append(s, FLATTEN, s->net.count - 1, 0, 0, 0, 0);
+    append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
+    const int last = s->net.count - 1;
+    if (s->status || last < 1)
+        return;
+    call c;
+    memset(&c, 0, sizeof c);
+    c.what = LABELS;
+    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
+    strcpy(c.name, "target");
+    build(s, &c);
+    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
 }
 
 /* Builds a network that is made for some hundred samples and used for fewer. */
@@ -1579,7 +1642,7 @@ static void generate(slot *s)
             || (node->op != LGELU_OP_LABELS && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)
                 && node->shape[1] != context)
             || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN
-            || node->op == LGELU_OP_MEAN_TOKENS
+            || node->op == LGELU_OP_MEAN_TOKENS || node->op == LGELU_OP_SCALE
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
             || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
@@ -2033,6 +2096,8 @@ static void run(void)
             random_tokens_net(slots + k);
         } else if (odds(15)) {
             random_wide_net(slots + k);
+        } else if (odds(15)) {
+            random_scaled_net(slots + k);
         } else {
             random_net(slots + k);
         }

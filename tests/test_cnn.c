@@ -309,6 +309,31 @@ static void networks(void)
     judge_on("sums of sums", &g, lgelu_global_pool(&g.net, "pool", x), 1, 3, 3);
 
     begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 9, 11, 3), 21, 3, 1, 1, 1, 1);
+    y = lgelu_linear(&g.net, "squeeze", lgelu_global_pool(&g.net, "pool", x), 5);
+    y = lgelu_linear(&g.net, "excite", lgelu_gate(&g.net, "gate", y, LGELU_GATE_GELU, 1), 21);
+    y = lgelu_scale(&g.net, "scale", x, lgelu_sigmoid(&g.net, "sigmoid", y));
+    judge_on("squeeze-and-excitation", &g, lgelu_add(&g.net, "sum", y, x), 0, 3, 2);
+
+    /* both inputs are one layer; a sigmoid whose input another layer reads */
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 1, 7), 19);
+    y = lgelu_add(&g.net, "sum", lgelu_sigmoid(&g.net, "sigmoid", x), x);
+    y = lgelu_scale(&g.net, "square", y, y);
+    judge_on("channels scaled by themselves", &g, lgelu_linear(&g.net, "out", y, 3), 1, 5, 4);
+
+    /* only the factors learn; then only what they scale */
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 5, 4, 6);
+    y = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "f", 1, 1, 3), 6);
+    judge_on("factors alone learn", &g, lgelu_scale(&g.net, "scale", x, y), 0, 3, 3);
+
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 13, 7, 6), 6);
+    y = lgelu_input(&g.net, "f", 1, 1, 6);
+    judge_on("factors are data", &g, lgelu_scale(&g.net, "scale", x, y), 0, 3, 3);
+
+    begin(&g);
     x = lgelu_lenet(&g.net, lgelu_input(&g.net, "x", 12, 12, 1), 4, LGELU_GATE_LAMBDA, 1.6931472f);
     judge_on("LeNet", &g, x, 1, 2, 2);
 
@@ -556,6 +581,105 @@ static void folding_biases(void)
     end(&g);
 }
 
+/* ---- The sigmoid ---- */
+/* Compares the sigmoid of every 1009th float, and special values, with 1/(1 + e^-x) in double, in
+ * units in the last place. */
+static void sigmoids(void)
+{
+    enum { WIDTH = 1 << 16, STEP = 1009 };
+    graph g;
+    int x, y, ends = 1;
+    double worst = 0, at = 0;
+    uint64_t u = 0;
+    float *in;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, WIDTH);
+    y = lgelu_sigmoid(&g.net, "sigmoid", x);
+    if (make_at(&g, 1, LGELU_MODE_INFER, 0)) {
+        check(0, "a sigmoid alone", "%s", g.net.message);
+        end(&g);
+        return;
+    }
+    bind_all(&g, 1);
+    in = (float *)g.data[x];
+    while (u < (uint64_t)1 << 32) {
+        const float *out;
+        for (int i = 0; i < WIDTH; i++) {
+            in[i] = from_bits((uint32_t)(u & 0xFFFFFFFF));
+            u += STEP;
+        }
+        if (lgelu_net_forward(&g.net, 1))
+            break;
+        out = lgelu_net_value(&g.net, y);
+        for (int i = 0; i < WIDTH; i++) {
+            const double z = (double)in[i], want = 1 / (1 + exp(-z));
+            const int exponent = want < 0x1p-126 ? -126 : ilogb(want);
+            const double error = fabs((double)out[i] - want) / ldexp(1, exponent - 23);
+            if (z != z) {
+                ends &= to_bits(out[i]) == to_bits(in[i]);
+            } else if (!(error <= worst)) {
+                worst = error;
+                at = z;
+            }
+        }
+    }
+    check(u >> 32 && worst <= 2.5, "the sigmoid of floats of every size: within 2.5 units",
+          "%.3g at %g", worst, at);
+    check(ends, "the sigmoid of a NaN is that NaN", "another NaN");
+    printf("# the sigmoid's largest error: %.3f units in the last place\n", worst);
+    in[0] = HUGE_VALF;
+    in[1] = -HUGE_VALF;
+    in[2] = -0.0f;
+    lgelu_net_forward(&g.net, 1);
+    check(!(lgelu_net_value(&g.net, y)[0] < 1) && !(lgelu_net_value(&g.net, y)[1] > 0)
+              && to_bits(lgelu_net_value(&g.net, y)[2]) == to_bits(0.5f),
+          "the sigmoid of ±inf and of -0", "%g, %g, %g", (double)lgelu_net_value(&g.net, y)[0],
+          (double)lgelu_net_value(&g.net, y)[1], (double)lgelu_net_value(&g.net, y)[2]);
+    end(&g);
+}
+
+/* The slope of the sigmoid, which has the two ends of a range that a difference does not show:
+ * dx = dy·y·(1 - y) for x of every size. */
+static void sigmoid_slopes(void)
+{
+    enum { WIDTH = 1 << 12 };
+    graph g;
+    int x, y, dy;
+    double worst = 0, at = 0;
+    float *d;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 1);
+    /* The biases of a layer without an input are x, and their gradients are dx. */
+    y = lgelu_sigmoid(&g.net, "sigmoid", lgelu_linear(&g.net, "fc", x, WIDTH));
+    dy = lgelu_input(&g.net, "dy", 1, 1, WIDTH);
+    lgelu_custom_loss(&g.net, "loss", y, dy);
+    if (make_at(&g, 1, LGELU_MODE_TRAIN, 0)) {
+        check(0, "slopes of the sigmoid", "%s", g.net.message);
+        end(&g);
+        return;
+    }
+    bind_all(&g, 1);
+    *(float *)g.data[x] = 0;
+    d = (float *)g.data[dy];
+    for (int i = 0; i < WIDTH; i++)
+        g.net.w[WIDTH + i] = (float)(i - WIDTH / 2) / 16 + noise(15, (uint64_t)i) / 64;
+    lgelu_net_forward(&g.net, 1);
+    lgelu_net_backward(&g.net, 1);
+    for (int i = 0; i < WIDTH; i++) {
+        const double z = -fabs((double)g.net.w[WIDTH + i]), e = exp(z);
+        const double want = (double)d[i] * e / (1 + e) / (1 + e);
+        const int exponent = fabs(want) < 0x1p-126 ? -126 : ilogb(want);
+        const double error = fabs((double)g.net.g[WIDTH + i] - want) / ldexp(1, exponent - 23);
+        if (!(error <= worst)) {
+            worst = error;
+            at = (double)g.net.w[WIDTH + i];
+        }
+    }
+    check(worst <= 4, "slopes of the sigmoid from -128 to 128: within 4 units", "%.3g at %g", worst,
+          at);
+    end(&g);
+}
+
 /* ---- The same bits ---- */
 /* If `parts` is 0, the tasks run in order. */
 static uint64_t fingerprint(int which, size_t parts)
@@ -658,6 +782,13 @@ static void errors(void)
     refused(&g, lgelu_conv(&g.net, "c9", x, 6, 17, 1, 8, 6, 1),
             "convolution 'c9': expected a depthwise kernel of at most 15, found 17");
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
+    refused(&g, lgelu_scale(&g.net, "s1", x, x),
+            "scale 's1': expected factors of 1 x 1 x 6, found 'x' of 8 x 8 x 6");
+    check(lgelu_scale(&g.net, "s2", x, -1) < 0 && g.net.status == LGELU_E_ARGUMENT
+              && strstr(g.net.message, "scale 's2': input 1 is no earlier layer"),
+          "refused: factors that are no layer", "\"%s\"", g.net.message);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_average_pool(&g.net, "p2", x, 9, 1, 0), "average pool 'p2'");
     check(lgelu_batch_norm(&g.net, "bn", x, 2, 1e-5f) < 0 && g.net.status == LGELU_E_ARGUMENT
               && strstr(g.net.message, "batch norm 'bn'"),
@@ -712,5 +843,7 @@ int main(void)
     bits(isa);
     errors();
     special();
+    sigmoids();
+    sigmoid_slopes();
     return check_end();
 }

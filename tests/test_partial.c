@@ -129,6 +129,20 @@ static int pools(lgelu_net *net,
     return lgelu_linear(net, "fc", gate, 6);
 }
 
+/* size: side, channels; squeeze-and-excitation */
+static int scaled(lgelu_net *net, const recipe *r)
+{
+    const int x = lgelu_input(net, "x", r->size[0], r->size[0] + 3, 3);
+    const int c = lgelu_conv(net, "c", x, r->size[1], 3, 1, 1, 1, 1);
+    const int pool = lgelu_global_pool(net, "pool", c);
+    const int few = lgelu_linear(net, "squeeze", pool, 4);
+    const int all = lgelu_linear(net, "excite", few, r->size[1]);
+    const int factors = lgelu_sigmoid(net, "sigmoid", all);
+    const int scale = lgelu_scale(net, "scale", c, factors);
+    const int sum = lgelu_add(net, "sum", lgelu_sigmoid(net, "bounded", scale), c);
+    return lgelu_linear(net, "fc", lgelu_flatten(net, "flat", sum), 5);
+}
+
 static int gpt(lgelu_net *net, const recipe *r) /* size: context, width, heads, tied or not */
 {
     const int x = lgelu_tokens(net, "x", r->size[0], 23);
@@ -451,6 +465,7 @@ static const recipe recipes[] = {
       SQUARES,
       0 },
     { "sums, norms and pools", pools, { 9 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "squeeze-and-excitation", scaled, { 7, 35 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "GPT", gpt, { 13, 24, 2, 0 }, 13, 1, ALL, CLASSES, 0 },
     { "GPT, dropout", gpt, { 70, 12, 1, 1 }, 7, 1, ALL, CLASSES, 0 },
     { "ViT", vit, { 12, 4, 24, 2, 0 }, 11, 1, ALL_BUT_GENERATE, CLASSES, 0 },

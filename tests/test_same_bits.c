@@ -20,7 +20,7 @@
 #include "tools/isa.h"
 #include <math.h>
 
-enum { MOST_PARTS = 32, N = 4099 }; /* no multiple of any vector width */
+enum { MOST_PARTS = 48, N = 4099 }; /* no multiple of any vector width */
 static struct {
     char name[32];
     uint64_t hash[4];
@@ -533,6 +533,70 @@ static void gated_units(void)
     free(m.memory);
 }
 
+/* A few steps of a network over images of no whole vector: values, loss, gradients, weights. */
+static void image_run(const char *name, int (*build)(lgelu_net *net, int x))
+{
+    enum { BATCH = 5, ROWS = 7, COLUMNS = 9, CHANNELS = 6, STEPS = 3 };
+    static float x[BATCH * ROWS * COLUMNS * CHANNELS], t[BATCH * 4096];
+    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
+    const size_t *s;
+    model m;
+    int a, y, target, i;
+    size_t k;
+    for (k = 0; k < sizeof x / sizeof *x; k++)
+        x[k] = even(46, k) / 8;
+    for (k = 0; k < sizeof t / sizeof *t; k++)
+        t[k] = even(47, k) / 16;
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    a = lgelu_input(&m.net, "x", ROWS, COLUMNS, CHANNELS);
+    y = build(&m.net, a);
+    s = m.nodes[y].shape;
+    target = lgelu_input(&m.net, "t", s[0], s[1], s[2]);
+    lgelu_mean_squared_error(&m.net, "loss", y, target);
+    lgelu_net_keep_value(&m.net, y);
+    made(&m, BATCH);
+    lgelu_net_bind(&m.net, a, x);
+    lgelu_net_bind(&m.net, target, t);
+    for (i = 0; i < STEPS; i++) {
+        lgelu_net_forward(&m.net, BATCH);
+        add_floats(name, lgelu_net_value(&m.net, y), BATCH * s[0] * s[1] * s[2]);
+        add_doubles(name, &m.net.loss, 1);
+        lgelu_net_backward(&m.net, 1);
+        add_floats(name, m.net.g, m.net.parameter_count);
+        if (lgelu_net_step(&m.net, &plan)) {
+            fprintf(stderr, "%s\n", m.net.message);
+            exit(2);
+        }
+    }
+    add_floats(name, m.net.w, m.net.parameter_count);
+    free(m.memory);
+}
+
+/* squeeze-and-excitation; then a sigmoid of every kind of float */
+static int scaled(lgelu_net *net, int x)
+{
+    const int c = lgelu_linear(net, "c", x, 37);
+    const int few = lgelu_linear(net, "few", lgelu_global_pool(net, "pool", c), 5);
+    const int factors = lgelu_sigmoid(net, "sigmoid", lgelu_linear(net, "all", few, 37));
+    return lgelu_linear(net, "out", lgelu_scale(net, "scale", c, factors), 3);
+}
+
+static void sigmoid(void)
+{
+    static float x[N];
+    model m;
+    int a, y;
+    fill(x, N, 1);
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    a = lgelu_input(&m.net, "x", 1, 1, N);
+    y = lgelu_sigmoid(&m.net, "sigmoid", a);
+    made(&m, 1);
+    lgelu_net_bind(&m.net, a, x);
+    lgelu_net_forward(&m.net, 1);
+    add_floats("sigmoid", lgelu_net_value(&m.net, y), N);
+    free(m.memory);
+}
+
 static void everything(void)
 {
     gates();
@@ -549,6 +613,8 @@ static void everything(void)
     transformer();
     rms_norms();
     gated_units();
+    sigmoid();
+    image_run("sigmoid and scale run", scaled);
 }
 
 /* the recorded hash of a part; 0: none */

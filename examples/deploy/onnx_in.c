@@ -1195,6 +1195,25 @@ static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_value *x)
     return 1;
 }
 
+/* Makes a layer of σ(u) that no formula of a gate followed, for everything that reads it. */
+static int onnx_end_sigmoid(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l;
+    if (x->kind != ONNX_DATA || x->function != ONNX_SIGMOID || !onnx_is_one(x->arg[1])
+        || !onnx_is_one(x->p[0]) || x->p[1] < 0 || x->p[1] > 0 || x->p[2] < 0 || x->p[2] > 0
+        || x->p[3] < 0 || x->p[3] > 0 || x->alpha < 0 || x->alpha > 0 || !onnx_is_one(x->beta))
+        return 1;
+    if (m->layer[x->layer].op == LGELU_OP_TOKENS)
+        return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_SIGMOID, x->layer, -1)))
+        return 0;
+    if (m->own)
+        l->name = x->made_by;
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
 /* Makes a layer of u·s, u·v, u/v and u·v + s when no formula followed that was recognised, and x
    its value. */
 static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
@@ -1355,7 +1374,7 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
     onnx_layer *l;
     if (!v || why[v->kind])
         return onnx_refuse(m, n, why[v ? v->kind : ONNX_ABSENT]);
-    if (!onnx_end_norm(m, n, v))
+    if (!onnx_end_norm(m, n, v) || !onnx_end_sigmoid(m, n, v))
         return 0;
     *x = *v;
     l = m->layer + x->layer;
@@ -1953,6 +1972,42 @@ static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, do
     return onnx_set_result(m, n, l, &v);
 }
 
+/* Returns whether f has one value for each channel of x and is repeated along the other dimensions,
+   which are those of rows and columns. */
+static int onnx_is_factor(const onnx_model *m, const onnx_value *x, const onnx_value *f)
+{
+    const int64_t channels = onnx_channels(m->layer + x->layer);
+    int d, found = 0;
+    if (x->v.rank != f->v.rank)
+        return 0;
+    for (d = 0; d < x->v.rank; d++) {
+        if (onnx_count_batch(&x->v, d, d + 1) || onnx_count_batch(&f->v, d, d + 1)) {
+            if (!onnx_equal(onnx_size(&x->v, d), onnx_size(&f->v, d)) || x->v.n[d] != 1)
+                return 0;
+        } else if (!onnx_equal(onnx_size(&f->v, d), onnx_fixed(1))) {
+            if (found || !onnx_covers(&x->v, d, d + 1, 1, channels)
+                || !onnx_covers(&f->v, d, d + 1, 1, channels))
+                return 0;
+            found = 1;
+        }
+    }
+    return found || channels == 1;
+}
+
+/* Removes dimensions along which Expand has repeated a value. */
+static void onnx_drop_repeats(onnx_view *v)
+{
+    onnx_view once = onnx_empty_view(v->base);
+    int d;
+    for (d = 0; d < v->rank; d++) {
+        const int first = onnx_first_atom(v, d);
+        onnx_new_dim(&once);
+        if (v->n[d] != 1 || v->a[first].stride)
+            onnx_copy_dim(&once, v, d);
+    }
+    *v = once;
+}
+
 enum { ONNX_ADD, ONNX_SUBTRACT, ONNX_MULTIPLY, ONNX_DIVIDE, ONNX_POWER };
 
 /* Returns whether a constant can be combined with data without changing the data's dimensions. */
@@ -2269,6 +2324,37 @@ static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
     return onnx_set_result(m, n, l, &a.v);
 }
 
+/* Multiplies the channels of one layer by the values of another, as squeeze-and-excitation does, or
+   two layers of the same shape, as a gated unit does. */
+static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
+{
+    onnx_value x, f;
+    onnx_layer *l;
+    int k;
+    for (k = 0; k < 2; k++) {
+        onnx_value *v = onnx_operand(m, n, k);
+        if (v->kind == ONNX_DATA)
+            onnx_drop_repeats(&v->v);
+    }
+    if (!onnx_layer_operand(m, n, 0, &x) || !onnx_layer_operand(m, n, 1, &f))
+        return 0;
+    if (onnx_same_view(&x.v, &f.v))
+        return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
+    for (k = 0; k < 2; k++) {
+        const onnx_value swap = x;
+        const size_t *s = m->layer[f.layer].shape;
+        if (s[0] == 1 && s[1] == 1 && (int64_t)s[2] == onnx_channels(m->layer + x.layer)
+            && onnx_is_factor(m, &x, &f)) {
+            if (!(l = onnx_new_layer(m, n, LGELU_OP_SCALE, x.layer, f.layer)))
+                return 0;
+            return onnx_set_result(m, n, l, &x.v);
+        }
+        x = f;
+        f = swap;
+    }
+    return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
+}
+
 /* Computes with two lists of integers; a count of -1 is a scalar. */
 static int onnx_two_shapes(onnx_model *m, const onnx_node *n, int op, const onnx_extent *a, int na,
                            const onnx_extent *b, int nb)
@@ -2441,8 +2527,10 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
             return onnx_two_polynomials(m, n, op, a, b);
         }
     }
-    if (op == ONNX_ADD || op == ONNX_MULTIPLY)
-        return onnx_pair_of_layers(m, n, op == ONNX_ADD ? LGELU_OP_ADD : LGELU_OP_MUL);
+    if (op == ONNX_ADD)
+        return onnx_pair_of_layers(m, n, LGELU_OP_ADD);
+    if (op == ONNX_MULTIPLY)
+        return onnx_multiply_layers(m, n);
     return onnx_refuse(m, n, "only sums and products of two layers are supported");
 }
 
@@ -3650,7 +3738,8 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
     return onnx_add_class_tokens(m, n);
 }
 
-/* Expand, Tile: of constants, along dimensions of 1. */
+/* Expand, Tile: of constants, along dimensions of 1. Expand also of the factors of channels, which
+   a product reads. */
 static int onnx_op_expand(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -3659,7 +3748,8 @@ static int onnx_op_expand(onnx_model *m, const onnx_node *n)
     onnx_view v;
     if (m->failed)
         return 0;
-    if (!x || x->kind != ONNX_CONSTANT || rank < 0)
+    if (!x || (x->kind != ONNX_CONSTANT && (x->kind != ONNX_DATA || onnx_text_is(n->op, "Tile")))
+        || rank < 0)
         return onnx_refuse(m, n, "it is only supported for constants");
     for (d = 0; onnx_text_is(n->op, "Tile") && d < rank; d++) {
         if (rank != x->v.rank)
@@ -4954,6 +5044,7 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_LABELS: return "labels";
     case LGELU_OP_LINEAR: return "linear";
     case LGELU_OP_GATE: return "gate";
+    case LGELU_OP_SIGMOID: return "sigmoid";
     case LGELU_OP_ADD: return "add";
     case LGELU_OP_MUL: return "mul";
     case LGELU_OP_CONV: return "conv";
@@ -4962,6 +5053,7 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_RMS_NORM: return "norm";
     case LGELU_OP_MAX_POOL:
     case LGELU_OP_AVERAGE_POOL: return "pool";
+    case LGELU_OP_SCALE: return "scale";
     case LGELU_OP_VIEW: return "flatten";
     case LGELU_OP_EMBEDDING: return "embedding";
     case LGELU_OP_POSITION: return "position";
@@ -5012,8 +5104,10 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         }
         y = lgelu_gate_channels(net, name, x, 1);
         return y;
+    case LGELU_OP_SIGMOID: return lgelu_sigmoid(net, name, x);
     case LGELU_OP_ADD: return lgelu_add(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_MUL: return lgelu_mul(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_SCALE: return lgelu_scale(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_CONV:
         return lgelu_conv(net, name, x, l->shape[2], l->window, l->stride, l->padding, l->groups,
                           l->bias >= 0 || l->shift < 0 || l->shift > 0);

@@ -1061,6 +1061,25 @@ static void onnx_emit_mean_tokens(onnx_writer *w, const lgelu_node *node)
     onnx_end_node(w, &m, value);
 }
 
+/* Writes channels that are multiplied by factors: channels first by (N, channels, 1, 1), else by
+   (N, channels) with dimensions of 1 for the pixels. */
+static void onnx_emit_scale(onnx_writer *w, const lgelu_node *node)
+{
+    const int i = (int)(node - w->net->nodes), first = w->flag[i] & ONNX_FIRST;
+    char x[ONNX_NAME], f[ONNX_NAME], line[ONNX_NAME];
+    const char *of = onnx_in_order(w, x, node->input[0], first),
+               *factors = onnx_in_order(w, f, node->input[1], first);
+    size_t dims[4];
+    const int rank = onnx_last_dims(node, dims);
+    if (!first && rank > 1) {
+        dims[0] = 1;
+        dims[rank - 2] = 1;
+        onnx_put_reshape(w, onnx_join(line, node->name, "/factors"), factors, dims, rank);
+        factors = line;
+    }
+    onnx_put_node(w, "Mul", onnx_value_name(w, i), of, factors);
+}
+
 /* Writes a view, which flattens an image to a vector. */
 static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 {
@@ -1076,7 +1095,7 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 
 /* After a layer kind was added, this line does not compile: write the kind in onnx_emit_layer, or
    refuse it in onnx_can_be_written, and then correct the count. */
-typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 24 ? 1 : -1];
+typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 26 ? 1 : -1];
 
 /* Writes the nodes of one layer. */
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
@@ -1095,6 +1114,12 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
                       onnx_in_order(w, x, node->input[0], k),
                       onnx_in_order(w, y, node->input[1], k));
         break;
+    case LGELU_OP_SIGMOID:
+        k = w->flag[i] & ONNX_FIRST;
+        onnx_put_node(w, "Sigmoid", onnx_value_name(w, i), onnx_in_order(w, x, node->input[0], k),
+                      NULL);
+        break;
+    case LGELU_OP_SCALE: onnx_emit_scale(w, node); break;
     case LGELU_OP_CONV:
         for (k = i + 1; k < w->net->count; k++) {
             if (w->flag[k] & ONNX_FOLDED && w->net->nodes[k].op == LGELU_OP_BATCH_NORM
@@ -1303,8 +1328,10 @@ static void onnx_plan(onnx_writer *w)
             first = onnx_has_pixels(node) || w->flag[from] & ONNX_FIRST;
             break;
         case LGELU_OP_GATE:
+        case LGELU_OP_SIGMOID:
         case LGELU_OP_ADD:
         case LGELU_OP_MUL:
+        case LGELU_OP_SCALE:
         case LGELU_OP_DROPOUT: first = w->flag[from] & ONNX_FIRST; break;
         case LGELU_OP_VIEW: first = onnx_is_alias(w, node) && w->flag[from] & ONNX_FIRST; break;
         default: break;

@@ -263,6 +263,48 @@ static void pictures(void)
     keep("row_conv", lgelu_conv(&net, "c", a, 4, 1, 1, 0, 1, 1), 0, 0, 1, 0, "Softmax Conv");
 }
 
+/* Squeeze-and-excitation behind `x`. */
+static int excite(int x, const char *end)
+{
+    char name[16];
+    const size_t c = net.nodes[x].shape[2];
+    int y;
+    snprintf(name, sizeof name, "pool%s", end);
+    y = lgelu_global_pool(&net, name, x);
+    snprintf(name, sizeof name, "squeeze%s", end);
+    y = smooth(lgelu_linear(&net, name, y, 3));
+    snprintf(name, sizeof name, "excite%s", end);
+    y = lgelu_linear(&net, name, y, c);
+    snprintf(name, sizeof name, "sigmoid%s", end);
+    y = lgelu_sigmoid(&net, name, y);
+    snprintf(name, sizeof name, "scale%s", end);
+    return lgelu_scale(&net, name, x, y);
+}
+
+static void scaled_channels(void)
+{
+    int a, b;
+    start(8, 9, 3);
+    a = excite(smooth(lgelu_conv(&net, "c", in, 6, 3, 1, 1, 1, 1)), "1");
+    a = excite(smooth(lgelu_conv(&net, "d", a, 7, 3, 2, 1, 1, 0)), "2");
+    keep("squeeze_excite", lgelu_linear(&net, "fc", lgelu_global_pool(&net, "p", a), 5), 0, 1, 0, 0,
+         "Sigmoid Mul Conv named");
+    /* channels last: pixels, then tokens, then one pixel; a bounded image as the result */
+    start(4, 5, 3);
+    a = excite(smooth(lgelu_linear(&net, "c", in, 6)), "1");
+    keep("pixels_scaled", lgelu_sigmoid(&net, "s", a), 0, 1, 0, 0, "Sigmoid Mul Reshape");
+    start(1, 5, 6);
+    a = lgelu_mean_tokens(&net, "mean", in, 0, 5);
+    b = lgelu_sigmoid(&net, "s", lgelu_linear(&net, "f", a, 6));
+    keep("tokens_scaled", lgelu_linear(&net, "fc", lgelu_scale(&net, "scale", in, b), 5), 0, 0, 0,
+         0, "Sigmoid Mul");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "f", in, 9);
+    b = lgelu_sigmoid(&net, "s", lgelu_linear(&net, "g", in, 9));
+    keep("vector_scaled", lgelu_linear(&net, "fc", lgelu_scale(&net, "scale", a, b), 5), 0, 0, 0, 0,
+         "Sigmoid Mul");
+}
+
 /* After a flatten the values are the channels of one pixel. */
 static int flat_of_conv(void)
 {
@@ -389,6 +431,7 @@ int main(int argc, char **argv)
     }
     vectors();
     pictures();
+    scaled_channels();
     behind_a_flatten();
     transformers();
     other_data();

@@ -243,6 +243,26 @@ pads = nn.Sequential(nn.ZeroPad2d(1), nn.Conv2d(3, 4, 3), nn.GELU(), nn.ZeroPad2
                      nn.Flatten(), nn.Linear(80, 3))
 for opset in 11, 14, 17: case(f"zero_pad_{opset}", pads, (3, 8, 8), opset)
 case("zero_pad_unfolded", pads, (3, 8, 8), 13, fold=False)
+class Excite(nn.Module):                     # squeeze-and-excitation, as torchvision, timm and others write it
+    def __init__(self, c, form):
+        super().__init__()
+        layer = (lambda a, b: nn.Conv2d(a, b, 1)) if form in ("conv", "mean") else nn.Linear
+        self.form, self.pool = form, nn.AdaptiveAvgPool2d(1)
+        self.f = nn.Sequential(layer(c, 3), nn.GELU(), layer(3, c), nn.Sigmoid())
+    def forward(self, x):
+        if self.form == "conv": return self.f(self.pool(x)) * x
+        if self.form == "mean": return x * self.f(x.mean((2, 3), keepdim=True))
+        y = self.f(self.pool(x).view(x.shape[0], -1)).view(x.shape[0], -1, 1, 1)
+        return x * (y.expand_as(x) if self.form == "expand" else y)
+def excited(form):
+    return nn.Sequential(nn.Conv2d(3, 8, 3, 1, 1), nn.GELU(), Excite(8, form), nn.Conv2d(8, 6, 3, 2, 1), nn.GELU(), Excite(6, form),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 5))
+for form in "conv", "mean", "view", "expand":
+    case(f"excite_{form}", excited(form), (3, 8, 8))
+    case(f"excite_{form}_fixed", excited(form), (3, 8, 8), 11, 1, False)
+case("sigmoid_last", nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 3), nn.Sigmoid()), (12,))
+case("sigmoid_image", nn.Sequential(nn.Conv2d(3, 6, 3), nn.Sigmoid(), nn.Conv2d(6, 2, 1), nn.Sigmoid()), (3, 8, 8))
+
 class ConvNeXt(nn.Module):
     def __init__(self, scale=False):
         super().__init__()

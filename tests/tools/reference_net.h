@@ -100,7 +100,7 @@ static const lgelu_custom_gate reference_outer[2] = {
 
 /* If a kind of layer is new, this line does not compile: compute the kind in double below, then
  * correct the count. */
-typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 24 ? 1 : -1];
+typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 26 ? 1 : -1];
 
 /* Returns the loss of the samples of the net's last forward. */
 static double reference_forward(reference_net *r)
@@ -142,6 +142,10 @@ static double reference_forward(reference_net *r)
                         : reference_swish(a[i], node->bias_count ? r->w[node->bias_at] : 1,
                                           node->bias_count ? r->w[node->bias_at + 1] : 1);
             }
+            break;
+        case LGELU_OP_SIGMOID:
+            for (size_t i = 0; i < n; i++)
+                y[i] = 1 / (1 + exp(-a[i]));
             break;
         case LGELU_OP_ADD:
             for (size_t i = 0; i < n; i++)
@@ -257,6 +261,10 @@ static double reference_forward(reference_net *r)
                             / (double)node->option[1];
                 }
             }
+            break;
+        case LGELU_OP_SCALE:
+            for (size_t i = 0; i < n; i++)
+                y[i] = a[i] * b[i / (n / net->samples) * c + i % c];
             break;
         case LGELU_OP_VIEW:
             for (size_t i = 0; i < n; i++)
