@@ -745,6 +745,10 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 /* Adds an image as tokens, patch by patch: (rows, columns, c) → (1, patches, side·side·c). */
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side);
 
+/* Adds x with channels and pixels, or tokens, exchanged: (rows, columns, c) → (1, c, rows·columns).
+   A linear layer between two of them mixes tokens, as in MLP-Mixer. */
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x);
+
 /* Adds one learned token in front of a sequence. */
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x);
 
@@ -1061,6 +1065,7 @@ typedef enum {
                                             LGELU__IN_PLACE | LGELU__BY_FOUR                       \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(PATCHES,        "patches",            0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)           \
+    X(TRANSPOSE,      "transpose",          0, 0, transpose_range, 0, 0, LGELU__BY_SAMPLE)         \
     X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_range, 0, 0,      \
                                             LGELU__BY_SAMPLE)                                      \
     X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)              \
@@ -5686,6 +5691,28 @@ static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
     }
 }
 
+/* Exchanges pixels and channels of one sample, in squares whose lines stay in the cache. */
+static void lgelu__transpose_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    enum { SIDE = 16 };
+    const size_t pixels = p->node->shape[2], c = p->from->shape[2], at = row / rows * pixels * c;
+    const float *x = p->dy ? p->dy + at : p->x + at;
+    float *y = p->dy ? p->dx[0] + at : p->y + at;
+    /* of the matrix that is read */
+    const size_t lines = p->dy ? c : pixels, length = p->dy ? pixels : c;
+    size_t first, left, i, k;
+    for (first = 0; first < lines; first += SIDE) {
+        for (left = 0; left < length; left += SIDE) {
+            const size_t down = lgelu__min(lines, first + SIDE),
+                         right = lgelu__min(length, left + SIDE);
+            for (i = first; i < down; i++) {
+                for (k = left; k < right; k++)
+                    y[k * lines + i] = x[i * length + k];
+            }
+        }
+    }
+}
+
 /* The learned token, then the sample's tokens. */
 static void lgelu__class_token_range(const lgelu__job *p, size_t row, size_t rows)
 {
@@ -6436,6 +6463,17 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     s[0] = 1;
     s[2] *= side * side;
     node.option[0] = side;
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_TRANSPOSE, name, x, -1);
+    size_t *s = node.shape;
+    const size_t channels = s[2];
+    s[2] = s[0] * s[1];
+    s[1] = channels;
+    s[0] = 1;
     return lgelu__place(net, &node);
 }
 

@@ -101,6 +101,7 @@ typedef enum {
     ATTENTION,
     DROPOUT,
     PATCHES,
+    TRANSPOSE,
     CLASS_TOKEN,
     TAKE,
     MLP,
@@ -140,6 +141,7 @@ static const char *const builder_name[BUILDERS] = {
     "attention",
     "dropout",
     "patches",
+    "transpose",
     "class_token",
     "take",
     "mlp",
@@ -152,7 +154,7 @@ static const char *const builder_name[BUILDERS] = {
 
 /* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
  * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 26 ? 1 : -1];
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 27 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -353,6 +355,7 @@ static int perform(lgelu_net *net, const call *c)
     case RMS_NORM: return lgelu_rms_norm(net, c->name, c->a);
     case ATTENTION: return lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1);
     case DROPOUT: return lgelu_dropout(net, c->name, c->a, c->f[0]);
+    case TRANSPOSE: return lgelu_transpose(net, c->name, c->a);
     case PATCHES: return lgelu_patches(net, c->name, c->a, c->n[0]);
     case CLASS_TOKEN: return lgelu_class_token(net, c->name, c->a);
     case TAKE: return lgelu_mean_tokens(net, c->name, c->a, c->n[0], c->n[1]);
@@ -513,6 +516,13 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         if (!(c->f[0] > 0 && c->f[0] < 1))
             may |= bit(LGELU_E_ARGUMENT);
         break;
+    case TRANSPOSE: {
+        const size_t channels = shape[2];
+        shape[2] = shape[0] * shape[1];
+        shape[1] = channels;
+        shape[0] = 1;
+        break;
+    }
     case PATCHES:
         if (!n[0] || shape[0] % n[0] || shape[1] % n[0])
             return may | bit(LGELU_E_SHAPE);
@@ -1641,10 +1651,10 @@ static void generate(slot *s)
         if (node->op == LGELU_OP_INPUT
             || (node->op != LGELU_OP_LABELS && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)
                 && node->shape[1] != context)
-            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN
-            || node->op == LGELU_OP_MEAN_TOKENS || node->op == LGELU_OP_SCALE
-            || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
-            || node->op == LGELU_OP_AVERAGE_POOL
+            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_TRANSPOSE
+            || node->op == LGELU_OP_CLASS_TOKEN || node->op == LGELU_OP_MEAN_TOKENS
+            || node->op == LGELU_OP_SCALE || (node->op == LGELU_OP_ATTENTION && !node->option[1])
+            || node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
                 && (node->window[0] > 1 || node->stride > 1 || node->padding
                     || (node->groups > 1 && node->groups == node->shape[2]

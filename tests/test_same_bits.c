@@ -581,6 +581,14 @@ static int scaled(lgelu_net *net, int x)
     return lgelu_linear(net, "out", lgelu_scale(net, "scale", c, factors), 3);
 }
 
+/* tokens that are mixed between two transposes */
+static int mixed(lgelu_net *net, int x)
+{
+    const int c = lgelu_linear(net, "c", x, 19);
+    const int t = lgelu_linear(net, "tokens", lgelu_transpose(net, "turned", c), 63);
+    return lgelu_linear(net, "out", lgelu_transpose(net, "back", t), 3);
+}
+
 static void sigmoid(void)
 {
     static float x[N];
@@ -615,6 +623,7 @@ static void everything(void)
     gated_units();
     sigmoid();
     image_run("sigmoid and scale run", scaled);
+    image_run("transpose run", mixed);
 }
 
 /* the recorded hash of a part; 0: none */

@@ -133,6 +133,21 @@ static void layers(void)
     judge("patches", &g, 3, 3);
 
     begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 4, 5, 3), 19);
+    y = lgelu_linear(&g.net, "mix", lgelu_transpose(&g.net, "turned", x), 6);
+    y = lgelu_gate(&g.net, "gate", lgelu_add(&g.net, "sum", y, y), LGELU_GATE_LAMBDA, 1.5f);
+    regress(&g, lgelu_linear(&g.net, "out", lgelu_transpose(&g.net, "back", y), 3));
+    judge("transpose", &g, 3, 3);
+
+    /* a mixer: two readers of one layer, of which one reads it transposed */
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 18, 3), 17);
+    y = lgelu_linear(&g.net, "tokens", lgelu_transpose(&g.net, "turned", x), 18);
+    y = lgelu_add(&g.net, "sum", x, lgelu_transpose(&g.net, "back", y));
+    regress(&g, lgelu_linear(&g.net, "out", y, 3));
+    judge("token mixing", &g, 2, 2);
+
+    begin(&g);
     x = lgelu_input(&g.net, "x", 1, 4, 3);
     y = lgelu_class_token(&g.net, "class", lgelu_linear(&g.net, "fc", x, 5));
     regress(&g, lgelu_linear(&g.net, "out", y, 3));

@@ -190,6 +190,8 @@ typedef struct {
     onnx_view order;        /* of a linear layer's inputs; of the elements of positions */
     int parts;              /* 3: rows are picked from those of other layers, `of` */
     onnx_head_place of[3];
+    int picks;        /* its rows are chosen among those of its weights, or, without weights, */
+    onnx_view chosen; /* among its input's channels: row r is number chosen.base + offset of r */
     int node, wanted; /* its node in the network, -1: none; the result needs it */
 } onnx_layer;
 
@@ -1151,7 +1153,8 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
                                        int biased)
 {
     const onnx_layer *from = m->layer + x->layer;
-    const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV) && !from->parts;
+    const int weights =
+        (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV) && !from->parts && !from->picks;
     const int has = weights && from->gain < 0 && !(from->shift < 0 || from->shift > 0)
                     && !(biased && from->bias >= 0);
     onnx_layer *l =
@@ -1195,22 +1198,55 @@ static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_value *x)
     return 1;
 }
 
-/* Makes a layer of σ(u) that no formula of a gate followed, for everything that reads it. */
+static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x);
+
+/* Returns whether the polynomial of x is one number. */
+static int onnx_is_number(const onnx_value *x)
+{
+    return !(x->p[1] < 0 || x->p[1] > 0 || x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0
+             || x->p[3] > 0);
+}
+
+/* Makes a layer of σ(u), or of tanh(u) = 2σ(2u) - 1, that no formula of a gate followed, for
+   everything that reads it. The number by which the function is multiplied, and what is added,
+   remain in the formula. */
 static int onnx_end_sigmoid(onnx_model *m, const onnx_node *n, onnx_value *x)
 {
     const onnx_view v = x->v;
+    const int tanh_ = x->function == ONNX_TANH;
+    onnx_value inner = *x;
     onnx_layer *l;
-    if (x->kind != ONNX_DATA || x->function != ONNX_SIGMOID || !onnx_is_one(x->arg[1])
-        || !onnx_is_one(x->p[0]) || x->p[1] < 0 || x->p[1] > 0 || x->p[2] < 0 || x->p[2] > 0
-        || x->p[3] < 0 || x->p[3] > 0 || x->alpha < 0 || x->alpha > 0 || !onnx_is_one(x->beta))
+    if (x->kind != ONNX_DATA || (x->function != ONNX_SIGMOID && !tanh_) || !onnx_is_number(x)
+        || x->arg[2] < 0 || x->arg[2] > 0 || x->arg[3] < 0 || x->arg[3] > 0)
         return 1;
-    if (m->layer[x->layer].op == LGELU_OP_TOKENS)
-        return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_SIGMOID, x->layer, -1)))
+    onnx_set_data(&inner, x->layer, &v);
+    inner.p[0] = x->arg[0] * (tanh_ ? 2 : 1);
+    inner.p[1] = x->arg[1] * (tanh_ ? 2 : 1);
+    if (!onnx_end_formula(m, n, &inner)
+        || !(l = onnx_new_layer(m, n, LGELU_OP_SIGMOID, inner.layer, -1)))
         return 0;
     if (m->own)
         l->name = x->made_by;
-    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    onnx_set_data(&inner, onnx_layer_index(m, l), &v);
+    inner.p[0] = x->p[0] * (x->alpha - (tanh_ ? x->beta : 0));
+    inner.p[1] = x->p[0] * x->beta * (tanh_ ? 2 : 1);
+    *x = inner;
+    return 1;
+}
+
+static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y);
+
+/* Makes a gate of x where its formula is that of one but for a factor, which remains. */
+static int onnx_end_scaled_gate(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const int silu = x->function >= ONNX_SIGMOID;
+    const double factor = x->p[1] * (silu ? x->beta : 2 * x->alpha);
+    if (!(fabs(factor) > 0 && fabs(factor) < 1e6))
+        return 1;
+    x->p[1] /= factor;
+    if (!onnx_end_gate(m, n, x))
+        return 0;
+    x->p[1] *= factor;
     return 1;
 }
 
@@ -1222,6 +1258,8 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     onnx_layer *l;
     if (x->kind != ONNX_DATA || onnx_is_plain(x))
         return 1;
+    if (x->function && !onnx_end_scaled_gate(m, n, x))
+        return 0;
     if (x->function) {
         return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
                          &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
@@ -1279,6 +1317,8 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
     l->shift = was.shift;
     l->gain = was.gain;
     l->gain_divides = was.gain_divides;
+    l->picks = was.picks;
+    l->chosen = was.chosen;
     /* its weights are those of a convolution with this window */
     l->window = side;
     x->layer = onnx_layer_index(m, l);
@@ -1349,6 +1389,150 @@ static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_value *x)
 
 /* ---- [10] OPERANDS ---- */
 
+/* Returns whether the channels that x reads are not all of its layer's, in their order. */
+static int onnx_picks_channels(const onnx_value *x, int64_t channels)
+{
+    int64_t unit = 1;
+    int i;
+    for (i = x->v.atoms - 1; i >= 0; i--) {
+        const onnx_atom a = x->v.a[i];
+        if (a.stride == ONNX_BATCH || a.stride >= channels)
+            continue;
+        if (a.stride != unit)
+            return 1;
+        unit *= a.size;
+    }
+    return unit != channels;
+}
+
+/* Chooses rows of a layer's weights, or, if it has no weights or several layers' rows, makes a
+   layer that copies the chosen ones of its channels. */
+static onnx_layer *onnx_picked_layer(onnx_model *m, const onnx_node *n, int from)
+{
+    const onnx_layer *x = m->layer + from;
+    const int own =
+        ((x->op == LGELU_OP_LINEAR && x->table < 0) || (x->op == LGELU_OP_CONV && x->groups == 1))
+        && x->weight >= 0 && !x->parts && !x->picks;
+    onnx_layer *l = onnx_new_layer(m, n,
+                                   own               ? x->op
+                                   : x->shape[0] > 1 ? LGELU_OP_CONV
+                                                     : LGELU_OP_LINEAR,
+                                   own ? x->input[0] : from, -1);
+    if (!l)
+        return NULL;
+    if (own) {
+        *l = m->layer[from];
+    } else if (l->op == LGELU_OP_CONV) {
+        l->window = l->stride = l->groups = 1;
+    }
+    memset(&l->name, 0, sizeof l->name);
+    l->picks = 1;
+    return l;
+}
+
+/* Where x reads some channels of each of its layer's pixels, or all of them in another order, as
+   Split, Slice and a channel shuffle leave it, makes a layer whose channels these are. */
+static int onnx_pick_channels(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_layer *from = m->layer + x->layer;
+    const int64_t channels = onnx_channels(from), elements = onnx_elements(from);
+    onnx_view pixels = onnx_empty_view(0), chosen = onnx_empty_view(x->v.base), y;
+    onnx_layer *l;
+    int64_t last = x->v.base, count = 1;
+    int i;
+    onnx_new_dim(&pixels);
+    onnx_new_dim(&chosen);
+    for (i = 0; i < x->v.atoms; i++) {
+        const onnx_atom a = x->v.a[i];
+        if (a.stride != ONNX_BATCH && a.stride < channels) {
+            last += (a.size - 1) * a.stride;
+            count *= a.size;
+            onnx_push_atom(&chosen, a);
+        } else {
+            onnx_push_atom(&pixels, a);
+        }
+    }
+    if (last >= channels || !onnx_covers(&pixels, 0, 1, channels, elements)
+        || !onnx_picks_channels(x, channels))
+        return 1;
+    if (!(l = onnx_picked_layer(m, n, x->layer)))
+        return 0;
+    l->chosen = chosen;
+    l->shape[2] = (size_t)count;
+    y = x->v;
+    y.base = 0;
+    for (i = 0; i < y.atoms; i++) {
+        onnx_atom *a = y.a + i;
+        if (a->stride == ONNX_BATCH) {
+            continue;
+        } else if (a->stride >= channels) {
+            a->stride = a->stride / channels * onnx_channels(l);
+        } else {
+            count /= a->size;
+            a->stride = count;
+        }
+    }
+    onnx_set_data(x, onnx_layer_index(m, l), &x->v);
+    /* once more, so that atoms that follow one another become one */
+    x->v = onnx_empty_view(0);
+    for (i = 0; i < y.rank; i++) {
+        onnx_new_dim(&x->v);
+        onnx_copy_dim(&x->v, &y, i);
+    }
+    return 1;
+}
+
+/* Finds the view of x when its layer's pixels and channels are exchanged; 0 if it cannot be. */
+static int onnx_turned_view(const onnx_model *m, const onnx_value *x, onnx_view *y)
+{
+    const onnx_layer *l = m->layer + x->layer;
+    const int64_t channels = onnx_channels(l), pixels = onnx_elements(l) / channels;
+    int i;
+    *y = x->v;
+    if (x->v.base || !onnx_is_plain(x) || x->padding)
+        return 0;
+    for (i = 0; i < y->atoms; i++) {
+        onnx_atom *a = y->a + i;
+        if (a->stride == ONNX_BATCH)
+            continue;
+        if (a->stride >= channels)
+            a->stride /= channels;
+        else if (a->stride * a->size <= channels)
+            a->stride *= pixels;
+        else
+            return 0;
+    }
+    return 1;
+}
+
+/* Exchanges pixels and channels of the layer of x by a layer. */
+static int onnx_turn(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    onnx_layer *l;
+    onnx_view y;
+    if (!onnx_turned_view(m, x, &y))
+        return 1;
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_TRANSPOSE, x->layer, -1)))
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    l->shape[1] = l->shape[2];
+    l->shape[2] = (size_t)(onnx_elements(m->layer + x->layer) / onnx_channels(m->layer + x->layer));
+    l->shape[0] = 1;
+    onnx_set_data(x, onnx_layer_index(m, l), &y);
+    return 1;
+}
+
+/* Exchanges pixels and channels where dimension d of x has the pixels, so that it has the channels.
+ */
+static int onnx_turn_to(onnx_model *m, const onnx_node *n, onnx_value *x, int d)
+{
+    const onnx_layer *l = m->layer + x->layer;
+    if (onnx_covers(&x->v, d, d + 1, 1, onnx_channels(l))
+        || !onnx_covers(&x->v, d, d + 1, onnx_channels(l), onnx_elements(l)))
+        return 1;
+    return onnx_turn(m, n, x);
+}
+
 /* Requires that input k is a layer's value, all of it, and copies it to *x. A token that was
    selected becomes a layer of its own. Returns 0 after an error. */
 static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_value *x)
@@ -1386,6 +1570,9 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         return 0;
     if (x->v.rank == 3 && !onnx_conv_to_tokens(m, n, x))
         return 0;
+    if (!onnx_text_is(n->op, "MatMul") && !onnx_text_is(n->op, "Gemm")
+        && !onnx_pick_channels(m, n, x))
+        return 0;
     l = m->layer + x->layer;
     if (!x->v.base && onnx_covers(&x->v, 0, x->v.rank, 1, onnx_elements(l))) {
         return x->v.rank != 3 || l->shape[0] == 1 || onnx_covers(&x->v, 2, 3, 1, onnx_channels(l))
@@ -1403,7 +1590,12 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         x->v.base = 0;
         return 1;
     }
-    return onnx_refuse(m, n, "it reads a part of a layer other than one token");
+    if (!onnx_pick_channels(m, n, x))
+        return 0;
+    l = m->layer + x->layer;
+    if (!x->v.base && onnx_covers(&x->v, 0, x->v.rank, 1, onnx_elements(l)))
+        return 1;
+    return onnx_refuse(m, n, "it reads a part of a layer that is neither a token nor channels");
 }
 
 /* Returns the view (N, channels, rows, columns) of a layer. */
@@ -1510,7 +1702,8 @@ static int onnx_is_per_channel(const onnx_model *m, const onnx_value *data, cons
 {
     const int d = onnx_varies_along(data, c);
     return d == -1
-           || (d >= 0 && onnx_covers(&data->v, d, d + 1, 1, onnx_channels(m->layer + data->layer))
+           || (d >= 0 && data->v.n[d] <= 1
+               && onnx_covers(&data->v, d, d + 1, 1, onnx_channels(m->layer + data->layer))
                && !onnx_count_batch(&data->v, d, d + 1));
 }
 
@@ -1530,11 +1723,13 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transpo
     int64_t K;
     if (!onnx_layer_operand(m, n, 0, &x))
         return 0;
-    from = m->layer + x.layer;
-    K = onnx_channels(from);
     last = x.v.rank - 1;
     if (last < 1)
         return onnx_refuse(m, n, "expected a batch as the first dimension");
+    if (!onnx_turn_to(m, n, &x, last))
+        return 0;
+    from = m->layer + x.layer;
+    K = onnx_channels(from);
     if (!onnx_known(m, c))
         return m->failed ? 0 : onnx_refuse(m, n, "its matrix is not a constant");
     for (d = 0; d < weight_first; d++) {
@@ -1713,7 +1908,7 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
     if (!direct) {
         for (d = 0; d < 3; d++) {
             const onnx_layer *a = m->layer + h[d].p.layer, *b = m->layer + h[0].p.layer;
-            if (a->op != LGELU_OP_LINEAR || a->parts || a->window || a->flat
+            if (a->op != LGELU_OP_LINEAR || a->parts || a->picks || a->window || a->flat
                 || a->input[0] != b->input[0] || !onnx_same_view(&a->order, &b->order))
                 return onnx_refuse(
                     m, n, "expected queries, keys and values that are linear in the same layer");
@@ -2047,12 +2242,16 @@ static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_val
                                const onnx_operands *p)
 {
     onnx_value *y;
-    if (!p->one || x->kind != ONNX_DATA || x->function)
+    if (!p->one || x->kind != ONNX_DATA
+        || (x->function && !(onnx_is_number(x) && fabs(x->p[0]) > 0)))
         return onnx_refuse(m, n, "a constant less data");
     if (!(y = onnx_pass_operand(m, n, p)))
         return 0;
     onnx_scale_by(y, -1);
-    y->p[0] += p->s;
+    if (y->function)
+        y->alpha += p->s / y->p[0];
+    else
+        y->p[0] += p->s;
     return 1;
 }
 
@@ -2240,6 +2439,21 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
     if (!onnx_known(m, b))
         return m->failed ? 0
                          : onnx_refuse(m, n, "arithmetic of data with a shape is not supported");
+    /* a constant for each token: tokens become channels */
+    if (!x->function && x->v.rank == 3 && onnx_varies_along(x, b) == 2
+        && !onnx_is_per_channel(m, x, b)) {
+        onnx_value *turned = m->value + data;
+        if (!onnx_end_formula(m, n, turned) || !onnx_turn_to(m, n, turned, 2))
+            return 0;
+        x = m->value + data;
+    }
+    /* one for each of the channels that were chosen */
+    if (!x->function && onnx_varies_along(x, b) >= 0 && !onnx_is_per_channel(m, x, b)) {
+        onnx_value *picked = m->value + data;
+        if (!onnx_end_formula(m, n, picked) || !onnx_pick_channels(m, n, picked))
+            return 0;
+        x = m->value + data;
+    }
     /* a λ for each channel if an erf follows, else a factor for each */
     if ((op == ONNX_MULTIPLY || op == ONNX_DIVIDE) && !x->function
         && onnx_is_per_channel(m, x, b)) {
@@ -2307,10 +2521,26 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
 /* Adds two layers, as a residual connection does, or multiplies them, as a gated unit does. */
 static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
 {
+    const int minus = onnx_text_is(n->op, "Sub");
     onnx_value a, b;
     onnx_layer *l;
+    onnx_view turned;
     if (!onnx_layer_operand(m, n, 0, &a) || !onnx_layer_operand(m, n, 1, &b))
         return 0;
+    if (minus) {
+        onnx_scale_by(&b, -1);
+        if (!onnx_end_formula(m, n, &b))
+            return 0;
+    }
+    /* channels of one are tokens of the other */
+    if (!onnx_same_view(&a.v, &b.v)) {
+        onnx_value *odd =
+            a.v.rank == 3 && !onnx_covers(&a.v, 2, 3, 1, onnx_channels(m->layer + a.layer)) ? &a
+                                                                                            : &b;
+        if (onnx_turned_view(m, odd, &turned) && onnx_same_view(&turned, odd == &a ? &b.v : &a.v)
+            && !onnx_turn(m, n, odd))
+            return 0;
+    }
     /* one was flattened for a normalisation, the other was not */
     if (onnx_same_view(&a.v, &b.v)
         && memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape)
@@ -2520,6 +2750,8 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
         if (op == ONNX_MULTIPLY && a->kind == ONNX_INVERSE_ROOT && onnx_is_plain(b))
             return onnx_set_rms_norm(m, n, 0);
         if (a->kind == ONNX_DATA && b->kind == ONNX_DATA && op < ONNX_DIVIDE
+            && !(a->function && b->function)
+            && (op == ONNX_MULTIPLY || !(a->function || b->function))
             && (op != ONNX_ADD || !onnx_is_plain(a) || !onnx_is_plain(b))) {
             const int same = n->in[0] == n->in[1];
             if (op == ONNX_MULTIPLY && same && !onnx_prepare_square(m, n))
@@ -2527,11 +2759,11 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
             return onnx_two_polynomials(m, n, op, a, b);
         }
     }
-    if (op == ONNX_ADD)
+    if (op == ONNX_ADD || op == ONNX_SUBTRACT)
         return onnx_pair_of_layers(m, n, LGELU_OP_ADD);
     if (op == ONNX_MULTIPLY)
         return onnx_multiply_layers(m, n);
-    return onnx_refuse(m, n, "only sums and products of two layers are supported");
+    return onnx_refuse(m, n, "only sums, differences and products of two layers are supported");
 }
 
 /* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
@@ -2541,7 +2773,21 @@ static int onnx_is_softplus(const onnx_value *x)
            && !(x->alpha < 0 || x->alpha > 0);
 }
 
-/* Erf, Tanh, Sigmoid, Softplus: the beginning of the formula of a gate. */
+/* Makes y a function of what it was. Returns 1. */
+static int onnx_begin_function(const onnx_node *n, onnx_value *y, int function)
+{
+    y->function = function;
+    y->made_by = n->name.n ? n->name : n->out[0];
+    y->by = n->op;
+    memcpy(y->arg, y->p, sizeof y->p);
+    y->p[0] = 1;
+    y->p[1] = y->p[2] = y->p[3] = 0;
+    y->alpha = 0;
+    y->beta = 1;
+    return 1;
+}
+
+/* Erf, Tanh, Sigmoid, Softplus: the beginning of the formula of a gate, or a layer. */
 static int onnx_op_function(onnx_model *m, const onnx_node *n)
 {
     const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
@@ -2553,6 +2799,16 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
         y->function = ONNX_TANH_SOFTPLUS;
         return 1;
     }
+    if (x && (tanh_ || onnx_text_is(n->op, "Sigmoid"))
+        && (x->kind != ONNX_DATA || x->function || x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0
+            || x->p[2] > 0 || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0)) || x->vector >= 0)) {
+        /* no gate is computed from this: the function is a layer behind it */
+        onnx_value whole;
+        if (!onnx_layer_operand(m, n, 0, &whole) || !(y = onnx_make_output(m, n, 0)))
+            return 0;
+        onnx_set_data(y, whole.layer, &whole.v);
+        return onnx_begin_function(n, y, tanh_ ? ONNX_TANH : ONNX_SIGMOID);
+    }
     if (!x || x->kind != ONNX_DATA || x->function)
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0 || x->p[2] > 0
@@ -2561,18 +2817,11 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    y->function = tanh_                        ? ONNX_TANH
-                  : softplus                   ? ONNX_SOFTPLUS
-                  : onnx_text_is(n->op, "Erf") ? ONNX_ERF
-                                               : ONNX_SIGMOID;
-    y->made_by = n->name.n ? n->name : n->out[0];
-    y->by = n->op;
-    memcpy(y->arg, y->p, sizeof y->p);
-    y->p[0] = 1;
-    y->p[1] = y->p[2] = y->p[3] = 0;
-    y->alpha = 0;
-    y->beta = 1;
-    return 1;
+    return onnx_begin_function(n, y,
+                               tanh_                        ? ONNX_TANH
+                               : softplus                   ? ONNX_SOFTPLUS
+                               : onnx_text_is(n->op, "Erf") ? ONNX_ERF
+                                                            : ONNX_SIGMOID);
 }
 
 /* Elu, LeakyRelu, Mish, HardSwish. */
@@ -2771,7 +3020,8 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
     int k;
     if (!onnx_layer_operand(m, n, 0, &x))
         return 0;
-    if (x.v.rank == 2 && !onnx_flatten_operand(m, n, &x))
+    if ((x.v.rank == 2 && !onnx_flatten_operand(m, n, &x))
+        || (x.v.rank == 3 && !onnx_turn_to(m, n, &x, 2)))
         return 0;
     l = m->layer + x.layer;
     if (onnx_axis_of(onnx_attribute_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
@@ -4553,6 +4803,12 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
     const int two = w ? w->v.rank - 2 : 0;
     int64_t i, k, c, j = 0;
     factor *= l->alpha * onnx_gain_of(m, l, row);
+    if (!w && l->picks) {
+        const int64_t inputs = onnx_channels(m->layer + l->input[0]);
+        for (j = 0; to && j < inputs; j++)
+            to[j] = j == row;
+        return 1;
+    }
     /* without weights it keeps or scales its channels */
     if (!w) {
         if (!(fabs(factor) <= (double)FLT_MAX))
@@ -4613,7 +4869,8 @@ static int onnx_put_bias(onnx_model *m, const onnx_layer *l, int64_t row, double
 static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *b)
 {
     const int64_t out = onnx_channels(l), C = l->parts ? out / 3 : out;
-    const size_t in_ = l->weight < 0 && !l->parts ? 1
+    const size_t in_ = l->weight < 0 && l->picks    ? m->layer[l->input[0]].shape[2]
+                       : l->weight < 0 && !l->parts ? 1
                        : l->parts || (l->op == LGELU_OP_LINEAR && !l->window)
                            ? (size_t)onnx_size(&l->order, 0).c
                            : (size_t)(onnx_size(&m->value[l->weight].v, 1).c
@@ -4625,7 +4882,8 @@ static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *
         const onnx_layer *from = l->parts ? m->layer + p->layer : l;
         const int64_t i = r % C, row = l->parts ? p->base + i / (int64_t)l->option[1] * p->head
                                                       + i % (int64_t)l->option[1] * p->width
-                                                : r;
+                                       : l->picks ? l->chosen.base + onnx_offset(&l->chosen, 0, r)
+                                                  : r;
         const double factor = l->parts && r < C ? l->alpha : 1;
         if (l->table < 0
             && !onnx_put_weight_row(m, from, row, factor, w ? w + (size_t)r * in_ : NULL))
@@ -4749,7 +5007,8 @@ static void onnx_tie_embedding(onnx_model *m)
         onnx_layer *l = m->layer + i;
         const onnx_value *w;
         if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts || l->window
-            || l->flat || !onnx_is_one(l->alpha) || l->gain >= 0 || l->shift < 0 || l->shift > 0)
+            || l->flat || l->picks || !onnx_is_one(l->alpha) || l->gain >= 0 || l->shift < 0
+            || l->shift > 0)
             continue;
         w = m->value + l->weight;
         if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->tensor < 0
@@ -5060,6 +5319,7 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_ATTENTION: return "attention";
     case LGELU_OP_DROPOUT: return "dropout";
     case LGELU_OP_PATCHES: return "patches";
+    case LGELU_OP_TRANSPOSE: return "transpose";
     case LGELU_OP_CLASS_TOKEN: return "class";
     case LGELU_OP_MEAN_TOKENS: return "mean";
     case LGELU_OP_CROSS_ENTROPY:
@@ -5130,6 +5390,7 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         return c;
     case LGELU_OP_ATTENTION: return lgelu_attention(net, name, x, l->option[0], (int)l->option[1]);
     case LGELU_OP_PATCHES: return lgelu_patches(net, name, x, l->option[0]);
+    case LGELU_OP_TRANSPOSE: return lgelu_transpose(net, name, x);
     case LGELU_OP_CLASS_TOKEN: return lgelu_class_token(net, name, x);
     case LGELU_OP_VIEW: return lgelu_flatten(net, name, x);
     case LGELU_OP_MEAN_TOKENS: return lgelu_mean_tokens(net, name, x, l->option[0], l->option[1]);

@@ -988,6 +988,28 @@ static void onnx_emit_patches(onnx_writer *w, const lgelu_node *node)
     onnx_put_reshape(w, onnx_value_name(w, (int)(node - w->net->nodes)), turned, dims, rank);
 }
 
+/* Writes the exchange of pixels and channels: (N, pixels, channels) becomes (N, channels, pixels).
+ */
+static void onnx_emit_transpose(onnx_writer *w, const lgelu_node *node)
+{
+    static const size_t swap[3] = { 0, 2, 1 };
+    const lgelu_node *from = w->net->nodes + onnx_source(w, node->input[0]);
+    const char *value = onnx_value_name(w, (int)(node - w->net->nodes));
+    char x[ONNX_NAME], rows[ONNX_NAME], turned[ONNX_NAME];
+    const char *of = onnx_in_order(w, x, node->input[0], 0);
+    size_t dims[4];
+    const int whole = onnx_has_pixels(node);
+    if (from->shape[0] > 1 || !onnx_has_pixels(from)) {
+        dims[0] = from->shape[0] * from->shape[1];
+        dims[1] = from->shape[2];
+        onnx_put_reshape(w, onnx_join(rows, node->name, "/rows"), of, dims, 2);
+        of = rows;
+    }
+    onnx_put_transpose(w, whole ? value : onnx_join(turned, node->name, "/turned"), of, swap, 3);
+    if (!whole)
+        onnx_put_flatten(w, value, turned);
+}
+
 /* Writes the class token, expanded to one for each sample, before the other tokens. */
 static void onnx_emit_class_token(onnx_writer *w, const lgelu_node *node)
 {
@@ -1095,7 +1117,7 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 
 /* After a layer kind was added, this line does not compile: write the kind in onnx_emit_layer, or
    refuse it in onnx_can_be_written, and then correct the count. */
-typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 26 ? 1 : -1];
+typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 27 ? 1 : -1];
 
 /* Writes the nodes of one layer. */
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
@@ -1138,6 +1160,7 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_RMS_NORM: onnx_emit_rms_norm(w, node); break;
     case LGELU_OP_ATTENTION: onnx_emit_attention(w, node); break;
     case LGELU_OP_PATCHES: onnx_emit_patches(w, node); break;
+    case LGELU_OP_TRANSPOSE: onnx_emit_transpose(w, node); break;
     case LGELU_OP_CLASS_TOKEN: onnx_emit_class_token(w, node); break;
     case LGELU_OP_MEAN_TOKENS: onnx_emit_mean_tokens(w, node); break;
     default: break;

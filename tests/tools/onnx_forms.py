@@ -91,6 +91,34 @@ case("two_class_tokens", [n("Shape", "x", "s", end=1), n("Concat", "s one one", 
     n("Expand", "d t", "de"), n("Concat", "ce de x", "z", axis=1), n("MatMul", "z f", "y")], (3, 6), (5, 4), one=ints(1), c=w(1, 1, 6),
     d=w(1, 1, 6), f=w(6, 4))
 
+# channels that Split and Slice choose, and a channel shuffle, from weights and behind other layers; constants for each of them
+split2 = n("Split", "h", "p q", axis=1)
+case("halves", [n("Gemm", "x a b", "h", transB=1), split2, n("Sigmoid", "q", "s"), n("Mul", "p s", "r"), n("Sub", "r p", "t"),
+    n("Gemm", "t c d", "y", transB=1)], (4,), (3,), 17, a=w(12, 4), b=w(12), c=w(3, 6), d=w(3))
+case("halves_of_gates", [n("Gemm", "x a b", "g", transB=1), n("Relu", "g", "h"), split2, n("Mul", "q f", "r"), n("Add", "r p", "t"),
+    n("Gemm", "t c d", "y", transB=1)], (4,), (3,), 17, a=w(12, 4), b=w(12), c=w(3, 6), d=w(3), f=w(6))
+case("image_halves", [n("Conv", "x k b", "h"), split2, n("Slice", "h i0 i4 i1", "u"), n("Relu", "q", "r"), n("Add", "r p", "s"),
+    n("Mul", "u f", "t"), n("Sub", "t s", "z"), n("GlobalAveragePool", "z", "m"), n("Flatten", "m", "y")], (3, 5, 6), (3,), 17, i0=ints(1),
+    i4=ints(4), i1=ints(1), f=w(3, 1, 1), **conv)
+case("shuffle", [n("Conv", "x k b", "h"), n("Relu", "h", "g"), n("Reshape", "g s5", "r"), n("Transpose", "r", "t", perm=[0, 2, 1, 3, 4]),
+    n("Reshape", "t s4", "u"), n("BatchNormalization", "u s bb m v", "i"), n("Mul", "u f", "z"), n("Add", "i z", "j"),
+    n("Conv", "j kk", "y", group=6)], (3, 5, 6), (6, 3, 4), 17, s5=ints(0, 2, 3, 3, 4), s4=ints(0, 6, 3, 4), s=w(6), bb=w(6), m=w(6),
+    v=np.abs(w(6)), f=w(6, 1, 1), kk=w(6, 1, 1, 1), **conv)
+# functions that are no gates: layers; gates with a factor
+case("tanh_layer", mlp([n("Tanh", "h", "t"), n("Mul", "t two", "u"), n("Add", "u b", "g")]), (4,), (3,), two=np.float32(2), **p)
+case("sigmoid_layer", mlp([n("Add", "h b", "h1"), n("Sigmoid", "h1", "t"), n("Sigmoid", "t", "u"), n("Sub", "one u", "g")]), (4,), (3,),
+    one=np.float32(1), **p)
+case("tanh_times_sigmoid", mlp([n("Tanh", "h", "t"), n("Sigmoid", "h", "s"), n("Mul", "t s", "u"), n("Add", "u t", "g")]), (4,), (3,), **p)
+case("double_gelu", mlp([n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g")]), (4,), (3,), one=np.float32(1), **p)
+case("half_silu", mlp([n("Sigmoid", "h", "s"), n("Mul", "h s", "t"), n("Mul", "t half", "u"), n("Add", "u h", "g")]), (4,), (3,),
+    half=np.float32(0.5), **p)
+# tokens mixed by a matrix, with a constant for each token
+case("mixed_tokens", [n("LayerNormalization", "x ln", "z"), n("Transpose", "z", "t", perm=[0, 2, 1]), n("MatMul", "t f", "u0"), n("Add",
+    "u0 fb", "u1"), n("Relu", "u1", "u"), n("MatMul", "u g", "v0"), n("Mul", "v0 gs", "v"), n("Transpose", "v", "r", perm=[0, 2, 1]),
+    n("Add", "x r", "y")], (5, 6), (5, 6), ln=w(6), f=w(5, 7), fb=w(7), g=w(7, 5), gs=w(5))
+case("constant_per_token", [n("MatMul", "x f", "z"), n("Transpose", "z", "t", perm=[0, 2, 1]), n("Mul", "t gs", "u"), n("Add", "u gb", "v"),
+    n("Transpose", "v", "r", perm=[0, 2, 1]), n("Add", "x r", "y")], (5, 6), (5, 6), f=w(6, 6), gs=w(5), gb=w(5))
+
 def attention(name, body, opset=18, heads=2, width=8, T_=5, qkv=True, **init):
     nodes = [n("LayerNormalization", "x ln", "z", axis=-1), *([n("MatMul", "z wqkv", "q0"),
         n("Add", "q0 bqkv", "qkv")] if qkv else []), *body,
@@ -183,8 +211,8 @@ refuse("domain", "domain 'com.acme' is not supported", [h.make_node("Gemm", ["x"
 refuse("opset_10", "opset 10 is not supported; 11 to 20 are", gemm, opset=10, **q)
 refuse("opset_21", "opset 21 is not supported; 11 to 20 are", gemm, opset=21, **q)
 refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
-refuse("half_gelu", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "y")], one=np.float32(1),
-    **q)
+refuse("lone_erf", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Gemm", "e c", "y", transB=1)],
+    c=w(3, 3), **q)
 refuse("soft", "lambda below 1", [*lin, n("Mul", "h c", "z"), n("Erf", "z", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g"),
     n("Mul", "g half", "y")], one=np.float32(1),
        half=np.float32(0.5), c=np.float32(0.5), **q)
@@ -241,10 +269,10 @@ refuse("index", "an index is out of bounds", [n("Gather", "x i", "h", axis=1), n
     i=np.int64(7), **q)
 refuse("sum", "the two layers differ in shape or order", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
     **q)
-refuse("quotient", "only sums and products of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
+refuse("quotient", "only sums, differences and products of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
     c=w(3, 4), **q)
-# a tanh of its own, as BERT's pooler has it, is refused by its own name and not by that of the node behind it
-refuse("pooler", "node 't' (Tanh): its result is not used as GELU uses it", [*lin, n("Tanh", "h", "t"),
+# a softplus of its own is refused by its own name and not by that of the node behind it
+refuse("softplus", "node 't' (Softplus): its result is not used as Mish uses it", [*lin, n("Softplus", "h", "t"),
     n("Gemm", "t c", "y", transB=1)], c=w(3, 3), **q)
 # token types: one row of a table beyond its end; positions beyond the end of theirs
 refuse("token_type", "(Gather): its index is beyond the table", [n("Gather", "table zeros", "k"), n("Add", "x k", "s"),

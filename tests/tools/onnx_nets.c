@@ -305,6 +305,27 @@ static void scaled_channels(void)
          "Sigmoid Mul");
 }
 
+/* Channels exchanged with pixels, tokens and one pixel; a result that is transposed. */
+static void transposed(void)
+{
+    int a;
+    start(4, 5, 3);
+    a = smooth(lgelu_linear(&net, "mix", lgelu_transpose(&net, "t", in), 6));
+    keep("pixels_mixed", lgelu_linear(&net, "fc", lgelu_transpose(&net, "back", a), 5), 0, 0, 0, 0,
+         "Transpose MatMul");
+    start(1, 6, 4);
+    a = lgelu_transpose(&net, "back", lgelu_linear(&net, "mix", lgelu_transpose(&net, "t", in), 6));
+    keep("tokens_mixed", lgelu_linear(&net, "fc", lgelu_add(&net, "sum", in, a), 5), 0, 0, 0, 0,
+         "Transpose MatMul");
+    start(1, 6, 4);
+    keep("tokens_turned", lgelu_transpose(&net, "t", lgelu_linear(&net, "fc", in, 5)), 0, 0, 0, 0,
+         "Transpose");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "fc", lgelu_transpose(&net, "t", in), 3);
+    keep("vector_turned", lgelu_linear(&net, "out", lgelu_transpose(&net, "back", a), 5), 0, 0, 0,
+         0, "Transpose");
+}
+
 /* After a flatten the values are the channels of one pixel. */
 static int flat_of_conv(void)
 {
@@ -432,6 +453,7 @@ int main(int argc, char **argv)
     vectors();
     pictures();
     scaled_channels();
+    transposed();
     behind_a_flatten();
     transformers();
     other_data();

@@ -27,21 +27,14 @@ def disturb(net):
 
 REFUSED = {
     "resnet_group_norm": "(InstanceNormalization): this operator is not supported",
-    "mobilenet_v3": "(Mul): the two layers differ in shape or order",
-    "efficientnet": "(Sigmoid): its result is not used",
-    "regnet_y": "(Sigmoid): its result is not used",
     "densenet": "(Concat): it is only supported",
     "shufflenet_v2": "(Concat): it is only supported",
     "squeezenet": "(MaxPool): ceil_mode",
     "googlenet": "(MaxPool): ceil_mode",
-    "mlp_mixer": "(MatMul): it does not read along channels",
-    "resmlp": "(MatMul): it does not read along channels",
-    "bert": "(Tanh): its result is not used",
     "llama": "(Mul): this arithmetic is not part of a supported formula",
     "text_cnn": "(Conv): only convolutions of images",
     "audio_m5": "(Conv): only convolutions of images",
     "wavenet": "(Conv): only convolutions of images",
-    "geglu": "(Mul): it reads a part of a layer other than one token",
 }
 
 

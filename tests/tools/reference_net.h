@@ -100,7 +100,7 @@ static const lgelu_custom_gate reference_outer[2] = {
 
 /* If a kind of layer is new, this line does not compile: compute the kind in double below, then
  * correct the count. */
-typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 26 ? 1 : -1];
+typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 27 ? 1 : -1];
 
 /* Returns the loss of the samples of the net's last forward. */
 static double reference_forward(reference_net *r)
@@ -243,6 +243,12 @@ static double reference_forward(reference_net *r)
                             * channels
                       + i % channels];
             }
+            break;
+        }
+        case LGELU_OP_TRANSPOSE: {
+            const size_t all = n / net->samples;
+            for (size_t i = 0; i < n; i++)
+                y[i] = a[i / all * all + i % c * in + i % all / c];
             break;
         }
         case LGELU_OP_CLASS_TOKEN: {
