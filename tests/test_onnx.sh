@@ -206,7 +206,7 @@ written=$(sed -n 's/.*"written": "\([a-z]*\)".*/\1/p' $out/c.json)
 [ "$said" = "$(json $written $out/c.json) $(json int8 $out/c.json)" ] && [ "$said" != "0 0" ]
 verdict $? "reluize: a program of the C files and headers has the scores of the report" "$said"
 refused "--h without a C file" 2 'neither --c nor --c8' $model --data $out/table.csv -o $out/no.onnx --h
-refused "--h with another ending" 2 'expected a name that ends in .c' $model --data $out/table.csv -o $out/no.onnx --c $out/no.txt --h
+refused "--h with another ending" 2 'expected NAME.c, where NAME is a C identifier' $model --data $out/table.csv -o $out/no.onnx --c $out/no.txt --h
 refused "layers that C files do not have" 1 'C file: ' $out/nets/gpt_tanh.onnx --data $out/text.txt -o $out/no.onnx --c $out/no.c
 # twenty pictures of 30 x 20, black but for a bright band, in two folders: of another size than the network's, in grey
 for c in 0 1; do

@@ -53,4 +53,18 @@ $out/reluize $out/given/vit.onnx --data ../examples/pictures -o $out/no.onnx --i
 [ $? = 1 ] && grep -q "no8.onnx: int8: layer '.*': no .* here" $out/stderr && [ $(wc -l < $out/stderr) = 1 ] &&
     [ ! -e $out/no.onnx ] && [ ! -e $out/no8.onnx ]
 verdict $? "reluize --int8: a network that can't be quantized is refused before any training" "$(tail -n 1 $out/stderr)"
+
+# reluize --c8: the same whole numbers as a C file, whose main reads bytes
+rm -f $out/table_net.c
+$out/reluize $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/relu.onnx --c8 $out/table_net.c > $out/stdout 2> $out/stderr &&
+    $CC -std=c99 -O1 $WARNINGS -Dtable_net_MAIN $out/table_net.c -o $out/table_net &&
+    head -c 40 /dev/zero | $out/table_net > $out/lines
+[ $? = 0 ] && [ $(wc -l < $out/lines) = 2 ]
+verdict $? "reluize --c8: a C file that compiles and runs" "$(tail -n 1 $out/stderr)"
+for name in 9net.c net net- .c a_.c a-b.c; do
+    rm -f $out/no.onnx
+    $out/reluize $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/no.onnx --c8 $out/$name > $out/stdout 2> $out/stderr
+    [ $? = 2 ] && [ $(wc -l < $out/stderr) = 1 ] && [ ! -e $out/no.onnx ] && [ ! -e $out/$name ]
+    verdict $? "reluize --c8 $name is refused in one line" "$(tail -n 1 $out/stderr)"
+done
 exit $bad

@@ -58,6 +58,7 @@ enum {
     EVALUATION_BATCH = 128,
     REFITTED = 4096,    /* training samples that a refit takes, unless --samples says otherwise */
     MOST_WINDOWS = 500, /* of a text, for the test */
+    C_NAME = 41,        /* bytes of the longest name of a C function, with its end */
     TRAIN = 0,          /* the two parts of the data */
     TEST = 1
 };
@@ -131,9 +132,10 @@ static const char usage[] =
     "  -o OUT.onnx        the ReLU network to write\n"
     "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear; the ranges\n"
     "                     come from the first 1,000 training samples\n"
-    "  --c OUT.c          also write it as a C file that needs no library\n"
-    "  --c8 OUT8.c        and in 8 bits, for microcontrollers\n"
-    "  --h                and beside each C file a header OUT.h with its declarations\n"
+    "  --c NAME.c         also write it as one C file that needs no library; NAME becomes the name of\n"
+    "                     its function\n"
+    "  --c8 NAME.c        the same in 8 bits, for microcontrollers\n"
+    "  --h                with --c or --c8: also a header NAME.h with the declarations\n"
     "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
     "  --output NAME      which output to convert, for a model that has several\n"
     "  --epochs N         epochs of fine-tuning after the refit; requires labels (0)\n"
@@ -258,21 +260,40 @@ static int ends_in(const char *path, const char *end)
     return n > k && !strcmp(path + n - k, end);
 }
 
-static int name_headers(void)
+/* Writes what a C file's function is called: the file's name without folder and .c. Returns 0, or
+   -1 if that is no name. */
+static int name_of_function(char name[C_NAME], const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    const char *const begin = slash ? slash + 1 : path;
+    const size_t length = strlen(begin);
+    if (length < 3 || length - 2 >= C_NAME || strcmp(begin + length - 2, ".c"))
+        return -1;
+    memcpy(name, begin, length - 2);
+    name[length - 2] = 0;
+    return c_file_int8_is_name(name) ? 0 : -1;
+}
+
+/* Checks the names of the C files, and finds those of their headers. */
+static int check_c_files(void)
 {
     const char *const file[2] = { option.c, option.c8 };
+    char name[C_NAME];
     int i;
-    if (!option.headers)
-        return 0;
-    if (!file[0] && !file[1])
+    if (option.headers && !file[0] && !file[1])
         return fail("--h: there is neither --c nor --c8");
     for (i = 0; i < 2; i++) {
         if (!file[i])
             continue;
-        if (!ends_in(file[i], ".c") || strlen(file[i]) >= sizeof *header)
-            return fail("%s: with --h, expected a name that ends in .c", file[i]);
-        memcpy(header[i], file[i], strlen(file[i]) + 1);
-        header[i][strlen(file[i]) - 1] = 'h';
+        if (name_of_function(name, file[i]) || strlen(file[i]) >= sizeof *header) {
+            return fail(
+                "%s %s: expected NAME.c, where NAME is a C identifier of at most 40 characters",
+                i ? "--c8" : "--c", file[i]);
+        }
+        if (option.headers) {
+            memcpy(header[i], file[i], strlen(file[i]) + 1);
+            header[i][strlen(file[i]) - 1] = 'h';
+        }
     }
     return 0;
 }
@@ -284,7 +305,7 @@ static int check_options(void)
     int i, k;
     if (!option.model || !option.data || !option.out)
         return fail("a model, --data and -o are needed; see --help");
-    if (name_headers())
+    if (check_c_files())
         return 1;
     for (i = 0; i < 7; i++) {
         for (k = 0; k < i; k++) {
@@ -1694,23 +1715,6 @@ static int save_model(network *n, const float *outputs, byte_array *file)
                       data.count[TEST] * predictions_of(n) * output_size(n));
 }
 
-/* Makes a function's name of a file's: its letters and digits, without folder and ending. */
-static void function_name(const char *path, char name[41])
-{
-    static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    const char *slash = strrchr(path, '/'), *p = slash ? slash + 1 : path;
-    size_t n = 0;
-    if (strspn(p, "0123456789."))
-        name[n++] = 'n';
-    for (; *p && *p != '.' && n < 40; p++)
-        name[n++] = strchr(letters, *p) ? *p : '_';
-    while (n && name[n - 1] == '_')
-        n--;
-    if (!n)
-        name[n++] = 'n';
-    name[n] = 0;
-}
-
 static int discard(const void *p, size_t n, void *user)
 {
     (void)p;
@@ -1723,7 +1727,7 @@ static int discard(const void *p, size_t n, void *user)
  */
 static int save_c(const network *from, byte_array *file)
 {
-    char name[41];
+    char name[C_NAME];
     network plain;
     int bad;
     if (make_network(&plain, 0, 1, LGELU_MODE_INFER, MAKE_PLAIN))
@@ -1733,7 +1737,7 @@ static int save_c(const network *from, byte_array *file)
     lgelu_net_relu(&plain.net);
     if (option.fold)
         lgelu_net_fold(&plain.net);
-    function_name(option.c, name);
+    name_of_function(name, option.c);
     bad = c_file_write(&plain.net, plain.out, name, from ? append : discard, file) != LGELU_OK;
     if (bad)
         fail("%s: %s", option.c, plain.net.message);
@@ -1746,9 +1750,9 @@ static int write_header(const byte_array *file, int eight, output *o)
 {
     static const char sizes[] = "\nenum { ";
     const size_t n = sizeof sizes - 1;
-    char name[41];
+    char name[C_NAME];
     size_t i, end;
-    function_name(eight ? option.c8 : option.c, name);
+    name_of_function(name, eight ? option.c8 : option.c);
     for (i = 0; i + n < file->n && memcmp(file->p + i, sizes, n); i++) {
     }
     for (end = i + 1; end < file->n && file->p[end] != '\n'; end++) {
@@ -1821,7 +1825,7 @@ static int save_int8(report *r, const network *n, const float *outputs, byte_arr
 {
     const size_t width = output_size(n);
     float *rounded = (float *)allocate(data.count[TEST] * width, sizeof *rounded);
-    char message[160], doc[200], name[41];
+    char message[160], doc[200], name[C_NAME];
     onnx_options how;
     network whole;
     int8_net q;
@@ -1833,7 +1837,7 @@ static int save_int8(report *r, const network *n, const float *outputs, byte_arr
     if (option.int8 && onnx_save_int8(&whole.net, &q, &how, work, append, file, message))
         return fail("%s: %s", option.int8, message);
     if (option.c8) {
-        function_name(option.c8, name);
+        name_of_function(name, option.c8);
         if (c_file_int8_write(&q, name, append, c, message))
             return fail("%s: %s", option.c8, message);
     }
