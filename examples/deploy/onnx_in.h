@@ -13,8 +13,9 @@
    classifiers and GPTs: Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas
    by Erf and Tanh, Elu, x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and
    Tanh, pooling, ReduceMean, Flatten, Reshape, Transpose, residual sums,
-   products of layers, LayerNormalization or its formula, the formula of RMSNorm, attention,
-   embeddings, and the arithmetic of shapes around them. A factor or a bias, one number or one for each channel
+   products of layers, LayerNormalization or its formula, the formula of RMSNorm, attention, also
+   with fewer keys and values (repeated by Expand), rotary positions x·cos + (-b, a)·sin of both
+   kinds, embeddings, and the arithmetic of shapes around them. A factor or a bias, one number or one for each channel
    (standardised pixels, LayerScale), goes into the weights before it or becomes a depthwise
    convolution of 1 x 1. Weights may be float, double, half or bfloat16.
 
