@@ -12,13 +12,14 @@
    Supported is what PyTorch's exporter writes for MLPs, convolutional networks, ViTs, text
    classifiers and GPTs: Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas
    by Erf and Tanh, x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and
-   Tanh, Elu, LeakyRelu, HardSwish, Clip and HardSigmoid (as ReLUs), Sigmoid, pooling, ReduceMean,
-   Flatten, Reshape, Transpose, residual sums, products of layers of the same shape or of an image
-   with one factor for each channel (squeeze-and-excitation), LayerNormalization or its formula, the
-   formula of RMSNorm, attention, embeddings, and the arithmetic of shapes around them. A factor or
-   a bias, one number or one for each channel (standardised pixels, LayerScale), goes into the
-   weights before it or becomes a depthwise convolution of 1 x 1. Weights may be float, double, half
-   or bfloat16.
+   Tanh, Elu, LeakyRelu, HardSwish, Clip and HardSigmoid (as ReLUs), Sigmoid, Tanh, pooling,
+   ReduceMean, Flatten, Reshape, Transpose, Split and Slice of channels, sums and differences of
+   layers, products of layers of the same shape or of an image with one factor for each channel
+   (squeeze-and-excitation), LayerNormalization or its formula, the formula of RMSNorm, attention,
+   also with fewer keys and values (repeated by Expand), rotary positions x·cos + (-b, a)·sin of
+   both kinds, embeddings, and the arithmetic of shapes around them. A factor or a bias, one number
+   or one for each channel (standardised pixels, LayerScale), goes into the weights before it or
+   becomes a depthwise convolution of 1 x 1. Weights may be float, double, half or bfloat16.
 
    Images are declared as (N, channels, rows, columns), or as (N, rows, columns, channels) where a
    Transpose follows; vectors as (N, channels), token ids as integers (N, count). The network's

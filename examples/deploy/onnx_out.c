@@ -917,31 +917,146 @@ static void onnx_emit_embedding(onnx_writer *w, const lgelu_node *node)
         onnx_put_flatten(w, value, rows);
 }
 
-/* Writes multi-head attention. The input (N, tokens, 3·channels) is split into q and v as (N,
-   heads, tokens, width) and k as (N, heads, width, tokens). */
+/* Writes a Split of the last dimension into parts of these sizes. */
+static void onnx_put_split(onnx_writer *w, const char *of, const size_t *size, int parts,
+                           char part[][ONNX_NAME], const char *name)
+{
+    int64_t sizes[3];
+    char list[ONNX_NAME];
+    onnx_message m;
+    int k;
+    for (k = 0; k < parts; k++)
+        sizes[k] = (int64_t)size[k];
+    onnx_put_integers(w, onnx_join(list, name, "/sizes"), sizes, (size_t)parts);
+    onnx_begin_node(&m, "Split", of, list, NULL);
+    onnx_set_int(&m, "axis", -1);
+    for (k = 0; k + 1 < parts; k++)
+        onnx_append_text(&m, 2, part[k]);
+    onnx_end_node(w, &m, part[parts - 1]);
+}
+
+/* Writes the cosines or the sines of rotary positions, (tokens, 1, width). Both channels of a pair
+   have the same. */
+static void onnx_put_angles(onnx_writer *w, const lgelu_node *node, const char *name, int sines)
+{
+    const size_t tokens = node->shape[1], width = node->option[1];
+    size_t dims[3], t, k;
+    dims[0] = tokens;
+    dims[1] = 1;
+    dims[2] = width;
+    onnx_begin_tensor(w, name, ONNX_TYPE_FLOAT, dims, 3);
+    for (t = 0; t < tokens && !w->failed; t++) {
+        for (k = 0; k < width; k++) {
+            const size_t pair = node->option[2] ? k / 2 : k % (width / 2);
+            const double angle =
+                (double)t * pow((double)node->base, -2 * (double)pair / (double)width);
+            onnx_emit_float(w, (float)(sines ? sin(angle) : cos(angle)));
+        }
+    }
+}
+
+/* Writes rotary positions as x·cos + turned·sin, where `turned` has the pair (-b, a) for (a, b). */
+static void onnx_emit_rotary(onnx_writer *w, const lgelu_node *node)
+{
+    const size_t tokens = node->shape[1], heads = node->option[0], width = node->option[1];
+    const int interleaved = node->option[2] != 0;
+    const size_t rest = node->shape[2] - heads * width;
+    size_t dims[4], size[2];
+    char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], part[2][ONNX_NAME], half[2][ONNX_NAME];
+    const char *name = node->name, *of = onnx_in_order(w, x, node->input[0], 0);
+    const char *value = onnx_value_name(w, (int)(node - w->net->nodes));
+    onnx_message m;
+    /* The first token is not turned. */
+    if (tokens == 1) {
+        onnx_put_node(w, "Identity", value, of, NULL);
+        return;
+    }
+    if (rest) {
+        size[0] = heads * width;
+        size[1] = rest;
+        onnx_join(part[0], name, "/heads");
+        onnx_join(part[1], name, "/rest");
+        onnx_put_split(w, of, size, 2, part, name);
+        of = part[0];
+    }
+    dims[0] = tokens;
+    dims[1] = heads;
+    dims[2] = width;
+    onnx_put_reshape(w, onnx_join(a, name, "/x"), of, dims, 3);
+    onnx_join(b, name, "/x");
+    if (interleaved) {
+        dims[2] = width / 2;
+        dims[3] = 2;
+        onnx_put_reshape(w, onnx_join(b, name, "/pairs"), of, dims, 4);
+    }
+    size[0] = size[1] = interleaved ? 1 : width / 2;
+    onnx_join(half[0], name, "/a");
+    onnx_join(half[1], name, "/b");
+    onnx_put_split(w, b, size, 2, half, half[0]);
+    onnx_put_node(w, "Neg", onnx_join(b, name, "/minus"), half[1], NULL);
+    onnx_begin_node(&m, "Concat", b, half[0], NULL);
+    onnx_set_int(&m, "axis", -1);
+    onnx_end_node(w, &m, onnx_join(half[1], name, interleaved ? "/turned.pairs" : "/turned"));
+    if (interleaved) {
+        dims[2] = width;
+        onnx_put_reshape(w, onnx_join(b, name, "/turned"), half[1], dims, 3);
+        memcpy(half[1], b, ONNX_NAME);
+    }
+    onnx_put_angles(w, node, onnx_join(b, name, "/cos"), 0);
+    onnx_put_node(w, "Mul", onnx_join(half[0], name, "/x.cos"), a, b);
+    onnx_put_angles(w, node, onnx_join(b, name, "/sin"), 1);
+    onnx_put_node(w, "Mul", onnx_join(a, name, "/turned.sin"), half[1], b);
+    onnx_put_node(w, "Add", onnx_join(b, name, "/sum"), half[0], a);
+    dims[1] = heads * width;
+    onnx_put_reshape(w, rest ? onnx_join(a, name, "/line") : value, b, dims, 2);
+    if (rest) {
+        onnx_begin_node(&m, "Concat", a, part[1], NULL);
+        onnx_set_int(&m, "axis", -1);
+        onnx_end_node(w, &m, value);
+    }
+}
+
+/* Writes multi-head attention. The input (N, tokens, channels) is split into q and v as (N, heads,
+   tokens, width) and k as (N, heads, width, tokens). If several heads of q read each of k and v,
+   there is one dimension more, which is 1 for k and v. */
 static void onnx_emit_attention(onnx_writer *w, const lgelu_node *node)
 {
     static const char part[3][8] = { "/q", "/k", "/v" },
                       heads[3][12] = { "/q.heads", "/k.heads", "/v.heads" },
                       turned[3][8] = { "/q.t", "/k.t", "/v.t" };
-    static const size_t order[4] = { 0, 2, 1, 3 }, keys[4] = { 0, 2, 3, 1 };
+    static const size_t orders[2][4] = { { 0, 2, 1, 3 }, { 0, 2, 3, 1 } };
+    static const size_t grouped[3][5] = { { 0, 2, 3, 1, 4 }, { 0, 2, 3, 4, 1 }, { 0, 3, 1, 2, 4 } };
     const size_t tokens = node->shape[1], width = node->shape[2] / node->option[0];
-    size_t dims[4], i, j;
+    const size_t kv_heads = node->option[2], group = node->option[0] / kv_heads;
+    const size_t *order = group > 1 ? grouped[0] : orders[0];
+    const size_t *keys = group > 1 ? grouped[1] : orders[1];
+    const size_t *back = group > 1 ? grouped[2] : orders[0];
+    const int last = group > 1 ? 4 : 3;
+    size_t dims[4], size[3], i, j;
     char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], c[3][ONNX_NAME];
     const char *name = node->name, *of = onnx_in_order(w, x, node->input[0], 0);
     onnx_message m;
     int k, rank;
-    onnx_begin_node(&m, "Split", of, NULL, NULL);
-    onnx_set_int(&m, "axis", -1);
-    for (k = 0; k < 2; k++)
-        onnx_append_text(&m, 2, onnx_join(c[k], name, part[k]));
-    onnx_end_node(w, &m, onnx_join(c[2], name, part[2]));
+    for (k = 0; k < 3; k++)
+        onnx_join(c[k], name, part[k]);
+    if (group > 1) {
+        size[0] = node->shape[2];
+        size[1] = size[2] = kv_heads * width;
+        onnx_put_split(w, of, size, 3, c, name);
+    } else {
+        onnx_begin_node(&m, "Split", of, NULL, NULL);
+        onnx_set_int(&m, "axis", -1);
+        for (k = 0; k < 2; k++)
+            onnx_append_text(&m, 2, c[k]);
+        onnx_end_node(w, &m, c[2]);
+    }
     dims[0] = tokens;
-    dims[1] = node->option[0];
-    dims[2] = width;
+    dims[1] = kv_heads;
     for (k = 0; k < 3; k++) {
-        onnx_put_reshape(w, onnx_join(a, name, heads[k]), c[k], dims, 3);
-        onnx_put_transpose(w, onnx_join(c[k], name, turned[k]), a, k == 1 ? keys : order, 4);
+        dims[2] = k ? 1 : group;
+        dims[last - 1] = width;
+        onnx_put_reshape(w, onnx_join(a, name, heads[k]), c[k], dims, last);
+        onnx_put_transpose(w, onnx_join(c[k], name, turned[k]), a, k == 1 ? keys : order, last + 1);
     }
     onnx_put_scalar(w, onnx_join(b, name, "/scale"), (float)(1 / sqrt((double)width)));
     onnx_put_node(w, "MatMul", onnx_join(a, name, "/product"), c[0], c[1]);
@@ -960,7 +1075,7 @@ static void onnx_emit_attention(onnx_writer *w, const lgelu_node *node)
     onnx_set_int(&m, "axis", -1);
     onnx_end_node(w, &m, onnx_join(a, name, "/softmax"));
     onnx_put_node(w, "MatMul", onnx_join(b, name, "/mixed"), a, c[2]);
-    onnx_put_transpose(w, onnx_join(a, name, "/mixed.t"), b, order, 4);
+    onnx_put_transpose(w, onnx_join(a, name, "/mixed.t"), b, back, last + 1);
     rank = onnx_last_dims(node, dims);
     onnx_put_reshape(w, onnx_value_name(w, (int)(node - w->net->nodes)), a, dims, rank);
 }
@@ -1120,7 +1235,7 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 
 /* After a layer kind was added, this line does not compile: write the kind in onnx_emit_layer, or
    refuse it in onnx_can_be_written, and then correct the count. */
-typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 27 ? 1 : -1];
+typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 28 ? 1 : -1];
 
 /* Writes the nodes of one layer. */
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
@@ -1161,6 +1276,7 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_POSITION: onnx_emit_position(w, node); break;
     case LGELU_OP_LAYER_NORM: onnx_emit_layer_norm(w, node); break;
     case LGELU_OP_RMS_NORM: onnx_emit_rms_norm(w, node); break;
+    case LGELU_OP_ROTARY: onnx_emit_rotary(w, node); break;
     case LGELU_OP_ATTENTION: onnx_emit_attention(w, node); break;
     case LGELU_OP_PATCHES: onnx_emit_patches(w, node); break;
     case LGELU_OP_TRANSPOSE: onnx_emit_transpose(w, node); break;

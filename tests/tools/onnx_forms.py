@@ -269,6 +269,30 @@ refuse("index", "an index is out of bounds", [n("Gather", "x i", "h", axis=1), n
     i=np.int64(7), **q)
 refuse("sum", "the two layers differ in shape or order", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
     **q)
+# rotary positions of 5 tokens in 2 heads of 4: x * cos + (-b, a) * sin
+angle = np.outer(np.arange(6), 10000.0 ** (-np.arange(0, 4, 2) / 4)).astype(np.float32)
+angle = np.concatenate((angle, angle), -1)[:, None]
+turn = [n("Reshape", "x s4", "h"), n("Split", "h half", "a b", axis=-1), n("Neg", "b", "m"), n("Concat", "m a", "q", axis=-1),
+        n("Mul", "h cos", "hc"), n("Mul", "q sin", "qs"), n("Add", "hc qs", "r")]
+flat = [n("Reshape", "r s3", "t"), n("MatMul", "t k", "y")]
+table = dict(s4=ints(0, 5, 2, 4), s3=ints(0, 5, 8), half=ints(2, 2), k=w(8, 3), cos=np.cos(angle[:5]), sin=np.sin(angle[:5]))
+case("rotary", [*turn, *flat], (5, 8), (5, 3), 17, 8, **table)
+tokens = dict(shape=(5, 8), result=(5, 3))
+refuse("rotary_base", "expected the cosines and sines of rotary positions from 0 on", [*turn, *flat], **tokens,
+       **{**table, "sin": np.sin(1.001 * angle[:5])})
+refuse("rotary_from", "expected the cosines and sines of rotary positions from 0 on", [*turn, *flat], **tokens,
+       **{**table, "cos": np.cos(angle[1:]), "sin": np.sin(angle[1:])})
+refuse("rotary_half", "expected x * cos + (-b, a) * sin, as rotary positions are", [*turn[:5], n("Mul", "h sin", "qs"), turn[6], *flat],
+       **tokens, **table)
+refuse("rotary_cos", "it reads a product with a constant of several dimensions that is not part of rotary",
+       [turn[0], turn[4], n("Reshape", "hc s3", "r"), n("MatMul", "r k", "y")], **tokens, **table)
+refuse("rotary_sum", "it reads a product with a constant of several dimensions that is not part of rotary",
+       [turn[0], turn[4], n("MatMul", "hc k", "y")], shape=(5, 8), result=(5, 2, 3), **{**table, "k": w(4, 3)})
+refuse("rotary_turn", "it reads a quarter turn that is not part of rotary positions",
+       [*turn[:4], n("MatMul", "q k", "y")], shape=(5, 8), result=(5, 2, 3), **{**table, "k": w(4, 3)})
+refuse("rotary_part", "rotary positions of a part of a layer are only supported before an attention",
+       [n("Split", "x eight", "x8 rest", axis=-1), n("Reshape", "x8 s4", "h"), *turn[1:], *flat], shape=(5, 12), result=(5, 3),
+       eight=ints(8, 4), **table)
 refuse("quotient", "only sums, differences and products of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
     c=w(3, 4), **q)
 # a softplus of its own is refused by its own name and not by that of the node behind it

@@ -31,7 +31,6 @@ REFUSED = {
     "shufflenet_v2": "(Concat): it is only supported",
     "squeezenet": "(MaxPool): ceil_mode",
     "googlenet": "(MaxPool): ceil_mode",
-    "llama": "(Mul): this arithmetic is not part of a supported formula",
     "text_cnn": "(Conv): only convolutions of images",
     "audio_m5": "(Conv): only convolutions of images",
     "wavenet": "(Conv): only convolutions of images",
