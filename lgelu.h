@@ -731,10 +731,11 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding);
 
-/* Add max or average pooling with any window without dilation; that of a max pooling has at most
-   225 elements. */
+/* Adds max pooling with any window of at most 225 elements, without dilation. */
 LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
                                     const lgelu_window *window);
+
+/* Adds average pooling with any window without dilation. */
 LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
                                         const lgelu_window *window);
 

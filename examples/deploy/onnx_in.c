@@ -163,9 +163,9 @@ typedef struct {
     int function;
     int vector, divides; /* arg is multiplied by (or divided by) this constant, -1: none */
     double eps;
-    int gain;        /* ONNX_NORMED: the constant, or -1 */
-    int rms;         /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
-    int64_t padding; /* zeros around an image, to become a window's padding */
+    int gain;           /* ONNX_NORMED: the constant, or -1 */
+    int rms;            /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
+    int64_t padding[2]; /* zeros around an image, to become a window's padding: rows, columns */
 
     /* ONNX_QUARTER, ONNX_TIMES, ONNX_ROTARY */
     onnx_turn turn;
@@ -188,7 +188,8 @@ typedef struct {
     deploy_span name;
     lgelu_op op;
     int inputs, input[2]; /* layers */
-    size_t shape[3], window, stride, padding, groups, option[3];
+    size_t shape[3], groups, option[3];
+    lgelu_window window; /* kernel 0: none */
     float eps, momentum, base;
     lgelu_gate_kind gate;
     smooth_gate smooth;  /* of LGELU_GATE_CUSTOM */
@@ -220,6 +221,7 @@ struct onnx_model {
     int chains;        /* of the hash table, a power of two */
     int result, input; /* layers */
     int channels_last; /* images come in as (N, rows, columns, channels) */
+    int row;           /* an image of one row comes in as (N, channels, columns) */
     int flat;          /* an image comes in as a vector */
     onnx_form form;    /* the order of the result's elements in the file */
     onnx_value *value;
@@ -1146,6 +1148,16 @@ static int onnx_is_scaled(const onnx_value *v)
            && !(v->p[2] < 0 || v->p[2] > 0) && !(v->p[3] < 0 || v->p[3] > 0);
 }
 
+/* Returns whether an image is about to be padded. */
+static int onnx_is_padded(const onnx_value *x) { return x->padding[0] || x->padding[1]; }
+
+/* Returns the window of one pixel. */
+static lgelu_window onnx_one_pixel(void)
+{
+    const lgelu_window w = { { 1, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 } };
+    return w;
+}
+
 /* Returns whether x is 1 up to rounding in float. */
 static int onnx_is_one(double x) { return fabs(x - 1) < 1e-6; }
 
@@ -1180,7 +1192,7 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
     if (has) {
         *l = m->layer[x->layer];
     } else {
-        l->window = l->stride = 1;
+        l->window = onnx_one_pixel();
         l->groups = l->shape[2];
     }
     if (m->own)
@@ -1284,7 +1296,7 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
         return onnx_set_square(m, n, x);
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
         return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
-    if (x->padding && (x->p[0] < 0 || x->p[0] > 0))
+    if (onnx_is_padded(x) && (x->p[0] < 0 || x->p[0] > 0))
         return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!(l = onnx_weighted_layer(m, n, x, 0)))
         return 0;
@@ -1306,9 +1318,12 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
     onnx_layer *l;
     int patches, from = c->input[0];
     const onnx_layer was = *c;
-    const size_t side = c->window;
-    if (c->op != LGELU_OP_CONV || c->weight < 0 || c->shape[0] == 1 || c->stride != side
-        || c->padding || c->groups != 1 || s[0] % side || s[1] % side)
+    const lgelu_window *w = &was.window;
+    const size_t side = w->kernel[0];
+    if (c->op != LGELU_OP_CONV || c->weight < 0 || c->shape[0] == 1 || w->kernel[1] != side
+        || w->stride[0] != side || w->stride[1] != side || w->padding[0] || w->padding[1]
+        || (side > 1 && (w->dilation[0] > 1 || w->dilation[1] > 1)) || c->groups != 1 || s[0] % side
+        || s[1] % side)
         return 1;
     l = onnx_new_layer(m, n, LGELU_OP_PATCHES, from, -1);
     if (!l)
@@ -1334,7 +1349,7 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
     l->picks = was.picks;
     l->chosen = was.chosen;
     /* its weights are those of a convolution with this window */
-    l->window = side;
+    l->window = was.window;
     x->layer = onnx_layer_index(m, l);
     return 1;
 }
@@ -1481,7 +1496,8 @@ static onnx_layer *onnx_picked_layer(onnx_model *m, const onnx_node *n, int from
     if (own) {
         *l = m->layer[from];
     } else if (l->op == LGELU_OP_CONV) {
-        l->window = l->stride = l->groups = 1;
+        l->window = onnx_one_pixel();
+        l->groups = 1;
     }
     memset(&l->name, 0, sizeof l->name);
     l->picks = 1;
@@ -1547,7 +1563,7 @@ static int onnx_exchanged_view(const onnx_model *m, const onnx_value *x, onnx_vi
     const int64_t channels = onnx_channels(l), pixels = onnx_elements(l) / channels;
     int i;
     *y = x->v;
-    if (x->v.base || !onnx_is_plain(x) || x->padding)
+    if (x->v.base || !onnx_is_plain(x) || onnx_is_padded(x))
         return 0;
     for (i = 0; i < y->atoms; i++) {
         onnx_atom *a = y->a + i;
@@ -1624,7 +1640,8 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         return 0;
     *x = *v;
     l = m->layer + x->layer;
-    if (x->padding && (k || !(onnx_text_is(n->op, "Conv") || onnx_text_is(n->op, "AveragePool"))))
+    if (onnx_is_padded(x)
+        && (k || !(onnx_text_is(n->op, "Conv") || onnx_text_is(n->op, "AveragePool"))))
         return onnx_refuse(m, n, "expected a convolution or an average pool behind a Pad");
     if (l->op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
@@ -1675,6 +1692,21 @@ static onnx_view onnx_channels_first_view(const onnx_model *m, const onnx_layer 
     return v;
 }
 
+/* Returns that view, or, for rank 3, the view (N, channels, columns) of an image of one row. */
+static onnx_view onnx_image_view(const onnx_model *m, const onnx_layer *l, int rank)
+{
+    onnx_view v = onnx_empty_view(0);
+    if (rank != 3)
+        return onnx_channels_first_view(m, l);
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_batch_atom(m));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
+    return v;
+}
+
 /* Recognises a flattened image, (N, values) or (N, values, 1, 1) in its layer's order, and puts a
    layer that flattens before x, so that its values are channels. */
 static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
@@ -1714,12 +1746,14 @@ static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
     if (x->v.rank == 4 && !onnx_flatten_operand(m, n, x))
         return 0;
     l = m->layer + x->layer;
-    if (x->v.rank != 4)
-        return onnx_refuse(m, n, "expected images (N, channels, rows, columns)");
-    v = onnx_channels_first_view(m, l);
-    if (onnx_same_view(&v, &x->v))
+    if (x->v.rank != 4 && x->v.rank != 3) {
+        return onnx_refuse(
+            m, n, "expected images (N, channels, rows, columns) or (N, channels, columns)");
+    }
+    v = onnx_image_view(m, l, x->v.rank);
+    if (onnx_same_view(&v, &x->v) && (x->v.rank == 4 || l->shape[0] == 1))
         return 1;
-    if (l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_size(&x->v, 1).c == 1) {
+    if (x->v.rank == 4 && l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_size(&x->v, 1).c == 1) {
         size_t old[3];
         memcpy(old, l->shape, sizeof old);
         l->shape[0] = (size_t)onnx_size(&x->v, 2).c;
@@ -1914,7 +1948,7 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, con
     const onnx_turn *turn = &x->turn;
     int d, i, good = 1;
     memset(h, 0, sizeof *h);
-    if (x->padding || !onnx_can_be_heads(x))
+    if (onnx_is_padded(x) || !onnx_can_be_heads(x))
         return onnx_refuse(m, n,
                            "expected queries, keys and values that are views of linear layers");
     l = m->layer + x->layer;
@@ -1975,7 +2009,7 @@ static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_hea
         return h[0].p.layer;
     for (d = 0; d < 3; d++) {
         const onnx_layer *a = m->layer + h[d].p.layer;
-        if (a->op != LGELU_OP_LINEAR || a->parts || a->window || a->flat
+        if (a->op != LGELU_OP_LINEAR || a->parts || a->picks || a->window.kernel[0] || a->flat
             || a->input[0] != b->input[0] || !onnx_same_view(&a->order, &b->order)) {
             onnx_refuse(m, n,
                         "expected queries, keys and values that are linear in the same layer");
@@ -2240,7 +2274,7 @@ static int onnx_add_bias(onnx_model *m, const onnx_node *n, int data, int c, dou
     onnx_view v = x.v;
     if (m->value[c].v.rank > x.v.rank)
         return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
-    if (x.padding)
+    if (onnx_is_padded(&x))
         return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!onnx_end_formula(m, n, &x) || !(with = onnx_weighted_layer(m, n, &x, 1)))
         return 0;
@@ -2510,7 +2544,7 @@ static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value
    along several dimensions, as cosines and sines of rotary positions do. */
 static int onnx_may_turn(onnx_model *m, const onnx_value *x, const onnx_value *c)
 {
-    const int whole = x->kind == ONNX_DATA && onnx_is_plain(x) && !x->padding
+    const int whole = x->kind == ONNX_DATA && onnx_is_plain(x) && !onnx_is_padded(x)
                       && m->layer[x->layer].op != LGELU_OP_TOKENS && onnx_varies_along(x, c) == -2;
     return (whole || x->kind == ONNX_QUARTER) && c->v.rank <= x->v.rank && onnx_known(m, c);
 }
@@ -2757,8 +2791,8 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     int i, j;
     if (!y)
         return 0;
-    if ((a->vector >= 0 && !a->function) || (b->vector >= 0 && !b->function) || a->padding
-        || b->padding)
+    if ((a->vector >= 0 && !a->function) || (b->vector >= 0 && !b->function) || onnx_is_padded(a)
+        || onnx_is_padded(b))
         return onnx_refuse(m, n, "only sums of two layers are supported");
     head = *y;
     *y = a->function ? *a : *b;
@@ -3316,56 +3350,98 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
 
 /* ---- [14] IMAGES ---- */
 
-/* Reads window, stride and padding of a convolution or a pooling, equal in both directions, and
-   sets the shape of layer l. `padded`: zeros that a Pad added before. */
-static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_layer *from,
-                           int64_t kernel, int64_t padded, onnx_layer *l)
+/* Reads a list of as many integers as an image has dimensions, `dims`, into out[2]; a missing list
+   leaves it as it is, and an image of one dimension is one row. Returns 0 if the list does not fit.
+ */
+static int onnx_image_ints(const onnx_node *n, const char *name, int dims, int64_t out[2])
 {
-    int64_t k[ONNX_FEW], s[ONNX_FEW] = { 1, 1 }, p[ONNX_FEW] = { 0, 0, 0, 0 },
-                         d[ONNX_FEW] = { 1, 1 };
+    int64_t x[ONNX_FEW];
+    const int count = onnx_attribute_ints(n, name, x);
+    int d;
+    if (count == -1)
+        return 1;
+    for (d = 0; d < 2 && count == dims; d++) {
+        if (d >= 2 - dims)
+            out[d] = x[d - (2 - dims)];
+    }
+    return count == dims;
+}
+
+/* Reads the pads, which must be equal on opposite sides, into p[2]. */
+static int onnx_read_pads(onnx_model *m, const onnx_node *n, const onnx_value *image, int dims,
+                          const int64_t extent[2], const int64_t stride[2], int64_t p[2])
+{
+    const onnx_layer *from = m->layer + image->layer;
     const deploy_span pad = onnx_attribute_text(n, "auto_pad");
-    int count = onnx_attribute_ints(n, "kernel_shape", k), i;
-    if (count == -1) {
-        k[0] = k[1] = kernel;
-        count = 2;
-    }
-    if (count != 2 || k[0] != k[1] || k[0] < 1 || k[0] > 65535)
-        return onnx_refuse(m, n, "only square windows are supported");
-    if (kernel && k[0] != kernel)
-        return onnx_refuse(m, n, "kernel_shape is not the window of the weights");
-    count = onnx_attribute_ints(n, "strides", s);
-    if ((count != -1 && count != 2) || s[0] != s[1] || s[0] < 1 || s[0] > 65535)
-        return onnx_refuse(m, n, "expected equal strides");
-    count = onnx_attribute_ints(n, "dilations", d);
-    if ((count != -1 && count != 2) || d[0] != 1 || d[1] != 1)
-        return onnx_refuse(m, n, "only dilations of 1 are supported");
-    count = onnx_attribute_ints(n, "pads", p);
-    if ((count != -1 && count != 4) || p[0] < 0 || p[0] > 65535)
-        return onnx_refuse(m, n, "expected four equal pads");
+    int64_t x[ONNX_FEW];
+    const int count = onnx_attribute_ints(n, "pads", x);
+    int d;
+    p[0] = p[1] = 0;
     if (onnx_text_is(pad, "SAME_UPPER") || onnx_text_is(pad, "SAME_LOWER")) {
-        for (i = 0; i < 2; i++) {
-            const int64_t size_in = (int64_t)from->shape[i], steps = (size_in + s[0] - 1) / s[0],
-                          all = (steps - 1) * s[0] + k[0] - size_in;
-            p[i] = all > 0 ? all / 2 : 0;
-            p[i + 2] = all > 0 ? all - p[i] : 0;
+        if (onnx_is_padded(image))
+            return onnx_refuse(m, n, "a Pad before auto_pad is not supported");
+        for (d = 0; d < 2; d++) {
+            const int64_t size = (int64_t)from->shape[d];
+            const int64_t steps = (size + stride[d] - 1) / stride[d];
+            const int64_t all = (steps - 1) * stride[d] + extent[d] - size;
+            if (all > 0 && all % 2)
+                return onnx_refuse(m, n, "expected equal pads on opposite sides");
+            p[d] = all > 0 ? all / 2 : 0;
         }
-    } else if (pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID")) {
-        return onnx_refuse(m, n, "an unknown auto_pad");
+        return 1;
     }
-    if (p[1] != p[0] || p[2] != p[0] || p[3] != p[0]
-        || (padded && pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID")))
-        return onnx_refuse(m, n, "expected four equal pads");
-    p[0] += padded;
+    if (pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID"))
+        return onnx_refuse(m, n, "an unknown auto_pad");
+    if (count != -1 && count != 2 * dims)
+        return onnx_refuse(m, n, "expected one pad for each side");
+    for (d = 0; d < dims && count > 0; d++) {
+        if (x[d] != x[dims + d] || x[d] < 0 || x[d] > 65535)
+            return onnx_refuse(m, n, "expected equal pads on opposite sides");
+        p[d + 2 - dims] = x[d];
+    }
+    return 1;
+}
+
+/* Reads the window of a convolution or a pooling of an image x with two dimensions or, where its
+   view has three, one row; kernel[2] is the size of the weights, 0 for a pooling. Sets the layer's
+   rows and columns. */
+static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *x,
+                           const int64_t kernel[2], onnx_layer *l)
+{
+    const onnx_layer *from = m->layer + x->layer;
+    const int dims = x->v.rank - 2;
+    int64_t k[2] = { 1, 1 }, s[2] = { 1, 1 }, step[2] = { 1, 1 }, extent[2], p[2];
+    int d;
+    if (kernel[0])
+        memcpy(k, kernel, sizeof k);
+    if (!onnx_image_ints(n, "kernel_shape", dims, k) || k[0] < 1 || k[1] < 1 || k[0] > 65535
+        || k[1] > 65535)
+        return onnx_refuse(m, n, "kernel_shape is not that of its images");
+    if (kernel[0] && (k[0] != kernel[0] || k[1] != kernel[1]))
+        return onnx_refuse(m, n, "kernel_shape is not the window of the weights");
+    if (!onnx_image_ints(n, "strides", dims, s) || s[0] < 1 || s[1] < 1 || s[0] > 65535
+        || s[1] > 65535)
+        return onnx_refuse(m, n, "its strides are out of bounds");
+    if (!onnx_image_ints(n, "dilations", dims, step) || step[0] < 1 || step[1] < 1
+        || step[0] > 65535 || step[1] > 65535
+        || (l->op != LGELU_OP_CONV && (step[0] > 1 || step[1] > 1)))
+        return onnx_refuse(m, n, "its dilations are out of bounds, or those of a pooling");
     if (onnx_attribute_int(n, "ceil_mode", 0))
         return onnx_refuse(m, n, "ceil_mode is not supported");
-    l->window = (size_t)k[0];
-    l->stride = (size_t)s[0];
-    l->padding = (size_t)p[0];
-    for (i = 0; i < 2; i++) {
-        const int64_t all = (int64_t)from->shape[i] + 2 * p[0];
-        if (all < k[0] || p[0] >= k[0])
+    for (d = 0; d < 2; d++)
+        extent[d] = (k[d] - 1) * step[d] + 1;
+    if (!onnx_read_pads(m, n, x, dims, extent, s, p))
+        return 0;
+    for (d = 0; d < 2; d++) {
+        const int64_t padding = p[d] + x->padding[d];
+        const int64_t all = (int64_t)from->shape[d] + 2 * padding;
+        if (all < extent[d] || padding >= extent[d] || extent[d] > 65535)
             return onnx_refuse(m, n, "the window is larger than the image");
-        l->shape[i] = (size_t)((all - k[0]) / s[0] + 1);
+        l->window.kernel[d] = (size_t)k[d];
+        l->window.stride[d] = (size_t)s[d];
+        l->window.padding[d] = (size_t)padding;
+        l->window.dilation[d] = (size_t)step[d];
+        l->shape[d] = (size_t)((all - extent[d]) / s[d] + 1);
     }
     return 1;
 }
@@ -3378,19 +3454,23 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     onnx_layer *l;
     onnx_view v;
     const int64_t groups = onnx_attribute_int(n, "group", 1);
+    int64_t kernel[2];
     if (!w || !onnx_known(m, w))
         return m->failed ? 0 : onnx_refuse(m, n, "its weights are not a constant");
-    if (w->v.rank != 4) {
-        return onnx_refuse(
-            m, n, "only convolutions of images are supported: expected weights of four dimensions");
+    if (w->v.rank != 3 && w->v.rank != 4) {
+        return onnx_refuse(m, n,
+                           "only convolutions of images and of sequences are supported: expected "
+                           "weights of three or four dimensions");
     }
     if (!onnx_image_operand(m, n, &x))
         return 0;
-    if (onnx_size(&w->v, 2).c != onnx_size(&w->v, 3).c)
-        return onnx_refuse(m, n, "only square windows are supported");
+    if (x.v.rank != w->v.rank)
+        return onnx_refuse(m, n, "its weights have other dimensions than its input");
     if (!(l = onnx_new_layer(m, n, LGELU_OP_CONV, x.layer, -1)))
         return 0;
-    if (!onnx_set_window(m, n, m->layer + x.layer, onnx_size(&w->v, 2).c, x.padding, l))
+    kernel[0] = w->v.rank == 4 ? onnx_size(&w->v, 2).c : 1;
+    kernel[1] = onnx_size(&w->v, w->v.rank - 1).c;
+    if (!onnx_set_window(m, n, &x, kernel, l))
         return 0;
     if (groups < 1 || groups > onnx_channels(m->layer + x.layer)
         || onnx_channels(m->layer + x.layer) % groups || onnx_size(&w->v, 0).c % groups
@@ -3404,7 +3484,7 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
     l->weight = n->in[1];
     l->bias = b ? n->in[2] : -1;
-    v = onnx_channels_first_view(m, l);
+    v = onnx_image_view(m, l, x.v.rank);
     return onnx_set_result(m, n, l, &v);
 }
 
@@ -3414,6 +3494,7 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
     onnx_value x;
     onnx_layer *l;
     onnx_view v;
+    static const int64_t none[2] = { 0, 0 };
     const int most = onnx_text_is(n->op, "MaxPool");
     if (n->outputs > 1 && n->out[1].n)
         return onnx_refuse(m, n, "the indices of maxima are not supported");
@@ -3422,19 +3503,23 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
                                 -1)))
         return 0;
     if (onnx_text_is(n->op, "GlobalAveragePool")) {
-        l->stride = 1;
         l->shape[0] = l->shape[1] = 1;
     } else {
-        if (!onnx_set_window(m, n, m->layer + x.layer, 0, x.padding, l))
+        const lgelu_window *w = &l->window;
+        if (!onnx_set_window(m, n, &x, none, l))
             return 0;
-        if (!most && (int64_t)l->padding > x.padding
+        if (!most
+            && ((int64_t)w->padding[0] > x.padding[0] || (int64_t)w->padding[1] > x.padding[1])
             && !onnx_attribute_int(n, "count_include_pad", 0))
             return onnx_refuse(m, n, "count_include_pad = 0 with padding is not supported");
-        if (most && (l->window > 15 || 2 * l->padding > l->window))
-            return onnx_refuse(m, n,
-                               "the window is larger than 15, or its padding than half of it");
+        if (most
+            && (w->kernel[0] * w->kernel[1] > 225 || 2 * w->padding[0] > w->kernel[0]
+                || 2 * w->padding[1] > w->kernel[1])) {
+            return onnx_refuse(
+                m, n, "the window has more than 225 elements, or its padding is above half of it");
+        }
     }
-    v = onnx_channels_first_view(m, l);
+    v = onnx_image_view(m, l, x.v.rank);
     return onnx_set_result(m, n, l, &v);
 }
 
@@ -3450,7 +3535,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     onnx_layer *l;
     if (m->failed)
         return 0;
-    if (!u || u->padding || (u->kind != ONNX_DATA && u->kind != ONNX_SQUARE))
+    if (!u || onnx_is_padded(u) || (u->kind != ONNX_DATA && u->kind != ONNX_SQUARE))
         return onnx_refuse(m, n, "it is only supported for layers");
     if (count < 1)
         return onnx_refuse(m, n, "its axes are missing or not constant");
@@ -3518,7 +3603,6 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
         && l->shape[0] > 1) {
         if (!(l = onnx_new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
             return 0;
-        l->stride = 1;
     } else {
         const int64_t first = x.v.base / onnx_channels(l),
                       tokens = part_of.atoms ? part_of.a[0].size : 1;
@@ -3561,7 +3645,7 @@ static int onnx_op_shape(onnx_model *m, const onnx_node *n)
     onnx_value *y;
     int64_t from = onnx_attribute_int(n, "start", 0), to = onnx_attribute_int(n, "end", ONNX_RANK),
             i;
-    if (!x || x->padding || x->kind == ONNX_ABSENT
+    if (!x || onnx_is_padded(x) || x->kind == ONNX_ABSENT
         || (x->kind >= ONNX_SCORES && x->kind < ONNX_QUARTER))
         return onnx_refuse(m, n, "its input has no shape here");
     if (x->columns)
@@ -3955,9 +4039,9 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     const onnx_value *x = onnx_operand(m, n, 0);
     int64_t p[ONNX_FEW];
     const deploy_span mode = onnx_attribute_text(n, "mode");
-    const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p), rank = x ? x->v.rank : 0;
+    const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p);
     double s = 0;
-    int d, any = 0;
+    int d, any = 0, rank = x ? x->v.rank : 0;
     onnx_value *y;
     if (m->failed)
         return 0;
@@ -3967,9 +4051,12 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     for (d = 0; d < count; d++)
         any |= p[d] != 0;
     if (any) {
-        if (rank != 4 || p[0] || p[1] || p[4] || p[5] || p[2] < 0 || p[2] > 65535 || p[3] != p[2]
-            || p[6] != p[2] || p[7] != p[2] || x->padding)
-            return onnx_refuse(m, n, "only equal pads on each side of an image are supported");
+        for (d = 0; d < rank; d++) {
+            if (p[d] != p[rank + d] || p[d] < 0 || p[d] > (d < 2 ? 0 : 65535))
+                rank = 0;
+        }
+        if ((rank != 3 && rank != 4) || onnx_is_padded(x))
+            return onnx_refuse(m, n, "only equal pads on opposite sides of an image are supported");
         if ((mode.n && !onnx_text_is(mode, "constant"))
             || (onnx_operand(m, n, 2)
                 && (!onnx_single(m, onnx_operand(m, n, 2), &s) || s < 0 || s > 0)))
@@ -3977,8 +4064,10 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     }
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    if (any)
-        y->padding = p[2];
+    if (any) {
+        y->padding[0] = rank == 4 ? p[2] : 0;
+        y->padding[1] = p[rank - 1];
+    }
     return 1;
 }
 
@@ -4949,6 +5038,9 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     if (l->op == LGELU_OP_TOKENS) {
         l->shape[1] = (size_t)dim[1];
         l->shape[2] = 0;
+    } else if (rank == 3 && m->row) {
+        l->shape[1] = (size_t)dim[2];
+        l->shape[2] = (size_t)dim[1];
     } else if (rank < 4) {
         l->shape[2] = (size_t)dim[rank - 1];
         if (rank == 3)
@@ -4965,8 +5057,11 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     if (l->shape[0] * l->shape[1] > (size_t)ONNX_MOST
         || l->shape[0] * l->shape[1] * (l->shape[2] + !l->shape[2]) > (size_t)ONNX_MOST)
         return onnx_fail(m, "input '%t': its shape is out of bounds", &name);
-    if (rank == 4 && !m->channels_last) {
-        v = onnx_channels_first_view(m, l);
+    m->row = m->row && rank == 3 && l->op == LGELU_OP_INPUT;
+    /* tokens of several values have their channels last */
+    m->channels_last |= rank == 3 && !m->row;
+    if (m->row || (rank == 4 && !m->channels_last)) {
+        v = onnx_image_view(m, l, rank);
     } else {
         onnx_new_dim(&v);
         onnx_push_atom(&v, onnx_batch_atom(m));
@@ -4984,14 +5079,23 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     return 1;
 }
 
-/* Returns whether the first node that reads input `name` transposes images from (N, rows, columns,
-   channels). */
-static int onnx_is_channels_last(deploy_span graph, deploy_span name)
+/* Finds in which order an input of images comes in, by the first node that reads it: a Transpose
+   from channels last, or, for an input of three dimensions, one that takes sequences with their
+   channels in dimension 1. */
+static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
 {
+    static const char *const of_rows[] = { "Conv",
+                                           "MaxPool",
+                                           "AveragePool",
+                                           "GlobalAveragePool",
+                                           "BatchNormalization",
+                                           "InstanceNormalization" };
     onnx_reader r, q;
+    size_t i;
+    m->channels_last = m->row = 0;
     for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
         if (r.field == 1 && r.kind == 2) {
-            int reads = 0, transposes = 0, count;
+            int reads = 0, count;
             int64_t order[ONNX_FEW];
             onnx_node n;
             memset(&n, 0, sizeof n);
@@ -4999,19 +5103,22 @@ static int onnx_is_channels_last(deploy_span graph, deploy_span name)
                 if (q.kind == 2) {
                     if (q.field == 1 && onnx_same_text(q.in, name))
                         reads = 1;
-                    if (q.field == 4 && onnx_text_is(q.in, "Transpose"))
-                        transposes = 1;
+                    if (q.field == 4)
+                        n.op = q.in;
                     if (q.field == 5 && n.attributes < ONNX_MOST_ATTRIBUTES)
                         n.attribute[n.attributes++] = q.in;
                 }
             }
             if (!reads)
                 continue;
-            count = transposes ? onnx_attribute_ints(&n, "perm", order) : 0;
-            return count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2;
+            count = onnx_text_is(n.op, "Transpose") ? onnx_attribute_ints(&n, "perm", order) : 0;
+            m->channels_last =
+                count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2;
+            for (i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
+                m->row |= onnx_text_is(n.op, of_rows[i]);
+            return;
         }
     }
-    return 0;
 }
 
 /* GraphProto: node 1, initializer 5, input 11, output 12, sparse_initializer 15 */
@@ -5202,15 +5309,17 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
             *to = (float)factor;
         return 1;
     }
-    if (l->op == LGELU_OP_CONV || l->window) {
-        const int64_t side = onnx_size(&w->v, 2).c, in_c = onnx_size(&w->v, 1).c;
-        for (i = 0; i < side; i++) {
-            for (k = 0; k < side; k++) {
+    if (l->op == LGELU_OP_CONV || l->window.kernel[0]) {
+        const int last = w->v.rank - 1;
+        const int64_t rows = last > 2 ? onnx_size(&w->v, 2).c : 1, in_c = onnx_size(&w->v, 1).c;
+        for (i = 0; i < rows; i++) {
+            const int64_t at =
+                onnx_offset(&w->v, 0, row) + (last > 2 ? onnx_offset(&w->v, 2, i) : 0);
+            for (k = 0; k < onnx_size(&w->v, last).c; k++) {
                 for (c = 0; c < in_c; c++, j++) {
-                    if (!onnx_put_element(m, w,
-                                          onnx_offset(&w->v, 0, row) + onnx_offset(&w->v, 1, c)
-                                              + onnx_offset(&w->v, 2, i) + onnx_offset(&w->v, 3, k),
-                                          factor, to ? to + j : NULL))
+                    if (!onnx_put_element(
+                            m, w, at + onnx_offset(&w->v, 1, c) + onnx_offset(&w->v, last, k),
+                            factor, to ? to + j : NULL))
                         return 0;
                 }
             }
@@ -5254,7 +5363,7 @@ static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *
     const int64_t keys = l->parts ? (int64_t)(l->option[2] * l->option[1]) : 1;
     const size_t in_ = l->weight < 0 && l->picks    ? m->layer[l->input[0]].shape[2]
                        : l->weight < 0 && !l->parts ? 1
-                       : l->parts || (l->op == LGELU_OP_LINEAR && !l->window)
+                       : l->parts || (l->op == LGELU_OP_LINEAR && !l->window.kernel[0])
                            ? (size_t)onnx_size(&l->order, 0).c
                            : (size_t)(onnx_size(&m->value[l->weight].v, 1).c
                                       * onnx_size(&m->value[l->weight].v, 2).c
@@ -5391,9 +5500,9 @@ static void onnx_tie_embedding(onnx_model *m)
     for (i = 0; i < m->layers; i++) {
         onnx_layer *l = m->layer + i;
         const onnx_value *w;
-        if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts || l->window
-            || l->flat || l->picks || !onnx_is_one(l->alpha) || l->gain >= 0 || l->shift < 0
-            || l->shift > 0)
+        if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts
+            || l->window.kernel[0] || l->flat || l->picks || !onnx_is_one(l->alpha) || l->gain >= 0
+            || l->shift < 0 || l->shift > 0)
             continue;
         w = m->value + l->weight;
         if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->tensor < 0
@@ -5448,6 +5557,10 @@ static int onnx_read_result(onnx_model *m, deploy_span s)
     all[1] = onnx_fixed(onnx_elements(l));
     v = onnx_channels_first_view(m, l);
     m->form = ONNX_CHANNELS_FIRST;
+    if (x.v.rank == 3 && l->shape[0] == 1) {
+        v = onnx_image_view(m, l, 3);
+        m->form = ONNX_ROW;
+    }
     if (!onnx_same_view(&v, &x.v)) {
         m->form = x.v.rank == 2 ? ONNX_FLAT : ONNX_CHANNELS_LAST;
         if (!onnx_reshape_view(&x.v, all, 2, &v))
@@ -5523,7 +5636,7 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *want
         if (r.field == 11 && r.kind == 2) {
             for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 if (q.field == 1 && q.kind == 2 && onnx_find(m, q.in) < 0 && m->input < 0)
-                    m->channels_last = onnx_is_channels_last(c->graph, q.in);
+                    onnx_find_order(m, c->graph, q.in);
             }
             if (!onnx_read_input(m, r.in))
                 return 0;
@@ -5608,7 +5721,10 @@ const char *onnx_output(const onnx_model *m) { return m->output; }
 
 onnx_form onnx_input(const onnx_model *m)
 {
-    return m->channels_last ? ONNX_CHANNELS_LAST : m->flat ? ONNX_FLAT : ONNX_CHANNELS_FIRST;
+    return m->channels_last ? ONNX_CHANNELS_LAST
+           : m->flat        ? ONNX_FLAT
+           : m->row         ? ONNX_ROW
+                            : ONNX_CHANNELS_FIRST;
 }
 
 onnx_form onnx_result(const onnx_model *m) { return m->form; }
@@ -5755,13 +5871,13 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
     case LGELU_OP_MUL: return lgelu_mul(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_SCALE: return lgelu_scale(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_CONV:
-        return lgelu_conv(net, name, x, l->shape[2], l->window, l->stride, l->padding, l->groups,
-                          l->bias >= 0 || l->shift < 0 || l->shift > 0);
+        return lgelu_conv_window(net, name, x, l->shape[2], &l->window, l->groups,
+                                 l->bias >= 0 || l->shift < 0 || l->shift > 0);
     case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(net, name, x, l->momentum, l->eps);
-    case LGELU_OP_MAX_POOL: return lgelu_max_pool(net, name, x, l->window, l->stride, l->padding);
+    case LGELU_OP_MAX_POOL: return lgelu_max_pool_window(net, name, x, &l->window);
     case LGELU_OP_AVERAGE_POOL:
-        return l->window ? lgelu_average_pool(net, name, x, l->window, l->stride, l->padding)
-                         : lgelu_global_pool(net, name, x);
+        return l->window.kernel[0] ? lgelu_average_pool_window(net, name, x, &l->window)
+                                   : lgelu_global_pool(net, name, x);
     case LGELU_OP_EMBEDDING: return lgelu_embedding(net, name, x, l->shape[2]);
     case LGELU_OP_POSITION: return lgelu_position(net, name, x);
     case LGELU_OP_LAYER_NORM:

@@ -21,9 +21,12 @@
    or one for each channel (standardised pixels, LayerScale), goes into the weights before it or
    becomes a depthwise convolution of 1 x 1. Weights may be float, double, half or bfloat16.
 
-   Images are declared as (N, channels, rows, columns), or as (N, rows, columns, channels) where a
-   Transpose follows; vectors as (N, channels), token ids as integers (N, count). The network's
-   inputs have their channels last. The first dimension is the batch, whatever its size in the file.
+   Windows may have any height, width, stride, dilation and padding that is equal on opposite sides.
+   Images are declared as (N, channels, rows, columns), as (N, rows, columns, channels) where a
+   Transpose follows, or as (N, channels, columns) where a 1-D convolution, pooling or normalisation
+   follows: they become one row, (1, columns, channels). Vectors as (N, channels), token ids as
+   integers (N, count). The network's inputs have their channels last. The first dimension is the
+   batch, whatever its size in the file.
 
    Anything else is refused in one line that names node, operator and reason. Every number of the
    file is checked before it is used. Nothing is allocated, printed or opened.
@@ -71,8 +74,9 @@ onnx_form onnx_input(const onnx_model *m);
 
 /* Returns the order of the result's elements in the file; the node of onnx_build has (rows,
    columns, channels). ONNX_CHANNELS_FIRST: (N, channels, rows, columns); ONNX_CHANNELS_LAST: (N,
-   rows, columns, channels), or tokens (N, tokens, channels); ONNX_FLAT: (N, elements) in the node's
-   order. For a node of one pixel, or of one row and one channel, they are all the same. */
+   rows, columns, channels), or tokens (N, tokens, channels); ONNX_ROW: (N, channels, columns), of
+   a node of one row; ONNX_FLAT: (N, elements) in the node's order. For a node of one pixel, or of
+   one row and one channel, they are all the same. */
 onnx_form onnx_result(const onnx_model *m);
 #ifdef __cplusplus
 }

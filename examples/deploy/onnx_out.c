@@ -1349,7 +1349,9 @@ static void onnx_emit_graph(onnx_writer *w)
     onnx_message m;
     size_t dims[4];
     const int out = onnx_source(w, w->output),
-              turned = w->flag[out] & ONNX_FIRST && !onnx_has_pixels(net->nodes + out);
+              row = w->o->input == ONNX_ROW && onnx_has_pixels(net->nodes + out)
+                    && net->nodes[out].shape[0] == 1,
+              turned = w->flag[out] & ONNX_FIRST && (row || !onnx_has_pixels(net->nodes + out));
     const char *result;
     int i, rank;
     w->halves = 0;
@@ -1370,6 +1372,11 @@ static void onnx_emit_graph(onnx_writer *w)
                 onnx_put_reshape(w, w->picture, node->name, dims, rank);
                 rank = 1;
                 dims[0] = node->shape[0] * node->shape[1] * node->shape[2];
+                if (w->flag[i] & ONNX_FIRST) {
+                    rank = 2;
+                    dims[0] = node->shape[2];
+                    dims[1] = node->shape[1];
+                }
             }
             onnx_emit_value(w, 11, net->nodes[i].name,
                             net->nodes[i].op == LGELU_OP_TOKENS ? ONNX_TYPE_INT64 : ONNX_TYPE_FLOAT,
@@ -1395,11 +1402,16 @@ static void onnx_emit_graph(onnx_writer *w)
     }
     rank = onnx_value_dims(w, out, dims);
     result = onnx_value_name(w, out);
-    /* The result of one pixel is the vector of its channels. */
+    /* The result of one pixel is the vector of its channels, that of one row (N, channels,
+       columns). */
     if (turned) {
-        rank = 1;
         result = w->o->output ? w->o->output : net->nodes[out].name;
-        onnx_put_flatten(w, result, w->pixel);
+        rank = row ? 2 : 1;
+        dims[1] = net->nodes[out].shape[1];
+        if (row)
+            onnx_put_reshape(w, result, w->pixel, dims, rank);
+        else
+            onnx_put_flatten(w, result, w->pixel);
     }
     onnx_emit_value(w, 12, result, ONNX_TYPE_FLOAT, dims, rank);
 }
@@ -1447,9 +1459,11 @@ static void onnx_plan(onnx_writer *w)
         case LGELU_OP_INPUT:
             if (w->o->input == ONNX_CHANNELS_LAST)
                 break;
-            if (w->o->input == ONNX_FLAT && w->flat < 0 && onnx_has_pixels(node)) {
+            if ((w->o->input == ONNX_FLAT || (w->o->input == ONNX_ROW && node->shape[0] == 1))
+                && w->flat < 0 && onnx_has_pixels(node)) {
                 w->flat = i;
                 onnx_join(w->picture, node->name, "/picture");
+                first = w->o->input == ONNX_ROW;
                 break;
             }
 

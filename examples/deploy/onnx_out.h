@@ -31,7 +31,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-typedef enum { ONNX_CHANNELS_FIRST = 0, ONNX_CHANNELS_LAST, ONNX_FLAT } onnx_form;
+/* ONNX_ROW: an image of one row comes in, and goes out, as (N, channels, columns), as 1-D
+   convolutions read it. */
+typedef enum { ONNX_CHANNELS_FIRST = 0, ONNX_CHANNELS_LAST, ONNX_FLAT, ONNX_ROW } onnx_form;
 
 typedef struct {
     int node; /* the output; -1: what the loss reads, or without a loss the last node */

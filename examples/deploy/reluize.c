@@ -536,18 +536,21 @@ static int take_tokens(const char *path, const npy *a, size_t vocabulary)
 }
 
 /* Copies an array of values. Images are (samples, channels, rows, columns), as PyTorch has them, or
-   channels last if the network takes them so; tokens are (samples, tokens, channels). */
+   channels last if the network takes them so, or (samples, channels, columns); tokens are (samples,
+   tokens, channels). */
 static void take_values(const npy *a)
 {
     const size_t size = a->count / a->shape[0], samples = a->shape[0];
-    const int images = a->dims == 4, last = onnx_input(model) == ONNX_CHANNELS_LAST;
+    const int last = onnx_input(model) == ONNX_CHANNELS_LAST;
+    const int row = a->dims == 3 && onnx_input(model) == ONNX_ROW;
+    const int images = a->dims == 4 || row;
     float *all = (float *)allocate(a->count, sizeof *all);
     size_t i, k, p, at, pixels;
     npy_floats(all, a);
     if (images || a->dims == 3) {
         data.channels = a->shape[images && !last ? 1 : a->dims - 1];
-        data.height = images ? a->shape[last ? 1 : 2] : 1;
-        data.width = images ? a->shape[last ? 2 : 3] : a->shape[1];
+        data.height = images && !row ? a->shape[last ? 1 : 2] : 1;
+        data.width = images ? a->shape[last || row ? 2 : 3] : a->shape[1];
     }
     pixels = data.height * data.width;
     for (i = 0; i < samples; i++) {

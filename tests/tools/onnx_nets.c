@@ -263,6 +263,29 @@ static void pictures(void)
     keep("row_conv", lgelu_conv(&net, "c", a, 4, 1, 1, 0, 1, 1), 0, 0, 1, 0, "Softmax Conv");
 }
 
+/* Windows of their own height and width, and 1-D convolutions. */
+static void windows(void)
+{
+    const lgelu_window tall = { { 3, 2 }, { 1, 2 }, { 1, 0 }, { 2, 1 } };
+    const lgelu_window wide = { { 1, 4 }, { 1, 1 }, { 0, 2 }, { 1, 1 } };
+    const lgelu_window line = { { 1, 3 }, { 1, 2 }, { 0, 1 }, { 1, 2 } };
+    const lgelu_window pair = { { 1, 2 }, { 1, 2 }, { 0, 1 }, { 1, 1 } };
+    int a;
+    start(9, 11, 3);
+    a = smooth(lgelu_conv_window(&net, "c", in, 8, &tall, 1, 1));
+    a = smooth(lgelu_conv_window(&net, "d", a, 8, &wide, 8, 1));
+    a = lgelu_max_pool_window(&net, "p", a, &pair);
+    a = lgelu_average_pool_window(&net, "q", lgelu_conv_window(&net, "e", a, 6, &wide, 2, 0),
+                                  &pair);
+    keep("windows", lgelu_linear(&net, "fc", lgelu_flatten(&net, "f", a), 5), 0, 1, 0, 0,
+         "Conv MaxPool AveragePool");
+    start(1, 21, 3);
+    a = smooth(lgelu_conv_window(&net, "c", in, 8, &line, 1, 1));
+    a = lgelu_batch_norm(&net, "n", lgelu_conv_window(&net, "d", a, 8, &line, 8, 1), 0.1f, 1e-3f);
+    a = lgelu_global_pool(&net, "p", lgelu_max_pool_window(&net, "m", a, &pair));
+    keep("one_row_windows", lgelu_linear(&net, "fc", a, 5), 1, 1, 0, 0, "Conv MaxPool");
+}
+
 /* Squeeze-and-excitation behind `x`. */
 static int excite(int x, const char *end)
 {
@@ -476,6 +499,7 @@ int main(int argc, char **argv)
     }
     vectors();
     pictures();
+    windows();
     scaled_channels();
     transposed();
     behind_a_flatten();

@@ -290,6 +290,27 @@ pads = nn.Sequential(nn.ZeroPad2d(1), nn.Conv2d(3, 4, 3), nn.GELU(), nn.ZeroPad2
                      nn.Flatten(), nn.Linear(80, 3))
 for opset in 11, 14, 17: case(f"zero_pad_{opset}", pads, (3, 8, 8), opset)
 case("zero_pad_unfolded", pads, (3, 8, 8), 13, fold=False)
+case("windows", nn.Sequential(nn.Conv2d(3, 8, (3, 1), 1, (1, 0)), nn.GELU(), nn.Conv2d(8, 8, (2, 3), (1, 2), (1, 2), (1, 2), 4),
+                              nn.GELU(), nn.MaxPool2d((2, 1)), nn.AvgPool2d((1, 2), padding=(0, 1)), nn.ZeroPad2d((2, 2, 0, 0)),
+                              nn.Conv2d(8, 6, (1, 4), bias=False), nn.BatchNorm2d(6), nn.Flatten(), nn.Linear(150, 5)), (3, 9, 11))
+case("atrous", nn.Sequential(nn.Conv2d(3, 6, 3, padding=2, dilation=2), nn.GELU(), nn.Conv2d(6, 6, 3, 2, 3, 3, 6), nn.GELU(),
+                             nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 5)), (3, 9, 11))
+def sequence(head):
+    body = [nn.Conv1d(3, 8, 5, padding=2), nn.BatchNorm1d(8), nn.GELU(), nn.MaxPool1d(2), nn.Conv1d(8, 8, 3, 2, 2, 2, groups=8, bias=False),
+            nn.GELU(), nn.Conv1d(8, 6, 1), nn.AvgPool1d(2)]
+    return nn.Sequential(*body, *({"flat": [nn.Flatten(), nn.Linear(18, 5)], "none": [],
+                                   "pool": [nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(6, 5)]}[head]))
+for head in "flat", "pool", "none":
+    case(f"sequence_{head}", sequence(head), (3, 24))
+    case(f"sequence_{head}_fixed", sequence(head), (3, 24), 11, 1, False)
+case("sequence_norm_first", nn.Sequential(nn.BatchNorm1d(3), nn.Conv1d(3, 4, 3), nn.GELU(), nn.Flatten(), nn.Linear(40, 5)), (3, 12))
+class TokensConv(nn.Module):                 # tokens (N, T, C), as texts have them
+    def __init__(self):
+        super().__init__()
+        self.c, self.h = nn.Conv1d(6, 8, 3, padding=1), nn.Linear(8, 5)
+    def forward(self, x): return self.h(F.gelu(self.c(x.transpose(1, 2))).mean(2))
+case("tokens_conv", TokensConv(), (7, 6))
+
 class Excite(nn.Module):                     # squeeze-and-excitation, as torchvision, timm and others write it
     def __init__(self, c, form):
         super().__init__()
