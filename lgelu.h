@@ -36,7 +36,7 @@
                         files; last what advanced users need: threads, layers and nodes, custom
                         gates, matrix products
      [2] PLATFORM       compilers, target attributes, atomics, prefetch, refused flags, exact fma
-     [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same
+     [3] YARDSTICK      the exact gate in double; exp, log, cos, sin and random numbers with the same
                         bits everywhere
      [4] DISPATCH       the table of kernels and the structures that they receive their work in;
                         this file includes itself once per instruction set; cpuid; public kernels
@@ -756,15 +756,36 @@ LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size
 /* Adds a learned vector for each position: y = x + P, P of shape (columns, channels). */
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x);
 
+/* Adds rotary positions to heads of `width` channels (Su et al., arXiv 2104.09864). In each of the
+   first `heads` heads of token t the pair (a, b) number i, from 0 to width/2 - 1, is turned by the
+   angle θ = t·base^(-2i/width): it becomes (a·cos θ - b·sin θ, b·cos θ + a·sin θ). The pair is
+   channels i and i + width/2 of the head, as in Llama and GPT-NeoX, or, if interleaved is 1,
+   channels 2i and 2i + 1, as in the paper and GPT-J. Channels behind these heads stay as they are:
+   between qkv and an attention `heads` is that of the queries plus that of the keys, and width that
+   of the attention's heads. width is even; base is above 0, usually 10000. */
+LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
+                           float base, int interleaved);
+
 /* Adds multi-head attention: qkv (tokens, 3·channels) → (tokens, channels),
    softmax(q kᵀ/√(channels/heads)) v for each head. causal = 1: no token reads a later one. */
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
+
+/* Adds grouped-query attention (Ainslie et al., arXiv 2305.13245), which has fewer keys and values:
+   qkv (tokens, (heads + 2·kv_heads)·width) → (tokens, heads·width), first the queries, then the
+   keys, then the values. Query head h reads key and value head h/(heads/kv_heads), so that kv_heads
+   divides heads. kv_heads = heads is lgelu_attention, kv_heads = 1 is multi-query attention. */
+LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
+                                      size_t kv_heads, int causal);
 
 /* Adds dropout, which is active in training only. A rate of 0 adds no node and returns x. */
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate);
 
 /* Adds an image as tokens, patch by patch: (rows, columns, c) → (1, patches, side·side·c). */
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side);
+
+/* Adds x with channels and pixels, or tokens, exchanged: (rows, columns, c) → (1, c, rows·columns).
+   A linear layer between two of them mixes tokens, as in MLP-Mixer. */
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x);
 
 /* Adds one learned token in front of a sequence. */
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x);
@@ -1080,6 +1101,8 @@ typedef enum {
     X(POSITION,       "position",           0, position_backward, position_range, 0, 0,            \
                                             LGELU__IN_PLACE | LGELU__BY_SAMPLE                     \
                                             | LGELU_TRAIT_TOKENWISE | LGELU__LOOKUP)               \
+    X(ROTARY,         "rotary",             rotary_forward, 0, rotary_range, rotary_aux, 0,         \
+                                            LGELU__IN_PLACE | LGELU_TRAIT_TOKENWISE)               \
     X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
@@ -1095,6 +1118,7 @@ typedef enum {
                                             LGELU__IN_PLACE | LGELU__BY_FOUR                       \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(PATCHES,        "patches",            0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)           \
+    X(TRANSPOSE,      "transpose",          0, 0, transpose_range, 0, 0, LGELU__BY_SAMPLE)         \
     X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_range, 0, 0,      \
                                             LGELU__BY_SAMPLE)                                      \
     X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)              \
@@ -1145,8 +1169,11 @@ struct lgelu_node {
     lgelu_gate_kind gate;
     const lgelu_custom_gate *custom; /* of LGELU_GATE_CUSTOM; its parameters are the biases */
     lgelu_init init;
-    float lambda0;    /* the first λ */
-    size_t option[2]; /* attention: heads, causal; patches: side; mean of tokens: first, count */
+    float lambda0; /* the first λ */
+    /* attention: heads, causal, heads of keys; rotary: heads, width, interleaved; patches: side;
+       mean of tokens: first, count */
+    size_t option[3];
+    float base;            /* of rotary positions */
     float rate, deviation; /* of dropout; of the first weights */
     int tied;              /* 1 + the node whose matrix it uses; 0: its own */
     int folded;            /* 1: a batch norm that became a view */
@@ -1999,6 +2026,16 @@ static double lgelu__cospi(double x)
     return x > 0.5 ? -p : p;
 }
 
+/* Returns sin(πx) for x in [0, 1]. */
+static double lgelu__sinpi(double x)
+{
+    double y = (x > 0.5 ? 1 - x : x) * 3.141592653589793, q = y * y, p = 1;
+    int i;
+    for (i = 23; i > 1; i -= 2)
+        p = fma(p * q, -1.0 / (i * (i - 1)), 1.0);
+    return y * p;
+}
+
 /* Philox4x32-10 (Salmon et al., SC 2011) is a keyed bijection of a counter of 128 bits. The key is
    the seed, the counter is (block, stream), and block i/4 holds the random numbers i, i + 1, i + 2
    and i + 3 of the stream. Replaces the counter c by four random numbers. */
@@ -2255,6 +2292,10 @@ typedef struct {
     /* y = 1/(1 + e^-x), and dx = dy·y·(1 - y). y may be x, dx may be dy. */                   \
     X(void, sigmoid, (float *y, const float *x, size_t n))                                       \
     X(void, sigmoid_backward, (float *dx, const float *dy, const float *x, size_t n))            \
+    /* y = a·c - b·s and z = b·c + a·s; y may be a, and z b. */                              \
+    X(void, rotate,                                                                              \
+      (float *y, float *z, const float *a, const float *b, const float *c, const float *s,       \
+       size_t n))                                                                                \
     X(void, dropout,                                                                             \
       (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,       \
        size_t n))                                                                                \
@@ -5418,6 +5459,94 @@ static void lgelu__position_backward(lgelu__job *p)
     lgelu__pass_backward(p);
 }
 
+/* ---- rotary positions ---- */
+
+/* The auxiliary buffer holds the cosines, then the sines of the pairs of a head, for each token of
+   the call. Each forward computes them again, which costs little since all samples and heads use
+   the same. The backward turns by the opposite angle. */
+static size_t lgelu__rotary_aux(const lgelu__job *p)
+{
+    return lgelu__times(lgelu__times(p->node->shape[1], p->node->option[1]), sizeof(float));
+}
+
+/* Computes the cosines and sines of pair number `pair` for each token. */
+static void lgelu__rotary_angles(size_t pair, void *user)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_net *net = p->net;
+    const size_t width = p->node->option[1];
+    const size_t tokens = lgelu__min(p->rows, p->node->shape[1]);
+    const double power = 2 * (double)pair / (double)width;
+    const double turn = lgelu__exp(-power * lgelu__log((double)p->node->base)) * 0.3183098861837907;
+    float *c = p->aux + pair, *s = c + width / 2;
+    size_t i;
+    for (i = 0; i < tokens; i++) {
+        /* The angle divided by π, less its full turns: in [-1, 1]. */
+        const double angle = (double)(net->internal.from + i) * turn;
+        const double x = fma(-2.0, floor(fma(angle, 0.5, 0.5)), angle);
+        const double sine = lgelu__sinpi(fabs(x));
+        c[i * width] = (float)lgelu__cospi(fabs(x));
+        s[i * width] = (float)(x < 0 ? -sine : sine);
+    }
+}
+
+static lgelu_status lgelu__rotary_forward(lgelu__job *p)
+{
+    lgelu__parallel(&p->net->threads, lgelu__rotary_angles, p, p->node->option[1] / 2);
+    return LGELU_OK;
+}
+
+/* Turns the pairs (x[2i], x[2i + 1]) of one head; back if `back` is 1. */
+static void lgelu__rotary_interleaved(float *y, const float *x, const float *table, size_t width,
+                                      int back)
+{
+    enum { PAIRS = 64 };
+    float a[PAIRS], b[PAIRS];
+    const size_t half = width / 2;
+    size_t i, k;
+    for (i = 0; i < half; i += PAIRS) {
+        const size_t n = lgelu__min(half - i, PAIRS);
+        for (k = 0; k < n; k++) {
+            a[k] = x[2 * (i + k)];
+            b[k] = x[2 * (i + k) + 1];
+        }
+        if (back)
+            lgelu__k()->rotate(b, a, b, a, table + i, table + half + i, n);
+        else
+            lgelu__k()->rotate(a, b, a, b, table + i, table + half + i, n);
+        for (k = 0; k < n; k++) {
+            y[2 * (i + k)] = a[k];
+            y[2 * (i + k) + 1] = b[k];
+        }
+    }
+}
+
+/* Computes rows of the value, or of dx. */
+static void lgelu__rotary_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t heads = p->node->option[0], width = p->node->option[1], half = width / 2;
+    const size_t c = p->channels, turned = heads * width;
+    const int back = p->dy != NULL;
+    size_t i, h;
+    for (i = row; i < row + rows; i++) {
+        const float *x = (back ? p->dy : p->x) + i * c;
+        const float *table = p->aux + i % p->node->shape[1] * width;
+        float *y = (back ? p->dx[0] : p->y) + i * c;
+        for (h = 0; h < turned; h += width) {
+            if (p->node->option[2])
+                lgelu__rotary_interleaved(y + h, x + h, table, width, back);
+            else if (back)
+                lgelu__k()->rotate(y + h + half, y + h, x + h + half, x + h, table, table + half,
+                                   half);
+            else
+                lgelu__k()->rotate(y + h, y + h + half, x + h, x + h + half, table, table + half,
+                                   half);
+        }
+        if (y != x)
+            memcpy(y + turned, x + turned, (c - turned) * sizeof *y);
+    }
+}
+
 /* ---- layer normalisation ---- */
 
 /* y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of each row. The auxiliary
@@ -5504,13 +5633,15 @@ static void lgelu__rms_norm_backward(lgelu__job *p)
 enum { LGELU__QUERIES = 64 }; /* queries in a block */
 
 typedef struct {
-    const float *x, *dy;  /* (samples, tokens, 3·channels): queries, keys, values; dy of y */
+    const float *x, *dy;  /* (samples, tokens, x_row): queries, keys, values; dy of y */
     float *y, *dx, *stat; /* stat: the largest score and Σ exp of each row of scores */
     float scale;          /* 1/√width */
     unsigned char *work;  /* `worker` bytes for each worker */
     size_t tokens, channels, heads, width;
+    size_t kv_heads, group;     /* heads of keys and values; how many heads of queries read each */
+    size_t x_row;               /* floats of x from one token to the next */
     size_t row;                 /* floats from one row of scores to the next */
-    size_t tasks, blocks;       /* heads of all samples; blocks of queries of each */
+    size_t tasks, blocks;       /* heads of queries of all samples; blocks of queries of each */
     size_t from, count, worker; /* the first query and how many there are */
     int causal, *broken;
 } lgelu__attention_job;
@@ -5562,6 +5693,9 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.channels = node->shape[2];
     p.heads = node->option[0];
     p.width = p.channels / p.heads;
+    p.kv_heads = node->option[2];
+    p.group = p.heads / p.kv_heads;
+    p.x_row = p.channels + 2 * p.kv_heads * p.width;
     p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
     p.broken = &net->internal.broken;
@@ -5569,7 +5703,7 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.worker = lgelu__attention_worker(node);
     p.from = net->internal.from;
     p.count = net->internal.tokens ? net->internal.tokens : p.tokens;
-    p.x = job->x - p.from * 3 * p.channels;
+    p.x = job->x - p.from * p.x_row;
     p.y = job->y - p.from * p.channels;
     p.dx = job->dx[0];
     p.dy = job->dy;
@@ -5584,14 +5718,15 @@ static lgelu__attention_block lgelu__attention_block_of(const lgelu__attention_j
                                                         size_t block)
 {
     const size_t sample = head / p->heads, channel = head % p->heads * p->width;
-    const size_t x_row = 3 * p->channels, first_token = sample * p->tokens;
+    const size_t kv_channel = head % p->heads / p->group * p->width;
+    const size_t x_row = p->x_row, first_token = sample * p->tokens;
     lgelu__attention_block b;
     b.first = p->from + block * LGELU__QUERIES;
     b.queries = lgelu__min(p->from + p->count - b.first, LGELU__QUERIES);
     b.keys = p->causal ? b.first + b.queries : p->tokens;
     b.q_at = (first_token + b.first) * x_row + channel;
-    b.k_at = first_token * x_row + p->channels + channel;
-    b.v_at = b.k_at + p->channels;
+    b.k_at = first_token * x_row + p->channels + kv_channel;
+    b.v_at = b.k_at + p->kv_heads * p->width;
     b.y_at = (first_token + b.first) * p->channels + channel;
     b.stat_at = 2 * (head * p->tokens + b.first);
     return b;
@@ -5608,7 +5743,7 @@ static void lgelu__attention_forward_block(const lgelu__attention_job *p,
                                            const lgelu__attention_block *b, float *s, void *work)
 {
     const lgelu__kernels *isa = lgelu__k();
-    const size_t row = p->row, x_row = 3 * p->channels, c = p->channels;
+    const size_t row = p->row, x_row = p->x_row, c = p->channels;
     float *y = p->y + b->y_at, *stat = p->stat + b->stat_at;
     lgelu_product job;
     size_t i;
@@ -5649,7 +5784,7 @@ static void lgelu__attention_backward_block(const lgelu__attention_job *p,
                                             const lgelu__attention_block *b, int first, float *s,
                                             float *ds, void *work)
 {
-    const size_t row = p->row, x_row = 3 * p->channels, w = p->width;
+    const size_t row = p->row, x_row = p->x_row, w = p->width;
     const lgelu_matrix q = lgelu__matrix(p->x + b->q_at, x_row);
     const lgelu_matrix dy = lgelu__matrix(p->dy + b->y_at, p->channels);
     lgelu_product job;
@@ -5684,16 +5819,20 @@ static void lgelu__attention_backward_block(const lgelu__attention_job *p,
 }
 
 /* Takes the blocks of each head from the last to the first: the last one sees all keys, so that it
-   writes every row of dK and dV, and the others add to them. */
+   writes every row of dK and dV, and the others add to them. One worker takes all heads of queries
+   that read the same keys; those behind the first add to dK and dV. */
 static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * p->row;
     void *work = ds + LGELU__QUERIES * p->row;
-    size_t head, k;
-    for (head = worker; head < p->tasks; head += LGELU__WORKERS) {
-        for (k = 0; k < p->blocks; k++) {
-            const lgelu__attention_block b = lgelu__attention_block_of(p, head, p->blocks - 1 - k);
+    const size_t blocks = p->group * p->blocks;
+    size_t first, k;
+    for (first = worker * p->group; first < p->tasks; first += LGELU__WORKERS * p->group) {
+        for (k = 0; k < blocks; k++) {
+            const size_t head = first + k / p->blocks;
+            const lgelu__attention_block b =
+                lgelu__attention_block_of(p, head, p->blocks - 1 - k % p->blocks);
             lgelu__attention_backward_block(p, &b, k == 0, s, ds, work);
         }
     }
@@ -5715,7 +5854,7 @@ static void lgelu__attention_backward(lgelu__job *job)
     lgelu__attention_job p = lgelu__attention_make(job);
     if (p.dx) {
         lgelu__parallel(&job->net->threads, lgelu__attention_backward_worker, &p,
-                        lgelu__min(LGELU__WORKERS, p.tasks));
+                        lgelu__min(LGELU__WORKERS, p.tasks / p.group));
     }
 }
 
@@ -5756,6 +5895,28 @@ static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
                 memcpy(p->dx[0] + at, p->dy + to, line * sizeof *p->y);
             else
                 memcpy(p->y + to, p->x + at, line * sizeof *p->y);
+        }
+    }
+}
+
+/* Exchanges pixels and channels of one sample, in squares whose lines stay in the cache. */
+static void lgelu__transpose_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    enum { SIDE = 16 };
+    const size_t pixels = p->node->shape[2], c = p->from->shape[2], at = row / rows * pixels * c;
+    const float *x = p->dy ? p->dy + at : p->x + at;
+    float *y = p->dy ? p->dx[0] + at : p->y + at;
+    /* of the matrix that is read */
+    const size_t lines = p->dy ? c : pixels, length = p->dy ? pixels : c;
+    size_t first, left, i, k;
+    for (first = 0; first < lines; first += SIDE) {
+        for (left = 0; left < length; left += SIDE) {
+            const size_t down = lgelu__min(lines, first + SIDE),
+                         right = lgelu__min(length, left + SIDE);
+            for (i = first; i < down; i++) {
+                for (k = left; k < right; k++)
+                    y[k * lines + i] = x[i * length + k];
+            }
         }
     }
 }
@@ -6569,6 +6730,36 @@ static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
     }
 }
 
+LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
+                           float base, int interleaved)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ROTARY, name, x, -1);
+    if (!heads || !width || width % 2 || heads > node.shape[2] / width) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected heads of an even width among %z channels, found %z of %z", &node,
+                    node.shape[2], heads, width);
+    }
+    if (!(base > 0 && base <= FLT_MAX))
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a base above 0", &node);
+    lgelu__one_row(net, &node);
+    node.option[0] = heads;
+    node.option[1] = width;
+    node.option[2] = interleaved != 0;
+    node.base = base;
+    return lgelu__place(net, &node);
+}
+
+static int lgelu__attention_node(lgelu_net *net, lgelu_node *node, size_t heads, size_t kv_heads,
+                                 int causal)
+{
+    lgelu__one_row(net, node);
+    node->shape[2] = node->shape[2] / lgelu__plus(heads, lgelu__times(2, kv_heads)) * heads;
+    node->option[0] = heads;
+    node->option[1] = causal != 0;
+    node->option[2] = kv_heads;
+    return lgelu__place(net, node);
+}
+
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
@@ -6576,12 +6767,24 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
         lgelu__fail(net, LGELU_E_SHAPE,
                     "%n: expected a multiple of 3·heads channels, found %z channels and %z heads",
                     &node, node.shape[2], heads);
+        return -1;
     }
-    lgelu__one_row(net, &node);
-    node.shape[2] /= 3;
-    node.option[0] = heads;
-    node.option[1] = causal != 0;
-    return lgelu__place(net, &node);
+    return lgelu__attention_node(net, &node, heads, heads, causal);
+}
+
+LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
+                                      size_t kv_heads, int causal)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
+    const size_t all = lgelu__plus(heads, lgelu__times(2, kv_heads));
+    if (!kv_heads || !heads || heads % kv_heads || node.shape[2] % all) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a multiple of heads + 2·kv_heads channels, found %z channels, %z "
+                    "heads and %z for keys",
+                    &node, node.shape[2], heads, kv_heads);
+        return -1;
+    }
+    return lgelu__attention_node(net, &node, heads, kv_heads, causal);
 }
 
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
@@ -6597,6 +6800,17 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     s[0] = 1;
     s[2] *= side * side;
     node.option[0] = side;
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_TRANSPOSE, name, x, -1);
+    size_t *s = node.shape;
+    const size_t channels = s[2];
+    s[2] = s[0] * s[1];
+    s[1] = channels;
+    s[0] = 1;
     return lgelu__place(net, &node);
 }
 
@@ -8734,6 +8948,8 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
         || memcmp(a->padding, b->padding, sizeof a->padding)
         || memcmp(a->dilation, b->dilation, sizeof a->dilation) || a->groups != b->groups)
         return "window, stride, padding, dilation or groups";
+    if (lgelu__bits(a->base) != lgelu__bits(b->base))
+        return "base";
     if (memcmp(a->option, b->option, sizeof a->option))
         return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "option";
     if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum)
@@ -13583,6 +13799,18 @@ static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale
     size_t i;
     for (i = 0; i < n; i += v_lanes)
         v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
+}
+
+static LGELU__TARGET void LGELU__FN(rotate)(float *y, float *z, const float *a, const float *b,
+                                            const float *c, const float *s, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        const v_t u = v_load_n(a + i, n - i), v = v_load_n(b + i, n - i);
+        const v_t cosine = v_load_n(c + i, n - i), sine = v_load_n(s + i, n - i);
+        v_store_n(y + i, v_fnma(v, sine, v_mul(u, cosine)), n - i);
+        v_store_n(z + i, v_fma(u, sine, v_mul(v, cosine)), n - i);
+    }
 }
 
 /* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add

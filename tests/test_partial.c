@@ -195,6 +195,18 @@ static int attention(lgelu_net *net, const recipe *r) /* size: tokens, channels,
     return lgelu_linear(net, "out", a, 4);
 }
 
+/* size: tokens, heads of keys, heads that read each, width of a head, causal, interleaved */
+static int grouped(lgelu_net *net, const recipe *r)
+{
+    const size_t kv_heads = r->size[1], heads = kv_heads * r->size[2], width = r->size[3];
+    int x = lgelu_tokens(net, "x", r->size[0], 23);
+    x = lgelu_embedding(net, "table", x, 12);
+    x = lgelu_linear(net, "qkv", x, (heads + 2 * kv_heads) * width);
+    x = lgelu_rotary(net, "rotary", x, heads + kv_heads, width, 1000, (int)r->size[5]);
+    x = lgelu_attention_grouped(net, "a", x, heads, kv_heads, (int)r->size[4]);
+    return lgelu_linear(net, "out", x, 4);
+}
+
 /* size: tokens, inputs, hidden */
 static int gated(lgelu_net *net, const recipe *r)
 {
@@ -491,6 +503,8 @@ static const recipe recipes[] = {
     { "ViT, mean", vit, { 12, 3, 18, 3, 1 }, 7, 1, ALL_BUT_GENERATE, CUSTOM, 0 },
     { "attention", attention, { 65, 21, 3, 0 }, 7, 1, ALL_BUT_GENERATE, SQUARES, 0 },
     { "causal attention", attention, { 130, 16, 2, 1 }, 5, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "grouped attention", grouped, { 21, 2, 2, 6, 0, 0 }, 9, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "causal grouped attention", grouped, { 67, 1, 3, 10, 1, 1 }, 5, 1, ALL, CLASSES, 0 },
     { "gated units", gated, { 9, 12, 33 }, 61, 6, ALL_BUT_GENERATE, SQUARES, 0 }
 };
 
