@@ -695,6 +695,19 @@ LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b);
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
                          size_t stride, size_t padding, size_t groups, int bias);
 
+/* A window of its own height [0] and width [1]: element (i, j) of the window of output (r, c) is
+   the pixel (r·stride[0] + i·dilation[0] - padding[0], c·stride[1] + j·dilation[1] - padding[1]).
+   A stride or dilation of 0 means 1. */
+typedef struct {
+    size_t kernel[2], stride[2], padding[2], dilation[2];
+} lgelu_window;
+
+/* Adds a convolution with any window; all else is as in lgelu_conv. A window of height 1 over one
+   row, (1, steps, channels), is a 1-D convolution. The window with its gaps, (kernel - 1)·dilation
+   + 1, is at most 65535 and wider than the padding; a depthwise one has at most 225 elements. */
+LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
+                                const lgelu_window *window, size_t groups, int bias);
+
 /* Adds batch normalisation, (x - mean)/√(variance + eps)·gain + shift for each channel: with the
    batch's statistics in training, with the running ones in inference and under net.evaluate.
    Training updates running += momentum·(batch's - running), where the variance is unbiased (n - 1),
@@ -717,6 +730,13 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
 /* Adds average pooling; padding counts as zeros in the mean. */
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding);
+
+/* Add max or average pooling with any window without dilation; that of a max pooling has at most
+   225 elements. */
+LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
+                                    const lgelu_window *window);
+LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
+                                        const lgelu_window *window);
 
 /* Adds the mean of each channel over rows and columns, (1, 1, channels). */
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x);
@@ -985,6 +1005,19 @@ typedef struct {
     void *user;
 } lgelu_threads;
 
+/* ---- for advanced users: custom linear layers ---- */
+
+/* Computes the linear layers of a network that was not built for training in the caller's way, for
+   example from weights of fewer bits: net.custom_linear. run either computes y (rows, outputs) = x
+   (rows, inputs) Wᵀ + b of the node and returns 1, or returns 0 without writing to y, and the
+   network computes the layer itself. While it is called, net->threads.run is set and runs tasks on
+   the threads of this forward. */
+typedef struct {
+    int (*run)(float *y, const float *x, size_t rows, const lgelu_net *net, const lgelu_node *node,
+               void *user);
+    void *user;
+} lgelu_custom_linear;
+
 /* ---- for advanced users: layers and nodes ---- */
 
 /* First weights: uniform within ±√(6/inputs) (He) or ±√(6/(inputs + outputs)) (Glorot), or
@@ -1099,14 +1132,15 @@ typedef struct {
 struct lgelu_node {
     char name[32];
     lgelu_op op;
-    int inputs, input[3];                      /* how many nodes it reads, and which */
-    size_t shape[3];                           /* rows, columns, channels of one sample */
-    size_t weight_at, weight_count;            /* its matrix (outputs, inputs) in net.w */
-    size_t bias_at, bias_count;                /* its biases in net.w */
-    size_t state_at, state_count;              /* its running statistics in net.state */
-    size_t window[2], stride, padding, groups; /* of a convolution or a pooling */
-    float momentum, eps;                       /* of a normalisation */
-    int first_lambda, lambda_count;            /* its λ's in net.lambda */
+    int inputs, input[3];                    /* how many nodes it reads, and which */
+    size_t shape[3];                         /* rows, columns, channels of one sample */
+    size_t weight_at, weight_count;          /* its matrix (outputs, inputs) in net.w */
+    size_t bias_at, bias_count;              /* its biases in net.w */
+    size_t state_at, state_count;            /* its running statistics in net.state */
+    size_t window[2], stride[2], padding[2]; /* of a convolution or a pooling: rows, columns */
+    size_t dilation[2], groups;
+    float momentum, eps;            /* of a normalisation */
+    int first_lambda, lambda_count; /* its λ's in net.lambda */
     lgelu_gate_kind gate;
     const lgelu_custom_gate *custom; /* of LGELU_GATE_CUSTOM; its parameters are the biases */
     lgelu_init init;
@@ -1145,6 +1179,7 @@ struct lgelu_net {
     lgelu_lambda_map lambda_map; /* of every learned λ; set before lgelu_net_make */
     lgelu_threads threads;
     /* Set these at any time. */
+    lgelu_custom_linear custom_linear; /* run NULL: none */
     int evaluate; /* 1: a training network computes as in inference (statistics, no dropout) */
     int prepacked_valid; /* whether the prepacked copies agree with w: set it to 0 after writing to
                             w */
@@ -2125,15 +2160,15 @@ typedef struct {
 
 /* Images that are read as a matrix with one row for each position of the convolution's kernel. A
    row index encodes (sample, row, column) of the output grid, a column index (row, column, channel)
-   of the kernel. The image row is grid row · step + kernel row + origin[0], and the image column
-   likewise. */
+   of the kernel. The image row is grid row · step[0] + kernel row · dilation[0] + origin[0], and
+   the image column likewise. */
 typedef struct {
     const float *x;
     size_t rows, columns; /* of an image */
     size_t pixel;         /* floats from one pixel to the next */
     size_t channels;      /* of a kernel element */
     size_t across;        /* columns of the kernel */
-    size_t grid[2], step;
+    size_t grid[2], step[2], dilation[2];
     ptrdiff_t origin[2];
 } lgelu__im2col;
 
@@ -3984,8 +4019,12 @@ static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
     const lgelu__operand w = lgelu__weights(j, 0, in);
+    const lgelu_custom_linear *custom = &j->net->custom_linear;
     lgelu_product y =
         lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), w.matrix);
+    if (custom->run && j->net->mode != LGELU_MODE_TRAIN
+        && custom->run(j->y, j->x, j->rows, j->net, j->node, custom->user))
+        return LGELU_OK;
     y.bias = j->bias;
     lgelu__net_multiply(j->net, &y, w.panels);
     return LGELU_OK;
@@ -4315,19 +4354,29 @@ static void lgelu__sigmoid_range(const lgelu__job *p, size_t row, size_t rows)
    copies a block. y = P Wᵀ + b and dW = dyᵀ P. dx = Q W', where Q are the patches of dy and W' the
    taps in reverse order. Since W is stored as (outputs, tap row, tap column, channels), the columns
    of P and the rows of W' are contiguous.
-   With a stride s, the pixels of dx belong to s² lattices: those whose row and column have the same
-   remainders modulo s. A lattice meets only some of the taps, and has a product of its own, whose
-   result is scattered into dx. */
+   With strides s and t, the pixels of dx belong to s·t lattices: those whose row and column have
+   the same remainders modulo s and t. A lattice meets only some of the taps, and has a product of
+   its own, whose result is scattered into dx. */
+
+/* Returns whether a convolution visits every pixel. */
+static int lgelu__dense(const lgelu_node *node)
+{
+    return node->stride[0] == 1 && node->stride[1] == 1;
+}
 
 static int lgelu__pointwise(const lgelu_node *node)
 {
-    return node->window[0] == 1 && node->stride == 1 && !node->padding;
+    return node->window[0] == 1 && node->window[1] == 1 && lgelu__dense(node) && !node->padding[0]
+           && !node->padding[1];
 }
+
+/* Returns the elements of a window. */
+static size_t lgelu__taps(const lgelu_node *node) { return node->window[0] * node->window[1]; }
 
 /* Returns the bytes of a lattice's product, in whole cache lines, until it is scattered. */
 static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t in)
 {
-    if (node->stride == 1)
+    if (lgelu__dense(node))
         return 0;
     return lgelu__plus(lgelu__times(pixels, in * sizeof(float)), 63) & ~(size_t)63;
 }
@@ -4335,10 +4384,11 @@ static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t
 static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, s = node->stride;
+    const size_t *x = p->from->shape, *s = node->stride;
     const size_t out = p->channels / node->groups, in = x[2] / node->groups;
-    const size_t taps = node->window[0] * node->window[0];
-    const size_t pixels = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
+    const size_t taps = lgelu__taps(node);
+    const size_t pixels =
+        lgelu__times(p->samples, ((x[0] - 1) / s[0] + 1) * ((x[1] - 1) / s[1] + 1));
     const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in);
     size_t dw, dx;
     if (!train)
@@ -4367,12 +4417,15 @@ static lgelu_matrix lgelu__conv_matrix(const lgelu__job *job, size_t group, lgel
 {
     const lgelu_node *node = job->node;
     lgelu_matrix x;
+    int axis;
     *p = lgelu__channels_of(job->x, job->from, node->groups, group);
     p->across = node->window[1];
-    p->step = node->stride;
-    p->grid[0] = node->shape[0];
-    p->grid[1] = node->shape[1];
-    p->origin[0] = p->origin[1] = -(ptrdiff_t)node->padding;
+    for (axis = 0; axis < 2; axis++) {
+        p->step[axis] = node->stride[axis];
+        p->dilation[axis] = node->dilation[axis];
+        p->grid[axis] = node->shape[axis];
+        p->origin[axis] = -(ptrdiff_t)node->padding[axis];
+    }
     x = lgelu__matrix(p->x, p->pixel);
     if (!lgelu__pointwise(node)) {
         x.read = lgelu__k()->im2col;
@@ -4399,33 +4452,50 @@ static lgelu_status lgelu__conv_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* A lattice of dx: the pixels first, first + stride, … It meets the taps last, last - stride, … W'
+/* A lattice of dx: the pixels first, first + stride, … It meets the taps last, last - every, … W'
    has a row for each (tap row, tap column, output) of them. */
 typedef struct {
     const lgelu__job *job;
     const float *w; /* of the group */
     const float *c; /* the product before it is scattered */
     float *dx;      /* of the group */
-    size_t first[2], last[2], taps[2];
+    size_t first[2], last[2], every[2], taps[2];
     lgelu__im2col dy;
 } lgelu__lattice;
 
+/* Returns the greatest common divisor of two positive integers. */
+static size_t lgelu__common(size_t a, size_t b)
+{
+    while (b) {
+        const size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* Sets a lattice's taps, its pixels and the place of dy's patches, in one direction: 0 vertically,
-   1 horizontally. Pixel first + s·q meets the taps r, r + s, …, and with them the outputs
-   q + (first + padding - r)/s - 0, 1, …, where r = (first + padding) mod s. */
+   1 horizontally. Pixel first + s·q meets tap i of output q + (at - i·d)/s, at = first + padding,
+   if s divides at - i·d. With g the common divisor of s and d, these are the taps r, r + s/g, …,
+   and their outputs are d/g apart. */
 static void lgelu__lattice_axis(lgelu__lattice *l, int axis)
 {
     const lgelu_node *node = l->job->node;
-    const size_t s = node->stride, kernel = node->window[0], x = l->job->from->shape[axis];
-    const size_t first = l->first[axis], r = (first + node->padding) % s;
-    const size_t taps = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
-    l->taps[axis] = taps;
-    l->last[axis] = r + (taps - 1) * s;
-    l->dy.grid[axis] = (x - 1 - first) / s + 1;
-    l->dy.origin[axis] = (ptrdiff_t)((first + node->padding) / s) + 1 - (ptrdiff_t)taps;
+    const size_t s = node->stride[axis], d = node->dilation[axis], kernel = node->window[axis];
+    const size_t common = lgelu__common(s, d), at = l->first[axis] + node->padding[axis];
+    size_t r = 0;
+    while (r < kernel && r * d % s != at % s)
+        r++;
+    l->every[axis] = s / common;
+    l->taps[axis] = r < kernel ? (kernel - 1 - r) / l->every[axis] + 1 : 0;
+    l->last[axis] = r < kernel ? r + (l->taps[axis] - 1) * l->every[axis] : 0;
+    l->dy.step[axis] = 1;
+    l->dy.dilation[axis] = d / common;
+    l->dy.grid[axis] = (l->job->from->shape[axis] - 1 - l->first[axis]) / s + 1;
+    l->dy.origin[axis] = ((ptrdiff_t)at - (ptrdiff_t)(l->last[axis] * d)) / (ptrdiff_t)s;
 }
 
-/* Returns the lattice of a group that begins at this row and column. */
+/* Returns the lattice of a group whose first pixel is (row, column). */
 static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t row,
                                           size_t column)
 {
@@ -4441,7 +4511,6 @@ static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, s
     lgelu__lattice_axis(&l, 0);
     lgelu__lattice_axis(&l, 1);
     l.dy.across = l.taps[1];
-    l.dy.step = 1;
     return l;
 }
 
@@ -4457,8 +4526,8 @@ static void lgelu__read_flipped(float *out, size_t out_row, size_t i, size_t row
     lgelu_matrix w = lgelu__matrix(NULL, node->weight_count / node->shape[2]);
     while (rows) {
         const size_t tap = i / channels, output = i % channels;
-        const size_t row = l->last[0] - tap / l->dy.across * node->stride;
-        const size_t column = l->last[1] - tap % l->dy.across * node->stride;
+        const size_t row = l->last[0] - tap / l->dy.across * l->every[0];
+        const size_t column = l->last[1] - tap % l->dy.across * l->every[1];
         const size_t n = lgelu__min(rows, channels - output);
         w.x = l->w + (row * node->window[1] + column) * inputs;
         isa->copy(out, out_row, isa->cols, &w, output, n, j, cols);
@@ -4476,8 +4545,8 @@ static void lgelu__scatter_block(size_t i, size_t rows, size_t j, size_t cols, c
     const size_t end = i + rows, in = x->shape[2] / node->groups;
     for (; i < end; i++) {
         const size_t line = i / l->dy.grid[1], sample = line / l->dy.grid[0];
-        const size_t u = line % l->dy.grid[0] * node->stride + l->first[0];
-        const size_t v = i % l->dy.grid[1] * node->stride + l->first[1];
+        const size_t u = line % l->dy.grid[0] * node->stride[0] + l->first[0];
+        const size_t v = i % l->dy.grid[1] * node->stride[1] + l->first[1];
         const size_t pixel = (sample * x->shape[0] + u) * x->shape[1] + v;
         const float *c = l->c + i * in + j;
         float *dx = l->dx + pixel * x->shape[2] + j;
@@ -4507,7 +4576,7 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
         p.b.read = lgelu__read_flipped;
         p.b.user = l;
     }
-    if (node->stride > 1) {
+    if (!lgelu__dense(node)) {
         p.c = work;
         p.c_stride = in;
         p.accumulate = 0;
@@ -4521,8 +4590,8 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
 static void lgelu__conv_dx(const lgelu__job *job)
 {
     /* A stride may be larger than the image; lattices that begin outside of it have no pixels. */
-    const size_t rows = lgelu__min(job->node->stride, job->from->shape[0]);
-    const size_t columns = lgelu__min(job->node->stride, job->from->shape[1]);
+    const size_t rows = lgelu__min(job->node->stride[0], job->from->shape[0]);
+    const size_t columns = lgelu__min(job->node->stride[1], job->from->shape[1]);
     size_t g, r, c;
     for (g = 0; g < job->node->groups; g++) {
         for (r = 0; r < rows; r++) {
@@ -4564,10 +4633,10 @@ static void lgelu__depthwise_inputs(const lgelu__job *p, const float **tap, cons
     const size_t *x = p->from->shape;
     size_t i, j;
     for (i = 0; i < node->window[0]; i++) {
-        for (j = 0; j < node->window[0]; j++) {
+        for (j = 0; j < node->window[1]; j++) {
             /* A coordinate below 0 wraps and is too large then. */
-            const size_t u = row * node->stride + i - node->padding;
-            const size_t v = column * node->stride + j - node->padding;
+            const size_t u = row * node->stride[0] + i * node->dilation[0] - node->padding[0];
+            const size_t v = column * node->stride[1] + j * node->dilation[1] - node->padding[1];
             const int inside = u < x[0] && v < x[1];
             *tap++ = inside ? image + (u * x[1] + v) * p->channels : NULL;
         }
@@ -4579,15 +4648,17 @@ static void lgelu__depthwise_outputs(const lgelu__job *p, const float **tap, con
                                      size_t row, size_t column)
 {
     const lgelu_node *node = p->node;
-    const size_t *y = node->shape, s = node->stride;
+    const size_t *y = node->shape, *s = node->stride;
     size_t i, j;
     for (i = 0; i < node->window[0]; i++) {
-        for (j = 0; j < node->window[0]; j++) {
+        for (j = 0; j < node->window[1]; j++) {
             /* A coordinate below 0 wraps, and is above half of the largest size then. */
-            const size_t u = row + node->padding - i, v = column + node->padding - j;
-            const int there = u % s == 0 && v % s == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
-            const int inside = there && u / s < y[0] && v / s < y[1];
-            *tap++ = inside ? image + (u / s * y[1] + v / s) * p->channels : NULL;
+            const size_t u = row + node->padding[0] - i * node->dilation[0];
+            const size_t v = column + node->padding[1] - j * node->dilation[1];
+            const int there =
+                u % s[0] == 0 && v % s[1] == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
+            const int inside = there && u / s[0] < y[0] && v / s[1] < y[1];
+            *tap++ = inside ? image + (u / s[0] * y[1] + v / s[1]) * p->channels : NULL;
         }
     }
 }
@@ -4597,7 +4668,7 @@ static void lgelu__depthwise_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t *x = p->from->shape, c = p->channels, taps = lgelu__taps(node);
     const size_t row = index % node->shape[0], sample = index / node->shape[0];
     const float *tap[LGELU__TAPS], *image = p->x + sample * x[0] * x[1] * c;
     size_t column;
@@ -4613,7 +4684,7 @@ static void lgelu__depthwise_dx_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t *x = p->from->shape, c = p->channels, taps = lgelu__taps(node);
     const size_t row = index % x[0], sample = index / x[0];
     const float *tap[LGELU__TAPS], *image = p->dy + sample * node->shape[0] * node->shape[1] * c;
     size_t column;
@@ -4630,18 +4701,20 @@ static void lgelu__depthwise_dw(size_t index, void *user)
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape, *y = node->shape, c = p->channels;
-    const size_t taps = node->window[0] * node->window[0], tap = index % taps;
-    const size_t i = tap / node->window[0], j = tap % node->window[0];
+    const size_t taps = lgelu__taps(node), tap = index % taps;
+    const size_t i = tap / node->window[1] * node->dilation[0];
+    const size_t j = tap % node->window[1] * node->dilation[1];
     const size_t first = index / taps * 64, n = lgelu__min(c - first, 64);
     float *sum = p->net->internal.scratch + tap * c + first;
     size_t row, column;
     memset(sum, 0, n * sizeof *sum);
     for (row = 0; row < p->samples * y[0]; row++) {
-        const size_t sample = row / y[0], u = row % y[0] * node->stride + i - node->padding;
+        const size_t sample = row / y[0];
+        const size_t u = row % y[0] * node->stride[0] + i - node->padding[0];
         if (u >= x[0])
             continue;
         for (column = 0; column < y[1]; column++) {
-            const size_t v = column * node->stride + j - node->padding;
+            const size_t v = column * node->stride[1] + j - node->padding[1];
             const float *dy = p->dy + (row * y[1] + column) * c + first;
             const float *pixel = p->x + first;
             if (v >= x[1])
@@ -4979,7 +5052,7 @@ static lgelu_status lgelu__winograd_forward(lgelu__job *job)
     p.x = job->x;
     p.y = job->y;
     p.bias = job->bias;
-    p.padding = job->node->padding;
+    p.padding = job->node->padding[0];
     if (lgelu__prepacked_of(net, job->node)) {
         p.kernel = net->internal.prepacked + job->node->internal.prepacked_at - 1;
         p.panels = lgelu__prepacked_for(net);
@@ -4997,7 +5070,7 @@ static void lgelu__winograd_dx(const lgelu__job *job)
     lgelu__winograd_begin(&p, job, job->node->shape, job->from->shape);
     p.x = job->dy;
     p.y = job->dx[0];
-    p.padding = 2 - job->node->padding;
+    p.padding = 2 - job->node->padding[0];
     p.add = job->add;
     lgelu__parallel(threads, lgelu__winograd_flipped_kernels, &p, (p.in + 15) / 16);
     lgelu__winograd_images(&p, threads);
@@ -5012,7 +5085,7 @@ static void lgelu__winograd_dw(const lgelu__job *job)
     p.x = job->x;
     p.dy = job->dy;
     p.dw = job->dw;
-    p.padding = job->node->padding;
+    p.padding = job->node->padding[0];
     p.add = job->add_dw;
     workers = p.shared ? 1 : LGELU__WINOGRAD_WORKERS;
     p.tiles_of_worker = ((p.tiles - 1) / workers / p.round + 1) * p.round;
@@ -5166,8 +5239,8 @@ static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, 
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape;
     /* A coordinate below 0 wraps and is too large then. */
-    const size_t u = row * node->stride + tap / node->window[1] - node->padding;
-    const size_t v = column * node->stride + tap % node->window[1] - node->padding;
+    const size_t u = row * node->stride[0] + tap / node->window[1] - node->padding[0];
+    const size_t v = column * node->stride[1] + tap % node->window[1] - node->padding[1];
     return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : (size_t)-1;
 }
 
@@ -5190,7 +5263,7 @@ static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row,
                                 float *y, unsigned char *which)
 {
     const lgelu_node *node = p->node;
-    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const size_t taps = lgelu__taps(node), c = p->channels;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t tap, k;
     for (k = 0; k < c; k++)
@@ -5217,7 +5290,7 @@ static void lgelu__pool_backward(const lgelu__job *p, float *dx, size_t row, siz
                                  const float *dy, const unsigned char *which)
 {
     const lgelu_node *node = p->node;
-    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const size_t taps = lgelu__taps(node), c = p->channels;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t tap, k;
     for (tap = 0; tap < taps; tap++) {
@@ -6258,49 +6331,109 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 
 /* ---- builders for images ---- */
 
-/* Returns a node that reads a square window of *kernel pixels, or the whole image if kernel is
-   NULL. Its shape is that of the windows' positions. */
-static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
-                                const size_t *kernel, size_t stride, size_t padding)
+/* Returns a square window. */
+static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
 {
+    lgelu_window w;
+    int d;
+    for (d = 0; d < 2; d++) {
+        w.kernel[d] = kernel;
+        w.stride[d] = stride;
+        w.padding[d] = padding;
+        w.dilation[d] = 1;
+    }
+    return w;
+}
+
+/* Returns the caller's window with its defaults; of size 0, which is refused, for NULL. */
+static lgelu_window lgelu__completed(const lgelu_window *window)
+{
+    lgelu_window w = lgelu__square(0, 1, 0);
+    int d;
+    if (!window)
+        return w;
+    w = *window;
+    for (d = 0; d < 2; d++) {
+        w.stride[d] += !w.stride[d];
+        w.dilation[d] += !w.dilation[d];
+    }
+    return w;
+}
+
+/* Refuses a window that does not fit the pixels of a node's input in direction d. */
+static void lgelu__refuse_window(lgelu_net *net, const lgelu_node *node, const lgelu_window *w,
+                                 int d)
+{
+    if (w->dilation[d] == 1) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: a window of %z with stride %z and padding %z does not fit %z pixels", node,
+                    w->kernel[d], w->stride[d], w->padding[d], node->shape[d]);
+    } else {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: a window of %z with dilation %z, stride %z and padding %z does not fit %z "
+                    "pixels",
+                    node, w->kernel[d], w->dilation[d], w->stride[d], w->padding[d],
+                    node->shape[d]);
+    }
+}
+
+/* Returns a node that reads windows of its input. Its shape is that of the windows' positions. */
+static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
+                                const lgelu_window *w)
+{
+    enum { MOST = 65535 };
     lgelu_node node = lgelu__node(net, op, name, x, -1);
-    size_t d;
-    node.stride = stride;
-    node.padding = padding;
+    int d;
     node.groups = 1;
     for (d = 0; d < 2; d++) {
-        const size_t window = kernel ? *kernel : node.shape[d],
-                     pixels = node.shape[d] + 2 * padding;
-        node.window[d] = window;
-        if (window && stride && window <= 65535 && padding < window && pixels >= window) {
-            node.shape[d] = (pixels - window) / stride + 1;
-        } else {
-            lgelu__fail(net, LGELU_E_SHAPE,
-                        "%n: a window of %z with stride %z and padding %z does not fit %z pixels",
-                        &node, window, stride, padding, node.shape[d]);
-        }
+        const size_t pixels = node.shape[d] + 2 * w->padding[d];
+        const int small = w->kernel[d] && w->kernel[d] <= MOST && w->dilation[d] <= MOST;
+        const size_t extent = small ? (w->kernel[d] - 1) * w->dilation[d] + 1 : 0;
+        node.window[d] = w->kernel[d];
+        node.stride[d] = w->stride[d];
+        node.padding[d] = w->padding[d];
+        node.dilation[d] = w->dilation[d];
+        if (extent && extent <= MOST && w->stride[d] && w->padding[d] < extent && pixels >= extent)
+            node.shape[d] = (pixels - extent) / w->stride[d] + 1;
+        else
+            lgelu__refuse_window(net, &node, w, d);
     }
     return node;
+}
+
+/* Appends a convolution. */
+static int lgelu__conv(lgelu_net *net, const char *name, int x, size_t outputs,
+                       const lgelu_window *w, size_t groups, int bias)
+{
+    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, w);
+    const size_t in = node.shape[2], taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    if (!groups || !outputs || in % groups || outputs % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
+                    in, outputs, groups);
+    }
+    if (groups == in && groups == outputs && groups > 1 && taps > LGELU__TAPS) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a depthwise window of at most %d elements, found %z x %z", &node,
+                    (long)LGELU__TAPS, w->kernel[0], w->kernel[1]);
+    }
+    node.groups = groups;
+    node.shape[2] = outputs;
+    node.bias_count = bias ? outputs : 0;
+    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(taps, in / groups) : 0);
 }
 
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
                          size_t stride, size_t padding, size_t groups, int bias)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
-    const size_t in = node.shape[2];
-    if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
-                    in, outputs, groups);
-    }
-    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a depthwise kernel of at most 15, found %z",
-                    &node, kernel);
-    }
-    node.groups = groups;
-    node.shape[2] = outputs;
-    node.bias_count = bias ? outputs : 0;
-    return lgelu__with_matrix(net, &node, outputs,
-                              groups ? lgelu__times(lgelu__times(kernel, kernel), in / groups) : 0);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
+}
+
+LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
+                                const lgelu_window *window, size_t groups, int bias)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
 }
 
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
@@ -6316,31 +6449,58 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
     return lgelu__place(net, &node);
 }
 
+/* Appends a pooling. The padding of a maximum is limited, so that every window has a pixel. */
+static int lgelu__pool(lgelu_net *net, lgelu_op op, const char *name, int x, const lgelu_window *w)
+{
+    lgelu_node node = lgelu__window(net, op, name, x, w);
+    const size_t taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    const int padded = 2 * w->padding[0] > w->kernel[0] || 2 * w->padding[1] > w->kernel[1];
+    if (w->dilation[0] > 1 || w->dilation[1] > 1)
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a window without dilation", &node);
+    if (op == LGELU_OP_MAX_POOL && (taps > LGELU__TAPS || padded)) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a window of at most %d elements and a padding of at most half of "
+                    "it, found %z x %z and %z x %z",
+                    &node, (long)LGELU__TAPS, w->kernel[0], w->kernel[1], w->padding[0],
+                    w->padding[1]);
+    }
+    return lgelu__place(net, &node);
+}
+
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
-    if (kernel > 15 || 2 * padding > kernel) {
-        lgelu__fail(
-            net, LGELU_E_SHAPE,
-            "%n: expected a window of at most 15 and a padding of at most half of it, found %z "
-            "and %z",
-            &node, kernel, padding);
-    }
-    return lgelu__place(net, &node);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, &kernel, stride, padding);
-    return lgelu__place(net, &node);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
+                                    const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
+                                        const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, NULL, 1, 0);
-    return lgelu__place(net, &node);
+    lgelu_window w = lgelu__square(1, 1, 0);
+    if (x >= 0 && x < net->count)
+        memcpy(w.kernel, net->nodes[x].shape, sizeof w.kernel);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
 
 /* A negative index of the factors becomes one that is refused. */
@@ -6705,9 +6865,11 @@ static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
 
 LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
 {
+    const size_t *p = node->padding;
     return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
-           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
-           && net->nodes[node->input[0]].shape[2] >= 16;
+           && node->window[1] == 3 && lgelu__dense(node) && node->dilation[0] == 1
+           && node->dilation[1] == 1 && node->groups == 1 && p[0] == p[1] && p[0] <= 2
+           && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
 
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
@@ -8566,9 +8728,11 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
         return "parameters";
     if (b->op == LGELU_OP_GATE && !lgelu__can_be(a, b->gate))
         return "gate";
-    if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
-        || a->padding != b->padding || a->groups != b->groups)
-        return "window, stride, padding or groups";
+    if (memcmp(a->window, b->window, sizeof a->window)
+        || memcmp(a->stride, b->stride, sizeof a->stride)
+        || memcmp(a->padding, b->padding, sizeof a->padding)
+        || memcmp(a->dilation, b->dilation, sizeof a->dilation) || a->groups != b->groups)
+        return "window, stride, padding, dilation or groups";
     if (memcmp(a->option, b->option, sizeof a->option))
         return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "option";
     if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum)
@@ -14331,13 +14495,14 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
 /* ---- [Ki] images ---- */
 /* METHOD. A patch of an image consists of one run of contiguous elements for each row of the
    convolution's kernel, or for each element of the kernel where a group has only a part of the
-   channels. A run that extends past the image is padded with zeros. */
+   channels, or where a dilation separates them. A run that extends past the image is padded with
+   zeros. */
 static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i, size_t rows,
                                             size_t j, size_t cols, const void *from)
 {
     const lgelu__im2col *p = (const lgelu__im2col *)from;
-    size_t whole = p->pixel == p->channels, run = p->channels * (whole ? p->across : 1),
-           across = whole ? 1 : p->across;
+    size_t whole = p->pixel == p->channels && p->dilation[1] == 1,
+           run = p->channels * (whole ? p->across : 1), across = whole ? 1 : p->across;
     size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
            sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
@@ -14345,12 +14510,13 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
         const float *image = p->x + sample * p->rows * line;
         /* y wraps around below 0, and then also fails the test y < rows. */
         size_t left = cols, first = begin, across_at = tap,
-               y = row * p->step + (size_t)p->origin[0] + tap_row;
+               y = row * p->step[0] + (size_t)p->origin[0] + tap_row * p->dilation[0];
         float *o = out;
         while (left) {
             size_t n = run - first < left ? run - first : left, before = 0, behind = 0;
             ptrdiff_t at =
-                ((ptrdiff_t)(column * p->step + across_at) + p->origin[1]) * (ptrdiff_t)p->pixel
+                ((ptrdiff_t)(column * p->step[1] + across_at * p->dilation[1]) + p->origin[1])
+                    * (ptrdiff_t)p->pixel
                 + (ptrdiff_t)first;
             ptrdiff_t end = at + (ptrdiff_t)n;
             if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) {
@@ -14386,7 +14552,7 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
             across_at++;
             if (across_at == across) {
                 across_at = 0;
-                y++;
+                y += p->dilation[0];
             }
         }
         out += out_row;

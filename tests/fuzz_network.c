@@ -85,9 +85,12 @@ typedef enum {
     ADD,
     MUL,
     CONV,
+    CONV_WINDOW,
     NORM,
     MAX_POOL,
     AVERAGE_POOL,
+    MAX_WINDOW,
+    AVERAGE_WINDOW,
     GLOBAL_POOL,
     FLATTEN,
     SCALE,
@@ -124,9 +127,12 @@ static const char *const builder_name[BUILDERS] = {
     "add",
     "mul",
     "conv",
+    "conv_window",
     "batch_norm",
     "max_pool",
     "average_pool",
+    "max_pool_window",
+    "average_pool_window",
     "global_pool",
     "flatten",
     "scale",
@@ -159,6 +165,7 @@ typedef struct {
     int a, b, gate;
     size_t n[5];
     float f[2];
+    lgelu_window window;
     char name[48];
 } call;
 
@@ -338,9 +345,14 @@ static int perform(lgelu_net *net, const call *c)
     case CONV:
         return lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4],
                           c->gate & 1);
+    case CONV_WINDOW:
+        return lgelu_conv_window(net, c->name, c->a, c->n[0], c->b & 1 ? &c->window : NULL, c->n[4],
+                                 c->gate & 1);
     case NORM: return lgelu_batch_norm(net, c->name, c->a, c->f[0], c->f[1]);
     case MAX_POOL: return lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
+    case MAX_WINDOW: return lgelu_max_pool_window(net, c->name, c->a, &c->window);
+    case AVERAGE_WINDOW: return lgelu_average_pool_window(net, c->name, c->a, &c->window);
     case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
     case FLATTEN: return lgelu_flatten(net, c->name, c->a);
     case SCALE: return lgelu_scale(net, c->name, c->a, c->b);
@@ -383,14 +395,45 @@ static int plain_name(const char *name)
     return 1;
 }
 
-static int window_fits(const size_t *shape, size_t kernel, size_t stride, size_t padding)
+/* Returns whether a window fits a shape, and changes the shape to that of its positions. */
+static int window_fits(size_t *shape, const lgelu_window *w)
 {
     for (int d = 0; d < 2; d++) {
-        if (!kernel || !stride || kernel > 65535 || padding >= kernel
-            || shape[d] + 2 * padding < kernel)
+        size_t extent;
+        if (!w->kernel[d] || !w->stride[d] || w->kernel[d] > 65535 || w->dilation[d] > 65535)
+            return 0;
+        extent = (w->kernel[d] - 1) * w->dilation[d] + 1;
+        if (extent > 65535 || w->padding[d] >= extent || shape[d] + 2 * w->padding[d] < extent)
             return 0;
     }
+    for (int d = 0; d < 2; d++) {
+        shape[d] =
+            (shape[d] + 2 * w->padding[d] - (w->kernel[d] - 1) * w->dilation[d] - 1) / w->stride[d]
+            + 1;
+    }
     return 1;
+}
+
+/* Returns the window of a call, complete. */
+static lgelu_window window_of(const call *c)
+{
+    const int square = c->what == CONV || c->what == MAX_POOL || c->what == AVERAGE_POOL;
+    const size_t *n = c->n + (c->what == CONV);
+    lgelu_window w = c->window;
+    for (int d = 0; d < 2; d++) {
+        if (square) {
+            w.kernel[d] = n[0];
+            w.stride[d] = n[1];
+            w.padding[d] = n[2];
+            w.dilation[d] = 1;
+        } else {
+            if (!w.stride[d])
+                w.stride[d] = 1;
+            if (!w.dilation[d])
+                w.dilation[d] = 1;
+        }
+    }
+    return w;
 }
 
 /* Returns the set of statuses with which a builder must refuse, or 0 if it must succeed. `shape`
@@ -400,7 +443,10 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
 {
     const lgelu_node *x = c->a >= 0 && c->a < s->net.count ? s->nodes + c->a : NULL,
                      *y = c->b >= 0 && c->b < s->net.count ? s->nodes + c->b : NULL;
-    const size_t *n = c->n;
+    const lgelu_window w = window_of(c);
+    const size_t *n = c->n, taps = w.kernel[0] <= 65535 && w.kernel[1] <= 65535
+                                       ? w.kernel[0] * w.kernel[1]
+                                       : SIZE_MAX;
     unsigned may = 0;
     const int pair =
         c->what == ADD || c->what == MUL || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
@@ -460,13 +506,15 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         if (c->what == GATES && shape[2] > 0xFFFFFF)
             may |= bit(LGELU_E_SHAPE);
         break;
-    case CONV:
-        if (!window_fits(shape, n[1], n[2], n[3]) || !n[0] || !n[4] || shape[2] % n[4]
-            || n[0] % n[4] || !product_fits(n[1] * n[1], shape[2] / n[4], n[0])
-            || (n[4] > 1 && n[4] == n[0] && n[4] == shape[2] && n[1] > 15))
+    case CONV_WINDOW:
+        if (!(c->b & 1))
             return may | bit(LGELU_E_SHAPE);
-        for (int d = 0; d < 2; d++)
-            shape[d] = (shape[d] + 2 * n[3] - n[1]) / n[2] + 1;
+        /* fall through */
+    case CONV:
+        if (!window_fits(shape, &w) || !n[0] || !n[4] || shape[2] % n[4] || n[0] % n[4]
+            || !product_fits(taps, shape[2] / n[4], n[0])
+            || (n[4] > 1 && n[4] == n[0] && n[4] == shape[2] && taps > 225))
+            return may | bit(LGELU_E_SHAPE);
         shape[2] = n[0];
         break;
     case NORM:
@@ -474,14 +522,14 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
             may |= bit(LGELU_E_ARGUMENT);
         break;
     case MAX_POOL:
-        if (n[0] > 15 || 2 * n[2] > n[0])
+    case MAX_WINDOW:
+        if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
             may |= bit(LGELU_E_SHAPE);
         /* fall through */
     case AVERAGE_POOL:
-        if (!window_fits(shape, n[0], n[1], n[2]))
+    case AVERAGE_WINDOW:
+        if (!window_fits(shape, &w) || w.dilation[0] > 1 || w.dilation[1] > 1)
             return may | bit(LGELU_E_SHAPE);
-        for (int d = 0; d < 2; d++)
-            shape[d] = (shape[d] + 2 * n[2] - n[0]) / n[1] + 1;
         break;
     case GLOBAL_POOL:
         if (shape[0] > 65535 || shape[1] > 65535)
@@ -682,6 +730,21 @@ static void random_call(slot *s, call *c)
         if (odds(25))
             c->n[4] = c->n[0] = x->shape[2] ? x->shape[2] : 1;
         break;
+    case CONV_WINDOW:
+    case MAX_WINDOW:
+    case AVERAGE_WINDOW:
+        c->b |= 1;
+        c->n[0] = odds(20) ? 16 : 1 + draw(6);
+        c->n[4] = 1;
+        if (odds(25))
+            c->n[4] = c->n[0] = x->shape[2] ? x->shape[2] : 1;
+        for (int d = 0; d < 2; d++) {
+            c->window.kernel[d] = 1 + draw(4);
+            c->window.stride[d] = draw(4);
+            c->window.padding[d] = draw((uint32_t)c->window.kernel[d] / 2 + 1);
+            c->window.dilation[d] = c->what == CONV_WINDOW || odds(5) ? draw(4) : 1;
+        }
+        break;
     case NORM:
         c->f[0] = 0.125f;
         c->f[1] = 1e-3f;
@@ -722,7 +785,13 @@ static void random_call(slot *s, call *c)
     }
     /* One argument is made wrong, or at least unusual. */
     if (odds(8)) {
-        switch (draw(7)) {
+        switch (draw(8)) {
+        case 7: {
+            size_t *const part[4] = { c->window.kernel, c->window.stride, c->window.padding,
+                                      c->window.dilation };
+            part[draw(4)][draw(2)] = huge[draw(sizeof huge / sizeof *huge)];
+            break;
+        }
         case 0: c->a = odds(30) ? -1 : odds(50) ? count : (int)draw(0x7FFFFFFF); break;
         case 1: c->b = odds(30) ? -1 : odds(50) ? count : INT_MIN; break;
         case 2:
@@ -857,6 +926,60 @@ static void random_tokens_net(slot *s)
             append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
     }
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(30), 0, 0);
+}
+
+/* Builds convolutions and poolings with windows of all kinds, one of which may be depthwise or of
+ * groups. */
+static void random_windows_net(slot *s)
+{
+    call c;
+    restart(s);
+    s->net.capacity = NODES;
+    TRACE("network %d built, with windows\n", (int)(s - slots));
+    append(s, INPUT, 0, 0, odds(30) ? 1 : 1 + draw(9), 1 + draw(12), 0);
+    for (uint32_t k = 1 + draw(4); k && !s->status; k--) {
+        const int x = s->net.count - 1;
+        const size_t *shape = s->nodes[x].shape;
+        memset(&c, 0, sizeof c);
+        c.what = odds(70) ? CONV_WINDOW : odds(50) ? MAX_WINDOW : AVERAGE_WINDOW;
+        c.a = x;
+        c.b = 1;
+        c.gate = (int)draw(2);
+        c.n[0] = odds(20) ? 17 : 1 + draw(8);
+        c.n[4] = 1;
+        if (odds(30)) {
+            c.n[4] = shape[2];
+            c.n[0] = c.n[4] * (1 + draw(2));
+        }
+        for (int d = 0; d < 2; d++) {
+            c.window.kernel[d] = 1 + draw(shape[d] > 4 ? 5 : (uint32_t)shape[d]);
+            c.window.stride[d] = 1 + draw(4);
+            c.window.dilation[d] = c.what == CONV_WINDOW ? draw(5) : 0;
+            c.window.padding[d] = draw((uint32_t)c.window.kernel[d] / 2 + 1);
+            while ((c.window.kernel[d] - 1) * c.window.dilation[d] + 1
+                   > shape[d] + 2 * c.window.padding[d])
+                c.window.dilation[d]--;
+        }
+        snprintf(c.name, sizeof c.name, "n%d", s->net.count);
+        build(s, &c);
+        if (odds(40))
+            append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
+        if (odds(30))
+            append(s, ADD, s->net.count - 1, s->net.count - 1, 0, 0, 0);
+        if (odds(20))
+            append(s, NORM, s->net.count - 1, 0, 0, 0, 0.125f);
+    }
+    append(s, FLATTEN, s->net.count - 1, 0, 0, 0, 0);
+    append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
+    const int last = s->net.count - 1;
+    if (s->status || last < 1)
+        return;
+    memset(&c, 0, sizeof c);
+    c.what = LABELS;
+    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
+    strcpy(c.name, "target");
+    build(s, &c);
+    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
 }
 
 /* Builds convolutions with squeeze-and-excitation: channels that are scaled by factors computed
@@ -1646,7 +1769,8 @@ static void generate(slot *s)
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
             || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
-                && (node->window[0] > 1 || node->stride > 1 || node->padding
+                && (node->window[0] * node->window[1] > 1 || node->stride[0] > 1
+                    || node->stride[1] > 1 || node->padding[0] || node->padding[1]
                     || (node->groups > 1 && node->groups == node->shape[2]
                         && node->weight_count == node->shape[2]))))
             may = bit(LGELU_E_ARGUMENT);
@@ -1780,7 +1904,9 @@ static int copies(const slot *to, const slot *from)
             || memcmp(a->shape, b->shape, sizeof a->shape) || a->weight_count != b->weight_count
             || a->bias_count != b->bias_count || a->state_count != b->state_count
             || a->lambda_count != b->lambda_count || memcmp(a->window, b->window, sizeof a->window)
-            || a->stride != b->stride || a->padding != b->padding || a->groups != b->groups
+            || memcmp(a->stride, b->stride, sizeof a->stride)
+            || memcmp(a->padding, b->padding, sizeof a->padding)
+            || memcmp(a->dilation, b->dilation, sizeof a->dilation) || a->groups != b->groups
             || memcmp(a->option, b->option, sizeof a->option)
             || memcmp(&a->momentum, &b->momentum, sizeof a->momentum)
             || memcmp(&a->eps, &b->eps, sizeof a->eps) || !a->tied != !b->tied)
@@ -2098,6 +2224,8 @@ static void run(void)
             random_wide_net(slots + k);
         } else if (odds(15)) {
             random_scaled_net(slots + k);
+        } else if (odds(20)) {
+            random_windows_net(slots + k);
         } else {
             random_net(slots + k);
         }

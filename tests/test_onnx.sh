@@ -41,9 +41,9 @@ if [ -n "$torch" ]; then
 else echo "skip networks of PyTorch: $no_torch"; fi
 
 echo "# reluize"
-for f in reluize refit bounds int8 int8_product npy; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+for f in reluize refit bounds int8 int8_product c_file_int8 npy; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
 $CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
-$CC $out/reluize.o $out/refit.o $out/npy.o $out/bounds.o $out/int8.o $out/int8_product.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
+$CC $out/reluize.o $out/refit.o $out/npy.o $out/bounds.o $out/int8.o $out/int8_product.o $out/c_file_int8.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
 # the exit status and how many lines were said
 outcome() { "$@" > $out/stdout 2> $out/stderr; echo $? $(($(wc -l < $out/stderr))); }
 r=$out/reluize

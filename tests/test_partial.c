@@ -129,6 +129,22 @@ static int pools(lgelu_net *net,
     return lgelu_linear(net, "fc", gate, 6);
 }
 
+/* size: rows, columns, channels, groups; windows of their own height and width */
+static int windows(lgelu_net *net, const recipe *r)
+{
+    const lgelu_window a = { { 2, 3 }, { 1, 2 }, { 1, 0 }, { 1, 2 } };
+    const lgelu_window b = { { 1, 4 }, { 2, 1 }, { 0, 3 }, { 1, 1 } };
+    const lgelu_window p = { { 2, 1 }, { 2, 1 }, { 1, 0 }, { 0, 0 } };
+    int x = lgelu_input(net, "x", r->size[0], r->size[1], 4);
+    x = lgelu_conv(net, "c0", x, r->size[2], 1, 1, 0, 1, 1);
+    x = lgelu_conv_window(net, "c1", x, r->size[2], &a, r->size[3], 1);
+    x = lgelu_gate(net, "g1", x, LGELU_GATE_TANH, 1);
+    x = lgelu_max_pool_window(net, "p1", x, &p);
+    x = lgelu_conv_window(net, "c2", x, 9, &b, 1, 0);
+    x = lgelu_average_pool_window(net, "p2", x, &p);
+    return lgelu_linear(net, "fc", lgelu_flatten(net, "flat", x), 5);
+}
+
 /* size: side, channels; squeeze-and-excitation */
 static int scaled(lgelu_net *net, const recipe *r)
 {
@@ -465,6 +481,9 @@ static const recipe recipes[] = {
       SQUARES,
       0 },
     { "sums, norms and pools", pools, { 9 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "windows", windows, { 5, 11, 20, 1 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "windows of groups", windows, { 4, 12, 6, 3 }, 11, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "depthwise windows", windows, { 6, 9, 67, 67 }, 11, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "squeeze-and-excitation", scaled, { 7, 35 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "GPT", gpt, { 13, 24, 2, 0 }, 13, 1, ALL, CLASSES, 0 },
     { "GPT, dropout", gpt, { 70, 12, 1, 1 }, 7, 1, ALL, CLASSES, 0 },

@@ -572,6 +572,18 @@ static void image_run(const char *name, int (*build)(lgelu_net *net, int x))
     free(m.memory);
 }
 
+/* windows of a convolution, of groups, depthwise, and of poolings */
+static int windows(lgelu_net *net, int x)
+{
+    const lgelu_window a = { { 2, 3 }, { 1, 2 }, { 1, 0 }, { 2, 1 } };
+    const lgelu_window b = { { 3, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 } };
+    const lgelu_window p = { { 2, 2 }, { 1, 1 }, { 1, 0 }, { 0, 0 } };
+    x = lgelu_conv_window(net, "a", lgelu_linear(net, "c", x, 19), 21, &a, 1, 1);
+    x = lgelu_conv_window(net, "b", x, 21, &b, 21, 1);
+    x = lgelu_conv_window(net, "d", lgelu_max_pool_window(net, "max", x, &p), 6, &b, 3, 0);
+    return lgelu_linear(net, "out", lgelu_average_pool_window(net, "mean", x, &p), 3);
+}
+
 /* squeeze-and-excitation; then a sigmoid of every kind of float */
 static int scaled(lgelu_net *net, int x)
 {
@@ -615,6 +627,7 @@ static void everything(void)
     gated_units();
     sigmoid();
     image_run("sigmoid and scale run", scaled);
+    image_run("windows run", windows);
 }
 
 /* the recorded hash of a part; 0: none */

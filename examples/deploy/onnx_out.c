@@ -660,7 +660,7 @@ static void onnx_emit_conv_weights(onnx_writer *w, const lgelu_node *node, const
 static void onnx_emit_conv(onnx_writer *w, const lgelu_node *node, const lgelu_node *norm)
 {
     const lgelu_net *net = w->net;
-    size_t pads[4], stride[2];
+    size_t pads[4];
     char x[ONNX_NAME], weight[ONNX_NAME], bias[ONNX_NAME];
     onnx_message m;
     const char *of = onnx_in_order(w, x, node->input[0], 1);
@@ -671,11 +671,13 @@ static void onnx_emit_conv(onnx_writer *w, const lgelu_node *node, const lgelu_n
                                onnx_join(bias, node->name, ".bias"));
     }
     onnx_begin_node(&m, "Conv", of, weight, norm || node->bias_count || w->whole ? bias : NULL);
-    pads[0] = pads[1] = pads[2] = pads[3] = node->padding;
-    stride[0] = stride[1] = node->stride;
+    pads[0] = pads[2] = node->padding[0];
+    pads[1] = pads[3] = node->padding[1];
     onnx_set_ints(&m, "kernel_shape", node->window, 2);
-    onnx_set_ints(&m, "strides", stride, 2);
+    onnx_set_ints(&m, "strides", node->stride, 2);
     onnx_set_ints(&m, "pads", pads, 4);
+    if (node->dilation[0] > 1 || node->dilation[1] > 1)
+        onnx_set_ints(&m, "dilations", node->dilation, 2);
     onnx_set_int(&m, "group", (int64_t)node->groups);
     onnx_end_node(w, &m, onnx_value_name(w, (int)(node - net->nodes)));
 }
@@ -685,20 +687,21 @@ static void onnx_emit_pool(onnx_writer *w, const lgelu_node *node)
 {
     const lgelu_node *from = w->net->nodes + node->input[0];
     const int most = node->op == LGELU_OP_MAX_POOL;
-    size_t pads[4], stride[2];
+    size_t pads[4];
     char x[ONNX_NAME];
     const char *of = onnx_in_order(w, x, node->input[0], 1),
                *value = onnx_value_name(w, (int)(node - w->net->nodes));
     onnx_message m;
-    if (!most && !node->padding && !memcmp(node->window, from->shape, sizeof node->window)) {
+    if (!most && !node->padding[0] && !node->padding[1]
+        && !memcmp(node->window, from->shape, sizeof node->window)) {
         onnx_put_node(w, "GlobalAveragePool", value, of, NULL);
         return;
     }
     onnx_begin_node(&m, most ? "MaxPool" : "AveragePool", of, NULL, NULL);
-    pads[0] = pads[1] = pads[2] = pads[3] = node->padding;
-    stride[0] = stride[1] = node->stride;
+    pads[0] = pads[2] = node->padding[0];
+    pads[1] = pads[3] = node->padding[1];
     onnx_set_ints(&m, "kernel_shape", node->window, 2);
-    onnx_set_ints(&m, "strides", stride, 2);
+    onnx_set_ints(&m, "strides", node->stride, 2);
     onnx_set_ints(&m, "pads", pads, 4);
     if (!most)
         onnx_set_int(&m, "count_include_pad", 1);

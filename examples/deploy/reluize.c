@@ -4,7 +4,8 @@
    from inputs without labels, in seconds, and reports what changed.
 
        make -C examples build/reluize
-       reluize MODEL.onnx --data WHERE -o OUT.onnx [--int8 OUT8.onnx] [--epochs N] [--report FILE]
+       reluize MODEL.onnx --data WHERE -o OUT.onnx [--int8 OUT8.onnx] [--c OUT.c] [--epochs N]
+               [--report FILE]
 
    The network is read (onnx_in.h), ReLU replaces its gates, and the matrices behind them are solved
    for again (refit.h), so that the network computes what it computed before. With --epochs two
@@ -25,8 +26,9 @@
        [6] FINE-TUNING   training steps, statistics of batch normalisations
        [7] REPORT        its rows, as text and as JSON
        [8] CERTIFICATE   proven bounds of the change by the swap
-       [9] FILES         the converted network as ONNX, in f32 and in 8 bits
+       [9] FILES         the converted network as ONNX, in f32 and in 8 bits, and as a C file
       [10] STEPS         what main does, one function for each step */
+#include "c_file_int8.h"
 #include "onnx_in.h"
 #include "onnx_out.h"
 #include "bounds.h"
@@ -54,6 +56,7 @@ enum {
     EVALUATION_BATCH = 128,
     REFITTED = 4096,    /* training samples that a refit takes, unless --samples says otherwise */
     MOST_WINDOWS = 500, /* of a text, for the test */
+    C_NAME = 41,        /* bytes of the longest name of a C function, with its end */
     TRAIN = 0,          /* the two parts of the data */
     TEST = 1
 };
@@ -101,7 +104,7 @@ static double seconds(void)
 /* ---- [1] OPTIONS ---- */
 
 static struct {
-    const char *model, *data, *labels, *out, *int8, *report, *output;
+    const char *model, *data, *labels, *out, *int8, *c, *report, *output;
     long epochs, batch, seed, certify, samples;
     double rate, mean[3], std[3];
     int learn, standard, fold, rival;
@@ -124,6 +127,8 @@ static const char usage[] =
     "  -o OUT.onnx        the ReLU network to write\n"
     "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear; the ranges\n"
     "                     come from the first 1,000 training samples\n"
+    "  --c NAME.c         also write it in 8 bits as one C file for microcontrollers; NAME becomes the\n"
+    "                     name of its function\n"
     "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
     "  --output NAME      which output to convert, for a model that has several\n"
     "  --epochs N         epochs of fine-tuning after the refit; requires labels (0)\n"
@@ -187,6 +192,7 @@ static const char **text_option(const char *name)
            : !strcmp(name, "--labels") ? &option.labels
            : !strcmp(name, "-o")       ? &option.out
            : !strcmp(name, "--int8")   ? &option.int8
+           : !strcmp(name, "--c")      ? &option.c
            : !strcmp(name, "--report") ? &option.report
            : !strcmp(name, "--output") ? &option.output
                                        : NULL;
@@ -232,16 +238,37 @@ static int number_option(const char *name, const char *value)
                 : parse_channels(name, value, 1e-9, option.std);
 }
 
+/* Writes what a C file's function is called: the file's name without folder and .c. Returns 0, or
+   -1 if that is no name. */
+static int name_of_function(char name[C_NAME], const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    const char *const begin = slash ? slash + 1 : path;
+    const size_t length = strlen(begin);
+    if (length < 3 || length - 2 >= C_NAME || strcmp(begin + length - 2, ".c"))
+        return -1;
+    memcpy(name, begin, length - 2);
+    name[length - 2] = 0;
+    return c_file_int8_is_name(name) ? 0 : -1;
+}
+
 static int check_options(void)
 {
-    const char *const file[3] = { option.out, option.int8, option.report };
-    int i;
+    const char *const file[4] = { option.out, option.int8, option.c, option.report };
+    char name[C_NAME];
+    int i, k;
     if (!option.model || !option.data || !option.out)
         return fail("a model, --data and -o are needed; see --help");
-    for (i = 0; i < 3; i++) {
-        const char *const other = file[(i + 1) % 3];
-        if (file[i] && other && output_same(file[i], other))
-            return fail("%s: two options name this file", other);
+    for (i = 0; i < 4; i++) {
+        for (k = 0; k < i; k++) {
+            if (file[i] && file[k] && output_same(file[i], file[k]))
+                return fail("%s: two options name this file", file[i]);
+        }
+    }
+    if (option.c && name_of_function(name, option.c)) {
+        return fail(
+            "--c %s: expected NAME.c, where NAME is a C identifier of at most 40 characters",
+            option.c);
     }
     return 0;
 }
@@ -1328,6 +1355,9 @@ static int save_model(network *n, const float *outputs, byte_array *file)
                       data.count[TEST] * predictions_of(n) * output_size(n));
 }
 
+/* The file that a message about 8 bits names. */
+static const char *int8_path(void) { return option.int8 ? option.int8 : option.c; }
+
 /* Makes the ReLU network in 8 bits. from NULL: only whether its layers can be written so. */
 static int make_int8(network *whole, int8_net *q, const network *from)
 {
@@ -1341,16 +1371,16 @@ static int make_int8(network *whole, int8_net *q, const network *from)
     lgelu_net_relu(&whole->net);
     lgelu_net_fold(&whole->net);
     if (int8_make(q, &whole->net, whole->out, &eight))
-        return fail("%s: %s", option.int8, q->message);
+        return fail("%s: %s", int8_path(), q->message);
     for (i = 0; from && i < seen; i += whole->batch) {
         const size_t count = seen - i < whole->batch ? seen - i : whole->batch;
         for (k = 0; k < count; k++)
             load_sample(whole, k, TRAIN, i + k);
         if (int8_see(q, &whole->net, whole->x, count))
-            return fail("%s: %s", option.int8, q->message);
+            return fail("%s: %s", int8_path(), q->message);
     }
     if (from && int8_finish(q, &whole->net))
-        return fail("%s: %s", option.int8, q->message);
+        return fail("%s: %s", int8_path(), q->message);
     return 0;
 }
 
@@ -1369,12 +1399,14 @@ static void run_int8(network *whole, int8_net *q, float *outputs)
     free(y);
 }
 
-/* Writes the ReLU network in 8 bits to memory, and adds its score to the report. */
-static int save_int8(report *r, const network *n, const float *outputs, byte_array *file)
+/* Writes the ReLU network in 8 bits to memory, as ONNX and as a C file where they were asked for,
+   and adds its score to the report. */
+static int save_int8(report *r, const network *n, const float *outputs, byte_array *file,
+                     byte_array *c_file)
 {
     const size_t width = output_size(n);
     float *rounded = (float *)allocate(data.count[TEST] * width, sizeof *rounded);
-    char message[160], doc[200];
+    char message[160], doc[200], name[C_NAME];
     onnx_options how;
     network whole;
     int8_net q;
@@ -1383,8 +1415,12 @@ static int save_int8(report *r, const network *n, const float *outputs, byte_arr
         return 1;
     how = file_options(&whole, model, doc, sizeof doc);
     work = allocate(onnx_save_bytes(&whole.net), 1);
-    if (onnx_save_int8(&whole.net, &q, &how, work, append, file, message))
+    if (option.int8 && onnx_save_int8(&whole.net, &q, &how, work, append, file, message))
         return fail("%s: %s", option.int8, message);
+    if (option.c
+        && (name_of_function(name, option.c)
+            || c_file_int8_write(&q, name, append, c_file, message)))
+        return fail("%s: %s", option.c, message);
     run_int8(&whole, &q, rounded);
     compare(
         r,
@@ -1404,7 +1440,7 @@ typedef struct {
     unsigned char *file;         /* of the model */
     size_t shape[3], vocabulary; /* of its input; 0: it reads no tokens */
     size_t outputs, rows;        /* of its output */
-    output out, int8, text;      /* the files to write */
+    output out, int8, c, text;   /* the files to write */
     network given, relu, best;   /* as read; a way to ReLU; the one to write */
     network infer, train;        /* gates with a λ, for inference, for training */
     int norms, tanhs, customs;   /* whether it has batch norms, gates of these kinds */
@@ -1535,6 +1571,8 @@ static int try_outputs(job *j)
         return fail("%s: %s", option.out, output_error());
     if (option.int8 && output_try(&j->int8, option.int8))
         return fail("%s: %s", option.int8, output_error());
+    if (option.c && output_try(&j->c, option.c))
+        return fail("%s: %s", option.c, output_error());
     if (option.report && output_try(&j->text, option.report))
         return fail("%s: %s", option.report, output_error());
     return 0;
@@ -1568,11 +1606,11 @@ static int make_networks(job *j)
         || make_network(&j->infer, 1, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_REFIT))
         return 1;
     note_kinds(j);
-    if (option.int8) {
+    if (int8_path()) {
         network whole;
         int8_net q;
         if (j->vocabulary)
-            return fail("%s: a network that reads tokens cannot be written in 8 bits", option.int8);
+            return fail("%s: a network that reads tokens cannot be written in 8 bits", int8_path());
         if (make_int8(&whole, &q, NULL))
             return 1;
         int8_free(&q);
@@ -1708,13 +1746,15 @@ static int measure_written(job *j)
 /* Writes the files, after everything that can fail without them. */
 static int write_files(job *j)
 {
-    byte_array file = { NULL, 0, 0 }, int8_file = { NULL, 0, 0 };
+    byte_array file = { NULL, 0, 0 }, int8_file = { NULL, 0, 0 }, c_file = { NULL, 0, 0 };
     int bad = save_model(&j->best, j->second, &file)
-              || (option.int8 && save_int8(&j->r, &j->best, j->second, &int8_file)) || stopped
-              || write_bytes(&file, option.out, &j->out)
-              || (option.int8 && write_bytes(&int8_file, option.int8, &j->int8));
+              || (int8_path() && save_int8(&j->r, &j->best, j->second, &int8_file, &c_file))
+              || stopped || write_bytes(&file, option.out, &j->out)
+              || (option.int8 && write_bytes(&int8_file, option.int8, &j->int8))
+              || (option.c && write_bytes(&c_file, option.c, &j->c));
     free(file.p);
     free(int8_file.p);
+    free(c_file.p);
     return bad;
 }
 

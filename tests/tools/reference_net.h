@@ -282,13 +282,14 @@ static double reference_forward(reference_net *r)
                 double most = -HUGE_VAL;
                 y[i] = node->op == LGELU_OP_CONV && node->bias_count ? r->w[node->bias_at + k] : 0;
                 for (size_t p = 0; p < taps; p++) {
-                    const size_t u = row * node->stride + p / node->window[1],
-                                 v = column * node->stride + p % node->window[1];
-                    if (u < node->padding || u - node->padding >= s[0] || v < node->padding
-                        || v - node->padding >= s[1])
+                    const size_t *pad = node->padding;
+                    const size_t u = row * node->stride[0]
+                                     + p / node->window[1] * node->dilation[0],
+                                 v = column * node->stride[1]
+                                     + p % node->window[1] * node->dilation[1];
+                    if (u < pad[0] || u - pad[0] >= s[0] || v < pad[1] || v - pad[1] >= s[1])
                         continue;
-                    const double *x =
-                        a + ((sample * s[0] + u - node->padding) * s[1] + v - node->padding) * in;
+                    const double *x = a + ((sample * s[0] + u - pad[0]) * s[1] + v - pad[1]) * in;
                     if (node->op == LGELU_OP_CONV) {
                         for (size_t q = 0; q < each; q++) {
                             y[i] += x[k / (c / node->groups) * each + q]
