@@ -11870,11 +11870,19 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
                       LGELU__FN(stretch));
 }
 
+/* The constants of λ and the tables of the backward. */
+typedef struct {
+    const v_gate *gate;
+    const t_t *slope, *bell;
+} LGELU__FN(slopes);
+
 /* The backward in the middle: dx = dy·f', and p·s = dy·x²φ·LGELU__BELL. */
 LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
-                                                const v_t *x, const v_gate *g, const t_t *slope,
-                                                const t_t *bell, const int w)
+                                                const v_t *x, const LGELU__FN(slopes) * tables,
+                                                const int w)
 {
+    const v_gate *const g = tables->gate;
+    const t_t *const slope = tables->slope, *const bell = tables->bell;
     v_t a[2], t[2], d[2], q[2], b[2];
     i_t i[2];
     r_t r = v_row(slope[0]), e = v_row(bell[6]);
@@ -11914,24 +11922,22 @@ LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v
 {
     LGELU__ROWS(slope, slope);
     LGELU__ROWS(bell, bell);
+    const LGELU__FN(slopes) tables = { g, slope, bell };
     int u;
     for (u = 0; u < 2; u++) {
-        LGELU__FN(slope_middle_by_fma)
-        (dx + u, p + u, s + u, dy + u, x + u, g, slope, bell, 1);
+        LGELU__FN(slope_middle_by_fma)(dx + u, p + u, s + u, dy + u, x + u, &tables, 1);
     }
 }
 
 LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x,
-                                          const v_gate *g, const t_t *slope, const t_t *bell)
+                                          const LGELU__FN(slopes) * tables)
 {
     LGELU__FN(place) at;
     v_t a[2], d[2], base[2];
     d_t q[2][2], b[2][2];
     int k;
     v_each(a[u] = v_fold(x[u]));
-    LGELU__FN(find)(&at, a, g, lgelu__slope_in_double[0]);
-    (void)slope;
-    (void)bell;
+    LGELU__FN(find)(&at, a, tables->gate, lgelu__slope_in_double[0]);
     v_each(base[u] = v_base(v_signed(v_row(lgelu__slope[1]), at.i[u]), x[u]));
     v_each(v_both(b[u][h] = d_signed(lgelu__bell_in_double[6], at.i[u], h)));
     v_each(v_both(q[u][h] = d_signed(lgelu__slope_in_double[7], at.i[u], h)));
@@ -11951,13 +11957,13 @@ LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy
     v_each(p[u] = v_mul(dy[u], v_round(b[u])));
     v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), v_round(q[u])));
     if (LGELU__RARELY(m_some(at.tie[0], at.tie[1])))
-        LGELU__FN(slope_middle_again)(dx, p, s, dy, x, g);
+        LGELU__FN(slope_middle_again)(dx, p, s, dy, x, tables->gate);
 }
 #else
 LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x,
-                                         const v_gate *g, const t_t *slope, const t_t *bell)
+                                         const LGELU__FN(slopes) * tables)
 {
-    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g, slope, bell, 2);
+    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, tables, 2);
 }
 #endif
 
@@ -12053,8 +12059,9 @@ typedef struct {
    at->small as 2^100·scale·dy·x²E. Returns 1 if there was such a term. */
 LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_slope) * todo,
                                       lgelu__cursor *at, const v_t *dy, const v_t *x,
-                                      const v_gate *g, const t_t *slope, const t_t *bell)
+                                      const LGELU__FN(slopes) * tables)
 {
+    const v_gate *const g = tables->gate;
     const v_t zero = v_set(0), one = v_set(1), least = v_float(n_set(LGELU__TWO(-63)));
     /* n_gt(below, bits + bias) tests 0 < a < 2^-63 as an unsigned comparison. */
     const n_t bias = n_set(INT32_MAX), below = n_set(LGELU__TWO(-63) - 1 + INT32_MIN);
@@ -12064,7 +12071,7 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
     /* Whether some x are tiny, and some dy are thin. */
     int short_x = 0, short_dy = 0;
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
-        LGELU__FN(slope_middle)(dx, p, s, dy, x, g, slope, bell);
+        LGELU__FN(slope_middle)(dx, p, s, dy, x, tables);
         return 0;
     }
     v_each(a[u] = v_abs(x[u]));
@@ -12098,7 +12105,7 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
         v_each(p[u] = v_mul(y[u], zero));
         v_each(s[u] = zero; dx[u] = zero);
     } else {
-        LGELU__FN(slope_middle)(dx, p, s, y, z, g, slope, bell);
+        LGELU__FN(slope_middle)(dx, p, s, y, z, tables);
     }
     v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), one, zero)), dx[u]));
     /* x² below 2^-220 counts as 0, and so does its product with dy where that is subnormal. */
@@ -12187,6 +12194,7 @@ LGELU__APART LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *tot
     int rare = 0;
     LGELU__ROWS(slope, slope);
     LGELU__ROWS(bell, bell);
+    const LGELU__FN(slopes) tables = { &g, slope, bell };
     at.small = small;
     for (j = 0; j < share; j++)
         sum[j] = v_set(0);
@@ -12197,7 +12205,7 @@ LGELU__APART LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *tot
         LGELU__FN(load2)(b, dy + i, n - i);
         v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
         at.i = i;
-        rare |= LGELU__FN(slope_pair)(d, p, s, &todo, &at, b, a, &g, slope, bell);
+        rare |= LGELU__FN(slope_pair)(d, p, s, &todo, &at, b, a, &tables);
         v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]));
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
             size_t q;
