@@ -36,8 +36,8 @@
                         files; last what advanced users need: threads, layers and nodes, custom
                         gates, matrix products
      [2] PLATFORM       compilers, target attributes, atomics, prefetch, refused flags, exact fma
-     [3] YARDSTICK      the exact gate in double; exp, log, cos, sin and random numbers with the same
-                        bits everywhere
+     [3] YARDSTICK      the exact gate in double; exp, log, cos, sin and random numbers with the
+                        same bits everywhere
      [4] DISPATCH       the table of kernels and the structures that they receive their work in;
                         this file includes itself once per instruction set; cpuid; public kernels
      [5] HARDNESS       λ(s), its slope and inverse, the gap to ReLU, targets, the hardening plan
@@ -657,6 +657,9 @@ LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_
 /* Adds y = x Wᵀ + b over the channels; W has shape (outputs, channels), b (outputs). */
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs);
 
+/* Adds y = x Wᵀ over the channels, a linear layer without biases. */
+LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs);
+
 /* Adds y = x Eᵀ, with the matrix E (vocabulary, channels) of an embedding and no bias. */
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 
@@ -825,19 +828,28 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
                            size_t classes, lgelu_gate_kind kind, float lambda);
 
-/* Transformers with pre-LayerNorm, learned positions and GPT-2's first weights. */
+/* Transformers with normalisation before each part, and GPT-2's first weights. Without the options
+   of the second half they have GPT-2's blocks. With all of them, and the gate LGELU_GATE_SILU, they
+   have those of Llama (arXiv 2302.13971). */
 typedef struct {
     size_t layers, heads, width, hidden; /* hidden: of the feed-forward part, 0 is 4·width */
     lgelu_gate_kind gate;
     float lambda, dropout;
     int untied;      /* 1: the head has a matrix and biases of its own; 0: the embedding's matrix */
     float embedding; /* deviation of the first embeddings (PyTorch's own: 1); 0: as the matrices */
+    int rms_norm;    /* 1: RMS normalisation; 0: layer normalisation */
+    int rotary;      /* 1: rotary positions of queries and keys; 0: learned positions */
+    float rotary_base; /* 0 is 10000 */
+    int gated;         /* 1: the hidden part is gate(x Vᵀ)·(x Wᵀ), with one matrix more */
+    int no_bias;       /* 1: the linear layers of the blocks, and an untied head, have no biases */
+    size_t kv_heads;   /* heads of keys and values, which divide `heads`; 0: as many */
 } lgelu_transformer;
 
 /* The nodes that a Transformer of so many layers takes at most. */
-#define LGELU_TRANSFORMER_NODES(layers) (12 * (layers) + 12)
+#define LGELU_TRANSFORMER_NODES(layers) (15 * (layers) + 12)
 
-/* Adds a GPT over a node of tokens: embedding, positions, blocks, norm, head. */
+/* Adds a GPT over a node of tokens: embedding, learned positions if there are any, blocks, norm,
+   head. */
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
 
 /* Adds a vision Transformer over patches of side·side pixels. It reads the class token, or, if
@@ -1101,7 +1113,7 @@ typedef enum {
     X(POSITION,       "position",           0, position_backward, position_range, 0, 0,            \
                                             LGELU__IN_PLACE | LGELU__BY_SAMPLE                     \
                                             | LGELU_TRAIT_TOKENWISE | LGELU__LOOKUP)               \
-    X(ROTARY,         "rotary",             rotary_forward, 0, rotary_range, rotary_aux, 0,         \
+    X(ROTARY,         "rotary",             rotary_forward, 0, rotary_range, rotary_aux, 0,        \
                                             LGELU__IN_PLACE | LGELU_TRAIT_TOKENWISE)               \
     X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
@@ -6353,6 +6365,14 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
     return lgelu__with_matrix(net, &node, outputs, inputs);
 }
 
+LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
+}
+
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
@@ -6913,26 +6933,70 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
+/* Adds a linear layer or a normalisation of the kind that a Transformer has. */
+static int lgelu__transformer_linear(lgelu_net *net, const char *name, int x, size_t outputs,
+                                     const lgelu_transformer *t)
+{
+    return t->no_bias ? lgelu_linear_no_bias(net, name, x, outputs)
+                      : lgelu_linear(net, name, x, outputs);
+}
+
+static int lgelu__transformer_norm(lgelu_net *net, const char *name, int x,
+                                   const lgelu_transformer *t)
+{
+    return t->rms_norm ? lgelu_rms_norm(net, name, x) : lgelu_layer_norm(net, name, x);
+}
+
+/* Adds queries, keys and values, their rotary positions, and an attention. Heads that do not divide
+   the width are refused by lgelu_attention. */
+static int lgelu__transformer_attention(lgelu_net *net, int x, const lgelu_transformer *t,
+                                        int causal)
+{
+    const int even = t->heads && t->width % t->heads == 0;
+    const size_t heads = t->heads, kv_heads = t->kv_heads && even ? t->kv_heads : heads;
+    const size_t width = even ? t->width / heads : 0;
+    const size_t keys = even ? lgelu__times(kv_heads, width) : t->width;
+    x = lgelu__transformer_linear(net, "attn.c_attn", x,
+                                  lgelu__plus(t->width, lgelu__times(2, keys)), t);
+    if (t->rotary && even) {
+        const int given = !(t->rotary_base <= 0 && t->rotary_base >= 0);
+        const float base = given ? t->rotary_base : 10000;
+        x = lgelu_rotary(net, "attn.rotary", x, lgelu__plus(heads, kv_heads), width, base, 0);
+    }
+    if (kv_heads == heads)
+        return lgelu_attention(net, "attn", x, heads, causal);
+    return lgelu_attention_grouped(net, "attn", x, heads, kv_heads, causal);
+}
+
+/* Adds the first layers of the feed-forward part, up to the hidden values. */
+static int lgelu__transformer_hidden(lgelu_net *net, int x, const lgelu_transformer *t)
+{
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    int y = lgelu__transformer_linear(net, "mlp.c_fc", x, hidden, t);
+    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    if (!t->gated)
+        return y;
+    x = lgelu__transformer_linear(net, "mlp.c_up", x, hidden, t);
+    return lgelu_mul(net, "mlp.mul", y, x);
+}
+
 /* Adds a block, x + attention(norm(x)), then x + mlp(norm(x)). The matrices that write to a
    residual connection are first drawn with the deviation `narrow`, as in GPT-2, the others with
    `deviation`. */
 static int lgelu__transformer_block(lgelu_net *net, int x, const lgelu_transformer *t,
                                     float deviation, float narrow, int causal)
 {
-    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
-    int y = lgelu_layer_norm(net, "ln_1", x);
-    y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
-    y = lgelu_attention(net, "attn", y, t->heads, causal);
+    int y = lgelu__transformer_norm(net, "ln_1", x, t);
+    y = lgelu__transformer_attention(net, y, t, causal);
     net->deviation = narrow;
-    y = lgelu_linear(net, "attn.c_proj", y, t->width);
+    y = lgelu__transformer_linear(net, "attn.c_proj", y, t->width, t);
     net->deviation = deviation;
     y = lgelu_dropout(net, "attn.drop", y, t->dropout);
     x = lgelu_add(net, "attn.add", y, x);
-    y = lgelu_layer_norm(net, "ln_2", x);
-    y = lgelu_linear(net, "mlp.c_fc", y, hidden);
-    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    y = lgelu__transformer_norm(net, "ln_2", x, t);
+    y = lgelu__transformer_hidden(net, y, t);
     net->deviation = narrow;
-    y = lgelu_linear(net, "mlp.c_proj", y, t->width);
+    y = lgelu__transformer_linear(net, "mlp.c_proj", y, t->width, t);
     net->deviation = deviation;
     y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
     return lgelu_add(net, "mlp.add", y, x);
@@ -6948,7 +7012,8 @@ static int lgelu__transformer(lgelu_net *net, int x, const char *position, float
     const float deviation = given > 0 ? given : 0.02f;
     const float narrow = (float)((double)deviation / sqrt(2 * (double)layers));
     size_t b;
-    x = lgelu_position(net, position, x);
+    if (!t->rotary)
+        x = lgelu_position(net, position, x);
     net->deviation = given;
     x = lgelu_dropout(net, "drop", x, t->dropout);
     for (b = 0; b < t->layers && !net->status; b++) {
@@ -6957,7 +7022,7 @@ static int lgelu__transformer(lgelu_net *net, int x, const char *position, float
     }
     *prefix = 0;
     net->deviation = given;
-    return lgelu_layer_norm(net, "ln_f", x);
+    return lgelu__transformer_norm(net, "ln_f", x, t);
 }
 
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
@@ -6974,7 +7039,7 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
         x = lgelu_linear_tied(net, "lm_head", x, wte);
     } else {
         const size_t vocabulary = x < 0 ? 0 : net->nodes[tokens].shape[2];
-        x = lgelu_linear(net, "lm_head", x, vocabulary);
+        x = lgelu__transformer_linear(net, "lm_head", x, vocabulary, shape);
     }
     net->init = init;
     return x;

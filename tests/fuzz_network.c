@@ -337,6 +337,12 @@ static int perform(lgelu_net *net, const call *c)
     t.lambda = c->f[0];
     t.dropout = c->f[1];
     t.untied = c->b & 1;
+    t.rms_norm = c->b >> 2 & 1;
+    t.rotary = c->b >> 3 & 1;
+    t.rotary_base = (float)(c->b >> 4 & 1);
+    t.gated = c->gate & 1;
+    t.no_bias = c->gate >> 1 & 1;
+    t.kv_heads = c->n[1] / 2;
     switch (c->what) {
     case INPUT: return lgelu_input(net, c->name, c->n[0], c->n[1], c->n[2]);
     case TOKENS: return lgelu_tokens(net, c->name, c->n[1], c->n[2]);
