@@ -112,8 +112,9 @@
                 file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`,
-                      RMSNorm, SiLU, gated units; partial batches and generation corrected;
-                      tests/names-1.0.md lists old and new names.
+                      RMSNorm, SiLU, gated units, rotary positions, grouped-query attention;
+                      partial batches and generation corrected; tests/names-1.0.md lists old and
+                      new names.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
