@@ -427,6 +427,18 @@ static void networks(void)
     x = lgelu_add(&g.net, "s3", x, lgelu_conv(&g.net, "d", y, 5, 1, 1, 0, 1, 1));
     judge_on("sums of sums", &g, lgelu_global_pool(&g.net, "pool", x), 1, 3, 3);
 
+    {
+        const lgelu_window w = { { 3, 2 }, { 2, 3 }, { 1, 0 }, { 0, 0 } };
+        begin(&g);
+        x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 8, 10, 3), 5);
+        y = lgelu_max_pool_ceiling(&g.net, "pool", x, &w);
+        check(y > 0 && g.nodes[y].shape[0] == 5 && g.nodes[y].shape[1] == 4,
+              "max pooling with windows that end beyond the image: its shape", "%zu x %zu",
+              g.nodes[y].shape[0], g.nodes[y].shape[1]);
+        judge_on("max pooling with windows that end beyond the image", &g,
+                 lgelu_flatten(&g.net, "flat", y), 1, 3, 2);
+    }
+
     begin(&g);
     x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 9, 11, 3), 21, 3, 1, 1, 1, 1);
     y = lgelu_linear(&g.net, "squeeze", lgelu_global_pool(&g.net, "pool", x), 5);
