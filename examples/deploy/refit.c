@@ -18,7 +18,9 @@ enum {
     REFIT_HELD = 2048,  /* most held-out rows; later ones are used as the others are */
     REFIT_NODES = 4096, /* most nodes of a network */
     REFIT_SOURCES = 8,  /* most input nodes */
-    REFIT_LEAST = 8     /* fewest inputs */
+    REFIT_LEAST = 8,    /* fewest inputs */
+    REFIT_EACH = 16,    /* rows of an input, where there are more inputs than these rows need */
+    REFIT_FEW = 512     /* inputs that are used in any case */
 };
 
 /* ---- kernels ---- */
@@ -395,6 +397,7 @@ typedef struct refit_space {
     const lgelu_threads *threads;
     const refit_stage *s;     /* the matrix at work */
     size_t chunk, held, rows; /* rows in the chunk, held out, summed up */
+    uint64_t used;            /* inputs that gave rows */
     size_t group, q;          /* what the tasks work on */
     int shift_only;           /* no Gram matrix */
     double ridge;
@@ -920,13 +923,33 @@ static const char *refit_gather_target(refit_space *p, float *to, const float *t
     return bad;
 }
 
-/* How many rows of input number i are used, so that all inputs together give at most `rows`. */
-static size_t refit_rows_of(const refit *r, const refit_stage *s, uint64_t i)
+/* The most rows of a matrix. */
+static uint64_t refit_most_rows(const refit *r, const refit_stage *s)
 {
     const uint64_t automatic = 8 * (uint64_t)s->width > 16384 ? 8 * (uint64_t)s->width : 16384;
-    const uint64_t rows = r->options.rows ? r->options.rows : automatic;
-    const uint64_t n = r->samples;
-    const uint64_t count = (i + 1) * rows / n - i * rows / n;
+    return r->options.rows ? r->options.rows : automatic;
+}
+
+/* How many inputs of a pass the rows of a matrix come from: so many that one of them gives at most
+   REFIT_EACH rows, but at least REFIT_FEW. A forward of both networks costs more than the rows that
+   it gives, and more inputs with fewer rows each gained nothing. */
+static uint64_t refit_wanted(const refit *r, const refit_stage *s)
+{
+    const uint64_t each = s->positions < REFIT_EACH ? s->positions : REFIT_EACH;
+    const uint64_t rows = refit_most_rows(r, s), n = r->samples;
+    const uint64_t wanted = rows / each + (rows % each ? 1 : 0);
+    if (wanted >= n || n <= REFIT_FEW) {
+        return n;
+    }
+    return wanted > REFIT_FEW ? wanted : REFIT_FEW;
+}
+
+/* How many rows the i-th of these inputs gives, so that all together give at most refit_most_rows.
+ */
+static size_t refit_rows_of(const refit *r, const refit_stage *s, uint64_t i)
+{
+    const uint64_t rows = refit_most_rows(r, s), n = refit_wanted(r, s);
+    const uint64_t count = i < n ? (i + 1) * rows / n - i * rows / n : 0;
     return count < s->positions ? (size_t)count : s->positions;
 }
 
@@ -935,8 +958,8 @@ static int refit_is_held(const refit *r, uint64_t i)
     return lgelu_random(r->options.seed, 1, i / 8) % 8 == i % 8;
 }
 
-/* The rows of one batch, the first of which is input number `first`; NULL, or what is not finite.
- */
+/* The rows of one batch, whose first input is number `first` of all and number p->used of those
+   that give rows; NULL, or what is not finite. */
 static const char *refit_gather(refit *r, uint64_t first, size_t samples)
 {
     refit_space *p = r->space;
@@ -949,7 +972,7 @@ static const char *refit_gather(refit *r, uint64_t first, size_t samples)
     size_t i, k;
     for (i = 0; i < samples; i++) {
         const uint64_t number = first + i;
-        const size_t count = refit_rows_of(r, s, number);
+        const size_t count = refit_rows_of(r, s, p->used + i);
         for (k = 0; k < count; k++) {
             const int held = p->held < REFIT_HELD && refit_is_held(r, number);
             const double u = (double)lgelu_uniform(r->options.seed, 16 + (uint64_t)s->node,
@@ -977,6 +1000,7 @@ static const char *refit_gather(refit *r, uint64_t first, size_t samples)
             }
         }
     }
+    p->used += samples;
     return NULL;
 }
 
@@ -1035,11 +1059,48 @@ typedef struct {
     size_t pass, passes;
 } refit_stream;
 
+/* Whether a batch that ends with input number `end` is one of those that give rows: they are spread
+   evenly over the pass. */
+static int refit_is_used(const refit *r, const refit_stage *s, uint64_t end)
+{
+    const uint64_t used = r->space->used;
+    return !used || used < end * refit_wanted(r, s) / r->samples;
+}
+
+/* Runs one batch: both networks up to the target, and takes its rows; or, with s NULL, estimates
+   statistics. */
+static lgelu_status refit_batch(refit *r, const refit_stage *s, const void *const *data,
+                                uint64_t first, size_t samples, size_t index)
+{
+    refit_space *p = r->space;
+    const char *bad;
+    if (refit_bind(r->converted, p->source, p->sources, data)) {
+        return refit_net_error(r->message, "converted", r->converted);
+    }
+    if (!s) {
+        return lgelu_net_reestimate_norms(r->converted, samples, (long)index + 1)
+                   ? refit_net_error(r->message, "converted", r->converted)
+                   : LGELU_OK;
+    }
+    if (refit_bind(r->original, p->source, p->sources, data)
+        || refit_forward(r->original, samples, s->target)) {
+        return refit_net_error(r->message, "original", r->original);
+    }
+    if (refit_forward(r->converted, samples, s->target)) {
+        return refit_net_error(r->message, "converted", r->converted);
+    }
+    bad = refit_gather(r, first, samples);
+    if (bad) {
+        return deploy_refuse(r->message, LGELU_E_NONFINITE, "refit: layer '%s': %s are not finite",
+                             r->converted->nodes[s->node].name, bad);
+    }
+    return LGELU_OK;
+}
+
 /* One pass: of counting (stage NULL, estimate 0), of statistics (estimate 1), or of rows. */
 static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int estimate)
 {
     refit *r = stream->r;
-    refit_space *p = r->space;
     const size_t most =
         r->original->batch < r->converted->batch ? r->original->batch : r->converted->batch;
     const int counting = !s && !estimate;
@@ -1047,7 +1108,6 @@ static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int e
     for (index = 0;; index++) {
         const void *data[REFIT_SOURCES] = { NULL };
         size_t samples = 0;
-        const char *bad;
         const int got = stream->next(index, data, &samples, stream->user);
         if (got < 0) {
             return deploy_refuse(r->message, LGELU_E_ARGUMENT,
@@ -1065,26 +1125,11 @@ static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int e
             done = r->samples + 1;
             break;
         }
-        if (!counting && refit_bind(r->converted, p->source, p->sources, data)) {
-            return refit_net_error(r->message, "converted", r->converted);
-        }
-        if (s && refit_bind(r->original, p->source, p->sources, data)) {
-            return refit_net_error(r->message, "original", r->original);
-        }
-        if (estimate && lgelu_net_reestimate_norms(r->converted, samples, (long)index + 1)) {
-            return refit_net_error(r->message, "converted", r->converted);
-        }
-        if (s && refit_forward(r->original, samples, s->target)) {
-            return refit_net_error(r->message, "original", r->original);
-        }
-        if (s && refit_forward(r->converted, samples, s->target)) {
-            return refit_net_error(r->message, "converted", r->converted);
-        }
-        bad = s ? refit_gather(r, done, samples) : NULL;
-        if (bad) {
-            return deploy_refuse(r->message, LGELU_E_NONFINITE,
-                                 "refit: layer '%s': %s are not finite",
-                                 r->converted->nodes[s->node].name, bad);
+        if (!counting && (!s || refit_is_used(r, s, done + samples))) {
+            const lgelu_status status = refit_batch(r, s, data, done, samples, index);
+            if (status) {
+                return status;
+            }
         }
         done += samples;
         if (r->options.progress
@@ -1114,6 +1159,7 @@ static void refit_begin_stage(refit *r, const refit_stage *s)
     int i;
     p->s = s;
     p->chunk = p->held = p->rows = 0;
+    p->used = 0;
     memset(p->gram, 0, s->groups * refit_tiles(s) * REFIT_AREA * sizeof(double));
     memset(p->right, 0, s->groups * s->blocks * s->out_blocks * REFIT_AREA * sizeof(double));
     for (o = 0; o < s->outputs; o++) {
