@@ -1007,15 +1007,27 @@ static const char *refit_gather(refit *r, uint64_t first, size_t samples)
 /* ---- passes over the inputs ---- */
 
 /* The nodes up to `last` alone: the memory plan is that of the whole network, and what is behind
-   them is not read. */
-static lgelu_status refit_forward(lgelu_net *net, size_t samples, int last)
+   them is not read. A forward that prepacks matrices goes up to the output, since it declares all
+   copies valid. */
+static lgelu_status refit_forward(lgelu_net *net, size_t samples, int last, int output)
 {
     const int count = net->count;
+    const int packs = net->prepack && net->prepacked_valid != 1 + (int)lgelu_isa();
     lgelu_status status;
-    net->count = last + 1;
+    net->count = (packs ? output : last) + 1;
     status = lgelu_net_forward(net, samples);
     net->count = count;
     return status;
+}
+
+/* Unbinds the inputs, and has matrices prepacked again: those behind the output were not. */
+static void refit_leave(lgelu_net *net, const int *source, int sources)
+{
+    int k;
+    for (k = 0; k < sources && !net->status; k++) {
+        lgelu_net_bind(net, source[k], NULL);
+    }
+    net->prepacked_valid = 0;
 }
 
 static int refit_find_sources(const lgelu_net *net, const unsigned char *flags, int output,
@@ -1083,10 +1095,10 @@ static lgelu_status refit_batch(refit *r, const refit_stage *s, const void *cons
                    : LGELU_OK;
     }
     if (refit_bind(r->original, p->source, p->sources, data)
-        || refit_forward(r->original, samples, s->target)) {
+        || refit_forward(r->original, samples, s->target, r->output)) {
         return refit_net_error(r->message, "original", r->original);
     }
-    if (refit_forward(r->converted, samples, s->target)) {
+    if (refit_forward(r->converted, samples, s->target, r->output)) {
         return refit_net_error(r->message, "converted", r->converted);
     }
     bad = refit_gather(r, first, samples);
@@ -1562,8 +1574,8 @@ lgelu_status refit_run(refit *r, void *memory, size_t bytes, refit_next *next, v
         refit_copy(net->state, p->state, net->state_count);
         net->prepacked_valid = 0;
     }
-    refit_bind(net, p->source, p->sources, NULL);
-    refit_bind(r->original, p->source, p->sources, NULL);
+    refit_leave(net, p->source, p->sources);
+    refit_leave(r->original, p->source, p->sources);
     return status;
 }
 
@@ -1614,9 +1626,10 @@ lgelu_status refit_compare(refit_difference *d, lgelu_net *a, lgelu_net *b, int 
         if (got <= 0) {
             break;
         }
-        if (refit_bind(a, source, sources, data) || refit_forward(a, samples, output)) {
+        if (refit_bind(a, source, sources, data) || refit_forward(a, samples, output, output)) {
             status = refit_net_error(message, "first", a);
-        } else if (refit_bind(b, source, sources, data) || refit_forward(b, samples, output)) {
+        } else if (refit_bind(b, source, sources, data)
+                   || refit_forward(b, samples, output, output)) {
             status = refit_net_error(message, "second", b);
         } else {
             x = lgelu_net_value(a, output);
@@ -1636,8 +1649,8 @@ lgelu_status refit_compare(refit_difference *d, lgelu_net *a, lgelu_net *b, int 
                                "refit: batch %z of the inputs could not be read", index);
     }
     d->mean = d->rows ? d->mean / ((double)d->rows * (double)outputs) : 0;
-    refit_bind(a, source, sources, NULL);
-    refit_bind(b, source, sources, NULL);
+    refit_leave(a, source, sources);
+    refit_leave(b, source, sources);
     return status;
 }
 

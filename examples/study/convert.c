@@ -17,6 +17,8 @@
    hold-out score is best. The test samples are looked at for each way and budget, and decide
    nothing.
 
+   Ctrl-C stops a run before or after its conversions, not between them.
+
    Besides, the network is refitted from fewer and from more inputs, from noise, and, with --other,
    from images of another data set. */
 #include "../deploy/refit.h"
@@ -282,6 +284,18 @@ static int bind_teacher(conversion *v, size_t n)
     return 0;
 }
 
+/* Whether something failed, here or in another run. A stop does not end further training: it waits
+   until all conversions of the run are done, since a run without some of them could not go on. */
+static int has_failed(const study *s)
+{
+    int failed;
+#ifdef _OPENMP
+#pragma omp atomic read
+#endif
+    failed = s->failed;
+    return failed;
+}
+
 static lgelu_training tuning_plan(const conversion *v, way how, long steps, double rate)
 {
     const config *c = &v->trainer->run->config;
@@ -320,7 +334,7 @@ static int tune(conversion *v, const model *start, way how, long steps, double r
         lgelu_net_set_gates(net, LGELU_GATE_LAMBDA);
         lgelu_net_harden(net, &plan);
     }
-    while (net->step < steps && !study_halted(s)) {
+    while (net->step < steps && !has_failed(s)) {
         task_batch(&s->task, &w->run->config, w->run->seed + 1000003, net->step, w->x, w->y,
                    w->order, &pass);
         lgelu_net_bind(net, 0, w->x);
@@ -338,7 +352,7 @@ static int tune(conversion *v, const model *start, way how, long steps, double r
     lgelu_net_bind(net, v->tuned.target, NULL);
     if (how != SMOOTH)
         lgelu_net_relu(net);
-    return study_halted(s) ? -1 : 0;
+    return has_failed(s) ? -1 : 0;
 }
 
 /* Trains one way further for one budget, at each rate, and records the one that the hold-out
