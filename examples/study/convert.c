@@ -700,10 +700,11 @@ static int convert_figures(study *s)
     p.x1 = x[many - 1] * 1.1;
     p.y0 -= 0.05 * (p.y1 - p.y0);
     p.y1 += 0.05 * (p.y1 - p.y0);
-    snprintf(title, sizeof title, "A cold swap loses %.3g, a refit without any step %.3g %s",
-             y[COLD][0], y[REFIT][0], s->task.percent ? "points" : "nats");
-    if (figure_open(s, &f, "budget", 800, 460, title,
-                    "leftmost: no further training; means over seeds"))
+    snprintf(title, sizeof title,
+             "A finished %s network: ReLU costs %.2g %s when swapped cold, %.2g when refitted",
+             arm == plan_arm("gelu") ? "GELU" : arm_table[arm].name, y[COLD][0],
+             s->task.percent ? "points" : "nats", y[REFIT][0]);
+    if (figure_open(s, &f, "budget", 800, 460, title, "lower is better; means over the seeds"))
         return -1;
     svg_axes(&f.s, &p, "steps of further training (log scale; leftmost: 0)",
              s->task.percent ? "points below the smooth network" : "nats above the smooth network",
