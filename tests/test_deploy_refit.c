@@ -391,8 +391,10 @@ static double patch(const network *d, const lgelu_node *m, const float *x, size_
     if (m->op != LGELU_OP_CONV) {
         return (double)x[place * from->shape[2] + k];
     }
-    r = place / m->shape[1] * m->stride + k / each / m->window[1] - m->padding;
-    c = place % m->shape[1] * m->stride + k / each % m->window[1] - m->padding;
+    r = place / m->shape[1] * m->stride[0] + k / each / m->window[1] * m->dilation[0]
+        - m->padding[0];
+    c = place % m->shape[1] * m->stride[1] + k / each % m->window[1] * m->dilation[1]
+        - m->padding[1];
     return r < from->shape[0] && c < from->shape[1]
                ? (double)x[(r * from->shape[1] + c) * from->shape[2] + g * each + k % each]
                : 0;

@@ -93,7 +93,7 @@ shape='1 x 8, context 8, batch 4, steps 5, seed 1'
 faults '4_gpt train' : ../4_gpt train ../text.txt --file a.gpt --size "$shape"
 (cd $out && ./4_gpt train text.txt --file whole.gpt --size "$shape" > gpt.out)
 faults '4_gpt sample' : ../4_gpt sample --file ../whole.gpt --prompt the --tokens 20
-breakable reluize ../examples/deploy/reluize.c ../examples/deploy/refit.c ../examples/deploy/npy.c ../examples/deploy/onnx_in.c ../examples/deploy/onnx_out.c ../examples/deploy/bounds.c ../examples/deploy/int8.c ../examples/deploy/int8_product.c \
+breakable reluize ../examples/deploy/reluize.c ../examples/deploy/refit.c ../examples/deploy/npy.c ../examples/deploy/c_file.c ../examples/deploy/c_file_int8.c ../examples/deploy/onnx_in.c ../examples/deploy/onnx_out.c ../examples/deploy/bounds.c ../examples/deploy/int8.c ../examples/deploy/int8_product.c \
     ../examples/study/output.c ../examples/data.c
 breakable onnx_nets tools/onnx_nets.c ../examples/deploy/onnx_out.c ../examples/data.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1

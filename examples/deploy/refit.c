@@ -888,8 +888,10 @@ static const char *refit_gather_patch(float *to, const float *x, const lgelu_net
         for (i = 0; i < node->window[0]; i++) {
             for (j = 0; j < node->window[1]; j++) {
                 /* wraps around where the patch begins before the image */
-                const size_t r = position / node->shape[1] * node->stride + i - node->padding;
-                const size_t c = position % node->shape[1] * node->stride + j - node->padding;
+                const size_t r = position / node->shape[1] * node->stride[0] + i * node->dilation[0]
+                                 - node->padding[0];
+                const size_t c = position % node->shape[1] * node->stride[1] + j * node->dilation[1]
+                                 - node->padding[1];
                 if (r < from->shape[0] && c < from->shape[1]) {
                     memcpy(to, x + (r * from->shape[1] + c) * channels, channels * sizeof *to);
                 } else {
@@ -1357,7 +1359,9 @@ static int refit_same_shape(const lgelu_node *a, const lgelu_node *b)
            && !memcmp(a->input, b->input, (size_t)a->inputs * sizeof *a->input)
            && !memcmp(a->shape, b->shape, sizeof a->shape) && a->weight_count == b->weight_count
            && a->lambda_count == b->lambda_count && !memcmp(a->window, b->window, sizeof a->window)
-           && a->stride == b->stride && a->padding == b->padding && a->groups == b->groups
+           && !memcmp(a->stride, b->stride, sizeof a->stride)
+           && !memcmp(a->padding, b->padding, sizeof a->padding)
+           && !memcmp(a->dilation, b->dilation, sizeof a->dilation) && a->groups == b->groups
            && !memcmp(a->option, b->option, sizeof a->option) && !a->tied == !b->tied
            && (a->op == b->op || a->folded != b->folded);
 }

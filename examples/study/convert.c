@@ -10,14 +10,15 @@
      biases       cold, then the mean error of each layer is subtracted from its biases
      refit        cold, then each matrix is solved for again in closed form (deploy/refit.h)
      taught       refit, trained further on the smooth network's outputs in place of labels
-     hardened     λ is driven from 1 to the target while it is trained; at 0 steps this is cold
+     hardened     λ is driven from 1 to the target by lgelu_training_from_trained, the plan for a
+                  network that is already trained; at 0 steps this is cold
+     to_relu      the same by lgelu_training_to_relu, whose first quarter does nothing here: what
+   the other plan is for
 
    Conversions see the inputs of training samples and no labels. Further training begins with fresh
    moments, a short warm-up and a cosine; each way takes the rate, of those in `rates`, whose
    hold-out score is best. The test samples are looked at for each way and budget, and decide
    nothing.
-
-   Ctrl-C stops a run before or after its conversions, not between them.
 
    Besides, the network is refitted from fewer and from more inputs, from noise, and, with --other,
    from images of another data set. */
@@ -27,17 +28,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 512, BUDGETS = 6, RATES = 2, WAYS = 7, INPUTS = 5, USUAL_INPUTS = 4096 };
+enum { NODES = 512, BUDGETS = 6, RATES = 2, WAYS = 8, INPUTS = 5, USUAL_INPUTS = 4096 };
 static const long budgets[BUDGETS] = { 0, 10, 30, 100, 300, 1000 };
 static const double rates[RATES] = { 0.03, 0.3 }; /* times the rate of the first training */
 static const long input_counts[INPUTS] = { 64, 256, 1024, 4096, 16384 };
 
-typedef enum { SMOOTH = 0, COLD, REESTIMATED, BIASES, REFIT, TAUGHT, HARDENED } way;
+typedef enum { SMOOTH = 0, COLD, REESTIMATED, BIASES, REFIT, TAUGHT, HARDENED, TO_RELU } way;
 static const struct {
     const char *name, *colour;
-} ways[WAYS] = { { "smooth", "#555555" },  { "cold", "#D55E00" },  { "reestimated", "#997700" },
-                 { "biases", "#56B4E9" },  { "refit", "#0072B2" }, { "taught", "#AA4499" },
-                 { "hardened", "#117733" } };
+} ways[WAYS] = { { "smooth", "#555555" },   { "cold", "#D55E00" },   { "reestimated", "#997700" },
+                 { "biases", "#56B4E9" },   { "refit", "#0072B2" },  { "taught", "#AA4499" },
+                 { "hardened", "#117733" }, { "to_relu", "#882255" } };
 
 typedef struct {
     lgelu_net net;
@@ -162,6 +163,9 @@ static void record_outcome(conversion *v, const char *name, long at, const outco
 
 /* ---- conversions ---- */
 
+/* Whether this way drives λ, from the smooth network on. */
+static int is_driven(way how) { return how == HARDENED || how == TO_RELU; }
+
 typedef struct {
     conversion *v;
     size_t count;
@@ -242,7 +246,7 @@ static int convert(conversion *v, way how, long count, inputs_kind kind)
     if (lgelu_net_copy(to, &v->smooth.net))
         return study_fail(s, "conversion: %s", to->message);
     lgelu_net_relu(to);
-    if (how == COLD || how == HARDENED)
+    if (how == COLD || is_driven(how))
         return 0;
     measure_inputs(&in);
     o.what = how == REESTIMATED ? REFIT_NOTHING : how == BIASES ? REFIT_BIASES : REFIT_FULL;
@@ -284,34 +288,21 @@ static int bind_teacher(conversion *v, size_t n)
     return 0;
 }
 
-/* Whether something failed, here or in another run. A stop does not end further training: it waits
-   until all conversions of the run are done, since a run without some of them could not go on. */
-static int has_failed(const study *s)
-{
-    int failed;
-#ifdef _OPENMP
-#pragma omp atomic read
-#endif
-    failed = s->failed;
-    return failed;
-}
-
 static lgelu_training tuning_plan(const conversion *v, way how, long steps, double rate)
 {
     const config *c = &v->trainer->run->config;
-    lgelu_training p = lgelu_training_defaults((float)(rate * c->lr), steps);
+    const float lr = (float)(rate * c->lr);
+    lgelu_training p = how == HARDENED  ? lgelu_training_from_trained(lr, steps)
+                       : how == TO_RELU ? lgelu_training_to_relu(lr, steps)
+                                        : lgelu_training_defaults(lr, steps);
     p.adamw.weight_decay = (float)c->weight_decay;
     p.adamw.beta1 = (float)c->b1;
     p.adamw.beta2 = (float)c->b2;
     p.decay_all = c->decay_all;
     p.clip = (float)c->clip;
     p.warmup = steps / 10;
-    if (how == HARDENED) {
+    if (is_driven(how))
         p.hardening.target = config_target(c);
-        p.hardening.begin = 0;
-        p.hardening.end = steps * 3 / 4;
-        p.hardening.shape = LGELU_SHAPE_GEOMETRIC;
-    }
     return p;
 }
 
@@ -330,11 +321,11 @@ static int tune(conversion *v, const model *start, way how, long steps, double r
         return -1;
     if (lgelu_net_copy(net, &start->net))
         return study_fail(s, "conversion: %s", net->message);
-    if (how == HARDENED) {
+    if (is_driven(how)) {
         lgelu_net_set_gates(net, LGELU_GATE_LAMBDA);
         lgelu_net_harden(net, &plan);
     }
-    while (net->step < steps && !has_failed(s)) {
+    while (net->step < steps && !study_halted(s)) {
         task_batch(&s->task, &w->run->config, w->run->seed + 1000003, net->step, w->x, w->y,
                    w->order, &pass);
         lgelu_net_bind(net, 0, w->x);
@@ -352,14 +343,15 @@ static int tune(conversion *v, const model *start, way how, long steps, double r
     lgelu_net_bind(net, v->tuned.target, NULL);
     if (how != SMOOTH)
         lgelu_net_relu(net);
-    return has_failed(s) ? -1 : 0;
+    w->unfinished = study_halted(s);
+    return w->unfinished ? -1 : 0;
 }
 
 /* Trains one way further for one budget, at each rate, and records the one that the hold-out
    prefers. */
 static int tune_best(conversion *v, way how, long steps)
 {
-    const model *start = how == SMOOTH || how == HARDENED ? &v->smooth : &v->converted;
+    const model *start = how == SMOOTH || is_driven(how) ? &v->smooth : &v->converted;
     const double sign = v->trainer->study->task.sign;
     double best = -HUGE_VAL, best_rate = (double)NAN;
     outcome held, test = { (double)NAN, (double)NAN, (double)NAN, (double)NAN };
@@ -405,7 +397,7 @@ static int has_way(const conversion *v, way how)
     if (how == REESTIMATED)
         return w->study->task.net->normalised;
     /* The other gates have no λ to drive. */
-    return how != HARDENED || arm_table[w->run->arm].gate == LGELU_GATE_GELU;
+    return !is_driven(how) || arm_table[w->run->arm].gate == LGELU_GATE_GELU;
 }
 
 /* Refits from this many inputs of a kind, and records the outcome. */
@@ -542,7 +534,7 @@ static void report_flips(study *s, int arm, double *v)
     print(s, "\nwithout further training: score, flips and the largest change of a logit\n");
     for (int how = 0; how < WAYS; how++) {
         char flips[32], change[32];
-        if (how == TAUGHT || how == HARDENED || !values(s, arm, ways[how].name, 0, v))
+        if (how == TAUGHT || is_driven((way)how) || !values(s, arm, ways[how].name, 0, v))
             continue;
         snprintf(flips, sizeof flips, "%s_flips", ways[how].name);
         snprintf(change, sizeof change, "%s_change", ways[how].name);
@@ -615,9 +607,6 @@ static int find_gain(study *s, int arm, const char *text, way a, way b, long at,
     return stat_find(s, name, NULL, v, n, least, most);
 }
 
-/* The margin of the goal: a tenth of a point, or 0.005 nats. */
-static double goal(const study *s) { return s->task.percent ? 0.1 : 0.005; }
-
 static int report_findings(study *s, int arm, double *v, double *other)
 {
     char text[160];
@@ -626,7 +615,7 @@ static int report_findings(study *s, int arm, double *v, double *other)
              arm_table[arm].name);
     for (long i = 0; i < n; i++)
         v[i] = -v[i];
-    if ((n && stat_find(s, text, NULL, v, n, -goal(s), HUGE_VAL))
+    if ((n && stat_find(s, text, NULL, v, n, -s->task.margin, HUGE_VAL))
         || find_gain(s, arm, "refitted less cold", REFIT, COLD, 0, v, other, 0, HUGE_VAL)
         || find_gain(s, arm, "refitted less biases corrected", REFIT, BIASES, 0, v, other, 0,
                      HUGE_VAL)
@@ -636,6 +625,14 @@ static int report_findings(study *s, int arm, double *v, double *other)
     for (int k = 1; k < BUDGETS && budgets[k] <= s->config.budget; k++) {
         snprintf(text, sizeof text, "refitted less hardened after %ld steps", budgets[k]);
         if (find_gain(s, arm, text, REFIT, HARDENED, budgets[k], v, other, 0, HUGE_VAL))
+            return -1;
+        snprintf(text, sizeof text, "plan from trained less plan to ReLU after %ld steps",
+                 budgets[k]);
+        if (find_gain(s, arm, text, HARDENED, TO_RELU, budgets[k], v, other, 0, HUGE_VAL))
+            return -1;
+        snprintf(text, sizeof text, "plan from trained less cold after %ld steps", budgets[k]);
+        if (find_gain(s, arm, text, HARDENED, COLD, budgets[k], v, other, -s->task.margin,
+                      HUGE_VAL))
             return -1;
     }
     return 0;
@@ -663,7 +660,7 @@ static void limit_range(svg_panel *p, double y[WAYS][BUDGETS], int many)
 {
     double most = 0;
     for (int how = 0; how < WAYS; how++) {
-        for (int k = how == COLD || how == HARDENED; k < many; k++) {
+        for (int k = how == COLD || is_driven((way)how); k < many; k++) {
             if (y[how][k] > most)
                 most = y[how][k];
         }
@@ -748,8 +745,9 @@ const experiment convert_experiment = {
     .options = "--budget 1000",
     .quick = "--budget 30 --seeds 2",
     .rule =
-        "the refitted network less the smooth one: above -0.1 points or -0.005 nats; its paired gain over "
-        "each other way: above 0",
+        "the refitted network less the smooth one: above minus the margin; its paired gain over "
+        "each other way: above 0; after further training, the plan for a trained network less the plan to ReLU: above 0, "
+        "and less a cold swap that is trained as long: above minus the margin",
     .check = convert_check,
     .end = convert_end,
     .report = convert_report,

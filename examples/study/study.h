@@ -292,8 +292,9 @@ enum { TRUNK = 0, BRANCH = 1 };
 struct trainer {
     study *study;
     family *family;
-    run *run;  /* in training */
-    int which; /* TRUNK or BRANCH */
+    run *run;       /* in training */
+    int which;      /* TRUNK or BRANCH */
+    int unfinished; /* set by an experiment's `end` that a stop has cut short: it is called again */
     lgelu_net net[2];
     lgelu_node *nodes[2];
     void *memory[2];

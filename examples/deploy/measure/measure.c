@@ -16,8 +16,8 @@
    The arms: gelu is the network itself (quantized, its gate is a table), cold is the same network
    with ReLU in its place, and refitted is cold after a refit (refit.h) from 4,096 training images
    without their classes; the others are hardened, relu and switched. The questions and margins are
-   in RULES of each measurement, and they were written before any run: a difference of two arms,
-   paired by seed, with its 95 % interval (Student's t). */
+   in RULES of each measurement, and they were written before any run. Verdicts follow the study's
+   own rule: findings.c, study/interval.h. */
 #include "measure.h"
 #include "../refit.h"
 #include "../../study/output.h"
@@ -26,8 +26,6 @@
 #include <math.h>
 #include <time.h>
 
-static const char *const arm_name[ARMS] = { "gelu",     "cold", "refitted",
-                                            "hardened", "relu", "switched" };
 static const char *const arm_file[ARMS] = {
     "gelu", "gelu", "gelu", "hardened", "relu", "switched"
 };
@@ -60,119 +58,9 @@ double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- values, tables and verdicts ---- */
-static struct {
-    const char *name;
-    double v[MOST_ROWS][ARMS][MOST_SEEDS];
-} table[MOST_QUANTITIES];
-
-static const char *row_name[MOST_ROWS];
-static int quantities, rows;
-
-void table_begin(const char *const *names, int quantity_count, const char *const *row,
-                 int row_count)
-{
-    quantities = quantity_count;
-    rows = row_count;
-    for (int q = 0; q < quantities; q++)
-        table[q].name = names[q];
-    for (int i = 0; i < rows; i++)
-        row_name[i] = row[i];
-}
-
-void put(int q, int row, int arm, long seed, double v)
-{
-    table[q].v[row][arm][seed] = v;
-    if (csv.f) {
-        fprintf(csv.f, "\"%s\",\"%s\",%s,%ld,%.9g\n", row_name[row], table[q].name, arm_name[arm],
-                seed + wish.first_seed, v);
-    }
-}
-
 void told(long seed, int arm, double began)
 {
     fprintf(stderr, "seed %ld %s: %.0f s\n", seed + wish.first_seed, arm_name[arm], now() - began);
-}
-
-void decide(const rule *r, int count)
-{
-    printf("\nFindings: the mean difference, its 95 %% interval, what is level, the verdict\n");
-    for (; count-- > 0; r++) {
-        double d[MOST_SEEDS], mean, low, high;
-        const char *verdict = "not decidable at this size";
-        for (long i = 0; i < wish.seeds; i++) {
-            d[i] = table[r->quantity].v[r->row][r->arm][i]
-                   - table[r->quantity].v[r->other_row][r->other][i];
-        }
-        stat_interval(d, wish.seeds, &mean, &low, &high);
-        if (low > -r->margin && high < r->margin)
-            verdict = "level";
-        else if (low > 0 && mean > r->margin)
-            verdict = "more";
-        else if (high < 0 && mean < -r->margin)
-            verdict = "less";
-        printf("  %-78s %+8.3g (%+.3g to %+.3g)  ±%g  %s\n", r->question, mean, low, high,
-               r->margin, verdict);
-    }
-}
-
-/* Returns whether there is any value of this quantity, row and arm; -1 stands for any of them. */
-static int there(int quantity, int row, int arm)
-{
-    for (int q = 0; q < quantities; q++) {
-        for (int r = 0; r < rows; r++) {
-            for (int a = 0; a < ARMS; a++) {
-                if ((quantity < 0 || q == quantity) && (row < 0 || r == row)
-                    && (arm < 0 || a == arm) && isfinite(table[q].v[r][a][0]))
-                    return 1;
-            }
-        }
-    }
-    return 0;
-}
-
-/* Prints the mean and the standard deviation over the seeds. */
-static void show_cell(const double *v)
-{
-    const double mean = stat_mean(v, wish.seeds),
-                 deviation = wish.seeds > 1 ? stat_deviation(v, wish.seeds) : 0;
-    char cell[40];
-    if (!isfinite(mean)) {
-        printf("%18s", "-");
-        return;
-    }
-    snprintf(cell, sizeof cell, "%.4g ± %.2g", mean, deviation);
-    /* The character ± has two bytes. */
-    printf("%19s", cell);
-}
-
-void show(const char *title, const char *before_row)
-{
-    printf("%s\nmean ± standard deviation over %ld seeds\n", title, wish.seeds);
-    for (int row = 0; row < rows; row++) {
-        char name[80];
-        snprintf(name, sizeof name, "%s%s%s", before_row, before_row[0] ? " " : "", row_name[row]);
-        printf("\n%-36s", name);
-        for (int arm = 0; arm < ARMS; arm++) {
-            if (there(-1, -1, arm))
-                printf("%18s", arm_name[arm]);
-        }
-        printf("\n");
-        for (int q = 0; q < quantities; q++) {
-            if (there(q, row, -1)) {
-                /* The character µ has two bytes. */
-                int wide = 34;
-                for (const char *c = table[q].name; *c; c++)
-                    wide += (*c & 0xC0) == 0x80;
-                printf("  %-*s", wide, table[q].name);
-                for (int arm = 0; arm < ARMS; arm++) {
-                    if (there(-1, -1, arm))
-                        show_cell(table[q].v[row][arm]);
-                }
-                printf("\n");
-            }
-        }
-    }
 }
 
 /* ---- networks ---- */
@@ -443,8 +331,9 @@ int main(int argc, char **argv)
     output_inputs(reads, &data);
     if (wish.csv && (output_try(&csv, wish.csv) || output_begin(&csv)))
         fail("--csv: %s", output_error());
-    if (csv.f)
-        fprintf(csv.f, "row,quantity,arm,seed,value\n");
+    csv_file = csv.f;
+    if (csv_file)
+        fprintf(csv_file, "row,quantity,arm,seed,value\n");
     task[asked].run();
     if (fflush(stdout) || ferror(stdout))
         fail("%s can't be written", "standard output");

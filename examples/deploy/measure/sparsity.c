@@ -255,5 +255,5 @@ void sparsity(void)
         of_all[i] = rules[i];
         of_all[i].row = of_all[i].other_row = found.count;
     }
-    decide(of_all, RULES);
+    decide(stdout, of_all, RULES);
 }

@@ -202,5 +202,5 @@ void verification(void)
              "%s: the first %ld test images; the solver has %ld s for each other class", data.name,
              wish.pictures, wish.seconds);
     show(title, "ε =");
-    decide(here, RULES);
+    decide(stdout, here, RULES);
 }

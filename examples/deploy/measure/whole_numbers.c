@@ -99,5 +99,5 @@ void whole_numbers(void)
     snprintf(title, sizeof title, "%s: %ld test images, ranges from %zu training images", data.name,
              wish.pictures, ranged());
     show(title, "");
-    decide(rules, (int)(sizeof rules / sizeof *rules));
+    decide(stdout, rules, (int)(sizeof rules / sizeof *rules));
 }
