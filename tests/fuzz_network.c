@@ -337,6 +337,12 @@ static int perform(lgelu_net *net, const call *c)
     t.lambda = c->f[0];
     t.dropout = c->f[1];
     t.untied = c->b & 1;
+    t.rms_norm = c->b >> 2 & 1;
+    t.rotary = c->b >> 3 & 1;
+    t.rotary_base = (float)(c->b >> 4 & 1);
+    t.gated = c->gate & 1;
+    t.no_bias = c->gate >> 1 & 1;
+    t.kv_heads = c->n[1] / 2;
     switch (c->what) {
     case INPUT: return lgelu_input(net, c->name, c->n[0], c->n[1], c->n[2]);
     case TOKENS: return lgelu_tokens(net, c->name, c->n[1], c->n[2]);
@@ -1897,11 +1903,14 @@ static void tensors(const lgelu_node *node, size_t n[5])
     n[1] = norm ? node->bias_count - n[0] : node->bias_count;
     n[2] = (size_t)node->lambda_count;
     n[3] = node->state_count / 2;
-    n[4] =
-        (size_t)norm << 40
-        | (size_t)(node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? node->shape[2]
-                   : node->bias_count ? node->bias_count
-                                      : node->shape[2]);
+    /* The first dimension of its matrix. A normalisation's gain is a vector, of no matter which
+     * kind. */
+    if (norm)
+        n[4] = (size_t)1 << 40 | n[0];
+    else if (node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION || !node->bias_count)
+        n[4] = node->shape[2];
+    else
+        n[4] = node->bias_count;
 }
 
 /* Returns whether the network `to` can load a file of `from`. */

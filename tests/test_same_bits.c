@@ -404,8 +404,9 @@ static void run(const char *weights, const char *lambdas, const char *logits, in
     free(m.memory);
 }
 
-/* embedding, attention over two blocks of queries, layer norm, dropout, shared weights */
-static void transformer(void)
+/* embedding, attention over two blocks of queries, layer norm, dropout, shared weights; or the same
+   with Llama's blocks */
+static void transformer(const char *name, int llama)
 {
     enum { BATCH = 3, TOKENS = 80, WORDS = 37, STEPS = 5 };
     static int32_t token[BATCH * TOKENS + 1];
@@ -419,6 +420,17 @@ static void transformer(void)
     shape.width = 39;
     shape.lambda = 1.05f;
     shape.dropout = 0.1f;
+    if (llama) {
+        shape.heads = 6;
+        shape.kv_heads = 2;
+        shape.width = 36;
+        shape.hidden = 50;
+        shape.gate = LGELU_GATE_SILU;
+        shape.rms_norm = 1;
+        shape.rotary = 1;
+        shape.gated = 1;
+        shape.no_bias = 1;
+    }
     plan.clip = 1;
     lgelu_net_begin(&m.net, m.nodes, 24);
     x = lgelu_tokens(&m.net, "x", TOKENS, WORDS);
@@ -432,15 +444,15 @@ static void transformer(void)
     lgelu_net_bind(&m.net, y, token + 1);
     for (i = 0; i < STEPS; i++) {
         lgelu_net_forward(&m.net, BATCH);
-        add_doubles("GPT run", &m.net.loss, 1);
+        add_doubles(name, &m.net.loss, 1);
         lgelu_net_backward(&m.net, 1);
         if (lgelu_net_step(&m.net, &plan)) {
             fprintf(stderr, "%s\n", m.net.message);
             exit(2);
         }
     }
-    add_floats("GPT run", m.net.w, m.net.parameter_count);
-    add_floats("GPT run", m.net.lambda, (size_t)m.net.lambda_count);
+    add_floats(name, m.net.w, m.net.parameter_count);
+    add_floats(name, m.net.lambda, (size_t)m.net.lambda_count);
     free(m.memory);
 }
 
@@ -674,7 +686,7 @@ static void everything(void)
     run("residual run, weights", "residual run, lambda", "residual run, loss and logits", 1,
         LGELU_GATE_LAMBDA);
     run("tanh run, weights", "tanh run, lambda", "tanh run, loss and logits", 1, LGELU_GATE_TANH);
-    transformer();
+    transformer("GPT run", 0);
     rms_norms();
     gated_units();
     sigmoid();
@@ -682,6 +694,7 @@ static void everything(void)
     image_run("transpose run", mixed);
     image_run("windows run", windows);
     rotary_attention();
+    transformer("Llama run", 1);
 }
 
 /* the recorded hash of a part; 0: none */

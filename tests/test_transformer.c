@@ -29,6 +29,20 @@ static lgelu_transformer small(lgelu_gate_kind gate)
     return t;
 }
 
+/* Llama's blocks. */
+static lgelu_transformer modern(lgelu_gate_kind gate)
+{
+    lgelu_transformer t = small(gate);
+    t.heads = 4;
+    t.kv_heads = 2;
+    t.hidden = 20;
+    t.rms_norm = 1;
+    t.rotary = 1;
+    t.gated = 1;
+    t.no_bias = 1;
+    return t;
+}
+
 static void build_gpt(graph *g, const lgelu_transformer *t, size_t context, size_t vocabulary)
 {
     int x;
@@ -344,6 +358,87 @@ static void networks(void)
     }
 }
 
+/* Each option of today's blocks alone, then all of them. */
+static void modern_networks(void)
+{
+    static const char *const option[] = { "RMS norms", "rotary positions", "gated units",
+                                          "no biases", "two heads of keys for four" };
+    lgelu_transformer t;
+    graph g;
+    for (int i = 0; i < 5; i++) {
+        char name[80];
+        t = small(LGELU_GATE_LAMBDA);
+        t.layers = 1;
+        t.heads = 4;
+        t.rms_norm = i == 0;
+        t.rotary = i == 1;
+        t.rotary_base = 500;
+        t.gated = i == 2;
+        t.no_bias = i == 3;
+        t.untied = i == 3;
+        t.kv_heads = i == 4 ? 2 : 0;
+        build_gpt(&g, &t, 11, 17);
+        snprintf(name, sizeof name, "GPT with %s", option[i]);
+        judge_wide(name, &g, 3, 3);
+    }
+    t = modern(LGELU_GATE_SILU);
+    build_gpt(&g, &t, 20, 17);
+    judge_wide("GPT with Llama's blocks, SwiGLU", &g, 3, 3);
+    t = modern(LGELU_GATE_LAMBDA);
+    t.untied = 1;
+    t.dropout = 0.2f;
+    t.kv_heads = 1;
+    build_gpt(&g, &t, 70, 17);
+    judge_wide("GPT with Llama's blocks, GEGLU, multi-query attention, dropout", &g, 2, 2);
+    t = modern(LGELU_GATE_TANH);
+    begin(&g);
+    classify(&g, lgelu_vit(&g.net, lgelu_input(&g.net, "x", 6, 8, 3), &t, 2, 1, 5));
+    judge_wide("ViT with Llama's blocks", &g, 4, 3);
+
+    /* What is in it, and how many nodes it needs. */
+    t = modern(LGELU_GATE_SILU);
+    t.dropout = 0.1f;
+    t.layers = 4;
+    t.untied = 1;
+    begin(&g);
+    lgelu_gpt(&g.net, lgelu_tokens(&g.net, "x", 8, 9), &t);
+    check(g.net.count == 1 + 3 + 15 * 4 + 1 && g.net.count <= LGELU_TRANSFORMER_NODES(4),
+          "LGELU_TRANSFORMER_NODES counts the nodes of Llama's blocks", "%d of %d, %s", g.net.count,
+          LGELU_TRANSFORMER_NODES(4), g.net.message);
+    lgelu_net_bytes(&g.net, 1, LGELU_MODE_INFER);
+    check(g.net.parameter_count - g.net.weight_count == 9 * t.width,
+          "without biases the gains of the norms are the only vectors", "%d others",
+          (int)(g.net.parameter_count - g.net.weight_count));
+    for (int i = 0; i < 5; i++) {
+        static const char *const expected[] = {
+            "attention 'h.0.attn': expected a multiple of heads + 2·kv_heads channels, found 60 "
+            "channels, 4 heads and 3 for keys",
+            "rotary 'h.0.attn.rotary': expected heads of an even width among 36 channels, found 8 "
+            "of 3",
+            "rotary 'h.0.attn.rotary': expected a base above 0",
+            "attention 'h.0.attn': expected a multiple of 3·heads channels, found 72 channels and "
+            "5 heads",
+            "attention 'h.0.attn': expected a multiple of 3·heads channels, found 72 channels and "
+            "0 heads"
+        };
+        t = modern(LGELU_GATE_SILU);
+        if (i == 0)
+            t.kv_heads = 3;
+        if (i == 1) {
+            t.width = 12;
+            t.kv_heads = 4;
+        }
+        if (i == 2)
+            t.rotary_base = -1;
+        if (i > 2)
+            t.heads = i == 3 ? 5 : 0;
+        begin(&g);
+        check(lgelu_gpt(&g.net, lgelu_tokens(&g.net, "x", 8, 9), &t) < 0
+                  && !strcmp(g.net.message, expected[i]),
+              expected[i], "got: %s", g.net.message);
+    }
+}
+
 /* A ViT of one block learns by heart which quarter of an image is bright, and λ moves during
  * training. */
 static void vit_learns(void)
@@ -615,7 +710,7 @@ static void same_bits(void)
 }
 
 /* Generates token by token, in blocks and at once, and compares all logits of all positions. */
-static void generation(void)
+static void generation(int with_modern_blocks)
 {
     enum { T = 150, VOCABULARY = 37 };
     static const size_t pieces[][6] = {
@@ -625,6 +720,8 @@ static void generation(void)
     static float whole[T * VOCABULARY], part[T * VOCABULARY];
     graph g;
     int logits = 0, same = 1;
+    if (with_modern_blocks)
+        t = modern(LGELU_GATE_SILU);
     /* Dropout must have no effect at inference. */
     t.dropout = 0.3f;
     build_gpt(&g, &t, T, VOCABULARY);
@@ -654,12 +751,23 @@ static void generation(void)
         }
         same &= !g.net.status && !memcmp(whole, part, sizeof whole);
     }
-    check(same, "generation with cached keys and values: the bits of the whole forward",
+    check(same,
+          with_modern_blocks ? "generation with Llama's blocks: the bits of the whole forward"
+                             : "generation with cached keys and values: the bits of the whole "
+                               "forward",
           "they differ: %s", g.net.message);
     lgelu_net_generate(&g.net, 149, 2);
     check(g.net.status && strstr(g.net.message, "the context is 150") != NULL,
           "generation stops at the end of the context", "%s", g.net.message);
     end(&g);
+}
+
+static void generation_of_layers(void)
+{
+    enum { VOCABULARY = 37 };
+    static float whole[8 * 64];
+    graph g;
+    int same;
     /* Each layer that keeps the number of tokens is tried alone beside the embedding. */
     for (int k = 0; k < 13; k++) {
         static const struct {
@@ -853,12 +961,15 @@ int main(void)
     rotary();
     rotary_accuracy();
     networks();
+    modern_networks();
     vit_learns();
     control();
     refusals();
     large_logits();
     same_bits();
-    generation();
+    generation(0);
+    generation(1);
+    generation_of_layers();
     dropout();
     embeddings();
     normal();

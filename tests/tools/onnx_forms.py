@@ -301,8 +301,6 @@ refuse("rotary_from", "expected the cosines and sines of rotary positions from 0
        **{**table, "cos": np.cos(angle[1:]), "sin": np.sin(angle[1:])})
 refuse("rotary_half", "expected x * cos + (-b, a) * sin, as rotary positions are", [*turn[:5], n("Mul", "h sin", "qs"), turn[6], *flat],
        **tokens, **table)
-refuse("rotary_cos", "it is only supported for layers and constants",
-       [turn[0], turn[4], n("Reshape", "hc s3", "r"), n("MatMul", "r k", "y")], **tokens, **table)
 refuse("rotary_sum", "it reads a product with a constant of several dimensions that is not part of rotary",
        [turn[0], turn[4], n("MatMul", "hc k", "y")], shape=(5, 8), result=(5, 2, 3), **{**table, "k": w(4, 3)})
 refuse("rotary_turn", "it reads a quarter turn that is not part of rotary positions",

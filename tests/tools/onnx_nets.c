@@ -410,7 +410,9 @@ static void behind_a_flatten(void)
 
 static void transformers(void)
 {
-    lgelu_transformer shape = { 2, 4, 32, 0, LGELU_GATE_GELU, 1, 0.1f, 0, 0 };
+    lgelu_transformer shape = {
+        .layers = 2, .heads = 4, .width = 32, .gate = LGELU_GATE_GELU, .lambda = 1, .dropout = 0.1f
+    };
     start(28, 28, 1);
     net.deviation = 0.3f;
     keep("vit", lgelu_vit(&net, in, &shape, 7, 0, 10), 0, 1, 0, 1,
