@@ -195,6 +195,38 @@ static int attention(lgelu_net *net, const recipe *r) /* size: tokens, channels,
     return lgelu_linear(net, "out", a, 4);
 }
 
+/* size: context, width, heads, heads of keys */
+static int modern(lgelu_net *net, const recipe *r)
+{
+    const int x = lgelu_tokens(net, "x", r->size[0], 23);
+    lgelu_transformer shape;
+    memset(&shape, 0, sizeof shape);
+    shape.layers = 1;
+    shape.width = r->size[1];
+    shape.heads = r->size[2];
+    shape.kv_heads = r->size[3];
+    shape.hidden = 33;
+    shape.gate = LGELU_GATE_SILU;
+    shape.lambda = 1;
+    shape.rms_norm = 1;
+    shape.rotary = 1;
+    shape.gated = 1;
+    shape.no_bias = 1;
+    return lgelu_gpt(net, x, &shape);
+}
+
+/* size: tokens, heads of keys, heads that read each, width of a head, causal, interleaved */
+static int grouped(lgelu_net *net, const recipe *r)
+{
+    const size_t kv_heads = r->size[1], heads = kv_heads * r->size[2], width = r->size[3];
+    int x = lgelu_tokens(net, "x", r->size[0], 23);
+    x = lgelu_embedding(net, "table", x, 12);
+    x = lgelu_linear(net, "qkv", x, (heads + 2 * kv_heads) * width);
+    x = lgelu_rotary(net, "rotary", x, heads + kv_heads, width, 1000, (int)r->size[5]);
+    x = lgelu_attention_grouped(net, "a", x, heads, kv_heads, (int)r->size[4]);
+    return lgelu_linear(net, "out", x, 4);
+}
+
 /* size: tokens, inputs, hidden */
 static int gated(lgelu_net *net, const recipe *r)
 {
@@ -491,6 +523,9 @@ static const recipe recipes[] = {
     { "ViT, mean", vit, { 12, 3, 18, 3, 1 }, 7, 1, ALL_BUT_GENERATE, CUSTOM, 0 },
     { "attention", attention, { 65, 21, 3, 0 }, 7, 1, ALL_BUT_GENERATE, SQUARES, 0 },
     { "causal attention", attention, { 130, 16, 2, 1 }, 5, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "GPT with Llama's blocks", modern, { 13, 24, 4, 2, 0 }, 7, 1, ALL, CLASSES, 0 },
+    { "grouped attention", grouped, { 21, 2, 2, 6, 0, 0 }, 9, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "causal grouped attention", grouped, { 67, 1, 3, 10, 1, 1 }, 5, 1, ALL, CLASSES, 0 },
     { "gated units", gated, { 9, 12, 33 }, 61, 6, ALL_BUT_GENERATE, SQUARES, 0 }
 };
 
