@@ -945,6 +945,12 @@ static void errors(void)
                 "convolution 'w8': expected a depthwise window of at most 225 elements");
         x = 0; /* of the network that the last call began */
     }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 20, 20, 1);
+    check(lgelu_conv(&g.net, "c10", x, 1, 17, 1, 8, 1, 1) > 0,
+          "one channel to one by a kernel of 17: it is not depthwise", "\"%s\"", g.net.message);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
     refused(&g, lgelu_scale(&g.net, "s1", x, x),
             "scale 's1': expected factors of 1 x 1 x 6, found 'x' of 8 x 8 x 6");
