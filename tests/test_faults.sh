@@ -108,7 +108,7 @@ faults 3_cnn : ../3_cnn --data ../tiny --epochs 1 --pictures 64
 faults 'study control' : ../study control --env cartpole --lr 1e-3 --seeds 1 --steps 10240 --epochs 10 --hidden 4 --threads 1 \
     --csv a.csv --json a.json --svg figures --save a.st
 deploy=../examples/deploy
-breakable measure $deploy/measure/*.c $deploy/bounds.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c \
+breakable measure $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c \
     $deploy/int8.c $deploy/int8_product.c ../examples/study/interval.c ../examples/study/output.c ../examples/data.c
 (cd $out && ./study swap --data tiny --hidden 8 --seeds 1 --epochs 1 --batch 90 --arms gelu,hardened,relu,switched --threads 1 \
     --keep kept > kept.out)

@@ -76,7 +76,7 @@ for f in a.onnx b.onnx report.json report.txt; do
 done
 
 # measure: options, CSV
-log=$($CC -std=c99 -O1 $deploy/measure/*.c $deploy/bounds.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c $deploy/int8.c $deploy/int8_product.c \
+log=$($CC -std=c99 -O1 $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c $deploy/int8.c $deploy/int8_product.c \
     ../examples/study/interval.c ../examples/study/output.c ../examples/data.c $IMPLEMENTATION $out/start.o -o $out/measure -lm 2>&1) ||
     { echo "FAIL measure compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 tiny $out/tiny

@@ -56,9 +56,9 @@ verdict $([ $? = 1 ]; echo $?) "another width is noticed" "it is not"
 stop=1500                                   # of 30 steps a run
 try gates mlp 2 $few --hidden 12,8 --warmup 0,3 --activations f32,f16 --lr 1e-3,1e-1
 stop=
+try convert mlp 2 $few --hidden 12,8 --arms gelu,silu --budget 10 --other $out/tiny
 try oui mlp 2 $few --hidden 12,8
 try oui resnet8 2 --data ../examples/pictures --samples 300 --test-samples 60 --width 1 --arms relu --epochs 2
-try convert mlp 2 $few --hidden 12,8 --arms gelu --budget 10
 $out/study convert --net mlp --quick $few --hidden 12,8 --arms gelu --budget 0 --margin 0.37 --json $out/margin.json > $out/a.out 2> $out/a.err
 verdict $(grep -q '"rule": "above -0.37"' $out/margin.json; echo $?) "convert decides by the network's margin, or --margin" "$(cat $out/a.err)"
 if command -v python3 > /dev/null; then

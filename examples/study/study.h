@@ -53,7 +53,7 @@
 /* ---- options: one row each (options.c) ---- */
 typedef struct {
     const char *data, *text, *bpe, *hidden, *size, *init, *arms, *out, *csv, *json, *svg, *log,
-        *save, *resume, *keep, *text_out;
+        *save, *resume, *keep, *text_out, *ways, *other;
     long seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads,
         save_every;
     long width, layers, heads, context, warmup, harden_every, budget;
