@@ -61,7 +61,7 @@ enum {
     ONNX_RANK = 8,   /* dimensions */
     ONNX_ATOMS = 16, /* atoms of a view */
     ONNX_FEW = 16,   /* integers of a list */
-    ONNX_MOST_INPUTS = 16,
+    ONNX_MOST_INPUTS = 64,
     ONNX_MOST_OUTPUTS = 8,
     ONNX_MOST_ATTRIBUTES = 16,
     ONNX_MOST_NODES = 16384,
@@ -1163,7 +1163,9 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
                                        int biased)
 {
     const onnx_layer *from = m->layer + x->layer;
-    const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV) && !from->parts;
+    const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV
+                         || from->op == LGELU_OP_GROUP_NORM)
+                        && !from->parts;
     const int has = weights && from->gain < 0 && !(from->shift < 0 || from->shift > 0)
                     && !(biased && from->bias >= 0);
     onnx_layer *l =
@@ -1251,8 +1253,13 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     l->alpha *= x->p[1];
     l->beta *= x->p[1];
     l->shift = x->p[0];
-    l->gain = x->vector;
-    l->gain_divides = x->divides;
+    /* the gains of a group norm, to which a bias may follow */
+    if (l->op == LGELU_OP_GROUP_NORM && l->weight < 0 && l->bias < 0 && !x->divides) {
+        l->weight = x->vector;
+    } else {
+        l->gain = x->vector;
+        l->gain_divides = x->divides;
+    }
     onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
@@ -2216,7 +2223,8 @@ static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_
 static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value *b)
 {
     const onnx_layer *l = m->layer + x->layer;
-    const int has_weights = l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV;
+    const int has_weights =
+        l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV || l->op == LGELU_OP_GROUP_NORM;
     if (!onnx_is_per_channel(m, x, b) || (l->shape[0] * l->shape[1] == 1 && !has_weights))
         return 0;
     return !(l->bias >= 0 && onnx_varies_along(x, b) == x->v.rank - 1
@@ -2747,6 +2755,69 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
 }
 
 /* ---- [14] IMAGES ---- */
+
+/* Returns whether a constant has `count` elements, all of them x. */
+static int onnx_is_uniform(onnx_model *m, const onnx_value *c, int64_t count, double x)
+{
+    int64_t i;
+    for (i = 0; i < count; i++) {
+        const double y = m->budget ? onnx_fetch(m, c, onnx_offset(&c->v, 0, i)) : x + 1;
+        if (m->budget)
+            m->budget--;
+        if (y < x || y > x)
+            return 0;
+    }
+    return 1;
+}
+
+/* InstanceNormalization: of the channels of an image, or, behind a Reshape to (N, groups, ...), a
+   group norm. */
+static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
+{
+    onnx_value *v = onnx_operand(m, n, 0), x;
+    onnx_layer *l;
+    int64_t groups, elements;
+    int k;
+    if (!v || v->kind != ONNX_DATA || onnx_is_padded(v))
+        return onnx_refuse(m, n, "expected a layer's values");
+    if (!onnx_end_sigmoid(m, n, v))
+        return 0;
+    x = *v;
+    if (m->layer[x.layer].op == LGELU_OP_TOKENS)
+        return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (!onnx_end_formula(m, n, &x))
+        return 0;
+    l = m->layer + x.layer;
+    elements = onnx_elements(l);
+    groups = x.v.rank > 2 ? onnx_size(&x.v, 1).c : 0;
+    if (groups < 1 || onnx_size(&x.v, 1).n || onnx_channels(l) % groups || elements / groups < 2
+        || x.v.base || !onnx_covers(&x.v, 0, 1, 1, 1)
+        || !onnx_covers(&x.v, 1, x.v.rank, 1, elements)
+        || !onnx_covers(&x.v, 1, 2, onnx_channels(l) / groups, onnx_channels(l)))
+        return onnx_refuse(m, n,
+                           "expected images, or groups of their channels, of 2 values and more");
+    for (k = 1; k < 3; k++) {
+        const onnx_value *c = onnx_operand(m, n, k);
+        if (!c || !onnx_known(m, c))
+            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
+        if (c->v.rank != 1 || onnx_size(&c->v, 0).c != groups)
+            return onnx_refuse(m, n, "expected one parameter for each channel");
+    }
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_GROUP_NORM, x.layer, -1)))
+        return 0;
+    l->groups = (size_t)groups;
+    l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
+    if (!(l->eps > 0))
+        return onnx_refuse(m, n, "epsilon is not above 0");
+    if (groups == onnx_channels(l)) {
+        l->weight = n->in[1];
+        l->bias = n->in[2];
+    } else if (!onnx_is_uniform(m, onnx_operand(m, n, 1), groups, 1)
+               || !onnx_is_uniform(m, onnx_operand(m, n, 2), groups, 0)) {
+        return onnx_refuse(m, n, "a factor or a bias of a group of channels is not supported");
+    }
+    return onnx_set_result(m, n, l, &x.v);
+}
 
 /* Reads a list of as many integers as an image has dimensions, `dims`, into out[2]; a missing list
    leaves it as it is, and an image of one dimension is one row. Returns 0 if the list does not fit.
@@ -3662,6 +3733,94 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     return onnx_set_view(m, n, &v) != NULL;
 }
 
+/* Sets *out to the view of a layer after its channels, in dimension `axis`, have become `total`;
+   returns 0 if they are not there. */
+static int onnx_widen_view(const onnx_view *v, int axis, int64_t channels, int64_t total,
+                           onnx_view *out)
+{
+    int d, i;
+    *out = onnx_empty_view(0);
+    if (v->base || !onnx_covers(v, axis, axis + 1, 1, channels)
+        || onnx_count_batch(v, axis, axis + 1))
+        return 0;
+    for (d = 0; d < v->rank; d++) {
+        const int first = onnx_first_atom(v, d);
+        onnx_new_dim(out);
+        if (d == axis)
+            onnx_push_atom(out, onnx_atom_of((size_t)total, 1));
+        for (i = first; d != axis && i < first + v->n[d]; i++) {
+            onnx_atom a = v->a[i];
+            if (a.stride != ONNX_BATCH) {
+                if (a.stride % channels)
+                    return 0;
+                a.stride = a.stride / channels * total;
+            }
+            if (!onnx_push_atom(out, a))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Returns the concatenation of two layers, which may exist already: DenseNets join the same ones
+   again and again. NULL after an error. */
+static onnx_layer *onnx_join_layers(onnx_model *m, const onnx_node *n, int a, int b)
+{
+    onnx_layer *l;
+    int i;
+    for (i = 0; i < m->layers; i++) {
+        l = m->layer + i;
+        if (l->op == LGELU_OP_CONCAT && l->input[0] == a && l->input[1] == b)
+            return l;
+    }
+    l = onnx_new_layer(m, n, LGELU_OP_CONCAT, a, b);
+    if (l) {
+        memset(&l->name, 0, sizeof l->name);
+        l->shape[2] += m->layer[b].shape[2];
+    }
+    return l;
+}
+
+/* Concat of layers: along their channels. */
+static int onnx_concat_layers(onnx_model *m, const onnx_node *n)
+{
+    onnx_view views[ONNX_MOST_INPUTS], first, v;
+    int layer[ONNX_MOST_INPUTS];
+    onnx_layer *l = NULL;
+    int64_t total = 0;
+    int k, axis;
+    views[0] = onnx_empty_view(0);
+    for (k = 0; k < n->inputs; k++) {
+        onnx_value x;
+        if (!onnx_layer_operand(m, n, k, &x))
+            return 0;
+        layer[k] = x.layer;
+        views[k] = x.v;
+        total += onnx_channels(m->layer + x.layer);
+    }
+    axis = onnx_axis_of(onnx_attribute_int(n, "axis", 0), views[0].rank);
+    if (axis < 1 || total > ONNX_MOST)
+        return onnx_refuse(m, n, "there is no such axis");
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_layer *from = m->layer + layer[k];
+        if (views[k].rank != views[0].rank
+            || !onnx_widen_view(&views[k], axis, onnx_channels(from), total, k ? &v : &first)
+            || (k
+                && (!onnx_same_view(&v, &first)
+                    || memcmp(from->shape, m->layer[layer[0]].shape, 2 * sizeof *from->shape))))
+            return onnx_refuse(
+                m, n, "expected layers of the same rows and columns, joined along their channels");
+    }
+    for (k = 1; k < n->inputs; k++) {
+        l = onnx_join_layers(m, n, l ? onnx_layer_index(m, l) : layer[0], layer[k]);
+        if (!l)
+            return 0;
+    }
+    if (m->own && n->outputs == 1)
+        l->name = n->out[0];
+    return onnx_set_result(m, n, l, &first);
+}
+
 /* Concat: of shapes, or of a class token before tokens. */
 static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
@@ -3695,9 +3854,12 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
     }
     if (n->inputs == 1)
         return onnx_pass(m, n, 0) != NULL;
+    if (a && a->kind != ONNX_CONSTANT && a->kind != ONNX_INTEGERS && b && b->kind >= ONNX_DATA)
+        return onnx_concat_layers(m, n);
     if (n->inputs != 2 || !a || a->kind != ONNX_CONSTANT || !b || b->kind != ONNX_DATA)
         return onnx_refuse(m, n,
-                           "it is only supported for shapes, and for a class token before tokens");
+                           "it is only supported for shapes, for channels of layers, and for a "
+                           "class token before tokens");
     if (!onnx_layer_operand(m, n, 1, &x) || !onnx_known(m, a))
         return 0;
     l = m->layer + x.layer;
@@ -4066,6 +4228,7 @@ static const struct {
                        { "Gemm", onnx_op_gemm },
                        { "Conv", onnx_op_conv },
                        { "BatchNormalization", onnx_op_batch_norm },
+                       { "InstanceNormalization", onnx_op_instance_norm },
                        { "LayerNormalization", onnx_op_layer_norm },
                        { "Relu", onnx_op_gate },
                        { "Gelu", onnx_op_gate },
@@ -4384,7 +4547,7 @@ static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
 /* GraphProto: node 1, initializer 5, input 11, output 12, sparse_initializer 15 */
 typedef struct {
     deploy_span graph;
-    int opset, own, nodes, values, tensors, inputs;
+    int opset, own, nodes, values, tensors, inputs, reads;
 } onnx_counts;
 
 /* Counts what the graph has, so that everything can be stored in one block, and checks the model's
@@ -4434,8 +4597,10 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
             continue;
         if (r.field == 1) {
             c->nodes++;
-            for (q = onnx_reader_of(r.in); onnx_next_field(&q);)
+            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 c->values += q.field == 2;
+                c->reads += q.field == 1;
+            }
             if (q.bad)
                 return onnx_damaged(m, &q);
         } else if (r.field == 5) {
@@ -4470,7 +4635,7 @@ static size_t onnx_layout(const onnx_counts *c, size_t at[4])
     at[1] = at[0] + (size_t)c->values * ((sizeof(onnx_value) + 15) / 16 * 16);
     at[2] = at[1] + (size_t)c->tensors * ((sizeof(onnx_tensor) + 15) / 16 * 16);
     at[3] = at[2]
-            + (size_t)(ONNX_LAYERS_A_NODE * c->nodes + c->inputs)
+            + (size_t)(ONNX_LAYERS_A_NODE * c->nodes + c->inputs + c->reads)
                   * ((sizeof(onnx_layer) + 15) / 16 * 16);
     return at[3] + chains * sizeof(int);
 }
@@ -4616,9 +4781,8 @@ static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *
     const size_t in_ = l->weight < 0 && !l->parts ? 1
                        : l->parts || (l->op == LGELU_OP_LINEAR && !l->window.kernel[0])
                            ? (size_t)onnx_size(&l->order, 0).c
-                           : (size_t)(onnx_size(&m->value[l->weight].v, 1).c
-                                      * onnx_size(&m->value[l->weight].v, 2).c
-                                      * onnx_size(&m->value[l->weight].v, 3).c);
+                           : (size_t)onnx_size(&m->value[l->weight].v, 1).c * l->window.kernel[0]
+                                 * l->window.kernel[1];
     int64_t r;
     for (r = 0; r < out; r++) {
         const onnx_head_place *p = l->of + r / C;
@@ -4700,6 +4864,21 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
         return onnx_put_vector(m, l->weight, c, 1, 1, b)
                && onnx_put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
     case LGELU_OP_RMS_NORM: return onnx_put_vector(m, l->weight, c, 1, 1, b);
+    case LGELU_OP_GROUP_NORM:
+        for (i = 0; i < c; i++) {
+            const onnx_value *g = l->weight < 0 ? NULL : m->value + l->weight;
+            const double x = g ? onnx_fetch(m, g, onnx_vector_offset(&g->v, i)) : 1;
+            const double gain = l->alpha * onnx_gain_of(m, l, i) * x;
+            if (m->budget)
+                m->budget--;
+            if (!m->budget || !(fabs(gain) <= (double)FLT_MAX))
+                return onnx_fail(m, "a factor of a group norm is not a finite number");
+            if (b)
+                b[i] = (float)gain;
+            if (!onnx_put_bias(m, l, i, 1, b ? b + c + i : NULL))
+                return 0;
+        }
+        return 1;
     case LGELU_OP_BATCH_NORM:
         for (i = 0; i < c; i++) {
             if (!(onnx_fetch(m, m->value + l->variance, onnx_offset(&m->value[l->variance].v, 0, i))
@@ -4943,7 +5122,7 @@ onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const c
         m->chain[i] = -1;
     m->most_values = c.values;
     m->most_tensors = c.tensors;
-    m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + c.inputs;
+    m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + c.inputs + c.reads;
     m->input = m->result = -1;
     m->budget = 16 * (uint64_t)bytes + (1 << 24);
     return onnx_read_graph(m, &c, output) ? m : NULL;
@@ -5060,6 +5239,8 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_MAX_POOL:
     case LGELU_OP_AVERAGE_POOL: return "pool";
     case LGELU_OP_SCALE: return "scale";
+    case LGELU_OP_CONCAT: return "concat";
+    case LGELU_OP_GROUP_NORM: return "norm";
     case LGELU_OP_VIEW: return "flatten";
     case LGELU_OP_EMBEDDING: return "embedding";
     case LGELU_OP_POSITION: return "position";
@@ -5114,6 +5295,12 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
     case LGELU_OP_ADD: return lgelu_add(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_MUL: return lgelu_mul(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_SCALE: return lgelu_scale(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_CONCAT: return lgelu_concat(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_GROUP_NORM:
+        c = lgelu_group_norm(net, name, x, l->groups);
+        if (c >= 0)
+            net->nodes[c].eps = l->eps;
+        return c;
     case LGELU_OP_CONV:
         return lgelu_conv_window(net, name, x, l->shape[2], &l->window, l->groups,
                                  l->bias >= 0 || l->shift < 0 || l->shift > 0);
