@@ -101,11 +101,14 @@ typedef enum {
     OUTER_LOSS,
     EMBEDDING,
     POSITION,
+    ROTARY,
     LAYER_NORM,
     RMS_NORM,
     ATTENTION,
+    GROUPED,
     DROPOUT,
     PATCHES,
+    TRANSPOSE,
     CLASS_TOKEN,
     TAKE,
     MLP,
@@ -145,11 +148,14 @@ static const char *const builder_name[BUILDERS] = {
     "outer_loss",
     "embedding",
     "position",
+    "rotary",
     "layer_norm",
     "rms_norm",
     "attention",
+    "attention_grouped",
     "dropout",
     "patches",
+    "transpose",
     "class_token",
     "take",
     "mlp",
@@ -162,7 +168,7 @@ static const char *const builder_name[BUILDERS] = {
 
 /* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
  * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 28 ? 1 : -1];
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -335,6 +341,12 @@ static int perform(lgelu_net *net, const call *c)
     t.lambda = c->f[0];
     t.dropout = c->f[1];
     t.untied = c->b & 1;
+    t.rms_norm = c->b >> 2 & 1;
+    t.rotary = c->b >> 3 & 1;
+    t.rotary_base = (float)(c->b >> 4 & 1);
+    t.gated = c->gate & 1;
+    t.no_bias = c->gate >> 1 & 1;
+    t.kv_heads = c->n[1] / 2;
     switch (c->what) {
     case INPUT: return lgelu_input(net, c->name, c->n[0], c->n[1], c->n[2]);
     case TOKENS: return lgelu_tokens(net, c->name, c->n[1], c->n[2]);
@@ -367,10 +379,13 @@ static int perform(lgelu_net *net, const call *c)
     case OUTER_LOSS: return lgelu_custom_loss(net, c->name, c->a, c->b);
     case EMBEDDING: return lgelu_embedding(net, c->name, c->a, c->n[0]);
     case POSITION: return lgelu_position(net, c->name, c->a);
+    case ROTARY: return lgelu_rotary(net, c->name, c->a, c->n[0], c->n[1], c->f[0], c->gate & 1);
     case LAYER_NORM: return lgelu_layer_norm(net, c->name, c->a);
     case RMS_NORM: return lgelu_rms_norm(net, c->name, c->a);
     case ATTENTION: return lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1);
+    case GROUPED: return lgelu_attention_grouped(net, c->name, c->a, c->n[0], c->n[1], c->gate & 1);
     case DROPOUT: return lgelu_dropout(net, c->name, c->a, c->f[0]);
+    case TRANSPOSE: return lgelu_transpose(net, c->name, c->a);
     case PATCHES: return lgelu_patches(net, c->name, c->a, c->n[0]);
     case CLASS_TOKEN: return lgelu_class_token(net, c->name, c->a);
     case TAKE: return lgelu_mean_tokens(net, c->name, c->a, c->n[0], c->n[1]);
@@ -570,6 +585,18 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
             may |= bit(LGELU_E_SHAPE);
         shape[2] = n[0];
         break;
+    case ROTARY:
+        if (!n[0] || !n[1] || n[1] % 2 || n[0] > shape[2] / n[1] || shape[0] != 1)
+            may |= bit(LGELU_E_SHAPE);
+        if (!(c->f[0] > 0 && c->f[0] < INFINITY))
+            may |= bit(LGELU_E_ARGUMENT);
+        break;
+    case GROUPED:
+        if (!n[0] || !n[1] || n[0] % n[1] || n[0] > shape[2] || shape[2] % (n[0] + 2 * n[1])
+            || shape[0] != 1)
+            return may | bit(LGELU_E_SHAPE);
+        shape[2] = shape[2] / (n[0] + 2 * n[1]) * n[0];
+        break;
     case ATTENTION:
         if (!n[0] || shape[2] % 3 || shape[2] / 3 % n[0] || shape[0] != 1)
             may |= bit(LGELU_E_SHAPE);
@@ -579,6 +606,13 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         if (!(c->f[0] > 0 && c->f[0] < 1))
             may |= bit(LGELU_E_ARGUMENT);
         break;
+    case TRANSPOSE: {
+        const size_t channels = shape[2];
+        shape[2] = shape[0] * shape[1];
+        shape[1] = channels;
+        shape[0] = 1;
+        break;
+    }
     case PATCHES:
         if (!n[0] || shape[0] % n[0] || shape[1] % n[0])
             return may | bit(LGELU_E_SHAPE);
@@ -786,6 +820,11 @@ static void random_call(slot *s, call *c)
         break;
     case EMBEDDING: c->n[0] = 3 * (1 + draw(4)); break;
     case ATTENTION: c->n[0] = 1 + draw(2); break;
+    case ROTARY: c->n[1] = 2 * (1 + draw(3)); break;
+    case GROUPED:
+        c->n[1] = 1 + draw(2);
+        c->n[0] = c->n[1] * (1 + draw(2));
+        break;
     case DROPOUT: c->f[0] = (float)draw(4) / 4; break;
     case PATCHES: c->n[0] = 1 + draw(3); break;
     case TAKE:
@@ -935,23 +974,27 @@ static void random_tokens_net(slot *s)
     for (uint32_t block = 1 + draw(3); block; block--) {
         if (odds(60))
             append(s, LINEAR, s->net.count - 1, 0, 1 + draw(60), 0, 0);
-        const size_t heads = 1 + draw(2);
+        const size_t heads = 1 + draw(2), group = 1 + draw(3), width = 1 + draw(8);
         const int before = s->net.count;
-        append(s, LINEAR, s->net.count - 1, 0, 3 * heads * (1 + draw(8)), 0, 0);
+        append(s, LINEAR, s->net.count - 1, 0, (group + 2) * heads * width, 0, 0);
         for (uint32_t k = draw(3); k; k--) {
-            switch (draw(9)) {
+            switch (draw(10)) {
             case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
             case 1: append(s, GATES, s->net.count - 1, 0, 0, 0, 2); break;
             case 2: append(s, POSITION, s->net.count - 1, 0, 0, 0, 0); break;
             case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
             case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
             case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+            case 7: append(s, ROTARY, s->net.count - 1, 0, (group + 1) * heads, width, 100); break;
             case 6: append(s, MUL, s->net.count - 1, before, 0, 0, 0); break;
-            case 7: append(s, CONCAT, s->net.count - 1, s->net.count - 1, 0, 0, 0); break;
+            case 8: append(s, CONCAT, s->net.count - 1, s->net.count - 1, 0, 0, 0); break;
             default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
             }
         }
-        append(s, ATTENTION, s->net.count - 1, 0, heads, 0, 0);
+        if (group == 1)
+            append(s, ATTENTION, s->net.count - 1, 0, heads, 0, 0);
+        else
+            append(s, GROUPED, s->net.count - 1, 0, group * heads, heads, 0);
         if (odds(40))
             append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
     }
@@ -1801,9 +1844,9 @@ static void generate(slot *s)
         if (node->op == LGELU_OP_INPUT
             || (node->op != LGELU_OP_LABELS && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)
                 && node->shape[1] != context)
-            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN
-            || node->op == LGELU_OP_MEAN_TOKENS || node->op == LGELU_OP_SCALE
-            || node->op == LGELU_OP_GROUP_NORM
+            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_TRANSPOSE
+            || node->op == LGELU_OP_CLASS_TOKEN || node->op == LGELU_OP_MEAN_TOKENS
+            || node->op == LGELU_OP_SCALE || node->op == LGELU_OP_GROUP_NORM
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
             || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
@@ -1899,11 +1942,14 @@ static void tensors(const lgelu_node *node, size_t n[5])
     n[1] = norm ? node->bias_count - n[0] : node->bias_count;
     n[2] = (size_t)node->lambda_count;
     n[3] = node->state_count / 2;
-    n[4] =
-        (size_t)norm << 40
-        | (size_t)(node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? node->shape[2]
-                   : node->bias_count ? node->bias_count
-                                      : node->shape[2]);
+    /* The first dimension of its matrix. A normalisation's gain is a vector, of no matter which
+     * kind. */
+    if (norm)
+        n[4] = (size_t)1 << 40 | n[0];
+    else if (node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION || !node->bias_count)
+        n[4] = node->shape[2];
+    else
+        n[4] = node->bias_count;
 }
 
 /* Returns whether the network `to` can load a file of `from`. */
@@ -1948,7 +1994,8 @@ static int copies(const slot *to, const slot *from)
             || memcmp(a->dilation, b->dilation, sizeof a->dilation) || a->groups != b->groups
             || memcmp(a->option, b->option, sizeof a->option)
             || memcmp(&a->momentum, &b->momentum, sizeof a->momentum)
-            || memcmp(&a->eps, &b->eps, sizeof a->eps) || !a->tied != !b->tied)
+            || memcmp(&a->eps, &b->eps, sizeof a->eps) || memcmp(&a->base, &b->base, sizeof a->base)
+            || !a->tied != !b->tied)
             return 0;
         if ((b->gate == LGELU_GATE_CUSTOM && !a->custom)
             || (b->gate == LGELU_GATE_SILU && a->lambda_count != 1 && b->op == LGELU_OP_GATE))

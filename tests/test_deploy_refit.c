@@ -76,7 +76,7 @@ static int build(lgelu_net *n, int kind, int x)
     }
 }
 
-static int keeps = 1;
+static int keeps = 1, prepacks;
 static lgelu_mode mode = LGELU_MODE_INFER;
 
 static void make(network *d, int kind)
@@ -85,6 +85,7 @@ static void make(network *d, int kind)
     size_t bytes, i;
     lgelu_net_begin(n, d->nodes, NODES);
     n->custom_gate = gate_outer;
+    n->prepack = prepacks;
     n->deviation = 0.3f;
     d->input = kind == GPT   ? lgelu_tokens(n, "tokens", TOKENS, VOCABULARY)
                : kind == MLP ? lgelu_input(n, "x", 1, 1, 30)
@@ -589,6 +590,33 @@ static void same_bits(void)
     check(hash_all(&order) == wanted, "the order of the tasks changes no bit", "another hash");
 }
 
+/* Networks that keep prepacked copies of their matrices, and that were not used before the refit.
+ */
+static void prepacked(void)
+{
+    static network a, b;
+    for (int kind = 0; kind < KINDS; kind++) {
+        refit_difference d[2];
+        uint64_t h[2];
+        char name[80], message[160];
+        choose_gate(0);
+        for (prepacks = 0; prepacks < 2; prepacks++) {
+            refit r;
+            make_pair(&a, &b, kind);
+            h[prepacks] = convert(&r, &a, &b, NULL, inputs(kind, 100)) ? 1 : hash_of(&b);
+            if (refit_compare(&d[prepacks], &a.net, &b.net, b.output, next, inputs(kind, 100),
+                              message)) {
+                h[prepacks] = 0;
+            }
+            free_pair(&a, &b);
+        }
+        prepacks = 0;
+        snprintf(name, sizeof name, "%s: the same with prepacked matrices", kind_name[kind]);
+        check(h[0] == h[1] && h[0] > 1 && !memcmp(d, d + 1, sizeof *d), name, "%d, %g and %g",
+              h[0] == h[1], d[0].most, d[1].most);
+    }
+}
+
 /* ---- Errors ---- */
 static int stop_at(const refit_layer *layer, size_t pass, size_t passes, size_t done,
                    size_t samples, void *user)
@@ -850,6 +878,7 @@ int main(void)
     errors();
     memory();
     certified();
+    prepacked();
     same_bits();
     free(report_memory);
     return check_end();

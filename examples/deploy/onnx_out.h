@@ -13,7 +13,8 @@
    convolutions have (outputs, channels, rows, columns). Dropout, losses and labels are left out.
 
    A gate that is ReLU becomes Relu. Any other becomes its formula, x·0.5·(1 + Erf(x/(√2/λ))) with
-   one λ or one for each channel, or the tanh form, and the model's doc string says so. Nothing is
+   one λ or one for each channel, the tanh form, x·Sigmoid(βx), or the operator of a gate of
+   smooth.h, and the model's doc string says so. Other custom gates are refused. Nothing is
    allocated, printed or opened.
 
    onnx_save_int8 writes a quantized network (int8.h) with QuantizeLinear and DequantizeLinear
@@ -22,7 +23,7 @@
    floats. A runtime may fuse them into integer kernels, whose results are those of int8_run except
    for values within a rounding error of half a step.
 
-   Copy onnx_out.[ch] beside lgelu.h, with int8.h, int8_product.h and deploy.h. */
+   Copy onnx_out.[ch] beside lgelu.h, with int8.h, int8_product.h, smooth.h and deploy.h. */
 #ifndef ONNX_OUT_H
 #define ONNX_OUT_H
 #include "int8.h"

@@ -210,6 +210,53 @@ for name, gate in ("gelu", nn.GELU()), ("tanh", NewGELU()), ("relu", nn.ReLU()):
 class Squared(nn.Module):
     def forward(self, x): return F.relu(x) ** 2
 case("squared_relu", nn.Sequential(nn.Linear(12, 20), Squared(), nn.Linear(20, 3)), (12,), 17)
+def rotate_half(x):                          # as Llama's and GPT-NeoX's are written
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+def rotate_every_two(x):                     # as GPT-J's is written
+    return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+def repeat_kv(x, n):
+    B, heads, T, width = x.shape
+    return x if n == 1 else x[:, :, None].expand(B, heads, n, T, width).reshape(B, heads * n, T, width)
+class Llama(nn.Module):                      # kind: separate or fused matrices, and how pairs are chosen
+    def __init__(self, words=30, context=8, heads=4, kv_heads=2, width=6, kind="separate", base=10000.0, gate=NewGELU()):
+        super().__init__()
+        self.h, self.kv, self.w, self.kind, self.gate = heads, kv_heads, width, kind, gate
+        size, rows = heads * width, (heads + 2 * kv_heads) * width
+        self.word = nn.Embedding(words, size)
+        if kind == "separate":
+            self.q, self.k, self.v = (nn.Linear(size, n * width, bias=False) for n in (heads, kv_heads, kv_heads))
+        else: self.qkv = nn.Linear(size, rows)
+        self.o, self.head = nn.Linear(size, size, bias=False), nn.Linear(size, words, bias=False)
+        self.ln1, self.ln2, self.lnf = RMSNorm(size), RMSNorm(size), RMSNorm(size)
+        self.fc, self.up, self.down = (nn.Linear(*s, bias=False) for s in ((size, 20), (size, 20), (20, size)))
+        angle = torch.outer(torch.arange(2 * context).float(), base ** (-torch.arange(0, width, 2).float() / width))
+        angle = torch.repeat_interleave(angle, 2, -1) if kind == "every_two" else torch.cat((angle, angle), -1)
+        self.register_buffer("cos", angle.cos()[None, None])
+        self.register_buffer("sin", angle.sin()[None, None])
+        self.register_buffer("mask", torch.full((2 * context, 2 * context), float("-inf")).triu(1))
+    def turn(self, x):
+        T = x.shape[2]
+        quarter = rotate_every_two if self.kind == "every_two" else rotate_half
+        return x * self.cos[:, :, :T] + quarter(x) * self.sin[:, :, :T]
+    def forward(self, i):
+        B, T = i.shape
+        x = self.word(i)
+        y = self.ln1(x)
+        if self.kind == "separate": q, k, v = self.q(y), self.k(y), self.v(y)
+        else: q, k, v = self.qkv(y).split((self.h * self.w, self.kv * self.w, self.kv * self.w), dim=2)
+        q, k, v = (t.view(B, T, -1, self.w).transpose(1, 2) for t in (q, k, v))
+        q, k = self.turn(q), self.turn(k)
+        k, v = repeat_kv(k, self.h // self.kv), repeat_kv(v, self.h // self.kv)
+        a = q @ k.transpose(2, 3) / math.sqrt(self.w) + self.mask[:T, :T]
+        x = x + self.o((F.softmax(a, dim=-1) @ v).transpose(1, 2).reshape(B, T, -1))
+        y = self.ln2(x)
+        return self.head(self.lnf(x + self.down(self.gate(self.fc(y)) * self.up(y))))
+for kind in "separate", "fused", "every_two":
+    case(f"llama_{kind}", Llama(kind=kind), (8,), 17, tokens=30)
+    case(f"llama_{kind}_fixed", Llama(kind=kind, kv_heads=1), (8,), 13, 1, False, tokens=30)
+case("llama_plain", Llama(kv_heads=4, gate=nn.GELU()), (8,), 14, tokens=30)
+case("llama_base", Llama(base=500000.0, heads=2, kv_heads=1, width=10, gate=nn.ReLU()), (8,), 17, tokens=30)
 lenet = lambda: nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.GELU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.GELU(),
                               nn.AvgPool2d(2), nn.Flatten(), nn.Linear(400, 32), nn.GELU(), nn.Linear(32, 10))
 case("lenet", lenet(), (1, 28, 28))
