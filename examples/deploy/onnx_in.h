@@ -25,9 +25,9 @@
    Windows may have any height, width, stride, dilation and padding that is equal on opposite sides.
    Images are declared as (N, channels, rows, columns), as (N, rows, columns, channels) where a
    Transpose follows, or as (N, channels, columns) where a 1-D convolution, pooling or normalisation
-   follows: they become one row, (1, columns, channels). Vectors are declared as (N, channels), token
-   ids as integers (N, count). The network's inputs have their channels last. The first dimension is the
-   batch, whatever its size in the file.
+   follows: they become one row, (1, columns, channels). Vectors are declared as (N, channels),
+   token ids as integers (N, count). The network's inputs have their channels last. The first
+   dimension is the batch, whatever its size in the file.
 
    Anything else is refused in one line that names node, operator and reason. Every number of the
    file is checked before it is used. Nothing is allocated, printed or opened.
