@@ -463,6 +463,17 @@ static void networks(void)
                   y);
     y = lgelu_concat(&g.net, "c3", lgelu_concat(&g.net, "c2", x, y), x);
     judge_on("concatenations of one layer and of data", &g, y, 0, 5, 4);
+    {
+        const lgelu_window w = { { 3, 2 }, { 2, 3 }, { 1, 0 }, { 0, 0 } };
+        begin(&g);
+        x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 8, 10, 3), 5);
+        y = lgelu_max_pool_ceiling(&g.net, "pool", x, &w);
+        check(y > 0 && g.nodes[y].shape[0] == 5 && g.nodes[y].shape[1] == 4,
+              "max pooling with windows that end beyond the image: its shape", "%zu x %zu",
+              g.nodes[y].shape[0], g.nodes[y].shape[1]);
+        judge_on("max pooling with windows that end beyond the image", &g,
+                 lgelu_flatten(&g.net, "flat", y), 1, 3, 2);
+    }
 
     begin(&g);
     x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 9, 11, 3), 21, 3, 1, 1, 1, 1);
@@ -970,6 +981,12 @@ static void errors(void)
                 "convolution 'w8': expected a depthwise window of at most 225 elements");
         x = 0; /* of the network that the last call began */
     }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 20, 20, 1);
+    check(lgelu_conv(&g.net, "c10", x, 1, 17, 1, 8, 1, 1) > 0,
+          "one channel to one by a kernel of 17: it is not depthwise", "\"%s\"", g.net.message);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
     refused(&g, lgelu_group_norm(&g.net, "n1", x, 4),
             "group norm 'n1': 6 channels do not divide into 4 groups");
