@@ -670,9 +670,48 @@ static void nans(const char *isa)
             }
         }
     }
-#undef NAN_IS
     snprintf(name, sizeof name, "one NaN, %s", isa);
     check(!*why, name, "%s", why);
+    /* A single NaN, whose neighbours in both vectors of a pair are ordinary values. */
+    *why = 0;
+    n = 67;
+    for (k = 0; k < K; k++) {
+        for (j = 2; j < 5; j++) {
+            for (m = 0; m < n; m++) {
+                for (i = 0; i < n; i++)
+                    a[i] = i == m ? from_bits(kind[k]) : 0.5f;
+                i = m;
+                lgelu_forward(r, a, lambda[j], n);
+                NAN_IS("forward", kind[k]);
+                lgelu_tanh_forward(r, a, n);
+                NAN_IS("tanh", kind[k]);
+                lgelu_silu_forward(r, a, lambda[j], n);
+                NAN_IS("SiLU", kind[k]);
+            }
+        }
+    }
+#undef NAN_IS
+    snprintf(name, sizeof name, "a single NaN, %s", isa);
+    check(!*why, name, "%s", why);
+}
+
+/* Without a limit the best instruction set is in force that processor and operating system have, as
+   the compiler's own run-time library finds them. */
+static void detection(void)
+{
+#if defined(__GNUC__) && defined(__x86_64__) && defined(__linux__) && !defined(LGELU_NO_SIMD)
+    int best = LGELU_ISA_SCALAR;
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+        && __builtin_cpu_supports("popcnt")) {
+        best = LGELU_ISA_AVX2;
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")
+            && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+            best = LGELU_ISA_AVX512;
+    }
+    check(lgelu_isa() == best, "the best instruction set is found", "%s, expected %s",
+          lgelu_isa_name(lgelu_isa()), lgelu_isa_name(best));
+#endif
 }
 
 int main(int argc, char **argv)
@@ -686,6 +725,7 @@ int main(int argc, char **argv)
     }
     brief = argc > 1 && !strcmp(argv[1], "--short");
     yardstick();
+    detection();
     for (isa = 0; isa <= most; isa++) {
         char name[64];
         uint64_t h;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # test_round_trip.sh: two networks with GELU go from PyTorch to an emulated microcontroller: trained and exported there, converted to
-# ReLU without training or labels and written in 8 bits as a C file (reluize --c), compiled for a Cortex-M4 without a float unit, and run
+# ReLU without training or labels and written in 8 bits as a C file (reluize --c8), compiled for a Cortex-M4 without a float unit, and run
 # there by qemu on all test images, which nothing before has seen: Fashion-MNIST of LGELU_DATA, else the images of this repository. The
 # chip has the outputs of this machine, and at most 0.2 points less accuracy than the ReLU network in f32. The lines that begin with #
 # are a table of the accuracies.
@@ -22,7 +22,7 @@ data=../examples/pictures
 library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
 deploy=../examples/deploy
 $CC -std=c99 -O1 $WARNINGS tools/round_trip_data.c ../examples/data.c -o $out/data -lm || exit 1
-(for f in reluize refit npy onnx_in onnx_out bounds int8 int8_product c_file_int8; do echo $deploy/$f.c; done) > $out/files
+(for f in reluize refit npy onnx_in onnx_out bounds int8 int8_product c_file c_file_int8; do echo $deploy/$f.c; done) > $out/files
 $CC -std=c99 -O2 $(cat $out/files) ../examples/study/output.c ../examples/data.c $library -o $out/reluize || exit 1
 $out/data $data $out || exit 1
 $python tools/round_trip.py $out > $out/list
@@ -34,7 +34,7 @@ score() { sed -n "s/.*\"$1\": {\"score\": \([0-9.]*\).*/\1/p" $out/$name.json; }
 # less A B MOST: whether A is at most MOST below B
 less() { awk "BEGIN { exit !($2 - $1 <= $3) }"; }
 while read -r name torch; do
-    $out/reluize $out/$name.onnx --data $data --mean 0 --std 1 -o $out/$name.relu.onnx --c $out/$name.c --report $out/$name.json \
+    $out/reluize $out/$name.onnx --data $data --mean 0 --std 1 -o $out/$name.relu.onnx --c8 $out/$name.c --report $out/$name.json \
         > $out/$name.log 2>&1
     verdict $? "$name: reluize writes a ReLU network and its C file" "$(tail -n 1 $out/$name.log)" || continue
     before=$(score before)

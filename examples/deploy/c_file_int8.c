@@ -310,11 +310,11 @@ static void c_file_int8_shape(c_file_int8_file *f, int i)
                from->shape[0], from->shape[1], from->shape[2], node->shape[0], node->shape[1]);
     if (node->op == LGELU_OP_CONV) {
         deploy_put(&f->out, "%z, %z, %z, %z, %z, %z };\n", node->shape[2], node->window[0],
-                   node->stride, node->padding, node->groups,
+                   node->stride[0], node->padding[0], node->groups,
                    (size_t)f->q->node[node->input[0]].grid.zero);
     } else {
-        deploy_put(&f->out, "%z, %z, %z, %z };\n", node->window[0], node->window[1], node->stride,
-                   node->padding);
+        deploy_put(&f->out, "%z, %z, %z, %z };\n", node->window[0], node->window[1],
+                   node->stride[0], node->padding[0]);
     }
 }
 

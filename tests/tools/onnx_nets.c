@@ -263,6 +263,29 @@ static void pictures(void)
     keep("row_conv", lgelu_conv(&net, "c", a, 4, 1, 1, 0, 1, 1), 0, 0, 1, 0, "Softmax Conv");
 }
 
+/* Windows of their own height and width, and 1-D convolutions. */
+static void windows(void)
+{
+    const lgelu_window tall = { { 3, 2 }, { 1, 2 }, { 1, 0 }, { 2, 1 } };
+    const lgelu_window wide = { { 1, 4 }, { 1, 1 }, { 0, 2 }, { 1, 1 } };
+    const lgelu_window line = { { 1, 3 }, { 1, 2 }, { 0, 1 }, { 1, 2 } };
+    const lgelu_window pair = { { 1, 2 }, { 1, 2 }, { 0, 1 }, { 1, 1 } };
+    int a;
+    start(9, 11, 3);
+    a = smooth(lgelu_conv_window(&net, "c", in, 8, &tall, 1, 1));
+    a = smooth(lgelu_conv_window(&net, "d", a, 8, &wide, 8, 1));
+    a = lgelu_max_pool_window(&net, "p", a, &pair);
+    a = lgelu_average_pool_window(&net, "q", lgelu_conv_window(&net, "e", a, 6, &wide, 2, 0),
+                                  &pair);
+    keep("windows", lgelu_linear(&net, "fc", lgelu_flatten(&net, "f", a), 5), 0, 1, 0, 0,
+         "Conv MaxPool AveragePool");
+    start(1, 21, 3);
+    a = smooth(lgelu_conv_window(&net, "c", in, 8, &line, 1, 1));
+    a = lgelu_batch_norm(&net, "n", lgelu_conv_window(&net, "d", a, 8, &line, 8, 1), 0.1f, 1e-3f);
+    a = lgelu_global_pool(&net, "p", lgelu_max_pool_window(&net, "m", a, &pair));
+    keep("one_row_windows", lgelu_linear(&net, "fc", a, 5), 1, 1, 0, 0, "Conv MaxPool");
+}
+
 /* Squeeze-and-excitation behind `x`. */
 static int excite(int x, const char *end)
 {
@@ -303,6 +326,27 @@ static void scaled_channels(void)
     b = lgelu_sigmoid(&net, "s", lgelu_linear(&net, "g", in, 9));
     keep("vector_scaled", lgelu_linear(&net, "fc", lgelu_scale(&net, "scale", a, b), 5), 0, 0, 0, 0,
          "Sigmoid Mul");
+}
+
+/* Channels exchanged with pixels, tokens and one pixel; a result that is transposed. */
+static void transposed(void)
+{
+    int a;
+    start(4, 5, 3);
+    a = smooth(lgelu_linear(&net, "mix", lgelu_transpose(&net, "t", in), 6));
+    keep("pixels_mixed", lgelu_linear(&net, "fc", lgelu_transpose(&net, "back", a), 5), 0, 1, 0, 0,
+         "Transpose MatMul");
+    start(1, 6, 4);
+    a = lgelu_transpose(&net, "back", lgelu_linear(&net, "mix", lgelu_transpose(&net, "t", in), 6));
+    keep("tokens_mixed", lgelu_linear(&net, "fc", lgelu_add(&net, "sum", in, a), 5), 0, 0, 0, 0,
+         "Transpose MatMul");
+    start(1, 6, 4);
+    keep("tokens_turned", lgelu_transpose(&net, "t", lgelu_linear(&net, "fc", in, 5)), 0, 0, 0, 0,
+         "Transpose");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "fc", lgelu_transpose(&net, "t", in), 3);
+    keep("vector_turned", lgelu_linear(&net, "out", lgelu_transpose(&net, "back", a), 5), 0, 0, 0,
+         0, "Transpose");
 }
 
 /* After a flatten the values are the channels of one pixel. */
@@ -366,7 +410,9 @@ static void behind_a_flatten(void)
 
 static void transformers(void)
 {
-    lgelu_transformer shape = { 2, 4, 32, 0, LGELU_GATE_GELU, 1, 0.1f, 0, 0 };
+    lgelu_transformer shape = {
+        .layers = 2, .heads = 4, .width = 32, .gate = LGELU_GATE_GELU, .lambda = 1, .dropout = 0.1f
+    };
     start(28, 28, 1);
     net.deviation = 0.3f;
     keep("vit", lgelu_vit(&net, in, &shape, 7, 0, 10), 0, 1, 0, 1,
@@ -407,6 +453,30 @@ static void transformers(void)
          0, 0, 0, 0, "Concat Softmax");
 }
 
+/* Rotary positions of both kinds, of all channels or of the first, and grouped-query attention. */
+static void modern_attention(void)
+{
+    int a, k;
+    for (k = 0; k < 2; k++) {
+        start(1, 9, 20);
+        a = lgelu_rotary(&net, "r", lgelu_linear(&net, "fc", in, 24), 4, 6, 10000, k);
+        keep(k ? "rotary_interleaved" : "rotary", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0,
+             "Neg Concat Mul Add");
+        start(1, 9, 20);
+        a = lgelu_linear(&net, "qkv", in, 8 * 6);
+        a = lgelu_rotary(&net, "r", a, 6, 6, 500, k);
+        a = lgelu_attention_grouped(&net, "a", a, 4, 2, 1);
+        keep(k ? "grouped_interleaved" : "grouped_rotary", lgelu_linear(&net, "out", a, 5), 0, 0, 0,
+             0, "Split Softmax Neg");
+    }
+    start(1, 1, 20);
+    a = lgelu_rotary(&net, "r", lgelu_linear(&net, "fc", in, 24), 4, 6, 10000, 0);
+    keep("rotary_one_token", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Identity");
+    start(1, 7, 20);
+    a = lgelu_attention_grouped(&net, "a", lgelu_linear(&net, "qkv", in, 5 * 6), 3, 1, 0);
+    keep("multi_query", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Split Softmax");
+}
+
 /* Makes a network with one value as its result and a text classifier, for reluize. */
 static void other_data(void)
 {
@@ -431,9 +501,12 @@ int main(int argc, char **argv)
     }
     vectors();
     pictures();
+    windows();
     scaled_channels();
+    transposed();
     behind_a_flatten();
     transformers();
+    modern_attention();
     other_data();
     data_free(&data);
     return 0;

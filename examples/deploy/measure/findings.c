@@ -10,7 +10,7 @@
 #include <math.h>
 
 FILE *csv_file;
-const char *const arm_name[ARMS] = { "gelu", "cold", "hardened", "relu", "switched" };
+const char *const arm_name[ARMS] = { "gelu", "cold", "refitted", "hardened", "relu", "switched" };
 
 static struct {
     const char *name;

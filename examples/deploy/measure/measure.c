@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
    measure: measures what ReLU-ization is worth to verifiers, quantizers and sparse kernels. It
-   reads the networks that `study swap --keep FOLDER` writes, of five arms and any number of seeds,
+   reads the networks that `study swap --keep FOLDER` writes, of four arms and any number of seeds,
    and measures one of
 
        measure verification    the fraction of images that are proven to keep their class in a box
@@ -14,17 +14,22 @@
        measure certificate     the proven change of a logit by the swap beside the largest observed
 
    The arms: gelu is the network itself (quantized, its gate is a table), cold is the same network
-   with ReLU in its place; the others are hardened, relu and switched. The questions and margins are
+   with ReLU in its place, and refitted is cold after a refit (refit.h) from 4,096 training images
+   without their classes; the others are hardened, relu and switched. The questions and margins are
    in RULES of each measurement, and they were written before any run. Verdicts follow the study's
    own rule: findings.c, study/interval.h. */
 #include "measure.h"
+#include "../refit.h"
 #include "../../study/output.h"
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <time.h>
 
-static const char *const arm_file[ARMS] = { "gelu", "gelu", "hardened", "relu", "switched" };
+static const char *const arm_file[ARMS] = {
+    "gelu", "gelu", "gelu", "hardened", "relu", "switched"
+};
+enum { REFIT_IMAGES = 4096 };
 wishes wish = { "build/networks", NULL, NULL, "mlp", "0.5,1,2", 1, 5, 0, 10, 100000, 1000 };
 data_set data;
 static output csv;
@@ -109,7 +114,8 @@ static void build(network *w, const char *net, const char *shape)
     }
 }
 
-void network_load(network *w, int arm, long seed, int keeps)
+/* Opens the file of an arm and a seed, and makes its network, with the gates of the file. */
+static void network_open(network *w, int arm, long seed, int keeps)
 {
     char path[400], net[40], shape[80], why[600];
     unsigned char *file;
@@ -131,6 +137,8 @@ void network_load(network *w, int arm, long seed, int keeps)
         if (w->nodes[i].op != LGELU_OP_CONV || w->nodes[i + 1].op != LGELU_OP_BATCH_NORM)
             lgelu_net_keep_value(&w->net, i);
     }
+    if (arm == REFITTED)
+        refit_keep(&w->net);
     need = lgelu_net_bytes(&w->net, BATCH, LGELU_MODE_INFER);
     w->block = need ? malloc(need) : NULL;
     if (!w->block || lgelu_net_make(&w->net, w->block, need, BATCH, LGELU_MODE_INFER, 1)
@@ -138,10 +146,49 @@ void network_load(network *w, int arm, long seed, int keeps)
         snprintf(why, sizeof why, "%s: %s", path, w->net.message[0] ? w->net.message : "no memory");
         fail("%s", why);
     }
+    free(file);
+}
+
+/* Delivers the training images of a refit. */
+static int next_inputs(size_t index, const void **values, size_t *samples, void *user)
+{
+    const size_t most = data.train < REFIT_IMAGES ? data.train : REFIT_IMAGES;
+    const size_t first = index * BATCH;
+    if (first >= most)
+        return 0;
+    *samples = most - first < BATCH ? most - first : BATCH;
+    data_batch((float *)user, NULL, &data, DATA_TRAIN, NULL, first, *samples);
+    values[0] = user;
+    return 1;
+}
+
+/* Refits w, whose gates are ReLU, to the network of the same file with its own gates. */
+static void network_refit(network *w, int arm, long seed)
+{
+    network *original = (network *)room_for(1, sizeof *original);
+    float *x = (float *)room_for(BATCH * data_size(&data), sizeof *x);
+    refit r;
+    size_t bytes;
+    void *memory;
+    network_open(original, arm, seed, 0);
+    bytes = refit_bytes(&r, &original->net, &w->net, w->output, NULL);
+    memory = bytes ? malloc(bytes) : NULL;
+    if (!bytes || refit_run(&r, memory, bytes, next_inputs, x))
+        fail("%s", r.message);
+    free(memory);
+    free(x);
+    free(original->block);
+    free(original);
+}
+
+void network_load(network *w, int arm, long seed, int keeps)
+{
+    network_open(w, arm, seed, keeps);
     if (arm != GELU)
         lgelu_net_relu(&w->net);
+    if (arm == REFITTED)
+        network_refit(w, arm, seed);
     lgelu_net_fold(&w->net);
-    free(file);
 }
 
 void each_network(void (*run)(network *w, int arm, long seed), int keeps)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GELU, COLD, HARDENED, RELU, SWITCHED, ARMS };
+enum { GELU, COLD, REFITTED, HARDENED, RELU, SWITCHED, ARMS };
 enum { MOST_SEEDS = 32, MOST_ROWS = 16, MOST_QUANTITIES = 12, NODES = 200, BATCH = 100 };
 
 /* The options of the command line. */
