@@ -1056,6 +1056,12 @@ typedef struct {
     void *user;
 } lgelu_threads;
 
+/* Calls work(team, user) once, on one of the threads. Its parallel loops, team->run(task,
+   task_user, count, team->user), find the other threads awake: to wake them for each loop would
+   take longer than most loops. threads NULL: all on the calling thread. */
+LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
+                               void (*work)(const lgelu_threads *team, void *user), void *user);
+
 /* ---- for advanced users: custom linear layers ---- */
 
 /* Computes the linear layers of a network that was not built for training in the caller's way, for
@@ -3670,6 +3676,33 @@ static void lgelu__with_team(const lgelu_threads *threads,
     }
 #endif
     lgelu__parallel(threads, lgelu__team_join, &team, LGELU__TEAM);
+}
+
+/* The arguments of lgelu_with_team. */
+typedef struct {
+    void (*work)(const lgelu_threads *team, void *user);
+    void *user;
+} lgelu__team_call;
+
+static void lgelu__team_call_work(void *user, const lgelu_threads *team)
+{
+    const lgelu__team_call *call = (const lgelu__team_call *)user;
+    call->work(team, call->user);
+}
+
+LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
+                               void (*work)(const lgelu_threads *team, void *user), void *user)
+{
+    const lgelu_threads alone = { lgelu__run_serial, NULL };
+    lgelu__team_call call;
+    call.work = work;
+    call.user = user;
+    if (!threads)
+        LGELU__TO_NEAREST(work(&alone, user));
+    else if (threads->run == lgelu__team_run || threads->run == lgelu__run_serial)
+        work(threads, user);
+    else
+        lgelu__with_team(threads, lgelu__team_call_work, &call);
 }
 
 /* ---- guards of memory regions (LGELU_CHECK) ---- */
