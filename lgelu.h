@@ -36,8 +36,8 @@
                         files; last what advanced users need: threads, layers and nodes, custom
                         gates, matrix products
      [2] PLATFORM       compilers, target attributes, atomics, prefetch, refused flags, exact fma
-     [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same
-                        bits everywhere
+     [3] YARDSTICK      the exact gate in double; exp, log, cos, sin and random numbers with the
+                        same bits everywhere
      [4] DISPATCH       the table of kernels and the structures that they receive their work in;
                         this file includes itself once per instruction set; cpuid; public kernels
      [5] HARDNESS       λ(s), its slope and inverse, the gap to ReLU, targets, the hardening plan
@@ -674,6 +674,9 @@ LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_
 /* Adds y = x Wᵀ + b over the channels; W has shape (outputs, channels), b (outputs). */
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs);
 
+/* Adds y = x Wᵀ over the channels, a linear layer without biases. */
+LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs);
+
 /* Adds y = x Eᵀ, with the matrix E (vocabulary, channels) of an embedding and no bias. */
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 
@@ -690,8 +693,16 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
                                 const lgelu_custom_gate *gate);
 
+/* Adds y = 1/(1 + e^-x), with an error of at most 2.5 units in the last place. It is no gate: it
+   has no λ, and lgelu_net_relu leaves it as it is. */
+LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x);
+
 /* Adds the sum of two values of equal shape, as in a residual connection. */
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b);
+
+/* Adds the element-wise product of two values of equal shape, y = a·b. Behind a gate it makes a
+   gated unit (arXiv 2002.05202): a = gate(x Vᵀ), b = x Wᵀ is GEGLU, SwiGLU or ReGLU. */
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b);
 
 /* Adds a convolution with a square kernel over zero padding:
    y[r][c][o] = b[o] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k],
@@ -703,6 +714,19 @@ LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b);
    net.no_winograd disables that. */
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
                          size_t stride, size_t padding, size_t groups, int bias);
+
+/* A window of its own height [0] and width [1]: element (i, j) of the window of output (r, c) is
+   the pixel (r·stride[0] + i·dilation[0] - padding[0], c·stride[1] + j·dilation[1] - padding[1]).
+   A stride or dilation of 0 means 1. */
+typedef struct {
+    size_t kernel[2], stride[2], padding[2], dilation[2];
+} lgelu_window;
+
+/* Adds a convolution with any window; all else is as in lgelu_conv. A window of height 1 over one
+   row, (1, steps, channels), is a 1-D convolution. The window with its gaps, (kernel - 1)·dilation
+   + 1, is at most 65535 and wider than the padding; a depthwise one has at most 225 elements. */
+LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
+                                const lgelu_window *window, size_t groups, int bias);
 
 /* Adds batch normalisation, (x - mean)/√(variance + eps)·gain + shift for each channel: with the
    batch's statistics in training, with the running ones in inference and under net.evaluate.
@@ -727,8 +751,26 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding);
 
+/* Adds max pooling with any window of at most 225 elements, without dilation. */
+LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
+                                    const lgelu_window *window);
+
+/* The same with a last window, in each direction, that begins in the image or in the padding before
+   it and ends beyond both: PyTorch's ceil_mode. */
+LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
+                                     const lgelu_window *window);
+
+/* Adds average pooling with any window without dilation. */
+LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
+                                        const lgelu_window *window);
+
 /* Adds the mean of each channel over rows and columns, (1, 1, channels). */
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x);
+
+/* Adds x with each channel multiplied by a factor of its own: y[r][c][k] = x[r][c][k]·factors[k],
+   where factors has shape (1, 1, channels of x). After a global pool, two linear layers and a
+   sigmoid it completes a squeeze-and-excitation block (Hu et al., arXiv 1709.01507). */
+LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors);
 
 /* Adds a view of x as one vector (1, 1, rows·columns·channels), without a copy. */
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x);
@@ -739,15 +781,36 @@ LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size
 /* Adds a learned vector for each position: y = x + P, P of shape (columns, channels). */
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x);
 
+/* Adds rotary positions to heads of `width` channels (Su et al., arXiv 2104.09864). In each of the
+   first `heads` heads of token t the pair (a, b) number i, from 0 to width/2 - 1, is turned by the
+   angle θ = t·base^(-2i/width): it becomes (a·cos θ - b·sin θ, b·cos θ + a·sin θ). The pair is
+   channels i and i + width/2 of the head, as in Llama and GPT-NeoX, or, if interleaved is 1,
+   channels 2i and 2i + 1, as in the paper and GPT-J. Channels behind these heads stay as they are:
+   between qkv and an attention `heads` is that of the queries plus that of the keys, and width that
+   of the attention's heads. width is even; base is above 0, usually 10000. */
+LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
+                           float base, int interleaved);
+
 /* Adds multi-head attention: qkv (tokens, 3·channels) → (tokens, channels),
    softmax(q kᵀ/√(channels/heads)) v for each head. causal = 1: no token reads a later one. */
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
+
+/* Adds grouped-query attention (Ainslie et al., arXiv 2305.13245), which has fewer keys and values:
+   qkv (tokens, (heads + 2·kv_heads)·width) → (tokens, heads·width), first the queries, then the
+   keys, then the values. Query head h reads key and value head h/(heads/kv_heads), so that kv_heads
+   divides heads. kv_heads = heads is lgelu_attention, kv_heads = 1 is multi-query attention. */
+LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
+                                      size_t kv_heads, int causal);
 
 /* Adds dropout, which is active in training only. A rate of 0 adds no node and returns x. */
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate);
 
 /* Adds an image as tokens, patch by patch: (rows, columns, c) → (1, patches, side·side·c). */
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side);
+
+/* Adds x with channels and pixels, or tokens, exchanged: (rows, columns, c) → (1, c, rows·columns).
+   A linear layer between two of them mixes tokens, as in MLP-Mixer. */
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x);
 
 /* Adds one learned token in front of a sequence. */
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x);
@@ -787,19 +850,28 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
                            size_t classes, lgelu_gate_kind kind, float lambda);
 
-/* Transformers with pre-LayerNorm, learned positions and GPT-2's first weights. */
+/* Transformers with normalisation before each part, and GPT-2's first weights. Without the options
+   of the second half they have GPT-2's blocks. With all of them, and the gate LGELU_GATE_SILU, they
+   have those of Llama (arXiv 2302.13971). */
 typedef struct {
     size_t layers, heads, width, hidden; /* hidden: of the feed-forward part, 0 is 4·width */
     lgelu_gate_kind gate;
     float lambda, dropout;
     int untied;      /* 1: the head has a matrix and biases of its own; 0: the embedding's matrix */
     float embedding; /* deviation of the first embeddings (PyTorch's own: 1); 0: as the matrices */
+    int rms_norm;    /* 1: RMS normalisation; 0: layer normalisation */
+    int rotary;      /* 1: rotary positions of queries and keys; 0: learned positions */
+    float rotary_base; /* 0 is 10000 */
+    int gated;         /* 1: the hidden part is gate(x Vᵀ)·(x Wᵀ), with one matrix more */
+    int no_bias;       /* 1: the linear layers of the blocks, and an untied head, have no biases */
+    size_t kv_heads;   /* heads of keys and values, which divide `heads`; 0: as many */
 } lgelu_transformer;
 
 /* The nodes that a Transformer of so many layers takes at most. */
-#define LGELU_TRANSFORMER_NODES(layers) (12 * (layers) + 12)
+#define LGELU_TRANSFORMER_NODES(layers) (15 * (layers) + 12)
 
-/* Adds a GPT over a node of tokens: embedding, positions, blocks, norm, head. */
+/* Adds a GPT over a node of tokens: embedding, learned positions if there are any, blocks, norm,
+   head. */
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
 
 /* Adds a vision Transformer over patches of side·side pixels. It reads the class token, or, if
@@ -989,6 +1061,19 @@ typedef struct {
     void *user;
 } lgelu_threads;
 
+/* ---- for advanced users: custom linear layers ---- */
+
+/* Computes the linear layers of a network that was not built for training in the caller's way, for
+   example from weights of fewer bits: net.custom_linear. run either computes y (rows, outputs) = x
+   (rows, inputs) Wᵀ + b of the node and returns 1, or returns 0 without writing to y, and the
+   network computes the layer itself. While it is called, net->threads.run is set and runs tasks on
+   the threads of this forward. */
+typedef struct {
+    int (*run)(float *y, const float *x, size_t rows, const lgelu_net *net, const lgelu_node *node,
+               void *user);
+    void *user;
+} lgelu_custom_linear;
+
 /* ---- for advanced users: layers and nodes ---- */
 
 /* First weights: uniform within ±√(6/inputs) (He) or ±√(6/(inputs + outputs)) (Glorot), or
@@ -1021,9 +1106,15 @@ typedef enum {
                                             LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU__READS_AFFINE                                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
+    X(SIGMOID,        "sigmoid",            0, 0, sigmoid_range, 0, 0,                             \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
     X(ADD,            "add",                0, pass_backward, affine_range, 0, 0,                  \
                                             LGELU__IN_PLACE | LGELU__PASSES_GRADIENT               \
                                             | LGELU__READS_AFFINE                                  \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
+    X(MUL,            "multiply",           0, mul_backward, mul_range, 0, 0,                      \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(CONV,           "convolution",        conv_forward, conv_backward, 0, 0, conv_work,          \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)               \
@@ -1033,6 +1124,9 @@ typedef enum {
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
     X(MAX_POOL,       "max pool",           0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)       \
     X(AVERAGE_POOL,   "average pool",       0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)              \
+    X(SCALE,          "scale",              0, scale_backward, scale_range, 0, 0,                  \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU__BY_SAMPLE)                                    \
     X(VIEW,           "view",               0, pass_backward, 0, 0, 0,                             \
                                             LGELU__PASSES_GRADIENT | LGELU_TRAIT_TOKENWISE)        \
     X(EMBEDDING,      "embedding",          embedding_forward, embedding_backward, 0, 0, 0,        \
@@ -1041,6 +1135,8 @@ typedef enum {
     X(POSITION,       "position",           0, position_backward, position_range, 0, 0,            \
                                             LGELU__IN_PLACE | LGELU__BY_SAMPLE                     \
                                             | LGELU_TRAIT_TOKENWISE | LGELU__LOOKUP)               \
+    X(ROTARY,         "rotary",             rotary_forward, 0, rotary_range, rotary_aux, 0,        \
+                                            LGELU__IN_PLACE | LGELU_TRAIT_TOKENWISE)               \
     X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
@@ -1056,6 +1152,7 @@ typedef enum {
                                             LGELU__IN_PLACE | LGELU__BY_FOUR                       \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(PATCHES,        "patches",            0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)           \
+    X(TRANSPOSE,      "transpose",          0, 0, transpose_range, 0, 0, LGELU__BY_SAMPLE)         \
     X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_range, 0, 0,      \
                                             LGELU__BY_SAMPLE)                                      \
     X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)              \
@@ -1094,19 +1191,23 @@ typedef struct {
 struct lgelu_node {
     char name[32];
     lgelu_op op;
-    int inputs, input[3];                      /* how many nodes it reads, and which */
-    size_t shape[3];                           /* rows, columns, channels of one sample */
-    size_t weight_at, weight_count;            /* its matrix (outputs, inputs) in net.w */
-    size_t bias_at, bias_count;                /* its biases in net.w */
-    size_t state_at, state_count;              /* its running statistics in net.state */
-    size_t window[2], stride, padding, groups; /* of a convolution or a pooling */
-    float momentum, eps;                       /* of a normalisation */
-    int first_lambda, lambda_count;            /* its λ's in net.lambda */
+    int inputs, input[3];                    /* how many nodes it reads, and which */
+    size_t shape[3];                         /* rows, columns, channels of one sample */
+    size_t weight_at, weight_count;          /* its matrix (outputs, inputs) in net.w */
+    size_t bias_at, bias_count;              /* its biases in net.w */
+    size_t state_at, state_count;            /* its running statistics in net.state */
+    size_t window[2], stride[2], padding[2]; /* of a convolution or a pooling: rows, columns */
+    size_t dilation[2], groups;
+    float momentum, eps;            /* of a normalisation */
+    int first_lambda, lambda_count; /* its λ's in net.lambda */
     lgelu_gate_kind gate;
     const lgelu_custom_gate *custom; /* of LGELU_GATE_CUSTOM; its parameters are the biases */
     lgelu_init init;
-    float lambda0;    /* the first λ */
-    size_t option[2]; /* attention: heads, causal; patches: side; mean of tokens: first, count */
+    float lambda0; /* the first λ */
+    /* attention: heads, causal, heads of keys; rotary: heads, width, interleaved; patches: side;
+       mean of tokens: first, count */
+    size_t option[3];
+    float base;            /* of rotary positions */
     float rate, deviation; /* of dropout; of the first weights */
     int tied;              /* 1 + the node whose matrix it uses; 0: its own */
     int folded;            /* 1: a batch norm that became a view */
@@ -1147,6 +1248,7 @@ struct lgelu_net {
     lgelu_lambda_map lambda_map; /* of every learned λ; set before lgelu_net_make */
     lgelu_threads threads;
     /* Set these at any time. */
+    lgelu_custom_linear custom_linear; /* run NULL: none */
     int evaluate; /* 1: a training network computes as in inference (statistics, no dropout) */
     int prepacked_valid; /* whether the prepacked copies agree with w: set it to 0 after writing to
                             w */
@@ -1988,6 +2090,16 @@ static double lgelu__cospi(double x)
     return x > 0.5 ? -p : p;
 }
 
+/* Returns sin(πx) for x in [0, 1]. */
+static double lgelu__sinpi(double x)
+{
+    double y = (x > 0.5 ? 1 - x : x) * 3.141592653589793, q = y * y, p = 1;
+    int i;
+    for (i = 23; i > 1; i -= 2)
+        p = fma(p * q, -1.0 / (i * (i - 1)), 1.0);
+    return y * p;
+}
+
 /* Philox4x32-10 (Salmon et al., SC 2011) is a keyed bijection of a counter of 128 bits. The key is
    the seed, the counter is (block, stream), and block i/4 holds the random numbers i, i + 1, i + 2
    and i + 3 of the stream. Replaces the counter c by four random numbers. */
@@ -2150,15 +2262,15 @@ typedef struct {
 
 /* Images that are read as a matrix with one row for each position of the convolution's kernel. A
    row index encodes (sample, row, column) of the output grid, a column index (row, column, channel)
-   of the kernel. The image row is grid row · step + kernel row + origin[0], and the image column
-   likewise. */
+   of the kernel. The image row is grid row · step[0] + kernel row · dilation[0] + origin[0], and
+   the image column likewise. */
 typedef struct {
     const float *x;
     size_t rows, columns; /* of an image */
     size_t pixel;         /* floats from one pixel to the next */
     size_t channels;      /* of a kernel element */
     size_t across;        /* columns of the kernel */
-    size_t grid[2], step;
+    size_t grid[2], step[2], dilation[2];
     ptrdiff_t origin[2];
 } lgelu__im2col;
 
@@ -2220,6 +2332,7 @@ typedef struct {
 #define LGELU__TRAINER_KERNELS(X)                                                                \
     X(double, square_sum, (const float *x, size_t n))                                            \
     X(void, add, (float *y, const float *a, const float *b, size_t n))                           \
+    X(void, mul, (float *y, const float *a, const float *b, size_t n))                           \
     X(void, scale, (float *y, const float *x, float scale, size_t n))                            \
     /* p = exp(scale·(x - max x)), followed by zeros from n to padded. stat receives max x      \
        and Σ p. p may be x, or NULL. */                                                         \
@@ -2240,6 +2353,13 @@ typedef struct {
     X(void, rms_normalise_backward,                                                              \
       (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,  \
        int add, size_t n))                                                                       \
+    /* y = 1/(1 + e^-x), and dx = dy·y·(1 - y). y may be x, dx may be dy. */                   \
+    X(void, sigmoid, (float *y, const float *x, size_t n))                                       \
+    X(void, sigmoid_backward, (float *dx, const float *dy, const float *x, size_t n))            \
+    /* y = a·c - b·s and z = b·c + a·s; y may be a, and z b. */                              \
+    X(void, rotate,                                                                              \
+      (float *y, float *z, const float *a, const float *b, const float *c, const float *s,       \
+       size_t n))                                                                                \
     X(void, dropout,                                                                             \
       (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,       \
        size_t n))                                                                                \
@@ -4055,8 +4175,12 @@ static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
     const lgelu__operand w = lgelu__weights(j, 0, in);
+    const lgelu_custom_linear *custom = &j->net->custom_linear;
     lgelu_product y =
         lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), w.matrix);
+    if (custom->run && j->net->mode != LGELU_MODE_TRAIN
+        && custom->run(j->y, j->x, j->rows, j->net, j->node, custom->user))
+        return LGELU_OK;
     y.bias = j->bias;
     lgelu__net_multiply(j->net, &y, w.panels);
     return LGELU_OK;
@@ -4349,25 +4473,66 @@ static void lgelu__pass_backward(lgelu__job *p)
     }
 }
 
+/* ---- products: y = a·b, da = dy·b, db = dy·a ---- */
+
+static void lgelu__mul_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels, n = rows * p->channels;
+    const float *a = p->x + at, *b = lgelu__input_value(p->net, p->node, 1) + at;
+    if (!p->dy)
+        lgelu__k()->mul(p->y + at, a, b, n);
+    if (p->dx[0])
+        lgelu__k()->mul(p->dx[0] + at, p->dy + at, b, n);
+    if (p->dx[1])
+        lgelu__k()->mul(p->dx[1] + at, p->dy + at, a, n);
+}
+
+static void lgelu__mul_backward(lgelu__job *p)
+{
+    if (p->dx[0] || p->dx[1])
+        lgelu__for_rows(p, lgelu__mul_range);
+}
+
+/* ---- sigmoid ---- */
+
+static void lgelu__sigmoid_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels, n = rows * p->channels;
+    if (p->dy)
+        lgelu__k()->sigmoid_backward(p->dx[0] + at, p->dy + at, p->x + at, n);
+    else
+        lgelu__k()->sigmoid(p->y + at, p->x + at, n);
+}
+
 /* ---- [8e] convolution ---- */
 /* Three matrix products. P is the matrix of patches: a row for each output pixel, a column for each
    (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels while it
    copies a block. y = P Wᵀ + b and dW = dyᵀ P. dx = Q W', where Q are the patches of dy and W' the
    taps in reverse order. Since W is stored as (outputs, tap row, tap column, channels), the columns
    of P and the rows of W' are contiguous.
-   With a stride s, the pixels of dx belong to s² lattices: those whose row and column have the same
-   remainders modulo s. A lattice meets only some of the taps, and has a product of its own, whose
-   result is scattered into dx. */
+   With strides s and t, the pixels of dx belong to s·t lattices: those whose row and column have
+   the same remainders modulo s and t. A lattice meets only some of the taps, and has a product of
+   its own, whose result is scattered into dx. */
+
+/* Returns whether a convolution visits every pixel. */
+static int lgelu__dense(const lgelu_node *node)
+{
+    return node->stride[0] == 1 && node->stride[1] == 1;
+}
 
 static int lgelu__pointwise(const lgelu_node *node)
 {
-    return node->window[0] == 1 && node->stride == 1 && !node->padding;
+    return node->window[0] == 1 && node->window[1] == 1 && lgelu__dense(node) && !node->padding[0]
+           && !node->padding[1];
 }
+
+/* Returns the elements of a window. */
+static size_t lgelu__taps(const lgelu_node *node) { return node->window[0] * node->window[1]; }
 
 /* Returns the bytes of a lattice's product, in whole cache lines, until it is scattered. */
 static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t in)
 {
-    if (node->stride == 1)
+    if (lgelu__dense(node))
         return 0;
     return lgelu__plus(lgelu__times(pixels, in * sizeof(float)), 63) & ~(size_t)63;
 }
@@ -4375,10 +4540,11 @@ static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t
 static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, s = node->stride;
+    const size_t *x = p->from->shape, *s = node->stride;
     const size_t out = p->channels / node->groups, in = x[2] / node->groups;
-    const size_t taps = node->window[0] * node->window[0];
-    const size_t pixels = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
+    const size_t taps = lgelu__taps(node);
+    const size_t pixels =
+        lgelu__times(p->samples, ((x[0] - 1) / s[0] + 1) * ((x[1] - 1) / s[1] + 1));
     const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in);
     size_t dw, dx;
     if (!train)
@@ -4407,12 +4573,15 @@ static lgelu_matrix lgelu__conv_matrix(const lgelu__job *job, size_t group, lgel
 {
     const lgelu_node *node = job->node;
     lgelu_matrix x;
+    int axis;
     *p = lgelu__channels_of(job->x, job->from, node->groups, group);
     p->across = node->window[1];
-    p->step = node->stride;
-    p->grid[0] = node->shape[0];
-    p->grid[1] = node->shape[1];
-    p->origin[0] = p->origin[1] = -(ptrdiff_t)node->padding;
+    for (axis = 0; axis < 2; axis++) {
+        p->step[axis] = node->stride[axis];
+        p->dilation[axis] = node->dilation[axis];
+        p->grid[axis] = node->shape[axis];
+        p->origin[axis] = -(ptrdiff_t)node->padding[axis];
+    }
     x = lgelu__matrix(p->x, p->pixel);
     if (!lgelu__pointwise(node)) {
         x.read = lgelu__k()->im2col;
@@ -4439,34 +4608,52 @@ static lgelu_status lgelu__conv_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* A lattice of dx: the pixels first, first + stride, … It meets the taps last, last - stride, … W'
+/* A lattice of dx: the pixels first, first + stride, … It meets the taps last, last - every, … W'
    has a row for each (tap row, tap column, output) of them. */
 typedef struct {
     const lgelu__job *job;
     const float *w; /* of the group */
     const float *c; /* the product before it is scattered */
     float *dx;      /* of the group */
-    size_t first[2], last[2], taps[2];
+    size_t first[2], last[2], every[2], taps[2];
     lgelu__im2col dy;
 } lgelu__lattice;
 
+/* Returns the greatest common divisor of two positive integers. */
+static size_t lgelu__common(size_t a, size_t b)
+{
+    while (b) {
+        const size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* Sets a lattice's taps, its pixels and the place of dy's patches, in one direction: 0 vertically,
-   1 horizontally. Pixel first + s·q meets the taps r, r + s, …, and with them the outputs
-   q + (first + padding - r)/s - 0, 1, …, where r = (first + padding) mod s. */
+   1 horizontally. Pixel first + s·q meets tap i of output q + (at - i·d)/s, at = first + padding,
+   if s divides at - i·d. With g the common divisor of s and d, these are the taps r, r + s/g, …,
+   and their outputs are d/g apart. */
 static void lgelu__lattice_axis(lgelu__lattice *l, int axis)
 {
     const lgelu_node *node = l->job->node;
-    const size_t s = node->stride, kernel = node->window[0], x = l->job->from->shape[axis];
-    const size_t first = l->first[axis], r = (first + node->padding) % s;
-    const size_t taps = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
-    l->taps[axis] = taps;
-    l->last[axis] = r + (taps - 1) * s;
-    l->dy.grid[axis] = first < x ? (x - 1 - first) / s + 1 : 0;
-    l->dy.origin[axis] = (ptrdiff_t)((first + node->padding) / s) + 1 - (ptrdiff_t)taps;
+    const size_t s = node->stride[axis], d = node->dilation[axis], kernel = node->window[axis];
+    const size_t common = lgelu__common(s, d), at = l->first[axis] + node->padding[axis];
+    size_t r = 0;
+    while (r < kernel && r * d % s != at % s)
+        r++;
+    l->every[axis] = s / common;
+    l->taps[axis] = r < kernel ? (kernel - 1 - r) / l->every[axis] + 1 : 0;
+    l->last[axis] = r < kernel ? r + (l->taps[axis] - 1) * l->every[axis] : 0;
+    l->dy.step[axis] = 1;
+    l->dy.dilation[axis] = d / common;
+    l->dy.grid[axis] = (l->job->from->shape[axis] - 1 - l->first[axis]) / s + 1;
+    l->dy.origin[axis] = ((ptrdiff_t)at - (ptrdiff_t)(l->last[axis] * d)) / (ptrdiff_t)s;
 }
 
-/* Returns lattice number n of a group. */
-static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t n)
+/* Returns the lattice of a group whose first pixel is (row, column). */
+static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t row,
+                                          size_t column)
 {
     const lgelu_node *node = job->node;
     lgelu__lattice l;
@@ -4475,12 +4662,11 @@ static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, s
     l.dx = job->dx[0] + group * (job->from->shape[2] / node->groups);
     l.dy = lgelu__channels_of(job->dy, node, node->groups, group);
     l.w = job->w + group * l.dy.channels * (node->weight_count / node->shape[2]);
-    l.first[0] = n / node->stride;
-    l.first[1] = n % node->stride;
+    l.first[0] = row;
+    l.first[1] = column;
     lgelu__lattice_axis(&l, 0);
     lgelu__lattice_axis(&l, 1);
     l.dy.across = l.taps[1];
-    l.dy.step = 1;
     return l;
 }
 
@@ -4496,8 +4682,8 @@ static void lgelu__read_flipped(float *out, size_t out_row, size_t i, size_t row
     lgelu_matrix w = lgelu__matrix(NULL, node->weight_count / node->shape[2]);
     while (rows) {
         const size_t tap = i / channels, output = i % channels;
-        const size_t row = l->last[0] - tap / l->dy.across * node->stride;
-        const size_t column = l->last[1] - tap % l->dy.across * node->stride;
+        const size_t row = l->last[0] - tap / l->dy.across * l->every[0];
+        const size_t column = l->last[1] - tap % l->dy.across * l->every[1];
         const size_t n = lgelu__min(rows, channels - output);
         w.x = l->w + (row * node->window[1] + column) * inputs;
         isa->copy(out, out_row, isa->cols, &w, output, n, j, cols);
@@ -4515,8 +4701,8 @@ static void lgelu__scatter_block(size_t i, size_t rows, size_t j, size_t cols, c
     const size_t end = i + rows, in = x->shape[2] / node->groups;
     for (; i < end; i++) {
         const size_t line = i / l->dy.grid[1], sample = line / l->dy.grid[0];
-        const size_t u = line % l->dy.grid[0] * node->stride + l->first[0];
-        const size_t v = i % l->dy.grid[1] * node->stride + l->first[1];
+        const size_t u = line % l->dy.grid[0] * node->stride[0] + l->first[0];
+        const size_t v = i % l->dy.grid[1] * node->stride[1] + l->first[1];
         const size_t pixel = (sample * x->shape[0] + u) * x->shape[1] + v;
         const float *c = l->c + i * in + j;
         float *dx = l->dx + pixel * x->shape[2] + j;
@@ -4546,7 +4732,7 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
         p.b.read = lgelu__read_flipped;
         p.b.user = l;
     }
-    if (node->stride > 1) {
+    if (!lgelu__dense(node)) {
         p.c = work;
         p.c_stride = in;
         p.accumulate = 0;
@@ -4559,12 +4745,16 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
 
 static void lgelu__conv_dx(const lgelu__job *job)
 {
-    const size_t lattices = job->node->stride * job->node->stride;
-    size_t g, n;
+    /* A stride may be larger than the image; lattices that begin outside of it have no pixels. */
+    const size_t rows = lgelu__min(job->node->stride[0], job->from->shape[0]);
+    const size_t columns = lgelu__min(job->node->stride[1], job->from->shape[1]);
+    size_t g, r, c;
     for (g = 0; g < job->node->groups; g++) {
-        for (n = 0; n < lattices; n++) {
-            const lgelu__lattice l = lgelu__lattice_make(job, g, n);
-            lgelu__lattice_run(&l);
+        for (r = 0; r < rows; r++) {
+            for (c = 0; c < columns; c++) {
+                const lgelu__lattice l = lgelu__lattice_make(job, g, r, c);
+                lgelu__lattice_run(&l);
+            }
         }
     }
 }
@@ -4599,10 +4789,10 @@ static void lgelu__depthwise_inputs(const lgelu__job *p, const float **tap, cons
     const size_t *x = p->from->shape;
     size_t i, j;
     for (i = 0; i < node->window[0]; i++) {
-        for (j = 0; j < node->window[0]; j++) {
+        for (j = 0; j < node->window[1]; j++) {
             /* A coordinate below 0 wraps and is too large then. */
-            const size_t u = row * node->stride + i - node->padding;
-            const size_t v = column * node->stride + j - node->padding;
+            const size_t u = row * node->stride[0] + i * node->dilation[0] - node->padding[0];
+            const size_t v = column * node->stride[1] + j * node->dilation[1] - node->padding[1];
             const int inside = u < x[0] && v < x[1];
             *tap++ = inside ? image + (u * x[1] + v) * p->channels : NULL;
         }
@@ -4614,15 +4804,17 @@ static void lgelu__depthwise_outputs(const lgelu__job *p, const float **tap, con
                                      size_t row, size_t column)
 {
     const lgelu_node *node = p->node;
-    const size_t *y = node->shape, s = node->stride;
+    const size_t *y = node->shape, *s = node->stride;
     size_t i, j;
     for (i = 0; i < node->window[0]; i++) {
-        for (j = 0; j < node->window[0]; j++) {
+        for (j = 0; j < node->window[1]; j++) {
             /* A coordinate below 0 wraps, and is above half of the largest size then. */
-            const size_t u = row + node->padding - i, v = column + node->padding - j;
-            const int there = u % s == 0 && v % s == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
-            const int inside = there && u / s < y[0] && v / s < y[1];
-            *tap++ = inside ? image + (u / s * y[1] + v / s) * p->channels : NULL;
+            const size_t u = row + node->padding[0] - i * node->dilation[0];
+            const size_t v = column + node->padding[1] - j * node->dilation[1];
+            const int there =
+                u % s[0] == 0 && v % s[1] == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
+            const int inside = there && u / s[0] < y[0] && v / s[1] < y[1];
+            *tap++ = inside ? image + (u / s[0] * y[1] + v / s[1]) * p->channels : NULL;
         }
     }
 }
@@ -4632,7 +4824,7 @@ static void lgelu__depthwise_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t *x = p->from->shape, c = p->channels, taps = lgelu__taps(node);
     const size_t row = index % node->shape[0], sample = index / node->shape[0];
     const float *tap[LGELU__TAPS], *image = p->x + sample * x[0] * x[1] * c;
     size_t column;
@@ -4648,7 +4840,7 @@ static void lgelu__depthwise_dx_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t *x = p->from->shape, c = p->channels, taps = lgelu__taps(node);
     const size_t row = index % x[0], sample = index / x[0];
     const float *tap[LGELU__TAPS], *image = p->dy + sample * node->shape[0] * node->shape[1] * c;
     size_t column;
@@ -4665,18 +4857,20 @@ static void lgelu__depthwise_dw(size_t index, void *user)
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape, *y = node->shape, c = p->channels;
-    const size_t taps = node->window[0] * node->window[0], tap = index % taps;
-    const size_t i = tap / node->window[0], j = tap % node->window[0];
+    const size_t taps = lgelu__taps(node), tap = index % taps;
+    const size_t i = tap / node->window[1] * node->dilation[0];
+    const size_t j = tap % node->window[1] * node->dilation[1];
     const size_t first = index / taps * 64, n = lgelu__min(c - first, 64);
     float *sum = p->net->internal.scratch + tap * c + first;
     size_t row, column;
     memset(sum, 0, n * sizeof *sum);
     for (row = 0; row < p->samples * y[0]; row++) {
-        const size_t sample = row / y[0], u = row % y[0] * node->stride + i - node->padding;
+        const size_t sample = row / y[0];
+        const size_t u = row % y[0] * node->stride[0] + i - node->padding[0];
         if (u >= x[0])
             continue;
         for (column = 0; column < y[1]; column++) {
-            const size_t v = column * node->stride + j - node->padding;
+            const size_t v = column * node->stride[1] + j - node->padding[1];
             const float *dy = p->dy + (row * y[1] + column) * c + first;
             const float *pixel = p->x + first;
             if (v >= x[1])
@@ -5014,7 +5208,7 @@ static lgelu_status lgelu__winograd_forward(lgelu__job *job)
     p.x = job->x;
     p.y = job->y;
     p.bias = job->bias;
-    p.padding = job->node->padding;
+    p.padding = job->node->padding[0];
     if (lgelu__prepacked_of(net, job->node)) {
         p.kernel = net->internal.prepacked + job->node->internal.prepacked_at - 1;
         p.panels = lgelu__prepacked_for(net);
@@ -5032,7 +5226,7 @@ static void lgelu__winograd_dx(const lgelu__job *job)
     lgelu__winograd_begin(&p, job, job->node->shape, job->from->shape);
     p.x = job->dy;
     p.y = job->dx[0];
-    p.padding = 2 - job->node->padding;
+    p.padding = 2 - job->node->padding[0];
     p.add = job->add;
     lgelu__parallel(threads, lgelu__winograd_flipped_kernels, &p, (p.in + 15) / 16);
     lgelu__winograd_images(&p, threads);
@@ -5047,7 +5241,7 @@ static void lgelu__winograd_dw(const lgelu__job *job)
     p.x = job->x;
     p.dy = job->dy;
     p.dw = job->dw;
-    p.padding = job->node->padding;
+    p.padding = job->node->padding[0];
     p.add = job->add_dw;
     workers = p.shared ? 1 : LGELU__WINOGRAD_WORKERS;
     p.tiles_of_worker = ((p.tiles - 1) / workers / p.round + 1) * p.round;
@@ -5201,8 +5395,8 @@ static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, 
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape;
     /* A coordinate below 0 wraps and is too large then. */
-    const size_t u = row * node->stride + tap / node->window[1] - node->padding;
-    const size_t v = column * node->stride + tap % node->window[1] - node->padding;
+    const size_t u = row * node->stride[0] + tap / node->window[1] - node->padding[0];
+    const size_t v = column * node->stride[1] + tap % node->window[1] - node->padding[1];
     return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : (size_t)-1;
 }
 
@@ -5225,7 +5419,7 @@ static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row,
                                 float *y, unsigned char *which)
 {
     const lgelu_node *node = p->node;
-    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const size_t taps = lgelu__taps(node), c = p->channels;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t tap, k;
     for (k = 0; k < c; k++)
@@ -5252,7 +5446,7 @@ static void lgelu__pool_backward(const lgelu__job *p, float *dx, size_t row, siz
                                  const float *dy, const unsigned char *which)
 {
     const lgelu_node *node = p->node;
-    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const size_t taps = lgelu__taps(node), c = p->channels;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t tap, k;
     for (tap = 0; tap < taps; tap++) {
@@ -5289,6 +5483,34 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
             lgelu__pool_forward(p, p->x + image, row, column, p->y + at, which);
     }
 }
+
+/* ---- channels multiplied by factors: y = x·f, dx = dy·f, df = Σ dy·x over the pixels ---- */
+
+/* Computes a sample of the value, or of the gradients. Each df is one chain of fma over the pixels
+   in order, 64 of them at a time. */
+static void lgelu__scale_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    enum { PIXELS = 64 };
+    const size_t c = p->channels, at = row * c, sample = row / rows;
+    const float *factors = lgelu__input_value(p->net, p->node, 1) + sample * c;
+    const lgelu__scaled scaled = { (p->dy ? p->dy : p->x) + at, factors, NULL };
+    const lgelu__scaled none = { NULL, NULL, NULL };
+    const float *pixel[PIXELS];
+    float *df = p->dx[1] ? p->dx[1] + sample * c : NULL;
+    size_t i, k;
+    for (i = 0; df && i < rows; i += PIXELS) {
+        const size_t n = lgelu__min(rows - i, PIXELS);
+        for (k = 0; k < n; k++)
+            pixel[k] = p->x + at + (i + k) * c;
+        lgelu__k()->depthwise(df, c, p->dy + at + i * c, c, i ? df : NULL, pixel, n);
+    }
+    if (!p->dy)
+        lgelu__k()->affine(p->y + at, &scaled, &none, rows, c);
+    else if (p->dx[0])
+        lgelu__k()->affine(p->dx[0] + at, &scaled, &none, rows, c);
+}
+
+static void lgelu__scale_backward(lgelu__job *p) { lgelu__for_rows(p, lgelu__scale_range); }
 
 /* ---- [8h] tokens and labels, normalisations, attention, dropout, images as tokens ---- */
 
@@ -5349,6 +5571,94 @@ static void lgelu__position_backward(lgelu__job *p)
     const size_t n = lgelu__elements(p->node);
     lgelu_column_sums(p->dw, p->dy, n, p->samples, n, p->add_dw, &p->net->threads);
     lgelu__pass_backward(p);
+}
+
+/* ---- rotary positions ---- */
+
+/* The auxiliary buffer holds the cosines, then the sines of the pairs of a head, for each token of
+   the call. Each forward computes them again, which costs little since all samples and heads use
+   the same. The backward turns by the opposite angle. */
+static size_t lgelu__rotary_aux(const lgelu__job *p)
+{
+    return lgelu__times(lgelu__times(p->node->shape[1], p->node->option[1]), sizeof(float));
+}
+
+/* Computes the cosines and sines of pair number `pair` for each token. */
+static void lgelu__rotary_angles(size_t pair, void *user)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_net *net = p->net;
+    const size_t width = p->node->option[1];
+    const size_t tokens = lgelu__min(p->rows, p->node->shape[1]);
+    const double power = 2 * (double)pair / (double)width;
+    const double turn = lgelu__exp(-power * lgelu__log((double)p->node->base)) * 0.3183098861837907;
+    float *c = p->aux + pair, *s = c + width / 2;
+    size_t i;
+    for (i = 0; i < tokens; i++) {
+        /* The angle divided by π, less its full turns: in [-1, 1]. */
+        const double angle = (double)(net->internal.from + i) * turn;
+        const double x = fma(-2.0, floor(fma(angle, 0.5, 0.5)), angle);
+        const double sine = lgelu__sinpi(fabs(x));
+        c[i * width] = (float)lgelu__cospi(fabs(x));
+        s[i * width] = (float)(x < 0 ? -sine : sine);
+    }
+}
+
+static lgelu_status lgelu__rotary_forward(lgelu__job *p)
+{
+    lgelu__parallel(&p->net->threads, lgelu__rotary_angles, p, p->node->option[1] / 2);
+    return LGELU_OK;
+}
+
+/* Turns the pairs (x[2i], x[2i + 1]) of one head; back if `back` is 1. */
+static void lgelu__rotary_interleaved(float *y, const float *x, const float *table, size_t width,
+                                      int back)
+{
+    enum { PAIRS = 64 };
+    float a[PAIRS], b[PAIRS];
+    const size_t half = width / 2;
+    size_t i, k;
+    for (i = 0; i < half; i += PAIRS) {
+        const size_t n = lgelu__min(half - i, PAIRS);
+        for (k = 0; k < n; k++) {
+            a[k] = x[2 * (i + k)];
+            b[k] = x[2 * (i + k) + 1];
+        }
+        if (back)
+            lgelu__k()->rotate(b, a, b, a, table + i, table + half + i, n);
+        else
+            lgelu__k()->rotate(a, b, a, b, table + i, table + half + i, n);
+        for (k = 0; k < n; k++) {
+            y[2 * (i + k)] = a[k];
+            y[2 * (i + k) + 1] = b[k];
+        }
+    }
+}
+
+/* Computes rows of the value, or of dx. */
+static void lgelu__rotary_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t heads = p->node->option[0], width = p->node->option[1], half = width / 2;
+    const size_t c = p->channels, turned = heads * width;
+    const int back = p->dy != NULL;
+    size_t i, h;
+    for (i = row; i < row + rows; i++) {
+        const float *x = (back ? p->dy : p->x) + i * c;
+        const float *table = p->aux + i % p->node->shape[1] * width;
+        float *y = (back ? p->dx[0] : p->y) + i * c;
+        for (h = 0; h < turned; h += width) {
+            if (p->node->option[2])
+                lgelu__rotary_interleaved(y + h, x + h, table, width, back);
+            else if (back)
+                lgelu__k()->rotate(y + h + half, y + h, x + h + half, x + h, table, table + half,
+                                   half);
+            else
+                lgelu__k()->rotate(y + h, y + h + half, x + h, x + h + half, table, table + half,
+                                   half);
+        }
+        if (y != x)
+            memcpy(y + turned, x + turned, (c - turned) * sizeof *y);
+    }
 }
 
 /* ---- layer normalisation ---- */
@@ -5437,13 +5747,15 @@ static void lgelu__rms_norm_backward(lgelu__job *p)
 enum { LGELU__QUERIES = 64 }; /* queries in a block */
 
 typedef struct {
-    const float *x, *dy;  /* (samples, tokens, 3·channels): queries, keys, values; dy of y */
+    const float *x, *dy;  /* (samples, tokens, x_row): queries, keys, values; dy of y */
     float *y, *dx, *stat; /* stat: the largest score and Σ exp of each row of scores */
     float scale;          /* 1/√width */
     unsigned char *work;  /* `worker` bytes for each worker */
     size_t tokens, channels, heads, width;
+    size_t kv_heads, group;     /* heads of keys and values; how many heads of queries read each */
+    size_t x_row;               /* floats of x from one token to the next */
     size_t row;                 /* floats from one row of scores to the next */
-    size_t tasks, blocks;       /* heads of all samples; blocks of queries of each */
+    size_t tasks, blocks;       /* heads of queries of all samples; blocks of queries of each */
     size_t from, count, worker; /* the first query and how many there are */
     int causal, *broken;
 } lgelu__attention_job;
@@ -5495,6 +5807,9 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.channels = node->shape[2];
     p.heads = node->option[0];
     p.width = p.channels / p.heads;
+    p.kv_heads = node->option[2];
+    p.group = p.heads / p.kv_heads;
+    p.x_row = p.channels + 2 * p.kv_heads * p.width;
     p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
     p.broken = &net->internal.broken;
@@ -5502,7 +5817,7 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.worker = lgelu__attention_worker(node);
     p.from = net->internal.from;
     p.count = net->internal.tokens ? net->internal.tokens : p.tokens;
-    p.x = job->x - p.from * 3 * p.channels;
+    p.x = job->x - p.from * p.x_row;
     p.y = job->y - p.from * p.channels;
     p.dx = job->dx[0];
     p.dy = job->dy;
@@ -5517,14 +5832,15 @@ static lgelu__attention_block lgelu__attention_block_of(const lgelu__attention_j
                                                         size_t block)
 {
     const size_t sample = head / p->heads, channel = head % p->heads * p->width;
-    const size_t x_row = 3 * p->channels, first_token = sample * p->tokens;
+    const size_t kv_channel = head % p->heads / p->group * p->width;
+    const size_t x_row = p->x_row, first_token = sample * p->tokens;
     lgelu__attention_block b;
     b.first = p->from + block * LGELU__QUERIES;
     b.queries = lgelu__min(p->from + p->count - b.first, LGELU__QUERIES);
     b.keys = p->causal ? b.first + b.queries : p->tokens;
     b.q_at = (first_token + b.first) * x_row + channel;
-    b.k_at = first_token * x_row + p->channels + channel;
-    b.v_at = b.k_at + p->channels;
+    b.k_at = first_token * x_row + p->channels + kv_channel;
+    b.v_at = b.k_at + p->kv_heads * p->width;
     b.y_at = (first_token + b.first) * p->channels + channel;
     b.stat_at = 2 * (head * p->tokens + b.first);
     return b;
@@ -5541,7 +5857,7 @@ static void lgelu__attention_forward_block(const lgelu__attention_job *p,
                                            const lgelu__attention_block *b, float *s, void *work)
 {
     const lgelu__kernels *isa = lgelu__k();
-    const size_t row = p->row, x_row = 3 * p->channels, c = p->channels;
+    const size_t row = p->row, x_row = p->x_row, c = p->channels;
     float *y = p->y + b->y_at, *stat = p->stat + b->stat_at;
     lgelu_product job;
     size_t i;
@@ -5582,7 +5898,7 @@ static void lgelu__attention_backward_block(const lgelu__attention_job *p,
                                             const lgelu__attention_block *b, int first, float *s,
                                             float *ds, void *work)
 {
-    const size_t row = p->row, x_row = 3 * p->channels, w = p->width;
+    const size_t row = p->row, x_row = p->x_row, w = p->width;
     const lgelu_matrix q = lgelu__matrix(p->x + b->q_at, x_row);
     const lgelu_matrix dy = lgelu__matrix(p->dy + b->y_at, p->channels);
     lgelu_product job;
@@ -5617,16 +5933,20 @@ static void lgelu__attention_backward_block(const lgelu__attention_job *p,
 }
 
 /* Takes the blocks of each head from the last to the first: the last one sees all keys, so that it
-   writes every row of dK and dV, and the others add to them. */
+   writes every row of dK and dV, and the others add to them. One worker takes all heads of queries
+   that read the same keys; those behind the first add to dK and dV. */
 static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * p->row;
     void *work = ds + LGELU__QUERIES * p->row;
-    size_t head, k;
-    for (head = worker; head < p->tasks; head += LGELU__WORKERS) {
-        for (k = 0; k < p->blocks; k++) {
-            const lgelu__attention_block b = lgelu__attention_block_of(p, head, p->blocks - 1 - k);
+    const size_t blocks = p->group * p->blocks;
+    size_t first, k;
+    for (first = worker * p->group; first < p->tasks; first += LGELU__WORKERS * p->group) {
+        for (k = 0; k < blocks; k++) {
+            const size_t head = first + k / p->blocks;
+            const lgelu__attention_block b =
+                lgelu__attention_block_of(p, head, p->blocks - 1 - k % p->blocks);
             lgelu__attention_backward_block(p, &b, k == 0, s, ds, work);
         }
     }
@@ -5648,7 +5968,7 @@ static void lgelu__attention_backward(lgelu__job *job)
     lgelu__attention_job p = lgelu__attention_make(job);
     if (p.dx) {
         lgelu__parallel(&job->net->threads, lgelu__attention_backward_worker, &p,
-                        lgelu__min(LGELU__WORKERS, p.tasks));
+                        lgelu__min(LGELU__WORKERS, p.tasks / p.group));
     }
 }
 
@@ -5689,6 +6009,28 @@ static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
                 memcpy(p->dx[0] + at, p->dy + to, line * sizeof *p->y);
             else
                 memcpy(p->y + to, p->x + at, line * sizeof *p->y);
+        }
+    }
+}
+
+/* Exchanges pixels and channels of one sample, in squares whose lines stay in the cache. */
+static void lgelu__transpose_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    enum { SIDE = 16 };
+    const size_t pixels = p->node->shape[2], c = p->from->shape[2], at = row / rows * pixels * c;
+    const float *x = p->dy ? p->dy + at : p->x + at;
+    float *y = p->dy ? p->dx[0] + at : p->y + at;
+    /* of the matrix that is read */
+    const size_t lines = p->dy ? c : pixels, length = p->dy ? pixels : c;
+    size_t first, left, i, k;
+    for (first = 0; first < lines; first += SIDE) {
+        for (left = 0; left < length; left += SIDE) {
+            const size_t down = lgelu__min(lines, first + SIDE),
+                         right = lgelu__min(length, left + SIDE);
+            for (i = first; i < down; i++) {
+                for (k = left; k < right; k++)
+                    y[k * lines + i] = x[i * length + k];
+            }
         }
     }
 }
@@ -6119,6 +6461,14 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
     return lgelu__with_matrix(net, &node, outputs, inputs);
 }
 
+LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
+}
+
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
@@ -6184,6 +6534,12 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 
+LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_SIGMOID, name, x, -1);
+    return lgelu__place(net, &node);
+}
+
 /* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
    node with one input, becomes an index that it refuses. */
 static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
@@ -6207,6 +6563,12 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
     lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__pair(net, LGELU_OP_MUL, name, a, b);
     return lgelu__place(net, &node);
 }
 
@@ -6253,49 +6615,109 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 
 /* ---- builders for images ---- */
 
-/* Returns a node that reads a square window of *kernel pixels, or the whole image if kernel is
-   NULL. Its shape is that of the windows' positions. */
-static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
-                                const size_t *kernel, size_t stride, size_t padding)
+/* Returns a square window. */
+static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
 {
+    lgelu_window w;
+    int d;
+    for (d = 0; d < 2; d++) {
+        w.kernel[d] = kernel;
+        w.stride[d] = stride;
+        w.padding[d] = padding;
+        w.dilation[d] = 1;
+    }
+    return w;
+}
+
+/* Returns the caller's window with its defaults; of size 0, which is refused, for NULL. */
+static lgelu_window lgelu__completed(const lgelu_window *window)
+{
+    lgelu_window w = lgelu__square(0, 1, 0);
+    int d;
+    if (!window)
+        return w;
+    w = *window;
+    for (d = 0; d < 2; d++) {
+        w.stride[d] += !w.stride[d];
+        w.dilation[d] += !w.dilation[d];
+    }
+    return w;
+}
+
+/* Refuses a window that does not fit the pixels of a node's input in direction d. */
+static void lgelu__refuse_window(lgelu_net *net, const lgelu_node *node, const lgelu_window *w,
+                                 int d)
+{
+    if (w->dilation[d] == 1) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: a window of %z with stride %z and padding %z does not fit %z pixels", node,
+                    w->kernel[d], w->stride[d], w->padding[d], node->shape[d]);
+    } else {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: a window of %z with dilation %z, stride %z and padding %z does not fit %z "
+                    "pixels",
+                    node, w->kernel[d], w->dilation[d], w->stride[d], w->padding[d],
+                    node->shape[d]);
+    }
+}
+
+/* Returns a node that reads windows of its input. Its shape is that of the windows' positions. */
+static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
+                                const lgelu_window *w)
+{
+    enum { MOST = 65535 };
     lgelu_node node = lgelu__node(net, op, name, x, -1);
-    size_t d;
-    node.stride = stride;
-    node.padding = padding;
+    int d;
     node.groups = 1;
     for (d = 0; d < 2; d++) {
-        const size_t window = kernel ? *kernel : node.shape[d],
-                     pixels = node.shape[d] + 2 * padding;
-        node.window[d] = window;
-        if (window && stride && window <= 65535 && padding < window && pixels >= window) {
-            node.shape[d] = (pixels - window) / stride + 1;
-        } else {
-            lgelu__fail(net, LGELU_E_SHAPE,
-                        "%n: a window of %z with stride %z and padding %z does not fit %z pixels",
-                        &node, window, stride, padding, node.shape[d]);
-        }
+        const size_t pixels = node.shape[d] + 2 * w->padding[d];
+        const int small = w->kernel[d] && w->kernel[d] <= MOST && w->dilation[d] <= MOST;
+        const size_t extent = small ? (w->kernel[d] - 1) * w->dilation[d] + 1 : 0;
+        node.window[d] = w->kernel[d];
+        node.stride[d] = w->stride[d];
+        node.padding[d] = w->padding[d];
+        node.dilation[d] = w->dilation[d];
+        if (extent && extent <= MOST && w->stride[d] && w->padding[d] < extent && pixels >= extent)
+            node.shape[d] = (pixels - extent) / w->stride[d] + 1;
+        else
+            lgelu__refuse_window(net, &node, w, d);
     }
     return node;
+}
+
+/* Appends a convolution. */
+static int lgelu__conv(lgelu_net *net, const char *name, int x, size_t outputs,
+                       const lgelu_window *w, size_t groups, int bias)
+{
+    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, w);
+    const size_t in = node.shape[2], taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    if (!groups || !outputs || in % groups || outputs % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
+                    in, outputs, groups);
+    }
+    if (groups == in && groups == outputs && groups > 1 && taps > LGELU__TAPS) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a depthwise window of at most %d elements, found %z x %z", &node,
+                    (long)LGELU__TAPS, w->kernel[0], w->kernel[1]);
+    }
+    node.groups = groups;
+    node.shape[2] = outputs;
+    node.bias_count = bias ? outputs : 0;
+    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(taps, in / groups) : 0);
 }
 
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
                          size_t stride, size_t padding, size_t groups, int bias)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
-    const size_t in = node.shape[2];
-    if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
-                    in, outputs, groups);
-    }
-    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a depthwise kernel of at most 15, found %z",
-                    &node, kernel);
-    }
-    node.groups = groups;
-    node.shape[2] = outputs;
-    node.bias_count = bias ? outputs : 0;
-    return lgelu__with_matrix(net, &node, outputs,
-                              groups ? lgelu__times(lgelu__times(kernel, kernel), in / groups) : 0);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
+}
+
+LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
+                                const lgelu_window *window, size_t groups, int bias)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
 }
 
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
@@ -6311,30 +6733,88 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
     return lgelu__place(net, &node);
 }
 
+/* Appends a pooling. The padding of a maximum is limited, so that every window has a pixel. */
+static int lgelu__pool(lgelu_net *net, lgelu_op op, const char *name, int x, const lgelu_window *w)
+{
+    lgelu_node node = lgelu__window(net, op, name, x, w);
+    const size_t taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    const int padded = 2 * w->padding[0] > w->kernel[0] || 2 * w->padding[1] > w->kernel[1];
+    if (w->dilation[0] > 1 || w->dilation[1] > 1)
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a window without dilation", &node);
+    if (op == LGELU_OP_MAX_POOL && (taps > LGELU__TAPS || padded)) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a window of at most %d elements and a padding of at most half of "
+                    "it, found %z x %z and %z x %z",
+                    &node, (long)LGELU__TAPS, w->kernel[0], w->kernel[1], w->padding[0],
+                    w->padding[1]);
+    }
+    return lgelu__place(net, &node);
+}
+
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
-    if (kernel > 15 || 2 * padding > kernel) {
-        lgelu__fail(
-            net, LGELU_E_SHAPE,
-            "%n: expected a window of at most 15 and a padding of at most half of it, found %z "
-            "and %z",
-            &node, kernel, padding);
-    }
-    return lgelu__place(net, &node);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, &kernel, stride, padding);
-    return lgelu__place(net, &node);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
+                                    const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
+                                     const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    const int y = lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+    int d;
+    for (d = 0; y >= 0 && d < 2; d++) {
+        const size_t next = net->nodes[y].shape[d] * w.stride[d];
+        const size_t pixels = net->nodes[net->nodes[y].input[0]].shape[d] + w.padding[d];
+        const size_t rest = pixels + w.padding[d] - w.kernel[d] - (next - w.stride[d]);
+        net->nodes[y].shape[d] += rest > 0 && next < pixels;
+    }
+    return y;
+}
+
+LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
+                                        const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, NULL, 1, 0);
+    lgelu_window w = lgelu__square(1, 1, 0);
+    if (x >= 0 && x < net->count)
+        memcpy(w.kernel, net->nodes[x].shape, sizeof w.kernel);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+}
+
+/* A negative index of the factors becomes one that is refused. */
+LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_SCALE, name, x, factors < 0 ? net->count : factors);
+    const lgelu_node *f;
+    if (net->status)
+        return -1;
+    f = net->nodes + factors;
+    if (f->shape[0] != 1 || f->shape[1] != 1 || f->shape[2] != node.shape[2]) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected factors of 1 x 1 x %z, found '%s' of %z x %z x %z", &node,
+                    node.shape[2], f->name, f->shape[0], f->shape[1], f->shape[2]);
+    }
     return lgelu__place(net, &node);
 }
 
@@ -6387,6 +6867,36 @@ static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
     }
 }
 
+LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
+                           float base, int interleaved)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ROTARY, name, x, -1);
+    if (!heads || !width || width % 2 || heads > node.shape[2] / width) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected heads of an even width among %z channels, found %z of %z", &node,
+                    node.shape[2], heads, width);
+    }
+    if (!(base > 0 && base <= FLT_MAX))
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a base above 0", &node);
+    lgelu__one_row(net, &node);
+    node.option[0] = heads;
+    node.option[1] = width;
+    node.option[2] = interleaved != 0;
+    node.base = base;
+    return lgelu__place(net, &node);
+}
+
+static int lgelu__attention_node(lgelu_net *net, lgelu_node *node, size_t heads, size_t kv_heads,
+                                 int causal)
+{
+    lgelu__one_row(net, node);
+    node->shape[2] = node->shape[2] / lgelu__plus(heads, lgelu__times(2, kv_heads)) * heads;
+    node->option[0] = heads;
+    node->option[1] = causal != 0;
+    node->option[2] = kv_heads;
+    return lgelu__place(net, node);
+}
+
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
@@ -6394,12 +6904,24 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
         lgelu__fail(net, LGELU_E_SHAPE,
                     "%n: expected a multiple of 3·heads channels, found %z channels and %z heads",
                     &node, node.shape[2], heads);
+        return -1;
     }
-    lgelu__one_row(net, &node);
-    node.shape[2] /= 3;
-    node.option[0] = heads;
-    node.option[1] = causal != 0;
-    return lgelu__place(net, &node);
+    return lgelu__attention_node(net, &node, heads, heads, causal);
+}
+
+LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
+                                      size_t kv_heads, int causal)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
+    const size_t all = lgelu__plus(heads, lgelu__times(2, kv_heads));
+    if (!kv_heads || !heads || heads % kv_heads || node.shape[2] % all) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a multiple of heads + 2·kv_heads channels, found %z channels, %z "
+                    "heads and %z for keys",
+                    &node, node.shape[2], heads, kv_heads);
+        return -1;
+    }
+    return lgelu__attention_node(net, &node, heads, kv_heads, causal);
 }
 
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
@@ -6415,6 +6937,17 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     s[0] = 1;
     s[2] *= side * side;
     node.option[0] = side;
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_TRANSPOSE, name, x, -1);
+    size_t *s = node.shape;
+    const size_t channels = s[2];
+    s[2] = s[0] * s[1];
+    s[1] = channels;
+    s[0] = 1;
     return lgelu__place(net, &node);
 }
 
@@ -6511,26 +7044,70 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
+/* Adds a linear layer or a normalisation of the kind that a Transformer has. */
+static int lgelu__transformer_linear(lgelu_net *net, const char *name, int x, size_t outputs,
+                                     const lgelu_transformer *t)
+{
+    return t->no_bias ? lgelu_linear_no_bias(net, name, x, outputs)
+                      : lgelu_linear(net, name, x, outputs);
+}
+
+static int lgelu__transformer_norm(lgelu_net *net, const char *name, int x,
+                                   const lgelu_transformer *t)
+{
+    return t->rms_norm ? lgelu_rms_norm(net, name, x) : lgelu_layer_norm(net, name, x);
+}
+
+/* Adds queries, keys and values, their rotary positions, and an attention. Heads that do not divide
+   the width are refused by lgelu_attention. */
+static int lgelu__transformer_attention(lgelu_net *net, int x, const lgelu_transformer *t,
+                                        int causal)
+{
+    const int even = t->heads && t->width % t->heads == 0;
+    const size_t heads = t->heads, kv_heads = t->kv_heads && even ? t->kv_heads : heads;
+    const size_t width = even ? t->width / heads : 0;
+    const size_t keys = even ? lgelu__times(kv_heads, width) : t->width;
+    x = lgelu__transformer_linear(net, "attn.c_attn", x,
+                                  lgelu__plus(t->width, lgelu__times(2, keys)), t);
+    if (t->rotary && even) {
+        const int given = !(t->rotary_base <= 0 && t->rotary_base >= 0);
+        const float base = given ? t->rotary_base : 10000;
+        x = lgelu_rotary(net, "attn.rotary", x, lgelu__plus(heads, kv_heads), width, base, 0);
+    }
+    if (kv_heads == heads)
+        return lgelu_attention(net, "attn", x, heads, causal);
+    return lgelu_attention_grouped(net, "attn", x, heads, kv_heads, causal);
+}
+
+/* Adds the first layers of the feed-forward part, up to the hidden values. */
+static int lgelu__transformer_hidden(lgelu_net *net, int x, const lgelu_transformer *t)
+{
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    int y = lgelu__transformer_linear(net, "mlp.c_fc", x, hidden, t);
+    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    if (!t->gated)
+        return y;
+    x = lgelu__transformer_linear(net, "mlp.c_up", x, hidden, t);
+    return lgelu_mul(net, "mlp.mul", y, x);
+}
+
 /* Adds a block, x + attention(norm(x)), then x + mlp(norm(x)). The matrices that write to a
    residual connection are first drawn with the deviation `narrow`, as in GPT-2, the others with
    `deviation`. */
 static int lgelu__transformer_block(lgelu_net *net, int x, const lgelu_transformer *t,
                                     float deviation, float narrow, int causal)
 {
-    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
-    int y = lgelu_layer_norm(net, "ln_1", x);
-    y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
-    y = lgelu_attention(net, "attn", y, t->heads, causal);
+    int y = lgelu__transformer_norm(net, "ln_1", x, t);
+    y = lgelu__transformer_attention(net, y, t, causal);
     net->deviation = narrow;
-    y = lgelu_linear(net, "attn.c_proj", y, t->width);
+    y = lgelu__transformer_linear(net, "attn.c_proj", y, t->width, t);
     net->deviation = deviation;
     y = lgelu_dropout(net, "attn.drop", y, t->dropout);
     x = lgelu_add(net, "attn.add", y, x);
-    y = lgelu_layer_norm(net, "ln_2", x);
-    y = lgelu_linear(net, "mlp.c_fc", y, hidden);
-    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    y = lgelu__transformer_norm(net, "ln_2", x, t);
+    y = lgelu__transformer_hidden(net, y, t);
     net->deviation = narrow;
-    y = lgelu_linear(net, "mlp.c_proj", y, t->width);
+    y = lgelu__transformer_linear(net, "mlp.c_proj", y, t->width, t);
     net->deviation = deviation;
     y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
     return lgelu_add(net, "mlp.add", y, x);
@@ -6546,7 +7123,8 @@ static int lgelu__transformer(lgelu_net *net, int x, const char *position, float
     const float deviation = given > 0 ? given : 0.02f;
     const float narrow = (float)((double)deviation / sqrt(2 * (double)layers));
     size_t b;
-    x = lgelu_position(net, position, x);
+    if (!t->rotary)
+        x = lgelu_position(net, position, x);
     net->deviation = given;
     x = lgelu_dropout(net, "drop", x, t->dropout);
     for (b = 0; b < t->layers && !net->status; b++) {
@@ -6555,7 +7133,7 @@ static int lgelu__transformer(lgelu_net *net, int x, const char *position, float
     }
     *prefix = 0;
     net->deviation = given;
-    return lgelu_layer_norm(net, "ln_f", x);
+    return lgelu__transformer_norm(net, "ln_f", x, t);
 }
 
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
@@ -6572,7 +7150,7 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
         x = lgelu_linear_tied(net, "lm_head", x, wte);
     } else {
         const size_t vocabulary = x < 0 ? 0 : net->nodes[tokens].shape[2];
-        x = lgelu_linear(net, "lm_head", x, vocabulary);
+        x = lgelu__transformer_linear(net, "lm_head", x, vocabulary, shape);
     }
     net->init = init;
     return x;
@@ -6684,9 +7262,11 @@ static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
 
 LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
 {
+    const size_t *p = node->padding;
     return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
-           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
-           && net->nodes[node->input[0]].shape[2] >= 16;
+           && node->window[1] == 3 && lgelu__dense(node) && node->dilation[0] == 1
+           && node->dilation[1] == 1 && node->groups == 1 && p[0] == p[1] && p[0] <= 2
+           && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
 
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
@@ -8553,9 +9133,13 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
         return "parameters";
     if (b->op == LGELU_OP_GATE && !lgelu__can_be(a, b->gate))
         return "gate";
-    if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
-        || a->padding != b->padding || a->groups != b->groups)
-        return "window, stride, padding or groups";
+    if (memcmp(a->window, b->window, sizeof a->window)
+        || memcmp(a->stride, b->stride, sizeof a->stride)
+        || memcmp(a->padding, b->padding, sizeof a->padding)
+        || memcmp(a->dilation, b->dilation, sizeof a->dilation) || a->groups != b->groups)
+        return "window, stride, padding, dilation or groups";
+    if (lgelu__bits(a->base) != lgelu__bits(b->base))
+        return "base";
     if (memcmp(a->option, b->option, sizeof a->option))
         return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "option";
     if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum)
@@ -10143,6 +10727,24 @@ static double lgelu__wide(float x)
         return (double)x;
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
+
+#ifdef LGELU_TRAINER
+/* Returns the sigmoid of any x, rounded once. A NaN is returned as it is. */
+LGELU__APART float lgelu__sigmoid_far(float x)
+{
+    const double a = lgelu__wide(x), e = lgelu__exp(-fabs(a));
+    if (a != a)
+        return lgelu__float(lgelu__bits(x));
+    return lgelu__narrow(a < 0 ? e / (1 + e) : 1 / (1 + e));
+}
+
+/* Returns dy times the slope of the sigmoid at any x, rounded once. */
+LGELU__APART float lgelu__sigmoid_far_backward(float dy, float x)
+{
+    const double e = lgelu__exp(-fabs(lgelu__wide(x)));
+    return lgelu__narrow(lgelu__wide(dy) * (e / ((1 + e) * (1 + e))));
+}
+#endif
 
 /* Conversions of f16 where there is no instruction for them. */
 static float lgelu__from_f16(uint16_t h)
@@ -12983,6 +13585,76 @@ static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy,
                                    LGELU__FN(relu_backward));
 }
 
+#ifdef LGELU_TRAINER
+/* ---- the sigmoid ---- */
+/* METHOD. y = 1/(1 + E) with E = e^-x as above, and dx = dy·e/(1 + e)² with e = e^-abs(x), for
+   abs(x) <= 80, where E and the results are normal numbers. Every other lane is computed in
+   double. */
+
+/* Returns which lanes have an abs(x) above 80, or a NaN. */
+LGELU__WORD m_t LGELU__FN(beyond_80)(v_t x) { return n_gt(v_bits(v_abs(x)), n_set(0x42A00000)); }
+
+static LGELU__TARGET void LGELU__FN(sigmoid)(float *y, const float *x, size_t n)
+{
+    const v_t one = v_set(1), most = v_set(80);
+    const lgelu__silu_constants s = lgelu__prepare_silu(1);
+    float lane[2][2 * v_lanes];
+    size_t i, k;
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = LGELU__FN(beyond_80)(a[u]));
+        v_each(c[u] = v_select(out[u], most, a[u]));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(one, v_add(one, e[u])));
+        if (m_some(out[0], out[1])) {
+            v_each(v_store(lane[0] + u * v_lanes, a[u]));
+            v_each(v_store(lane[1] + u * v_lanes, c[u]));
+            for (k = 0; k < 2 * v_lanes; k++) {
+                if (!(fabsf(lane[0][k]) <= 80))
+                    lane[1][k] = lgelu__sigmoid_far(lane[0][k]);
+            }
+            v_each(c[u] = v_load(lane[1] + u * v_lanes));
+        }
+        LGELU__FN(store2)(y + i, c, n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(sigmoid_backward)(float *dx, const float *dy, const float *x,
+                                                      size_t n)
+{
+    const v_t one = v_set(1), two = v_set(2), most = v_set(80);
+    const lgelu__silu_constants s = lgelu__prepare_silu(1);
+    float lane[3][2 * v_lanes];
+    size_t i, k;
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], b[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(out[u] = LGELU__FN(beyond_80)(a[u]));
+        v_each(c[u] = v_select(out[u], most, v_abs(a[u])));
+        v_each(out[u] = m_or(out[u], n_gt(v_bits(v_abs(b[u])), n_set(LGELU__TWO(128) - 1))));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_mul(b[u], v_div(e[u], v_fma(e[u], v_add(e[u], two), one))));
+        if (m_some(out[0], out[1])) {
+            v_each(v_store(lane[0] + u * v_lanes, a[u]));
+            v_each(v_store(lane[1] + u * v_lanes, b[u]));
+            v_each(v_store(lane[2] + u * v_lanes, c[u]));
+            for (k = 0; k < 2 * v_lanes; k++) {
+                if (!(fabsf(lane[0][k]) <= 80) || !(fabsf(lane[1][k]) <= FLT_MAX))
+                    lane[2][k] = lgelu__sigmoid_far_backward(lane[1][k], lane[0][k]);
+            }
+            v_each(c[u] = v_load(lane[2] + u * v_lanes));
+        }
+        LGELU__FN(store2)(dx + i, c, n - i);
+    }
+}
+#endif
+
 #undef v_gate
 #undef v_fields
 #undef v_each
@@ -13414,12 +14086,35 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
     }
 }
 
+static LGELU__TARGET void LGELU__FN(mul)(float *y, const float *a, const float *b, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        LGELU__AHEAD(a, i);
+        LGELU__AHEAD(b, i);
+        LGELU__AHEAD(y, i);
+        v_store_n(y + i, v_mul(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
+    }
+}
+
 static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale, size_t n)
 {
     const v_t s = v_set(scale);
     size_t i;
     for (i = 0; i < n; i += v_lanes)
         v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
+}
+
+static LGELU__TARGET void LGELU__FN(rotate)(float *y, float *z, const float *a, const float *b,
+                                            const float *c, const float *s, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        const v_t u = v_load_n(a + i, n - i), v = v_load_n(b + i, n - i);
+        const v_t cosine = v_load_n(c + i, n - i), sine = v_load_n(s + i, n - i);
+        v_store_n(y + i, v_fnma(v, sine, v_mul(u, cosine)), n - i);
+        v_store_n(z + i, v_fma(u, sine, v_mul(v, cosine)), n - i);
+    }
 }
 
 /* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
@@ -14333,13 +15028,14 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
 /* ---- [Ki] images ---- */
 /* METHOD. A patch of an image consists of one run of contiguous elements for each row of the
    convolution's kernel, or for each element of the kernel where a group has only a part of the
-   channels. A run that extends past the image is padded with zeros. */
+   channels, or where a dilation separates them. A run that extends past the image is padded with
+   zeros. */
 static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i, size_t rows,
                                             size_t j, size_t cols, const void *from)
 {
     const lgelu__im2col *p = (const lgelu__im2col *)from;
-    size_t whole = p->pixel == p->channels, run = p->channels * (whole ? p->across : 1),
-           across = whole ? 1 : p->across;
+    size_t whole = p->pixel == p->channels && p->dilation[1] == 1,
+           run = p->channels * (whole ? p->across : 1), across = whole ? 1 : p->across;
     size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
            sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
@@ -14347,12 +15043,13 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
         const float *image = p->x + sample * p->rows * line;
         /* y wraps around below 0, and then also fails the test y < rows. */
         size_t left = cols, first = begin, across_at = tap,
-               y = row * p->step + (size_t)p->origin[0] + tap_row;
+               y = row * p->step[0] + (size_t)p->origin[0] + tap_row * p->dilation[0];
         float *o = out;
         while (left) {
             size_t n = run - first < left ? run - first : left, before = 0, behind = 0;
             ptrdiff_t at =
-                ((ptrdiff_t)(column * p->step + across_at) + p->origin[1]) * (ptrdiff_t)p->pixel
+                ((ptrdiff_t)(column * p->step[1] + across_at * p->dilation[1]) + p->origin[1])
+                    * (ptrdiff_t)p->pixel
                 + (ptrdiff_t)first;
             ptrdiff_t end = at + (ptrdiff_t)n;
             if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) {
@@ -14388,7 +15085,7 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
             across_at++;
             if (across_at == across) {
                 across_at = 0;
-                y++;
+                y += p->dilation[0];
             }
         }
         out += out_row;

@@ -46,7 +46,9 @@ static void fuzz_seeds(void)
     static const size_t outputs[2] = { 3, 2 };
     static const char *const name[SEEDS] = { "mlp", "resnet", "vit", "gpt", "conv", "take" };
     static file sound;
-    lgelu_transformer shape = { 1, 2, 4, 6, LGELU_GATE_LAMBDA, 2, 0, 0, 0 };
+    lgelu_transformer shape = {
+        .layers = 1, .heads = 2, .width = 4, .hidden = 6, .gate = LGELU_GATE_LAMBDA, .lambda = 2
+    };
     lgelu_net net;
     int k, x;
     for (k = 0; k < SEEDS; k++) {

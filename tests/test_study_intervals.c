@@ -289,6 +289,26 @@ static void p_values(void)
     check(!differ, "p is below 0.05 exactly where the interval decides", "%d differ", differ);
 }
 
+/* What the mean alone would decide, the interval does not; nor do fewer than five seeds. */
+static void decisions(void)
+{
+    static const double wide[6] = { -1, 0, 0.4, 0.6, 1, 2 },
+                        narrow[6] = { 0.49, 0.5, 0.5, 0.5, 0.51, 0.5 };
+    stat_decision d = stat_decide_mean(wide, 6, 0.3, HUGE_VAL);
+    check(d.mean > 0.3 && d.low < 0.3 && !strcmp(d.verdict, "not decidable at this size"),
+          "a mean above its bound, an interval across it", "%g from %g: %s", d.mean, d.low,
+          d.verdict);
+    d = stat_decide_mean(narrow, 6, 0.3, HUGE_VAL);
+    check(!strcmp(d.verdict, "seen") && d.p < 0.05, "an interval above the bound", "%s, p = %g",
+          d.verdict, d.p);
+    d = stat_decide_mean(narrow, 6, -0.3, 0.3);
+    check(!strcmp(d.verdict, "not seen") && d.p < 0.05, "an interval outside of the range",
+          "%s, p = %g", d.verdict, d.p);
+    d = stat_decide_mean(narrow, STAT_SEEDS - 1, 0.3, HUGE_VAL);
+    check(!strcmp(d.verdict, "not decidable at this size") && !(d.p >= 0),
+          "four seeds decide nothing", "%s, p = %g", d.verdict, d.p);
+}
+
 static void holm(void)
 {
     static const double p[5] = { 0.01, 0.04, 0.03, 0.005, (double)NAN };
@@ -328,6 +348,7 @@ int main(void)
     screenings(0.9, 51);
     screenings(0.5, 52);
     p_values();
+    decisions();
     holm();
     return check_end();
 }

@@ -107,6 +107,10 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
                     lgelu_op_name((int)node->op),
                     node->op == LGELU_OP_BATCH_NORM ? ", fold it first (lgelu_net_fold)" : "");
             }
+            if (!deploy_is_square(node)) {
+                return deploy_refuse(q->message, LGELU_E_ARGUMENT,
+                                     "int8: layer '%s': " DEPLOY_SQUARE, node->name);
+            }
             if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
                 return deploy_refuse(q->message, LGELU_E_ARGUMENT,
                                      "int8: gate '%s' is a custom gate", node->name);
@@ -375,8 +379,8 @@ static int8_shape int8_shape_of(const lgelu_net *net, const lgelu_node *node)
     const int conv = node->op == LGELU_OP_CONV;
     int8_shape g;
     g.side = conv ? node->window[0] : 1;
-    g.stride = conv ? node->stride : 1;
-    g.padding = conv ? node->padding : 0;
+    g.stride = conv ? node->stride[0] : 1;
+    g.padding = conv ? node->padding[0] : 0;
     g.groups = conv ? node->groups : 1;
     g.channels = from->shape[2];
     g.rows = from->shape[0] + 2 * g.padding;
@@ -705,8 +709,8 @@ static void int8_pool_task(size_t index, void *user)
             int32_t sum = 0;
             for (a = 0; a < node->window[0]; a++) {
                 for (b = 0; b < node->window[1]; b++) {
-                    const size_t u = r * node->stride + a - node->padding;
-                    const size_t v = s * node->stride + b - node->padding;
+                    const size_t u = r * node->stride[0] + a - node->padding[0];
+                    const size_t v = s * node->stride[1] + b - node->padding[1];
                     if (u < from->shape[0] && v < from->shape[1])
                         sum += image[(u * from->shape[1] + v) * c + k] - in->grid.zero;
                 }
@@ -716,8 +720,8 @@ static void int8_pool_task(size_t index, void *user)
         }
         for (a = 0; !mean && a < node->window[0]; a++) {
             for (b = 0; b < node->window[1]; b++) {
-                const size_t u = r * node->stride + a - node->padding;
-                const size_t v = s * node->stride + b - node->padding;
+                const size_t u = r * node->stride[0] + a - node->padding[0];
+                const size_t v = s * node->stride[1] + b - node->padding[1];
                 const uint8_t *x = image + (u * from->shape[1] + v) * c;
                 if (u >= from->shape[0] || v >= from->shape[1])
                     continue;

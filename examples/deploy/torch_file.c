@@ -30,8 +30,11 @@ static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
                 return from->shape[2] > 1 ? from : NULL;
             break;
         case LGELU_OP_GATE:
+        case LGELU_OP_SIGMOID:
+        case LGELU_OP_SCALE:
         case LGELU_OP_DROPOUT:
         case LGELU_OP_ADD:
+        case LGELU_OP_MUL:
         case LGELU_OP_BATCH_NORM:
         case LGELU_OP_LAYER_NORM:
         case LGELU_OP_RMS_NORM: break;
@@ -61,7 +64,7 @@ static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t
 
 /* After a layer kind was added, this line does not compile: add the kind's tensors to torch_part,
    and the kind to torch_flattened if it works on each element alone, and then correct the count. */
-typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 28 ? 1 : -1];
 
 /* Describes part `part` of node i; returns 0 if the node has no such part. */
 static int torch_part(const lgelu_net *net, const torch_names *how, int i, int part,

@@ -6,6 +6,7 @@
     make -C tests mutate ONLY='8e K'         of rooms that begin so, or of functions of these names
     make -C tests mutate CONTINUE=1          leaves out what build/mutate.log has a result for
     make -C tests mutate CONTINUE=1 TESTS=test_cnn      the same, and runs this program on what has survived
+    make -C tests mutate CONTINUE=1 AGAIN=1  the same with every program, after a change of the tests
     make -C tests mutate SECONDS=600         begins no mutant after ten minutes
     make -C tests mutate JOBS=2              two mutants at a time
     make -C tests mutate ALL=1               runs every program on every mutant, not only up to the first that sees it
@@ -15,25 +16,66 @@ A mutant is another operator, the other of + and -, a lost sign or negation, 1 f
 its edge, a statement left out, another word of the kernels' vocabulary, or two arguments exchanged. Only function bodies that
 this machine compiles are changed. A mutant that does not compile is not counted; neither is one with the same object code.
 
-Only the half of the header that a mutant is in is compiled again (the kernels, or the rest) and linked to test programs that
-have been compiled once, without OpenMP. They run in the order of what they have seen of this room per second, until one reports
-a failure, ends badly or takes three times its processor time.
+Many mutants are compiled into one header (see Schema): each is a copy of the function that it is in, and the environment's MUTANT=17
+chooses one of them at run time. So everything is compiled and linked once for up to 250 mutants, for all instruction sets, without
+OpenMP, and a mutant costs only the programs that run until one of them sees it. Programs that never call the function are left out;
+the others run in the order of what they have seen of this room per second, until one reports a failure, ends badly or takes three
+times as long as with unchanged copies of all functions, which are slower, since they are not inlined. That run comes first; it
+also shows that the copies themselves change nothing, and which functions a program calls. Survivors are compiled alone, to find those with the same object code.
 
 tools/mutants.txt lists what changes nothing that can be seen: part of a mutant's description, a tab, the reason. `...` stands for
 any text. Descriptions are tokens, not lines, so they survive a new layout. The status is 1 if fewer than 98 % of the others
 are caught. Python 3 alone, a POSIX system.
 SPDX-License-Identifier: MIT-0"""
-import concurrent.futures, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
+import concurrent.futures, hashlib, json, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
 
 HEADER, FOLDER, LOG, KNOWN = "../lgelu.h", "build/mutate", "build/mutate.log", "tools/mutants.txt"
+SCHEMA, TOO_LONG = FOLDER + "/schema", "takes too long"
+STAMP = SCHEMA + "/stamp.json"
 COMPILER = os.environ.get("CC", "cc").split()
 FLAGS = ["-std=c99", "-O1", "-w", "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types"]
 # Without -O2 gcc unrolls no loop over registers, and the kernels take ten times as long; these passes take time and win little.
 KERNELS = ["-O2"] + ["-fno-" + name for name in "schedule-insns2 tree-vrp gcse tree-pre ipa-cp ipa-icf tree-vectorize "
            "tree-slp-vectorize rerun-cse-after-loop code-hoisting tree-tail-merge peephole2 reorder-blocks".split()]
+# Programs that look inside are compiled with the header and with these flags.
+OWN = {"test_yardstick": ["-DLGELU_NO_SIMD"]}
 # The programs, whose references are slow without an instruction for fma; the half that is not changed.
 QUICK = ["-std=c99", "-O2", "-w", "-Werror=implicit-function-declaration", "-ffp-contract=off", "-march=native"]
 TARGET = 98                                  # per cent
+BATCH = 600                                  # mutants in one header
+PATIENCE = 5                                 # processor seconds for each mutant before the others have had theirs
+SOURCE = "#define LGELU_TRAINER\n#define LGELU_IMPLEMENTATION\n#include \"lgelu.h\"\n"
+# What begins a function in the header, and what begins its copies.
+LINKAGE = {"static": "MUTATE_APART", "LGELU_DEF": "MUTATE_APART", "LGELU__APART": "MUTATE_APART", "LGELU__INLINE": "MUTATE_APART",
+           "LGELU__MAYBE_INLINE": "MUTATE_APART", "LGELU__WORD": "MUTATE_APART LGELU__TARGET",
+           "LGELU__FMA_LINKAGE": "MUTATE_APART LGELU__TARGET", "inline": ""}
+# The copies' names contain the instruction set; where there is none, the name of the macro.
+PROLOGUE = """#ifndef MUTATE_APART
+#define MUTATE_APART static __attribute__((noinline, unused))
+#define MUTATE_PASTE_(a, b, c) a##_##b##_##c
+#define MUTATE_PASTE(a, b, c) MUTATE_PASTE_(a, b, c)
+#define MUTATE_NAME(name) MUTATE_PASTE(mutate, name, LGELU__PASS)
+extern int mutate_chosen, mutate_on[], *mutate_reached;
+#endif
+"""
+# MUTANT=17 chooses a mutant, MUTANT=0 an unchanged copy of every function, and nothing nothing.
+CHOOSER = """#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int mutate_chosen, mutate_on[%(functions)d], nowhere[%(functions)d], *mutate_reached = nowhere;
+static const int owner[] = { %(owners)s };
+static __attribute__((constructor)) void choose(void)
+{
+    const char *mutant = getenv("MUTANT"), *path = getenv("MUTATE_REACHED");
+    int i, file = path ? open(path, O_RDWR | O_CREAT, 0666) : -1;
+    if (file >= 0 && !ftruncate(file, sizeof nowhere))
+        mutate_reached = mmap(NULL, sizeof nowhere, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    mutate_chosen = mutant ? atoi(mutant) : 0;
+    for (i = 0; i < %(functions)d; i++)
+        mutate_on[i] = mutant && (!mutate_chosen || i == owner[mutate_chosen]);
+}
+"""
 ROUNDS = {"fuzz_network": "300", "fuzz_exchange": "1000"}
 # Programs that compute with kernels of other files, or take long and see nothing that the others do not see.
 LEFT_OUT = re.compile(r"test_(data|text|control|deploy_|onnx_|gates_other)")
@@ -58,6 +100,8 @@ WORDS = {"v_add": "v_sub", "v_sub": "v_add", "v_mul": "v_add", "v_div": "v_mul",
          "m_or": "m_and", "m_less": "m_and", "m_any": "m_all", "m_all": "m_any", "n_add": "n_sub", "n_sub": "n_add",
          "n_and": "n_or", "n_or": "n_and", "n_xor": "n_or", "n_max": "n_min", "n_min": "n_max", "n_up": "n_down",
          "n_down": "n_up", "fmin": "fmax", "fmax": "fmin"}
+# These ask memory for what comes next, which takes time and changes no value: what is in their arguments is no mutant.
+HINTS = {"LGELU__AHEAD", "LGELU__FETCH", "LGELU__NEAR", "prefetch_rows"}
 SWAPPED = {"v_max", "v_sub", "v_div", "v_lt", "v_nge", "n_gt", "m_less", "n_sub"}
 
 
@@ -200,7 +244,7 @@ class Mutant:
         old = " ".join(t.text for t in code[i:end + 1])
         self.start, self.end, self.new, self.room, self.name = code[i].start, code[end].end, new, code[i].room, name
         self.text = "%s: %s [%s -> %s] %s" % (name, before, old, new, after)
-        self.times = 1
+        self.times, self.passed, self.spent, self.decided, self.hint = 1, set(), 0, False, False
 
     def of(self, source):
         old = source[self.start:self.end]
@@ -256,6 +300,15 @@ def mutants(source):
                 if code[comma].text == "," and code[end].text == ")":
                     swapped = source[code[comma + 1].start:code[end - 1].end] + ", " + source[code[i + 2].start:code[comma - 1].end]
                     found.append(Mutant(code, i + 2, end - 1, swapped, name))
+    for first in range(len(code)):
+        if code[first].text in HINTS and code[first + 1].text in ("(", ")"):
+            opens = first + 1 if code[first + 1].text == "(" else first + 2       # LGELU__FN(prefetch_rows)(...)
+            last, depth = opens, 1
+            while depth:
+                last += 1
+                depth += (code[last].text == "(") - (code[last].text == ")")
+            for mutant in found:
+                mutant.hint |= code[first - 2].start <= mutant.start and mutant.end <= code[last + 1].end
     seen = {}
     for mutant in found:                                     # the same text twice in a function
         seen[mutant.text] = seen.get(mutant.text, 0) + 1
@@ -274,60 +327,215 @@ def compiled(arguments, flags=FLAGS):
     return not subprocess.run([*COMPILER, *flags, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
 
 
-class Halves:
-    """The header's two halves: kernels whose tables other files can reach, and the rest, which finds only those tables' names."""
-    SELF, TABLE = re.compile(r'(#define \w+ )"lgelu\.h"'), re.compile(r"static\s+(const\s+(\w+)\s+\w+\(\w+\)\s*=\s*\{)")
-    SOURCE = "#define LGELU_TRAINER\n#define LGELU_IMPLEMENTATION\n#include \"lgelu.h\"\n"
+class Function:
+    """A function that mutants are in: its text, its parameters, and its number among them."""
+    def __init__(self, source, code, first, last):
+        opens = opposite(code, first - 1)
+        name = opens - 1
+        if code[name].text == ")":                           # LGELU__FN(name)
+            name = opposite(code, name) - 1
+        begin = name
+        while code[begin - 1].kind == "name" or code[begin - 1].text == "*":
+            begin -= 1
+        self.start, self.end = code[begin].start, code[last].end
+        self.body = code[first].start
+        head = [t.text for t in code[begin:name]]
+        self.head = " ".join(LINKAGE.get(word, word) for word in head)
+        self.is_void = "*" not in head and "void" in head
+        self.parameters = source[code[opens].start:code[first].start]
+        self.arguments = self.names(code[opens + 1:first - 1])
+        self.mutants = []
 
+    @staticmethod
+    def names(code):
+        """The parameters' names, or None for a function with a variable number of them."""
+        names, depth, pointer = [""], 0, False
+        for i, token in enumerate(code):
+            depth += (token.text in "([") - (token.text in ")]")
+            if token.text == "," and not depth:
+                names.append("")
+                pointer = False
+            elif token.text == "...":
+                return None
+            elif i > 1 and code[i - 2].text + code[i - 1].text == "(*" and depth == 1:       # (*name)(int), (*name)[8]
+                names[-1], pointer = token.text, True
+            elif token.kind == "name" and not depth and not pointer:
+                names[-1] = token.text                       # the last one is the parameter's
+        return [name for name in names if name not in ("", "void")]
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def stored():
+    """What an earlier run has written about the mutants that it compiled, or None."""
+    return json.load(open(STAMP, encoding="utf-8")) if os.path.exists(STAMP) else None
+
+
+class Schema:
+    """One header with many mutants. Each is a copy of its function, not inlined, that the function calls in its place while
+    mutate_on[] of the function is 1; tools see MUTANT=17 in the environment. A copy without a change, the control, serves to
+    find what the copying itself changes. Functions with a variable number of arguments, and those that only compile when they
+    are inlined, have their mutants inside: one body after the other, each behind a condition."""
+    def __init__(self, source, chosen):
+        self.source, self.mutants, self.inside, self.refused = source, list(chosen), set(), []
+        code = tokens(source)
+        spans = [(Function(source, code, first, last)) for _, first, last in functions(source, code)]
+        self.functions = []
+        for number, mutant in enumerate(chosen):
+            function = next(f for f in spans if f.start <= mutant.start and mutant.end <= f.end)
+            if function not in self.functions:
+                self.functions.append(function)
+            function.mutants.append(mutant)
+        self.functions.sort(key=lambda f: f.start)
+        for function in self.functions:
+            if function.arguments is None:
+                self.inside.add(function)
+        self.place = {id(m): k for k, f in enumerate(self.functions) for m in f.mutants}
+        if not self.is_compiled():
+            self.compile()
+            write(STAMP, json.dumps({"header": digest(source), "batch": [m.key for m in self.mutants],
+                                     "refused": [m.key for m in self.refused], "text": digest(self.text()),
+                                     "inside": [self.functions.index(f) for f in self.inside]}))
+
+    def is_compiled(self):
+        """Whether a run that was stopped has compiled the same mutants; then what it has found is read."""
+        stamp = stored()
+        if not stamp or stamp["header"] != digest(self.source) or stamp["batch"] != [m.key for m in self.mutants]:
+            return False
+        self.refused = [m for m in self.mutants if m.key in stamp["refused"]]
+        self.inside = {self.functions[k] for k in stamp["inside"]}
+        return digest(self.text()) == stamp["text"]
+
+    def number(self, mutant):
+        return self.mutants.index(mutant) + 1
+
+    def text(self):
+        """The header with all mutants; self.lines receives the lines that belong to each of them."""
+        parts, at, line, self.lines = [PROLOGUE], 0, PROLOGUE.count("\n"), []
+
+        def put(text, owner=None):
+            nonlocal line
+            parts.append(text)
+            if owner:
+                self.lines.append((line + 1, line + 1 + text.count("\n"), owner))
+            line += text.count("\n")
+
+        for k, f in enumerate(self.functions):
+            put(self.source[at:f.start])
+            at = f.end
+            whole = self.source[f.body:f.end]
+            bodies = [(self.number(m), self.shifted(m, f), m) for m in f.mutants if m not in self.refused]
+            control = len(self.mutants) + 1 + k
+            if f in self.inside:
+                put(self.source[f.start:f.body] + "{\n")
+                for n, body, mutant in bodies:
+                    put("if (mutate_on[%d] == 1 && mutate_chosen == %d)\n" % (k, n))
+                    put(body + "\n", mutant)
+                put("if (mutate_on[%d])\n    mutate_reached[%d] = 1;\n" % (k, k) + whole + "\n}")
+                continue
+            result = "" if f.is_void else "return "
+            call = "(" + ", ".join(f.arguments) + ");"
+            put("\n%s MUTATE_NAME(pick_%d)%s;\n" % (f.head, k, f.parameters))
+            put(self.source[f.start:f.body] + "{\nif (mutate_on[%d]) {\n    mutate_reached[%d] = 1;\n" % (k, k))
+            put("    if (mutate_on[%d] == 1) {\n        %sMUTATE_NAME(pick_%d)%s\n        %s\n    }\n}\n%s\n}\n" % (
+                k, result, k, call, "return;" if f.is_void else "", whole))
+            for n, body, mutant in bodies + [(control, whole, None)]:
+                put("\n%s MUTATE_NAME(mutant_%d)%s\n" % (f.head, n, f.parameters))
+                put(body, mutant)
+            put("\n%s MUTATE_NAME(pick_%d)%s\n{\n    switch (mutate_chosen) {\n" % (f.head, k, f.parameters))
+            for n, _, mutant in bodies + [(control, None, None)]:
+                put("    %s: %sMUTATE_NAME(mutant_%d)%s%s\n" % ("case %d" % n if mutant else "default", result, n, call,
+                                                              " return;" if f.is_void else ""))
+            put("    }\n}\n")
+        put(self.source[at:])
+        return "".join(parts)
+
+    def shifted(self, mutant, f):
+        return self.source[f.body:mutant.start] + mutant.new + self.source[mutant.end:f.end]
+
+    def owner(self, line):
+        return next((m for first, last, m in self.lines if first <= line < last), None)
+
+    def errors(self, flags):
+        """The mutants that the compiler complains about, after writing the header."""
+        write(SCHEMA + "/lgelu.h", self.text())
+        write(SCHEMA + "/lgelu.c", SOURCE)
+        run = subprocess.run([*COMPILER, *FLAGS, *KERNELS, *flags, "-I" + SCHEMA, SCHEMA + "/lgelu.c"], capture_output=True, text=True,
+                             env=dict(os.environ, LC_ALL="C"))
+        if not run.returncode:
+            return set()
+        lines = [int(line) for line in re.findall(r"lgelu\.h:(\d+):\d+: (?:fatal )?error", run.stderr)]
+        found = {self.owner(line) for line in lines} - {None}
+        if not found:
+            sys.exit(print("FAIL mutate: the header with mutants does not compile:\n" + run.stderr[:2000]))
+        return found
+
+    def compile(self):
+        """Compiles the header with what compiles of the mutants; the others are refused."""
+        if os.path.exists(SCHEMA):
+            shutil.rmtree(SCHEMA)
+        while True:
+            found = self.errors(["-fsyntax-only", "-fmax-errors=0"])
+            if not found:
+                found = self.errors(["-c", "-o", SCHEMA + "/lgelu.o"])
+                if not found:
+                    break
+                again = {f for f in self.functions if found & set(f.mutants)} - self.inside
+                if again:                                    # perhaps only because the copy is not inlined
+                    self.inside |= again
+                    continue
+            self.refused += found
+        owners = {self.number(m): k for k, f in enumerate(self.functions) for m in f.mutants}
+        write(SCHEMA + "/chooser.c", CHOOSER % {"functions": len(self.functions), "owners": ", ".join(
+            str(owners.get(n, 0)) for n in range(len(self.mutants) + 1))})
+        if not compiled(["-c", SCHEMA + "/chooser.c", "-o", SCHEMA + "/chooser.o"], ["-O1", "-w"]):
+            sys.exit(print("FAIL mutate: the chooser does not compile"))
+
+
+class Alone:
+    """Each mutant compiled by itself: whether it compiles at all, and whether its object code is that of the header."""
     def __init__(self, source):
-        self.stub, self.split = None, len(self.SELF.findall(source)) == 1 and len(self.TABLE.findall(source)) == 1
-        self.base = {}
-        if self.split and self.compile(source, "kernels", FOLDER + "/original"):
-            names = subprocess.run(["nm", "-g", FOLDER + "/original/kernels.o"], capture_output=True, text=True).stdout
-            names = re.findall(r" [DRS] _?(\w+)", names)
-            self.stub = "#ifndef STUB\n#define STUB\nextern const %s %s;\n#endif\n" % (self.TABLE.search(source).group(2),
-                                                                                       ", ".join(names))
-        self.split = bool(self.stub) and self.compile(source, "rest", FOLDER + "/original")
-        if not self.split:
-            print("# the header is compiled as a whole: its halves do not come apart")
-            if not self.compile(source, "whole", FOLDER + "/original"):
-                sys.exit(print("FAIL mutate: lgelu.h does not compile"))
-        for half in self.all():
-            self.base[half] = open(FOLDER + "/original/" + half + ".o", "rb").read()
+        self.source, self.base, self.lock = source, {}, threading.Lock()
 
-    def all(self):
-        return ("kernels", "rest") if self.split else ("whole",)
+    def flags(self, room):
+        """The other rooms look the same to each instruction set, so that one is enough for them."""
+        return KERNELS if room[0] in "234K" else KERNELS + ["-DLGELU_NO_SIMD"]
 
-    def of(self, room):
-        if not self.split:
-            return ("whole",)
-        return ("kernels",) if room[0] == "K" else ("rest", "kernels") if room[0] in "1234" else ("rest",)
-
-    def compile(self, source, half, folder, more=()):
-        flags = list(more)
-        if half == "whole":
-            flags += KERNELS
-        if half == "kernels":
-            source = self.TABLE.sub(r"\1", source)
-            flags += KERNELS + ["-DLGELU_DEF=static __attribute__((unused))"]
-        elif half == "rest":
-            source = self.SELF.sub(r'\1"stub.h"', source)
-            write("%s/%s/stub.h" % (folder, half), self.stub)
-        write("%s/%s/lgelu.h" % (folder, half), source)
-        write("%s/%s/lgelu.c" % (folder, half), self.SOURCE)
+    def object(self, source, flags):
         # in that folder, so that no name in the object depends on it
-        return not subprocess.run([*COMPILER, *FLAGS, *flags, "-I.", "-c", "lgelu.c", "-o", "../%s.o" % half],
-                                  cwd="%s/%s" % (folder, half), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        folder = "%s/alone/%d" % (FOLDER, threading.get_ident())
+        write(folder + "/lgelu.h", source)
+        write(folder + "/lgelu.c", SOURCE)
+        command = [*COMPILER, *FLAGS, *flags, "-I.", "-c", "lgelu.c", "-o", "lgelu.o"]
+        for step in (["-fsyntax-only"], []):                 # most of what is wrong shows in a second
+            if subprocess.run(command + step, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+                return None
+        return open(folder + "/lgelu.o", "rb").read()
+
+    def compiles(self, mutant):
+        return self.object(mutant.of(self.source), ["-O0"]) is not None
+
+    def same(self, mutant):
+        flags = self.flags(mutant.room)
+        with self.lock:
+            if len(flags) not in self.base:
+                self.base[len(flags)] = self.object(self.source, flags)
+        return self.object(mutant.of(self.source), flags) == self.base[len(flags)]
 
 
 class Test:
     def __init__(self, name):
         self.name, self.arguments, self.seconds, self.own = name, [ROUNDS[name]] if name in ROUNDS else [], 0, False
-        self.object, self.caught, self.tried = "%s/tests/%s.o" % (FOLDER, name), {}, {}
-        self.lock = threading.Lock()
+        self.object, self.program = "%s/tests/%s.o" % (FOLDER, name), "%s/%s" % (SCHEMA, name)
+        self.caught, self.tried, self.spent, self.reached = {}, {}, {}, []
+        self.compiled, self.lock = False, threading.Lock()
 
-    def prepare(self):
-        """Compiled once; without the implementation, where the program does not look inside."""
+    def compile(self):
+        """Without the implementation, where the program does not look inside."""
+        if self.compiled:
+            return
         text = source_of(self.name)
         stripped = text.replace("#define LGELU_IMPLEMENTATION\n", "#include <math.h>\n")
         write("%s/tests/%s.c" % (FOLDER, self.name), stripped)
@@ -339,35 +547,48 @@ class Test:
                 value = re.search(name + r" = ([\w <>+*-]+)", original)
                 command += ["-D%s=(%s)" % (name, value.group(1))] if value else []
             run = subprocess.run(command, capture_output=True)
-        self.own = run.returncode or not self.link(FOLDER + "/original", (), FOLDER + "/original")
-        status, seconds = self.run(FOLDER + "/original", 1000)
-        self.seconds = seconds
-        return not status
+        self.own, self.compiled = bool(run.returncode), True
 
-    def link(self, folder, changed, others):
-        objects = ["%s/%s.o" % (folder if half in changed else others, half) for half in halves.all()]
-        return compiled([self.object, *objects, "-o", "%s/%s" % (folder, self.name), "-lm", "-pthread"])
+    def prepare(self):
+        """Links the program with the mutants of a schema and runs it with unchanged copies; why it can't be used, or None."""
+        found, path = self.program + ".json", self.program + ".reached"
+        if os.path.exists(found) and os.path.getmtime(found) > os.path.getmtime(self.name + ".c"):
+            self.seconds, self.slow, self.reached, self.own = json.load(open(found, encoding="utf-8"))
+            return None
+        self.compile()
+        if self.own or not compiled([self.object, SCHEMA + "/lgelu.o", SCHEMA + "/chooser.o", "-o", self.program, "-lm", "-pthread"]):
+            self.own = True
+            if not compiled([*OWN.get(self.name, []), "-I" + SCHEMA, "-I.", "-I..", self.name + ".c", SCHEMA + "/chooser.o",
+                             "-o", self.program, "-lm", "-pthread"], FLAGS + KERNELS):
+                return "it does not compile"
+        if os.path.exists(path):
+            os.remove(path)
+        why, self.seconds = self.run(None, 1000)
+        if why:
+            return "it fails without a mutant: " + why
+        why, self.slow = self.run(0, 1000, path)
+        if why:
+            return "it fails with unchanged copies of the functions: " + why
+        data = open(path, "rb").read()
+        self.reached = [any(data[4 * i:4 * i + 4]) for i in range(len(data) // 4)]
+        write(found, json.dumps([self.seconds, self.slow, self.reached, self.own]))
+        return None
 
-    def compile_own(self, folder, source):
-        write(folder + "/own/lgelu.h", source)
-        level = "-O1" if "LGELU_TRAINER" not in source_of(self.name) else "-O0"        # the trainer takes long to compile
-        return compiled([level, "-I" + folder + "/own", "-I.", "-I..", self.name + ".c", "-o", "%s/%s" % (folder, self.name), "-lm",
-                         "-pthread"])
-
-    def run(self, folder, limit):
-        """(why it failed or None, processor seconds)"""
-        if self.own and not self.compile_own(folder, sources[folder]):
-            return "does not compile", 0
-        program = "%s/%s" % (folder, self.name)
-
+    def run(self, mutant, limit, reached=None):
+        """(why it failed or None, processor seconds) with this mutant; None for the header as it is."""
         def limits():
             os.setpgid(0, 0)
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
             resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        child = subprocess.Popen([program, *self.arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limits,
-                                 env=dict(os.environ, LGELU_DATA=""))
+        environment = dict(os.environ, LGELU_DATA="")
+        if mutant is not None:
+            environment["MUTANT"] = str(mutant)
+        if reached:
+            environment["MUTATE_REACHED"] = reached
+        child = subprocess.Popen([self.program, *self.arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 preexec_fn=limits, env=environment)
         clock = threading.Timer(20 * limit + 60, lambda: end(child))
         clock.start()
         why = None
@@ -380,24 +601,31 @@ class Test:
         child.returncode = status
         clock.cancel()
         child.stdout.close()
-        os.remove(program)
         seconds = usage.ru_utime + usage.ru_stime
         if why is None and status:
-            why = "takes too long" if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) \
+            why = TOO_LONG if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) \
                 else "ended by signal %d" % os.WTERMSIG(status) if os.WIFSIGNALED(status) else "status %d" % os.WEXITSTATUS(status)
         return why, seconds
 
+    def sees(self, schema, mutant):
+        """(why the program fails with this mutant or None, processor seconds)"""
+        why, spent = self.run(schema.number(mutant), 3 * self.slow + 2)
+        with self.lock:
+            self.note(mutant.room, why, spent)
+        return why, spent
+
     def worth(self, room):
-        """Mutants of a room that it will see in a second, by what is known; half a mutant of each room it is taken to have seen."""
+        """Mutants of a room that it sees in a second, by what is known; half a mutant of each room it is taken to have seen."""
         all_caught, all_tried = sum(self.caught.values()), sum(self.tried.values())
         share = (all_caught + 0.5) / (all_tried + 1)
         chance = (self.caught.get(room, 0) + 2 * share) / (self.tried.get(room, 0) + 2)
-        return chance / (self.seconds + 0.1 + (6 if self.own else 0))
+        spent = (self.spent.get(room, 0) + 2 * self.seconds) / (self.tried.get(room, 0) + 2)
+        return chance / (spent + 0.05)
 
-    def note(self, room, saw):
-        with self.lock:
-            self.tried[room] = self.tried.get(room, 0) + 1
-            self.caught[room] = self.caught.get(room, 0) + bool(saw)
+    def note(self, room, saw, seconds):
+        self.tried[room] = self.tried.get(room, 0) + 1
+        self.caught[room] = self.caught.get(room, 0) + bool(saw)
+        self.spent[room] = self.spent.get(room, 0) + seconds
 
 
 def source_of(name):
@@ -412,31 +640,28 @@ def end(child):
         pass
 
 
-def judge(mutant, everything):
-    """(result, the programs that see it, what the first of them printed): same, broken, caught or survived."""
-    folder = "%s/%d" % (FOLDER, threading.get_ident())
-    os.makedirs(folder, exist_ok=True)
-    source = sources[folder] = mutant.of(original)
-    changed = []
-    for half in halves.of(mutant.room):
-        if not halves.compile(source, half, folder):
-            return "broken", "", ""
-        if open("%s/%s.o" % (folder, half), "rb").read() != halves.base[half]:
-            changed.append(half)
-    if not changed:
-        return "same", "", ""
-    seen, first = [], ""
-    for test in sorted(tests, key=lambda t: -t.worth(mutant.room)):
-        if not test.own and not test.link(folder, changed, FOLDER + "/original"):
-            return "broken", "", ""
-        why, _ = test.run(folder, 3 * test.seconds + 2)
-        test.note(mutant.room, why)
+def judge(schema, mutant, tests, everything, patience):
+    """(result, the programs that see it, what the first of them printed): same, broken, alone (compiles, but not as a copy), caught
+    or survived; None if no program saw it and the next one would take more than `patience` processor seconds in all."""
+    if mutant in schema.refused:
+        return "alone" if alone.compiles(mutant) else "broken", "", ""
+    place, seen, first = schema.place[id(mutant)], [], ""
+    for test in sorted((t for t in tests if t.reached[place]), key=lambda t: -t.worth(mutant.room)):
+        if test in mutant.passed:
+            continue
+        if mutant.spent + test.seconds > patience:
+            return None
+        why, spent = test.sees(schema, mutant)
+        mutant.spent += spent
         if why:
             seen.append(test.name)
             first = first or why
             if not everything:
                 break
-    return ("caught", " ".join(seen), first) if seen else ("survived", "", "")
+        mutant.passed.add(test)
+    if seen:
+        return "caught", " ".join(seen), first
+    return ("same" if alone.same(mutant) else "survived"), "", ""
 
 
 def known_reasons():
@@ -463,11 +688,11 @@ def table(results):
 
 
 def main():
-    global original, halves, tests, sources
+    global original, alone
     number, seed = int(os.environ.get("N") or 200), os.environ.get("SEED") or "1"
     only, jobs = os.environ.get("ONLY", "").split(), int(os.environ.get("JOBS") or 1)
     seconds = float(os.environ.get("SECONDS") or "inf")
-    everything, go_on = os.environ.get("ALL"), os.environ.get("CONTINUE")
+    everything, go_on, again = (os.environ.get(name) for name in ("ALL", "CONTINUE", "AGAIN"))
     os.makedirs(FOLDER, exist_ok=True)
     os.environ["OMP_NUM_THREADS"] = "1"
     original = open(HEADER, encoding="utf-8").read()
@@ -475,59 +700,50 @@ def main():
     chosen = [m for m in all_mutants if not only or any(m.room.startswith(o.strip("[]")) or m.name == o for o in only)]
     print("# %d mutants in all, %d to choose from" % (len(all_mutants), len(chosen)), flush=True)
     random.Random(seed).shuffle(chosen)
-    reasons = known_reasons()
+    chosen = [m for m in chosen if not m.hint]
 
     def reason_of(text):
         packed = re.sub(r"\s+", "", text)
-        return next((reason for pattern, reason in reasons if pattern.search(packed)), None)
+        return next((reason for pattern, reason in known_reasons() if pattern.match(packed)), None)
     if os.environ.get("LIST"):
         for mutant in chosen[:number]:
             print("[%s] %s" % (mutant.room, mutant.key))
         return 0
-    done, old = {}, []
+    done = {}
     if go_on and os.path.exists(LOG):
         for line in open(LOG, encoding="utf-8"):
             parts = line.rstrip("\n").split("\t")
             if len(parts) == 5:
                 done[parts[1] + "\t" + parts[2]] = parts
-                old.append(parts)
     elif os.path.exists(LOG):
         os.remove(LOG)
 
-    sources = {FOLDER + "/original": original}
-    halves = Halves(original)
+    alone = Alone(original)
     names = [name[:-2] for name in sorted(os.listdir(".")) if re.fullmatch(r"test_\w+\.c", name) or name[:-2] in ROUNDS]
     wanted = os.environ.get("TESTS", "").split()
     names = [n for n in names if (n in wanted if wanted else not LEFT_OUT.match(n))
              and "lgelu.h" in source_of(n)]
-    tests = []
-    for name in names:
-        test = Test(name)
-        if test.prepare():
-            tests.append(test)
-            print("# %-20s %6.1f s%s" % (name, test.seconds, ", compiles the header itself" if test.own else ""), flush=True)
-        else:
-            print("# %s is left out: it fails without a mutant, or does not compile" % name, flush=True)
-    for result, room, text, saw, first in old:
+    tests = [Test(name) for name in names]
+    for result, room, text, saw, first in done.values():
         for test in tests:
             if result == "caught" and test.name in saw.split():
-                test.note(room, True)
-            elif result == "survived":
-                test.note(room, False)
+                test.note(room, True, 0.5)
 
     lock, began, counted = threading.Lock(), time.time(), [0]
     log = open(LOG, "a", encoding="utf-8")
 
-    def take(mutant):
-        if counted[0] >= number or time.time() - began > seconds:
-            return
-        reason, key = reason_of(mutant.text), mutant.room + "\t" + mutant.key
+    def known(mutant):
+        """The result that needs no program, or None. The list may have grown meanwhile."""
+        reason, old = reason_of(mutant.text), done.get(mutant.room + "\t" + mutant.key)
         if reason:
-            result, saw, first = "listed", "", reason
-        elif key in done and done[key][0] != "listed" and not (done[key][0] == "survived" and wanted):
-            result, saw, first = done[key][0], done[key][3], done[key][4]
-        else:
-            result, saw, first = judge(mutant, everything)
+            return "listed", "", reason
+        if old and old[0] != "listed" and not (old[0] == "survived" and (wanted or again)):
+            return old[0], old[3], old[4]
+        return None
+
+    def record(mutant, found):
+        result, saw, first = found
+        key = mutant.room + "\t" + mutant.key
         with lock:
             if counted[0] >= number:
                 return
@@ -538,20 +754,65 @@ def main():
                 log.flush()
                 print("%4d of %d, %5.0f s: %-8s [%s] %s%s" % (counted[0], number, time.time() - began, result, mutant.room,
                       mutant.key, "  <- " + saw if saw else ""), flush=True)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for future in [pool.submit(take, mutant) for mutant in chosen]:
-            future.result()
+
+    def late():
+        return counted[0] >= number or time.time() - began > seconds
+
+    def run(batch):
+        schema, useful = Schema(original, batch), []
+        print("# %5.0f s: %d mutants of %d functions compiled" % (time.time() - began, len(batch), len(schema.functions)), flush=True)
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for test, why in zip(tests, pool.map(Test.prepare, tests)):
+                if why:
+                    print("# %s is left out: %s" % (test.name, why), flush=True)
+                else:
+                    useful.append(test)
+                    print("# %-20s %6.1f s%s" % (test.name, test.seconds, ", compiles the header itself" if test.own else ""),
+                          flush=True)
+        print("# %5.0f s: the programs are ready" % (time.time() - began), flush=True)
+
+        def take(mutant, patience):
+            if late() or mutant.decided or mutant.hint:
+                return
+            found = known(mutant) or judge(schema, mutant, useful, everything, patience)
+            mutant.decided = found is not None
+            if found:
+                record(mutant, found)
+            else:
+                print("open [%s] %s" % (mutant.room, mutant.key), flush=True)
+        for patience in (PATIENCE, float("inf")):            # what the quick programs see comes first
+            with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+                for future in [pool.submit(take, mutant, patience) for mutant in batch]:
+                    future.result()
+
+    queue, before = list(chosen), stored()
+    if go_on and before and before["header"] == digest(original):
+        keys = set(before["batch"])
+        batch = [m for m in all_mutants if m.key in keys]
+        if len(batch) == len(keys):
+            batch.sort(key=lambda m: before["batch"].index(m.key))
+            run(batch)
+            queue = [m for m in queue if m.key not in keys]
+    while queue and not late():
+        batch, size = [], min(BATCH, int(1.15 * (number - counted[0])) + 2)
+        while queue and len(batch) < size and not late():
+            mutant = queue.pop(0)
+            found = known(mutant)
+            if found:
+                record(mutant, found)
+            else:
+                batch.append(mutant)
+        if batch and not late():
+            run(batch)
     log.close()
-    for word in sorted(os.listdir(FOLDER)):
-        if word.isdigit():
-            shutil.rmtree(FOLDER + "/" + word)
     last = {}                                                # the log's last word on each mutant, and what is known by now
     for line in open(LOG, encoding="utf-8"):
         result, room, text, saw, _ = line.rstrip("\n").split("\t")
         last[room, text] = "listed" if result == "survived" and reason_of(text) else result, saw
     results = [(room, result) for (room, _), (result, _) in last.items()]
     words = [result for _, result in results]
-    print("\n# %d more gave the same object code, %d did not compile" % (words.count("same"), words.count("broken")))
+    print("\n# %d more gave the same object code, %d did not compile, %d compile only by themselves and were not run" % (
+        words.count("same"), words.count("broken"), words.count("alone")))
     for (room, text), (result, _) in last.items():
         if result == "survived":
             print("survived [%s] %s" % (room, text))
