@@ -738,6 +738,11 @@ LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t
 LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
                                     const lgelu_window *window);
 
+/* The same with a last window, in each direction, that begins in the image or in the padding before
+   it and ends beyond both: PyTorch's ceil_mode. */
+LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
+                                     const lgelu_window *window);
+
 /* Adds average pooling with any window without dilation. */
 LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
                                         const lgelu_window *window);
@@ -6674,6 +6679,21 @@ LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
 {
     const lgelu_window w = lgelu__completed(window);
     return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
+                                     const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    const int y = lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+    int d;
+    for (d = 0; y >= 0 && d < 2; d++) {
+        const size_t next = net->nodes[y].shape[d] * w.stride[d];
+        const size_t pixels = net->nodes[net->nodes[y].input[0]].shape[d] + w.padding[d];
+        const size_t rest = pixels + w.padding[d] - w.kernel[d] - (next - w.stride[d]);
+        net->nodes[y].shape[d] += rest > 0 && next < pixels;
+    }
+    return y;
 }
 
 LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,

@@ -427,6 +427,18 @@ static void networks(void)
     x = lgelu_add(&g.net, "s3", x, lgelu_conv(&g.net, "d", y, 5, 1, 1, 0, 1, 1));
     judge_on("sums of sums", &g, lgelu_global_pool(&g.net, "pool", x), 1, 3, 3);
 
+    {
+        const lgelu_window w = { { 3, 2 }, { 2, 3 }, { 1, 0 }, { 0, 0 } };
+        begin(&g);
+        x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 8, 10, 3), 5);
+        y = lgelu_max_pool_ceiling(&g.net, "pool", x, &w);
+        check(y > 0 && g.nodes[y].shape[0] == 5 && g.nodes[y].shape[1] == 4,
+              "max pooling with windows that end beyond the image: its shape", "%zu x %zu",
+              g.nodes[y].shape[0], g.nodes[y].shape[1]);
+        judge_on("max pooling with windows that end beyond the image", &g,
+                 lgelu_flatten(&g.net, "flat", y), 1, 3, 2);
+    }
+
     begin(&g);
     x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 9, 11, 3), 21, 3, 1, 1, 1, 1);
     y = lgelu_linear(&g.net, "squeeze", lgelu_global_pool(&g.net, "pool", x), 5);
@@ -933,6 +945,12 @@ static void errors(void)
                 "convolution 'w8': expected a depthwise window of at most 225 elements");
         x = 0; /* of the network that the last call began */
     }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 20, 20, 1);
+    check(lgelu_conv(&g.net, "c10", x, 1, 17, 1, 8, 1, 1) > 0,
+          "one channel to one by a kernel of 17: it is not depthwise", "\"%s\"", g.net.message);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
     refused(&g, lgelu_scale(&g.net, "s1", x, x),
             "scale 's1': expected factors of 1 x 1 x 6, found 'x' of 8 x 8 x 6");

@@ -223,7 +223,9 @@ static int32_t token[CONTEXT];
 
 static void build_gpt(network *n, lgelu_mode mode)
 {
-    lgelu_transformer shape = { 2, 3, 96, 0, LGELU_GATE_RELU, 1, 0, 0, 0 };
+    const lgelu_transformer shape = {
+        .layers = 2, .heads = 3, .width = 96, .gate = LGELU_GATE_RELU, .lambda = 1
+    };
     size_t k;
     memset(n, 0, sizeof *n);
     seed = 77;

@@ -23,6 +23,7 @@ static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const i
     const lgelu_node *node = from->nodes + i;
     const int x = node->inputs ? where[node->input[0]] : -1;
     const lgelu_window w = attack_window(node);
+    int y;
     switch (node->op) {
     case LGELU_OP_LINEAR: return lgelu_linear(to, node->name, x, node->shape[2]);
     case LGELU_OP_CONV:
@@ -33,7 +34,12 @@ static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const i
                                       : lgelu_gate(to, node->name, x, node->gate, 1);
     case LGELU_OP_ADD: return lgelu_add(to, node->name, x, where[node->input[1]]);
     case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(to, node->name, x, node->momentum, node->eps);
-    case LGELU_OP_MAX_POOL: return lgelu_max_pool_window(to, node->name, x, &w);
+    case LGELU_OP_MAX_POOL:
+        y = lgelu_max_pool_window(to, node->name, x, &w);
+        if (y < 0 || !memcmp(to->nodes[y].shape, node->shape, sizeof node->shape))
+            return y;
+        to->count--;
+        return lgelu_max_pool_ceiling(to, node->name, x, &w);
     case LGELU_OP_AVERAGE_POOL: return lgelu_average_pool_window(to, node->name, x, &w);
     case LGELU_OP_VIEW:
         return deploy_size(node) == node->shape[2] ? lgelu_flatten(to, node->name, x) : x;

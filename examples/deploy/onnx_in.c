@@ -61,7 +61,7 @@ enum {
     ONNX_RANK = 8,   /* dimensions */
     ONNX_ATOMS = 16, /* atoms of a view */
     ONNX_FEW = 16,   /* integers of a list */
-    ONNX_MOST_INPUTS = 16,
+    ONNX_MOST_INPUTS = 64,
     ONNX_MOST_OUTPUTS = 8,
     ONNX_MOST_ATTRIBUTES = 16,
     ONNX_MOST_NODES = 16384,
@@ -205,6 +205,7 @@ typedef struct {
     onnx_view order;        /* of a linear layer's inputs; of the elements of positions */
     int parts;              /* 3: rows are picked from those of other layers, `of` */
     onnx_head_place of[3];
+    int ceiling;      /* the last windows of a max pool may end beyond the image */
     int picks;        /* its rows are chosen among those of its weights, or, without weights, */
     onnx_view chosen; /* among its input's channels: row r is number chosen.base + offset of r */
     int node, wanted; /* its node in the network, -1: none; the result needs it */
@@ -3426,8 +3427,6 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *
         || step[0] > 65535 || step[1] > 65535
         || (l->op != LGELU_OP_CONV && (step[0] > 1 || step[1] > 1)))
         return onnx_refuse(m, n, "its dilations are out of bounds, or those of a pooling");
-    if (onnx_attribute_int(n, "ceil_mode", 0))
-        return onnx_refuse(m, n, "ceil_mode is not supported");
     for (d = 0; d < 2; d++)
         extent[d] = (k[d] - 1) * step[d] + 1;
     if (!onnx_read_pads(m, n, x, dims, extent, s, p))
@@ -3442,7 +3441,14 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *
         l->window.padding[d] = (size_t)padding;
         l->window.dilation[d] = (size_t)step[d];
         l->shape[d] = (size_t)((all - extent[d]) / s[d] + 1);
+        if (onnx_attribute_int(n, "ceil_mode", 0) && (all - extent[d]) % s[d]
+            && (int64_t)l->shape[d] * s[d] < (int64_t)from->shape[d] + padding) {
+            l->shape[d]++;
+            l->ceiling = 1;
+        }
     }
+    if (l->ceiling && l->op != LGELU_OP_MAX_POOL)
+        return onnx_refuse(m, n, "ceil_mode is only supported for max pooling");
     return 1;
 }
 
@@ -3488,7 +3494,38 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
-/* MaxPool, AveragePool, GlobalAveragePool. */
+/* Replaces x by layers whose one pixel has the largest value of each channel: windows along the
+   columns, then along the rows, that overlap where they do not divide the image evenly. */
+static int onnx_add_max(onnx_model *m, const onnx_node *n, int *layer)
+{
+    enum { LONGEST = 225 };
+    int d;
+    for (d = 1; d >= 0; d--) {
+        size_t length = m->layer[*layer].shape[d];
+        while (length > 1) {
+            const size_t windows = (length + LONGEST / 2 - 1) / (LONGEST / 2);
+            onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_MAX_POOL, *layer, -1);
+            if (!l)
+                return 0;
+            memset(&l->name, 0, sizeof l->name);
+            l->window = onnx_one_pixel();
+            l->window.stride[d] = windows > LONGEST ? LONGEST : length / windows;
+            l->window.kernel[d] = length <= LONGEST ? length : 2 * l->window.stride[d];
+            l->ceiling = length > LONGEST;
+            if (length > LONGEST)
+                length =
+                    (length - l->window.kernel[d] + l->window.stride[d] - 1) / l->window.stride[d]
+                    + 1;
+            else
+                length = 1;
+            l->shape[d] = length;
+            *layer = onnx_layer_index(m, l);
+        }
+    }
+    return 1;
+}
+
+/* MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool. */
 static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 {
     onnx_value x;
@@ -3502,7 +3539,12 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
         || !(l = onnx_new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer,
                                 -1)))
         return 0;
-    if (onnx_text_is(n->op, "GlobalAveragePool")) {
+    if (onnx_text_is(n->op, "GlobalMaxPool")) {
+        m->layers--;
+        if (!onnx_add_max(m, n, &x.layer))
+            return 0;
+        l = m->layer + x.layer;
+    } else if (onnx_text_is(n->op, "GlobalAveragePool")) {
         l->shape[0] = l->shape[1] = 1;
     } else {
         const lgelu_window *w = &l->window;
@@ -3523,7 +3565,31 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
-/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. */
+/* ReduceMax over all pixels, or over all tokens. */
+static int onnx_max_of_pixels(onnx_model *m, const onnx_node *n, const int *hit, int keep)
+{
+    onnx_value x;
+    onnx_view pixels = onnx_empty_view(0), v = pixels;
+    int d;
+    if (!onnx_layer_operand(m, n, 0, &x))
+        return 0;
+    onnx_new_dim(&pixels);
+    for (d = 0; d < x.v.rank; d++) {
+        if (hit[d] && !onnx_copy_dim(&pixels, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
+        if (hit[d] && !keep)
+            continue;
+        onnx_new_dim(&v);
+        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
+    }
+    if (!onnx_covers(&pixels, 0, 1, onnx_channels(m->layer + x.layer),
+                     onnx_elements(m->layer + x.layer)))
+        return onnx_refuse(m, n, "only the largest value of all pixels, or tokens, is supported");
+    return onnx_add_max(m, n, &x.layer) && onnx_set_result(m, n, m->layer + x.layer, &v);
+}
+
+/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. ReduceMax. */
 static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *u = onnx_operand(m, n, 0);
@@ -3545,6 +3611,8 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
         hit[d] = 1;
         over = d;
     }
+    if (onnx_text_is(n->op, "ReduceMax"))
+        return onnx_max_of_pixels(m, n, hit, keep);
     for (d = 0; d < u->v.rank; d++)
         dims += hit[d];
     l = m->layer + u->layer;
@@ -4413,7 +4481,88 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
-/* Concat: of shapes, or of class tokens before tokens. */
+/* Makes a layer with the channels of layer x from number `first` on and 0 in its others. */
+static onnx_layer *onnx_spread_channels(onnx_model *m, const onnx_node *n, int x, int64_t first,
+                                        int64_t channels)
+{
+    const int image = m->layer[x].shape[0] > 1;
+    onnx_layer *l = onnx_new_layer(m, n, image ? LGELU_OP_CONV : LGELU_OP_LINEAR, x, -1);
+    if (!l)
+        return NULL;
+    memset(&l->name, 0, sizeof l->name);
+    if (image) {
+        l->window = onnx_one_pixel();
+        l->groups = 1;
+    }
+    l->picks = 1;
+    l->chosen = onnx_empty_view(-first);
+    onnx_new_dim(&l->chosen);
+    onnx_push_atom(&l->chosen, onnx_atom_of((size_t)channels, 1));
+    l->shape[2] = (size_t)channels;
+    return l;
+}
+
+/* Concat of the channels of layers with the same pixels: the sum of layers that have the channels
+   of each of them in their place. */
+static int onnx_join_channels(onnx_model *m, const onnx_node *n, int64_t axis)
+{
+    const size_t *first = NULL;
+    onnx_view of_first = onnx_empty_view(0), v = of_first;
+    int64_t all = 0, at = 0;
+    int k, d, e, i, sum = -1;
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_value *x = onnx_operand(m, n, k);
+        d = x && x->kind == ONNX_DATA ? onnx_axis_of(axis, x->v.rank) : -1;
+        if (d < 0 || onnx_count_batch(&x->v, d, d + 1) || all > ONNX_MOST)
+            return onnx_refuse(m, n,
+                               "it is only supported for shapes, for class tokens before "
+                               "tokens, and for the channels of layers");
+        all += onnx_size(&x->v, d).c;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        onnx_value x;
+        onnx_view pixels = onnx_empty_view(0);
+        onnx_layer *l;
+        int64_t channels;
+        if (!onnx_layer_operand(m, n, k, &x) || (x.v.rank == 2 && !onnx_flatten_operand(m, n, &x)))
+            return 0;
+        d = onnx_axis_of(axis, x.v.rank);
+        channels = onnx_channels(m->layer + x.layer);
+        if (d < 0 || x.v.n[d] > 1 || !onnx_covers(&x.v, d, d + 1, 1, channels))
+            return onnx_refuse(m, n, "only channels can be joined");
+        for (e = 0; e < x.v.rank; e++) {
+            onnx_new_dim(&pixels);
+            for (i = onnx_first_atom(&x.v, e); e != d && i < onnx_first_atom(&x.v, e + 1); i++) {
+                onnx_atom a = x.v.a[i];
+                if (a.stride != ONNX_BATCH)
+                    a.stride = a.stride / channels * all;
+                onnx_push_atom(&pixels, a);
+            }
+            if (e == d)
+                onnx_push_atom(&pixels, onnx_atom_of((size_t)all, 1));
+        }
+        if (first
+            && (memcmp(first, m->layer[x.layer].shape, 2 * sizeof *first)
+                || !onnx_same_view(&of_first, &pixels)))
+            return onnx_refuse(m, n, "the layers whose channels are joined differ in their pixels");
+        of_first = v = pixels;
+        first = m->layer[x.layer].shape;
+        if (!(l = onnx_spread_channels(m, n, x.layer, at, all)))
+            return 0;
+        at += channels;
+        if (sum >= 0) {
+            l = onnx_new_layer(m, n, LGELU_OP_ADD, sum, onnx_layer_index(m, l));
+            if (!l)
+                return 0;
+            memset(&l->name, 0, sizeof l->name);
+        }
+        sum = onnx_layer_index(m, l);
+    }
+    return at == all ? onnx_set_result(m, n, m->layer + sum, &v)
+                     : onnx_refuse(m, n, "only channels can be joined");
+}
+
+/* Concat: of shapes, of class tokens before tokens, or of channels. */
 static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
@@ -4451,6 +4600,8 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
         if (onnx_is_turned_and_rest(m, a, b, d))
             return onnx_set_turned_and_rest(m, n, d);
     }
+    if (a && a->kind != ONNX_CONSTANT && a->kind != ONNX_INTEGERS)
+        return onnx_join_channels(m, n, axis);
     return onnx_add_class_tokens(m, n);
 }
 
@@ -4819,6 +4970,8 @@ static const struct {
                        { "AveragePool", onnx_op_pool },
                        { "GlobalAveragePool", onnx_op_pool },
                        { "ReduceMean", onnx_op_reduce_mean },
+                       { "ReduceMax", onnx_op_reduce_mean },
+                       { "GlobalMaxPool", onnx_op_pool },
                        { "Softmax", onnx_op_softmax },
                        { "Sqrt", onnx_op_root },
                        { "Reciprocal", onnx_op_root },
@@ -4933,7 +5086,7 @@ static int onnx_read_node(onnx_model *m, deploy_span s)
     while (onnx_next_field(&inputs)) {
         if (inputs.field == 1 && inputs.kind == 2) {
             if (n.inputs >= ONNX_MOST_INPUTS)
-                return onnx_refuse(m, &n, "more than 16 inputs");
+                return onnx_refuse(m, &n, "more than 64 inputs");
             n.in[n.inputs] = inputs.in.n ? onnx_find(m, inputs.in) : -1;
             if (inputs.in.n && n.in[n.inputs] < 0) {
                 return onnx_fail(
@@ -5125,6 +5278,7 @@ static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
 typedef struct {
     deploy_span graph;
     int opset, own, nodes, values, tensors, inputs;
+    int edges; /* inputs of all nodes */
 } onnx_counts;
 
 /* Counts what the graph has, so that everything can be stored in one block, and checks the model's
@@ -5174,8 +5328,10 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
             continue;
         if (r.field == 1) {
             c->nodes++;
-            for (q = onnx_reader_of(r.in); onnx_next_field(&q);)
+            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 c->values += q.field == 2;
+                c->edges += q.field == 1;
+            }
             if (q.bad)
                 return onnx_damaged(m, &q);
         } else if (r.field == 5) {
@@ -5185,8 +5341,9 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         } else if (r.field == 15) {
             return onnx_fail(m, "sparse initializers are not supported");
         }
-        if (c->nodes > ONNX_MOST_NODES || c->values > ONNX_MOST_VALUES
-            || c->tensors > ONNX_MOST_VALUES || c->inputs > ONNX_MOST_VALUES) {
+        if (c->nodes > ONNX_MOST_NODES || c->edges > ONNX_MOST_VALUES
+            || c->values > ONNX_MOST_VALUES || c->tensors > ONNX_MOST_VALUES
+            || c->inputs > ONNX_MOST_VALUES) {
             return onnx_fail(m, "the graph has more than %d nodes, or %d values",
                              (int64_t)ONNX_MOST_NODES, (int64_t)ONNX_MOST_VALUES);
         }
@@ -5198,7 +5355,8 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
     return c->nodes ? 1 : onnx_fail(m, "the graph has no nodes");
 }
 
-enum { ONNX_LAYERS_A_NODE = 9 };
+/* The most layers that a node, and each of its inputs, becomes. */
+enum { ONNX_LAYERS_A_NODE = 8, ONNX_LAYERS_AN_EDGE = 4 };
 
 /* Returns the bytes of the block, and where values, tensors, layers and hash chains begin in it. */
 static size_t onnx_layout(const onnx_counts *c, size_t at[4])
@@ -5210,7 +5368,7 @@ static size_t onnx_layout(const onnx_counts *c, size_t at[4])
     at[1] = at[0] + (size_t)c->values * ((sizeof(onnx_value) + 15) / 16 * 16);
     at[2] = at[1] + (size_t)c->tensors * ((sizeof(onnx_tensor) + 15) / 16 * 16);
     at[3] = at[2]
-            + (size_t)(ONNX_LAYERS_A_NODE * c->nodes + c->inputs)
+            + (size_t)(ONNX_LAYERS_A_NODE * c->nodes + ONNX_LAYERS_AN_EDGE * c->edges + c->inputs)
                   * ((sizeof(onnx_layer) + 15) / 16 * 16);
     return at[3] + chains * sizeof(int);
 }
@@ -5697,7 +5855,7 @@ onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const c
         m->chain[i] = -1;
     m->most_values = c.values;
     m->most_tensors = c.tensors;
-    m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + c.inputs;
+    m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + ONNX_LAYERS_AN_EDGE * c.edges + c.inputs;
     m->input = m->result = -1;
     m->budget = 16 * (uint64_t)bytes + (1 << 24);
     return onnx_read_graph(m, &c, output) ? m : NULL;
@@ -5874,7 +6032,9 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         return lgelu_conv_window(net, name, x, l->shape[2], &l->window, l->groups,
                                  l->bias >= 0 || l->shift < 0 || l->shift > 0);
     case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(net, name, x, l->momentum, l->eps);
-    case LGELU_OP_MAX_POOL: return lgelu_max_pool_window(net, name, x, &l->window);
+    case LGELU_OP_MAX_POOL:
+        return l->ceiling ? lgelu_max_pool_ceiling(net, name, x, &l->window)
+                          : lgelu_max_pool_window(net, name, x, &l->window);
     case LGELU_OP_AVERAGE_POOL:
         return l->window.kernel[0] ? lgelu_average_pool_window(net, name, x, &l->window)
                                    : lgelu_global_pool(net, name, x);

@@ -683,6 +683,17 @@ static void onnx_emit_conv(onnx_writer *w, const lgelu_node *node, const lgelu_n
     onnx_end_node(w, &m, onnx_value_name(w, (int)(node - net->nodes)));
 }
 
+/* Returns whether a pooling has a window that ends beyond the image and its padding. */
+static int onnx_is_ceiling(const lgelu_node *node, const lgelu_node *from)
+{
+    int d, more = 0;
+    for (d = 0; d < 2; d++) {
+        const size_t pixels = from->shape[d] + 2 * node->padding[d];
+        more |= (node->shape[d] - 1) * node->stride[d] + node->window[d] > pixels;
+    }
+    return more;
+}
+
 /* Writes a max pool or an average pool. */
 static void onnx_emit_pool(onnx_writer *w, const lgelu_node *node)
 {
@@ -706,6 +717,8 @@ static void onnx_emit_pool(onnx_writer *w, const lgelu_node *node)
     onnx_set_ints(&m, "pads", pads, 4);
     if (!most)
         onnx_set_int(&m, "count_include_pad", 1);
+    if (onnx_is_ceiling(node, from))
+        onnx_set_int(&m, "ceil_mode", 1);
     onnx_end_node(w, &m, value);
 }
 

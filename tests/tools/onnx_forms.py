@@ -18,7 +18,11 @@ def graph(nodes, shape, result, init, kind=T.FLOAT):
     return h.make_graph(nodes, "g", [h.make_tensor_value_info("x", kind, ["N", *shape])],
                         [h.make_tensor_value_info("y", T.FLOAT, ["N", *result])], arrays(init))
 def model(g, opset, ir=8): return h.make_model(g, opset_imports=[h.make_opsetid("", opset)], ir_version=ir)
-def case(name, nodes, shape, result, opset=20, ir=9, **init):
+def ceiling_of(size, k, s, p):
+    out = -(-(size + 2 * p - k) // s) + 1
+    return out - ((out - 1) * s >= size + p)
+def case(name, nodes, shape, result, opset=20, ir=9, ceiling=None, **init):
+    if ceiling: result = (result[0], *(ceiling_of(size, *ceiling) for size in shape[1:]))
     onnx.save(model(graph(nodes, shape, result, init), opset, ir), f"{folder}/{name}.onnx")
     (random.standard_normal((3, *shape))).astype("<f4").tofile(f"{folder}/{name}.in")
     print(name, "float32", ",".join(map(str, (3, *shape))), ",".join(map(str, (3, *result))), sep="\t", file=good)
@@ -104,6 +108,20 @@ case("shuffle", [n("Conv", "x k b", "h"), n("Relu", "h", "g"), n("Reshape", "g s
     n("Reshape", "t s4", "u"), n("BatchNormalization", "u s bb m v", "i"), n("Mul", "u f", "z"), n("Add", "i z", "j"),
     n("Conv", "j kk", "y", group=6)], (3, 5, 6), (6, 3, 4), 17, s5=ints(0, 2, 3, 3, 4), s4=ints(0, 6, 3, 4), s=w(6), bb=w(6), m=w(6),
     v=np.abs(w(6)), f=w(6, 1, 1), kk=w(6, 1, 1, 1), **conv)
+# channels of several layers, joined: images, tokens and vectors
+case("joined", [n("Conv", "x k b", "h"), n("Relu", "h", "g"), n("Conv", "g k1", "i"), n("Concat", "g i h g", "j", axis=1),
+    n("BatchNormalization", "j s bb m v", "z"), n("Conv", "z kk", "y")], (3, 5, 6), (2, 3, 4), 17, k1=w(2, 6, 1, 1), s=w(20), bb=w(20), m=w(20),
+    v=np.abs(w(20)), kk=w(2, 20, 1, 1), **conv)
+case("joined_vectors", [n("Gemm", "x a b", "h", transB=1), n("Tanh", "h", "t"), n("Concat", "t x h", "g", axis=-1), n("Gemm", "g c d", "y",
+    transB=1)], (4,), (3,), a=w(6, 4), b=w(6), c=w(3, 16), d=w(3))
+case("joined_tokens", [n("MatMul", "x f", "h"), n("Concat", "x h", "g", axis=2), n("MatMul", "g k", "y")], (5, 6), (5, 3), f=w(6, 4), k=w(10, 3))
+# the largest values of an image and of many tokens; windows that end beyond the image
+case("largest", [n("Conv", "x k b", "h"), n("GlobalMaxPool", "h", "p"), n("ReduceMax", "h", "q", axes=[2, 3]), n("Add", "p q", "r"),
+    n("Flatten", "r", "y")], (3, 20, 33), (6,), 17, **conv)
+case("largest_token", [n("MatMul", "x f", "h"), n("ReduceMax", "h", "y", axes=[1], keepdims=0)], (1001, 3), (4,), 17, f=w(3, 4))
+for window_, stride_, pad_, size in (2, 2, 0, 7), (3, 2, 0, 8), (3, 2, 1, 8), (2, 3, 1, 9), (3, 3, 1, 8):
+    case(f"ceiling_{window_}{stride_}{pad_}{size}", [n("MaxPool", "x", "h", kernel_shape=[window_] * 2, strides=[stride_] * 2, pads=[pad_] * 4, ceil_mode=1),
+        n("Conv", "h k1", "y")], (3, size, size + 1), (2, "rows", "columns"), 17, k1=w(2, 3, 1, 1), ceiling=(window_, stride_, pad_))
 # functions that are no gates: layers; gates with a factor
 case("tanh_layer", mlp([n("Tanh", "h", "t"), n("Mul", "t two", "u"), n("Add", "u b", "g")]), (4,), (3,), two=np.float32(2), **p)
 case("sigmoid_layer", mlp([n("Add", "h b", "h1"), n("Sigmoid", "h1", "t"), n("Sigmoid", "t", "u"), n("Sub", "one u", "g")]), (4,), (3,),
@@ -229,14 +247,13 @@ refuse("bias", "the size of its bias is not that of its outputs", gemm, a=w(3, 4
 c = dict(k=w(4, 2, 3, 3))
 def window(name, words, op="Conv", ins="x k", shape=(2, 6, 6), init=c, **a):
     refuse(name, words, [n(op, ins, "h", **a), n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], shape, (4,), **init)
-window("dilation", "(Conv): only dilations of 1 are supported", dilations=[2, 2])
-window("strides", "(Conv): expected equal strides", strides=[1, 2])
-window("pads", "(Conv): expected four equal pads", pads=[0, 1, 0, 1])
-window("rectangle", "(Conv): only square windows are supported", init=dict(k=w(4, 2, 3, 1)))
+window("dilation", "(Conv): its dilations are out of bounds", dilations=[0, 2])
+window("strides", "(Conv): its strides are out of bounds", strides=[1, 0])
+window("pads", "expected equal pads on opposite sides", pads=[0, 1, 1, 1])
 window("groups", "the shape of its weights does not match channels and groups", init=dict(k=w(4, 3, 3, 3)))
-window("line", "only convolutions of images are supported: expected weights of four di", shape=(2, 6), init=dict(k=w(4, 2, 3)))
+window("line", "its weights have other dimensions than its input", shape=(2, 6), init=dict(k=w(4, 2, 3, 3)))
 window("large", "the window is larger than the image", shape=(2, 2, 2))
-window("ceiling", "(MaxPool): ceil_mode", "MaxPool", "x", kernel_shape=[2, 2], ceil_mode=1)
+window("ceiling", "ceil_mode is only supported for max pooling", "AveragePool", "x", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, shape=(2, 5, 6))
 window("leaves_out", "count_include_pad = 0 with padding is not supported", "AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)
 refuse("clip_bounds", "expected a bound from below", [n("Clip", "x none hi", "h"), n("Gemm", "h a b", "y", transB=1)],
     none=np.float32(-np.inf), hi=np.float32(1), **q)

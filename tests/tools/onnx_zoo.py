@@ -27,13 +27,6 @@ def disturb(net):
 
 REFUSED = {
     "resnet_group_norm": "(InstanceNormalization): this operator is not supported",
-    "densenet": "(Concat): it is only supported",
-    "shufflenet_v2": "(Concat): it is only supported",
-    "squeezenet": "(MaxPool): ceil_mode",
-    "googlenet": "(MaxPool): ceil_mode",
-    "text_cnn": "(Conv): only convolutions of images",
-    "audio_m5": "(Conv): only convolutions of images",
-    "wavenet": "(Conv): only convolutions of images",
 }
 
 
