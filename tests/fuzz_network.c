@@ -90,6 +90,7 @@ typedef enum {
     MAX_POOL,
     AVERAGE_POOL,
     MAX_WINDOW,
+    MAX_CEILING,
     AVERAGE_WINDOW,
     GLOBAL_POOL,
     FLATTEN,
@@ -135,6 +136,7 @@ static const char *const builder_name[BUILDERS] = {
     "max_pool",
     "average_pool",
     "max_pool_window",
+    "max_pool_ceiling",
     "average_pool_window",
     "global_pool",
     "flatten",
@@ -364,6 +366,7 @@ static int perform(lgelu_net *net, const call *c)
     case MAX_POOL: return lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case MAX_WINDOW: return lgelu_max_pool_window(net, c->name, c->a, &c->window);
+    case MAX_CEILING: return lgelu_max_pool_ceiling(net, c->name, c->a, &c->window);
     case AVERAGE_WINDOW: return lgelu_average_pool_window(net, c->name, c->a, &c->window);
     case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
     case FLATTEN: return lgelu_flatten(net, c->name, c->a);
@@ -536,6 +539,22 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         if (!(c->f[0] >= 0 && c->f[0] <= 1 && c->f[1] > 0))
             may |= bit(LGELU_E_ARGUMENT);
         break;
+    case MAX_CEILING: {
+        size_t pixels[2];
+        memcpy(pixels, shape, sizeof pixels);
+        if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
+            may |= bit(LGELU_E_SHAPE);
+        if (!window_fits(shape, &w) || w.dilation[0] > 1 || w.dilation[1] > 1)
+            return may | bit(LGELU_E_SHAPE);
+        for (int d = 0; d < 2; d++) {
+            /* one more window, if it begins before the padding behind the image */
+            const size_t covered = (shape[d] - 1) * w.stride[d] + w.kernel[d];
+            if (covered < pixels[d] + 2 * w.padding[d]
+                && shape[d] * w.stride[d] < pixels[d] + w.padding[d])
+                shape[d]++;
+        }
+        break;
+    }
     case MAX_POOL:
     case MAX_WINDOW:
         if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
@@ -766,6 +785,7 @@ static void random_call(slot *s, call *c)
         break;
     case CONV_WINDOW:
     case MAX_WINDOW:
+    case MAX_CEILING:
     case AVERAGE_WINDOW:
         c->b |= 1;
         c->n[0] = odds(20) ? 16 : 1 + draw(6);
@@ -984,7 +1004,10 @@ static void random_windows_net(slot *s)
         const int x = s->net.count - 1;
         const size_t *shape = s->nodes[x].shape;
         memset(&c, 0, sizeof c);
-        c.what = odds(70) ? CONV_WINDOW : odds(50) ? MAX_WINDOW : AVERAGE_WINDOW;
+        c.what = odds(70)   ? CONV_WINDOW
+                 : odds(40) ? MAX_WINDOW
+                 : odds(40) ? MAX_CEILING
+                            : AVERAGE_WINDOW;
         c.a = x;
         c.b = 1;
         c.gate = (int)draw(2);
