@@ -304,6 +304,31 @@ static int excite(int x, const char *end)
     return lgelu_scale(&net, name, x, y);
 }
 
+/* Group norms of images, rows, tokens and vectors, and concatenations in both orders. */
+static void groups(void)
+{
+    int a, b;
+    start(6, 5, 3);
+    a = lgelu_group_norm(&net, "n", lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0), 4);
+    nodes[a].eps = 0.125f;
+    b = lgelu_group_norm(&net, "m", smooth(a), 8);
+    a = lgelu_concat(&net, "two", lgelu_concat(&net, "one", a, b), in);
+    a = lgelu_flatten(&net, "f", lgelu_group_norm(&net, "o", a, 1));
+    keep("groups", lgelu_linear(&net, "fc", a, 5), 0, 1, 0, 0,
+         "InstanceNormalization Concat Mul Add named");
+    start(6, 5, 3);
+    a = lgelu_concat(&net, "c", lgelu_linear(&net, "fc", in, 4), in);
+    keep("pixels_concat", lgelu_linear(&net, "out", a, 5), 0, 1, 0, 0, "Concat MatMul");
+    start(1, 5, 6);
+    a = lgelu_concat(&net, "c", lgelu_linear(&net, "fc", in, 4), in);
+    keep("tokens_groups", lgelu_group_norm(&net, "n", a, 5), 0, 0, 1, 0,
+         "Concat InstanceNormalization");
+    start(1, 1, 20);
+    a = lgelu_concat(&net, "c", smooth(lgelu_linear(&net, "fc", in, 4)), in);
+    keep("vector_groups", lgelu_linear(&net, "out", lgelu_group_norm(&net, "n", a, 6), 5), 0, 0, 0,
+         0, "Concat InstanceNormalization");
+}
+
 static void scaled_channels(void)
 {
     int a, b;
@@ -502,6 +527,7 @@ int main(int argc, char **argv)
     vectors();
     pictures();
     windows();
+    groups();
     scaled_channels();
     transposed();
     behind_a_flatten();

@@ -311,6 +311,35 @@ class TokensConv(nn.Module):                 # tokens (N, T, C), as texts have t
     def forward(self, x): return self.h(F.gelu(self.c(x.transpose(1, 2))).mean(2))
 case("tokens_conv", TokensConv(), (7, 6))
 
+for groups in 1, 4, 8:
+    case(f"group_norm_{groups}", nn.Sequential(nn.Conv2d(3, 8, 3), nn.GroupNorm(groups, 8), nn.GELU(), nn.Conv2d(8, 8, 3, 2),
+                                               nn.GroupNorm(groups, 8, 1e-3), nn.GELU(), nn.Flatten(), nn.Linear(72, 5)), (3, 10, 10))
+    case(f"group_norm_{groups}_fixed", nn.Sequential(nn.Conv2d(3, 8, 3), nn.GroupNorm(groups, 8), nn.GELU(), nn.Flatten(),
+                                                     nn.Linear(512, 5)), (3, 10, 10), 11, 1, False)
+for affine in False, True:
+    case(f"instance_norm_{affine}", nn.Sequential(nn.Conv2d(3, 8, 3), nn.InstanceNorm2d(8, affine=affine), nn.GELU(),
+                                                  nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5)), (3, 10, 10))
+case("group_norm_row", nn.Sequential(nn.Conv1d(3, 8, 3), nn.GroupNorm(2, 8), nn.GELU(), nn.Flatten(), nn.Linear(80, 5)), (3, 12))
+class Dense(nn.Module):                      # as torchvision's DenseNet joins its features
+    def __init__(self, layers):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 3, 1, 1)
+        self.layers = nn.ModuleList(nn.Sequential(nn.BatchNorm2d(6 + 4 * k), nn.GELU(), nn.Conv2d(6 + 4 * k, 4, 3, 1, 1, bias=False))
+                                    for k in range(layers))
+        self.head = nn.Sequential(nn.BatchNorm2d(6 + 4 * layers), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                                  nn.Linear(6 + 4 * layers, 5))
+    def forward(self, x):
+        features = [self.stem(x)]
+        for layer in self.layers: features.append(layer(torch.cat(features, 1)))
+        return self.head(torch.cat(features, 1))
+case("dense", Dense(4), (3, 8, 8))
+case("dense_deep", Dense(20), (3, 4, 4), 11, 1, False)
+class Join(nn.Module):                       # tokens beside their neighbours' features, vectors beside inputs
+    def __init__(self): super().__init__(); self.a, self.b = nn.Linear(6, 8), nn.Linear(14, 5)
+    def forward(self, x): return self.b(torch.cat((F.gelu(self.a(x)), x), -1))
+case("concat_tokens", Join(), (7, 6))
+case("concat_vectors", Join(), (6,))
+
 class Excite(nn.Module):                     # squeeze-and-excitation, as torchvision, timm and others write it
     def __init__(self, c, form):
         super().__init__()
