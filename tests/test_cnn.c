@@ -982,6 +982,12 @@ static void errors(void)
                 "convolution 'w8': expected a depthwise window of at most 225 elements");
         x = 0; /* of the network that the last call began */
     }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 20, 20, 1);
+    check(lgelu_conv(&g.net, "c10", x, 1, 17, 1, 8, 1, 1) > 0,
+          "one channel to one by a kernel of 17: it is not depthwise", "\"%s\"", g.net.message);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
     refused(&g, lgelu_group_norm(&g.net, "n1", x, 4),
             "group norm 'n1': 6 channels do not divide into 4 groups");

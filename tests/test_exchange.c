@@ -3,6 +3,7 @@
    reason while the network does not change. SPDX-License-Identifier: MIT-0 */
 #define LGELU_TRAINER
 #include "lgelu.h"
+#include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
 #include <limits.h>
@@ -647,6 +648,65 @@ static void printed(void)
     free(text.data);
 }
 
+/* The memory plans of the builders' networks: which bytes each layer has, and where. */
+static void plans(void)
+{
+    static const size_t widths[] = { 9, 7, 4 };
+    static const uint64_t recorded[2][5] = {
+        { 0xd8bda4a48d2cfcfeu, 0x1b0a0f891d58b204u, 0x5e2dc163fb95ef52u, 0x791462aeb99b7411u,
+          0xb8d47dab4e158d11u },
+        { 0x011ed344da6408e0u, 0x186e75d7f367c524u, 0x031d177fab5b22f8u, 0x137e194732f48e53u,
+          0x83d6c93275e0bc02u }
+    };
+    static const char *const names[] = { "mlp", "lenet", "resnet", "gpt", "vit" };
+    static lgelu_node node[128];
+    lgelu_transformer shape;
+    int k, mode;
+    memset(&shape, 0, sizeof shape);
+    shape.layers = 2;
+    shape.heads = 2;
+    shape.width = 12;
+    shape.lambda = 2;
+    shape.dropout = 0.1f;
+    for (mode = 0; mode < 2; mode++) {
+        for (k = 0; k < 5; k++) {
+            memory_file text = { NULL, 0, 0 };
+            uint64_t hash = HASH_START;
+            char name[64];
+            lgelu_net net;
+            size_t i;
+            int x;
+            lgelu_net_begin(&net, node, 128);
+            x = k == 3 ? lgelu_tokens(&net, "x", 8, 11)
+                       : lgelu_input(&net, "x", k ? 28 : 1, k ? 28 : 1, k ? 3 : 784);
+            if (k == 0)
+                x = lgelu_mlp(&net, x, widths, 3, LGELU_GATE_LAMBDA, 2);
+            else if (k == 1)
+                x = lgelu_lenet(&net, x, 10, LGELU_GATE_LAMBDA, 2);
+            else if (k == 2)
+                x = lgelu_resnet(&net, x, 8, 3, 1, 10, LGELU_GATE_LAMBDA, 2);
+            else if (k == 3)
+                x = lgelu_gpt(&net, x, &shape);
+            else
+                x = lgelu_vit(&net, x, &shape, 7, 0, 10);
+            if (mode)
+                lgelu_cross_entropy(&net, "loss", x,
+                                    lgelu_labels(&net, "y", k == 3 ? 8 : 1,
+                                                 k == 0   ? 4
+                                                 : k == 3 ? 11
+                                                          : 10));
+            lgelu_net_bytes(&net, 6, mode ? LGELU_MODE_TRAIN : LGELU_MODE_INFER);
+            lgelu_net_print(&net, memory_append, &text);
+            for (i = 0; i < text.size; i++)
+                hash = hash_word(hash, text.data[i], 1);
+            snprintf(name, sizeof name, "exchange.plan.%s.%s", names[k], mode ? "train" : "infer");
+            check(!net.status && hash == recorded[mode][k], name, "%016llx %s",
+                  (unsigned long long)hash, net.message);
+            free(text.data);
+        }
+    }
+}
+
 int main(void)
 {
     isa_from_environment();
@@ -659,5 +719,6 @@ int main(void)
     metadata_told();
     folded();
     printed();
+    plans();
     return check_end();
 }

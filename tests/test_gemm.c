@@ -399,6 +399,9 @@ int main(int argc, char **argv)
     check(good, "gemm through read", "see above");
     if (!brief)
         check(hash == 0xdc2e58e47c544a04u, "gemm hash", "0x%016llx", (unsigned long long)hash);
+    /* One block, which is too small to be halved, although it is much work. */
+    if (!brief)
+        check(shape_agrees(1, 32, 140000, 0, 0, 0, 1, 0, 1), "gemm of a long sum", "see above");
 
     for (s = 0; s < isa_count; s++) {
         char name[80];

@@ -695,6 +695,25 @@ static void nans(const char *isa)
     check(!*why, name, "%s", why);
 }
 
+/* Without a limit the best instruction set is in force that processor and operating system have, as
+   the compiler's own run-time library finds them. */
+static void detection(void)
+{
+#if defined(__GNUC__) && defined(__x86_64__) && defined(__linux__) && !defined(LGELU_NO_SIMD)
+    int best = LGELU_ISA_SCALAR;
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+        && __builtin_cpu_supports("popcnt")) {
+        best = LGELU_ISA_AVX2;
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")
+            && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+            best = LGELU_ISA_AVX512;
+    }
+    check(lgelu_isa() == best, "the best instruction set is found", "%s, expected %s",
+          lgelu_isa_name(lgelu_isa()), lgelu_isa_name(best));
+#endif
+}
+
 int main(int argc, char **argv)
 {
     const uint64_t recorded = 0xbe066466813ed4da;
@@ -706,6 +725,7 @@ int main(int argc, char **argv)
     }
     brief = argc > 1 && !strcmp(argv[1], "--short");
     yardstick();
+    detection();
     for (isa = 0; isa <= most; isa++) {
         char name[64];
         uint64_t h;

@@ -747,6 +747,12 @@ static void builder_errors(void)
               && lgelu_net_backward(&g.net, 1) == LGELU_E_ARGUMENT,
           "nothing runs after an error", "something did");
 
+    lgelu_net_begin(&g.net, g.nodes, NODES);
+    lgelu_tokens(&g.net, "tokens", 4, 9);
+    x = lgelu_linear(&g.net, "logits", lgelu_input(&g.net, "x", 1, 1, 3), 4);
+    fails("tokens are no gradient", &g, lgelu_custom_loss(&g.net, "odd", x, 0) < 0,
+          LGELU_E_ARGUMENT, "input 1 is no earlier layer");
+
     lgelu_net_begin(&g.net, NULL, 0);
     fails("no space for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY,
           "'odd'");
@@ -1331,6 +1337,8 @@ static void step_options(void)
     }
     check(rows, "the history of λ: a row every so many steps", "a row differs");
     plan.history = NULL;
+    train(&g, 6, 2, &plan);
+    check(!g.net.status, "no history is written where there is none", "%s", g.net.message);
 
     /* Gradient descent moves s by lr·c·slope·dL/dλ and weights by lr·gradient, without decay and
      * momentum. */
@@ -2028,9 +2036,11 @@ static void copies(void)
     build_copied(&h, SAME, 0.25f, 1);
     make_at(&h, 4, LGELU_MODE_INFER, 0);
     h.net.step = 77;
+    g.net.pass = 5;
     double moments = 0;
-    check(!lgelu_net_copy(&g.net, &h.net) && g.net.step == 0,
-          "a copy from inference into training counts its steps from 0", "step %ld", g.net.step);
+    check(!lgelu_net_copy(&g.net, &h.net) && g.net.step == 0 && g.net.pass == 0,
+          "a copy from inference into training counts its steps from 0", "step %ld, pass %lu",
+          g.net.step, (unsigned long)g.net.pass);
     for (size_t i = 0; i < g.net.parameter_count; i++)
         moments += fabs((double)g.net.m[i]) + (double)g.net.v[i];
     for (int i = 0; i < g.net.lambda_count; i++)

@@ -6,6 +6,7 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include <limits.h>
 #include <math.h>
 #include <time.h>
 
@@ -202,6 +203,18 @@ static void refused_harden(void)
     check(status == LGELU_E_LAMBDA && !memcmp(before, n.net.lambda, sizeof before),
           "a refused harden changes no λ", "status %d, λ %g and %g", (int)status,
           (double)n.net.lambda[0], (double)n.net.lambda[1]);
+    forgive(&n);
+    /* After the last step that can be counted, the λ's are those of the end. */
+    plan = lgelu_training_to_relu(1e-2f, 100);
+    n.net.step = LONG_MAX - 1;
+    status = lgelu_net_harden(&n.net, &plan);
+    memcpy(before, n.net.lambda, sizeof before);
+    n.net.lambda[0] = n.net.lambda[1] = 2;
+    n.net.step = LONG_MAX;
+    check(!status && before[0] > 2 && !lgelu_net_harden(&n.net, &plan)
+              && !memcmp(before, n.net.lambda, sizeof before),
+          "hardening after the last step that can be counted", "λ %g and %g", (double)before[0],
+          (double)n.net.lambda[0]);
     end(&n);
 }
 
@@ -357,6 +370,42 @@ static unsigned char *header(size_t tensors, flaw what, size_t *bytes)
     return file;
 }
 
+/* Returns how many files of a network's load are accepted whose last tensor ends before the data
+   does. The end of that tensor is the only place that is wrong, and another one in each file. */
+static size_t accepted_ends(network *n, size_t files)
+{
+    unsigned char *file = (unsigned char *)calloc(files + 256, 1);
+    size_t accepted = 0;
+    if (!file)
+        abort();
+    for (size_t d = 1; d <= files; d++) {
+        const int length =
+            sprintf((char *)file + 8,
+                    "{\"b\":{\"dtype\":\"U8\",\"shape\":[5],\"data_offsets\":[%zu,%zu]},"
+                    "\"a\":{\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":[0,%zu]}}",
+                    d, d + 5, d, d);
+        for (int k = 0; k < 8; k++)
+            file[k] = (unsigned char)(k < 4 ? length >> 8 * k : 0);
+        accepted += !lgelu_net_load(&n->net, file, 8 + (size_t)length + d + 6);
+        forgive(n);
+    }
+    free(file);
+    return accepted;
+}
+
+/* JSON may have blanks between all its tokens. */
+static void blanks(network *n)
+{
+    static const char text[] =
+        "{\n\r\t \"a\"\n:\r{\t\"dtype\" : \"U8\"\n,\r\"shape\"\t:\r\n[\n1\r]\t,"
+        "\n\"data_offsets\":\r[\n0\t,\r1\n]\r}\n}";
+    unsigned char file[8 + sizeof text] = { sizeof text - 1 };
+    memcpy(file + 8, text, sizeof text - 1);
+    check(!lgelu_net_load(&n->net, file, sizeof file), "a header with blanks between all tokens",
+          "%s", n->net.message);
+    forgive(n);
+}
+
 static void headers(void)
 {
     static const char *const name[] = { "sound",
@@ -386,6 +435,20 @@ static void headers(void)
                   n.net.message);
             free(file);
         }
+    }
+    for (size_t tensors = 5000; tensors <= 40000; tensors += 5000) {
+        char text[96];
+        file = header(tensors, SOUND, &bytes);
+        snprintf(text, sizeof text, "a header of %zu tensors", tensors);
+        check(!lgelu_net_load(&n.net, file, bytes), text, "%s", n.net.message);
+        forgive(&n);
+        free(file);
+    }
+    blanks(&n);
+    {
+        const size_t accepted = accepted_ends(&n, 20000);
+        check(!accepted, "20000 headers whose tensors end before the data does", "%zu accepted",
+              accepted);
     }
     file = header(160000, SOUND, &bytes);
     start = clock();

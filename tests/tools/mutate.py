@@ -20,17 +20,18 @@ Many mutants are compiled into one header (see Schema): each is a copy of the fu
 chooses one of them at run time. So everything is compiled and linked once for up to 250 mutants, for all instruction sets, without
 OpenMP, and a mutant costs only the programs that run until one of them sees it. Programs that never call the function are left out;
 the others run in the order of what they have seen of this room per second, until one reports a failure, ends badly or takes three
-times its processor time. For the time, and to show that the copies themselves change nothing, each program runs first with all
-functions replaced by unchanged copies. Survivors are compiled alone, to find those with the same object code.
+times as long as with unchanged copies of all functions, which are slower, since they are not inlined. That run comes first; it
+also shows that the copies themselves change nothing, and which functions a program calls. Survivors are compiled alone, to find those with the same object code.
 
 tools/mutants.txt lists what changes nothing that can be seen: part of a mutant's description, a tab, the reason. `...` stands for
 any text. Descriptions are tokens, not lines, so they survive a new layout. The status is 1 if fewer than 98 % of the others
 are caught. Python 3 alone, a POSIX system.
 SPDX-License-Identifier: MIT-0"""
-import concurrent.futures, os, random, re, resource, signal, subprocess, sys, threading, time
+import concurrent.futures, hashlib, json, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
 
 HEADER, FOLDER, LOG, KNOWN = "../lgelu.h", "build/mutate", "build/mutate.log", "tools/mutants.txt"
 SCHEMA, TOO_LONG = FOLDER + "/schema", "takes too long"
+STAMP = SCHEMA + "/stamp.json"
 COMPILER = os.environ.get("CC", "cc").split()
 FLAGS = ["-std=c99", "-O1", "-w", "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types"]
 # Without -O2 gcc unrolls no loop over registers, and the kernels take ten times as long; these passes take time and win little.
@@ -363,6 +364,15 @@ class Function:
         return [name for name in names if name not in ("", "void")]
 
 
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def stored():
+    """What an earlier run has written about the mutants that it compiled, or None."""
+    return json.load(open(STAMP, encoding="utf-8")) if os.path.exists(STAMP) else None
+
+
 class Schema:
     """One header with many mutants. Each is a copy of its function, not inlined, that the function calls in its place while
     mutate_on[] of the function is 1; tools see MUTANT=17 in the environment. A copy without a change, the control, serves to
@@ -382,7 +392,21 @@ class Schema:
         for function in self.functions:
             if function.arguments is None:
                 self.inside.add(function)
-        self.compile()
+        self.place = {id(m): k for k, f in enumerate(self.functions) for m in f.mutants}
+        if not self.is_compiled():
+            self.compile()
+            write(STAMP, json.dumps({"header": digest(source), "batch": [m.key for m in self.mutants],
+                                     "refused": [m.key for m in self.refused], "text": digest(self.text()),
+                                     "inside": [self.functions.index(f) for f in self.inside]}))
+
+    def is_compiled(self):
+        """Whether a run that was stopped has compiled the same mutants; then what it has found is read."""
+        stamp = stored()
+        if not stamp or stamp["header"] != digest(self.source) or stamp["batch"] != [m.key for m in self.mutants]:
+            return False
+        self.refused = [m for m in self.mutants if m.key in stamp["refused"]]
+        self.inside = {self.functions[k] for k in stamp["inside"]}
+        return digest(self.text()) == stamp["text"]
 
     def number(self, mutant):
         return self.mutants.index(mutant) + 1
@@ -450,6 +474,8 @@ class Schema:
 
     def compile(self):
         """Compiles the header with what compiles of the mutants; the others are refused."""
+        if os.path.exists(SCHEMA):
+            shutil.rmtree(SCHEMA)
         while True:
             found = self.errors(["-fsyntax-only", "-fmax-errors=0"])
             if not found:
@@ -466,11 +492,6 @@ class Schema:
             str(owners.get(n, 0)) for n in range(len(self.mutants) + 1))})
         if not compiled(["-c", SCHEMA + "/chooser.c", "-o", SCHEMA + "/chooser.o"], ["-O1", "-w"]):
             sys.exit(print("FAIL mutate: the chooser does not compile"))
-        self.place = {id(m): k for k, f in enumerate(self.functions) for m in f.mutants}
-
-    def control(self, mutant):
-        """The number that chooses an unchanged copy of this mutant's function."""
-        return len(self.mutants) + 1 + self.place[id(mutant)]
 
 
 class Alone:
@@ -512,7 +533,9 @@ class Test:
         self.compiled, self.lock = False, threading.Lock()
 
     def compile(self):
-        """Compiled once; without the implementation, where the program does not look inside."""
+        """Without the implementation, where the program does not look inside."""
+        if self.compiled:
+            return
         text = source_of(self.name)
         stripped = text.replace("#define LGELU_IMPLEMENTATION\n", "#include <math.h>\n")
         write("%s/tests/%s.c" % (FOLDER, self.name), stripped)
@@ -528,22 +551,27 @@ class Test:
 
     def prepare(self):
         """Links the program with the mutants of a schema and runs it with unchanged copies; why it can't be used, or None."""
-        linked = not self.own and compiled([self.object, SCHEMA + "/lgelu.o", SCHEMA + "/chooser.o", "-o", self.program, "-lm",
-                                            "-pthread"])
-        if not linked:
+        found, path = self.program + ".json", self.program + ".reached"
+        if os.path.exists(found) and os.path.getmtime(found) > os.path.getmtime(self.name + ".c"):
+            self.seconds, self.slow, self.reached, self.own = json.load(open(found, encoding="utf-8"))
+            return None
+        self.compile()
+        if self.own or not compiled([self.object, SCHEMA + "/lgelu.o", SCHEMA + "/chooser.o", "-o", self.program, "-lm", "-pthread"]):
             self.own = True
-            flags = OWN.get(self.name, [])
-            if not compiled(["-O1", *flags, "-I" + SCHEMA, "-I.", "-I..", self.name + ".c", SCHEMA + "/chooser.o", "-o", self.program,
-                             "-lm", "-pthread"]):
+            if not compiled([*OWN.get(self.name, []), "-I" + SCHEMA, "-I.", "-I..", self.name + ".c", SCHEMA + "/chooser.o",
+                             "-o", self.program, "-lm", "-pthread"], FLAGS + KERNELS):
                 return "it does not compile"
-        path = SCHEMA + "/reached"
         if os.path.exists(path):
             os.remove(path)
-        why, self.seconds = self.run(0, 1000, path)
+        why, self.seconds = self.run(None, 1000)
+        if why:
+            return "it fails without a mutant: " + why
+        why, self.slow = self.run(0, 1000, path)
         if why:
             return "it fails with unchanged copies of the functions: " + why
         data = open(path, "rb").read()
         self.reached = [any(data[4 * i:4 * i + 4]) for i in range(len(data) // 4)]
+        write(found, json.dumps([self.seconds, self.slow, self.reached, self.own]))
         return None
 
     def run(self, mutant, limit, reached=None):
@@ -581,7 +609,7 @@ class Test:
 
     def sees(self, schema, mutant):
         """(why the program fails with this mutant or None, processor seconds)"""
-        why, spent = self.run(schema.number(mutant), 3 * self.seconds + 2)
+        why, spent = self.run(schema.number(mutant), 3 * self.slow + 2)
         with self.lock:
             self.note(mutant.room, why, spent)
         return why, spent
@@ -733,19 +761,18 @@ def main():
     def run(batch):
         schema, useful = Schema(original, batch), []
         print("# %5.0f s: %d mutants of %d functions compiled" % (time.time() - began, len(batch), len(schema.functions)), flush=True)
-        for test in tests:
-            if not test.compiled:
-                test.compile()
-            why = test.prepare()
-            if why:
-                print("# %s is left out: %s" % (test.name, why), flush=True)
-            else:
-                useful.append(test)
-                print("# %-20s %6.1f s%s" % (test.name, test.seconds, ", compiles the header itself" if test.own else ""), flush=True)
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for test, why in zip(tests, pool.map(Test.prepare, tests)):
+                if why:
+                    print("# %s is left out: %s" % (test.name, why), flush=True)
+                else:
+                    useful.append(test)
+                    print("# %-20s %6.1f s%s" % (test.name, test.seconds, ", compiles the header itself" if test.own else ""),
+                          flush=True)
         print("# %5.0f s: the programs are ready" % (time.time() - began), flush=True)
 
         def take(mutant, patience):
-            if late() or mutant.decided:
+            if late() or mutant.decided or mutant.hint:
                 return
             found = known(mutant) or judge(schema, mutant, useful, everything, patience)
             mutant.decided = found is not None
@@ -758,7 +785,14 @@ def main():
                 for future in [pool.submit(take, mutant, patience) for mutant in batch]:
                     future.result()
 
-    queue = list(chosen)
+    queue, before = list(chosen), stored()
+    if go_on and before and before["header"] == digest(original):
+        keys = set(before["batch"])
+        batch = [m for m in all_mutants if m.key in keys]
+        if len(batch) == len(keys):
+            batch.sort(key=lambda m: before["batch"].index(m.key))
+            run(batch)
+            queue = [m for m in queue if m.key not in keys]
     while queue and not late():
         batch, size = [], min(BATCH, int(1.15 * (number - counted[0])) + 2)
         while queue and len(batch) < size and not late():

@@ -359,7 +359,7 @@ static void transposed(void)
     int a;
     start(4, 5, 3);
     a = smooth(lgelu_linear(&net, "mix", lgelu_transpose(&net, "t", in), 6));
-    keep("pixels_mixed", lgelu_linear(&net, "fc", lgelu_transpose(&net, "back", a), 5), 0, 0, 0, 0,
+    keep("pixels_mixed", lgelu_linear(&net, "fc", lgelu_transpose(&net, "back", a), 5), 0, 1, 0, 0,
          "Transpose MatMul");
     start(1, 6, 4);
     a = lgelu_transpose(&net, "back", lgelu_linear(&net, "mix", lgelu_transpose(&net, "t", in), 6));
