@@ -146,7 +146,7 @@ static int windows(lgelu_net *net, const recipe *r)
 }
 
 /* size: side, channels, groups; group norms and concatenations */
-static int grouped(lgelu_net *net, const recipe *r)
+static int normed_groups(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_input(net, "x", r->size[0], r->size[0] + 2, 3);
     const int c = lgelu_conv(net, "c", x, r->size[1], 3, 1, 1, 1, 1);
@@ -527,8 +527,8 @@ static const recipe recipes[] = {
     { "windows", windows, { 5, 11, 20, 1 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "windows of groups", windows, { 4, 12, 6, 3 }, 11, 1, ALL_BUT_GENERATE, SQUARES, 0 },
     { "depthwise windows", windows, { 6, 9, 67, 67 }, 11, 1, ALL_BUT_GENERATE, CLASSES, 0 },
-    { "group norms, concatenations", grouped, { 6, 33, 3 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
-    { "instance norms", grouped, { 5, 20, 20 }, 11, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "group norms, concatenations", normed_groups, { 6, 33, 3 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "instance norms", normed_groups, { 5, 20, 20 }, 11, 1, ALL_BUT_GENERATE, SQUARES, 0 },
     { "squeeze-and-excitation", scaled, { 7, 35 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "GPT", gpt, { 13, 24, 2, 0 }, 13, 1, ALL, CLASSES, 0 },
     { "GPT, dropout", gpt, { 70, 12, 1, 1 }, 7, 1, ALL, CLASSES, 0 },
