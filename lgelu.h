@@ -36,8 +36,8 @@
                         files; last what advanced users need: threads, layers and nodes, custom
                         gates, matrix products
      [2] PLATFORM       compilers, target attributes, atomics, prefetch, refused flags, exact fma
-     [3] YARDSTICK      the exact gate in double; exp, log, cos and random numbers with the same
-                        bits everywhere
+     [3] YARDSTICK      the exact gate in double; exp, log, cos, sin and random numbers with the
+                        same bits everywhere
      [4] DISPATCH       the table of kernels and the structures that they receive their work in;
                         this file includes itself once per instruction set; cpuid; public kernels
      [5] HARDNESS       λ(s), its slope and inverse, the gap to ReLU, targets, the hardening plan
@@ -108,12 +108,30 @@
                            is larger. Under AddressSanitizer these bytes are poisoned while a layer
                            runs.
 
+   VENDORING   tests/test_vendoring.sh and tests/test_header.sh run these recipes.
+     -Ofast, -ffast-math   This file refuses them. In a program that uses them, compile the file
+                           with LGELU_IMPLEMENTATION as an object of its own, without them:
+                               cc -O2 -c kernels.c && cc -Ofast host.c kernels.o -lm
+                           or append -fno-fast-math to the flags of that file, or precede the
+                           include with #pragma GCC optimize("no-fast-math") (gcc only). Each way
+                           gives the same bits, also if the program flushes subnormal numbers.
+     Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call:
+                           lgelu_forward then adds 20 KB to a program (gcc -O2), the tanh form and
+                           SiLU add 9 to 11 KB. As an object of its own, compile with
+                           -ffunction-sections -fdata-sections and link with -Wl,--gc-sections:
+                           lgelu_forward adds 24 KB, the others 13 to 18 KB. lgelu_backward adds 36
+                           or 39 KB, lgelu_silu_backward 22 or 26 KB.
+     Arguments             Outputs come first: lgelu_backward(dx, dy, x, λ, n). dx is overwritten,
+                           not added to; to accumulate, add it afterwards. The channel form adds to
+                           dlambda.
+
    NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers,
                 file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`,
-                      RMSNorm, SiLU, gated units; partial batches and generation corrected;
-                      tests/names-1.0.md lists old and new names.
+                      RMSNorm, SiLU, gated units, rotary positions, grouped-query attention;
+                      partial batches and generation corrected; tests/names-1.0.md lists old and
+                      new names.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -657,6 +675,9 @@ LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_
 /* Adds y = x Wᵀ + b over the channels; W has shape (outputs, channels), b (outputs). */
 LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs);
 
+/* Adds y = x Wᵀ over the channels, a linear layer without biases. */
+LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs);
+
 /* Adds y = x Eᵀ, with the matrix E (vocabulary, channels) of an embedding and no bias. */
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 
@@ -673,8 +694,16 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
                                 const lgelu_custom_gate *gate);
 
+/* Adds y = 1/(1 + e^-x), with an error of at most 2.5 units in the last place. It is no gate: it
+   has no λ, and lgelu_net_relu leaves it as it is. */
+LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x);
+
 /* Adds the sum of two values of equal shape, as in a residual connection. */
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b);
+
+/* Adds the element-wise product of two values of equal shape, y = a·b. Behind a gate it makes a
+   gated unit (arXiv 2002.05202): a = gate(x Vᵀ), b = x Wᵀ is GEGLU, SwiGLU or ReGLU. */
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b);
 
 /* Adds a convolution with a square kernel over zero padding:
    y[r][c][o] = b[o] + Σ x[r·stride + i - padding][c·stride + j - padding][k]·W[o][i][j][k],
@@ -687,11 +716,31 @@ LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b);
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
                          size_t stride, size_t padding, size_t groups, int bias);
 
+/* A window of its own height [0] and width [1]: element (i, j) of the window of output (r, c) is
+   the pixel (r·stride[0] + i·dilation[0] - padding[0], c·stride[1] + j·dilation[1] - padding[1]).
+   A stride or dilation of 0 means 1. */
+typedef struct {
+    size_t kernel[2], stride[2], padding[2], dilation[2];
+} lgelu_window;
+
+/* Adds a convolution with any window; all else is as in lgelu_conv. A window of height 1 over one
+   row, (1, steps, channels), is a 1-D convolution. The window with its gaps, (kernel - 1)·dilation
+   + 1, is at most 65535 and wider than the padding; a depthwise one has at most 225 elements. */
+LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
+                                const lgelu_window *window, size_t groups, int bias);
+
 /* Adds batch normalisation, (x - mean)/√(variance + eps)·gain + shift for each channel: with the
    batch's statistics in training, with the running ones in inference and under net.evaluate.
    Training updates running += momentum·(batch's - running), where the variance is unbiased (n - 1),
    as in PyTorch, whose values are momentum 0.1 and eps 1e-5. */
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps);
+
+/* Adds group normalisation (Wu and He, arXiv 1803.08494): the channels are `groups` groups in
+   order, each normalised over all its values of one sample, (x - mean)/√(variance + eps)·gain +
+   shift, with a gain and a shift for each channel. groups = channels is instance normalisation. A
+   group has at least 2 values; eps is 1e-5 unless you change the node's. (ConvNeXt's LayerNorm2d,
+   over the channels of each pixel, is lgelu_layer_norm.) */
+LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t groups);
 
 /* Adds layer normalisation over the channels, (x - mean)/√(variance + eps)·gain + shift. eps is
    1e-5 unless you change the node's. */
@@ -710,8 +759,30 @@ LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t ker
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding);
 
+/* Adds max pooling with any window of at most 225 elements, without dilation. */
+LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
+                                    const lgelu_window *window);
+
+/* Adds max pooling with one more window in each direction, if it begins in the image or in the
+   padding before it; it ends beyond both: PyTorch's ceil_mode. */
+LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
+                                     const lgelu_window *window);
+
+/* Adds average pooling with any window without dilation. */
+LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
+                                        const lgelu_window *window);
+
 /* Adds the mean of each channel over rows and columns, (1, 1, channels). */
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x);
+
+/* Adds x with each channel multiplied by a factor of its own: y[r][c][k] = x[r][c][k]·factors[k],
+   where factors has shape (1, 1, channels of x). After a global pool, two linear layers and a
+   sigmoid it completes a squeeze-and-excitation block (Hu et al., arXiv 1709.01507). */
+LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors);
+
+/* Adds the channels of a, then those of b, which has the same rows and columns, as DenseNets and
+   U-Nets join them. */
+LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b);
 
 /* Adds a view of x as one vector (1, 1, rows·columns·channels), without a copy. */
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x);
@@ -722,15 +793,36 @@ LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size
 /* Adds a learned vector for each position: y = x + P, P of shape (columns, channels). */
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x);
 
+/* Adds rotary positions to heads of `width` channels (Su et al., arXiv 2104.09864). In each of the
+   first `heads` heads of token t the pair (a, b) number i, from 0 to width/2 - 1, is turned by the
+   angle θ = t·base^(-2i/width): it becomes (a·cos θ - b·sin θ, b·cos θ + a·sin θ). The pair is
+   channels i and i + width/2 of the head, as in Llama and GPT-NeoX, or, if interleaved is 1,
+   channels 2i and 2i + 1, as in the paper and GPT-J. Channels behind these heads stay as they are:
+   between qkv and an attention `heads` is that of the queries plus that of the keys, and width that
+   of the attention's heads. width is even; base is above 0, usually 10000. */
+LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
+                           float base, int interleaved);
+
 /* Adds multi-head attention: qkv (tokens, 3·channels) → (tokens, channels),
    softmax(q kᵀ/√(channels/heads)) v for each head. causal = 1: no token reads a later one. */
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
+
+/* Adds grouped-query attention (Ainslie et al., arXiv 2305.13245), which has fewer keys and values:
+   qkv (tokens, (heads + 2·kv_heads)·width) → (tokens, heads·width), first the queries, then the
+   keys, then the values. Query head h reads key and value head h/(heads/kv_heads), so that kv_heads
+   divides heads. kv_heads = heads is lgelu_attention, kv_heads = 1 is multi-query attention. */
+LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
+                                      size_t kv_heads, int causal);
 
 /* Adds dropout, which is active in training only. A rate of 0 adds no node and returns x. */
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate);
 
 /* Adds an image as tokens, patch by patch: (rows, columns, c) → (1, patches, side·side·c). */
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side);
+
+/* Adds x with channels and pixels, or tokens, exchanged: (rows, columns, c) → (1, c, rows·columns).
+   A linear layer between two of them mixes tokens, as in MLP-Mixer. */
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x);
 
 /* Adds one learned token in front of a sequence. */
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x);
@@ -770,19 +862,28 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
                            size_t classes, lgelu_gate_kind kind, float lambda);
 
-/* Transformers with pre-LayerNorm, learned positions and GPT-2's first weights. */
+/* Transformers with normalisation before each part, and GPT-2's first weights. Without the options
+   of the second half they have GPT-2's blocks. With all of them, and the gate LGELU_GATE_SILU, they
+   have those of Llama (arXiv 2302.13971). */
 typedef struct {
     size_t layers, heads, width, hidden; /* hidden: of the feed-forward part, 0 is 4·width */
     lgelu_gate_kind gate;
     float lambda, dropout;
     int untied;      /* 1: the head has a matrix and biases of its own; 0: the embedding's matrix */
     float embedding; /* deviation of the first embeddings (PyTorch's own: 1); 0: as the matrices */
+    int rms_norm;    /* 1: RMS normalisation; 0: layer normalisation */
+    int rotary;      /* 1: rotary positions of queries and keys; 0: learned positions */
+    float rotary_base; /* 0 is 10000 */
+    int gated;         /* 1: the hidden part is gate(x Vᵀ)·(x Wᵀ), with one matrix more */
+    int no_bias;       /* 1: the linear layers of the blocks, and an untied head, have no biases */
+    size_t kv_heads;   /* heads of keys and values, which divide `heads`; 0: as many */
 } lgelu_transformer;
 
 /* The nodes that a Transformer of so many layers takes at most. */
-#define LGELU_TRANSFORMER_NODES(layers) (12 * (layers) + 12)
+#define LGELU_TRANSFORMER_NODES(layers) (15 * (layers) + 12)
 
-/* Adds a GPT over a node of tokens: embedding, positions, blocks, norm, head. */
+/* Adds a GPT over a node of tokens: embedding, learned positions if there are any, blocks, norm,
+   head. */
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape);
 
 /* Adds a vision Transformer over patches of side·side pixels. It reads the class token, or, if
@@ -972,6 +1073,25 @@ typedef struct {
     void *user;
 } lgelu_threads;
 
+/* Calls work(team, user) once, on one of the threads. Its parallel loops, team->run(task,
+   task_user, count, team->user), find the other threads awake: to wake them for each loop would
+   take longer than most loops. threads NULL: all on the calling thread. */
+LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
+                               void (*work)(const lgelu_threads *team, void *user), void *user);
+
+/* ---- for advanced users: custom linear layers ---- */
+
+/* Computes the linear layers of a network that was not built for training in the caller's way, for
+   example from weights of fewer bits: net.custom_linear. run either computes y (rows, outputs) = x
+   (rows, inputs) Wᵀ + b of the node and returns 1, or returns 0 without writing to y, and the
+   network computes the layer itself. While it is called, net->threads.run is set and runs tasks on
+   the threads of this forward. */
+typedef struct {
+    int (*run)(float *y, const float *x, size_t rows, const lgelu_net *net, const lgelu_node *node,
+               void *user);
+    void *user;
+} lgelu_custom_linear;
+
 /* ---- for advanced users: layers and nodes ---- */
 
 /* First weights: uniform within ±√(6/inputs) (He) or ±√(6/(inputs + outputs)) (Glorot), or
@@ -1004,9 +1124,15 @@ typedef enum {
                                             LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU__READS_AFFINE                                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
+    X(SIGMOID,        "sigmoid",            0, 0, sigmoid_range, 0, 0,                             \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
     X(ADD,            "add",                0, pass_backward, affine_range, 0, 0,                  \
                                             LGELU__IN_PLACE | LGELU__PASSES_GRADIENT               \
                                             | LGELU__READS_AFFINE                                  \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
+    X(MUL,            "multiply",           0, mul_backward, mul_range, 0, 0,                      \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(CONV,           "convolution",        conv_forward, conv_backward, 0, 0, conv_work,          \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)               \
@@ -1014,16 +1140,27 @@ typedef enum {
                                             norm_aux, 0,                                           \
                                             LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(GROUP_NORM,     "group norm",         0, group_norm_backward, group_norm_range,              \
+                                            group_norm_aux, 0,                                     \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU__BY_SAMPLE | LGELU_TRAIT_NORM)                 \
     X(MAX_POOL,       "max pool",           0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)       \
     X(AVERAGE_POOL,   "average pool",       0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)              \
+    X(SCALE,          "scale",              0, scale_backward, scale_range, 0, 0,                  \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU__BY_SAMPLE)                                    \
     X(VIEW,           "view",               0, pass_backward, 0, 0, 0,                             \
                                             LGELU__PASSES_GRADIENT | LGELU_TRAIT_TOKENWISE)        \
+    X(CONCAT,         "concatenation",      0, concat_backward, concat_range, 0, 0,                \
+                                            LGELU_TRAIT_TOKENWISE)                                 \
     X(EMBEDDING,      "embedding",          embedding_forward, embedding_backward, 0, 0, 0,        \
                                             LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE            \
                                             | LGELU__LOOKUP)                                       \
     X(POSITION,       "position",           0, position_backward, position_range, 0, 0,            \
                                             LGELU__IN_PLACE | LGELU__BY_SAMPLE                     \
                                             | LGELU_TRAIT_TOKENWISE | LGELU__LOOKUP)               \
+    X(ROTARY,         "rotary",             rotary_forward, 0, rotary_range, rotary_aux, 0,        \
+                                            LGELU__IN_PLACE | LGELU_TRAIT_TOKENWISE)               \
     X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
                                             layer_norm_aux, 0,                                     \
                                             LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
@@ -1039,6 +1176,7 @@ typedef enum {
                                             LGELU__IN_PLACE | LGELU__BY_FOUR                       \
                                             | LGELU_TRAIT_TOKENWISE)                               \
     X(PATCHES,        "patches",            0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)           \
+    X(TRANSPOSE,      "transpose",          0, 0, transpose_range, 0, 0, LGELU__BY_SAMPLE)         \
     X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_range, 0, 0,      \
                                             LGELU__BY_SAMPLE)                                      \
     X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)              \
@@ -1077,19 +1215,23 @@ typedef struct {
 struct lgelu_node {
     char name[32];
     lgelu_op op;
-    int inputs, input[3];                      /* how many nodes it reads, and which */
-    size_t shape[3];                           /* rows, columns, channels of one sample */
-    size_t weight_at, weight_count;            /* its matrix (outputs, inputs) in net.w */
-    size_t bias_at, bias_count;                /* its biases in net.w */
-    size_t state_at, state_count;              /* its running statistics in net.state */
-    size_t window[2], stride, padding, groups; /* of a convolution or a pooling */
-    float momentum, eps;                       /* of a normalisation */
-    int first_lambda, lambda_count;            /* its λ's in net.lambda */
+    int inputs, input[3];                    /* how many nodes it reads, and which */
+    size_t shape[3];                         /* rows, columns, channels of one sample */
+    size_t weight_at, weight_count;          /* its matrix (outputs, inputs) in net.w */
+    size_t bias_at, bias_count;              /* its biases in net.w */
+    size_t state_at, state_count;            /* its running statistics in net.state */
+    size_t window[2], stride[2], padding[2]; /* of a convolution or a pooling: rows, columns */
+    size_t dilation[2], groups;
+    float momentum, eps;            /* of a normalisation */
+    int first_lambda, lambda_count; /* its λ's in net.lambda */
     lgelu_gate_kind gate;
     const lgelu_custom_gate *custom; /* of LGELU_GATE_CUSTOM; its parameters are the biases */
     lgelu_init init;
-    float lambda0;    /* the first λ */
-    size_t option[2]; /* attention: heads, causal; patches: side; mean of tokens: first, count */
+    float lambda0; /* the first λ */
+    /* attention: heads, causal, heads of keys; rotary: heads, width, interleaved; patches: side;
+       mean of tokens: first, count */
+    size_t option[3];
+    float base;            /* of rotary positions */
     float rate, deviation; /* of dropout; of the first weights */
     int tied;              /* 1 + the node whose matrix it uses; 0: its own */
     int folded;            /* 1: a batch norm that became a view */
@@ -1109,6 +1251,13 @@ struct lgelu_node {
     } internal; /* private: what the memory plan and the runs store */
 };
 
+/* How long the runs of a network take. Private. */
+typedef struct {
+    double alone; /* ticks for each unit of work on one thread; 0 before the first measurement */
+    double debt;  /* the work that one thread has to do before the team is tried again */
+    unsigned runs;
+} lgelu_pace;
+
 /* A network. */
 struct lgelu_net {
     /* Set these while building. */
@@ -1123,6 +1272,7 @@ struct lgelu_net {
     lgelu_lambda_map lambda_map; /* of every learned λ; set before lgelu_net_make */
     lgelu_threads threads;
     /* Set these at any time. */
+    lgelu_custom_linear custom_linear; /* run NULL: none */
     int evaluate; /* 1: a training network computes as in inference (statistics, no dropout) */
     int prepacked_valid; /* whether the prepacked copies agree with w: set it to 0 after writing to
                             w */
@@ -1161,8 +1311,9 @@ struct lgelu_net {
         unsigned char *arena;
         float *scratch, *prepacked; /* workspace of products; prepacked matrices */
         size_t arena_bytes, scratch_bytes, prepacked_bytes;
-        int broken; /* LGELU_CHECK: a worker wrote past its workspace */
-    } internal;     /* private: what one call leaves for the next */
+        int broken;         /* LGELU_CHECK: a worker wrote past its workspace */
+        lgelu_pace pace[2]; /* of forwards and backwards */
+    } internal;             /* private: what one call leaves for the next */
 };
 
 /* ---- for advanced users: custom gates ---- */
@@ -1455,6 +1606,22 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n"
             LGELU__FETCH(LGELU__PAST(p, (i) + 2048)); \
     } while (0)
 
+/* LGELU__TICKS reads a counter of the processor that increases at a constant rate, where there is
+   one; else it is 0. */
+#if LGELU__GNU && defined(__x86_64__)
+#define LGELU__TICKS() ((double)__builtin_ia32_rdtsc())
+#elif LGELU__GNU && defined(__aarch64__)
+static inline double lgelu__ticks(void)
+{
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return (double)ticks;
+}
+#define LGELU__TICKS() lgelu__ticks()
+#else
+#define LGELU__TICKS() 0.0
+#endif
+
 /* LGELU__REST is the pause instruction in the loop of a thread that waits. LGELU__YIELD lets
    another thread have the processor. */
 #if LGELU__GNU && defined(__x86_64__)
@@ -1478,6 +1645,12 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n"
 #define LGELU__OPAQUE(kind, k) __asm__("" : kind(k))
 #else
 #define LGELU__OPAQUE(kind, k) ((void)0)
+#endif
+#if LGELU__GNU
+#define LGELU__LINES __attribute__((aligned(64)))
+#define LGELU__HIDE(kind, k) __asm__("" : kind(k))
+#else
+#define LGELU__HIDE(kind, k) ((void)0)
 #endif
 #if LGELU__GNU
 #define LGELU__RARELY(condition) __builtin_expect(!!(condition), 0)
@@ -1941,6 +2114,16 @@ static double lgelu__cospi(double x)
     return x > 0.5 ? -p : p;
 }
 
+/* Returns sin(πx) for x in [0, 1]. */
+static double lgelu__sinpi(double x)
+{
+    double y = (x > 0.5 ? 1 - x : x) * 3.141592653589793, q = y * y, p = 1;
+    int i;
+    for (i = 23; i > 1; i -= 2)
+        p = fma(p * q, -1.0 / (i * (i - 1)), 1.0);
+    return y * p;
+}
+
 /* Philox4x32-10 (Salmon et al., SC 2011) is a keyed bijection of a counter of 128 bits. The key is
    the seed, the counter is (block, stream), and block i/4 holds the random numbers i, i + 1, i + 2
    and i + 3 of the stream. Replaces the counter c by four random numbers. */
@@ -2103,15 +2286,15 @@ typedef struct {
 
 /* Images that are read as a matrix with one row for each position of the convolution's kernel. A
    row index encodes (sample, row, column) of the output grid, a column index (row, column, channel)
-   of the kernel. The image row is grid row · step + kernel row + origin[0], and the image column
-   likewise. */
+   of the kernel. The image row is grid row · step[0] + kernel row · dilation[0] + origin[0], and
+   the image column likewise. */
 typedef struct {
     const float *x;
     size_t rows, columns; /* of an image */
     size_t pixel;         /* floats from one pixel to the next */
     size_t channels;      /* of a kernel element */
     size_t across;        /* columns of the kernel */
-    size_t grid[2], step;
+    size_t grid[2], step[2], dilation[2];
     ptrdiff_t origin[2];
 } lgelu__im2col;
 
@@ -2173,6 +2356,7 @@ typedef struct {
 #define LGELU__TRAINER_KERNELS(X)                                                                \
     X(double, square_sum, (const float *x, size_t n))                                            \
     X(void, add, (float *y, const float *a, const float *b, size_t n))                           \
+    X(void, mul, (float *y, const float *a, const float *b, size_t n))                           \
     X(void, scale, (float *y, const float *x, float scale, size_t n))                            \
     /* p = exp(scale·(x - max x)), followed by zeros from n to padded. stat receives max x      \
        and Σ p. p may be x, or NULL. */                                                         \
@@ -2193,6 +2377,13 @@ typedef struct {
     X(void, rms_normalise_backward,                                                              \
       (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,  \
        int add, size_t n))                                                                       \
+    /* y = 1/(1 + e^-x), and dx = dy·y·(1 - y). y may be x, dx may be dy. */                   \
+    X(void, sigmoid, (float *y, const float *x, size_t n))                                       \
+    X(void, sigmoid_backward, (float *dx, const float *dy, const float *x, size_t n))            \
+    /* y = a·c - b·s and z = b·c + a·s; y may be a, and z b. */                              \
+    X(void, rotate,                                                                              \
+      (float *y, float *z, const float *a, const float *b, const float *c, const float *s,       \
+       size_t n))                                                                                \
     X(void, dropout,                                                                             \
       (float *y, const float *x, uint64_t seed, uint64_t stream, size_t first, float rate,       \
        size_t n))                                                                                \
@@ -3415,6 +3606,12 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
 #endif
 }
 
+#if defined(_OPENMP) && LGELU__ATOMIC
+#define LGELU__OPENMP 1
+#else
+#define LGELU__OPENMP 0
+#endif
+
 /* A team. To wake threads for each loop would take longer than most loops, so they are woken once
    for many. lgelu__with_team starts LGELU__TEAM tasks. The first that begins is the leader: it
    calls `work`, whose parallel loops run through lgelu__team_run. The others help in each loop, and
@@ -3517,7 +3714,7 @@ static void lgelu__with_team(const lgelu_threads *threads,
     memset(&team, 0, sizeof team);
     team.work = work;
     team.user = user;
-#if defined(_OPENMP) && LGELU__ATOMIC
+#if LGELU__OPENMP
     /* Each thread of OpenMP joins once. */
     if (!threads->run) {
 #pragma omp parallel
@@ -3526,6 +3723,77 @@ static void lgelu__with_team(const lgelu_threads *threads,
     }
 #endif
     lgelu__parallel(threads, lgelu__team_join, &team, LGELU__TEAM);
+}
+
+/* The arguments of lgelu_with_team. */
+typedef struct {
+    void (*work)(const lgelu_threads *team, void *user);
+    void *user;
+} lgelu__team_call;
+
+static void lgelu__team_call_work(void *user, const lgelu_threads *team)
+{
+    const lgelu__team_call *call = (const lgelu__team_call *)user;
+    call->work(team, call->user);
+}
+
+LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
+                               void (*work)(const lgelu_threads *team, void *user), void *user)
+{
+    const lgelu_threads alone = { lgelu__run_serial, NULL };
+    lgelu__team_call call;
+    call.work = work;
+    call.user = user;
+    if (!threads)
+        LGELU__TO_NEAREST(work(&alone, user));
+    else if (threads->run == lgelu__team_run || threads->run == lgelu__run_serial)
+        work(threads, user);
+    else
+        lgelu__with_team(threads, lgelu__team_call_work, &call);
+}
+
+/* A run whose team belongs to OpenMP ends when each of its threads has joined and left. If other
+   programs occupy the processors, that may take a thousand times as long as the work. Therefore the
+   time of a run is compared with that of one thread, and after a loss one thread does ten times as
+   much work as could have been done meanwhile. So at most a tenth of the time is lost, except for
+   what a single run loses beyond lgelu__most_debt. No result depends on it. */
+
+/* In fmas: the work, about half a second, that one thread does at most before the team is tried
+   again (a larger run is tried again after ten); and the runs, of a tenth of a second, from which
+   on the team always works, since to measure one thread would take too long. */
+static const double lgelu__most_debt = 5e9, lgelu__fma_for_trust = 1e9;
+
+/* Returns whether the next run of this work is one for the team. The first two, and one of every
+   4096, measure the time of one thread. */
+static int lgelu__team_pays(const lgelu_pace *pace, double work)
+{
+    if (work >= lgelu__fma_for_trust)
+        return 1;
+    return pace->runs >= 2 && pace->runs % 4096 && pace->debt < work;
+}
+
+/* Takes into account how long a run took, by the team or by one thread. */
+static void lgelu__team_paid(lgelu_pace *pace, double work, double ticks, int team)
+{
+    const double each = ticks / work,
+                 most = lgelu__most_debt > 10 * work ? lgelu__most_debt : 10 * work;
+    pace->runs++;
+    /* Without a counter, or after one that was set, nothing is known. */
+    if (!(ticks > 0) || work >= lgelu__fma_for_trust)
+        return;
+    if (team) {
+        if (each > pace->alone)
+            pace->debt += 10 * work * (each / pace->alone - 1);
+        if (pace->debt > most)
+            pace->debt = most;
+        return;
+    }
+    pace->debt = pace->debt > work ? pace->debt - work : 0;
+    /* Faster runs count at once, slower ones, which may have been interrupted, only gradually. */
+    if (each < pace->alone || !(pace->alone > 0))
+        pace->alone = each;
+    else
+        pace->alone += (each < 2 * pace->alone ? each - pace->alone : pace->alone) / 16;
 }
 
 /* ---- guards of memory regions (LGELU_CHECK) ---- */
@@ -3958,8 +4226,12 @@ static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
     const size_t out = j->channels, in = j->from->shape[2];
     const lgelu__operand w = lgelu__weights(j, 0, in);
+    const lgelu_custom_linear *custom = &j->net->custom_linear;
     lgelu_product y =
         lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), w.matrix);
+    if (custom->run && j->net->mode != LGELU_MODE_TRAIN
+        && custom->run(j->y, j->x, j->rows, j->net, j->node, custom->user))
+        return LGELU_OK;
     y.bias = j->bias;
     lgelu__net_multiply(j->net, &y, w.panels);
     return LGELU_OK;
@@ -4252,25 +4524,66 @@ static void lgelu__pass_backward(lgelu__job *p)
     }
 }
 
+/* ---- products: y = a·b, da = dy·b, db = dy·a ---- */
+
+static void lgelu__mul_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels, n = rows * p->channels;
+    const float *a = p->x + at, *b = lgelu__input_value(p->net, p->node, 1) + at;
+    if (!p->dy)
+        lgelu__k()->mul(p->y + at, a, b, n);
+    if (p->dx[0])
+        lgelu__k()->mul(p->dx[0] + at, p->dy + at, b, n);
+    if (p->dx[1])
+        lgelu__k()->mul(p->dx[1] + at, p->dy + at, a, n);
+}
+
+static void lgelu__mul_backward(lgelu__job *p)
+{
+    if (p->dx[0] || p->dx[1])
+        lgelu__for_rows(p, lgelu__mul_range);
+}
+
+/* ---- sigmoid ---- */
+
+static void lgelu__sigmoid_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels, n = rows * p->channels;
+    if (p->dy)
+        lgelu__k()->sigmoid_backward(p->dx[0] + at, p->dy + at, p->x + at, n);
+    else
+        lgelu__k()->sigmoid(p->y + at, p->x + at, n);
+}
+
 /* ---- [8e] convolution ---- */
 /* Three matrix products. P is the matrix of patches: a row for each output pixel, a column for each
    (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels while it
    copies a block. y = P Wᵀ + b and dW = dyᵀ P. dx = Q W', where Q are the patches of dy and W' the
    taps in reverse order. Since W is stored as (outputs, tap row, tap column, channels), the columns
    of P and the rows of W' are contiguous.
-   With a stride s, the pixels of dx belong to s² lattices: those whose row and column have the same
-   remainders modulo s. A lattice meets only some of the taps, and has a product of its own, whose
-   result is scattered into dx. */
+   With strides s and t, the pixels of dx belong to s·t lattices: those whose row and column have
+   the same remainders modulo s and t. A lattice meets only some of the taps, and has a product of
+   its own, whose result is scattered into dx. */
+
+/* Returns whether a convolution visits every pixel. */
+static int lgelu__dense(const lgelu_node *node)
+{
+    return node->stride[0] == 1 && node->stride[1] == 1;
+}
 
 static int lgelu__pointwise(const lgelu_node *node)
 {
-    return node->window[0] == 1 && node->stride == 1 && !node->padding;
+    return node->window[0] == 1 && node->window[1] == 1 && lgelu__dense(node) && !node->padding[0]
+           && !node->padding[1];
 }
+
+/* Returns the elements of a window. */
+static size_t lgelu__taps(const lgelu_node *node) { return node->window[0] * node->window[1]; }
 
 /* Returns the bytes of a lattice's product, in whole cache lines, until it is scattered. */
 static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t in)
 {
-    if (node->stride == 1)
+    if (lgelu__dense(node))
         return 0;
     return lgelu__plus(lgelu__times(pixels, in * sizeof(float)), 63) & ~(size_t)63;
 }
@@ -4278,10 +4591,11 @@ static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t
 static size_t lgelu__conv_work(const lgelu__job *p, int train)
 {
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, s = node->stride;
+    const size_t *x = p->from->shape, *s = node->stride;
     const size_t out = p->channels / node->groups, in = x[2] / node->groups;
-    const size_t taps = node->window[0] * node->window[0];
-    const size_t pixels = lgelu__times(p->samples, ((x[0] - 1) / s + 1) * ((x[1] - 1) / s + 1));
+    const size_t taps = lgelu__taps(node);
+    const size_t pixels =
+        lgelu__times(p->samples, ((x[0] - 1) / s[0] + 1) * ((x[1] - 1) / s[1] + 1));
     const size_t y = lgelu_multiply_bytes(p->rows, out, taps * in);
     size_t dw, dx;
     if (!train)
@@ -4310,12 +4624,15 @@ static lgelu_matrix lgelu__conv_matrix(const lgelu__job *job, size_t group, lgel
 {
     const lgelu_node *node = job->node;
     lgelu_matrix x;
+    int axis;
     *p = lgelu__channels_of(job->x, job->from, node->groups, group);
     p->across = node->window[1];
-    p->step = node->stride;
-    p->grid[0] = node->shape[0];
-    p->grid[1] = node->shape[1];
-    p->origin[0] = p->origin[1] = -(ptrdiff_t)node->padding;
+    for (axis = 0; axis < 2; axis++) {
+        p->step[axis] = node->stride[axis];
+        p->dilation[axis] = node->dilation[axis];
+        p->grid[axis] = node->shape[axis];
+        p->origin[axis] = -(ptrdiff_t)node->padding[axis];
+    }
     x = lgelu__matrix(p->x, p->pixel);
     if (!lgelu__pointwise(node)) {
         x.read = lgelu__k()->im2col;
@@ -4342,34 +4659,52 @@ static lgelu_status lgelu__conv_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* A lattice of dx: the pixels first, first + stride, … It meets the taps last, last - stride, … W'
+/* A lattice of dx: the pixels first, first + stride, … It meets the taps last, last - every, … W'
    has a row for each (tap row, tap column, output) of them. */
 typedef struct {
     const lgelu__job *job;
     const float *w; /* of the group */
     const float *c; /* the product before it is scattered */
     float *dx;      /* of the group */
-    size_t first[2], last[2], taps[2];
+    size_t first[2], last[2], every[2], taps[2];
     lgelu__im2col dy;
 } lgelu__lattice;
 
+/* Returns the greatest common divisor of two positive integers. */
+static size_t lgelu__common(size_t a, size_t b)
+{
+    while (b) {
+        const size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* Sets a lattice's taps, its pixels and the place of dy's patches, in one direction: 0 vertically,
-   1 horizontally. Pixel first + s·q meets the taps r, r + s, …, and with them the outputs
-   q + (first + padding - r)/s - 0, 1, …, where r = (first + padding) mod s. */
+   1 horizontally. Pixel first + s·q meets tap i of output q + (at - i·d)/s, at = first + padding,
+   if s divides at - i·d. With g the common divisor of s and d, these are the taps r, r + s/g, …,
+   and their outputs are d/g apart. */
 static void lgelu__lattice_axis(lgelu__lattice *l, int axis)
 {
     const lgelu_node *node = l->job->node;
-    const size_t s = node->stride, kernel = node->window[0], x = l->job->from->shape[axis];
-    const size_t first = l->first[axis], r = (first + node->padding) % s;
-    const size_t taps = r < kernel ? (kernel - 1 - r) / s + 1 : 0;
-    l->taps[axis] = taps;
-    l->last[axis] = r + (taps - 1) * s;
-    l->dy.grid[axis] = first < x ? (x - 1 - first) / s + 1 : 0;
-    l->dy.origin[axis] = (ptrdiff_t)((first + node->padding) / s) + 1 - (ptrdiff_t)taps;
+    const size_t s = node->stride[axis], d = node->dilation[axis], kernel = node->window[axis];
+    const size_t common = lgelu__common(s, d), at = l->first[axis] + node->padding[axis];
+    size_t r = 0;
+    while (r < kernel && r * d % s != at % s)
+        r++;
+    l->every[axis] = s / common;
+    l->taps[axis] = r < kernel ? (kernel - 1 - r) / l->every[axis] + 1 : 0;
+    l->last[axis] = r < kernel ? r + (l->taps[axis] - 1) * l->every[axis] : 0;
+    l->dy.step[axis] = 1;
+    l->dy.dilation[axis] = d / common;
+    l->dy.grid[axis] = (l->job->from->shape[axis] - 1 - l->first[axis]) / s + 1;
+    l->dy.origin[axis] = ((ptrdiff_t)at - (ptrdiff_t)(l->last[axis] * d)) / (ptrdiff_t)s;
 }
 
-/* Returns lattice number n of a group. */
-static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t n)
+/* Returns the lattice of a group whose first pixel is (row, column). */
+static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, size_t row,
+                                          size_t column)
 {
     const lgelu_node *node = job->node;
     lgelu__lattice l;
@@ -4378,12 +4713,11 @@ static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, s
     l.dx = job->dx[0] + group * (job->from->shape[2] / node->groups);
     l.dy = lgelu__channels_of(job->dy, node, node->groups, group);
     l.w = job->w + group * l.dy.channels * (node->weight_count / node->shape[2]);
-    l.first[0] = n / node->stride;
-    l.first[1] = n % node->stride;
+    l.first[0] = row;
+    l.first[1] = column;
     lgelu__lattice_axis(&l, 0);
     lgelu__lattice_axis(&l, 1);
     l.dy.across = l.taps[1];
-    l.dy.step = 1;
     return l;
 }
 
@@ -4399,8 +4733,8 @@ static void lgelu__read_flipped(float *out, size_t out_row, size_t i, size_t row
     lgelu_matrix w = lgelu__matrix(NULL, node->weight_count / node->shape[2]);
     while (rows) {
         const size_t tap = i / channels, output = i % channels;
-        const size_t row = l->last[0] - tap / l->dy.across * node->stride;
-        const size_t column = l->last[1] - tap % l->dy.across * node->stride;
+        const size_t row = l->last[0] - tap / l->dy.across * l->every[0];
+        const size_t column = l->last[1] - tap % l->dy.across * l->every[1];
         const size_t n = lgelu__min(rows, channels - output);
         w.x = l->w + (row * node->window[1] + column) * inputs;
         isa->copy(out, out_row, isa->cols, &w, output, n, j, cols);
@@ -4418,8 +4752,8 @@ static void lgelu__scatter_block(size_t i, size_t rows, size_t j, size_t cols, c
     const size_t end = i + rows, in = x->shape[2] / node->groups;
     for (; i < end; i++) {
         const size_t line = i / l->dy.grid[1], sample = line / l->dy.grid[0];
-        const size_t u = line % l->dy.grid[0] * node->stride + l->first[0];
-        const size_t v = i % l->dy.grid[1] * node->stride + l->first[1];
+        const size_t u = line % l->dy.grid[0] * node->stride[0] + l->first[0];
+        const size_t v = i % l->dy.grid[1] * node->stride[1] + l->first[1];
         const size_t pixel = (sample * x->shape[0] + u) * x->shape[1] + v;
         const float *c = l->c + i * in + j;
         float *dx = l->dx + pixel * x->shape[2] + j;
@@ -4449,7 +4783,7 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
         p.b.read = lgelu__read_flipped;
         p.b.user = l;
     }
-    if (node->stride > 1) {
+    if (!lgelu__dense(node)) {
         p.c = work;
         p.c_stride = in;
         p.accumulate = 0;
@@ -4462,12 +4796,16 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
 
 static void lgelu__conv_dx(const lgelu__job *job)
 {
-    const size_t lattices = job->node->stride * job->node->stride;
-    size_t g, n;
+    /* A stride may be larger than the image; lattices that begin outside of it have no pixels. */
+    const size_t rows = lgelu__min(job->node->stride[0], job->from->shape[0]);
+    const size_t columns = lgelu__min(job->node->stride[1], job->from->shape[1]);
+    size_t g, r, c;
     for (g = 0; g < job->node->groups; g++) {
-        for (n = 0; n < lattices; n++) {
-            const lgelu__lattice l = lgelu__lattice_make(job, g, n);
-            lgelu__lattice_run(&l);
+        for (r = 0; r < rows; r++) {
+            for (c = 0; c < columns; c++) {
+                const lgelu__lattice l = lgelu__lattice_make(job, g, r, c);
+                lgelu__lattice_run(&l);
+            }
         }
     }
 }
@@ -4502,10 +4840,10 @@ static void lgelu__depthwise_inputs(const lgelu__job *p, const float **tap, cons
     const size_t *x = p->from->shape;
     size_t i, j;
     for (i = 0; i < node->window[0]; i++) {
-        for (j = 0; j < node->window[0]; j++) {
+        for (j = 0; j < node->window[1]; j++) {
             /* A coordinate below 0 wraps and is too large then. */
-            const size_t u = row * node->stride + i - node->padding;
-            const size_t v = column * node->stride + j - node->padding;
+            const size_t u = row * node->stride[0] + i * node->dilation[0] - node->padding[0];
+            const size_t v = column * node->stride[1] + j * node->dilation[1] - node->padding[1];
             const int inside = u < x[0] && v < x[1];
             *tap++ = inside ? image + (u * x[1] + v) * p->channels : NULL;
         }
@@ -4517,15 +4855,17 @@ static void lgelu__depthwise_outputs(const lgelu__job *p, const float **tap, con
                                      size_t row, size_t column)
 {
     const lgelu_node *node = p->node;
-    const size_t *y = node->shape, s = node->stride;
+    const size_t *y = node->shape, *s = node->stride;
     size_t i, j;
     for (i = 0; i < node->window[0]; i++) {
-        for (j = 0; j < node->window[0]; j++) {
+        for (j = 0; j < node->window[1]; j++) {
             /* A coordinate below 0 wraps, and is above half of the largest size then. */
-            const size_t u = row + node->padding - i, v = column + node->padding - j;
-            const int there = u % s == 0 && v % s == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
-            const int inside = there && u / s < y[0] && v / s < y[1];
-            *tap++ = inside ? image + (u / s * y[1] + v / s) * p->channels : NULL;
+            const size_t u = row + node->padding[0] - i * node->dilation[0];
+            const size_t v = column + node->padding[1] - j * node->dilation[1];
+            const int there =
+                u % s[0] == 0 && v % s[1] == 0 && u < (size_t)-1 / 2 && v < (size_t)-1 / 2;
+            const int inside = there && u / s[0] < y[0] && v / s[1] < y[1];
+            *tap++ = inside ? image + (u / s[0] * y[1] + v / s[1]) * p->channels : NULL;
         }
     }
 }
@@ -4535,7 +4875,7 @@ static void lgelu__depthwise_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t *x = p->from->shape, c = p->channels, taps = lgelu__taps(node);
     const size_t row = index % node->shape[0], sample = index / node->shape[0];
     const float *tap[LGELU__TAPS], *image = p->x + sample * x[0] * x[1] * c;
     size_t column;
@@ -4551,7 +4891,7 @@ static void lgelu__depthwise_dx_row(size_t index, void *user)
 {
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
-    const size_t *x = p->from->shape, c = p->channels, taps = node->window[0] * node->window[0];
+    const size_t *x = p->from->shape, c = p->channels, taps = lgelu__taps(node);
     const size_t row = index % x[0], sample = index / x[0];
     const float *tap[LGELU__TAPS], *image = p->dy + sample * node->shape[0] * node->shape[1] * c;
     size_t column;
@@ -4568,18 +4908,20 @@ static void lgelu__depthwise_dw(size_t index, void *user)
     const lgelu__job *p = (const lgelu__job *)user;
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape, *y = node->shape, c = p->channels;
-    const size_t taps = node->window[0] * node->window[0], tap = index % taps;
-    const size_t i = tap / node->window[0], j = tap % node->window[0];
+    const size_t taps = lgelu__taps(node), tap = index % taps;
+    const size_t i = tap / node->window[1] * node->dilation[0];
+    const size_t j = tap % node->window[1] * node->dilation[1];
     const size_t first = index / taps * 64, n = lgelu__min(c - first, 64);
     float *sum = p->net->internal.scratch + tap * c + first;
     size_t row, column;
     memset(sum, 0, n * sizeof *sum);
     for (row = 0; row < p->samples * y[0]; row++) {
-        const size_t sample = row / y[0], u = row % y[0] * node->stride + i - node->padding;
+        const size_t sample = row / y[0];
+        const size_t u = row % y[0] * node->stride[0] + i - node->padding[0];
         if (u >= x[0])
             continue;
         for (column = 0; column < y[1]; column++) {
-            const size_t v = column * node->stride + j - node->padding;
+            const size_t v = column * node->stride[1] + j - node->padding[1];
             const float *dy = p->dy + (row * y[1] + column) * c + first;
             const float *pixel = p->x + first;
             if (v >= x[1])
@@ -4917,7 +5259,7 @@ static lgelu_status lgelu__winograd_forward(lgelu__job *job)
     p.x = job->x;
     p.y = job->y;
     p.bias = job->bias;
-    p.padding = job->node->padding;
+    p.padding = job->node->padding[0];
     if (lgelu__prepacked_of(net, job->node)) {
         p.kernel = net->internal.prepacked + job->node->internal.prepacked_at - 1;
         p.panels = lgelu__prepacked_for(net);
@@ -4935,7 +5277,7 @@ static void lgelu__winograd_dx(const lgelu__job *job)
     lgelu__winograd_begin(&p, job, job->node->shape, job->from->shape);
     p.x = job->dy;
     p.y = job->dx[0];
-    p.padding = 2 - job->node->padding;
+    p.padding = 2 - job->node->padding[0];
     p.add = job->add;
     lgelu__parallel(threads, lgelu__winograd_flipped_kernels, &p, (p.in + 15) / 16);
     lgelu__winograd_images(&p, threads);
@@ -4950,7 +5292,7 @@ static void lgelu__winograd_dw(const lgelu__job *job)
     p.x = job->x;
     p.dy = job->dy;
     p.dw = job->dw;
-    p.padding = job->node->padding;
+    p.padding = job->node->padding[0];
     p.add = job->add_dw;
     workers = p.shared ? 1 : LGELU__WINOGRAD_WORKERS;
     p.tiles_of_worker = ((p.tiles - 1) / workers / p.round + 1) * p.round;
@@ -5092,6 +5434,112 @@ static void lgelu__norm_backward(lgelu__job *p)
     lgelu__for_rows(p, lgelu__affine_range);
 }
 
+/* ---- group norm ---- */
+/* The same for the groups of channels of each sample, which is one task: the value is x·scale +
+   shift, and dx has three factors. aux holds, for each sample, sums of the channels (2·channels),
+   means and 1/√(variance + eps) of the groups (doubles), then for each sample the three factors,
+   and then for each sample dgain and dshift (floats). */
+typedef struct {
+    double *sum, *mean, *inverse;
+    float *factor, *dgain;
+} lgelu__group_notes;
+
+static size_t lgelu__group_norm_aux(const lgelu__job *p)
+{
+    const size_t doubles = 2 * (p->channels + p->node->groups), floats = 5 * p->channels;
+    return lgelu__times(p->samples, doubles * sizeof(double) + floats * sizeof(float));
+}
+
+static lgelu__group_notes lgelu__group_notes_of(const lgelu__job *p, size_t sample)
+{
+    const size_t c = p->channels, groups = p->node->groups, doubles = 2 * (c + groups);
+    float *floats = (float *)(void *)(p->sum + p->samples * doubles);
+    lgelu__group_notes n;
+    n.sum = p->sum + sample * doubles;
+    n.mean = n.sum + 2 * c;
+    n.inverse = n.mean + groups;
+    n.factor = floats + sample * 3 * c;
+    n.dgain = floats + p->samples * 3 * c + sample * 2 * c;
+    return n;
+}
+
+/* Computes a sample of the value. */
+static void lgelu__group_norm_forward(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels, groups = p->node->groups, width = c / groups, at = row * c;
+    const double count = (double)rows * (double)width;
+    const lgelu__group_notes n = lgelu__group_notes_of(p, row / rows);
+    const lgelu__scaled x = { p->x + at, n.factor, n.factor + c }, none = { NULL, NULL, NULL };
+    size_t g, k;
+    lgelu__k()->channel_sums(n.sum, p->x + at, p->x + at, rows, c);
+    for (g = 0; g < groups; g++) {
+        double sum = 0, squares = 0, variance;
+        for (k = g * width; k < (g + 1) * width; k++) {
+            sum += n.sum[k];
+            squares += n.sum[c + k];
+        }
+        n.mean[g] = sum / count;
+        variance = fma(-n.mean[g], n.mean[g], squares / count);
+        if (variance < 0)
+            variance = 0;
+        n.inverse[g] = 1 / sqrt(variance + (double)p->node->eps);
+        for (k = g * width; k < (g + 1) * width; k++) {
+            const double scale = n.inverse[g] * (double)p->bias[k];
+            n.factor[k] = (float)scale;
+            n.factor[c + k] = (float)fma(-n.mean[g], scale, (double)p->bias[c + k]);
+        }
+    }
+    lgelu__k()->affine(p->y + at, &x, &none, rows, c);
+}
+
+/* Computes dgain, dshift and dx of a sample. With d = dy·gain of n values, dx = r·(d - Σd/n -
+   x̂·Σ(d·x̂)/n), r = 1/√(variance + eps). */
+static void lgelu__group_norm_sample(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels, groups = p->node->groups, width = c / groups, at = row * c;
+    const double count = (double)rows * (double)width;
+    const lgelu__group_notes n = lgelu__group_notes_of(p, row / rows);
+    const lgelu__scaled dy = { p->dy + at, n.factor, NULL };
+    const lgelu__scaled x = { p->x + at, n.factor + c, n.factor + 2 * c };
+    size_t g, k;
+    lgelu__k()->channel_sums(n.sum, p->dy + at, p->x + at, rows, c);
+    for (g = 0; g < groups; g++) {
+        const double mean = n.mean[g], r = n.inverse[g];
+        double sum = 0, products = 0;
+        for (k = g * width; k < (g + 1) * width; k++) {
+            sum = fma((double)p->bias[k], n.sum[k], sum);
+            products = fma((double)p->bias[k], n.sum[c + k], products);
+            n.dgain[k] = (float)(fma(-mean, n.sum[k], n.sum[c + k]) * r);
+            n.dgain[c + k] = (float)n.sum[k];
+        }
+        sum /= count;
+        products = fma(-mean, sum, products / count) * r;
+        for (k = g * width; k < (g + 1) * width; k++) {
+            n.factor[k] = (float)(r * (double)p->bias[k]);
+            n.factor[c + k] = (float)(-r * r * products);
+            n.factor[2 * c + k] = (float)(r * fma(mean * r, products, -sum));
+        }
+    }
+    if (p->dx[0])
+        lgelu__k()->affine(p->dx[0] + at, &dy, &x, rows, c);
+}
+
+static void lgelu__group_norm_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    if (p->dy)
+        lgelu__group_norm_sample(p, row, rows);
+    else
+        lgelu__group_norm_forward(p, row, rows);
+}
+
+static void lgelu__group_norm_backward(lgelu__job *p)
+{
+    const size_t n = 2 * p->channels;
+    lgelu__for_rows(p, lgelu__group_norm_range);
+    lgelu_column_sums(p->dbias, lgelu__group_notes_of(p, 0).dgain, n, p->samples, n, p->add_dbias,
+                      &p->net->threads);
+}
+
 /* ---- [8g] pooling: y = max x, or Σ x·factor, over the pixels of a window ---- */
 /* aux holds, for each maximum, which element of the window it was: the first of equal ones. Only
    that one receives the gradient. */
@@ -5104,8 +5552,8 @@ static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, 
     const lgelu_node *node = p->node;
     const size_t *x = p->from->shape;
     /* A coordinate below 0 wraps and is too large then. */
-    const size_t u = row * node->stride + tap / node->window[1] - node->padding;
-    const size_t v = column * node->stride + tap % node->window[1] - node->padding;
+    const size_t u = row * node->stride[0] + tap / node->window[1] - node->padding[0];
+    const size_t v = column * node->stride[1] + tap % node->window[1] - node->padding[1];
     return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : (size_t)-1;
 }
 
@@ -5128,7 +5576,7 @@ static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row,
                                 float *y, unsigned char *which)
 {
     const lgelu_node *node = p->node;
-    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const size_t taps = lgelu__taps(node), c = p->channels;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t tap, k;
     for (k = 0; k < c; k++)
@@ -5155,7 +5603,7 @@ static void lgelu__pool_backward(const lgelu__job *p, float *dx, size_t row, siz
                                  const float *dy, const unsigned char *which)
 {
     const lgelu_node *node = p->node;
-    const size_t taps = node->window[0] * node->window[1], c = p->channels;
+    const size_t taps = lgelu__taps(node), c = p->channels;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t tap, k;
     for (tap = 0; tap < taps; tap++) {
@@ -5191,6 +5639,69 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
         else
             lgelu__pool_forward(p, p->x + image, row, column, p->y + at, which);
     }
+}
+
+/* ---- channels multiplied by factors: y = x·f, dx = dy·f, df = Σ dy·x over the pixels ---- */
+
+/* Computes a sample of the value, or of the gradients. Each df is one chain of fma over the pixels
+   in order, 64 of them at a time. */
+static void lgelu__scale_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    enum { PIXELS = 64 };
+    const size_t c = p->channels, at = row * c, sample = row / rows;
+    const float *factors = lgelu__input_value(p->net, p->node, 1) + sample * c;
+    const lgelu__scaled scaled = { (p->dy ? p->dy : p->x) + at, factors, NULL };
+    const lgelu__scaled none = { NULL, NULL, NULL };
+    const float *pixel[PIXELS];
+    float *df = p->dx[1] ? p->dx[1] + sample * c : NULL;
+    size_t i, k;
+    for (i = 0; df && i < rows; i += PIXELS) {
+        const size_t n = lgelu__min(rows - i, PIXELS);
+        for (k = 0; k < n; k++)
+            pixel[k] = p->x + at + (i + k) * c;
+        lgelu__k()->depthwise(df, c, p->dy + at + i * c, c, i ? df : NULL, pixel, n);
+    }
+    if (!p->dy)
+        lgelu__k()->affine(p->y + at, &scaled, &none, rows, c);
+    else if (p->dx[0])
+        lgelu__k()->affine(p->dx[0] + at, &scaled, &none, rows, c);
+}
+
+static void lgelu__scale_backward(lgelu__job *p) { lgelu__for_rows(p, lgelu__scale_range); }
+
+/* ---- concatenation of the channels of two inputs ---- */
+
+/* Copies rows of both inputs beside each other or, in the backward, rows of dy to both dx. */
+static void lgelu__concat_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const float *b = lgelu__input_value(p->net, p->node, 1);
+    const size_t first = p->from->shape[2], second = p->channels - first;
+    size_t i;
+    for (i = row; i < row + rows; i++) {
+        const size_t at = i * p->channels;
+        if (!p->dy) {
+            memcpy(p->y + at, p->x + i * first, first * sizeof *p->y);
+            memcpy(p->y + at + first, b + i * second, second * sizeof *p->y);
+            continue;
+        }
+        if (p->dx[0] && p->node->input[0] == p->node->input[1]) {
+            lgelu__k()->add(p->dx[0] + i * first, p->dy + at, p->dy + at + first, first);
+            continue;
+        }
+        if (p->dx[0])
+            memcpy(p->dx[0] + i * first, p->dy + at, first * sizeof *p->y);
+        if (p->dx[1])
+            memcpy(p->dx[1] + i * second, p->dy + at + first, second * sizeof *p->y);
+    }
+}
+
+/* Where both inputs are one layer, both gradients would go to its one scratch buffer: dx[0]
+   receives their sum instead. */
+static void lgelu__concat_backward(lgelu__job *p)
+{
+    if (p->node->input[0] == p->node->input[1])
+        p->dx[1] = NULL;
+    lgelu__for_rows(p, lgelu__concat_range);
 }
 
 /* ---- [8h] tokens and labels, normalisations, attention, dropout, images as tokens ---- */
@@ -5252,6 +5763,94 @@ static void lgelu__position_backward(lgelu__job *p)
     const size_t n = lgelu__elements(p->node);
     lgelu_column_sums(p->dw, p->dy, n, p->samples, n, p->add_dw, &p->net->threads);
     lgelu__pass_backward(p);
+}
+
+/* ---- rotary positions ---- */
+
+/* The auxiliary buffer holds the cosines, then the sines of the pairs of a head, for each token of
+   the call. Each forward computes them again, which costs little since all samples and heads use
+   the same. The backward turns by the opposite angle. */
+static size_t lgelu__rotary_aux(const lgelu__job *p)
+{
+    return lgelu__times(lgelu__times(p->node->shape[1], p->node->option[1]), sizeof(float));
+}
+
+/* Computes the cosines and sines of pair number `pair` for each token. */
+static void lgelu__rotary_angles(size_t pair, void *user)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    const lgelu_net *net = p->net;
+    const size_t width = p->node->option[1];
+    const size_t tokens = lgelu__min(p->rows, p->node->shape[1]);
+    const double power = 2 * (double)pair / (double)width;
+    const double turn = lgelu__exp(-power * lgelu__log((double)p->node->base)) * 0.3183098861837907;
+    float *c = p->aux + pair, *s = c + width / 2;
+    size_t i;
+    for (i = 0; i < tokens; i++) {
+        /* The angle divided by π, less its full turns: in [-1, 1]. */
+        const double angle = (double)(net->internal.from + i) * turn;
+        const double x = fma(-2.0, floor(fma(angle, 0.5, 0.5)), angle);
+        const double sine = lgelu__sinpi(fabs(x));
+        c[i * width] = (float)lgelu__cospi(fabs(x));
+        s[i * width] = (float)(x < 0 ? -sine : sine);
+    }
+}
+
+static lgelu_status lgelu__rotary_forward(lgelu__job *p)
+{
+    lgelu__parallel(&p->net->threads, lgelu__rotary_angles, p, p->node->option[1] / 2);
+    return LGELU_OK;
+}
+
+/* Turns the pairs (x[2i], x[2i + 1]) of one head; back if `back` is 1. */
+static void lgelu__rotary_interleaved(float *y, const float *x, const float *table, size_t width,
+                                      int back)
+{
+    enum { PAIRS = 64 };
+    float a[PAIRS], b[PAIRS];
+    const size_t half = width / 2;
+    size_t i, k;
+    for (i = 0; i < half; i += PAIRS) {
+        const size_t n = lgelu__min(half - i, PAIRS);
+        for (k = 0; k < n; k++) {
+            a[k] = x[2 * (i + k)];
+            b[k] = x[2 * (i + k) + 1];
+        }
+        if (back)
+            lgelu__k()->rotate(b, a, b, a, table + i, table + half + i, n);
+        else
+            lgelu__k()->rotate(a, b, a, b, table + i, table + half + i, n);
+        for (k = 0; k < n; k++) {
+            y[2 * (i + k)] = a[k];
+            y[2 * (i + k) + 1] = b[k];
+        }
+    }
+}
+
+/* Computes rows of the value, or of dx. */
+static void lgelu__rotary_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t heads = p->node->option[0], width = p->node->option[1], half = width / 2;
+    const size_t c = p->channels, turned = heads * width;
+    const int back = p->dy != NULL;
+    size_t i, h;
+    for (i = row; i < row + rows; i++) {
+        const float *x = (back ? p->dy : p->x) + i * c;
+        const float *table = p->aux + i % p->node->shape[1] * width;
+        float *y = (back ? p->dx[0] : p->y) + i * c;
+        for (h = 0; h < turned; h += width) {
+            if (p->node->option[2])
+                lgelu__rotary_interleaved(y + h, x + h, table, width, back);
+            else if (back)
+                lgelu__k()->rotate(y + h + half, y + h, x + h + half, x + h, table, table + half,
+                                   half);
+            else
+                lgelu__k()->rotate(y + h, y + h + half, x + h, x + h + half, table, table + half,
+                                   half);
+        }
+        if (y != x)
+            memcpy(y + turned, x + turned, (c - turned) * sizeof *y);
+    }
 }
 
 /* ---- layer normalisation ---- */
@@ -5340,13 +5939,15 @@ static void lgelu__rms_norm_backward(lgelu__job *p)
 enum { LGELU__QUERIES = 64 }; /* queries in a block */
 
 typedef struct {
-    const float *x, *dy;  /* (samples, tokens, 3·channels): queries, keys, values; dy of y */
+    const float *x, *dy;  /* (samples, tokens, x_row): queries, keys, values; dy of y */
     float *y, *dx, *stat; /* stat: the largest score and Σ exp of each row of scores */
     float scale;          /* 1/√width */
     unsigned char *work;  /* `worker` bytes for each worker */
     size_t tokens, channels, heads, width;
+    size_t kv_heads, group;     /* heads of keys and values; how many heads of queries read each */
+    size_t x_row;               /* floats of x from one token to the next */
     size_t row;                 /* floats from one row of scores to the next */
-    size_t tasks, blocks;       /* heads of all samples; blocks of queries of each */
+    size_t tasks, blocks;       /* heads of queries of all samples; blocks of queries of each */
     size_t from, count, worker; /* the first query and how many there are */
     int causal, *broken;
 } lgelu__attention_job;
@@ -5398,6 +5999,9 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.channels = node->shape[2];
     p.heads = node->option[0];
     p.width = p.channels / p.heads;
+    p.kv_heads = node->option[2];
+    p.group = p.heads / p.kv_heads;
+    p.x_row = p.channels + 2 * p.kv_heads * p.width;
     p.scale = (float)(1 / sqrt((double)p.width));
     p.causal = node->option[1] != 0;
     p.broken = &net->internal.broken;
@@ -5405,7 +6009,7 @@ static lgelu__attention_job lgelu__attention_make(const lgelu__job *job)
     p.worker = lgelu__attention_worker(node);
     p.from = net->internal.from;
     p.count = net->internal.tokens ? net->internal.tokens : p.tokens;
-    p.x = job->x - p.from * 3 * p.channels;
+    p.x = job->x - p.from * p.x_row;
     p.y = job->y - p.from * p.channels;
     p.dx = job->dx[0];
     p.dy = job->dy;
@@ -5420,14 +6024,15 @@ static lgelu__attention_block lgelu__attention_block_of(const lgelu__attention_j
                                                         size_t block)
 {
     const size_t sample = head / p->heads, channel = head % p->heads * p->width;
-    const size_t x_row = 3 * p->channels, first_token = sample * p->tokens;
+    const size_t kv_channel = head % p->heads / p->group * p->width;
+    const size_t x_row = p->x_row, first_token = sample * p->tokens;
     lgelu__attention_block b;
     b.first = p->from + block * LGELU__QUERIES;
     b.queries = lgelu__min(p->from + p->count - b.first, LGELU__QUERIES);
     b.keys = p->causal ? b.first + b.queries : p->tokens;
     b.q_at = (first_token + b.first) * x_row + channel;
-    b.k_at = first_token * x_row + p->channels + channel;
-    b.v_at = b.k_at + p->channels;
+    b.k_at = first_token * x_row + p->channels + kv_channel;
+    b.v_at = b.k_at + p->kv_heads * p->width;
     b.y_at = (first_token + b.first) * p->channels + channel;
     b.stat_at = 2 * (head * p->tokens + b.first);
     return b;
@@ -5444,7 +6049,7 @@ static void lgelu__attention_forward_block(const lgelu__attention_job *p,
                                            const lgelu__attention_block *b, float *s, void *work)
 {
     const lgelu__kernels *isa = lgelu__k();
-    const size_t row = p->row, x_row = 3 * p->channels, c = p->channels;
+    const size_t row = p->row, x_row = p->x_row, c = p->channels;
     float *y = p->y + b->y_at, *stat = p->stat + b->stat_at;
     lgelu_product job;
     size_t i;
@@ -5485,7 +6090,7 @@ static void lgelu__attention_backward_block(const lgelu__attention_job *p,
                                             const lgelu__attention_block *b, int first, float *s,
                                             float *ds, void *work)
 {
-    const size_t row = p->row, x_row = 3 * p->channels, w = p->width;
+    const size_t row = p->row, x_row = p->x_row, w = p->width;
     const lgelu_matrix q = lgelu__matrix(p->x + b->q_at, x_row);
     const lgelu_matrix dy = lgelu__matrix(p->dy + b->y_at, p->channels);
     lgelu_product job;
@@ -5520,16 +6125,20 @@ static void lgelu__attention_backward_block(const lgelu__attention_job *p,
 }
 
 /* Takes the blocks of each head from the last to the first: the last one sees all keys, so that it
-   writes every row of dK and dV, and the others add to them. */
+   writes every row of dK and dV, and the others add to them. One worker takes all heads of queries
+   that read the same keys; those behind the first add to dK and dV. */
 static void lgelu__attention_backward_worker(size_t worker, void *user)
 {
     const lgelu__attention_job *p = (const lgelu__attention_job *)user;
     float *s = (float *)(void *)(p->work + worker * p->worker), *ds = s + LGELU__QUERIES * p->row;
     void *work = ds + LGELU__QUERIES * p->row;
-    size_t head, k;
-    for (head = worker; head < p->tasks; head += LGELU__WORKERS) {
-        for (k = 0; k < p->blocks; k++) {
-            const lgelu__attention_block b = lgelu__attention_block_of(p, head, p->blocks - 1 - k);
+    const size_t blocks = p->group * p->blocks;
+    size_t first, k;
+    for (first = worker * p->group; first < p->tasks; first += LGELU__WORKERS * p->group) {
+        for (k = 0; k < blocks; k++) {
+            const size_t head = first + k / p->blocks;
+            const lgelu__attention_block b =
+                lgelu__attention_block_of(p, head, p->blocks - 1 - k % p->blocks);
             lgelu__attention_backward_block(p, &b, k == 0, s, ds, work);
         }
     }
@@ -5551,7 +6160,7 @@ static void lgelu__attention_backward(lgelu__job *job)
     lgelu__attention_job p = lgelu__attention_make(job);
     if (p.dx) {
         lgelu__parallel(&job->net->threads, lgelu__attention_backward_worker, &p,
-                        lgelu__min(LGELU__WORKERS, p.tasks));
+                        lgelu__min(LGELU__WORKERS, p.tasks / p.group));
     }
 }
 
@@ -5592,6 +6201,28 @@ static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
                 memcpy(p->dx[0] + at, p->dy + to, line * sizeof *p->y);
             else
                 memcpy(p->y + to, p->x + at, line * sizeof *p->y);
+        }
+    }
+}
+
+/* Exchanges pixels and channels of one sample, in squares whose lines stay in the cache. */
+static void lgelu__transpose_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    enum { SIDE = 16 };
+    const size_t pixels = p->node->shape[2], c = p->from->shape[2], at = row / rows * pixels * c;
+    const float *x = p->dy ? p->dy + at : p->x + at;
+    float *y = p->dy ? p->dx[0] + at : p->y + at;
+    /* of the matrix that is read */
+    const size_t lines = p->dy ? c : pixels, length = p->dy ? pixels : c;
+    size_t first, left, i, k;
+    for (first = 0; first < lines; first += SIDE) {
+        for (left = 0; left < length; left += SIDE) {
+            const size_t down = lgelu__min(lines, first + SIDE),
+                         right = lgelu__min(length, left + SIDE);
+            for (i = first; i < down; i++) {
+                for (k = left; k < right; k++)
+                    y[k * lines + i] = x[i * length + k];
+            }
         }
     }
 }
@@ -6022,6 +6653,14 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
     return lgelu__with_matrix(net, &node, outputs, inputs);
 }
 
+LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
+}
+
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
@@ -6087,6 +6726,12 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 
+LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_SIGMOID, name, x, -1);
+    return lgelu__place(net, &node);
+}
+
 /* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
    node with one input, becomes an index that it refuses. */
 static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
@@ -6110,6 +6755,12 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
     lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__pair(net, LGELU_OP_MUL, name, a, b);
     return lgelu__place(net, &node);
 }
 
@@ -6156,49 +6807,109 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 
 /* ---- builders for images ---- */
 
-/* Returns a node that reads a square window of *kernel pixels, or the whole image if kernel is
-   NULL. Its shape is that of the windows' positions. */
-static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
-                                const size_t *kernel, size_t stride, size_t padding)
+/* Returns a square window. */
+static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
 {
+    lgelu_window w;
+    int d;
+    for (d = 0; d < 2; d++) {
+        w.kernel[d] = kernel;
+        w.stride[d] = stride;
+        w.padding[d] = padding;
+        w.dilation[d] = 1;
+    }
+    return w;
+}
+
+/* Returns the caller's window with its defaults; of size 0, which is refused, for NULL. */
+static lgelu_window lgelu__completed(const lgelu_window *window)
+{
+    lgelu_window w = lgelu__square(0, 1, 0);
+    int d;
+    if (!window)
+        return w;
+    w = *window;
+    for (d = 0; d < 2; d++) {
+        w.stride[d] += !w.stride[d];
+        w.dilation[d] += !w.dilation[d];
+    }
+    return w;
+}
+
+/* Refuses a window that does not fit the pixels of a node's input in direction d. */
+static void lgelu__refuse_window(lgelu_net *net, const lgelu_node *node, const lgelu_window *w,
+                                 int d)
+{
+    if (w->dilation[d] == 1) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: a window of %z with stride %z and padding %z does not fit %z pixels", node,
+                    w->kernel[d], w->stride[d], w->padding[d], node->shape[d]);
+    } else {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: a window of %z with dilation %z, stride %z and padding %z does not fit %z "
+                    "pixels",
+                    node, w->kernel[d], w->dilation[d], w->stride[d], w->padding[d],
+                    node->shape[d]);
+    }
+}
+
+/* Returns a node that reads windows of its input. Its shape is that of the windows' positions. */
+static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
+                                const lgelu_window *w)
+{
+    enum { MOST = 65535 };
     lgelu_node node = lgelu__node(net, op, name, x, -1);
-    size_t d;
-    node.stride = stride;
-    node.padding = padding;
+    int d;
     node.groups = 1;
     for (d = 0; d < 2; d++) {
-        const size_t window = kernel ? *kernel : node.shape[d],
-                     pixels = node.shape[d] + 2 * padding;
-        node.window[d] = window;
-        if (window && stride && window <= 65535 && padding < window && pixels >= window) {
-            node.shape[d] = (pixels - window) / stride + 1;
-        } else {
-            lgelu__fail(net, LGELU_E_SHAPE,
-                        "%n: a window of %z with stride %z and padding %z does not fit %z pixels",
-                        &node, window, stride, padding, node.shape[d]);
-        }
+        const size_t pixels = node.shape[d] + 2 * w->padding[d];
+        const int small = w->kernel[d] && w->kernel[d] <= MOST && w->dilation[d] <= MOST;
+        const size_t extent = small ? (w->kernel[d] - 1) * w->dilation[d] + 1 : 0;
+        node.window[d] = w->kernel[d];
+        node.stride[d] = w->stride[d];
+        node.padding[d] = w->padding[d];
+        node.dilation[d] = w->dilation[d];
+        if (extent && extent <= MOST && w->stride[d] && w->padding[d] < extent && pixels >= extent)
+            node.shape[d] = (pixels - extent) / w->stride[d] + 1;
+        else
+            lgelu__refuse_window(net, &node, w, d);
     }
     return node;
+}
+
+/* Appends a convolution. */
+static int lgelu__conv(lgelu_net *net, const char *name, int x, size_t outputs,
+                       const lgelu_window *w, size_t groups, int bias)
+{
+    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, w);
+    const size_t in = node.shape[2], taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    if (!groups || !outputs || in % groups || outputs % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
+                    in, outputs, groups);
+    }
+    if (groups == in && groups == outputs && groups > 1 && taps > LGELU__TAPS) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a depthwise window of at most %d elements, found %z x %z", &node,
+                    (long)LGELU__TAPS, w->kernel[0], w->kernel[1]);
+    }
+    node.groups = groups;
+    node.shape[2] = outputs;
+    node.bias_count = bias ? outputs : 0;
+    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(taps, in / groups) : 0);
 }
 
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
                          size_t stride, size_t padding, size_t groups, int bias)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, &kernel, stride, padding);
-    const size_t in = node.shape[2];
-    if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
-                    in, outputs, groups);
-    }
-    if (groups == in && groups == outputs && groups > 1 && kernel * kernel > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a depthwise kernel of at most 15, found %z",
-                    &node, kernel);
-    }
-    node.groups = groups;
-    node.shape[2] = outputs;
-    node.bias_count = bias ? outputs : 0;
-    return lgelu__with_matrix(net, &node, outputs,
-                              groups ? lgelu__times(lgelu__times(kernel, kernel), in / groups) : 0);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
+}
+
+LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
+                                const lgelu_window *window, size_t groups, int bias)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
 }
 
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
@@ -6214,30 +6925,125 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
     return lgelu__place(net, &node);
 }
 
+LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t groups)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_GROUP_NORM, name, x, -1);
+    const size_t channels = node.shape[2];
+    if (!groups || channels % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels do not divide into %z groups", &node,
+                    channels, groups);
+    } else if (lgelu__elements(&node) / groups < 2) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected groups of at least 2 values, found 1: it has no variance", &node);
+    }
+    node.groups = groups;
+    node.eps = 1e-5f;
+    /* gains, then shifts */
+    node.bias_count = 2 * channels;
+    return lgelu__place(net, &node);
+}
+
+/* Appends a pooling. The padding of a maximum is limited, so that every window has a pixel. */
+static int lgelu__pool(lgelu_net *net, lgelu_op op, const char *name, int x, const lgelu_window *w)
+{
+    lgelu_node node = lgelu__window(net, op, name, x, w);
+    const size_t taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    const int padded = 2 * w->padding[0] > w->kernel[0] || 2 * w->padding[1] > w->kernel[1];
+    if (w->dilation[0] > 1 || w->dilation[1] > 1)
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a window without dilation", &node);
+    if (op == LGELU_OP_MAX_POOL && (taps > LGELU__TAPS || padded)) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a window of at most %d elements and a padding of at most half of "
+                    "it, found %z x %z and %z x %z",
+                    &node, (long)LGELU__TAPS, w->kernel[0], w->kernel[1], w->padding[0],
+                    w->padding[1]);
+    }
+    return lgelu__place(net, &node);
+}
+
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_MAX_POOL, name, x, &kernel, stride, padding);
-    if (kernel > 15 || 2 * padding > kernel) {
-        lgelu__fail(
-            net, LGELU_E_SHAPE,
-            "%n: expected a window of at most 15 and a padding of at most half of it, found %z "
-            "and %z",
-            &node, kernel, padding);
-    }
-    return lgelu__place(net, &node);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, &kernel, stride, padding);
-    return lgelu__place(net, &node);
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
+                                    const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
+                                     const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    const int y = lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+    int d;
+    for (d = 0; y >= 0 && d < 2; d++) {
+        const size_t next = net->nodes[y].shape[d] * w.stride[d];
+        const size_t pixels = net->nodes[net->nodes[y].input[0]].shape[d] + w.padding[d];
+        const size_t rest = pixels + w.padding[d] - w.kernel[d] - (next - w.stride[d]);
+        net->nodes[y].shape[d] += rest > 0 && next < pixels;
+    }
+    return y;
+}
+
+LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
+                                        const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_AVERAGE_POOL, name, x, NULL, 1, 0);
+    lgelu_window w = lgelu__square(1, 1, 0);
+    if (x >= 0 && x < net->count)
+        memcpy(w.kernel, net->nodes[x].shape, sizeof w.kernel);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+}
+
+/* A negative index of the factors becomes one that is refused. */
+LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_SCALE, name, x, factors < 0 ? net->count : factors);
+    const lgelu_node *f;
+    if (net->status)
+        return -1;
+    f = net->nodes + factors;
+    if (f->shape[0] != 1 || f->shape[1] != 1 || f->shape[2] != node.shape[2]) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected factors of 1 x 1 x %z, found '%s' of %z x %z x %z", &node,
+                    node.shape[2], f->name, f->shape[0], f->shape[1], f->shape[2]);
+    }
+    return lgelu__place(net, &node);
+}
+
+/* A negative b becomes an index that is refused. */
+LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_CONCAT, name, a, b < 0 ? net->count : b);
+    const lgelu_node *p, *q;
+    if (net->status)
+        return -1;
+    p = net->nodes + a;
+    q = net->nodes + b;
+    if (memcmp(p->shape, q->shape, 2 * sizeof *p->shape)) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected inputs of the same rows and columns, found '%s' of %z x %z and "
+                    "'%s' of %z x %z",
+                    &node, p->name, p->shape[0], p->shape[1], q->name, q->shape[0], q->shape[1]);
+    }
+    node.shape[2] += q->shape[2];
     return lgelu__place(net, &node);
 }
 
@@ -6290,6 +7096,36 @@ static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
     }
 }
 
+LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
+                           float base, int interleaved)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ROTARY, name, x, -1);
+    if (!heads || !width || width % 2 || heads > node.shape[2] / width) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected heads of an even width among %z channels, found %z of %z", &node,
+                    node.shape[2], heads, width);
+    }
+    if (!(base > 0 && base <= FLT_MAX))
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a base above 0", &node);
+    lgelu__one_row(net, &node);
+    node.option[0] = heads;
+    node.option[1] = width;
+    node.option[2] = interleaved != 0;
+    node.base = base;
+    return lgelu__place(net, &node);
+}
+
+static int lgelu__attention_node(lgelu_net *net, lgelu_node *node, size_t heads, size_t kv_heads,
+                                 int causal)
+{
+    lgelu__one_row(net, node);
+    node->shape[2] = node->shape[2] / lgelu__plus(heads, lgelu__times(2, kv_heads)) * heads;
+    node->option[0] = heads;
+    node->option[1] = causal != 0;
+    node->option[2] = kv_heads;
+    return lgelu__place(net, node);
+}
+
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
@@ -6297,12 +7133,24 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
         lgelu__fail(net, LGELU_E_SHAPE,
                     "%n: expected a multiple of 3·heads channels, found %z channels and %z heads",
                     &node, node.shape[2], heads);
+        return -1;
     }
-    lgelu__one_row(net, &node);
-    node.shape[2] /= 3;
-    node.option[0] = heads;
-    node.option[1] = causal != 0;
-    return lgelu__place(net, &node);
+    return lgelu__attention_node(net, &node, heads, heads, causal);
+}
+
+LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
+                                      size_t kv_heads, int causal)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
+    const size_t all = lgelu__plus(heads, lgelu__times(2, kv_heads));
+    if (!kv_heads || !heads || heads % kv_heads || node.shape[2] % all) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a multiple of heads + 2·kv_heads channels, found %z channels, %z "
+                    "heads and %z for keys",
+                    &node, node.shape[2], heads, kv_heads);
+        return -1;
+    }
+    return lgelu__attention_node(net, &node, heads, kv_heads, causal);
 }
 
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
@@ -6318,6 +7166,17 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     s[0] = 1;
     s[2] *= side * side;
     node.option[0] = side;
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_TRANSPOSE, name, x, -1);
+    size_t *s = node.shape;
+    const size_t channels = s[2];
+    s[2] = s[0] * s[1];
+    s[1] = channels;
+    s[0] = 1;
     return lgelu__place(net, &node);
 }
 
@@ -6414,26 +7273,70 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
+/* Adds a linear layer or a normalisation of the kind that a Transformer has. */
+static int lgelu__transformer_linear(lgelu_net *net, const char *name, int x, size_t outputs,
+                                     const lgelu_transformer *t)
+{
+    return t->no_bias ? lgelu_linear_no_bias(net, name, x, outputs)
+                      : lgelu_linear(net, name, x, outputs);
+}
+
+static int lgelu__transformer_norm(lgelu_net *net, const char *name, int x,
+                                   const lgelu_transformer *t)
+{
+    return t->rms_norm ? lgelu_rms_norm(net, name, x) : lgelu_layer_norm(net, name, x);
+}
+
+/* Adds queries, keys and values, their rotary positions, and an attention. Heads that do not divide
+   the width are refused by lgelu_attention. */
+static int lgelu__transformer_attention(lgelu_net *net, int x, const lgelu_transformer *t,
+                                        int causal)
+{
+    const int even = t->heads && t->width % t->heads == 0;
+    const size_t heads = t->heads, kv_heads = t->kv_heads && even ? t->kv_heads : heads;
+    const size_t width = even ? t->width / heads : 0;
+    const size_t keys = even ? lgelu__times(kv_heads, width) : t->width;
+    x = lgelu__transformer_linear(net, "attn.c_attn", x,
+                                  lgelu__plus(t->width, lgelu__times(2, keys)), t);
+    if (t->rotary && even) {
+        const int given = !(t->rotary_base <= 0 && t->rotary_base >= 0);
+        const float base = given ? t->rotary_base : 10000;
+        x = lgelu_rotary(net, "attn.rotary", x, lgelu__plus(heads, kv_heads), width, base, 0);
+    }
+    if (kv_heads == heads)
+        return lgelu_attention(net, "attn", x, heads, causal);
+    return lgelu_attention_grouped(net, "attn", x, heads, kv_heads, causal);
+}
+
+/* Adds the first layers of the feed-forward part, up to the hidden values. */
+static int lgelu__transformer_hidden(lgelu_net *net, int x, const lgelu_transformer *t)
+{
+    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
+    int y = lgelu__transformer_linear(net, "mlp.c_fc", x, hidden, t);
+    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    if (!t->gated)
+        return y;
+    x = lgelu__transformer_linear(net, "mlp.c_up", x, hidden, t);
+    return lgelu_mul(net, "mlp.mul", y, x);
+}
+
 /* Adds a block, x + attention(norm(x)), then x + mlp(norm(x)). The matrices that write to a
    residual connection are first drawn with the deviation `narrow`, as in GPT-2, the others with
    `deviation`. */
 static int lgelu__transformer_block(lgelu_net *net, int x, const lgelu_transformer *t,
                                     float deviation, float narrow, int causal)
 {
-    const size_t hidden = t->hidden ? t->hidden : lgelu__times(4, t->width);
-    int y = lgelu_layer_norm(net, "ln_1", x);
-    y = lgelu_linear(net, "attn.c_attn", y, lgelu__times(3, t->width));
-    y = lgelu_attention(net, "attn", y, t->heads, causal);
+    int y = lgelu__transformer_norm(net, "ln_1", x, t);
+    y = lgelu__transformer_attention(net, y, t, causal);
     net->deviation = narrow;
-    y = lgelu_linear(net, "attn.c_proj", y, t->width);
+    y = lgelu__transformer_linear(net, "attn.c_proj", y, t->width, t);
     net->deviation = deviation;
     y = lgelu_dropout(net, "attn.drop", y, t->dropout);
     x = lgelu_add(net, "attn.add", y, x);
-    y = lgelu_layer_norm(net, "ln_2", x);
-    y = lgelu_linear(net, "mlp.c_fc", y, hidden);
-    y = lgelu_gate(net, "mlp.gate", y, t->gate, t->lambda);
+    y = lgelu__transformer_norm(net, "ln_2", x, t);
+    y = lgelu__transformer_hidden(net, y, t);
     net->deviation = narrow;
-    y = lgelu_linear(net, "mlp.c_proj", y, t->width);
+    y = lgelu__transformer_linear(net, "mlp.c_proj", y, t->width, t);
     net->deviation = deviation;
     y = lgelu_dropout(net, "mlp.drop", y, t->dropout);
     return lgelu_add(net, "mlp.add", y, x);
@@ -6449,7 +7352,8 @@ static int lgelu__transformer(lgelu_net *net, int x, const char *position, float
     const float deviation = given > 0 ? given : 0.02f;
     const float narrow = (float)((double)deviation / sqrt(2 * (double)layers));
     size_t b;
-    x = lgelu_position(net, position, x);
+    if (!t->rotary)
+        x = lgelu_position(net, position, x);
     net->deviation = given;
     x = lgelu_dropout(net, "drop", x, t->dropout);
     for (b = 0; b < t->layers && !net->status; b++) {
@@ -6458,7 +7362,7 @@ static int lgelu__transformer(lgelu_net *net, int x, const char *position, float
     }
     *prefix = 0;
     net->deviation = given;
-    return lgelu_layer_norm(net, "ln_f", x);
+    return lgelu__transformer_norm(net, "ln_f", x, t);
 }
 
 LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *shape)
@@ -6475,7 +7379,7 @@ LGELU_DEF int lgelu_gpt(lgelu_net *net, int tokens, const lgelu_transformer *sha
         x = lgelu_linear_tied(net, "lm_head", x, wte);
     } else {
         const size_t vocabulary = x < 0 ? 0 : net->nodes[tokens].shape[2];
-        x = lgelu_linear(net, "lm_head", x, vocabulary);
+        x = lgelu__transformer_linear(net, "lm_head", x, vocabulary, shape);
     }
     net->init = init;
     return x;
@@ -6587,9 +7491,11 @@ static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
 
 LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
 {
+    const size_t *p = node->padding;
     return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
-           && node->stride == 1 && node->groups == 1 && node->padding <= 2 && node->shape[2] >= 16
-           && net->nodes[node->input[0]].shape[2] >= 16;
+           && node->window[1] == 3 && lgelu__dense(node) && node->dilation[0] == 1
+           && node->dilation[1] == 1 && node->groups == 1 && p[0] == p[1] && p[0] <= 2
+           && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
 
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
@@ -7404,12 +8310,13 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 /* ---- [8n] running ---- */
 
 /* Calls run(net) with the network's threads if there is enough to compute, else on the calling
-   thread alone: waking threads would take longer. */
-static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team))
+   thread alone: waking threads would take longer. The pace is that of earlier such runs. */
+static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team),
+                               lgelu_pace *pace)
 {
     const lgelu_threads threads = net->threads, alone = { lgelu__run_serial, NULL };
-    double work = 0;
-    int i;
+    double work = 0, start;
+    int i, team;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (!lgelu__is_a(node, LGELU_TRAIT_SOURCE)) {
@@ -7417,10 +8324,16 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
                     * ((double)node->weight_count + 16 * (double)node->shape[2]);
         }
     }
-    if (work < lgelu__fma_for_run)
-        LGELU__TO_NEAREST(run(net, &alone));
-    else
+    team = work >= lgelu__fma_for_run;
+    if (team && LGELU__OPENMP && !threads.run)
+        team = lgelu__team_pays(pace, work);
+    start = LGELU__TICKS();
+    if (team)
         lgelu__with_team(&threads, run, net);
+    else
+        LGELU__TO_NEAREST(run(net, &alone));
+    if (work >= lgelu__fma_for_run)
+        lgelu__team_paid(pace, work, LGELU__TICKS() - start, team);
     net->threads = threads;
     return net->status;
 }
@@ -7542,7 +8455,7 @@ static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate
     net->internal.known = 0;
     net->internal.pending = 0;
     net->internal.estimate = estimate;
-    lgelu__run(net, lgelu__run_forward);
+    lgelu__run(net, lgelu__run_forward, &net->internal.pace[0]);
     net->internal.estimate = 0;
     if (estimate)
         net->internal.pending = 0;
@@ -7624,7 +8537,8 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     net->samples = 1;
     net->internal.from = from;
     net->internal.tokens = count;
-    net->internal.known = lgelu__run(net, lgelu__run_forward) ? 0 : from + count;
+    net->internal.known =
+        lgelu__run(net, lgelu__run_forward, &net->internal.pace[0]) ? 0 : from + count;
     return net->status;
 }
 
@@ -7755,7 +8669,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale)
     net->internal.pending = 0;
     net->internal.loss_scale = loss_scale;
     net->internal.gradient_scale = 1;
-    return lgelu__run(net, lgelu__run_backward);
+    return lgelu__run(net, lgelu__run_backward, &net->internal.pace[1]);
 }
 
 /* ---- [8o] the training step ---- */
@@ -8448,9 +9362,13 @@ static const char *lgelu__difference(const lgelu_net *to, const lgelu_node *a,
         return "parameters";
     if (b->op == LGELU_OP_GATE && !lgelu__can_be(a, b->gate))
         return "gate";
-    if (memcmp(a->window, b->window, sizeof a->window) || a->stride != b->stride
-        || a->padding != b->padding || a->groups != b->groups)
-        return "window, stride, padding or groups";
+    if (memcmp(a->window, b->window, sizeof a->window)
+        || memcmp(a->stride, b->stride, sizeof a->stride)
+        || memcmp(a->padding, b->padding, sizeof a->padding)
+        || memcmp(a->dilation, b->dilation, sizeof a->dilation) || a->groups != b->groups)
+        return "window, stride, padding, dilation or groups";
+    if (lgelu__bits(a->base) != lgelu__bits(b->base))
+        return "base";
     if (memcmp(a->option, b->option, sizeof a->option))
         return a->op == LGELU_OP_ATTENTION ? "heads or mask" : "option";
     if (lgelu__bits(a->momentum) != lgelu__bits(b->momentum)
@@ -9735,16 +10653,19 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 /* ---- [Ka] tables, vocabulary ---- */
 /* What all instruction sets share is compiled with the first of them: the tables of coefficients,
    made by tests/tools/coefficients.py, and the constants that are prepared for one λ. */
-#ifndef LGELU__SHARED
+#ifdef LGELU__SHARED
+#undef LGELU__FIRST_PASS
+#else
 #define LGELU__SHARED 1
+#define LGELU__FIRST_PASS 1
 /* A table of coefficients has sixteen columns, one for each interval. Where sums are computed in
    double (LGELU__SUMS_IN_DOUBLE below), there is a copy of it in double. */
 #if LGELU__FAST_FMA
 #define LGELU__COEFFICIENTS(name, rows, ...) \
-    static const float lgelu__##name[rows][16] = { __VA_ARGS__ };
+    LGELU__LINES static const float lgelu__##name[rows][16] = { __VA_ARGS__ };
 #else
-#define LGELU__COEFFICIENTS(name, rows, ...)                      \
-    static const float lgelu__##name[rows][16] = { __VA_ARGS__ }; \
+#define LGELU__COEFFICIENTS(name, rows, ...)                                   \
+    LGELU__LINES static const float lgelu__##name[rows][16] = { __VA_ARGS__ }; \
     static const double lgelu__##name##_in_double[rows][16] = { __VA_ARGS__ };
 #endif
 #ifdef __GNUC__
@@ -9861,11 +10782,15 @@ static const float lgelu__silu_root[5] = {
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
-/* Two tables for AVX2, with eight bytes for each mask m of eight lanes. Byte j of lgelu__places[m]
-   is the number of lanes of m below lane j. Byte j of lgelu__lanes[m] is the j-th lane of m. */
-#define LGELU__PLACES(m) \
-    ((((uint64_t)(m)&127) * 0x0002040810204081u & 0x0101010101010101u) * 0x0101010101010101u << 8)
-#define LGELU__LANE(m, j) ((uint64_t)((m) >> j & 1) * j << (LGELU__PLACES(m) >> 8 * j & 255) * 8)
+/* Two tables for AVX2. Bits 4j to 4j + 2 of lgelu__lanes[m] are the j-th lane of the mask m of
+   eight lanes. The same bits of LGELU__PLACES(m) are the number of lanes of m below lane j. */
+#define LGELU__BIT(m, j) ((uint32_t)((m) >> j & 1))
+#define LGELU__PLACES(m)                                                  \
+    LGELU__BIT(m, 0) * 0x11111110u + LGELU__BIT(m, 1) * 0x11111100u       \
+        + LGELU__BIT(m, 2) * 0x11111000u + LGELU__BIT(m, 3) * 0x11110000u \
+        + LGELU__BIT(m, 4) * 0x11100000u + LGELU__BIT(m, 5) * 0x11000000u \
+        + LGELU__BIT(m, 6) * 0x10000000u
+#define LGELU__LANE(m, j) (LGELU__BIT(m, j) * j << ((LGELU__PLACES(m)) >> 4 * j & 15) * 4)
 #define LGELU__LANES(m)                                                           \
     LGELU__LANE(m, 1) | LGELU__LANE(m, 2) | LGELU__LANE(m, 3) | LGELU__LANE(m, 4) \
         | LGELU__LANE(m, 5) | LGELU__LANE(m, 6) | LGELU__LANE(m, 7)
@@ -9873,13 +10798,15 @@ static const float lgelu__silu_root[5] = {
 #define LGELU__16(f, m) LGELU__4(f, m), LGELU__4(f, m + 4), LGELU__4(f, m + 8), LGELU__4(f, m + 12)
 #define LGELU__64(f, m) \
     LGELU__16(f, m), LGELU__16(f, m + 16), LGELU__16(f, m + 32), LGELU__16(f, m + 48)
-static const uint64_t lgelu__lanes[256] = { LGELU__64(LGELU__LANES, 0), LGELU__64(LGELU__LANES, 64),
+static const uint32_t lgelu__lanes[256] = { LGELU__64(LGELU__LANES, 0), LGELU__64(LGELU__LANES, 64),
                                             LGELU__64(LGELU__LANES, 128),
                                             LGELU__64(LGELU__LANES, 192) };
-static const uint64_t lgelu__places[256] = { LGELU__64(LGELU__PLACES, 0),
-                                             LGELU__64(LGELU__PLACES, 64),
-                                             LGELU__64(LGELU__PLACES, 128),
-                                             LGELU__64(LGELU__PLACES, 192) };
+/* lgelu__places[m][j] is the number of lanes of the mask m of four lanes that are below lane j. */
+static const int32_t lgelu__places[16][4] = {
+    { 0, 0, 0, 0 }, { 0, 1, 1, 1 }, { 0, 0, 1, 1 }, { 0, 1, 2, 2 }, { 0, 0, 0, 1 }, { 0, 1, 1, 2 },
+    { 0, 0, 1, 2 }, { 0, 1, 2, 3 }, { 0, 0, 0, 0 }, { 0, 1, 1, 1 }, { 0, 0, 1, 1 }, { 0, 1, 2, 2 },
+    { 0, 0, 0, 1 }, { 0, 1, 1, 2 }, { 0, 0, 1, 2 }, { 0, 1, 2, 3 }
+};
 
 /* The bits of the float 2^n. For n = 128 they are those of inf; larger ones are NaN. */
 #define LGELU__TWO(n) ((int32_t)((uint32_t)(127 + (n)) << 23))
@@ -10030,6 +10957,24 @@ static double lgelu__wide(float x)
     return (b >> 31 ? -1.40129846432481707e-45 : 1.40129846432481707e-45) * (double)a;
 }
 
+#ifdef LGELU_TRAINER
+/* Returns the sigmoid of any x, rounded once. A NaN is returned as it is. */
+LGELU__APART float lgelu__sigmoid_far(float x)
+{
+    const double a = lgelu__wide(x), e = lgelu__exp(-fabs(a));
+    if (a != a)
+        return lgelu__float(lgelu__bits(x));
+    return lgelu__narrow(a < 0 ? e / (1 + e) : 1 / (1 + e));
+}
+
+/* Returns dy times the slope of the sigmoid at any x, rounded once. */
+LGELU__APART float lgelu__sigmoid_far_backward(float dy, float x)
+{
+    const double e = lgelu__exp(-fabs(lgelu__wide(x)));
+    return lgelu__narrow(lgelu__wide(dy) * (e / ((1 + e) * (1 + e))));
+}
+#endif
+
 /* Conversions of f16 where there is no instruction for them. */
 static float lgelu__from_f16(uint16_t h)
 {
@@ -10076,12 +11021,52 @@ typedef struct {
     float *small; /* sums of terms that are kept in a smaller unit */
 } lgelu__cursor;
 
+/* What an instruction set provides of the gate: the forward of a block, and the backward of a block
+   and its limit for λ = inf. The rest is compiled once. */
+typedef void lgelu__forward_block(float *y, const float *x, lgelu__constants *gate, size_t n);
+typedef void lgelu__backward_block(float *dx, double *total, const float *dy, const float *x,
+                                   lgelu__constants *gate, double unit, size_t n);
+typedef void lgelu__relu_backward(float *dx, const float *dy, const float *x, size_t n);
+typedef void lgelu__silu_backward_block(float *dx, double *total, const float *dy, const float *x,
+                                        const lgelu__silu_constants *s, size_t n);
+
 /* A gate f(x; λ), SiLU or the tanh approximation as an exact function and as kernels. The tanh
    approximation ignores λ. */
 typedef double lgelu__exact_function(double x, double lambda);
 typedef void lgelu__forward_function(float *y, const float *x, float lambda, size_t n);
 typedef double lgelu__backward_function(float *dx, const float *dy, const float *x, float lambda,
                                         size_t n);
+
+/* The forward for a λ or β so small or large that products would not be normal numbers. */
+LGELU__APART void lgelu__forward_extreme(float *y, const float *x, float lambda, size_t n,
+                                         lgelu__exact_function *exact)
+{
+    const double l = lgelu__wide(lambda);
+    size_t i;
+    for (i = 0; i < n; i++) {
+        if ((lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128))
+            y[i] = lgelu__float(lgelu__bits(x[i]));
+        else
+            y[i] = lgelu__narrow(exact(lgelu__wide(x[i]), l));
+    }
+}
+
+/* The backward for such a λ or β, with the derivatives in x and in λ. Returns the sum. */
+LGELU__APART double lgelu__backward_extreme(float *dx, const float *dy, const float *x,
+                                            float lambda, size_t n, lgelu__exact_function *slope,
+                                            lgelu__exact_function *derivative)
+{
+    const double l = lgelu__wide(lambda);
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]);
+        sum = fma(d, derivative(a, l), sum);
+        if (dx)
+            dx[i] = lgelu__narrow(d * slope(a, l));
+    }
+    return sum;
+}
 
 /* Returns 1 if f(x) > t for a midpoint t of two 16-bit values. Near 0 the double nearest to f(x) is
    x/2, which is below f(x). */
@@ -10267,6 +11252,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define b_t        LGELU__FN(b_t)          /* an unsigned integer that holds m_bits */
 #define v_load     LGELU__FN(v_load)       /* (p) */
 #define v_load_n   LGELU__FN(v_load_n)     /* (p, n) the first n, then 0; n may exceed v_lanes */
+#define v_load_or  LGELU__FN(v_load_or)    /* (p, n, a) the first n, then those of a; n < v_lanes */
 #define v_store    LGELU__FN(v_store)      /* (p, a) */
 #define v_store_n  LGELU__FN(v_store_n)    /* (p, a, n) writes only the first n */
 #define v_stream   LGELU__FN(v_stream)     /* (p, a) past the caches; p is aligned */
@@ -10302,7 +11288,10 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
    v_base subtracts where x > 0, and a sign, which v_turned then changes. Both ways give the same
    bits. */
 #define v_fold     LGELU__FN(v_fold)       /* x, or -abs(x) */
-#define v_signed   LGELU__FN(v_signed)     /* (t, i) t[i] in each lane, t of sixteen floats */
+#define t_t        LGELU__FN(t_t)          /* a row of a table that LGELU__ROWS declares */
+#define r_t        LGELU__FN(r_t)          /* such a row, ready to be looked up */
+#define v_row      LGELU__FN(v_row)        /* (t) makes it so */
+#define v_signed   LGELU__FN(v_signed)     /* (r, i) r[i] in each lane */
 #define v_base     LGELU__FN(v_base)       /* (c, x) c, or c - 1 */
 #define v_turned   LGELU__FN(v_turned)     /* (dy, x) dy, or -dy */
 /* v_turn(t, p, row) transposes v_lanes rows of four floats: t[q] is p[q], p[row + q], ...
@@ -10447,6 +11436,11 @@ LGELU__WORD v_t v_load_n(const float *p, size_t n)
     return n < 16 ? _mm512_maskz_loadu_ps(LGELU__FN(first)(n), p) : v_load(p);
 }
 
+LGELU__WORD v_t v_load_or(const float *p, size_t n, v_t a)
+{
+    return _mm512_mask_loadu_ps(a, LGELU__FN(first)(n), p);
+}
+
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
     if (n < 16)
@@ -10480,7 +11474,8 @@ LGELU__WORD v_t v_table(const float *t, i_t i)
 }
 
 LGELU__WORD v_t v_fold(v_t x) { return x; }
-LGELU__WORD v_t v_signed(const float *t, i_t i) { return _mm512_permutexvar_ps(i, v_load(t)); }
+typedef v_t r_t;
+LGELU__WORD v_t v_signed(r_t r, i_t i) { return _mm512_permutexvar_ps(i, r); }
 
 LGELU__WORD v_t v_base(v_t c, v_t x)
 {
@@ -10558,6 +11553,12 @@ LGELU__WORD v_t v_load_n(const float *p, size_t n)
     return n < 8 ? _mm256_maskload_ps(p, LGELU__FN(first)(n)) : v_load(p);
 }
 
+LGELU__WORD v_t v_load_or(const float *p, size_t n, v_t a)
+{
+    const n_t k = LGELU__FN(first)(n);
+    return _mm256_blendv_ps(a, _mm256_maskload_ps(p, k), v_float(k));
+}
+
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
 {
     if (n < 8)
@@ -10581,23 +11582,28 @@ LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
 /* The even lanes of a and the odd lanes of b. */
 LGELU__WORD n_t LGELU__FN(odd)(n_t a, n_t b) { return _mm256_blend_epi32(a, b, 0xAA); }
 
-/* Lane j receives the lane of a whose number is byte j of `lanes`. */
-LGELU__WORD v_t LGELU__FN(order)(v_t a, uint64_t lanes)
-{
-    return _mm256_permutevar8x32_ps(a, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)lanes)));
-}
-
 LGELU__WORD size_t v_pack(float *p, v_t a, m_t k)
 {
-    v_store(p, LGELU__FN(order)(a, lgelu__lanes[m_bits(k)]));
+    const n_t lanes = n_set((int32_t)lgelu__lanes[m_bits(k)]),
+              shift = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    v_store(p, _mm256_permutevar8x32_ps(a, _mm256_srlv_epi32(lanes, shift)));
     return (size_t)_mm_popcnt_u32(m_bits(k));
+}
+
+/* Four floats of t in the order of their places. */
+LGELU__WORD __m128 LGELU__FN(spread)(const float *t, unsigned k)
+{
+    return _mm_permutevar_ps(_mm_loadu_ps(t), _mm_loadu_si128((const __m128i *)lgelu__places[k]));
 }
 
 LGELU__WORD size_t v_unpack(float *p, const float *t, unsigned k)
 {
     const n_t bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    _mm256_maskstore_ps(p, _mm256_cmpeq_epi32(n_and(n_set((int)k), bit), bit),
-                        LGELU__FN(order)(v_load(t), lgelu__places[k]));
+    const unsigned low = k & 15;
+    const v_t a = _mm256_castps128_ps256(LGELU__FN(spread)(t, low));
+    _mm256_maskstore_ps(
+        p, _mm256_cmpeq_epi32(n_and(n_set((int)k), bit), bit),
+        _mm256_insertf128_ps(a, LGELU__FN(spread)(t + _mm_popcnt_u32(low), k >> 4), 1));
     return (size_t)_mm_popcnt_u32(k);
 }
 
@@ -10638,7 +11644,12 @@ LGELU__WORD m_t v_lt(v_t a, v_t b) { return _mm_cmplt_ps(a, b); }
 LGELU__WORD m_t v_nge(v_t a, v_t b) { return _mm_cmpnge_ps(a, b); }
 
 LGELU__WORD v_t v_least(v_t a, v_t b) { return _mm_min_ps(v_abs(a), v_abs(b)); }
-LGELU__WORD v_t v_most(v_t a, v_t b) { return _mm_max_ps(v_abs(a), v_abs(b)); }
+
+/* The instruction returns b where a is NaN, so that such lanes are set. */
+LGELU__WORD v_t v_most(v_t a, v_t b)
+{
+    return _mm_or_ps(_mm_max_ps(v_abs(a), v_abs(b)), _mm_cmpunord_ps(a, b));
+}
 
 LGELU__WORD v_t v_select(m_t k, v_t a, v_t b)
 {
@@ -10911,6 +11922,7 @@ typedef uint8_t b_t;
 
 LGELU__WORD v_t v_load(const float *p) { return *p; }
 LGELU__WORD v_t v_load_n(const float *p, size_t n) { return n ? *p : 0; }
+LGELU__WORD v_t v_load_or(const float *p, size_t n, v_t a) { return n ? *p : a; }
 LGELU__WORD void v_store(float *p, v_t a) { *p = a; }
 
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
@@ -11095,9 +12107,10 @@ LGELU__APART s_t v_to_f16(v_t a)
 #endif
 
 #if v_lanes == 4
-LGELU__APART v_t LGELU__FN(load_tail)(const float *p, size_t n)
+LGELU__APART v_t v_load_or(const float *p, size_t n, v_t a)
 {
-    float t[4] = { 0, 0, 0, 0 };
+    float t[4];
+    v_store(t, a);
     memcpy(t, p, n * sizeof *t);
     return v_load(t);
 }
@@ -11111,7 +12124,7 @@ LGELU__APART void LGELU__FN(store_tail)(float *p, v_t a, size_t n)
 
 LGELU__WORD v_t v_load_n(const float *p, size_t n)
 {
-    return n < 4 ? LGELU__FN(load_tail)(p, n) : v_load(p);
+    return n < 4 ? v_load_or(p, n, v_set(0)) : v_load(p);
 }
 
 LGELU__WORD void v_store_n(float *p, v_t a, size_t n)
@@ -11138,7 +12151,47 @@ LGELU__WORD int m_all(m_t a) { return m_bits(a) == (1u << v_lanes) - 1; }
 
 #if !LGELU__HAS_TABLE16
 LGELU__WORD v_t v_fold(v_t x) { return v_float(n_or(v_bits(x), n_set(INT32_MIN))); }
-LGELU__WORD v_t v_signed(const float *t, i_t i) { return v_table(t + 8, i); }
+typedef float t_t[16];
+#define LGELU__ROWS(to, name) const t_t *const to = LGELU__FN(hidden)(lgelu__##name)
+#if v_lanes == 8
+typedef v_t r_t;
+LGELU__WORD r_t v_row(const float *t)
+{
+    r_t r = v_load(t + 8);
+    LGELU__HIDE("+x", r);
+    return r;
+}
+
+LGELU__WORD v_t v_signed(r_t r, i_t i) { return _mm256_permutevar8x32_ps(r, i); }
+#else
+typedef const float *r_t;
+LGELU__WORD r_t v_row(const float *t) { return t + 8; }
+LGELU__WORD v_t v_signed(r_t r, i_t i) { return v_table(r, i); }
+#endif
+
+/* Returns t, hidden from gcc, which would copy each row into a constant of its own. */
+LGELU__WORD const t_t *LGELU__FN(hidden)(const t_t *t)
+{
+    LGELU__HIDE("+r", t);
+    return t;
+}
+#else
+typedef v_t t_t;
+LGELU__WORD r_t v_row(t_t t) { return t; }
+
+/* Loads a table into registers, likewise. */
+LGELU__WORD void LGELU__FN(rows)(t_t *to, const float *t, const int rows)
+{
+    int k;
+    LGELU__HIDE("+r", t);
+    LGELU__UNROLL
+    for (k = 0; k < rows; k++)
+        to[k] = v_load(t + 16 * k);
+}
+
+#define LGELU__ROWS(to, name)          \
+    t_t to[sizeof lgelu__##name / 64]; \
+    LGELU__FN(rows)(to, lgelu__##name[0], sizeof to / sizeof *to)
 #endif
 
 #if !LGELU__HAS_MASKS
@@ -11331,6 +12384,13 @@ LGELU__WORD void LGELU__FN(load2)(v_t *a, const float *p, size_t n)
     a[1] = n > v_lanes ? v_load_n(p + v_lanes, n - v_lanes) : v_set(0);
 }
 
+/* The same for fewer than two vectors, followed by those of b. */
+LGELU__WORD void LGELU__FN(load2_or)(v_t *a, const float *p, size_t n, v_t b)
+{
+    a[0] = n < v_lanes ? v_load_or(p, n, b) : v_load(p);
+    a[1] = n > v_lanes ? v_load_or(p + v_lanes, n - v_lanes, b) : b;
+}
+
 LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
 {
     if (n >= 2 * v_lanes) {
@@ -11457,20 +12517,25 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
 }
 
 /* xΦ(λx) in the middle, in place. */
-LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
+LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const t_t *table, const int w)
 {
     v_t a[2], d[2], q[2], t[2];
     i_t i[2];
+    r_t r = v_row(table[0]);
     int k;
     v_many(a[u] = v_fold(x[u]));
     v_many(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND)));
     v_many(i[u] = v_index(v_bits(t[u])));
-    v_many(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__middle[0], i[u])));
-    v_many(q[u] = v_signed(lgelu__middle[7], i[u]));
+    v_many(d[u] = v_fma(a[u], g->lambda, v_signed(r, i[u])));
+    r = v_row(table[7]);
+    v_many(q[u] = v_signed(r, i[u]));
     LGELU__UNROLL
-    for (k = 6; k > 1; k--)
-        v_many(q[u] = v_fma(d[u], q[u], v_signed(lgelu__middle[k], i[u])));
-    v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(lgelu__middle[1], i[u]), x[u])));
+    for (k = 6; k > 1; k--) {
+        r = v_row(table[k]);
+        v_many(q[u] = v_fma(d[u], q[u], v_signed(r, i[u])));
+    }
+    r = v_row(table[1]);
+    v_many(q[u] = v_fma(d[u], q[u], v_base(v_signed(r, i[u]), x[u])));
     v_many(x[u] = v_mul(a[u], q[u]));
 }
 #if LGELU__SUMS_IN_DOUBLE
@@ -11479,7 +12544,8 @@ LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const int w)
    all of them; then they are computed again, fma by fma. */
 LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g)
 {
-    LGELU__FN(middle_by_fma)(&x, g, 1);
+    LGELU__ROWS(table, middle);
+    LGELU__FN(middle_by_fma)(&x, g, table, 1);
     return x;
 }
 
@@ -11532,7 +12598,7 @@ LGELU__APART void LGELU__FN(middle_pair)(v_t *x, const v_gate *g)
     int k;
     v_each(a[u] = v_fold(x[u]));
     LGELU__FN(find)(&p, a, g, lgelu__middle_in_double[0]);
-    v_each(base[u] = v_base(v_signed(lgelu__middle[1], p.i[u]), x[u]));
+    v_each(base[u] = v_base(v_signed(v_row(lgelu__middle[1]), p.i[u]), x[u]));
     v_each(v_both(q[u][h] = d_signed(lgelu__middle_in_double[7], p.i[u], h)));
     LGELU__UNROLL
     for (k = 6; k > 1; k--)
@@ -11543,17 +12609,18 @@ LGELU__APART void LGELU__FN(middle_pair)(v_t *x, const v_gate *g)
                                                  : v_mul(a[u], v_round(q[u])));
 }
 
-LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
+LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const t_t *table, const int w)
 {
+    (void)table;
     if (w == 2)
         LGELU__FN(middle_pair)(x, g);
     else
         *x = LGELU__FN(middle_again)(*x, g);
 }
 #else
-LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const int w)
+LGELU__WORD void LGELU__FN(middle)(v_t *x, const v_gate *g, const t_t *table, const int w)
 {
-    LGELU__FN(middle_by_fma)(x, g, w);
+    LGELU__FN(middle_by_fma)(x, g, table, w);
 }
 #endif
 
@@ -11595,82 +12662,50 @@ LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, 
 
 /* Evaluates the middle in the lanes that are not far, and inserts r in the others. */
 LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g,
-                                           const int w)
+                                           const t_t *table, const int w)
 {
     const int all = m_all(m_and(far[0], far[w - 1]));
     if (!all)
-        LGELU__FN(middle)(x, g, w);
+        LGELU__FN(middle)(x, g, table, w);
     v_many(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]));
 }
 
-LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g)
+/* Evaluates the tail for `count` packed elements, which fillers follow, in place. */
+LGELU__APART LGELU__TARGET void LGELU__FN(forward_tail)(float *x, lgelu__constants *gate,
+                                                        size_t count)
 {
-    LGELU__FN(beyond)(&x, g, 1);
-    return x;
-}
-
-/* The gate of w vectors without packing. gate holds the constants of one λ, or of one for each lane
-   (each = 1); tail receives g with the constants of the tail when an element needs them. */
-LGELU__WORD void LGELU__FN(forward_unpacked)(v_t *x, const v_gate *g, v_gate *tail,
-                                             lgelu__constants *gate, const int each, const int w)
-{
-    v_t r[2], z[2];
-    m_t far[2], between[2];
-    if (!LGELU__FN(forward_sort)(x, r, far, between, g, w)) {
-        LGELU__FN(middle)(x, g, w);
-        return;
-    }
-    v_many(z[u] = v_select(between[u], x[u], g->last));
-    LGELU__FN(forward_sorted)(x, r, far, g, w);
-    if (!LGELU__FN(any)(between, w))
-        return;
-    if (!each || !(gate->c > 0)) {
-        int k;
-        for (k = 0; k < (each ? v_lanes : 1); k++)
-            lgelu__prepare_forward_tail(gate + k);
-        if (each)
-            LGELU__FN(various)(tail, gate);
-        else
-            *tail = LGELU__FN(same)(gate);
-    }
-    v_many(if (m_any(between[u])) {
-        if (each)
-            z[u] = LGELU__FN(beyond_one)(z[u], tail);
-        else
-            LGELU__FN(beyond)(z + u, tail, 1);
-        x[u] = v_select(between[u], z[u], x[u]);
-    });
-}
-
-/* The gate of a few elements, for which packing would take longer. */
-static LGELU__TARGET void LGELU__FN(forward_few)(float *y, const float *x, lgelu__constants *gate,
-                                                 size_t n)
-{
-    const v_gate g = LGELU__FN(same)(gate);
-    v_gate tail;
+    v_gate g;
     size_t i;
-    for (i = 0; i < n; i += v_lanes) {
-        v_t a = v_load_n(x + i, n - i);
-        LGELU__FN(forward_unpacked)(&a, &g, &tail, gate, 0, 1);
-        v_store_n(y + i, a, n - i);
+    lgelu__prepare_forward_tail(gate);
+    g = LGELU__FN(same)(gate);
+    /* One vector at a time is as fast as two, since the processor overlaps the rounds. */
+    for (i = 0; i < count; i += v_lanes) {
+        v_t a = v_load(x + i);
+        LGELU__FN(beyond)(&a, &g, 1);
+        v_store(x + i, a);
     }
 }
 
 /* The gate of at most `stretch` elements. */
-static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lgelu__constants *gate,
-                                                   size_t n)
+LGELU__APART LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x,
+                                                         lgelu__constants *gate, size_t n)
 {
-    v_gate g = LGELU__FN(same)(gate);
+    const v_gate g = LGELU__FN(same)(gate);
     LGELU__FN(later) todo;
     v_t a[2], r[2];
     m_t far[2], between[2];
     size_t i, j, count = 0, pairs = 0;
-    for (i = 0; i + 2 * v_lanes <= n; i += 2 * v_lanes) {
-        if (n > 1024)
-            v_each(LGELU__AHEAD(x, i + u * v_lanes));
-        v_each(a[u] = v_load(x + i + u * v_lanes));
+    LGELU__ROWS(table, middle);
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        if (n - i >= 2 * v_lanes) {
+            if (n > 1024)
+                v_each(LGELU__AHEAD(x, i + u * v_lanes));
+            v_each(a[u] = v_load(x + i + u * v_lanes));
+        } else {
+            LGELU__FN(load2_or)(a, x + i, n - i, g.last);
+        }
         if (!LGELU__FN(forward_sort)(a, r, far, between, &g, 2)) {
-            LGELU__FN(middle)(a, &g, 2);
+            LGELU__FN(middle)(a, &g, table, 2);
         } else {
             if (m_some(between[0], between[1])) {
                 todo.at[pairs] = (uint16_t)i;
@@ -11678,31 +12713,25 @@ static LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *x, lge
                        count += v_pack(todo.x + count, a[u], between[u]));
                 pairs++;
             }
-            LGELU__FN(forward_sorted)(a, r, far, &g, 2);
+            LGELU__FN(forward_sorted)(a, r, far, &g, table, 2);
         }
-        v_each(v_store(y + i + u * v_lanes, a[u]));
+        LGELU__FN(store2)(y + i, a, n - i);
     }
-    if (i < n)
-        LGELU__FN(forward_few)(y + i, x + i, gate, n - i);
     if (!count)
         return;
-    lgelu__prepare_forward_tail(gate);
-    g = LGELU__FN(same)(gate);
     v_each(v_store(todo.x + count + u * v_lanes, g.last));
-    for (j = 0; j < count; j += 2 * v_lanes) {
-        v_each(a[u] = v_load(todo.x + j + u * v_lanes));
-        LGELU__FN(beyond)(a, &g, 2);
-        v_each(v_store(todo.x + j + u * v_lanes, a[u]));
-    }
+    LGELU__FN(forward_tail)(todo.x, gate, count);
     j = 0;
     for (i = 0; i < pairs; i++)
         v_each(j += v_unpack(y + todo.at[i] + u * v_lanes, todo.x + j, todo.lanes[i][u]));
 }
 
 /* The limit λ = inf: ReLU, where a negative x gives -0 and NaN remains as it is. */
-static LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, size_t n)
+LGELU__APART LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, lgelu__constants *gate,
+                                                size_t n)
 {
     size_t i;
+    (void)gate;
     for (i = 0; i < n; i += v_lanes) {
         const v_t a = v_load_n(x + i, n - i);
         const m_t below =
@@ -11711,52 +12740,33 @@ static LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, size_t n)
     }
 }
 
-/* The gate of at most `stretch` elements; gate is NULL for λ = inf. */
-static LGELU__TARGET void LGELU__FN(forward_some)(float *y, const float *x, lgelu__constants *gate,
-                                                  size_t n)
-{
-    if (!gate) {
-        LGELU__FN(relu)(y, x, n);
-    } else if (n > 4 * v_lanes) {
-        LGELU__FN(forward_block)(y, x, gate, n);
-    } else {
-        LGELU__FN(forward_few)(y, x, gate, n);
-    }
-}
-
+#ifdef LGELU__FIRST_PASS
 /* The gate of a large array, whose speed memory limits. Returns how many elements are done. It
    takes 128 elements at a time, two cache lines from each of four pages, so that several banks of
    memory work at once. x is prefetched four pages ahead, and y is stored past the caches. */
-static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
-                                                    lgelu__constants *gate, size_t n)
+static size_t lgelu__forward_past(float *y, const float *x, lgelu__constants *gate, size_t n,
+                                  lgelu__forward_block *block)
 {
-    enum { line = 16, page = 1024 };
+    enum { line = 16, page = 1024, vectors = line / v_lanes };
     float buffer[128 + line], *t = buffer + lgelu__to_line((uintptr_t)buffer);
-    size_t i = lgelu__to_line((uintptr_t)y), at, o, j, q, v;
-    LGELU__FN(forward_some)(y, x, gate, i);
+    size_t i = lgelu__to_line((uintptr_t)y), at, j, v;
+    block(y, x, gate, i);
     for (; n - i >= 8 * page; i += 4 * page) {
         for (at = i; at < i + page; at += 2 * line) {
-            j = 0;
-            for (o = 0; o < 2 * line; o += line) {
+            /* Line j of the eight is at line j / 4 of page j mod 4. */
+            for (j = 0; j < 8; j++) {
+                const float *from = x + at + j % 4 * page + j / 4 * line;
+                LGELU__FETCH(from + 4 * page);
                 LGELU__UNROLL
-                for (q = 0; q < 4; q++) {
-                    LGELU__FETCH(x + at + (q + 4) * page + o);
-                    LGELU__UNROLL
-                    for (v = 0; v < line; v += v_lanes)
-                        v_store(t + j + v, v_load(x + at + q * page + o + v));
-                    j += line;
-                }
+                for (v = 0; v < vectors; v++)
+                    v_store(t + j * line + v * v_lanes, v_load(from + v * v_lanes));
             }
-            LGELU__FN(forward_some)(t, t, gate, 128);
-            j = 0;
-            for (o = 0; o < 2 * line; o += line) {
+            block(t, t, gate, 128);
+            for (j = 0; j < 8; j++) {
+                float *to = y + at + j % 4 * page + j / 4 * line;
                 LGELU__UNROLL
-                for (q = 0; q < 4; q++) {
-                    LGELU__UNROLL
-                    for (v = 0; v < line; v += v_lanes)
-                        v_stream(y + at + q * page + o + v, v_load(t + j + v));
-                    j += line;
-                }
+                for (v = 0; v < vectors; v++)
+                    v_stream(to + v * v_lanes, v_load(t + j * line + v * v_lanes));
             }
         }
     }
@@ -11764,54 +12774,75 @@ static LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
     return i;
 }
 
-static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
+/* The gate by an instruction set's `block`, of at most `stretch` elements. */
+LGELU__APART void lgelu__forward_by(float *y, const float *x, float lambda, size_t n,
+                                    lgelu__forward_block *block, size_t stretch)
 {
-    lgelu__constants g, *gate = lambda > FLT_MAX ? NULL : &g;
+    lgelu__constants gate;
     size_t i, m;
-    if (gate && !lgelu__ordinary(lambda)) {
-        for (i = 0; i < n; i++) {
-            const uint32_t nan =
-                (lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128) ? lgelu__bits(x[i]) : 0;
-            y[i] = nan ? lgelu__float(nan)
-                       : lgelu__narrow(lgelu_exact(lgelu__wide(x[i]), lgelu__wide(lambda)));
-        }
+    if (!(lambda > FLT_MAX) && !lgelu__ordinary(lambda)) {
+        lgelu__forward_extreme(y, x, lambda, n, lgelu_exact);
         return;
     }
-    if (gate)
-        g = lgelu__prepare_forward(lambda);
-    i = y != x && n >= LGELU__STREAM ? LGELU__FN(forward_past)(y, x, gate, n) : 0;
+    gate = lgelu__prepare_forward(lambda);
+    i = y != x && n >= LGELU__STREAM ? lgelu__forward_past(y, x, &gate, n, block) : 0;
     for (; i < n; i += m) {
-        m = n - i < (size_t)LGELU__FN(stretch) ? n - i : (size_t)LGELU__FN(stretch);
-        LGELU__FN(forward_some)(y + i, x + i, gate, m);
+        m = n - i < stretch ? n - i : stretch;
+        block(y + i, x + i, &gate, m);
     }
 }
+#endif
+
+static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
+{
+    lgelu__forward_by(y, x, lambda, n,
+                      lambda > FLT_MAX ? LGELU__FN(relu) : LGELU__FN(forward_block),
+                      LGELU__FN(stretch));
+}
+
+/* The constants of λ and the tables of the backward. */
+typedef struct {
+    const v_gate *gate;
+    const t_t *slope, *bell;
+} LGELU__FN(slopes);
 
 /* The backward in the middle: dx = dy·f', and p·s = dy·x²φ·LGELU__BELL. */
 LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
-                                                const v_t *x, const v_gate *g)
+                                                const v_t *x, const LGELU__FN(slopes) * tables,
+                                                const int w)
 {
+    const v_gate *const g = tables->gate;
+    const t_t *const slope = tables->slope, *const bell = tables->bell;
     v_t a[2], t[2], d[2], q[2], b[2];
     i_t i[2];
+    r_t r = v_row(slope[0]), e = v_row(bell[6]);
     int k;
-    v_each(a[u] = v_fold(x[u]));
-    v_each(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND)));
-    v_each(i[u] = v_index(v_bits(t[u])));
-    v_each(d[u] = v_fma(a[u], g->lambda, v_signed(lgelu__slope[0], i[u])));
-    v_each(b[u] = v_signed(lgelu__bell[6], i[u]));
-    v_each(q[u] = v_signed(lgelu__slope[7], i[u]));
+    v_many(a[u] = v_fold(x[u]));
+    v_many(t[u] = v_fma(a[u], g->step, v_set(LGELU__ROUND)));
+    v_many(i[u] = v_index(v_bits(t[u])));
+    v_many(d[u] = v_fma(a[u], g->lambda, v_signed(r, i[u])));
+    v_many(b[u] = v_signed(e, i[u]));
+    r = v_row(slope[7]);
+    v_many(q[u] = v_signed(r, i[u]));
     LGELU__UNROLL
     for (k = 5; k > 1; k--) {
-        v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[k], i[u])));
-        v_each(q[u] = v_fma(d[u], q[u], v_signed(lgelu__slope[k + 1], i[u])));
+        e = v_row(bell[k]);
+        v_many(b[u] = v_fma(d[u], b[u], v_signed(e, i[u])));
+        r = v_row(slope[k + 1]);
+        v_many(q[u] = v_fma(d[u], q[u], v_signed(r, i[u])));
     }
-    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[1], i[u])));
-    v_each(b[u] = v_fma(d[u], b[u], v_signed(lgelu__bell[0], i[u])));
-    v_each(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_base(v_signed(lgelu__slope[1], i[u]), x[u])));
+    e = v_row(bell[1]);
+    v_many(b[u] = v_fma(d[u], b[u], v_signed(e, i[u])));
+    e = v_row(bell[0]);
+    v_many(b[u] = v_fma(d[u], b[u], v_signed(e, i[u])));
+    r = v_row(slope[1]);
+    v_many(q[u] = v_fma(v_mul(d[u], d[u]), q[u], v_base(v_signed(r, i[u]), x[u])));
     /* The linear term is added last, since it is the whole value near the root. */
-    v_each(q[u] = v_fma(d[u], v_signed(lgelu__slope[2], i[u]), q[u]));
-    v_each(s[u] = v_mul(a[u], a[u]));
-    v_each(p[u] = v_mul(dy[u], b[u]));
-    v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]));
+    r = v_row(slope[2]);
+    v_many(q[u] = v_fma(d[u], v_signed(r, i[u]), q[u]));
+    v_many(s[u] = v_mul(a[u], a[u]));
+    v_many(p[u] = v_mul(dy[u], b[u]));
+    v_many(dx[u] = v_mul(v_turned(dy[u], x[u]), q[u]));
 }
 
 #if LGELU__SUMS_IN_DOUBLE && v_lanes > 1
@@ -11819,19 +12850,25 @@ LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v
 LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
                                                 const v_t *x, const v_gate *g)
 {
-    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
+    LGELU__ROWS(slope, slope);
+    LGELU__ROWS(bell, bell);
+    const LGELU__FN(slopes) tables = { g, slope, bell };
+    int u;
+    for (u = 0; u < 2; u++) {
+        LGELU__FN(slope_middle_by_fma)(dx + u, p + u, s + u, dy + u, x + u, &tables, 1);
+    }
 }
 
 LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x,
-                                          const v_gate *g)
+                                          const LGELU__FN(slopes) * tables)
 {
     LGELU__FN(place) at;
     v_t a[2], d[2], base[2];
     d_t q[2][2], b[2][2];
     int k;
     v_each(a[u] = v_fold(x[u]));
-    LGELU__FN(find)(&at, a, g, lgelu__slope_in_double[0]);
-    v_each(base[u] = v_base(v_signed(lgelu__slope[1], at.i[u]), x[u]));
+    LGELU__FN(find)(&at, a, tables->gate, lgelu__slope_in_double[0]);
+    v_each(base[u] = v_base(v_signed(v_row(lgelu__slope[1]), at.i[u]), x[u]));
     v_each(v_both(b[u][h] = d_signed(lgelu__bell_in_double[6], at.i[u], h)));
     v_each(v_both(q[u][h] = d_signed(lgelu__slope_in_double[7], at.i[u], h)));
     LGELU__UNROLL
@@ -11850,13 +12887,13 @@ LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy
     v_each(p[u] = v_mul(dy[u], v_round(b[u])));
     v_each(dx[u] = v_mul(v_turned(dy[u], x[u]), v_round(q[u])));
     if (LGELU__RARELY(m_some(at.tie[0], at.tie[1])))
-        LGELU__FN(slope_middle_again)(dx, p, s, dy, x, g);
+        LGELU__FN(slope_middle_again)(dx, p, s, dy, x, tables->gate);
 }
 #else
 LGELU__WORD void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x,
-                                         const v_gate *g)
+                                         const LGELU__FN(slopes) * tables)
 {
-    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, g);
+    LGELU__FN(slope_middle_by_fma)(dx, p, s, dy, x, tables, 2);
 }
 #endif
 
@@ -11875,7 +12912,7 @@ LGELU__WORD v_t LGELU__FN(raised)(v_t a)
    dy is replaced by dx, and x by the term dy·x²E·scale·2^-20 of the sum, which cannot overflow. If
    E is faint (below 2^-60) or dy is thin (below 2^-30), x becomes 0, and `small` receives the term
    as 2^100·dy·x²E·scale. */
-LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g)
+LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_gate *g, const int w)
 {
     const v_t one = v_set(1), zero = v_set(0), c = v_mul(g->c, v_set(0.0625f));
     const n_t faintest = n_set(LGELU__ROUND_BITS - 60);
@@ -11883,60 +12920,60 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
     n_t n[2], e[2], y[2];
     m_t faint[2], odd[2], whole[2];
     /* E = (1 + l)·2^n. */
-    LGELU__FN(gauss)(l, t, s, x, g, 2);
-    v_each(v[u] = v_div(g->w, s[u]));
-    v_each(n[u] = n_up(v_bits(t[u]), 23));
-    v_each(faint[u] = n_gt(faintest, v_bits(t[u])));
-    v_each(s[u] = v_mul(s[u], g->scale));
-    v_each(s[u] = v_fma(l[u], s[u], s[u]));
-    v_each(s[u] = v_times2(s[u], n_add(n[u], n_select(faint[u], n_set(LGELU__EXPONENT(100)),
+    LGELU__FN(gauss)(l, t, s, x, g, w);
+    v_many(v[u] = v_div(g->w, s[u]));
+    v_many(n[u] = n_up(v_bits(t[u]), 23));
+    v_many(faint[u] = n_gt(faintest, v_bits(t[u])));
+    v_many(s[u] = v_mul(s[u], g->scale));
+    v_many(s[u] = v_fma(l[u], s[u], s[u]));
+    v_many(s[u] = v_times2(s[u], n_add(n[u], n_select(faint[u], n_set(LGELU__EXPONENT(100)),
                                                       n_set(LGELU__EXPONENT(-20))))));
-    v_each(s[u] = v_mul(dy[u], s[u]));
-    v_each(small[u] = v_select(faint[u], s[u], zero));
-    v_each(s[u] = v_select(faint[u], zero, s[u]));
-    LGELU__FN(tail)(p, v, 2);
-    v_each(p[u] = v_fnma(v[u], p[u], one));
-    v_each(p[u] = v_fms(v[u], p[u], g->cl));
-    v_each(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]));
-    v_each(r[u] = v_mul(v_abs(x[u]), c));
+    v_many(s[u] = v_mul(dy[u], s[u]));
+    v_many(small[u] = v_select(faint[u], s[u], zero));
+    v_many(s[u] = v_select(faint[u], zero, s[u]));
+    LGELU__FN(tail)(p, v, w);
+    v_many(p[u] = v_fnma(v[u], p[u], one));
+    v_many(p[u] = v_fms(v[u], p[u], g->cl));
+    v_many(p[u] = v_fnma(p[u], v_add(l[u], one), l[u]));
+    v_many(r[u] = v_mul(v_abs(x[u]), c));
     /* -f'(-z) = r·2^(n + 4), where dy·r cannot overflow. */
-    v_each(r[u] = v_fma(r[u], p[u], r[u]));
-    v_each(e[u] = n_add(n[u], n_set(LGELU__EXPONENT(4))));
+    v_many(r[u] = v_fma(r[u], p[u], r[u]));
+    v_many(e[u] = n_add(n[u], n_set(LGELU__EXPONENT(4))));
     /* f = f'(z). */
-    v_each(f[u] = v_add(one, v_times2(r[u], n_max(e[u], n_set(LGELU__EXPONENT(-56))))));
-    v_each(p[u] = v_mul(dy[u], r[u]));
-    v_each(y[u] = v_bits(v_abs(dy[u])));
-    v_each(whole[u] = n_gt(n_set(0), v_bits(x[u])));
+    v_many(f[u] = v_add(one, v_times2(r[u], n_max(e[u], n_set(LGELU__EXPONENT(-56))))));
+    v_many(p[u] = v_mul(dy[u], r[u]));
+    v_many(y[u] = v_bits(v_abs(dy[u])));
+    v_many(whole[u] = n_gt(n_set(0), v_bits(x[u])));
     /* odd: dy is thin, inf or NaN. The subtraction maps the bits of all other values to the lowest
        integers. */
-    v_each(odd[u] = n_gt(n_sub(y[u], n_set(LGELU__TWO(-30) + INT32_MIN)),
+    v_many(odd[u] = n_gt(n_sub(y[u], n_set(LGELU__TWO(-30) + INT32_MIN)),
                          n_set(LGELU__TWO(128) - LGELU__TWO(-30) + INT32_MIN - 1)));
-    if (m_some(odd[0], odd[1])) {
+    if (LGELU__FN(any)(odd, w)) {
         v_t h[2];
         m_t thin[2];
-        v_each(thin[u] = n_gt(n_set(LGELU__TWO(-30)), y[u]));
-        v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
-        v_each(p[u] = v_mul(h[u], v_select(whole[u], r[u], v_mul(f[u], v_set(0.0625f)))));
-        v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS)));
-        v_each(y[u] = n_up(n_max(n_sub(n_select(whole[u], n[u], n_set(0)), n_set(96)), n_set(-255)),
+        v_many(thin[u] = n_gt(n_set(LGELU__TWO(-30)), y[u]));
+        v_many(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_many(p[u] = v_mul(h[u], v_select(whole[u], r[u], v_mul(f[u], v_set(0.0625f)))));
+        v_many(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS)));
+        v_many(y[u] = n_up(n_max(n_sub(n_select(whole[u], n[u], n_set(0)), n_set(96)), n_set(-255)),
                            23));
-        v_each(e[u] = n_select(thin[u], y[u], e[u]));
-        v_each(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]));
-        v_each(whole[u] = m_or(thin[u], m_less(whole[u], odd[u])));
-        v_each(v[u] = v_mul(v_mul(x[u], x[u]), g->scale));
-        v_each(v[u] = v_mul(h[u],
+        v_many(e[u] = n_select(thin[u], y[u], e[u]));
+        v_many(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]));
+        v_many(whole[u] = m_or(thin[u], m_less(whole[u], odd[u])));
+        v_many(v[u] = v_mul(v_mul(x[u], x[u]), g->scale));
+        v_many(v[u] = v_mul(h[u],
                             v_times2(v_fma(l[u], v[u], v[u]), n_up(n_max(n[u], n_set(-100)), 23))));
         /* A term below 2^-126 counts as 0. */
-        v_each(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u],
+        v_many(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u],
                                zero));
-        v_each(small[u] = v_select(thin[u], v[u], small[u]));
-        v_each(s[u] = v_select(thin[u], zero, s[u]));
+        v_many(small[u] = v_select(thin[u], v[u], small[u]));
+        v_many(s[u] = v_select(thin[u], zero, s[u]));
     }
-    v_each(r[u] = v_abs(p[u]));
-    LGELU__FN(assemble)(r, e, 2);
-    v_each(r[u] = v_sign(r[u], v_float(n_xor(v_bits(dy[u]), v_bits(x[u])))));
-    v_each(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u])));
-    v_each(x[u] = s[u]);
+    v_many(r[u] = v_abs(p[u]));
+    LGELU__FN(assemble)(r, e, w);
+    v_many(r[u] = v_sign(r[u], v_float(n_xor(v_bits(dy[u]), v_bits(x[u])))));
+    v_many(dy[u] = v_select(whole[u], r[u], v_mul(dy[u], f[u])));
+    v_many(x[u] = s[u]);
 }
 
 /* The elements of a block of the backward that are processed later: those of the tail, up to
@@ -11952,8 +12989,9 @@ typedef struct {
    at->small as 2^100·scale·dy·x²E. Returns 1 if there was such a term. */
 LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_slope) * todo,
                                       lgelu__cursor *at, const v_t *dy, const v_t *x,
-                                      const v_gate *g)
+                                      const LGELU__FN(slopes) * tables)
 {
+    const v_gate *const g = tables->gate;
     const v_t zero = v_set(0), one = v_set(1), least = v_float(n_set(LGELU__TWO(-63)));
     /* n_gt(below, bits + bias) tests 0 < a < 2^-63 as an unsigned comparison. */
     const n_t bias = n_set(INT32_MAX), below = n_set(LGELU__TWO(-63) - 1 + INT32_MIN);
@@ -11963,7 +13001,7 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
     /* Whether some x are tiny, and some dy are thin. */
     int short_x = 0, short_dy = 0;
     if (!m_some(few, v_nge(g->last, v_most(x[0], x[1])))) {
-        LGELU__FN(slope_middle)(dx, p, s, dy, x, g);
+        LGELU__FN(slope_middle)(dx, p, s, dy, x, tables);
         return 0;
     }
     v_each(a[u] = v_abs(x[u]));
@@ -11997,7 +13035,7 @@ LGELU__WORD int LGELU__FN(slope_pair)(v_t *dx, v_t *p, v_t *s, LGELU__FN(later_s
         v_each(p[u] = v_mul(y[u], zero));
         v_each(s[u] = zero; dx[u] = zero);
     } else {
-        LGELU__FN(slope_middle)(dx, p, s, y, z, g);
+        LGELU__FN(slope_middle)(dx, p, s, y, z, tables);
     }
     v_each(dx[u] = v_select(far[u], v_mul(y[u], v_select(v_lt(zero, x[u]), one, zero)), dx[u]));
     /* x² below 2^-220 counts as 0, and so does its product with dy where that is subnormal. */
@@ -12041,12 +13079,40 @@ LGELU__WORD void LGELU__FN(flush)(double *total, float *part, double unit)
     }
 }
 
+/* Evaluates the backward's tail for `count` packed elements, in place, and adds the terms of the
+   sum to total and to small. part is 0 before and after. */
+LGELU__APART LGELU__TARGET void LGELU__FN(backward_tail)(LGELU__FN(later_slope) * todo,
+                                                         size_t count, double *total, float *part,
+                                                         float *small, lgelu__constants *gate,
+                                                         double unit)
+{
+    v_gate g;
+    size_t j, at;
+    if (!(gate->c > 0))
+        lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
+    g = LGELU__FN(same)(gate);
+    /* The fillers add 0 to the sums. */
+    v_each(v_store(todo->x + count + u * v_lanes, g.last);
+           v_store(todo->dy + count + u * v_lanes, v_set(0)));
+    for (j = 0; j < count; j += v_lanes) {
+        v_t a = v_load(todo->x + j), b = v_load(todo->dy + j), c;
+        LGELU__FN(slope_beyond)(&b, &a, &c, &g, 1);
+        v_store(todo->dy + j, b);
+        at = j & 15;
+        v_store(part + at, v_add(v_load(part + at), a));
+        v_store(small + at, v_add(v_load(small + at), c));
+        if (((j + v_lanes) & 255) == 0)
+            LGELU__FN(flush)(total, part, unit * 1048576);
+    }
+    LGELU__FN(flush)(total, part, unit * 1048576);
+}
+
 /* The backward of at most 2048 elements: writes dx, and adds to the 16 virtual lanes of total first
    the terms of the middle, then those of the tail, then the small ones, each in the order of the
    elements. unit is the unit of the latter two. */
-static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy,
-                                                    const float *x, lgelu__constants *gate,
-                                                    double unit, size_t n)
+LGELU__APART LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, const float *dy,
+                                                          const float *x, lgelu__constants *gate,
+                                                          double unit, size_t n)
 {
     enum { share = 16 / v_lanes };
     v_gate g = LGELU__FN(same)(gate);
@@ -12056,6 +13122,9 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
     v_t sum[share + 1], a[2], b[2];
     size_t i, j;
     int rare = 0;
+    LGELU__ROWS(slope, slope);
+    LGELU__ROWS(bell, bell);
+    const LGELU__FN(slopes) tables = { &g, slope, bell };
     at.small = small;
     for (j = 0; j < share; j++)
         sum[j] = v_set(0);
@@ -12066,7 +13135,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
         LGELU__FN(load2)(b, dy + i, n - i);
         v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
         at.i = i;
-        rare |= LGELU__FN(slope_pair)(d, p, s, &todo, &at, b, a, &g);
+        rare |= LGELU__FN(slope_pair)(d, p, s, &todo, &at, b, a, &tables);
         v_each(sum[(2 * j + u) % share] = v_fma(p[u], s[u], sum[(2 * j + u) % share]));
         if (((i + 2 * v_lanes) & 255) == 0 || i + 2 * v_lanes >= n) {
             size_t q;
@@ -12080,24 +13149,7 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
             LGELU__FN(store2)(dx + i, d, n - i);
     }
     if (at.count) {
-        if (!(gate->c > 0))
-            lgelu__prepare_tail(gate, fma(0.39894228040143267794, (double)gate->lambda, 0.0));
-        g = LGELU__FN(same)(gate);
-        v_each(v_store(todo.x + at.count + u * v_lanes, g.last);
-               /* The fillers add 0 to the sums. */
-               v_store(todo.dy + at.count + u * v_lanes, v_set(0)));
-        for (j = 0; j < at.count; j += 2 * v_lanes) {
-            v_t c[2];
-            v_each(a[u] = v_load(todo.x + j + u * v_lanes));
-            v_each(b[u] = v_load(todo.dy + j + u * v_lanes));
-            LGELU__FN(slope_beyond)(b, a, c, &g);
-            v_each(v_store(todo.dy + j + u * v_lanes, b[u]));
-            v_each(float *p = part + ((j + u * v_lanes) & 15); v_store(p, v_add(v_load(p), a[u])));
-            v_each(float *p = small + ((j + u * v_lanes) & 15); v_store(p, v_add(v_load(p), c[u])));
-            if (((j + 2 * v_lanes) & 255) == 0)
-                LGELU__FN(flush)(total, part, unit * 1048576);
-        }
-        LGELU__FN(flush)(total, part, unit * 1048576);
+        LGELU__FN(backward_tail)(&todo, at.count, total, part, small, gate, unit);
         j = 0;
         for (i = 0; dx && i < at.pairs; i++)
             v_each(j += v_unpack(dx + todo.at[i] + u * v_lanes, todo.dy + j, todo.lanes[i][u]));
@@ -12106,31 +13158,9 @@ static LGELU__TARGET void LGELU__FN(backward_block)(float *dx, double *total, co
         LGELU__FN(flush)(total, small, unit * 7.88860905221011805e-31);
 }
 
-/* The backward of a large array, like forward_past: dx is stored past the caches, block by block.
-   Returns how many elements are done. */
-LGELU__APART LGELU__TARGET size_t LGELU__FN(backward_past)(float *dx, double *total,
-                                                           const float *dy, const float *x,
-                                                           lgelu__constants *g, double unit,
-                                                           size_t n)
-{
-    const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
-    /* t has the same offset within a cache line as dx. */
-    float buffer[2048 + 32], *t = buffer + lgelu__to_line((uintptr_t)buffer) + rest;
-    size_t i, j;
-    for (i = 0; n - i >= 2048; i += 2048) {
-        LGELU__FN(backward_block)(t, total, dy + i, x + i, g, unit, 2048);
-        memcpy(dx + i, t, head * sizeof *t);
-        for (j = head; j < end; j += v_lanes)
-            v_stream(dx + i + j, v_load(t + j));
-        memcpy(dx + i + end, t + end, (2048 - end) * sizeof *t);
-    }
-    v_fence();
-    return i;
-}
-
 /* The backward of the limit λ = inf. */
-static LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, const float *x,
-                                                   size_t n)
+LGELU__APART LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, const float *x,
+                                                         size_t n)
 {
     const v_t zero = v_set(0);
     size_t i;
@@ -12144,52 +13174,73 @@ static LGELU__TARGET void LGELU__FN(relu_backward)(float *dx, const float *dy, c
     }
 }
 
-/* The backward for a λ so small or large that squares would not be normal numbers, or for λ =
-   inf. */
-LGELU__APART LGELU__TARGET double LGELU__FN(backward_extreme)(float *dx, const float *dy,
-                                                              const float *x, float lambda,
-                                                              size_t n)
+#ifdef LGELU__FIRST_PASS
+/* The backward of a large array, like forward_past: dx is stored past the caches, block by block.
+   Returns how many elements are done. */
+static size_t lgelu__backward_past(float *dx, double *total, const float *dy, const float *x,
+                                   lgelu__constants *g, double unit, size_t n,
+                                   lgelu__backward_block *block)
 {
-    double sum = 0;
-    size_t i;
-    if (lambda > FLT_MAX) {
-        LGELU__FN(relu_backward)(dx, dy, x, n);
-    } else {
-        for (i = 0; i < n; i++) {
-            double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), l = lgelu__wide(lambda);
-            sum = fma(d, lgelu_exact_dlambda(a, l), sum);
-            if (dx)
-                dx[i] = lgelu__narrow(d * lgelu_exact_dx(a, l));
-        }
+    const size_t head = lgelu__to_line((uintptr_t)dx), rest = (16 - head) % 16, end = 2048 - rest;
+    /* t has the same offset within a cache line as dx. */
+    float buffer[2048 + 32], *t = buffer + lgelu__to_line((uintptr_t)buffer) + rest;
+    size_t i, j;
+    for (i = 0; n - i >= 2048; i += 2048) {
+        block(t, total, dy + i, x + i, g, unit, 2048);
+        memcpy(dx + i, t, head * sizeof *t);
+        for (j = head; j < end; j += v_lanes)
+            v_stream(dx + i + j, v_load(t + j));
+        memcpy(dx + i + end, t + end, (2048 - end) * sizeof *t);
     }
-    return sum;
+    v_fence();
+    return i;
 }
 
-static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x,
-                                                float lambda, size_t n)
+/* Returns the sum of a backward. If dx has a NaN, so has the sum: then every NaN becomes the one of
+   this file. */
+LGELU__APART double lgelu__backward_end(float *dx, double sum, size_t n)
+{
+    size_t i;
+    if (!(sum != sum))
+        return sum;
+    for (i = 0; dx && i < n; i += v_lanes)
+        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
+    return (double)LGELU__NAN;
+}
+
+/* The backward by an instruction set's functions. */
+LGELU__APART double lgelu__backward_by(float *dx, const float *dy, const float *x, float lambda,
+                                       size_t n, lgelu__backward_block *block,
+                                       lgelu__relu_backward *relu)
 {
     lgelu__constants g;
     double total[16] = { 0 }, unit;
     size_t i = 0;
-    if (!lgelu__ordinary_backward(lambda)) {
-        total[0] = LGELU__FN(backward_extreme)(dx, dy, x, lambda, n);
-    } else {
-        g = lgelu__prepare(lambda, -16.5f, 16.5f);
-        unit = 0.39894228040143267794 / (double)g.scale;
-        if (dx && dx != dy && dx != x && n >= LGELU__STREAM)
-            i = LGELU__FN(backward_past)(dx, total, dy, x, &g, unit, n);
-        for (; i < n; i += 2048) {
-            LGELU__FN(backward_block)
-            (dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
-        }
-        lgelu__fold16(total);
+    if (lambda > FLT_MAX) {
+        relu(dx, dy, x, n);
+        return 0;
     }
-    if (!(total[0] != total[0]))
-        return total[0];
-    for (i = 0; dx && i < n; i += v_lanes)
-        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
-    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
-    return (double)LGELU__NAN;
+    if (!lgelu__ordinary_backward(lambda)) {
+        total[0] =
+            lgelu__backward_extreme(dx, dy, x, lambda, n, lgelu_exact_dx, lgelu_exact_dlambda);
+        return lgelu__backward_end(dx, total[0], n);
+    }
+    g = lgelu__prepare(lambda, -16.5f, 16.5f);
+    unit = 0.39894228040143267794 / (double)g.scale;
+    if (dx && dx != dy && dx != x && n >= LGELU__STREAM)
+        i = lgelu__backward_past(dx, total, dy, x, &g, unit, n, block);
+    for (; i < n; i += 2048)
+        block(dx ? dx + i : dx, total, dy + i, x + i, &g, unit, n - i < 2048 ? n - i : 2048);
+    lgelu__fold16(total);
+    return lgelu__backward_end(dx, total[0], n);
+}
+#endif
+
+static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x,
+                                                float lambda, size_t n)
+{
+    return lgelu__backward_by(dx, dy, x, lambda, n, LGELU__FN(backward_block),
+                              LGELU__FN(relu_backward));
 }
 
 /* One λ per channel. If inner is not 1, the elements of a channel are contiguous. If it is 1, eight
@@ -12220,20 +13271,43 @@ static LGELU__TARGET void LGELU__FN(turn)(float *to, size_t to_row, const float 
     }
 }
 
+LGELU__APART LGELU__TARGET v_t LGELU__FN(beyond_one)(v_t x, const v_gate *g)
+{
+    LGELU__FN(beyond)(&x, g, 1);
+    return x;
+}
+
 /* The gate of v_lanes channels, with a λ for each lane. Nothing is packed, since the constants of a
    packed element would have to be packed with it. */
 static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lgelu__constants *gate,
                                                    size_t rows, size_t row)
 {
     v_gate g, tail;
-    size_t i;
+    size_t i, k;
+    LGELU__ROWS(table, middle);
     LGELU__FN(various)(&g, gate);
     tail = g;
     for (i = 0; i < rows; i += 2) {
         const size_t at[2] = { i * row, (i + 1 < rows ? i + 1 : i) * row };
-        v_t a[2];
+        v_t a[2], r[2], z[2];
+        m_t far[2], between[2];
         v_each(a[u] = v_load(x + at[u]));
-        LGELU__FN(forward_unpacked)(a, &g, &tail, gate, 1, 2);
+        if (!LGELU__FN(forward_sort)(a, r, far, between, &g, 2)) {
+            LGELU__FN(middle)(a, &g, table, 2);
+        } else {
+            v_each(z[u] = v_select(between[u], a[u], g.last));
+            LGELU__FN(forward_sorted)(a, r, far, &g, table, 2);
+            /* The constants of the tail are prepared when an element first needs them. */
+            if (m_some(between[0], between[1]) && !(gate->c > 0)) {
+                for (k = 0; k < v_lanes; k++)
+                    lgelu__prepare_forward_tail(gate + k);
+                LGELU__FN(various)(&tail, gate);
+            }
+            v_each(if (m_any(between[u])) {
+                z[u] = LGELU__FN(beyond_one)(z[u], &tail);
+                a[u] = v_select(between[u], z[u], a[u]);
+            });
+        }
         v_each(v_store(y + at[u], a[u]));
     }
 }
@@ -12525,24 +13599,6 @@ LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
     v_each(y[u] = v_select(deep[u], r[u], y[u]));
 }
 
-/* The forward for a β so small or large that products would not be normal numbers, 0, inf or
-   NaN. */
-LGELU__APART LGELU__TARGET void LGELU__FN(silu_forward_extreme)(float *y, const float *x,
-                                                                float beta, size_t n)
-{
-    size_t i;
-    if (beta > FLT_MAX) {
-        LGELU__FN(relu)(y, x, n);
-        return;
-    }
-    for (i = 0; i < n; i++) {
-        if ((lgelu__bits(x[i]) & 0x7FFFFFFF) > LGELU__TWO(128))
-            y[i] = lgelu__float(lgelu__bits(x[i]));
-        else
-            y[i] = lgelu__narrow(lgelu_exact_silu(lgelu__wide(x[i]), lgelu__wide(beta)));
-    }
-}
-
 static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, float beta, size_t n)
 {
     const v_t one = v_set(1);
@@ -12550,8 +13606,12 @@ static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, floa
     lgelu__silu_constants s;
     n_t most;
     size_t i;
+    if (beta > FLT_MAX) {
+        LGELU__FN(relu)(y, x, NULL, n);
+        return;
+    }
     if (!lgelu__ordinary(beta)) {
-        LGELU__FN(silu_forward_extreme)(y, x, beta, n);
+        lgelu__forward_extreme(y, x, beta, n, lgelu_exact_silu);
         return;
     }
     s = lgelu__prepare_silu(beta);
@@ -12673,9 +13733,10 @@ LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const
 
 /* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total. A term of the
    sum below 2^-100 counts as 0, so that no sum is subnormal. */
-static LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *total, const float *dy,
-                                                         const float *x,
-                                                         const lgelu__silu_constants *s, size_t n)
+LGELU__APART LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *total,
+                                                               const float *dy, const float *x,
+                                                               const lgelu__silu_constants *s,
+                                                               size_t n)
 {
     enum { share = 16 / v_lanes };
     const n_t least = n_set(LGELU__TWO(-45) + INT32_MIN),
@@ -12720,49 +13781,108 @@ static LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double *tota
         LGELU__FN(flush)(total, small, 7.88860905221011805e-31);
 }
 
-/* The backward for a β so small or large that products would not be normal numbers, 0, inf or
-   NaN. */
-LGELU__APART LGELU__TARGET double LGELU__FN(silu_backward_extreme)(float *dx, const float *dy,
-                                                                   const float *x, float beta,
-                                                                   size_t n)
+#ifdef LGELU__FIRST_PASS
+/* The backward of SiLU by an instruction set's functions. */
+LGELU__APART double lgelu__silu_backward_by(float *dx, const float *dy, const float *x, float beta,
+                                            size_t n, lgelu__silu_backward_block *block,
+                                            lgelu__relu_backward *relu)
 {
-    double sum = 0;
+    lgelu__silu_constants s;
+    double total[16] = { 0 };
     size_t i;
     if (beta > FLT_MAX) {
-        LGELU__FN(relu_backward)(dx, dy, x, n);
+        relu(dx, dy, x, n);
         return 0;
     }
-    for (i = 0; i < n; i++) {
-        const double d = lgelu__wide(dy[i]), a = lgelu__wide(x[i]), b = lgelu__wide(beta);
-        sum = fma(d, lgelu_exact_silu_dbeta(a, b), sum);
-        if (dx)
-            dx[i] = lgelu__narrow(d * lgelu_exact_silu_dx(a, b));
+    if (!lgelu__ordinary_backward(beta)) {
+        total[0] = lgelu__backward_extreme(dx, dy, x, beta, n, lgelu_exact_silu_dx,
+                                           lgelu_exact_silu_dbeta);
+        return lgelu__backward_end(dx, total[0], n);
     }
-    return sum;
+    s = lgelu__prepare_silu(beta);
+    for (i = 0; i < n; i += 2048)
+        block(dx ? dx + i : dx, total, dy + i, x + i, &s, n - i < 2048 ? n - i : 2048);
+    lgelu__fold16(total);
+    return lgelu__backward_end(dx, total[0], n);
 }
+#endif
 
 static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy, const float *x,
                                                      float beta, size_t n)
 {
-    double total[16] = { 0 };
-    size_t i;
-    if (!lgelu__ordinary_backward(beta)) {
-        total[0] = LGELU__FN(silu_backward_extreme)(dx, dy, x, beta, n);
-    } else {
-        const lgelu__silu_constants s = lgelu__prepare_silu(beta);
-        for (i = 0; i < n; i += 2048) {
-            LGELU__FN(silu_backward_block)
-            (dx ? dx + i : dx, total, dy + i, x + i, &s, n - i < 2048 ? n - i : 2048);
-        }
-        lgelu__fold16(total);
-    }
-    if (!(total[0] != total[0]))
-        return total[0];
-    for (i = 0; dx && i < n; i += v_lanes)
-        v_store_n(dx + i, LGELU__FN(one_nan)(v_load_n(dx + i, n - i)), n - i);
-    /* If dx has a NaN, so has the sum: then every NaN becomes the one of this file. */
-    return (double)LGELU__NAN;
+    return lgelu__silu_backward_by(dx, dy, x, beta, n, LGELU__FN(silu_backward_block),
+                                   LGELU__FN(relu_backward));
 }
+
+#ifdef LGELU_TRAINER
+/* ---- the sigmoid ---- */
+/* METHOD. y = 1/(1 + E) with E = e^-x as above, and dx = dy·e/(1 + e)² with e = e^-abs(x), for
+   abs(x) <= 80, where E and the results are normal numbers. Every other lane is computed in
+   double. */
+
+/* Returns which lanes have an abs(x) above 80, or a NaN. */
+LGELU__WORD m_t LGELU__FN(beyond_80)(v_t x) { return n_gt(v_bits(v_abs(x)), n_set(0x42A00000)); }
+
+static LGELU__TARGET void LGELU__FN(sigmoid)(float *y, const float *x, size_t n)
+{
+    const v_t one = v_set(1), most = v_set(80);
+    const lgelu__silu_constants s = lgelu__prepare_silu(1);
+    float lane[2][2 * v_lanes];
+    size_t i, k;
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(out[u] = LGELU__FN(beyond_80)(a[u]));
+        v_each(c[u] = v_select(out[u], most, a[u]));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_div(one, v_add(one, e[u])));
+        if (m_some(out[0], out[1])) {
+            v_each(v_store(lane[0] + u * v_lanes, a[u]));
+            v_each(v_store(lane[1] + u * v_lanes, c[u]));
+            for (k = 0; k < 2 * v_lanes; k++) {
+                if (!(fabsf(lane[0][k]) <= 80))
+                    lane[1][k] = lgelu__sigmoid_far(lane[0][k]);
+            }
+            v_each(c[u] = v_load(lane[1] + u * v_lanes));
+        }
+        LGELU__FN(store2)(y + i, c, n - i);
+    }
+}
+
+static LGELU__TARGET void LGELU__FN(sigmoid_backward)(float *dx, const float *dy, const float *x,
+                                                      size_t n)
+{
+    const v_t one = v_set(1), two = v_set(2), most = v_set(80);
+    const lgelu__silu_constants s = lgelu__prepare_silu(1);
+    float lane[3][2 * v_lanes];
+    size_t i, k;
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], b[2], c[2], t[2], e[2], f[2];
+        m_t out[2];
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(out[u] = LGELU__FN(beyond_80)(a[u]));
+        v_each(c[u] = v_select(out[u], most, v_abs(a[u])));
+        v_each(out[u] = m_or(out[u], n_gt(v_bits(v_abs(b[u])), n_set(LGELU__TWO(128) - 1))));
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
+        v_each(c[u] = v_mul(b[u], v_div(e[u], v_fma(e[u], v_add(e[u], two), one))));
+        if (m_some(out[0], out[1])) {
+            v_each(v_store(lane[0] + u * v_lanes, a[u]));
+            v_each(v_store(lane[1] + u * v_lanes, b[u]));
+            v_each(v_store(lane[2] + u * v_lanes, c[u]));
+            for (k = 0; k < 2 * v_lanes; k++) {
+                if (!(fabsf(lane[0][k]) <= 80) || !(fabsf(lane[1][k]) <= FLT_MAX))
+                    lane[2][k] = lgelu__sigmoid_far_backward(lane[1][k], lane[0][k]);
+            }
+            v_each(c[u] = v_load(lane[2] + u * v_lanes));
+        }
+        LGELU__FN(store2)(dx + i, c, n - i);
+    }
+}
+#endif
 
 #undef v_gate
 #undef v_fields
@@ -13195,12 +14315,35 @@ static LGELU__TARGET void LGELU__FN(add)(float *y, const float *a, const float *
     }
 }
 
+static LGELU__TARGET void LGELU__FN(mul)(float *y, const float *a, const float *b, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        LGELU__AHEAD(a, i);
+        LGELU__AHEAD(b, i);
+        LGELU__AHEAD(y, i);
+        v_store_n(y + i, v_mul(v_load_n(a + i, n - i), v_load_n(b + i, n - i)), n - i);
+    }
+}
+
 static LGELU__TARGET void LGELU__FN(scale)(float *y, const float *x, float scale, size_t n)
 {
     const v_t s = v_set(scale);
     size_t i;
     for (i = 0; i < n; i += v_lanes)
         v_store_n(y + i, v_mul(v_load_n(x + i, n - i), s), n - i);
+}
+
+static LGELU__TARGET void LGELU__FN(rotate)(float *y, float *z, const float *a, const float *b,
+                                            const float *c, const float *s, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i += v_lanes) {
+        const v_t u = v_load_n(a + i, n - i), v = v_load_n(b + i, n - i);
+        const v_t cosine = v_load_n(c + i, n - i), sine = v_load_n(s + i, n - i);
+        v_store_n(y + i, v_fnma(v, sine, v_mul(u, cosine)), n - i);
+        v_store_n(z + i, v_fma(u, sine, v_mul(v, cosine)), n - i);
+    }
 }
 
 /* The functions of Transformers. Sums have 16 virtual lanes. A load beyond n gives zeros, which add
@@ -14114,13 +15257,14 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
 /* ---- [Ki] images ---- */
 /* METHOD. A patch of an image consists of one run of contiguous elements for each row of the
    convolution's kernel, or for each element of the kernel where a group has only a part of the
-   channels. A run that extends past the image is padded with zeros. */
+   channels, or where a dilation separates them. A run that extends past the image is padded with
+   zeros. */
 static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i, size_t rows,
                                             size_t j, size_t cols, const void *from)
 {
     const lgelu__im2col *p = (const lgelu__im2col *)from;
-    size_t whole = p->pixel == p->channels, run = p->channels * (whole ? p->across : 1),
-           across = whole ? 1 : p->across;
+    size_t whole = p->pixel == p->channels && p->dilation[1] == 1,
+           run = p->channels * (whole ? p->across : 1), across = whole ? 1 : p->across;
     size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
            sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
@@ -14128,12 +15272,13 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
         const float *image = p->x + sample * p->rows * line;
         /* y wraps around below 0, and then also fails the test y < rows. */
         size_t left = cols, first = begin, across_at = tap,
-               y = row * p->step + (size_t)p->origin[0] + tap_row;
+               y = row * p->step[0] + (size_t)p->origin[0] + tap_row * p->dilation[0];
         float *o = out;
         while (left) {
             size_t n = run - first < left ? run - first : left, before = 0, behind = 0;
             ptrdiff_t at =
-                ((ptrdiff_t)(column * p->step + across_at) + p->origin[1]) * (ptrdiff_t)p->pixel
+                ((ptrdiff_t)(column * p->step[1] + across_at * p->dilation[1]) + p->origin[1])
+                    * (ptrdiff_t)p->pixel
                 + (ptrdiff_t)first;
             ptrdiff_t end = at + (ptrdiff_t)n;
             if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) {
@@ -14169,7 +15314,7 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
             across_at++;
             if (across_at == across) {
                 across_at = 0;
-                y++;
+                y += p->dilation[0];
             }
         }
         out += out_row;
@@ -14475,6 +15620,11 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_base
 #undef v_turned
 #undef v_turn
+#undef LGELU__ROWS
+#undef t_t
+#undef r_t
+#undef v_row
+#undef v_load_or
 #undef v_pack
 #undef v_unpack
 #undef m_and

@@ -27,7 +27,9 @@ static int read_all(const float *w, size_t n)
 
 static void *build(lgelu_net *net, size_t vocabulary, size_t batch, lgelu_mode mode)
 {
-    lgelu_transformer shape = { LAYERS, 6, 384, 0, LGELU_GATE_GELU, 1, 0, 0, 0 };
+    lgelu_transformer shape = {
+        .layers = LAYERS, .heads = 6, .width = 384, .gate = LGELU_GATE_GELU, .lambda = 1
+    };
     int x, y, logits;
     lgelu_net_begin(net, nodes, (int)(sizeof nodes / sizeof *nodes));
     x = lgelu_tokens(net, "x", CONTEXT, vocabulary);

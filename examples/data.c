@@ -673,6 +673,10 @@ static int cifar_read(data_set *d, const char *folder, const listing *l)
         return fail(d, folder, "no training pictures: only files test*.bin");
     if (!d->test)
         return fail(d, folder, "no test pictures: no file test*.bin");
+    /* A folder may have any name, and its files may hold other photographs than CIFAR's. */
+    snprintf(d->name, sizeof d->name,
+             d->train == 50000 && d->test == 10000 ? "CIFAR-%zu" : "images in CIFAR-%zu's format",
+             d->classes);
     d->class_name = cifar_class;
     if (labels == 1)
         return names_read(d, folder, "batches.meta.txt");

@@ -47,7 +47,7 @@ enum {
 extern const char *const data_sheet_class[SHEET_CLASSES];
 
 typedef struct {
-    char name[64]; /* "Fashion-MNIST", or the last part of the path */
+    char name[64]; /* "Fashion-MNIST", "CIFAR-10", or the last part of the path */
     size_t train, test, channels, height, width,
         classes; /* a table has 1 x 1 and its inputs as channels */
     unsigned char *train_x,

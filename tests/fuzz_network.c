@@ -81,23 +81,35 @@ typedef enum {
     TIED,
     GATE,
     GATES,
+    SIGMOID,
     ADD,
+    MUL,
     CONV,
+    CONV_WINDOW,
     NORM,
+    GROUP_NORM,
     MAX_POOL,
     AVERAGE_POOL,
+    MAX_WINDOW,
+    MAX_CEILING,
+    AVERAGE_WINDOW,
     GLOBAL_POOL,
     FLATTEN,
+    SCALE,
+    CONCAT,
     CROSS_ENTROPY,
     SQUARED_ERROR,
     OUTER_LOSS,
     EMBEDDING,
     POSITION,
+    ROTARY,
     LAYER_NORM,
     RMS_NORM,
     ATTENTION,
+    GROUPED,
     DROPOUT,
     PATCHES,
+    TRANSPOSE,
     CLASS_TOKEN,
     TAKE,
     MLP,
@@ -110,25 +122,62 @@ typedef enum {
 } builder;
 
 static const char *const builder_name[BUILDERS] = {
-    "input",       "tokens",     "labels",        "linear",
-    "linear_tied", "gate",       "gate_channels", "add",
-    "conv",        "batch_norm", "max_pool",      "average_pool",
-    "global_pool", "flatten",    "cross_entropy", "mean_squared_error",
-    "outer_loss",  "embedding",  "position",      "layer_norm",
-    "rms_norm",    "attention",  "dropout",       "patches",
-    "class_token", "take",       "mlp",           "lenet",
-    "resnet",      "gpt",        "vit",           "keep"
+    "input",
+    "tokens",
+    "labels",
+    "linear",
+    "linear_tied",
+    "gate",
+    "gate_channels",
+    "sigmoid",
+    "add",
+    "mul",
+    "conv",
+    "conv_window",
+    "batch_norm",
+    "group_norm",
+    "max_pool",
+    "average_pool",
+    "max_pool_window",
+    "max_pool_ceiling",
+    "average_pool_window",
+    "global_pool",
+    "flatten",
+    "scale",
+    "concat",
+    "cross_entropy",
+    "mean_squared_error",
+    "outer_loss",
+    "embedding",
+    "position",
+    "rotary",
+    "layer_norm",
+    "rms_norm",
+    "attention",
+    "attention_grouped",
+    "dropout",
+    "patches",
+    "transpose",
+    "class_token",
+    "take",
+    "mlp",
+    "lenet",
+    "resnet",
+    "gpt",
+    "vit",
+    "keep",
 };
 
 /* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
  * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
 
 typedef struct {
     builder what;
     int a, b, gate;
     size_t n[5];
     float f[2];
+    lgelu_window window;
     char name[48];
 } call;
 
@@ -210,10 +259,23 @@ typedef struct {
     uint64_t hash;
 } picture;
 
-static uint64_t fnv(uint64_t h, const unsigned char *p, size_t n)
+/* Returns a hash of bytes, eight at a time in four chains: blocks are large, and are compared
+ * often. */
+static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
 {
+    const uint64_t prime = 1099511628211u;
+    uint64_t chain[4] = { h, h + 1, h + 2, h + 3 }, word[4];
+    for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
+        memcpy(word, p, sizeof word);
+        for (int k = 0; k < 4; k++) {
+            const uint64_t x = chain[k] ^ word[k];
+            chain[k] = (x << 23 | x >> 41) * prime;
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        h = (h ^ chain[k]) * prime;
     for (; n; n--)
-        h = (h ^ *p++) * 1099511628211u;
+        h = (h ^ *p++) * prime;
     return h;
 }
 
@@ -226,9 +288,9 @@ static void take_picture(picture *p, const slot *s)
     memset(p->net.message, 0, sizeof p->net.message);
     if (s->made) {
         const unsigned char *pack = (const unsigned char *)s->net.internal.scratch;
-        p->hash =
-            fnv(fnv(1, s->block, (size_t)(pack - s->block)), pack + s->net.internal.scratch_bytes,
-                s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
+        p->hash = hash_of(hash_of(1, s->block, (size_t)(pack - s->block)),
+                          pack + s->net.internal.scratch_bytes,
+                          s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
     }
 }
 
@@ -281,6 +343,12 @@ static int perform(lgelu_net *net, const call *c)
     t.lambda = c->f[0];
     t.dropout = c->f[1];
     t.untied = c->b & 1;
+    t.rms_norm = c->b >> 2 & 1;
+    t.rotary = c->b >> 3 & 1;
+    t.rotary_base = (float)(c->b >> 4 & 1);
+    t.gated = c->gate & 1;
+    t.no_bias = c->gate >> 1 & 1;
+    t.kv_heads = c->n[1] / 2;
     switch (c->what) {
     case INPUT: return lgelu_input(net, c->name, c->n[0], c->n[1], c->n[2]);
     case TOKENS: return lgelu_tokens(net, c->name, c->n[1], c->n[2]);
@@ -289,24 +357,38 @@ static int perform(lgelu_net *net, const call *c)
     case TIED: return lgelu_linear_tied(net, c->name, c->a, c->b);
     case GATE: return lgelu_gate(net, c->name, c->a, gate, c->f[0]);
     case GATES: return lgelu_gate_channels(net, c->name, c->a, c->f[0]);
+    case SIGMOID: return lgelu_sigmoid(net, c->name, c->a);
     case ADD: return lgelu_add(net, c->name, c->a, c->b);
+    case MUL: return lgelu_mul(net, c->name, c->a, c->b);
     case CONV:
         return lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4],
                           c->gate & 1);
+    case CONV_WINDOW:
+        return lgelu_conv_window(net, c->name, c->a, c->n[0], c->b & 1 ? &c->window : NULL, c->n[4],
+                                 c->gate & 1);
     case NORM: return lgelu_batch_norm(net, c->name, c->a, c->f[0], c->f[1]);
     case MAX_POOL: return lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
+    case MAX_WINDOW: return lgelu_max_pool_window(net, c->name, c->a, &c->window);
+    case MAX_CEILING: return lgelu_max_pool_ceiling(net, c->name, c->a, &c->window);
+    case AVERAGE_WINDOW: return lgelu_average_pool_window(net, c->name, c->a, &c->window);
     case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
     case FLATTEN: return lgelu_flatten(net, c->name, c->a);
+    case SCALE: return lgelu_scale(net, c->name, c->a, c->b);
+    case CONCAT: return lgelu_concat(net, c->name, c->a, c->b);
+    case GROUP_NORM: return lgelu_group_norm(net, c->name, c->a, c->n[0]);
     case CROSS_ENTROPY: return lgelu_cross_entropy(net, c->name, c->a, c->b);
     case SQUARED_ERROR: return lgelu_mean_squared_error(net, c->name, c->a, c->b);
     case OUTER_LOSS: return lgelu_custom_loss(net, c->name, c->a, c->b);
     case EMBEDDING: return lgelu_embedding(net, c->name, c->a, c->n[0]);
     case POSITION: return lgelu_position(net, c->name, c->a);
+    case ROTARY: return lgelu_rotary(net, c->name, c->a, c->n[0], c->n[1], c->f[0], c->gate & 1);
     case LAYER_NORM: return lgelu_layer_norm(net, c->name, c->a);
     case RMS_NORM: return lgelu_rms_norm(net, c->name, c->a);
     case ATTENTION: return lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1);
+    case GROUPED: return lgelu_attention_grouped(net, c->name, c->a, c->n[0], c->n[1], c->gate & 1);
     case DROPOUT: return lgelu_dropout(net, c->name, c->a, c->f[0]);
+    case TRANSPOSE: return lgelu_transpose(net, c->name, c->a);
     case PATCHES: return lgelu_patches(net, c->name, c->a, c->n[0]);
     case CLASS_TOKEN: return lgelu_class_token(net, c->name, c->a);
     case TAKE: return lgelu_mean_tokens(net, c->name, c->a, c->n[0], c->n[1]);
@@ -337,14 +419,45 @@ static int plain_name(const char *name)
     return 1;
 }
 
-static int window_fits(const size_t *shape, size_t kernel, size_t stride, size_t padding)
+/* Returns whether a window fits a shape, and changes the shape to that of its positions. */
+static int window_fits(size_t *shape, const lgelu_window *w)
 {
     for (int d = 0; d < 2; d++) {
-        if (!kernel || !stride || kernel > 65535 || padding >= kernel
-            || shape[d] + 2 * padding < kernel)
+        size_t extent;
+        if (!w->kernel[d] || !w->stride[d] || w->kernel[d] > 65535 || w->dilation[d] > 65535)
+            return 0;
+        extent = (w->kernel[d] - 1) * w->dilation[d] + 1;
+        if (extent > 65535 || w->padding[d] >= extent || shape[d] + 2 * w->padding[d] < extent)
             return 0;
     }
+    for (int d = 0; d < 2; d++) {
+        shape[d] =
+            (shape[d] + 2 * w->padding[d] - (w->kernel[d] - 1) * w->dilation[d] - 1) / w->stride[d]
+            + 1;
+    }
     return 1;
+}
+
+/* Returns the window of a call, complete. */
+static lgelu_window window_of(const call *c)
+{
+    const int square = c->what == CONV || c->what == MAX_POOL || c->what == AVERAGE_POOL;
+    const size_t *n = c->n + (c->what == CONV);
+    lgelu_window w = c->window;
+    for (int d = 0; d < 2; d++) {
+        if (square) {
+            w.kernel[d] = n[0];
+            w.stride[d] = n[1];
+            w.padding[d] = n[2];
+            w.dilation[d] = 1;
+        } else {
+            if (!w.stride[d])
+                w.stride[d] = 1;
+            if (!w.dilation[d])
+                w.dilation[d] = 1;
+        }
+    }
+    return w;
 }
 
 /* Returns the set of statuses with which a builder must refuse, or 0 if it must succeed. `shape`
@@ -354,9 +467,13 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
 {
     const lgelu_node *x = c->a >= 0 && c->a < s->net.count ? s->nodes + c->a : NULL,
                      *y = c->b >= 0 && c->b < s->net.count ? s->nodes + c->b : NULL;
-    const size_t *n = c->n;
+    const lgelu_window w = window_of(c);
+    const size_t *n = c->n, taps = w.kernel[0] <= 65535 && w.kernel[1] <= 65535
+                                       ? w.kernel[0] * w.kernel[1]
+                                       : SIZE_MAX;
     unsigned may = 0;
-    const int pair = c->what == ADD || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
+    const int pair =
+        c->what == ADD || c->what == MUL || (c->what >= CROSS_ENTROPY && c->what <= OUTER_LOSS);
     memset(shape, 0xFF, 3 * sizeof *shape);
     if (c->what == KEEP)
         return s->made || !x || lgelu_op_is((int)x->op, LGELU_TRAIT_LOSS) ? bit(LGELU_E_ARGUMENT)
@@ -413,28 +530,46 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         if (c->what == GATES && shape[2] > 0xFFFFFF)
             may |= bit(LGELU_E_SHAPE);
         break;
-    case CONV:
-        if (!window_fits(shape, n[1], n[2], n[3]) || !n[0] || !n[4] || shape[2] % n[4]
-            || n[0] % n[4] || !product_fits(n[1] * n[1], shape[2] / n[4], n[0])
-            || (n[4] > 1 && n[4] == n[0] && n[4] == shape[2] && n[1] > 15))
+    case CONV_WINDOW:
+        if (!(c->b & 1))
             return may | bit(LGELU_E_SHAPE);
-        for (int d = 0; d < 2; d++)
-            shape[d] = (shape[d] + 2 * n[3] - n[1]) / n[2] + 1;
+        /* fall through */
+    case CONV:
+        if (!window_fits(shape, &w) || !n[0] || !n[4] || shape[2] % n[4] || n[0] % n[4]
+            || !product_fits(taps, shape[2] / n[4], n[0])
+            || (n[4] > 1 && n[4] == n[0] && n[4] == shape[2] && taps > 225))
+            return may | bit(LGELU_E_SHAPE);
         shape[2] = n[0];
         break;
     case NORM:
         if (!(c->f[0] >= 0 && c->f[0] <= 1 && c->f[1] > 0))
             may |= bit(LGELU_E_ARGUMENT);
         break;
+    case MAX_CEILING: {
+        size_t pixels[2];
+        memcpy(pixels, shape, sizeof pixels);
+        if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
+            may |= bit(LGELU_E_SHAPE);
+        if (!window_fits(shape, &w) || w.dilation[0] > 1 || w.dilation[1] > 1)
+            return may | bit(LGELU_E_SHAPE);
+        for (int d = 0; d < 2; d++) {
+            /* one more window, if it begins before the padding behind the image */
+            const size_t covered = (shape[d] - 1) * w.stride[d] + w.kernel[d];
+            if (covered < pixels[d] + 2 * w.padding[d]
+                && shape[d] * w.stride[d] < pixels[d] + w.padding[d])
+                shape[d]++;
+        }
+        break;
+    }
     case MAX_POOL:
-        if (n[0] > 15 || 2 * n[2] > n[0])
+    case MAX_WINDOW:
+        if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
             may |= bit(LGELU_E_SHAPE);
         /* fall through */
     case AVERAGE_POOL:
-        if (!window_fits(shape, n[0], n[1], n[2]))
+    case AVERAGE_WINDOW:
+        if (!window_fits(shape, &w) || w.dilation[0] > 1 || w.dilation[1] > 1)
             return may | bit(LGELU_E_SHAPE);
-        for (int d = 0; d < 2; d++)
-            shape[d] = (shape[d] + 2 * n[2] - n[0]) / n[1] + 1;
         break;
     case GLOBAL_POOL:
         if (shape[0] > 65535 || shape[1] > 65535)
@@ -445,10 +580,41 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         shape[2] *= shape[0] * shape[1];
         shape[0] = shape[1] = 1;
         break;
+    case GROUP_NORM:
+        if (!n[0] || shape[2] % n[0] || shape[0] * shape[1] * shape[2] / n[0] < 2)
+            may |= bit(LGELU_E_SHAPE);
+        break;
+    case CONCAT:
+        if (!y || lgelu_op_is((int)y->op, LGELU_TRAIT_LOSS) || y->op == LGELU_OP_TOKENS
+            || y->op == LGELU_OP_LABELS)
+            return may | bit(LGELU_E_ARGUMENT);
+        if (y->shape[0] != shape[0] || y->shape[1] != shape[1])
+            may |= bit(LGELU_E_SHAPE);
+        shape[2] += y->shape[2];
+        break;
+    case SCALE:
+        if (!y || lgelu_op_is((int)y->op, LGELU_TRAIT_LOSS) || y->op == LGELU_OP_TOKENS
+            || y->op == LGELU_OP_LABELS)
+            return may | bit(LGELU_E_ARGUMENT);
+        if (y->shape[0] != 1 || y->shape[1] != 1 || y->shape[2] != shape[2])
+            may |= bit(LGELU_E_SHAPE);
+        break;
     case EMBEDDING:
         if (!product_fits(shape[2], n[0], 1))
             may |= bit(LGELU_E_SHAPE);
         shape[2] = n[0];
+        break;
+    case ROTARY:
+        if (!n[0] || !n[1] || n[1] % 2 || n[0] > shape[2] / n[1] || shape[0] != 1)
+            may |= bit(LGELU_E_SHAPE);
+        if (!(c->f[0] > 0 && c->f[0] < INFINITY))
+            may |= bit(LGELU_E_ARGUMENT);
+        break;
+    case GROUPED:
+        if (!n[0] || !n[1] || n[0] % n[1] || n[0] > shape[2] || shape[2] % (n[0] + 2 * n[1])
+            || shape[0] != 1)
+            return may | bit(LGELU_E_SHAPE);
+        shape[2] = shape[2] / (n[0] + 2 * n[1]) * n[0];
         break;
     case ATTENTION:
         if (!n[0] || shape[2] % 3 || shape[2] / 3 % n[0] || shape[0] != 1)
@@ -459,6 +625,13 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         if (!(c->f[0] > 0 && c->f[0] < 1))
             may |= bit(LGELU_E_ARGUMENT);
         break;
+    case TRANSPOSE: {
+        const size_t channels = shape[2];
+        shape[2] = shape[0] * shape[1];
+        shape[1] = channels;
+        shape[0] = 1;
+        break;
+    }
     case PATCHES:
         if (!n[0] || shape[0] % n[0] || shape[1] % n[0])
             return may | bit(LGELU_E_SHAPE);
@@ -600,6 +773,7 @@ static void random_call(slot *s, call *c)
         }
         break;
     case ADD:
+    case MUL:
     case SQUARED_ERROR:
     case OUTER_LOSS:
     case CROSS_ENTROPY:
@@ -611,6 +785,26 @@ static void random_call(slot *s, call *c)
                 c->b = (int)(y - s->nodes);
         }
         break;
+    case GROUP_NORM:
+        c->n[0] = 1 + draw(8);
+        while (x->shape[2] && x->shape[2] % c->n[0])
+            c->n[0]--;
+        break;
+    case CONCAT:
+        for (int i = 0, from = (int)draw((uint32_t)count + 1); i < count; i++) {
+            const lgelu_node *y = s->nodes + (i + from) % count;
+            if (!memcmp(x->shape, y->shape, 2 * sizeof *x->shape) && y->op != LGELU_OP_LABELS
+                && y->op != LGELU_OP_TOKENS)
+                c->b = (int)(y - s->nodes);
+        }
+        break;
+    case SCALE:
+        for (int i = 0, from = (int)draw((uint32_t)count + 1); i < count; i++) {
+            const lgelu_node *y = s->nodes + (i + from) % count;
+            if (y->shape[0] == 1 && y->shape[1] == 1 && y->shape[2] == x->shape[2])
+                c->b = (int)(y - s->nodes);
+        }
+        break;
     case CONV:
         c->n[0] = odds(20) ? 16 : 1 + draw(6);
         c->n[1] = 1 + draw(3);
@@ -619,6 +813,22 @@ static void random_call(slot *s, call *c)
         c->n[4] = 1;
         if (odds(25))
             c->n[4] = c->n[0] = x->shape[2] ? x->shape[2] : 1;
+        break;
+    case CONV_WINDOW:
+    case MAX_WINDOW:
+    case MAX_CEILING:
+    case AVERAGE_WINDOW:
+        c->b |= 1;
+        c->n[0] = odds(20) ? 16 : 1 + draw(6);
+        c->n[4] = 1;
+        if (odds(25))
+            c->n[4] = c->n[0] = x->shape[2] ? x->shape[2] : 1;
+        for (int d = 0; d < 2; d++) {
+            c->window.kernel[d] = 1 + draw(4);
+            c->window.stride[d] = draw(4);
+            c->window.padding[d] = draw((uint32_t)c->window.kernel[d] / 2 + 1);
+            c->window.dilation[d] = c->what == CONV_WINDOW || odds(5) ? draw(4) : 1;
+        }
         break;
     case NORM:
         c->f[0] = 0.125f;
@@ -632,13 +842,20 @@ static void random_call(slot *s, call *c)
         break;
     case EMBEDDING: c->n[0] = 3 * (1 + draw(4)); break;
     case ATTENTION: c->n[0] = 1 + draw(2); break;
+    case ROTARY: c->n[1] = 2 * (1 + draw(3)); break;
+    case GROUPED:
+        c->n[1] = 1 + draw(2);
+        c->n[0] = c->n[1] * (1 + draw(2));
+        break;
     case DROPOUT: c->f[0] = (float)draw(4) / 4; break;
     case PATCHES: c->n[0] = 1 + draw(3); break;
     case TAKE:
         c->n[0] = 0;
         c->n[1] = x->shape[0] * x->shape[1];
-        if (c->n[1] > 1 && odds(50))
-            c->n[0] = draw((uint32_t)c->n[1] & 255), c->n[1] -= c->n[0];
+        if (c->n[1] > 1 && odds(50)) {
+            c->n[0] = draw(c->n[1] < 256 ? (uint32_t)c->n[1] : 256);
+            c->n[1] -= c->n[0];
+        }
         break;
     case GPT:
     case VIT:
@@ -658,7 +875,13 @@ static void random_call(slot *s, call *c)
     }
     /* One argument is made wrong, or at least unusual. */
     if (odds(8)) {
-        switch (draw(7)) {
+        switch (draw(8)) {
+        case 7: {
+            size_t *const part[4] = { c->window.kernel, c->window.stride, c->window.padding,
+                                      c->window.dilation };
+            part[draw(4)][draw(2)] = huge[draw(sizeof huge / sizeof *huge)];
+            break;
+        }
         case 0: c->a = odds(30) ? -1 : odds(50) ? count : (int)draw(0x7FFFFFFF); break;
         case 1: c->b = odds(30) ? -1 : odds(50) ? count : INT_MIN; break;
         case 2:
@@ -773,25 +996,136 @@ static void random_tokens_net(slot *s)
     for (uint32_t block = 1 + draw(3); block; block--) {
         if (odds(60))
             append(s, LINEAR, s->net.count - 1, 0, 1 + draw(60), 0, 0);
-        const size_t heads = 1 + draw(2);
+        const size_t heads = 1 + draw(2), group = 1 + draw(3), width = 1 + draw(8);
         const int before = s->net.count;
-        append(s, LINEAR, s->net.count - 1, 0, 3 * heads * (1 + draw(8)), 0, 0);
+        append(s, LINEAR, s->net.count - 1, 0, (group + 2) * heads * width, 0, 0);
         for (uint32_t k = draw(3); k; k--) {
-            switch (draw(7)) {
+            switch (draw(10)) {
             case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
             case 1: append(s, GATES, s->net.count - 1, 0, 0, 0, 2); break;
             case 2: append(s, POSITION, s->net.count - 1, 0, 0, 0, 0); break;
             case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
             case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
             case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
+            case 6: append(s, MUL, s->net.count - 1, before, 0, 0, 0); break;
+            case 7: append(s, ROTARY, s->net.count - 1, 0, (group + 1) * heads, width, 100); break;
+            case 8: append(s, CONCAT, s->net.count - 1, s->net.count - 1, 0, 0, 0); break;
             default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
             }
         }
-        append(s, ATTENTION, s->net.count - 1, 0, heads, 0, 0);
+        if (group == 1)
+            append(s, ATTENTION, s->net.count - 1, 0, heads, 0, 0);
+        else
+            append(s, GROUPED, s->net.count - 1, 0, group * heads, heads, 0);
         if (odds(40))
             append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
     }
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(30), 0, 0);
+}
+
+/* Builds convolutions and poolings with windows of all kinds, one of which may be depthwise or of
+ * groups. */
+static void random_windows_net(slot *s)
+{
+    call c;
+    restart(s);
+    s->net.capacity = NODES;
+    TRACE("network %d built, with windows\n", (int)(s - slots));
+    append(s, INPUT, 0, 0, odds(30) ? 1 : 1 + draw(9), 1 + draw(12), 0);
+    for (uint32_t k = 1 + draw(4); k && !s->status; k--) {
+        const int x = s->net.count - 1;
+        const size_t *shape = s->nodes[x].shape;
+        memset(&c, 0, sizeof c);
+        c.what = odds(70)   ? CONV_WINDOW
+                 : odds(40) ? MAX_WINDOW
+                 : odds(40) ? MAX_CEILING
+                            : AVERAGE_WINDOW;
+        c.a = x;
+        c.b = 1;
+        c.gate = (int)draw(2);
+        c.n[0] = odds(20) ? 17 : 1 + draw(8);
+        c.n[4] = 1;
+        if (odds(30)) {
+            c.n[4] = shape[2];
+            c.n[0] = c.n[4] * (1 + draw(2));
+        }
+        for (int d = 0; d < 2; d++) {
+            c.window.kernel[d] = 1 + draw(shape[d] > 4 ? 5 : (uint32_t)shape[d]);
+            c.window.stride[d] = 1 + draw(4);
+            c.window.dilation[d] = c.what == CONV_WINDOW ? draw(5) : 0;
+            c.window.padding[d] = draw((uint32_t)c.window.kernel[d] / 2 + 1);
+            while ((c.window.kernel[d] - 1) * c.window.dilation[d] + 1
+                   > shape[d] + 2 * c.window.padding[d])
+                c.window.dilation[d]--;
+        }
+        snprintf(c.name, sizeof c.name, "n%d", s->net.count);
+        build(s, &c);
+        if (odds(40))
+            append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
+        if (odds(30))
+            append(s, ADD, s->net.count - 1, s->net.count - 1, 0, 0, 0);
+        if (odds(20))
+            append(s, NORM, s->net.count - 1, 0, 0, 0, 0.125f);
+        if (odds(30) && !s->status) {
+            const size_t *y = s->nodes[s->net.count - 1].shape;
+            if (y[0] * y[1] > 1)
+                append(s, GROUP_NORM, s->net.count - 1, 0, odds(50) ? 1 : y[2], 0, 0);
+        }
+        if (odds(30))
+            append(s, CONCAT, s->net.count - 1, s->net.count - 1, 0, 0, 0);
+    }
+    append(s, FLATTEN, s->net.count - 1, 0, 0, 0, 0);
+    append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
+    const int last = s->net.count - 1;
+    if (s->status || last < 1)
+        return;
+    memset(&c, 0, sizeof c);
+    c.what = LABELS;
+    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
+    strcpy(c.name, "target");
+    build(s, &c);
+    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
+}
+
+/* Builds convolutions with squeeze-and-excitation: channels that are scaled by factors computed
+ * from their means. */
+static void random_scaled_net(slot *s)
+{
+    restart(s);
+    s->net.capacity = NODES;
+    s->net.custom_gate = &own_gate;
+    TRACE("network %d built, with channels that are scaled\n", (int)(s - slots));
+    append(s, INPUT, 0, 0, 1 + draw(7), 1 + draw(7), 0);
+    for (uint32_t block = 1 + draw(3); block; block--) {
+        const size_t c = 1 + draw(40);
+        append(s, LINEAR, s->net.count - 1, 0, c, 0, 0);
+        if (s->status)
+            return;
+        if (odds(50))
+            append(s, GATE, s->net.count - 1, 0, 0, 0, 2);
+        const int x = s->net.count - 1;
+        append(s, GLOBAL_POOL, x, 0, 0, 0, 0);
+        append(s, LINEAR, s->net.count - 1, 0, 1 + draw(5), 0, 0);
+        append(s, LINEAR, s->net.count - 1, 0, c, 0, 0);
+        append(s, SIGMOID, s->net.count - 1, 0, 0, 0, 0);
+        append(s, SCALE, x, s->net.count - 1, 0, 0, 0);
+        if (odds(50))
+            append(s, ADD, s->net.count - 1, x, 0, 0, 0);
+        if (odds(30))
+            append(s, SIGMOID, s->net.count - 1, 0, 0, 0, 0);
+    }
+    append(s, FLATTEN, s->net.count - 1, 0, 0, 0, 0);
+    append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
+    const int last = s->net.count - 1;
+    if (s->status || last < 1)
+        return;
+    call c;
+    memset(&c, 0, sizeof c);
+    c.what = LABELS;
+    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
+    strcpy(c.name, "target");
+    build(s, &c);
+    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
 }
 
 /* Builds a network that is made for some hundred samples and used for fewer. */
@@ -968,10 +1302,14 @@ static array random_array(const slot *s, const lgelu_node *node)
             ((int32_t *)a.data)[i] = (int32_t)((random >> 16) % node->shape[2]);
     }
     if (node->op != LGELU_OP_INPUT && odds(10)) {
+        /* Too large is possible only where an integer of 32 bits can be. */
+        const size_t large = 100000000;
+        const int may_exceed = node->shape[2] <= large;
         a.bad = (long)draw((uint32_t)n);
-        ((int32_t *)a.data)[a.bad] = odds(30)   ? -1
-                                     : odds(50) ? (int32_t)node->shape[2]
-                                                : (int32_t)(draw(2) ? INT32_MIN : 100000000);
+        if (!may_exceed || odds(30))
+            ((int32_t *)a.data)[a.bad] = draw(2) ? INT32_MIN : -1;
+        else
+            ((int32_t *)a.data)[a.bad] = (int32_t)(odds(50) ? node->shape[2] : large);
     }
     return a;
 }
@@ -1531,12 +1869,14 @@ static void generate(slot *s)
         if (node->op == LGELU_OP_INPUT
             || (node->op != LGELU_OP_LABELS && !lgelu_op_is((int)node->op, LGELU_TRAIT_LOSS)
                 && node->shape[1] != context)
-            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_CLASS_TOKEN
-            || node->op == LGELU_OP_MEAN_TOKENS
+            || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_TRANSPOSE
+            || node->op == LGELU_OP_CLASS_TOKEN || node->op == LGELU_OP_MEAN_TOKENS
+            || node->op == LGELU_OP_SCALE || node->op == LGELU_OP_GROUP_NORM
             || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
             || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
-                && (node->window[0] > 1 || node->stride > 1 || node->padding
+                && (node->window[0] * node->window[1] > 1 || node->stride[0] > 1
+                    || node->stride[1] > 1 || node->padding[0] || node->padding[1]
                     || (node->groups > 1 && node->groups == node->shape[2]
                         && node->weight_count == node->shape[2]))))
             may = bit(LGELU_E_ARGUMENT);
@@ -1620,17 +1960,21 @@ static const char *input_name(const slot *s, const lgelu_node *node, int k)
  * none. */
 static void tensors(const lgelu_node *node, size_t n[5])
 {
-    const int shifted = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
+    const int shifted = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM
+                        || node->op == LGELU_OP_GROUP_NORM;
     const int norm = shifted || node->op == LGELU_OP_RMS_NORM;
     n[0] = norm ? node->bias_count / (shifted ? 2 : 1) : node->weight_count;
     n[1] = norm ? node->bias_count - n[0] : node->bias_count;
     n[2] = (size_t)node->lambda_count;
     n[3] = node->state_count / 2;
-    n[4] =
-        (size_t)norm << 40
-        | (size_t)(node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION ? node->shape[2]
-                   : node->bias_count ? node->bias_count
-                                      : node->shape[2]);
+    /* The first dimension of its matrix. A normalisation's gain is a vector, of no matter which
+     * kind. */
+    if (norm)
+        n[4] = (size_t)1 << 40 | n[0];
+    else if (node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION || !node->bias_count)
+        n[4] = node->shape[2];
+    else
+        n[4] = node->bias_count;
 }
 
 /* Returns whether the network `to` can load a file of `from`. */
@@ -1670,10 +2014,13 @@ static int copies(const slot *to, const slot *from)
             || memcmp(a->shape, b->shape, sizeof a->shape) || a->weight_count != b->weight_count
             || a->bias_count != b->bias_count || a->state_count != b->state_count
             || a->lambda_count != b->lambda_count || memcmp(a->window, b->window, sizeof a->window)
-            || a->stride != b->stride || a->padding != b->padding || a->groups != b->groups
+            || memcmp(a->stride, b->stride, sizeof a->stride)
+            || memcmp(a->padding, b->padding, sizeof a->padding)
+            || memcmp(a->dilation, b->dilation, sizeof a->dilation) || a->groups != b->groups
             || memcmp(a->option, b->option, sizeof a->option)
             || memcmp(&a->momentum, &b->momentum, sizeof a->momentum)
-            || memcmp(&a->eps, &b->eps, sizeof a->eps) || !a->tied != !b->tied)
+            || memcmp(&a->eps, &b->eps, sizeof a->eps) || memcmp(&a->base, &b->base, sizeof a->base)
+            || !a->tied != !b->tied)
             return 0;
         if ((b->gate == LGELU_GATE_CUSTOM && !a->custom)
             || (b->gate == LGELU_GATE_SILU && a->lambda_count != 1 && b->op == LGELU_OP_GATE))
@@ -1986,6 +2333,10 @@ static void run(void)
             random_tokens_net(slots + k);
         } else if (odds(15)) {
             random_wide_net(slots + k);
+        } else if (odds(15)) {
+            random_scaled_net(slots + k);
+        } else if (odds(20)) {
+            random_windows_net(slots + k);
         } else {
             random_net(slots + k);
         }

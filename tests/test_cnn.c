@@ -128,9 +128,136 @@ static void convolutions(void)
         ok = conv_case(3, 4, 70, 70, 3, 1, 1, 70, 1, 0, why, sizeof why)
              && conv_case(4, 3, 131, 131, 2, 2, 0, 131, 0, 0, why, sizeof why);
     }
+    /* Strides beyond the image leave one output; the square of the last two overflows. */
+    for (s = 0; s < 3; s++) {
+        static const size_t far[3] = { 1000000, (size_t)-1 / 2 + 1, (size_t)-1 };
+        for (c = 0; ok && c < 7; c++) {
+            ok = conv_case(5, 7, channel[c][0], channel[c][1], 3, far[s], 1, channel[c][2], 1, 0,
+                           why, sizeof why);
+        }
+    }
     check(ok && cases > 300,
           "convolutions of every shape, stride, padding and group, values and gradients", "%s",
           why);
+}
+
+/* Returns a random integer from 0 to n - 1. */
+static size_t pick(uint64_t *drawn, size_t n) { return lgelu_random(51, 1, (*drawn)++) % n; }
+
+/* Checks one random window of a convolution between two pointwise layers, so that dx is visible and
+ * is added to what another reader has written; every fourth one is followed by a pooling. */
+static int window_case(uint64_t seed, size_t count[4], char *why, size_t room)
+{
+    static const size_t channel[6][3] = { { 1, 1, 1 },   { 3, 5, 1 }, { 4, 6, 2 },
+                                          { 20, 36, 1 }, { 7, 7, 7 }, { 4, 8, 4 } };
+    uint64_t drawn = seed << 8;
+    const size_t *c = channel[pick(&drawn, 6)];
+    const size_t one_row = pick(&drawn, 3) == 0 ? 1 : 0;
+    size_t shape[2] = { one_row ? 1 : 2 + pick(&drawn, 8), 2 + pick(&drawn, 12) };
+    double value = 0, gradient = 0;
+    const char *where = "";
+    lgelu_window w = { { 1, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 } };
+    graph g;
+    int x, y, z, ok;
+    for (size_t d = one_row; d < 2; d++) {
+        size_t extent;
+        do {
+            w.kernel[d] = 1 + pick(&drawn, 5);
+            w.stride[d] = pick(&drawn, 5);
+            w.dilation[d] = pick(&drawn, 5);
+            extent = (w.kernel[d] - 1) * (w.dilation[d] ? w.dilation[d] : 1) + 1;
+            w.padding[d] = pick(&drawn, extent < 5 ? extent : 5);
+        } while (shape[d] + 2 * w.padding[d] < extent);
+    }
+    count[0] += one_row;
+    count[1] += w.dilation[1] > 1 && w.stride[1] > 1;
+    count[2] += w.kernel[0] != w.kernel[1];
+    count[3] += c[2] == 7;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", shape[0], shape[1], 2);
+    x = lgelu_linear(&g.net, "mix", x, c[0]);
+    y = lgelu_conv_window(&g.net, "conv", x, c[1], &w, c[2], 1);
+    z = lgelu_conv_window(&g.net, "twin", x, c[1], &w, c[2], 0);
+    y = lgelu_add(&g.net, "sum", y, z);
+    if (seed % 4 == 0 && y >= 0) {
+        const size_t *s = g.nodes[y].shape;
+        lgelu_window p = { { 1 + pick(&drawn, s[0] < 3 ? s[0] : 3),
+                             1 + pick(&drawn, s[1] < 4 ? s[1] : 4) },
+                           { pick(&drawn, 4), pick(&drawn, 4) },
+                           { 0, 0 },
+                           { 0, 0 } };
+        for (int d = 0; d < 2; d++)
+            p.padding[d] = pick(&drawn, p.kernel[d] / 2 + 1);
+        y = seed % 8 ? lgelu_max_pool_window(&g.net, "pool", y, &p)
+                     : lgelu_average_pool_window(&g.net, "pool", y, &p);
+    }
+    ok = y >= 0 && !make(&g, y, 0, 3, 2, LGELU_MODE_TRAIN)
+         && judge_parts(&g, 2, &value, &gradient, &where);
+    if (!ok) {
+        snprintf(
+            why, room,
+            "window %llu: %zux%zu, %zu to %zu channels, kernel %zux%zu, stride %zux%zu, padding %zux%zu, dilation %zux%zu, groups %zu: values off by %.3g, gradients by %.3g at '%s' %s",
+            (unsigned long long)seed, shape[0], shape[1], c[0], c[1], w.kernel[0], w.kernel[1],
+            w.stride[0], w.stride[1], w.padding[0], w.padding[1], w.dilation[0], w.dilation[1],
+            c[2], value, gradient, where, g.net.message);
+    }
+    end(&g);
+    return ok;
+}
+
+static void windows(void)
+{
+    char why[400] = "";
+    size_t count[4] = { 0, 0, 0, 0 };
+    int ok = 1;
+    for (uint64_t seed = 1; seed <= 400 && ok; seed++)
+        ok = window_case(seed, count, why, sizeof why);
+    check(ok && count[0] > 50 && count[1] > 50 && count[2] > 50 && count[3] > 30,
+          "windows of any height, width, stride, padding, dilation and group",
+          "%s (%zu %zu %zu %zu)", why, count[0], count[1], count[2], count[3]);
+}
+
+/* A stride far beyond the image: one lattice of dx for each pixel, and nothing else. */
+static void far_strides(void)
+{
+    const lgelu_window w = { { 2, 1 }, { (size_t)-1, 1 }, { 1, 0 }, { 3, 1 } };
+    graph g;
+    int x;
+    begin(&g);
+    x = lgelu_linear(&g.net, "mix", lgelu_input(&g.net, "x", 5, 4, 2), 3);
+    judge_on("a stride of the largest size", &g, lgelu_conv_window(&g.net, "c", x, 2, &w, 1, 1), 0,
+             3, 2);
+}
+
+/* A square window given as any window has the bits of lgelu_conv, Winograd's included. */
+static void same_windows(void)
+{
+    const lgelu_window w = { { 3, 3 }, { 0, 0 }, { 1, 1 }, { 0, 0 } };
+    float *value[2] = { NULL, NULL };
+    size_t n = 0;
+    int special = 1;
+    for (int k = 0; k < 2; k++) {
+        graph g;
+        int x;
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 7, 6, 16);
+        x = k ? lgelu_conv_window(&g.net, "c", x, 16, &w, 1, 1)
+              : lgelu_conv(&g.net, "c", x, 16, 3, 1, 1, 1, 1);
+        if (make(&g, x, 0, 2, 2, LGELU_MODE_TRAIN) || lgelu_net_forward(&g.net, 2)
+            || lgelu_net_backward(&g.net, 1))
+            abort();
+        special &= lgelu_conv_is_winograd(&g.net, g.nodes + x);
+        n = g.net.parameter_count;
+        value[k] = (float *)malloc(n * sizeof(float));
+        if (!value[k])
+            abort();
+        memcpy(value[k], g.net.g, n * sizeof(float));
+        end(&g);
+    }
+    check(special && !memcmp(value[0], value[1], n * sizeof(float)),
+          "a square window of lgelu_conv_window has the bits of lgelu_conv", "others");
+    free(value[0]);
+    free(value[1]);
 }
 
 /* Compares Winograd's and the direct convolution with double: root mean square errors of the value
@@ -299,6 +426,79 @@ static void networks(void)
     x = lgelu_add(&g.net, "s2", y, x);
     x = lgelu_add(&g.net, "s3", x, lgelu_conv(&g.net, "d", y, 5, 1, 1, 0, 1, 1));
     judge_on("sums of sums", &g, lgelu_global_pool(&g.net, "pool", x), 1, 3, 3);
+
+    for (int k = 0; k < 4; k++) {
+        static const size_t groups[4] = { 1, 3, 18, 6 };
+        char name[64];
+        begin(&g);
+        x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, k == 3 ? 1 : 5, 3), 18, 1, 1, 0,
+                       1, 1);
+        y = lgelu_group_norm(&g.net, "norm", x, groups[k]);
+        if (k == 1)
+            g.nodes[y].eps = 0.25f;
+        y = lgelu_add(&g.net, "sum", lgelu_gate(&g.net, "gate", y, LGELU_GATE_GELU, 1), x);
+        snprintf(name, sizeof name, "group norm, 18 channels in %d groups", (int)groups[k]);
+        judge_on(name, &g, lgelu_conv(&g.net, "next", y, 4, 1, 1, 0, 1, 0), 0, 4, 3);
+    }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 4, 3, 6);
+    judge_on("group norm of the data", &g, lgelu_group_norm(&g.net, "norm", x, 2), 0, 4, 3);
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 1, 5), 34);
+    judge_on("group norm of vectors", &g, lgelu_group_norm(&g.net, "norm", x, 2), 0, 4, 3);
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 7, 3, 1, 1, 1, 1);
+    y = lgelu_gate(&g.net, "gate", lgelu_conv(&g.net, "a", x, 4, 3, 1, 1, 1, 1), LGELU_GATE_TANH,
+                   1);
+    y = lgelu_concat(&g.net, "c1", x, y);
+    y = lgelu_concat(&g.net, "c2", y, lgelu_conv(&g.net, "b", y, 3, 3, 1, 1, 1, 1));
+    judge_on("a dense block", &g, lgelu_batch_norm(&g.net, "bn", y, 0.1f, 1e-3f), 0, 4, 3);
+
+    /* one input twice, one that does not learn, and one whose gradient exists already */
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 4, 3);
+    y = lgelu_linear(&g.net, "fc", x, 5);
+    y = lgelu_add(&g.net, "sum", lgelu_linear(&g.net, "back", lgelu_concat(&g.net, "c1", y, y), 5),
+                  y);
+    y = lgelu_concat(&g.net, "c3", lgelu_concat(&g.net, "c2", x, y), x);
+    judge_on("concatenations of one layer and of data", &g, y, 0, 5, 4);
+    {
+        const lgelu_window w = { { 3, 2 }, { 2, 3 }, { 1, 0 }, { 0, 0 } };
+        begin(&g);
+        x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 8, 10, 3), 5);
+        y = lgelu_max_pool_ceiling(&g.net, "pool", x, &w);
+        check(y > 0 && g.nodes[y].shape[0] == 5 && g.nodes[y].shape[1] == 4,
+              "max pooling with windows that end beyond the image: its shape", "%zu x %zu",
+              g.nodes[y].shape[0], g.nodes[y].shape[1]);
+        judge_on("max pooling with windows that end beyond the image", &g,
+                 lgelu_flatten(&g.net, "flat", y), 1, 3, 2);
+    }
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 9, 11, 3), 21, 3, 1, 1, 1, 1);
+    y = lgelu_linear(&g.net, "squeeze", lgelu_global_pool(&g.net, "pool", x), 5);
+    y = lgelu_linear(&g.net, "excite", lgelu_gate(&g.net, "gate", y, LGELU_GATE_GELU, 1), 21);
+    y = lgelu_scale(&g.net, "scale", x, lgelu_sigmoid(&g.net, "sigmoid", y));
+    judge_on("squeeze-and-excitation", &g, lgelu_add(&g.net, "sum", y, x), 0, 3, 2);
+
+    /* both inputs are one layer; a sigmoid whose input another layer reads */
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 1, 7), 19);
+    y = lgelu_add(&g.net, "sum", lgelu_sigmoid(&g.net, "sigmoid", x), x);
+    y = lgelu_scale(&g.net, "square", y, y);
+    judge_on("channels scaled by themselves", &g, lgelu_linear(&g.net, "out", y, 3), 1, 5, 4);
+
+    /* only the factors learn; then only what they scale */
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 5, 4, 6);
+    y = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "f", 1, 1, 3), 6);
+    judge_on("factors alone learn", &g, lgelu_scale(&g.net, "scale", x, y), 0, 3, 3);
+
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 13, 7, 6), 6);
+    y = lgelu_input(&g.net, "f", 1, 1, 6);
+    judge_on("factors are data", &g, lgelu_scale(&g.net, "scale", x, y), 0, 3, 3);
 
     begin(&g);
     x = lgelu_lenet(&g.net, lgelu_input(&g.net, "x", 12, 12, 1), 4, LGELU_GATE_LAMBDA, 1.6931472f);
@@ -548,6 +748,105 @@ static void folding_biases(void)
     end(&g);
 }
 
+/* ---- The sigmoid ---- */
+/* Compares the sigmoid of every 1009th float, and special values, with 1/(1 + e^-x) in double, in
+ * units in the last place. */
+static void sigmoids(void)
+{
+    enum { WIDTH = 1 << 16, STEP = 1009 };
+    graph g;
+    int x, y, ends = 1;
+    double worst = 0, at = 0;
+    uint64_t u = 0;
+    float *in;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, WIDTH);
+    y = lgelu_sigmoid(&g.net, "sigmoid", x);
+    if (make_at(&g, 1, LGELU_MODE_INFER, 0)) {
+        check(0, "a sigmoid alone", "%s", g.net.message);
+        end(&g);
+        return;
+    }
+    bind_all(&g, 1);
+    in = (float *)g.data[x];
+    while (u < (uint64_t)1 << 32) {
+        const float *out;
+        for (int i = 0; i < WIDTH; i++) {
+            in[i] = from_bits((uint32_t)(u & 0xFFFFFFFF));
+            u += STEP;
+        }
+        if (lgelu_net_forward(&g.net, 1))
+            break;
+        out = lgelu_net_value(&g.net, y);
+        for (int i = 0; i < WIDTH; i++) {
+            const double z = (double)in[i], want = 1 / (1 + exp(-z));
+            const int exponent = want < 0x1p-126 ? -126 : ilogb(want);
+            const double error = fabs((double)out[i] - want) / ldexp(1, exponent - 23);
+            if (z != z) {
+                ends &= to_bits(out[i]) == to_bits(in[i]);
+            } else if (!(error <= worst)) {
+                worst = error;
+                at = z;
+            }
+        }
+    }
+    check(u >> 32 && worst <= 2.5, "the sigmoid of floats of every size: within 2.5 units",
+          "%.3g at %g", worst, at);
+    check(ends, "the sigmoid of a NaN is that NaN", "another NaN");
+    printf("# the sigmoid's largest error: %.3f units in the last place\n", worst);
+    in[0] = HUGE_VALF;
+    in[1] = -HUGE_VALF;
+    in[2] = -0.0f;
+    lgelu_net_forward(&g.net, 1);
+    check(!(lgelu_net_value(&g.net, y)[0] < 1) && !(lgelu_net_value(&g.net, y)[1] > 0)
+              && to_bits(lgelu_net_value(&g.net, y)[2]) == to_bits(0.5f),
+          "the sigmoid of ±inf and of -0", "%g, %g, %g", (double)lgelu_net_value(&g.net, y)[0],
+          (double)lgelu_net_value(&g.net, y)[1], (double)lgelu_net_value(&g.net, y)[2]);
+    end(&g);
+}
+
+/* The slope of the sigmoid, which has the two ends of a range that a difference does not show:
+ * dx = dy·y·(1 - y) for x of every size. */
+static void sigmoid_slopes(void)
+{
+    enum { WIDTH = 1 << 12 };
+    graph g;
+    int x, y, dy;
+    double worst = 0, at = 0;
+    float *d;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 1);
+    /* The biases of a layer without an input are x, and their gradients are dx. */
+    y = lgelu_sigmoid(&g.net, "sigmoid", lgelu_linear(&g.net, "fc", x, WIDTH));
+    dy = lgelu_input(&g.net, "dy", 1, 1, WIDTH);
+    lgelu_custom_loss(&g.net, "loss", y, dy);
+    if (make_at(&g, 1, LGELU_MODE_TRAIN, 0)) {
+        check(0, "slopes of the sigmoid", "%s", g.net.message);
+        end(&g);
+        return;
+    }
+    bind_all(&g, 1);
+    *(float *)g.data[x] = 0;
+    d = (float *)g.data[dy];
+    for (int i = 0; i < WIDTH; i++)
+        g.net.w[WIDTH + i] = (float)(i - WIDTH / 2) / 16 + noise(15, (uint64_t)i) / 64;
+    lgelu_net_forward(&g.net, 1);
+    lgelu_net_backward(&g.net, 1);
+    for (int i = 0; i < WIDTH; i++) {
+        const double z = -fabs((double)g.net.w[WIDTH + i]), e = exp(z);
+        const double want = (double)d[i] * e / (1 + e) / (1 + e);
+        const int exponent = fabs(want) < 0x1p-126 ? -126 : ilogb(want);
+        const double error = fabs((double)g.net.g[WIDTH + i] - want) / ldexp(1, exponent - 23);
+        if (!(error <= worst)) {
+            worst = error;
+            at = (double)g.net.w[WIDTH + i];
+        }
+    }
+    check(worst <= 4, "slopes of the sigmoid from -128 to 128: within 4 units", "%.3g at %g", worst,
+          at);
+    end(&g);
+}
+
 /* ---- The same bits ---- */
 /* If `parts` is 0, the tasks run in order. */
 static uint64_t fingerprint(int which, size_t parts)
@@ -648,7 +947,40 @@ static void errors(void)
     refused(&g, lgelu_conv(&g.net, "c7", x, 0, 3, 1, 1, 1, 1), "6 channels to 0 do not divide");
     refused(&g, lgelu_conv(&g.net, "c8", x, (size_t)-1 / 8, 3, 1, 1, 1, 1), "convolution 'c8'");
     refused(&g, lgelu_conv(&g.net, "c9", x, 6, 17, 1, 8, 6, 1),
-            "convolution 'c9': expected a depthwise kernel of at most 15, found 17");
+            "convolution 'c9': expected a depthwise window of at most 225 elements, found 17 x 17");
+    {
+        lgelu_window w = { { 3, 5 }, { 1, 1 }, { 0, 2 }, { 1, 3 } };
+        refused(&g, lgelu_conv_window(&g.net, "w1", x, 4, &w, 1, 1),
+                "convolution 'w1': a window of 5 with dilation 3, stride 1 and padding 2 does not "
+                "fit 8 pixels");
+        w.dilation[1] = 65536;
+        refused(&g, lgelu_conv_window(&g.net, "w2", x, 4, &w, 1, 1),
+                "a window of 5 with dilation 6");
+        w.dilation[1] = 0;
+        w.padding[0] = 3;
+        refused(&g, lgelu_conv_window(&g.net, "w3", x, 4, &w, 1, 1),
+                "convolution 'w3': a window of 3 with stride 1 and padding 3");
+        refused(&g, lgelu_conv_window(&g.net, "w4", x, 4, NULL, 1, 1), "a window of 0");
+        w.padding[0] = 2;
+        refused(&g, lgelu_max_pool_window(&g.net, "w5", x, &w),
+                "max pool 'w5': expected a window of at most 225 elements and a padding of at most "
+                "half of it, found 3 x 5 and 2 x 2");
+        w.padding[0] = 1;
+        w.dilation[0] = 2;
+        refused(&g, lgelu_average_pool_window(&g.net, "w6", x, &w),
+                "average pool 'w6': expected a window without dilation");
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 1, 300, 6);
+        w.kernel[0] = 1;
+        w.kernel[1] = 226;
+        w.padding[0] = w.padding[1] = 0;
+        w.dilation[0] = 0;
+        refused(&g, lgelu_max_pool_window(&g.net, "w7", x, &w), "found 1 x 226");
+        x = lgelu_input(&g.net, "y", 1, 300, 6);
+        refused(&g, lgelu_conv_window(&g.net, "w8", x, 6, &w, 6, 1),
+                "convolution 'w8': expected a depthwise window of at most 225 elements");
+        x = 0; /* of the network that the last call began */
+    }
     begin(&g);
     x = lgelu_input(&g.net, "x", 20, 20, 1);
     check(lgelu_conv(&g.net, "c10", x, 1, 17, 1, 8, 1, 1) > 0,
@@ -656,6 +988,24 @@ static void errors(void)
     begin(&g);
     x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
+    refused(&g, lgelu_group_norm(&g.net, "n1", x, 4),
+            "group norm 'n1': 6 channels do not divide into 4 groups");
+    refused(&g, lgelu_group_norm(&g.net, "n2", x, 0), "do not divide into 0 groups");
+    x = lgelu_global_pool(&g.net, "one", 0);
+    refused(&g, lgelu_group_norm(&g.net, "n3", x, 6),
+            "group norm 'n3': expected groups of at least 2 values, found 1");
+    x = lgelu_input(&g.net, "other", 8, 7, 6);
+    refused(&g, lgelu_concat(&g.net, "c1", 0, x),
+            "concatenation 'c1': expected inputs of the same rows and columns, found 'x' of 8 x 8 "
+            "and 'other' of 8 x 7");
+    x = 0;
+    refused(&g, lgelu_scale(&g.net, "s1", x, x),
+            "scale 's1': expected factors of 1 x 1 x 6, found 'x' of 8 x 8 x 6");
+    check(lgelu_scale(&g.net, "s2", x, -1) < 0 && g.net.status == LGELU_E_ARGUMENT
+              && strstr(g.net.message, "scale 's2': input 1 is no earlier layer"),
+          "refused: factors that are no layer", "\"%s\"", g.net.message);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_average_pool(&g.net, "p2", x, 9, 1, 0), "average pool 'p2'");
     check(lgelu_batch_norm(&g.net, "bn", x, 2, 1e-5f) < 0 && g.net.status == LGELU_E_ARGUMENT
               && strstr(g.net.message, "batch norm 'bn'"),
@@ -700,6 +1050,9 @@ int main(void)
     /* The bias before a normalisation has no gradient but rounding errors. */
     gradient_share = 0.05;
     convolutions();
+    windows();
+    far_strides();
+    same_windows();
     winograd();
     winograd_wide();
     networks();
@@ -710,5 +1063,7 @@ int main(void)
     bits(isa);
     errors();
     special();
+    sigmoids();
+    sigmoid_slopes();
     return check_end();
 }

@@ -97,7 +97,9 @@ static void three_steps(graph *g)
 
 static void builders(void)
 {
-    const lgelu_transformer shape = { 2, 2, 12, 0, LGELU_GATE_GELU, 1, 0.1f, 0, 0 };
+    const lgelu_transformer shape = {
+        .layers = 2, .heads = 2, .width = 12, .gate = LGELU_GATE_GELU, .lambda = 1, .dropout = 0.1f
+    };
     for (int kind = 0; kind < 3; kind++) {
         graph g[2];
         for (int k = 0; k < 2; k++) {

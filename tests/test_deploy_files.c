@@ -205,7 +205,9 @@ static void refusals(void)
 /* GPT-2's matrices are transposed, and its head has two names. */
 static void gpt2(void)
 {
-    static const lgelu_transformer shape = { 1, 2, 8, 0, LGELU_GATE_GELU, 1, 0, 0, 0 };
+    static const lgelu_transformer shape = {
+        .layers = 1, .heads = 2, .width = 8, .gate = LGELU_GATE_GELU, .lambda = 1
+    };
     static lgelu_node nodes[32];
     lgelu_net net;
     memory_file f = { NULL, 0, 0 };

@@ -46,7 +46,7 @@ static double worst_step(const int8_net *q)
             const int8_node *p = q->node + i, *in = q->node + node->input[0],
                             *to = p->into >= 0 ? q->node + p->into : p;
             const size_t side = node->op == LGELU_OP_CONV ? node->window[0] : 1,
-                         stride = node->op == LGELU_OP_CONV ? node->stride : 1,
+                         stride = node->op == LGELU_OP_CONV ? node->stride[0] : 1,
                          groups = node->op == LGELU_OP_CONV ? node->groups : 1;
             const size_t c = from->shape[2] / groups;
             size_t k = 0;
@@ -61,8 +61,8 @@ static double worst_step(const int8_net *q)
                     for (size_t a = 0; a < side; a++) {
                         for (size_t b = 0; b < side; b++) {
                             for (size_t l = 0; l < c; l++) {
-                                const size_t u = r * stride + a - node->padding,
-                                             w = s * stride + b - node->padding;
+                                const size_t u = r * stride + a - node->padding[0],
+                                             w = s * stride + b - node->padding[1];
                                 if (u < from->shape[0] && w < from->shape[1]) {
                                     v += p->scale[o] * p->w[((o * side + a) * side + b) * c + l]
                                          * real_of(in, (u * from->shape[1] + w) * from->shape[2]

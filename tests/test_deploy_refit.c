@@ -76,7 +76,7 @@ static int build(lgelu_net *n, int kind, int x)
     }
 }
 
-static int keeps = 1;
+static int keeps = 1, prepacks;
 static lgelu_mode mode = LGELU_MODE_INFER;
 
 static void make(network *d, int kind)
@@ -85,6 +85,7 @@ static void make(network *d, int kind)
     size_t bytes, i;
     lgelu_net_begin(n, d->nodes, NODES);
     n->custom_gate = gate_outer;
+    n->prepack = prepacks;
     n->deviation = 0.3f;
     d->input = kind == GPT   ? lgelu_tokens(n, "tokens", TOKENS, VOCABULARY)
                : kind == MLP ? lgelu_input(n, "x", 1, 1, 30)
@@ -390,8 +391,10 @@ static double patch(const network *d, const lgelu_node *m, const float *x, size_
     if (m->op != LGELU_OP_CONV) {
         return (double)x[place * from->shape[2] + k];
     }
-    r = place / m->shape[1] * m->stride + k / each / m->window[1] - m->padding;
-    c = place % m->shape[1] * m->stride + k / each % m->window[1] - m->padding;
+    r = place / m->shape[1] * m->stride[0] + k / each / m->window[1] * m->dilation[0]
+        - m->padding[0];
+    c = place % m->shape[1] * m->stride[1] + k / each % m->window[1] * m->dilation[1]
+        - m->padding[1];
     return r < from->shape[0] && c < from->shape[1]
                ? (double)x[(r * from->shape[1] + c) * from->shape[2] + g * each + k % each]
                : 0;
@@ -585,6 +588,33 @@ static void same_bits(void)
     }
     lgelu_isa_limit(LGELU_ISA_AVX512);
     check(hash_all(&order) == wanted, "the order of the tasks changes no bit", "another hash");
+}
+
+/* Networks that keep prepacked copies of their matrices, and that were not used before the refit.
+ */
+static void prepacked(void)
+{
+    static network a, b;
+    for (int kind = 0; kind < KINDS; kind++) {
+        refit_difference d[2];
+        uint64_t h[2];
+        char name[80], message[160];
+        choose_gate(0);
+        for (prepacks = 0; prepacks < 2; prepacks++) {
+            refit r;
+            make_pair(&a, &b, kind);
+            h[prepacks] = convert(&r, &a, &b, NULL, inputs(kind, 100)) ? 1 : hash_of(&b);
+            if (refit_compare(&d[prepacks], &a.net, &b.net, b.output, next, inputs(kind, 100),
+                              message)) {
+                h[prepacks] = 0;
+            }
+            free_pair(&a, &b);
+        }
+        prepacks = 0;
+        snprintf(name, sizeof name, "%s: the same with prepacked matrices", kind_name[kind]);
+        check(h[0] == h[1] && h[0] > 1 && !memcmp(d, d + 1, sizeof *d), name, "%d, %g and %g",
+              h[0] == h[1], d[0].most, d[1].most);
+    }
 }
 
 /* ---- Errors ---- */
@@ -848,6 +878,7 @@ int main(void)
     errors();
     memory();
     certified();
+    prepacked();
     same_bits();
     free(report_memory);
     return check_end();

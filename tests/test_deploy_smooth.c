@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
-   test_deploy_smooth compares SiLU, ELU and Mish of smooth.h with their formulas in libm, and their
-   derivatives with differences of those formulas: at infinity and NaN, in place, and for any number
-   of values.
+   test_deploy_smooth compares SiLU, ELU, Mish, Hardswish and leaky ReLU of smooth.h with their
+   formulas in libm, and their derivatives with differences of those formulas: at infinity and NaN,
+   in place, and for any number of values.
 
        cc -O2 test_deploy_smooth.c -lm -o test_deploy_smooth && ./test_deploy_smooth */
 #define LGELU_TRAINER
@@ -19,13 +19,17 @@ static double formula(const smooth_gate *g, double x)
         return x / (1 + exp(-g->beta * x));
     if (g->kind == SMOOTH_ELU)
         return x > 0 ? x : g->beta * expm1(x);
+    if (g->kind == SMOOTH_LEAKY)
+        return x > 0 ? x : g->beta * x;
+    if (g->kind == SMOOTH_HARDSWISH)
+        return x * fmin(fmax(x + 3, 0), 6) / 6;
     return x * tanh(log1p(exp(x)));
 }
 
 static void test_gate(const char *name, smooth_kind kind, double beta)
 {
     static float x[VALUES], y[VALUES], dx[VALUES], dy[VALUES], parts[VALUES];
-    double worst = 0, steep = 0;
+    double worst = 0, steep = 0, below;
     char title[80];
     smooth_gate g;
     size_t i, n;
@@ -40,7 +44,8 @@ static void test_gate(const char *name, smooth_kind kind, double beta)
         const double v = (double)x[i], exact = formula(&g, v), h = 1e-5;
         const double slope = (formula(&g, v + h) - formula(&g, v - h)) / (2 * h);
         worst = fmax(worst, fabs((double)y[i] - exact) / (fabs(exact) + 1e-300));
-        if (fabs(v) > 2 * h)
+        /* apart from the places where a slope jumps */
+        if (fabs(v) > 2 * h && fabs(fabs(v) - 3) > 2 * h)
             steep = fmax(steep, fabs((double)dx[i] / (double)dy[i] - slope));
     }
     snprintf(title, sizeof title, "%s: the formula's values and slopes", name);
@@ -58,9 +63,29 @@ static void test_gate(const char *name, smooth_kind kind, double beta)
     x[3] = 0;
     g.gate.forward(y, x, 4, 0, NULL, NULL, g.gate.user);
     snprintf(title, sizeof title, "%s: infinity, NaN and 0", name);
-    check(y[0] > 3e38f && fabs((double)y[1] - (kind == SMOOTH_ELU ? -beta : 0)) < 1e-6
+    below = kind == SMOOTH_ELU ? -beta : kind == SMOOTH_LEAKY ? -HUGE_VAL : 0;
+    check(y[0] > 3e38f && (fabs((double)y[1] - below) < 1e-6 || (double)y[1] <= below)
               && y[2] != y[2] && !(y[3] < 0 || y[3] > 0),
           title, "%g %g %g %g", (double)y[0], (double)y[1], (double)y[2], (double)y[3]);
+}
+
+/* A gate of smooth.h is known by its node; no other gate is taken for one. */
+static void test_marks(void)
+{
+    static const lgelu_custom_gate other = { smooth_forward, smooth_backward, 0, 0, NULL };
+    smooth_gate g;
+    lgelu_node node;
+    memset(&node, 0, sizeof node);
+    smooth_gate_make(&g, SMOOTH_MISH, 1);
+    node.op = LGELU_OP_GATE;
+    node.gate = LGELU_GATE_CUSTOM;
+    node.custom = &g.gate;
+    check(smooth_gate_of(&node) == &g, "a gate of smooth.h is recognised", "it is not");
+    node.gate = LGELU_GATE_RELU;
+    check(!smooth_gate_of(&node), "a gate that became ReLU is none of them", "it is");
+    node.gate = LGELU_GATE_CUSTOM;
+    node.custom = &other;
+    check(!smooth_gate_of(&node), "another custom gate is none of them", "it is");
 }
 
 int main(void)
@@ -70,5 +95,8 @@ int main(void)
     test_gate("ELU", SMOOTH_ELU, 1);
     test_gate("ELU of 0.7", SMOOTH_ELU, 0.7);
     test_gate("Mish", SMOOTH_MISH, 1);
+    test_gate("Hardswish", SMOOTH_HARDSWISH, 1);
+    test_gate("leaky ReLU", SMOOTH_LEAKY, 0.01);
+    test_marks();
     return check_end();
 }

@@ -27,7 +27,7 @@ for header in "$deploy"/*.h; do
 done
 
 # The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats.
-prefix_of() { case $1 in onnx_in) echo 'onnx_|smooth_' ;; onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
+prefix_of() { case $1 in onnx_in|onnx_out) echo 'onnx_|smooth_' ;; onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
 for source in "$deploy"/*.c; do
     name=$(basename "$source" .c)
     [ $name = reluize ] && continue

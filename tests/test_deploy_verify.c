@@ -84,15 +84,17 @@ static affine sum_of(const regions *r, const lgelu_node *node, size_t k)
     const lgelu_node *from = r->d->nodes + node->input[0];
     const int conv = node->op == LGELU_OP_CONV;
     const size_t out = node->shape[2], in = from->shape[2], side = conv ? node->window[0] : 1,
-                 stride = conv ? node->stride : 1;
+                 stride = conv ? node->stride[0] : 1;
     const float *w = r->d->net.w + node->weight_at + k % out * side * side * in;
     affine f = { 0, 0, 0 };
     f.c = (double)r->d->net.w[node->bias_at + k % out];
     for (size_t p = 0; p < side; p++) {
         for (size_t q = 0; q < side; q++) {
             for (size_t c = 0; c < in; c++, w++) {
-                const size_t u = k / out / node->shape[1] * stride + p - (conv ? node->padding : 0),
-                             v = k / out % node->shape[1] * stride + q - (conv ? node->padding : 0);
+                const size_t u = k / out / node->shape[1] * stride + p
+                                 - (conv ? node->padding[0] : 0),
+                             v = k / out % node->shape[1] * stride + q
+                                 - (conv ? node->padding[0] : 0);
                 if (u < from->shape[0] && v < from->shape[1]) {
                     f = plus(f, (double)*w,
                              r->v[node->input[0]][(u * from->shape[1] + v) * in + c]);
@@ -110,8 +112,8 @@ static size_t taps_of(const regions *r, const lgelu_node *node, size_t k, affine
     size_t n = 0;
     for (size_t p = 0; p < node->window[0]; p++) {
         for (size_t q = 0; q < node->window[1]; q++) {
-            const size_t u = k / c / node->shape[1] * node->stride + p - node->padding,
-                         v = k / c % node->shape[1] * node->stride + q - node->padding;
+            const size_t u = k / c / node->shape[1] * node->stride[0] + p - node->padding[0],
+                         v = k / c % node->shape[1] * node->stride[1] + q - node->padding[1];
             if (u < from->shape[0] && v < from->shape[1])
                 list[n++] = r->v[node->input[0]][(u * from->shape[1] + v) * c + k % c];
         }

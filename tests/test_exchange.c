@@ -476,7 +476,9 @@ static void refused(void)
     enum { T = 12, V = 7 };
     static lgelu_node node[64];
     static model m, was;
-    lgelu_transformer shape = { 2, 2, 8, 0, LGELU_GATE_LAMBDA, 2, 0, 0, 0 };
+    lgelu_transformer shape = {
+        .layers = 2, .heads = 2, .width = 8, .gate = LGELU_GATE_LAMBDA, .lambda = 2
+    };
     const int32_t token[T] = { 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5 };
     float logits[V];
     memory_file file = { NULL, 0, 0 }, b = { NULL, 0, 0 };

@@ -140,6 +140,7 @@ static void middle(int few, long n)
     for (i = 0; i < n; i++) {
         lgelu__constants c;
         FOUR(v_gate) g;
+        const FOUR(slopes) tables = { &g, lgelu__slope, lgelu__bell };
         FOUR(v_t) a[2], b[2], dx[2], p[2], s[2], dx2[2], p2[2], s2[2];
         FOUR(place) at;
         if (i % 64 == 0) {
@@ -160,8 +161,8 @@ static void middle(int few, long n)
             a[j] = FOUR(v_load)(x + 4 * j);
             b[j] = FOUR(v_load)(dy + 4 * j);
         }
-        FOUR(slope_middle)(dx, p, s, b, a, &g);
-        FOUR(slope_middle_by_fma)(dx2, p2, s2, b, a, &g);
+        FOUR(slope_middle)(dx, p, s, b, a, &tables);
+        FOUR(slope_middle_by_fma)(dx2, p2, s2, b, a, &tables, 2);
         for (j = 0; j < 2; j++) {
             FOUR(v_store)(out[0] + 4 * j, dx[j]);
             FOUR(v_store)(out[1] + 4 * j, dx2[j]);
@@ -175,7 +176,7 @@ static void middle(int few, long n)
         for (j = 0; j < 2; j++)
             dx[j] = a[j];
         FOUR(middle_pair)(a, &g);
-        FOUR(middle_by_fma)(dx, &g, 2);
+        FOUR(middle_by_fma)(dx, &g, lgelu__middle, 2);
         for (j = 0; j < 2; j++) {
             FOUR(v_store)(out[4] + 4 * j, a[j]);
             FOUR(v_store)(out[5] + 4 * j, dx[j]);

@@ -8,10 +8,11 @@
 #include "tools/isa.h"
 
 enum { NODES = 48, CONTEXT = 11, VOCABULARY = 13 };
-typedef enum { DROPOUT, GATE, GATES, POSITION, ADD, TWO, NOTHING, KINDS } kind;
-static const char *const kind_name[KINDS] = { "a dropout",  "a gate", "gates of each channel",
-                                              "a position", "a sum",  "a gate and a position",
-                                              "nothing" };
+typedef enum { DROPOUT, GATE, GATES, POSITION, ROTARY, ADD, MUL, TWO, NOTHING, KINDS } kind;
+static const char *const kind_name[KINDS] = {
+    "a dropout", "a gate",       "gates of each channel", "a position", "rotary positions",
+    "a sum",     "a gated unit", "a gate and a position", "nothing"
+};
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
@@ -32,9 +33,13 @@ static int in_place(lgelu_net *net, kind what, int x, const char *prefix)
     case GATE: return lgelu_gate(net, "gate", x, LGELU_GATE_LAMBDA, 2);
     case GATES: return lgelu_gate_channels(net, "gates", x, 2);
     case POSITION: return lgelu_position(net, "position", x);
+    case ROTARY: return lgelu_rotary(net, "rotary", x, 3, 2, 100, (int)draw(2));
     case ADD:
         other = lgelu_linear(net, "other", x, net->nodes[x].shape[2]);
         return lgelu_add(net, "add", other, x);
+    case MUL:
+        other = lgelu_linear(net, "other", x, net->nodes[x].shape[2]);
+        return lgelu_mul(net, "mul", lgelu_gate(net, "gate", other, LGELU_GATE_SILU, 1), x);
     case TWO:
         x = lgelu_gate(net, "gate", x, LGELU_GATE_GELU, 1);
         return lgelu_position(net, "position", x);
@@ -55,13 +60,18 @@ static void build(network *n, kind what, lgelu_mode mode)
     x = lgelu_tokens(net, "tokens", CONTEXT, VOCABULARY);
     x = lgelu_embedding(net, "embedding", x, 1 + draw(40));
     for (int block = 0; block < 2; block++) {
-        const size_t channels = 1 + draw(12);
+        /* heads of queries, and of keys; attention_grouped with as many is attention */
+        const size_t kv_heads = 1 + draw(2), heads = kv_heads * (1 + draw(3));
+        const size_t width = 2 + draw(6);
         const char *prefix = block ? "b." : "a.";
         strcpy(net->prefix, prefix);
         x = lgelu_linear(net, "wide", x, 1 + draw(60));
-        x = lgelu_linear(net, "qkv", x, 3 * channels);
+        x = lgelu_linear(net, "qkv", x, (heads + 2 * kv_heads) * width);
         x = in_place(net, what, x, prefix);
-        x = lgelu_attention(net, "attention", x, 1, 1);
+        if (heads == kv_heads)
+            x = lgelu_attention(net, "attention", x, heads, 1);
+        else
+            x = lgelu_attention_grouped(net, "attention", x, heads, kv_heads, 1);
         x = lgelu_linear(net, "out", x, 1 + draw(50));
     }
     net->prefix[0] = 0;

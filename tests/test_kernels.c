@@ -670,8 +670,28 @@ static void nans(const char *isa)
             }
         }
     }
-#undef NAN_IS
     snprintf(name, sizeof name, "one NaN, %s", isa);
+    check(!*why, name, "%s", why);
+    /* A single NaN, whose neighbours in both vectors of a pair are ordinary values. */
+    *why = 0;
+    n = 67;
+    for (k = 0; k < K; k++) {
+        for (j = 2; j < 5; j++) {
+            for (m = 0; m < n; m++) {
+                for (i = 0; i < n; i++)
+                    a[i] = i == m ? from_bits(kind[k]) : 0.5f;
+                i = m;
+                lgelu_forward(r, a, lambda[j], n);
+                NAN_IS("forward", kind[k]);
+                lgelu_tanh_forward(r, a, n);
+                NAN_IS("tanh", kind[k]);
+                lgelu_silu_forward(r, a, lambda[j], n);
+                NAN_IS("SiLU", kind[k]);
+            }
+        }
+    }
+#undef NAN_IS
+    snprintf(name, sizeof name, "a single NaN, %s", isa);
     check(!*why, name, "%s", why);
 }
 

@@ -10,7 +10,7 @@ export OMP_NUM_THREADS
 breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c
 breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c ../examples/tutorial.c
 deploy=../examples/deploy
-breakable reluize $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c $deploy/int8_product.c ../examples/study/output.c \
+breakable reluize $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/c_file.c $deploy/c_file_int8.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c $deploy/int8_product.c ../examples/study/output.c \
     ../examples/data.c
 breakable onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
 breakable 1_gate $(declared ../examples/1_gate.c) ../examples/tutorial.c

@@ -56,7 +56,7 @@ verdict $(grep -q '[0-9]\.[0-9]' $out/log && ! grep -q '": *-*[0-9]*,[0-9]' $out
 verdict $? "a checkpoint of the one is read in the other" "$(tail -n 1 $out/point/errors)"
 
 # reluize: options, tables, the report as text and as JSON
-log=$($CC -std=c99 -O1 $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c $deploy/int8_product.c ../examples/study/output.c \
+log=$($CC -std=c99 -O1 $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/c_file.c $deploy/c_file_int8.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c $deploy/int8_product.c ../examples/study/output.c \
     ../examples/data.c $IMPLEMENTATION $out/start.o -o $out/reluize -lm 2>&1 &&
     $CC -std=c99 -O1 tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c $IMPLEMENTATION -o $out/onnx_nets -lm 2>&1) ||
     { echo "FAIL reluize compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
@@ -76,7 +76,7 @@ for f in a.onnx b.onnx report.json report.txt; do
 done
 
 # measure: options, CSV
-log=$($CC -std=c99 -O1 $deploy/measure/*.c $deploy/bounds.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c $deploy/int8.c $deploy/int8_product.c \
+log=$($CC -std=c99 -O1 $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c $deploy/int8.c $deploy/int8_product.c \
     ../examples/study/interval.c ../examples/study/output.c ../examples/data.c $IMPLEMENTATION $out/start.o -o $out/measure -lm 2>&1) ||
     { echo "FAIL measure compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 tiny $out/tiny

@@ -113,6 +113,30 @@ static void graphs(void)
     regress(&g, y);
     judge("gates straight on an input", &g, 12, 12);
 
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 6);
+    a = lgelu_gate(&g.net, "gate", lgelu_linear(&g.net, "f1", x, 13), LGELU_GATE_LAMBDA, 1.5f);
+    y = lgelu_mul(&g.net, "unit", a, lgelu_linear(&g.net, "f2", x, 13));
+    regress(&g, lgelu_linear(&g.net, "out", y, 4));
+    judge("a gated unit: a gate times a linear layer", &g, 20, 17);
+
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 2, 6);
+    a = lgelu_linear(&g.net, "f1", x, 6);
+    b = lgelu_mul(&g.net, "left", x, a);
+    c = lgelu_mul(&g.net, "right", a, x);
+    y = lgelu_add(&g.net, "sum", lgelu_mul(&g.net, "square", a, a), lgelu_mul(&g.net, "p", b, c));
+    y = lgelu_add(&g.net, "residual", lgelu_mul(&g.net, "data", x, x), y);
+    regress(&g, y);
+    judge("products of an input, of a value with itself, of products", &g, 9, 9);
+
+    begin(&g);
+    x = lgelu_linear(&g.net, "f1", lgelu_input(&g.net, "x", 3, 4, 5), 7);
+    y = lgelu_batch_norm(&g.net, "norm", x, 0.1f, 1e-3f);
+    y = lgelu_mul(&g.net, "product", y, lgelu_gate(&g.net, "gate", x, LGELU_GATE_SILU, 1));
+    regress(&g, lgelu_add(&g.net, "sum", y, x));
+    judge("a product with a batch norm, whose input has three readers", &g, 5, 4);
+
     /* 900 rows of 40 are divided into three tasks of at most 16 Ki elements, the last of which is
      * short. */
     begin(&g);
@@ -123,8 +147,8 @@ static void graphs(void)
     judge("gates cut into pieces", &g, 300, 290);
 }
 
-/* Builds a random graph in which all values have the same width, so that any two may be added. This
- * covers combinations that no other case names. */
+/* Builds a random graph in which all values have the same width, so that any two may be added or
+ * multiplied. This covers combinations that no other case names. */
 static int random_graph(graph *g, uint64_t seed)
 {
     uint64_t draws = 0;
@@ -151,7 +175,10 @@ static int random_graph(graph *g, uint64_t seed)
             last = width <= 8 ? lgelu_gate_channels(&g->net, name, a, lambda)
                               : lgelu_linear(&g->net, name, a, width);
             break;
-        default: last = lgelu_add(&g->net, name, a, b);
+        case 6: last = lgelu_add(&g->net, name, a, b); break;
+        default:
+            last = r >> 15 & 1 ? lgelu_mul(&g->net, name, a, b) : lgelu_add(&g->net, name, a, b);
+            break;
         }
         value[values++] = last;
         /* Later nodes are read more often. */
@@ -357,13 +384,14 @@ static const lgelu_buffer *place(const lgelu_net *net, int l, int which)
            + which;
 }
 
-/* Returns whether y may overwrite x: a gate or a sum may overwrite its input after the last use of
- * that input. */
+/* Returns whether y may overwrite x: a gate, a sum or a product may overwrite its input after the
+ * last use of that input. */
 static int in_place(const lgelu_net *net, int mode, int x, int y)
 {
     int from, to;
     life_of(net, x, VALUE, mode, &from, &to);
-    return (net->nodes[y].op == LGELU_OP_GATE || net->nodes[y].op == LGELU_OP_ADD)
+    return (net->nodes[y].op == LGELU_OP_GATE || net->nodes[y].op == LGELU_OP_ADD
+            || net->nodes[y].op == LGELU_OP_MUL)
            && net->nodes[y].input[0] == x && to == y;
 }
 
@@ -619,6 +647,8 @@ static void builder_errors(void)
         TRY("linear", lgelu_linear(&g.net, "odd", id, 3));
         TRY("gate", lgelu_gate(&g.net, "odd", id, LGELU_GATE_LAMBDA, 1));
         TRY("gate_channels", lgelu_gate_channels(&g.net, "odd", id, 1));
+        TRY("mul, left", lgelu_mul(&g.net, "odd", id, x));
+        TRY("mul, right", lgelu_mul(&g.net, "odd", x, id));
         TRY("add, left", lgelu_add(&g.net, "odd", id, x));
         TRY("add, right", lgelu_add(&g.net, "odd", x, id));
         TRY("cross_entropy, logits", lgelu_cross_entropy(&g.net, "odd", id, y));
@@ -677,6 +707,11 @@ static void builder_errors(void)
           lgelu_mean_squared_error(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 1, 5)),
           LGELU_E_SHAPE, "'odd'");
     BUILD("labels as an activation", lgelu_linear(&g.net, "odd", y, 3), LGELU_E_ARGUMENT, "'y'");
+    BUILD("product of two shapes",
+          lgelu_mul(&g.net, "odd", x, lgelu_input(&g.net, "other", 1, 2, 2)), LGELU_E_SHAPE,
+          "multiply 'odd': expected inputs of one shape, found 'x' of 1 x 1 x 4 and 'other' of 1 x "
+          "2 x 2");
+    BUILD("labels as a product's input", lgelu_mul(&g.net, "odd", x, y), LGELU_E_ARGUMENT, "'y'");
     BUILD("labels as a sum's input", lgelu_add(&g.net, "odd", x, y), LGELU_E_ARGUMENT, "'y'");
     BUILD("an activation as labels", lgelu_cross_entropy(&g.net, "odd", x, x), LGELU_E_ARGUMENT,
           "'x'");

@@ -41,9 +41,9 @@ if [ -n "$torch" ]; then
 else echo "skip networks of PyTorch: $no_torch"; fi
 
 echo "# reluize"
-for f in reluize refit bounds int8 int8_product npy; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
+for f in reluize refit bounds int8 int8_product npy c_file c_file_int8; do $CC -std=c99 -O1 $WARNINGS -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
 $CC -std=c99 -O1 -c ../examples/study/output.c -o $out/output.o || exit 1
-$CC $out/reluize.o $out/refit.o $out/npy.o $out/bounds.o $out/int8.o $out/int8_product.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
+$CC $out/reluize.o $out/refit.o $out/npy.o $out/bounds.o $out/int8.o $out/int8_product.o $out/c_file.o $out/c_file_int8.o $out/output.o $out/data.o $library -o $out/reluize || exit 1
 # the exit status and how many lines were said
 outcome() { "$@" > $out/stdout 2> $out/stderr; echo $? $(($(wc -l < $out/stderr))); }
 r=$out/reluize
@@ -120,6 +120,94 @@ awk -v n=$words 'BEGIN { srand(3); for (i = 0; i < 20000; i++) printf "%c", 48 +
 [ "$(outcome $r $out/nets/gpt_tanh.onnx --data $out/text.txt -o $out/text.onnx --report $out/text.json)" = "0 2" ] &&
     ! grep -q Tanh $out/text.onnx && grep -q '"refitted": {"score": ' $out/text.json
 verdict $? "reluize: a text, for a network of characters" "$(tail -n 1 $out/stderr)"
+# words of a vocabulary file: the same samples as an array of ids
+if [ -n "$onnx" ] && $onnx -c "import numpy as n
+r = n.random.default_rng(6); ids = r.integers(2, 12, (400, 5)); ids[::7, 3:] = 0; ids[::5, 1] = 1
+answer = n.argmax([(ids % 3 == k).sum(1) for k in range(3)], 0)
+n.save('$out/word_ids.npy', ids); n.save('$out/word_answer.npy', answer)
+names = ['[PAD]', '[UNK]'] + ['word%d' % i for i in range(2, 12)]
+open('$out/words.txt', 'w').write('\n'.join(names) + '\n')
+text = lambda row: ' '.join('other' if i == 1 else 'Word%d' % i for i in row if i)
+open('$out/lines.tsv', 'w').write(''.join('%d\t%s\n' % (a, text(row)) for a, row in zip(answer, ids)))
+pieces = '[PAD] [UNK] [CLS] [SEP] un ##aff ##able , ! the cat ##s'.split()
+open('$out/pieces.txt', 'w').write('\r\n'.join(pieces))
+n.save('$out/piece_ids.npy', n.array([[2, 4, 5, 6, 3], [2, 9, 1, 3, 0], [2, 10, 11, 8, 3], [2, 3, 0, 0, 0], [2, 1, 7, 1, 3]] * 16))
+open('$out/pieces.tsv', 'w').write('Unaffable, the cats!\nThe dog\n cats!\n \nunthe,AFFABLE\n' * 16)"; then
+    $r $out/nets/text.onnx --data $out/word_ids.npy --labels $out/word_answer.npy -o $out/word_1.onnx --epochs 20 --rate 0.02 \
+        --report $out/word_1.json > $out/stdout 2> $out/stderr &&
+        $r $out/nets/text.onnx --data $out/lines.tsv --vocabulary $out/words.txt -o $out/word_2.onnx --epochs 20 --rate 0.02 \
+            --report $out/word_2.json > $out/stdout 2>> $out/stderr &&
+        cmp $out/word_1.onnx $out/word_2.onnx > $out/stdout && grep -q '"metric": "accuracy"' $out/word_2.json
+    verdict $? "reluize: lines of words with classes, by a vocabulary" "$(tail -n 1 $out/stderr)"
+    $r $out/nets/text.onnx --data $out/piece_ids.npy -o $out/word_1.onnx > $out/stdout 2> $out/stderr &&
+        $r $out/nets/text.onnx --data $out/pieces.tsv --vocabulary $out/pieces.txt -o $out/word_2.onnx > $out/stdout 2>> $out/stderr &&
+        cmp $out/word_1.onnx $out/word_2.onnx > $out/stdout
+    verdict $? "reluize: words divided into pieces, between [CLS] and [SEP], cut and padded" "$(tail -n 1 $out/stderr)"
+else echo "skip reluize: words of a vocabulary: $no_onnx"; fi
+awk -v n=$words 'BEGIN { for (i = 0; i < n; i++) printf "%c\n", 48 + i }' > $out/letters.txt
+sed 's/./& /g' $out/text.txt > $out/spaced.txt
+$r $out/nets/gpt_tanh.onnx --data $out/spaced.txt --vocabulary $out/letters.txt -o $out/text_2.onnx > $out/stdout 2> $out/stderr &&
+    cmp $out/text.onnx $out/text_2.onnx > $out/stdout
+verdict $? "reluize: a text as words, for a network of next tokens" "$(tail -n 1 $out/stderr)"
+printf 'a\nb\n' > $out/few_words.txt
+printf '0\ta b a b a\n1\ta c a b a\n0\ta a a a a\n1\tb b b b b\n0\tb a b a b\n' > $out/few_lines.tsv
+refused "a word that the vocabulary lacks" 1 "neither 'c' nor a token for unknown words" $out/nets/text.onnx --data $out/few_lines.tsv \
+    --vocabulary $out/few_words.txt -o $out/no.onnx
+printf 'a b\na\na\na\na\n' > $out/short_lines.txt
+refused "a short line without padding" 1 'line 1 has 2 tokens, the network takes 5, and the vocabulary has no' $out/nets/text.onnx \
+    --data $out/short_lines.txt --vocabulary $out/few_words.txt -o $out/no.onnx
+printf '0\ta b a b a\nx\ta\n1\ta\n1\tb\n0\tb\n' > $out/odd_lines.tsv
+refused "a line without its class" 1 'line 2: expected a class 0, 1, 2, ..., a tab and a text' $out/nets/text.onnx \
+    --data $out/odd_lines.tsv --vocabulary $out/few_words.txt -o $out/no.onnx
+refused "a vocabulary larger than the network's" 1 '50 tokens, but the network' $out/nets/text.onnx --data $out/lines.tsv \
+    --vocabulary $out/letters.txt -o $out/no.onnx
+refused "a vocabulary without tokens" 1 'vocabulary is for a network that reads tokens' $model --data $out/table.csv \
+    --vocabulary $out/letters.txt -o $out/no.onnx
+# C files and their headers: a program of them has the scores of the report
+rm -f $out/net.h $out/net8.h
+$r $model --data $out/table.csv -o $out/c.onnx --c $out/net.c --c8 $out/net8.c --h --epochs 8 --rate 0.01 --report $out/c.json > $out/stdout 2> $out/stderr
+verdict $? "reluize: C files" "$(tail -n 1 $out/stderr)"
+cat > $out/score.c <<'C'
+#include "net.h"
+#include "net8.h"
+#include <stdio.h>
+int main(void)
+{
+    static float x[net_inputs], y[net_outputs], work[net_work];
+    static int32_t y8[net8_outputs];
+    int row, k, right = 0, right8 = 0, rows = 0;
+    for (row = 0;; row++) {
+        int label, best = 0, best8 = 0;
+        for (k = 0; k < net_inputs; k++) {
+            if (scanf("%f,", x + k) != 1) {
+                printf("%g %g\n", 100.0 * right / rows, 100.0 * right8 / rows);
+                return 0;
+            }
+        }
+        if (scanf("%d", &label) != 1)
+            return 1;
+        if (row % 5 != 4)
+            continue;
+        net(y, x, work);
+        net8(y8, x);
+        for (k = 0; k < net_outputs; k++) {
+            best = y[k] > y[best] ? k : best;
+            best8 = y8[k] > y8[best8] ? k : best8;
+        }
+        right += best == label;
+        right8 += best8 == label;
+        rows++;
+    }
+}
+C
+json() { sed -n "s/.*\"$1\": {\"score\": \([0-9.]*\).*/\1/p" $2; }
+said=$($CC -std=c99 -O1 -Wall -Wextra -Werror $out/score.c $out/net.c $out/net8.c -lm -o $out/score 2>&1 && $out/score < $out/table.csv)
+written=$(sed -n 's/.*"written": "\([a-z]*\)".*/\1/p' $out/c.json)
+[ "$said" = "$(json $written $out/c.json) $(json int8 $out/c.json)" ] && [ "$said" != "0 0" ]
+verdict $? "reluize: a program of the C files and headers has the scores of the report" "$said"
+refused "--h without a C file" 2 'neither --c nor --c8' $model --data $out/table.csv -o $out/no.onnx --h
+refused "--h with another ending" 2 'expected NAME.c, where NAME is a C identifier' $model --data $out/table.csv -o $out/no.onnx --c $out/no.txt --h
+refused "layers that C files do not have" 1 'C file: ' $out/nets/gpt_tanh.onnx --data $out/text.txt -o $out/no.onnx --c $out/no.c
 # twenty pictures of 30 x 20, black but for a bright band, in two folders: of another size than the network's, in grey
 for c in 0 1; do
     mkdir -p $out/bands/class$c
@@ -134,6 +222,35 @@ done
 [ "$(outcome $r $out/nets/lenet.onnx --data $out/bands -o $out/bands.onnx --epochs 20 --rate 0.003 --batch 8 \
     --report $out/bands.json)" = "0 42" ] && grep -q '"swapped": {"score": 100,' $out/bands.json
 verdict $? "reluize: a folder of pictures, resized to what the network takes" "$(tail -n 1 $out/stderr)"
+# classes by which half is bright
+for c in 0 1; do
+    mkdir -p $out/sides/class$c
+    for i in 0 1 2 3 4 5 6 7 8 9; do
+        awk -v c=$c -v i=$i 'BEGIN { print "P5 28 28 127"
+            for (k = 0; k < 784; k++) printf "%c", (k % 28 < 14) == c ? 1 : 110 + i }' > $out/sides/class$c/$i.pgm
+    done
+done
+# bands from left to right do not change when mirrored, black images not when shifted, all others do
+mkdir -p $out/black/class0 $out/black/class1
+for i in 0 1 2 3 4 5 6 7 8 9; do
+    for c in 0 1; do (printf 'P5 28 28 255\n'; head -c 784 /dev/zero) > $out/black/class$c/$i.pgm; done
+done
+count=0
+for case in 'bands --flip same' 'bands --shift=3 other' 'sides --flip other' 'sides --shift=3 other' 'black --shift=3 same'; do
+    set -- $case
+    tune="$out/nets/lenet.onnx --data $out/$1 --epochs 4 --rate 0.003 --batch 8"
+    $r $tune -o $out/as_they_are.onnx > $out/stdout 2> $out/still && $r $tune -o $out/moved.onnx $(echo $2 | tr = ' ') > $out/stdout 2> $out/moved
+    status=$?
+    grep '^tuned: epoch' $out/still > $out/still.losses
+    grep '^tuned: epoch' $out/moved > $out/moved.losses
+    cmp $out/still.losses $out/moved.losses > $out/stdout && said=same || said=other
+    [ $status = 0 ] && [ $(wc -l < $out/moved.losses) = 4 ] && [ $said = $3 ] && count=$((count + 1))
+done
+set --
+[ $count = 5 ]
+verdict $? "reluize: images are mirrored left and right, and shifted" "$count of 5"
+refused "--flip without epochs" 2 'requires --epochs' $out/nets/lenet.onnx --data $out/sides -o $out/no.onnx --flip
+refused "--shift of a table" 1 'are for images' $model --data $out/table.csv -o $out/no.onnx --epochs 1 --shift 2
 mkdir -p $out/loose
 for i in 0 1 2 3 4 5 6 7 8 9; do
     cp $out/bands/class0/$i.pgm $out/loose/a$i.pgm
@@ -176,7 +293,7 @@ if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms
         verdict $? "and written again" "$(cat $out/log)"
     else echo "skip forms up to opset 20: $no_runtime"; fi
 else echo "skip forms up to opset 20, files to refuse: $no_onnx"; fi
-[ ! -e $out/no.onnx ]
+[ ! -e $out/no.onnx ] && [ ! -e $out/no.c ]
 verdict $? "reluize: what fails writes nothing"
 echo old > $out/old.onnx
 $r $model --data $out/table.csv -o $out/old.onnx --epochs 1000000 2> $out/stderr &
@@ -198,14 +315,22 @@ rm -f $out/fifo.$$
 if [ -n "$torch" ]; then
     mkdir -p $out/gates
     if $torch tools/onnx_gates.py $out/gates > $out/gates.list 2> $out/gates.log; then
-        $out/onnx_back $out/gates.list $out/gates 1e-5 || bad=1
+        mkdir -p $out/gates_again
+        $out/onnx_back $out/gates.list $out/gates 1e-5 $out/gates_again || bad=1
+        if [ -n "$runtime" ]; then
+            echo "# and written again"
+            node tools/onnx_run.js $out/gates.list $out/gates_again 1e-5 || bad=1
+        else echo "skip gates of PyTorch, written again, in ONNX Runtime: $no_runtime"; fi
         while IFS='	' read -r name words; do
             said=$($r $out/gates/bad_$name.onnx --data $out/table.csv -o $out/no.onnx 2>&1 > $out/stdout)
             case "$said" in *"$words"*) verdict 0 "reluize: refused: $name" ;; *) verdict 1 "reluize: refused: $name" "$said" ;; esac
         done < $out/gates/bad
-        sh -c "$out/reluize $out/gates/mlp_silu.onnx --data $out/table.csv -o $out/silu.onnx --epochs 20 --rate 0.01 --report $out/silu.json" \
-            > $out/stdout 2> $out/stderr && grep -q '"gelu": {' $out/silu.json && grep -q '"swapped": {"score": 100' $out/silu.json
-        verdict $? "reluize: SiLU, refitted to GELU and hardened" "$(tail -n 1 $out/stderr)"
+        $r $out/gates/mlp_silu.onnx --data $out/table.csv -o $out/silu.onnx --epochs 20 --rate 0.01 --report $out/silu.json \
+            > $out/stdout 2> $out/stderr && ! grep -q '"gelu": {' $out/silu.json && grep -q '"swapped": {"score": 100' $out/silu.json
+        verdict $? "reluize: SiLU, hardened by its own beta" "$(tail -n 1 $out/stderr)"
+        $r $out/gates/mlp_elu.onnx --data $out/table.csv -o $out/elu.onnx --epochs 20 --rate 0.01 --report $out/elu.json \
+            > $out/stdout 2> $out/stderr && grep -q '"gelu": {' $out/elu.json && grep -q '"swapped": {"score": 100' $out/elu.json
+        verdict $? "reluize: ELU, refitted to GELU and hardened" "$(tail -n 1 $out/stderr)"
     else echo "FAIL reluize: gates of PyTorch: $(tail -n 1 $out/gates.log)"; bad=1; fi
     mkdir -p $out/trip $out/trip_relu
     if $torch tools/onnx_train.py $out/trip > $out/trip.list 2> $out/trip.log; then

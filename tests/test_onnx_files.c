@@ -198,9 +198,10 @@ static void what_comes_back(void)
     for (i = 0; i < net[0].count && good; i++) {
         const lgelu_node *a = nodes[0] + i, *b = nodes[1] + i;
         good = !strcmp(a->name, b->name) && a->op == b->op
-               && !memcmp(a->shape, b->shape, sizeof a->shape) && a->stride == b->stride
-               && a->padding == b->padding && a->bias_count == b->bias_count
-               && !(a->eps < b->eps || a->eps > b->eps);
+               && !memcmp(a->shape, b->shape, sizeof a->shape)
+               && !memcmp(a->stride, b->stride, sizeof a->stride)
+               && !memcmp(a->padding, b->padding, sizeof a->padding)
+               && a->bias_count == b->bias_count && !(a->eps < b->eps || a->eps > b->eps);
         for (k = 0; k < a->weight_count && good; k++)
             good = !memcmp(net[0].w + a->weight_at + k, net[1].w + b->weight_at + k, 4);
         for (k = 0; k < a->bias_count && good; k++)

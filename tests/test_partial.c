@@ -129,6 +129,47 @@ static int pools(lgelu_net *net,
     return lgelu_linear(net, "fc", gate, 6);
 }
 
+/* size: rows, columns, channels, groups; windows of their own height and width */
+static int windows(lgelu_net *net, const recipe *r)
+{
+    const lgelu_window a = { { 2, 3 }, { 1, 2 }, { 1, 0 }, { 1, 2 } };
+    const lgelu_window b = { { 1, 4 }, { 2, 1 }, { 0, 3 }, { 1, 1 } };
+    const lgelu_window p = { { 2, 1 }, { 2, 1 }, { 1, 0 }, { 0, 0 } };
+    int x = lgelu_input(net, "x", r->size[0], r->size[1], 4);
+    x = lgelu_conv(net, "c0", x, r->size[2], 1, 1, 0, 1, 1);
+    x = lgelu_conv_window(net, "c1", x, r->size[2], &a, r->size[3], 1);
+    x = lgelu_gate(net, "g1", x, LGELU_GATE_TANH, 1);
+    x = lgelu_max_pool_window(net, "p1", x, &p);
+    x = lgelu_conv_window(net, "c2", x, 9, &b, 1, 0);
+    x = lgelu_average_pool_window(net, "p2", x, &p);
+    return lgelu_linear(net, "fc", lgelu_flatten(net, "flat", x), 5);
+}
+
+/* size: side, channels, groups; group norms and concatenations */
+static int group_norms(lgelu_net *net, const recipe *r)
+{
+    const int x = lgelu_input(net, "x", r->size[0], r->size[0] + 2, 3);
+    const int c = lgelu_conv(net, "c", x, r->size[1], 3, 1, 1, 1, 1);
+    const int n = lgelu_group_norm(net, "n", c, r->size[2]);
+    const int both = lgelu_concat(net, "both", lgelu_gate(net, "g", n, LGELU_GATE_GELU, 1), c);
+    const int all = lgelu_concat(net, "all", lgelu_group_norm(net, "m", both, 1), x);
+    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", all), 5);
+}
+
+/* size: side, channels; squeeze-and-excitation */
+static int scaled(lgelu_net *net, const recipe *r)
+{
+    const int x = lgelu_input(net, "x", r->size[0], r->size[0] + 3, 3);
+    const int c = lgelu_conv(net, "c", x, r->size[1], 3, 1, 1, 1, 1);
+    const int pool = lgelu_global_pool(net, "pool", c);
+    const int few = lgelu_linear(net, "squeeze", pool, 4);
+    const int all = lgelu_linear(net, "excite", few, r->size[1]);
+    const int factors = lgelu_sigmoid(net, "sigmoid", all);
+    const int scale = lgelu_scale(net, "scale", c, factors);
+    const int sum = lgelu_add(net, "sum", lgelu_sigmoid(net, "bounded", scale), c);
+    return lgelu_linear(net, "fc", lgelu_flatten(net, "flat", sum), 5);
+}
+
 static int gpt(lgelu_net *net, const recipe *r) /* size: context, width, heads, tied or not */
 {
     const int x = lgelu_tokens(net, "x", r->size[0], 23);
@@ -163,6 +204,50 @@ static int attention(lgelu_net *net, const recipe *r) /* size: tokens, channels,
     const int qkv = lgelu_linear(net, "qkv", x, 3 * r->size[1]);
     const int a = lgelu_attention(net, "a", qkv, r->size[2], (int)r->size[3]);
     return lgelu_linear(net, "out", a, 4);
+}
+
+/* size: context, width, heads, heads of keys */
+static int modern(lgelu_net *net, const recipe *r)
+{
+    const int x = lgelu_tokens(net, "x", r->size[0], 23);
+    lgelu_transformer shape;
+    memset(&shape, 0, sizeof shape);
+    shape.layers = 1;
+    shape.width = r->size[1];
+    shape.heads = r->size[2];
+    shape.kv_heads = r->size[3];
+    shape.hidden = 33;
+    shape.gate = LGELU_GATE_SILU;
+    shape.lambda = 1;
+    shape.rms_norm = 1;
+    shape.rotary = 1;
+    shape.gated = 1;
+    shape.no_bias = 1;
+    return lgelu_gpt(net, x, &shape);
+}
+
+/* size: tokens, heads of keys, heads that read each, width of a head, causal, interleaved */
+static int grouped(lgelu_net *net, const recipe *r)
+{
+    const size_t kv_heads = r->size[1], heads = kv_heads * r->size[2], width = r->size[3];
+    int x = lgelu_tokens(net, "x", r->size[0], 23);
+    x = lgelu_embedding(net, "table", x, 12);
+    x = lgelu_linear(net, "qkv", x, (heads + 2 * kv_heads) * width);
+    x = lgelu_rotary(net, "rotary", x, heads + kv_heads, width, 1000, (int)r->size[5]);
+    x = lgelu_attention_grouped(net, "a", x, heads, kv_heads, (int)r->size[4]);
+    return lgelu_linear(net, "out", x, 4);
+}
+
+/* size: tokens, inputs, hidden */
+static int gated(lgelu_net *net, const recipe *r)
+{
+    int x = lgelu_input(net, "x", 1, r->size[0], r->size[1]);
+    int up, gate;
+    x = lgelu_linear(net, "in", x, r->size[1]);
+    up = lgelu_linear(net, "up", x, r->size[2]);
+    gate = lgelu_gate(net, "gate", lgelu_linear(net, "fc", x, r->size[2]), LGELU_GATE_SILU, 1);
+    gate = lgelu_linear(net, "down", lgelu_mul(net, "unit", gate, up), r->size[1]);
+    return lgelu_mul(net, "scaled", lgelu_add(net, "sum", gate, x), x);
 }
 
 typedef struct {
@@ -439,12 +524,29 @@ static const recipe recipes[] = {
       SQUARES,
       0 },
     { "sums, norms and pools", pools, { 9 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "windows", windows, { 5, 11, 20, 1 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "windows of groups", windows, { 4, 12, 6, 3 }, 11, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "depthwise windows", windows, { 6, 9, 67, 67 }, 11, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "group norms, concatenations",
+      group_norms,
+      { 6, 33, 3 },
+      13,
+      1,
+      ALL_BUT_GENERATE,
+      CLASSES,
+      0 },
+    { "instance norms", group_norms, { 5, 20, 20 }, 11, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "squeeze-and-excitation", scaled, { 7, 35 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "GPT", gpt, { 13, 24, 2, 0 }, 13, 1, ALL, CLASSES, 0 },
     { "GPT, dropout", gpt, { 70, 12, 1, 1 }, 7, 1, ALL, CLASSES, 0 },
     { "ViT", vit, { 12, 4, 24, 2, 0 }, 11, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "ViT, mean", vit, { 12, 3, 18, 3, 1 }, 7, 1, ALL_BUT_GENERATE, CUSTOM, 0 },
     { "attention", attention, { 65, 21, 3, 0 }, 7, 1, ALL_BUT_GENERATE, SQUARES, 0 },
-    { "causal attention", attention, { 130, 16, 2, 1 }, 5, 1, ALL_BUT_GENERATE, SQUARES, 0 }
+    { "causal attention", attention, { 130, 16, 2, 1 }, 5, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "GPT with Llama's blocks", modern, { 13, 24, 4, 2, 0 }, 7, 1, ALL, CLASSES, 0 },
+    { "grouped attention", grouped, { 21, 2, 2, 6, 0, 0 }, 9, 1, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "causal grouped attention", grouped, { 67, 1, 3, 10, 1, 1 }, 5, 1, ALL, CLASSES, 0 },
+    { "gated units", gated, { 9, 12, 33 }, 61, 6, ALL_BUT_GENERATE, SQUARES, 0 }
 };
 
 /* Larger batches, of which some numbers are tried, and cases that once went wrong. */

@@ -20,7 +20,7 @@
 #include "tools/isa.h"
 #include <math.h>
 
-enum { MOST_PARTS = 32, N = 4099 }; /* no multiple of any vector width */
+enum { MOST_PARTS = 48, N = 4099 }; /* no multiple of any vector width */
 static struct {
     char name[32];
     uint64_t hash[4];
@@ -404,8 +404,9 @@ static void run(const char *weights, const char *lambdas, const char *logits, in
     free(m.memory);
 }
 
-/* embedding, attention over two blocks of queries, layer norm, dropout, shared weights */
-static void transformer(void)
+/* embedding, attention over two blocks of queries, layer norm, dropout, shared weights; or the same
+   with Llama's blocks */
+static void transformer(const char *name, int llama)
 {
     enum { BATCH = 3, TOKENS = 80, WORDS = 37, STEPS = 5 };
     static int32_t token[BATCH * TOKENS + 1];
@@ -419,6 +420,17 @@ static void transformer(void)
     shape.width = 39;
     shape.lambda = 1.05f;
     shape.dropout = 0.1f;
+    if (llama) {
+        shape.heads = 6;
+        shape.kv_heads = 2;
+        shape.width = 36;
+        shape.hidden = 50;
+        shape.gate = LGELU_GATE_SILU;
+        shape.rms_norm = 1;
+        shape.rotary = 1;
+        shape.gated = 1;
+        shape.no_bias = 1;
+    }
     plan.clip = 1;
     lgelu_net_begin(&m.net, m.nodes, 24);
     x = lgelu_tokens(&m.net, "x", TOKENS, WORDS);
@@ -432,15 +444,15 @@ static void transformer(void)
     lgelu_net_bind(&m.net, y, token + 1);
     for (i = 0; i < STEPS; i++) {
         lgelu_net_forward(&m.net, BATCH);
-        add_doubles("GPT run", &m.net.loss, 1);
+        add_doubles(name, &m.net.loss, 1);
         lgelu_net_backward(&m.net, 1);
         if (lgelu_net_step(&m.net, &plan)) {
             fprintf(stderr, "%s\n", m.net.message);
             exit(2);
         }
     }
-    add_floats("GPT run", m.net.w, m.net.parameter_count);
-    add_floats("GPT run", m.net.lambda, (size_t)m.net.lambda_count);
+    add_floats(name, m.net.w, m.net.parameter_count);
+    add_floats(name, m.net.lambda, (size_t)m.net.lambda_count);
     free(m.memory);
 }
 
@@ -483,6 +495,193 @@ static void rms_norms(void)
     free(m.memory);
 }
 
+/* Gated units over more rows than one task has: products of gates of three kinds with linear
+   layers, of a value with itself and with an input; channels of no whole vector */
+static void gated_units(void)
+{
+    enum { BATCH = 500, IN = 37, WIDTH = 41, STEPS = 4 };
+    static const lgelu_gate_kind kind[3] = { LGELU_GATE_LAMBDA, LGELU_GATE_SILU, LGELU_GATE_TANH };
+    static const char *const prefix[3] = { "a.", "b.", "c." };
+    static float x[BATCH * IN], t[BATCH * IN];
+    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
+    model m;
+    int a, b, y, z, target, i;
+    size_t k;
+    for (k = 0; k < BATCH * IN; k++) {
+        x[k] = even(46, k) / 8;
+        t[k] = even(47, k) / 16;
+    }
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    a = lgelu_input(&m.net, "x", 1, 1, IN);
+    y = lgelu_mul(&m.net, "first", a, lgelu_linear(&m.net, "in", a, IN));
+    for (i = 0; i < 3; i++) {
+        strcpy(m.net.prefix, prefix[i]);
+        y = lgelu_rms_norm(&m.net, "norm", y);
+        b = lgelu_linear(&m.net, "fc", y, WIDTH);
+        b = lgelu_gate(&m.net, "gate", b, kind[i], 1.25f);
+        z = lgelu_linear(&m.net, "up", y, WIDTH);
+        z = lgelu_linear(&m.net, "down", lgelu_mul(&m.net, "unit", b, z), IN);
+        y = i == 1 ? lgelu_mul(&m.net, "square", z, z) : z;
+    }
+    m.net.prefix[0] = 0;
+    target = lgelu_input(&m.net, "t", 1, 1, IN);
+    lgelu_mean_squared_error(&m.net, "loss", y, target);
+    made(&m, BATCH);
+    lgelu_net_bind(&m.net, a, x);
+    lgelu_net_bind(&m.net, target, t);
+    for (i = 0; i < STEPS; i++) {
+        lgelu_net_forward(&m.net, BATCH);
+        add_floats("gated run", lgelu_net_value(&m.net, y), BATCH * IN);
+        add_doubles("gated run", &m.net.loss, 1);
+        lgelu_net_backward(&m.net, 1);
+        add_floats("gated run", m.net.g, m.net.parameter_count);
+        if (lgelu_net_step(&m.net, &plan)) {
+            fprintf(stderr, "%s\n", m.net.message);
+            exit(2);
+        }
+    }
+    add_floats("gated run", m.net.w, m.net.parameter_count);
+    add_floats("gated run", m.net.lambda, (size_t)m.net.lambda_count);
+    free(m.memory);
+}
+
+/* Rotary positions of both kinds before full and causal grouped attention */
+static void rotary_attention(void)
+{
+    enum { BATCH = 3, TOKENS = 70, IN = 9, HEADS = 4, KV_HEADS = 2, WIDTH = 22, STEPS = 4 };
+    static const char *const prefix[2] = { "a.", "b." };
+    static float x[BATCH * TOKENS * IN], t[BATCH * TOKENS * IN];
+    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
+    model m;
+    int in, y, target, i;
+    size_t k;
+    for (k = 0; k < BATCH * TOKENS * IN; k++) {
+        x[k] = even(48, k) / 8;
+        t[k] = even(49, k) / 16;
+    }
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    in = y = lgelu_input(&m.net, "x", 1, TOKENS, IN);
+    for (i = 0; i < 2; i++) {
+        strcpy(m.net.prefix, prefix[i]);
+        y = lgelu_linear(&m.net, "qkv", y, (HEADS + 2 * KV_HEADS) * WIDTH);
+        y = lgelu_rotary(&m.net, "rotary", y, HEADS + KV_HEADS, WIDTH, i ? 500 : 10000, i);
+        y = lgelu_attention_grouped(&m.net, "attention", y, HEADS, KV_HEADS, i);
+        y = lgelu_linear(&m.net, "out", y, IN);
+    }
+    m.net.prefix[0] = 0;
+    target = lgelu_input(&m.net, "t", 1, TOKENS, IN);
+    lgelu_mean_squared_error(&m.net, "loss", y, target);
+    made(&m, BATCH);
+    lgelu_net_bind(&m.net, in, x);
+    lgelu_net_bind(&m.net, target, t);
+    for (i = 0; i < STEPS; i++) {
+        lgelu_net_forward(&m.net, BATCH);
+        add_floats("rotary run", lgelu_net_value(&m.net, y), BATCH * TOKENS * IN);
+        add_doubles("rotary run", &m.net.loss, 1);
+        lgelu_net_backward(&m.net, 1);
+        add_floats("rotary run", m.net.g, m.net.parameter_count);
+        if (lgelu_net_step(&m.net, &plan)) {
+            fprintf(stderr, "%s\n", m.net.message);
+            exit(2);
+        }
+    }
+    add_floats("rotary run", m.net.w, m.net.parameter_count);
+    free(m.memory);
+}
+
+/* A few steps of a network over images of no whole vector: values, loss, gradients, weights. */
+static void image_run(const char *name, int (*build)(lgelu_net *net, int x))
+{
+    enum { BATCH = 5, ROWS = 7, COLUMNS = 9, CHANNELS = 6, STEPS = 3 };
+    static float x[BATCH * ROWS * COLUMNS * CHANNELS], t[BATCH * 4096];
+    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
+    const size_t *s;
+    model m;
+    int a, y, target, i;
+    size_t k;
+    for (k = 0; k < sizeof x / sizeof *x; k++)
+        x[k] = even(46, k) / 8;
+    for (k = 0; k < sizeof t / sizeof *t; k++)
+        t[k] = even(47, k) / 16;
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    a = lgelu_input(&m.net, "x", ROWS, COLUMNS, CHANNELS);
+    y = build(&m.net, a);
+    s = m.nodes[y].shape;
+    target = lgelu_input(&m.net, "t", s[0], s[1], s[2]);
+    lgelu_mean_squared_error(&m.net, "loss", y, target);
+    lgelu_net_keep_value(&m.net, y);
+    made(&m, BATCH);
+    lgelu_net_bind(&m.net, a, x);
+    lgelu_net_bind(&m.net, target, t);
+    for (i = 0; i < STEPS; i++) {
+        lgelu_net_forward(&m.net, BATCH);
+        add_floats(name, lgelu_net_value(&m.net, y), BATCH * s[0] * s[1] * s[2]);
+        add_doubles(name, &m.net.loss, 1);
+        lgelu_net_backward(&m.net, 1);
+        add_floats(name, m.net.g, m.net.parameter_count);
+        if (lgelu_net_step(&m.net, &plan)) {
+            fprintf(stderr, "%s\n", m.net.message);
+            exit(2);
+        }
+    }
+    add_floats(name, m.net.w, m.net.parameter_count);
+    free(m.memory);
+}
+
+/* windows of a convolution, of groups, depthwise, and of poolings */
+static int windows(lgelu_net *net, int x)
+{
+    const lgelu_window a = { { 2, 3 }, { 1, 2 }, { 1, 0 }, { 2, 1 } };
+    const lgelu_window b = { { 3, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 } };
+    const lgelu_window p = { { 2, 2 }, { 1, 1 }, { 1, 0 }, { 0, 0 } };
+    x = lgelu_conv_window(net, "a", lgelu_linear(net, "c", x, 19), 21, &a, 1, 1);
+    x = lgelu_conv_window(net, "b", x, 21, &b, 21, 1);
+    x = lgelu_conv_window(net, "d", lgelu_max_pool_window(net, "max", x, &p), 6, &b, 3, 0);
+    return lgelu_linear(net, "out", lgelu_average_pool_window(net, "mean", x, &p), 3);
+}
+
+/* group norms of several groups, of one, and of each channel, and concatenations */
+static int grouped(lgelu_net *net, int x)
+{
+    const int c = lgelu_linear(net, "c", x, 21);
+    const int n = lgelu_group_norm(net, "n", c, 3), m = lgelu_group_norm(net, "m", c, 21);
+    const int both = lgelu_concat(net, "both", lgelu_concat(net, "two", n, m), c);
+    return lgelu_linear(net, "out", lgelu_group_norm(net, "one", both, 1), 3);
+}
+
+/* squeeze-and-excitation; then a sigmoid of every kind of float */
+static int scaled(lgelu_net *net, int x)
+{
+    const int c = lgelu_linear(net, "c", x, 37);
+    const int few = lgelu_linear(net, "few", lgelu_global_pool(net, "pool", c), 5);
+    const int factors = lgelu_sigmoid(net, "sigmoid", lgelu_linear(net, "all", few, 37));
+    return lgelu_linear(net, "out", lgelu_scale(net, "scale", c, factors), 3);
+}
+
+/* tokens that are mixed between two transposes */
+static int mixed(lgelu_net *net, int x)
+{
+    const int c = lgelu_linear(net, "c", x, 19);
+    const int t = lgelu_linear(net, "tokens", lgelu_transpose(net, "turned", c), 63);
+    return lgelu_linear(net, "out", lgelu_transpose(net, "back", t), 3);
+}
+
+static void sigmoid(void)
+{
+    static float x[N];
+    model m;
+    int a, y;
+    fill(x, N, 1);
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    a = lgelu_input(&m.net, "x", 1, 1, N);
+    y = lgelu_sigmoid(&m.net, "sigmoid", a);
+    made(&m, 1);
+    lgelu_net_bind(&m.net, a, x);
+    lgelu_net_forward(&m.net, 1);
+    add_floats("sigmoid", lgelu_net_value(&m.net, y), N);
+    free(m.memory);
+}
+
 static void everything(void)
 {
     gates();
@@ -496,8 +695,16 @@ static void everything(void)
     run("residual run, weights", "residual run, lambda", "residual run, loss and logits", 1,
         LGELU_GATE_LAMBDA);
     run("tanh run, weights", "tanh run, lambda", "tanh run, loss and logits", 1, LGELU_GATE_TANH);
-    transformer();
+    transformer("GPT run", 0);
     rms_norms();
+    gated_units();
+    sigmoid();
+    image_run("sigmoid and scale run", scaled);
+    image_run("transpose run", mixed);
+    image_run("windows run", windows);
+    image_run("group norm and concat run", grouped);
+    rotary_attention();
+    transformer("Llama run", 1);
 }
 
 /* the recorded hash of a part; 0: none */

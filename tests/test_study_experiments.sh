@@ -56,8 +56,11 @@ verdict $([ $? = 1 ]; echo $?) "another width is noticed" "it is not"
 stop=1500                                   # of 30 steps a run
 try gates mlp 2 $few --hidden 12,8 --warmup 0,3 --activations f32,f16 --lr 1e-3,1e-1
 stop=
+try convert mlp 2 $few --hidden 12,8 --arms gelu,silu --budget 10 --other $out/tiny
 try oui mlp 2 $few --hidden 12,8
 try oui resnet8 2 --data ../examples/pictures --samples 300 --test-samples 60 --width 1 --arms relu --epochs 2
+$out/study convert --net mlp --quick $few --hidden 12,8 --arms gelu --budget 0 --margin 0.37 --json $out/margin.json > $out/a.out 2> $out/a.err
+verdict $(grep -q '"rule": "above -0.37"' $out/margin.json; echo $?) "convert decides by the network's margin, or --margin" "$(cat $out/a.err)"
 if command -v python3 > /dev/null; then
     for change in 'regimes_mlp s/,tau_weights_25,/,tau_weights_25,1/' 'betas_mlp s/,omega1,/,omega1,1/' \
         'stability_gpt s/,dead_percent,/,dead_percent,1/' 'gates_mlp s/,relu,/,swap,/;s/,gelu,/,relu,/;s/,swap,/,gelu,/' \
@@ -80,6 +83,10 @@ if command -v python3 > /dev/null; then
     cp $all/control_mlp.txt $out/off.txt
     verdict $(! python3 tools/control_check.py $out/off.csv $out/off.json 2> $out/check.err; echo $?) "control: those of another CSV are noticed" "they are not"
 else echo "skip control: its findings follow from its CSV: no python3 here"; fi
+if command -v python3 > /dev/null; then
+    other=$(python3 tools/figures_check.py $all/*.svg)
+    verdict $? "the figures can be read" "$(echo "$other" | head -3)"
+else echo "skip the figures can be read: no python3 here"; fi
 $out/study report --out $all > $out/report.out 2> $out/report.err
 verdict $([ $? = 0 ] && [ "$(grep -c '<h2 ' $all/report.html)" = "$(ls $all/*.json | wc -l)" ] && [ "$(grep -c '<figure>' $all/report.html)" = "$(ls $all/*.svg | wc -l)" ]; echo $?) "the report holds them all" "$(cat $out/report.err)"
 if command -v xmllint > /dev/null; then

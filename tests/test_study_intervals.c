@@ -289,6 +289,26 @@ static void p_values(void)
     check(!differ, "p is below 0.05 exactly where the interval decides", "%d differ", differ);
 }
 
+/* What the mean alone would decide, the interval does not; nor do fewer than five seeds. */
+static void decisions(void)
+{
+    static const double wide[6] = { -1, 0, 0.4, 0.6, 1, 2 },
+                        narrow[6] = { 0.49, 0.5, 0.5, 0.5, 0.51, 0.5 };
+    stat_decision d = stat_decide_mean(wide, 6, 0.3, HUGE_VAL);
+    check(d.mean > 0.3 && d.low < 0.3 && !strcmp(d.verdict, "not decidable at this size"),
+          "a mean above its bound, an interval across it", "%g from %g: %s", d.mean, d.low,
+          d.verdict);
+    d = stat_decide_mean(narrow, 6, 0.3, HUGE_VAL);
+    check(!strcmp(d.verdict, "seen") && d.p < 0.05, "an interval above the bound", "%s, p = %g",
+          d.verdict, d.p);
+    d = stat_decide_mean(narrow, 6, -0.3, 0.3);
+    check(!strcmp(d.verdict, "not seen") && d.p < 0.05, "an interval outside of the range",
+          "%s, p = %g", d.verdict, d.p);
+    d = stat_decide_mean(narrow, STAT_SEEDS - 1, 0.3, HUGE_VAL);
+    check(!strcmp(d.verdict, "not decidable at this size") && !(d.p >= 0),
+          "four seeds decide nothing", "%s, p = %g", d.verdict, d.p);
+}
+
 static void holm(void)
 {
     static const double p[5] = { 0.01, 0.04, 0.03, 0.005, (double)NAN };
@@ -318,8 +338,25 @@ static void holm(void)
           "%.1f %%", 100.0 * wrong / DRAWS);
 }
 
+static void printed_means(void)
+{
+    static const struct {
+        const char *format, *wanted;
+        double mean;
+    } row[] = { { "%+.4f", "-0.0048", -0.0048 }, { "%+.4f", "+0.0000", -0.00004 },
+                { "%.2f", "0.00", -0.004 },      { "%.2f", "-0.01", -0.006 },
+                { "%.2f", "0.01", 0.006 },       { "%+.1f", "-inf", -HUGE_VAL } };
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        char text[32];
+        stat_print_mean(text, sizeof text, row[k].format, row[k].mean);
+        check(!strcmp(text, row[k].wanted), "a printed mean keeps its sign unless it is zero", "%s",
+              text);
+    }
+}
+
 int main(void)
 {
+    printed_means();
     means();
     slopes();
     agreement_of(10, 6, 0.8, 41);
@@ -328,6 +365,7 @@ int main(void)
     screenings(0.9, 51);
     screenings(0.5, 52);
     p_values();
+    decisions();
     holm();
     return check_end();
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # test_torch.sh: PyTorch computes the ten steps of test_ten_steps.c in double, from the same safetensors to the same safetensors; the
-# values and gradients of RMS norms; and the logits of a GPT from the weights that gpt_logits.c saves.
+# values and gradients of RMS norms and of a GPT with Llama's blocks; and the logits of a GPT from the weights that gpt_logits.c saves.
 CC=${CC:-cc}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
@@ -8,12 +8,14 @@ out=build/torch
 mkdir -p $out
 . tools/verdict.sh
 python=$(python_with torch)
-if [ -z "$python" ]; then echo "skip ten AdamW steps, RMS norms and a GPT's logits by PyTorch: $no_torch"; exit 0; fi
+if [ -z "$python" ]; then echo "skip ten AdamW steps, RMS norms, Llama's blocks and a GPT's logits by PyTorch: $no_torch"; exit 0; fi
 $CC -std=c99 -O2 -I.. test_ten_steps.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/ten_steps -lm || exit 1
 $out/ten_steps $out/before.safetensors $out/after.safetensors > $out/log || exit 1
 $CC -std=c99 -O2 -I.. tools/gpt_logits.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/gpt_logits -lm && $out/gpt_logits $out/gpt.safetensors $out/gpt.tokens $out/gpt.logits || exit 1
 $CC -std=c99 -O2 -I.. tools/rms_norm_torch.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/rms_norm -lm || exit 1
 $out/rms_norm $out/rms.safetensors $out/rms.data $out/rms.result || exit 1
+$CC -std=c99 -O2 -I.. tools/modern_torch.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/modern -lm || exit 1
+$out/modern $out/modern.safetensors $out/modern.tokens $out/modern.logits $out/modern.gradients || exit 1
 cat > $out/safetensors.py <<'PYTHON'
 import json, torch
 
@@ -85,6 +87,48 @@ good = worst <= 1e-6 and at == len(result) and not extra
 print(f"# PyTorch {torch.__version__}: relative difference of an RMS norm's values and gradients {worst:.2g}")
 print("ok RMS norms: values and gradients of PyTorch to 1e-6, tensors of PyTorch's names" if good else
       f"FAIL RMS norms: values and gradients of PyTorch to 1e-6: {worst:.3g}, {at} of {len(result)} values, also {extra}")
+sys.exit(not good)
+PYTHON
+PYTHONPATH=$out $python - $out/modern.safetensors $out/modern.tokens $out/modern.logits $out/modern.gradients <<'PYTHON' || exit 1
+import sys, torch
+from torch.nn import functional as F
+from safetensors import read
+
+saved, gradients = read(sys.argv[1]), read(sys.argv[4])
+w = {name: torch.nn.Parameter(value) for name, value in saved.items() if name.endswith(".weight")}
+biases = [name for name in saved if name.endswith(".bias")]
+raw = lambda path, kind: torch.frombuffer(bytearray(open(path, "rb").read()), dtype=kind)
+context, heads, kv_heads, layers = 21, 6, 2, sum(name.endswith("ln_1.weight") for name in w)
+width = w["wte.weight"].shape[1] // heads
+tokens, labels = raw(sys.argv[2], torch.int32).long().view(2, -1, context)
+ours = raw(sys.argv[3], torch.float32).double().view(*tokens.shape, -1)
+linear = lambda x, name: x @ w[name + ".weight"].T
+norm = lambda x, name: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * w[name + ".weight"]
+angle = torch.outer(torch.arange(context).double(), 10000.0 ** (-torch.arange(0, width, 2).double() / width))
+angle = torch.cat((angle, angle), -1)
+def turned(x): # as in Hugging Face's Llama
+    a, b = x.chunk(2, -1)
+    return x * angle.cos() + torch.cat((-b, a), -1) * angle.sin()
+mask = torch.full((context, context), float("-inf")).double().triu(1)
+x = w["wte.weight"][tokens]
+for i in range(layers):
+    qkv = linear(norm(x, f"h.{i}.ln_1"), f"h.{i}.attn.c_attn").view(*tokens.shape, -1, width).transpose(1, 2)
+    q, k, v = qkv.split((heads, kv_heads, kv_heads), 1)
+    q, k = turned(q), turned(k)
+    k, v = (y.repeat_interleave(heads // kv_heads, 1) for y in (k, v))
+    a = F.softmax(q @ k.transpose(2, 3) / width ** 0.5 + mask, -1) @ v
+    x = x + linear(a.transpose(1, 2).reshape(x.shape), f"h.{i}.attn.c_proj")
+    y = norm(x, f"h.{i}.ln_2")
+    x = x + linear(F.silu(linear(y, f"h.{i}.mlp.c_fc")) * linear(y, f"h.{i}.mlp.c_up"), f"h.{i}.mlp.c_proj")
+theirs = linear(norm(x, "ln_f"), "lm_head")
+F.cross_entropy(theirs.flatten(0, 1), labels.flatten()).backward()
+worst = float((ours - theirs).norm() / theirs.norm())
+for name, value in w.items():
+    worst = max(worst, float((gradients[name] - value.grad).norm() / value.grad.norm()))
+good = worst <= 2e-6 and not biases and len(w) == 3 + 7 * layers
+print(f"# PyTorch {torch.__version__}: relative difference of the logits and gradients of Llama's blocks {worst:.2g}")
+print("ok Llama's blocks: logits and gradients of PyTorch to 2e-6" if good else
+      f"FAIL Llama's blocks: logits and gradients of PyTorch to 2e-6: {worst:.3g}, {len(w)} weights, biases {biases}")
 sys.exit(not good)
 PYTHON
 PYTHONPATH=$out $python - $out/gpt.safetensors $out/gpt.tokens $out/gpt.logits <<'PYTHON'

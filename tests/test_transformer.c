@@ -29,6 +29,20 @@ static lgelu_transformer small(lgelu_gate_kind gate)
     return t;
 }
 
+/* Llama's blocks. */
+static lgelu_transformer modern(lgelu_gate_kind gate)
+{
+    lgelu_transformer t = small(gate);
+    t.heads = 4;
+    t.kv_heads = 2;
+    t.hidden = 20;
+    t.rms_norm = 1;
+    t.rotary = 1;
+    t.gated = 1;
+    t.no_bias = 1;
+    return t;
+}
+
 static void build_gpt(graph *g, const lgelu_transformer *t, size_t context, size_t vocabulary)
 {
     int x;
@@ -133,6 +147,21 @@ static void layers(void)
     judge("patches", &g, 3, 3);
 
     begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 4, 5, 3), 19);
+    y = lgelu_linear(&g.net, "mix", lgelu_transpose(&g.net, "turned", x), 6);
+    y = lgelu_gate(&g.net, "gate", lgelu_add(&g.net, "sum", y, y), LGELU_GATE_LAMBDA, 1.5f);
+    regress(&g, lgelu_linear(&g.net, "out", lgelu_transpose(&g.net, "back", y), 3));
+    judge("transpose", &g, 3, 3);
+
+    /* a mixer: two readers of one layer, of which one reads it transposed */
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 18, 3), 17);
+    y = lgelu_linear(&g.net, "tokens", lgelu_transpose(&g.net, "turned", x), 18);
+    y = lgelu_add(&g.net, "sum", x, lgelu_transpose(&g.net, "back", y));
+    regress(&g, lgelu_linear(&g.net, "out", y, 3));
+    judge("token mixing", &g, 2, 2);
+
+    begin(&g);
     x = lgelu_input(&g.net, "x", 1, 4, 3);
     y = lgelu_class_token(&g.net, "class", lgelu_linear(&g.net, "fc", x, 5));
     regress(&g, lgelu_linear(&g.net, "out", y, 3));
@@ -178,6 +207,166 @@ static void attention(void)
     }
 }
 
+static void grouped_attention(void)
+{
+    static const struct {
+        size_t tokens, kv_heads, group, width;
+    } shapes[] = { { 1, 1, 2, 3 },  { 7, 2, 2, 5 },  { 16, 1, 4, 4 }, { 33, 2, 3, 2 },
+                   { 64, 1, 2, 8 }, { 65, 2, 2, 8 }, { 130, 1, 3, 5 } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (int causal = 0; causal < 2; causal++) {
+            const size_t kv_heads = shapes[i].kv_heads, heads = kv_heads * shapes[i].group;
+            char name[64];
+            graph g;
+            int x, y;
+            begin(&g);
+            x = lgelu_input(&g.net, "x", 1, shapes[i].tokens, 6);
+            y = lgelu_linear(&g.net, "qkv", x, (heads + 2 * kv_heads) * shapes[i].width);
+            y = lgelu_attention_grouped(&g.net, "attention", y, heads, kv_heads, causal);
+            regress(&g, lgelu_linear(&g.net, "out", y, 2));
+            snprintf(name, sizeof name, "%s attention, %d tokens, %d heads over %d of %d",
+                     causal ? "causal" : "full", (int)shapes[i].tokens, (int)heads, (int)kv_heads,
+                     (int)shapes[i].width);
+            judge(name, &g, 3, 2 + i % 2);
+        }
+    }
+}
+
+/* One head of keys for each of queries: the same bits as lgelu_attention. */
+static void grouped_as_plain(void)
+{
+    graph g[2];
+    for (int k = 0; k < 2; k++) {
+        int x, y;
+        begin(g + k);
+        x = lgelu_linear(&g[k].net, "qkv", lgelu_input(&g[k].net, "x", 1, 70, 6), 36);
+        y = k ? lgelu_attention_grouped(&g[k].net, "a", x, 3, 3, 1)
+              : lgelu_attention(&g[k].net, "a", x, 3, 1);
+        regress(g + k, lgelu_linear(&g[k].net, "out", y, 2));
+        make_at(g + k, 3, LGELU_MODE_TRAIN, 0);
+        bind_all(g + k, 3);
+        lgelu_net_forward(&g[k].net, 3);
+        lgelu_net_backward(&g[k].net, 1);
+    }
+    check(!g[1].net.status && !memcmp(&g[0].net.loss, &g[1].net.loss, sizeof g->net.loss)
+              && !memcmp(g[0].net.g, g[1].net.g, g->net.parameter_count * sizeof(float)),
+          "grouped attention with as many heads of keys as of queries has attention's bits", "%s",
+          g[1].net.message);
+    end(g);
+    end(g + 1);
+}
+
+/* Weights are copied between networks of the same options only. */
+static void copied_options(void)
+{
+    static const struct {
+        const char *message;
+        size_t kv_heads;
+        float base;
+        int interleaved;
+    } other[] = { { "", 2, 100, 0 },
+                  { "copy: rotary 'r' is of another base there", 2, 200, 0 },
+                  { "copy: rotary 'r' is of another option there", 2, 100, 1 },
+                  { "copy: attention 'a' is of another shape there", 1, 100, 0 } };
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        graph g[2];
+        for (int k = 0; k < 2; k++) {
+            int x;
+            begin(g + k);
+            x = lgelu_linear(&g[k].net, "qkv", lgelu_input(&g[k].net, "x", 1, 5, 6), 48);
+            x = lgelu_rotary(&g[k].net, "r", x, 3, 6, k ? other[i].base : 100,
+                             k ? other[i].interleaved : 0);
+            lgelu_attention_grouped(&g[k].net, "a", x, k && other[i].kv_heads == 1 ? 6 : 4,
+                                    k ? other[i].kv_heads : 2, 0);
+            make_at(g + k, 1, LGELU_MODE_INFER, 0);
+        }
+        lgelu_net_copy(&g[1].net, &g[0].net);
+        check(!strcmp(g[1].net.message, other[i].message),
+              i ? other[i].message : "weights are copied between equal rotary attentions",
+              "got: %s", g[1].net.message);
+        end(g);
+        end(g + 1);
+    }
+}
+
+static void rotary(void)
+{
+    static const struct {
+        size_t tokens, heads, width, rest;
+        float base;
+    } shapes[] = { { 1, 1, 2, 0, 10000 },  { 5, 1, 2, 3, 10 },      { 9, 2, 6, 0, 10000 },
+                   { 7, 3, 10, 4, 100 },   { 70, 1, 34, 1, 10000 }, { 3, 1, 150, 0, 1e6f },
+                   { 33, 2, 16, 16, 0.5f } };
+    graph g;
+    int x, y;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        for (int interleaved = 0; interleaved < 2; interleaved++) {
+            char name[80];
+            begin(&g);
+            x = lgelu_input(&g.net, "x", 1, shapes[i].tokens, 6);
+            x = lgelu_linear(&g.net, "fc", x, shapes[i].heads * shapes[i].width + shapes[i].rest);
+            y = lgelu_rotary(&g.net, "rotary", x, shapes[i].heads, shapes[i].width, shapes[i].base,
+                             interleaved);
+            regress(&g, lgelu_linear(&g.net, "out", y, 3));
+            snprintf(name, sizeof name, "rotary%s, %d tokens, %d heads of %d, base %g",
+                     interleaved ? ", interleaved" : "", (int)shapes[i].tokens,
+                     (int)shapes[i].heads, (int)shapes[i].width, (double)shapes[i].base);
+            judge(name, &g, 4, 3);
+        }
+    }
+    /* Its input has another reader, so that nothing may be written in place. */
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 6, 5), 12);
+    y = lgelu_rotary(&g.net, "second", lgelu_rotary(&g.net, "first", x, 2, 6, 100, 0), 1, 8, 50, 1);
+    regress(&g, lgelu_add(&g.net, "sum", y, x));
+    judge("two rotary layers beside a residual connection", &g, 5, 4);
+
+    /* Before an attention: queries and keys of four heads over two are turned, values are not. */
+    for (int interleaved = 0; interleaved < 2; interleaved++) {
+        begin(&g);
+        x = lgelu_linear(&g.net, "qkv", lgelu_input(&g.net, "x", 1, 20, 5), 8 * 6);
+        x = lgelu_rotary(&g.net, "rotary", x, 6, 6, 10000, interleaved);
+        y = lgelu_attention_grouped(&g.net, "attention", x, 4, 2, 1);
+        regress(&g, lgelu_linear(&g.net, "out", y, 2));
+        judge(interleaved ? "interleaved rotary positions before an attention"
+                          : "rotary positions before an attention",
+              &g, 3, 3);
+    }
+}
+
+/* Cosines and sines at positions up to 2^20, against those of libm in double. */
+static void rotary_accuracy(void)
+{
+    enum { TOKENS = 1 << 20, STEP = 997 };
+    static const float bases[] = { 10000, 500000, 10 };
+    double worst = 0;
+    for (size_t k = 0; k < sizeof bases / sizeof *bases; k++) {
+        static float x[TOKENS * 4];
+        graph g;
+        const float *y;
+        begin(&g);
+        const int in = lgelu_input(&g.net, "x", 1, TOKENS, 4);
+        const int out = lgelu_rotary(&g.net, "rotary", in, 1, 4, bases[k], 0);
+        make_at(&g, 1, LGELU_MODE_INFER, 0);
+        for (size_t i = 0; i < TOKENS * 4; i++)
+            x[i] = i % 4 < 2;
+        lgelu_net_bind(&g.net, in, x);
+        lgelu_net_forward(&g.net, 1);
+        y = lgelu_net_value(&g.net, out);
+        for (size_t i = 0; y && i < TOKENS; i += STEP) {
+            for (size_t pair = 0; pair < 2; pair++) {
+                const double angle = (double)i * (pair ? 1 / sqrt((double)bases[k]) : 1);
+                worst = fmax(worst, fabs((double)y[4 * i + pair] - cos(angle)));
+                worst = fmax(worst, fabs((double)y[4 * i + 2 + pair] - sin(angle)));
+            }
+        }
+        worst = y ? fmax(worst, fabs((double)y[0] - 1) + fabs((double)y[2])) : 1;
+        end(&g);
+    }
+    check(worst < 6.1e-8, "cosines and sines of positions up to 2^20 are rounded once to float",
+          "the largest error is %.3g", worst);
+}
+
 static void networks(void)
 {
     graph g;
@@ -199,6 +388,87 @@ static void networks(void)
         judge_wide(mean ? "ViT of two layers, mean of the tokens"
                         : "ViT of two layers, class token",
                    &g, 4, 3);
+    }
+}
+
+/* Each option of today's blocks alone, then all of them. */
+static void modern_networks(void)
+{
+    static const char *const option[] = { "RMS norms", "rotary positions", "gated units",
+                                          "no biases", "two heads of keys for four" };
+    lgelu_transformer t;
+    graph g;
+    for (int i = 0; i < 5; i++) {
+        char name[80];
+        t = small(LGELU_GATE_LAMBDA);
+        t.layers = 1;
+        t.heads = 4;
+        t.rms_norm = i == 0;
+        t.rotary = i == 1;
+        t.rotary_base = 500;
+        t.gated = i == 2;
+        t.no_bias = i == 3;
+        t.untied = i == 3;
+        t.kv_heads = i == 4 ? 2 : 0;
+        build_gpt(&g, &t, 11, 17);
+        snprintf(name, sizeof name, "GPT with %s", option[i]);
+        judge_wide(name, &g, 3, 3);
+    }
+    t = modern(LGELU_GATE_SILU);
+    build_gpt(&g, &t, 20, 17);
+    judge_wide("GPT with Llama's blocks, SwiGLU", &g, 3, 3);
+    t = modern(LGELU_GATE_LAMBDA);
+    t.untied = 1;
+    t.dropout = 0.2f;
+    t.kv_heads = 1;
+    build_gpt(&g, &t, 70, 17);
+    judge_wide("GPT with Llama's blocks, GEGLU, multi-query attention, dropout", &g, 2, 2);
+    t = modern(LGELU_GATE_TANH);
+    begin(&g);
+    classify(&g, lgelu_vit(&g.net, lgelu_input(&g.net, "x", 6, 8, 3), &t, 2, 1, 5));
+    judge_wide("ViT with Llama's blocks", &g, 4, 3);
+
+    /* What is in it, and how many nodes it needs. */
+    t = modern(LGELU_GATE_SILU);
+    t.dropout = 0.1f;
+    t.layers = 4;
+    t.untied = 1;
+    begin(&g);
+    lgelu_gpt(&g.net, lgelu_tokens(&g.net, "x", 8, 9), &t);
+    check(g.net.count == 1 + 3 + 15 * 4 + 1 && g.net.count <= LGELU_TRANSFORMER_NODES(4),
+          "LGELU_TRANSFORMER_NODES counts the nodes of Llama's blocks", "%d of %d, %s", g.net.count,
+          LGELU_TRANSFORMER_NODES(4), g.net.message);
+    lgelu_net_bytes(&g.net, 1, LGELU_MODE_INFER);
+    check(g.net.parameter_count - g.net.weight_count == 9 * t.width,
+          "without biases the gains of the norms are the only vectors", "%d others",
+          (int)(g.net.parameter_count - g.net.weight_count));
+    for (int i = 0; i < 5; i++) {
+        static const char *const expected[] = {
+            "attention 'h.0.attn': expected a multiple of heads + 2·kv_heads channels, found 60 "
+            "channels, 4 heads and 3 for keys",
+            "rotary 'h.0.attn.rotary': expected heads of an even width among 36 channels, found 8 "
+            "of 3",
+            "rotary 'h.0.attn.rotary': expected a base above 0",
+            "attention 'h.0.attn': expected a multiple of 3·heads channels, found 72 channels and "
+            "5 heads",
+            "attention 'h.0.attn': expected a multiple of 3·heads channels, found 72 channels and "
+            "0 heads"
+        };
+        t = modern(LGELU_GATE_SILU);
+        if (i == 0)
+            t.kv_heads = 3;
+        if (i == 1) {
+            t.width = 12;
+            t.kv_heads = 4;
+        }
+        if (i == 2)
+            t.rotary_base = -1;
+        if (i > 2)
+            t.heads = i == 3 ? 5 : 0;
+        begin(&g);
+        check(lgelu_gpt(&g.net, lgelu_tokens(&g.net, "x", 8, 9), &t) < 0
+                  && !strcmp(g.net.message, expected[i]),
+              expected[i], "got: %s", g.net.message);
     }
 }
 
@@ -283,6 +553,17 @@ static void refusals(void)
         "attention 'a': expected a multiple of 3·heads channels, found 12 channels and 3 heads",
         "linear 'l': expected an embedding, whose matrix it shares",
         "linear 'l': expected an embedding of 12 channels, found 8",
+        "attention 'a': expected a multiple of heads + 2·kv_heads channels, found 12 channels, 4 "
+        "heads and 3 for keys",
+        "attention 'a': expected a multiple of heads + 2·kv_heads channels, found 12 channels, 8 "
+        "heads and 4 for keys",
+        "attention 'a': expected a multiple of heads + 2·kv_heads channels, found 12 channels, 4 "
+        "heads and 0 for keys",
+        "rotary 'r': expected heads of an even width among 12 channels, found 1 of 3",
+        "rotary 'r': expected heads of an even width among 12 channels, found 4 of 4",
+        "rotary 'r': expected heads of an even width among 12 channels, found 0 of 4",
+        "rotary 'r': expected a base above 0",
+        "rotary 'r': expected tokens in 1 row, found 2 rows",
         "patches 'p': the image does not divide into squares of side 2",
         "mean of tokens 't': expected tokens among the 5 of its input, found 3 from 3 on",
         "dropout 'd': expected a rate of at least 0 and less than 1",
@@ -302,11 +583,22 @@ static void refusals(void)
         case 1: lgelu_attention(&g.net, "a", x, 3, 1); break;
         case 2: lgelu_linear_tied(&g.net, "l", x, x); break;
         case 3: lgelu_linear_tied(&g.net, "l", x, table); break;
-        case 4: lgelu_patches(&g.net, "p", x, 2); break;
-        case 5: lgelu_mean_tokens(&g.net, "t", x, 3, 3); break;
-        case 6: lgelu_dropout(&g.net, "d", x, 1); break;
-        case 7: lgelu_embedding(&g.net, "e", x, 3); break;
-        case 8: lgelu_linear(&g.net, "l", tokens, 3); break;
+        case 4: lgelu_attention_grouped(&g.net, "a", x, 4, 3, 1); break;
+        case 5: lgelu_attention_grouped(&g.net, "a", x, 8, 4, 1); break;
+        case 6: lgelu_attention_grouped(&g.net, "a", x, 4, 0, 1); break;
+        case 7: lgelu_rotary(&g.net, "r", x, 1, 3, 100, 0); break;
+        case 8: lgelu_rotary(&g.net, "r", x, 4, 4, 100, 0); break;
+        case 9: lgelu_rotary(&g.net, "r", x, 0, 4, 100, 0); break;
+        case 10: lgelu_rotary(&g.net, "r", x, 1, 4, 0, 0); break;
+        case 11:
+            x = lgelu_input(&g.net, "rows", 2, 3, 4);
+            lgelu_rotary(&g.net, "r", x, 1, 4, 100, 0);
+            break;
+        case 12: lgelu_patches(&g.net, "p", x, 2); break;
+        case 13: lgelu_mean_tokens(&g.net, "t", x, 3, 3); break;
+        case 14: lgelu_dropout(&g.net, "d", x, 1); break;
+        case 15: lgelu_embedding(&g.net, "e", x, 3); break;
+        case 16: lgelu_linear(&g.net, "l", tokens, 3); break;
         default: lgelu_embedding(&g.net, "e", tokens, 0); break;
         }
         check(g.net.status && !strcmp(g.net.message, expected[i]), expected[i], "got: %s",
@@ -451,7 +743,7 @@ static void same_bits(void)
 }
 
 /* Generates token by token, in blocks and at once, and compares all logits of all positions. */
-static void generation(void)
+static void generation(int with_modern_blocks)
 {
     enum { T = 150, VOCABULARY = 37 };
     static const size_t pieces[][6] = {
@@ -461,6 +753,8 @@ static void generation(void)
     static float whole[T * VOCABULARY], part[T * VOCABULARY];
     graph g;
     int logits = 0, same = 1;
+    if (with_modern_blocks)
+        t = modern(LGELU_GATE_SILU);
     /* Dropout must have no effect at inference. */
     t.dropout = 0.3f;
     build_gpt(&g, &t, T, VOCABULARY);
@@ -490,21 +784,42 @@ static void generation(void)
         }
         same &= !g.net.status && !memcmp(whole, part, sizeof whole);
     }
-    check(same, "generation with cached keys and values: the bits of the whole forward",
+    check(same,
+          with_modern_blocks ? "generation with Llama's blocks: the bits of the whole forward"
+                             : "generation with cached keys and values: the bits of the whole "
+                               "forward",
           "they differ: %s", g.net.message);
     lgelu_net_generate(&g.net, 149, 2);
     check(g.net.status && strstr(g.net.message, "the context is 150") != NULL,
           "generation stops at the end of the context", "%s", g.net.message);
     end(&g);
+}
+
+static void generation_of_layers(void)
+{
+    enum { VOCABULARY = 37 };
+    static float whole[8 * 64];
+    graph g;
+    int same;
     /* Each layer that keeps the number of tokens is tried alone beside the embedding. */
-    for (int k = 0; k < 9; k++) {
+    for (int k = 0; k < 13; k++) {
         static const struct {
             const char *name;
             int alone;
-        } layer[9] = { { "1x1 convolution", 1 }, { "batch norm", 1 },   { "causal attention", 1 },
-                       { "convolution", 0 },     { "3x3 Winograd", 0 }, { "depthwise", 0 },
-                       { "max pool", 0 },        { "average pool", 0 }, { "RMS norm", 1 } };
-        char name[64];
+        } layer[13] = { { "1x1 convolution", 1 },
+                        { "batch norm", 1 },
+                        { "causal attention", 1 },
+                        { "convolution", 0 },
+                        { "3x3 Winograd", 0 },
+                        { "depthwise", 0 },
+                        { "max pool", 0 },
+                        { "average pool", 0 },
+                        { "RMS norm", 1 },
+                        { "rotary", 1 },
+                        { "interleaved rotary", 1 },
+                        { "grouped attention", 1 },
+                        { "full grouped attention", 0 } };
+        char name[80];
         begin(&g);
         const int tokens = lgelu_tokens(&g.net, "tokens", 8, VOCABULARY),
                   x = lgelu_embedding(&g.net, "table", tokens, k == 2 ? 48 : 16);
@@ -516,7 +831,9 @@ static void generation(void)
                       : k == 5 ? lgelu_conv(&g.net, "y", x, 16, 3, 1, 1, 16, 0)
                       : k == 6 ? lgelu_max_pool(&g.net, "y", x, 3, 1, 1)
                       : k == 7 ? lgelu_average_pool(&g.net, "y", x, 3, 1, 1)
-                               : lgelu_rms_norm(&g.net, "y", x);
+                      : k == 8 ? lgelu_rms_norm(&g.net, "y", x)
+                      : k < 11 ? lgelu_rotary(&g.net, "y", x, 2, 6, 10000, k - 9)
+                               : lgelu_attention_grouped(&g.net, "y", x, 6, 1, k == 11);
         make_at(&g, 1, LGELU_MODE_GENERATE, 0);
         bind_all(&g, 1);
         lgelu_net_forward(&g.net, 1);
@@ -672,13 +989,21 @@ int main(void)
     isa_from_environment();
     layers();
     attention();
+    grouped_attention();
+    grouped_as_plain();
+    rotary();
+    rotary_accuracy();
+    copied_options();
     networks();
+    modern_networks();
     vit_learns();
     control();
     refusals();
     large_logits();
     same_bits();
-    generation();
+    generation(0);
+    generation(1);
+    generation_of_layers();
     dropout();
     embeddings();
     normal();

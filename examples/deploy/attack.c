@@ -5,28 +5,42 @@
 
 static const float attack_distance = 1048576;
 
+/* Returns the window of a node. */
+static lgelu_window attack_window(const lgelu_node *node)
+{
+    lgelu_window w;
+    memcpy(w.kernel, node->window, sizeof w.kernel);
+    memcpy(w.stride, node->stride, sizeof w.stride);
+    memcpy(w.padding, node->padding, sizeof w.padding);
+    memcpy(w.dilation, node->dilation, sizeof w.dilation);
+    return w;
+}
+
 /* Adds a copy of node i of `from`, whose inputs are the nodes where[...]. Returns -1 if the layer
    is not supported or cannot be added. */
 static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const int *where)
 {
     const lgelu_node *node = from->nodes + i;
     const int x = node->inputs ? where[node->input[0]] : -1;
+    const lgelu_window w = attack_window(node);
+    int y;
     switch (node->op) {
     case LGELU_OP_LINEAR: return lgelu_linear(to, node->name, x, node->shape[2]);
     case LGELU_OP_CONV:
-        return lgelu_conv(to, node->name, x, node->shape[2], node->window[0], node->stride,
-                          node->padding, node->groups, node->bias_count != 0);
+        return lgelu_conv_window(to, node->name, x, node->shape[2], &w, node->groups,
+                                 node->bias_count != 0);
     case LGELU_OP_GATE:
         return node->lambda_count > 1 ? lgelu_gate_channels(to, node->name, x, 1)
                                       : lgelu_gate(to, node->name, x, node->gate, 1);
     case LGELU_OP_ADD: return lgelu_add(to, node->name, x, where[node->input[1]]);
     case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(to, node->name, x, node->momentum, node->eps);
     case LGELU_OP_MAX_POOL:
-        return lgelu_max_pool(to, node->name, x, node->window[0], node->stride, node->padding);
-    case LGELU_OP_AVERAGE_POOL:
-        return node->window[0] == node->window[1] ? lgelu_average_pool(
-                   to, node->name, x, node->window[0], node->stride, node->padding)
-                                                  : lgelu_global_pool(to, node->name, x);
+        y = lgelu_max_pool_window(to, node->name, x, &w);
+        if (y < 0 || !memcmp(to->nodes[y].shape, node->shape, sizeof node->shape))
+            return y;
+        to->count--;
+        return lgelu_max_pool_ceiling(to, node->name, x, &w);
+    case LGELU_OP_AVERAGE_POOL: return lgelu_average_pool_window(to, node->name, x, &w);
     case LGELU_OP_VIEW:
         return deploy_size(node) == node->shape[2] ? lgelu_flatten(to, node->name, x) : x;
     case LGELU_OP_DROPOUT: return x;

@@ -173,8 +173,8 @@ static int bounds_find_tap(const bounds_window *w, size_t r, size_t c, size_t i,
                            size_t *at)
 {
     /* An index below 0 wraps to a large one and is outside as well. */
-    const size_t u = r * w->node->stride + i - w->node->padding,
-                 v = c * w->node->stride + j - w->node->padding;
+    const size_t u = r * w->node->stride[0] + i - w->node->padding[0],
+                 v = c * w->node->stride[1] + j - w->node->padding[1];
     *at = (u * w->from->shape[1] + v) * w->from->shape[2];
     return u < w->from->shape[0] && v < w->from->shape[1];
 }
@@ -857,8 +857,8 @@ static double bounds_weight_norm(const lgelu_net *net, const lgelu_node *node)
 /* Returns the largest number of windows that read one pixel. */
 static double bounds_windows_per_pixel(const lgelu_node *node)
 {
-    const double a = ceil((double)node->window[0] / (double)node->stride),
-                 b = ceil((double)node->window[1] / (double)node->stride);
+    const double a = ceil((double)node->window[0] / (double)node->stride[0]),
+                 b = ceil((double)node->window[1] / (double)node->stride[1]);
     return a * b;
 }
 
@@ -942,6 +942,10 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
                              "bounds: layer '%s': %s layers are not supported", node->name,
                              lgelu_op_name((int)node->op));
+    }
+    if (!deploy_is_square(node)) {
+        return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: layer '%s': " DEPLOY_SQUARE,
+                             node->name);
     }
     if (lgelu_conv_is_winograd(net, node)) {
         return deploy_refuse(

@@ -136,6 +136,10 @@ static lgelu_status c_file_check(lgelu_net *net, const lgelu_node *node)
                              "C file: layer '%s': %s layers are not supported", node->name,
                              lgelu_op_name((int)node->op));
     }
+    if (!deploy_is_square(node)) {
+        return deploy_refuse(net->message, LGELU_E_ARGUMENT, "C file: layer '%s': " DEPLOY_SQUARE,
+                             node->name);
+    }
     if (lgelu_conv_is_winograd(net, node)) {
         return deploy_refuse(
             net->message, LGELU_E_ARGUMENT,
@@ -310,13 +314,14 @@ static void c_file_put_shape(deploy_out *o, const lgelu_net *net, int i)
         deploy_put(o,
                    "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z, %z };\n",
                    (size_t)i, from->shape[0], from->shape[1], from->shape[2], node->shape[0],
-                   node->shape[1], node->shape[2], node->window[0], node->stride, node->padding,
-                   node->groups);
+                   node->shape[1], node->shape[2], node->window[0], node->stride[0],
+                   node->padding[0], node->groups);
     }
     if (c_file_kind(node) == C_FILE_POOL) {
         deploy_put(o, "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z };\n",
                    (size_t)i, from->shape[0], from->shape[1], from->shape[2], node->shape[0],
-                   node->shape[1], node->window[0], node->window[1], node->stride, node->padding);
+                   node->shape[1], node->window[0], node->window[1], node->stride[0],
+                   node->padding[0]);
     }
 }
 

@@ -310,11 +310,11 @@ static void c_file_int8_shape(c_file_int8_file *f, int i)
                from->shape[0], from->shape[1], from->shape[2], node->shape[0], node->shape[1]);
     if (node->op == LGELU_OP_CONV) {
         deploy_put(&f->out, "%z, %z, %z, %z, %z, %z };\n", node->shape[2], node->window[0],
-                   node->stride, node->padding, node->groups,
+                   node->stride[0], node->padding[0], node->groups,
                    (size_t)f->q->node[node->input[0]].grid.zero);
     } else {
-        deploy_put(&f->out, "%z, %z, %z, %z };\n", node->window[0], node->window[1], node->stride,
-                   node->padding);
+        deploy_put(&f->out, "%z, %z, %z, %z };\n", node->window[0], node->window[1],
+                   node->stride[0], node->padding[0]);
     }
 }
 
@@ -551,20 +551,25 @@ static int c_file_int8_nowhere(const void *data, size_t bytes, void *user)
     return 0;
 }
 
-lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write *write, void *user,
-                               char message[160])
+int c_file_int8_is_name(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     const size_t length = strlen(name);
+    return length && length <= 40 && strspn(name, letters) == length && !strspn(name, letters + 53)
+           && name[length - 1] != '_';
+}
+
+lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write *write, void *user,
+                               char message[160])
+{
     lgelu_status status = LGELU_OK;
     c_file_int8_file f;
     int i;
     message[0] = 0;
-    if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53)
-        || name[length - 1] == '_') {
+    if (!c_file_int8_is_name(name)) {
         return deploy_refuse(message, LGELU_E_ARGUMENT,
                              "C file: '%s' is not a valid name for a function",
-                             length > 40 ? "a text of more than 40 letters" : name);
+                             strlen(name) > 40 ? "a text of more than 40 letters" : name);
     }
     if (!q->node || !q->capacity) {
         return deploy_refuse(message, LGELU_E_ARGUMENT,

@@ -17,9 +17,12 @@
 #define C_FILE_INT8_H
 #include "int8.h"
 
-/* After int8_finish. The name is a C identifier of at most 40 characters that does not end with an
-   underscore. Fails with LGELU_E_ARGUMENT, LGELU_E_MEMORY or LGELU_E_FILE (write refused), and says
-   why in message. */
+/* Returns whether a text can be the name of the function: a C identifier of at most 40 characters
+   that does not end with an underscore. */
+int c_file_int8_is_name(const char *name);
+
+/* Writes the file, after int8_finish. Fails with LGELU_E_ARGUMENT, LGELU_E_MEMORY or LGELU_E_FILE
+   (write refused), and says why in message. */
 lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write *write, void *user,
                                char message[160]);
 #endif

@@ -84,8 +84,8 @@ static void mip_windows(mip *m, int i)
                 mip_new(m, i, to);
                 for (p = 0; p < node->window[0]; p++) {
                     for (q = 0; q < node->window[1]; q++) {
-                        const size_t u = r * node->stride + p - node->padding,
-                                     v = c * node->stride + q - node->padding,
+                        const size_t u = r * node->stride[0] + p - node->padding[0],
+                                     v = c * node->stride[1] + q - node->padding[1],
                                      first = (u * from->shape[1] + v) * from->shape[2];
                         if (u >= from->shape[0] || v >= from->shape[1])
                             continue;
@@ -116,8 +116,8 @@ static size_t mip_rivals(const mip *m, int i, size_t to, size_t *list)
     size_t p, q, n = 0, rivals = 0;
     for (p = 0; p < node->window[0]; p++) {
         for (q = 0; q < node->window[1]; q++) {
-            const size_t u = r * node->stride + p - node->padding,
-                         v = c * node->stride + q - node->padding;
+            const size_t u = r * node->stride[0] + p - node->padding[0],
+                         v = c * node->stride[1] + q - node->padding[1];
             if (u >= from->shape[0] || v >= from->shape[1])
                 continue;
             list[n] = (u * from->shape[1] + v) * from->shape[2] + channel;

@@ -61,7 +61,7 @@ enum {
     ONNX_RANK = 8,   /* dimensions */
     ONNX_ATOMS = 16, /* atoms of a view */
     ONNX_FEW = 16,   /* integers of a list */
-    ONNX_MOST_INPUTS = 16,
+    ONNX_MOST_INPUTS = 64,
     ONNX_MOST_OUTPUTS = 8,
     ONNX_MOST_ATTRIBUTES = 16,
     ONNX_MOST_NODES = 16384,
@@ -123,6 +123,9 @@ enum {
     ONNX_MEAN_SQUARE,      /* the mean of u² of a row, plus eps */
     ONNX_ROOT_MEAN_SQUARE, /* its root */
     ONNX_INVERSE_ROOT,     /* 1 over that */
+    ONNX_QUARTER,          /* (-b, a) in the place of each pair (a, b) of u */
+    ONNX_TIMES,            /* u, or a quarter turn of it, times a constant of tokens and channels */
+    ONNX_ROTARY,           /* u with rotary positions */
     ONNX_KINDS
 };
 
@@ -131,6 +134,13 @@ enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2 };
 /* What is asked of a constant: its value, whether it is 0, whether it is not. */
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
+/* How rotary positions turn a value: in each of these heads the channels of a pair are `apart`. The
+   heads and the channels of a head are `head` and `channel` elements apart, from `first` on. */
+typedef struct {
+    int64_t first, heads, head, width, channel, apart;
+    double base;
+} onnx_turn;
+
 typedef struct {
     deploy_span name;
     deploy_span origin;      /* a constant: the name of its tensor */
@@ -153,9 +163,13 @@ typedef struct {
     int function;
     int vector, divides; /* arg is multiplied by (or divided by) this constant, -1: none */
     double eps;
-    int gain;        /* ONNX_NORMED: the constant, or -1 */
-    int rms;         /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
-    int64_t padding; /* zeros around an image, to become a window's padding */
+    int gain;           /* ONNX_NORMED: the constant, or -1 */
+    int rms;            /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
+    int64_t padding[2]; /* zeros around an image, to become a window's padding: rows, columns */
+
+    /* ONNX_QUARTER, ONNX_TIMES, ONNX_ROTARY */
+    onnx_turn turn;
+    int quarter, times; /* ONNX_TIMES: of a quarter turn; the constant */
 
     /* ONNX_SCORES, ONNX_PROBABILITIES: the values of queries and keys */
     int q, k, causal;
@@ -174,8 +188,9 @@ typedef struct {
     deploy_span name;
     lgelu_op op;
     int inputs, input[2]; /* layers */
-    size_t shape[3], window, stride, padding, groups, option[2];
-    float eps, momentum;
+    size_t shape[3], groups, option[3];
+    lgelu_window window; /* kernel 0: none */
+    float eps, momentum, base;
     lgelu_gate_kind gate;
     smooth_gate smooth;  /* of LGELU_GATE_CUSTOM */
     double lambda;       /* λ is this, */
@@ -190,6 +205,9 @@ typedef struct {
     onnx_view order;        /* of a linear layer's inputs; of the elements of positions */
     int parts;              /* 3: rows are picked from those of other layers, `of` */
     onnx_head_place of[3];
+    int ceiling;      /* the last windows of a max pool may end beyond the image */
+    int picks;        /* its rows are chosen among those of its weights, or, without weights, */
+    onnx_view chosen; /* among its input's channels: row r is number chosen.base + offset of r */
     int node, wanted; /* its node in the network, -1: none; the result needs it */
 } onnx_layer;
 
@@ -204,6 +222,7 @@ struct onnx_model {
     int chains;        /* of the hash table, a power of two */
     int result, input; /* layers */
     int channels_last; /* images come in as (N, rows, columns, channels) */
+    int row;           /* an image of one row comes in as (N, channels, columns) */
     int flat;          /* an image comes in as a vector */
     onnx_form form;    /* the order of the result's elements in the file */
     onnx_value *value;
@@ -1130,6 +1149,16 @@ static int onnx_is_scaled(const onnx_value *v)
            && !(v->p[2] < 0 || v->p[2] > 0) && !(v->p[3] < 0 || v->p[3] > 0);
 }
 
+/* Returns whether an image is about to be padded. */
+static int onnx_is_padded(const onnx_value *x) { return x->padding[0] || x->padding[1]; }
+
+/* Returns the window of one pixel. */
+static lgelu_window onnx_one_pixel(void)
+{
+    const lgelu_window w = { { 1, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 } };
+    return w;
+}
+
 /* Returns whether x is 1 up to rounding in float. */
 static int onnx_is_one(double x) { return fabs(x - 1) < 1e-6; }
 
@@ -1151,7 +1180,9 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
                                        int biased)
 {
     const onnx_layer *from = m->layer + x->layer;
-    const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV) && !from->parts;
+    const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV
+                         || from->op == LGELU_OP_GROUP_NORM)
+                        && !from->parts && !from->picks;
     const int has = weights && from->gain < 0 && !(from->shift < 0 || from->shift > 0)
                     && !(biased && from->bias >= 0);
     onnx_layer *l =
@@ -1163,7 +1194,7 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
     if (has) {
         *l = m->layer[x->layer];
     } else {
-        l->window = l->stride = 1;
+        l->window = onnx_one_pixel();
         l->groups = l->shape[2];
     }
     if (m->own)
@@ -1183,6 +1214,70 @@ static const char *onnx_use_of(const onnx_value *x)
     return use[x->function];
 }
 
+/* Makes x the product of a layer with itself, when no formula followed its square. */
+static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_MUL, x->layer, x->layer);
+    if (!l)
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
+static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x);
+
+/* Returns whether the polynomial of x is one number. */
+static int onnx_is_number(const onnx_value *x)
+{
+    return !(x->p[1] < 0 || x->p[1] > 0 || x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0
+             || x->p[3] > 0);
+}
+
+/* Makes a layer of σ(u), or of tanh(u) = 2σ(2u) - 1, that no formula of a gate followed, for
+   everything that reads it. The number by which the function is multiplied, and what is added,
+   remain in the formula. */
+static int onnx_end_sigmoid(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    const int tanh_ = x->function == ONNX_TANH;
+    onnx_value inner = *x;
+    onnx_layer *l;
+    if (x->kind != ONNX_DATA || (x->function != ONNX_SIGMOID && !tanh_) || !onnx_is_number(x)
+        || x->arg[2] < 0 || x->arg[2] > 0 || x->arg[3] < 0 || x->arg[3] > 0)
+        return 1;
+    onnx_set_data(&inner, x->layer, &v);
+    inner.p[0] = x->arg[0] * (tanh_ ? 2 : 1);
+    inner.p[1] = x->arg[1] * (tanh_ ? 2 : 1);
+    if (!onnx_end_formula(m, n, &inner)
+        || !(l = onnx_new_layer(m, n, LGELU_OP_SIGMOID, inner.layer, -1)))
+        return 0;
+    if (m->own)
+        l->name = x->made_by;
+    onnx_set_data(&inner, onnx_layer_index(m, l), &v);
+    inner.p[0] = x->p[0] * (x->alpha - (tanh_ ? x->beta : 0));
+    inner.p[1] = x->p[0] * x->beta * (tanh_ ? 2 : 1);
+    *x = inner;
+    return 1;
+}
+
+static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y);
+
+/* Makes a gate of x where its formula is that of one but for a factor, which remains. */
+static int onnx_end_scaled_gate(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const int silu = x->function >= ONNX_SIGMOID;
+    const double factor = x->p[1] * (silu ? x->beta : 2 * x->alpha);
+    if (!(fabs(factor) > 0 && fabs(factor) < 1e6))
+        return 1;
+    x->p[1] /= factor;
+    if (!onnx_end_gate(m, n, x))
+        return 0;
+    x->p[1] *= factor;
+    return 1;
+}
+
 /* Makes a layer of u·s, u·v, u/v and u·v + s when no formula followed that was recognised, and x
    its value. */
 static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
@@ -1191,23 +1286,32 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     onnx_layer *l;
     if (x->kind != ONNX_DATA || onnx_is_plain(x))
         return 1;
+    if (x->function && !onnx_end_scaled_gate(m, n, x))
+        return 0;
     if (x->function) {
         return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
                          &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
     }
-    if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
-        return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
-    if (x->padding && (x->p[0] < 0 || x->p[0] > 0))
+    if (onnx_is_square(x))
+        return onnx_set_square(m, n, x);
+    if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
+        return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
+    if (onnx_is_padded(x) && (x->p[0] < 0 || x->p[0] > 0))
         return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!(l = onnx_weighted_layer(m, n, x, 0)))
         return 0;
     l->alpha *= x->p[1];
     l->beta *= x->p[1];
     l->shift = x->p[0];
-    l->gain = x->vector;
-    l->gain_divides = x->divides;
+    /* the gains of a group norm, to which a bias may follow */
+    if (l->op == LGELU_OP_GROUP_NORM && l->weight < 0 && l->bias < 0 && !x->divides) {
+        l->weight = x->vector;
+    } else {
+        l->gain = x->vector;
+        l->gain_divides = x->divides;
+    }
     onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
@@ -1221,9 +1325,12 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
     onnx_layer *l;
     int patches, from = c->input[0];
     const onnx_layer was = *c;
-    const size_t side = c->window;
-    if (c->op != LGELU_OP_CONV || c->weight < 0 || c->shape[0] == 1 || c->stride != side
-        || c->padding || c->groups != 1 || s[0] % side || s[1] % side)
+    const lgelu_window *w = &was.window;
+    const size_t side = w->kernel[0];
+    if (c->op != LGELU_OP_CONV || c->weight < 0 || c->shape[0] == 1 || w->kernel[1] != side
+        || w->stride[0] != side || w->stride[1] != side || w->padding[0] || w->padding[1]
+        || (side > 1 && (w->dilation[0] > 1 || w->dilation[1] > 1)) || c->groups != 1 || s[0] % side
+        || s[1] % side)
         return 1;
     l = onnx_new_layer(m, n, LGELU_OP_PATCHES, from, -1);
     if (!l)
@@ -1246,8 +1353,10 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
     l->shift = was.shift;
     l->gain = was.gain;
     l->gain_divides = was.gain_divides;
+    l->picks = was.picks;
+    l->chosen = was.chosen;
     /* its weights are those of a convolution with this window */
-    l->window = side;
+    l->window = was.window;
     x->layer = onnx_layer_index(m, l);
     return 1;
 }
@@ -1314,7 +1423,196 @@ static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_value *x)
     return 1;
 }
 
+/* Makes a layer of rotary positions in the first heads of layer x; NULL after an error. */
+static onnx_layer *onnx_rotary_layer(onnx_model *m, const onnx_node *n, int x,
+                                     const onnx_turn *turn, int64_t heads)
+{
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_ROTARY, x, -1);
+    if (!l)
+        return NULL;
+    l->option[0] = (size_t)heads;
+    l->option[1] = (size_t)turn->width;
+    l->option[2] = turn->width > 2 && turn->apart == turn->channel;
+    l->base = (float)turn->base;
+    return l;
+}
+
+/* Returns whether the turned heads are the first channels of their layer, in order. */
+static int onnx_turns_first(const onnx_turn *t)
+{
+    return !t->first && t->channel == 1 && (t->heads == 1 || t->head == t->width);
+}
+
+/* Returns whether x has rotary positions in all channels of its layer. */
+static int onnx_turns_all(const onnx_model *m, const onnx_value *x)
+{
+    return onnx_turns_first(&x->turn) && onnx_is_one(x->p[1])
+           && x->turn.heads * x->turn.width == onnx_channels(m->layer + x->layer);
+}
+
+/* Makes a layer of x if it has rotary positions in all channels. */
+static int onnx_end_rotary(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    const onnx_turn turn = x->turn;
+    onnx_layer *l;
+    if (x->kind != ONNX_ROTARY)
+        return 1;
+    if (!onnx_turns_all(m, x))
+        return onnx_refuse(
+            m, n, "rotary positions of a part of a layer are only supported before an attention");
+    if (!(l = onnx_rotary_layer(m, n, x->layer, &turn, turn.heads)))
+        return 0;
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    return 1;
+}
+
 /* ---- [10] OPERANDS ---- */
+
+/* Returns whether the channels that x reads are not all of its layer's, in their order. */
+static int onnx_picks_channels(const onnx_value *x, int64_t channels)
+{
+    int64_t unit = 1;
+    int i;
+    for (i = x->v.atoms - 1; i >= 0; i--) {
+        const onnx_atom a = x->v.a[i];
+        if (a.stride == ONNX_BATCH || a.stride >= channels)
+            continue;
+        if (a.stride != unit)
+            return 1;
+        unit *= a.size;
+    }
+    return unit != channels;
+}
+
+/* Chooses rows of a layer's weights, or, if it has no weights or several layers' rows, makes a
+   layer that copies the chosen ones of its channels. */
+static onnx_layer *onnx_picked_layer(onnx_model *m, const onnx_node *n, int from)
+{
+    const onnx_layer *x = m->layer + from;
+    const int own =
+        ((x->op == LGELU_OP_LINEAR && x->table < 0) || (x->op == LGELU_OP_CONV && x->groups == 1))
+        && x->weight >= 0 && !x->parts && !x->picks;
+    onnx_layer *l = onnx_new_layer(m, n,
+                                   own               ? x->op
+                                   : x->shape[0] > 1 ? LGELU_OP_CONV
+                                                     : LGELU_OP_LINEAR,
+                                   own ? x->input[0] : from, -1);
+    if (!l)
+        return NULL;
+    if (own) {
+        *l = m->layer[from];
+    } else if (l->op == LGELU_OP_CONV) {
+        l->window = onnx_one_pixel();
+        l->groups = 1;
+    }
+    memset(&l->name, 0, sizeof l->name);
+    l->picks = 1;
+    return l;
+}
+
+/* Where x reads some channels of each of its layer's pixels, or all of them in another order, as
+   Split, Slice and a channel shuffle leave it, makes a layer whose channels these are. */
+static int onnx_pick_channels(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_layer *from = m->layer + x->layer;
+    const int64_t channels = onnx_channels(from), elements = onnx_elements(from);
+    onnx_view pixels = onnx_empty_view(0), chosen = onnx_empty_view(x->v.base), y;
+    onnx_layer *l;
+    int64_t last = x->v.base, count = 1;
+    int i;
+    onnx_new_dim(&pixels);
+    onnx_new_dim(&chosen);
+    for (i = 0; i < x->v.atoms; i++) {
+        const onnx_atom a = x->v.a[i];
+        if (a.stride != ONNX_BATCH && a.stride < channels) {
+            last += (a.size - 1) * a.stride;
+            count *= a.size;
+            onnx_push_atom(&chosen, a);
+        } else {
+            onnx_push_atom(&pixels, a);
+        }
+    }
+    if (last >= channels || !onnx_covers(&pixels, 0, 1, channels, elements)
+        || !onnx_picks_channels(x, channels))
+        return 1;
+    if (!(l = onnx_picked_layer(m, n, x->layer)))
+        return 0;
+    l->chosen = chosen;
+    l->shape[2] = (size_t)count;
+    y = x->v;
+    y.base = 0;
+    for (i = 0; i < y.atoms; i++) {
+        onnx_atom *a = y.a + i;
+        if (a->stride == ONNX_BATCH) {
+            continue;
+        } else if (a->stride >= channels) {
+            a->stride = a->stride / channels * onnx_channels(l);
+        } else {
+            count /= a->size;
+            a->stride = count;
+        }
+    }
+    onnx_set_data(x, onnx_layer_index(m, l), &x->v);
+    /* once more, so that atoms that follow one another become one */
+    x->v = onnx_empty_view(0);
+    for (i = 0; i < y.rank; i++) {
+        onnx_new_dim(&x->v);
+        onnx_copy_dim(&x->v, &y, i);
+    }
+    return 1;
+}
+
+/* Finds the view of x when its layer's pixels and channels are exchanged; 0 if it cannot be. */
+static int onnx_exchanged_view(const onnx_model *m, const onnx_value *x, onnx_view *y)
+{
+    const onnx_layer *l = m->layer + x->layer;
+    const int64_t channels = onnx_channels(l), pixels = onnx_elements(l) / channels;
+    int i;
+    *y = x->v;
+    if (x->v.base || !onnx_is_plain(x) || onnx_is_padded(x))
+        return 0;
+    for (i = 0; i < y->atoms; i++) {
+        onnx_atom *a = y->a + i;
+        if (a->stride == ONNX_BATCH)
+            continue;
+        if (a->stride >= channels)
+            a->stride /= channels;
+        else if (a->stride * a->size <= channels)
+            a->stride *= pixels;
+        else
+            return 0;
+    }
+    return 1;
+}
+
+/* Exchanges pixels and channels of the layer of x by a layer. */
+static int onnx_exchange(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    onnx_layer *l;
+    onnx_view y;
+    if (!onnx_exchanged_view(m, x, &y))
+        return 1;
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_TRANSPOSE, x->layer, -1)))
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    l->shape[1] = l->shape[2];
+    l->shape[2] = (size_t)(onnx_elements(m->layer + x->layer) / onnx_channels(m->layer + x->layer));
+    l->shape[0] = 1;
+    onnx_set_data(x, onnx_layer_index(m, l), &y);
+    return 1;
+}
+
+/* Exchanges pixels and channels where dimension d of x has the pixels, so that it has the channels.
+ */
+static int onnx_exchange_to(onnx_model *m, const onnx_node *n, onnx_value *x, int d)
+{
+    const onnx_layer *l = m->layer + x->layer;
+    if (onnx_covers(&x->v, d, d + 1, 1, onnx_channels(l))
+        || !onnx_covers(&x->v, d, d + 1, onnx_channels(l), onnx_elements(l)))
+        return 1;
+    return onnx_exchange(m, n, x);
+}
 
 /* Requires that input k is a layer's value, all of it, and copies it to *x. A token that was
    selected becomes a layer of its own. Returns 0 after an error. */
@@ -1335,23 +1633,31 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         "softmax is only supported in attention: export the logits without it",
         "it reads a mean of squares that is not part of an RMS normalisation",
         "it reads a root of a mean of squares that is not part of an RMS normalisation",
-        "it reads 1 over a root that is not part of an RMS normalisation"
+        "it reads 1 over a root that is not part of an RMS normalisation",
+        "it reads a quarter turn that is not part of rotary positions",
+        "it reads a product with a constant of several dimensions that is not part of rotary "
+        "positions",
+        NULL
     };
     onnx_value *v = onnx_operand(m, n, k);
     onnx_layer *l;
     if (!v || why[v->kind])
         return onnx_refuse(m, n, why[v ? v->kind : ONNX_ABSENT]);
-    if (!onnx_end_norm(m, n, v))
+    if (!onnx_end_norm(m, n, v) || !onnx_end_rotary(m, n, v) || !onnx_end_sigmoid(m, n, v))
         return 0;
     *x = *v;
     l = m->layer + x->layer;
-    if (x->padding && (k || !(onnx_text_is(n->op, "Conv") || onnx_text_is(n->op, "AveragePool"))))
+    if (onnx_is_padded(x)
+        && (k || !(onnx_text_is(n->op, "Conv") || onnx_text_is(n->op, "AveragePool"))))
         return onnx_refuse(m, n, "expected a convolution or an average pool behind a Pad");
     if (l->op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
     if (!onnx_end_formula(m, n, x))
         return 0;
     if (x->v.rank == 3 && !onnx_conv_to_tokens(m, n, x))
+        return 0;
+    if (!onnx_text_is(n->op, "MatMul") && !onnx_text_is(n->op, "Gemm")
+        && !onnx_pick_channels(m, n, x))
         return 0;
     l = m->layer + x->layer;
     if (!x->v.base && onnx_covers(&x->v, 0, x->v.rank, 1, onnx_elements(l))) {
@@ -1370,7 +1676,12 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         x->v.base = 0;
         return 1;
     }
-    return onnx_refuse(m, n, "it reads a part of a layer other than one token");
+    if (!onnx_pick_channels(m, n, x))
+        return 0;
+    l = m->layer + x->layer;
+    if (!x->v.base && onnx_covers(&x->v, 0, x->v.rank, 1, onnx_elements(l)))
+        return 1;
+    return onnx_refuse(m, n, "it reads a part of a layer that is neither a token nor channels");
 }
 
 /* Returns the view (N, channels, rows, columns) of a layer. */
@@ -1383,6 +1694,21 @@ static onnx_view onnx_channels_first_view(const onnx_model *m, const onnx_layer 
     onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
     onnx_new_dim(&v);
     onnx_push_atom(&v, onnx_atom_of(l->shape[0], l->shape[1] * l->shape[2]));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
+    return v;
+}
+
+/* Returns that view, or, for rank 3, the view (N, channels, columns) of an image of one row. */
+static onnx_view onnx_image_view(const onnx_model *m, const onnx_layer *l, int rank)
+{
+    onnx_view v = onnx_empty_view(0);
+    if (rank != 3)
+        return onnx_channels_first_view(m, l);
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_batch_atom(m));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
     onnx_new_dim(&v);
     onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
     return v;
@@ -1427,12 +1753,14 @@ static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
     if (x->v.rank == 4 && !onnx_flatten_operand(m, n, x))
         return 0;
     l = m->layer + x->layer;
-    if (x->v.rank != 4)
-        return onnx_refuse(m, n, "expected images (N, channels, rows, columns)");
-    v = onnx_channels_first_view(m, l);
-    if (onnx_same_view(&v, &x->v))
+    if (x->v.rank != 4 && x->v.rank != 3) {
+        return onnx_refuse(
+            m, n, "expected images (N, channels, rows, columns) or (N, channels, columns)");
+    }
+    v = onnx_image_view(m, l, x->v.rank);
+    if (onnx_same_view(&v, &x->v) && (x->v.rank == 4 || l->shape[0] == 1))
         return 1;
-    if (l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_size(&x->v, 1).c == 1) {
+    if (x->v.rank == 4 && l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_size(&x->v, 1).c == 1) {
         size_t old[3];
         memcpy(old, l->shape, sizeof old);
         l->shape[0] = (size_t)onnx_size(&x->v, 2).c;
@@ -1477,7 +1805,8 @@ static int onnx_is_per_channel(const onnx_model *m, const onnx_value *data, cons
 {
     const int d = onnx_varies_along(data, c);
     return d == -1
-           || (d >= 0 && onnx_covers(&data->v, d, d + 1, 1, onnx_channels(m->layer + data->layer))
+           || (d >= 0 && data->v.n[d] <= 1
+               && onnx_covers(&data->v, d, d + 1, 1, onnx_channels(m->layer + data->layer))
                && !onnx_count_batch(&data->v, d, d + 1));
 }
 
@@ -1497,11 +1826,13 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transpo
     int64_t K;
     if (!onnx_layer_operand(m, n, 0, &x))
         return 0;
-    from = m->layer + x.layer;
-    K = onnx_channels(from);
     last = x.v.rank - 1;
     if (last < 1)
         return onnx_refuse(m, n, "expected a batch as the first dimension");
+    if (!onnx_exchange_to(m, n, &x, last))
+        return 0;
+    from = m->layer + x.layer;
+    K = onnx_channels(from);
     if (!onnx_known(m, c))
         return m->failed ? 0 : onnx_refuse(m, n, "its matrix is not a constant");
     for (d = 0; d < weight_first; d++) {
@@ -1574,22 +1905,57 @@ static int onnx_op_gemm(onnx_model *m, const onnx_node *n)
                            onnx_attribute_float(n, "beta", 1));
 }
 
-/* q, k or v: where its heads lie in the channels of a layer of tokens. `tokens` and `width` are
-   dimensions, the others hold batch and heads */
+/* q, k or v: where its heads are in the channels of a layer of tokens, and how many heads of q read
+   each of k and v */
 typedef struct {
     onnx_head_place p;
-    int64_t heads, width, tokens;
+    int64_t heads, width, tokens, group;
 } onnx_heads;
 
+/* Returns the size of dimension d without the batch. */
+static int64_t onnx_size_of_heads(const onnx_view *v, int d)
+{
+    int64_t size = 1;
+    int i;
+    for (i = onnx_first_atom(v, d); i < onnx_first_atom(v, d + 1); i++) {
+        if (v->a[i].stride != ONNX_BATCH)
+            size *= v->a[i].size;
+    }
+    return size;
+}
+
+/* Adds a step through heads, an outer one first; a stride of 0 repeats each. Returns 0 if they are
+   not equally spaced. */
+static int onnx_add_heads(onnx_heads *h, int64_t size, int64_t stride)
+{
+    if (!stride) {
+        h->group *= size;
+        return 1;
+    }
+    if (h->group > 1 || (h->heads > 1 && h->p.head != size * stride))
+        return 0;
+    h->heads *= size;
+    h->p.head = stride;
+    return 1;
+}
+
+/* Returns whether x is a number times its layer, perhaps with rotary positions. */
+static int onnx_can_be_heads(const onnx_value *x)
+{
+    return x->kind == ONNX_ROTARY || onnx_is_scaled(x);
+}
+
 /* Finds out where the heads of a query, key or value are in the channels of a layer of tokens.
-   `tokens` and `width` are dimensions of x; the others hold the batch and the heads. */
-static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, int tokens, int width,
-                           onnx_heads *h)
+   `tokens` and `width` are dimensions of x; the others hold the batch and the heads, as those of
+   the queries q do. A dimension of 1 repeats its heads for those of q. */
+static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, const onnx_value *q,
+                           int tokens, int width, onnx_heads *h)
 {
     const onnx_layer *l;
-    int d, i;
+    const onnx_turn *turn = &x->turn;
+    int d, i, good = 1;
     memset(h, 0, sizeof *h);
-    if (x->kind != ONNX_DATA || x->padding || !onnx_is_scaled(x))
+    if (onnx_is_padded(x) || !onnx_can_be_heads(x))
         return onnx_refuse(m, n,
                            "expected queries, keys and values that are views of linear layers");
     l = m->layer + x->layer;
@@ -1599,7 +1965,7 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, int
         return onnx_refuse(m, n, "expected attention over all tokens");
     h->p.layer = x->layer;
     h->p.base = x->v.base;
-    h->heads = h->width = h->p.head = h->p.width = 1;
+    h->heads = h->width = h->p.head = h->p.width = h->group = 1;
     h->tokens = (int64_t)l->shape[1];
     if (x->v.n[width] > 1 || onnx_count_batch(&x->v, width, width + 1))
         return onnx_refuse(m, n, "the channels of a head are not equally spaced");
@@ -1607,113 +1973,127 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, int
         h->width = x->v.a[onnx_first_atom(&x->v, width)].size;
         h->p.width = x->v.a[onnx_first_atom(&x->v, width)].stride;
     }
-    for (d = 0; d < x->v.rank; d++) {
-        for (i = onnx_first_atom(&x->v, d);
-             i < onnx_first_atom(&x->v, d + 1) && d != tokens && d != width; i++) {
-            if (x->v.a[i].stride == ONNX_BATCH)
-                continue;
-            if (h->heads > 1)
-                return onnx_refuse(m, n, "the heads are not equally spaced");
-            h->heads = x->v.a[i].size;
-            h->p.head = x->v.a[i].stride;
-        }
+    for (d = 0; d < x->v.rank - 2; d++) {
+        const int batches = onnx_count_batch(&x->v, d, d + 1), first = onnx_first_atom(&x->v, d);
+        const int64_t size = onnx_size_of_heads(&x->v, d), wanted = onnx_size_of_heads(&q->v, d);
+        if (batches != onnx_count_batch(&q->v, d, d + 1) || (size != wanted && size > 1)
+            || (batches && x->v.a[first].stride != ONNX_BATCH))
+            return onnx_refuse(m, n,
+                               "queries, keys and values have their heads in different dimensions");
+        for (i = first + batches; i < onnx_first_atom(&x->v, d + 1); i++)
+            good &= onnx_add_heads(h, x->v.a[i].size, x->v.a[i].stride);
+        if (size < wanted)
+            good &= onnx_add_heads(h, wanted, 0);
     }
+    if (!good)
+        return onnx_refuse(m, n, "the heads are not equally spaced");
+    if (x->kind == ONNX_ROTARY
+        && (h->p.base != turn->first || h->heads != turn->heads || h->width != turn->width
+            || (h->heads > 1 && h->p.head != turn->head) || h->p.width != turn->channel))
+        return onnx_refuse(m, n, "its heads are not those of its rotary positions");
     if (h->p.base + (h->heads - 1) * h->p.head + (h->width - 1) * h->p.width >= onnx_channels(l))
         return onnx_refuse(m, n, "expected attention over all tokens");
     return 1;
 }
 
-/* Returns whether two views have batch and heads in the same of their first `dims` dimensions. */
-static int onnx_same_head_places(const onnx_view *a, const onnx_view *b, int dims)
+/* Returns a layer whose channels are the queries, keys and values of the heads h, in order: the one
+   that they are views of, or a linear layer whose rows are picked from those of linear layers.
+   `factor` multiplies the queries. Returns -1 after an error. */
+static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_heads *h,
+                               double factor)
 {
-    int d, i, k;
-    for (d = 0; d < dims; d++) {
-        if (a->n[d] != b->n[d])
-            return 0;
-        for (i = onnx_first_atom(a, d), k = onnx_first_atom(b, d); i < onnx_first_atom(a, d + 1);
-             i++, k++) {
-            if (a->a[i].size != b->a[k].size
-                || (a->a[i].stride == ONNX_BATCH) != (b->a[k].stride == ONNX_BATCH))
-                return 0;
+    const onnx_layer *b = m->layer + h[0].p.layer;
+    int direct = onnx_is_one(factor), d;
+    int64_t channels = 0;
+    onnx_layer *l;
+    for (d = 0; d < 3; d++) {
+        direct &= h[d].p.layer == h[0].p.layer && h[d].p.base == channels
+                  && (h[d].heads == 1 || h[d].p.head == h[d].width)
+                  && (h[d].width == 1 || h[d].p.width == 1);
+        channels += h[d].heads * h[d].width;
+    }
+    if (direct && onnx_channels(b) == channels)
+        return h[0].p.layer;
+    for (d = 0; d < 3; d++) {
+        const onnx_layer *a = m->layer + h[d].p.layer;
+        if (a->op != LGELU_OP_LINEAR || a->parts || a->picks || a->window.kernel[0] || a->flat
+            || a->input[0] != b->input[0] || !onnx_same_view(&a->order, &b->order)) {
+            onnx_refuse(m, n,
+                        "expected queries, keys and values that are linear in the same layer");
+            return -1;
         }
     }
-    return 1;
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, b->input[0], -1)))
+        return -1;
+    for (d = 0; d < 3; d++)
+        l->of[d] = h[d].p;
+    l->parts = 3;
+    l->option[0] = (size_t)h[0].heads;
+    l->option[1] = (size_t)h[0].width;
+    l->option[2] = (size_t)h[1].heads;
+    l->alpha = onnx_is_one(factor) ? 1 : factor;
+    l->shape[2] = (size_t)channels;
+    l->order = m->layer[h[0].p.layer].order;
+    memset(&l->name, 0, sizeof l->name);
+    return onnx_layer_index(m, l);
 }
 
-/* MatMul(softmax(scores), values): an attention layer. Queries, keys and values that are not yet
-   the thirds of one linear layer are picked from the rows of those that exist. */
+/* MatMul(softmax(scores), values): an attention layer, behind rotary positions if queries and keys
+   have them. */
 static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_value *s)
 {
     onnx_value *q = m->value + s->q, *k = m->value + s->k, *v = onnx_operand(m, n, 1);
-    const int rank = q->v.rank;
+    const int rank = q->v.rank, turned = q->kind == ONNX_ROTARY;
+    const onnx_turn turn = q->turn;
     onnx_heads h[3];
-    onnx_layer *l = NULL;
+    onnx_layer *l;
     onnx_view y = onnx_empty_view(0);
-    double factor;
-    int64_t C;
-    int d, i, direct;
+    int64_t step;
+    int d, i, from;
     if (v->v.rank != rank || rank < 3)
         return onnx_refuse(m, n, "the dimensions of the values are not those of the scores");
-    if (!onnx_find_heads(m, n, q, rank - 2, rank - 1, h)
-        || !onnx_find_heads(m, n, k, rank - 1, rank - 2, h + 1)
-        || !onnx_find_heads(m, n, v, rank - 2, rank - 1, h + 2))
+    if (!onnx_find_heads(m, n, q, q, rank - 2, rank - 1, h)
+        || !onnx_find_heads(m, n, k, q, rank - 1, rank - 2, h + 1)
+        || !onnx_find_heads(m, n, v, q, rank - 2, rank - 1, h + 2))
         return 0;
     if (!onnx_is_plain(v))
-        return onnx_refuse(m, n, "values multiplied by a constant are not supported");
+        return onnx_refuse(m, n, "expected values that are a layer's as they are");
     for (d = 1; d < 3; d++) {
-        if (h[d].heads != h[0].heads || h[d].width != h[0].width || h[d].tokens != h[0].tokens)
+        if (h[d].heads != h[1].heads || h[d].heads * h[d].group != h[0].heads || h[0].group > 1
+            || h[d].width != h[0].width || h[d].tokens != h[0].tokens)
             return onnx_refuse(m, n, "queries, keys and values differ in heads, width or tokens");
     }
-    if (!onnx_same_head_places(&q->v, &k->v, rank - 2)
-        || !onnx_same_head_places(&q->v, &v->v, rank - 2))
-        return onnx_refuse(m, n,
-                           "queries, keys and values have their heads in different dimensions");
-    C = h[0].heads * h[0].width;
-    factor = s->scale * sqrt((double)h[0].width);
-    for (d = 0, direct = onnx_is_one(factor); d < 3; d++) {
-        direct &= h[d].p.layer == h[0].p.layer && h[d].p.base == d * C
-                  && (h[d].heads == 1 || h[d].p.head == h[d].width)
-                  && (h[d].width == 1 || h[d].p.width == 1);
-    }
-    direct &= onnx_channels(m->layer + h[0].p.layer) == 3 * C;
-    /* make one linear layer whose rows are picked from those that exist */
-    if (!direct) {
-        for (d = 0; d < 3; d++) {
-            const onnx_layer *a = m->layer + h[d].p.layer, *b = m->layer + h[0].p.layer;
-            if (a->op != LGELU_OP_LINEAR || a->parts || a->window || a->flat
-                || a->input[0] != b->input[0] || !onnx_same_view(&a->order, &b->order))
-                return onnx_refuse(
-                    m, n, "expected queries, keys and values that are linear in the same layer");
-        }
-        if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, m->layer[h[0].p.layer].input[0], -1)))
+    if (turned != (k->kind == ONNX_ROTARY)
+        || (turned
+            && (fabs(turn.base - k->turn.base) > 1e-6 * turn.base
+                || (turn.apart == turn.channel) != (k->turn.apart == k->turn.channel))))
+        return onnx_refuse(m, n, "the rotary positions of queries and keys differ");
+    from = onnx_layer_of_heads(m, n, h, s->scale * sqrt((double)h[0].width));
+    if (from >= 0 && turned) {
+        l = onnx_rotary_layer(m, n, from, &turn, h[0].heads + h[1].heads);
+        if (!l)
             return 0;
-        for (d = 0; d < 3; d++)
-            l->of[d] = h[d].p;
-        l->parts = 3;
-        l->option[0] = (size_t)h[0].heads;
-        l->option[1] = (size_t)h[0].width;
-        l->alpha = onnx_is_one(factor) ? 1 : factor;
-        l->shape[2] = (size_t)(3 * C);
-        l->order = m->layer[h[0].p.layer].order;
         memset(&l->name, 0, sizeof l->name);
+        from = onnx_layer_index(m, l);
     }
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_ATTENTION, l ? onnx_layer_index(m, l) : h[0].p.layer,
-                             -1)))
+    if (from < 0 || !(l = onnx_new_layer(m, n, LGELU_OP_ATTENTION, from, -1)))
         return 0;
-    l->shape[2] = (size_t)C;
+    l->shape[2] = (size_t)(h[0].heads * h[0].width);
     l->option[0] = (size_t)h[0].heads;
     l->option[1] = (size_t)s->causal;
+    l->option[2] = (size_t)h[1].heads;
+    step = h[0].heads * h[0].width;
     for (d = 0; d < rank - 2; d++) {
         onnx_new_dim(&y);
         for (i = onnx_first_atom(&q->v, d); i < onnx_first_atom(&q->v, d + 1); i++) {
             onnx_atom a = q->v.a[i];
             if (a.stride != ONNX_BATCH)
-                a.stride = h[0].width;
+                a.stride = step /= a.size;
             onnx_push_atom(&y, a);
         }
     }
     onnx_new_dim(&y);
-    onnx_push_atom(&y, onnx_atom_of((size_t)h[0].tokens, (size_t)C));
+    onnx_push_atom(&y, onnx_atom_of((size_t)h[0].tokens, l->shape[2]));
     onnx_new_dim(&y);
     onnx_push_atom(&y, onnx_atom_of((size_t)h[0].width, 1));
     return onnx_set_result(m, n, l, &y);
@@ -1730,8 +2110,7 @@ static int onnx_op_matmul(onnx_model *m, const onnx_node *n)
         return onnx_add_attention(m, n, a);
     if (b->kind == ONNX_CONSTANT && a->kind != ONNX_CONSTANT)
         return onnx_add_linear(m, n, n->in[1], 1, -1, 1, 1);
-    if (a->kind == ONNX_DATA && b->kind == ONNX_DATA && onnx_is_scaled(a) && onnx_is_scaled(b)
-        && a->v.rank == b->v.rank && a->v.rank > 2) {
+    if (onnx_can_be_heads(a) && onnx_can_be_heads(b) && a->v.rank == b->v.rank && a->v.rank > 2) {
         if (!(y = onnx_make_output(m, n, 0)))
             return 0;
         y->kind = ONNX_SCORES;
@@ -1814,7 +2193,7 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
 
 /* ---- [12] ARITHMETIC ---- */
 
-/* A gate of smooth.h behind layer `from`. */
+/* A gate of smooth.h behind layer `from`. x·σ(βx) is the header's own gate where it has that β. */
 static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from, smooth_kind kind,
                                      double beta)
 {
@@ -1825,8 +2204,13 @@ static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from
         onnx_refuse(m, n, "a gate whose factor is not above 0");
         return NULL;
     }
-    l->gate = LGELU_GATE_CUSTOM;
     l->lambda = 1;
+    if (kind == SMOOTH_SILU && beta >= 1) {
+        l->gate = LGELU_GATE_SILU;
+        l->lambda = beta;
+        return l;
+    }
+    l->gate = LGELU_GATE_CUSTOM;
     smooth_gate_make(&l->smooth, kind, beta);
     return l;
 }
@@ -1897,7 +2281,7 @@ static int onnx_add_bias(onnx_model *m, const onnx_node *n, int data, int c, dou
     onnx_view v = x.v;
     if (m->value[c].v.rank > x.v.rank)
         return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
-    if (x.padding)
+    if (onnx_is_padded(&x))
         return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!onnx_end_formula(m, n, &x) || !(with = onnx_weighted_layer(m, n, &x, 1)))
         return 0;
@@ -1932,6 +2316,42 @@ static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, do
     l->order = x.v;
     v = x.v;
     return onnx_set_result(m, n, l, &v);
+}
+
+/* Returns whether f has one value for each channel of x and is repeated along the other dimensions,
+   which are those of rows and columns. */
+static int onnx_is_factor(const onnx_model *m, const onnx_value *x, const onnx_value *f)
+{
+    const int64_t channels = onnx_channels(m->layer + x->layer);
+    int d, found = 0;
+    if (x->v.rank != f->v.rank)
+        return 0;
+    for (d = 0; d < x->v.rank; d++) {
+        if (onnx_count_batch(&x->v, d, d + 1) || onnx_count_batch(&f->v, d, d + 1)) {
+            if (!onnx_equal(onnx_size(&x->v, d), onnx_size(&f->v, d)) || x->v.n[d] != 1)
+                return 0;
+        } else if (!onnx_equal(onnx_size(&f->v, d), onnx_fixed(1))) {
+            if (found || !onnx_covers(&x->v, d, d + 1, 1, channels)
+                || !onnx_covers(&f->v, d, d + 1, 1, channels))
+                return 0;
+            found = 1;
+        }
+    }
+    return found || channels == 1;
+}
+
+/* Removes dimensions along which Expand has repeated a value. */
+static void onnx_drop_repeats(onnx_view *v)
+{
+    onnx_view once = onnx_empty_view(v->base);
+    int d;
+    for (d = 0; d < v->rank; d++) {
+        const int first = onnx_first_atom(v, d);
+        onnx_new_dim(&once);
+        if (v->n[d] != 1 || v->a[first].stride)
+            onnx_copy_dim(&once, v, d);
+    }
+    *v = once;
 }
 
 enum { ONNX_ADD, ONNX_SUBTRACT, ONNX_MULTIPLY, ONNX_DIVIDE, ONNX_POWER };
@@ -1973,12 +2393,16 @@ static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_val
                                const onnx_operands *p)
 {
     onnx_value *y;
-    if (!p->one || x->kind != ONNX_DATA || x->function)
+    if (!p->one || x->kind != ONNX_DATA
+        || (x->function && !(onnx_is_number(x) && fabs(x->p[0]) > 0)))
         return onnx_refuse(m, n, "a constant less data");
     if (!(y = onnx_pass_operand(m, n, p)))
         return 0;
     onnx_scale_by(y, -1);
-    y->p[0] += p->s;
+    if (y->function)
+        y->alpha += p->s / y->p[0];
+    else
+        y->p[0] += p->s;
     return 1;
 }
 
@@ -2114,11 +2538,160 @@ static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_
 static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value *b)
 {
     const onnx_layer *l = m->layer + x->layer;
-    const int has_weights = l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV;
+    const int has_weights =
+        l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV || l->op == LGELU_OP_GROUP_NORM;
     if (!onnx_is_per_channel(m, x, b) || (l->shape[0] * l->shape[1] == 1 && !has_weights))
         return 0;
     return !(l->bias >= 0 && onnx_varies_along(x, b) == x->v.rank - 1
              && onnx_elements(l) == onnx_channels(l));
+}
+
+/* ---- rotary positions: x·cos + quarter·sin, where the quarter turn has (-b, a) for (a, b) ---- */
+
+/* Returns whether x is a layer's values, or a quarter turn of them, and c a constant that varies
+   along several dimensions, as cosines and sines of rotary positions do. */
+static int onnx_may_turn(onnx_model *m, const onnx_value *x, const onnx_value *c)
+{
+    const int whole = x->kind == ONNX_DATA && onnx_is_plain(x) && !onnx_is_padded(x)
+                      && m->layer[x->layer].op != LGELU_OP_TOKENS && onnx_varies_along(x, c) == -2;
+    return (whole || x->kind == ONNX_QUARTER) && c->v.rank <= x->v.rank && onnx_known(m, c);
+}
+
+/* Makes output 0 the product of data with a constant of cosines or sines. */
+static int onnx_set_times(onnx_model *m, const onnx_node *n, int data, int c, int swapped)
+{
+    const int quarter = m->value[data].kind == ONNX_QUARTER;
+    onnx_value *y = onnx_pass(m, n, swapped ? 1 : 0);
+    if (!y)
+        return 0;
+    y->kind = ONNX_TIMES;
+    y->quarter = quarter;
+    y->times = c;
+    return 1;
+}
+
+/* Sets where the heads of x are that rotary positions turn: tokens in dimension *tokens, the
+   channels of a head in the last dimension. Returns 0 if they are not found. */
+static int onnx_find_turned(const onnx_model *m, const onnx_value *x, int *tokens, onnx_turn *t)
+{
+    const onnx_layer *l = m->layer + x->layer;
+    const onnx_atom *a = x->v.a;
+    int d, i;
+    *tokens = -1;
+    t->first = x->v.base;
+    t->heads = t->head = 1;
+    for (d = 0; d + 1 < x->v.rank; d++) {
+        for (i = 0; i < x->v.n[d]; i++, a++) {
+            if (a->stride == ONNX_BATCH)
+                continue;
+            if (x->v.n[d] == 1 && a->stride == onnx_channels(l) && *tokens < 0) {
+                *tokens = d;
+            } else if (t->heads == 1) {
+                t->heads = a->size;
+                t->head = a->stride;
+            } else {
+                return 0;
+            }
+        }
+    }
+    if (l->shape[0] != 1 || *tokens < 0 || x->v.n[x->v.rank - 1] != 1
+        || onnx_size(&x->v, *tokens).c != (int64_t)l->shape[1] || a->stride == ONNX_BATCH)
+        return 0;
+    t->width = a->size;
+    t->channel = a->stride;
+    return t->width % 2 == 0
+           && t->first + (t->heads - 1) * t->head + (t->width - 1) * t->channel < onnx_channels(l)
+           && (t->apart == t->channel || t->apart == t->width / 2 * t->channel);
+}
+
+/* Returns whether constant c varies along no other dimension of x than `tokens` and the last. */
+static int onnx_is_table(const onnx_value *x, const onnx_value *c, int tokens)
+{
+    const int skip = x->v.rank - c->v.rank;
+    int d;
+    for (d = 0; d < c->v.rank; d++) {
+        const onnx_extent s = onnx_size(&c->v, d);
+        const int of_table = d + skip == tokens || d + skip == x->v.rank - 1;
+        if (s.n || (of_table ? !onnx_equal(s, onnx_size(&x->v, d + skip)) : s.c != 1))
+            return 0;
+    }
+    return skip <= tokens;
+}
+
+/* Returns the element of a table of cosines or sines for a token and a channel of a head. */
+static double onnx_table_at(onnx_model *m, const onnx_value *x, const onnx_value *c, int tokens,
+                            int64_t token, int64_t channel)
+{
+    const int skip = x->v.rank - c->v.rank;
+    return onnx_fetch(m, c,
+                      onnx_offset(&c->v, tokens - skip, token)
+                          + onnx_offset(&c->v, c->v.rank - 1, channel));
+}
+
+/* Finds the base of rotary positions from the angle of the second pair of the second token. A base
+   that is a number of three digits but for rounding is that number. */
+static double onnx_base_of(double angle, int64_t width)
+{
+    const double base = pow(angle, -(double)width / 2);
+    double unit = 1, round;
+    while (base / unit >= 1000 && unit < 1e30)
+        unit *= 10;
+    round = floor(base / unit + 0.5) * unit;
+    return fabs(base - round) <= 1e-4 * base ? round : base;
+}
+
+/* Returns whether two tables are the cosines and sines of rotary positions, and finds their base.
+   Angles are usually computed in float, so that errors grow with the position. */
+static int onnx_are_angles(onnx_model *m, const onnx_value *x, const onnx_value *cosines,
+                           const onnx_value *sines, int tokens, onnx_turn *t)
+{
+    const int interleaved = t->width > 2 && t->apart == t->channel;
+    const int64_t count = onnx_size(&x->v, tokens).c, second = interleaved ? 2 : 1;
+    int64_t i, k;
+    t->base = 10000;
+    if (t->width > 2) {
+        t->base = onnx_base_of(atan2(onnx_table_at(m, x, sines, tokens, 1, second),
+                                     onnx_table_at(m, x, cosines, tokens, 1, second)),
+                               t->width);
+    }
+    if (!(t->base > 0 && t->base <= (double)FLT_MAX))
+        return 0;
+    for (k = 0; k < t->width; k++) {
+        const int64_t pair = interleaved ? k / 2 : k % (t->width / 2);
+        const double turn = pow(t->base, -2 * (double)pair / (double)t->width);
+        for (i = 0; i < count; i++) {
+            const double most = 1e-6 + 5e-7 * (double)i;
+            if (!m->budget
+                || !(fabs(onnx_table_at(m, x, cosines, tokens, i, k) - cos((double)i * turn))
+                     <= most)
+                || !(fabs(onnx_table_at(m, x, sines, tokens, i, k) - sin((double)i * turn))
+                     <= most))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Adds x·cos and quarter·sin: x with rotary positions. */
+static int onnx_add_turned(onnx_model *m, const onnx_node *n)
+{
+    const int second = m->value[n->in[0]].quarter;
+    const onnx_value *x = m->value + n->in[second], *quarter = m->value + n->in[!second];
+    onnx_turn turn = quarter->turn;
+    int tokens;
+    onnx_value *y;
+    if (x->quarter || !quarter->quarter || x->layer != quarter->layer
+        || !onnx_same_view(&x->v, &quarter->v) || !onnx_find_turned(m, x, &tokens, &turn)
+        || !onnx_is_table(x, m->value + x->times, tokens)
+        || !onnx_is_table(x, m->value + quarter->times, tokens))
+        return onnx_refuse(m, n, "expected x * cos + (-b, a) * sin, as rotary positions are");
+    if (!onnx_are_angles(m, x, m->value + x->times, m->value + quarter->times, tokens, &turn))
+        return onnx_refuse(m, n, "expected the cosines and sines of rotary positions from 0 on");
+    if (!(y = onnx_pass(m, n, second)))
+        return 0;
+    y->kind = ONNX_ROTARY;
+    y->turn = turn;
+    return 1;
 }
 
 /* Combines data with a constant, by what the data is so far. `swapped`: the constant is the first
@@ -2151,6 +2724,16 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
         return onnx_add_power(m, n, x, &p);
     if (x->kind == ONNX_SCORES)
         return onnx_scores_and_constant(m, n, &p);
+    if (op == ONNX_MULTIPLY && !p.one && onnx_may_turn(m, x, b))
+        return onnx_set_times(m, n, data, c, swapped);
+    if (x->kind == ONNX_ROTARY && p.one && (op == ONNX_MULTIPLY || op == ONNX_DIVIDE)) {
+        if (onnx_divides_by_zero(&p))
+            return onnx_refuse(m, n, "a division by 0");
+        if (!(y = onnx_pass_operand(m, n, &p)))
+            return 0;
+        onnx_scale_by(y, op == ONNX_MULTIPLY ? p.s : 1 / p.s);
+        return 1;
+    }
     if ((x->kind == ONNX_VARIANCE || x->kind == ONNX_MEAN_SQUARE) && p.one && op == ONNX_ADD) {
         if (!(y = onnx_pass_operand(m, n, &p)))
             return 0;
@@ -2166,6 +2749,21 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
     if (!onnx_known(m, b))
         return m->failed ? 0
                          : onnx_refuse(m, n, "arithmetic of data with a shape is not supported");
+    /* a constant for each token: tokens become channels */
+    if (!x->function && x->v.rank == 3 && onnx_varies_along(x, b) == 2
+        && !onnx_is_per_channel(m, x, b)) {
+        onnx_value *turned = m->value + data;
+        if (!onnx_end_formula(m, n, turned) || !onnx_exchange_to(m, n, turned, 2))
+            return 0;
+        x = m->value + data;
+    }
+    /* one for each of the channels that were chosen */
+    if (!x->function && onnx_varies_along(x, b) >= 0 && !onnx_is_per_channel(m, x, b)) {
+        onnx_value *picked = m->value + data;
+        if (!onnx_end_formula(m, n, picked) || !onnx_pick_channels(m, n, picked))
+            return 0;
+        x = m->value + data;
+    }
     /* a λ for each channel if an erf follows, else a factor for each */
     if ((op == ONNX_MULTIPLY || op == ONNX_DIVIDE) && !x->function
         && onnx_is_per_channel(m, x, b)) {
@@ -2201,8 +2799,8 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     int i, j;
     if (!y)
         return 0;
-    if ((a->vector >= 0 && !a->function) || (b->vector >= 0 && !b->function) || a->padding
-        || b->padding)
+    if ((a->vector >= 0 && !a->function) || (b->vector >= 0 && !b->function) || onnx_is_padded(a)
+        || onnx_is_padded(b))
         return onnx_refuse(m, n, "only sums of two layers are supported");
     head = *y;
     *y = a->function ? *a : *b;
@@ -2230,13 +2828,29 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     return onnx_end_gate(m, n, y);
 }
 
-/* Adds two layers, as a residual connection does. */
-static int onnx_add_layers(onnx_model *m, const onnx_node *n)
+/* Adds two layers, as a residual connection does, or multiplies them, as a gated unit does. */
+static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
 {
+    const int minus = onnx_text_is(n->op, "Sub");
     onnx_value a, b;
     onnx_layer *l;
+    onnx_view turned;
     if (!onnx_layer_operand(m, n, 0, &a) || !onnx_layer_operand(m, n, 1, &b))
         return 0;
+    if (minus) {
+        onnx_scale_by(&b, -1);
+        if (!onnx_end_formula(m, n, &b))
+            return 0;
+    }
+    /* channels of one are tokens of the other */
+    if (!onnx_same_view(&a.v, &b.v)) {
+        onnx_value *odd =
+            a.v.rank == 3 && !onnx_covers(&a.v, 2, 3, 1, onnx_channels(m->layer + a.layer)) ? &a
+                                                                                            : &b;
+        if (onnx_exchanged_view(m, odd, &turned) && onnx_same_view(&turned, odd == &a ? &b.v : &a.v)
+            && !onnx_exchange(m, n, odd))
+            return 0;
+    }
     /* one was flattened for a normalisation, the other was not */
     if (onnx_same_view(&a.v, &b.v)
         && memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape)
@@ -2245,9 +2859,40 @@ static int onnx_add_layers(onnx_model *m, const onnx_node *n)
     if (!onnx_same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
         return onnx_refuse(m, n, "the two layers differ in shape or order");
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_ADD, a.layer, b.layer)))
+    if (!(l = onnx_new_layer(m, n, kind, a.layer, b.layer)))
         return 0;
     return onnx_set_result(m, n, l, &a.v);
+}
+
+/* Multiplies the channels of one layer by the values of another, as squeeze-and-excitation does, or
+   two layers of the same shape, as a gated unit does. */
+static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
+{
+    onnx_value x, f;
+    onnx_layer *l;
+    int k;
+    for (k = 0; k < 2; k++) {
+        onnx_value *v = onnx_operand(m, n, k);
+        if (v->kind == ONNX_DATA)
+            onnx_drop_repeats(&v->v);
+    }
+    if (!onnx_layer_operand(m, n, 0, &x) || !onnx_layer_operand(m, n, 1, &f))
+        return 0;
+    if (onnx_same_view(&x.v, &f.v))
+        return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
+    for (k = 0; k < 2; k++) {
+        const onnx_value swap = x;
+        const size_t *s = m->layer[f.layer].shape;
+        if (s[0] == 1 && s[1] == 1 && (int64_t)s[2] == onnx_channels(m->layer + x.layer)
+            && onnx_is_factor(m, &x, &f)) {
+            if (!(l = onnx_new_layer(m, n, LGELU_OP_SCALE, x.layer, f.layer)))
+                return 0;
+            return onnx_set_result(m, n, l, &x.v);
+        }
+        x = f;
+        f = swap;
+    }
+    return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
 }
 
 /* Computes with two lists of integers; a count of -1 is a scalar. */
@@ -2390,6 +3035,8 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
         return onnx_data_and_constant(m, n, op, n->in[0], n->in[1], 0);
     if (a->kind == ONNX_CONSTANT || a->kind == ONNX_INTEGERS)
         return onnx_data_and_constant(m, n, op, n->in[1], n->in[0], 1);
+    if (op == ONNX_ADD && a->kind == ONNX_TIMES && b->kind == ONNX_TIMES)
+        return onnx_add_turned(m, n);
     if (a->layer == b->layer && onnx_same_view(&a->v, &b->v)) {
         if (op == ONNX_SUBTRACT && b->kind == ONNX_MEAN && onnx_is_plain(a)) {
             if (!(y = onnx_pass(m, n, 0)))
@@ -2415,6 +3062,8 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
         if (op == ONNX_MULTIPLY && a->kind == ONNX_INVERSE_ROOT && onnx_is_plain(b))
             return onnx_set_rms_norm(m, n, 0);
         if (a->kind == ONNX_DATA && b->kind == ONNX_DATA && op < ONNX_DIVIDE
+            && !(a->function && b->function)
+            && (op == ONNX_MULTIPLY || !(a->function || b->function))
             && (op != ONNX_ADD || !onnx_is_plain(a) || !onnx_is_plain(b))) {
             const int same = n->in[0] == n->in[1];
             if (op == ONNX_MULTIPLY && same && !onnx_prepare_square(m, n))
@@ -2422,9 +3071,11 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
             return onnx_two_polynomials(m, n, op, a, b);
         }
     }
-    if (op == ONNX_ADD)
-        return onnx_add_layers(m, n);
-    return onnx_refuse(m, n, "only sums of two layers are supported");
+    if (op == ONNX_ADD || op == ONNX_SUBTRACT)
+        return onnx_pair_of_layers(m, n, LGELU_OP_ADD);
+    if (op == ONNX_MULTIPLY)
+        return onnx_multiply_layers(m, n);
+    return onnx_refuse(m, n, "only sums, differences and products of two layers are supported");
 }
 
 /* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
@@ -2434,7 +3085,21 @@ static int onnx_is_softplus(const onnx_value *x)
            && !(x->alpha < 0 || x->alpha > 0);
 }
 
-/* Erf, Tanh, Sigmoid, Softplus: the beginning of the formula of a gate. */
+/* Makes y a function of what it was. Returns 1. */
+static int onnx_begin_function(const onnx_node *n, onnx_value *y, int function)
+{
+    y->function = function;
+    y->made_by = n->name.n ? n->name : n->out[0];
+    y->by = n->op;
+    memcpy(y->arg, y->p, sizeof y->p);
+    y->p[0] = 1;
+    y->p[1] = y->p[2] = y->p[3] = 0;
+    y->alpha = 0;
+    y->beta = 1;
+    return 1;
+}
+
+/* Erf, Tanh, Sigmoid, Softplus: the beginning of the formula of a gate, or a layer. */
 static int onnx_op_function(onnx_model *m, const onnx_node *n)
 {
     const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
@@ -2446,6 +3111,16 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
         y->function = ONNX_TANH_SOFTPLUS;
         return 1;
     }
+    if (x && (tanh_ || onnx_text_is(n->op, "Sigmoid"))
+        && (x->kind != ONNX_DATA || x->function || x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0
+            || x->p[2] > 0 || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0)) || x->vector >= 0)) {
+        /* no gate is computed from this: the function is a layer behind it */
+        onnx_value whole;
+        if (!onnx_layer_operand(m, n, 0, &whole) || !(y = onnx_make_output(m, n, 0)))
+            return 0;
+        onnx_set_data(y, whole.layer, &whole.v);
+        return onnx_begin_function(n, y, tanh_ ? ONNX_TANH : ONNX_SIGMOID);
+    }
     if (!x || x->kind != ONNX_DATA || x->function)
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0 || x->p[2] > 0
@@ -2454,31 +3129,100 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    y->function = tanh_                        ? ONNX_TANH
-                  : softplus                   ? ONNX_SOFTPLUS
-                  : onnx_text_is(n->op, "Erf") ? ONNX_ERF
-                                               : ONNX_SIGMOID;
-    y->made_by = n->name.n ? n->name : n->out[0];
-    y->by = n->op;
-    memcpy(y->arg, y->p, sizeof y->p);
-    y->p[0] = 1;
-    y->p[1] = y->p[2] = y->p[3] = 0;
-    y->alpha = 0;
-    y->beta = 1;
+    return onnx_begin_function(n, y,
+                               tanh_                        ? ONNX_TANH
+                               : softplus                   ? ONNX_SOFTPLUS
+                               : onnx_text_is(n->op, "Erf") ? ONNX_ERF
+                                                            : ONNX_SIGMOID);
+}
+
+/* Elu, LeakyRelu, Mish, HardSwish. */
+static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
+{
+    const int elu = onnx_text_is(n->op, "Elu"), leaky = onnx_text_is(n->op, "LeakyRelu");
+    const smooth_kind kind = elu                           ? SMOOTH_ELU
+                             : leaky                       ? SMOOTH_LEAKY
+                             : onnx_text_is(n->op, "Mish") ? SMOOTH_MISH
+                                                           : SMOOTH_HARDSWISH;
+    const double otherwise = leaky ? (double)0.01f : 1;
+    const double beta = elu || leaky ? onnx_attribute_float(n, "alpha", otherwise) : 1;
+    onnx_value x;
+    onnx_layer *l;
+    if (!onnx_layer_operand(m, n, 0, &x) || !(l = onnx_smooth_layer(m, n, x.layer, kind, beta)))
+        return 0;
+    return onnx_set_result(m, n, l, &x.v);
+}
+
+/* Replaces x by scale·x + shift, as a layer, unless that is x. */
+static int onnx_affine(onnx_model *m, const onnx_node *n, onnx_value *x, double scale, double shift)
+{
+    onnx_scale_by(x, scale);
+    x->p[0] += shift;
+    return onnx_end_formula(m, n, x);
+}
+
+/* Replaces x by ReLU of x. */
+static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_GATE, x->layer, -1);
+    if (!l)
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    l->gate = LGELU_GATE_RELU;
+    l->lambda = 1;
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
 
-/* Elu, Mish. */
-static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
+/* Makes output 0 of x, bounded from below and, unless `most` is infinite, from above: with r = most
+   - least, least + r - ReLU(r - ReLU(x - least)). So ReLU6 and Hardsigmoid are two ReLUs, and what
+   is added and multiplied goes into weights where it can. */
+static int onnx_set_clip(onnx_model *m, const onnx_node *n, onnx_value *x, double least,
+                         double most)
 {
-    const int elu = onnx_text_is(n->op, "Elu");
-    onnx_value x;
-    onnx_layer *l;
-    if (!onnx_layer_operand(m, n, 0, &x)
-        || !(l = onnx_smooth_layer(m, n, x.layer, elu ? SMOOTH_ELU : SMOOTH_MISH,
-                                   elu ? onnx_attribute_float(n, "alpha", 1) : 1)))
+    onnx_value *y;
+    if (!onnx_affine(m, n, x, 1, -least) || !onnx_rectify(m, n, x))
         return 0;
-    return onnx_set_result(m, n, l, &x.v);
+    if (most < HUGE_VAL) {
+        if (!onnx_affine(m, n, x, -1, most - least) || !onnx_rectify(m, n, x))
+            return 0;
+        onnx_scale_by(x, -1);
+        x->p[0] = most;
+    } else {
+        x->p[0] = least;
+    }
+    if (!(y = onnx_make_output(m, n, 0)))
+        return 0;
+    onnx_set_data(y, x->layer, &x->v);
+    memcpy(y->p, x->p, sizeof y->p);
+    return 1;
+}
+
+/* Clip, with bounds as attributes up to opset 10 and as inputs from 11 on. */
+static int onnx_op_clip(onnx_model *m, const onnx_node *n)
+{
+    double bound[2] = { -HUGE_VAL, HUGE_VAL };
+    onnx_value x;
+    int k;
+    for (k = 0; k < 2; k++) {
+        if (onnx_operand(m, n, k + 1) && !onnx_single(m, onnx_operand(m, n, k + 1), bound + k))
+            return m->failed ? 0 : onnx_refuse(m, n, "its bounds are not constant");
+    }
+    if (!(fabs(bound[0]) < 1e6) || !(bound[1] > bound[0]))
+        return onnx_refuse(m, n, "expected a bound from below, and above it one or none");
+    return onnx_layer_operand(m, n, 0, &x)
+           && onnx_set_clip(m, n, &x, bound[0], bound[1] < 1e6 ? bound[1] : HUGE_VAL);
+}
+
+/* HardSigmoid, alpha·x + beta between 0 and 1. */
+static int onnx_op_hard_sigmoid(onnx_model *m, const onnx_node *n)
+{
+    const double alpha = onnx_attribute_float(n, "alpha", (double)0.2f),
+                 beta = onnx_attribute_float(n, "beta", 0.5);
+    onnx_value x;
+    return onnx_layer_operand(m, n, 0, &x) && onnx_affine(m, n, &x, alpha, beta)
+           && onnx_set_clip(m, n, &x, 0, 1);
 }
 
 /* Relu, Gelu. */
@@ -2588,7 +3332,8 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
     int k;
     if (!onnx_layer_operand(m, n, 0, &x))
         return 0;
-    if (x.v.rank == 2 && !onnx_flatten_operand(m, n, &x))
+    if ((x.v.rank == 2 && !onnx_flatten_operand(m, n, &x))
+        || (x.v.rank == 3 && !onnx_exchange_to(m, n, &x, 2)))
         return 0;
     l = m->layer + x.layer;
     if (onnx_axis_of(onnx_attribute_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
@@ -2613,57 +3358,167 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
 
 /* ---- [14] IMAGES ---- */
 
-/* Reads window, stride and padding of a convolution or a pooling, equal in both directions, and
-   sets the shape of layer l. `padded`: zeros that a Pad added before. */
-static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_layer *from,
-                           int64_t kernel, int64_t padded, onnx_layer *l)
+/* Returns whether a constant has `count` elements, all of them x. */
+static int onnx_is_uniform(onnx_model *m, const onnx_value *c, int64_t count, double x)
 {
-    int64_t k[ONNX_FEW], s[ONNX_FEW] = { 1, 1 }, p[ONNX_FEW] = { 0, 0, 0, 0 },
-                         d[ONNX_FEW] = { 1, 1 };
+    int64_t i;
+    for (i = 0; i < count; i++) {
+        const double y = m->budget ? onnx_fetch(m, c, onnx_offset(&c->v, 0, i)) : x + 1;
+        if (m->budget)
+            m->budget--;
+        if (y < x || y > x)
+            return 0;
+    }
+    return 1;
+}
+
+/* InstanceNormalization: of the channels of an image, or, behind a Reshape to (N, groups, ...), a
+   group norm. */
+static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
+{
+    onnx_value *v = onnx_operand(m, n, 0), x;
+    onnx_layer *l;
+    int64_t groups, elements;
+    int k;
+    if (!v || v->kind != ONNX_DATA || onnx_is_padded(v))
+        return onnx_refuse(m, n, "expected a layer's values");
+    if (!onnx_end_sigmoid(m, n, v))
+        return 0;
+    x = *v;
+    if (m->layer[x.layer].op == LGELU_OP_TOKENS)
+        return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (!onnx_end_formula(m, n, &x))
+        return 0;
+    l = m->layer + x.layer;
+    elements = onnx_elements(l);
+    groups = x.v.rank > 2 ? onnx_size(&x.v, 1).c : 0;
+    if (groups < 1 || onnx_size(&x.v, 1).n || onnx_channels(l) % groups || elements / groups < 2
+        || x.v.base || !onnx_covers(&x.v, 0, 1, 1, 1)
+        || !onnx_covers(&x.v, 1, x.v.rank, 1, elements)
+        || !onnx_covers(&x.v, 1, 2, onnx_channels(l) / groups, onnx_channels(l)))
+        return onnx_refuse(m, n,
+                           "expected images, or groups of their channels, of 2 values and more");
+    for (k = 1; k < 3; k++) {
+        const onnx_value *c = onnx_operand(m, n, k);
+        if (!c || !onnx_known(m, c))
+            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
+        if (c->v.rank != 1 || onnx_size(&c->v, 0).c != groups)
+            return onnx_refuse(m, n, "expected one parameter for each channel");
+    }
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_GROUP_NORM, x.layer, -1)))
+        return 0;
+    l->groups = (size_t)groups;
+    l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
+    if (!(l->eps > 0))
+        return onnx_refuse(m, n, "epsilon is not above 0");
+    if (groups == onnx_channels(l)) {
+        l->weight = n->in[1];
+        l->bias = n->in[2];
+    } else if (!onnx_is_uniform(m, onnx_operand(m, n, 1), groups, 1)
+               || !onnx_is_uniform(m, onnx_operand(m, n, 2), groups, 0)) {
+        return onnx_refuse(m, n, "a factor or a bias of a group of channels is not supported");
+    }
+    return onnx_set_result(m, n, l, &x.v);
+}
+
+/* Reads a list of as many integers as an image has dimensions, `dims`, into out[2]; a missing list
+   leaves it as it is, and an image of one dimension is one row. Returns 0 if the list does not fit.
+ */
+static int onnx_image_ints(const onnx_node *n, const char *name, int dims, int64_t out[2])
+{
+    int64_t x[ONNX_FEW];
+    const int count = onnx_attribute_ints(n, name, x);
+    int d;
+    if (count == -1)
+        return 1;
+    for (d = 0; d < 2 && count == dims; d++) {
+        if (d >= 2 - dims)
+            out[d] = x[d - (2 - dims)];
+    }
+    return count == dims;
+}
+
+/* Reads the pads, which must be equal on opposite sides, into p[2]. */
+static int onnx_read_pads(onnx_model *m, const onnx_node *n, const onnx_value *image, int dims,
+                          const int64_t extent[2], const int64_t stride[2], int64_t p[2])
+{
+    const onnx_layer *from = m->layer + image->layer;
     const deploy_span pad = onnx_attribute_text(n, "auto_pad");
-    int count = onnx_attribute_ints(n, "kernel_shape", k), i;
-    if (count == -1) {
-        k[0] = k[1] = kernel;
-        count = 2;
-    }
-    if (count != 2 || k[0] != k[1] || k[0] < 1 || k[0] > 65535)
-        return onnx_refuse(m, n, "only square windows are supported");
-    if (kernel && k[0] != kernel)
-        return onnx_refuse(m, n, "kernel_shape is not the window of the weights");
-    count = onnx_attribute_ints(n, "strides", s);
-    if ((count != -1 && count != 2) || s[0] != s[1] || s[0] < 1 || s[0] > 65535)
-        return onnx_refuse(m, n, "expected equal strides");
-    count = onnx_attribute_ints(n, "dilations", d);
-    if ((count != -1 && count != 2) || d[0] != 1 || d[1] != 1)
-        return onnx_refuse(m, n, "only dilations of 1 are supported");
-    count = onnx_attribute_ints(n, "pads", p);
-    if ((count != -1 && count != 4) || p[0] < 0 || p[0] > 65535)
-        return onnx_refuse(m, n, "expected four equal pads");
+    int64_t x[ONNX_FEW];
+    const int count = onnx_attribute_ints(n, "pads", x);
+    int d;
+    p[0] = p[1] = 0;
     if (onnx_text_is(pad, "SAME_UPPER") || onnx_text_is(pad, "SAME_LOWER")) {
-        for (i = 0; i < 2; i++) {
-            const int64_t size_in = (int64_t)from->shape[i], steps = (size_in + s[0] - 1) / s[0],
-                          all = (steps - 1) * s[0] + k[0] - size_in;
-            p[i] = all > 0 ? all / 2 : 0;
-            p[i + 2] = all > 0 ? all - p[i] : 0;
+        if (onnx_is_padded(image))
+            return onnx_refuse(m, n, "a Pad before auto_pad is not supported");
+        for (d = 0; d < 2; d++) {
+            const int64_t size = (int64_t)from->shape[d];
+            const int64_t steps = (size + stride[d] - 1) / stride[d];
+            const int64_t all = (steps - 1) * stride[d] + extent[d] - size;
+            if (all > 0 && all % 2)
+                return onnx_refuse(m, n, "expected equal pads on opposite sides");
+            p[d] = all > 0 ? all / 2 : 0;
         }
-    } else if (pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID")) {
+        return 1;
+    }
+    if (pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID"))
         return onnx_refuse(m, n, "an unknown auto_pad");
+    if (count != -1 && count != 2 * dims)
+        return onnx_refuse(m, n, "expected one pad for each side");
+    for (d = 0; d < dims && count > 0; d++) {
+        if (x[d] != x[dims + d] || x[d] < 0 || x[d] > 65535)
+            return onnx_refuse(m, n, "expected equal pads on opposite sides");
+        p[d + 2 - dims] = x[d];
     }
-    if (p[1] != p[0] || p[2] != p[0] || p[3] != p[0]
-        || (padded && pad.n && !onnx_text_is(pad, "NOTSET") && !onnx_text_is(pad, "VALID")))
-        return onnx_refuse(m, n, "expected four equal pads");
-    p[0] += padded;
-    if (onnx_attribute_int(n, "ceil_mode", 0))
-        return onnx_refuse(m, n, "ceil_mode is not supported");
-    l->window = (size_t)k[0];
-    l->stride = (size_t)s[0];
-    l->padding = (size_t)p[0];
-    for (i = 0; i < 2; i++) {
-        const int64_t all = (int64_t)from->shape[i] + 2 * p[0];
-        if (all < k[0] || p[0] >= k[0])
+    return 1;
+}
+
+/* Reads the window of a convolution or a pooling of an image x with two dimensions or, where its
+   view has three, one row; kernel[2] is the size of the weights, 0 for a pooling. Sets the layer's
+   rows and columns. */
+static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *x,
+                           const int64_t kernel[2], onnx_layer *l)
+{
+    const onnx_layer *from = m->layer + x->layer;
+    const int dims = x->v.rank - 2;
+    int64_t k[2] = { 1, 1 }, s[2] = { 1, 1 }, step[2] = { 1, 1 }, extent[2], p[2];
+    int d;
+    if (kernel[0])
+        memcpy(k, kernel, sizeof k);
+    if (!onnx_image_ints(n, "kernel_shape", dims, k) || k[0] < 1 || k[1] < 1 || k[0] > 65535
+        || k[1] > 65535)
+        return onnx_refuse(m, n, "kernel_shape is not that of its images");
+    if (kernel[0] && (k[0] != kernel[0] || k[1] != kernel[1]))
+        return onnx_refuse(m, n, "kernel_shape is not the window of the weights");
+    if (!onnx_image_ints(n, "strides", dims, s) || s[0] < 1 || s[1] < 1 || s[0] > 65535
+        || s[1] > 65535)
+        return onnx_refuse(m, n, "its strides are out of bounds");
+    if (!onnx_image_ints(n, "dilations", dims, step) || step[0] < 1 || step[1] < 1
+        || step[0] > 65535 || step[1] > 65535
+        || (l->op != LGELU_OP_CONV && (step[0] > 1 || step[1] > 1)))
+        return onnx_refuse(m, n, "its dilations are out of bounds, or those of a pooling");
+    for (d = 0; d < 2; d++)
+        extent[d] = (k[d] - 1) * step[d] + 1;
+    if (!onnx_read_pads(m, n, x, dims, extent, s, p))
+        return 0;
+    for (d = 0; d < 2; d++) {
+        const int64_t padding = p[d] + x->padding[d];
+        const int64_t all = (int64_t)from->shape[d] + 2 * padding;
+        if (all < extent[d] || padding >= extent[d] || extent[d] > 65535)
             return onnx_refuse(m, n, "the window is larger than the image");
-        l->shape[i] = (size_t)((all - k[0]) / s[0] + 1);
+        l->window.kernel[d] = (size_t)k[d];
+        l->window.stride[d] = (size_t)s[d];
+        l->window.padding[d] = (size_t)padding;
+        l->window.dilation[d] = (size_t)step[d];
+        l->shape[d] = (size_t)((all - extent[d]) / s[d] + 1);
+        if (onnx_attribute_int(n, "ceil_mode", 0) && (all - extent[d]) % s[d]
+            && (int64_t)l->shape[d] * s[d] < (int64_t)from->shape[d] + padding) {
+            l->shape[d]++;
+            l->ceiling = 1;
+        }
     }
+    if (l->ceiling && l->op != LGELU_OP_MAX_POOL)
+        return onnx_refuse(m, n, "ceil_mode is only supported for max pooling");
     return 1;
 }
 
@@ -2675,19 +3530,23 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     onnx_layer *l;
     onnx_view v;
     const int64_t groups = onnx_attribute_int(n, "group", 1);
+    int64_t kernel[2];
     if (!w || !onnx_known(m, w))
         return m->failed ? 0 : onnx_refuse(m, n, "its weights are not a constant");
-    if (w->v.rank != 4) {
-        return onnx_refuse(
-            m, n, "only convolutions of images are supported: expected weights of four dimensions");
+    if (w->v.rank != 3 && w->v.rank != 4) {
+        return onnx_refuse(m, n,
+                           "only convolutions of images and of sequences are supported: expected "
+                           "weights of three or four dimensions");
     }
     if (!onnx_image_operand(m, n, &x))
         return 0;
-    if (onnx_size(&w->v, 2).c != onnx_size(&w->v, 3).c)
-        return onnx_refuse(m, n, "only square windows are supported");
+    if (x.v.rank != w->v.rank)
+        return onnx_refuse(m, n, "its weights have other dimensions than its input");
     if (!(l = onnx_new_layer(m, n, LGELU_OP_CONV, x.layer, -1)))
         return 0;
-    if (!onnx_set_window(m, n, m->layer + x.layer, onnx_size(&w->v, 2).c, x.padding, l))
+    kernel[0] = w->v.rank == 4 ? onnx_size(&w->v, 2).c : 1;
+    kernel[1] = onnx_size(&w->v, w->v.rank - 1).c;
+    if (!onnx_set_window(m, n, &x, kernel, l))
         return 0;
     if (groups < 1 || groups > onnx_channels(m->layer + x.layer)
         || onnx_channels(m->layer + x.layer) % groups || onnx_size(&w->v, 0).c % groups
@@ -2701,16 +3560,48 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
     l->weight = n->in[1];
     l->bias = b ? n->in[2] : -1;
-    v = onnx_channels_first_view(m, l);
+    v = onnx_image_view(m, l, x.v.rank);
     return onnx_set_result(m, n, l, &v);
 }
 
-/* MaxPool, AveragePool, GlobalAveragePool. */
+/* Replaces x by layers whose one pixel has the largest value of each channel: windows along the
+   columns, then along the rows, that overlap where they do not divide the image evenly. */
+static int onnx_add_max(onnx_model *m, const onnx_node *n, int *layer)
+{
+    enum { LONGEST = 225 };
+    int d;
+    for (d = 1; d >= 0; d--) {
+        size_t length = m->layer[*layer].shape[d];
+        while (length > 1) {
+            const size_t windows = (length + LONGEST / 2 - 1) / (LONGEST / 2);
+            onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_MAX_POOL, *layer, -1);
+            if (!l)
+                return 0;
+            memset(&l->name, 0, sizeof l->name);
+            l->window = onnx_one_pixel();
+            l->window.stride[d] = windows > LONGEST ? LONGEST : length / windows;
+            l->window.kernel[d] = length <= LONGEST ? length : 2 * l->window.stride[d];
+            l->ceiling = length > LONGEST;
+            if (length > LONGEST)
+                length =
+                    (length - l->window.kernel[d] + l->window.stride[d] - 1) / l->window.stride[d]
+                    + 1;
+            else
+                length = 1;
+            l->shape[d] = length;
+            *layer = onnx_layer_index(m, l);
+        }
+    }
+    return 1;
+}
+
+/* MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool. */
 static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 {
     onnx_value x;
     onnx_layer *l;
     onnx_view v;
+    static const int64_t none[2] = { 0, 0 };
     const int most = onnx_text_is(n->op, "MaxPool");
     if (n->outputs > 1 && n->out[1].n)
         return onnx_refuse(m, n, "the indices of maxima are not supported");
@@ -2718,36 +3609,69 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
         || !(l = onnx_new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer,
                                 -1)))
         return 0;
-    if (onnx_text_is(n->op, "GlobalAveragePool")) {
-        l->stride = 1;
+    if (onnx_text_is(n->op, "GlobalMaxPool")) {
+        m->layers--;
+        if (!onnx_add_max(m, n, &x.layer))
+            return 0;
+        l = m->layer + x.layer;
+    } else if (onnx_text_is(n->op, "GlobalAveragePool")) {
         l->shape[0] = l->shape[1] = 1;
     } else {
-        if (!onnx_set_window(m, n, m->layer + x.layer, 0, x.padding, l))
+        const lgelu_window *w = &l->window;
+        if (!onnx_set_window(m, n, &x, none, l))
             return 0;
-        if (!most && (int64_t)l->padding > x.padding
+        if (!most
+            && ((int64_t)w->padding[0] > x.padding[0] || (int64_t)w->padding[1] > x.padding[1])
             && !onnx_attribute_int(n, "count_include_pad", 0))
             return onnx_refuse(m, n, "count_include_pad = 0 with padding is not supported");
-        if (most && (l->window > 15 || 2 * l->padding > l->window))
-            return onnx_refuse(m, n,
-                               "the window is larger than 15, or its padding than half of it");
+        if (most
+            && (w->kernel[0] * w->kernel[1] > 225 || 2 * w->padding[0] > w->kernel[0]
+                || 2 * w->padding[1] > w->kernel[1])) {
+            return onnx_refuse(
+                m, n, "the window has more than 225 elements, or its padding is above half of it");
+        }
     }
-    v = onnx_channels_first_view(m, l);
+    v = onnx_image_view(m, l, x.v.rank);
     return onnx_set_result(m, n, l, &v);
 }
 
-/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. */
+/* ReduceMax over all pixels, or over all tokens. */
+static int onnx_max_of_pixels(onnx_model *m, const onnx_node *n, const int *hit, int keep)
+{
+    onnx_value x;
+    onnx_view pixels = onnx_empty_view(0), v = pixels;
+    int d;
+    if (!onnx_layer_operand(m, n, 0, &x))
+        return 0;
+    onnx_new_dim(&pixels);
+    for (d = 0; d < x.v.rank; d++) {
+        if (hit[d] && !onnx_copy_dim(&pixels, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
+        if (hit[d] && !keep)
+            continue;
+        onnx_new_dim(&v);
+        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
+    }
+    if (!onnx_covers(&pixels, 0, 1, onnx_channels(m->layer + x.layer),
+                     onnx_elements(m->layer + x.layer)))
+        return onnx_refuse(m, n, "only the largest value of all pixels, or tokens, is supported");
+    return onnx_add_max(m, n, &x.layer) && onnx_set_result(m, n, m->layer + x.layer, &v);
+}
+
+/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. ReduceMax. */
 static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *u = onnx_operand(m, n, 0);
     onnx_value x, *y;
     int64_t axes[ONNX_FEW];
     const int count = onnx_axes_of(m, n, 1, axes), keep = onnx_attribute_int(n, "keepdims", 1) != 0;
-    int hit[ONNX_RANK] = { 0 }, d, i, over = -1, tail = 1;
+    int hit[ONNX_RANK] = { 0 }, d, i, over = -1, dims = 0;
     onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
     onnx_layer *l;
     if (m->failed)
         return 0;
-    if (!u || u->padding || (u->kind != ONNX_DATA && u->kind != ONNX_SQUARE))
+    if (!u || onnx_is_padded(u) || (u->kind != ONNX_DATA && u->kind != ONNX_SQUARE))
         return onnx_refuse(m, n, "it is only supported for layers");
     if (count < 1)
         return onnx_refuse(m, n, "its axes are missing or not constant");
@@ -2757,11 +3681,13 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
         hit[d] = 1;
         over = d;
     }
+    if (onnx_text_is(n->op, "ReduceMax"))
+        return onnx_max_of_pixels(m, n, hit, keep);
     for (d = 0; d < u->v.rank; d++)
-        tail &= hit[d] == (d == u->v.rank - 1);
+        dims += hit[d];
     l = m->layer + u->layer;
-    /* the mean of a row or of its squares, in a layer or an RMS normalisation */
-    if (tail && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+    /* the mean of all channels or of their squares, in a layer or an RMS normalisation */
+    if (dims == 1 && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
         if (onnx_is_square(u) && l->op != LGELU_OP_TOKENS) {
             if (!(y = onnx_pass(m, n, 0)))
                 return 0;
@@ -2815,7 +3741,6 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
         && l->shape[0] > 1) {
         if (!(l = onnx_new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
             return 0;
-        l->stride = 1;
     } else {
         const int64_t first = x.v.base / onnx_channels(l),
                       tokens = part_of.atoms ? part_of.a[0].size : 1;
@@ -2836,7 +3761,9 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
 /* Returns whether v is a constant or a layer, which Reshape and its kind can view. */
 static int onnx_has_view(const onnx_value *v)
 {
-    return v && (v->kind == ONNX_CONSTANT || v->kind == ONNX_DATA);
+    return v
+           && (v->kind == ONNX_CONSTANT || v->kind == ONNX_DATA || v->kind == ONNX_QUARTER
+               || v->kind == ONNX_ROTARY);
 }
 
 /* Makes output 0 another view of input 0; NULL after an error. */
@@ -2856,7 +3783,8 @@ static int onnx_op_shape(onnx_model *m, const onnx_node *n)
     onnx_value *y;
     int64_t from = onnx_attribute_int(n, "start", 0), to = onnx_attribute_int(n, "end", ONNX_RANK),
             i;
-    if (!x || x->padding || x->kind == ONNX_ABSENT || x->kind >= ONNX_SCORES)
+    if (!x || onnx_is_padded(x) || x->kind == ONNX_ABSENT
+        || (x->kind >= ONNX_SCORES && x->kind < ONNX_QUARTER))
         return onnx_refuse(m, n, "its input has no shape here");
     if (x->columns)
         return onnx_refuse(m, n, "the shape of a table of pads is not supported");
@@ -2997,7 +3925,11 @@ static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
             return onnx_refuse(m, n, "the number of elements does not match");
         return 1;
     }
-    return onnx_set_shape(m, n, shape, rank, !onnx_attribute_int(n, "allowzero", 0));
+    if (!onnx_set_shape(m, n, shape, rank, !onnx_attribute_int(n, "allowzero", 0)))
+        return 0;
+    /* in a file that lgelu.h wrote this node has the name of the layer of rotary positions */
+    y = m->value + onnx_find(m, n->out[0]);
+    return !m->own || y->kind != ONNX_ROTARY || !onnx_turns_all(m, y) || onnx_end_rotary(m, n, y);
 }
 
 /* Flatten. */
@@ -3150,7 +4082,19 @@ static int onnx_restrict_view(const onnx_view *x, int d, int64_t first, int64_t 
     return 1;
 }
 
-/* Slice with constant ends and steps of 1. */
+/* Restricts dimension d to its elements 0, 2, ...; 0 if it has not one atom of at least 3
+   elements. */
+static int onnx_every_second(onnx_view *v, int d)
+{
+    onnx_atom *a = v->a + onnx_first_atom(v, d);
+    if (v->n[d] != 1 || a->size < 3 || a->stride == ONNX_BATCH)
+        return 0;
+    a->size = (a->size + 1) / 2;
+    a->stride *= 2;
+    return 1;
+}
+
+/* Slice with constant ends and steps of 1, or of 2 as between the pairs of rotary positions. */
 static int onnx_op_slice(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -3190,7 +4134,7 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
                                : x->kind == ONNX_INTEGERS ? (x->count < 0 ? 1 : x->count)
                                                           : onnx_size(&x->v, d).c;
         onnx_view w;
-        if (d < 0 || steps[i] != 1)
+        if (d < 0 || steps[i] < 1 || steps[i] > 2 || (steps[i] > 1 && x->kind != ONNX_DATA))
             return onnx_refuse(m, n,
                                d < 0 ? "there is no such axis" : "only steps of 1 are supported");
         if (x->kind != ONNX_INTEGERS && onnx_count_batch(&x->v, d, d + 1)) {
@@ -3221,6 +4165,8 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
         if (!onnx_restrict_view(&v, d, from[i], to[i] - from[i], 0, &w))
             return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
         v = w;
+        if (steps[i] == 2 && !onnx_every_second(&v, d))
+            return onnx_refuse(m, n, "every second element of this dimension cannot be selected");
     }
     return onnx_set_view(m, n, &v) != NULL;
 }
@@ -3231,9 +4177,9 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     const onnx_value *x = onnx_operand(m, n, 0);
     int64_t p[ONNX_FEW];
     const deploy_span mode = onnx_attribute_text(n, "mode");
-    const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p), rank = x ? x->v.rank : 0;
+    const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p);
     double s = 0;
-    int d, any = 0;
+    int d, any = 0, rank = x ? x->v.rank : 0;
     onnx_value *y;
     if (m->failed)
         return 0;
@@ -3243,9 +4189,12 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     for (d = 0; d < count; d++)
         any |= p[d] != 0;
     if (any) {
-        if (rank != 4 || p[0] || p[1] || p[4] || p[5] || p[2] < 0 || p[2] > 65535 || p[3] != p[2]
-            || p[6] != p[2] || p[7] != p[2] || x->padding)
-            return onnx_refuse(m, n, "only equal pads on each side of an image are supported");
+        for (d = 0; d < rank; d++) {
+            if (p[d] != p[rank + d] || p[d] < 0 || p[d] > (d < 2 ? 0 : 65535))
+                rank = 0;
+        }
+        if ((rank != 3 && rank != 4) || onnx_is_padded(x))
+            return onnx_refuse(m, n, "only equal pads on opposite sides of an image are supported");
         if ((mode.n && !onnx_text_is(mode, "constant"))
             || (onnx_operand(m, n, 2)
                 && (!onnx_single(m, onnx_operand(m, n, 2), &s) || s < 0 || s > 0)))
@@ -3253,8 +4202,10 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     }
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    if (any)
-        y->padding = p[2];
+    if (any) {
+        y->padding[0] = rank == 4 ? p[2] : 0;
+        y->padding[1] = p[rank - 1];
+    }
     return 1;
 }
 
@@ -3472,14 +4423,239 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* Concat: of shapes, or of a class token before tokens. */
+/* Sets *out to the view of a layer after its channels, in dimension `axis`, have become `total`;
+   returns 0 if they are not there. */
+static int onnx_widen_view(const onnx_view *v, int axis, int64_t channels, int64_t total,
+                           onnx_view *out)
+{
+    int d, i;
+    *out = onnx_empty_view(0);
+    if (v->base || !onnx_covers(v, axis, axis + 1, 1, channels)
+        || onnx_count_batch(v, axis, axis + 1))
+        return 0;
+    for (d = 0; d < v->rank; d++) {
+        const int first = onnx_first_atom(v, d);
+        onnx_new_dim(out);
+        if (d == axis)
+            onnx_push_atom(out, onnx_atom_of((size_t)total, 1));
+        for (i = first; d != axis && i < first + v->n[d]; i++) {
+            onnx_atom a = v->a[i];
+            if (a.stride != ONNX_BATCH) {
+                if (a.stride % channels)
+                    return 0;
+                a.stride = a.stride / channels * total;
+            }
+            if (!onnx_push_atom(out, a))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Returns the concatenation of two layers, which may exist already: DenseNets join the same ones
+   again and again. NULL after an error. */
+static onnx_layer *onnx_join_layers(onnx_model *m, const onnx_node *n, int a, int b)
+{
+    onnx_layer *l;
+    int i;
+    for (i = 0; i < m->layers; i++) {
+        l = m->layer + i;
+        if (l->op == LGELU_OP_CONCAT && l->input[0] == a && l->input[1] == b)
+            return l;
+    }
+    l = onnx_new_layer(m, n, LGELU_OP_CONCAT, a, b);
+    if (l) {
+        memset(&l->name, 0, sizeof l->name);
+        l->shape[2] += m->layer[b].shape[2];
+    }
+    return l;
+}
+
+/* Concat of layers: along their channels. */
+static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
+{
+    onnx_view views[ONNX_MOST_INPUTS], first, v;
+    int layer[ONNX_MOST_INPUTS];
+    onnx_layer *l = NULL;
+    int64_t total = 0;
+    int k, axis;
+    views[0] = onnx_empty_view(0);
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_value *x = onnx_operand(m, n, k);
+        if (!x || x->kind != ONNX_DATA || onnx_axis_of(at, x->v.rank) < 0
+            || onnx_count_batch(&x->v, onnx_axis_of(at, x->v.rank),
+                                onnx_axis_of(at, x->v.rank) + 1))
+            return onnx_refuse(m, n,
+                               "it is only supported for shapes, for class tokens before "
+                               "tokens, and for the channels of layers");
+    }
+    for (k = 0; k < n->inputs; k++) {
+        onnx_value x;
+        if (!onnx_layer_operand(m, n, k, &x) || (x.v.rank == 2 && !onnx_flatten_operand(m, n, &x)))
+            return 0;
+        layer[k] = x.layer;
+        views[k] = x.v;
+        total += onnx_channels(m->layer + x.layer);
+    }
+    axis = onnx_axis_of(at, views[0].rank);
+    if (axis < 1 || total > ONNX_MOST)
+        return onnx_refuse(m, n, "there is no such axis");
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_layer *from = m->layer + layer[k];
+        if (views[k].rank != views[0].rank
+            || !onnx_widen_view(&views[k], axis, onnx_channels(from), total, k ? &v : &first)
+            || (k
+                && (!onnx_same_view(&v, &first)
+                    || memcmp(from->shape, m->layer[layer[0]].shape, 2 * sizeof *from->shape))))
+            return onnx_refuse(
+                m, n, "expected layers of the same rows and columns, joined along their channels");
+    }
+    for (k = 1; k < n->inputs; k++) {
+        l = onnx_join_layers(m, n, l ? onnx_layer_index(m, l) : layer[0], layer[k]);
+        if (!l)
+            return 0;
+    }
+    if (m->own && n->outputs == 1)
+        l->name = n->out[0];
+    return onnx_set_result(m, n, l, &first);
+}
+
+/* Returns whether a is -u and b is u, at two places of one layer and equal but for their places:
+   joined along dimension d they are a quarter turn of pairs. */
+static int onnx_is_quarter(const onnx_value *a, const onnx_value *b, int d)
+{
+    onnx_view moved = a->v;
+    moved.base = b->v.base;
+    return d >= 0 && a->kind == ONNX_DATA && onnx_is_scaled(a) && onnx_is_one(-a->p[1])
+           && b->kind == ONNX_DATA && onnx_is_plain(b) && a->v.base > b->v.base
+           && onnx_same_view(&moved, &b->v) && !onnx_count_batch(&b->v, d, d + 1);
+}
+
+/* Makes output 0 the quarter turn (-b, a) of input 1, where a is, and input 0, which is -b. */
+static int onnx_set_quarter(onnx_model *m, const onnx_node *n, int d)
+{
+    const onnx_view b = m->value[n->in[1]].v;
+    const int64_t apart = m->value[n->in[0]].v.base - b.base;
+    onnx_value *y = onnx_pass(m, n, 1);
+    onnx_view v = onnx_empty_view(b.base);
+    int e;
+    if (!y)
+        return 0;
+    for (e = 0; e < b.rank; e++) {
+        onnx_new_dim(&v);
+        if ((e == d && !onnx_push_atom(&v, onnx_atom_of(2, (size_t)apart)))
+            || !onnx_copy_dim(&v, &b, e))
+            return onnx_refuse(m, n, "too many dimensions");
+    }
+    y->kind = ONNX_QUARTER;
+    y->v = v;
+    y->turn.apart = apart;
+    return 1;
+}
+
+/* Returns whether a has rotary positions in the first channels of a layer, and b is the rest of its
+   channels. */
+static int onnx_is_turned_and_rest(const onnx_model *m, const onnx_value *a, const onnx_value *b,
+                                   int d)
+{
+    const int64_t first = a->turn.heads * a->turn.width;
+    int e;
+    if (d < 0 || a->kind != ONNX_ROTARY || b->kind != ONNX_DATA || !onnx_is_plain(b)
+        || !onnx_is_one(a->p[1]) || !onnx_turns_first(&a->turn) || a->v.rank != b->v.rank
+        || a->v.base || b->v.base != first || !onnx_covers(&a->v, d, d + 1, 1, first)
+        || onnx_size(&b->v, d).c != onnx_channels(m->layer + a->layer) - first || b->v.n[d] > 1
+        || (b->v.n[d] && b->v.a[onnx_first_atom(&b->v, d)].stride != 1))
+        return 0;
+    for (e = 0; e < a->v.rank; e++) {
+        onnx_view p = onnx_empty_view(0), q = p;
+        if (e == d)
+            continue;
+        onnx_new_dim(&p);
+        onnx_new_dim(&q);
+        if (!onnx_copy_dim(&p, &a->v, e) || !onnx_copy_dim(&q, &b->v, e) || !onnx_same_view(&p, &q))
+            return 0;
+    }
+    return a->v.n[d] == 1;
+}
+
+/* Makes output 0 the layer of rotary positions that is input 0, then input 1. */
+static int onnx_set_turned_and_rest(onnx_model *m, const onnx_node *n, int d)
+{
+    const onnx_value a = m->value[n->in[0]];
+    onnx_view v = onnx_empty_view(0);
+    onnx_layer *l = onnx_rotary_layer(m, n, a.layer, &a.turn, a.turn.heads);
+    int e;
+    if (!l)
+        return 0;
+    for (e = 0; e < a.v.rank; e++) {
+        onnx_new_dim(&v);
+        if (e == d)
+            onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
+        else
+            onnx_copy_dim(&v, &a.v, e);
+    }
+    return onnx_set_result(m, n, l, &v);
+}
+
+/* Concat of class tokens, learned constants, before the tokens of the last input. Several become as
+   many layers, the last of them first. */
+static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
+{
+    const int64_t axis = onnx_attribute_int(n, "axis", 0);
+    const int last = n->inputs - 1;
+    onnx_value x;
+    onnx_layer *l;
+    onnx_view v;
+    int k;
+    for (k = 0; k <= last; k++) {
+        const onnx_value *c = onnx_operand(m, n, k);
+        if (!last || !c || c->kind != (k < last ? ONNX_CONSTANT : ONNX_DATA)) {
+            return onnx_refuse(
+                m, n,
+                "it is only supported for shapes, for channels of layers, and for class tokens "
+                "before tokens");
+        }
+    }
+    if (last > 4)
+        return onnx_refuse(m, n, "more than four class tokens");
+    if (!onnx_layer_operand(m, n, last, &x))
+        return 0;
+    l = m->layer + x.layer;
+    if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
+        || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
+        return onnx_refuse(m, n, "expected a class token before tokens (N, tokens, channels)");
+    for (k = last - 1; k >= 0; k--) {
+        const onnx_value *a = onnx_operand(m, n, k);
+        if (!onnx_known(m, a))
+            return 0;
+        if (a->v.rank != 3 || !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0))
+            || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
+            || onnx_size(&a->v, 2).c != onnx_channels(l))
+            return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
+            return 0;
+        if (k)
+            memset(&l->name, 0, sizeof l->name);
+        l->shape[1]++;
+        l->bias = n->in[k];
+        x.layer = onnx_layer_index(m, l);
+    }
+    v = onnx_empty_view(0);
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_batch_atom(m));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
+    onnx_new_dim(&v);
+    onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
+    return onnx_set_result(m, n, l, &v);
+}
+
+/* Concat: of shapes, of layers along their channels, or of class tokens before tokens. */
 static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     const int64_t axis = onnx_attribute_int(n, "axis", 0);
-    onnx_value x, *y;
-    onnx_layer *l;
-    onnx_view v;
+    onnx_value *y;
     onnx_extent few[ONNX_FEW], all[ONNX_FEW];
     int k, i, count = 0;
     for (k = 0; k < n->inputs; k++) {
@@ -3505,34 +4681,20 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
     }
     if (n->inputs == 1)
         return onnx_pass(m, n, 0) != NULL;
-    if (n->inputs != 2 || !a || a->kind != ONNX_CONSTANT || !b || b->kind != ONNX_DATA)
-        return onnx_refuse(m, n,
-                           "it is only supported for shapes, and for a class token before tokens");
-    if (!onnx_layer_operand(m, n, 1, &x) || !onnx_known(m, a))
-        return 0;
-    l = m->layer + x.layer;
-    if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
-        || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
-        return onnx_refuse(m, n, "expected a class token before tokens (N, tokens, channels)");
-    if (a->v.rank != 3 || !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0))
-        || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
-        || onnx_size(&a->v, 2).c != onnx_channels(l))
-        return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
-        return 0;
-    l->shape[1]++;
-    l->bias = n->in[0];
-    v = onnx_empty_view(0);
-    onnx_new_dim(&v);
-    onnx_push_atom(&v, onnx_batch_atom(m));
-    onnx_new_dim(&v);
-    onnx_push_atom(&v, onnx_atom_of(l->shape[1], l->shape[2]));
-    onnx_new_dim(&v);
-    onnx_push_atom(&v, onnx_atom_of(l->shape[2], 1));
-    return onnx_set_result(m, n, l, &v);
+    if (n->inputs == 2 && a && b && a->kind != ONNX_CONSTANT && a->layer == b->layer) {
+        const int d = onnx_axis_of(axis, a->v.rank);
+        if (onnx_is_quarter(a, b, d))
+            return onnx_set_quarter(m, n, d);
+        if (onnx_is_turned_and_rest(m, a, b, d))
+            return onnx_set_turned_and_rest(m, n, d);
+    }
+    if (a && a->kind != ONNX_CONSTANT && a->kind != ONNX_INTEGERS)
+        return onnx_concat_layers(m, n, axis);
+    return onnx_add_class_tokens(m, n);
 }
 
-/* Expand, Tile: of constants, along dimensions of 1. */
+/* Expand, Tile: of constants, along dimensions of 1. Expand also of the factors of channels, which
+   a product reads. */
 static int onnx_op_expand(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
@@ -3541,8 +4703,13 @@ static int onnx_op_expand(onnx_model *m, const onnx_node *n)
     onnx_view v;
     if (m->failed)
         return 0;
-    if (!x || x->kind != ONNX_CONSTANT || rank < 0)
-        return onnx_refuse(m, n, "it is only supported for constants");
+    if (!x || rank < 0
+        || (x->kind != ONNX_CONSTANT
+            && ((x->kind != ONNX_DATA && x->kind != ONNX_ROTARY) || onnx_text_is(n->op, "Tile")
+                || m->layer[x->layer].op == LGELU_OP_TOKENS))) {
+        return onnx_refuse(
+            m, n, "it is only supported for constants, factors of channels, and keys and values");
+    }
     for (d = 0; onnx_text_is(n->op, "Tile") && d < rank; d++) {
         if (rank != x->v.rank)
             return onnx_refuse(m, n, "the length of its repeats is not the number of dimensions");
@@ -3874,6 +5041,7 @@ static const struct {
                        { "Gemm", onnx_op_gemm },
                        { "Conv", onnx_op_conv },
                        { "BatchNormalization", onnx_op_batch_norm },
+                       { "InstanceNormalization", onnx_op_instance_norm },
                        { "LayerNormalization", onnx_op_layer_norm },
                        { "Relu", onnx_op_gate },
                        { "Gelu", onnx_op_gate },
@@ -3883,10 +5051,16 @@ static const struct {
                        { "Softplus", onnx_op_function },
                        { "Elu", onnx_op_smooth },
                        { "Mish", onnx_op_smooth },
+                       { "LeakyRelu", onnx_op_smooth },
+                       { "Clip", onnx_op_clip },
+                       { "HardSigmoid", onnx_op_hard_sigmoid },
+                       { "HardSwish", onnx_op_smooth },
                        { "MaxPool", onnx_op_pool },
                        { "AveragePool", onnx_op_pool },
                        { "GlobalAveragePool", onnx_op_pool },
                        { "ReduceMean", onnx_op_reduce_mean },
+                       { "ReduceMax", onnx_op_reduce_mean },
+                       { "GlobalMaxPool", onnx_op_pool },
                        { "Softmax", onnx_op_softmax },
                        { "Sqrt", onnx_op_root },
                        { "Reciprocal", onnx_op_root },
@@ -4001,7 +5175,7 @@ static int onnx_read_node(onnx_model *m, deploy_span s)
     while (onnx_next_field(&inputs)) {
         if (inputs.field == 1 && inputs.kind == 2) {
             if (n.inputs >= ONNX_MOST_INPUTS)
-                return onnx_refuse(m, &n, "more than 16 inputs");
+                return onnx_refuse(m, &n, "more than 64 inputs");
             n.in[n.inputs] = inputs.in.n ? onnx_find(m, inputs.in) : -1;
             if (inputs.in.n && n.in[n.inputs] < 0) {
                 return onnx_fail(
@@ -4106,6 +5280,9 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     if (l->op == LGELU_OP_TOKENS) {
         l->shape[1] = (size_t)dim[1];
         l->shape[2] = 0;
+    } else if (rank == 3 && m->row) {
+        l->shape[1] = (size_t)dim[2];
+        l->shape[2] = (size_t)dim[1];
     } else if (rank < 4) {
         l->shape[2] = (size_t)dim[rank - 1];
         if (rank == 3)
@@ -4122,8 +5299,11 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     if (l->shape[0] * l->shape[1] > (size_t)ONNX_MOST
         || l->shape[0] * l->shape[1] * (l->shape[2] + !l->shape[2]) > (size_t)ONNX_MOST)
         return onnx_fail(m, "input '%t': its shape is out of bounds", &name);
-    if (rank == 4 && !m->channels_last) {
-        v = onnx_channels_first_view(m, l);
+    m->row = m->row && rank == 3 && l->op == LGELU_OP_INPUT;
+    /* tokens of several values have their channels last */
+    m->channels_last |= rank == 3 && !m->row;
+    if (m->row || (rank == 4 && !m->channels_last)) {
+        v = onnx_image_view(m, l, rank);
     } else {
         onnx_new_dim(&v);
         onnx_push_atom(&v, onnx_batch_atom(m));
@@ -4141,14 +5321,23 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     return 1;
 }
 
-/* Returns whether the first node that reads input `name` transposes images from (N, rows, columns,
-   channels). */
-static int onnx_is_channels_last(deploy_span graph, deploy_span name)
+/* Finds in which order an input of images comes in, by the first node that reads it: a Transpose
+   from channels last, or, for an input of three dimensions, one that takes sequences with their
+   channels in dimension 1. */
+static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
 {
+    static const char *const of_rows[] = { "Conv",
+                                           "MaxPool",
+                                           "AveragePool",
+                                           "GlobalAveragePool",
+                                           "BatchNormalization",
+                                           "InstanceNormalization" };
     onnx_reader r, q;
+    size_t i;
+    m->channels_last = m->row = 0;
     for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
         if (r.field == 1 && r.kind == 2) {
-            int reads = 0, transposes = 0, count;
+            int reads = 0, count;
             int64_t order[ONNX_FEW];
             onnx_node n;
             memset(&n, 0, sizeof n);
@@ -4156,25 +5345,29 @@ static int onnx_is_channels_last(deploy_span graph, deploy_span name)
                 if (q.kind == 2) {
                     if (q.field == 1 && onnx_same_text(q.in, name))
                         reads = 1;
-                    if (q.field == 4 && onnx_text_is(q.in, "Transpose"))
-                        transposes = 1;
+                    if (q.field == 4)
+                        n.op = q.in;
                     if (q.field == 5 && n.attributes < ONNX_MOST_ATTRIBUTES)
                         n.attribute[n.attributes++] = q.in;
                 }
             }
             if (!reads)
                 continue;
-            count = transposes ? onnx_attribute_ints(&n, "perm", order) : 0;
-            return count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2;
+            count = onnx_text_is(n.op, "Transpose") ? onnx_attribute_ints(&n, "perm", order) : 0;
+            m->channels_last =
+                count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2;
+            for (i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
+                m->row |= onnx_text_is(n.op, of_rows[i]);
+            return;
         }
     }
-    return 0;
 }
 
 /* GraphProto: node 1, initializer 5, input 11, output 12, sparse_initializer 15 */
 typedef struct {
     deploy_span graph;
     int opset, own, nodes, values, tensors, inputs;
+    int edges; /* inputs of all nodes */
 } onnx_counts;
 
 /* Counts what the graph has, so that everything can be stored in one block, and checks the model's
@@ -4224,8 +5417,10 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
             continue;
         if (r.field == 1) {
             c->nodes++;
-            for (q = onnx_reader_of(r.in); onnx_next_field(&q);)
+            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 c->values += q.field == 2;
+                c->edges += q.field == 1;
+            }
             if (q.bad)
                 return onnx_damaged(m, &q);
         } else if (r.field == 5) {
@@ -4235,8 +5430,9 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         } else if (r.field == 15) {
             return onnx_fail(m, "sparse initializers are not supported");
         }
-        if (c->nodes > ONNX_MOST_NODES || c->values > ONNX_MOST_VALUES
-            || c->tensors > ONNX_MOST_VALUES || c->inputs > ONNX_MOST_VALUES) {
+        if (c->nodes > ONNX_MOST_NODES || c->edges > ONNX_MOST_VALUES
+            || c->values > ONNX_MOST_VALUES || c->tensors > ONNX_MOST_VALUES
+            || c->inputs > ONNX_MOST_VALUES) {
             return onnx_fail(m, "the graph has more than %d nodes, or %d values",
                              (int64_t)ONNX_MOST_NODES, (int64_t)ONNX_MOST_VALUES);
         }
@@ -4248,7 +5444,8 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
     return c->nodes ? 1 : onnx_fail(m, "the graph has no nodes");
 }
 
-enum { ONNX_LAYERS_A_NODE = 6 };
+/* The most layers that a node, and each of its inputs, becomes. */
+enum { ONNX_LAYERS_A_NODE = 8, ONNX_LAYERS_AN_EDGE = 4 };
 
 /* Returns the bytes of the block, and where values, tensors, layers and hash chains begin in it. */
 static size_t onnx_layout(const onnx_counts *c, size_t at[4])
@@ -4260,7 +5457,7 @@ static size_t onnx_layout(const onnx_counts *c, size_t at[4])
     at[1] = at[0] + (size_t)c->values * ((sizeof(onnx_value) + 15) / 16 * 16);
     at[2] = at[1] + (size_t)c->tensors * ((sizeof(onnx_tensor) + 15) / 16 * 16);
     at[3] = at[2]
-            + (size_t)(ONNX_LAYERS_A_NODE * c->nodes + c->inputs)
+            + (size_t)(ONNX_LAYERS_A_NODE * c->nodes + ONNX_LAYERS_AN_EDGE * c->edges + c->inputs)
                   * ((sizeof(onnx_layer) + 15) / 16 * 16);
     return at[3] + chains * sizeof(int);
 }
@@ -4341,6 +5538,12 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
     const int two = w ? w->v.rank - 2 : 0;
     int64_t i, k, c, j = 0;
     factor *= l->alpha * onnx_gain_of(m, l, row);
+    if (!w && l->picks) {
+        const int64_t inputs = onnx_channels(m->layer + l->input[0]);
+        for (j = 0; to && j < inputs; j++)
+            to[j] = j == row;
+        return 1;
+    }
     /* without weights it keeps or scales its channels */
     if (!w) {
         if (!(fabs(factor) <= (double)FLT_MAX))
@@ -4353,15 +5556,17 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
             *to = (float)factor;
         return 1;
     }
-    if (l->op == LGELU_OP_CONV || l->window) {
-        const int64_t side = onnx_size(&w->v, 2).c, in_c = onnx_size(&w->v, 1).c;
-        for (i = 0; i < side; i++) {
-            for (k = 0; k < side; k++) {
+    if (l->op == LGELU_OP_CONV || l->window.kernel[0]) {
+        const int last = w->v.rank - 1;
+        const int64_t rows = last > 2 ? onnx_size(&w->v, 2).c : 1, in_c = onnx_size(&w->v, 1).c;
+        for (i = 0; i < rows; i++) {
+            const int64_t at =
+                onnx_offset(&w->v, 0, row) + (last > 2 ? onnx_offset(&w->v, 2, i) : 0);
+            for (k = 0; k < onnx_size(&w->v, last).c; k++) {
                 for (c = 0; c < in_c; c++, j++) {
-                    if (!onnx_put_element(m, w,
-                                          onnx_offset(&w->v, 0, row) + onnx_offset(&w->v, 1, c)
-                                              + onnx_offset(&w->v, 2, i) + onnx_offset(&w->v, 3, k),
-                                          factor, to ? to + j : NULL))
+                    if (!onnx_put_element(
+                            m, w, at + onnx_offset(&w->v, 1, c) + onnx_offset(&w->v, last, k),
+                            factor, to ? to + j : NULL))
                         return 0;
                 }
             }
@@ -4400,21 +5605,26 @@ static int onnx_put_bias(onnx_model *m, const onnx_layer *l, int64_t row, double
    queries, keys and values by heads. */
 static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *b)
 {
-    const int64_t out = onnx_channels(l), C = l->parts ? out / 3 : out;
-    const size_t in_ = l->weight < 0 && !l->parts ? 1
-                       : l->parts || (l->op == LGELU_OP_LINEAR && !l->window)
+    const int64_t out = onnx_channels(l);
+    const int64_t queries = l->parts ? (int64_t)(l->option[0] * l->option[1]) : out;
+    const int64_t keys = l->parts ? (int64_t)(l->option[2] * l->option[1]) : 1;
+    const size_t in_ = l->weight < 0 && l->picks    ? m->layer[l->input[0]].shape[2]
+                       : l->weight < 0 && !l->parts ? 1
+                       : l->parts || (l->op == LGELU_OP_LINEAR && !l->window.kernel[0])
                            ? (size_t)onnx_size(&l->order, 0).c
-                           : (size_t)(onnx_size(&m->value[l->weight].v, 1).c
-                                      * onnx_size(&m->value[l->weight].v, 2).c
-                                      * onnx_size(&m->value[l->weight].v, 3).c);
+                           : (size_t)onnx_size(&m->value[l->weight].v, 1).c * l->window.kernel[0]
+                                 * l->window.kernel[1];
     int64_t r;
     for (r = 0; r < out; r++) {
-        const onnx_head_place *p = l->of + r / C;
+        const int part = r < queries ? 0 : 1 + (int)((r - queries) / keys);
+        const onnx_head_place *p = l->of + part;
         const onnx_layer *from = l->parts ? m->layer + p->layer : l;
-        const int64_t i = r % C, row = l->parts ? p->base + i / (int64_t)l->option[1] * p->head
-                                                      + i % (int64_t)l->option[1] * p->width
-                                                : r;
-        const double factor = l->parts && r < C ? l->alpha : 1;
+        const int64_t i = part ? (r - queries) % keys : r;
+        const int64_t row = l->parts ? p->base + i / (int64_t)l->option[1] * p->head
+                                           + i % (int64_t)l->option[1] * p->width
+                            : l->picks ? l->chosen.base + onnx_offset(&l->chosen, 0, r)
+                                       : r;
+        const double factor = l->parts && !part ? l->alpha : 1;
         if (l->table < 0
             && !onnx_put_weight_row(m, from, row, factor, w ? w + (size_t)r * in_ : NULL))
             return 0;
@@ -4488,6 +5698,21 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
         return onnx_put_vector(m, l->weight, c, 1, 1, b)
                && onnx_put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
     case LGELU_OP_RMS_NORM: return onnx_put_vector(m, l->weight, c, 1, 1, b);
+    case LGELU_OP_GROUP_NORM:
+        for (i = 0; i < c; i++) {
+            const onnx_value *g = l->weight < 0 ? NULL : m->value + l->weight;
+            const double x = g ? onnx_fetch(m, g, onnx_vector_offset(&g->v, i)) : 1;
+            const double gain = l->alpha * onnx_gain_of(m, l, i) * x;
+            if (m->budget)
+                m->budget--;
+            if (!m->budget || !(fabs(gain) <= (double)FLT_MAX))
+                return onnx_fail(m, "a factor of a group norm is not a finite number");
+            if (b)
+                b[i] = (float)gain;
+            if (!onnx_put_bias(m, l, i, 1, b ? b + c + i : NULL))
+                return 0;
+        }
+        return 1;
     case LGELU_OP_BATCH_NORM:
         for (i = 0; i < c; i++) {
             if (!(onnx_fetch(m, m->value + l->variance, onnx_offset(&m->value[l->variance].v, 0, i))
@@ -4500,7 +5725,9 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
                && onnx_put_vector(m, l->mean, c, 1, 0, s)
                && onnx_put_vector(m, l->variance, c, 1, 1, s ? s + c : NULL);
     case LGELU_OP_GATE:
-        for (i = 0; i < (l->vector < 0 ? 1 : c) && l->gate == LGELU_GATE_LAMBDA; i++) {
+        for (i = 0; i < (l->vector < 0 ? 1 : c)
+                    && (l->gate == LGELU_GATE_LAMBDA || l->gate == LGELU_GATE_SILU);
+             i++) {
             const double lambda = onnx_lambda_of(m, l, i);
             if (!(lambda >= 1))
                 return onnx_fail(m, "gates x Phi(lambda x) with lambda below 1 are not supported");
@@ -4534,8 +5761,9 @@ static void onnx_tie_embedding(onnx_model *m)
     for (i = 0; i < m->layers; i++) {
         onnx_layer *l = m->layer + i;
         const onnx_value *w;
-        if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts || l->window
-            || l->flat || !onnx_is_one(l->alpha) || l->gain >= 0 || l->shift < 0 || l->shift > 0)
+        if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts
+            || l->window.kernel[0] || l->flat || l->picks || !onnx_is_one(l->alpha) || l->gain >= 0
+            || l->shift < 0 || l->shift > 0)
             continue;
         w = m->value + l->weight;
         if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->tensor < 0
@@ -4590,6 +5818,10 @@ static int onnx_read_result(onnx_model *m, deploy_span s)
     all[1] = onnx_fixed(onnx_elements(l));
     v = onnx_channels_first_view(m, l);
     m->form = ONNX_CHANNELS_FIRST;
+    if (x.v.rank == 3 && l->shape[0] == 1) {
+        v = onnx_image_view(m, l, 3);
+        m->form = ONNX_ROW;
+    }
     if (!onnx_same_view(&v, &x.v)) {
         m->form = x.v.rank == 2 ? ONNX_FLAT : ONNX_CHANNELS_LAST;
         if (!onnx_reshape_view(&x.v, all, 2, &v))
@@ -4665,7 +5897,7 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *want
         if (r.field == 11 && r.kind == 2) {
             for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
                 if (q.field == 1 && q.kind == 2 && onnx_find(m, q.in) < 0 && m->input < 0)
-                    m->channels_last = onnx_is_channels_last(c->graph, q.in);
+                    onnx_find_order(m, c->graph, q.in);
             }
             if (!onnx_read_input(m, r.in))
                 return 0;
@@ -4726,7 +5958,7 @@ onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const c
         m->chain[i] = -1;
     m->most_values = c.values;
     m->most_tensors = c.tensors;
-    m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + c.inputs;
+    m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + ONNX_LAYERS_AN_EDGE * c.edges + c.inputs;
     m->input = m->result = -1;
     m->budget = 16 * (uint64_t)bytes + (1 << 24);
     return onnx_read_graph(m, &c, output) ? m : NULL;
@@ -4750,7 +5982,10 @@ const char *onnx_output(const onnx_model *m) { return m->output; }
 
 onnx_form onnx_input(const onnx_model *m)
 {
-    return m->channels_last ? ONNX_CHANNELS_LAST : m->flat ? ONNX_FLAT : ONNX_CHANNELS_FIRST;
+    return m->channels_last ? ONNX_CHANNELS_LAST
+           : m->flat        ? ONNX_FLAT
+           : m->row         ? ONNX_ROW
+                            : ONNX_CHANNELS_FIRST;
 }
 
 onnx_form onnx_result(const onnx_model *m) { return m->form; }
@@ -4830,19 +6065,26 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_LABELS: return "labels";
     case LGELU_OP_LINEAR: return "linear";
     case LGELU_OP_GATE: return "gate";
+    case LGELU_OP_SIGMOID: return "sigmoid";
     case LGELU_OP_ADD: return "add";
+    case LGELU_OP_MUL: return "mul";
     case LGELU_OP_CONV: return "conv";
     case LGELU_OP_BATCH_NORM:
     case LGELU_OP_LAYER_NORM:
     case LGELU_OP_RMS_NORM: return "norm";
     case LGELU_OP_MAX_POOL:
     case LGELU_OP_AVERAGE_POOL: return "pool";
+    case LGELU_OP_SCALE: return "scale";
+    case LGELU_OP_CONCAT: return "concat";
+    case LGELU_OP_GROUP_NORM: return "norm";
     case LGELU_OP_VIEW: return "flatten";
     case LGELU_OP_EMBEDDING: return "embedding";
     case LGELU_OP_POSITION: return "position";
+    case LGELU_OP_ROTARY: return "rotary";
     case LGELU_OP_ATTENTION: return "attention";
     case LGELU_OP_DROPOUT: return "dropout";
     case LGELU_OP_PATCHES: return "patches";
+    case LGELU_OP_TRANSPOSE: return "transpose";
     case LGELU_OP_CLASS_TOKEN: return "class";
     case LGELU_OP_MEAN_TOKENS: return "mean";
     case LGELU_OP_CROSS_ENTROPY:
@@ -4877,7 +6119,7 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         return l->table < 0 ? lgelu_linear(net, name, y, l->shape[2])
                             : lgelu_linear_tied(net, name, y, m->layer[l->table].node);
     case LGELU_OP_GATE:
-        if (learn && gate_kind != LGELU_GATE_RELU)
+        if (learn && gate_kind != LGELU_GATE_RELU && gate_kind != LGELU_GATE_SILU)
             gate_kind = LGELU_GATE_LAMBDA;
         if (gate_kind == LGELU_GATE_CUSTOM)
             return lgelu_gate_custom(net, name, x, &l->smooth.gate);
@@ -4887,15 +6129,26 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         }
         y = lgelu_gate_channels(net, name, x, 1);
         return y;
+    case LGELU_OP_SIGMOID: return lgelu_sigmoid(net, name, x);
     case LGELU_OP_ADD: return lgelu_add(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_MUL: return lgelu_mul(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_SCALE: return lgelu_scale(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_CONCAT: return lgelu_concat(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_GROUP_NORM:
+        c = lgelu_group_norm(net, name, x, l->groups);
+        if (c >= 0)
+            net->nodes[c].eps = l->eps;
+        return c;
     case LGELU_OP_CONV:
-        return lgelu_conv(net, name, x, l->shape[2], l->window, l->stride, l->padding, l->groups,
-                          l->bias >= 0 || l->shift < 0 || l->shift > 0);
+        return lgelu_conv_window(net, name, x, l->shape[2], &l->window, l->groups,
+                                 l->bias >= 0 || l->shift < 0 || l->shift > 0);
     case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(net, name, x, l->momentum, l->eps);
-    case LGELU_OP_MAX_POOL: return lgelu_max_pool(net, name, x, l->window, l->stride, l->padding);
+    case LGELU_OP_MAX_POOL:
+        return l->ceiling ? lgelu_max_pool_ceiling(net, name, x, &l->window)
+                          : lgelu_max_pool_window(net, name, x, &l->window);
     case LGELU_OP_AVERAGE_POOL:
-        return l->window ? lgelu_average_pool(net, name, x, l->window, l->stride, l->padding)
-                         : lgelu_global_pool(net, name, x);
+        return l->window.kernel[0] ? lgelu_average_pool_window(net, name, x, &l->window)
+                                   : lgelu_global_pool(net, name, x);
     case LGELU_OP_EMBEDDING: return lgelu_embedding(net, name, x, l->shape[2]);
     case LGELU_OP_POSITION: return lgelu_position(net, name, x);
     case LGELU_OP_LAYER_NORM:
@@ -4908,8 +6161,12 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         if (c >= 0)
             net->nodes[c].eps = l->eps;
         return c;
-    case LGELU_OP_ATTENTION: return lgelu_attention(net, name, x, l->option[0], (int)l->option[1]);
+    case LGELU_OP_ROTARY:
+        return lgelu_rotary(net, name, x, l->option[0], l->option[1], l->base, (int)l->option[2]);
+    case LGELU_OP_ATTENTION:
+        return lgelu_attention_grouped(net, name, x, l->option[0], l->option[2], (int)l->option[1]);
     case LGELU_OP_PATCHES: return lgelu_patches(net, name, x, l->option[0]);
+    case LGELU_OP_TRANSPOSE: return lgelu_transpose(net, name, x);
     case LGELU_OP_CLASS_TOKEN: return lgelu_class_token(net, name, x);
     case LGELU_OP_VIEW: return lgelu_flatten(net, name, x);
     case LGELU_OP_MEAN_TOKENS: return lgelu_mean_tokens(net, name, x, l->option[0], l->option[1]);

@@ -11,16 +11,23 @@
 
    Supported is what PyTorch's exporter writes for MLPs, convolutional networks, ViTs, text
    classifiers and GPTs: Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas
-   by Erf and Tanh, Elu, x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and
-   Tanh, pooling, ReduceMean, Flatten, Reshape, Transpose, residual sums,
-   LayerNormalization or its formula, the formula of RMSNorm, attention, embeddings, and the
-   arithmetic of shapes around them. A factor or a bias, one number or one for each channel
-   (standardised pixels, LayerScale), goes into the weights before it or becomes a depthwise
-   convolution of 1 x 1. Weights may be float, double, half or bfloat16.
+   by Erf and Tanh, x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and
+   Tanh, Elu, LeakyRelu, HardSwish, Clip and HardSigmoid (as ReLUs), Sigmoid, Tanh, pooling,
+   ReduceMean, ReduceMax, Flatten, Reshape, Transpose, Concat, Split and Slice of channels, linear
+   layers over tokens, sums and differences of layers, products of layers of the same shape or of an
+   image with one factor for each channel (squeeze-and-excitation), LayerNormalization or its
+   formula, InstanceNormalization alone or as part of GroupNorm, the formula of RMSNorm, attention,
+   also with fewer keys and values (repeated by Expand), rotary positions x·cos + (-b, a)·sin of
+   both kinds, embeddings, and the arithmetic of shapes around them. A factor or a bias, one number
+   or one for each channel (standardised pixels, LayerScale), goes into the weights before it or
+   becomes a depthwise convolution of 1 x 1. Weights may be float, double, half or bfloat16.
 
-   Images are declared as (N, channels, rows, columns), or as (N, rows, columns, channels) where a
-   Transpose follows; vectors as (N, channels), token ids as integers (N, count). The network's
-   inputs have their channels last. The first dimension is the batch, whatever its size in the file.
+   Windows may have any height, width, stride, dilation and padding that is equal on opposite sides.
+   Images are declared as (N, channels, rows, columns), as (N, rows, columns, channels) where a
+   Transpose follows, or as (N, channels, columns) where a 1-D convolution, pooling or normalisation
+   follows: they become one row, (1, columns, channels). Vectors are declared as (N, channels),
+   token ids as integers (N, count). The network's inputs have their channels last. The first
+   dimension is the batch, whatever its size in the file.
 
    Anything else is refused in one line that names node, operator and reason. Every number of the
    file is checked before it is used. Nothing is allocated, printed or opened.
@@ -51,10 +58,10 @@ onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const c
 int onnx_nodes(const onnx_model *m);
 
 /* Adds the layers to a network; returns the node of the result, or -1 (net->message). learn = 1:
-   every GELU becomes a gate whose λ can be learned, starting from its value in the file, and every
-   other smooth gate one that starts at GELU; 0: gates as they are. SiLU, ELU and Mish are custom
-   gates inside m, which must remain valid as long as the network. *input becomes the node of the
-   first input. */
+   every GELU becomes a gate whose λ can be learned, starting from its value in the file, as the β
+   of SiLU can, and every other smooth gate one that starts at GELU; 0: gates as they are. ELU,
+   Mish, HardSwish, LeakyRelu, and x·σ(βx) with β below 1, are custom gates inside m, which must
+   remain valid as long as the network. *input becomes the node of the first input. */
 int onnx_build(onnx_model *m, lgelu_net *net, int learn, int *input);
 
 /* Copies the weights, after lgelu_net_make. */
@@ -68,8 +75,9 @@ onnx_form onnx_input(const onnx_model *m);
 
 /* Returns the order of the result's elements in the file; the node of onnx_build has (rows,
    columns, channels). ONNX_CHANNELS_FIRST: (N, channels, rows, columns); ONNX_CHANNELS_LAST: (N,
-   rows, columns, channels), or tokens (N, tokens, channels); ONNX_FLAT: (N, elements) in the node's
-   order. For a node of one pixel, or of one row and one channel, they are all the same. */
+   rows, columns, channels), or tokens (N, tokens, channels); ONNX_ROW: (N, channels, columns), of
+   a node of one row; ONNX_FLAT: (N, elements) in the node's order. For a node of one pixel, or of
+   one row and one channel, they are all the same. */
 onnx_form onnx_result(const onnx_model *m);
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
    MAP: bytes; messages; nodes; tensors; names; the two orders of a value; quantized values; layers;
    the graph; checks before anything is written. */
 #include "onnx_out.h"
+#include "smooth.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -660,7 +661,7 @@ static void onnx_emit_conv_weights(onnx_writer *w, const lgelu_node *node, const
 static void onnx_emit_conv(onnx_writer *w, const lgelu_node *node, const lgelu_node *norm)
 {
     const lgelu_net *net = w->net;
-    size_t pads[4], stride[2];
+    size_t pads[4];
     char x[ONNX_NAME], weight[ONNX_NAME], bias[ONNX_NAME];
     onnx_message m;
     const char *of = onnx_in_order(w, x, node->input[0], 1);
@@ -671,13 +672,26 @@ static void onnx_emit_conv(onnx_writer *w, const lgelu_node *node, const lgelu_n
                                onnx_join(bias, node->name, ".bias"));
     }
     onnx_begin_node(&m, "Conv", of, weight, norm || node->bias_count || w->whole ? bias : NULL);
-    pads[0] = pads[1] = pads[2] = pads[3] = node->padding;
-    stride[0] = stride[1] = node->stride;
+    pads[0] = pads[2] = node->padding[0];
+    pads[1] = pads[3] = node->padding[1];
     onnx_set_ints(&m, "kernel_shape", node->window, 2);
-    onnx_set_ints(&m, "strides", stride, 2);
+    onnx_set_ints(&m, "strides", node->stride, 2);
     onnx_set_ints(&m, "pads", pads, 4);
+    if (node->dilation[0] > 1 || node->dilation[1] > 1)
+        onnx_set_ints(&m, "dilations", node->dilation, 2);
     onnx_set_int(&m, "group", (int64_t)node->groups);
     onnx_end_node(w, &m, onnx_value_name(w, (int)(node - net->nodes)));
+}
+
+/* Returns whether a pooling has a window that ends beyond the image and its padding. */
+static int onnx_is_ceiling(const lgelu_node *node, const lgelu_node *from)
+{
+    int d, more = 0;
+    for (d = 0; d < 2; d++) {
+        const size_t pixels = from->shape[d] + 2 * node->padding[d];
+        more |= (node->shape[d] - 1) * node->stride[d] + node->window[d] > pixels;
+    }
+    return more;
 }
 
 /* Writes a max pool or an average pool. */
@@ -685,23 +699,26 @@ static void onnx_emit_pool(onnx_writer *w, const lgelu_node *node)
 {
     const lgelu_node *from = w->net->nodes + node->input[0];
     const int most = node->op == LGELU_OP_MAX_POOL;
-    size_t pads[4], stride[2];
+    size_t pads[4];
     char x[ONNX_NAME];
     const char *of = onnx_in_order(w, x, node->input[0], 1),
                *value = onnx_value_name(w, (int)(node - w->net->nodes));
     onnx_message m;
-    if (!most && !node->padding && !memcmp(node->window, from->shape, sizeof node->window)) {
+    if (!most && !node->padding[0] && !node->padding[1]
+        && !memcmp(node->window, from->shape, sizeof node->window)) {
         onnx_put_node(w, "GlobalAveragePool", value, of, NULL);
         return;
     }
     onnx_begin_node(&m, most ? "MaxPool" : "AveragePool", of, NULL, NULL);
-    pads[0] = pads[1] = pads[2] = pads[3] = node->padding;
-    stride[0] = stride[1] = node->stride;
+    pads[0] = pads[2] = node->padding[0];
+    pads[1] = pads[3] = node->padding[1];
     onnx_set_ints(&m, "kernel_shape", node->window, 2);
-    onnx_set_ints(&m, "strides", stride, 2);
+    onnx_set_ints(&m, "strides", node->stride, 2);
     onnx_set_ints(&m, "pads", pads, 4);
     if (!most)
         onnx_set_int(&m, "count_include_pad", 1);
+    if (onnx_is_ceiling(node, from))
+        onnx_set_int(&m, "ceil_mode", 1);
     onnx_end_node(w, &m, value);
 }
 
@@ -739,7 +756,51 @@ static void onnx_put_shared(onnx_writer *w, int which)
     w->halves |= 1 << which;
 }
 
-/* Writes a gate: Relu, GELU by the tanh formula, or x·Φ(λx) with Erf. */
+/* Writes an operator with the attribute alpha. */
+static void onnx_put_alpha(onnx_writer *w, const char *op, const char *value, const char *of,
+                           double alpha)
+{
+    onnx_message m;
+    onnx_begin_node(&m, op, of, NULL, NULL);
+    onnx_set_float(&m, "alpha", (float)alpha);
+    onnx_end_node(w, &m, value);
+}
+
+/* Writes x·Sigmoid(βx). */
+static void onnx_put_silu(onnx_writer *w, const char *name, const char *value, const char *of,
+                          float beta)
+{
+    char scaled[ONNX_NAME], number[ONNX_NAME], sigmoid[ONNX_NAME];
+    const char *inner = of;
+    if (beta < 1 || beta > 1) {
+        onnx_put_scalar(w, onnx_join(number, name, "/beta"), beta);
+        onnx_put_node(w, "Mul", onnx_join(scaled, name, "/scaled"), of, number);
+        inner = scaled;
+    }
+    onnx_put_node(w, "Sigmoid", onnx_join(sigmoid, name, "/sigmoid"), inner, NULL);
+    onnx_put_node(w, "Mul", value, of, sigmoid);
+}
+
+/* Writes a gate of smooth.h. */
+static void onnx_put_smooth(onnx_writer *w, const smooth_gate *gate, const char *name,
+                            const char *value, const char *of)
+{
+    char a[ONNX_NAME], b[ONNX_NAME];
+    switch (gate->kind) {
+    case SMOOTH_SILU: onnx_put_silu(w, name, value, of, (float)gate->beta); break;
+    case SMOOTH_ELU: onnx_put_alpha(w, "Elu", value, of, gate->beta); break;
+    case SMOOTH_LEAKY: onnx_put_alpha(w, "LeakyRelu", value, of, gate->beta); break;
+    case SMOOTH_HARDSWISH: onnx_put_node(w, "HardSwish", value, of, NULL); break;
+    case SMOOTH_MISH:
+        onnx_put_node(w, "Softplus", onnx_join(a, name, "/softplus"), of, NULL);
+        onnx_put_node(w, "Tanh", onnx_join(b, name, "/tanh"), a, NULL);
+        onnx_put_node(w, "Mul", value, of, b);
+        break;
+    }
+}
+
+/* Writes a gate: Relu, GELU by the tanh formula, x·Φ(λx) with Erf, x·Sigmoid(βx), or one of
+   smooth.h. */
 static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
 {
     const size_t c = node->shape[2];
@@ -750,11 +811,19 @@ static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
                *value = onnx_value_name(w, (int)(node - w->net->nodes)), *name = node->name;
     const float *lambda = w->net->lambda + node->first_lambda;
     onnx_message m;
-    int sharp = node->gate == LGELU_GATE_LAMBDA;
+    int sharp = node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU;
     for (k = 0; k < (size_t)node->lambda_count; k++)
         sharp &= lambda[k] > FLT_MAX;
     if (node->gate == LGELU_GATE_RELU || sharp) {
         onnx_put_node(w, "Relu", value, of, NULL);
+        return;
+    }
+    if (node->gate == LGELU_GATE_SILU) {
+        onnx_put_silu(w, name, value, of, *lambda);
+        return;
+    }
+    if (node->gate == LGELU_GATE_CUSTOM) {
+        onnx_put_smooth(w, smooth_gate_of(node), name, value, of);
         return;
     }
     onnx_put_shared(w, 0);
@@ -861,31 +930,146 @@ static void onnx_emit_embedding(onnx_writer *w, const lgelu_node *node)
         onnx_put_flatten(w, value, rows);
 }
 
-/* Writes multi-head attention. The input (N, tokens, 3·channels) is split into q and v as (N,
-   heads, tokens, width) and k as (N, heads, width, tokens). */
+/* Writes a Split of the last dimension into parts of these sizes. */
+static void onnx_put_split(onnx_writer *w, const char *of, const size_t *size, int parts,
+                           char part[][ONNX_NAME], const char *name)
+{
+    int64_t sizes[3];
+    char list[ONNX_NAME];
+    onnx_message m;
+    int k;
+    for (k = 0; k < parts; k++)
+        sizes[k] = (int64_t)size[k];
+    onnx_put_integers(w, onnx_join(list, name, "/sizes"), sizes, (size_t)parts);
+    onnx_begin_node(&m, "Split", of, list, NULL);
+    onnx_set_int(&m, "axis", -1);
+    for (k = 0; k + 1 < parts; k++)
+        onnx_append_text(&m, 2, part[k]);
+    onnx_end_node(w, &m, part[parts - 1]);
+}
+
+/* Writes the cosines or the sines of rotary positions, (tokens, 1, width). Both channels of a pair
+   have the same. */
+static void onnx_put_angles(onnx_writer *w, const lgelu_node *node, const char *name, int sines)
+{
+    const size_t tokens = node->shape[1], width = node->option[1];
+    size_t dims[3], t, k;
+    dims[0] = tokens;
+    dims[1] = 1;
+    dims[2] = width;
+    onnx_begin_tensor(w, name, ONNX_TYPE_FLOAT, dims, 3);
+    for (t = 0; t < tokens && !w->failed; t++) {
+        for (k = 0; k < width; k++) {
+            const size_t pair = node->option[2] ? k / 2 : k % (width / 2);
+            const double angle =
+                (double)t * pow((double)node->base, -2 * (double)pair / (double)width);
+            onnx_emit_float(w, (float)(sines ? sin(angle) : cos(angle)));
+        }
+    }
+}
+
+/* Writes rotary positions as x·cos + turned·sin, where `turned` has the pair (-b, a) for (a, b). */
+static void onnx_emit_rotary(onnx_writer *w, const lgelu_node *node)
+{
+    const size_t tokens = node->shape[1], heads = node->option[0], width = node->option[1];
+    const int interleaved = node->option[2] != 0;
+    const size_t rest = node->shape[2] - heads * width;
+    size_t dims[4], size[2];
+    char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], part[2][ONNX_NAME], half[2][ONNX_NAME];
+    const char *name = node->name, *of = onnx_in_order(w, x, node->input[0], 0);
+    const char *value = onnx_value_name(w, (int)(node - w->net->nodes));
+    onnx_message m;
+    /* The first token is not turned. */
+    if (tokens == 1) {
+        onnx_put_node(w, "Identity", value, of, NULL);
+        return;
+    }
+    if (rest) {
+        size[0] = heads * width;
+        size[1] = rest;
+        onnx_join(part[0], name, "/heads");
+        onnx_join(part[1], name, "/rest");
+        onnx_put_split(w, of, size, 2, part, name);
+        of = part[0];
+    }
+    dims[0] = tokens;
+    dims[1] = heads;
+    dims[2] = width;
+    onnx_put_reshape(w, onnx_join(a, name, "/x"), of, dims, 3);
+    onnx_join(b, name, "/x");
+    if (interleaved) {
+        dims[2] = width / 2;
+        dims[3] = 2;
+        onnx_put_reshape(w, onnx_join(b, name, "/pairs"), of, dims, 4);
+    }
+    size[0] = size[1] = interleaved ? 1 : width / 2;
+    onnx_join(half[0], name, "/a");
+    onnx_join(half[1], name, "/b");
+    onnx_put_split(w, b, size, 2, half, half[0]);
+    onnx_put_node(w, "Neg", onnx_join(b, name, "/minus"), half[1], NULL);
+    onnx_begin_node(&m, "Concat", b, half[0], NULL);
+    onnx_set_int(&m, "axis", -1);
+    onnx_end_node(w, &m, onnx_join(half[1], name, interleaved ? "/turned.pairs" : "/turned"));
+    if (interleaved) {
+        dims[2] = width;
+        onnx_put_reshape(w, onnx_join(b, name, "/turned"), half[1], dims, 3);
+        memcpy(half[1], b, ONNX_NAME);
+    }
+    onnx_put_angles(w, node, onnx_join(b, name, "/cos"), 0);
+    onnx_put_node(w, "Mul", onnx_join(half[0], name, "/x.cos"), a, b);
+    onnx_put_angles(w, node, onnx_join(b, name, "/sin"), 1);
+    onnx_put_node(w, "Mul", onnx_join(a, name, "/turned.sin"), half[1], b);
+    onnx_put_node(w, "Add", onnx_join(b, name, "/sum"), half[0], a);
+    dims[1] = heads * width;
+    onnx_put_reshape(w, rest ? onnx_join(a, name, "/line") : value, b, dims, 2);
+    if (rest) {
+        onnx_begin_node(&m, "Concat", a, part[1], NULL);
+        onnx_set_int(&m, "axis", -1);
+        onnx_end_node(w, &m, value);
+    }
+}
+
+/* Writes multi-head attention. The input (N, tokens, channels) is split into q and v as (N, heads,
+   tokens, width) and k as (N, heads, width, tokens). If several heads of q read each of k and v,
+   there is one dimension more, which is 1 for k and v. */
 static void onnx_emit_attention(onnx_writer *w, const lgelu_node *node)
 {
     static const char part[3][8] = { "/q", "/k", "/v" },
                       heads[3][12] = { "/q.heads", "/k.heads", "/v.heads" },
                       turned[3][8] = { "/q.t", "/k.t", "/v.t" };
-    static const size_t order[4] = { 0, 2, 1, 3 }, keys[4] = { 0, 2, 3, 1 };
+    static const size_t orders[2][4] = { { 0, 2, 1, 3 }, { 0, 2, 3, 1 } };
+    static const size_t grouped[3][5] = { { 0, 2, 3, 1, 4 }, { 0, 2, 3, 4, 1 }, { 0, 3, 1, 2, 4 } };
     const size_t tokens = node->shape[1], width = node->shape[2] / node->option[0];
-    size_t dims[4], i, j;
+    const size_t kv_heads = node->option[2], group = node->option[0] / kv_heads;
+    const size_t *order = group > 1 ? grouped[0] : orders[0];
+    const size_t *keys = group > 1 ? grouped[1] : orders[1];
+    const size_t *back = group > 1 ? grouped[2] : orders[0];
+    const int last = group > 1 ? 4 : 3;
+    size_t dims[4], size[3], i, j;
     char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], c[3][ONNX_NAME];
     const char *name = node->name, *of = onnx_in_order(w, x, node->input[0], 0);
     onnx_message m;
     int k, rank;
-    onnx_begin_node(&m, "Split", of, NULL, NULL);
-    onnx_set_int(&m, "axis", -1);
-    for (k = 0; k < 2; k++)
-        onnx_append_text(&m, 2, onnx_join(c[k], name, part[k]));
-    onnx_end_node(w, &m, onnx_join(c[2], name, part[2]));
+    for (k = 0; k < 3; k++)
+        onnx_join(c[k], name, part[k]);
+    if (group > 1) {
+        size[0] = node->shape[2];
+        size[1] = size[2] = kv_heads * width;
+        onnx_put_split(w, of, size, 3, c, name);
+    } else {
+        onnx_begin_node(&m, "Split", of, NULL, NULL);
+        onnx_set_int(&m, "axis", -1);
+        for (k = 0; k < 2; k++)
+            onnx_append_text(&m, 2, c[k]);
+        onnx_end_node(w, &m, c[2]);
+    }
     dims[0] = tokens;
-    dims[1] = node->option[0];
-    dims[2] = width;
+    dims[1] = kv_heads;
     for (k = 0; k < 3; k++) {
-        onnx_put_reshape(w, onnx_join(a, name, heads[k]), c[k], dims, 3);
-        onnx_put_transpose(w, onnx_join(c[k], name, turned[k]), a, k == 1 ? keys : order, 4);
+        dims[2] = k ? 1 : group;
+        dims[last - 1] = width;
+        onnx_put_reshape(w, onnx_join(a, name, heads[k]), c[k], dims, last);
+        onnx_put_transpose(w, onnx_join(c[k], name, turned[k]), a, k == 1 ? keys : order, last + 1);
     }
     onnx_put_scalar(w, onnx_join(b, name, "/scale"), (float)(1 / sqrt((double)width)));
     onnx_put_node(w, "MatMul", onnx_join(a, name, "/product"), c[0], c[1]);
@@ -904,7 +1088,7 @@ static void onnx_emit_attention(onnx_writer *w, const lgelu_node *node)
     onnx_set_int(&m, "axis", -1);
     onnx_end_node(w, &m, onnx_join(a, name, "/softmax"));
     onnx_put_node(w, "MatMul", onnx_join(b, name, "/mixed"), a, c[2]);
-    onnx_put_transpose(w, onnx_join(a, name, "/mixed.t"), b, order, 4);
+    onnx_put_transpose(w, onnx_join(a, name, "/mixed.t"), b, back, last + 1);
     rank = onnx_last_dims(node, dims);
     onnx_put_reshape(w, onnx_value_name(w, (int)(node - w->net->nodes)), a, dims, rank);
 }
@@ -933,6 +1117,28 @@ static void onnx_emit_patches(onnx_writer *w, const lgelu_node *node)
                        as_first ? from_first : from_last, 6);
     rank = onnx_last_dims(node, dims);
     onnx_put_reshape(w, onnx_value_name(w, (int)(node - w->net->nodes)), turned, dims, rank);
+}
+
+/* Writes the exchange of pixels and channels: (N, pixels, channels) becomes (N, channels, pixels).
+ */
+static void onnx_emit_transpose(onnx_writer *w, const lgelu_node *node)
+{
+    static const size_t swap[3] = { 0, 2, 1 };
+    const lgelu_node *from = w->net->nodes + onnx_source(w, node->input[0]);
+    const char *value = onnx_value_name(w, (int)(node - w->net->nodes));
+    char x[ONNX_NAME], rows[ONNX_NAME], turned[ONNX_NAME];
+    const char *of = onnx_in_order(w, x, node->input[0], 0);
+    size_t dims[4];
+    const int whole = onnx_has_pixels(node);
+    if (from->shape[0] > 1 || !onnx_has_pixels(from)) {
+        dims[0] = from->shape[0] * from->shape[1];
+        dims[1] = from->shape[2];
+        onnx_put_reshape(w, onnx_join(rows, node->name, "/rows"), of, dims, 2);
+        of = rows;
+    }
+    onnx_put_transpose(w, whole ? value : onnx_join(turned, node->name, "/turned"), of, swap, 3);
+    if (!whole)
+        onnx_put_flatten(w, value, turned);
 }
 
 /* Writes the class token, expanded to one for each sample, before the other tokens. */
@@ -1008,6 +1214,72 @@ static void onnx_emit_mean_tokens(onnx_writer *w, const lgelu_node *node)
     onnx_end_node(w, &m, value);
 }
 
+/* Writes channels that are multiplied by factors: channels first by (N, channels, 1, 1), else by
+   (N, channels) with dimensions of 1 for the pixels. */
+static void onnx_emit_scale(onnx_writer *w, const lgelu_node *node)
+{
+    const int i = (int)(node - w->net->nodes), first = w->flag[i] & ONNX_FIRST;
+    char x[ONNX_NAME], f[ONNX_NAME], line[ONNX_NAME];
+    const char *of = onnx_in_order(w, x, node->input[0], first),
+               *factors = onnx_in_order(w, f, node->input[1], first);
+    size_t dims[4];
+    const int rank = onnx_last_dims(node, dims);
+    if (!first && rank > 1) {
+        dims[0] = 1;
+        dims[rank - 2] = 1;
+        onnx_put_reshape(w, onnx_join(line, node->name, "/factors"), factors, dims, rank);
+        factors = line;
+    }
+    onnx_put_node(w, "Mul", onnx_value_name(w, i), of, factors);
+}
+
+/* Writes a concatenation of channels. */
+static void onnx_emit_concat(onnx_writer *w, const lgelu_node *node)
+{
+    const int i = (int)(node - w->net->nodes), first = w->flag[i] & ONNX_FIRST;
+    char x[ONNX_NAME], y[ONNX_NAME];
+    const char *a = onnx_in_order(w, x, node->input[0], first),
+               *b = onnx_in_order(w, y, node->input[1], first);
+    size_t dims[4];
+    onnx_message m;
+    onnx_begin_node(&m, "Concat", a, b, NULL);
+    onnx_set_int(&m, "axis", first ? 1 : onnx_last_dims(node, dims));
+    onnx_end_node(w, &m, onnx_value_name(w, i));
+}
+
+/* Writes a group norm: InstanceNormalization of images whose channels are the groups, as PyTorch
+   exports it, then the gains and shifts of the channels. */
+static void onnx_emit_group_norm(onnx_writer *w, const lgelu_node *node)
+{
+    const size_t c = node->shape[2], groups = node->groups;
+    const float *gain = w->net->w + node->bias_at;
+    char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], scale[ONNX_NAME], shift[ONNX_NAME];
+    const char *of = onnx_in_order(w, x, node->input[0], 1), *name = node->name;
+    size_t dims[4], k;
+    onnx_message m;
+    dims[0] = groups;
+    dims[1] = node->shape[0] * node->shape[1] * (c / groups);
+    onnx_put_reshape(w, onnx_join(a, name, "/groups"), of, dims, 2);
+    onnx_begin_tensor(w, onnx_join(scale, name, "/ones"), ONNX_TYPE_FLOAT, &groups, 1);
+    for (k = 0; k < groups; k++)
+        onnx_emit_float(w, 1);
+    onnx_begin_tensor(w, onnx_join(shift, name, "/zeros"), ONNX_TYPE_FLOAT, &groups, 1);
+    for (k = 0; k < groups; k++)
+        onnx_emit_float(w, 0);
+    onnx_begin_node(&m, "InstanceNormalization", a, scale, shift);
+    onnx_set_float(&m, "epsilon", node->eps);
+    onnx_end_node(w, &m, onnx_join(b, name, "/normed"));
+    dims[0] = c;
+    dims[1] = node->shape[0];
+    dims[2] = node->shape[1];
+    onnx_put_reshape(w, onnx_join(a, name, "/image"), b, dims, 3);
+    dims[1] = dims[2] = 1;
+    onnx_put_floats(w, onnx_join(scale, name, ".weight"), gain, dims, 3);
+    onnx_put_floats(w, onnx_join(shift, name, ".bias"), gain + c, dims, 3);
+    onnx_put_node(w, "Mul", onnx_join(b, name, "/scaled"), a, scale);
+    onnx_put_node(w, "Add", onnx_value_name(w, (int)(node - w->net->nodes)), b, shift);
+}
+
 /* Writes a view, which flattens an image to a vector. */
 static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 {
@@ -1023,7 +1295,7 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 
 /* After a layer kind was added, this line does not compile: write the kind in onnx_emit_layer, or
    refuse it in onnx_can_be_written, and then correct the count. */
-typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
 
 /* Writes the nodes of one layer. */
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
@@ -1036,10 +1308,20 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_LINEAR: onnx_emit_linear(w, node); break;
     case LGELU_OP_GATE: onnx_emit_gate(w, node); break;
     case LGELU_OP_ADD:
+    case LGELU_OP_MUL:
         k = w->flag[i] & ONNX_FIRST;
-        onnx_put_node(w, "Add", onnx_value_name(w, i), onnx_in_order(w, x, node->input[0], k),
+        onnx_put_node(w, node->op == LGELU_OP_ADD ? "Add" : "Mul", onnx_value_name(w, i),
+                      onnx_in_order(w, x, node->input[0], k),
                       onnx_in_order(w, y, node->input[1], k));
         break;
+    case LGELU_OP_SIGMOID:
+        k = w->flag[i] & ONNX_FIRST;
+        onnx_put_node(w, "Sigmoid", onnx_value_name(w, i), onnx_in_order(w, x, node->input[0], k),
+                      NULL);
+        break;
+    case LGELU_OP_SCALE: onnx_emit_scale(w, node); break;
+    case LGELU_OP_CONCAT: onnx_emit_concat(w, node); break;
+    case LGELU_OP_GROUP_NORM: onnx_emit_group_norm(w, node); break;
     case LGELU_OP_CONV:
         for (k = i + 1; k < w->net->count; k++) {
             if (w->flag[k] & ONNX_FOLDED && w->net->nodes[k].op == LGELU_OP_BATCH_NORM
@@ -1056,8 +1338,10 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_POSITION: onnx_emit_position(w, node); break;
     case LGELU_OP_LAYER_NORM: onnx_emit_layer_norm(w, node); break;
     case LGELU_OP_RMS_NORM: onnx_emit_rms_norm(w, node); break;
+    case LGELU_OP_ROTARY: onnx_emit_rotary(w, node); break;
     case LGELU_OP_ATTENTION: onnx_emit_attention(w, node); break;
     case LGELU_OP_PATCHES: onnx_emit_patches(w, node); break;
+    case LGELU_OP_TRANSPOSE: onnx_emit_transpose(w, node); break;
     case LGELU_OP_CLASS_TOKEN: onnx_emit_class_token(w, node); break;
     case LGELU_OP_MEAN_TOKENS: onnx_emit_mean_tokens(w, node); break;
     default: break;
@@ -1127,7 +1411,9 @@ static void onnx_emit_graph(onnx_writer *w)
     onnx_message m;
     size_t dims[4];
     const int out = onnx_source(w, w->output),
-              turned = w->flag[out] & ONNX_FIRST && !onnx_has_pixels(net->nodes + out);
+              row = w->o->input == ONNX_ROW && onnx_has_pixels(net->nodes + out)
+                    && net->nodes[out].shape[0] == 1,
+              turned = w->flag[out] & ONNX_FIRST && (row || !onnx_has_pixels(net->nodes + out));
     const char *result;
     int i, rank;
     w->halves = 0;
@@ -1148,6 +1434,11 @@ static void onnx_emit_graph(onnx_writer *w)
                 onnx_put_reshape(w, w->picture, node->name, dims, rank);
                 rank = 1;
                 dims[0] = node->shape[0] * node->shape[1] * node->shape[2];
+                if (w->flag[i] & ONNX_FIRST) {
+                    rank = 2;
+                    dims[0] = node->shape[2];
+                    dims[1] = node->shape[1];
+                }
             }
             onnx_emit_value(w, 11, net->nodes[i].name,
                             net->nodes[i].op == LGELU_OP_TOKENS ? ONNX_TYPE_INT64 : ONNX_TYPE_FLOAT,
@@ -1173,11 +1464,16 @@ static void onnx_emit_graph(onnx_writer *w)
     }
     rank = onnx_value_dims(w, out, dims);
     result = onnx_value_name(w, out);
-    /* The result of one pixel is the vector of its channels. */
+    /* The result of one pixel is the vector of its channels, that of one row (N, channels,
+       columns). */
     if (turned) {
-        rank = 1;
         result = w->o->output ? w->o->output : net->nodes[out].name;
-        onnx_put_flatten(w, result, w->pixel);
+        rank = row ? 2 : 1;
+        dims[1] = net->nodes[out].shape[1];
+        if (row)
+            onnx_put_reshape(w, result, w->pixel, dims, rank);
+        else
+            onnx_put_flatten(w, result, w->pixel);
     }
     onnx_emit_value(w, 12, result, ONNX_TYPE_FLOAT, dims, rank);
 }
@@ -1225,9 +1521,11 @@ static void onnx_plan(onnx_writer *w)
         case LGELU_OP_INPUT:
             if (w->o->input == ONNX_CHANNELS_LAST)
                 break;
-            if (w->o->input == ONNX_FLAT && w->flat < 0 && onnx_has_pixels(node)) {
+            if ((w->o->input == ONNX_FLAT || (w->o->input == ONNX_ROW && node->shape[0] == 1))
+                && w->flat < 0 && onnx_has_pixels(node)) {
                 w->flat = i;
                 onnx_join(w->picture, node->name, "/picture");
+                first = w->o->input == ONNX_ROW;
                 break;
             }
 
@@ -1242,13 +1540,18 @@ static void onnx_plan(onnx_writer *w)
             }
             break;
         case LGELU_OP_CONV:
+        case LGELU_OP_GROUP_NORM:
         case LGELU_OP_MAX_POOL:
         case LGELU_OP_AVERAGE_POOL: first = 1; break;
         case LGELU_OP_BATCH_NORM:
             first = onnx_has_pixels(node) || w->flag[from] & ONNX_FIRST;
             break;
         case LGELU_OP_GATE:
+        case LGELU_OP_SIGMOID:
         case LGELU_OP_ADD:
+        case LGELU_OP_MUL:
+        case LGELU_OP_SCALE:
+        case LGELU_OP_CONCAT:
         case LGELU_OP_DROPOUT: first = w->flag[from] & ONNX_FIRST; break;
         case LGELU_OP_VIEW: first = onnx_is_alias(w, node) && w->flag[from] & ONNX_FIRST; break;
         default: break;
@@ -1322,13 +1625,10 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
             }
             if (!node->name[0])
                 return onnx_reject(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
-            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
+            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM
+                && !smooth_gate_of(node)) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
                                    "ONNX has no operator for a custom gate");
-            }
-            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_SILU) {
-                return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
-                                   "gates x·σ(βx) are not written to ONNX; make them ReLU first");
             }
             if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4)) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, "gelu",
@@ -1365,9 +1665,11 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
 /* Returns a sentence about the gates for the doc_string of the model. */
 static const char *onnx_describe_gates(const onnx_writer *w)
 {
-    int i, lambda = 0, approximate = 0;
+    int i, lambda = 0, approximate = 0, others = 0;
     for (i = 0; i < w->net->count; i++) {
         if (w->flag[i] & ONNX_WANTED && w->net->nodes[i].op == LGELU_OP_GATE) {
+            others |= w->net->nodes[i].gate == LGELU_GATE_SILU
+                      || w->net->nodes[i].gate == LGELU_GATE_CUSTOM;
             lambda |= w->net->nodes[i].gate == LGELU_GATE_LAMBDA
                       || w->net->nodes[i].gate == LGELU_GATE_GELU;
             approximate |= w->net->nodes[i].gate == LGELU_GATE_TANH;
@@ -1377,6 +1679,7 @@ static const char *onnx_describe_gates(const onnx_writer *w)
                ? "Its gates are x Phi(lambda x), not ReLU: written as x 0.5 (1 + Erf(x / (sqrt(2) / lambda))), in which "
                  "1 + Erf cancels where lambda x is far below 0: small there in absolute terms, but without relative accuracy."
            : approximate ? "Its gates are GELU by the tanh formula, not ReLU."
+           : others      ? "Its gates are not all ReLU."
                          : "Its gates are ReLU.";
 }
 

@@ -18,7 +18,9 @@ enum {
     REFIT_HELD = 2048,  /* most held-out rows; later ones are used as the others are */
     REFIT_NODES = 4096, /* most nodes of a network */
     REFIT_SOURCES = 8,  /* most input nodes */
-    REFIT_LEAST = 8     /* fewest inputs */
+    REFIT_LEAST = 8,    /* fewest inputs */
+    REFIT_EACH = 16,    /* rows of an input, where there are more inputs than these rows need */
+    REFIT_FEW = 512     /* inputs that are used in any case */
 };
 
 /* ---- kernels ---- */
@@ -395,6 +397,7 @@ typedef struct refit_space {
     const lgelu_threads *threads;
     const refit_stage *s;     /* the matrix at work */
     size_t chunk, held, rows; /* rows in the chunk, held out, summed up */
+    uint64_t used;            /* inputs that gave rows */
     size_t group, q;          /* what the tasks work on */
     int shift_only;           /* no Gram matrix */
     double ridge;
@@ -885,8 +888,10 @@ static const char *refit_gather_patch(float *to, const float *x, const lgelu_net
         for (i = 0; i < node->window[0]; i++) {
             for (j = 0; j < node->window[1]; j++) {
                 /* wraps around where the patch begins before the image */
-                const size_t r = position / node->shape[1] * node->stride + i - node->padding;
-                const size_t c = position % node->shape[1] * node->stride + j - node->padding;
+                const size_t r = position / node->shape[1] * node->stride[0] + i * node->dilation[0]
+                                 - node->padding[0];
+                const size_t c = position % node->shape[1] * node->stride[1] + j * node->dilation[1]
+                                 - node->padding[1];
                 if (r < from->shape[0] && c < from->shape[1]) {
                     memcpy(to, x + (r * from->shape[1] + c) * channels, channels * sizeof *to);
                 } else {
@@ -920,13 +925,33 @@ static const char *refit_gather_target(refit_space *p, float *to, const float *t
     return bad;
 }
 
-/* How many rows of input number i are used, so that all inputs together give at most `rows`. */
-static size_t refit_rows_of(const refit *r, const refit_stage *s, uint64_t i)
+/* The most rows of a matrix. */
+static uint64_t refit_most_rows(const refit *r, const refit_stage *s)
 {
     const uint64_t automatic = 8 * (uint64_t)s->width > 16384 ? 8 * (uint64_t)s->width : 16384;
-    const uint64_t rows = r->options.rows ? r->options.rows : automatic;
-    const uint64_t n = r->samples;
-    const uint64_t count = (i + 1) * rows / n - i * rows / n;
+    return r->options.rows ? r->options.rows : automatic;
+}
+
+/* How many inputs of a pass the rows of a matrix come from: so many that one of them gives at most
+   REFIT_EACH rows, but at least REFIT_FEW. A forward of both networks costs more than the rows that
+   it gives, and more inputs with fewer rows each gained nothing. */
+static uint64_t refit_wanted(const refit *r, const refit_stage *s)
+{
+    const uint64_t each = s->positions < REFIT_EACH ? s->positions : REFIT_EACH;
+    const uint64_t rows = refit_most_rows(r, s), n = r->samples;
+    const uint64_t wanted = rows / each + (rows % each ? 1 : 0);
+    if (wanted >= n || n <= REFIT_FEW) {
+        return n;
+    }
+    return wanted > REFIT_FEW ? wanted : REFIT_FEW;
+}
+
+/* How many rows the i-th of these inputs gives, so that all together give at most refit_most_rows.
+ */
+static size_t refit_rows_of(const refit *r, const refit_stage *s, uint64_t i)
+{
+    const uint64_t rows = refit_most_rows(r, s), n = refit_wanted(r, s);
+    const uint64_t count = i < n ? (i + 1) * rows / n - i * rows / n : 0;
     return count < s->positions ? (size_t)count : s->positions;
 }
 
@@ -935,8 +960,8 @@ static int refit_is_held(const refit *r, uint64_t i)
     return lgelu_random(r->options.seed, 1, i / 8) % 8 == i % 8;
 }
 
-/* The rows of one batch, the first of which is input number `first`; NULL, or what is not finite.
- */
+/* The rows of one batch, whose first input is number `first` of all and number p->used of those
+   that give rows; NULL, or what is not finite. */
 static const char *refit_gather(refit *r, uint64_t first, size_t samples)
 {
     refit_space *p = r->space;
@@ -949,7 +974,7 @@ static const char *refit_gather(refit *r, uint64_t first, size_t samples)
     size_t i, k;
     for (i = 0; i < samples; i++) {
         const uint64_t number = first + i;
-        const size_t count = refit_rows_of(r, s, number);
+        const size_t count = refit_rows_of(r, s, p->used + i);
         for (k = 0; k < count; k++) {
             const int held = p->held < REFIT_HELD && refit_is_held(r, number);
             const double u = (double)lgelu_uniform(r->options.seed, 16 + (uint64_t)s->node,
@@ -977,21 +1002,34 @@ static const char *refit_gather(refit *r, uint64_t first, size_t samples)
             }
         }
     }
+    p->used += samples;
     return NULL;
 }
 
 /* ---- passes over the inputs ---- */
 
 /* The nodes up to `last` alone: the memory plan is that of the whole network, and what is behind
-   them is not read. */
-static lgelu_status refit_forward(lgelu_net *net, size_t samples, int last)
+   them is not read. A forward that prepacks matrices goes up to the output, since it declares all
+   copies valid. */
+static lgelu_status refit_forward(lgelu_net *net, size_t samples, int last, int output)
 {
     const int count = net->count;
+    const int packs = net->prepack && net->prepacked_valid != 1 + (int)lgelu_isa();
     lgelu_status status;
-    net->count = last + 1;
+    net->count = (packs ? output : last) + 1;
     status = lgelu_net_forward(net, samples);
     net->count = count;
     return status;
+}
+
+/* Unbinds the inputs, and has matrices prepacked again: those behind the output were not. */
+static void refit_leave(lgelu_net *net, const int *source, int sources)
+{
+    int k;
+    for (k = 0; k < sources && !net->status; k++) {
+        lgelu_net_bind(net, source[k], NULL);
+    }
+    net->prepacked_valid = 0;
 }
 
 static int refit_find_sources(const lgelu_net *net, const unsigned char *flags, int output,
@@ -1035,11 +1073,48 @@ typedef struct {
     size_t pass, passes;
 } refit_stream;
 
+/* Whether a batch that ends with input number `end` is one of those that give rows: they are spread
+   evenly over the pass. */
+static int refit_is_used(const refit *r, const refit_stage *s, uint64_t end)
+{
+    const uint64_t used = r->space->used;
+    return !used || used < end * refit_wanted(r, s) / r->samples;
+}
+
+/* Runs one batch: both networks up to the target, and takes its rows; or, with s NULL, estimates
+   statistics. */
+static lgelu_status refit_batch(refit *r, const refit_stage *s, const void *const *data,
+                                uint64_t first, size_t samples, size_t index)
+{
+    refit_space *p = r->space;
+    const char *bad;
+    if (refit_bind(r->converted, p->source, p->sources, data)) {
+        return refit_net_error(r->message, "converted", r->converted);
+    }
+    if (!s) {
+        return lgelu_net_reestimate_norms(r->converted, samples, (long)index + 1)
+                   ? refit_net_error(r->message, "converted", r->converted)
+                   : LGELU_OK;
+    }
+    if (refit_bind(r->original, p->source, p->sources, data)
+        || refit_forward(r->original, samples, s->target, r->output)) {
+        return refit_net_error(r->message, "original", r->original);
+    }
+    if (refit_forward(r->converted, samples, s->target, r->output)) {
+        return refit_net_error(r->message, "converted", r->converted);
+    }
+    bad = refit_gather(r, first, samples);
+    if (bad) {
+        return deploy_refuse(r->message, LGELU_E_NONFINITE, "refit: layer '%s': %s are not finite",
+                             r->converted->nodes[s->node].name, bad);
+    }
+    return LGELU_OK;
+}
+
 /* One pass: of counting (stage NULL, estimate 0), of statistics (estimate 1), or of rows. */
 static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int estimate)
 {
     refit *r = stream->r;
-    refit_space *p = r->space;
     const size_t most =
         r->original->batch < r->converted->batch ? r->original->batch : r->converted->batch;
     const int counting = !s && !estimate;
@@ -1047,7 +1122,6 @@ static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int e
     for (index = 0;; index++) {
         const void *data[REFIT_SOURCES] = { NULL };
         size_t samples = 0;
-        const char *bad;
         const int got = stream->next(index, data, &samples, stream->user);
         if (got < 0) {
             return deploy_refuse(r->message, LGELU_E_ARGUMENT,
@@ -1065,26 +1139,11 @@ static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int e
             done = r->samples + 1;
             break;
         }
-        if (!counting && refit_bind(r->converted, p->source, p->sources, data)) {
-            return refit_net_error(r->message, "converted", r->converted);
-        }
-        if (s && refit_bind(r->original, p->source, p->sources, data)) {
-            return refit_net_error(r->message, "original", r->original);
-        }
-        if (estimate && lgelu_net_reestimate_norms(r->converted, samples, (long)index + 1)) {
-            return refit_net_error(r->message, "converted", r->converted);
-        }
-        if (s && refit_forward(r->original, samples, s->target)) {
-            return refit_net_error(r->message, "original", r->original);
-        }
-        if (s && refit_forward(r->converted, samples, s->target)) {
-            return refit_net_error(r->message, "converted", r->converted);
-        }
-        bad = s ? refit_gather(r, done, samples) : NULL;
-        if (bad) {
-            return deploy_refuse(r->message, LGELU_E_NONFINITE,
-                                 "refit: layer '%s': %s are not finite",
-                                 r->converted->nodes[s->node].name, bad);
+        if (!counting && (!s || refit_is_used(r, s, done + samples))) {
+            const lgelu_status status = refit_batch(r, s, data, done, samples, index);
+            if (status) {
+                return status;
+            }
         }
         done += samples;
         if (r->options.progress
@@ -1114,6 +1173,7 @@ static void refit_begin_stage(refit *r, const refit_stage *s)
     int i;
     p->s = s;
     p->chunk = p->held = p->rows = 0;
+    p->used = 0;
     memset(p->gram, 0, s->groups * refit_tiles(s) * REFIT_AREA * sizeof(double));
     memset(p->right, 0, s->groups * s->blocks * s->out_blocks * REFIT_AREA * sizeof(double));
     for (o = 0; o < s->outputs; o++) {
@@ -1299,7 +1359,9 @@ static int refit_same_shape(const lgelu_node *a, const lgelu_node *b)
            && !memcmp(a->input, b->input, (size_t)a->inputs * sizeof *a->input)
            && !memcmp(a->shape, b->shape, sizeof a->shape) && a->weight_count == b->weight_count
            && a->lambda_count == b->lambda_count && !memcmp(a->window, b->window, sizeof a->window)
-           && a->stride == b->stride && a->padding == b->padding && a->groups == b->groups
+           && !memcmp(a->stride, b->stride, sizeof a->stride)
+           && !memcmp(a->padding, b->padding, sizeof a->padding)
+           && !memcmp(a->dilation, b->dilation, sizeof a->dilation) && a->groups == b->groups
            && !memcmp(a->option, b->option, sizeof a->option) && !a->tied == !b->tied
            && (a->op == b->op || a->folded != b->folded);
 }
@@ -1516,8 +1578,8 @@ lgelu_status refit_run(refit *r, void *memory, size_t bytes, refit_next *next, v
         refit_copy(net->state, p->state, net->state_count);
         net->prepacked_valid = 0;
     }
-    refit_bind(net, p->source, p->sources, NULL);
-    refit_bind(r->original, p->source, p->sources, NULL);
+    refit_leave(net, p->source, p->sources);
+    refit_leave(r->original, p->source, p->sources);
     return status;
 }
 
@@ -1568,9 +1630,10 @@ lgelu_status refit_compare(refit_difference *d, lgelu_net *a, lgelu_net *b, int 
         if (got <= 0) {
             break;
         }
-        if (refit_bind(a, source, sources, data) || refit_forward(a, samples, output)) {
+        if (refit_bind(a, source, sources, data) || refit_forward(a, samples, output, output)) {
             status = refit_net_error(message, "first", a);
-        } else if (refit_bind(b, source, sources, data) || refit_forward(b, samples, output)) {
+        } else if (refit_bind(b, source, sources, data)
+                   || refit_forward(b, samples, output, output)) {
             status = refit_net_error(message, "second", b);
         } else {
             x = lgelu_net_value(a, output);
@@ -1590,8 +1653,8 @@ lgelu_status refit_compare(refit_difference *d, lgelu_net *a, lgelu_net *b, int 
                                "refit: batch %z of the inputs could not be read", index);
     }
     d->mean = d->rows ? d->mean / ((double)d->rows * (double)outputs) : 0;
-    refit_bind(a, source, sources, NULL);
-    refit_bind(b, source, sources, NULL);
+    refit_leave(a, source, sources);
+    refit_leave(b, source, sources);
     return status;
 }
 

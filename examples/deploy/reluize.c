@@ -4,7 +4,8 @@
    from inputs without labels, in seconds, and reports what changed.
 
        make -C examples build/reluize
-       reluize MODEL.onnx --data WHERE -o OUT.onnx [--int8 OUT8.onnx] [--epochs N] [--report FILE]
+       reluize MODEL.onnx --data WHERE -o OUT.onnx [--int8 OUT8.onnx] [--c OUT.c] [--epochs N]
+               [--report FILE]
 
    The network is read (onnx_in.h), ReLU replaces its gates, and the matrices behind them are solved
    for again (refit.h), so that the network computes what it computed before. With --epochs two
@@ -18,18 +19,21 @@
 
    MAP
        [1] OPTIONS       the command line
-       [2] DATA          images, rows of values, token ids; samples as the network takes them
+       [2] DATA          images, rows of values, token ids, words; samples as the network takes
+                         them
        [3] NETWORKS      the model that was read, and networks built from it
        [4] MEASURING     predictions of the test part, and their score
        [5] REFIT         weights and biases behind new gates, in closed form
        [6] FINE-TUNING   training steps, statistics of batch normalisations
        [7] REPORT        its rows, as text and as JSON
        [8] CERTIFICATE   proven bounds of the change by the swap
-       [9] FILES         the converted network as ONNX, in f32 and in 8 bits
+       [9] FILES         the converted network as ONNX and as C, in f32 and in 8 bits
       [10] STEPS         what main does, one function for each step */
 #include "onnx_in.h"
 #include "onnx_out.h"
 #include "bounds.h"
+#include "c_file.h"
+#include "c_file_int8.h"
 #include "npy.h"
 #include "refit.h"
 #include "../data.h"
@@ -54,6 +58,7 @@ enum {
     EVALUATION_BATCH = 128,
     REFITTED = 4096,    /* training samples that a refit takes, unless --samples says otherwise */
     MOST_WINDOWS = 500, /* of a text, for the test */
+    C_NAME = 41,        /* bytes of the longest name of a C function, with its end */
     TRAIN = 0,          /* the two parts of the data */
     TEST = 1
 };
@@ -101,10 +106,10 @@ static double seconds(void)
 /* ---- [1] OPTIONS ---- */
 
 static struct {
-    const char *model, *data, *labels, *out, *int8, *report, *output;
-    long epochs, batch, seed, certify, samples;
+    const char *model, *data, *labels, *vocabulary, *out, *int8, *c, *c8, *report, *output;
+    long epochs, batch, seed, certify, samples, shift;
     double rate, mean[3], std[3];
-    int learn, standard, fold, rival;
+    int learn, standard, fold, rival, flip, headers;
 } option = { .batch = 64, .seed = 1, .certify = CERTIFIED, .rate = 3e-4, .std = { 1, 1, 1 } };
 
 static const char usage[] =
@@ -119,11 +124,18 @@ static const char usage[] =
     "                     FILE.npy, an array (samples, inputs) of numbers, or of token ids for networks\n"
     "                     that read tokens; every fifth sample is for the test\n"
     "                     any other file, for a network of tokens: a text, whose tokens are its bytes where\n"
-    "                     the vocabulary is 256, else its different characters in their order\n"
+    "                     the vocabulary is 256, else its different characters in their order; with\n"
+    "                     --vocabulary, words: a line CLASS<tab>TEXT or TEXT for each sample, or, for a\n"
+    "                     network that predicts each next token, a text\n"
+    "  --vocabulary FILE  the tokens, one in a line, in the order of their ids, as in BERT's vocab.txt\n"
     "  --labels FILE.npy  with FILE.npy: its classes, or the targets of a network with one output\n"
     "  -o OUT.onnx        the ReLU network to write\n"
     "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear; the ranges\n"
     "                     come from the first 1,000 training samples\n"
+    "  --c NAME.c         also write it as one C file that needs no library; NAME becomes the name of\n"
+    "                     its function\n"
+    "  --c8 NAME.c        the same in 8 bits, for microcontrollers\n"
+    "  --h                with --c or --c8: also a header NAME.h with the declarations\n"
     "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
     "  --output NAME      which output to convert, for a model that has several\n"
     "  --epochs N         epochs of fine-tuning after the refit; requires labels (0)\n"
@@ -132,6 +144,8 @@ static const char usage[] =
     "  --samples N        use only N training samples (4096 for the refit, all for the rest)\n"
     "  --learn            with --epochs, learn a lambda for each gate, from 1.05, before all are driven up; without this\n"
     "                     they stay at 1 until then\n"
+    "  --flip             with --epochs, mirror half of the images, left and right\n"
+    "  --shift N          with --epochs, shift images by up to N pixels each way; what enters is 0\n"
     "  --mean A[,B,C]     what the network was trained with, for each channel: (pixel / 255 - mean) / std (0)\n"
     "  --std A[,B,C]      (1)\n"
     "  --standard         instead, scale images or the columns of a table to mean 0 and deviation 1\n"
@@ -183,13 +197,16 @@ static int parse_channels(const char *name, const char *text, double least, doub
 
 static const char **text_option(const char *name)
 {
-    return !strcmp(name, "--data")     ? &option.data
-           : !strcmp(name, "--labels") ? &option.labels
-           : !strcmp(name, "-o")       ? &option.out
-           : !strcmp(name, "--int8")   ? &option.int8
-           : !strcmp(name, "--report") ? &option.report
-           : !strcmp(name, "--output") ? &option.output
-                                       : NULL;
+    return !strcmp(name, "--data")         ? &option.data
+           : !strcmp(name, "--labels")     ? &option.labels
+           : !strcmp(name, "--vocabulary") ? &option.vocabulary
+           : !strcmp(name, "--c")          ? &option.c
+           : !strcmp(name, "--c8")         ? &option.c8
+           : !strcmp(name, "-o")           ? &option.out
+           : !strcmp(name, "--int8")       ? &option.int8
+           : !strcmp(name, "--report")     ? &option.report
+           : !strcmp(name, "--output")     ? &option.output
+                                           : NULL;
 }
 
 static int *flag_option(const char *name)
@@ -198,6 +215,8 @@ static int *flag_option(const char *name)
            : !strcmp(name, "--standard") ? &option.standard
            : !strcmp(name, "--fold")     ? &option.fold
            : !strcmp(name, "--rival")    ? &option.rival
+           : !strcmp(name, "--flip")     ? &option.flip
+           : !strcmp(name, "--h")        ? &option.headers
                                          : NULL;
 }
 
@@ -208,11 +227,11 @@ static int number_option(const char *name, const char *value)
         const char *name;
         long *value;
         double least, most;
-    } whole[] = { { "--epochs", &option.epochs, 0, 1e9 },
-                  { "--batch", &option.batch, 2, 65536 },
-                  { "--seed", &option.seed, 0, 1e9 },
-                  { "--certify", &option.certify, 0, 1e9 },
-                  { "--samples", &option.samples, 8, 1e9 } };
+    } whole[] = {
+        { "--epochs", &option.epochs, 0, 1e9 },     { "--batch", &option.batch, 2, 65536 },
+        { "--seed", &option.seed, 0, 1e9 },         { "--certify", &option.certify, 0, 1e9 },
+        { "--shift", &option.shift, 0, MOST_SIDE }, { "--samples", &option.samples, 8, 1e9 }
+    };
     const int rate = !strcmp(name, "--rate"), mean = !strcmp(name, "--mean"),
               std = !strcmp(name, "--std");
     size_t k;
@@ -232,17 +251,71 @@ static int number_option(const char *name, const char *value)
                 : parse_channels(name, value, 1e-9, option.std);
 }
 
+/* The headers beside the C files, of --c and of --c8; empty: none. */
+static char header[2][OUTPUT_PATH];
+
+static int ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), k = strlen(end);
+    return n > k && !strcmp(path + n - k, end);
+}
+
+/* Writes what a C file's function is called: the file's name without folder and .c. Returns 0, or
+   -1 if that is no name. */
+static int name_of_function(char name[C_NAME], const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    const char *const begin = slash ? slash + 1 : path;
+    const size_t length = strlen(begin);
+    if (length < 3 || length - 2 >= C_NAME || strcmp(begin + length - 2, ".c"))
+        return -1;
+    memcpy(name, begin, length - 2);
+    name[length - 2] = 0;
+    return c_file_int8_is_name(name) ? 0 : -1;
+}
+
+/* Checks the names of the C files, and finds those of their headers. */
+static int check_c_files(void)
+{
+    const char *const file[2] = { option.c, option.c8 };
+    char name[C_NAME];
+    int i;
+    if (option.headers && !file[0] && !file[1])
+        return fail("--h: there is neither --c nor --c8");
+    for (i = 0; i < 2; i++) {
+        if (!file[i])
+            continue;
+        if (name_of_function(name, file[i]) || strlen(file[i]) >= sizeof *header) {
+            return fail(
+                "%s %s: expected NAME.c, where NAME is a C identifier of at most 40 characters",
+                i ? "--c8" : "--c", file[i]);
+        }
+        if (option.headers) {
+            memcpy(header[i], file[i], strlen(file[i]) + 1);
+            header[i][strlen(file[i]) - 1] = 'h';
+        }
+    }
+    return 0;
+}
+
 static int check_options(void)
 {
-    const char *const file[3] = { option.out, option.int8, option.report };
-    int i;
+    const char *const file[7] = { option.out, option.int8, option.report, option.c,
+                                  option.c8,  header[0],   header[1] };
+    int i, k;
     if (!option.model || !option.data || !option.out)
         return fail("a model, --data and -o are needed; see --help");
-    for (i = 0; i < 3; i++) {
-        const char *const other = file[(i + 1) % 3];
-        if (file[i] && other && output_same(file[i], other))
-            return fail("%s: two options name this file", other);
+    if (check_c_files())
+        return 1;
+    for (i = 0; i < 7; i++) {
+        for (k = 0; k < i; k++) {
+            if (file[i] && *file[i] && file[k] && *file[k] && output_same(file[i], file[k]))
+                return fail("%s: two options name this file", file[i]);
+        }
     }
+    if ((option.flip || option.shift) && !option.epochs)
+        return fail("%s is for fine-tuning: it requires --epochs",
+                    option.flip ? "--flip" : "--shift");
     return 0;
 }
 
@@ -299,12 +372,6 @@ static struct {
 } data = { .labelled = 1, .answers = 1 };
 
 static size_t sample_size(void) { return data.channels * data.height * data.width; }
-
-static int ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), k = strlen(end);
-    return n > k && !strcmp(path + n - k, end);
-}
 
 /* Allocates rows of so many values for both parts, of which every fifth sample is for the test. */
 static int allocate_rows(const char *path, size_t samples, size_t columns)
@@ -469,18 +536,21 @@ static int take_tokens(const char *path, const npy *a, size_t vocabulary)
 }
 
 /* Copies an array of values. Images are (samples, channels, rows, columns), as PyTorch has them, or
-   channels last if the network takes them so; tokens are (samples, tokens, channels). */
+   channels last if the network takes them so, or (samples, channels, columns); tokens are (samples,
+   tokens, channels). */
 static void take_values(const npy *a)
 {
     const size_t size = a->count / a->shape[0], samples = a->shape[0];
-    const int images = a->dims == 4, last = onnx_input(model) == ONNX_CHANNELS_LAST;
+    const int last = onnx_input(model) == ONNX_CHANNELS_LAST;
+    const int row = a->dims == 3 && onnx_input(model) == ONNX_ROW;
+    const int images = a->dims == 4 || row;
     float *all = (float *)allocate(a->count, sizeof *all);
     size_t i, k, p, at, pixels;
     npy_floats(all, a);
     if (images || a->dims == 3) {
         data.channels = a->shape[images && !last ? 1 : a->dims - 1];
-        data.height = images ? a->shape[last ? 1 : 2] : 1;
-        data.width = images ? a->shape[last ? 2 : 3] : a->shape[1];
+        data.height = images && !row ? a->shape[last ? 1 : 2] : 1;
+        data.width = images ? a->shape[last || row ? 2 : 3] : a->shape[1];
     }
     pixels = data.height * data.width;
     for (i = 0; i < samples; i++) {
@@ -556,21 +626,15 @@ static int number_bytes(const unsigned char *text, size_t bytes, size_t vocabula
                 option.data, different, vocabulary);
 }
 
-/* Reads a text. A sample is a window of `size` tokens, and its answers are the tokens that follow
-   each of them. */
-static int read_text(size_t size, size_t vocabulary)
+/* Makes samples of a sequence of tokens. A sample is a window of `size` tokens, and its answers are
+   the tokens that follow each of them. */
+static int take_windows(const int32_t *token, size_t tokens, size_t size, size_t vocabulary)
 {
-    size_t bytes, i, k, at;
-    int32_t number[256];
-    unsigned char *text = output_read(option.data, &bytes);
+    const size_t windows = tokens ? (tokens - 1) / size : 0;
+    size_t i, k, at;
     int part;
-    if (!text)
-        return fail("%s: %s", option.data, strerror(errno));
-    if (number_bytes(text, bytes, vocabulary, number)
-        || allocate_rows(option.data, bytes ? (bytes - 1) / size : 0, 1)) {
-        free(text);
+    if (allocate_rows(option.data, windows, 1))
         return 1;
-    }
     data.channels = data.answers = size;
     data.classes = vocabulary;
     for (part = 0; part < 2; part++) {
@@ -578,17 +642,296 @@ static int read_text(size_t size, size_t vocabulary)
         data.token[part] = (int32_t *)allocate(data.count[part], size * sizeof(int32_t));
         data.label[part] = (int32_t *)allocate(data.count[part], size * sizeof(int32_t));
     }
-    for (i = 0; i < (bytes - 1) / size; i++) {
+    for (i = 0; i < windows; i++) {
         part = part_of(i, &at);
         for (k = 0; k < size; k++) {
-            data.token[part][at * size + k] = number[text[i * size + k]];
-            data.label[part][at * size + k] = number[text[i * size + k + 1]];
+            data.token[part][at * size + k] = token[i * size + k];
+            data.label[part][at * size + k] = token[i * size + k + 1];
         }
     }
     if (data.count[TEST] > MOST_WINDOWS)
         data.count[TEST] = MOST_WINDOWS;
-    free(text);
     return 0;
+}
+
+/* Reads a text as tokens that are its characters. */
+static int read_text(size_t size, size_t vocabulary)
+{
+    size_t bytes, i;
+    int32_t number[256], *token;
+    unsigned char *text = output_read(option.data, &bytes);
+    int bad;
+    if (!text)
+        return fail("%s: %s", option.data, strerror(errno));
+    token = (int32_t *)allocate(bytes, sizeof *token);
+    bad = number_bytes(text, bytes, vocabulary, number);
+    for (i = 0; i < bytes && !bad; i++)
+        token[i] = number[text[i]];
+    bad = bad || take_windows(token, bytes, size, vocabulary);
+    free(token);
+    free(text);
+    return bad;
+}
+
+/* A token of the vocabulary: its letters in words.file. */
+typedef struct {
+    const char *text;
+    size_t length;
+    int32_t id;
+} word;
+
+/* The vocabulary of --vocabulary, sorted; the ids of its special tokens are -1 where it has none.
+   With `pieces`, a word that it does not have is divided into the longest pieces that it has, of
+   which all but the first begin with ## (WordPiece). With `lower`, it has no capital letter outside
+   of special tokens, and texts are read as small letters. */
+static struct {
+    char *file;
+    word *sorted;
+    size_t count;
+    int pieces, lower;
+    int32_t unknown, padding, begin, end;
+} words;
+
+static int compare_words(const void *a, const void *b)
+{
+    const word *x = (const word *)a, *y = (const word *)b;
+    const size_t n = x->length < y->length ? x->length : y->length;
+    const int order = memcmp(x->text, y->text, n);
+    return order ? order : (x->length > y->length) - (x->length < y->length);
+}
+
+/* Returns the id of a token, or -1. `inner`: of the piece ##text. */
+static int32_t find_word(const char *text, size_t length, int inner)
+{
+    char piece[128] = "##";
+    word key;
+    const word *found;
+    if (length + 2 > sizeof piece)
+        return -1;
+    memcpy(piece + 2, text, length);
+    key.text = inner ? piece : piece + 2;
+    key.length = inner ? length + 2 : length;
+    key.id = 0;
+    found = (const word *)bsearch(&key, words.sorted, words.count, sizeof key, compare_words);
+    return found ? found->id : -1;
+}
+
+/* Returns the id of the first of some spellings that the vocabulary has, or -1. */
+static int32_t find_special(const char *const spelling[3])
+{
+    int32_t id = -1;
+    int i;
+    for (i = 0; i < 3 && id < 0; i++)
+        id = find_word(spelling[i], strlen(spelling[i]), 0);
+    return id;
+}
+
+/* Reads the vocabulary, which may be smaller than that of the network. */
+static int read_vocabulary(size_t vocabulary)
+{
+    static const char *const unknown[3] = { "[UNK]", "<unk>", "<UNK>" },
+                             *const padding[3] = { "[PAD]", "<pad>", "<PAD>" },
+                             *const begin[3] = { "[CLS]", "<cls>", "<s>" },
+                             *const end[3] = { "[SEP]", "<sep>", "</s>" };
+    size_t bytes, lines = 0, i;
+    char *at;
+    words.file = (char *)output_read(option.vocabulary, &bytes);
+    if (!words.file)
+        return fail("%s: %s", option.vocabulary, strerror(errno));
+    for (i = 0; i < bytes; i++)
+        lines += words.file[i] == '\n' || i + 1 == bytes;
+    if (!lines || lines > vocabulary) {
+        return fail("%s: %zu tokens, but the network's vocabulary is %zu", option.vocabulary, lines,
+                    vocabulary);
+    }
+    words.sorted = (word *)allocate(lines, sizeof *words.sorted);
+    words.lower = 1;
+    for (at = words.file; words.count < lines; words.count++) {
+        word *w = words.sorted + words.count;
+        w->text = at;
+        w->length = strcspn(at, "\r\n");
+        w->id = (int32_t)words.count;
+        at += strcspn(at, "\n") + 1;
+        words.pieces |= w->length > 2 && !memcmp(w->text, "##", 2);
+        for (i = 0; i < w->length && *w->text != '[' && *w->text != '<'; i++) {
+            if (w->text[i] >= 'A' && w->text[i] <= 'Z')
+                words.lower = 0;
+        }
+    }
+    qsort(words.sorted, words.count, sizeof *words.sorted, compare_words);
+    words.unknown = find_special(unknown);
+    words.padding = find_special(padding);
+    words.begin = find_special(begin);
+    words.end = find_special(end);
+    if (words.begin < 0 || words.end < 0)
+        words.begin = words.end = -1;
+    return 0;
+}
+
+static int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* ASCII's characters that are neither letters nor digits: each is a word. */
+static int is_punctuation(char c)
+{
+    return (c > 32 && c < 48) || (c > 57 && c < 65) || (c > 90 && c < 97) || (c > 122 && c < 127);
+}
+
+/* Writes the tokens of one word, at most `most`, and returns how many there are, or -1 if it has a
+   token that the vocabulary lacks. */
+static long word_tokens(const char *text, size_t length, int32_t *token, size_t most)
+{
+    size_t from = 0, n;
+    long count = 0;
+    while (from < length) {
+        int32_t id = -1;
+        for (n = length - from; n && id < 0; n--) {
+            id = find_word(text + from, n, from > 0);
+            if (id >= 0 || !words.pieces)
+                break;
+        }
+        if (id < 0) {
+            if (words.unknown < 0)
+                return -1;
+            if (most)
+                *token = words.unknown;
+            return most > 0;
+        }
+        if ((size_t)count < most)
+            token[count++] = id;
+        from += n;
+    }
+    return count;
+}
+
+/* Writes the tokens of a text, at most `most`, and returns how many there are, or -1. The text may
+   become one of small letters. */
+static long text_tokens(char *text, size_t length, int32_t *token, size_t most)
+{
+    size_t i = 0, n, k;
+    long count = 0, more;
+    while (i < length) {
+        if (is_space(text[i])) {
+            i++;
+            continue;
+        }
+        for (n = 1; i + n < length && !is_punctuation(text[i]) && !is_punctuation(text[i + n])
+                    && !is_space(text[i + n]);)
+            n++;
+        for (k = i; words.lower && k < i + n; k++) {
+            if (text[k] >= 'A' && text[k] <= 'Z')
+                text[k] = (char)(text[k] + 32);
+        }
+        more = word_tokens(text + i, n, token + count, most - (size_t)count);
+        if (more < 0) {
+            fail("%s: the vocabulary has neither '%.*s' nor a token for unknown words, [UNK] or "
+                 "<unk>",
+                 option.data, (int)(n < 60 ? n : 60), text + i);
+            return -1;
+        }
+        count += more;
+        i += n;
+    }
+    return count;
+}
+
+/* Writes the tokens of a line as one sample: between those of begin and end, if the vocabulary has
+   them, cut or padded to `size`. */
+static int take_line(char *text, size_t length, int32_t *token, size_t size, size_t number)
+{
+    const size_t around = words.begin >= 0 && size > 2 ? 1 : 0;
+    long count = text_tokens(text, length, token + around, size - 2 * around);
+    size_t end;
+    if (count < 0)
+        return 1;
+    end = (size_t)count + around;
+    if (around) {
+        token[0] = words.begin;
+        token[end++] = words.end;
+    }
+    if (end < size && words.padding < 0) {
+        return fail("%s: line %zu has %zu tokens, the network takes %zu, and the vocabulary has no "
+                    "[PAD] or <pad>",
+                    option.data, number, end, size);
+    }
+    while (end < size)
+        token[end++] = words.padding;
+    return 0;
+}
+
+/* Reads sample number `sample` from a line, CLASS<tab>TEXT or, without labels, TEXT. */
+static int read_line(char *line, size_t length, size_t number, size_t sample, size_t size,
+                     size_t outputs)
+{
+    char *text = line;
+    size_t at;
+    const int part = part_of(sample, &at);
+    if (data.labelled) {
+        const double answer = deploy_read(line, &text);
+        if (text == line || *text != '\t' || set_answer(sample, answer, outputs)) {
+            return fail("%s: line %zu: expected a class 0, 1, 2, ..., a tab and a text",
+                        option.data, number);
+        }
+        text++;
+    }
+    return take_line(text, length - (size_t)(text - line), data.token[part] + at * size, size,
+                     number);
+}
+
+/* Reads lines that are samples; they have classes if the first one has a tab. */
+static int read_lines(char *text, size_t bytes, size_t size, size_t outputs)
+{
+    size_t samples = 0, number = 0;
+    char *line;
+    int part;
+    for (line = text; line < text + bytes; line += strcspn(line, "\n") + 1) {
+        const size_t length = strcspn(line, "\r\n");
+        if (length && !samples)
+            data.labelled = memchr(line, '\t', length) != NULL;
+        samples += length > 0;
+    }
+    if (allocate_rows(option.data, samples, 1))
+        return 1;
+    data.channels = size;
+    for (part = 0; part < 2; part++)
+        data.token[part] = (int32_t *)allocate(data.count[part], size * sizeof(int32_t));
+    samples = 0;
+    for (line = text; line < text + bytes; line += strcspn(line, "\n") + 1) {
+        const size_t length = strcspn(line, "\r\n");
+        number++;
+        if (length && read_line(line, length, number, samples, size, outputs))
+            return 1;
+        samples += length > 0;
+    }
+    return 0;
+}
+
+/* Reads a text whose tokens are words of --vocabulary: lines with classes, or, where the network
+   has an output for each token, windows of all of it. */
+static int read_words(size_t size, size_t vocabulary, size_t outputs, size_t rows)
+{
+    size_t bytes;
+    char *text = (char *)output_read(option.data, &bytes);
+    int32_t *token;
+    long count;
+    int bad = 1;
+    if (!text)
+        return fail("%s: %s", option.data, strerror(errno));
+    if (read_vocabulary(vocabulary)) {
+        free(text);
+        return 1;
+    }
+    if (rows == 1) {
+        bad = read_lines(text, bytes, size, outputs);
+    } else {
+        token = (int32_t *)allocate(bytes, sizeof *token);
+        count = text_tokens(text, bytes, token, bytes);
+        bad = count < 0 || take_windows(token, (size_t)count, size, vocabulary);
+        free(token);
+    }
+    free(words.file);
+    free(words.sorted);
+    free(text);
+    return bad;
 }
 
 /* Reads images in folders of classes or, where there are none, in one folder. */
@@ -1006,12 +1349,54 @@ static int estimate_statistics(network *n)
     return bad;
 }
 
+/* Mirrors or shifts the image in x, which has its channels last or, as a vector, first. */
+static void move_image(float *x, float *was, int mirror, long down, long right)
+{
+    const long rows = (long)data.height, columns = (long)data.width;
+    const size_t pixels = data.height * data.width;
+    long i, k;
+    size_t c;
+    memcpy(was, x, sample_size() * sizeof *x);
+    for (i = 0; i < rows; i++) {
+        for (k = 0; k < columns; k++) {
+            const long row = i - down, column = (mirror ? columns - 1 - k : k) - right;
+            const int inside = row >= 0 && row < rows && column >= 0 && column < columns;
+            const size_t to = (size_t)(i * columns + k), from = (size_t)(row * columns + column);
+            for (c = 0; c < data.channels; c++) {
+                const float outside = data.row[TRAIN] ? 0 : data.value[c][0];
+                if (as_vectors)
+                    x[c * pixels + to] = inside ? was[c * pixels + from] : outside;
+                else
+                    x[to * data.channels + c] = inside ? was[from * data.channels + c] : outside;
+            }
+        }
+    }
+}
+
+/* Mirrors and shifts the images of a batch at random, as the options say. `first` counts the
+   samples of all epochs. */
+static void move_batch(network *n, size_t count, uint64_t first, float *space)
+{
+    const uint64_t seed = (uint64_t)option.seed;
+    const uint32_t range = 2 * (uint32_t)option.shift + 1;
+    size_t k;
+    for (k = 0; k < count; k++) {
+        const uint64_t at = 3 * (first + k);
+        const int mirror = option.flip && lgelu_random(seed, 303, at) >> 31;
+        const long down = (long)(lgelu_random(seed, 303, at + 1) % range) - option.shift,
+                   right = (long)(lgelu_random(seed, 303, at + 2) % range) - option.shift;
+        move_image(n->x + k * sample_size(), space, mirror, down, right);
+    }
+}
+
 /* Trains all epochs, driving the λ's to 159.6. */
 static int fine_tune(network *n, const char *what)
 {
     const size_t batches = training.fitted / n->batch;
     lgelu_training plan = lgelu_training_to_relu((float)option.rate, option.epochs * (long)batches);
     uint32_t *order = (uint32_t *)allocate(training.fitted, sizeof *order);
+    float *space = (float *)allocate(sample_size(), sizeof *space);
+    const int moved = option.flip || option.shift;
     long epoch;
     size_t k;
     int bad = 0;
@@ -1021,6 +1406,10 @@ static int fine_tune(network *n, const char *what)
         lgelu_shuffle(order, training.fitted, (uint64_t)option.seed, (uint64_t)epoch);
         for (k = 0; k < batches && !stopped && !bad; k++) {
             load_batch(n, order, k * n->batch, n->batch);
+            if (moved) {
+                move_batch(n, n->batch,
+                           (uint64_t)epoch * training.fitted + (uint64_t)(k * n->batch), space);
+            }
             bad = lgelu_net_forward(&n->net, n->batch) || lgelu_net_backward(&n->net, 1)
                   || lgelu_net_step(&n->net, &plan);
             loss += n->net.loss;
@@ -1033,6 +1422,7 @@ static int fine_tune(network *n, const char *what)
     if (bad)
         fail("%s", n->net.message);
     free(order);
+    free(space);
     return bad;
 }
 
@@ -1328,6 +1718,68 @@ static int save_model(network *n, const float *outputs, byte_array *file)
                       data.count[TEST] * predictions_of(n) * output_size(n));
 }
 
+static int discard(const void *p, size_t n, void *user)
+{
+    (void)p;
+    (void)n;
+    (void)user;
+    return 0;
+}
+
+/* Writes the ReLU network as C to memory. from NULL: only checks that its layers can be written so.
+ */
+static int save_c(const network *from, byte_array *file)
+{
+    char name[C_NAME];
+    network plain;
+    int bad;
+    if (make_network(&plain, 0, 1, LGELU_MODE_INFER, MAKE_PLAIN))
+        return 1;
+    if (from && lgelu_net_copy(&plain.net, &from->net))
+        return fail("%s", plain.net.message);
+    lgelu_net_relu(&plain.net);
+    if (option.fold)
+        lgelu_net_fold(&plain.net);
+    name_of_function(name, option.c);
+    bad = c_file_write(&plain.net, plain.out, name, from ? append : discard, file) != LGELU_OK;
+    if (bad)
+        fail("%s: %s", option.c, plain.net.message);
+    free_network(&plain);
+    return bad;
+}
+
+/* Writes what a C file declares, the line of its sizes and its functions, as a header. */
+static int write_header(const byte_array *file, int eight, output *o)
+{
+    static const char sizes[] = "\nenum { ";
+    const size_t n = sizeof sizes - 1;
+    char name[C_NAME];
+    size_t i, end;
+    name_of_function(name, eight ? option.c8 : option.c);
+    for (i = 0; i + n < file->n && memcmp(file->p + i, sizes, n); i++) {
+    }
+    for (end = i + 1; end < file->n && file->p[end] != '\n'; end++) {
+    }
+    if (output_begin(o))
+        return fail("%s: %s", header[eight], strerror(errno));
+    fprintf(o->f, "/* A ReLU network, written by reluize: see the first lines of its C file. */\n");
+    fprintf(o->f, "#ifndef %s_INCLUDED\n#define %s_INCLUDED\n%s\n", name, name,
+            eight ? "#include <stdint.h>\n" : "");
+    fprintf(o->f, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    fprintf(o->f, "%.*s\n", (int)(end - i - 1), (const char *)file->p + i + 1);
+    if (eight) {
+        fprintf(o->f, "void %s_bytes(int32_t *y, const uint8_t *x);\n", name);
+        fprintf(o->f, "void %s(int32_t *y, const float *x);\n", name);
+    } else {
+        fprintf(o->f, "void %s(float *y, const float *x, float *work);\n", name);
+    }
+    fprintf(o->f, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    return output_end(o) ? fail("%s: %s", header[eight], output_error()) : 0;
+}
+
+/* Returns the first file of 8 bits that is asked for, or NULL. */
+static const char *int8_file(void) { return option.int8 ? option.int8 : option.c8; }
+
 /* Makes the ReLU network in 8 bits. from NULL: only whether its layers can be written so. */
 static int make_int8(network *whole, int8_net *q, const network *from)
 {
@@ -1341,16 +1793,16 @@ static int make_int8(network *whole, int8_net *q, const network *from)
     lgelu_net_relu(&whole->net);
     lgelu_net_fold(&whole->net);
     if (int8_make(q, &whole->net, whole->out, &eight))
-        return fail("%s: %s", option.int8, q->message);
+        return fail("%s: %s", int8_file(), q->message);
     for (i = 0; from && i < seen; i += whole->batch) {
         const size_t count = seen - i < whole->batch ? seen - i : whole->batch;
         for (k = 0; k < count; k++)
             load_sample(whole, k, TRAIN, i + k);
         if (int8_see(q, &whole->net, whole->x, count))
-            return fail("%s: %s", option.int8, q->message);
+            return fail("%s: %s", int8_file(), q->message);
     }
     if (from && int8_finish(q, &whole->net))
-        return fail("%s: %s", option.int8, q->message);
+        return fail("%s: %s", int8_file(), q->message);
     return 0;
 }
 
@@ -1369,12 +1821,14 @@ static void run_int8(network *whole, int8_net *q, float *outputs)
     free(y);
 }
 
-/* Writes the ReLU network in 8 bits to memory, and adds its score to the report. */
-static int save_int8(report *r, const network *n, const float *outputs, byte_array *file)
+/* Writes the ReLU network in 8 bits to memory, as ONNX and as C, and adds its score to the report.
+ */
+static int save_int8(report *r, const network *n, const float *outputs, byte_array *file,
+                     byte_array *c)
 {
     const size_t width = output_size(n);
     float *rounded = (float *)allocate(data.count[TEST] * width, sizeof *rounded);
-    char message[160], doc[200];
+    char message[160], doc[200], name[C_NAME];
     onnx_options how;
     network whole;
     int8_net q;
@@ -1383,8 +1837,13 @@ static int save_int8(report *r, const network *n, const float *outputs, byte_arr
         return 1;
     how = file_options(&whole, model, doc, sizeof doc);
     work = allocate(onnx_save_bytes(&whole.net), 1);
-    if (onnx_save_int8(&whole.net, &q, &how, work, append, file, message))
+    if (option.int8 && onnx_save_int8(&whole.net, &q, &how, work, append, file, message))
         return fail("%s: %s", option.int8, message);
+    if (option.c8) {
+        name_of_function(name, option.c8);
+        if (c_file_int8_write(&q, name, append, c, message))
+            return fail("%s: %s", option.c8, message);
+    }
     run_int8(&whole, &q, rounded);
     compare(
         r,
@@ -1405,6 +1864,7 @@ typedef struct {
     size_t shape[3], vocabulary; /* of its input; 0: it reads no tokens */
     size_t outputs, rows;        /* of its output */
     output out, int8, text;      /* the files to write */
+    output c[2], h[2];           /* C files and their headers; [1]: in 8 bits */
     network given, relu, best;   /* as read; a way to ReLU; the one to write */
     network infer, train;        /* gates with a λ, for inference, for training */
     int norms, tanhs, customs;   /* whether it has batch norms, gates of these kinds */
@@ -1488,14 +1948,21 @@ static int read_data(job *j, const char *program)
     size_t shape[3] = { DATA_SIDE, DATA_SIDE, 3 };
     const int table = ends_in(option.data, ".csv"), array = ends_in(option.data, ".npy");
     int bad;
+    if (option.vocabulary && (!j->vocabulary || array)) {
+        return fail("--vocabulary is for a network that reads tokens, and for a text");
+    }
     /* images are resized to what the network takes; where it takes vectors, to a common size */
     if ((s[2] == 1 || s[2] == 3) && s[0] * s[1] > 1 && s[0] <= MOST_SIDE && s[1] <= MOST_SIDE)
         memcpy(shape, s, sizeof shape);
-    bad = array                       ? read_arrays(j->outputs, j->vocabulary)
+    bad = array ? read_arrays(j->outputs, j->vocabulary)
+          : j->vocabulary && option.vocabulary
+              ? read_words(s[1], j->vocabulary, j->outputs, j->rows)
           : j->vocabulary             ? read_text(s[1], j->vocabulary)
           : table && !option.standard ? read_table(option.data, j->outputs, s[0] * s[1] * s[2])
                                       : read_set(program, shape, j->outputs);
     output_inputs(data_is_read, &data.set);
+    if (!bad && (option.flip || option.shift) && data.height * data.width < 2)
+        return fail("%s: --flip and --shift are for images", option.data);
     if (!bad && option.epochs && !data.labelled)
         return fail("%s: --epochs requires labels, and there are none", option.data);
     if (!bad)
@@ -1531,12 +1998,20 @@ static int check_data(const job *j)
 /* Checks, before the work, that the outputs can be written. */
 static int try_outputs(job *j)
 {
+    const char *const c[2] = { option.c, option.c8 };
+    int i;
     if (output_try(&j->out, option.out))
         return fail("%s: %s", option.out, output_error());
     if (option.int8 && output_try(&j->int8, option.int8))
         return fail("%s: %s", option.int8, output_error());
     if (option.report && output_try(&j->text, option.report))
         return fail("%s: %s", option.report, output_error());
+    for (i = 0; i < 2; i++) {
+        if (c[i] && output_try(j->c + i, c[i]))
+            return fail("%s: %s", c[i], output_error());
+        if (*header[i] && output_try(j->h + i, header[i]))
+            return fail("%s: %s", header[i], output_error());
+    }
     return 0;
 }
 
@@ -1568,11 +2043,13 @@ static int make_networks(job *j)
         || make_network(&j->infer, 1, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_REFIT))
         return 1;
     note_kinds(j);
-    if (option.int8) {
+    if (option.c && save_c(NULL, NULL))
+        return 1;
+    if (int8_file()) {
         network whole;
         int8_net q;
         if (j->vocabulary)
-            return fail("%s: a network that reads tokens cannot be written in 8 bits", option.int8);
+            return fail("%s: a network that reads tokens cannot be written in 8 bits", int8_file());
         if (make_int8(&whole, &q, NULL))
             return 1;
         int8_free(&q);
@@ -1708,13 +2185,20 @@ static int measure_written(job *j)
 /* Writes the files, after everything that can fail without them. */
 static int write_files(job *j)
 {
-    byte_array file = { NULL, 0, 0 }, int8_file = { NULL, 0, 0 };
-    int bad = save_model(&j->best, j->second, &file)
-              || (option.int8 && save_int8(&j->r, &j->best, j->second, &int8_file)) || stopped
+    byte_array file = { NULL, 0, 0 }, eight = { NULL, 0, 0 },
+               c[2] = { { NULL, 0, 0 }, { NULL, 0, 0 } };
+    int bad = save_model(&j->best, j->second, &file) || (option.c && save_c(&j->best, c))
+              || (int8_file() && save_int8(&j->r, &j->best, j->second, &eight, c + 1)) || stopped
               || write_bytes(&file, option.out, &j->out)
-              || (option.int8 && write_bytes(&int8_file, option.int8, &j->int8));
+              || (option.int8 && write_bytes(&eight, option.int8, &j->int8))
+              || (option.c && write_bytes(c, option.c, j->c))
+              || (option.c8 && write_bytes(c + 1, option.c8, j->c + 1))
+              || (*header[0] && write_header(c, 0, j->h))
+              || (*header[1] && write_header(c + 1, 1, j->h + 1));
     free(file.p);
-    free(int8_file.p);
+    free(eight.p);
+    free(c[0].p);
+    free(c[1].p);
     return bad;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT-0
 
-   smooth.h: SiLU, ELU and Mish as custom gates of lgelu.h, so that a network that was trained with
-   them can be read, run and given other gates.
+   smooth.h: SiLU, ELU, Mish, Hardswish and leaky ReLU as custom gates of lgelu.h, so that a network
+   that was trained with them can be read, run, trained, written and given other gates.
 
        smooth_gate g;
        smooth_gate_make(&g, SMOOTH_SILU, 1.702);                          QuickGELU
        h = lgelu_gate_custom(&net, "gate1", h, &g.gate);                  g stays as long as the net
 
    SMOOTH_SILU is x·σ(βx): SiLU with β = 1, QuickGELU with β = 1.702, Swish with any β above 0.
-   SMOOTH_ELU is x, or β·(e^x - 1) below 0. SMOOTH_MISH is x·tanh(log(1 + e^x)); β is not used.
+   (LGELU_GATE_SILU of lgelu.h is the same with a β of at least 1, which can be learned.)
+   SMOOTH_ELU is x, or β·(e^x - 1) below 0. SMOOTH_MISH is x·tanh(log(1 + e^x)).
+   SMOOTH_HARDSWISH is x·min(max(x + 3, 0), 6)/6. These two have no β. SMOOTH_LEAKY is x, or βx
+   below 0.
 
    SiLU is lgelu_silu_forward. The others are computed in double and rounded once, with the same
    bits on every platform: each product that meets a sum is an explicit fma. Infinity gives the
@@ -21,7 +24,17 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum { SMOOTH_SILU = 0, SMOOTH_ELU, SMOOTH_MISH } smooth_kind;
+typedef enum {
+    SMOOTH_SILU = 0,
+    SMOOTH_ELU,
+    SMOOTH_MISH,
+    SMOOTH_HARDSWISH,
+    SMOOTH_LEAKY
+} smooth_kind;
+
+/* The first value of the parameters, of which these gates have none: by it smooth_gate_of knows
+   them. */
+#define SMOOTH_MARK 1.7320508e-31f
 
 typedef struct {
     lgelu_custom_gate gate;
@@ -88,6 +101,23 @@ SMOOTH_INLINE double smooth_mish(double x, int slope)
     return (x < 0 ? low : x) * (m / d);
 }
 
+/* In the middle its slope is x/3 + 1/2. */
+SMOOTH_INLINE double smooth_hardswish(double x, int slope)
+{
+    if (!(x > -3))
+        return x <= -3 ? 0 : x;
+    if (x >= 3)
+        return slope ? 1 : x;
+    return slope ? x / 3 + 0.5 : x * (x + 3) / 6;
+}
+
+SMOOTH_INLINE double smooth_leaky(double x, double beta, int slope)
+{
+    if (slope)
+        return x > 0 ? 1 : beta;
+    return x > 0 ? x : beta * x;
+}
+
 SMOOTH_INLINE void smooth_block(double *y, const double *x, const smooth_gate *g, int slope)
 {
     const double beta = g->beta;
@@ -95,6 +125,12 @@ SMOOTH_INLINE void smooth_block(double *y, const double *x, const smooth_gate *g
     if (g->kind == SMOOTH_ELU) {
         for (i = 0; i < SMOOTH_LANES; i++)
             y[i] = smooth_elu(x[i], beta, slope);
+    } else if (g->kind == SMOOTH_LEAKY) {
+        for (i = 0; i < SMOOTH_LANES; i++)
+            y[i] = smooth_leaky(x[i], beta, slope);
+    } else if (g->kind == SMOOTH_HARDSWISH) {
+        for (i = 0; i < SMOOTH_LANES; i++)
+            y[i] = smooth_hardswish(x[i], slope);
     } else {
         for (i = 0; i < SMOOTH_LANES; i++)
             y[i] = smooth_mish(x[i], slope);
@@ -128,7 +164,7 @@ __attribute__((target("avx2,fma"))) static void smooth_all_fma(float *y, const f
 }
 #endif
 
-static void smooth_run(float *y, const float *dy, const float *x, size_t n, const smooth_gate *g)
+DEPLOY_FN void smooth_run(float *y, const float *dy, const float *x, size_t n, const smooth_gate *g)
 {
 #if defined(__GNUC__) && defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
@@ -139,8 +175,8 @@ static void smooth_run(float *y, const float *dy, const float *x, size_t n, cons
     smooth_all(y, dy, x, n, g);
 }
 
-static void smooth_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
-                           const lgelu_node *node, void *user)
+DEPLOY_FN void smooth_forward(float *y, const float *x, size_t n, size_t first,
+                              const lgelu_net *net, const lgelu_node *node, void *user)
 {
     const smooth_gate *g = (const smooth_gate *)user;
     (void)first;
@@ -153,8 +189,9 @@ static void smooth_forward(float *y, const float *x, size_t n, size_t first, con
 }
 
 /* dw: these gates have no parameters. */
-static void smooth_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
-                            size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
+DEPLOY_FN void smooth_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
+                               size_t first, const lgelu_net *net, const lgelu_node *node,
+                               void *user)
 {
     const smooth_gate *g = (const smooth_gate *)user;
     (void)dw;
@@ -168,13 +205,24 @@ static void smooth_backward(float *dx, double *dw, const float *dy, const float 
 }
 
 /* Fills *g, which must remain valid as long as the network. */
-static void smooth_gate_make(smooth_gate *g, smooth_kind kind, double beta)
+DEPLOY_FN void smooth_gate_make(smooth_gate *g, smooth_kind kind, double beta)
 {
     memset(g, 0, sizeof *g);
     g->gate.forward = smooth_forward;
     g->gate.backward = smooth_backward;
+    g->gate.start = SMOOTH_MARK;
     g->gate.user = g;
     g->kind = kind;
     g->beta = beta;
+}
+
+/* Returns the gate of a node whose gate is one of these, or NULL. */
+DEPLOY_FN const smooth_gate *smooth_gate_of(const lgelu_node *node)
+{
+    const lgelu_custom_gate *gate = node->op == LGELU_OP_GATE ? node->custom : NULL;
+    if (!gate || node->gate != LGELU_GATE_CUSTOM || gate->parameters || gate->start < SMOOTH_MARK
+        || gate->start > SMOOTH_MARK)
+        return NULL;
+    return (const smooth_gate *)gate->user;
 }
 #endif

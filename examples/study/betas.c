@@ -439,7 +439,7 @@ static void draw_cells(study *s, svg *g) /* score over roughness, a dot for each
         q.y0 -= 0.05 * wide;
         q.y1 += 0.05 * wide;
         svg_axes(g, &q, q.x_log ? "ω1: roughness of ‖Δθ‖/η (log scale)" : "ω1: roughness of ‖Δθ‖/η",
-                 s->task.percent ? "hold-out score (%)" : "hold-out loss", 4, 5);
+                 s->task.percent ? "hold-out score (%)" : "hold-out loss", 6, 5);
     }
     svg_text(g, q.left, q.top - 28, 's', -12, SVG_INK, "training: each run");
     svg_text(g, q.left + q.width + 10, q.top + 14, 's', 12, "#D55E00", "β1 = β2");

@@ -8,16 +8,17 @@
 int figure_open(study *s, figure *f, const char *what, int width, int height, const char *title,
                 const char *note)
 {
-    char path[OUTPUT_PATH];
+    char path[OUTPUT_PATH], line[600];
     int n = snprintf(path, sizeof path, "%s/%s_%s.svg", s->config.svg, s->stem, what);
     if (n < 0 || (size_t)n >= sizeof path || output_try(&f->out, path) || output_begin(&f->out))
         return study_fail(s, "--svg: %s: %s", path, output_error());
+    snprintf(line, sizeof line, "%s, %s, %ld seed%s%s%s", s->task.name, s->task.network,
+             s->config.seeds, s->config.seeds > 1 ? "s" : "", *note ? "; " : "", note);
     svg_begin(&f->s, f->out.f, width, height, title);
     svg_text(&f->s, 24, 32, 's', -fmin(17, (width - 40) / (0.62 * show_columns(title))), SVG_INK,
              "%s", title);
-    svg_text(&f->s, 24, 53, 's', 12, SVG_GREY, "%s, %s, %ld seed%s%s%s", s->task.name,
-             s->task.network, s->config.seeds, s->config.seeds > 1 ? "s" : "", *note ? "; " : "",
-             note);
+    svg_text(&f->s, 24, 53, 's', fmin(12, (width - 40) / (0.58 * show_columns(line))), SVG_GREY,
+             "%s", line);
     return 0;
 }
 

@@ -337,13 +337,37 @@ static int gates_report(study *s)
 
 /* ==== the figure: scores over the rate, and the bands
    ============================================================== */
+enum {
+    SETTING_ROW = 18, /* height of a setting's name above its bands */
+    ARM_ROW = 16,     /* of an arm's bands, a line for each seed */
+    CELL_WIDTH = 270, /* of a panel of scores with its axes */
+    CELL_HEIGHT = 264,
+    BAND_WIDTH = 356, /* of a column of bands with its names */
+    FIGURE_TOP = 140
+};
+
+static const char *dash_of(int arm) { return arm == plan_arm("relu") ? "5 3" : NULL; }
+
+/* The legend of the lines: a sample of each and its name, in one row. */
+static void draw_legend(study *s, svg *g, double left, double y)
+{
+    for (int a = 0; a < s->arm_total; a++) {
+        const arm_row *arm = arm_table + s->arms[a];
+        svg_rule(g, left, y - 4, left + 22, y - 4, arm->colour, 2, dash_of(s->arms[a]));
+        svg_text(g, left + 27, y, 's', 12, arm->colour, "%s", arm->name);
+        left += 48 + 7.2 * show_columns(arm->name);
+    }
+}
+
 static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low, double high,
                         double *v)
 {
     static band b;
     p->y0 = low - 0.04 * (high - low);
     p->y1 = high + 0.04 * (high - low);
-    svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "%s", setting_text(s, setting));
+    const char *name = setting_text(s, setting);
+    svg_text(g, p->left, p->top - 28, 's',
+             -fmin(12, (CELL_WIDTH - 14) / (0.66 * show_columns(name))), SVG_INK, "%s", name);
     svg_axes(g, p, "learning rate (log scale)",
              s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 4, 6);
     svg_clip(g, p);
@@ -365,8 +389,7 @@ static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low,
             b.high[b.n] = b.mean[b.n] + d;
             b.n++;
         }
-        figure_draw(g, p, &b, arm_table[s->arms[a]].colour, 2,
-                    s->arms[a] == plan_arm("relu") ? "5 3" : NULL);
+        figure_draw(g, p, &b, arm_table[s->arms[a]].colour, 2, dash_of(s->arms[a]));
     }
     svg_unclip(g);
 }
@@ -379,19 +402,44 @@ static double mean_width(const study *s, int setting, int arm)
     return sum;
 }
 
-enum { SETTING_ROW = 18 };
+/* Settings in one column of bands: more than six are drawn in two. */
+static int band_settings(const study *s)
+{
+    return settings(s) > 6 ? (settings(s) + 1) / 2 : settings(s);
+}
 
 static double bands_height(const study *s)
 {
-    return settings(s) * (SETTING_ROW + s->arm_total * (8.0 + 3.6 * (double)s->config.seeds));
+    return band_settings(s) * (SETTING_ROW + s->arm_total * (double)ARM_ROW);
 }
 
-static void draw_bands(study *s, svg *g, svg_panel *p)
+/* The usable rates of one arm, a line for each seed, from y on. */
+static void draw_band_row(study *s, svg *g, const svg_panel *p, int setting, int arm, double y)
 {
-    double row = 0, tick[32];
+    const char *ink = arm_table[arm].colour;
+    const double apart = (ARM_ROW - 4.0) / (double)s->config.seeds;
+    for (long i = 0; i < s->config.seeds; i++) {
+        const double at = y + 2 + apart * ((double)i + 0.5);
+        double from, to;
+        width_of(s, setting, arm, i, &from, &to);
+        if (from <= to) {
+            svg_rule(g, svg_x(p, pow(10, from)), at, svg_x(p, pow(10, to)), at, ink,
+                     fmin(2, 0.7 * apart), NULL);
+        }
+    }
+    svg_text(g, p->left - 8, y + ARM_ROW / 2 + 4, 'e', 12, ink, "%s", arm_table[arm].name);
+    svg_text(g, p->left + p->width + 8, y + ARM_ROW / 2 + 4, 's', 12, ink, "%.2f",
+             mean_width(s, setting, arm));
+}
+
+/* The bands of the settings from `first` up to, not including, `end`. */
+static void draw_bands(study *s, svg *g, svg_panel *p, int first, int end)
+{
+    double y = p->top, tick[32];
     char text[32];
     const int n = svg_ticks(tick, 32, p->x0, p->x1, 1, 4);
     svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "usable rates, a line for each seed");
+    svg_text(g, p->left + p->width + 8, p->top - 10, 's', 11, SVG_GREY, "decades");
     p->height = bands_height(s);
     for (int i = 0; i < n; i++) {
         svg_number(text, tick[i]);
@@ -401,88 +449,105 @@ static void draw_bands(study *s, svg *g, svg_panel *p)
     }
     svg_text(g, p->left + p->width / 2, p->top + p->height + 38, 'm', 12, SVG_INK,
              "learning rate (log scale)");
-    for (int k = 0; k < settings(s); k++) {
-        for (int a = 0; a < s->arm_total; a++) {
-            const double high = 8.0 + 3.6 * (double)s->config.seeds;
-            if (!a) {
-                svg_text(g, p->left + 6, p->top + (row += SETTING_ROW) - 5, 's', -11, SVG_GREY,
-                         "%s", setting_text(s, k));
-            }
-            const char *ink = arm_table[s->arms[a]].colour;
-            for (long i = 0; i < s->config.seeds; i++) {
-                const double y = p->top + row + 4 + 3.6 * ((double)i + 0.5);
-                double from, to;
-                width_of(s, k, s->arms[a], i, &from, &to);
-                if (from <= to) {
-                    svg_rule(g, svg_x(p, pow(10, from)), y, svg_x(p, pow(10, to)), y, ink, 2.2,
-                             NULL);
-                }
-            }
-            svg_text(g, p->left - 8, p->top + row + high / 2 + 4, 'e', 12, ink, "%s",
-                     arm_table[s->arms[a]].name);
-            svg_text(g, p->left + p->width + 8, p->top + row + high / 2 + 4, 's', 12, ink, "%.2f",
-                     mean_width(s, k, s->arms[a]));
-            row += high;
-        }
+    for (int k = first; k < end; k++) {
+        y += SETTING_ROW;
+        svg_text(g, p->left + 6, y - 5, 's', -11, SVG_GREY, "%s", setting_text(s, k));
+        for (int a = 0; a < s->arm_total; a++, y += ARM_ROW)
+            draw_band_row(s, g, p, k, s->arms[a], y);
     }
-    svg_text(g, p->left + p->width + 8, p->top - 10, 's', 11, SVG_GREY, "decades");
 }
 
-static int gates_figures(study *s)
+/* The range of hold-out scores at rates that are of use. */
+static void score_range(study *s, double *low, double *high)
 {
-    double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low = HUGE_VAL,
-           high = -HUGE_VAL, least = HUGE_VAL;
-    double most = -HUGE_VAL, narrow = HUGE_VAL, wide = -HUGE_VAL;
-    const double x0 = rate_at(s, 0) / 1.2, x1 = rate_at(s, rates(s) - 1) * 1.2;
-    svg_panel q = { 520, 118, 230, 0, 0, 1, 0, 1, 1, 0 };
-    char title[200];
-    figure f;
-    if (!v)
-        return study_fail(s, "out of memory");
+    *low = HUGE_VAL;
+    *high = -HUGE_VAL;
     for (int k = 0; k < settings(s); k++) {
         for (int a = 0; a < s->arm_total; a++) {
-            double sum = 0;
-            for (long i = 0; i < s->config.seeds; i++)
-                sum += best_score(s, k, s->arms[a], i) / (double)s->config.seeds;
-            figure_range(&least, &most, sum);
-            figure_range(&narrow, &wide, mean_width(s, k, s->arms[a]));
             for (int r = 0; r < rates(s); r++) {
                 for (long i = 0; i < s->config.seeds; i++) {
                     const double score = s->task.sign * score_at(s, k, r, s->arms[a], i);
                     if (fabs(score) < HUGE_VAL)
-                        figure_range(&low, &high, score);
+                        figure_range(low, high, score);
                 }
             }
         }
     }
-    /* where they differ at rates that are of use */
     if (s->task.sign > 0)
-        low = fmax(low, high - 10 * tolerance(s));
+        *low = fmax(*low, *high - 10 * tolerance(s));
     else
-        high = fmin(high, low + 10 * tolerance(s));
-    if (!(high > low))
-        high = low + 1;
-    snprintf(
-        title, sizeof title,
-        s->task.percent
-            ? "The gates' best scores are %.1f to %.1f %%; %.1f to %.1f decades of rates are usable"
-            : "The gates' best losses are %.3f to %.3f; %.1f to %.1f decades of rates are usable",
-        least, most, narrow, wide);
-    const int height = (int)fmax(90 + 276.0 * settings(s), bands_height(s) + 174);
-    if (figure_open(s, &f, "gates", 850, height, title, "bands: standard deviation")) {
+        *high = fmin(*high, *low + 10 * tolerance(s));
+    if (!(*high > *low))
+        *high = *low + 1;
+}
+
+/* Counts the findings whose text contains `words`, and those of them that are seen and not seen. */
+static int count_findings(const study *s, const char *words, int *seen, int *unseen)
+{
+    int all = 0;
+    *seen = *unseen = 0;
+    for (int i = 0; i < s->finding_count; i++) {
+        if (strstr(s->findings[i].text, words)) {
+            all++;
+            *seen += !strcmp(s->findings[i].verdict, "seen");
+            *unseen += !strcmp(s->findings[i].verdict, "not seen");
+        }
+    }
+    return all;
+}
+
+/* The title states the verdicts that the table has. */
+static void make_title(const study *s, char *title, size_t room)
+{
+    int seen, unseen;
+    const int all = count_findings(s, "as GELU", &seen, &unseen);
+    if (all) {
+        snprintf(title, room,
+                 "At its best rate a gate scores as GELU: seen in %d of %d comparisons, not seen "
+                 "in %d",
+                 seen, all, unseen);
+    } else {
+        snprintf(title, room, "Scores of the gates over the learning rate");
+    }
+}
+
+static int gates_figures(study *s)
+{
+    double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low, high;
+    const double x0 = rate_at(s, 0) / 1.2, x1 = rate_at(s, rates(s) - 1) * 1.2;
+    const int wide = settings(s) > 8 ? 3 : 2, columns = settings(s) > 1 ? wide : 1,
+              rows = (settings(s) + columns - 1) / columns, scores = CELL_HEIGHT * rows,
+              bands = (int)bands_height(s) + 66,
+              height = FIGURE_TOP + (scores > bands ? scores : bands);
+    svg_panel q = { 0, FIGURE_TOP, 200, 0, 0, 1, 0, 1, 1, 0 };
+    char title[200];
+    figure f;
+    if (!v)
+        return study_fail(s, "out of memory");
+    score_range(s, &low, &high);
+    make_title(s, title, sizeof title);
+    q.left = 40 + CELL_WIDTH * columns + 90;
+    if (figure_open(s, &f, "gates",
+                    (int)q.left + 290 + (band_settings(s) < settings(s) ? BAND_WIDTH : 0), height,
+                    title, "bands: standard deviation")) {
         free(v);
         return -1;
     }
+    draw_legend(s, &f.s, 24, 82);
     for (int k = 0; k < settings(s); k++) {
-        svg_panel p = { 66, 118, 270, 190, 0, 1, 0, 1, 1, 0 };
-        p.top += 276.0 * k;
+        svg_panel p = { 66, FIGURE_TOP, 200, 180, 0, 1, 0, 1, 1, 0 };
+        p.left += (double)CELL_WIDTH * (k % columns);
+        p.top += (double)CELL_HEIGHT * (k / columns);
         p.x0 = x0;
         p.x1 = x1;
         draw_scores(s, &f.s, &p, k, low, high, v);
     }
     q.x0 = x0;
     q.x1 = x1;
-    draw_bands(s, &f.s, &q);
+    draw_bands(s, &f.s, &q, 0, band_settings(s));
+    q.left += BAND_WIDTH;
+    if (band_settings(s) < settings(s))
+        draw_bands(s, &f.s, &q, band_settings(s), settings(s));
     free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }

@@ -302,6 +302,28 @@ static int draw_panel(study *s, int at[MAX_AXES], const char *name)
     return 0;
 }
 
+/* The title states the verdicts that the table has, with random signs beside them where they ran.
+ */
+static void grid_title(const study *s, char *title, size_t room)
+{
+    int all = 0, steeper = 0;
+    for (int i = 0; i < s->finding_count; i++) {
+        if (strstr(s->findings[i].text, "slope over")) {
+            all++;
+            steeper += !strcmp(s->findings[i].verdict, "seen");
+        }
+    }
+    if (all) {
+        snprintf(
+            title, room,
+            "The drift of λ grows more steeply than under random signs: seen in %d of %d slopes",
+            steeper, all);
+    } else {
+        snprintf(title, room, "λ drifts by %.2g to %.2g an epoch over c and t", pow(10, draw.least),
+                 pow(10, draw.most));
+    }
+}
+
 static int grid_figures(study *s)
 {
     const int t = plan_axis(s, "t"), c = plan_axis(s, "c");
@@ -314,9 +336,8 @@ static int grid_figures(study *s)
     if (!(draw.most > draw.least))
         draw.most = draw.least + 1;
     rows = (draw.panels + 2) / 3;
-    snprintf(title, sizeof title, "λ drifts by %.2g to %.2g an epoch over c and t",
-             pow(10, draw.least), pow(10, draw.most));
-    if (figure_open(s, &draw.f, "drift", 820, 150 + 196 * rows, title,
+    grid_title(s, title, sizeof title);
+    if (figure_open(s, &draw.f, "drift", 820, 106 + 196 * rows, title,
                     "cells: mean ΔBVS against GELU of the same seed; colour: drift Δλ"))
         return -1;
     /* the scale of colours */

@@ -2,6 +2,8 @@
    interval.c: estimates over seeds, and how far they can be trusted. */
 #include "interval.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <stddef.h>
 
 double stat_mean(const double *v, long n)
@@ -207,6 +209,27 @@ double stat_p(double mean, double low, double high, long n, double least, double
     return fmin(1, 2 * stat_t_tail(distance / error, n - 1));
 }
 
+stat_decision stat_decide(double mean, double low, double high, double p, long n, double least,
+                          double most)
+{
+    stat_decision d;
+    const int enough = n >= STAT_SEEDS;
+    d.mean = mean;
+    d.low = low;
+    d.high = high;
+    d.p = enough ? p : (double)NAN;
+    d.verdict = enough ? stat_verdict(low, high, least, most)
+                       : stat_verdict(-HUGE_VAL, HUGE_VAL, least, most);
+    return d;
+}
+
+stat_decision stat_decide_mean(const double *v, long n, double least, double most)
+{
+    double mean, low, high;
+    stat_interval(v, n, &mean, &low, &high);
+    return stat_decide(mean, low, high, stat_p(mean, low, high, n, least, most), n, least, most);
+}
+
 int stat_holm(const double *p, int count, int *survives)
 {
     int tested = 0, held = 0;
@@ -226,4 +249,11 @@ int stat_holm(const double *p, int count, int *survives)
         survives[next] = 1;
     }
     return tested;
+}
+
+void stat_print_mean(char *text, size_t space, const char *format, double mean)
+{
+    snprintf(text, space, format, mean);
+    if (mean < 0 && mean > -HUGE_VAL && !strpbrk(text, "123456789"))
+        snprintf(text, space, format, 0.0);
 }

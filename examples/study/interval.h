@@ -8,6 +8,7 @@
    simulates the coverage of each kind. */
 #ifndef INTERVAL_H
 #define INTERVAL_H
+#include <stddef.h>
 
 /* Returns the mean of n values; NaN when there is none. */
 double stat_mean(const double *v, long n);
@@ -55,7 +56,27 @@ const char *stat_verdict(double low, double high, double least, double most);
    decides. The interval is Student's t with n - 1 degrees of freedom around the mean. */
 double stat_p(double mean, double low, double high, long n, double least, double most);
 
+/* With fewer seeds nothing is decided. */
+enum { STAT_SEEDS = 5 };
+
+/* A decision about an estimate from n seeds: its verdict on the range (least, most) that was set
+   before the run, and the p-value of that verdict, NaN where nothing was tested. */
+typedef struct {
+    double mean, low, high, p;
+    const char *verdict;
+} stat_decision;
+
+/* Decides about an estimate whose 95 % interval and p-value are known. Every verdict of the study
+   and of deploy/measure comes from here; the mean alone decides nothing. */
+stat_decision stat_decide(double mean, double low, double high, double p, long n, double least,
+                          double most);
+/* Decides about the mean of n independent values, one of each seed, by Student's t. */
+stat_decision stat_decide_mean(const double *v, long n, double least, double most);
+
 /* Holm's step-down correction of `count` p-values at 5 %: survives[i] becomes 1 where the decision
    holds with all of them looked at, else 0. A NaN is no test. Returns how many were tested. */
 int stat_holm(const double *p, int count, int *survives);
+
+/* Prints a mean in a format such as "%+.2f". One that rounds to zero has no minus sign. */
+void stat_print_mean(char *text, size_t space, const char *format, double mean);
 #endif

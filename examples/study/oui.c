@@ -478,8 +478,8 @@ static int oui_figures(study *s)
     }
     snprintf(
         title, sizeof title,
-        "At %ld %% of training OUI ranks the runs with ρ = %.2f, batch %.2f, the rate alone %.2f",
-        100 * early_epoch(s) / s->config.epochs, rho[0], rho[1], rho[2]);
+        "At %.3g %% of training OUI ranks the runs with ρ = %.2f, batch %.2f, the rate alone %.2f",
+        100.0 * (double)early_epoch(s) / (double)s->config.epochs, rho[0], rho[1], rho[2]);
     if (!bad) {
         bad = figure_open(s, &f, "ranks", 900, 112 + 290 * s->arm_total, title,
                           "dots: runs of all seeds, coloured by their rate");

@@ -130,9 +130,9 @@ static int figures(study *s)
              s->task.regression ? "-log10 of the error after the swap"
              : s->task.percent  ? "score after the swap (%)"
                                 : "loss after the swap, negative (nats)",
-             1, 5);
+             0, 5);
     for (int k = 0; k < 2; k++) {
-        svg_text(&f.s, svg_x(&p, k), p.top + p.height + 34, 'm', 12, SVG_INK, "%s",
+        svg_text(&f.s, svg_x(&p, k), p.top + p.height + 20, 'm', 12, SVG_INK, "%s",
                  k ? "rate held" : "rate falls");
     }
     for (int t = 0; t < 2; t++) {

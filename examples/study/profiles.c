@@ -194,7 +194,8 @@ static void draw_scores(study *s, svg *g, svg_panel *p)
 {
     static band b;
     svg_label label[MAX_INITS];
-    double low = 1e30, high = -1e30;
+    double low = 1e30, high = -1e30, first = HUGE_VAL, last = -HUGE_VAL;
+    char name[80];
     const int arm = plan_arm("lgelu");
     for (int a = 0; a < inits(s); a++) {
         figure_band(s, &b, variant_of(s, a), arm, "holdout", -1, s->config.epochs / 4 + 1);
@@ -208,19 +209,24 @@ static void draw_scores(study *s, svg *g, svg_panel *p)
     p->x1 = (double)s->config.epochs;
     p->y0 = low - 0.05 * (high - low);
     p->y1 = high + 0.05 * (high - low);
-    svg_axes(g, p, "epoch",
-             s->task.percent ? "hold-out score (%); dots: best epochs"
-                             : "hold-out loss; dots: best epochs",
-             5, 6);
+    for (int a = 0; a < inits(s); a++) {
+        for (long i = 0; i < s->config.seeds; i++) {
+            figure_range(
+                &first, &last,
+                record_get(s, plan_run(s, variant_of(s, a), arm, i), "best_epoch", -1, -1));
+        }
+    }
+    snprintf(name, sizeof name, "hold-out %s; best epochs: %.0f to %.0f",
+             s->task.percent ? "score (%)" : "loss", first, last);
+    if (!(last > first)) {
+        snprintf(name, sizeof name, "hold-out %s; best epoch: %.0f",
+                 s->task.percent ? "score (%)" : "loss", first);
+    }
+    svg_axes(g, p, "epoch", name, 5, 6);
     svg_clip(g, p);
     for (int a = 0; a < inits(s); a++) {
         figure_band(s, &b, variant_of(s, a), arm, "holdout", -1, 1);
         figure_draw(g, p, &b, init_colour[a], 2, NULL);
-        for (long i = 0; i < s->config.seeds; i++) {
-            const run *r = plan_run(s, variant_of(s, a), arm, i);
-            svg_dot(g, svg_x(p, record_get(s, r, "best_epoch", -1, -1)),
-                    svg_y(p, record_get(s, r, "best", -1, -1)), 3, init_colour[a], "#FFFFFF");
-        }
         label[a].y = b.n ? svg_y(p, b.mean[b.n - 1]) : p->top;
         label[a].colour = init_colour[a];
         snprintf(label[a].text, sizeof label[a].text, "%s", s->axis[axis_of(s)].value[a]);

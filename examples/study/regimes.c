@@ -320,9 +320,9 @@ static int regimes_figures(study *s)
     if (many[0] && many[1]) {
         snprintf(
             title, sizeof title,
-            "%s%sweights take %.2f times the steps of patterns to settle, random steps %.2f times",
-            s->axes ? s->axis[0].value[0] : "", s->axes ? ": " : "", pow(10, sum[0] / many[0]),
-            pow(10, sum[1] / many[1]));
+            "%s %s%sweights take %.2f times the steps of patterns to settle, random steps %.2f times",
+            s->axes ? s->axis[0].option->name : "", s->axes ? s->axis[0].value[0] : "",
+            s->axes ? ": " : "", pow(10, sum[0] / many[0]), pow(10, sum[1] / many[1]));
     } else {
         snprintf(title, sizeof title, "Neither patterns nor weights settle");
     }

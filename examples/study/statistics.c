@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLAIM_SEEDS = 5 }; /* with fewer nothing is claimed */
-
 static void range(char *text, size_t room, double least, double most)
 {
     if (most < HUGE_VAL && least > -HUGE_VAL) {
@@ -19,6 +17,7 @@ static void range(char *text, size_t room, double least, double most)
 int stat_find_interval(study *s, const char *text, const char *format, double mean, double low,
                        double high, double p, long n, double least, double most)
 {
+    const stat_decision d = stat_decide(mean, low, high, p, n, least, most);
     finding *more = (finding *)realloc(s->findings, ((size_t)s->finding_count + 1) * sizeof *more),
             *f;
     if (!more)
@@ -35,12 +34,8 @@ int stat_find_interval(study *s, const char *text, const char *format, double me
     f->seeds = (int)n;
     f->least = least;
     f->most = most;
-    f->p = (double)NAN;
-    f->verdict = stat_verdict(-HUGE_VAL, HUGE_VAL, least, most);
-    if (n >= CLAIM_SEEDS) {
-        f->p = p;
-        f->verdict = stat_verdict(low, high, least, most);
-    }
+    f->p = d.p;
+    f->verdict = d.verdict;
     return 0;
 }
 

@@ -53,7 +53,7 @@
 /* ---- options: one row each (options.c) ---- */
 typedef struct {
     const char *data, *text, *bpe, *hidden, *size, *init, *arms, *out, *csv, *json, *svg, *log,
-        *save, *resume, *keep, *text_out;
+        *save, *resume, *keep, *text_out, *ways, *other;
     long seed, seeds, epochs, steps, batch, samples, test_samples, holdout, reestimate, threads,
         save_every;
     long width, layers, heads, context, warmup, harden_every, budget;
@@ -292,8 +292,9 @@ enum { TRUNK = 0, BRANCH = 1 };
 struct trainer {
     study *study;
     family *family;
-    run *run;  /* in training */
-    int which; /* TRUNK or BRANCH */
+    run *run;       /* in training */
+    int which;      /* TRUNK or BRANCH */
+    int unfinished; /* set by an experiment's `end` that a stop has cut short: it is called again */
     lgelu_net net[2];
     lgelu_node *nodes[2];
     void *memory[2];

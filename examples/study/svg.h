@@ -132,10 +132,13 @@ static inline double svg_y(const svg_panel *p, double v)
 }
 
 /* Round numbers between a and b, about `about` of them: steps of 1, 2 or 5 times a power of ten,
-   decades on a log scale, with 2 and 5 between them when there are few. Returns how many. */
+   decades on a log scale, with 2 and 5 between them when there are few; none if `about` is 0.
+   Returns how many. */
 static inline int svg_ticks(double *tick, int most, double a, double b, int log_scale, int about)
 {
     int n = 0, k;
+    if (about < 1)
+        return 0;
     if (!(fabs(a) < HUGE_VAL && fabs(b) < HUGE_VAL) || (log_scale && !(a > 0)))
         return 0;
     /* a shorter one has room for even steps */
@@ -144,8 +147,8 @@ static inline int svg_ticks(double *tick, int most, double a, double b, int log_
         for (e = floor(log10(a)); e <= log10(b) + 1e-9; e += every) {
             for (k = 1; k < 10; k++) {
                 double v = k * pow(10, e);
-                if ((k == 1 || (decades < 2.5 && (k == 2 || k == 5))) && v > a * 0.999
-                    && v < b * 1.001 && n < most)
+                const int between = (k == 2 || k == 5) && 3 * decades <= about + 1.5;
+                if ((k == 1 || between) && v > a * 0.999 && v < b * 1.001 && n < most)
                     tick[n++] = v;
             }
         }

@@ -852,6 +852,7 @@ static int finish(trainer *w)
     double best = (double)NAN, drift = 0;
     evaluation l;
     gate_state before = current_state(w), after = relu_state;
+    const size_t kept = r->count;
     int bad, at = 0;
     /* The statistics are estimated again, by forward passes with ReLU gates. */
     if (event == EVENT_REESTIMATE) {
@@ -901,6 +902,11 @@ static int finish(trainer *w)
         return bad;
     if (s->experiment->end)
         s->experiment->end(w);
+    /* Stopped before it was through: the run is not done, and resuming it looks at it again. */
+    if (w->unfinished) {
+        r->count = kept;
+        return -1;
+    }
     /* a number was lost: no file with a gap */
     if (flag(&s->failed) || (s->config.keep && keep(w)))
         return -1;

@@ -411,6 +411,7 @@ _norms = (nn.BatchNorm1d, nn.BatchNorm2d)
 _sums = (operator.add, operator.iadd, torch.add, "add", "add_")
 _mixers = (torch.matmul, torch.bmm, torch.softmax, torch.einsum, operator.matmul, nn.functional.softmax, "matmul", "bmm", "softmax")
 _HELD = 2048                                 # most held-out rows; later ones are used as the others are
+_EACH, _FEW = 16, 512                        # rows of an input, where there are more inputs than that needs; inputs used in any case
 
 class _RefitTracer(fx.Tracer):
     """gates of the caller stay modules"""
@@ -541,7 +542,16 @@ class _Solver:
         self.gram = torch.zeros(self.groups, width, width, dtype=torch.float64)
         self.right = torch.zeros(self.groups, width, len(self.scale) // self.groups, dtype=torch.float64)
         self.total, self.used, self.held = torch.zeros(len(self.scale), dtype=torch.float64), 0, []
-        self.held_count = 0
+        self.held_count = self.inputs = 0    # inputs: those that gave rows
+
+    def begin(self, positions):
+        """how many of the inputs the rows come from: one of them gives at most _EACH, but at least _FEW are used"""
+        self.limit = self.rows or max(16384, 8 * self.gram.shape[1])
+        self.wanted = min(self.samples, max(_FEW, -(-self.limit // min(positions, _EACH))))
+
+    def takes(self, end):
+        """whether a batch that ends with this input is one of those that give rows: these are spread evenly"""
+        return not self.inputs or self.inputs < end * self.wanted // self.samples
 
     def parted(self, a, d):
         """A with ones behind it, and T - Y, by group"""
@@ -556,11 +566,11 @@ class _Solver:
 
     def take(self, first, a, d):
         """the rows of samples first, first + 1, ..., of which some are held out"""
-        positions, n, use, held = a.shape[1], self.samples, [], []
+        positions, use, held = a.shape[1], [], []
         for i in range(len(a)):
-            at = first + i
-            limit = self.rows or max(16384, 8 * self.gram.shape[1])
-            count = min((at + 1) * limit // n - at * limit // n, positions)
+            at, used = first + i, self.inputs + i
+            count = min((used + 1) * self.limit // self.wanted - used * self.limit // self.wanted, positions)
+            if used >= self.wanted: count = 0
             keep = _lib.lgelu_random(self.seed, 1, at // 8) % 8 == at % 8
             for k in range(count):
                 u = _lib.lgelu_uniform(self.seed, self.stream, at * positions + k) if count < positions else 0
@@ -654,11 +664,18 @@ def refit(model, batches, gates=(), what="full", ridge=0.0, rows=0, estimate=Non
             solver = _Solver(module, norms, (rows, seed, ridge, what == "full"), 16 + index, samples)
             before, after, first = _Until(work.original), _Until(work.converted), 0
             for batch in batches:
+                end = first + len(_arguments(batch)[0])
+                if not solver.takes(end):
+                    first = end
+                    continue
                 t, = before.values(_arguments(batch), [target.name])
                 x, y = after.values(_arguments(batch), [node.args[0].name, target.name])
                 d = _columns(module, t.double() - y.double())
-                for k in range(0, len(x), 16): solver.take(first + k, _rows(module, x[k:k + 16]).cpu(), d[k:k + 16].cpu())
-                first += len(x)
+                if not first: solver.begin(d.shape[1])
+                for k in range(0, len(x), 16):
+                    solver.take(first + k, _rows(module, x[k:k + 16]).cpu(), d[k:k + 16].cpu())
+                    solver.inputs += len(x[k:k + 16])
+                first = end
             outcome, rho, none, best = solver.choose()
             outcome = solver.apply(outcome, rho)
             if report is not None:

@@ -2,8 +2,17 @@
    chip.c: runs the network of a C file (c_file.c, c_file_int8.c) on bare metal: ARM Cortex-M with
    semihosting, or RISC-V on qemu's board virt. Prints the hash of all outputs and the instructions
    of one inference. chip_net.h says what the network is called and holds the inputs; qemu runs with
-   -icount shift=0, an instruction a nanosecond, by which the timers count instructions. */
+   -icount shift=0, an instruction a nanosecond, by which the timers count instructions.
+
+   With -DCHIP_SCORE (Cortex-M) it runs the network on the images of the file CHIP_SCORE instead,
+   records of a class and the pixels, which semihosting reads from the machine that emulates, and
+   prints how many classes it finds and the hash of all outputs; -DCHIP_HOSTED makes a program for
+   this machine of that. */
 #include "chip_net.h"
+#ifdef CHIP_HOSTED
+#include <stdio.h>
+#include <stdlib.h>
+#endif
 
 enum { OUTPUTS = CHIP(outputs), INPUTS = CHIP(inputs) };
 #ifdef CHIP_FLOAT
@@ -13,7 +22,29 @@ static int32_t y[OUTPUTS];
 #endif
 __attribute__((noinline)) void chip_main(void);
 
-#ifdef __riscv
+#ifdef CHIP_HOSTED
+static void print(const char *text) { fputs(text, stdout); }
+
+static void end(void) { exit(fflush(stdout) != 0); }
+
+static FILE *images;
+
+static void open_images(const char *path)
+{
+    images = fopen(path, "rb");
+    if (!images)
+        exit(1);
+}
+
+/* Reads so many bytes and returns 1, or returns 0 at the end. */
+static int read_images(uint8_t *bytes, size_t count) { return fread(bytes, count, 1, images) == 1; }
+
+int main(void)
+{
+    chip_main();
+    return 0;
+}
+#elif defined(__riscv)
 /* the board's serial line, and the device that ends the emulator */
 static void print(const char *text)
 {
@@ -55,14 +86,34 @@ __attribute__((used, section(".start"))) static void (*const vectors[2])(void) =
     (void (*)(void)) & chip_stack, reset
 };
 
-static void semihosting(uint32_t what, const void *with)
+static uint32_t semihosting(uint32_t what, const void *with)
 {
     register uint32_t r0 __asm__("r0") = what;
     register const void *r1 __asm__("r1") = with;
     __asm__ volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
+    return r0;
 }
 
 static void print(const char *text) { semihosting(4, text); }
+
+#ifdef CHIP_SCORE
+static uint32_t images;
+
+/* SYS_OPEN, mode 1: to read bytes; a file that is not there reads as an empty one */
+static void open_images(const char *path)
+{
+    const uint32_t block[3] = { (uint32_t)path, 1, (uint32_t)strlen(path) };
+    images = semihosting(1, block);
+}
+
+/* Reads so many bytes and returns 1, or returns 0 at the end: SYS_READ returns the bytes that are
+   missing. */
+static int read_images(uint8_t *bytes, size_t count)
+{
+    const uint32_t block[3] = { images, (uint32_t)bytes, (uint32_t)count };
+    return !semihosting(6, block);
+}
+#endif
 
 static void end(void)
 {
@@ -71,7 +122,9 @@ static void end(void)
     }
 }
 
-#ifdef CHIP_NRF51
+#ifdef CHIP_SCORE
+/* nothing is timed */
+#elif defined(CHIP_NRF51)
 /* timer 0 of an nRF51, 32 bits at 16 MHz */
 static uint32_t counter(void)
 {
@@ -115,15 +168,77 @@ static void print_number(uint32_t n, uint32_t base)
     print(p);
 }
 
-void chip_main(void)
+/* The hash continued with the bytes of the outputs, the lowest first. */
+static uint64_t hash_outputs(uint64_t hash)
 {
+    size_t k, b;
+    for (k = 0; k < OUTPUTS; k++) {
+        uint32_t bits;
+        memcpy(&bits, y + k, 4);
+        for (b = 0; b < 4; b++)
+            hash = (hash ^ (bits >> 8 * b & 255)) * 1099511628211u;
+    }
+    return hash;
+}
+
+static void print_hash(uint64_t hash)
+{
+    print("hash ");
+    print_number((uint32_t)(hash >> 32), 16);
+    print_number((uint32_t)hash, 16);
+}
+
+static void clear_values(void)
+{
+#ifndef CHIP_HOSTED
     extern uint8_t chip_zeros, chip_zeros_end;
     uint8_t *zeros = &chip_zeros;
-    uint64_t hash = 14695981039346656037u;
-    uint32_t start, most = 0;
-    size_t i, k, b;
     while (zeros != &chip_zeros_end)
         *zeros++ = 0;
+#endif
+}
+
+#ifdef CHIP_SCORE
+void chip_main(void)
+{
+    static uint8_t record[1 + INPUTS];
+    static float pixels[INPUTS];
+    uint64_t hash = 14695981039346656037u;
+    uint32_t count = 0, right = 0;
+    size_t k;
+    clear_values();
+    open_images(CHIP_SCORE);
+    while (read_images(record, sizeof record)) {
+        size_t best = 0;
+        for (k = 0; k < INPUTS; k++)
+            pixels[k] = (float)record[1 + k] / 255.0f;
+        CHIP_RUN(y, pixels);
+        for (k = 1; k < OUTPUTS; k++) {
+            if (y[k] > y[best])
+                best = k;
+        }
+        count++;
+        right += best == record[0];
+        hash = hash_outputs(hash);
+    }
+    print_number(right, 10);
+    print(" of ");
+    print_number(count, 10);
+    print(", ");
+    print_hash(hash);
+    print("\n");
+    end();
+}
+#else
+void chip_main(void)
+{
+    uint64_t hash = 14695981039346656037u;
+    uint32_t start, most = 0;
+    size_t i;
+#ifdef CHIP_FLOAT
+    size_t k;
+#endif
+    clear_values();
     counter();
     for (i = 0; i < CHIP_IMAGES; i++) {
         uint32_t n;
@@ -139,18 +254,12 @@ void chip_main(void)
         n = counted(start, counter());
         if (n > most)
             most = n;
-        for (k = 0; k < OUTPUTS; k++) {
-            uint32_t bits;
-            memcpy(&bits, y + k, 4);
-            for (b = 0; b < 4; b++)
-                hash = (hash ^ (bits >> 8 * b & 255)) * 1099511628211u;
-        }
+        hash = hash_outputs(hash);
     }
-    print("hash ");
-    print_number((uint32_t)(hash >> 32), 16);
-    print_number((uint32_t)hash, 16);
+    print_hash(hash);
     print(" instructions ");
     print_number(most, 10);
     print("\n");
     end();
 }
+#endif

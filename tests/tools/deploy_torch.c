@@ -58,8 +58,9 @@ static void save_array(const char *name, const char *end, npy_type type, const v
 int main(int argc, char **argv)
 {
     static const size_t sizes[3] = { 48, 32, 10 };
-    static const lgelu_transformer gpt = { 2, 4, 32, 0, LGELU_GATE_LAMBDA, 1, 0, 0, 0 },
-                                   vit = { 2, 4, 32, 0, LGELU_GATE_LAMBDA, 1, 0, 0, 0 };
+    static const lgelu_transformer
+        gpt = { .layers = 2, .heads = 4, .width = 32, .gate = LGELU_GATE_LAMBDA, .lambda = 1 },
+        vit = { .layers = 2, .heads = 4, .width = 32, .gate = LGELU_GATE_LAMBDA, .lambda = 1 };
     torch_names how;
     size_t bytes, n, i;
     int x, y;

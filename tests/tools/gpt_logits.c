@@ -24,7 +24,9 @@ int main(int argc, char **argv)
 {
     static lgelu_node nodes[LGELU_TRANSFORMER_NODES(LAYERS)];
     static int32_t token[BATCH * CONTEXT];
-    const lgelu_transformer shape = { LAYERS, 4, 128, 0, LGELU_GATE_TANH, 1, 0, 0, 0 };
+    const lgelu_transformer shape = {
+        .layers = LAYERS, .heads = 4, .width = 128, .gate = LGELU_GATE_TANH, .lambda = 1
+    };
     lgelu_net net;
     void *memory;
     size_t bytes, i;

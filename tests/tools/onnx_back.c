@@ -109,7 +109,8 @@ int main(int argc, char **argv)
                 memcpy(&t, x + 8 * i, 8);
                 token[i] = (int32_t)t;
             }
-        } else if (dims(given) == 4 && onnx_input(m) == ONNX_CHANNELS_FIRST) {
+        } else if (dims(given) == 4 ? onnx_input(m) == ONNX_CHANNELS_FIRST
+                                    : onnx_input(m) == ONNX_ROW) {
             turn(turned, (float *)(void *)x, nodes[in].shape, batch, 0);
         }
         lgelu_net_bind(&net, in, strcmp(type, "int64") ? (void *)turned : token);
@@ -126,7 +127,7 @@ int main(int argc, char **argv)
             continue;
         }
         memcpy(ours, lgelu_net_value(&net, out), out_bytes);
-        if (onnx_result(m) == ONNX_CHANNELS_FIRST)
+        if (onnx_result(m) == ONNX_CHANNELS_FIRST || onnx_result(m) == ONNX_ROW)
             turn(ours, lgelu_net_value(&net, out), nodes[out].shape, batch, 1);
         for (i = 0; i < out_bytes / 4; i++) {
             const double theirs = (double)((float *)(void *)y)[i],

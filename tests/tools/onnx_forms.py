@@ -18,7 +18,11 @@ def graph(nodes, shape, result, init, kind=T.FLOAT):
     return h.make_graph(nodes, "g", [h.make_tensor_value_info("x", kind, ["N", *shape])],
                         [h.make_tensor_value_info("y", T.FLOAT, ["N", *result])], arrays(init))
 def model(g, opset, ir=8): return h.make_model(g, opset_imports=[h.make_opsetid("", opset)], ir_version=ir)
-def case(name, nodes, shape, result, opset=20, ir=9, **init):
+def ceiling_of(size, k, s, p):
+    out = -(-(size + 2 * p - k) // s) + 1
+    return out - ((out - 1) * s >= size + p)
+def case(name, nodes, shape, result, opset=20, ir=9, ceiling=None, **init):
+    if ceiling: result = (result[0], *(ceiling_of(size, *ceiling) for size in shape[1:]))
     onnx.save(model(graph(nodes, shape, result, init), opset, ir), f"{folder}/{name}.onnx")
     (random.standard_normal((3, *shape))).astype("<f4").tofile(f"{folder}/{name}.in")
     print(name, "float32", ",".join(map(str, (3, *shape))), ",".join(map(str, (3, *result))), sep="\t", file=good)
@@ -74,6 +78,64 @@ case("same_row", [n("Conv", "x k b", "h", dilations=[1, 1], strides=[2, 2], pads
 case("added", [n("Conv", "x k", "h0"), n("Add", "h0 b", "h"), n("Gelu", "h", "g"), n("GlobalAveragePool", "g", "m"),
     n("Flatten", "m", "v"),
     n("MatMul", "v f", "y0"), n("Add", "e y0", "y")], (3, 6, 5), (5,), k=conv["k"], b=w(6, 1, 1), f=w(6, 5), e=w(1, 5))
+
+# ReLU6, bounds from below alone and on both sides of 0, and Hardsigmoid: ReLUs
+case("relu6", mlp([n("Clip", "h lo hi", "g")]), (4,), (3,), lo=np.float32(0), hi=np.float32(0.6), **p)
+case("clip", mlp([n("Clip", "h lo hi", "g")]), (4,), (3,), lo=np.float32(-0.3), hi=np.float32(0.4), **p)
+case("clip_below", mlp([n("Clip", "h lo", "g")]), (4,), (3,), lo=np.float32(-0.5), **p)
+case("clip_read_twice", [n("Clip", "x lo hi", "h"), n("Gemm", "h a b", "i", transB=1), n("Gemm", "h a b", "j", transB=1, alpha=2.0),
+    n("Add", "i j", "k"), n("Clip", "k lo hi", "y")], (4,), (6,), lo=np.float32(-0.3), hi=np.float32(0.4), a=p["a"], b=p["b"])
+case("hard_sigmoid", mlp([n("HardSigmoid", "h", "g", alpha=0.7, beta=0.4)]), (4,), (3,), **p)
+# a layer normalisation of images over their channels; class tokens before tokens
+case("norm_first", [n("ReduceMean", "x ax", "m"), n("Sub", "x m", "c"), n("Pow", "c two", "q"), n("ReduceMean", "q ax", "v"),
+    n("Add", "v eps", "ve"), n("Sqrt", "ve", "sd"), n("Div", "c sd", "z"), n("Mul", "g z", "zg"), n("Add", "zg b", "i"),
+    n("Conv", "i k", "y")], (3, 5, 4), (2, 5, 4), 18, ax=ints(1), two=np.float32(2), eps=np.float32(1e-6), g=w(3, 1, 1), b=w(3, 1, 1),
+    k=w(2, 3, 1, 1))
+case("two_class_tokens", [n("Shape", "x", "s", end=1), n("Concat", "s one one", "t", axis=0), n("Expand", "c t", "ce"),
+    n("Expand", "d t", "de"), n("Concat", "ce de x", "z", axis=1), n("MatMul", "z f", "y")], (3, 6), (5, 4), one=ints(1), c=w(1, 1, 6),
+    d=w(1, 1, 6), f=w(6, 4))
+
+# channels that Split and Slice choose, and a channel shuffle, from weights and behind other layers; constants for each of them
+split2 = n("Split", "h", "p q", axis=1)
+case("halves", [n("Gemm", "x a b", "h", transB=1), split2, n("Sigmoid", "q", "s"), n("Mul", "p s", "r"), n("Sub", "r p", "t"),
+    n("Gemm", "t c d", "y", transB=1)], (4,), (3,), 17, a=w(12, 4), b=w(12), c=w(3, 6), d=w(3))
+case("halves_of_gates", [n("Gemm", "x a b", "g", transB=1), n("Relu", "g", "h"), split2, n("Mul", "q f", "r"), n("Add", "r p", "t"),
+    n("Gemm", "t c d", "y", transB=1)], (4,), (3,), 17, a=w(12, 4), b=w(12), c=w(3, 6), d=w(3), f=w(6))
+case("image_halves", [n("Conv", "x k b", "h"), split2, n("Slice", "h i0 i4 i1", "u"), n("Relu", "q", "r"), n("Add", "r p", "s"),
+    n("Mul", "u f", "t"), n("Sub", "t s", "z"), n("GlobalAveragePool", "z", "m"), n("Flatten", "m", "y")], (3, 5, 6), (3,), 17, i0=ints(1),
+    i4=ints(4), i1=ints(1), f=w(3, 1, 1), **conv)
+case("shuffle", [n("Conv", "x k b", "h"), n("Relu", "h", "g"), n("Reshape", "g s5", "r"), n("Transpose", "r", "t", perm=[0, 2, 1, 3, 4]),
+    n("Reshape", "t s4", "u"), n("BatchNormalization", "u s bb m v", "i"), n("Mul", "u f", "z"), n("Add", "i z", "j"),
+    n("Conv", "j kk", "y", group=6)], (3, 5, 6), (6, 3, 4), 17, s5=ints(0, 2, 3, 3, 4), s4=ints(0, 6, 3, 4), s=w(6), bb=w(6), m=w(6),
+    v=np.abs(w(6)), f=w(6, 1, 1), kk=w(6, 1, 1, 1), **conv)
+# channels of several layers, joined: images, tokens and vectors
+case("joined", [n("Conv", "x k b", "h"), n("Relu", "h", "g"), n("Conv", "g k1", "i"), n("Concat", "g i h g", "j", axis=1),
+    n("BatchNormalization", "j s bb m v", "z"), n("Conv", "z kk", "y")], (3, 5, 6), (2, 3, 4), 17, k1=w(2, 6, 1, 1), s=w(20), bb=w(20), m=w(20),
+    v=np.abs(w(20)), kk=w(2, 20, 1, 1), **conv)
+case("joined_vectors", [n("Gemm", "x a b", "h", transB=1), n("Tanh", "h", "t"), n("Concat", "t x h", "g", axis=-1), n("Gemm", "g c d", "y",
+    transB=1)], (4,), (3,), a=w(6, 4), b=w(6), c=w(3, 16), d=w(3))
+case("joined_tokens", [n("MatMul", "x f", "h"), n("Concat", "x h", "g", axis=2), n("MatMul", "g k", "y")], (5, 6), (5, 3), f=w(6, 4), k=w(10, 3))
+# the largest values of an image and of many tokens; windows that end beyond the image
+case("largest", [n("Conv", "x k b", "h"), n("GlobalMaxPool", "h", "p"), n("ReduceMax", "h", "q", axes=[2, 3]), n("Add", "p q", "r"),
+    n("Flatten", "r", "y")], (3, 20, 33), (6,), 17, **conv)
+case("largest_token", [n("MatMul", "x f", "h"), n("ReduceMax", "h", "y", axes=[1], keepdims=0)], (1001, 3), (4,), 17, f=w(3, 4))
+for window_, stride_, pad_, size in (2, 2, 0, 7), (3, 2, 0, 8), (3, 2, 1, 8), (2, 3, 1, 9), (3, 3, 1, 8):
+    case(f"ceiling_{window_}{stride_}{pad_}{size}", [n("MaxPool", "x", "h", kernel_shape=[window_] * 2, strides=[stride_] * 2, pads=[pad_] * 4, ceil_mode=1),
+        n("Conv", "h k1", "y")], (3, size, size + 1), (2, "rows", "columns"), 17, k1=w(2, 3, 1, 1), ceiling=(window_, stride_, pad_))
+# functions that are no gates: layers; gates with a factor
+case("tanh_layer", mlp([n("Tanh", "h", "t"), n("Mul", "t two", "u"), n("Add", "u b", "g")]), (4,), (3,), two=np.float32(2), **p)
+case("sigmoid_layer", mlp([n("Add", "h b", "h1"), n("Sigmoid", "h1", "t"), n("Sigmoid", "t", "u"), n("Sub", "one u", "g")]), (4,), (3,),
+    one=np.float32(1), **p)
+case("tanh_times_sigmoid", mlp([n("Tanh", "h", "t"), n("Sigmoid", "h", "s"), n("Mul", "t s", "u"), n("Add", "u t", "g")]), (4,), (3,), **p)
+case("double_gelu", mlp([n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g")]), (4,), (3,), one=np.float32(1), **p)
+case("half_silu", mlp([n("Sigmoid", "h", "s"), n("Mul", "h s", "t"), n("Mul", "t half", "u"), n("Add", "u h", "g")]), (4,), (3,),
+    half=np.float32(0.5), **p)
+# tokens mixed by a matrix, with a constant for each token
+case("mixed_tokens", [n("LayerNormalization", "x ln", "z"), n("Transpose", "z", "t", perm=[0, 2, 1]), n("MatMul", "t f", "u0"), n("Add",
+    "u0 fb", "u1"), n("Relu", "u1", "u"), n("MatMul", "u g", "v0"), n("Mul", "v0 gs", "v"), n("Transpose", "v", "r", perm=[0, 2, 1]),
+    n("Add", "x r", "y")], (5, 6), (5, 6), ln=w(6), f=w(5, 7), fb=w(7), g=w(7, 5), gs=w(5))
+case("constant_per_token", [n("MatMul", "x f", "z"), n("Transpose", "z", "t", perm=[0, 2, 1]), n("Mul", "t gs", "u"), n("Add", "u gb", "v"),
+    n("Transpose", "v", "r", perm=[0, 2, 1]), n("Add", "x r", "y")], (5, 6), (5, 6), f=w(6, 6), gs=w(5), gb=w(5))
 
 def attention(name, body, opset=18, heads=2, width=8, T_=5, qkv=True, **init):
     nodes = [n("LayerNormalization", "x ln", "z", axis=-1), *([n("MatMul", "z wqkv", "q0"),
@@ -167,8 +229,8 @@ refuse("domain", "domain 'com.acme' is not supported", [h.make_node("Gemm", ["x"
 refuse("opset_10", "opset 10 is not supported; 11 to 20 are", gemm, opset=10, **q)
 refuse("opset_21", "opset 21 is not supported; 11 to 20 are", gemm, opset=21, **q)
 refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
-refuse("half_gelu", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Add", "e one", "f"), n("Mul", "h f", "y")], one=np.float32(1),
-    **q)
+refuse("lone_erf", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Gemm", "e c", "y", transB=1)],
+    c=w(3, 3), **q)
 refuse("soft", "lambda below 1", [*lin, n("Mul", "h c", "z"), n("Erf", "z", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g"),
     n("Mul", "g half", "y")], one=np.float32(1),
        half=np.float32(0.5), c=np.float32(0.5), **q)
@@ -185,15 +247,18 @@ refuse("bias", "the size of its bias is not that of its outputs", gemm, a=w(3, 4
 c = dict(k=w(4, 2, 3, 3))
 def window(name, words, op="Conv", ins="x k", shape=(2, 6, 6), init=c, **a):
     refuse(name, words, [n(op, ins, "h", **a), n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], shape, (4,), **init)
-window("dilation", "(Conv): only dilations of 1 are supported", dilations=[2, 2])
-window("strides", "(Conv): expected equal strides", strides=[1, 2])
-window("pads", "(Conv): expected four equal pads", pads=[0, 1, 0, 1])
-window("rectangle", "(Conv): only square windows are supported", init=dict(k=w(4, 2, 3, 1)))
+window("dilation", "(Conv): its dilations are out of bounds", dilations=[0, 2])
+window("strides", "(Conv): its strides are out of bounds", strides=[1, 0])
+window("pads", "expected equal pads on opposite sides", pads=[0, 1, 1, 1])
 window("groups", "the shape of its weights does not match channels and groups", init=dict(k=w(4, 3, 3, 3)))
-window("line", "only convolutions of images are supported: expected weights of four di", shape=(2, 6), init=dict(k=w(4, 2, 3)))
+window("line", "its weights have other dimensions than its input", shape=(2, 6), init=dict(k=w(4, 2, 3, 3)))
 window("large", "the window is larger than the image", shape=(2, 2, 2))
-window("ceiling", "(MaxPool): ceil_mode", "MaxPool", "x", kernel_shape=[2, 2], ceil_mode=1)
+window("ceiling", "ceil_mode is only supported for max pooling", "AveragePool", "x", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, shape=(2, 5, 6))
 window("leaves_out", "count_include_pad = 0 with padding is not supported", "AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)
+refuse("clip_bounds", "expected a bound from below", [n("Clip", "x none hi", "h"), n("Gemm", "h a b", "y", transB=1)],
+    none=np.float32(-np.inf), hi=np.float32(1), **q)
+refuse("clip_order", "expected a bound from below", [n("Clip", "x lo hi", "h"), n("Gemm", "h a b", "y", transB=1)],
+    lo=np.float32(1), hi=np.float32(1), **q)
 refuse("training", "training_mode", [n("BatchNormalization", "x s b m v", "h", training_mode=1), n("Identity", "h", "y")],
     result=(4,), s=w(4), b=w(4), m=w(4), v=np.abs(w(4)))
 refuse("variance", "tensor 'v': a variance is below 0", [n("BatchNormalization", "x s b m v", "y")], result=(4,), s=w(4), b=w(4),
@@ -210,7 +275,8 @@ refuse("endless", "added to a layer is not a finite number", [n("Sub", "x inf", 
     n("Gemm", "z a b", "y", transB=1)], inf=np.float32(-np.inf), two=np.float32(2), **q)
 refuse("endless_factor", "not a finite number", [n("Mul", "x inf", "c"), n("Gemm", "c a b", "y", transB=1)],
     inf=np.float32(np.inf), **q)
-refuse("power", "it reads a power that is not part of a formula of GELU", [n("Pow", "x two", "h"), n("Gemm", "h a b", "y", transB=1)], two=np.float32(2), **q)
+refuse("power", "it reads a power that is not part of a formula of GELU", [n("Pow", "x three", "h"), n("Gemm", "h a b", "y", transB=1)],
+    three=np.float32(3), **q)
 refuse("tile", "only dimensions of 1 can be repeated", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
 refuse("weights", "input 'a': its batch is not that of the other inputs (weights must be", gemm, b=w(3),
     change=lambda m: m.graph.input.append(h.make_tensor_value_info("a", T.FLOAT, [3, 4])))
@@ -220,10 +286,32 @@ refuse("index", "an index is out of bounds", [n("Gather", "x i", "h", axis=1), n
     i=np.int64(7), **q)
 refuse("sum", "the two layers differ in shape or order", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
     **q)
-refuse("quotient", "only sums of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
+# rotary positions of 5 tokens in 2 heads of 4: x * cos + (-b, a) * sin
+angle = np.outer(np.arange(6), 10000.0 ** (-np.arange(0, 4, 2) / 4)).astype(np.float32)
+angle = np.concatenate((angle, angle), -1)[:, None]
+turn = [n("Reshape", "x s4", "h"), n("Split", "h half", "a b", axis=-1), n("Neg", "b", "m"), n("Concat", "m a", "q", axis=-1),
+        n("Mul", "h cos", "hc"), n("Mul", "q sin", "qs"), n("Add", "hc qs", "r")]
+flat = [n("Reshape", "r s3", "t"), n("MatMul", "t k", "y")]
+table = dict(s4=ints(0, 5, 2, 4), s3=ints(0, 5, 8), half=ints(2, 2), k=w(8, 3), cos=np.cos(angle[:5]), sin=np.sin(angle[:5]))
+case("rotary", [*turn, *flat], (5, 8), (5, 3), 17, 8, **table)
+tokens = dict(shape=(5, 8), result=(5, 3))
+refuse("rotary_base", "expected the cosines and sines of rotary positions from 0 on", [*turn, *flat], **tokens,
+       **{**table, "sin": np.sin(1.001 * angle[:5])})
+refuse("rotary_from", "expected the cosines and sines of rotary positions from 0 on", [*turn, *flat], **tokens,
+       **{**table, "cos": np.cos(angle[1:]), "sin": np.sin(angle[1:])})
+refuse("rotary_half", "expected x * cos + (-b, a) * sin, as rotary positions are", [*turn[:5], n("Mul", "h sin", "qs"), turn[6], *flat],
+       **tokens, **table)
+refuse("rotary_sum", "it reads a product with a constant of several dimensions that is not part of rotary",
+       [turn[0], turn[4], n("MatMul", "hc k", "y")], shape=(5, 8), result=(5, 2, 3), **{**table, "k": w(4, 3)})
+refuse("rotary_turn", "it reads a quarter turn that is not part of rotary positions",
+       [*turn[:4], n("MatMul", "q k", "y")], shape=(5, 8), result=(5, 2, 3), **{**table, "k": w(4, 3)})
+refuse("rotary_part", "rotary positions of a part of a layer are only supported before an attention",
+       [n("Split", "x eight", "x8 rest", axis=-1), n("Reshape", "x8 s4", "h"), *turn[1:], *flat], shape=(5, 12), result=(5, 3),
+       eight=ints(8, 4), **table)
+refuse("quotient", "only sums, differences and products of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
     c=w(3, 4), **q)
-# a tanh of its own, as BERT's pooler has it, is refused by its own name and not by that of the node behind it
-refuse("pooler", "node 't' (Tanh): its result is not used as GELU uses it", [*lin, n("Tanh", "h", "t"),
+# a softplus of its own is refused by its own name and not by that of the node behind it
+refuse("softplus", "node 't' (Softplus): its result is not used as Mish uses it", [*lin, n("Softplus", "h", "t"),
     n("Gemm", "t c", "y", transB=1)], c=w(3, 3), **q)
 # token types: one row of a table beyond its end; positions beyond the end of theirs
 refuse("token_type", "(Gather): its index is beyond the table", [n("Gather", "table zeros", "k"), n("Add", "x k", "s"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_gates.py FOLDER: networks with the smooth gates that PyTorch's exporter writes, SiLU, QuickGELU, Swish, ELU and Mish, with
-# inputs and PyTorch's outputs; prints the list that onnx_back reads. FOLDER/bad_NAME.onnx are no gates, FOLDER/bad says why.
+# onnx_gates.py FOLDER: networks with the gates and functions that PyTorch's exporter writes, SiLU, QuickGELU, Swish, ELU, Mish,
+# Hardswish, leaky ReLU, sigmoid and tanh, with inputs and PyTorch's outputs; prints the list that onnx_back reads.
+# FOLDER/bad_NAME.onnx are no gates, FOLDER/bad says why.
 import sys, warnings
 import torch
 from torch import nn
@@ -25,7 +26,10 @@ class Formula(nn.Module):
         return self.f(x)
 
 gates = {"silu": nn.SiLU(), "quick": Formula(lambda x: x * torch.sigmoid(1.702 * x)), "swish": Swish(0.5), "elu": nn.ELU(0.7),
-         "mish": nn.Mish(), "mish_formula": Formula(lambda x: torch.tanh(nn.functional.softplus(x)) * x)}
+         "hardswish": nn.Hardswish(),
+         "leaky": nn.LeakyReLU(), "leaky_2": nn.LeakyReLU(0.2), "mish": nn.Mish(), "mish_formula": Formula(lambda x: torch.tanh(nn.functional.softplus(x)) * x),
+         "sigmoid": nn.Sigmoid(), "tanh": nn.Tanh(), "twice": Formula(lambda x: x * torch.sigmoid(torch.sigmoid(x))),
+         "half": Formula(lambda x: 0.5 * x * torch.sigmoid(x)), "shifted": Formula(lambda x: x * torch.sigmoid(x * 2 - 1))}
 
 def export(net, x, name):
     torch.onnx.export(net.eval(), x[:2], f"{folder}/{name}.onnx", opset_version=16, input_names=["x"], output_names=["logits"],
@@ -43,12 +47,9 @@ for name, gate in gates.items():
         y.numpy().tofile(f"{folder}/{kind}_{name}.out")
         print(f"{kind}_{name}", "float32", ",".join(map(str, shape)), ",".join(map(str, y.shape)), sep="\t")
 
-bad = {"sigmoid": ("as SiLU uses it", lambda x: torch.sigmoid(x)),
-       "twice": ("a part of a gate", lambda x: x * torch.sigmoid(torch.sigmoid(x))),
-       "half": ("as SiLU uses it", lambda x: 0.5 * x * torch.sigmoid(x)),
-       "shifted": ("a part of a gate", lambda x: x * torch.sigmoid(x * 2 - 1)),
-       "backwards": ("not above 0", lambda x: x * torch.sigmoid(-2 * x)),
+bad = {"backwards": ("not above 0", lambda x: x * torch.sigmoid(-2 * x)),
        "softplus": ("as Mish uses it", lambda x: x * nn.functional.softplus(x)),
+       "leaky": ("not above 0", lambda x: nn.functional.leaky_relu(x, -0.1)),
        "elu": ("not above 0", lambda x: nn.functional.elu(x, -1.0))}
 with open(f"{folder}/bad", "w") as out:
     for name, (why, f) in bad.items():

@@ -188,6 +188,14 @@ static void vectors(void)
     nodes[a].eps = 0.125f;
     keep("vector_rms_norm", a, 0, 0, 0, 0, "Pow ReduceMean Sqrt Div -LayerNormalization named");
     start(1, 1, 20);
+    a = lgelu_gate(&net, "g", lgelu_linear(&net, "fc", in, 33), LGELU_GATE_GELU, 1);
+    a = lgelu_mul(&net, "unit", a, lgelu_linear(&net, "up", in, 33));
+    keep("gated_unit", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Gemm Erf Mul");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "fc", in, 20);
+    a = lgelu_mul(&net, "second", lgelu_mul(&net, "first", a, in), a);
+    keep("vector_products", a, 0, 0, 0, 0, "Gemm Mul named");
+    start(1, 1, 20);
     keep("vector_position",
          lgelu_dropout(&net, "d", lgelu_position(&net, "p", lgelu_dropout(&net, "c", in, 0.5f)),
                        0.5f),
@@ -228,6 +236,11 @@ static void pictures(void)
     b = lgelu_gate_channels(&net, "g", lgelu_batch_norm(&net, "n", a, 0.1f, 1e-5f), 3);
     a = lgelu_position(&net, "p", lgelu_layer_norm(&net, "l", lgelu_linear(&net, "fc", in, 8)));
     keep("edge_both", lgelu_add(&net, "s", b, a), 1, 1, 1, 0, "Conv MatMul LayerNormalization");
+    /* A product of images, one channels first and one channels last. */
+    start(6, 5, 3);
+    a = smooth(lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0));
+    b = lgelu_linear(&net, "fc", in, 8);
+    keep("pixels_product", lgelu_mul(&net, "p", a, b), 0, 1, 1, 0, "Conv MatMul Mul");
     start(6, 5, 3);
     a = lgelu_add(&net, "s", lgelu_linear(&net, "fc", in, 3), in);
     keep("pixels", lgelu_mean_tokens(&net, "t", a, 4, 9), 0, 1, 0, 0, "Slice ReduceMean");
@@ -248,6 +261,117 @@ static void pictures(void)
     start(1, 12, 3);
     a = lgelu_attention(&net, "a", in, 1, 0);
     keep("row_conv", lgelu_conv(&net, "c", a, 4, 1, 1, 0, 1, 1), 0, 0, 1, 0, "Softmax Conv");
+}
+
+/* Windows of their own height and width, and 1-D convolutions. */
+static void windows(void)
+{
+    const lgelu_window tall = { { 3, 2 }, { 1, 2 }, { 1, 0 }, { 2, 1 } };
+    const lgelu_window wide = { { 1, 4 }, { 1, 1 }, { 0, 2 }, { 1, 1 } };
+    const lgelu_window line = { { 1, 3 }, { 1, 2 }, { 0, 1 }, { 1, 2 } };
+    const lgelu_window pair = { { 1, 2 }, { 1, 2 }, { 0, 1 }, { 1, 1 } };
+    int a;
+    start(9, 11, 3);
+    a = smooth(lgelu_conv_window(&net, "c", in, 8, &tall, 1, 1));
+    a = smooth(lgelu_conv_window(&net, "d", a, 8, &wide, 8, 1));
+    a = lgelu_max_pool_window(&net, "p", a, &pair);
+    a = lgelu_average_pool_window(&net, "q", lgelu_conv_window(&net, "e", a, 6, &wide, 2, 0),
+                                  &pair);
+    keep("windows", lgelu_linear(&net, "fc", lgelu_flatten(&net, "f", a), 5), 0, 1, 0, 0,
+         "Conv MaxPool AveragePool");
+    start(1, 21, 3);
+    a = smooth(lgelu_conv_window(&net, "c", in, 8, &line, 1, 1));
+    a = lgelu_batch_norm(&net, "n", lgelu_conv_window(&net, "d", a, 8, &line, 8, 1), 0.1f, 1e-3f);
+    a = lgelu_global_pool(&net, "p", lgelu_max_pool_window(&net, "m", a, &pair));
+    keep("one_row_windows", lgelu_linear(&net, "fc", a, 5), 1, 1, 0, 0, "Conv MaxPool");
+}
+
+/* Squeeze-and-excitation behind `x`. */
+static int excite(int x, const char *end)
+{
+    char name[16];
+    const size_t c = net.nodes[x].shape[2];
+    int y;
+    snprintf(name, sizeof name, "pool%s", end);
+    y = lgelu_global_pool(&net, name, x);
+    snprintf(name, sizeof name, "squeeze%s", end);
+    y = smooth(lgelu_linear(&net, name, y, 3));
+    snprintf(name, sizeof name, "excite%s", end);
+    y = lgelu_linear(&net, name, y, c);
+    snprintf(name, sizeof name, "sigmoid%s", end);
+    y = lgelu_sigmoid(&net, name, y);
+    snprintf(name, sizeof name, "scale%s", end);
+    return lgelu_scale(&net, name, x, y);
+}
+
+/* Group norms of images, rows, tokens and vectors, and concatenations in both orders. */
+static void groups(void)
+{
+    int a, b;
+    start(6, 5, 3);
+    a = lgelu_group_norm(&net, "n", lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0), 4);
+    nodes[a].eps = 0.125f;
+    b = lgelu_group_norm(&net, "m", smooth(a), 8);
+    a = lgelu_concat(&net, "two", lgelu_concat(&net, "one", a, b), in);
+    a = lgelu_flatten(&net, "f", lgelu_group_norm(&net, "o", a, 1));
+    keep("groups", lgelu_linear(&net, "fc", a, 5), 0, 1, 0, 0,
+         "InstanceNormalization Concat Mul Add named");
+    start(6, 5, 3);
+    a = lgelu_concat(&net, "c", lgelu_linear(&net, "fc", in, 4), in);
+    keep("pixels_concat", lgelu_linear(&net, "out", a, 5), 0, 1, 0, 0, "Concat MatMul");
+    start(1, 5, 6);
+    a = lgelu_concat(&net, "c", lgelu_linear(&net, "fc", in, 4), in);
+    keep("tokens_groups", lgelu_group_norm(&net, "n", a, 5), 0, 0, 1, 0,
+         "Concat InstanceNormalization");
+    start(1, 1, 20);
+    a = lgelu_concat(&net, "c", smooth(lgelu_linear(&net, "fc", in, 4)), in);
+    keep("vector_groups", lgelu_linear(&net, "out", lgelu_group_norm(&net, "n", a, 6), 5), 0, 0, 0,
+         0, "Concat InstanceNormalization");
+}
+
+static void scaled_channels(void)
+{
+    int a, b;
+    start(8, 9, 3);
+    a = excite(smooth(lgelu_conv(&net, "c", in, 6, 3, 1, 1, 1, 1)), "1");
+    a = excite(smooth(lgelu_conv(&net, "d", a, 7, 3, 2, 1, 1, 0)), "2");
+    keep("squeeze_excite", lgelu_linear(&net, "fc", lgelu_global_pool(&net, "p", a), 5), 0, 1, 0, 0,
+         "Sigmoid Mul Conv named");
+    /* channels last: pixels, then tokens, then one pixel; a bounded image as the result */
+    start(4, 5, 3);
+    a = excite(smooth(lgelu_linear(&net, "c", in, 6)), "1");
+    keep("pixels_scaled", lgelu_sigmoid(&net, "s", a), 0, 1, 0, 0, "Sigmoid Mul Reshape");
+    start(1, 5, 6);
+    a = lgelu_mean_tokens(&net, "mean", in, 0, 5);
+    b = lgelu_sigmoid(&net, "s", lgelu_linear(&net, "f", a, 6));
+    keep("tokens_scaled", lgelu_linear(&net, "fc", lgelu_scale(&net, "scale", in, b), 5), 0, 0, 0,
+         0, "Sigmoid Mul");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "f", in, 9);
+    b = lgelu_sigmoid(&net, "s", lgelu_linear(&net, "g", in, 9));
+    keep("vector_scaled", lgelu_linear(&net, "fc", lgelu_scale(&net, "scale", a, b), 5), 0, 0, 0, 0,
+         "Sigmoid Mul");
+}
+
+/* Channels exchanged with pixels, tokens and one pixel; a result that is transposed. */
+static void transposed(void)
+{
+    int a;
+    start(4, 5, 3);
+    a = smooth(lgelu_linear(&net, "mix", lgelu_transpose(&net, "t", in), 6));
+    keep("pixels_mixed", lgelu_linear(&net, "fc", lgelu_transpose(&net, "back", a), 5), 0, 1, 0, 0,
+         "Transpose MatMul");
+    start(1, 6, 4);
+    a = lgelu_transpose(&net, "back", lgelu_linear(&net, "mix", lgelu_transpose(&net, "t", in), 6));
+    keep("tokens_mixed", lgelu_linear(&net, "fc", lgelu_add(&net, "sum", in, a), 5), 0, 0, 0, 0,
+         "Transpose MatMul");
+    start(1, 6, 4);
+    keep("tokens_turned", lgelu_transpose(&net, "t", lgelu_linear(&net, "fc", in, 5)), 0, 0, 0, 0,
+         "Transpose");
+    start(1, 1, 20);
+    a = lgelu_linear(&net, "fc", lgelu_transpose(&net, "t", in), 3);
+    keep("vector_turned", lgelu_linear(&net, "out", lgelu_transpose(&net, "back", a), 5), 0, 0, 0,
+         0, "Transpose");
 }
 
 /* After a flatten the values are the channels of one pixel. */
@@ -311,7 +435,9 @@ static void behind_a_flatten(void)
 
 static void transformers(void)
 {
-    lgelu_transformer shape = { 2, 4, 32, 0, LGELU_GATE_GELU, 1, 0.1f, 0, 0 };
+    lgelu_transformer shape = {
+        .layers = 2, .heads = 4, .width = 32, .gate = LGELU_GATE_GELU, .lambda = 1, .dropout = 0.1f
+    };
     start(28, 28, 1);
     net.deviation = 0.3f;
     keep("vit", lgelu_vit(&net, in, &shape, 7, 0, 10), 0, 1, 0, 1,
@@ -352,6 +478,44 @@ static void transformers(void)
          0, 0, 0, 0, "Concat Softmax");
 }
 
+/* Rotary positions of both kinds, of all channels or of the first, and grouped-query attention. */
+static void modern_attention(void)
+{
+    static const lgelu_transformer llama = { .layers = 2,
+                                             .heads = 4,
+                                             .width = 24,
+                                             .hidden = 20,
+                                             .gate = LGELU_GATE_SILU,
+                                             .lambda = 1,
+                                             .rms_norm = 1,
+                                             .rotary = 1,
+                                             .gated = 1,
+                                             .no_bias = 1,
+                                             .kv_heads = 2 };
+    int a, k;
+    for (k = 0; k < 2; k++) {
+        start(1, 9, 20);
+        a = lgelu_rotary(&net, "r", lgelu_linear(&net, "fc", in, 24), 4, 6, 10000, k);
+        keep(k ? "rotary_interleaved" : "rotary", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0,
+             "Neg Concat Mul Add");
+        start(1, 9, 20);
+        a = lgelu_linear(&net, "qkv", in, 8 * 6);
+        a = lgelu_rotary(&net, "r", a, 6, 6, 500, k);
+        a = lgelu_attention_grouped(&net, "a", a, 4, 2, 1);
+        keep(k ? "grouped_interleaved" : "grouped_rotary", lgelu_linear(&net, "out", a, 5), 0, 0, 0,
+             0, "Split Softmax Neg");
+    }
+    start_tokens(12, 50);
+    net.deviation = 0.3f;
+    keep("gpt_llama", lgelu_gpt(&net, in, &llama), 0, 0, 0, 0, "Gather Softmax Sigmoid Mul Neg");
+    start(1, 1, 20);
+    a = lgelu_rotary(&net, "r", lgelu_linear(&net, "fc", in, 24), 4, 6, 10000, 0);
+    keep("rotary_one_token", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Identity");
+    start(1, 7, 20);
+    a = lgelu_attention_grouped(&net, "a", lgelu_linear(&net, "qkv", in, 5 * 6), 3, 1, 0);
+    keep("multi_query", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Split Softmax");
+}
+
 /* Makes a network with one value as its result and a text classifier, for reluize. */
 static void other_data(void)
 {
@@ -376,8 +540,13 @@ int main(int argc, char **argv)
     }
     vectors();
     pictures();
+    windows();
+    groups();
+    scaled_channels();
+    transposed();
     behind_a_flatten();
     transformers();
+    modern_attention();
     other_data();
     data_free(&data);
     return 0;

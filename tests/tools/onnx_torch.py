@@ -198,6 +198,66 @@ for form in range(4):
                                                nn.Linear(20, 4)), (12,), 17 if form < 2 else 12)
 case("mlp_bare_rms_norm", nn.Sequential(nn.Linear(12, 20), RMSNorm(20, gain=False), nn.GELU(), RMSNorm(20, gain=False)), (12,), 17)
 case("tokens_rms_norm", nn.Sequential(RMSNorm(12), nn.Linear(12, 20), nn.GELU(), RMSNorm(20)), (5, 12), 17)
+class GLU(nn.Module):                        # gated units: GEGLU, SwiGLU, ReGLU
+    def __init__(self, gate, bias=True):
+        super().__init__()
+        self.gate, self.fc, self.up = gate, nn.Linear(12, 20, bias=bias), nn.Linear(12, 20, bias=bias)
+        self.out = nn.Linear(20, 12, bias=bias)
+    def forward(self, x): return x + self.out(self.gate(self.fc(x)) * self.up(x))
+for name, gate in ("gelu", nn.GELU()), ("tanh", NewGELU()), ("silu", nn.SiLU()), ("relu", nn.ReLU()):
+    case(f"glu_{name}", nn.Sequential(GLU(gate), nn.Linear(12, 3)), (12,), 17)
+    case(f"glu_{name}_tokens", nn.Sequential(GLU(gate, False), RMSNorm(12)), (5, 12), 13)
+class Squared(nn.Module):
+    def forward(self, x): return F.relu(x) ** 2
+case("squared_relu", nn.Sequential(nn.Linear(12, 20), Squared(), nn.Linear(20, 3)), (12,), 17)
+def rotate_half(x):                          # as Llama's and GPT-NeoX's are written
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+def rotate_every_two(x):                     # as GPT-J's is written
+    return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+def repeat_kv(x, n):
+    B, heads, T, width = x.shape
+    return x if n == 1 else x[:, :, None].expand(B, heads, n, T, width).reshape(B, heads * n, T, width)
+class Llama(nn.Module):                      # kind: separate or fused matrices, and how pairs are chosen
+    def __init__(self, words=30, context=8, heads=4, kv_heads=2, width=6, kind="separate", base=10000.0, gate=NewGELU()):
+        super().__init__()
+        self.h, self.kv, self.w, self.kind, self.gate = heads, kv_heads, width, kind, gate
+        size, rows = heads * width, (heads + 2 * kv_heads) * width
+        self.word = nn.Embedding(words, size)
+        if kind == "separate":
+            self.q, self.k, self.v = (nn.Linear(size, n * width, bias=False) for n in (heads, kv_heads, kv_heads))
+        else: self.qkv = nn.Linear(size, rows)
+        self.o, self.head = nn.Linear(size, size, bias=False), nn.Linear(size, words, bias=False)
+        self.ln1, self.ln2, self.lnf = RMSNorm(size), RMSNorm(size), RMSNorm(size)
+        self.fc, self.up, self.down = (nn.Linear(*s, bias=False) for s in ((size, 20), (size, 20), (20, size)))
+        angle = torch.outer(torch.arange(2 * context).float(), base ** (-torch.arange(0, width, 2).float() / width))
+        angle = torch.repeat_interleave(angle, 2, -1) if kind == "every_two" else torch.cat((angle, angle), -1)
+        self.register_buffer("cos", angle.cos()[None, None])
+        self.register_buffer("sin", angle.sin()[None, None])
+        self.register_buffer("mask", torch.full((2 * context, 2 * context), float("-inf")).triu(1))
+    def turn(self, x):
+        T = x.shape[2]
+        quarter = rotate_every_two if self.kind == "every_two" else rotate_half
+        return x * self.cos[:, :, :T] + quarter(x) * self.sin[:, :, :T]
+    def forward(self, i):
+        B, T = i.shape
+        x = self.word(i)
+        y = self.ln1(x)
+        if self.kind == "separate": q, k, v = self.q(y), self.k(y), self.v(y)
+        else: q, k, v = self.qkv(y).split((self.h * self.w, self.kv * self.w, self.kv * self.w), dim=2)
+        q, k, v = (t.view(B, T, -1, self.w).transpose(1, 2) for t in (q, k, v))
+        q, k = self.turn(q), self.turn(k)
+        k, v = repeat_kv(k, self.h // self.kv), repeat_kv(v, self.h // self.kv)
+        a = q @ k.transpose(2, 3) / math.sqrt(self.w) + self.mask[:T, :T]
+        x = x + self.o((F.softmax(a, dim=-1) @ v).transpose(1, 2).reshape(B, T, -1))
+        y = self.ln2(x)
+        return self.head(self.lnf(x + self.down(self.gate(self.fc(y)) * self.up(y))))
+for kind in "separate", "fused", "every_two":
+    case(f"llama_{kind}", Llama(kind=kind), (8,), 17, tokens=30)
+    case(f"llama_{kind}_fixed", Llama(kind=kind, kv_heads=1), (8,), 13, 1, False, tokens=30)
+case("llama_silu", Llama(gate=nn.SiLU()), (8,), 17, tokens=30)
+case("llama_plain", Llama(kv_heads=4, gate=nn.GELU()), (8,), 14, tokens=30)
+case("llama_base", Llama(base=500000.0, heads=2, kv_heads=1, width=10, gate=nn.ReLU()), (8,), 17, tokens=30)
 lenet = lambda: nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.GELU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.GELU(),
                               nn.AvgPool2d(2), nn.Flatten(), nn.Linear(400, 32), nn.GELU(), nn.Linear(32, 10))
 case("lenet", lenet(), (1, 28, 28))
@@ -231,6 +291,76 @@ pads = nn.Sequential(nn.ZeroPad2d(1), nn.Conv2d(3, 4, 3), nn.GELU(), nn.ZeroPad2
                      nn.Flatten(), nn.Linear(80, 3))
 for opset in 11, 14, 17: case(f"zero_pad_{opset}", pads, (3, 8, 8), opset)
 case("zero_pad_unfolded", pads, (3, 8, 8), 13, fold=False)
+case("windows", nn.Sequential(nn.Conv2d(3, 8, (3, 1), 1, (1, 0)), nn.GELU(), nn.Conv2d(8, 8, (2, 3), (1, 2), (1, 2), (1, 2), 4),
+                              nn.GELU(), nn.MaxPool2d((2, 1)), nn.AvgPool2d((1, 2), padding=(0, 1)), nn.ZeroPad2d((2, 2, 0, 0)),
+                              nn.Conv2d(8, 6, (1, 4), bias=False), nn.BatchNorm2d(6), nn.Flatten(), nn.Linear(150, 5)), (3, 9, 11))
+case("atrous", nn.Sequential(nn.Conv2d(3, 6, 3, padding=2, dilation=2), nn.GELU(), nn.Conv2d(6, 6, 3, 2, 3, 3, 6), nn.GELU(),
+                             nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 5)), (3, 9, 11))
+def sequence(head):
+    body = [nn.Conv1d(3, 8, 5, padding=2), nn.BatchNorm1d(8), nn.GELU(), nn.MaxPool1d(2), nn.Conv1d(8, 8, 3, 2, 2, 2, groups=8, bias=False),
+            nn.GELU(), nn.Conv1d(8, 6, 1), nn.AvgPool1d(2)]
+    return nn.Sequential(*body, *({"flat": [nn.Flatten(), nn.Linear(18, 5)], "none": [],
+                                   "pool": [nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(6, 5)]}[head]))
+for head in "flat", "pool", "none":
+    case(f"sequence_{head}", sequence(head), (3, 24))
+    case(f"sequence_{head}_fixed", sequence(head), (3, 24), 11, 1, False)
+case("sequence_norm_first", nn.Sequential(nn.BatchNorm1d(3), nn.Conv1d(3, 4, 3), nn.GELU(), nn.Flatten(), nn.Linear(40, 5)), (3, 12))
+class TokensConv(nn.Module):                 # tokens (N, T, C), as texts have them
+    def __init__(self):
+        super().__init__()
+        self.c, self.h = nn.Conv1d(6, 8, 3, padding=1), nn.Linear(8, 5)
+    def forward(self, x): return self.h(F.gelu(self.c(x.transpose(1, 2))).mean(2))
+case("tokens_conv", TokensConv(), (7, 6))
+
+for groups in 1, 4, 8:
+    case(f"group_norm_{groups}", nn.Sequential(nn.Conv2d(3, 8, 3), nn.GroupNorm(groups, 8), nn.GELU(), nn.Conv2d(8, 8, 3, 2),
+                                               nn.GroupNorm(groups, 8, 1e-3), nn.GELU(), nn.Flatten(), nn.Linear(72, 5)), (3, 10, 10))
+    case(f"group_norm_{groups}_fixed", nn.Sequential(nn.Conv2d(3, 8, 3), nn.GroupNorm(groups, 8), nn.GELU(), nn.Flatten(),
+                                                     nn.Linear(512, 5)), (3, 10, 10), 11, 1, False)
+for affine in False, True:
+    case(f"instance_norm_{affine}", nn.Sequential(nn.Conv2d(3, 8, 3), nn.InstanceNorm2d(8, affine=affine), nn.GELU(),
+                                                  nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5)), (3, 10, 10))
+case("group_norm_row", nn.Sequential(nn.Conv1d(3, 8, 3), nn.GroupNorm(2, 8), nn.GELU(), nn.Flatten(), nn.Linear(80, 5)), (3, 12))
+class Dense(nn.Module):                      # as torchvision's DenseNet joins its features
+    def __init__(self, layers):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 3, 1, 1)
+        self.layers = nn.ModuleList(nn.Sequential(nn.BatchNorm2d(6 + 4 * k), nn.GELU(), nn.Conv2d(6 + 4 * k, 4, 3, 1, 1, bias=False))
+                                    for k in range(layers))
+        self.head = nn.Sequential(nn.BatchNorm2d(6 + 4 * layers), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                                  nn.Linear(6 + 4 * layers, 5))
+    def forward(self, x):
+        features = [self.stem(x)]
+        for layer in self.layers: features.append(layer(torch.cat(features, 1)))
+        return self.head(torch.cat(features, 1))
+case("dense", Dense(4), (3, 8, 8))
+case("dense_deep", Dense(20), (3, 4, 4), 11, 1, False)
+class Join(nn.Module):                       # tokens beside their neighbours' features, vectors beside inputs
+    def __init__(self): super().__init__(); self.a, self.b = nn.Linear(6, 8), nn.Linear(14, 5)
+    def forward(self, x): return self.b(torch.cat((F.gelu(self.a(x)), x), -1))
+case("concat_tokens", Join(), (7, 6))
+case("concat_vectors", Join(), (6,))
+
+class Excite(nn.Module):                     # squeeze-and-excitation, as torchvision, timm and others write it
+    def __init__(self, c, form):
+        super().__init__()
+        layer = (lambda a, b: nn.Conv2d(a, b, 1)) if form in ("conv", "mean") else nn.Linear
+        self.form, self.pool = form, nn.AdaptiveAvgPool2d(1)
+        self.f = nn.Sequential(layer(c, 3), nn.GELU(), layer(3, c), nn.Sigmoid())
+    def forward(self, x):
+        if self.form == "conv": return self.f(self.pool(x)) * x
+        if self.form == "mean": return x * self.f(x.mean((2, 3), keepdim=True))
+        y = self.f(self.pool(x).view(x.shape[0], -1)).view(x.shape[0], -1, 1, 1)
+        return x * (y.expand_as(x) if self.form == "expand" else y)
+def excited(form):
+    return nn.Sequential(nn.Conv2d(3, 8, 3, 1, 1), nn.GELU(), Excite(8, form), nn.Conv2d(8, 6, 3, 2, 1), nn.GELU(), Excite(6, form),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 5))
+for form in "conv", "mean", "view", "expand":
+    case(f"excite_{form}", excited(form), (3, 8, 8))
+    case(f"excite_{form}_fixed", excited(form), (3, 8, 8), 11, 1, False)
+case("sigmoid_last", nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 3), nn.Sigmoid()), (12,))
+case("sigmoid_image", nn.Sequential(nn.Conv2d(3, 6, 3), nn.Sigmoid(), nn.Conv2d(6, 2, 1), nn.Sigmoid()), (3, 8, 8))
+
 class ConvNeXt(nn.Module):
     def __init__(self, scale=False):
         super().__init__()

@@ -100,7 +100,7 @@ static const lgelu_custom_gate reference_outer[2] = {
 
 /* If a kind of layer is new, this line does not compile: compute the kind in double below, then
  * correct the count. */
-typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 23 ? 1 : -1];
+typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
 
 /* Returns the loss of the samples of the net's last forward. */
 static double reference_forward(reference_net *r)
@@ -143,9 +143,17 @@ static double reference_forward(reference_net *r)
                                           node->bias_count ? r->w[node->bias_at + 1] : 1);
             }
             break;
+        case LGELU_OP_SIGMOID:
+            for (size_t i = 0; i < n; i++)
+                y[i] = 1 / (1 + exp(-a[i]));
+            break;
         case LGELU_OP_ADD:
             for (size_t i = 0; i < n; i++)
                 y[i] = a[i] + b[i];
+            break;
+        case LGELU_OP_MUL:
+            for (size_t i = 0; i < n; i++)
+                y[i] = a[i] * b[i];
             break;
         case LGELU_OP_EMBEDDING:
             for (size_t i = 0; i < n; i++) {
@@ -157,6 +165,24 @@ static double reference_forward(reference_net *r)
             for (size_t i = 0; i < n; i++)
                 y[i] = a[i] + r->w[node->weight_at + i % (n / net->samples)];
             break;
+        case LGELU_OP_ROTARY: {
+            const size_t width = node->option[1], half = width / 2;
+            for (size_t i = 0; i < n; i++) {
+                const size_t at = i % c % width, token = i / c % node->shape[1];
+                const size_t pair = node->option[2] ? at / 2 : at % half;
+                const int second = node->option[2] ? at % 2 != 0 : at >= half;
+                const size_t apart = node->option[2] ? 1 : half;
+                const double angle =
+                    (double)token * pow((double)node->base, -2 * (double)pair / (double)width);
+                if (i % c >= node->option[0] * width)
+                    y[i] = a[i];
+                else if (second)
+                    y[i] = a[i] * cos(angle) + a[i - apart] * sin(angle);
+                else
+                    y[i] = a[i] * cos(angle) - a[i + apart] * sin(angle);
+            }
+            break;
+        }
         case LGELU_OP_LAYER_NORM:
             for (size_t i = 0; i < n; i += c) {
                 double mean = 0, square = 0;
@@ -184,15 +210,17 @@ static double reference_forward(reference_net *r)
         case LGELU_OP_ATTENTION: { /* Token i of head h visits every key one after the other, in
                                       three passes. */
             const size_t tokens = node->shape[1], heads = node->option[0], width = c / heads;
+            const size_t group = heads / node->option[2];
             for (size_t i = 0; i < n; i += width) {
                 const size_t t = i / c % tokens, at = i % c, first = i / c / tokens * tokens,
                              seen = node->option[1] ? t + 1 : tokens;
-                const double *q = a + (first + t) * 3 * c + at;
+                const double *q = a + (first + t) * in + at;
                 double most = -HUGE_VAL, total = 0;
                 memset(y + i, 0, width * sizeof *y);
                 for (int pass = 0; pass < 2; pass++) {
                     for (size_t k = 0; k < seen; k++) {
-                        const double *key = a + (first + k) * 3 * c + c + at, *value = key + c;
+                        const double *key = a + (first + k) * in + c + at / width / group * width,
+                                     *value = key + node->option[2] * width;
                         double score = 0;
                         for (size_t d = 0; d < width; d++)
                             score += q[d] * key[d] / sqrt((double)width);
@@ -237,6 +265,12 @@ static double reference_forward(reference_net *r)
             }
             break;
         }
+        case LGELU_OP_TRANSPOSE: {
+            const size_t all = n / net->samples;
+            for (size_t i = 0; i < n; i++)
+                y[i] = a[i / all * all + i % c * in + i % all / c];
+            break;
+        }
         case LGELU_OP_CLASS_TOKEN: {
             const size_t all = n / net->samples;
             for (size_t i = 0; i < n; i++) {
@@ -254,6 +288,35 @@ static double reference_forward(reference_net *r)
                 }
             }
             break;
+        case LGELU_OP_GROUP_NORM: {
+            const size_t pixels = node->shape[0] * node->shape[1], width = c / node->groups;
+            for (size_t i = 0; i < net->samples * node->groups; i++) {
+                const double *x = a + i / node->groups * pixels * c + i % node->groups * width;
+                double mean = 0, square = 0;
+                for (size_t k = 0; k < pixels * width; k++)
+                    mean += x[k / width * c + k % width] / (double)(pixels * width);
+                for (size_t k = 0; k < pixels * width; k++) {
+                    const double d = x[k / width * c + k % width] - mean;
+                    square += d * d / (double)(pixels * width);
+                }
+                for (size_t k = 0; k < pixels * width; k++) {
+                    const size_t at = k / width * c + k % width;
+                    const size_t channel = i % node->groups * width + k % width;
+                    y[(size_t)(x - a) + at] = (x[at] - mean) / sqrt(square + (double)node->eps)
+                                                  * r->w[node->bias_at + channel]
+                                              + r->w[node->bias_at + c + channel];
+                }
+            }
+            break;
+        }
+        case LGELU_OP_CONCAT:
+            for (size_t i = 0; i < n; i++)
+                y[i] = i % c < in ? a[i / c * in + i % c] : b[i / c * (c - in) + i % c - in];
+            break;
+        case LGELU_OP_SCALE:
+            for (size_t i = 0; i < n; i++)
+                y[i] = a[i] * b[i / (n / net->samples) * c + i % c];
+            break;
         case LGELU_OP_VIEW:
             for (size_t i = 0; i < n; i++)
                 y[i] = a[i];
@@ -270,13 +333,14 @@ static double reference_forward(reference_net *r)
                 double most = -HUGE_VAL;
                 y[i] = node->op == LGELU_OP_CONV && node->bias_count ? r->w[node->bias_at + k] : 0;
                 for (size_t p = 0; p < taps; p++) {
-                    const size_t u = row * node->stride + p / node->window[1],
-                                 v = column * node->stride + p % node->window[1];
-                    if (u < node->padding || u - node->padding >= s[0] || v < node->padding
-                        || v - node->padding >= s[1])
+                    const size_t *pad = node->padding;
+                    const size_t u = row * node->stride[0]
+                                     + p / node->window[1] * node->dilation[0],
+                                 v = column * node->stride[1]
+                                     + p % node->window[1] * node->dilation[1];
+                    if (u < pad[0] || u - pad[0] >= s[0] || v < pad[1] || v - pad[1] >= s[1])
                         continue;
-                    const double *x =
-                        a + ((sample * s[0] + u - node->padding) * s[1] + v - node->padding) * in;
+                    const double *x = a + ((sample * s[0] + u - pad[0]) * s[1] + v - pad[1]) * in;
                     if (node->op == LGELU_OP_CONV) {
                         for (size_t q = 0; q < each; q++) {
                             y[i] += x[k / (c / node->groups) * each + q]

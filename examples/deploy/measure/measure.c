@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
    measure: measures what ReLU-ization is worth to verifiers, quantizers and sparse kernels. It
-   reads the networks that `study swap --keep FOLDER` writes, of five arms and any number of seeds,
+   reads the networks that `study swap --keep FOLDER` writes, of four arms and any number of seeds,
    and measures one of
 
        measure verification    the fraction of images that are proven to keep their class in a box
@@ -14,18 +14,22 @@
        measure certificate     the proven change of a logit by the swap beside the largest observed
 
    The arms: gelu is the network itself (quantized, its gate is a table), cold is the same network
-   with ReLU in its place; the others are hardened, relu and switched. The questions and margins are
-   in RULES of each measurement, and they were written before any run: a difference of two arms,
-   paired by seed, with its 95 % interval (Student's t). */
+   with ReLU in its place, and refitted is cold after a refit (refit.h) from 4,096 training images
+   without their classes; the others are hardened, relu and switched. The questions and margins are
+   in RULES of each measurement, and they were written before any run. Verdicts follow the study's
+   own rule: findings.c, study/interval.h. */
 #include "measure.h"
+#include "../refit.h"
 #include "../../study/output.h"
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <time.h>
 
-static const char *const arm_name[ARMS] = { "gelu", "cold", "hardened", "relu", "switched" };
-static const char *const arm_file[ARMS] = { "gelu", "gelu", "hardened", "relu", "switched" };
+static const char *const arm_file[ARMS] = {
+    "gelu", "gelu", "gelu", "hardened", "relu", "switched"
+};
+enum { REFIT_IMAGES = 4096 };
 wishes wish = { "build/networks", NULL, NULL, "mlp", "0.5,1,2", 1, 5, 0, 10, 100000, 1000 };
 data_set data;
 static output csv;
@@ -54,119 +58,9 @@ double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- values, tables and verdicts ---- */
-static struct {
-    const char *name;
-    double v[MOST_ROWS][ARMS][MOST_SEEDS];
-} table[MOST_QUANTITIES];
-
-static const char *row_name[MOST_ROWS];
-static int quantities, rows;
-
-void table_begin(const char *const *names, int quantity_count, const char *const *row,
-                 int row_count)
-{
-    quantities = quantity_count;
-    rows = row_count;
-    for (int q = 0; q < quantities; q++)
-        table[q].name = names[q];
-    for (int i = 0; i < rows; i++)
-        row_name[i] = row[i];
-}
-
-void put(int q, int row, int arm, long seed, double v)
-{
-    table[q].v[row][arm][seed] = v;
-    if (csv.f) {
-        fprintf(csv.f, "\"%s\",\"%s\",%s,%ld,%.9g\n", row_name[row], table[q].name, arm_name[arm],
-                seed + wish.first_seed, v);
-    }
-}
-
 void told(long seed, int arm, double began)
 {
     fprintf(stderr, "seed %ld %s: %.0f s\n", seed + wish.first_seed, arm_name[arm], now() - began);
-}
-
-void decide(const rule *r, int count)
-{
-    printf("\nFindings: the mean difference, its 95 %% interval, what is level, the verdict\n");
-    for (; count-- > 0; r++) {
-        double d[MOST_SEEDS], mean, low, high;
-        const char *verdict = "not decidable at this size";
-        for (long i = 0; i < wish.seeds; i++) {
-            d[i] = table[r->quantity].v[r->row][r->arm][i]
-                   - table[r->quantity].v[r->other_row][r->other][i];
-        }
-        stat_interval(d, wish.seeds, &mean, &low, &high);
-        if (low > -r->margin && high < r->margin)
-            verdict = "level";
-        else if (low > 0 && mean > r->margin)
-            verdict = "more";
-        else if (high < 0 && mean < -r->margin)
-            verdict = "less";
-        printf("  %-78s %+8.3g (%+.3g to %+.3g)  ±%g  %s\n", r->question, mean, low, high,
-               r->margin, verdict);
-    }
-}
-
-/* Returns whether there is any value of this quantity, row and arm; -1 stands for any of them. */
-static int there(int quantity, int row, int arm)
-{
-    for (int q = 0; q < quantities; q++) {
-        for (int r = 0; r < rows; r++) {
-            for (int a = 0; a < ARMS; a++) {
-                if ((quantity < 0 || q == quantity) && (row < 0 || r == row)
-                    && (arm < 0 || a == arm) && isfinite(table[q].v[r][a][0]))
-                    return 1;
-            }
-        }
-    }
-    return 0;
-}
-
-/* Prints the mean and the standard deviation over the seeds. */
-static void show_cell(const double *v)
-{
-    const double mean = stat_mean(v, wish.seeds),
-                 deviation = wish.seeds > 1 ? stat_deviation(v, wish.seeds) : 0;
-    char cell[40];
-    if (!isfinite(mean)) {
-        printf("%18s", "-");
-        return;
-    }
-    snprintf(cell, sizeof cell, "%.4g ± %.2g", mean, deviation);
-    /* The character ± has two bytes. */
-    printf("%19s", cell);
-}
-
-void show(const char *title, const char *before_row)
-{
-    printf("%s\nmean ± standard deviation over %ld seeds\n", title, wish.seeds);
-    for (int row = 0; row < rows; row++) {
-        char name[80];
-        snprintf(name, sizeof name, "%s%s%s", before_row, before_row[0] ? " " : "", row_name[row]);
-        printf("\n%-36s", name);
-        for (int arm = 0; arm < ARMS; arm++) {
-            if (there(-1, -1, arm))
-                printf("%18s", arm_name[arm]);
-        }
-        printf("\n");
-        for (int q = 0; q < quantities; q++) {
-            if (there(q, row, -1)) {
-                /* The character µ has two bytes. */
-                int wide = 34;
-                for (const char *c = table[q].name; *c; c++)
-                    wide += (*c & 0xC0) == 0x80;
-                printf("  %-*s", wide, table[q].name);
-                for (int arm = 0; arm < ARMS; arm++) {
-                    if (there(-1, -1, arm))
-                        show_cell(table[q].v[row][arm]);
-                }
-                printf("\n");
-            }
-        }
-    }
 }
 
 /* ---- networks ---- */
@@ -220,7 +114,8 @@ static void build(network *w, const char *net, const char *shape)
     }
 }
 
-void network_load(network *w, int arm, long seed, int keeps)
+/* Opens the file of an arm and a seed, and makes its network, with the gates of the file. */
+static void network_open(network *w, int arm, long seed, int keeps)
 {
     char path[400], net[40], shape[80], why[600];
     unsigned char *file;
@@ -242,6 +137,8 @@ void network_load(network *w, int arm, long seed, int keeps)
         if (w->nodes[i].op != LGELU_OP_CONV || w->nodes[i + 1].op != LGELU_OP_BATCH_NORM)
             lgelu_net_keep_value(&w->net, i);
     }
+    if (arm == REFITTED)
+        refit_keep(&w->net);
     need = lgelu_net_bytes(&w->net, BATCH, LGELU_MODE_INFER);
     w->block = need ? malloc(need) : NULL;
     if (!w->block || lgelu_net_make(&w->net, w->block, need, BATCH, LGELU_MODE_INFER, 1)
@@ -249,10 +146,49 @@ void network_load(network *w, int arm, long seed, int keeps)
         snprintf(why, sizeof why, "%s: %s", path, w->net.message[0] ? w->net.message : "no memory");
         fail("%s", why);
     }
+    free(file);
+}
+
+/* Delivers the training images of a refit. */
+static int next_inputs(size_t index, const void **values, size_t *samples, void *user)
+{
+    const size_t most = data.train < REFIT_IMAGES ? data.train : REFIT_IMAGES;
+    const size_t first = index * BATCH;
+    if (first >= most)
+        return 0;
+    *samples = most - first < BATCH ? most - first : BATCH;
+    data_batch((float *)user, NULL, &data, DATA_TRAIN, NULL, first, *samples);
+    values[0] = user;
+    return 1;
+}
+
+/* Refits w, whose gates are ReLU, to the network of the same file with its own gates. */
+static void network_refit(network *w, int arm, long seed)
+{
+    network *original = (network *)room_for(1, sizeof *original);
+    float *x = (float *)room_for(BATCH * data_size(&data), sizeof *x);
+    refit r;
+    size_t bytes;
+    void *memory;
+    network_open(original, arm, seed, 0);
+    bytes = refit_bytes(&r, &original->net, &w->net, w->output, NULL);
+    memory = bytes ? malloc(bytes) : NULL;
+    if (!bytes || refit_run(&r, memory, bytes, next_inputs, x))
+        fail("%s", r.message);
+    free(memory);
+    free(x);
+    free(original->block);
+    free(original);
+}
+
+void network_load(network *w, int arm, long seed, int keeps)
+{
+    network_open(w, arm, seed, keeps);
     if (arm != GELU)
         lgelu_net_relu(&w->net);
+    if (arm == REFITTED)
+        network_refit(w, arm, seed);
     lgelu_net_fold(&w->net);
-    free(file);
 }
 
 void each_network(void (*run)(network *w, int arm, long seed), int keeps)
@@ -395,8 +331,9 @@ int main(int argc, char **argv)
     output_inputs(reads, &data);
     if (wish.csv && (output_try(&csv, wish.csv) || output_begin(&csv)))
         fail("--csv: %s", output_error());
-    if (csv.f)
-        fprintf(csv.f, "row,quantity,arm,seed,value\n");
+    csv_file = csv.f;
+    if (csv_file)
+        fprintf(csv_file, "row,quantity,arm,seed,value\n");
     task[asked].run();
     if (fflush(stdout) || ferror(stdout))
         fail("%s can't be written", "standard output");

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GELU, COLD, HARDENED, RELU, SWITCHED, ARMS };
+enum { GELU, COLD, REFITTED, HARDENED, RELU, SWITCHED, ARMS };
 enum { MOST_SEEDS = 32, MOST_ROWS = 16, MOST_QUANTITIES = 12, NODES = 200, BATCH = 100 };
 
 /* The options of the command line. */
@@ -24,6 +24,8 @@ typedef struct {
 
 extern wishes wish;
 extern data_set data;
+extern const char *const arm_name[ARMS];
+extern FILE *csv_file; /* where put writes values, or NULL */
 
 /* Ends the program with a message of one line; `how` has at most one %s. */
 void fail(const char *how, const char *what);
@@ -59,17 +61,20 @@ void table_begin(const char *const *quantities, int quantity_count, const char *
 void put(int quantity, int row, int arm, long seed, double v);
 /* Prints the tables. */
 void show(const char *title, const char *before_row);
-/* A question about the difference of a quantity between two arms, each at a row. The verdict is
-   "level" if the interval is inside ± margin, "more" or "less" if it excludes 0 and the mean is
-   outside the margin, and otherwise "not decidable". */
+/* A question about the difference of a quantity between two arms, each at a row. */
 typedef struct {
     const char *question;
     int quantity, row, arm, other_row, other;
     double margin;
 } rule;
 
-/* Prints the verdict on each question. */
-void decide(const rule *r, int count);
+/* Decides about the paired difference by the study's rule, with the range ± margin. */
+stat_decision decision_of(const rule *r);
+/* Returns "level" where the interval is inside of ± margin, "more" or "less" where it is outside,
+   else "not decidable at this size". */
+const char *decision_word(const rule *r, const stat_decision *d);
+/* Prints the verdict on each question to f, and which of them survive Holm's correction. */
+void decide(FILE *f, const rule *r, int count);
 /* Prints a line on standard error: this network is done. */
 void told(long seed, int arm, double began);
 

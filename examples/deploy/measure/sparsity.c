@@ -16,6 +16,8 @@ static const char *const quantity[S_COUNT] = { "zeros behind the gate, %",
    of the whole network, whose row is the last. */
 static const rule rules[] = {
     { "hardened has more zeros than relu", S_ZEROS, 0, HARDENED, 0, RELU, 2 },
+    { "refitted has more zeros than cold", S_ZEROS, 0, REFITTED, 0, COLD, 2 },
+    { "refitted has more zeros than relu", S_ZEROS, 0, REFITTED, 0, RELU, 2 },
     { "hardened has more zeros than cold", S_ZEROS, 0, HARDENED, 0, COLD, 2 },
     { "hardened has more zeros than switched", S_ZEROS, 0, HARDENED, 0, SWITCHED, 2 },
     { "time with zeros skipped / without is larger in hardened than in relu", S_GAIN, 0, HARDENED,
@@ -253,5 +255,5 @@ void sparsity(void)
         of_all[i] = rules[i];
         of_all[i].row = of_all[i].other_row = found.count;
     }
-    decide(of_all, RULES);
+    decide(stdout, of_all, RULES);
 }

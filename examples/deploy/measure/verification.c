@@ -39,6 +39,8 @@ static const rule rules[] = {
     { "hardened proves more by linear relaxation than cold", V_LINES, 1, HARDENED, 1, COLD, 2 },
     { "hardened proves more by linear relaxation than switched", V_LINES, 1, HARDENED, 1, SWITCHED,
       2 },
+    { "refitted proves more by linear relaxation than relu", V_LINES, 1, REFITTED, 1, RELU, 2 },
+    { "refitted proves more by linear relaxation than cold", V_LINES, 1, REFITTED, 1, COLD, 2 },
     { "cold proves more by linear relaxation than the GELU network itself", V_LINES, 1, COLD, 1,
       GELU, 2 },
     { "hardened has more unstable gates than relu, by linear relaxation", V_UNSTABLE_L, 1, HARDENED,
@@ -200,5 +202,5 @@ void verification(void)
              "%s: the first %ld test images; the solver has %ld s for each other class", data.name,
              wish.pictures, wish.seconds);
     show(title, "ε =");
-    decide(here, RULES);
+    decide(stdout, here, RULES);
 }

@@ -31,7 +31,9 @@ static const rule rules[] = {
       0.2 },
     { "all 4 bits per channel: hardened loses more than GELU as a table", I_DROP, 4, HARDENED, 4,
       GELU, 0.2 },
-    { "all 4 bits per channel: hardened loses more than relu", I_DROP, 4, HARDENED, 4, RELU, 0.2 }
+    { "all 4 bits per channel: hardened loses more than relu", I_DROP, 4, HARDENED, 4, RELU, 0.2 },
+    { "8 bits per channel: refitted loses more than relu", I_DROP, 0, REFITTED, 0, RELU, 0.2 },
+    { "all 4 bits per channel: refitted loses more than relu", I_DROP, 4, REFITTED, 4, RELU, 0.2 }
 };
 
 /* Returns the number of training images that the ranges come from. */
@@ -97,5 +99,5 @@ void whole_numbers(void)
     snprintf(title, sizeof title, "%s: %ld test images, ranges from %zu training images", data.name,
              wish.pictures, ranged());
     show(title, "");
-    decide(rules, (int)(sizeof rules / sizeof *rules));
+    decide(stdout, rules, (int)(sizeof rules / sizeof *rules));
 }
