@@ -129,8 +129,9 @@
                 file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`,
-                      RMSNorm, SiLU, gated units; partial batches and generation corrected;
-                      tests/names-1.0.md lists old and new names.
+                      RMSNorm, SiLU, gated units, rotary positions, grouped-query attention;
+                      partial batches and generation corrected; tests/names-1.0.md lists old and
+                      new names.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -734,6 +735,13 @@ LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t 
    as in PyTorch, whose values are momentum 0.1 and eps 1e-5. */
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps);
 
+/* Adds group normalisation (Wu and He, arXiv 1803.08494): the channels are `groups` groups in
+   order, each normalised over all its values of one sample, (x - mean)/√(variance + eps)·gain +
+   shift, with a gain and a shift for each channel. groups = channels is instance normalisation. A
+   group has at least 2 values; eps is 1e-5 unless you change the node's. (ConvNeXt's LayerNorm2d,
+   over the channels of each pixel, is lgelu_layer_norm.) */
+LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t groups);
+
 /* Adds layer normalisation over the channels, (x - mean)/√(variance + eps)·gain + shift. eps is
    1e-5 unless you change the node's. */
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
@@ -755,8 +763,8 @@ LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t
 LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
                                     const lgelu_window *window);
 
-/* The same with a last window, in each direction, that begins in the image or in the padding before
-   it and ends beyond both: PyTorch's ceil_mode. */
+/* Adds max pooling with a last window, in each direction, that begins in the image or in the
+   padding before it and ends beyond both: PyTorch's ceil_mode. */
 LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
                                      const lgelu_window *window);
 
@@ -771,6 +779,10 @@ LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x);
    where factors has shape (1, 1, channels of x). After a global pool, two linear layers and a
    sigmoid it completes a squeeze-and-excitation block (Hu et al., arXiv 1709.01507). */
 LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors);
+
+/* Adds the channels of a, then those of b, which has the same rows and columns, as DenseNets and
+   U-Nets join them. */
+LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b);
 
 /* Adds a view of x as one vector (1, 1, rows·columns·channels), without a copy. */
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x);
@@ -1061,6 +1073,12 @@ typedef struct {
     void *user;
 } lgelu_threads;
 
+/* Calls work(team, user) once, on one of the threads. Its parallel loops, team->run(task,
+   task_user, count, team->user), find the other threads awake: to wake them for each loop would
+   take longer than most loops. threads NULL: all on the calling thread. */
+LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
+                               void (*work)(const lgelu_threads *team, void *user), void *user);
+
 /* ---- for advanced users: custom linear layers ---- */
 
 /* Computes the linear layers of a network that was not built for training in the caller's way, for
@@ -1122,6 +1140,10 @@ typedef enum {
                                             norm_aux, 0,                                           \
                                             LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
                                             | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
+    X(GROUP_NORM,     "group norm",         0, group_norm_backward, group_norm_range,              \
+                                            group_norm_aux, 0,                                     \
+                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
+                                            | LGELU__BY_SAMPLE | LGELU_TRAIT_NORM)                 \
     X(MAX_POOL,       "max pool",           0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)       \
     X(AVERAGE_POOL,   "average pool",       0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)              \
     X(SCALE,          "scale",              0, scale_backward, scale_range, 0, 0,                  \
@@ -1129,6 +1151,8 @@ typedef enum {
                                             | LGELU__BY_SAMPLE)                                    \
     X(VIEW,           "view",               0, pass_backward, 0, 0, 0,                             \
                                             LGELU__PASSES_GRADIENT | LGELU_TRAIT_TOKENWISE)        \
+    X(CONCAT,         "concatenation",      0, concat_backward, concat_range, 0, 0,                \
+                                            LGELU_TRAIT_TOKENWISE)                                 \
     X(EMBEDDING,      "embedding",          embedding_forward, embedding_backward, 0, 0, 0,        \
                                             LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE            \
                                             | LGELU__LOOKUP)                                       \
@@ -3701,6 +3725,33 @@ static void lgelu__with_team(const lgelu_threads *threads,
     lgelu__parallel(threads, lgelu__team_join, &team, LGELU__TEAM);
 }
 
+/* The arguments of lgelu_with_team. */
+typedef struct {
+    void (*work)(const lgelu_threads *team, void *user);
+    void *user;
+} lgelu__team_call;
+
+static void lgelu__team_call_work(void *user, const lgelu_threads *team)
+{
+    const lgelu__team_call *call = (const lgelu__team_call *)user;
+    call->work(team, call->user);
+}
+
+LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
+                               void (*work)(const lgelu_threads *team, void *user), void *user)
+{
+    const lgelu_threads alone = { lgelu__run_serial, NULL };
+    lgelu__team_call call;
+    call.work = work;
+    call.user = user;
+    if (!threads)
+        LGELU__TO_NEAREST(work(&alone, user));
+    else if (threads->run == lgelu__team_run || threads->run == lgelu__run_serial)
+        work(threads, user);
+    else
+        lgelu__with_team(threads, lgelu__team_call_work, &call);
+}
+
 /* A run whose team belongs to OpenMP ends when each of its threads has joined and left. If other
    programs occupy the processors, that may take a thousand times as long as the work. Therefore the
    time of a run is compared with that of one thread, and after a loss one thread does ten times as
@@ -5383,6 +5434,112 @@ static void lgelu__norm_backward(lgelu__job *p)
     lgelu__for_rows(p, lgelu__affine_range);
 }
 
+/* ---- group norm ---- */
+/* The same for the groups of channels of each sample, which is one task: the value is x·scale +
+   shift, and dx has three factors. aux holds, for each sample, sums of the channels (2·channels),
+   means and 1/√(variance + eps) of the groups (doubles), then for each sample the three factors,
+   and then for each sample dgain and dshift (floats). */
+typedef struct {
+    double *sum, *mean, *inverse;
+    float *factor, *dgain;
+} lgelu__group_notes;
+
+static size_t lgelu__group_norm_aux(const lgelu__job *p)
+{
+    const size_t doubles = 2 * (p->channels + p->node->groups), floats = 5 * p->channels;
+    return lgelu__times(p->samples, doubles * sizeof(double) + floats * sizeof(float));
+}
+
+static lgelu__group_notes lgelu__group_notes_of(const lgelu__job *p, size_t sample)
+{
+    const size_t c = p->channels, groups = p->node->groups, doubles = 2 * (c + groups);
+    float *floats = (float *)(void *)(p->sum + p->samples * doubles);
+    lgelu__group_notes n;
+    n.sum = p->sum + sample * doubles;
+    n.mean = n.sum + 2 * c;
+    n.inverse = n.mean + groups;
+    n.factor = floats + sample * 3 * c;
+    n.dgain = floats + p->samples * 3 * c + sample * 2 * c;
+    return n;
+}
+
+/* Computes a sample of the value. */
+static void lgelu__group_norm_forward(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels, groups = p->node->groups, width = c / groups, at = row * c;
+    const double count = (double)rows * (double)width;
+    const lgelu__group_notes n = lgelu__group_notes_of(p, row / rows);
+    const lgelu__scaled x = { p->x + at, n.factor, n.factor + c }, none = { NULL, NULL, NULL };
+    size_t g, k;
+    lgelu__k()->channel_sums(n.sum, p->x + at, p->x + at, rows, c);
+    for (g = 0; g < groups; g++) {
+        double sum = 0, squares = 0, variance;
+        for (k = g * width; k < (g + 1) * width; k++) {
+            sum += n.sum[k];
+            squares += n.sum[c + k];
+        }
+        n.mean[g] = sum / count;
+        variance = fma(-n.mean[g], n.mean[g], squares / count);
+        if (variance < 0)
+            variance = 0;
+        n.inverse[g] = 1 / sqrt(variance + (double)p->node->eps);
+        for (k = g * width; k < (g + 1) * width; k++) {
+            const double scale = n.inverse[g] * (double)p->bias[k];
+            n.factor[k] = (float)scale;
+            n.factor[c + k] = (float)fma(-n.mean[g], scale, (double)p->bias[c + k]);
+        }
+    }
+    lgelu__k()->affine(p->y + at, &x, &none, rows, c);
+}
+
+/* Computes dgain, dshift and dx of a sample. With d = dy·gain of n values, dx = r·(d - Σd/n -
+   x̂·Σ(d·x̂)/n), r = 1/√(variance + eps). */
+static void lgelu__group_norm_sample(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t c = p->channels, groups = p->node->groups, width = c / groups, at = row * c;
+    const double count = (double)rows * (double)width;
+    const lgelu__group_notes n = lgelu__group_notes_of(p, row / rows);
+    const lgelu__scaled dy = { p->dy + at, n.factor, NULL };
+    const lgelu__scaled x = { p->x + at, n.factor + c, n.factor + 2 * c };
+    size_t g, k;
+    lgelu__k()->channel_sums(n.sum, p->dy + at, p->x + at, rows, c);
+    for (g = 0; g < groups; g++) {
+        const double mean = n.mean[g], r = n.inverse[g];
+        double sum = 0, products = 0;
+        for (k = g * width; k < (g + 1) * width; k++) {
+            sum = fma((double)p->bias[k], n.sum[k], sum);
+            products = fma((double)p->bias[k], n.sum[c + k], products);
+            n.dgain[k] = (float)(fma(-mean, n.sum[k], n.sum[c + k]) * r);
+            n.dgain[c + k] = (float)n.sum[k];
+        }
+        sum /= count;
+        products = fma(-mean, sum, products / count) * r;
+        for (k = g * width; k < (g + 1) * width; k++) {
+            n.factor[k] = (float)(r * (double)p->bias[k]);
+            n.factor[c + k] = (float)(-r * r * products);
+            n.factor[2 * c + k] = (float)(r * fma(mean * r, products, -sum));
+        }
+    }
+    if (p->dx[0])
+        lgelu__k()->affine(p->dx[0] + at, &dy, &x, rows, c);
+}
+
+static void lgelu__group_norm_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    if (p->dy)
+        lgelu__group_norm_sample(p, row, rows);
+    else
+        lgelu__group_norm_forward(p, row, rows);
+}
+
+static void lgelu__group_norm_backward(lgelu__job *p)
+{
+    const size_t n = 2 * p->channels;
+    lgelu__for_rows(p, lgelu__group_norm_range);
+    lgelu_column_sums(p->dbias, lgelu__group_notes_of(p, 0).dgain, n, p->samples, n, p->add_dbias,
+                      &p->net->threads);
+}
+
 /* ---- [8g] pooling: y = max x, or Σ x·factor, over the pixels of a window ---- */
 /* aux holds, for each maximum, which element of the window it was: the first of equal ones. Only
    that one receives the gradient. */
@@ -5511,6 +5668,41 @@ static void lgelu__scale_range(const lgelu__job *p, size_t row, size_t rows)
 }
 
 static void lgelu__scale_backward(lgelu__job *p) { lgelu__for_rows(p, lgelu__scale_range); }
+
+/* ---- concatenation of the channels of two inputs ---- */
+
+/* Copies rows of both inputs beside each other or, in the backward, rows of dy to both dx. */
+static void lgelu__concat_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const float *b = lgelu__input_value(p->net, p->node, 1);
+    const size_t first = p->from->shape[2], second = p->channels - first;
+    size_t i;
+    for (i = row; i < row + rows; i++) {
+        const size_t at = i * p->channels;
+        if (!p->dy) {
+            memcpy(p->y + at, p->x + i * first, first * sizeof *p->y);
+            memcpy(p->y + at + first, b + i * second, second * sizeof *p->y);
+            continue;
+        }
+        if (p->dx[0] && p->node->input[0] == p->node->input[1]) {
+            lgelu__k()->add(p->dx[0] + i * first, p->dy + at, p->dy + at + first, first);
+            continue;
+        }
+        if (p->dx[0])
+            memcpy(p->dx[0] + i * first, p->dy + at, first * sizeof *p->y);
+        if (p->dx[1])
+            memcpy(p->dx[1] + i * second, p->dy + at + first, second * sizeof *p->y);
+    }
+}
+
+/* Where both inputs are one layer, both gradients would go to its one scratch buffer: dx[0]
+   receives their sum instead. */
+static void lgelu__concat_backward(lgelu__job *p)
+{
+    if (p->node->input[0] == p->node->input[1])
+        p->dx[1] = NULL;
+    lgelu__for_rows(p, lgelu__concat_range);
+}
 
 /* ---- [8h] tokens and labels, normalisations, attention, dropout, images as tokens ---- */
 
@@ -6733,6 +6925,24 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
     return lgelu__place(net, &node);
 }
 
+LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t groups)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_GROUP_NORM, name, x, -1);
+    const size_t channels = node.shape[2];
+    if (!groups || channels % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels do not divide into %z groups", &node,
+                    channels, groups);
+    } else if (lgelu__elements(&node) / groups < 2) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected groups of at least 2 values, found 1: it has no variance", &node);
+    }
+    node.groups = groups;
+    node.eps = 1e-5f;
+    /* gains, then shifts */
+    node.bias_count = 2 * channels;
+    return lgelu__place(net, &node);
+}
+
 /* Appends a pooling. The padding of a maximum is limited, so that every window has a pixel. */
 static int lgelu__pool(lgelu_net *net, lgelu_op op, const char *name, int x, const lgelu_window *w)
 {
@@ -6815,6 +7025,25 @@ LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors)
                     "%n: expected factors of 1 x 1 x %z, found '%s' of %z x %z x %z", &node,
                     node.shape[2], f->name, f->shape[0], f->shape[1], f->shape[2]);
     }
+    return lgelu__place(net, &node);
+}
+
+/* A negative b becomes an index that is refused. */
+LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_CONCAT, name, a, b < 0 ? net->count : b);
+    const lgelu_node *p, *q;
+    if (net->status)
+        return -1;
+    p = net->nodes + a;
+    q = net->nodes + b;
+    if (memcmp(p->shape, q->shape, 2 * sizeof *p->shape)) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected inputs of the same rows and columns, found '%s' of %z x %z and "
+                    "'%s' of %z x %z",
+                    &node, p->name, p->shape[0], p->shape[1], q->name, q->shape[0], q->shape[1]);
+    }
+    node.shape[2] += q->shape[2];
     return lgelu__place(net, &node);
 }
 

@@ -87,13 +87,16 @@ typedef enum {
     CONV,
     CONV_WINDOW,
     NORM,
+    GROUP_NORM,
     MAX_POOL,
     AVERAGE_POOL,
     MAX_WINDOW,
+    MAX_CEILING,
     AVERAGE_WINDOW,
     GLOBAL_POOL,
     FLATTEN,
     SCALE,
+    CONCAT,
     CROSS_ENTROPY,
     SQUARED_ERROR,
     OUTER_LOSS,
@@ -132,13 +135,16 @@ static const char *const builder_name[BUILDERS] = {
     "conv",
     "conv_window",
     "batch_norm",
+    "group_norm",
     "max_pool",
     "average_pool",
     "max_pool_window",
+    "max_pool_ceiling",
     "average_pool_window",
     "global_pool",
     "flatten",
     "scale",
+    "concat",
     "cross_entropy",
     "mean_squared_error",
     "outer_loss",
@@ -164,7 +170,7 @@ static const char *const builder_name[BUILDERS] = {
 
 /* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
  * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 28 ? 1 : -1];
+typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
 
 typedef struct {
     builder what;
@@ -364,10 +370,13 @@ static int perform(lgelu_net *net, const call *c)
     case MAX_POOL: return lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case MAX_WINDOW: return lgelu_max_pool_window(net, c->name, c->a, &c->window);
+    case MAX_CEILING: return lgelu_max_pool_ceiling(net, c->name, c->a, &c->window);
     case AVERAGE_WINDOW: return lgelu_average_pool_window(net, c->name, c->a, &c->window);
     case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
     case FLATTEN: return lgelu_flatten(net, c->name, c->a);
     case SCALE: return lgelu_scale(net, c->name, c->a, c->b);
+    case CONCAT: return lgelu_concat(net, c->name, c->a, c->b);
+    case GROUP_NORM: return lgelu_group_norm(net, c->name, c->a, c->n[0]);
     case CROSS_ENTROPY: return lgelu_cross_entropy(net, c->name, c->a, c->b);
     case SQUARED_ERROR: return lgelu_mean_squared_error(net, c->name, c->a, c->b);
     case OUTER_LOSS: return lgelu_custom_loss(net, c->name, c->a, c->b);
@@ -536,6 +545,22 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         if (!(c->f[0] >= 0 && c->f[0] <= 1 && c->f[1] > 0))
             may |= bit(LGELU_E_ARGUMENT);
         break;
+    case MAX_CEILING: {
+        size_t pixels[2];
+        memcpy(pixels, shape, sizeof pixels);
+        if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
+            may |= bit(LGELU_E_SHAPE);
+        if (!window_fits(shape, &w) || w.dilation[0] > 1 || w.dilation[1] > 1)
+            return may | bit(LGELU_E_SHAPE);
+        for (int d = 0; d < 2; d++) {
+            /* one more window, if it begins before the padding behind the image */
+            const size_t covered = (shape[d] - 1) * w.stride[d] + w.kernel[d];
+            if (covered < pixels[d] + 2 * w.padding[d]
+                && shape[d] * w.stride[d] < pixels[d] + w.padding[d])
+                shape[d]++;
+        }
+        break;
+    }
     case MAX_POOL:
     case MAX_WINDOW:
         if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
@@ -554,6 +579,18 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
     case FLATTEN:
         shape[2] *= shape[0] * shape[1];
         shape[0] = shape[1] = 1;
+        break;
+    case GROUP_NORM:
+        if (!n[0] || shape[2] % n[0] || shape[0] * shape[1] * shape[2] / n[0] < 2)
+            may |= bit(LGELU_E_SHAPE);
+        break;
+    case CONCAT:
+        if (!y || lgelu_op_is((int)y->op, LGELU_TRAIT_LOSS) || y->op == LGELU_OP_TOKENS
+            || y->op == LGELU_OP_LABELS)
+            return may | bit(LGELU_E_ARGUMENT);
+        if (y->shape[0] != shape[0] || y->shape[1] != shape[1])
+            may |= bit(LGELU_E_SHAPE);
+        shape[2] += y->shape[2];
         break;
     case SCALE:
         if (!y || lgelu_op_is((int)y->op, LGELU_TRAIT_LOSS) || y->op == LGELU_OP_TOKENS
@@ -748,6 +785,19 @@ static void random_call(slot *s, call *c)
                 c->b = (int)(y - s->nodes);
         }
         break;
+    case GROUP_NORM:
+        c->n[0] = 1 + draw(8);
+        while (x->shape[2] && x->shape[2] % c->n[0])
+            c->n[0]--;
+        break;
+    case CONCAT:
+        for (int i = 0, from = (int)draw((uint32_t)count + 1); i < count; i++) {
+            const lgelu_node *y = s->nodes + (i + from) % count;
+            if (!memcmp(x->shape, y->shape, 2 * sizeof *x->shape) && y->op != LGELU_OP_LABELS
+                && y->op != LGELU_OP_TOKENS)
+                c->b = (int)(y - s->nodes);
+        }
+        break;
     case SCALE:
         for (int i = 0, from = (int)draw((uint32_t)count + 1); i < count; i++) {
             const lgelu_node *y = s->nodes + (i + from) % count;
@@ -766,6 +816,7 @@ static void random_call(slot *s, call *c)
         break;
     case CONV_WINDOW:
     case MAX_WINDOW:
+    case MAX_CEILING:
     case AVERAGE_WINDOW:
         c->b |= 1;
         c->n[0] = odds(20) ? 16 : 1 + draw(6);
@@ -949,15 +1000,16 @@ static void random_tokens_net(slot *s)
         const int before = s->net.count;
         append(s, LINEAR, s->net.count - 1, 0, (group + 2) * heads * width, 0, 0);
         for (uint32_t k = draw(3); k; k--) {
-            switch (draw(9)) {
+            switch (draw(10)) {
             case 0: append(s, GATE, s->net.count - 1, 0, 0, 0, 2); break;
             case 1: append(s, GATES, s->net.count - 1, 0, 0, 0, 2); break;
             case 2: append(s, POSITION, s->net.count - 1, 0, 0, 0, 0); break;
             case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
             case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
             case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
-            case 7: append(s, ROTARY, s->net.count - 1, 0, (group + 1) * heads, width, 100); break;
             case 6: append(s, MUL, s->net.count - 1, before, 0, 0, 0); break;
+            case 7: append(s, ROTARY, s->net.count - 1, 0, (group + 1) * heads, width, 100); break;
+            case 8: append(s, CONCAT, s->net.count - 1, s->net.count - 1, 0, 0, 0); break;
             default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
             }
         }
@@ -984,7 +1036,10 @@ static void random_windows_net(slot *s)
         const int x = s->net.count - 1;
         const size_t *shape = s->nodes[x].shape;
         memset(&c, 0, sizeof c);
-        c.what = odds(70) ? CONV_WINDOW : odds(50) ? MAX_WINDOW : AVERAGE_WINDOW;
+        c.what = odds(70)   ? CONV_WINDOW
+                 : odds(40) ? MAX_WINDOW
+                 : odds(40) ? MAX_CEILING
+                            : AVERAGE_WINDOW;
         c.a = x;
         c.b = 1;
         c.gate = (int)draw(2);
@@ -1011,6 +1066,13 @@ static void random_windows_net(slot *s)
             append(s, ADD, s->net.count - 1, s->net.count - 1, 0, 0, 0);
         if (odds(20))
             append(s, NORM, s->net.count - 1, 0, 0, 0, 0.125f);
+        if (odds(30) && !s->status) {
+            const size_t *y = s->nodes[s->net.count - 1].shape;
+            if (y[0] * y[1] > 1)
+                append(s, GROUP_NORM, s->net.count - 1, 0, odds(50) ? 1 : y[2], 0, 0);
+        }
+        if (odds(30))
+            append(s, CONCAT, s->net.count - 1, s->net.count - 1, 0, 0, 0);
     }
     append(s, FLATTEN, s->net.count - 1, 0, 0, 0, 0);
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
@@ -1809,8 +1871,9 @@ static void generate(slot *s)
                 && node->shape[1] != context)
             || node->op == LGELU_OP_PATCHES || node->op == LGELU_OP_TRANSPOSE
             || node->op == LGELU_OP_CLASS_TOKEN || node->op == LGELU_OP_MEAN_TOKENS
-            || node->op == LGELU_OP_SCALE || (node->op == LGELU_OP_ATTENTION && !node->option[1])
-            || node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_AVERAGE_POOL
+            || node->op == LGELU_OP_SCALE || node->op == LGELU_OP_GROUP_NORM
+            || (node->op == LGELU_OP_ATTENTION && !node->option[1]) || node->op == LGELU_OP_MAX_POOL
+            || node->op == LGELU_OP_AVERAGE_POOL
             || (node->op == LGELU_OP_CONV
                 && (node->window[0] * node->window[1] > 1 || node->stride[0] > 1
                     || node->stride[1] > 1 || node->padding[0] || node->padding[1]
@@ -1897,7 +1960,8 @@ static const char *input_name(const slot *s, const lgelu_node *node, int k)
  * none. */
 static void tensors(const lgelu_node *node, size_t n[5])
 {
-    const int shifted = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM;
+    const int shifted = node->op == LGELU_OP_BATCH_NORM || node->op == LGELU_OP_LAYER_NORM
+                        || node->op == LGELU_OP_GROUP_NORM;
     const int norm = shifted || node->op == LGELU_OP_RMS_NORM;
     n[0] = norm ? node->bias_count / (shifted ? 2 : 1) : node->weight_count;
     n[1] = norm ? node->bias_count - n[0] : node->bias_count;

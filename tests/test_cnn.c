@@ -427,6 +427,42 @@ static void networks(void)
     x = lgelu_add(&g.net, "s3", x, lgelu_conv(&g.net, "d", y, 5, 1, 1, 0, 1, 1));
     judge_on("sums of sums", &g, lgelu_global_pool(&g.net, "pool", x), 1, 3, 3);
 
+    for (int k = 0; k < 4; k++) {
+        static const size_t groups[4] = { 1, 3, 18, 6 };
+        char name[64];
+        begin(&g);
+        x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, k == 3 ? 1 : 5, 3), 18, 1, 1, 0,
+                       1, 1);
+        y = lgelu_group_norm(&g.net, "norm", x, groups[k]);
+        if (k == 1)
+            g.nodes[y].eps = 0.25f;
+        y = lgelu_add(&g.net, "sum", lgelu_gate(&g.net, "gate", y, LGELU_GATE_GELU, 1), x);
+        snprintf(name, sizeof name, "group norm, 18 channels in %d groups", (int)groups[k]);
+        judge_on(name, &g, lgelu_conv(&g.net, "next", y, 4, 1, 1, 0, 1, 0), 0, 4, 3);
+    }
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 4, 3, 6);
+    judge_on("group norm of the data", &g, lgelu_group_norm(&g.net, "norm", x, 2), 0, 4, 3);
+    begin(&g);
+    x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 1, 1, 5), 34);
+    judge_on("group norm of vectors", &g, lgelu_group_norm(&g.net, "norm", x, 2), 0, 4, 3);
+
+    begin(&g);
+    x = lgelu_conv(&g.net, "conv", lgelu_input(&g.net, "x", 6, 5, 3), 7, 3, 1, 1, 1, 1);
+    y = lgelu_gate(&g.net, "gate", lgelu_conv(&g.net, "a", x, 4, 3, 1, 1, 1, 1), LGELU_GATE_TANH,
+                   1);
+    y = lgelu_concat(&g.net, "c1", x, y);
+    y = lgelu_concat(&g.net, "c2", y, lgelu_conv(&g.net, "b", y, 3, 3, 1, 1, 1, 1));
+    judge_on("a dense block", &g, lgelu_batch_norm(&g.net, "bn", y, 0.1f, 1e-3f), 0, 4, 3);
+
+    /* one input twice, one that does not learn, and one whose gradient exists already */
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 4, 3);
+    y = lgelu_linear(&g.net, "fc", x, 5);
+    y = lgelu_add(&g.net, "sum", lgelu_linear(&g.net, "back", lgelu_concat(&g.net, "c1", y, y), 5),
+                  y);
+    y = lgelu_concat(&g.net, "c3", lgelu_concat(&g.net, "c2", x, y), x);
+    judge_on("concatenations of one layer and of data", &g, y, 0, 5, 4);
     {
         const lgelu_window w = { { 3, 2 }, { 2, 3 }, { 1, 0 }, { 0, 0 } };
         begin(&g);
@@ -952,6 +988,17 @@ static void errors(void)
     begin(&g);
     x = lgelu_input(&g.net, "x", 8, 8, 6);
     refused(&g, lgelu_max_pool(&g.net, "p1", x, 3, 1, 2), "max pool 'p1'");
+    refused(&g, lgelu_group_norm(&g.net, "n1", x, 4),
+            "group norm 'n1': 6 channels do not divide into 4 groups");
+    refused(&g, lgelu_group_norm(&g.net, "n2", x, 0), "do not divide into 0 groups");
+    x = lgelu_global_pool(&g.net, "one", 0);
+    refused(&g, lgelu_group_norm(&g.net, "n3", x, 6),
+            "group norm 'n3': expected groups of at least 2 values, found 1");
+    x = lgelu_input(&g.net, "other", 8, 7, 6);
+    refused(&g, lgelu_concat(&g.net, "c1", 0, x),
+            "concatenation 'c1': expected inputs of the same rows and columns, found 'x' of 8 x 8 "
+            "and 'other' of 8 x 7");
+    x = 0;
     refused(&g, lgelu_scale(&g.net, "s1", x, x),
             "scale 's1': expected factors of 1 x 1 x 6, found 'x' of 8 x 8 x 6");
     check(lgelu_scale(&g.net, "s2", x, -1) < 0 && g.net.status == LGELU_E_ARGUMENT

@@ -145,6 +145,17 @@ static int windows(lgelu_net *net, const recipe *r)
     return lgelu_linear(net, "fc", lgelu_flatten(net, "flat", x), 5);
 }
 
+/* size: side, channels, groups; group norms and concatenations */
+static int group_norms(lgelu_net *net, const recipe *r)
+{
+    const int x = lgelu_input(net, "x", r->size[0], r->size[0] + 2, 3);
+    const int c = lgelu_conv(net, "c", x, r->size[1], 3, 1, 1, 1, 1);
+    const int n = lgelu_group_norm(net, "n", c, r->size[2]);
+    const int both = lgelu_concat(net, "both", lgelu_gate(net, "g", n, LGELU_GATE_GELU, 1), c);
+    const int all = lgelu_concat(net, "all", lgelu_group_norm(net, "m", both, 1), x);
+    return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", all), 5);
+}
+
 /* size: side, channels; squeeze-and-excitation */
 static int scaled(lgelu_net *net, const recipe *r)
 {
@@ -516,6 +527,15 @@ static const recipe recipes[] = {
     { "windows", windows, { 5, 11, 20, 1 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "windows of groups", windows, { 4, 12, 6, 3 }, 11, 1, ALL_BUT_GENERATE, SQUARES, 0 },
     { "depthwise windows", windows, { 6, 9, 67, 67 }, 11, 1, ALL_BUT_GENERATE, CLASSES, 0 },
+    { "group norms, concatenations",
+      group_norms,
+      { 6, 33, 3 },
+      13,
+      1,
+      ALL_BUT_GENERATE,
+      CLASSES,
+      0 },
+    { "instance norms", group_norms, { 5, 20, 20 }, 11, 1, ALL_BUT_GENERATE, SQUARES, 0 },
     { "squeeze-and-excitation", scaled, { 7, 35 }, 13, 1, ALL_BUT_GENERATE, CLASSES, 0 },
     { "GPT", gpt, { 13, 24, 2, 0 }, 13, 1, ALL, CLASSES, 0 },
     { "GPT, dropout", gpt, { 70, 12, 1, 1 }, 7, 1, ALL, CLASSES, 0 },

@@ -640,6 +640,15 @@ static int windows(lgelu_net *net, int x)
     return lgelu_linear(net, "out", lgelu_average_pool_window(net, "mean", x, &p), 3);
 }
 
+/* group norms of several groups, of one, and of each channel, and concatenations */
+static int grouped(lgelu_net *net, int x)
+{
+    const int c = lgelu_linear(net, "c", x, 21);
+    const int n = lgelu_group_norm(net, "n", c, 3), m = lgelu_group_norm(net, "m", c, 21);
+    const int both = lgelu_concat(net, "both", lgelu_concat(net, "two", n, m), c);
+    return lgelu_linear(net, "out", lgelu_group_norm(net, "one", both, 1), 3);
+}
+
 /* squeeze-and-excitation; then a sigmoid of every kind of float */
 static int scaled(lgelu_net *net, int x)
 {
@@ -693,6 +702,7 @@ static void everything(void)
     image_run("sigmoid and scale run", scaled);
     image_run("transpose run", mixed);
     image_run("windows run", windows);
+    image_run("group norm and concat run", grouped);
     rotary_attention();
     transformer("Llama run", 1);
 }

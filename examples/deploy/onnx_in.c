@@ -1180,8 +1180,9 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
                                        int biased)
 {
     const onnx_layer *from = m->layer + x->layer;
-    const int weights =
-        (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV) && !from->parts && !from->picks;
+    const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV
+                         || from->op == LGELU_OP_GROUP_NORM)
+                        && !from->parts && !from->picks;
     const int has = weights && from->gain < 0 && !(from->shift < 0 || from->shift > 0)
                     && !(biased && from->bias >= 0);
     onnx_layer *l =
@@ -1304,8 +1305,13 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     l->alpha *= x->p[1];
     l->beta *= x->p[1];
     l->shift = x->p[0];
-    l->gain = x->vector;
-    l->gain_divides = x->divides;
+    /* the gains of a group norm, to which a bias may follow */
+    if (l->op == LGELU_OP_GROUP_NORM && l->weight < 0 && l->bias < 0 && !x->divides) {
+        l->weight = x->vector;
+    } else {
+        l->gain = x->vector;
+        l->gain_divides = x->divides;
+    }
     onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
@@ -2532,7 +2538,8 @@ static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_
 static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value *b)
 {
     const onnx_layer *l = m->layer + x->layer;
-    const int has_weights = l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV;
+    const int has_weights =
+        l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV || l->op == LGELU_OP_GROUP_NORM;
     if (!onnx_is_per_channel(m, x, b) || (l->shape[0] * l->shape[1] == 1 && !has_weights))
         return 0;
     return !(l->bias >= 0 && onnx_varies_along(x, b) == x->v.rank - 1
@@ -3350,6 +3357,69 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
 }
 
 /* ---- [14] IMAGES ---- */
+
+/* Returns whether a constant has `count` elements, all of them x. */
+static int onnx_is_uniform(onnx_model *m, const onnx_value *c, int64_t count, double x)
+{
+    int64_t i;
+    for (i = 0; i < count; i++) {
+        const double y = m->budget ? onnx_fetch(m, c, onnx_offset(&c->v, 0, i)) : x + 1;
+        if (m->budget)
+            m->budget--;
+        if (y < x || y > x)
+            return 0;
+    }
+    return 1;
+}
+
+/* InstanceNormalization: of the channels of an image, or, behind a Reshape to (N, groups, ...), a
+   group norm. */
+static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
+{
+    onnx_value *v = onnx_operand(m, n, 0), x;
+    onnx_layer *l;
+    int64_t groups, elements;
+    int k;
+    if (!v || v->kind != ONNX_DATA || onnx_is_padded(v))
+        return onnx_refuse(m, n, "expected a layer's values");
+    if (!onnx_end_sigmoid(m, n, v))
+        return 0;
+    x = *v;
+    if (m->layer[x.layer].op == LGELU_OP_TOKENS)
+        return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
+    if (!onnx_end_formula(m, n, &x))
+        return 0;
+    l = m->layer + x.layer;
+    elements = onnx_elements(l);
+    groups = x.v.rank > 2 ? onnx_size(&x.v, 1).c : 0;
+    if (groups < 1 || onnx_size(&x.v, 1).n || onnx_channels(l) % groups || elements / groups < 2
+        || x.v.base || !onnx_covers(&x.v, 0, 1, 1, 1)
+        || !onnx_covers(&x.v, 1, x.v.rank, 1, elements)
+        || !onnx_covers(&x.v, 1, 2, onnx_channels(l) / groups, onnx_channels(l)))
+        return onnx_refuse(m, n,
+                           "expected images, or groups of their channels, of 2 values and more");
+    for (k = 1; k < 3; k++) {
+        const onnx_value *c = onnx_operand(m, n, k);
+        if (!c || !onnx_known(m, c))
+            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
+        if (c->v.rank != 1 || onnx_size(&c->v, 0).c != groups)
+            return onnx_refuse(m, n, "expected one parameter for each channel");
+    }
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_GROUP_NORM, x.layer, -1)))
+        return 0;
+    l->groups = (size_t)groups;
+    l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
+    if (!(l->eps > 0))
+        return onnx_refuse(m, n, "epsilon is not above 0");
+    if (groups == onnx_channels(l)) {
+        l->weight = n->in[1];
+        l->bias = n->in[2];
+    } else if (!onnx_is_uniform(m, onnx_operand(m, n, 1), groups, 1)
+               || !onnx_is_uniform(m, onnx_operand(m, n, 2), groups, 0)) {
+        return onnx_refuse(m, n, "a factor or a bias of a group of channels is not supported");
+    }
+    return onnx_set_result(m, n, l, &x.v);
+}
 
 /* Reads a list of as many integers as an image has dimensions, `dims`, into out[2]; a missing list
    leaves it as it is, and an image of one dimension is one row. Returns 0 if the list does not fit.
@@ -4353,6 +4423,103 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     return onnx_set_view(m, n, &v) != NULL;
 }
 
+/* Sets *out to the view of a layer after its channels, in dimension `axis`, have become `total`;
+   returns 0 if they are not there. */
+static int onnx_widen_view(const onnx_view *v, int axis, int64_t channels, int64_t total,
+                           onnx_view *out)
+{
+    int d, i;
+    *out = onnx_empty_view(0);
+    if (v->base || !onnx_covers(v, axis, axis + 1, 1, channels)
+        || onnx_count_batch(v, axis, axis + 1))
+        return 0;
+    for (d = 0; d < v->rank; d++) {
+        const int first = onnx_first_atom(v, d);
+        onnx_new_dim(out);
+        if (d == axis)
+            onnx_push_atom(out, onnx_atom_of((size_t)total, 1));
+        for (i = first; d != axis && i < first + v->n[d]; i++) {
+            onnx_atom a = v->a[i];
+            if (a.stride != ONNX_BATCH) {
+                if (a.stride % channels)
+                    return 0;
+                a.stride = a.stride / channels * total;
+            }
+            if (!onnx_push_atom(out, a))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Returns the concatenation of two layers, which may exist already: DenseNets join the same ones
+   again and again. NULL after an error. */
+static onnx_layer *onnx_join_layers(onnx_model *m, const onnx_node *n, int a, int b)
+{
+    onnx_layer *l;
+    int i;
+    for (i = 0; i < m->layers; i++) {
+        l = m->layer + i;
+        if (l->op == LGELU_OP_CONCAT && l->input[0] == a && l->input[1] == b)
+            return l;
+    }
+    l = onnx_new_layer(m, n, LGELU_OP_CONCAT, a, b);
+    if (l) {
+        memset(&l->name, 0, sizeof l->name);
+        l->shape[2] += m->layer[b].shape[2];
+    }
+    return l;
+}
+
+/* Concat of layers: along their channels. */
+static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
+{
+    onnx_view views[ONNX_MOST_INPUTS], first, v;
+    int layer[ONNX_MOST_INPUTS];
+    onnx_layer *l = NULL;
+    int64_t total = 0;
+    int k, axis;
+    views[0] = onnx_empty_view(0);
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_value *x = onnx_operand(m, n, k);
+        if (!x || x->kind != ONNX_DATA || onnx_axis_of(at, x->v.rank) < 0
+            || onnx_count_batch(&x->v, onnx_axis_of(at, x->v.rank),
+                                onnx_axis_of(at, x->v.rank) + 1))
+            return onnx_refuse(m, n,
+                               "it is only supported for shapes, for class tokens before "
+                               "tokens, and for the channels of layers");
+    }
+    for (k = 0; k < n->inputs; k++) {
+        onnx_value x;
+        if (!onnx_layer_operand(m, n, k, &x) || (x.v.rank == 2 && !onnx_flatten_operand(m, n, &x)))
+            return 0;
+        layer[k] = x.layer;
+        views[k] = x.v;
+        total += onnx_channels(m->layer + x.layer);
+    }
+    axis = onnx_axis_of(at, views[0].rank);
+    if (axis < 1 || total > ONNX_MOST)
+        return onnx_refuse(m, n, "there is no such axis");
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_layer *from = m->layer + layer[k];
+        if (views[k].rank != views[0].rank
+            || !onnx_widen_view(&views[k], axis, onnx_channels(from), total, k ? &v : &first)
+            || (k
+                && (!onnx_same_view(&v, &first)
+                    || memcmp(from->shape, m->layer[layer[0]].shape, 2 * sizeof *from->shape))))
+            return onnx_refuse(
+                m, n, "expected layers of the same rows and columns, joined along their channels");
+    }
+    for (k = 1; k < n->inputs; k++) {
+        l = onnx_join_layers(m, n, l ? onnx_layer_index(m, l) : layer[0], layer[k]);
+        if (!l)
+            return 0;
+    }
+    if (m->own && n->outputs == 1)
+        l->name = n->out[0];
+    return onnx_set_result(m, n, l, &first);
+}
+
 /* Returns whether a is -u and b is u, at two places of one layer and equal but for their places:
    joined along dimension d they are a quarter turn of pairs. */
 static int onnx_is_quarter(const onnx_value *a, const onnx_value *b, int d)
@@ -4444,7 +4611,9 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
         const onnx_value *c = onnx_operand(m, n, k);
         if (!last || !c || c->kind != (k < last ? ONNX_CONSTANT : ONNX_DATA)) {
             return onnx_refuse(
-                m, n, "it is only supported for shapes, and for class tokens before tokens");
+                m, n,
+                "it is only supported for shapes, for channels of layers, and for class tokens "
+                "before tokens");
         }
     }
     if (last > 4)
@@ -4481,88 +4650,7 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
-/* Makes a layer with the channels of layer x from number `first` on and 0 in its others. */
-static onnx_layer *onnx_spread_channels(onnx_model *m, const onnx_node *n, int x, int64_t first,
-                                        int64_t channels)
-{
-    const int image = m->layer[x].shape[0] > 1;
-    onnx_layer *l = onnx_new_layer(m, n, image ? LGELU_OP_CONV : LGELU_OP_LINEAR, x, -1);
-    if (!l)
-        return NULL;
-    memset(&l->name, 0, sizeof l->name);
-    if (image) {
-        l->window = onnx_one_pixel();
-        l->groups = 1;
-    }
-    l->picks = 1;
-    l->chosen = onnx_empty_view(-first);
-    onnx_new_dim(&l->chosen);
-    onnx_push_atom(&l->chosen, onnx_atom_of((size_t)channels, 1));
-    l->shape[2] = (size_t)channels;
-    return l;
-}
-
-/* Concat of the channels of layers with the same pixels: the sum of layers that have the channels
-   of each of them in their place. */
-static int onnx_join_channels(onnx_model *m, const onnx_node *n, int64_t axis)
-{
-    const size_t *first = NULL;
-    onnx_view of_first = onnx_empty_view(0), v = of_first;
-    int64_t all = 0, at = 0;
-    int k, d, e, i, sum = -1;
-    for (k = 0; k < n->inputs; k++) {
-        const onnx_value *x = onnx_operand(m, n, k);
-        d = x && x->kind == ONNX_DATA ? onnx_axis_of(axis, x->v.rank) : -1;
-        if (d < 0 || onnx_count_batch(&x->v, d, d + 1) || all > ONNX_MOST)
-            return onnx_refuse(m, n,
-                               "it is only supported for shapes, for class tokens before "
-                               "tokens, and for the channels of layers");
-        all += onnx_size(&x->v, d).c;
-    }
-    for (k = 0; k < n->inputs; k++) {
-        onnx_value x;
-        onnx_view pixels = onnx_empty_view(0);
-        onnx_layer *l;
-        int64_t channels;
-        if (!onnx_layer_operand(m, n, k, &x) || (x.v.rank == 2 && !onnx_flatten_operand(m, n, &x)))
-            return 0;
-        d = onnx_axis_of(axis, x.v.rank);
-        channels = onnx_channels(m->layer + x.layer);
-        if (d < 0 || x.v.n[d] > 1 || !onnx_covers(&x.v, d, d + 1, 1, channels))
-            return onnx_refuse(m, n, "only channels can be joined");
-        for (e = 0; e < x.v.rank; e++) {
-            onnx_new_dim(&pixels);
-            for (i = onnx_first_atom(&x.v, e); e != d && i < onnx_first_atom(&x.v, e + 1); i++) {
-                onnx_atom a = x.v.a[i];
-                if (a.stride != ONNX_BATCH)
-                    a.stride = a.stride / channels * all;
-                onnx_push_atom(&pixels, a);
-            }
-            if (e == d)
-                onnx_push_atom(&pixels, onnx_atom_of((size_t)all, 1));
-        }
-        if (first
-            && (memcmp(first, m->layer[x.layer].shape, 2 * sizeof *first)
-                || !onnx_same_view(&of_first, &pixels)))
-            return onnx_refuse(m, n, "the layers whose channels are joined differ in their pixels");
-        of_first = v = pixels;
-        first = m->layer[x.layer].shape;
-        if (!(l = onnx_spread_channels(m, n, x.layer, at, all)))
-            return 0;
-        at += channels;
-        if (sum >= 0) {
-            l = onnx_new_layer(m, n, LGELU_OP_ADD, sum, onnx_layer_index(m, l));
-            if (!l)
-                return 0;
-            memset(&l->name, 0, sizeof l->name);
-        }
-        sum = onnx_layer_index(m, l);
-    }
-    return at == all ? onnx_set_result(m, n, m->layer + sum, &v)
-                     : onnx_refuse(m, n, "only channels can be joined");
-}
-
-/* Concat: of shapes, of class tokens before tokens, or of channels. */
+/* Concat: of shapes, of layers along their channels, or of class tokens before tokens. */
 static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
@@ -4601,7 +4689,7 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
             return onnx_set_turned_and_rest(m, n, d);
     }
     if (a && a->kind != ONNX_CONSTANT && a->kind != ONNX_INTEGERS)
-        return onnx_join_channels(m, n, axis);
+        return onnx_concat_layers(m, n, axis);
     return onnx_add_class_tokens(m, n);
 }
 
@@ -4953,6 +5041,7 @@ static const struct {
                        { "Gemm", onnx_op_gemm },
                        { "Conv", onnx_op_conv },
                        { "BatchNormalization", onnx_op_batch_norm },
+                       { "InstanceNormalization", onnx_op_instance_norm },
                        { "LayerNormalization", onnx_op_layer_norm },
                        { "Relu", onnx_op_gate },
                        { "Gelu", onnx_op_gate },
@@ -5523,9 +5612,8 @@ static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *
                        : l->weight < 0 && !l->parts ? 1
                        : l->parts || (l->op == LGELU_OP_LINEAR && !l->window.kernel[0])
                            ? (size_t)onnx_size(&l->order, 0).c
-                           : (size_t)(onnx_size(&m->value[l->weight].v, 1).c
-                                      * onnx_size(&m->value[l->weight].v, 2).c
-                                      * onnx_size(&m->value[l->weight].v, 3).c);
+                           : (size_t)onnx_size(&m->value[l->weight].v, 1).c * l->window.kernel[0]
+                                 * l->window.kernel[1];
     int64_t r;
     for (r = 0; r < out; r++) {
         const int part = r < queries ? 0 : 1 + (int)((r - queries) / keys);
@@ -5610,6 +5698,21 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
         return onnx_put_vector(m, l->weight, c, 1, 1, b)
                && onnx_put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL);
     case LGELU_OP_RMS_NORM: return onnx_put_vector(m, l->weight, c, 1, 1, b);
+    case LGELU_OP_GROUP_NORM:
+        for (i = 0; i < c; i++) {
+            const onnx_value *g = l->weight < 0 ? NULL : m->value + l->weight;
+            const double x = g ? onnx_fetch(m, g, onnx_vector_offset(&g->v, i)) : 1;
+            const double gain = l->alpha * onnx_gain_of(m, l, i) * x;
+            if (m->budget)
+                m->budget--;
+            if (!m->budget || !(fabs(gain) <= (double)FLT_MAX))
+                return onnx_fail(m, "a factor of a group norm is not a finite number");
+            if (b)
+                b[i] = (float)gain;
+            if (!onnx_put_bias(m, l, i, 1, b ? b + c + i : NULL))
+                return 0;
+        }
+        return 1;
     case LGELU_OP_BATCH_NORM:
         for (i = 0; i < c; i++) {
             if (!(onnx_fetch(m, m->value + l->variance, onnx_offset(&m->value[l->variance].v, 0, i))
@@ -5972,6 +6075,8 @@ static const char *onnx_short_name(lgelu_op op)
     case LGELU_OP_MAX_POOL:
     case LGELU_OP_AVERAGE_POOL: return "pool";
     case LGELU_OP_SCALE: return "scale";
+    case LGELU_OP_CONCAT: return "concat";
+    case LGELU_OP_GROUP_NORM: return "norm";
     case LGELU_OP_VIEW: return "flatten";
     case LGELU_OP_EMBEDDING: return "embedding";
     case LGELU_OP_POSITION: return "position";
@@ -6028,6 +6133,12 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
     case LGELU_OP_ADD: return lgelu_add(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_MUL: return lgelu_mul(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_SCALE: return lgelu_scale(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_CONCAT: return lgelu_concat(net, name, x, m->layer[l->input[1]].node);
+    case LGELU_OP_GROUP_NORM:
+        c = lgelu_group_norm(net, name, x, l->groups);
+        if (c >= 0)
+            net->nodes[c].eps = l->eps;
+        return c;
     case LGELU_OP_CONV:
         return lgelu_conv_window(net, name, x, l->shape[2], &l->window, l->groups,
                                  l->bias >= 0 || l->shift < 0 || l->shift > 0);

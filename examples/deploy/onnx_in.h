@@ -13,9 +13,10 @@
    classifiers and GPTs: Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas
    by Erf and Tanh, x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and
    Tanh, Elu, LeakyRelu, HardSwish, Clip and HardSigmoid (as ReLUs), Sigmoid, Tanh, pooling,
-   ReduceMean, Flatten, Reshape, Transpose, Split and Slice of channels, sums and differences of
-   layers, products of layers of the same shape or of an image with one factor for each channel
-   (squeeze-and-excitation), LayerNormalization or its formula, the formula of RMSNorm, attention,
+   ReduceMean, ReduceMax, Flatten, Reshape, Transpose, Concat, Split and Slice of channels, linear
+   layers over tokens, sums and differences of layers, products of layers of the same shape or of an
+   image with one factor for each channel (squeeze-and-excitation), LayerNormalization or its
+   formula, InstanceNormalization alone or as part of GroupNorm, the formula of RMSNorm, attention,
    also with fewer keys and values (repeated by Expand), rotary positions x·cos + (-b, a)·sin of
    both kinds, embeddings, and the arithmetic of shapes around them. A factor or a bias, one number
    or one for each channel (standardised pixels, LayerScale), goes into the weights before it or
@@ -24,9 +25,9 @@
    Windows may have any height, width, stride, dilation and padding that is equal on opposite sides.
    Images are declared as (N, channels, rows, columns), as (N, rows, columns, channels) where a
    Transpose follows, or as (N, channels, columns) where a 1-D convolution, pooling or normalisation
-   follows: they become one row, (1, columns, channels). Vectors as (N, channels), token ids as
-   integers (N, count). The network's inputs have their channels last. The first dimension is the
-   batch, whatever its size in the file.
+   follows: they become one row, (1, columns, channels). Vectors are declared as (N, channels),
+   token ids as integers (N, count). The network's inputs have their channels last. The first
+   dimension is the batch, whatever its size in the file.
 
    Anything else is refused in one line that names node, operator and reason. Every number of the
    file is checked before it is used. Nothing is allocated, printed or opened.

@@ -1233,6 +1233,53 @@ static void onnx_emit_scale(onnx_writer *w, const lgelu_node *node)
     onnx_put_node(w, "Mul", onnx_value_name(w, i), of, factors);
 }
 
+/* Writes a concatenation of channels. */
+static void onnx_emit_concat(onnx_writer *w, const lgelu_node *node)
+{
+    const int i = (int)(node - w->net->nodes), first = w->flag[i] & ONNX_FIRST;
+    char x[ONNX_NAME], y[ONNX_NAME];
+    const char *a = onnx_in_order(w, x, node->input[0], first),
+               *b = onnx_in_order(w, y, node->input[1], first);
+    size_t dims[4];
+    onnx_message m;
+    onnx_begin_node(&m, "Concat", a, b, NULL);
+    onnx_set_int(&m, "axis", first ? 1 : onnx_last_dims(node, dims));
+    onnx_end_node(w, &m, onnx_value_name(w, i));
+}
+
+/* Writes a group norm: InstanceNormalization of images whose channels are the groups, as PyTorch
+   exports it, then the gains and shifts of the channels. */
+static void onnx_emit_group_norm(onnx_writer *w, const lgelu_node *node)
+{
+    const size_t c = node->shape[2], groups = node->groups;
+    const float *gain = w->net->w + node->bias_at;
+    char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME], scale[ONNX_NAME], shift[ONNX_NAME];
+    const char *of = onnx_in_order(w, x, node->input[0], 1), *name = node->name;
+    size_t dims[4], k;
+    onnx_message m;
+    dims[0] = groups;
+    dims[1] = node->shape[0] * node->shape[1] * (c / groups);
+    onnx_put_reshape(w, onnx_join(a, name, "/groups"), of, dims, 2);
+    onnx_begin_tensor(w, onnx_join(scale, name, "/ones"), ONNX_TYPE_FLOAT, &groups, 1);
+    for (k = 0; k < groups; k++)
+        onnx_emit_float(w, 1);
+    onnx_begin_tensor(w, onnx_join(shift, name, "/zeros"), ONNX_TYPE_FLOAT, &groups, 1);
+    for (k = 0; k < groups; k++)
+        onnx_emit_float(w, 0);
+    onnx_begin_node(&m, "InstanceNormalization", a, scale, shift);
+    onnx_set_float(&m, "epsilon", node->eps);
+    onnx_end_node(w, &m, onnx_join(b, name, "/normed"));
+    dims[0] = c;
+    dims[1] = node->shape[0];
+    dims[2] = node->shape[1];
+    onnx_put_reshape(w, onnx_join(a, name, "/image"), b, dims, 3);
+    dims[1] = dims[2] = 1;
+    onnx_put_floats(w, onnx_join(scale, name, ".weight"), gain, dims, 3);
+    onnx_put_floats(w, onnx_join(shift, name, ".bias"), gain + c, dims, 3);
+    onnx_put_node(w, "Mul", onnx_join(b, name, "/scaled"), a, scale);
+    onnx_put_node(w, "Add", onnx_value_name(w, (int)(node - w->net->nodes)), b, shift);
+}
+
 /* Writes a view, which flattens an image to a vector. */
 static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 {
@@ -1248,7 +1295,7 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
 
 /* After a layer kind was added, this line does not compile: write the kind in onnx_emit_layer, or
    refuse it in onnx_can_be_written, and then correct the count. */
-typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 28 ? 1 : -1];
+typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
 
 /* Writes the nodes of one layer. */
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
@@ -1273,6 +1320,8 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
                       NULL);
         break;
     case LGELU_OP_SCALE: onnx_emit_scale(w, node); break;
+    case LGELU_OP_CONCAT: onnx_emit_concat(w, node); break;
+    case LGELU_OP_GROUP_NORM: onnx_emit_group_norm(w, node); break;
     case LGELU_OP_CONV:
         for (k = i + 1; k < w->net->count; k++) {
             if (w->flag[k] & ONNX_FOLDED && w->net->nodes[k].op == LGELU_OP_BATCH_NORM
@@ -1491,6 +1540,7 @@ static void onnx_plan(onnx_writer *w)
             }
             break;
         case LGELU_OP_CONV:
+        case LGELU_OP_GROUP_NORM:
         case LGELU_OP_MAX_POOL:
         case LGELU_OP_AVERAGE_POOL: first = 1; break;
         case LGELU_OP_BATCH_NORM:
@@ -1501,6 +1551,7 @@ static void onnx_plan(onnx_writer *w)
         case LGELU_OP_ADD:
         case LGELU_OP_MUL:
         case LGELU_OP_SCALE:
+        case LGELU_OP_CONCAT:
         case LGELU_OP_DROPOUT: first = w->flag[from] & ONNX_FIRST; break;
         case LGELU_OP_VIEW: first = onnx_is_alias(w, node) && w->flag[from] & ONNX_FIRST; break;
         default: break;

@@ -36,6 +36,7 @@ static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
         case LGELU_OP_ADD:
         case LGELU_OP_MUL:
         case LGELU_OP_BATCH_NORM:
+        case LGELU_OP_GROUP_NORM:
         case LGELU_OP_LAYER_NORM:
         case LGELU_OP_RMS_NORM: break;
         default: return NULL;
@@ -64,7 +65,7 @@ static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t
 
 /* After a layer kind was added, this line does not compile: add the kind's tensors to torch_part,
    and the kind to torch_flattened if it works on each element alone, and then correct the count. */
-typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 28 ? 1 : -1];
+typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
 
 /* Describes part `part` of node i; returns 0 if the node has no such part. */
 static int torch_part(const lgelu_net *net, const torch_names *how, int i, int part,
@@ -168,6 +169,21 @@ static size_t torch_at(const torch_tensor *t, size_t i)
     return i;
 }
 
+/* Returns whether a layer mixes the channels of a flattened image in a way that the order of a
+   file's vectors cannot follow. */
+static int torch_mixes(const lgelu_net *net, const lgelu_node *node)
+{
+    const int between = node->groups > 1 && node->groups < node->shape[2];
+    int k;
+    if (node->op != LGELU_OP_CONCAT && (node->op != LGELU_OP_GROUP_NORM || !between))
+        return 0;
+    for (k = 0; k < node->inputs; k++) {
+        if (torch_flattened(net, node->input[k]))
+            return 1;
+    }
+    return 0;
+}
+
 /* Checks that every name can be written to JSON without escapes. That names are unique is left to
    the caller, as in PyTorch. */
 static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
@@ -187,6 +203,12 @@ static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
                              "torch: a prefix of more than 64 letters");
     }
     for (i = 0; i < net->count; i++) {
+        if (torch_mixes(net, net->nodes + i)) {
+            return deploy_refuse(net->message, LGELU_E_ARGUMENT,
+                                 "torch: layer '%s': the order of a flattened image's elements is "
+                                 "not known behind it",
+                                 net->nodes[i].name);
+        }
         for (part = 0; part < TORCH_PARTS; part++) {
             if (torch_part(net, how, i, part, &t)) {
                 for (c = t.name; *c; c++) {
@@ -578,6 +600,15 @@ static torch_entry *torch_find(const deploy_in *in, torch_entry *e, size_t count
     return NULL;
 }
 
+/* Returns whether a file's tensor has the expected shape. The windows of a Conv1d have no dimension
+   of rows. */
+static int torch_fits(const torch_entry *e, const torch_tensor *t)
+{
+    if (e->dims == 3 && t->dims == 4 && t->shape[2] == 1)
+        return !memcmp(e->shape, t->shape, 2 * sizeof *t->shape) && e->shape[2] == t->shape[3];
+    return e->dims == t->dims && !memcmp(e->shape, t->shape, t->dims * sizeof *t->shape);
+}
+
 static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const deploy_in *in,
                                torch_entry *entry, size_t count, size_t data)
 {
@@ -605,7 +636,7 @@ static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const dep
                 e->used = 1;
                 if (!t.data)
                     continue;
-                if (e->dims != t.dims || memcmp(e->shape, t.shape, t.dims * sizeof *t.shape)) {
+                if (!torch_fits(e, &t)) {
                     return deploy_refuse(net->message, LGELU_E_FILE,
                                          "torch: byte %z: '%s' is not of shape %z x %z ..", e->name,
                                          t.name, t.shape[0], t.shape[1]);

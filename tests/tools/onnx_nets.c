@@ -304,6 +304,31 @@ static int excite(int x, const char *end)
     return lgelu_scale(&net, name, x, y);
 }
 
+/* Group norms of images, rows, tokens and vectors, and concatenations in both orders. */
+static void groups(void)
+{
+    int a, b;
+    start(6, 5, 3);
+    a = lgelu_group_norm(&net, "n", lgelu_conv(&net, "c", in, 8, 3, 1, 1, 1, 0), 4);
+    nodes[a].eps = 0.125f;
+    b = lgelu_group_norm(&net, "m", smooth(a), 8);
+    a = lgelu_concat(&net, "two", lgelu_concat(&net, "one", a, b), in);
+    a = lgelu_flatten(&net, "f", lgelu_group_norm(&net, "o", a, 1));
+    keep("groups", lgelu_linear(&net, "fc", a, 5), 0, 1, 0, 0,
+         "InstanceNormalization Concat Mul Add named");
+    start(6, 5, 3);
+    a = lgelu_concat(&net, "c", lgelu_linear(&net, "fc", in, 4), in);
+    keep("pixels_concat", lgelu_linear(&net, "out", a, 5), 0, 1, 0, 0, "Concat MatMul");
+    start(1, 5, 6);
+    a = lgelu_concat(&net, "c", lgelu_linear(&net, "fc", in, 4), in);
+    keep("tokens_groups", lgelu_group_norm(&net, "n", a, 5), 0, 0, 1, 0,
+         "Concat InstanceNormalization");
+    start(1, 1, 20);
+    a = lgelu_concat(&net, "c", smooth(lgelu_linear(&net, "fc", in, 4)), in);
+    keep("vector_groups", lgelu_linear(&net, "out", lgelu_group_norm(&net, "n", a, 6), 5), 0, 0, 0,
+         0, "Concat InstanceNormalization");
+}
+
 static void scaled_channels(void)
 {
     int a, b;
@@ -456,6 +481,17 @@ static void transformers(void)
 /* Rotary positions of both kinds, of all channels or of the first, and grouped-query attention. */
 static void modern_attention(void)
 {
+    static const lgelu_transformer llama = { .layers = 2,
+                                             .heads = 4,
+                                             .width = 24,
+                                             .hidden = 20,
+                                             .gate = LGELU_GATE_SILU,
+                                             .lambda = 1,
+                                             .rms_norm = 1,
+                                             .rotary = 1,
+                                             .gated = 1,
+                                             .no_bias = 1,
+                                             .kv_heads = 2 };
     int a, k;
     for (k = 0; k < 2; k++) {
         start(1, 9, 20);
@@ -469,6 +505,9 @@ static void modern_attention(void)
         keep(k ? "grouped_interleaved" : "grouped_rotary", lgelu_linear(&net, "out", a, 5), 0, 0, 0,
              0, "Split Softmax Neg");
     }
+    start_tokens(12, 50);
+    net.deviation = 0.3f;
+    keep("gpt_llama", lgelu_gpt(&net, in, &llama), 0, 0, 0, 0, "Gather Softmax Sigmoid Mul Neg");
     start(1, 1, 20);
     a = lgelu_rotary(&net, "r", lgelu_linear(&net, "fc", in, 24), 4, 6, 10000, 0);
     keep("rotary_one_token", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Identity");
@@ -502,6 +541,7 @@ int main(int argc, char **argv)
     vectors();
     pictures();
     windows();
+    groups();
     scaled_channels();
     transposed();
     behind_a_flatten();

@@ -198,13 +198,13 @@ for form in range(4):
                                                nn.Linear(20, 4)), (12,), 17 if form < 2 else 12)
 case("mlp_bare_rms_norm", nn.Sequential(nn.Linear(12, 20), RMSNorm(20, gain=False), nn.GELU(), RMSNorm(20, gain=False)), (12,), 17)
 case("tokens_rms_norm", nn.Sequential(RMSNorm(12), nn.Linear(12, 20), nn.GELU(), RMSNorm(20)), (5, 12), 17)
-class GLU(nn.Module):                        # gated units: GEGLU, ReGLU
+class GLU(nn.Module):                        # gated units: GEGLU, SwiGLU, ReGLU
     def __init__(self, gate, bias=True):
         super().__init__()
         self.gate, self.fc, self.up = gate, nn.Linear(12, 20, bias=bias), nn.Linear(12, 20, bias=bias)
         self.out = nn.Linear(20, 12, bias=bias)
     def forward(self, x): return x + self.out(self.gate(self.fc(x)) * self.up(x))
-for name, gate in ("gelu", nn.GELU()), ("tanh", NewGELU()), ("relu", nn.ReLU()):
+for name, gate in ("gelu", nn.GELU()), ("tanh", NewGELU()), ("silu", nn.SiLU()), ("relu", nn.ReLU()):
     case(f"glu_{name}", nn.Sequential(GLU(gate), nn.Linear(12, 3)), (12,), 17)
     case(f"glu_{name}_tokens", nn.Sequential(GLU(gate, False), RMSNorm(12)), (5, 12), 13)
 class Squared(nn.Module):
@@ -255,6 +255,7 @@ class Llama(nn.Module):                      # kind: separate or fused matrices,
 for kind in "separate", "fused", "every_two":
     case(f"llama_{kind}", Llama(kind=kind), (8,), 17, tokens=30)
     case(f"llama_{kind}_fixed", Llama(kind=kind, kv_heads=1), (8,), 13, 1, False, tokens=30)
+case("llama_silu", Llama(gate=nn.SiLU()), (8,), 17, tokens=30)
 case("llama_plain", Llama(kv_heads=4, gate=nn.GELU()), (8,), 14, tokens=30)
 case("llama_base", Llama(base=500000.0, heads=2, kv_heads=1, width=10, gate=nn.ReLU()), (8,), 17, tokens=30)
 lenet = lambda: nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.GELU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.GELU(),
@@ -310,6 +311,35 @@ class TokensConv(nn.Module):                 # tokens (N, T, C), as texts have t
         self.c, self.h = nn.Conv1d(6, 8, 3, padding=1), nn.Linear(8, 5)
     def forward(self, x): return self.h(F.gelu(self.c(x.transpose(1, 2))).mean(2))
 case("tokens_conv", TokensConv(), (7, 6))
+
+for groups in 1, 4, 8:
+    case(f"group_norm_{groups}", nn.Sequential(nn.Conv2d(3, 8, 3), nn.GroupNorm(groups, 8), nn.GELU(), nn.Conv2d(8, 8, 3, 2),
+                                               nn.GroupNorm(groups, 8, 1e-3), nn.GELU(), nn.Flatten(), nn.Linear(72, 5)), (3, 10, 10))
+    case(f"group_norm_{groups}_fixed", nn.Sequential(nn.Conv2d(3, 8, 3), nn.GroupNorm(groups, 8), nn.GELU(), nn.Flatten(),
+                                                     nn.Linear(512, 5)), (3, 10, 10), 11, 1, False)
+for affine in False, True:
+    case(f"instance_norm_{affine}", nn.Sequential(nn.Conv2d(3, 8, 3), nn.InstanceNorm2d(8, affine=affine), nn.GELU(),
+                                                  nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5)), (3, 10, 10))
+case("group_norm_row", nn.Sequential(nn.Conv1d(3, 8, 3), nn.GroupNorm(2, 8), nn.GELU(), nn.Flatten(), nn.Linear(80, 5)), (3, 12))
+class Dense(nn.Module):                      # as torchvision's DenseNet joins its features
+    def __init__(self, layers):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 3, 1, 1)
+        self.layers = nn.ModuleList(nn.Sequential(nn.BatchNorm2d(6 + 4 * k), nn.GELU(), nn.Conv2d(6 + 4 * k, 4, 3, 1, 1, bias=False))
+                                    for k in range(layers))
+        self.head = nn.Sequential(nn.BatchNorm2d(6 + 4 * layers), nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                                  nn.Linear(6 + 4 * layers, 5))
+    def forward(self, x):
+        features = [self.stem(x)]
+        for layer in self.layers: features.append(layer(torch.cat(features, 1)))
+        return self.head(torch.cat(features, 1))
+case("dense", Dense(4), (3, 8, 8))
+case("dense_deep", Dense(20), (3, 4, 4), 11, 1, False)
+class Join(nn.Module):                       # tokens beside their neighbours' features, vectors beside inputs
+    def __init__(self): super().__init__(); self.a, self.b = nn.Linear(6, 8), nn.Linear(14, 5)
+    def forward(self, x): return self.b(torch.cat((F.gelu(self.a(x)), x), -1))
+case("concat_tokens", Join(), (7, 6))
+case("concat_vectors", Join(), (6,))
 
 class Excite(nn.Module):                     # squeeze-and-excitation, as torchvision, timm and others write it
     def __init__(self, c, form):

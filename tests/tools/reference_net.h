@@ -100,7 +100,7 @@ static const lgelu_custom_gate reference_outer[2] = {
 
 /* If a kind of layer is new, this line does not compile: compute the kind in double below, then
  * correct the count. */
-typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 28 ? 1 : -1];
+typedef char reference_net_computes_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
 
 /* Returns the loss of the samples of the net's last forward. */
 static double reference_forward(reference_net *r)
@@ -287,6 +287,31 @@ static double reference_forward(reference_net *r)
                             / (double)node->option[1];
                 }
             }
+            break;
+        case LGELU_OP_GROUP_NORM: {
+            const size_t pixels = node->shape[0] * node->shape[1], width = c / node->groups;
+            for (size_t i = 0; i < net->samples * node->groups; i++) {
+                const double *x = a + i / node->groups * pixels * c + i % node->groups * width;
+                double mean = 0, square = 0;
+                for (size_t k = 0; k < pixels * width; k++)
+                    mean += x[k / width * c + k % width] / (double)(pixels * width);
+                for (size_t k = 0; k < pixels * width; k++) {
+                    const double d = x[k / width * c + k % width] - mean;
+                    square += d * d / (double)(pixels * width);
+                }
+                for (size_t k = 0; k < pixels * width; k++) {
+                    const size_t at = k / width * c + k % width;
+                    const size_t channel = i % node->groups * width + k % width;
+                    y[(size_t)(x - a) + at] = (x[at] - mean) / sqrt(square + (double)node->eps)
+                                                  * r->w[node->bias_at + channel]
+                                              + r->w[node->bias_at + c + channel];
+                }
+            }
+            break;
+        }
+        case LGELU_OP_CONCAT:
+            for (size_t i = 0; i < n; i++)
+                y[i] = i % c < in ? a[i / c * in + i % c] : b[i / c * (c - in) + i % c - in];
             break;
         case LGELU_OP_SCALE:
             for (size_t i = 0; i < n; i++)
