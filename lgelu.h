@@ -116,10 +116,10 @@
                            include with #pragma GCC optimize("no-fast-math") (gcc only). Each way
                            gives the same bits, also if the program flushes subnormal numbers.
      Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call:
-                           lgelu_forward then adds 20 KB to a program (gcc -O2), the tanh form and
+                           lgelu_forward then adds 21 KB to a program (gcc -O2), the tanh form and
                            SiLU add 9 to 11 KB. As an object of its own, compile with
                            -ffunction-sections -fdata-sections and link with -Wl,--gc-sections:
-                           lgelu_forward adds 24 KB, the others 13 to 18 KB. lgelu_backward adds 36
+                           lgelu_forward adds 25 KB, the others 13 to 18 KB. lgelu_backward adds 36
                            or 39 KB, lgelu_silu_backward 22 or 26 KB.
      Arguments             Outputs come first: lgelu_backward(dx, dy, x, λ, n). dx is overwritten,
                            not added to; to accumulate, add it afterwards. The channel form adds to
@@ -11024,6 +11024,8 @@ typedef struct {
 /* What an instruction set provides of the gate: the forward of a block, and the backward of a block
    and its limit for λ = inf. The rest is compiled once. */
 typedef void lgelu__forward_block(float *y, const float *x, lgelu__constants *gate, size_t n);
+typedef size_t lgelu__forward_past(float *y, const float *x, lgelu__constants *gate, size_t n,
+                                   lgelu__forward_block *block);
 typedef void lgelu__backward_block(float *dx, double *total, const float *dy, const float *x,
                                    lgelu__constants *gate, double unit, size_t n);
 typedef void lgelu__relu_backward(float *dx, const float *dy, const float *x, size_t n);
@@ -12740,12 +12742,12 @@ LGELU__APART LGELU__TARGET void LGELU__FN(relu)(float *y, const float *x, lgelu_
     }
 }
 
-#ifdef LGELU__FIRST_PASS
 /* The gate of a large array, whose speed memory limits. Returns how many elements are done. It
    takes 128 elements at a time, two cache lines from each of four pages, so that several banks of
    memory work at once. x is prefetched four pages ahead, and y is stored past the caches. */
-static size_t lgelu__forward_past(float *y, const float *x, lgelu__constants *gate, size_t n,
-                                  lgelu__forward_block *block)
+LGELU__APART LGELU__TARGET size_t LGELU__FN(forward_past)(float *y, const float *x,
+                                                          lgelu__constants *gate, size_t n,
+                                                          lgelu__forward_block *block)
 {
     enum { line = 16, page = 1024, vectors = line / v_lanes };
     float buffer[128 + line], *t = buffer + lgelu__to_line((uintptr_t)buffer);
@@ -12774,9 +12776,11 @@ static size_t lgelu__forward_past(float *y, const float *x, lgelu__constants *ga
     return i;
 }
 
-/* The gate by an instruction set's `block`, of at most `stretch` elements. */
+#ifdef LGELU__FIRST_PASS
+/* The gate by an instruction set's `block`, of at most `stretch` elements, and `past`. */
 LGELU__APART void lgelu__forward_by(float *y, const float *x, float lambda, size_t n,
-                                    lgelu__forward_block *block, size_t stretch)
+                                    lgelu__forward_block *block, size_t stretch,
+                                    lgelu__forward_past *past)
 {
     lgelu__constants gate;
     size_t i, m;
@@ -12785,7 +12789,7 @@ LGELU__APART void lgelu__forward_by(float *y, const float *x, float lambda, size
         return;
     }
     gate = lgelu__prepare_forward(lambda);
-    i = y != x && n >= LGELU__STREAM ? lgelu__forward_past(y, x, &gate, n, block) : 0;
+    i = y != x && n >= LGELU__STREAM ? past(y, x, &gate, n, block) : 0;
     for (; i < n; i += m) {
         m = n - i < stretch ? n - i : stretch;
         block(y + i, x + i, &gate, m);
@@ -12797,7 +12801,7 @@ static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lam
 {
     lgelu__forward_by(y, x, lambda, n,
                       lambda > FLT_MAX ? LGELU__FN(relu) : LGELU__FN(forward_block),
-                      LGELU__FN(stretch));
+                      LGELU__FN(stretch), LGELU__FN(forward_past));
 }
 
 /* The constants of λ and the tables of the backward. */
