@@ -1971,7 +1971,9 @@ static void tensors(const lgelu_node *node, size_t n[5])
      * kind. */
     if (norm)
         n[4] = (size_t)1 << 40 | n[0];
-    else if (node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION || !node->bias_count)
+    else if (node->op == LGELU_OP_EMBEDDING || node->op == LGELU_OP_POSITION)
+        n[4] = node->weight_count / node->shape[2];
+    else if (!node->bias_count)
         n[4] = node->shape[2];
     else
         n[4] = node->bias_count;
