@@ -10,6 +10,12 @@ extern "C" {
 void peer_relu(float *y, const float *x, size_t n);
 void peer_libm(float *y, const float *x, float lambda, size_t n); /* 0.5x(1 + erff) */
 void peer_libm_dx(float *dx, const float *dy, const float *x, float lambda, size_t n);
+/* The formulas of ggml and llm.c in loops of our own: GELU by a table of 2^16 values in f16, GELU
+   by tanhf, SiLU by expf, and the derivative of GELU by tanhf and coshf. */
+void peer_gelu_table(float *y, const float *x, size_t n);
+void peer_gelu_tanhf(float *y, const float *x, size_t n);
+void peer_gelu_tanhf_dx(float *dx, const float *dy, const float *x, size_t n);
+void peer_silu_expf(float *y, const float *x, size_t n);
 /* peer_libmvec.c: the same with -O3 -march=native -ffast-math, so that glibc's vector functions
    are used */
 void peer_libmvec(float *y, const float *x, float lambda, size_t n);

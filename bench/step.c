@@ -3,9 +3,15 @@
    with batch 128, exact GELU and AdamW (forward, loss, backward, update), and inference. It prints
    one JSON line with the fastest round, for peers.sh. With the name of another gate (silu, elu),
    which is then a custom gate of examples/study/gates_other.h, it measures steps with that gate and
-   with GELU in turn and prints the ratio of their times. */
+   with GELU in turn and prints the ratio of their times.
+   step ROUNDS shared: measures the training steps of a small network with OpenMP's threads and with
+   one thread in turn, first on idle processors, then beside one busy process for each of them, and
+   prints the ratios of the whole times. */
 #include "net.h"
 #include "../examples/study/gates_other.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { BATCH = 128, INPUTS = 784, STEPS = 20 };
 static const size_t OUTPUTS[4] = { 512, 256, 128, 10 };
@@ -28,6 +34,79 @@ static void *build(lgelu_net *net, lgelu_node *nodes, lgelu_mode mode, other_gat
     return make(net, BATCH, mode, in, x, labels, label);
 }
 
+/* Runs the tasks on the calling thread. */
+static void one_thread(lgelu_task *task, void *task_user, size_t count, void *user)
+{
+    size_t i;
+    (void)user;
+    for (i = 0; i < count; i++)
+        task(i, task_user);
+}
+
+/* Prints one line: the times of a training step on one thread and on OpenMP's, and their ratio. */
+static void measure_shared(const char *name, int rounds)
+{
+    enum { SAMPLES = 64, FEATURES = 64, CALLS = 100 };
+    static const size_t outputs[3] = { 64, 64, 10 };
+    lgelu_node nodes[2][16];
+    lgelu_net net[2];
+    void *memory[2];
+    lgelu_training plan = lgelu_training_defaults(1e-3f, 1000000);
+    double whole[2] = { 0, 0 };
+    int k, r;
+    for (k = 0; k < 2; k++) {
+        int in, labels;
+        lgelu_net_begin(net + k, nodes[k], 16);
+        if (!k)
+            net[k].threads.run = one_thread;
+        in = lgelu_input(net + k, "x", 1, 1, FEATURES);
+        labels = lgelu_labels(net + k, "labels", 1, outputs[2]);
+        lgelu_cross_entropy(net + k, "loss", lgelu_mlp(net + k, in, outputs, 3, LGELU_GATE_GELU, 1),
+                            labels);
+        memory[k] = make(net + k, SAMPLES, LGELU_MODE_TRAIN, in, x, labels, label);
+    }
+    for (r = 0; r < rounds; r++) {
+        for (k = 0; k < 2; k++) {
+            double start = now(), best = 1e30;
+            measure(net + k, SAMPLES, &plan, CALLS, &best);
+            whole[k] += now() - start;
+        }
+    }
+    printf("%-24s one thread %8.1f us, %d threads %8.1f us, ratio %.2f\n", name,
+           1e6 * whole[0] / rounds / CALLS, threads(), 1e6 * whole[1] / rounds / CALLS,
+           whole[1] / whole[0]);
+    fflush(stdout);
+    if (net[0].loss != net[1].loss)
+        fprintf(stderr, "the losses differ\n");
+    for (k = 0; k < 2; k++)
+        free(memory[k]);
+}
+
+static void measure_beside_others(int rounds)
+{
+    enum { MOST = 256 };
+    pid_t busy[MOST];
+    long n = sysconf(_SC_NPROCESSORS_ONLN), i;
+    measure_shared("no other process", rounds);
+    if (n > MOST)
+        n = MOST;
+    for (i = 0; i < n; i++) {
+        busy[i] = fork();
+        if (!busy[i]) {
+            alarm(600);
+            for (;;)
+                *(volatile float *)x = 0;
+        }
+    }
+    measure_shared("one for each processor", rounds);
+    for (i = 0; i < n; i++) {
+        if (busy[i] > 0) {
+            kill(busy[i], SIGKILL);
+            waitpid(busy[i], NULL, 0);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     lgelu_node nodes[2][16];
@@ -45,6 +124,10 @@ int main(int argc, char **argv)
         x[i] = 2 * lgelu_uniform(1, 2, i) - 1;
     for (i = 0; i < BATCH; i++)
         label[i] = (int32_t)(lgelu_random(1, 3, i) % OUTPUTS[3]);
+    if (other && !strcmp(other, "shared")) {
+        measure_beside_others(rounds);
+        return 0;
+    }
     gate.kind = !other                   ? OTHER_NONE
                 : !strcmp(other, "silu") ? OTHER_SILU
                 : !strcmp(other, "elu")  ? OTHER_ELU

@@ -91,6 +91,7 @@ typedef enum {
     MAX_POOL,
     AVERAGE_POOL,
     MAX_WINDOW,
+    MAX_CEILING,
     AVERAGE_WINDOW,
     GLOBAL_POOL,
     FLATTEN,
@@ -138,6 +139,7 @@ static const char *const builder_name[BUILDERS] = {
     "max_pool",
     "average_pool",
     "max_pool_window",
+    "max_pool_ceiling",
     "average_pool_window",
     "global_pool",
     "flatten",
@@ -368,6 +370,7 @@ static int perform(lgelu_net *net, const call *c)
     case MAX_POOL: return lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
     case MAX_WINDOW: return lgelu_max_pool_window(net, c->name, c->a, &c->window);
+    case MAX_CEILING: return lgelu_max_pool_ceiling(net, c->name, c->a, &c->window);
     case AVERAGE_WINDOW: return lgelu_average_pool_window(net, c->name, c->a, &c->window);
     case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
     case FLATTEN: return lgelu_flatten(net, c->name, c->a);
@@ -542,6 +545,22 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         if (!(c->f[0] >= 0 && c->f[0] <= 1 && c->f[1] > 0))
             may |= bit(LGELU_E_ARGUMENT);
         break;
+    case MAX_CEILING: {
+        size_t pixels[2];
+        memcpy(pixels, shape, sizeof pixels);
+        if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
+            may |= bit(LGELU_E_SHAPE);
+        if (!window_fits(shape, &w) || w.dilation[0] > 1 || w.dilation[1] > 1)
+            return may | bit(LGELU_E_SHAPE);
+        for (int d = 0; d < 2; d++) {
+            /* one more window, if it begins before the padding behind the image */
+            const size_t covered = (shape[d] - 1) * w.stride[d] + w.kernel[d];
+            if (covered < pixels[d] + 2 * w.padding[d]
+                && shape[d] * w.stride[d] < pixels[d] + w.padding[d])
+                shape[d]++;
+        }
+        break;
+    }
     case MAX_POOL:
     case MAX_WINDOW:
         if (taps > 225 || 2 * w.padding[0] > w.kernel[0] || 2 * w.padding[1] > w.kernel[1])
@@ -766,8 +785,10 @@ static void random_call(slot *s, call *c)
                 c->b = (int)(y - s->nodes);
         }
         break;
-    case GROUP_NORM: do { c->n[0] = 1 + draw(8);
-        } while (x->shape[2] && x->shape[2] % c->n[0]);
+    case GROUP_NORM:
+        c->n[0] = 1 + draw(8);
+        while (x->shape[2] && x->shape[2] % c->n[0])
+            c->n[0]--;
         break;
     case CONCAT:
         for (int i = 0, from = (int)draw((uint32_t)count + 1); i < count; i++) {
@@ -795,6 +816,7 @@ static void random_call(slot *s, call *c)
         break;
     case CONV_WINDOW:
     case MAX_WINDOW:
+    case MAX_CEILING:
     case AVERAGE_WINDOW:
         c->b |= 1;
         c->n[0] = odds(20) ? 16 : 1 + draw(6);
@@ -985,8 +1007,8 @@ static void random_tokens_net(slot *s)
             case 3: append(s, DROPOUT, s->net.count - 1, 0, 0, 0, 0.5f); break;
             case 4: append(s, LAYER_NORM, s->net.count - 1, 0, 0, 0, 0); break;
             case 5: append(s, RMS_NORM, s->net.count - 1, 0, 0, 0, 0); break;
-            case 7: append(s, ROTARY, s->net.count - 1, 0, (group + 1) * heads, width, 100); break;
             case 6: append(s, MUL, s->net.count - 1, before, 0, 0, 0); break;
+            case 7: append(s, ROTARY, s->net.count - 1, 0, (group + 1) * heads, width, 100); break;
             case 8: append(s, CONCAT, s->net.count - 1, s->net.count - 1, 0, 0, 0); break;
             default: append(s, ADD, s->net.count - 1, before, 0, 0, 0); break;
             }
@@ -1014,7 +1036,10 @@ static void random_windows_net(slot *s)
         const int x = s->net.count - 1;
         const size_t *shape = s->nodes[x].shape;
         memset(&c, 0, sizeof c);
-        c.what = odds(70) ? CONV_WINDOW : odds(50) ? MAX_WINDOW : AVERAGE_WINDOW;
+        c.what = odds(70)   ? CONV_WINDOW
+                 : odds(40) ? MAX_WINDOW
+                 : odds(40) ? MAX_CEILING
+                            : AVERAGE_WINDOW;
         c.a = x;
         c.b = 1;
         c.gate = (int)draw(2);

@@ -14,7 +14,7 @@
 #include "../examples/deploy/onnx_out.c"
 #include "../examples/deploy/onnx_in.c"
 
-enum { SEEDS = 6, NODES = 64, BLOCK = 1 << 22, FILE_ROOM = 1 << 16 };
+enum { SEEDS = 8, NODES = 64, BLOCK = 1 << 22, FILE_ROOM = 1 << 16 };
 typedef struct {
     unsigned char byte[FILE_ROOM];
     size_t size;
@@ -44,11 +44,23 @@ static void fuzz_seeds(void)
 {
     static lgelu_node nodes[NODES];
     static const size_t outputs[2] = { 3, 2 };
-    static const char *const name[SEEDS] = { "mlp", "resnet", "vit", "gpt", "conv", "take" };
+    static const char *const name[SEEDS] = { "mlp",  "resnet", "vit",   "gpt",
+                                             "conv", "take",   "llama", "rotary" };
     static file sound;
     lgelu_transformer shape = {
         .layers = 1, .heads = 2, .width = 4, .hidden = 6, .gate = LGELU_GATE_LAMBDA, .lambda = 2
     };
+    static const lgelu_transformer llama = { .layers = 1,
+                                             .heads = 2,
+                                             .width = 8,
+                                             .hidden = 3,
+                                             .gate = LGELU_GATE_SILU,
+                                             .lambda = 1,
+                                             .rms_norm = 1,
+                                             .rotary = 1,
+                                             .gated = 1,
+                                             .no_bias = 1,
+                                             .kv_heads = 1 };
     lgelu_net net;
     int k, x;
     for (k = 0; k < SEEDS; k++) {
@@ -57,6 +69,12 @@ static void fuzz_seeds(void)
         if (k == 3) {
             x = lgelu_tokens(&net, "tokens", 3, 5);
             lgelu_gpt(&net, x, &shape);
+        } else if (k == 6) {
+            x = lgelu_tokens(&net, "tokens", 3, 5);
+            lgelu_gpt(&net, x, &llama);
+        } else if (k == 7) {
+            x = lgelu_linear(&net, "f", lgelu_input(&net, "x", 1, 3, 2), 8);
+            lgelu_linear(&net, "g", lgelu_rotary(&net, "r", x, 1, 6, 100, 1), 2);
         } else {
             x = k == 0 ? lgelu_input(&net, "x", 1, 1, 4) : lgelu_input(&net, "x", 4, 4, 2);
             if (k == 0)

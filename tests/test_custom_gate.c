@@ -44,11 +44,11 @@ static void graphs(void)
 
         /* The gate computes the sum itself, and several layers read it. */
         begin(&g);
-        g.net.custom_gate = reference_outer + k;
         x = lgelu_input(&g.net, "x", 1, 1, 6);
-        a = lgelu_gate(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 12), LGELU_GATE_CUSTOM, 0);
+        a = lgelu_gate_custom(&g.net, "g1", lgelu_linear(&g.net, "f1", x, 12), reference_outer + k);
         a = lgelu_add(&g.net, "sum1", a, lgelu_linear(&g.net, "f2", x, 12));
-        b = lgelu_gate(&g.net, "g2", a, LGELU_GATE_CUSTOM, 0);
+        b = lgelu_gate_custom(&g.net, "g2", a, reference_outer + k);
+        check(!g.net.custom_gate, "lgelu_gate_custom is for one layer", "the gate is kept");
         b = lgelu_add(&g.net, "sum2", b, lgelu_linear(&g.net, "f3", b, 12));
         regress(&g, lgelu_linear(&g.net, "head", b, 4));
         snprintf(name, sizeof name, "residual sums, %s", what);

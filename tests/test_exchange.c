@@ -160,7 +160,16 @@ static void headers(void)
         { "{\"a\\u12G4\":{}}", 0, "byte 15: \\u needs four" },
         { "{\"a\\u12\":{}}", 0, "byte 15: \\u needs four" },
         { "{\"__metadata__\":{\"step\":\"12x\"}}", 0, "no tensor 'fc1.weight'" },
-        { "{}", 0, "no tensor 'fc1.weight'" }
+        { "{}", 0, "no tensor 'fc1.weight'" },
+        { "{\"\xe2\x82\xbf\":{}}", 0, "a tensor needs dtype" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4,
+          "found ()" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]}}", 12,
+          "found (3)" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,1],\"data_offsets\":[0,12]}}", 12,
+          "found (3, 1)" },
+        { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,1,1],\"data_offsets\":[0,12]}}", 12,
+          "found (3, 1, ...)" }
     };
     static model m, was;
     size_t i, far = 0;
@@ -228,6 +237,9 @@ static void round_trip(void)
     check(lgelu_metadata(file.data, file.size, "note", text, sizeof text)
               && !strcmp(text, metadata[1][1]),
           "exchange.metadata", "'%s'", text);
+    check(lgelu_metadata(file.data, file.size, "seed", text, sizeof text)
+              && !strcmp(text, metadata[0][1]),
+          "exchange.metadata_first", "'%s'", text);
     check(lgelu_metadata(file.data, file.size, "note", text, 4) && !strcmp(text, "a \""),
           "exchange.metadata_cut", "'%s'", text);
     check(!lgelu_metadata(file.data, file.size, "absent", text, sizeof text),
@@ -674,9 +686,13 @@ static void plans(void)
             uint64_t hash = HASH_START;
             char name[64];
             lgelu_net net;
+            lgelu_init init;
+            float deviation;
             size_t i;
             int x;
             lgelu_net_begin(&net, node, 128);
+            init = net.init;
+            deviation = net.deviation;
             x = k == 3 ? lgelu_tokens(&net, "x", 8, 11)
                        : lgelu_input(&net, "x", k ? 28 : 1, k ? 28 : 1, k ? 3 : 784);
             if (k == 0)
@@ -695,6 +711,9 @@ static void plans(void)
                                                  k == 0   ? 4
                                                  : k == 3 ? 11
                                                           : 10));
+            check(net.init == init && !memcmp(&net.deviation, &deviation, sizeof deviation),
+                  "exchange.plan.init", "%s: the builder changes how later layers are initialised",
+                  names[k]);
             lgelu_net_bytes(&net, 6, mode ? LGELU_MODE_TRAIN : LGELU_MODE_INFER);
             lgelu_net_print(&net, memory_append, &text);
             for (i = 0; i < text.size; i++)

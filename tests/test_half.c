@@ -340,12 +340,20 @@ static void special_draws(const char *isa)
     lgelu_stochastic_forward(y, x, INFINITY, 64, 5, 5, 5);
     for (i = 0; i < 64; i++)
         good &= to_bits(y[i]) == to_bits(x[i] > 0 ? x[i] : x[i] < 0 ? -0.0f : 0.0f);
+    /* ReLU's edge is at 0: the smallest x above it is open, the one below is shut. */
+    for (i = 0; i < 64; i++)
+        x[i] = from_bits(i % 2 ? 0x80000001u : 1);
+    lgelu_stochastic_forward(y, x, INFINITY, 64, 5, 5, 5);
+    for (i = 0; i < 64; i++)
+        good &= to_bits(y[i]) == (i % 2 ? 0x80000000u : 1);
     lgelu_stochastic_forward(y, x, -1, 64, 5, 5, 5);
     for (i = 0; i < 64; i++)
         good &= y[i] != y[i];
-    lgelu_stochastic_forward(y, x, NAN, 64, 5, 5, 5);
-    for (i = 0; i < 64; i++)
+    y[63] = 1;
+    lgelu_stochastic_forward(y, x, NAN, 63, 5, 5, 5);
+    for (i = 0; i < 63; i++)
         good &= y[i] != y[i];
+    good &= to_bits(y[63]) == 0x3F800000;
     snprintf(name, sizeof name, "stochastic gate, special values, %s", isa);
     check(good, name, "not as documented");
 }

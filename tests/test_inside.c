@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    test_inside: what no public function shows, from inside the implementation: rows of softmax on
-   every instruction set, that every public kernel asserts its arrays, and that no kernel reads or
-   writes past the end of its arrays, each of which ends with a page that must not be touched.
-   cc -O0 -I.. test_inside.c -lm */
+   every instruction set, that every public kernel asserts its arrays, that no kernel reads or
+   writes past the end of its arrays, each of which ends with a page that must not be touched, and
+   when the runs of a network use OpenMP's threads. cc -O0 -I.. test_inside.c -lm */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 
@@ -278,8 +278,52 @@ static void guarded_rows(int most)
 }
 #endif
 
+/* Simulates `runs` runs of the given work that take one tick for each unit on one thread and `team`
+   on a team. Returns the whole time as a multiple of that of one thread; *by_team receives the
+   fraction of runs by the team. */
+static double simulate(lgelu_pace *pace, int runs, double work, double team, double *by_team)
+{
+    double ticks = 0;
+    int i, teams = 0;
+    for (i = 0; i < runs; i++) {
+        const int now = lgelu__team_pays(pace, work);
+        const double t = work * (now ? team : 1);
+        ticks += t;
+        teams += now;
+        lgelu__team_paid(pace, work, t, now);
+    }
+    *by_team = (double)teams / runs;
+    return ticks / (runs * work);
+}
+
+static void teams_pay(void)
+{
+    static const double work[3] = { 3e5, 1e7, 9e8 }, team[4] = { 0.3, 1.02, 30, 1000 };
+    size_t i, j;
+    const lgelu_pace none = { 0, 0, 0 };
+    check(lgelu__team_pays(&none, 1e10), "a long run is never one thread's", "it is");
+    for (i = 0; i < 3; i++) {
+        for (j = 0; j < 4; j++) {
+            lgelu_pace pace = { 0, 0, 0 };
+            char name[80];
+            double by_team, ratio = simulate(&pace, 200000, work[i], team[j], &by_team), again;
+            /* What a single run loses, beyond the most debt, is not made good. */
+            const double debt = lgelu__most_debt > 10 * work[i] ? lgelu__most_debt : 10 * work[i],
+                         most = 1.12 + work[i] * team[j] / debt;
+            snprintf(name, sizeof name, "runs of %g, a team that takes %g of the time", work[i],
+                     team[j]);
+            check(team[j] < 1 ? by_team > 0.99 : ratio <= most, name, "%g of the time, %g by teams",
+                  ratio, by_team);
+            again = simulate(&pace, 20000, work[i], 0.5, &by_team);
+            check(again < 0.95, "a team that has become faster is used again", "%g of the time",
+                  again);
+        }
+    }
+}
+
 int main(void)
 {
+    teams_pay();
     arrays_are_asserted();
     softmax_rows(isa_from_environment());
 #ifdef GUARDS

@@ -3,13 +3,15 @@
    test_int8_twins: whole numbers of random networks don't depend on how they came about. A network
    made for a large batch calibrates on parts of it, and a twin made for one sample, on another
    instruction set, on one sample after another: the grids, weights, tables and integers of both are
-   the same.
+   the same, on one thread and on a team of three.
 
-       cc -O2 test_int8_twins.c -lm -o test_int8_twins && ./test_int8_twins [NETWORKS] (2000) */
+       cc -O2 test_int8_twins.c -lm -pthread -o test_int8_twins &&
+   ./test_int8_twins [NETWORKS] (2000) */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
+#include "tools/threads.h"
 #include "../examples/deploy/int8.c"
 #include "../examples/deploy/int8_product.c"
 
@@ -134,6 +136,27 @@ static void last_first(lgelu_task *task, void *task_user, size_t count, void *us
         task(--count, task_user);
 }
 
+/* Runs on this thread, on a team of three, or with the tasks of each layer in reverse order. */
+static lgelu_status run_on(uint64_t which, int8_net *q, int32_t *y, const float *x, size_t samples)
+{
+    int count = 3;
+    const lgelu_threads backwards = { last_first, NULL }, three = { run_threads, &count };
+    int8_job job;
+    /* the first run has made space for the values */
+    const lgelu_status status = int8_run_batch(q, y, x, samples, which == 1 ? &three : NULL);
+    if (status || which != 2)
+        return status;
+    memset(&job, 0, sizeof job);
+    job.q = q;
+    job.x = x;
+    job.y = y;
+    job.samples = samples;
+    job.set = int8_set_of(q->sets, lgelu_isa());
+    memset(y, 0, samples * deploy_size(q->net->nodes + q->output) * sizeof *y);
+    int8_walk(&backwards, &job);
+    return LGELU_OK;
+}
+
 int main(int argc, char **argv)
 {
     const long networks = argc > 1 ? atol(argv[1]) : 2000;
@@ -141,6 +164,8 @@ int main(int argc, char **argv)
     const int best = lgelu_isa();
     size_t other = 0, grids = 0, seen = 0, refused = 0, partial = 0;
     uint64_t first_wrong = 0;
+    int8_least_run = int8_least_products = 0;
+    int8_least_values = 0;
     for (seed = 1; seed <= (uint64_t)networks; seed++) {
         twin large, small;
         int8_net q, r;
@@ -180,12 +205,11 @@ int main(int argc, char **argv)
         } else if (status[0]) {
             refused++;
         } else {
-            const lgelu_threads backwards = { last_first, NULL };
             static int32_t all[MOST_BATCH * 16];
             int bad = !same_grids(&q, &r);
             grids += (size_t)bad;
             lgelu_isa_limit((int)(seed / 3 % ((uint64_t)best + 1)));
-            bad |= int8_run_batch(&q, all, x, samples, seed % 2 ? &backwards : NULL) != LGELU_OK;
+            bad |= run_on(seed % 3, &q, all, x, samples) != LGELU_OK;
             for (size_t s = 0; s < samples; s++) {
                 int32_t y[2][16];
                 lgelu_isa_limit(best);

@@ -1483,6 +1483,8 @@ static void settled_plans(void)
         end(&g);
     }
     lgelu_training plain = lgelu_training_defaults(0.01f, 16);
+    plain.hardening.begin = 100;
+    plain.hardening.end = 200;
     check(lgelu_training_settled(&plain, 0), "a plan that drives nothing has settled", "not");
 }
 

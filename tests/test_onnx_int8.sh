@@ -54,6 +54,17 @@ $out/reluize $out/given/vit.onnx --data ../examples/pictures -o $out/no.onnx --i
     [ ! -e $out/no.onnx ] && [ ! -e $out/no8.onnx ]
 verdict $? "reluize --int8: a network that can't be quantized is refused before any training" "$(tail -n 1 $out/stderr)"
 
+# a quantized file as a model, whole and damaged
+size=$(wc -c < $out/relu8.onnx)
+for cut in $size $((size - 1)) $((size / 2)) 1000 100 9 1 0; do
+    head -c $cut $out/relu8.onnx > $out/cut.onnx
+    rm -f $out/no.onnx
+    $out/reluize $out/cut.onnx --data $out/table.csv -o $out/no.onnx > $out/stdout 2> $out/stderr
+    [ $? = 1 ] && [ $(wc -l < $out/stderr) = 1 ] && [ ! -s $out/stdout ] && [ ! -e $out/no.onnx ] &&
+        { [ $cut != $size ] || grep -q 'QuantizeLinear' $out/stderr; }
+    verdict $? "a quantized file as a model, $cut of $size bytes, is refused in one line" "$(tail -n 1 $out/stderr)"
+done
+
 # reluize --c8: the same whole numbers as a C file, whose main reads bytes
 rm -f $out/table_net.c
 $out/reluize $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/relu.onnx --c8 $out/table_net.c > $out/stdout 2> $out/stderr &&

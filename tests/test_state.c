@@ -372,13 +372,13 @@ static unsigned char *header(size_t tensors, flaw what, size_t *bytes)
 
 /* Returns how many files of a network's load are accepted whose last tensor ends before the data
    does. The end of that tensor is the only place that is wrong, and another one in each file. */
-static size_t accepted_ends(network *n, size_t files)
+static size_t accepted_ends(network *n, size_t first, size_t last)
 {
-    unsigned char *file = (unsigned char *)calloc(files + 256, 1);
+    unsigned char *file = (unsigned char *)calloc(last + 256, 1);
     size_t accepted = 0;
     if (!file)
         abort();
-    for (size_t d = 1; d <= files; d++) {
+    for (size_t d = first; d <= last; d++) {
         const int length =
             sprintf((char *)file + 8,
                     "{\"b\":{\"dtype\":\"U8\",\"shape\":[5],\"data_offsets\":[%zu,%zu]},"
@@ -446,8 +446,9 @@ static void headers(void)
     }
     blanks(&n);
     {
-        const size_t accepted = accepted_ends(&n, 20000);
-        check(!accepted, "20000 headers whose tensors end before the data does", "%zu accepted",
+        /* 118999 + 5 has the first place of the table of 32,768 hashes. */
+        const size_t accepted = accepted_ends(&n, 1, 1000) + accepted_ends(&n, 118999, 118999);
+        check(!accepted, "1001 headers whose tensors end before the data does", "%zu accepted",
               accepted);
     }
     file = header(160000, SOUND, &bytes);

@@ -338,8 +338,25 @@ static void holm(void)
           "%.1f %%", 100.0 * wrong / DRAWS);
 }
 
+static void printed_means(void)
+{
+    static const struct {
+        const char *format, *wanted;
+        double mean;
+    } row[] = { { "%+.4f", "-0.0048", -0.0048 }, { "%+.4f", "+0.0000", -0.00004 },
+                { "%.2f", "0.00", -0.004 },      { "%.2f", "-0.01", -0.006 },
+                { "%.2f", "0.01", 0.006 },       { "%+.1f", "-inf", -HUGE_VAL } };
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        char text[32];
+        stat_print_mean(text, sizeof text, row[k].format, row[k].mean);
+        check(!strcmp(text, row[k].wanted), "a printed mean keeps its sign unless it is zero", "%s",
+              text);
+    }
+}
+
 int main(void)
 {
+    printed_means();
     means();
     slopes();
     agreement_of(10, 6, 0.8, 41);

@@ -256,6 +256,39 @@ static void grouped_as_plain(void)
     end(g + 1);
 }
 
+/* Weights are copied between networks of the same options only. */
+static void copied_options(void)
+{
+    static const struct {
+        const char *message;
+        size_t kv_heads;
+        float base;
+        int interleaved;
+    } other[] = { { "", 2, 100, 0 },
+                  { "copy: rotary 'r' is of another base there", 2, 200, 0 },
+                  { "copy: rotary 'r' is of another option there", 2, 100, 1 },
+                  { "copy: attention 'a' is of another shape there", 1, 100, 0 } };
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        graph g[2];
+        for (int k = 0; k < 2; k++) {
+            int x;
+            begin(g + k);
+            x = lgelu_linear(&g[k].net, "qkv", lgelu_input(&g[k].net, "x", 1, 5, 6), 48);
+            x = lgelu_rotary(&g[k].net, "r", x, 3, 6, k ? other[i].base : 100,
+                             k ? other[i].interleaved : 0);
+            lgelu_attention_grouped(&g[k].net, "a", x, k && other[i].kv_heads == 1 ? 6 : 4,
+                                    k ? other[i].kv_heads : 2, 0);
+            make_at(g + k, 1, LGELU_MODE_INFER, 0);
+        }
+        lgelu_net_copy(&g[1].net, &g[0].net);
+        check(!strcmp(g[1].net.message, other[i].message),
+              i ? other[i].message : "weights are copied between equal rotary attentions",
+              "got: %s", g[1].net.message);
+        end(g);
+        end(g + 1);
+    }
+}
+
 static void rotary(void)
 {
     static const struct {
@@ -960,6 +993,7 @@ int main(void)
     grouped_as_plain();
     rotary();
     rotary_accuracy();
+    copied_options();
     networks();
     modern_networks();
     vit_learns();

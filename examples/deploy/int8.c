@@ -545,30 +545,22 @@ typedef struct {
     size_t row_part, block_part, block_parts, part; /* how the layer is partitioned into tasks */
 } int8_job;
 
-/* The least products of a layer, and the least values of other layers, that are worth a second
-   thread: some 0.05 ms on one core with AMX, of which waking a thread takes a few microseconds. */
-static const double int8_least_products = 2e7;
-static const size_t int8_least_values = (size_t)1 << 19;
+/* The least products of a run that are worth waking threads: some 0.05 ms on one core with AMX. All
+   layers of a run share one team, because at the end of each parallel region OpenMP waits for
+   threads that may not be running. Once they are awake: the least products of a layer, and the
+   least values of other layers. A test sets all three to 0. */
+static double int8_least_run = 2e7, int8_least_products = 5e5;
+static size_t int8_least_values = (size_t)1 << 16;
 enum { INT8_VALUES = 1 << 15 };
 
 static void int8_parallel(int8_job *job, lgelu_task *task, size_t count)
 {
     const lgelu_threads *threads = job->threads;
     size_t k;
-    if (threads && threads->run && count > 1) {
+    if (threads && count > 1) {
         threads->run(task, job, count, threads->user);
         return;
     }
-#ifdef _OPENMP
-    if (threads && count > 1) {
-        const long n = (long)count;
-        long c;
-#pragma omp parallel for schedule(dynamic)
-        for (c = 0; c < n; c++)
-            task((size_t)c, job);
-        return;
-    }
-#endif
     for (k = 0; k < count; k++)
         task(k, job);
 }
@@ -661,17 +653,24 @@ static void int8_layer_task(size_t index, void *user)
     }
 }
 
+/* Returns the products of a linear layer or convolution, of all samples. */
+static double int8_products(const int8_job *job, int node)
+{
+    const int8_shape g = int8_shape_of(job->q->net, job->q->net->nodes + node);
+    const int8_matrix *m = job->q->node[node].matrix;
+    return (double)(job->samples * g.pixels) * (double)(g.groups * m->outputs)
+           * (double)(m->segments * m->length);
+}
+
 static void int8_layer(int8_job *job)
 {
     const lgelu_net *net = job->q->net;
     const int8_shape g = int8_shape_of(net, net->nodes + job->node);
     const int8_matrix *m = job->q->node[job->node].matrix;
     const size_t rows = job->samples * g.pixels;
-    const double products =
-        (double)rows * (double)(g.groups * m->outputs) * (double)(m->segments * m->length);
     const lgelu_threads *threads = job->threads;
     size_t row_parts;
-    if (products < int8_least_products)
+    if (int8_products(job, job->node) < int8_least_products)
         job->threads = NULL;
     if (g.padding)
         int8_parallel(job, int8_pad_task, job->samples);
@@ -765,12 +764,42 @@ static void int8_value_task(size_t index, void *user)
     }
 }
 
+/* Computes all layers, on a team's threads or on this one alone. */
+static void int8_walk(const lgelu_threads *team, void *user)
+{
+    int8_job *job = (int8_job *)user;
+    const int8_net *q = job->q;
+    for (job->node = 0; job->node <= q->output; job->node++) {
+        const lgelu_node *node = q->net->nodes + job->node;
+        const int8_node *p = q->node + job->node;
+        const size_t values = job->samples * deploy_size(node);
+        if (!q->needed[job->node] || p->looked_up)
+            continue;
+        /* an earlier layer writes it */
+        if (p->given || (p->into >= 0 && !int8_sums(node) && node->op != LGELU_OP_ADD))
+            continue;
+        job->threads = int8_sums(node) || values >= int8_least_values ? team : NULL;
+        switch (node->op) {
+        case LGELU_OP_LINEAR:
+        case LGELU_OP_CONV: int8_layer(job); break;
+        case LGELU_OP_MAX_POOL:
+        case LGELU_OP_AVERAGE_POOL:
+            int8_parallel(job, int8_pool_task, job->samples * node->shape[0]);
+            break;
+        default:
+            int8_parallel(job, int8_value_task, (values + INT8_VALUES - 1) / INT8_VALUES);
+            break;
+        }
+    }
+}
+
 lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samples,
                             const lgelu_threads *threads)
 {
-    const lgelu_net *net = q->net;
+    double products = 0;
     int8_job job;
     lgelu_status status;
+    int i;
     if (!samples)
         return LGELU_OK;
     if (samples > q->capacity) {
@@ -783,30 +812,15 @@ lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samp
     job.x = x;
     job.y = y;
     job.samples = samples;
-    job.threads = threads;
     job.set = int8_set_of(q->sets, lgelu_isa());
-    for (job.node = 0; job.node <= q->output; job.node++) {
-        const lgelu_node *node = net->nodes + job.node;
-        const int8_node *p = q->node + job.node;
-        const size_t values = samples * deploy_size(node);
-        if (!q->needed[job.node] || p->looked_up)
-            continue;
-        /* an earlier layer writes it */
-        if (p->given || (p->into >= 0 && !int8_sums(node) && node->op != LGELU_OP_ADD))
-            continue;
-        job.threads = int8_sums(node) || values >= int8_least_values ? threads : NULL;
-        switch (node->op) {
-        case LGELU_OP_LINEAR:
-        case LGELU_OP_CONV: int8_layer(&job); break;
-        case LGELU_OP_MAX_POOL:
-        case LGELU_OP_AVERAGE_POOL:
-            int8_parallel(&job, int8_pool_task, samples * node->shape[0]);
-            break;
-        default:
-            int8_parallel(&job, int8_value_task, (values + INT8_VALUES - 1) / INT8_VALUES);
-            break;
-        }
+    for (i = 0; i <= q->output; i++) {
+        if (q->needed[i] && q->node[i].matrix)
+            products += int8_products(&job, i);
     }
+    if (threads && products >= int8_least_run)
+        lgelu_with_team(threads, int8_walk, &job);
+    else
+        int8_walk(NULL, &job);
     return LGELU_OK;
 }
 

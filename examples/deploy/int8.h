@@ -92,7 +92,7 @@ lgelu_status int8_finish(int8_net *q, const lgelu_net *net);
 /* Computes y[outputs] of one sample x[inputs] on this thread. */
 void int8_run(int8_net *q, int32_t *y, const float *x);
 /* Computes y[samples][outputs] of x[samples][inputs]. threads NULL: this thread alone; its run
-   NULL: OpenMP, where int8.c was compiled with it. Allocates when there are more samples than in
+   NULL: OpenMP, where lgelu.h was compiled with it. Allocates when there are more samples than in
    any call before; fails with LGELU_E_MEMORY, and then nothing was computed. */
 lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samples,
                             const lgelu_threads *threads);

@@ -13,10 +13,10 @@
    classifiers and GPTs: Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas
    by Erf and Tanh, x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and
    Tanh, Elu, LeakyRelu, HardSwish, Clip and HardSigmoid (as ReLUs), Sigmoid, Tanh, pooling,
-   ReduceMean, Flatten, Reshape, Transpose, Split and Slice of channels, sums and differences of
-   layers, products of layers of the same shape or of an image with one factor for each channel
-   (squeeze-and-excitation), Concat of channels, LayerNormalization or its formula, the formula of
-   RMSNorm, InstanceNormalization alone or as part of GroupNorm, attention,
+   ReduceMean, ReduceMax, Flatten, Reshape, Transpose, Concat, Split and Slice of channels, linear
+   layers over tokens, sums and differences of layers, products of layers of the same shape or of an
+   image with one factor for each channel (squeeze-and-excitation), LayerNormalization or its
+   formula, InstanceNormalization alone or as part of GroupNorm, the formula of RMSNorm, attention,
    also with fewer keys and values (repeated by Expand), rotary positions x·cos + (-b, a)·sin of
    both kinds, embeddings, and the arithmetic of shapes around them. A factor or a bias, one number
    or one for each channel (standardised pixels, LayerScale), goes into the weights before it or

@@ -2,6 +2,8 @@
    interval.c: estimates over seeds, and how far they can be trusted. */
 #include "interval.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <stddef.h>
 
 double stat_mean(const double *v, long n)
@@ -247,4 +249,11 @@ int stat_holm(const double *p, int count, int *survives)
         survives[next] = 1;
     }
     return tested;
+}
+
+void stat_print_mean(char *text, size_t space, const char *format, double mean)
+{
+    snprintf(text, space, format, mean);
+    if (mean < 0 && mean > -HUGE_VAL && !strpbrk(text, "123456789"))
+        snprintf(text, space, format, 0.0);
 }

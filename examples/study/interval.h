@@ -8,6 +8,7 @@
    simulates the coverage of each kind. */
 #ifndef INTERVAL_H
 #define INTERVAL_H
+#include <stddef.h>
 
 /* Returns the mean of n values; NaN when there is none. */
 double stat_mean(const double *v, long n);
@@ -75,4 +76,7 @@ stat_decision stat_decide_mean(const double *v, long n, double least, double mos
 /* Holm's step-down correction of `count` p-values at 5 %: survives[i] becomes 1 where the decision
    holds with all of them looked at, else 0. A NaN is no test. Returns how many were tested. */
 int stat_holm(const double *p, int count, int *survives);
+
+/* Prints a mean in a format such as "%+.2f". One that rounds to zero has no minus sign. */
+void stat_print_mean(char *text, size_t space, const char *format, double mean);
 #endif

@@ -216,12 +216,9 @@ void show_run(trainer *w) /* at its end */
 void print_cell(study *s, int width, const char *format, const double *v, long n)
 {
     char text[96] = "";
-    double mean = stat_mean(v, n), deviation = stat_deviation(v, n);
-    /* no -0.00 */
-    if (fabs(mean) < 0.005 && strchr(format, 'f'))
-        mean = fabs(mean);
+    const double mean = stat_mean(v, n), deviation = stat_deviation(v, n);
     if (mean <= HUGE_VAL)
-        add(text, sizeof text, format, mean);
+        stat_print_mean(text, sizeof text, format, mean);
     else
         add(text, sizeof text, "-");
     if (deviation >= 0) {

@@ -481,6 +481,17 @@ static void transformers(void)
 /* Rotary positions of both kinds, of all channels or of the first, and grouped-query attention. */
 static void modern_attention(void)
 {
+    static const lgelu_transformer llama = { .layers = 2,
+                                             .heads = 4,
+                                             .width = 24,
+                                             .hidden = 20,
+                                             .gate = LGELU_GATE_SILU,
+                                             .lambda = 1,
+                                             .rms_norm = 1,
+                                             .rotary = 1,
+                                             .gated = 1,
+                                             .no_bias = 1,
+                                             .kv_heads = 2 };
     int a, k;
     for (k = 0; k < 2; k++) {
         start(1, 9, 20);
@@ -494,6 +505,9 @@ static void modern_attention(void)
         keep(k ? "grouped_interleaved" : "grouped_rotary", lgelu_linear(&net, "out", a, 5), 0, 0, 0,
              0, "Split Softmax Neg");
     }
+    start_tokens(12, 50);
+    net.deviation = 0.3f;
+    keep("gpt_llama", lgelu_gpt(&net, in, &llama), 0, 0, 0, 0, "Gather Softmax Sigmoid Mul Neg");
     start(1, 1, 20);
     a = lgelu_rotary(&net, "r", lgelu_linear(&net, "fc", in, 24), 4, 6, 10000, 0);
     keep("rotary_one_token", lgelu_linear(&net, "out", a, 5), 0, 0, 0, 0, "Identity");

@@ -198,13 +198,13 @@ for form in range(4):
                                                nn.Linear(20, 4)), (12,), 17 if form < 2 else 12)
 case("mlp_bare_rms_norm", nn.Sequential(nn.Linear(12, 20), RMSNorm(20, gain=False), nn.GELU(), RMSNorm(20, gain=False)), (12,), 17)
 case("tokens_rms_norm", nn.Sequential(RMSNorm(12), nn.Linear(12, 20), nn.GELU(), RMSNorm(20)), (5, 12), 17)
-class GLU(nn.Module):                        # gated units: GEGLU, ReGLU
+class GLU(nn.Module):                        # gated units: GEGLU, SwiGLU, ReGLU
     def __init__(self, gate, bias=True):
         super().__init__()
         self.gate, self.fc, self.up = gate, nn.Linear(12, 20, bias=bias), nn.Linear(12, 20, bias=bias)
         self.out = nn.Linear(20, 12, bias=bias)
     def forward(self, x): return x + self.out(self.gate(self.fc(x)) * self.up(x))
-for name, gate in ("gelu", nn.GELU()), ("tanh", NewGELU()), ("relu", nn.ReLU()):
+for name, gate in ("gelu", nn.GELU()), ("tanh", NewGELU()), ("silu", nn.SiLU()), ("relu", nn.ReLU()):
     case(f"glu_{name}", nn.Sequential(GLU(gate), nn.Linear(12, 3)), (12,), 17)
     case(f"glu_{name}_tokens", nn.Sequential(GLU(gate, False), RMSNorm(12)), (5, 12), 13)
 class Squared(nn.Module):
@@ -255,6 +255,7 @@ class Llama(nn.Module):                      # kind: separate or fused matrices,
 for kind in "separate", "fused", "every_two":
     case(f"llama_{kind}", Llama(kind=kind), (8,), 17, tokens=30)
     case(f"llama_{kind}_fixed", Llama(kind=kind, kv_heads=1), (8,), 13, 1, False, tokens=30)
+case("llama_silu", Llama(gate=nn.SiLU()), (8,), 17, tokens=30)
 case("llama_plain", Llama(kv_heads=4, gate=nn.GELU()), (8,), 14, tokens=30)
 case("llama_base", Llama(base=500000.0, heads=2, kv_heads=1, width=10, gate=nn.ReLU()), (8,), 17, tokens=30)
 lenet = lambda: nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.GELU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.GELU(),
