@@ -763,8 +763,8 @@ LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t
 LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
                                     const lgelu_window *window);
 
-/* Adds max pooling with one more window in each direction, if it begins in the image or in the
-   padding before it; it ends beyond both: PyTorch's ceil_mode. */
+/* Adds max pooling with a last window, in each direction, that begins in the image or in the
+   padding before it and ends beyond both: PyTorch's ceil_mode. */
 LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
                                      const lgelu_window *window);
 

@@ -370,8 +370,8 @@ static unsigned char *header(size_t tensors, flaw what, size_t *bytes)
     return file;
 }
 
-/* Returns how many files of a network's load are accepted whose last tensor ends before the data
-   does. The end of that tensor is the only place that is wrong, and another one in each file. */
+/* Returns how many files are accepted whose last tensor ends before the data does. The end of that
+   tensor is the only place that is wrong; it is a different one in each file. */
 static size_t accepted_ends(network *n, size_t first, size_t last)
 {
     unsigned char *file = (unsigned char *)calloc(last + 256, 1);
