@@ -115,9 +115,38 @@ static size_t first_difference(kind what)
     return wrong;
 }
 
+/* Labels and losses are for whole forwards: generating reads neither. */
+static void ignores_labels(void)
+{
+    static lgelu_node nodes[12];
+    const int32_t token[CONTEXT] = { 0 }, wrong[CONTEXT] = { -1, VOCABULARY };
+    lgelu_net net;
+    void *block;
+    size_t bytes;
+    int x, y, logits;
+    lgelu_net_begin(&net, nodes, 12);
+    x = lgelu_tokens(&net, "tokens", CONTEXT, VOCABULARY);
+    y = lgelu_labels(&net, "labels", CONTEXT, VOCABULARY);
+    logits = lgelu_linear(&net, "logits", lgelu_embedding(&net, "embedding", x, 5), VOCABULARY);
+    lgelu_cross_entropy(&net, "loss", logits, y);
+    bytes = lgelu_net_bytes(&net, 1, LGELU_MODE_GENERATE);
+    block = malloc(bytes ? bytes : 1);
+    lgelu_net_make(&net, block, bytes, 1, LGELU_MODE_GENERATE, 3);
+    lgelu_net_bind(&net, x, token);
+    lgelu_net_bind(&net, y, wrong);
+    lgelu_net_generate(&net, 0, 2);
+    check(!net.status, "generating does not read labels, right or wrong", "%s", net.message);
+    net.status = LGELU_OK;
+    lgelu_net_forward(&net, 1);
+    check(net.status == LGELU_E_LABEL, "control: a whole forward refuses these labels", "%s",
+          net.message);
+    free(block);
+}
+
 int main(void)
 {
     isa_from_environment();
+    ignores_labels();
     for (int what = 0; what < KINDS; what++) {
         char name[96];
         size_t wrong = CONTEXT, networks = 0;

@@ -1317,6 +1317,53 @@ static int add_up(float *g, size_t n, double *dlambda, size_t hardnesses, void *
     return hook->status;
 }
 
+/* A step of both optimisers over more parameters than one task has: those of the functions that
+ * update an array. */
+static void steps_of_many(void)
+{
+    for (int sgd = 0; sgd < 2; sgd++) {
+        graph g;
+        lgelu_training plan = lgelu_training_defaults(0.01f, 0);
+        float *w, *m, *v;
+        size_t n, bytes;
+        int good;
+        begin(&g);
+        classify(&g, lgelu_linear(&g.net, "f", lgelu_input(&g.net, "x", 1, 1, 900), 160));
+        make_at(&g, 2, LGELU_MODE_TRAIN, 0);
+        bind_all(&g, 2);
+        plan.sgd = sgd;
+        plan.rate = LGELU_RATE_CONSTANT;
+        plan.adamw.weight_decay = 0;
+        n = g.net.parameter_count;
+        bytes = n * sizeof(float);
+        w = (float *)malloc(3 * bytes);
+        if (!w)
+            abort();
+        m = w + n;
+        v = m + n;
+        /* after a first step the moments are not 0 */
+        train(&g, 2, 1, &plan);
+        memcpy(w, g.net.w, bytes);
+        memcpy(m, g.net.m, bytes);
+        memcpy(v, g.net.v, bytes);
+        lgelu_net_forward(&g.net, 2);
+        lgelu_net_backward(&g.net, 1);
+        if (sgd)
+            lgelu_sgd_step(w, m, g.net.g, 0.01f, plan.adamw.beta1, 0, n);
+        else
+            lgelu_adamw_step(w, m, v, g.net.g, &plan.adamw, g.net.step + 1, n);
+        lgelu_net_step(&g.net, &plan);
+        good =
+            same(w, g.net.w, bytes) && same(m, g.net.m, bytes) && (sgd || same(v, g.net.v, bytes));
+        check(good && n > 2 * 65536,
+              sgd ? "SGD over many parameters: the bits of lgelu_sgd_step"
+                  : "AdamW over many parameters: the bits of lgelu_adamw_step",
+              "%zu parameters, %s", n, g.net.message);
+        free(w);
+        end(&g);
+    }
+}
+
 static void step_options(void)
 {
     graph g, h;
@@ -2309,6 +2356,7 @@ int main(void)
     run_errors();
     accumulation_and_clipping();
     decay_and_gates();
+    steps_of_many();
     step_options();
     rates();
     settled_plans();

@@ -385,6 +385,15 @@ static void networks(void)
         begin(&g);
         x = lgelu_input(&g.net, "x", 6, 8, 3);
         classify(&g, lgelu_vit(&g.net, x, &t, 2, mean, 5));
+        for (int i = 0; i < g.net.count; i++) {
+            const lgelu_node *node = g.nodes + i;
+            if (node->op != LGELU_OP_MEAN_TOKENS)
+                continue;
+            check(node->option[0] == 0 && node->option[1] == (mean ? 12 : 1),
+                  mean ? "ViT: the head reads the mean of all tokens"
+                       : "ViT: the head reads the class token, which is the first",
+                  "%zu tokens from %zu on", node->option[1], node->option[0]);
+        }
         judge_wide(mean ? "ViT of two layers, mean of the tokens"
                         : "ViT of two layers, class token",
                    &g, 4, 3);
