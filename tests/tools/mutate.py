@@ -589,7 +589,7 @@ class Test:
             environment["MUTATE_REACHED"] = reached
         child = subprocess.Popen([self.program, *self.arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  preexec_fn=limits, env=environment)
-        clock = threading.Timer(20 * limit + 60, lambda: end(child))
+        clock = threading.Timer(60 * limit + 60, lambda: end(child))
         clock.start()
         why = None
         for line in child.stdout:
@@ -745,8 +745,6 @@ def main():
         result, saw, first = found
         key = mutant.room + "\t" + mutant.key
         with lock:
-            if counted[0] >= number:
-                return
             counted[0] += result in ("caught", "survived", "listed")
             # what a few named programs do not see, others may: no result
             if not (wanted and result == "survived") and (key not in done or done[key][0] != result != "listed"):
@@ -756,7 +754,10 @@ def main():
                       mutant.key, "  <- " + saw if saw else ""), flush=True)
 
     def late():
-        return counted[0] >= number or time.time() - began > seconds
+        return time.time() - began > seconds
+
+    def enough():
+        return counted[0] >= number
 
     def run(batch):
         schema, useful = Schema(original, batch), []
@@ -772,6 +773,7 @@ def main():
         print("# %5.0f s: the programs are ready" % (time.time() - began), flush=True)
 
         def take(mutant, patience):
+            # Every mutant of a batch is decided: those that are seen late are the ones that few programs see.
             if late() or mutant.decided or mutant.hint:
                 return
             found = known(mutant) or judge(schema, mutant, useful, everything, patience)
@@ -793,7 +795,7 @@ def main():
             batch.sort(key=lambda m: before["batch"].index(m.key))
             run(batch)
             queue = [m for m in queue if m.key not in keys]
-    while queue and not late():
+    while queue and not late() and not enough():
         batch, size = [], min(BATCH, int(1.15 * (number - counted[0])) + 2)
         while queue and len(batch) < size and not late():
             mutant = queue.pop(0)
