@@ -2114,6 +2114,7 @@ static double lgelu__cospi(double x)
     return x > 0.5 ? -p : p;
 }
 
+#ifdef LGELU_TRAINER
 /* Returns sin(πx) for x in [0, 1]. */
 static double lgelu__sinpi(double x)
 {
@@ -2123,6 +2124,7 @@ static double lgelu__sinpi(double x)
         p = fma(p * q, -1.0 / (i * (i - 1)), 1.0);
     return y * p;
 }
+#endif
 
 /* Philox4x32-10 (Salmon et al., SC 2011) is a keyed bijection of a counter of 128 bits. The key is
    the seed, the counter is (block, stream), and block i/4 holds the random numbers i, i + 1, i + 2
