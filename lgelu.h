@@ -1650,6 +1650,7 @@ static inline double lgelu__ticks(void)
 #define LGELU__LINES __attribute__((aligned(64)))
 #define LGELU__HIDE(kind, k) __asm__("" : kind(k))
 #else
+#define LGELU__LINES
 #define LGELU__HIDE(kind, k) ((void)0)
 #endif
 #if LGELU__GNU
@@ -10664,10 +10665,10 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
    double (LGELU__SUMS_IN_DOUBLE below), there is a copy of it in double. */
 #if LGELU__FAST_FMA
 #define LGELU__COEFFICIENTS(name, rows, ...) \
-    LGELU__LINES static const float lgelu__##name[rows][16] = { __VA_ARGS__ };
+    static const float lgelu__##name[rows][16] LGELU__LINES = { __VA_ARGS__ };
 #else
 #define LGELU__COEFFICIENTS(name, rows, ...)                                   \
-    LGELU__LINES static const float lgelu__##name[rows][16] = { __VA_ARGS__ }; \
+    static const float lgelu__##name[rows][16] LGELU__LINES = { __VA_ARGS__ }; \
     static const double lgelu__##name##_in_double[rows][16] = { __VA_ARGS__ };
 #endif
 #ifdef __GNUC__
