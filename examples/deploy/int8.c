@@ -549,7 +549,7 @@ typedef struct {
    layers of a run share one team, because at the end of each parallel region OpenMP waits for
    threads that may not be running. Once they are awake: the least products of a layer, and the
    least values of other layers. A test sets all three to 0. */
-static double int8_least_run = 2e7, int8_least_products = 5e5;
+static double int8_least_run = 8e6, int8_least_products = 5e5;
 static size_t int8_least_values = (size_t)1 << 16;
 enum { INT8_VALUES = 1 << 15 };
 
@@ -689,6 +689,70 @@ static void int8_layer(int8_job *job)
     job->threads = threads;
 }
 
+/* The part of a pooling window that lies in the image: its first byte, its rows and columns, bytes
+   from row to row, and channels. */
+typedef struct {
+    const uint8_t *x;
+    size_t rows, columns, pitch, channels;
+} int8_window;
+
+/* Returns the part of the window of output (r, s) that lies in an image of int8_pool_task. */
+static int8_window int8_window_of(const lgelu_node *node, const lgelu_node *from,
+                                  const uint8_t *image, size_t r, size_t s)
+{
+    const size_t top = r * node->stride[0], left = s * node->stride[1];
+    const size_t first_row = top > node->padding[0] ? top - node->padding[0] : 0;
+    const size_t first_column = left > node->padding[1] ? left - node->padding[1] : 0;
+    size_t row_end = top + node->window[0], column_end = left + node->window[1];
+    int8_window w;
+    row_end = row_end > node->padding[0] ? row_end - node->padding[0] : 0;
+    column_end = column_end > node->padding[1] ? column_end - node->padding[1] : 0;
+    if (row_end > from->shape[0])
+        row_end = from->shape[0];
+    if (column_end > from->shape[1])
+        column_end = from->shape[1];
+    w.channels = from->shape[2];
+    w.pitch = from->shape[1] * w.channels;
+    w.rows = row_end > first_row ? row_end - first_row : 0;
+    w.columns = column_end > first_column ? column_end - first_column : 0;
+    w.x = image;
+    if (w.rows && w.columns)
+        w.x += first_row * w.pitch + first_column * w.channels;
+    else
+        w.rows = 0;
+    return w;
+}
+
+/* Writes the largest value of each channel, or 0 for a window outside the image. It computes
+   INT8_MAX_BYTES channels at a time, which compilers turn into vector instructions, as far as `n`
+   bytes of y and of each pixel are there; n may exceed the channels. */
+enum { INT8_MAX_BYTES = 16 };
+static void int8_window_max(uint8_t *y, const int8_window *w, size_t n)
+{
+    size_t k, a, b, j;
+    for (k = 0; k < w->channels && k + INT8_MAX_BYTES <= n; k += INT8_MAX_BYTES) {
+        uint8_t most[INT8_MAX_BYTES] = { 0 };
+        for (a = 0; a < w->rows; a++) {
+            for (b = 0; b < w->columns; b++) {
+                const uint8_t *x = w->x + a * w->pitch + b * w->channels + k;
+                for (j = 0; j < INT8_MAX_BYTES; j++)
+                    most[j] = most[j] > x[j] ? most[j] : x[j];
+            }
+        }
+        memcpy(y + k, most, INT8_MAX_BYTES);
+    }
+    for (; k < w->channels; k++) {
+        uint8_t most = 0;
+        for (a = 0; a < w->rows; a++) {
+            for (b = 0; b < w->columns; b++) {
+                const uint8_t x = w->x[a * w->pitch + b * w->channels + k];
+                most = most > x ? most : x;
+            }
+        }
+        y[k] = most;
+    }
+}
+
 /* One row of the output of a pool, of all samples. */
 static void int8_pool_task(size_t index, void *user)
 {
@@ -696,41 +760,35 @@ static void int8_pool_task(size_t index, void *user)
     const lgelu_net *net = job->q->net;
     const lgelu_node *node = net->nodes + job->node, *from = net->nodes + node->input[0];
     const int8_node *p = job->q->node + job->node, *in = job->q->node + node->input[0];
-    const int mean = node->op == LGELU_OP_AVERAGE_POOL;
     const size_t c = node->shape[2], columns = node->shape[1];
     const size_t sample = index / node->shape[0], r = index % node->shape[0];
-    const uint8_t *image = in->value + sample * deploy_size(from);
+    const uint8_t *end = in->value + job->samples * deploy_size(from);
     uint8_t *y = p->value + index * columns * c;
     size_t s, a, b, k;
     for (s = 0; s < columns; s++, y += c) {
-        int any = 0;
-        for (k = 0; mean && k < c; k++) {
+        const int8_window w =
+            int8_window_of(node, from, in->value + sample * deploy_size(from), r, s);
+        if (node->op == LGELU_OP_MAX_POOL) {
+            /* The bytes behind these channels belong to the next pixels of this row, which are
+               written later. Those that are read must be values, too. */
+            const uint8_t *last = w.x;
+            size_t n = (columns - s) * c;
+            if (w.rows)
+                last += (w.rows - 1) * w.pitch + (w.columns - 1) * c;
+            if (n > (size_t)(end - last))
+                n = (size_t)(end - last);
+            int8_window_max(y, &w, n);
+            continue;
+        }
+        for (k = 0; k < c; k++) {
             int32_t sum = 0;
-            for (a = 0; a < node->window[0]; a++) {
-                for (b = 0; b < node->window[1]; b++) {
-                    const size_t u = r * node->stride[0] + a - node->padding[0];
-                    const size_t v = s * node->stride[1] + b - node->padding[1];
-                    if (u < from->shape[0] && v < from->shape[1])
-                        sum += image[(u * from->shape[1] + v) * c + k] - in->grid.zero;
-                }
+            for (a = 0; a < w.rows; a++) {
+                for (b = 0; b < w.columns; b++)
+                    sum += w.x[a * w.pitch + b * c + k] - in->grid.zero;
             }
             sum = int8_shifted((int64_t)sum * *p->multiplier, *p->shift) + p->grid.zero;
             y[k] = (uint8_t)(sum < 0 ? 0 : sum > p->grid.most ? p->grid.most : sum);
         }
-        for (a = 0; !mean && a < node->window[0]; a++) {
-            for (b = 0; b < node->window[1]; b++) {
-                const size_t u = r * node->stride[0] + a - node->padding[0];
-                const size_t v = s * node->stride[1] + b - node->padding[1];
-                const uint8_t *x = image + (u * from->shape[1] + v) * c;
-                if (u >= from->shape[0] || v >= from->shape[1])
-                    continue;
-                for (k = 0; k < c; k++)
-                    y[k] = any && y[k] > x[k] ? y[k] : x[k];
-                any = 1;
-            }
-        }
-        if (!mean && !any)
-            memset(y, 0, c);
     }
 }
 

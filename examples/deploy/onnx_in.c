@@ -1609,6 +1609,7 @@ static int onnx_exchange_to(onnx_model *m, const onnx_node *n, onnx_value *x, in
 {
     const onnx_layer *l = m->layer + x->layer;
     if (onnx_covers(&x->v, d, d + 1, 1, onnx_channels(l))
+        || onnx_covers(&x->v, d, d + 1, 1, onnx_elements(l)) /* a vector, or one channel */
         || !onnx_covers(&x->v, d, d + 1, onnx_channels(l), onnx_elements(l)))
         return 1;
     return onnx_exchange(m, n, x);
