@@ -33,8 +33,8 @@
      [1] DECLARATIONS   the manual: gate kernels, λ map, hardening, optimisers, random numbers,
                         instruction sets, accuracy, instruments, statuses; then the trainer's
                         (LGELU_TRAINER): life of a network, builders, training plans, gates and λ,
-                        files; last what advanced users need: threads, layers and nodes, custom
-                        gates, matrix products
+                        files; last what advanced users need: threads, custom linear layers,
+                        layers and nodes, custom gates, matrix products
      [2] PLATFORM       compilers, target attributes, atomics, prefetch, refused flags, exact fma
      [3] YARDSTICK      the exact gate in double; exp, log, cos, sin and random numbers with the
                         same bits everywhere
@@ -115,23 +115,33 @@
                            or append -fno-fast-math to the flags of that file, or precede the
                            include with #pragma GCC optimize("no-fast-math") (gcc only). Each way
                            gives the same bits, also if the program flushes subnormal numbers.
-     Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call:
-                           lgelu_forward then adds 21 KB to a program (gcc -O2), the tanh form and
-                           SiLU add 9 to 11 KB. As an object of its own, compile with
-                           -ffunction-sections -fdata-sections and link with -Wl,--gc-sections:
-                           lgelu_forward adds 25 KB, the others 13 to 18 KB. lgelu_backward adds 36
-                           or 39 KB, lgelu_silu_backward 22 or 26 KB.
+     Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call. As an
+                           object of its own, compile with -ffunction-sections -fdata-sections and
+                           link with -Wl,--gc-sections. What one call then adds to a program on
+                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes:
+                                                    LGELU_STATIC   --gc-sections
+                               lgelu_forward             21             24
+                               lgelu_backward            35             39
+                               lgelu_tanh_forward         9             13
+                               lgelu_tanh_backward       13             17
+                               lgelu_silu_forward        11             15
+                               lgelu_silu_backward       22             25
      Arguments             Outputs come first: lgelu_backward(dx, dy, x, λ, n). dx is overwritten,
                            not added to; to accumulate, add it afterwards. The channel form adds to
                            dlambda.
 
-   NOT IN HERE  GPUs, distributed runs, automatic differentiation of anything but the listed layers,
-                file access.
+   NOT IN HERE  GPUs, messages between machines (a training plan calls the caller's sum), automatic
+                differentiation of anything but the listed layers, file access.
 
-   HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`,
-                      RMSNorm, SiLU, gated units, rotary positions, grouped-query attention;
-                      partial batches and generation corrected; tests/names-1.0.md lists old and
-                      new names.
+   HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`;
+                      tests/names-1.0.md lists old and new names. New kernels: SiLU, gated units.
+                      New layers: RMS and group normalisation, products, sigmoid, scale,
+                      concatenation, transpose, linear without biases, rotary positions,
+                      grouped-query attention; convolutions and pools with any window (1-D, dilated,
+                      PyTorch's ceil_mode); Llama's blocks by options of lgelu_transformer. Also
+                      custom linear layers, lgelu_with_team, LGELU_CHECK, LGELU_SELF. Corrected:
+                      partial batches, generation, the gradient of a convolution whose stride is
+                      larger than its image.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -702,7 +712,8 @@ LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x);
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b);
 
 /* Adds the element-wise product of two values of equal shape, y = a·b. Behind a gate it makes a
-   gated unit (arXiv 2002.05202): a = gate(x Vᵀ), b = x Wᵀ is GEGLU, SwiGLU or ReGLU. */
+   gated unit (arXiv 2002.05202): a = gate(x Vᵀ), b = x Wᵀ is GEGLU, SwiGLU or ReGLU. lgelu_scale
+   multiplies channels by factors; the product of matrices is lgelu_multiply. */
 LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b);
 
 /* Adds a convolution with a square kernel over zero padding:
@@ -718,14 +729,16 @@ LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs
 
 /* A window of its own height [0] and width [1]: element (i, j) of the window of output (r, c) is
    the pixel (r·stride[0] + i·dilation[0] - padding[0], c·stride[1] + j·dilation[1] - padding[1]).
-   A stride or dilation of 0 means 1. */
+   A stride or dilation of 0 means 1. Padding is added on both sides. With its gaps a window extends
+   over e = (kernel - 1)·dilation + 1 pixels, which is at most 65535, more than the padding, and at
+   most pixels + 2·padding; it has (pixels + 2·padding - e)/stride + 1 positions, rounded down. */
 typedef struct {
     size_t kernel[2], stride[2], padding[2], dilation[2];
 } lgelu_window;
 
 /* Adds a convolution with any window; all else is as in lgelu_conv. A window of height 1 over one
-   row, (1, steps, channels), is a 1-D convolution. The window with its gaps, (kernel - 1)·dilation
-   + 1, is at most 65535 and wider than the padding; a depthwise one has at most 225 elements. */
+   row, (1, steps, channels), is a 1-D convolution. The window of a depthwise convolution has at
+   most 225 elements. */
 LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
                                 const lgelu_window *window, size_t groups, int bias);
 
@@ -751,37 +764,41 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x);
    node's. */
 LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x);
 
-/* Adds max pooling; the kernel is at most 15, the padding at most half of it. */
+/* Adds max pooling over square windows; the kernel is at most 15, the padding, whose pixels never
+   are the maximum, at most half of it. */
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding);
 
-/* Adds average pooling; padding counts as zeros in the mean. */
+/* Adds average pooling over square windows; padding counts as zeros in the mean. */
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding);
 
-/* Adds max pooling with any window of at most 225 elements, without dilation. */
+/* Adds max pooling with any window of at most 225 elements, without dilation, and a padding of at
+   most half of it in each direction. */
 LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
                                     const lgelu_window *window);
 
-/* Adds max pooling with a last window, in each direction, that begins in the image or in the
-   padding before it and ends beyond both: PyTorch's ceil_mode. */
+/* Adds max pooling as lgelu_max_pool_window does, with one more window in a direction where pixels
+   remain behind the last one: it begins in the image or in the padding before it, and ends beyond
+   the padding behind it. This is PyTorch's ceil_mode. */
 LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
                                      const lgelu_window *window);
 
-/* Adds average pooling with any window without dilation. */
+/* Adds average pooling with any window without dilation; padding counts as zeros in the mean. */
 LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
                                         const lgelu_window *window);
 
 /* Adds the mean of each channel over rows and columns, (1, 1, channels). */
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x);
 
-/* Adds x with each channel multiplied by a factor of its own: y[r][c][k] = x[r][c][k]·factors[k],
-   where factors has shape (1, 1, channels of x). After a global pool, two linear layers and a
-   sigmoid it completes a squeeze-and-excitation block (Hu et al., arXiv 1709.01507). */
+/* Adds the product of x and one factor for each channel of a sample: y[r][c][k] =
+   x[r][c][k]·factors[k], where factors is a node of shape (1, 1, channels of x). After a global
+   pool, two linear layers and a sigmoid it completes a squeeze-and-excitation block (Hu et al.,
+   arXiv 1709.01507). */
 LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors);
 
-/* Adds the channels of a, then those of b, which has the same rows and columns, as DenseNets and
-   U-Nets join them. */
+/* Adds the concatenation of channels: those of a, then those of b, which has the same rows and
+   columns, as in DenseNets and U-Nets. */
 LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b);
 
 /* Adds a view of x as one vector (1, 1, rows·columns·channels), without a copy. */
@@ -793,35 +810,38 @@ LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size
 /* Adds a learned vector for each position: y = x + P, P of shape (columns, channels). */
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x);
 
-/* Adds rotary positions to heads of `width` channels (Su et al., arXiv 2104.09864). In each of the
-   first `heads` heads of token t the pair (a, b) number i, from 0 to width/2 - 1, is turned by the
-   angle θ = t·base^(-2i/width): it becomes (a·cos θ - b·sin θ, b·cos θ + a·sin θ). The pair is
-   channels i and i + width/2 of the head, as in Llama and GPT-NeoX, or, if interleaved is 1,
-   channels 2i and 2i + 1, as in the paper and GPT-J. Channels behind these heads stay as they are:
-   between qkv and an attention `heads` is that of the queries plus that of the keys, and width that
-   of the attention's heads. width is even; base is above 0, usually 10000. */
+/* Adds rotary positions (Su et al., arXiv 2104.09864) to a sequence of tokens, whose first
+   heads·width channels are `heads` heads of `width` channels. In each head of token t, counted from
+   0, pair number i, from 0 to width/2 - 1, is turned by the angle θ = t·base^(-2i/width) radians:
+   (a, b) becomes (a·cos θ - b·sin θ, b·cos θ + a·sin θ). The pair is channels i and i + width/2 of
+   the head, as in Llama and GPT-NeoX, or, if interleaved is 1, channels 2i and 2i + 1, as in the
+   paper and GPT-J. The other channels stay as they are: before an attention pass the queries' heads
+   plus the keys', so that values are not turned. width is even; base is above 0, usually 10000. */
 LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
                            float base, int interleaved);
 
 /* Adds multi-head attention: qkv (tokens, 3·channels) → (tokens, channels),
-   softmax(q kᵀ/√(channels/heads)) v for each head. causal = 1: no token reads a later one. */
+   softmax(q kᵀ/√(channels/heads)) v for each head; heads divides channels. causal = 1: no token
+   reads a later one. */
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 
 /* Adds grouped-query attention (Ainslie et al., arXiv 2305.13245), which has fewer keys and values:
    qkv (tokens, (heads + 2·kv_heads)·width) → (tokens, heads·width), first the queries, then the
-   keys, then the values. Query head h reads key and value head h/(heads/kv_heads), so that kv_heads
-   divides heads. kv_heads = heads is lgelu_attention, kv_heads = 1 is multi-query attention. */
+   keys, then the values; softmax(q kᵀ/√width) v for each head. kv_heads divides heads, and query
+   head h reads key and value head h/(heads/kv_heads), rounded down. kv_heads = heads is
+   lgelu_attention, kv_heads = 1 is multi-query attention. */
 LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
                                       size_t kv_heads, int causal);
 
-/* Adds dropout, which is active in training only. A rate of 0 adds no node and returns x. */
+/* Adds dropout, which is active in training only: a value becomes 0 with probability `rate`, at
+   least 0 and less than 1, or is divided by 1 - rate. A rate of 0 adds no node and returns x. */
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate);
 
 /* Adds an image as tokens, patch by patch: (rows, columns, c) → (1, patches, side·side·c). */
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side);
 
 /* Adds x with channels and pixels, or tokens, exchanged: (rows, columns, c) → (1, c, rows·columns).
-   A linear layer between two of them mixes tokens, as in MLP-Mixer. */
+   A linear layer between two of these mixes tokens, as in MLP-Mixer. */
 LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x);
 
 /* Adds one learned token in front of a sequence. */
@@ -862,9 +882,10 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
 LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int blocks,
                            size_t classes, lgelu_gate_kind kind, float lambda);
 
-/* Transformers with normalisation before each part, and GPT-2's first weights. Without the options
-   of the second half they have GPT-2's blocks. With all of them, and the gate LGELU_GATE_SILU, they
-   have those of Llama (arXiv 2302.13971). */
+/* Transformers with normalisation before each part, and GPT-2's first weights. With 0 in the
+   options from rms_norm on they have GPT-2's blocks. With rms_norm, rotary, gated and no_bias at 1
+   and LGELU_GATE_SILU they have those of Llama (arXiv 2302.13971), where hidden is about 8/3·width;
+   its larger and later models have fewer kv_heads. */
 typedef struct {
     size_t layers, heads, width, hidden; /* hidden: of the feed-forward part, 0 is 4·width */
     lgelu_gate_kind gate;
@@ -1006,16 +1027,18 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net);
 
 /* Computes tokens from … from + count - 1 of one sample, in a network built for
    LGELU_MODE_GENERATE; keys and values of earlier tokens remain from earlier calls. lgelu_net_value
-   then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Layers
-   must see one token at a time: no pooling, no convolution of more than a pixel, no images;
-   attention is causal. */
+   then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Each
+   layer must compute a token from that token alone, or by causal attention from earlier ones: a
+   pooling, a convolution of more than a pixel, a group normalisation, lgelu_scale, a transpose,
+   patches, a class token or a mean of tokens is refused with LGELU_E_ARGUMENT. */
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
 
 /* ---- files: checkpoints as safetensors ----
 
-   A training network saves weights, AdamW moments, s, λ, gate kinds and the step: tensors
-   NAME.weight (outputs, inputs), NAME.bias, NAME.s, NAME.lambda, in training with .m and .v
-   each. */
+   A training network saves weights, running statistics, AdamW moments, s, λ, gate kinds and the
+   step. Its tensors are NAME.weight (outputs, inputs), NAME.bias, NAME.running_mean and
+   NAME.running_var, NAME.s, NAME.lambda and NAME.lambda0; in training .weight, .bias and .s have
+   moments, such as NAME.weight.m and NAME.weight.v. Other networks save no moments. */
 
 /* Receives `bytes` bytes and returns 0 if it took all of them. It is not fwrite, which returns the
    count: `return fwrite(data, 1, bytes, (FILE *)user) != bytes;` */
@@ -1073,19 +1096,21 @@ typedef struct {
     void *user;
 } lgelu_threads;
 
-/* Calls work(team, user) once, on one of the threads. Its parallel loops, team->run(task,
-   task_user, count, team->user), find the other threads awake: to wake them for each loop would
-   take longer than most loops. threads NULL: all on the calling thread. */
+/* Calls work(team, user) once, on one of the threads, and returns when it is done. Where `work`
+   consists of many short parallel loops, call each as team->run(task, task_user, count,
+   team->user): the other threads stay awake between them, since waking them takes longer than most
+   loops. team is valid until work returns. threads NULL: all on the calling thread. */
 LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
                                void (*work)(const lgelu_threads *team, void *user), void *user);
 
 /* ---- for advanced users: custom linear layers ---- */
 
-/* Computes the linear layers of a network that was not built for training in the caller's way, for
-   example from weights of fewer bits: net.custom_linear. run either computes y (rows, outputs) = x
-   (rows, inputs) Wᵀ + b of the node and returns 1, or returns 0 without writing to y, and the
-   network computes the layer itself. While it is called, net->threads.run is set and runs tasks on
-   the threads of this forward. */
+/* Computes linear layers in place of the network, for example from weights of fewer bits: set
+   net.custom_linear. A network that was built for training ignores it. For each linear layer the
+   forward calls run, which either computes y (rows, outputs) = x (rows, inputs) Wᵀ + b of the node
+   and returns 1, or writes nothing to y and returns 0; then the network computes the layer itself.
+   During the call net->threads.run is set and runs tasks on the threads of this forward.
+   examples/deploy/compact.h uses it. */
 typedef struct {
     int (*run)(float *y, const float *x, size_t rows, const lgelu_net *net, const lgelu_node *node,
                void *user);

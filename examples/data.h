@@ -4,9 +4,12 @@
    example.
 
        data_set d;
-       if (data_read(&d, argc > 1 ? argv[1] : NULL, argv[0])) { fprintf(stderr, "%s\n", d.error);
-   return 1; } data_batch(x, y, &d, DATA_TRAIN, NULL, 0, 128);           the first 128 samples as a
-   network takes them, and their classes data_free(&d);
+       if (data_read(&d, argc > 1 ? argv[1] : NULL, argv[0])) {
+           fprintf(stderr, "%s\n", d.error);
+           return 1;
+       }
+       data_batch(x, y, &d, DATA_TRAIN, NULL, 0, 128);    the first 128 samples and their classes
+       data_free(&d);
 
    A folder may hold the repository's own sheets (pictures/); the four IDX files of the MNIST
    family, packed (.gz) or not; binary batches of CIFAR-10 or CIFAR-100, *.bin, those that start

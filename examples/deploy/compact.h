@@ -3,11 +3,12 @@
    compact.h: the linear layers of a network on compact weights, for generating token by token,
    where the time is that of reading the weights.
 
-       compact_options o = { COMPACT_BF16, 1 };      the form of the weights; whether zeros are
-   skipped compact_net c; if (compact_make(&c, &net, &o))               net: made for inference or
-   generation, weights set puts(c.message); lgelu_net_generate(&net, known, 1);           runs on
-   the compact weights, as a forward does compact_free(&c);                             the network
-   computes by itself again
+       compact_options o = { COMPACT_BF16, 1 };    the form of the weights; 1: zeros are skipped
+       compact_net c;
+       if (compact_make(&c, &net, &o))             net: for inference or generation, weights set
+           puts(c.message);
+       lgelu_net_generate(&net, known, 1);         uses the compact weights, as a forward does
+       compact_free(&c);                           the network computes by itself again
 
    COMPACT_BF16 and COMPACT_INT8 round the network's own matrices and keep a compact copy.
    Arithmetic stays in f32, in the order that lgelu.h promises, so that the values are those of a

@@ -14,8 +14,7 @@
        size_t bytes = refit_bytes(&r, &smooth, &relu, logits, &o);
        if (!bytes || refit_run(&r, malloc(bytes), bytes, next, user)) puts(r.message);
        for (k = 0; k < r.layers; k++) print r.layer[k]
-       lgelu_net_copy(&lean, &relu);                a network without kept values takes the weights
-   over
+       lgelu_net_copy(&lean, &relu);                to a network that keeps no values
 
    What it does. The layers are visited in order. For each matrix (linear, convolution) behind a
    gate that differs between the two networks, A are its inputs in the converted network as refitted
