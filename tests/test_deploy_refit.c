@@ -76,7 +76,7 @@ static int build(lgelu_net *n, int kind, int x)
     }
 }
 
-static int keeps = 1, prepacks;
+static int keeps = 1, prepacks, no_winograd;
 static lgelu_mode mode = LGELU_MODE_INFER;
 
 static void make(network *d, int kind)
@@ -86,6 +86,7 @@ static void make(network *d, int kind)
     lgelu_net_begin(n, d->nodes, NODES);
     n->custom_gate = gate_outer;
     n->prepack = prepacks;
+    n->no_winograd = no_winograd;
     n->deviation = 0.3f;
     d->input = kind == GPT   ? lgelu_tokens(n, "tokens", TOKENS, VOCABULARY)
                : kind == MLP ? lgelu_input(n, "x", 1, 1, 30)
@@ -809,63 +810,145 @@ static void memory(void)
     free_pair(&a, &b);
 }
 
-static void certified(void)
+/* ---- Bounds of a refitted network ---- */
+
+/* Linear relaxation of the residual networks takes a minute. */
+static bounds_how how_bounded(int kind)
 {
-    static network a, b, lean;
-    refit r;
-    bounds_certificate c;
-    double low[30], high[30], worst = 0;
-    size_t broken = 0;
-    choose_gate(0);
-    make_pair(&a, &b, MLP);
-    if (convert(&r, &a, &b, NULL, inputs(MLP, 200))) {
-        check(0, "certificates", "%s", r.message);
-        return;
+    return kind == MLP || kind == LENET ? BOUNDS_LINEAR : BOUNDS_INTERVAL;
+}
+
+/* A point of the box, in f32. */
+static void draw_input(float *x, const double *low, const double *high, size_t size, size_t draw)
+{
+    for (size_t i = 0; i < size; i++) {
+        const double place = 0.001 + 0.998 * (double)lgelu_uniform(10, draw, i);
+        x[i] = (float)(low[i] + (high[i] - low[i]) * place);
     }
+}
+
+static const float *outputs_of(network *d, const float *x)
+{
+    lgelu_net_bind(&d->net, d->input, x);
+    lgelu_net_forward(&d->net, 1);
+    return lgelu_net_value(&d->net, d->output);
+}
+
+/* A network without kept values, with the weights of `from` and one hard λ in each gate. */
+static void make_lean(network *lean, const network *from, int kind)
+{
     keeps = 0;
     gate_kind = LGELU_GATE_LAMBDA;
-    make(&lean, MLP);
+    make(lean, kind);
     keeps = 1;
-    check(!lgelu_net_copy(&lean.net, &b.net),
-          "a network without kept values takes the weights over", "%s", lean.net.message);
-    float x[30], relu[10];
-    for (size_t i = 0; i < 30; i++) {
-        x[i] = lgelu_normal(9, 9, i);
-        low[i] = (double)x[i] - 0.05;
-        high[i] = (double)x[i] + 0.05;
+    check(!lgelu_net_copy(&lean->net, &from->net),
+          "a network without kept values takes the weights over", "%s", lean->net.message);
+    lgelu_net_set_gates(&lean->net, LGELU_GATE_LAMBDA);
+    for (int k = 0; k < lean->net.lambda_count; k++) {
+        lgelu_net_set_lambda(&lean->net, k, 159.577f);
     }
-    lgelu_net_set_gates(&lean.net, LGELU_GATE_LAMBDA);
-    for (int k = 0; k < lean.net.lambda_count; k++) {
-        lgelu_net_set_lambda(&lean.net, k, 159.577f);
+}
+
+/* Counts outputs of the refitted network that leave the bounds which b has for the box. */
+static size_t outside(const bounds_net *b, network *refitted, const double *low, const double *high,
+                      size_t size, size_t draws)
+{
+    static float x[MOST_INPUT];
+    size_t found = 0;
+    for (size_t draw = 0; draw < draws; draw++) {
+        draw_input(x, low, high, size, draw);
+        const float *y = outputs_of(refitted, x);
+        const bounds_node *n = b->node + b->output;
+        for (size_t k = 0; k < n->n; k++) {
+            found += !((double)y[k] >= n->lo[k] && (double)y[k] <= n->hi[k]);
+        }
     }
-    if (bounds_certificate_make(&c, &lean.net, lean.output)
-        || bounds_certificate_run(&c, low, high, BOUNDS_LINEAR)) {
-        check(0, "certificates", "%s", c.message);
+    return found;
+}
+
+/* The bounds of a refitted network hold for it. Those of the cold swap do not: they are bounds of
+   other weights. */
+static void bounded(int kind, network *cold, network *refitted, const double *low,
+                    const double *high, size_t size)
+{
+    bounds_net b, other;
+    if (bounds_make(&b, &refitted->net, refitted->output, BOUNDS_AS_RELU)
+        || bounds_run(&b, low, high, how_bounded(kind))) {
+        check(0, "bounds of a refitted network", "%s: %s", kind_name[kind], b.message);
         return;
     }
-    for (size_t draw = 0; draw < 500; draw++) {
-        for (size_t i = 0; i < 30; i++) {
-            x[i] = (float)(low[i]
-                           + (high[i] - low[i])
-                                 * (0.001 + 0.998 * (double)lgelu_uniform(10, draw, i)));
-        }
-        lgelu_net_bind(&b.net, b.input, x);
-        lgelu_net_forward(&b.net, 1);
-        memcpy(relu, lgelu_net_value(&b.net, b.output), sizeof relu);
-        lgelu_net_bind(&lean.net, lean.input, x);
-        lgelu_net_forward(&lean.net, 1);
-        for (size_t k = 0; k < 10; k++) {
-            const double e =
-                fabs((double)relu[k] - (double)lgelu_net_value(&lean.net, lean.output)[k]);
+    if (bounds_make(&other, &cold->net, cold->output, BOUNDS_AS_RELU)
+        || bounds_run(&other, low, high, how_bounded(kind))) {
+        check(0, "bounds of a cold swap", "%s: %s", kind_name[kind], other.message);
+        return;
+    }
+    const size_t draws = 300, found = outside(&b, refitted, low, high, size, draws),
+                 foreign = outside(&other, refitted, low, high, size, draws);
+    check(!found && foreign, "bounds hold for the refitted weights, those of the cold swap do not",
+          "%s: %lu outside, %lu outside those of the cold swap", kind_name[kind],
+          (unsigned long)found, (unsigned long)foreign);
+    bounds_free(&b);
+    bounds_free(&other);
+}
+
+/* The certificate of a refitted network, whose gates have a hard λ, bounds what its swap to ReLU
+   changes. */
+static void certified(int kind, network *relu, network *lean, const double *low, const double *high,
+                      size_t size)
+{
+    static float x[MOST_INPUT], y[16];
+    bounds_certificate c;
+    double worst = 0;
+    size_t broken = 0, outputs;
+    if (bounds_certificate_make(&c, &lean->net, lean->output)
+        || bounds_certificate_run(&c, low, high, how_bounded(kind))) {
+        check(0, "certificates", "%s: %s", kind_name[kind], c.message);
+        return;
+    }
+    outputs = c.soft.node[lean->output].n;
+    for (size_t draw = 0; draw < 300; draw++) {
+        draw_input(x, low, high, size, draw);
+        memcpy(y, outputs_of(relu, x), outputs * sizeof *y);
+        const float *soft = outputs_of(lean, x);
+        for (size_t k = 0; k < outputs; k++) {
+            const double e = fabs((double)y[k] - (double)soft[k]);
             worst = fmax(worst, e);
             broken += e > c.change[k];
         }
     }
     check(!broken && worst > 0, "certificates hold for the refitted weights",
-          "%lu of 5000, worst %g", (unsigned long)broken, worst);
+          "%s: %lu broken, worst %g", kind_name[kind], (unsigned long)broken, worst);
     bounds_certificate_free(&c);
+}
+
+static void proofs(int kind)
+{
+    static network a, b, lean, cold;
+    static double low[MOST_INPUT], high[MOST_INPUT];
+    const size_t size = kind == MLP ? 30 : MOST_INPUT;
+    refit r;
+    choose_gate(0);
+    no_winograd = 1;
+    make_pair(&a, &b, kind);
+    if (convert(&r, &a, &b, NULL, inputs(kind, 200))) {
+        check(0, "certificates", "%s", r.message);
+        return;
+    }
+    for (size_t i = 0; i < size; i++) {
+        const double x = (double)lgelu_normal(9, 9, i), radius = kind == MLP ? 0.05 : 0.004;
+        low[i] = x - radius;
+        high[i] = x + radius;
+    }
+    make_lean(&lean, &b, kind);
+    make_lean(&cold, &a, kind);
+    certified(kind, &b, &lean, low, high, size);
+    for (size_t i = 0; i < size; i++) {
+        low[i] = high[i] = (double)(float)low[i];
+    }
+    bounded(kind, &cold, &b, low, high, size);
     free_pair(&a, &b);
-    free(lean.block);
+    free_pair(&lean, &cold);
+    no_winograd = 0;
 }
 
 int main(void)
@@ -877,7 +960,10 @@ int main(void)
     outcomes();
     errors();
     memory();
-    certified();
+    proofs(MLP);
+    proofs(LENET);
+    proofs(RESNET);
+    proofs(FOLDED);
     prepacked();
     same_bits();
     free(report_memory);

@@ -94,12 +94,15 @@ static void *allocate(size_t count, size_t size)
     return p;
 }
 
+/* Processor time of all threads. */
+static double processor_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
 static double seconds(void)
 {
 #ifdef _OPENMP
     return omp_get_wtime();
 #else
-    return (double)clock() / CLOCKS_PER_SEC;
+    return processor_seconds();
 #endif
 }
 
@@ -1155,6 +1158,9 @@ static void load_sample(network *n, size_t k, int part, size_t i)
 
 /* ---- [4] MEASURING ---- */
 
+/* Whether the network predicts the next token at each place. */
+static int is_language(void) { return data.labelled && data.answers > 1; }
+
 /* The accuracy in percent; of targets 100·R², R² = 1 - Σ(y - t)² / Σ(t - mean t)². 0 without
    answers. */
 static double score_of(const float *outputs, size_t width)
@@ -1194,6 +1200,26 @@ static double evaluate(network *n, float *outputs)
                count * values * sizeof *outputs);
     }
     return stopped ? (double)NAN : score_of(outputs, width);
+}
+
+/* The mean of -log p of the next tokens of the test part, p being the softmax of the outputs. 0 for
+   other networks, whose outputs may be anything that is largest for the class. */
+static double nats_of(const float *outputs, size_t width)
+{
+    const size_t rows = data.count[TEST] * data.answers;
+    double sum = 0;
+    size_t i, k;
+    if (!is_language())
+        return 0;
+    for (i = 0; i < rows; i++) {
+        const float *y = outputs + i * width;
+        const float most = y[lgelu_argmax(y, width)];
+        double all = 0;
+        for (k = 0; k < width; k++)
+            all += exp((double)(y[k] - most));
+        sum += log(all) - (double)(y[data.label[TEST][i]] - most);
+    }
+    return sum / (double)rows;
 }
 
 /* The training samples in a random order, of which the first `fitted` are used for refits and
@@ -1279,14 +1305,16 @@ static int refit_interrupted(const refit_layer *layer, size_t pass, size_t passe
     return stopped;
 }
 
-static void print_refit(const refit *r, double duration)
+/* duration: seconds that passed; work: those of all threads. */
+static void print_refit(const refit *r, double duration, double work)
 {
     size_t k, changed = 0;
     for (k = 0; k < r->layers; k++)
         changed += r->layer[k].outcome <= REFIT_SHIFTED;
-    fprintf(stderr, "%s: %zu of %zu matrices, from %zu inputs, in %.1f s\n",
+    fprintf(stderr,
+            "%s: %zu of %zu matrices, from %zu inputs, in %.1f s (%.1f s of processor time)\n",
             r->options.what == REFIT_BIASES ? "biases" : "refit", changed, r->layers, r->samples,
-            duration);
+            duration, work);
 }
 
 static int bind_input(network *n)
@@ -1299,7 +1327,7 @@ static int bind_input(network *n)
    batch normalisations first. */
 static int refit_network(network *from, network *to, refit_what what, int estimate)
 {
-    const double start = seconds();
+    const double start = seconds(), work = processor_seconds();
     const size_t most = option.samples ? (size_t)option.samples : REFITTED;
     refit_options o = refit_defaults();
     refit_source source;
@@ -1323,7 +1351,7 @@ static int refit_network(network *from, network *to, refit_what what, int estima
     if (bad && !stopped)
         fail("%s", r.message);
     if (!bad)
-        print_refit(&r, seconds() - start);
+        print_refit(&r, seconds() - start, processor_seconds() - work);
     free(memory);
     return bad || bind_input(from) || bind_input(to);
 }
@@ -1430,8 +1458,8 @@ static int fine_tune(network *n, const char *what)
 
 typedef struct {
     const char *key, *text;
-    double score;
-    int compared; /* flips and changes are given */
+    double score, nats; /* nats: of networks that predict next tokens */
+    int compared;       /* flips and changes are given */
     size_t flips;
     double largest, mean; /* change of an output */
 } row;
@@ -1447,13 +1475,15 @@ typedef struct {
     char note[200];
 } report;
 
-static row *add_row(report *r, const char *key, const char *text, double score)
+/* Adds a row for a network with these outputs on the test part. */
+static row *add_row(report *r, const char *key, const char *text, const float *outputs)
 {
     row *x = r->line + r->lines++;
     memset(x, 0, sizeof *x);
     x->key = key;
     x->text = text;
-    x->score = score;
+    x->score = score_of(outputs, r->outputs);
+    x->nats = nats_of(outputs, r->outputs);
     return x;
 }
 
@@ -1480,6 +1510,8 @@ static void print_text(FILE *f, const report *r)
             !data.labelled ? ""
             : classes      ? "accuracy %"
                            : "R2 %");
+    if (is_language())
+        fprintf(f, " %8s", "nats");
     fprintf(f, " %8s %10s %10s\n", classes ? "flips" : "", "largest", "mean");
     for (i = 0; i < r->lines; i++) {
         const row *x = r->line + i;
@@ -1489,6 +1521,8 @@ static void print_text(FILE *f, const report *r)
         if (classes)
             snprintf(flips, sizeof flips, "%zu", x->flips);
         fprintf(f, "%-44s %10s", x->text, score);
+        if (is_language())
+            fprintf(f, " %8.4f", x->nats);
         if (x->compared)
             fprintf(f, " %8s %10.4g %10.4g", flips, x->largest, x->mean);
         fprintf(f, "%s\n", !strcmp(x->key, r->written) ? "  written" : "");
@@ -1542,10 +1576,12 @@ static void print_json(FILE *f, const report *r)
         const row *x = r->line + i;
         fprintf(f, ",\n \"%s\": {", x->key);
         if (data.labelled)
-            fprintf(f, "\"score\": %.9g%s", x->score, x->compared ? ", " : "");
+            fprintf(f, "\"score\": %.9g", x->score);
+        if (is_language())
+            fprintf(f, ", \"nats\": %.9g", x->nats);
         if (x->compared) {
-            fprintf(f, "\"flips\": %zu, \"max_dlogit\": %.9g, \"mean_dlogit\": %.9g", x->flips,
-                    x->largest, x->mean);
+            fprintf(f, "%s\"flips\": %zu, \"max_dlogit\": %.9g, \"mean_dlogit\": %.9g",
+                    data.labelled ? ", " : "", x->flips, x->largest, x->mean);
         }
         fprintf(f, "}");
     }
@@ -1845,10 +1881,8 @@ static int save_int8(report *r, const network *n, const float *outputs, byte_arr
             return fail("%s: %s", option.c8, message);
     }
     run_int8(&whole, &q, rounded);
-    compare(
-        r,
-        add_row(r, "int8", "in 8 bits, changes from the network written", score_of(rounded, width)),
-        outputs, rounded);
+    compare(r, add_row(r, "int8", "in 8 bits, changes from the network written", rounded), outputs,
+            rounded);
     free(work);
     free(rounded);
     int8_free(&q);
@@ -2070,7 +2104,7 @@ static int measure(job *j, network *n, const char *key, const char *text)
     const double score = evaluate(n, j->second);
     if (!(score - score <= 0))
         return 1;
-    compare(&j->r, add_row(&j->r, key, text, score), j->first, j->second);
+    compare(&j->r, add_row(&j->r, key, text, j->second), j->first, j->second);
     return 0;
 }
 
@@ -2104,7 +2138,7 @@ static int measure_original(job *j)
     const double score = evaluate(&j->given, j->first);
     if (!(score - score <= 0))
         return 1;
-    add_row(&j->r, "before", "before", score);
+    add_row(&j->r, "before", "before", j->first);
     if (j->tanhs && measure(j, &j->infer, "exact", "its tanh formula replaced by exact GELU"))
         return 1;
     if (copy_as_relu(j, &j->given) || measure(j, &j->relu, "cold", "cold swap: ReLU, nothing else"))
