@@ -6839,13 +6839,10 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
 {
     lgelu_window w;
-    int d;
-    for (d = 0; d < 2; d++) {
-        w.kernel[d] = kernel;
-        w.stride[d] = stride;
-        w.padding[d] = padding;
-        w.dilation[d] = 1;
-    }
+    w.kernel[0] = w.kernel[1] = kernel;
+    w.stride[0] = w.stride[1] = stride;
+    w.padding[0] = w.padding[1] = padding;
+    w.dilation[0] = w.dilation[1] = 1;
     return w;
 }
 
