@@ -249,7 +249,7 @@ def window(name, words, op="Conv", ins="x k", shape=(2, 6, 6), init=c, **a):
     refuse(name, words, [n(op, ins, "h", **a), n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], shape, (4,), **init)
 window("dilation", "(Conv): its dilations are out of bounds", dilations=[0, 2])
 window("strides", "(Conv): its strides are out of bounds", strides=[1, 0])
-window("pads", "expected equal pads on opposite sides", pads=[0, 1, 1, 1])
+window("pads", "pads that differ on opposite sides", pads=[0, 1, 1, 1], dilations=[2, 2])
 window("groups", "the shape of its weights does not match channels and groups", init=dict(k=w(4, 3, 3, 3)))
 window("line", "its weights have other dimensions than its input", shape=(2, 6), init=dict(k=w(4, 2, 3, 3)))
 window("large", "the window is larger than the image", shape=(2, 2, 2))
