@@ -2648,6 +2648,8 @@ LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lam
                                       size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
+    if (!outer || !channels || !inner)
+        return;
     LGELU__TO_NEAREST(LGELU__CALL(forward_channels)(y, x, lambda, outer, channels, inner));
 }
 
@@ -2656,6 +2658,8 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
                                        size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
+    if (!outer || !channels || !inner)
+        return;
     LGELU__TO_NEAREST(
         LGELU__CALL(backward_channels)(dx, dlambda, dy, x, lambda, outer, channels, inner));
 }
@@ -6839,13 +6843,10 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
 {
     lgelu_window w;
-    int d;
-    for (d = 0; d < 2; d++) {
-        w.kernel[d] = kernel;
-        w.stride[d] = stride;
-        w.padding[d] = padding;
-        w.dilation[d] = 1;
-    }
+    w.kernel[0] = w.kernel[1] = kernel;
+    w.stride[0] = w.stride[1] = stride;
+    w.padding[0] = w.padding[1] = padding;
+    w.dilation[0] = w.dilation[1] = 1;
     return w;
 }
 
@@ -13018,11 +13019,11 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
         v_many(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]));
         v_many(whole[u] = m_or(thin[u], m_less(whole[u], odd[u])));
         v_many(v[u] = v_mul(v_mul(x[u], x[u]), g->scale));
-        v_many(v[u] = v_mul(h[u],
-                            v_times2(v_fma(l[u], v[u], v[u]), n_up(n_max(n[u], n_set(-100)), 23))));
-        /* A term below 2^-126 counts as 0. */
-        v_many(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u],
-                               zero));
+        v_many(v[u] = v_fma(l[u], v[u], v[u]));
+        /* h·2^n below 2^-126 counts as 0. n may be as small as -197. */
+        v_many(h[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)),
+                               v_times2(h[u], n_up(n[u], 23)), zero));
+        v_many(v[u] = v_mul(v[u], h[u]));
         v_many(small[u] = v_select(thin[u], v[u], small[u]));
         v_many(s[u] = v_select(thin[u], zero, s[u]));
     }

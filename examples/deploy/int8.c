@@ -545,11 +545,13 @@ typedef struct {
     size_t row_part, block_part, block_parts, part; /* how the layer is partitioned into tasks */
 } int8_job;
 
-/* The least products of a run that are worth waking threads: some 0.05 ms on one core with AMX. All
+/* The least work of a run that is worth waking threads, some 0.1 ms on one core with AMX, counted
+   in products; to compute one value of a layer takes as long as INT8_VALUE_WORK products. All
    layers of a run share one team, because at the end of each parallel region OpenMP waits for
    threads that may not be running. Once they are awake: the least products of a layer, and the
    least values of other layers. A test sets all three to 0. */
-static double int8_least_run = 8e6, int8_least_products = 5e5;
+enum { INT8_VALUE_WORK = 800 };
+static double int8_least_run = 1e8, int8_least_products = 5e5;
 static size_t int8_least_values = (size_t)1 << 16;
 enum { INT8_VALUES = 1 << 15 };
 
@@ -854,7 +856,7 @@ static void int8_walk(const lgelu_threads *team, void *user)
 lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samples,
                             const lgelu_threads *threads)
 {
-    double products = 0;
+    double work = 0;
     int8_job job;
     lgelu_status status;
     int i;
@@ -872,10 +874,13 @@ lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samp
     job.samples = samples;
     job.set = int8_set_of(q->sets, lgelu_isa());
     for (i = 0; i <= q->output; i++) {
-        if (q->needed[i] && q->node[i].matrix)
-            products += int8_products(&job, i);
+        if (q->needed[i]) {
+            work += INT8_VALUE_WORK * (double)(samples * deploy_size(q->net->nodes + i));
+            if (q->node[i].matrix)
+                work += int8_products(&job, i);
+        }
     }
-    if (threads && products >= int8_least_run)
+    if (threads && work >= int8_least_run)
         lgelu_with_team(threads, int8_walk, &job);
     else
         int8_walk(NULL, &job);

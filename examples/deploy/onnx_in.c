@@ -1296,6 +1296,15 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
     if (onnx_is_square(x))
         return onnx_set_square(m, n, x);
+    /* a multiple of a square, and a sum with it */
+    if (!(x->p[1] < 0 || x->p[1] > 0 || x->p[3] < 0 || x->p[3] > 0) && x->vector < 0
+        && (x->p[2] < 0 || x->p[2] > 0)) {
+        const double shift = x->p[0], factor = x->p[2];
+        if (!onnx_set_square(m, n, x))
+            return 0;
+        x->p[0] = shift;
+        x->p[1] = factor;
+    }
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
         return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (onnx_is_padded(x) && (x->p[0] < 0 || x->p[0] > 0))
@@ -1358,6 +1367,22 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
     /* its weights are those of a convolution with this window */
     l->window = was.window;
     x->layer = onnx_layer_index(m, l);
+    return 1;
+}
+
+/* Makes the pixels of a layer tokens, in one row. */
+static int onnx_pixels_to_tokens(onnx_model *m, const onnx_node *n, int *layer)
+{
+    onnx_layer *l;
+    if (m->layer[*layer].shape[0] == 1)
+        return 1;
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_PATCHES, *layer, -1)))
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    l->shape[1] *= l->shape[0];
+    l->shape[0] = 1;
+    l->option[0] = 1;
+    *layer = onnx_layer_index(m, l);
     return 1;
 }
 
@@ -1761,6 +1786,17 @@ static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
     v = onnx_image_view(m, l, x->v.rank);
     if (onnx_same_view(&v, &x->v) && (x->v.rank == 4 || l->shape[0] == 1))
         return 1;
+    /* a convolution along channels, or one whose channels are tokens */
+    if (x->v.rank == 3 && l->op != LGELU_OP_INPUT && onnx_exchanged_view(m, x, &v)) {
+        onnx_layer turned = *l;
+        onnx_view image;
+        turned.shape[1] = l->shape[2];
+        turned.shape[2] = l->shape[0] * l->shape[1];
+        turned.shape[0] = 1;
+        image = onnx_image_view(m, &turned, 3);
+        if (onnx_same_view(&v, &image))
+            return onnx_exchange(m, n, x);
+    }
     if (x->v.rank == 4 && l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_size(&x->v, 1).c == 1) {
         size_t old[3];
         memcpy(old, l->shape, sizeof old);
@@ -1960,14 +1996,13 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, con
         return onnx_refuse(m, n,
                            "expected queries, keys and values that are views of linear layers");
     l = m->layer + x->layer;
-    if (l->shape[0] != 1
-        || !onnx_covers(&x->v, tokens, tokens + 1, onnx_channels(l), onnx_elements(l))
+    if (!onnx_covers(&x->v, tokens, tokens + 1, onnx_channels(l), onnx_elements(l))
         || onnx_count_batch(&x->v, tokens, tokens + 1))
         return onnx_refuse(m, n, "expected attention over all tokens");
     h->p.layer = x->layer;
     h->p.base = x->v.base;
     h->heads = h->width = h->p.head = h->p.width = h->group = 1;
-    h->tokens = (int64_t)l->shape[1];
+    h->tokens = (int64_t)(l->shape[0] * l->shape[1]);
     if (x->v.n[width] > 1 || onnx_count_batch(&x->v, width, width + 1))
         return onnx_refuse(m, n, "the channels of a head are not equally spaced");
     if (x->v.n[width]) {
@@ -1997,9 +2032,62 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, con
     return 1;
 }
 
+/* Returns a layer whose channels are those of queries, keys or values, in order: the one that they
+   are a view of, or one that picks them. -1 after an error. */
+static int onnx_ordered_heads(onnx_model *m, const onnx_node *n, const onnx_heads *h)
+{
+    const int64_t channels = h->heads * h->width;
+    onnx_layer *l;
+    int layer = h->p.layer;
+    if (h->p.base || channels != onnx_channels(m->layer + layer)
+        || (h->width > 1 && h->p.width != 1) || (h->heads > 1 && h->p.head != h->width)) {
+        if (!(l = onnx_picked_layer(m, n, layer)))
+            return -1;
+        l->chosen = onnx_empty_view(h->p.base);
+        onnx_new_dim(&l->chosen);
+        onnx_push_atom(&l->chosen, onnx_atom_of((size_t)h->heads, (size_t)h->p.head));
+        onnx_push_atom(&l->chosen, onnx_atom_of((size_t)h->width, (size_t)h->p.width));
+        l->shape[2] = (size_t)channels;
+        layer = onnx_layer_index(m, l);
+    }
+    return onnx_pixels_to_tokens(m, n, &layer) ? layer : -1;
+}
+
+/* Joins queries, keys and values of different layers along their channels. `factor` multiplies the
+   queries. Returns -1 after an error. */
+static int onnx_join_heads(onnx_model *m, const onnx_node *n, const onnx_heads *h, double factor)
+{
+    int d, joined = -1;
+    for (d = 0; d < 3; d++) {
+        int layer = onnx_ordered_heads(m, n, h + d);
+        onnx_layer *l;
+        if (layer < 0)
+            return -1;
+        if (!d && !onnx_is_one(factor)) {
+            onnx_value x;
+            const onnx_view v = onnx_empty_view(0);
+            memset(&x, 0, sizeof x);
+            onnx_set_data(&x, layer, &v);
+            x.p[1] = factor;
+            if (!onnx_end_formula(m, n, &x))
+                return -1;
+            layer = x.layer;
+        }
+        if (d) {
+            if (!(l = onnx_new_layer(m, n, LGELU_OP_CONCAT, joined, layer)))
+                return -1;
+            memset(&l->name, 0, sizeof l->name);
+            l->shape[2] += m->layer[layer].shape[2];
+            layer = onnx_layer_index(m, l);
+        }
+        joined = layer;
+    }
+    return joined;
+}
+
 /* Returns a layer whose channels are the queries, keys and values of the heads h, in order: the one
-   that they are views of, or a linear layer whose rows are picked from those of linear layers.
-   `factor` multiplies the queries. Returns -1 after an error. */
+   that they are views of, or a linear layer whose rows are picked from those of linear layers, or
+   the concatenation of three layers. `factor` multiplies the queries. Returns -1 after an error. */
 static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_heads *h,
                                double factor)
 {
@@ -2019,9 +2107,7 @@ static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_hea
         const onnx_layer *a = m->layer + h[d].p.layer;
         if (a->op != LGELU_OP_LINEAR || a->parts || a->picks || a->window.kernel[0] || a->flat
             || a->input[0] != b->input[0] || !onnx_same_view(&a->order, &b->order)) {
-            onnx_refuse(m, n,
-                        "expected queries, keys and values that are linear in the same layer");
-            return -1;
+            return onnx_join_heads(m, n, h, factor);
         }
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, b->input[0], -1)))
@@ -2070,6 +2156,8 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
                 || (turn.apart == turn.channel) != (k->turn.apart == k->turn.channel))))
         return onnx_refuse(m, n, "the rotary positions of queries and keys differ");
     from = onnx_layer_of_heads(m, n, h, s->scale * sqrt((double)h[0].width));
+    if (from >= 0 && !onnx_pixels_to_tokens(m, n, &from))
+        return 0;
     if (from >= 0 && turned) {
         l = onnx_rotary_layer(m, n, from, &turn, h[0].heads + h[1].heads);
         if (!l)
@@ -2129,7 +2217,7 @@ static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
     const onnx_value *x = onnx_operand(m, n, 0);
     const int64_t axis = onnx_attribute_int(n, "axis", m->opset < 13 ? 1 : -1);
     onnx_value *y;
-    if (!x || x->kind != ONNX_SCORES) {
+    if (!x || x->kind != ONNX_SCORES || onnx_text_is(n->op, "LogSoftmax")) {
         return onnx_refuse(
             m, n,
             "softmax is only supported in attention: as the last layer, export the logits without it");
@@ -2425,6 +2513,10 @@ static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x
     onnx_value *y;
     if (!p->one || !(two || three || root || inverse))
         return onnx_refuse(m, n, "only the powers 2, 3 and 0.5 are supported");
+    /* a multiple of a layer, as scaled embeddings are, becomes a layer that all readers share */
+    if (two && onnx_is_scaled(x) && !onnx_is_padded(x) && m->layer[x->layer].op != LGELU_OP_TOKENS
+        && !onnx_end_formula(m, n, m->value + n->in[0]))
+        return 0;
     if (two && !onnx_prepare_square(m, n))
         return 0;
     if (!(y = onnx_pass_operand(m, n, p)))
@@ -2829,6 +2921,13 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     return onnx_end_gate(m, n, y);
 }
 
+/* Returns whether one layer has the other's pixels as tokens. */
+static int onnx_are_tokens_of(const onnx_model *m, int a, int b)
+{
+    const size_t *s = m->layer[a].shape, *t = m->layer[b].shape;
+    return s[2] == t[2] && s[0] * s[1] == t[0] * t[1] && s[0] != t[0] && (s[0] == 1 || t[0] == 1);
+}
+
 /* Adds two layers, as a residual connection does, or multiplies them, as a gated unit does. */
 static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
 {
@@ -2857,6 +2956,10 @@ static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
         && memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape)
         && (!onnx_flatten_operand(m, n, &a) || !onnx_flatten_operand(m, n, &b)))
         return 0;
+    /* the pixels of one became tokens for an attention */
+    if (onnx_same_view(&a.v, &b.v) && onnx_are_tokens_of(m, a.layer, b.layer)
+        && (!onnx_pixels_to_tokens(m, n, &a.layer) || !onnx_pixels_to_tokens(m, n, &b.layer)))
+        return 0;
     if (!onnx_same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
         return onnx_refuse(m, n, "the two layers differ in shape or order");
@@ -2883,7 +2986,11 @@ static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
         return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
     for (k = 0; k < 2; k++) {
         const onnx_value swap = x;
-        const size_t *s = m->layer[f.layer].shape;
+        const size_t *s;
+        if (onnx_elements(m->layer + f.layer) == onnx_channels(m->layer + x.layer)
+            && onnx_is_factor(m, &x, &f) && !onnx_flatten_operand(m, n, &f))
+            return 0;
+        s = m->layer[f.layer].shape;
         if (s[0] == 1 && s[1] == 1 && (int64_t)s[2] == onnx_channels(m->layer + x.layer)
             && onnx_is_factor(m, &x, &f)) {
             if (!(l = onnx_new_layer(m, n, LGELU_OP_SCALE, x.layer, f.layer)))
@@ -3154,6 +3261,50 @@ static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &x.v);
 }
 
+/* Replaces x by factor·x, or, with a constant, by one factor for each channel, as a depthwise
+   convolution of 1 x 1. */
+static int onnx_scale_channels(onnx_model *m, const onnx_node *n, onnx_value *x, double factor,
+                               int constant)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_CONV, x->layer, -1);
+    if (!l)
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    l->window = onnx_one_pixel();
+    l->groups = l->shape[2];
+    l->alpha = factor;
+    l->gain = constant;
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    return 1;
+}
+static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_value *x);
+
+/* PRelu: a leaky ReLU where it has one slope, else ReLU(x) - slope·ReLU(-x). */
+static int onnx_op_prelu(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *slope = onnx_operand(m, n, 1);
+    onnx_value x, negative;
+    onnx_layer *l;
+    double s;
+    if (!onnx_known(m, slope))
+        return m->failed ? 0 : onnx_refuse(m, n, "its slope is not a constant");
+    if (!onnx_layer_operand(m, n, 0, &x))
+        return 0;
+    if (onnx_single(m, slope, &s) && s > 0) {
+        l = onnx_smooth_layer(m, n, x.layer, SMOOTH_LEAKY, s);
+        return l && onnx_set_result(m, n, l, &x.v);
+    }
+    if (slope->v.rank > x.v.rank || !onnx_is_per_channel(m, &x, slope))
+        return m->failed ? 0 : onnx_refuse(m, n, "expected one slope, or one for each channel");
+    negative = x;
+    if (!onnx_scale_channels(m, n, &negative, -1, -1) || !onnx_rectify(m, n, &negative)
+        || !onnx_scale_channels(m, n, &negative, -1, n->in[1]) || !onnx_rectify(m, n, &x)
+        || !(l = onnx_new_layer(m, n, LGELU_OP_ADD, x.layer, negative.layer)))
+        return 0;
+    return onnx_set_result(m, n, l, &x.v);
+}
+
 /* Replaces x by scale·x + shift, as a layer, unless that is x. */
 static int onnx_affine(onnx_model *m, const onnx_node *n, onnx_value *x, double scale, double shift)
 {
@@ -3197,6 +3348,24 @@ static int onnx_set_clip(onnx_model *m, const onnx_node *n, onnx_value *x, doubl
         return 0;
     onnx_set_data(y, x->layer, &x->v);
     memcpy(y->p, x->p, sizeof y->p);
+    return 1;
+}
+
+/* Selu, gamma·ELU(x) with its alpha; Celu, alpha·ELU(x/alpha). */
+static int onnx_op_scaled_elu(onnx_model *m, const onnx_node *n)
+{
+    const int selu = onnx_text_is(n->op, "Selu");
+    const double alpha = onnx_attribute_float(n, "alpha", selu ? 1.6732632423543772 : 1);
+    const double gamma = selu ? onnx_attribute_float(n, "gamma", 1.0507009873554805) : alpha;
+    onnx_value x;
+    onnx_layer *l;
+    if (!(alpha > 0 && alpha < 1e6 && gamma > 0 && gamma < 1e6))
+        return onnx_refuse(m, n, "its constants are out of bounds");
+    if (!onnx_layer_operand(m, n, 0, &x) || (!selu && !onnx_affine(m, n, &x, 1 / alpha, 0))
+        || !(l = onnx_smooth_layer(m, n, x.layer, SMOOTH_ELU, selu ? alpha : 1))
+        || !onnx_set_result(m, n, l, &x.v))
+        return 0;
+    onnx_scale_by(m->value + onnx_find(m, n->out[0]), gamma);
     return 1;
 }
 
@@ -3388,7 +3557,7 @@ static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
     x = *v;
     if (m->layer[x.layer].op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
-    if (!onnx_end_formula(m, n, &x))
+    if (!onnx_end_formula(m, n, &x) || !onnx_pick_channels(m, n, &x))
         return 0;
     l = m->layer + x.layer;
     elements = onnx_elements(l);
@@ -3596,6 +3765,71 @@ static int onnx_add_max(onnx_model *m, const onnx_node *n, int *layer)
     return 1;
 }
 
+/* The mean, or for ReduceSum the sum, of input 0 over the dimensions that are hit: all pixels, or
+   tokens that follow one another. */
+static int onnx_mean_of_pixels(onnx_model *m, const onnx_node *n, const int *hit, int keep)
+{
+    onnx_value x = m->value[n->in[0]];
+    onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
+    onnx_layer *l;
+    int64_t count = 1;
+    int d;
+    if (x.v.rank == 3 && !onnx_conv_to_tokens(m, n, &x))
+        return 0;
+    l = m->layer + x.layer;
+    part_of.base = x.v.base;
+    onnx_new_dim(&part_of);
+    onnx_new_dim(&rest);
+    for (d = 0; d < x.v.rank; d++) {
+        if (hit[d] && onnx_count_batch(&x.v, d, d + 1))
+            return onnx_refuse(m, n, "means over the batch are not supported");
+        if (!onnx_copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
+        if (hit[d])
+            count *= onnx_size(&x.v, d).c;
+        if (hit[d] && !keep)
+            continue;
+        onnx_new_dim(&v);
+        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
+    }
+    if (!onnx_covers(&rest, 0, 1, 1, onnx_channels(l)))
+        return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
+    if (!x.v.base && onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_elements(l))
+        && l->shape[0] > 1) {
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
+            return 0;
+    } else {
+        const int64_t first = x.v.base / onnx_channels(l),
+                      tokens = part_of.atoms ? part_of.a[0].size : 1;
+        if (part_of.atoms > 1 || x.v.base % onnx_channels(l)
+            || !onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_channels(l) * tokens))
+            return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_MEAN_TOKENS, x.layer, -1)))
+            return 0;
+        l->option[0] = (size_t)first;
+        l->option[1] = (size_t)tokens;
+    }
+    l->shape[0] = l->shape[1] = 1;
+    if (!onnx_set_result(m, n, l, &v))
+        return 0;
+    if (onnx_text_is(n->op, "ReduceSum"))
+        onnx_scale_by(m->value + onnx_find(m, n->out[0]), (double)count);
+    return 1;
+}
+
+/* Returns whether input 0 is an image (N, channels, rows, columns) whose pixels are tokens of a
+   layer. */
+static int onnx_is_image_of_tokens(const onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *x = onnx_operand((onnx_model *)m, n, 0);
+    const onnx_layer *l = x && x->kind == ONNX_DATA ? m->layer + x->layer : NULL;
+    return l && onnx_is_plain(x) && !onnx_is_padded(x) && x->v.rank == 4 && l->shape[0] == 1
+           && l->op != LGELU_OP_TOKENS && l->op != LGELU_OP_INPUT && onnx_size(&x->v, 2).c > 1
+           && !x->v.base && onnx_covers(&x->v, 1, 2, 1, onnx_channels(l))
+           && onnx_covers(&x->v, 2, 4, onnx_channels(l), onnx_elements(l));
+}
+
 /* MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool. */
 static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 {
@@ -3606,6 +3840,10 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
     const int most = onnx_text_is(n->op, "MaxPool");
     if (n->outputs > 1 && n->out[1].n)
         return onnx_refuse(m, n, "the indices of maxima are not supported");
+    if (onnx_text_is(n->op, "GlobalAveragePool") && onnx_is_image_of_tokens(m, n)) {
+        const int pixels[ONNX_RANK] = { 0, 0, 1, 1 };
+        return onnx_mean_of_pixels(m, n, pixels, 1);
+    }
     if (!onnx_image_operand(m, n, &x)
         || !(l = onnx_new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer,
                                 -1)))
@@ -3625,9 +3863,16 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
             && ((int64_t)w->padding[0] > x.padding[0] || (int64_t)w->padding[1] > x.padding[1])
             && !onnx_attribute_int(n, "count_include_pad", 0))
             return onnx_refuse(m, n, "count_include_pad = 0 with padding is not supported");
-        if (most
-            && (w->kernel[0] * w->kernel[1] > 225 || 2 * w->padding[0] > w->kernel[0]
-                || 2 * w->padding[1] > w->kernel[1])) {
+        if (most && l->shape[0] * l->shape[1] == 1 && !w->padding[0] && !w->padding[1]
+            && w->kernel[0] == m->layer[x.layer].shape[0]
+            && w->kernel[1] == m->layer[x.layer].shape[1]) {
+            m->layers--;
+            if (!onnx_add_max(m, n, &x.layer))
+                return 0;
+            l = m->layer + x.layer;
+        } else if (most
+                   && (w->kernel[0] * w->kernel[1] > 225 || 2 * w->padding[0] > w->kernel[0]
+                       || 2 * w->padding[1] > w->kernel[1])) {
             return onnx_refuse(
                 m, n, "the window has more than 225 elements, or its padding is above half of it");
         }
@@ -3660,7 +3905,8 @@ static int onnx_max_of_pixels(onnx_model *m, const onnx_node *n, const int *hit,
     return onnx_add_max(m, n, &x.layer) && onnx_set_result(m, n, m->layer + x.layer, &v);
 }
 
-/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. ReduceMax. */
+/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. ReduceMax,
+   ReduceSum. */
 static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *u = onnx_operand(m, n, 0);
@@ -3668,7 +3914,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     int64_t axes[ONNX_FEW];
     const int count = onnx_axes_of(m, n, 1, axes), keep = onnx_attribute_int(n, "keepdims", 1) != 0;
     int hit[ONNX_RANK] = { 0 }, d, i, over = -1, dims = 0;
-    onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
+    const int sum = onnx_text_is(n->op, "ReduceSum");
     onnx_layer *l;
     if (m->failed)
         return 0;
@@ -3687,8 +3933,16 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     for (d = 0; d < u->v.rank; d++)
         dims += hit[d];
     l = m->layer + u->layer;
+    /* a normalisation of some of the channels, or of patches, which become a layer first */
+    if (dims == 1 && keep && !sum && over == u->v.rank - 1 && l->op != LGELU_OP_TOKENS
+        && onnx_is_plain(u) && !onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+        if (!onnx_layer_operand(m, n, 0, &x))
+            return 0;
+        m->value[n->in[0]] = x;
+        l = m->layer + u->layer;
+    }
     /* the mean of all channels or of their squares, in a layer or an RMS normalisation */
-    if (dims == 1 && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+    if (dims == 1 && keep && !sum && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
         if (onnx_is_square(u) && l->op != LGELU_OP_TOKENS) {
             if (!(y = onnx_pass(m, n, 0)))
                 return 0;
@@ -3718,43 +3972,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     }
     if (u->kind != ONNX_DATA || !onnx_is_plain(u) || l->op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "it is only supported for layers");
-    x = *u;
-    if (x.v.rank == 3 && !onnx_conv_to_tokens(m, n, &x))
-        return 0;
-    l = m->layer + x.layer;
-    part_of.base = x.v.base;
-    onnx_new_dim(&part_of);
-    onnx_new_dim(&rest);
-    for (d = 0; d < x.v.rank; d++) {
-        if (hit[d] && onnx_count_batch(&x.v, d, d + 1))
-            return onnx_refuse(m, n, "means over the batch are not supported");
-        if (!onnx_copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
-            return onnx_refuse(m, n, "it has too many dimensions");
-        if (hit[d] && !keep)
-            continue;
-        onnx_new_dim(&v);
-        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
-            return onnx_refuse(m, n, "it has too many dimensions");
-    }
-    if (!onnx_covers(&rest, 0, 1, 1, onnx_channels(l)))
-        return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
-    if (!x.v.base && onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_elements(l))
-        && l->shape[0] > 1) {
-        if (!(l = onnx_new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
-            return 0;
-    } else {
-        const int64_t first = x.v.base / onnx_channels(l),
-                      tokens = part_of.atoms ? part_of.a[0].size : 1;
-        if (part_of.atoms > 1 || x.v.base % onnx_channels(l)
-            || !onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_channels(l) * tokens))
-            return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
-        if (!(l = onnx_new_layer(m, n, LGELU_OP_MEAN_TOKENS, x.layer, -1)))
-            return 0;
-        l->option[0] = (size_t)first;
-        l->option[1] = (size_t)tokens;
-    }
-    l->shape[0] = l->shape[1] = 1;
-    return onnx_set_result(m, n, l, &v);
+    return onnx_mean_of_pixels(m, n, hit, keep);
 }
 
 /* ---- [15] SHAPES ---- */
@@ -4621,6 +4839,11 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "more than four class tokens");
     if (!onnx_layer_operand(m, n, last, &x))
         return 0;
+    if (x.v.rank == 3
+        && onnx_covers(&x.v, 1, 2, onnx_channels(m->layer + x.layer),
+                       onnx_elements(m->layer + x.layer))
+        && !onnx_pixels_to_tokens(m, n, &x.layer))
+        return 0;
     l = m->layer + x.layer;
     if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
         || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
@@ -5053,6 +5276,9 @@ static const struct {
                        { "Elu", onnx_op_smooth },
                        { "Mish", onnx_op_smooth },
                        { "LeakyRelu", onnx_op_smooth },
+                       { "PRelu", onnx_op_prelu },
+                       { "Selu", onnx_op_scaled_elu },
+                       { "Celu", onnx_op_scaled_elu },
                        { "Clip", onnx_op_clip },
                        { "HardSigmoid", onnx_op_hard_sigmoid },
                        { "HardSwish", onnx_op_smooth },
@@ -5061,8 +5287,10 @@ static const struct {
                        { "GlobalAveragePool", onnx_op_pool },
                        { "ReduceMean", onnx_op_reduce_mean },
                        { "ReduceMax", onnx_op_reduce_mean },
+                       { "ReduceSum", onnx_op_reduce_mean },
                        { "GlobalMaxPool", onnx_op_pool },
                        { "Softmax", onnx_op_softmax },
+                       { "LogSoftmax", onnx_op_softmax },
                        { "Sqrt", onnx_op_root },
                        { "Reciprocal", onnx_op_root },
                        { "Neg", onnx_op_root },
@@ -5101,8 +5329,9 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
     for (k = 0; k < n->inputs; k++) {
         onnx_value *x = onnx_operand(m, n, k);
         const onnx_value *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
-        if (x && onnx_text_is(n->op, "ReduceMean") && !onnx_is_square(x)
-            && !onnx_end_formula(m, n, x))
+        if (x && (onnx_text_is(n->op, "ReduceMean") || onnx_text_is(n->op, "ReduceSum"))
+            && x->kind == ONNX_DATA && m->layer[x->layer].op != LGELU_OP_TOKENS
+            && !onnx_is_square(x) && !onnx_end_formula(m, n, x))
             return 0;
         /* an RMS normalisation has no shift */
         if (x && x->kind == ONNX_NORMED && x->rms && onnx_text_is(n->op, "Add"))

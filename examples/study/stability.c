@@ -85,7 +85,7 @@ static double fraction_of_published(const study *s)
            / PUBLISHED_TOKENS;
 }
 
-/* The rate whose hold-out loss is best on the other seeds. */
+/* The rate whose hold-out loss is best on the other half of the seeds. */
 static int best_rate(const study *s, int arm, long seed)
 {
     double least = HUGE_VAL;
@@ -94,7 +94,7 @@ static int best_rate(const study *s, int arm, long seed)
         double sum = 0;
         for (long k = 0; k < s->config.seeds; k++) {
             const run *r = plan_run(s, variant_at(s, i), arm, k);
-            if (k != seed || s->config.seeds == 1)
+            if (stat_chooses(k, seed, s->config.seeds))
                 sum += record_get(s, r, "holdout", (int)r->config.epochs, -1);
         }
         /* a run that diverged has none: never the best */
