@@ -5590,13 +5590,13 @@ static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, 
 }
 
 /* Makes y[k] the larger of y[k] and x[k], or NaN if one of them is; which[k] becomes `tap` if that
-   is x[k]. If which[k] is 255, y[k] has no value yet. */
+   is x[k]. */
 static void lgelu__pool_max(float *y, unsigned char *which, const float *x, size_t n,
                             unsigned char tap)
 {
     size_t k;
     for (k = 0; k < n; k++) {
-        if (which[k] == 255 || (!(x[k] <= y[k]) && y[k] >= y[k])) {
+        if (!(x[k] <= y[k]) && y[k] >= y[k]) {
             y[k] = x[k];
             which[k] = tap;
         }
@@ -5611,6 +5611,7 @@ static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row,
     const size_t taps = lgelu__taps(node), c = p->channels;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t tap, k;
+    int begun = 0;
     for (k = 0; k < c; k++)
         y[k] = which ? -HUGE_VALF : 0;
     if (which)
@@ -5619,7 +5620,11 @@ static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row,
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
         if (at == (size_t)-1)
             continue;
-        if (which) {
+        if (which && !begun) {
+            memcpy(y, x + at, c * sizeof *y);
+            memset(which, (int)tap, c);
+            begun = 1;
+        } else if (which) {
             lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
         } else {
             for (k = 0; k < c; k++)
