@@ -943,6 +943,32 @@ static int onnx_single(onnx_model *m, const onnx_value *v, double *x)
     return 1;
 }
 
+/* Returns whether a constant of one row for each sample of a fixed batch, as exporters repeat class
+   tokens and positions, has the same row for all. */
+static int onnx_repeats_rows(onnx_model *m, const onnx_value *c)
+{
+    int64_t row, i, left, count = 1, offset;
+    int d;
+    if (m->batch < 2 || c->v.rank < 2 || onnx_size(&c->v, 0).c != m->batch || !onnx_known(m, c))
+        return 0;
+    for (d = 1; d < c->v.rank; d++)
+        count *= onnx_size(&c->v, d).c;
+    for (i = 0; i < count; i++) {
+        double first;
+        for (left = i, offset = 0, d = c->v.rank - 1; d > 0; d--) {
+            offset += onnx_offset(&c->v, d, left % onnx_size(&c->v, d).c);
+            left /= onnx_size(&c->v, d).c;
+        }
+        first = onnx_fetch(m, c, offset);
+        for (row = 1; row < m->batch; row++) {
+            const double x = onnx_fetch(m, c, offset + onnx_offset(&c->v, 0, row));
+            if (!m->budget || x < first || x > first)
+                return 0;
+        }
+    }
+    return 1;
+}
+
 /* Reads a list of integers, as shapes and axes are. Returns how many there are, -1 for a scalar, -2
    if v is anything else. */
 static int onnx_integers(onnx_model *m, const onnx_value *v, onnx_extent few[ONNX_FEW])
@@ -2398,6 +2424,8 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
         return onnx_refuse(m, n, "the mask has more dimensions than the scores");
     for (d = 0; d < c->v.rank; d++) {
         const onnx_extent s = onnx_size(&c->v, d);
+        if (!d && c->v.rank == y->v.rank && onnx_repeats_rows(m, c))
+            continue;
         if (s.n || (s.c != 1 && (d < c->v.rank - 2 || s.c != T)))
             return onnx_refuse(
                 m, n,
@@ -3563,6 +3591,10 @@ static int onnx_op_clip(onnx_model *m, const onnx_node *n)
     double bound[2] = { -HUGE_VAL, HUGE_VAL };
     onnx_value x;
     int k;
+    if (m->opset < 11) {
+        bound[0] = onnx_attribute_float(n, "min", bound[0]);
+        bound[1] = onnx_attribute_float(n, "max", bound[1]);
+    }
     for (k = 0; k < 2; k++) {
         if (onnx_operand(m, n, k + 1) && !onnx_single(m, onnx_operand(m, n, k + 1), bound + k))
             return m->failed ? 0 : onnx_refuse(m, n, "its bounds are not constant");
@@ -4642,16 +4674,23 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
     onnx_view v;
     if (!x)
         return onnx_refuse(m, n, "an input is missing");
-    count = onnx_plain_integers(m, onnx_operand(m, n, 1), from);
+    /* up to opset 9 its ends and axes are attributes */
+    count = m->opset < 10 ? onnx_attribute_ints(n, "starts", from)
+                          : onnx_plain_integers(m, onnx_operand(m, n, 1), from);
     rank = x->kind == ONNX_INTEGERS ? 1 : x->v.rank;
     if (m->failed)
         return 0;
-    if (count < 1 || count > rank || onnx_plain_integers(m, onnx_operand(m, n, 2), to) != count)
+    if (count < 1 || count > rank
+        || (m->opset < 10 ? onnx_attribute_ints(n, "ends", to)
+                          : onnx_plain_integers(m, onnx_operand(m, n, 2), to))
+               != count)
         return m->failed ? 0 : onnx_refuse(m, n, "its ends are not constant");
     for (i = 0; i < count; i++) {
         axes[i] = i;
         steps[i] = 1;
     }
+    if (m->opset < 10 && (i = onnx_attribute_ints(n, "axes", axes)) >= 0 && i != count)
+        return onnx_refuse(m, n, "its axes are not constant");
     if (onnx_operand(m, n, 3) && onnx_plain_integers(m, onnx_operand(m, n, 3), axes) != count)
         return onnx_refuse(m, n, "its axes are not constant");
     if (onnx_operand(m, n, 4) && onnx_plain_integers(m, onnx_operand(m, n, 4), steps) != count)
@@ -4714,8 +4753,10 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     const onnx_value *x = onnx_operand(m, n, 0);
     int64_t p[ONNX_FEW];
     const deploy_span mode = onnx_attribute_text(n, "mode");
-    const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p);
-    double s = 0;
+    /* up to opset 10 pads and their value are attributes */
+    const int count = m->opset < 11 ? onnx_attribute_ints(n, "pads", p)
+                                    : onnx_plain_integers(m, onnx_operand(m, n, 1), p);
+    double s = m->opset < 11 ? onnx_attribute_float(n, "value", 0) : 0;
     int d, any = 0, rank = x ? x->v.rank : 0;
     onnx_value *y;
     if (m->failed)
@@ -4732,8 +4773,8 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
         if (!images || onnx_is_padded(x))
             return onnx_refuse(m, n, "only pads of the rows and columns of an image are supported");
         if ((mode.n && !onnx_text_is(mode, "constant"))
-            || (onnx_operand(m, n, 2)
-                && (!onnx_single(m, onnx_operand(m, n, 2), &s) || s < 0 || s > 0)))
+            || (onnx_operand(m, n, 2) && !onnx_single(m, onnx_operand(m, n, 2), &s)) || s < 0
+            || s > 0)
             return onnx_refuse(m, n, "only pads of zeros are supported");
     }
     if (!(y = onnx_pass(m, n, 0)))
@@ -4909,10 +4950,19 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     onnx_value *y;
     int count, d, k;
     double same;
+    onnx_value row;
     if (!x || !i)
         return onnx_refuse(m, n, "an input is missing");
     if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
         return onnx_add_embedding(m, n);
+    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_CONSTANT && i->v.rank == 2
+        && onnx_repeats_rows(m, i)) {
+        row = *i;
+        onnx_restrict_view(&i->v, 0, 0, 1, 0, &row.v);
+        i = &row;
+    }
+    if (m->failed)
+        return 0;
     if (x->columns)
         return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
     if (x->kind == ONNX_INTEGERS) {
@@ -5178,6 +5228,8 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
             || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
             || onnx_size(&a->v, 2).c != onnx_channels(l))
             return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
+        if (m->batch > 1 && !onnx_count_batch(&a->v, 0, 1) && !onnx_repeats_rows(m, a))
+            return onnx_refuse(m, n, "expected the same class token for all samples");
         if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
             return 0;
         if (k)
@@ -5972,8 +6024,8 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         return onnx_fail(m, graphs ? "more than one graph"
                                    : "byte 0: this is not an ONNX file: it has no graph");
     }
-    if (c->opset < 11 || c->opset > 20)
-        return onnx_fail(m, "opset %d is not supported; 11 to 20 are", (int64_t)c->opset);
+    if (c->opset < 9 || c->opset > 20)
+        return onnx_fail(m, "opset %d is not supported; 9 to 20 are", (int64_t)c->opset);
     for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.kind != 2)
             continue;
@@ -6055,11 +6107,12 @@ static int onnx_put_element(onnx_model *m, const onnx_value *c, int64_t offset, 
     return 1;
 }
 
-/* Returns the offset of index i in a constant that varies along one dimension, or is one number. */
+/* Returns the offset of index i in a constant that varies along one dimension, or is one number. A
+   constant whose rows repeat has them along an earlier one. */
 static int64_t onnx_vector_offset(const onnx_view *v, int64_t i)
 {
     int d;
-    for (d = 0; d < v->rank; d++) {
+    for (d = v->rank - 1; d >= 0; d--) {
         if (onnx_size(v, d).c > 1 && !onnx_count_batch(v, d, d + 1))
             return onnx_offset(v, d, i);
     }
