@@ -144,6 +144,8 @@ static void headers(void)
           "unknown or repeated key" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"extra\":1}}", 4,
           "unknown or repeated key" },
+        { "{\"a\":{\"dtypo\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+          "byte 22: unknown or repeated key" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3,
           "do not end where the file ends" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5,
@@ -305,8 +307,54 @@ static void names(void)
     memcpy(m.node[4].name, "f\"1", 4);
     check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && !b.size,
           "exchange.bad_name", "%s", m.net.message);
+    /* Only a gate's name is a key of the metadata. */
+    memcpy(m.node[4].name, "step", 5);
+    check(!lgelu_net_save(&m.net, NULL, 0, memory_append, &b) && b.size, "exchange.layer_step",
+          "%s", m.net.message);
+    b.size = 0;
+    memcpy(m.node[4].name, "fc2", 4);
+    memcpy(m.node[3].name, "step", 5);
+    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && !b.size
+              && strstr(m.net.message, "gate 'step': checkpoints use that key"),
+          "exchange.gate_step", "%s", m.net.message);
     free(b.data);
     free(m.memory);
+}
+
+/* Other programs read a file by its names, types and shapes, so all of them are compared here. */
+static void shapes(void)
+{
+    static const char *const expected[] = { "\"table.weight\":{\"dtype\":\"F32\",\"shape\":[7,5],",
+                                            "\"place.weight\":{\"dtype\":\"F32\",\"shape\":[3,5],",
+                                            "\"norm.weight\":{\"dtype\":\"F32\",\"shape\":[5],",
+                                            "\"norm.bias\":{\"dtype\":\"F32\",\"shape\":[5],",
+                                            "\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,5],",
+                                            "\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[2],",
+                                            "\"gate.lambda\":{\"dtype\":\"F32\",\"shape\":[1]," };
+    static lgelu_node node[8];
+    lgelu_net net;
+    memory_file file = { NULL, 0, 0 };
+    size_t i, need;
+    void *memory;
+    int x;
+    lgelu_net_begin(&net, node, 8);
+    x = lgelu_embedding(&net, "table", lgelu_tokens(&net, "x", 3, 7), 5);
+    x = lgelu_layer_norm(&net, "norm", lgelu_position(&net, "place", x));
+    x = lgelu_linear(&net, "fc", x, 2);
+    lgelu_gate(&net, "gate", x, LGELU_GATE_LAMBDA, 2);
+    need = lgelu_net_bytes(&net, 1, LGELU_MODE_INFER);
+    memory = malloc(need);
+    lgelu_net_make(&net, memory, need, 1, LGELU_MODE_INFER, 1);
+    check(!lgelu_net_save(&net, NULL, 0, memory_append, &file), "exchange.shapes", "%s",
+          net.message);
+    /* The header ends where the tensors begin. */
+    file.data[8 + file.data[0] + 256 * file.data[1]] = 0;
+    for (i = 0; i < sizeof expected / sizeof *expected; i++) {
+        check(strstr((char *)file.data + 8, expected[i]) != NULL, "exchange.shape", "no %s in %s",
+              expected[i], (char *)file.data + 8);
+    }
+    free(file.data);
+    free(memory);
 }
 
 static void parts(void)
@@ -732,6 +780,7 @@ int main(void)
     round_trip();
     headers();
     names();
+    shapes();
     parts();
     many_tensors();
     refused();
