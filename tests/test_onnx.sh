@@ -149,6 +149,11 @@ sed 's/./& /g' $out/text.txt > $out/spaced.txt
 $r $out/nets/gpt_tanh.onnx --data $out/spaced.txt --vocabulary $out/letters.txt -o $out/text_2.onnx > $out/stdout 2> $out/stderr &&
     cmp $out/text.onnx $out/text_2.onnx > $out/stdout
 verdict $? "reluize: a text as words, for a network of next tokens" "$(tail -n 1 $out/stderr)"
+# the time that it takes is proportional to the length of a word, even of 400,000 letters
+printf 'a\n##a\n' > $out/two_pieces.txt
+awk 'BEGIN { for (i = 0; i < 8000; i++) printf "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" }' > $out/long_word.txt
+(ulimit -t 30; $r $out/nets/gpt_tanh.onnx --data $out/long_word.txt --vocabulary $out/two_pieces.txt --samples 100 -o $out/text_3.onnx) > $out/stdout 2> $out/stderr
+verdict $? "reluize: a word of 400,000 letters is divided into pieces in seconds" "$(tail -n 1 $out/stderr)"
 printf 'a\nb\n' > $out/few_words.txt
 printf '0\ta b a b a\n1\ta c a b a\n0\ta a a a a\n1\tb b b b b\n0\tb a b a b\n' > $out/few_lines.tsv
 refused "a word that the vocabulary lacks" 1 "neither 'c' nor a token for unknown words" $out/nets/text.onnx --data $out/few_lines.tsv \

@@ -58,6 +58,7 @@ enum {
     EVALUATION_BATCH = 128,
     REFITTED = 4096,    /* training samples that a refit takes, unless --samples says otherwise */
     MOST_WINDOWS = 500, /* of a text, for the test */
+    LONGEST_WORD = 126, /* bytes; none that is longer is in a vocabulary */
     C_NAME = 41,        /* bytes of the longest name of a C function, with its end */
     TRAIN = 0,          /* the two parts of the data */
     TEST = 1
@@ -703,7 +704,7 @@ static int compare_words(const void *a, const void *b)
 /* Returns the id of a token, or -1. `inner`: of the piece ##text. */
 static int32_t find_word(const char *text, size_t length, int inner)
 {
-    char piece[128] = "##";
+    char piece[2 + LONGEST_WORD] = "##";
     word key;
     const word *found;
     if (length + 2 > sizeof piece)
@@ -784,7 +785,10 @@ static long word_tokens(const char *text, size_t length, int32_t *token, size_t 
     long count = 0;
     while (from < length) {
         int32_t id = -1;
-        for (n = length - from; n && id < 0; n--) {
+        n = length - from;
+        if (words.pieces && n > LONGEST_WORD)
+            n = LONGEST_WORD;
+        for (; n && id < 0; n--) {
             id = find_word(text + from, n, from > 0);
             if (id >= 0 || !words.pieces)
                 break;
