@@ -166,6 +166,10 @@ refused "a line without its class" 1 'line 2: expected a class 0, 1, 2, ..., a t
     --data $out/odd_lines.tsv --vocabulary $out/few_words.txt -o $out/no.onnx
 refused "a vocabulary larger than the network's" 1 '50 tokens, but the network' $out/nets/text.onnx --data $out/lines.tsv \
     --vocabulary $out/letters.txt -o $out/no.onnx
+refused "a mean for a table" 1 'mean and --std are for images' $model --data $out/table.csv --mean 0.5 -o $out/no.onnx
+refused "a standard for an array" 1 'standard is for images and tables' $model --data $out/x.npy --standard -o $out/no.onnx
+refused "a mean and --standard" 2 'takes the place' $model --data $out/table.csv --std 0.5 --standard -o $out/no.onnx
+refused "labels of a table" 2 'labels is for --data FILE.npy' $model --data $out/table.csv --labels $out/y.npy -o $out/no.onnx
 refused "a vocabulary without tokens" 1 'vocabulary is for a network that reads tokens' $model --data $out/table.csv \
     --vocabulary $out/letters.txt -o $out/no.onnx
 # C files and their headers: a program of them has the scores of the report

@@ -111,6 +111,7 @@ static struct {
     long epochs, batch, seed, certify, samples, shift;
     double rate, mean[3], std[3];
     int learn, standard, fold, rival, flip, headers;
+    int normalised; /* --mean or --std is given */
 } option = { .batch = 64, .seed = 1, .certify = CERTIFIED, .rate = 3e-4, .std = { 1, 1, 1 } };
 
 static const char usage[] =
@@ -248,6 +249,7 @@ static int number_option(const char *name, const char *value)
         return fail("%s: its value is missing", name);
     if (rate)
         return parse_number(name, value, 1e-9, 10, &option.rate);
+    option.normalised = 1;
     return mean ? parse_channels(name, value, -1e6, option.mean)
                 : parse_channels(name, value, 1e-9, option.std);
 }
@@ -314,6 +316,10 @@ static int check_options(void)
                 return fail("%s: two options name this file", file[i]);
         }
     }
+    if (option.normalised && option.standard)
+        return fail("--standard takes the place of --mean and --std");
+    if (option.labels && !ends_in(option.data, ".npy"))
+        return fail("--labels is for --data FILE.npy");
     if ((option.flip || option.shift) && !option.epochs)
         return fail("%s is for fine-tuning: it requires --epochs",
                     option.flip ? "--flip" : "--shift");
@@ -1954,6 +1960,12 @@ static int read_data(job *j, const char *program)
     int bad;
     if (option.vocabulary && (!j->vocabulary || array)) {
         return fail("--vocabulary is for a network that reads tokens, and for a text");
+    }
+    if (array || j->vocabulary || (table && !option.standard)) {
+        if (option.normalised)
+            return fail("%s: --mean and --std are for images", option.data);
+        if (option.standard)
+            return fail("%s: --standard is for images and tables", option.data);
     }
     /* images are resized to what the network takes; where it takes vectors, to a common size */
     if ((s[2] == 1 || s[2] == 3) && s[0] * s[1] > 1 && s[0] <= MOST_SIDE && s[1] <= MOST_SIDE)
