@@ -5,6 +5,8 @@
 
 /* 2^15 products of 2^8·2^7 and a bias of at most INT8_MOST fit 31 bits */
 enum { INT8_BINS = 2048, INT8_TERMS = 1 << 15, INT8_FINISHED = 2 };
+/* as many values of 8 bits as a sum of 31 bits holds */
+enum { INT8_MEAN = 1 << 23 };
 /* the logits' grid: half of their range in so many steps */
 static const double int8_out_steps = 32767;
 
@@ -119,6 +121,12 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
                 return deploy_refuse(q->message, LGELU_E_SHAPE,
                                      "int8: layer '%s' sums up more than %z products", node->name,
                                      (size_t)INT8_TERMS);
+            }
+            if (node->op == LGELU_OP_AVERAGE_POOL
+                && deploy_times(node->window[0], node->window[1]) > INT8_MEAN) {
+                return deploy_refuse(q->message, LGELU_E_SHAPE,
+                                     "int8: layer '%s' averages more than %z values", node->name,
+                                     (size_t)INT8_MEAN);
             }
             if (int8_sums(node) && !deploy_parameters_finite(net, node)) {
                 return deploy_refuse(q->message, LGELU_E_NONFINITE,
