@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
 
-   onnx_in.h: reads an ONNX file (opset 11 to 20) as a network of lgelu.h.
+   onnx_in.h: reads an ONNX file (opset 9 to 20) as a network of lgelu.h.
 
        size_t space = onnx_open_bytes(file, bytes, message);              0: see message
        onnx_model *m = onnx_open(file, bytes, malloc(space), message);    NULL: see message

@@ -396,7 +396,7 @@ const experiment stability_experiment = {
     .rule =
         "per seed the slope of the test loss of an arm less GELU's over log10 of the rate: above 0, also without the lowest "
         "rate; ReLU's less GELU's at a rate: above the margin; each at the rate that is best on the hold-out of the other "
-        "seeds: above 0. With less than half of the published study's training tokens none of it is decided",
+        "half of the seeds: above 0. With less than half of the published study's training tokens none of it is decided",
     .check = stability_check,
     .end = stability_end,
     .report = stability_report,
