@@ -129,8 +129,9 @@ enum {
     ONNX_KINDS
 };
 
-/* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ... */
-enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2 };
+/* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ...; a matrix that has 1 on a
+   diagonal and above it, or below it, and 0 elsewhere. */
+enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2, ONNX_UPPER = -3, ONNX_LOWER = -4 };
 /* What is asked of a constant: its value, whether it is 0, whether it is not. */
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
@@ -152,6 +153,7 @@ typedef struct {
     /* ONNX_CONSTANT: a·x + b, then a test */
     int tensor, integer, test;
     double a, b;
+    int64_t wide, diagonal; /* of ONNX_UPPER and ONNX_LOWER: columns; element (i, i + diagonal) */
 
     /* ONNX_INTEGERS; count -1: a scalar; columns: those of a table of pads, else 0 */
     int count, columns;
@@ -913,10 +915,20 @@ static int onnx_known(onnx_model *m, const onnx_value *v)
            && (v->tensor < 0 || onnx_check_tensor(m, m->tensor + v->tensor));
 }
 
+/* Returns the element of a triangle at this offset. */
+static double onnx_fetch_triangle(onnx_model *m, const onnx_value *v, int64_t offset)
+{
+    const int64_t above = offset % v->wide - offset / v->wide - v->diagonal;
+    if (m->budget)
+        m->budget--;
+    return v->tensor == ONNX_UPPER ? above >= 0 : above <= 0;
+}
+
 /* Returns the element of a constant at this offset from its base. */
 static double onnx_fetch(onnx_model *m, const onnx_value *v, int64_t offset)
 {
     double x = v->tensor >= 0 ? onnx_element(m, m->tensor + v->tensor, (size_t)(v->v.base + offset))
+               : v->tensor <= ONNX_UPPER    ? onnx_fetch_triangle(m, v, v->v.base + offset)
                : v->tensor == ONNX_COUNTING ? (double)(v->v.base + offset)
                                             : 0;
     x = x * v->a + v->b;
@@ -940,6 +952,32 @@ static int onnx_single(onnx_model *m, const onnx_value *v, double *x)
             return 0;
     }
     *x = onnx_fetch(m, v, 0);
+    return 1;
+}
+
+/* Returns whether a constant of one row for each sample of a fixed batch, as exporters repeat class
+   tokens and positions, has the same row for all. */
+static int onnx_repeats_rows(onnx_model *m, const onnx_value *c)
+{
+    int64_t row, i, left, count = 1, offset;
+    int d;
+    if (m->batch < 2 || c->v.rank < 2 || onnx_size(&c->v, 0).c != m->batch || !onnx_known(m, c))
+        return 0;
+    for (d = 1; d < c->v.rank; d++)
+        count *= onnx_size(&c->v, d).c;
+    for (i = 0; i < count; i++) {
+        double first;
+        for (left = i, offset = 0, d = c->v.rank - 1; d > 0; d--) {
+            offset += onnx_offset(&c->v, d, left % onnx_size(&c->v, d).c);
+            left /= onnx_size(&c->v, d).c;
+        }
+        first = onnx_fetch(m, c, offset);
+        for (row = 1; row < m->batch; row++) {
+            const double x = onnx_fetch(m, c, offset + onnx_offset(&c->v, 0, row));
+            if (!m->budget || x < first || x > first)
+                return 0;
+        }
+    }
     return 1;
 }
 
@@ -2398,6 +2436,9 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
         return onnx_refuse(m, n, "the mask has more dimensions than the scores");
     for (d = 0; d < c->v.rank; d++) {
         const onnx_extent s = onnx_size(&c->v, d);
+        if (!d && c->v.rank == y->v.rank
+            && (onnx_count_batch(&c->v, 0, 1) || onnx_repeats_rows(m, c)))
+            continue;
         if (s.n || (s.c != 1 && (d < c->v.rank - 2 || s.c != T)))
             return onnx_refuse(
                 m, n,
@@ -3563,6 +3604,10 @@ static int onnx_op_clip(onnx_model *m, const onnx_node *n)
     double bound[2] = { -HUGE_VAL, HUGE_VAL };
     onnx_value x;
     int k;
+    if (m->opset < 11) {
+        bound[0] = onnx_attribute_float(n, "min", bound[0]);
+        bound[1] = onnx_attribute_float(n, "max", bound[1]);
+    }
     for (k = 0; k < 2; k++) {
         if (onnx_operand(m, n, k + 1) && !onnx_single(m, onnx_operand(m, n, k + 1), bound + k))
             return m->failed ? 0 : onnx_refuse(m, n, "its bounds are not constant");
@@ -3976,6 +4021,59 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *
     return 1;
 }
 
+/* Returns whether input 0 is an image (N, channels, rows, columns) whose pixels are tokens of a
+   layer. */
+static int onnx_is_image_of_tokens(const onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *x = n->inputs && n->in[0] >= 0 ? m->value + n->in[0] : NULL;
+    const onnx_layer *l = x && x->kind == ONNX_DATA ? m->layer + x->layer : NULL;
+    return l && onnx_is_plain(x) && !onnx_is_padded(x) && x->v.rank == 4 && l->shape[0] == 1
+           && l->op != LGELU_OP_TOKENS && l->op != LGELU_OP_INPUT && onnx_size(&x->v, 2).c > 1
+           && !x->v.base && onnx_covers(&x->v, 1, 2, 1, onnx_channels(l))
+           && onnx_covers(&x->v, 2, 4, onnx_channels(l), onnx_elements(l));
+}
+
+/* A convolution of 1 x 1 over an image whose pixels are tokens: a linear layer. */
+static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *w = onnx_operand(m, n, 1);
+    const int64_t channels = onnx_channels(m->layer + m->value[n->in[0]].layer);
+    onnx_view v = m->value[n->in[0]].v;
+    onnx_layer *l;
+    int64_t s[2] = { 1, 1 }, pads[ONNX_FEW];
+    const int sides = onnx_attribute_ints(n, "pads", pads);
+    int d, padded = 0;
+    for (d = 0; d < sides; d++)
+        padded |= pads[d] != 0;
+    if (onnx_size(&w->v, 2).c != 1 || onnx_size(&w->v, 3).c != 1 || padded
+        || onnx_attribute_int(n, "group", 1) != 1 || !onnx_image_ints(n, "strides", 2, s)
+        || s[0] != 1 || s[1] != 1)
+        return onnx_refuse(m, n, "tokens cannot become an image again");
+    if (onnx_size(&w->v, 1).c != channels)
+        return onnx_refuse(m, n, "the shape of its weights does not match channels and groups");
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, m->value[n->in[0]].layer, -1)))
+        return 0;
+    l->weight = n->in[1];
+    l->window = onnx_one_pixel();
+    l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
+    if (onnx_operand(m, n, 2)) {
+        const onnx_value *b = onnx_operand(m, n, 2);
+        if (!onnx_known(m, b))
+            return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
+        if (b->v.rank != 1 || onnx_size(&b->v, 0).c != onnx_channels(l))
+            return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
+        l->bias = n->in[2];
+    }
+    for (d = 0; d < v.atoms; d++) {
+        if (v.a[d].stride != ONNX_BATCH && v.a[d].stride >= channels)
+            v.a[d].stride = v.a[d].stride / channels * onnx_channels(l);
+    }
+    if (v.n[1] != 1 || onnx_channels(l) == 1)
+        return onnx_refuse(m, n, "tokens cannot become an image again");
+    v.a[onnx_first_atom(&v, 1)].size = onnx_channels(l);
+    return onnx_set_result(m, n, l, &v);
+}
+
 /* Conv. */
 static int onnx_op_conv(onnx_model *m, const onnx_node *n)
 {
@@ -3992,6 +4090,8 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
                            "only convolutions of images and of sequences are supported: expected "
                            "weights of three or four dimensions");
     }
+    if (w->v.rank == 4 && onnx_is_image_of_tokens(m, n))
+        return onnx_add_linear_conv(m, n);
     if (!onnx_image_operand(m, n, &x))
         return 0;
     if (x.v.rank != w->v.rank)
@@ -4106,18 +4206,6 @@ static int onnx_mean_of_pixels(onnx_model *m, const onnx_node *n, const int *hit
     if (onnx_text_is(n->op, "ReduceSum"))
         onnx_scale_by(m->value + onnx_find(m, n->out[0]), (double)count);
     return 1;
-}
-
-/* Returns whether input 0 is an image (N, channels, rows, columns) whose pixels are tokens of a
-   layer. */
-static int onnx_is_image_of_tokens(const onnx_model *m, const onnx_node *n)
-{
-    const onnx_value *x = n->inputs && n->in[0] >= 0 ? m->value + n->in[0] : NULL;
-    const onnx_layer *l = x && x->kind == ONNX_DATA ? m->layer + x->layer : NULL;
-    return l && onnx_is_plain(x) && !onnx_is_padded(x) && x->v.rank == 4 && l->shape[0] == 1
-           && l->op != LGELU_OP_TOKENS && l->op != LGELU_OP_INPUT && onnx_size(&x->v, 2).c > 1
-           && !x->v.base && onnx_covers(&x->v, 1, 2, 1, onnx_channels(l))
-           && onnx_covers(&x->v, 2, 4, onnx_channels(l), onnx_elements(l));
 }
 
 /* MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool. */
@@ -4642,16 +4730,23 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
     onnx_view v;
     if (!x)
         return onnx_refuse(m, n, "an input is missing");
-    count = onnx_plain_integers(m, onnx_operand(m, n, 1), from);
+    /* up to opset 9 its ends and axes are attributes */
+    count = m->opset < 10 ? onnx_attribute_ints(n, "starts", from)
+                          : onnx_plain_integers(m, onnx_operand(m, n, 1), from);
     rank = x->kind == ONNX_INTEGERS ? 1 : x->v.rank;
     if (m->failed)
         return 0;
-    if (count < 1 || count > rank || onnx_plain_integers(m, onnx_operand(m, n, 2), to) != count)
+    if (count < 1 || count > rank
+        || (m->opset < 10 ? onnx_attribute_ints(n, "ends", to)
+                          : onnx_plain_integers(m, onnx_operand(m, n, 2), to))
+               != count)
         return m->failed ? 0 : onnx_refuse(m, n, "its ends are not constant");
     for (i = 0; i < count; i++) {
         axes[i] = i;
         steps[i] = 1;
     }
+    if (m->opset < 10 && (i = onnx_attribute_ints(n, "axes", axes)) >= 0 && i != count)
+        return onnx_refuse(m, n, "its axes are not constant");
     if (onnx_operand(m, n, 3) && onnx_plain_integers(m, onnx_operand(m, n, 3), axes) != count)
         return onnx_refuse(m, n, "its axes are not constant");
     if (onnx_operand(m, n, 4) && onnx_plain_integers(m, onnx_operand(m, n, 4), steps) != count)
@@ -4714,8 +4809,10 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     const onnx_value *x = onnx_operand(m, n, 0);
     int64_t p[ONNX_FEW];
     const deploy_span mode = onnx_attribute_text(n, "mode");
-    const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p);
-    double s = 0;
+    /* up to opset 10 pads and their value are attributes */
+    const int count = m->opset < 11 ? onnx_attribute_ints(n, "pads", p)
+                                    : onnx_plain_integers(m, onnx_operand(m, n, 1), p);
+    double s = m->opset < 11 ? onnx_attribute_float(n, "value", 0) : 0;
     int d, any = 0, rank = x ? x->v.rank : 0;
     onnx_value *y;
     if (m->failed)
@@ -4732,8 +4829,8 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
         if (!images || onnx_is_padded(x))
             return onnx_refuse(m, n, "only pads of the rows and columns of an image are supported");
         if ((mode.n && !onnx_text_is(mode, "constant"))
-            || (onnx_operand(m, n, 2)
-                && (!onnx_single(m, onnx_operand(m, n, 2), &s) || s < 0 || s > 0)))
+            || (onnx_operand(m, n, 2) && !onnx_single(m, onnx_operand(m, n, 2), &s)) || s < 0
+            || s > 0)
             return onnx_refuse(m, n, "only pads of zeros are supported");
     }
     if (!(y = onnx_pass(m, n, 0)))
@@ -4909,10 +5006,19 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     onnx_value *y;
     int count, d, k;
     double same;
+    onnx_value row;
     if (!x || !i)
         return onnx_refuse(m, n, "an input is missing");
     if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
         return onnx_add_embedding(m, n);
+    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_CONSTANT && i->v.rank == 2
+        && onnx_repeats_rows(m, i)) {
+        row = *i;
+        onnx_restrict_view(&i->v, 0, 0, 1, 0, &row.v);
+        i = &row;
+    }
+    if (m->failed)
+        return 0;
     if (x->columns)
         return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
     if (x->kind == ONNX_INTEGERS) {
@@ -5178,6 +5284,8 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
             || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
             || onnx_size(&a->v, 2).c != onnx_channels(l))
             return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
+        if (m->batch > 1 && !onnx_count_batch(&a->v, 0, 1) && !onnx_repeats_rows(m, a))
+            return onnx_refuse(m, n, "expected the same class token for all samples");
         if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
             return 0;
         if (k)
@@ -5400,6 +5508,33 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
                             shape[d].n ? onnx_batch_atom(m) : onnx_atom_of((size_t)shape[d].c, 0)))
             return onnx_refuse(m, n, "too many dimensions");
     }
+    return 1;
+}
+
+/* Trilu, of a matrix that is the same number everywhere, as causal masks begin. */
+static int onnx_op_triangle(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *x = onnx_operand(m, n, 0), *k = onnx_operand(m, n, 1);
+    const int upper = onnx_attribute_int(n, "upper", 1) != 0;
+    onnx_value *y;
+    double s, diagonal = 0;
+    if (!x || x->kind != ONNX_CONSTANT || x->test || x->v.rank != 2 || !onnx_single(m, x, &s)
+        || onnx_size(&x->v, 0).n || onnx_size(&x->v, 1).n || (k && !onnx_single(m, k, &diagonal))
+        || !(fabs(diagonal) < 1e9))
+        return m->failed ? 0 : onnx_refuse(m, n, "expected a matrix of one number everywhere");
+    if (!(y = onnx_pass(m, n, 0)))
+        return 0;
+    x = onnx_operand(m, n, 0);
+    y->tensor = upper ? ONNX_UPPER : ONNX_LOWER;
+    y->a = s;
+    y->b = 0;
+    y->wide = onnx_size(&x->v, 1).c;
+    y->diagonal = (int64_t)diagonal;
+    y->v = onnx_empty_view(0);
+    onnx_new_dim(&y->v);
+    onnx_push_atom(&y->v, onnx_atom_of((size_t)onnx_size(&x->v, 0).c, (size_t)y->wide));
+    onnx_new_dim(&y->v);
+    onnx_push_atom(&y->v, onnx_atom_of((size_t)y->wide, 1));
     return 1;
 }
 
@@ -5633,6 +5768,7 @@ static const struct {
                        { "Shape", onnx_op_shape },
                        { "Constant", onnx_op_constant },
                        { "ConstantOfShape", onnx_op_constant_of_shape },
+                       { "Trilu", onnx_op_triangle },
                        { "Range", onnx_op_range },
                        { "Cast", onnx_op_cast },
                        { "CastLike", onnx_op_cast },
@@ -5972,8 +6108,8 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         return onnx_fail(m, graphs ? "more than one graph"
                                    : "byte 0: this is not an ONNX file: it has no graph");
     }
-    if (c->opset < 11 || c->opset > 20)
-        return onnx_fail(m, "opset %d is not supported; 11 to 20 are", (int64_t)c->opset);
+    if (c->opset < 9 || c->opset > 20)
+        return onnx_fail(m, "opset %d is not supported; 9 to 20 are", (int64_t)c->opset);
     for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.kind != 2)
             continue;
@@ -6055,11 +6191,12 @@ static int onnx_put_element(onnx_model *m, const onnx_value *c, int64_t offset, 
     return 1;
 }
 
-/* Returns the offset of index i in a constant that varies along one dimension, or is one number. */
+/* Returns the offset of index i in a constant that varies along one dimension, or is one number. A
+   constant whose rows repeat has them along an earlier one. */
 static int64_t onnx_vector_offset(const onnx_view *v, int64_t i)
 {
     int d;
-    for (d = 0; d < v->rank; d++) {
+    for (d = v->rank - 1; d >= 0; d--) {
         if (onnx_size(v, d).c > 1 && !onnx_count_batch(v, d, d + 1))
             return onnx_offset(v, d, i);
     }

@@ -226,8 +226,8 @@ refuse("itself", "no node before it computes 'y': the graph has a loop or is not
 refuse("twice", "the value 'h' is computed twice", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
 refuse("operator", "(LSTM): this operator is not supported", [n("LSTM", "x a b", "y")], **q)
 refuse("domain", "domain 'com.acme' is not supported", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
-refuse("opset_10", "opset 10 is not supported; 11 to 20 are", gemm, opset=10, **q)
-refuse("opset_21", "opset 21 is not supported; 11 to 20 are", gemm, opset=21, **q)
+refuse("opset_8", "opset 8 is not supported; 9 to 20 are", gemm, opset=8, **q)
+refuse("opset_21", "opset 21 is not supported; 9 to 20 are", gemm, opset=21, **q)
 refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
 refuse("lone_erf", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Gemm", "e c", "y", transB=1)],
     c=w(3, 3), **q)
