@@ -88,7 +88,7 @@ static int add_loss(body *b)
 {
     const size_t *s = b->nodes[b->out].shape;
     int answer;
-    if (s[2] > 1) {
+    if (s[2] > 1 && s[0] == 1) {
         answer = lgelu_labels(&b->net, "zoo.labels", s[0] * s[1], s[2]);
         lgelu_cross_entropy(&b->net, "zoo.loss", b->out, answer);
     } else {
@@ -125,7 +125,7 @@ static int grow(animal *a, body *b, int learn)
             memcpy(&t, a->x + 8 * i, 8);
             b->token[i] = (int32_t)t;
         }
-    } else if (onnx_input(a->model) == ONNX_CHANNELS_FIRST) {
+    } else if (onnx_input(a->model) == ONNX_CHANNELS_FIRST || onnx_input(a->model) == ONNX_ROW) {
         turn(b->x, (float *)(void *)a->x, b->nodes[b->in].shape, a->batch, 0);
     }
     lgelu_net_bind(&b->net, b->in, strcmp(a->type, "int64") ? (void *)b->x : b->token);
@@ -165,7 +165,7 @@ static int agrees(animal *a, float **ours)
         return refuse(a, "another number of outputs");
     *ours = malloc(a->out_bytes);
     memcpy(*ours, lgelu_net_value(&b.net, b.out), a->out_bytes);
-    if (onnx_result(a->model) == ONNX_CHANNELS_FIRST)
+    if (onnx_result(a->model) == ONNX_CHANNELS_FIRST || onnx_result(a->model) == ONNX_ROW)
         turn(*ours, lgelu_net_value(&b.net, b.out), b.nodes[b.out].shape, a->batch, 1);
     for (i = 0; i < n; i++) {
         const double theirs = (double)((float *)(void *)a->y)[i];
