@@ -699,7 +699,7 @@ static void nans(const char *isa)
 static void infinite_dy(const char *isa)
 {
     static const float lambda[] = { 0.5f, 1, 1.7f, 159.57691f };
-    float d[67], a[67], r[67];
+    float d[67], a[67], r[67], plain[67];
     char name[64], why[96] = "";
     size_t i, j, k;
     for (j = 0; j < sizeof lambda / sizeof *lambda; j++) {
@@ -714,6 +714,31 @@ static void infinite_dy(const char *isa)
                 if (!*why && want - want != 0 && !same(r[i], (float)want)) {
                     snprintf(why, sizeof why, "%g at x = %g, lambda = %g, dy = %g", (double)r[i],
                              (double)a[i], (double)lambda[j], (double)d[i]);
+                }
+            }
+        }
+    }
+    /* Of the others the slope of dy = 1 shows the sign. */
+    for (k = 0; k < 16; k++) {
+        for (i = 0; i < 67; i++) {
+            a[i] = ((float)((i * 37 + k * 11) % 320) - 159.5f) / 10;
+            d[i] = 1;
+            plain[i] = i % 3 ? INFINITY : -INFINITY;
+        }
+        for (j = 0; j < 2; j++) {
+            float slope[67];
+            if (j) {
+                lgelu_silu_backward(slope, d, a, 1, 67);
+                lgelu_silu_backward(r, plain, a, 1, 67);
+            } else {
+                lgelu_tanh_backward(slope, d, a, 67);
+                lgelu_tanh_backward(r, plain, a, 67);
+            }
+            for (i = 0; i < 67; i++) {
+                const float want = slope[i] < 0 ? -plain[i] : plain[i];
+                if (!*why && (slope[i] < 0 || slope[i] > 0) && !same(r[i], want)) {
+                    snprintf(why, sizeof why, "%s: %g at x = %g, dy = %g", j ? "SiLU" : "tanh",
+                             (double)r[i], (double)a[i], (double)plain[i]);
                 }
             }
         }
