@@ -1914,6 +1914,35 @@ static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x
     return 1;
 }
 
+/* Recognises the graph's input (N, channels, columns), read as tokens so far, as an image of one
+   row where it becomes (N, channels, 1, columns), and changes all views of it. Returns 0 without
+   changing anything if it is not. */
+static int onnx_turn_input(onnx_model *m, onnx_value *x)
+{
+    onnx_layer *l = m->layer + x->layer, turned = *l;
+    onnx_view v, image;
+    int i;
+    turned.shape[1] = l->shape[2];
+    turned.shape[2] = l->shape[1];
+    image = onnx_image_view(m, &turned, 4);
+    if (l->shape[0] != 1 || !m->channels_last || !onnx_exchanged_view(m, x, &v)
+        || !onnx_same_view(&v, &image))
+        return 0;
+    for (i = 0; i < m->values; i++) {
+        if (m->value[i].layer == x->layer && !onnx_exchanged_view(m, m->value + i, &v))
+            return 0;
+    }
+    for (i = 0; i < m->values; i++) {
+        if (m->value[i].layer == x->layer && onnx_exchanged_view(m, m->value + i, &v))
+            m->value[i].v = v;
+    }
+    x->v = image;
+    *l = turned;
+    m->channels_last = 0;
+    m->row = 1;
+    return 1;
+}
+
 /* Requires that input 0 is an image. A vector that is the graph's input and is read for the first
    time may turn out to be one. */
 static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
@@ -1932,17 +1961,30 @@ static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
     v = onnx_image_view(m, l, x->v.rank);
     if (onnx_same_view(&v, &x->v) && (x->v.rank == 4 || l->shape[0] == 1))
         return 1;
+    /* the pixels of an image, one after another */
+    if (l->shape[0] > 1 && l->op != LGELU_OP_INPUT) {
+        onnx_layer line = *l;
+        onnx_view image;
+        line.shape[1] *= line.shape[0];
+        line.shape[0] = 1;
+        image = onnx_image_view(m, &line, x->v.rank);
+        if (onnx_same_view(&image, &x->v))
+            return onnx_pixels_to_tokens(m, n, &x->layer);
+    }
     /* a convolution along channels, or one whose channels are tokens */
-    if (x->v.rank == 3 && l->op != LGELU_OP_INPUT && onnx_exchanged_view(m, x, &v)) {
+    if (l->op != LGELU_OP_INPUT && onnx_exchanged_view(m, x, &v)) {
         onnx_layer turned = *l;
         onnx_view image;
         turned.shape[1] = l->shape[2];
         turned.shape[2] = l->shape[0] * l->shape[1];
         turned.shape[0] = 1;
-        image = onnx_image_view(m, &turned, 3);
+        image = onnx_image_view(m, &turned, x->v.rank);
         if (onnx_same_view(&v, &image))
             return onnx_exchange(m, n, x);
     }
+    if (x->v.rank == 4 && l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_turn_input(m, x))
+        return 1;
+    l = m->layer + x->layer;
     if (x->v.rank == 4 && l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_size(&x->v, 1).c == 1) {
         size_t old[3];
         memcpy(old, l->shape, sizeof old);
@@ -2196,7 +2238,7 @@ static int onnx_ordered_heads(onnx_model *m, const onnx_node *n, const onnx_head
         l->shape[2] = (size_t)channels;
         layer = onnx_layer_index(m, l);
     }
-    return onnx_pixels_to_tokens(m, n, &layer) ? layer : -1;
+    return layer;
 }
 
 /* Joins queries, keys and values of different layers along their channels. `factor` multiplies the
@@ -2219,6 +2261,8 @@ static int onnx_join_heads(onnx_model *m, const onnx_node *n, const onnx_heads *
                 return -1;
             layer = x.layer;
         }
+        if (!onnx_pixels_to_tokens(m, n, &layer))
+            return -1;
         if (d) {
             if (!(l = onnx_new_layer(m, n, LGELU_OP_CONCAT, joined, layer)))
                 return -1;
@@ -5123,7 +5167,7 @@ static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
     int layer[ONNX_MOST_INPUTS];
     onnx_layer *l = NULL;
     int64_t total = 0;
-    int k, axis;
+    int k, axis, line = 0;
     views[0] = onnx_empty_view(0);
     if (turned->kind == ONNX_ROTARY)
         return onnx_refuse(m, n, "rotary positions of a part of each head are not supported");
@@ -5148,7 +5192,14 @@ static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
     if (axis < 1 || total > ONNX_MOST)
         return onnx_refuse(m, n, "there is no such axis");
     for (k = 0; k < n->inputs; k++) {
-        const onnx_layer *from = m->layer + layer[k];
+        /* the pixels of others became tokens */
+        line |= m->layer[layer[k]].shape[0] == 1;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_layer *from;
+        if (line && views[k].rank == 3 && !onnx_pixels_to_tokens(m, n, layer + k))
+            return 0;
+        from = m->layer + layer[k];
         if (views[k].rank != views[0].rank
             || !onnx_widen_view(&views[k], axis, onnx_channels(from), total, k ? &v : &first)
             || (k

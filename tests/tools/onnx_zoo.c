@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    onnx_zoo LIST FOLDER AGAIN: for each network of the list that onnx_zoo.py prints: it is read, its
    outputs are PyTorch's to 1e-4 of the largest, a few training steps lower its loss, and it is
-   written to the folder AGAIN, with its inputs and outputs. Prints one line for each: its name,
-   and "in" or "refused", "trained", "out" with the reason where something failed. */
+   written to the folder AGAIN, with its inputs and outputs, and read from there. Prints one line
+   for each: its name, and "in" or "refused", "trained", "out", "in again" with the reason where
+   something failed. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../../examples/deploy/onnx_in.h"
@@ -231,6 +232,21 @@ static int writes(animal *a, const char *again, const float *ours)
     return 1;
 }
 
+/* Whether the file that was written is read as the same network. */
+static int returns(animal *a, const char *again)
+{
+    animal back = *a;
+    float *ours = NULL;
+    int good;
+    back.file = slurp(again, a->name, ".onnx", &back.bytes);
+    good = read_file(&back) && agrees(&back, &ours);
+    memcpy(a->why, back.why, sizeof a->why);
+    free(ours);
+    free(back.file);
+    free(back.work);
+    return good;
+}
+
 /* One row of the table: what was done, or why it was not. */
 static void one(animal *a, const char *again)
 {
@@ -245,6 +261,8 @@ static void one(animal *a, const char *again)
         printf("%s\tnot trained\t%s\n", a->name, a->why);
     else if (!writes(a, again, ours))
         printf("%s\tnot out\t%s\n", a->name, a->why);
+    else if (!returns(a, again))
+        printf("%s\tnot in again\t%s\n", a->name, a->why);
     else
         printf("%s\tdone\n", a->name);
     free(ours);
