@@ -98,6 +98,8 @@
      LGELU_STATIC          makes every function static.
      LGELU_DEF             is the linkage of the public functions, extern unless you define it.
      LGELU_NO_SIMD         compiles the scalar kernels only.
+    LGELU_NO_AVX512       compiles no kernels for AVX-512, with the same bits: processors that have
+                          it run those for AVX2.
      LGELU_ASSERT          is assert(condition) unless you define it.
      LGELU_SELF            is the name under which the file includes itself, "lgelu.h" unless you
                            define it: needed only if the vendored file has another name.
@@ -118,14 +120,17 @@
      Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call. As an
                            object of its own, compile with -ffunction-sections -fdata-sections and
                            link with -Wl,--gc-sections. What one call then adds to a program on
-                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes:
+                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes, and in brackets with
+                           LGELU_NO_AVX512:
                                                     LGELU_STATIC   --gc-sections
-                               lgelu_forward             21             24
-                               lgelu_backward            35             39
-                               lgelu_tanh_forward         9             13
-                               lgelu_tanh_backward       13             17
-                               lgelu_silu_forward        11             15
-                               lgelu_silu_backward       22             25
+                               lgelu_forward         20 (17)        24 (19)
+                               lgelu_backward        34 (28)        38 (31)
+                               lgelu_tanh_forward     9  (7)        13 (10)
+                               lgelu_tanh_backward   13 (11)        17 (13)
+                               lgelu_silu_forward    11  (8)        15 (12)
+                               lgelu_silu_backward   22 (17)        25 (20)
+                           LGELU_NO_SIMD makes each of these smaller still, at the speed of the
+                           scalar kernels.
      Arguments             Outputs come first: lgelu_backward(dx, dy, x, λ, n). dx is overwritten,
                            not added to; to accumulate, add it afterwards. The channel form adds to
                            dlambda.
@@ -1585,6 +1590,12 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n"
 #else
 #define LGELU__X86 0
 #endif
+/* Whether the kernels for AVX-512 are compiled. */
+#if LGELU__X86 && !defined(LGELU_NO_AVX512)
+#define LGELU__AVX512 1
+#else
+#define LGELU__AVX512 0
+#endif
 #if !defined(LGELU_NO_SIMD) && LGELU__GNU && defined(__aarch64__) && defined(__ARM_NEON)
 #define LGELU__ARM 1
 #include <arm_neon.h>
@@ -2499,6 +2510,8 @@ enum { LGELU__F16, LGELU__BF16 };
 #define LGELU__PASS LGELU__PASS_AVX2
 #include LGELU_SELF
 #undef LGELU__PASS
+#endif
+#if LGELU__AVX512
 #define LGELU__PASS LGELU__PASS_AVX512
 #include LGELU_SELF
 #undef LGELU__PASS
@@ -2533,7 +2546,7 @@ static int lgelu__detect(void)
     if ((os & 0x06) != 0x06 || !(b & (1u << 5)))
         return LGELU_ISA_SCALAR;
     /* AVX-512 F, DQ, BW and VL, and an operating system that saves the ZMM registers. */
-    if ((os & 0xE6) != 0xE6 || (b & 0xC0030000u) != 0xC0030000u)
+    if (!LGELU__AVX512 || (os & 0xE6) != 0xE6 || (b & 0xC0030000u) != 0xC0030000u)
         return LGELU_ISA_AVX2;
     return LGELU_ISA_AVX512;
 #elif LGELU__ARM
@@ -2599,9 +2612,11 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
 #define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_neon
 #elif LGELU__WASM
 #define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_simd128
-#elif LGELU__X86
+#elif LGELU__AVX512
 #define LGELU__FUNCTIONS(name) \
     lgelu__##name##_scalar, NULL, lgelu__##name##_avx2, lgelu__##name##_avx512
+#elif LGELU__X86
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, NULL, lgelu__##name##_avx2
 #else
 #define LGELU__FUNCTIONS(name) lgelu__##name##_scalar
 #endif
@@ -2624,6 +2639,8 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu
 #endif
 #if LGELU__X86
                                                                           &lgelu__kernels_avx2,
+#endif
+#if LGELU__AVX512
                                                                           &lgelu__kernels_avx512
 #endif
 };

@@ -94,7 +94,7 @@ switches)
     printf '#include <windows.h>\n' | cat - "$dir/use.c" > "$dir/windows.c"
     printf 'extern "C" {\n#include "lgelu.h"\n#include "lgelu.h"\nint nothing(void);\n}\nint nothing(void) { return 0; }\n' \
         > "$dir/extern.c"
-    set -- LGELU_TRAINER LGELU_STATIC LGELU_DEF=extern LGELU_NO_SIMD 'LGELU_ASSERT(x)=((void)(x))'
+    set -- LGELU_TRAINER LGELU_STATIC LGELU_DEF=extern LGELU_NO_SIMD LGELU_NO_AVX512 'LGELU_ASSERT(x)=((void)(x))'
     for c in 'gcc c99' 'g++ c++11' 'clang c99' 'clang++ c++11' 'x86_64-w64-mingw32-gcc c99'; do
         command=${c% *} language=${c#* } kind=c processor=$native libm=glibc
         case $language in c++*) kind=c++ ;; esac
