@@ -7286,6 +7286,7 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
     return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
 }
 
+/* Adds a convolution without biases and its batch normalisation. */
 LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x,
                                   size_t width, size_t kernel, size_t stride)
 {
@@ -7327,7 +7328,7 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
-/* Adds a linear layer or a normalisation of the kind that a Transformer has. */
+/* Adds a linear layer, with biases unless the options exclude them. */
 static int lgelu__transformer_linear(lgelu_net *net, const char *name, int x, size_t outputs,
                                      const lgelu_transformer *t)
 {
@@ -7335,6 +7336,7 @@ static int lgelu__transformer_linear(lgelu_net *net, const char *name, int x, si
                       : lgelu_linear(net, name, x, outputs);
 }
 
+/* Adds the normalisation that the options name. */
 static int lgelu__transformer_norm(lgelu_net *net, const char *name, int x,
                                    const lgelu_transformer *t)
 {
