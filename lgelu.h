@@ -98,6 +98,8 @@
      LGELU_STATIC          makes every function static.
      LGELU_DEF             is the linkage of the public functions, extern unless you define it.
      LGELU_NO_SIMD         compiles the scalar kernels only.
+    LGELU_NO_AVX512       compiles no kernels for AVX-512, with the same bits: processors that have
+                          it run those for AVX2.
      LGELU_ASSERT          is assert(condition) unless you define it.
      LGELU_SELF            is the name under which the file includes itself, "lgelu.h" unless you
                            define it: needed only if the vendored file has another name.
@@ -118,14 +120,17 @@
      Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call. As an
                            object of its own, compile with -ffunction-sections -fdata-sections and
                            link with -Wl,--gc-sections. What one call then adds to a program on
-                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes:
+                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes, and in brackets with
+                           LGELU_NO_AVX512:
                                                     LGELU_STATIC   --gc-sections
-                               lgelu_forward             21             24
-                               lgelu_backward            35             39
-                               lgelu_tanh_forward         9             13
-                               lgelu_tanh_backward       13             17
-                               lgelu_silu_forward        11             15
-                               lgelu_silu_backward       22             25
+                               lgelu_forward         20 (17)        24 (19)
+                               lgelu_backward        34 (28)        38 (31)
+                               lgelu_tanh_forward     9  (7)        13 (10)
+                               lgelu_tanh_backward   13 (11)        17 (13)
+                               lgelu_silu_forward    11  (8)        15 (12)
+                               lgelu_silu_backward   22 (17)        25 (20)
+                           LGELU_NO_SIMD makes each of these smaller still, at the speed of the
+                           scalar kernels.
      Arguments             Outputs come first: lgelu_backward(dx, dy, x, λ, n). dx is overwritten,
                            not added to; to accumulate, add it afterwards. The channel form adds to
                            dlambda.
@@ -190,7 +195,8 @@ extern "C" {
 /* ---- gate kernels ---- */
 
 /* Computes y[i] = f(x[i]; λ) = x[i]·Φ(λx[i]) for n floats. y may be x. λ = 1 is GELU, λ = INFINITY
-   is ReLU; λ may be anything from 0 (x/2) on, a negative or NaN λ gives NaN [L, section 2]. */
+   is ReLU; λ may be anything from 0 (x/2) on, a negative or NaN λ gives NaN [L, section 2]. For
+   a finite λ outside [2^-38, 2^38] it takes 20 to 300 times as long. */
 LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n);
 
 /* Computes dx[i] = dy[i]·(Φ(z) + zφ(z)) with z = λx[i], where φ is the normal density, and returns
@@ -204,7 +210,8 @@ LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, floa
 LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer,
                                       size_t channels, size_t inner);
 
-/* Computes dx as lgelu_backward does and *adds* each channel's dL/dλ to dlambda[channels]. */
+/* Computes dx as lgelu_backward does and *adds* each channel's dL/dλ to dlambda[channels]. dx may
+   be dy or NULL. */
 LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *dy, const float *x,
                                        const float *lambda, size_t outer, size_t channels,
                                        size_t inner);
@@ -592,11 +599,11 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 
    A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a
    vector is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1
-   after an error. The first error in building, forward, backward, step and generate remains in
-   net.status, and later calls of these return it without doing anything, so that one look after
-   building is enough; set net.status to LGELU_OK to go on. Other functions that take a network
-   return their own status and leave a network that is in error as it is. Every error has one line
-   in net.message. */
+   after an error. The first error in building, forward, backward, step, generate and
+   lgelu_net_reestimate_norms remains in net.status, and later calls of these return it without
+   doing anything, so that one look after building is enough; set net.status to LGELU_OK to go on.
+   Other functions that take a network return their own status and leave a network that is in error
+   as it is. Every error has one line in net.message. */
 /* clang-format on */
 typedef struct lgelu_net lgelu_net;
 typedef struct lgelu_node lgelu_node;
@@ -727,9 +734,9 @@ LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b);
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
                          size_t stride, size_t padding, size_t groups, int bias);
 
-/* A window of its own height [0] and width [1]: element (i, j) of the window of output (r, c) is
-   the pixel (r·stride[0] + i·dilation[0] - padding[0], c·stride[1] + j·dilation[1] - padding[1]).
-   A stride or dilation of 0 means 1. Padding is added on both sides. With its gaps a window extends
+/* A window of any height [0] and width [1]: element (i, j) of the window of output (r, c) is the
+   pixel (r·stride[0] + i·dilation[0] - padding[0], c·stride[1] + j·dilation[1] - padding[1]). A
+   stride or dilation of 0 means 1. Padding is added on both sides. With its gaps a window extends
    over e = (kernel - 1)·dilation + 1 pixels, which is at most 65535, more than the padding, and at
    most pixels + 2·padding; it has (pixels + 2·padding - e)/stride + 1 positions, rounded down. */
 typedef struct {
@@ -1582,6 +1589,12 @@ __asm__(".macro vmovaps x:vararg\n vmovups \\x\n .endm\n"
 #endif
 #else
 #define LGELU__X86 0
+#endif
+/* Whether the kernels for AVX-512 are compiled. */
+#if LGELU__X86 && !defined(LGELU_NO_AVX512)
+#define LGELU__AVX512 1
+#else
+#define LGELU__AVX512 0
 #endif
 #if !defined(LGELU_NO_SIMD) && LGELU__GNU && defined(__aarch64__) && defined(__ARM_NEON)
 #define LGELU__ARM 1
@@ -2497,6 +2510,8 @@ enum { LGELU__F16, LGELU__BF16 };
 #define LGELU__PASS LGELU__PASS_AVX2
 #include LGELU_SELF
 #undef LGELU__PASS
+#endif
+#if LGELU__AVX512
 #define LGELU__PASS LGELU__PASS_AVX512
 #include LGELU_SELF
 #undef LGELU__PASS
@@ -2531,7 +2546,7 @@ static int lgelu__detect(void)
     if ((os & 0x06) != 0x06 || !(b & (1u << 5)))
         return LGELU_ISA_SCALAR;
     /* AVX-512 F, DQ, BW and VL, and an operating system that saves the ZMM registers. */
-    if ((os & 0xE6) != 0xE6 || (b & 0xC0030000u) != 0xC0030000u)
+    if (!LGELU__AVX512 || (os & 0xE6) != 0xE6 || (b & 0xC0030000u) != 0xC0030000u)
         return LGELU_ISA_AVX2;
     return LGELU_ISA_AVX512;
 #elif LGELU__ARM
@@ -2597,9 +2612,11 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
 #define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_neon
 #elif LGELU__WASM
 #define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_simd128
-#elif LGELU__X86
+#elif LGELU__AVX512
 #define LGELU__FUNCTIONS(name) \
     lgelu__##name##_scalar, NULL, lgelu__##name##_avx2, lgelu__##name##_avx512
+#elif LGELU__X86
+#define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, NULL, lgelu__##name##_avx2
 #else
 #define LGELU__FUNCTIONS(name) lgelu__##name##_scalar
 #endif
@@ -2622,6 +2639,8 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu
 #endif
 #if LGELU__X86
                                                                           &lgelu__kernels_avx2,
+#endif
+#if LGELU__AVX512
                                                                           &lgelu__kernels_avx512
 #endif
 };
@@ -2648,6 +2667,8 @@ LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lam
                                       size_t channels, size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, y && x && lambda);
+    if (!outer || !channels || !inner)
+        return;
     LGELU__TO_NEAREST(LGELU__CALL(forward_channels)(y, x, lambda, outer, channels, inner));
 }
 
@@ -2656,6 +2677,8 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
                                        size_t inner)
 {
     LGELU__GIVEN(outer && channels && inner, dlambda && dy && x && lambda);
+    if (!outer || !channels || !inner)
+        return;
     LGELU__TO_NEAREST(
         LGELU__CALL(backward_channels)(dx, dlambda, dy, x, lambda, outer, channels, inner));
 }
@@ -5463,8 +5486,9 @@ static void lgelu__norm_backward(lgelu__job *p)
 }
 
 /* ---- group norm ---- */
-/* The same for the groups of channels of each sample, which is one task: the value is x·scale +
-   shift, and dx has three factors. aux holds, for each sample, sums of the channels (2·channels),
+/* As batch normalisation, over the groups of channels of each sample: each channel's value is
+   x·scale + shift, and its dx has three factors. A task computes one sample. aux holds, for each
+   sample, sums of the channels (2·channels),
    means and 1/√(variance + eps) of the groups (doubles), then for each sample the three factors,
    and then for each sample dgain and dshift (floats). */
 typedef struct {
@@ -5586,13 +5610,13 @@ static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, 
 }
 
 /* Makes y[k] the larger of y[k] and x[k], or NaN if one of them is; which[k] becomes `tap` if that
-   is x[k]. If which[k] is 255, y[k] has no value yet. */
+   is x[k]. */
 static void lgelu__pool_max(float *y, unsigned char *which, const float *x, size_t n,
                             unsigned char tap)
 {
     size_t k;
     for (k = 0; k < n; k++) {
-        if (which[k] == 255 || (!(x[k] <= y[k]) && y[k] >= y[k])) {
+        if (!(x[k] <= y[k]) && y[k] >= y[k]) {
             y[k] = x[k];
             which[k] = tap;
         }
@@ -5607,6 +5631,7 @@ static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row,
     const size_t taps = lgelu__taps(node), c = p->channels;
     const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
     size_t tap, k;
+    int begun = 0;
     for (k = 0; k < c; k++)
         y[k] = which ? -HUGE_VALF : 0;
     if (which)
@@ -5615,7 +5640,11 @@ static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row,
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
         if (at == (size_t)-1)
             continue;
-        if (which) {
+        if (which && !begun) {
+            memcpy(y, x + at, c * sizeof *y);
+            memset(which, (int)tap, c);
+            begun = 1;
+        } else if (which) {
             lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
         } else {
             for (k = 0; k < c; k++)
@@ -6839,13 +6868,10 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
 {
     lgelu_window w;
-    int d;
-    for (d = 0; d < 2; d++) {
-        w.kernel[d] = kernel;
-        w.stride[d] = stride;
-        w.padding[d] = padding;
-        w.dilation[d] = 1;
-    }
+    w.kernel[0] = w.kernel[1] = kernel;
+    w.stride[0] = w.stride[1] = stride;
+    w.padding[0] = w.padding[1] = padding;
+    w.dilation[0] = w.dilation[1] = 1;
     return w;
 }
 
@@ -7260,6 +7286,7 @@ LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind
     return lgelu_linear(net, "fc3", lgelu_gate(net, "gate4", x, kind, lambda), classes);
 }
 
+/* Adds a convolution without biases and its batch normalisation. */
 LGELU__APART int lgelu__conv_norm(lgelu_net *net, const char *conv, const char *norm, int x,
                                   size_t width, size_t kernel, size_t stride)
 {
@@ -7301,7 +7328,7 @@ LGELU_DEF int lgelu_resnet(lgelu_net *net, int x, size_t width, int stages, int 
     return lgelu_linear(net, "fc", lgelu_global_pool(net, "pool", x), classes);
 }
 
-/* Adds a linear layer or a normalisation of the kind that a Transformer has. */
+/* Adds a linear layer, with biases unless the options exclude them. */
 static int lgelu__transformer_linear(lgelu_net *net, const char *name, int x, size_t outputs,
                                      const lgelu_transformer *t)
 {
@@ -7309,6 +7336,7 @@ static int lgelu__transformer_linear(lgelu_net *net, const char *name, int x, si
                       : lgelu_linear(net, name, x, outputs);
 }
 
+/* Adds the normalisation that the options name. */
 static int lgelu__transformer_norm(lgelu_net *net, const char *name, int x,
                                    const lgelu_transformer *t)
 {
@@ -10686,20 +10714,10 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 #else
 #define LGELU__SHARED 1
 #define LGELU__FIRST_PASS 1
-/* A table of coefficients has sixteen columns, one for each interval. Where sums are computed in
-   double (LGELU__SUMS_IN_DOUBLE below), there is a copy of it in double. */
-#if LGELU__FAST_FMA
-#define LGELU__COEFFICIENTS(name, rows, ...) \
-    static const float lgelu__##name[rows][16] LGELU__LINES = { __VA_ARGS__ };
-#else
-#define LGELU__COEFFICIENTS(name, rows, ...)                                   \
-    static const float lgelu__##name[rows][16] LGELU__LINES = { __VA_ARGS__ }; \
-    static const double lgelu__##name##_in_double[rows][16] = { __VA_ARGS__ };
-#endif
-#ifdef __GNUC__
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdouble-promotion"
-#endif
+/* A table of coefficients has sixteen columns, one for each interval; columns 8 to 15 are those for
+   x < 0. Its rows are written as a macro of three macros: EVEN and ODD receive columns 0 to 7 of a
+   row that is even or odd about interval 0, EACH all sixteen. Where sums are computed in double
+   (LGELU__SUMS_IN_DOUBLE below), there is a copy of columns 8 to 15 in double. */
 #define LGELU__EVEN(a, b, c, d, e, f, g, h)            \
     {                                                  \
         a, b, c, d, e, f, g, h, a, h, g, f, e, d, c, b \
@@ -10708,65 +10726,99 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
     {                                                                          \
         a, b, c, d, e, f, g, h, -(a), -(h), -(g), -(f), -(e), -(d), -(c), -(b) \
     }
+#define LGELU__EACH(a, b, c, d, e, f, g, h, ...) \
+    {                                            \
+        a, b, c, d, e, f, g, h, __VA_ARGS__      \
+    }
+#define LGELU__EVEN_BELOW(a, b, c, d, e, f, g, h) \
+    {                                             \
+        a, h, g, f, e, d, c, b                    \
+    }
+#define LGELU__ODD_BELOW(a, b, c, d, e, f, g, h)       \
+    {                                                  \
+        -(a), -(h), -(g), -(f), -(e), -(d), -(c), -(b) \
+    }
+#define LGELU__EACH_BELOW(a, b, c, d, e, f, g, h, ...) \
+    {                                                  \
+        __VA_ARGS__                                    \
+    }
+#if LGELU__FAST_FMA
+#define LGELU__COEFFICIENTS(name, table, rows)                                                 \
+    static const float lgelu__##name[rows][16] LGELU__LINES = { table(LGELU__EVEN, LGELU__ODD, \
+                                                                      LGELU__EACH) };
+#else
+#define LGELU__COEFFICIENTS(name, table, rows)                                                 \
+    static const float lgelu__##name[rows][16] LGELU__LINES = { table(LGELU__EVEN, LGELU__ODD, \
+                                                                      LGELU__EACH) };          \
+    static const double lgelu__##name##_in_double[rows][8] = { table(                          \
+        LGELU__EVEN_BELOW, LGELU__ODD_BELOW, LGELU__EACH_BELOW) };
+#endif
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdouble-promotion"
+#endif
 /* clang-format off */
 /* Row 0 is minus the centre of each interval. Rows 1 to 7 are Φ(z) in powers of the distance from
    the centre. */
-LGELU__COEFFICIENTS(middle, 8,
-    LGELU__ODD(0, -0.45501706f, -0.861040771f, -1.29509878f,
-               -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f),
-    { 0.5f, 0.675451517f, 0.805392206f, 0.902356923f,
-      0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f,
-      0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f,
-      0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f },
-    LGELU__EVEN(0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f,
-                0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f),
-    LGELU__ODD(0, -0.0818369091f, -0.118553005f, -0.111677684f,
-               -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f),
-    LGELU__EVEN(-0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f,
-                0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f),
-    LGELU__ODD(0, 0.0190410689f, 0.0223137941f, 0.0123177227f,
-               0.000708013715f, -0.00582577102f, -0.00584908621f, -0.00343900872f),
-    LGELU__EVEN(0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f,
-                -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f),
-    LGELU__ODD(0, -0.00276814774f, -0.00272747572f, -0.000496188586f,
-               0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f))
+#define LGELU__MIDDLE_ROWS(EVEN, ODD, EACH) \
+    ODD(0, -0.45501706f, -0.861040771f, -1.29509878f, \
+        -1.70118785f, -2.16407847f, -2.52405167f, -2.97953248f), \
+    EACH(0.5f, 0.675451517f, 0.805392206f, 0.902356923f, \
+         0.955546141f, 0.984770836f, 0.994199456f, 0.998556557f, \
+         0.5f, 0.00144344312f, 0.00580054382f, 0.0152291637f, \
+         0.0444538593f, 0.0976430774f, 0.194607794f, 0.324548483f), \
+    EVEN(0.398942262f, 0.359709412f, 0.275371492f, 0.172461897f, \
+         0.0938592926f, 0.0383670442f, 0.0165006239f, 0.00471151667f), \
+    ODD(0, -0.0818369091f, -0.118553005f, -0.111677684f, \
+        -0.0798361823f, -0.0415146165f, -0.0208242275f, -0.00701905042f), \
+    EVEN(-0.0664878339f, -0.0475400127f, -0.0118675763f, 0.0194668975f, \
+         0.0296279825f, 0.0235527959f, 0.0147708049f, 0.00618587714f), \
+    ODD(0, 0.0190410689f, 0.0223137941f, 0.0123177227f, \
+        0.000708013715f, -0.00582577102f, -0.00584908621f, -0.00343900872f), \
+    EVEN(0.00987367332f, 0.00539924903f, -0.00206198194f, -0.00606671441f, \
+         -0.00465588551f, -0.00102622504f, 0.000717398536f, 0.00112184219f), \
+    ODD(0, -0.00276814774f, -0.00272747572f, -0.000496188586f, \
+        0.00118045183f, 0.00119133084f, 0.000465362391f, -5.5816985e-05f)
+LGELU__COEFFICIENTS(middle, LGELU__MIDDLE_ROWS, 8)
 /* Row 0 is minus the centre of each interval. Rows 1 to 7 are f'(z) = Φ(z) + zφ(z) in powers of the
    distance from the centre. */
-LGELU__COEFFICIENTS(slope, 8,
-    LGELU__ODD(0, -0.568276048f, -0.751791537f, -1.31742227f,
-               -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f),
-    { 0.5f, 0.907981634f, 1, 1.12682688f, 1.11264229f, 1.06837666f, 1.03063452f, 1.01389289f,
-      0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f,
-      -0.112642229f, -0.126826882f, -5.22731192e-09f, 0.0920183659f },
-    LGELU__EVEN(0.797884464f, 0.569290817f, 0.431493968f, 0.0442881733f,
-                -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f),
-    LGELU__ODD(0, -0.354662776f, -0.388284832f, -0.249849468f,
-               -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f),
-    LGELU__EVEN(-0.265944749f, -0.104293235f, -0.018192349f, 0.143414214f,
-                0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f),
-    LGELU__ODD(0, 0.117137901f, 0.113962255f, 0.0177497044f,
-               -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f),
-    LGELU__EVEN(0.0590998232f, 0.00968086999f, -0.0151479496f, -0.0384779312f,
-                -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f),
-    LGELU__ODD(0, -0.0215279646f, -0.0164047033f, 0.00326555152f,
-               0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f))
+#define LGELU__SLOPE_ROWS(EVEN, ODD, EACH) \
+    ODD(0, -0.568276048f, -0.751791537f, -1.31742227f, \
+        -1.73099208f, -2.15848684f, -2.60030866f, -2.94105959f), \
+    EACH(0.5f, 0.907981634f, 1, 1.12682688f, 1.11264229f, 1.06837666f, 1.03063452f, 1.01389289f, \
+         0.5f, -0.0138929468f, -0.0306345802f, -0.0683766603f, \
+         -0.112642229f, -0.126826882f, -5.22731192e-09f, 0.0920183659f), \
+    EVEN(0.797884464f, 0.569290817f, 0.431493968f, 0.0442881733f, \
+         -0.088852413f, -0.103260882f, -0.0646248311f, -0.035110224f), \
+    ODD(0, -0.354662776f, -0.388284832f, -0.249849468f, \
+        -0.0774673298f, 0.0276223663f, 0.0487308428f, 0.0361022167f), \
+    EVEN(-0.265944749f, -0.104293235f, -0.018192349f, 0.143414214f, \
+         0.118850477f, 0.0446998887f, -0.00540535059f, -0.0160785839f), \
+    ODD(0, 0.117137901f, 0.113962255f, 0.0177497044f, \
+        -0.0384805873f, -0.0403553173f, -0.0156925227f, -0.00150568038f), \
+    EVEN(0.0590998232f, 0.00968086999f, -0.0151479496f, -0.0384779312f, \
+         -0.0134317866f, 0.00856703054f, 0.0109237619f, 0.00560512766f), \
+    ODD(0, -0.0215279646f, -0.0164047033f, 0.00326555152f, \
+        0.0117078209f, 0.00570134493f, -0.00106901117f, -0.00267160172f)
+LGELU__COEFFICIENTS(slope, LGELU__SLOPE_ROWS, 8)
 #define LGELU__BELL 0.992787714
 /* LGELU__BELL·φ(z) in powers of the same distance. */
-LGELU__COEFFICIENTS(bell, 7,
-    LGELU__EVEN(0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f,
-                0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f),
-    LGELU__ODD(0, -0.19151412f, -0.224457636f, -0.219083861f,
-               -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f),
-    LGELU__EVEN(-0.198032871f, -0.114088126f, -0.0649094731f, 0.0611642599f,
-                0.0883740112f, 0.0705348849f, 0.0388164409f, 0.0200493839f),
-    LGELU__ODD(0, 0.0854473338f, 0.0910915658f, 0.0461677201f,
-               9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f),
-    LGELU__EVEN(0.0495235845f, 0.016300451f, -0.000897432619f, -0.0305016357f,
-                -0.0221513435f, -0.00522552198f, 0.00457901554f, 0.00566286361f),
-    LGELU__ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f,
-               0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f),
-    LGELU__EVEN(-0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f,
-                0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f))
+#define LGELU__BELL_ROWS(EVEN, ODD, EACH) \
+    EVEN(0.396064997f, 0.337008953f, 0.298563629f, 0.166297376f, \
+         0.0885362029f, 0.0385534503f, 0.0134741869f, 0.00524178753f), \
+    ODD(0, -0.19151412f, -0.224457636f, -0.219083861f, \
+        -0.153255463f, -0.0832171142f, -0.0350370444f, -0.015416408f), \
+    EVEN(-0.198032871f, -0.114088126f, -0.0649094731f, 0.0611642599f, \
+         0.0883740112f, 0.0705348849f, 0.0388164409f, 0.0200493839f), \
+    ODD(0, 0.0854473338f, 0.0910915658f, 0.0461677201f, \
+        9.35774005e-05f, -0.0230106208f, -0.0219658446f, -0.0145170214f), \
+    EVEN(0.0495235845f, 0.016300451f, -0.000897432619f, -0.0305016357f, \
+         -0.0221513435f, -0.00522552198f, 0.00457901554f, 0.00566286361f), \
+    ODD(0, -0.0196996424f, -0.0183646195f, -0.00120159541f, \
+        0.00761133293f, 0.006850156f, 0.0020137208f, -0.000406679552f), \
+    EVEN(-0.0083934674f, -0.00341405091f, 0.00387384999f, 0.00556476414f, \
+         0.00197005924f, -0.00136033155f, -0.0017525889f, -0.000780430157f)
+LGELU__COEFFICIENTS(bell, LGELU__BELL_ROWS, 7)
 /* 2^f - 1 in powers of f, beginning with the first power. */
 static const float lgelu__exp2[6] = {
     0.693147182f, 0.240226433f, 0.0555035882f, 0.00961900223f, 0.00133913022f, 0.000151967208f
@@ -11361,7 +11413,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
    halves h = 0 and 1, and a vector of one lane is one. */
 #define d_t        LGELU__FN(d_t)          /* one or two doubles */
 #define d_half     LGELU__FN(d_half)       /* (v_t a, h) half h of a */
-#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) half h of v_signed, t of doubles */
+#define d_signed   LGELU__FN(d_signed)     /* (t, i, h) half h of a row of doubles */
 #define d_fma      LGELU__FN(d_fma)        /* a·b + c; the product of floats is exact */
 #define d_float    LGELU__FN(d_float)      /* rounded to float precision, ties in any direction */
 #define v_round    LGELU__FN(v_round)      /* (s) both halves rounded to floats */
@@ -11704,7 +11756,7 @@ LGELU__WORD v_t v_table(const float *t, i_t i)
 
 LGELU__WORD d_t d_signed(const double *t, i_t i, int h)
 {
-    return _mm_loadh_pd(_mm_load_sd(t + 8 + i.k[2 * h]), t + 8 + i.k[2 * h + 1]);
+    return _mm_loadh_pd(_mm_load_sd(t + i.k[2 * h]), t + i.k[2 * h + 1]);
 }
 
 /* Four floats of row 0. */
@@ -11981,7 +12033,7 @@ LGELU__WORD d_t d_half(v_t a, int h)
 LGELU__WORD d_t d_signed(const double *t, i_t i, int h)
 {
     (void)h;
-    return t[8 + i];
+    return t[i];
 }
 
 LGELU__WORD d_t d_fma(d_t a, d_t b, d_t c) { return a * b + c; }
@@ -12406,7 +12458,7 @@ LGELU__APART LGELU__TARGET void LGELU__FN(various)(v_gate *g, const lgelu__const
    store2 writes them. */
 LGELU__WORD void LGELU__FN(load2)(v_t *a, const float *p, size_t n)
 {
-    if (n >= 2 * v_lanes) {
+    if (!LGELU__RARELY(n < 2 * v_lanes)) {
         v_each(a[u] = v_load(p + u * v_lanes));
         return;
     }
@@ -12423,7 +12475,7 @@ LGELU__WORD void LGELU__FN(load2_or)(v_t *a, const float *p, size_t n, v_t b)
 
 LGELU__WORD void LGELU__FN(store2)(float *p, const v_t *a, size_t n)
 {
-    if (n >= 2 * v_lanes) {
+    if (!LGELU__RARELY(n < 2 * v_lanes)) {
         v_each(v_store(p + u * v_lanes, a[u]));
         return;
     }
@@ -12690,14 +12742,17 @@ LGELU__WORD int LGELU__FN(forward_sort)(v_t *x, v_t *r, m_t *far, m_t *between, 
     return 1;
 }
 
-/* Evaluates the middle in the lanes that are not far, and inserts r in the others. */
-LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, const v_gate *g,
-                                           const t_t *table, const int w)
+/* Evaluates the middle where x is sorted by forward_sort; `sorted` is what that returned. r is the
+   result in the lanes that are far. The middle is in this one place, so that it is compiled once.
+ */
+LGELU__WORD void LGELU__FN(forward_sorted)(v_t *x, const v_t *r, const m_t *far, int sorted,
+                                           const v_gate *g, const t_t *table, const int w)
 {
-    const int all = m_all(m_and(far[0], far[w - 1]));
+    const int all = sorted && m_all(m_and(far[0], far[w - 1]));
     if (!all)
         LGELU__FN(middle)(x, g, table, w);
-    v_many(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]));
+    if (sorted)
+        v_many(x[u] = all ? r[u] : v_select(far[u], r[u], x[u]));
 }
 
 /* Evaluates the tail for `count` packed elements, which fillers follow, in place. */
@@ -12725,26 +12780,24 @@ LGELU__APART LGELU__TARGET void LGELU__FN(forward_block)(float *y, const float *
     v_t a[2], r[2];
     m_t far[2], between[2];
     size_t i, j, count = 0, pairs = 0;
+    int sorted;
     LGELU__ROWS(table, middle);
     for (i = 0; i < n; i += 2 * v_lanes) {
-        if (n - i >= 2 * v_lanes) {
+        if (LGELU__RARELY(n - i < 2 * v_lanes)) {
+            LGELU__FN(load2_or)(a, x + i, n - i, g.last);
+        } else {
             if (n > 1024)
                 v_each(LGELU__AHEAD(x, i + u * v_lanes));
             v_each(a[u] = v_load(x + i + u * v_lanes));
-        } else {
-            LGELU__FN(load2_or)(a, x + i, n - i, g.last);
         }
-        if (!LGELU__FN(forward_sort)(a, r, far, between, &g, 2)) {
-            LGELU__FN(middle)(a, &g, table, 2);
-        } else {
-            if (m_some(between[0], between[1])) {
-                todo.at[pairs] = (uint16_t)i;
-                v_each(todo.lanes[pairs][u] = (b_t)m_bits(between[u]);
-                       count += v_pack(todo.x + count, a[u], between[u]));
-                pairs++;
-            }
-            LGELU__FN(forward_sorted)(a, r, far, &g, table, 2);
+        sorted = LGELU__FN(forward_sort)(a, r, far, between, &g, 2);
+        if (sorted && m_some(between[0], between[1])) {
+            todo.at[pairs] = (uint16_t)i;
+            v_each(todo.lanes[pairs][u] = (b_t)m_bits(between[u]);
+                   count += v_pack(todo.x + count, a[u], between[u]));
+            pairs++;
         }
+        LGELU__FN(forward_sorted)(a, r, far, sorted, &g, table, 2);
         LGELU__FN(store2)(y + i, a, n - i);
     }
     if (!count)
@@ -12993,11 +13046,11 @@ LGELU__WORD void LGELU__FN(slope_beyond)(v_t *dy, v_t *x, v_t *small, const v_ga
         v_many(f[u] = v_select(whole[u], v_sub(zero, r[u]), f[u]));
         v_many(whole[u] = m_or(thin[u], m_less(whole[u], odd[u])));
         v_many(v[u] = v_mul(v_mul(x[u], x[u]), g->scale));
-        v_many(v[u] = v_mul(h[u],
-                            v_times2(v_fma(l[u], v[u], v[u]), n_up(n_max(n[u], n_set(-100)), 23))));
-        /* A term below 2^-126 counts as 0. */
-        v_many(v[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)), v[u],
-                               zero));
+        v_many(v[u] = v_fma(l[u], v[u], v[u]));
+        /* h·2^n below 2^-126 counts as 0. n may be as small as -197. */
+        v_many(h[u] = v_select(n_gt(n_add(n_down(v_bits(v_abs(h[u])), 23), n[u]), n_set(0)),
+                               v_times2(h[u], n_up(n[u], 23)), zero));
+        v_many(v[u] = v_mul(v[u], h[u]));
         v_many(small[u] = v_select(thin[u], v[u], small[u]));
         v_many(s[u] = v_select(thin[u], zero, s[u]));
     }
@@ -13323,12 +13376,13 @@ static LGELU__TARGET void LGELU__FN(forward_lanes)(float *y, const float *x, lge
         const size_t at[2] = { i * row, (i + 1 < rows ? i + 1 : i) * row };
         v_t a[2], r[2], z[2];
         m_t far[2], between[2];
+        int sorted;
         v_each(a[u] = v_load(x + at[u]));
-        if (!LGELU__FN(forward_sort)(a, r, far, between, &g, 2)) {
-            LGELU__FN(middle)(a, &g, table, 2);
-        } else {
+        sorted = LGELU__FN(forward_sort)(a, r, far, between, &g, 2);
+        if (sorted)
             v_each(z[u] = v_select(between[u], a[u], g.last));
-            LGELU__FN(forward_sorted)(a, r, far, &g, table, 2);
+        LGELU__FN(forward_sorted)(a, r, far, sorted, &g, table, 2);
+        if (sorted) {
             /* The constants of the tail are prepared when an element first needs them. */
             if (m_some(between[0], between[1]) && !(gate->c > 0)) {
                 for (k = 0; k < v_lanes; k++)

@@ -12,7 +12,7 @@
    program runs on one thread and computes the same bits. */
 
 /* The first line adds the networks to the interface. The second makes the code here; in a larger
-   program it belongs into a file by itself, since it takes some seconds to compile. */
+   program it belongs in a file by itself, since it takes some seconds to compile. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "../lgelu.h"

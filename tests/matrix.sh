@@ -94,7 +94,7 @@ switches)
     printf '#include <windows.h>\n' | cat - "$dir/use.c" > "$dir/windows.c"
     printf 'extern "C" {\n#include "lgelu.h"\n#include "lgelu.h"\nint nothing(void);\n}\nint nothing(void) { return 0; }\n' \
         > "$dir/extern.c"
-    set -- LGELU_TRAINER LGELU_STATIC LGELU_DEF=extern LGELU_NO_SIMD 'LGELU_ASSERT(x)=((void)(x))'
+    set -- LGELU_TRAINER LGELU_STATIC LGELU_DEF=extern LGELU_NO_SIMD LGELU_NO_AVX512 'LGELU_ASSERT(x)=((void)(x))'
     for c in 'gcc c99' 'g++ c++11' 'clang c99' 'clang++ c++11' 'x86_64-w64-mingw32-gcc c99'; do
         command=${c% *} language=${c#* } kind=c processor=$native libm=glibc
         case $language in c++*) kind=c++ ;; esac
@@ -133,9 +133,9 @@ switches)
     done
     # -Weverything, less: macros that name themselves, the vocabulary's words among them; functions that may be unused; gaps in a
     # struct; x == y between floats where just that is meant; a default in a switch over an enum; loads that need no alignment; a
-    # comma in a for; (double) before a call; clang 19: an array without a bound
+    # comma in a for; (double) before a call; a declaration behind a statement, as in C99; clang 19: an array without a bound
     less='disabled-macro-expansion used-but-marked-unused padded float-equal switch-enum cast-align comma bad-function-cast'
-    less="$less unsafe-buffer-usage"
+    less="$less declaration-after-statement unsafe-buffer-usage"
     # and in C++ what is C in it: casts, NULL, variadic macros of C99, two underscores within a name
     more='old-style-cast zero-as-null-pointer-constant c++98-compat-pedantic reserved-identifier reserved-macro-identifier'
     for c in clang clang-19; do

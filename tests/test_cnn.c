@@ -229,6 +229,67 @@ static void far_strides(void)
              3, 2);
 }
 
+/* The slope by an image that is smaller in one direction than the stride of the other one. */
+static void narrow_images(void)
+{
+    graph g;
+    for (int k = 0; k < 2; k++) {
+        lgelu_window w = { { 1, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 } };
+        int x;
+        w.kernel[k] = w.stride[k] = 2;
+        begin(&g);
+        x = lgelu_input(&g.net, "x", k ? 1 : 8, k ? 8 : 1, 2);
+        x = lgelu_linear(&g.net, "mix", x, 3);
+        judge_on(k ? "strides along a row" : "strides along a column", &g,
+                 lgelu_conv_window(&g.net, "c", x, 2, &w, 1, 1), 0, 3, 2);
+    }
+}
+
+/* The first weights of a convolution in groups: uniform below √(6/(inputs + outputs)), counted in
+   one group. */
+static void grouped_weights(void)
+{
+    graph g;
+    float most = 0;
+    const float bound = sqrtf(6.0f / (9 * 2 + 9 * 3));
+    int x;
+    begin(&g);
+    g.net.init = LGELU_INIT_GLOROT;
+    x = lgelu_conv(&g.net, "c", lgelu_input(&g.net, "x", 4, 4, 6), 9, 3, 1, 1, 3, 0);
+    if (make(&g, x, 0, 1, 1, LGELU_MODE_TRAIN))
+        abort();
+    for (size_t i = 0; i < g.nodes[x].weight_count; i++)
+        most = fmaxf(most, fabsf(g.net.w[g.nodes[x].weight_at + i]));
+    check(most <= bound && most > 0.95f * bound, "Glorot's first weights in groups",
+          "the largest is %g, expected just below %g", (double)most, (double)bound);
+    end(&g);
+}
+
+/* Channels that are constant over the batch have the variance 0, however the sums are rounded. */
+static void constant_channels(void)
+{
+    enum { CHANNELS = 32, PIXELS = 25, SAMPLES = 3 };
+    static float data[SAMPLES * PIXELS * CHANNELS];
+    float before[CHANNELS], *variance;
+    graph g;
+    int x, y, good = 1;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        data[i] = lgelu_normal(7, 1, i % CHANNELS);
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 5, 5, CHANNELS);
+    y = lgelu_batch_norm(&g.net, "bn", x, 0.25f, 1e-5f);
+    if (make(&g, y, 0, SAMPLES, SAMPLES, LGELU_MODE_TRAIN) || lgelu_net_bind(&g.net, x, data))
+        abort();
+    variance = g.net.state + g.nodes[y].state_at + CHANNELS;
+    memcpy(before, variance, sizeof before);
+    if (lgelu_net_forward(&g.net, SAMPLES))
+        abort();
+    for (size_t i = 0; i < CHANNELS; i++)
+        good &= fabsf(variance[i] - 0.75f * before[i]) < 1e-6f;
+    check(good, "batch norm of constant channels: a variance of 0", "another one");
+    end(&g);
+}
+
 /* A square window given as any window has the bits of lgelu_conv, Winograd's included. */
 static void same_windows(void)
 {
@@ -468,6 +529,9 @@ static void networks(void)
         begin(&g);
         x = lgelu_linear(&g.net, "fc", lgelu_input(&g.net, "x", 8, 10, 3), 5);
         y = lgelu_max_pool_ceiling(&g.net, "pool", x, &w);
+        check(g.nodes[lgelu_flatten(&g.net, "one", y)].inputs == 1,
+              "a flattened image is read by a layer of one input", "it is not");
+        g.net.count--;
         check(y > 0 && g.nodes[y].shape[0] == 5 && g.nodes[y].shape[1] == 4,
               "max pooling with windows that end beyond the image: its shape", "%zu x %zu",
               g.nodes[y].shape[0], g.nodes[y].shape[1]);
@@ -1052,6 +1116,9 @@ int main(void)
     convolutions();
     windows();
     far_strides();
+    narrow_images();
+    grouped_weights();
+    constant_channels();
     same_windows();
     winograd();
     winograd_wide();

@@ -349,6 +349,10 @@ static void refusals(void)
     make(&n, 1, LGELU_MODE_INFER);
     check(compact_make(&c, &n.net, &integers) == LGELU_E_SHAPE && strstr(c.message, "'y'"),
           "more products than 32 bits hold are refused", "%s", c.message);
+    const compact_options none = { (compact_form)7, 0 };
+    check(compact_make(&c, &n.net, &none) == LGELU_E_ARGUMENT && strstr(c.message, "7")
+              && !n.net.custom_linear.run && !strcmp(compact_name((compact_form)7), "?"),
+          "a form that does not exist is refused", "%s", c.message);
     free(n.block);
 }
 

@@ -199,6 +199,30 @@ static void refusals(void)
           "a network that keeps nothing is refused", "%s", q.message);
     int8_free(&q);
     free(d.block);
+    net_keeps = 1;
+    net_make(&d, NET_MLP, 8, LGELU_GATE_RELU, 1, 3);
+    int32_t y[64];
+    check(!int8_make(&q, &d.net, d.output, &o)
+              && int8_run_batch(&q, y, x, 1, NULL) == LGELU_E_ARGUMENT
+              && strstr(q.message, "int8_finish"),
+          "a run before int8_finish is refused", "%s", q.message);
+    check(!int8_see(&q, &d.net, x, 1) && !int8_finish(&q, &d.net) && int8_finish(&q, &d.net)
+              && strstr(q.message, "called already"),
+          "a second int8_finish is refused", "%s", q.message);
+    int8_free(&q);
+    free(d.block);
+    net_keeps = 0;
+    lgelu_net_begin(&d.net, d.nodes, 4);
+    d.output = lgelu_linear(
+        &d.net, "y", lgelu_global_pool(&d.net, "pool", lgelu_input(&d.net, "x", 4096, 2049, 1)), 2);
+    const size_t bytes = lgelu_net_bytes(&d.net, 1, LGELU_MODE_INFER);
+    d.block = malloc(bytes);
+    check(d.block && !lgelu_net_make(&d.net, d.block, bytes, 1, LGELU_MODE_INFER, 1)
+              && int8_make(&q, &d.net, d.output, &o) == LGELU_E_SHAPE
+              && strstr(q.message, "'pool'"),
+          "a mean of more values than a sum of 32 bits holds is refused", "%s", q.message);
+    int8_free(&q);
+    free(d.block);
     net_make(&d, NET_RESNET, 8, LGELU_GATE_RELU, 1, 3);
     check(int8_make(&q, &d.net, d.output, &o) && strstr(q.message, "'bn1'")
               && strstr(q.message, "fold"),

@@ -687,6 +687,13 @@ static void errors(void)
     check(!refit_bytes(&r, &other.net, &b.net, b.output, NULL)
               && strstr(r.message, "is another one"),
           "another graph", "%s", r.message);
+    refit_difference d;
+    char message[160];
+    const lgelu_status differs =
+        refit_compare(&d, &other.net, &b.net, b.output, next, inputs(MLP, 20), message);
+    check(differs == LGELU_E_SHAPE && strstr(message, "is another one"),
+          "another graph: the comparison's status is that of its message", "%d %s", (int)differs,
+          message);
     free(other.block);
     keeps = 0;
     make(&other, MLP);
@@ -782,6 +789,52 @@ static void outcomes(void)
     check(!status && hash_of(&b) == g && outcome_of(&r, &b, "fc2") == REFIT_KEPT,
           "where nothing can be gained, nothing changes", "%s %s", r.message,
           refit_outcome_name(outcome_of(&r, &b, "fc2")));
+    free_pair(&a, &b);
+}
+
+/* Any number of rows may be the most: all are used if there are fewer. */
+static void rows(void)
+{
+    static network a, b;
+    const size_t most[2] = { 1000000, (size_t)-1 };
+    uint64_t hash[2];
+    size_t used[2];
+    choose_gate(0);
+    for (int k = 0; k < 2; k++) {
+        refit_options o = refit_defaults();
+        refit r;
+        o.rows = most[k];
+        make_pair(&a, &b, LENET);
+        const lgelu_status status = convert(&r, &a, &b, &o, inputs(LENET, 40));
+        hash[k] = hash_of(&b);
+        used[k] = 0;
+        for (size_t i = 0; i < r.layers && !status; i++)
+            used[k] += r.layer[i].rows;
+        free_pair(&a, &b);
+    }
+    check(used[0] && used[0] == used[1] && hash[0] == hash[1],
+          "no limit of rows is the same as a large one", "%lu rows, %lu", (unsigned long)used[0],
+          (unsigned long)used[1]);
+}
+
+/* Networks that differ in the eps of a normalisation alone do not compute the same. */
+static void other_eps(void)
+{
+    static network a, b;
+    refit_options o = refit_defaults();
+    refit r;
+    choose_gate(0);
+    o.scope = REFIT_ALL;
+    make(&a, RESNET);
+    make(&b, RESNET);
+    for (int i = 0; i < b.net.count; i++) {
+        if (b.nodes[i].op == LGELU_OP_BATCH_NORM)
+            b.nodes[i].eps = 0.5f;
+    }
+    const lgelu_status status = convert(&r, &a, &b, &o, inputs(RESNET, 40));
+    const refit_outcome outcome = outcome_of(&r, &b, "layer1.0.conv2");
+    check(!status && outcome <= REFIT_KEPT, "another eps is seen", "%s %s", r.message,
+          refit_outcome_name(outcome));
     free_pair(&a, &b);
 }
 
@@ -958,6 +1011,8 @@ int main(void)
     }
     conversions();
     outcomes();
+    rows();
+    other_eps();
     errors();
     memory();
     proofs(MLP);

@@ -144,10 +144,16 @@ static void headers(void)
           "unknown or repeated key" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"extra\":1}}", 4,
           "unknown or repeated key" },
+        { "{\"a\":{\"dtypo\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+          "byte 22: unknown or repeated key" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3,
           "do not end where the file ends" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5,
           "do not end where the file ends" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[4,4]}}",
+          8, "a gap or an overlap" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[8,8]}}",
+          8, "no tensor 'fc1.weight'" },
         { "{\"__metadata__\":{\"k\":1}}", 0, "expected a string" },
         { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "a second __metadata__" },
         { "{\"a\x01\":{}}", 0, "control character" },
@@ -162,6 +168,8 @@ static void headers(void)
         { "{\"__metadata__\":{\"step\":\"12x\"}}", 0, "no tensor 'fc1.weight'" },
         { "{}", 0, "no tensor 'fc1.weight'" },
         { "{\"\xe2\x82\xbf\":{}}", 0, "a tensor needs dtype" },
+        { "{\"\xe2\x80\x80\":{}}", 0, "a tensor needs dtype" },
+        { "{\"\xf4\x80\x80\x80\":{}}", 0, "a tensor needs dtype" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4,
           "found ()" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]}}", 12,
@@ -171,6 +179,13 @@ static void headers(void)
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,1,1],\"data_offsets\":[0,12]}}", 12,
           "found (3, 1, ...)" }
     };
+    /* Tensors of any type may be in a file beside those that are read. */
+    static const struct {
+        char name[8];
+        int bytes;
+    } types[] = { { "BOOL", 1 }, { "U8", 1 },  { "I8", 1 },  { "F8_E5M2", 1 }, { "F8_E4M3", 1 },
+                  { "I16", 2 },  { "U16", 2 }, { "F16", 2 }, { "BF16", 2 },    { "I32", 4 },
+                  { "U32", 4 },  { "F32", 4 }, { "I64", 8 }, { "U64", 8 },     { "F64", 8 } };
     static model m, was;
     size_t i, far = 0;
     make(&m, LGELU_MODE_TRAIN, LGELU_GATE_LAMBDA, 1);
@@ -181,6 +196,19 @@ static void headers(void)
         expect_refusal(&m, &was, b.data, b.size, bad[i].why);
         check(!n_wrong && !n_message && !n_changed, "exchange.header",
               "%s: got '%s', expected '%s'", bad[i].header, last, bad[i].why);
+        free(b.data);
+    }
+    for (i = 0; i < sizeof types / sizeof *types; i++) {
+        char header[120];
+        memory_file b;
+        snprintf(header, sizeof header,
+                 "{\"a\":{\"dtype\":\"%s\",\"shape\":[3],\"data_offsets\":[0,%d]}}", types[i].name,
+                 3 * types[i].bytes);
+        b = forge(header, 3 * (size_t)types[i].bytes);
+        n_wrong = n_message = n_changed = 0;
+        expect_refusal(&m, &was, b.data, b.size, "no tensor 'fc1.weight'");
+        check(!n_wrong && !n_message && !n_changed, "exchange.type", "%s: got '%s'", types[i].name,
+              last);
         free(b.data);
     }
     n_wrong = n_message = n_changed = 0;
@@ -302,11 +330,61 @@ static void names(void)
     check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT
               && strstr(m.net.message, "fc1") && !b.size,
           "exchange.twin_names", "%s", m.net.message);
+    memcpy(m.node[4].name, "x", 2);
+    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT
+              && strstr(m.net.message, "two layers are called 'x'") && !b.size,
+          "exchange.twin_of_the_input", "%s", m.net.message);
     memcpy(m.node[4].name, "f\"1", 4);
     check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && !b.size,
           "exchange.bad_name", "%s", m.net.message);
+    /* Only a gate's name is a key of the metadata. */
+    memcpy(m.node[4].name, "step", 5);
+    check(!lgelu_net_save(&m.net, NULL, 0, memory_append, &b) && b.size, "exchange.layer_step",
+          "%s", m.net.message);
+    b.size = 0;
+    memcpy(m.node[4].name, "fc2", 4);
+    memcpy(m.node[3].name, "step", 5);
+    check(lgelu_net_save(&m.net, NULL, 0, memory_append, &b) == LGELU_E_ARGUMENT && !b.size
+              && strstr(m.net.message, "gate 'step': checkpoints use that key"),
+          "exchange.gate_step", "%s", m.net.message);
     free(b.data);
     free(m.memory);
+}
+
+/* Other programs read a file by its names, types and shapes, so all of them are compared here. */
+static void shapes(void)
+{
+    static const char *const expected[] = { "\"table.weight\":{\"dtype\":\"F32\",\"shape\":[7,5],",
+                                            "\"place.weight\":{\"dtype\":\"F32\",\"shape\":[3,5],",
+                                            "\"norm.weight\":{\"dtype\":\"F32\",\"shape\":[5],",
+                                            "\"norm.bias\":{\"dtype\":\"F32\",\"shape\":[5],",
+                                            "\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,5],",
+                                            "\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[2],",
+                                            "\"gate.lambda\":{\"dtype\":\"F32\",\"shape\":[1]," };
+    static lgelu_node node[8];
+    lgelu_net net;
+    memory_file file = { NULL, 0, 0 };
+    size_t i, need;
+    void *memory;
+    int x;
+    lgelu_net_begin(&net, node, 8);
+    x = lgelu_embedding(&net, "table", lgelu_tokens(&net, "x", 3, 7), 5);
+    x = lgelu_layer_norm(&net, "norm", lgelu_position(&net, "place", x));
+    x = lgelu_linear(&net, "fc", x, 2);
+    lgelu_gate(&net, "gate", x, LGELU_GATE_LAMBDA, 2);
+    need = lgelu_net_bytes(&net, 1, LGELU_MODE_INFER);
+    memory = malloc(need);
+    lgelu_net_make(&net, memory, need, 1, LGELU_MODE_INFER, 1);
+    check(!lgelu_net_save(&net, NULL, 0, memory_append, &file), "exchange.shapes", "%s",
+          net.message);
+    /* The header ends where the tensors begin. */
+    file.data[8 + file.data[0] + 256 * file.data[1]] = 0;
+    for (i = 0; i < sizeof expected / sizeof *expected; i++) {
+        check(strstr((char *)file.data + 8, expected[i]) != NULL, "exchange.shape", "no %s in %s",
+              expected[i], (char *)file.data + 8);
+    }
+    free(file.data);
+    free(memory);
 }
 
 static void parts(void)
@@ -732,6 +810,7 @@ int main(void)
     round_trip();
     headers();
     names();
+    shapes();
     parts();
     many_tensors();
     refused();

@@ -145,10 +145,9 @@ verdict $? "a renamed header compiles with LGELU_SELF" "$found"
 
 # ---- size: a program that calls one gate links that one, for each instruction set ----
 mkdir -p $dir/linked
-printf '#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/linked/kernels.c
 # linked CALL: by the linker, which removes unused sections; alone CALL: by the compiler, which drops unused static functions
 linked() { one "$1" '' $dir/linked/kernels.o -ffunction-sections -fdata-sections -Wl,--gc-sections; }
-alone() { one "$1" '#define LGELU_STATIC\n#define LGELU_IMPLEMENTATION\n'; }
+alone() { one "$1" "$option"'#define LGELU_STATIC\n#define LGELU_IMPLEMENTATION\n'; }
 one()
 {
     call=$1
@@ -158,29 +157,77 @@ one()
 }
 # clang makes larger code, so that its bounds are higher by a third
 more=$($CC -dM -E -x c /dev/null | grep -q __clang__ && echo 1333 || echo 1000)
-none=$(alone '' 2> /dev/null)
-none_linked=
-if $CC -std=c99 -O2 -ffunction-sections -fdata-sections -I.. -c $dir/linked/kernels.c -o $dir/linked/kernels.o 2> /dev/null; then
-    none_linked=$(linked '' 2> /dev/null)
-fi
-while read -r most most_linked call; do
-    if [ -n "$none" ]; then
-        bytes=$(($(alone "$call") - none))
-        verdict $([ "$bytes" -gt 0 ] && [ "$bytes" -le $((most * more / 1000)) ]; echo $?) "${call%%(*}, static: at most $most bytes" "$bytes"
+# sizes OPTION: each line of the input is the most bytes of a call, static and linked, and the call
+sizes()
+{
+    option=$1
+    printf "$option"'#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/linked/kernels.c
+    none=$(alone '' 2> /dev/null)
+    none_linked=
+    if $CC -std=c99 -O2 -ffunction-sections -fdata-sections -I.. -c $dir/linked/kernels.c -o $dir/linked/kernels.o 2> /dev/null; then
+        none_linked=$(linked '' 2> /dev/null)
     fi
-    if [ -n "$none_linked" ]; then
-        bytes=$(($(linked "$call") - none_linked))
-        verdict $([ "$bytes" -gt 0 ] && [ "$bytes" -le $((most_linked * more / 1000)) ]; echo $?) "${call%%(*}, linked: at most $most_linked bytes" "$bytes"
-    fi
-done << 'END_CALLS'
-21500 26000 lgelu_forward(x, x, 1, 4);
-36000 39500 lgelu_backward(x, x, x, 1, 4);
+    while read -r most most_linked call; do
+        what=${call%%(*}${option:+, ${option#\#define }}
+        what=${what%\\n}
+        if [ -n "$none" ]; then
+            bytes=$(($(alone "$call") - none))
+            verdict $([ "$bytes" -gt 0 ] && [ "$bytes" -le $((most * more / 1000)) ]; echo $?) "$what, static: at most $most bytes" "$bytes"
+        fi
+        if [ -n "$none_linked" ]; then
+            bytes=$(($(linked "$call") - none_linked))
+            verdict $([ "$bytes" -gt 0 ] && [ "$bytes" -le $((most_linked * more / 1000)) ]; echo $?) "$what, linked: at most $most_linked bytes" "$bytes"
+        fi
+    done
+}
+sizes '' << 'END_CALLS'
+20480 24500 lgelu_forward(x, x, 1, 4);
+35000 38500 lgelu_backward(x, x, x, 1, 4);
 10000 13500 lgelu_tanh_forward(x, x, 4);
 14500 18500 lgelu_tanh_backward(x, x, x, 4);
 11500 16500 lgelu_silu_forward(x, x, 1, 4);
 23000 26500 lgelu_silu_backward(x, x, x, 1, 4);
 END_CALLS
+sizes '#define LGELU_NO_AVX512\n' << 'END_CALLS'
+17500 20480 lgelu_forward(x, x, 1, 4);
+29000 31500 lgelu_backward(x, x, x, 1, 4);
+8000 10500 lgelu_tanh_forward(x, x, 4);
+11500 14500 lgelu_tanh_backward(x, x, x, 4);
+9500 13000 lgelu_silu_forward(x, x, 1, 4);
+18500 20480 lgelu_silu_backward(x, x, x, 1, 4);
+END_CALLS
 [ -n "$none_linked" ] || echo "skip what one gate links: this linker removes no sections"
+# The same program with and without the kernels for AVX-512 computes the same bits.
+cat > $dir/linked/bits.c << 'END_C'
+#define LGELU_IMPLEMENTATION
+#include "lgelu.h"
+#include <stdio.h>
+static float x[3000], y[3000], z[3000];
+int main(void)
+{
+    uint64_t hash = 1;
+    double sum = 0;
+    int i;
+    for (i = 0; i < 3000; i++)
+        x[i] = 4 * lgelu_normal(1, 2, (uint64_t)i);
+    lgelu_forward(y, x, 1.5f, 3000);
+    sum += lgelu_backward(z, y, x, 1.5f, 2999);
+    lgelu_silu_forward(y, z, 1.702f, 3000);
+    sum += lgelu_silu_backward(z, y, x, 1.702f, 2999);
+    for (i = 0; i < 3000; i++)
+        hash = (hash ^ lgelu__bits(y[i]) ^ (uint64_t)lgelu__bits(z[i]) << 32) * 0x100000001B3u;
+    printf("%016llx %a\n%s\n", (unsigned long long)hash, sum, lgelu_isa_name(lgelu_isa()));
+    return 0;
+}
+END_C
+bits() { $CC -std=c99 -O2 -I.. "$@" $dir/linked/bits.c -o $dir/linked/bits -lm && $dir/linked/bits; }
+all=$(bits)
+fewer=$(bits -DLGELU_NO_AVX512)
+verdict $([ -n "$all" ] && [ "${all%%
+*}" = "${fewer%%
+*}" ]; echo $?) "LGELU_NO_AVX512: the same bits" "$all $fewer"
+case $fewer in *avx512) false ;; *) true ;; esac
+verdict $? "LGELU_NO_AVX512: no kernel for AVX-512 runs" "$fewer"
 
 # ---- the MAP: its tokens are the banners, in order, each once ----
 sed -n '/^   MAP/,/^   PROMISES/p' ../lgelu.h | grep -oE '\[[0-9K][a-z]?\]' | sort > $dir/map

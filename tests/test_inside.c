@@ -58,67 +58,102 @@ static void softmax_rows(int most)
     lgelu_isa_limit(most);
 }
 
-/* The public kernels with one element and no array. */
-enum { KERNELS = 35 };
+/* The public kernels. Each has the name, the arrays that must be given (1) and those that may be
+   NULL (0), and a call with n elements of the arrays p. */
+#define PUBLIC_KERNELS(X)                                                                          \
+    X(forward, "11", lgelu_forward(F(0), F(1), 1, n))                                              \
+    X(backward, "011", lgelu_backward(F(0), F(1), F(2), 1, n))                                     \
+    X(forward_channels, "111", lgelu_forward_channels(F(0), F(1), F(2), n, 1, 1))                  \
+    X(forward_no_channels, "111", lgelu_forward_channels(F(0), F(1), F(2), 1, n, 1))               \
+    X(forward_no_inner, "111", lgelu_forward_channels(F(0), F(1), F(2), 1, 1, n))                  \
+    X(backward_channels, "01111", lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), n, 1, 1))  \
+    X(backward_no_channels, "01111",                                                               \
+      lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), 1, n, 1))                              \
+    X(backward_no_inner, "01111", lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), 1, 1, n))  \
+    X(tanh_forward, "11", lgelu_tanh_forward(F(0), F(1), n))                                       \
+    X(tanh_backward, "111", lgelu_tanh_backward(F(0), F(1), F(2), n))                              \
+    X(silu_forward, "11", lgelu_silu_forward(F(0), F(1), 1, n))                                    \
+    X(silu_backward, "011", lgelu_silu_backward(F(0), F(1), F(2), 1, n))                           \
+    X(gated_forward, "111", lgelu_gated_forward(F(0), F(1), F(2), 1, n))                           \
+    X(gated_backward, "00111", lgelu_gated_backward(F(0), F(1), F(2), F(3), F(4), 1, n))           \
+    X(silu_gated_forward, "111", lgelu_silu_gated_forward(F(0), F(1), F(2), 1, n))                 \
+    X(silu_gated_backward, "00111", lgelu_silu_gated_backward(F(0), F(1), F(2), F(3), F(4), 1, n)) \
+    X(tanh_gated_forward, "111", lgelu_tanh_gated_forward(F(0), F(1), F(2), n))                    \
+    X(tanh_gated_backward, "00111", lgelu_tanh_gated_backward(F(0), F(1), F(2), F(3), F(4), n))    \
+    X(stochastic_forward, "11", lgelu_stochastic_forward(F(0), F(1), 1, n, 0, 0, 0))               \
+    X(stochastic_backward, "011",                                                                  \
+      lgelu_stochastic_backward(F(0), F(1), F(2), 1, n, 0, 0, 0, LGELU_ESTIMATE_MEAN))             \
+    X(adamw_step, "1111", lgelu_adamw_step(F(0), F(1), F(2), F(3), &rule, 1, n))                   \
+    X(sgd_step, "111", lgelu_sgd_step(F(0), F(1), F(2), 0, 0, 0, n))                               \
+    X(hardness_step, "11111",                                                                      \
+      lgelu_hardness_step(F(0), F(1), F(2), F(3), D(4), &map, &rule, 1, 1, n))                     \
+    HALF_KERNELS(X, bf16)                                                                          \
+    HALF_KERNELS(X, f16)
+#define HALF_KERNELS(X, half)                                                       \
+    X(from_##half, "11", lgelu_from_##half(F(0), H(1), n))                          \
+    X(to_##half, "11", lgelu_to_##half(H(0), F(1), n))                              \
+    X(forward_##half, "11", lgelu_forward_##half(H(0), H(1), 1, n))                 \
+    X(backward_##half, "011", lgelu_backward_##half(H(0), H(1), H(2), 1, n))        \
+    X(tanh_forward_##half, "11", lgelu_tanh_forward_##half(H(0), H(1), n))          \
+    X(tanh_backward_##half, "111", lgelu_tanh_backward_##half(H(0), H(1), H(2), n)) \
+    X(silu_forward_##half, "11", lgelu_silu_forward_##half(H(0), H(1), 1, n))       \
+    X(silu_backward_##half, "011", lgelu_silu_backward_##half(H(0), H(1), H(2), 1, n))
+#define F(k) ((float *)p[k])
+#define D(k) ((double *)p[k])
+#define H(k) ((uint16_t *)p[k])
 
-static void call_without_arrays(int kernel)
+#define NUMBER(name, arrays, call) NUMBER_##name,
+enum { PUBLIC_KERNELS(NUMBER) KERNELS };
+
+static void call_kernel(int kernel, void *const *p, size_t n)
 {
     const lgelu_adamw rule = lgelu_adamw_defaults(0.1f);
     const lgelu_lambda_map map = { LGELU_SOFTPLUS, 0, 0 };
+#define CASE(name, arrays, call) \
+    case NUMBER_##name: call; break;
     switch (kernel) {
-    case 0: lgelu_forward(NULL, NULL, 1, 1); break;
-    case 1: lgelu_backward(NULL, NULL, NULL, 1, 1); break;
-    case 2: lgelu_forward_channels(NULL, NULL, NULL, 1, 1, 1); break;
-    case 3: lgelu_backward_channels(NULL, NULL, NULL, NULL, NULL, 1, 1, 1); break;
-    case 4: lgelu_tanh_forward(NULL, NULL, 1); break;
-    case 5: lgelu_tanh_backward(NULL, NULL, NULL, 1); break;
-    case 6: lgelu_from_bf16(NULL, NULL, 1); break;
-    case 7: lgelu_from_f16(NULL, NULL, 1); break;
-    case 8: lgelu_to_bf16(NULL, NULL, 1); break;
-    case 9: lgelu_to_f16(NULL, NULL, 1); break;
-    case 10: lgelu_forward_bf16(NULL, NULL, 1, 1); break;
-    case 11: lgelu_forward_f16(NULL, NULL, 1, 1); break;
-    case 12: lgelu_backward_bf16(NULL, NULL, NULL, 1, 1); break;
-    case 13: lgelu_backward_f16(NULL, NULL, NULL, 1, 1); break;
-    case 14: lgelu_stochastic_forward(NULL, NULL, 1, 1, 0, 0, 0); break;
-    case 15: lgelu_stochastic_backward(NULL, NULL, NULL, 1, 1, 0, 0, 0, LGELU_ESTIMATE_MEAN); break;
-    case 16: lgelu_adamw_step(NULL, NULL, NULL, NULL, &rule, 1, 1); break;
-    case 17: lgelu_sgd_step(NULL, NULL, NULL, 0, 0, 0, 1); break;
-    case 18: lgelu_silu_forward(NULL, NULL, 1, 1); break;
-    case 19: lgelu_silu_backward(NULL, NULL, NULL, 1, 1); break;
-    case 20: lgelu_gated_forward(NULL, NULL, NULL, 1, 1); break;
-    case 21: lgelu_gated_backward(NULL, NULL, NULL, NULL, NULL, 1, 1); break;
-    case 22: lgelu_silu_gated_forward(NULL, NULL, NULL, 1, 1); break;
-    case 23: lgelu_silu_gated_backward(NULL, NULL, NULL, NULL, NULL, 1, 1); break;
-    case 24: lgelu_tanh_gated_forward(NULL, NULL, NULL, 1); break;
-    case 25: lgelu_tanh_gated_backward(NULL, NULL, NULL, NULL, NULL, 1); break;
-    case 26: lgelu_tanh_forward_bf16(NULL, NULL, 1); break;
-    case 27: lgelu_tanh_forward_f16(NULL, NULL, 1); break;
-    case 28: lgelu_tanh_backward_bf16(NULL, NULL, NULL, 1); break;
-    case 29: lgelu_tanh_backward_f16(NULL, NULL, NULL, 1); break;
-    case 30: lgelu_silu_forward_bf16(NULL, NULL, 1, 1); break;
-    case 31: lgelu_silu_forward_f16(NULL, NULL, 1, 1); break;
-    case 32: lgelu_silu_backward_bf16(NULL, NULL, NULL, 1, 1); break;
-    case 33: lgelu_silu_backward_f16(NULL, NULL, NULL, 1, 1); break;
-    default: lgelu_hardness_step(NULL, NULL, NULL, NULL, NULL, &map, &rule, 1, 1, 1); break;
+        PUBLIC_KERNELS(CASE)
     }
+#undef CASE
 }
 
+/* Returns whether the call asserted. */
+static int asserts(int kernel, void *const *p, size_t n)
+{
+    if (setjmp(failed_assertion))
+        return 1;
+    call_kernel(kernel, p, n);
+    return 0;
+}
+
+/* A kernel asserts each array that it needs for one element, and none for no elements. */
 static void arrays_are_asserted(void)
 {
-    volatile int kernel;
-    for (kernel = 0; kernel < KERNELS; kernel++) {
-        volatile int asserted = 1;
-        if (!setjmp(failed_assertion)) {
-            call_without_arrays(kernel);
-            asserted = 0;
+#define ROW(name, arrays, call) { #name, arrays },
+    static const struct {
+        const char *name, *arrays;
+    } row[] = { PUBLIC_KERNELS(ROW) };
+#undef ROW
+    static double memory[5][4];
+    void *p[5];
+    for (int kernel = 0; kernel < KERNELS; kernel++) {
+        const size_t count = strlen(row[kernel].arrays);
+        char name[80];
+        memset(p, 0, sizeof p);
+        snprintf(name, sizeof name, "%s asserts its arrays", row[kernel].name);
+        check(!asserts(kernel, p, 0), name, "without elements it needs none");
+        for (size_t without = 0; without < count; without++) {
+            const int needed = row[kernel].arrays[without] == '1';
+            for (size_t k = 0; k < count; k++)
+                p[k] = k == without ? NULL : memory[k];
+            check(asserts(kernel, p, 1) == needed, name, "array %lu is%s needed",
+                  (unsigned long)without, needed ? "" : " not");
         }
-        if (!asserted)
-            break;
     }
-    check(kernel == KERNELS, "every public kernel asserts its arrays", "number %d does not",
-          kernel);
 }
+#undef F
+#undef D
+#undef H
 
 #ifdef GUARDS
 /* Arrays that end where a page begins that must not be touched; each page holds other values. */
@@ -159,6 +194,11 @@ static double *doubles(int k, size_t n)
     return (double *)(void *)(page_of[k] + 2 * page_bytes) - n;
 }
 
+static uint16_t *halves(int k, size_t n)
+{
+    return (uint16_t *)(void *)(page_of[k] + 2 * page_bytes) - n;
+}
+
 /* A hash over everything that the pages hold, so that a value in front of an array counts as well.
  */
 static uint64_t hash_pages(uint64_t hash)
@@ -168,6 +208,78 @@ static uint64_t hash_pages(uint64_t hash)
         hash = hash_floats(hash, floats(k, n), n);
     }
     return hash;
+}
+
+/* The gates on n elements, and Winograd's transforms on n channels, of which there are at least 16.
+   Returns the sum of a backward. */
+static double gates_at_page_ends(const lgelu__kernels *with, size_t n, int which)
+{
+    const size_t many = n < 16 ? 16 : n > 60 ? 60 : n;
+    double sum = 0;
+    size_t at[16];
+    for (size_t k = 0; k < 16; k++)
+        at[k] = k == 3 ? (size_t)-1 : k * many;
+    switch (which) {
+    case 0: with->forward(floats(0, n), floats(1, n), 1.7f, n); break;
+    case 1: sum = with->backward(floats(0, n), floats(1, n), floats(2, n), 1.7f, n); break;
+    case 2: sum = with->backward(NULL, floats(1, n), floats(2, n), 30, n); break;
+    case 3:
+        for (size_t i = 0; i < n; i++)
+            floats(2, n)[i] = 1 + (float)i / 8;
+        with->forward_channels(floats(0, 3 * n), floats(1, 3 * n), floats(2, n), 3, n, 1);
+        break;
+    case 4:
+        for (size_t i = 0; i < n; i++)
+            floats(4, n)[i] = 1 + (float)i / 8;
+        with->backward_channels(floats(0, 3 * n), doubles(1, n), floats(2, 3 * n), floats(3, 3 * n),
+                                floats(4, n), 3, n, 1);
+        break;
+    case 5: with->tanh_forward(floats(0, n), floats(1, n), n); break;
+    case 6: with->tanh_backward(floats(0, n), floats(1, n), floats(2, n), n); break;
+    case 7: with->silu_forward(floats(0, n), floats(1, n), 1.3f, n); break;
+    case 8: sum = with->silu_backward(floats(0, n), floats(1, n), floats(2, n), 1.3f, n); break;
+    case 9: with->gated_forward(floats(0, n), floats(1, n), floats(2, n), 1.7f, n); break;
+    case 10:
+        sum = with->gated_backward(floats(0, n), floats(1, n), floats(2, n), floats(3, n),
+                                   floats(4, n), 1.7f, n);
+        break;
+    case 11: with->silu_gated_forward(floats(0, n), floats(1, n), floats(2, n), 1.3f, n); break;
+    case 12:
+        sum = with->silu_gated_backward(floats(0, n), floats(1, n), floats(2, n), floats(3, n),
+                                        floats(4, n), 1.3f, n);
+        break;
+    case 13: with->tanh_gated_forward(floats(0, n), floats(1, n), floats(2, n), n); break;
+    case 14:
+        with->tanh_gated_backward(floats(0, n), floats(1, n), floats(2, n), floats(3, n),
+                                  floats(4, n), n);
+        break;
+    case 15: with->from16(floats(0, n), halves(1, n), LGELU__F16, n); break;
+    case 16: with->to16(halves(0, n), floats(1, n), LGELU__F16, n); break;
+    case 17: with->forward16(halves(0, n), halves(1, n), 1.7f, LGELU__BF16, n); break;
+    case 18:
+        sum = with->backward16(halves(0, n), halves(1, n), halves(2, n), 1.7f, LGELU__BF16, n);
+        break;
+    case 19: with->tanh_forward16(halves(0, n), halves(1, n), LGELU__F16, n); break;
+    case 20: with->tanh_backward16(halves(0, n), halves(1, n), halves(2, n), LGELU__F16, n); break;
+    case 21: with->silu_forward16(halves(0, n), halves(1, n), 1.3f, LGELU__BF16, n); break;
+    case 22:
+        sum = with->silu_backward16(halves(0, n), halves(1, n), halves(2, n), 1.3f, LGELU__F16, n);
+        break;
+    case 23: with->stochastic(floats(0, n), floats(1, n), floats(2, n), 1.7f, n, 3, 5, 8); break;
+    case 24: with->winograd_in(floats(0, 16 * many), many, floats(1, 16 * many), at, many); break;
+    case 25:
+        with->winograd_kernel(floats(0, 16 * many), many, floats(1, 9 * many), many, many, n & 1);
+        break;
+    case 26:
+        with->winograd_out(floats(0, 4 * many), at, floats(1, 16 * many), many,
+                           n & 1 ? floats(2, many) : NULL, n & 2 ? 1 : 0, many);
+        break;
+    case 27: with->winograd_dy(floats(0, 16 * many), many, floats(1, 4 * many), at, many); break;
+    default:
+        with->winograd_dkernel(floats(0, 9 * many), floats(1, 16 * many), many, n & 1, many);
+        break;
+    }
+    return sum;
 }
 
 /* Every kernel on n elements, in turn; each begins with fresh pages. */
@@ -227,7 +339,23 @@ static uint64_t rows_at_page_ends(const lgelu__kernels *with, size_t n, int whic
     case 17: sum = with->square_sum(floats(0, n), n); break;
     case 18: with->add(floats(0, n), floats(1, n), floats(2, n), n); break;
     case 19: with->scale(floats(0, n), floats(1, n), 1.25f, n); break;
-    default: return 0;
+    case 20: with->mul(floats(0, n), floats(1, n), floats(2, n), n); break;
+    case 21:
+        with->rms_normalise(floats(0, n), floats(1, 1), floats(2, n), floats(3, n), 1e-5f, n);
+        break;
+    case 22:
+    case 23:
+    case 24:
+        with->rms_normalise_backward(which == 24 ? NULL : floats(0, n), floats(1, n), floats(2, n),
+                                     floats(3, n), 0.7f, floats(4, n), which == 23, n);
+        break;
+    case 25: with->sigmoid(floats(0, n), floats(1, n), n); break;
+    case 26: with->sigmoid_backward(floats(0, n), floats(1, n), floats(2, n), n); break;
+    case 27:
+        with->rotate(floats(0, n), floats(1, n), floats(2, n), floats(3, n), floats(4, n),
+                     floats(5, n), n);
+        break;
+    default: sum = gates_at_page_ends(with, n, which - 28); break;
     }
     return hash_doubles(hash_pages(HASH_START), &sum, 1);
 }
@@ -253,7 +381,44 @@ static void guarded_rows(int most)
                                            "SGD",
                                            "sum of squares",
                                            "add",
-                                           "scale" };
+                                           "scale",
+                                           "multiply",
+                                           "RMS norm",
+                                           "RMS norm, backward",
+                                           "RMS norm, backward, dx added",
+                                           "RMS norm, backward, no dx",
+                                           "sigmoid",
+                                           "sigmoid, backward",
+                                           "rotation",
+                                           "forward",
+                                           "backward",
+                                           "backward, no dx",
+                                           "forward of channels",
+                                           "backward of channels",
+                                           "tanh",
+                                           "tanh, backward",
+                                           "SiLU",
+                                           "SiLU, backward",
+                                           "gated",
+                                           "gated, backward",
+                                           "gated by SiLU",
+                                           "gated by SiLU, backward",
+                                           "gated by tanh",
+                                           "gated by tanh, backward",
+                                           "from f16",
+                                           "to f16",
+                                           "forward of bf16",
+                                           "backward of bf16",
+                                           "tanh of f16",
+                                           "tanh of f16, backward",
+                                           "SiLU of bf16",
+                                           "SiLU of f16, backward",
+                                           "stochastic",
+                                           "Winograd, pixels",
+                                           "Winograd, weights",
+                                           "Winograd, values",
+                                           "Winograd, dy",
+                                           "Winograd, dW" };
     if (!make_pages()) {
         check_skip("guard pages", "no pages that can be protected");
         return;
@@ -277,6 +442,41 @@ static void guarded_rows(int most)
     lgelu_isa_limit(most);
 }
 #endif
+
+/* A block of the backward that looks at where it shall write. */
+static const float *first_dx;
+static int aligned;
+
+static void block_that_looks(float *dx, double *total, const float *dy, const float *x,
+                             lgelu__constants *gate, double unit, size_t n)
+{
+    (void)total;
+    (void)dy;
+    (void)x;
+    (void)gate;
+    (void)unit;
+    aligned &= ((uintptr_t)dx & 63) == ((uintptr_t)first_dx & 63) && n == 2048;
+    for (size_t i = 0; i < n; i++)
+        dx[i] = (float)i;
+}
+
+/* The backward of a large array stores whole cache lines: its blocks are computed in a buffer with
+   the same place in a cache line as dx, wherever the stack and dx are. */
+static void whole_lines(size_t deeper)
+{
+    static float to[3 * 2048 + 16];
+    char stack[16 * deeper];
+    memset(stack, 1, sizeof stack);
+    for (size_t offset = 0; offset < 16; offset++) {
+        first_dx = to + offset;
+        lgelu__backward_past(to + offset, NULL, to, to, NULL, 1, 3 * 2048, block_that_looks);
+        for (size_t i = 0; i < 3 * 2048; i++)
+            aligned &= to[offset + i] >= (float)(i % 2048) && to[offset + i] <= (float)(i % 2048);
+    }
+    if (deeper > 1)
+        whole_lines(deeper - 1);
+    aligned &= stack[0] == 1;
+}
 
 /* Simulates `runs` runs of the given work that take one tick for each unit on one thread and `team`
    on a team. Returns the whole time as a multiple of that of one thread; *by_team receives the
@@ -326,6 +526,10 @@ int main(void)
     teams_pay();
     arrays_are_asserted();
     softmax_rows(isa_from_environment());
+    aligned = 1;
+    whole_lines(7);
+    check(aligned, "blocks of a large backward have the place of dx in a cache line",
+          "they have another place, or other values");
 #ifdef GUARDS
     guarded_rows(isa_from_environment());
 #else

@@ -126,6 +126,11 @@ static void curves(void)
     check(lgelu_decay_time(d, 9, 0.01) == 9 && lgelu_decay_time(d, 9, 2) == 0
               && lgelu_decay_time(d, 0, 0.5) == 0 && lgelu_decay_time(d, 1, 0.5) == 1,
           "decay time: never, always, one and none", "wrong");
+    c[0] = 9;
+    c[1] = 1;
+    c[2] = 2;
+    check(lgelu_decay_time(c, 3, 0.5) == 1, "decay time of a curve that begins at its maximum",
+          "%zu", lgelu_decay_time(c, 3, 0.5));
     c[0] = c[1] = c[2] = 0;
     check(lgelu_decay_time(c, 3, 0.5) == 3, "decay time of nothing: never", "%zu",
           lgelu_decay_time(c, 3, 0.5));

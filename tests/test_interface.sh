@@ -38,7 +38,7 @@ for language in 'gcc -x c -std=c99' 'gcc -x c -std=c11' 'g++ -x c++ -std=c++11' 
     esac
     judge "no warnings, $language, without the trainer" $language $WARNINGS -Werror -fsyntax-only -I.. $dir/make.c
     # optimised, where gcc sees more: what the other tests compile anyhow, build/lgelu.o and tools/same_bits.sh
-    for switch in STATIC NO_SIMD 'STATIC -DLGELU_NO_SIMD' 'DEF=extern' 'ASSERT(x)=((void)(x))'; do
+    for switch in STATIC NO_SIMD NO_AVX512 'STATIC -DLGELU_NO_SIMD' 'DEF=extern' 'ASSERT(x)=((void)(x))'; do
         judge "no warnings, $language, trainer, LGELU_$switch" $language $WARNINGS -Werror -DLGELU_TRAINER $(echo "-DLGELU_$switch") -fsyntax-only -I.. $dir/make.c
     done
 done

@@ -695,6 +695,81 @@ static void nans(const char *isa)
     check(!*why, name, "%s", why);
 }
 
+/* dx of an infinite dy is infinite, with the sign of f'(x), wherever f'(x) is not 0. */
+static void infinite_dy(const char *isa)
+{
+    static const float lambda[] = { 0.5f, 1, 1.7f, 159.57691f };
+    float d[67], a[67], r[67], plain[67];
+    char name[64], why[96] = "";
+    size_t i, j, k;
+    for (j = 0; j < sizeof lambda / sizeof *lambda; j++) {
+        for (k = 0; k < 16; k++) {
+            for (i = 0; i < 67; i++) {
+                d[i] = i % 3 == 1 ? -INFINITY : i % 5 < 3 ? INFINITY : 1;
+                a[i] = ((float)((i * 37 + k * 11) % 320) - 159.5f) / (10 * lambda[j]);
+            }
+            lgelu_backward(r, d, a, lambda[j], 67);
+            for (i = 0; i < 67; i++) {
+                const double want = (double)d[i] * lgelu_exact_dx((double)a[i], (double)lambda[j]);
+                if (!*why && want - want != 0 && !same(r[i], (float)want)) {
+                    snprintf(why, sizeof why, "%g at x = %g, lambda = %g, dy = %g", (double)r[i],
+                             (double)a[i], (double)lambda[j], (double)d[i]);
+                }
+            }
+        }
+    }
+    /* Of the others the slope of dy = 1 shows the sign. */
+    for (k = 0; k < 16; k++) {
+        for (i = 0; i < 67; i++) {
+            a[i] = ((float)((i * 37 + k * 11) % 320) - 159.5f) / 10;
+            d[i] = 1;
+            plain[i] = i % 3 ? INFINITY : -INFINITY;
+        }
+        for (j = 0; j < 2; j++) {
+            float slope[67];
+            if (j) {
+                lgelu_silu_backward(slope, d, a, 1, 67);
+                lgelu_silu_backward(r, plain, a, 1, 67);
+            } else {
+                lgelu_tanh_backward(slope, d, a, 67);
+                lgelu_tanh_backward(r, plain, a, 67);
+            }
+            for (i = 0; i < 67; i++) {
+                const float want = slope[i] < 0 ? -plain[i] : plain[i];
+                if (!*why && (slope[i] < 0 || slope[i] > 0) && !same(r[i], want)) {
+                    snprintf(why, sizeof why, "%s: %g at x = %g, dy = %g", j ? "SiLU" : "tanh",
+                             (double)r[i], (double)a[i], (double)plain[i]);
+                }
+            }
+        }
+    }
+    snprintf(name, sizeof name, "dx of infinite dy, %s", isa);
+    check(!*why, name, "%s", why);
+}
+
+/* One term of the sum is 0 where dy·2^e is below 2^-226, with exp(-(λx)²/2) = m·2^e and m between
+   √½ and √2, and it is dy·x²φ(λx) from there on. No float holds so small a value. */
+static void least_terms(const char *isa)
+{
+    char name[64], why[96] = "";
+    float in;
+    int k;
+    for (in = -13; in < -5 && !*why; in += 0.37f) {
+        const double power = -0.5 * (double)in * (double)in / 0.6931471805599453;
+        const int e = (int)floor(power + 0.5);
+        for (k = -149; k <= -90; k++) {
+            const float slope = (float)ldexp(1, k);
+            const double got = lgelu_backward(NULL, &slope, &in, 1, 1);
+            const double want = k + e < -226 ? 0 : ldexp(lgelu_exact_dlambda((double)in, 1), k);
+            if (fabs(power + 0.5 - floor(power + 0.5)) > 1e-3 && !(fabs(got - want) <= 1e-6 * want))
+                snprintf(why, sizeof why, "%g, want %g at x = %g, dy = 2^%d", got, want, (double)in,
+                         k);
+        }
+    }
+    snprintf(name, sizeof name, "the least terms of a sum, %s", isa);
+    check(!*why, name, "%s", why);
+}
+
 /* Without a limit the best instruction set is in force that processor and operating system have, as
    the compiler's own run-time library finds them. */
 static void detection(void)
@@ -745,6 +820,8 @@ int main(int argc, char **argv)
         }
         neighbours(lgelu_isa_name(isa));
         nans(lgelu_isa_name(isa));
+        infinite_dy(lgelu_isa_name(isa));
+        least_terms(lgelu_isa_name(isa));
         edges(lgelu_isa_name(isa));
         sums(lgelu_isa_name(isa));
         extreme_sums(lgelu_isa_name(isa));

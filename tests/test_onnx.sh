@@ -149,6 +149,11 @@ sed 's/./& /g' $out/text.txt > $out/spaced.txt
 $r $out/nets/gpt_tanh.onnx --data $out/spaced.txt --vocabulary $out/letters.txt -o $out/text_2.onnx > $out/stdout 2> $out/stderr &&
     cmp $out/text.onnx $out/text_2.onnx > $out/stdout
 verdict $? "reluize: a text as words, for a network of next tokens" "$(tail -n 1 $out/stderr)"
+# the time that it takes is proportional to the length of a word, even of 400,000 letters
+printf 'a\n##a\n' > $out/two_pieces.txt
+awk 'BEGIN { for (i = 0; i < 8000; i++) printf "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" }' > $out/long_word.txt
+(ulimit -t 30; $r $out/nets/gpt_tanh.onnx --data $out/long_word.txt --vocabulary $out/two_pieces.txt --samples 100 -o $out/text_3.onnx) > $out/stdout 2> $out/stderr
+verdict $? "reluize: a word of 400,000 letters is divided into pieces in seconds" "$(tail -n 1 $out/stderr)"
 printf 'a\nb\n' > $out/few_words.txt
 printf '0\ta b a b a\n1\ta c a b a\n0\ta a a a a\n1\tb b b b b\n0\tb a b a b\n' > $out/few_lines.tsv
 refused "a word that the vocabulary lacks" 1 "neither 'c' nor a token for unknown words" $out/nets/text.onnx --data $out/few_lines.tsv \
@@ -161,6 +166,10 @@ refused "a line without its class" 1 'line 2: expected a class 0, 1, 2, ..., a t
     --data $out/odd_lines.tsv --vocabulary $out/few_words.txt -o $out/no.onnx
 refused "a vocabulary larger than the network's" 1 '50 tokens, but the network' $out/nets/text.onnx --data $out/lines.tsv \
     --vocabulary $out/letters.txt -o $out/no.onnx
+refused "a mean for a table" 1 'mean and --std are for images' $model --data $out/table.csv --mean 0.5 -o $out/no.onnx
+refused "a standard for an array" 1 'standard is for images and tables' $model --data $out/x.npy --standard -o $out/no.onnx
+refused "a mean and --standard" 2 'takes the place' $model --data $out/table.csv --std 0.5 --standard -o $out/no.onnx
+refused "labels of a table" 2 'labels is for --data FILE.npy' $model --data $out/table.csv --labels $out/y.npy -o $out/no.onnx
 refused "a vocabulary without tokens" 1 'vocabulary is for a network that reads tokens' $model --data $out/table.csv \
     --vocabulary $out/letters.txt -o $out/no.onnx
 # C files and their headers: a program of them has the scores of the report

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# test_onnx_zoo.sh: small networks after the families of torchvision, timm and Hugging Face (tools/onnx_zoo.py), as PyTorch exports
-# them: each is read with PyTorch's outputs, trained a few steps, and written again with outputs that ONNX Runtime agrees with to
-# 1e-4, or it is refused in the line that is expected. A table shows which.
+# test_onnx_zoo.sh: small networks after the families of torchvision, timm and Hugging Face (tools/onnx_zoo.py and
+# tools/onnx_zoo_more.py), as PyTorch exports them: each is read with PyTorch's outputs, trained a few steps, and written again with
+# outputs that ONNX Runtime agrees with to 1e-4, or it is refused in the line that is expected. A table shows which.
 CC=${CC:-cc}
 out=build/zoo
 mkdir -p $out/torch $out/again
@@ -14,7 +14,7 @@ if [ -z "$torch" ]; then echo "skip networks of torchvision, timm and Hugging Fa
 if [ -z "$runtime" ]; then echo "skip networks of torchvision, timm and Hugging Face: $no_runtime"; exit 0; fi
 $CC -std=c99 -O1 $WARNINGS tools/onnx_zoo.c ../examples/deploy/onnx_out.c ../examples/deploy/onnx_in.c ${IMPLEMENTATION:-tools/lgelu.c} \
     -lm -o $out/onnx_zoo || exit 1
-if ! $torch tools/onnx_zoo.py $out/torch > $out/list 2> $out/log; then
+if ! $torch tools/onnx_zoo_more.py $out/torch > $out/list 2> $out/log; then
     echo "FAIL networks of PyTorch: $(tail -n 1 $out/log)"
     exit 1
 fi

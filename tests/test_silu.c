@@ -66,6 +66,10 @@ static void exact_values(void)
               && fabs(lgelu_exact_silu_dbeta(3, 0) - 2.25) < 1e-15,
           "exact SiLU: β = 0 is x/2", "%g, %g", lgelu_exact_silu(3, 0),
           lgelu_exact_silu_dbeta(3, 0));
+    check(lgelu_exact_silu_dbeta(DBL_MAX, 0) > DBL_MAX
+              && isinf(lgelu_exact_silu_dbeta(-DBL_MAX, 0)),
+          "exact SiLU: the slope by β overflows at the largest x", "%g",
+          lgelu_exact_silu_dbeta(DBL_MAX, 0));
     check(fabs((double)lgelu_silu_gap(2) + lgelu_exact_silu(-1.2784645427610738 / 2, 2)) < 1e-8,
           "lgelu_silu_gap is the distance to ReLU at its largest", "%g", (double)lgelu_silu_gap(2));
 }

@@ -10,7 +10,11 @@
    - rank correlations over the seeds, their mean over cells that share the seeds (control, the rate
      held): the jackknife over seeds;
    - values of seeds that rules see which were fitted to the other seeds (oui, control): Student's
-   t.
+     t;
+   - scores at the rate that is best on the hold-out of all seeds (gates), or of the other seeds
+     (betas): Student's t;
+   - returns at the rate that is best on the other seeds (control): the median, by order statistics;
+   - counts of flips (ablation): the wider of Student's t and a Poisson count's score interval.
 
    Beside them: p-values against Student's quantiles, and Holm's correction.
 
@@ -19,10 +23,11 @@
 #include "../lgelu.h"
 #include "../examples/study/interval.c"
 #include "../examples/study/screening.c"
+#include "../examples/study/early.c"
 #include "tools/check.h"
 #include <string.h>
 
-enum { DRAWS = 2000, MAX_RUNS = 20, MAX_GATE = 16, SCREENINGS = 600 };
+enum { DRAWS = 2000, MAX_RUNS = 20, MAX_GATE = 16, SCREENINGS = 2000 };
 
 /* ---- random values ---- */
 static uint64_t stream, counter;
@@ -206,25 +211,40 @@ static void draw_screening(screening *c, double steep)
     screening_rank(c, mean);
 }
 
-/* The true value is the mean over all simulated experiments. */
-static void check_simulated(const double (*value)[3], const char *name)
+/* `truth` NaN: the true value is the mean over all simulated experiments. */
+static void check_simulated(const double (*value)[3], double truth, const char *name)
 {
-    double truth = 0, percent = 0;
+    double mean = 0, percent = 0;
     for (int d = 0; d < SCREENINGS; d++)
-        truth += value[d][0] / SCREENINGS;
+        mean += value[d][0] / SCREENINGS;
+    if (!(truth >= -HUGE_VAL))
+        truth = mean;
     for (int d = 0; d < SCREENINGS; d++)
         percent += 100.0 * inside(value[d][1], value[d][2], truth) / SCREENINGS;
     check(percent >= 93 && percent <= 97, name, "covers %.1f %%, expected 93 to 97", percent);
 }
 
+/* Quantities of which each seed gives one value, so that their intervals are Student's t. */
+enum { RATE_RANK, GOOD_RANK, BY_SEED };
+
+static void interval_by_seed(const screening *c, int quantity, double *v)
+{
+    double value[MAX_SEEDS];
+    const long n = (quantity == RATE_RANK ? rank_of_rate : rank_of_good)(c, EARLY, value);
+    stat_interval(value, n, v, v + 1, v + 2);
+}
+
 static void screenings(double steep, uint64_t which)
 {
-    enum { QUANTITIES = 3 };
+    enum { QUANTITIES = 5 + BY_SEED };
     static screening c;
     static double value[QUANTITIES][SCREENINGS][3];
-    static const char *const name[QUANTITIES] = { "precision of rules, same task",
-                                                  "precision of rules, other tasks",
-                                                  "rank correlations at equal rates" };
+    static const char *const name[QUANTITIES] = {
+        "precision of rules, same task",     "precision of rules, other tasks",
+        "rank correlations at equal rates",  "the rate and a signal, each seed",
+        "rank of good runs, each seed",      "precision of one rule, same task",
+        "precision of one rule, other tasks"
+    };
     char text[96];
     c.all = (sample *)calloc(TASKS * RATES * RUN_SEEDS, sizeof *c.all);
     c.interval = (sample_set *)malloc((size_t)SIGNALS * INTERVALS * sizeof *c.interval);
@@ -238,7 +258,12 @@ static void screenings(double steep, uint64_t which)
         screening_fit(&c, 1u << BY_RETURN | 1u << BY_KL);
         for (int k = 0; k < QUANTITIES; k++) {
             double *v = value[k][d];
-            if (k == 2) {
+            if (k > 4) {
+                precision_interval(c.precision[k == 5 ? OTHER_SEEDS : OTHER_TASKS][BY_RETURN], NULL,
+                                   c.seeds, v, v + 1, v + 2);
+            } else if (k > 2) {
+                interval_by_seed(&c, k - 3, v);
+            } else if (k == 2) {
                 interval_at_equal_rate(&c, EARLY, v, v + 1, v + 2);
             } else {
                 precision_difference(&c, k ? OTHER_TASKS : OTHER_SEEDS, BY_RETURN, BY_KL, v, v + 1,
@@ -248,11 +273,247 @@ static void screenings(double steep, uint64_t which)
     }
     for (int k = 0; k < QUANTITIES; k++) {
         snprintf(text, sizeof text, "%s, steepness %g", name[k], steep);
-        check_simulated((const double(*)[3])value[k], text);
+        check_simulated((const double(*)[3])value[k], (double)NAN, text);
     }
     free(c.all);
     free(c.interval);
     free(c.counts);
+}
+
+/* ---- values with a long tail ---- */
+static int compare_values(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The rate of task 0 at which a seed returned this value. */
+static int rate_of(const screening *c, long seed, double value)
+{
+    int rate = 0;
+    for (int i = 0; i < c->n; i++) {
+        const sample *a = c->all + i;
+        if (a->task == 0 && a->seed == seed && !(a->last < value) && !(a->last > value))
+            rate = a->rate;
+    }
+    return rate;
+}
+
+/* Returns at the rate that is best on the other half of the seeds: most are near the maximum, a few
+   far below. What is estimated is the median of what the two chosen rates return; it is known from
+   all simulated runs. */
+static void returns(void)
+{
+    enum { ALL = SCREENINGS * RUN_SEEDS };
+    static double value[SCREENINGS][3], all[RATES][ALL], both[2 * ALL];
+    static int chosen[SCREENINGS][2];
+    double truth[RATES][RATES], mean = 0;
+    static screening c;
+    int old = 0;
+    c.all = (sample *)calloc(TASKS * RATES * RUN_SEEDS, sizeof *c.all);
+    c.interval = (sample_set *)malloc((size_t)SIGNALS * INTERVALS * sizeof *c.interval);
+    if (!check(c.all && c.interval, "memory for returns", "too little"))
+        exit(1);
+    for (int pass = 0; pass < 2; pass++) {
+        start(61);
+        for (int d = 0; d < SCREENINGS; d++) {
+            double v[RUN_SEEDS], low, high, middle;
+            draw_screening(&c, 0.5);
+            for (int i = 0; i < c.n; i++) {
+                if (c.all[i].task == 0)
+                    all[c.all[i].rate][d * RUN_SEEDS + c.all[i].seed] = c.all[i].last;
+            }
+            for (long i = 0; i < RUN_SEEDS; i++) {
+                v[i] = return_at_best(&c, 0, i);
+                chosen[d][i % 2] = rate_of(&c, i, v[i]);
+                mean += pass ? 0 : v[i] / ALL;
+            }
+            stat_interval_median(v, RUN_SEEDS, value[d], value[d] + 1, value[d] + 2);
+            stat_interval(v, RUN_SEEDS, &middle, &low, &high);
+            old += pass && inside(low, high, mean);
+        }
+    }
+    for (int a = 0; a < RATES; a++) {
+        for (int b = 0; b < RATES; b++) {
+            memcpy(both, all[a], sizeof all[a]);
+            memcpy(both + ALL, all[b], sizeof all[b]);
+            qsort(both, 2 * ALL, sizeof *both, compare_values);
+            truth[a][b] = both[ALL];
+        }
+    }
+    for (int d = 0; d < SCREENINGS; d++) {
+        for (int k = 0; k < 3; k++)
+            value[d][k] -= truth[chosen[d][0]][chosen[d][1]];
+    }
+    check_simulated((const double(*)[3])value, 0,
+                    "median return at the rate that is best on other seeds");
+    check(100.0 * old / SCREENINGS < 85, "the mean of returns would be noticed",
+          "Student's t covers %.1f %%, expected less than 85", 100.0 * old / SCREENINGS);
+    free(c.all);
+    free(c.interval);
+}
+
+static void medians(void)
+{
+    static const long sizes[4] = { 6, 7, 10, 20 };
+    double v[MAX_RUNS], median, low, high;
+    int differ = 0;
+    for (int k = 0; k < 4; k++) {
+        int hits = 0;
+        char name[64];
+        start(65 + (uint64_t)k);
+        for (int d = 0; d < DRAWS; d++) {
+            for (long i = 0; i < sizes[k]; i++)
+                v[i] = -log(1 - uniform());
+            stat_interval_median(v, sizes[k], &median, &low, &high);
+            hits += inside(low, high, log(2.0));
+            differ +=
+                (stat_median_p(v, sizes[k], 0.4, HUGE_VAL) < 0.05) != (low > 0.4 || high <= 0.4);
+        }
+        snprintf(name, sizeof name, "medians of %ld seeds", sizes[k]);
+        check_coverage(hits, name);
+    }
+    check(!differ, "a median's p is below 0.05 exactly where its interval decides", "%d differ",
+          differ);
+    stat_interval_median(v, 5, &median, &low, &high);
+    check(!(low <= high) && !(stat_median_p(v, 5, 0, 1) >= 0), "five seeds have no such interval",
+          "%g to %g", low, high);
+}
+
+/* ---- counts of rare events ---- */
+static double poisson(double mean)
+{
+    const double least = exp(-mean);
+    double product = uniform();
+    int k = 0;
+    for (; product > least; k++)
+        product *= uniform();
+    return k;
+}
+
+static void counts_of_events(void)
+{
+    static const double means_of[5] = { 0.1, 0.5, 0.8, 3, 12 };
+    static const long sizes[2] = { 5, 10 };
+    int differ = 0;
+    double v[MAX_RUNS] = { 0 }, mean, low, high;
+    for (int k = 0; k < 10; k++) {
+        const double truth = means_of[k / 2];
+        const long n = sizes[k % 2];
+        int hits = 0, old = 0;
+        char name[96];
+        start(71 + (uint64_t)k);
+        for (int d = 0; d < DRAWS; d++) {
+            for (long i = 0; i < n; i++)
+                v[i] = poisson(truth);
+            stat_interval_counts(v, n, &mean, &low, &high);
+            hits += inside(low, high, truth);
+            differ += (stat_counts_p(v, n, -HUGE_VAL, 1.5) < 0.05) != (high < 1.5 || low >= 1.5);
+            stat_interval(v, n, &mean, &low, &high);
+            old += inside(low, high, truth);
+        }
+        snprintf(name, sizeof name, "counts of %g events in %ld seeds", truth, n);
+        check(100.0 * hits / DRAWS >= 93, name, "covers %.1f %%, expected 93 or more",
+              100.0 * hits / DRAWS);
+        if (k < 2) {
+            snprintf(name, sizeof name, "%g events in %ld seeds: Student's would be noticed", truth,
+                     n);
+            check(100.0 * old / DRAWS < 70, name, "covers %.1f %%", 100.0 * old / DRAWS);
+        }
+    }
+    check(!differ, "a count's p is below 0.05 exactly where its interval decides", "%d differ",
+          differ);
+    memset(v, 0, sizeof v);
+    stat_interval_counts(v, 5, &mean, &low, &high);
+    check(high > 0.5 && high < 1, "no event in five seeds does not prove that there is none",
+          "up to %g", high);
+}
+
+/* ---- choices and fits that other seeds make ---- */
+/* Scores at a learning rate that is chosen: by the mean hold-out over all seeds, or over the half
+   of the seeds that does not hold the one whose test score counts. Hold-out and test share most of
+   a run's luck. */
+static void chosen_rates(long seeds, int by_others, uint64_t which)
+{
+    static const double level[RATES] = { 0, 0.8, 1, 0.7 };
+    static double value[SCREENINGS][3];
+    char name[96];
+    start(which);
+    for (int d = 0; d < SCREENINGS; d++) {
+        double held[RATES][MAX_RUNS], test[RATES][MAX_RUNS], v[MAX_RUNS], chosen[MAX_RUNS], truth;
+        for (long i = 0; i < seeds; i++) {
+            for (int k = 0; k < RATES; k++) {
+                const double luck = 0.4 * normal();
+                held[k][i] = level[k] + luck + 0.2 * normal();
+                test[k][i] = level[k] + luck + 0.1 * normal();
+            }
+        }
+        for (long i = 0; i < seeds; i++) {
+            double best = -HUGE_VAL;
+            for (int k = 0; k < RATES; k++) {
+                double sum = 0;
+                for (long j = 0; j < seeds; j++)
+                    sum += !by_others || stat_chooses(j, i, seeds) ? held[k][j] : 0;
+                if (sum > best) {
+                    best = sum;
+                    v[i] = test[k][i];
+                    chosen[i] = level[k];
+                }
+            }
+        }
+        /* what is estimated: the true score at the rates that were chosen */
+        truth = by_others ? stat_mean(chosen, seeds) : 0;
+        stat_interval(v, seeds, value[d], value[d] + 1, value[d] + 2);
+        for (int k = 0; k < 3; k++)
+            value[d][k] -= truth;
+    }
+    snprintf(name, sizeof name, "%ld seeds: scores at the rate that %s seeds choose", seeds,
+             by_others ? "other" : "all");
+    check_simulated((const double(*)[3])value, by_others ? 0 : (double)NAN, name);
+}
+
+/* Final scores depend on the rate and on a property that OUI sees with noise; what of it is known
+   early is fitted to the other seeds. */
+static void predictions(long seeds, double seen, uint64_t which)
+{
+    enum { RATES_OF = 5, DECAYS = 4, CASES = 3 };
+    static const char *const name_of[CASES] = { "OUI's rank correlation", "less the rate's",
+                                                "OUI and rate less the rate" };
+    static double value[CASES][SCREENINGS][3];
+    early_data k;
+    char name[96];
+    if (!check(!early_make(&k, RATES_OF * DECAYS, seeds, 1), "memory for predictions",
+               "too little"))
+        exit(1);
+    start(which);
+    for (int d = 0; d < SCREENINGS; d++) {
+        double v[CASES][MAX_RUNS], regret;
+        for (long i = 0; i < seeds; i++) {
+            for (long run = 0; run < k.variants; run++) {
+                const double x = (double)(run % RATES_OF) - 2, decay = (double)(run / RATES_OF);
+                const double hidden = normal();
+                for (int f = 0; f < EARLY_FEATURES; f++)
+                    early_feature(&k, 1, f, i)[run] = x + seen * hidden + 0.7 * normal();
+                early_feature(&k, 1, EARLY_RATE, i)[run] = x;
+                early_feature(&k, 1, EARLY_DECAY, i)[run] = decay;
+                k.final[i * k.variants + run] = -0.6 * (x - 0.5) * (x - 0.5) + hidden;
+            }
+        }
+        early_rank(&k);
+        for (long i = 0; i < seeds; i++) {
+            const double rate = early_evaluate(&k, EARLY_BY_RATE, 1, i, &regret);
+            v[0][i] = early_evaluate(&k, EARLY_BY_PAIRWISE, 1, i, &regret);
+            v[1][i] = v[0][i] - rate;
+            v[2][i] = early_evaluate(&k, EARLY_BY_PAIRWISE_TOO, 1, i, &regret) - rate;
+        }
+        for (int n = 0; n < CASES; n++)
+            stat_interval_fitted(v[n], seeds, value[n][d], value[n][d] + 1, value[n][d] + 2);
+    }
+    for (int n = 0; n < CASES; n++) {
+        snprintf(name, sizeof name, "%ld seeds, seen %g: %s", seeds, seen, name_of[n]);
+        check_simulated((const double(*)[3])value[n], (double)NAN, name);
+    }
+    early_free(&k);
 }
 
 /* ---- p-values and Holm ---- */
@@ -364,6 +625,15 @@ int main(void)
     agreement_of(12, 7, 0.5, 43);
     screenings(0.9, 51);
     screenings(0.5, 52);
+    returns();
+    medians();
+    counts_of_events();
+    chosen_rates(5, 0, 81);
+    chosen_rates(5, 1, 82);
+    chosen_rates(10, 1, 83);
+    predictions(5, 0.5, 91);
+    predictions(5, 1, 92);
+    predictions(10, 0.5, 93);
     p_values();
     decisions();
     holm();

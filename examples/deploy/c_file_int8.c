@@ -166,7 +166,7 @@ static const char *const c_file_int8_function[C_FILE_INT8_FUNCTIONS] = {
     "}\n\n"
 };
 
-/* What the file says of a network. */
+/* A file that is written, and what it is made from. */
 typedef struct {
     const int8_net *q;
     const char *name;
@@ -187,7 +187,7 @@ static int c_file_int8_sums(const lgelu_node *node)
     return node->op == LGELU_OP_LINEAR || node->op == LGELU_OP_CONV;
 }
 
-/* Whether node i is computed at its own step: not what an earlier layer writes. */
+/* Returns whether node i is computed at its step, and not written by an earlier layer. */
 static int c_file_int8_computed(const int8_net *q, int i)
 {
     const lgelu_node *node = q->net->nodes + i;
@@ -196,7 +196,7 @@ static int c_file_int8_computed(const int8_net *q, int i)
            && !(p->into >= 0 && !c_file_int8_sums(node) && node->op != LGELU_OP_ADD);
 }
 
-/* The node whose value a layer's result is: a ReLU or view behind it, or itself. */
+/* Returns the node whose value a layer computes: a ReLU or view behind it, or itself. */
 static int c_file_int8_result(const int8_net *q, int i)
 {
     return q->node[i].into >= 0 ? q->node[i].into : i;
@@ -204,7 +204,8 @@ static int c_file_int8_result(const int8_net *q, int i)
 
 static int c_file_int8_input(const int8_net *q, int i, int k) { return q->net->nodes[i].input[k]; }
 
-/* Lifetimes, and which values are written over the one that they are computed from. */
+/* Plans the memory: lifetimes of values, and which are written over the one that they are computed
+   from. */
 static void c_file_int8_lay_out(c_file_int8_file *f)
 {
     const int8_net *q = f->q;

@@ -22,14 +22,14 @@ enum {
     COMPACT_LINE = 64,
     COMPACT_AHEAD = 8,        /* rows of a panel that are fetched ahead where zeros are skipped */
     COMPACT_TERMS = 1 << 15,  /* products of a sum of integers */
-    COMPACT_QUANTISED = 16,   /* rows that a task quantizes */
+    COMPACT_QUANTIZED = 16,   /* rows that a task quantizes */
     COMPACT_FOR_TEAM = 100000 /* products that are worth several threads */
 };
 
 const char *compact_name(compact_form form)
 {
     static const char *const name[4] = { "f32", "bf16", "int8", "integers" };
-    return name[form];
+    return (unsigned)form <= COMPACT_INTEGERS ? name[form] : "?";
 }
 
 static size_t compact_bytes(compact_form form)
@@ -95,7 +95,8 @@ static void compact_panel_plain(float *sum, const compact_job *j, size_t panel)
 #if COMPACT_X86
 #define COMPACT_512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
 
-/* form and skips are constants where it is called */
+/* Computes the sums of a panel. form and skips are constants wherever it is called, so that each
+   call becomes a loop without their branches. */
 COMPACT_IN(COMPACT_512)
 void compact_some_512(float *sum, const compact_job *j, size_t panel, const compact_form form,
                       const int skips)
@@ -339,7 +340,7 @@ static void compact_panel_task(size_t panel, void *user)
 /* ---- integers ---- */
 
 /* Quantizes row number `row`. A row with a value that is not finite has the scale NaN. */
-static void compact_quantise_row(const compact_job *j, size_t row)
+static void compact_quantize_row(const compact_job *j, size_t row)
 {
     enum { LANES = 8 };
     const size_t inputs = j->l->inputs;
@@ -375,15 +376,15 @@ static void compact_quantise_row(const compact_job *j, size_t row)
     int8_quantise(j->c->bytes + row * j->pitch, x, inputs, scale, j->c->row_zero[row], 255, j->set);
 }
 
-static void compact_quantise_task(size_t index, void *user)
+static void compact_quantize_task(size_t index, void *user)
 {
     const compact_job *j = (const compact_job *)user;
-    const size_t begin = index * COMPACT_QUANTISED;
+    const size_t begin = index * COMPACT_QUANTIZED;
     const size_t left = j->rows - begin;
-    const size_t n = left < COMPACT_QUANTISED ? left : COMPACT_QUANTISED;
+    const size_t n = left < COMPACT_QUANTIZED ? left : COMPACT_QUANTIZED;
     size_t row;
     for (row = begin; row < begin + n; row++)
-        compact_quantise_row(j, row);
+        compact_quantize_row(j, row);
 }
 
 /* The sums of a panel in floats: the scales' product and the sum are rounded to float, and their
@@ -488,8 +489,8 @@ static int compact_run(float *y, const float *x, size_t rows, const lgelu_net *n
     if (j.form == COMPACT_INTEGERS) {
         j.set = int8_set_of(c->sets, lgelu_isa());
         j.pitch = (l->inputs + 63) / 64 * 64;
-        compact_parallel(&j, net, compact_quantise_task,
-                         (rows + COMPACT_QUANTISED - 1) / COMPACT_QUANTISED);
+        compact_parallel(&j, net, compact_quantize_task,
+                         (rows + COMPACT_QUANTIZED - 1) / COMPACT_QUANTIZED);
         compact_parallel(&j, net, compact_integers_task, l->panels);
         return 1;
     }
@@ -721,6 +722,10 @@ lgelu_status compact_make(compact_net *c, lgelu_net *net, const compact_options 
     if (!net->w || net->mode == LGELU_MODE_TRAIN) {
         return deploy_refuse(c->message, LGELU_E_ARGUMENT,
                              "compact: expected a network made for inference or generation");
+    }
+    if ((unsigned)o->form > COMPACT_INTEGERS) {
+        return deploy_refuse(c->message, LGELU_E_ARGUMENT, "compact: no such form of weights: %d",
+                             (int64_t)o->form);
     }
     c->net = net;
     c->sets = int8_sets();

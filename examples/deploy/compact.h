@@ -77,11 +77,14 @@ typedef struct {
 } compact_net;
 
 /* Makes compact copies of the matrices of all linear layers, rounds those of the network (but for
-   COMPACT_F32 and COMPACT_INTEGERS), and has the network use them. After an error the network is as
-   it was. Call it after the weights were set; it does not notice later changes. */
+   COMPACT_F32 and COMPACT_INTEGERS), and has the network use them. c must remain where it is until
+   compact_free. Call it after the weights were set; it does not notice later changes. Fails if the
+   network is not made for inference or generation, a weight is not finite, a layer of
+   COMPACT_INTEGERS has more than 32,768 inputs, or there is no memory; then the network is as it
+   was, and nothing is to be freed. */
 lgelu_status compact_make(compact_net *c, lgelu_net *net, const compact_options *o);
 /* Frees everything, and takes it out of the network, whose weights stay as they are. */
 void compact_free(compact_net *c);
-/* Returns "f32", "bf16", "int8" or "integers". */
+/* Returns "f32", "bf16", "int8" or "integers"; "?" for any other value. */
 const char *compact_name(compact_form form);
 #endif

@@ -337,7 +337,8 @@ DEPLOY_FN void deploy_begin(deploy_out *o, lgelu_write *write, void *user)
     o->n = 0;
 }
 
-DEPLOY_FN int deploy_end(deploy_out *o) /* 0: all was taken */
+/* Writes what the buffer holds. Returns 0 if everything since deploy_begin was taken. */
+DEPLOY_FN int deploy_end(deploy_out *o)
 {
     if (o->n && !o->failed)
         o->failed = o->write(o->room, o->n, o->user) != 0;
@@ -359,7 +360,8 @@ DEPLOY_FN void deploy_bytes(deploy_out *o, const void *data, size_t n)
     }
 }
 
-DEPLOY_FN void deploy_put(deploy_out *o, const char *format, ...) /* at most 255 bytes */
+/* Writes a formatted text of at most 255 bytes. */
+DEPLOY_FN void deploy_put(deploy_out *o, const char *format, ...)
 {
     char text[256];
     va_list list;
@@ -368,7 +370,7 @@ DEPLOY_FN void deploy_put(deploy_out *o, const char *format, ...) /* at most 255
     va_end(list);
 }
 
-/* a finite float as C99 writes it exactly: -0x1.8p-3f */
+/* Writes a finite float exactly, as a hexadecimal constant of C99: -0x1.8p-3f. */
 DEPLOY_FN void deploy_hex(deploy_out *o, float x)
 {
     static const char hex[] = "0123456789abcdef";
@@ -408,9 +410,10 @@ DEPLOY_FN void deploy_hex(deploy_out *o, float x)
     deploy_bytes(o, text, (size_t)(p - text));
 }
 
-/* a finite double with as few digits, at most 17, as read back the same. The digits of m·2^e are
-   exact: m·2^e, or m·5^-e, in base 10^9 */
-DEPLOY_FN size_t deploy_digits(char *text, double x, int digits) /* text: 32 bytes */
+/* Writes a finite double to text[32], correctly rounded to so many decimal digits, at most 17, and
+   returns the length. The digits of x = m·2^e are computed exactly first: m·2^e, or m·5^-e if e is
+   negative, in base 10^9. */
+DEPLOY_FN size_t deploy_digits(char *text, double x, int digits)
 {
     uint32_t limb[130], carry;
     char all[9 * 130 + 1], *p = text, *first;
@@ -507,6 +510,7 @@ DEPLOY_FN size_t deploy_digits(char *text, double x, int digits) /* text: 32 byt
     return (size_t)(p - text);
 }
 
+/* Writes a finite double with 15 digits, or with 17 if 15 are not read back as the same value. */
 DEPLOY_FN void deploy_real(deploy_out *o, double x)
 {
     char text[48];
@@ -517,7 +521,7 @@ DEPLOY_FN void deploy_real(deploy_out *o, double x)
     deploy_bytes(o, text, n);
 }
 
-/* a layer's name inside a comment: nothing there ends it */
+/* Writes a layer's name for a comment: what could end it becomes an underscore. */
 DEPLOY_FN void deploy_name(deploy_out *o, const char *name)
 {
     for (; *name; name++) {
@@ -537,14 +541,16 @@ typedef struct {
     const char *kind;
 } deploy_in; /* message: 160 bytes */
 
-DEPLOY_FN int deploy_wrong(deploy_in *in, const char *what) /* -1; the first one is kept */
+/* Writes an error with the position, unless there is one already. Returns -1. */
+DEPLOY_FN int deploy_wrong(deploy_in *in, const char *what)
 {
     if (!in->message[0])
         deploy_refuse(in->message, LGELU_E_FILE, "%s: byte %z: %s", in->kind, in->at, what);
     return -1;
 }
 
-/* a number from the place on, at most 40 letters of "0-9+-.eE": 0, or -1 and nothing moved */
+/* Reads a finite number of at most 40 characters of "0-9+-.eE". Returns 0; or -1, and the position
+   stays. */
 DEPLOY_FN int deploy_number(deploy_in *in, double *x)
 {
     char text[48], *end;
@@ -562,7 +568,7 @@ DEPLOY_FN int deploy_number(deploy_in *in, double *x)
     return 0;
 }
 
-/* a whole number: 0, or -1 and nothing moved */
+/* Reads a whole number without a sign. Returns 0; or -1, and the position stays. */
 DEPLOY_FN int deploy_whole(deploy_in *in, size_t *n)
 {
     size_t at = in->at;

@@ -4,12 +4,14 @@
 #include "int8.h"
 
 /* 2^15 products of 2^8·2^7 and a bias of at most INT8_MOST fit 31 bits */
-enum { INT8_BINS = 2048, INT8_TERMS = 1 << 15 };
-static const double int8_out_steps =
-    32767; /* the logits' grid: half of their range in so many steps */
+enum { INT8_BINS = 2048, INT8_TERMS = 1 << 15, INT8_FINISHED = 2 };
+/* as many values of 8 bits as a sum of 31 bits holds */
+enum { INT8_MEAN = 1 << 23 };
+/* the logits' grid: half of their range in so many steps */
+static const double int8_out_steps = 32767;
 
-static int int8_reader(const lgelu_net *net, const unsigned char *needed, int i,
-                       int output) /* the only one, or -1 */
+/* Returns the only layer that reads node i, or -1 if there is none, or several. */
+static int int8_reader(const lgelu_net *net, const unsigned char *needed, int i, int output)
 {
     int j, k, readers = 0, found = -1;
     for (j = i + 1; j <= output; j++) {
@@ -23,8 +25,8 @@ static int int8_reader(const lgelu_net *net, const unsigned char *needed, int i,
     return readers == 1 ? found : -1;
 }
 
-/* node i, a sum, falls into what follows it alone: views, among them folded normalisations, and a
-   ReLU behind them */
+/* Finds what is computed together with node i, which is a sum: the views that alone follow it,
+   among them folded normalisations, and a ReLU behind them. */
 static void int8_fall(int8_net *q, int i)
 {
     const lgelu_net *net = q->net;
@@ -120,6 +122,12 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
                                      "int8: layer '%s' sums up more than %z products", node->name,
                                      (size_t)INT8_TERMS);
             }
+            if (node->op == LGELU_OP_AVERAGE_POOL
+                && deploy_times(node->window[0], node->window[1]) > INT8_MEAN) {
+                return deploy_refuse(q->message, LGELU_E_SHAPE,
+                                     "int8: layer '%s' averages more than %z values", node->name,
+                                     (size_t)INT8_MEAN);
+            }
             if (int8_sums(node) && !deploy_parameters_finite(net, node)) {
                 return deploy_refuse(q->message, LGELU_E_NONFINITE,
                                      "int8: layer '%s' has a weight that is no finite number",
@@ -181,7 +189,7 @@ lgelu_status int8_see(int8_net *q, lgelu_net *net, const float *x, size_t sample
             n = samples * deploy_size(net->nodes + i);
             if (!deploy_finite(v, n)) {
                 return deploy_refuse(q->message, LGELU_E_NONFINITE,
-                                     "int8: layer '%s' gives a number that is not finite",
+                                     "int8: layer '%s' has a value that is not finite",
                                      net->nodes[i].name);
             }
             for (k = 0; k < n; k++) {
@@ -202,15 +210,17 @@ lgelu_status int8_see(int8_net *q, lgelu_net *net, const float *x, size_t sample
     return LGELU_OK;
 }
 
-static void int8_cut(int8_node *p, double share) /* the bins beyond `share` on each side fall off */
+/* Narrows a grid: on each side the outermost bins fall off that hold at most this fraction of the
+   values. */
+static void int8_cut(int8_node *p, double fraction)
 {
     double all = 0, sum = 0, low = p->grid.low;
     size_t k, first = 0, last = INT8_BINS;
     for (k = 0; k < INT8_BINS; k++)
         all += p->histogram[k];
-    for (k = 0; k < INT8_BINS && (sum += p->histogram[k]) <= share * all; k++)
+    for (k = 0; k < INT8_BINS && (sum += p->histogram[k]) <= fraction * all; k++)
         first = k + 1;
-    for (sum = 0, k = INT8_BINS; k > first && (sum += p->histogram[k - 1]) <= share * all; k--)
+    for (sum = 0, k = INT8_BINS; k > first && (sum += p->histogram[k - 1]) <= fraction * all; k--)
         last = k - 1;
     /* 0 stays on the grid */
     if (low + (double)first * p->bin < 0)
@@ -232,8 +242,8 @@ static void int8_grid_of(int8_grid *g, int bits)
 }
 
 /* ---- weights ---- */
-static void int8_multiplier(double m, int32_t *multiplier,
-                            int *shift) /* m > 0 as multiplier / 2^shift, 31 bits */
+/* Writes m > 0 as multiplier / 2^shift; the multiplier has 31 bits. */
+static void int8_multiplier(double m, int32_t *multiplier, int *shift)
 {
     int e;
     const double f = frexp(m, &e);
@@ -298,7 +308,7 @@ static lgelu_status int8_weights(int8_net *q, const lgelu_net *net, int i)
     return LGELU_OK;
 }
 
-/* sums of two and means: what a step of each input is in steps of the grid */
+/* Finds, for a sum of two values or a mean, what a step of each input is in steps of the grid. */
 static lgelu_status int8_factors(int8_net *q, const lgelu_net *net, int i)
 {
     const lgelu_node *node = net->nodes + i;
@@ -328,7 +338,8 @@ static lgelu_status int8_factors(int8_net *q, const lgelu_net *net, int i)
     return LGELU_OK;
 }
 
-static lgelu_status int8_table(int8_net *q, const lgelu_net *net, int i) /* one for each λ */
+/* Makes the tables of a gate, one for each λ. */
+static lgelu_status int8_table(int8_net *q, const lgelu_net *net, int i)
 {
     const lgelu_node *node = net->nodes + i;
     int8_node *p = q->node + i;
@@ -473,6 +484,10 @@ lgelu_status int8_finish(int8_net *q, const lgelu_net *net)
 {
     lgelu_status status = LGELU_OK;
     int i;
+    if (q->pass == INT8_FINISHED) {
+        return deploy_refuse(q->message, LGELU_E_ARGUMENT,
+                             "int8: int8_finish was called already, begin with int8_make again");
+    }
     if (!q->samples)
         return deploy_refuse(q->message, LGELU_E_ARGUMENT, "int8: no samples were seen");
     if (q->options.outliers > 0 && !q->pass) {
@@ -494,7 +509,7 @@ lgelu_status int8_finish(int8_net *q, const lgelu_net *net)
             if (q->pass && p->histogram && p->bin > 0)
                 int8_cut(p, q->options.outliers);
             int8_grid_of(&p->grid, q->options.value_bits);
-            /* what chooses among numbers, or only passes them on, has its input's grid */
+            /* a layer that selects values, or only passes them on, has its input's grid */
             if (!p->given
                 && (node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_VIEW
                     || node->op == LGELU_OP_DROPOUT))
@@ -512,7 +527,7 @@ lgelu_status int8_finish(int8_net *q, const lgelu_net *net)
                 status = int8_table(q, net, i);
         }
     }
-    q->pass = 2;
+    q->pass = INT8_FINISHED;
     for (i = 0; i <= q->output && !status; i++) {
         if (q->needed[i] && int8_sums(net->nodes + i))
             status = int8_pack_layer(q, net, i);
@@ -545,11 +560,13 @@ typedef struct {
     size_t row_part, block_part, block_parts, part; /* how the layer is partitioned into tasks */
 } int8_job;
 
-/* The least products of a run that are worth waking threads: some 0.05 ms on one core with AMX. All
+/* The least work of a run that is worth waking threads, some 0.1 ms on one core with AMX, counted
+   in products; to compute one value of a layer takes as long as INT8_VALUE_WORK products. All
    layers of a run share one team, because at the end of each parallel region OpenMP waits for
    threads that may not be running. Once they are awake: the least products of a layer, and the
    least values of other layers. A test sets all three to 0. */
-static double int8_least_run = 8e6, int8_least_products = 5e5;
+enum { INT8_VALUE_WORK = 800 };
+static double int8_least_run = 1e8, int8_least_products = 5e5;
 static size_t int8_least_values = (size_t)1 << 16;
 enum { INT8_VALUES = 1 << 15 };
 
@@ -854,10 +871,14 @@ static void int8_walk(const lgelu_threads *team, void *user)
 lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samples,
                             const lgelu_threads *threads)
 {
-    double products = 0;
+    double work = 0;
     int8_job job;
     lgelu_status status;
     int i;
+    if (!q->capacity) {
+        return deploy_refuse(q->message, LGELU_E_ARGUMENT,
+                             "int8: the network is not quantized, call int8_finish first");
+    }
     if (!samples)
         return LGELU_OK;
     if (samples > q->capacity) {
@@ -872,10 +893,13 @@ lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samp
     job.samples = samples;
     job.set = int8_set_of(q->sets, lgelu_isa());
     for (i = 0; i <= q->output; i++) {
-        if (q->needed[i] && q->node[i].matrix)
-            products += int8_products(&job, i);
+        if (q->needed[i]) {
+            work += INT8_VALUE_WORK * (double)(samples * deploy_size(q->net->nodes + i));
+            if (q->node[i].matrix)
+                work += int8_products(&job, i);
+        }
     }
-    if (threads && products >= int8_least_run)
+    if (threads && work >= int8_least_run)
         lgelu_with_team(threads, int8_walk, &job);
     else
         int8_walk(NULL, &job);

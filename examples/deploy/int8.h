@@ -72,7 +72,7 @@ typedef struct {
 typedef struct {
     const lgelu_net *net;
     int8_options options;
-    int input, output, pass; /* pass 0: smallest and largest, 1: histograms */
+    int input, output, pass; /* pass 0: smallest and largest, 1: histograms, 2: finished */
     unsigned char *needed;
     int8_node *node; /* [net->count] */
     size_t samples;
@@ -81,7 +81,9 @@ typedef struct {
     char message[160];
 } int8_net;
 
-/* Prepares the quantization of the network up to node `output`. */
+/* Prepares the quantization of the network up to node `output`, a linear layer or a convolution.
+   net must exist as long as q. After an error, here or below, q->message says why, and int8_free
+   still frees everything. */
 lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8_options *o);
 /* Runs the network on x[samples][inputs], at most its batch, and records the ranges of its values.
  */
@@ -89,11 +91,12 @@ lgelu_status int8_see(int8_net *q, lgelu_net *net, const float *x, size_t sample
 /* Computes the grids and quantizes the weights. With outliers, two passes of int8_see over all
    samples are required: the first call of int8_finish begins the second one (int8_again). */
 lgelu_status int8_finish(int8_net *q, const lgelu_net *net);
-/* Computes y[outputs] of one sample x[inputs] on this thread. */
+/* Computes y[outputs] of one sample x[inputs] on this thread. It requires int8_finish. */
 void int8_run(int8_net *q, int32_t *y, const float *x);
 /* Computes y[samples][outputs] of x[samples][inputs]. threads NULL: this thread alone; its run
    NULL: OpenMP, where lgelu.h was compiled with it. Allocates when there are more samples than in
-   any call before; fails with LGELU_E_MEMORY, and then nothing was computed. */
+   any call before. Fails with LGELU_E_ARGUMENT before int8_finish, or with LGELU_E_MEMORY; then
+   nothing was computed. */
 lgelu_status int8_run_batch(int8_net *q, int32_t *y, const float *x, size_t samples,
                             const lgelu_threads *threads);
 /* Returns the size of a step of the outputs. */

@@ -129,8 +129,9 @@ enum {
     ONNX_KINDS
 };
 
-/* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ... */
-enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2 };
+/* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ...; a matrix that has 1 on a
+   diagonal and above it, or below it, and 0 elsewhere. */
+enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2, ONNX_UPPER = -3, ONNX_LOWER = -4 };
 /* What is asked of a constant: its value, whether it is 0, whether it is not. */
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
@@ -152,6 +153,7 @@ typedef struct {
     /* ONNX_CONSTANT: a·x + b, then a test */
     int tensor, integer, test;
     double a, b;
+    int64_t wide, diagonal; /* of ONNX_UPPER and ONNX_LOWER: columns; element (i, i + diagonal) */
 
     /* ONNX_INTEGERS; count -1: a scalar; columns: those of a table of pads, else 0 */
     int count, columns;
@@ -163,9 +165,10 @@ typedef struct {
     int function;
     int vector, divides; /* arg is multiplied by (or divided by) this constant, -1: none */
     double eps;
-    int gain;           /* ONNX_NORMED: the constant, or -1 */
-    int rms;            /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
-    int64_t padding[2]; /* zeros around an image, to become a window's padding: rows, columns */
+    int gain; /* ONNX_NORMED: the constant, or -1 */
+    int rms;  /* ONNX_NORMED: an RMS normalisation, which subtracts no mean */
+    /* zeros around an image, to become a window's padding: before rows and columns, behind them */
+    int64_t padding[4];
 
     /* ONNX_QUARTER, ONNX_TIMES, ONNX_ROTARY */
     onnx_turn turn;
@@ -205,6 +208,7 @@ typedef struct {
     onnx_view order;        /* of a linear layer's inputs; of the elements of positions */
     int parts;              /* 3: rows are picked from those of other layers, `of` */
     onnx_head_place of[3];
+    size_t before[2]; /* zeros before the elements of a convolution's window, see onnx_fit_window */
     int ceiling;      /* the last windows of a max pool may end beyond the image */
     int picks;        /* its rows are chosen among those of its weights, or, without weights, */
     onnx_view chosen; /* among its input's channels: row r is number chosen.base + offset of r */
@@ -911,10 +915,20 @@ static int onnx_known(onnx_model *m, const onnx_value *v)
            && (v->tensor < 0 || onnx_check_tensor(m, m->tensor + v->tensor));
 }
 
+/* Returns the element of a triangle at this offset. */
+static double onnx_fetch_triangle(onnx_model *m, const onnx_value *v, int64_t offset)
+{
+    const int64_t above = offset % v->wide - offset / v->wide - v->diagonal;
+    if (m->budget)
+        m->budget--;
+    return v->tensor == ONNX_UPPER ? above >= 0 : above <= 0;
+}
+
 /* Returns the element of a constant at this offset from its base. */
 static double onnx_fetch(onnx_model *m, const onnx_value *v, int64_t offset)
 {
     double x = v->tensor >= 0 ? onnx_element(m, m->tensor + v->tensor, (size_t)(v->v.base + offset))
+               : v->tensor <= ONNX_UPPER    ? onnx_fetch_triangle(m, v, v->v.base + offset)
                : v->tensor == ONNX_COUNTING ? (double)(v->v.base + offset)
                                             : 0;
     x = x * v->a + v->b;
@@ -934,10 +948,36 @@ static int onnx_single(onnx_model *m, const onnx_value *v, double *x)
     if (!onnx_known(m, v))
         return 0;
     for (i = 0; i < v->v.atoms && v->tensor != ONNX_UNIFORM; i++) {
-        if (v->v.a[i].stride)
+        if (v->v.a[i].stride && v->v.a[i].stride != ONNX_BATCH)
             return 0;
     }
     *x = onnx_fetch(m, v, 0);
+    return 1;
+}
+
+/* Returns whether a constant of one row for each sample of a fixed batch, as exporters repeat class
+   tokens and positions, has the same row for all. */
+static int onnx_repeats_rows(onnx_model *m, const onnx_value *c)
+{
+    int64_t row, i, left, count = 1, offset;
+    int d;
+    if (m->batch < 2 || c->v.rank < 2 || onnx_size(&c->v, 0).c != m->batch || !onnx_known(m, c))
+        return 0;
+    for (d = 1; d < c->v.rank; d++)
+        count *= onnx_size(&c->v, d).c;
+    for (i = 0; i < count; i++) {
+        double first;
+        for (left = i, offset = 0, d = c->v.rank - 1; d > 0; d--) {
+            offset += onnx_offset(&c->v, d, left % onnx_size(&c->v, d).c);
+            left /= onnx_size(&c->v, d).c;
+        }
+        first = onnx_fetch(m, c, offset);
+        for (row = 1; row < m->batch; row++) {
+            const double x = onnx_fetch(m, c, offset + onnx_offset(&c->v, 0, row));
+            if (!m->budget || x < first || x > first)
+                return 0;
+        }
+    }
     return 1;
 }
 
@@ -952,7 +992,11 @@ static int onnx_integers(onnx_model *m, const onnx_value *v, onnx_extent few[ONN
         memcpy(few, v->few, sizeof v->few);
         return v->columns ? -2 : v->count;
     }
-    if (v->kind != ONNX_CONSTANT || !v->integer || v->v.rank > 1 || !onnx_known(m, v))
+    if (v->kind != ONNX_CONSTANT || !v->integer || v->v.rank > 1)
+        return -2;
+    if (v->v.rank && !onnx_size(&v->v, 0).c)
+        return 0;
+    if (!onnx_known(m, v))
         return -2;
     n = v->v.rank ? onnx_size(&v->v, 0).c : 1;
     if (n > ONNX_FEW || (v->v.rank && onnx_count_batch(&v->v, 0, 1)))
@@ -1150,7 +1194,10 @@ static int onnx_is_scaled(const onnx_value *v)
 }
 
 /* Returns whether an image is about to be padded. */
-static int onnx_is_padded(const onnx_value *x) { return x->padding[0] || x->padding[1]; }
+static int onnx_is_padded(const onnx_value *x)
+{
+    return x->padding[0] || x->padding[1] || x->padding[2] || x->padding[3];
+}
 
 /* Returns the window of one pixel. */
 static lgelu_window onnx_one_pixel(void)
@@ -1201,6 +1248,13 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
         l->name = name;
     return l;
 }
+
+static const char onnx_of_weights[] =
+    "it computes with weights: fold weight standardisation, spectral norms and their kind into the "
+    "weights before the export";
+
+/* Stands in the place of an operator for what reads the graph's output. */
+static const char onnx_the_output[] = "the output";
 
 /* How the gate that is known uses the function in x. */
 static const char *onnx_use_of(const onnx_value *x)
@@ -1288,6 +1342,12 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
         return 1;
     if (x->function && !onnx_end_scaled_gate(m, n, x))
         return 0;
+    if (x->function && onnx_text_is(n->op, onnx_the_output)) {
+        return onnx_fail(m,
+                         "node '%t' (%t): it is not supported as the last layer: export the model "
+                         "without it",
+                         &x->made_by, &x->by);
+    }
     if (x->function) {
         return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
                          &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
@@ -1296,6 +1356,15 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
     if (onnx_is_square(x))
         return onnx_set_square(m, n, x);
+    /* a multiple of a square, and a sum with it */
+    if (!(x->p[1] < 0 || x->p[1] > 0 || x->p[3] < 0 || x->p[3] > 0) && x->vector < 0
+        && (x->p[2] < 0 || x->p[2] > 0)) {
+        const double shift = x->p[0], factor = x->p[2];
+        if (!onnx_set_square(m, n, x))
+            return 0;
+        x->p[0] = shift;
+        x->p[1] = factor;
+    }
     if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
         return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
     if (onnx_is_padded(x) && (x->p[0] < 0 || x->p[0] > 0))
@@ -1357,7 +1426,24 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
     l->chosen = was.chosen;
     /* its weights are those of a convolution with this window */
     l->window = was.window;
+    memcpy(l->before, was.before, sizeof l->before);
     x->layer = onnx_layer_index(m, l);
+    return 1;
+}
+
+/* Makes the pixels of a layer tokens, in one row. */
+static int onnx_pixels_to_tokens(onnx_model *m, const onnx_node *n, int *layer)
+{
+    onnx_layer *l;
+    if (m->layer[*layer].shape[0] == 1)
+        return 1;
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_PATCHES, *layer, -1)))
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    l->shape[1] *= l->shape[0];
+    l->shape[0] = 1;
+    l->option[0] = 1;
+    *layer = onnx_layer_index(m, l);
     return 1;
 }
 
@@ -1615,6 +1701,91 @@ static int onnx_exchange_to(onnx_model *m, const onnx_node *n, onnx_value *x, in
     return onnx_exchange(m, n, x);
 }
 
+static int onnx_fit_window(onnx_layer *l, const size_t image[2], const int64_t kernel[2],
+                           const int64_t pads[4]);
+
+/* Finds the rectangle of pixels that x reads, with all channels: at[2] the first row and column,
+   size[2] how many. Returns 0 if it reads anything else. */
+static int onnx_find_rectangle(const onnx_model *m, const onnx_value *x, int64_t at[2],
+                               int64_t size[2])
+{
+    const onnx_layer *l = m->layer + x->layer;
+    const int64_t channels = onnx_channels(l), columns = (int64_t)l->shape[1];
+    int64_t unit = channels;
+    int i, axis;
+    if (x->v.base % channels)
+        return 0;
+    at[0] = x->v.base / channels / columns;
+    at[1] = x->v.base / channels % columns;
+    size[0] = size[1] = 1;
+    for (i = x->v.atoms - 1; i >= 0; i--) {
+        const onnx_atom a = x->v.a[i];
+        if (a.stride == ONNX_BATCH)
+            continue;
+        if (a.stride < channels) {
+            unit /= a.size;
+            continue;
+        }
+        axis = a.stride == channels ? 1 : a.stride == channels * columns ? 0 : -1;
+        if (axis < 0 || size[axis] > 1)
+            return 0;
+        size[axis] = a.size;
+    }
+    return unit == 1 && at[0] + size[0] <= (int64_t)l->shape[0] && at[1] + size[1] <= columns;
+}
+
+/* Where x reads a rectangle of its layer's pixels, as a causal convolution leaves it, makes a
+   convolution whose pixels these are: the layer's own, padded less, or, where it is none, a
+   depthwise one that moves the pixels. */
+static int onnx_crop(onnx_model *m, const onnx_node *n, onnx_value *x)
+{
+    const onnx_layer *from = m->layer + x->layer;
+    const int own = from->op == LGELU_OP_CONV && (from->weight >= 0 || !from->picks);
+    const onnx_value *w = own && from->weight >= 0 ? m->value + from->weight : NULL;
+    const int64_t channels = onnx_channels(from), columns = (int64_t)from->shape[1];
+    int64_t at[2], size[2], kernel[2] = { 1, 1 }, pads[4];
+    onnx_layer *l, made;
+    int d, i;
+    if (!onnx_find_rectangle(m, x, at, size)
+        || size[0] * size[1] == (int64_t)(from->shape[0] * from->shape[1]))
+        return 1;
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_CONV, own ? from->input[0] : x->layer, -1)))
+        return 0;
+    made = own ? m->layer[x->layer] : *l;
+    from = m->layer + x->layer;
+    memset(&made.name, 0, sizeof made.name);
+    if (!own) {
+        made.window = onnx_one_pixel();
+        made.groups = made.shape[2];
+    }
+    if (w)
+        kernel[1] = onnx_size(&w->v, w->v.rank - 1).c;
+    if (w && w->v.rank == 4)
+        kernel[0] = onnx_size(&w->v, 2).c;
+    for (d = 0; d < 2; d++) {
+        const int64_t step = (int64_t)made.window.dilation[d],
+                      stride = (int64_t)made.window.stride[d];
+        const int64_t front = (int64_t)made.window.padding[d] - (int64_t)made.before[d] * step;
+        pads[d] = front - at[d] * stride;
+        pads[2 + d] = (size[d] - 1) * stride + (kernel[d] - 1) * step + 1
+                      - (int64_t)m->layer[made.input[0]].shape[d] - pads[d];
+    }
+    if (!onnx_fit_window(&made, m->layer[made.input[0]].shape, kernel, pads)
+        || (int64_t)made.shape[0] != size[0] || (int64_t)made.shape[1] != size[1]) {
+        m->layers--;
+        return 1;
+    }
+    *l = made;
+    for (i = 0; i < x->v.atoms; i++) {
+        onnx_atom *a = x->v.a + i;
+        if (a->stride != ONNX_BATCH && columns > 1 && a->stride == channels * columns)
+            a->stride = channels * size[1];
+    }
+    x->v.base = 0;
+    x->layer = onnx_layer_index(m, l);
+    return 1;
+}
+
 /* Requires that input k is a layer's value, all of it, and copies it to *x. A token that was
    selected becomes a layer of its own. Returns 0 after an error. */
 static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_value *x)
@@ -1677,7 +1848,7 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         x->v.base = 0;
         return 1;
     }
-    if (!onnx_pick_channels(m, n, x))
+    if (!onnx_pick_channels(m, n, x) || !onnx_crop(m, n, x))
         return 0;
     l = m->layer + x->layer;
     if (!x->v.base && onnx_covers(&x->v, 0, x->v.rank, 1, onnx_elements(l)))
@@ -1743,6 +1914,35 @@ static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x
     return 1;
 }
 
+/* Recognises the graph's input (N, channels, columns), read as tokens so far, as an image of one
+   row where it becomes (N, channels, 1, columns), and changes all views of it. Returns 0 without
+   changing anything if it is not. */
+static int onnx_turn_input(onnx_model *m, onnx_value *x)
+{
+    onnx_layer *l = m->layer + x->layer, turned = *l;
+    onnx_view v, image;
+    int i;
+    turned.shape[1] = l->shape[2];
+    turned.shape[2] = l->shape[1];
+    image = onnx_image_view(m, &turned, 4);
+    if (l->shape[0] != 1 || !m->channels_last || !onnx_exchanged_view(m, x, &v)
+        || !onnx_same_view(&v, &image))
+        return 0;
+    for (i = 0; i < m->values; i++) {
+        if (m->value[i].layer == x->layer && !onnx_exchanged_view(m, m->value + i, &v))
+            return 0;
+    }
+    for (i = 0; i < m->values; i++) {
+        if (m->value[i].layer == x->layer && onnx_exchanged_view(m, m->value + i, &v))
+            m->value[i].v = v;
+    }
+    x->v = image;
+    *l = turned;
+    m->channels_last = 0;
+    m->row = 1;
+    return 1;
+}
+
 /* Requires that input 0 is an image. A vector that is the graph's input and is read for the first
    time may turn out to be one. */
 static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
@@ -1761,6 +1961,30 @@ static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
     v = onnx_image_view(m, l, x->v.rank);
     if (onnx_same_view(&v, &x->v) && (x->v.rank == 4 || l->shape[0] == 1))
         return 1;
+    /* the pixels of an image, one after another */
+    if (l->shape[0] > 1 && l->op != LGELU_OP_INPUT) {
+        onnx_layer line = *l;
+        onnx_view image;
+        line.shape[1] *= line.shape[0];
+        line.shape[0] = 1;
+        image = onnx_image_view(m, &line, x->v.rank);
+        if (onnx_same_view(&image, &x->v))
+            return onnx_pixels_to_tokens(m, n, &x->layer);
+    }
+    /* a convolution along channels, or one whose channels are tokens */
+    if (l->op != LGELU_OP_INPUT && onnx_exchanged_view(m, x, &v)) {
+        onnx_layer turned = *l;
+        onnx_view image;
+        turned.shape[1] = l->shape[2];
+        turned.shape[2] = l->shape[0] * l->shape[1];
+        turned.shape[0] = 1;
+        image = onnx_image_view(m, &turned, x->v.rank);
+        if (onnx_same_view(&v, &image))
+            return onnx_exchange(m, n, x);
+    }
+    if (x->v.rank == 4 && l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_turn_input(m, x))
+        return 1;
+    l = m->layer + x->layer;
     if (x->v.rank == 4 && l->op == LGELU_OP_INPUT && m->layers == 1 && onnx_size(&x->v, 1).c == 1) {
         size_t old[3];
         memcpy(old, l->shape, sizeof old);
@@ -1960,14 +2184,13 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, con
         return onnx_refuse(m, n,
                            "expected queries, keys and values that are views of linear layers");
     l = m->layer + x->layer;
-    if (l->shape[0] != 1
-        || !onnx_covers(&x->v, tokens, tokens + 1, onnx_channels(l), onnx_elements(l))
+    if (!onnx_covers(&x->v, tokens, tokens + 1, onnx_channels(l), onnx_elements(l))
         || onnx_count_batch(&x->v, tokens, tokens + 1))
         return onnx_refuse(m, n, "expected attention over all tokens");
     h->p.layer = x->layer;
     h->p.base = x->v.base;
     h->heads = h->width = h->p.head = h->p.width = h->group = 1;
-    h->tokens = (int64_t)l->shape[1];
+    h->tokens = (int64_t)(l->shape[0] * l->shape[1]);
     if (x->v.n[width] > 1 || onnx_count_batch(&x->v, width, width + 1))
         return onnx_refuse(m, n, "the channels of a head are not equally spaced");
     if (x->v.n[width]) {
@@ -1997,9 +2220,64 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, con
     return 1;
 }
 
+/* Returns a layer whose channels are those of queries, keys or values, in order: the one that they
+   are a view of, or one that picks them. -1 after an error. */
+static int onnx_ordered_heads(onnx_model *m, const onnx_node *n, const onnx_heads *h)
+{
+    const int64_t channels = h->heads * h->width;
+    onnx_layer *l;
+    int layer = h->p.layer;
+    if (h->p.base || channels != onnx_channels(m->layer + layer)
+        || (h->width > 1 && h->p.width != 1) || (h->heads > 1 && h->p.head != h->width)) {
+        if (!(l = onnx_picked_layer(m, n, layer)))
+            return -1;
+        l->chosen = onnx_empty_view(h->p.base);
+        onnx_new_dim(&l->chosen);
+        onnx_push_atom(&l->chosen, onnx_atom_of((size_t)h->heads, (size_t)h->p.head));
+        onnx_push_atom(&l->chosen, onnx_atom_of((size_t)h->width, (size_t)h->p.width));
+        l->shape[2] = (size_t)channels;
+        layer = onnx_layer_index(m, l);
+    }
+    return layer;
+}
+
+/* Joins queries, keys and values of different layers along their channels. `factor` multiplies the
+   queries. Returns -1 after an error. */
+static int onnx_join_heads(onnx_model *m, const onnx_node *n, const onnx_heads *h, double factor)
+{
+    int d, joined = -1;
+    for (d = 0; d < 3; d++) {
+        int layer = onnx_ordered_heads(m, n, h + d);
+        onnx_layer *l;
+        if (layer < 0)
+            return -1;
+        if (!d && !onnx_is_one(factor)) {
+            onnx_value x;
+            const onnx_view v = onnx_empty_view(0);
+            memset(&x, 0, sizeof x);
+            onnx_set_data(&x, layer, &v);
+            x.p[1] = factor;
+            if (!onnx_end_formula(m, n, &x))
+                return -1;
+            layer = x.layer;
+        }
+        if (!onnx_pixels_to_tokens(m, n, &layer))
+            return -1;
+        if (d) {
+            if (!(l = onnx_new_layer(m, n, LGELU_OP_CONCAT, joined, layer)))
+                return -1;
+            memset(&l->name, 0, sizeof l->name);
+            l->shape[2] += m->layer[layer].shape[2];
+            layer = onnx_layer_index(m, l);
+        }
+        joined = layer;
+    }
+    return joined;
+}
+
 /* Returns a layer whose channels are the queries, keys and values of the heads h, in order: the one
-   that they are views of, or a linear layer whose rows are picked from those of linear layers.
-   `factor` multiplies the queries. Returns -1 after an error. */
+   that they are views of, or a linear layer whose rows are picked from those of linear layers, or
+   the concatenation of three layers. `factor` multiplies the queries. Returns -1 after an error. */
 static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_heads *h,
                                double factor)
 {
@@ -2019,9 +2297,7 @@ static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_hea
         const onnx_layer *a = m->layer + h[d].p.layer;
         if (a->op != LGELU_OP_LINEAR || a->parts || a->picks || a->window.kernel[0] || a->flat
             || a->input[0] != b->input[0] || !onnx_same_view(&a->order, &b->order)) {
-            onnx_refuse(m, n,
-                        "expected queries, keys and values that are linear in the same layer");
-            return -1;
+            return onnx_join_heads(m, n, h, factor);
         }
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, b->input[0], -1)))
@@ -2039,6 +2315,35 @@ static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_hea
     return onnx_layer_index(m, l);
 }
 
+/* Sets v to the dimensions of attention scores: those of the queries, with tokens as the last two.
+ */
+static int onnx_view_scores(const onnx_model *m, const onnx_value *s, onnx_view *v)
+{
+    const onnx_view *q = &m->value[s->q].v, *k = &m->value[s->k].v;
+    const int rank = q->rank;
+    const int64_t rows = onnx_size(q, rank - 2).c, columns = onnx_size(k, rank - 1).c;
+    int64_t step = rows * columns;
+    int d, i;
+    for (d = 0; d < rank - 2; d++)
+        step *= onnx_size_of_heads(q, d);
+    *v = onnx_empty_view(0);
+    for (d = 0; d < rank - 2; d++) {
+        onnx_new_dim(v);
+        for (i = onnx_first_atom(q, d); i < onnx_first_atom(q, d + 1); i++) {
+            onnx_atom a = q->a[i];
+            if (a.stride != ONNX_BATCH)
+                a.stride = step /= a.size;
+            if (!onnx_push_atom(v, a))
+                return 0;
+        }
+    }
+    onnx_new_dim(v);
+    if (!onnx_push_atom(v, onnx_atom_of((size_t)rows, (size_t)columns)))
+        return 0;
+    onnx_new_dim(v);
+    return onnx_push_atom(v, onnx_atom_of((size_t)columns, 1));
+}
+
 /* MatMul(softmax(scores), values): an attention layer, behind rotary positions if queries and keys
    have them. */
 static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_value *s)
@@ -2051,8 +2356,9 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
     onnx_view y = onnx_empty_view(0);
     int64_t step;
     int d, i, from;
-    if (v->v.rank != rank || rank < 3)
+    if (v->v.rank != rank || rank < 3 || !onnx_view_scores(m, s, &y) || !onnx_same_view(&y, &s->v))
         return onnx_refuse(m, n, "the dimensions of the values are not those of the scores");
+    y = onnx_empty_view(0);
     if (!onnx_find_heads(m, n, q, q, rank - 2, rank - 1, h)
         || !onnx_find_heads(m, n, k, q, rank - 1, rank - 2, h + 1)
         || !onnx_find_heads(m, n, v, q, rank - 2, rank - 1, h + 2))
@@ -2070,6 +2376,8 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
                 || (turn.apart == turn.channel) != (k->turn.apart == k->turn.channel))))
         return onnx_refuse(m, n, "the rotary positions of queries and keys differ");
     from = onnx_layer_of_heads(m, n, h, s->scale * sqrt((double)h[0].width));
+    if (from >= 0 && !onnx_pixels_to_tokens(m, n, &from))
+        return 0;
     if (from >= 0 && turned) {
         l = onnx_rotary_layer(m, n, from, &turn, h[0].heads + h[1].heads);
         if (!l)
@@ -2117,10 +2425,13 @@ static int onnx_op_matmul(onnx_model *m, const onnx_node *n)
         y->kind = ONNX_SCORES;
         y->q = n->in[0];
         y->k = n->in[1];
-        y->scale = a->p[1] * b->p[1];
-        return 1;
+        y->scale = m->value[y->q].p[1] * m->value[y->k].p[1];
+        return onnx_view_scores(m, y, &y->v) ? 1 : onnx_refuse(m, n, "it has too many dimensions");
     }
-    return onnx_refuse(m, n, "expected a product with a constant matrix, or one of an attention");
+    return onnx_refuse(m, n,
+                       a->kind == ONNX_CONSTANT && b->kind == ONNX_CONSTANT
+                           ? onnx_of_weights
+                           : "expected a product with a constant matrix, or one of an attention");
 }
 
 /* Softmax over the keys of attention scores. */
@@ -2128,13 +2439,16 @@ static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0);
     const int64_t axis = onnx_attribute_int(n, "axis", m->opset < 13 ? 1 : -1);
+    const onnx_view *keys;
     onnx_value *y;
-    if (!x || x->kind != ONNX_SCORES) {
+    if (!x || x->kind != ONNX_SCORES || onnx_text_is(n->op, "LogSoftmax")) {
         return onnx_refuse(
             m, n,
             "softmax is only supported in attention: as the last layer, export the logits without it");
     }
-    if (onnx_axis_of(axis, m->value[x->q].v.rank) != m->value[x->q].v.rank - 1)
+    keys = &m->value[x->k].v;
+    if (onnx_axis_of(axis, x->v.rank) != x->v.rank - 1
+        || !onnx_covers(&x->v, x->v.rank - 1, x->v.rank, 1, onnx_size(keys, keys->rank - 1).c))
         return onnx_refuse(m, n, "softmax is only supported along the last axis");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
@@ -2148,19 +2462,31 @@ static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
 static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const onnx_value *c,
                          int boolean, int inverted)
 {
-    const onnx_view *q = &m->value[y->q].v;
     const onnx_layer *l = m->layer + m->value[y->q].layer;
-    const int64_t T = (int64_t)l->shape[1];
+    const int64_t T = (int64_t)(l->shape[0] * l->shape[1]);
     int64_t i, j;
+    double same;
     int d, any = 0;
     if (!onnx_known(m, c))
         return m->failed ? 0 : onnx_refuse(m, n, "the mask is not a constant");
-    if (c->v.rank > q->rank)
+    /* nothing is masked */
+    if (onnx_single(m, c, &same)
+        && (boolean ? (same < 0 || same > 0) != inverted : !(same < 0 || same > 0)))
+        return 1;
+    if (y->v.rank < 3 || !onnx_covers(&y->v, y->v.rank - 1, y->v.rank, 1, T)
+        || !onnx_covers(&y->v, y->v.rank - 2, y->v.rank - 1, T, T * T))
+        return onnx_refuse(m, n, "the dimensions of the scores are not those of queries and keys");
+    if (c->v.rank > y->v.rank)
         return onnx_refuse(m, n, "the mask has more dimensions than the scores");
     for (d = 0; d < c->v.rank; d++) {
         const onnx_extent s = onnx_size(&c->v, d);
+        if (!d && c->v.rank == y->v.rank
+            && (onnx_count_batch(&c->v, 0, 1) || onnx_repeats_rows(m, c)))
+            continue;
         if (s.n || (s.c != 1 && (d < c->v.rank - 2 || s.c != T)))
-            return onnx_refuse(m, n, "expected a mask of shape (tokens, tokens)");
+            return onnx_refuse(
+                m, n,
+                "expected a mask of shape (tokens, tokens); relative positions are not supported");
     }
     for (i = 0; i < T; i++) {
         for (j = 0; j < T; j++) {
@@ -2425,6 +2751,10 @@ static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x
     onnx_value *y;
     if (!p->one || !(two || three || root || inverse))
         return onnx_refuse(m, n, "only the powers 2, 3 and 0.5 are supported");
+    /* a multiple of a layer, as scaled embeddings are, becomes a layer that all readers share */
+    if (two && onnx_is_scaled(x) && !onnx_is_padded(x) && m->layer[x->layer].op != LGELU_OP_TOKENS
+        && !onnx_end_formula(m, n, m->value + n->in[0]))
+        return 0;
     if (two && !onnx_prepare_square(m, n))
         return 0;
     if (!(y = onnx_pass_operand(m, n, p)))
@@ -2829,6 +3159,13 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     return onnx_end_gate(m, n, y);
 }
 
+/* Returns whether one layer has the other's pixels as tokens. */
+static int onnx_are_tokens_of(const onnx_model *m, int a, int b)
+{
+    const size_t *s = m->layer[a].shape, *t = m->layer[b].shape;
+    return s[2] == t[2] && s[0] * s[1] == t[0] * t[1] && s[0] != t[0] && (s[0] == 1 || t[0] == 1);
+}
+
 /* Adds two layers, as a residual connection does, or multiplies them, as a gated unit does. */
 static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
 {
@@ -2857,6 +3194,10 @@ static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
         && memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape)
         && (!onnx_flatten_operand(m, n, &a) || !onnx_flatten_operand(m, n, &b)))
         return 0;
+    /* the pixels of one became tokens for an attention */
+    if (onnx_same_view(&a.v, &b.v) && onnx_are_tokens_of(m, a.layer, b.layer)
+        && (!onnx_pixels_to_tokens(m, n, &a.layer) || !onnx_pixels_to_tokens(m, n, &b.layer)))
+        return 0;
     if (!onnx_same_view(&a.v, &b.v)
         || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
         return onnx_refuse(m, n, "the two layers differ in shape or order");
@@ -2883,7 +3224,11 @@ static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
         return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
     for (k = 0; k < 2; k++) {
         const onnx_value swap = x;
-        const size_t *s = m->layer[f.layer].shape;
+        const size_t *s;
+        if (onnx_elements(m->layer + f.layer) == onnx_channels(m->layer + x.layer)
+            && onnx_is_factor(m, &x, &f) && !onnx_flatten_operand(m, n, &f))
+            return 0;
+        s = m->layer[f.layer].shape;
         if (s[0] == 1 && s[1] == 1 && (int64_t)s[2] == onnx_channels(m->layer + x.layer)
             && onnx_is_factor(m, &x, &f)) {
             if (!(l = onnx_new_layer(m, n, LGELU_OP_SCALE, x.layer, f.layer)))
@@ -2945,12 +3290,43 @@ static int onnx_two_shapes(onnx_model *m, const onnx_node *n, int op, const onnx
     return 1;
 }
 
+/* Sets v to the view of a constant that is repeated along the dimensions in which `to` is larger.
+   Returns 0 if the two do not match. */
+static int onnx_broadcast(const onnx_view *c, const onnx_view *to, onnx_view *v)
+{
+    const int rank = c->rank > to->rank ? c->rank : to->rank;
+    int d, i;
+    *v = onnx_empty_view(c->base);
+    for (d = 0; d < rank; d++) {
+        const int own = d - (rank - c->rank), other = d - (rank - to->rank);
+        const onnx_extent one = onnx_fixed(1), size = own < 0 ? one : onnx_size(c, own);
+        onnx_new_dim(v);
+        if (!onnx_equal(size, one) || other < 0) {
+            if (other >= 0 && !onnx_equal(onnx_size(to, other), one)
+                && !onnx_equal(onnx_size(to, other), size))
+                return 0;
+            if (!onnx_copy_dim(v, c, own))
+                return 0;
+            continue;
+        }
+        for (i = onnx_first_atom(to, other); i < onnx_first_atom(to, other + 1); i++) {
+            onnx_atom a = to->a[i];
+            if (a.stride != ONNX_BATCH)
+                a.stride = 0;
+            if (!onnx_push_atom(v, a))
+                return 0;
+        }
+    }
+    return 1;
+}
+
 /* Computes with two constants, of which one is a single number. */
 static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
 {
     const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     double s, t;
     onnx_value *y;
+    onnx_view v;
     const int one_a = onnx_single(m, a, &s), one_b = onnx_single(m, b, &t);
     if (m->failed)
         return 0;
@@ -2962,10 +3338,11 @@ static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
                                                : pow(s, t);
         return onnx_make_uniform(m, n, r, a->v.rank > b->v.rank ? a->v.rank : b->v.rank) != NULL;
     }
-    if (one_b && a->kind == ONNX_CONSTANT && !a->test && b->v.rank <= a->v.rank
-        && op != ONNX_POWER) {
+    if (one_b && a->kind == ONNX_CONSTANT && !a->test && op != ONNX_POWER
+        && onnx_broadcast(&a->v, &b->v, &v)) {
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
+        y->v = v;
         if (op == ONNX_ADD) {
             y->b += t;
         } else if (op == ONNX_SUBTRACT) {
@@ -2976,10 +3353,11 @@ static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
         }
         return 1;
     }
-    if (one_a && b->kind == ONNX_CONSTANT && !b->test && a->v.rank <= b->v.rank
-        && op < ONNX_DIVIDE) {
+    if (one_a && b->kind == ONNX_CONSTANT && !b->test && op < ONNX_DIVIDE
+        && onnx_broadcast(&b->v, &a->v, &v)) {
         if (!(y = onnx_pass(m, n, 1)))
             return 0;
+        y->v = v;
         if (op == ONNX_ADD) {
             y->b += s;
         } else if (op == ONNX_SUBTRACT) {
@@ -2992,7 +3370,9 @@ static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
         return 1;
     }
     return onnx_refuse(
-        m, n, "export with constant folding: arithmetic of two constants is not supported");
+        m, n,
+        "arithmetic of two constants of several values, as of relative positions, is not "
+        "supported");
 }
 
 /* Makes output 0 the RMS-normalised row of x·(1/root) or x/root, where input k has the root. */
@@ -3154,6 +3534,50 @@ static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &x.v);
 }
 
+/* Replaces x by factor·x, or, with a constant, by one factor for each channel, as a depthwise
+   convolution of 1 x 1. */
+static int onnx_scale_channels(onnx_model *m, const onnx_node *n, onnx_value *x, double factor,
+                               int constant)
+{
+    const onnx_view v = x->v;
+    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_CONV, x->layer, -1);
+    if (!l)
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    l->window = onnx_one_pixel();
+    l->groups = l->shape[2];
+    l->alpha = factor;
+    l->gain = constant;
+    onnx_set_data(x, onnx_layer_index(m, l), &v);
+    return 1;
+}
+static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_value *x);
+
+/* PRelu: a leaky ReLU where it has one slope, else ReLU(x) - slope·ReLU(-x). */
+static int onnx_op_prelu(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *slope = onnx_operand(m, n, 1);
+    onnx_value x, negative;
+    onnx_layer *l;
+    double s;
+    if (!onnx_known(m, slope))
+        return m->failed ? 0 : onnx_refuse(m, n, "its slope is not a constant");
+    if (!onnx_layer_operand(m, n, 0, &x))
+        return 0;
+    if (onnx_single(m, slope, &s) && s > 0) {
+        l = onnx_smooth_layer(m, n, x.layer, SMOOTH_LEAKY, s);
+        return l && onnx_set_result(m, n, l, &x.v);
+    }
+    if (slope->v.rank > x.v.rank || !onnx_is_per_channel(m, &x, slope))
+        return m->failed ? 0 : onnx_refuse(m, n, "expected one slope, or one for each channel");
+    negative = x;
+    if (!onnx_scale_channels(m, n, &negative, -1, -1) || !onnx_rectify(m, n, &negative)
+        || !onnx_scale_channels(m, n, &negative, -1, n->in[1]) || !onnx_rectify(m, n, &x)
+        || !(l = onnx_new_layer(m, n, LGELU_OP_ADD, x.layer, negative.layer)))
+        return 0;
+    return onnx_set_result(m, n, l, &x.v);
+}
+
 /* Replaces x by scale·x + shift, as a layer, unless that is x. */
 static int onnx_affine(onnx_model *m, const onnx_node *n, onnx_value *x, double scale, double shift)
 {
@@ -3200,12 +3624,34 @@ static int onnx_set_clip(onnx_model *m, const onnx_node *n, onnx_value *x, doubl
     return 1;
 }
 
+/* Selu, gamma·ELU(x) with its alpha; Celu, alpha·ELU(x/alpha). */
+static int onnx_op_scaled_elu(onnx_model *m, const onnx_node *n)
+{
+    const int selu = onnx_text_is(n->op, "Selu");
+    const double alpha = onnx_attribute_float(n, "alpha", selu ? 1.6732632423543772 : 1);
+    const double gamma = selu ? onnx_attribute_float(n, "gamma", 1.0507009873554805) : alpha;
+    onnx_value x;
+    onnx_layer *l;
+    if (!(alpha > 0 && alpha < 1e6 && gamma > 0 && gamma < 1e6))
+        return onnx_refuse(m, n, "its constants are out of bounds");
+    if (!onnx_layer_operand(m, n, 0, &x) || (!selu && !onnx_affine(m, n, &x, 1 / alpha, 0))
+        || !(l = onnx_smooth_layer(m, n, x.layer, SMOOTH_ELU, selu ? alpha : 1))
+        || !onnx_set_result(m, n, l, &x.v))
+        return 0;
+    onnx_scale_by(m->value + onnx_find(m, n->out[0]), gamma);
+    return 1;
+}
+
 /* Clip, with bounds as attributes up to opset 10 and as inputs from 11 on. */
 static int onnx_op_clip(onnx_model *m, const onnx_node *n)
 {
     double bound[2] = { -HUGE_VAL, HUGE_VAL };
     onnx_value x;
     int k;
+    if (m->opset < 11) {
+        bound[0] = onnx_attribute_float(n, "min", bound[0]);
+        bound[1] = onnx_attribute_float(n, "max", bound[1]);
+    }
     for (k = 0; k < 2; k++) {
         if (onnx_operand(m, n, k + 1) && !onnx_single(m, onnx_operand(m, n, k + 1), bound + k))
             return m->failed ? 0 : onnx_refuse(m, n, "its bounds are not constant");
@@ -3214,6 +3660,43 @@ static int onnx_op_clip(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "expected a bound from below, and above it one or none");
     return onnx_layer_operand(m, n, 0, &x)
            && onnx_set_clip(m, n, &x, bound[0], bound[1] < 1e6 ? bound[1] : HUGE_VAL);
+}
+
+/* Max: of two layers, b + ReLU(a - b); of a layer and a number; or of attention scores and the
+   least float, which changes nothing. */
+static int onnx_op_max(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *v = onnx_operand(m, n, 0), *c = onnx_operand(m, n, 1);
+    onnx_value a, b, minus;
+    onnx_layer *l;
+    double s;
+    if (n->inputs != 2 || !v || !c)
+        return onnx_refuse(m, n, "only the largest of two values is supported");
+    if (c->kind == ONNX_CONSTANT && !onnx_single(m, c, &s))
+        return m->failed ? 0 : onnx_refuse(m, n, "expected one number, or two layers");
+    if (v->kind == ONNX_SCORES && c->kind == ONNX_CONSTANT && s < -1e30)
+        return onnx_pass(m, n, 0) != NULL;
+    if (!onnx_layer_operand(m, n, 0, &a))
+        return 0;
+    if (c->kind == ONNX_CONSTANT) {
+        return fabs(s) < 1e6 && onnx_broadcasts(&c->v, &a.v)
+                   ? onnx_set_clip(m, n, &a, s, HUGE_VAL)
+                   : onnx_refuse(m, n, "its number is out of bounds");
+    }
+    if (!onnx_layer_operand(m, n, 1, &b))
+        return 0;
+    if (!onnx_same_view(&a.v, &b.v)
+        || memcmp(m->layer[a.layer].shape, m->layer[b.layer].shape, sizeof m->layer->shape))
+        return onnx_refuse(m, n, "the two layers differ in shape or order");
+    minus = b;
+    if (!onnx_scale_channels(m, n, &minus, -1, -1)
+        || !(l = onnx_new_layer(m, n, LGELU_OP_ADD, a.layer, minus.layer)))
+        return 0;
+    memset(&l->name, 0, sizeof l->name);
+    a.layer = onnx_layer_index(m, l);
+    if (!onnx_rectify(m, n, &a) || !(l = onnx_new_layer(m, n, LGELU_OP_ADD, b.layer, a.layer)))
+        return 0;
+    return onnx_set_result(m, n, l, &b.v);
 }
 
 /* HardSigmoid, alpha·x + beta between 0 and 1. */
@@ -3249,6 +3732,14 @@ static int onnx_op_root(onnx_model *m, const onnx_node *n)
     const onnx_value *x = onnx_operand(m, n, 0);
     double s;
     onnx_value *y;
+    int i;
+    if (x && x->kind == ONNX_INTEGERS && !x->columns && onnx_text_is(n->op, "Neg")) {
+        if (!(y = onnx_pass(m, n, 0)))
+            return 0;
+        for (i = 0; i < (y->count < 0 ? 1 : y->count); i++)
+            y->few[i].c = -y->few[i].c;
+        return 1;
+    }
     if (x && x->kind == ONNX_VARIANCE && onnx_text_is(n->op, "Sqrt")) {
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
@@ -3388,7 +3879,7 @@ static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
     x = *v;
     if (m->layer[x.layer].op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
-    if (!onnx_end_formula(m, n, &x))
+    if (!onnx_end_formula(m, n, &x) || !onnx_pick_channels(m, n, &x))
         return 0;
     l = m->layer + x.layer;
     elements = onnx_elements(l);
@@ -3439,26 +3930,26 @@ static int onnx_image_ints(const onnx_node *n, const char *name, int dims, int64
     return count == dims;
 }
 
-/* Reads the pads, which must be equal on opposite sides, into p[2]. */
+/* Reads the pads before rows and columns, and behind them, into p[4]. */
 static int onnx_read_pads(onnx_model *m, const onnx_node *n, const onnx_value *image, int dims,
-                          const int64_t extent[2], const int64_t stride[2], int64_t p[2])
+                          const int64_t extent[2], const int64_t stride[2], int64_t p[4])
 {
     const onnx_layer *from = m->layer + image->layer;
     const deploy_span pad = onnx_attribute_text(n, "auto_pad");
+    const int lower = onnx_text_is(pad, "SAME_LOWER");
     int64_t x[ONNX_FEW];
     const int count = onnx_attribute_ints(n, "pads", x);
     int d;
-    p[0] = p[1] = 0;
-    if (onnx_text_is(pad, "SAME_UPPER") || onnx_text_is(pad, "SAME_LOWER")) {
+    memset(p, 0, 4 * sizeof *p);
+    if (lower || onnx_text_is(pad, "SAME_UPPER")) {
         if (onnx_is_padded(image))
             return onnx_refuse(m, n, "a Pad before auto_pad is not supported");
         for (d = 0; d < 2; d++) {
             const int64_t size = (int64_t)from->shape[d];
             const int64_t steps = (size + stride[d] - 1) / stride[d];
             const int64_t all = (steps - 1) * stride[d] + extent[d] - size;
-            if (all > 0 && all % 2)
-                return onnx_refuse(m, n, "expected equal pads on opposite sides");
-            p[d] = all > 0 ? all / 2 : 0;
+            p[d] = all > 0 ? (all + lower) / 2 : 0;
+            p[2 + d] = all > 0 ? all - p[d] : 0;
         }
         return 1;
     }
@@ -3466,11 +3957,50 @@ static int onnx_read_pads(onnx_model *m, const onnx_node *n, const onnx_value *i
         return onnx_refuse(m, n, "an unknown auto_pad");
     if (count != -1 && count != 2 * dims)
         return onnx_refuse(m, n, "expected one pad for each side");
-    for (d = 0; d < dims && count > 0; d++) {
-        if (x[d] != x[dims + d] || x[d] < 0 || x[d] > 65535)
-            return onnx_refuse(m, n, "expected equal pads on opposite sides");
-        p[d + 2 - dims] = x[d];
+    for (d = 0; d < 2 * dims && count > 0; d++) {
+        if (x[d] < 0 || x[d] > 65535)
+            return onnx_refuse(m, n, "a pad is out of bounds");
+        p[d < dims ? d + 2 - dims : d + 4 - 2 * dims] = x[d];
     }
+    return 1;
+}
+
+/* Fits a convolution's window of kernel[2] elements to an image of these rows and columns, with
+   pads before and behind that may differ, or be below 0 where a part of the image is left out: the
+   padding is that of the larger side, and zeros are put before and behind the window's elements.
+   Sets the rows and columns of the layer. Returns 0 without changing the layer if there is no such
+   window. */
+static int onnx_fit_window(onnx_layer *l, const size_t image[2], const int64_t kernel[2],
+                           const int64_t pads[4])
+{
+    const int64_t few = 225;
+    onnx_layer fitted = *l;
+    int64_t area = 1;
+    int d;
+    for (d = 0; d < 2; d++) {
+        const int64_t front = pads[d], end = pads[2 + d];
+        const int64_t step = kernel[d] > 1 ? (int64_t)l->window.dilation[d] : 1;
+        int64_t padding = front > end ? front : end, all, extent, size;
+        if (padding < 0)
+            padding = 0;
+        if ((padding - front) % step || (padding - end) % step)
+            return 0;
+        size = kernel[d] + (padding - front) / step + (padding - end) / step;
+        extent = (size - 1) * step + 1;
+        all = (int64_t)image[d] + 2 * padding;
+        if (all < extent || padding >= extent || extent > 65535)
+            return 0;
+        fitted.window.kernel[d] = (size_t)size;
+        fitted.window.padding[d] = (size_t)padding;
+        fitted.window.dilation[d] = (size_t)step;
+        fitted.before[d] = (size_t)((padding - front) / step);
+        fitted.shape[d] = (size_t)((all - extent) / (int64_t)l->window.stride[d] + 1);
+        area *= size;
+    }
+    /* zeros cost as much as other elements */
+    if (area > few && area > 2 * kernel[0] * kernel[1])
+        return 0;
+    *l = fitted;
     return 1;
 }
 
@@ -3482,7 +4012,7 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *
 {
     const onnx_layer *from = m->layer + x->layer;
     const int dims = x->v.rank - 2;
-    int64_t k[2] = { 1, 1 }, s[2] = { 1, 1 }, step[2] = { 1, 1 }, extent[2], p[2];
+    int64_t k[2] = { 1, 1 }, s[2] = { 1, 1 }, step[2] = { 1, 1 }, extent[2], p[4];
     int d;
     if (kernel[0])
         memcpy(k, kernel, sizeof k);
@@ -3502,11 +4032,17 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *
         extent[d] = (k[d] - 1) * step[d] + 1;
     if (!onnx_read_pads(m, n, x, dims, extent, s, p))
         return 0;
+    for (d = 0; d < 4; d++)
+        p[d] += x->padding[d];
     for (d = 0; d < 2; d++) {
-        const int64_t padding = p[d] + x->padding[d];
-        const int64_t all = (int64_t)from->shape[d] + 2 * padding;
-        if (all < extent[d] || padding >= extent[d] || extent[d] > 65535)
+        const int64_t padding = p[d];
+        const int64_t all = (int64_t)from->shape[d] + p[d] + p[2 + d];
+        if (p[d] != p[2 + d] && l->op != LGELU_OP_CONV)
+            return onnx_refuse(m, n, "expected equal pads on opposite sides of a pooling");
+        if (all < extent[d] || extent[d] > 65535)
             return onnx_refuse(m, n, "the window is larger than the image");
+        if (padding >= extent[d] || p[2 + d] >= extent[d])
+            return onnx_refuse(m, n, "its padding is not smaller than its window");
         l->window.kernel[d] = (size_t)k[d];
         l->window.stride[d] = (size_t)s[d];
         l->window.padding[d] = (size_t)padding;
@@ -3520,7 +4056,66 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *
     }
     if (l->ceiling && l->op != LGELU_OP_MAX_POOL)
         return onnx_refuse(m, n, "ceil_mode is only supported for max pooling");
+    if ((p[0] != p[2] || p[1] != p[3]) && !onnx_fit_window(l, from->shape, k, p)) {
+        return onnx_refuse(
+            m, n,
+            "pads that differ on opposite sides by other than a multiple of its dilation, or by "
+            "too much, are not supported");
+    }
     return 1;
+}
+
+/* Returns whether input 0 is an image (N, channels, rows, columns) whose pixels are tokens of a
+   layer. */
+static int onnx_is_image_of_tokens(const onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *x = n->inputs && n->in[0] >= 0 ? m->value + n->in[0] : NULL;
+    const onnx_layer *l = x && x->kind == ONNX_DATA ? m->layer + x->layer : NULL;
+    return l && onnx_is_plain(x) && !onnx_is_padded(x) && x->v.rank == 4 && l->shape[0] == 1
+           && l->op != LGELU_OP_TOKENS && l->op != LGELU_OP_INPUT && onnx_size(&x->v, 2).c > 1
+           && !x->v.base && onnx_covers(&x->v, 1, 2, 1, onnx_channels(l))
+           && onnx_covers(&x->v, 2, 4, onnx_channels(l), onnx_elements(l));
+}
+
+/* A convolution of 1 x 1 over an image whose pixels are tokens: a linear layer. */
+static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *w = onnx_operand(m, n, 1);
+    const int64_t channels = onnx_channels(m->layer + m->value[n->in[0]].layer);
+    onnx_view v = m->value[n->in[0]].v;
+    onnx_layer *l;
+    int64_t s[2] = { 1, 1 }, pads[ONNX_FEW];
+    const int sides = onnx_attribute_ints(n, "pads", pads);
+    int d, padded = 0;
+    for (d = 0; d < sides; d++)
+        padded |= pads[d] != 0;
+    if (onnx_size(&w->v, 2).c != 1 || onnx_size(&w->v, 3).c != 1 || padded
+        || onnx_attribute_int(n, "group", 1) != 1 || !onnx_image_ints(n, "strides", 2, s)
+        || s[0] != 1 || s[1] != 1)
+        return onnx_refuse(m, n, "tokens cannot become an image again");
+    if (onnx_size(&w->v, 1).c != channels)
+        return onnx_refuse(m, n, "the shape of its weights does not match channels and groups");
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, m->value[n->in[0]].layer, -1)))
+        return 0;
+    l->weight = n->in[1];
+    l->window = onnx_one_pixel();
+    l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
+    if (onnx_operand(m, n, 2)) {
+        const onnx_value *b = onnx_operand(m, n, 2);
+        if (!onnx_known(m, b))
+            return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
+        if (b->v.rank != 1 || onnx_size(&b->v, 0).c != onnx_channels(l))
+            return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
+        l->bias = n->in[2];
+    }
+    for (d = 0; d < v.atoms; d++) {
+        if (v.a[d].stride != ONNX_BATCH && v.a[d].stride >= channels)
+            v.a[d].stride = v.a[d].stride / channels * onnx_channels(l);
+    }
+    if (v.n[1] != 1 || onnx_channels(l) == 1)
+        return onnx_refuse(m, n, "tokens cannot become an image again");
+    v.a[onnx_first_atom(&v, 1)].size = onnx_channels(l);
+    return onnx_set_result(m, n, l, &v);
 }
 
 /* Conv. */
@@ -3539,6 +4134,8 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
                            "only convolutions of images and of sequences are supported: expected "
                            "weights of three or four dimensions");
     }
+    if (w->v.rank == 4 && onnx_is_image_of_tokens(m, n))
+        return onnx_add_linear_conv(m, n);
     if (!onnx_image_operand(m, n, &x))
         return 0;
     if (x.v.rank != w->v.rank)
@@ -3559,6 +4156,10 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
     l->groups = (size_t)groups;
     l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
+    if (groups > 1 && l->shape[2] == l->groups && groups == onnx_channels(m->layer + x.layer)
+        && l->window.kernel[0] * l->window.kernel[1] > 225)
+        return onnx_refuse(m, n,
+                           "the window of a depthwise convolution has more than 225 elements");
     l->weight = n->in[1];
     l->bias = b ? n->in[2] : -1;
     v = onnx_image_view(m, l, x.v.rank);
@@ -3596,6 +4197,61 @@ static int onnx_add_max(onnx_model *m, const onnx_node *n, int *layer)
     return 1;
 }
 
+/* The mean, or for ReduceSum the sum, of input 0 over the dimensions that are hit: all pixels, or
+   tokens that follow one another. */
+static int onnx_mean_of_pixels(onnx_model *m, const onnx_node *n, const int *hit, int keep)
+{
+    onnx_value x = m->value[n->in[0]];
+    onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
+    onnx_layer *l;
+    int64_t count = 1;
+    int d;
+    if (x.v.rank == 3 && !onnx_conv_to_tokens(m, n, &x))
+        return 0;
+    l = m->layer + x.layer;
+    part_of.base = x.v.base;
+    onnx_new_dim(&part_of);
+    onnx_new_dim(&rest);
+    for (d = 0; d < x.v.rank; d++) {
+        if (hit[d] && onnx_count_batch(&x.v, d, d + 1))
+            return onnx_refuse(m, n, "means over the batch are not supported");
+        if (!onnx_copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
+        if (hit[d])
+            count *= onnx_size(&x.v, d).c;
+        if (hit[d] && !keep)
+            continue;
+        onnx_new_dim(&v);
+        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
+            return onnx_refuse(m, n, "it has too many dimensions");
+    }
+    if (!onnx_covers(&rest, 0, 1, 1, onnx_channels(l)))
+        return onnx_refuse(m, n,
+                           "only means and sums over all pixels, or over tokens, are supported");
+    if (!x.v.base && onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_elements(l))
+        && l->shape[0] > 1) {
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
+            return 0;
+    } else {
+        const int64_t first = x.v.base / onnx_channels(l),
+                      tokens = part_of.atoms ? part_of.a[0].size : 1;
+        if (part_of.atoms > 1 || x.v.base % onnx_channels(l)
+            || !onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_channels(l) * tokens))
+            return onnx_refuse(
+                m, n, "only means and sums over all pixels, or over tokens, are supported");
+        if (!(l = onnx_new_layer(m, n, LGELU_OP_MEAN_TOKENS, x.layer, -1)))
+            return 0;
+        l->option[0] = (size_t)first;
+        l->option[1] = (size_t)tokens;
+    }
+    l->shape[0] = l->shape[1] = 1;
+    if (!onnx_set_result(m, n, l, &v))
+        return 0;
+    if (onnx_text_is(n->op, "ReduceSum"))
+        onnx_scale_by(m->value + onnx_find(m, n->out[0]), (double)count);
+    return 1;
+}
+
 /* MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool. */
 static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 {
@@ -3606,6 +4262,10 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
     const int most = onnx_text_is(n->op, "MaxPool");
     if (n->outputs > 1 && n->out[1].n)
         return onnx_refuse(m, n, "the indices of maxima are not supported");
+    if (onnx_text_is(n->op, "GlobalAveragePool") && onnx_is_image_of_tokens(m, n)) {
+        const int pixels[ONNX_RANK] = { 0, 0, 1, 1 };
+        return onnx_mean_of_pixels(m, n, pixels, 1);
+    }
     if (!onnx_image_operand(m, n, &x)
         || !(l = onnx_new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer,
                                 -1)))
@@ -3625,9 +4285,16 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
             && ((int64_t)w->padding[0] > x.padding[0] || (int64_t)w->padding[1] > x.padding[1])
             && !onnx_attribute_int(n, "count_include_pad", 0))
             return onnx_refuse(m, n, "count_include_pad = 0 with padding is not supported");
-        if (most
-            && (w->kernel[0] * w->kernel[1] > 225 || 2 * w->padding[0] > w->kernel[0]
-                || 2 * w->padding[1] > w->kernel[1])) {
+        if (most && l->shape[0] * l->shape[1] == 1 && !w->padding[0] && !w->padding[1]
+            && w->kernel[0] == m->layer[x.layer].shape[0]
+            && w->kernel[1] == m->layer[x.layer].shape[1]) {
+            m->layers--;
+            if (!onnx_add_max(m, n, &x.layer))
+                return 0;
+            l = m->layer + x.layer;
+        } else if (most
+                   && (w->kernel[0] * w->kernel[1] > 225 || 2 * w->padding[0] > w->kernel[0]
+                       || 2 * w->padding[1] > w->kernel[1])) {
             return onnx_refuse(
                 m, n, "the window has more than 225 elements, or its padding is above half of it");
         }
@@ -3660,7 +4327,8 @@ static int onnx_max_of_pixels(onnx_model *m, const onnx_node *n, const int *hit,
     return onnx_add_max(m, n, &x.layer) && onnx_set_result(m, n, m->layer + x.layer, &v);
 }
 
-/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. ReduceMax. */
+/* ReduceMean: of a row inside a layer normalisation, over pixels, or over tokens. ReduceMax,
+   ReduceSum. */
 static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *u = onnx_operand(m, n, 0);
@@ -3668,10 +4336,12 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     int64_t axes[ONNX_FEW];
     const int count = onnx_axes_of(m, n, 1, axes), keep = onnx_attribute_int(n, "keepdims", 1) != 0;
     int hit[ONNX_RANK] = { 0 }, d, i, over = -1, dims = 0;
-    onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
+    const int sum = onnx_text_is(n->op, "ReduceSum");
     onnx_layer *l;
     if (m->failed)
         return 0;
+    if (u && u->kind == ONNX_CONSTANT)
+        return onnx_refuse(m, n, onnx_of_weights);
     if (!u || onnx_is_padded(u) || (u->kind != ONNX_DATA && u->kind != ONNX_SQUARE))
         return onnx_refuse(m, n, "it is only supported for layers");
     if (count < 1)
@@ -3687,8 +4357,16 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     for (d = 0; d < u->v.rank; d++)
         dims += hit[d];
     l = m->layer + u->layer;
+    /* a normalisation of some of the channels, or of patches, which become a layer first */
+    if (dims == 1 && keep && !sum && over == u->v.rank - 1 && l->op != LGELU_OP_TOKENS
+        && onnx_is_plain(u) && !onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+        if (!onnx_layer_operand(m, n, 0, &x))
+            return 0;
+        m->value[n->in[0]] = x;
+        l = m->layer + u->layer;
+    }
     /* the mean of all channels or of their squares, in a layer or an RMS normalisation */
-    if (dims == 1 && keep && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
+    if (dims == 1 && keep && !sum && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
         if (onnx_is_square(u) && l->op != LGELU_OP_TOKENS) {
             if (!(y = onnx_pass(m, n, 0)))
                 return 0;
@@ -3718,43 +4396,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     }
     if (u->kind != ONNX_DATA || !onnx_is_plain(u) || l->op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "it is only supported for layers");
-    x = *u;
-    if (x.v.rank == 3 && !onnx_conv_to_tokens(m, n, &x))
-        return 0;
-    l = m->layer + x.layer;
-    part_of.base = x.v.base;
-    onnx_new_dim(&part_of);
-    onnx_new_dim(&rest);
-    for (d = 0; d < x.v.rank; d++) {
-        if (hit[d] && onnx_count_batch(&x.v, d, d + 1))
-            return onnx_refuse(m, n, "means over the batch are not supported");
-        if (!onnx_copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
-            return onnx_refuse(m, n, "it has too many dimensions");
-        if (hit[d] && !keep)
-            continue;
-        onnx_new_dim(&v);
-        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
-            return onnx_refuse(m, n, "it has too many dimensions");
-    }
-    if (!onnx_covers(&rest, 0, 1, 1, onnx_channels(l)))
-        return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
-    if (!x.v.base && onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_elements(l))
-        && l->shape[0] > 1) {
-        if (!(l = onnx_new_layer(m, n, LGELU_OP_AVERAGE_POOL, x.layer, -1)))
-            return 0;
-    } else {
-        const int64_t first = x.v.base / onnx_channels(l),
-                      tokens = part_of.atoms ? part_of.a[0].size : 1;
-        if (part_of.atoms > 1 || x.v.base % onnx_channels(l)
-            || !onnx_covers(&part_of, 0, 1, onnx_channels(l), onnx_channels(l) * tokens))
-            return onnx_refuse(m, n, "only means over all pixels, or over tokens, are supported");
-        if (!(l = onnx_new_layer(m, n, LGELU_OP_MEAN_TOKENS, x.layer, -1)))
-            return 0;
-        l->option[0] = (size_t)first;
-        l->option[1] = (size_t)tokens;
-    }
-    l->shape[0] = l->shape[1] = 1;
-    return onnx_set_result(m, n, l, &v);
+    return onnx_mean_of_pixels(m, n, hit, keep);
 }
 
 /* ---- [15] SHAPES ---- */
@@ -3765,6 +4407,23 @@ static int onnx_has_view(const onnx_value *v)
     return v
            && (v->kind == ONNX_CONSTANT || v->kind == ONNX_DATA || v->kind == ONNX_QUARTER
                || v->kind == ONNX_ROTARY);
+}
+
+/* Returns whether v is attention scores or their softmax. */
+static int onnx_is_attention(const onnx_value *v)
+{
+    return v && (v->kind == ONNX_SCORES || v->kind == ONNX_PROBABILITIES);
+}
+
+/* Refuses a node that only changes the view of layers and constants. */
+static int onnx_refuse_view(onnx_model *m, const onnx_node *n, const onnx_value *x)
+{
+    return onnx_refuse(
+        m, n,
+        onnx_is_attention(x)
+            ? "the product of two layers, as of queries and keys, can only be scaled, "
+              "masked and multiplied by values"
+            : "it is only supported for layers and constants");
 }
 
 /* Makes output 0 another view of input 0; NULL after an error. */
@@ -3785,7 +4444,7 @@ static int onnx_op_shape(onnx_model *m, const onnx_node *n)
     int64_t from = onnx_attribute_int(n, "start", 0), to = onnx_attribute_int(n, "end", ONNX_RANK),
             i;
     if (!x || onnx_is_padded(x) || x->kind == ONNX_ABSENT
-        || (x->kind >= ONNX_SCORES && x->kind < ONNX_QUARTER))
+        || (x->kind > ONNX_PROBABILITIES && x->kind < ONNX_QUARTER))
         return onnx_refuse(m, n, "its input has no shape here");
     if (x->columns)
         return onnx_refuse(m, n, "the shape of a table of pads is not supported");
@@ -3825,8 +4484,8 @@ static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape,
     onnx_extent all = onnx_fixed(1), have = onnx_fixed(1);
     onnx_view v;
     int d, open = -1;
-    if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is only supported for layers and constants");
+    if (!onnx_has_view(x) && !onnx_is_attention(x))
+        return onnx_refuse_view(m, n, x);
     if (rank > ONNX_RANK)
         return onnx_refuse(m, n, "too many dimensions");
     for (d = 0; d < x->v.rank; d++)
@@ -3854,9 +4513,18 @@ static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape,
         shape[open].c = all.c / have.c;
         shape[open].n = all.n - have.n;
     }
-    if (!onnx_reshape_view(&x->v, shape, rank, &v))
+    if (x->kind == ONNX_CONSTANT && x->tensor == ONNX_UNIFORM) {
+        for (v = onnx_empty_view(0), d = 0; d < rank; d++) {
+            onnx_new_dim(&v);
+            if (shape[d].n > 1 || (shape[d].n && shape[d].c > 1)
+                || !onnx_push_atom(&v, shape[d].n ? onnx_batch_atom(m)
+                                                  : onnx_atom_of((size_t)shape[d].c, 0)))
+                return onnx_refuse(m, n, "a multiple of the batch is not supported");
+        }
+    } else if (!onnx_reshape_view(&x->v, shape, rank, &v)) {
         return onnx_refuse(m, n,
                            "the sizes do not match, or the batch is mixed with other dimensions");
+    }
     return onnx_set_view(m, n, &v) != NULL;
 }
 
@@ -3941,7 +4609,7 @@ static int onnx_op_flatten(onnx_model *m, const onnx_node *n)
     int64_t axis = onnx_attribute_int(n, "axis", 1);
     int d;
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is only supported for layers and constants");
+        return onnx_refuse_view(m, n, x);
     if (axis < 0)
         axis += x->v.rank;
     if (axis < 0 || axis > x->v.rank)
@@ -3962,7 +4630,7 @@ static int onnx_op_transpose(onnx_model *m, const onnx_node *n)
     if (x && x->columns && (count == -1 || (count == 2 && order[0] == 1 && order[1] == 0)))
         return onnx_turn_pads(m, n, 1);
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is only supported for layers and constants");
+        return onnx_refuse_view(m, n, x);
     if (count == -1) {
         for (count = 0; count < x->v.rank; count++)
             order[count] = x->v.rank - 1 - count;
@@ -4106,16 +4774,23 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
     onnx_view v;
     if (!x)
         return onnx_refuse(m, n, "an input is missing");
-    count = onnx_plain_integers(m, onnx_operand(m, n, 1), from);
+    /* up to opset 9 its ends and axes are attributes */
+    count = m->opset < 10 ? onnx_attribute_ints(n, "starts", from)
+                          : onnx_plain_integers(m, onnx_operand(m, n, 1), from);
     rank = x->kind == ONNX_INTEGERS ? 1 : x->v.rank;
     if (m->failed)
         return 0;
-    if (count < 1 || count > rank || onnx_plain_integers(m, onnx_operand(m, n, 2), to) != count)
+    if (count < 1 || count > rank
+        || (m->opset < 10 ? onnx_attribute_ints(n, "ends", to)
+                          : onnx_plain_integers(m, onnx_operand(m, n, 2), to))
+               != count)
         return m->failed ? 0 : onnx_refuse(m, n, "its ends are not constant");
     for (i = 0; i < count; i++) {
         axes[i] = i;
         steps[i] = 1;
     }
+    if (m->opset < 10 && (i = onnx_attribute_ints(n, "axes", axes)) >= 0 && i != count)
+        return onnx_refuse(m, n, "its axes are not constant");
     if (onnx_operand(m, n, 3) && onnx_plain_integers(m, onnx_operand(m, n, 3), axes) != count)
         return onnx_refuse(m, n, "its axes are not constant");
     if (onnx_operand(m, n, 4) && onnx_plain_integers(m, onnx_operand(m, n, 4), steps) != count)
@@ -4178,8 +4853,10 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     const onnx_value *x = onnx_operand(m, n, 0);
     int64_t p[ONNX_FEW];
     const deploy_span mode = onnx_attribute_text(n, "mode");
-    const int count = onnx_plain_integers(m, onnx_operand(m, n, 1), p);
-    double s = 0;
+    /* up to opset 10 pads and their value are attributes */
+    const int count = m->opset < 11 ? onnx_attribute_ints(n, "pads", p)
+                                    : onnx_plain_integers(m, onnx_operand(m, n, 1), p);
+    double s = m->opset < 11 ? onnx_attribute_float(n, "value", 0) : 0;
     int d, any = 0, rank = x ? x->v.rank : 0;
     onnx_value *y;
     if (m->failed)
@@ -4190,15 +4867,14 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     for (d = 0; d < count; d++)
         any |= p[d] != 0;
     if (any) {
-        for (d = 0; d < rank; d++) {
-            if (p[d] != p[rank + d] || p[d] < 0 || p[d] > (d < 2 ? 0 : 65535))
-                rank = 0;
-        }
-        if ((rank != 3 && rank != 4) || onnx_is_padded(x))
-            return onnx_refuse(m, n, "only equal pads on opposite sides of an image are supported");
+        int images = rank == 3 || rank == 4;
+        for (d = 0; d < count; d++)
+            images &= p[d] >= 0 && p[d] <= (d % rank < 2 ? 0 : 65535);
+        if (!images || onnx_is_padded(x))
+            return onnx_refuse(m, n, "only pads of the rows and columns of an image are supported");
         if ((mode.n && !onnx_text_is(mode, "constant"))
-            || (onnx_operand(m, n, 2)
-                && (!onnx_single(m, onnx_operand(m, n, 2), &s) || s < 0 || s > 0)))
+            || (onnx_operand(m, n, 2) && !onnx_single(m, onnx_operand(m, n, 2), &s)) || s < 0
+            || s > 0)
             return onnx_refuse(m, n, "only pads of zeros are supported");
     }
     if (!(y = onnx_pass(m, n, 0)))
@@ -4206,6 +4882,8 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     if (any) {
         y->padding[0] = rank == 4 ? p[2] : 0;
         y->padding[1] = p[rank - 1];
+        y->padding[2] = rank == 4 ? p[rank + 2] : 0;
+        y->padding[3] = p[2 * rank - 1];
     }
     return 1;
 }
@@ -4217,7 +4895,7 @@ static int onnx_op_split(onnx_model *m, const onnx_node *n)
     int64_t parts[ONNX_FEW], from = 0, length;
     int count, d, k;
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is only supported for layers and constants");
+        return onnx_refuse_view(m, n, x);
     d = onnx_axis_of(onnx_attribute_int(n, "axis", 0), x->v.rank);
     if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
         return onnx_refuse(m, n, "there is no such axis, or it is the batch");
@@ -4372,10 +5050,19 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     onnx_value *y;
     int count, d, k;
     double same;
+    onnx_value row;
     if (!x || !i)
         return onnx_refuse(m, n, "an input is missing");
     if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
         return onnx_add_embedding(m, n);
+    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_CONSTANT && i->v.rank == 2
+        && onnx_repeats_rows(m, i)) {
+        row = *i;
+        onnx_restrict_view(&i->v, 0, 0, 1, 0, &row.v);
+        i = &row;
+    }
+    if (m->failed)
+        return 0;
     if (x->columns)
         return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
     if (x->kind == ONNX_INTEGERS) {
@@ -4475,12 +5162,15 @@ static onnx_layer *onnx_join_layers(onnx_model *m, const onnx_node *n, int a, in
 /* Concat of layers: along their channels. */
 static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
 {
+    const onnx_value *turned = onnx_operand(m, n, 0);
     onnx_view views[ONNX_MOST_INPUTS], first, v;
     int layer[ONNX_MOST_INPUTS];
     onnx_layer *l = NULL;
     int64_t total = 0;
-    int k, axis;
+    int k, axis, line = 0;
     views[0] = onnx_empty_view(0);
+    if (turned->kind == ONNX_ROTARY)
+        return onnx_refuse(m, n, "rotary positions of a part of each head are not supported");
     for (k = 0; k < n->inputs; k++) {
         const onnx_value *x = onnx_operand(m, n, k);
         if (!x || x->kind != ONNX_DATA || onnx_axis_of(at, x->v.rank) < 0
@@ -4502,7 +5192,14 @@ static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
     if (axis < 1 || total > ONNX_MOST)
         return onnx_refuse(m, n, "there is no such axis");
     for (k = 0; k < n->inputs; k++) {
-        const onnx_layer *from = m->layer + layer[k];
+        /* the pixels of others became tokens */
+        line |= m->layer[layer[k]].shape[0] == 1;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_layer *from;
+        if (line && views[k].rank == 3 && !onnx_pixels_to_tokens(m, n, layer + k))
+            return 0;
+        from = m->layer + layer[k];
         if (views[k].rank != views[0].rank
             || !onnx_widen_view(&views[k], axis, onnx_channels(from), total, k ? &v : &first)
             || (k
@@ -4621,6 +5318,11 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "more than four class tokens");
     if (!onnx_layer_operand(m, n, last, &x))
         return 0;
+    if (x.v.rank == 3
+        && onnx_covers(&x.v, 1, 2, onnx_channels(m->layer + x.layer),
+                       onnx_elements(m->layer + x.layer))
+        && !onnx_pixels_to_tokens(m, n, &x.layer))
+        return 0;
     l = m->layer + x.layer;
     if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
         || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
@@ -4633,6 +5335,8 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
             || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
             || onnx_size(&a->v, 2).c != onnx_channels(l))
             return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
+        if (m->batch > 1 && !onnx_count_batch(&a->v, 0, 1) && !onnx_repeats_rows(m, a))
+            return onnx_refuse(m, n, "expected the same class token for all samples");
         if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
             return 0;
         if (k)
@@ -4858,6 +5562,33 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
+/* Trilu, of a matrix that is the same number everywhere, as causal masks begin. */
+static int onnx_op_triangle(onnx_model *m, const onnx_node *n)
+{
+    const onnx_value *x = onnx_operand(m, n, 0), *k = onnx_operand(m, n, 1);
+    const int upper = onnx_attribute_int(n, "upper", 1) != 0;
+    onnx_value *y;
+    double s, diagonal = 0;
+    if (!x || x->kind != ONNX_CONSTANT || x->test || x->v.rank != 2 || !onnx_single(m, x, &s)
+        || onnx_size(&x->v, 0).n || onnx_size(&x->v, 1).n || (k && !onnx_single(m, k, &diagonal))
+        || !(fabs(diagonal) < 1e9))
+        return m->failed ? 0 : onnx_refuse(m, n, "expected a matrix of one number everywhere");
+    if (!(y = onnx_pass(m, n, 0)))
+        return 0;
+    x = onnx_operand(m, n, 0);
+    y->tensor = upper ? ONNX_UPPER : ONNX_LOWER;
+    y->a = s;
+    y->b = 0;
+    y->wide = onnx_size(&x->v, 1).c;
+    y->diagonal = (int64_t)diagonal;
+    y->v = onnx_empty_view(0);
+    onnx_new_dim(&y->v);
+    onnx_push_atom(&y->v, onnx_atom_of((size_t)onnx_size(&x->v, 0).c, (size_t)y->wide));
+    onnx_new_dim(&y->v);
+    onnx_push_atom(&y->v, onnx_atom_of((size_t)y->wide, 1));
+    return 1;
+}
+
 /* Range, upwards by 1. */
 static int onnx_op_range(onnx_model *m, const onnx_node *n)
 {
@@ -4953,7 +5684,8 @@ static int onnx_op_compare(onnx_model *m, const onnx_node *n)
             y->few[i] = onnx_fixed(onnx_equal(p[np > 1 ? i : 0], q[nq > 1 ? i : 0]));
         return 1;
     }
-    swapped = a->kind != ONNX_CONSTANT || onnx_single(m, a, &s);
+    swapped = a->kind != ONNX_CONSTANT
+              || (onnx_single(m, a, &s) && !(onnx_single(m, b, &s) && a->v.rank >= b->v.rank));
     if (m->failed || (swapped ? b : a)->kind != ONNX_CONSTANT || (swapped ? b : a)->test
         || !onnx_single(m, swapped ? a : b, &s))
         return m->failed
@@ -5053,6 +5785,10 @@ static const struct {
                        { "Elu", onnx_op_smooth },
                        { "Mish", onnx_op_smooth },
                        { "LeakyRelu", onnx_op_smooth },
+                       { "Max", onnx_op_max },
+                       { "PRelu", onnx_op_prelu },
+                       { "Selu", onnx_op_scaled_elu },
+                       { "Celu", onnx_op_scaled_elu },
                        { "Clip", onnx_op_clip },
                        { "HardSigmoid", onnx_op_hard_sigmoid },
                        { "HardSwish", onnx_op_smooth },
@@ -5061,8 +5797,10 @@ static const struct {
                        { "GlobalAveragePool", onnx_op_pool },
                        { "ReduceMean", onnx_op_reduce_mean },
                        { "ReduceMax", onnx_op_reduce_mean },
+                       { "ReduceSum", onnx_op_reduce_mean },
                        { "GlobalMaxPool", onnx_op_pool },
                        { "Softmax", onnx_op_softmax },
+                       { "LogSoftmax", onnx_op_softmax },
                        { "Sqrt", onnx_op_root },
                        { "Reciprocal", onnx_op_root },
                        { "Neg", onnx_op_root },
@@ -5081,6 +5819,7 @@ static const struct {
                        { "Shape", onnx_op_shape },
                        { "Constant", onnx_op_constant },
                        { "ConstantOfShape", onnx_op_constant_of_shape },
+                       { "Trilu", onnx_op_triangle },
                        { "Range", onnx_op_range },
                        { "Cast", onnx_op_cast },
                        { "CastLike", onnx_op_cast },
@@ -5101,8 +5840,9 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
     for (k = 0; k < n->inputs; k++) {
         onnx_value *x = onnx_operand(m, n, k);
         const onnx_value *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
-        if (x && onnx_text_is(n->op, "ReduceMean") && !onnx_is_square(x)
-            && !onnx_end_formula(m, n, x))
+        if (x && (onnx_text_is(n->op, "ReduceMean") || onnx_text_is(n->op, "ReduceSum"))
+            && x->kind == ONNX_DATA && m->layer[x->layer].op != LGELU_OP_TOKENS
+            && !onnx_is_square(x) && !onnx_end_formula(m, n, x))
             return 0;
         /* an RMS normalisation has no shift */
         if (x && x->kind == ONNX_NORMED && x->rms && onnx_text_is(n->op, "Add"))
@@ -5134,7 +5874,7 @@ static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
         if (x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS) {
             return onnx_fail(m,
                              "node '%t' (%t) computes with the integers of input '%t', as padding "
-                             "masks do: export the model without that input",
+                             "masks do: export the model without them",
                              n->name.n ? &n->name : n->out, &n->op, &m->layer[x->layer].name);
         }
     }
@@ -5322,9 +6062,9 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     return 1;
 }
 
-/* Finds in which order an input of images comes in, by the first node that reads it: a Transpose
-   from channels last, or, for an input of three dimensions, one that takes sequences with their
-   channels in dimension 1. */
+/* Finds in which order an input of images comes in, by the first node that reads it, or what is
+   computed from it element by element: a Transpose from channels last, or, for an input of three
+   dimensions, one that takes sequences with their channels in dimension 1. */
 static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
 {
     static const char *const of_rows[] = { "Conv",
@@ -5333,12 +6073,14 @@ static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
                                            "GlobalAveragePool",
                                            "BatchNormalization",
                                            "InstanceNormalization" };
+    static const char *const passed[] = { "Pad", "Add",  "Sub",      "Mul",
+                                          "Div", "Cast", "Identity", "Dropout" };
     onnx_reader r, q;
     size_t i;
     m->channels_last = m->row = 0;
     for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
         if (r.field == 1 && r.kind == 2) {
-            int reads = 0, count;
+            int reads = 0, count, past = 0;
             int64_t order[ONNX_FEW];
             onnx_node n;
             memset(&n, 0, sizeof n);
@@ -5346,13 +6088,19 @@ static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
                 if (q.kind == 2) {
                     if (q.field == 1 && onnx_same_text(q.in, name))
                         reads = 1;
+                    if (q.field == 2 && !n.outputs)
+                        n.out[n.outputs++] = q.in;
                     if (q.field == 4)
                         n.op = q.in;
                     if (q.field == 5 && n.attributes < ONNX_MOST_ATTRIBUTES)
                         n.attribute[n.attributes++] = q.in;
                 }
             }
-            if (!reads)
+            for (i = 0; i < sizeof passed / sizeof *passed; i++)
+                past |= onnx_text_is(n.op, passed[i]);
+            if (reads && past)
+                name = n.out[0];
+            if (!reads || past)
                 continue;
             count = onnx_text_is(n.op, "Transpose") ? onnx_attribute_ints(&n, "perm", order) : 0;
             m->channels_last =
@@ -5411,8 +6159,8 @@ static int onnx_count_graph(onnx_model *m, onnx_counts *c)
         return onnx_fail(m, graphs ? "more than one graph"
                                    : "byte 0: this is not an ONNX file: it has no graph");
     }
-    if (c->opset < 11 || c->opset > 20)
-        return onnx_fail(m, "opset %d is not supported; 11 to 20 are", (int64_t)c->opset);
+    if (c->opset < 9 || c->opset > 20)
+        return onnx_fail(m, "opset %d is not supported; 9 to 20 are", (int64_t)c->opset);
     for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
         if (r.kind != 2)
             continue;
@@ -5494,11 +6242,12 @@ static int onnx_put_element(onnx_model *m, const onnx_value *c, int64_t offset, 
     return 1;
 }
 
-/* Returns the offset of index i in a constant that varies along one dimension, or is one number. */
+/* Returns the offset of index i in a constant that varies along one dimension, or is one number. A
+   constant whose rows repeat has them along an earlier one. */
 static int64_t onnx_vector_offset(const onnx_view *v, int64_t i)
 {
     int d;
-    for (d = 0; d < v->rank; d++) {
+    for (d = v->rank - 1; d >= 0; d--) {
         if (onnx_size(v, d).c > 1 && !onnx_count_batch(v, d, d + 1))
             return onnx_offset(v, d, i);
     }
@@ -5531,6 +6280,19 @@ static double onnx_gain_of(onnx_model *m, const onnx_layer *l, int64_t row)
     return l->gain_divides ? 1 / x : x;
 }
 
+/* Returns how many weights each output of a linear layer or a convolution has. */
+static size_t onnx_row_weights(const onnx_model *m, const onnx_layer *l)
+{
+    if (l->weight < 0 && l->picks)
+        return m->layer[l->input[0]].shape[2];
+    if (l->weight < 0 && !l->parts)
+        return l->window.kernel[0] * l->window.kernel[1];
+    if (l->parts || (l->op == LGELU_OP_LINEAR && !l->window.kernel[0]))
+        return (size_t)onnx_size(&l->order, 0).c;
+    return (size_t)onnx_size(&m->value[l->weight].v, 1).c * l->window.kernel[0]
+           * l->window.kernel[1];
+}
+
 /* Copies the weights of one output, in the order rows, columns, channels of a window. */
 static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, double factor,
                                float *to)
@@ -5545,6 +6307,8 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
             to[j] = j == row;
         return 1;
     }
+    if (to && l->window.kernel[0])
+        memset(to, 0, onnx_row_weights(m, l) * sizeof *to);
     /* without weights it keeps or scales its channels */
     if (!w) {
         if (!(fabs(factor) <= (double)FLT_MAX))
@@ -5554,7 +6318,7 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
         if (!m->budget)
             return onnx_fail(m, "a factor applies to more channels than the file can hold");
         if (to)
-            *to = (float)factor;
+            to[l->before[0] * l->window.kernel[1] + l->before[1]] = (float)factor;
         return 1;
     }
     if (l->op == LGELU_OP_CONV || l->window.kernel[0]) {
@@ -5564,6 +6328,9 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
             const int64_t at =
                 onnx_offset(&w->v, 0, row) + (last > 2 ? onnx_offset(&w->v, 2, i) : 0);
             for (k = 0; k < onnx_size(&w->v, last).c; k++) {
+                j = ((i + (int64_t)l->before[0]) * (int64_t)l->window.kernel[1] + k
+                     + (int64_t)l->before[1])
+                    * in_c;
                 for (c = 0; c < in_c; c++, j++) {
                     if (!onnx_put_element(
                             m, w, at + onnx_offset(&w->v, 1, c) + onnx_offset(&w->v, last, k),
@@ -5609,12 +6376,7 @@ static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *
     const int64_t out = onnx_channels(l);
     const int64_t queries = l->parts ? (int64_t)(l->option[0] * l->option[1]) : out;
     const int64_t keys = l->parts ? (int64_t)(l->option[2] * l->option[1]) : 1;
-    const size_t in_ = l->weight < 0 && l->picks    ? m->layer[l->input[0]].shape[2]
-                       : l->weight < 0 && !l->parts ? 1
-                       : l->parts || (l->op == LGELU_OP_LINEAR && !l->window.kernel[0])
-                           ? (size_t)onnx_size(&l->order, 0).c
-                           : (size_t)onnx_size(&m->value[l->weight].v, 1).c * l->window.kernel[0]
-                                 * l->window.kernel[1];
+    const size_t in_ = onnx_row_weights(m, l);
     int64_t r;
     for (r = 0; r < out; r++) {
         const int part = r < queries ? 0 : 1 + (int)((r - queries) / keys);
@@ -5808,8 +6570,8 @@ static int onnx_read_result(onnx_model *m, deploy_span s)
     n.name = name;
     n.inputs = 1;
     n.in[0] = onnx_find(m, name);
-    n.op.p = (const unsigned char *)"the output";
-    n.op.n = 10;
+    n.op.p = (const unsigned char *)onnx_the_output;
+    n.op.n = strlen(onnx_the_output);
     if (n.in[0] < 0)
         return onnx_fail(m, "no node computes the output '%t'", &name);
     if (!onnx_layer_operand(m, &n, 0, &x))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
 
-   onnx_in.h: reads an ONNX file (opset 11 to 20) as a network of lgelu.h.
+   onnx_in.h: reads an ONNX file (opset 9 to 20) as a network of lgelu.h.
 
        size_t space = onnx_open_bytes(file, bytes, message);              0: see message
        onnx_model *m = onnx_open(file, bytes, malloc(space), message);    NULL: see message
@@ -12,17 +12,22 @@
    Supported is what PyTorch's exporter writes for MLPs, convolutional networks, ViTs, text
    classifiers and GPTs: Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas
    by Erf and Tanh, x·Sigmoid(βx) as of SiLU and QuickGELU, Mish or its formula by Softplus and
-   Tanh, Elu, LeakyRelu, HardSwish, Clip and HardSigmoid (as ReLUs), Sigmoid, Tanh, pooling,
-   ReduceMean, ReduceMax, Flatten, Reshape, Transpose, Concat, Split and Slice of channels, linear
-   layers over tokens, sums and differences of layers, products of layers of the same shape or of an
-   image with one factor for each channel (squeeze-and-excitation), LayerNormalization or its
-   formula, InstanceNormalization alone or as part of GroupNorm, the formula of RMSNorm, attention,
-   also with fewer keys and values (repeated by Expand), rotary positions x·cos + (-b, a)·sin of
-   both kinds, embeddings, and the arithmetic of shapes around them. A factor or a bias, one number
+   Tanh, Elu, Selu, Celu, LeakyRelu, PRelu (one slope, or ReLUs), HardSwish, Clip, HardSigmoid and
+   Max (as ReLUs), Sigmoid, Tanh, pooling, ReduceMean, ReduceSum, ReduceMax, Flatten, Reshape,
+   Transpose, Concat, Split and Slice of channels, linear layers over tokens and convolutions over
+   channels, sums and differences of layers, products of layers of the same shape or of an image
+   with one factor for each channel (squeeze-and-excitation), LayerNormalization or its formula,
+   InstanceNormalization alone or as part of GroupNorm, the formula of RMSNorm, attention over
+   tokens or pixels, also with fewer keys and values (repeated by Expand), causal masks and masks of
+   ones that are made inside the model, rotary positions x·cos + (-b, a)·sin of both kinds,
+   embeddings, and the arithmetic of shapes around them. A factor or a bias, one number
    or one for each channel (standardised pixels, LayerScale), goes into the weights before it or
    becomes a depthwise convolution of 1 x 1. Weights may be float, double, half or bfloat16.
 
-   Windows may have any height, width, stride, dilation and padding that is equal on opposite sides.
+   Windows may have any height, width, stride, dilation and padding. Where a convolution's pads
+   differ on opposite sides, or a part of its result is cut off, as causal convolutions and
+   TensorFlow's SAME are written, its window becomes larger, with zeros that training may change. A
+   pooling must have equal pads on opposite sides.
    Images are declared as (N, channels, rows, columns), as (N, rows, columns, channels) where a
    Transpose follows, or as (N, channels, columns) where a 1-D convolution, pooling or normalisation
    follows: they become one row, (1, columns, channels). Vectors are declared as (N, channels),

@@ -50,7 +50,7 @@ static double refit_product(double a, double b)
 }
 
 /* tile: c[j][i] += sign·Σ over k of b(k, j)·a[k][i], c and a with rows of 64, b(k, j) = b[k·bk +
-   j·bj], k in order from 0. row: y[i] -= b·x[i] for 64 numbers. V holds N doubles; four rows of two
+   j·bj], k in order from 0. row: y[i] -= b·x[i] for 64 values. V holds N doubles; four rows of two
    V stay in registers. */
 #define REFIT_AT(V, p) (*(V *)(void *)(p))
 #define REFIT_STEP(V, L)                        \
@@ -183,13 +183,16 @@ enum { REFIT_NEEDED = 1, REFIT_DIFFERS = 2, REFIT_DIRECT = 4 };
 /* A matrix, its target, and where a change of its biases goes. */
 typedef struct {
     int node, source, target;
-    int gives_bias,
-        norm;     /* has biases to change; the normalisation that takes them, or -1: its own */
-    size_t layer; /* in the report */
-    size_t positions, row, outputs, groups; /* of one sample; numbers of a patch, all groups; m */
-    size_t channels;                        /* of the inputs */
-    size_t inputs, width, blocks,
-        out_blocks; /* of one group: K, K and the one, in tiles of 64; its outputs in tiles */
+    int gives_bias;   /* there are biases to change */
+    int norm;         /* the normalisation whose shifts take their change; -1: its own biases */
+    size_t layer;     /* in the report */
+    size_t positions; /* outputs of one sample, each from one patch */
+    size_t row;       /* values of a patch, of all groups */
+    size_t outputs;   /* m */
+    size_t groups, channels; /* channels of the inputs */
+    /* Of one group: K, K and the column of ones, these in tiles of 64, its outputs in such tiles.
+     */
+    size_t inputs, width, blocks, out_blocks;
 } refit_stage;
 
 static int refit_is_matrix(const lgelu_node *node)
@@ -202,19 +205,20 @@ static int refit_is_source(const lgelu_node *node)
     return node->op == LGELU_OP_INPUT || node->op == LGELU_OP_TOKENS;
 }
 
-static int refit_is_plain(const lgelu_node *node) /* not a source, not a loss */
+/* Returns whether a node is neither a source nor a loss. */
+static int refit_is_plain(const lgelu_node *node)
 {
     return node->op != LGELU_OP_LABELS && node->op != LGELU_OP_CROSS_ENTROPY
            && node->op != LGELU_OP_SQUARED_ERROR && node->op != LGELU_OP_CUSTOM_LOSS
            && !refit_is_source(node);
 }
 
-/* A gate or a layer computes something else in b than in a. */
+/* Returns whether a gate or a layer computes something else in b than in a. */
 static int refit_differs(const lgelu_net *a, const lgelu_net *b, int i)
 {
     const lgelu_node *x = a->nodes + i, *y = b->nodes + i;
     const size_t f = sizeof(float);
-    if (x->op != y->op || x->folded != y->folded) {
+    if (x->op != y->op || x->folded != y->folded || x->eps != y->eps || x->base != y->base) {
         return 1;
     }
     if (x->op == LGELU_OP_GATE
@@ -237,8 +241,8 @@ static int refit_differs(const lgelu_net *a, const lgelu_net *b, int i)
                && memcmp(a->state + x->state_at, b->state + y->state_at, x->state_count * f));
 }
 
-/* What the output needs, what differs there, and what comes from a changed gate without passing a
-   matrix. */
+/* Sets the flags of each node: whether the output needs it, whether it differs between the
+   networks, and whether it comes from a changed gate without passing a matrix. */
 static void refit_look(const refit *r, unsigned char *flags)
 {
     const lgelu_net *net = r->converted;
@@ -285,8 +289,8 @@ static int refit_reader(const lgelu_net *net, int i, int last)
     return readers == 1 ? reader : -1;
 }
 
-/* From a matrix through what scales and shifts channels: the last such node; its one reader in
- *reader. */
+/* Follows a matrix through the layers behind it that only scale and shift channels. Returns the
+   last of them; *reader receives the one layer that reads it, or -1. */
 static int refit_chain(const lgelu_net *net, int node, int last, int *reader)
 {
     for (;;) {
@@ -303,7 +307,8 @@ static int refit_chain(const lgelu_net *net, int node, int last, int *reader)
     }
 }
 
-static size_t refit_group(const lgelu_net *net, int node) /* K of a group */
+/* Returns K, the inputs of one group of a matrix. */
+static size_t refit_group(const lgelu_net *net, int node)
 {
     const lgelu_node *x = net->nodes + node;
     return x->shape[2] ? x->weight_count / x->shape[2] : 0;
@@ -925,11 +930,13 @@ static const char *refit_gather_target(refit_space *p, float *to, const float *t
     return bad;
 }
 
-/* The most rows of a matrix. */
+/* The most rows of a matrix, which are never more than all inputs have. */
 static uint64_t refit_most_rows(const refit *r, const refit_stage *s)
 {
     const uint64_t automatic = 8 * (uint64_t)s->width > 16384 ? 8 * (uint64_t)s->width : 16384;
-    return r->options.rows ? r->options.rows : automatic;
+    const uint64_t rows = r->options.rows ? r->options.rows : automatic;
+    const uint64_t all = deploy_times(r->samples, s->positions);
+    return rows < all ? rows : all;
 }
 
 /* How many inputs of a pass the rows of a matrix come from: so many that one of them gives at most
@@ -1550,8 +1557,9 @@ lgelu_status refit_run(refit *r, void *memory, size_t bytes, refit_next *next, v
         return deploy_refuse(r->message, LGELU_E_MEMORY, "refit: %z bytes of memory, expected %z",
                              memory ? bytes : 0, r->bytes);
     }
-    if (refit_check(r)) {
-        return LGELU_E_ARGUMENT;
+    status = refit_check(r);
+    if (status) {
+        return status;
     }
     base += (64 - (size_t)((uintptr_t)base % 64)) % 64;
     refit_look(r, flags);
@@ -1603,7 +1611,7 @@ lgelu_status refit_compare(refit_difference *d, lgelu_net *a, lgelu_net *b, int 
     unsigned char flags[REFIT_NODES];
     int source[REFIT_SOURCES], sources, got = 0;
     size_t index, outputs;
-    lgelu_status status = LGELU_OK;
+    lgelu_status status;
     refit r;
     memset(d, 0, sizeof *d);
     memset(&r, 0, sizeof r);
@@ -1611,9 +1619,10 @@ lgelu_status refit_compare(refit_difference *d, lgelu_net *a, lgelu_net *b, int 
     r.converted = b;
     r.output = output;
     message[0] = 0;
-    if (refit_check(&r)) {
+    status = refit_check(&r);
+    if (status) {
         memcpy(message, r.message, sizeof r.message);
-        return LGELU_E_ARGUMENT;
+        return status;
     }
     refit_look(&r, flags);
     sources = refit_find_sources(b, flags, output, source);

@@ -4,17 +4,22 @@
    in closed form, from a few hundred to a few thousand inputs without labels, so that the network
    with ReLU computes what the network with GELU or SiLU computed.
 
-       refit r;
-       refit_options o = refit_defaults();
-       build `smooth` and `relu` alike, then, before lgelu_net_bytes:
-       refit_keep(&smooth);
+       refit_keep(&smooth);            `smooth` and `relu` are built alike; before lgelu_net_bytes
        refit_keep(&relu);
-       make both for inference, load the same weights into both, then:
+       ...                             both are made for inference and receive the same weights
        lgelu_net_relu(&relu);
-       size_t bytes = refit_bytes(&r, &smooth, &relu, logits, &o);
-       if (!bytes || refit_run(&r, malloc(bytes), bytes, next, user)) puts(r.message);
-       for (k = 0; k < r.layers; k++) print r.layer[k]
-       lgelu_net_copy(&lean, &relu);                to a network that keeps no values
+       refit r;
+       size_t bytes = refit_bytes(&r, &smooth, &relu, logits, NULL);
+       void *memory = malloc(bytes);
+       if (!bytes || refit_run(&r, memory, bytes, next, user)) {
+           puts(r.message);
+       } else {
+           for (size_t k = 0; k < r.layers; k++)
+               printf("%s: %g -> %g\n", relu.nodes[r.layer[k].node].name, r.layer[k].before,
+                      r.layer[k].after);
+           lgelu_net_copy(&lean, &relu);   to a network that keeps no values
+       }
+       free(memory);                   r.layer is stored there
 
    What it does. The layers are visited in order. For each matrix (linear, convolution) behind a
    gate that differs between the two networks, A are its inputs in the converted network as refitted
@@ -37,15 +42,15 @@
    in our trials). Both networks must have the same nodes. They may also differ in weights, so a
    refitted network can be refitted again from other inputs.
 
-   The inputs come from the caller's function, batch by batch, and are asked for again from the
-   first one for each matrix: a pass runs both networks up to that matrix. Memory is asked for first
-   and does not depend on the number of inputs. The largest parts, for a matrix of K inputs (a 3 × 3
-   convolution over c channels has K = 9 c) and m outputs, are two triangles of K²/2 doubles and two
-   arrays of K·m doubles: 20 MB for K = 1,152 and m = 128; for K = 4,608 and m = 512, the largest
-   matrix of ResNet-18, 310 MB. Rows (a token, or a patch of a convolution) are sampled evenly, at
-   most options.rows of them. Where an input has many rows, they come from a part of the inputs,
-   spread evenly over the pass: 16 rows from each of them, but never fewer than 512 inputs. More
-   inputs with fewer rows each take longer and gained nothing (examples/RESULTS.md).
+   The inputs come from the caller's function `next`, batch by batch, again from the first one for
+   each matrix: a pass runs both networks up to that matrix. The memory does not depend on the
+   number of inputs. The largest parts, for a matrix of K inputs (a 3 × 3 convolution over c
+   channels has K = 9 c) and m outputs, are two triangles of K²/2 doubles and two arrays of K·m
+   doubles: 20 MB for K = 1,152 and m = 128; for K = 4,608 and m = 512, the largest matrix of
+   ResNet-18, 310 MB. Rows (a token, or a patch of a convolution) are sampled evenly, at most
+   options.rows of them. Where an input has many rows, they come from a part of the inputs, spread
+   evenly over the pass: 16 rows from each of them, but never fewer than 512 inputs. More inputs
+   with fewer rows each take longer and gained nothing (examples/RESULTS.md).
 
    The result has the same bits on any instruction set, with any number of threads and every
    compiler; sums are chains in double in a fixed order. Threads are the converted network's
@@ -86,11 +91,11 @@ typedef struct {
     int target; /* where T and Y are read: the node itself, its normalisation, or the sum */
     refit_outcome outcome;
     size_t inputs, outputs, groups; /* K of one group, m, and how many groups */
-    size_t rows,
-        held; /* rows that the solution comes from, all included; held out while ρ was chosen */
-    double before,
-        after;    /* |T - Y| / |T - mean T| over the held-out rows, before and after the change */
-    double ridge; /* ρ */
+    size_t rows; /* that the solution comes from, with those that were held out */
+    size_t held; /* of these, held out while ρ was chosen */
+    /* |T - Y| / |T - mean T| over the held-out rows, before and after the change */
+    double before, after;
+    double ridge;     /* ρ */
     double condition; /* of AᵀA + ridge, estimated by power iterations; the largest of its groups */
 } refit_layer;
 
@@ -99,7 +104,8 @@ typedef struct {
     refit_scope scope;
     /* ρ; 0: chosen on the held-out rows, from 1e-4, 1e-3, 1e-2, 1e-1, 1 */
     double ridge;
-    /* most rows for each matrix; 0: the larger of 16,384 and 8 K */
+    /* most rows for each matrix; 0: the larger of 16,384 and 8 K. All are used if there are fewer.
+     */
     size_t rows;
     /* 1: running statistics of the converted network's batch normalisations are estimated again
        first */

@@ -58,6 +58,7 @@ enum {
     EVALUATION_BATCH = 128,
     REFITTED = 4096,    /* training samples that a refit takes, unless --samples says otherwise */
     MOST_WINDOWS = 500, /* of a text, for the test */
+    LONGEST_WORD = 126, /* bytes; none that is longer is in a vocabulary */
     C_NAME = 41,        /* bytes of the longest name of a C function, with its end */
     TRAIN = 0,          /* the two parts of the data */
     TEST = 1
@@ -113,6 +114,7 @@ static struct {
     long epochs, batch, seed, certify, samples, shift;
     double rate, mean[3], std[3];
     int learn, standard, fold, rival, flip, headers;
+    int normalised; /* --mean or --std is given */
 } option = { .batch = 64, .seed = 1, .certify = CERTIFIED, .rate = 3e-4, .std = { 1, 1, 1 } };
 
 static const char usage[] =
@@ -250,6 +252,7 @@ static int number_option(const char *name, const char *value)
         return fail("%s: its value is missing", name);
     if (rate)
         return parse_number(name, value, 1e-9, 10, &option.rate);
+    option.normalised = 1;
     return mean ? parse_channels(name, value, -1e6, option.mean)
                 : parse_channels(name, value, 1e-9, option.std);
 }
@@ -316,6 +319,10 @@ static int check_options(void)
                 return fail("%s: two options name this file", file[i]);
         }
     }
+    if (option.normalised && option.standard)
+        return fail("--standard takes the place of --mean and --std");
+    if (option.labels && !ends_in(option.data, ".npy"))
+        return fail("--labels is for --data FILE.npy");
     if ((option.flip || option.shift) && !option.epochs)
         return fail("%s is for fine-tuning: it requires --epochs",
                     option.flip ? "--flip" : "--shift");
@@ -706,7 +713,7 @@ static int compare_words(const void *a, const void *b)
 /* Returns the id of a token, or -1. `inner`: of the piece ##text. */
 static int32_t find_word(const char *text, size_t length, int inner)
 {
-    char piece[128] = "##";
+    char piece[2 + LONGEST_WORD] = "##";
     word key;
     const word *found;
     if (length + 2 > sizeof piece)
@@ -787,7 +794,10 @@ static long word_tokens(const char *text, size_t length, int32_t *token, size_t 
     long count = 0;
     while (from < length) {
         int32_t id = -1;
-        for (n = length - from; n && id < 0; n--) {
+        n = length - from;
+        if (words.pieces && n > LONGEST_WORD)
+            n = LONGEST_WORD;
+        for (; n && id < 0; n--) {
             id = find_word(text + from, n, from > 0);
             if (id >= 0 || !words.pieces)
                 break;
@@ -1984,6 +1994,12 @@ static int read_data(job *j, const char *program)
     int bad;
     if (option.vocabulary && (!j->vocabulary || array)) {
         return fail("--vocabulary is for a network that reads tokens, and for a text");
+    }
+    if (array || j->vocabulary || (table && !option.standard)) {
+        if (option.normalised)
+            return fail("%s: --mean and --std are for images", option.data);
+        if (option.standard)
+            return fail("%s: --standard is for images and tables", option.data);
     }
     /* images are resized to what the network takes; where it takes vectors, to a common size */
     if ((s[2] == 1 || s[2] == 3) && s[0] * s[1] > 1 && s[0] <= MOST_SIDE && s[1] <= MOST_SIDE)

@@ -183,7 +183,7 @@ static int ablation_report(study *s)
             v[i] = most_at(s, fixed, i, flips_of);
         snprintf(text, sizeof text, "at λ = %s at most one prediction flips",
                  s->axis[target].value[k]);
-        bad = stat_find(s, text, "%.1f", v, seeds, -HUGE_VAL, 1.5);
+        bad = stat_find_counts(s, text, "%.1f", v, seeds, -HUGE_VAL, 1.5);
     }
     /* the ends of an axis; of shapes each against the first */
     for (int k = 0; k < 3; k++) {

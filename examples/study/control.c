@@ -10,8 +10,8 @@
    recall on the seeds left out.
 
    With several gates each is screened by itself, and then compared with ReLU: the return at the
-   rate that is best on the other seeds, as a fraction of the way from a random policy to ReLU's
-   best mean, over all tasks; and the precision of OUI. */
+   rate that is best on the other half of the seeds, as a fraction of the way from a random policy
+   to ReLU's best mean, over all tasks; and the precision of OUI. */
 #include "figures.h"
 #include "ppo.h"
 #include "screening.h"
@@ -388,9 +388,9 @@ static int find_returns(screening *c, const char *prefix)
             v[i] = return_at_best(c, t, i);
             worst = fmin(worst, v[i]);
         }
-        snprintf(text, sizeof text, "%s%s at its best rate, worst seed %.1f", prefix,
+        snprintf(text, sizeof text, "%s%s at its best rate: median; worst seed %.1f", prefix,
                  environment_table[c->task[t]].name, worst);
-        if (stat_find((study *)c->study, text, "%.1f", v, c->seeds, aim, HUGE_VAL))
+        if (stat_find_median((study *)c->study, text, "%.1f", v, c->seeds, aim, HUGE_VAL))
             return -1;
     }
     return 0;
@@ -491,8 +491,8 @@ static void summarise_gate(const screening *c, gate_summary *g)
     memcpy(g->means, c->precision[kind][BY_OUI], sizeof g->means);
 }
 
-/* of the way from a random policy to `best`, mean over the tasks; at each the rate that is best
-   without this seed */
+/* of the way from a random policy to `best`, mean over the tasks; at each the rate that is best on
+   the other half of the seeds */
 static double fraction_of_way(const screening *c, const gate_summary *g, const double *best,
                               long seed)
 {
@@ -503,7 +503,7 @@ static double fraction_of_way(const screening *c, const gate_summary *g, const d
         for (int k = 0; k < c->rates; k++) {
             double others = 0;
             for (long i = 0; i < c->seeds; i++) {
-                if (i != seed || c->seeds == 1)
+                if (stat_chooses(i, seed, c->seeds))
                     others += g->end[t][k][i];
             }
             if (others > most) {
@@ -530,7 +530,7 @@ static int find_gates(const screening *c, gate_summary *known)
         return 0;
     print(
         s,
-        "\nEach gate at the rate that is best on the other seeds: fraction of the way from a random policy to ReLU's best mean; "
+        "\nEach gate at the rate that is best on the other half of the seeds: fraction of the way from a random policy to ReLU's best mean; "
         "precision of OUI\n");
     for (int a = 0; a < s->arm_total; a++) {
         gate_summary *g = known + a;
@@ -548,8 +548,8 @@ static int find_gates(const screening *c, gate_summary *known)
             continue;
         for (long i = 0; i < c->seeds; i++)
             v[i] = g->fraction[i] - relu->fraction[i];
-        snprintf(text, sizeof text, "%s: return, fraction of the way, less ReLU's", name);
-        if (stat_find(s, text, "%+.3f", v, c->seeds, -LEVEL, LEVEL))
+        snprintf(text, sizeof text, "%s: return, fraction of the way, less ReLU's: median", name);
+        if (stat_find_median(s, text, "%+.3f", v, c->seeds, -LEVEL, LEVEL))
             return -1;
         precision_interval(g->means, relu->means, c->seeds, &mean, &low, &high);
         snprintf(text, sizeof text, "%s: OUI's precision less ReLU's", name);
@@ -649,12 +649,12 @@ static int draw_rules(screening *c, const char *stem)
     snprintf(what, sizeof what, "%srules", stem);
     snprintf(
         title, sizeof title,
-        "Of the runs kept at a tenth by OUI %.0f %% turn out good, of those kept by their rate alone "
-        "%.0f %%",
-        100 * by_oui, 100 * by_rate);
+        "%s: of the runs kept at a tenth by OUI %.0f %% turn out good, of those kept by their rate "
+        "alone %.0f %%",
+        arm_table[c->arm].name, 100 * by_oui, 100 * by_rate);
     if (figure_open(
             s, &f, what, 240 + 450 * (KINDS - first), (int)(150 + line * RULES), title,
-            "dots: mean precision over the seeds left out, lines: 95 % interval; dashed: all runs"))
+            "dots: mean precision over the seeds left out; lines: 95 % interval at a recall of 0.8; dashed: all runs"))
         return -1;
     for (int kind = first; kind < KINDS; kind++) {
         svg_panel p = { 190 + 450 * (kind - first), 110, 360, line * RULES, 0, 1, 0, 1, 0, 0 };
@@ -685,12 +685,13 @@ static int draw_rules(screening *c, const char *stem)
                 const double y = p.top + line * (rule + 0.5) + 9 * (k - 1);
                 for (long i = 0; i < c->seeds; i++)
                     v[i] = quality_of(c, kind, rule, shown_table[k], -1, i).precision;
+                mean = stat_mean(v, c->seeds);
                 if (is_matched)
-                    matched_precision(c, kind, rule, v);
-                stat_interval(v, c->seeds, &mean, &low, &high);
-                if (c->seeds > 1) {
+                    precision_interval(c->precision[kind][rule], NULL, c->seeds, &mean, &low,
+                                       &high);
+                if (is_matched && c->seeds > 1) {
                     svg_rule(&f.s, svg_x(&p, fmax(low, 0)), y, svg_x(&p, fmin(high, 1)), y,
-                             rule_table[rule].colour, is_matched ? 2.5 : 1, NULL);
+                             rule_table[rule].colour, 2.5, NULL);
                 }
                 svg_dot(&f.s, svg_x(&p, mean), y, is_matched ? 4 : 2.5, rule_table[rule].colour,
                         "#FFFFFF");
@@ -854,7 +855,7 @@ const experiment control_experiment = {
         "return above 0; the actor's OUI falls with the rate, rank correlation below -0.5, and flips rise with it, above "
         "0.5; the good runs' mean rank in the actor's OUI above 0.5, in the critic's between 1/3 and 2/3, the difference "
         "above 0; with the rate held, OUI and return correlate above 0; CartPole at the rate that is best on the other "
-        "seeds above 475; of another gate the return, as a fraction of the way from a random policy to ReLU's best, and "
+        "half of the seeds, median above 475; of another gate the median return, as a fraction of the way from a random policy to ReLU's best, and "
         "OUI's precision less ReLU's: within 0.05",
     .main = control_main
 };

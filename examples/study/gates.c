@@ -315,6 +315,12 @@ static int gates_check(study *s)
                 "--%s: several values; only --lr, --warmup, --start, --activations and --width may have them",
                 name);
         }
+        /* the network's name has the first width */
+        if (!strcmp(name, "width")) {
+            const size_t used = strlen(s->task.network);
+            snprintf(s->task.network + used, sizeof s->task.network - used, ", width %s to %s",
+                     s->axis[k].value[0], s->axis[k].value[s->axis[k].values - 1]);
+        }
     }
     return 0;
 }
@@ -515,9 +521,9 @@ static int gates_figures(study *s)
 {
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low, high;
     const double x0 = rate_at(s, 0) / 1.2, x1 = rate_at(s, rates(s) - 1) * 1.2;
-    const int wide = settings(s) > 8 ? 3 : 2, columns = settings(s) > 1 ? wide : 1,
-              rows = (settings(s) + columns - 1) / columns, scores = CELL_HEIGHT * rows,
-              bands = (int)bands_height(s) + 66,
+    const int wide = settings(s) > 8 || settings(s) == 3 ? 3 : 2,
+              columns = settings(s) > 1 ? wide : 1, rows = (settings(s) + columns - 1) / columns,
+              scores = CELL_HEIGHT * rows, bands = (int)bands_height(s) + 66,
               height = FIGURE_TOP + (scores > bands ? scores : bands);
     svg_panel q = { 0, FIGURE_TOP, 200, 0, 0, 1, 0, 1, 1, 0 };
     char title[200];

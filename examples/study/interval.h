@@ -2,10 +2,11 @@
    interval.h: estimates over seeds, their 95 % intervals, verdicts, and Holm's correction.
 
    The seed is the unit of repetition everywhere: two values that share a seed are never counted as
-   two. Where each seed gives one value, the interval is Student's t over those values. Where an
-   estimate combines several seeds (the rank correlation of two runs has two of them), the interval
-   is the jackknife: the estimate is made again without each seed. tests/test_study_intervals.c
-   simulates the coverage of each kind. */
+   two. Where each seed gives one value, the interval is Student's t over those values, except for
+   counts of rare events and for returns, which have a long tail. Where an estimate combines several
+   seeds (the rank correlation of two runs has two of them), the interval is the jackknife: the
+   estimate is made again without each seed. tests/test_study_intervals.c simulates the coverage of
+   each kind. */
 #ifndef INTERVAL_H
 #define INTERVAL_H
 #include <stddef.h>
@@ -23,6 +24,31 @@ double stat_t_tail(double t, long freedom);
 
 /* Writes the mean of n independent values and its 95 % interval, NaN below two values. */
 void stat_interval(const double *v, long n, double *mean, double *low, double *high);
+
+/* The same where the value of each seed comes from a fit to the other seeds. Two such fits share
+   nearly all seeds, so the standard error is taken √(n/(n - 1)) times as large. */
+void stat_interval_fitted(const double *v, long n, double *mean, double *low, double *high);
+
+/* The same for counts of rare events, one of each seed: the wider of Student's interval and of the
+   score interval of a Poisson count on either side. Counts are discrete, so it covers 95 to 100 %;
+   Student's alone covers 40 to 90 % below one event a seed, and has no width when none is seen. */
+void stat_interval_counts(const double *v, long n, double *mean, double *low, double *high);
+/* Returns the p-value of that interval against the range (least, most). */
+double stat_counts_p(const double *v, long n, double least, double most);
+
+/* The median of n independent values and its 95 % interval from order statistics, interpolated
+   (Hettmansperger and Sheather); NaN below six values. It holds for any distribution. The mean of
+   returns has no such interval: most seeds end at the maximum and a few far below, and Student's
+   covers about 70 %. */
+void stat_interval_median(const double *v, long n, double *median, double *low, double *high);
+/* Returns the p-value of that interval against the range (least, most). */
+double stat_median_p(const double *v, long n, double least, double most);
+
+/* Returns whether seed `other` of n takes part in a choice for seed `seed`, such as that of its
+   learning rate: the seeds of odd index choose for those of even index, and the reverse. Where all
+   seeds but one choose, the choices of two seeds depend on each other's scores, and Student's
+   interval over them covers 85 to 90 %. One seed chooses for itself. */
+int stat_chooses(long other, long seed, long n);
 
 /* Writes an estimate's 95 % interval by the jackknife: `whole` is the estimate from all n seeds,
    without[i] that from all but seed i. The variance is (n - 1)/n·Σ(without[i] - mean)². */

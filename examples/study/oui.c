@@ -15,6 +15,7 @@
    (of two indicators with their product), and what counts is Spearman's correlation of prediction
    and truth in the seed left out. The band 0.6 to 0.8 that 2504.17160 states for the pairwise form
    is taken as it stands. */
+#include "early.h"
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -78,45 +79,6 @@ static void oui_epoch(trainer *w)
 
 /* ==== what is known of a run after so many epochs
    ================================================================== */
-enum { PAIRWISE = 0, BATCH, RATE, DECAY, LOSS, HELD, FEATURES }; /* indicators */
-typedef struct {
-    const char *name;
-    int a, b, band;
-    const char *colour;
-} rule; /* b: -1, or a second indicator */
-
-enum {
-    BY_PAIRWISE = 0,
-    BY_BATCH,
-    BY_BAND,
-    BY_RATE,
-    BY_LOSS,
-    BY_HELD,
-    BY_DECAY_TOO,
-    BY_PAIRWISE_TOO,
-    BY_BATCH_TOO,
-    RULES
-};
-
-static const rule rule_table[RULES] = { { "OUI pairwise", PAIRWISE, -1, 0, "#D55E00" },
-                                        { "OUI batch", BATCH, -1, 0, "#AA4499" },
-                                        { "OUI in its band", PAIRWISE, -1, 1, "#997700" },
-                                        { "learning rate", RATE, -1, 0, "#222222" },
-                                        { "training loss", LOSS, -1, 0, "#0072B2" },
-                                        { "hold-out score", HELD, -1, 0, "#117733" },
-                                        { "rate, decay", RATE, DECAY, 0, NULL },
-                                        { "rate, OUI pairwise", RATE, PAIRWISE, 0, NULL },
-                                        { "rate, OUI batch", RATE, BATCH, 0, NULL } };
-
-typedef struct {
-    const study *study;
-    int arm;
-    long variants, seeds, epochs;
-    double *x, *place; /* [epoch][feature][seed][variant]; their ranks in their seed, from 0 to 1 */
-    double *final, *rank, *predicted; /* [seed][variant]; [variant] */
-    float *pair;                      /* [2][variant] */
-} early_data;
-
 static double mean_of_gates(const study *s, const run *r, const char *quantity, int epoch)
 {
     double sum = 0;
@@ -125,179 +87,30 @@ static double mean_of_gates(const study *s, const run *r, const char *quantity, 
     return sum;
 }
 
-static double *feature(const early_data *k, long epoch, int f, long seed)
+static int early_of(study *s, early_data *k, int arm)
 {
-    return k->x + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
-}
-
-static double *place_of(const early_data *k, long epoch, int f, long seed)
-{
-    return k->place + (((epoch - 1) * FEATURES + f) * k->seeds + seed) * k->variants;
-}
-
-static int is_known(double v) { return v >= -HUGE_VAL && v < HUGE_VAL; }
-
-/* the fraction of the others that are smaller, equal ones counting half */
-static void rank_them(double *rank, const double *v, long n)
-{
-    for (long i = 0; i < n; i++) {
-        double below = 0, many = 0;
-        for (long j = 0; j < n; j++) {
-            if (j != i && is_known(v[j])) {
-                below += v[j] < v[i] ? 1 : v[j] > v[i] ? 0 : 0.5;
-                many++;
-            }
-        }
-        rank[i] = is_known(v[i]) && many > 0 ? below / many : (double)NAN;
-    }
-}
-
-static int early_data_make(study *s, early_data *k, int arm)
-{
-    const size_t cells = (size_t)(s->variants * s->config.seeds);
-    k->study = s;
-    k->arm = arm;
-    k->variants = s->variants;
-    k->seeds = s->config.seeds;
-    k->epochs = s->config.epochs;
-    k->x = (double *)malloc((2 * (size_t)k->epochs * FEATURES + 4) * cells * sizeof *k->x);
-    if (!k->x)
+    if (early_make(k, s->variants, s->config.seeds, s->config.epochs))
         return study_fail(s, "out of memory");
-    k->place = k->x + (size_t)k->epochs * FEATURES * cells;
-    k->final = k->place + (size_t)k->epochs * FEATURES * cells;
-    k->rank = k->final + cells;
-    k->predicted = k->rank + cells;
-    k->pair = (float *)(void *)(k->predicted + cells);
+    k->arm = arm;
     for (long i = 0; i < k->seeds; i++) {
         for (long v = 0; v < k->variants; v++) {
             const run *r = plan_run(s, v, arm, i);
             k->final[i * k->variants + v] =
                 s->task.sign * record_get(s, r, "holdout", (int)k->epochs, -1);
             for (long e = 1; e <= k->epochs; e++) {
-                const double f[FEATURES] = { mean_of_gates(s, r, "oui_pairwise", (int)e),
-                                             mean_of_gates(s, r, "oui_batch_before", (int)e),
-                                             r->config.lr,
-                                             r->config.weight_decay,
-                                             record_get(s, r, "loss", (int)e, -1),
-                                             record_get(s, r, "holdout", (int)e, -1) };
-                for (int j = 0; j < FEATURES; j++)
-                    feature(k, e, j, i)[v] = f[j];
+                const double f[EARLY_FEATURES] = { mean_of_gates(s, r, "oui_pairwise", (int)e),
+                                                   mean_of_gates(s, r, "oui_batch_before", (int)e),
+                                                   r->config.lr,
+                                                   r->config.weight_decay,
+                                                   record_get(s, r, "loss", (int)e, -1),
+                                                   record_get(s, r, "holdout", (int)e, -1) };
+                for (int j = 0; j < EARLY_FEATURES; j++)
+                    early_feature(k, e, j, i)[v] = f[j];
             }
         }
-        rank_them(k->rank + i * k->variants, k->final + i * k->variants, k->variants);
-        for (long e = 1; e <= k->epochs; e++) {
-            for (int j = 0; j < FEATURES; j++)
-                rank_them(place_of(k, e, j, i), feature(k, e, j, i), k->variants);
-        }
     }
+    early_rank(k);
     return 0;
-}
-
-/* ==== the parabola
-   =================================================================================================
- */
-enum { TERMS = 6 };
-
-static int terms_of(double t[TERMS], double a, double b, int two)
-{
-    t[0] = 1;
-    t[1] = a;
-    t[2] = a * a;
-    if (two) {
-        t[3] = b;
-        t[4] = b * b;
-        t[5] = a * b;
-    }
-    return two ? 6 : 3;
-}
-
-/* least squares by elimination; a little on the diagonal, since a grid of two rates has no parabola
- */
-static void solve(double m[TERMS][TERMS], double *y, int n)
-{
-    for (int i = 0; i < n; i++)
-        m[i][i] = fma(1e-6, 1 + m[i][i], m[i][i]);
-    for (int i = 0; i < n; i++) {
-        for (int j = i + 1; j < n; j++) {
-            const double by = m[j][i] / m[i][i];
-            for (int l = i; l < n; l++)
-                m[j][l] = fma(-by, m[i][l], m[j][l]);
-            y[j] = fma(-by, y[i], y[j]);
-        }
-    }
-    for (int i = n - 1; i >= 0; i--) {
-        for (int l = i + 1; l < n; l++)
-            y[i] = fma(-m[i][l], y[l], y[i]);
-        y[i] /= m[i][i];
-    }
-}
-
-/* predictions for the runs of a seed from those of the others */
-static void predict(const early_data *k, const rule *r, long epoch, long seed)
-{
-    double m[TERMS][TERMS], y[TERMS], t[TERMS];
-    const int two = r->b >= 0, n = terms_of(t, 0, 0, two);
-    if (r->band) {
-        for (long v = 0; v < k->variants; v++) {
-            const double x = feature(k, epoch, r->a, seed)[v];
-            k->predicted[v] = x < 0.6 ? x - 0.6 : x > 0.8 ? 0.8 - x : x >= 0 ? 0 : x;
-        }
-        return;
-    }
-    memset(m, 0, sizeof m);
-    memset(y, 0, sizeof y);
-    for (int pass = 0; pass < 2; pass++) {
-        for (long i = 0; i < k->seeds; i++) {
-            for (long v = 0; v < k->variants && (i == seed) == pass; v++) {
-                const double a = place_of(k, epoch, r->a, i)[v],
-                             b = two ? place_of(k, epoch, r->b, i)[v] : 0;
-                const double rank = k->rank[i * k->variants + v];
-                terms_of(t, a, b, two);
-                if (pass) {
-                    double sum = 0;
-                    for (int j = 0; j < n; j++)
-                        sum = fma(y[j], t[j], sum);
-                    k->predicted[v] = sum;
-                } else if (is_known(a + b + rank)) {
-                    for (int j = 0; j < n; j++) {
-                        y[j] = fma(t[j], rank, y[j]);
-                        for (int l = 0; l < n; l++)
-                            m[j][l] = fma(t[j], t[l], m[j][l]);
-                    }
-                }
-            }
-        }
-        if (!pass)
-            solve(m, y, n);
-    }
-}
-
-/* Spearman's correlation of prediction and truth in a seed; and how far the run that it puts first
-   lies under the best one */
-static double evaluate_rule(const early_data *k, const rule *r, long epoch, long seed,
-                            double *regret)
-{
-    const double *truth = k->final + seed * k->variants;
-    float *a = k->pair, *b = a + k->variants;
-    double best = -HUGE_VAL, first = -HUGE_VAL, picked = (double)NAN, rho;
-    size_t n = 0;
-    if (k->seeds > 1 || r->band)
-        predict(k, r, epoch, seed);
-    for (long v = 0; v < k->variants && (k->seeds > 1 || r->band); v++) {
-        if (!is_known(k->predicted[v]) || !is_known(truth[v]))
-            continue;
-        if (k->predicted[v] > first) {
-            first = k->predicted[v];
-            picked = truth[v];
-        }
-        if (truth[v] > best)
-            best = truth[v];
-        a[n] = (float)k->predicted[v];
-        b[n++] = (float)truth[v];
-    }
-    rho = n > 2 ? lgelu_spearman(a, b, n) : (double)NAN;
-    *regret = best - picked;
-    return rho;
 }
 
 /* ==== the table and what it says
@@ -308,8 +121,8 @@ static long evaluate_seeds(const early_data *k, int which, long epoch, double *r
 {
     long n = 0;
     for (long i = 0; i < k->seeds; i++) {
-        rho[n] = evaluate_rule(k, rule_table + which, epoch, i, regret + n);
-        n += is_known(rho[n]);
+        rho[n] = early_evaluate(k, which, epoch, i, regret + n);
+        n += early_known(rho[n]);
     }
     return n;
 }
@@ -322,43 +135,45 @@ static int find(study *s, const early_data *k, int which, int other, const char 
     double regret;
     long n = 0;
     for (long i = 0; i < k->seeds; i++) {
-        v[n] = evaluate_rule(k, rule_table + which, early_epoch(s), i, &regret);
+        v[n] = early_evaluate(k, which, early_epoch(s), i, &regret);
         if (other >= 0)
-            v[n] -= evaluate_rule(k, rule_table + other, early_epoch(s), i, &regret);
-        n += is_known(v[n]);
+            v[n] -= early_evaluate(k, other, early_epoch(s), i, &regret);
+        n += early_known(v[n]);
     }
     snprintf(line, sizeof line, "%s: %s", arm_table[k->arm].name, text);
-    return n ? stat_find(s, line, "%+.2f", v, n, least, HUGE_VAL) : 0;
+    return n ? stat_find_fitted(s, line, "%+.2f", v, n, least, HUGE_VAL) : 0;
 }
 
 static int report_arm(study *s, int arm, double *v)
 {
     early_data k;
     int bad;
-    if (early_data_make(s, &k, arm))
+    if (early_of(s, &k, arm))
         return -1;
     print(s, "\n%s: after epoch %ld of %ld\n", arm_table[arm].name, early_epoch(s), k.epochs);
     print_left(s, 24, "what is known");
     print_right(s, 20, "rank correlation");
     print_right(s, 24, "picked under the best");
     print(s, "\n");
-    for (int i = 0; i < RULES; i++) {
+    for (int i = 0; i < EARLY_RULES; i++) {
         const long n = evaluate_seeds(&k, i, early_epoch(s), v, v + s->config.seeds);
-        print_left(s, 24, rule_table[i].name);
+        print_left(s, 24, early_rule_table[i].name);
         print_cell(s, 20, "%.2f", v, n);
         print_cell(s, 24, s->task.percent ? "%.2f" : "%.4f", v + s->config.seeds, n);
         print(s, "\n");
     }
-    bad = find(s, &k, BY_PAIRWISE, -1, "early pairwise OUI ranks the runs", 0.5, v)
-          || find(s, &k, BY_BATCH, -1, "early batch OUI ranks the runs", 0.5, v)
-          || find(s, &k, BY_BAND, -1, "the band 0.6 to 0.8 ranks the runs", 0.5, v)
-          || find(s, &k, BY_PAIRWISE, BY_RATE, "pairwise OUI less the rate alone", 0, v)
-          || find(s, &k, BY_BATCH, BY_RATE, "batch OUI less the rate alone", 0, v)
-          || find(s, &k, BY_PAIRWISE, BY_LOSS, "pairwise OUI less the early loss", 0, v)
-          || find(s, &k, BY_BATCH, BY_LOSS, "batch OUI less the early loss", 0, v)
-          || find(s, &k, BY_PAIRWISE_TOO, BY_RATE, "what pairwise OUI adds to the rate", 0, v)
-          || find(s, &k, BY_BATCH_TOO, BY_RATE, "what batch OUI adds to the rate", 0, v);
-    free(k.x);
+    bad =
+        find(s, &k, EARLY_BY_PAIRWISE, -1, "early pairwise OUI ranks the runs", 0.5, v)
+        || find(s, &k, EARLY_BY_BATCH, -1, "early batch OUI ranks the runs", 0.5, v)
+        || find(s, &k, EARLY_BY_BAND, -1, "the band 0.6 to 0.8 ranks the runs", 0.5, v)
+        || find(s, &k, EARLY_BY_PAIRWISE, EARLY_BY_RATE, "pairwise OUI less the rate alone", 0, v)
+        || find(s, &k, EARLY_BY_BATCH, EARLY_BY_RATE, "batch OUI less the rate alone", 0, v)
+        || find(s, &k, EARLY_BY_PAIRWISE, EARLY_BY_LOSS, "pairwise OUI less the early loss", 0, v)
+        || find(s, &k, EARLY_BY_BATCH, EARLY_BY_LOSS, "batch OUI less the early loss", 0, v)
+        || find(s, &k, EARLY_BY_PAIRWISE_TOO, EARLY_BY_RATE, "what pairwise OUI adds to the rate",
+                0, v)
+        || find(s, &k, EARLY_BY_BATCH_TOO, EARLY_BY_RATE, "what batch OUI adds to the rate", 0, v);
+    early_free(&k);
     return bad ? -1 : 0;
 }
 
@@ -390,26 +205,27 @@ static int oui_report(study *s)
 static void draw_rules(study *s, svg *g, svg_panel *p, const early_data *k, double *v)
 {
     double x[2048], y[2048];
-    svg_label label[RULES];
+    svg_label label[EARLY_RULES];
     int labels = 0;
     svg_axes(g, p, "epoch", "rank correlation with the final score", 5, 5);
     svg_clip(g, p);
-    for (int i = 0; i < RULES; i++) {
+    for (int i = 0; i < EARLY_RULES; i++) {
         int n = 0;
-        if (!rule_table[i].colour)
+        if (!early_rule_table[i].colour)
             continue;
         for (long e = 1; e <= k->epochs && n < 2048; e++) {
             y[n] = stat_mean(v, evaluate_seeds(k, i, e, v, v + s->config.seeds));
             x[n] = (double)e;
-            n += is_known(y[n]);
+            n += early_known(y[n]);
         }
         if (!n)
             continue;
-        svg_line(g, p, x, y, n, rule_table[i].colour, rule_table[i].a == RATE ? 1.6 : 2,
-                 rule_table[i].a == RATE ? "5 3" : NULL);
+        svg_line(g, p, x, y, n, early_rule_table[i].colour,
+                 early_rule_table[i].a == EARLY_RATE ? 1.6 : 2,
+                 early_rule_table[i].a == EARLY_RATE ? "5 3" : NULL);
         label[labels].y = fmin(svg_y(p, y[n - 1]), p->top + p->height);
-        label[labels].colour = rule_table[i].colour;
-        snprintf(label[labels++].text, sizeof label->text, "%s", rule_table[i].name);
+        label[labels].colour = early_rule_table[i].colour;
+        snprintf(label[labels++].text, sizeof label->text, "%s", early_rule_table[i].name);
     }
     svg_unclip(g);
     svg_labels(g, label, labels, p->left + p->width, p->top, p->top + p->height, 16);
@@ -424,8 +240,8 @@ static void draw_runs(study *s, svg *g, svg_panel *p, const early_data *k, int f
     p->x0 = p->y0 = HUGE_VAL;
     p->x1 = -HUGE_VAL;
     for (long i = 0; i < k->seeds * k->variants; i++) {
-        const double a = feature(k, early_epoch(s), f, 0)[i];
-        if (is_known(a) && is_known(k->final[i])) {
+        const double a = early_feature(k, early_epoch(s), f, 0)[i];
+        if (early_known(a) && early_known(k->final[i])) {
             figure_range(&p->x0, &p->x1, a);
             figure_range(&least, &most, s->task.sign * k->final[i]);
         }
@@ -444,13 +260,13 @@ static void draw_runs(study *s, svg *g, svg_panel *p, const early_data *k, int f
     p->y1 = most + 0.04 * (most - least);
     svg_axes(g, p, name,
              s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 3, 5);
-    x = feature(k, early_epoch(s), f, 0);
+    x = early_feature(k, early_epoch(s), f, 0);
     for (long i = 0; i < k->seeds; i++) {
         for (long v = 0; v < k->variants; v++) {
             int at[MAX_AXES];
             const long c = i * k->variants + v;
             plan_place(s, v, at);
-            if (!is_known(x[c]) || !is_known(k->final[c]))
+            if (!early_known(x[c]) || !early_known(k->final[c]))
                 continue;
             svg_ramp(ink, s->axis[lr].values > 1 ? (double)at[lr] / (s->axis[lr].values - 1) : 0);
             svg_dot(g, svg_x(p, x[c]), svg_y(p, s->task.sign * k->final[c]), 3, ink, "#FFFFFF");
@@ -460,7 +276,7 @@ static void draw_runs(study *s, svg *g, svg_panel *p, const early_data *k, int f
 
 static int oui_figures(study *s)
 {
-    static const int shown[3] = { BY_PAIRWISE, BY_BATCH, BY_RATE };
+    static const int shown[3] = { EARLY_BY_PAIRWISE, EARLY_BY_BATCH, EARLY_BY_RATE };
     const int lr = plan_axis(s, "lr");
     double *v = (double *)malloc(2 * (size_t)s->config.seeds * sizeof *v), rho[3] = { 0, 0, 0 };
     char title[200], ink[8];
@@ -469,7 +285,7 @@ static int oui_figures(study *s)
     early_data *k = (early_data *)calloc((size_t)s->arm_total, sizeof *k);
     bad = !v || !k ? study_fail(s, "out of memory") : 0;
     for (int a = 0; a < s->arm_total && !bad; a++) {
-        bad = early_data_make(s, k + a, s->arms[a]);
+        bad = early_of(s, k + a, s->arms[a]);
         for (int i = 0; i < 3 && !bad; i++) {
             rho[i] += stat_mean(v, evaluate_seeds(k + a, shown[i], early_epoch(s), v,
                                                   v + s->config.seeds))
@@ -491,16 +307,16 @@ static int oui_figures(study *s)
         svg_text(&f.s, p.left, p.top - 30, 's', -13, arm_table[s->arms[a]].colour, "%s",
                  arm_table[s->arms[a]].name);
         draw_rules(s, &f.s, &p, k + a, v);
-        draw_runs(s, &f.s, &q, k + a, PAIRWISE, "early OUI, pairwise");
+        draw_runs(s, &f.s, &q, k + a, EARLY_PAIRWISE, "early OUI, pairwise");
         q.left = 638;
-        draw_runs(s, &f.s, &q, k + a, BATCH, "early OUI, batch");
+        draw_runs(s, &f.s, &q, k + a, EARLY_BATCH, "early OUI, batch");
         for (int i = 0; i < s->axis[lr].values; i++) {
             svg_ramp(ink, s->axis[lr].values > 1 ? (double)i / (s->axis[lr].values - 1) : 0);
             svg_text(&f.s, 806, p.top + 14 + 16 * i, 's', 12, ink, "rate %s", s->axis[lr].value[i]);
         }
     }
     for (int a = 0; k && a < s->arm_total; a++)
-        free(k[a].x);
+        early_free(k + a);
     free(k);
     free(v);
     return bad || figure_close(s, &f) || figure_findings(s) ? -1 : 0;

@@ -108,7 +108,7 @@ double matched_precision(const screening *c, int kind, int rule, double *v);
    the matched recall, and the interval of the jackknife over seeds. */
 void precision_difference(const screening *c, int kind, int rule, int other, double *mean,
                           double *low, double *high);
-/* The same of two lists of mean precisions as screening.precision holds them. */
+/* The same of two lists of mean precisions as screening.precision holds them; b NULL: of one. */
 void precision_interval(const double *a, const double *b, long seeds, double *mean, double *low,
                         double *high);
 /* With the rate held: the rank correlation of a signal with the return over the seeds, the mean
@@ -119,8 +119,9 @@ int interval_at_equal_rate(const screening *c, int signal, double *mean, double 
 /* Per seed the rank correlation of the learning rate with a signal, the mean over the tasks.
    Returns how many seeds have one. */
 long rank_of_rate(const screening *c, int signal, double *v);
-/* Per seed the mean rank of the good runs. Returns how many seeds have any. */
+/* Per seed the mean rank of the good runs among those of their task and seed. Returns how many
+ * seeds have any. */
 long rank_of_good(const screening *c, int signal, double *v);
-/* Returns the return of a seed at the rate that is best on the other seeds. */
+/* Returns the return of a seed at the rate that is best on the other half of the seeds. */
 double return_at_best(const screening *c, int t, long seed);
 #endif

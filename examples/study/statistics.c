@@ -48,6 +48,33 @@ int stat_find(study *s, const char *text, const char *format, const double *v, l
                               stat_p(mean, low, high, n, least, most), n, least, most);
 }
 
+int stat_find_fitted(study *s, const char *text, const char *format, const double *v, long n,
+                     double least, double most)
+{
+    double mean, low, high;
+    stat_interval_fitted(v, n, &mean, &low, &high);
+    return stat_find_interval(s, text, format, mean, low, high,
+                              stat_p(mean, low, high, n, least, most), n, least, most);
+}
+
+int stat_find_counts(study *s, const char *text, const char *format, const double *v, long n,
+                     double least, double most)
+{
+    double mean, low, high;
+    stat_interval_counts(v, n, &mean, &low, &high);
+    return stat_find_interval(s, text, format, mean, low, high, stat_counts_p(v, n, least, most), n,
+                              least, most);
+}
+
+int stat_find_median(study *s, const char *text, const char *format, const double *v, long n,
+                     double least, double most)
+{
+    double median, low, high;
+    stat_interval_median(v, n, &median, &low, &high);
+    return stat_find_interval(s, text, format, median, low, high, stat_median_p(v, n, least, most),
+                              n, least, most);
+}
+
 void stat_too_small(study *s, int first)
 {
     for (finding *f = s->findings + first; f < s->findings + s->finding_count; f++) {

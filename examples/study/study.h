@@ -423,6 +423,14 @@ int stat_find(study *s, const char *text, const char *format, const double *v, l
 /* The same of an estimate with an interval and a p-value of another kind over n seeds. */
 int stat_find_interval(study *s, const char *text, const char *format, double mean, double low,
                        double high, double p, long n, double least, double most);
+/* The same where each seed's value comes from a fit to the other seeds, of counts of rare events,
+   and of the median of values with a long tail. */
+int stat_find_fitted(study *s, const char *text, const char *format, const double *v, long n,
+                     double least, double most);
+int stat_find_counts(study *s, const char *text, const char *format, const double *v, long n,
+                     double least, double most);
+int stat_find_median(study *s, const char *text, const char *format, const double *v, long n,
+                     double least, double most);
 /* The experiment is too small for its claim: nothing that was found so far is decided. */
 void stat_too_small(study *s, int first);
 /* Holm's correction over all findings; how many were tested. */

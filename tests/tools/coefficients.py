@@ -108,9 +108,11 @@ def signed(name, comment, plus, minus):
     for j in range(len(plus[0])):
         half, mirror = [c[j] + 0.0 for c in plus], [minus[-k][j] + 0.0 for k in range(8)]
         same = {sign for sign in (1, -1) if all(p[j] == sign * m[j] for p, m in zip(plus, minus))}
-        lines.append(row('LGELU__EVEN(', half, ')', ',') if 1 in same else row('LGELU__ODD(', half, ')', ',') if same else
-                     row('{ ', half + mirror, ' }', ','))
-    tables.append('/* %s */\nLGELU__COEFFICIENTS(%s, %d,\n' % (comment, name, len(lines)) + ',\n'.join(lines) + ')')
+        line = row('EVEN(', half, ')', ',') if 1 in same else row('ODD(', half, ')', ',') if same else \
+            row('EACH(', half + mirror, ')', ',')
+        lines.append(line.replace('\n', ' \\\n'))
+    tables.append('/* %s */\n#define LGELU__%s_ROWS(EVEN, ODD, EACH) \\\n' % (comment, name.upper()) + ', \\\n'.join(lines)
+                  + '\nLGELU__COEFFICIENTS(%s, LGELU__%s_ROWS, %d)' % (name, name.upper(), len(lines)))
 
 
 def vector(name, comment, c):
@@ -267,7 +269,7 @@ elif sys.argv[1] == '--check' and len(sys.argv) == 3:
     with open(sys.argv[2], encoding='utf-8') as source:
         have = source.read()
     # layout and comments are not compared
-    plain = lambda t: re.sub(r'\s+', '', re.sub(r'/\*.*?\*/', '', t, flags=re.S))
+    plain = lambda t: re.sub(r'[\s\\]+', '', re.sub(r'/\*.*?\*/', '', t, flags=re.S))
     if any(plain(part) not in plain(have) for part in [yardstick] + tables):
         print('the tables in %s are not the ones that coefficients.py makes' % sys.argv[2])
         sys.exit(1)

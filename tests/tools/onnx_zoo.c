@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    onnx_zoo LIST FOLDER AGAIN: for each network of the list that onnx_zoo.py prints: it is read, its
    outputs are PyTorch's to 1e-4 of the largest, a few training steps lower its loss, and it is
-   written to the folder AGAIN, with its inputs and outputs. Prints one line for each: its name,
-   and "in" or "refused", "trained", "out" with the reason where something failed. */
+   written to the folder AGAIN, with its inputs and outputs, and read from there. Prints one line
+   for each: its name, and "in" or "refused", "trained", "out", "in again" with the reason where
+   something failed. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../../examples/deploy/onnx_in.h"
@@ -88,7 +89,7 @@ static int add_loss(body *b)
 {
     const size_t *s = b->nodes[b->out].shape;
     int answer;
-    if (s[2] > 1) {
+    if (s[2] > 1 && s[0] == 1) {
         answer = lgelu_labels(&b->net, "zoo.labels", s[0] * s[1], s[2]);
         lgelu_cross_entropy(&b->net, "zoo.loss", b->out, answer);
     } else {
@@ -125,7 +126,7 @@ static int grow(animal *a, body *b, int learn)
             memcpy(&t, a->x + 8 * i, 8);
             b->token[i] = (int32_t)t;
         }
-    } else if (onnx_input(a->model) == ONNX_CHANNELS_FIRST) {
+    } else if (onnx_input(a->model) == ONNX_CHANNELS_FIRST || onnx_input(a->model) == ONNX_ROW) {
         turn(b->x, (float *)(void *)a->x, b->nodes[b->in].shape, a->batch, 0);
     }
     lgelu_net_bind(&b->net, b->in, strcmp(a->type, "int64") ? (void *)b->x : b->token);
@@ -165,7 +166,7 @@ static int agrees(animal *a, float **ours)
         return refuse(a, "another number of outputs");
     *ours = malloc(a->out_bytes);
     memcpy(*ours, lgelu_net_value(&b.net, b.out), a->out_bytes);
-    if (onnx_result(a->model) == ONNX_CHANNELS_FIRST)
+    if (onnx_result(a->model) == ONNX_CHANNELS_FIRST || onnx_result(a->model) == ONNX_ROW)
         turn(*ours, lgelu_net_value(&b.net, b.out), b.nodes[b.out].shape, a->batch, 1);
     for (i = 0; i < n; i++) {
         const double theirs = (double)((float *)(void *)a->y)[i];
@@ -231,6 +232,21 @@ static int writes(animal *a, const char *again, const float *ours)
     return 1;
 }
 
+/* Whether the file that was written is read as the same network. */
+static int returns(animal *a, const char *again)
+{
+    animal back = *a;
+    float *ours = NULL;
+    int good;
+    back.file = slurp(again, a->name, ".onnx", &back.bytes);
+    good = read_file(&back) && agrees(&back, &ours);
+    memcpy(a->why, back.why, sizeof a->why);
+    free(ours);
+    free(back.file);
+    free(back.work);
+    return good;
+}
+
 /* One row of the table: what was done, or why it was not. */
 static void one(animal *a, const char *again)
 {
@@ -245,6 +261,8 @@ static void one(animal *a, const char *again)
         printf("%s\tnot trained\t%s\n", a->name, a->why);
     else if (!writes(a, again, ours))
         printf("%s\tnot out\t%s\n", a->name, a->why);
+    else if (!returns(a, again))
+        printf("%s\tnot in again\t%s\n", a->name, a->why);
     else
         printf("%s\tdone\n", a->name);
     free(ours);

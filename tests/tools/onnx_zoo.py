@@ -25,7 +25,7 @@ def disturb(net):
     return net
 
 
-def case(make, shape, tokens=0, refused="", batch=4, opset=16, names=("output",)):
+def case(make, shape, tokens=0, refused="", batch=4, opset=16, names=("output",), dynamic=True):
     name = make.__name__
     if wanted and name not in wanted:
         return
@@ -37,7 +37,7 @@ def case(make, shape, tokens=0, refused="", batch=4, opset=16, names=("output",)
     first = y[0] if isinstance(y, tuple) else y
     torch.onnx.export(net, x, f"{folder}/{name}.onnx", opset_version=opset, input_names=["input"], output_names=list(names),
                       training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=True,
-                      dynamic_axes={"input": {0: "batch"}, **{n: {0: "batch"} for n in names}})
+                      dynamic_axes={n: {0: "batch"} for n in ("input", *names)} if dynamic else None)
     x.numpy().tofile(f"{folder}/{name}.in")
     first.numpy().astype("<f4").tofile(f"{folder}/{name}.out")
     print(name, "int64" if tokens else "float32", ",".join(map(str, x.shape)), ",".join(map(str, first.shape)), refused,
@@ -792,6 +792,6 @@ case(geglu, (20,))
 case(regression, (8,))
 case(tabular_resnet, (8,))
 case(unet, (3, 16, 16), refused="(ConvTranspose): this operator is not supported")
-case(swin, (3, 16, 16), refused="(Concat): it reads a part of a layer that is neither a token nor channels")
+case(swin, (3, 16, 16), refused="(Concat): expected layers of the same rows and columns")
 case(padded_text_classifier, (8,), 30, refused="(Equal) computes with the integers of input 'input', as padding masks do")
 case(lstm, (8,), 30, refused="(LSTM): this operator is not supported")
