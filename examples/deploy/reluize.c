@@ -1223,11 +1223,13 @@ static double nats_of(const float *outputs, size_t width)
         return 0;
     for (i = 0; i < rows; i++) {
         const float *y = outputs + i * width;
-        const float most = y[lgelu_argmax(y, width)];
-        double all = 0;
-        for (k = 0; k < width; k++)
-            all += exp((double)(y[k] - most));
-        sum += log(all) - (double)(y[data.label[TEST][i]] - most);
+        const size_t top = lgelu_argmax(y, width);
+        double others = 0;
+        for (k = 0; k < width; k++) {
+            if (k != top)
+                others += exp((double)(y[k] - y[top]));
+        }
+        sum += log1p(others) - (double)(y[data.label[TEST][i]] - y[top]);
     }
     return sum / (double)rows;
 }
