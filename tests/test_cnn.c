@@ -787,7 +787,7 @@ static void folding(void)
 static void folding_biases(void)
 {
     graph g;
-    int x, y;
+    int x, y, views = 0;
     float before[2 * 5 * 4 * 9];
     double most = 0;
     begin(&g);
@@ -808,6 +808,9 @@ static void folding_biases(void)
           g.net.message);
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         most = fmax(most, fabs((double)lgelu_net_value(&g.net, y)[i] - (double)before[i]));
+    for (int l = 0; l < g.net.count; l++)
+        views += g.nodes[l].folded && !g.nodes[l].state_count && !g.nodes[l].bias_count;
+    check(views > 0, "a folded batch norm has neither statistics nor parameters", "it has");
     check(most > 0 && most < 2e-5, "a fold behind biases agrees to rounding", "off by %.3g", most);
     end(&g);
 }
@@ -1044,6 +1047,13 @@ static void errors(void)
         refused(&g, lgelu_conv_window(&g.net, "w8", x, 6, &w, 6, 1),
                 "convolution 'w8': expected a depthwise window of at most 225 elements");
         x = 0; /* of the network that the last call began */
+    }
+    {
+        const lgelu_window w = { { 1, 1 }, { 1, 1 }, { 0, 0 }, { 65535, 65535 } };
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 8, 8, 6);
+        check(lgelu_conv_window(&g.net, "far", x, 4, &w, 1, 1) > 0,
+              "a window of one pixel of the largest dilation", "\"%s\"", g.net.message);
     }
     begin(&g);
     x = lgelu_input(&g.net, "x", 20, 20, 1);

@@ -199,7 +199,7 @@ static void headers(void)
         free(b.data);
     }
     for (i = 0; i < sizeof types / sizeof *types; i++) {
-        char header[120];
+        char header[256];
         memory_file b;
         snprintf(header, sizeof header,
                  "{\"a\":{\"dtype\":\"%s\",\"shape\":[3],\"data_offsets\":[0,%d]}}", types[i].name,

@@ -833,6 +833,13 @@ static void sizes_that_do_not_fit(void)
         }
     }
     check(!wraps, "sizes never wrap, whatever the batch", "a size came out too small");
+    /* 20 values have 2^61 bytes each (2^29 where size_t has 32 bits). */
+    begin(&g);
+    for (int i = 0, n = lgelu_input(&g.net, "x", 1, 1, 16); i < 20; i++)
+        n = lgelu_linear(&g.net, "huge", n, 16);
+    check(lgelu_net_bytes(&g.net, (size_t)1 << (8 * sizeof(size_t) - 9), LGELU_MODE_TRAIN) == 0
+              && g.net.status == LGELU_E_MEMORY,
+          "values whose sum is beyond counting", "%s", g.net.message);
     /* 128 matrices have 2^57 elements each (2^25 where size_t has 32 bits). */
     static lgelu_node many[130];
     const unsigned half = 4 * sizeof(size_t);
@@ -2055,6 +2062,22 @@ static void copies(void)
               && same(h.net.lambda, g.net.lambda, sizeof(float)),
           "and both train on with the same bits, dropout too", "they part");
     end(&h);
+
+    /* A network that infers has no moments; the one that trains keeps no others. */
+    {
+        graph infer;
+        build_copied(&infer, SAME, 0.25f, 1);
+        make_at(&infer, 4, LGELU_MODE_INFER, 0);
+        check(!lgelu_net_copy(&infer.net, &g.net), "a copy for inference", "%s", infer.net.message);
+        build_copied(&h, SAME, 0.25f, 1);
+        make_at(&h, 4, LGELU_MODE_TRAIN, 0);
+        check(!lgelu_net_copy(&h.net, &infer.net) && h.net.lambda_count > 0
+                  && same(h.net.s, g.net.s, (size_t)g.net.lambda_count * sizeof(float))
+                  && same(h.net.lambda, g.net.lambda, (size_t)g.net.lambda_count * sizeof(float)),
+              "a copy that trains again begins at the λ of the other one", "%s", h.net.message);
+        end(&h);
+        end(&infer);
+    }
 
     /* The copy has neither the loss nor the dropout. */
     for (int mode = LGELU_MODE_INFER; mode <= LGELU_MODE_TRAIN; mode++) {

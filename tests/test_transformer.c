@@ -993,6 +993,31 @@ static void embeddings(void)
     }
 }
 
+/* The deviation of the first weights that a program sets is that of the whole network; the
+ * projections have a smaller one. */
+static void deviations(void)
+{
+    graph g;
+    lgelu_transformer t = small(LGELU_GATE_RELU);
+    int good = 1, narrow = 0;
+    begin(&g);
+    g.net.deviation = 0.1f;
+    lgelu_gpt(&g.net, lgelu_tokens(&g.net, "x", 64, 99), &t);
+    make_at(&g, 1, LGELU_MODE_INFER, 0);
+    for (int l = 0; l < g.net.count; l++) {
+        if (strstr(g.nodes[l].name, "c_proj")) {
+            const float *w = lgelu_net_weights(&g.net, l);
+            double square = 0;
+            for (size_t i = 0; i < g.nodes[l].weight_count; i++)
+                square += (double)w[i] * (double)w[i] / (double)g.nodes[l].weight_count;
+            good &= fabs(sqrt(square * 2 * (double)t.layers) / 0.1 - 1) < 0.1;
+            narrow++;
+        }
+    }
+    check(!g.net.status && good && narrow, "a deviation that a program sets", "%s", g.net.message);
+    end(&g);
+}
+
 int main(void)
 {
     isa_from_environment();
@@ -1015,6 +1040,7 @@ int main(void)
     generation_of_layers();
     dropout();
     embeddings();
+    deviations();
     normal();
     file();
     printf("# worst value error %.2g, worst gradient error %.2g\n", worst_value, worst_gradient);
