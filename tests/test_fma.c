@@ -190,6 +190,22 @@ static void middle(int few, long n)
         check(again > n / 1000, "control: some of their sums tie", "%ld of %ld", again, n);
 }
 #endif
+/* Sums just below the middle of 2^-126 and the float below it: in double they round to the middle,
+   and then to 2^-126. */
+static void least_normal(void)
+{
+    const float c = from_bits(0x7FFFFFu);
+    int four, sign, wrong = 0;
+    for (four = 0; four < 2; four++) {
+        for (sign = -1; sign < 2; sign += 2) {
+            const float a = (float)sign * 0x1.fffffcp-76f, b = 0x1.000002p-75f;
+            wrong += !same(ours(a, b, (float)sign * c, four), (float)sign * c);
+        }
+    }
+    check(!wrong, "a·b + c just below the middle before 2^-126", "%d of 4 are rounded twice",
+          wrong);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "hash")) {
@@ -199,6 +215,7 @@ int main(int argc, char **argv)
         printf("%016llx\n", (unsigned long long)hash);
         return 0;
     }
+    least_normal();
     all("a·b + c, any numbers", 0, 0, 20000000);
     all("a·b + c next to the middle of two floats", 1, 0, 4000000);
     all("a·b + c next to the middle of two numbers below 2^-126", 2, 0, 4000000);

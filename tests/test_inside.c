@@ -443,6 +443,34 @@ static void guarded_rows(int most)
 }
 #endif
 
+#ifdef GUARDS
+/* Builders and the memory plan read no node in front of the first or behind the last one: the nodes
+   begin, and then end, where a page ends that must not be touched. */
+static void nodes_between_pages(void)
+{
+    enum { COUNT = 5 };
+    for (int at_end = 0; at_end < 2; at_end++) {
+        char *begin = page_of[0] + page_bytes, *end = page_of[0] + 2 * page_bytes;
+        lgelu_node *node = (lgelu_node *)(void *)(at_end ? end - COUNT * sizeof *node : begin);
+        lgelu_net net;
+        int x;
+        if (page_bytes < COUNT * sizeof *node)
+            continue;
+        lgelu_net_begin(&net, node, COUNT);
+        lgelu_input(&net, "x", 2, 2, 3);
+        check(lgelu_global_pool(&net, "pool", at_end ? COUNT : -1) < 0
+                  && net.status == LGELU_E_ARGUMENT,
+              "pooling of a layer that is none", "%s", net.message);
+        lgelu_net_begin(&net, node, COUNT);
+        x = lgelu_linear(&net, "a", lgelu_input(&net, "x", 1, 1, 3), 4);
+        x = lgelu_linear(&net, "b", lgelu_gate(&net, "gate", x, LGELU_GATE_LAMBDA, 2), 2);
+        lgelu_add(&net, "sum", x, x);
+        check(net.count == COUNT && lgelu_net_bytes(&net, 2, LGELU_MODE_TRAIN) > 0,
+              "a plan of as many layers as there are nodes", "%s", net.message);
+    }
+}
+#endif
+
 /* A block of the backward that looks at where it shall write. */
 static const float *first_dx;
 static int aligned;
@@ -532,6 +560,8 @@ int main(void)
           "they have another place, or other values");
 #ifdef GUARDS
     guarded_rows(isa_from_environment());
+    if (page_bytes)
+        nodes_between_pages();
 #else
     check_skip("guard pages", "no system that has them");
 #endif

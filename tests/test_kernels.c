@@ -787,6 +787,13 @@ static void detection(void)
     check(lgelu_isa() == best, "the best instruction set is found", "%s, expected %s",
           lgelu_isa_name(lgelu_isa()), lgelu_isa_name(best));
 #endif
+    {
+        const int before = lgelu_isa();
+        check(lgelu_isa_limit(LGELU_ISA_SCALAR) == LGELU_ISA_SCALAR
+                  && lgelu_isa() == LGELU_ISA_SCALAR && lgelu_isa_limit(before) == before
+                  && lgelu_isa() == before,
+              "a limit is in force until the next one", "%s", lgelu_isa_name(lgelu_isa()));
+    }
 }
 
 int main(int argc, char **argv)
