@@ -3,14 +3,16 @@
 exported as ONNX, and converted by reluize without training or labels: a table with a row for each.
 
     make -C examples convert                    (LGELU_DATA names the folder of the data sets)
-    python3 convert.py [--data FOLDER] [--only EXPRESSION] [--seeds N] [--seed N] [--margin POINTS] [--threads N] [--short] [--out FOLDER]
+    python3 convert.py [--data FOLDER] [--only EXPRESSION] [--seeds N] [--seed N] [--epochs N] [--samples N] [--margin POINTS]
+        [--threads N] [--short] [--out FOLDER]
 
 FOLDER has fashion-mnist/ (IDX files), cifar10/ (batches, *.bin) and text/tinyshakespeare.txt, text/tinystories_sample.txt; a row whose
 data are not there is left out. Without --data the images of this repository are used, and no text. --only chooses the rows whose name
-matches a regular expression, such as 'gpt|residual'. --seeds says how many, --seed which one is first. --short trains for some steps only,
-to try the program. Columns:
+matches a regular expression, such as 'gpt|residual'. --seeds says how many, --seed which one is first. --epochs and --samples change how
+long each network is trained. --short trains for some steps only, to try the program. Columns:
 
     smooth to refitted     test accuracy in percent, or nats for a text; means over the seeds
+    statistics             after the cold swap, with the statistics of batch norms estimated again
     gain                   of the refitted network over the smooth one; below 0 where the conversion loses
     verdict                with several seeds
     flips                  predictions that differ from the smooth network's, after the cold swap and after the refit, in percent
@@ -231,7 +233,8 @@ def measure(net, x, y, prepare):
 def convert(row, seed, options):
     """One network, from its training to reluize's report."""
     net_name, gate, data_name = re.split("[-@]", row)
-    name, maker, *spec = NETWORKS[net_name]
+    name, maker, epochs, most, *spec = NETWORKS[net_name]
+    spec = [options.epochs or epochs, options.samples or most] + spec
     _, reader, path = SETS[data_name]
     path = f"{options.data}/{path}" if path else os.path.join(here, "..", "pictures")
     (train_part, test_part), mean, std = reader(path)
@@ -258,7 +261,7 @@ def convert(row, seed, options):
     key = "score" if mean is not None else "nats"
     if abs(report["before"][key] - score) > (0.05 if mean is not None else 1e-3):
         sys.exit(f"convert.py: {row}: PyTorch's score is {score:.4f}, reluize's {report['before'][key]:.4f}")
-    scores = [report[k][key] for k in ("before", "cold", "biases", "refitted")]
+    scores = [report[k][key] if k in report else np.nan for k in ("before", "cold", "cold_statistics", "biases", "refitted")]
     count = len(test_part[1]) * (1 if mean is not None else CONTEXT)
     flips = [100 * report[k]["flips"] / count for k in ("cold", "refitted")]
     work = float(re.search(r"^refit: .*\((\S+) s of processor", done.stderr, re.M).group(1))
@@ -322,6 +325,8 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--seeds", type=int, default=1)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--epochs", type=int, default=0)
+    p.add_argument("--samples", type=int, default=0)
     p.add_argument("--margin", type=float, default=0.15)
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--short", action="store_true")
@@ -330,6 +335,8 @@ def main():
     options = p.parse_args()
     if not 1 <= options.seeds <= 10:
         p.error("--seeds: expected 1 to 10")
+    if options.epochs < 0 or not (options.samples == 0 or options.samples >= 64):
+        p.error("--epochs: expected 1 or more; --samples: expected 64 or more")
     if not options.margin >= 0:
         p.error("--margin: expected 0 or more")
     os.makedirs(options.out, exist_ok=True)
@@ -337,8 +344,9 @@ def main():
     rows = [row for row in ROWS if has(row) and (re.search(options.only, row) if options.only else "resnet18_64" not in row)]
     if not rows:
         sys.exit("convert.py: no row with these data and this name; the rows are " + ", ".join(ROWS))
-    print("| network | data | smooth | cold swap | biases corrected | refitted | gain | verdict | flips, %, cold → refitted | refit / epoch, s |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| network | data | smooth | cold swap | statistics | biases corrected | refitted | gain | verdict | flips, %, cold → refitted "
+          "| refit / epoch, s |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     gains, names, p = {False: [], True: []}, [], []
     for row in rows:
         runs = [convert(row, seed, options) for seed in range(options.seed, options.seed + options.seeds)]
@@ -346,10 +354,10 @@ def main():
         net, gate, data = re.split("[-@]", row)
         is_text = net.startswith("gpt")
         names.append(f"{NETWORKS[net][0]}, {'GELU' if gate == 'gelu' else 'SiLU'}")
-        gains[is_text].append((scores[:, 3] - scores[:, 0]) * (-1 if is_text else 1))
+        gains[is_text].append((scores[:, 4] - scores[:, 0]) * (-1 if is_text else 1))
         verdict, value = gain_cells(gains[is_text][-1], is_text, options.margin)
         p.append(value)
-        cells = [names[-1], SETS[data][0]] + [f"{v:.{4 if is_text else 2}f}" for v in scores.mean(0)] + verdict
+        cells = [names[-1], SETS[data][0]] + ["" if np.isnan(v) else f"{v:.{4 if is_text else 2}f}" for v in scores.mean(0)] + verdict
         cells += ["{:.2f} → {:.2f}".format(*flips.mean(0)), "{:.1f} / {:.1f}".format(*seconds.mean(0))]
         print("| " + " | ".join(cells) + " |", flush=True)
     for is_text, group in gains.items():
@@ -357,7 +365,7 @@ def main():
             names.append(f"mean of {len(group)} networks")
             verdict, value = gain_cells(pool(group), is_text, options.margin)
             p.append(value)
-            print("| " + " | ".join([names[-1], "", "", "", "", ""] + verdict + ["", ""]) + " |")
+            print("| " + " | ".join([names[-1]] + 6 * [""] + verdict + ["", ""]) + " |")
     survivors, tested = holm(p)
     if tested:
         print(f"\n{tested} gains are tested; {len(survivors)} verdicts survive Holm's correction: "
