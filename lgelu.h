@@ -1344,7 +1344,7 @@ struct lgelu_net {
         float *scratch, *prepacked; /* workspace of products; prepacked matrices */
         size_t arena_bytes, scratch_bytes, prepacked_bytes;
         int broken;         /* LGELU_CHECK: a worker wrote past its workspace */
-        lgelu_pace pace[2]; /* of forwards and backwards */
+        lgelu_pace pace[4]; /* of forwards, backwards, updates and norms of the gradient */
     } internal;             /* private: what one call leaves for the next */
 };
 
@@ -8365,14 +8365,32 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 
 /* ---- [8n] running ---- */
 
-/* Calls run(net) with the network's threads if there is enough to compute, else on the calling
+/* Calls run(user, threads) with these threads if there is enough to compute, else with the calling
    thread alone: waking threads would take longer. The pace is that of earlier such runs. */
+static void lgelu__run_with(const lgelu_threads *threads, double work, lgelu_pace *pace,
+                            void (*run)(void *user, const lgelu_threads *team), void *user)
+{
+    const lgelu_threads alone = { lgelu__run_serial, NULL };
+    int team = work >= lgelu__fma_for_run;
+    double start;
+    if (team && LGELU__OPENMP && !threads->run)
+        team = lgelu__team_pays(pace, work);
+    start = LGELU__TICKS();
+    if (team)
+        lgelu__with_team(threads, run, user);
+    else
+        LGELU__TO_NEAREST(run(user, &alone));
+    if (work >= lgelu__fma_for_run)
+        lgelu__team_paid(pace, work, LGELU__TICKS() - start, team);
+}
+
+/* Runs the layers of a network in a forward or a backward. */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team),
                                lgelu_pace *pace)
 {
-    const lgelu_threads threads = net->threads, alone = { lgelu__run_serial, NULL };
-    double work = 0, start;
-    int i, team;
+    const lgelu_threads threads = net->threads;
+    double work = 0;
+    int i;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (!lgelu__is_a(node, LGELU_TRAIT_SOURCE)) {
@@ -8380,16 +8398,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
                     * ((double)node->weight_count + 16 * (double)node->shape[2]);
         }
     }
-    team = work >= lgelu__fma_for_run;
-    if (team && LGELU__OPENMP && !threads.run)
-        team = lgelu__team_pays(pace, work);
-    start = LGELU__TICKS();
-    if (team)
-        lgelu__with_team(&threads, run, net);
-    else
-        LGELU__TO_NEAREST(run(net, &alone));
-    if (work >= lgelu__fma_for_run)
-        lgelu__team_paid(pace, work, LGELU__TICKS() - start, team);
+    lgelu__run_with(&threads, work, pace, run, net);
     net->threads = threads;
     return net->status;
 }
@@ -8737,6 +8746,7 @@ typedef struct {
     const lgelu__rule *rule;
     int sgd;
     size_t first, n;
+    size_t tasks;
 } lgelu__sweep;
 
 static void lgelu__sweep_task(size_t index, void *user)
@@ -8754,19 +8764,27 @@ static void lgelu__sweep_task(size_t index, void *user)
         lgelu__k()->adamw(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
 }
 
+static void lgelu__sweep_run(void *user, const lgelu_threads *team)
+{
+    const lgelu__sweep *s = (const lgelu__sweep *)user;
+    lgelu__parallel(team, lgelu__sweep_task, user, s->tasks);
+}
+
 /* Runs a pass and returns the number of its tasks. */
 static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first,
                                 size_t n)
 {
-    const size_t tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
+    /* An update takes about as long as 16 fmas for each parameter, a square about as long as 2. */
+    const double work = (rule ? 16.0 : 2.0) * (double)n;
     lgelu__sweep s;
     s.net = net;
     s.rule = rule;
     s.sgd = sgd;
     s.first = first;
     s.n = n;
-    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, tasks);
-    return tasks;
+    s.tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
+    lgelu__run_with(&net->threads, work, &net->internal.pace[rule ? 2 : 3], lgelu__sweep_run, &s);
+    return s.tasks;
 }
 
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
