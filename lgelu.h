@@ -98,7 +98,7 @@
      LGELU_STATIC          makes every function static.
      LGELU_DEF             is the linkage of the public functions, extern unless you define it.
      LGELU_NO_SIMD         compiles the scalar kernels only.
-    LGELU_NO_AVX512       compiles no kernels for AVX-512, with the same bits: processors that have
+     LGELU_NO_AVX512       compiles no kernels for AVX-512, with the same bits: processors that have
                           it run those for AVX2.
      LGELU_ASSERT          is assert(condition) unless you define it.
      LGELU_SELF            is the name under which the file includes itself, "lgelu.h" unless you
@@ -120,17 +120,16 @@
      Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call. As an
                            object of its own, compile with -ffunction-sections -fdata-sections and
                            link with -Wl,--gc-sections. What one call then adds to a program on
-                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes, and in brackets with
-                           LGELU_NO_AVX512:
-                                                    LGELU_STATIC   --gc-sections
-                               lgelu_forward         20 (17)        24 (19)
-                               lgelu_backward        34 (28)        38 (31)
-                               lgelu_tanh_forward     9  (7)        13 (10)
-                               lgelu_tanh_backward   13 (11)        17 (13)
-                               lgelu_silu_forward    11  (8)        15 (12)
-                               lgelu_silu_backward   22 (17)        25 (20)
-                           LGELU_NO_SIMD makes each of these smaller still, at the speed of the
-                           scalar kernels.
+                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes: everything; with
+                           LGELU_NO_AVX512; and for AVX2 alone, by -march=x86-64-v3 as well:
+                                               LGELU_STATIC     --gc-sections
+                             lgelu_forward        20, 17, 11       24, 19, 13
+                             lgelu_backward       34, 28, 20       38, 31, 22
+                             lgelu_tanh_forward    9,  7,  5       13, 10,  7
+                             lgelu_tanh_backward  13, 11,  6       17, 13,  9
+                             lgelu_silu_forward   11,  8,  6       15, 12,  8
+                             lgelu_silu_backward  22, 17, 13       25, 20, 15
+                           LGELU_NO_SIMD compiles the scalar kernels alone, at their speed.
      Arguments             Outputs come first: lgelu_backward(dx, dy, x, λ, n). dx is overwritten,
                            not added to; to accumulate, add it afterwards. The channel form adds to
                            dlambda.
