@@ -1684,16 +1684,31 @@ static inline double lgelu__ticks(void)
 #else
 #define LGELU__OPAQUE(kind, k) ((void)0)
 #endif
+/* LGELU__HIDE hides from the compiler how k was computed; `kind` is the constraint of its register.
+   LGELU__HIDE_FLOATS does so for floats or a vector of them: a product that is hidden is not
+   contracted with the sum that it enters. */
 #if LGELU__GNU
-#define LGELU__LINES __attribute__((aligned(64)))
 #define LGELU__HIDE(kind, k) __asm__("" : kind(k))
 #else
-#define LGELU__LINES
 #define LGELU__HIDE(kind, k) ((void)0)
 #endif
+#if defined(__x86_64__) || defined(__i386__)
+#define LGELU__HIDE_FLOATS(k) LGELU__HIDE("+x", k)
+#elif defined(__aarch64__)
+#define LGELU__HIDE_FLOATS(k) LGELU__HIDE("+w", k)
+#elif defined(__wasm__)
+#define LGELU__HIDE_FLOATS(k) ((void)0) /* it has no instruction that contracts */
+#else
+#define LGELU__HIDE_FLOATS(k) LGELU__HIDE("+m", k)
+#endif
+
+/* LGELU__LINES aligns a table to cache lines. LGELU__RARELY tells the compiler that a condition is
+   seldom true. */
 #if LGELU__GNU
+#define LGELU__LINES __attribute__((aligned(64)))
 #define LGELU__RARELY(condition) __builtin_expect(!!(condition), 0)
 #else
+#define LGELU__LINES
 #define LGELU__RARELY(condition) (condition)
 #endif
 
@@ -5408,6 +5423,14 @@ static void lgelu__norm_sums(lgelu__job *p, const float *a, const float *b)
         p->sum[i % n] += p->sum[i];
 }
 
+/* Returns a·b. The volatile keeps compilers from contracting the product with a sum that it
+   enters. */
+static double lgelu__rounded_product(double a, double b)
+{
+    volatile double product = a * b;
+    return product;
+}
+
 /* Sets the mean and variance of channel i to those of this batch, and updates the running ones:
    with the momentum or, while they are estimated, as the average over the batches. The running
    variance is that of a sample, with n - 1. */
@@ -5417,12 +5440,14 @@ static void lgelu__norm_learn(const lgelu__job *p, size_t i, double *mean, doubl
     const double k = batches ? 1 / (double)batches : (double)p->node->momentum;
     const double n = (double)p->rows;
     float *running = p->net->state + p->node->state_at + i, *spread = running + p->channels;
+    double unbiased;
     *mean = p->sum[i] / n;
     *variance = fma(-*mean, *mean, p->sum[p->channels + i] / n);
     if (*variance < 0)
         *variance = 0;
+    unbiased = lgelu__rounded_product(*variance, n / (n - 1));
     *running = (float)fma(k, *mean - (double)*running, (double)*running);
-    *spread = (float)fma(k, *variance * (n / (n - 1)) - (double)*spread, (double)*spread);
+    *spread = (float)fma(k, unbiased - (double)*spread, (double)*spread);
 }
 
 /* Computes scale and shift. The value is then written by ranges, unless its reader computes it. */
@@ -5466,7 +5491,8 @@ static void lgelu__norm_backward(lgelu__job *p)
     lgelu__norm_sums(p, p->dy, x);
     for (i = 0; i < c; i++) {
         const double dbias = p->sum[i];
-        const double dgain = fma(-mean[i], dbias, p->sum[c + i]) * inverse[i];
+        const double dgain =
+            lgelu__rounded_product(fma(-mean[i], dbias, p->sum[c + i]), inverse[i]);
         const double k = inverse[i] * (double)gain[i];
         g[i] = (float)((p->add_dbias ? (double)g[i] : 0) + dgain);
         g[c + i] = (float)((p->add_dbias ? (double)g[c + i] : 0) + dbias);
@@ -5623,57 +5649,89 @@ static void lgelu__pool_max(float *y, unsigned char *which, const float *x, size
     }
 }
 
-/* Computes one pixel of the value from its image x. */
-static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row, size_t column,
-                                float *y, unsigned char *which)
+/* Computes one pixel of a max pooling from its image x. Each window has a pixel of the image. */
+static void lgelu__max_pool_forward(const lgelu__job *p, const float *x, size_t row, size_t column,
+                                    float *y, unsigned char *which)
 {
-    const lgelu_node *node = p->node;
-    const size_t taps = lgelu__taps(node), c = p->channels;
-    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
-    size_t tap, k;
+    const size_t taps = lgelu__taps(p->node), c = p->channels;
+    size_t tap;
     int begun = 0;
-    for (k = 0; k < c; k++)
-        y[k] = which ? -HUGE_VALF : 0;
-    if (which)
-        memset(which, 255, c);
     for (tap = 0; tap < taps; tap++) {
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
         if (at == (size_t)-1)
             continue;
-        if (which && !begun) {
+        if (begun) {
+            lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
+        } else {
             memcpy(y, x + at, c * sizeof *y);
             memset(which, (int)tap, c);
             begun = 1;
-        } else if (which) {
-            lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
-        } else {
-            for (k = 0; k < c; k++)
-                y[k] += x[at + k];
         }
     }
-    for (k = 0; !which && k < c; k++)
-        y[k] *= factor;
 }
 
-/* Adds the gradient of one pixel to that of its image. */
-static void lgelu__pool_backward(const lgelu__job *p, float *dx, size_t row, size_t column,
-                                 const float *dy, const unsigned char *which)
+/* Adds the gradient of one pixel to that of its image, in each channel where the maximum was. */
+static void lgelu__max_pool_backward(const lgelu__job *p, float *dx, size_t row, size_t column,
+                                     const float *dy, const unsigned char *which)
 {
-    const lgelu_node *node = p->node;
-    const size_t taps = lgelu__taps(node), c = p->channels;
-    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+    const size_t taps = lgelu__taps(p->node), c = p->channels;
     size_t tap, k;
     for (tap = 0; tap < taps; tap++) {
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
         if (at == (size_t)-1)
             continue;
         for (k = 0; k < c; k++) {
-            if (!which) {
-                const float d = dy[k] * factor;
-                dx[at + k] += d;
-            } else if (which[k] == tap) {
+            if (which[k] == tap)
                 dx[at + k] += dy[k];
-            }
+        }
+    }
+}
+
+/* Returns the factor of each pixel in the mean of a window; padding counts as zeros. */
+static float lgelu__pool_factor(const lgelu_node *node)
+{
+    return (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+}
+
+/* Computes one pixel of an average pooling from its image x. */
+static void lgelu__average_pool_forward(const lgelu__job *p, const float *x, size_t row,
+                                        size_t column, float *y)
+{
+    const size_t taps = lgelu__taps(p->node), c = p->channels;
+    const float factor = lgelu__pool_factor(p->node);
+    size_t tap, k;
+    for (k = 0; k < c; k++)
+        y[k] = 0;
+    for (tap = 0; tap < taps; tap++) {
+        const size_t at = lgelu__pool_pixel(p, row, column, tap);
+        if (at == (size_t)-1)
+            continue;
+        for (k = 0; k < c; k++)
+            y[k] += x[at + k];
+    }
+    for (k = 0; k < c; k++)
+        y[k] *= factor;
+}
+
+/* Adds the gradient of one pixel, times the factor, to each pixel of its window. A kernel computes
+   the products before they are added, so that no compiler contracts the two. */
+static void lgelu__average_pool_backward(const lgelu__job *p, float *dx, size_t row, size_t column,
+                                         const float *dy)
+{
+    enum { CHANNELS = 256 };
+    const size_t taps = lgelu__taps(p->node), c = p->channels;
+    const float factor = lgelu__pool_factor(p->node);
+    float part[CHANNELS];
+    size_t first, tap, k;
+    for (first = 0; first < c; first += CHANNELS) {
+        const size_t n = lgelu__min(c - first, CHANNELS);
+        lgelu__k()->scale(part, dy + first, factor, n);
+        for (tap = 0; tap < taps; tap++) {
+            const size_t at = lgelu__pool_pixel(p, row, column, tap);
+            if (at == (size_t)-1)
+                continue;
+            for (k = 0; k < n; k++)
+                dx[at + first + k] += part[k];
         }
     }
 }
@@ -5690,11 +5748,15 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
     for (i = 0; i < rows; i++) {
         const size_t at = (first + i) * p->channels;
         const size_t row = i / node->shape[1], column = i % node->shape[1];
-        unsigned char *which = max ? (unsigned char *)p->aux + at : NULL;
-        if (p->dy)
-            lgelu__pool_backward(p, p->dx[0] + image, row, column, p->dy + at, which);
+        unsigned char *which = (unsigned char *)p->aux + (max ? at : 0);
+        if (max && p->dy)
+            lgelu__max_pool_backward(p, p->dx[0] + image, row, column, p->dy + at, which);
+        else if (max)
+            lgelu__max_pool_forward(p, p->x + image, row, column, p->y + at, which);
+        else if (p->dy)
+            lgelu__average_pool_backward(p, p->dx[0] + image, row, column, p->dy + at);
         else
-            lgelu__pool_forward(p, p->x + image, row, column, p->y + at, which);
+            lgelu__average_pool_forward(p, p->x + image, row, column, p->y + at);
     }
 }
 
@@ -15441,7 +15503,9 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
      of dW             T = Gᵀ */
 LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
-    const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
+    const v_t half = v_set(0.5f);
+    v_t sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
+    LGELU__HIDE_FLOATS(sum);
     switch (of) {
     case LGELU__OF_X:
         y[0] = v_sub(a, c);
@@ -15451,6 +15515,7 @@ LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_
         break;
     case LGELU__OF_W:
         b = v_mul(b, half);
+        LGELU__HIDE_FLOATS(b);
         y[0] = a;
         y[step] = v_add(sum, b);
         y[2 * step] = v_sub(sum, b);
