@@ -447,7 +447,8 @@ typedef enum {
 /* Returns the instruction set in force, an lgelu_isa_id. */
 LGELU_DEF int lgelu_isa(void);
 
-/* Caps the instruction set for the whole process, from any thread. Returns the one now in force. */
+/* Limits the instruction set to `most`, an lgelu_isa_id, for the whole process, from any thread. A
+   later call replaces the limit; LGELU_ISA_AVX512 removes it. Returns the one now in force. */
 LGELU_DEF int lgelu_isa_limit(int most);
 
 /* Returns "scalar", "neon" (or "simd128"), "avx2" or "avx512"; "?" for any other value. */
@@ -1516,6 +1517,7 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
      LGELU__TARGET_...    the attribute that lets one function use an instruction set
      LGELU__GET(p)        reads the int at p, relaxed
      LGELU__SET(p, v)     writes it, relaxed
+     LGELU__TURN(p, a, b) writes b if the int at p is a
      LGELU__ADD(p, v)     adds to it, sequentially consistent, and returns the previous value */
 #define LGELU__ATOMIC 1
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -1534,6 +1536,7 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
 #define LGELU__GET(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define LGELU__TURN(p, a, b) ((void)__sync_val_compare_and_swap(p, a, b))
 #define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 #elif defined(_MSC_VER)
 /* MSVC needs no target attribute, and reads and writes an aligned int atomically. */
@@ -1546,6 +1549,7 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__TARGET_AVX512
 #define LGELU__GET(p) (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
+#define LGELU__TURN(p, a, b) ((void)_InterlockedCompareExchange((volatile long *)(p), b, a))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
 #else
 /* Any other C99 compiler, for example tcc, compiles the scalar code for one thread. */
@@ -1557,6 +1561,7 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__TARGET_SCALAR
 #define LGELU__GET(p) (*(p))
 #define LGELU__SET(p, v) (*(p) = (v))
+#define LGELU__TURN(p, a, b) ((void)(*(p) == (a) ? *(p) = (b) : (a)))
 #define LGELU__ADD(p, v) ((*(p) += (v)) - (v))
 #endif
 
@@ -2573,8 +2578,7 @@ static int lgelu__detect(void)
 #endif
 }
 
-/* The instruction set in force, or -1 before the first call. It is the only global variable.
-   Threads that initialise it at the same time write the same value. */
+/* The instruction set in force, or -1 before the first call. It is the only global variable. */
 static int lgelu__isa_in_force = -1;
 
 LGELU_DEF int lgelu_isa_limit(int most)
@@ -2591,10 +2595,14 @@ LGELU_DEF int lgelu_isa_limit(int most)
     return isa;
 }
 
+/* The first call sets the best instruction set, unless another thread has set a limit meanwhile. */
 LGELU_DEF int lgelu_isa(void)
 {
-    int isa = LGELU__GET(&lgelu__isa_in_force);
-    return isa >= 0 ? isa : lgelu_isa_limit(LGELU_ISA_AVX512);
+    const int isa = LGELU__GET(&lgelu__isa_in_force);
+    if (isa >= 0)
+        return isa;
+    LGELU__TURN(&lgelu__isa_in_force, -1, lgelu__detect());
+    return LGELU__GET(&lgelu__isa_in_force);
 }
 
 LGELU_DEF const char *lgelu_isa_name(int isa)
