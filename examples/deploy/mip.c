@@ -376,7 +376,7 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
             if (taps > most)
                 most = taps;
             if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
-                && !(deploy_lambda(b->net, node, 0) > 1e38)) {
+                && !deploy_is_relu(b->net, node)) {
                 return deploy_refuse(b->message, LGELU_E_LAMBDA,
                                      "mixed-integer program: gate '%s' is not ReLU", node->name);
             }
