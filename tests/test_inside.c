@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    test_inside: what no public function shows, from inside the implementation: rows of softmax on
    every instruction set, that every public kernel asserts its arrays, that no kernel reads or
-   writes past the end of its arrays, each of which ends with a page that must not be touched, and
-   when the runs of a network use OpenMP's threads. cc -O0 -I.. test_inside.c -lm */
+   writes past the end of its arrays, each of which ends with a page that must not be touched, when
+   the runs of a network use OpenMP's threads, and a limit of the instruction set beside the first
+   call of another thread. cc -O0 -I.. test_inside.c -lm -pthread */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 
@@ -21,6 +22,7 @@ static jmp_buf failed_assertion;
 #include "tools/check.h"
 #include "tools/isa.h"
 #if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #define GUARDS 1
@@ -584,6 +586,41 @@ static void parts_have_their_pace(void)
     free(memory);
 }
 
+#ifdef GUARDS
+static int begun;
+
+static void *first_call(void *unused)
+{
+    while (!LGELU__GET(&begun)) {
+    }
+    lgelu_isa();
+    return unused;
+}
+
+/* A thread limits the instruction set while another one calls the library for the first time: the
+   limit holds, whichever of them is faster. */
+static void limit_beside_first_call(void)
+{
+    const int most = lgelu_isa();
+    int round, lost = 0;
+    for (round = 0; round < 2000; round++) {
+        pthread_t other;
+        LGELU__SET(&lgelu__isa_in_force, -1);
+        LGELU__SET(&begun, 0);
+        if (pthread_create(&other, NULL, first_call, NULL)) {
+            check_skip("a limit beside the first call", "no thread");
+            return;
+        }
+        LGELU__SET(&begun, 1);
+        lgelu_isa_limit(LGELU_ISA_SCALAR);
+        pthread_join(other, NULL);
+        lost += lgelu_isa() != LGELU_ISA_SCALAR;
+    }
+    check(!lost, "a limit beside the first call", "%d of 2000 limits were lost", lost);
+    lgelu_isa_limit(most);
+}
+#endif
+
 int main(void)
 {
     teams_pay();
@@ -595,6 +632,7 @@ int main(void)
     check(aligned, "blocks of a large backward have the place of dx in a cache line",
           "they have another place, or other values");
 #ifdef GUARDS
+    limit_beside_first_call();
     guarded_rows(isa_from_environment());
     if (page_bytes)
         nodes_between_pages();
