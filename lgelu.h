@@ -98,8 +98,8 @@
      LGELU_STATIC          makes every function static.
      LGELU_DEF             is the linkage of the public functions, extern unless you define it.
      LGELU_NO_SIMD         compiles the scalar kernels only.
-    LGELU_NO_AVX512       compiles no kernels for AVX-512, with the same bits: processors that have
-                          it run those for AVX2.
+     LGELU_NO_AVX512       compiles no kernels for AVX-512: processors that have it run those for
+                           AVX2, with the same bits.
      LGELU_ASSERT          is assert(condition) unless you define it.
      LGELU_SELF            is the name under which the file includes itself, "lgelu.h" unless you
                            define it: needed only if the vendored file has another name.
@@ -120,17 +120,16 @@
      Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call. As an
                            object of its own, compile with -ffunction-sections -fdata-sections and
                            link with -Wl,--gc-sections. What one call then adds to a program on
-                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes, and in brackets with
-                           LGELU_NO_AVX512:
-                                                    LGELU_STATIC   --gc-sections
-                               lgelu_forward         20 (17)        24 (19)
-                               lgelu_backward        34 (28)        38 (31)
-                               lgelu_tanh_forward     9  (7)        13 (10)
-                               lgelu_tanh_backward   13 (11)        17 (13)
-                               lgelu_silu_forward    11  (8)        15 (12)
-                               lgelu_silu_backward   22 (17)        25 (20)
-                           LGELU_NO_SIMD makes each of these smaller still, at the speed of the
-                           scalar kernels.
+                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes: everything; with
+                           LGELU_NO_AVX512; and for AVX2 alone, by -march=x86-64-v3 as well:
+                                               LGELU_STATIC     --gc-sections
+                             lgelu_forward        20, 17, 11       24, 19, 13
+                             lgelu_backward       34, 28, 20       38, 31, 22
+                             lgelu_tanh_forward    9,  7,  5       13, 10,  7
+                             lgelu_tanh_backward  13, 11,  6       17, 13,  9
+                             lgelu_silu_forward   11,  8,  6       15, 12,  8
+                             lgelu_silu_backward  22, 17, 13       25, 20, 15
+                           LGELU_NO_SIMD compiles the scalar kernels alone, at their speed.
      Arguments             Outputs come first: lgelu_backward(dx, dy, x, λ, n). dx is overwritten,
                            not added to; to accumulate, add it afterwards. The channel form adds to
                            dlambda.
@@ -308,12 +307,13 @@ typedef enum { LGELU_ESTIMATE_STRAIGHT_THROUGH = 0, LGELU_ESTIMATE_MEAN } lgelu_
 /* Computes the stochastic gate [H]: y[i] = x[i]·B[i], where B[i] is 1 with probability Φ(λx[i]), so
    that the mean of y is f(x; λ). B[i] is 1 if lgelu_random(seed, stream, first + i) < Φ·2^32: a
    long array may be split anywhere. A closed gate gives 0 with the sign of x. λ and special values
-   are those of lgelu_forward; λ = 0 is a fair coin. */
+   are those of lgelu_forward; λ = 0 is a fair coin. y may be x. */
 LGELU_DEF void lgelu_stochastic_forward(float *y, const float *x, float lambda, size_t n,
                                         uint64_t seed, uint64_t stream, uint64_t first);
 
 /* Computes dx = dy·B with the forward's seed, stream and first, or dx = dy·f'(x; λ), as `how` says.
-   Returns the derivative of the mean in λ, Σ dy·x²φ(λx), in both cases. */
+   Returns the derivative of the mean in λ, Σ dy·x²φ(λx), in both cases. dx is overwritten; it may
+   be dy, or NULL if only the derivative is wanted. */
 LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const float *x, float lambda,
                                            size_t n, uint64_t seed, uint64_t stream, uint64_t first,
                                            lgelu_estimate how);
@@ -332,13 +332,14 @@ typedef struct {
 
 typedef lgelu_lambda_map lgelu_hardness; /* its name before 1.0 */
 
-/* Returns λ(s). It is finite for every finite s/t, and never below 1. */
+/* Returns λ(s), at least 1. It is finite where s/t is a finite float; a NaN s gives NaN. */
 LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *map, float s);
 
 /* Returns dλ/ds at s: for softplus σ(s/t)/t. */
 LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *map, float s);
 
-/* Returns the s with λ(s) = lambda: -inf at λ = 1, NaN for a λ that the map does not reach. */
+/* Returns the s with λ(s) = lambda; NaN for a λ that the map does not reach, such as any below 1.
+   At λ = 1 it is -inf, where no gradient can move s (on the direct map 1). */
 LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *map, float lambda);
 
 /* Returns the largest distance of f(·; λ) from ReLU, 0.1699712/λ, which occurs at |λx| =
@@ -348,15 +349,17 @@ LGELU_DEF float lgelu_gap(float lambda);
 /* Returns the gate error of [L, section 4], ∫|Φ(λx) - [x > 0]| dx = 2/(λ√(2π)). */
 LGELU_DEF float lgelu_gate_error(float lambda);
 
-/* Returns the λ whose gap to ReLU is `gap` (our choice of target). */
+/* Returns the λ whose gap to ReLU is `gap` (our choice of target). 0 gives INFINITY; a gap above
+   0.1699712 gives a λ below 1, which no map reaches. */
 LGELU_DEF float lgelu_lambda_for_gap(float gap);
 
-/* Returns the λ whose gate error is tau, the target of [L, section 4]: 0.005 gives 159.57691. */
+/* Returns the λ whose gate error is tau, the target of [L, section 4]: 0.005 gives 159.57691. 0
+   gives INFINITY; a tau above 0.7978846 gives a λ below 1. */
 LGELU_DEF float lgelu_lambda_for_tolerance(float tau);
 
 /* The path of a driven λ: its value λ0 up to step `begin`, `target` from step `end` on, in between
-   along the shape (the shapes are our choice): geometric or linear in λ, linear in s, or a
-   cosine. */
+   along the shape (the shapes are our choice): geometric or linear in λ, linear in s, or a cosine.
+   If end <= begin, λ is the target from step `end` on. */
 typedef enum {
     LGELU_SHAPE_GEOMETRIC = 0,
     LGELU_SHAPE_LINEAR,
@@ -394,11 +397,12 @@ LGELU_DEF lgelu_adamw lgelu_adamw_defaults(float lr);
 LGELU_DEF lgelu_adamw lgelu_adamw_balanced(float lr);
 
 /* Updates w[n] by one AdamW step with the gradient g[n]. m[n] and v[n] are the moments, zero before
-   the first step; step counts from 1. */
+   the first step; step counts from 1 (at 0 the bias correction would divide by 0). */
 LGELU_DEF void lgelu_adamw_step(float *w, float *m, float *v, const float *g,
                                 const lgelu_adamw *opt, long step, size_t n);
 
-/* Updates w[n] by SGD: m = momentum·m + (g + weight_decay·w), then w -= lr·m. */
+/* Updates w[n] by SGD: m = momentum·m + (g + weight_decay·w), then w -= lr·m. m[n] is zero before
+   the first step. */
 LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, float momentum,
                               float weight_decay, size_t n);
 
@@ -422,7 +426,7 @@ LGELU_DEF float lgelu_uniform(uint64_t seed, uint64_t stream, uint64_t i);
 /* Returns a normal float of mean 0 and deviation 1. */
 LGELU_DEF float lgelu_normal(uint64_t seed, uint64_t stream, uint64_t i);
 
-/* Fills order[n] with a random permutation of 0 to n - 1. */
+/* Fills order[n] with a random permutation of 0 to n - 1; n is at most 2^32. */
 LGELU_DEF void lgelu_shuffle(uint32_t *order, size_t n, uint64_t seed, uint64_t stream);
 
 /* ---- instruction sets ---- */
@@ -447,7 +451,8 @@ typedef enum {
 /* Returns the instruction set in force, an lgelu_isa_id. */
 LGELU_DEF int lgelu_isa(void);
 
-/* Caps the instruction set for the whole process, from any thread. Returns the one now in force. */
+/* Limits the instruction set to `most`, an lgelu_isa_id, for the whole process, from any thread. A
+   later call replaces the limit; LGELU_ISA_AVX512 removes it. Returns the one now in force. */
 LGELU_DEF int lgelu_isa_limit(int most);
 
 /* Returns "scalar", "neon" (or "simd128"), "avx2" or "avx512"; "?" for any other value. */
@@ -486,7 +491,8 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
 /* clang-format on */
 
 /* Compute the gate in double, one value at a time, as the reference for everything above:
-   xΦ(λx), Φ(λx) + λxφ(λx), and x²φ(λx) [L, section 2]. */
+   xΦ(λx), Φ(λx) + λxφ(λx), and x²φ(λx) [L, section 2]. x and λ are in the range of floats: results
+   whose Φ(λx) is below 2^-1074 are 0. */
 LGELU_DEF double lgelu_exact(double x, double lambda);
 LGELU_DEF double lgelu_exact_dx(double x, double lambda);
 LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);
@@ -499,7 +505,7 @@ LGELU_DEF size_t lgelu_argmax(const float *a, size_t n);
 
 /* Returns the fraction of samples whose largest logit is at their label; 0 if there are no samples.
    logits has shape (samples, classes). With one class the prediction is 1 if the logit is positive,
-   else 0. A negative label counts as a wrong prediction. */
+   else 0. A label that is no class counts as a wrong prediction. */
 LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size_t samples,
                                 size_t classes);
 
@@ -520,7 +526,8 @@ LGELU_DEF double lgelu_mean(const float *a, size_t n);
 
 /* Returns OUI in its pairwise form (arXiv 2504.17160) for one layer: the mean over sample pairs of
    min(h, ⌊w/2⌋)/⌊w/2⌋, h being the Hamming distance of the bits a > 0. a has shape (samples,
-   width); pair[k] holds two sample indices. It is not interchangeable with the batch form. */
+   width); pair[k] holds two sample indices. Returns 0 without pairs or if the width is below 2. It
+   is not interchangeable with the batch form. */
 LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t (*pair)[2],
                                     size_t pairs);
 
@@ -530,11 +537,11 @@ LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t
    one random pixel a sample (width = channels). */
 LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width);
 
-/* Returns A_k (arXiv 2602.08333): the fraction of activation bits a > 0 that differ from
-   `previous`. */
+/* Returns A_k (arXiv 2602.08333): the fraction of n activation bits a > 0 that differ from
+   `previous`; 0 if n is 0. */
 LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n);
 
-/* Returns W_k (arXiv 2602.08333): the L2 norm of w - previous. */
+/* Returns W_k (arXiv 2602.08333): the L2 norm of w - previous, n values each. */
 LGELU_DEF double lgelu_weight_change(const float *w, const float *previous, size_t n);
 
 /* Smooths a curve in place: c[k] = keep·c[k-1] + (1 - keep)·c[k]. */
@@ -551,7 +558,8 @@ LGELU_DEF double lgelu_roughness(const double *curve, size_t n);
    2]; 0 for fewer than two epochs. history has shape (epochs, layers). */
 LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers);
 
-/* Returns Spearman's rank correlation of a and b, ties averaged; NaN if one of them is constant. */
+/* Returns Spearman's rank correlation of a[n] and b[n], ties averaged; NaN if one of them is
+   constant or has a NaN. It takes n² comparisons, and needs no memory. */
 LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n);
 
 /* ---- statuses ---- */
@@ -559,7 +567,7 @@ typedef enum {
     LGELU_OK = 0,
     LGELU_E_ARGUMENT,  /* an argument out of its range, or a call in the wrong order */
     LGELU_E_SHAPE,     /* shapes that don't fit, or are too large */
-    LGELU_E_MEMORY,    /* a block that is too small, or no place for another node */
+    LGELU_E_MEMORY,    /* a block that is too small, a size that overflows, or too many nodes */
     LGELU_E_UNBOUND,   /* an input without data */
     LGELU_E_LABEL,     /* a label or token outside of its vocabulary */
     LGELU_E_LAMBDA,    /* a λ below 1, NaN, or outside of its map */
@@ -599,11 +607,10 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
 
    A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a
    vector is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1
-   after an error. The first error in building, forward, backward, step, generate and
-   lgelu_net_reestimate_norms remains in net.status, and later calls of these return it without
-   doing anything, so that one look after building is enough; set net.status to LGELU_OK to go on.
-   Other functions that take a network return their own status and leave a network that is in error
-   as it is. Every error has one line in net.message. */
+   after an error. The first error remains in net.status, and later calls return it without doing
+   anything, so that one look after building is enough; set net.status to LGELU_OK to go on. What
+   lgelu_net_set_lambda, lgelu_net_print and the functions for files refuse is their own status
+   alone: net.status remains LGELU_OK. Every error has one line in net.message. */
 /* clang-format on */
 typedef struct lgelu_net lgelu_net;
 typedef struct lgelu_node lgelu_node;
@@ -655,12 +662,13 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples);
 
 /* Computes the gradients of loss_scale·loss for the last forward. loss_scale is 1, or 1/k if k
    backward calls make up one step: calls between two steps add up. Fails without a forward before
-   it, and if the gradient of a custom loss is infinite or NaN. */
+   it, and if loss_scale or the gradient of a custom loss is infinite or NaN. */
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale);
 
 /* Takes one training step by the plan: clips, updates weights, learns or drives every λ, counts
-   net.step. Fails if no backward came before, if a λ of the plan is not on the map, or if the
-   plan's `sum` failed. */
+   net.step. Fails if no backward came before, or if the plan's `sum` failed; nothing has changed
+   then. Fails as well if the λ that the plan sets for the next step is below 1 or NaN, after the
+   weights have been updated. */
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan);
 
 /* Returns the value of a node after the last forward, (samples, rows, columns, channels). Results,
@@ -699,8 +707,9 @@ LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding);
 
 /* Adds a gate with one λ, whose first value is `lambda` (at least 1; read for LGELU_GATE_LAMBDA
-   and, as β, for LGELU_GATE_SILU only). LGELU_GATE_CUSTOM takes the gate that net.custom_gate
-   points to. */
+   and, as β, for LGELU_GATE_SILU only). A λ of exactly 1 can be driven, but is not learned, since
+   its s is -inf: begin above 1, for example at 1.05. LGELU_GATE_CUSTOM takes the gate that
+   net.custom_gate points to. */
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
                          float lambda);
 
@@ -984,8 +993,8 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step);
 LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step);
 
 /* Returns the global L2 norm of the gradients, those of the learned s included, as PyTorch's
-   clip_grad_norm_ does. The next step scales all of them so that it is at most `most`; 0: no
-   limit. */
+   clip_grad_norm_ does; 0 without gradients. The next step scales all of them so that it is at most
+   `most`; 0: no limit. Call it after the last backward of a step, for a plan whose `clip` is 0. */
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 
 /* ---- gates, λ and weights of a made network ---- */
@@ -994,9 +1003,10 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 LGELU_DEF void lgelu_net_relu(lgelu_net *net);
 
 /* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA, or at LGELU_GATE_SILU, the λ's are λ(s)
-   again. If a gate cannot be of that kind, none changes, and net.status says so: only a gate that
-   was built with functions can be LGELU_GATE_CUSTOM, and none with one λ per channel
-   LGELU_GATE_SILU. */
+   again; those of a gate that was built without a learned λ are 1, or INFINITY if it was ReLU, and
+   are learned only after lgelu_net_set_lambda. If a gate cannot be of that kind, none changes, and
+   net.status says so: only a gate that was built with functions can be LGELU_GATE_CUSTOM, and none
+   with one λ per channel LGELU_GATE_SILU. */
 LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
 
 /* Sets net.lambda[index], and s with it, to a λ >= 1 that the map reaches; INFINITY is allowed. The
@@ -1016,11 +1026,12 @@ LGELU_DEF float *lgelu_net_weights(const lgelu_net *net, int node);
 LGELU_DEF float *lgelu_net_biases(const lgelu_net *net, int node);
 LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node);
 
-/* Copies weights, statistics, λ's and gate kinds from layers of the same name; between two training
-   networks the optimiser's state and the seed as well. Both networks must be made. Every layer of
-   `to`, dropout and losses aside, must be in `from` with the same shapes, options and inputs;
-   `from` may have more layers. Thus a network for inference or generation receives the weights of
-   the one that was trained. */
+/* Copies weights, statistics, λ's and gate kinds from layers of the same name, the map of λ and the
+   seed; between two training networks the optimiser's state as well. Both networks must be made.
+   net.step is copied, except to a training network from one that is not. Every layer of `to`,
+   dropout and losses aside, must be in `from` with the same shapes, options and inputs; `from` may
+   have more layers. Thus a network for inference or generation receives the weights of the one that
+   was trained. */
 LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from);
 
 /* Estimates running statistics again, after gates or weights have changed: call it for the batches
@@ -1029,7 +1040,8 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from);
 LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples, long k);
 
 /* Folds each batch normalisation that is the only reader of a convolution into its weights and
-   bias, for good, in a network built for inference. */
+   bias, for good, in a network built for inference. The value of such a convolution is that of the
+   normalisation from then on. */
 LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net);
 
 /* Computes tokens from … from + count - 1 of one sample, in a network built for
@@ -1051,8 +1063,9 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
    count: `return fwrite(data, 1, bytes, (FILE *)user) != bytes;` */
 typedef int lgelu_write(const void *data, size_t bytes, void *user);
 
-/* Writes the network as one safetensors file. metadata[pairs] are keys and values to write
-   along. */
+/* Writes the network as one safetensors file. metadata[pairs] are keys and values to write along.
+   Fails if a key occurs twice or is the format's own, if a text is not UTF-8 (nothing is written
+   then), or if `write` fails. */
 LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metadata)[2], int pairs,
                                       lgelu_write *write, void *user);
 
@@ -1065,8 +1078,8 @@ LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metada
    to a generation, net.evaluate and the training plan are not in it. */
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
 
-/* Several networks in one file: each part's prefix, at most 31 bytes such as "" or "branch/",
-   precedes its layers' names. Messages are in the first network. */
+/* Several networks in one file, at least one: each part's prefix, at most 31 bytes such as "" or
+   "branch/", precedes its layers' names. Messages are in the first network. */
 typedef struct {
     const char *prefix;
     lgelu_net *net;
@@ -1093,10 +1106,10 @@ LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, ch
 /* ---- for advanced users: threads ---- */
 
 /* A parallel for: run calls task(index, task_user) for every index from 0 to count - 1, in any
-   order, on any threads, and returns when all are done. If run is NULL, OpenMP serves where the
-   file was compiled with it. The bits of no result depend on it. A forward, a backward or a product
-   calls it once: the first of the 64 tasks to arrive does the work, those on other threads help
-   until it is done. */
+   order, on any threads, and returns when all are done; count is below 2^30. If run is NULL, OpenMP
+   serves where the file was compiled with it. The bits of no result depend on it. A forward, a
+   backward or a product calls it once: the first of the 64 tasks to arrive does the work, those on
+   other threads help until it is done. */
 typedef void lgelu_task(size_t index, void *task_user);
 typedef struct {
     void (*run)(lgelu_task *task, void *task_user, size_t count, void *user);
@@ -1268,14 +1281,14 @@ struct lgelu_node {
     int tied;              /* 1 + the node whose matrix it uses; 0: its own */
     int folded;            /* 1: a batch norm that became a view */
     struct {
-        size_t prepacked_at; /* 1 + where its prepacked matrix begins in net.internal.prepacked; 0:
-                                none */
-        int keep;            /* the value stays readable */
-        int row;             /* of the table of layers: how it runs, as the memory plan chose */
-        int learns;          /* has a gradient */
-        int holds;           /* which of its gradients are filled, during a backward */
-        int ahead;           /* a loss: the last forward has computed gradients already */
-        const void *bound;   /* an input's data */
+        /* 1 + where its prepacked matrix begins in net.internal.prepacked; 0: none. */
+        size_t prepacked_at;
+        int keep;          /* the value stays readable */
+        int row;           /* of the table of layers: how it runs, as the memory plan chose */
+        int learns;        /* has a gradient */
+        int holds;         /* which of its gradients are filled, during a backward */
+        int ahead;         /* a loss: the last forward has computed gradients already */
+        const void *bound; /* an input's data */
         /* The nodes in whose buffers the value and the gradient are stored. */
         int value_node, gradient_node;
         /* Value, gradient, what the forward leaves for the backward, scratch. */
@@ -1297,18 +1310,19 @@ struct lgelu_net {
     float deviation;                      /* of first weights with LGELU_INIT_NORMAL; 0 is 0.02 */
     const lgelu_custom_gate *custom_gate; /* of gates of kind LGELU_GATE_CUSTOM built next */
     char prefix[24]; /* precedes the names of the layers built next: "encoder." */
-    int no_winograd; /* 1: each y of a convolution is one chain of fma; set before lgelu_net_bytes
-                      */
-    int prepack; /* 1: without training, keeps a prepacked copy of each matrix (Winograd's are 16/9
-                    times as large): faster, the same bits; set before lgelu_net_bytes */
+    /* 1: each y of a convolution is one chain of fma; set before lgelu_net_bytes. */
+    int no_winograd;
+    /* 1: without training, keeps a prepacked copy of each matrix (Winograd's are 16/9 times as
+       large): faster, the same bits; set before lgelu_net_bytes. */
+    int prepack;
     lgelu_lambda_map lambda_map; /* of every learned λ; set before lgelu_net_make */
     lgelu_threads threads;
     /* Set these at any time. */
     lgelu_custom_linear custom_linear; /* run NULL: none */
     int evaluate; /* 1: a training network computes as in inference (statistics, no dropout) */
-    int prepacked_valid; /* whether the prepacked copies agree with w: set it to 0 after writing to
-                            w */
-    long step;           /* steps taken */
+    /* Whether the prepacked copies agree with w: set it to 0 after writing to w. */
+    int prepacked_valid;
+    long step; /* steps taken */
     /* Dropout draws from seed, step and pass, the forwards since the last step. */
     uint64_t seed, pass;
     lgelu_status status; /* the first error; set it to LGELU_OK to go on */
@@ -1325,8 +1339,8 @@ struct lgelu_net {
     size_t state_count;
     float *state; /* running means and variances: no gradient, no decay, saved with the weights */
     int lambda_count;
-    float *lambda, *s, *s_m, *s_v, *lambda0; /* each λ, its free parameter, the moments of that, and
-                                                the λ at which hardening began */
+    /* Each λ, its free parameter, the moments of that, and the λ at which hardening began. */
+    float *lambda, *s, *s_m, *s_v, *lambda0;
     double *dlambda;
     size_t samples;       /* of the last forward */
     double loss;          /* of the last forward */
@@ -1338,13 +1352,13 @@ struct lgelu_net {
         float gradient_scale; /* the next step multiplies gradients by it (clipping) */
         int fresh, pending;   /* the next backward overwrites; a forward waits for its backward */
         int learning;         /* the last forward was one of training */
-        long estimate; /* batches in the running statistics with this one; 0: learned with momentum
-                        */
+        /* Batches in the running statistics with this one; 0: learned with momentum. */
+        long estimate;
         unsigned char *arena;
         float *scratch, *prepacked; /* workspace of products; prepacked matrices */
         size_t arena_bytes, scratch_bytes, prepacked_bytes;
         int broken;         /* LGELU_CHECK: a worker wrote past its workspace */
-        lgelu_pace pace[2]; /* of forwards and backwards */
+        lgelu_pace pace[4]; /* of forwards, backwards, updates and norms of the gradient */
     } internal;             /* private: what one call leaves for the next */
 };
 
@@ -1516,6 +1530,8 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
      LGELU__TARGET_...    the attribute that lets one function use an instruction set
      LGELU__GET(p)        reads the int at p, relaxed
      LGELU__SET(p, v)     writes it, relaxed
+     LGELU__REPLACE(p, a, b)
+                          writes b if the int at p is a
      LGELU__ADD(p, v)     adds to it, sequentially consistent, and returns the previous value */
 #define LGELU__ATOMIC 1
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -1534,6 +1550,7 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
 #define LGELU__GET(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define LGELU__REPLACE(p, a, b) ((void)__sync_val_compare_and_swap(p, a, b))
 #define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 #elif defined(_MSC_VER)
 /* MSVC needs no target attribute, and reads and writes an aligned int atomically. */
@@ -1546,6 +1563,7 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__TARGET_AVX512
 #define LGELU__GET(p) (*(volatile int *)(p))
 #define LGELU__SET(p, v) (*(volatile int *)(p) = (v))
+#define LGELU__REPLACE(p, a, b) ((void)_InterlockedCompareExchange((volatile long *)(p), b, a))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
 #else
 /* Any other C99 compiler, for example tcc, compiles the scalar code for one thread. */
@@ -1557,6 +1575,7 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__TARGET_SCALAR
 #define LGELU__GET(p) (*(p))
 #define LGELU__SET(p, v) (*(p) = (v))
+#define LGELU__REPLACE(p, a, b) ((void)(*(p) == (a) ? *(p) = (b) : (a)))
 #define LGELU__ADD(p, v) ((*(p) += (v)) - (v))
 #endif
 
@@ -1684,24 +1703,41 @@ static inline double lgelu__ticks(void)
 #else
 #define LGELU__OPAQUE(kind, k) ((void)0)
 #endif
+/* LGELU__HIDE hides from the compiler how k was computed; `kind` is the constraint of its register.
+   LGELU__HIDE_FLOATS does so for floats or a vector of them: a product that is hidden is not
+   contracted with the sum that it enters. */
 #if LGELU__GNU
-#define LGELU__LINES __attribute__((aligned(64)))
 #define LGELU__HIDE(kind, k) __asm__("" : kind(k))
 #else
-#define LGELU__LINES
 #define LGELU__HIDE(kind, k) ((void)0)
 #endif
+#if defined(__x86_64__) || defined(__i386__)
+#define LGELU__HIDE_FLOATS(k) LGELU__HIDE("+x", k)
+#elif defined(__aarch64__)
+#define LGELU__HIDE_FLOATS(k) LGELU__HIDE("+w", k)
+#elif defined(__wasm__)
+#define LGELU__HIDE_FLOATS(k) ((void)0) /* it has no instruction that contracts */
+#else
+#define LGELU__HIDE_FLOATS(k) LGELU__HIDE("+m", k)
+#endif
+
+/* LGELU__LINES aligns a table to cache lines. LGELU__RARELY tells the compiler that a condition is
+   seldom true. */
 #if LGELU__GNU
+#define LGELU__LINES __attribute__((aligned(64)))
 #define LGELU__RARELY(condition) __builtin_expect(!!(condition), 0)
 #else
+#define LGELU__LINES
 #define LGELU__RARELY(condition) (condition)
 #endif
 
 /* The kernels depend on rounding to the nearest: a sum with 1.5·2^23 finds the column of a table.
-   Where the calling thread rounds otherwise, its mode is put aside during the call, which costs
-   less than half a nanosecond where it does not (of 20 for 8 floats). What is computed in between
-   comes from memory and goes to memory, so that no compiler moves it past these two functions. */
+   Where the calling thread rounds otherwise, its mode is set aside during the call. Where it does
+   not, the test costs less than half a nanosecond, of the 20 that 8 floats take. What is computed
+   in between comes from memory and goes to memory, so that no compiler moves it past these two
+   functions. */
 #if LGELU__GNU && defined(__x86_64__)
+/* Sets the register that holds the rounding mode. */
 LGELU__INLINE void lgelu__set_rounding(unsigned mode)
 {
     __asm__ volatile("ldmxcsr %0" : : "m"(mode) : "memory");
@@ -1717,7 +1753,8 @@ LGELU__INLINE unsigned lgelu__round_to_nearest(void)
     return mode;
 }
 
-LGELU__INLINE void lgelu__round_again(unsigned mode)
+/* Restores the mode that lgelu__round_to_nearest returned. */
+LGELU__INLINE void lgelu__restore_rounding(unsigned mode)
 {
     unsigned now;
     if (!LGELU__RARELY(mode & 0x6000))
@@ -1741,7 +1778,7 @@ LGELU__INLINE unsigned lgelu__round_to_nearest(void)
     return (unsigned)mode;
 }
 
-LGELU__INLINE void lgelu__round_again(unsigned mode)
+LGELU__INLINE void lgelu__restore_rounding(unsigned mode)
 {
     if (LGELU__RARELY(mode & 0xC00000))
         lgelu__set_rounding(mode);
@@ -1759,21 +1796,22 @@ LGELU__INLINE unsigned lgelu__round_to_nearest(void)
     return (unsigned)mode;
 }
 
-LGELU__INLINE void lgelu__round_again(unsigned mode)
+LGELU__INLINE void lgelu__restore_rounding(unsigned mode)
 {
     if (LGELU__RARELY((int)mode != FE_TONEAREST))
         fesetround((int)mode);
 }
 #else /* there is no other mode */
 LGELU__INLINE unsigned lgelu__round_to_nearest(void) { return 0; }
-LGELU__INLINE void lgelu__round_again(unsigned mode) { (void)mode; }
+LGELU__INLINE void lgelu__restore_rounding(unsigned mode) { (void)mode; }
 #endif
 #endif
+/* Executes a statement with rounding to nearest. */
 #define LGELU__TO_NEAREST(statement)                            \
     do {                                                        \
         const unsigned lgelu__mode = lgelu__round_to_nearest(); \
         statement;                                              \
-        lgelu__round_again(lgelu__mode);                        \
+        lgelu__restore_rounding(lgelu__mode);                   \
     } while (0)
 
 #define LGELU__PASTE2(a, b) a##b
@@ -2558,8 +2596,7 @@ static int lgelu__detect(void)
 #endif
 }
 
-/* The instruction set in force, or -1 before the first call. It is the only global variable.
-   Threads that initialise it at the same time write the same value. */
+/* The instruction set in force, or -1 before the first call. It is the only global variable. */
 static int lgelu__isa_in_force = -1;
 
 LGELU_DEF int lgelu_isa_limit(int most)
@@ -2576,10 +2613,14 @@ LGELU_DEF int lgelu_isa_limit(int most)
     return isa;
 }
 
+/* The first call sets the best instruction set, unless another thread has set a limit meanwhile. */
 LGELU_DEF int lgelu_isa(void)
 {
-    int isa = LGELU__GET(&lgelu__isa_in_force);
-    return isa >= 0 ? isa : lgelu_isa_limit(LGELU_ISA_AVX512);
+    const int isa = LGELU__GET(&lgelu__isa_in_force);
+    if (isa >= 0)
+        return isa;
+    LGELU__REPLACE(&lgelu__isa_in_force, -1, lgelu__detect());
+    return LGELU__GET(&lgelu__isa_in_force);
 }
 
 LGELU_DEF const char *lgelu_isa_name(int isa)
@@ -2607,7 +2648,7 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
     return -1;
 }
 
-/* Of each public kernel a table of its functions, indexed by lgelu_isa_id. */
+/* Each public kernel has a table of its functions, indexed by lgelu_isa_id. */
 #if LGELU__ARM
 #define LGELU__FUNCTIONS(name) lgelu__##name##_scalar, lgelu__##name##_neon
 #elif LGELU__WASM
@@ -2624,26 +2665,29 @@ LGELU_DEF int lgelu_isa_from_name(const char *name)
     static result(*const lgelu__##name##_of[LGELU_ISA_COUNT]) \
         arguments = { LGELU__FUNCTIONS(name) };
 LGELU__KERNELS(LGELU__TABLE)
-/* The function of a public kernel that is in force. */
+/* The function of a public kernel for the instruction set in force. */
 #define LGELU__CALL(name) lgelu__##name##_of[lgelu_isa()]
 
 #ifdef LGELU_TRAINER
 /* The tables of all kernels, indexed by lgelu_isa_id. */
-static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = { &lgelu__kernels_scalar,
+/* clang-format off */
+static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = {
+    &lgelu__kernels_scalar,
 #if LGELU__ARM
-                                                                          &lgelu__kernels_neon,
+    &lgelu__kernels_neon,
 #elif LGELU__WASM
     &lgelu__kernels_simd128,
 #else
     NULL,
 #endif
 #if LGELU__X86
-                                                                          &lgelu__kernels_avx2,
+    &lgelu__kernels_avx2,
 #endif
 #if LGELU__AVX512
-                                                                          &lgelu__kernels_avx512
+    &lgelu__kernels_avx512
 #endif
 };
+/* clang-format on */
 
 /* Returns the kernels in force. */
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
@@ -2754,54 +2798,57 @@ LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x,
     return sum;
 }
 
+/* The public kernels of one 16-bit format. */
+/* clang-format off */
 #define LGELU__HALVES(name, format)                                                                \
     LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                        \
     {                                                                                              \
-        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__GIVEN(n, y && x);                                                                   \
         LGELU__TO_NEAREST(LGELU__CALL(from16)(y, x, format, n));                                   \
     }                                                                                              \
     LGELU_DEF void lgelu_to_##name(uint16_t *y, const float *x, size_t n)                          \
     {                                                                                              \
-        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__GIVEN(n, y && x);                                                                   \
         LGELU__TO_NEAREST(LGELU__CALL(to16)(y, x, format, n));                                     \
     }                                                                                              \
     LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n)    \
     {                                                                                              \
-        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__GIVEN(n, y && x);                                                                   \
         LGELU__TO_NEAREST(LGELU__CALL(forward16)(y, x, lambda, format, n));                        \
     }                                                                                              \
     LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x,    \
                                            float lambda, size_t n)                                 \
     {                                                                                              \
         double sum;                                                                                \
-        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__GIVEN(n, dy && x);                                                                  \
         LGELU__TO_NEAREST(sum = LGELU__CALL(backward16)(dx, dy, x, lambda, format, n));            \
         return sum;                                                                                \
     }                                                                                              \
     LGELU_DEF void lgelu_tanh_forward_##name(uint16_t *y, const uint16_t *x, size_t n)             \
     {                                                                                              \
-        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__GIVEN(n, y && x);                                                                   \
         LGELU__TO_NEAREST(LGELU__CALL(tanh_forward16)(y, x, format, n));                           \
     }                                                                                              \
     LGELU_DEF void lgelu_tanh_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
                                               size_t n)                                            \
     {                                                                                              \
-        LGELU__GIVEN(n, dx &&dy &&x);                                                              \
+        LGELU__GIVEN(n, dx && dy && x);                                                            \
         LGELU__TO_NEAREST(LGELU__CALL(tanh_backward16)(dx, dy, x, format, n));                     \
     }                                                                                              \
     LGELU_DEF void lgelu_silu_forward_##name(uint16_t *y, const uint16_t *x, float beta, size_t n) \
     {                                                                                              \
-        LGELU__GIVEN(n, y &&x);                                                                    \
+        LGELU__GIVEN(n, y && x);                                                                   \
         LGELU__TO_NEAREST(LGELU__CALL(silu_forward16)(y, x, beta, format, n));                     \
     }                                                                                              \
     LGELU_DEF double lgelu_silu_backward_##name(uint16_t *dx, const uint16_t *dy,                  \
                                                 const uint16_t *x, float beta, size_t n)           \
     {                                                                                              \
         double sum;                                                                                \
-        LGELU__GIVEN(n, dy &&x);                                                                   \
+        LGELU__GIVEN(n, dy && x);                                                                  \
         LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward16)(dx, dy, x, beta, format, n));         \
         return sum;                                                                                \
     }
+/* clang-format on */
 LGELU__HALVES(bf16, LGELU__BF16)
 LGELU__HALVES(f16, LGELU__F16)
 
@@ -2829,7 +2876,7 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
 /* The maps between the free parameter s and λ, the targets, and the hardening plan. */
 
 /* Returns the temperature of a map: 0.1 if the field is not a positive, finite number. */
-static double lgelu__t(const lgelu_lambda_map *h)
+static double lgelu__temperature(const lgelu_lambda_map *h)
 {
     return h->temperature > 0 && h->temperature <= FLT_MAX ? (double)h->temperature : 0.1;
 }
@@ -2868,7 +2915,7 @@ static double lgelu__expm1(double x)
 
 LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *h, float s)
 {
-    double u = (double)s / lgelu__t(h);
+    double u = (double)s / lgelu__temperature(h);
     switch (h->map) {
     case LGELU_SOFTPLUS: return (float)(1 + lgelu__softplus(u));
     case LGELU_SIGMOID: return (float)fma(lgelu__span(h), lgelu__sigmoid(u), 1.0);
@@ -2878,7 +2925,7 @@ LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *h, float s)
 
 LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *h, float s)
 {
-    double t = lgelu__t(h), u = (double)s / t;
+    double t = lgelu__temperature(h), u = (double)s / t;
     switch (h->map) {
     case LGELU_SOFTPLUS: return (float)(lgelu__sigmoid(u) / t);
     case LGELU_SIGMOID: return (float)(lgelu__span(h) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
@@ -2898,11 +2945,11 @@ LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *h, float lambda)
     case LGELU_SOFTPLUS:
         /* ln(e^d - 1), by the formula in which nothing cancels. */
         r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
-        return (float)(lgelu__t(h) * r);
+        return (float)(lgelu__temperature(h) * r);
     case LGELU_SIGMOID:
         if (d > lgelu__span(h))
             return LGELU__NAN;
-        return (float)(lgelu__t(h) * (lgelu__log(d) - lgelu__log(lgelu__span(h) - d)));
+        return (float)(lgelu__temperature(h) * (lgelu__log(d) - lgelu__log(lgelu__span(h) - d)));
     default: return lambda;
     }
 }
@@ -3055,7 +3102,7 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
             lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);
         lambda[i] = lgelu_lambda(h, s[i]);
     }
-    lgelu__round_again(mode);
+    lgelu__restore_rounding(mode);
 }
 
 /* ==== [7] INSTRUMENTS ========================================================================= */
@@ -3244,16 +3291,18 @@ LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
 
 LGELU_DEF const char *lgelu_status_text(lgelu_status status)
 {
-    static const char *const text[] = { "no error",
-                                        "an argument is out of its range",
-                                        "shapes do not fit",
-                                        "the memory given is too small, or a size overflows",
-                                        "an input has no data",
-                                        "a label is out of range",
-                                        "a hardness must be at least 1",
-                                        "the loss is not finite",
-                                        "a file is damaged, or could not be written",
-                                        "the sum over machines failed" };
+    static const char *const text[LGELU_E_SUM + 1] = {
+        "no error",
+        "an argument is out of its range, or calls are in the wrong order",
+        "shapes do not fit, or are too large",
+        "the block is too small, or a size overflows",
+        "an input has no data",
+        "a label or token is out of range",
+        "a λ is below 1, NaN or not on its map",
+        "a loss or gradient is infinite or NaN",
+        "a file is damaged, or could not be written",
+        "the sum over machines failed"
+    };
     return (unsigned)status < sizeof text / sizeof *text ? text[status] : "unknown status";
 }
 
@@ -3879,8 +3928,8 @@ LGELU__APART int lgelu__guard_broken(void *guard)
 /* Each task computes one block of C; METHOD in [K] explains how. This section partitions C into
    blocks and chooses which operands are copied into the workspace. */
 
-/* Returns the size of equal parts of n, at most `most` each; a multiple of `unit` if there are
-   several parts. */
+/* Returns the size of equal parts of n, at most `most` each, and at least 1; a multiple of `unit`
+   if there are several parts. */
 static size_t lgelu__even(size_t n, size_t most, size_t unit)
 {
     const size_t parts = n > most ? (n - 1) / most + 1 : 1;
@@ -4177,10 +4226,11 @@ static void lgelu__column_sums_task(size_t task, void *user)
                             p->accumulate);
 }
 
-LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_row, size_t m, size_t n,
+LGELU_DEF void lgelu_column_sums(float *sum, const float *x, size_t x_stride, size_t m, size_t n,
                                  int accumulate, const lgelu_threads *threads)
 {
-    lgelu__sums p = { sum, x, x_row, m, n, accumulate };
+    lgelu__sums p = { sum, x, x_stride, m, n, accumulate };
+    LGELU__GIVEN(n, sum && (!m || x));
     lgelu__parallel(m * n < 65536 ? NULL : threads, lgelu__column_sums_task, &p, (n + 255) / 256);
 }
 
@@ -5408,6 +5458,14 @@ static void lgelu__norm_sums(lgelu__job *p, const float *a, const float *b)
         p->sum[i % n] += p->sum[i];
 }
 
+/* Returns a·b. The volatile keeps compilers from contracting the product with a sum that it
+   enters. */
+static double lgelu__rounded_product(double a, double b)
+{
+    volatile double product = a * b;
+    return product;
+}
+
 /* Sets the mean and variance of channel i to those of this batch, and updates the running ones:
    with the momentum or, while they are estimated, as the average over the batches. The running
    variance is that of a sample, with n - 1. */
@@ -5417,12 +5475,14 @@ static void lgelu__norm_learn(const lgelu__job *p, size_t i, double *mean, doubl
     const double k = batches ? 1 / (double)batches : (double)p->node->momentum;
     const double n = (double)p->rows;
     float *running = p->net->state + p->node->state_at + i, *spread = running + p->channels;
+    double unbiased;
     *mean = p->sum[i] / n;
     *variance = fma(-*mean, *mean, p->sum[p->channels + i] / n);
     if (*variance < 0)
         *variance = 0;
+    unbiased = lgelu__rounded_product(*variance, n / (n - 1));
     *running = (float)fma(k, *mean - (double)*running, (double)*running);
-    *spread = (float)fma(k, *variance * (n / (n - 1)) - (double)*spread, (double)*spread);
+    *spread = (float)fma(k, unbiased - (double)*spread, (double)*spread);
 }
 
 /* Computes scale and shift. The value is then written by ranges, unless its reader computes it. */
@@ -5466,7 +5526,8 @@ static void lgelu__norm_backward(lgelu__job *p)
     lgelu__norm_sums(p, p->dy, x);
     for (i = 0; i < c; i++) {
         const double dbias = p->sum[i];
-        const double dgain = fma(-mean[i], dbias, p->sum[c + i]) * inverse[i];
+        const double dgain =
+            lgelu__rounded_product(fma(-mean[i], dbias, p->sum[c + i]), inverse[i]);
         const double k = inverse[i] * (double)gain[i];
         g[i] = (float)((p->add_dbias ? (double)g[i] : 0) + dgain);
         g[c + i] = (float)((p->add_dbias ? (double)g[c + i] : 0) + dbias);
@@ -5488,9 +5549,9 @@ static void lgelu__norm_backward(lgelu__job *p)
 /* ---- group norm ---- */
 /* As batch normalisation, over the groups of channels of each sample: each channel's value is
    x·scale + shift, and its dx has three factors. A task computes one sample. aux holds, for each
-   sample, sums of the channels (2·channels),
-   means and 1/√(variance + eps) of the groups (doubles), then for each sample the three factors,
-   and then for each sample dgain and dshift (floats). */
+   sample, the sums of the channels (2·channels), the means and 1/√(variance + eps) of the groups
+   (doubles), then for each sample the three factors, and then for each sample dgain and dshift
+   (floats). */
 typedef struct {
     double *sum, *mean, *inverse;
     float *factor, *dgain;
@@ -5623,57 +5684,89 @@ static void lgelu__pool_max(float *y, unsigned char *which, const float *x, size
     }
 }
 
-/* Computes one pixel of the value from its image x. */
-static void lgelu__pool_forward(const lgelu__job *p, const float *x, size_t row, size_t column,
-                                float *y, unsigned char *which)
+/* Computes one pixel of a max pooling from its image x. Each window has a pixel of the image. */
+static void lgelu__max_pool_forward(const lgelu__job *p, const float *x, size_t row, size_t column,
+                                    float *y, unsigned char *which)
 {
-    const lgelu_node *node = p->node;
-    const size_t taps = lgelu__taps(node), c = p->channels;
-    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
-    size_t tap, k;
+    const size_t taps = lgelu__taps(p->node), c = p->channels;
+    size_t tap;
     int begun = 0;
-    for (k = 0; k < c; k++)
-        y[k] = which ? -HUGE_VALF : 0;
-    if (which)
-        memset(which, 255, c);
     for (tap = 0; tap < taps; tap++) {
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
         if (at == (size_t)-1)
             continue;
-        if (which && !begun) {
+        if (begun) {
+            lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
+        } else {
             memcpy(y, x + at, c * sizeof *y);
             memset(which, (int)tap, c);
             begun = 1;
-        } else if (which) {
-            lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
-        } else {
-            for (k = 0; k < c; k++)
-                y[k] += x[at + k];
         }
     }
-    for (k = 0; !which && k < c; k++)
-        y[k] *= factor;
 }
 
-/* Adds the gradient of one pixel to that of its image. */
-static void lgelu__pool_backward(const lgelu__job *p, float *dx, size_t row, size_t column,
-                                 const float *dy, const unsigned char *which)
+/* Adds the gradient of one pixel to that of its image, in each channel where the maximum was. */
+static void lgelu__max_pool_backward(const lgelu__job *p, float *dx, size_t row, size_t column,
+                                     const float *dy, const unsigned char *which)
 {
-    const lgelu_node *node = p->node;
-    const size_t taps = lgelu__taps(node), c = p->channels;
-    const float factor = (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+    const size_t taps = lgelu__taps(p->node), c = p->channels;
     size_t tap, k;
     for (tap = 0; tap < taps; tap++) {
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
         if (at == (size_t)-1)
             continue;
         for (k = 0; k < c; k++) {
-            if (!which) {
-                const float d = dy[k] * factor;
-                dx[at + k] += d;
-            } else if (which[k] == tap) {
+            if (which[k] == tap)
                 dx[at + k] += dy[k];
-            }
+        }
+    }
+}
+
+/* Returns the factor of each pixel in the mean of a window; padding counts as zeros. */
+static float lgelu__pool_factor(const lgelu_node *node)
+{
+    return (float)(1 / ((double)node->window[0] * (double)node->window[1]));
+}
+
+/* Computes one pixel of an average pooling from its image x. */
+static void lgelu__average_pool_forward(const lgelu__job *p, const float *x, size_t row,
+                                        size_t column, float *y)
+{
+    const size_t taps = lgelu__taps(p->node), c = p->channels;
+    const float factor = lgelu__pool_factor(p->node);
+    size_t tap, k;
+    for (k = 0; k < c; k++)
+        y[k] = 0;
+    for (tap = 0; tap < taps; tap++) {
+        const size_t at = lgelu__pool_pixel(p, row, column, tap);
+        if (at == (size_t)-1)
+            continue;
+        for (k = 0; k < c; k++)
+            y[k] += x[at + k];
+    }
+    for (k = 0; k < c; k++)
+        y[k] *= factor;
+}
+
+/* Adds the gradient of one pixel, times the factor, to each pixel of its window. A kernel computes
+   the products before they are added, so that no compiler contracts the two. */
+static void lgelu__average_pool_backward(const lgelu__job *p, float *dx, size_t row, size_t column,
+                                         const float *dy)
+{
+    enum { CHANNELS = 256 };
+    const size_t taps = lgelu__taps(p->node), c = p->channels;
+    const float factor = lgelu__pool_factor(p->node);
+    float part[CHANNELS];
+    size_t first, tap, k;
+    for (first = 0; first < c; first += CHANNELS) {
+        const size_t n = lgelu__min(c - first, CHANNELS);
+        lgelu__k()->scale(part, dy + first, factor, n);
+        for (tap = 0; tap < taps; tap++) {
+            const size_t at = lgelu__pool_pixel(p, row, column, tap);
+            if (at == (size_t)-1)
+                continue;
+            for (k = 0; k < n; k++)
+                dx[at + first + k] += part[k];
         }
     }
 }
@@ -5690,11 +5783,15 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
     for (i = 0; i < rows; i++) {
         const size_t at = (first + i) * p->channels;
         const size_t row = i / node->shape[1], column = i % node->shape[1];
-        unsigned char *which = max ? (unsigned char *)p->aux + at : NULL;
-        if (p->dy)
-            lgelu__pool_backward(p, p->dx[0] + image, row, column, p->dy + at, which);
+        unsigned char *which = (unsigned char *)p->aux + (max ? at : 0);
+        if (max && p->dy)
+            lgelu__max_pool_backward(p, p->dx[0] + image, row, column, p->dy + at, which);
+        else if (max)
+            lgelu__max_pool_forward(p, p->x + image, row, column, p->y + at, which);
+        else if (p->dy)
+            lgelu__average_pool_backward(p, p->dx[0] + image, row, column, p->dy + at);
         else
-            lgelu__pool_forward(p, p->x + image, row, column, p->y + at, which);
+            lgelu__average_pool_forward(p, p->x + image, row, column, p->y + at);
     }
 }
 
@@ -5896,14 +5993,15 @@ static void lgelu__rotary_range(const lgelu__job *p, size_t row, size_t rows)
         const float *table = p->aux + i % p->node->shape[1] * width;
         float *y = (back ? p->dx[0] : p->y) + i * c;
         for (h = 0; h < turned; h += width) {
-            if (p->node->option[2])
+            if (p->node->option[2]) {
                 lgelu__rotary_interleaved(y + h, x + h, table, width, back);
-            else if (back)
+            } else if (back) {
                 lgelu__k()->rotate(y + h + half, y + h, x + h + half, x + h, table, table + half,
                                    half);
-            else
+            } else {
                 lgelu__k()->rotate(y + h, y + h + half, x + h, x + h + half, table, table + half,
                                    half);
+            }
         }
         if (y != x)
             memcpy(y + turned, x + turned, (c - turned) * sizeof *y);
@@ -6653,9 +6751,10 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
 static int lgelu__place(lgelu_net *net, lgelu_node *node)
 {
     const size_t *s = node->shape;
-    if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64)
+    if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: its value of %z x %z x %z is too large", node, s[0],
                     s[1], s[2]);
+    }
     if (net->status)
         return -1;
     node->internal.learns |= node->weight_count || node->bias_count || node->tied;
@@ -6667,9 +6766,10 @@ static int lgelu__place(lgelu_net *net, lgelu_node *node)
 LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
 {
     node->weight_count = lgelu__times(outputs, inputs);
-    if (!node->weight_count || node->weight_count > (size_t)-1 / 64)
+    if (!node->weight_count || node->weight_count > (size_t)-1 / 64) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: its matrix of %z x %z is empty or too large", node,
                     outputs, inputs);
+    }
     return lgelu__place(net, node);
 }
 
@@ -6680,9 +6780,10 @@ static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t r
     node.shape[0] = rows;
     node.shape[1] = columns;
     node.shape[2] = channels;
-    if (!rows || !columns || !channels)
+    if (!rows || !columns || !channels) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a shape without 0, found %z x %z x %z", &node,
                     rows, columns, channels);
+    }
     return lgelu__place(net, &node);
 }
 
@@ -6742,18 +6843,20 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
     if ((unsigned)kind > LGELU_GATE_CUSTOM)
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind of gate %d", &node, (long)kind);
     if (kind == LGELU_GATE_CUSTOM) {
-        if (!net->custom_gate || !net->custom_gate->forward || !net->custom_gate->backward)
+        if (net->custom_gate && net->custom_gate->forward && net->custom_gate->backward) {
+            node.bias_count = net->custom_gate->parameters;
+        } else {
             lgelu__fail(net, LGELU_E_ARGUMENT,
                         "%n: the custom gate or one of its functions is NULL", &node);
-        else
-            node.bias_count = net->custom_gate->parameters;
+        }
         node.custom = net->custom_gate;
     }
     if (lgelu__is_hardened(kind) && !(lambda >= 1))
         lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
-    if (channels && node.shape[2] > 0xFFFFFF)
+    if (channels && node.shape[2] > 0xFFFFFF) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
                     node.shape[2]);
+    }
     node.gate = kind;
     node.lambda0 = lambda;
     node.lambda_count = channels ? (int)node.shape[2] : 1;
@@ -6849,9 +6952,8 @@ LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gra
 
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
 {
-    const int is_number = rate - rate <= 0;
     lgelu_node node;
-    if (is_number && !(rate < 0) && !(rate > 0))
+    if (rate <= 0 && rate >= 0)
         return x;
     node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
     if (!(rate > 0 && rate < 1)) {
@@ -6969,9 +7071,10 @@ LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t 
 LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
-    if (!(momentum >= 0) || momentum > 1 || !(eps > 0))
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) {
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected momentum from 0 to 1 and eps above 0",
                     &node);
+    }
     node.momentum = momentum;
     node.eps = eps;
     /* The state holds means, then variances; the biases hold gains, then shifts. */
@@ -7247,10 +7350,11 @@ LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t 
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_MEAN_TOKENS, name, x, -1);
     const size_t tokens = node.shape[0] * node.shape[1];
-    if (!count || first >= tokens || count > tokens - first)
+    if (!count || first >= tokens || count > tokens - first) {
         lgelu__fail(net, LGELU_E_SHAPE,
                     "%n: expected tokens among the %z of its input, found %z from %z on", &node,
                     tokens, count, first);
+    }
     node.option[0] = first;
     node.option[1] = count;
     node.shape[0] = node.shape[1] = 1;
@@ -8315,9 +8419,10 @@ LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node)
         return net->status;
     if (net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
-    if (node < 0 || node >= net->count || lgelu__is_a(net->nodes + node, LGELU_TRAIT_LOSS))
+    if (node < 0 || node >= net->count || lgelu__is_a(net->nodes + node, LGELU_TRAIT_LOSS)) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
                            "expected a layer whose value to keep, found node %d", (long)node);
+    }
     net->nodes[node].internal.keep = 1;
     return LGELU_OK;
 }
@@ -8365,14 +8470,32 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 
 /* ---- [8n] running ---- */
 
-/* Calls run(net) with the network's threads if there is enough to compute, else on the calling
+/* Calls run(user, threads) with these threads if there is enough to compute, else with the calling
    thread alone: waking threads would take longer. The pace is that of earlier such runs. */
+static void lgelu__run_with(const lgelu_threads *threads, double work, lgelu_pace *pace,
+                            void (*run)(void *user, const lgelu_threads *team), void *user)
+{
+    const lgelu_threads alone = { lgelu__run_serial, NULL };
+    int team = work >= lgelu__fma_for_run;
+    double start;
+    if (team && LGELU__OPENMP && !threads->run)
+        team = lgelu__team_pays(pace, work);
+    start = LGELU__TICKS();
+    if (team)
+        lgelu__with_team(threads, run, user);
+    else
+        LGELU__TO_NEAREST(run(user, &alone));
+    if (work >= lgelu__fma_for_run)
+        lgelu__team_paid(pace, work, LGELU__TICKS() - start, team);
+}
+
+/* Runs the layers of a network in a forward or a backward. */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team),
                                lgelu_pace *pace)
 {
-    const lgelu_threads threads = net->threads, alone = { lgelu__run_serial, NULL };
-    double work = 0, start;
-    int i, team;
+    const lgelu_threads threads = net->threads;
+    double work = 0;
+    int i;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (!lgelu__is_a(node, LGELU_TRAIT_SOURCE)) {
@@ -8380,16 +8503,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
                     * ((double)node->weight_count + 16 * (double)node->shape[2]);
         }
     }
-    team = work >= lgelu__fma_for_run;
-    if (team && LGELU__OPENMP && !threads.run)
-        team = lgelu__team_pays(pace, work);
-    start = LGELU__TICKS();
-    if (team)
-        lgelu__with_team(&threads, run, net);
-    else
-        LGELU__TO_NEAREST(run(net, &alone));
-    if (work >= lgelu__fma_for_run)
-        lgelu__team_paid(pace, work, LGELU__TICKS() - start, team);
+    lgelu__run_with(&threads, work, pace, run, net);
     net->threads = threads;
     return net->status;
 }
@@ -8499,7 +8613,9 @@ static lgelu_status lgelu__check_forward(lgelu_net *net, size_t samples, size_t 
    statistics, else 0. */
 static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate)
 {
-    if (!net->memory || !samples || samples > net->batch) {
+    if (!net->memory)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "forward: expected a network that is made");
+    if (!samples || samples > net->batch) {
         return lgelu__fail(net, LGELU_E_ARGUMENT, "forward: expected 1 to %z samples, found %z",
                            net->batch, samples);
     }
@@ -8529,9 +8645,10 @@ LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples
 {
     if (lgelu__begin_call(net))
         return net->status;
-    if (k < 1)
+    if (k < 1) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
                            "estimate: expected a batch number of at least 1, found %d", k);
+    }
     return lgelu__forward(net, samples, k);
 }
 
@@ -8717,6 +8834,10 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale)
     }
     if (!net->internal.pending)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "backward: expected a forward before it");
+    if (!(loss_scale - loss_scale <= 0)) {
+        return lgelu__fail(net, LGELU_E_ARGUMENT,
+                           "backward: expected a finite loss scale, found infinity or NaN");
+    }
     for (i = 0; i < net->count; i++) {
         if (lgelu__check_custom_gradient(net, net->nodes + i, loss_scale))
             return net->status;
@@ -8737,6 +8858,7 @@ typedef struct {
     const lgelu__rule *rule;
     int sgd;
     size_t first, n;
+    size_t tasks;
 } lgelu__sweep;
 
 static void lgelu__sweep_task(size_t index, void *user)
@@ -8754,19 +8876,27 @@ static void lgelu__sweep_task(size_t index, void *user)
         lgelu__k()->adamw(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
 }
 
+static void lgelu__sweep_run(void *user, const lgelu_threads *team)
+{
+    const lgelu__sweep *s = (const lgelu__sweep *)user;
+    lgelu__parallel(team, lgelu__sweep_task, user, s->tasks);
+}
+
 /* Runs a pass and returns the number of its tasks. */
 static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first,
                                 size_t n)
 {
-    const size_t tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
+    /* An update takes about as long as 16 fmas for each parameter, a square about as long as 2. */
+    const double work = (rule ? 16.0 : 2.0) * (double)n;
     lgelu__sweep s;
     s.net = net;
     s.rule = rule;
     s.sgd = sgd;
     s.first = first;
     s.n = n;
-    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, tasks);
-    return tasks;
+    s.tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
+    lgelu__run_with(&net->threads, work, &net->internal.pace[rule ? 2 : 3], lgelu__sweep_run, &s);
+    return s.tasks;
 }
 
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
@@ -9034,9 +9164,10 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
         return net->status;
     if (!net->memory || net->internal.fresh)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "step: expected a backward before it");
-    if (net->step < 0 || net->step == LONG_MAX)
+    if (net->step < 0 || net->step == LONG_MAX) {
         return lgelu__fail(net, LGELU_E_ARGUMENT,
                            "step: the number of steps is %d, no other may follow", net->step);
+    }
     if (lgelu__sum_over_machines(net, plan))
         return net->status;
     net->step++;
@@ -9122,13 +9253,15 @@ static lgelu_status lgelu__nearest_net_set_lambda(lgelu_net *net, int index, flo
         return net->status;
     if (k < 0 || k >= count)
         return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: expected an index below %d", k, count);
-    if (!(lambda >= 1) || s != s)
+    if (!(lambda >= 1) || s != s) {
         return LGELU__REFUSE(net, LGELU_E_LAMBDA,
                              "λ %d: expected a value of at least 1 that the network's map reaches",
                              k);
-    if (!lgelu__gate_of(net, index))
-        return LGELU__REFUSE(net, LGELU_E_ARGUMENT,
-                             "λ %d: its gate is not of the kind LGELU_GATE_LAMBDA", k);
+    }
+    if (!lgelu__gate_of(net, index)) {
+        return LGELU__REFUSE(net, LGELU_E_ARGUMENT, "λ %d: its gate has no λ or β that is learned",
+                             k);
+    }
     net->lambda[index] = lambda;
     net->s[index] = s;
     net->internal.pending = 0;
@@ -10420,9 +10553,10 @@ static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, co
                              "safetensors: byte %z: '%s' is folded into its convolution here", at,
                              key);
     }
-    if (!e->f32)
+    if (!e->f32) {
         return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s': expected F32", at,
                              key);
+    }
     if (e->dims != t->dims || e->shape[0] != t->shape[0]
         || (t->dims > 1 && e->shape[1] != t->shape[1]))
         return lgelu__refuse_shape(net, at, key, e, t);
@@ -15344,7 +15478,7 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
 /* METHOD. A patch of an image consists of one run of contiguous elements for each row of the
    convolution's kernel, or for each element of the kernel where a group has only a part of the
    channels, or where a dilation separates them. A run that extends past the image is padded with
-   zeros. */
+   zeros. Writes `rows` rows of `cols` elements, from row i and column j of the matrix on. */
 static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i, size_t rows,
                                             size_t j, size_t cols, const void *from)
 {
@@ -15441,7 +15575,9 @@ static LGELU__TARGET void LGELU__FN(depthwise)(float *y, size_t n, const float *
      of dW             T = Gᵀ */
 LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_t b, v_t c, v_t d)
 {
-    const v_t half = v_set(0.5f), sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
+    const v_t half = v_set(0.5f);
+    v_t sum = v_mul(of == LGELU__OF_DW ? v_add(b, c) : v_add(a, c), half);
+    LGELU__HIDE_FLOATS(sum);
     switch (of) {
     case LGELU__OF_X:
         y[0] = v_sub(a, c);
@@ -15451,6 +15587,7 @@ LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_
         break;
     case LGELU__OF_W:
         b = v_mul(b, half);
+        LGELU__HIDE_FLOATS(b);
         y[0] = a;
         y[step] = v_add(sum, b);
         y[2 * step] = v_sub(sum, b);
@@ -15494,7 +15631,7 @@ LGELU__WORD void LGELU__FN(winograd)(v_t *y, const v_t *x, int of, size_t n, siz
 }
 
 /* There are at least v_lanes channels, and the last vector may overlap the one before. */
-#define v_step(j, n) ((n) - (j) < 2 * v_lanes && (n) - (j) > v_lanes ? (n) - (j)-v_lanes : v_lanes)
+#define v_step(j, n) ((n) - (j) < 2 * v_lanes && (n) - (j) > v_lanes ? (n)-v_lanes - (j) : v_lanes)
 static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const float *x,
                                                  const size_t *at, size_t n)
 {

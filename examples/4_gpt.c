@@ -204,7 +204,7 @@ static int train(model *m, const settings *s, const text *t, checkpoint *file)
     if (net->step < plan.steps) {
         if (save(file))
             return 1;
-        fail(file->path, "stopped; the same command goes on from here");
+        fail(file->path, "stopped; the same command resumes from here");
         return 130;
     }
 

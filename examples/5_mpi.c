@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     if (resume(&s))
         return 1;
     if (net.step && s.rank == 0)
-        printf("%s: goes on after epoch %ld\n", path, net.step / steps_per_epoch);
+        printf("%s: resumes after epoch %ld\n", path, net.step / steps_per_epoch);
 
     /* lgelu_net_step calls plan.sum after the gradients are complete and before it uses them. */
     lgelu_training plan = lgelu_training_to_relu(1e-3f, steps_per_epoch * epochs);

@@ -53,7 +53,8 @@ static const char *shards_program = "shards";
 /* mpirun sends SIGTERM when a rank is lost. */
 static void shards_ended(int number)
 {
-    fprintf(stderr, "%s: ended, maybe a rank is lost; the same command goes on\n", shards_program);
+    fprintf(stderr, "%s: ended, maybe a rank is lost; the same command resumes the run\n",
+            shards_program);
     _Exit(number);
 }
 

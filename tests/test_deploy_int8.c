@@ -183,6 +183,32 @@ static void tables(void)
     free(d.block);
 }
 
+/* The second pass of a calibration with outliers counts values beyond those of the first in the
+   first and the last bin. */
+static void outer_bins(void)
+{
+    const int8_options o = { 8, 8, 1, 0.01 };
+    float far[64];
+    int8_net q;
+    net_keeps = 1;
+    net_make(&d, NET_MLP, 8, LGELU_GATE_RELU, 1, 3);
+    for (size_t k = 0; k < 64; k++) {
+        x[k] = k % 2 ? 1.0f : -1.0f;
+        far[k] = -1e30f;
+    }
+    if (int8_make(&q, &d.net, d.output, &o) || int8_see(&q, &d.net, x, 1) || int8_finish(&q, &d.net)
+        || !int8_again(&q) || int8_see(&q, &d.net, far, 1)) {
+        check(0, "outer bins", "%s", q.message);
+    } else {
+        const uint32_t *h = q.node[d.input].histogram;
+        check(h[0] == 64 && !h[INT8_BINS - 1], "values below the first pass's are in the first bin",
+              "%lu there, %lu in the last one", (unsigned long)h[0],
+              (unsigned long)h[INT8_BINS - 1]);
+    }
+    int8_free(&q);
+    free(d.block);
+}
+
 static void refusals(void)
 {
     const int8_options o = { 8, 8, 1, 0 }, wrong = { 9, 8, 1, 0 };
@@ -235,6 +261,7 @@ int main(void)
 {
     networks();
     tables();
+    outer_bins();
     refusals();
     return check_end();
 }

@@ -637,6 +637,47 @@ static void nnets(void)
     free(f.data);
 }
 
+/* Gates with one λ per channel are ReLU only if every λ is infinite. */
+static void channels_of_gates(void)
+{
+    deploy_net d;
+    bounds_net b;
+    vnnlib p;
+    memory_file f = { NULL, 0, 0 };
+    lgelu_net_begin(&d.net, d.nodes, NET_NODES);
+    d.input = lgelu_input(&d.net, "x", 1, 1, 4);
+    d.output = lgelu_gate_channels(&d.net, "gate", lgelu_linear(&d.net, "fc1", d.input, 3), 2);
+    d.output = lgelu_linear(&d.net, "fc2", d.output, 2);
+    size_t bytes = lgelu_net_bytes(&d.net, 1, LGELU_MODE_INFER);
+    d.block = malloc(bytes);
+    if (!d.block || lgelu_net_make(&d.net, d.block, bytes, 1, LGELU_MODE_INFER, 6))
+        abort();
+    lgelu_net_set_lambda(&d.net, 0, INFINITY);
+    check(nnet_write(&d.net, d.output, NULL, memory_append, &f) && strstr(d.net.message, "gate"),
+          ".nnet: a gate that is ReLU in its first channel alone is refused", "%s", d.net.message);
+    static const char text[] =
+        "(declare-const X_0 Real)(declare-const X_1 Real)(declare-const X_2 Real)"
+        "(declare-const X_3 Real)(declare-const Y_0 Real)(declare-const Y_1 Real)"
+        "(assert (>= X_0 -1))(assert (<= X_0 1))(assert (>= X_1 -1))(assert (<= X_1 1))"
+        "(assert (>= X_2 -1))(assert (<= X_2 1))(assert (>= X_3 -1))(assert (<= X_3 1))"
+        "(assert (<= Y_0 Y_1))";
+    const double low[4] = { -1, -1, -1, -1 }, high[4] = { 1, 1, 1, 1 };
+    if (vnnlib_read(&p, text, strlen(text)) || bounds_make(&b, &d.net, d.output, BOUNDS_AS_IS)
+        || bounds_run(&b, low, high, BOUNDS_INTERVAL)) {
+        check(0, "a gate of channels: bounds and a property", "%s %s", p.message, b.message);
+    } else {
+        check(mip_write(&b, &p, 0, 0, memory_append, &f) == LGELU_E_LAMBDA,
+              "a mixed-integer program of it is refused", "%s", b.message);
+    }
+    bounds_free(&b);
+    vnnlib_free(&p);
+    lgelu_net_relu(&d.net);
+    check(!nnet_write(&d.net, d.output, NULL, memory_append, &f),
+          ".nnet: the same gate as ReLU is written", "%s", d.net.message);
+    free(f.data);
+    free(d.block);
+}
+
 static void numbers(void)
 {
     size_t wrong = 0, n = 0;
@@ -735,6 +776,7 @@ int main(void)
     numbers();
     properties();
     nnets();
+    channels_of_gates();
     for (int kind = 0; kind < KINDS; kind++)
         solvers(kind);
     programs();

@@ -14,7 +14,7 @@ tiny $out/tiny
 whole()
 {
     for f in $(cd $out/run && find . -type f); do
-        case $f in *.st|*.gpt)               # not the last one, but good: what goes on from it ends the same
+        case $f in *.st|*.gpt)               # not the last one, but good: a run resumed from it ends the same
             rm -rf $out/again
             mkdir -p $out/again
             cp $out/run/$f $out/again

@@ -69,7 +69,7 @@ verdict $([ -z "$lost" ]; echo $?) "SIGKILL at 20 random moments: a whole file e
 
 # sampling
 $out/gpt sample --file $out/whole.st --prompt text --tokens 40 > $out/sample.out 2> $out/sample.err
-verdict $([ $? = 0 ] && [ "$(wc -m < $out/sample.out)" -eq 45 ] && [ "$(head -c 4 $out/sample.out)" = text ]; echo $?) "sample goes on from its prompt" "$(cat $out/sample.err)"
+verdict $([ $? = 0 ] && [ "$(wc -m < $out/sample.out)" -eq 45 ] && [ "$(head -c 4 $out/sample.out)" = text ]; echo $?) "sample continues its prompt" "$(cat $out/sample.err)"
 $out/gpt sample --file $out/whole.st --prompt text --tokens 40 > $out/again.out
 verdict $(cmp $out/sample.out $out/again.out > /dev/null 2>&1; echo $?) "and writes the same again" "other letters"
 

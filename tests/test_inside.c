@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    test_inside: what no public function shows, from inside the implementation: rows of softmax on
    every instruction set, that every public kernel asserts its arrays, that no kernel reads or
-   writes past the end of its arrays, each of which ends with a page that must not be touched, and
-   when the runs of a network use OpenMP's threads. cc -O0 -I.. test_inside.c -lm */
+   writes past the end of its arrays, each of which ends with a page that must not be touched, when
+   the runs of a network use OpenMP's threads, and a limit of the instruction set beside the first
+   call of another thread. cc -O0 -I.. test_inside.c -lm -pthread */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 
@@ -21,6 +22,7 @@ static jmp_buf failed_assertion;
 #include "tools/check.h"
 #include "tools/isa.h"
 #if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #define GUARDS 1
@@ -549,9 +551,80 @@ static void teams_pay(void)
     }
 }
 
+/* Each long part of a training step has its pace: forward, backward, update and norm. */
+static void parts_have_their_pace(void)
+{
+    enum { INPUTS = 512, OUTPUTS = 512, STEPS = 3 };
+    static const char *const part[4] = { "forward", "backward", "update", "norm" };
+    static float x[2 * INPUTS];
+    static const int32_t label[2] = { 1, 2 };
+    lgelu_training plan = lgelu_training_defaults(1e-3f, 10);
+    lgelu_node nodes[8];
+    lgelu_net net;
+    void *memory;
+    size_t bytes, k;
+    int in, labels;
+    lgelu_net_begin(&net, nodes, 8);
+    in = lgelu_input(&net, "x", 1, 1, INPUTS);
+    labels = lgelu_labels(&net, "labels", 1, OUTPUTS);
+    lgelu_cross_entropy(&net, "loss", lgelu_linear(&net, "a", in, OUTPUTS), labels);
+    bytes = lgelu_net_bytes(&net, 2, LGELU_MODE_TRAIN);
+    memory = malloc(bytes ? bytes : 1);
+    lgelu_net_make(&net, memory, bytes, 2, LGELU_MODE_TRAIN, 1);
+    lgelu_net_bind(&net, in, x);
+    lgelu_net_bind(&net, labels, label);
+    plan.clip = 1;
+    for (k = 0; k < STEPS; k++) {
+        lgelu_net_forward(&net, 2);
+        lgelu_net_backward(&net, 1);
+        lgelu_net_step(&net, &plan);
+    }
+    for (k = 0; k < 4; k++) {
+        check(net.internal.pace[k].runs >= STEPS, part[k], "%u runs were timed: %s",
+              net.internal.pace[k].runs, net.message);
+    }
+    free(memory);
+}
+
+#ifdef GUARDS
+static int begun;
+
+static void *first_call(void *unused)
+{
+    while (!LGELU__GET(&begun)) {
+    }
+    lgelu_isa();
+    return unused;
+}
+
+/* A thread limits the instruction set while another one calls the library for the first time: the
+   limit holds, whichever of them is faster. */
+static void limit_beside_first_call(void)
+{
+    const int most = lgelu_isa();
+    int round, lost = 0;
+    for (round = 0; round < 2000; round++) {
+        pthread_t other;
+        LGELU__SET(&lgelu__isa_in_force, -1);
+        LGELU__SET(&begun, 0);
+        if (pthread_create(&other, NULL, first_call, NULL)) {
+            check_skip("a limit beside the first call", "no thread");
+            return;
+        }
+        LGELU__SET(&begun, 1);
+        lgelu_isa_limit(LGELU_ISA_SCALAR);
+        pthread_join(other, NULL);
+        lost += lgelu_isa() != LGELU_ISA_SCALAR;
+    }
+    check(!lost, "a limit beside the first call", "%d of 2000 limits were lost", lost);
+    lgelu_isa_limit(most);
+}
+#endif
+
 int main(void)
 {
     teams_pay();
+    parts_have_their_pace();
     arrays_are_asserted();
     softmax_rows(isa_from_environment());
     aligned = 1;
@@ -559,6 +632,7 @@ int main(void)
     check(aligned, "blocks of a large backward have the place of dx in a cache line",
           "they have another place, or other values");
 #ifdef GUARDS
+    limit_beside_first_call();
     guarded_rows(isa_from_environment());
     if (page_bytes)
         nodes_between_pages();

@@ -45,7 +45,7 @@ for net in mlp lenet resnet8 resnet18 vit gpt; do
     rm -f $out/more.st
     run 2 more --net $net --epochs $epochs --until 1
     run 4 more --net $net --epochs $epochs
-    verdict $(grep -q 'goes on after epoch 1' $out/more && equal more $net; echo $?) \
+    verdict $(grep -q 'resumes after epoch 1' $out/more && equal more $net; echo $?) \
         "5_mpi: $net, an epoch on 2 ranks and the rest on 4: the same bits" "$(cat $out/more $out/more.err)"
 done
 data=$out/tiny
@@ -56,7 +56,7 @@ cp $out/begun.st $out/here/more.st
 at="$PWD/$out/5_mpi --data $PWD/$data --file more.st --epochs 4"
 $mpirun -np 1 -wdir $out/here $at : -np 3 -wdir $out/there $at > $out/more 2> $out/more.err
 cp $out/here/more.st $out/more.st
-verdict $(grep -q 'goes on after epoch 2' $out/more && equal more mlp && [ -z "$(ls $out/there)" ]; echo $?) \
+verdict $(grep -q 'resumes after epoch 2' $out/more && equal more mlp && [ -z "$(ls $out/there)" ]; echo $?) \
     "5_mpi: only rank 0 needs to see the file" "$(cat $out/more $out/more.err; ls $out/there)"
 run 2 shards --shards 16 --epochs 4
 run 4 more4 --shards 16 --epochs 4

@@ -1840,6 +1840,22 @@ static void between_forward_and_backward(void)
     fails("wild labels bound after a forward without any: no backward", &g,
           lgelu_net_backward(&g.net, 1), LGELU_E_ARGUMENT, "expected a forward before it");
     end(&g);
+    /* A loss scale that is no number is refused, and the forward still waits. */
+    for (int i = 0; i < 2; i++) {
+        FORWARD(g);
+        fails(i ? "an infinite loss scale" : "a loss scale of NaN", &g,
+              lgelu_net_backward(&g.net, i ? INFINITY : NAN), LGELU_E_ARGUMENT,
+              "expected a finite loss scale");
+        g.net.status = LGELU_OK;
+        check(!lgelu_net_backward(&g.net, 1)
+                  && same(g.net.g, h.net.g, g.net.parameter_count * sizeof *g.net.g),
+              i ? "the backward after an infinite loss scale" : "the backward after a scale of NaN",
+              "%s", g.net.message);
+        end(&g);
+    }
+    build_usual(&g);
+    fails("a forward before the network is made", &g, lgelu_net_forward(&g.net, 6),
+          LGELU_E_ARGUMENT, "expected a network that is made");
     FORWARD(g);
     lgelu_net_bind(&g.net, LABELS, labels);
     check(!lgelu_net_backward(&g.net, 1)

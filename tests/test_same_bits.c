@@ -682,6 +682,148 @@ static void sigmoid(void)
     free(m.memory);
 }
 
+/* batch norms with and without a gate behind them, Winograd's convolution, poolings whose windows
+   overlap, an image read as tokens */
+static int normed(lgelu_net *net, int x)
+{
+    const lgelu_window p = { { 3, 3 }, { 1, 2 }, { 1, 0 }, { 0, 0 } };
+    const int c = lgelu_linear(net, "c", x, 19);
+    int y = lgelu_batch_norm(net, "first", lgelu_conv(net, "winograd", c, 23, 3, 1, 1, 1, 0), 0.1f,
+                             1e-5f);
+    y = lgelu_gate(net, "gate", y, LGELU_GATE_LAMBDA, 1.5f);
+    y = lgelu_batch_norm(net, "second", lgelu_conv(net, "point", y, 19, 1, 1, 0, 1, 1), 0.3f,
+                         1e-5f);
+    y = lgelu_gate(net, "sum", lgelu_add(net, "add", y, c), LGELU_GATE_TANH, 1);
+    y = lgelu_average_pool_window(net, "mean", y, &p);
+    y = lgelu_max_pool_ceiling(net, "max", lgelu_batch_norm(net, "third", y, 0.5f, 1e-3f), &p);
+    y = lgelu_class_token(net, "class", lgelu_patches(net, "patches", y, 1));
+    return lgelu_mean_tokens(net, "take", lgelu_position(net, "position", y), 0, 3);
+}
+
+/* ---- products that meet a sum ---- */
+
+/* The gradient of an average pooling whose windows overlap. Each x is 1 in a channel of its own, so
+   that the gradients of the linear layer's weights are those of the pixels. */
+static void average_pool(void)
+{
+    enum { SIDE = 6, PIXELS = SIDE * SIDE, OUT = SIDE - 2 };
+    static float x[PIXELS * PIXELS], t[OUT * OUT];
+    const float factor = (float)(1.0 / 9);
+    float dy[OUT * OUT], expected[PIXELS];
+    int a, y, target, i, k, wrong = 0;
+    model m;
+    for (i = 0; i < PIXELS; i++)
+        x[i * PIXELS + i] = 1;
+    for (i = 0; i < OUT * OUT; i++)
+        t[i] = even(51, (uint64_t)i);
+    memset(expected, 0, sizeof expected);
+    lgelu_net_begin(&m.net, m.nodes, 24);
+    a = lgelu_input(&m.net, "x", SIDE, SIDE, PIXELS);
+    y = lgelu_average_pool(&m.net, "pool", lgelu_linear_no_bias(&m.net, "w", a, 1), 3, 1, 0);
+    target = lgelu_input(&m.net, "t", OUT, OUT, 1);
+    lgelu_mean_squared_error(&m.net, "loss", y, target);
+    lgelu_net_keep_value(&m.net, y);
+    made(&m, 1);
+    lgelu_net_bind(&m.net, a, x);
+    lgelu_net_bind(&m.net, target, t);
+    lgelu_net_forward(&m.net, 1);
+    for (i = 0; i < OUT * OUT; i++)
+        dy[i] = (lgelu_net_value(&m.net, y)[i] - t[i]) * (float)(2.0 / (OUT * OUT));
+    lgelu_net_backward(&m.net, 1);
+    for (i = 0; i < OUT * OUT; i++) {
+        for (k = 0; k < 9; k++) {
+            const int at = (i / OUT + k / 3) * SIDE + i % OUT + k % 3;
+            volatile float product = dy[i] * factor;
+            expected[at] += product;
+        }
+    }
+    for (i = 0; i < PIXELS; i++)
+        wrong += expected[i] < m.net.g[i] || expected[i] > m.net.g[i];
+    check(!wrong, "no contraction: average pooling", "%d of %d gradients", wrong, PIXELS);
+    free(m.memory);
+}
+
+#ifndef LINKED
+/* A running variance of 1 whose new value is between two floats, within an error of the product
+   that it contains. */
+static void running_variance(void)
+{
+    static const double variance[4] = { 0.7500013411044867, 0.7500031292438033, 0.7500049173831199,
+                                        0.7500067055224365 };
+    static const uint32_t expected[4] = { 0x3F800001u, 0x3F800003u, 0x3F800005u, 0x3F800007u };
+    int i;
+    for (i = 0; i < 4; i++) {
+        double sum[2] = { 0, 0 }, mean, v;
+        float state[2] = { 0, 1 };
+        uint32_t bits;
+        lgelu_net net;
+        lgelu_node node;
+        lgelu__job job;
+        memset(&net, 0, sizeof net);
+        memset(&node, 0, sizeof node);
+        memset(&job, 0, sizeof job);
+        sum[1] = 4 * variance[i];
+        net.state = state;
+        node.momentum = 0.1f;
+        job.net = &net;
+        job.node = &node;
+        job.rows = 4;
+        job.channels = 1;
+        job.sum = sum;
+        lgelu__norm_learn(&job, 0, &mean, &v);
+        memcpy(&bits, state + 1, 4);
+        check(bits == expected[i], "no contraction: running variance", "variance %d: %08lx", i,
+              (unsigned long)bits);
+    }
+}
+
+/* one line of Winograd's transform of weights, every product and sum rounded */
+static void transform(volatile float *y, int step, const volatile float *x, int from)
+{
+    volatile float sum = x[0] + x[2 * from], b;
+    sum = sum * 0.5f;
+    b = x[from] * 0.5f;
+    y[0] = x[0];
+    y[step] = sum + b;
+    y[2 * step] = sum - b;
+    y[3 * step] = x[2 * from];
+}
+
+/* Weights of a few units of 2^-149, whose halves are rounded. */
+static void winograd_weights(void)
+{
+    static float w[9 * 16], u[16 * 16];
+    volatile float x[9], t[12], expected[16];
+    int i, k, wrong = 0;
+    for (i = 0; i < 9 * 16; i++)
+        w[i] = lgelu__float((uint32_t)(lgelu_random(52, 0, (uint64_t)i) >> 8));
+    lgelu__k()->winograd_kernel(u, 16, w, 16, 16, 0);
+    for (i = 0; i < 16; i++) {
+        for (k = 0; k < 9; k++)
+            x[k] = w[k * 16 + i];
+        for (k = 0; k < 3; k++)
+            transform(t + k * 4, 1, x + k * 3, 1);
+        for (k = 0; k < 4; k++)
+            transform(expected + k, 4, t + k, 4);
+        for (k = 0; k < 16; k++)
+            wrong += expected[k] < u[k * 16 + i] || expected[k] > u[k * 16 + i];
+    }
+    check(!wrong, "no contraction: Winograd's weights", "%d of 256 on %s", wrong,
+          lgelu_isa_name(lgelu_isa()));
+}
+#endif
+
+/* A compiler that may contract (gcc's default, -ffp-contract=fast) computes a product and the sum
+   that it enters by one fma, which has one rounding less. It must not find such a pair. */
+static void contraction(void)
+{
+    average_pool();
+#ifndef LINKED
+    running_variance();
+    winograd_weights();
+#endif
+}
+
 static void everything(void)
 {
     gates();
@@ -703,6 +845,7 @@ static void everything(void)
     image_run("transpose run", mixed);
     image_run("windows run", windows);
     image_run("group norm and concat run", grouped);
+    image_run("batch norm run", normed);
     rotary_attention();
     transformer("Llama run", 1);
 }
@@ -732,6 +875,8 @@ int main(int count, char **arg)
             continue;
         used[lane = isa] = 1;
         everything();
+        if (!only_print)
+            contraction();
     }
     lgelu_isa_limit(most);
     if (only_print) {

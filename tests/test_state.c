@@ -279,7 +279,7 @@ static void loading(void)
         train(&b, 2);
         train(&c, 2);
         check(!b.net.status && same_state(&b, &c) && b.net.lambda_map.map == c.net.lambda_map.map,
-              "loading restores the map of the λ's: training goes on with the same bits",
+              "loading restores the map of the λ's: training continues with the same bits",
               "map %d: λ %g and %g", map, (double)b.net.lambda[0], (double)c.net.lambda[0]);
         free(other.data);
         end(&b);

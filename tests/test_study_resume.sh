@@ -49,7 +49,7 @@ for kind in resnet8 rates gpt; do
     for stop in 3 10; do
         STOP_AT=$stop $long $(files cut) --save $out/cut.st > $out/cut.out 2> $out/cut.err
         $resume --resume $out/cut.st $(files cut) > $out/cut.out 2>> $out/cut.err
-        verdict $(grep -q ': goes on at' $out/cut.out && same long cut > $out/same.log 2>&1; echo $?) "$kind, stopped after $stop steps" "$(cat $out/same.log $out/cut.err)"
+        verdict $(grep -q ': resumes at' $out/cut.out && same long cut > $out/same.log 2>&1; echo $?) "$kind, stopped after $stop steps" "$(cat $out/same.log $out/cut.err)"
     done
 done
 
@@ -89,7 +89,7 @@ for signal in INT TERM; do
     verdict $? "SIG$signal saves and ends it with status 130" "status $status, $(cat $out/c.err)"
     step=$(sed -n 's/.*stopped at \(.*\); .*/\1/p' $out/c.err)
     STOP_AT=1 $resume --resume $out/c.st --threads 1 > $out/c.out 2> $out/c.err
-    verdict $(grep -q "goes on at $step\$" $out/c.out; echo $?) "and it goes on at $step" "$(cat $out/c.err)"
+    verdict $(grep -q "resumes at $step\$" $out/c.out; echo $?) "and it resumes at $step" "$(cat $out/c.err)"
 done
 $begin --save $out/both.st --save-every 1 > $out/both.1 2>&1 &
 $begin --save $out/both.st --save-every 1 > $out/both.2 2>&1

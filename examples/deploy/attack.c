@@ -16,6 +16,17 @@ static lgelu_window attack_window(const lgelu_node *node)
     return w;
 }
 
+/* Refuses a layer that is not supported; returns -1. */
+static int attack_refuse_layer(lgelu_net *to, const lgelu_node *node)
+{
+    if (!to->status) {
+        to->status = deploy_refuse(to->message, LGELU_E_ARGUMENT,
+                                   "attack: layer '%s': %s%s layers are not supported", node->name,
+                                   node->tied ? "tied " : "", lgelu_op_name((int)node->op));
+    }
+    return -1;
+}
+
 /* Adds a copy of node i of `from`, whose inputs are the nodes where[...]. Returns -1 if the layer
    is not supported or cannot be added. */
 static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const int *where)
@@ -24,14 +35,20 @@ static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const i
     const int x = node->inputs ? where[node->input[0]] : -1;
     const lgelu_window w = attack_window(node);
     int y;
+    if (node->tied)
+        return attack_refuse_layer(to, node);
     switch (node->op) {
     case LGELU_OP_LINEAR: return lgelu_linear(to, node->name, x, node->shape[2]);
     case LGELU_OP_CONV:
         return lgelu_conv_window(to, node->name, x, node->shape[2], &w, node->groups,
                                  node->bias_count != 0);
     case LGELU_OP_GATE:
-        return node->lambda_count > 1 ? lgelu_gate_channels(to, node->name, x, 1)
-                                      : lgelu_gate(to, node->name, x, node->gate, 1);
+        if (node->lambda_count == 1)
+            return lgelu_gate(to, node->name, x, node->gate, 1);
+        y = lgelu_gate_channels(to, node->name, x, 1);
+        if (y >= 0)
+            to->nodes[y].gate = node->gate;
+        return y;
     case LGELU_OP_ADD: return lgelu_add(to, node->name, x, where[node->input[1]]);
     case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(to, node->name, x, node->momentum, node->eps);
     case LGELU_OP_MAX_POOL:
@@ -44,13 +61,7 @@ static int attack_copy_node(lgelu_net *to, const lgelu_net *from, int i, const i
     case LGELU_OP_VIEW:
         return deploy_size(node) == node->shape[2] ? lgelu_flatten(to, node->name, x) : x;
     case LGELU_OP_DROPOUT: return x;
-    default:
-        if (!to->status) {
-            to->status = deploy_refuse(to->message, LGELU_E_ARGUMENT,
-                                       "attack: layer '%s': %s layers are not supported",
-                                       node->name, lgelu_op_name((int)node->op));
-        }
-        return -1;
+    default: return attack_refuse_layer(to, node);
     }
 }
 
@@ -75,40 +86,59 @@ static void attack_copy_parameters(attack_net *a, const lgelu_net *from, int i, 
         a->net.lambda[y->first_lambda + k] = from->lambda[x->first_lambda + k];
 }
 
-lgelu_status attack_make(attack_net *a, const lgelu_net *net, int output)
+/* Builds the copy: the input, the vector that is added to it, the layers that the output depends
+   on, and the loss. where[i] receives the node of the copy that computes node i. */
+static void attack_build(attack_net *a, const lgelu_net *net, int input, int output,
+                         const unsigned char *needed, int *where)
 {
-    unsigned char *needed = (unsigned char *)deploy_room((size_t)net->count, 1);
-    int *where = (int *)deploy_room((size_t)net->count, sizeof *where), i, input;
-    size_t bytes;
-    memset(a, 0, sizeof *a);
-    a->nodes = (lgelu_node *)deploy_room((size_t)net->count + 3, sizeof *a->nodes);
-    if (!needed || !where || !a->nodes || !net->w || output < 1 || output >= net->count
-        || (input = deploy_needed(net, output, needed)) < 0) {
-        free(needed);
-        free(where);
-        return deploy_refuse(a->net.message, LGELU_E_ARGUMENT,
-                             "attack: no memory, or no such output of a network that is made");
-    }
+    const size_t *in = net->nodes[input].shape, *out = net->nodes[output].shape;
+    int i;
     lgelu_net_begin(&a->net, a->nodes, net->count + 3);
     a->net.no_winograd = net->no_winograd;
-    a->input = lgelu_input(&a->net, net->nodes[input].name, net->nodes[input].shape[0],
-                           net->nodes[input].shape[1], net->nodes[input].shape[2]);
-    where[input] = a->place = lgelu_position(&a->net, "place", a->input);
+    a->input = lgelu_input(&a->net, net->nodes[input].name, in[0], in[1], in[2]);
+    a->place = lgelu_position(&a->net, "place", a->input);
+    where[input] = a->place;
     for (i = input + 1; i <= output; i++) {
         if (needed[i])
             where[i] = attack_copy_node(&a->net, net, i, where);
     }
     a->output = where[output];
-    a->target = lgelu_input(&a->net, "target", net->nodes[output].shape[0],
-                            net->nodes[output].shape[1], net->nodes[output].shape[2]);
+    a->target = lgelu_input(&a->net, "target", out[0], out[1], out[2]);
     lgelu_mean_squared_error(&a->net, "away", a->output, a->target);
-    bytes = lgelu_net_bytes(&a->net, 1, LGELU_MODE_TRAIN);
-    a->block = bytes ? malloc(bytes) : NULL;
-    a->to = bytes ? (float *)deploy_room(deploy_size(net->nodes + output), sizeof *a->to) : NULL;
-    if (bytes && (!a->block || !a->to))
-        deploy_refuse(a->net.message, a->net.status = LGELU_E_MEMORY, "attack: no memory");
-    if (!a->net.status)
+}
+
+/* Allocates and makes the network that was built. */
+static void attack_allocate(attack_net *a, size_t outputs)
+{
+    const size_t bytes = lgelu_net_bytes(&a->net, 1, LGELU_MODE_TRAIN);
+    if (!bytes)
+        return;
+    a->block = malloc(bytes);
+    a->to = (float *)deploy_room(outputs, sizeof *a->to);
+    if (a->block && a->to)
         lgelu_net_make(&a->net, a->block, bytes, 1, LGELU_MODE_TRAIN, 0);
+    else
+        a->net.status = deploy_refuse(a->net.message, LGELU_E_MEMORY, "attack: no memory");
+}
+
+lgelu_status attack_make(attack_net *a, const lgelu_net *net, int output)
+{
+    unsigned char *needed = (unsigned char *)deploy_room((size_t)net->count, 1);
+    int *where = (int *)deploy_room((size_t)net->count, sizeof *where), i, input = -1;
+    memset(a, 0, sizeof *a);
+    a->nodes = (lgelu_node *)deploy_room((size_t)net->count + 3, sizeof *a->nodes);
+    if (net->w && output >= 1 && output < net->count && needed)
+        input = deploy_needed(net, output, needed);
+    if (!needed || !where || !a->nodes) {
+        a->net.status = deploy_refuse(a->net.message, LGELU_E_MEMORY, "attack: no memory");
+    } else if (input < 0) {
+        a->net.status = deploy_refuse(a->net.message, LGELU_E_ARGUMENT,
+                                      "attack: no such output of a network that is made, or it "
+                                      "does not depend on exactly one input");
+    } else {
+        attack_build(a, net, input, output, needed, where);
+        attack_allocate(a, deploy_size(net->nodes + output));
+    }
     if (!a->net.status) {
         memset(lgelu_net_weights(&a->net, a->place), 0,
                deploy_size(net->nodes + input) * sizeof(float));
@@ -149,7 +179,7 @@ lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x,
 /* Returns the float in [low, high] that is nearest to x. */
 static float attack_clamp(double x, double low, double high)
 {
-    float f = (float)(x < low ? low : x > high ? high : x);
+    float f = (float)fmin(fmax(x, low), high);
     while ((double)f > high)
         f = nextafterf(f, -HUGE_VALF);
     while ((double)f < low)
@@ -188,7 +218,11 @@ double attack_descend(attack_net *const *a, const double *sign, int count, const
             memcpy(x, at, n * sizeof *x);
         }
         for (k = 0; k < n; k++) {
-            const double go = sum[k] > 0 ? -size : sum[k] < 0 ? size : 0;
+            double go = 0;
+            if (sum[k] > 0)
+                go = -size;
+            else if (sum[k] < 0)
+                go = size;
             at[k] = attack_clamp((double)at[k] + go * (high[k] - low[k]), low[k], high[k]);
         }
     }

@@ -130,7 +130,6 @@ static int c_file_kind(const lgelu_node *node)
 
 static lgelu_status c_file_check(lgelu_net *net, const lgelu_node *node)
 {
-    size_t c;
     if (c_file_kind(node) < 0) {
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "C file: layer '%s': %s layers are not supported", node->name,
@@ -146,14 +145,10 @@ static lgelu_status c_file_check(lgelu_net *net, const lgelu_node *node)
             "C file: layer '%s' uses Winograd's algorithm: set net.no_winograd before making the network",
             node->name);
     }
-    if (node->op == LGELU_OP_GATE) {
-        for (c = 0; c < (size_t)node->lambda_count; c++) {
-            if (!(deploy_lambda(net, node, c) > 1e38)) {
-                return deploy_refuse(net->message, LGELU_E_LAMBDA,
-                                     "C file: gate '%s' is not ReLU: call lgelu_net_relu first",
-                                     node->name);
-            }
-        }
+    if (node->op == LGELU_OP_GATE && !deploy_is_relu(net, node)) {
+        return deploy_refuse(net->message, LGELU_E_LAMBDA,
+                             "C file: gate '%s' is not ReLU: call lgelu_net_relu first",
+                             node->name);
     }
     if (!deploy_parameters_finite(net, node)) {
         return deploy_refuse(net->message, LGELU_E_NONFINITE,

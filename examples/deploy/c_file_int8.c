@@ -260,7 +260,7 @@ static void c_file_int8_lay_out(c_file_int8_file *f)
     }
 }
 
-/* ---- arrays ---- */
+/* ---- arrays: each function that writes one adds its bytes to f->counted ---- */
 static void c_file_int8_array(c_file_int8_file *f, const char *type, const char *array, int node,
                               size_t n)
 {
@@ -317,6 +317,7 @@ static void c_file_int8_shape(c_file_int8_file *f, int i)
         deploy_put(&f->out, "%z, %z, %z, %z };\n", node->window[0], node->window[1],
                    node->stride[0], node->padding[0]);
     }
+    f->counted += (node->op == LGELU_OP_CONV ? 11 : 9) * sizeof(uint16_t);
 }
 
 static void c_file_int8_arrays(c_file_int8_file *f, int i)
@@ -342,12 +343,14 @@ static void c_file_int8_arrays(c_file_int8_file *f, int i)
         deploy_put(&f->out, "static const int32_t m%z[] = { %z, %z, %z, %z, %z };\n", n,
                    (size_t)p->multiplier[0], (size_t)a->grid.zero, (size_t)p->shift[0],
                    (size_t)p->grid.zero, (size_t)p->grid.most);
+        f->counted += 5 * sizeof(int32_t);
         break;
     case LGELU_OP_ADD:
         deploy_put(&f->out, "static const int32_t m%z[] = { %z, %z, %z, %z, %z, %z, %z };\n", n,
                    (size_t)p->multiplier[0], (size_t)p->multiplier[1], (size_t)a->grid.zero,
                    (size_t)q->node[node->input[1]].grid.zero, (size_t)p->shift[0],
                    (size_t)to->grid.zero, (size_t)to->grid.most);
+        f->counted += 7 * sizeof(int32_t);
         break;
     case LGELU_OP_GATE:
         tables = 256 * (node->lambda_count > 1 ? node->shape[2] : 1);

@@ -28,8 +28,7 @@
 #define DEPLOY_FN static
 #endif
 
-/* ---- sizes: a product or sum that does not fit is (size_t)-1, which no allocation satisfies ----
- */
+/* ---- sizes: a product or sum that overflows is (size_t)-1, which no allocation satisfies ---- */
 DEPLOY_FN size_t deploy_times(size_t a, size_t b)
 {
     return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
@@ -537,9 +536,9 @@ DEPLOY_FN void deploy_name(deploy_out *o, const char *name)
 typedef struct {
     const char *p;
     size_t at, end;
-    char *message;
+    char *message; /* 160 bytes */
     const char *kind;
-} deploy_in; /* message: 160 bytes */
+} deploy_in;
 
 /* Writes an error with the position, unless there is one already. Returns -1. */
 DEPLOY_FN int deploy_wrong(deploy_in *in, const char *what)
@@ -611,10 +610,13 @@ DEPLOY_FN int deploy_finite(const float *x, size_t n)
     return 1;
 }
 
-/* Returns whether all weights, biases and states of a node are finite. */
+/* Returns whether all weights, biases and states of a node are finite; of a tied layer those of the
+   embedding whose matrix it uses. */
 DEPLOY_FN int deploy_parameters_finite(const lgelu_net *net, const lgelu_node *node)
 {
-    return (!node->weight_count || deploy_finite(net->w + node->weight_at, node->weight_count))
+    const size_t weights =
+        node->tied ? net->nodes[node->tied - 1].weight_count : node->weight_count;
+    return (!weights || deploy_finite(net->w + node->weight_at, weights))
            && (!node->bias_count || deploy_finite(net->w + node->bias_at, node->bias_count))
            && (!node->state_count || deploy_finite(net->state + node->state_at, node->state_count));
 }
@@ -650,8 +652,8 @@ DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t 
     *shift = (float)fma(-(double)running[0], inverse * (double)gamma[0], (double)gamma[n]);
 }
 
-/* Returns λ of channel c of a gate; NaN for the tanh form, SiLU and custom gates, which have none.
- */
+/* Returns λ of channel c of a gate; NaN for the tanh form, SiLU and custom gates, which have
+   none. */
 DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, size_t c)
 {
     if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
@@ -660,6 +662,17 @@ DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, siz
     if (node->gate == LGELU_GATE_RELU)
         return HUGE_VAL;
     return (double)net->lambda[node->first_lambda + (node->lambda_count > 1 ? (int)c : 0)];
+}
+
+/* Returns whether a gate is ReLU in every channel; a λ above 1e38 counts as infinite. */
+DEPLOY_FN int deploy_is_relu(const lgelu_net *net, const lgelu_node *node)
+{
+    int c;
+    for (c = 0; c < node->lambda_count; c++) {
+        if (!(deploy_lambda(net, node, (size_t)c) > 1e38))
+            return 0;
+    }
+    return 1;
 }
 
 /* ---- a memory plan: buffers that are not needed at the same time may share their place ---- */

@@ -30,15 +30,15 @@ static int int8_reader(const lgelu_net *net, const unsigned char *needed, int i,
 static void int8_fall(int8_net *q, int i)
 {
     const lgelu_net *net = q->net;
-    int j, k, to = i;
+    int j, to = i;
     for (;;) {
         const int r = int8_reader(net, q->needed, to, q->output);
-        const lgelu_node *node = net->nodes + (r < 0 ? 0 : r);
-        int relu = node->op == LGELU_OP_GATE;
+        const lgelu_node *node;
+        int relu;
         if (r < 0)
             break;
-        for (k = 0; relu && k < node->lambda_count; k++)
-            relu = deploy_lambda(net, node, (size_t)k) > 1e38;
+        node = net->nodes + r;
+        relu = node->op == LGELU_OP_GATE && deploy_is_relu(net, node);
         if (!relu && node->op != LGELU_OP_VIEW && node->op != LGELU_OP_DROPOUT)
             break;
         to = r;
@@ -171,6 +171,17 @@ void int8_free(int8_net *q)
 }
 
 /* ---- ranges ---- */
+
+/* Returns the bin of a value; the first or the last one for a value that the first pass has not
+   seen. */
+static size_t int8_bin(const int8_node *p, double value)
+{
+    const double bin = (value - p->grid.low) / p->bin;
+    if (bin <= 0)
+        return 0;
+    return bin < INT8_BINS ? (size_t)bin : INT8_BINS - 1;
+}
+
 lgelu_status int8_see(int8_net *q, lgelu_net *net, const float *x, size_t samples)
 {
     size_t k, n;
@@ -200,8 +211,7 @@ lgelu_status int8_see(int8_net *q, lgelu_net *net, const float *x, size_t sample
                     if (z > p->grid.high)
                         p->grid.high = z;
                 } else if (p->histogram && p->bin > 0) {
-                    size_t at = (size_t)((z - p->grid.low) / p->bin);
-                    p->histogram[at < INT8_BINS ? at : INT8_BINS - 1]++;
+                    p->histogram[int8_bin(p, z)]++;
                 }
             }
         }
@@ -218,10 +228,15 @@ static void int8_cut(int8_node *p, double fraction)
     size_t k, first = 0, last = INT8_BINS;
     for (k = 0; k < INT8_BINS; k++)
         all += p->histogram[k];
-    for (k = 0; k < INT8_BINS && (sum += p->histogram[k]) <= fraction * all; k++)
-        first = k + 1;
-    for (sum = 0, k = INT8_BINS; k > first && (sum += p->histogram[k - 1]) <= fraction * all; k--)
-        last = k - 1;
+    while (first < INT8_BINS && sum + p->histogram[first] <= fraction * all) {
+        sum += p->histogram[first];
+        first++;
+    }
+    sum = 0;
+    while (last > first && sum + p->histogram[last - 1] <= fraction * all) {
+        sum += p->histogram[last - 1];
+        last--;
+    }
     /* 0 stays on the grid */
     if (low + (double)first * p->bin < 0)
         p->grid.low = low + (double)first * p->bin;

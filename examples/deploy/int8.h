@@ -52,8 +52,8 @@ typedef struct {
     int8_t *w;
     int32_t *bias;
     double *scale; /* of the weights, [channels] or all the same */
-    int32_t *multiplier;
     /* [channels]: sum·multiplier / 2^shift is in steps of the grid; [2] for a sum of two values */
+    int32_t *multiplier;
     int *shift;
     uint8_t *table; /* of a gate that is not ReLU */
     uint32_t *histogram;

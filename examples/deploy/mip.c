@@ -106,14 +106,14 @@ static void mip_windows(mip *m, int i)
 
 /* Stores in list the indices of the elements of window `to` of a max pool that may be its maximum,
    and returns how many there are. */
-static size_t mip_rivals(const mip *m, int i, size_t to, size_t *list)
+static size_t mip_candidates(const mip *m, int i, size_t to, size_t *list)
 {
     const lgelu_node *node = m->b->net->nodes + i, *from = m->b->net->nodes + node->input[0];
     const bounds_node *x = m->b->node + node->input[0];
     const size_t channel = to % node->shape[2], c = to / node->shape[2] % node->shape[1],
                  r = to / node->shape[2] / node->shape[1];
     double most = -HUGE_VAL;
-    size_t p, q, n = 0, rivals = 0;
+    size_t p, q, n = 0, kept = 0;
     for (p = 0; p < node->window[0]; p++) {
         for (q = 0; q < node->window[1]; q++) {
             const size_t u = r * node->stride[0] + p - node->padding[0],
@@ -128,9 +128,9 @@ static size_t mip_rivals(const mip *m, int i, size_t to, size_t *list)
     }
     for (p = 0; p < n; p++) {
         if (x->hi[list[p]] >= most)
-            list[rivals++] = list[p];
+            list[kept++] = list[p];
     }
-    return rivals;
+    return kept;
 }
 
 /* Writes the rows of a max pool: y >= x_k and y <= x_k + M(1 - d_k), where M is the upper bound of
@@ -142,7 +142,7 @@ static void mip_most(mip *m, int i)
     const bounds_node *x = m->b->node + from;
     size_t to, k, j, n;
     for (to = 0; to < m->b->node[i].n; to++) {
-        n = mip_rivals(m, i, to, m->window);
+        n = mip_candidates(m, i, to, m->window);
         mip_new(m, i, to);
         if (n == 1) {
             mip_term(m, 1, m->code[from][*m->window]);
@@ -283,7 +283,7 @@ static void mip_ends(mip *m)
     for (i = 0; i <= b->output; i++) {
         if (m->code[i] && b->net->nodes[i].op == LGELU_OP_MAX_POOL) {
             for (k = 0; k < b->node[i].n; k++) {
-                const size_t n = mip_rivals(m, i, k, m->window);
+                const size_t n = mip_candidates(m, i, k, m->window);
                 size_t j;
                 for (j = 1; n > 1 && j <= n; j++)
                     deploy_put(&m->o, " d%z\n", m->code[i][k] + j);
@@ -376,7 +376,7 @@ lgelu_status mip_write(bounds_net *b, const vnnlib *p, size_t clause, double mar
             if (taps > most)
                 most = taps;
             if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
-                && !(deploy_lambda(b->net, node, 0) > 1e38)) {
+                && !deploy_is_relu(b->net, node)) {
                 return deploy_refuse(b->message, LGELU_E_LAMBDA,
                                      "mixed-integer program: gate '%s' is not ReLU", node->name);
             }

@@ -19,7 +19,7 @@ static int nnet_layers(lgelu_net *net, int output, int *layer)
             gated = 0;
             continue;
         }
-        if (!gated && node->op == LGELU_OP_GATE && deploy_lambda(net, node, 0) > 1e38) {
+        if (!gated && node->op == LGELU_OP_GATE && deploy_is_relu(net, node)) {
             gated = 1;
             continue;
         }

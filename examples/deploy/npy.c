@@ -6,9 +6,9 @@ static const struct {
     char name[4];
     size_t item;
 } npy_types[12] = { { "f4", 4 }, { "f8", 8 }, { "f2", 2 }, { "i1", 1 }, { "i2", 2 }, { "i4", 4 },
-
                     { "i8", 8 }, { "u1", 1 }, { "u2", 2 }, { "u4", 4 }, { "u8", 8 }, { "b1", 1 } };
 
+/* Returns the bits of an element of `item` bytes. */
 static uint64_t npy_bits(const unsigned char *p, size_t item, int big)
 {
     uint64_t u = 0;
@@ -90,6 +90,14 @@ static void npy_skip(deploy_in *in)
         in->at++;
 }
 
+/* Passes over blanks and returns the next character, or 0 at the end. */
+static char npy_next(deploy_in *in)
+{
+    npy_skip(in);
+    return in->at < in->end ? in->p[in->at] : (char)0;
+}
+
+/* Passes over blanks and a word, if it comes next, and returns whether it did. */
 static int npy_take(deploy_in *in, const char *word)
 {
     const size_t n = strlen(word);
@@ -100,7 +108,8 @@ static int npy_take(deploy_in *in, const char *word)
     return 1;
 }
 
-static int npy_descr(deploy_in *in, npy *a) /* '<f4' */
+/* Reads a type such as '<f4'. */
+static int npy_descr(deploy_in *in, npy *a)
 {
     const char quote = in->at < in->end ? in->p[in->at] : 0;
     size_t k;
@@ -132,8 +141,9 @@ static int npy_shape(deploy_in *in, npy *a)
         npy_skip(in);
         if (deploy_whole(in, a->shape + a->dims))
             return deploy_wrong(in, "expected a whole number");
-        a->count = deploy_times(a->count, a->shape[a->dims++]);
-        if (!npy_take(in, ",") && (npy_skip(in), in->at >= in->end || in->p[in->at] != ')'))
+        a->count = deploy_times(a->count, a->shape[a->dims]);
+        a->dims++;
+        if (!npy_take(in, ",") && npy_next(in) != ')')
             return deploy_wrong(in, "expected ',' or ')'");
     }
     return 0;
@@ -159,10 +169,13 @@ static int npy_text(deploy_in *in, npy *a)
     if (!npy_take(in, "{"))
         return deploy_wrong(in, "expected '{'");
     while (!npy_take(in, "}")) {
-        size_t key = npy_take(in, "'descr'")           ? 1
-                     : npy_take(in, "'fortran_order'") ? 2
-                     : npy_take(in, "'shape'")         ? 4
-                                                       : 0;
+        size_t key = 0;
+        if (npy_take(in, "'descr'"))
+            key = 1;
+        else if (npy_take(in, "'fortran_order'"))
+            key = 2;
+        else if (npy_take(in, "'shape'"))
+            key = 4;
         if (!key || (seen & key))
             return deploy_wrong(in, "an unknown or repeated key");
         if (!npy_take(in, ":"))
@@ -178,7 +191,7 @@ static int npy_text(deploy_in *in, npy *a)
         }
         if (key == 4 && npy_shape(in, a))
             return -1;
-        if (!npy_take(in, ",") && (npy_skip(in), in->at >= in->end || in->p[in->at] != '}'))
+        if (!npy_take(in, ",") && npy_next(in) != '}')
             return deploy_wrong(in, "expected ',' or '}'");
     }
     npy_skip(in);

@@ -851,7 +851,7 @@ const experiment control_experiment = {
     .full = "--steps 1000000",
     .rule =
         "precision of what a rule keeps at a tenth of the run, at a mean recall of 0.8 on the seeds left out, thresholds "
-        "from other tasks and other seeds, paired by seed: OUI less each rival above 0, OUI with early return less early "
+        "from other tasks and other seeds, paired by seed: OUI less each other rule above 0, OUI with early return less early "
         "return above 0; the actor's OUI falls with the rate, rank correlation below -0.5, and flips rise with it, above "
         "0.5; the good runs' mean rank in the actor's OUI above 0.5, in the critic's between 1/3 and 2/3, the difference "
         "above 0; with the rate held, OUI and return correlate above 0; CartPole at the rate that is best on the other "

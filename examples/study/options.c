@@ -153,7 +153,7 @@ const option option_table[] = {
     { "save-every", "N", "steps of a run between two checkpoints besides; 0: none",
       WHOLE(save_every, OPT_HOW, 0, 1e9) },
     { "resume", "FILE",
-      "goes on from this checkpoint with its options, and saves there unless --save says where",
+      "resumes from this checkpoint with its options, and saves there unless --save names a file",
       TEXT(resume, OPT_HOW) },
     { "threads", "N", "runs side by side; the results don't depend on it",
       WHOLE(threads, OPT_HOW, 1, 1024) },

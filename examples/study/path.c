@@ -70,7 +70,7 @@ static int path_figures(study *s) { return figure_findings(s); }
 const experiment path_experiment = {
     .name = "path",
     .about =
-        "the way to ReLU by our plan and by the paper's: does it end as high as GELU, and not below the rivals?",
+        "the way to ReLU by our plan and by the paper's: does it end as high as GELU, and not below other ReLU networks?",
     .arms = "gelu,hardened,relu,switched,frozen",
     .rates = 1,
     .options = "--plan ours,paper",

@@ -142,12 +142,15 @@ static void see(const environment *env, const double *state, float *x)
         x[k] *= env->scale[k];
 }
 
-/* 0: goes on, 1: has ended, 2: is cut off */
+/* Returns 0 if the episode continues, 1 if it has ended, 2 if it reached its longest time. */
 static int advance(actor *a, const environment *env, int action, double *reward)
 {
     const int ended = env->step(a->state, action, reward);
     a->sum += *reward;
-    return ended ? 1 : ++a->steps >= env->limit ? 2 : 0;
+    if (ended)
+        return 1;
+    a->steps++;
+    return a->steps >= env->limit ? 2 : 0;
 }
 
 double ppo_probe(float *probe, const environment *env)

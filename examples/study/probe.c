@@ -27,8 +27,8 @@ size_t probe_size(const trainer *w, const int *nodes, int count)
     return sum * probe_samples(w->study);
 }
 
-/* The step that is under way goes on: its gradients stand, and dropout draws on as if nobody had
-   evaluation. */
+/* It may be called in the middle of a step: the gradients remain, and dropout later draws what it
+   would have drawn without this forward. */
 int probe_read(trainer *w, const int *nodes, int count, float *out)
 {
     const task *t = &w->study->task;

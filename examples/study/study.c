@@ -169,14 +169,15 @@ static int run_all(study *s)
     s->workers = 1;
     for (int i = 0; i < s->family_count; i++)
         left += !s->families[i].done;
-    if (c->threads > 1)
-        s->workers = (int)c->threads < left ? (int)c->threads : left ? left : 1;
+    /* Not more workers than families that remain. */
+    if (c->threads > 1 && left > 1)
+        s->workers = (int)c->threads < left ? (int)c->threads : left;
     if (measure_network(s) || checkpoint_load(s) || study_outputs(s))
         return -1;
     show_begin(s);
     if (c->resume) {
         name_stop(s);
-        printf("%s: goes on at %s\n", c->resume, s->stop_text);
+        printf("%s: resumes at %s\n", c->resume, s->stop_text);
     }
     if (study_train(s)) {
         name_stop(s);
@@ -234,7 +235,7 @@ int main(int argc, char **argv)
     if (bad < 0 && s.stopped && !s.error[0]) {
         fprintf(stderr, "study: stopped at %s; %s%s%s\n", s.stop_text,
                 s.saved ? "--resume " : "no result was written", s.saved ? s.config.save : "",
-                s.saved ? " goes on from there" : "");
+                s.saved ? " resumes from there" : "");
     }
     if (output_close(&s.log) && !s.error[0])
         bad = study_fail(&s, "--log: %s: %s", s.config.log, strerror(errno));

@@ -960,8 +960,8 @@ static int begin_branch(trainer *w, run *to, const run *from)
     return 0;
 }
 
-/* All of a family: the trunk up to the next branching, the branches there, and so on. What was
-   begun before goes on. */
+/* Trains a whole family: the trunk up to the next branching, the branches there, and so on. A run
+   that was begun before is resumed. */
 static int train_family(trainer *w)
 {
     study *s = w->study;
