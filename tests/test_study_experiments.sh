@@ -61,6 +61,12 @@ try oui mlp 2 $few --hidden 12,8
 try oui resnet8 2 --data ../examples/pictures --samples 300 --test-samples 60 --width 1 --arms relu --epochs 2
 $out/study convert --net mlp --quick $few --hidden 12,8 --arms gelu --budget 0 --margin 0.37 --json $out/margin.json > $out/a.out 2> $out/a.err
 verdict $(grep -q '"rule": "above -0.37"' $out/margin.json; echo $?) "convert decides by the network's margin, or --margin" "$(cat $out/a.err)"
+# Further training at a rate of 0 changes running statistics only. A refitted network, or one whose biases were corrected, must not notice.
+$out/study convert --net resnet8 --quick --seeds 1 --lr 1e-9 --budget 10 --ways biases,refit --arms silu --data ../examples/pictures \
+    --csv $out/norms.csv > $out/a.out 2> $out/a.err
+awk -F , '/_loss,/ { for (i = 1; i <= NF; i++) if ($i ~ /^(biases|refit)_loss$/) { if ($i in first) last[$i] = $NF; else first[$i] = $NF } }
+    END { for (way in first) { d = last[way] - first[way]; if (first[way] > 1 && last[way] > 1 && d < 0.01 && d > -0.01) n++ }; exit n != 2 }' $out/norms.csv
+verdict $? "convert: batch statistics do not change a refitted network" "$(grep -E '(biases|refit)_loss' $out/norms.csv | paste -sd' ')"
 if command -v python3 > /dev/null; then
     for change in 'regimes_mlp s/,tau_weights_25,/,tau_weights_25,1/' 'betas_mlp s/,omega1,/,omega1,1/' \
         'stability_gpt s/,dead_percent,/,dead_percent,1/' 'gates_mlp s/,relu,/,swap,/;s/,gelu,/,relu,/;s/,swap,/,gelu,/' \
