@@ -296,7 +296,8 @@ static int match_norms(conversion *v, inputs *in)
     if (!sums)
         return study_fail(s, "out of memory");
     /* The state of a network without batch normalisations is empty. */
-    for (size_t index = 0; net->state_count && next_inputs(index, data, &samples, in) > 0; index++) {
+    for (size_t index = 0; net->state_count && next_inputs(index, data, &samples, in) > 0;
+         index++) {
         lgelu_net_bind(net, 0, data[0]);
         if (lgelu_net_forward(net, samples)) {
             free(sums);
