@@ -15604,8 +15604,10 @@ LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_
         y[3 * step] = v_sub(v_set(0), b);
         break;
     default:
+        b = v_mul(v_sub(b, c), half);
+        LGELU__HIDE_FLOATS(b);
         y[0] = v_add(a, sum);
-        y[step] = v_mul(v_sub(b, c), half);
+        y[step] = b;
         y[2 * step] = v_add(sum, d);
         break;
     }
@@ -15762,9 +15764,11 @@ static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, c
 LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
 {
     v_t v = v_load_n(x + j, n - j);
+    if (k && c)
+        return v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j));
     if (k) {
-        v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j))
-              : v_mul(v, v_load_n(k + j, n - j));
+        v = v_mul(v, v_load_n(k + j, n - j));
+        LGELU__HIDE_FLOATS(v);
     }
     return v;
 }
