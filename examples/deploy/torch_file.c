@@ -83,8 +83,8 @@ static int torch_part(const lgelu_net *net, const torch_names *how, int i, int p
     /* a folded batch normalisation has neither gains nor shifts, an RMS normalisation no shifts */
     if (part < 2 && norm && node->bias_count <= (size_t)part * out)
         return 0;
-    deploy_refuse(t->name, LGELU_OK, "%s%s%s", how->prefix ? how->prefix : "", node->name,
-                  node->op == LGELU_OP_CLASS_TOKEN ? "" : suffix[part]);
+    deploy_text(t->name, sizeof t->name, "%s%s%s", how->prefix ? how->prefix : "", node->name,
+                node->op == LGELU_OP_CLASS_TOKEN ? "" : suffix[part]);
     /* num_batches_tracked has the shape []. */
     if (part == 4)
         return 1;
@@ -226,12 +226,29 @@ static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
 }
 
 /* ---- writing ---- */
-static size_t torch_header(deploy_out *o, const lgelu_net *net,
-                           const torch_names *how) /* o NULL: only its length */
+
+/* Formats the entry of a tensor whose data begins at byte `at`, and returns its length. */
+static size_t torch_entry_text(char text[400], const torch_tensor *t, size_t at)
+{
+    const size_t bytes = t->data ? t->count * 4 : 8;
+    size_t n, d;
+    deploy_text(text, 400, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->name,
+                t->data ? "F32" : "I64");
+    for (d = 0; d < t->dims; d++) {
+        n = strlen(text);
+        deploy_text(text + n, 400 - n, d ? ",%z" : "%z", t->shape[d]);
+    }
+    n = strlen(text);
+    deploy_text(text + n, 400 - n, "],\"data_offsets\":[%z,%z]}", at, at + bytes);
+    return strlen(text);
+}
+
+/* Writes the header, or, if o is NULL, only computes its length. Returns the length. */
+static size_t torch_header(deploy_out *o, const lgelu_net *net, const torch_names *how)
 {
     static const char head[] = "{\"__metadata__\":{\"format\":\"pt\"}";
     size_t at = 0, length = sizeof head - 1, k;
-    char text[400], *p;
+    char text[400];
     torch_tensor t;
     int i, part;
     if (o)
@@ -241,26 +258,14 @@ static size_t torch_header(deploy_out *o, const lgelu_net *net,
     for (k = 0; k < 2; k++) {
         for (i = 0; i < net->count; i++) {
             for (part = 0; part < TORCH_PARTS; part++) {
-                size_t d, bytes;
+                size_t n;
                 if (!torch_part(net, how, i, part, &t) || (k ? !t.data : t.data != NULL))
                     continue;
-                bytes = t.data ? t.count * 4 : 8;
-                p = text;
-                deploy_refuse(p, LGELU_OK, ",\"%s\"", t.name);
-                p += strlen(p);
-                deploy_refuse(p, LGELU_OK, ":{\"dtype\":\"%s\",\"shape\":[",
-                              t.data ? "F32" : "I64");
-                p += strlen(p);
-                for (d = 0; d < t.dims; d++) {
-                    deploy_refuse(p, LGELU_OK, d ? ",%z" : "%z", t.shape[d]);
-                    p += strlen(p);
-                }
-                deploy_refuse(p, LGELU_OK, "],\"data_offsets\":[%z,%z]}", at, at + bytes);
-                p += strlen(p);
-                length += (size_t)(p - text);
+                n = torch_entry_text(text, &t, at);
+                length += n;
                 if (o)
-                    deploy_bytes(o, text, (size_t)(p - text));
-                at += bytes;
+                    deploy_bytes(o, text, n);
+                at += t.data ? t.count * 4 : 8;
             }
         }
     }
