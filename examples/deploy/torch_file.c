@@ -412,10 +412,13 @@ static int torch_describe(deploy_in *in, torch_entry *e)
         int key;
         if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'"))
             return -1;
-        key = torch_is(in, at, length, "dtype")          ? 1
-              : torch_is(in, at, length, "shape")        ? 2
-              : torch_is(in, at, length, "data_offsets") ? 4
-                                                         : 0;
+        key = 0;
+        if (torch_is(in, at, length, "dtype"))
+            key = 1;
+        else if (torch_is(in, at, length, "shape"))
+            key = 2;
+        else if (torch_is(in, at, length, "data_offsets"))
+            key = 4;
         if (!key || (seen & key))
             return deploy_wrong(in, "an unknown or repeated key");
         seen |= key;
@@ -474,13 +477,15 @@ static int torch_metadata(deploy_in *in)
     }
 }
 
-/* Compares two entries by their offset in the file. */
+/* Compares two entries by where their data begins in the file, then by where it ends. */
 static int torch_order(const void *a, const void *b)
 {
     const torch_entry *x = (const torch_entry *)a, *y = (const torch_entry *)b;
-    return x->from != y->from ? (x->from < y->from ? -1 : 1)
-           : x->to != y->to   ? (x->to < y->to ? -1 : 1)
-                              : 0;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return 0;
 }
 
 /* Returns the entries of a file of `bytes` and stores the start of the data in *data; NULL after an
@@ -552,12 +557,14 @@ static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
         goto wrong;
     }
     qsort(e, *count, sizeof *e, torch_order);
-    for (at = k = 0; k < *count; at = e[k++].to) {
+    at = 0;
+    for (k = 0; k < *count; k++) {
         if (e[k].from != at) {
             in->at = e[k].name;
             deploy_wrong(in, "a gap or an overlap before this tensor");
             goto wrong;
         }
+        at = e[k].to;
     }
     if (at != bytes - *data) {
         in->at = bytes;

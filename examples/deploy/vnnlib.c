@@ -60,13 +60,16 @@ lgelu_status vnnlib_robust(vnnlib *p, size_t winner)
     return LGELU_OK;
 }
 
+/* Returns the output of an index; 0 for -1. */
+static double vnnlib_output(const double *y, int index) { return index < 0 ? 0 : y[index]; }
+
 int vnnlib_meets(const vnnlib *p, const double *y)
 {
     size_t k, t;
     for (k = 0; k < p->clauses; k++) {
         for (t = p->clause[k]; t < p->clause[k + 1]; t++) {
             const vnnlib_term *m = p->term + t;
-            if (!((m->a < 0 ? 0 : y[m->a]) - (m->b < 0 ? 0 : y[m->b]) <= m->c))
+            if (!(vnnlib_output(y, m->a) - vnnlib_output(y, m->b) <= m->c))
                 break;
         }
         if (t == p->clause[k + 1])
