@@ -120,17 +120,16 @@
      Only what is used     With LGELU_STATIC the compiler drops what a file doesn't call. As an
                            object of its own, compile with -ffunction-sections -fdata-sections and
                            link with -Wl,--gc-sections. What one call then adds to a program on
-                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes, and in brackets with
-                           LGELU_NO_AVX512:
-                                                    LGELU_STATIC   --gc-sections
-                               lgelu_forward         20 (17)        24 (19)
-                               lgelu_backward        34 (28)        38 (31)
-                               lgelu_tanh_forward     9  (7)        13 (10)
-                               lgelu_tanh_backward   13 (11)        17 (13)
-                               lgelu_silu_forward    11  (8)        15 (12)
-                               lgelu_silu_backward   22 (17)        25 (20)
-                           LGELU_NO_SIMD makes each of these smaller still, at the speed of the
-                           scalar kernels.
+                           x86-64 (gcc 12, -O2), in KB of 1,000 bytes: everything; with
+                           LGELU_NO_AVX512; and for AVX2 alone, by -march=x86-64-v3 as well:
+                                               LGELU_STATIC     --gc-sections
+                             lgelu_forward        20, 17, 11       24, 19, 13
+                             lgelu_backward       34, 28, 20       38, 31, 22
+                             lgelu_tanh_forward    9,  7,  5       13, 10,  7
+                             lgelu_tanh_backward  13, 11,  6       17, 13,  9
+                             lgelu_silu_forward   11,  8,  6       15, 12,  8
+                             lgelu_silu_backward  22, 17, 13       25, 20, 15
+                           LGELU_NO_SIMD compiles the scalar kernels alone, at their speed.
      Arguments             Outputs come first: lgelu_backward(dx, dy, x, λ, n). dx is overwritten,
                            not added to; to accumulate, add it afterwards. The channel form adds to
                            dlambda.
@@ -1359,7 +1358,7 @@ struct lgelu_net {
         float *scratch, *prepacked; /* workspace of products; prepacked matrices */
         size_t arena_bytes, scratch_bytes, prepacked_bytes;
         int broken;         /* LGELU_CHECK: a worker wrote past its workspace */
-        lgelu_pace pace[2]; /* of forwards and backwards */
+        lgelu_pace pace[4]; /* of forwards, backwards, updates and norms of the gradient */
     } internal;             /* private: what one call leaves for the next */
 };
 
@@ -8471,14 +8470,32 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 
 /* ---- [8n] running ---- */
 
-/* Calls run(net) with the network's threads if there is enough to compute, else on the calling
+/* Calls run(user, threads) with these threads if there is enough to compute, else with the calling
    thread alone: waking threads would take longer. The pace is that of earlier such runs. */
+static void lgelu__run_with(const lgelu_threads *threads, double work, lgelu_pace *pace,
+                            void (*run)(void *user, const lgelu_threads *team), void *user)
+{
+    const lgelu_threads alone = { lgelu__run_serial, NULL };
+    int team = work >= lgelu__fma_for_run;
+    double start;
+    if (team && LGELU__OPENMP && !threads->run)
+        team = lgelu__team_pays(pace, work);
+    start = LGELU__TICKS();
+    if (team)
+        lgelu__with_team(threads, run, user);
+    else
+        LGELU__TO_NEAREST(run(user, &alone));
+    if (work >= lgelu__fma_for_run)
+        lgelu__team_paid(pace, work, LGELU__TICKS() - start, team);
+}
+
+/* Runs the layers of a network in a forward or a backward. */
 static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team),
                                lgelu_pace *pace)
 {
-    const lgelu_threads threads = net->threads, alone = { lgelu__run_serial, NULL };
-    double work = 0, start;
-    int i, team;
+    const lgelu_threads threads = net->threads;
+    double work = 0;
+    int i;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (!lgelu__is_a(node, LGELU_TRAIT_SOURCE)) {
@@ -8486,16 +8503,7 @@ static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgel
                     * ((double)node->weight_count + 16 * (double)node->shape[2]);
         }
     }
-    team = work >= lgelu__fma_for_run;
-    if (team && LGELU__OPENMP && !threads.run)
-        team = lgelu__team_pays(pace, work);
-    start = LGELU__TICKS();
-    if (team)
-        lgelu__with_team(&threads, run, net);
-    else
-        LGELU__TO_NEAREST(run(net, &alone));
-    if (work >= lgelu__fma_for_run)
-        lgelu__team_paid(pace, work, LGELU__TICKS() - start, team);
+    lgelu__run_with(&threads, work, pace, run, net);
     net->threads = threads;
     return net->status;
 }
@@ -8850,6 +8858,7 @@ typedef struct {
     const lgelu__rule *rule;
     int sgd;
     size_t first, n;
+    size_t tasks;
 } lgelu__sweep;
 
 static void lgelu__sweep_task(size_t index, void *user)
@@ -8867,19 +8876,27 @@ static void lgelu__sweep_task(size_t index, void *user)
         lgelu__k()->adamw(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
 }
 
+static void lgelu__sweep_run(void *user, const lgelu_threads *team)
+{
+    const lgelu__sweep *s = (const lgelu__sweep *)user;
+    lgelu__parallel(team, lgelu__sweep_task, user, s->tasks);
+}
+
 /* Runs a pass and returns the number of its tasks. */
 static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd, size_t first,
                                 size_t n)
 {
-    const size_t tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
+    /* An update takes about as long as 16 fmas for each parameter, a square about as long as 2. */
+    const double work = (rule ? 16.0 : 2.0) * (double)n;
     lgelu__sweep s;
     s.net = net;
     s.rule = rule;
     s.sgd = sgd;
     s.first = first;
     s.n = n;
-    lgelu__parallel(&net->threads, lgelu__sweep_task, &s, tasks);
-    return tasks;
+    s.tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
+    lgelu__run_with(&net->threads, work, &net->internal.pace[rule ? 2 : 3], lgelu__sweep_run, &s);
+    return s.tasks;
 }
 
 LGELU_DEF lgelu_training lgelu_training_defaults(float lr, long steps)
@@ -15587,8 +15604,10 @@ LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_
         y[3 * step] = v_sub(v_set(0), b);
         break;
     default:
+        b = v_mul(v_sub(b, c), half);
+        LGELU__HIDE_FLOATS(b);
         y[0] = v_add(a, sum);
-        y[step] = v_mul(v_sub(b, c), half);
+        y[step] = b;
         y[2 * step] = v_add(sum, d);
         break;
     }
@@ -15745,9 +15764,11 @@ static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, c
 LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
 {
     v_t v = v_load_n(x + j, n - j);
+    if (k && c)
+        return v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j));
     if (k) {
-        v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j))
-              : v_mul(v, v_load_n(k + j, n - j));
+        v = v_mul(v, v_load_n(k + j, n - j));
+        LGELU__HIDE_FLOATS(v);
     }
     return v;
 }

@@ -4,7 +4,7 @@
    one JSON line with the fastest round, for peers.sh. With the name of another gate (silu, elu),
    which is then a custom gate of examples/study/gates_other.h, it measures steps with that gate and
    with GELU in turn and prints the ratio of their times.
-   step ROUNDS shared: measures the training steps of a small network with OpenMP's threads and with
+   step ROUNDS shared: measures the training steps of small networks with OpenMP's threads and with
    one thread in turn, first on idle processors, then beside one busy process for each of them, and
    prints the ratios of the whole times. */
 #include "net.h"
@@ -43,12 +43,48 @@ static void one_thread(lgelu_task *task, void *task_user, size_t count, void *us
         task(i, task_user);
 }
 
-/* Prints one line: the times of a training step on one thread and on OpenMP's, and their ratio. */
-static void measure_shared(const char *name, int rounds)
+/* The networks whose steps are measured with OpenMP's threads. */
+typedef struct {
+    const char *name;
+    size_t batch;
+    int calls; /* steps without a pause */
+    int (*build)(lgelu_net *net, int *labels);
+} shared_net;
+
+static int small_mlp(lgelu_net *net, int *labels)
 {
-    enum { SAMPLES = 64, FEATURES = 64, CALLS = 100 };
     static const size_t outputs[3] = { 64, 64, 10 };
-    lgelu_node nodes[2][16];
+    const int in = lgelu_input(net, "x", 1, 1, 64);
+    *labels = lgelu_labels(net, "labels", 1, 10);
+    lgelu_cross_entropy(net, "loss", lgelu_mlp(net, in, outputs, 3, LGELU_GATE_GELU, 1), *labels);
+    return in;
+}
+
+static int mlp(lgelu_net *net, int *labels)
+{
+    const int in = lgelu_input(net, "x", 1, 1, INPUTS);
+    *labels = lgelu_labels(net, "labels", 1, OUTPUTS[3]);
+    lgelu_cross_entropy(net, "loss", lgelu_mlp(net, in, OUTPUTS, 4, LGELU_GATE_GELU, 1), *labels);
+    return in;
+}
+
+static int lenet(lgelu_net *net, int *labels)
+{
+    const int in = lgelu_input(net, "x", 28, 28, 1);
+    *labels = lgelu_labels(net, "labels", 1, 10);
+    lgelu_cross_entropy(net, "loss", lgelu_lenet(net, in, 10, LGELU_GATE_GELU, 1), *labels);
+    return in;
+}
+
+static const shared_net SHARED[] = { { "MLP 64-64-64-10, batch 64", 64, 100, small_mlp },
+                                     { "MLP 784-512-256-128-10, batch 16", 16, 20, mlp },
+                                     { "MLP 784-512-256-128-10, batch 128", 128, 5, mlp },
+                                     { "LeNet-5 on 28 x 28, batch 16", 16, 20, lenet } };
+
+/* Prints one line: the times of a training step on one thread and on OpenMP's, and their ratio. */
+static void measure_shared(const shared_net *of, const char *beside, int rounds)
+{
+    lgelu_node nodes[2][32];
     lgelu_net net[2];
     void *memory[2];
     lgelu_training plan = lgelu_training_defaults(1e-3f, 1000000);
@@ -56,24 +92,21 @@ static void measure_shared(const char *name, int rounds)
     int k, r;
     for (k = 0; k < 2; k++) {
         int in, labels;
-        lgelu_net_begin(net + k, nodes[k], 16);
+        lgelu_net_begin(net + k, nodes[k], 32);
         if (!k)
             net[k].threads.run = one_thread;
-        in = lgelu_input(net + k, "x", 1, 1, FEATURES);
-        labels = lgelu_labels(net + k, "labels", 1, outputs[2]);
-        lgelu_cross_entropy(net + k, "loss", lgelu_mlp(net + k, in, outputs, 3, LGELU_GATE_GELU, 1),
-                            labels);
-        memory[k] = make(net + k, SAMPLES, LGELU_MODE_TRAIN, in, x, labels, label);
+        in = of->build(net + k, &labels);
+        memory[k] = make(net + k, of->batch, LGELU_MODE_TRAIN, in, x, labels, label);
     }
     for (r = 0; r < rounds; r++) {
         for (k = 0; k < 2; k++) {
             double start = now(), best = 1e30;
-            measure(net + k, SAMPLES, &plan, CALLS, &best);
+            measure(net + k, of->batch, &plan, of->calls, &best);
             whole[k] += now() - start;
         }
     }
-    printf("%-24s one thread %8.1f us, %d threads %8.1f us, ratio %.2f\n", name,
-           1e6 * whole[0] / rounds / CALLS, threads(), 1e6 * whole[1] / rounds / CALLS,
+    printf("%-34s %-23s one thread %8.1f us, %d threads %8.1f us, ratio %.2f\n", of->name, beside,
+           1e6 * whole[0] / rounds / of->calls, threads(), 1e6 * whole[1] / rounds / of->calls,
            whole[1] / whole[0]);
     fflush(stdout);
     if (net[0].loss != net[1].loss)
@@ -82,12 +115,19 @@ static void measure_shared(const char *name, int rounds)
         free(memory[k]);
 }
 
+static void measure_all_shared(const char *beside, int rounds)
+{
+    size_t i;
+    for (i = 0; i < sizeof SHARED / sizeof *SHARED; i++)
+        measure_shared(SHARED + i, beside, rounds);
+}
+
 static void measure_beside_others(int rounds)
 {
     enum { MOST = 256 };
     pid_t busy[MOST];
     long n = sysconf(_SC_NPROCESSORS_ONLN), i;
-    measure_shared("no other process", rounds);
+    measure_all_shared("no other process", rounds);
     if (n > MOST)
         n = MOST;
     for (i = 0; i < n; i++) {
@@ -98,7 +138,7 @@ static void measure_beside_others(int rounds)
                 *(volatile float *)x = 0;
         }
     }
-    measure_shared("one for each processor", rounds);
+    measure_all_shared("one for each processor", rounds);
     for (i = 0; i < n; i++) {
         if (busy[i] > 0) {
             kill(busy[i], SIGKILL);

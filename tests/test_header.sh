@@ -153,22 +153,23 @@ one()
     call=$1
     printf "$2"'#include "lgelu.h"\nfloat x[4]; int main(void) { %s return 0; }\n' "$call" > $dir/linked/one.c
     shift 2
-    $CC -std=c99 -O2 -w -I.. $dir/linked/one.c "$@" -o $dir/linked/one -lm && size $dir/linked/one | awk 'NR == 2 { print $1 + $2 }'
+    $CC -std=c99 -O2 $march -w -I.. $dir/linked/one.c "$@" -o $dir/linked/one -lm && size $dir/linked/one | awk 'NR == 2 { print $1 + $2 }'
 }
 # clang makes larger code, so that its bounds are higher by a third
 more=$($CC -dM -E -x c /dev/null | grep -q __clang__ && echo 1333 || echo 1000)
-# sizes OPTION: each line of the input is the most bytes of a call, static and linked, and the call
+# sizes OPTION: each line of the input is the most bytes of a call, static and linked, and the call; $march: the processor
+march=
 sizes()
 {
     option=$1
     printf "$option"'#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/linked/kernels.c
     none=$(alone '' 2> /dev/null)
     none_linked=
-    if $CC -std=c99 -O2 -ffunction-sections -fdata-sections -I.. -c $dir/linked/kernels.c -o $dir/linked/kernels.o 2> /dev/null; then
+    if $CC -std=c99 -O2 $march -ffunction-sections -fdata-sections -I.. -c $dir/linked/kernels.c -o $dir/linked/kernels.o 2> /dev/null; then
         none_linked=$(linked '' 2> /dev/null)
     fi
     while read -r most most_linked call; do
-        what=${call%%(*}${option:+, ${option#\#define }}
+        what=${call%%(*}${march:+, $march}${option:+, ${option#\#define }}
         what=${what%\\n}
         if [ -n "$none" ]; then
             bytes=$(($(alone "$call") - none))
@@ -196,6 +197,18 @@ sizes '#define LGELU_NO_AVX512\n' << 'END_CALLS'
 9500 13000 lgelu_silu_forward(x, x, 1, 4);
 18500 20480 lgelu_silu_backward(x, x, x, 1, 4);
 END_CALLS
+if $CC -march=x86-64-v3 -fsyntax-only -x c /dev/null 2> /dev/null; then
+    march=-march=x86-64-v3
+    sizes '#define LGELU_NO_AVX512\n' << 'END_CALLS'
+11900 14000 lgelu_forward(x, x, 1, 4);
+20480 23000 lgelu_backward(x, x, x, 1, 4);
+5000 7000 lgelu_tanh_forward(x, x, 4);
+7000 9500 lgelu_tanh_backward(x, x, x, 4);
+6200 9000 lgelu_silu_forward(x, x, 1, 4);
+14000 16000 lgelu_silu_backward(x, x, x, 1, 4);
+END_CALLS
+    march=
+fi
 [ -n "$none_linked" ] || echo "skip what one gate links: this linker removes no sections"
 # The same program with and without the kernels for AVX-512 computes the same bits.
 cat > $dir/linked/bits.c << 'END_C'

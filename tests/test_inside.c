@@ -551,6 +551,41 @@ static void teams_pay(void)
     }
 }
 
+/* Each long part of a training step has its pace: forward, backward, update and norm. */
+static void parts_have_their_pace(void)
+{
+    enum { INPUTS = 512, OUTPUTS = 512, STEPS = 3 };
+    static const char *const part[4] = { "forward", "backward", "update", "norm" };
+    static float x[2 * INPUTS];
+    static const int32_t label[2] = { 1, 2 };
+    lgelu_training plan = lgelu_training_defaults(1e-3f, 10);
+    lgelu_node nodes[8];
+    lgelu_net net;
+    void *memory;
+    size_t bytes, k;
+    int in, labels;
+    lgelu_net_begin(&net, nodes, 8);
+    in = lgelu_input(&net, "x", 1, 1, INPUTS);
+    labels = lgelu_labels(&net, "labels", 1, OUTPUTS);
+    lgelu_cross_entropy(&net, "loss", lgelu_linear(&net, "a", in, OUTPUTS), labels);
+    bytes = lgelu_net_bytes(&net, 2, LGELU_MODE_TRAIN);
+    memory = malloc(bytes ? bytes : 1);
+    lgelu_net_make(&net, memory, bytes, 2, LGELU_MODE_TRAIN, 1);
+    lgelu_net_bind(&net, in, x);
+    lgelu_net_bind(&net, labels, label);
+    plan.clip = 1;
+    for (k = 0; k < STEPS; k++) {
+        lgelu_net_forward(&net, 2);
+        lgelu_net_backward(&net, 1);
+        lgelu_net_step(&net, &plan);
+    }
+    for (k = 0; k < 4; k++) {
+        check(net.internal.pace[k].runs >= STEPS, part[k], "%u runs were timed: %s",
+              net.internal.pace[k].runs, net.message);
+    }
+    free(memory);
+}
+
 #ifdef GUARDS
 static int begun;
 
@@ -589,6 +624,7 @@ static void limit_beside_first_call(void)
 int main(void)
 {
     teams_pay();
+    parts_have_their_pace();
     arrays_are_asserted();
     softmax_rows(isa_from_environment());
     aligned = 1;

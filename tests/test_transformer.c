@@ -666,12 +666,15 @@ static uint64_t trained(size_t order)
 }
 
 /* Logits of 19 MB are made in blocks where only a loss reads them, and whole where another layer
- * reads them too. The loss and the gradients must be the same. */
+ * reads them too, or where a later layer has the same matrix. The loss and the gradients must be
+ * the same. */
 static void large_logits(void)
 {
+    enum { SHARED, OWN, SHARED_LATER, MATRICES };
+    static const char *const matrix_name[MATRICES] = { "shared", "own", "later shared" };
     static const char *const what[] = { "one backward", "two that add up", "under evaluate",
                                         "no labels" };
-    for (int untied = 0; untied < 2; untied++) {
+    for (int matrix = 0; matrix < MATRICES; matrix++) {
         for (int how = 0; how < 4; how++) {
             char name[96];
             double loss[2];
@@ -684,7 +687,7 @@ static void large_logits(void)
                 t.layers = 1;
                 t.heads = 2;
                 t.width = 8;
-                t.untied = untied;
+                t.untied = matrix == OWN;
                 begin(p);
                 if (whole) {
                     p->net.threads.run = backwards;
@@ -694,6 +697,13 @@ static void large_logits(void)
                 logits = lgelu_gpt(&p->net, x, &t);
                 y = lgelu_labels(&p->net, "y", 150, 8000);
                 lgelu_cross_entropy(&p->net, "loss", logits, y);
+                if (matrix == SHARED_LATER) {
+                    const int table = x + 1; /* the embedding */
+                    const int other = lgelu_linear_tied(&p->net, "other", table, table);
+                    lgelu_cross_entropy(&p->net, "second",
+                                        lgelu_mean_tokens(&p->net, "mean", other, 0, 1),
+                                        lgelu_labels(&p->net, "z", 1, 8000));
+                }
                 if (whole)
                     lgelu_mean_tokens(&p->net, "reader", logits, 0, 1);
                 for (int l = 0; l < p->net.count; l++)
@@ -717,16 +727,17 @@ static void large_logits(void)
                     loss[whole] = p->net.loss;
                     lgelu_net_backward(&p->net, how == 1 ? 0.5f : 1);
                 }
-                check(!p->net.status && guards_hold(p, 0) && left(p->nodes + logits) == !whole,
+                check(!p->net.status && guards_hold(p, 0)
+                          && left(p->nodes + logits) == (!whole && matrix != SHARED_LATER),
                       "large logits: in blocks or whole as intended", "%s", p->net.message);
             }
             snprintf(name, sizeof name,
                      "large logits in pieces, %s matrix, %s: the bits of whole ones",
-                     untied ? "own" : "shared", what[how]);
+                     matrix_name[matrix], what[how]);
             check(!memcmp(loss, loss + 1, sizeof *loss)
                       && !memcmp(g[0].net.g, g[1].net.g, g[0].net.parameter_count * sizeof(float))
                       && !memcmp(g[0].net.dlambda, g[1].net.dlambda, sizeof(double))
-                      && (how == 3) == !(loss[0] > 0),
+                      && (loss[0] > 0) == (how != 3 || matrix == SHARED_LATER),
                   name, "they differ");
             end(g);
             end(g + 1);

@@ -224,7 +224,7 @@ lgelu_status int8_see(int8_net *q, lgelu_net *net, const float *x, size_t sample
    values. */
 static void int8_cut(int8_node *p, double fraction)
 {
-    double all = 0, sum = 0, low = p->grid.low;
+    double all = 0, sum = 0, low = p->grid.low, begin, end;
     size_t k, first = 0, last = INT8_BINS;
     for (k = 0; k < INT8_BINS; k++)
         all += p->histogram[k];
@@ -237,11 +237,13 @@ static void int8_cut(int8_node *p, double fraction)
         sum += p->histogram[last - 1];
         last--;
     }
-    /* 0 stays on the grid */
-    if (low + (double)first * p->bin < 0)
-        p->grid.low = low + (double)first * p->bin;
-    if (low + (double)last * p->bin > 0)
-        p->grid.high = low + (double)last * p->bin;
+    /* 0 stays on the grid. With fma a compiler has no choice in the rounding. */
+    begin = fma((double)first, p->bin, low);
+    end = fma((double)last, p->bin, low);
+    if (begin < 0)
+        p->grid.low = begin;
+    if (end > 0)
+        p->grid.high = end;
 }
 
 static void int8_grid_of(int8_grid *g, int bits)
