@@ -147,10 +147,10 @@ int main(int argc, char **argv)
         ort_good(CALL(TENSOR_DATA, data_f)(output, (void **)(void *)&theirs));
         for (i = 0; i < batch * outputs; i++) {
             const double a = y[i] * int8_scale(&q), d = a - (double)theirs[i];
-            if (!((d < 0 ? -d : d) <= difference))
-                difference = d < 0 ? -d : d;
-            if ((a < 0 ? -a : a) > largest)
-                largest = a < 0 ? -a : a;
+            if (!(fabs(d) <= difference))
+                difference = fabs(d);
+            if (fabs(a) > largest)
+                largest = fabs(a);
         }
     }
     printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ",

@@ -122,10 +122,10 @@ int main(int argc, char **argv)
         outputs = batch * nodes[out].shape[1] * nodes[out].shape[2];
         for (i = 0; i < outputs; i++) {
             const double d = (double)ours[i] - (double)theirs[i], a = (double)ours[i];
-            if (!((d < 0 ? -d : d) <= difference))
-                difference = d < 0 ? -d : d;
-            if ((a < 0 ? -a : a) > largest)
-                largest = a < 0 ? -a : a;
+            if (!(fabs(d) <= difference))
+                difference = fabs(d);
+            if (fabs(a) > largest)
+                largest = fabs(a);
         }
         if (!(difference <= 1e-4 * largest)) {
             fprintf(stderr, "onnx: outputs differ by %g of the largest\n", difference / largest);

@@ -222,10 +222,10 @@ static void draw(canvas *c, const signed char *d, int body)
             int from = kind == ARC ? d[4] : 0, to = kind == ARC ? d[5] : 30;
             for (int t = from; t <= to; t += kind == ARC ? 1 : 2, n++) {
                 int s = (t + 32) % 32, q = s % 8, up = sine[q], over = sine[8 - q];
-                int dx = s < 8 ? over : s < 16 ? -up : s < 24 ? -over : up;
-                int dy = s < 8 ? up : s < 16 ? over : s < 24 ? -up : -over;
-                place(c, p[n], d[0] * UNIT + d[2] * dx * UNIT / 1024,
-                      d[1] * UNIT + d[3] * dy * UNIT / 1024);
+                /* by the quarter of the circle */
+                const int dx[4] = { over, -up, -over, up }, dy[4] = { up, over, -up, -over };
+                place(c, p[n], d[0] * UNIT + d[2] * dx[s / 8] * UNIT / 1024,
+                      d[1] * UNIT + d[3] * dy[s / 8] * UNIT / 1024);
             }
             d += kind == ARC ? 6 : 4;
         }

@@ -192,7 +192,9 @@ int32_t int8_shifted(int64_t x, int shift)
 
 static uint8_t int8_clamped(int32_t v, int32_t most)
 {
-    return (uint8_t)(v < 0 ? 0 : v > most ? most : v);
+    if (v < 0)
+        return 0;
+    return (uint8_t)(v > most ? most : v);
 }
 
 /* sums[row][blocks·INT8_BLOCK] of a tile */

@@ -247,10 +247,12 @@ static void onnx_begin_tensor(onnx_writer *w, const char *name, int type, const 
 {
     unsigned char p[10];
     onnx_message m;
-    size_t bytes = type == ONNX_TYPE_INT64                              ? 8
-                   : type == ONNX_TYPE_FLOAT || type == ONNX_TYPE_INT32 ? 4
-                                                                        : 1;
+    size_t bytes = 1;
     int i;
+    if (type == ONNX_TYPE_INT64)
+        bytes = 8;
+    else if (type == ONNX_TYPE_FLOAT || type == ONNX_TYPE_INT32)
+        bytes = 4;
     m.n = 0;
     for (i = 0; i < rank; i++) {
         onnx_append_number(&m, 1, dims[i]);

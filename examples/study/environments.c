@@ -7,7 +7,12 @@
 
 static const double PI = 3.141592653589793;
 
-static double between(double v, double most) { return v > most ? most : v < -most ? -most : v; }
+static double between(double v, double most)
+{
+    if (v > most)
+        return most;
+    return v < -most ? -most : v;
+}
 
 /* uniform in ±most */
 static void draw(double *state, const double *most, int n, uint64_t seed, uint64_t stream)

@@ -230,7 +230,9 @@ float other_hardness(const lgelu_net *net, const lgelu_node *node)
     const float *p = net->w + node->bias_at;
     if (g->kind == OTHER_LAMBDA)
         return lgelu_lambda(&net->lambda_map, g->c > 0 ? g->c * *p : *p);
-    return g->kind == OTHER_RELU ? HUGE_VALF : g->kind == OTHER_SWISH ? *p : 1;
+    if (g->kind == OTHER_RELU)
+        return HUGE_VALF;
+    return g->kind == OTHER_SWISH ? *p : 1;
 }
 
 static int draws(const lgelu_net *net) { return net->mode == LGELU_MODE_TRAIN && !net->evaluate; }
@@ -314,10 +316,16 @@ static void other_backward(float *dx, double *dw, const float *dy, const float *
 
 void other_gate_make(other_gate *g, const lgelu_lambda_map *h)
 {
-    const float s = g->kind == OTHER_LAMBDA ? lgelu_lambda_inverse(h, g->lambda0) : 0;
+    float start = 0;
+    if (g->kind == OTHER_LAMBDA)
+        start = lgelu_lambda_inverse(h, g->lambda0);
+    if (g->kind == OTHER_SWISH)
+        start = 1;
+    else if (g->c > 0)
+        start /= g->c;
     g->outer.forward = other_forward;
     g->outer.backward = other_backward;
     g->outer.parameters = g->kind == OTHER_SWISH || g->kind == OTHER_LAMBDA;
-    g->outer.start = g->kind == OTHER_SWISH ? 1 : g->c > 0 ? s / g->c : s;
+    g->outer.start = start;
     g->outer.user = g;
 }

@@ -145,10 +145,13 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
     return 0;
 }
 
-static int by_step(const void *a, const void *b) /* ties as planned */
+/* Orders branches by their step; ties as planned. */
+static int by_step(const void *a, const void *b)
 {
     const branch *p = (const branch *)a, *q = (const branch *)b;
-    return p->step < q->step ? -1 : p->step > q->step ? 1 : p->run - q->run;
+    if (p->step != q->step)
+        return p->step < q->step ? -1 : 1;
+    return p->run - q->run;
 }
 
 /* the beginning of run i: a family from `first` on that has it, or a new one; a run without an

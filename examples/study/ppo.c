@@ -99,7 +99,11 @@ double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, cons
         const double h = same_log_softmax(log_p, logits + i * (size_t)actions, (size_t)actions),
                      a = (double)advantage[i];
         const double change = log_p[action[i]] - log_p_then[i], ratio = same_exp(change);
-        const double within = ratio > 1 + clip ? 1 + clip : ratio < 1 - clip ? 1 - clip : ratio;
+        double within = ratio;
+        if (ratio > 1 + clip)
+            within = 1 + clip;
+        else if (ratio < 1 - clip)
+            within = 1 - clip;
         /* the minimum is the one that moves */
         const int free = ratio * a <= within * a;
         const double pull = free ? ratio * a : 0;

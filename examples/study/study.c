@@ -247,5 +247,7 @@ int main(int argc, char **argv)
     free_all(&s);
     if (bad >= 0)
         return 0;
-    return s.usage ? 2 : s.stopped && !s.error[0] ? 130 : 1;
+    if (s.usage)
+        return 2;
+    return s.stopped && !s.error[0] ? 130 : 1;
 }

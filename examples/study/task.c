@@ -67,7 +67,9 @@ static int load_data(task *t, const config *c, char *error, size_t room)
     snprintf(t->name, sizeof t->name, "%s", d->name);
     t->samples = d->train_x ? "images" : "rows";
     t->regression = !d->classes;
-    t->score = t->regression ? "loss" : table && d->classes == 2 ? "auc" : "accuracy";
+    t->score = table && d->classes == 2 ? "auc" : "accuracy";
+    if (t->regression)
+        t->score = "loss";
     t->numbers = size;
     t->labels = 1;
     t->classes = t->regression ? 1 : d->classes;
@@ -220,9 +222,12 @@ int task_load(task *t, const config *c, char *error, size_t room)
         return -1;
     t->percent = strcmp(t->score, "loss") != 0;
     t->sign = t->percent ? 1 : -1;
-    t->unit = t->percent ? "points" : t->regression ? "squared error" : "nats";
+    t->unit = t->regression ? "squared error" : "nats";
+    if (t->percent)
+        t->unit = "points";
     set_margin(t, c);
-    if ((wrong = t->net->check(t, c)) != NULL)
+    wrong = t->net->check(t, c);
+    if (wrong)
         return fail(error, room, "%s", wrong);
     if (t->order && (size_t)c->batch > t->count[PART_TRAIN]) {
         return fail(error, room, "--batch: %ld, but there are %zu training %s", c->batch,
@@ -263,9 +268,9 @@ void task_samples(const task *t, part which, size_t first, size_t n, void *x, in
 {
     const size_t many = t->count[which];
     if (t->order) {
-        const uint32_t *pick = which == PART_TEST
-                                   ? NULL
-                                   : t->order + (which == PART_HOLDOUT ? t->count[PART_TRAIN] : 0);
+        const uint32_t *pick = NULL;
+        if (which != PART_TEST)
+            pick = t->order + (which == PART_HOLDOUT ? t->count[PART_TRAIN] : 0);
         data_batch((float *)x, t->regression ? NULL : y, &t->data,
                    which == PART_TEST ? DATA_TEST : DATA_TRAIN, pick, first, n);
         for (size_t i = 0; t->regression && i < n; i++) {

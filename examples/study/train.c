@@ -420,14 +420,17 @@ int study_evaluate(trainer *w, part which, const gate_state *before, const gate_
         }
     }
     net->evaluate = 0;
-    /* dropout draws on as if nobody had evaluation */
+    /* Dropout draws what it would have drawn without this evaluation. */
     net->pass = pass;
     if (net->status)
         return network_failed(w, which == PART_TEST ? " on the test samples" : " on the hold-out");
     for (int k = 0; k < 2; k++) {
-        out->score[k] = t->sign < 0   ? out->loss[k]
-                        : w->score[k] ? task_auc(w->score[k], w->truth, many)
-                                      : 100 * (double)right[k] / (double)(many * t->labels);
+        if (t->sign < 0)
+            out->score[k] = out->loss[k];
+        else if (w->score[k])
+            out->score[k] = task_auc(w->score[k], w->truth, many);
+        else
+            out->score[k] = 100 * (double)right[k] / (double)(many * t->labels);
     }
     out->hash = fnv(hash[0], hash + 1, sizeof hash[1]);
     return 0;
@@ -662,7 +665,9 @@ static void draw_signs(trainer *w)
             lgelu_random(w->run->seed, (uint64_t)(STREAM_SIGNS + net->step), (uint64_t)k);
         const double slope = (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
         /* the step multiplies by the slope again */
-        net->dlambda[k] = slope > 0 ? (bits & 1 ? 1 : -1) / slope : 0;
+        net->dlambda[k] = 0;
+        if (slope > 0)
+            net->dlambda[k] = (bits & 1 ? 1 : -1) / slope;
     }
 }
 
