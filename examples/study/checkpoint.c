@@ -21,9 +21,7 @@ static int is_place(const option *o)
     return !strcmp(o->name, "data") || !strcmp(o->name, "text") || !strcmp(o->name, "bpe");
 }
 
-/* ==== options
-   ======================================================================================================
- */
+/* ==== options ==== */
 /* runs are numbered by the axes in their order, which depends on how they came about */
 static void order_axes(study *s, const char *names)
 {
@@ -122,15 +120,15 @@ int checkpoint_keep_options(study *s)
     return 0;
 }
 
-/* ==== the state: numbers as one text, written and read by the same lines
-   =========================================== */
+/* ==== the state: numbers as one text, written and read by the same lines ==== */
 typedef struct {
     char *text;
     size_t at, room;
     int reading, bad;
 } tape;
 
-static void word(tape *r, char *w, size_t room) /* without spaces in it */
+/* Writes or reads a word without spaces. */
+static void word(tape *r, char *w, size_t room)
 {
     if (r->bad)
         return;
@@ -273,9 +271,7 @@ static void state(tape *r, study *s)
     }
 }
 
-/* ==== the file
-   =====================================================================================================
- */
+/* ==== the file ==== */
 enum { MAX_SEATS = 1024 };
 static struct {
     lgelu_part part[2 * MAX_SEATS];
@@ -284,7 +280,8 @@ static struct {
     lgelu_net none;
 } parts;
 
-static void collect(study *s) /* the networks in training; a branch that hasn't begun is nobody's */
+/* Collects the networks in training. A branch that has not begun has none. */
+static void collect(study *s)
 {
     parts.count = 0;
     /* all runs are done: no network, but somebody to keep a message */

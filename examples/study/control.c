@@ -38,9 +38,7 @@ static const char *const kind_table[KINDS] = { "other tasks and other seeds",
                                                "other seeds of the same task" };
 static const double LEVEL = 0.05, SAVE_SECONDS = 5;
 
-/* ==== the runs
-   =====================================================================================================
- */
+/* ==== the runs ==== */
 typedef struct {
     study *study;
     run *run;
@@ -215,8 +213,7 @@ static int run_them(study *s, double at_random[TASKS])
     return s->failed || s->stopped ? -1 : 0;
 }
 
-/* ==== what the rules receive
-   ====================================================================================== */
+/* ==== what the rules receive ==== */
 static int collect(screening *c)
 {
     study *s = (study *)c->study;
@@ -256,8 +253,7 @@ static int collect(screening *c)
     return 0;
 }
 
-/* ==== tables and findings
-   ========================================================================================== */
+/* ==== tables and findings ==== */
 static void print_tasks(screening *c)
 {
     enum { COLUMNS = 6 };
@@ -561,9 +557,7 @@ static int find_gates(const screening *c, gate_summary *known)
     return 0;
 }
 
-/* ==== figures
-   ======================================================================================================
- */
+/* ==== figures ==== */
 static int draw_rates(screening *c, const char *stem)
 {
     static const char *const name[3] = { "return at the end", "actor's OUI at a tenth",
@@ -705,9 +699,7 @@ static int draw_rules(screening *c, const char *stem)
     return figure_close(s, &f);
 }
 
-/* ==== all of it
-   ====================================================================================================
- */
+/* ==== all of it ==== */
 static int check(study *s)
 {
     ppo_plan p;

@@ -82,7 +82,8 @@ static void links_slope(double d[4], const double s[4], double torque)
     d[2] = -fma(d2, d[3], phi1) / d1;
 }
 
-static double wrap(double angle) /* into [-π, π] */
+/* Returns the angle in [-π, π]. */
+static double wrap(double angle)
 {
     while (angle > PI)
         angle -= 2 * PI;

@@ -31,8 +31,8 @@ static double rate_at(const study *s, int i)
 
 static int settings(const study *s) { return (int)s->variants / rates(s); }
 
-static int place(const study *s, int setting,
-                 int which) /* of a setting on an axis; 0 on that of the rates */
+/* Returns the index of a setting on an axis; 0 on that of the rates. */
+static int place(const study *s, int setting, int which)
 {
     for (int k = s->axes - 1; k > which; k--) {
         if (k != plan_axis(s, "lr"))
@@ -55,7 +55,8 @@ static const char *axis_name(const study *s, int k)
     return strcmp(s->axis[k].option->name, "warmup") ? s->axis[k].option->name : "warm-up";
 }
 
-static const char *setting_text(const study *s, int setting) /* "warm-up 50, start glorot" */
+/* Returns a text such as "warm-up 50, start glorot". */
+static const char *setting_text(const study *s, int setting)
 {
     static char text[160];
     size_t n = 0;
@@ -122,8 +123,7 @@ static double width_of(const study *s, int setting, int arm, long seed, double *
     return sum;
 }
 
-/* ==== the table and what it says
-   =================================================================================== */
+/* ==== the table and what it says ==== */
 static int find(study *s, int setting, int arm, int width, const char *text, double least,
                 double most, double *v)
 {
@@ -341,8 +341,7 @@ static int gates_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: scores over the rate, and the bands
-   ============================================================== */
+/* ==== the figure: scores over the rate, and the bands ==== */
 enum {
     SETTING_ROW = 18, /* height of a setting's name above its bands */
     ARM_ROW = 16,     /* of an arm's bands, a line for each seed */

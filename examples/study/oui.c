@@ -22,8 +22,7 @@
 
 enum { PAIRS = 28, STREAM_PAIRS = 1 << 22, STREAM_PLACES = 1 << 23 };
 
-/* ==== while training: after each look at the hold-out
-   ============================================================== */
+/* ==== while training: after each look at the hold-out ==== */
 static int layer_of(const lgelu_net *net, int gate)
 {
     int i = net->nodes[gate].input[0];
@@ -77,8 +76,7 @@ static void oui_epoch(trainer *w)
     }
 }
 
-/* ==== what is known of a run after so many epochs
-   ================================================================== */
+/* ==== what is known of a run after so many epochs ==== */
 static double mean_of_gates(const study *s, const run *r, const char *quantity, int epoch)
 {
     double sum = 0;
@@ -113,8 +111,7 @@ static int early_of(study *s, early_data *k, int arm)
     return 0;
 }
 
-/* ==== the table and what it says
-   =================================================================================== */
+/* ==== the table and what it says ==== */
 static long early_epoch(const study *s) { return (s->config.epochs + 9) / 10; }
 
 static long evaluate_seeds(const early_data *k, int which, long epoch, double *rho, double *regret)
@@ -200,8 +197,7 @@ static int oui_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: correlations through training, and the runs themselves, for each arm
-   ============================= */
+/* ==== the figure: correlations through training, and the runs themselves, for each arm ==== */
 static void draw_rules(study *s, svg *g, svg_panel *p, const early_data *k, double *v)
 {
     double x[2048], y[2048];

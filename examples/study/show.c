@@ -24,7 +24,8 @@ double clock_now(void)
 }
 #endif
 
-int show_columns(const char *text) /* on a screen: UTF-8 continuation bytes take no place */
+/* Returns the width of a text on a screen, where continuation bytes of UTF-8 take no place. */
+int show_columns(const char *text)
 {
     int n = 0;
     for (; *text; text++)
@@ -32,7 +33,8 @@ int show_columns(const char *text) /* on a screen: UTF-8 continuation bytes take
     return n;
 }
 
-static void add(char *text, size_t room, const char *format, ...) /* at its end */
+/* Appends to a text. */
+static void add(char *text, size_t room, const char *format, ...)
 {
     size_t n = strlen(text);
     va_list list;
@@ -74,8 +76,7 @@ void print_right(study *s, int width, const char *text)
     print(s, "%*s%s", width > show_columns(text) ? width - show_columns(text) : 0, "", text);
 }
 
-/* ==== before and while
-   ============================================================================================= */
+/* ==== before and while ==== */
 void show_begin(study *s)
 {
     const task *t = &s->task;
@@ -195,7 +196,8 @@ void show_step(trainer *w)
     }
 }
 
-void show_run(trainer *w) /* at its end */
+/* Prints the line of a run that is finished. */
+void show_run(trainer *w)
 {
     char line[512] = "";
 #ifdef _OPENMP
@@ -209,9 +211,7 @@ void show_run(trainer *w) /* at its end */
     }
 }
 
-/* ==== tables
-   =======================================================================================================
- */
+/* ==== tables ==== */
 /* mean ± deviation, right-aligned */
 void print_cell(study *s, int width, const char *format, const double *v, long n)
 {
