@@ -1533,7 +1533,6 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
      LGELU__REPLACE(p, a, b)
                           writes b if the int at p is a
      LGELU__ADD(p, v)     adds to it, sequentially consistent, and returns the previous value */
-#define LGELU__ATOMIC 1
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define LGELU__GNU 1
 #if LGELU__CALLS
@@ -1548,13 +1547,18 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__TARGET_AVX2 __attribute__((target("avx2,fma,f16c,popcnt")))
 #define LGELU__TARGET_AVX512 \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
+/* A small processor, such as a Cortex-M0, has no atomic operations. */
+#if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_4) || defined(__wasm__)
+#define LGELU__ATOMIC 1
 #define LGELU__GET(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define LGELU__REPLACE(p, a, b) ((void)__sync_val_compare_and_swap(p, a, b))
 #define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#endif
 #elif defined(_MSC_VER)
 /* MSVC needs no target attribute, and reads and writes an aligned int atomically. */
 #define LGELU__GNU 0
+#define LGELU__ATOMIC 1
 #define LGELU__INLINE static __forceinline
 #define LGELU__APART static __declspec(noinline)
 #define LGELU__TARGET_SCALAR
@@ -1566,13 +1570,15 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__REPLACE(p, a, b) ((void)_InterlockedCompareExchange((volatile long *)(p), b, a))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
 #else
-/* Any other C99 compiler, for example tcc, compiles the scalar code for one thread. */
-#undef LGELU__ATOMIC
-#define LGELU__ATOMIC 0
+/* Any other C99 compiler, for example tcc, compiles the scalar code. */
 #define LGELU__GNU 0
 #define LGELU__INLINE static inline
 #define LGELU__APART static
 #define LGELU__TARGET_SCALAR
+#endif
+#ifndef LGELU__ATOMIC
+/* Everything runs on one thread. */
+#define LGELU__ATOMIC 0
 #define LGELU__GET(p) (*(p))
 #define LGELU__SET(p, v) (*(p) = (v))
 #define LGELU__REPLACE(p, a, b) ((void)(*(p) == (a) ? *(p) = (b) : (a)))

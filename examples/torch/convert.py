@@ -3,16 +3,25 @@
 exported as ONNX, and converted by reluize without training or labels: a table with a row for each.
 
     make -C examples convert                    (LGELU_DATA names the folder of the data sets)
-    python3 convert.py [--data FOLDER] [--only EXPRESSION] [--seeds N] [--seed N] [--threads N] [--short] [--out FOLDER]
+    python3 convert.py [--data FOLDER] [--only EXPRESSION] [--seeds N] [--seed N] [--epochs N] [--samples N] [--margin POINTS]
+        [--threads N] [--short] [--out FOLDER]
 
 FOLDER has fashion-mnist/ (IDX files), cifar10/ (batches, *.bin) and text/tinyshakespeare.txt, text/tinystories_sample.txt; a row whose
 data are not there is left out. Without --data the images of this repository are used, and no text. --only chooses the rows whose name
-matches a regular expression, such as 'gpt|residual'. With several seeds, scores are means, and the difference of the refitted network from
-the smooth one has a 95 % interval of Student's t over the seeds. --short trains for some steps only, to try the program. Columns:
+matches a regular expression, such as 'gpt|residual'. --seeds says how many, --seed which one is first. --epochs and --samples change how
+long each network is trained. --short trains for some steps only, to try the program. Columns:
 
-    smooth to refitted     test accuracy in percent, or nats for a text
+    smooth to refitted     test accuracy in percent, or nats for a text; means over the seeds
+    statistics             after the cold swap, with the statistics of batch norms estimated again
+    gain                   of the refitted network over the smooth one; below 0 where the conversion loses
+    verdict                with several seeds
     flips                  predictions that differ from the smooth network's, after the cold swap and after the refit, in percent
     refit / epoch, s       processor time of the refit, and of one epoch of training, both with --threads threads
+
+The rule of the verdict: the gain is above -0.15 points (--margin), or above -0.005 nats. As in the study, its 95 % interval decides (Student's
+t over the seeds), and fewer than five seeds decide nothing. Where there are several networks on images, or several on texts, a last row has
+their mean gain: the mean over the networks is taken for each seed, so that the seed remains the unit of repetition. Holm's correction is over
+all verdicts of the table.
 
 ResNet-18 with 64 to 512 channels is in the table only if --only names it (resnet18_64): its epoch takes a quarter of an hour."""
 import argparse, gzip, json, os, re, subprocess, sys, time, warnings
@@ -24,7 +33,8 @@ from train import pictures
 warnings.filterwarnings("ignore")
 here = os.path.dirname(os.path.abspath(__file__))
 CONTEXT = 64
-T95 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]     # Student's t, 1 to 9 degrees of freedom
+T95 = [12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216]     # Student's t, 1 to 9 degrees of freedom
+LEAST_SEEDS = 5
 
 
 # ---- data: (x, y) for training and for the test, as reluize reads them, and its options ----
@@ -223,7 +233,8 @@ def measure(net, x, y, prepare):
 def convert(row, seed, options):
     """One network, from its training to reluize's report."""
     net_name, gate, data_name = re.split("[-@]", row)
-    name, maker, *spec = NETWORKS[net_name]
+    name, maker, epochs, most, *spec = NETWORKS[net_name]
+    spec = [options.epochs or epochs, options.samples or most] + spec
     _, reader, path = SETS[data_name]
     path = f"{options.data}/{path}" if path else os.path.join(here, "..", "pictures")
     (train_part, test_part), mean, std = reader(path)
@@ -250,20 +261,62 @@ def convert(row, seed, options):
     key = "score" if mean is not None else "nats"
     if abs(report["before"][key] - score) > (0.05 if mean is not None else 1e-3):
         sys.exit(f"convert.py: {row}: PyTorch's score is {score:.4f}, reluize's {report['before'][key]:.4f}")
-    scores = [report[k][key] for k in ("before", "cold", "biases", "refitted")]
+    scores = [report[k][key] if k in report else np.nan for k in ("before", "cold", "cold_statistics", "biases", "refitted")]
     count = len(test_part[1]) * (1 if mean is not None else CONTEXT)
     flips = [100 * report[k]["flips"] / count for k in ("cold", "refitted")]
     work = float(re.search(r"^refit: .*\((\S+) s of processor", done.stderr, re.M).group(1))
     return scores, flips, [work, epoch]
 
 
-def difference(values):
-    """a mean, and with several seeds its 95 % interval"""
-    d = np.array(values)
-    if len(d) < 2:
-        return d.mean(), None
-    half = T95[len(d) - 2] * d.std(ddof=1) / len(d) ** 0.5
-    return d.mean(), half
+# ---- verdicts, as in study/interval.h ----
+def tail(t, freedom):
+    """The probability that Student's t is above `t`, which is not negative: with t = √freedom · tan a its density is cos(a)^(freedom - 1)."""
+    a = np.linspace(0, np.pi / 2, 20001)
+    density = np.cos(a) ** (freedom - 1)
+    rest = a >= np.arctan(t / freedom ** 0.5)
+    return 0.5 * density[rest].sum() / density.sum()
+
+
+def pool(gains):
+    """One value a seed for several networks, each with a row of gains, one a seed."""
+    return np.mean(gains, 0)
+
+
+def interval(values):
+    """The mean of one value a seed, and half of its 95 % interval; NaN for one seed."""
+    v = np.asarray(values, float)
+    return v.mean(), T95[len(v) - 2] * v.std(ddof=1) / len(v) ** 0.5 if len(v) > 1 else np.nan
+
+
+def decide(values, least):
+    """The verdict on "above `least`", and its p-value, NaN where nothing was tested."""
+    mean, half = interval(values)
+    if len(values) < LEAST_SEEDS:
+        return "not decidable", np.nan
+    error = half / T95[len(values) - 2]
+    p = 2 * tail(abs(mean - least) / error, len(values) - 1) if error > 0 else float(mean == least)
+    return "seen" if mean - half > least else "not seen" if mean + half <= least else "not decidable", p
+
+
+def holm(p):
+    """Which of these p-values survive Holm's correction at 5 %; those that are NaN were not tested."""
+    tested = [k for k in np.argsort(p) if p[k] >= 0]
+    survivors = []
+    for done, k in enumerate(tested):
+        if p[k] > 0.05 / (len(tested) - done):
+            break
+        survivors.append(int(k))
+    return sorted(survivors), len(tested)
+
+
+def gain_cells(gains, text, margin):
+    """The table's cells of a gain and its verdict, and the verdict's p-value."""
+    digits = 4 if text else 2
+    mean, half = interval(gains)
+    if len(gains) < 2:
+        return [f"{mean:+.{digits}f}", ""], np.nan
+    verdict, p = decide(gains, -0.005 if text else -margin)
+    return [f"{mean:+.{digits}f} ({mean - half:+.{digits}f} to {mean + half:+.{digits}f})", verdict], p
 
 
 def main():
@@ -272,6 +325,9 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--seeds", type=int, default=1)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--epochs", type=int, default=0)
+    p.add_argument("--samples", type=int, default=0)
+    p.add_argument("--margin", type=float, default=0.15)
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--short", action="store_true")
     p.add_argument("--out", default=os.path.join(here, "..", "build", "convert"))
@@ -279,24 +335,41 @@ def main():
     options = p.parse_args()
     if not 1 <= options.seeds <= 10:
         p.error("--seeds: expected 1 to 10")
+    if options.epochs < 0 or not (options.samples == 0 or options.samples >= 64):
+        p.error("--epochs: expected 1 or more; --samples: expected 64 or more")
+    if not options.margin >= 0:
+        p.error("--margin: expected 0 or more")
     os.makedirs(options.out, exist_ok=True)
     has = lambda row: os.path.exists(f"{options.data}/{SETS[row.split('@')[1]][2]}") if options.data else row.endswith("@tiles")
     rows = [row for row in ROWS if has(row) and (re.search(options.only, row) if options.only else "resnet18_64" not in row)]
     if not rows:
         sys.exit("convert.py: no row with these data and this name; the rows are " + ", ".join(ROWS))
-    print("| network | data | smooth | cold swap | biases corrected | refitted | refitted less smooth | flips, %, cold → refitted | refit / epoch, s |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| network | data | smooth | cold swap | statistics | biases corrected | refitted | gain | verdict | flips, %, cold → refitted "
+          "| refit / epoch, s |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    gains, names, p = {False: [], True: []}, [], []
     for row in rows:
         runs = [convert(row, seed, options) for seed in range(options.seed, options.seed + options.seeds)]
         scores, flips, seconds = (np.array(a) for a in zip(*runs))
         net, gate, data = re.split("[-@]", row)
-        digits = 4 if net.startswith("gpt") else 2
-        mean, half = difference(scores[:, 3] - scores[:, 0])
-        interval = "" if half is None else f" ({mean - half:+.{digits}f} to {mean + half:+.{digits}f})"
-        cells = [f"{NETWORKS[net][0]}, {'GELU' if gate == 'gelu' else 'SiLU'}", SETS[data][0]]
-        cells += [f"{v:.{digits}f}" for v in scores.mean(0)] + [f"{mean:+.{digits}f}{interval}"]
+        is_text = net.startswith("gpt")
+        names.append(f"{NETWORKS[net][0]}, {'GELU' if gate == 'gelu' else 'SiLU'}")
+        gains[is_text].append((scores[:, 4] - scores[:, 0]) * (-1 if is_text else 1))
+        verdict, value = gain_cells(gains[is_text][-1], is_text, options.margin)
+        p.append(value)
+        cells = [names[-1], SETS[data][0]] + ["" if np.isnan(v) else f"{v:.{4 if is_text else 2}f}" for v in scores.mean(0)] + verdict
         cells += ["{:.2f} → {:.2f}".format(*flips.mean(0)), "{:.1f} / {:.1f}".format(*seconds.mean(0))]
         print("| " + " | ".join(cells) + " |", flush=True)
+    for is_text, group in gains.items():
+        if len(group) > 1:
+            names.append(f"mean of {len(group)} networks")
+            verdict, value = gain_cells(pool(group), is_text, options.margin)
+            p.append(value)
+            print("| " + " | ".join([names[-1]] + 6 * [""] + verdict + ["", ""]) + " |")
+    survivors, tested = holm(p)
+    if tested:
+        print(f"\n{tested} gains are tested; {len(survivors)} verdicts survive Holm's correction: "
+              + "; ".join(f"{names[k]} (p = {p[k]:.1g})" for k in survivors))
 
 
 if __name__ == "__main__":
