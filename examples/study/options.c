@@ -624,8 +624,8 @@ static int fits(const char *names, const char *name)
     return !names || choose(names, name, strlen(name)) >= 0;
 }
 
-/* Reads argv twice: first for what the defaults depend on. 0 to go on, 1 when --help was answered,
-   -1 with s->error */
+/* Reads argv twice: first for what the defaults depend on. Returns 0, 1 if --help was answered, or
+   -1 with s->error. */
 int study_options(study *s, int argc, char **argv)
 {
     int first = 1, wants_help = argc < 2;
