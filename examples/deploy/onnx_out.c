@@ -1763,7 +1763,8 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
                            "QuantizeLinear supports values of 8 bits, no fewer");
     }
     onnx_plan(&w);
-    if ((status = onnx_can_be_written(&w, text)) != LGELU_OK)
+    status = onnx_can_be_written(&w, text);
+    if (status)
         return status;
     w.counting = 1;
     onnx_emit_graph(&w);
