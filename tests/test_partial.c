@@ -11,10 +11,11 @@
    call fail.
 
        cc -O2 -I.. test_partial.c tools/lgelu.c -lm -pthread -o test_partial && ./test_partial
-       ./test_partial --random 20000 --seed 7      that number of random networks, from this seed
-   on, after the usual cases
-       ./test_partial --short                      fewer numbers of samples, and not the scalar
-   kernels: for sanitizers */
+       ./test_partial --random 20000 --seed 7
+       ./test_partial --short
+
+   --random adds that number of random networks, from that seed on, after the usual cases. --short,
+   for sanitizers, has fewer numbers of samples and leaves out the scalar kernels. */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"

@@ -3,11 +3,12 @@
    weight decays: does an early OUI tell which runs end well? Both forms, on 256 held-out samples,
    the mean over the layers:
 
-       pairwise (arXiv 2504.17160)   bits (output of the gate > 0) of whole layers, flattened; 28
-   pairs of samples, drawn once batch (arXiv 2605.10161)      as published: what a linear layer or a
-   convolution gives, before normalisation and gate; of maps one random position an image, drawn
-   once, width = channels. Of a block's sum it is its last convolution; convolutions on shortcuts
-   are left out
+       pairwise (arXiv 2504.17160): bits (output of the gate > 0) of whole layers, flattened; 28
+           pairs of samples, drawn once
+       batch (arXiv 2605.10161): as published, of what a linear layer or a convolution gives,
+           before normalisation and gate; of maps one random position an image, drawn once, width
+           = channels. Of a block's sum it is its last convolution; convolutions on shortcuts are
+           left out
 
    Beside them what is known without any indicator: the learning rate itself, and the training loss
    and the hold-out score at the same time. All are treated alike: the rank of a run among those of

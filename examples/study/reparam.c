@@ -3,9 +3,11 @@
    multiplier c and decay on s is run at the optimiser's best rate; what counts is whether λ moves,
    stalls or runs away, and whether a step does what the formulas say:
 
-       SGD    Δλ ≈ -η_s σ' b           b the momentum's buffer of σ' ∂L/∂λ; without momentum -η_s
-   σ'² ∂L/∂λ AdamW  Δλ ≈ -η_s σ' m̂/(√v̂ + ε)  one factor less: the gradient's own scale cancels σ' =
-   dλ/ds, η_s = c·rate */
+       SGD:    Δλ ≈ -η_s σ' b, with b the momentum's buffer of σ' ∂L/∂λ; without momentum it is
+               -η_s σ'² ∂L/∂λ
+       AdamW:  Δλ ≈ -η_s σ' m̂/(√v̂ + ε), one factor less: the gradient's own scale cancels
+
+   where σ' = dλ/ds and η_s = c·rate. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
