@@ -322,18 +322,21 @@ static void one_table(study *s, long variant, double *v)
 int show_table(study *s)
 {
     const task *t = &s->task;
+    const char *measure = "Loss in nats a token";
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     if (!v)
         return study_fail(s, "out of memory");
+    if (!strcmp(t->score, "auc"))
+        measure = "Area under the curve in percent";
+    else if (t->percent)
+        measure = "Accuracy in percent";
+    else if (t->regression)
+        measure = "Squared error";
     show_head(s);
     print(
         s,
         "%s of the %zu test %s before and after every gate becomes ReLU; flips: predictions that change by that\n",
-        !strcmp(t->score, "auc") ? "Area under the curve in percent"
-        : t->percent             ? "Accuracy in percent"
-        : t->regression          ? "Squared error"
-                                 : "Loss in nats a token",
-        t->count[PART_TEST], t->samples);
+        measure, t->count[PART_TEST], t->samples);
     for (long variant = 0; variant < s->variants; variant++) {
         if (!plan_first_rate(s, variant))
             continue;
