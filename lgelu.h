@@ -608,7 +608,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
    A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a
    vector is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1
    after an error. The first error remains in net.status, and later calls return it without doing
-   anything, so that one look after building is enough; set net.status to LGELU_OK to go on. What
+   anything, so that one look after building is enough; set net.status to LGELU_OK to continue. What
    lgelu_net_set_lambda, lgelu_net_print and the functions for files refuse is their own status
    alone: net.status remains LGELU_OK. Every error has one line in net.message. */
 /* clang-format on */
@@ -1325,7 +1325,7 @@ struct lgelu_net {
     long step; /* steps taken */
     /* Dropout draws from seed, step and pass, the forwards since the last step. */
     uint64_t seed, pass;
-    lgelu_status status; /* the first error; set it to LGELU_OK to go on */
+    lgelu_status status; /* the first error; set it to LGELU_OK to continue */
     char message[160];
     /* Read these. */
     lgelu_node *nodes;

@@ -74,6 +74,7 @@ int main(int argc, char **argv)
     int32_t *y;
     int8_net q;
     char why[160];
+    const char *peer = ours ? "int8" : "f32";
     int runs, k;
     if (argc < 4 || !batch || batch > 4096 || !build_net(&n, argv[2]) || !build_net(&kept, argv[2])
         || !(runtime || ours || !strcmp(what, "float"))) {
@@ -142,6 +143,8 @@ int main(int argc, char **argv)
         if (now() - start < best)
             best = now() - start;
     }
+    if (runtime)
+        peer = "ONNX Runtime ";
     if (runtime) {
         float *theirs = NULL;
         ort_good(CALL(TENSOR_DATA, data_f)(output, (void **)(void *)&theirs));
@@ -153,10 +156,7 @@ int main(int argc, char **argv)
                 largest = fabs(a);
         }
     }
-    printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ",
-           runtime ? "ONNX Runtime "
-           : ours  ? "int8"
-                   : "f32",
+    printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ", peer,
            r.version, argv[2], batch, threads());
     printf("\"forward_ms\": %.4f, \"difference\": %.2g, \"set\": \"%s\"}\n", 1e3 * best,
            largest > 0 ? difference / largest : 0, int8_set_name(int8_set_of(q.sets, lgelu_isa())));

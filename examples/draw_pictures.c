@@ -266,6 +266,7 @@ static void draw_picture(unsigned char *grey, uint32_t stream, uint32_t index)
     c.radius = pick(g, 150, 300);
     c.wobble = pick(g, 0, 3 * UNIT / 2);
     int64_t variant = pick(g, 0, 1), style = pick(g, 0, 5);
+    int body = 0;
 
     int64_t a[2], b[2];
     /* a mark behind */
@@ -276,7 +277,9 @@ static void draw_picture(unsigned char *grey, uint32_t stream, uint32_t index)
             b[i] = a[i] + pick(g, -6 * PIXEL, 6 * PIXEL);
         stroke(&c, a, b, 0);
     }
-    draw(&c, drawing[index % SHEET_CLASSES][variant], style < 3 ? 0 : style < 5 ? 1 : 3);
+    if (style >= 3)
+        body = style < 5 ? 1 : 3;
+    draw(&c, drawing[index % SHEET_CLASSES][variant], body);
     /* a swipe of the eraser */
     if (pick(g, 0, 3) == 0) {
         for (int i = 0; i < 2; i++)

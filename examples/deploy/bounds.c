@@ -1002,10 +1002,13 @@ lgelu_status bounds_make(bounds_net *b, const lgelu_net *net, int output, bounds
     b->node = (bounds_node *)deploy_room((size_t)net->count, sizeof *b->node);
     if (!b->needed || !b->node) {
         status = LGELU_E_MEMORY;
-    } else if ((b->input = deploy_needed(net, output, b->needed)) < 0) {
-        return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: '%s' does not depend on exactly one input",
-                             net->nodes[output].name);
+    } else {
+        b->input = deploy_needed(net, output, b->needed);
+        if (b->input < 0) {
+            return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                                 "bounds: '%s' does not depend on exactly one input",
+                                 net->nodes[output].name);
+        }
     }
     for (i = 0; i <= output && !status; i++) {
         if (b->needed[i]) {
@@ -1109,8 +1112,11 @@ static lgelu_status bounds_run_nodes(bounds_net *b)
                 reads |= b->needed[j] && b->net->nodes[j].op == LGELU_OP_GATE
                          && b->net->nodes[j].input[0] == i;
             }
-            if (asked && reads && node->inputs && (status = bounds_tighten_node(b, i)) != LGELU_OK)
-                return status;
+            if (asked && reads && node->inputs) {
+                status = bounds_tighten_node(b, i);
+                if (status)
+                    return status;
+            }
         }
     }
     return status;

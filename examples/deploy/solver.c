@@ -296,11 +296,13 @@ static mip_answer solver_answer(solver_net *s, const vnnlib *p, const char *name
     mip_answer answer = MIP_OPEN;
     unsigned char *text;
     FILE *f = fopen(name, "rb");
-    long n;
+    long n = 0;
     *there = f != NULL;
     if (!f)
         return MIP_OPEN;
-    if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET)) {
+    if (!fseek(f, 0, SEEK_END))
+        n = ftell(f);
+    if (n > 0 && !fseek(f, 0, SEEK_SET)) {
         text = (unsigned char *)deploy_room((size_t)n, 1);
         if (!text)
             deploy_refuse(s->message, LGELU_E_MEMORY, "solver: no memory");

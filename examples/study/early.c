@@ -82,9 +82,7 @@ void early_rank(early_data *k)
     }
 }
 
-/* ==== the parabola
-   =================================================================================================
- */
+/* ==== the parabola ==== */
 enum { TERMS = 6 };
 
 static int terms_of(double t[TERMS], double a, double b, int two)

@@ -202,14 +202,14 @@ void elu_backward(float *dx, const float *dy, const float *x, size_t n)
     run(ELU_BACKWARD, &p);
 }
 
-/* ==== as gates of a network
-   ======================================================================================== */
+/* ==== as gates of a network ==== */
 static const other_gate *gate_of(const lgelu_node *node)
 {
     return (const other_gate *)node->custom->user;
 }
 
-static void round_off(float *y, size_t n, int bits) /* to 16 bits and back */
+/* Rounds numbers to 16 bits. */
+static void round_off(float *y, size_t n, int bits)
 {
     uint16_t room[512];
     for (size_t some; n && bits; y += some, n -= some) {
@@ -237,8 +237,8 @@ float other_hardness(const lgelu_net *net, const lgelu_node *node)
 
 static int draws(const lgelu_net *net) { return net->mode == LGELU_MODE_TRAIN && !net->evaluate; }
 
-static uint64_t stream(const lgelu_net *net,
-                       const lgelu_node *node) /* of this forward, as dropout has one */
+/* Returns the stream of random numbers of this forward, as dropout has one. */
+static uint64_t stream(const lgelu_net *net, const lgelu_node *node)
 {
     return (uint64_t)1 << 62 | (uint64_t)(node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31
            | ((uint64_t)net->step & 0x7FFFFFFF);

@@ -21,6 +21,12 @@ double stat_mean(const double *v, long n)
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
+double stat_log10(double v, double least)
+{
+    /* fmax would return `least` for NaN */
+    return log10(v < least ? least : v);
+}
+
 double stat_slope(const double *x, const double *y, long n)
 {
     const double a = stat_mean(x, n), b = stat_mean(y, n);

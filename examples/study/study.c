@@ -132,7 +132,8 @@ static int measure_network(study *s)
     return bad;
 }
 
-static void name_stop(study *s) /* where the first family in training stands */
+/* Names the place where the first family in training stands. */
+static void name_stop(study *s)
 {
     for (int i = 0; i < s->family_count; i++) {
         const trainer *w = s->families[i].trainer;
