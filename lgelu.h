@@ -608,7 +608,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
    A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a
    vector is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1
    after an error. The first error remains in net.status, and later calls return it without doing
-   anything, so that one look after building is enough; set net.status to LGELU_OK to go on. What
+   anything, so that one look after building is enough; set net.status to LGELU_OK to continue. What
    lgelu_net_set_lambda, lgelu_net_print and the functions for files refuse is their own status
    alone: net.status remains LGELU_OK. Every error has one line in net.message. */
 /* clang-format on */
@@ -1325,7 +1325,7 @@ struct lgelu_net {
     long step; /* steps taken */
     /* Dropout draws from seed, step and pass, the forwards since the last step. */
     uint64_t seed, pass;
-    lgelu_status status; /* the first error; set it to LGELU_OK to go on */
+    lgelu_status status; /* the first error; set it to LGELU_OK to continue */
     char message[160];
     /* Read these. */
     lgelu_node *nodes;
@@ -1533,7 +1533,6 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
      LGELU__REPLACE(p, a, b)
                           writes b if the int at p is a
      LGELU__ADD(p, v)     adds to it, sequentially consistent, and returns the previous value */
-#define LGELU__ATOMIC 1
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define LGELU__GNU 1
 #if LGELU__CALLS
@@ -1548,13 +1547,18 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__TARGET_AVX2 __attribute__((target("avx2,fma,f16c,popcnt")))
 #define LGELU__TARGET_AVX512 \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")))
+/* A small processor, such as a Cortex-M0, has no atomic operations. */
+#if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_4) || defined(__wasm__)
+#define LGELU__ATOMIC 1
 #define LGELU__GET(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define LGELU__REPLACE(p, a, b) ((void)__sync_val_compare_and_swap(p, a, b))
 #define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#endif
 #elif defined(_MSC_VER)
 /* MSVC needs no target attribute, and reads and writes an aligned int atomically. */
 #define LGELU__GNU 0
+#define LGELU__ATOMIC 1
 #define LGELU__INLINE static __forceinline
 #define LGELU__APART static __declspec(noinline)
 #define LGELU__TARGET_SCALAR
@@ -1566,13 +1570,15 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__REPLACE(p, a, b) ((void)_InterlockedCompareExchange((volatile long *)(p), b, a))
 #define LGELU__ADD(p, v) _InterlockedExchangeAdd((volatile long *)(p), v)
 #else
-/* Any other C99 compiler, for example tcc, compiles the scalar code for one thread. */
-#undef LGELU__ATOMIC
-#define LGELU__ATOMIC 0
+/* Any other C99 compiler, for example tcc, compiles the scalar code. */
 #define LGELU__GNU 0
 #define LGELU__INLINE static inline
 #define LGELU__APART static
 #define LGELU__TARGET_SCALAR
+#endif
+#ifndef LGELU__ATOMIC
+/* Everything runs on one thread. */
+#define LGELU__ATOMIC 0
 #define LGELU__GET(p) (*(p))
 #define LGELU__SET(p, v) (*(p) = (v))
 #define LGELU__REPLACE(p, a, b) ((void)(*(p) == (a) ? *(p) = (b) : (a)))
@@ -15604,8 +15610,10 @@ LGELU__WORD void LGELU__FN(winograd_line)(v_t *y, size_t step, int of, v_t a, v_
         y[3 * step] = v_sub(v_set(0), b);
         break;
     default:
+        b = v_mul(v_sub(b, c), half);
+        LGELU__HIDE_FLOATS(b);
         y[0] = v_add(a, sum);
-        y[step] = v_mul(v_sub(b, c), half);
+        y[step] = b;
         y[2 * step] = v_add(sum, d);
         break;
     }
@@ -15762,9 +15770,11 @@ static LGELU__TARGET void LGELU__FN(channel_sums)(double *sum, const float *a, c
 LGELU__WORD v_t LGELU__FN(term)(const float *x, const float *k, const float *c, size_t j, size_t n)
 {
     v_t v = v_load_n(x + j, n - j);
+    if (k && c)
+        return v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j));
     if (k) {
-        v = c ? v_fma(v, v_load_n(k + j, n - j), v_load_n(c + j, n - j))
-              : v_mul(v, v_load_n(k + j, n - j));
+        v = v_mul(v, v_load_n(k + j, n - j));
+        LGELU__HIDE_FLOATS(v);
     }
     return v;
 }

@@ -74,6 +74,7 @@ int main(int argc, char **argv)
     int32_t *y;
     int8_net q;
     char why[160];
+    const char *peer = ours ? "int8" : "f32";
     int runs, k;
     if (argc < 4 || !batch || batch > 4096 || !build_net(&n, argv[2]) || !build_net(&kept, argv[2])
         || !(runtime || ours || !strcmp(what, "float"))) {
@@ -142,21 +143,20 @@ int main(int argc, char **argv)
         if (now() - start < best)
             best = now() - start;
     }
+    if (runtime)
+        peer = "ONNX Runtime ";
     if (runtime) {
         float *theirs = NULL;
         ort_good(CALL(TENSOR_DATA, data_f)(output, (void **)(void *)&theirs));
         for (i = 0; i < batch * outputs; i++) {
             const double a = y[i] * int8_scale(&q), d = a - (double)theirs[i];
-            if (!((d < 0 ? -d : d) <= difference))
-                difference = d < 0 ? -d : d;
-            if ((a < 0 ? -a : a) > largest)
-                largest = a < 0 ? -a : a;
+            if (!(fabs(d) <= difference))
+                difference = fabs(d);
+            if (fabs(a) > largest)
+                largest = fabs(a);
         }
     }
-    printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ",
-           runtime ? "ONNX Runtime "
-           : ours  ? "int8"
-                   : "f32",
+    printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ", peer,
            r.version, argv[2], batch, threads());
     printf("\"forward_ms\": %.4f, \"difference\": %.2g, \"set\": \"%s\"}\n", 1e3 * best,
            largest > 0 ? difference / largest : 0, int8_set_name(int8_set_of(q.sets, lgelu_isa())));

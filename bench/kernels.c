@@ -15,19 +15,29 @@
 #include <stdlib.h>
 
 enum {
-    L1 = 3 << 10,
+    L1 = 3 << 10, /* numbers: three arrays of them are in the first-level cache */
     L2 = 48 << 10,
     MEMORY = 64 << 20,
-    LARGE = 4 << 20,
+    LARGE = 4 << 20, /* of arrays in memory where four are used */
     ROUNDS = 9,
     CONTENDERS = 32,
     RESULTS = 512
 };
 
-static float *x, *y, *dy,
-    *w;             /* MEMORY numbers each; the kernels read x and dy and write y (and w, m, v) */
-static double sink; /* keeps sums alive */
-static int most;    /* the best instruction set, or $LGELU_ISA */
+static float *x, *dy; /* MEMORY numbers each, which the kernels read */
+static float *y;      /* MEMORY numbers, which they write */
+static float *w;      /* AdamW's weights and two moments: 3 * LARGE numbers */
+static double sink;   /* takes the sums, so that the compiler keeps them */
+static int most;      /* the best instruction set, or $LGELU_ISA */
+
+/* The values of x. */
+typedef enum { NORMAL, UNIFORM, SUBNORMAL, RESULTS_SUBNORMAL } distribution;
+static const struct {
+    const char *in_file, *title;
+} DATA[] = { { "N(0,1)", "N(0,1)" },
+             { "uniform", "uniform +-14" },
+             { "subnormal", "subnormal" },
+             { "results", "results subnormal" } };
 
 /* ---- contenders: run(λ, n) on the buffers above ---- */
 typedef void run(float lambda, size_t n);
@@ -69,8 +79,8 @@ static void run_tanh_backward(float l, size_t n)
     lgelu_tanh_backward(y, dy, x, n);
 }
 
-static void run_silu(float l, size_t n) { silu_forward(y, x, l, n); }
-static void run_silu_backward(float l, size_t n) { sink += silu_backward(y, dy, x, l, n); }
+static void run_silu(float l, size_t n) { lgelu_silu_forward(y, x, l, n); }
+static void run_silu_backward(float l, size_t n) { sink += lgelu_silu_backward(y, dy, x, l, n); }
 
 static void run_elu(float l, size_t n)
 {
@@ -117,7 +127,8 @@ typedef struct {
 } contender; /* isa -1: not ours; least: needs that ISA */
 
 typedef struct {
-    char group[32], name[32], isa[12], data[16];
+    char group[32], name[32], isa[12];
+    distribution data;
     float lambda;
     size_t n;
     double ns, ghz, memcpy_ns, eigen;
@@ -127,16 +138,20 @@ static result results[RESULTS];
 static int n_results;
 
 /* ---- data, from integers ---- */
-static void fill(const char *data, size_t n)
+static void fill(distribution data, size_t n)
 {
     size_t i;
     for (i = 0; i < n; i++) {
-        double u = ((double)lgelu_random(1, 1, 2 * i) + 0.5) / 4294967296.0,
-               v = (double)lgelu_random(1, 1, 2 * i + 1) / 4294967296.0;
-        x[i] = data[0] == 'N'   ? (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v))
-               : data[0] == 'u' ? (float)(28 * u - 14)
-               : data[0] == 's' ? (float)((u - 0.5) * 2e-38) /* subnormal inputs */
-                                : (float)(-13.2 - u);        /* subnormal results */
+        const double u = ((double)lgelu_random(1, 1, 2 * i) + 0.5) / 4294967296.0;
+        const double v = (double)lgelu_random(1, 1, 2 * i + 1) / 4294967296.0;
+        double value = -13.2 - u; /* RESULTS_SUBNORMAL */
+        if (data == NORMAL)
+            value = sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+        else if (data == UNIFORM)
+            value = 28 * u - 14;
+        else if (data == SUBNORMAL)
+            value = (u - 0.5) * 2e-38;
+        x[i] = (float)value;
         dy[i] = (float)(v - 0.5);
     }
 }
@@ -166,7 +181,7 @@ static double gigahertz(void)
 }
 
 /* ---- one group: all contenders in turn ---- */
-static void measure(const char *group, const contender *c, int count, const char *data,
+static void measure(const char *group, const contender *c, int count, distribution data,
                     float lambda, size_t n, int rounds, double each)
 {
     double best[CONTENDERS], ghz[CONTENDERS] = { 0 };
@@ -226,7 +241,7 @@ static void measure(const char *group, const contender *c, int count, const char
             snprintf(o->group, sizeof o->group, "%s", group);
             snprintf(o->name, sizeof o->name, "%s", c[i].name);
             snprintf(o->isa, sizeof o->isa, "%s", c[i].isa >= 0 ? lgelu_isa_name(c[i].isa) : "");
-            snprintf(o->data, sizeof o->data, "%s", data);
+            o->data = data;
             o->lambda = lambda;
             o->n = n;
             o->ns = best[i] / (double)n * 1e9;
@@ -246,15 +261,10 @@ static void show(const double *short_ns)
         "one thread; ns and cycles per element (of the clock right after the contender), and the ratio to memcpy of the same array and to Eigen\n");
     for (i = 0; i < n_results; i++) {
         const result *r = results + i;
-        if (!last || strcmp(last->group, r->group) || strcmp(last->data, r->data) || last->n != r->n
+        if (!last || strcmp(last->group, r->group) || last->data != r->data || last->n != r->n
             || last->lambda < r->lambda || last->lambda > r->lambda) {
             printf("\n%-9s n = %-9lu x: %-18s λ = %-4g   ns/el  cyc/el    GHz  /memcpy  /Eigen\n",
-                   r->group, (unsigned long)r->n,
-                   r->data[0] == 'N'   ? "N(0,1)"
-                   : r->data[0] == 'u' ? "uniform +-14"
-                   : r->data[0] == 's' ? "subnormal"
-                                       : "results subnormal",
-                   (double)r->lambda);
+                   r->group, (unsigned long)r->n, DATA[r->data].title, (double)r->lambda);
         }
         printf("    %-28s %-8s %11.3f %7.2f %6.2f %8.2f", r->name, r->isa, r->ns, r->ns * r->ghz,
                r->ghz, r->memcpy_ns > 0 ? r->ns / r->memcpy_ns : 0.0);
@@ -280,8 +290,8 @@ static int fill_json(void *user, FILE *f)
         fprintf(
             f,
             "  {\"group\": \"%s\", \"name\": \"%s\", \"isa\": \"%s\", \"data\": \"%s\", \"lambda\": %s, \"n\": %lu, \"ns\": %.5f, \"ghz\": %.4f, \"memcpy_ns\": %.5f}%s\n",
-            r->group, r->name, r->isa, r->data, lambda, (unsigned long)r->n, r->ns, r->ghz,
-            r->memcpy_ns, i + 1 < n_results ? "," : "");
+            r->group, r->name, r->isa, DATA[r->data].in_file, lambda, (unsigned long)r->n, r->ns,
+            r->ghz, r->memcpy_ns, i + 1 < n_results ? "," : "");
     }
     fprintf(f, "]}\n");
     return ferror(f);
@@ -295,7 +305,8 @@ static int write_json(const char *path, double *short_ns)
     return 1;
 }
 
-static float *room(size_t n) /* on pages as malloc gives them, all of them there */
+/* Allocates n floats on a boundary of 2 MB and writes all of them, so that the pages exist. */
+static float *allocate(size_t n)
 {
     void *p = NULL;
     if (posix_memalign(&p, 2 << 20, n * sizeof(float))) {
@@ -344,10 +355,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         run *run;
-    } gates[] = { { "GELU forward", run_forward }, { "GELU backward dx and dλ", run_backward },
-                  { "SiLU forward", run_silu },    { "SiLU backward dx and dβ", run_silu_backward },
-                  { "ELU forward", run_elu },      { "ELU backward", run_elu_backward } };
-    static const char *const kinds[] = { "N(0,1)", "uniform" };
+        int of_study; /* not a kernel of lgelu.h */
+    } gates[] = {
+        { "GELU forward", run_forward, 0 }, { "GELU backward dx and dλ", run_backward, 0 },
+        { "SiLU forward", run_silu, 0 },    { "SiLU backward dx and dβ", run_silu_backward, 0 },
+        { "ELU forward", run_elu, 1 },      { "ELU backward", run_elu_backward, 1 }
+    };
+    static const distribution kinds[] = { NORMAL, UNIFORM };
     static const float lambdas[] = { 1, 2, 30 };
     const int n_forward = (int)(sizeof forward / sizeof *forward),
               n_backward = (int)(sizeof backward / sizeof *backward);
@@ -367,10 +381,10 @@ int main(int argc, char **argv)
         }
     }
     most = isa_from_environment();
-    x = room(MEMORY);
-    y = room(MEMORY);
-    dy = room(MEMORY);
-    w = room(3 * (size_t)LARGE);
+    x = allocate(MEMORY);
+    y = allocate(MEMORY);
+    dy = allocate(MEMORY);
+    w = allocate(3 * (size_t)LARGE);
     for (d = 0; d < 2; d++) {
         fill(kinds[d], L2);
         for (l = 0; l < (quick ? 1 : 3); l++) {
@@ -380,13 +394,13 @@ int main(int argc, char **argv)
         measure("forward", forward, n_forward, kinds[d], 1, L2, ROUNDS, 5e-4);
         measure("backward", backward, n_backward, kinds[d], 1, L2, ROUNDS, 5e-4);
     }
-    fill("subnormal", L1);
-    measure("forward", forward, n_forward, "subnormal", 1, L1, 5, 2e-4);
-    measure("backward", backward, n_backward, "subnormal", 1, L1, 5, 2e-4);
-    fill("results", L1);
-    measure("forward", forward, n_forward, "results", 1, L1, 5, 2e-4);
-    measure("backward", backward, n_backward, "results", 1, L1, 5, 2e-4);
-    fill("N(0,1)", L2);
+    fill(SUBNORMAL, L1);
+    measure("forward", forward, n_forward, SUBNORMAL, 1, L1, 5, 2e-4);
+    measure("backward", backward, n_backward, SUBNORMAL, 1, L1, 5, 2e-4);
+    fill(RESULTS_SUBNORMAL, L1);
+    measure("forward", forward, n_forward, RESULTS_SUBNORMAL, 1, L1, 5, 2e-4);
+    measure("backward", backward, n_backward, RESULTS_SUBNORMAL, 1, L1, 5, 2e-4);
+    fill(NORMAL, L2);
     other[0].name = "memcpy";
     other[0].run = run_memcpy;
     other[0].isa = -1;
@@ -398,11 +412,11 @@ int main(int argc, char **argv)
         }
     }
     for (l = 0; l < 2; l++)
-        measure("others", other, n_other, "N(0,1)", 1, l ? L2 : L1, ROUNDS, 2e-4);
+        measure("others", other, n_other, NORMAL, 1, l ? L2 : L1, ROUNDS, 2e-4);
     for (i = 0; i < (int)(sizeof gates / sizeof *gates); i++) {
         for (isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++) {
-            /* those of examples/study are loops up to AVX2 */
-            if (isa == LGELU_ISA_AVX512 && i > 1)
+            /* ELU is a loop of examples/study, which is compiled up to AVX2. */
+            if (isa == LGELU_ISA_AVX512 && gates[i].of_study)
                 continue;
             study[n_study].name = gates[i].name;
             study[n_study].run = gates[i].run;
@@ -421,19 +435,19 @@ int main(int argc, char **argv)
             if (i != 2)
                 big[n++] = forward[i];
         }
-        measure("forward", big, n, "N(0,1)", 1, MEMORY, 5, 0);
+        measure("forward", big, n, NORMAL, 1, MEMORY, 5, 0);
         /* memcpy, ReLU and lgelu.h. */
         for (n = 0, i = 0; i < n_forward; i++) {
             if (i < 2 || !forward[i].peer)
                 big[n++] = forward[i];
         }
-        measure("forward", big, n, "N(0,1)", INFINITY, MEMORY, 5, 0);
+        measure("forward", big, n, NORMAL, INFINITY, MEMORY, 5, 0);
         for (n = 0, i = 0; i < n_backward; i++) {
             if (i != 1)
                 big[n++] = backward[i];
         }
-        measure("backward", big, n, "N(0,1)", 1, MEMORY, 3, 0);
-        measure("others", other, n_other, "N(0,1)", 1, LARGE, 5, 0);
+        measure("backward", big, n, NORMAL, 1, MEMORY, 3, 0);
+        measure("others", other, n_other, NORMAL, 1, LARGE, 5, 0);
     }
     for (i = 0; i < 200; i++) {
         for (d = 0; d < 2; d++) {

@@ -93,16 +93,15 @@ int main(int argc, char **argv)
     good(&net);
     if (runtime) {
         const int vector = nodes[in].shape[0] == 1, tokens = nodes[in].op == LGELU_OP_TOKENS;
+        float *values;
         shape[0] = (int64_t)batch;
         shape[1] = (int64_t)(tokens ? CONTEXT : nodes[in].shape[2]);
         shape[2] = (int64_t)nodes[in].shape[0];
         shape[3] = (int64_t)nodes[in].shape[1];
         bytes = n * (tokens ? sizeof *wide : sizeof *x);
-        r = ort_open(&file, threads(),
-                     tokens   ? (void *)wide
-                     : vector ? x
-                              : turned,
-                     bytes, shape, vector ? 2 : 4, tokens ? 7 : 1);
+        values = vector ? x : turned;
+        r = ort_open(&file, threads(), tokens ? (void *)wide : values, bytes, shape, vector ? 2 : 4,
+                     tokens ? 7 : 1);
         ort_run(&r, &output);
     }
     for (runs = 0; runs < 3 || now() - begun < seconds; runs++) {
@@ -122,10 +121,10 @@ int main(int argc, char **argv)
         outputs = batch * nodes[out].shape[1] * nodes[out].shape[2];
         for (i = 0; i < outputs; i++) {
             const double d = (double)ours[i] - (double)theirs[i], a = (double)ours[i];
-            if (!((d < 0 ? -d : d) <= difference))
-                difference = d < 0 ? -d : d;
-            if ((a < 0 ? -a : a) > largest)
-                largest = a < 0 ? -a : a;
+            if (!(fabs(d) <= difference))
+                difference = fabs(d);
+            if (fabs(a) > largest)
+                largest = fabs(a);
         }
         if (!(difference <= 1e-4 * largest)) {
             fprintf(stderr, "onnx: outputs differ by %g of the largest\n", difference / largest);

@@ -52,7 +52,10 @@ void peer_gelu_table(float *y, const float *x, size_t n)
         lgelu_to_f16(at, x + i, m);
         for (size_t k = 0; k < m; k++) {
             const float a = x[i + k];
-            y[i + k] = a <= -10 ? 0 : a >= 10 ? a : table[at[k]];
+            if (a <= -10)
+                y[i + k] = 0;
+            else
+                y[i + k] = a >= 10 ? a : table[at[k]];
         }
     }
 }

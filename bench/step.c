@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    step [rounds [gate]]: measures one training step of the multilayer perceptron 784-512-256-128-10
    with batch 128, exact GELU and AdamW (forward, loss, backward, update), and inference. It prints
-   one JSON line with the fastest round, for peers.sh. With the name of another gate (silu, elu),
-   which is then a custom gate of examples/study/gates_other.h, it measures steps with that gate and
-   with GELU in turn and prints the ratio of their times.
+   one JSON line with the fastest round, for peers.sh. With the name of another gate it measures
+   steps with that gate and with GELU in turn and prints the ratio of their times: silu, or elu,
+   which is a custom gate of examples/study/gates_other.h.
    step ROUNDS shared: measures the training steps of small networks with OpenMP's threads and with
    one thread in turn, first on idle processors, then beside one busy process for each of them, and
    prints the ratios of the whole times. */
@@ -17,20 +17,19 @@ enum { BATCH = 128, INPUTS = 784, STEPS = 20 };
 static const size_t OUTPUTS[4] = { 512, 256, 128, 10 };
 static float x[BATCH * INPUTS];
 static int32_t label[BATCH];
+static other_gate elu;
 
-static void *build(lgelu_net *net, lgelu_node *nodes, lgelu_mode mode, other_gate *gate)
+static void *build(lgelu_net *net, lgelu_node *nodes, lgelu_mode mode, lgelu_gate_kind gate)
 {
     int in, labels;
     lgelu_net_begin(net, nodes, 16);
-    if (gate) {
-        other_gate_make(gate, &net->lambda_map);
-        net->custom_gate = &gate->outer;
+    if (gate == LGELU_GATE_CUSTOM) {
+        other_gate_make(&elu, &net->lambda_map);
+        net->custom_gate = &elu.outer;
     }
     in = lgelu_input(net, "x", 1, 1, INPUTS);
     labels = lgelu_labels(net, "labels", 1, OUTPUTS[3]);
-    lgelu_cross_entropy(
-        net, "loss", lgelu_mlp(net, in, OUTPUTS, 4, gate ? LGELU_GATE_CUSTOM : LGELU_GATE_GELU, 1),
-        labels);
+    lgelu_cross_entropy(net, "loss", lgelu_mlp(net, in, OUTPUTS, 4, gate, 1), labels);
     return make(net, BATCH, mode, in, x, labels, label);
 }
 
@@ -156,7 +155,7 @@ int main(int argc, char **argv)
     double best = 1e30, forward = 1e30;
     size_t i;
     void *memory[2];
-    static other_gate gate;
+    lgelu_gate_kind gate = LGELU_GATE_GELU;
     const char *other = argc > 2 ? argv[2] : NULL;
 
     isa_from_environment();
@@ -168,13 +167,17 @@ int main(int argc, char **argv)
         measure_beside_others(rounds);
         return 0;
     }
-    gate.kind = !other                   ? OTHER_NONE
-                : !strcmp(other, "silu") ? OTHER_SILU
-                : !strcmp(other, "elu")  ? OTHER_ELU
-                                         : OTHER_GELU;
-    memory[0] = build(&net, nodes[0], LGELU_MODE_TRAIN, NULL);
-    memory[1] =
-        build(&infer, nodes[1], other ? LGELU_MODE_TRAIN : LGELU_MODE_INFER, other ? &gate : NULL);
+    if (other && !strcmp(other, "silu")) {
+        gate = LGELU_GATE_SILU;
+    } else if (other && !strcmp(other, "elu")) {
+        gate = LGELU_GATE_CUSTOM;
+        elu.kind = OTHER_ELU;
+    } else if (other) {
+        fprintf(stderr, "step: the gate is silu or elu, not %s\n", other);
+        return 2;
+    }
+    memory[0] = build(&net, nodes[0], LGELU_MODE_TRAIN, LGELU_GATE_GELU);
+    memory[1] = build(&infer, nodes[1], other ? LGELU_MODE_TRAIN : LGELU_MODE_INFER, gate);
     if (!other)
         lgelu_net_copy(&infer, &net);
     for (r = 0; r < rounds; r++) {

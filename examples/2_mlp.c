@@ -232,7 +232,7 @@ static int train(model *m, model *best, const schedule *s)
         /* Early stopping looks at the held-out samples alone, and only from the moment on when λ
            has reached its target: an earlier network is still smooth, and its score would be lost
            in the swap. */
-        if (!s->patience || m->net.step < plan.hardening.end)
+        if (!s->patience || !lgelu_training_settled(&plan, m->net.step))
             continue;
         const double validation = evaluate(m, &s->held_out, s->logits);
         printf("            held out %.2f %%\n", validation);

@@ -376,13 +376,13 @@ static int idx_find(char path[MAX_PATH], const char *folder, const char *what, i
 /* Reads the four IDX files of a folder. */
 static int idx_read(data_set *d, const char *folder)
 {
+    static const char *const name[2][2] = { { "train-images", "train-labels" },
+                                            { "t10k-images", "t10k-labels" } };
     int status = 0;
     for (int test = 0; test < 2 && status == 0; test++) {
         data_file file[2] = { { "", NULL, 0 }, { "", NULL, 0 } };
         for (int i = 0; i < 2 && status == 0; i++) {
-            const char *what = test ? i ? "t10k-labels" : "t10k-images"
-                               : i  ? "train-labels"
-                                    : "train-images";
+            const char *what = name[test][i];
             if (idx_find(file[i].path, folder, what, i ? 1 : 3)) {
                 status = fail(
                     d, folder, "no file %s-idx%d-ubyte, with or without .gz%s", what, i ? 1 : 3,
@@ -627,8 +627,10 @@ enum { CIFAR_PIXELS = 3 * 32 * 32 };
 static int cifar_file(data_set *d, data_file *f, int test, size_t *labels)
 {
     size_t ten = CIFAR_PIXELS + 1, hundred = CIFAR_PIXELS + 2;
-    size_t record = *labels ? CIFAR_PIXELS + *labels : f->size % ten == 0 ? ten : hundred;
+    size_t record = f->size % ten == 0 ? ten : hundred;
     unsigned char *x, *y;
+    if (*labels)
+        record = CIFAR_PIXELS + *labels;
     if (f->size == 0 || f->size % record) {
         return fail(d, f->path, "byte %zu: file ends within a record of %zu bytes%s", f->size,
                     *labels ? record : ten, *labels ? "" : " (or of 3074, for CIFAR-100)");
@@ -1678,7 +1680,9 @@ int data_read_as(data_set *d, const char *where, const char *program, size_t cha
         d->channels = channels;
         d->height = height;
         d->width = width;
-        d->class_name = sheets ? data_sheet_class : fashion ? fashion_class : digit_class;
+        d->class_name = fashion ? fashion_class : digit_class;
+        if (sheets)
+            d->class_name = data_sheet_class;
         status = sheets    ? sheets_read(d, where)
                  : bin     ? cifar_read(d, where, &l)
                  : folders ? folder_read(d, where)

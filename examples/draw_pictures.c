@@ -222,10 +222,10 @@ static void draw(canvas *c, const signed char *d, int body)
             int from = kind == ARC ? d[4] : 0, to = kind == ARC ? d[5] : 30;
             for (int t = from; t <= to; t += kind == ARC ? 1 : 2, n++) {
                 int s = (t + 32) % 32, q = s % 8, up = sine[q], over = sine[8 - q];
-                int dx = s < 8 ? over : s < 16 ? -up : s < 24 ? -over : up;
-                int dy = s < 8 ? up : s < 16 ? over : s < 24 ? -up : -over;
-                place(c, p[n], d[0] * UNIT + d[2] * dx * UNIT / 1024,
-                      d[1] * UNIT + d[3] * dy * UNIT / 1024);
+                /* by the quarter of the circle */
+                const int dx[4] = { over, -up, -over, up }, dy[4] = { up, over, -up, -over };
+                place(c, p[n], d[0] * UNIT + d[2] * dx[s / 8] * UNIT / 1024,
+                      d[1] * UNIT + d[3] * dy[s / 8] * UNIT / 1024);
             }
             d += kind == ARC ? 6 : 4;
         }
@@ -266,6 +266,7 @@ static void draw_picture(unsigned char *grey, uint32_t stream, uint32_t index)
     c.radius = pick(g, 150, 300);
     c.wobble = pick(g, 0, 3 * UNIT / 2);
     int64_t variant = pick(g, 0, 1), style = pick(g, 0, 5);
+    int body = 0;
 
     int64_t a[2], b[2];
     /* a mark behind */
@@ -276,7 +277,9 @@ static void draw_picture(unsigned char *grey, uint32_t stream, uint32_t index)
             b[i] = a[i] + pick(g, -6 * PIXEL, 6 * PIXEL);
         stroke(&c, a, b, 0);
     }
-    draw(&c, drawing[index % SHEET_CLASSES][variant], style < 3 ? 0 : style < 5 ? 1 : 3);
+    if (style >= 3)
+        body = style < 5 ? 1 : 3;
+    draw(&c, drawing[index % SHEET_CLASSES][variant], body);
     /* a swipe of the eraser */
     if (pick(g, 0, 3) == 0) {
         for (int i = 0; i < 2; i++)

@@ -46,16 +46,22 @@ static int text_append(text_bytes *b, const void *data, size_t n)
    0x110000 + byte ---- */
 enum { TEXT_BYTE = 0x110000 };
 
+/* Returns how many bytes the character has that begins with this one; 0 if none does. */
+static size_t text_length(unsigned char first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first < 0xC0 || first >= 0xF8)
+        return 0;
+    if (first < 0xE0)
+        return 2;
+    return first < 0xF0 ? 3 : 4;
+}
+
 static size_t text_point(const unsigned char *p, size_t n, uint32_t *point)
 {
     static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t bytes = p[0] < 0x80   ? 1
-                   : p[0] < 0xC0 ? 0
-                   : p[0] < 0xE0 ? 2
-                   : p[0] < 0xF0 ? 3
-                   : p[0] < 0xF8 ? 4
-                                 : 0,
-           i;
+    size_t bytes = text_length(p[0]), i;
     *point = TEXT_BYTE + p[0];
     if (bytes == 1)
         *point = p[0];
@@ -750,17 +756,25 @@ static size_t text_find(const text_names *m, const unsigned char *p, size_t n)
     return i;
 }
 
+/* Returns the value of a hexadecimal digit, or -1. */
+static int text_hex_digit(int c)
+{
+    const int lower = c | 32;
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
 /* Reads four hexadecimal digits. */
 static int text_hex(const unsigned char *p, uint32_t *c)
 {
     int i;
-    for (*c = 0, i = 0; i < 4; i++) {
-        unsigned d = p[i] >= '0' && p[i] <= '9'                 ? (unsigned)p[i] - '0'
-                     : (p[i] | 32) >= 'a' && (p[i] | 32) <= 'f' ? (unsigned)(p[i] | 32) - 'a' + 10
-                                                                : 16;
-        if (d > 15)
+    *c = 0;
+    for (i = 0; i < 4; i++) {
+        const int d = text_hex_digit(p[i]);
+        if (d < 0)
             return -1;
-        *c = *c << 4 | d;
+        *c = *c << 4 | (uint32_t)d;
     }
     return 0;
 }

@@ -25,7 +25,7 @@ typedef struct {
     long least, most;  /* the numbers that are allowed */
 } tutorial_option;
 
-/* Reads the options argv[1], argv[2], ... Returns -1 if the program may go on. Otherwise it returns
+/* Reads the options argv[1], argv[2], ... Returns -1 if the program continues. Otherwise it returns
    the exit status: 0 after a single --help, with `usage` on standard output, and 2 after a mistake,
    with `usage` on standard error. A usage of NULL prints nothing. */
 int tutorial_options(int argc, char **argv, const char *usage, const tutorial_option *options,

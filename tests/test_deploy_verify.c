@@ -637,6 +637,15 @@ static void nnets(void)
     free(f.data);
 }
 
+/* A network with one output has no other class: without a clause every property would hold. */
+static void one_class(void)
+{
+    vnnlib p;
+    check(!vnnlib_box(&p, 2, 1) && vnnlib_robust(&p, 0) == LGELU_E_ARGUMENT,
+          "VNN-LIB: robustness of a single class is refused", "%s", p.message);
+    vnnlib_free(&p);
+}
+
 /* Gates with one λ per channel are ReLU only if every λ is infinite. */
 static void channels_of_gates(void)
 {
@@ -777,6 +786,7 @@ int main(void)
     properties();
     nnets();
     channels_of_gates();
+    one_class();
     for (int kind = 0; kind < KINDS; kind++)
         solvers(kind);
     programs();

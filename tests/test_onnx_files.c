@@ -49,6 +49,17 @@ static int room_for(const void *data, size_t n, void *user)
     return 0;
 }
 
+static int memory_has(const memory_file *file, const char *text)
+{
+    const size_t n = strlen(text);
+    size_t i;
+    for (i = 0; i + n <= file->size; i++) {
+        if (!memcmp((const char *)file->data + i, text, n))
+            return 1;
+    }
+    return 0;
+}
+
 static void what_cannot_be_written(void)
 {
     onnx_options o = plain_options;
@@ -85,6 +96,10 @@ static void what_cannot_be_written(void)
             "an output with the input's name");
     o.output = "\xff";
     refused(&o, LGELU_E_ARGUMENT, "must be UTF-8", "an output whose name is not UTF-8");
+    o.output = "\xed\xa0\x80";
+    refused(&o, LGELU_E_ARGUMENT, "must be UTF-8", "an output whose name has a surrogate");
+    o.output = "gelu/half";
+    refused(&o, LGELU_E_ARGUMENT, "reserved", "an output with the name of a constant of gates");
     o.output = "";
     refused(&o, LGELU_E_ARGUMENT, "1 to 63 bytes", "an output without a name");
     o.output = NULL;
@@ -96,6 +111,29 @@ static void what_cannot_be_written(void)
     }
     check(a, "a disk that is full, at each byte, is reported", "not with %zu bytes: %s", left, why);
     free(whole.data);
+    free(memory);
+    /* The constants of a GELU are gelu/half and gelu/one; the shape of a value y is y:shape. */
+    lgelu_net_begin(net, nodes[0], NODES);
+    a = lgelu_linear(net, "gelu/half", lgelu_input(net, "in", 1, 1, 3), 2);
+    lgelu_gate(net, "gate", a, LGELU_GATE_GELU, 1);
+    memory = make_net(0);
+    o.output = NULL;
+    refused(&o, LGELU_E_ARGUMENT, "layer 'gelu/half': this name is reserved",
+            "a layer with the name of a constant of gates");
+    free(memory);
+    lgelu_net_begin(net, nodes[0], NODES);
+    a = lgelu_linear(net, "y:shape", lgelu_input(net, "in", 1, 1, 3), 2);
+    lgelu_gate(net, "gate", a, LGELU_GATE_LAMBDA, HUGE_VALF);
+    memory = make_net(0);
+    o.output = NULL;
+    memset(&whole, 0, sizeof whole);
+    onnx_save(net, &o, work, memory_append, &whole, why);
+    check(whole.size && memory_has(&whole, "Its gates are ReLU."),
+          "gates at an infinite lambda are described as ReLU", "%s", why);
+    free(whole.data);
+    o.output = "y";
+    refused(&o, LGELU_E_ARGUMENT, "the output and this layer have the same name",
+            "a layer with the name of a part of the output");
     free(memory);
 }
 

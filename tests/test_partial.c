@@ -11,10 +11,11 @@
    call fail.
 
        cc -O2 -I.. test_partial.c tools/lgelu.c -lm -pthread -o test_partial && ./test_partial
-       ./test_partial --random 20000 --seed 7      that number of random networks, from this seed
-   on, after the usual cases
-       ./test_partial --short                      fewer numbers of samples, and not the scalar
-   kernels: for sanitizers */
+       ./test_partial --random 20000 --seed 7
+       ./test_partial --short
+
+   --random adds that number of random networks, from that seed on, after the usual cases. --short,
+   for sanitizers, has fewer numbers of samples and leaves out the scalar kernels. */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
@@ -73,9 +74,10 @@ enum {
     ALL = ALL_BUT_GENERATE | 1 << LGELU_MODE_GENERATE
 };
 
+/* The sizes are the inputs, then the outputs up to a 0. */
 enum { CLASSES, SQUARES, CUSTOM };
 
-static int mlp(lgelu_net *net, const recipe *r) /* size: inputs, then outputs up to a 0 */
+static int mlp(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_input(net, "x", 1, 1, r->size[0]);
     int count = 0;
@@ -85,20 +87,22 @@ static int mlp(lgelu_net *net, const recipe *r) /* size: inputs, then outputs up
     return lgelu_mlp(net, x, r->size + 1, count, LGELU_GATE_LAMBDA, 1.5f);
 }
 
-static int lenet(lgelu_net *net, const recipe *r) /* size: side, channels */
+/* The sizes: side, channels. */
+static int lenet(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_input(net, "x", r->size[0], r->size[0], r->size[1]);
     return lgelu_lenet(net, x, 10, LGELU_GATE_TANH, 1);
 }
 
-static int resnet(lgelu_net *net, const recipe *r) /* size: side, width, stages */
+/* The sizes: side, width, stages. */
+static int resnet(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_input(net, "x", r->size[0], r->size[0], 3);
     return lgelu_resnet(net, x, r->size[1], (int)r->size[2], 1, 10, LGELU_GATE_LAMBDA, 2);
 }
 
-static int conv(lgelu_net *net,
-                const recipe *r) /* size: side, channels, outputs, kernel, stride, groups */
+/* The sizes: side, channels, outputs, kernel, stride, groups. */
+static int conv(lgelu_net *net, const recipe *r)
 {
     int x = lgelu_input(net, "x", r->size[0], r->size[0] + 1, 4);
     x = lgelu_conv(net, "c0", x, r->size[1], 1, 1, 0, 1, 1);
@@ -110,8 +114,8 @@ static int conv(lgelu_net *net,
     return lgelu_linear(net, "fc", x, 7);
 }
 
-static int pools(lgelu_net *net,
-                 const recipe *r) /* size: side; sums, norms and pools of maps, views */
+/* The size is the side. The network has sums, norms and pools of maps, and views. */
+static int pools(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_input(net, "x", r->size[0], r->size[0], 3);
     const int c0 = lgelu_conv(net, "c0", x, 20, 3, 1, 1, 1, 0);
@@ -170,7 +174,8 @@ static int scaled(lgelu_net *net, const recipe *r)
     return lgelu_linear(net, "fc", lgelu_flatten(net, "flat", sum), 5);
 }
 
-static int gpt(lgelu_net *net, const recipe *r) /* size: context, width, heads, tied or not */
+/* The sizes: context, width, heads, 1 if tied. */
+static int gpt(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_tokens(net, "x", r->size[0], 23);
     lgelu_transformer shape;
@@ -185,7 +190,8 @@ static int gpt(lgelu_net *net, const recipe *r) /* size: context, width, heads, 
     return lgelu_gpt(net, x, &shape);
 }
 
-static int vit(lgelu_net *net, const recipe *r) /* size: side, patch, width, heads, mean */
+/* The sizes: side, patch, width, heads, 1 for the mean. */
+static int vit(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_input(net, "x", r->size[0], r->size[0], 2);
     lgelu_transformer shape;
@@ -198,7 +204,8 @@ static int vit(lgelu_net *net, const recipe *r) /* size: side, patch, width, hea
     return lgelu_vit(net, x, &shape, r->size[1], (int)r->size[4], 9);
 }
 
-static int attention(lgelu_net *net, const recipe *r) /* size: tokens, channels, heads, causal */
+/* The sizes: tokens, channels, heads, 1 if causal. */
+static int attention(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_input(net, "x", 1, r->size[0], 5);
     const int qkv = lgelu_linear(net, "qkv", x, 3 * r->size[1]);

@@ -6,8 +6,9 @@
    portability` runs it on other processors, too.
 
        cc -std=c99 -O2 -I.. test_same_bits.c -lm -o test_same_bits && ./test_same_bits [hashes.txt]
-       ./test_same_bits --record > hashes.txt        after a change that is meant to change bits
-   (make record)
+       ./test_same_bits --record > hashes.txt
+
+   --record (make record) is for a change that is meant to change bits.
 
    Inputs are made from whole numbers, so that no flag can change them. C99 and C++11. */
 #define LGELU_TRAINER

@@ -54,6 +54,14 @@ verdict $? "stability --full is the published set-up" "$wrong"
 wrong=$(published layers 6 width 385)
 verdict $([ $? = 1 ]; echo $?) "another width is noticed" "it is not"
 stop=1500                                   # of 30 steps a run
+# a run that diverged has no score: no finding and no point of a figure is made of it
+$out/study plans --net sine --seeds 2 --quick --lr 1e12 --csv $out/far.csv --svg $out/far > $out/far.out 2> $out/a.err
+verdict $([ $? = 0 ] && [ "$(grep -c ',diverged,' $out/far.csv)" = 8 ] && ! grep -q 'log10 error:' $out/far.out; echo $?) "plans: runs that diverged have no findings" "$(grep 'log10 error:' $out/far.out | head -1) $(cat $out/a.err)"
+verdict $(! grep -q '="nan"' $out/far/plans_sine_effects.svg; echo $?) "plans: runs that diverged are not drawn" "$(grep '="nan"' $out/far/*.svg | head -1)"
+$out/study betas --net mlp $few --quick --hidden 12,8 --lr 1e30 --csv $out/far.csv > $out/far.out 2> $out/a.err
+verdict $([ $? = 0 ] && grep -q ',diverged,' $out/far.csv && ! grep -q 'log10 bend' $out/far.out; echo $?) "betas: runs that diverged have no findings" "$(grep 'log10 bend' $out/far.out | head -1) $(cat $out/a.err)"
+$out/study ablation --net gpt --text ../examples/text.h --quick --seeds 2 --steps 10 --epochs 1 --out $out/no_certificate > $out/a.out 2> $out/a.err
+verdict $([ $? = 0 ] && ! grep -q certificate $out/no_certificate/ablation_gpt_target.svg; echo $?) "ablation: a network without a certificate has none in its figure" "$(cat $out/a.err)"
 try gates mlp 2 $few --hidden 12,8 --warmup 0,3 --activations f32,f16 --lr 1e-3,1e-1
 stop=
 try convert mlp 2 $few --hidden 12,8 --arms gelu,silu --budget 10 --other $out/tiny
@@ -89,6 +97,8 @@ if command -v python3 > /dev/null; then
     cp $all/control_mlp.txt $out/off.txt
     verdict $(! python3 tools/control_check.py $out/off.csv $out/off.json 2> $out/check.err; echo $?) "control: those of another CSV are noticed" "they are not"
 else echo "skip control: its findings follow from its CSV: no python3 here"; fi
+not_finite=$(grep -El '="-?(inf|nan)"|,-?(inf|nan)|[ "]-?(inf|nan),' $all/*.svg)
+verdict $([ -z "$not_finite" ]; echo $?) "all coordinates of the figures are finite" "$not_finite"
 if command -v python3 > /dev/null; then
     other=$(python3 tools/figures_check.py $all/*.svg)
     verdict $? "the figures can be read" "$(echo "$other" | head -3)"

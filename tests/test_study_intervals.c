@@ -615,8 +615,19 @@ static void printed_means(void)
     }
 }
 
+/* A run that diverged has the value NaN, which must not become the least value. */
+static void logarithms(void)
+{
+    check(stat_log10(1000, 1e-12) > 2.9999 && stat_log10(0, 1e-12) < -11.9999,
+          "logarithms end at the least value", "%g %g", stat_log10(1000, 1e-12),
+          stat_log10(0, 1e-12));
+    check(isnan(stat_log10((double)NAN, 1e-12)), "the logarithm of NaN is NaN", "%g",
+          stat_log10((double)NAN, 1e-12));
+}
+
 int main(void)
 {
+    logarithms();
     printed_means();
     means();
     slopes();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_vendoring.sh: the recipes of VENDORING in lgelu.h, for hosts that are compiled with -Ofast: each gives the bits of a plain -O2
-# build, and without one of them the compiler stops with a message that names the cure. What one gate links: see test_header.
+# build, and without one of them the compiler stops with a message that names the cure; small processors. What one gate links: see
+# test_header.
 out=build/vendoring
 . tools/job.sh
 cat > $out/kernels.c <<'C'
@@ -81,4 +82,18 @@ int main(void)
 C
 hashed order ${CC:-cc} -std=c99 -O1 $flags $out/order.c
 verdict $? "dx is overwritten, arguments are dx, dy, x" "$(head -1 $out/order.log)"
+
+# Processors without atomic operations: nothing that only a library for threads has may be called.
+printf '#define LGELU_TRAINER\n#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $out/all.c
+while read -r name prefix how; do
+    command -v ${prefix}gcc > /dev/null || { echo "skip no atomic operations, $name: no ${prefix}gcc"; continue; }
+    ${prefix}gcc -std=c99 -O1 $how -w -I.. -c $out/all.c -o $out/bare.o > $out/bare.log 2>&1
+    calls=$(${prefix}nm -u $out/bare.o 2>&1)
+    case $calls in *' sqrt'*) ;; *) calls="it does not compile: $(head -1 $out/bare.log)" ;; esac
+    case $calls in *atomic*|*sync*|*'not compile'*) false ;; *) true ;; esac
+    verdict $? "$name, which has no atomic operations: no call of them" "$(echo "$calls" | grep 'atomic\|sync\|compile')"
+done <<'END'
+Cortex-M0 arm-none-eabi- -mcpu=cortex-m0 -mthumb
+RV32IMC riscv64-unknown-elf- -march=rv32imc -mabi=ilp32 --specs=picolibc.specs
+END
 exit $bad

@@ -176,17 +176,6 @@ lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x,
     return LGELU_OK;
 }
 
-/* Returns the float in [low, high] that is nearest to x. */
-static float attack_clamp(double x, double low, double high)
-{
-    float f = (float)fmin(fmax(x, low), high);
-    while ((double)f > high)
-        f = nextafterf(f, -HUGE_VALF);
-    while ((double)f < low)
-        f = nextafterf(f, HUGE_VALF);
-    return f;
-}
-
 double attack_descend(attack_net *const *a, const double *sign, int count, const float *c, float *x,
                       const double *low, const double *high, int steps)
 {
@@ -223,7 +212,7 @@ double attack_descend(attack_net *const *a, const double *sign, int count, const
                 go = -size;
             else if (sum[k] < 0)
                 go = size;
-            at[k] = attack_clamp((double)at[k] + go * (high[k] - low[k]), low[k], high[k]);
+            at[k] = deploy_clamp((double)at[k] + go * (high[k] - low[k]), low[k], high[k]);
         }
     }
     free(at);

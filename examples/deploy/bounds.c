@@ -707,7 +707,9 @@ static int bounds_sure_gate(const bounds_net *b, int i, size_t k)
             near = bounds_max(near,
                               6 / deploy_lambda(net, net->nodes + j, k % net->nodes[j].shape[2]));
     }
-    return b->node[i].lo[k] >= near ? 1 : b->node[i].hi[k] <= -near ? -1 : 0;
+    if (b->node[i].lo[k] >= near)
+        return 1;
+    return b->node[i].hi[k] <= -near ? -1 : 0;
 }
 
 /* Tightens the bounds of node i by linear relaxation, BOUNDS_ROWS at a time, and frees all
@@ -934,6 +936,17 @@ static int bounds_is_known(const lgelu_node *node)
            || node->op == LGELU_OP_DROPOUT;
 }
 
+/* Returns what a kind of gate that is not supported is called, or NULL for one that is. */
+static const char *bounds_gate_name(lgelu_gate_kind kind)
+{
+    switch (kind) {
+    case LGELU_GATE_TANH: return "the tanh approximation";
+    case LGELU_GATE_SILU: return "SiLU";
+    case LGELU_GATE_CUSTOM: return "a custom gate";
+    default: return NULL;
+    }
+}
+
 /* Refuses a layer that is not supported. */
 static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
 {
@@ -953,14 +966,10 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
             "bounds: layer '%s' uses Winograd's algorithm: set net.no_winograd before making the network",
             node->name);
     }
-    if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
-        && (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
-            || node->gate == LGELU_GATE_CUSTOM)) {
+    if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS && bounds_gate_name(node->gate)) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
                              "bounds: gate '%s' is %s, which is not supported", node->name,
-                             node->gate == LGELU_GATE_TANH   ? "the tanh approximation"
-                             : node->gate == LGELU_GATE_SILU ? "SiLU"
-                                                             : "a custom gate");
+                             bounds_gate_name(node->gate));
     }
     if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > BOUNDS_MOST_SUMMED)
         || (node->op == LGELU_OP_CONV
@@ -993,10 +1002,13 @@ lgelu_status bounds_make(bounds_net *b, const lgelu_net *net, int output, bounds
     b->node = (bounds_node *)deploy_room((size_t)net->count, sizeof *b->node);
     if (!b->needed || !b->node) {
         status = LGELU_E_MEMORY;
-    } else if ((b->input = deploy_needed(net, output, b->needed)) < 0) {
-        return deploy_refuse(b->message, LGELU_E_ARGUMENT,
-                             "bounds: '%s' does not depend on exactly one input",
-                             net->nodes[output].name);
+    } else {
+        b->input = deploy_needed(net, output, b->needed);
+        if (b->input < 0) {
+            return deploy_refuse(b->message, LGELU_E_ARGUMENT,
+                                 "bounds: '%s' does not depend on exactly one input",
+                                 net->nodes[output].name);
+        }
     }
     for (i = 0; i <= output && !status; i++) {
         if (b->needed[i]) {
@@ -1100,8 +1112,11 @@ static lgelu_status bounds_run_nodes(bounds_net *b)
                 reads |= b->needed[j] && b->net->nodes[j].op == LGELU_OP_GATE
                          && b->net->nodes[j].input[0] == i;
             }
-            if (asked && reads && node->inputs && (status = bounds_tighten_node(b, i)) != LGELU_OK)
-                return status;
+            if (asked && reads && node->inputs) {
+                status = bounds_tighten_node(b, i);
+                if (status)
+                    return status;
+            }
         }
     }
     return status;

@@ -367,9 +367,11 @@ static lgelu_status c_file_put_file(deploy_out *o, lgelu_net *net, int input, in
     }
     deploy_put(o, "\n");
     for (i = 0; i <= output; i++) {
-        if (needed[i]
-            && (net->nodes[i].weight_count || net->nodes[i].tied || net->nodes[i].bias_count)
-            && (status = c_file_put_weights(o, net, i)) != LGELU_OK)
+        const lgelu_node *node = net->nodes + i;
+        if (!needed[i] || !(node->weight_count || node->tied || node->bias_count))
+            continue;
+        status = c_file_put_weights(o, net, i);
+        if (status)
             return status;
     }
     deploy_put(o, "\nvoid %s(float *y, const float *x, float *work)\n{\n", name);

@@ -373,6 +373,17 @@ static void c_file_int8_place(c_file_int8_file *f, int i)
         deploy_put(&f->out, "work + %z", f->buffer[host].at);
 }
 
+/* Returns the function that computes a layer which is no sum of products. */
+static const char *c_file_int8_callee(lgelu_op op)
+{
+    switch (op) {
+    case LGELU_OP_ADD: return "add_";
+    case LGELU_OP_MAX_POOL: return "max_";
+    case LGELU_OP_AVERAGE_POOL: return "mean_";
+    default: return "table_";
+    }
+}
+
 static void c_file_int8_call(c_file_int8_file *f, int i)
 {
     const int8_net *q = f->q;
@@ -402,10 +413,7 @@ static void c_file_int8_call(c_file_int8_file *f, int i)
                        node->shape[2]);
         return;
     }
-    deploy_put(o, node->op == LGELU_OP_ADD            ? "    add_("
-                  : node->op == LGELU_OP_MAX_POOL     ? "    max_("
-                  : node->op == LGELU_OP_AVERAGE_POOL ? "    mean_("
-                                                      : "    table_(");
+    deploy_put(o, "    %s(", c_file_int8_callee(node->op));
     c_file_int8_place(f, to);
     deploy_put(o, ", ");
     c_file_int8_place(f, c_file_int8_input(q, i, 0));

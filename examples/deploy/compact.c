@@ -32,9 +32,14 @@ const char *compact_name(compact_form form)
     return (unsigned)form <= COMPACT_INTEGERS ? name[form] : "?";
 }
 
+/* Returns the bytes of one weight. */
 static size_t compact_bytes(compact_form form)
 {
-    return form == COMPACT_F32 ? 4 : form == COMPACT_BF16 ? 2 : 1;
+    switch (form) {
+    case COMPACT_F32: return 4;
+    case COMPACT_BF16: return 2;
+    default: return 1;
+    }
 }
 
 /* ---- one weight ---- */

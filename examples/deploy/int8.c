@@ -224,7 +224,7 @@ lgelu_status int8_see(int8_net *q, lgelu_net *net, const float *x, size_t sample
    values. */
 static void int8_cut(int8_node *p, double fraction)
 {
-    double all = 0, sum = 0, low = p->grid.low;
+    double all = 0, sum = 0, low = p->grid.low, begin, end;
     size_t k, first = 0, last = INT8_BINS;
     for (k = 0; k < INT8_BINS; k++)
         all += p->histogram[k];
@@ -237,11 +237,13 @@ static void int8_cut(int8_node *p, double fraction)
         sum += p->histogram[last - 1];
         last--;
     }
-    /* 0 stays on the grid */
-    if (low + (double)first * p->bin < 0)
-        p->grid.low = low + (double)first * p->bin;
-    if (low + (double)last * p->bin > 0)
-        p->grid.high = low + (double)last * p->bin;
+    /* 0 stays on the grid. With fma a compiler has no choice in the rounding. */
+    begin = fma((double)first, p->bin, low);
+    end = fma((double)last, p->bin, low);
+    if (begin < 0)
+        p->grid.low = begin;
+    if (end > 0)
+        p->grid.high = end;
 }
 
 static void int8_grid_of(int8_grid *g, int bits)
@@ -257,6 +259,8 @@ static void int8_grid_of(int8_grid *g, int bits)
 }
 
 /* ---- weights ---- */
+static double int8_clamp(double v, double low, double high) { return fmin(fmax(v, low), high); }
+
 /* Writes m > 0 as multiplier / 2^shift; the multiplier has 31 bits. */
 static void int8_multiplier(double m, int32_t *multiplier, int *shift)
 {
@@ -312,12 +316,10 @@ static lgelu_status int8_weights(int8_net *q, const lgelu_net *net, int i)
             p->scale[o] = all > 1e-30 ? (double)(float)(all / most) : 1;
         for (k = 0; k < terms; k++) {
             double v = floor((double)net->w[node->weight_at + o * terms + k] / p->scale[o] + 0.5);
-            p->w[o * terms + k] = (int8_t)(v > most ? most : v < -most ? -most : v);
+            p->w[o * terms + k] = (int8_t)int8_clamp(v, -most, most);
         }
         bias = floor(bias / (x->scale * p->scale[o]) + 0.5);
-        p->bias[o] = (int32_t)(bias > INT8_MOST    ? INT8_MOST
-                               : bias < -INT8_MOST ? -INT8_MOST
-                                                   : bias);
+        p->bias[o] = (int32_t)int8_clamp(bias, -INT8_MOST, INT8_MOST);
         int8_multiplier(x->scale * p->scale[o] / y, p->multiplier + o, p->shift + o);
     }
     return LGELU_OK;
@@ -375,13 +377,10 @@ static lgelu_status int8_table(int8_net *q, const lgelu_net *net, int i)
             } else if (node->gate == LGELU_GATE_SILU) {
                 lgelu_silu_forward(&y, &v, net->lambda[node->first_lambda], 1);
             } else {
-                lgelu_forward(&y, &v, (float)deploy_lambda(net, node, c),
-                              1); /* the same bits everywhere */
+                lgelu_forward(&y, &v, (float)deploy_lambda(net, node, c), 1);
             }
             t = floor((double)y / p->grid.scale + 0.5) + p->grid.zero;
-            p->table[256 * c + (size_t)k] = (uint8_t)(t < 0              ? 0
-                                                      : t > p->grid.most ? p->grid.most
-                                                                         : t);
+            p->table[256 * c + (size_t)k] = (uint8_t)int8_clamp(t, 0, p->grid.most);
         }
     }
     return LGELU_OK;
@@ -819,7 +818,7 @@ static void int8_pool_task(size_t index, void *user)
                     sum += w.x[a * w.pitch + b * c + k] - in->grid.zero;
             }
             sum = int8_shifted((int64_t)sum * *p->multiplier, *p->shift) + p->grid.zero;
-            y[k] = (uint8_t)(sum < 0 ? 0 : sum > p->grid.most ? p->grid.most : sum);
+            y[k] = (uint8_t)int8_clamp(sum, 0, p->grid.most);
         }
     }
 }

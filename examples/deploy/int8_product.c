@@ -54,8 +54,11 @@
 #define INT8_UNROLLED
 #endif
 
-enum { INT8_PART = 8 }; /* rows that are multiplied at a time, but by AMX */
-enum { INT8_WIDE = 3, INT8_QUAD = 4 * INT8_BLOCK }; /* blocks at a time; bytes of a block's quad */
+enum {
+    INT8_PART = 8,             /* rows at a time, except with AMX */
+    INT8_WIDE = 3,             /* blocks at a time */
+    INT8_QUAD = 4 * INT8_BLOCK /* bytes of a block's quad */
+};
 
 /* ---- packing ---- */
 int int8_pack(int8_matrix *m, size_t outputs, size_t segments, size_t length, const int8_t *w,
@@ -192,7 +195,9 @@ int32_t int8_shifted(int64_t x, int shift)
 
 static uint8_t int8_clamped(int32_t v, int32_t most)
 {
-    return (uint8_t)(v < 0 ? 0 : v > most ? most : v);
+    if (v < 0)
+        return 0;
+    return (uint8_t)(v > most ? most : v);
 }
 
 /* sums[row][blocks·INT8_BLOCK] of a tile */
@@ -539,15 +544,21 @@ void int8_sums_amx(int32_t *sums, const int8_tile *t, size_t block, size_t block
 INT8_ON(INT8_AMX_ON)
 void int8_multiply_amx(const int8_tile *t, size_t first, size_t blocks)
 {
+    const size_t low = t->rows < 16 ? t->rows : 16, high = t->rows - low;
     int32_t sums[INT8_ROWS * 2 * INT8_BLOCK];
     int8_tiles c;
     size_t k;
     memset(&c, 0, sizeof c);
     c.palette = 1;
+    /* As in int8_sums_amx; a tile that is not used has one row. */
     for (k = 0; k < 8; k++) {
-        const size_t low = t->rows < 16 ? t->rows : 16, high = t->rows - low;
+        size_t rows = 16;
+        if (k < 2 || k == 4)
+            rows = low;
+        else if (k < 6)
+            rows = high ? high : 1;
         c.bytes[k] = 64;
-        c.rows[k] = (uint8_t)(k >= 6 ? 16 : k < 2 || k == 4 ? low : high ? high : 1);
+        c.rows[k] = (uint8_t)rows;
     }
     __asm__ volatile("" ::: "memory");
     _tile_loadconfig(&c);
@@ -667,7 +678,7 @@ void int8_sums_avx2(int32_t *sums, const int8_tile *t, size_t block)
         int8_tile_avx2(sums, t, block, 2);
 }
 
-/* Four products of magnitudes, as int8_rounded_512; sign: of the sums, all ones where negative. */
+/* Four products of magnitudes, to the nearest, half up, at most INT8_MOST. */
 INT8_IN("avx2")
 __m256i int8_rounded_256(__m256i product, __m256i half, __m256i shift)
 {
@@ -758,7 +769,7 @@ static int32x4_t int8_first_neon(const int8_matrix *m, size_t o)
     return vaddq_s32(vld1q_s32(m->first + o), vshlq_n_s32(vld1q_s32(m->weight_sum + o), 7));
 }
 
-/* One block, four rows: a product of -128..127 by -127..127 fits 16 bits, and the pairs are added
+/* One block, row by row: a product of -128..127 by -127..127 fits 16 bits, and the pairs are added
    to sums of 32 bits. */
 static void int8_sums_neon(int32_t *sums, const int8_tile *t, size_t block)
 {
@@ -824,8 +835,8 @@ INT8_ON_DOT void int8_sums_neon_dot(int32_t *sums, const int8_tile *t, size_t bl
 
 /* ---- a tile ---- */
 
-/* Blocks one at a time, in parts of at most `rows` rows, the last row repeated to fill a part of
-   more than one. */
+/* Multiplies blocks one at a time, in parts of at most `most_rows` rows. In a part of fewer, the
+   last row is repeated. */
 #if INT8_X86 || INT8_ARM
 static void int8_by_block(const int8_tile *t, size_t first, size_t blocks, size_t most_rows,
                           void (*sums_of)(int32_t *sums, const int8_tile *t, size_t block),
@@ -900,7 +911,7 @@ static void int8_some_rows(const int8_tile *t, size_t row, size_t first, size_t 
         part.bytes[r] = t->bytes[from];
         part.sums[r] = t->sums[from];
     }
-    /* as even as they come: four blocks are two and two */
+    /* The parts differ by one block at most: four blocks are two and two. */
     while (parts) {
         const size_t n = (blocks + parts - 1) / parts;
         int8_some_blocks(&part, first, n, set);

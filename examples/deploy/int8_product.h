@@ -58,8 +58,8 @@ typedef struct {
     const size_t *offset;          /* [segments], in bytes from the begin of a row of values */
     const uint8_t *row[INT8_ROWS]; /* where the values of each row begin */
     size_t rows;                   /* 1 to INT8_ROWS */
-    uint8_t *bytes[INT8_ROWS];     /* outputs[row]: clamp(rounded sum + zero, 0, most), or */
-    int32_t *sums[INT8_ROWS];      /* if not NULL, the rounded sums as they are */
+    uint8_t *bytes[INT8_ROWS];     /* outputs of each row: clamp(rounded sum + zero, 0, most) */
+    int32_t *sums[INT8_ROWS]; /* if not NULL, the row has the rounded sums themselves instead */
     int32_t zero, most;
 } int8_tile;
 
@@ -89,7 +89,8 @@ int32_t int8_shifted(int64_t x, int shift);
 void int8_quantise(uint8_t *y, const float *x, size_t n, float scale, int32_t zero, int32_t most,
                    int8_set set);
 
-/* Computes y = clamp((a - zero_a)·multiplier[0] + (b - zero_b)·multiplier[1] / 2^shift + zero). */
+/* Computes y = clamp(((a - zero[0])·multiplier[0] + (b - zero[1])·multiplier[1]) / 2^shift +
+   to_zero, 0, to_most), where the quotient is rounded by int8_shifted. */
 typedef struct {
     int32_t zero[2], multiplier[2];
     int shift;

@@ -426,13 +426,75 @@ static int mip_starts(const deploy_in *in, const char *word)
     return in->end - in->at >= strlen(word) && !memcmp(in->p + in->at, word, strlen(word));
 }
 
+/* Reads the first line of GLPK's file behind "s mip ": the counts, then the status. */
+static mip_answer mip_glpk_status(deploy_in *in)
+{
+    size_t rows, columns;
+    if (!deploy_whole(in, &rows)) {
+        mip_blank(in);
+        if (!deploy_whole(in, &columns))
+            mip_blank(in);
+    }
+    if (mip_starts(in, "o") || mip_starts(in, "f"))
+        return MIP_FOUND;
+    return mip_starts(in, "n") ? MIP_NONE : MIP_OPEN;
+}
+
+/* Reads the first line of CBC's file. If it stopped, at the time limit or after the first solution,
+   there is one unless the line says "no integer". */
+static mip_answer mip_cbc_status(deploy_in *in)
+{
+    if (mip_starts(in, "Optimal"))
+        return MIP_FOUND;
+    if (mip_starts(in, "Infeasible") || mip_starts(in, "Integer infeasible"))
+        return MIP_NONE;
+    if (!mip_starts(in, "Stopped"))
+        return MIP_OPEN;
+    for (; in->at < in->end && in->p[in->at] != '\n'; in->at++) {
+        if (mip_starts(in, "no integer"))
+            return MIP_OPEN;
+    }
+    return MIP_FOUND;
+}
+
+/* Reads a line "j COLUMN VALUE" of GLPK. Column 1 is t, and the inputs follow it. */
+static void mip_glpk_value(deploy_in *in, double *x, size_t inputs)
+{
+    size_t column;
+    double value;
+    if (!mip_starts(in, "j "))
+        return;
+    in->at += 2;
+    if (deploy_whole(in, &column))
+        return;
+    mip_blank(in);
+    if (!deploy_number(in, &value) && column >= 2 && column - 2 < inputs)
+        x[column - 2] = value;
+}
+
+/* Reads a line "index name value cost" of CBC, where the name of an input is x and its number. */
+static void mip_cbc_value(deploy_in *in, double *x, size_t inputs)
+{
+    size_t index;
+    double value;
+    if (deploy_whole(in, &index))
+        return;
+    mip_blank(in);
+    if (!mip_starts(in, "x"))
+        return;
+    in->at++;
+    if (deploy_whole(in, &index))
+        return;
+    mip_blank(in);
+    if (!deploy_number(in, &value) && index < inputs)
+        x[index] = value;
+}
+
 mip_answer mip_read(double *x, size_t inputs, const void *file, size_t bytes)
 {
     char message[160] = "";
     deploy_in in;
     mip_answer answer = MIP_OPEN;
-    size_t index, rows, columns;
-    double value;
     int glpk = 0, head = 0;
     in.p = (const char *)file;
     in.at = 0;
@@ -444,46 +506,16 @@ mip_answer mip_read(double *x, size_t inputs, const void *file, size_t bytes)
     for (; in.at < in.end; in.at++) {
         mip_blank(&in);
         if (!head && mip_starts(&in, "s mip ")) {
-            in.at += 6;
+            in.at += strlen("s mip ");
             glpk = head = 1;
-            if (!deploy_whole(&in, &rows)) {
-                mip_blank(&in);
-                if (!deploy_whole(&in, &columns))
-                    mip_blank(&in);
-            }
-            answer = mip_starts(&in, "o") || mip_starts(&in, "f") ? MIP_FOUND
-                     : mip_starts(&in, "n")                       ? MIP_NONE
-                                                                  : MIP_OPEN;
+            answer = mip_glpk_status(&in);
         } else if (!head && in.at < in.end && in.p[in.at] != 'c' && in.p[in.at] != '\n') {
             head = 1;
-            answer = mip_starts(&in, "Optimal") ? MIP_FOUND
-                     : mip_starts(&in, "Infeasible") || mip_starts(&in, "Integer infeasible")
-                         ? MIP_NONE
-                         : MIP_OPEN;
-            /* CBC stopped at the time limit or after the first solution, so there may be one. */
-            if (mip_starts(&in, "Stopped")) {
-                for (answer = MIP_FOUND; in.at < in.end && in.p[in.at] != '\n'; in.at++) {
-                    if (mip_starts(&in, "no integer"))
-                        answer = MIP_OPEN;
-                }
-            }
-        } else if (head && answer == MIP_FOUND && glpk && mip_starts(&in, "j ")) {
-            in.at += 2;
-            if (!deploy_whole(&in, &index)) {
-                mip_blank(&in);
-                if (!deploy_number(&in, &value) && index >= 2 && index - 2 < inputs)
-                    x[index - 2] = value;
-            }
-        } else if (head && answer == MIP_FOUND && !glpk && !deploy_whole(&in, &index)) {
-            mip_blank(&in);
-            if (mip_starts(&in, "x")) {
-                in.at++;
-                if (!deploy_whole(&in, &index)) {
-                    mip_blank(&in);
-                    if (!deploy_number(&in, &value) && index < inputs)
-                        x[index] = value;
-                }
-            }
+            answer = mip_cbc_status(&in);
+        } else if (head && answer == MIP_FOUND && glpk) {
+            mip_glpk_value(&in, x, inputs);
+        } else if (head && answer == MIP_FOUND) {
+            mip_cbc_value(&in, x, inputs);
         }
         while (in.at < in.end && in.p[in.at] != '\n')
             in.at++;

@@ -394,13 +394,20 @@ enum {
 /* Returns the bytes of an element; 0 for types that are not read. */
 static size_t onnx_type_bytes(int type)
 {
-    return type == ONNX_FLOAT || type == ONNX_INT32    ? 4
-           : type == ONNX_INT64 || type == ONNX_DOUBLE ? 8
-           : type == ONNX_FLOAT16 || type == ONNX_BFLOAT16 || type == ONNX_INT16
-                   || type == ONNX_UINT16
-               ? 2
-           : type == ONNX_BOOL || type == ONNX_UINT8 || type == ONNX_INT8 ? 1
-                                                                          : 0;
+    switch (type) {
+    case ONNX_INT64:
+    case ONNX_DOUBLE: return 8;
+    case ONNX_FLOAT:
+    case ONNX_INT32: return 4;
+    case ONNX_FLOAT16:
+    case ONNX_BFLOAT16:
+    case ONNX_INT16:
+    case ONNX_UINT16: return 2;
+    case ONNX_BOOL:
+    case ONNX_UINT8:
+    case ONNX_INT8: return 1;
+    default: return 0;
+    }
 }
 
 /* Appends a field's integer, or its packed integers; 0 if there are more than fit. */
@@ -927,14 +934,20 @@ static double onnx_fetch_triangle(onnx_model *m, const onnx_value *v, int64_t of
 /* Returns the element of a constant at this offset from its base. */
 static double onnx_fetch(onnx_model *m, const onnx_value *v, int64_t offset)
 {
-    double x = v->tensor >= 0 ? onnx_element(m, m->tensor + v->tensor, (size_t)(v->v.base + offset))
-               : v->tensor <= ONNX_UPPER    ? onnx_fetch_triangle(m, v, v->v.base + offset)
-               : v->tensor == ONNX_COUNTING ? (double)(v->v.base + offset)
-                                            : 0;
+    const int64_t at = v->v.base + offset;
+    double x = 0;
+    if (v->tensor >= 0)
+        x = onnx_element(m, m->tensor + v->tensor, (size_t)at);
+    else if (v->tensor <= ONNX_UPPER)
+        x = onnx_fetch_triangle(m, v, at);
+    else if (v->tensor == ONNX_COUNTING)
+        x = (double)at;
     x = x * v->a + v->b;
-    return v->test == ONNX_IS_ZERO       ? !(x < 0 || x > 0)
-           : v->test == ONNX_IS_NOT_ZERO ? x < 0 || x > 0
-                                         : x;
+    switch (v->test) {
+    case ONNX_IS_ZERO: return !(x < 0 || x > 0);
+    case ONNX_IS_NOT_ZERO: return x < 0 || x > 0;
+    default: return x;
+    }
 }
 
 /* Returns whether v is the same number everywhere, and puts it into *x. */
@@ -1003,9 +1016,14 @@ static int onnx_integers(onnx_model *m, const onnx_value *v, onnx_extent few[ONN
         return -2;
     for (i = 0; i < n; i++) {
         const double x = onnx_fetch(m, v, v->v.rank ? onnx_offset(&v->v, 0, i) : 0);
-        few[i] = onnx_fixed(x > (double)ONNX_MOST    ? ONNX_MOST
-                            : x < -(double)ONNX_MOST ? -ONNX_MOST
-                                                     : (int64_t)x);
+        if (x != x)
+            return -2;
+        if (x > (double)ONNX_MOST)
+            few[i] = onnx_fixed(ONNX_MOST);
+        else if (x < -(double)ONNX_MOST)
+            few[i] = onnx_fixed(-ONNX_MOST);
+        else
+            few[i] = onnx_fixed((int64_t)x);
     }
     return v->v.rank ? (int)n : -1;
 }
@@ -1116,7 +1134,9 @@ static int onnx_axes_of(onnx_model *m, const onnx_node *n, int k, int64_t out[ON
 /* Returns an axis counted from the front, or -1 if there is no such axis. */
 static int onnx_axis_of(int64_t axis, int rank)
 {
-    return axis < -rank || axis >= rank ? -1 : (int)(axis < 0 ? axis + rank : axis);
+    if (axis < -rank || axis >= rank)
+        return -1;
+    return (int)(axis < 0 ? axis + rank : axis);
 }
 
 /* ---- [9] LAYERS ---- */
@@ -1579,11 +1599,8 @@ static onnx_layer *onnx_picked_layer(onnx_model *m, const onnx_node *n, int from
     const int own =
         ((x->op == LGELU_OP_LINEAR && x->table < 0) || (x->op == LGELU_OP_CONV && x->groups == 1))
         && x->weight >= 0 && !x->parts && !x->picks;
-    onnx_layer *l = onnx_new_layer(m, n,
-                                   own               ? x->op
-                                   : x->shape[0] > 1 ? LGELU_OP_CONV
-                                                     : LGELU_OP_LINEAR,
-                                   own ? x->input[0] : from, -1);
+    const lgelu_op copying = x->shape[0] > 1 ? LGELU_OP_CONV : LGELU_OP_LINEAR;
+    onnx_layer *l = onnx_new_layer(m, n, own ? x->op : copying, own ? x->input[0] : from, -1);
     if (!l)
         return NULL;
     if (own) {
@@ -1726,8 +1743,13 @@ static int onnx_find_rectangle(const onnx_model *m, const onnx_value *x, int64_t
             unit /= a.size;
             continue;
         }
-        axis = a.stride == channels ? 1 : a.stride == channels * columns ? 0 : -1;
-        if (axis < 0 || size[axis] > 1)
+        if (a.stride == channels)
+            axis = 1;
+        else if (a.stride == channels * columns)
+            axis = 0;
+        else
+            return 0;
+        if (size[axis] > 1)
             return 0;
         size[axis] = a.size;
     }
@@ -3331,12 +3353,16 @@ static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
     if (m->failed)
         return 0;
     if (one_a && one_b && !a->v.atoms && !b->v.atoms) {
-        const double r = op == ONNX_ADD        ? s + t
-                         : op == ONNX_SUBTRACT ? s - t
-                         : op == ONNX_MULTIPLY ? s * t
-                         : op == ONNX_DIVIDE   ? s / t
-                                               : pow(s, t);
-        return onnx_make_uniform(m, n, r, a->v.rank > b->v.rank ? a->v.rank : b->v.rank) != NULL;
+        const int rank = a->v.rank > b->v.rank ? a->v.rank : b->v.rank;
+        double r;
+        switch (op) {
+        case ONNX_ADD: r = s + t; break;
+        case ONNX_SUBTRACT: r = s - t; break;
+        case ONNX_MULTIPLY: r = s * t; break;
+        case ONNX_DIVIDE: r = s / t; break;
+        default: r = pow(s, t); break;
+        }
+        return onnx_make_uniform(m, n, r, rank) != NULL;
     }
     if (one_b && a->kind == ONNX_CONSTANT && !a->test && op != ONNX_POWER
         && onnx_broadcast(&a->v, &b->v, &v)) {
@@ -3510,25 +3536,28 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
-    return onnx_begin_function(n, y,
-                               tanh_                        ? ONNX_TANH
-                               : softplus                   ? ONNX_SOFTPLUS
-                               : onnx_text_is(n->op, "Erf") ? ONNX_ERF
-                                                            : ONNX_SIGMOID);
+    if (tanh_)
+        return onnx_begin_function(n, y, ONNX_TANH);
+    if (softplus)
+        return onnx_begin_function(n, y, ONNX_SOFTPLUS);
+    return onnx_begin_function(n, y, onnx_text_is(n->op, "Erf") ? ONNX_ERF : ONNX_SIGMOID);
 }
 
 /* Elu, LeakyRelu, Mish, HardSwish. */
 static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
 {
     const int elu = onnx_text_is(n->op, "Elu"), leaky = onnx_text_is(n->op, "LeakyRelu");
-    const smooth_kind kind = elu                           ? SMOOTH_ELU
-                             : leaky                       ? SMOOTH_LEAKY
-                             : onnx_text_is(n->op, "Mish") ? SMOOTH_MISH
-                                                           : SMOOTH_HARDSWISH;
     const double otherwise = leaky ? (double)0.01f : 1;
     const double beta = elu || leaky ? onnx_attribute_float(n, "alpha", otherwise) : 1;
+    smooth_kind kind = SMOOTH_HARDSWISH;
     onnx_value x;
     onnx_layer *l;
+    if (elu)
+        kind = SMOOTH_ELU;
+    else if (leaky)
+        kind = SMOOTH_LEAKY;
+    else if (onnx_text_is(n->op, "Mish"))
+        kind = SMOOTH_MISH;
     if (!onnx_layer_operand(m, n, 0, &x) || !(l = onnx_smooth_layer(m, n, x.layer, kind, beta)))
         return 0;
     return onnx_set_result(m, n, l, &x.v);
@@ -4806,13 +4835,15 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
     memset(few, 0, sizeof few);
     for (i = 0; i < count; i++) {
         const int d = onnx_axis_of(axes[i], rank);
-        const int64_t length = d < 0                      ? 0
-                               : x->kind == ONNX_INTEGERS ? (x->count < 0 ? 1 : x->count)
-                                                          : onnx_size(&x->v, d).c;
+        int64_t length = 0;
         onnx_view w;
         if (d < 0 || steps[i] < 1 || steps[i] > 2 || (steps[i] > 1 && x->kind != ONNX_DATA))
             return onnx_refuse(m, n,
                                d < 0 ? "there is no such axis" : "only steps of 1 are supported");
+        if (x->kind != ONNX_INTEGERS)
+            length = onnx_size(&x->v, d).c;
+        else
+            length = x->count < 0 ? 1 : x->count;
         if (x->kind != ONNX_INTEGERS && onnx_count_batch(&x->v, d, d + 1)) {
             if (from[i] || to[i] < INT32_MAX)
                 return onnx_refuse(m, n, "a part of the batch cannot be selected");
@@ -5076,7 +5107,10 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
                 return onnx_refuse(m, n, "an index is out of bounds");
             few[k] = x->few[at_k];
         }
-        k = i->kind == ONNX_INTEGERS ? i->count : i->v.rank ? count : -1;
+        if (i->kind == ONNX_INTEGERS)
+            k = i->count;
+        else
+            k = i->v.rank ? count : -1;
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
         y->count = k;
@@ -5686,11 +5720,14 @@ static int onnx_op_compare(onnx_model *m, const onnx_node *n)
     }
     swapped = a->kind != ONNX_CONSTANT
               || (onnx_single(m, a, &s) && !(onnx_single(m, b, &s) && a->v.rank >= b->v.rank));
-    if (m->failed || (swapped ? b : a)->kind != ONNX_CONSTANT || (swapped ? b : a)->test
-        || !onnx_single(m, swapped ? a : b, &s))
-        return m->failed
-                   ? 0
-                   : onnx_refuse(m, n, "it is only supported between a constant and a number");
+    if (m->failed)
+        return 0;
+    if ((swapped ? b : a)->kind != ONNX_CONSTANT || (swapped ? b : a)->test
+        || !onnx_single(m, swapped ? a : b, &s)) {
+        if (m->failed)
+            return 0;
+        return onnx_refuse(m, n, "it is only supported between a constant and a number");
+    }
     if (!(y = onnx_pass(m, n, swapped)))
         return 0;
     y->b -= s;
@@ -6383,11 +6420,14 @@ static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *
         const onnx_head_place *p = l->of + part;
         const onnx_layer *from = l->parts ? m->layer + p->layer : l;
         const int64_t i = part ? (r - queries) % keys : r;
-        const int64_t row = l->parts ? p->base + i / (int64_t)l->option[1] * p->head
-                                           + i % (int64_t)l->option[1] * p->width
-                            : l->picks ? l->chosen.base + onnx_offset(&l->chosen, 0, r)
-                                       : r;
         const double factor = l->parts && !part ? l->alpha : 1;
+        int64_t row = r;
+        if (l->parts) {
+            const int64_t width = (int64_t)l->option[1];
+            row = p->base + i / width * p->head + i % width * p->width;
+        } else if (l->picks) {
+            row = l->chosen.base + onnx_offset(&l->chosen, 0, r);
+        }
         if (l->table < 0
             && !onnx_put_weight_row(m, from, row, factor, w ? w + (size_t)r * in_ : NULL))
             return 0;
@@ -6430,7 +6470,9 @@ static double onnx_lambda_of(onnx_model *m, const onnx_layer *l, int64_t c)
     const onnx_value *v = l->vector < 0 ? NULL : m->value + l->vector;
     const double f = v ? onnx_fetch(m, v, onnx_vector_offset(&v->v, c)) : 1,
                  x = l->divides && v ? l->lambda / f : l->lambda * f;
-    return x > 1e30 ? (double)INFINITY : fabs(x - 1) < 1e-6 ? 1 : x;
+    if (x > 1e30)
+        return (double)INFINITY;
+    return fabs(x - 1) < 1e-6 ? 1 : x;
 }
 
 /* Copies everything that a layer takes from the file; net NULL: checks that it is complete and
@@ -6745,10 +6787,11 @@ const char *onnx_output(const onnx_model *m) { return m->output; }
 
 onnx_form onnx_input(const onnx_model *m)
 {
-    return m->channels_last ? ONNX_CHANNELS_LAST
-           : m->flat        ? ONNX_FLAT
-           : m->row         ? ONNX_ROW
-                            : ONNX_CHANNELS_FIRST;
+    if (m->channels_last)
+        return ONNX_CHANNELS_LAST;
+    if (m->flat)
+        return ONNX_FLAT;
+    return m->row ? ONNX_ROW : ONNX_CHANNELS_FIRST;
 }
 
 onnx_form onnx_result(const onnx_model *m) { return m->form; }
@@ -6801,7 +6844,7 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
         if (numbered) {
             char digit[12];
             int d = 0, x = s.n ? ++m->renamed : ++m->numbered[l->op];
-            size_t end = s.n ? (n > 24 ? 24 : n) : n;
+            size_t end = s.n && n > 24 ? 24 : n;
             if (s.n)
                 name[end++] = '_';
             do {

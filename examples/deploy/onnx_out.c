@@ -30,9 +30,8 @@ typedef struct {
     size_t n;
 } onnx_message;
 
-/* The state while a graph is counted or written. Node indices are -1 where there is no such node.
+/* The state while a graph is counted or written. An index of a node is -1 if there is no such node.
  */
-
 typedef struct {
     const lgelu_net *net;
     const onnx_options *o;
@@ -40,7 +39,7 @@ typedef struct {
     /* the node whose value is the result, and the node that is named options->output, or -1 */
     int output, named;
     int counting, failed;
-    int halves;   /* a bit for each shared constant that was written */
+    int shared;   /* a bit for each constant of onnx_put_shared that was written */
     size_t total; /* bytes of the graph so far */
     lgelu_write *write;
     void *user;
@@ -247,10 +246,12 @@ static void onnx_begin_tensor(onnx_writer *w, const char *name, int type, const 
 {
     unsigned char p[10];
     onnx_message m;
-    size_t bytes = type == ONNX_TYPE_INT64                              ? 8
-                   : type == ONNX_TYPE_FLOAT || type == ONNX_TYPE_INT32 ? 4
-                                                                        : 1;
+    size_t bytes = 1;
     int i;
+    if (type == ONNX_TYPE_INT64)
+        bytes = 8;
+    else if (type == ONNX_TYPE_FLOAT || type == ONNX_TYPE_INT32)
+        bytes = 4;
     m.n = 0;
     for (i = 0; i < rank; i++) {
         onnx_append_number(&m, 1, dims[i]);
@@ -751,9 +752,9 @@ static void onnx_put_shared(onnx_writer *w, int which)
 {
     static const char name[4][16] = { "gelu/half", "gelu/one", "gelu/cubic", "gelu/scale" };
     static const float number[4] = { 0.5f, 1, 0.044715f, 0.7978845608f };
-    if (!(w->halves >> which & 1))
+    if (!(w->shared >> which & 1))
         onnx_put_scalar(w, name[which], number[which]);
-    w->halves |= 1 << which;
+    w->shared |= 1 << which;
 }
 
 /* Writes an operator with the attribute alpha. */
@@ -799,6 +800,15 @@ static void onnx_put_smooth(onnx_writer *w, const smooth_gate *gate, const char 
     }
 }
 
+/* Returns whether a gate is written as Relu: its kind is that, or each λ is infinite. */
+static int onnx_is_relu(const lgelu_net *net, const lgelu_node *node)
+{
+    int k, relu = node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU;
+    for (k = 0; k < node->lambda_count; k++)
+        relu &= net->lambda[node->first_lambda + k] > FLT_MAX;
+    return relu || node->gate == LGELU_GATE_RELU;
+}
+
 /* Writes a gate: Relu, GELU by the tanh formula, x·Φ(λx) with Erf, x·Sigmoid(βx), or one of
    smooth.h. */
 static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
@@ -811,10 +821,8 @@ static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
                *value = onnx_value_name(w, (int)(node - w->net->nodes)), *name = node->name;
     const float *lambda = w->net->lambda + node->first_lambda;
     onnx_message m;
-    int sharp = node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU;
-    for (k = 0; k < (size_t)node->lambda_count; k++)
-        sharp &= lambda[k] > FLT_MAX;
-    if (node->gate == LGELU_GATE_RELU || sharp) {
+    int rank = 0;
+    if (onnx_is_relu(w->net, node)) {
         onnx_put_node(w, "Relu", value, of, NULL);
         return;
     }
@@ -842,7 +850,9 @@ static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
         onnx_join(a, name, "/divisor");
         dims[0] = c;
         dims[1] = dims[2] = 1;
-        onnx_begin_tensor(w, a, ONNX_TYPE_FLOAT, dims, node->lambda_count < 2 ? 0 : first ? 3 : 1);
+        if (node->lambda_count > 1)
+            rank = first ? 3 : 1;
+        onnx_begin_tensor(w, a, ONNX_TYPE_FLOAT, dims, rank);
         for (k = 0; k < (size_t)node->lambda_count; k++) {
             const double divisor =
                 1.41421356237309504880 / (node->gate == LGELU_GATE_GELU ? 1 : (double)lambda[k]);
@@ -1349,7 +1359,6 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
 }
 
 /* ---- the graph ---- */
-
 /* Describes an input or an output of the graph. The fields: ValueInfoProto: name 1, type 2;
    TypeProto: tensor_type 1; Tensor: elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension:
    dim_value 1, dim_param 2 */
@@ -1416,7 +1425,7 @@ static void onnx_emit_graph(onnx_writer *w)
               turned = w->flag[out] & ONNX_FIRST && (row || !onnx_has_pixels(net->nodes + out));
     const char *result;
     int i, rank;
-    w->halves = 0;
+    w->shared = 0;
     w->named = w->o->output && !turned ? out : -1;
     w->one = turned ? out : -1;
     onnx_join(w->pixel, net->nodes[out].name, "/pixel");
@@ -1528,7 +1537,6 @@ static void onnx_plan(onnx_writer *w)
                 first = w->o->input == ONNX_ROW;
                 break;
             }
-
             first = node->shape[0] > 1;
             for (k = i + 1; k < net->count && onnx_has_pixels(node); k++) {
                 if (net->nodes[k].inputs && net->nodes[k].input[0] == i) {
@@ -1583,16 +1591,30 @@ static int onnx_is_utf8(const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;
     while (*p) {
-        int more = *p < 0x80                 ? 0
-                   : *p >= 0xC2 && *p < 0xE0 ? 1
-                   : (*p & 0xF0) == 0xE0     ? 2
-                   : *p >= 0xF0 && *p < 0xF5 ? 3
-                                             : -1;
-        if (more < 0)
+        /* the number of bytes that follow the first one, and the range of the second byte */
+        int more = 0, least = 0x80, most = 0xBF;
+        if (*p >= 0xC2 && *p <= 0xDF)
+            more = 1;
+        else if (*p >= 0xE0 && *p <= 0xEF)
+            more = 2;
+        else if (*p >= 0xF0 && *p <= 0xF4)
+            more = 3;
+        else if (*p >= 0x80)
             return 0;
-        for (p++; more; more--) {
-            if ((*p++ & 0xC0) != 0x80)
+        /* No longer form of a shorter sequence, no surrogate, nothing beyond U+10FFFF. */
+        if (*p == 0xE0)
+            least = 0xA0;
+        else if (*p == 0xED)
+            most = 0x9F;
+        else if (*p == 0xF0)
+            least = 0x90;
+        else if (*p == 0xF4)
+            most = 0x8F;
+        for (p++; more; more--, p++) {
+            if (*p < least || *p > most)
                 return 0;
+            least = 0x80;
+            most = 0xBF;
         }
     }
     return 1;
@@ -1606,6 +1628,12 @@ static int onnx_names_clash(const char *a, const char *b)
            && (!b[n] || !strcmp(b + n, ".weight") || !strcmp(b + n, ".bias")
                || !strcmp(b + n, ".running_mean") || !strcmp(b + n, ".running_var") || b[n] == '/'
                || b[n] == ':');
+}
+
+/* Returns whether a name may be that of a constant of onnx_put_shared. */
+static int onnx_is_reserved(const char *name)
+{
+    return !strncmp(name, "gelu", 4) && (!name[4] || name[4] == '/');
 }
 
 /* Returns LGELU_OK if the network can be written, else an error with its message in text. */
@@ -1630,8 +1658,8 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
                 return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
                                    "ONNX has no operator for a custom gate");
             }
-            if (strlen(node->name) == 4 && !memcmp(node->name, "gelu", 4)) {
-                return onnx_reject(text, LGELU_E_ARGUMENT, "gelu",
+            if (onnx_is_reserved(node->name)) {
+                return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
                                    "this name is reserved for the constants of gates");
             }
             for (k = 0; k < net->count; k++) {
@@ -1652,10 +1680,15 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
         return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
                            "the output's name must be UTF-8 of 1 to 63 bytes");
     }
+    if (w->o->output && onnx_is_reserved(w->o->output)) {
+        return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
+                           "the output's name is reserved for the constants of gates");
+    }
     for (i = 0; w->o->output && i < net->count; i++) {
+        const char *name = net->nodes[i].name;
         if (w->flag[i] & ONNX_WANTED && i != onnx_source(w, w->output)
-            && onnx_names_clash(net->nodes[i].name, w->o->output)) {
-            return onnx_reject(text, LGELU_E_ARGUMENT, net->nodes[i].name,
+            && (onnx_names_clash(name, w->o->output) || onnx_names_clash(w->o->output, name))) {
+            return onnx_reject(text, LGELU_E_ARGUMENT, name,
                                "the output and this layer have the same name");
         }
     }
@@ -1667,20 +1700,20 @@ static const char *onnx_describe_gates(const onnx_writer *w)
 {
     int i, lambda = 0, approximate = 0, others = 0;
     for (i = 0; i < w->net->count; i++) {
-        if (w->flag[i] & ONNX_WANTED && w->net->nodes[i].op == LGELU_OP_GATE) {
-            others |= w->net->nodes[i].gate == LGELU_GATE_SILU
-                      || w->net->nodes[i].gate == LGELU_GATE_CUSTOM;
-            lambda |= w->net->nodes[i].gate == LGELU_GATE_LAMBDA
-                      || w->net->nodes[i].gate == LGELU_GATE_GELU;
-            approximate |= w->net->nodes[i].gate == LGELU_GATE_TANH;
+        const lgelu_node *node = w->net->nodes + i;
+        if (w->flag[i] & ONNX_WANTED && node->op == LGELU_OP_GATE && !onnx_is_relu(w->net, node)) {
+            others |= node->gate == LGELU_GATE_SILU || node->gate == LGELU_GATE_CUSTOM;
+            lambda |= node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_GELU;
+            approximate |= node->gate == LGELU_GATE_TANH;
         }
     }
-    return lambda
-               ? "Its gates are x Phi(lambda x), not ReLU: written as x 0.5 (1 + Erf(x / (sqrt(2) / lambda))), in which "
-                 "1 + Erf cancels where lambda x is far below 0: small there in absolute terms, but without relative accuracy."
-           : approximate ? "Its gates are GELU by the tanh formula, not ReLU."
-           : others      ? "Its gates are not all ReLU."
-                         : "Its gates are ReLU.";
+    if (lambda) {
+        return "Its gates are x Phi(lambda x), not ReLU: written as x 0.5 (1 + Erf(x / (sqrt(2) / lambda))), in which "
+               "1 + Erf cancels where lambda x is far below 0: small there in absolute terms, but without relative accuracy.";
+    }
+    if (approximate)
+        return "Its gates are GELU by the tanh formula, not ReLU.";
+    return others ? "Its gates are not all ReLU." : "Its gates are ReLU.";
 }
 
 /* Returns a sentence about the quantization for the doc_string, or an empty string. */
@@ -1730,7 +1763,8 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
                            "QuantizeLinear supports values of 8 bits, no fewer");
     }
     onnx_plan(&w);
-    if ((status = onnx_can_be_written(&w, text)) != LGELU_OK)
+    status = onnx_can_be_written(&w, text);
+    if (status)
         return status;
     w.counting = 1;
     onnx_emit_graph(&w);

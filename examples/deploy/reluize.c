@@ -1516,12 +1516,12 @@ static void compare(const report *r, row *x, const float *before, const float *a
 static void print_text(FILE *f, const report *r)
 {
     const int classes = r->outputs > 1;
+    const char *metric = "";
     int i;
+    if (data.labelled)
+        metric = classes ? "accuracy %" : "R2 %";
     fprintf(f, "%s on the %zu test samples of %s\n\n%-44s %10s", option.model, data.count[TEST],
-            option.data, "",
-            !data.labelled ? ""
-            : classes      ? "accuracy %"
-                           : "R2 %");
+            option.data, "", metric);
     if (is_language())
         fprintf(f, " %8s", "nats");
     fprintf(f, " %8s %10s %10s\n", classes ? "flips" : "", "largest", "mean");
@@ -1569,7 +1569,10 @@ static void print_json_text(FILE *f, const char *text)
 
 static void print_json(FILE *f, const report *r)
 {
+    const char *metric = "none";
     int i;
+    if (data.labelled)
+        metric = r->outputs > 1 ? "accuracy" : "r2";
     fprintf(f, "{\"model\": ");
     print_json_text(f, option.model);
     fprintf(f, ", \"data\": ");
@@ -1580,10 +1583,8 @@ static void print_json(FILE *f, const report *r)
         f,
         ", \"metric\": \"%s\", \"test_samples\": %zu, \"epochs\": %ld, \"rate\": %.9g, \"batch\": %ld, "
         "\"seed\": %ld, \"written\": \"%s\"",
-        !data.labelled   ? "none"
-        : r->outputs > 1 ? "accuracy"
-                         : "r2",
-        data.count[TEST], option.epochs, option.rate, option.batch, option.seed, r->written);
+        metric, data.count[TEST], option.epochs, option.rate, option.batch, option.seed,
+        r->written);
     for (i = 0; i < r->lines; i++) {
         const row *x = r->line + i;
         fprintf(f, ",\n \"%s\": {", x->key);
@@ -2026,10 +2027,11 @@ static int read_data(job *j, const char *program)
 static int check_data(const job *j)
 {
     const size_t *s = j->shape;
-    const int fits = j->vocabulary ? s[1] == sample_size()
-                     : as_vectors
-                         ? s[2] == sample_size()
-                         : s[0] == data.height && s[1] == data.width && s[2] == data.channels;
+    int fits = s[0] == data.height && s[1] == data.width && s[2] == data.channels;
+    if (j->vocabulary)
+        fits = s[1] == sample_size();
+    else if (as_vectors)
+        fits = s[2] == sample_size();
     if (!fits && j->vocabulary) {
         return fail("the network takes %zu tokens a sample, the data has %zu", s[1], sample_size());
     }

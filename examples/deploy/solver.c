@@ -209,17 +209,14 @@ static int solver_check(solver_net *s, const vnnlib *p)
     const size_t outputs = s->b.node[s->b.output].n;
     const float *y;
     size_t k;
-    for (k = 0; k < p->inputs; k++) {
-        double v = s->xd[k] < p->low[k] ? p->low[k] : s->xd[k] > p->high[k] ? p->high[k] : s->xd[k];
-        s->x[k] = (float)v;
-        while ((double)s->x[k] > p->high[k])
-            s->x[k] = nextafterf(s->x[k], -HUGE_VALF);
-        while ((double)s->x[k] < p->low[k])
-            s->x[k] = nextafterf(s->x[k], HUGE_VALF);
-    }
+    for (k = 0; k < p->inputs; k++)
+        s->x[k] = deploy_clamp(s->xd[k], p->low[k], p->high[k]);
     lgelu_net_bind(&s->a.net, s->a.input, s->x);
     lgelu_net_bind(&s->a.net, s->a.target, NULL);
-    if (lgelu_net_forward(&s->a.net, 1) || (y = lgelu_net_value(&s->a.net, s->a.output)) == NULL)
+    if (lgelu_net_forward(&s->a.net, 1))
+        return 0;
+    y = lgelu_net_value(&s->a.net, s->a.output);
+    if (!y)
         return 0;
     for (k = 0; k < outputs; k++)
         s->y[k] = (double)y[k];
@@ -299,11 +296,13 @@ static mip_answer solver_answer(solver_net *s, const vnnlib *p, const char *name
     mip_answer answer = MIP_OPEN;
     unsigned char *text;
     FILE *f = fopen(name, "rb");
-    long n;
+    long n = 0;
     *there = f != NULL;
     if (!f)
         return MIP_OPEN;
-    if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET)) {
+    if (!fseek(f, 0, SEEK_END))
+        n = ftell(f);
+    if (n > 0 && !fseek(f, 0, SEEK_SET)) {
         text = (unsigned char *)deploy_room((size_t)n, 1);
         if (!text)
             deploy_refuse(s->message, LGELU_E_MEMORY, "solver: no memory");

@@ -83,8 +83,8 @@ static int torch_part(const lgelu_net *net, const torch_names *how, int i, int p
     /* a folded batch normalisation has neither gains nor shifts, an RMS normalisation no shifts */
     if (part < 2 && norm && node->bias_count <= (size_t)part * out)
         return 0;
-    deploy_refuse(t->name, LGELU_OK, "%s%s%s", how->prefix ? how->prefix : "", node->name,
-                  node->op == LGELU_OP_CLASS_TOKEN ? "" : suffix[part]);
+    deploy_text(t->name, sizeof t->name, "%s%s%s", how->prefix ? how->prefix : "", node->name,
+                node->op == LGELU_OP_CLASS_TOKEN ? "" : suffix[part]);
     /* num_batches_tracked has the shape []. */
     if (part == 4)
         return 1;
@@ -226,12 +226,29 @@ static lgelu_status torch_check(lgelu_net *net, const torch_names *how)
 }
 
 /* ---- writing ---- */
-static size_t torch_header(deploy_out *o, const lgelu_net *net,
-                           const torch_names *how) /* o NULL: only its length */
+
+/* Formats the entry of a tensor whose data begins at byte `at`, and returns its length. */
+static size_t torch_entry_text(char text[400], const torch_tensor *t, size_t at)
+{
+    const size_t bytes = t->data ? t->count * 4 : 8;
+    size_t n, d;
+    deploy_text(text, 400, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->name,
+                t->data ? "F32" : "I64");
+    for (d = 0; d < t->dims; d++) {
+        n = strlen(text);
+        deploy_text(text + n, 400 - n, d ? ",%z" : "%z", t->shape[d]);
+    }
+    n = strlen(text);
+    deploy_text(text + n, 400 - n, "],\"data_offsets\":[%z,%z]}", at, at + bytes);
+    return strlen(text);
+}
+
+/* Writes the header, or, if o is NULL, only computes its length. Returns the length. */
+static size_t torch_header(deploy_out *o, const lgelu_net *net, const torch_names *how)
 {
     static const char head[] = "{\"__metadata__\":{\"format\":\"pt\"}";
     size_t at = 0, length = sizeof head - 1, k;
-    char text[400], *p;
+    char text[400];
     torch_tensor t;
     int i, part;
     if (o)
@@ -241,26 +258,14 @@ static size_t torch_header(deploy_out *o, const lgelu_net *net,
     for (k = 0; k < 2; k++) {
         for (i = 0; i < net->count; i++) {
             for (part = 0; part < TORCH_PARTS; part++) {
-                size_t d, bytes;
+                size_t n;
                 if (!torch_part(net, how, i, part, &t) || (k ? !t.data : t.data != NULL))
                     continue;
-                bytes = t.data ? t.count * 4 : 8;
-                p = text;
-                deploy_refuse(p, LGELU_OK, ",\"%s\"", t.name);
-                p += strlen(p);
-                deploy_refuse(p, LGELU_OK, ":{\"dtype\":\"%s\",\"shape\":[",
-                              t.data ? "F32" : "I64");
-                p += strlen(p);
-                for (d = 0; d < t.dims; d++) {
-                    deploy_refuse(p, LGELU_OK, d ? ",%z" : "%z", t.shape[d]);
-                    p += strlen(p);
-                }
-                deploy_refuse(p, LGELU_OK, "],\"data_offsets\":[%z,%z]}", at, at + bytes);
-                p += strlen(p);
-                length += (size_t)(p - text);
+                n = torch_entry_text(text, &t, at);
+                length += n;
                 if (o)
-                    deploy_bytes(o, text, (size_t)(p - text));
-                at += bytes;
+                    deploy_bytes(o, text, n);
+                at += t.data ? t.count * 4 : 8;
             }
         }
     }
@@ -407,10 +412,13 @@ static int torch_describe(deploy_in *in, torch_entry *e)
         int key;
         if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'"))
             return -1;
-        key = torch_is(in, at, length, "dtype")          ? 1
-              : torch_is(in, at, length, "shape")        ? 2
-              : torch_is(in, at, length, "data_offsets") ? 4
-                                                         : 0;
+        key = 0;
+        if (torch_is(in, at, length, "dtype"))
+            key = 1;
+        else if (torch_is(in, at, length, "shape"))
+            key = 2;
+        else if (torch_is(in, at, length, "data_offsets"))
+            key = 4;
         if (!key || (seen & key))
             return deploy_wrong(in, "an unknown or repeated key");
         seen |= key;
@@ -469,13 +477,15 @@ static int torch_metadata(deploy_in *in)
     }
 }
 
-/* Compares two entries by their offset in the file. */
+/* Compares two entries by where their data begins in the file, then by where it ends. */
 static int torch_order(const void *a, const void *b)
 {
     const torch_entry *x = (const torch_entry *)a, *y = (const torch_entry *)b;
-    return x->from != y->from ? (x->from < y->from ? -1 : 1)
-           : x->to != y->to   ? (x->to < y->to ? -1 : 1)
-                              : 0;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return 0;
 }
 
 /* Returns the entries of a file of `bytes` and stores the start of the data in *data; NULL after an
@@ -547,12 +557,14 @@ static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
         goto wrong;
     }
     qsort(e, *count, sizeof *e, torch_order);
-    for (at = k = 0; k < *count; at = e[k++].to) {
+    at = 0;
+    for (k = 0; k < *count; k++) {
         if (e[k].from != at) {
             in->at = e[k].name;
             deploy_wrong(in, "a gap or an overlap before this tensor");
             goto wrong;
         }
+        at = e[k].to;
     }
     if (at != bytes - *data) {
         in->at = bytes;

@@ -41,8 +41,9 @@ lgelu_status vnnlib_robust(vnnlib *p, size_t winner)
     p->terms = p->clauses = 0;
     if (!p->term || !p->clause)
         return deploy_refuse(p->message, LGELU_E_MEMORY, "VNN-LIB: no memory");
-    if (winner >= p->outputs) {
-        return deploy_refuse(p->message, LGELU_E_ARGUMENT, "VNN-LIB: class %z of %z", winner,
+    if (winner >= p->outputs || p->outputs < 2) {
+        return deploy_refuse(p->message, LGELU_E_ARGUMENT,
+                             "VNN-LIB: class %z of %z: expected one of at least 2 classes", winner,
                              p->outputs);
     }
     /* Y_winner - Y_k <= 0 */
@@ -51,11 +52,16 @@ lgelu_status vnnlib_robust(vnnlib *p, size_t winner)
             p->term[p->terms].a = (int)winner;
             p->term[p->terms].b = (int)k;
             p->term[p->terms].c = 0;
-            p->clause[++p->clauses] = ++p->terms;
+            p->terms++;
+            p->clauses++;
+            p->clause[p->clauses] = p->terms;
         }
     }
     return LGELU_OK;
 }
+
+/* Returns the output of an index; 0 for -1. */
+static double vnnlib_output(const double *y, int index) { return index < 0 ? 0 : y[index]; }
 
 int vnnlib_meets(const vnnlib *p, const double *y)
 {
@@ -63,7 +69,7 @@ int vnnlib_meets(const vnnlib *p, const double *y)
     for (k = 0; k < p->clauses; k++) {
         for (t = p->clause[k]; t < p->clause[k + 1]; t++) {
             const vnnlib_term *m = p->term + t;
-            if (!((m->a < 0 ? 0 : y[m->a]) - (m->b < 0 ? 0 : y[m->b]) <= m->c))
+            if (!(vnnlib_output(y, m->a) - vnnlib_output(y, m->b) <= m->c))
                 break;
         }
         if (t == p->clause[k + 1])
@@ -216,18 +222,13 @@ static int vnnlib_grow(deploy_in *in, vnnlib *p, const vnnlib_term *t)
 /* Reads two operands and ")" after "(<=" or "(>=". */
 static int vnnlib_compare(deploy_in *in, vnnlib *p, int less, int inputs)
 {
-    vnnlib_side s[2], swap;
+    vnnlib_side s[2];
     vnnlib_term t;
-    if (vnnlib_operand(in, p, s) || vnnlib_operand(in, p, s + 1))
+    /* s[0] <= s[1] */
+    if (vnnlib_operand(in, p, s + !less) || vnnlib_operand(in, p, s + less))
         return -1;
     if (!vnnlib_word(in, ")"))
         return deploy_wrong(in, "expected ')' after two operands");
-    /* s[0] <= s[1] */
-    if (!less) {
-        swap = s[0];
-        s[0] = s[1];
-        s[1] = swap;
-    }
     if (s[0].kind == 'X' || s[1].kind == 'X') {
         if (!inputs)
             return deploy_wrong(in, "an X inside `or`: only one box of inputs is supported");

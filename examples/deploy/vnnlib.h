@@ -38,7 +38,9 @@ typedef struct {
 /* Makes an empty property. */
 lgelu_status vnnlib_box(vnnlib *p, size_t inputs, size_t outputs);
 
-/* Sets the clauses: one for each output other than `winner` that may be at least as large. */
+/* Sets the clauses: one for each output other than `winner` that may be at least as large. Fails
+   with LGELU_E_ARGUMENT if there are fewer than 2 outputs: a network with one logit would hold
+   trivially. */
 lgelu_status vnnlib_robust(vnnlib *p, size_t winner);
 
 /* Writes p. shape: rows, columns and channels of the input, whose elements are then numbered in

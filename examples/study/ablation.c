@@ -20,9 +20,8 @@ static void ablation_end(trainer *w)
     free(room);
 }
 
-/* ==== means over the axes that are not fixed
-   ======================================================================= */
-/* is it a point of the axes with at[k] = fixed[k], where fixed[k] >= 0? */
+/* ==== means over the axes that are not fixed ==== */
+/* Returns whether a variant has at[k] = fixed[k] on each axis with fixed[k] >= 0. */
 static int lies_at(const study *s, long variant, const int fixed[MAX_AXES])
 {
     int at[MAX_AXES], k = 0;
@@ -32,7 +31,8 @@ static int lies_at(const study *s, long variant, const int fixed[MAX_AXES])
     return k == s->axes;
 }
 
-/* of one seed over those; of_log: the mean of the logarithm */
+/* Returns the mean of one seed's runs over those points; of_log: of their logarithms. NaN if one of
+   them diverged or has no such quantity. */
 static double mean_at(const study *s, const int fixed[MAX_AXES], long seed, const char *quantity,
                       int of_log)
 {
@@ -43,25 +43,38 @@ static double mean_at(const study *s, const int fixed[MAX_AXES], long seed, cons
         if (!lies_at(s, v, fixed))
             continue;
         x = record_get(s, plan_run(s, v, plan_arm("hardened"), seed), quantity, -1, -1);
-        sum += of_log ? log10(fmax(x, 1e-12)) : x;
+        sum += of_log ? stat_log10(x, 1e-12) : x;
         n++;
     }
     return sum / (double)n;
 }
 
+/* Returns the largest value of one seed's runs over those points, NaN if no run has one. */
 static double most_at(const study *s, const int fixed[MAX_AXES], long seed,
                       double (*value)(const study *, const run *))
 {
-    double most = -HUGE_VAL;
+    double most = (double)NAN;
     for (long v = 0; v < s->variants; v++) {
         double x;
         if (!lies_at(s, v, fixed))
             continue;
         x = value(s, plan_run(s, v, plan_arm("hardened"), seed));
-        if (x > most)
+        if (x >= -HUGE_VAL && !(most >= x))
             most = x;
     }
     return most;
+}
+
+/* Stores most_at of the seeds that have one, and returns how many there are. */
+static long most_of_seeds(const study *s, const int fixed[MAX_AXES],
+                          double (*value)(const study *, const run *), double *v)
+{
+    long n = 0;
+    for (long i = 0; i < s->config.seeds; i++) {
+        v[n] = most_at(s, fixed, i, value);
+        n += v[n] >= -HUGE_VAL;
+    }
+    return n;
 }
 
 static double flips_of(const study *s, const run *r) { return record_get(s, r, "flips", -1, -1); }
@@ -77,9 +90,7 @@ static void free_axes(int fixed[MAX_AXES])
         fixed[k] = -1;
 }
 
-/* ==== the tables
-   ===================================================================================================
- */
+/* ==== the tables ==== */
 static int print_cells(study *s, const char *quantity, const char *title, const char *format,
                        double *v)
 {
@@ -117,22 +128,24 @@ static int print_cells(study *s, const char *quantity, const char *title, const 
     return 0;
 }
 
-/* two values of one axis, over all points of the others */
+/* Compares two values of one axis over all points of the others. */
 static int find_pair(study *s, const char *axis_name, int a, int b, double *v)
 {
     const int k = plan_axis(s, axis_name);
     int fixed[MAX_AXES];
     char text[200];
+    long n = 0;
     free_axes(fixed);
     for (long i = 0; i < s->config.seeds; i++) {
         fixed[k] = a;
-        v[i] = mean_at(s, fixed, i, "after", 0);
+        v[n] = mean_at(s, fixed, i, "after", 0);
         fixed[k] = b;
-        v[i] = s->task.sign * (v[i] - mean_at(s, fixed, i, "after", 0));
+        v[n] = s->task.sign * (v[n] - mean_at(s, fixed, i, "after", 0));
+        n += v[n] >= -HUGE_VAL;
     }
     snprintf(text, sizeof text, "%s %s is level with %s", axis_name, s->axis[k].value[a],
              s->axis[k].value[b]);
-    return stat_find(s, text, NULL, v, s->config.seeds, -s->task.margin, s->task.margin);
+    return n ? stat_find(s, text, NULL, v, n, -s->task.margin, s->task.margin) : 0;
 }
 
 static int ablation_check(study *s)
@@ -148,6 +161,7 @@ static int ablation_report(study *s)
     const int target = plan_axis(s, "target");
     double *v = (double *)malloc((size_t)seeds * sizeof *v), x[MAX_VALUES], y[MAX_VALUES];
     int fixed[MAX_AXES], bad = 0;
+    long n = 0;
     if (!v)
         return study_fail(s, "out of memory");
     show_head(s);
@@ -163,29 +177,29 @@ static int ablation_report(study *s)
             x[fixed[target]] = log10(deploy_read(s->axis[target].value[fixed[target]], NULL));
             y[fixed[target]] = mean_at(s, fixed, i, "max_dlogit", 1);
         }
-        v[i] = stat_slope(x, y, s->axis[target].values);
+        v[n] = stat_slope(x, y, s->axis[target].values);
+        n += v[n] >= -HUGE_VAL;
     }
-    bad = stat_find(s, "logits change as 1/λ: log-log slope", "%+.2f", v, seeds, -1.1, -0.9)
-          || stat_find(s, "logits change as 1/λ or faster: log-log slope", "%+.2f", v, seeds,
-                       -HUGE_VAL, -0.9);
+    if (n) {
+        bad = stat_find(s, "logits change as 1/λ: log-log slope", "%+.2f", v, n, -1.1, -0.9)
+              || stat_find(s, "logits change as 1/λ or faster: log-log slope", "%+.2f", v, n,
+                           -HUGE_VAL, -0.9);
+    }
     free_axes(fixed);
-    for (long i = 0; i < seeds; i++)
-        v[i] = most_at(s, fixed, i, ratio_of);
-    if (v[0] >= 0) {
-        bad = bad
-              || stat_find(s, "the certificate holds: largest fraction of it", "%.2g", v, seeds,
-                           -HUGE_VAL, 1);
+    n = most_of_seeds(s, fixed, ratio_of, v);
+    if (n && !bad) {
+        bad = stat_find(s, "the certificate holds: largest fraction of it", "%.2g", v, n, -HUGE_VAL,
+                        1);
     }
     for (int k = 0; !bad && k < s->axis[target].values; k++) {
         char text[120];
         fixed[target] = k;
-        for (long i = 0; i < seeds; i++)
-            v[i] = most_at(s, fixed, i, flips_of);
+        n = most_of_seeds(s, fixed, flips_of, v);
         snprintf(text, sizeof text, "at λ = %s at most one prediction flips",
                  s->axis[target].value[k]);
-        bad = stat_find_counts(s, text, "%.1f", v, seeds, -HUGE_VAL, 1.5);
+        bad = n ? stat_find_counts(s, text, "%.1f", v, n, -HUGE_VAL, 1.5) : 0;
     }
-    /* the ends of an axis; of shapes each against the first */
+    /* The ends of an axis are compared; of shapes, each with the first. */
     for (int k = 0; k < 3; k++) {
         const int a = plan_axis(s, levels[k]);
         if (a < 0)
@@ -199,9 +213,7 @@ static int ablation_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure
-   ===================================================================================================
- */
+/* ==== the figure ==== */
 static int ablation_figures(study *s)
 {
     static const char *const colour[6] = { "#0072B2", "#D55E00", "#117733",

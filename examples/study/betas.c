@@ -18,9 +18,7 @@
 enum { REPLAY = 601 };
 static const double KEEP = 0.9;
 
-/* ==== the replay
-   ===================================================================================================
- */
+/* ==== the replay ==== */
 static double logistic(double x) { return 1 / (1 + same_exp(-x)); }
 
 /* c = 1, or with `scaled` the c(k) above */
@@ -64,9 +62,7 @@ static double bend_of(const config *c, uint64_t seed)
     return most;
 }
 
-/* ==== while training
-   ===============================================================================================
- */
+/* ==== while training ==== */
 static void betas_before(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
@@ -109,8 +105,7 @@ static void betas_end(trainer *w)
     free(x);
 }
 
-/* ==== the tables and what they say
-   ================================================================================= */
+/* ==== the tables and what they say ==== */
 static long variant_at(const study *s, int i, int j)
 {
     int at[MAX_AXES] = { 0 };
@@ -166,19 +161,20 @@ static void print_grid(study *s, const char *quantity, const char *about, const 
     }
 }
 
-/* log10 of the diagonal's value over that of the others of its row, the mean of the logs; side -1,
-   1: of those with a smaller β2, with a larger one alone. NaN where there are none */
+/* Returns log10 of the diagonal's value over that of the others of its row, the mean of the
+   logarithms; side -1 or 1: of those with a smaller or with a larger β2 alone. Runs that diverged
+   are left out; NaN if none of the others is left, or the diagonal's diverged. */
 static double against_row(const study *s, const char *quantity, long seed, int row, int side)
 {
     const double b1 = deploy_read(b1_text(s, row), NULL);
     double on = (double)NAN, off = 0;
     int n = 0;
     for (int j = 0; j < b2s(s); j++) {
-        const double l = log10(fmax(value_at(s, quantity, row, j, seed), 1e-12)),
+        const double l = stat_log10(value_at(s, quantity, row, j, seed), 1e-12),
                      away = deploy_read(b2_text(s, j), NULL) - b1;
         if (is_diagonal(s, row, j)) {
             on = l;
-        } else if (away * side >= 0) {
+        } else if (away * side >= 0 && l >= -HUGE_VAL) {
             off += l;
             n++;
         }
@@ -343,8 +339,7 @@ static int betas_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: three maps, and the replay
-   ======================================================================= */
+/* ==== the figure: three maps, and the replay ==== */
 static void draw_map(study *s, svg *g, double left, double top, const char *quantity,
                      const char *name, int of_log, const char *format)
 {
@@ -354,8 +349,7 @@ static void draw_map(study *s, svg *g, double left, double top, const char *quan
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < b1s(s); i++) {
             for (int j = 0; j < b2s(s); j++) {
-                const double v = mean_at(s, quantity, i, j),
-                             at = of_log ? log10(fmax(v, 1e-12)) : v;
+                const double v = mean_at(s, quantity, i, j), at = of_log ? stat_log10(v, 1e-12) : v;
                 char ink[8];
                 if (!(at >= -HUGE_VAL))
                     continue;
@@ -408,7 +402,8 @@ static void draw_replay(study *s, svg *g, svg_panel *p, int row)
     svg_labels(g, label, shown, p->left + p->width, p->top, p->top + p->height, 15);
 }
 
-static void draw_cells(study *s, svg *g) /* score over roughness, a dot for each run */
+/* Draws the score over the roughness, a dot for each run. */
+static void draw_cells(study *s, svg *g)
 {
     svg_panel q = { 470, 366, 300, 190, 1e9, 0, 1e9, -1e9, 0, 0 };
     double wide;

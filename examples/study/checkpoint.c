@@ -15,16 +15,14 @@ static struct {
 
 static int keeps(const option *o) { return o->matters != OPT_HOW; }
 
-/* where samples lie is free: they are compared */
+/* Returns whether an option says where samples are, which may change: they are compared. */
 static int is_place(const option *o)
 {
     return !strcmp(o->name, "data") || !strcmp(o->name, "text") || !strcmp(o->name, "bpe");
 }
 
-/* ==== options
-   ======================================================================================================
- */
-/* runs are numbered by the axes in their order, which depends on how they came about */
+/* ==== options ==== */
+/* Orders the axes as in the file: runs are numbered by them. */
 static void order_axes(study *s, const char *names)
 {
     for (int k = 0; k < s->axes; k++, names += *names == ',') {
@@ -48,7 +46,7 @@ int checkpoint_options(study *s)
     static char text[MAX_OPTIONS][4 * OPTION_TEXT];
     const char *path = s->config.resume;
     char key[64], word[4 * OPTION_TEXT];
-    /* up to here: what follows is the file's fault */
+    /* Errors from here on are the file's, not the command's. */
     s->usage = 0;
     if (!(s->file = output_read(path, &s->file_bytes)))
         return study_fail(s, "--resume: %s: %s", path, strerror(errno));
@@ -81,7 +79,7 @@ int checkpoint_options(study *s)
             }
             s->usage = 0;
         } else if (!s->given[i]) {
-            if (*text[i] ? option_take(s, o, text[i]) : 0)
+            if (*text[i] && option_take(s, o, text[i]))
                 return -1;
             if (!*text[i] && o->kind == KIND_TEXT)
                 *(const char **)(void *)((char *)&s->config + o->offset) = NULL;
@@ -122,15 +120,15 @@ int checkpoint_keep_options(study *s)
     return 0;
 }
 
-/* ==== the state: numbers as one text, written and read by the same lines
-   =========================================== */
+/* ==== the state: numbers as one text, written and read by the same lines ==== */
 typedef struct {
     char *text;
     size_t at, room;
     int reading, bad;
 } tape;
 
-static void word(tape *r, char *w, size_t room) /* without spaces in it */
+/* Writes or reads a word without spaces. */
+static void word(tape *r, char *w, size_t room)
 {
     if (r->bad)
         return;
@@ -188,7 +186,7 @@ static long whole(tape *r, long v, long least, long most)
     return (long)d;
 }
 
-/* quantities go by their names' order: their numbers depend on which thread was first */
+/* Ranks the quantities by their names: their indices depend on which thread was first. */
 static void ranks(const study *s, short rank[MAX_QUANTITIES], short by_rank[MAX_QUANTITIES])
 {
     for (int q = 0; q < s->quantities; q++) {
@@ -199,7 +197,7 @@ static void ranks(const study *s, short rank[MAX_QUANTITIES], short by_rank[MAX_
     }
 }
 
-/* quantity: from the file's numbers to the study's, or back */
+/* Writes or reads a run; quantity maps the file's indices to the study's, or back. */
 static void run_state(tape *r, study *s, run *x, const short *quantity, int quantities)
 {
     const long many = 1000000000;
@@ -273,9 +271,7 @@ static void state(tape *r, study *s)
     }
 }
 
-/* ==== the file
-   =====================================================================================================
- */
+/* ==== the file ==== */
 enum { MAX_SEATS = 1024 };
 static struct {
     lgelu_part part[2 * MAX_SEATS];
@@ -284,10 +280,11 @@ static struct {
     lgelu_net none;
 } parts;
 
-static void collect(study *s) /* the networks in training; a branch that hasn't begun is nobody's */
+/* Collects the networks in training. A branch that has not begun has none. */
+static void collect(study *s)
 {
     parts.count = 0;
-    /* all runs are done: no network, but somebody to keep a message */
+    /* If all runs are done there is no network, and this one receives the message. */
     parts.part->net = &parts.none;
     for (int i = 0; i < s->family_count && parts.count < 2 * MAX_SEATS; i++) {
         const family *f = s->families + i;
@@ -300,7 +297,8 @@ static void collect(study *s) /* the networks in training; a branch that hasn't 
     }
 }
 
-/* is it worth keeping? The next step may find NaN, long after the old file is gone */
+/* Returns whether the networks compute finite losses: otherwise the next step would find NaN, and
+   the old file would be replaced. */
 static int sound(study *s)
 {
     for (int i = 0; i < s->family_count; i++) {
@@ -321,7 +319,7 @@ static int sound(study *s)
             lgelu_net_forward(net, n);
             net->evaluate = 0;
             net->pass = pass;
-            /* the next step will say so */
+            /* The next step reports it. */
             if (net->status == LGELU_E_NONFINITE) {
                 net->status = LGELU_OK;
                 return 0;
@@ -336,7 +334,7 @@ static int put(const void *data, size_t bytes, void *user)
     return fwrite(data, 1, bytes, (FILE *)user) != bytes;
 }
 
-/* no thread trains meanwhile */
+/* Saves the study. No thread may train meanwhile. */
 int checkpoint_save(study *s)
 {
     const char *path = s->config.save;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT-0
-   control.c: which of many PPO runs are worth going on with, judging at a tenth of their length?
+   control.c: which of many PPO runs should be continued, judging at a tenth of their length?
    Batch OUI (arXiv 2603.09950) is compared with early return, clipped fraction, KL and flips, and
    with the simplest explanation: the learning rate alone.
 
@@ -23,7 +23,7 @@
 #endif
 
 enum { SHOWN = 3 };
-/* the recalls that tables and figures show */
+/* The recalls that tables and figures show. */
 static const int shown_table[SHOWN] = { 1, MATCHED, 5 };
 static const struct {
     const char *name, *quantity;
@@ -38,9 +38,7 @@ static const char *const kind_table[KINDS] = { "other tasks and other seeds",
                                                "other seeds of the same task" };
 static const double LEVEL = 0.05, SAVE_SECONDS = 5;
 
-/* ==== the runs
-   =====================================================================================================
- */
+/* ==== the runs ==== */
 typedef struct {
     study *study;
     run *run;
@@ -100,7 +98,7 @@ static int plan_of(ppo_plan *p, study *s, const run *r)
     return 0;
 }
 
-/* the numbers of a run, all at once: whoever saves meanwhile sees none of it or the whole */
+/* Records the numbers of a run, all at once, so that a checkpoint has all of them or none. */
 static int keep(study *s, const watch *w, int diverged)
 {
     run *r = w->run;
@@ -197,7 +195,7 @@ static int run_them(study *s, double at_random[TASKS])
         at_random[i] = ppo_probe(probe[i], environment_table + i);
     for (int i = 0; i < s->family_count; i++)
         left += !s->families[i].done;
-    /* runs, here */
+    /* Here the steps are runs. */
     s->steps_all = left;
     s->started = s->saved_at = clock_now();
 #ifdef _OPENMP
@@ -215,8 +213,7 @@ static int run_them(study *s, double at_random[TASKS])
     return s->failed || s->stopped ? -1 : 0;
 }
 
-/* ==== what the rules receive
-   ====================================================================================== */
+/* ==== what the rules receive ==== */
 static int collect(screening *c)
 {
     study *s = (study *)c->study;
@@ -241,7 +238,7 @@ static int collect(screening *c)
             a->rate = rate;
             a->seed = i;
             a->last = record_get(s, r, "last_100", (int)r->config.epochs, -1);
-            /* it diverged */
+            /* A run that diverged counts as a random policy. */
             if (!(a->last >= -HUGE_VAL))
                 a->last = c->at_random[r->config.env];
             mean[t][rate] += a->last / (double)c->seeds;
@@ -256,12 +253,12 @@ static int collect(screening *c)
     return 0;
 }
 
-/* ==== tables and findings
-   ========================================================================================== */
+/* ==== tables and findings ==== */
 static void print_tasks(screening *c)
 {
     enum { COLUMNS = 6 };
     static const int column[COLUMNS] = { EARLY, OUI_ACTOR, OUI_CRITIC, CLIP, KL, FLIPS };
+    static const char *const format[COLUMNS] = { "%.1f", "%.3f", "%.3f", "%.3f", "%.4f", "%.3f" };
     study *s = (study *)c->study;
     double v[MAX_SEEDS];
     for (int t = 0; t < c->tasks; t++) {
@@ -291,11 +288,7 @@ static void print_tasks(screening *c)
                         && c->all[i].rank[column[m]] >= 0)
                         v[n++] = c->all[i].value[column[m]];
                 }
-                print_cell(s, m ? 18 : 22,
-                           column[m] == EARLY ? "%.1f"
-                           : column[m] == KL  ? "%.4f"
-                                              : "%.3f",
-                           v, n);
+                print_cell(s, m ? 18 : 22, format[m], v, n);
             }
             print(s, "%s\n", k == c->best_rate[t] ? "  best" : "");
         }
@@ -561,9 +554,7 @@ static int find_gates(const screening *c, gate_summary *known)
     return 0;
 }
 
-/* ==== figures
-   ======================================================================================================
- */
+/* ==== figures ==== */
 static int draw_rates(screening *c, const char *stem)
 {
     static const char *const name[3] = { "return at the end", "actor's OUI at a tenth",
@@ -705,9 +696,7 @@ static int draw_rules(screening *c, const char *stem)
     return figure_close(s, &f);
 }
 
-/* ==== all of it
-   ====================================================================================================
- */
+/* ==== all of it ==== */
 static int check(study *s)
 {
     ppo_plan p;

@@ -335,7 +335,11 @@ static int convert(conversion *v, way how, long count, inputs_kind kind)
     if (how == COLD || is_driven(how))
         return 0;
     measure_inputs(&in);
-    o.what = how == REESTIMATED ? REFIT_NOTHING : how == BIASES ? REFIT_BIASES : REFIT_FULL;
+    o.what = REFIT_FULL;
+    if (how == REESTIMATED)
+        o.what = REFIT_NOTHING;
+    else if (how == BIASES)
+        o.what = REFIT_BIASES;
     o.estimate = how == REESTIMATED;
     bytes = refit_bytes(&r, &v->smooth.net, to, v->converted.logits, &o);
     if (!bytes)

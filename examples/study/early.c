@@ -3,6 +3,7 @@
 #define LGELU_TRAINER
 #include "early.h"
 #include "../../lgelu.h"
+#include "interval.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void rank_them(double *rank, const double *v, long n)
         double below = 0, many = 0;
         for (long j = 0; j < n; j++) {
             if (j != i && early_known(v[j])) {
-                below += v[j] < v[i] ? 1 : v[j] > v[i] ? 0 : 0.5;
+                below += stat_below(v[j], v[i]);
                 many++;
             }
         }
@@ -81,9 +82,7 @@ void early_rank(early_data *k)
     }
 }
 
-/* ==== the parabola
-   =================================================================================================
- */
+/* ==== the parabola ==== */
 enum { TERMS = 6 };
 
 static int terms_of(double t[TERMS], double a, double b, int two)
@@ -128,7 +127,14 @@ static void predict(const early_data *k, const early_rule *r, long epoch, long s
     if (r->band) {
         for (long v = 0; v < k->variants; v++) {
             const double x = early_feature(k, epoch, r->a, seed)[v];
-            k->predicted[v] = x < 0.6 ? x - 0.6 : x > 0.8 ? 0.8 - x : x >= 0 ? 0 : x;
+            double outside = 0;
+            if (x < 0.6)
+                outside = x - 0.6;
+            else if (x > 0.8)
+                outside = 0.8 - x;
+            else if (!(x >= 0))
+                outside = x; /* unknown */
+            k->predicted[v] = outside;
         }
         return;
     }

@@ -29,8 +29,12 @@ void same_sincos(double x, double *sine, double *cosine)
     }
     a = fma(r * q, a, r);
     b = fma(q, b, 1.0);
-    *sine = turn == 0 ? a : turn == 1 ? b : turn == 2 ? -a : -b;
-    *cosine = turn == 0 ? b : turn == 1 ? -a : turn == 2 ? -b : a;
+    *sine = turn % 2 ? b : a;
+    *cosine = turn % 2 ? a : b;
+    if (turn > 1)
+        *sine = -*sine;
+    if (turn == 1 || turn == 2)
+        *cosine = -*cosine;
 }
 
 /* x = n·ln 2 + r, abs(r) <= 0.35, and Taylor */

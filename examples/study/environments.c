@@ -7,7 +7,12 @@
 
 static const double PI = 3.141592653589793;
 
-static double between(double v, double most) { return v > most ? most : v < -most ? -most : v; }
+static double between(double v, double most)
+{
+    if (v > most)
+        return most;
+    return v < -most ? -most : v;
+}
 
 /* uniform in ±most */
 static void draw(double *state, const double *most, int n, uint64_t seed, uint64_t stream)
@@ -55,10 +60,13 @@ static void links_start(double *s, uint64_t seed, uint64_t stream)
 }
 
 /* With m, l, I = 1 and lc = 1/2:
-       d1 = lc² + (l² + lc² + 2·l·lc·cos θ2) + 2 I = 7/2 + cos θ2            d2 = (lc² + l·lc·cos
-   θ2) + I = 5/4 + cos θ2 / 2 φ2 = lc·g·cos(θ1 + θ2 - π/2)     φ1 = -l·lc·θ2'² sin θ2 -
-   2·l·lc·θ2'θ1' sin θ2 + (lc + l)·g·cos(θ1 - π/2) + φ2 θ2'' = (τ + d2/d1·φ1 - l·lc·θ1'² sin θ2 -
-   φ2) / (lc² + I - d2²/d1)     θ1'' = -(d2·θ2'' + φ1) / d1 */
+
+       d1  = lc² + (l² + lc² + 2·l·lc·cos θ2) + 2 I = 7/2 + cos θ2
+       d2  = (lc² + l·lc·cos θ2) + I = 5/4 + cos θ2 / 2
+       φ2  = lc·g·cos(θ1 + θ2 - π/2)
+       φ1  = -l·lc·θ2'² sin θ2 - 2·l·lc·θ2'θ1' sin θ2 + (lc + l)·g·cos(θ1 - π/2) + φ2
+       θ2'' = (τ + d2/d1·φ1 - l·lc·θ1'² sin θ2 - φ2) / (lc² + I - d2²/d1)
+       θ1'' = -(d2·θ2'' + φ1) / d1 */
 static void links_slope(double d[4], const double s[4], double torque)
 {
     const double g = 9.8;
@@ -77,7 +85,8 @@ static void links_slope(double d[4], const double s[4], double torque)
     d[2] = -fma(d2, d[3], phi1) / d1;
 }
 
-static double wrap(double angle) /* into [-π, π] */
+/* Returns the angle in [-π, π]. */
+static double wrap(double angle)
 {
     while (angle > PI)
         angle -= 2 * PI;

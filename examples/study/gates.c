@@ -31,8 +31,8 @@ static double rate_at(const study *s, int i)
 
 static int settings(const study *s) { return (int)s->variants / rates(s); }
 
-static int place(const study *s, int setting,
-                 int which) /* of a setting on an axis; 0 on that of the rates */
+/* Returns the index of a setting on an axis; 0 on that of the rates. */
+static int place(const study *s, int setting, int which)
 {
     for (int k = s->axes - 1; k > which; k--) {
         if (k != plan_axis(s, "lr"))
@@ -55,7 +55,8 @@ static const char *axis_name(const study *s, int k)
     return strcmp(s->axis[k].option->name, "warmup") ? s->axis[k].option->name : "warm-up";
 }
 
-static const char *setting_text(const study *s, int setting) /* "warm-up 50, start glorot" */
+/* Returns a text such as "warm-up 50, start glorot". */
+static const char *setting_text(const study *s, int setting)
 {
     static char text[160];
     size_t n = 0;
@@ -122,8 +123,7 @@ static double width_of(const study *s, int setting, int arm, long seed, double *
     return sum;
 }
 
-/* ==== the table and what it says
-   =================================================================================== */
+/* ==== the table and what it says ==== */
 static int find(study *s, int setting, int arm, int width, const char *text, double least,
                 double most, double *v)
 {
@@ -250,32 +250,35 @@ static int find_growth(study *s, int k, int j, double *v)
 
 static int find_all(study *s, double *v)
 {
-    /* each beside GELU: text, then decades within 0.1, above 0 (+), below 0 (-) */
+    /* Each arm beside GELU. `side` is the range of the difference in decades: within 0.1, above 0
+       (+) or below 0 (-). */
+    enum { ROWS = 7 };
     static const struct {
         const char *arm, *text, *width;
         char side;
-    } row[] = { { "tanh", "the tanh form scores as GELU", "the tanh form less GELU", 0 },
-                { "silu", "SiLU scores as GELU", "SiLU less GELU", 0 },
-                { "swish", "Swish, β learned, scores as GELU", "Swish less GELU", '+' },
-                { "elu", "ELU scores as GELU", "ELU less GELU", '+' },
-                { "lgelu", "λ-GELU scores as GELU", "λ-GELU less GELU", '+' },
-                { "stochastic", "the stochastic gate scores as GELU",
-                  "the stochastic gate less GELU", '-' },
-                { "relu", "ReLU scores as GELU", "ReLU less GELU", '-' } };
+    } row[ROWS] = { { "tanh", "the tanh form scores as GELU", "the tanh form less GELU", 0 },
+                    { "silu", "SiLU scores as GELU", "SiLU less GELU", 0 },
+                    { "swish", "Swish, β learned, scores as GELU", "Swish less GELU", '+' },
+                    { "elu", "ELU scores as GELU", "ELU less GELU", '+' },
+                    { "lgelu", "λ-GELU scores as GELU", "λ-GELU less GELU", '+' },
+                    { "stochastic", "the stochastic gate scores as GELU",
+                      "the stochastic gate less GELU", '-' },
+                    { "relu", "ReLU scores as GELU", "ReLU less GELU", '-' } };
     const double m = s->task.margin;
     int bad = 0;
     for (int k = 0; k < settings(s); k++) {
-        for (int i = 0; i < 14 && !bad; i++) {
-            const int r = i % 7, width = i > 6;
-            bad = !width ? find(s, k, plan_arm(row[r].arm), 0, row[r].text, -m, m, v)
-                         : find(s, k, plan_arm(row[r].arm), 1, row[r].width,
-                                row[r].side == '+' ? 0
-                                : row[r].side      ? -HUGE_VAL
-                                                   : -0.1,
-                                row[r].side == '-' ? 0
-                                : row[r].side      ? HUGE_VAL
-                                                   : 0.1,
-                                v);
+        for (int r = 0; r < ROWS && !bad; r++)
+            bad = find(s, k, plan_arm(row[r].arm), 0, row[r].text, -m, m, v);
+        for (int r = 0; r < ROWS && !bad; r++) {
+            double least = -0.1, most = 0.1;
+            if (row[r].side == '+') {
+                least = 0;
+                most = HUGE_VAL;
+            } else if (row[r].side == '-') {
+                least = -HUGE_VAL;
+                most = 0;
+            }
+            bad = find(s, k, plan_arm(row[r].arm), 1, row[r].width, least, most, v);
         }
     }
     for (int k = 0; k < s->axes; k++) {
@@ -315,7 +318,7 @@ static int gates_check(study *s)
                 "--%s: several values; only --lr, --warmup, --start, --activations and --width may have them",
                 name);
         }
-        /* the network's name has the first width */
+        /* The network's name has the first width alone. */
         if (!strcmp(name, "width")) {
             const size_t used = strlen(s->task.network);
             snprintf(s->task.network + used, sizeof s->task.network - used, ", width %s to %s",
@@ -341,8 +344,7 @@ static int gates_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: scores over the rate, and the bands
-   ============================================================== */
+/* ==== the figure: scores over the rate, and the bands ==== */
 enum {
     SETTING_ROW = 18, /* height of a setting's name above its bands */
     ARM_ROW = 16,     /* of an arm's bands, a line for each seed */

@@ -202,14 +202,14 @@ void elu_backward(float *dx, const float *dy, const float *x, size_t n)
     run(ELU_BACKWARD, &p);
 }
 
-/* ==== as gates of a network
-   ======================================================================================== */
+/* ==== as gates of a network ==== */
 static const other_gate *gate_of(const lgelu_node *node)
 {
     return (const other_gate *)node->custom->user;
 }
 
-static void round_off(float *y, size_t n, int bits) /* to 16 bits and back */
+/* Rounds numbers to 16 bits. */
+static void round_off(float *y, size_t n, int bits)
 {
     uint16_t room[512];
     for (size_t some; n && bits; y += some, n -= some) {
@@ -230,13 +230,15 @@ float other_hardness(const lgelu_net *net, const lgelu_node *node)
     const float *p = net->w + node->bias_at;
     if (g->kind == OTHER_LAMBDA)
         return lgelu_lambda(&net->lambda_map, g->c > 0 ? g->c * *p : *p);
-    return g->kind == OTHER_RELU ? HUGE_VALF : g->kind == OTHER_SWISH ? *p : 1;
+    if (g->kind == OTHER_RELU)
+        return HUGE_VALF;
+    return g->kind == OTHER_SWISH ? *p : 1;
 }
 
 static int draws(const lgelu_net *net) { return net->mode == LGELU_MODE_TRAIN && !net->evaluate; }
 
-static uint64_t stream(const lgelu_net *net,
-                       const lgelu_node *node) /* of this forward, as dropout has one */
+/* Returns the stream of random numbers of this forward, as dropout has one. */
+static uint64_t stream(const lgelu_net *net, const lgelu_node *node)
 {
     return (uint64_t)1 << 62 | (uint64_t)(node - net->nodes) << 47 | (net->pass & 0xFFFF) << 31
            | ((uint64_t)net->step & 0x7FFFFFFF);
@@ -314,10 +316,16 @@ static void other_backward(float *dx, double *dw, const float *dy, const float *
 
 void other_gate_make(other_gate *g, const lgelu_lambda_map *h)
 {
-    const float s = g->kind == OTHER_LAMBDA ? lgelu_lambda_inverse(h, g->lambda0) : 0;
+    float start = 0;
+    if (g->kind == OTHER_LAMBDA)
+        start = lgelu_lambda_inverse(h, g->lambda0);
+    if (g->kind == OTHER_SWISH)
+        start = 1;
+    else if (g->c > 0)
+        start /= g->c;
     g->outer.forward = other_forward;
     g->outer.backward = other_backward;
     g->outer.parameters = g->kind == OTHER_SWISH || g->kind == OTHER_LAMBDA;
-    g->outer.start = g->kind == OTHER_SWISH ? 1 : g->c > 0 ? s / g->c : s;
+    g->outer.start = start;
     g->outer.user = g;
 }

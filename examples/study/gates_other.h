@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
-   gates_other.h: gates that lgelu.h has not: SiLU x·σ(βx), with β = 1 or learned (Swish), and ELU,
-   the stochastic gate as a layer, and any gate with its output rounded to 16 bits. As gates of
-   the caller's (LGELU_GATE_CUSTOM), and the kernels alone.
+   gates_other.h: the custom gates (LGELU_GATE_CUSTOM) of the study, and their kernels alone: SiLU
+   x·σ(βx), with β = 1 or learned (Swish), ELU, the stochastic gate as a layer, and any gate with
+   its output rounded to 16 bits. lgelu.h has a SiLU of its own (LGELU_GATE_SILU), which is faster;
+   this one is computed in double, and the recorded results of the study depend on its bits.
 
    The kernels have the same bits everywhere, and their error is at most 0.501 units in the last
    place of the float, the tail of subnormal numbers included, that of silu_backward's dx also

@@ -52,7 +52,7 @@ static double log_of(double drift)
     return log10(drift > 1e-9 ? drift : 1e-9);
 }
 
-/* Calls visit for each point of all axes but x and y; at[x] and at[y] are its to change. */
+/* Calls visit for each point of all axes except x and y, whose at[x] and at[y] visit may change. */
 static int each_panel(study *s, int x, int y,
                       int (*visit)(study *s, int at[MAX_AXES], const char *name))
 {
@@ -75,9 +75,7 @@ static int each_panel(study *s, int x, int y,
     return bad;
 }
 
-/* ==== verdicts
-   =====================================================================================================
- */
+/* ==== verdicts ==== */
 enum { MAX_SEEDS = 1000 };
 
 /* One seed's slope of log drift over the log of axis k (of its inverse), from its means over the
@@ -178,14 +176,17 @@ static int find_rise(study *s, int at[MAX_AXES], const char *name, int k)
     long n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
         double last = 0;
+        int known = 1;
         rise[n] = HUGE_VAL;
         for (at[k] = 0; at[k] < s->axis[k].values; at[k]++) {
             const double y = log_of(drift_of(s, plan_variant(s, at), i));
+            /* A seed with a run that diverged is left out; fmin would leave out the run alone. */
+            known = known && y >= -HUGE_VAL;
             if (at[k])
                 rise[n] = fmin(rise[n], y - last);
             last = y;
         }
-        n += fabs(rise[n]) < HUGE_VAL;
+        n += known && fabs(rise[n]) < HUGE_VAL;
     }
     at[k] = 0;
     snprintf(text, sizeof text, "%s%slog Δλ rises from each c to the next", name,
@@ -193,9 +194,7 @@ static int find_rise(study *s, int at[MAX_AXES], const char *name, int k)
     return n && stat_find(s, text, "%+.3f", rise, n, 0, HUGE_VAL);
 }
 
-/* ==== grid
-   =========================================================================================================
- */
+/* ==== grid ==== */
 static void print_grid(study *s, int at[MAX_AXES], int t, int c)
 {
     char cell[64];
@@ -354,9 +353,7 @@ static int grid_figures(study *s)
     return bad || figure_findings(s) ? -1 : 0;
 }
 
-/* ==== sweep
-   ========================================================================================================
- */
+/* ==== sweep ==== */
 static int sweep_panel(study *s, int at[MAX_AXES], const char *name)
 {
     const int c = plan_axis(s, "c");
@@ -470,7 +467,7 @@ static int sweep_figures(study *s)
     lines.bvs.y0 *= 1.1;
     lines.bvs.y1 *= 1.1;
     snprintf(title, sizeof title, "The drift of λ over c, and what it does to the score");
-    /* say it where it was found */
+    /* The title says what was found. */
     for (int i = 0, seen = 0, unseen = 0, all = 0; i < s->finding_count; i++) {
         if (!strstr(s->findings[i].text, "rises from"))
             continue;

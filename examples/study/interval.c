@@ -6,12 +6,25 @@
 #include <string.h>
 #include <stddef.h>
 
+double stat_below(double a, double b)
+{
+    if (a < b)
+        return 1;
+    return a > b ? 0 : 0.5;
+}
+
 double stat_mean(const double *v, long n)
 {
     double sum = 0;
     for (long i = 0; i < n; i++)
         sum += v[i];
     return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+double stat_log10(double v, double least)
+{
+    /* fmax would return `least` for NaN */
+    return log10(v < least ? least : v);
 }
 
 double stat_slope(const double *x, const double *y, long n)
@@ -123,10 +136,11 @@ static double count_p(const double *v, long n, double bound)
 {
     const double mean = stat_mean(v, n), error = stat_deviation(v, n) / sqrt((double)n),
                  distance = fabs(mean - bound);
-    const double by_score = bound > 0      ? erfc(distance / sqrt(bound / (double)n) / sqrt(2.0))
-                            : distance > 0 ? 0
-                                           : 1;
-    const double by_t = error > 0 ? 2 * stat_t_tail(distance / error, n - 1) : distance > 0 ? 0 : 1;
+    /* without any variance */
+    const double certain = distance > 0 ? 0 : 1;
+    const double by_score =
+        bound > 0 ? erfc(distance / sqrt(bound / (double)n) / sqrt(2.0)) : certain;
+    const double by_t = error > 0 ? 2 * stat_t_tail(distance / error, n - 1) : certain;
     return fmin(1, fmax(by_score, by_t));
 }
 

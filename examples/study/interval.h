@@ -13,6 +13,11 @@
 
 /* Returns the mean of n values; NaN when there is none. */
 double stat_mean(const double *v, long n);
+/* Returns the decimal logarithm of v, or of `least` if v is smaller; NaN if v is NaN, which is the
+   value of a run that diverged. */
+double stat_log10(double v, double least);
+/* Returns 1 if a is below b, 1/2 if they are equal, else 0: what a adds to the rank of b. */
+double stat_below(double a, double b);
 /* Returns the standard deviation of a sample (n - 1); NaN below two values. */
 double stat_deviation(const double *v, long n);
 /* Returns the slope of y over x by least squares. */

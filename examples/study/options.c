@@ -223,7 +223,8 @@ const option *option_find(const char *name, size_t n)
     return NULL;
 }
 
-static int choose(const char *choices, const char *word, size_t n) /* its index in "a|b|c", or -1 */
+/* Returns the index of a word in "a|b|c", or -1. */
+static int choose(const char *choices, const char *word, size_t n)
 {
     for (int i = 0;; i++) {
         size_t k = strcspn(choices, "|");
@@ -249,7 +250,8 @@ const char *config_choice(const char *name, const config *c, char text[32])
     return choice(o->choices, *(const int *)(const void *)((const char *)c + o->offset), text);
 }
 
-static int exact(char *text, size_t room, double v) /* as short as brings the very number back */
+/* Writes the shortest text that is read back as the same number. */
+static int exact(char *text, size_t room, double v)
 {
     snprintf(text, room, "%.15g", v);
     double back = deploy_read(text, NULL);
@@ -622,8 +624,8 @@ static int fits(const char *names, const char *name)
     return !names || choose(names, name, strlen(name)) >= 0;
 }
 
-/* Reads argv twice: first for what the defaults depend on. 0 to go on, 1 when --help was answered,
-   -1 with s->error */
+/* Reads argv twice: first for what the defaults depend on. Returns 0, 1 if --help was answered, or
+   -1 with s->error. */
 int study_options(study *s, int argc, char **argv)
 {
     int first = 1, wants_help = argc < 2;

@@ -3,11 +3,12 @@
    weight decays: does an early OUI tell which runs end well? Both forms, on 256 held-out samples,
    the mean over the layers:
 
-       pairwise (arXiv 2504.17160)   bits (output of the gate > 0) of whole layers, flattened; 28
-   pairs of samples, drawn once batch (arXiv 2605.10161)      as published: what a linear layer or a
-   convolution gives, before normalisation and gate; of maps one random position an image, drawn
-   once, width = channels. Of a block's sum it is its last convolution; convolutions on shortcuts
-   are left out
+       pairwise (arXiv 2504.17160): bits (output of the gate > 0) of whole layers, flattened; 28
+           pairs of samples, drawn once
+       batch (arXiv 2605.10161): as published, of what a linear layer or a convolution gives,
+           before normalisation and gate; of maps one random position an image, drawn once, width
+           = channels. Of a block's sum it is its last convolution; convolutions on shortcuts are
+           left out
 
    Beside them what is known without any indicator: the learning rate itself, and the training loss
    and the hold-out score at the same time. All are treated alike: the rank of a run among those of
@@ -22,8 +23,7 @@
 
 enum { PAIRS = 28, STREAM_PAIRS = 1 << 22, STREAM_PLACES = 1 << 23 };
 
-/* ==== while training: after each look at the hold-out
-   ============================================================== */
+/* ==== while training: after each look at the hold-out ==== */
 static int layer_of(const lgelu_net *net, int gate)
 {
     int i = net->nodes[gate].input[0];
@@ -77,8 +77,7 @@ static void oui_epoch(trainer *w)
     }
 }
 
-/* ==== what is known of a run after so many epochs
-   ================================================================== */
+/* ==== what is known of a run after so many epochs ==== */
 static double mean_of_gates(const study *s, const run *r, const char *quantity, int epoch)
 {
     double sum = 0;
@@ -113,8 +112,7 @@ static int early_of(study *s, early_data *k, int arm)
     return 0;
 }
 
-/* ==== the table and what it says
-   =================================================================================== */
+/* ==== the table and what it says ==== */
 static long early_epoch(const study *s) { return (s->config.epochs + 9) / 10; }
 
 static long evaluate_seeds(const early_data *k, int which, long epoch, double *rho, double *regret)
@@ -200,8 +198,7 @@ static int oui_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: correlations through training, and the runs themselves, for each arm
-   ============================= */
+/* ==== the figure: correlations through training, and the runs themselves, for each arm ==== */
 static void draw_rules(study *s, svg *g, svg_panel *p, const early_data *k, double *v)
 {
     double x[2048], y[2048];

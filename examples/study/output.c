@@ -134,7 +134,9 @@ int output_end(output *o)
         return -1;
     }
     o->f = NULL;
-    return o->plain ? (fclose(f) ? -1 : 0) : part_take(f, o->part, o->path);
+    if (o->plain)
+        return fclose(f) ? -1 : 0;
+    return part_take(f, o->part, o->path);
 }
 
 int output_append(output *o, const char *path, int replace)

@@ -3,10 +3,11 @@
    output.h: files that are either whole or as they were.
 
        output o;
-       if (output_try(&o, path)) ...         before the work: could it be written?
+       if (output_try(&o, path)) ...         before the work: can it be written?
        if (output_begin(&o)) ...             after it: write to o.f
-       if (output_end(&o)) ...               on the disk under its name; else errno, and the old
-   file is still there
+       if (output_end(&o)) ...               on the disk under its name
+
+   If output_end fails, errno says why, and the old file is still there.
 
    No output replaces what the program reads: files of output_read are remembered, those that
    output_inputs names are asked for, and output_try, output_append and output_end refuse them, by

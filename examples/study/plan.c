@@ -145,14 +145,17 @@ static int make_run(study *s, run *r, long variant, int arm, long seed)
     return 0;
 }
 
-static int by_step(const void *a, const void *b) /* ties as planned */
+/* Orders branches by their step; ties as planned. */
+static int by_step(const void *a, const void *b)
 {
     const branch *p = (const branch *)a, *q = (const branch *)b;
-    return p->step < q->step ? -1 : p->step > q->step ? 1 : p->run - q->run;
+    if (p->step != q->step)
+        return p->step < q->step ? -1 : 1;
+    return p->run - q->run;
 }
 
-/* the beginning of run i: a family from `first` on that has it, or a new one; a run without an
-   event is its family's trunk */
+/* Adds run i to the family, from `first` on, that has its beginning, or to a new one. A run without
+   an event is the trunk of its family. */
 static int find_family(study *s, int i, int first, int *hidden)
 {
     run *r = s->runs + i;
@@ -173,7 +176,7 @@ static int find_family(study *s, int i, int first, int *hidden)
         memset(f, 0, sizeof *f);
         s->family_count++;
         f->trunk = i;
-        /* a trunk that nobody asked for */
+        /* If only its branches were asked for, the trunk is a hidden run. */
         if (a->event) {
             run *t = s->runs + *hidden;
             *t = *r;
@@ -210,7 +213,7 @@ int plan_make(study *s)
                           "too many runs",
                           s->variants, s->arm_total, seeds);
     }
-    /* and as many trunks */
+    /* Each may have a hidden trunk. */
     s->runs = (run *)calloc(2 * (size_t)(s->variants * s->arm_total * seeds), sizeof *s->runs);
     s->families =
         (family *)calloc((size_t)(s->variants * s->arm_total * seeds), sizeof *s->families);
@@ -226,7 +229,7 @@ int plan_make(study *s)
                 if (make_run(s, r, v, s->arms[a], i))
                     return -1;
                 key_of(key, s, r, matters);
-                /* the same at an earlier point of the axes? */
+                /* It may be the same run as at an earlier point of the axes. */
                 for (long w = 0; w < v && k == s->run_count; w++) {
                     const int j = s->run_of[(w * s->arm_total + a) * seeds + i];
                     key_of(other, s, s->runs + j, matters);
@@ -238,7 +241,7 @@ int plan_make(study *s)
             }
         }
     }
-    /* trunks first, so that a branch finds the one that was asked for */
+    /* Trunks come first, so that a branch finds one that was asked for. */
     hidden = s->run_count;
     for (long i = 0; i < seeds; i++) {
         for (int pass = 0, first = s->family_count; pass < 2; pass++) {
@@ -279,7 +282,7 @@ int plan_first_rate(const study *s, long variant)
     return k < 0 || !at[k];
 }
 
-/* "plan ours, c 3: ": where on the axes two runs lie, without the rate */
+/* Writes where on the axes two runs lie, without the rate, such as "plan ours, c 3: ". */
 void plan_name(char *text, size_t room, const study *s, long variant, const run *a, const run *b)
 {
     int at[MAX_AXES], n = 0;
@@ -295,7 +298,8 @@ void plan_name(char *text, size_t room, const study *s, long variant, const run 
         snprintf(text + n, room - (size_t)n, ": ");
 }
 
-/* several rates: each arm takes its best, by the mean score on the hold-out at the end */
+/* Returns the variant with the rate at which an arm has the best mean score on the hold-out at the
+   end. */
 long plan_best_rate(const study *s, long variant, int arm)
 {
     int at[MAX_AXES], k = plan_axis(s, "lr");

@@ -26,7 +26,7 @@ static double score_at(const study *s, int time, int rate, long seed)
     const run *r = plan_run(s, variant_at(s, time, rate), plan_arm("hardened"), seed);
     const double v = record_get(s, r, "after", -1, -1);
     if (s->task.regression)
-        return -log10(fmax(v, 1e-12));
+        return -stat_log10(v, 1e-12);
     return s->task.sign * v;
 }
 
@@ -46,10 +46,12 @@ static void print_cells(study *s, double *v)
 {
     static const char *const time[2] = { "driven early", "driven late" };
     static const char *const rate[2] = { "rate falls", "rate held" };
-    print(s, "%s of the hardened network after its swap, on the test samples\n\n",
-          s->task.percent      ? "Score in percent"
-          : s->task.regression ? "Squared error"
-                               : "Loss");
+    const char *measure = "Loss";
+    if (s->task.percent)
+        measure = "Score in percent";
+    else if (s->task.regression)
+        measure = "Squared error";
+    print(s, "%s of the hardened network after its swap, on the test samples\n\n", measure);
     print_left(s, 16, "");
     for (int k = 0; k < 2; k++)
         print_right(s, 24, rate[k]);
@@ -105,16 +107,22 @@ static int figures(study *s)
     figure f;
     svg_panel p = { 76, 104, 300, 250, -0.4, 1.4, HUGE_VAL, -HUGE_VAL, 0, 0 };
     static const char *const time[2] = { "driven early", "driven late" };
+    const char *measure = "loss after the swap, negative (nats)";
     svg_label label[2];
     double mean[2][2] = { { 0 } };
+    /* The means are over the seeds that did not diverge. */
     for (int t = 0; t < 2; t++) {
         for (int k = 0; k < 2; k++) {
+            long n = 0;
             for (long i = 0; i < s->config.seeds; i++) {
                 const double v = score_at(s, t, k, i);
-                mean[t][k] += v / (double)s->config.seeds;
-                if (fabs(v) < HUGE_VAL)
-                    figure_range(&p.y0, &p.y1, v);
+                if (!(fabs(v) < HUGE_VAL))
+                    continue;
+                mean[t][k] += v;
+                n++;
+                figure_range(&p.y0, &p.y1, v);
             }
+            mean[t][k] = n ? mean[t][k] / (double)n : (double)NAN;
         }
     }
     if (!(p.y1 > p.y0))
@@ -126,11 +134,11 @@ static int figures(study *s)
     const double room = 0.05 * (p.y1 - p.y0);
     p.y0 -= room;
     p.y1 += room;
-    svg_axes(&f.s, &p, NULL,
-             s->task.regression ? "-log10 of the error after the swap"
-             : s->task.percent  ? "score after the swap (%)"
-                                : "loss after the swap, negative (nats)",
-             0, 5);
+    if (s->task.regression)
+        measure = "-log10 of the error after the swap";
+    else if (s->task.percent)
+        measure = "score after the swap (%)";
+    svg_axes(&f.s, &p, NULL, measure, 0, 5);
     for (int k = 0; k < 2; k++) {
         svg_text(&f.s, svg_x(&p, k), p.top + p.height + 20, 'm', 12, SVG_INK, "%s",
                  k ? "rate held" : "rate falls");

@@ -8,18 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    STARTS = 1000,
-    CHOICES = 1,
-    ORDER = 2,
-    PROBE_SEED = 271828
-}; /* streams of random numbers, and a seed */
+/* Streams of random numbers, and a seed. */
+enum { STARTS = 1000, CHOICES = 1, ORDER = 2, PROBE_SEED = 271828 };
 
 enum { EARLY = 20, LATE = 100 }; /* episodes of a mean return */
 
 /* 8 environments of 128 steps, 256 samples a step, λ = 0.95, a bonus of 0.01 and a rate that falls
-   to 0 are those of the paper's Atari runs; 4 passes, a bound of 0.2, gradients clipped at 0.5 and
-   ε = 1e-5 those in common use for small tasks */
+   to 0 are those of the paper's Atari runs. 4 passes, a bound of 0.2, gradients clipped at 0.5 and
+   ε = 1e-5 are those in common use for small tasks. */
 ppo_plan ppo_defaults(float lr, long steps, uint64_t seed)
 {
     ppo_plan p;
@@ -52,9 +48,7 @@ long ppo_updates(const ppo_plan *p)
     return (p->steps + each - 1) / each;
 }
 
-/* ==== its parts
-   ====================================================================================================
- */
+/* ==== its parts ==== */
 void ppo_advantages(float *advantage, float *target, const float *reward, const float *value,
                     const unsigned char *ended, const float *last, double discount, double gae,
                     size_t steps, size_t actors)
@@ -99,11 +93,15 @@ double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, cons
         const double h = same_log_softmax(log_p, logits + i * (size_t)actions, (size_t)actions),
                      a = (double)advantage[i];
         const double change = log_p[action[i]] - log_p_then[i], ratio = same_exp(change);
-        const double within = ratio > 1 + clip ? 1 + clip : ratio < 1 - clip ? 1 - clip : ratio;
-        /* the minimum is the one that moves */
-        const int free = ratio * a <= within * a;
-        const double pull = free ? ratio * a : 0;
-        loss = fma(-fraction, fma(entropy, h, free ? pull : within * a), loss);
+        double within = ratio;
+        if (ratio > 1 + clip)
+            within = 1 + clip;
+        else if (ratio < 1 - clip)
+            within = 1 - clip;
+        /* Only the first of the two products has a gradient. */
+        const int moves = ratio * a <= within * a;
+        const double pull = moves ? ratio * a : 0;
+        loss = fma(-fraction, fma(entropy, h, moves ? pull : within * a), loss);
         if (seen) {
             seen[0] += ratio > 1 + clip || ratio < 1 - clip;
             seen[1] += ratio - 1 - change;
@@ -119,8 +117,7 @@ double ppo_policy_loss(float *dlogits, double seen[3], const float *logits, cons
     return loss;
 }
 
-/* ==== the environments
-   ============================================================================================= */
+/* ==== the environments ==== */
 typedef struct {
     double state[ENV_STATE], sum;
     long steps;
@@ -175,9 +172,7 @@ double ppo_probe(float *probe, const environment *env)
     return sum / (double)ended;
 }
 
-/* ==== a run
-   ========================================================================================================
- */
+/* ==== a run ==== */
 enum { ACTOR = 0, CRITIC = 1, NODES = 2 * PPO_HIDDEN + 6 };
 typedef struct {
     const ppo_plan *plan;
@@ -185,22 +180,22 @@ typedef struct {
     lgelu_net net[2];
     lgelu_node nodes[2][NODES];
     void *memory[2];
-    int before[2][PPO_HIDDEN], out[2],
-        given[2]; /* nodes: ahead of each gate; results; gradient, targets */
+    /* Nodes: before each gate, the results, and the inputs for the gradient and for the targets. */
+    int before[2][PPO_HIDDEN], out[2], given[2];
     lgelu_training training;
     actor *actors;
-    /* (horizon, actors), and what comes after */
+    /* Arrays of (horizon, actors); last and final of the actors; those of a batch. */
     float *x, *reward, *value, *advantage, *target, *last, *final, *batch_x, *batch_a, *batch_t,
         *dlogits;
     double *log_p, *batch_p;
     int *action, *batch_action;
     unsigned char *ended;
     uint32_t *order;
-    float *pattern[2]; /* on the probe, as it was at the last look */
+    float *pattern[2]; /* the values before the gates on the probe, at the last look */
     double returns[LATE];
     long episodes, drawn;
     double seen[3], loss;
-    long samples, batches; /* since then */
+    long samples, batches; /* since the last look, like seen and loss */
 } trainer;
 
 static void serial(lgelu_task *call, void *job, size_t count, void *user)
@@ -242,7 +237,7 @@ static int build(trainer *w, int which)
         || lgelu_net_make(net, w->memory[which], bytes, batch, LGELU_MODE_TRAIN,
                           2 * p->seed + (uint64_t)which))
         return -1;
-    /* the first policy has hardly a preference, the first values are small */
+    /* So that the first policy has hardly a preference. */
     if (which == ACTOR) {
         for (size_t i = 0; i < net->nodes[w->out[which]].weight_count; i++)
             lgelu_net_weights(net, w->out[which])[i] *= 0.01f;
@@ -250,7 +245,8 @@ static int build(trainer *w, int which)
     return 0;
 }
 
-static const float *forward(trainer *w, int which, const float *x, size_t n) /* without a loss */
+/* Computes the values of a batch without a loss. */
+static const float *forward(trainer *w, int which, const float *x, size_t n)
 {
     lgelu_net *net = w->net + which;
     net->evaluate = 1;
@@ -276,14 +272,14 @@ static double mean_return(const trainer *w, long last)
     return sum / (double)w->plan->actors;
 }
 
-/* one step of all environments at time t */
+/* Makes one step of all environments, at time t. */
 static void step_all(trainer *w, size_t t)
 {
     const environment *env = w->env;
     const size_t n = w->plan->actors, numbers = (size_t)env->numbers;
     float *x = w->x + t * n * numbers, *final = w->final;
     const float *logits, *value;
-    size_t cut[64], cuts = 0;
+    size_t cut[PPO_ACTORS], cuts = 0;
     for (size_t e = 0; e < n; e++)
         see(env, w->actors[e].state, x + e * numbers);
     value = forward(w, CRITIC, x, n);
@@ -320,7 +316,7 @@ static void step_all(trainer *w, size_t t)
         w->reward[cut[k]] = (float)fma(env->discount, (double)value[k], (double)w->reward[cut[k]]);
 }
 
-/* samples order[0..n) become a batch, which both networks learn from */
+/* Makes a batch of the samples order[0..n) and one step of both networks. */
 static void learn(trainer *w, const uint32_t *order, size_t n)
 {
     const ppo_plan *p = w->plan;
@@ -375,7 +371,7 @@ static void update(trainer *w, long k)
     }
 }
 
-/* OUI of both networks on the probe, and which bits have changed since the last time */
+/* Measures both networks' OUI on the probe, and how many signs have changed since the last look. */
 static void look_at(trainer *w, const float *probe, ppo_look *seen)
 {
     const ppo_plan *p = w->plan;
@@ -440,8 +436,9 @@ int ppo_train(const ppo_plan *p, const environment *env, const float *probe,
     size_t units = 0;
     trainer *w = (trainer *)room_for(list, &count, 1, sizeof *w);
     *message = 0;
-    if (!w) {
-        snprintf(message, room, "out of memory");
+    if (!w || p->actors > PPO_ACTORS || p->layers > PPO_HIDDEN) {
+        snprintf(message, room, w ? "too many actors or layers" : "out of memory");
+        free(w);
         return -1;
     }
     for (int i = 0; i < p->layers; i++)
@@ -475,10 +472,12 @@ int ppo_train(const ppo_plan *p, const environment *env, const float *probe,
     if (!bad && (build(w, ACTOR) || build(w, CRITIC)))
         bad = -1;
     if (bad) {
-        snprintf(message, room, "%s",
-                 w->net[0].status   ? w->net[0].message
-                 : w->net[1].status ? w->net[1].message
-                                    : "out of memory");
+        const char *why = "out of memory";
+        for (int i = 1; i >= 0; i--) {
+            if (w->net[i].status)
+                why = w->net[i].message;
+        }
+        snprintf(message, room, "%s", why);
     } else {
         w->training = p->training;
         w->training.steps = updates * p->passes * (long)((n + p->batch - 1) / p->batch);

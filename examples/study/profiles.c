@@ -67,8 +67,7 @@ static double mean_agreement(const study *s, int a, int b)
     return sum;
 }
 
-/* ==== the table and what it says
-   =================================================================================== */
+/* ==== the table and what it says ==== */
 static void print_profiles(study *s, double *v)
 {
     char cell[32];
@@ -187,9 +186,7 @@ static int profiles_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure
-   ===================================================================================================
- */
+/* ==== the figure ==== */
 static void draw_scores(study *s, svg *g, svg_panel *p)
 {
     static band b;

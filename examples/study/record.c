@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* a quantity's number; runs of several threads ask for it */
+/* Returns the index of a quantity, which is added if there is none, or -1 without memory. Runs of
+   several threads call it. */
 int record_quantity(study *s, const char *name)
 {
     int k = 0;
@@ -60,7 +61,7 @@ int record(study *s, run *r, const char *quantity, int epoch, int gate, double v
     return 0;
 }
 
-/* nothing is added to NULL */
+/* Returns the end of the numbers; nothing is added to NULL. */
 static const number *end_of(const run *r) { return r->count ? r->numbers + r->count : r->numbers; }
 
 double record_get(const study *s, const run *r, const char *quantity, int epoch, int gate)
@@ -87,17 +88,23 @@ int record_curve(const study *s, const run *r, const char *quantity, int gate, d
     return k;
 }
 
-/* ==== CSV
-   ==========================================================================================================
- */
-static void put_number(FILE *f, double v, const char *infinite)
+/* ==== CSV ==== */
+/* Writes a number, or `special` for one that is not finite. */
+static void put_number(FILE *f, double v, const char *special)
 {
     if (!(fabs(v) < HUGE_VAL))
-        fputs(infinite, f);
+        fputs(special, f);
     else if (fabs(v) < 9e15 && v >= floor(v) && v <= floor(v))
         fprintf(f, "%.0f", v);
     else
         fprintf(f, "%.9g", v);
+}
+
+static const char *special_name(double v)
+{
+    if (v != v)
+        return "nan";
+    return v > 0 ? "inf" : "-inf";
 }
 
 int record_csv(study *s)
@@ -117,16 +124,14 @@ int record_csv(study *s)
                 fprintf(o->f, "%d", n->epoch);
             fprintf(o->f, ",%s,%s,", n->gate >= 0 ? s->gate_name[n->gate] : "",
                     s->quantity[n->quantity]);
-            put_number(o->f, n->value, n->value > 0 ? "inf" : "-inf");
+            put_number(o->f, n->value, special_name(n->value));
             fprintf(o->f, "\n");
         }
     }
     return output_end(o) ? study_fail(s, "--csv: %s: %s", s->config.csv, output_error()) : 0;
 }
 
-/* ==== JSON
-   =========================================================================================================
- */
+/* ==== JSON ==== */
 void record_text(FILE *f, const char *text)
 {
     fputc('"', f);
@@ -142,8 +147,8 @@ void record_text(FILE *f, const char *text)
     fputc('"', f);
 }
 
-/* all numbers of one quantity and gate: one number, or the curve */
-static void put_values(FILE *f, const study *s, const run *r, int q, int gate, int curve)
+/* Writes the numbers of one quantity and gate: one number, or the curve. */
+static void put_values(FILE *f, const run *r, int q, int gate, int curve)
 {
     int some = 0;
     if (curve)
@@ -161,19 +166,22 @@ static void put_values(FILE *f, const study *s, const run *r, int q, int gate, i
         fprintf(f, "]");
     else if (!some)
         fprintf(f, "null");
-    (void)s;
 }
 
-/* what an arm has of a quantity: 1 single numbers, 2 one for each gate, 4 a curve, 8 a curve for
-   each gate */
+/* What an arm has of a quantity. */
+enum { NUMBER = 1, NUMBER_OF_GATE = 2, CURVE = 4, CURVE_OF_GATE = 8 };
 static int kinds(const study *s, long variant, int arm, int q)
 {
     int k = 0;
     for (long i = 0; i < s->config.seeds; i++) {
         const run *r = plan_run(s, variant, arm, i);
         for (const number *n = r->numbers; n != end_of(r); n++) {
-            if (n->quantity == q)
-                k |= n->epoch < 0 ? (n->gate < 0 ? 1 : 2) : (n->gate < 0 ? 4 : 8);
+            if (n->quantity != q)
+                continue;
+            if (n->epoch < 0)
+                k |= n->gate < 0 ? NUMBER : NUMBER_OF_GATE;
+            else
+                k |= n->gate < 0 ? CURVE : CURVE_OF_GATE;
         }
     }
     return k;
@@ -188,22 +196,22 @@ static void put_seeds(FILE *f, const study *s, long variant, int arm, const char
         const run *r = plan_run(s, variant, arm, i);
         if (i)
             fprintf(f, ", ");
-        if (kind & 5) {
-            put_values(f, s, r, q, -1, kind == 4);
+        if (kind == NUMBER || kind == CURVE) {
+            put_values(f, r, q, -1, kind == CURVE);
             continue;
         }
         fprintf(f, "[");
         for (int g = 0; g < s->gates; g++) {
             if (g)
                 fprintf(f, ", ");
-            put_values(f, s, r, q, g, kind == 8);
+            put_values(f, r, q, g, kind == CURVE_OF_GATE);
         }
         fprintf(f, "]");
     }
     fprintf(f, "]");
 }
 
-/* λ of each gate at the end */
+/* Writes the λ of each gate at the end. */
 static void put_lambda(FILE *f, const study *s, long variant, int arm)
 {
     fprintf(f, "\"lambda\": [");
@@ -220,7 +228,7 @@ static void put_lambda(FILE *f, const study *s, long variant, int arm)
     fprintf(f, "]");
 }
 
-/* names in the order of the alphabet: their numbers depend on which thread was first */
+/* Orders names by the alphabet: their indices depend on which thread was first. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(**(char *const *const *)a, **(char *const *const *)b);
@@ -244,18 +252,19 @@ static void put_arms(FILE *f, const study *s, const long *variant, const char *i
         put_lambda(f, s, v, s->arms[a]);
         for (int q = 0; q < s->quantities; q++) {
             int id = (int)(order[q] - s->quantity), k = kinds(s, v, s->arms[a], id);
-            if (k & 3) {
+            /* One kind is written, that of the whole network if there is one. */
+            if (k & (NUMBER | NUMBER_OF_GATE)) {
                 fprintf(f, ",\n%s  ", indent);
-                put_seeds(f, s, v, s->arms[a], *order[q], id, k & 3 & -(k & 3));
+                put_seeds(f, s, v, s->arms[a], *order[q], id, k & NUMBER ? NUMBER : NUMBER_OF_GATE);
             }
         }
         fprintf(f, ",\n%s  \"curves\": {", indent);
         for (int q = 0; q < s->quantities; q++) {
             int id = (int)(order[q] - s->quantity), k = kinds(s, v, s->arms[a], id);
-            if (!(k & 12))
+            if (!(k & (CURVE | CURVE_OF_GATE)))
                 continue;
             fprintf(f, "%s\n%s    ", curves++ ? "," : "", indent);
-            put_seeds(f, s, v, s->arms[a], *order[q], id, k & 12 & -(k & 12));
+            put_seeds(f, s, v, s->arms[a], *order[q], id, k & CURVE ? CURVE : CURVE_OF_GATE);
         }
         fprintf(f, "}\n%s}%s\n", indent, a + 1 < s->arm_total ? "," : "");
     }

@@ -5,8 +5,8 @@
        A_k   the fraction of the gates' bits (output > 0) on 256 held-out samples, of text on 256
              tokens, that step k changes
        W_k   the L2 norm of what step k does to the weights
-       τ     the first step from which the smoothed curve stays under q of its maximum, the last
-   step where it never does (our choice)
+       τ     the first step from which the smoothed curve stays under q of its maximum; if it never
+             does, the last step (our choice)
 
    Adam's first ten steps, each of nearly the rate's size in every weight, are left out.
 
@@ -26,10 +26,8 @@ static const int q_percent[QS] = { 50, 25, 10 };
 static const double KEEP = 0.9;    /* of the smoothing, ten steps */
 enum { MAIN_Q = 1, SKIPPED = 10 }; /* the q that decides; steps */
 
-/* ==== while training
-   ===============================================================================================
- */
-/* own: outputs of the gates as they were, as they are; weights as they were, as they are */
+/* ==== while training ==== */
+/* Outputs of the gates before and after a step, weights before and after it. */
 typedef struct {
     float *patterns[2], *w[2];
     size_t bits;
@@ -59,8 +57,8 @@ static void regimes_before(trainer *w)
     memcpy(r.w[0], net->w, net->parameter_count * sizeof *net->w);
 }
 
-/* net.w in [first, first + n) becomes what it was, and a step of the norm that it has made, of
-   random signs */
+/* Replaces net.w in [first, first + n) by the weights before the step plus a step of the same norm
+   with random signs. */
 static void random_step(lgelu_net *net, const buffers *r, size_t first, size_t n, uint64_t seed)
 {
     const double norm = lgelu_weight_change(net->w + first, r->w[0] + first, n);
@@ -104,7 +102,9 @@ static void regimes_step(trainer *w)
     w->extra_step = net->step;
 }
 
-/* the smoothed curve, as shares of its maximum where asked for; how long it is */
+/* Stores the smoothed curve, as fractions of its maximum if as_fraction is 1, and returns its
+ * length.
+ */
 static int curve_of(const study *s, const run *r, int which, int as_fraction, double *x, double *y,
                     int room)
 {
@@ -143,8 +143,7 @@ static void regimes_end(trainer *w)
     free(x);
 }
 
-/* ==== the table and what it says
-   =================================================================================== */
+/* ==== the table and what it says ==== */
 static double tau_of(const study *s, long variant, int arm, long seed, int curve, int q)
 {
     char name[48];
@@ -224,9 +223,12 @@ static int regimes_report(study *s)
             print_left(s, 26, text);
             for (int q = 0; q < QS; q++) {
                 for (int k = 0; k < CURVES; k++) {
-                    for (long i = 0; i < s->config.seeds; i++)
-                        v[i] = tau_of(s, variant, s->arms[a], i, k, q);
-                    print_cell(s, k ? 16 : 23, "%.0f", v, s->config.seeds);
+                    long n = 0;
+                    for (long i = 0; i < s->config.seeds; i++) {
+                        v[n] = tau_of(s, variant, s->arms[a], i, k, q);
+                        n += v[n] >= -HUGE_VAL;
+                    }
+                    print_cell(s, k ? 16 : 23, "%.0f", v, n);
                 }
             }
             print(s, "\n");
@@ -242,8 +244,7 @@ static int regimes_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: a panel for each arm and point of the axes
-   ======================================================= */
+/* ==== the figure: a panel for each arm and point of the axes ==== */
 static void mean_curve(const study *s, long variant, int arm, int which, band *b, double *x)
 {
     const int room = (int)s->runs->steps;
@@ -253,7 +254,7 @@ static void mean_curve(const study *s, long variant, int arm, int which, band *b
     b->n = 0;
     for (long i = 0; i < s->config.seeds; i++) {
         const int many = curve_of(s, plan_run(s, variant, arm, i), which, 1, x, x + room, room);
-        /* it diverged */
+        /* A run that diverged has a shorter curve. */
         if (many + SKIPPED < room)
             continue;
         n++;
@@ -285,7 +286,7 @@ static void draw_panel(study *s, svg *g, svg_panel *p, long variant, int arm, ba
                  k == RANDOM ? "5 3" : NULL);
     }
     svg_unclip(g);
-    /* above the panel, where no curve passes */
+    /* The labels are above the panel, where there is no curve. */
     for (int k = 0; k < CURVES; k++)
         svg_text(g, p->left + 76 * k, p->top - 44, 's', 11, colour[k], "%s", label[k]);
 }

@@ -3,17 +3,18 @@
    multiplier c and decay on s is run at the optimiser's best rate; what counts is whether λ moves,
    stalls or runs away, and whether a step does what the formulas say:
 
-       SGD    Δλ ≈ -η_s σ' b           b the momentum's buffer of σ' ∂L/∂λ; without momentum -η_s
-   σ'² ∂L/∂λ AdamW  Δλ ≈ -η_s σ' m̂/(√v̂ + ε)  one factor less: the gradient's own scale cancels σ' =
-   dλ/ds, η_s = c·rate */
+       SGD:    Δλ ≈ -η_s σ' b, with b the momentum's buffer of σ' ∂L/∂λ; without momentum it is
+               -η_s σ'² ∂L/∂λ
+       AdamW:  Δλ ≈ -η_s σ' m̂/(√v̂ + ε), one factor less: the gradient's own scale cancels
+
+   where σ' = dλ/ds and η_s = c·rate. */
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
 
 static const double STALL = 1e-3; /* a λ that has moved less by the end has stalled */
 
-/* ==== while training: the last step of each epoch
-   ================================================================== */
+/* ==== while training: the last step of each epoch ==== */
 static int measured(const trainer *w, long step) { return step % w->run->epoch_steps == 0; }
 
 static void reparam_before(trainer *w)
@@ -67,9 +68,7 @@ static void reparam_end(trainer *w)
     record(w->study, w->run, "lambda_most", -1, -1, most);
 }
 
-/* ==== the table
-   ====================================================================================================
- */
+/* ==== the table ==== */
 /* how far a step is from the formula, as a fraction of the larger: mean over the epochs and gates
    at which λ is seen to move */
 static double formula_error(const study *s, const run *r)
@@ -164,8 +163,8 @@ static int find_difference(study *s, const char *text, long a, long b, const cha
         double x = record_get(s, plan_run(s, a, arm, i), quantity, -1, -1);
         double y = b < 0 ? 0 : record_get(s, plan_run(s, b, arm, i), quantity, -1, -1);
         if (of_log) {
-            x = log10(fmax(x, 1e-9));
-            y = log10(fmax(y, 1e-9));
+            x = stat_log10(x, 1e-9);
+            y = stat_log10(y, 1e-9);
         }
         v[n] = (score ? s->task.sign : 1) * (x - y);
         n += v[n] >= -HUGE_VAL;
@@ -248,8 +247,7 @@ static int reparam_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: steps against the formula, and the drift of each combination
-   ===================================== */
+/* ==== the figure: steps against the formula, and the drift of each combination ==== */
 static const char *const map_colour[3] = { "#0072B2", "#D55E00", "#117733" };
 
 /* each combination of the other axes is a group: how many there are, and how wide the drifts lie;

@@ -210,7 +210,8 @@ static void put_base64(FILE *f, const unsigned char *p, size_t n)
     }
 }
 
-static int put_piece(FILE *f, study *s, const piece *p, piece *figures) /* how many figures */
+/* Writes the section of one experiment and returns how many figures it has. */
+static int put_piece(FILE *f, study *s, const piece *p, piece *figures)
 {
     size_t bytes;
     char value[2048], *text = read_part(s, p->stem, ".jsonl", &bytes);

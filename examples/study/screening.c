@@ -78,7 +78,7 @@ void screening_rank(screening *c, double mean[TASKS][MAX_RATES])
                 const sample *b = c->all + j;
                 if (b->task != a->task || !(b->value[k] >= -HUGE_VAL))
                     continue;
-                below += b->value[k] < a->value[k] ? 1 : b->value[k] > a->value[k] ? 0 : 0.5;
+                below += stat_below(b->value[k], a->value[k]);
                 of++;
             }
             a->rank[k] = a->value[k] >= -HUGE_VAL ? below / of : -1;
@@ -416,9 +416,7 @@ static double rank_in_seed(const screening *c, const sample *a, int signal)
         const sample *b = c->all + j;
         if (b->task != a->task || b->seed != a->seed || !(b->value[signal] >= -HUGE_VAL))
             continue;
-        below += b->value[signal] < a->value[signal]   ? 1
-                 : b->value[signal] > a->value[signal] ? 0
-                                                       : 0.5;
+        below += stat_below(b->value[signal], a->value[signal]);
         of++;
     }
     return below / of;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   screening.h: which runs of many to go on with? Rules that keep a run by signals known early,
-   fitted on some runs and tried on others; all of it is arithmetic on a table of samples. control.c
-   fills the table, tests/test_study_intervals.c simulates it. */
+   screening.h: which of many runs should be continued? Rules keep a run by signals that are known
+   early. They are fitted to some runs and tried on others. All of it is arithmetic on a table of
+   samples; control.c fills the table, tests/test_study_intervals.c simulates it. */
 #ifndef SCREENING_H
 #define SCREENING_H
 #include <stdint.h>

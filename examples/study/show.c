@@ -24,7 +24,8 @@ double clock_now(void)
 }
 #endif
 
-int show_columns(const char *text) /* on a screen: UTF-8 continuation bytes take no place */
+/* Returns the width of a text on a screen, where continuation bytes of UTF-8 take no place. */
+int show_columns(const char *text)
 {
     int n = 0;
     for (; *text; text++)
@@ -32,7 +33,8 @@ int show_columns(const char *text) /* on a screen: UTF-8 continuation bytes take
     return n;
 }
 
-static void add(char *text, size_t room, const char *format, ...) /* at its end */
+/* Appends to a text. */
+static void add(char *text, size_t room, const char *format, ...)
 {
     size_t n = strlen(text);
     va_list list;
@@ -74,8 +76,7 @@ void print_right(study *s, int width, const char *text)
     print(s, "%*s%s", width > show_columns(text) ? width - show_columns(text) : 0, "", text);
 }
 
-/* ==== before and while
-   ============================================================================================= */
+/* ==== before and while ==== */
 void show_begin(study *s)
 {
     const task *t = &s->task;
@@ -195,7 +196,8 @@ void show_step(trainer *w)
     }
 }
 
-void show_run(trainer *w) /* at its end */
+/* Prints the line of a run that is finished. */
+void show_run(trainer *w)
 {
     char line[512] = "";
 #ifdef _OPENMP
@@ -209,9 +211,7 @@ void show_run(trainer *w) /* at its end */
     }
 }
 
-/* ==== tables
-   =======================================================================================================
- */
+/* ==== tables ==== */
 /* mean ± deviation, right-aligned */
 void print_cell(study *s, int width, const char *format, const double *v, long n)
 {
@@ -322,18 +322,21 @@ static void one_table(study *s, long variant, double *v)
 int show_table(study *s)
 {
     const task *t = &s->task;
+    const char *measure = "Loss in nats a token";
     double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v);
     if (!v)
         return study_fail(s, "out of memory");
+    if (!strcmp(t->score, "auc"))
+        measure = "Area under the curve in percent";
+    else if (t->percent)
+        measure = "Accuracy in percent";
+    else if (t->regression)
+        measure = "Squared error";
     show_head(s);
     print(
         s,
         "%s of the %zu test %s before and after every gate becomes ReLU; flips: predictions that change by that\n",
-        !strcmp(t->score, "auc") ? "Area under the curve in percent"
-        : t->percent             ? "Accuracy in percent"
-        : t->regression          ? "Squared error"
-                                 : "Loss in nats a token",
-        t->count[PART_TEST], t->samples);
+        measure, t->count[PART_TEST], t->samples);
     for (long variant = 0; variant < s->variants; variant++) {
         if (!plan_first_rate(s, variant))
             continue;

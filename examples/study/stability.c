@@ -43,8 +43,7 @@ static void stability_end(trainer *w)
     record(s, w->run, "grad_norm", -1, -1, norm);
 }
 
-/* ==== the table and what it says
-   =================================================================================== */
+/* ==== the table and what it says ==== */
 static int rates(const study *s) { return s->axis[plan_axis(s, "lr")].values; }
 
 static double rate_at(const study *s, int i)
@@ -236,8 +235,7 @@ static int stability_report(study *s)
     return bad ? -1 : 0;
 }
 
-/* ==== the figure: four quantities over the rate
-   ==================================================================== */
+/* ==== the figure: four quantities over the rate ==== */
 static long values_of(const study *s, int i, int arm, const char *quantity, double *v)
 {
     return show_values(s, variant_at(s, i), arm, quantity, v);

@@ -132,7 +132,8 @@ static int measure_network(study *s)
     return bad;
 }
 
-static void name_stop(study *s) /* where the first family in training stands */
+/* Names the place where the first family in training stands. */
+static void name_stop(study *s)
 {
     for (int i = 0; i < s->family_count; i++) {
         const trainer *w = s->families[i].trainer;
@@ -247,5 +248,7 @@ int main(int argc, char **argv)
     free_all(&s);
     if (bad >= 0)
         return 0;
-    return s.usage ? 2 : s.stopped && !s.error[0] ? 130 : 1;
+    if (s.usage)
+        return 2;
+    return s.stopped && !s.error[0] ? 130 : 1;
 }

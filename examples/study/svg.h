@@ -3,11 +3,14 @@
    svg.h: drawing, with nothing but stdio.
 
        svg s;
-       svg_panel p = { 60, 50, 400, 300, 0, 12, 80, 92, 0, 0 };       a place on the sheet, then the
-   ranges of x and y svg_begin(&s, f, 800, 400, "What it shows");                   f: an open file
+       svg_panel p = { 60, 50, 400, 300, 0, 12, 80, 92, 0, 0 };
+       svg_begin(&s, f, 800, 400, "What it shows");
        svg_axes(&s, &p, "epoch", "accuracy (%)", 6, 5);
        svg_line(&s, &p, x, y, n, "#0072B2", 2, NULL);
        svg_end(&s);
+
+   f is an open file. The numbers of a panel are its place on the sheet, then the ranges of x and y.
+   What has a coordinate that is not finite is not drawn.
 
    Colours are those of Okabe & Ito and of Tol, told apart by the colour-blind; text is dark enough
    for white paper. */
@@ -53,6 +56,11 @@ static inline void svg_begin(svg *s, FILE *f, int width, int height, const char 
 
 static inline void svg_end(svg *s) { fprintf(s->f, "</svg>\n"); }
 
+static inline int svg_is_place(double x, double y)
+{
+    return fabs(x) < HUGE_VAL && fabs(y) < HUGE_VAL;
+}
+
 /* anchor: 's' start, 'm' middle, 'e' end; a negative size is bold */
 SVG_PRINTF(7, 8)
 
@@ -60,27 +68,27 @@ static inline void svg_text(svg *s, double x, double y, char anchor, double size
                             const char *colour, const char *format, ...)
 {
     char text[512];
-    const char *c;
+    const char *c, *at = "";
     va_list list;
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    if (!svg_is_place(x, y))
+        return;
+    if (anchor == 'm')
+        at = " text-anchor=\"middle\"";
+    else if (anchor == 'e')
+        at = " text-anchor=\"end\"";
     fprintf(s->f, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%g\" fill=\"%s\"%s%s>", x, y, fabs(size),
-            colour,
-            anchor == 'm'   ? " text-anchor=\"middle\""
-            : anchor == 'e' ? " text-anchor=\"end\""
-                            : "",
-            size < 0 ? " font-weight=\"600\"" : "");
+            colour, at, size < 0 ? " font-weight=\"600\"" : "");
     for (c = text; *c; c++) {
+        const int begins = c == text || c[-1] == ' ' || c[-1] == '(';
         switch (*c) {
         case '&': fputs("&amp;", s->f); break;
         case '<': fputs("&lt;", s->f); break;
         case '>': fputs("&gt;", s->f); break;
-        case '-': /* a minus sign before a number */
-            fputs(c[1] >= '0' && c[1] <= '9' && (c == text || c[-1] == ' ' || c[-1] == '(') ? "−"
-                                                                                            : "-",
-                  s->f);
-            break;
+        /* a minus sign before a number */
+        case '-': fputs(begins && c[1] >= '0' && c[1] <= '9' ? "−" : "-", s->f); break;
         default: fputc(*c, s->f);
         }
     }
@@ -90,6 +98,8 @@ static inline void svg_text(svg *s, double x, double y, char anchor, double size
 static inline void svg_rule(svg *s, double x1, double y1, double x2, double y2, const char *colour,
                             double width, const char *dash)
 {
+    if (!svg_is_place(x1, y1) || !svg_is_place(x2, y2))
+        return;
     fprintf(
         s->f,
         "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"%g\"%s%s%s/>\n",
@@ -100,6 +110,8 @@ static inline void svg_rule(svg *s, double x1, double y1, double x2, double y2, 
 static inline void svg_box(svg *s, double x, double y, double width, double height,
                            const char *colour, double opacity)
 {
+    if (!svg_is_place(x, y))
+        return;
     fprintf(
         s->f,
         "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\" fill-opacity=\"%g\"/>\n",
@@ -109,6 +121,8 @@ static inline void svg_box(svg *s, double x, double y, double width, double heig
 static inline void svg_dot(svg *s, double x, double y, double r, const char *fill,
                            const char *stroke)
 {
+    if (!svg_is_place(x, y))
+        return;
     fprintf(
         s->f,
         "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\"/>\n",
@@ -137,9 +151,7 @@ static inline double svg_y(const svg_panel *p, double v)
 static inline int svg_ticks(double *tick, int most, double a, double b, int log_scale, int about)
 {
     int n = 0, k;
-    if (about < 1)
-        return 0;
-    if (!(fabs(a) < HUGE_VAL && fabs(b) < HUGE_VAL) || (log_scale && !(a > 0)))
+    if (about < 1 || !svg_is_place(a, b) || !(a < b) || (log_scale && !(a > 0)))
         return 0;
     /* a shorter one has room for even steps */
     if (log_scale && b > 6 * a) {
@@ -153,8 +165,14 @@ static inline int svg_ticks(double *tick, int most, double a, double b, int log_
             }
         }
     } else {
-        double raw = (b - a) / about, unit = pow(10, floor(log10(raw))), step = raw / unit, i;
-        step = unit * (step < 1.5 ? 1 : step < 3.5 ? 2 : step < 7.5 ? 5 : 10);
+        const double raw = (b - a) / about, unit = pow(10, floor(log10(raw))), wanted = raw / unit;
+        double step = 10 * unit, i;
+        if (wanted < 1.5)
+            step = unit;
+        else if (wanted < 3.5)
+            step = 2 * unit;
+        else if (wanted < 7.5)
+            step = 5 * unit;
         for (i = ceil(a / step - 1e-6); i <= floor(b / step + 1e-6) && n < most; i++)
             tick[n++] = i * step;
     }
@@ -178,7 +196,7 @@ static inline void svg_number(char text[32], double v)
     }
 }
 
-/* the label of tick i of n: on a linear scale with as many decimals as the steps need */
+/* Writes the label of tick i of n, on a linear scale with as many decimals as the steps need. */
 static inline void svg_tick_text(char text[32], const double *tick, int i, int n, int log_scale)
 {
     double step = n > 1 ? tick[1] - tick[0] : 1;
@@ -218,7 +236,7 @@ static inline void svg_axes(svg *s, const svg_panel *p, const char *x_name, cons
         svg_text(s, p->left, p->top - 10, 's', 12, SVG_INK, "%s", y_name);
 }
 
-/* everything between these two is cut off at the panel's edge */
+/* What is drawn between these two is cut off at the panel's edge. */
 static inline void svg_clip(svg *s, const svg_panel *p)
 {
     fprintf(
@@ -231,7 +249,7 @@ static inline void svg_clip(svg *s, const svg_panel *p)
 
 static inline void svg_unclip(svg *s) { fprintf(s->f, "</g>\n"); }
 
-/* how far, in pixels, point i lies from the straight line between points a and b */
+/* Returns how far, in pixels, point i lies from the straight line between points a and b */
 static inline double svg_bend(const svg_panel *p, const double *x, const double *y, int a, int i,
                               int b)
 {
@@ -246,7 +264,7 @@ static inline double svg_bend(const svg_panel *p, const double *x, const double 
 static inline void svg_line(svg *s, const svg_panel *p, const double *x, const double *y, int n,
                             const char *colour, double width, const char *dash)
 {
-    int i, kept = 0;
+    int i, kept = 0, some = 0;
     fprintf(s->f,
             "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%g\" stroke-linejoin=\"round\" "
             "stroke-linecap=\"%s\"%s%s%s points=\"",
@@ -256,8 +274,9 @@ static inline void svg_line(svg *s, const svg_panel *p, const double *x, const d
         if (i > kept && i + 1 < n && svg_bend(p, x, y, kept, i, i + 1) < 0.03
             && svg_bend(p, x, y, kept, (kept + i + 1) / 2, i + 1) < 0.03)
             continue;
-        fprintf(s->f, "%s%.1f,%.1f", i ? " " : "", svg_x(p, x[i]), svg_y(p, y[i]));
         kept = i;
+        if (svg_is_place(svg_x(p, x[i]), svg_y(p, y[i])))
+            fprintf(s->f, "%s%.1f,%.1f", some++ ? " " : "", svg_x(p, x[i]), svg_y(p, y[i]));
     }
     fprintf(s->f, "\"/>\n");
 }
@@ -267,14 +286,18 @@ static inline void svg_band(svg *s, const svg_panel *p, const double *x, const d
 {
     int i;
     fprintf(s->f, "<polygon fill=\"%s\" fill-opacity=\"0.12\" points=\"", colour);
-    for (i = 0; i < n; i++)
-        fprintf(s->f, "%.1f,%.1f ", svg_x(p, x[i]), svg_y(p, high[i]));
-    for (i = n - 1; i >= 0; i--)
-        fprintf(s->f, "%.1f,%.1f%s", svg_x(p, x[i]), svg_y(p, low[i]), i ? " " : "");
+    for (i = 0; i < n; i++) {
+        if (svg_is_place(svg_x(p, x[i]), svg_y(p, high[i])))
+            fprintf(s->f, "%.1f,%.1f ", svg_x(p, x[i]), svg_y(p, high[i]));
+    }
+    for (i = n - 1; i >= 0; i--) {
+        if (svg_is_place(svg_x(p, x[i]), svg_y(p, low[i])))
+            fprintf(s->f, "%.1f,%.1f%s", svg_x(p, x[i]), svg_y(p, low[i]), i ? " " : "");
+    }
     fprintf(s->f, "\"/>\n");
 }
 
-/* a dashed vertical with its name beside it, at the panel's foot or head */
+/* Draws a dashed vertical with its name beside it, at the panel's foot or head. */
 static inline void svg_mark(svg *s, const svg_panel *p, double x, const char *name, int head)
 {
     svg_rule(s, svg_x(p, x), p->top, svg_x(p, x), p->top + p->height, SVG_GREY, 1, "3 3");
@@ -282,8 +305,8 @@ static inline void svg_mark(svg *s, const svg_panel *p, double x, const char *na
              "%s", name);
 }
 
-/* ---- labels at the ends of lines: each as near its line as the others allow, with a thin leader
-   where it had to move ---- */
+/* ---- labels at the ends of lines: each as near its line as the others allow, with a thin line to
+   it where it had to move ---- */
 typedef struct {
     double y;
     const char *colour;
@@ -333,9 +356,9 @@ static inline const char *svg_ramp(char colour[8], double fraction)
     static const int stop[5][3] = {
         { 68, 1, 84 }, { 49, 104, 142 }, { 31, 140, 125 }, { 90, 160, 50 }, { 190, 140, 0 }
     };
-    const double v = fraction > 0 ? fraction < 1 ? fraction : 1 : 0;
-    int i = v >= 1 ? 3 : (int)(v * 4);
-    double p = v * 4 - i;
+    const double v = fmax(0, fmin(fraction, 1));
+    const int i = v >= 1 ? 3 : (int)(v * 4);
+    const double p = v * 4 - i;
     /* no number, no colour */
     if (!(fraction >= -HUGE_VAL))
         return strcpy(colour, "#DDDDDD");

@@ -7,17 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SHUFFLE = 1 << 20,
-    AUGMENT = 1 << 21,
-    HOLDOUT_SEED = 7
-}; /* random streams of the first pass */
-
-enum {
-    MAX_HOLDOUT = 5000,
-    TEXT_HOLDOUT = 512,
-    TEXT_TEST = 4096
-}; /* samples; of text: contexts, evenly over their part */
+/* The streams of random numbers of the first pass, and the seed of the hold-out. */
+enum { SHUFFLE = 1 << 20, AUGMENT = 1 << 21, HOLDOUT_SEED = 7 };
+/* Numbers of samples; those of text are contexts, evenly over their part. */
+enum { MAX_HOLDOUT = 5000, TEXT_HOLDOUT = 512, TEXT_TEST = 4096 };
 
 static int fail(char *error, size_t room, const char *format, ...)
 {
@@ -41,7 +34,7 @@ static size_t at_most(size_t n, long limit)
     return limit > 0 && n > (size_t)limit ? (size_t)limit : n;
 }
 
-/* images or a table */
+/* Reads images or a table. */
 static int load_data(task *t, const config *c, char *error, size_t room)
 {
     data_set *d = &t->data;
@@ -67,14 +60,15 @@ static int load_data(task *t, const config *c, char *error, size_t room)
     snprintf(t->name, sizeof t->name, "%s", d->name);
     t->samples = d->train_x ? "images" : "rows";
     t->regression = !d->classes;
-    t->score = t->regression ? "loss" : table && d->classes == 2 ? "auc" : "accuracy";
+    t->score = table && d->classes == 2 ? "auc" : "accuracy";
+    if (t->regression)
+        t->score = "loss";
     t->numbers = size;
     t->labels = 1;
     t->classes = t->regression ? 1 : d->classes;
     t->count[PART_TEST] = at_most(d->test, c->test_samples);
-    t->count[PART_HOLDOUT] = c->holdout >= 0            ? (size_t)c->holdout
-                             : train / 10 < MAX_HOLDOUT ? train / 10
-                                                        : MAX_HOLDOUT;
+    t->count[PART_HOLDOUT] =
+        c->holdout >= 0 ? (size_t)c->holdout : at_most(train / 10, MAX_HOLDOUT);
     if (t->count[PART_HOLDOUT] >= train) {
         return fail(error, room, "--holdout: %zu, but there are %zu training %s",
                     t->count[PART_HOLDOUT], train, t->samples);
@@ -145,7 +139,7 @@ static const char *text_path(const config *c, char *path, size_t room)
     return path;
 }
 
-/* eight tenths to train on, one held out, one for the test */
+/* Reads a text: eight tenths are for training, one is held out, one is for the test. */
 static int load_text(task *t, const config *c, char *error, size_t room)
 {
     text *w = (text *)calloc(1, sizeof *w);
@@ -212,23 +206,30 @@ static void set_margin(task *t, const config *c)
 int task_load(task *t, const config *c, char *error, size_t room)
 {
     const char *wrong;
+    int bad;
     t->net = net_table + c->net;
     t->fingerprint = UINT64_C(0xCBF29CE484222325);
-    if (t->net->data == FROM_TEXT   ? load_text(t, c, error, room)
-        : t->net->data == FROM_SINE ? load_sine(t, c)
-                                    : load_data(t, c, error, room))
+    switch (t->net->data) {
+    case FROM_TEXT: bad = load_text(t, c, error, room); break;
+    case FROM_SINE: bad = load_sine(t, c); break;
+    default: bad = load_data(t, c, error, room); break;
+    }
+    if (bad)
         return -1;
     t->percent = strcmp(t->score, "loss") != 0;
     t->sign = t->percent ? 1 : -1;
-    t->unit = t->percent ? "points" : t->regression ? "squared error" : "nats";
+    t->unit = t->regression ? "squared error" : "nats";
+    if (t->percent)
+        t->unit = "points";
     set_margin(t, c);
-    if ((wrong = t->net->check(t, c)) != NULL)
+    wrong = t->net->check(t, c);
+    if (wrong)
         return fail(error, room, "%s", wrong);
     if (t->order && (size_t)c->batch > t->count[PART_TRAIN]) {
         return fail(error, room, "--batch: %ld, but there are %zu training %s", c->batch,
                     t->count[PART_TRAIN], t->samples);
     }
-    /* the last, incomplete batch is left out; which samples it has changes */
+    /* The last, incomplete batch is left out. Its samples are others in each pass. */
     t->pass_steps = (long)(t->count[PART_TRAIN] / (size_t)c->batch);
     if (!t->pass_steps)
         t->pass_steps = 1;
@@ -251,7 +252,7 @@ void task_free(task *t)
     free(t->order);
 }
 
-/* contexts lie evenly over their part */
+/* Copies a context and, as labels, the tokens that follow each of its tokens. */
 static void window(const task *t, size_t at, int32_t *x, int32_t *y)
 {
     const int32_t *token = ((const text *)t->words)->token + at;
@@ -263,9 +264,9 @@ void task_samples(const task *t, part which, size_t first, size_t n, void *x, in
 {
     const size_t many = t->count[which];
     if (t->order) {
-        const uint32_t *pick = which == PART_TEST
-                                   ? NULL
-                                   : t->order + (which == PART_HOLDOUT ? t->count[PART_TRAIN] : 0);
+        const uint32_t *pick = NULL;
+        if (which != PART_TEST)
+            pick = t->order + (which == PART_HOLDOUT ? t->count[PART_TRAIN] : 0);
         data_batch((float *)x, t->regression ? NULL : y, &t->data,
                    which == PART_TEST ? DATA_TEST : DATA_TRAIN, pick, first, n);
         for (size_t i = 0; t->regression && i < n; i++) {
@@ -288,14 +289,14 @@ void task_samples(const task *t, part which, size_t first, size_t n, void *x, in
     }
 }
 
-/* by seed and step alone: equal in every arm */
+/* Copies a training batch, which depends on seed and step alone: it is the same in every arm. */
 void task_batch(const task *t, const config *c, uint64_t seed, long step, void *x, int32_t *y,
                 uint32_t *order, long *order_pass)
 {
     const data_set *d = &t->data;
     const size_t batch = (size_t)c->batch, first = (size_t)(step % t->pass_steps) * batch;
     const long pass = step / t->pass_steps;
-    /* from random places */
+    /* Points and contexts are drawn from random places. */
     if (!t->order) {
         for (size_t i = 0; i < batch; i++) {
             if (t->net->data == FROM_SINE) {
@@ -352,7 +353,7 @@ double task_auc(const double *score, const int32_t *label, size_t n)
         j[i].label = label[i];
     }
     qsort(j, n, sizeof *j, by_score);
-    /* ties: half of them in the right order */
+    /* Of ties, half count as being in the right order. */
     for (size_t i = 0, k; i < n; i = k) {
         double ones = 0, zeros = 0;
         for (k = i; k < n && !(j[k].score > j[i].score); k++) {

@@ -18,8 +18,7 @@
 enum { NODES = 640, STREAM_SIGNS = 1 << 24 }; /* a stream of random values for each step */
 static const double SAVE_SECONDS = 5;         /* between two checkpoints at the end of epochs */
 
-/* ==== stopping, and standing still while one of the threads saves
-   ================================================== */
+/* ==== stopping, and standing still while one of the threads saves ==== */
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int which)
@@ -50,6 +49,7 @@ static void set_flag(int *which, int v)
 #ifdef _OPENMP
 #pragma omp atomic write
 #endif
+    /* gcc warns that v is not used if it is stored as it is. */
     *which = v + 0;
 }
 
@@ -62,8 +62,8 @@ int study_halted(study *s)
     return halted(s);
 }
 
-/* Each thread holds its lock but for a moment between two steps. Who saves takes them all: then no
-   network and number changes. */
+/* Each thread holds its lock, except for a moment between two steps. A thread that saves takes all
+   locks, so that no network and no number changes meanwhile. */
 #ifdef _OPENMP
 typedef struct {
     omp_lock_t saving, *worker;
@@ -111,13 +111,14 @@ static void unlock_worker(study *s)
     omp_unset_lock(l->worker + omp_get_thread_num());
 }
 
-static void yield_to_saver(study *s) /* who waits to save finds this lock free */
+/* Lets a thread that waits to save have the lock of this one. */
+static void yield_to_saver(study *s)
 {
     locks *l = (locks *)s->locks;
     if (!flag(&l->wanted))
         return;
     unlock_worker(s);
-    /* until it is done */
+    /* Waits until that thread has saved. */
     omp_set_lock(&l->saving);
     omp_unset_lock(&l->saving);
     lock_worker(s);
@@ -153,8 +154,7 @@ static void yield_to_saver(study *s) { (void)s; }
 static void save_now(study *s) { checkpoint_save(s); }
 #endif
 
-/* ==== a family's trainer: its two networks
-   ============================================================================ */
+/* ==== a family's trainer: its two networks ==== */
 static void serial(lgelu_task *call, void *job, size_t count, void *user)
 {
     (void)user;
@@ -162,10 +162,11 @@ static void serial(lgelu_task *call, void *job, size_t count, void *user)
         call(i, job);
 }
 
-/* it may read what lies between the layers */
+/* Returns whether an experiment may read values between the layers. */
 static int watches(const experiment *e) { return e->before || e->step || e->epoch || e->end; }
 
-/* one of its own where lgelu.h has none, or where it rounds: --activations */
+/* Returns the kind of a run's gates: custom if lgelu.h has no such gate, or if outputs are rounded
+   (--activations). */
 static lgelu_gate_kind choose_gate(trainer *w, lgelu_net *net, const run *r)
 {
     static const other_kind same[] = { OTHER_LAMBDA, OTHER_GELU, OTHER_TANH, OTHER_RELU };
@@ -308,16 +309,14 @@ double trainer_lambda(const trainer *w, int gate)
     return exp(sum / node->lambda_count);
 }
 
-/* ==== looking
-   ======================================================================================================
- */
+/* ==== looking ==== */
 static int network_failed(trainer *w, const char *when)
 {
     study *s = w->study;
     lgelu_net *net = w->net + w->which;
     const char *arm = arm_table[w->run->arm].name;
     const unsigned long seed = (unsigned long)w->run->seed;
-    /* one of many: it diverged, that's its result */
+    /* In a grid of runs, that it diverged is the result of this one. */
     if (net->status == LGELU_E_NONFINITE && s->axes) {
         record(s, w->run, "diverged", -1, -1, (double)net->step);
         net->status = LGELU_OK;
@@ -350,7 +349,8 @@ static void apply_gate_state(lgelu_net *net, const gate_state *f)
         memcpy(net->state, f->state, net->state_count * sizeof *net->state);
 }
 
-/* one batch of logits: how many are right, and for the area under the curve each sample's place */
+/* Returns how many samples of a batch of logits are right. If score is not NULL, it receives each
+   sample's number, by which the area under the curve orders them. */
 static size_t right_of(const float *logits, const int32_t *y, size_t rows, size_t classes,
                        double *score)
 {
@@ -398,7 +398,7 @@ int study_evaluate(trainer *w, part which, const gate_state *before, const gate_
             if (lgelu_net_forward(net, n))
                 break;
             out->loss[k] += net->loss * (double)n / (double)many;
-            /* so many that they were made in pieces */
+            /* There is none if the loss computed the logits in pieces. */
             if (!(logits = lgelu_net_value(net, w->logits))) {
                 out->no_logits = 1;
                 continue;
@@ -420,20 +420,23 @@ int study_evaluate(trainer *w, part which, const gate_state *before, const gate_
         }
     }
     net->evaluate = 0;
-    /* dropout draws on as if nobody had evaluation */
+    /* Dropout draws what it would have drawn without this evaluation. */
     net->pass = pass;
     if (net->status)
         return network_failed(w, which == PART_TEST ? " on the test samples" : " on the hold-out");
     for (int k = 0; k < 2; k++) {
-        out->score[k] = t->sign < 0   ? out->loss[k]
-                        : w->score[k] ? task_auc(w->score[k], w->truth, many)
-                                      : 100 * (double)right[k] / (double)(many * t->labels);
+        if (t->sign < 0)
+            out->score[k] = out->loss[k];
+        else if (w->score[k])
+            out->score[k] = task_auc(w->score[k], w->truth, many);
+        else
+            out->score[k] = 100 * (double)right[k] / (double)(many * t->labels);
     }
     out->hash = fnv(hash[0], hash + 1, sizeof hash[1]);
     return 0;
 }
 
-/* the network as it is; copies of what a look would change lie in the trainer */
+/* Returns the gates as they are. What an evaluation changes is copied to the trainer. */
 static gate_state current_state(trainer *w)
 {
     const lgelu_net *net = w->net + w->which;
@@ -454,7 +457,7 @@ static void record_swap(trainer *w, const char *prefix, const evaluation *l)
     const struct {
         const char *name;
         double value;
-        /* with no logits, too; -1: of classes alone */
+        /* 1: also without logits; -1: of classes alone */
         int always;
     } one[] = { { "before", l->score[0], 1 },
                 { "after", l->score[1], 1 },
@@ -501,27 +504,24 @@ static int record_gate_statistics(trainer *w)
         const lgelu_node *node = net->nodes + w->gate_node[g];
         const size_t rows = n * node->shape[0] * node->shape[1], width = node->shape[2];
         const float *value = lgelu_net_value(net, w->gate_node[g]);
-        /* its place was given away */
+        /* Another value may have its memory. */
         if (!value)
             continue;
         record(s, w->run, "dead", -1, g, lgelu_dead_fraction(value, rows * width));
         record(s, w->run, "act_mean", -1, g, lgelu_mean(value, rows * width));
-        /* of maps it is another quantity */
+        /* For maps it would be another quantity. */
         if (rows == n)
             record(s, w->run, "oui_batch", -1, g, lgelu_oui_batch(value, rows, width));
     }
     return 0;
 }
 
-/* ==== training
-   =====================================================================================================
- */
-/* gates one after another: each is held until its fraction of the way begins */
-static float in_order(int hardness, float lambda0, long step, void *user)
+/* ==== training ==== */
+/* Drives the gates one after another: λ number `index` keeps its value until its part begins. */
+static float in_order(int index, float lambda0, long step, void *user)
 {
     const trainer *w = (const trainer *)user;
-    const int n = w->net->lambda_count,
-              turn = w->run->config.order == 1 ? hardness : n - 1 - hardness;
+    const int n = w->net->lambda_count, turn = w->run->config.order == 1 ? index : n - 1 - index;
     const lgelu_hardening *all = &w->plan.hardening;
     const double fraction = (double)(all->end - all->begin) / n;
     lgelu_hardening own = *all;
@@ -532,7 +532,7 @@ static float in_order(int hardness, float lambda0, long step, void *user)
     return lgelu_harden(lambda0, &own, step);
 }
 
-/* into w->plan */
+/* Sets w->plan. */
 static void make_plan(trainer *w, int drive)
 {
     const run *r = w->run;
@@ -613,7 +613,7 @@ static int end_epoch(trainer *w)
     const long epoch = net->step / w->run->epoch_steps;
     record(s, w->run, "loss", (int)epoch, -1,
            w->loss_sum[w->which] / (double)w->loss_steps[w->which]);
-    /* of the step just taken */
+    /* The norm is that of the last step. */
     record(s, w->run, "gradient_norm", (int)epoch, -1,
            w->run->config.clip > 0 ? net->gradient_norm : lgelu_net_clip(net, 0));
     record_lambda(w, epoch);
@@ -662,7 +662,9 @@ static void draw_signs(trainer *w)
             lgelu_random(w->run->seed, (uint64_t)(STREAM_SIGNS + net->step), (uint64_t)k);
         const double slope = (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
         /* the step multiplies by the slope again */
-        net->dlambda[k] = slope > 0 ? (bits & 1 ? 1 : -1) / slope : 0;
+        net->dlambda[k] = 0;
+        if (slope > 0)
+            net->dlambda[k] = (bits & 1 ? 1 : -1) / slope;
     }
 }
 
@@ -678,8 +680,10 @@ static int add_teacher_gradient(trainer *w, int uses_teacher)
     const size_t rows = (size_t)c->batch * t->labels, classes = t->classes;
     const uint64_t pass = teacher->pass;
     const float *logits;
-    if (!uses_teacher)
-        return (int)lgelu_net_bind(net, w->teacher_node, NULL);
+    if (!uses_teacher) {
+        lgelu_net_bind(net, w->teacher_node, NULL);
+        return 0;
+    }
     teacher->evaluate = 1;
     lgelu_net_bind(teacher, 0, w->x);
     lgelu_net_bind(teacher, 1, w->y);
@@ -687,8 +691,10 @@ static int add_teacher_gradient(trainer *w, int uses_teacher)
     lgelu_net_forward(teacher, (size_t)c->batch);
     teacher->evaluate = 0;
     teacher->pass = pass;
-    if (teacher->status || !(logits = lgelu_net_value(teacher, w->logits)))
-        return -1;
+    logits = lgelu_net_value(teacher, w->logits);
+    if (teacher->status || !logits)
+        return study_fail(w->study, "--teach: the network at the switch point: %s",
+                          teacher->status ? teacher->message : "it has no logits");
     for (size_t i = 0; i < rows; i++) {
         const float *z = logits + i * classes;
         float *g = w->teacher_gradient + i * classes;
@@ -701,10 +707,11 @@ static int add_teacher_gradient(trainer *w, int uses_teacher)
         for (size_t k = 0; k < classes; k++)
             g[k] = (float)(fraction * ((k == (size_t)w->y[i]) - same_exp(w->teacher_log_p[k])));
     }
-    return (int)lgelu_net_bind(net, w->teacher_node, w->teacher_gradient);
+    lgelu_net_bind(net, w->teacher_node, w->teacher_gradient);
+    return 0;
 }
 
-/* steps up to and with `last`. 0, 1: diverged, or -1: stopped or failed */
+/* Trains up to step `last`. Returns 0, 1 if it diverged, or -1 if it was stopped or failed. */
 static int train(trainer *w, long last, int drive)
 {
     study *s = w->study;
@@ -720,7 +727,7 @@ static int train(trainer *w, long last, int drive)
         lgelu_net_bind(net, 0, w->x);
         lgelu_net_bind(net, 1, w->y);
         if (w->teacher_gradient && add_teacher_gradient(w, uses_teacher))
-            return network_failed(w, " while it was uses_teacher");
+            return -1;
         lgelu_net_forward(net, (size_t)r->config.batch);
         lgelu_net_backward(net, 1);
         if (arm_table[r->arm].random_signs && !net->status)
@@ -745,7 +752,7 @@ static int train(trainer *w, long last, int drive)
         if (end && (bad = end_epoch(w)) != 0)
             return bad;
         show_step(w);
-        /* evaluation at once: what comes later waits for the next step */
+        /* The flag is read here once, so that all branches below see the same. */
         if (interrupted)
             set_flag(&s->stopped, 1);
         if (s->config.save && !halted(s)
@@ -841,7 +848,7 @@ static int keep(trainer *w)
     return bad ? -1 : 0;
 }
 
-/* the last look */
+/* Evaluates a run that is trained, and records and shows its results. */
 static int finish(trainer *w)
 {
     study *s = w->study;
@@ -907,14 +914,14 @@ static int finish(trainer *w)
         r->count = kept;
         return -1;
     }
-    /* a number was lost: no file with a gap */
+    /* A number may be lost then, and no file with a gap is written. */
     if (flag(&s->failed) || (s->config.keep && keep(w)))
         return -1;
     show_run(w);
     return flag(&s->failed) ? -1 : 0;
 }
 
-/* a branch begins with its trunk's network and curves; then its event happens */
+/* Begins a branch with its trunk's network and curves, and applies its event. */
 static int begin_branch(trainer *w, run *to, const run *from)
 {
     study *s = w->study;
@@ -951,7 +958,7 @@ static int begin_branch(trainer *w, run *to, const run *from)
             for (int k = 0; k < net->lambda_count; k++)
                 net->lambda[k] = 1;
         }
-        /* the first driven λ */
+        /* This sets the first driven λ. */
         if (net->step)
             lgelu_net_harden(net, &w->plan);
         break;
@@ -974,7 +981,7 @@ static int train_family(trainer *w)
         if (!f->inside) {
             w->which = TRUNK;
             w->run = trunk;
-            /* done: it diverged before */
+            /* A trunk that is done before its branches has diverged. */
             bad = trunk->done ? 1 : train(w, b->step, 0);
             if (bad < 0)
                 return -1;
@@ -1026,7 +1033,7 @@ static void one_family(study *s, family *f)
     if (!train_family(f->trainer)) {
         trainer_close(f->trainer);
         f->trainer = NULL;
-        /* what is finished is never lost */
+        /* So that a finished run is never lost. */
         if (s->config.save)
             save_now(s);
     }

@@ -41,8 +41,8 @@ static void *to(void *x, size_t first, int type)
 }
 
 /* ---- one λ ---- */
-static double piece(const job *j, double lambda, size_t first,
-                    size_t n) /* a forward if there is a y */
+/* Runs a part of the elements: the forward if the job has a y, else the backward. */
+static double piece(const job *j, double lambda, size_t first, size_t n)
 {
     const void *dy = from(j->dy, first, j->type), *x = from(j->x, first, j->type);
     void *dx = to(j->dx, first, j->type), *y = to(j->y, first, j->type);

@@ -2,9 +2,12 @@
 
    deploy_torch: one network for test_deploy_torch.sh.
 
-       deploy_torch NAME write OUT       OUT.safetensors with PyTorch's names, OUT.x.npy, OUT.y.npy:
-   inputs and logits deploy_torch NAME read IN         the network of IN.safetensors on IN.x.npy:
-   largest difference of its logits from IN.y.npy */
+       deploy_torch NAME write OUT
+       deploy_torch NAME read IN
+
+   The first one writes OUT.safetensors with PyTorch's names, OUT.x.npy with inputs and OUT.y.npy
+   with their logits. The second one runs the network of IN.safetensors on IN.x.npy and prints the
+   largest difference of its logits from IN.y.npy. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"

@@ -3,14 +3,14 @@
    fuzz.h has the parts that the fuzzers of readers share. Each fuzzer lists its readers in
    fuzz_readers() and makes valid files for them in fuzz_seeds().
 
-       ./fuzz_deploy [ROUNDS]             each reader's seeds, those and the files of corpus/READER
-   damaged: its own rounds READER=npy ./fuzz_deploy           one of them; under libFuzzer
-   (-DFUZZ_LIBFUZZER) it has to be named
+       ./fuzz_deploy [ROUNDS]             each reader's seeds, then those and the files of
+                                          corpus/READER with damage, in ROUNDS rounds
+       READER=npy ./fuzz_deploy           one reader; with libFuzzer (-DFUZZ_LIBFUZZER) always
        ./fuzz_deploy --list               the readers' names
-       ./fuzz_deploy --seeds FOLDER       writes the sound files to FOLDER/READER/
+       ./fuzz_deploy --seeds FOLDER       writes the valid files to FOLDER/READER/
        READER=npy ./fuzz_deploy FILE...   runs these inputs unchanged: those of a crash
 
-   Under libFuzzer damage is by this file in three of four cases, by libFuzzer in the rest.
+   With libFuzzer, this file damages the input in three of four cases, libFuzzer in the others.
    $FUZZ_RUNS and $FUZZ_CPU end the process when it has run so many inputs and used so many seconds
    of processor time. */
 #ifndef FUZZ_H

@@ -81,7 +81,8 @@ typedef struct {
     uint64_t high, low;
 } wide; /* 128 bits */
 
-static wide shifted(wide a, int k) /* right; what is cut off stays in the last bit */
+/* Shifts right. If a bit is cut off, the last one is set. */
+static wide shifted(wide a, int k)
 {
     uint64_t cut = 0;
     for (; k > 63 && (a.high | a.low); k -= 64) {
