@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
 # test_contraction.sh: looks for products that a compiler contracts with the sum that they enter: one fma has one rounding less, so that
-# results would depend on the compiler (gcc contracts unless -std=c99 or -ffp-contract=off is given). The header, int8.c and refit.c are
-# compiled with and without contraction; a function that then differs in its number of fma instructions fails unless it is listed here with a reason.
+# results would depend on the compiler (gcc contracts unless -std=c99 or -ffp-contract=off is given). The header, int8.c, refit.c and
+# the parts of the study that train are compiled with and without contraction; a function that then differs in its number of fma
+# instructions fails unless it is listed here with a reason.
 out=${OUT:-build/contraction}
 rm -rf $out
 mkdir -p $out
@@ -23,6 +24,9 @@ lgelu__sweep_over	the same
 int8_finish	int8_multiplier multiplies by 2^31: the product is exact
 int8_multiplier	the same
 int8_run_batch	the work of a run, which decides how many threads it uses
+make_plan	a fraction of the steps plus 1/2, truncated: the same whole number with one rounding less
+links_step	twice a number is exact
+same_sincos	four times a whole number is exact
 END
 
 # counts FILE: the functions of assembler code and their numbers of fma instructions
@@ -47,6 +51,8 @@ contracted()
         $2 != $3 { for (l in like) if ($1 ~ l) next; printf "%s: %d fma, %d if contracted; ", $1, $2, $3 }'
 }
 
+# those on which the numbers of a run of the study depend
+study=$(printf ' ../examples/study/%s.c' train ppo environments elementary gates_other)
 printf '#define LGELU_TRAINER\n#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $out/header.c
 printf 'float planted(float a, float b, float c);\nfloat planted(float a, float b, float c) { return a * b + c; }\n' > $out/planted.c
 while read -r name version compiler; do
@@ -56,7 +62,7 @@ while read -r name version compiler; do
     found=$(contracted $out/planted.c $compiler 2>&1)
     case $found in 'planted: 0 fma, 1 if contracted; ') echo "ok contraction, $name: a planted one is found" ;;
     *) echo "FAIL contraction, $name: a planted one is not found: $found" ;; esac
-    for source in $out/header.c ../examples/deploy/int8.c ../examples/deploy/refit.c; do
+    for source in $out/header.c ../examples/deploy/int8.c ../examples/deploy/refit.c $study; do
         found=$(contracted $source $compiler 2>&1)
         what="contraction, $name, $(basename $source)"
         [ -z "$found" ] && echo "ok $what: no product is contracted, except exact ones" || echo "FAIL $what: $found"

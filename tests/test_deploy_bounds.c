@@ -148,7 +148,7 @@ static void exhaustive(void)
                     for (size_t s = 0; s < n; s++) {
                         for (int j = 0; j < 2; j++) {
                             size_t step = j ? (p + s) / 257 : (p + s) % 257;
-                            x[2 * s + (size_t)j] = deploy_clamp(
+                            x[2 * s + (size_t)j] = attack_clamp(
                                 low[j] + (high[j] - low[j]) * (double)step / 256, low[j], high[j]);
                         }
                     }
@@ -187,7 +187,7 @@ static void draw(float *x, const double *low, const double *high, size_t n, size
                              : s % 3 == 1   ? (double)(r & 1)
                              : (r & 3) == 3 ? (double)r / 4294967296.0
                                             : (double)(r >> 4 & 1);
-            x[s * n + k] = deploy_clamp(low[k] + t * (high[k] - low[k]), low[k], high[k]);
+            x[s * n + k] = attack_clamp(low[k] + t * (high[k] - low[k]), low[k], high[k]);
         }
     }
 }

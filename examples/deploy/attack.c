@@ -212,7 +212,7 @@ double attack_descend(attack_net *const *a, const double *sign, int count, const
                 go = -size;
             else if (sum[k] < 0)
                 go = size;
-            at[k] = deploy_clamp((double)at[k] + go * (high[k] - low[k]), low[k], high[k]);
+            at[k] = attack_clamp((double)at[k] + go * (high[k] - low[k]), low[k], high[k]);
         }
     }
     free(at);

@@ -582,17 +582,6 @@ DEPLOY_FN int deploy_whole(deploy_in *in, size_t *n)
     return 0;
 }
 
-/* Returns the float in [low, high] that is nearest to x. */
-DEPLOY_FN float deploy_clamp(double x, double low, double high)
-{
-    float f = (float)fmin(fmax(x, low), high);
-    while ((double)f > high)
-        f = nextafterf(f, -HUGE_VALF);
-    while ((double)f < low)
-        f = nextafterf(f, HUGE_VALF);
-    return f;
-}
-
 /* ---- questions about a graph ---- */
 /* Returns whether a layer's window, if it has one, has the same stride and padding in both
    directions, no dilation, and, in a convolution, the same size. */

@@ -210,7 +210,7 @@ static int solver_check(solver_net *s, const vnnlib *p)
     const float *y;
     size_t k;
     for (k = 0; k < p->inputs; k++)
-        s->x[k] = deploy_clamp(s->xd[k], p->low[k], p->high[k]);
+        s->x[k] = attack_clamp(s->xd[k], p->low[k], p->high[k]);
     lgelu_net_bind(&s->a.net, s->a.input, s->x);
     lgelu_net_bind(&s->a.net, s->a.target, NULL);
     if (lgelu_net_forward(&s->a.net, 1))

@@ -639,8 +639,10 @@ static int end_epoch(trainer *w)
 /* what a plain AdamW over all parameters would do to s, too; its pull is towards λ = 1 + ln 2 */
 static void decay_s(lgelu_net *net, const lgelu_training *plan)
 {
-    const float fraction =
-        1 - lgelu_training_rate(plan, net->step) * plan->lambda_lr_scale * plan->adamw.weight_decay;
+    /* volatile, so that no compiler contracts the product with the difference. */
+    const volatile float pull =
+        lgelu_training_rate(plan, net->step) * plan->lambda_lr_scale * plan->adamw.weight_decay;
+    const float fraction = 1 - pull;
     for (int i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         for (int k = node->first_lambda; node->lambda_count && node->gate == LGELU_GATE_LAMBDA
