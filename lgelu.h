@@ -1552,7 +1552,12 @@ typedef char lgelu__without_single_precision_constant[sizeof 1.0 == sizeof(doubl
 #define LGELU__ATOMIC 1
 #define LGELU__GET(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define LGELU__SET(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
-#define LGELU__REPLACE(p, a, b) ((void)__sync_val_compare_and_swap(p, a, b))
+#define LGELU__REPLACE(p, a, b)                                                   \
+    do {                                                                          \
+        int lgelu__was = (a);                                                     \
+        (void)__atomic_compare_exchange_n(p, &lgelu__was, b, 0, __ATOMIC_RELAXED, \
+                                          __ATOMIC_RELAXED);                      \
+    } while (0)
 #define LGELU__ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 #endif
 #elif defined(_MSC_VER)

@@ -76,7 +76,7 @@ static int build(lgelu_net *n, int kind, int x)
     }
 }
 
-static int keeps = 1, prepacks, no_winograd;
+static int keeps = 1, keeps_norms, prepacks, no_winograd;
 static lgelu_mode mode = LGELU_MODE_INFER;
 
 static void make(network *d, int kind)
@@ -94,6 +94,9 @@ static void make(network *d, int kind)
     d->output = build(n, kind, d->input);
     if (keeps) {
         refit_keep(n);
+    }
+    if (keeps_norms) {
+        refit_keep_norms(n);
     }
     bytes = lgelu_net_bytes(n, BATCH, mode);
     d->block = malloc(bytes ? bytes : 1);
@@ -838,6 +841,88 @@ static void other_eps(void)
     free_pair(&a, &b);
 }
 
+/* ---- Statistics for further training ---- */
+
+/* Computes the first 13 inputs, with running statistics or those of the batch, and returns the
+   largest absolute difference from `before`, or copies the outputs there if `first` is 1. */
+static double change_of(network *d, int evaluate, float *before, int first)
+{
+    feed *s = inputs(RESNET, 13);
+    const void *data[1];
+    const float *y;
+    double most = 0;
+    size_t samples, i, outputs = d->nodes[d->output].shape[2];
+    next(0, data, &samples, s);
+    d->net.evaluate = evaluate;
+    lgelu_net_bind(&d->net, d->input, data[0]);
+    lgelu_net_forward(&d->net, samples);
+    y = lgelu_net_value(&d->net, d->output);
+    for (i = 0; i < samples * outputs; i++) {
+        if (first)
+            before[i] = y[i];
+        else if (!(fabs((double)y[i] - (double)before[i]) <= most))
+            most = fabs((double)y[i] - (double)before[i]);
+    }
+    return most;
+}
+
+static void norms_match(void)
+{
+    static network d;
+    static float before[13 * 64], kept[1 << 20];
+    double sums[4096], stale, same, trained;
+    char message[160];
+    lgelu_status status;
+    size_t bytes;
+    feed *s;
+    choose_gate(0);
+    mode = LGELU_MODE_TRAIN;
+    keeps_norms = 1;
+    make(&d, RESNET);
+    lgelu_net_relu(&d.net);
+    bytes = d.net.parameter_count * sizeof(float);
+    check(bytes <= sizeof kept && d.net.state_count <= 4096
+              && 13 * d.nodes[d.output].shape[2] <= sizeof before / sizeof *before,
+          "arrays of the test", "too small");
+    change_of(&d, 1, before, 1);
+    /* A forward in training moves the running statistics. */
+    memcpy(kept, d.net.state, d.net.state_count * sizeof(float));
+    stale = change_of(&d, 0, before, 0);
+    memcpy(d.net.state, kept, d.net.state_count * sizeof(float));
+
+    memcpy(kept, d.net.w, bytes);
+    s = inputs(RESNET, 13);
+    s->fail = 1;
+    d.net.evaluate = 0;
+    status = refit_match_norms(&d.net, d.output, sums, next, s, message);
+    check(status == LGELU_E_ARGUMENT && *message && !memcmp(kept, d.net.w, bytes)
+              && !d.net.evaluate,
+          "statistics: inputs that fail leave the network as it was", "%s", message);
+    status = refit_match_norms(&d.net, d.net.count, sums, next, inputs(RESNET, 13), message);
+    check(status == LGELU_E_ARGUMENT && *message, "statistics: no such output", "%s", message);
+
+    status = refit_match_norms(&d.net, d.output, sums, next, inputs(RESNET, 13), message);
+    same = change_of(&d, 1, before, 0);
+    trained = change_of(&d, 0, before, 0);
+    check(!status && same < 1e-4, "statistics: the network computes the same", "%s %g", message,
+          same);
+    check(memcmp(kept, d.net.w, bytes) && trained < stale / 20,
+          "statistics: training computes nearly the same", "off by %g, before by %g", trained,
+          stale);
+    free(d.block);
+
+    mode = LGELU_MODE_INFER;
+    keeps = keeps_norms = 0;
+    make(&d, RESNET);
+    memcpy(kept, d.net.w, bytes);
+    status = refit_match_norms(&d.net, d.output, sums, next, inputs(RESNET, 13), message);
+    check(status == LGELU_E_ARGUMENT && strstr(message, "refit_keep_norms")
+              && !memcmp(kept, d.net.w, bytes),
+          "statistics: values that are not kept", "%s", message);
+    free(d.block);
+    keeps = 1;
+}
+
 /* ---- Memory, copies, certificates ---- */
 static void memory(void)
 {
@@ -1013,6 +1098,7 @@ int main(void)
     outcomes();
     rows();
     other_eps();
+    norms_match();
     errors();
     memory();
     proofs(MLP);

@@ -1591,6 +1591,129 @@ lgelu_status refit_run(refit *r, void *memory, size_t bytes, refit_next *next, v
     return status;
 }
 
+/* ---- statistics for further training ---- */
+
+lgelu_status refit_keep_norms(lgelu_net *net)
+{
+    int i;
+    for (i = 0; i < net->count && !net->status; i++) {
+        if (net->nodes[i].op == LGELU_OP_BATCH_NORM)
+            lgelu_net_keep_value(net, net->nodes[i].input[0]);
+    }
+    return net->status;
+}
+
+/* Adds the sums and the sums of squares of what each batch normalisation reads, from the last
+   forward; they are laid out as the running statistics. Returns the node whose value is not kept,
+   or -1. */
+static int refit_sum_norms(const lgelu_net *net, size_t samples, double *sums)
+{
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        const size_t channels = node->shape[2], rows = samples * node->shape[0] * node->shape[1];
+        double *sum = sums + node->state_at, *squares = sum + channels;
+        const float *x;
+        size_t k, c;
+        if (node->op != LGELU_OP_BATCH_NORM)
+            continue;
+        x = lgelu_net_value(net, node->input[0]);
+        if (!x)
+            return node->input[0];
+        for (k = 0; k < rows; k++) {
+            for (c = 0; c < channels; c++) {
+                const double value = (double)x[k * channels + c];
+                sum[c] += value;
+                squares[c] = fma(value, value, squares[c]);
+            }
+        }
+    }
+    return -1;
+}
+
+/* Sets the statistics of a batch normalisation to those of the sums, and its gains and shifts so
+   that it still computes the same. A channel without variance stays as it is. */
+static void refit_match_norm(lgelu_net *net, int i, const double *sums, double samples)
+{
+    const lgelu_node *node = net->nodes + i;
+    const size_t channels = node->shape[2];
+    const double rows = samples * (double)node->shape[0] * (double)node->shape[1];
+    const double *sum = sums + node->state_at, *squares = sum + channels;
+    float *gain = lgelu_net_biases(net, i), *shift = gain + channels;
+    float *mean = lgelu_net_states(net, i), *variance = mean + channels;
+    size_t c;
+    for (c = 0; c < channels; c++) {
+        const double now = sum[c] / rows;
+        const double spread = fma(-now, now, squares[c] / rows) * (rows / (rows - 1));
+        const double slope = (double)gain[c] / sqrt((double)variance[c] + (double)node->eps);
+        if (!(spread > 0))
+            continue;
+        shift[c] = (float)fma(slope, now - (double)mean[c], (double)shift[c]);
+        gain[c] = (float)(slope * sqrt(spread + (double)node->eps));
+        mean[c] = (float)now;
+        variance[c] = (float)spread;
+    }
+}
+
+lgelu_status refit_match_norms(lgelu_net *net, int output, double *sums, refit_next *next,
+                               void *user, char *message)
+{
+    unsigned char flags[REFIT_NODES] = { 0 };
+    int source[REFIT_SOURCES], sources, i, k, got = 1;
+    const int evaluate = net->evaluate;
+    double total = 0;
+    size_t index;
+    lgelu_status status = LGELU_OK;
+    message[0] = 0;
+    if (!net->memory || net->status || output < 0 || output >= net->count
+        || output >= REFIT_NODES) {
+        return deploy_refuse(message, LGELU_E_ARGUMENT, "refit: converted network: %s",
+                             net->status ? net->message
+                                         : "it is not made yet, or has no such output");
+    }
+    flags[output] = REFIT_NEEDED;
+    for (i = output; i >= 0; i--) {
+        for (k = 0; flags[i] && k < net->nodes[i].inputs; k++)
+            flags[net->nodes[i].input[k]] = REFIT_NEEDED;
+    }
+    sources = refit_find_sources(net, flags, output, source);
+    if (sources > REFIT_SOURCES) {
+        return deploy_refuse(message, LGELU_E_ARGUMENT, "refit: more than %z inputs",
+                             (size_t)REFIT_SOURCES);
+    }
+    memset(sums, 0, net->state_count * sizeof *sums);
+    net->evaluate = 1;
+    for (index = 0; !status && net->state_count; index++) {
+        const void *data[REFIT_SOURCES] = { NULL };
+        size_t samples = 0;
+        got = next(index, data, &samples, user);
+        if (got <= 0)
+            break;
+        if (refit_bind(net, source, sources, data) || lgelu_net_forward(net, samples)) {
+            status = refit_net_error(message, "converted", net);
+            break;
+        }
+        i = refit_sum_norms(net, samples, sums);
+        if (i >= 0) {
+            status = deploy_refuse(message, LGELU_E_ARGUMENT,
+                                   "refit: layer '%s': its value is not kept: refit_keep_norms "
+                                   "comes before lgelu_net_bytes",
+                                   net->nodes[i].name);
+        }
+        total += (double)samples;
+    }
+    net->evaluate = evaluate;
+    if (!status && got < 0)
+        status = deploy_refuse(message, LGELU_E_ARGUMENT,
+                               "refit: batch %z of the inputs could not be read", index);
+    refit_leave(net, source, sources);
+    for (i = 0; i < net->count && !status && total > 1; i++) {
+        if (net->nodes[i].op == LGELU_OP_BATCH_NORM)
+            refit_match_norm(net, i, sums, total);
+    }
+    return status;
+}
+
 /* ---- comparison ---- */
 static void refit_compare_rows(refit_difference *d, const float *x, const float *y, size_t rows,
                                size_t n)

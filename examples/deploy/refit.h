@@ -170,6 +170,16 @@ typedef struct {
 lgelu_status refit_compare(refit_difference *d, lgelu_net *a, lgelu_net *b, int output,
                            refit_next *next, void *user, char *message);
 
+/* Prepares a refitted network with batch normalisations for further training. The refit solved its
+   weights for the running statistics, and training takes those of its batches in their place, which
+   would undo the refit in a few steps. refit_match_norms gives each normalisation the statistics of
+   what it reads now, and gains and shifts with which it still computes the same. refit_keep_norms
+   comes before lgelu_net_bytes. sums: net->state_count doubles; message: 160 bytes; next and user
+   as for refit_run. After an error the network is as it was. */
+lgelu_status refit_keep_norms(lgelu_net *net);
+lgelu_status refit_match_norms(lgelu_net *net, int output, double *sums, refit_next *next,
+                               void *user, char *message);
+
 /* "changed", "shifted", "kept", "shared", "beyond", "equal" */
 const char *refit_outcome_name(refit_outcome outcome);
 #endif

@@ -1053,8 +1053,9 @@ typedef struct {
 } network;
 
 /* How a network computes: as fast as it can; by plain chains of fma, of which bounds can be proven;
-   or so, with all values kept for calibration; with the values that a refit reads. */
-typedef enum { MAKE_FAST, MAKE_PLAIN, MAKE_KEPT, MAKE_REFIT } make_how;
+   or so, with all values kept for calibration; with the values that a refit reads, or
+   refit_match_norms. */
+typedef enum { MAKE_FAST, MAKE_PLAIN, MAKE_KEPT, MAKE_REFIT, MAKE_TRAINED } make_how;
 
 static size_t input_size(const network *n)
 {
@@ -1130,6 +1131,8 @@ static int make_network(network *n, int learn, size_t batch, lgelu_mode mode, ma
         keep_values(n);
     if (how == MAKE_REFIT)
         refit_keep(&n->net);
+    if (how == MAKE_TRAINED)
+        refit_keep_norms(&n->net);
     bytes = lgelu_net_bytes(&n->net, batch, mode);
     n->memory = bytes ? malloc(bytes) : NULL;
     if (bytes && !n->memory)
@@ -1366,6 +1369,23 @@ static int refit_network(network *from, network *to, refit_what what, int estima
         print_refit(&r, seconds() - start, processor_seconds() - work);
     free(memory);
     return bad || bind_input(from) || bind_input(to);
+}
+
+/* Prepares a refitted network, made for training, for that. */
+static int match_norms(network *n)
+{
+    const size_t most = option.samples ? (size_t)option.samples : REFITTED;
+    double *sums = (double *)allocate(n->net.state_count + 1, sizeof *sums);
+    char message[160];
+    refit_source source;
+    int bad;
+    source.n = n;
+    source.samples = most < training.fitted ? most : training.fitted;
+    bad = refit_match_norms(&n->net, n->out, sums, deliver_batch, &source, message) != LGELU_OK;
+    if (bad)
+        fail("%s", message);
+    free(sums);
+    return bad || bind_input(n);
 }
 
 /* ---- [6] FINE-TUNING ---- */
@@ -2074,7 +2094,7 @@ static int make_trained(job *j)
     const size_t batch =
         (size_t)option.batch < training.fitted ? (size_t)option.batch : training.fitted;
     free_network(&j->train);
-    return make_network(&j->train, 1, batch, LGELU_MODE_TRAIN, MAKE_FAST);
+    return make_network(&j->train, 1, batch, LGELU_MODE_TRAIN, MAKE_TRAINED);
 }
 
 static void note_kinds(job *j)
@@ -2190,8 +2210,8 @@ static int fine_tune_relu(job *j, const network *n, const char *key, const char 
     if (lgelu_net_copy(&j->train.net, &n->net))
         return fail("%s", j->train.net.message);
     lgelu_net_relu(&j->train.net);
-    return fine_tune(&j->train, key) || stopped || copy_as_relu(j, &j->train)
-           || measure(j, &j->relu, key, text) || propose(j, key);
+    return (n == &j->best && match_norms(&j->train)) || fine_tune(&j->train, key) || stopped
+           || copy_as_relu(j, &j->train) || measure(j, &j->relu, key, text) || propose(j, key);
 }
 
 /* Fine-tunes while λ is driven. A network with other gates than GELU is refitted to GELU first. */
@@ -2210,7 +2230,7 @@ static int harden(job *j)
         if (!(j->train.net.lambda[k] > 1.05f))
             lgelu_net_set_lambda(&j->train.net, k, 1.05f);
     }
-    if (fine_tune(&j->train, "hardening") || stopped)
+    if ((j->customs && match_norms(&j->train)) || fine_tune(&j->train, "hardening") || stopped)
         return 1;
     if (lgelu_net_copy(&j->infer.net, &j->train.net))
         return fail("%s", j->infer.net.message);

@@ -74,15 +74,6 @@ static const char *const inputs_name[] = { "inputs", "noise", "other" };
 
 static void model_free(model *m) { free(m->memory); }
 
-/* Keeps what each batch normalisation reads, for match_norms. */
-static void keep_norm_inputs(lgelu_net *net)
-{
-    for (int i = 0; i < net->count && !net->status; i++) {
-        if (net->nodes[i].op == LGELU_OP_BATCH_NORM)
-            lgelu_net_keep_value(net, net->nodes[i].input[0]);
-    }
-}
-
 /* Builds the network of the run in a mode, with first weights; the memory of an earlier one is used
    again. Returns 0, or -1 after an error. */
 static int model_make(trainer *w, model *m, lgelu_mode mode)
@@ -108,7 +99,7 @@ static int model_make(trainer *w, model *m, lgelu_mode mode)
         lgelu_net_keep_value(net, m->logits);
     } else {
         refit_keep(net);
-        keep_norm_inputs(net);
+        refit_keep_norms(net);
     }
     m->bytes = lgelu_net_bytes(net, (size_t)c->batch, mode);
     if (!m->memory && m->bytes)
@@ -238,80 +229,18 @@ static void measure_inputs(inputs *in)
     in->deviation = sqrt(fmax(0, squares / (double)n - in->mean * in->mean));
 }
 
-/* Adds the sums and the sums of squares of what each batch normalisation reads, from the last
-   forward of `samples`; they are laid out as the running statistics. */
-static void sum_norm_inputs(const lgelu_net *net, size_t samples, double *sums)
-{
-    for (int i = 0; i < net->count; i++) {
-        const lgelu_node *node = net->nodes + i;
-        const size_t channels = node->shape[2], rows = samples * node->shape[0] * node->shape[1];
-        double *sum = sums + node->state_at, *squares = sum + channels;
-        const float *x;
-        if (node->op != LGELU_OP_BATCH_NORM)
-            continue;
-        x = lgelu_net_value(net, node->input[0]);
-        for (size_t k = 0; k < rows; k++) {
-            for (size_t c = 0; c < channels; c++) {
-                const double value = (double)x[k * channels + c];
-                sum[c] += value;
-                squares[c] += value * value;
-            }
-        }
-    }
-}
-
-/* Sets the statistics of a batch normalisation to those of the sums, and its gains and shifts so
-   that it still computes the same. */
-static void match_norm(lgelu_net *net, int i, const double *sums, double samples)
-{
-    const lgelu_node *node = net->nodes + i;
-    const size_t channels = node->shape[2];
-    const double rows = samples * (double)(node->shape[0] * node->shape[1]);
-    float *gain = lgelu_net_biases(net, i), *shift = gain + channels;
-    float *mean = lgelu_net_states(net, i), *variance = mean + channels;
-    for (size_t c = 0; c < channels; c++) {
-        const double now = sums[node->state_at + c] / rows;
-        const double squares = sums[node->state_at + channels + c] / rows;
-        const double spread = (squares - now * now) * rows / (rows - 1);
-        const double slope = (double)gain[c] / sqrt((double)variance[c] + (double)node->eps);
-        if (!(spread > 0))
-            continue;
-        shift[c] = (float)((double)shift[c] + slope * (now - (double)mean[c]));
-        gain[c] = (float)(slope * sqrt(spread + (double)node->eps));
-        mean[c] = (float)now;
-        variance[c] = (float)spread;
-    }
-}
-
 /* Gives each batch normalisation of the converted network the statistics of what it reads now,
    without a change of what it computes. Solved weights and corrected biases rely on the statistics
    that they were computed with; training takes those of its batches in their place. */
 static int match_norms(conversion *v, inputs *in)
 {
-    study *s = v->trainer->study;
     lgelu_net *net = &v->converted.net;
-    double *sums = (double *)calloc(net->state_count + 1, sizeof *sums), total = 0;
-    const void *data[1];
-    size_t samples;
-    if (!sums)
-        return study_fail(s, "out of memory");
-    /* The state of a network without batch normalisations is empty. */
-    for (size_t index = 0; net->state_count && next_inputs(index, data, &samples, in) > 0;
-         index++) {
-        lgelu_net_bind(net, 0, data[0]);
-        if (lgelu_net_forward(net, samples)) {
-            free(sums);
-            return study_fail(s, "conversion: %s", net->message);
-        }
-        sum_norm_inputs(net, samples, sums);
-        total += (double)samples;
-    }
-    for (int i = 0; i < net->count; i++) {
-        if (net->nodes[i].op == LGELU_OP_BATCH_NORM)
-            match_norm(net, i, sums, total);
-    }
+    double *sums = (double *)malloc((net->state_count + 1) * sizeof *sums);
+    char message[160] = "out of memory";
+    const int bad =
+        !sums || refit_match_norms(net, v->converted.logits, sums, next_inputs, in, message);
     free(sums);
-    return 0;
+    return bad ? study_fail(v->trainer->study, "%s", message) : 0;
 }
 
 /* Makes v->converted the smooth network with ReLU gates, converted in this way. */
