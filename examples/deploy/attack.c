@@ -176,6 +176,16 @@ lgelu_status attack_gradient(attack_net *a, float *dx, float *y, const float *x,
     return LGELU_OK;
 }
 
+float attack_clamp(double x, double low, double high)
+{
+    float f = (float)fmin(fmax(x, low), high);
+    while ((double)f > high)
+        f = nextafterf(f, -HUGE_VALF);
+    while ((double)f < low)
+        f = nextafterf(f, HUGE_VALF);
+    return f;
+}
+
 double attack_descend(attack_net *const *a, const double *sign, int count, const float *c, float *x,
                       const double *low, const double *high, int steps)
 {

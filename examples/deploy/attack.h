@@ -21,17 +21,6 @@
 #define ATTACK_H
 #include "deploy.h"
 
-/* Returns the float in [low, high] that is nearest to x. */
-DEPLOY_FN float attack_clamp(double x, double low, double high)
-{
-    float f = (float)fmin(fmax(x, low), high);
-    while ((double)f > high)
-        f = nextafterf(f, -HUGE_VALF);
-    while ((double)f < low)
-        f = nextafterf(f, HUGE_VALF);
-    return f;
-}
-
 typedef struct {
     lgelu_net net; /* built for training with a batch of one; its message describes an error */
     lgelu_node *nodes;
@@ -56,4 +45,7 @@ double attack_descend(attack_net *const *a, const double *sign, int count, const
 
 /* Frees everything. */
 void attack_free(attack_net *a);
+
+/* Returns the float in [low, high] that is nearest to x. */
+float attack_clamp(double x, double low, double high);
 #endif
