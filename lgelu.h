@@ -3874,6 +3874,9 @@ LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
    on the team always works, since to measure one thread would take too long. */
 static const double lgelu__most_debt = 5e9, lgelu__fma_for_trust = 1e9;
 
+/* The places of lgelu_net.internal.pace. */
+enum { LGELU__PACE_FORWARD, LGELU__PACE_BACKWARD, LGELU__PACE_UPDATE, LGELU__PACE_NORM };
+
 /* Returns whether the next run of this work is one for the team. The first two, and one of every
    4096, measure the time of one thread. */
 static int lgelu__team_pays(const lgelu_pace *pace, double work)
@@ -8638,7 +8641,7 @@ static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate
     net->internal.known = 0;
     net->internal.pending = 0;
     net->internal.estimate = estimate;
-    lgelu__run(net, lgelu__run_forward, &net->internal.pace[0]);
+    lgelu__run(net, lgelu__run_forward, &net->internal.pace[LGELU__PACE_FORWARD]);
     net->internal.estimate = 0;
     if (estimate)
         net->internal.pending = 0;
@@ -8722,7 +8725,9 @@ LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t co
     net->internal.from = from;
     net->internal.tokens = count;
     net->internal.known =
-        lgelu__run(net, lgelu__run_forward, &net->internal.pace[0]) ? 0 : from + count;
+        lgelu__run(net, lgelu__run_forward, &net->internal.pace[LGELU__PACE_FORWARD])
+            ? 0
+            : from + count;
     return net->status;
 }
 
@@ -8857,7 +8862,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale)
     net->internal.pending = 0;
     net->internal.loss_scale = loss_scale;
     net->internal.gradient_scale = 1;
-    return lgelu__run(net, lgelu__run_backward, &net->internal.pace[1]);
+    return lgelu__run(net, lgelu__run_backward, &net->internal.pace[LGELU__PACE_BACKWARD]);
 }
 
 /* ---- [8o] the training step ---- */
@@ -8899,6 +8904,7 @@ static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd
 {
     /* An update takes about as long as 16 fmas for each parameter, a square about as long as 2. */
     const double work = (rule ? 16.0 : 2.0) * (double)n;
+    lgelu_pace *pace = net->internal.pace + (rule ? LGELU__PACE_UPDATE : LGELU__PACE_NORM);
     lgelu__sweep s;
     s.net = net;
     s.rule = rule;
@@ -8906,7 +8912,7 @@ static size_t lgelu__sweep_over(lgelu_net *net, const lgelu__rule *rule, int sgd
     s.first = first;
     s.n = n;
     s.tasks = (n + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS;
-    lgelu__run_with(&net->threads, work, &net->internal.pace[rule ? 2 : 3], lgelu__sweep_run, &s);
+    lgelu__run_with(&net->threads, work, pace, lgelu__sweep_run, &s);
     return s.tasks;
 }
 

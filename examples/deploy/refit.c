@@ -241,19 +241,26 @@ static int refit_differs(const lgelu_net *a, const lgelu_net *b, int i)
                && memcmp(a->state + x->state_at, b->state + y->state_at, x->state_count * f));
 }
 
+/* Sets the flags of the nodes up to the output: whether it needs them, and no other flag. */
+static void refit_mark_needed(const lgelu_net *net, int output, unsigned char *flags)
+{
+    int i, k;
+    memset(flags, 0, (size_t)output + 1);
+    flags[output] = REFIT_NEEDED;
+    for (i = output; i >= 0; i--) {
+        for (k = 0; (flags[i] & REFIT_NEEDED) && k < net->nodes[i].inputs; k++) {
+            flags[net->nodes[i].input[k]] = REFIT_NEEDED;
+        }
+    }
+}
+
 /* Sets the flags of each node: whether the output needs it, whether it differs between the
    networks, and whether it comes from a changed gate without passing a matrix. */
 static void refit_look(const refit *r, unsigned char *flags)
 {
     const lgelu_net *net = r->converted;
     int i, k;
-    memset(flags, 0, (size_t)r->output + 1);
-    flags[r->output] = REFIT_NEEDED;
-    for (i = r->output; i >= 0; i--) {
-        for (k = 0; (flags[i] & REFIT_NEEDED) && k < net->nodes[i].inputs; k++) {
-            flags[net->nodes[i].input[k]] = REFIT_NEEDED;
-        }
-    }
+    refit_mark_needed(net, r->output, flags);
     for (i = 0; i <= r->output; i++) {
         const lgelu_node *node = net->nodes + i;
         const int differs = refit_differs(r->original, net, i);
@@ -1658,8 +1665,8 @@ static void refit_match_norm(lgelu_net *net, int i, const double *sums, double s
 lgelu_status refit_match_norms(lgelu_net *net, int output, double *sums, refit_next *next,
                                void *user, char *message)
 {
-    unsigned char flags[REFIT_NODES] = { 0 };
-    int source[REFIT_SOURCES], sources, i, k, got = 1;
+    unsigned char flags[REFIT_NODES];
+    int source[REFIT_SOURCES], sources, i, got = 1;
     const int evaluate = net->evaluate;
     double total = 0;
     size_t index;
@@ -1671,11 +1678,7 @@ lgelu_status refit_match_norms(lgelu_net *net, int output, double *sums, refit_n
                              net->status ? net->message
                                          : "it is not made yet, or has no such output");
     }
-    flags[output] = REFIT_NEEDED;
-    for (i = output; i >= 0; i--) {
-        for (k = 0; flags[i] && k < net->nodes[i].inputs; k++)
-            flags[net->nodes[i].input[k]] = REFIT_NEEDED;
-    }
+    refit_mark_needed(net, output, flags);
     sources = refit_find_sources(net, flags, output, source);
     if (sources > REFIT_SOURCES) {
         return deploy_refuse(message, LGELU_E_ARGUMENT, "refit: more than %z inputs",

@@ -1295,6 +1295,16 @@ typedef struct {
     size_t samples;
 } refit_source;
 
+/* Returns the inputs of a refit, as batches of network n: as many as the options say. */
+static refit_source refit_inputs(network *n)
+{
+    const size_t most = option.samples ? (size_t)option.samples : REFITTED;
+    refit_source source;
+    source.n = n;
+    source.samples = most < training.fitted ? most : training.fitted;
+    return source;
+}
+
 static int deliver_batch(size_t index, const void **input, size_t *samples, void *user)
 {
     const refit_source *source = (const refit_source *)user;
@@ -1343,9 +1353,8 @@ static int bind_input(network *n)
 static int refit_network(network *from, network *to, refit_what what, int estimate)
 {
     const double start = seconds(), work = processor_seconds();
-    const size_t most = option.samples ? (size_t)option.samples : REFITTED;
     refit_options o = refit_defaults();
-    refit_source source;
+    refit_source source = refit_inputs(to);
     refit r;
     void *memory;
     size_t bytes;
@@ -1360,8 +1369,6 @@ static int refit_network(network *from, network *to, refit_what what, int estima
     memory = malloc(bytes);
     if (!memory)
         return fail("out of memory: the refit requires %zu bytes", bytes);
-    source.n = to;
-    source.samples = most < training.fitted ? most : training.fitted;
     bad = refit_run(&r, memory, bytes, deliver_batch, &source) != LGELU_OK;
     if (bad && !stopped)
         fail("%s", r.message);
@@ -1374,14 +1381,11 @@ static int refit_network(network *from, network *to, refit_what what, int estima
 /* Prepares a refitted network, made for training, for that. */
 static int match_norms(network *n)
 {
-    const size_t most = option.samples ? (size_t)option.samples : REFITTED;
     double *sums = (double *)allocate(n->net.state_count + 1, sizeof *sums);
     char message[160];
-    refit_source source;
-    int bad;
-    source.n = n;
-    source.samples = most < training.fitted ? most : training.fitted;
-    bad = refit_match_norms(&n->net, n->out, sums, deliver_batch, &source, message) != LGELU_OK;
+    refit_source source = refit_inputs(n);
+    const int bad =
+        refit_match_norms(&n->net, n->out, sums, deliver_batch, &source, message) != LGELU_OK;
     if (bad)
         fail("%s", message);
     free(sums);
