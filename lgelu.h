@@ -46,10 +46,11 @@
                         drift, Spearman's rank correlation; the texts of statuses
      [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward
                         (LGELU_TRAINER)
-         [8a] texts, errors     [8b] threads     [8c] products      [8d] jobs, linear, gates
-         [8e] convolution       [8f] batch norm  [8g] pooling       [8h] tokens, norms, attention
-         [8i] losses            [8j] layer table [8k] builders      [8l] memory plan, panels
-         [8m] block, weights    [8n] running     [8o] training step [8p] values, gates, folding
+         [8a] machine: texts, errors, sizes, threads, products
+         [8b] graph: nodes and their checks, jobs, memory plan, block, first weights
+         [8c] layers, one after another: builder, workspace, forward, backward
+         [8d] table of layers   [8e] whole networks   [8f] running    [8g] training step
+         [8h] values, gates, folding
      [9] EXCHANGE       checkpoints as safetensors, through a caller's function (LGELU_TRAINER)
          [9a] tensors of a network     [9b] copies       [9c] writing    [9d] JSON     [9e] reading
      [K] KERNELS        vocabularies (scalar, SSE2, NEON, AVX2, AVX-512, WebAssembly), METHOD, then
@@ -64,7 +65,7 @@
      Determinism   y[i] depends on x[i] and λ alone: not on i, n, alignment, neighbours or the
                    instruction set. Sums run over 16 virtual lanes in one order. gcc and clang, -O0
                    to -O3, contraction on or off, any number of threads: the same bits. Of libm only
-                   exact functions are called: fma, sqrt, floor, frexp, ldexp.
+                   exact functions are called: fma, sqrt, floor, frexp.
      Flags         Compiler flags that change bits are refused where the compiler lets them be seen:
                    -ffast-math and its parts, gcc's -fno-signed-zeros and
                    -fsingle-precision-constant. Clang shows neither -fno-honor-nans,
@@ -74,6 +75,10 @@
                    bit of kernels, products, optimisers and networks: they round to nearest and
                    restore the mode. Functions of single values (exact gate, λ map, plans, random
                    numbers, instruments) round as the thread does.
+     Exceptions    Ordinary data raise no division by zero, invalid operation or overflow, so that a
+                   program may trap these (gcc; other compilers may compute on lanes that are not
+                   used). An infinite or NaN value may raise them, as may a gate where |x| or |λx|
+                   is above 2^19: to avoid it there would cost each gate an instruction.
      Threads       Every function is reentrant; the only global is one atomic int, the instruction
                    set in force. A thread that waits for another one spins for a moment, then yields
                    its processor (sched_yield).
@@ -145,7 +150,9 @@
                       PyTorch's ceil_mode); Llama's blocks by options of lgelu_transformer. Also
                       custom linear layers, lgelu_with_team, LGELU_CHECK, LGELU_SELF. Corrected:
                       partial batches, generation, the gradient of a convolution whose stride is
-                      larger than its image.
+                      larger than its image, loops inside loops, floating-point exceptions;
+                      gradients that are not finite are refused. lgelu_net_relu and
+                      lgelu_net_set_gates return a status.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -353,7 +360,7 @@ LGELU_DEF float lgelu_gate_error(float lambda);
    0.1699712 gives a λ below 1, which no map reaches. */
 LGELU_DEF float lgelu_lambda_for_gap(float gap);
 
-/* Returns the λ whose gate error is tau, the target of [L, section 4]: 0.005 gives 159.57691. 0
+/* Returns the λ whose gate error is tau, the target of [L, section 4]: 0.005 gives 159.57692. 0
    gives INFINITY; a tau above 0.7978846 gives a λ below 1. */
 LGELU_DEF float lgelu_lambda_for_tolerance(float tau);
 
@@ -666,9 +673,11 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples);
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale);
 
 /* Takes one training step by the plan: clips, updates weights, learns or drives every λ, counts
-   net.step. Fails if no backward came before, or if the plan's `sum` failed; nothing has changed
-   then. Fails as well if the λ that the plan sets for the next step is below 1 or NaN, after the
-   weights have been updated. */
+   net.step. Fails if no backward came before, if the plan's `sum` failed, or if a gradient is
+   infinite or NaN, whether the plan clips or not; nothing has changed then. (To skip that
+   batch, set net.status to LGELU_OK and fill net.g and net.dlambda with zeros.) Fails as well if
+   the λ that the plan sets for the next step is below 1 or NaN, after the weights have been
+   updated. */
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan);
 
 /* Returns the value of a node after the last forward, (samples, rows, columns, channels). Results,
@@ -955,7 +964,7 @@ struct lgelu_training {
        only, so that a run can be stopped and resumed. */
     float (*drive)(int index, float lambda0, long step, void *user);
     /* If not NULL: every `history_every` steps the λ's are written to its next row. Its shape is
-       (steps/history_every, net.lambda_count). */
+       (steps/history_every, net.lambda_count); a step after `steps` writes no row. */
     float *history;
     long history_every;
     /* For training on several machines, if not NULL: called once a step before clipping. It
@@ -993,21 +1002,23 @@ LGELU_DEF float lgelu_training_rate(const lgelu_training *plan, long step);
 LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step);
 
 /* Returns the global L2 norm of the gradients, those of the learned s included, as PyTorch's
-   clip_grad_norm_ does; 0 without gradients. The next step scales all of them so that it is at most
-   `most`; 0: no limit. Call it after the last backward of a step, for a plan whose `clip` is 0. */
+   clip_grad_norm_ does; 0 if no backward came since the last step, or while net.status is not
+   LGELU_OK. The next step scales all of them so that it is at most `most`; 0: no limit. Call it
+   after the last backward of a step, for a plan whose `clip` is 0. (net.gradient_norm is the norm
+   of the last step.) */
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most);
 
 /* ---- gates, λ and weights of a made network ---- */
 
 /* Replaces every gate by exact ReLU: the end of ReLU-ization. */
-LGELU_DEF void lgelu_net_relu(lgelu_net *net);
+LGELU_DEF lgelu_status lgelu_net_relu(lgelu_net *net);
 
 /* Sets every gate to a kind. Back at LGELU_GATE_LAMBDA, or at LGELU_GATE_SILU, the λ's are λ(s)
    again; those of a gate that was built without a learned λ are 1, or INFINITY if it was ReLU, and
-   are learned only after lgelu_net_set_lambda. If a gate cannot be of that kind, none changes, and
-   net.status says so: only a gate that was built with functions can be LGELU_GATE_CUSTOM, and none
-   with one λ per channel LGELU_GATE_SILU. */
-LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
+   are learned only after lgelu_net_set_lambda. If a gate cannot be of that kind, none changes: only
+   a gate that was built with functions can be LGELU_GATE_CUSTOM, and none with one λ per channel
+   LGELU_GATE_SILU. */
+LGELU_DEF lgelu_status lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind);
 
 /* Sets net.lambda[index], and s with it, to a λ >= 1 that the map reaches; INFINITY is allowed. The
    λ's of a gate begin at the index first_lambda of its node. Fails without a change if there is no
@@ -1073,9 +1084,11 @@ LGELU_DEF lgelu_status lgelu_net_save(lgelu_net *net, const char *const (*metada
    network is as it was, including a forward that waits for its backward and the tokens of a
    generation. Moments and λ's may be missing (files of other programs) and then stay; weights must
    all be there, as F32 of the right shape; a batch norm that is folded here must not be in the
-   file. A file holds the state between two steps: loading drops gradients that wait for their step,
-   sets net.pass to 0, and sets net.lambda_map where the file names one. The seed, the tokens known
-   to a generation, net.evaluate and the training plan are not in it. */
+   file. Values that no training has are refused with tensor and index: NaN, infinity except for s
+   and λ, negative variances and second moments, λ below 1. A file holds the state between two
+   steps: loading drops gradients that wait for their step, sets net.pass to 0, and sets
+   net.lambda_map where the file names one. The seed, the tokens known to a generation, net.evaluate
+   and the training plan are not in it. */
 LGELU_DEF lgelu_status lgelu_net_load(lgelu_net *net, const void *file, size_t bytes);
 
 /* Several networks in one file, at least one: each part's prefix, at most 31 bytes such as "" or
@@ -1119,7 +1132,8 @@ typedef struct {
 /* Calls work(team, user) once, on one of the threads, and returns when it is done. Where `work`
    consists of many short parallel loops, call each as team->run(task, task_user, count,
    team->user): the other threads stay awake between them, since waking them takes longer than most
-   loops. team is valid until work returns. threads NULL: all on the calling thread. */
+   loops. team is valid until work returns. A loop that a task starts by the same team runs on that
+   task's thread. threads NULL: all on the calling thread. */
 LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
                                void (*work)(const lgelu_threads *team, void *user), void *user);
 
@@ -1153,9 +1167,9 @@ typedef enum {
 } lgelu_trait;
 
 /* One row for each kind of layer: X(KIND, name, forward, backward, range, aux, workspace, traits).
-   The enum, the names and the table of section [8j] are made from these rows, so that a kind is
+   The enum, the names and the table of section [8d] are made from these rows, so that a kind is
    described in one place. Section [8] has the functions (without their prefix lgelu__) and says
-   what each column means; [8j] has the checklist for a new kind. The order may change: query
+   what each column means; [8d] has the checklist for a new kind. The order may change: query
    traits instead. */
 /* clang-format off */
 #define LGELU_LAYERS(X)                                                                            \
@@ -1344,7 +1358,7 @@ struct lgelu_net {
     double *dlambda;
     size_t samples;       /* of the last forward */
     double loss;          /* of the last forward */
-    double gradient_norm; /* of the last step with clipping, before it */
+    double gradient_norm; /* of the last step, before clipping */
     struct {
         size_t from, tokens;  /* of the last lgelu_net_generate */
         size_t known;         /* tokens whose keys and values are stored */
@@ -1365,12 +1379,13 @@ struct lgelu_net {
 /* ---- for advanced users: custom gates ---- */
 
 /* A gate of the caller, wherever a builder takes a kind: see lgelu_gate_custom. Its functions
-   receive n values, whole rows, the first of which is value number `first` of the node, on any
-   thread; how a value is partitioned depends on the layer only. Its parameters start at `start`,
-   are stored where lgelu_net_biases(net, node) points, learn without decay, and are saved and
-   copied as biases are. */
+   receive n values, whole rows, the first of which is value number `first` of the node (also in a
+   generation, whose calls begin at later tokens), on any thread; how a value is partitioned depends
+   on the layer only. Its parameters start at `start`, are stored where lgelu_net_biases(net, node)
+   points, learn without decay, and are saved and copied as biases are. */
 struct lgelu_custom_gate {
-    /* Computes y = f(x). y may be x. */
+    /* Computes y = f(x). y may be x. net->threads.run, where it is set, may be called; its tasks
+       run on this thread. */
     void (*forward)(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
                     const lgelu_node *node, void *user);
     /* Computes dx = dy·f'(x), unless dx is NULL; dx may be dy. Adds Σ dy·∂f/∂w to dw[parameters]. x
@@ -1894,6 +1909,31 @@ LGELU__MAYBE_INLINE float lgelu__fmaf(float a, float b, float c)
 /* Whether SSE2 code of four lanes takes the place of the scalar kernels. */
 #define LGELU__SSE2 (LGELU__X86 && !LGELU__FAST_FMA)
 
+/* Returns n, but at least -most and at most `most`. */
+static int lgelu__limited(int n, int most)
+{
+    if (n > most)
+        return most;
+    return n < -most ? -most : n;
+}
+
+/* Returns 2^n for n from -1022 to 1023. */
+static double lgelu__power_of_two(int n)
+{
+    const uint64_t bits = (uint64_t)(n + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, 8);
+    return power;
+}
+
+/* Returns x·2^n, rounded once, for abs(x) from 2^-120 to 2. It takes the place of ldexp, which sets
+   errno where the result is 0 or infinite. The first product is exact. */
+static double lgelu__scaled_by(double x, int n)
+{
+    const int first = lgelu__limited(n, 900);
+    return x * lgelu__power_of_two(first) * lgelu__power_of_two(lgelu__limited(n - first, 1000));
+}
+
 /* The fma of MinGW's libm rounds twice, by way of long double. This one is correct: a*b = p + q
    exactly (Dekker), c + q = t + u, p + t = s + v, and u + v is rounded to odd (Boldo & Melquiond
    2008). The operands are scaled first, so that no step overflows or underflows. */
@@ -1915,9 +1955,9 @@ static double lgelu__fma(double a, double b, double c)
     ec -= ea;
     /* The product is less than a quarter of the last place of c. */
     if (ec > 60)
-        return ldexp(c, ec + ea);
+        return lgelu__scaled_by(c, ec + ea);
     /* Where c is below the last place of the product, only its sign matters. */
-    c = ldexp(c, ec < -120 ? -120 : ec);
+    c = lgelu__scaled_by(c, ec < -120 ? -120 : ec);
     w = a * 134217729;
     ah = w - (w - a);
     w = b * 134217729;
@@ -1937,7 +1977,7 @@ static double lgelu__fma(double a, double b, double c)
     if (!(i & 1) && (e < 0 || e > 0))
         i = ((e > 0) == (w > 0)) ? i + 1 : i - 1;
     memcpy(&w, &i, 8);
-    return ldexp(s + w, ea);
+    return lgelu__scaled_by(s + w, ea);
 }
 
 #define fma lgelu__fma
@@ -1966,7 +2006,7 @@ LGELU__APART double lgelu__exp_sum(double x, double l)
     p = 1;
     for (i = 13; i > 1; i--)
         p = fma(p * r, 1.0 / i, 1.0);
-    return ldexp(fma(p, r, 1.0), (int)n);
+    return lgelu__scaled_by(fma(p, r, 1.0), (int)n);
 }
 
 static double lgelu__exp(double x) { return lgelu__exp_sum(x, 0); }
@@ -3337,6 +3377,12 @@ enum { LGELU__VALUE, LGELU__GRADIENT, LGELU__AUX, LGELU__SCRATCH };
 /* The maximal number of elements of the window of a depthwise convolution or a max pooling. */
 enum { LGELU__TAPS = 225 };
 
+/* Floats of a buffer on the stack, for inputs that are computed as a gate reads them. */
+enum { LGELU__GATE_BUFFER = 2048 };
+
+/* Logits of more bytes that only a loss reads are computed so many rows at a time. */
+enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };
+
 typedef struct lgelu__job lgelu__job;
 
 /* Processes `rows` rows from `row` on. */
@@ -3346,7 +3392,7 @@ typedef void lgelu__rows_task(const lgelu__job *p, size_t row, size_t rows);
    if b is not NULL; a scale of NULL means 1, a shift of NULL means 0. x is the value of input 0
    or, if that input is fused with this layer, what the input itself reads. The flags `add` say that
    a gradient already holds a part of its sum, to which the layer adds its own part. Only
-   lgelu__run_backward sets them. */
+   lgelu__backward_layer sets them. */
 struct lgelu__job {
     lgelu_net *net;
     lgelu_node *node;
@@ -3368,7 +3414,7 @@ struct lgelu__job {
     const int32_t *label;       /* of a cross-entropy */
 };
 
-/* How a layer runs: its row of the table in [8j]. Each kind has a row, from LGELU_LAYERS. The
+/* How a layer runs: its row of the table in [8d]. Each kind has a row, from LGELU_LAYERS. The
    memory plan may choose a variant of it, from LGELU__VARIANTS below. The columns are:
      forward    writes the node's value, or adds to net.loss. If it is 0, `range` does that.
      backward   reads dy and writes the gradients or adds to them. If it is 0, `range` does that.
@@ -3429,12 +3475,18 @@ typedef struct {
 
 static const lgelu__layer *lgelu__layer_of(const lgelu_node *node);
 
+/* What the graph asks of layers; each is among its layer's functions. */
+static int lgelu__is_hardened(lgelu_gate_kind kind);
+static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node);
+LGELU__APART size_t lgelu__panels(size_t out, size_t k);
+static int lgelu__dense(const lgelu_node *node);
+
 LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits)
 {
     return (lgelu__layer_of(node)->traits & traits) != 0;
 }
 
-/* ---- [8a] texts, errors ---- */
+/* ---- [8a] machine: texts, errors, sizes, threads, products ---- */
 static char *lgelu__format(char *p, const char *end, const char *format, ...);
 
 /* Writes the decimal digits of u, after a minus sign if negative is 1, in front of `end`, which
@@ -3595,8 +3647,6 @@ static lgelu_status lgelu__fail(lgelu_net *net, lgelu_status status, const char 
 #define LGELU__REFUSE(net, status_, ...) \
     ((void)lgelu__fail(net, status_, __VA_ARGS__), (net)->status = LGELU_OK, status_)
 
-/* ---- sizes, and where values are stored ---- */
-
 /* Products and sums of sizes, which are the largest size_t instead of overflowing. */
 LGELU__APART size_t lgelu__times(size_t a, size_t b)
 {
@@ -3665,7 +3715,7 @@ static const float *lgelu__input_scale(const lgelu_net *net, const lgelu_node *n
     return x->internal.row == LGELU__NORM_FUSED ? lgelu__buffer_at(net, x, LGELU__AUX) : NULL;
 }
 
-/* ---- [8b] threads ---- */
+/* ---- threads ---- */
 /* Parallel loops. Nothing outside of this section depends on how threads are run. */
 
 static void lgelu__run_serial(lgelu_task *task, void *job, size_t count, void *user)
@@ -3729,6 +3779,9 @@ LGELU__APART void lgelu__parallel(const lgelu_threads *threads, lgelu_task *task
    wait between the loops.
    `state` is the number of helpers that are in a loop, plus LGELU__OPEN while they may enter it.
    The leader changes the loop only while `state` is 0.
+   A task of a loop may start a loop itself: a custom gate by net->threads, or a caller's task by
+   the team of lgelu_with_team. The team is `busy` then, and the inner loop runs on the thread that
+   starts it: the leader would wait for itself.
    If the caller's threads run the tasks one after the other, the first does all of the work, and
    the others find it finished. */
 enum { LGELU__OPEN = 65536, LGELU__TEAM = 64 };
@@ -3746,6 +3799,7 @@ typedef struct {
     size_t count;
     int next; /* the index of the next task */
     int state;
+    int busy;     /* 1: a loop is open; the leader sets it */
     int started;  /* members that have begun */
     int finished; /* 1: work has returned */
 } lgelu__team;
@@ -3770,11 +3824,17 @@ static void lgelu__team_work(lgelu__team *team)
     }
 }
 
-/* Runs a parallel loop on the team. Only the leader calls it. */
+/* Runs a parallel loop on the team, if the leader calls it between two loops; a task of an open
+   loop runs it alone. */
 static void lgelu__team_run(lgelu_task *task, void *job, size_t count, void *user)
 {
     lgelu__team *team = (lgelu__team *)user;
     unsigned turns = 0;
+    if (LGELU__GET(&team->busy)) {
+        lgelu__run_serial(task, job, count, NULL);
+        return;
+    }
+    LGELU__SET(&team->busy, 1);
     team->task = task;
     team->job = job;
     team->count = count;
@@ -3784,6 +3844,7 @@ static void lgelu__team_run(lgelu_task *task, void *job, size_t count, void *use
     LGELU__ADD(&team->state, -LGELU__OPEN);
     while (LGELU__ADD(&team->state, 0))
         lgelu__wait(&turns);
+    LGELU__SET(&team->busy, 0);
 }
 
 /* Helps in each loop until the leader has finished. */
@@ -3896,7 +3957,10 @@ static void lgelu__team_paid(lgelu_pace *pace, double work, double ticks, int te
     if (!(ticks > 0) || work >= lgelu__fma_for_trust)
         return;
     if (team) {
-        if (each > pace->alone)
+        /* Where one thread has not been measured, it is first. */
+        if (!(pace->alone > 0))
+            pace->debt = most;
+        else if (each > pace->alone)
             pace->debt += 10 * work * (each / pace->alone - 1);
         if (pace->debt > most)
             pace->debt = most;
@@ -3938,7 +4002,7 @@ LGELU__APART int lgelu__guard_broken(void *guard)
     return 0;
 }
 
-/* ---- [8c] matrix products ---- */
+/* ---- matrix products ---- */
 /* Each task computes one block of C; METHOD in [K] explains how. This section partitions C into
    blocks and chooses which operands are copied into the workspace. */
 
@@ -4283,7 +4347,1097 @@ LGELU__APART lgelu_product lgelu__product_make(size_t m, size_t n, size_t k, flo
     return p;
 }
 
-/* ---- [8d] jobs, linear layers, gates ---- */
+/* ---- [8b] graph: nodes and their checks, jobs, memory plan, block, first weights ---- */
+LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
+{
+    memset(net, 0, sizeof *net);
+    net->nodes = nodes;
+    net->capacity = capacity;
+}
+
+/* Refuses input number k of a node, unless it is an earlier layer of a kind that the node can read:
+   tokens go to embeddings only, labels to the second input of a cross-entropy only. */
+static void lgelu__check_input(lgelu_net *net, const lgelu_node *node, int k)
+{
+    const int reads_tokens = node->op == LGELU_OP_EMBEDDING;
+    const int reads_labels = node->op == LGELU_OP_CROSS_ENTROPY && k == 1;
+    const lgelu_node *from;
+    if (node->input[k] < 0 || node->input[k] >= net->count) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", node, (size_t)k);
+        return;
+    }
+    from = net->nodes + node->input[k];
+    if (lgelu__is_a(from, LGELU_TRAIT_LOSS) || (from->op == LGELU_OP_TOKENS) != reads_tokens
+        || (from->op == LGELU_OP_LABELS) != reads_labels) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", node, from->name,
+                    (size_t)k);
+    }
+}
+
+/* Returns how many inputs a node of a kind reads whose builder received the inputs a and b, -1 for
+   none. */
+static int lgelu__input_count(const lgelu_node *node, int b)
+{
+    if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
+        return 0;
+    return b < 0 ? 1 : 2;
+}
+
+/* Returns a node whose name and inputs have been checked. Its shape is that of its first input,
+   which the builder changes as needed; zeros after an error. The name is cut between two
+   characters. */
+static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
+{
+    lgelu_node node;
+    int k;
+    memset(&node, 0, sizeof node);
+    lgelu__format(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
+    node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;
+    lgelu__begin_call(net);
+    if (!lgelu__is_plain_text(net->prefix) || !lgelu__is_plain_text(name)) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu_op_name((int)op),
+                    (size_t)net->count, LGELU__PLAIN);
+    }
+    node.op = op;
+    node.internal.row = (int)op;
+    node.init = net->init;
+    node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
+    node.input[0] = a;
+    node.input[1] = b;
+    node.inputs = lgelu__input_count(&node, b);
+    if (net->memory)
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
+    if (net->count >= net->capacity) {
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: expected at most %d nodes, the capacity", &node,
+                    net->capacity > 0 ? (long)net->capacity : 0L);
+    }
+    for (k = 0; k < node.inputs && !net->status; k++) {
+        lgelu__check_input(net, &node, k);
+        if (!net->status)
+            node.internal.learns |= net->nodes[node.input[k]].internal.learns;
+    }
+    if (node.inputs && !net->status)
+        memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
+    return node;
+}
+
+/* Appends the node to the network and returns its index; -1 after an error. */
+static int lgelu__place(lgelu_net *net, lgelu_node *node)
+{
+    const size_t *s = node->shape;
+    if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its value of %z x %z x %z is too large", node, s[0],
+                    s[1], s[2]);
+    }
+    if (net->status)
+        return -1;
+    node->internal.learns |= node->weight_count || node->bias_count || node->tied;
+    net->nodes[net->count] = *node;
+    return net->count++;
+}
+
+/* Appends a node that has a matrix (outputs, inputs). */
+LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
+{
+    node->weight_count = lgelu__times(outputs, inputs);
+    if (!node->weight_count || node->weight_count > (size_t)-1 / 64) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: its matrix of %z x %z is empty or too large", node,
+                    outputs, inputs);
+    }
+    return lgelu__place(net, node);
+}
+
+static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t rows, size_t columns,
+                         size_t channels)
+{
+    lgelu_node node = lgelu__node(net, op, name, -1, -1);
+    node.shape[0] = rows;
+    node.shape[1] = columns;
+    node.shape[2] = channels;
+    if (!rows || !columns || !channels) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a shape without 0, found %z x %z x %z", &node,
+                    rows, columns, channels);
+    }
+    return lgelu__place(net, &node);
+}
+
+/* ---- jobs: the arguments of layers, and loops over their rows ---- */
+
+/* Returns the rows of a range: those of a sample, 64, or as many as have about 16384 values. */
+static size_t lgelu__rows_per_task(const lgelu_node *node)
+{
+    const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
+    if (lgelu__is_a(node, LGELU__BY_SAMPLE))
+        return node->shape[0] * node->shape[1];
+    if (lgelu__is_a(node, LGELU__BY_64_ROWS))
+        return 64;
+    return lgelu__is_a(node, LGELU__BY_FOUR) ? (rows + 3) / 4 * 4 : rows;
+}
+
+/* Sets the fields of a job that depend on sizes only: all that the memory plan needs. */
+static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node, size_t samples)
+{
+    const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node;
+    const lgelu_node *rows_of = lgelu__is_a(node, LGELU_TRAIT_LOSS) ? from : node;
+    memset(p, 0, sizeof *p);
+    p->net = net;
+    p->node = node;
+    p->from = from;
+    p->samples = samples;
+    p->rows = lgelu__times(samples, rows_of->shape[0] * rows_of->shape[1]);
+    if (net->internal.tokens)
+        p->rows = net->internal.tokens;
+    p->channels = rows_of->shape[2];
+    p->rows_per_task = lgelu__rows_per_task(rows_of);
+}
+
+/* Sets where a job's weights, biases and their gradients are. */
+static void lgelu__job_parameters(lgelu__job *p)
+{
+    const lgelu_net *net = p->net;
+    const lgelu_node *node = p->node;
+    if (net->w)
+        p->w = net->w + node->weight_at;
+    if (node->bias_count)
+        p->bias = net->w + node->bias_at;
+    if (net->g) {
+        p->dw = net->g + node->weight_at;
+        p->dbias = net->g + node->bias_at;
+    }
+}
+
+/* Sets what a job reads: the inputs of its node or, if input 0 is a fused sum, those of the sum. */
+static void lgelu__job_inputs(lgelu__job *p)
+{
+    const lgelu_net *net = p->net;
+    const lgelu_node *reader =
+        p->from->internal.row == LGELU__ADD_FUSED ? p->from : (const lgelu_node *)p->node;
+    p->x = lgelu__input_value(net, reader, 0);
+    p->scale = lgelu__input_scale(net, reader, 0);
+    if (p->scale)
+        p->shift = p->scale + p->channels;
+    if (reader->op != LGELU_OP_ADD)
+        return;
+    p->b = lgelu__input_value(net, reader, 1);
+    p->b_scale = lgelu__input_scale(net, reader, 1);
+    if (p->b_scale)
+        p->b_shift = p->b_scale + p->channels;
+}
+
+/* Returns the job of a node's forward. For a backward, lgelu__backward_layer adds the gradients. */
+static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)
+{
+    lgelu__job p;
+    lgelu__job_size(&p, net, node, net->samples);
+    p.y = lgelu__buffer_at(net, node, LGELU__VALUE);
+    p.aux = lgelu__buffer_at(net, node, LGELU__AUX);
+    p.sum = (double *)(void *)p.aux;
+    lgelu__job_parameters(&p);
+    if (!node->inputs)
+        return p;
+    if (node->op == LGELU_OP_CROSS_ENTROPY)
+        p.label = (const int32_t *)(const void *)lgelu__input_value(net, node, 1);
+    p.per_row = (float)(1 / (double)p.rows) * net->internal.loss_scale;
+    lgelu__job_inputs(&p);
+    return p;
+}
+
+/* Returns the number of ranges of a job's rows. */
+LGELU__APART size_t lgelu__task_count(const lgelu__job *p)
+{
+    return (p->rows - 1) / p->rows_per_task + 1;
+}
+
+static void lgelu__rows_task_run(size_t index, void *user)
+{
+    const lgelu__job *p = (const lgelu__job *)user;
+    const size_t row = index * p->rows_per_task;
+    p->task(p, row, lgelu__min(p->rows - row, p->rows_per_task));
+}
+
+/* Calls task for each range of the job's rows, in parallel. */
+LGELU__APART void lgelu__for_rows(lgelu__job *p, lgelu__rows_task *task)
+{
+    p->task = task;
+    lgelu__parallel(&p->net->threads, lgelu__rows_task_run, p, lgelu__task_count(p));
+}
+
+/* Writes rows of what the job reads: x·scale + shift [+ b·b_scale + b_shift]. */
+static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels;
+    const lgelu__scaled a = { p->x + at, p->scale, p->shift };
+    const lgelu__scaled b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
+    lgelu__k()->affine(y, &a, &b, rows, p->channels);
+}
+
+static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    lgelu__affine(p, p->y + row * p->channels, row, rows);
+}
+
+/* ---- the memory plan ---- */
+/* The steps of a run are numbered: 0 … n - 1 are the forward of nodes 0 … n - 1, and n … 2n - 1 the
+   backward of nodes n - 1 … 0. A buffer is in use from the step of its first write to that of its
+   last read. Buffers that are not in use at the same time may overlap. The largest buffer is placed
+   first, each at the lowest offset where it fits. */
+
+/* An offset that is not known yet. */
+#define LGELU__UNPLACED ((size_t)-1)
+
+LGELU__APART void lgelu__buffer_set(lgelu_buffer *b, size_t bytes, int from, int to)
+{
+    b->bytes = bytes;
+    b->from = from;
+    b->to = to;
+    b->at = LGELU__UNPLACED;
+}
+
+/* Who reads a node's value. */
+typedef struct {
+    int inputs;                   /* how many inputs of other nodes it is, */
+    int layers;                   /* and how many of those belong to layers that are not losses */
+    int first, last, second_last; /* readers; second_last is -1 if there are fewer than two */
+    int until;                    /* the step in which the value is read last */
+    int scratch; /* a reader cannot add to the gradient: it needs a second buffer */
+} lgelu__readers;
+
+/* Returns the step in which a node reads its inputs last. Attention keeps keys and values from one
+   call of lgelu_net_generate to the next. */
+static int lgelu__last_read(const lgelu_net *net, int reader, lgelu_mode mode)
+{
+    const lgelu_node *node = net->nodes + reader;
+    const int end = 2 * net->count;
+    if (mode == LGELU_MODE_GENERATE && node->op == LGELU_OP_ATTENTION)
+        return end;
+    if (mode == LGELU_MODE_TRAIN && lgelu__is_a(node, LGELU__KEEPS_INPUTS))
+        return end - 1 - reader;
+    return reader;
+}
+
+/* Adds the next reader. In the backward the last reader writes the gradient first, and each earlier
+   one adds to it. */
+static void lgelu__add_reader(lgelu__readers *r, const lgelu_net *net, int reader, lgelu_mode mode)
+{
+    const int until = lgelu__last_read(net, reader, mode);
+    if (until > r->until)
+        r->until = until;
+    if (!r->inputs) {
+        r->first = reader;
+    } else {
+        if (r->last == reader || !lgelu__is_a(net->nodes + r->last, LGELU__ADDS_TO_DX))
+            r->scratch = 1;
+        r->second_last = r->last;
+    }
+    r->last = reader;
+    r->inputs++;
+    r->layers += !lgelu__is_a(net->nodes + reader, LGELU_TRAIT_LOSS);
+}
+
+/* Returns the readers of node i. */
+LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
+{
+    lgelu__readers r;
+    int j, k;
+    memset(&r, 0, sizeof r);
+    r.first = r.last = r.until = i;
+    r.second_last = -1;
+    for (j = i + 1; j < net->count; j++) {
+        for (k = 0; k < net->nodes[j].inputs; k++) {
+            if (net->nodes[j].input[k] == i)
+                lgelu__add_reader(&r, net, j, mode);
+        }
+    }
+    return r;
+}
+
+/* Returns whether the value of node i can still be read in step `until`. */
+static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
+{
+    const lgelu_node *x = net->nodes + net->nodes[i].internal.value_node;
+    return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
+}
+
+/* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
+   forward and once more in the backward, from two values that are kept until then for other
+   reasons. */
+static int lgelu__fuses_add(const lgelu_net *net, const lgelu_node *node, int reader)
+{
+    const int back = 2 * net->count - 1 - reader;
+    return node->shape[2] <= LGELU__GATE_BUFFER && net->nodes[reader].op == LGELU_OP_GATE
+           && lgelu__value_lasts(net, node->input[0], back)
+           && lgelu__value_lasts(net, node->input[1], back);
+}
+
+/* Returns whether a linear layer can be fused with its only reader, a cross-entropy: if its logits
+   are large. The loss then computes the gradient of the matrix early in the backward, so that no
+   later node may share the matrix. */
+static int lgelu__fuses_linear(const lgelu_net *net, const lgelu_node *node, int reader,
+                               size_t bytes)
+{
+    const lgelu_node *other = node + 1, *end = net->nodes + net->count;
+    if (net->nodes[reader].op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE)
+        return 0;
+    for (; other < end; other++) {
+        if (node->tied && other->tied == node->tied)
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns the row of the table of layers by which a node runs: that of its kind or a variant.
+   `bytes` is the size of its value. */
+static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r,
+                         size_t bytes, int train)
+{
+    const int plain = (int)node->op, single = r->inputs == 1 && !node->internal.keep;
+    int fused;
+    switch (node->op) {
+    case LGELU_OP_CONV: return lgelu__choose_conv(net, node);
+    case LGELU_OP_CROSS_ENTROPY:
+        fused = net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED;
+        return fused ? (int)LGELU__LINEAR_LOSS : plain;
+    case LGELU_OP_BATCH_NORM:
+        fused = single && node->shape[2] <= LGELU__GATE_BUFFER
+                && lgelu__is_a(net->nodes + r->last, LGELU__READS_AFFINE);
+        return fused ? (int)LGELU__NORM_FUSED : plain;
+    case LGELU_OP_ADD:
+        fused = single && train && lgelu__fuses_add(net, node, r->last);
+        return fused ? (int)LGELU__ADD_FUSED : plain;
+    case LGELU_OP_LINEAR:
+        fused = single && train && lgelu__fuses_linear(net, node, r->last, bytes);
+        return fused ? (int)LGELU__LINEAR_FUSED : plain;
+    default: return plain;
+    }
+}
+
+/* Returns the bytes of a node's value; those of an input belong to the caller. */
+static size_t lgelu__value_bytes(const lgelu_node *node, size_t batch)
+{
+    size_t elements = lgelu__elements(node);
+    if (node->op == LGELU_OP_INPUT)
+        elements = 0;
+    else if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
+        elements = node->shape[1];
+    return lgelu__times(lgelu__times(batch, elements), sizeof(float));
+}
+
+/* Returns whether a node's value is stored in the buffer of its input 0: it is the same value, or
+   it overwrites a value that nobody reads later. */
+static int lgelu__shares_value(const lgelu_net *net, int i)
+{
+    const lgelu_node *node = net->nodes + i, *x;
+    if (node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED)
+        return 1;
+    if (!lgelu__is_a(node, LGELU__IN_PLACE))
+        return 0;
+    x = net->nodes + net->nodes[node->input[0]].internal.value_node;
+    return !lgelu__is_a(x, LGELU_TRAIT_SOURCE) && x->internal.buffer[LGELU__VALUE].to == i;
+}
+
+/* Plans where the value of node i is stored, and for how long. What attention keeps from one call
+   to the next is in use from step 0 on: otherwise an earlier layer of the next call would overwrite
+   it. Results are kept until the end of the run. */
+static void lgelu__plan_value(lgelu_net *net, int i, const lgelu__readers *r, size_t bytes)
+{
+    lgelu_node *node = net->nodes + i;
+    lgelu_buffer *value = node->internal.buffer + LGELU__VALUE;
+    const int end = 2 * net->count, read = r->layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE);
+    const int from = r->until == end ? 0 : i;
+    const int to = read && !node->internal.keep ? r->until : end;
+    const int shares = lgelu__shares_value(net, i);
+    lgelu__buffer_set(value, bytes, from, to);
+    if (shares) {
+        const int x = net->nodes[node->input[0]].internal.value_node;
+        lgelu_buffer *shared = net->nodes[x].internal.buffer + LGELU__VALUE;
+        node->internal.value_node = x;
+        if (shared->to < to)
+            shared->to = to;
+        if (shared->from > from)
+            shared->from = from;
+    }
+    if (shares || lgelu__is_a(node, LGELU__FUSED))
+        lgelu__buffer_set(value, 0, i, i);
+}
+
+/* Plans the buffers of node i, whose inputs have been planned. */
+LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
+{
+    lgelu_node *node = net->nodes + i;
+    lgelu_buffer *b = node->internal.buffer;
+    const lgelu__readers r = lgelu__readers_of(net, i, mode);
+    const int end = 2 * net->count, back = end - 1 - i;
+    const int learns = mode == LGELU_MODE_TRAIN && node->internal.learns;
+    const size_t bytes = lgelu__value_bytes(node, batch);
+    const lgelu__layer *layer;
+    int until = r.until < end ? r.until : i, gradient;
+    lgelu__job job;
+    node->internal.value_node = node->internal.gradient_node = i;
+    node->internal.row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
+    layer = lgelu__layer_of(node);
+    lgelu__plan_value(net, i, &r, bytes);
+    if (learns)
+        until = back;
+    lgelu__job_size(&job, net, node, batch);
+    lgelu__buffer_set(b + LGELU__AUX, layer->aux ? layer->aux(&job) : 0, i, until);
+    gradient = learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED;
+    lgelu__buffer_set(b + LGELU__GRADIENT, gradient ? bytes : 0, end - 1 - r.last, back);
+    lgelu__buffer_set(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
+                      end - 1 - r.first);
+    if (node->internal.row == LGELU__LINEAR_LOSS) {
+        const size_t classes = net->nodes[node->input[0]].shape[2];
+        lgelu__buffer_set(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * classes * sizeof(float), i,
+                          back);
+    }
+}
+
+/* Returns whether the gradient of node i can be stored in that of its last reader, which passes it
+   on unchanged. Nobody may write to it before all nodes that share it have read it: if the reader
+   has another input, the next reader of node i that writes must come after that input's
+   backward. */
+static int lgelu__can_share_gradient(const lgelu_net *net, int i, const lgelu__readers *r)
+{
+    const lgelu_node *node = net->nodes + i, *reader = net->nodes + r->last;
+    const int other = reader->input[reader->input[0] == i];
+    if (!r->inputs || !lgelu__is_a(reader, LGELU__PASSES_GRADIENT))
+        return 0;
+    if (!node->internal.buffer[LGELU__GRADIENT].bytes
+        || !reader->internal.buffer[LGELU__GRADIENT].bytes)
+        return 0;
+    if (reader->internal.gradient_node != r->last)
+        return 0;
+    return reader->inputs != 2 || (other != i && other > r->second_last);
+}
+
+/* Finds the gradients that need no buffer, from the last node to the first. */
+static void lgelu__share_gradients(lgelu_net *net)
+{
+    int i;
+    for (i = net->count - 1; i >= 0; i--) {
+        const lgelu__readers r = lgelu__readers_of(net, i, LGELU_MODE_TRAIN);
+        lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT;
+        lgelu_buffer *shared = net->nodes[r.last].internal.buffer + LGELU__GRADIENT;
+        if (!lgelu__can_share_gradient(net, i, &r))
+            continue;
+        net->nodes[i].internal.gradient_node = r.last;
+        if (shared->to < own->to)
+            shared->to = own->to;
+        own->bytes = 0;
+    }
+}
+
+/* Returns the largest buffer that is not placed yet; NULL if all are. */
+static lgelu_buffer *lgelu__largest_unplaced(const lgelu_net *net)
+{
+    lgelu_buffer *best = NULL;
+    int i, k;
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            lgelu_buffer *b = net->nodes[i].internal.buffer + k;
+            if (b->at == LGELU__UNPLACED && (!best || b->bytes > best->bytes))
+                best = b;
+        }
+    }
+    return best;
+}
+
+/* Returns a buffer's bytes in whole cache lines, with its guard. */
+static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
+{
+    return b->bytes ? lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD) : 0;
+}
+
+/* Raises the offset `at` for b past every placed buffer that is in use at the same time and that it
+   would overlap. Returns the new offset. */
+static size_t lgelu__raise(const lgelu_net *net, const lgelu_buffer *b, size_t at)
+{
+    const size_t bytes = lgelu__buffer_bytes(b);
+    int i, k;
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
+            const size_t o_bytes = lgelu__buffer_bytes(o);
+            if (o->at == LGELU__UNPLACED || !o_bytes || o->to < b->from || b->to < o->from)
+                continue;
+            if (at < o->at + o_bytes && o->at < at + bytes)
+                at = o->at + o_bytes;
+        }
+    }
+    return at;
+}
+
+/* Plans all buffers. Returns the bytes of the arena that holds them, (size_t)-1 on overflow. */
+static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)
+{
+    lgelu_buffer *b;
+    size_t top = 0;
+    int i;
+    for (i = 0; i < net->count; i++) {
+        if (!net->nodes[i].folded)
+            net->nodes[i].internal.row = (int)net->nodes[i].op;
+    }
+    for (i = 0; i < net->count; i++)
+        lgelu__plan_node(net, i, batch, mode);
+    if (mode == LGELU_MODE_TRAIN)
+        lgelu__share_gradients(net);
+    for (b = lgelu__largest_unplaced(net); b; b = lgelu__largest_unplaced(net)) {
+        size_t at, next = 0;
+        if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
+            return (size_t)-1;
+        do {
+            at = next;
+            next = lgelu__raise(net, b, at);
+        } while (next != at);
+        b->at = at;
+        top = lgelu__max(top, at + lgelu__buffer_bytes(b));
+    }
+    return top;
+}
+
+/* ---- the block: every array in order, each at a multiple of 64 bytes ---- */
+
+/* Returns the columns of a node's matrix. */
+static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)
+{
+    return node->op == LGELU_OP_CONV ? node->weight_count / node->shape[2]
+                                     : net->nodes[node->input[0]].shape[2];
+}
+
+/* Returns the floats of a node's prepacked copy (net.prepack): its matrix in panels, or Winograd's
+   16 transformed ones; 0 if it has none. */
+static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *node)
+{
+    const int row = node->internal.row;
+    if (row == LGELU__WINOGRAD)
+        return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
+    if (row == LGELU_OP_LINEAR || (row == LGELU_OP_CONV && node->groups == 1))
+        return lgelu__panels(node->shape[2], lgelu__depth_of(net, node));
+    return 0;
+}
+
+/* Reserves count elements of `size` bytes at *at, moves *at behind them and the guard of a checking
+   build, and returns where they are in memory: NULL if there are none, or if memory is NULL because
+   only the size of the block is wanted. */
+LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
+{
+    void *p = memory ? memory + *at : NULL;
+    *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
+    *at = lgelu__plus(*at, LGELU__GUARD);
+    return count ? p : NULL;
+}
+
+enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters of one task of an update */
+enum { LGELU__READING = 1 << 17 };       /* least workspace, for the hash table of section [9] */
+
+/* Gives each node the positions of its parameters, statistics and λ's, and counts them. In net.w
+   all matrices are stored before all biases, so that an update with weight decay has one range. */
+static lgelu_status lgelu__place_parameters(lgelu_net *net)
+{
+    size_t biases = 0;
+    int i;
+    net->weight_count = 0;
+    net->state_count = 0;
+    net->lambda_count = 0;
+    for (i = 0; i < net->count; i++) {
+        lgelu_node *node = net->nodes + i;
+        if (node->lambda_count > 0x7FFFFFFF - net->lambda_count)
+            return lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node);
+        node->weight_at = node->tied ? net->nodes[node->tied - 1].weight_at : net->weight_count;
+        node->bias_at = biases;
+        node->state_at = net->state_count;
+        node->first_lambda = net->lambda_count;
+        net->weight_count = lgelu__plus(net->weight_count, node->weight_count);
+        net->state_count += node->state_count;
+        net->lambda_count += node->lambda_count;
+        biases = lgelu__plus(biases, node->bias_count);
+    }
+    for (i = 0; i < net->count; i++)
+        net->nodes[i].bias_at += net->weight_count;
+    net->parameter_count = lgelu__plus(net->weight_count, biases);
+    return LGELU_OK;
+}
+
+/* Gives each node the position of its prepacked matrix, if it has one, and returns how many floats
+   all of them have. */
+static size_t lgelu__place_prepacked(lgelu_net *net, lgelu_mode mode)
+{
+    const int wanted = net->prepack && mode != LGELU_MODE_TRAIN;
+    size_t total = 0;
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const size_t floats = wanted ? lgelu__prepacked_floats(net, net->nodes + i) : 0;
+        net->nodes[i].internal.prepacked_at = floats ? total + 1 : 0;
+        total = lgelu__plus(total, floats);
+    }
+    return total;
+}
+
+/* Returns the bytes of net.internal.scratch: the largest workspace of any layer, the sums of
+   squares of the tasks that compute the gradients' norm, or the hash table of section [9]. */
+static size_t lgelu__scratch_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
+{
+    const size_t sums = net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64;
+    size_t most = lgelu__max(LGELU__READING, sums);
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const lgelu__layer *layer = lgelu__layer_of(net->nodes + i);
+        lgelu__job job;
+        if (!layer->work)
+            continue;
+        lgelu__job_size(&job, net, net->nodes + i, batch);
+        most = lgelu__max(most, layer->work(&job, mode == LGELU_MODE_TRAIN));
+    }
+    return most;
+}
+
+/* Sets the network's arrays to their places in memory, or to NULL where memory is NULL, and returns
+   the bytes that they take. */
+static size_t lgelu__place_arrays(lgelu_net *net, unsigned char *memory, lgelu_mode mode,
+                                  size_t prepacked)
+{
+    float **const moment[3] = { &net->g, &net->m, &net->v };
+    float **const of_lambda[5] = { &net->lambda, &net->s, &net->lambda0, &net->s_m, &net->s_v };
+    const size_t trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
+    const size_t lambdas = (size_t)net->lambda_count;
+    size_t at = 0;
+    int i;
+    net->w = (float *)lgelu__carve(memory, &at, net->parameter_count, sizeof(float));
+    for (i = 0; i < 3; i++)
+        *moment[i] = (float *)lgelu__carve(memory, &at, trained, sizeof(float));
+    net->state = (float *)lgelu__carve(memory, &at, net->state_count, sizeof(float));
+    for (i = 0; i < 5; i++)
+        *of_lambda[i] = (float *)lgelu__carve(memory, &at, lambdas, sizeof(float));
+    net->dlambda = (double *)lgelu__carve(memory, &at, lambdas, sizeof(double));
+    net->internal.scratch = (float *)lgelu__carve(memory, &at, net->internal.scratch_bytes, 1);
+    net->internal.prepacked = (float *)lgelu__carve(memory, &at, prepacked, sizeof(float));
+    net->internal.prepacked_bytes = lgelu__times(prepacked, sizeof(float));
+    net->internal.arena = (unsigned char *)lgelu__carve(memory, &at, net->internal.arena_bytes, 1);
+    return at;
+}
+
+/* Lays the network out in memory, or only computes the size if memory is NULL. Returns the bytes of
+   a block that may begin at any address, 0 after an error. */
+static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
+{
+    size_t prepacked, bytes;
+    if (!batch) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "expected a batch of at least 1 sample, found 0");
+        return 0;
+    }
+    if (memory)
+        memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
+    net->internal.arena_bytes = lgelu__plan(net, batch, mode);
+    if (lgelu__place_parameters(net))
+        return 0;
+    prepacked = lgelu__place_prepacked(net, mode);
+    net->internal.scratch_bytes = lgelu__scratch_bytes(net, batch, mode);
+    bytes = lgelu__place_arrays(net, memory, mode, prepacked);
+    if (bytes >= (size_t)-1 / 4) {
+        lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count",
+                    batch);
+        return 0;
+    }
+    return bytes + 63;
+}
+
+/* ---- guards of the block, in a checking build (LGELU_CHECK) ---- */
+
+/* A guard is 64 bytes of a pattern behind a region. lgelu_net_make sets the guards of the arrays.
+   Those of a node's buffers are set only while a layer runs that may use them, since other buffers
+   use the same bytes at other times. The guard of the workspace begins where the part that the
+   running layer needs, for the samples of this call, ends. */
+enum { LGELU__REGIONS = 13 };
+
+typedef struct {
+    const char *name;
+    const void *at;
+    size_t bytes;
+} lgelu__region;
+
+static void *lgelu__behind(const void *region, size_t bytes)
+{
+    return (void *)((uintptr_t)region + ((bytes + 63) & ~(size_t)63));
+}
+
+static void lgelu__regions(const lgelu_net *net, lgelu__region *r)
+{
+    const size_t floats = net->parameter_count * sizeof(float),
+                 hard = (size_t)net->lambda_count * sizeof(float);
+    const lgelu__region all[LGELU__REGIONS] = {
+        { "weights", net->w, floats },
+        { "gradients", net->g, floats },
+        { "first moments", net->m, floats },
+        { "second moments", net->v, floats },
+        { "running statistics", net->state, net->state_count * sizeof(float) },
+        { "λ's", net->lambda, hard },
+        { "free parameters of λ", net->s, hard },
+        { "first λ's", net->lambda0, hard },
+        { "first moments of λ", net->s_m, hard },
+        { "second moments of λ", net->s_v, hard },
+        { "gradients of λ", net->dlambda, (size_t)net->lambda_count * sizeof(double) },
+        { "workspace", net->internal.scratch, net->internal.scratch_bytes },
+        { "prepacked matrices", net->internal.prepacked, net->internal.prepacked_bytes }
+    };
+    memcpy(r, all, sizeof all);
+}
+
+static void lgelu__guards_make(const lgelu_net *net)
+{
+    lgelu__region r[LGELU__REGIONS];
+    int k;
+    lgelu__regions(net, r);
+    for (k = 0; LGELU__GUARD && k < LGELU__REGIONS; k++) {
+        if (r[k].at) {
+            lgelu__guard_set(lgelu__behind(r[k].at, r[k].bytes));
+            LGELU__UNPOISON(lgelu__behind(r[k].at, r[k].bytes));
+        }
+    }
+}
+
+/* The guard behind what this node may use of the workspace; NULL where that ends at the workspace's
+   own guard. */
+static void *lgelu__guard_of_work(lgelu_net *net, lgelu_node *node)
+{
+    lgelu_node *product =
+        node->internal.row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
+    size_t bytes = 0;
+    lgelu__job job;
+    lgelu__job_size(&job, net, product, net->samples);
+    if (lgelu__layer_of(product)->work) {
+        bytes = lgelu__layer_of(product)->work(&job, net->mode == LGELU_MODE_TRAIN);
+    }
+    bytes = (bytes + 63) & ~(size_t)63;
+    return bytes + LGELU__GUARD <= net->internal.scratch_bytes
+               ? lgelu__behind(net->internal.scratch, bytes)
+               : NULL;
+}
+
+static void *lgelu__guard_of_buffer(const lgelu_net *net, const lgelu_buffer *b, int time)
+{
+    return b->bytes && b->from <= time && time <= b->to
+               ? lgelu__behind(net->internal.arena + b->at, b->bytes)
+               : NULL;
+}
+
+/* Before and after `node` runs, at a time of the memory plan: sets the guards, and looks for those
+   that were written to. */
+static void lgelu__guards_set(lgelu_net *net, lgelu_node *node, int time)
+{
+    lgelu__region r[LGELU__REGIONS];
+    void *guard;
+    int i, k;
+    if (!LGELU__GUARD) {
+        return;
+    }
+    net->internal.broken = 0;
+    lgelu__regions(net, r);
+    for (k = 0; k < LGELU__REGIONS; k++) {
+        if (r[k].at) {
+            guard = lgelu__behind(r[k].at, r[k].bytes);
+            if (lgelu__guard_broken(guard)) {
+                lgelu__fail(net, LGELU_E_MEMORY,
+                            "%n: before it ran, something had been written past the end of the %s",
+                            node, r[k].name);
+            }
+            LGELU__POISON(guard);
+        }
+    }
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            guard = lgelu__guard_of_buffer(net, net->nodes[i].internal.buffer + k, time);
+            if (guard) {
+                lgelu__guard_set(guard);
+            }
+        }
+    }
+    guard = lgelu__guard_of_work(net, node);
+    if (guard) {
+        lgelu__guard_set(guard);
+    }
+}
+
+static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
+{
+    static const char *const of[4] = { "value", "gradient", "notes for the backward", "scratch" };
+    const char *what = time < net->count ? "forward" : "backward";
+    lgelu__region r[LGELU__REGIONS];
+    void *guard;
+    int i, k;
+    if (!LGELU__GUARD) {
+        return;
+    }
+    lgelu__regions(net, r);
+    for (k = 0; k < LGELU__REGIONS; k++) {
+        if (r[k].at && lgelu__guard_broken(lgelu__behind(r[k].at, r[k].bytes))) {
+            lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s", node, what,
+                        r[k].name);
+        }
+    }
+    guard = lgelu__guard_of_work(net, node);
+    if (guard && lgelu__guard_broken(guard)) {
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past its workspace", node, what);
+    }
+    if (net->internal.broken) {
+        lgelu__fail(net, LGELU_E_MEMORY,
+                    "%n: its %s wrote past the workspace of a product's worker", node, what);
+    }
+    for (i = 0; i < net->count; i++) {
+        for (k = 0; k < 4; k++) {
+            guard = lgelu__guard_of_buffer(net, net->nodes[i].internal.buffer + k, time);
+            if (guard && lgelu__guard_broken(guard)) {
+                lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s of %n",
+                            node, what, of[k], net->nodes + i);
+            }
+        }
+    }
+}
+
+LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
+{
+    if (lgelu__begin_call(net))
+        return 0;
+    if (net->memory) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
+        return 0;
+    }
+    return lgelu__layout(net, NULL, batch, mode);
+}
+
+/* ---- first weights ---- */
+
+/* Returns the s of a λ: infinity for ReLU's on every map, and for no other λ: the largest float is
+   the s of the sigmoid map's λmax, and of a λ whose s is larger. */
+static float lgelu__s_of(const lgelu_lambda_map *h, float lambda)
+{
+    const float s = lgelu_lambda_inverse(h, lambda);
+    if (lambda > FLT_MAX)
+        return lambda;
+    return s > FLT_MAX ? FLT_MAX : s;
+}
+
+/* Returns the λ of such an s. */
+static float lgelu__lambda_of(const lgelu_lambda_map *h, float s)
+{
+    return s > FLT_MAX ? s : lgelu_lambda(h, s);
+}
+
+/* Random number j of a layer's matrix is that of (seed, node, j), so that tasks draw them in any
+   order. */
+typedef struct {
+    lgelu_net *net;
+    int node;
+    uint64_t seed;
+} lgelu__first;
+
+/* Draws one task's part of a matrix: normal, or uniform within ±√(6/inputs) (He) or
+   ±√(6/(inputs + outputs)) (Glorot). */
+static void lgelu__first_range(size_t index, void *user)
+{
+    const lgelu__first *p = (const lgelu__first *)user;
+    const lgelu_node *node = p->net->nodes + p->node;
+    double out = (double)lgelu__outputs(node), in = (double)node->weight_count / out;
+    float *w = p->net->w + node->weight_at, bound;
+    const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__LOOKUP);
+    size_t j = index * LGELU__TASK_PARAMETERS,
+           end = lgelu__min(node->weight_count, j + LGELU__TASK_PARAMETERS);
+    if (node->op == LGELU_OP_CONV)
+        out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
+    bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
+    if (!normal) {
+        while (j < end) {
+            w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
+            j++;
+        }
+        return;
+    }
+    while (j < end) {
+        double x[2];
+        lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
+        w[j] = node->deviation * (float)x[0];
+        if (j + 1 < end)
+            w[j + 1] = node->deviation * (float)x[1];
+        j += 2;
+    }
+}
+
+/* Returns the first value of bias j of node i: gains start at 1, the class token is normal, a
+   custom gate says where its parameters start, and all others start at 0. */
+static float lgelu__first_bias(const lgelu_net *net, int i, size_t j, uint64_t seed)
+{
+    const lgelu_node *node = net->nodes + i;
+    if (node->custom)
+        return node->custom->start;
+    if (node->op == LGELU_OP_CLASS_TOKEN)
+        return node->deviation * lgelu_normal(seed, (uint64_t)i, j);
+    return lgelu__is_a(node, LGELU_TRAIT_NORM) && j < node->shape[2] ? 1.0f : 0.0f;
+}
+
+/* Returns the λ of a gate that learns none: infinity for ReLU, 1 for the others. */
+static float lgelu__fixed_lambda(lgelu_gate_kind kind)
+{
+    return kind == LGELU_GATE_RELU ? HUGE_VALF : 1;
+}
+
+/* Sets the first parameters, statistics and λ's of node i. Returns 0 if its λ is not on the map. */
+static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
+{
+    const lgelu_node *node = net->nodes + i;
+    const int learns = lgelu__is_hardened(node->gate);
+    lgelu__first first;
+    size_t j;
+    first.net = net;
+    first.node = i;
+    first.seed = seed;
+    lgelu__parallel(&net->threads, lgelu__first_range, &first,
+                    (node->weight_count + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS);
+    for (j = 0; j < node->bias_count; j++)
+        net->w[node->bias_at + j] = lgelu__first_bias(net, i, j, seed);
+    /* Running means start at 0, running variances at 1. */
+    for (j = node->state_count / 2; j < node->state_count; j++)
+        net->state[node->state_at + j] = 1;
+    for (j = 0; j < (size_t)node->lambda_count; j++) {
+        const size_t k = (size_t)node->first_lambda + j;
+        net->lambda[k] = learns ? node->lambda0 : lgelu__fixed_lambda(node->gate);
+        net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
+        if (learns && net->s[k] != net->s[k])
+            return 0;
+    }
+    return 1;
+}
+
+/* Refuses two layers of one name, and gates with a name that checkpoints use themselves. */
+static lgelu_status lgelu__check_unique_names(lgelu_net *net)
+{
+    int i, j;
+    for (i = 0; i < net->count; i++) {
+        const char *name = net->nodes[i].name;
+        if (net->nodes[i].op == LGELU_OP_GATE
+            && (!strcmp(name, "step") || !strcmp(name, "format") || !strcmp(name, "lambda_map"))) {
+            return lgelu__fail(net, LGELU_E_ARGUMENT,
+                               "gate '%s': checkpoints use that name themselves", name);
+        }
+        for (j = 0; j < i; j++) {
+            if (!strcmp(net->nodes[j].name, name))
+                return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
+        }
+    }
+    return LGELU_OK;
+}
+
+static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t bytes,
+                                            size_t batch, lgelu_mode mode, uint64_t seed)
+{
+    const size_t need = lgelu_net_bytes(net, batch, mode);
+    int i;
+    if (!need || lgelu__check_unique_names(net))
+        return net->status;
+    if (!memory) {
+        return lgelu__fail(net, LGELU_E_MEMORY, "expected a block of %z bytes, found NULL", need);
+    }
+    if (bytes < need) {
+        return lgelu__fail(net, LGELU_E_MEMORY, "expected a block of %z bytes, found %z", need,
+                           bytes);
+    }
+    lgelu__layout(net, (unsigned char *)memory, batch, mode);
+    memset(memory, 0,
+           (size_t)((unsigned char *)(void *)net->internal.scratch - (unsigned char *)memory));
+    /* The workspace of products is not cleared: pages that no thread writes to use no memory. */
+    if (net->internal.arena_bytes)
+        memset(net->internal.arena, 0, net->internal.arena_bytes);
+    lgelu__guards_make(net);
+    net->memory = (unsigned char *)memory;
+    net->batch = batch;
+    net->mode = mode;
+    net->seed = seed;
+    net->internal.fresh = 1;
+    net->internal.gradient_scale = net->internal.loss_scale = 1;
+    net->prepacked_valid = 0;
+    for (i = 0; i < net->count; i++) {
+        if (lgelu__first_values(net, i, seed))
+            continue;
+        /* After an error nothing points to the block. */
+        net->memory = NULL;
+        lgelu__layout(net, NULL, batch, mode);
+        return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its first λ is not on the network's map",
+                           net->nodes + i);
+    }
+    return LGELU_OK;
+}
+
+LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch,
+                                      lgelu_mode mode, uint64_t seed)
+{
+    lgelu_status result;
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_make(net, memory, bytes, batch, mode, seed));
+    return result;
+}
+
+/* ---- [8c] layers: builder, workspace, forward, backward of each ---- */
+
+/* ---- inputs: values, tokens, labels ---- */
+
+LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns,
+                          size_t channels)
+{
+    return lgelu__source(net, LGELU_OP_INPUT, name, rows, columns, channels);
+}
+
+LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
+{
+    return lgelu__source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary);
+}
+
+LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
+{
+    return lgelu__source(net, LGELU_OP_LABELS, name, 1, count, classes);
+}
+
+/* Copies the bound integers into the node's value, which the backward reads as well. Their range
+   has been checked by lgelu__check_forward. Labels are not read while tokens are generated. */
+static lgelu_status lgelu__integers_forward(lgelu__job *p)
+{
+    const lgelu_node *node = p->node;
+    const int32_t *x = (const int32_t *)node->internal.bound;
+    if (!x || (node->op == LGELU_OP_LABELS && p->net->internal.tokens))
+        return LGELU_OK;
+    memcpy(p->y, x + p->net->internal.from, p->rows * sizeof *x);
+    return LGELU_OK;
+}
+
+/* ---- linear layers ---- */
+
+LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.bias_count = node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
+}
+
+LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
+}
+
+LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const lgelu_node *table = net->nodes + embedding;
+    if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected an embedding, whose matrix it shares",
+                    &node);
+    } else if (table->shape[2] != node.shape[2]) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected an embedding of %z channels, found %z", &node,
+                    node.shape[2], table->shape[2]);
+    } else {
+        node.shape[2] = table->weight_count / table->shape[2];
+    }
+    node.tied = net->status ? 0 : embedding + 1;
+    return lgelu__place(net, &node);
+}
 
 /* The second operand of y = x Wᵀ: Wᵀ itself or, if `panels` is not NULL, a copy that is prepacked
    for these kernels. */
@@ -4391,122 +5545,58 @@ static size_t lgelu__linear_work(const lgelu__job *p, int train)
     return train ? lgelu__products_bytes(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
 }
 
-/* ---- jobs: the arguments of layers, and loops over their rows ---- */
-
-/* Returns the rows of a range: those of a sample, 64, or as many as have about 16384 values. */
-static size_t lgelu__rows_per_task(const lgelu_node *node)
-{
-    const size_t rows = node->shape[2] < 16384 ? 16384 / node->shape[2] : 1;
-    if (lgelu__is_a(node, LGELU__BY_SAMPLE))
-        return node->shape[0] * node->shape[1];
-    if (lgelu__is_a(node, LGELU__BY_64_ROWS))
-        return 64;
-    return lgelu__is_a(node, LGELU__BY_FOUR) ? (rows + 3) / 4 * 4 : rows;
-}
-
-/* Sets the fields of a job that depend on sizes only: all that the memory plan needs. */
-static void lgelu__job_size(lgelu__job *p, lgelu_net *net, lgelu_node *node, size_t samples)
-{
-    const lgelu_node *from = node->inputs ? net->nodes + node->input[0] : node;
-    const lgelu_node *rows_of = lgelu__is_a(node, LGELU_TRAIT_LOSS) ? from : node;
-    memset(p, 0, sizeof *p);
-    p->net = net;
-    p->node = node;
-    p->from = from;
-    p->samples = samples;
-    p->rows = lgelu__times(samples, rows_of->shape[0] * rows_of->shape[1]);
-    if (net->internal.tokens)
-        p->rows = net->internal.tokens;
-    p->channels = rows_of->shape[2];
-    p->rows_per_task = lgelu__rows_per_task(rows_of);
-}
-
-/* Sets where a job's weights, biases and their gradients are. */
-static void lgelu__job_parameters(lgelu__job *p)
-{
-    const lgelu_net *net = p->net;
-    const lgelu_node *node = p->node;
-    if (net->w)
-        p->w = net->w + node->weight_at;
-    if (node->bias_count)
-        p->bias = net->w + node->bias_at;
-    if (net->g) {
-        p->dw = net->g + node->weight_at;
-        p->dbias = net->g + node->bias_at;
-    }
-}
-
-/* Sets what a job reads: the inputs of its node or, if input 0 is a fused sum, those of the sum. */
-static void lgelu__job_inputs(lgelu__job *p)
-{
-    const lgelu_net *net = p->net;
-    const lgelu_node *reader =
-        p->from->internal.row == LGELU__ADD_FUSED ? p->from : (const lgelu_node *)p->node;
-    p->x = lgelu__input_value(net, reader, 0);
-    p->scale = lgelu__input_scale(net, reader, 0);
-    if (p->scale)
-        p->shift = p->scale + p->channels;
-    if (reader->op != LGELU_OP_ADD)
-        return;
-    p->b = lgelu__input_value(net, reader, 1);
-    p->b_scale = lgelu__input_scale(net, reader, 1);
-    if (p->b_scale)
-        p->b_shift = p->b_scale + p->channels;
-}
-
-/* Returns the job of a node's forward. For a backward, lgelu__run_backward adds the gradients. */
-static lgelu__job lgelu__job_make(lgelu_net *net, lgelu_node *node)
-{
-    lgelu__job p;
-    lgelu__job_size(&p, net, node, net->samples);
-    p.y = lgelu__buffer_at(net, node, LGELU__VALUE);
-    p.aux = lgelu__buffer_at(net, node, LGELU__AUX);
-    p.sum = (double *)(void *)p.aux;
-    lgelu__job_parameters(&p);
-    if (!node->inputs)
-        return p;
-    if (node->op == LGELU_OP_CROSS_ENTROPY)
-        p.label = (const int32_t *)(const void *)lgelu__input_value(net, node, 1);
-    p.per_row = (float)(1 / (double)p.rows) * net->internal.loss_scale;
-    lgelu__job_inputs(&p);
-    return p;
-}
-
-/* Returns the number of ranges of a job's rows. */
-LGELU__APART size_t lgelu__task_count(const lgelu__job *p)
-{
-    return (p->rows - 1) / p->rows_per_task + 1;
-}
-
-static void lgelu__rows_task_run(size_t index, void *user)
-{
-    const lgelu__job *p = (const lgelu__job *)user;
-    const size_t row = index * p->rows_per_task;
-    p->task(p, row, lgelu__min(p->rows - row, p->rows_per_task));
-}
-
-/* Calls task for each range of the job's rows, in parallel. */
-LGELU__APART void lgelu__for_rows(lgelu__job *p, lgelu__rows_task *task)
-{
-    p->task = task;
-    lgelu__parallel(&p->net->threads, lgelu__rows_task_run, p, lgelu__task_count(p));
-}
-
-/* Writes rows of what the job reads: x·scale + shift [+ b·b_scale + b_shift]. */
-static void lgelu__affine(const lgelu__job *p, float *y, size_t row, size_t rows)
-{
-    const size_t at = row * p->channels;
-    const lgelu__scaled a = { p->x + at, p->scale, p->shift };
-    const lgelu__scaled b = { p->b ? p->b + at : NULL, p->b_scale, p->b_shift };
-    lgelu__k()->affine(y, &a, &b, rows, p->channels);
-}
-
-static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
-{
-    lgelu__affine(p, p->y + row * p->channels, row, rows);
-}
-
 /* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
+
+static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
+                            float lambda, int channels)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
+    if ((unsigned)kind > LGELU_GATE_CUSTOM)
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind of gate %d", &node, (long)kind);
+    if (kind == LGELU_GATE_CUSTOM) {
+        if (net->custom_gate && net->custom_gate->forward && net->custom_gate->backward) {
+            node.bias_count = net->custom_gate->parameters;
+        } else {
+            lgelu__fail(net, LGELU_E_ARGUMENT,
+                        "%n: the custom gate or one of its functions is NULL", &node);
+        }
+        node.custom = net->custom_gate;
+    }
+    if (lgelu__is_hardened(kind) && !(lambda >= 1))
+        lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
+    if (channels && node.shape[2] > 0xFFFFFF) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
+                    node.shape[2]);
+    }
+    node.gate = kind;
+    node.lambda0 = lambda;
+    node.lambda_count = channels ? (int)node.shape[2] : 1;
+    /* Whatever its kind: lgelu_net_set_gates may replace it by one that learns its λ. */
+    node.internal.learns = 1;
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
+                         float lambda)
+{
+    return lgelu__gate_node(net, name, x, kind, lambda, 0);
+}
+
+LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
+                                const lgelu_custom_gate *gate)
+{
+    const lgelu_custom_gate *before = net->custom_gate;
+    int node;
+    net->custom_gate = gate;
+    node = lgelu__gate_node(net, name, x, LGELU_GATE_CUSTOM, 1, 0);
+    net->custom_gate = before;
+    return node;
+}
+
+LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda)
+{
+    return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
+}
 /* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
    parameters. lgelu__gate_backward adds them in the order of the ranges. */
 
@@ -4515,9 +5605,6 @@ static int lgelu__is_hardened(lgelu_gate_kind kind)
 {
     return kind == LGELU_GATE_LAMBDA || kind == LGELU_GATE_SILU;
 }
-
-/* Floats of a buffer on the stack, for inputs that are computed as a gate reads them. */
-enum { LGELU__GATE_BUFFER = 2048 };
 
 /* Returns the sums of one range. */
 static size_t lgelu__gate_sums(const lgelu_node *node)
@@ -4540,6 +5627,13 @@ static size_t lgelu__gate_aux(const lgelu__job *p)
     return lgelu__times(sums, sizeof(double));
 }
 
+/* Returns the number of the first value of a row, which a generation counts from the first token
+   on. */
+static size_t lgelu__first_value(const lgelu__job *p, size_t row)
+{
+    return (p->net->internal.from + row) * p->channels;
+}
+
 /* Computes rows of a gate's value from x. */
 static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t row, size_t rows)
 {
@@ -4548,7 +5642,8 @@ static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t
     const size_t c = p->channels, n = rows * c;
     float *y = p->y + row * c;
     if (node->gate == LGELU_GATE_CUSTOM && node->custom)
-        node->custom->forward(y, x, n, row * c, p->net, node, node->custom->user);
+        node->custom->forward(y, x, n, lgelu__first_value(p, row), p->net, node,
+                              node->custom->user);
     else if (node->gate == LGELU_GATE_TANH)
         lgelu_tanh_forward(y, x, n);
     else if (node->gate == LGELU_GATE_SILU)
@@ -4569,8 +5664,8 @@ static void lgelu__gate_rows_backward(const lgelu__job *p, double *sums, const f
     const float *dy = p->dy + row * c;
     float *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
     if (node->gate == LGELU_GATE_CUSTOM && node->custom) {
-        node->custom->backward(dx, sums + node->lambda_count, dy, x, n, row * c, p->net, node,
-                               node->custom->user);
+        node->custom->backward(dx, sums + node->lambda_count, dy, x, n, lgelu__first_value(p, row),
+                               p->net, node, node->custom->user);
     } else if (node->gate == LGELU_GATE_TANH) {
         if (dx)
             lgelu_tanh_backward(dx, dy, x, n);
@@ -4628,6 +5723,51 @@ static void lgelu__gate_backward(lgelu__job *p)
     }
 }
 
+/* ---- sigmoid ---- */
+
+LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_SIGMOID, name, x, -1);
+    return lgelu__place(net, &node);
+}
+
+static void lgelu__sigmoid_range(const lgelu__job *p, size_t row, size_t rows)
+{
+    const size_t at = row * p->channels, n = rows * p->channels;
+    if (p->dy)
+        lgelu__k()->sigmoid_backward(p->dx[0] + at, p->dy + at, p->x + at, n);
+    else
+        lgelu__k()->sigmoid(p->y + at, p->x + at, n);
+}
+
+/* ---- sums: y = a + b, da = db = dy ---- */
+
+/* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
+   node with one input, becomes an index that it refuses. */
+static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);
+    const lgelu_node *p, *q;
+    if (net->status)
+        return node;
+    p = net->nodes + a;
+    q = net->nodes + b;
+    if (memcmp(p->shape, q->shape, sizeof p->shape)) {
+        lgelu__fail(
+            net, LGELU_E_SHAPE,
+            "%n: expected inputs of one shape, found '%s' of %z x %z x %z and '%s' of %z x %z x %z",
+            &node, p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
+            q->shape[1], q->shape[2]);
+    }
+    return node;
+}
+
+LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
+    return lgelu__place(net, &node);
+}
+
 /* The backward of sums and views. The memory plan usually stores the gradient of an input where dy
    is; otherwise it is copied. */
 static void lgelu__pass_backward(lgelu__job *p)
@@ -4640,6 +5780,12 @@ static void lgelu__pass_backward(lgelu__job *p)
 }
 
 /* ---- products: y = a·b, da = dy·b, db = dy·a ---- */
+
+LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__pair(net, LGELU_OP_MUL, name, a, b);
+    return lgelu__place(net, &node);
+}
 
 static void lgelu__mul_range(const lgelu__job *p, size_t row, size_t rows)
 {
@@ -4659,18 +5805,128 @@ static void lgelu__mul_backward(lgelu__job *p)
         lgelu__for_rows(p, lgelu__mul_range);
 }
 
-/* ---- sigmoid ---- */
+/* ---- windows of convolutions and pools ---- */
 
-static void lgelu__sigmoid_range(const lgelu__job *p, size_t row, size_t rows)
+/* Returns a square window. */
+static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
 {
-    const size_t at = row * p->channels, n = rows * p->channels;
-    if (p->dy)
-        lgelu__k()->sigmoid_backward(p->dx[0] + at, p->dy + at, p->x + at, n);
-    else
-        lgelu__k()->sigmoid(p->y + at, p->x + at, n);
+    lgelu_window w;
+    w.kernel[0] = w.kernel[1] = kernel;
+    w.stride[0] = w.stride[1] = stride;
+    w.padding[0] = w.padding[1] = padding;
+    w.dilation[0] = w.dilation[1] = 1;
+    return w;
 }
 
-/* ---- [8e] convolution ---- */
+/* Returns the caller's window with its defaults; of size 0, which is refused, for NULL. */
+static lgelu_window lgelu__completed(const lgelu_window *window)
+{
+    lgelu_window w = lgelu__square(0, 1, 0);
+    int d;
+    if (!window)
+        return w;
+    w = *window;
+    for (d = 0; d < 2; d++) {
+        w.stride[d] += !w.stride[d];
+        w.dilation[d] += !w.dilation[d];
+    }
+    return w;
+}
+
+/* Refuses a window that does not fit the pixels of a node's input in direction d. */
+static void lgelu__refuse_window(lgelu_net *net, const lgelu_node *node, const lgelu_window *w,
+                                 int d)
+{
+    if (w->dilation[d] == 1) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: a window of %z with stride %z and padding %z does not fit %z pixels", node,
+                    w->kernel[d], w->stride[d], w->padding[d], node->shape[d]);
+    } else {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: a window of %z with dilation %z, stride %z and padding %z does not fit %z "
+                    "pixels",
+                    node, w->kernel[d], w->dilation[d], w->stride[d], w->padding[d],
+                    node->shape[d]);
+    }
+}
+
+/* Returns a node that reads windows of its input. Its shape is that of the windows' positions. */
+static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
+                                const lgelu_window *w)
+{
+    enum { MOST = 65535 };
+    lgelu_node node = lgelu__node(net, op, name, x, -1);
+    int d;
+    node.groups = 1;
+    for (d = 0; d < 2; d++) {
+        const size_t pixels = node.shape[d] + 2 * w->padding[d];
+        const int small = w->kernel[d] && w->kernel[d] <= MOST && w->dilation[d] <= MOST;
+        const size_t extent = small ? (w->kernel[d] - 1) * w->dilation[d] + 1 : 0;
+        node.window[d] = w->kernel[d];
+        node.stride[d] = w->stride[d];
+        node.padding[d] = w->padding[d];
+        node.dilation[d] = w->dilation[d];
+        if (extent && extent <= MOST && w->stride[d] && w->padding[d] < extent && pixels >= extent)
+            node.shape[d] = (pixels - extent) / w->stride[d] + 1;
+        else
+            lgelu__refuse_window(net, &node, w, d);
+    }
+    return node;
+}
+
+/* ---- convolution ---- */
+
+/* Appends a convolution. */
+static int lgelu__conv(lgelu_net *net, const char *name, int x, size_t outputs,
+                       const lgelu_window *w, size_t groups, int bias)
+{
+    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, w);
+    const size_t in = node.shape[2], taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    if (!groups || !outputs || in % groups || outputs % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
+                    in, outputs, groups);
+    }
+    if (groups == in && groups == outputs && groups > 1 && taps > LGELU__TAPS) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a depthwise window of at most %d elements, found %z x %z", &node,
+                    (long)LGELU__TAPS, w->kernel[0], w->kernel[1]);
+    }
+    node.groups = groups;
+    node.shape[2] = outputs;
+    node.bias_count = bias ? outputs : 0;
+    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(taps, in / groups) : 0);
+}
+
+LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
+                         size_t stride, size_t padding, size_t groups, int bias)
+{
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
+}
+
+LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
+                                const lgelu_window *window, size_t groups, int bias)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
+}
+
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
+{
+    const size_t *p = node->padding;
+    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
+           && node->window[1] == 3 && lgelu__dense(node) && node->dilation[0] == 1
+           && node->dilation[1] == 1 && node->groups == 1 && p[0] == p[1] && p[0] <= 2
+           && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
+}
+
+static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
+{
+    const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
+    if (node->groups > 1 && node->groups == in && node->groups == out)
+        return LGELU__DEPTHWISE;
+    return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
+}
 /* Three matrix products. P is the matrix of patches: a row for each output pixel, a column for each
    (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels while it
    copies a block. y = P Wᵀ + b and dW = dyᵀ P. dx = Q W', where Q are the patches of dy and W' the
@@ -5434,7 +6690,21 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
-/* ---- [8f] batch norm ---- */
+/* ---- batch norm ---- */
+
+LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
+    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected momentum from 0 to 1 and eps above 0",
+                    &node);
+    }
+    node.momentum = momentum;
+    node.eps = eps;
+    /* The state holds means, then variances; the biases hold gains, then shifts. */
+    node.state_count = node.bias_count = 2 * node.shape[2];
+    return lgelu__place(net, &node);
+}
 /* y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps), for each channel. The value is computed
    as x·scale + shift. The sums over the pixels of a channel are accurate to about double precision:
    each range has its own, which are added in order. A gate or a sum that reads the value can
@@ -5561,6 +6831,24 @@ static void lgelu__norm_backward(lgelu__job *p)
 }
 
 /* ---- group norm ---- */
+
+LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t groups)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_GROUP_NORM, name, x, -1);
+    const size_t channels = node.shape[2];
+    if (!groups || channels % groups) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels do not divide into %z groups", &node,
+                    channels, groups);
+    } else if (lgelu__elements(&node) / groups < 2) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected groups of at least 2 values, found 1: it has no variance", &node);
+    }
+    node.groups = groups;
+    node.eps = 1e-5f;
+    /* gains, then shifts */
+    node.bias_count = 2 * channels;
+    return lgelu__place(net, &node);
+}
 /* As batch normalisation, over the groups of channels of each sample: each channel's value is
    x·scale + shift, and its dx has three factors. A task computes one sample. aux holds, for each
    sample, the sums of the channels (2·channels), the means and 1/√(variance + eps) of the groups
@@ -5667,7 +6955,76 @@ static void lgelu__group_norm_backward(lgelu__job *p)
                       &p->net->threads);
 }
 
-/* ---- [8g] pooling: y = max x, or Σ x·factor, over the pixels of a window ---- */
+/* ---- pooling: y = max x, or Σ x·factor, over the pixels of a window ---- */
+
+/* Appends a pooling. The padding of a maximum is limited, so that every window has a pixel. */
+static int lgelu__pool(lgelu_net *net, lgelu_op op, const char *name, int x, const lgelu_window *w)
+{
+    lgelu_node node = lgelu__window(net, op, name, x, w);
+    const size_t taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    const int padded = 2 * w->padding[0] > w->kernel[0] || 2 * w->padding[1] > w->kernel[1];
+    if (w->dilation[0] > 1 || w->dilation[1] > 1)
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a window without dilation", &node);
+    if (op == LGELU_OP_MAX_POOL && (taps > LGELU__TAPS || padded)) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a window of at most %d elements and a padding of at most half of "
+                    "it, found %z x %z and %z x %z",
+                    &node, (long)LGELU__TAPS, w->kernel[0], w->kernel[1], w->padding[0],
+                    w->padding[1]);
+    }
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
+                             size_t padding)
+{
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
+                                 size_t stride, size_t padding)
+{
+    const lgelu_window w = lgelu__square(kernel, stride, padding);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
+                                    const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
+                                     const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    const int y = lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+    int d;
+    for (d = 0; y >= 0 && d < 2; d++) {
+        const size_t next = net->nodes[y].shape[d] * w.stride[d];
+        const size_t pixels = net->nodes[net->nodes[y].input[0]].shape[d] + w.padding[d];
+        const size_t rest = pixels + w.padding[d] - w.kernel[d] - (next - w.stride[d]);
+        net->nodes[y].shape[d] += rest > 0 && next < pixels;
+    }
+    return y;
+}
+
+LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
+                                        const lgelu_window *window)
+{
+    const lgelu_window w = lgelu__completed(window);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+}
+
+LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
+{
+    lgelu_window w = lgelu__square(1, 1, 0);
+    if (x >= 0 && x < net->count)
+        memcpy(w.kernel, net->nodes[x].shape, sizeof w.kernel);
+    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+}
 /* aux holds, for each maximum, which element of the window it was: the first of equal ones. Only
    that one receives the gradient. */
 static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
@@ -5811,6 +7168,22 @@ static void lgelu__pool_range(const lgelu__job *p, size_t first, size_t rows)
 
 /* ---- channels multiplied by factors: y = x·f, dx = dy·f, df = Σ dy·x over the pixels ---- */
 
+/* A negative index of the factors becomes one that is refused. */
+LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_SCALE, name, x, factors < 0 ? net->count : factors);
+    const lgelu_node *f;
+    if (net->status)
+        return -1;
+    f = net->nodes + factors;
+    if (f->shape[0] != 1 || f->shape[1] != 1 || f->shape[2] != node.shape[2]) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected factors of 1 x 1 x %z, found '%s' of %z x %z x %z", &node,
+                    node.shape[2], f->name, f->shape[0], f->shape[1], f->shape[2]);
+    }
+    return lgelu__place(net, &node);
+}
+
 /* Computes a sample of the value, or of the gradients. Each df is one chain of fma over the pixels
    in order, 64 of them at a time. */
 static void lgelu__scale_range(const lgelu__job *p, size_t row, size_t rows)
@@ -5838,6 +7211,25 @@ static void lgelu__scale_range(const lgelu__job *p, size_t row, size_t rows)
 static void lgelu__scale_backward(lgelu__job *p) { lgelu__for_rows(p, lgelu__scale_range); }
 
 /* ---- concatenation of the channels of two inputs ---- */
+
+/* A negative b becomes an index that is refused. */
+LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_CONCAT, name, a, b < 0 ? net->count : b);
+    const lgelu_node *p, *q;
+    if (net->status)
+        return -1;
+    p = net->nodes + a;
+    q = net->nodes + b;
+    if (memcmp(p->shape, q->shape, 2 * sizeof *p->shape)) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected inputs of the same rows and columns, found '%s' of %z x %z and "
+                    "'%s' of %z x %z",
+                    &node, p->name, p->shape[0], p->shape[1], q->name, q->shape[0], q->shape[1]);
+    }
+    node.shape[2] += q->shape[2];
+    return lgelu__place(net, &node);
+}
 
 /* Copies rows of both inputs beside each other or, in the backward, rows of dy to both dx. */
 static void lgelu__concat_range(const lgelu__job *p, size_t row, size_t rows)
@@ -5872,21 +7264,30 @@ static void lgelu__concat_backward(lgelu__job *p)
     lgelu__for_rows(p, lgelu__concat_range);
 }
 
-/* ---- [8h] tokens and labels, normalisations, attention, dropout, images as tokens ---- */
+/* ---- views ---- */
 
-/* Copies the bound integers into the node's value, which the backward reads as well. Their range
-   has been checked by lgelu__check_forward. Labels are not read while tokens are generated. */
-static lgelu_status lgelu__integers_forward(lgelu__job *p)
+LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
 {
-    const lgelu_node *node = p->node;
-    const int32_t *x = (const int32_t *)node->internal.bound;
-    if (!x || (node->op == LGELU_OP_LABELS && p->net->internal.tokens))
-        return LGELU_OK;
-    memcpy(p->y, x + p->net->internal.from, p->rows * sizeof *x);
-    return LGELU_OK;
+    lgelu_node node = lgelu__node(net, LGELU_OP_VIEW, name, x, -1);
+    node.shape[2] = lgelu__elements(&node);
+    node.shape[0] = node.shape[1] = 1;
+    return lgelu__place(net, &node);
 }
 
 /* ---- embedding and position ---- */
+LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_EMBEDDING, name, tokens, -1);
+    const size_t vocabulary = node.shape[2];
+    node.shape[2] = channels;
+    return lgelu__with_matrix(net, &node, vocabulary, channels);
+}
+
+LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_POSITION, name, x, -1);
+    return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
+}
 
 /* y[i] = row token[i] of the matrix (vocabulary, channels). */
 static lgelu_status lgelu__embedding_forward(lgelu__job *p)
@@ -5934,6 +7335,34 @@ static void lgelu__position_backward(lgelu__job *p)
 }
 
 /* ---- rotary positions ---- */
+
+/* Refuses a node whose input is no sequence of tokens, which has one row. */
+static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
+{
+    if (node->shape[0] != 1) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected tokens in 1 row, found %z rows", node,
+                    node->shape[0]);
+    }
+}
+
+LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
+                           float base, int interleaved)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ROTARY, name, x, -1);
+    if (!heads || !width || width % 2 || heads > node.shape[2] / width) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected heads of an even width among %z channels, found %z of %z", &node,
+                    node.shape[2], heads, width);
+    }
+    if (!(base > 0 && base <= FLT_MAX))
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a base above 0", &node);
+    lgelu__one_row(net, &node);
+    node.option[0] = heads;
+    node.option[1] = width;
+    node.option[2] = interleaved != 0;
+    node.base = base;
+    return lgelu__place(net, &node);
+}
 
 /* The auxiliary buffer holds the cosines, then the sines of the pairs of a head, for each token of
    the call. Each forward computes them again, which costs little since all samples and heads use
@@ -6024,6 +7453,15 @@ static void lgelu__rotary_range(const lgelu__job *p, size_t row, size_t rows)
 
 /* ---- layer normalisation ---- */
 
+LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
+    node.eps = 1e-5f;
+    /* gains, then shifts */
+    node.bias_count = 2 * node.shape[2];
+    return lgelu__place(net, &node);
+}
+
 /* y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of each row. The auxiliary
    buffer holds mean and r of each row, then for each task the sums over its rows dgain = Σ dy·h and
    dshift = Σ dy, which the backward adds up in order. With g = dy·gain, dx = r·(g - mean(g) -
@@ -6062,6 +7500,14 @@ static void lgelu__layer_norm_backward(lgelu__job *p)
 
 /* ---- RMS normalisation ---- */
 
+LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
+    node.eps = 1e-5f;
+    node.bias_count = node.shape[2];
+    return lgelu__place(net, &node);
+}
+
 /* y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The auxiliary buffer holds r of
    each row, then for each task the sums over its rows dgain = Σ dy·h. With g = dy·gain, dx = r·(g -
    h·mean(g·h)). */
@@ -6099,6 +7545,44 @@ static void lgelu__rms_norm_backward(lgelu__job *p)
 }
 
 /* ---- attention ---- */
+
+static int lgelu__attention_node(lgelu_net *net, lgelu_node *node, size_t heads, size_t kv_heads,
+                                 int causal)
+{
+    lgelu__one_row(net, node);
+    node->shape[2] = node->shape[2] / lgelu__plus(heads, lgelu__times(2, kv_heads)) * heads;
+    node->option[0] = heads;
+    node->option[1] = causal != 0;
+    node->option[2] = kv_heads;
+    return lgelu__place(net, node);
+}
+
+LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
+    if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a multiple of 3·heads channels, found %z channels and %z heads",
+                    &node, node.shape[2], heads);
+        return -1;
+    }
+    return lgelu__attention_node(net, &node, heads, heads, causal);
+}
+
+LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
+                                      size_t kv_heads, int causal)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
+    const size_t all = lgelu__plus(heads, lgelu__times(2, kv_heads));
+    if (!kv_heads || !heads || heads % kv_heads || node.shape[2] % all) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected a multiple of heads + 2·kv_heads channels, found %z channels, %z "
+                    "heads and %z for keys",
+                    &node, node.shape[2], heads, kv_heads);
+        return -1;
+    }
+    return lgelu__attention_node(net, &node, heads, kv_heads, causal);
+}
 
 /* For each head S = Q Kᵀ·scale, P = softmax(S), O = P V. The scores of 64 queries with all their
    keys are computed at a time, so that memory grows with the context and not with its square. The
@@ -6335,6 +7819,20 @@ static void lgelu__attention_backward(lgelu__job *job)
 
 /* ---- dropout ---- */
 
+LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
+{
+    lgelu_node node;
+    if (rate <= 0 && rate >= 0)
+        return x;
+    node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
+    if (!(rate > 0 && rate < 1)) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a rate of at least 0 and less than 1",
+                    &node);
+    }
+    node.rate = rate;
+    return lgelu__place(net, &node);
+}
+
 /* Computes a range of dropout, or of its gradient. Which values are dropped depends on seed, step,
    pass, layer and index only, so that the backward draws them again and nothing is stored. */
 static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
@@ -6351,7 +7849,23 @@ static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
         memcpy(y, x, n * sizeof *y);
 }
 
-/* ---- images as tokens ---- */
+/* ---- images as tokens: patches, transpose, class token, mean of tokens ---- */
+
+LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
+    size_t *s = node.shape;
+    if (!side || s[0] % side || s[1] % side) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: the image does not divide into squares of side %z",
+                    &node, side);
+    } else {
+        s[1] = s[0] / side * (s[1] / side);
+    }
+    s[0] = 1;
+    s[2] *= side * side;
+    node.option[0] = side;
+    return lgelu__place(net, &node);
+}
 
 /* Patches, the class token and the mean of tokens. A task has one sample. */
 
@@ -6372,6 +7886,17 @@ static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
                 memcpy(p->y + to, p->x + at, line * sizeof *p->y);
         }
     }
+}
+
+LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_TRANSPOSE, name, x, -1);
+    size_t *s = node.shape;
+    const size_t channels = s[2];
+    s[2] = s[0] * s[1];
+    s[1] = channels;
+    s[0] = 1;
+    return lgelu__place(net, &node);
 }
 
 /* Exchanges pixels and channels of one sample, in squares whose lines stay in the cache. */
@@ -6396,6 +7921,15 @@ static void lgelu__transpose_range(const lgelu__job *p, size_t row, size_t rows)
     }
 }
 
+LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_CLASS_TOKEN, name, x, -1);
+    lgelu__one_row(net, &node);
+    node.shape[1]++;
+    node.bias_count = node.shape[2];
+    return lgelu__place(net, &node);
+}
+
 /* The learned token, then the sample's tokens. */
 static void lgelu__class_token_range(const lgelu__job *p, size_t row, size_t rows)
 {
@@ -6417,6 +7951,21 @@ static void lgelu__class_token_backward(lgelu__job *p)
         lgelu__for_rows(p, lgelu__class_token_range);
 }
 
+LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t first, size_t count)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_MEAN_TOKENS, name, x, -1);
+    const size_t tokens = node.shape[0] * node.shape[1];
+    if (!count || first >= tokens || count > tokens - first) {
+        lgelu__fail(net, LGELU_E_SHAPE,
+                    "%n: expected tokens among the %z of its input, found %z from %z on", &node,
+                    tokens, count, first);
+    }
+    node.option[0] = first;
+    node.option[1] = count;
+    node.shape[0] = node.shape[1] = 1;
+    return lgelu__place(net, &node);
+}
+
 /* The value has one row for each sample, so that `rows` is 1 here. */
 static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows)
 {
@@ -6436,7 +7985,33 @@ static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows)
     }
 }
 
-/* ---- [8i] losses: the mean over samples and tokens ---- */
+/* ---- losses: the mean over samples and tokens ---- */
+
+/* Appends a loss, which has no value and so no shape. */
+static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
+{
+    lgelu_node node = lgelu__pair(net, op, name, x, target);
+    memset(node.shape, 0, sizeof node.shape);
+    return lgelu__place(net, &node);
+}
+
+LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
+{
+    return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels);
+}
+
+LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
+{
+    return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
+}
+
+/* A gradient that is no input becomes -1, which is refused. */
+LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient)
+{
+    if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
+        gradient = -1;
+    return lgelu__loss(net, LGELU_OP_CUSTOM_LOSS, name, x, gradient);
+}
 
 /* Computes the loss of each row into p->sum, -log softmax(x)[label], and its gradient
    (softmax(x) - 1[label])·loss_scale/rows, if dx is wanted. dx may be stored where the logits x
@@ -6495,7 +8070,6 @@ static void lgelu__cross_entropy_backward(lgelu__job *p)
    net.g, that of its input in the layer's auxiliary buffer until the backward. The forward thus
    does half of the backward. If net.g holds gradients already, or nothing is learned, the backward
    computes the logits again instead. */
-enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };
 
 /* Computes the losses of all rows, and the gradients of the linear layer if they are wanted. */
 static void lgelu__logits_by_rows(const lgelu__job *p, int gradients)
@@ -6572,6 +8146,8 @@ static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
     return lgelu__times(p->rows, sizeof(double));
 }
 
+/* ---- mean squared error, custom losses ---- */
+
 /* An unbound target leaves the loss out. */
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
 {
@@ -6629,7 +8205,7 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
         memset(p->dx[0], 0, n * sizeof(float));
 }
 
-/* ---- [8j] the table of layers ---- */
+/* ---- [8d] the table of layers ---- */
 
 /* clang-format off */
 /* To add a kind of layer (RMS_NORM is a small example to follow):
@@ -6637,16 +8213,17 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
    In this file
      1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
         it, and the compiler requires the functions that it names.
-     2. [8d] to [8i]: these functions. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
-        its body in [K]; the compiler reports one that lacks the other.
-     3. [1] and [8k]: the builder's declaration, and the builder, which sets shape and counts.
-     4. [8m] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
+     2. [8c]: the layer's room: its builder, which sets shape and counts, and these functions. Its
+        declaration is in [1]. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its body
+        in [K]; the compiler reports one that lacks the other.
+     3. [8b] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
         has other tensors than a matrix and biases (lgelu__tensor_of).
    In these files, which count the kinds and do not compile before each knows the new one, or have a
    switch without default, whose missing case the compiler reports
-     5. tests/tools/reference_net.h: the layer in double.
-     6. tests/fuzz_network.c: its builder, and the rules by which that refuses.
-     7. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it.
+     4. tests/tools/reference_net.h: the layer in double.
+     5. tests/fuzz_network.c: its builder, and the rules by which that refuses.
+     6. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it. onnx_in must
+        read what onnx_out writes, with the same values: tests/tools/onnx_back.c compares.
    bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind
    by its name. No compiler requires the tests: test_network.c, test_transformer.c or test_cnn.c
    compare the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its
@@ -6687,695 +8264,7 @@ LGELU_DEF int lgelu_op_is(int op, unsigned traits)
     return op >= 0 && op < LGELU_OP_COUNT && (lgelu__layers[op].traits & traits) != 0;
 }
 
-/* ---- [8k] builders ---- */
-LGELU_DEF void lgelu_net_begin(lgelu_net *net, lgelu_node *nodes, int capacity)
-{
-    memset(net, 0, sizeof *net);
-    net->nodes = nodes;
-    net->capacity = capacity;
-}
-
-/* Refuses input number k of a node, unless it is an earlier layer of a kind that the node can read:
-   tokens go to embeddings only, labels to the second input of a cross-entropy only. */
-static void lgelu__check_input(lgelu_net *net, const lgelu_node *node, int k)
-{
-    const int reads_tokens = node->op == LGELU_OP_EMBEDDING;
-    const int reads_labels = node->op == LGELU_OP_CROSS_ENTROPY && k == 1;
-    const lgelu_node *from;
-    if (node->input[k] < 0 || node->input[k] >= net->count) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: input %z is no earlier layer", node, (size_t)k);
-        return;
-    }
-    from = net->nodes + node->input[k];
-    if (lgelu__is_a(from, LGELU_TRAIT_LOSS) || (from->op == LGELU_OP_TOKENS) != reads_tokens
-        || (from->op == LGELU_OP_LABELS) != reads_labels) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: '%s' can't be its input %z", node, from->name,
-                    (size_t)k);
-    }
-}
-
-/* Returns how many inputs a node of a kind reads whose builder received the inputs a and b, -1 for
-   none. */
-static int lgelu__input_count(const lgelu_node *node, int b)
-{
-    if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
-        return 0;
-    return b < 0 ? 1 : 2;
-}
-
-/* Returns a node whose name and inputs have been checked. Its shape is that of its first input,
-   which the builder changes as needed; zeros after an error. The name is cut between two
-   characters. */
-static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
-{
-    lgelu_node node;
-    int k;
-    memset(&node, 0, sizeof node);
-    lgelu__format(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
-    node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;
-    lgelu__begin_call(net);
-    if (!lgelu__is_plain_text(net->prefix) || !lgelu__is_plain_text(name)) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu__layers[op].name,
-                    (size_t)net->count, LGELU__PLAIN);
-    }
-    node.op = op;
-    node.internal.row = (int)op;
-    node.init = net->init;
-    node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
-    node.input[0] = a;
-    node.input[1] = b;
-    node.inputs = lgelu__input_count(&node, b);
-    if (net->memory)
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: the network is already made", &node);
-    if (net->count >= net->capacity) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%n: expected at most %d nodes, the capacity", &node,
-                    net->capacity > 0 ? (long)net->capacity : 0L);
-    }
-    for (k = 0; k < node.inputs && !net->status; k++) {
-        lgelu__check_input(net, &node, k);
-        if (!net->status)
-            node.internal.learns |= net->nodes[node.input[k]].internal.learns;
-    }
-    if (node.inputs && !net->status)
-        memcpy(node.shape, net->nodes[a].shape, sizeof node.shape);
-    return node;
-}
-
-/* Appends the node to the network and returns its index; -1 after an error. */
-static int lgelu__place(lgelu_net *net, lgelu_node *node)
-{
-    const size_t *s = node->shape;
-    if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: its value of %z x %z x %z is too large", node, s[0],
-                    s[1], s[2]);
-    }
-    if (net->status)
-        return -1;
-    node->internal.learns |= node->weight_count || node->bias_count || node->tied;
-    net->nodes[net->count] = *node;
-    return net->count++;
-}
-
-/* Appends a node that has a matrix (outputs, inputs). */
-LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
-{
-    node->weight_count = lgelu__times(outputs, inputs);
-    if (!node->weight_count || node->weight_count > (size_t)-1 / 64) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: its matrix of %z x %z is empty or too large", node,
-                    outputs, inputs);
-    }
-    return lgelu__place(net, node);
-}
-
-static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t rows, size_t columns,
-                         size_t channels)
-{
-    lgelu_node node = lgelu__node(net, op, name, -1, -1);
-    node.shape[0] = rows;
-    node.shape[1] = columns;
-    node.shape[2] = channels;
-    if (!rows || !columns || !channels) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a shape without 0, found %z x %z x %z", &node,
-                    rows, columns, channels);
-    }
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns,
-                          size_t channels)
-{
-    return lgelu__source(net, LGELU_OP_INPUT, name, rows, columns, channels);
-}
-
-LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
-{
-    return lgelu__source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary);
-}
-
-LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
-{
-    return lgelu__source(net, LGELU_OP_LABELS, name, 1, count, classes);
-}
-
-LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
-    const size_t inputs = node.shape[2];
-    node.bias_count = node.shape[2] = outputs;
-    return lgelu__with_matrix(net, &node, outputs, inputs);
-}
-
-LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
-    const size_t inputs = node.shape[2];
-    node.shape[2] = outputs;
-    return lgelu__with_matrix(net, &node, outputs, inputs);
-}
-
-LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
-    const lgelu_node *table = net->nodes + embedding;
-    if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected an embedding, whose matrix it shares",
-                    &node);
-    } else if (table->shape[2] != node.shape[2]) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected an embedding of %z channels, found %z", &node,
-                    node.shape[2], table->shape[2]);
-    } else {
-        node.shape[2] = table->weight_count / table->shape[2];
-    }
-    node.tied = net->status ? 0 : embedding + 1;
-    return lgelu__place(net, &node);
-}
-
-static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
-                            float lambda, int channels)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
-    if ((unsigned)kind > LGELU_GATE_CUSTOM)
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind of gate %d", &node, (long)kind);
-    if (kind == LGELU_GATE_CUSTOM) {
-        if (net->custom_gate && net->custom_gate->forward && net->custom_gate->backward) {
-            node.bias_count = net->custom_gate->parameters;
-        } else {
-            lgelu__fail(net, LGELU_E_ARGUMENT,
-                        "%n: the custom gate or one of its functions is NULL", &node);
-        }
-        node.custom = net->custom_gate;
-    }
-    if (lgelu__is_hardened(kind) && !(lambda >= 1))
-        lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
-    if (channels && node.shape[2] > 0xFFFFFF) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
-                    node.shape[2]);
-    }
-    node.gate = kind;
-    node.lambda0 = lambda;
-    node.lambda_count = channels ? (int)node.shape[2] : 1;
-    node.internal.learns |= lgelu__is_hardened(kind);
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
-                         float lambda)
-{
-    return lgelu__gate_node(net, name, x, kind, lambda, 0);
-}
-
-LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
-                                const lgelu_custom_gate *gate)
-{
-    const lgelu_custom_gate *before = net->custom_gate;
-    int node;
-    net->custom_gate = gate;
-    node = lgelu__gate_node(net, name, x, LGELU_GATE_CUSTOM, 1, 0);
-    net->custom_gate = before;
-    return node;
-}
-
-LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda)
-{
-    return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
-}
-
-LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_SIGMOID, name, x, -1);
-    return lgelu__place(net, &node);
-}
-
-/* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
-   node with one input, becomes an index that it refuses. */
-static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
-{
-    lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);
-    const lgelu_node *p, *q;
-    if (net->status)
-        return node;
-    p = net->nodes + a;
-    q = net->nodes + b;
-    if (memcmp(p->shape, q->shape, sizeof p->shape)) {
-        lgelu__fail(
-            net, LGELU_E_SHAPE,
-            "%n: expected inputs of one shape, found '%s' of %z x %z x %z and '%s' of %z x %z x %z",
-            &node, p->name, p->shape[0], p->shape[1], p->shape[2], q->name, q->shape[0],
-            q->shape[1], q->shape[2]);
-    }
-    return node;
-}
-
-LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
-{
-    lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b)
-{
-    lgelu_node node = lgelu__pair(net, LGELU_OP_MUL, name, a, b);
-    return lgelu__place(net, &node);
-}
-
-/* Appends a loss, which has no value and so no shape. */
-static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
-{
-    lgelu_node node = lgelu__pair(net, op, name, x, target);
-    memset(node.shape, 0, sizeof node.shape);
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
-{
-    return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels);
-}
-
-LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
-{
-    return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
-}
-
-/* A gradient that is no input becomes -1, which is refused. */
-LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient)
-{
-    if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
-        gradient = -1;
-    return lgelu__loss(net, LGELU_OP_CUSTOM_LOSS, name, x, gradient);
-}
-
-LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
-{
-    lgelu_node node;
-    if (rate <= 0 && rate >= 0)
-        return x;
-    node = lgelu__node(net, LGELU_OP_DROPOUT, name, x, -1);
-    if (!(rate > 0 && rate < 1)) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a rate of at least 0 and less than 1",
-                    &node);
-    }
-    node.rate = rate;
-    return lgelu__place(net, &node);
-}
-
-/* ---- builders for images ---- */
-
-/* Returns a square window. */
-static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
-{
-    lgelu_window w;
-    w.kernel[0] = w.kernel[1] = kernel;
-    w.stride[0] = w.stride[1] = stride;
-    w.padding[0] = w.padding[1] = padding;
-    w.dilation[0] = w.dilation[1] = 1;
-    return w;
-}
-
-/* Returns the caller's window with its defaults; of size 0, which is refused, for NULL. */
-static lgelu_window lgelu__completed(const lgelu_window *window)
-{
-    lgelu_window w = lgelu__square(0, 1, 0);
-    int d;
-    if (!window)
-        return w;
-    w = *window;
-    for (d = 0; d < 2; d++) {
-        w.stride[d] += !w.stride[d];
-        w.dilation[d] += !w.dilation[d];
-    }
-    return w;
-}
-
-/* Refuses a window that does not fit the pixels of a node's input in direction d. */
-static void lgelu__refuse_window(lgelu_net *net, const lgelu_node *node, const lgelu_window *w,
-                                 int d)
-{
-    if (w->dilation[d] == 1) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: a window of %z with stride %z and padding %z does not fit %z pixels", node,
-                    w->kernel[d], w->stride[d], w->padding[d], node->shape[d]);
-    } else {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: a window of %z with dilation %z, stride %z and padding %z does not fit %z "
-                    "pixels",
-                    node, w->kernel[d], w->dilation[d], w->stride[d], w->padding[d],
-                    node->shape[d]);
-    }
-}
-
-/* Returns a node that reads windows of its input. Its shape is that of the windows' positions. */
-static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
-                                const lgelu_window *w)
-{
-    enum { MOST = 65535 };
-    lgelu_node node = lgelu__node(net, op, name, x, -1);
-    int d;
-    node.groups = 1;
-    for (d = 0; d < 2; d++) {
-        const size_t pixels = node.shape[d] + 2 * w->padding[d];
-        const int small = w->kernel[d] && w->kernel[d] <= MOST && w->dilation[d] <= MOST;
-        const size_t extent = small ? (w->kernel[d] - 1) * w->dilation[d] + 1 : 0;
-        node.window[d] = w->kernel[d];
-        node.stride[d] = w->stride[d];
-        node.padding[d] = w->padding[d];
-        node.dilation[d] = w->dilation[d];
-        if (extent && extent <= MOST && w->stride[d] && w->padding[d] < extent && pixels >= extent)
-            node.shape[d] = (pixels - extent) / w->stride[d] + 1;
-        else
-            lgelu__refuse_window(net, &node, w, d);
-    }
-    return node;
-}
-
-/* Appends a convolution. */
-static int lgelu__conv(lgelu_net *net, const char *name, int x, size_t outputs,
-                       const lgelu_window *w, size_t groups, int bias)
-{
-    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, w);
-    const size_t in = node.shape[2], taps = lgelu__times(w->kernel[0], w->kernel[1]);
-    if (!groups || !outputs || in % groups || outputs % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
-                    in, outputs, groups);
-    }
-    if (groups == in && groups == outputs && groups > 1 && taps > LGELU__TAPS) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected a depthwise window of at most %d elements, found %z x %z", &node,
-                    (long)LGELU__TAPS, w->kernel[0], w->kernel[1]);
-    }
-    node.groups = groups;
-    node.shape[2] = outputs;
-    node.bias_count = bias ? outputs : 0;
-    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(taps, in / groups) : 0);
-}
-
-LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
-                         size_t stride, size_t padding, size_t groups, int bias)
-{
-    const lgelu_window w = lgelu__square(kernel, stride, padding);
-    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
-}
-
-LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
-                                const lgelu_window *window, size_t groups, int bias)
-{
-    const lgelu_window w = lgelu__completed(window);
-    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
-}
-
-LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float momentum, float eps)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_BATCH_NORM, name, x, -1);
-    if (!(momentum >= 0) || momentum > 1 || !(eps > 0)) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected momentum from 0 to 1 and eps above 0",
-                    &node);
-    }
-    node.momentum = momentum;
-    node.eps = eps;
-    /* The state holds means, then variances; the biases hold gains, then shifts. */
-    node.state_count = node.bias_count = 2 * node.shape[2];
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t groups)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_GROUP_NORM, name, x, -1);
-    const size_t channels = node.shape[2];
-    if (!groups || channels % groups) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels do not divide into %z groups", &node,
-                    channels, groups);
-    } else if (lgelu__elements(&node) / groups < 2) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected groups of at least 2 values, found 1: it has no variance", &node);
-    }
-    node.groups = groups;
-    node.eps = 1e-5f;
-    /* gains, then shifts */
-    node.bias_count = 2 * channels;
-    return lgelu__place(net, &node);
-}
-
-/* Appends a pooling. The padding of a maximum is limited, so that every window has a pixel. */
-static int lgelu__pool(lgelu_net *net, lgelu_op op, const char *name, int x, const lgelu_window *w)
-{
-    lgelu_node node = lgelu__window(net, op, name, x, w);
-    const size_t taps = lgelu__times(w->kernel[0], w->kernel[1]);
-    const int padded = 2 * w->padding[0] > w->kernel[0] || 2 * w->padding[1] > w->kernel[1];
-    if (w->dilation[0] > 1 || w->dilation[1] > 1)
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a window without dilation", &node);
-    if (op == LGELU_OP_MAX_POOL && (taps > LGELU__TAPS || padded)) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected a window of at most %d elements and a padding of at most half of "
-                    "it, found %z x %z and %z x %z",
-                    &node, (long)LGELU__TAPS, w->kernel[0], w->kernel[1], w->padding[0],
-                    w->padding[1]);
-    }
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
-                             size_t padding)
-{
-    const lgelu_window w = lgelu__square(kernel, stride, padding);
-    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
-}
-
-LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
-                                 size_t stride, size_t padding)
-{
-    const lgelu_window w = lgelu__square(kernel, stride, padding);
-    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
-}
-
-LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
-                                    const lgelu_window *window)
-{
-    const lgelu_window w = lgelu__completed(window);
-    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
-}
-
-LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
-                                     const lgelu_window *window)
-{
-    const lgelu_window w = lgelu__completed(window);
-    const int y = lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
-    int d;
-    for (d = 0; y >= 0 && d < 2; d++) {
-        const size_t next = net->nodes[y].shape[d] * w.stride[d];
-        const size_t pixels = net->nodes[net->nodes[y].input[0]].shape[d] + w.padding[d];
-        const size_t rest = pixels + w.padding[d] - w.kernel[d] - (next - w.stride[d]);
-        net->nodes[y].shape[d] += rest > 0 && next < pixels;
-    }
-    return y;
-}
-
-LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
-                                        const lgelu_window *window)
-{
-    const lgelu_window w = lgelu__completed(window);
-    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
-}
-
-LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
-{
-    lgelu_window w = lgelu__square(1, 1, 0);
-    if (x >= 0 && x < net->count)
-        memcpy(w.kernel, net->nodes[x].shape, sizeof w.kernel);
-    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
-}
-
-/* A negative index of the factors becomes one that is refused. */
-LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_SCALE, name, x, factors < 0 ? net->count : factors);
-    const lgelu_node *f;
-    if (net->status)
-        return -1;
-    f = net->nodes + factors;
-    if (f->shape[0] != 1 || f->shape[1] != 1 || f->shape[2] != node.shape[2]) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected factors of 1 x 1 x %z, found '%s' of %z x %z x %z", &node,
-                    node.shape[2], f->name, f->shape[0], f->shape[1], f->shape[2]);
-    }
-    return lgelu__place(net, &node);
-}
-
-/* A negative b becomes an index that is refused. */
-LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_CONCAT, name, a, b < 0 ? net->count : b);
-    const lgelu_node *p, *q;
-    if (net->status)
-        return -1;
-    p = net->nodes + a;
-    q = net->nodes + b;
-    if (memcmp(p->shape, q->shape, 2 * sizeof *p->shape)) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected inputs of the same rows and columns, found '%s' of %z x %z and "
-                    "'%s' of %z x %z",
-                    &node, p->name, p->shape[0], p->shape[1], q->name, q->shape[0], q->shape[1]);
-    }
-    node.shape[2] += q->shape[2];
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_VIEW, name, x, -1);
-    node.shape[2] = lgelu__elements(&node);
-    node.shape[0] = node.shape[1] = 1;
-    return lgelu__place(net, &node);
-}
-
-/* ---- builders for tokens ---- */
-LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_EMBEDDING, name, tokens, -1);
-    const size_t vocabulary = node.shape[2];
-    node.shape[2] = channels;
-    return lgelu__with_matrix(net, &node, vocabulary, channels);
-}
-
-LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_POSITION, name, x, -1);
-    return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
-}
-
-LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_LAYER_NORM, name, x, -1);
-    node.eps = 1e-5f;
-    /* gains, then shifts */
-    node.bias_count = 2 * node.shape[2];
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
-    node.eps = 1e-5f;
-    node.bias_count = node.shape[2];
-    return lgelu__place(net, &node);
-}
-
-/* Refuses a node whose input is no sequence of tokens, which has one row. */
-static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
-{
-    if (node->shape[0] != 1) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected tokens in 1 row, found %z rows", node,
-                    node->shape[0]);
-    }
-}
-
-LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads, size_t width,
-                           float base, int interleaved)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_ROTARY, name, x, -1);
-    if (!heads || !width || width % 2 || heads > node.shape[2] / width) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected heads of an even width among %z channels, found %z of %z", &node,
-                    node.shape[2], heads, width);
-    }
-    if (!(base > 0 && base <= FLT_MAX))
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a base above 0", &node);
-    lgelu__one_row(net, &node);
-    node.option[0] = heads;
-    node.option[1] = width;
-    node.option[2] = interleaved != 0;
-    node.base = base;
-    return lgelu__place(net, &node);
-}
-
-static int lgelu__attention_node(lgelu_net *net, lgelu_node *node, size_t heads, size_t kv_heads,
-                                 int causal)
-{
-    lgelu__one_row(net, node);
-    node->shape[2] = node->shape[2] / lgelu__plus(heads, lgelu__times(2, kv_heads)) * heads;
-    node->option[0] = heads;
-    node->option[1] = causal != 0;
-    node->option[2] = kv_heads;
-    return lgelu__place(net, node);
-}
-
-LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
-    if (!heads || node.shape[2] % 3 || node.shape[2] / 3 % heads) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected a multiple of 3·heads channels, found %z channels and %z heads",
-                    &node, node.shape[2], heads);
-        return -1;
-    }
-    return lgelu__attention_node(net, &node, heads, heads, causal);
-}
-
-LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
-                                      size_t kv_heads, int causal)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_ATTENTION, name, qkv, -1);
-    const size_t all = lgelu__plus(heads, lgelu__times(2, kv_heads));
-    if (!kv_heads || !heads || heads % kv_heads || node.shape[2] % all) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected a multiple of heads + 2·kv_heads channels, found %z channels, %z "
-                    "heads and %z for keys",
-                    &node, node.shape[2], heads, kv_heads);
-        return -1;
-    }
-    return lgelu__attention_node(net, &node, heads, kv_heads, causal);
-}
-
-LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_PATCHES, name, image, -1);
-    size_t *s = node.shape;
-    if (!side || s[0] % side || s[1] % side) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: the image does not divide into squares of side %z",
-                    &node, side);
-    } else {
-        s[1] = s[0] / side * (s[1] / side);
-    }
-    s[0] = 1;
-    s[2] *= side * side;
-    node.option[0] = side;
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_TRANSPOSE, name, x, -1);
-    size_t *s = node.shape;
-    const size_t channels = s[2];
-    s[2] = s[0] * s[1];
-    s[1] = channels;
-    s[0] = 1;
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_CLASS_TOKEN, name, x, -1);
-    lgelu__one_row(net, &node);
-    node.shape[1]++;
-    node.bias_count = node.shape[2];
-    return lgelu__place(net, &node);
-}
-
-LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t first, size_t count)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_MEAN_TOKENS, name, x, -1);
-    const size_t tokens = node.shape[0] * node.shape[1];
-    if (!count || first >= tokens || count > tokens - first) {
-        lgelu__fail(net, LGELU_E_SHAPE,
-                    "%n: expected tokens among the %z of its input, found %z from %z on", &node,
-                    tokens, count, first);
-    }
-    node.option[0] = first;
-    node.option[1] = count;
-    node.shape[0] = node.shape[1] = 1;
-    return lgelu__place(net, &node);
-}
-
-/* ---- builders of whole networks ---- */
+/* ---- [8e] whole networks ---- */
 LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
                         lgelu_gate_kind kind, float lambda)
 {
@@ -7581,359 +8470,7 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
     return x;
 }
 
-/* ---- [8l] memory plan, prepacked panels ---- */
-/* The steps of a run are numbered: 0 … n - 1 are the forward of nodes 0 … n - 1, and n … 2n - 1 the
-   backward of nodes n - 1 … 0. A buffer is in use from the step of its first write to that of its
-   last read. Buffers that are not in use at the same time may overlap. The largest buffer is placed
-   first, each at the lowest offset where it fits. */
-
-/* An offset that is not known yet. */
-#define LGELU__UNPLACED ((size_t)-1)
-
-LGELU__APART void lgelu__buffer_set(lgelu_buffer *b, size_t bytes, int from, int to)
-{
-    b->bytes = bytes;
-    b->from = from;
-    b->to = to;
-    b->at = LGELU__UNPLACED;
-}
-
-/* Who reads a node's value. */
-typedef struct {
-    int inputs;                   /* how many inputs of other nodes it is, */
-    int layers;                   /* and how many of those belong to layers that are not losses */
-    int first, last, second_last; /* readers; second_last is -1 if there are fewer than two */
-    int until;                    /* the step in which the value is read last */
-    int scratch; /* a reader cannot add to the gradient: it needs a second buffer */
-} lgelu__readers;
-
-/* Returns the step in which a node reads its inputs last. Attention keeps keys and values from one
-   call of lgelu_net_generate to the next. */
-static int lgelu__last_read(const lgelu_net *net, int reader, lgelu_mode mode)
-{
-    const lgelu_node *node = net->nodes + reader;
-    const int end = 2 * net->count;
-    if (mode == LGELU_MODE_GENERATE && node->op == LGELU_OP_ATTENTION)
-        return end;
-    if (mode == LGELU_MODE_TRAIN && lgelu__is_a(node, LGELU__KEEPS_INPUTS))
-        return end - 1 - reader;
-    return reader;
-}
-
-/* Adds the next reader. In the backward the last reader writes the gradient first, and each earlier
-   one adds to it. */
-static void lgelu__add_reader(lgelu__readers *r, const lgelu_net *net, int reader, lgelu_mode mode)
-{
-    const int until = lgelu__last_read(net, reader, mode);
-    if (until > r->until)
-        r->until = until;
-    if (!r->inputs) {
-        r->first = reader;
-    } else {
-        if (r->last == reader || !lgelu__is_a(net->nodes + r->last, LGELU__ADDS_TO_DX))
-            r->scratch = 1;
-        r->second_last = r->last;
-    }
-    r->last = reader;
-    r->inputs++;
-    r->layers += !lgelu__is_a(net->nodes + reader, LGELU_TRAIT_LOSS);
-}
-
-/* Returns the readers of node i. */
-LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
-{
-    lgelu__readers r;
-    int j, k;
-    memset(&r, 0, sizeof r);
-    r.first = r.last = r.until = i;
-    r.second_last = -1;
-    for (j = i + 1; j < net->count; j++) {
-        for (k = 0; k < net->nodes[j].inputs; k++) {
-            if (net->nodes[j].input[k] == i)
-                lgelu__add_reader(&r, net, j, mode);
-        }
-    }
-    return r;
-}
-
-/* Returns whether the value of node i can still be read in step `until`. */
-static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
-{
-    const lgelu_node *x = net->nodes + net->nodes[i].internal.value_node;
-    return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
-}
-
-LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
-{
-    const size_t *p = node->padding;
-    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
-           && node->window[1] == 3 && lgelu__dense(node) && node->dilation[0] == 1
-           && node->dilation[1] == 1 && node->groups == 1 && p[0] == p[1] && p[0] <= 2
-           && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
-}
-
-static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
-{
-    const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
-    if (node->groups > 1 && node->groups == in && node->groups == out)
-        return LGELU__DEPTHWISE;
-    return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
-}
-
-/* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
-   forward and once more in the backward, from two values that are kept until then for other
-   reasons. */
-static int lgelu__fuses_add(const lgelu_net *net, const lgelu_node *node, int reader)
-{
-    const int back = 2 * net->count - 1 - reader;
-    return node->shape[2] <= LGELU__GATE_BUFFER && net->nodes[reader].op == LGELU_OP_GATE
-           && lgelu__value_lasts(net, node->input[0], back)
-           && lgelu__value_lasts(net, node->input[1], back);
-}
-
-/* Returns whether a linear layer can be fused with its only reader, a cross-entropy: if its logits
-   are large. The loss then computes the gradient of the matrix early in the backward, so that no
-   later node may share the matrix. */
-static int lgelu__fuses_linear(const lgelu_net *net, const lgelu_node *node, int reader,
-                               size_t bytes)
-{
-    const lgelu_node *other = node + 1, *end = net->nodes + net->count;
-    if (net->nodes[reader].op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE)
-        return 0;
-    for (; other < end; other++) {
-        if (node->tied && other->tied == node->tied)
-            return 0;
-    }
-    return 1;
-}
-
-/* Returns the row of the table of layers by which a node runs: that of its kind or a variant.
-   `bytes` is the size of its value. */
-static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r,
-                         size_t bytes, int train)
-{
-    const int plain = (int)node->op, single = r->inputs == 1 && !node->internal.keep;
-    int fused;
-    switch (node->op) {
-    case LGELU_OP_CONV: return lgelu__choose_conv(net, node);
-    case LGELU_OP_CROSS_ENTROPY:
-        fused = net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED;
-        return fused ? (int)LGELU__LINEAR_LOSS : plain;
-    case LGELU_OP_BATCH_NORM:
-        fused = single && node->shape[2] <= LGELU__GATE_BUFFER
-                && lgelu__is_a(net->nodes + r->last, LGELU__READS_AFFINE);
-        return fused ? (int)LGELU__NORM_FUSED : plain;
-    case LGELU_OP_ADD:
-        fused = single && train && lgelu__fuses_add(net, node, r->last);
-        return fused ? (int)LGELU__ADD_FUSED : plain;
-    case LGELU_OP_LINEAR:
-        fused = single && train && lgelu__fuses_linear(net, node, r->last, bytes);
-        return fused ? (int)LGELU__LINEAR_FUSED : plain;
-    default: return plain;
-    }
-}
-
-/* Returns the bytes of a node's value; those of an input belong to the caller. */
-static size_t lgelu__value_bytes(const lgelu_node *node, size_t batch)
-{
-    size_t elements = lgelu__elements(node);
-    if (node->op == LGELU_OP_INPUT)
-        elements = 0;
-    else if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
-        elements = node->shape[1];
-    return lgelu__times(lgelu__times(batch, elements), sizeof(float));
-}
-
-/* Returns whether a node's value is stored in the buffer of its input 0: it is the same value, or
-   it overwrites a value that nobody reads later. */
-static int lgelu__shares_value(const lgelu_net *net, int i)
-{
-    const lgelu_node *node = net->nodes + i, *x;
-    if (node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED)
-        return 1;
-    if (!lgelu__is_a(node, LGELU__IN_PLACE))
-        return 0;
-    x = net->nodes + net->nodes[node->input[0]].internal.value_node;
-    return !lgelu__is_a(x, LGELU_TRAIT_SOURCE) && x->internal.buffer[LGELU__VALUE].to == i;
-}
-
-/* Plans where the value of node i is stored, and for how long. What attention keeps from one call
-   to the next is in use from step 0 on: otherwise an earlier layer of the next call would overwrite
-   it. Results are kept until the end of the run. */
-static void lgelu__plan_value(lgelu_net *net, int i, const lgelu__readers *r, size_t bytes)
-{
-    lgelu_node *node = net->nodes + i;
-    lgelu_buffer *value = node->internal.buffer + LGELU__VALUE;
-    const int end = 2 * net->count, read = r->layers || lgelu__is_a(node, LGELU_TRAIT_SOURCE);
-    const int from = r->until == end ? 0 : i;
-    const int to = read && !node->internal.keep ? r->until : end;
-    const int shares = lgelu__shares_value(net, i);
-    lgelu__buffer_set(value, bytes, from, to);
-    if (shares) {
-        const int x = net->nodes[node->input[0]].internal.value_node;
-        lgelu_buffer *shared = net->nodes[x].internal.buffer + LGELU__VALUE;
-        node->internal.value_node = x;
-        if (shared->to < to)
-            shared->to = to;
-        if (shared->from > from)
-            shared->from = from;
-    }
-    if (shares || lgelu__is_a(node, LGELU__FUSED))
-        lgelu__buffer_set(value, 0, i, i);
-}
-
-/* Plans the buffers of node i, whose inputs have been planned. */
-LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
-{
-    lgelu_node *node = net->nodes + i;
-    lgelu_buffer *b = node->internal.buffer;
-    const lgelu__readers r = lgelu__readers_of(net, i, mode);
-    const int end = 2 * net->count, back = end - 1 - i;
-    const int learns = mode == LGELU_MODE_TRAIN && node->internal.learns;
-    const size_t bytes = lgelu__value_bytes(node, batch);
-    const lgelu__layer *layer;
-    int until = r.until < end ? r.until : i, gradient;
-    lgelu__job job;
-    node->internal.value_node = node->internal.gradient_node = i;
-    node->internal.row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
-    layer = lgelu__layer_of(node);
-    lgelu__plan_value(net, i, &r, bytes);
-    if (learns)
-        until = back;
-    lgelu__job_size(&job, net, node, batch);
-    lgelu__buffer_set(b + LGELU__AUX, layer->aux ? layer->aux(&job) : 0, i, until);
-    gradient = learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED;
-    lgelu__buffer_set(b + LGELU__GRADIENT, gradient ? bytes : 0, end - 1 - r.last, back);
-    lgelu__buffer_set(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
-                      end - 1 - r.first);
-    if (node->internal.row == LGELU__LINEAR_LOSS) {
-        const size_t classes = net->nodes[node->input[0]].shape[2];
-        lgelu__buffer_set(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * classes * sizeof(float), i,
-                          back);
-    }
-}
-
-/* Returns whether the gradient of node i can be stored in that of its last reader, which passes it
-   on unchanged. Nobody may write to it before all nodes that share it have read it: if the reader
-   has another input, the next reader of node i that writes must come after that input's
-   backward. */
-static int lgelu__can_share_gradient(const lgelu_net *net, int i, const lgelu__readers *r)
-{
-    const lgelu_node *node = net->nodes + i, *reader = net->nodes + r->last;
-    const int other = reader->input[reader->input[0] == i];
-    if (!r->inputs || !lgelu__is_a(reader, LGELU__PASSES_GRADIENT))
-        return 0;
-    if (!node->internal.buffer[LGELU__GRADIENT].bytes
-        || !reader->internal.buffer[LGELU__GRADIENT].bytes)
-        return 0;
-    if (reader->internal.gradient_node != r->last)
-        return 0;
-    return reader->inputs != 2 || (other != i && other > r->second_last);
-}
-
-/* Finds the gradients that need no buffer, from the last node to the first. */
-static void lgelu__share_gradients(lgelu_net *net)
-{
-    int i;
-    for (i = net->count - 1; i >= 0; i--) {
-        const lgelu__readers r = lgelu__readers_of(net, i, LGELU_MODE_TRAIN);
-        lgelu_buffer *own = net->nodes[i].internal.buffer + LGELU__GRADIENT;
-        lgelu_buffer *shared = net->nodes[r.last].internal.buffer + LGELU__GRADIENT;
-        if (!lgelu__can_share_gradient(net, i, &r))
-            continue;
-        net->nodes[i].internal.gradient_node = r.last;
-        if (shared->to < own->to)
-            shared->to = own->to;
-        own->bytes = 0;
-    }
-}
-
-/* Returns the largest buffer that is not placed yet; NULL if all are. */
-static lgelu_buffer *lgelu__largest_unplaced(const lgelu_net *net)
-{
-    lgelu_buffer *best = NULL;
-    int i, k;
-    for (i = 0; i < net->count; i++) {
-        for (k = 0; k < 4; k++) {
-            lgelu_buffer *b = net->nodes[i].internal.buffer + k;
-            if (b->at == LGELU__UNPLACED && (!best || b->bytes > best->bytes))
-                best = b;
-        }
-    }
-    return best;
-}
-
-/* Returns a buffer's bytes in whole cache lines, with its guard. */
-static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
-{
-    return b->bytes ? lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD) : 0;
-}
-
-/* Raises the offset `at` for b past every placed buffer that is in use at the same time and that it
-   would overlap. Returns the new offset. */
-static size_t lgelu__raise(const lgelu_net *net, const lgelu_buffer *b, size_t at)
-{
-    const size_t bytes = lgelu__buffer_bytes(b);
-    int i, k;
-    for (i = 0; i < net->count; i++) {
-        for (k = 0; k < 4; k++) {
-            const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
-            const size_t o_bytes = lgelu__buffer_bytes(o);
-            if (o->at == LGELU__UNPLACED || !o_bytes || o->to < b->from || b->to < o->from)
-                continue;
-            if (at < o->at + o_bytes && o->at < at + bytes)
-                at = o->at + o_bytes;
-        }
-    }
-    return at;
-}
-
-/* Plans all buffers. Returns the bytes of the arena that holds them, (size_t)-1 on overflow. */
-static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)
-{
-    lgelu_buffer *b;
-    size_t top = 0;
-    int i;
-    for (i = 0; i < net->count; i++) {
-        if (!net->nodes[i].folded)
-            net->nodes[i].internal.row = (int)net->nodes[i].op;
-    }
-    for (i = 0; i < net->count; i++)
-        lgelu__plan_node(net, i, batch, mode);
-    if (mode == LGELU_MODE_TRAIN)
-        lgelu__share_gradients(net);
-    for (b = lgelu__largest_unplaced(net); b; b = lgelu__largest_unplaced(net)) {
-        size_t at, next = 0;
-        if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
-            return (size_t)-1;
-        do {
-            at = next;
-            next = lgelu__raise(net, b, at);
-        } while (next != at);
-        b->at = at;
-        top = lgelu__max(top, at + lgelu__buffer_bytes(b));
-    }
-    return top;
-}
-
-/* Returns the columns of a node's matrix. */
-static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)
-{
-    return node->op == LGELU_OP_CONV ? node->weight_count / node->shape[2]
-                                     : net->nodes[node->input[0]].shape[2];
-}
-
-/* Returns the floats of a node's prepacked copy (net.prepack): its matrix in panels, or Winograd's
-   16 transformed ones; 0 if it has none. */
-static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *node)
-{
-    const int row = node->internal.row;
-    if (row == LGELU__WINOGRAD)
-        return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
-    if (row == LGELU_OP_LINEAR || (row == LGELU_OP_CONV && node->groups == 1))
-        return lgelu__panels(node->shape[2], lgelu__depth_of(net, node));
-    return 0;
-}
+/* ---- [8f] running: prepacked panels, bind and keep, forward, generation, backward ---- */
 
 /* Writes the panels of Winograd's 16 matrices. */
 static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node,
@@ -7978,454 +8515,7 @@ static void lgelu__prepack(lgelu_net *net)
     net->prepacked_valid = 1 + set;
 }
 
-/* ---- [8m] the block: every array in order, each at a multiple of 64 bytes ---- */
-
-/* Reserves count elements of `size` bytes at *at, moves *at behind them and the guard of a checking
-   build, and returns where they are in memory: NULL if there are none, or if memory is NULL because
-   only the size of the block is wanted. */
-LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count, size_t size)
-{
-    void *p = memory ? memory + *at : NULL;
-    *at = lgelu__plus(*at, lgelu__plus(lgelu__times(count, size), 63)) & ~(size_t)63;
-    *at = lgelu__plus(*at, LGELU__GUARD);
-    return count ? p : NULL;
-}
-
-enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters of one task of an update */
-enum { LGELU__READING = 1 << 17 };       /* least workspace, for the hash table of section [9] */
-
-/* Gives each node the positions of its parameters, statistics and λ's, and counts them. In net.w
-   all matrices are stored before all biases, so that an update with weight decay has one range. */
-static lgelu_status lgelu__place_parameters(lgelu_net *net)
-{
-    size_t biases = 0;
-    int i;
-    net->weight_count = 0;
-    net->state_count = 0;
-    net->lambda_count = 0;
-    for (i = 0; i < net->count; i++) {
-        lgelu_node *node = net->nodes + i;
-        if (node->lambda_count > 0x7FFFFFFF - net->lambda_count)
-            return lgelu__fail(net, LGELU_E_MEMORY, "%n: too many λ's", node);
-        node->weight_at = node->tied ? net->nodes[node->tied - 1].weight_at : net->weight_count;
-        node->bias_at = biases;
-        node->state_at = net->state_count;
-        node->first_lambda = net->lambda_count;
-        net->weight_count = lgelu__plus(net->weight_count, node->weight_count);
-        net->state_count += node->state_count;
-        net->lambda_count += node->lambda_count;
-        biases = lgelu__plus(biases, node->bias_count);
-    }
-    for (i = 0; i < net->count; i++)
-        net->nodes[i].bias_at += net->weight_count;
-    net->parameter_count = lgelu__plus(net->weight_count, biases);
-    return LGELU_OK;
-}
-
-/* Gives each node the position of its prepacked matrix, if it has one, and returns how many floats
-   all of them have. */
-static size_t lgelu__place_prepacked(lgelu_net *net, lgelu_mode mode)
-{
-    const int wanted = net->prepack && mode != LGELU_MODE_TRAIN;
-    size_t total = 0;
-    int i;
-    for (i = 0; i < net->count; i++) {
-        const size_t floats = wanted ? lgelu__prepacked_floats(net, net->nodes + i) : 0;
-        net->nodes[i].internal.prepacked_at = floats ? total + 1 : 0;
-        total = lgelu__plus(total, floats);
-    }
-    return total;
-}
-
-/* Returns the bytes of net.internal.scratch: the largest workspace of any layer, the sums of
-   squares of the tasks that compute the gradients' norm, or the hash table of section [9]. */
-static size_t lgelu__scratch_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
-{
-    const size_t sums = net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64;
-    size_t most = lgelu__max(LGELU__READING, sums);
-    int i;
-    for (i = 0; i < net->count; i++) {
-        const lgelu__layer *layer = lgelu__layer_of(net->nodes + i);
-        lgelu__job job;
-        if (!layer->work)
-            continue;
-        lgelu__job_size(&job, net, net->nodes + i, batch);
-        most = lgelu__max(most, layer->work(&job, mode == LGELU_MODE_TRAIN));
-    }
-    return most;
-}
-
-/* Sets the network's arrays to their places in memory, or to NULL where memory is NULL, and returns
-   the bytes that they take. */
-static size_t lgelu__place_arrays(lgelu_net *net, unsigned char *memory, lgelu_mode mode,
-                                  size_t prepacked)
-{
-    float **const moment[3] = { &net->g, &net->m, &net->v };
-    float **const of_lambda[5] = { &net->lambda, &net->s, &net->lambda0, &net->s_m, &net->s_v };
-    const size_t trained = mode == LGELU_MODE_TRAIN ? net->parameter_count : 0;
-    const size_t lambdas = (size_t)net->lambda_count;
-    size_t at = 0;
-    int i;
-    net->w = (float *)lgelu__carve(memory, &at, net->parameter_count, sizeof(float));
-    for (i = 0; i < 3; i++)
-        *moment[i] = (float *)lgelu__carve(memory, &at, trained, sizeof(float));
-    net->state = (float *)lgelu__carve(memory, &at, net->state_count, sizeof(float));
-    for (i = 0; i < 5; i++)
-        *of_lambda[i] = (float *)lgelu__carve(memory, &at, lambdas, sizeof(float));
-    net->dlambda = (double *)lgelu__carve(memory, &at, lambdas, sizeof(double));
-    net->internal.scratch = (float *)lgelu__carve(memory, &at, net->internal.scratch_bytes, 1);
-    net->internal.prepacked = (float *)lgelu__carve(memory, &at, prepacked, sizeof(float));
-    net->internal.prepacked_bytes = lgelu__times(prepacked, sizeof(float));
-    net->internal.arena = (unsigned char *)lgelu__carve(memory, &at, net->internal.arena_bytes, 1);
-    return at;
-}
-
-/* Lays the network out in memory, or only computes the size if memory is NULL. Returns the bytes of
-   a block that may begin at any address, 0 after an error. */
-static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch, lgelu_mode mode)
-{
-    size_t prepacked, bytes;
-    if (!batch) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "expected a batch of at least 1 sample, found 0");
-        return 0;
-    }
-    if (memory)
-        memory += (64 - ((size_t)(uintptr_t)memory & 63)) & 63;
-    net->internal.arena_bytes = lgelu__plan(net, batch, mode);
-    if (lgelu__place_parameters(net))
-        return 0;
-    prepacked = lgelu__place_prepacked(net, mode);
-    net->internal.scratch_bytes = lgelu__scratch_bytes(net, batch, mode);
-    bytes = lgelu__place_arrays(net, memory, mode, prepacked);
-    if (bytes >= (size_t)-1 / 4) {
-        lgelu__fail(net, LGELU_E_MEMORY, "a batch of %z needs more bytes than size_t can count",
-                    batch);
-        return 0;
-    }
-    return bytes + 63;
-}
-
-/* ---- guards of the block, in a checking build (LGELU_CHECK) ---- */
-
-/* A guard is 64 bytes of a pattern behind a region. lgelu_net_make sets the guards of the arrays.
-   Those of a node's buffers are set only while a layer runs that may use them, since other buffers
-   use the same bytes at other times. The guard of the workspace begins where the part that the
-   running layer needs, for the samples of this call, ends. */
-enum { LGELU__REGIONS = 13 };
-
-typedef struct {
-    const char *name;
-    const void *at;
-    size_t bytes;
-} lgelu__region;
-
-static void *lgelu__behind(const void *region, size_t bytes)
-{
-    return (void *)((uintptr_t)region + ((bytes + 63) & ~(size_t)63));
-}
-
-static void lgelu__regions(const lgelu_net *net, lgelu__region *r)
-{
-    const size_t floats = net->parameter_count * sizeof(float),
-                 hard = (size_t)net->lambda_count * sizeof(float);
-    const lgelu__region all[LGELU__REGIONS] = {
-        { "weights", net->w, floats },
-        { "gradients", net->g, floats },
-        { "first moments", net->m, floats },
-        { "second moments", net->v, floats },
-        { "running statistics", net->state, net->state_count * sizeof(float) },
-        { "λ's", net->lambda, hard },
-        { "free parameters of λ", net->s, hard },
-        { "first λ's", net->lambda0, hard },
-        { "first moments of λ", net->s_m, hard },
-        { "second moments of λ", net->s_v, hard },
-        { "gradients of λ", net->dlambda, (size_t)net->lambda_count * sizeof(double) },
-        { "workspace", net->internal.scratch, net->internal.scratch_bytes },
-        { "prepacked matrices", net->internal.prepacked, net->internal.prepacked_bytes }
-    };
-    memcpy(r, all, sizeof all);
-}
-
-static void lgelu__guards_make(const lgelu_net *net)
-{
-    lgelu__region r[LGELU__REGIONS];
-    int k;
-    lgelu__regions(net, r);
-    for (k = 0; LGELU__GUARD && k < LGELU__REGIONS; k++) {
-        if (r[k].at) {
-            lgelu__guard_set(lgelu__behind(r[k].at, r[k].bytes));
-            LGELU__UNPOISON(lgelu__behind(r[k].at, r[k].bytes));
-        }
-    }
-}
-
-/* The guard behind what this node may use of the workspace; NULL where that ends at the workspace's
-   own guard. */
-static void *lgelu__guard_of_work(lgelu_net *net, lgelu_node *node)
-{
-    lgelu_node *product =
-        node->internal.row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
-    size_t bytes = 0;
-    lgelu__job job;
-    lgelu__job_size(&job, net, product, net->samples);
-    if (lgelu__layer_of(product)->work) {
-        bytes = lgelu__layer_of(product)->work(&job, net->mode == LGELU_MODE_TRAIN);
-    }
-    bytes = (bytes + 63) & ~(size_t)63;
-    return bytes + LGELU__GUARD <= net->internal.scratch_bytes
-               ? lgelu__behind(net->internal.scratch, bytes)
-               : NULL;
-}
-
-static void *lgelu__guard_of_buffer(const lgelu_net *net, const lgelu_buffer *b, int time)
-{
-    return b->bytes && b->from <= time && time <= b->to
-               ? lgelu__behind(net->internal.arena + b->at, b->bytes)
-               : NULL;
-}
-
-/* Before and after `node` runs, at a time of the memory plan: sets the guards, and looks for those
-   that were written to. */
-static void lgelu__guards_set(lgelu_net *net, lgelu_node *node, int time)
-{
-    lgelu__region r[LGELU__REGIONS];
-    void *guard;
-    int i, k;
-    if (!LGELU__GUARD) {
-        return;
-    }
-    net->internal.broken = 0;
-    lgelu__regions(net, r);
-    for (k = 0; k < LGELU__REGIONS; k++) {
-        if (r[k].at) {
-            guard = lgelu__behind(r[k].at, r[k].bytes);
-            if (lgelu__guard_broken(guard)) {
-                lgelu__fail(net, LGELU_E_MEMORY,
-                            "%n: before it ran, something had been written past the end of the %s",
-                            node, r[k].name);
-            }
-            LGELU__POISON(guard);
-        }
-    }
-    for (i = 0; i < net->count; i++) {
-        for (k = 0; k < 4; k++) {
-            guard = lgelu__guard_of_buffer(net, net->nodes[i].internal.buffer + k, time);
-            if (guard) {
-                lgelu__guard_set(guard);
-            }
-        }
-    }
-    guard = lgelu__guard_of_work(net, node);
-    if (guard) {
-        lgelu__guard_set(guard);
-    }
-}
-
-static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
-{
-    static const char *const of[4] = { "value", "gradient", "notes for the backward", "scratch" };
-    const char *what = time < net->count ? "forward" : "backward";
-    lgelu__region r[LGELU__REGIONS];
-    void *guard;
-    int i, k;
-    if (!LGELU__GUARD) {
-        return;
-    }
-    lgelu__regions(net, r);
-    for (k = 0; k < LGELU__REGIONS; k++) {
-        if (r[k].at && lgelu__guard_broken(lgelu__behind(r[k].at, r[k].bytes))) {
-            lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s", node, what,
-                        r[k].name);
-        }
-    }
-    guard = lgelu__guard_of_work(net, node);
-    if (guard && lgelu__guard_broken(guard)) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past its workspace", node, what);
-    }
-    if (net->internal.broken) {
-        lgelu__fail(net, LGELU_E_MEMORY,
-                    "%n: its %s wrote past the workspace of a product's worker", node, what);
-    }
-    for (i = 0; i < net->count; i++) {
-        for (k = 0; k < 4; k++) {
-            guard = lgelu__guard_of_buffer(net, net->nodes[i].internal.buffer + k, time);
-            if (guard && lgelu__guard_broken(guard)) {
-                lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s of %n",
-                            node, what, of[k], net->nodes + i);
-            }
-        }
-    }
-}
-
-LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
-{
-    if (lgelu__begin_call(net))
-        return 0;
-    if (net->memory) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
-        return 0;
-    }
-    return lgelu__layout(net, NULL, batch, mode);
-}
-
-/* Returns the s of a λ; infinity for ReLU's on every map. */
-static float lgelu__s_of(const lgelu_lambda_map *h, float lambda)
-{
-    return lambda > FLT_MAX ? lambda : lgelu_lambda_inverse(h, lambda);
-}
-
-/* ---- first weights ---- */
-
-/* Random number j of a layer's matrix is that of (seed, node, j), so that tasks draw them in any
-   order. */
-typedef struct {
-    lgelu_net *net;
-    int node;
-    uint64_t seed;
-} lgelu__first;
-
-/* Draws one task's part of a matrix: normal, or uniform within ±√(6/inputs) (He) or
-   ±√(6/(inputs + outputs)) (Glorot). */
-static void lgelu__first_range(size_t index, void *user)
-{
-    const lgelu__first *p = (const lgelu__first *)user;
-    const lgelu_node *node = p->net->nodes + p->node;
-    double out = (double)lgelu__outputs(node), in = (double)node->weight_count / out;
-    float *w = p->net->w + node->weight_at, bound;
-    const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__LOOKUP);
-    size_t j = index * LGELU__TASK_PARAMETERS,
-           end = lgelu__min(node->weight_count, j + LGELU__TASK_PARAMETERS);
-    if (node->op == LGELU_OP_CONV)
-        out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
-    bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
-    if (!normal) {
-        while (j < end) {
-            w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
-            j++;
-        }
-        return;
-    }
-    while (j < end) {
-        double x[2];
-        lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
-        w[j] = node->deviation * (float)x[0];
-        if (j + 1 < end)
-            w[j + 1] = node->deviation * (float)x[1];
-        j += 2;
-    }
-}
-
-/* Returns the first value of bias j of node i: gains start at 1, the class token is normal, a
-   custom gate says where its parameters start, and all others start at 0. */
-static float lgelu__first_bias(const lgelu_net *net, int i, size_t j, uint64_t seed)
-{
-    const lgelu_node *node = net->nodes + i;
-    if (node->custom)
-        return node->custom->start;
-    if (node->op == LGELU_OP_CLASS_TOKEN)
-        return node->deviation * lgelu_normal(seed, (uint64_t)i, j);
-    return lgelu__is_a(node, LGELU_TRAIT_NORM) && j < node->shape[2] ? 1.0f : 0.0f;
-}
-
-/* Returns the λ of a gate that learns none: infinity for ReLU, 1 for the others. */
-static float lgelu__fixed_lambda(lgelu_gate_kind kind)
-{
-    return kind == LGELU_GATE_RELU ? HUGE_VALF : 1;
-}
-
-/* Sets the first parameters, statistics and λ's of node i. Returns 0 if its λ is not on the map. */
-static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
-{
-    const lgelu_node *node = net->nodes + i;
-    const int learns = lgelu__is_hardened(node->gate);
-    lgelu__first first;
-    size_t j;
-    first.net = net;
-    first.node = i;
-    first.seed = seed;
-    lgelu__parallel(&net->threads, lgelu__first_range, &first,
-                    (node->weight_count + LGELU__TASK_PARAMETERS - 1) / LGELU__TASK_PARAMETERS);
-    for (j = 0; j < node->bias_count; j++)
-        net->w[node->bias_at + j] = lgelu__first_bias(net, i, j, seed);
-    /* Running means start at 0, running variances at 1. */
-    for (j = node->state_count / 2; j < node->state_count; j++)
-        net->state[node->state_at + j] = 1;
-    for (j = 0; j < (size_t)node->lambda_count; j++) {
-        const size_t k = (size_t)node->first_lambda + j;
-        net->lambda[k] = learns ? node->lambda0 : lgelu__fixed_lambda(node->gate);
-        net->s[k] = lgelu__s_of(&net->lambda_map, net->lambda[k]);
-        if (learns && net->s[k] != net->s[k])
-            return 0;
-    }
-    return 1;
-}
-
-/* Refuses two layers of one name, and gates with a name that checkpoints use themselves. */
-static lgelu_status lgelu__check_unique_names(lgelu_net *net)
-{
-    int i, j;
-    for (i = 0; i < net->count; i++) {
-        const char *name = net->nodes[i].name;
-        if (net->nodes[i].op == LGELU_OP_GATE
-            && (!strcmp(name, "step") || !strcmp(name, "format") || !strcmp(name, "lambda_map"))) {
-            return lgelu__fail(net, LGELU_E_ARGUMENT,
-                               "gate '%s': checkpoints use that name themselves", name);
-        }
-        for (j = 0; j < i; j++) {
-            if (!strcmp(net->nodes[j].name, name))
-                return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
-        }
-    }
-    return LGELU_OK;
-}
-
-static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t bytes,
-                                            size_t batch, lgelu_mode mode, uint64_t seed)
-{
-    const size_t need = lgelu_net_bytes(net, batch, mode);
-    int i;
-    if (!need || lgelu__check_unique_names(net))
-        return net->status;
-    if (!memory) {
-        return lgelu__fail(net, LGELU_E_MEMORY, "expected a block of %z bytes, found NULL", need);
-    }
-    if (bytes < need) {
-        return lgelu__fail(net, LGELU_E_MEMORY, "expected a block of %z bytes, found %z", need,
-                           bytes);
-    }
-    lgelu__layout(net, (unsigned char *)memory, batch, mode);
-    memset(memory, 0,
-           (size_t)((unsigned char *)(void *)net->internal.scratch - (unsigned char *)memory));
-    /* The workspace of products is not cleared: pages that no thread writes to use no memory. */
-    if (net->internal.arena_bytes)
-        memset(net->internal.arena, 0, net->internal.arena_bytes);
-    lgelu__guards_make(net);
-    net->memory = (unsigned char *)memory;
-    net->batch = batch;
-    net->mode = mode;
-    net->seed = seed;
-    net->internal.fresh = 1;
-    net->internal.gradient_scale = net->internal.loss_scale = 1;
-    net->prepacked_valid = 0;
-    for (i = 0; i < net->count; i++) {
-        if (lgelu__first_values(net, i, seed))
-            continue;
-        /* After an error nothing points to the block. */
-        net->memory = NULL;
-        lgelu__layout(net, NULL, batch, mode);
-        return lgelu__fail(net, LGELU_E_LAMBDA, "%n: its first λ is not on the network's map",
-                           net->nodes + i);
-    }
-    return LGELU_OK;
-}
-
-LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes, size_t batch,
-                                      lgelu_mode mode, uint64_t seed)
-{
-    lgelu_status result;
-    LGELU__TO_NEAREST(result = lgelu__nearest_net_make(net, memory, bytes, batch, mode, seed));
-    return result;
-}
+/* ---- what is bound and kept ---- */
 
 LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node)
 {
@@ -8482,7 +8572,7 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
     return LGELU_OK;
 }
 
-/* ---- [8n] running ---- */
+/* ---- a run, and the forward ---- */
 
 /* Calls run(user, threads) with these threads if there is enough to compute, else with the calling
    thread alone: waking threads would take longer. The pace is that of earlier such runs. */
@@ -8865,7 +8955,7 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale)
     return lgelu__run(net, lgelu__run_backward, &net->internal.pace[LGELU__PACE_BACKWARD]);
 }
 
-/* ---- [8o] the training step ---- */
+/* ---- [8g] the training step ---- */
 
 /* A pass over the parameters first … first + n - 1, LGELU__TASK_PARAMETERS of them in a task: the
    update by a rule, or, if rule is NULL, the sums of squares of their gradients. */
@@ -9063,13 +9153,13 @@ static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, con
     net->lambda[k] = lgelu_lambda(&net->lambda_map, net->s[k]);
 }
 
-/* Computes the norm of all gradients, those of s included that are learned in this step of the
-   plan, and the factor that brings it down to `most`. */
-static double lgelu__clip(lgelu_net *net, const lgelu_training *plan, float most)
+/* Returns the norm of all gradients, those of s included that are learned in this step of the
+   plan. */
+static double lgelu__norm(lgelu_net *net, const lgelu_training *plan)
 {
     const double *sums = (const double *)(const void *)net->internal.scratch;
     const size_t tasks = lgelu__sweep_over(net, NULL, 0, 0, net->parameter_count);
-    double sum = 0, norm;
+    double sum = 0;
     size_t i;
     int k;
     for (i = 0; i < tasks; i++)
@@ -9080,19 +9170,66 @@ static double lgelu__clip(lgelu_net *net, const lgelu_training *plan, float most
             sum = fma(ds, ds, sum);
         }
     }
-    norm = sqrt(sum);
-    net->internal.gradient_scale = 1;
-    if (most > 0 && norm > (double)most)
-        net->internal.gradient_scale = (float)((double)most / norm);
-    return norm;
+    return sqrt(sum);
+}
+
+/* Returns the factor that brings a norm down to `most`. */
+static float lgelu__clip_factor(double norm, float most)
+{
+    return most > 0 && norm > (double)most ? (float)((double)most / norm) : 1;
 }
 
 LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
 {
     double norm = 0;
-    if (net->g)
-        LGELU__TO_NEAREST(norm = lgelu__clip(net, NULL, most));
+    if (lgelu__begin_call(net))
+        return 0;
+    if (net->g && !net->internal.fresh) {
+        LGELU__TO_NEAREST(norm = lgelu__norm(net, NULL));
+        net->internal.gradient_scale = lgelu__clip_factor(norm, most);
+    }
     return norm;
+}
+
+/* Returns the index of the first of n values that is infinite or NaN, or n. */
+static size_t lgelu__first_not_finite(const float *x, size_t n)
+{
+    size_t i = 0;
+    while (i < n && x[i] - x[i] <= 0)
+        i++;
+    return i;
+}
+
+/* Refuses a step whose gradients are not all finite. The norm is finite exactly if those of weights
+   and biases are: a square of a float does not overflow in double. A plan without clipping computes
+   it for this purpose alone. That read of the gradients brings them into the cache for the update
+   that follows: of a step it takes up to a tenth, of forward, backward and step together less than
+   1 % (an MLP of 670,000 parameters in batches of 32 and 128, a GPT of 830,000, a ResNet-8). */
+static lgelu_status lgelu__check_gradients(lgelu_net *net, const lgelu_training *plan, double norm)
+{
+    size_t at;
+    int i;
+    for (i = 0; i < net->lambda_count; i++) {
+        if (!(fabs(lgelu__ds(net, i)) <= (double)FLT_MAX) && lgelu__learned(net, plan, i)) {
+            return lgelu__fail(net, LGELU_E_NONFINITE, "%n: the gradient of its λ is not finite",
+                               lgelu__gate_of(net, i));
+        }
+    }
+    for (i = 0; i < net->count && !(norm - norm <= 0); i++) {
+        const lgelu_node *node = net->nodes + i;
+        const size_t weights = node->tied ? 0 : node->weight_count;
+        at = lgelu__first_not_finite(net->g + node->weight_at, weights);
+        if (at < weights) {
+            return lgelu__fail(net, LGELU_E_NONFINITE,
+                               "%n: the gradient of weight %z is not finite", node, at);
+        }
+        at = lgelu__first_not_finite(net->g + node->bias_at, node->bias_count);
+        if (at < node->bias_count) {
+            return lgelu__fail(net, LGELU_E_NONFINITE, "%n: the gradient of bias %z is not finite",
+                               node, at);
+        }
+    }
+    return LGELU_OK;
 }
 
 /* Computes λ number k, and the λ0 at which its hardening began, for the step `next`. What is ReLU
@@ -9166,7 +9303,7 @@ static void lgelu__write_history(const lgelu_net *net, const lgelu_training *pla
 {
     const size_t lambdas = (size_t)net->lambda_count;
     size_t row;
-    if (!lambdas || !plan->history || plan->history_every <= 0
+    if (!lambdas || !plan->history || plan->history_every <= 0 || net->step > plan->steps
         || net->step % plan->history_every != 0)
         return;
     row = (size_t)(net->step / plan->history_every - 1);
@@ -9176,6 +9313,7 @@ static void lgelu__write_history(const lgelu_net *net, const lgelu_training *pla
 static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
+    double norm;
     int k;
     if (lgelu__begin_call(net))
         return net->status;
@@ -9188,8 +9326,15 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
     if (lgelu__sum_over_machines(net, plan))
         return net->status;
     net->step++;
+    norm = lgelu__norm(net, plan);
+    if (lgelu__check_gradients(net, plan, norm)) {
+        net->step--;
+        return net->status;
+    }
+    net->gradient_norm = norm;
+    if (plan->clip > 0)
+        net->internal.gradient_scale = lgelu__clip_factor(norm, plan->clip);
     o.lr = lgelu_training_rate(plan, net->step);
-    net->gradient_norm = plan->clip > 0 ? lgelu__clip(net, plan, plan->clip) : 0;
     lgelu__update(net, plan, &o, 0, net->weight_count);
     if (!plan->decay_all)
         o.weight_decay = 0;
@@ -9214,7 +9359,7 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
     return result;
 }
 
-/* ---- [8p] values, gates, folding ---- */
+/* ---- [8h] values, gates, folding ---- */
 
 /* Returns a node, or NULL if the network is not made or has no such node. */
 LGELU__APART const lgelu_node *lgelu__made(const lgelu_net *net, int node)
@@ -9293,20 +9438,19 @@ LGELU_DEF lgelu_status lgelu_net_set_lambda(lgelu_net *net, int index, float lam
     return result;
 }
 
-static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
+static lgelu_status lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
     int i, k;
-    if ((unsigned)kind > LGELU_GATE_CUSTOM) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "unknown kind of gate %d", (long)kind);
-        return;
-    }
+    if (lgelu__begin_call(net))
+        return net->status;
+    if ((unsigned)kind > LGELU_GATE_CUSTOM)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "unknown kind of gate %d", (long)kind);
     for (i = 0; i < net->count; i++) {
         if (net->nodes[i].op == LGELU_OP_GATE && !lgelu__can_be(net->nodes + i, kind)) {
-            lgelu__fail(net, LGELU_E_ARGUMENT,
-                        kind == LGELU_GATE_SILU ? "%n: SiLU has one β for all channels"
-                                                : "%n: it was built without a custom gate",
-                        net->nodes + i);
-            return;
+            return lgelu__fail(net, LGELU_E_ARGUMENT,
+                               kind == LGELU_GATE_SILU ? "%n: SiLU has one β for all channels"
+                                                       : "%n: it was built without a custom gate",
+                               net->nodes + i);
         }
     }
     for (i = 0; i < net->count; i++) {
@@ -9316,20 +9460,27 @@ static void lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
         node->gate = kind;
         for (k = node->first_lambda; net->memory && k < node->first_lambda + node->lambda_count;
              k++) {
-            net->lambda[k] = lgelu__is_hardened(kind) ? lgelu_lambda(&net->lambda_map, net->s[k])
-                                                      : lgelu__fixed_lambda(kind);
+            net->lambda[k] = lgelu__is_hardened(kind)
+                                 ? lgelu__lambda_of(&net->lambda_map, net->s[k])
+                                 : lgelu__fixed_lambda(kind);
         }
     }
     net->internal.pending = 0;
     net->internal.known = 0;
+    return LGELU_OK;
 }
 
-LGELU_DEF void lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
+LGELU_DEF lgelu_status lgelu_net_set_gates(lgelu_net *net, lgelu_gate_kind kind)
 {
-    LGELU__TO_NEAREST(lgelu__nearest_net_set_gates(net, kind));
+    lgelu_status result;
+    LGELU__TO_NEAREST(result = lgelu__nearest_net_set_gates(net, kind));
+    return result;
 }
 
-LGELU_DEF void lgelu_net_relu(lgelu_net *net) { lgelu_net_set_gates(net, LGELU_GATE_RELU); }
+LGELU_DEF lgelu_status lgelu_net_relu(lgelu_net *net)
+{
+    return lgelu_net_set_gates(net, LGELU_GATE_RELU);
+}
 
 /* Returns the convolution into which a batch norm can be folded: its input, if nothing else reads
    that; or NULL. */
@@ -9411,12 +9562,39 @@ typedef struct {
     int dims;
     int moment;   /* 1: a moment of AdamW */
     int required; /* 1: a file without it is refused */
+    int range;    /* what its values may be */
 } lgelu__tensor;
 
 /* What a tensor holds; a matrix, or the gains of a normalisation; biases, or its shifts; … */
 enum { LGELU__MATRIX, LGELU__BIAS, LGELU__LAMBDA, LGELU__MEAN, LGELU__VARIANCE };
 
 enum { LGELU__TENSORS = 13 };
+
+/* What the values of a tensor may be: finite; finite and at least 0; anything but NaN, since an s
+   is infinite where λ is 1 or infinite; at least 1; 0, if hardening has not begun, or finite and at
+   least 1. */
+enum { LGELU__FINITE, LGELU__SQUARES, LGELU__FREE, LGELU__FROM_ONE, LGELU__BEGUN };
+
+static int lgelu__in_range(int range, float x)
+{
+    const int finite = x >= -FLT_MAX && x <= FLT_MAX;
+    switch (range) {
+    case LGELU__SQUARES: return finite && x >= 0;
+    case LGELU__FREE: return x == x;
+    case LGELU__FROM_ONE: return x >= 1;
+    case LGELU__BEGUN: return finite && (x == 0 || x >= 1);
+    default: return finite;
+    }
+}
+
+static const char *lgelu__range_text(int range)
+{
+    static const char text[LGELU__BEGUN + 1][40] = { "a finite number",
+                                                     "a finite number of at least 0",
+                                                     "a number or an infinity", "λ of at least 1",
+                                                     "0 or a finite λ of at least 1" };
+    return text[range];
+}
 
 /* Sets where in its array tensor t of a node begins, and how many elements it has. */
 static void lgelu__tensor_range(const lgelu_node *node, int role, lgelu__tensor *t, size_t *first)
@@ -9472,20 +9650,20 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
 {
     static const struct {
         char suffix[16];
-        int role, moment, required;
-    } row[] = { { ".weight", LGELU__MATRIX, 0, 1 },
-                { ".weight.m", LGELU__MATRIX, 1, 0 },
-                { ".weight.v", LGELU__MATRIX, 1, 0 },
-                { ".bias", LGELU__BIAS, 0, 1 },
-                { ".bias.m", LGELU__BIAS, 1, 0 },
-                { ".bias.v", LGELU__BIAS, 1, 0 },
-                { ".s", LGELU__LAMBDA, 0, 0 },
-                { ".s.m", LGELU__LAMBDA, 1, 0 },
-                { ".s.v", LGELU__LAMBDA, 1, 0 },
-                { ".lambda", LGELU__LAMBDA, 0, 0 },
-                { ".lambda0", LGELU__LAMBDA, 0, 0 },
-                { ".running_mean", LGELU__MEAN, 0, 1 },
-                { ".running_var", LGELU__VARIANCE, 0, 1 } };
+        int role, moment, required, range;
+    } row[] = { { ".weight", LGELU__MATRIX, 0, 1, LGELU__FINITE },
+                { ".weight.m", LGELU__MATRIX, 1, 0, LGELU__FINITE },
+                { ".weight.v", LGELU__MATRIX, 1, 0, LGELU__SQUARES },
+                { ".bias", LGELU__BIAS, 0, 1, LGELU__FINITE },
+                { ".bias.m", LGELU__BIAS, 1, 0, LGELU__FINITE },
+                { ".bias.v", LGELU__BIAS, 1, 0, LGELU__SQUARES },
+                { ".s", LGELU__LAMBDA, 0, 0, LGELU__FREE },
+                { ".s.m", LGELU__LAMBDA, 1, 0, LGELU__FINITE },
+                { ".s.v", LGELU__LAMBDA, 1, 0, LGELU__SQUARES },
+                { ".lambda", LGELU__LAMBDA, 0, 0, LGELU__FROM_ONE },
+                { ".lambda0", LGELU__LAMBDA, 0, 0, LGELU__BEGUN },
+                { ".running_mean", LGELU__MEAN, 0, 1, LGELU__FINITE },
+                { ".running_var", LGELU__VARIANCE, 0, 1, LGELU__SQUARES } };
     /* the arrays of these rows */
     float *const array[] = { net->w,       net->m,     net->v,    net->w,   net->m,
                              net->v,       net->s,     net->s_m,  net->s_v, net->lambda,
@@ -9504,6 +9682,7 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
     t.data = t.n && array[kind] ? array[kind] + first : NULL;
     t.moment = row[kind].moment;
     t.required = t.data && row[kind].required;
+    t.range = row[kind].range;
     return t;
 }
 
@@ -10577,12 +10756,11 @@ static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, co
     if (e->dims != t->dims || e->shape[0] != t->shape[0]
         || (t->dims > 1 && e->shape[1] != t->shape[1]))
         return lgelu__refuse_shape(net, at, key, e, t);
-    if (strcmp(t->suffix, ".lambda"))
-        return LGELU_OK;
     for (i = 0; i < t->n; i++) {
-        if (!(lgelu__float_at(j->p + j->end + e->from + 4 * i) >= 1)) {
-            return LGELU__REFUSE(net, LGELU_E_LAMBDA,
-                                 "safetensors: byte %z: '%s': expected λ of at least 1", at, key);
+        if (!lgelu__in_range(t->range, lgelu__float_at(j->p + j->end + e->from + 4 * i))) {
+            return LGELU__REFUSE(net, t->range == LGELU__FROM_ONE ? LGELU_E_LAMBDA : LGELU_E_FILE,
+                                 "safetensors: byte %z: '%s': value %z: expected %s", at, key, i,
+                                 lgelu__range_text(t->range));
         }
     }
     return LGELU_OK;
@@ -11310,24 +11488,25 @@ static uint32_t lgelu__above(double t, double x, double lambda, lgelu__exact_fun
 
 /* The constants of the stochastic gate. It evaluates Φ(-abs(λx)) as Φ(-m·x'), where m in [1, 2) is
    λ without its power of two. x' is abs(x)·s1·s2, and for a subnormal x its bits times s1·s3; it is
-   at most cap. */
+   at least `least`, where Q is 1/2, and at most cap. */
 typedef struct {
-    float m, s1, s2, s3, cap;
+    float m, s1, s2, s3, least, cap;
 } lgelu__coin;
 
 static lgelu__coin lgelu__prepare_coin(float lambda)
 {
-    /* These are the constants for λ = inf. */
-    lgelu__coin c = { 1, HUGE_VALF, 1, 1, 8 };
+    /* These are the constants for λ = inf, where x' is 8. */
+    lgelu__coin c = { 1, 0, 1, 1, 8, 8 };
     int k;
     if (lambda > FLT_MAX)
         return c;
+    c.least = 8.6736174e-19f; /* 2^-60 */
     c.m = (float)(2 * frexp(lgelu__wide(lambda), &k));
     k--;
     /* The power of two is distributed over two factors, so that neither is subnormal. */
-    c.s1 = (float)ldexp(1, k / 2);
-    c.s2 = (float)ldexp(1, k - k / 2);
-    c.s3 = k < 46 ? 0 : (float)ldexp(1, k - k / 2 - 149);
+    c.s1 = (float)lgelu__scaled_by(1, k / 2);
+    c.s2 = (float)lgelu__scaled_by(1, k - k / 2);
+    c.s3 = k < 46 ? 0 : (float)lgelu__scaled_by(1, k - k / 2 - 149);
     /* λ = 0 gives Φ(0). */
     if (!(c.m > 0)) {
         c.m = 1;
@@ -11362,11 +11541,16 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
    To add an instruction set:
      1. Give it a number LGELU__PASS_... and an include in [4], next to the others.
      2. Define LGELU__TARGET_... in [2], and include the header of its intrinsics there.
-     3. Add a value to lgelu_isa_id in [1], a name to lgelu_isa_name and a table to
-        lgelu__kernels_of, and let lgelu__detect recognise it.
-     4. State its capabilities here. Whatever has a default may be left out.
+     3. Add a value to lgelu_isa_id in [1], a name to lgelu_isa_name, a column to LGELU__FUNCTIONS
+        and a table to lgelu__kernels_of. Let lgelu__detect recognise it, and lgelu_isa_limit choose
+        the next lower one where it is above the limit.
+     4. State its capabilities here. Whatever has a default may be left out. Among Intel's sets
+        LGELU__HAS_FMA also stands for the words that AVX2 has and SSE2 lacks: one without fma
+        defines these itself. v_lanes == 4 selects the loads and stores of a part of a vector that
+        copy floats one by one.
      5. Define those types and operations below that have no default, on the model of NEON, whose
-        block is the plainest.
+        block is the plainest. Every function that has vectors carries LGELU__TARGET, by
+        LGELU__WORD or beside LGELU__APART: without it the compiler refuses the first intrinsic.
      6. `make -C tests test_kernels test_half test_fma test_gemm test_same_bits` must pass. The
         hashes in tests/hashes.txt hold for every instruction set. */
 #if LGELU__PASS == LGELU__PASS_SCALAR
@@ -11626,7 +11810,7 @@ LGELU__WORD n_t n_sub(n_t a, n_t b) { return LGELU__MM(sub_epi32)(a, b); }
 LGELU__WORD n_t n_and(n_t a, n_t b) { return LGELU__SI(and_)(a, b); }
 LGELU__WORD n_t n_or(n_t a, n_t b) { return LGELU__SI(or_)(a, b); }
 LGELU__WORD n_t n_xor(n_t a, n_t b) { return LGELU__SI(xor_)(a, b); }
-/* AVX2 and AVX-512. */
+/* AVX2 and AVX-512, which are the sets of Intel with an fma. */
 #if LGELU__HAS_FMA
 LGELU__WORD v_t v_fma(v_t a, v_t b, v_t c) { return LGELU__MM(fmadd_ps)(a, b, c); }
 LGELU__WORD v_t v_fms(v_t a, v_t b, v_t c) { return LGELU__MM(fmsub_ps)(a, b, c); }
@@ -12274,7 +12458,7 @@ LGELU__WORD m_t LGELU__FN(tie)(const d_t *s)
 
 #if !LGELU__HAS_FMA && v_lanes == 4
 /* v_fma for the rare lanes in which the sum in double is not enough. */
-LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
+LGELU__APART LGELU__TARGET v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
 {
     float x[4], y[4], z[4];
     int j;
@@ -12289,7 +12473,7 @@ LGELU__APART v_t LGELU__FN(fma_one_by_one)(v_t a, v_t b, v_t c)
 /* The method of lgelu__fmaf for two lanes at a time. A lane is tiny if its result is from 2^-149 to
    2^-126; a result of 0 is never wrong. */
 #if LGELU__FMA_IS_CALL
-#define LGELU__FMA_LINKAGE LGELU__APART
+#define LGELU__FMA_LINKAGE LGELU__APART LGELU__TARGET
 #else
 #define LGELU__FMA_LINKAGE LGELU__WORD
 #endif
@@ -12316,7 +12500,7 @@ LGELU__WORD v_t v_fnma(v_t a, v_t b, v_t c)
     return v_fma(v_float(n_xor(v_bits(a), n_set(INT32_MIN))), b, c);
 }
 
-LGELU__APART v_t v_from_f16(s_t a)
+LGELU__APART LGELU__TARGET v_t v_from_f16(s_t a)
 {
     uint16_t t[4];
     float x[4];
@@ -12327,7 +12511,7 @@ LGELU__APART v_t v_from_f16(s_t a)
     return v_load(x);
 }
 
-LGELU__APART s_t v_to_f16(v_t a)
+LGELU__APART LGELU__TARGET s_t v_to_f16(v_t a)
 {
     uint16_t t[4];
     float x[4];
@@ -12340,7 +12524,7 @@ LGELU__APART s_t v_to_f16(v_t a)
 #endif
 
 #if v_lanes == 4
-LGELU__APART v_t v_load_or(const float *p, size_t n, v_t a)
+LGELU__APART LGELU__TARGET v_t v_load_or(const float *p, size_t n, v_t a)
 {
     float t[4];
     v_store(t, a);
@@ -12348,7 +12532,7 @@ LGELU__APART v_t v_load_or(const float *p, size_t n, v_t a)
     return v_load(t);
 }
 
-LGELU__APART void LGELU__FN(store_tail)(float *p, v_t a, size_t n)
+LGELU__APART LGELU__TARGET void LGELU__FN(store_tail)(float *p, v_t a, size_t n)
 {
     float t[4];
     v_store(t, a);
@@ -12731,6 +12915,7 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
     const v_t one = v_set(1);
     v_t s[2], l[2], t[2], v[2], p[2], r[2];
     m_t deep[2];
+    int is_deep;
     LGELU__FN(gauss)(l, t, s, x, g, w);
     v_many(v[u] = v_div(g->w, s[u]));
     LGELU__FN(tail)(p, v, w);
@@ -12739,13 +12924,19 @@ LGELU__WORD void LGELU__FN(beyond)(v_t *x, const v_gate *g, const int w)
     v_many(r[u] = v_fma(r[u], g->c, g->c));
     v_many(deep[u] = v_lt(t[u], g->deep));
     v_many(r[u] = v_times2(r[u], n_up(v_bits(t[u]), 23)));
-    v_many(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]));
-    if (LGELU__FN(any)(deep, w)) {
+    /* Where f is deep, r has no meaning, and may be a signalling NaN. There f is what `lowered`
+       computes, whose subnormal values must not go through a sum: FTZ would make them 0. */
+    is_deep = LGELU__FN(any)(deep, w);
+    if (is_deep) {
         v_many(t[u] =
                    v_times2(v_times2(g->c, n_set(LGELU__EXPONENT(100))), n_up(v_bits(t[u]), 23)));
         v_many(p[u] = v_mul(p[u], v_add(l[u], one)));
-        LGELU__FN(lowered)(r, t, l, p, w);
-        v_many(x[u] = v_select(deep[u], r[u], x[u]));
+        LGELU__FN(lowered)(v, t, l, p, w);
+        v_many(r[u] = v_select(deep[u], v_set(0), r[u]));
+    }
+    v_many(x[u] = v_sub(v_max(v_set(-0.0f), x[u]), r[u]));
+    if (is_deep) {
+        v_many(x[u] = v_select(deep[u], v[u], x[u]));
     }
 }
 
@@ -12775,7 +12966,7 @@ LGELU__WORD void LGELU__FN(middle_by_fma)(v_t *x, const v_gate *g, const t_t *ta
 /* The same in double, with each sum rounded to float, which halves the time with SSE2. No sum is
    below 2^-126. Whether one of them was close to the midpoint of two floats is tested once, after
    all of them; then they are computed again, fma by fma. */
-LGELU__APART v_t LGELU__FN(middle_again)(v_t x, const v_gate *g)
+LGELU__APART LGELU__TARGET v_t LGELU__FN(middle_again)(v_t x, const v_gate *g)
 {
     LGELU__ROWS(table, middle);
     LGELU__FN(middle_by_fma)(&x, g, table, 1);
@@ -12823,7 +13014,7 @@ LGELU__WORD void LGELU__FN(step)(d_t (*q)[2], LGELU__FN(place) * p, const double
     v_each(p->tie[u] = m_or(p->tie[u], LGELU__FN(tie)(q[u])));
 }
 
-LGELU__APART void LGELU__FN(middle_pair)(v_t *x, const v_gate *g)
+LGELU__APART LGELU__TARGET void LGELU__FN(middle_pair)(v_t *x, const v_gate *g)
 {
     LGELU__FN(place) p;
     v_t a[2], base[2];
@@ -13083,8 +13274,9 @@ LGELU__WORD void LGELU__FN(slope_middle_by_fma)(v_t *dx, v_t *p, v_t *s, const v
 
 #if LGELU__SUMS_IN_DOUBLE && v_lanes > 1
 /* The same in double, like middle_pair above. */
-LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
-                                                const v_t *x, const v_gate *g)
+LGELU__APART LGELU__TARGET void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s,
+                                                              const v_t *dy, const v_t *x,
+                                                              const v_gate *g)
 {
     LGELU__ROWS(slope, slope);
     LGELU__ROWS(bell, bell);
@@ -13095,8 +13287,9 @@ LGELU__APART void LGELU__FN(slope_middle_again)(v_t *dx, v_t *p, v_t *s, const v
     }
 }
 
-LGELU__APART void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy, const v_t *x,
-                                          const LGELU__FN(slopes) * tables)
+LGELU__APART LGELU__TARGET void LGELU__FN(slope_middle)(v_t *dx, v_t *p, v_t *s, const v_t *dy,
+                                                        const v_t *x,
+                                                        const LGELU__FN(slopes) * tables)
 {
     LGELU__FN(place) at;
     v_t a[2], d[2], base[2];
@@ -14435,8 +14628,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
                                                 float lambda, size_t n, uint64_t seed,
                                                 uint64_t stream, uint64_t first)
 {
-    /* At least = 2^-60, Q is 1/2. */
-    const v_t least = v_set(8.6736174e-19f), zero = v_set(0);
+    const v_t zero = v_set(0);
     const n_t minus = n_set(INT32_MIN);
     float r[512 + 4 * v_lanes], w[512], f[512];
     lgelu__coin p;
@@ -14457,8 +14649,8 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
             a = v_mul(v_mul(v_select(tiny, v_whole(v_bits(a)), a), v_set(p.s1)),
                       v_select(tiny, v_set(p.s3), v_set(p.s2)));
             /* v_lt selects cap also for the NaN 0·inf. */
-            v_store(w + j,
-                    v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)), least)));
+            v_store(w + j, v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)),
+                                             v_set(p.least))));
         }
         LGELU__FN(forward)(f, w, p.m, j);
         for (j = 0; j < m; j += v_lanes) {
@@ -15057,6 +15249,24 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
 #undef LGELU__CASE
 #undef LGELU__HEIGHTS
 
+/* Copies elements of a matrix that has a function `read`, panel by panel. The rest of a narrow last
+   panel becomes 0. */
+LGELU__APART LGELU__TARGET void LGELU__FN(copy_read)(float *out, size_t out_row, size_t step,
+                                                     const lgelu_matrix *x, size_t row, size_t rows,
+                                                     size_t col, size_t cols)
+{
+    const size_t w = step == 2 * v_lanes ? cols : 2 * v_lanes;
+    size_t i, j;
+    for (j = 0; j < cols; j += w) {
+        for (i = 0; cols - j < w && i < rows; i++) {
+            v_store(out + i * out_row, v_set(0));
+            v_store(out + i * out_row + v_lanes, v_set(0));
+        }
+        x->read(out, out_row, row, rows, col + j, cols - j < w ? cols - j : w, x->user);
+        out += step;
+    }
+}
+
 /* Copies rows × cols elements of x, beginning at (row, col), as whole vectors padded with zeros.
    After every two vectors the output advances by `step`. */
 static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t step,
@@ -15067,11 +15277,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     const float *in = x->x;
     v_t t[4];
     if (x->read) {
-        w = step == 2 * v_lanes ? cols : 2 * v_lanes;
-        for (j = 0; j < cols; j += w) {
-            x->read(out, out_row, row, rows, col + j, cols - j < w ? cols - j : w, x->user);
-            out += step;
-        }
+        LGELU__FN(copy_read)(out, out_row, step, x, row, rows, col, cols);
         return;
     }
     in += row * x->row_stride + col * x->col_stride;

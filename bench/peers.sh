@@ -138,6 +138,34 @@ onnx() {
     told_busy
 }
 
+# the literal evaluation of exported files beside ONNX Runtime, on one thread
+onnx_run() {
+    runtime || return 0
+    : > "$lines"
+    : > "$busy"
+    for round in $(seq "$rounds"); do
+        [ "$cores" = 1 ] || "$build/busy" >> "$busy"
+        for model in resnet vit gpt; do for which in ours runtime; do
+            OMP_NUM_THREADS=1 "$build/onnx_run" $which $model 32 >> "$lines"
+        done; done
+    done
+    echo "literal evaluation, batch 32, one thread: ResNet-18 (3x32x32), a vision Transformer (256 patches) and a GPT (128 tokens) of 6 layers"
+    echo "and width 384, exact GELU; fastest of $rounds interleaved rounds"
+    awk '
+    function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
+    {
+        key = field("model"); ms = field("forward_ms") + 0
+        if (!(key in ours)) { order[++n] = key; ours[key] = theirs[key] = 1e9 }
+        if (field("peer") == "lgelu.h") { if (ms < ours[key]) ours[key] = ms } else { name = field("peer"); if (ms < theirs[key]) theirs[key] = ms }
+    }
+    END {
+        printf "%-8s %14s %22s %16s\n", "", "onnx_run.h ms", name " ms", "onnx_run / theirs"
+        for (i = 1; i <= n; i++)
+            printf "%-8s %14.1f %22.1f %16.2f\n", order[i], ours[order[i]], theirs[order[i]], ours[order[i]] / theirs[order[i]]
+    }' "$lines"
+    told_busy
+}
+
 # whole numbers beside ONNX Runtime on the same QDQ files, and beside our own f32
 int8() {
     runtime || return 0
@@ -177,13 +205,14 @@ int8() {
     told_busy
 }
 
-for peer in ${ONLY:-step resnet gpt onnx int8}; do case $peer in
+for peer in ${ONLY:-step resnet gpt onnx onnx_run int8}; do case $peer in
 onnx)   onnx ;;
+onnx_run) onnx_run ;;
 int8)   int8 ;;
 step)   measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5 ;;
 resnet) measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3 ;;
 gpt)    for vocabulary in 65 50304; do
             measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
         done ;;
-*)      echo "peers: '$peer' is none of step, resnet, gpt, onnx, int8"; exit 1 ;;
+*)      echo "peers: '$peer' is none of step, resnet, gpt, onnx, onnx_run, int8"; exit 1 ;;
 esac; done

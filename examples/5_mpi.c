@@ -36,9 +36,49 @@ static int known_kind(void)
     return is("mlp") || is("lenet") || is("resnet8") || is("resnet18") || is("vit") || is("gpt");
 }
 
+/* Compares the options of all ranks, except --data and --file, which may name other places. Returns
+   0, or 1 after each rank has printed its options. */
+static int compare_options(const shards *s, int status)
+{
+    char mine[256];
+    snprintf(mine, sizeof mine, "%s%.99s, %ld shards, %ld epochs, until %ld, lgelu.h %s",
+             status < 0 ? "" : "refused options, ", kind, shard_count, epochs, until,
+             LGELU_VERSION);
+    return shards_differ(s, shards_hash(shards_seed, mine, strlen(mine)), "options", mine);
+}
+
 /* ---- 2. Data: images, or text for a GPT ---- */
 static data_set images;
 static text words;
+
+/* Returns a hash of all that is trained on: sizes, samples and their classes. */
+static uint64_t hash_data(void)
+{
+    const size_t size[7] = { images.train,   images.channels, images.height,   images.width,
+                             images.classes, words.tokens,    words.vocabulary };
+    const size_t values = images.train ? images.train * data_size(&images) : 0;
+    uint64_t hash = shards_hash(shards_seed, size, sizeof size);
+    hash = shards_hash(hash, images.train_x, images.train_x ? values : 0);
+    hash = shards_hash(hash, images.train_row, images.train_row ? values * sizeof(float) : 0);
+    hash = shards_hash(hash, images.train_y, images.train_y ? images.train : 0);
+    return shards_hash(hash, words.token, words.tokens * sizeof *words.token);
+}
+
+/* Compares the data of all ranks, in the same way. */
+static int compare_data(const shards *s)
+{
+    const uint64_t hash = hash_data();
+    char mine[256];
+    if (is("gpt")) {
+        snprintf(mine, sizeof mine, "%.99s, %zu tokens of %zu kinds, %016llx", words.name,
+                 words.tokens, words.vocabulary, (unsigned long long)hash);
+    } else {
+        snprintf(mine, sizeof mine, "%.63s, %zu x (%zu, %zu, %zu), %zu classes, %016llx",
+                 images.name, images.train, images.height, images.width, images.channels,
+                 images.classes, (unsigned long long)hash);
+    }
+    return shards_differ(s, hash, "--data", mine);
+}
 
 /* Fills one shard: its samples x and labels y. They depend on the epoch and on the place of the
    shard in it, never on the rank that computes it. */
@@ -206,6 +246,8 @@ int main(int argc, char **argv)
 
     /* Only rank 0 prints the usage. */
     int status = tutorial_options(argc, argv, s.rank == 0 ? usage : NULL, options, 6);
+    if (compare_options(&s, status))
+        return 1;
     if (status < 0 && (!known_kind() || shards_divide(&s, (int)shard_count))) {
         if (s.rank == 0)
             fputs(usage, stderr);
@@ -219,13 +261,14 @@ int main(int argc, char **argv)
                       "expected scalar, neon, avx2 or avx512"))
         return 1;
 
-    /* The data. Every rank reads all of it. */
+    /* The data. Every rank reads all of it, and it must be the same. */
     int failed;
     if (is("gpt"))
         failed = text_read(&words, where) || text_characters(&words);
     else
         failed = data_read(&images, where, argv[0]);
-    if (shards_failed(&s, failed, "--data", is("gpt") ? words.error : images.error))
+    if (shards_failed(&s, failed, "--data", is("gpt") ? words.error : images.error)
+        || compare_data(&s))
         return 1;
     const size_t sample_size = is("gpt") ? CONTEXT : data_size(&images);
     const size_t samples = is("gpt") ? words.tokens / CONTEXT : images.train;

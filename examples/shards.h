@@ -5,6 +5,8 @@
        MPI_Init(&argc, &argv);
        shards s;
        shards_begin(&s, "program");
+       if (shards_differ(&s, shards_hash(shards_seed, options, bytes), "options", text))
+           return 1;                    each rank has printed its text, unless all have the same
        if (shards_divide(&s, 8))
            ...                          8 shards in a batch: a power of two, at least one a rank
        ...                              lgelu_net_make with the batch of one shard
@@ -101,6 +103,35 @@ static int shards_failed(const shards *s, int bad, const char *what, const char 
         fprintf(stderr, "%s: rank %d: %s: %s\n", s->program, s->rank, what, why);
     if (first == s->ranks)
         return 0;
+    shards_leave();
+    return 1;
+}
+
+/* The hash of no bytes. */
+static const uint64_t shards_seed = 14695981039346656037u;
+
+/* Returns the FNV-1a hash of n bytes that follow those whose hash is `hash`. */
+static uint64_t shards_hash(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 1099511628211u;
+    return hash;
+}
+
+/* Returns 0 if all ranks have the same hash; else 1 on all ranks, after each has printed what it
+   has. All ranks call this together, before anything whose size depends on what is compared. */
+static int shards_differ(const shards *s, uint64_t hash, const char *what, const char *mine)
+{
+    const uint64_t both[2] = { hash, ~hash };
+    uint64_t least[2] = { 0, 0 };
+    const int lost =
+        MPI_Allreduce(both, least, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS;
+    /* the least hash and the largest one */
+    if (!lost && least[0] == ~least[1])
+        return 0;
+    fprintf(stderr, "%s: rank %d: %s: not the same on all ranks: here %s\n", s->program, s->rank,
+            what, mine);
     shards_leave();
     return 1;
 }
@@ -214,11 +245,8 @@ static int shards_send(const shards *s, unsigned char **p, size_t *n, const char
 /* Returns whether all ranks hold the same bits, and a hash of them. */
 static int shards_agree(const shards *s, uint64_t *hash)
 {
-    const unsigned char *w = (const unsigned char *)s->net->w;
     uint64_t least = 0;
-    *hash = 14695981039346656037u;
-    for (size_t i = 0; i < s->net->parameter_count * sizeof(float); i++)
-        *hash = (*hash ^ w[i]) * 1099511628211u;
+    *hash = shards_hash(shards_seed, s->net->w, s->net->parameter_count * sizeof(float));
     MPI_Allreduce(hash, &least, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
     return least == *hash;
 }

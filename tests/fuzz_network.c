@@ -286,6 +286,8 @@ static void take_picture(picture *p, const slot *s)
     memcpy(p->nodes, s->nodes, sizeof p->nodes);
     p->net.status = LGELU_OK;
     memset(p->net.message, 0, sizeof p->net.message);
+    /* How long runs take is no part of the state. */
+    memset(p->net.internal.pace, 0, sizeof p->net.internal.pace);
     if (s->made) {
         const unsigned char *pack = (const unsigned char *)s->net.internal.scratch;
         p->hash = hash_of(hash_of(1, s->block, (size_t)(pack - s->block)),
@@ -302,15 +304,40 @@ static void same_picture(const picture *p, const slot *s, const char *what)
 }
 
 /* ---- Building ---- */
-/* A custom gate: a·x/(1 + abs(b·x)). */
+/* A custom gate: k·a·x/(1 + abs(b·x)), where k depends on the index of the value. Its forward runs
+ * its rows by the network's threads. */
+typedef struct {
+    const float *x, *w;
+    float *y;
+    size_t n, first;
+} own_rows;
+
+enum { OWN_PART = 5 };
+
+static float own_factor(size_t index) { return 0.5f + (float)(index % 7) / 8; }
+
+static void own_task(size_t task, void *user)
+{
+    const own_rows *p = (const own_rows *)user;
+    const size_t end = (task + 1) * OWN_PART < p->n ? (task + 1) * OWN_PART : p->n;
+    for (size_t i = task * OWN_PART; i < end; i++) {
+        const float u = p->x[i];
+        p->y[i] = own_factor(p->first + i) * p->w[0] * u / (1 + fabsf(p->w[1] * u));
+    }
+}
+
 static void own_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
                         const lgelu_node *node, void *user)
 {
+    own_rows rows = { x, net->w + node->bias_at, y, n, first };
+    const size_t tasks = (n + OWN_PART - 1) / OWN_PART;
     (void)user;
-    const float *w = net->w + node->bias_at;
-    (void)first;
-    for (size_t i = 0; i < n; i++)
-        y[i] = w[0] * x[i] / (1 + fabsf(w[1] * x[i]));
+    if (net->threads.run) {
+        net->threads.run(own_task, &rows, tasks, net->threads.user);
+    } else {
+        for (size_t i = 0; i < tasks; i++)
+            own_task(i, &rows);
+    }
 }
 
 static void own_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
@@ -318,9 +345,8 @@ static void own_backward(float *dx, double *dw, const float *dy, const float *x,
 {
     (void)user;
     const float *w = net->w + node->bias_at;
-    (void)first;
     for (size_t i = 0; i < n; i++) {
-        const float d = dy[i], u = x[i], below = 1 + fabsf(w[1] * u);
+        const float d = dy[i] * own_factor(first + i), u = x[i], below = 1 + fabsf(w[1] * u);
         dw[0] += (double)(d * u / below);
         dw[1] -= (double)(d * w[0] * u * copysignf(u, w[1] * u) / below / below);
         if (dx)
@@ -1598,21 +1624,77 @@ static int may_leave_map(const slot *s, const lgelu_training *plan)
                && isnan(lgelu_lambda_inverse(&s->net.lambda_map, plan->hardening.target)));
 }
 
+/* Returns an array of exactly the documented size for the history, or NULL for none. */
+static float *history_of(const slot *s, lgelu_training *plan)
+{
+    long rows;
+    plan->history_every = 1 + (long)draw(3);
+    rows = plan->steps / plan->history_every;
+    if (odds(50) || rows > 1000)
+        return NULL;
+    return (float *)malloc((size_t)(rows > 0 ? rows : 0) * (size_t)s->net.lambda_count
+                           * sizeof(float));
+}
+
+/* Returns whether all gradients are finite; those of λ need only be so where λ is learned. */
+static int finite_gradients(const slot *s)
+{
+    int good = 1;
+    for (size_t i = 0; i < s->net.parameter_count; i++)
+        good &= finite((double)s->net.g[i]);
+    for (int k = 0; k < s->net.lambda_count; k++)
+        good &= fabs(s->net.dlambda[k]) < 1e30;
+    return good;
+}
+
+/* Takes a step that must be refused because of one gradient that is not finite, and restores that
+ * gradient. */
+static void refused_step(slot *s, const lgelu_training *plan)
+{
+    picture before;
+    float *g, was;
+    if (!s->net.parameter_count)
+        return;
+    g = s->net.g + draw((uint32_t)s->net.parameter_count);
+    was = *g;
+    *g = odds(50) ? NAN : odds(50) ? INFINITY : -INFINITY;
+    TRACE("  %d a step that is refused because of a gradient\n", (int)(s - slots));
+    take_picture(&before, s);
+    MUST(lgelu_net_step(&s->net, plan) == LGELU_E_NONFINITE && strstr(s->net.message, "gradient"),
+         "step: a gradient of %g is taken: %s", (double)*g, s->net.message);
+    same_picture(&before, s, "a step by a gradient that is not finite");
+    *g = was;
+    s->net.status = LGELU_OK;
+    s->net.message[0] = 0;
+}
+
 static int step(slot *s, const lgelu_training *plan)
 {
     const long steps = s->net.step;
     const int good = s->made && !s->fresh && steps >= 0 && steps < LONG_MAX;
+    if (good && !s->status && !plan->sum && odds(20))
+        refused_step(s, plan);
+    lgelu_training with_history = *plan;
     picture before;
     TRACE("  %d step\n", (int)(s - slots));
     take_picture(&before, s);
-    const lgelu_status sticks = s->status, got = lgelu_net_step(&s->net, plan);
-    const unsigned may = !good       ? bit(LGELU_E_ARGUMENT)
-                         : plan->sum ? bit(LGELU_E_SUM)
+    with_history.history = history_of(s, &with_history);
+    const lgelu_status sticks = s->status, got = lgelu_net_step(&s->net, &with_history);
+    free(with_history.history);
+    const unsigned may = !good                                              ? bit(LGELU_E_ARGUMENT)
+                         : plan->sum                                        ? bit(LGELU_E_SUM)
+                         : got == LGELU_E_NONFINITE && !finite_gradients(s) ? bit(got)
                          : got == LGELU_E_LAMBDA && (bad_lambda(s) || may_leave_map(s, plan))
                              ? bit(got)
                              : 0;
     if (sticks || may & ~bit(LGELU_E_LAMBDA))
         same_picture(&before, s, "step");
+    if (!sticks && got == LGELU_E_NONFINITE && may) {
+        /* Training has diverged: it begins again elsewhere. */
+        settle(s, "step", got, may, 0);
+        random_net(s);
+        return 0;
+    }
     if (sticks)
         return 0;
     if (!settle(s, "step", got, may, 0)) {
@@ -2179,13 +2261,14 @@ static void set_gates(slot *s)
                       && ((kind == LGELU_GATE_CUSTOM && !s->nodes[i].custom)
                           || (kind == LGELU_GATE_SILU && s->nodes[i].lambda_count != 1));
     }
-    lgelu_net_set_gates(&s->net, (lgelu_gate_kind)kind);
-    if (wrong_kind) {
+    const lgelu_status sticks = s->status,
+                       got = kind == LGELU_GATE_RELU
+                                 ? lgelu_net_relu(&s->net)
+                                 : lgelu_net_set_gates(&s->net, (lgelu_gate_kind)kind);
+    if (sticks || wrong_kind)
         same_picture(&before, s, "set_gates");
-        if (!s->status)
-            settle(s, "set_gates", s->net.status, bit(LGELU_E_ARGUMENT), 0);
+    if (sticks || !settle(s, "set_gates", got, wrong_kind ? bit(LGELU_E_ARGUMENT) : 0, 0))
         return;
-    }
     for (int i = 0; i < s->net.count; i++) {
         MUST(s->nodes[i].op != LGELU_OP_GATE || (int)s->nodes[i].gate == kind,
              "set_gates: '%s' stays", s->nodes[i].name);
@@ -2294,8 +2377,13 @@ static void act(slot *s)
             s->net.evaluate = odds(50);
         break;
     case 20: {
+        picture before;
+        take_picture(&before, s);
+        const int none = !s->made || s->fresh || s->status || s->net.mode != LGELU_MODE_TRAIN;
         const double norm = lgelu_net_clip(&s->net, 0);
-        MUST(!(norm < 0), "a norm of %g", norm);
+        MUST(none ? !(norm < 0) && !(norm > 0) : !(norm < 0), "a norm of %g", norm);
+        if (none)
+            same_picture(&before, s, "clip");
         break;
     }
     case 21: {

@@ -178,7 +178,7 @@ static void one(int which, lgelu_gate_kind gate, const int8_options *o)
         what, "they don't");
     snprintf(what, sizeof what, "%s: the first lines count every constant", name);
     check(!run("awk '/Constants:/ { said = $2 } "
-               "/^static const u?int[0-9]+_t [a-z][0-9]+\\[/ { "
+               "/^static const u?int[0-9]+_t [a-z][0-9]+_\\[/ { "
                "split($3, type, /[^0-9]+/); bytes = type[2] / 8; sub(/.*= \\{/, \"\"); on = 1 } "
                "on { count += gsub(/[0-9]+/, \"\") * bytes } /};/ { on = 0 } "
                "END { exit !(said > 0 && said == count) }' build/%s.c",

@@ -62,7 +62,7 @@ while read -r name version compiler; do
     found=$(contracted $out/planted.c $compiler 2>&1)
     case $found in 'planted: 0 fma, 1 if contracted; ') echo "ok contraction, $name: a planted one is found" ;;
     *) echo "FAIL contraction, $name: a planted one is not found: $found" ;; esac
-    for source in $out/header.c ../examples/deploy/int8.c ../examples/deploy/refit.c $study; do
+    for source in $out/header.c ../examples/deploy/int8.c ../examples/deploy/least_squares.c ../examples/deploy/refit.c $study; do
         found=$(contracted $source $compiler 2>&1)
         what="contraction, $name, $(basename $source)"
         [ -z "$found" ] && echo "ok $what: no product is contracted, except exact ones" || echo "FAIL $what: $found"

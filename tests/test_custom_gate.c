@@ -203,6 +203,60 @@ static void pieces(void)
           "%d pieces of %d numbers", cuts, covered);
 }
 
+/* ---- Generation: `first` is that of a whole forward ---- */
+enum { CONTEXT = 9, TOKENS_OF = 7, WIDE = 6 };
+
+/* A gate whose factor depends on the position and the channel. */
+static void placed_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
+                           const lgelu_node *node, void *user)
+{
+    (void)user;
+    (void)net;
+    (void)node;
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * (1 + (float)(first + i) / 8);
+}
+
+static int build_placed(graph *g, lgelu_mode mode)
+{
+    static const lgelu_custom_gate placed = { placed_forward, count_backward, 0, 0, NULL };
+    int x;
+    begin(g);
+    x = lgelu_embedding(&g->net, "embedding", lgelu_tokens(&g->net, "x", CONTEXT, TOKENS_OF), WIDE);
+    x = lgelu_gate_custom(&g->net, "gate1", x, &placed);
+    x = lgelu_linear(&g->net, "qkv", x, 3 * WIDE);
+    x = lgelu_attention(&g->net, "attention", x, 2, 1);
+    x = lgelu_add(&g->net, "sum", x, lgelu_linear(&g->net, "fc", x, WIDE));
+    x = lgelu_linear(&g->net, "head", lgelu_gate_custom(&g->net, "gate2", x, &placed), 5);
+    make_at(g, 1, mode, 0);
+    bind_all(g, 1);
+    return x;
+}
+
+/* Generates tokens in calls of 1, 2, 3, … of them. */
+static void generated(void)
+{
+    graph whole, g;
+    const int head = build_placed(&whole, LGELU_MODE_INFER);
+    size_t from = 0, wrong = CONTEXT;
+    build_placed(&g, LGELU_MODE_GENERATE);
+    lgelu_net_forward(&whole.net, 1);
+    for (size_t count = 1; from < CONTEXT && wrong == CONTEXT; count++) {
+        const size_t n = count < CONTEXT - from ? count : CONTEXT - from;
+        const float *expected = lgelu_net_value(&whole.net, head), *y;
+        lgelu_net_generate(&g.net, from, n);
+        y = lgelu_net_value(&g.net, head);
+        if (!y || !same(y, expected + from * 5, n * 5 * sizeof *y))
+            wrong = from;
+        from += n;
+    }
+    check(wrong == CONTEXT && !g.net.status && !whole.net.status,
+          "generating with a gate that depends on `first`: the bits of a whole forward",
+          "from token %zu on: %s", wrong, g.net.message);
+    end(&g);
+    end(&whole);
+}
+
 /* ---- What learns, decays, is copied, saved, replaced ---- */
 typedef struct {
     unsigned char byte[1 << 16];
@@ -337,6 +391,7 @@ int main(void)
     graphs();
     builders();
     pieces();
+    generated();
     life();
     return check_end();
 }

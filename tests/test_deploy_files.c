@@ -259,24 +259,24 @@ static void arrays(void)
     static const size_t shape[2] = { 2, 2 };
     static const struct {
         const char *head, *says;
-    } row[] = {
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", NULL },
-        { "{'shape':(4,),'descr':'>f4','fortran_order':True}", NULL },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "more or fewer" },
-        { "{'descr': '<f4', 'fortran_order': False}", "and nothing else" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), 'x': 1}",
-          "unknown or repeated key" },
-        { "{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", "not known here" },
-        { "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", "expected a type" },
-        { "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (4,)}", "True or False" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 4, 4)}",
-          "whole number" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967297)}",
-          "more or fewer" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,2,2)}", "more than 8" },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (4", "expected ','" },
-        { "", "expected '{'" }
-    };
+    } row[] = { { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", NULL },
+                { "{'shape':(4,),'descr':'>f4','fortran_order':True}", NULL },
+                { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "more or fewer" },
+                { "{'descr': '<f4', 'fortran_order': False}", "and nothing else" },
+                { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), 'x': 1}",
+                  "unknown or repeated key" },
+                { "{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", "not known here" },
+                { "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}",
+                  "expected a type" },
+                { "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (4,)}", "True or False" },
+                { "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 4, 4)}",
+                  "whole number" },
+                { "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967297)}",
+                  "more or fewer" },
+                { "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,2,2)}",
+                  "more than 12" },
+                { "{'descr': '<f4', 'fortran_order': False, 'shape': (4", "expected ','" },
+                { "", "expected '{'" } };
     memory_file f = { NULL, 0, 0 };
     char name[256];
     npy a;
@@ -342,6 +342,22 @@ static void arrays(void)
     npy_floats(y, &a);
     check(y[1] > 2.5f && y[1] < 3.5f && y[3] > 1.5f && y[3] < 2.5f, ".npy: Fortran's order",
           "%g %g", (double)y[1], (double)y[3]);
+    float copy[6];
+    npy_copy(copy, &a);
+    check(!memcmp(copy, y, sizeof y), ".npy: a copy in C's order", "%g %g", (double)copy[1],
+          (double)copy[3]);
+    a.fortran = 0;
+    npy_copy(copy, &a);
+    check(!memcmp(copy, table, sizeof table), ".npy: a copy", "%g", (double)copy[1]);
+    unsigned char reversed[6 * 4];
+    for (size_t k = 0; k < sizeof reversed; k++)
+        reversed[k] = a.data[k / 4 * 4 + 3 - k % 4];
+    a.data = reversed;
+    a.big = 1;
+    npy_copy(copy, &a);
+    check(!memcmp(copy, table, sizeof table), ".npy: a copy of the other byte order", "%g",
+          (double)copy[1]);
+    npy_read(&a, f.data, f.size);
     size_t passed = 0;
     for (size_t cut = 0; cut < f.size; cut++)
         passed += !npy_read(&a, f.data, cut);

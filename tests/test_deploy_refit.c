@@ -10,6 +10,7 @@
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
+#include "../examples/deploy/least_squares.c"
 #include "../examples/deploy/refit.c"
 #include "../examples/deploy/bounds.c"
 /* Both files have a function of that name. */

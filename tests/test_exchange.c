@@ -6,7 +6,10 @@
 #include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include "tools/saved_state.h"
+#include <float.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { INPUTS = 6, HIDDEN = 9, CLASSES = 4, BATCH = 8, STEPS = 40 };
@@ -804,10 +807,208 @@ static void plans(void)
     }
 }
 
+/* ---- Beside a file of another program ---- */
+/* Returns where a tensor's bytes begin, found by its name alone, and how many there are; NULL if
+ * the file has no such tensor. */
+static const unsigned char *tensor_named(const unsigned char *file, size_t size, const char *name,
+                                         size_t *bytes)
+{
+    size_t header = 0, from = 0, to = 0;
+    char key[64], text[8192];
+    const char *entry;
+    for (int i = 8; i--;)
+        header = header << 8 | file[i];
+    if (header + 8 > size || header >= sizeof text)
+        return NULL;
+    memcpy(text, file + 8, header);
+    text[header] = 0;
+    snprintf(key, sizeof key, "\"%s\":{", name);
+    entry = strstr(text, key);
+    entry = entry ? strstr(entry, "\"data_offsets\":[") : NULL;
+    if (!entry || sscanf(entry, "\"data_offsets\":[%zu,%zu]", &from, &to) != 2 || to < from
+        || 8 + header + to > size)
+        return NULL;
+    *bytes = to - from;
+    return file + 8 + header + from;
+}
+
+static void make_saved(model *m, lgelu_mode mode)
+{
+    size_t need;
+    int y;
+    lgelu_net_begin(&m->net, m->node, 16);
+    m->x = lgelu_input(&m->net, "x", 1, 1, 3);
+    y = lgelu_batch_norm(&m->net, "bn", lgelu_linear(&m->net, "fc", m->x, 4), 0.1f, 1e-3f);
+    y = lgelu_gate(&m->net, "gate", y, LGELU_GATE_LAMBDA, 5);
+    m->logits = lgelu_linear(&m->net, "head", lgelu_layer_norm(&m->net, "ln", y), 2);
+    need = lgelu_net_bytes(&m->net, 5, mode);
+    m->memory = malloc(need);
+    lgelu_net_make(&m->net, m->memory, need, 5, mode, 1);
+}
+
+/* Returns how many tensors of `file` are in `other` with the same bytes. */
+static int tensors_alike(const unsigned char *file, size_t size, const unsigned char *other,
+                         size_t other_size)
+{
+    int alike = 0;
+    for (size_t i = 0; i < sizeof saved_name / sizeof *saved_name; i++) {
+        size_t n = 0, k = 0;
+        const unsigned char *a = tensor_named(file, size, saved_name[i], &n),
+                            *b = tensor_named(other, other_size, saved_name[i], &k);
+        if (a && b && n == k && !memcmp(a, b, n))
+            alike++;
+        else
+            printf("# tensor %s\n", saved_name[i]);
+    }
+    return alike;
+}
+
+/* A layer's arrays in the network, beside the tensors of their names. */
+typedef struct {
+    const char *name;
+    const float *data;
+} array_of;
+
+static int arrays_alike(const lgelu_net *net, const lgelu_node *node)
+{
+    /* fc, bn, gate, ln, head follow the input. */
+    const lgelu_node *fc = node + 1, *bn = node + 2, *ln = node + 4, *head = node + 5;
+    const array_of row[] = { { "fc.weight", net->w + fc->weight_at },
+                             { "fc.weight.m", net->m + fc->weight_at },
+                             { "fc.weight.v", net->v + fc->weight_at },
+                             { "fc.bias", net->w + fc->bias_at },
+                             { "fc.bias.m", net->m + fc->bias_at },
+                             { "fc.bias.v", net->v + fc->bias_at },
+                             { "bn.weight", net->w + bn->bias_at },
+                             { "bn.bias", net->w + bn->bias_at + 4 },
+                             { "bn.weight.m", net->m + bn->bias_at },
+                             { "bn.bias.v", net->v + bn->bias_at + 4 },
+                             { "bn.running_mean", net->state + bn->state_at },
+                             { "bn.running_var", net->state + bn->state_at + 4 },
+                             { "gate.s", net->s },
+                             { "gate.s.m", net->s_m },
+                             { "gate.s.v", net->s_v },
+                             { "gate.lambda", net->lambda },
+                             { "gate.lambda0", net->lambda0 },
+                             { "ln.weight", net->w + ln->bias_at },
+                             { "ln.bias", net->w + ln->bias_at + 4 },
+                             { "ln.weight.v", net->v + ln->bias_at },
+                             { "ln.bias.m", net->m + ln->bias_at + 4 },
+                             { "head.weight", net->w + head->weight_at },
+                             { "head.bias.v", net->v + head->bias_at } };
+    int alike = 1;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        size_t n = 0;
+        const unsigned char *t = tensor_named(saved_file, sizeof saved_file, row[i].name, &n);
+        for (size_t k = 0; t && k < n / 4; k++, t += 4) {
+            const uint32_t bits =
+                (uint32_t)t[0] | (uint32_t)t[1] << 8 | (uint32_t)t[2] << 16 | (uint32_t)t[3] << 24;
+            alike &= bits == to_bits(row[i].data[k]);
+        }
+        alike &= t != NULL;
+    }
+    return alike;
+}
+
+/* A file that Python wrote loads into the arrays that its names say, computes what Python computes
+ * from the tensors of these names, and is saved with the same bytes under each name. */
+static void beside_another_program(void)
+{
+    static model m, infer;
+    memory_file file = { NULL, 0, 0 };
+    const int tensors = (int)(sizeof saved_name / sizeof *saved_name);
+    double worst = 0;
+    int alike;
+    make_saved(&m, LGELU_MODE_TRAIN);
+    lgelu_net_load(&m.net, saved_file, sizeof saved_file);
+    check(!m.net.status && m.net.step == 7, "exchange.other_program_loads", "%s", m.net.message);
+    check(arrays_alike(&m.net, m.node), "exchange.other_program_arrays", "an array differs");
+    lgelu_net_save(&m.net, NULL, 0, memory_append, &file);
+    alike = tensors_alike(saved_file, sizeof saved_file, file.data, file.size);
+    check(alike == tensors, "exchange.other_program_saves", "%d of %d tensors", alike, tensors);
+
+    make_saved(&infer, LGELU_MODE_INFER);
+    lgelu_net_load(&infer.net, saved_file, sizeof saved_file);
+    lgelu_net_bind(&infer.net, infer.x, saved_x);
+    lgelu_net_forward(&infer.net, 5);
+    for (int i = 0; i < 10 && !infer.net.status; i++) {
+        const double off = fabs((double)lgelu_net_value(&infer.net, infer.logits)[i] - saved_y[i]);
+        if (!(off <= worst))
+            worst = off;
+    }
+    check(!infer.net.status && worst < 1e-5, "exchange.other_program_values", "off by %.3g %s",
+          worst, infer.net.message);
+    free(file.data);
+    free(m.memory);
+    free(infer.memory);
+}
+
+/* Replaces a value of the fixture by one that no training has: the file is refused with tensor and
+ * index, and no array changes. What is unusual, but may be, is accepted. */
+static void values_of_no_training(void)
+{
+    static const struct {
+        const char *name;
+        size_t index;
+        float value;
+        const char *expected; /* NULL: accepted */
+    } row[] = { { "fc.weight", 5, NAN, "a finite number" },
+                { "fc.weight", 0, -INFINITY, "a finite number" },
+                { "fc.bias", 3, INFINITY, "a finite number" },
+                { "bn.weight", 1, NAN, "a finite number" },
+                { "head.weight.m", 7, NAN, "a finite number" },
+                { "head.weight.v", 7, -1e-30f, "a finite number of at least 0" },
+                { "head.bias.v", 1, INFINITY, "a finite number of at least 0" },
+                { "ln.bias.m", 2, INFINITY, "a finite number" },
+                { "bn.running_mean", 0, NAN, "a finite number" },
+                { "bn.running_var", 3, -0.25f, "a finite number of at least 0" },
+                { "bn.running_var", 2, NAN, "a finite number of at least 0" },
+                { "gate.s", 0, NAN, "a number or an infinity" },
+                { "gate.s.m", 0, NAN, "a finite number" },
+                { "gate.s.v", 0, -1, "a finite number of at least 0" },
+                { "gate.lambda", 0, 0.5f, "λ of at least 1" },
+                { "gate.lambda", 0, NAN, "λ of at least 1" },
+                { "gate.lambda0", 0, INFINITY, "0 or a finite λ of at least 1" },
+                { "gate.lambda0", 0, 0.5f, "0 or a finite λ of at least 1" },
+                { "gate.lambda0", 0, NAN, "0 or a finite λ of at least 1" },
+                { "gate.lambda0", 0, 0, NULL },
+                { "gate.lambda", 0, INFINITY, NULL },
+                { "gate.s", 0, -INFINITY, NULL },
+                { "bn.running_var", 1, 0, NULL },
+                { "fc.weight", 11, FLT_MAX, NULL } };
+    static model m;
+    static unsigned char file[sizeof saved_file];
+    make_saved(&m, LGELU_MODE_TRAIN);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char name[64], why[96] = "";
+        size_t n;
+        const uint32_t bits = to_bits(row[i].value);
+        lgelu_status status;
+        lgelu_net_load(&m.net, saved_file, sizeof saved_file);
+        memcpy(file, saved_file, sizeof file);
+        size_t at = (size_t)(tensor_named(file, sizeof file, row[i].name, &n) - file);
+        for (int k = 0; k < 4; k++)
+            file[at + 4 * row[i].index + (size_t)k] = (unsigned char)(bits >> 8 * k);
+        status = lgelu_net_load(&m.net, file, sizeof file);
+        snprintf(name, sizeof name, "exchange.value %g in %s", (double)row[i].value, row[i].name);
+        if (!row[i].expected) {
+            check(!status, name, "%s", m.net.message);
+            continue;
+        }
+        snprintf(why, sizeof why, "'%s': value %zu: expected %s", row[i].name, row[i].index,
+                 row[i].expected);
+        check(status && !m.net.status && strstr(m.net.message, why) && arrays_alike(&m.net, m.node),
+              name, "status %d, '%s'", (int)status, m.net.message);
+    }
+    free(m.memory);
+}
+
 int main(void)
 {
     isa_from_environment();
     round_trip();
+    beside_another_program();
+    values_of_no_training();
     headers();
     names();
     shapes();

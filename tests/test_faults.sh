@@ -7,7 +7,7 @@ out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c
+breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c
 tiny $out/tiny
 
 # whole: each file in run/ equals that in good/ or is missing, and there is no temporary file.
@@ -93,8 +93,7 @@ shape='1 x 8, context 8, batch 4, steps 5, seed 1'
 faults '4_gpt train' : ../4_gpt train ../text.txt --file a.gpt --size "$shape"
 (cd $out && ./4_gpt train text.txt --file whole.gpt --size "$shape" > gpt.out)
 faults '4_gpt sample' : ../4_gpt sample --file ../whole.gpt --prompt the --tokens 20
-breakable reluize ../examples/deploy/reluize.c ../examples/deploy/refit.c ../examples/deploy/npy.c ../examples/deploy/c_file.c ../examples/deploy/c_file_int8.c ../examples/deploy/onnx_in.c ../examples/deploy/onnx_out.c ../examples/deploy/bounds.c ../examples/deploy/int8.c ../examples/deploy/int8_product.c \
-    ../examples/study/output.c ../examples/data.c
+breakable reluize $RELUIZE
 breakable onnx_nets tools/onnx_nets.c ../examples/deploy/onnx_out.c ../examples/data.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 awk 'BEGIN { srand(2)
@@ -108,7 +107,7 @@ faults 3_cnn : ../3_cnn --data ../tiny --epochs 1 --pictures 64
 faults 'study control' : ../study control --env cartpole --lr 1e-3 --seeds 1 --steps 10240 --epochs 10 --hidden 4 --threads 1 \
     --csv a.csv --json a.json --svg figures --save a.st
 deploy=../examples/deploy
-breakable measure $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c \
+breakable measure $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/least_squares.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c \
     $deploy/int8.c $deploy/int8_product.c ../examples/study/interval.c ../examples/study/output.c ../examples/data.c
 (cd $out && ./study swap --data tiny --hidden 8 --seeds 1 --epochs 1 --batch 90 --arms gelu,hardened,relu,switched --threads 1 \
     --keep kept > kept.out)

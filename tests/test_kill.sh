@@ -7,11 +7,10 @@ out=build/kill
 kills=${KILLS:-5}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c
+breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c
 breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c ../examples/tutorial.c
 deploy=../examples/deploy
-breakable reluize $deploy/reluize.c $deploy/refit.c $deploy/npy.c $deploy/c_file.c $deploy/c_file_int8.c $deploy/onnx_in.c $deploy/onnx_out.c $deploy/bounds.c $deploy/int8.c $deploy/int8_product.c ../examples/study/output.c \
-    ../examples/data.c
+breakable reluize $RELUIZE
 breakable onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
 breakable 1_gate $(declared ../examples/1_gate.c) ../examples/tutorial.c
 breakable 2_mlp $(declared ../examples/2_mlp.c) ../examples/data.c ../examples/tutorial.c

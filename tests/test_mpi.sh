@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_mpi.sh: the data-parallel example computes the same bits for every network on 1, 2, 4 and 8 ranks, also if it is resumed on
 # another number of ranks. The test also checks the bytes that ranks exchange, ranks that are killed at random moments, memory and files
-# that fail on one rank, and errors.
+# that fail on one rank, ranks with other options or data, and errors.
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMP_NUM_THREADS=1
@@ -200,6 +200,33 @@ refuse() # STATUS WHAT TEXT: as the last run ended
     verdict $([ $ended = $1 ] && [ $said = 1 ] && grep -q -e "$3" $out/more.err; echo $?) "5_mpi: $2: one line, status $1" \
         "status $ended, $(cat $out/more.err)"
 }
+# ---- a rank that runs something else: one line from every rank, status 1, before the first step ----
+# other WHAT TEXT FIRST LAST: FIRST are the options of ranks 0 to 2, LAST those of rank 3
+other()
+{
+    rm -f $out/more.st
+    timeout 60 $mpirun -np 3 $out/5_mpi --file $out/more.st $3 : -np 1 $out/5_mpi --file $out/more.st $4 > $out/more 2> $out/more.err
+    ended=$?
+    said=$(grep -c -e "^5_mpi: rank [0-3]: $2: not the same on all ranks: here " $out/more.err)
+    verdict $([ $ended = 1 ] && [ $said = 4 ] && [ ! -e $out/more.st ] && ! grep -q epoch $out/more; echo $?) \
+        "5_mpi: a rank with $1: one line from every rank, status 1" "status $ended, $(cat $out/more.err)"
+}
+mkdir -p $out/tiny_other $out/copy
+cp $out/tiny/* $out/tiny_other
+cp $out/tiny/* $out/copy
+printf '\200' | dd of=$out/tiny_other/train-images-idx3-ubyte bs=1 seek=5000 conv=notrunc 2> $out/dd.err
+other 'another network' options "--data $data" "--data $data --net resnet8"
+other 'other epochs' options "--data $data" "--data $data --epochs 4"
+other 'other shards' options "--data $data --shards 16" "--data $data --shards 8"
+other 'an option that does not exist' options "--data $data" "--data $data --bogus 1"
+other 'one other pixel' --data "--data $data" "--data $out/tiny_other"
+other 'another text' --data '--net gpt --data ../examples/data.c' '--net gpt --data ../examples/text.c'
+rm -f $out/more.st
+timeout 60 $mpirun -np 1 $out/5_mpi --file $out/more.st --data $data --epochs 4 : \
+    -np 1 $out/5_mpi --file $out/more.st --data $out/copy --epochs 4 > $out/more 2> $out/more.err
+verdict $(equal more mlp; echo $?) "5_mpi: the same data in another folder are the same" "$(cat $out/more $out/more.err)"
+
+# ---- refused by all ranks ----
 rm -f $out/more.st
 run 3 more; ended=$?
 refuse 2 '3 ranks are refused' '^usage: '

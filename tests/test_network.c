@@ -1041,6 +1041,112 @@ static void numbers_that_are_not_finite(void)
     end(&g);
 }
 
+/* ---- Gradients that overflow: the step is refused before anything changes ---- */
+static const float far_x[4] = { 0.5f, -1.25f, 1, 0.75f }, near_target[2] = { 1, -1 };
+
+/* Builds a network of two linear layers and trains it for two steps. */
+static void build_overflowing(graph *g, const lgelu_training *plan)
+{
+    int y;
+    begin(g);
+    y = lgelu_linear(&g->net, "fc1", lgelu_input(&g->net, "x", 1, 1, 2), 3);
+    y = lgelu_gate(&g->net, "gate", y, LGELU_GATE_LAMBDA, 2);
+    regress(g, lgelu_linear(&g->net, "fc2", y, 1));
+    make_at(g, 2, LGELU_MODE_TRAIN, 0);
+    lgelu_net_bind(&g->net, 0, far_x);
+    lgelu_net_bind(&g->net, 4, near_target);
+    train(g, 2, 2, plan);
+}
+
+/* Drops the gradients as the declaration of lgelu_net_step says. */
+static void drop_gradients(graph *g)
+{
+    g->net.status = LGELU_OK;
+    memset(g->net.message, 0, sizeof g->net.message);
+    memset(g->net.g, 0, g->net.parameter_count * sizeof *g->net.g);
+    memset(g->net.dlambda, 0, (size_t)g->net.lambda_count * sizeof *g->net.dlambda);
+}
+
+/* Takes a step that must be refused, and looks at all that a step changes. */
+static void refused_step(const char *name, graph *g, const lgelu_training *plan, const char *says)
+{
+    const size_t bytes = g->net.parameter_count * sizeof(float);
+    const lgelu_net before = g->net;
+    float w[16], m[16], v[16], gradient[16], s[4];
+    memcpy(w, g->net.w, bytes);
+    memcpy(m, g->net.m, bytes);
+    memcpy(v, g->net.v, bytes);
+    memcpy(gradient, g->net.g, bytes);
+    s[0] = g->net.s[0];
+    s[1] = g->net.s_m[0];
+    s[2] = g->net.s_v[0];
+    s[3] = g->net.lambda[0];
+    fails(name, g, lgelu_net_step(&g->net, plan), LGELU_E_NONFINITE, says);
+    check(!memcmp(w, g->net.w, bytes) && !memcmp(m, g->net.m, bytes) && !memcmp(v, g->net.v, bytes)
+              && !memcmp(gradient, g->net.g, bytes) && !memcmp(s, g->net.s, sizeof *s)
+              && !memcmp(s + 1, g->net.s_m, sizeof *s) && !memcmp(s + 2, g->net.s_v, sizeof *s)
+              && !memcmp(s + 3, g->net.lambda, sizeof *s) && g->net.step == before.step
+              && !memcmp(&before.gradient_norm, &g->net.gradient_norm, sizeof(double))
+              && !memcmp(&before.internal, &g->net.internal, sizeof before.internal),
+          "the refused step changes nothing", "step %ld after %ld", g->net.step, before.step);
+}
+
+/* A target of 3e38 makes a loss that is finite in double and a gradient beyond the floats. */
+static void one_overflow(const char *name, const lgelu_training *plan)
+{
+    const float far_target[1] = { 3e38f };
+    graph g, h;
+    build_overflowing(&g, plan);
+    build_overflowing(&h, plan);
+    lgelu_net_bind(&g.net, 4, far_target);
+    lgelu_net_forward(&g.net, 1);
+    lgelu_net_backward(&g.net, 1);
+    check(!g.net.status && g.net.loss > 1e70 && g.net.loss < 1e80
+              && !(fabsf(g.net.g[g.nodes[3].bias_at]) <= FLT_MAX),
+          "a finite loss whose gradient is infinite", "loss %g, gradient %g, %s", g.net.loss,
+          (double)g.net.g[g.nodes[3].bias_at], g.net.message);
+    refused_step(name, &g, plan, "'gate': the gradient of its λ");
+    drop_gradients(&g);
+    lgelu_net_bind(&g.net, 4, near_target);
+    train(&g, 2, 3, plan);
+    train(&h, 2, 3, plan);
+    check(!g.net.status && !memcmp(h.net.w, g.net.w, g.net.parameter_count * sizeof *g.net.w)
+              && !memcmp(h.net.s, g.net.s, sizeof *g.net.s) && g.net.step == h.net.step,
+          "training continues with the bits of a run without that batch", "%s", g.net.message);
+    end(&h);
+    end(&g);
+}
+
+static void gradients_that_overflow(void)
+{
+    static const char *const says[4] = { "'fc1': the gradient of weight 1",
+                                         "'fc1': the gradient of bias 2", "of its λ", "of its λ" };
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
+    graph g;
+    one_overflow("a step by an infinite gradient", &plan);
+    plan.sgd = 1;
+    one_overflow("a step of SGD by an infinite gradient", &plan);
+    plan.clip = 0.5f;
+    one_overflow("a step of SGD with clipping by an infinite gradient", &plan);
+    plan.sgd = 0;
+    one_overflow("a step with clipping by an infinite gradient", &plan);
+    plan.clip = 0;
+    build_overflowing(&g, &plan);
+    for (int k = 0; k < 4; k++) {
+        lgelu_net_forward(&g.net, 2);
+        lgelu_net_backward(&g.net, 1);
+        if (k == 0)
+            g.net.g[g.nodes[1].weight_at + 1] = NAN;
+        else if (k == 1)
+            g.net.g[g.nodes[1].bias_at + 2] = -INFINITY;
+        else
+            g.net.dlambda[0] = k == 2 ? (double)NAN : 1e300;
+        refused_step("a step by one gradient that is not finite", &g, &plan, says[k]);
+        drop_gradients(&g);
+    }
+    end(&g);
+}
+
 static void copies_that_do_not_fit(void)
 {
     graph g, h;
@@ -1078,6 +1184,7 @@ static void run_errors(void)
     data_out_of_range();
     hardness_out_of_range();
     numbers_that_are_not_finite();
+    gradients_that_overflow();
     copies_that_do_not_fit();
 }
 
@@ -1304,6 +1411,68 @@ static void decay_and_gates(void)
     end(&h);
 }
 
+/* An infinite λ, however it came about, remains infinite when gates become ReLU and λ-GELU again;
+ * the largest λ of a bounded map remains that. */
+static void infinite_lambdas(void)
+{
+    static const char *const name[3] = { "softplus: an infinite λ and the largest come back",
+                                         "sigmoid: the same", "direct: the same" };
+    for (int map = LGELU_SOFTPLUS; map <= LGELU_DIRECT; map++) {
+        graph g;
+        int x;
+        begin(&g);
+        g.net.lambda_map.map = (lgelu_map)map;
+        x = lgelu_input(&g.net, "x", 1, 1, 4);
+        x = lgelu_gate(&g.net, "set", x, LGELU_GATE_LAMBDA, 2);
+        x = lgelu_gate(&g.net, "built", x, LGELU_GATE_LAMBDA, INFINITY);
+        x = lgelu_gate(&g.net, "relu", x, LGELU_GATE_RELU, 1);
+        x = lgelu_gate(&g.net, "largest", x, LGELU_GATE_LAMBDA, 2);
+        make_at(&g, 1, LGELU_MODE_TRAIN, 0);
+        lgelu_net_set_lambda(&g.net, 0, INFINITY);
+        lgelu_net_set_lambda(&g.net, 3, 256);
+        check(!lgelu_net_relu(&g.net) && isinf(g.net.lambda[3])
+                  && !lgelu_net_set_gates(&g.net, LGELU_GATE_LAMBDA) && isinf(g.net.lambda[0])
+                  && isinf(g.net.lambda[1]) && isinf(g.net.lambda[2])
+                  && fabsf(g.net.lambda[3] - 256) < 1e-3f,
+              name[map], "λ is %g, %g, %g, %g, not inf, inf, inf, 256", (double)g.net.lambda[0],
+              (double)g.net.lambda[1], (double)g.net.lambda[2], (double)g.net.lambda[3]);
+        end(&g);
+    }
+}
+
+/* Gates and clipping do nothing while an error is kept, and there is nothing to clip after a
+ * step. */
+static void calls_over_an_error(void)
+{
+    graph g;
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
+    build_usual(&g);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
+    bind_all(&g, 6);
+    check(!(lgelu_net_clip(&g.net, 1) > 0), "no norm before the first backward", "a norm");
+    lgelu_net_forward(&g.net, 6);
+    lgelu_net_backward(&g.net, 1);
+    const double norm = lgelu_net_clip(&g.net, 0);
+    g.net.status = LGELU_E_LABEL;
+    const lgelu_gate_kind kind = g.nodes[2].gate;
+    check(lgelu_net_relu(&g.net) == LGELU_E_LABEL
+              && lgelu_net_set_gates(&g.net, LGELU_GATE_GELU) == LGELU_E_LABEL
+              && g.nodes[2].gate == kind && !isinf(g.net.lambda[0]),
+          "relu and set_gates return an error that is kept, and change nothing", "gate %d",
+          (int)g.nodes[2].gate);
+    check(!(lgelu_net_clip(&g.net, (float)norm / 2) > 0) && !(g.net.internal.gradient_scale < 1),
+          "clipping over an error clips nothing", "a norm");
+    g.net.status = LGELU_OK;
+    check(norm > 0 && !lgelu_net_step(&g.net, &plan) && !(lgelu_net_clip(&g.net, 1e-9f) > 0)
+              && !(g.net.internal.gradient_scale < 1) && g.net.gradient_norm <= norm
+              && g.net.gradient_norm >= norm,
+          "after a step there is no norm, and net.gradient_norm is that of the step", "%g of %g",
+          g.net.gradient_norm, norm);
+    check(!lgelu_net_relu(&g.net) && g.nodes[2].gate == LGELU_GATE_RELU, "relu returns LGELU_OK",
+          "%s", g.net.message);
+    end(&g);
+}
+
 /* Checks the hooks and the second update rule of lgelu_net_step. */
 typedef struct {
     const lgelu_net *net;
@@ -1371,6 +1540,35 @@ static void steps_of_many(void)
     }
 }
 
+/* A run that goes past the plan's last step writes no row behind the history: the steps of a plan
+ * with 4 of them are taken twice, from the step at which the network is. */
+static void history_ends(graph *g)
+{
+    lgelu_training plan = lgelu_training_defaults(0.01f, 0);
+    const size_t row = (size_t)g->net.lambda_count;
+    float *history = (float *)calloc(5 * row, sizeof *history);
+    int good = 1;
+    if (!history)
+        abort();
+    for (int k = 0; k < 2; k++) {
+        const long steps[2] = { 4, -3 };
+        const size_t rows = k ? 0 : 4;
+        plan.rate = LGELU_RATE_CONSTANT;
+        plan.steps = steps[k];
+        plan.history = history;
+        plan.history_every = 1;
+        for (size_t i = 0; i < 5 * row; i++)
+            history[i] = -7;
+        g->net.step = 0;
+        train(g, 6, 8, &plan);
+        for (size_t i = 0; i < 5 * row; i++)
+            good &= history[i] < 0 ? i >= rows * row : i < rows * row;
+    }
+    check(good && !g->net.status,
+          "8 steps of a plan for 4 write 4 rows of the history, for -3 none", "%s", g->net.message);
+    free(history);
+}
+
 static void step_options(void)
 {
     graph g, h;
@@ -1383,6 +1581,7 @@ static void step_options(void)
     build_usual(&g);
     make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
+    plan.steps = 6;
     plan.history = history;
     plan.history_every = 2;
     for (int row = 0; row < 3; row++) {
@@ -1390,6 +1589,8 @@ static void step_options(void)
         rows &= same(history + row * 26, g.net.lambda, 26 * sizeof *history);
     }
     check(rows, "the history of λ: a row every so many steps", "a row differs");
+    history_ends(&g);
+    plan.steps = 0;
     plan.history = NULL;
     train(&g, 6, 2, &plan);
     check(!g.net.status, "no history is written where there is none", "%s", g.net.message);
@@ -1448,6 +1649,110 @@ static void step_options(void)
           "a failed sum moves no weight", "one moved");
     free(before);
     end(&h);
+}
+
+/* Takes one step of gradient descent that clips the gradient to a quarter of its norm, and compares
+ * matrices, biases and each learned s with w - lr·(clipped gradient + decay·w). The decay of biases
+ * is that of matrices if the plan decays all, otherwise 0; s does not decay. */
+static void clipped_descent(int decay_all)
+{
+    const float lr = 0.05f, decay = 0.25f, lambda_lr_scale = 3;
+    lgelu_training plan = lgelu_training_defaults(lr, 0);
+    graph g;
+    double w[4096], ds[25], s[25], off[3] = { 0, 0, 0 }, norm;
+    char name[128];
+    build_usual(&g);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
+    bind_all(&g, 6);
+    move_biases(&g);
+    lgelu_net_forward(&g.net, 6);
+    lgelu_net_backward(&g.net, 1);
+    norm = lgelu_net_clip(&g.net, 0);
+    plan.sgd = 1;
+    plan.rate = LGELU_RATE_CONSTANT;
+    plan.decay_all = decay_all;
+    plan.lambda_lr_scale = lambda_lr_scale;
+    plan.adamw.weight_decay = decay;
+    plan.clip = (float)(norm / 4);
+    for (size_t i = 0; i < g.net.parameter_count; i++) {
+        const double shrink = i < g.net.weight_count || decay_all ? (double)decay : 0;
+        w[i] = (double)g.net.w[i];
+        w[i] -= (double)lr * ((double)g.net.g[i] / 4 + shrink * w[i]);
+    }
+    for (int i = 0; i < 25; i++) {
+        s[i] = (double)g.net.s[i];
+        ds[i] = g.net.dlambda[i] * (double)lgelu_lambda_slope(&g.net.lambda_map, g.net.s[i]);
+        s[i] -= (double)(lr * lambda_lr_scale) * ds[i] / 4;
+    }
+    lgelu_net_step(&g.net, &plan);
+    for (size_t i = 0; i < g.net.parameter_count; i++) {
+        const int part = i >= g.net.weight_count;
+        off[part] = fmax(off[part], fabs((double)g.net.w[i] - w[i]) / (fabs(w[i]) + 0.1));
+    }
+    for (int i = 0; i < 25; i++)
+        off[2] = fmax(off[2], fabs((double)g.net.s[i] - s[i]) / (fabs(s[i]) + 0.1));
+    snprintf(name, sizeof name, "SGD, clipped, %s: matrices, biases and s move as the formula says",
+             decay_all ? "decay of all" : "decay of matrices");
+    check(!g.net.status && fabs(g.net.gradient_norm / norm - 1) < 1e-12 && off[0] < 1e-6
+              && off[1] < 1e-6 && off[2] < 1e-6,
+          name, "off by %.3g, %.3g, %.3g, norm %.9g of %.9g", off[0], off[1], off[2],
+          g.net.gradient_norm, norm);
+    end(&g);
+}
+
+/* A gate directly on an input that is built as any kind learns its λ once it is LGELU_GATE_LAMBDA,
+ * with the bits of a network that is built so. */
+static void gate_on_an_input(void)
+{
+    static const lgelu_gate_kind kind[] = { LGELU_GATE_LAMBDA, LGELU_GATE_GELU, LGELU_GATE_TANH,
+                                            LGELU_GATE_RELU, LGELU_GATE_SILU };
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
+    float lambda[5];
+    char name[64];
+    for (int i = 0; i < 5; i++) {
+        graph g;
+        begin(&g);
+        int x = lgelu_input(&g.net, "x", 1, 1, 7);
+        x = lgelu_gate(&g.net, "gate", x, kind[i], 2);
+        regress(&g, lgelu_linear(&g.net, "out", x, 3));
+        make_at(&g, 12, LGELU_MODE_TRAIN, 0);
+        bind_all(&g, 12);
+        lgelu_net_set_gates(&g.net, LGELU_GATE_LAMBDA);
+        lgelu_net_set_lambda(&g.net, 0, 2);
+        train(&g, 12, 5, &plan);
+        lambda[i] = g.net.lambda[0];
+        snprintf(name, sizeof name, "a gate on an input, built as kind %d, learns", (int)kind[i]);
+        check(!g.net.status && fabsf(lambda[i] - 2) > 1e-3f && same(lambda, lambda + i, 4), name,
+              "λ = %g, expected %g %s", (double)lambda[i], (double)lambda[0], g.net.message);
+        end(&g);
+    }
+}
+
+/* A row of the history is written after the plan has driven λ: it has the λ's that the next forward
+ * uses. */
+static void history_of_driven(void)
+{
+    enum { EVERY = 3, ROWS = 4, LAMBDAS = 26 };
+    graph g;
+    lgelu_training plan = lgelu_training_defaults(0.01f, EVERY * ROWS);
+    float history[ROWS * LAMBDAS];
+    int rows = 1, rises = 1;
+    build_usual(&g);
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
+    bind_all(&g, 6);
+    plan.hardening.target = 40;
+    plan.hardening.begin = 1;
+    plan.hardening.end = EVERY * ROWS;
+    plan.history = history;
+    plan.history_every = EVERY;
+    for (int row = 0; row < ROWS; row++) {
+        train(&g, 6, EVERY, &plan);
+        rows &= same(history + row * LAMBDAS, g.net.lambda, LAMBDAS * sizeof *history);
+        rises &= !row || history[row * LAMBDAS] > history[(row - 1) * LAMBDAS];
+    }
+    check(rows && rises && !g.net.status, "the history of driven λ's: those of the next forward",
+          "%s %s", rows ? "" : "a row differs", g.net.message);
+    end(&g);
 }
 
 static void rates(void)
@@ -2138,6 +2443,37 @@ static void copies(void)
     end(&g);
 }
 
+/* A copy takes over how λ follows from s: the next step of the copy moves λ as that of the source.
+ */
+static void copied_map(void)
+{
+    const lgelu_lambda_map map = { LGELU_SIGMOID, 0.2f, 300 };
+    lgelu_training plan = lgelu_training_defaults(0.01f, 20);
+    graph g, h;
+    build_usual(&g);
+    g.net.lambda_map = map;
+    make_at(&g, 6, LGELU_MODE_TRAIN, 0);
+    bind_all(&g, 6);
+    train(&g, 6, 3, &plan);
+    build_usual(&h);
+    make_at(&h, 6, LGELU_MODE_TRAIN, 0);
+    bind_all(&h, 6);
+    lgelu_net_copy(&h.net, &g.net);
+    check(!h.net.status && h.net.lambda_map.map == LGELU_SIGMOID
+              && same(&h.net.lambda_map.temperature, &map.temperature, sizeof map.temperature)
+              && same(&h.net.lambda_map.lambda_max, &map.lambda_max, sizeof map.lambda_max),
+          "a copy has the λ map of the other network", "map %d, %s", (int)h.net.lambda_map.map,
+          h.net.message);
+    train(&g, 6, 2, &plan);
+    train(&h, 6, 2, &plan);
+    check(!h.net.status && same(h.net.lambda, g.net.lambda, 25 * sizeof(float))
+              && same(h.net.s, g.net.s, 25 * sizeof(float)),
+          "and its λ's train on with the same bits", "λ = %g, expected %g", (double)h.net.lambda[0],
+          (double)g.net.lambda[0]);
+    end(&g);
+    end(&h);
+}
+
 /* ---- Plans at the limits of long, custom plans ---- */
 typedef struct {
     int calls;
@@ -2395,8 +2731,14 @@ int main(void)
     run_errors();
     accumulation_and_clipping();
     decay_and_gates();
+    infinite_lambdas();
+    calls_over_an_error();
     steps_of_many();
     step_options();
+    clipped_descent(0);
+    clipped_descent(1);
+    history_of_driven();
+    gate_on_an_input();
     rates();
     settled_plans();
     hardening_a_net();
@@ -2405,6 +2747,7 @@ int main(void)
     between_forward_and_backward();
     names_and_shapes();
     copies();
+    copied_map();
     plans();
     outer_loss();
     silu_gates();

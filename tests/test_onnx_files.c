@@ -392,8 +392,161 @@ static void whole_numbers(void)
     free(memory);
 }
 
+/* ---- names ---- */
+
+/* Reads a varint and moves *p behind it. */
+static size_t varint(const unsigned char **p)
+{
+    size_t x = 0;
+    int shift = 0;
+    for (; **p & 128; (*p)++, shift += 7)
+        x |= (size_t)(**p & 127) << shift;
+    x |= (size_t) * (*p)++ << shift;
+    return x;
+}
+
+/* Calls `use` with each field of a message that has a length. */
+typedef void field_user(int field, const unsigned char *p, size_t n, void *user);
+static void each_field(const unsigned char *p, size_t n, field_user *use, void *user)
+{
+    const unsigned char *const end = p + n;
+    while (p < end) {
+        const size_t tag = varint(&p);
+        if ((tag & 7) == 0) {
+            varint(&p);
+        } else if ((tag & 7) == 5) {
+            p += 4;
+        } else {
+            const size_t length = varint(&p);
+            use((int)(tag >> 3), p, length, user);
+            p += length;
+        }
+    }
+}
+
+enum { MOST_NAMES = 2000 };
+typedef struct {
+    const unsigned char *p[MOST_NAMES];
+    size_t n[MOST_NAMES];
+    size_t count;
+    int wanted; /* the field of a name in the message that is read now */
+} name_list;
+
+static void add_name(int field, const unsigned char *p, size_t n, void *user)
+{
+    name_list *list = (name_list *)user;
+    if (field == list->wanted && list->count < MOST_NAMES) {
+        list->p[list->count] = p;
+        list->n[list->count++] = n;
+    }
+}
+
+/* Collects what a graph defines: inputs, tensors, and outputs of nodes. */
+static void add_part(int field, const unsigned char *p, size_t n, void *user)
+{
+    name_list *list = (name_list *)user;
+    list->wanted = field == 1 ? 2 : field == 5 ? 8 : field == 11 ? 1 : 0;
+    if (list->wanted)
+        each_field(p, n, add_name, list);
+}
+
+static void add_graph(int field, const unsigned char *p, size_t n, void *user)
+{
+    if (field == 7)
+        each_field(p, n, add_part, user);
+}
+
+/* Returns a name that a file defines twice, or NULL. */
+static const char *twice(const memory_file *file, name_list *list)
+{
+    static char name[100];
+    list->count = 0;
+    each_field(file->data, file->size, add_graph, list);
+    for (size_t i = 0; i < list->count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (list->n[i] == list->n[k] && !memcmp(list->p[i], list->p[k], list->n[i])) {
+                snprintf(name, sizeof name, "%.*s", (int)list->n[i], (const char *)list->p[i]);
+                return name;
+            }
+        }
+    }
+    return NULL;
+}
+
+static uint64_t seed, drawn;
+static size_t draw(size_t n) { return (size_t)(lgelu_random(seed, 3, drawn++) % n); }
+
+/* Adds a random layer on a sequence of tokens, under a name that another layer's parts have. */
+static int hostile_layer(lgelu_net *n, const char *name, int a)
+{
+    const lgelu_window w = { { 1, 1 + draw(2) }, { 1, 1 }, { 0, 0 }, { 1, 1 } };
+    const size_t c = n->nodes[a].shape[2];
+    switch (draw(8)) {
+    case 0: return lgelu_conv_window(n, name, a, 12, &w, 1, 1);
+    case 1: return lgelu_rotary(n, name, a, 1 + draw(2), 2 + 2 * draw(2), 10000, (int)draw(2));
+    case 2: return lgelu_class_token(n, name, a);
+    case 3: return lgelu_layer_norm(n, name, a);
+    case 4: return lgelu_gate(n, name, a, draw(2) ? LGELU_GATE_TANH : LGELU_GATE_LAMBDA, 1.5f);
+    case 5: return lgelu_transpose(n, name, lgelu_transpose(n, "transposed", a));
+    case 6: return lgelu_attention(n, name, lgelu_linear(n, "qkv", a, 3 * c), 2, 1);
+    default: return lgelu_linear(n, name, a, 12);
+    }
+}
+
+/* Random graphs whose layers have the names of other layers' parts, or nearly: each name in a file
+   is unique, and the file is read again; or the graph is refused by the layer's name. */
+static void hostile_names(void)
+{
+    static const char *const names[] = {
+        "class1",       "class1.line", "first",        "class1/line", "first.line", "class1/first",
+        "class1.first", "line",        "class1:shape", "a.weight",    "a",          "x.cos",
+        "heads",        "rest",        "class1_line",  "shape"
+    };
+    enum { NAMES = sizeof names / sizeof *names, GRAPHS = 600 };
+    static name_list list;
+    size_t written = 0, clashes = 0, others = 0, defined = 0;
+    const char *found = NULL;
+    for (seed = 1; seed <= GRAPHS && !found; seed++) {
+        memory_file file = { NULL, 0, 0 };
+        unsigned char work[NODES];
+        const size_t shift = lgelu_random(seed, 4, 0) % NAMES,
+                     layers = 2 + lgelu_random(seed, 4, 1) % 4;
+        onnx_options o = plain_options;
+        void *memory;
+        int a;
+        drawn = 0;
+        o.input = draw(2) ? ONNX_CHANNELS_LAST : ONNX_CHANNELS_FIRST;
+        lgelu_net_begin(net, nodes[0], NODES);
+        a = lgelu_input(net, "in", 1, 3 + draw(4), 12);
+        for (size_t k = 0; k < layers && a >= 0; k++)
+            a = hostile_layer(net, names[(shift + k * 5) % NAMES], a);
+        const size_t bytes = net[0].status ? 0 : lgelu_net_bytes(net, 2, LGELU_MODE_INFER);
+        memory = malloc(bytes ? bytes : 1);
+        if (!bytes || lgelu_net_make(net, memory, bytes, 2, LGELU_MODE_INFER, seed)) {
+            others++;
+        } else if (onnx_save(net, &o, work, memory_append, &file, why)) {
+            if (strstr(why, "another layer has this name"))
+                clashes++;
+            else
+                found = why;
+        } else {
+            found = twice(&file, &list);
+            defined += list.count;
+            written++;
+        }
+        free(memory);
+        free(file.data);
+    }
+    printf("# %u graphs written with %u names, %u refused by a name, %u no networks\n",
+           (unsigned)written, (unsigned)defined, (unsigned)clashes, (unsigned)others);
+    check(!found && written > GRAPHS / 4 && defined > 10 * written,
+          "every name of a graph is unique, whatever its layers are called", "seed %u: %s",
+          (unsigned)seed - 1, found ? found : "too few graphs");
+}
+
 int main(void)
 {
+    hostile_names();
     what_cannot_be_written();
     a_gate_of_ones_own();
     whole_numbers();

@@ -22,8 +22,7 @@ data=../examples/pictures
 library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
 deploy=../examples/deploy
 $CC -std=c99 -O1 $WARNINGS tools/round_trip_data.c ../examples/data.c -o $out/data -lm || exit 1
-(for f in reluize refit npy onnx_in onnx_out bounds int8 int8_product c_file c_file_int8; do echo $deploy/$f.c; done) > $out/files
-$CC -std=c99 -O2 $(cat $out/files) ../examples/study/output.c ../examples/data.c $library -o $out/reluize || exit 1
+$CC -std=c99 -O2 $RELUIZE $library -o $out/reluize || exit 1
 $out/data $data $out || exit 1
 $python tools/round_trip.py $out > $out/list
 verdict $? "PyTorch trains and exports two networks" || exit 1

@@ -34,11 +34,11 @@ verdict $([ $? = 0 ] && [ "$(grep -c '^  --' $out/help)" -ge 40 ]; echo $?) "--h
 # a run and its files
 $small --csv $out/a.csv --json $out/a.json --svg $out/svg --log $out/a.jsonl --keep $out/keep > $out/a.out 2> $out/a.err
 verdict $? "a small run" "$(cat $out/a.err)"
-for arm in gelu lgelu hardened relu switched frozen; do
+for arm in gelu lgelu hardened relu switched frozen held; do
     verdict $(grep -q "^$arm  *[GRlhλ]" $out/a.out; echo $?) "the table has $arm" "no such row"
 done
 verdict $(! grep -q "$(printf '\r')" $out/a.out; echo $?) "plain lines when stdout is no terminal" "a carriage return"
-verdict $([ "$(wc -l < $out/a.jsonl)" -eq 25 ]; echo $?) "a line of the log for the command, each epoch and arm" "$(wc -l < $out/a.jsonl) lines, expected 25"
+verdict $([ "$(wc -l < $out/a.jsonl)" -eq 29 ]; echo $?) "a line of the log for the command, each epoch and arm" "$(wc -l < $out/a.jsonl) lines, expected 29"
 verdict $([ "$(head -1 $out/a.csv)" = arm,seed,epoch,gate,quantity,value ] && ! grep -vq '^[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*$' $out/a.csv &&
     ! grep -q -e nan -e seconds $out/a.csv; echo $?) "the CSV has six columns, no nan and no clock" "not everywhere"
 verdict $(grep -q 'not decidable at this size$' $out/a.out && grep -q '^What decides:' $out/a.out; echo $?) "rules and verdicts are printed" "$(tail -3 $out/a.out)"
@@ -46,7 +46,7 @@ $small --lr 1e-3,1e30 --c 1,2 --arms gelu,hardened --csv $out/x.csv --json $out/
 verdict $? "options with several values are axes; a run that diverges is one of them" "$(cat $out/x.err)"
 verdict $([ "$(head -1 $out/x.csv)" = lr,c,arm,seed,epoch,gate,quantity,value ] && [ "$(grep -c ',before,' $out/x.csv)" = 6 ] && grep -q '^1e+30,,gelu,1,,,diverged,' $out/x.csv; echo $?) \
     "gelu is run once for both c, hardened twice" "$(grep -c ',before,' $out/x.csv) runs"
-verdict $([ "$(ls $out/keep | wc -l)" = 12 ] && grep -aq '"gate1":"relu"' $out/keep/mlp_hardened_1.safetensors && grep -aq '"gate1":"gelu"' $out/keep/mlp_gelu_1.safetensors; echo $?) \
+verdict $([ "$(ls $out/keep | wc -l)" = 14 ] && grep -aq '"gate1":"relu"' $out/keep/mlp_hardened_1.safetensors && grep -aq '"gate1":"gelu"' $out/keep/mlp_gelu_1.safetensors; echo $?) \
     "--keep leaves every final network, the hardened one with ReLU gates" "$(ls $out/keep)"
 log=$($out/study swap --net gpt --quick --text ../examples/text.h --layers 1 --width 8 --steps 2 --seeds 1 --arms gelu --keep $out/keep_gpt 2>&1 > /dev/null)
 verdict $([ $? = 0 ] && grep -aq '"test_loss":"[0-9]' $out/keep_gpt/gpt_gelu_1.safetensors; echo $?) "--keep of a network whose score is its loss" "$log"
@@ -57,11 +57,11 @@ def strict(name): raise ValueError(name)
 d = json.load(open(sys.argv[1] + "/a.json"), parse_constant=strict)
 for line in open(sys.argv[1] + "/a.jsonl"): json.loads(line, parse_constant=strict)
 assert list(d)[-1] == "arms" and {"data", "config", "findings"} <= set(d)
-assert list(d["arms"]) == ["gelu", "lgelu", "hardened", "relu", "switched", "frozen"]
+assert list(d["arms"]) == ["gelu", "lgelu", "hardened", "relu", "switched", "frozen", "held"]
 for a in d["arms"].values():
     for key in "before", "after", "flips", "max_dlogit", "lambda": assert len(a[key]) == 2, key
     assert all(len(l) == 2 for l in a["lambda"])
-for arm in "hardened", "frozen": assert all(abs(v - 159.577) < 1e-3 for l in d["arms"][arm]["lambda"] for v in l)
+for arm in "hardened", "frozen", "held": assert all(abs(v - 159.577) < 1e-3 for l in d["arms"][arm]["lambda"] for v in l)
 assert all(v >= 1 for l in d["arms"]["lgelu"]["lambda"] for v in l)
 assert max(d["arms"]["hardened"]["max_dlogit"]) < 0.01 < min(d["arms"]["gelu"]["max_dlogit"])
 assert d["arms"]["relu"]["flips"] == d["arms"]["switched"]["flips"] == [0, 0]

@@ -14,7 +14,7 @@
    - scores at the rate that is best on the hold-out of all seeds (gates), or of the other seeds
      (betas): Student's t;
    - returns at the rate that is best on the other seeds (control): the median, by order statistics;
-   - counts of flips (ablation): the wider of Student's t and a Poisson count's score interval.
+   - counts of flips (ablation): the widest of Student's t and two score intervals of counts.
 
    Beside them: p-values against Student's quantiles, and Holm's correction.
 
@@ -380,6 +380,28 @@ static void medians(void)
           "%g to %g", low, high);
 }
 
+/* Half of the values are at a ceiling: interval.h states what is covered then. */
+static void medians_at_a_ceiling(void)
+{
+    static const long sizes[4] = { 6, 9, 10, 20 };
+    static const double stated[4] = { 89, 91, 94, 94 };
+    for (int k = 0; k < 4; k++) {
+        int hits = 0;
+        char name[64];
+        start(81 + (uint64_t)k);
+        for (int d = 0; d < DRAWS; d++) {
+            double v[MAX_RUNS], median, low, high;
+            for (long i = 0; i < sizes[k]; i++)
+                v[i] = fmin(uniform(), 0.5);
+            stat_interval_median(v, sizes[k], &median, &low, &high);
+            hits += inside(low, high, 0.5);
+        }
+        snprintf(name, sizeof name, "medians of %ld seeds, half at a ceiling", sizes[k]);
+        check(fabs(100.0 * hits / DRAWS - stated[k]) < 1.5, name,
+              "covers %.1f %%, interval.h states %.0f", 100.0 * hits / DRAWS, stated[k]);
+    }
+}
+
 /* ---- counts of rare events ---- */
 static double poisson(double mean)
 {
@@ -389,6 +411,37 @@ static double poisson(double mean)
     for (; product > least; k++)
         product *= uniform();
     return k;
+}
+
+/* Counts whose own mean differs from seed to seed: the variance is mean + mean², two and three
+   times the mean for means of 1 and 2. */
+static double dispersed(double mean) { return poisson(-mean * log(1 - uniform())); }
+
+static void counts_that_are_dispersed(void)
+{
+    static const double means_of[3] = { 0.5, 1, 2 };
+    static const long sizes[2] = { 5, 10 };
+    int differ = 0;
+    for (int k = 0; k < 6; k++) {
+        const double truth = means_of[k / 2];
+        const long n = sizes[k % 2];
+        int hits = 0;
+        char name[96];
+        start(91 + (uint64_t)k);
+        for (int d = 0; d < DRAWS; d++) {
+            double v[MAX_RUNS], mean, low, high;
+            for (long i = 0; i < n; i++)
+                v[i] = dispersed(truth);
+            stat_interval_counts(v, n, &mean, &low, &high);
+            hits += inside(low, high, truth);
+            differ += (stat_counts_p(v, n, -HUGE_VAL, 1.5) < 0.05) != (high < 1.5 || low >= 1.5);
+        }
+        snprintf(name, sizeof name, "counts of %g events in %ld seeds that spread more", truth, n);
+        check(100.0 * hits / DRAWS >= 93, name, "covers %.1f %%, expected 93 or more",
+              100.0 * hits / DRAWS);
+    }
+    check(!differ, "the p of such counts is below 0.05 exactly where their interval decides",
+          "%d differ", differ);
 }
 
 static void counts_of_events(void)
@@ -638,7 +691,9 @@ int main(void)
     screenings(0.5, 52);
     returns();
     medians();
+    medians_at_a_ceiling();
     counts_of_events();
+    counts_that_are_dispersed();
     chosen_rates(5, 0, 81);
     chosen_rates(5, 1, 82);
     chosen_rates(10, 1, 83);

@@ -30,7 +30,7 @@ $begin $(files often) --save $out/often.st --save-every 1 ${lone:---threads 3} >
 verdict $(same whole often > $out/same.log 2>&1; echo $?) "nor does keeping more of them, on more threads" "$(cat $out/same.log)"
 
 # stopped after every single step, each process going on where the one before it was
-chain 60 "$begin $(files chain) --save $out/chain.st --threads 1" "$resume --resume $out/chain.st $(files chain) --threads 1"
+chain 72 "$begin $(files chain) --save $out/chain.st --threads 1" "$resume --resume $out/chain.st $(files chain) --threads 1"
 verdict $(same whole chain > $out/same.log 2>&1; echo $?) "it ends with the same table, CSV, JSON, log and checkpoint, byte for byte" "$(cat $out/same.log)"
 $resume --resume $out/chain.st $(files chain) > $out/chain.out
 verdict $(same whole chain > $out/same.log 2>&1; echo $?) "a finished study only writes its files again" "$(cat $out/same.log)"

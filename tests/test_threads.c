@@ -2,8 +2,9 @@
    Whole training runs on a user's own threads: the weights after some steps are those of one
    thread, to the bit, whatever the number of threads and the order in which they take the tasks.
    Then all at once: eight threads that train a network each, one network trained by eight more,
-   threads that infer, and one that changes the instruction set all the time. test_races.sh runs the
-   same under ThreadSanitizer. cc -O2 -I.. test_threads.c tools/lgelu.c -lm -pthread */
+   threads that infer, and one that changes the instruction set all the time. Last, loops inside
+   loops: callbacks that start one by the threads they run on. test_races.sh runs the same under
+   ThreadSanitizer, without OpenMP. cc -O2 -I.. test_threads.c tools/lgelu.c -lm -pthread */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
@@ -11,6 +12,7 @@
 #include "tools/threads.h"
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { DENSE, PICTURES, TEXT, KINDS, BATCH = 6, STEPS = 2 };
 
@@ -297,6 +299,212 @@ static void wakes(int kind, size_t samples, int expected)
     free(m);
 }
 
+/* ---- Loops inside loops ---- */
+/* A callback that starts a loop while the team is in one computes it on its own thread. Before that
+ * was so, each of these hung. */
+enum { ROWS = 512, WIDTH = 128, INNER = 16 };
+
+typedef struct {
+    const lgelu_threads *threads;
+    const float *x;
+    float *y;
+    size_t n;
+} part;
+
+static void double_one(size_t index, void *user)
+{
+    const part *p = (const part *)user;
+    const size_t end = p->n * (index + 1) / INNER;
+    size_t i;
+    for (i = p->n * index / INNER; i < end; i++)
+        p->y[i] = 2 * p->x[i];
+}
+
+static void double_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *net,
+                           const lgelu_node *node, void *user)
+{
+    part p;
+    p.threads = &net->threads;
+    p.x = x;
+    p.y = y;
+    p.n = n;
+    (void)first;
+    (void)node;
+    (void)user;
+    if (net->threads.run)
+        net->threads.run(double_one, &p, INNER, net->threads.user);
+}
+
+static void double_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
+                            size_t first, const lgelu_net *net, const lgelu_node *node, void *user)
+{
+    (void)dw;
+    (void)x;
+    if (dx)
+        double_forward(dx, dy, n, first, net, node, user);
+}
+
+/* A task of a loop that starts another one, for its part of the values. */
+static void inner_loop(size_t index, void *user)
+{
+    const part *all = (const part *)user;
+    part p;
+    p.threads = all->threads;
+    p.n = all->n / INNER;
+    p.x = all->x + index * p.n;
+    p.y = all->y + index * p.n;
+    all->threads->run(double_one, &p, INNER, all->threads->user);
+}
+
+/* A linear layer whose matrix is twice the identity, in a loop of loops. */
+static int double_linear(float *y, const float *x, size_t rows, const lgelu_net *net,
+                         const lgelu_node *node, void *user)
+{
+    part p;
+    p.threads = &net->threads;
+    p.x = x;
+    p.y = y;
+    p.n = rows * node->shape[2];
+    (void)user;
+    net->threads.run(inner_loop, &p, INNER, net->threads.user);
+    return 1;
+}
+
+/* Returns the number of values that are not `factor` times their input. */
+static size_t differing(const float *y, const float *x, float factor)
+{
+    size_t i, wrong = 0;
+    for (i = 0; i < (size_t)ROWS * WIDTH; i++)
+        wrong += !y || y[i] < factor * x[i] || y[i] > factor * x[i];
+    return wrong;
+}
+
+/* Four runs, since with OpenMP the first two measure the time of one thread. The gate is behind a
+ * linear layer, so that the backward passes it. */
+static void callbacks_in_loops(const char *name, const lgelu_threads *threads, lgelu_mode mode)
+{
+    const lgelu_custom_gate gate = { double_forward, double_backward, 0, 0, NULL };
+    lgelu_node nodes[5];
+    lgelu_net net;
+    float *x = (float *)malloc(2 * ROWS * WIDTH * sizeof *x), *target = x + ROWS * WIDTH;
+    char text[96];
+    size_t i, bytes, wrong = 0;
+    void *block;
+    int y;
+    lgelu_net_begin(&net, nodes, 5);
+    y = lgelu_linear_no_bias(&net, "fc", lgelu_input(&net, "x", 1, 1, WIDTH), WIDTH);
+    y = lgelu_gate_custom(&net, "gate", y, &gate);
+    lgelu_mean_squared_error(&net, "loss", y, lgelu_input(&net, "t", 1, 1, WIDTH));
+    bytes = lgelu_net_bytes(&net, ROWS, mode);
+    block = malloc(bytes ? bytes : 1);
+    if (!x || !block)
+        abort();
+    net.threads = *threads;
+    net.custom_linear.run = mode == LGELU_MODE_TRAIN ? NULL : double_linear;
+    lgelu_net_make(&net, block, bytes, ROWS, mode, 3);
+    memset(net.w, 0, net.parameter_count * sizeof *net.w);
+    for (i = 0; i < WIDTH; i++)
+        net.w[i * WIDTH + i] = 2;
+    for (i = 0; i < 2 * ROWS * WIDTH; i++)
+        x[i] = lgelu_uniform(7, 7, i);
+    lgelu_net_bind(&net, 0, x);
+    lgelu_net_bind(&net, 3, target);
+    for (i = 0; i < 4; i++) {
+        lgelu_net_forward(&net, ROWS);
+        wrong += differing(lgelu_net_value(&net, y), x, 4);
+        if (mode == LGELU_MODE_TRAIN)
+            lgelu_net_backward(&net, 1);
+    }
+    snprintf(text, sizeof text, "%s: a custom gate%s starts loops inside a loop", name,
+             mode == LGELU_MODE_TRAIN ? ", forward and backward," : " and a custom linear layer");
+    check(!wrong && !net.status, text, "%zu values are wrong: %s", wrong, net.message);
+    free(block);
+    free(x);
+}
+
+/* Tasks of a team that start loops by it, and products. */
+typedef struct {
+    const lgelu_threads *team;
+    float *x, *y;
+    float product[INNER][4];
+} team_job;
+
+static void team_task(size_t index, void *user)
+{
+    team_job *job = (team_job *)user;
+    const float two[4] = { 2, 0, 0, 2 };
+    unsigned char work[1 << 16];
+    lgelu_product p;
+    part whole;
+    memset(&p, 0, sizeof p);
+    p.m = p.n = p.k = 2;
+    p.a.x = p.b.x = two;
+    p.a.row_stride = p.b.row_stride = p.c_stride = 2;
+    p.a.col_stride = p.b.col_stride = 1;
+    p.c = job->product[index];
+    if (lgelu_multiply_bytes(2, 2, 2) <= sizeof work)
+        lgelu_multiply(&p, work, job->team);
+    whole.threads = job->team;
+    whole.n = ROWS * WIDTH / INNER;
+    whole.x = job->x + index * whole.n;
+    whole.y = job->y + index * whole.n;
+    inner_loop(0, &whole);
+    job->team->run(double_one, &whole, INNER, job->team->user);
+}
+
+static void team_work(const lgelu_threads *team, void *user)
+{
+    team_job *job = (team_job *)user;
+    int k;
+    job->team = team;
+    for (k = 0; k < 3; k++)
+        team->run(team_task, job, INNER, team->user);
+}
+
+static void team_in_loops(const char *name, const lgelu_threads *threads)
+{
+    static team_job job;
+    size_t i, wrong;
+    char text[96];
+    job.x = (float *)malloc(2 * ROWS * WIDTH * sizeof *job.x);
+    if (!job.x)
+        abort();
+    job.y = job.x + ROWS * WIDTH;
+    memset(job.product, 0, sizeof job.product);
+    for (i = 0; i < (size_t)ROWS * WIDTH; i++) {
+        job.x[i] = lgelu_uniform(7, 8, i);
+        job.y[i] = -1;
+    }
+    lgelu_with_team(threads, team_work, &job);
+    wrong = differing(job.y, job.x, 2);
+    for (i = 0; i < INNER; i++)
+        wrong += job.product[i][0] < 4 || job.product[i][3] < 4 || job.product[i][1] > 0;
+    snprintf(text, sizeof text, "%s: the tasks of a team start loops by it", name);
+    check(!wrong, text, "%zu values are wrong", wrong);
+    free(job.x);
+}
+
+static void loops_in_loops(void)
+{
+    int seven = 7, calls = 0;
+    const lgelu_threads none = { NULL, NULL };
+    const lgelu_threads hook = { run_threads, &seven }, serial = { count_calls, &calls };
+    const lgelu_threads *threads[3];
+    static const char *const name[3] = { "without a hook", "threads of a hook", "a serial hook" };
+    int k;
+    threads[0] = &none;
+    threads[1] = &hook;
+    threads[2] = &serial;
+    alarm(300); /* a hang ends the program */
+    for (k = 0; k < 3; k++) {
+        callbacks_in_loops(name[k], threads[k], LGELU_MODE_TRAIN);
+        callbacks_in_loops(name[k], threads[k], LGELU_MODE_INFER);
+        team_in_loops(name[k], threads[k]);
+    }
+    team_in_loops("one thread", NULL);
+    alarm(0);
+}
+
 int main(void)
 {
     static const char *const name[KINDS] = { "an MLP", "a ResNet", "a GPT" };
@@ -325,5 +533,6 @@ int main(void)
         free(alone);
     }
     crowd();
+    loops_in_loops();
     return check_end();
 }

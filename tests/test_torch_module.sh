@@ -25,12 +25,17 @@ cat $out/log
 if [ $status != 0 ] && ! grep -q '^FAIL' $out/log; then echo "FAIL the module's tests end: $(tail -n 1 $out/err)"; fi
 [ $status = 0 ] || bad=1
 
-echo "# lgelu.refit beside refit.h"
-for f in onnx_out onnx_in refit; do $CC -std=c99 -O1 -c ../examples/deploy/$f.c -o $out/$f.o || exit 1; done
-$CC -std=c99 -O1 $WARNINGS tools/torch_refit.c $out/onnx_out.o $out/onnx_in.o $out/refit.o ${IMPLEMENTATION:-tools/lgelu.c} \
-    -o $out/torch_refit -lm || exit 1
+echo "# lgelu.refit beside the engine on a file"
+deploy=../examples/deploy
+engine="$(ls $deploy/onnx_run*.c $deploy/onnx_relu*.c | grep -v onnx_run_main.c) $deploy/onnx_gates.c $deploy/onnx_graph.c $deploy/least_squares.c"
+$CC -std=c99 -O1 $openmp -fPIC -shared $WARNINGS ../examples/torch/lgelu_convert.c $engine -o $out/liblgelu_convert.so -lm 2> $out/warnings &&
+    [ ! -s $out/warnings ]
+verdict $? "the library of lgelu.refit compiles without a warning" "$(grep -m1 -E 'error|warning' $out/warnings)"
+$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $deploy/npy.c $engine ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_relu -lm || exit 1
+LGELU_CONVERT_LIBRARY=$PWD/$out/liblgelu_convert.so
+export LGELU_CONVERT_LIBRARY
 mkdir -p $out/refits
-$python tools/torch_refit.py $out/refits $out/torch_refit 2> $out/err || bad=1
+$python tools/torch_refit.py $out/refits $out/onnx_relu 2> $out/err || bad=1
 [ -s $out/err ] && { echo "FAIL lgelu.refit: $(tail -n 1 $out/err)"; bad=1; }
 
 # The table of converted networks, after some steps of training, with the images of the repository and a short text. convert.py stops
@@ -38,8 +43,7 @@ $python tools/torch_refit.py $out/refits $out/torch_refit 2> $out/err || bad=1
 echo "# the table of examples/torch/convert.py"
 $python tools/torch_convert.py 2> $out/err || bad=1
 [ -s $out/err ] && { echo "FAIL convert.py's intervals: $(tail -n 1 $out/err)"; bad=1; }
-(for f in reluize refit npy onnx_in onnx_out bounds int8 int8_product c_file c_file_int8; do echo ../examples/deploy/$f.c; done) > $out/files
-$CC -std=c99 -O1 $(cat $out/files) ../examples/study/output.c ../examples/data.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/reluize -lm || exit 1
+$CC -std=c99 -O1 $RELUIZE ${IMPLEMENTATION:-tools/lgelu.c} -o $out/reluize -lm || exit 1
 mkdir -p $out/data/text
 head -c 40000 ../examples/data.c > $out/data/text/tinyshakespeare.txt
 $python ../examples/torch/convert.py --data $out/data --only 'mlp-silu|gpt4x128-silu' --short --seeds 2 --out $out/converted \
@@ -66,7 +70,7 @@ if echo "$(field hardened before) $(field hardened flips) $(field gelu flips)" |
     awk '{ exit !(NF == 3 && $1 > 85 && $2 <= 2 && $3 > $2) }'
 then echo "ok $name"
 else echo "FAIL $name: $(paste -sd';' $out/train.log)"; bad=1; fi
-$CC -std=c99 -O1 tools/onnx_back.c $out/onnx_out.o $out/onnx_in.o ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_back -lm || exit 1
+$CC -std=c99 -O1 tools/onnx_back.c $DEPLOY/onnx_out.o $DEPLOY/onnx_in.o ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_back -lm || exit 1
 printf 'relu\tfloat32\t2500,784\t2500,10\n' > $out/example/list
 $out/onnx_back $out/example/list $out/example 1e-5 || bad=1
 $out/onnx_back $out/list $out 1e-5 || bad=1

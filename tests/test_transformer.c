@@ -99,6 +99,8 @@ static void layers(void)
         begin(&g);
         x = lgelu_input(&g.net, "x", 1, 9, 6);
         y = lgelu_layer_norm(&g.net, "norm", lgelu_linear(&g.net, "fc", x, widths[i]));
+        if (i % 2 == 0)
+            g.nodes[y].eps = 0.25f;
         regress(&g, lgelu_linear(&g.net, "out", y, 3));
         snprintf(name, sizeof name, "layer norm, %d channels", (int)widths[i]);
         judge(name, &g, 17, 15);
@@ -912,6 +914,46 @@ static void dropout(void)
     end(&g);
 }
 
+/* Each value draws for itself: no two ranges of values, columns of two samples or layers, whichever
+ * tasks compute them, are dropped alike. 0.68 of two masks of rate 0.2 are equal by
+ * chance. The layer is large enough for several tasks. */
+static void dropout_of_tasks(void)
+{
+    enum { SAMPLES = 256, WIDTH = 1024, STRETCH = 4096, STRETCHES = SAMPLES * WIDTH / STRETCH };
+    graph g;
+    int x, y, z, alike = 0, between;
+    static unsigned char mask[2][SAMPLES * WIDTH];
+    size_t same = 0;
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, WIDTH);
+    y = lgelu_dropout(&g.net, "one", lgelu_layer_norm(&g.net, "norm", x), 0.2f);
+    z = lgelu_dropout(&g.net, "two", lgelu_layer_norm(&g.net, "other", x), 0.2f);
+    lgelu_net_keep_value(&g.net, y);
+    lgelu_net_keep_value(&g.net, z);
+    make_at(&g, SAMPLES, LGELU_MODE_TRAIN, 0);
+    bind_all(&g, SAMPLES);
+    lgelu_net_forward(&g.net, SAMPLES);
+    for (size_t i = 0; i < sizeof mask[0]; i++) {
+        mask[0][i] = lgelu_net_value(&g.net, y)[i] < 0 || lgelu_net_value(&g.net, y)[i] > 0;
+        mask[1][i] = lgelu_net_value(&g.net, z)[i] < 0 || lgelu_net_value(&g.net, z)[i] > 0;
+        same += mask[0][i] == mask[1][i];
+    }
+    between = fabs((double)same / sizeof mask[0] - 0.68) < 0.01;
+    for (int a = 0; a < STRETCHES; a++) {
+        for (int b = 0; b < a; b++) {
+            const unsigned char *one = mask[0] + a * STRETCH, *two = mask[0] + b * STRETCH;
+            same = 0;
+            for (size_t i = 0; i < STRETCH; i++)
+                same += one[i] == two[i];
+            alike += fabs((double)same / STRETCH - 0.68) > 0.05;
+        }
+    }
+    check(!g.net.status && !alike, "dropout: no two ranges of a layer are dropped alike",
+          "%d pairs are %s", alike, g.net.message);
+    check(between, "dropout: no two layers are dropped alike", "they are");
+    end(&g);
+}
+
 /* Normal random numbers are normally distributed: checks the moments and the tails of 10^5 of them,
  * and their recorded bits. */
 static void normal(void)
@@ -1050,6 +1092,7 @@ int main(void)
     generation(1);
     generation_of_layers();
     dropout();
+    dropout_of_tasks();
     embeddings();
     deviations();
     normal();

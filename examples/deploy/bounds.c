@@ -173,8 +173,8 @@ static int bounds_find_tap(const bounds_window *w, size_t r, size_t c, size_t i,
                            size_t *at)
 {
     /* An index below 0 wraps to a large one and is outside as well. */
-    const size_t u = r * w->node->stride[0] + i - w->node->padding[0],
-                 v = c * w->node->stride[1] + j - w->node->padding[1];
+    const size_t u = r * w->node->stride[0] + i * w->node->dilation[0] - w->node->padding[0],
+                 v = c * w->node->stride[1] + j * w->node->dilation[1] - w->node->padding[1];
     *at = (u * w->from->shape[1] + v) * w->from->shape[2];
     return u < w->from->shape[0] && v < w->from->shape[1];
 }
@@ -235,7 +235,8 @@ static void bounds_conv_interval(bounds_net *b, int i)
 {
     const lgelu_node *node = b->net->nodes + i;
     const bounds_node *x = b->node + node->input[0];
-    const size_t row = node->weight_count / node->shape[2], side = node->window[0];
+    const size_t row = node->weight_count / node->shape[2], across = node->window[1],
+                 taps = node->window[0] * across;
     size_t r, c, o, t, k, at, to = 0;
     bounds_window w;
     w.node = node;
@@ -246,8 +247,8 @@ static void bounds_conv_interval(bounds_net *b, int i)
         for (c = 0; c < node->shape[1]; c++) {
             for (o = 0; o < node->shape[2]; o++, to++) {
                 double middle = 0, half = 0, s = 0;
-                for (t = 0; t < side * side; t++) {
-                    if (bounds_find_tap(&w, r, c, t / side, t % side, &at)) {
+                for (t = 0; t < taps; t++) {
+                    if (bounds_find_tap(&w, r, c, t / across, t % across, &at)) {
                         const float *v = b->net->w + node->weight_at + o * row + t * w.in;
                         for (at += o / w.out * w.in, k = 0; k < w.in; k++, at++) {
                             middle += (double)v[k] * bounds_middle(x, at);
@@ -256,8 +257,8 @@ static void bounds_conv_interval(bounds_net *b, int i)
                         }
                     }
                 }
-                bounds_set_sum(b, i, to, (double)row, (double)(w.out * side * side), middle, half,
-                               s, node->bias_count ? (double)b->net->w[node->bias_at + o] : 0);
+                bounds_set_sum(b, i, to, (double)row, (double)(w.out * taps), middle, half, s,
+                               node->bias_count ? (double)b->net->w[node->bias_at + o] : 0);
             }
         }
     }
@@ -528,8 +529,8 @@ static void bounds_conv_back(bounds_carry *c, int i, size_t r, const double *a, 
 {
     bounds_net *b = c->b;
     const lgelu_node *node = b->net->nodes + i;
-    const size_t row = node->weight_count / node->shape[2], side = node->window[0],
-                 columns = node->shape[1];
+    const size_t row = node->weight_count / node->shape[2], across = node->window[1],
+                 taps = node->window[0] * across, columns = node->shape[1];
     size_t j, t, k, at;
     bounds_window w;
     w.node = node;
@@ -539,8 +540,8 @@ static void bounds_conv_back(bounds_carry *c, int i, size_t r, const double *a, 
     for (j = 0; j < b->node[i].n; j++) {
         if (fabs(a[j]) > 0) {
             const size_t o = j % node->shape[2], pixel = j / node->shape[2];
-            for (t = 0; t < side * side; t++) {
-                if (bounds_find_tap(&w, pixel / columns, pixel % columns, t / side, t % side,
+            for (t = 0; t < taps; t++) {
+                if (bounds_find_tap(&w, pixel / columns, pixel % columns, t / across, t % across,
                                     &at)) {
                     const float *v = b->net->w + node->weight_at + o * row + t * w.in;
                     double *to = fresh + at + o / w.out * w.in;
@@ -840,7 +841,7 @@ static double bounds_weight_norm(const lgelu_net *net, const lgelu_node *node)
     size_t t, g;
     if (node->op == LGELU_OP_LINEAR)
         return bounds_spectral_norm(net->w + node->weight_at, node->shape[2], in, in, 1);
-    for (t = 0; t < node->window[0] * node->window[0]; t++) {
+    for (t = 0; t < node->window[0] * node->window[1]; t++) {
         double worst = 0;
         const size_t out = node->shape[2] / node->groups, c = in / node->groups,
                      row = node->weight_count / node->shape[2];
@@ -955,10 +956,6 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
                              "bounds: layer '%s': %s layers are not supported", node->name,
                              lgelu_op_name((int)node->op));
-    }
-    if (!deploy_is_square(node)) {
-        return deploy_refuse(b->message, LGELU_E_ARGUMENT, "bounds: layer '%s': " DEPLOY_SQUARE,
-                             node->name);
     }
     if (lgelu_conv_is_winograd(net, node)) {
         return deploy_refuse(

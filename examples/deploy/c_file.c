@@ -2,6 +2,7 @@
    c_file.c: see c_file.h. Weights are written transposed, outputs last, so that a compiler can make
    vectors of the outputs. */
 #include "c_file.h"
+#include "c_file_name.h"
 
 /* The place of a value in work[], in floats; host: the node whose place it uses. */
 typedef struct {
@@ -43,20 +44,21 @@ static const char *const c_file_functions[] = {
     "        for (k = 0; k < in; k++) for (o = 0; o < out; o++) y[o] = fma_(x[k], w[k * out + o], y[o]);\n"
     "    }\n"
     "}\n",
-    "/* s: rows, columns, channels of x and of y, side of the kernel, stride, padding, groups. Zeros around; where each channel\n"
-    "   is a group of its own, elements outside the image are skipped */\n"
+    "/* s: rows, columns, channels of x and of y; rows and columns of the kernel, strides, paddings, dilations; groups. Zeros\n"
+    "   around; where each channel is a group of its own, elements outside the image are skipped */\n"
     "static void conv_(float *y, const float *x, const float *w, const float *b, const size_t *s)\n"
     "{\n"
-    "    const size_t in = s[2] / s[9], out = s[5] / s[9], alone = s[9] > 1 && s[9] == s[2] && s[9] == s[5];\n"
+    "    const size_t in = s[2] / s[14], out = s[5] / s[14], alone = s[14] > 1 && s[14] == s[2] && s[14] == s[5];\n"
     "    size_t r, c, i, j, k, g, o;\n"
     "    for (r = 0; r < s[3]; r++) for (c = 0; c < s[4]; c++, y += s[5]) {\n"
     "        for (o = 0; o < s[5]; o++) y[o] = b ? b[o] : 0;\n"
-    "        for (i = 0; i < s[6]; i++) for (j = 0; j < s[6]; j++) {\n"
-    "            const size_t u = r * s[7] + i - s[8], v = c * s[7] + j - s[8];        /* wrap below 0 */\n"
+    "        for (i = 0; i < s[6]; i++) for (j = 0; j < s[7]; j++) {\n"
+    "            const size_t u = r * s[8] + i * s[12] - s[10];        /* wraps below 0 */\n"
+    "            const size_t v = c * s[9] + j * s[13] - s[11];\n"
     "            const int there = u < s[0] && v < s[1];\n"
-    "            const float *p = there ? x + (u * s[1] + v) * s[2] : x, *q = w + (i * s[6] + j) * in * s[5];\n"
+    "            const float *p = there ? x + (u * s[1] + v) * s[2] : x, *q = w + (i * s[7] + j) * in * s[5];\n"
     "            if (!there && alone) continue;\n"
-    "            for (g = 0; g < s[9]; g++) for (k = 0; k < in; k++) {\n"
+    "            for (g = 0; g < s[14]; g++) for (k = 0; k < in; k++) {\n"
     "                const float z = there ? p[g * in + k] : 0;\n"
     "                for (o = g * out; o < g * out + out; o++) y[o] = fma_(z, q[k * s[5] + o], y[o]);\n"
     "            }\n"
@@ -78,8 +80,8 @@ static const char *const c_file_functions[] = {
     "    size_t i;\n"
     "    for (i = 0; i < n; i++) y[i] = sum_(a[i], b[i]);\n"
     "}\n",
-    "/* s: rows and columns of x, channels, rows and columns of y, those of the window, stride, padding; the largest, or the\n"
-    "   mean with zeros around */\n"
+    "/* s: rows and columns of x, channels, rows and columns of y, those of the window, strides, paddings; the largest, or\n"
+    "   the mean with zeros around */\n"
     "static void pool_(float *y, const float *x, int mean, const size_t *s)\n"
     "{\n"
     "    const float share = (float)(1 / (double)(s[5] * s[6]));\n"
@@ -88,7 +90,7 @@ static const char *const c_file_functions[] = {
     "        float best = 0;\n"
     "        int any = mean;\n"
     "        for (i = 0; i < s[5]; i++) for (j = 0; j < s[6]; j++) {\n"
-    "            const size_t u = r * s[7] + i - s[8], v = c * s[7] + j - s[8];\n"
+    "            const size_t u = r * s[7] + i - s[9], v = c * s[8] + j - s[10];\n"
     "            const float z = u < s[0] && v < s[1] ? x[(u * s[1] + v) * s[2] + k] : 0;\n"
     "            if (u >= s[0] || v >= s[1]) continue;\n"
     "            if (mean) best = sum_(best, z);\n"
@@ -134,10 +136,6 @@ static lgelu_status c_file_check(lgelu_net *net, const lgelu_node *node)
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "C file: layer '%s': %s layers are not supported", node->name,
                              lgelu_op_name((int)node->op));
-    }
-    if (!deploy_is_square(node)) {
-        return deploy_refuse(net->message, LGELU_E_ARGUMENT, "C file: layer '%s': " DEPLOY_SQUARE,
-                             node->name);
     }
     if (lgelu_conv_is_winograd(net, node)) {
         return deploy_refuse(
@@ -207,7 +205,7 @@ static void c_file_put_array(deploy_out *o, const char *array, int node, const f
                              size_t across, size_t step)
 {
     size_t i;
-    deploy_put(o, "static const float %s%z[%z] = {", array, (size_t)node, n);
+    deploy_put(o, "static const float %s%z_[%z] = {", array, (size_t)node, n);
     for (i = 0; i < n; i++) {
         deploy_put(o, i % 8 ? " " : "\n    ");
         deploy_hex(o, x[i % across * step + i / across]);
@@ -282,20 +280,20 @@ static void c_file_put_call(deploy_out *o, const lgelu_net *net, const c_file_pl
     }
     switch (f) {
     case C_FILE_LINEAR:
-        deploy_put(o, node->bias_count ? ", w%z, b%z" : ", w%z, NULL", n, n);
+        deploy_put(o, node->bias_count ? ", w%z_, b%z_" : ", w%z_, NULL", n, n);
         deploy_put(o, ", %z, %z, %z);\n", node->shape[0] * node->shape[1], from->shape[2],
                    node->shape[2]);
         break;
     case C_FILE_CONV:
-        deploy_put(o, node->bias_count ? ", w%z, b%z" : ", w%z, NULL", n, n);
-        deploy_put(o, ", s%z);\n", n);
+        deploy_put(o, node->bias_count ? ", w%z_, b%z_" : ", w%z_, NULL", n, n);
+        deploy_put(o, ", s%z_);\n", n);
         break;
     case C_FILE_NORM:
-        deploy_put(o, ", w%z, b%z, %z, %z);\n", n, n, node->shape[0] * node->shape[1],
+        deploy_put(o, ", w%z_, b%z_, %z, %z);\n", n, n, node->shape[0] * node->shape[1],
                    node->shape[2]);
         break;
     case C_FILE_POOL:
-        deploy_put(o, ", %z, s%z);\n", (size_t)(node->op == LGELU_OP_AVERAGE_POOL), n);
+        deploy_put(o, ", %z, s%z_);\n", (size_t)(node->op == LGELU_OP_AVERAGE_POOL), n);
         break;
     case C_FILE_FMA: deploy_put(o, ", %z * sizeof *y);\n", deploy_size(node)); break;
     default: deploy_put(o, ", %z);\n", deploy_size(node)); break;
@@ -305,26 +303,70 @@ static void c_file_put_call(deploy_out *o, const lgelu_net *net, const c_file_pl
 static void c_file_put_shape(deploy_out *o, const lgelu_net *net, int i)
 {
     const lgelu_node *node = net->nodes + i, *from = net->nodes + node->input[0];
-    if (c_file_kind(node) == C_FILE_CONV) {
-        deploy_put(o,
-                   "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z, %z };\n",
-                   (size_t)i, from->shape[0], from->shape[1], from->shape[2], node->shape[0],
-                   node->shape[1], node->shape[2], node->window[0], node->stride[0],
-                   node->padding[0], node->groups);
-    }
-    if (c_file_kind(node) == C_FILE_POOL) {
-        deploy_put(o, "    static const size_t s%z[] = { %z, %z, %z, %z, %z, %z, %z, %z, %z };\n",
-                   (size_t)i, from->shape[0], from->shape[1], from->shape[2], node->shape[0],
-                   node->shape[1], node->window[0], node->window[1], node->stride[0],
-                   node->padding[0]);
-    }
+    const int f = c_file_kind(node);
+    if (f != C_FILE_CONV && f != C_FILE_POOL)
+        return;
+    deploy_put(o, "    static const size_t s%z_[] = { %z, %z, %z, %z, %z, ", (size_t)i,
+               from->shape[0], from->shape[1], from->shape[2], node->shape[0], node->shape[1]);
+    if (f == C_FILE_CONV)
+        deploy_put(o, "%z, ", node->shape[2]);
+    deploy_put(o, "%z, %z, %z, %z, %z, %z", node->window[0], node->window[1], node->stride[0],
+               node->stride[1], node->padding[0], node->padding[1]);
+    if (f == C_FILE_CONV)
+        deploy_put(o, ", %z, %z, %z", node->dilation[0], node->dilation[1], node->groups);
+    deploy_put(o, " };\n");
 }
 
-static lgelu_status c_file_put_file(deploy_out *o, lgelu_net *net, int input, int output,
-                                    const char *name, const unsigned char *needed,
+/* ---- what a file and its header declare ---- */
+typedef struct {
+    const char *name;
+    const lgelu_node *in, *out;
+    size_t work; /* floats, at least 1 */
+} c_file_interface;
+
+/* Writes macros, sizes and the function, as C and as C++. */
+static void c_file_put_declarations(deploy_out *o, const c_file_interface *f)
+{
+    const char *name = f->name;
+    const size_t *shape = f->in->shape;
+    deploy_put(o, "#define %s_ROWS %z\n#define %s_COLUMNS %z\n#define %s_CHANNELS %z\n", name,
+               shape[0], name, shape[1], name, shape[2]);
+    deploy_put(o,
+               "#define %s_AT(row, column, channel) (((row) * %z + (column)) * %z + (channel))\n",
+               name, shape[1], shape[2]);
+    deploy_put(o, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    deploy_put(o, "enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n", name,
+               deploy_size(f->in), name, deploy_size(f->out), name, f->work);
+    deploy_put(o, "void %s(float *y, const float *x, float *work);\n", name);
+    deploy_put(o, "#ifdef __cplusplus\n}\n#endif\n");
+}
+
+/* Writes the comment of a file or header. */
+static void c_file_put_comment(deploy_out *o, const c_file_interface *f)
+{
+    const lgelu_node *in = f->in, *out = f->out;
+    deploy_put(
+        o,
+        "/* A ReLU network, written by lgelu.h (examples/deploy/c_file.c). Declare it where it is used:\n\n"
+        "       enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n",
+        f->name, deploy_size(in), f->name, deploy_size(out), f->name, f->work);
+    deploy_put(o, "       void %s(float *y, const float *x, float *work);\n\n", f->name);
+    deploy_put(
+        o,
+        "   x (%z, %z, %z) rows, columns, channels; y (%z, %z, %z); work: space for %s_work floats,\n",
+        in->shape[0], in->shape[1], in->shape[2], out->shape[0], out->shape[1], out->shape[2],
+        f->name);
+    deploy_put(
+        o,
+        "   %z bytes, the peak of the memory plan. The three don't overlap. cc -O2 -c this file; with\n"
+        "   hardware fma (-mfma, -march=native) it is many times faster and gives the same bits. */\n",
+        4 * f->work);
+}
+
+static lgelu_status c_file_put_file(deploy_out *o, lgelu_net *net, int output,
+                                    const c_file_interface *f, const unsigned char *needed,
                                     const c_file_place *p, size_t work)
 {
-    const lgelu_node *in = net->nodes + input, *out = net->nodes + output;
     unsigned used = 0;
     lgelu_status status;
     int i;
@@ -332,29 +374,12 @@ static lgelu_status c_file_put_file(deploy_out *o, lgelu_net *net, int input, in
         if (needed[i])
             used |= 1u << c_file_kind(net->nodes + i);
     }
+    c_file_put_comment(o, f);
     deploy_put(
         o,
-        "/* A ReLU network, written by lgelu.h (examples/deploy/c_file.c). Declare it where it is used:\n\n"
-        "       enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n",
-        name, deploy_size(in), name, deploy_size(out), name, work ? work : 1);
-    deploy_put(o, "       void %s(float *y, const float *x, float *work);\n\n", name);
-    deploy_put(
-        o,
-        "   x (%z, %z, %z) rows, columns, channels; y (%z, %z, %z); work: space for %s_work floats,\n",
-        in->shape[0], in->shape[1], in->shape[2], out->shape[0], out->shape[1], out->shape[2],
-        name);
-    deploy_put(
-        o,
-        "   %z bytes, the peak of the memory plan. The three don't overlap. cc -O2 -c this file; with\n"
-        "   hardware fma (-mfma, -march=native) it is many times faster and gives the same bits. */\n",
-        4 * (work ? work : 1));
-    deploy_put(
-        o,
-        "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
-        "enum { %s_inputs = %z, %s_outputs = %z, %s_work = %z };\n",
-        name, deploy_size(in), name, deploy_size(out), name, work ? work : 1);
-    deploy_put(o, "void %s(float *y, const float *x, float *work);\n\n", name);
-    deploy_put(o, "/* where floats are computed in wider registers (x87) */\n"
+        "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
+    c_file_put_declarations(o, f);
+    deploy_put(o, "\n/* where floats are computed in wider registers (x87) */\n"
                   "#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 "
                   "&& FLT_EVAL_METHOD != 16 && FLT_EVAL_METHOD != 32\n#define WIDER_\n#endif\n");
     if (used & (1u << C_FILE_LINEAR | 1u << C_FILE_CONV | 1u << C_FILE_NORM | 1u << C_FILE_POOL))
@@ -374,7 +399,7 @@ static lgelu_status c_file_put_file(deploy_out *o, lgelu_net *net, int input, in
         if (status)
             return status;
     }
-    deploy_put(o, "\nvoid %s(float *y, const float *x, float *work)\n{\n", name);
+    deploy_put(o, "\nvoid %s(float *y, const float *x, float *work)\n{\n", f->name);
     for (i = 0; i <= output; i++) {
         if (needed[i])
             c_file_put_shape(o, net, i);
@@ -386,22 +411,31 @@ static lgelu_status c_file_put_file(deploy_out *o, lgelu_net *net, int input, in
     if (!work)
         deploy_put(o, "    (void)work;\n");
     deploy_put(o, "}\n");
-    return deploy_end(o)
-               ? deploy_refuse(net->message, LGELU_E_FILE, "C file: it could not be written")
-               : LGELU_OK;
+    return LGELU_OK;
 }
 
-lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_write *write,
-                          void *user)
+static void c_file_put_header(deploy_out *o, const c_file_interface *f)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    const size_t length = strlen(name);
+    c_file_put_comment(o, f);
+    deploy_put(o, "#ifndef %s_INCLUDED\n#define %s_INCLUDED\n\n", f->name, f->name);
+    c_file_put_declarations(o, f);
+    deploy_put(o, "#endif\n");
+}
+
+int c_file_is_name(const char *name) { return c_file_name_is_free(name); }
+
+/* Writes a file, or its header. */
+static lgelu_status c_file_write_either(lgelu_net *net, int output, const char *name, int header,
+                                        lgelu_write *write, void *user)
+{
     unsigned char *needed;
     lgelu_status status = LGELU_OK;
+    c_file_interface f;
     deploy_out o;
     deploy_buffer *plan;
     c_file_place *p;
-    int i, input;
+    size_t work;
+    int i, input = -1;
     if (net->status)
         return net->status;
     net->message[0] = 0;
@@ -409,11 +443,10 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
         return deploy_refuse(net->message, LGELU_E_ARGUMENT,
                              "C file: no such output of a network that is made");
     }
-    if (!length || length > 40 || strspn(name, letters) < length || strspn(name, letters + 53)
-        || name[length - 1] == '_') {
-        return deploy_refuse(net->message, LGELU_E_ARGUMENT,
-                             "C file: '%s' is not a valid name for a function",
-                             length > 40 ? "a text of more than 40 letters" : name);
+    if (!c_file_is_name(name)) {
+        return deploy_refuse(net->message, LGELU_E_ARGUMENT, C_FILE_NAME_REFUSED,
+                             strlen(name) > C_FILE_NAME_MOST ? "a text of more than 40 letters"
+                                                             : name);
     }
     needed = (unsigned char *)deploy_room((size_t)net->count, 1);
     p = (c_file_place *)deploy_room((size_t)net->count, sizeof *p);
@@ -427,18 +460,39 @@ lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_wr
                                    "C file: '%s' does not depend on exactly one input",
                                    net->nodes[output].name);
         }
-        for (i = 0; i <= output && !status; i++) {
-            if (needed[i])
-                status = c_file_check(net, net->nodes + i);
-        }
+    }
+    for (i = 0; i <= output && !status; i++) {
+        if (needed[i])
+            status = c_file_check(net, net->nodes + i);
+    }
+    if (!status) {
+        work = c_file_lay_out(net, output, needed, p, plan);
+        f.name = name;
+        f.in = net->nodes + input;
+        f.out = net->nodes + output;
+        f.work = work ? work : 1;
         deploy_begin(&o, write, user);
-        if (!status) {
-            status = c_file_put_file(&o, net, input, output, name, needed, p,
-                                     c_file_lay_out(net, output, needed, p, plan));
-        }
+        if (header)
+            c_file_put_header(&o, &f);
+        else
+            status = c_file_put_file(&o, net, output, &f, needed, p, work);
+        if (!status && deploy_end(&o))
+            status = deploy_refuse(net->message, LGELU_E_FILE, "C file: it could not be written");
     }
     free(needed);
     free(p);
     free(plan);
     return status;
+}
+
+lgelu_status c_file_write(lgelu_net *net, int output, const char *name, lgelu_write *write,
+                          void *user)
+{
+    return c_file_write_either(net, output, name, 0, write, user);
+}
+
+lgelu_status c_file_write_header(lgelu_net *net, int output, const char *name, lgelu_write *write,
+                                 void *user)
+{
+    return c_file_write_either(net, output, name, 1, write, user);
 }

@@ -2,6 +2,7 @@
    c_file_int8.c: see c_file_int8.h. The functions below are written into the file as they are, each
    only if a layer needs it. */
 #include "c_file_int8.h"
+#include "c_file_name.h"
 
 enum {
     C_FILE_INT8_SHIFT,
@@ -78,30 +79,30 @@ static const char *const c_file_int8_function[C_FILE_INT8_FUNCTIONS] = {
     "                 multiplier[o], shift[o]);\n"
     "    }\n"
     "}\n\n",
-    "/* s: rows, columns and channels of x, rows, columns and channels of y, side of the kernel, stride,\n"
-    "   padding, groups, the byte that means zero. What a pixel reads is gathered first, then multiplied\n"
-    "   by the weights of each output. */\n"
+    "/* s: rows, columns and channels of x, rows, columns and channels of y, rows and columns of the\n"
+    "   kernel, strides, paddings, dilations, groups, the byte that means zero. What a pixel reads is\n"
+    "   gathered first, then multiplied by the weights of each output. */\n"
     "static void conv_(const to_ *to, const uint8_t *x, const int8_t *w, const int32_t *first,\n"
     "                  const int32_t *multiplier, const uint8_t *shift, const uint16_t *s)\n"
     "{\n"
-    "    const size_t c = s[2] / s[9], group = s[5] / s[9], terms = s[6] * s[6] * c;\n"
+    "    const size_t c = s[2] / s[14], group = s[5] / s[14], terms = s[6] * s[7] * c;\n"
     "    size_t row, column, g, i, j, k, o;\n"
     "    for (row = 0; row < s[3]; row++) {\n"
     "        for (column = 0; column < s[4]; column++) {\n"
-    "            for (g = 0; g < s[9]; g++) {\n"
-    "                uint8_t *p = patch;\n"
+    "            for (g = 0; g < s[14]; g++) {\n"
+    "                uint8_t *p = patch_;\n"
     "                for (i = 0; i < s[6]; i++) {\n"
-    "                    for (j = 0; j < s[6]; j++) {\n"
-    "                        const size_t u = row * s[7] + i - s[8];      /* wraps below 0 */\n"
-    "                        const size_t v = column * s[7] + j - s[8];\n"
+    "                    for (j = 0; j < s[7]; j++) {\n"
+    "                        const size_t u = row * s[8] + i * s[12] - s[10]; /* wraps below 0 */\n"
+    "                        const size_t v = column * s[9] + j * s[13] - s[11];\n"
     "                        const uint8_t *from = x + (u * s[1] + v) * s[2] + g * c;\n"
     "                        const int inside = u < s[0] && v < s[1];\n"
     "                        for (k = 0; k < c; k++)\n"
-    "                            *p++ = inside ? from[k] : (uint8_t)s[10];\n"
+    "                            *p++ = inside ? from[k] : (uint8_t)s[15];\n"
     "                    }\n"
     "                }\n"
     "                for (o = g * group; o < (g + 1) * group; o++) {\n"
-    "                    const uint32_t sum = dot_((uint32_t)first[o], patch, w + o * terms, terms);\n"
+    "                    const uint32_t sum = dot_((uint32_t)first[o], patch_, w + o * terms, terms);\n"
     "                    put_(to, (row * s[4] + column) * s[5] + o, sum, multiplier[o], shift[o]);\n"
     "                }\n"
     "            }\n"
@@ -117,7 +118,8 @@ static const char *const c_file_int8_function[C_FILE_INT8_FUNCTIONS] = {
     "        y[i] = clamped_(shifted_(sum, m[4]) + m[5], m[6]);\n"
     "    }\n"
     "}\n\n",
-    "/* s: rows, columns, channels of x, rows and columns of y, those of the window, stride, padding */\n"
+    "/* s: rows, columns, channels of x, rows and columns of y, those of the window, strides,\n"
+    "   paddings */\n"
     "static void max_(uint8_t *y, const uint8_t *x, const uint16_t *s)\n"
     "{\n"
     "    size_t row, column, i, j, k, at = 0;\n"
@@ -127,7 +129,7 @@ static const char *const c_file_int8_function[C_FILE_INT8_FUNCTIONS] = {
     "                uint8_t best = 0;\n"
     "                for (i = 0; i < s[5]; i++) {\n"
     "                    for (j = 0; j < s[6]; j++) {\n"
-    "                        const size_t u = row * s[7] + i - s[8], v = column * s[7] + j - s[8];\n"
+    "                        const size_t u = row * s[7] + i - s[9], v = column * s[8] + j - s[10];\n"
     "                        if (u < s[0] && v < s[1] && x[(u * s[1] + v) * s[2] + k] > best)\n"
     "                            best = x[(u * s[1] + v) * s[2] + k];\n"
     "                    }\n"
@@ -147,7 +149,7 @@ static const char *const c_file_int8_function[C_FILE_INT8_FUNCTIONS] = {
     "                int32_t sum = 0;\n"
     "                for (i = 0; i < s[5]; i++) {\n"
     "                    for (j = 0; j < s[6]; j++) {\n"
-    "                        const size_t u = row * s[7] + i - s[8], v = column * s[7] + j - s[8];\n"
+    "                        const size_t u = row * s[7] + i - s[9], v = column * s[8] + j - s[10];\n"
     "                        if (u < s[0] && v < s[1])\n"
     "                            sum += x[(u * s[1] + v) * s[2] + k] - m[1];\n"
     "                    }\n"
@@ -264,7 +266,7 @@ static void c_file_int8_lay_out(c_file_int8_file *f)
 static void c_file_int8_array(c_file_int8_file *f, const char *type, const char *array, int node,
                               size_t n)
 {
-    deploy_put(&f->out, "static const %s %s%z[%z] = {", type, array, (size_t)node, n);
+    deploy_put(&f->out, "static const %s %s%z_[%z] = {", type, array, (size_t)node, n);
 }
 
 static void c_file_int8_value(c_file_int8_file *f, size_t i, size_t n, int32_t v)
@@ -307,17 +309,18 @@ static void c_file_int8_layer_arrays(c_file_int8_file *f, int i)
 static void c_file_int8_shape(c_file_int8_file *f, int i)
 {
     const lgelu_node *node = f->q->net->nodes + i, *from = f->q->net->nodes + node->input[0];
-    deploy_put(&f->out, "static const uint16_t s%z[] = { %z, %z, %z, %z, %z, ", (size_t)i,
+    deploy_put(&f->out, "static const uint16_t s%z_[] = { %z, %z, %z, %z, %z, ", (size_t)i,
                from->shape[0], from->shape[1], from->shape[2], node->shape[0], node->shape[1]);
+    if (node->op == LGELU_OP_CONV)
+        deploy_put(&f->out, "%z, ", node->shape[2]);
+    deploy_put(&f->out, "%z, %z, %z, %z, %z, %z", node->window[0], node->window[1], node->stride[0],
+               node->stride[1], node->padding[0], node->padding[1]);
     if (node->op == LGELU_OP_CONV) {
-        deploy_put(&f->out, "%z, %z, %z, %z, %z, %z };\n", node->shape[2], node->window[0],
-                   node->stride[0], node->padding[0], node->groups,
+        deploy_put(&f->out, ", %z, %z, %z, %z", node->dilation[0], node->dilation[1], node->groups,
                    (size_t)f->q->node[node->input[0]].grid.zero);
-    } else {
-        deploy_put(&f->out, "%z, %z, %z, %z };\n", node->window[0], node->window[1],
-                   node->stride[0], node->padding[0]);
     }
-    f->counted += (node->op == LGELU_OP_CONV ? 11 : 9) * sizeof(uint16_t);
+    deploy_put(&f->out, " };\n");
+    f->counted += (node->op == LGELU_OP_CONV ? 16 : 11) * sizeof(uint16_t);
 }
 
 static void c_file_int8_arrays(c_file_int8_file *f, int i)
@@ -340,13 +343,13 @@ static void c_file_int8_arrays(c_file_int8_file *f, int i)
     case LGELU_OP_MAX_POOL: c_file_int8_shape(f, i); break;
     case LGELU_OP_AVERAGE_POOL:
         c_file_int8_shape(f, i);
-        deploy_put(&f->out, "static const int32_t m%z[] = { %z, %z, %z, %z, %z };\n", n,
+        deploy_put(&f->out, "static const int32_t m%z_[] = { %z, %z, %z, %z, %z };\n", n,
                    (size_t)p->multiplier[0], (size_t)a->grid.zero, (size_t)p->shift[0],
                    (size_t)p->grid.zero, (size_t)p->grid.most);
         f->counted += 5 * sizeof(int32_t);
         break;
     case LGELU_OP_ADD:
-        deploy_put(&f->out, "static const int32_t m%z[] = { %z, %z, %z, %z, %z, %z, %z };\n", n,
+        deploy_put(&f->out, "static const int32_t m%z_[] = { %z, %z, %z, %z, %z, %z, %z };\n", n,
                    (size_t)p->multiplier[0], (size_t)p->multiplier[1], (size_t)a->grid.zero,
                    (size_t)q->node[node->input[1]].grid.zero, (size_t)p->shift[0],
                    (size_t)to->grid.zero, (size_t)to->grid.most);
@@ -370,7 +373,7 @@ static void c_file_int8_place(c_file_int8_file *f, int i)
     if (f->q->net->nodes[host].op == LGELU_OP_INPUT)
         deploy_put(&f->out, "x");
     else
-        deploy_put(&f->out, "work + %z", f->buffer[host].at);
+        deploy_put(&f->out, "work_ + %z", f->buffer[host].at);
 }
 
 /* Returns the function that computes a layer which is no sum of products. */
@@ -405,9 +408,9 @@ static void c_file_int8_call(c_file_int8_file *f, int i)
                        (size_t)g->most);
         deploy_put(o, node->op == LGELU_OP_CONV ? "    conv_(&to, " : "    linear_(&to, ");
         c_file_int8_place(f, c_file_int8_input(q, i, 0));
-        deploy_put(o, ", w%z, b%z, m%z, h%z, ", n, n, n, n);
+        deploy_put(o, ", w%z_, b%z_, m%z_, h%z_, ", n, n, n, n);
         if (node->op == LGELU_OP_CONV)
-            deploy_put(o, "s%z);\n", n);
+            deploy_put(o, "s%z_);\n", n);
         else
             deploy_put(o, "%z, %z, %z);\n", node->shape[0] * node->shape[1], from->shape[2],
                        node->shape[2]);
@@ -420,19 +423,19 @@ static void c_file_int8_call(c_file_int8_file *f, int i)
     if (node->op == LGELU_OP_ADD) {
         deploy_put(o, ", ");
         c_file_int8_place(f, c_file_int8_input(q, i, 1));
-        deploy_put(o, ", %z, m%z);\n", deploy_size(node), n);
+        deploy_put(o, ", %z, m%z_);\n", deploy_size(node), n);
     } else if (node->op == LGELU_OP_MAX_POOL) {
-        deploy_put(o, ", s%z);\n", n);
+        deploy_put(o, ", s%z_);\n", n);
     } else if (node->op == LGELU_OP_AVERAGE_POOL) {
-        deploy_put(o, ", s%z, m%z);\n", n, n);
+        deploy_put(o, ", s%z_, m%z_);\n", n, n);
     } else {
-        deploy_put(o, ", %z, t%z, %z);\n", deploy_size(node), n,
+        deploy_put(o, ", %z, t%z_, %z);\n", deploy_size(node), n,
                    node->lambda_count > 1 ? node->shape[2] : (size_t)1);
     }
 }
 
 /* ---- the file ---- */
-static void c_file_int8_head(c_file_int8_file *f)
+static void c_file_int8_comment(c_file_int8_file *f)
 {
     const int8_net *q = f->q;
     const lgelu_node *in = q->net->nodes + q->input, *out = q->net->nodes + q->output;
@@ -456,14 +459,63 @@ static void c_file_int8_head(c_file_int8_file *f)
     deploy_put(o, " * (q - %z), q from 0 to %z. y[%z] is in steps of\n   ", (size_t)g->zero,
                (size_t)g->most, deploy_size(out));
     deploy_real(o, int8_scale(q));
-    c_file_int8_text(o, ". Not to be called by two threads at a time. */\n"
-                        "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
-                        "#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SIMD32)\n"
-                        "#include <arm_acle.h>\n#endif\n\n");
+    deploy_put(o, ". Not to be called by two threads at a time. */\n");
+}
+
+/* Writes a macro whose value is of type float, with as many digits as tell floats apart. */
+static void c_file_int8_float(deploy_out *o, const char *name, const char *what, double x)
+{
+    char text[48];
+    const size_t n = deploy_digits(text, (double)(float)x, 9);
+    deploy_put(o, "#define %s_%s ", name, what);
+    deploy_bytes(o, text, n);
+    deploy_put(o, strpbrk(text, ".e") ? "f\n" : ".0f\n");
+}
+
+/* Writes macros, sizes and the functions, as C and as C++. */
+static void c_file_int8_declarations(c_file_int8_file *f)
+{
+    const int8_net *q = f->q;
+    const lgelu_node *in = q->net->nodes + q->input, *out = q->net->nodes + q->output;
+    const int8_grid *g = &q->node[q->input].grid;
+    const char *name = f->name;
+    deploy_out *o = &f->out;
+    deploy_put(o, "#define %s_ROWS %z\n#define %s_COLUMNS %z\n#define %s_CHANNELS %z\n", name,
+               in->shape[0], name, in->shape[1], name, in->shape[2]);
+    deploy_put(o,
+               "#define %s_AT(row, column, channel) (((row) * %z + (column)) * %z + (channel))\n",
+               name, in->shape[1], in->shape[2]);
+    c_file_int8_float(o, name, "SCALE", g->scale);
+    deploy_put(o, "#define %s_ZERO %z\n#define %s_MOST %z\n", name, (size_t)g->zero, name,
+               (size_t)g->most);
+    c_file_int8_float(o, name, "STEP", int8_scale(q));
+    deploy_put(o, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     deploy_put(o, "enum { %s_inputs = %z, %s_outputs = %z, ", name, deploy_size(in), name,
                deploy_size(out));
     deploy_put(o, "%s_work = %z };\n", name, f->work);
-    deploy_put(o, "void %s_bytes(int32_t *y, const uint8_t *x);\n\n", name);
+    deploy_put(o, "void %s_bytes(int32_t *y, const uint8_t *x);\n", name);
+    deploy_put(o, "#ifndef %s_NO_FLOAT\nvoid %s(int32_t *y, const float *x);\n#endif\n", name,
+               name);
+    deploy_put(o, "#ifdef __cplusplus\n}\n#endif\n");
+}
+
+static void c_file_int8_head(c_file_int8_file *f)
+{
+    c_file_int8_comment(f);
+    c_file_int8_text(&f->out, "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
+                              "#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SIMD32)\n"
+                              "#include <arm_acle.h>\n#endif\n\n");
+    c_file_int8_declarations(f);
+    deploy_put(&f->out, "\n");
+}
+
+static void c_file_int8_header(c_file_int8_file *f)
+{
+    c_file_int8_comment(f);
+    deploy_put(&f->out, "#ifndef %s_INCLUDED\n#define %s_INCLUDED\n#include <stdint.h>\n\n",
+               f->name, f->name);
+    c_file_int8_declarations(f);
+    deploy_put(&f->out, "#endif\n");
 }
 
 static void c_file_int8_tail(c_file_int8_file *f)
@@ -473,7 +525,6 @@ static void c_file_int8_tail(c_file_int8_file *f)
     deploy_out *o = &f->out;
     const char *name = f->name;
     deploy_put(o, "#ifndef %s_NO_FLOAT\n", name);
-    deploy_put(o, "void %s(int32_t *y, const float *x);\n\n", name);
     deploy_put(o, "/* the quotient to the nearest, half to even, as ONNX's QuantizeLinear */\n");
     deploy_put(o, "void %s(int32_t *y, const float *x)\n{\n    size_t i;\n", name);
     deploy_put(o, "    for (i = 0; i < %z; i++) {\n        const volatile float t = x[i] / ",
@@ -491,9 +542,9 @@ static void c_file_int8_tail(c_file_int8_file *f)
                         "            part = t - (float)v;\n"
                         "            v += part > 0.5f || (!(part < 0.5f) && (v & 1));\n"
                         "        }\n");
-    deploy_put(o, "        work[%z + i] = clamped_(v + %z, %z);\n    }\n", f->buffer[q->input].at,
+    deploy_put(o, "        work_[%z + i] = clamped_(v + %z, %z);\n    }\n", f->buffer[q->input].at,
                (size_t)g->zero, (size_t)g->most);
-    deploy_put(o, "    %s_bytes(y, work + %z);\n}\n#endif\n\n", name, f->buffer[q->input].at);
+    deploy_put(o, "    %s_bytes(y, work_ + %z);\n}\n#endif\n\n", name, f->buffer[q->input].at);
     deploy_put(o, "#ifdef %s_MAIN\n#include <stdio.h>\n\n", name);
     deploy_put(o,
                "/* bytes from stdin, the logits of each input on a line */\nint main(void)\n{\n");
@@ -534,9 +585,9 @@ static void c_file_int8_emit(c_file_int8_file *f)
     int i;
     f->counted = 0;
     c_file_int8_head(f);
-    deploy_put(&f->out, "static uint8_t work[%z];\n\n", f->work ? f->work : 1);
+    deploy_put(&f->out, "static uint8_t work_[%z];\n\n", f->work ? f->work : 1);
     if (f->patch)
-        deploy_put(&f->out, "static uint8_t patch[%z];\n\n", f->patch);
+        deploy_put(&f->out, "static uint8_t patch_[%z];\n\n", f->patch);
     for (i = 0; i < C_FILE_INT8_FUNCTIONS; i++) {
         if (used >> i & 1)
             c_file_int8_text(&f->out, c_file_int8_function[i]);
@@ -563,25 +614,28 @@ static int c_file_int8_nowhere(const void *data, size_t bytes, void *user)
     return 0;
 }
 
-int c_file_int8_is_name(const char *name)
+int c_file_int8_is_name(const char *name) { return c_file_name_is_free(name); }
+
+/* Returns whether a number of a layer exceeds the 16 bits of the arrays of its sizes. Windows,
+   paddings and dilations are smaller in every network. */
+static int c_file_int8_is_large(const lgelu_node *node)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    const size_t length = strlen(name);
-    return length && length <= 40 && strspn(name, letters) == length && !strspn(name, letters + 53)
-           && name[length - 1] != '_';
+    return node->shape[0] > 65535 || node->shape[1] > 65535 || node->shape[2] > 65535
+           || node->stride[0] > 65535 || node->stride[1] > 65535;
 }
 
-lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write *write, void *user,
-                               char message[160])
+/* Writes a file, or its header. */
+static lgelu_status c_file_int8_write_either(const int8_net *q, const char *name, int header,
+                                             lgelu_write *write, void *user, char message[160])
 {
     lgelu_status status = LGELU_OK;
     c_file_int8_file f;
     int i;
     message[0] = 0;
     if (!c_file_int8_is_name(name)) {
-        return deploy_refuse(message, LGELU_E_ARGUMENT,
-                             "C file: '%s' is not a valid name for a function",
-                             strlen(name) > 40 ? "a text of more than 40 letters" : name);
+        return deploy_refuse(message, LGELU_E_ARGUMENT, C_FILE_NAME_REFUSED,
+                             strlen(name) > C_FILE_NAME_MOST ? "a text of more than 40 letters"
+                                                             : name);
     }
     if (!q->node || !q->capacity) {
         return deploy_refuse(message, LGELU_E_ARGUMENT,
@@ -589,10 +643,10 @@ lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write 
     }
     for (i = 0; i <= q->output; i++) {
         const lgelu_node *node = q->net->nodes + i;
-        if (q->needed[i]
-            && (node->shape[0] > 65535 || node->shape[1] > 65535 || node->shape[2] > 65535)) {
+        if (q->needed[i] && c_file_int8_is_large(node)) {
             return deploy_refuse(message, LGELU_E_SHAPE,
-                                 "C file: layer '%s' has a dimension above 65535", node->name);
+                                 "C file: layer '%s' has a dimension or a stride above 65535",
+                                 node->name);
         }
     }
     memset(&f, 0, sizeof f);
@@ -609,11 +663,26 @@ lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write 
         c_file_int8_emit(&f);
         f.constants = f.counted;
         deploy_begin(&f.out, write, user);
-        c_file_int8_emit(&f);
+        if (header)
+            c_file_int8_header(&f);
+        else
+            c_file_int8_emit(&f);
         if (deploy_end(&f.out))
             status = deploy_refuse(message, LGELU_E_FILE, "C file: it could not be written");
     }
     free(f.host);
     free(f.buffer);
     return status;
+}
+
+lgelu_status c_file_int8_write(const int8_net *q, const char *name, lgelu_write *write, void *user,
+                               char message[160])
+{
+    return c_file_int8_write_either(q, name, 0, write, user, message);
+}
+
+lgelu_status c_file_int8_write_header(const int8_net *q, const char *name, lgelu_write *write,
+                                      void *user, char message[160])
+{
+    return c_file_int8_write_either(q, name, 1, write, user, message);
 }

@@ -583,18 +583,6 @@ DEPLOY_FN int deploy_whole(deploy_in *in, size_t *n)
 }
 
 /* ---- questions about a graph ---- */
-/* Returns whether a layer's window, if it has one, has the same stride and padding in both
-   directions, no dilation, and, in a convolution, the same size. */
-DEPLOY_FN int deploy_is_square(const lgelu_node *node)
-{
-    return node->stride[0] == node->stride[1] && node->padding[0] == node->padding[1]
-           && node->dilation[0] <= 1 && node->dilation[1] <= 1
-           && (node->op != LGELU_OP_CONV || node->window[0] == node->window[1]);
-}
-
-/* What is said of a layer for which that does not hold. */
-#define DEPLOY_SQUARE "only square windows without dilation are supported"
-
 DEPLOY_FN size_t deploy_size(const lgelu_node *node)
 {
     return node->shape[0] * node->shape[1] * node->shape[2];

@@ -109,10 +109,6 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
                     lgelu_op_name((int)node->op),
                     node->op == LGELU_OP_BATCH_NORM ? ", fold it first (lgelu_net_fold)" : "");
             }
-            if (!deploy_is_square(node)) {
-                return deploy_refuse(q->message, LGELU_E_ARGUMENT,
-                                     "int8: layer '%s': " DEPLOY_SQUARE, node->name);
-            }
             if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
                 return deploy_refuse(q->message, LGELU_E_ARGUMENT,
                                      "int8: gate '%s' is a custom gate", node->name);
@@ -390,7 +386,8 @@ int int8_again(const int8_net *q) { return q->pass == 1; }
 
 /* ---- geometry: what a linear layer and a convolution have in common ---- */
 typedef struct {
-    size_t side, stride, padding, groups;
+    size_t kernel[2], stride[2], padding[2], dilation[2]; /* rows, columns */
+    size_t groups;
     size_t channels;         /* of the input */
     size_t rows, pitch;      /* of the input with its padding; bytes of one row of it */
     size_t image;            /* bytes of one sample of it */
@@ -403,13 +400,17 @@ static int8_shape int8_shape_of(const lgelu_net *net, const lgelu_node *node)
     const lgelu_node *from = net->nodes + node->input[0];
     const int conv = node->op == LGELU_OP_CONV;
     int8_shape g;
-    g.side = conv ? node->window[0] : 1;
-    g.stride = conv ? node->stride[0] : 1;
-    g.padding = conv ? node->padding[0] : 0;
+    int axis;
+    for (axis = 0; axis < 2; axis++) {
+        g.kernel[axis] = conv ? node->window[axis] : 1;
+        g.stride[axis] = conv ? node->stride[axis] : 1;
+        g.padding[axis] = conv ? node->padding[axis] : 0;
+        g.dilation[axis] = conv ? node->dilation[axis] : 1;
+    }
     g.groups = conv ? node->groups : 1;
     g.channels = from->shape[2];
-    g.rows = from->shape[0] + 2 * g.padding;
-    g.pitch = (from->shape[1] + 2 * g.padding) * g.channels;
+    g.rows = from->shape[0] + 2 * g.padding[0];
+    g.pitch = (from->shape[1] + 2 * g.padding[1]) * g.channels;
     g.image = g.rows * g.pitch;
     g.columns = node->shape[1];
     g.outputs = node->shape[2] / g.groups;
@@ -417,15 +418,19 @@ static int8_shape int8_shape_of(const lgelu_net *net, const lgelu_node *node)
     return g;
 }
 
+static int int8_is_padded(const int8_shape *g) { return g->padding[0] || g->padding[1]; }
+
 /* Packs the weights of layer i, each group by itself. */
 static lgelu_status int8_pack_layer(int8_net *q, const lgelu_net *net, int i)
 {
     const int8_shape g = int8_shape_of(net, net->nodes + i);
     int8_node *p = q->node + i;
     const int32_t zero = q->node[net->nodes[i].input[0]].grid.zero;
-    /* the pixels of a kernel's row are neighbours, unless only some of their channels are read */
-    const size_t segments = g.groups == 1 ? g.side : g.side * g.side;
-    const size_t length = g.groups == 1 ? g.side * g.channels : g.channels / g.groups;
+    /* the pixels of a kernel's row are neighbours, unless a dilation separates them, or only some
+       of their channels are read */
+    const size_t run = g.groups == 1 && g.dilation[1] == 1 ? g.kernel[1] : 1;
+    const size_t across = g.kernel[1] / run, segments = g.kernel[0] * across;
+    const size_t length = run * (g.channels / g.groups);
     size_t k;
     p->matrix = (int8_matrix *)deploy_room(g.groups, sizeof *p->matrix);
     p->offset = (size_t *)deploy_room(segments, sizeof *p->offset);
@@ -433,7 +438,8 @@ static lgelu_status int8_pack_layer(int8_net *q, const lgelu_net *net, int i)
         return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
     p->groups = g.groups;
     for (k = 0; k < segments; k++) {
-        p->offset[k] = g.groups == 1 ? k * g.pitch : k / g.side * g.pitch + k % g.side * g.channels;
+        p->offset[k] =
+            k / across * g.dilation[0] * g.pitch + k % across * g.dilation[1] * g.channels;
     }
     for (k = 0; k < g.groups; k++) {
         const size_t first = k * g.outputs;
@@ -470,6 +476,7 @@ static lgelu_status int8_reserve(int8_net *q, size_t samples)
         const lgelu_node *node = q->net->nodes + i;
         int8_node *p = q->node + i;
         const size_t slack = INT8_SLACK;
+        int8_shape g;
         uint8_t *value;
         if (!q->needed[i])
             continue;
@@ -479,9 +486,11 @@ static lgelu_status int8_reserve(int8_net *q, size_t samples)
             return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
         free(p->value);
         p->value = value;
-        if (int8_sums(node) && int8_shape_of(q->net, node).padding) {
-            const size_t bytes =
-                deploy_plus(deploy_times(samples, int8_shape_of(q->net, node).image), slack);
+        if (!int8_sums(node))
+            continue;
+        g = int8_shape_of(q->net, node);
+        if (int8_is_padded(&g)) {
+            const size_t bytes = deploy_plus(deploy_times(samples, g.image), slack);
             uint8_t *padded = (uint8_t *)deploy_room(bytes, 1);
             if (!padded)
                 return deploy_refuse(q->message, LGELU_E_MEMORY, "int8: no memory");
@@ -605,8 +614,8 @@ static void int8_pad_task(size_t sample, void *user)
     const int8_shape g = int8_shape_of(net, node);
     const size_t row = from->shape[1] * g.channels;
     const uint8_t *x = job->q->node[node->input[0]].value + sample * deploy_size(from);
-    uint8_t *y =
-        job->q->node[job->node].padded + sample * g.image + g.padding * (g.pitch + g.channels);
+    uint8_t *y = job->q->node[job->node].padded + sample * g.image + g.padding[0] * g.pitch
+                 + g.padding[1] * g.channels;
     size_t r;
     for (r = 0; r < from->shape[0]; r++)
         memcpy(y + r * g.pitch, x + r * row, row);
@@ -633,7 +642,7 @@ static void int8_layer_task(size_t index, void *user)
     const lgelu_node *node = q->net->nodes + job->node;
     const int8_shape g = int8_shape_of(q->net, node);
     const int8_node *p = q->node + job->node, *to = p->into >= 0 ? q->node + p->into : p;
-    const uint8_t *x = g.padding ? p->padded : q->node[node->input[0]].value;
+    const uint8_t *x = int8_is_padded(&g) ? p->padded : q->node[node->input[0]].value;
     const size_t all = job->samples * g.pixels;
     const size_t begin = index / job->block_parts * job->row_part;
     const size_t end = all - begin < job->row_part ? all : begin + job->row_part;
@@ -661,8 +670,9 @@ static void int8_layer_task(size_t index, void *user)
                 t.rows = end - at < INT8_ROWS ? end - at : INT8_ROWS;
                 for (k = 0; k < t.rows; k++) {
                     const size_t y = (at + k) * node->shape[2] + group * g.outputs;
-                    t.row[k] = x + sample * g.image + row * g.stride * g.pitch
-                               + column * g.stride * g.channels + group * (g.channels / g.groups);
+                    t.row[k] = x + sample * g.image + row * g.stride[0] * g.pitch
+                               + column * g.stride[1] * g.channels
+                               + group * (g.channels / g.groups);
                     t.bytes[k] = to->value + y;
                     t.sums[k] = job->node == q->output ? job->y + y : NULL;
                     if (++column == g.columns) {
@@ -703,7 +713,7 @@ static void int8_layer(int8_job *job)
     size_t row_parts;
     if (int8_products(job, job->node) < int8_least_products)
         job->threads = NULL;
-    if (g.padding)
+    if (int8_is_padded(&g))
         int8_parallel(job, int8_pad_task, job->samples);
     job->row_part = rows;
     job->block_part = m->blocks;

@@ -84,8 +84,10 @@ static void mip_windows(mip *m, int i)
                 mip_new(m, i, to);
                 for (p = 0; p < node->window[0]; p++) {
                     for (q = 0; q < node->window[1]; q++) {
-                        const size_t u = r * node->stride[0] + p - node->padding[0],
-                                     v = c * node->stride[1] + q - node->padding[1],
+                        const size_t u = r * node->stride[0] + p * node->dilation[0]
+                                         - node->padding[0],
+                                     v = c * node->stride[1] + q * node->dilation[1]
+                                         - node->padding[1],
                                      first = (u * from->shape[1] + v) * from->shape[2];
                         if (u >= from->shape[0] || v >= from->shape[1])
                             continue;

@@ -137,7 +137,7 @@ static int npy_shape(deploy_in *in, npy *a)
         return deploy_wrong(in, "expected a shape");
     while (!npy_take(in, ")")) {
         if (a->dims == NPY_DIMS)
-            return deploy_wrong(in, "more than 8 dimensions");
+            return deploy_wrong(in, "more than 12 dimensions");
         npy_skip(in);
         if (deploy_whole(in, a->shape + a->dims))
             return deploy_wrong(in, "expected a whole number");
@@ -238,18 +238,42 @@ double npy_at(const npy *a, size_t i)
     }
 }
 
+/* Returns the place in the file of element i of C's order. */
+static size_t npy_place(const npy *a, size_t i)
+{
+    size_t at = a->fortran ? 0 : i, rest = i, j, k;
+    for (k = a->fortran ? a->dims : 0; k--; rest /= a->shape[k]) {
+        /* index k, times what lies below it */
+        size_t step = rest % a->shape[k];
+        for (j = 0; j < k; j++)
+            step *= a->shape[j];
+        at += step;
+    }
+    return at;
+}
+
 void npy_floats(float *y, const npy *a)
 {
-    size_t i, j, k;
-    for (i = 0; i < a->count; i++) {
-        size_t at = a->fortran ? 0 : i, rest = i;
-        for (k = a->fortran ? a->dims : 0; k--; rest /= a->shape[k]) {
-            /* index k, times what lies below it */
-            size_t step = rest % a->shape[k];
-            for (j = 0; j < k; j++)
-                step *= a->shape[j];
-            at += step;
-        }
-        y[i] = (float)npy_at(a, at);
+    size_t i;
+    for (i = 0; i < a->count; i++)
+        y[i] = (float)npy_at(a, npy_place(a, i));
+}
+
+void npy_copy(void *y, const npy *a)
+{
+    const uint16_t one = 1;
+    unsigned char *to = (unsigned char *)y, low;
+    size_t i, k;
+    memcpy(&low, &one, 1);
+    if (!a->count)
+        return;
+    if (!a->fortran && (a->item == 1 || a->big != low)) {
+        memcpy(to, a->data, a->count * a->item);
+        return;
+    }
+    for (i = 0; i < a->count; i++, to += a->item) {
+        const unsigned char *from = a->data + npy_place(a, i) * a->item;
+        for (k = 0; k < a->item; k++)
+            to[k] = from[a->big == low ? a->item - 1 - k : k];
     }
 }

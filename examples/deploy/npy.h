@@ -11,6 +11,7 @@
        if (npy_read(&a, file, bytes)) puts(a.message);
        float *y = malloc(a.count * sizeof *y);      a.shape[0], ..., a.shape[a.dims - 1]
        npy_floats(y, &a);                           in C's order, whatever the file's order is
+       npy_copy(z, &a);                             the same in the file's type, a.item bytes each
 
    Types: f2, f4, f8, i1 to i8, u1 to u8, bool; of either byte order when read, little-endian when
    written. Nothing is allocated.
@@ -35,7 +36,7 @@ typedef enum {
     NPY_BOOL
 } npy_type;
 
-enum { NPY_DIMS = 8 };
+enum { NPY_DIMS = 12 };
 typedef struct {
     npy_type type;
     size_t dims, shape[NPY_DIMS], count;
@@ -58,4 +59,8 @@ double npy_at(const npy *a, size_t i);
 
 /* Converts all elements to float, y[count], in C's order. */
 void npy_floats(float *y, const npy *a);
+
+/* Copies all elements to y in C's order, without changing their type: a->count elements of a->item
+   bytes, in the machine's byte order. */
+void npy_copy(void *y, const npy *a);
 #endif

@@ -45,8 +45,10 @@
 
    To read another operator: a function that takes the model and the node, makes output 0 by
    onnx_set_result, onnx_set_view or onnx_pass and returns 1, or returns onnx_refuse; and a row of
-   the table in [17]. A new kind of layer also needs cases in onnx_put_layer, onnx_short_name and
-   onnx_build_layer, the last two of which the compiler names. */
+   the table in [17]. A new kind of layer also needs cases in onnx_short_name, whose lack the
+   compiler reports, in onnx_build_layer, and, if it has weights, in onnx_put_layer; neither of
+   these is reported. What onnx_out writes for it must be read: test_onnx writes networks by
+   tests/tools/onnx_nets.c and reads them by onnx_back.c. */
 #include "onnx_in.h"
 #include "smooth.h"
 #include <float.h>
@@ -1066,28 +1068,28 @@ static int onnx_attribute(const onnx_node *n, const char *name, deploy_span *bod
     return 0;
 }
 
-/* Returns an integer attribute, or `otherwise` if there is none. */
+/* Returns an integer attribute, 0 where it has no value, or `otherwise` if there is none. */
 static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t otherwise)
 {
     deploy_span s;
     onnx_reader r;
     if (!onnx_attribute(n, name, &s))
         return otherwise;
-    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
+    for (otherwise = 0, r = onnx_reader_of(s); onnx_next_field(&r);) {
         if (r.field == 3 && !r.kind)
             otherwise = (int64_t)r.x;
     }
     return otherwise;
 }
 
-/* Returns a float attribute, or `otherwise` if there is none. */
+/* Returns a float attribute, 0 where it has no value, or `otherwise` if there is none. */
 static double onnx_attribute_float(const onnx_node *n, const char *name, double otherwise)
 {
     deploy_span s;
     onnx_reader r;
     if (!onnx_attribute(n, name, &s))
         return otherwise;
-    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
+    for (otherwise = 0, r = onnx_reader_of(s); onnx_next_field(&r);) {
         if (r.field == 2 && r.kind == 5)
             otherwise = (double)onnx_as_float(onnx_little_endian(r.in.p, 4));
     }
@@ -1190,7 +1192,8 @@ static void onnx_set_data(onnx_value *v, int l, const onnx_view *w)
     memset(v->p, 0, sizeof v->p);
     v->p[1] = 1;
     v->function = ONNX_NO_FUNCTION;
-    v->vector = -1;
+    v->vector = v->gain = -1;
+    v->rms = 0;
     v->alpha = 1;
     v->beta = 0;
 }
@@ -2092,7 +2095,8 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transpo
     if (!onnx_equal(onnx_size(&c->v, weight_first + (transposed ? 0 : 1)), onnx_size(&x.v, last)))
         return onnx_refuse(m, n, "the size of its matrix is not that of its input");
     flat = !onnx_covers(&x.v, last, last + 1, 1, K);
-    if (flat && !onnx_covers(&x.v, last, last + 1, 1, onnx_elements(from)))
+    if (onnx_count_batch(&x.v, last, last + 1)
+        || (flat && !onnx_covers(&x.v, last, last + 1, 1, onnx_elements(from))))
         return onnx_refuse(m, n, "it does not read along channels or a flattened image");
     if (bias >= 0) {
         const onnx_value *b = m->value + bias;
@@ -2207,8 +2211,8 @@ static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, con
                            "expected queries, keys and values that are views of linear layers");
     l = m->layer + x->layer;
     if (!onnx_covers(&x->v, tokens, tokens + 1, onnx_channels(l), onnx_elements(l))
-        || onnx_count_batch(&x->v, tokens, tokens + 1))
-        return onnx_refuse(m, n, "expected attention over all tokens");
+        || onnx_count_batch(&x->v, tokens, tokens + 1) || x->v.n[tokens] > 1)
+        return onnx_refuse(m, n, "expected attention over all tokens, in their order");
     h->p.layer = x->layer;
     h->p.base = x->v.base;
     h->heads = h->width = h->p.head = h->p.width = h->group = 1;
@@ -2397,7 +2401,7 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
             && (fabs(turn.base - k->turn.base) > 1e-6 * turn.base
                 || (turn.apart == turn.channel) != (k->turn.apart == k->turn.channel))))
         return onnx_refuse(m, n, "the rotary positions of queries and keys differ");
-    from = onnx_layer_of_heads(m, n, h, s->scale * sqrt((double)h[0].width));
+    from = onnx_layer_of_heads(m, n, h, s->scale * q->p[1] * k->p[1] * sqrt((double)h[0].width));
     if (from >= 0 && !onnx_pixels_to_tokens(m, n, &from))
         return 0;
     if (from >= 0 && turned) {
@@ -2447,7 +2451,7 @@ static int onnx_op_matmul(onnx_model *m, const onnx_node *n)
         y->kind = ONNX_SCORES;
         y->q = n->in[0];
         y->k = n->in[1];
-        y->scale = m->value[y->q].p[1] * m->value[y->k].p[1];
+        y->scale = 1;
         return onnx_view_scores(m, y, &y->v) ? 1 : onnx_refuse(m, n, "it has too many dimensions");
     }
     return onnx_refuse(m, n,
@@ -2689,18 +2693,24 @@ static int onnx_is_factor(const onnx_model *m, const onnx_value *x, const onnx_v
     return found || channels == 1;
 }
 
-/* Removes dimensions along which Expand has repeated a value. */
-static void onnx_drop_repeats(onnx_view *v)
+/* Returns whether dimension d of v repeats one element, as Expand does. */
+static int onnx_is_repeat(const onnx_view *v, int d)
+{
+    return v->n[d] == 1 && !v->a[onnx_first_atom(v, d)].stride;
+}
+
+/* Returns v without the repeats along dimensions that the other factor of a product has, too. */
+static onnx_view onnx_drop_repeats(const onnx_view *v, const onnx_view *other)
 {
     onnx_view once = onnx_empty_view(v->base);
     int d;
     for (d = 0; d < v->rank; d++) {
-        const int first = onnx_first_atom(v, d);
         onnx_new_dim(&once);
-        if (v->n[d] != 1 || v->a[first].stride)
+        if (!onnx_is_repeat(v, d) || v->rank != other->rank || onnx_is_repeat(other, d)
+            || !onnx_equal(onnx_size(v, d), onnx_size(other, d)))
             onnx_copy_dim(&once, v, d);
     }
-    *v = once;
+    return once;
 }
 
 enum { ONNX_ADD, ONNX_SUBTRACT, ONNX_MULTIPLY, ONNX_DIVIDE, ONNX_POWER };
@@ -2809,6 +2819,8 @@ static int onnx_scores_and_constant(onnx_model *m, const onnx_node *n, const onn
     if (p->op == ONNX_MULTIPLY || p->op == ONNX_DIVIDE) {
         if (!p->one || onnx_divides_by_zero(p))
             return onnx_refuse(m, n, "scores can only be multiplied by one number");
+        if (y->causal)
+            return onnx_refuse(m, n, "scores are scaled behind their mask");
         y->scale *= p->op == ONNX_MULTIPLY ? p->s : 1 / p->s;
         return 1;
     }
@@ -3232,15 +3244,22 @@ static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
    two layers of the same shape, as a gated unit does. */
 static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
 {
-    onnx_value x, f;
+    onnx_value x, f, *factor[2];
+    onnx_view whole[2];
     onnx_layer *l;
-    int k;
+    int k, good;
     for (k = 0; k < 2; k++) {
-        onnx_value *v = onnx_operand(m, n, k);
-        if (v->kind == ONNX_DATA)
-            onnx_drop_repeats(&v->v);
+        factor[k] = onnx_operand(m, n, k);
+        whole[k] = factor[k]->v;
     }
-    if (!onnx_layer_operand(m, n, 0, &x) || !onnx_layer_operand(m, n, 1, &f))
+    for (k = 0; k < 2; k++) {
+        if (factor[k]->kind == ONNX_DATA)
+            factor[k]->v = onnx_drop_repeats(whole + k, whole + !k);
+    }
+    good = onnx_layer_operand(m, n, 0, &x) && onnx_layer_operand(m, n, 1, &f);
+    for (k = 0; k < 2; k++)
+        factor[k]->v = whole[k];
+    if (!good)
         return 0;
     if (onnx_same_view(&x.v, &f.v))
         return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
@@ -3352,6 +3371,8 @@ static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
     const int one_a = onnx_single(m, a, &s), one_b = onnx_single(m, b, &t);
     if (m->failed)
         return 0;
+    if (op == ONNX_DIVIDE && a->integer && b->integer)
+        return onnx_refuse(m, n, "a division of integers with several dimensions is not supported");
     if (one_a && one_b && !a->v.atoms && !b->v.atoms) {
         const int rank = a->v.rank > b->v.rank ? a->v.rank : b->v.rank;
         double r;
@@ -3631,11 +3652,15 @@ static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_value *x)
 
 /* Makes output 0 of x, bounded from below and, unless `most` is infinite, from above: with r = most
    - least, least + r - ReLU(r - ReLU(x - least)). So ReLU6 and Hardsigmoid are two ReLUs, and what
-   is added and multiplied goes into weights where it can. */
+   is added and multiplied goes into weights where it can. Rounding errors are those of the bounds:
+   far ones, which would leave nothing of small values, are refused. */
 static int onnx_set_clip(onnx_model *m, const onnx_node *n, onnx_value *x, double least,
                          double most)
 {
+    const double far = 16;
     onnx_value *y;
+    if (!(fabs(least) <= far) || (most < HUGE_VAL && !(fabs(most) <= far)))
+        return onnx_refuse(m, n, "a bound is more than 16 away from 0");
     if (!onnx_affine(m, n, x, 1, -least) || !onnx_rectify(m, n, x))
         return 0;
     if (most < HUGE_VAL) {
@@ -3685,10 +3710,10 @@ static int onnx_op_clip(onnx_model *m, const onnx_node *n)
         if (onnx_operand(m, n, k + 1) && !onnx_single(m, onnx_operand(m, n, k + 1), bound + k))
             return m->failed ? 0 : onnx_refuse(m, n, "its bounds are not constant");
     }
-    if (!(fabs(bound[0]) < 1e6) || !(bound[1] > bound[0]))
+    if (!(bound[0] > -(double)FLT_MAX) || !(bound[1] > bound[0]))
         return onnx_refuse(m, n, "expected a bound from below, and above it one or none");
     return onnx_layer_operand(m, n, 0, &x)
-           && onnx_set_clip(m, n, &x, bound[0], bound[1] < 1e6 ? bound[1] : HUGE_VAL);
+           && onnx_set_clip(m, n, &x, bound[0], bound[1] < (double)FLT_MAX ? bound[1] : HUGE_VAL);
 }
 
 /* Max: of two layers, b + ReLU(a - b); of a layer and a number; or of attention scores and the
@@ -3708,9 +3733,9 @@ static int onnx_op_max(onnx_model *m, const onnx_node *n)
     if (!onnx_layer_operand(m, n, 0, &a))
         return 0;
     if (c->kind == ONNX_CONSTANT) {
-        return fabs(s) < 1e6 && onnx_broadcasts(&c->v, &a.v)
+        return onnx_broadcasts(&c->v, &a.v)
                    ? onnx_set_clip(m, n, &a, s, HUGE_VAL)
-                   : onnx_refuse(m, n, "its number is out of bounds");
+                   : onnx_refuse(m, n, "the constant's dimensions do not match the data's");
     }
     if (!onnx_layer_operand(m, n, 1, &b))
         return 0;
@@ -3823,7 +3848,7 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
     if (x.v.rank < 2 || !onnx_covers(&x.v, 1, 2, 1, onnx_channels(l))
         || onnx_count_batch(&x.v, 1, 2))
         return onnx_refuse(m, n, "expected the channels in dimension 1 of its input");
-    if (onnx_attribute_int(n, "training_mode", 0))
+    if (onnx_attribute_int(n, "training_mode", 0) || (n->outputs > 1 && n->out[1].n))
         return onnx_refuse(m, n, "training_mode is set: export the model in evaluation mode");
     for (k = 1; k < 5; k++) {
         const onnx_value *c = onnx_operand(m, n, k);
@@ -4242,8 +4267,6 @@ static int onnx_mean_of_pixels(onnx_model *m, const onnx_node *n, const int *hit
     onnx_new_dim(&part_of);
     onnx_new_dim(&rest);
     for (d = 0; d < x.v.rank; d++) {
-        if (hit[d] && onnx_count_batch(&x.v, d, d + 1))
-            return onnx_refuse(m, n, "means over the batch are not supported");
         if (!onnx_copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
             return onnx_refuse(m, n, "it has too many dimensions");
         if (hit[d])
@@ -4378,6 +4401,8 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     for (i = 0; i < count; i++) {
         if ((d = onnx_axis_of(axes[i], u->v.rank)) < 0)
             return onnx_refuse(m, n, "there is no such axis");
+        if (onnx_count_batch(&u->v, d, d + 1))
+            return onnx_refuse(m, n, "it is not supported over the batch");
         hit[d] = 1;
         over = d;
     }
@@ -4703,7 +4728,7 @@ static int onnx_op_squeeze(onnx_model *m, const onnx_node *n)
         y->count = more ? 1 : -1;
         return 1;
     }
-    if (!onnx_has_view(x) || (count < 0 && more))
+    if (!onnx_has_view(x) || !count || (count < 0 && more))
         return onnx_refuse(m, n,
                            "it is only supported for layers and constants, along constant axes");
     rank = x->v.rank + (more ? count : 0);
@@ -5358,7 +5383,7 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
         && !onnx_pixels_to_tokens(m, n, &x.layer))
         return 0;
     l = m->layer + x.layer;
-    if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1
+    if (x.v.rank != 3 || onnx_axis_of(axis, 3) != 1 || l->shape[0] != 1 || x.v.n[1] > 1
         || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
         return onnx_refuse(m, n, "expected a class token before tokens (N, tokens, channels)");
     for (k = last - 1; k >= 0; k--) {
@@ -5646,20 +5671,31 @@ static int onnx_op_range(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
-/* Cast, CastLike: changes a value only where a constant becomes Boolean. */
+/* Returns the data type of a value, as far as CastLike needs it. */
+static int onnx_type_of(const onnx_model *m, const onnx_value *x)
+{
+    if (x->kind == ONNX_CONSTANT && x->tensor >= 0 && !x->integer)
+        return m->tensor[x->tensor].type;
+    return x->integer || (x->layer >= 0 && m->layer[x->layer].op == LGELU_OP_TOKENS) ? ONNX_INT64
+                                                                                     : ONNX_FLOAT;
+}
+
+/* Cast, CastLike: changes a value only where a constant becomes Boolean. Types that would round are
+   refused. */
 static int onnx_op_cast(onnx_model *m, const onnx_node *n)
 {
     const onnx_value *x = onnx_operand(m, n, 0), *like = onnx_operand(m, n, 1);
-    const int64_t to =
-        !like ? onnx_attribute_int(n, "to", 0)
-        : like->integer || (like->layer >= 0 && m->layer[like->layer].op == LGELU_OP_TOKENS)
-            ? ONNX_INT64
-            : ONNX_FLOAT;
-    const int whole_numbers = onnx_is_integer((int)(to > 0 && to < 64 ? to : 0));
+    const int64_t to = like ? onnx_type_of(m, like) : onnx_attribute_int(n, "to", 0);
+    const int whole_numbers = to == ONNX_INT64 || to == ONNX_INT32 || to == ONNX_BOOL;
     double s;
     onnx_value *y;
     if (!x)
         return onnx_refuse(m, n, "an input is missing");
+    if (!whole_numbers && to != ONNX_FLOAT && to != ONNX_DOUBLE)
+        return onnx_refuse(m, n,
+                           "its type may round: expected float, double, int32, int64 or bool");
+    if (x->kind == ONNX_INTEGERS && to == ONNX_BOOL)
+        return onnx_refuse(m, n, "a shape cannot be cast to bool");
     if (x->kind == ONNX_INTEGERS && !whole_numbers) {
         if (!onnx_single(m, x, &s))
             return onnx_refuse(m, n, "only one size of a shape can be cast to float");
@@ -5787,12 +5823,10 @@ static int onnx_op_where(onnx_model *m, const onnx_node *n)
 /* Identity; Dropout in evaluation. */
 static int onnx_op_identity(onnx_model *m, const onnx_node *n)
 {
-    if (n->outputs > 1 && n->out[1].n && !onnx_text_is(n->op, "Identity")) {
-        const onnx_value *training = onnx_operand(m, n, 2);
-        double s;
-        if (training && (!onnx_single(m, training, &s) || s < 0 || s > 0))
-            return onnx_refuse(m, n, "it is in training mode: export the model in evaluation mode");
-    }
+    const onnx_value *training = onnx_operand(m, n, 2);
+    double s;
+    if (training && (!onnx_single(m, training, &s) || s < 0 || s > 0))
+        return onnx_refuse(m, n, "it is in training mode: export the model in evaluation mode");
     return onnx_pass(m, n, 0) != NULL;
 }
 
@@ -5918,6 +5952,27 @@ static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
+/* The zeros of a Pad are not part of a view: only a few operators may read them. */
+static int onnx_check_padded(onnx_model *m, const onnx_node *n)
+{
+    static const char *const allowed[] = { "Conv",    "AveragePool", "Mul",      "Div",
+                                           "Add",     "Sub",         "Pow",      "Neg",
+                                           "Squeeze", "Unsqueeze",   "Identity", "Dropout",
+                                           "Cast",    "CastLike",    "Pad" };
+    size_t a;
+    int k;
+    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
+        if (onnx_text_is(n->op, allowed[a]))
+            return 1;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_value *x = onnx_operand(m, n, k);
+        if (x && onnx_is_padded(x))
+            return onnx_refuse(m, n, "expected a convolution or an average pool behind a Pad");
+    }
+    return 1;
+}
+
 /* Reads a NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7. */
 static int onnx_read_node(onnx_model *m, deploy_span s)
 {
@@ -5970,7 +6025,7 @@ static int onnx_read_node(onnx_model *m, deploy_span s)
     }
     for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
         if (onnx_text_is(n.op, onnx_operators[k].op))
-            return onnx_check_tokens(m, &n) && onnx_end_norms(m, &n)
+            return onnx_check_tokens(m, &n) && onnx_check_padded(m, &n) && onnx_end_norms(m, &n)
                    && onnx_operators[k].read(m, &n) && !m->failed;
     }
     return onnx_refuse(m, &n, "this operator is not supported");

@@ -404,7 +404,8 @@ static void onnx_put_flatten(onnx_writer *w, const char *value, const char *from
 }
 
 /* Returns the name of a node's value in the wanted order. A transposition is written the first
- * time. */
+   time. What it needs has names that begin with that name, so that no part of the layer has them.
+ */
 static const char *onnx_in_order(onnx_writer *w, char name[ONNX_NAME], int i, int first)
 {
     static const size_t to_last[4] = { 0, 2, 3, 1 }, to_first[4] = { 0, 3, 1, 2 },
@@ -431,14 +432,14 @@ static const char *onnx_in_order(onnx_writer *w, char name[ONNX_NAME], int i, in
         dims[1] = 1;
         dims[2] = node->shape[1];
         if (onnx_has_pixels(node)) {
-            onnx_put_transpose(w, onnx_join(line, node->name, "/line"), from, swap, 3);
+            onnx_put_transpose(w, onnx_join(line, name, ".line"), from, swap, 3);
             from = line;
         }
         onnx_put_reshape(w, name, from, dims, 3);
     } else if (onnx_has_pixels(node)) {
         dims[0] = node->shape[2];
         dims[1] = node->shape[1];
-        onnx_put_reshape(w, onnx_join(line, node->name, "/line"), from, dims, 2);
+        onnx_put_reshape(w, onnx_join(line, name, ".line"), from, dims, 2);
         onnx_put_transpose(w, name, line, swap, 3);
     } else {
         onnx_put_flatten(w, name, from);

@@ -1,181 +1,19 @@
 /* SPDX-License-Identifier: MIT-0
    refit.c: see refit.h.
 
-   All sums of products go through two kernels, a tile of 64 × 64 doubles and a row of 64, each
-   compiled for several instruction sets. Both round every product before they add it, hold each sum
-   as one chain in the order of its terms, and work on several sums at a time, so neither the width
-   of vectors nor the compiler changes a bit. A Gram matrix of floats has exact products.
-
-   Map: kernels · tasks on several threads · the graph: what differs, which matrices, their targets
-   · memory · rows of inputs and residuals · Gram matrix, decomposition, solution · choice of the
-   ridge · one matrix · the whole run · comparison. */
+   Map: the graph: what differs, which matrices, their targets · memory · rows of inputs and
+   residuals · passes over the inputs · one matrix · the whole run · statistics for further training
+   · comparison. The solver is least_squares.c. */
 #include "refit.h"
+#include "least_squares.h"
 
 enum {
-    REFIT_TILE = 64, /* side of a tile */
-    REFIT_AREA = REFIT_TILE * REFIT_TILE,
-    REFIT_CHUNK = 256,  /* rows that are gathered before they are added to the Gram matrix */
-    REFIT_HELD = 2048,  /* most held-out rows; later ones are used as the others are */
     REFIT_NODES = 4096, /* most nodes of a network */
     REFIT_SOURCES = 8,  /* most input nodes */
     REFIT_LEAST = 8,    /* fewest inputs */
     REFIT_EACH = 16,    /* rows of an input, where there are more inputs than these rows need */
     REFIT_FEW = 512     /* inputs that are used in any case */
 };
-
-/* ---- kernels ---- */
-
-/* An optimisation barrier: the product is rounded, not fused with the sum that follows, whatever
-   the compiler's options say. */
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__SSE2__))
-#define REFIT_ROUNDED(p) __asm__("" : "+x"(p))
-#elif defined(__GNUC__) && defined(__aarch64__)
-#define REFIT_ROUNDED(p) __asm__("" : "+w"(p))
-#elif defined(__wasm__) /* no instruction fuses; with "+m" clang 14 computed other values */
-#define REFIT_ROUNDED(p) (void)0
-#elif defined(__GNUC__)
-#define REFIT_ROUNDED(p) __asm__("" : "+m"(p))
-#else
-#define REFIT_ROUNDED(p) (void)0
-#if defined(_MSC_VER)
-#pragma fp_contract(off)
-#endif
-#endif
-
-static double refit_product(double a, double b)
-{
-    double p = a * b;
-    REFIT_ROUNDED(p);
-    return p;
-}
-
-/* tile: c[j][i] += sign·Σ over k of b(k, j)·a[k][i], c and a with rows of 64, b(k, j) = b[k·bk +
-   j·bj], k in order from 0. row: y[i] -= b·x[i] for 64 values. V holds N doubles; four rows of two
-   V stay in registers. */
-#define REFIT_AT(V, p) (*(V *)(void *)(p))
-#define REFIT_STEP(V, L)                        \
-    {                                           \
-        const double factor = sign * f[(L)*bj]; \
-        V p = x * factor;                       \
-        V q = y * factor;                       \
-        REFIT_ROUNDED(p);                       \
-        REFIT_ROUNDED(q);                       \
-        left##L += p;                           \
-        right##L += q;                          \
-    }
-#define REFIT_LOAD(V, N, L)                       \
-    V left##L = REFIT_AT(V, to + (L)*REFIT_TILE); \
-    V right##L = REFIT_AT(V, to + (L)*REFIT_TILE + (N));
-#define REFIT_STORE(V, N, L)                    \
-    REFIT_AT(V, to + (L)*REFIT_TILE) = left##L; \
-    REFIT_AT(V, to + (L)*REFIT_TILE + (N)) = right##L;
-#define REFIT_KERNELS(NAME, ATTRIBUTE, V, N)                                                       \
-    ATTRIBUTE static void NAME##_tile(double *c, const double *b, size_t bk, size_t bj, double *a, \
-                                      size_t depth, double sign)                                   \
-    {                                                                                              \
-        size_t i, j, k;                                                                            \
-        for (j = 0; j < REFIT_TILE; j += 4) {                                                      \
-            for (i = 0; i < REFIT_TILE; i += 2 * (N)) {                                            \
-                double *to = c + j * REFIT_TILE + i;                                               \
-                const double *f = b + j * bj;                                                      \
-                REFIT_LOAD(V, N, 0)                                                                \
-                REFIT_LOAD(V, N, 1)                                                                \
-                REFIT_LOAD(V, N, 2)                                                                \
-                REFIT_LOAD(V, N, 3)                                                                \
-                for (k = 0; k < depth; k++) {                                                      \
-                    const V x = REFIT_AT(V, a + k * REFIT_TILE + i);                               \
-                    const V y = REFIT_AT(V, a + k * REFIT_TILE + i + (N));                         \
-                    REFIT_STEP(V, 0)                                                               \
-                    REFIT_STEP(V, 1)                                                               \
-                    REFIT_STEP(V, 2)                                                               \
-                    REFIT_STEP(V, 3)                                                               \
-                    f += bk;                                                                       \
-                }                                                                                  \
-                REFIT_STORE(V, N, 0)                                                               \
-                REFIT_STORE(V, N, 1)                                                               \
-                REFIT_STORE(V, N, 2)                                                               \
-                REFIT_STORE(V, N, 3)                                                               \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    ATTRIBUTE static void NAME##_row(double *y, double *x, double b)                               \
-    {                                                                                              \
-        size_t i;                                                                                  \
-        for (i = 0; i < REFIT_TILE; i += (N)) {                                                    \
-            V p = REFIT_AT(V, x + i) * b;                                                          \
-            REFIT_ROUNDED(p);                                                                      \
-            REFIT_AT(V, y + i) -= p;                                                               \
-        }                                                                                          \
-    }
-
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__SSE2__) || defined(__aarch64__))
-typedef double refit_two __attribute__((vector_size(16), may_alias));
-REFIT_KERNELS(refit_plain, , refit_two, 2)
-#else
-REFIT_KERNELS(refit_plain, , double, 1)
-#endif
-#if defined(__GNUC__) && defined(__x86_64__) && !defined(LGELU_NO_SIMD)
-#define REFIT_WIDER 1
-typedef double refit_four __attribute__((vector_size(32), may_alias));
-typedef double refit_eight __attribute__((vector_size(64), may_alias));
-REFIT_KERNELS(refit_avx2, __attribute__((target("avx2"))), refit_four, 4)
-REFIT_KERNELS(refit_avx512, __attribute__((target("avx512f"))), refit_eight, 8)
-#endif
-
-static void refit_tile(double *c, const double *b, size_t bk, size_t bj, double *a, size_t depth,
-                       double sign)
-{
-#ifdef REFIT_WIDER
-    if (lgelu_isa() >= LGELU_ISA_AVX512) {
-        refit_avx512_tile(c, b, bk, bj, a, depth, sign);
-        return;
-    }
-    if (lgelu_isa() >= LGELU_ISA_AVX2) {
-        refit_avx2_tile(c, b, bk, bj, a, depth, sign);
-        return;
-    }
-#endif
-    refit_plain_tile(c, b, bk, bj, a, depth, sign);
-}
-
-static void refit_row(double *y, double *x, double b)
-{
-#ifdef REFIT_WIDER
-    if (lgelu_isa() >= LGELU_ISA_AVX512) {
-        refit_avx512_row(y, x, b);
-        return;
-    }
-    if (lgelu_isa() >= LGELU_ISA_AVX2) {
-        refit_avx2_row(y, x, b);
-        return;
-    }
-#endif
-    refit_plain_row(y, x, b);
-}
-
-/* ---- tasks: the work is partitioned by the problem alone ---- */
-static void refit_parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
-{
-    size_t i;
-    if (threads->run && count > 1) {
-        threads->run(task, job, count, threads->user);
-        return;
-    }
-#ifdef _OPENMP
-    if (count > 1) {
-        long k;
-        const long n = (long)count;
-#pragma omp parallel for schedule(dynamic)
-        for (k = 0; k < n; k++) {
-            task((size_t)k, job);
-        }
-        return;
-    }
-#endif
-    for (i = 0; i < count; i++) {
-        task(i, job);
-    }
-}
 
 /* ---- the graph ---- */
 enum { REFIT_NEEDED = 1, REFIT_DIFFERS = 2, REFIT_DIRECT = 4 };
@@ -187,12 +25,7 @@ typedef struct {
     int norm;         /* the normalisation whose shifts take their change; -1: its own biases */
     size_t layer;     /* in the report */
     size_t positions; /* outputs of one sample, each from one patch */
-    size_t row;       /* values of a patch, of all groups */
-    size_t outputs;   /* m */
-    size_t groups, channels; /* channels of the inputs */
-    /* Of one group: K, K and the column of ones, these in tiles of 64, its outputs in such tiles.
-     */
-    size_t inputs, width, blocks, out_blocks;
+    least_shape shape;
 } refit_stage;
 
 static int refit_is_matrix(const lgelu_node *node)
@@ -344,19 +177,30 @@ static int refit_wins(const refit *r, const unsigned char *flags, int node, int 
     return 1;
 }
 
+static size_t refit_groups(const lgelu_net *net, int node)
+{
+    return net->nodes[node].op == LGELU_OP_CONV ? net->nodes[node].groups : 1;
+}
+
+static least_shape refit_shape(const lgelu_net *net, int node, int bias)
+{
+    const lgelu_node *x = net->nodes + node;
+    const int is_conv = x->op == LGELU_OP_CONV;
+    const size_t channels = net->nodes[x->input[0]].shape[2];
+    return least_shape_of(is_conv ? x->window[0] * x->window[1] * channels : channels, x->shape[2],
+                          refit_groups(net, node), channels, bias);
+}
+
 /* What is to be done with a matrix: REFIT_CHANGED, or why it is left alone. */
 static refit_outcome refit_stage_of(const refit *r, const unsigned char *flags, int node,
                                     refit_stage *s)
 {
     const lgelu_net *net = r->converted;
-    const lgelu_node *x = net->nodes + node, *from = net->nodes + x->input[0];
-    const size_t taps = x->op == LGELU_OP_CONV ? x->window[0] * x->window[1] : 1;
+    const lgelu_node *x = net->nodes + node;
     int reader, i;
     memset(s, 0, sizeof *s);
     s->node = s->target = node;
     s->source = x->input[0];
-    s->outputs = x->shape[2];
-    s->groups = x->op == LGELU_OP_CONV ? x->groups : 1;
     if (!(flags[s->source] & REFIT_DIFFERS)) {
         return REFIT_EQUAL;
     }
@@ -382,41 +226,21 @@ static refit_outcome refit_stage_of(const refit *r, const unsigned char *flags, 
     }
     s->gives_bias = s->norm >= 0 || x->bias_count > 0;
     s->positions = x->shape[0] * x->shape[1];
-    s->channels = from->shape[2];
-    s->row = taps * s->channels;
-    s->inputs = s->row / s->groups;
-    s->width = s->inputs + (s->gives_bias ? 1 : 0);
-    s->blocks = (s->width + REFIT_TILE - 1) / REFIT_TILE;
-    s->out_blocks = (s->outputs / s->groups + REFIT_TILE - 1) / REFIT_TILE;
+    s->shape = refit_shape(net, node, s->gives_bias);
     return REFIT_CHANGED;
 }
 
 /* ---- memory ---- */
 typedef struct refit_space {
-    refit_stage *stage;     /* [stages], in the order of their targets */
-    float *w, *state;       /* the converted network's, as they were */
-    float *a, *t;           /* a chunk: patches (CHUNK, row) and T - Y (CHUNK, m) */
-    float *held_a, *held_t; /* the same of the held-out rows, (HELD, row) and (HELD, m) */
-    double *panel; /* a chunk in double, one group: (blocks, CHUNK, 64), ones in the last column */
-    double *out_panel;        /* and its T - Y: (out_blocks, CHUNK, 64) */
-    double *gram, *factor;    /* lower tiles (I, J), J <= I, column after column: of all groups; of
-                                 one, decomposed */
-    double *right, *solution; /* Aᵀ(T - Y) and D: (groups, blocks, out_blocks) tiles */
-    double *scale;            /* [m] of the normalisation behind the matrix */
-    double *mean;             /* [m] of T - Y over the rows that are not held out */
-    double *value, *square;   /* [m] sums of T and T² over the held-out rows */
-    double *vector;           /* 3 of 64·blocks, for the condition */
-    const lgelu_threads *threads;
-    const refit_stage *s;     /* the matrix at work */
-    size_t chunk, held, rows; /* rows in the chunk, held out, summed up */
-    uint64_t used;            /* inputs that gave rows */
-    size_t group, q;          /* what the tasks work on */
-    int shift_only;           /* no Gram matrix */
-    double ridge;
+    refit_stage *stage; /* [stages], in the order of their targets */
+    float *w, *state;   /* the converted network's, as they were */
+    double *scale;      /* [m] of the normalisation behind the matrix */
+    void *memory;       /* of the solver */
+    least_squares solver;
+    const refit_stage *s; /* the matrix at work */
+    uint64_t used;        /* inputs that gave rows */
     int source[REFIT_SOURCES], sources;
 } refit_space;
-
-static size_t refit_tiles(const refit_stage *s) { return s->blocks * (s->blocks + 1) / 2; }
 
 /* The next `count` elements of the memory; NULL while sizes are only added up. */
 static void *refit_part(unsigned char *base, size_t *used, size_t count, size_t size)
@@ -430,7 +254,7 @@ static void *refit_part(unsigned char *base, size_t *used, size_t count, size_t 
 
 /* The largest sizes over all matrices. */
 typedef struct {
-    size_t row, outputs, blocks, out_blocks, gram, factor, right;
+    size_t outputs, solver;
 } refit_sizes;
 
 static size_t refit_lay(refit *r, unsigned char *base, const refit_sizes *z)
@@ -444,28 +268,8 @@ static size_t refit_lay(refit *r, unsigned char *base, const refit_sizes *z)
     p->stage = (refit_stage *)refit_part(base, &used, r->layers, sizeof *p->stage);
     p->w = (float *)refit_part(base, &used, r->converted->parameter_count, sizeof(float));
     p->state = (float *)refit_part(base, &used, r->converted->state_count, sizeof(float));
-    p->a = (float *)refit_part(base, &used, deploy_times(REFIT_CHUNK, z->row), sizeof(float));
-    p->t = (float *)refit_part(base, &used, deploy_times(REFIT_CHUNK, z->outputs), sizeof(float));
-    p->held_a = (float *)refit_part(base, &used, deploy_times(REFIT_HELD, z->row), sizeof(float));
-    p->held_t =
-        (float *)refit_part(base, &used, deploy_times(REFIT_HELD, z->outputs), sizeof(float));
-    p->panel = (double *)refit_part(base, &used, deploy_times(z->blocks, REFIT_CHUNK * REFIT_TILE),
-                                    sizeof(double));
-    p->out_panel = (double *)refit_part(
-        base, &used, deploy_times(z->out_blocks, REFIT_CHUNK * REFIT_TILE), sizeof(double));
-    p->gram = (double *)refit_part(base, &used, deploy_times(z->gram, REFIT_AREA), sizeof(double));
-    p->factor =
-        (double *)refit_part(base, &used, deploy_times(z->factor, REFIT_AREA), sizeof(double));
-    p->right =
-        (double *)refit_part(base, &used, deploy_times(z->right, REFIT_AREA), sizeof(double));
-    p->solution =
-        (double *)refit_part(base, &used, deploy_times(z->right, REFIT_AREA), sizeof(double));
     p->scale = (double *)refit_part(base, &used, z->outputs, sizeof(double));
-    p->mean = (double *)refit_part(base, &used, z->outputs, sizeof(double));
-    p->value = (double *)refit_part(base, &used, z->outputs, sizeof(double));
-    p->square = (double *)refit_part(base, &used, z->outputs, sizeof(double));
-    p->vector =
-        (double *)refit_part(base, &used, deploy_times(z->blocks, 3 * REFIT_TILE), sizeof(double));
+    p->memory = refit_part(base, &used, z->solver, 1);
     r->space = base ? p : NULL;
     /* the caller's memory may begin anywhere */
     return deploy_plus(used, 63);
@@ -478,421 +282,12 @@ static void refit_most(size_t *most, size_t n)
     }
 }
 
-/* ---- Gram matrix: the rows of a chunk are added to the sums. Tasks are of group p->group ---- */
-
-/* Block I of the group's inputs in double, then a one where there are biases, then zeros. */
-static void refit_fill(size_t block, void *job)
-{
-    refit_space *p = (refit_space *)job;
-    const refit_stage *s = p->s;
-    const size_t channels = s->channels / s->groups;
-    double *to = p->panel + block * REFIT_CHUNK * REFIT_TILE;
-    size_t i, k;
-    for (k = 0; k < REFIT_TILE; k++) {
-        const size_t column = block * REFIT_TILE + k;
-        if (column < s->inputs) {
-            const float *from =
-                p->a + column / channels * s->channels + p->group * channels + column % channels;
-            for (i = 0; i < p->chunk; i++) {
-                to[i * REFIT_TILE + k] = (double)from[i * s->row];
-            }
-        } else {
-            for (i = 0; i < p->chunk; i++) {
-                to[i * REFIT_TILE + k] = column < s->width ? 1 : 0;
-            }
-        }
-    }
-}
-
-static void refit_fill_outputs(refit_space *p)
-{
-    const refit_stage *s = p->s;
-    const size_t outputs = s->outputs / s->groups;
-    size_t block, i, k;
-    for (block = 0; block < s->out_blocks; block++) {
-        double *to = p->out_panel + block * REFIT_CHUNK * REFIT_TILE;
-        for (i = 0; i < p->chunk; i++) {
-            for (k = 0; k < REFIT_TILE; k++) {
-                const size_t o = block * REFIT_TILE + k;
-                to[i * REFIT_TILE + k] =
-                    o < outputs ? (double)p->t[i * s->outputs + p->group * outputs + o] : 0;
-            }
-        }
-    }
-}
-
-/* The place of tile (I, J), J <= I, among those of a triangle. */
-static size_t refit_place(size_t i, size_t j) { return i * (i + 1) / 2 + j; }
-
-static void refit_add_gram(size_t index, void *job)
-{
-    refit_space *p = (refit_space *)job;
-    double *gram = p->gram + (p->group * refit_tiles(p->s) + index) * REFIT_AREA;
-    size_t i = 0, j;
-    while (refit_place(i + 1, 0) <= index) {
-        i++;
-    }
-    j = index - refit_place(i, 0);
-    refit_tile(gram, p->panel + j * REFIT_CHUNK * REFIT_TILE, REFIT_TILE, 1,
-               p->panel + i * REFIT_CHUNK * REFIT_TILE, p->chunk, 1);
-}
-
-static void refit_add_right(size_t index, void *job)
-{
-    refit_space *p = (refit_space *)job;
-    const size_t outs = p->s->out_blocks, i = index / outs, o = index % outs;
-    double *right = p->right + (p->group * p->s->blocks * outs + index) * REFIT_AREA;
-    refit_tile(right, p->panel + i * REFIT_CHUNK * REFIT_TILE, REFIT_TILE, 1,
-               p->out_panel + o * REFIT_CHUNK * REFIT_TILE, p->chunk, 1);
-}
-
-static void refit_add_chunk(refit_space *p)
-{
-    const refit_stage *s = p->s;
-    size_t i, o;
-    for (p->group = 0; p->chunk && p->group < s->groups; p->group++) {
-        if (p->shift_only) {
-            break;
-        }
-        refit_parallel(p->threads, refit_fill, p, s->blocks);
-        refit_fill_outputs(p);
-        refit_parallel(p->threads, refit_add_gram, p, refit_tiles(s));
-        refit_parallel(p->threads, refit_add_right, p, s->blocks * s->out_blocks);
-    }
-    for (i = 0; i < p->chunk; i++) {
-        for (o = 0; o < s->outputs; o++) {
-            p->mean[o] += (double)p->t[i * s->outputs + o];
-        }
-    }
-    p->rows += p->chunk;
-    p->chunk = 0;
-}
-
-/* ---- decomposition and solution. A tile (I, J) of the factor holds L(i, p) at [p][i], as tiles of
-   the Gram matrix do ---- */
-
-/* Column p->q: tile (I, p->q) less the products of the columns before it. */
-static void refit_reduce(size_t index, void *job)
-{
-    refit_space *p = (refit_space *)job;
-    const size_t j = p->q, i = j + index;
-    size_t k;
-    for (k = 0; k < j; k++) {
-        refit_tile(p->factor + refit_place(i, j) * REFIT_AREA,
-                   p->factor + refit_place(j, k) * REFIT_AREA, REFIT_TILE, 1,
-                   p->factor + refit_place(i, k) * REFIT_AREA, REFIT_TILE, -1);
-    }
-}
-
-/* Cholesky's decomposition of a diagonal tile; 0 if it is not positive definite. */
-static int refit_diagonal(double *t)
-{
-    size_t i, k, q;
-    for (k = 0; k < REFIT_TILE; k++) {
-        double root;
-        for (q = 0; q < k; q++) {
-            refit_row(t + k * REFIT_TILE, t + q * REFIT_TILE, t[q * REFIT_TILE + k]);
-        }
-        root = sqrt(t[k * REFIT_TILE + k]);
-        if (!(root > 0 && root - root <= 0)) {
-            return 0;
-        }
-        for (i = 0; i < REFIT_TILE; i++) {
-            t[k * REFIT_TILE + i] = i < k ? 0 : t[k * REFIT_TILE + i] / root;
-        }
-    }
-    return 1;
-}
-
-static void refit_divide(double *y, double by)
-{
-    size_t i;
-    for (i = 0; i < REFIT_TILE; i++) {
-        y[i] /= by;
-    }
-}
-
-/* The tiles below the diagonal of column p->q: X Lᵀ = tile. */
-static void refit_below(size_t index, void *job)
-{
-    refit_space *p = (refit_space *)job;
-    const double *l = p->factor + refit_place(p->q, p->q) * REFIT_AREA;
-    double *x = p->factor + refit_place(p->q + 1 + index, p->q) * REFIT_AREA;
-    size_t k, q;
-    for (k = 0; k < REFIT_TILE; k++) {
-        for (q = 0; q < k; q++) {
-            refit_row(x + k * REFIT_TILE, x + q * REFIT_TILE, l[q * REFIT_TILE + k]);
-        }
-        refit_divide(x + k * REFIT_TILE, l[k * REFIT_TILE + k]);
-    }
-}
-
-/* factor = L of the group's Gram matrix, ridge on its diagonal but not on the one's; columns of the
-   padding are those of the unit matrix. 0: not positive definite. */
-static int refit_decompose(refit_space *p)
-{
-    const refit_stage *s = p->s;
-    const size_t tiles = refit_tiles(s);
-    size_t k;
-    memcpy(p->factor, p->gram + p->group * tiles * REFIT_AREA, tiles * REFIT_AREA * sizeof(double));
-    for (k = 0; k < s->blocks * REFIT_TILE; k++) {
-        double *d = p->factor + refit_place(k / REFIT_TILE, k / REFIT_TILE) * REFIT_AREA
-                    + k % REFIT_TILE * (REFIT_TILE + 1);
-        if (k < s->inputs) {
-            *d += p->ridge;
-        } else if (k >= s->width) {
-            *d = 1;
-        }
-    }
-    for (p->q = 0; p->q < s->blocks; p->q++) {
-        refit_parallel(p->threads, refit_reduce, p, s->blocks - p->q);
-        if (!refit_diagonal(p->factor + refit_place(p->q, p->q) * REFIT_AREA)) {
-            return 0;
-        }
-        refit_parallel(p->threads, refit_below, p, s->blocks - 1 - p->q);
-    }
-    return 1;
-}
-
-/* L Lᵀ X = right for one block of 64 outputs. */
-static void refit_solve(size_t o, void *job)
-{
-    refit_space *p = (refit_space *)job;
-    const size_t blocks = p->s->blocks, outs = p->s->out_blocks;
-    const size_t first = p->group * blocks * outs + o;
-    size_t i, k, n, q;
-    for (i = 0; i < blocks; i++) {
-        double *x = p->solution + (first + i * outs) * REFIT_AREA;
-        const double *l = p->factor + refit_place(i, i) * REFIT_AREA;
-        memcpy(x, p->right + (first + i * outs) * REFIT_AREA, REFIT_AREA * sizeof *x);
-        for (k = 0; k < i; k++) {
-            refit_tile(x, p->factor + refit_place(i, k) * REFIT_AREA, REFIT_TILE, 1,
-                       p->solution + (first + k * outs) * REFIT_AREA, REFIT_TILE, -1);
-        }
-        for (n = 0; n < REFIT_TILE; n++) {
-            for (q = 0; q < n; q++) {
-                refit_row(x + n * REFIT_TILE, x + q * REFIT_TILE, l[q * REFIT_TILE + n]);
-            }
-            refit_divide(x + n * REFIT_TILE, l[n * REFIT_TILE + n]);
-        }
-    }
-    for (i = blocks; i-- > 0;) {
-        double *x = p->solution + (first + i * outs) * REFIT_AREA;
-        const double *l = p->factor + refit_place(i, i) * REFIT_AREA;
-        for (k = i + 1; k < blocks; k++) {
-            refit_tile(x, p->factor + refit_place(k, i) * REFIT_AREA, 1, REFIT_TILE,
-                       p->solution + (first + k * outs) * REFIT_AREA, REFIT_TILE, -1);
-        }
-        for (n = REFIT_TILE; n-- > 0;) {
-            for (q = n + 1; q < REFIT_TILE; q++) {
-                refit_row(x + n * REFIT_TILE, x + q * REFIT_TILE, l[n * REFIT_TILE + q]);
-            }
-            refit_divide(x + n * REFIT_TILE, l[n * REFIT_TILE + n]);
-        }
-    }
-}
-
-/* ---- condition: a few power iterations with G + ridge and with its inverse ---- */
-static double refit_normalise(double *x, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        sum += refit_product(x[i], x[i]);
-    }
-    sum = sqrt(sum);
-    for (i = 0; sum > 0 && i < n; i++) {
-        x[i] /= sum;
-    }
-    return sum;
-}
-
-/* y = L x, or y = Lᵀ x */
-static void refit_by_factor(const refit_space *p, double *y, const double *x, int transposed)
-{
-    const size_t n = p->s->blocks * REFIT_TILE;
-    size_t i, k;
-    memset(y, 0, n * sizeof *y);
-    for (i = 0; i < n; i++) {
-        for (k = 0; k <= i; k++) {
-            const double l = p->factor[refit_place(i / REFIT_TILE, k / REFIT_TILE) * REFIT_AREA
-                                       + k % REFIT_TILE * REFIT_TILE + i % REFIT_TILE];
-            if (transposed) {
-                y[k] += refit_product(l, x[i]);
-            } else {
-                y[i] += refit_product(l, x[k]);
-            }
-        }
-    }
-}
-
-/* x = L⁻ᵀ L⁻¹ x, in place */
-static void refit_by_inverse(const refit_space *p, double *x)
-{
-    const size_t n = p->s->blocks * REFIT_TILE;
-    size_t i, k;
-    for (i = 0; i < n; i++) {
-        const double *row =
-            p->factor + refit_place(i / REFIT_TILE, 0) * REFIT_AREA + i % REFIT_TILE;
-        for (k = 0; k < i; k++) {
-            x[i] -=
-                refit_product(row[k / REFIT_TILE * REFIT_AREA + k % REFIT_TILE * REFIT_TILE], x[k]);
-        }
-        x[i] /= row[i / REFIT_TILE * REFIT_AREA + i % REFIT_TILE * REFIT_TILE];
-    }
-    for (i = n; i-- > 0;) {
-        const double *row =
-            p->factor + refit_place(i / REFIT_TILE, 0) * REFIT_AREA + i % REFIT_TILE;
-        x[i] /= row[i / REFIT_TILE * REFIT_AREA + i % REFIT_TILE * REFIT_TILE];
-        for (k = 0; k < i; k++) {
-            x[k] -=
-                refit_product(row[k / REFIT_TILE * REFIT_AREA + k % REFIT_TILE * REFIT_TILE], x[i]);
-        }
-    }
-}
-
-static double refit_condition(const refit_space *p, uint64_t seed)
-{
-    const size_t n = p->s->blocks * REFIT_TILE;
-    double *x = p->vector, *y = x + n, *z = y + n;
-    double largest = 0, smallest = 0;
-    size_t i, k;
-    for (i = 0; i < n; i++) {
-        x[i] = z[i] = i < p->s->width ? (double)lgelu_uniform(seed, 2, i) - 0.5 : 0;
-    }
-    refit_normalise(x, n);
-    refit_normalise(z, n);
-    for (k = 0; k < 8; k++) {
-        refit_by_factor(p, y, x, 1);
-        refit_by_factor(p, x, y, 0);
-        largest = refit_normalise(x, n);
-        refit_by_inverse(p, z);
-        smallest = refit_normalise(z, n);
-    }
-    return largest * smallest;
-}
-
-/* ---- the held-out rows ---- */
-
-/* Rows q of a chunk and outputs o: out_panel -= A D, by tiles of 64 rows. */
-static void refit_predict(size_t index, void *job)
-{
-    refit_space *p = (refit_space *)job;
-    const size_t blocks = p->s->blocks, outs = p->s->out_blocks;
-    const size_t o = index % outs, q = index / outs;
-    double *to = p->out_panel + (o * REFIT_CHUNK + q * REFIT_TILE) * REFIT_TILE;
-    size_t i;
-    for (i = 0; i < blocks; i++) {
-        refit_tile(to, p->panel + (i * REFIT_CHUNK + q * REFIT_TILE) * REFIT_TILE, 1, REFIT_TILE,
-                   p->solution + ((p->group * blocks + i) * outs + o) * REFIT_AREA, REFIT_TILE, -1);
-    }
-}
-
-/* Takes held-out rows from `first` on into the chunk. */
-static void refit_recall(refit_space *p, size_t first)
-{
-    const refit_stage *s = p->s;
-    p->chunk = p->held - first < (size_t)REFIT_CHUNK ? p->held - first : (size_t)REFIT_CHUNK;
-    memcpy(p->a, p->held_a + first * s->row, p->chunk * s->row * sizeof(float));
-    memcpy(p->t, p->held_t + first * s->outputs, p->chunk * s->outputs * sizeof(float));
-}
-
-/* Σ |T - Y - A D|² over the held-out rows of the group. */
-static double refit_error(refit_space *p)
-{
-    const refit_stage *s = p->s;
-    const size_t outputs = s->outputs / s->groups;
-    double sum = 0;
-    size_t first, i, o;
-    for (first = 0; first < p->held; first += REFIT_CHUNK) {
-        refit_recall(p, first);
-        refit_parallel(p->threads, refit_fill, p, s->blocks);
-        refit_fill_outputs(p);
-        refit_parallel(p->threads, refit_predict, p,
-                       s->out_blocks * ((p->chunk + REFIT_TILE - 1) / REFIT_TILE));
-        for (i = 0; i < p->chunk; i++) {
-            for (o = 0; o < outputs; o++) {
-                const double e =
-                    p->out_panel[(o / REFIT_TILE * REFIT_CHUNK + i) * REFIT_TILE + o % REFIT_TILE];
-                sum += refit_product(e, e);
-            }
-        }
-    }
-    p->chunk = 0;
-    return sum;
-}
-
-/* The same without a change, and with the mean of T - Y as the only one. */
-static double refit_error_without(const refit_space *p, int shifted)
-{
-    double sum = 0;
-    size_t i, o;
-    for (i = 0; i < p->held; i++) {
-        for (o = 0; o < p->s->outputs; o++) {
-            const double e = (double)p->held_t[i * p->s->outputs + o] - (shifted ? p->mean[o] : 0);
-            sum += refit_product(e, e);
-        }
-    }
-    return sum;
-}
-
-/* Σ |T - mean T|² over the held-out rows */
-static double refit_spread(const refit_space *p)
-{
-    double sum = 0;
-    size_t o;
-    for (o = 0; o < p->s->outputs; o++) {
-        sum += p->square[o] - refit_product(p->value[o], p->value[o]) / (double)p->held;
-    }
-    return sum > 0 ? sum : 0;
-}
-
-/* ρ·mean(diag AᵀA) of a group */
-static double refit_ridge(const refit_space *p, double rho)
-{
-    const refit_stage *s = p->s;
-    const double *gram = p->gram + p->group * refit_tiles(s) * REFIT_AREA;
-    double sum = 0;
-    size_t k;
-    for (k = 0; k < s->inputs; k++) {
-        sum += gram[refit_place(k / REFIT_TILE, k / REFIT_TILE) * REFIT_AREA
-                    + k % REFIT_TILE * (REFIT_TILE + 1)];
-    }
-    return refit_product(rho, sum / (double)s->inputs);
-}
-
-/* Solves all groups with ρ; 0 when a matrix has no decomposition. error: Σ over the held-out rows,
-   or NULL. */
-static int refit_solve_all(refit_space *p, double rho, double *error, double *condition,
-                           uint64_t seed)
-{
-    const refit_stage *s = p->s;
-    if (error) {
-        *error = 0;
-    }
-    for (p->group = 0; p->group < s->groups; p->group++) {
-        p->ridge = refit_ridge(p, rho);
-        if (!(p->ridge > 0) || !refit_decompose(p)) {
-            return 0;
-        }
-        refit_parallel(p->threads, refit_solve, p, s->out_blocks);
-        if (error) {
-            *error += refit_error(p);
-        }
-        if (condition) {
-            const double c = refit_condition(p, seed);
-            *condition = c > *condition ? c : *condition;
-        }
-    }
-    return 1;
-}
-
 /* ---- rows: inputs of the matrix in the converted network, differences of the targets ---- */
 static const char *refit_gather_patch(float *to, const float *x, const lgelu_net *net,
                                       const refit_stage *s, size_t position)
 {
     const lgelu_node *node = net->nodes + s->node, *from = net->nodes + s->source;
-    const size_t channels = s->channels;
+    const size_t channels = s->shape.channels;
     size_t i, j;
     if (node->op != LGELU_OP_CONV) {
         memcpy(to, x + position * channels, channels * sizeof *to);
@@ -912,27 +307,23 @@ static const char *refit_gather_patch(float *to, const float *x, const lgelu_net
                 to += channels;
             }
         }
-        to -= s->row;
+        to -= s->shape.row;
     }
-    return deploy_finite(to, s->row) ? NULL : "inputs in the converted network";
+    return deploy_finite(to, s->shape.row) ? NULL : "inputs in the converted network";
 }
 
-static const char *refit_gather_target(refit_space *p, float *to, const float *t, const float *y,
-                                       int held)
+static const char *refit_gather_target(const refit_space *p, float *to, const float *t,
+                                       const float *y)
 {
     const char *bad = NULL;
     size_t o;
-    for (o = 0; o < p->s->outputs; o++) {
+    for (o = 0; o < p->s->shape.outputs; o++) {
         if (!(t[o] - t[o] <= 0)) {
             bad = "outputs in the original network";
         } else if (!(y[o] - y[o] <= 0)) {
             bad = "outputs in the converted network";
         }
         to[o] = p->scale[o] == 0 ? 0 : (float)((double)t[o] - (double)y[o]);
-        if (held) {
-            p->value[o] += (double)t[o];
-            p->square[o] += refit_product((double)t[o], (double)t[o]);
-        }
     }
     return bad;
 }
@@ -940,7 +331,8 @@ static const char *refit_gather_target(refit_space *p, float *to, const float *t
 /* The most rows of a matrix, which are never more than all inputs have. */
 static uint64_t refit_most_rows(const refit *r, const refit_stage *s)
 {
-    const uint64_t automatic = 8 * (uint64_t)s->width > 16384 ? 8 * (uint64_t)s->width : 16384;
+    const uint64_t automatic =
+        8 * (uint64_t)s->shape.width > 16384 ? 8 * (uint64_t)s->shape.width : 16384;
     const uint64_t rows = r->options.rows ? r->options.rows : automatic;
     const uint64_t all = deploy_times(r->samples, s->positions);
     return rows < all ? rows : all;
@@ -969,11 +361,6 @@ static size_t refit_rows_of(const refit *r, const refit_stage *s, uint64_t i)
     return count < s->positions ? (size_t)count : s->positions;
 }
 
-static int refit_is_held(const refit *r, uint64_t i)
-{
-    return lgelu_random(r->options.seed, 1, i / 8) % 8 == i % 8;
-}
-
 /* The rows of one batch, whose first input is number `first` of all and number p->used of those
    that give rows; NULL, or what is not finite. */
 static const char *refit_gather(refit *r, uint64_t first, size_t samples)
@@ -984,36 +371,34 @@ static const char *refit_gather(refit *r, uint64_t first, size_t samples)
     const float *y = lgelu_net_value(r->converted, s->target);
     const float *t = lgelu_net_value(r->original, s->target);
     const size_t x_size = deploy_size(r->converted->nodes + s->source),
-                 y_size = s->positions * s->outputs;
+                 y_size = s->positions * s->shape.outputs;
     size_t i, k;
     for (i = 0; i < samples; i++) {
         const uint64_t number = first + i;
         const size_t count = refit_rows_of(r, s, p->used + i);
         for (k = 0; k < count; k++) {
-            const int held = p->held < REFIT_HELD && refit_is_held(r, number);
+            const int held = least_holds(&p->solver, number);
             const double u = (double)lgelu_uniform(r->options.seed, 16 + (uint64_t)s->node,
                                                    number * s->positions + k);
             size_t position =
                 count == s->positions
                     ? k
                     : (size_t)(((double)k + u) * (double)s->positions / (double)count);
-            float *to = held ? p->held_a + p->held * s->row : p->a + p->chunk * s->row;
+            const float *target;
             const char *bad;
+            float *a, *to;
+            least_place(&p->solver, held, &a, &to);
             position = position < s->positions ? position : s->positions - 1;
-            bad = refit_gather_patch(to, x + i * x_size, r->converted, s, position);
-            to = held ? p->held_t + p->held * s->outputs : p->t + p->chunk * s->outputs;
-            position = i * y_size + position * s->outputs;
+            bad = refit_gather_patch(a, x + i * x_size, r->converted, s, position);
+            position = i * y_size + position * s->shape.outputs;
+            target = t + position;
             if (!bad) {
-                bad = refit_gather_target(p, to, t + position, y + position, held);
+                bad = refit_gather_target(p, to, target, y + position);
             }
             if (bad) {
                 return bad;
             }
-            if (held) {
-                p->held++;
-            } else if (++p->chunk == REFIT_CHUNK) {
-                refit_add_chunk(p);
-            }
+            least_take(&p->solver, held, target);
         }
     }
     p->used += samples;
@@ -1178,6 +563,11 @@ static lgelu_status refit_pass(refit_stream *stream, const refit_stage *s, int e
 }
 
 /* ---- one matrix ---- */
+static least_what refit_kind(const refit *r)
+{
+    return r->options.what == REFIT_FULL ? LEAST_FULL : LEAST_BIASES;
+}
+
 static void refit_begin_stage(refit *r, const refit_stage *s)
 {
     refit_space *p = r->space;
@@ -1186,17 +576,15 @@ static void refit_begin_stage(refit *r, const refit_stage *s)
     size_t o;
     int i;
     p->s = s;
-    p->chunk = p->held = p->rows = 0;
     p->used = 0;
-    memset(p->gram, 0, s->groups * refit_tiles(s) * REFIT_AREA * sizeof(double));
-    memset(p->right, 0, s->groups * s->blocks * s->out_blocks * REFIT_AREA * sizeof(double));
-    for (o = 0; o < s->outputs; o++) {
-        p->mean[o] = p->value[o] = p->square[o] = 0;
+    least_begin(&p->solver, &s->shape, refit_kind(r), p->memory, r->options.seed, &net->threads);
+    for (o = 0; o < s->shape.outputs; o++) {
         p->scale[o] = 1;
     }
     for (i = s->node; i != s->target && i >= 0;) {
         i = refit_reader(net, i, r->output);
-        for (o = 0; i >= 0 && net->nodes[i].op == LGELU_OP_BATCH_NORM && o < s->outputs; o++) {
+        for (o = 0; i >= 0 && net->nodes[i].op == LGELU_OP_BATCH_NORM && o < s->shape.outputs;
+             o++) {
             float scale, shift;
             deploy_norm(net, net->nodes + i, o, &scale, &shift);
             p->scale[o] *= (double)scale;
@@ -1205,135 +593,69 @@ static void refit_begin_stage(refit *r, const refit_stage *s)
             break;
         }
     }
-    for (o = 0; o < s->outputs; o++) {
+    for (o = 0; o < s->shape.outputs; o++) {
         most = fabs(p->scale[o]) > most ? fabs(p->scale[o]) : most;
     }
     /* a channel that its normalisation switches off would need weights without bounds */
-    for (o = 0; o < s->outputs; o++) {
+    for (o = 0; o < s->shape.outputs; o++) {
         p->scale[o] = fabs(p->scale[o]) > 1e-6 * most ? p->scale[o] : 0;
     }
 }
 
 static void refit_add_to(float *w, double change) { *w = (float)((double)*w + change); }
 
-/* The change goes into weights and biases. shifted: the mean of T - Y into the biases alone. */
-static void refit_apply(refit *r, int shifted)
+/* The change goes into weights and biases. */
+static void refit_apply(refit *r)
 {
     refit_space *p = r->space;
     const refit_stage *s = p->s;
+    const size_t inputs = s->shape.inputs;
     lgelu_net *net = r->converted;
-    const size_t outputs = s->outputs / s->groups, area = s->blocks * s->out_blocks * REFIT_AREA;
     float *w = lgelu_net_weights(net, s->node);
     float *b = s->gives_bias ? lgelu_net_biases(net, s->norm >= 0 ? s->norm : s->node) : NULL;
     size_t o, k;
     if (b && s->norm >= 0) {
         /* behind the factors */
-        b += s->outputs;
+        b += s->shape.outputs;
     }
-    for (o = 0; o < s->outputs; o++) {
-        const size_t column = o % outputs;
-        const double *d = p->solution + o / outputs * area + column / REFIT_TILE * REFIT_AREA
-                          + column % REFIT_TILE;
-        const size_t block = s->out_blocks * REFIT_AREA;
+    for (o = 0; o < s->shape.outputs; o++) {
         if (p->scale[o] == 0) {
             continue;
         }
-        for (k = 0; k < s->inputs && !shifted; k++) {
-            refit_add_to(w + o * s->inputs + k,
-                         d[k / REFIT_TILE * block + k % REFIT_TILE * REFIT_TILE] / p->scale[o]);
+        for (k = 0; k < inputs && r->layer[s->layer].outcome == REFIT_CHANGED; k++) {
+            refit_add_to(w + o * inputs + k, least_change(&p->solver, o, k) / p->scale[o]);
         }
         if (b) {
-            refit_add_to(b + o, shifted ? p->mean[o]
-                                        : d[k / REFIT_TILE * block + k % REFIT_TILE * REFIT_TILE]);
+            refit_add_to(b + o, least_change(&p->solver, o, inputs));
         }
     }
     net->prepacked_valid = 0;
 }
 
-/* Solves with ρ; 1: that is the best so far on the held-out rows. */
-static int refit_try(refit *r, double rho, double *best)
-{
-    refit_layer *layer = r->layer + r->space->s->layer;
-    double error;
-    if (!refit_solve_all(r->space, rho, &error, NULL, 0) || !(error < *best)) {
-        return 0;
-    }
-    *best = error;
-    layer->ridge = rho;
-    layer->outcome = REFIT_CHANGED;
-    return 1;
-}
-
-/* The given ρ, or from 0.01 upwards as long as that is better, else downwards. */
-static void refit_choose(refit *r, double *best)
-{
-    static const double up[2] = { 1e-1, 1 }, down[2] = { 1e-3, 1e-4 };
-    size_t k = 0;
-    if (r->options.ridge > 0) {
-        refit_try(r, r->options.ridge, best);
-        return;
-    }
-    refit_try(r, 1e-2, best);
-    while (k < 2 && refit_try(r, up[k], best)) {
-        k++;
-    }
-    if (k) {
-        return;
-    }
-    while (k < 2 && refit_try(r, down[k], best)) {
-        k++;
-    }
-}
-
 /* After the pass: chooses ρ and the change, and makes it. */
 static lgelu_status refit_finish_stage(refit *r)
 {
+    static const refit_outcome outcome[3] = { REFIT_CHANGED, REFIT_SHIFTED, REFIT_KEPT };
     refit_space *p = r->space;
     const refit_stage *s = p->s;
     refit_layer *layer = r->layer + s->layer;
-    double none, best, spread;
-    size_t o, first;
-    refit_add_chunk(p);
-    if (!p->rows || !p->held) {
+    least_result result;
+    if (!least_finish(&p->solver, r->options.ridge, &result)) {
         return deploy_refuse(r->message, LGELU_E_ARGUMENT,
                              "refit: layer '%s': too few rows, %z, of which %z are held out",
-                             r->converted->nodes[s->node].name, p->rows + p->held, p->held);
+                             r->converted->nodes[s->node].name, result.rows + result.held,
+                             result.held);
     }
-    for (o = 0; o < s->outputs; o++) {
-        p->mean[o] /= (double)p->rows;
+    layer->outcome = outcome[result.outcome];
+    layer->rows = result.rows;
+    layer->held = result.held;
+    layer->before = result.before;
+    layer->after = result.after;
+    layer->ridge = result.ridge;
+    layer->condition = result.condition;
+    if (layer->outcome != REFIT_KEPT) {
+        refit_apply(r);
     }
-    layer->held = p->held;
-    none = best = refit_error_without(p, 0);
-    layer->outcome = REFIT_KEPT;
-    if (s->gives_bias) {
-        const double shifted = refit_error_without(p, 1);
-        if (shifted < best) {
-            best = shifted;
-            layer->outcome = REFIT_SHIFTED;
-        }
-    }
-    if (r->options.what == REFIT_FULL) {
-        refit_choose(r, &best);
-    }
-    spread = refit_spread(p);
-    layer->before = spread > 0 ? sqrt(none / spread) : 0;
-    layer->after = spread > 0 ? sqrt(best / spread) : 0;
-    if (layer->outcome == REFIT_SHIFTED) {
-        refit_apply(r, 1);
-    }
-    if (layer->outcome == REFIT_CHANGED) {
-        for (first = 0; first < p->held; first += REFIT_CHUNK) {
-            refit_recall(p, first);
-            refit_add_chunk(p);
-        }
-        if (refit_solve_all(p, layer->ridge, NULL, &layer->condition, r->options.seed)) {
-            refit_apply(r, 0);
-        } else {
-            layer->outcome = REFIT_KEPT;
-            layer->after = layer->before;
-        }
-    }
-    layer->rows = p->rows;
     if (!deploy_finite(r->converted->w, r->converted->parameter_count)) {
         return deploy_refuse(r->message, LGELU_E_NONFINITE,
                              "refit: layer '%s': its new weights are not finite",
@@ -1442,9 +764,9 @@ static lgelu_status refit_plan(refit *r, const unsigned char *flags, refit_sizes
             layer->node = i;
             layer->target = s.target;
             layer->outcome = outcome;
-            layer->inputs = s.inputs ? s.inputs : refit_group(r->converted, i);
-            layer->outputs = s.outputs;
-            layer->groups = s.groups;
+            layer->inputs = refit_group(r->converted, i);
+            layer->outputs = r->converted->nodes[i].shape[2];
+            layer->groups = refit_groups(r->converted, i);
         }
         if (outcome != REFIT_CHANGED || r->options.what == REFIT_NOTHING) {
             continue;
@@ -1459,13 +781,8 @@ static lgelu_status refit_plan(refit *r, const unsigned char *flags, refit_sizes
             r->layer[s.layer].outcome = REFIT_KEPT;
         }
         r->stages++;
-        refit_most(&z->row, s.row);
-        refit_most(&z->outputs, s.outputs);
-        refit_most(&z->blocks, s.blocks);
-        refit_most(&z->out_blocks, s.out_blocks);
-        refit_most(&z->factor, refit_tiles(&s));
-        refit_most(&z->gram, deploy_times(s.groups, refit_tiles(&s)));
-        refit_most(&z->right, deploy_times(s.groups, deploy_times(s.blocks, s.out_blocks)));
+        refit_most(&z->outputs, s.shape.outputs);
+        refit_most(&z->solver, least_bytes(&s.shape, refit_kind(r)));
         if (!lgelu_net_value(r->converted, s.source) || !lgelu_net_value(r->converted, s.target)
             || !lgelu_net_value(r->original, s.target)) {
             return deploy_refuse(
@@ -1580,11 +897,7 @@ lgelu_status refit_run(refit *r, void *memory, size_t bytes, refit_next *next, v
     refit_lay(r, base, &z);
     p = r->space;
     refit_plan(r, flags, &z, 1);
-    p->threads = &net->threads;
-    p->shift_only = r->options.what == REFIT_BIASES;
     p->sources = refit_find_sources(net, flags, r->output, p->source);
-    memset(p->panel, 0, z.blocks * REFIT_CHUNK * REFIT_TILE * sizeof(double));
-    memset(p->out_panel, 0, z.out_blocks * REFIT_CHUNK * REFIT_TILE * sizeof(double));
     refit_copy(p->w, net->w, net->parameter_count);
     refit_copy(p->state, net->state, net->state_count);
     status = refit_stages(r, next, user);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    arms.c: how a run begins and what happens to it [L, 4]. Up to the switch point hardened is lgelu;
-   switched and frozen are gelu. */
+   switched and frozen are gelu, and held is fixed. */
 #include "study.h"
 
 const arm_row arm_table[] = {
@@ -28,6 +28,12 @@ const arm_row arm_table[] = {
       .gate = LGELU_GATE_GELU,
       .event = EVENT_DRIVE,
       .colour = "#997700" },
+    { .name = "held",
+      .about = "λ held at λ0, then hardened",
+      .gate = LGELU_GATE_LAMBDA,
+      .event = EVENT_DRIVE,
+      .colour = "#6699CC",
+      .rule = LAMBDA_HELD },
     { .name = "reestimated",
       .about = "GELU, swapped, new statistics",
       .gate = LGELU_GATE_GELU,
@@ -67,10 +73,21 @@ const arm_row arm_table[] = {
       .gate = LGELU_GATE_LAMBDA,
       .colour = "#666666",
       .named = 1,
-      .random_signs = 1 }
+      .rule = LAMBDA_SIGNS },
+    { .name = "fixed",
+      .about = "λ held at λ0, swapped",
+      .gate = LGELU_GATE_LAMBDA,
+      .colour = "#CC6677",
+      .named = 1,
+      .rule = LAMBDA_HELD }
 };
 
 const int arm_count = (int)(sizeof arm_table / sizeof *arm_table);
+
+int arm_same_beginning(const arm_row *a, const arm_row *b)
+{
+    return a->gate == b->gate && a->own == b->own && a->rule == b->rule;
+}
 
 int arm_matters(int arm)
 {

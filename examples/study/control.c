@@ -630,19 +630,15 @@ static int draw_rules(screening *c, const char *stem)
     study *s = (study *)c->study;
     const int first = c->tasks > 1 ? OTHER_TASKS : OTHER_SEEDS;
     const double line = 40;
-    double by_oui, by_rate, matched[MAX_SEEDS];
+    double mean_gain, low_gain, high_gain;
     char what[48], title[160];
     figure f;
-    matched_precision(c, first, BY_OUI, matched);
-    by_oui = stat_mean(matched, c->seeds);
-    matched_precision(c, first, BY_RATE, matched);
-    by_rate = stat_mean(matched, c->seeds);
+    precision_difference(c, first, BY_OUI, BY_RATE, &mean_gain, &low_gain, &high_gain);
     snprintf(what, sizeof what, "%srules", stem);
-    snprintf(
-        title, sizeof title,
-        "%s: of the runs kept at a tenth by OUI %.0f %% turn out good, of those kept by their rate "
-        "alone %.0f %%",
-        arm_table[c->arm].name, 100 * by_oui, 100 * by_rate);
+    snprintf(title, sizeof title,
+             "%s: OUI's precision less that of the rate alone %+.2f (%+.2f to %+.2f): %s",
+             arm_table[c->arm].name, mean_gain, low_gain, high_gain,
+             stat_verdict(low_gain, high_gain, 0, HUGE_VAL));
     if (figure_open(
             s, &f, what, 240 + 450 * (KINDS - first), (int)(150 + line * RULES), title,
             "dots: mean precision over the seeds left out; lines: 95 % interval at a recall of 0.8; dashed: all runs"))

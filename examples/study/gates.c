@@ -354,50 +354,67 @@ enum {
     FIGURE_TOP = 140
 };
 
-static const char *dash_of(int arm) { return arm == plan_arm("relu") ? "5 3" : NULL; }
+/* Each arm has a dash of its own, since readers cannot distinguish lines by eight colours alone. */
+static const char *dash_of(const study *s, int arm)
+{
+    static const char *const dash[8] = { NULL,  "2 3",     "8 3",          "12 3 2 3",
+                                         "5 3", "1.5 1.5", "14 3 2 3 2 3", "4 6" };
+    int a = 0;
+    while (a < s->arm_total - 1 && s->arms[a] != arm)
+        a++;
+    return dash[a % 8];
+}
 
 /* The legend of the lines: a sample of each and its name, in one row. */
 static void draw_legend(study *s, svg *g, double left, double y)
 {
     for (int a = 0; a < s->arm_total; a++) {
         const arm_row *arm = arm_table + s->arms[a];
-        svg_rule(g, left, y - 4, left + 22, y - 4, arm->colour, 2, dash_of(s->arms[a]));
-        svg_text(g, left + 27, y, 's', 12, arm->colour, "%s", arm->name);
-        left += 48 + 7.2 * show_columns(arm->name);
+        svg_rule(g, left, y - 4, left + 24, y - 4, arm->colour, 2, dash_of(s, s->arms[a]));
+        svg_text(g, left + 28, y, 's', 12, arm->colour, "%s", arm->name);
+        left += 47 + 7.1 * show_columns(arm->name);
     }
 }
 
-static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low, double high,
-                        double *v)
+/* The mean over the seeds of an arm's hold-out score at a rate less that of the first arm, positive
+   where it is better; NaN if no seed has both. */
+static double lead_at(const study *s, int setting, int rate, int arm)
 {
-    static band b;
+    double sum = 0;
+    long n = 0;
+    for (long k = 0; k < s->config.seeds; k++) {
+        const double lead =
+            score_at(s, setting, rate, arm, k) - score_at(s, setting, rate, s->arms[0], k);
+        if (fabs(lead) < HUGE_VAL) {
+            sum += lead;
+            n++;
+        }
+    }
+    return n ? sum / (double)n : (double)NAN;
+}
+
+static void draw_scores(study *s, svg *g, svg_panel *p, int setting, double low, double high)
+{
+    double x[MAX_VALUES], y[MAX_VALUES];
     p->y0 = low - 0.04 * (high - low);
     p->y1 = high + 0.04 * (high - low);
     const char *name = setting_text(s, setting);
     svg_text(g, p->left, p->top - 28, 's',
              -fmin(12, (CELL_WIDTH - 14) / (0.66 * show_columns(name))), SVG_INK, "%s", name);
     svg_axes(g, p, "learning rate (log scale)",
-             s->task.percent ? "hold-out score at the end (%)" : "hold-out loss at the end", 4, 6);
+             s->task.percent ? "hold-out points above the first gate" : "nats below the first gate",
+             4, 6);
     svg_clip(g, p);
     for (int a = s->arm_total - 1; a >= 0; a--) {
-        b.n = 0;
-        for (int i = 0; i < rates(s); i++) {
-            long n = 0;
-            double d;
-            for (long k = 0; k < s->config.seeds; k++) {
-                v[n] = s->task.sign * score_at(s, setting, i, s->arms[a], k);
-                n += fabs(v[n]) < HUGE_VAL;
+        int n = 0;
+        for (int i = 0; i < rates(s) && n < MAX_VALUES; i++) {
+            const double lead = lead_at(s, setting, i, s->arms[a]);
+            if (fabs(lead) < HUGE_VAL) {
+                x[n] = rate_at(s, i);
+                y[n++] = lead;
             }
-            if (!n)
-                continue;
-            d = n > 1 ? stat_deviation(v, n) : 0;
-            b.x[b.n] = rate_at(s, i);
-            b.mean[b.n] = stat_mean(v, n);
-            b.low[b.n] = b.mean[b.n] - d;
-            b.high[b.n] = b.mean[b.n] + d;
-            b.n++;
         }
-        figure_draw(g, p, &b, arm_table[s->arms[a]].colour, 2, dash_of(s->arms[a]));
+        svg_line(g, p, x, y, n, arm_table[s->arms[a]].colour, 2, dash_of(s, s->arms[a]));
     }
     svg_unclip(g);
 }
@@ -465,28 +482,24 @@ static void draw_bands(study *s, svg *g, svg_panel *p, int first, int end)
     }
 }
 
-/* The range of hold-out scores at rates that are of use. */
-static void score_range(study *s, double *low, double *high)
+/* The range of the leads, at most twice the tolerance to either side: beyond a usable rate they say
+   nothing. */
+static void lead_range(const study *s, double *low, double *high)
 {
-    *low = HUGE_VAL;
-    *high = -HUGE_VAL;
+    const double most = 2 * tolerance(s);
+    *low = -0.1 * most;
+    *high = 0.1 * most;
     for (int k = 0; k < settings(s); k++) {
         for (int a = 0; a < s->arm_total; a++) {
             for (int r = 0; r < rates(s); r++) {
-                for (long i = 0; i < s->config.seeds; i++) {
-                    const double score = s->task.sign * score_at(s, k, r, s->arms[a], i);
-                    if (fabs(score) < HUGE_VAL)
-                        figure_range(low, high, score);
-                }
+                const double lead = lead_at(s, k, r, s->arms[a]);
+                if (fabs(lead) < HUGE_VAL)
+                    figure_range(low, high, lead);
             }
         }
     }
-    if (s->task.sign > 0)
-        *low = fmax(*low, *high - 10 * tolerance(s));
-    else
-        *high = fmin(*high, *low + 10 * tolerance(s));
-    if (!(*high > *low))
-        *high = *low + 1;
+    *low = fmax(*low, -most);
+    *high = fmin(*high, most);
 }
 
 /* Counts the findings whose text contains `words`, and those of them that are seen and not seen. */
@@ -521,7 +534,7 @@ static void make_title(const study *s, char *title, size_t room)
 
 static int gates_figures(study *s)
 {
-    double *v = (double *)malloc((size_t)s->config.seeds * sizeof *v), low, high;
+    double low, high;
     const double x0 = rate_at(s, 0) / 1.2, x1 = rate_at(s, rates(s) - 1) * 1.2;
     const int wide = settings(s) > 8 || settings(s) == 3 ? 3 : 2,
               columns = settings(s) > 1 ? wide : 1, rows = (settings(s) + columns - 1) / columns,
@@ -530,17 +543,13 @@ static int gates_figures(study *s)
     svg_panel q = { 0, FIGURE_TOP, 200, 0, 0, 1, 0, 1, 1, 0 };
     char title[200];
     figure f;
-    if (!v)
-        return study_fail(s, "out of memory");
-    score_range(s, &low, &high);
+    lead_range(s, &low, &high);
     make_title(s, title, sizeof title);
     q.left = 40 + CELL_WIDTH * columns + 90;
     if (figure_open(s, &f, "gates",
                     (int)q.left + 290 + (band_settings(s) < settings(s) ? BAND_WIDTH : 0), height,
-                    title, "bands: standard deviation")) {
-        free(v);
+                    title, "lines: mean lead over the first gate, paired by seed"))
         return -1;
-    }
     draw_legend(s, &f.s, 24, 82);
     for (int k = 0; k < settings(s); k++) {
         svg_panel p = { 66, FIGURE_TOP, 200, 180, 0, 1, 0, 1, 1, 0 };
@@ -548,7 +557,7 @@ static int gates_figures(study *s)
         p.top += (double)CELL_HEIGHT * (k / columns);
         p.x0 = x0;
         p.x1 = x1;
-        draw_scores(s, &f.s, &p, k, low, high, v);
+        draw_scores(s, &f.s, &p, k, low, high);
     }
     q.x0 = x0;
     q.x1 = x1;
@@ -556,7 +565,6 @@ static int gates_figures(study *s)
     q.left += BAND_WIDTH;
     if (band_settings(s) < settings(s))
         draw_bands(s, &f.s, &q, band_settings(s), settings(s));
-    free(v);
     return figure_close(s, &f) || figure_findings(s) ? -1 : 0;
 }
 

@@ -484,7 +484,9 @@ static int sweep_figures(study *s)
             snprintf(title, sizeof title, "That λ drifts more with each step of c is not seen");
         }
     }
-    if (figure_open(s, &lines.f, "drift", 830, 430, title, "bands: standard deviation"))
+    if (figure_open(s, &lines.f, "drift", 830, 430, title,
+                    "bands: standard deviation; under random signs λ drifts more with c, too: "
+                    "experiment grid"))
         return -1;
     svg_axes(&lines.f.s, &lines.drift, "c, learning-rate multiplier of s",
              "drift Δλ an epoch (log scale)", 6, 5);

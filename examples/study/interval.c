@@ -121,14 +121,32 @@ void stat_interval_fitted(const double *v, long n, double *mean, double *low, do
     *high = *mean + wider * (*high - *mean);
 }
 
-void stat_interval_counts(const double *v, long n, double *mean, double *low, double *high)
+/* How much wider than Poisson's the seeds spread: the variance over the mean, at least 1. */
+static double count_dispersion(const double *v, long n)
 {
-    const double z = 1.95996398, total = (double)n * stat_mean(v, n);
-    const double middle = (total + z * z / 2) / (double)n,
-                 half = z * sqrt(total + z * z / 4) / (double)n;
-    stat_interval(v, n, mean, low, high);
+    const double mean = stat_mean(v, n), deviation = stat_deviation(v, n);
+    return mean > 0 ? fmax(1, deviation * deviation / mean) : 1;
+}
+
+/* Widens an interval to the score interval of a mean count, all m with
+   |mean - m| <= quantile·√(dispersion·m/n). */
+static void widen_by_score(double quantile, double dispersion, double mean, long n, double *low,
+                           double *high)
+{
+    const double k = quantile * quantile * dispersion / (double)n;
+    const double middle = mean + k / 2, half = sqrt(k * (mean + k / 4));
     *low = fmin(*low, middle - half);
     *high = fmax(*high, middle + half);
+}
+
+void stat_interval_counts(const double *v, long n, double *mean, double *low, double *high)
+{
+    stat_interval(v, n, mean, low, high);
+    if (n < 2)
+        return;
+    widen_by_score(1.95996398, 1, *mean, n, low, high);
+    if (count_dispersion(v, n) > 1)
+        widen_by_score(stat_t95(n - 1), count_dispersion(v, n), *mean, n, low, high);
 }
 
 /* The p-value of the mean count against `bound`, which it lies above or below. */
@@ -138,10 +156,17 @@ static double count_p(const double *v, long n, double bound)
                  distance = fabs(mean - bound);
     /* without any variance */
     const double certain = distance > 0 ? 0 : 1;
-    const double by_score =
-        bound > 0 ? erfc(distance / sqrt(bound / (double)n) / sqrt(2.0)) : certain;
-    const double by_t = error > 0 ? 2 * stat_t_tail(distance / error, n - 1) : certain;
-    return fmin(1, fmax(by_score, by_t));
+    double by_score = certain, by_dispersion = certain, by_t = certain;
+    if (bound > 0) {
+        const double score = distance / sqrt(bound / (double)n);
+        by_score = erfc(score / sqrt(2.0));
+        by_dispersion = 0;
+        if (count_dispersion(v, n) > 1)
+            by_dispersion = 2 * stat_t_tail(score / sqrt(count_dispersion(v, n)), n - 1);
+    }
+    if (error > 0)
+        by_t = 2 * stat_t_tail(distance / error, n - 1);
+    return fmin(1, fmax(by_t, fmax(by_score, by_dispersion)));
 }
 
 double stat_counts_p(const double *v, long n, double least, double most)

@@ -34,17 +34,22 @@ void stat_interval(const double *v, long n, double *mean, double *low, double *h
    nearly all seeds, so the standard error is taken √(n/(n - 1)) times as large. */
 void stat_interval_fitted(const double *v, long n, double *mean, double *low, double *high);
 
-/* The same for counts of rare events, one of each seed: the wider of Student's interval and of the
-   score interval of a Poisson count on either side. Counts are discrete, so it covers 95 to 100 %;
-   Student's alone covers 40 to 90 % below one event a seed, and has no width when none is seen. */
+/* The same for counts of rare events, one of each seed: the widest of Student's interval, the score
+   interval of a Poisson count, and, where these spread wider than Poisson's, the score interval of
+   counts that do, on either side. Simulated coverage is 95 to 100 %, also where the variance is
+   three times the mean. Student's alone covers 40 to 90 % below one event a seed, and has no width
+   when none is seen; without the third part, counts of twice or three times a Poisson count's
+   variance are covered in 89 to 95 %. */
 void stat_interval_counts(const double *v, long n, double *mean, double *low, double *high);
 /* Returns the p-value of that interval against the range (least, most). */
 double stat_counts_p(const double *v, long n, double least, double most);
 
 /* The median of n independent values and its 95 % interval from order statistics, interpolated
-   (Hettmansperger and Sheather); NaN below six values. It holds for any distribution. The mean of
-   returns has no such interval: most seeds end at the maximum and a few far below, and Student's
-   covers about 70 %. */
+   (Hettmansperger and Sheather); NaN below six values. It holds for any continuous distribution.
+   Where half of the values are at a ceiling, which is the median then, interpolation costs
+   coverage: simulated, 89 % of 6 values, 91 % of 9, 94 % of 10 and 20. The mean of returns has no
+   such interval: most seeds end at the maximum and a few far below, and Student's covers about 70
+   %. */
 void stat_interval_median(const double *v, long n, double *median, double *low, double *high);
 /* Returns the p-value of that interval against the range (least, most). */
 double stat_median_p(const double *v, long n, double least, double most);

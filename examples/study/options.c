@@ -174,21 +174,23 @@ static const struct {
     float lambda;
 } init[] = { { "soft", 1.05f }, { "neutral", 1.6931472f }, { "hard", 3 } };
 
-/* the presets of lgelu_training_to_relu and lgelu_training_paper */
+/* Takes what the options leave to the plan from the presets lgelu_training_to_relu and
+   lgelu_training_paper, as fractions of the steps: those of a run of so many steps that every
+   fraction is exact enough. */
 void config_plan(config *c)
 {
-    static const struct {
-        const char *init;
-        double hold, from, until;
-    } plan[2] = { { "soft", 0.75, 0.25, 0.75 }, { "neutral", 0, 0.75, 1 } };
+    static const char *const first_lambda[2] = { "soft", "neutral" };
+    const long steps = 1L << 24;
+    const lgelu_training preset =
+        c->plan ? lgelu_training_paper(1, steps) : lgelu_training_to_relu(1, steps);
     if (!strcmp(c->init, "plan"))
-        c->init = plan[c->plan].init;
+        c->init = first_lambda[c->plan];
     if (c->hold < 0)
-        c->hold = plan[c->plan].hold;
+        c->hold = (double)preset.hold / (double)steps;
     if (c->harden_from < 0)
-        c->harden_from = plan[c->plan].from;
+        c->harden_from = (double)preset.hardening.begin / (double)steps;
     if (c->harden_until < 0)
-        c->harden_until = plan[c->plan].until;
+        c->harden_until = (double)preset.hardening.end / (double)steps;
 }
 
 float config_lambda0(const config *c)

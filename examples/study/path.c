@@ -16,9 +16,13 @@ static const claim path_claims[] = {
       "before", -HUGE_VAL, 0 },
     { "frozen is not below gelu before its swap", "frozen", "after", "gelu", "before", -1,
       HUGE_VAL },
-    { "learned or held, λ makes no difference", "hardened", "after", "frozen", "after", -1, 1 },
-    { "learning λ is worth something: hardened above frozen", "hardened", "after", "frozen",
+    { "learned or held where it starts, λ makes no difference", "hardened", "after", "held",
+      "after", -1, 1 },
+    { "learning λ is worth something: hardened above held", "hardened", "after", "held", "after", 0,
+      HUGE_VAL },
+    { "where λ starts is worth something: held above frozen, at 1", "held", "after", "frozen",
       "after", 0, HUGE_VAL },
+    { "both together: hardened above frozen", "hardened", "after", "frozen", "after", 0, HUGE_VAL },
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
 
@@ -71,7 +75,7 @@ const experiment path_experiment = {
     .name = "path",
     .about =
         "the way to ReLU by our plan and by the paper's: does it end as high as GELU, and not below other ReLU networks?",
-    .arms = "gelu,hardened,relu,switched,frozen",
+    .arms = "gelu,hardened,relu,switched,frozen,held",
     .rates = 1,
     .options = "--plan ours,paper",
     .quick = "--lr 1e-3",

@@ -168,8 +168,7 @@ static int find_family(study *s, int i, int first, int *hidden)
     for (f = s->families + first; f < s->families + s->family_count; f++) {
         const run *trunk = s->runs + f->trunk;
         key_of(other, s, trunk, matters);
-        if (arm_table[trunk->arm].gate == a->gate && arm_table[trunk->arm].own == a->own
-            && arm_table[trunk->arm].random_signs == a->random_signs && !strcmp(key, other))
+        if (arm_same_beginning(arm_table + trunk->arm, a) && !strcmp(key, other))
             break;
     }
     if (f == s->families + s->family_count) {
@@ -181,7 +180,7 @@ static int find_family(study *s, int i, int first, int *hidden)
             run *t = s->runs + *hidden;
             *t = *r;
             t->hidden = 1;
-            for (t->arm = 0; arm_table[t->arm].gate != a->gate || arm_table[t->arm].event;)
+            for (t->arm = 0; !arm_same_beginning(arm_table + t->arm, a) || arm_table[t->arm].event;)
                 t->arm++;
             for (int k = 0; k < s->axes; k++) {
                 if (!(s->axis[k].option->matters & arm_matters(t->arm)))

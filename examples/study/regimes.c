@@ -269,10 +269,10 @@ static void mean_curve(const study *s, long variant, int arm, int which, band *b
     }
 }
 
+static const char *const colour[CURVES] = { "#D55E00", "#0072B2", "#666666" };
+
 static void draw_panel(study *s, svg *g, svg_panel *p, long variant, int arm, band *b, double *x)
 {
-    static const char *const colour[CURVES] = { "#D55E00", "#0072B2", "#666666" };
-    static const char *const label[CURVES] = { "patterns A", "weights W", "A, random step" };
     char text[120];
     name_place(text, sizeof text, s, variant, arm);
     svg_text(g, p->left, p->top - 28, 's', -12, SVG_INK, "%s", text);
@@ -286,9 +286,19 @@ static void draw_panel(study *s, svg *g, svg_panel *p, long variant, int arm, ba
                  k == RANDOM ? "5 3" : NULL);
     }
     svg_unclip(g);
-    /* The labels are above the panel, where there is no curve. */
-    for (int k = 0; k < CURVES; k++)
-        svg_text(g, p->left + 76 * k, p->top - 44, 's', 11, colour[k], "%s", label[k]);
+}
+
+/* The legend of all panels: a sample of each line and its name, in one row. */
+static void draw_legend(svg *g, double left, double y)
+{
+    static const char *const name[CURVES] = { "patterns A", "weights W",
+                                              "patterns under random steps of equal norm" };
+    for (int k = 0; k < CURVES; k++) {
+        svg_rule(g, left, y - 4, left + 22, y - 4, colour[k], k == RANDOM ? 1.4 : 2,
+                 k == RANDOM ? "5 3" : NULL);
+        svg_text(g, left + 28, y, 's', 12, colour[k], "%s", name[k]);
+        left += 48 + 7.2 * show_columns(name[k]);
+    }
 }
 
 static int regimes_figures(study *s)
@@ -329,11 +339,12 @@ static int regimes_figures(study *s)
     }
     bad = figure_open(s, &f, "curves", 40 + 290 * (columns > 2 ? columns : 3),
                       120 + 280 * ((panels + columns - 1) / columns), title,
-                      "smoothed, means over the seeds; random: of equal norm; dotted: q = 0.25");
+                      "smoothed, means over the seeds; dotted: q = 0.25");
     if (bad) {
         free(x);
         return -1;
     }
+    draw_legend(&f.s, 24, 80);
     for (long variant = 0; variant < s->variants; variant++) {
         for (int a = 0; a < s->arm_total; a++, at++) {
             svg_panel p = { 66, 134, 216, 176, 0, 1, 0.01, 1.2, 0, 1 };

@@ -356,6 +356,11 @@ static int stability_figures(study *s)
         snprintf(title + strlen(title), sizeof title - strlen(title), " (%+.3f to %+.3f)", low,
                  high);
     }
+    /* the first finding is that slope's */
+    if (s->finding_count) {
+        snprintf(title + strlen(title), sizeof title - strlen(title), ": growth %s",
+                 s->findings[0].verdict);
+    }
     if (figure_open(s, &f, "rates", 860, 640, title,
                     "bands: standard deviation; bars: 95 % intervals of paired differences")) {
         free(v);

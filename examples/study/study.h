@@ -151,19 +151,23 @@ double task_auc(const double *score, const int32_t *label, size_t n);
 
 /* ---- arms: how a run begins and what happens to it ---- */
 typedef enum { EVENT_NONE = 0, EVENT_DRIVE, EVENT_SWAP, EVENT_REESTIMATE } arm_event;
+/* what λ follows before it is driven: its gradient, random signs in its place, or nothing */
+typedef enum { LAMBDA_LEARNED = 0, LAMBDA_SIGNS, LAMBDA_HELD } lambda_rule;
 typedef struct {
     const char *name, *about;
     lgelu_gate_kind gate;
     arm_event event; /* REESTIMATE at the end, the others at the switch point */
     const char *colour;
-    other_kind own;   /* of gate LGELU_GATE_CUSTOM */
-    int named;        /* only where it is asked for by name */
-    int random_signs; /* the gradients of s are replaced by random signs */
+    other_kind own; /* of gate LGELU_GATE_CUSTOM */
+    int named;      /* only where it is asked for by name */
+    lambda_rule rule;
 } arm_row;
 
 extern const arm_row arm_table[];
 extern const int arm_count;
 int arm_matters(int arm); /* the options that matter to it, OPT_... */
+/* 1: both are trained alike up to an event */
+int arm_same_beginning(const arm_row *a, const arm_row *b);
 
 /* ---- runs and the numbers they leave ---- */
 enum { MAX_ARMS = 16, MAX_GATES = 64, MAX_QUANTITIES = 128 };

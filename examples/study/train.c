@@ -613,9 +613,7 @@ static int end_epoch(trainer *w)
     const long epoch = net->step / w->run->epoch_steps;
     record(s, w->run, "loss", (int)epoch, -1,
            w->loss_sum[w->which] / (double)w->loss_steps[w->which]);
-    /* The norm is that of the last step. */
-    record(s, w->run, "gradient_norm", (int)epoch, -1,
-           w->run->config.clip > 0 ? net->gradient_norm : lgelu_net_clip(net, 0));
+    record(s, w->run, "gradient_norm", (int)epoch, -1, net->gradient_norm);
     record_lambda(w, epoch);
     if (s->task.count[PART_HOLDOUT]) {
         evaluation l;
@@ -668,6 +666,18 @@ static void draw_signs(trainer *w)
         if (slope > 0)
             net->dlambda[k] = (bits & 1 ? 1 : -1) / slope;
     }
+}
+
+/* Makes the gradients of λ what the arm's rule says. Those of a λ that is held are 0, so that they
+   are no part of the norm that is clipped either. */
+static void change_lambda_gradients(trainer *w)
+{
+    lgelu_net *net = w->net + w->which;
+    const lambda_rule rule = arm_table[w->run->arm].rule;
+    if (rule == LAMBDA_SIGNS)
+        draw_signs(w);
+    for (int k = 0; rule == LAMBDA_HELD && k < net->lambda_count; k++)
+        net->dlambda[k] = 0;
 }
 
 /* The teacher is the trunk, which stands at the switch point while its branches are trained. With p
@@ -732,13 +742,14 @@ static int train(trainer *w, long last, int drive)
             return -1;
         lgelu_net_forward(net, (size_t)r->config.batch);
         lgelu_net_backward(net, 1);
-        if (arm_table[r->arm].random_signs && !net->status)
-            draw_signs(w);
+        if (!net->status)
+            change_lambda_gradients(w);
         if (s->experiment->before && !net->status)
             s->experiment->before(w);
         /* AdamW, the rate, and λ: learned, then driven */
         lgelu_net_step(net, &w->plan);
-        if (r->config.decay_s && !net->status && (!drive || net->step <= r->switch_step))
+        if (r->config.decay_s && arm_table[r->arm].rule != LAMBDA_HELD && !net->status
+            && (!drive || net->step <= r->switch_step))
             decay_s(net, &w->plan);
         if (net->status)
             return network_failed(w, "");

@@ -250,7 +250,7 @@ def convert(row, seed, options):
     file = f"{options.out}/{net_name}_{gate}_{data_name}_{seed}"
     torch.onnx.export(net, prepare(test_part[0][:1]), file + ".onnx", opset_version=17, training=torch.onnx.TrainingMode.PRESERVE,
                       input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
-    command = [options.reluize, file + ".onnx", "--data", path, "-o", file + ".relu.onnx", "--report", file + ".json"]
+    command = [options.reluize, file + ".onnx", "--data", path, "-o", file + ".relu.onnx", "--report", file + ".json", "--biases", "--quiet"]
     if mean is not None:
         command += ["--mean", ",".join(map(str, mean)), "--std", ",".join(map(str, std))]
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, OMP_NUM_THREADS=str(options.threads)))
@@ -264,7 +264,7 @@ def convert(row, seed, options):
     scores = [report[k][key] if k in report else np.nan for k in ("before", "cold", "cold_statistics", "biases", "refitted")]
     count = len(test_part[1]) * (1 if mean is not None else CONTEXT)
     flips = [100 * report[k]["flips"] / count for k in ("cold", "refitted")]
-    work = float(re.search(r"^refit: .*\((\S+) s of processor", done.stderr, re.M).group(1))
+    work = report["refitted"]["processor_seconds"]
     return scores, flips, [work, epoch]
 
 

@@ -13,11 +13,13 @@
     lgelu.to_relu(model)                                  # every gate is an nn.ReLU now
 
 f(x; λ) = x Φ(λx): GELU at λ = 1, ReLU at λ = ∞. Tensors on the CPU go through the header's kernels: float32, bfloat16 and
-float16 by those names, float64 by its yardstick; elsewhere, and while a model is exported, PyTorch's own operations compute it.
+float16 by those names, float64 by its yardstick; elsewhere, while a model is exported, and under functorch, PyTorch's own
+operations compute it.
 """
-import copy, ctypes, functools, math, operator, os, warnings
+import contextlib, ctypes, functools, math, os, warnings
 import torch
-from torch import fx, nn
+from torch import nn
+from torch.autograd import forward_ad
 
 __all__ = ["gate", "formula", "LambdaGELU", "Plan", "Hardening", "parameter_groups", "gates", "replace_gelu", "relu_",
            "to_relu", "refit"]
@@ -37,14 +39,17 @@ def _library():
     if not path: raise ImportError("lgelu: no liblgelu_torch.so; make -C examples torch, or name it in LGELU_TORCH_LIBRARY")
     lib, p, size, integer, long = ctypes.CDLL(path), ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_long
     for name, result, arguments in (
-            ("lgelu_torch_forward", integer, [p] * 3 + [size] * 3 + [integer] * 2),
-            ("lgelu_torch_backward", integer, [p] * 5 + [size] * 3 + [integer] * 2),
+            ("lgelu_torch_forward", None, [p] * 2 + [ctypes.c_double, size] + [integer] * 2),
+            ("lgelu_torch_backward", ctypes.c_double, [p] * 3 + [ctypes.c_double, size] + [integer] * 2),
+            ("lgelu_torch_forward_channels", integer, [p] * 3 + [size] * 3 + [integer] * 2),
+            ("lgelu_torch_backward_channels", integer, [p] * 5 + [size] * 3 + [integer] * 2),
             ("lgelu_torch_lambda", None, [p] * 4 + [size]),
             ("lgelu_torch_plan", None, [p, p, integer, long]),
             ("lgelu_torch_rate", ctypes.c_float, [long] * 4),
             ("lgelu_random", ctypes.c_uint32, [ctypes.c_uint64] * 3),
             ("lgelu_uniform", ctypes.c_float, [ctypes.c_uint64] * 3),
             ("lgelu_lambda_inverse", ctypes.c_float, [p, ctypes.c_float]),
+            ("lgelu_gap", ctypes.c_float, [ctypes.c_float]),
             ("lgelu_harden", ctypes.c_float, [ctypes.c_float, p, long])):
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -61,15 +66,50 @@ def formula(x, lam):
     if not torch.is_tensor(lam) and math.isinf(lam): return torch.relu(x)
     return x * 0.5 * (1 + torch.erf(x * (lam * math.sqrt(0.5))))
 
+# Where PyTorch transforms a function (functorch, torch.func, torch.compile, forward-mode derivatives) or batches tensors that have
+# no memory of their own (torch.autograd's vectorize and is_grads_batched), the formula is computed by its operations.
+_functorch = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
+
+def _transformed():
+    return _compiling() or _functorch() or forward_ad._current_level >= 0
+
+def _recorded():
+    return torch.jit.is_tracing() or torch.onnx.is_in_onnx_export()
+
+@contextlib.contextmanager
+def _quietly():
+    """without PyTorch's warnings that shapes and λ's are constants of the graph that it records"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+def _memory(x):
+    """whether x has numbers in memory"""
+    try: return x.data_ptr() != 0 or x.numel() == 0
+    except RuntimeError: return False
+
+def _spread(lam, x, axis):
+    """λ's that broadcast against x, and are finite: 0·∞ is no number, and beyond 1e18 the gate has ReLU's values"""
+    lam = lam.to(x.device).clamp(max=min(1e18, torch.finfo(x.dtype).max / 4))
+    return lam.reshape([-1] + [1] * max(x.dim() - 1 - axis, 0)) if lam.numel() > 1 else lam
+
+def _derivatives(dy, x, lam, axis):
+    """dx and dλ by PyTorch's operations"""
+    if not torch.is_tensor(lam): lam = torch.tensor(lam, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32)
+    l = _spread(lam, x, axis)
+    u = x * l
+    slope, cumulative = torch.exp(-0.5 * u * u) / math.sqrt(2 * math.pi), 0.5 * (1 + torch.erf(u * math.sqrt(0.5)))
+    each = dy * x * x * slope
+    if lam.numel() > 1: each = each.transpose(0, axis).reshape(lam.numel(), -1).sum(1)
+    return dy * (cumulative + u * slope), (each if lam.numel() > 1 else each.sum().reshape(lam.shape)).to(lam.dtype)
+
 def _plain(x):
-    """x with the numbers that its memory holds: a view may only be marked as negated or conjugated, which kernels don't see"""
-    return x.resolve_conj().resolve_neg()
+    """x with the numbers that its memory holds: a real view may only be marked as negated, which kernels don't see"""
+    return x.resolve_neg()
 
 def _layout(x, channels, axis):
     """x itself or a copy that the kernels can walk through, and outer, channels, inner"""
-    if channels == 1:
-        if not _dense(x): x = x.contiguous()
-        return x, 1, 1, x.numel()
     if x.dim() == 4 and axis == 1 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous():
         return x, x.numel() // channels, channels, 1
     x = x.contiguous()
@@ -77,6 +117,7 @@ def _layout(x, channels, axis):
 
 def _dense(x):
     """its elements lie side by side, in whatever order"""
+    if x.is_contiguous(): return True
     expect = 1
     for stride, size in sorted((s, n) for s, n in zip(x.stride(), x.shape) if n != 1):
         if stride != expect: return False
@@ -85,51 +126,88 @@ def _dense(x):
 
 def _like(dy, x):
     """dy with x's type and order of elements"""
-    if dy.dtype == x.dtype and dy.stride() == x.stride(): return _plain(dy)
+    if dy.dtype == x.dtype and dy.stride() == x.stride(): return dy.resolve_neg()
     return torch.empty_like(x).copy_(dy)
 
-class _Gate(torch.autograd.Function):
-    """y = x Φ(λx); lam a tensor of one λ or of one for each channel along axis"""
+class _Idle(torch.autograd.Function):
+    """x. The graph also reaches parameters that nothing depends on: DistributedDataParallel waits for each of its parameters.
+    Their gradients are undefined, so an optimiser doesn't move them."""
     @staticmethod
-    def forward(ctx, x, lam, axis):
-        ctx.save_for_backward(x, lam)
-        ctx.axis = axis
-        x, *shape = _layout(_plain(x), lam.numel(), axis)
-        y, l = torch.empty_like(x), _plain(lam.double()).contiguous()
-        if _lib.lgelu_torch_forward(y.data_ptr(), x.data_ptr(), l.data_ptr(), *shape, _types[x.dtype],
-                                    torch.get_num_threads()):
-            raise MemoryError("lgelu: no memory for a gate's forward")
+    def forward(ctx, x, *idle):
+        ctx.idle = (None,) * len(idle)
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, dx):
+        return (dx, *ctx.idle)
+
+# A call of a small tensor is mostly Python: what needs no tensor here is a number, and nothing is looked up twice.
+def _forward(x, lam, axis):
+    """y; lam a number or a tensor"""
+    x, threads = x.resolve_neg(), torch.get_num_threads()
+    if not torch.is_tensor(lam) or lam.numel() == 1:
+        if not _dense(x): x = x.contiguous()
+        y = torch.empty_like(x)
+        _lib.lgelu_torch_forward(y.data_ptr(), x.data_ptr(), float(lam), x.numel(), _types[x.dtype], threads)
         return y
+    x, *shape = _layout(x, lam.numel(), axis)
+    y, l = torch.empty_like(x), _plain(lam.double()).contiguous()
+    if _lib.lgelu_torch_forward_channels(y.data_ptr(), x.data_ptr(), l.data_ptr(), *shape, _types[x.dtype], threads):
+        raise MemoryError("lgelu: no memory for a gate's forward")
+    return y
+
+def _backward(dy, x, lam, axis, want_dx):
+    """dx = dy (Φ(λx) + λx φ(λx)), or None where nobody wants it, and dλ = Σ dy x² φ(λx), or None for one λ without a gradient"""
+    x, threads = x.resolve_neg(), torch.get_num_threads()
+    if not torch.is_tensor(lam) or lam.numel() == 1:
+        if not _dense(x): x = x.contiguous()
+        dy, dx = _like(dy, x), torch.empty_like(x) if want_dx else None
+        dlam = _lib.lgelu_torch_backward(dx.data_ptr() if want_dx else None, dy.data_ptr(), x.data_ptr(), float(lam), x.numel(),
+                                         _types[x.dtype], threads)
+        return dx, torch.full_like(lam, dlam) if torch.is_tensor(lam) and lam.requires_grad else None
+    x, *shape = _layout(x, lam.numel(), axis)
+    dy, dx, l = _like(dy, x), torch.empty_like(x), _plain(lam.double()).contiguous()
+    dlam = torch.empty_like(l)
+    if _lib.lgelu_torch_backward_channels(dx.data_ptr() if dx.numel() else None, dlam.data_ptr(), dy.data_ptr(), x.data_ptr(),
+                                          l.data_ptr(), *shape, _types[x.dtype], threads):
+        raise MemoryError("lgelu: no memory for a gate's backward")
+    return dx, dlam.to(lam.dtype)
+
+class _Gate(torch.autograd.Function):
+    """y = x Φ(λx); lam a number, a tensor of one λ or of one for each channel along axis; idle as in _Idle"""
+    @staticmethod
+    def forward(ctx, x, lam, axis, *idle):
+        ctx.lam, ctx.axis, ctx.idle = lam, axis, (None,) * len(idle)
+        if torch.is_tensor(lam):
+            ctx.save_for_backward(x, lam)
+            ctx.lam = None
+        else: ctx.save_for_backward(x)
+        return _forward(x, lam, axis)
 
     @staticmethod
     def backward(ctx, dy):
-        x, lam = ctx.saved_tensors
-        dx, dlam = _GateBackward.apply(dy, x, lam, ctx.axis, ctx.needs_input_grad[0])
-        return dx if ctx.needs_input_grad[0] else None, dlam if ctx.needs_input_grad[1] else None, None
+        x, lam = ctx.saved_tensors if ctx.lam is None else (*ctx.saved_tensors, ctx.lam)
+        want_dx, want_dlam = ctx.needs_input_grad[:2]
+        if _transformed() or not _memory(dy): dx, dlam = _derivatives(dy, x, lam, ctx.axis)
+        elif torch.is_grad_enabled(): dx, dlam = _GateBackward.apply(dy, x, lam, ctx.axis, want_dx)
+        else: dx, dlam = _backward(dy, x, lam, ctx.axis, want_dx)
+        return (dx if want_dx else None, dlam if want_dlam else None, None, *ctx.idle)
 
 class _GateBackward(torch.autograd.Function):
-    """dx = dy (Φ(λx) + λx φ(λx)), dλ = Σ dy x² φ(λx)"""
+    """_backward, with an error for a second derivative"""
     @staticmethod
-    def forward(ctx, dy, x, lam, axis, want_dx):
-        x, *shape = _layout(_plain(x), lam.numel(), axis)
-        dy, l = _like(dy, x), _plain(lam.double()).contiguous()
-        dx = torch.empty_like(x) if want_dx or lam.numel() > 1 else x.new_empty(0)
-        dlam = torch.empty_like(l)
-        if _lib.lgelu_torch_backward(dx.data_ptr() if dx.numel() else None, dlam.data_ptr(), dy.data_ptr(), x.data_ptr(),
-                                     l.data_ptr(), *shape, _types[x.dtype], torch.get_num_threads()):
-            raise MemoryError("lgelu: no memory for a gate's backward")
-        return dx, dlam.to(lam.dtype)
+    def forward(ctx, *inputs):
+        return _backward(*inputs)
 
     @staticmethod
     def backward(ctx, *_):
         raise RuntimeError("lgelu: the gate has no second derivative here (double backward); lgelu.formula(x, lam) has one")
 
 def _checked(x, lam, axis):
-    """lam as a tensor, axis from 0"""
+    """lam as a number or a tensor, axis from 0"""
     if not torch.is_tensor(x): raise TypeError(f"lgelu: expected a tensor, not {type(x).__name__}")
     if not x.is_floating_point(): raise TypeError(f"lgelu: expected floating point numbers, not {x.dtype}")
-    wide = x.dtype == torch.float64
-    if not torch.is_tensor(lam): lam = torch.tensor(float(lam), dtype=torch.float64 if wide else torch.float32)
+    if not torch.is_tensor(lam): return float(lam), axis
     if lam.dim() > 1: raise ValueError(f"lgelu: λ is one number or one for each channel, not of shape {tuple(lam.shape)}")
     if lam.numel() != 1:
         if not -x.dim() <= axis < x.dim():
@@ -142,12 +220,25 @@ def _checked(x, lam, axis):
 
 def gate(x, lam, axis=1):
     """x Φ(λx) with gradients for x and λ; lam: a number, a tensor of one, or of one for each channel along axis"""
+    return _gate(x, lam, axis, ())
+
+def _gate(x, lam, axis, idle):
+    if _recorded(): return _recorded_gate(x, lam, axis)
     lam, axis = _checked(x, lam, axis)
-    if x.device.type == "cpu" and x.dtype in _types and not torch.onnx.is_in_onnx_export() and not torch.jit.is_tracing():
-        return _Gate.apply(x, lam, axis)
-    lam = lam.to(x.device)
-    if not lam.requires_grad and lam.numel() == 1 and x.device.type == "cpu": return formula(x, float(lam))
-    return formula(x, lam if lam.numel() == 1 else lam.view([-1] + [1] * (x.dim() - 1 - axis)))
+    if x.is_cpu and x.dtype in _types and not _transformed() and _memory(x) and (not torch.is_tensor(lam) or _memory(lam)):
+        if idle or (torch.is_grad_enabled() and (x.requires_grad or torch.is_tensor(lam) and lam.requires_grad)):
+            return _Gate.apply(x, lam, axis, *idle)
+        return _forward(x, lam, axis)
+    if idle: x = _Idle.apply(x, *idle)
+    return formula(x, _spread(lam, x, axis) if torch.is_tensor(lam) else lam)
+
+def _recorded_gate(x, lam, axis):
+    """the formula in a graph, of which a λ without a gradient is a constant"""
+    with _quietly():
+        lam, axis = _checked(x, lam, axis)
+        if not torch.is_tensor(lam) or (not lam.requires_grad and lam.numel() == 1): return formula(x, float(lam))
+        if not lam.requires_grad: lam = torch.tensor([min(l, 1e18) for l in lam.tolist()], dtype=lam.dtype, device=x.device)
+        return formula(x, lam.reshape([-1] + [1] * (x.dim() - 1 - axis)) if lam.numel() > 1 else lam)
 
 class _Lambda(torch.autograd.Function):
     """λ(s), the bits of lgelu_lambda"""
@@ -171,6 +262,15 @@ def _lambda_of(s, h):
     return lam.value
 
 # ---- the gate as a module ----
+def _wrong(driven, fraction, s):
+    """what is wrong with these parameters of a LambdaGELU, or None; the λ's that were driven weigh fraction and add to driven"""
+    driven, fraction = driven.detach().reshape(-1).tolist(), fraction.detach().reshape(-1).tolist()
+    if len(fraction) != 1 or not 0 <= fraction[0] <= 1.001: return f"expected a fraction from 0 to 1, found {fraction}"
+    for d in driven:
+        if fraction[0] and not d >= fraction[0] * (1 - 1e-5): return f"expected a λ of 1 or more, found {d / fraction[0]:g}"
+        if not fraction[0] and d != 0: return f"expected 0 for a λ that is learned, found {d:g}"
+    if bool(s.isnan().any()): return "expected numbers s, found NaN"
+
 class LambdaGELU(nn.Module):
     """x Φ(λx) with λ learned: λ = 1 + softplus(s/t) by default. One λ, or with `channels` one for each along `axis` (1 as in
     nn.BatchNorm2d; -1 for tokens). Learned until `drive` sets λ; math.inf is ReLU."""
@@ -182,40 +282,81 @@ class LambdaGELU(nn.Module):
         s = _lib.lgelu_lambda_inverse(ctypes.byref(self._h()), lam)
         if not math.isfinite(s): raise ValueError(f"lgelu: the map {map} gives no λ of {lam}; it starts above 1")
         self.s = nn.Parameter(torch.full((channels,) if channels else (), s))
-        self.register_buffer("driven", torch.zeros(self.s.shape))              # 0: λ is learned
-        self._state = None
+        # A driven λ is two parameters without a gradient, so that every average reaches it: of parameters, of buffers too, of
+        # a state_dict. fraction is 1 while λ is driven and 0 while it is learned, driven is fraction·λ; between them is an
+        # average of both.
+        self.driven = nn.Parameter(torch.zeros(self.s.shape), requires_grad=False)
+        self.fraction = nn.Parameter(torch.zeros(()), requires_grad=False)
+        self.target = None                                                    # λ at the end of the plan that drives it
+        self._kept, self._original = None, id(self)                           # s from when λ was learned; a copy has another id
+        self._look()
 
     def _h(self): return _Hardness(_maps.index(self.map), self.t, self.lambda_max)
 
     def _apply(self, fn, *rest):             # a 16-bit model's λ keeps its bits
-        if self.s.device.type != "meta": self.state                           # while it can be looked at
         super()._apply(fn, *rest)
         if self.s.dtype in (torch.float16, torch.bfloat16):
-            self.s.data, self.driven = self.s.data.float(), self.driven.float()
+            for p in self.s, self.driven, self.fraction: p.data = p.data.float()
             if self.s.grad is not None: self.s.grad = self.s.grad.float()
+        self._versions = None
         return self
 
-    def _load_from_state_dict(self, *rest):
-        super()._load_from_state_dict(*rest)
-        self._state = None
+    def _load_from_state_dict(self, state, prefix, metadata, strict, missing, unexpected, errors):
+        found = [state.get(prefix + name) for name in ("driven", "fraction", "s")]
+        if torch.is_tensor(found[0]) and found[1] is None:                    # a file from before there was a fraction
+            found[1] = (found[0] != 0).any().float()
+            state = {**state, prefix + "fraction": found[1]}
+        if all(torch.is_tensor(f) and f.device.type != "meta" for f in found):
+            wrong = _wrong(*found)
+            if wrong: return errors.append(f"lgelu: {prefix}driven: {wrong}")
+        super()._load_from_state_dict(state, prefix, metadata, strict, missing, unexpected, errors)
+        self._kept = None
+        self._look()
+
+    def _look(self):
+        """Reads the state from the parameters; on the device meta it stays what it was."""
+        if self.s.device.type != "meta":
+            wrong = _wrong(self.driven, self.fraction, self.s)
+            if wrong: raise ValueError(f"lgelu: a gate's driven λ: {wrong}")
+            fraction = self.fraction.item()
+            self._state = "learned" if not fraction else "driven" if fraction == 1 else "averaged"
+            if fraction and bool(torch.isinf(self.driven).all()): self._state = "relu"
+            if self._state != "learned" and self._kept is None: self._kept = self.s.detach().clone()
+        elif not hasattr(self, "_state"): self._state = "learned"
+        self._versions = self.driven._version, self.fraction._version
 
     @property
     def state(self):
-        """"learned", "driven" or "relu" """
-        if self._state is None:
-            driven, infinite = bool(self.driven.any()), bool(torch.isinf(self.driven).all())
-            self._state = "relu" if infinite else "driven" if driven else "learned"
+        """"learned", "driven" or "relu"; "averaged" in an average over models of which some were learned and some driven"""
+        # drive, a file and most averages change a parameter in place. Some averages write through .data, unseen: these are
+        # copies of a gate that are evaluated.
+        p = self._parameters
+        seen = self._versions == (p["driven"]._version, p["fraction"]._version)
+        if not seen or (self._original != id(self) and not self.training): self._look()
         return self._state
 
     @property
     def lam(self):
         """λ now, a tensor; it has a gradient while it is learned, and is a constant while the model is traced or exported"""
-        if self.state != "learned": return self.driven
-        if torch.jit.is_tracing() or torch.onnx.is_in_onnx_export():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")                               # that it is a constant
-                return torch.tensor(_lambda_of(_plain(self.s.detach()).cpu().numpy().tolist(), self._h()))
-        if self.s.device.type == "cpu" and self.s.dtype == torch.float32: return _Lambda.apply(self.s, self._h())
+        if _recorded():
+            with _quietly(): return torch.tensor(self._numbers()).reshape(self.s.shape)
+        state = self.state
+        if state == "learned": return self._learned()
+        if state != "averaged": return self.driven.detach()
+        with torch.no_grad(): return self.driven + (1 - self.fraction).clamp(min=0) * self._learned()
+
+    def _numbers(self):
+        """λ's as numbers, which a trace doesn't record"""
+        state = self.state
+        driven, s = self.driven.detach().reshape(-1).tolist(), _plain(self.s.detach()).reshape(-1).tolist()
+        if state in ("driven", "relu"): return driven
+        rest = max(1 - self.fraction.item(), 0)
+        return [d + rest * l for d, l in zip(driven, _lambda_of(s, self._h()))]
+
+    def _learned(self):
+        """λ(s)"""
+        if self.s.device.type == "cpu" and self.s.dtype == torch.float32 and not _transformed() and _memory(self.s):
+            return _Lambda.apply(self.s, self._h())
         u = self.s / self.t
         if self.map == "softplus": return 1 + torch.logaddexp(u, torch.zeros_like(u))
         return 1 + (self.lambda_max - 1) * torch.sigmoid(u) if self.map == "sigmoid" else self.s.clamp(min=1)
@@ -224,19 +365,37 @@ class LambdaGELU(nn.Module):
         """λ is this number, or these, from now on; 0: it is learned again"""
         lam = torch.as_tensor(lam, dtype=self.driven.dtype, device=self.driven.device)
         if not bool(((lam >= 1) | (lam == 0)).all()): raise ValueError("lgelu: a driven λ is 1 or more, or 0 for learned")
-        if bool((lam == 0).any()) and bool((lam != 0).any()):
-            raise ValueError("lgelu: the λ's of a gate are learned or driven together")
-        with torch.no_grad(): self.driven.copy_(lam.expand_as(self.driven))
+        learned = bool((lam == 0).any())
+        if learned and bool((lam != 0).any()): raise ValueError("lgelu: the λ's of a gate are learned or driven together")
+        if self.state in ("learned", "averaged"): self._kept = self.s.detach().clone()
+        with torch.no_grad():
+            self.s.copy_(self._kept)                                          # DistributedDataParallel makes gradients of 0, by
+            self.driven.copy_(lam.expand_as(self.driven))                     # which an optimiser's momentum moves s
+            self.fraction.fill_(0 if learned else 1)
         self.s.grad = None                                                    # no optimiser moves what is not learned
-        self._state = None
+        self._look()
         return self
 
     def relu_(self):
         """exactly ReLU from now on"""
         return self.drive(math.inf)
 
+    def _idle(self):
+        """parameters with gradients that the output doesn't depend on: s while λ is driven"""
+        if not torch.is_grad_enabled(): return ()
+        return [p for name, p in self._parameters.items() if p.requires_grad and (name != "s" or self._state != "learned")]
+
+    def _unseen(self):
+        """λ whatever the state is, by operations alone: a transformed parameter may be many, and none can be looked at"""
+        return torch.where(self.fraction < 1, self.driven + (1 - self.fraction) * self._learned(), self.driven)
+
     def forward(self, x):
-        return torch.relu(x) if self.state == "relu" else gate(x, self.lam, self.axis)
+        if _transformed(): return _gate(x, self._unseen(), self.axis, ())
+        if _recorded():
+            with _quietly(): return torch.relu(x) if self.state == "relu" else _recorded_gate(x, self.lam, self.axis)
+        state, idle = self.state, self._idle()
+        if state == "relu": return torch.relu(_Idle.apply(x, *idle) if idle else x)
+        return _gate(x, self.lam, self.axis, idle)
 
     def extra_repr(self):
         lam = self.lam.detach().reshape(-1)
@@ -318,9 +477,25 @@ def relu_(model):
     for g in _some_gates(model): g.relu_()
     return model
 
+def _early(g):
+    """whether λ isn't at the end of its plan; without a plan, whether it has never been driven"""
+    if g.target is None: return g.state in ("learned", "averaged")
+    return float(g.lam.detach().min()) < g.target * 0.999                     # an average stops a little below
+
+def _warn_early(model):
+    found = [(name, g) for name, g in model.named_modules() if isinstance(g, LambdaGELU)]
+    early = [(float(g.lam.detach().min()), name, g) for name, g in found if _early(g)]
+    if not early: return
+    lam, name, g = min(early, key=lambda e: e[0])
+    plan = "without a plan" if g.target is None else f"before the end of the plan at λ = {g.target:g}"
+    warnings.warn(f"lgelu: to_relu {plan}: {len(early)} of {len(found)} gates are not ReLU yet; gate {name!r} with λ = {lam:g} "
+                  f"changes the most, by up to {_lib.lgelu_gap(lam):.3g}. A Hardening drives λ there; refit solves for the "
+                  "weights behind", stacklevel=3)
+
 def to_relu(model):
     """every LambdaGELU is replaced by an nn.ReLU, in place: what verifiers, quantizers and exporters know. Returns the model.
-    Raises ValueError where there is none"""
+    Raises ValueError where there is none. Warns before a plan's end, with the largest change of a gate"""
+    _warn_early(model)
     return _replace(model, lambda value: isinstance(value, LambdaGELU), _once(lambda value: nn.ReLU()),
                     "lgelu: there is no LambdaGELU in this model")
 
@@ -374,6 +549,7 @@ class Hardening:
     of its groups, too (then use no other scheduler). state_dict, load_state_dict: for a checkpoint, beside the model's own."""
     def __init__(self, model, plan, optimizer=None):
         self.gates, self.plan, self.optimizer, self.steps = _some_gates(model), plan, optimizer, 0
+        for g in self.gates: g.target = plan.target
         self.lambda0 = [None] * len(self.gates)
         self.peaks = [g.setdefault("initial_lr", g["lr"]) for g in optimizer.param_groups] if optimizer else []
         self._prepare(True)
@@ -403,290 +579,20 @@ class Hardening:
         self.steps, self.lambda0, self.peaks = state["steps"], [l and list(l) for l in state["lambda0"]], list(state["peaks"])
         self._prepare(False)
 
-# ---- a finished network becomes ReLU without training: examples/deploy/refit.h in PyTorch ----
-_smooth_modules = (nn.GELU, nn.SiLU, nn.ELU, nn.Mish, nn.CELU, nn.Softplus, LambdaGELU)
-_smooth_functions = (nn.functional.gelu, nn.functional.silu, nn.functional.elu, nn.functional.mish, nn.functional.celu)
-_matrices = (nn.Linear, nn.Conv1d, nn.Conv2d)
-_norms = (nn.BatchNorm1d, nn.BatchNorm2d)
-_sums = (operator.add, operator.iadd, torch.add, "add", "add_")
-_mixers = (torch.matmul, torch.bmm, torch.softmax, torch.einsum, operator.matmul, nn.functional.softmax, "matmul", "bmm", "softmax")
-_HELD = 2048                                 # most held-out rows; later ones are used as the others are
-_EACH, _FEW = 16, 512                        # rows of an input, where there are more inputs than that needs; inputs used in any case
+# ---- a finished network becomes ReLU without training: lgelu_refit.py ----
+def refit(model, batches, **options):
+    """Makes ReLU of every smooth gate of a finished model, whatever its Python looks like, and solves in closed form for the
+    weights of the matrices behind them, so that the model computes what it computed before: no labels, no gradients, a few
+    hundred to a few thousand inputs. The engine is that of examples/deploy/reluize, on the model's export in memory.
 
-class _RefitTracer(fx.Tracer):
-    """gates of the caller stay modules"""
-    def __init__(self, kinds):
-        super().__init__()
-        self.kinds = kinds
+    batches: a list of inputs: tensors, tuples of arguments, or dictionaries of them. Returns the model, changed in place; where a
+    forward calls F.gelu and the like, a torch.fx.GraphModule with weights of its own, and the model stays as it is. Raises
+    ValueError where that cannot be traced. After any error the model is as it was.
 
-    def is_leaf_module(self, module, name):
-        return isinstance(module, self.kinds) or super().is_leaf_module(module, name)
-
-class _Until(fx.Interpreter):
-    """Runs a graph up to a node and returns the values of some."""
-    def values(self, x, wanted):
-        self.wanted, self.found = set(wanted), {}
-        try: self.run(*x)
-        except StopIteration: pass
-        return [self.found[n] for n in wanted]
-
-    def run_node(self, n):
-        y = super().run_node(n)
-        if n.name in self.wanted: self.found[n.name] = y.detach()
-        if len(self.found) == len(self.wanted): raise StopIteration
-        return y
-
-def _arguments(batch):
-    return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
-
-class _Refit:
-    """a graph and its modules, twice: as they were, and with ReLU"""
-    def __init__(self, model, kinds):
-        graph = _RefitTracer(kinds).trace(model)
-        self.converted = fx.GraphModule(model, graph)
-        self.original = copy.deepcopy(self.converted)
-        self.modules, self.kinds = dict(self.converted.named_modules()), kinds
-        self.nodes = list(self.converted.graph.nodes)
-
-    def module(self, node):
-        return self.modules[node.target] if node.op == "call_module" else None
-
-    def is_gate(self, node):
-        return isinstance(self.module(node), self.kinds) or (node.op == "call_function" and node.target in _smooth_functions)
-
-    def swap(self):
-        """Puts ReLU into every gate; the number of gates"""
-        gates = [n for n in self.nodes if self.is_gate(n)]
-        for path in {n.target for n in gates if n.op == "call_module"}:
-            parent, _, name = path.rpartition(".")
-            setattr(self.converted.get_submodule(parent), name, nn.ReLU())
-        for n in gates:
-            if n.op == "call_function":
-                n.target, n.args, n.kwargs = torch.relu, n.args[:1] or (n.kwargs["input"],), {}
-        self.converted.recompile()
-        return gates
-
-    def matrices(self, gates):
-        """(node, target node, norms between) of the matrices that read a changed gate, in the order of their targets"""
-        direct, stages, order = set(), [], {n: i for i, n in enumerate(self.nodes)}
-        gates = set(gates)
-        for n in self.nodes:
-            mixes = n.op in ("call_function", "call_method") and n.target in _mixers
-            if n in gates or (any(i in direct for i in n.all_input_nodes)
-                              and not (mixes or isinstance(self.module(n), _matrices + (nn.MultiheadAttention,)))):
-                direct.add(n)
-        seen = {}
-        for n in self.nodes:
-            if isinstance(self.module(n), _matrices): seen.setdefault(id(self.module(n).weight), []).append(n)
-        found = [n for n in self.nodes if isinstance(self.module(n), _matrices) and n.args and n.args[0] in direct]
-        ends = {n: self.chain(n) for n in found}
-        for n in found:
-            target, norms, reader = ends[n]
-            tied = sum(p is self.module(n).weight for m in self.converted.modules() for p in m._parameters.values()) > 1
-            if len(seen[id(self.module(n).weight)]) > 1 or tied: continue
-            if reader is not None and reader.target in _sums and all(isinstance(a, fx.Node) for a in reader.args[:2]):
-                size = lambda m: (self.module(m).weight[0].numel(), order[m])
-                if all(size(n) >= size(m) for m in found if ends[m][2] is reader): target = reader
-            stages.append((n, target, norms))
-        return sorted(stages, key=lambda s: order[s[1]])
-
-    def chain(self, n):
-        """from a matrix through normalisations and dropout: the last such node, the norms, its only reader"""
-        norms = []
-        while True:
-            users = list(n.users)
-            if len(users) != 1: return n, norms, None
-            module = self.module(users[0])
-            if isinstance(module, _norms): norms.append(module)
-            elif not isinstance(module, (nn.Dropout, nn.Identity)): return n, norms, users[0]
-            n = users[0]
-
-def _reestimate(graph, batches):
-    """running statistics of the batch normalisations again, as means over all batches"""
-    norms = [m for m in graph.modules() if isinstance(m, _norms) and m.track_running_stats]
-    momentum = [m.momentum for m in norms]
-    for m in norms:
-        m.reset_running_stats()
-        m.momentum = None
-        m.train()
-    for batch in batches: graph(*_arguments(batch))
-    for m, kept in zip(norms, momentum):
-        m.momentum = kept
-        m.eval()
-
-def _rows(module, x):
-    """the inputs of a matrix as (samples, positions, K)"""
-    if isinstance(module, nn.Linear): return x.reshape(len(x), -1, x.shape[-1])
-    if isinstance(module, nn.Conv1d): x = x[:, :, None]
-    kernel, stride, pad, dilation = ((1,) * (2 - len(t)) + tuple(t) for t in (
-        module.kernel_size, module.stride, module.padding, module.dilation))
-    if isinstance(module, nn.Conv1d): pad = (0, pad[1])
-    return nn.functional.unfold(x, kernel, dilation, pad, stride).transpose(1, 2)
-
-def _columns(module, y):
-    """values behind a matrix as (samples, positions, outputs)"""
-    if isinstance(module, nn.Linear): return y.reshape(len(y), -1, y.shape[-1])
-    return y.flatten(2).transpose(1, 2)
-
-class _Solver:
-    """sums over the rows of one matrix, by group"""
-    def __init__(self, module, norms, options, stream, samples):
-        self.module, self.norms, self.stream, self.samples = module, norms, stream, samples
-        self.rows, self.seed, self.ridge, self.full = options
-        self.groups = getattr(module, "groups", 1)
-        self.bias = norms[-1].bias if norms else module.bias
-        self.scale = torch.ones(module.weight.shape[0], dtype=torch.float64)
-        for m in norms: self.scale *= (m.weight.double() / torch.sqrt(m.running_var.double() + m.eps)).cpu()
-        self.scale[self.scale.abs() <= 1e-6 * self.scale.abs().max()] = 0
-        width = module.weight[0].numel() + 1
-        self.gram = torch.zeros(self.groups, width, width, dtype=torch.float64)
-        self.right = torch.zeros(self.groups, width, len(self.scale) // self.groups, dtype=torch.float64)
-        self.total, self.used, self.held = torch.zeros(len(self.scale), dtype=torch.float64), 0, []
-        self.held_count = self.inputs = 0    # inputs: those that gave rows
-
-    def begin(self, positions):
-        """how many of the inputs the rows come from: one of them gives at most _EACH, but at least _FEW are used"""
-        self.limit = self.rows or max(16384, 8 * self.gram.shape[1])
-        self.wanted = min(self.samples, max(_FEW, -(-self.limit // min(positions, _EACH))))
-
-    def takes(self, end):
-        """whether a batch that ends with this input is one of those that give rows: these are spread evenly"""
-        return not self.inputs or self.inputs < end * self.wanted // self.samples
-
-    def parted(self, a, d):
-        """A with ones behind it, and T - Y, by group"""
-        a = a.double().reshape(len(a), self.groups, -1).transpose(0, 1)
-        a = torch.cat([a, torch.full_like(a[..., :1], self.bias is not None)], -1)
-        return a, d.reshape(len(d), self.groups, -1).transpose(0, 1)
-
-    def add(self, a, d):
-        one, two = self.parted(a, d)
-        self.gram += one.transpose(1, 2) @ one
-        self.right += one.transpose(1, 2) @ two
-
-    def take(self, first, a, d):
-        """the rows of samples first, first + 1, ..., of which some are held out"""
-        positions, use, held = a.shape[1], [], []
-        for i in range(len(a)):
-            at, used = first + i, self.inputs + i
-            count = min((used + 1) * self.limit // self.wanted - used * self.limit // self.wanted, positions)
-            if used >= self.wanted: count = 0
-            keep = _lib.lgelu_random(self.seed, 1, at // 8) % 8 == at % 8
-            for k in range(count):
-                u = _lib.lgelu_uniform(self.seed, self.stream, at * positions + k) if count < positions else 0
-                row = i * positions + min(int((k + u) * positions / count), positions - 1)
-                if keep and self.held_count < _HELD:
-                    held.append(row)
-                    self.held_count += 1
-                else: use.append(row)
-        a, d = a.flatten(0, 1), torch.where(self.scale == 0, torch.zeros((), dtype=torch.float64), d.flatten(0, 1))
-        if not bool(torch.isfinite(a).all() and torch.isfinite(d).all()):
-            raise ValueError("lgelu: refit: values that are not finite")
-        self.held.append((a[held], d[held]))
-        self.add(a[use], d[use])
-        self.total += d[use].sum(0)
-        self.used += len(use)
-
-    def solve(self, rho):
-        """D for this ridge, or None"""
-        inputs = self.gram.shape[1] - 1
-        gram = self.gram.clone()
-        diagonal = gram.diagonal(dim1=1, dim2=2)
-        ridge = rho * diagonal[:, :inputs].mean(1, keepdim=True)
-        diagonal[:, :inputs] += ridge
-        if self.bias is None: diagonal[:, inputs] = 1
-        try: return torch.cholesky_solve(self.right, torch.linalg.cholesky(gram)) if bool((ridge > 0).all()) else None
-        except RuntimeError: return None
-
-    def choose(self):
-        """what is to be done, ρ, and the held-out errors before and after"""
-        a, d = (torch.cat(t) for t in zip(*self.held))
-        if not self.used or not len(a): raise ValueError("lgelu: refit: too few inputs")
-        a, parts = self.parted(a, d)
-        self.mean = self.total / self.used
-        none = best = float((d * d).sum())
-        outcome, rho = "kept", 0.0
-        shifted = float(((d - self.mean) ** 2).sum())
-        if self.bias is not None and shifted < best: outcome, best = "shifted", shifted
-        def better(value):
-            nonlocal outcome, rho, best
-            change = self.solve(value)
-            error = math.inf if change is None else float(((parts - a @ change) ** 2).sum())
-            if not error < best: return False
-            outcome, rho, best = "changed", value, error
-            return True
-        if self.full and self.ridge: better(self.ridge)
-        elif self.full:
-            better(1e-2)
-            if not (better(1e-1) and (better(1.0) or True)) and better(1e-3): better(1e-4)
-        return outcome, rho, none, best
-
-    def apply(self, outcome, rho):
-        if outcome == "changed":
-            self.add(*(torch.cat(t) for t in zip(*self.held)))
-            change = self.solve(rho)
-            if change is None: return "kept"
-            divide = torch.where(self.scale == 0, torch.full_like(self.scale, math.inf), self.scale)
-            flat = change.transpose(1, 2).flatten(0, 1)
-            weight, bias = self.module.weight, flat[:, -1] * (self.scale != 0)
-            weight.copy_((weight.double().cpu() + (flat[:, :-1] / divide[:, None]).reshape(weight.shape)).to(weight))
-        else: bias = self.mean * (self.scale != 0)
-        if outcome != "kept" and self.bias is not None:
-            self.bias.copy_((self.bias.double().cpu() + bias).to(self.bias))
-        return outcome
-
-@torch.no_grad()
-def refit(model, batches, gates=(), what="full", ridge=0.0, rows=0, estimate=None, seed=1, report=None):
-    """Makes ReLU of every smooth gate of a finished model, and solves in closed form for the weights of the Linear and Conv
-    layers behind them, so that the model computes what it computed before: no labels, no gradients, a few hundred to a few
-    thousand inputs. batches: a list of inputs (tensors, or tuples of arguments) in the model's device and type. Returns the
-    model, changed in place; where its forward calls F.gelu and the like, an fx.GraphModule on its parameters.
-
-    The model is traced by torch.fx. gates: custom classes of gates. what="biases" corrects biases alone. ridge, rows, seed:
-    as in examples/deploy/refit.h, whose numbers these are; estimate: statistics of batch normalisations first (default: where there
-    are some). report: a list that receives a dict for each matrix. Left alone: shared matrices, and those that read no gate."""
-    batches = list(batches)
-    samples = sum(len(_arguments(b)[0]) for b in batches)
-    if samples < 8: raise ValueError(f"lgelu: refit: {samples} inputs, expected at least 8")
-    if what not in ("full", "biases"): raise ValueError(f"lgelu: refit: what is 'full' or 'biases', not {what!r}")
-    training = [(m, m.training) for m in model.modules()]
-    kept = copy.deepcopy(model.state_dict())
-    work = _Refit(model.eval(), _smooth_modules + tuple(gates))
-    changed = [n for n in work.nodes if work.is_gate(n)]
-    if not changed: raise ValueError("lgelu: refit: there is no smooth gate in this model")
-    paths = [n.target for n in changed if n.op == "call_module"]
-    work.swap()
-    try:
-        has_norms = any(isinstance(m, _norms) for m in work.converted.modules())
-        if estimate or (estimate is None and has_norms): _reestimate(work.converted, batches)
-        for index, (node, target, norms) in enumerate(work.matrices(changed)):
-            module = work.module(node)
-            solver = _Solver(module, norms, (rows, seed, ridge, what == "full"), 16 + index, samples)
-            before, after, first = _Until(work.original), _Until(work.converted), 0
-            for batch in batches:
-                end = first + len(_arguments(batch)[0])
-                if not solver.takes(end):
-                    first = end
-                    continue
-                t, = before.values(_arguments(batch), [target.name])
-                x, y = after.values(_arguments(batch), [node.args[0].name, target.name])
-                d = _columns(module, t.double() - y.double())
-                if not first: solver.begin(d.shape[1])
-                for k in range(0, len(x), 16):
-                    solver.take(first + k, _rows(module, x[k:k + 16]).cpu(), d[k:k + 16].cpu())
-                    solver.inputs += len(x[k:k + 16])
-                first = end
-            outcome, rho, none, best = solver.choose()
-            outcome = solver.apply(outcome, rho)
-            if report is not None:
-                report.append({"name": node.target, "outcome": outcome, "ridge": rho, "before": none, "after": best})
-    except BaseException:
-        model.load_state_dict(kept)
-        raise
-    finally:
-        for m, mode in training: m.train(mode)
-    swapped = {id(work.modules[path]) for path in paths}                       # a gate may have several names
-    for parent in list(model.modules()):
-        for name, m in list(parent._modules.items()):
-            if id(m) in swapped: setattr(parent, name, nn.ReLU().train(m.training))
-    return model if len(paths) == len(changed) else work.converted
+    what="full" changes weights and biases, "biases" biases alone, "cold" gates alone. relus: ReLUs a gate, 1 to 14. leaky=True:
+    leaky forms are replaced, too. ridge, rows, memory, seed: as in examples/deploy/onnx_relu.h. steps, lr: so many steps of Adam
+    towards the original's outputs afterwards. onnx="FILE": writes the converted network there, and leaves the model as it is.
+    report: a list that receives a dict for each gate ("kind" "gate": "name", "function", "replaced", "why" where it stays), each
+    matrix ("layer": "name", "outcome", "before", "after") and each output ("output": "change")."""
+    import lgelu_refit
+    return lgelu_refit.refit(model, batches, **options)

@@ -184,14 +184,43 @@ static int by_channel(const job *j, double *dlambda, const double *lambda, int t
     return failed;
 }
 
-/* ---- what lgelu.py calls: 0, or 1 for no memory. x, y, dx, dy are [outer][channels][inner] of one
-   type, lambda[channels]; channels is 1 for one λ. dlambda[channels] is written. dx may be NULL.
-   ---- */
-int lgelu_torch_forward(void *y, const void *x, const double *lambda, size_t outer, size_t channels,
-                        size_t inner, int type, int threads);
+/* ---- what lgelu.py calls ---- */
+/* Computes y for one λ and n elements of a type. */
+void lgelu_torch_forward(void *y, const void *x, double lambda, size_t n, int type, int threads);
 
-int lgelu_torch_forward(void *y, const void *x, const double *lambda, size_t outer, size_t channels,
-                        size_t inner, int type, int threads)
+void lgelu_torch_forward(void *y, const void *x, double lambda, size_t n, int type, int threads)
+{
+    job j = { 0 };
+    j.y = y;
+    j.x = x;
+    j.type = type;
+    if (n)
+        whole(&j, lambda, n, threads);
+}
+
+/* Computes dx, which may be NULL, for one λ, and returns dλ. */
+double lgelu_torch_backward(void *dx, const void *dy, const void *x, double lambda, size_t n,
+                            int type, int threads);
+
+double lgelu_torch_backward(void *dx, const void *dy, const void *x, double lambda, size_t n,
+                            int type, int threads)
+{
+    job j = { 0 };
+    j.dx = dx;
+    j.dy = dy;
+    j.x = x;
+    j.type = type;
+    return n ? whole(&j, lambda, n, threads) : 0;
+}
+
+/* The same for a λ of each channel: x, y, dx and dy are [outer][channels][inner] of one type,
+   lambda[channels]; dlambda[channels] is written, dx may be NULL. They return 0, or 1 for no
+   memory. */
+int lgelu_torch_forward_channels(void *y, const void *x, const double *lambda, size_t outer,
+                                 size_t channels, size_t inner, int type, int threads);
+
+int lgelu_torch_forward_channels(void *y, const void *x, const double *lambda, size_t outer,
+                                 size_t channels, size_t inner, int type, int threads)
 {
     job j = { 0 };
     j.y = y;
@@ -200,21 +229,16 @@ int lgelu_torch_forward(void *y, const void *x, const double *lambda, size_t out
     j.channels = channels;
     j.inner = inner;
     j.type = type;
-    if (!outer || !channels || !inner)
-        return 0;
-    if (channels > 1)
-        return by_channel(&j, NULL, lambda, threads);
-    whole(&j, *lambda, outer * inner, threads);
-    return 0;
+    return outer && channels && inner ? by_channel(&j, NULL, lambda, threads) : 0;
 }
 
-int lgelu_torch_backward(void *dx, double *dlambda, const void *dy, const void *x,
-                         const double *lambda, size_t outer, size_t channels, size_t inner,
-                         int type, int threads);
+int lgelu_torch_backward_channels(void *dx, double *dlambda, const void *dy, const void *x,
+                                  const double *lambda, size_t outer, size_t channels, size_t inner,
+                                  int type, int threads);
 
-int lgelu_torch_backward(void *dx, double *dlambda, const void *dy, const void *x,
-                         const double *lambda, size_t outer, size_t channels, size_t inner,
-                         int type, int threads)
+int lgelu_torch_backward_channels(void *dx, double *dlambda, const void *dy, const void *x,
+                                  const double *lambda, size_t outer, size_t channels, size_t inner,
+                                  int type, int threads)
 {
     job j = { 0 };
     j.dx = dx;
@@ -226,12 +250,7 @@ int lgelu_torch_backward(void *dx, double *dlambda, const void *dy, const void *
     j.type = type;
     for (size_t c = 0; c < channels; c++)
         dlambda[c] = 0;
-    if (!outer || !channels || !inner)
-        return 0;
-    if (channels > 1)
-        return by_channel(&j, dlambda, lambda, threads);
-    *dlambda = whole(&j, *lambda, outer * inner, threads);
-    return 0;
+    return outer && channels && inner ? by_channel(&j, dlambda, lambda, threads) : 0;
 }
 
 /* λ and dλ/ds of n free numbers */

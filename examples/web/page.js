@@ -224,16 +224,19 @@ function publish() { at('two').dataset.seen = JSON.stringify({ ...seen, hardenin
 function refresh(cells) { look(cells); show(); publish(); }
 
 let looked = 0, took = 0;                               /* took: the last refit, in milliseconds */
+let asked = 0;                                          /* the frame that was asked for, or 0: never two */
+function next() { if (!asked) asked = requestAnimationFrame(frame); }
 function frame(now) {
+    asked = 0;
     if (!running) return;
     const end = performance.now() + 14;
     let left = (hardening ? hardening[1] : SMOOTH_MOST) - lgelu.step();
     for (; left > 0 && performance.now() < end; left--) if (lgelu.train(1)) throw new Error('training failed');
     if (left <= 0) return stop();
     if (now - looked > 90) { looked = now; refresh(LIVE); }
-    requestAnimationFrame(frame);
+    next();
 }
-function start() { swapped = 0; running = true; looked = 0; requestAnimationFrame(frame); }
+function start() { swapped = 0; running = true; looked = 0; next(); }
 function stop() { running = false; refresh(FULL); }
 function reset() {
     running = false;

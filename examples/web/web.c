@@ -7,6 +7,7 @@
 #define LGELU_STATIC /* so that what the page doesn't use is left out */
 #define LGELU_IMPLEMENTATION
 #include "../../lgelu.h"
+#include "../deploy/least_squares.c"
 #include "../deploy/refit.c"
 
 #ifdef __wasm__

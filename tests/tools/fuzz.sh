@@ -3,11 +3,18 @@
 # of readers: of processor time for each reader, and until it has run $FUZZ_RUNS inputs), then the program's own rounds ($ROUNDS of them,
 # if that is set). READER=npy selects one reader. The implementation is already compiled with the same sanitizers: build/fuzz_lgelu.*.o,
 # and for the readers, without vector kernels, build/fuzz_scalar.*.o.
+# Networks also run with traps on overflow and under valgrind.
 # fuzz.sh table LOG...: prints what each reader ran, from these logs.
 # fuzz.sh sources FILE: prints what is compiled with a fuzzer: of a program of several files those that it neither includes nor replaces.
 if [ "$1" = sources ]; then
+    if [ "$2" = fuzz_onnx_run.c ]; then
+        for source in ../examples/deploy/onnx_graph.c ../examples/deploy/onnx_run*.c; do
+            [ $source = ../examples/deploy/onnx_run_main.c ] || echo $source
+        done
+        exit
+    fi
     [ "$2" = fuzz_study.c ] || exit 0
-    for source in ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/data.c ../examples/text.c; do
+    for source in ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c; do
         grep -q "#include \"$source\"" "$2" || [ $source = ../examples/study/output.c ] || echo $source
     done
     exit
@@ -81,4 +88,33 @@ else
     echo "skip $program with libFuzzer: no clang that has it here"
 fi
 timeout $((seconds + 3600)) "build/$program.own" $ROUNDS || failed=1
+
+# The random networks once more, in builds that no sanitizer's own memory changes: what overflows, shifts too far or converts a float
+# out of range ends the program (-ftrapv and gcc's traps), and valgrind reports what is decided by a byte that nobody has written, since
+# the twins' blocks come from malloc. Valgrind runs the scalar kernels: its AVX2 gives other bits than the processor's.
+# again WHAT RUNS FLAGS...: builds and runs it, behind the command $under.
+again()
+{
+    what="fuzz network: $1"
+    runs=$2
+    shift 2
+    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "$@" "$program.c" tools/lgelu.c -o "build/$program.again" -lm 2> /dev/null; then
+        echo "skip $what: the compiler does not build it here"
+        return
+    fi
+    $under "build/$program.again" "$runs" > "build/$program.again.out" 2>&1
+    status=$?
+    if [ $status = 0 ]; then echo "ok $what, $(sed -n 's/^ok fuzz_network: //p' "build/$program.again.out")"
+    else echo "FAIL $what: status $status, $(grep -m1 -E '^FAIL|^==.*(uninit|Invalid)' "build/$program.again.out"); see build/$program.again.out"; failed=1; fi
+}
+if [ "$program" = fuzz_network ]; then
+    under=
+    again 'traps on overflow' 1000 -ftrapv -fsanitize=undefined,float-cast-overflow,bounds-strict -fsanitize-undefined-trap-on-error
+    if command -v valgrind > /dev/null; then
+        under='valgrind -q --error-exitcode=9'
+        again 'valgrind' 60 -DLGELU_NO_SIMD
+    else
+        echo 'skip fuzz network: valgrind: it is not installed'
+    fi
+fi
 exit $failed

@@ -296,12 +296,61 @@ static int all_kept(graph *h, const graph *g, size_t batch, size_t samples)
     return good & guards_hold(h, 0);
 }
 
+/* Runs the forward and the backward that the graph has just run once more, with the same dropout,
+ * and returns how far the sums of gradients are from twice the gradients of one backward. The
+ * gradients of each layer, its weights and its biases apart, are compared relative to their norm.
+ * `where` receives the name of the worst. */
+static double second_backward_error(graph *g, size_t samples, float scale, uint64_t pass,
+                                    const char **where)
+{
+    lgelu_net *net = &g->net;
+    const size_t n = net->parameter_count, k = (size_t)net->lambda_count;
+    float *once = (float *)malloc((n + 1) * sizeof *once);
+    double *dlambda = (double *)malloc((k + 1) * sizeof *dlambda), worst = 0;
+    if (!once || !dlambda)
+        abort();
+    memcpy(once, net->g, n * sizeof *once);
+    if (k)
+        memcpy(dlambda, net->dlambda, k * sizeof *dlambda);
+    net->pass = pass;
+    lgelu_net_forward(net, samples);
+    lgelu_net_backward(net, scale);
+    for (int l = 0; l < net->count; l++) {
+        const lgelu_node *node = net->nodes + l;
+        for (int part = 0; part < 3; part++) {
+            const size_t count = part == 0   ? node->weight_count
+                                 : part == 1 ? node->bias_count
+                                             : (size_t)node->lambda_count;
+            double norm = 0, off = 0;
+            for (size_t i = 0; i < count; i++) {
+                const size_t at = i
+                                  + (part == 0   ? node->weight_at
+                                     : part == 1 ? node->bias_at
+                                                 : (size_t)node->first_lambda);
+                const double one = part < 2 ? (double)once[at] : dlambda[at];
+                const double two = part < 2 ? (double)net->g[at] : net->dlambda[at];
+                norm += one * one;
+                off += (two - 2 * one) * (two - 2 * one);
+            }
+            off = sqrt(off) / (sqrt(norm) + 1e-30);
+            if (count && !(off <= worst)) {
+                worst = off;
+                *where = node->name;
+            }
+        }
+    }
+    free(once);
+    free(dlambda);
+    return worst;
+}
+
 /* Compares the forward and the backward of one graph, built but not yet made, with the reference.
  */
 static void judge(const char *name, graph *g, size_t batch, size_t samples)
 {
     const char *where = "";
-    double value, gradient;
+    double value, gradient, second;
+    uint64_t pass;
     reference_net r;
     char text[128];
     graph h = *g;
@@ -313,6 +362,7 @@ static void judge(const char *name, graph *g, size_t batch, size_t samples)
     }
     bind_all(g, samples);
     move_biases(g);
+    pass = g->net.pass;
     lgelu_net_forward(&g->net, samples);
     reference_begin(&r, &g->net);
     reference_forward(&r);
@@ -332,6 +382,9 @@ static void judge(const char *name, graph *g, size_t batch, size_t samples)
     check(guards_hold(g, 0), text, "a guard byte changed");
     snprintf(text, sizeof text, "%s: every value can be kept, no bit changes", name);
     check(all_kept(&h, g, batch, samples), text, "%s", h.net.message);
+    second = second_backward_error(g, samples, 0.75f, pass, &where);
+    snprintf(text, sizeof text, "%s: a second backward adds the same gradients", name);
+    check(!g->net.status && second <= 1e-5, text, "%.3g at '%s' %s", second, where, g->net.message);
     end(&h);
     reference_end(&r);
     end(g);

@@ -11,10 +11,16 @@
     make -C tests mutate JOBS=2              two mutants at a time
     make -C tests mutate ALL=1               runs every program on every mutant, not only up to the first that sees it
     make -C tests mutate LIST=1              lists the mutants and runs nothing
+    make -C tests mutate DRAW=functions      one mutant of each function before a second of any; DRAW=pairs, DRAW=tokens: see below
 
 A mutant is another operator, the other of + and -, a lost sign or negation, 1 for 0 or 0 for 1, a comparison that takes or leaves
 its edge, a statement left out, another word of the kernels' vocabulary, or two arguments exchanged. Only function bodies that
 this machine compiles are changed. A mutant that does not compile is not counted; neither is one with the same object code.
+
+A draw by tokens alone is in proportion to code: it misses short functions, and errors that two functions make together, which a
+round trip does not see. So every third mutant is drawn by tokens (DRAW=tokens: each), every third one is of a function that had none
+yet, and every third one is a pair: the same change at the same tokens in two functions whose names are the two sides of PAIRS (a
+forward and its backward, a save and its load).
 
 Many mutants are compiled into one header (see Schema): each is a copy of the function that it is in, and the environment's MUTANT=17
 chooses one of them at run time. So everything is compiled and linked once for up to 250 mutants, for all instruction sets, without
@@ -27,7 +33,7 @@ tools/mutants.txt lists what changes nothing that can be seen: part of a mutant'
 any text. Descriptions are tokens, not lines, so they survive a new layout. The status is 1 if fewer than 98 % of the others
 are caught. Python 3 alone, a POSIX system.
 SPDX-License-Identifier: MIT-0"""
-import concurrent.futures, hashlib, json, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
+import concurrent.futures, hashlib, itertools, json, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
 
 HEADER, FOLDER, LOG, KNOWN = "../lgelu.h", "build/mutate", "build/mutate.log", "tools/mutants.txt"
 SCHEMA, TOO_LONG = FOLDER + "/schema", "takes too long"
@@ -64,7 +70,7 @@ CHOOSER = """#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 int mutate_chosen, mutate_on[%(functions)d], nowhere[%(functions)d], *mutate_reached = nowhere;
-static const int owner[] = { %(owners)s };
+static const int owner[][2] = { %(owners)s };
 static __attribute__((constructor)) void choose(void)
 {
     const char *mutant = getenv("MUTANT"), *path = getenv("MUTATE_REACHED");
@@ -73,7 +79,7 @@ static __attribute__((constructor)) void choose(void)
         mutate_reached = mmap(NULL, sizeof nowhere, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     mutate_chosen = mutant ? atoi(mutant) : 0;
     for (i = 0; i < %(functions)d; i++)
-        mutate_on[i] = mutant && (!mutate_chosen || i == owner[mutate_chosen]);
+        mutate_on[i] = mutant && (!mutate_chosen || i == owner[mutate_chosen][0] || i == owner[mutate_chosen][1]);
 }
 """
 ROUNDS = {"fuzz_network": "300", "fuzz_exchange": "1000"}
@@ -100,6 +106,10 @@ WORDS = {"v_add": "v_sub", "v_sub": "v_add", "v_mul": "v_add", "v_div": "v_mul",
          "m_or": "m_and", "m_less": "m_and", "m_any": "m_all", "m_all": "m_any", "n_add": "n_sub", "n_sub": "n_add",
          "n_and": "n_or", "n_or": "n_and", "n_xor": "n_or", "n_max": "n_min", "n_min": "n_max", "n_up": "n_down",
          "n_down": "n_up", "fmin": "fmax", "fmax": "fmin"}
+# The words in which the names of two functions of a pair differ.
+PAIRS = [("forward", "backward"), ("save", "load"), ("write", "read"), ("store", "load"), ("put", "take"), ("pack", "unpack"),
+         ("to", "from"), ("set", "look"), ("begin", "end"), ("bytes", "make")]
+BOTH = ", and "                              # between the halves of a pair's description
 # These ask memory for what comes next, which takes time and changes no value: what is in their arguments is no mutant.
 HINTS = {"LGELU__AHEAD", "LGELU__FETCH", "LGELU__NEAR", "prefetch_rows"}
 SWAPPED = {"v_max", "v_sub", "v_div", "v_lt", "v_nge", "n_gt", "m_less", "n_sub"}
@@ -244,11 +254,49 @@ class Mutant:
         old = " ".join(t.text for t in code[i:end + 1])
         self.start, self.end, self.new, self.room, self.name = code[i].start, code[end].end, new, code[i].room, name
         self.text = "%s: %s [%s -> %s] %s" % (name, before, old, new, after)
+        self.change, self.near = (old, new), (code[i - 1].text, code[end + 1].text)
         self.times, self.passed, self.spent, self.decided, self.hint = 1, set(), 0, False, False
+        self.parts = [self]
 
     def of(self, source):
         old = source[self.start:self.end]
         return source[:self.start] + self.new + "\n" * (old.count("\n") - self.new.count("\n")) + source[self.end:]
+
+
+class Pair:
+    """The same change in two functions."""
+    def __init__(self, first, second):
+        self.parts = sorted((first, second), key=lambda m: m.start)
+        self.room, self.name, self.times, self.hint = first.room, first.name, 1, first.hint or second.hint
+        self.text = first.key + BOTH + second.key
+        self.key = self.text
+        self.passed, self.spent, self.decided = set(), 0, False
+
+    def of(self, source):
+        for part in reversed(self.parts):
+            source = part.of(source)
+        return source
+
+
+def pairs(found):
+    """Of each two functions of a pair, every change that both allow between the same tokens, as often as both do."""
+    by_function, result = {}, []
+    for mutant in found:
+        by_function.setdefault(mutant.name, []).append(mutant)
+    for name, mine in by_function.items():
+        words = name.split("_")
+        for one, other in PAIRS:
+            if one not in words:
+                continue
+            partner = "_".join(other if word == one else word for word in words)
+            places = {}
+            for mutant in by_function.get(partner, []):
+                places.setdefault((mutant.change, mutant.near), []).append(mutant)
+            for mutant in mine:
+                same = places.get((mutant.change, mutant.near))
+                if same:
+                    result.append(Pair(mutant, same.pop(0)))
+    return result
 
 
 def mutants(source):
@@ -383,16 +431,22 @@ class Schema:
         code = tokens(source)
         spans = [(Function(source, code, first, last)) for _, first, last in functions(source, code)]
         self.functions = []
-        for number, mutant in enumerate(chosen):
-            function = next(f for f in spans if f.start <= mutant.start and mutant.end <= f.end)
-            if function not in self.functions:
-                self.functions.append(function)
-            function.mutants.append(mutant)
+        self.part = {}
+        for mutant in chosen:
+            for part in mutant.parts:
+                function = next(f for f in spans if f.start <= part.start and part.end <= f.end)
+                if function not in self.functions:
+                    self.functions.append(function)
+                function.mutants.append(mutant)
+                self.part[id(mutant), function] = part
         self.functions.sort(key=lambda f: f.start)
         for function in self.functions:
             if function.arguments is None:
                 self.inside.add(function)
-        self.place = {id(m): k for k, f in enumerate(self.functions) for m in f.mutants}
+        self.places = {}
+        for k, function in enumerate(self.functions):
+            for mutant in function.mutants:
+                self.places.setdefault(id(mutant), []).append(k)
         if not self.is_compiled():
             self.compile()
             write(STAMP, json.dumps({"header": digest(source), "batch": [m.key for m in self.mutants],
@@ -442,17 +496,18 @@ class Schema:
             put("    if (mutate_on[%d] == 1) {\n        %sMUTATE_NAME(pick_%d)%s\n        %s\n    }\n}\n%s\n}\n" % (
                 k, result, k, call, "return;" if f.is_void else "", whole))
             for n, body, mutant in bodies + [(control, whole, None)]:
-                put("\n%s MUTATE_NAME(mutant_%d)%s\n" % (f.head, n, f.parameters))
+                put("\n%s MUTATE_NAME(mutant_%d_of_%d)%s\n" % (f.head, n, k, f.parameters))
                 put(body, mutant)
             put("\n%s MUTATE_NAME(pick_%d)%s\n{\n    switch (mutate_chosen) {\n" % (f.head, k, f.parameters))
             for n, _, mutant in bodies + [(control, None, None)]:
-                put("    %s: %sMUTATE_NAME(mutant_%d)%s%s\n" % ("case %d" % n if mutant else "default", result, n, call,
+                put("    %s: %sMUTATE_NAME(mutant_%d_of_%d)%s%s\n" % ("case %d" % n if mutant else "default", result, n, k, call,
                                                               " return;" if f.is_void else ""))
             put("    }\n}\n")
         put(self.source[at:])
         return "".join(parts)
 
-    def shifted(self, mutant, f):
+    def shifted(self, whole, f):
+        mutant = self.part[id(whole), f]
         return self.source[f.body:mutant.start] + mutant.new + self.source[mutant.end:f.end]
 
     def owner(self, line):
@@ -487,9 +542,9 @@ class Schema:
                     self.inside |= again
                     continue
             self.refused += found
-        owners = {self.number(m): k for k, f in enumerate(self.functions) for m in f.mutants}
+        owners = {self.number(m): [self.places[id(m)][0], self.places[id(m)][-1]] for m in self.mutants}
         write(SCHEMA + "/chooser.c", CHOOSER % {"functions": len(self.functions), "owners": ", ".join(
-            str(owners.get(n, 0)) for n in range(len(self.mutants) + 1))})
+            "{ %d, %d }" % tuple(owners.get(n, (0, 0))) for n in range(len(self.mutants) + 1))})
         if not compiled(["-c", SCHEMA + "/chooser.c", "-o", SCHEMA + "/chooser.o"], ["-O1", "-w"]):
             sys.exit(print("FAIL mutate: the chooser does not compile"))
 
@@ -645,8 +700,8 @@ def judge(schema, mutant, tests, everything, patience):
     or survived; None if no program saw it and the next one would take more than `patience` processor seconds in all."""
     if mutant in schema.refused:
         return "alone" if alone.compiles(mutant) else "broken", "", ""
-    place, seen, first = schema.place[id(mutant)], [], ""
-    for test in sorted((t for t in tests if t.reached[place]), key=lambda t: -t.worth(mutant.room)):
+    places, seen, first = schema.places[id(mutant)], [], ""
+    for test in sorted((t for t in tests if any(t.reached[place] for place in places)), key=lambda t: -t.worth(mutant.room)):
         if test in mutant.passed:
             continue
         if mutant.spent + test.seconds > patience:
@@ -663,6 +718,26 @@ def judge(schema, mutant, tests, everything, patience):
         return "caught", " ".join(seen), first
     # What a few named programs do not see is no result: no object code is compared for it.
     return ("same" if not os.environ.get("TESTS") and alone.same(mutant) else "survived"), "", ""
+
+
+def drawn(found, draw, order):
+    """The mutants in the order in which they are run: see the head of this file."""
+    two, of_function, rest = pairs(found), {}, list(found)
+    for mutants_of in (rest, two):
+        order.shuffle(mutants_of)
+    for mutant in rest:
+        of_function.setdefault(mutant.name, mutant)
+    each = list(of_function.values())
+    order.shuffle(each)
+    sources = {"tokens": [rest], "functions": [each, rest], "pairs": [two]}.get(draw)
+    if sources and draw != "pairs":
+        queue = [mutant for source in sources for mutant in source]
+    elif sources:
+        queue = two
+    else:
+        queue = [m for three in itertools.zip_longest(rest, each, two) for m in three if m]
+    seen = set()
+    return [m for m in queue if not (m.key in seen or seen.add(m.key))]
 
 
 def known_reasons():
@@ -700,12 +775,15 @@ def main():
     all_mutants = mutants(original)
     chosen = [m for m in all_mutants if not only or any(m.room.startswith(o.strip("[]")) or m.name == o for o in only)]
     print("# %d mutants in all, %d to choose from" % (len(all_mutants), len(chosen)), flush=True)
-    random.Random(seed).shuffle(chosen)
-    chosen = [m for m in chosen if not m.hint]
+    chosen = [m for m in drawn(chosen, os.environ.get("DRAW"), random.Random(seed)) if not m.hint]
 
     def reason_of(text):
-        packed = re.sub(r"\s+", "", text)
-        return next((reason for pattern, reason in known_reasons() if pattern.match(packed)), None)
+        """The reason that the list has, of a pair for both of its halves."""
+        rows, found = known_reasons(), []
+        for part in text.split(BOTH):
+            packed = re.sub(r"\s+", "", part)
+            found.append(next((reason for pattern, reason in rows if pattern.match(packed)), None))
+        return None if None in found else "; ".join(sorted(set(found)))
     if os.environ.get("LIST"):
         for mutant in chosen[:number]:
             print("[%s] %s" % (mutant.room, mutant.key))
@@ -791,7 +869,7 @@ def main():
     queue, before = list(chosen), stored()
     if go_on and before and before["header"] == digest(original):
         keys = set(before["batch"])
-        batch = [m for m in all_mutants if m.key in keys]
+        batch = [m for m in all_mutants + pairs(all_mutants) if m.key in keys]
         if len(batch) == len(keys):
             batch.sort(key=lambda m: before["batch"].index(m.key))
             run(batch)

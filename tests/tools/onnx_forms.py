@@ -21,9 +21,11 @@ def model(g, opset, ir=8): return h.make_model(g, opset_imports=[h.make_opsetid(
 def ceiling_of(size, k, s, p):
     out = -(-(size + 2 * p - k) // s) + 1
     return out - ((out - 1) * s >= size + p)
-def case(name, nodes, shape, result, opset=20, ir=9, ceiling=None, **init):
+def case(name, nodes, shape, result, opset=20, ir=9, ceiling=None, change=None, **init):
     if ceiling: result = (result[0], *(ceiling_of(size, *ceiling) for size in shape[1:]))
-    onnx.save(model(graph(nodes, shape, result, init), opset, ir), f"{folder}/{name}.onnx")
+    m = model(graph(nodes, shape, result, init), opset, ir)
+    if change: change(m)
+    onnx.save(m, f"{folder}/{name}.onnx")
     (random.standard_normal((3, *shape))).astype("<f4").tofile(f"{folder}/{name}.in")
     print(name, "float32", ",".join(map(str, (3, *shape))), ",".join(map(str, (3, *result))), sep="\t", file=good)
 def refuse(name, words, nodes, shape=(4,), result=(3,), opset=17, change=None, **init):
@@ -201,7 +203,119 @@ case("norm_bare", [*var[:7], n("Div", "z r", "e0"), n("Erf", "e0", "e1"), n("Add
     n("Mul", "e3 half", "i"), n("MatMul", "i f", "y")], (5, 8), (5, 3), 18, ax=ints(-1), eps=np.float32(1e-3), half=np.float32(0.5),
     r=np.float32(2 ** 0.5), one=np.float32(1), f=w(8, 3))
 
+# ---- what was once read as another network: equal to ONNX Runtime here, refused below ----
+# an attribute without a value is 0
+def bare(name):
+    def change(m):
+        for a in [a for node in m.graph.node for a in node.attribute if a.name == name]:
+            for field in "f", "i": a.ClearField(field)
+    return change
+square = dict(a=w(4, 3), b=w(3))
+case("bare_alpha", [n("Gemm", "x a b", "y", alpha=1.0)], (4,), (3,), change=bare("alpha"), **square)
+case("bare_beta", [n("HardSigmoid", "x", "h", beta=0.5), n("Gemm", "h a b", "y")], (4,), (3,), change=bare("beta"), **square)
+case("bare_keepdims", [n("ReduceMean", "x", "h", axes=[1], keepdims=0), n("Gemm", "h a b", "y")], (5, 4), (3,), 17,
+    change=bare("keepdims"), **square)
+# a normalisation of what has a gain, or of a root mean square normalisation
+def rms_rows(x, y, i):
+    return [n("Pow", f"{x} two", f"q{i}"), n("ReduceMean", f"q{i}", f"v{i}", axes=[-1]), n("Add", f"v{i} eps", f"ve{i}"),
+            n("Sqrt", f"ve{i}", f"sd{i}"), n("Div", f"{x} sd{i}", y)]
+def norm_rows(x, y, i):
+    return [n("ReduceMean", x, f"m{i}", axes=[-1]), n("Sub", f"{x} m{i}", f"c{i}"), *rms_rows(f"c{i}", y, i)]
+rows = dict(two=np.float32(2), eps=np.float32(1e-3))
+affine = [n("Mul", "z2 g2", "z3"), n("Add", "z3 b2", "z4"), n("MatMul", "z4 f", "y")]
+case("gain_before_norm", [*norm_rows("x", "z", 1), n("Mul", "z g", "zg"), *norm_rows("zg", "z2", 2), n("MatMul", "z2 f", "y")], (5, 8),
+    (5, 3), 17, g=w(8), f=w(8, 3), **rows)
+case("gains_before_norm", [*norm_rows("x", "z", 1), n("Mul", "z g", "zg"), *norm_rows("zg", "z2", 2), *affine], (5, 8), (5, 3), 17, g=w(8),
+    g2=w(8), b2=w(8), f=w(8, 3), **rows)
+case("rms_before_norm", [*rms_rows("x", "z", 1), *norm_rows("z", "z2", 2), *affine], (5, 8), (5, 3), 17, g2=w(8), b2=w(8), f=w(8, 3), **rows)
+# scaled queries that become a layer after their product with the keys
+attention("attention_read_twice", [*[n("MatMul", f"z w{c}", f"{c}1") for c in "qkv"], *split[1:], n("Mul", "q sc", "qs"), n("MatMul", "qs k", "s"), n("ReduceMean", "qs ax2", "unused"),
+    n("Softmax", "s", "p", axis=-1)], qkv=False, wq=w(8, 8), wk=w(8, 8), wv=w(8, 8), **hd,
+    sc=np.float32(0.3), ax2=ints(2))
+# zeros of a Pad that a factor or a square leaves 0
+pads = dict(p=ints(0, 0, 1, 1, 0, 0, 1, 1), **conv)
+case("pad_factor", [n("Pad", "x p", "z"), n("Mul", "z f", "h"), n("Conv", "h k b", "y")], (3, 6, 5), (6, 6, 5), 17, f=w(3, 1, 1), **pads)
+case("pad_square", [n("Pad", "x p", "z"), n("Pow", "z two", "h"), n("Conv", "h k b", "y")], (3, 6, 5), (6, 6, 5), 17, two=np.float32(2), **pads)
+case("clip_wide", mlp([n("Clip", "h lo hi", "g")]), (4,), (3,), lo=np.float32(-16), hi=np.float32(16), **p)
+case("bool_factor", [n("Cast", "i", "t", to=T.BOOL), n("Cast", "t", "j", to=T.INT32), n("Cast", "j", "f", to=T.FLOAT), n("Mul", "x f", "h"),
+    n("Gemm", "h a b", "y")], (4,), (3,), i=np.array([[0, 5, 0, 2]]), **square)
+case("integer_quotient", [n("Div", "i j", "q"), n("Cast", "q", "f", to=T.FLOAT), n("Mul", "x f", "h"), n("Gemm", "h a b", "y")], (4,), (3,),
+    i=np.int64(-7), j=np.int64(2), **square)
+
 # ---- refused ----
+# tokens of an image column by column
+columns = [n("Conv", "x k", "h"), n("Transpose", "h", "t", perm=[0, 3, 2, 1]), n("Reshape", "t s3", "z")]
+image = dict(k=w(8, 3, 1, 1), s3=ints(0, 6, 8))
+refuse("columns_attention", "node 'o0' (MatMul): expected attention over all tokens, in their order", [*columns,
+    *[n("MatMul", f"z w{c}", f"{c}0") for c in "qkv"], *[n("Reshape", f"{c}0 hd", f"{c}2") for c in "qkv"], n("Transpose", "q2", "q", perm=[0, 2, 1, 3]),
+    n("Transpose", "v2", "v", perm=[0, 2, 1, 3]), n("Transpose", "k2", "k1", perm=[0, 2, 3, 1]), n("MatMul", "q k1", "s"),
+    n("Softmax", "s", "p", axis=-1), n("MatMul", "p v", "o0"), n("Transpose", "o0", "o1", perm=[0, 2, 1, 3]), n("Reshape", "o1 s3", "y")],
+    (3, 2, 3), (6, 8), wq=w(8, 8), wk=w(8, 8), wv=w(8, 8), hd=ints(0, 6, 2, 4), **image)
+refuse("columns_class", "node 'u' (Concat): expected a class token before tokens", [*columns, n("Shape", "x", "s", end=1),
+    n("Concat", "s one one", "r", axis=0), n("Expand", "c r", "ce"), n("Concat", "ce z", "u", axis=1), n("MatMul", "u f", "y")], (3, 2, 3),
+    (7, 4), one=ints(1), c=w(1, 1, 8), f=w(8, 4), **image)
+# means over samples
+refuse("batch_norm_rows", "node 'm' (ReduceMean): it is not supported over the batch", [n("ReduceMean", "x", "m", axes=[0]), n("Sub", "x m", "c"),
+    n("Mul", "c c", "q"), n("ReduceMean", "q", "v", axes=[0]), n("Add", "v eps", "ve"), n("Sqrt", "ve", "sd"), n("Div", "c sd", "z"),
+    n("Gemm", "z a b", "y")], (1,), a=w(1, 3), b=w(3), eps=np.float32(1e-3))
+refuse("batch_rms", "node 'v1' (ReduceMean): it is not supported over the batch", [n("Reshape", "x open", "f"), *rms_rows("f", "z", 1),
+    n("Reshape", "z back", "u"), n("Gemm", "u a b", "y")], open=ints(-1), back=ints(-1, 4), **rows, **square)
+def fixed(m): m.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 3
+refuse("batch_in_a_row", "node 'u' (Gemm): it does not read along channels or a flattened image", [n("Reshape", "x one", "f"),
+    n("Gemm", "f a b", "u"), n("Reshape", "u back", "y")], one=ints(1, 12), back=ints(3, 3), a=w(12, 9), b=w(9), change=fixed)
+# what reads a Pad's size, or its zeros
+def behind_pad(name, op, ins, outs, size, init=pads, **a):
+    refuse("pad_" + name, f"node '{outs.split()[0]}' ({op}): expected a convolution or an average pool behind a Pad",
+        [n("Pad", "x p", "z"), n(op, ins, outs, **a), n("Conv", f"{outs.split()[0]} k b", "y")], (3, 8, 5), (6, *size), **init)
+behind_pad("slice", "Slice", "z o e ax", "h", (6, 5), dict(o=ints(0), e=ints(-2), ax=ints(2), **pads))
+behind_pad("split", "Split", "z half", "h i", (3, 5), dict(half=ints(5, 5), **pads), axis=2)
+behind_pad("gather", "Gather", "z i0", "h", (1, 5), dict(i0=ints(7), **pads), axis=2)
+behind_pad("shape", "Shape", "z", "h", (8, 5))
+behind_pad("sigmoid", "Sigmoid", "z", "h", (8, 5))
+behind_pad("tanh", "Tanh", "z", "h", (8, 5))
+behind_pad("reshape", "Reshape", "z s", "h", (8, 5), dict(s=ints(0, 3, 10, 7), **pads))
+# products with what Expand has repeated
+squeezed = [n("Conv", "x k b", "h"), n("GlobalAveragePool", "h", "g"), n("Expand", "g s", "ge")]
+total = [n("ReduceSum", "u ax", "r", keepdims=0), n("Gemm", "r f d", "y")]
+wide = dict(s=ints(1, 6, 4, 3), ax=ints(2, 3), f=w(6, 5), **conv)
+refuse("expand_product", "node 'u' (Mul): the two layers differ in shape or order", [*squeezed, n("Mul", "ge g", "u"), *total], (3, 6, 5), (5,), **wide)
+refuse("expand_twice_read", "node 'r' (ReduceSum)", [*squeezed, n("Mul", "h ge", "i"), n("GlobalAveragePool", "i", "j"), n("Mul", "j j", "jj"),
+    n("Flatten", "jj", "e"), n("ReduceSum", "ge ax", "r", keepdims=0), n("Add", "e r", "t"), n("Gemm", "t f d", "y")], (3, 6, 5), (5,), **wide)
+refuse("expand_tokens", "node 'r' (Mul): the two layers differ in shape or order", [n("Gemm", "x a", "h"), n("Unsqueeze", "h ax", "u"),
+    n("Expand", "u s", "v"), n("Mul", "v u", "r"), n("ReduceSum", "r ax", "q", keepdims=0), n("MatMul", "q f", "y")], ax=ints(1),
+    s=ints(1, 5, 6), a=w(4, 6), f=w(6, 3))
+# bounds beside which small values would lose their digits
+for name_, low, high in ("far", -1e5, 1e5), ("low", -9e5, 3e38), ("high", 0, 9e5), ("beyond", 0, 2e6):
+    refuse("clip_" + name_, "node 'g' (Clip): a bound is more than 16 away from 0", mlp([n("Clip", "h lo hi", "g")]), lo=np.float32(low),
+        hi=np.float32(high), **p)
+refuse("max_far", "node 'g' (Max): a bound is more than 16 away from 0", mlp([n("Max", "h s", "g")]), s=np.float32(-5e5), **p)
+# types that round, or that wrap around
+for name_, to in ("half", T.FLOAT16), ("bfloat16", T.BFLOAT16), ("int8", T.INT8):
+    refuse("cast_" + name_, "node 'h' (Cast): its type may round", [n("Cast", "a", "h", to=to), n("Cast", "h", "i", to=T.FLOAT),
+        n("Gemm", "x i b", "y")], a=square["a"] if to != T.INT8 else 100 * np.arange(12).reshape(4, 3), b=square["b"])
+refuse("cast_values", "node 'h' (Cast): its type may round", [n("Cast", "x", "h", to=T.FLOAT16), n("Cast", "h", "i", to=T.FLOAT),
+    n("Gemm", "i a b", "y")], **square)
+refuse("cast_like", "node 'h' (CastLike): its type may round", [n("CastLike", "a half", "h"), n("Cast", "h", "i", to=T.FLOAT),
+    n("Gemm", "x i b", "y")], half=np.float16(1), **square)
+refuse("dropout", "node 'h' (Dropout): it is in training mode", [n("Dropout", "x half t", "h"), n("Gemm", "h a b", "y")], half=np.float32(0.5),
+    t=np.bool_(True), **square)
+refuse("statistics", "training_mode is set", [n("BatchNormalization", "x s b m v", "y mean variance")], result=(4,), opset=13, s=w(4), b=w(4),
+    m=w(4), v=np.abs(w(4)))
+refuse("integer_quotients", "node 'q' (Div): a division of integers with several dimensions", [n("Div", "i j", "q"), n("Cast", "q", "f", to=T.FLOAT),
+    n("Gemm", "x f b", "y")], i=np.arange(12).reshape(4, 3), j=np.int64(2), b=w(3))
+refuse("integer_quotient_of_one", "node 'q' (Div): a division of integers with several dimensions", [n("Div", "i j", "q"), n("Cast", "q", "f",
+    to=T.FLOAT), n("Mul", "x f", "h"), n("Gemm", "h a b", "y")], i=np.array([[7]]), j=np.array([[2]]), **square)
+# scores that are scaled behind their mask
+def scaled_mask(name, op, factor, mask, **init):
+    refuse("mask_" + name, f"node 's' ({op}): scores are scaled behind their mask", [n("MatMul", "x wqkv", "qkv"), n("Split", "qkv", "q1 k1 v1", axis=-1),
+        *[n("Reshape", f"{c}1 hd", f"{c}2") for c in "qkv"], n("Transpose", "q2", "q", perm=[0, 2, 1, 3]), n("Transpose", "v2", "v", perm=[0, 2, 1, 3]),
+        n("Transpose", "k2", "k", perm=[0, 2, 3, 1]), n("MatMul", "q k", "s0"), mask, n(op, "s1 factor", "s"), n("Softmax", "s", "p", axis=-1),
+        n("MatMul", "p v", "o0"), n("Transpose", "o0", "o1", perm=[0, 2, 1, 3]), n("Reshape", "o1 back", "y")], (5, 8), (5, 8), opset=12, wqkv=w(8, 24),
+        hd=ints(0, 0, 2, 4), back=ints(0, 5, 8), factor=np.float32(factor), **init)
+low_mask = np.where(causal, 0, -1e4).astype(np.float32)
+scaled_mask("scaled", "Mul", 1e-4, n("Add", "s0 low_mask", "s1"), low_mask=low_mask)
+scaled_mask("divided", "Div", -2, n("Add", "s0 low_mask", "s1"), low_mask=low_mask)
+scaled_mask("where", "Mul", 1e-4, n("Where", "keep s0 low", "s1"), keep=causal, low=np.float32(-2e4))
 lin = [n("Gemm", "x a b", "h", transB=1)]
 q = dict(a=w(3, 4), b=w(3))
 gemm = [n("Gemm", "x a b", "y", transB=1)]

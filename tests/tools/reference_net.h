@@ -191,7 +191,8 @@ static double reference_forward(reference_net *r)
                 for (size_t k = 0; k < c; k++)
                     square += (a[i + k] - mean) * (a[i + k] - mean) / (double)c;
                 for (size_t k = 0; k < c; k++) {
-                    y[i + k] = (a[i + k] - mean) / sqrt(square + 1e-5) * r->w[node->bias_at + k]
+                    y[i + k] = (a[i + k] - mean) / sqrt(square + (double)node->eps)
+                                   * r->w[node->bias_at + k]
                                + r->w[node->bias_at + c + k];
                 }
             }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # torch_module.py PLANS FOLDER: the cases of test_torch_module.sh; PLANS are torch_plan's lines, FOLDER takes files for onnx_back.
-import copy, ctypes, functools, io, math, sys, warnings
+import copy, ctypes, functools, io, math, os, subprocess, sys, warnings
 import torch
 from torch import nn
 import lgelu
@@ -391,6 +391,200 @@ def _():
         must(all(same(a, b) for a, b in zip(whole.state_dict().values(), other.state_dict().values())), f"stopped at {stop}")
     one = copy.deepcopy(whole)
     must(torch.equal(one(torch.ones(2, 5)), whole(torch.ones(2, 5))))
+
+@case("vmap, functorch and forward derivatives: the formula's values and derivatives, of the gate and of the module in each state")
+def _():
+    warnings.filterwarnings("ignore")
+    try: import torch.func as func
+    except ImportError: import functorch as func
+    forward_ad, functional = torch.autograd.forward_ad, torch.autograd.functional
+    x, v, w = double(5, 4), double(5, 4), torch.randn(7, 5, 4, dtype=torch.float64)
+    near = lambda a, b, why: must(a.shape == b.shape and torch.allclose(a, b, rtol=1e-9, atol=1e-12), why)
+    def batched(f, a):
+        y = f(a.requires_grad_())
+        return torch.autograd.grad(y, a, w, is_grads_batched=True)[0]
+    def dual(f, a):
+        with forward_ad.dual_level(): return forward_ad.unpack_dual(f(forward_ad.make_dual(a, v))).tangent
+    ways = {"vmap": lambda f: func.vmap(lambda r: f(r[None])[0])(x), "grad": lambda f: func.grad(lambda a: (v * f(a)).sum())(x),
+            "vjp": lambda f: func.vjp(f, x)[1](v)[0], "jvp": lambda f: func.jvp(f, (x,), (v,))[1],
+            "jacrev": lambda f: func.jacrev(f)(x), "jacfwd": lambda f: func.jacfwd(f)(x),
+            "hessian": lambda f: func.hessian(lambda a: (v * f(a)).sum())(x),
+            "batched gradients": lambda f: batched(f, x.clone()), "forward_ad": lambda f: dual(f, x),
+            "vectorize": lambda f: functional.jacobian(f, x, vectorize=True),
+            "forward-mode": lambda f: functional.jacobian(f, x, vectorize=True, strategy="forward-mode")}
+    refused(RuntimeError, "no second derivative", lambda: functional.hessian(lambda a: lgelu.gate(a, 2.0).sum(), x))
+    refused(RuntimeError, "no second derivative", lambda: functional.jvp(lambda a: lgelu.gate(a, 2.0), x, v))
+    channels = 1 + 2 * torch.rand(4, dtype=torch.float64)
+    for name, way in ways.items():
+        for lam in 2.0, channels: near(way(lambda a: lgelu.gate(a, lam, -1)), way(lambda a: lgelu.formula(a, lam)), f"{name}, λ {lam}")
+    for channels in None, 4:
+        learned, driven, relu, average = (lgelu.LambdaGELU(1.7, channels=channels, axis=-1).double() for _ in range(4))
+        driven.drive(3.0)
+        relu.relu_()
+        average.load_state_dict({**average.state_dict(), "driven": driven.driven / 2, "fraction": torch.tensor(0.5)})
+        must(torch.allclose(average.lam, torch.tensor((1.7 + 3.0) / 2).double()), "the average")
+        models = [learned, driven, relu, average]
+        for g in models:
+            for name, way in ways.items():
+                if g is relu and name == "hessian": continue
+                lam = g.lam.detach().clamp(max=1e18)
+                near(way(g), way(lambda a: lgelu.formula(a, lam)), f"{name}, {g.state}")
+        near(func.vmap(relu)(torch.zeros(3, 4).double()), torch.zeros(3, 4).double(), "ReLU at 0")
+        names = [n for n, _ in models[0].named_parameters()]
+        stacked = {n: torch.stack([dict(g.named_parameters())[n].detach() for g in models]) for n in names}
+        one = lambda p, a: torch.nn.utils.stateless.functional_call(models[0], p, a)
+        near(func.vmap(one, (0, None))(stacked, x), torch.stack([g(x).detach() for g in models]), "four models at once")
+        p = {n: q.detach() for n, q in learned.named_parameters()}
+        rows = func.vmap(func.grad(lambda q, r: one({**p, "s": q}, r[None]).sum()), (None, 0))(p["s"], x)
+        learned.zero_grad()
+        learned(x).sum().backward()
+        near(rows.sum(0), learned.s.grad, "a gradient for each sample")
+        learned.zero_grad()
+
+@case("to_relu before the plan's end warns with the largest change of a gate, which is reached; at its end it doesn't")
+def _():
+    def said(model):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            must(isinstance(lgelu.to_relu(copy.deepcopy(model))[0][0], nn.ReLU))
+        return [str(w.message) for w in caught]
+    model, steps, x = nn.Sequential(nn.Sequential(lgelu.LambdaGELU(1.5)), lgelu.LambdaGELU(2.5, channels=3)), 20, torch.linspace(-4, 4, 99999)
+    hardening = lgelu.Hardening(model, lgelu.Plan(50.0, 5, 15, steps))
+    for step in range(steps + 1):
+        lam = min(float(g.lam.min()) for g in lgelu.gates(model))
+        message = said(model)
+        must(len(message) == (step < 14), f"step {step}: {message}")
+        if message:
+            change = float((lgelu.gate(x, lam) - torch.relu(x)).abs().max())
+            must(f"by up to {change:.3g}." in message[0] and f"gate '0.0' with λ = {lam:g}" in message[0], f"step {step}: {message}")
+            must("before the end of the plan at λ = 50: 2 of 2" in message[0], message[0])
+        hardening.step()
+    cold = said(nn.Sequential(nn.Sequential(lgelu.LambdaGELU(1.5)), lgelu.LambdaGELU().drive(20.0), lgelu.LambdaGELU().relu_()))
+    must(len(cold) == 1 and "without a plan: 1 of 3 gates" in cold[0] and "'0.0' with λ = 1.5" in cold[0], str(cold))
+
+@case("DistributedDataParallel without options: two processes end with the same bits, and s stays while λ is driven")
+def _():
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_ddp.py")
+    store, outs = f"{folder}/store", [f"{folder}/{name}.pt" for name in ("rank0", "rank1", "alone")]
+    if os.path.exists(store): os.remove(store)
+    runs = [subprocess.Popen([sys.executable, script, rank, store, out, *more], stderr=subprocess.PIPE, text=True)
+            for rank, out, *more in (("0", outs[0]), ("1", outs[1]), ("0", outs[2], "alone"))]
+    for run in runs:
+        said = run.communicate(timeout=300)[1]
+        must(run.returncode == 0, (said.strip().splitlines() or ["no message"])[-1])
+    one, two, alone = (torch.load(out) for out in outs)
+    must(all(same(one["state"][name], two["state"][name]) for name in one["state"]), "the ranks differ")
+    must(bool((one["state"]["1.driven"] == one["target"]).all()) and bool((one["state"]["3.driven"] == one["target"]).all()), "λ")
+    must(same(one["held"][0], one["state"]["1.s"]) and same(one["held"][1], one["state"]["3.s"]), "s moved while λ was driven")
+    for name in one["state"]: must(torch.allclose(one["state"][name], alone["state"][name], rtol=1e-3, atol=1e-4), f"{name}: one process")
+
+class ModelEma(nn.Module):                   # as timm's ModelEmaV2 does it: a deep copy, and every value of the state_dict averaged
+    def __init__(self, model, decay):
+        super().__init__()
+        self.module, self.decay = copy.deepcopy(model), decay
+        self.module.eval()
+    def update(self, model):
+        with torch.no_grad():
+            for ema, now in zip(self.module.state_dict().values(), model.state_dict().values()):
+                ema.copy_(self.decay * ema + (1.0 - self.decay) * now)
+
+class DataEma(ModelEma):                     # the same through .data, of parameters and buffers
+    def update(self, model):
+        values = lambda m: list(m.parameters()) + list(m.buffers())
+        for ema, now in zip(values(self.module), values(model)): ema.data.mul_(self.decay).add_(now.data, alpha=1 - self.decay)
+
+@case("moving averages of a model (timm's ModelEmaV2, AveragedModel): their λ is the average of the λ's, learned and driven")
+def _():
+    Averaged, steps, x = torch.optim.swa_utils.AveragedModel, 40, torch.randn(9, 3)
+    ema_of = lambda decay: lambda old, new, count: decay * old + (1 - decay) * new
+    for channels in None, 3:
+        for decay in 0.5, 0.9, 0.9999:
+            for start in 0, 20:                          # while λ is learned, and in the middle of the way to ReLU
+                model = nn.Sequential(nn.Linear(3, 3), lgelu.LambdaGELU(1.5, channels=channels))
+                hardening, copies = lgelu.Hardening(model, lgelu.Plan.to_relu(steps)), {}
+                for step in range(steps):
+                    if step == start:
+                        copies = {"ModelEmaV2": ModelEma(model, decay), "through .data": DataEma(model, decay),
+                                  "AveragedModel": Averaged(model, avg_fn=ema_of(decay)),
+                                  "AveragedModel, use_buffers": Averaged(model, avg_fn=ema_of(decay), use_buffers=True)}
+                        for c in copies.values(): c.eval()
+                        truth = float(model[1].lam.reshape(-1)[0])
+                    hardening.step()
+                    if step < start: continue
+                    now = float(model[1].lam.reshape(-1)[0])
+                    for name, c in copies.items():
+                        if "Averaged" in name: c.update_parameters(model)
+                        else: c.update(model)
+                    truth = decay * truth + (1 - decay) * now
+                    if step == start: first = now
+                    average = {name: truth for name in copies}
+                    if step == start: swa = first
+                    else: swa = decay * swa + (1 - decay) * now               # AveragedModel begins with a plain copy
+                    for name in copies:
+                        if "Averaged" in name: average[name] = swa
+                    for name, c in copies.items():
+                        lam = float(c.module[1].lam.reshape(-1)[0])
+                        must(abs(lam / average[name] - 1) < 1e-3, f"{name}, decay {decay}, step {step}: {lam}, not {average[name]}")
+                        y, z = c(x) if "Averaged" in name else c.module(x), c.module[0](x)
+                        must(torch.allclose(y, lgelu.gate(z, c.module[1].lam, -1)), f"{name}: its outputs")
+                other = copy.deepcopy(model)
+                other.load_state_dict(copies["ModelEmaV2"].module.state_dict())
+                must(torch.equal(other[1].lam, copies["ModelEmaV2"].module[1].lam), "its file")
+                must(0 < float(other[1].fraction) <= 1 and other[1].state in ("averaged", "driven"))
+    model = nn.Sequential(lgelu.LambdaGELU(1.5))
+    ema = ModelEma(model, 0.9)
+    lgelu.relu_(model)
+    ema.update(model)
+    must(ema.module[0].state == "relu" and torch.equal(ema.module(x), torch.relu(x)), "the average with ∞")
+    average = Averaged(model)
+    for _ in range(3): average.update_parameters(model)  # ∞ - ∞
+    refused(ValueError, "found nan", lambda: average.eval()(x))
+
+@case("a λ below 1 or NaN in a state_dict is refused, and the gate stays as it is; files without fractions are read")
+def _():
+    for channels in None, 2:
+        model = nn.Sequential(nn.Linear(2, 2), lgelu.LambdaGELU(1.5, channels=channels))
+        whole, x = copy.deepcopy(model.state_dict()), torch.randn(4, 2)
+        y = model(x)
+        for name, value, said in (("driven", 0.5, "1.driven: expected a λ of 1 or more, found 0.5"), ("driven", math.nan, "found nan"),
+                                  ("driven", -3.0, "found -3"), ("s", math.nan, "found NaN")):
+            for fraction in 1.0, None:
+                bad = copy.deepcopy(whole)
+                bad["1." + name].fill_(value)
+                if name == "s": bad["1.driven"].fill_(2.0)
+                bad["1.fraction"] = torch.tensor(1.0)
+                if fraction is None: del bad["1.fraction"]
+                refused(RuntimeError, said, lambda: model.load_state_dict(bad))
+                refused(RuntimeError, said, lambda: model.load_state_dict(bad, strict=False))
+                must(torch.equal(model(x), y) and model[1].state == "learned")
+        bad = copy.deepcopy(whole)
+        bad["1.fraction"] = torch.tensor(2.0)
+        refused(RuntimeError, "a fraction from 0 to 1, found [2.0]", lambda: model.load_state_dict(bad))
+        old = {name: v for name, v in whole.items() if name != "1.fraction"}
+        for lam, state in (0.0, "learned"), (7.0, "driven"), (math.inf, "relu"):
+            old["1.driven"] = torch.full_like(whole["1.driven"], lam)
+            model.load_state_dict(old)
+            must(model[1].state == state and (not lam or bool((model[1].lam == lam).all())), state)
+
+@case("twelve layers are traced and exported without a warning, and the graph has the values of the module")
+def _():
+    x, layers = torch.randn(5, 6), []
+    for i in range(12): layers += [nn.Linear(6, 6), lgelu.LambdaGELU(1.5, channels=6 if i % 2 else None)]
+    model = nn.Sequential(*layers)
+    for i, lam in (5, 30.0), (7, 20.0), (9, math.inf), (11, [1.5, 2.0, math.inf, 3.0, 4.0, 5.0]): model[i].drive(lam)
+    average = ModelEma(model, 0.9)
+    for g in lgelu.gates(model): g.drive(2.5)
+    average.update(model)
+    for net in model, average.module, copy.deepcopy(model).eval():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            traced = torch.jit.trace(net, x[:2])
+            torch.onnx.export(net, x[:2], f"{folder}/twelve.onnx", opset_version=16)
+        must(not caught, f"{len(caught)} warnings: {caught[0].message if caught else None}")
+        must(torch.allclose(traced(x), net(x), atol=1e-6) and bool(traced(torch.zeros(3, 6)).isfinite().all()))
+    lam = torch.tensor([2.0] * 6, requires_grad=True)
+    traced = torch.jit.trace(lambda a, l: lgelu.gate(a, l, -1), (x, lam))
+    must(torch.allclose(traced(x, lam + 1), lgelu.gate(x, lam + 1, -1), atol=1e-6), "λ as an input of a trace")
 
 @case("a network with learned, driven, channels' λ's and a swapped one: exported, traced and on another device")
 def _():

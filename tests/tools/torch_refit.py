@@ -1,22 +1,68 @@
 # SPDX-License-Identifier: MIT-0
-# torch_refit.py FOLDER PROGRAM: lgelu.refit on PyTorch's side, beside the program torch_refit on the same networks and inputs:
-# the weights agree to 1e-4 of the largest; and what lgelu.refit promises else.
+# torch_refit.py FOLDER PROGRAM: lgelu.refit on modules beside the same engine on a file that PyTorch exports with its constants
+# folded (PROGRAM: tools/onnx_relu.c), and what it promises else: which gates stay and why, layers of all kinds, modules that make
+# their weights, functions, errors that leave the model as it was.
 import copy, subprocess, sys, warnings
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
-import lgelu
+import lgelu, lgelu_refit, torch_networks
 
 warnings.filterwarnings("ignore")
 folder, program = sys.argv[1:]
-torch.manual_seed(5)
+torch.set_num_threads(1)
 failed = 0
+
 
 def verdict(good, name, why=""):
     global failed
-    print(f"ok {name}" if good else f"FAIL {name}: {why}")
+    print(f"ok {name}" if good else f"FAIL {name}: {why}", flush=True)
     failed |= not good
+
+
+def case(name):
+    def run(test):
+        torch.manual_seed(5)
+        try:
+            why = test()
+            verdict(not why, name, why)
+        except Exception as e:
+            verdict(False, name, f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]} (line {e.__traceback__.tb_next.tb_lineno})")
+    return run
+
+
+def outputs(net, batches):
+    """All floating point outputs of the batches, one after another."""
+    call = lambda b: net(**b) if isinstance(b, dict) else net(*b) if isinstance(b, tuple) else net(b)
+    with torch.no_grad():
+        return torch.cat([t.float().reshape(-1) for b in batches for t in lgelu_refit._tensors(call(b)) if t.is_floating_point()])
+
+
+def change(net, batches, y):
+    return lgelu_refit._distance(outputs(net, batches), y)
+
+
+def better(net, batches, limit=0.8, gates=None, **options):
+    """A reason why the refitted network is not nearer to the original than `limit` of the cold swap, or has other gates."""
+    y, cold, report = outputs(net.eval(), batches), copy.deepcopy(net), []
+    cold = lgelu.refit(cold, batches, what="cold")
+    got = lgelu.refit(net, batches, report=report, **options)
+    a, b = change(got, batches, y), change(cold, batches, y)
+    if gates is not None and sum(bool(r.get("replaced")) for r in report) != gates:
+        return f"{sum(bool(r.get('replaced')) for r in report)} gates replaced, expected {gates}: {report}"
+    said = [r["change"] for r in report if r["kind"] == "output"]
+    if len(said) == 1 and abs(said[0] - a) > 1e-3 * (1 + a): return f"the report has a change of {said[0]}, the module of {a}"
+    return "" if a < limit * b else f"a change of {a:.3g}, the cold swap's {b:.3g}: {report}"
+
+
+def gates_of(report):
+    return {r["name"]: r for r in report if r["kind"] == "gate"}
+
+
+# ---- beside the engine on a file ----
+def mlp(gate): return nn.Sequential(nn.Linear(20, 48), gate, nn.Linear(48, 32), copy.deepcopy(gate), nn.Linear(32, 6))
+
 
 class Residual(nn.Module):
     def __init__(self, gate):
@@ -27,68 +73,218 @@ class Residual(nn.Module):
             self.n.running_mean.normal_()
             self.n.running_var.uniform_(0.5, 2)
             self.n.weight.uniform_(0.5, 1.5)
+
     def forward(self, x):
         x = self.g(self.a(x))
         x = self.g(self.c(self.g(x + self.n(self.b(x)))))
         return self.d(x.mean((2, 3)))
 
-def weights(model):
-    """all of them in the order of the layers, as lgelu.h keeps them"""
-    rows = []
-    for m in model.modules():
-        if isinstance(m, nn.Conv2d): rows.append(m.weight.permute(0, 2, 3, 1))
-        elif isinstance(m, (nn.Linear, nn.BatchNorm2d)): rows.append(m.weight)
-        else: continue
-        if m.bias is not None: rows.append(m.bias)
-    return [r.detach().reshape(-1) for r in rows]
 
-def mlp(gate): return nn.Sequential(nn.Linear(20, 48), gate, nn.Linear(48, 32), gate, nn.Linear(32, 6))
-for name, net, x in (("mlp_silu", mlp(nn.SiLU()), torch.randn(600, 20)), ("mlp_gelu", mlp(nn.GELU()), torch.randn(600, 20)),
-                     ("cnn_gelu", Residual(nn.GELU()), torch.randn(160, 3, 9, 9))):
-    net.eval()
-    x.numpy().tofile(f"{folder}/{name}.in")
-    torch.onnx.export(net, x[:2], f"{folder}/{name}.onnx", opset_version=16, input_names=["x"], output_names=["y"],
-                      training=torch.onnx.TrainingMode.PRESERVE, dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
-    job = subprocess.run([program, folder, name, str(len(x))], capture_output=True, text=True)
-    before, y, report = copy.deepcopy(net), net(x).detach(), []
-    got = lgelu.refit(net, x.split(32), rows=2 ** 30, estimate=False, report=report)
-    theirs = torch.from_numpy(np.fromfile(f"{folder}/{name}.refit", np.float32)) if not job.returncode else torch.zeros(0)
-    at, worst = 0, 0.0
-    for ours in weights(net):
-        other = theirs[at:at + len(ours)]
-        at += len(ours)
-        worst = max(worst, float((ours - other).abs().max() / other.abs().max()) if len(other) == len(ours) else 9.0)
-    verdict(worst <= 1e-4 and at == len(theirs), f"{name}: the weights of refit.h, to 1e-4 of the largest", f"{worst:.2g}; {job.stderr}")
-    print(f"# {name}: {worst:.1e};", *(f"{r['name']} {r['outcome']} {r['ridge']:g}" for r in report), sep=" ")
-    cold = copy.deepcopy(before)
-    for module in cold.modules():
-        for key, m in list(module._modules.items()):
-            if isinstance(m, (nn.GELU, nn.SiLU)): setattr(module, key, nn.ReLU())
-    error = [float((m(x) - y).abs().mean()) for m in (cold, net)]
-    verdict(got is net and error[1] < 0.5 * error[0], f"{name}: in place, less than half of the cold swap's change", f"{error}")
-    verdict(not any(isinstance(m, (nn.GELU, nn.SiLU)) for m in net.modules()), f"{name}: no smooth gate is left")
+class GEGLU(nn.Module):
+    def __init__(self, dim=12):
+        super().__init__()
+        self.inp, self.norm, self.wi, self.act = nn.Linear(20, dim), nn.LayerNorm(dim), nn.Linear(dim, 48), nn.GELU()
+        self.wo, self.head = nn.Linear(24, dim), nn.Linear(dim, 5)
+
+    def forward(self, x):
+        x = self.inp(x)
+        value, gate = self.wi(self.norm(x)).chunk(2, dim=-1)
+        return self.head(x + self.wo(self.act(gate) * value))
+
+
+for name, make, shape, relus in (("mlp_silu", lambda: mlp(nn.SiLU()), (400, 20), 1), ("mlp_gelu_3", lambda: mlp(nn.GELU()), (400, 20), 3),
+                                 ("cnn_gelu", lambda: Residual(nn.GELU()), (96, 3, 9, 9), 1), ("geglu", GEGLU, (400, 20), 1)):
+    @case(f"{name}: the outputs of the engine on the exported file")
+    def _():
+        net, x = make().eval(), torch.randn(*shape)
+        y = outputs(net, [x])
+        torch.onnx.export(net, x[:2], f"{folder}/{name}.onnx", opset_version=16, input_names=["x"], output_names=["y"],
+                          dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
+        np.save(f"{folder}/{name}.npy", x.numpy())
+        job = subprocess.run([program, f"{folder}/{name}.onnx", f"{folder}/{name}.relu.onnx", f"x={folder}/{name}.npy", "--relus",
+                              str(relus)], capture_output=True, text=True)
+        if job.returncode: return job.stderr
+        got = lgelu.refit(net, x.split(32), relus=relus, rows=2 ** 30 if name == "cnn_gelu" else 0)
+        with lgelu_refit._File(open(f"{folder}/{name}.relu.onnx", "rb").read()) as file:
+            theirs, = file.values(["x"], [x], ["y"])
+        mine, them = change(got, [x], y), lgelu_refit._distance(theirs.reshape(-1), y)
+        if got is not net or any(isinstance(m, (nn.GELU, nn.SiLU)) for m in net.modules()): return "a smooth gate is left"
+        return "" if mine < 1.05 * them + 1e-4 else f"a change of {mine:.4g}, the file's {them:.4g}"
+
+# ---- networks after Hugging Face ----
+for name in torch_networks.networks:
+    @case(f"{name}: in one call, nearer than the cold swap, and nearer still with three ReLUs a gate")
+    def _():
+        net, batches = torch_networks.make(name)
+        y, apart = outputs(net, batches), {}
+        for what, relus in ("cold", 1), ("full", 1), ("full", 3):
+            other, report = copy.deepcopy(net), []
+            if lgelu.refit(other, batches, what=what, relus=relus, report=report) is not other: return "not in place"
+            left = [m for m in other.modules() if type(m).__name__ in ("NewGELUActivation", "QuickGELUActivation", "SiLU")
+                    or getattr(m, "act", None) is F.gelu]
+            if left: return f"{len(left)} gates are left: {[r for r in report if r['kind'] == 'gate']}"
+            apart[what, relus] = change(other, batches, y)
+        print(f"# {name}: " + ", ".join(f"{k[0]} {k[1]}: {v:.3g}" for k, v in apart.items()))
+        good = apart["full", 1] < 0.8 * apart["cold", 1] and apart["full", 3] < 0.7 * apart["full", 1]
+        return "" if good else str(apart)
+
+# ---- which gates stay ----
+@case("a Softplus that is an output stays, and the report says why")
+def _():
+    net, x, report = nn.Sequential(nn.Linear(20, 30), nn.GELU(), nn.Linear(30, 4), nn.Softplus()), torch.randn(200, 20), []
+    lgelu.refit(net, x.split(50), report=report)
+    stays = [g for g in gates_of(report).values() if g["function"] == "Softplus"]
+    return "" if isinstance(net[3], nn.Softplus) and isinstance(net[1], nn.ReLU) and stays and "output" in stays[0]["why"] else str(report)
+
+@case("tanh stays with a reason; Hardswish, ELU and a custom gate are replaced")
+def _():
+    class Custom(nn.Module):
+        def forward(self, x): return x * torch.sigmoid(1.3 * x) * 1.7
+    net = nn.Sequential(nn.Linear(20, 30), nn.Hardswish(), nn.Linear(30, 30), nn.Tanh(), nn.Linear(30, 30), Custom(), nn.Linear(30, 30),
+                        nn.ELU(), nn.Linear(30, 4))
+    x, report = torch.randn(300, 20), []
+    lgelu.refit(net, x.split(50), report=report)
+    kinds = [type(m).__name__ for m in net][1::2]
+    tanh = [g for g in gates_of(report).values() if g["function"] == "tanh"]
+    good = kinds[1] == "Tanh" and all(k in ("ReLU", "Relus") for k in (kinds[0], kinds[2], kinds[3])) and tanh and tanh[0]["why"]
+    return "" if good else f"{kinds}, {report}"
+
+@case("nn.TransformerEncoder with \"gelu\", in training's path and in the fast one")
+def _():
+    layer = nn.TransformerEncoderLayer(12, 3, 24, dropout=0.0, activation="gelu", batch_first=True)
+    net, x = nn.Sequential(nn.TransformerEncoder(layer, 2), nn.Linear(12, 4)).eval(), torch.randn(64, 7, 12)
+    why = better(net, x.split(16), gates=2)
+    slow = net(x).detach()
+    return why or ("" if lgelu_refit._distance(outputs(net, [x]), slow.reshape(-1)) < 1e-4 else "the fast path computes something else")
+
+@case("a λ-GELU is a gate like others")
+def _():
+    return better(mlp(lgelu.LambdaGELU(1.5)), torch.randn(300, 20).split(50), gates=2)
+
+# ---- layers of all kinds ----
+class Named(nn.Linear):
+    def forward(self, x): return super().forward(x) * 1.0
+
+class Unpacked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.act, self.b = nn.Conv2d(3, 8, 3, padding=1), nn.GELU(), nn.Linear(8, 5)
+    def forward(self, x):
+        b, c, _, _ = x.size()
+        x = self.act(self.a(x))
+        return self.b(x.view(b, 8, -1).transpose(1, 2)).mean(1)
+
+def parametrized():
+    net = mlp(nn.GELU())
+    nn.utils.weight_norm(net[2])
+    nn.utils.spectral_norm(net[4])
+    return net
+
+class Orthogonal(nn.Module):
+    def forward(self, w): return w - w.mean()
+
+def parametrized_new():
+    net = mlp(nn.GELU())
+    nn.utils.parametrize.register_parametrization(net[2], "weight", Orthogonal())
+    return net
+
+for name, make, shape in (
+        ("Conv1d with padding='same', even and odd", lambda: nn.Sequential(nn.Conv1d(3, 8, 3, padding="same"), nn.SiLU(), nn.Conv1d(
+            8, 6, 4, padding="same"), nn.SiLU(), nn.Conv1d(6, 4, 3)), (48, 3, 20)),
+        ("Conv3d", lambda: nn.Sequential(nn.Conv3d(1, 6, 3), nn.SiLU(), nn.Conv3d(6, 4, 3, groups=2)), (32, 1, 6, 6, 6)),
+        ("transposed convolutions", lambda: nn.Sequential(nn.ConvTranspose2d(3, 8, 3, 2), nn.SiLU(), nn.ConvTranspose2d(8, 4, 4, 2, 1)),
+         (32, 3, 5, 5)),
+        ("a subclass of Linear", lambda: nn.Sequential(nn.Linear(20, 30), nn.SiLU(), Named(30, 6)), (300, 20)),
+        ("a Linear without biases gets some", lambda: nn.Sequential(nn.Linear(20, 30), nn.SiLU(), nn.Linear(30, 6, bias=False)), (300, 20)),
+        ("sizes that are unpacked", Unpacked, (64, 3, 6, 6)),
+        ("weight_norm and spectral_norm", parametrized, (300, 20)), ("a parametrization", parametrized_new, (300, 20)),
+        ("one gate in several places", lambda: Residual(nn.GELU()), (64, 3, 9, 9))):
+    @case(f"{name}: nearer than the cold swap")
+    def _():
+        net, x = make(), torch.randn(*shape)
+        why, twice = better(net, x.split(16)), None
+        if why: return why
+        twice = outputs(net, [x])
+        net.train()
+        net.eval()
+        if any(True for m in net.modules() if nn.utils.parametrize.is_parametrized(m) or m._forward_pre_hooks): return "hooks are left"
+        return "" if torch.equal(outputs(net, [x]), twice) else "another forward computes something else"
+
+# ---- types, steps, files, functions ----
+for kind in torch.float64, torch.bfloat16, torch.float16:
+    @case(f"a model in {kind}: converted in float, its weights in its own type")
+    def _():
+        net, x = mlp(nn.SiLU()), torch.randn(300, 20)
+        y, cold = outputs(net, [x]), lgelu.refit(copy.deepcopy(net), x.split(50), what="cold")
+        got = lgelu.refit(net.to(kind), x.to(kind).split(50))
+        if any(p.dtype != kind for p in got.parameters()): return "another type"
+        return "" if change(copy.deepcopy(got).float(), [x], y) < 0.8 * change(cold, [x], y) else "not nearer"
+
+@case("steps of distillation come nearer, without labels")
+def _():
+    net, x, report = mlp(nn.SiLU()), torch.randn(400, 20), []
+    y, plain = outputs(net, [x]), lgelu.refit(copy.deepcopy(net), x.split(50))
+    lgelu.refit(net, x.split(50), steps=100, lr=1e-3, report=report)
+    a, b = change(net, [x], y), change(plain, [x], y)
+    return "" if a < b and any(r["kind"] == "distillation" and r["after"] < r["before"] for r in report) else f"{a:.3g}, without {b:.3g}"
 
 class Calls(nn.Module):
     def __init__(self):
         super().__init__()
         self.a, self.b = nn.Linear(20, 30), nn.Linear(30, 4)
     def forward(self, x): return self.b(F.gelu(self.a(x)))
-x = torch.randn(200, 20)
-net = Calls().train()
-y = copy.deepcopy(net)(x).detach()
-got = lgelu.refit(net, x.split(50))
-verdict(isinstance(got, torch.fx.GraphModule) and float((got(x) - y).abs().mean()) < 0.05 and net.training,
-        "a forward that calls F.gelu: a graph is returned, the mode stays")
+
+class Branches(Calls):
+    def forward(self, x):
+        b, c = x.size()
+        return super().forward(x if c == 20 and bool(x.sum() > -1e9) else x * 2)
+
+@case("a forward that calls F.gelu: a graph is returned, the model stays as it is")
+def _():
+    net, x = Calls().train(), torch.randn(200, 20)
+    kept, y = copy.deepcopy(net.state_dict()), outputs(net, [x])
+    got = lgelu.refit(net, x.split(50))
+    if not isinstance(got, torch.fx.GraphModule) or not net.training: return "no graph, or another mode"
+    if any(not torch.equal(a, b) for a, b in zip(kept.values(), net.state_dict().values())): return "the model was changed"
+    return "" if 0 < change(got, [x], y) < 0.3 else f"a change of {change(got, [x], y)}"
 
 def refused(name, kind, words, call):
     try: call()
     except kind as e: verdict(words in str(e), name, str(e))
+    except Exception as e: verdict(False, name, f"{type(e).__name__}: {e}")
     else: verdict(False, name, "nothing was raised")
+
+torch.manual_seed(5)
+x = torch.randn(200, 20)
+refused("where it cannot be traced, the error names the function and offers the file", ValueError, "onnx=",
+        lambda: lgelu.refit(Branches(), x.split(50)))
+
+@case("onnx= writes the converted network, and the model stays as it is")
+def _():
+    net = Branches().eval()
+    y = outputs(net, [x])
+    lgelu.refit(net, x.split(50), onnx=f"{folder}/branches.onnx")
+    if change(net, [x], y) > 0: return "the model was changed"
+    with lgelu_refit._File(open(f"{folder}/branches.onnx", "rb").read()) as file:
+        theirs, = file.values(["input_0"], [x], ["output_0"])
+    return "" if 0 < lgelu_refit._distance(theirs.reshape(-1), y) < 0.3 else "not the network"
+
+# ---- errors ----
 net = mlp(nn.GELU())
 kept = copy.deepcopy(net.state_dict())
 refused("too few inputs", ValueError, "expected at least 8", lambda: lgelu.refit(net, [x[:7]]))
-refused("values that are not finite", ValueError, "not finite", lambda: lgelu.refit(net, [x[:100], torch.full((50, 20), float("nan"))]))
-refused("no smooth gate", ValueError, "no smooth gate", lambda: lgelu.refit(nn.Linear(3, 3), [x]))
+refused("values that are not finite", ValueError, "not finite", lambda: lgelu.refit(net, [x[:50], torch.full((50, 20), float("nan"))]))
+refused("no smooth gate", ValueError, "no smooth gate", lambda: lgelu.refit(nn.Linear(20, 3), [x]))
+refused("another `what`", ValueError, "'cold'", lambda: lgelu.refit(net, [x], what="all"))
+pruned = mlp(nn.GELU())
+nn.utils.prune.l1_unstructured(pruned[2], "weight", 0.5)
+refused("a pruned weight", ValueError, "layer '2'", lambda: lgelu.refit(pruned, [x]))
+kept_relu, lgelu_refit._replacement = lgelu_refit._replacement, lambda gate, info: nn.ReLU6()
+with torch.no_grad(): net[0].weight.mul_(40)
+kept = copy.deepcopy(net.state_dict())
+refused("a module that computes something else than the converted file", RuntimeError, "first behind gate '1'",
+        lambda: lgelu.refit(net, [x]))
+lgelu_refit._replacement = kept_relu
 verdict(all(torch.equal(a, b) for a, b in zip(kept.values(), net.state_dict().values())) and isinstance(net[1], nn.GELU),
         "after an error the model is as it was")
 sys.exit(failed)

@@ -179,12 +179,20 @@ async function visit(b) {
     const fresh = await seen();
     verdict(fresh.step === 0 && !fresh.swapped && !fresh.hardening, 'reset forgets all', JSON.stringify(fresh));
 
-    /* how it looks: nothing wider than the page */
-    await b.run('document.getElementsByName("set")[0].click()');
+    /* one animation, whatever is pressed while it runs: each frame calls back once */
+    await b.run(`document.getElementsByName("set")[0].click();
+        const ask = window.requestAnimationFrame.bind(window);
+        window.calls = {};
+        window.requestAnimationFrame = f => ask(now => { window.calls[now] = (window.calls[now] || 0) + 1; f(now); });`);
     await click('train');
     await until('training', s => s.step >= 250);
-    await click('harden');
+    await b.run('for (const id of ["train", "train", "harden", "train", "train"]) document.getElementById(id).click()');
     await until('hardening', s => s.hardening && s.step >= s.hardening[1] && !s.running);
+    const calls = await b.run('return Object.values(window.calls)');
+    verdict(calls.length > 2 && Math.max(...calls) === 1, 'Harden and Train during training: one animation, a call in each frame',
+        `${calls.length} frames, ${Math.max(...calls)} calls in one`);
+
+    /* how it looks: nothing wider than the page */
     await b.run('const s = document.getElementById("lambda"); s.value = 200; s.dispatchEvent(new Event("input"))');
     for (const width of [360, 768, 1600])
         for (const scheme of ['light', 'dark']) {

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_layers.h: what the layers of onnx_run.h share: tensors in the type in which a layer is
+   computed, batches of products, windows of convolutions and pooling, and passes over rows of
+   floats. Private to onnx_run*.c.
+
+   Every product that meets a sum is rounded before (ONNX_ROUNDED), and every sum has one order, so
+   that neither the compiler nor the number of threads changes a bit. */
+#ifndef ONNX_LAYERS_H
+#define ONNX_LAYERS_H
+#include "onnx_operator.h"
+
+/* An optimisation barrier: the product is rounded, not fused with the sum that follows, whatever
+   the compiler's options say. */
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__SSE2__))
+#define ONNX_ROUNDED(p) __asm__("" : "+x"(p))
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define ONNX_ROUNDED(p) __asm__("" : "+w"(p))
+#elif defined(__GNUC__) && !defined(__wasm__)
+#define ONNX_ROUNDED(p) __asm__("" : "+m"(p))
+#else /* no instruction fuses, or the pragma forbids it */
+#define ONNX_ROUNDED(p) (void)0
+#if defined(_MSC_VER)
+#pragma fp_contract(off)
+#endif
+#endif
+
+#ifdef __GNUC__
+#define ONNX_QUICK static inline __attribute__((unused))
+#else
+#define ONNX_QUICK static
+#endif
+
+ONNX_QUICK float onnx_times(float a, float b)
+{
+    float p = a * b;
+    ONNX_ROUNDED(p);
+    return p;
+}
+
+ONNX_QUICK double onnx_times_f64(double a, double b)
+{
+    double p = a * b;
+    ONNX_ROUNDED(p);
+    return p;
+}
+
+/* ---- four floats ---- */
+#ifdef __GNUC__
+typedef float onnx_four __attribute__((vector_size(16)));
+
+ONNX_QUICK onnx_four onnx_four_add(onnx_four a, onnx_four b) { return a + b; }
+
+ONNX_QUICK onnx_four onnx_four_times(onnx_four a, onnx_four b)
+{
+    onnx_four p = a * b;
+    ONNX_ROUNDED(p);
+    return p;
+}
+
+ONNX_QUICK onnx_four onnx_four_set(float a) { return (onnx_four){ a, a, a, a }; }
+#else
+typedef struct {
+    float lane[4];
+} onnx_four;
+
+ONNX_QUICK onnx_four onnx_four_add(onnx_four a, onnx_four b)
+{
+    int i;
+    for (i = 0; i < 4; i++)
+        a.lane[i] = a.lane[i] + b.lane[i];
+    return a;
+}
+
+ONNX_QUICK onnx_four onnx_four_times(onnx_four a, onnx_four b)
+{
+    int i;
+    for (i = 0; i < 4; i++)
+        a.lane[i] = onnx_times(a.lane[i], b.lane[i]);
+    return a;
+}
+
+ONNX_QUICK onnx_four onnx_four_set(float a)
+{
+    onnx_four v;
+    int i;
+    for (i = 0; i < 4; i++)
+        v.lane[i] = a;
+    return v;
+}
+#endif
+
+ONNX_QUICK onnx_four onnx_four_load(const float *x)
+{
+    onnx_four v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+ONNX_QUICK void onnx_four_store(float *y, onnx_four v) { memcpy(y, &v, sizeof v); }
+
+/* Every second float from x on. */
+ONNX_QUICK onnx_four onnx_four_second(const float *x)
+{
+    const float four[4] = { x[0], x[2], x[4], x[6] };
+    return onnx_four_load(four);
+}
+
+/* ---- tensors in the type of their arithmetic: float, double, or int64 for integers and bool ----
+ */
+
+/* The type in which a type is computed. */
+int onnx_layer_type(int type);
+/* x in that type: shared if it has it, converted otherwise. Free it. NULL: out of memory. */
+onnx_tensor *onnx_layer_in(onnx_call *c, const onnx_tensor *x);
+/* Makes y, which has such a type, output k of this type. Takes y over; NULL: an error. */
+int onnx_layer_out(onnx_call *c, int k, int type, onnx_tensor *y);
+/* An f64 copy of x less a zero point (NULL: 0) that has one element, or one for each `row` elements
+   of `period`: element i of x belongs to zero point i / row % period. */
+onnx_tensor *onnx_layer_offset(onnx_call *c, const onnx_tensor *x, const onnx_tensor *zero,
+                               size_t row);
+/* Refuses unless inputs a and b are there and have one type. Returns 0 or -1. */
+int onnx_same_types(onnx_call *c, int a, int b);
+
+/* ---- batches of products ---- */
+typedef void onnx_make_product(lgelu_product *job, size_t i, const void *user);
+
+/* Computes products 0 to count - 1, which `make` describes in a job of zeros and which are of at
+   most these sizes. They run beside each other where they are many. Returns 0 or -1. */
+int onnx_products(onnx_call *c, size_t count, size_t m, size_t n, size_t k, onnx_make_product *make,
+                  const void *user);
+
+/* Rounds x·scale to the nearest integer, ties to even, adds a zero point, and limits it to the
+   range of uint8 or int8. */
+double onnx_requantized(float x, float scale, double zero, int type);
+
+/* ---- windows of convolutions and pooling ---- */
+
+/* A dimension: output o reads inputs o·stride - before + t·dilation for t from 0 to window - 1. */
+typedef struct {
+    int64_t in, out, window, stride, dilation, before, after;
+} onnx_window;
+
+/* Reads kernel_shape (window[i] of it, or from `weight` after its first two dimensions), strides,
+   dilations, pads and auto_pad for an input of this shape, and computes out; ceil_mode as the
+   attribute says. Returns the number of dimensions, or -1. */
+int onnx_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight, onnx_window *w);
+
+/* Returns the product of the elements out, in or window of some dimensions. */
+size_t onnx_windows_out(const onnx_window *w, int dims);
+size_t onnx_windows_in(const onnx_window *w, int dims);
+size_t onnx_windows_size(const onnx_window *w, int dims);
+
+/* The outputs from *first to *end - 1 for which tap t of a dimension is inside the input. */
+void onnx_window_range(const onnx_window *w, int64_t t, int64_t *first, int64_t *end);
+
+/* Advances a place in an array of this shape in row-major order. Returns 0 after the last one. */
+int onnx_next_place(int64_t *place, const int64_t *dim, int rank);
+
+/* ---- rows of floats ---- */
+
+/* Σ x, and Σ (x - mean)², as four sums of doubles each. */
+double onnx_row_sum(const float *x, size_t n);
+double onnx_row_squares(const float *x, double mean, size_t n);
+/* y = (x - mean)·a + b. y may be x. */
+void onnx_row_affine(float *y, const float *x, float mean, float a, float b, size_t n);
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_operator.h: what the operators of onnx_run.h share. Private to onnx_run*.c.
+
+   An operator is a function that receives a call: the node, its inputs, and places for its outputs.
+   It checks its inputs (types, ranks, shapes), makes the outputs by onnx_out, fills them and
+   returns 0, or returns onnx_refuse_call, whose line names the node, the operator and the reason.
+ */
+#ifndef ONNX_OPERATOR_H
+#define ONNX_OPERATOR_H
+#include "onnx_run.h"
+
+typedef struct onnx_call {
+    onnx_run *run;
+    const onnx_node *node;
+    int opset; /* of the node's domain */
+    int inputs, outputs;
+    const onnx_tensor *const *in; /* NULL: left out */
+    onnx_tensor **out; /* to be made; wanted[k] is 0 where the node leaves output k out */
+    const unsigned char *wanted;
+    onnx_tensor *const *outer;      /* for subgraphs: the values of the enclosing graph */
+    const struct onnx_call *caller; /* inside of a function of the model: the call of it */
+} onnx_call;
+
+typedef int onnx_function_of_call(onnx_call *c);
+
+/* A row of a table of operators. An operator whose meaning changed has a row for each meaning: the
+   one with the largest `since` that is not above the opset counts. */
+typedef struct {
+    const char *name;
+    int since;
+    onnx_function_of_call *run;
+    const char *domain; /* NULL: ai.onnx */
+} onnx_operator;
+
+/* The tables, each ended by a row whose name is NULL. */
+extern const onnx_operator onnx_unary_operators[];     /* element by element, of one value */
+extern const onnx_operator onnx_math_operators[];      /* element by element, of several; casts */
+extern const onnx_operator onnx_reduce_operators[];    /* along dimensions: sums, softmax */
+extern const onnx_operator onnx_shape_operators[];     /* shapes, constants, moving elements */
+extern const onnx_operator onnx_index_operators[];     /* indices, sorting, random numbers */
+extern const onnx_operator onnx_layer_operators[];     /* products */
+extern const onnx_operator onnx_conv_operators[];      /* convolutions */
+extern const onnx_operator onnx_norm_operators[];      /* pooling, normalisation */
+extern const onnx_operator onnx_image_operators[];     /* resizing, sampling */
+extern const onnx_operator onnx_recurrent_operators[]; /* RNN, GRU, LSTM */
+extern const onnx_operator onnx_sequence_operators[];  /* attention, control flow */
+
+/* Writes "node 'NAME' (OP, opset N): " and the text, in the format of deploy_format, to the run's
+   message, unless it holds one. Returns -1. */
+int onnx_refuse_call(onnx_call *c, const char *format, ...);
+
+/* Makes output k. Returns it, or NULL (then the message is there: return -1). */
+onnx_tensor *onnx_out(onnx_call *c, int k, int type, int rank, const int64_t *dim);
+/* Makes output k another view of x with this shape: no element is copied. Returns 0 or -1. */
+int onnx_out_as(onnx_call *c, int k, const onnx_tensor *x, int rank, const int64_t *dim);
+
+/* Input k, or NULL where it is left out or beyond the node's inputs. */
+const onnx_tensor *onnx_in_of(const onnx_call *c, int k);
+/* Refuses unless inputs first to last (at most) are there. Returns 0 or -1. */
+int onnx_need(onnx_call *c, int inputs);
+
+/* Returns an attribute of the node, or NULL; in a function of the model, one of its call where the
+   body refers to it. */
+const onnx_attribute *onnx_attribute_of(const onnx_call *c, const char *name);
+
+/* Attributes: their value, or `otherwise` if the node has none of this name. */
+int64_t onnx_int(const onnx_call *c, const char *name, int64_t otherwise);
+float onnx_float(const onnx_call *c, const char *name, float otherwise);
+/* NULL, and *count = 0, if there is none. */
+const int64_t *onnx_ints(const onnx_call *c, const char *name, int *count);
+/* Returns whether the text attribute is this, or, if the node has none, `otherwise` is. */
+int onnx_text_is(const onnx_call *c, const char *name, const char *text, const char *otherwise);
+
+/* An axis from -rank to rank - 1 as one from 0; refuses others and returns -1. */
+int onnx_axis(onnx_call *c, int64_t axis, int rank);
+
+/* The integers of input k (int32 or int64, rank 0 or 1), at most `most`; returns how many, or -1.
+ */
+int onnx_wholes(onnx_call *c, int k, int64_t *to, int most);
+
+/* ---- arithmetic of floating-point types in f32 ---- */
+/* x as a tensor of f32: shared if it is one, converted otherwise (double too). Free it. NULL: out
+   of memory. */
+onnx_tensor *onnx_as_float(onnx_call *c, const onnx_tensor *x);
+
+/* ---- elements in the arithmetic in which their type is computed ---- */
+typedef enum {
+    ONNX_AS_F32, /* float, half, bfloat16 */
+    ONNX_AS_F64,
+    ONNX_AS_I64, /* integers up to int64, and bool */
+    ONNX_AS_U64, /* uint64 */
+    ONNX_AS_NOTHING
+} onnx_arithmetic;
+onnx_arithmetic onnx_arithmetic_of(int type);
+/* Elements [from, from + n) as float, double, int64_t or uint64_t, by onnx_arithmetic_of(x->type).
+ */
+void onnx_elements_of(const onnx_tensor *x, size_t from, size_t n, void *to);
+/* The reverse: floating-point types are rounded, integers wrap. */
+void onnx_elements_to(onnx_tensor *y, size_t from, size_t n, const void *of);
+/* Elements of any type as doubles. */
+void onnx_reals_of(const onnx_tensor *x, size_t from, size_t n, double *to);
+
+/* e^x, tanh and 1/(1 + e^-x) of n floats, the nearest float but for a few in ten million, with the
+   same bits everywhere. y may be x. */
+void onnx_exp_floats(float *y, const float *x, size_t n);
+void onnx_tanh_floats(float *y, const float *x, size_t n);
+void onnx_sigmoid_floats(float *y, const float *x, size_t n);
+
+/* The shape of a and b broadcast together (NumPy's rule); returns the rank, or -1 with a message.
+ */
+int onnx_broadcast(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b, int64_t *dim);
+/* The strides with which x is read where the result has this shape: 0 along dimensions that it
+   lacks or that are repeated. */
+void onnx_broadcast_strides(const onnx_tensor *x, int rank, const int64_t *dim, int64_t *stride);
+
+/* Calls task(index, user) for 0 to count - 1 on the run's threads, in any order. */
+void onnx_parallel(onnx_run *run, lgelu_task *task, void *user, size_t count);
+
+/* The threads of the run as lgelu_multiply takes them. */
+const lgelu_threads *onnx_threads(const onnx_run *run);
+
+/* A workspace that is valid until the next call of this function; NULL after an error. */
+void *onnx_work(onnx_call *c, size_t bytes);
+
+/* Computes a product by lgelu_multiply on the run's threads, with onnx_work. Returns 0 or -1. */
+int onnx_product(onnx_call *c, const lgelu_product *job);
+
+/* Evaluates a subgraph: inputs are bound to its formal inputs; outputs become new tensors. Returns
+   0 or -1. */
+int onnx_run_subgraph(onnx_call *c, const onnx_subgraph *graph, const onnx_tensor *const *in,
+                      int inputs, onnx_tensor **out, int outputs);
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_relu_edit.c: see onnx_relu_inside.h. The edits of the file: new weights and biases, ReLUs in
+   place of gates, and the removal of what nothing reads any more. */
+#include "onnx_relu_inside.h"
+
+/* Bytes of the longest name, with its end. */
+enum { ONNX_RELU_NAME = 1024 };
+
+typedef struct {
+    struct onnx_relu_space *s;
+    onnx_edit *edit;
+    int *reads;          /* by value: inputs and outputs that it still serves */
+    unsigned char *lost; /* by value: fewer than in the file */
+    unsigned char *gone; /* by node */
+    int failed;
+} onnx_relu_file;
+
+/* Copies a value's name, which is cut in messages but not here. */
+static void onnx_relu_text(onnx_relu_file *f, int value, char *name)
+{
+    const deploy_span *text = &f->s->graph->value[value].name;
+    const size_t n = text->n < ONNX_RELU_NAME ? text->n : 0;
+    f->failed |= text->n >= ONNX_RELU_NAME;
+    memcpy(name, text->p, n);
+    name[n] = 0;
+}
+
+/* A new name that begins with the value's name and ends with `what`. */
+static void onnx_relu_new_name(onnx_relu_file *f, int value, const char *what, char *name)
+{
+    char stem[ONNX_RELU_NAME], part[200];
+    deploy_text(part, sizeof part, "%t", &f->s->graph->value[value].name);
+    deploy_text(stem, sizeof stem, "%s_%s", part, what);
+    f->failed |= onnx_edit_name(f->edit, stem, name, ONNX_RELU_NAME) != 0;
+}
+
+static void onnx_relu_lose(onnx_relu_file *f, int value)
+{
+    if (value >= 0) {
+        f->reads[value]--;
+        f->lost[value] = 1;
+    }
+}
+
+static void onnx_relu_lose_read(int value, void *user)
+{
+    onnx_relu_lose((onnx_relu_file *)user, value);
+}
+
+static void onnx_relu_add_read(int value, void *user) { ((onnx_relu_file *)user)->reads[value]++; }
+
+static void onnx_relu_remove(onnx_relu_file *f, int node)
+{
+    f->gone[node] = 1;
+    f->failed |= onnx_edit_remove(f->edit, node) != 0;
+    onnx_relu_reads(f->s->graph, f->s->graph->top.node + node, onnx_relu_lose_read, f);
+}
+
+/* Adds an initializer and returns its name in `name`. */
+static void onnx_relu_add_tensor(onnx_relu_file *f, const onnx_tensor *x, int like,
+                                 const char *what, char *name)
+{
+    onnx_new_constant c;
+    onnx_relu_new_name(f, like, what, name);
+    memset(&c, 0, sizeof c);
+    c.name = name;
+    c.type = x->type;
+    c.rank = x->rank;
+    c.dim = x->dim;
+    c.data = x->data;
+    f->failed |= onnx_edit_add(f->edit, &c) != 0;
+}
+
+/* Adds floats by channel, or a scalar, in the type of a gate. */
+static void onnx_relu_add_floats(onnx_relu_file *f, const onnx_relu_pieces *p, const float *values,
+                                 int like, const char *what, char *name)
+{
+    int64_t dim[ONNX_MOST_RANK];
+    const int rank = p->channels > 1 ? -p->axis : 0;
+    onnx_tensor *x;
+    size_t i;
+    int k;
+    for (k = 0; k < rank; k++)
+        dim[k] = k ? 1 : (int64_t)p->channels;
+    x = onnx_tensor_make(f->s->run, p->type, rank, dim);
+    f->failed |= !x;
+    name[0] = 0;
+    if (!x)
+        return;
+    for (i = 0; i < x->count; i++)
+        onnx_tensor_set_real(x, i, (double)values[i]);
+    onnx_relu_add_tensor(f, x, like, what, name);
+    onnx_tensor_free(x);
+}
+
+/* ---- matrices ---- */
+
+/* Gives input k of a node other elements: in place if nothing else reads them and their shape
+   stays, else by a new initializer. */
+static void onnx_relu_put(onnx_relu_file *f, int node, int k, const onnx_tensor *x,
+                          const char *what)
+{
+    const onnx_graph *g = f->s->graph;
+    const onnx_node *n = g->top.node + node;
+    const int old = k < n->inputs ? n->input[k] : -1;
+    const onnx_tensor *was = old < 0 ? NULL : f->s->run->constant[old];
+    const int alone = old >= 0 && g->value[old].readers == 1 && !g->value[old].is_output;
+    const int simple = old >= 0
+                       && (g->value[old].constant >= 0
+                           || (g->value[old].maker >= 0
+                               && onnx_is(&g->top.node[g->value[old].maker].op, "Constant")));
+    char name[ONNX_RELU_NAME];
+    if (alone && simple && was && was->rank == x->rank && was->type == x->type
+        && !memcmp(was->dim, x->dim, (size_t)x->rank * sizeof *x->dim)) {
+        f->failed |= onnx_edit_constant(f->edit, old, x->data) != 0;
+        return;
+    }
+    onnx_relu_add_tensor(f, x, old >= 0 ? old : n->output[0], what, name);
+    f->failed |= onnx_edit_input(f->edit, node, k, name) != 0;
+    onnx_relu_lose(f, old);
+}
+
+/* Adds a bias behind a MatMul: the node's output has a new name, the sum its old one. */
+static void onnx_relu_put_behind(onnx_relu_file *f, const onnx_relu_matrix *m)
+{
+    char old[ONNX_RELU_NAME], product[ONNX_RELU_NAME], bias[ONNX_RELU_NAME], name[ONNX_RELU_NAME];
+    const char *in[2], *out[1];
+    onnx_new_node n;
+    onnx_relu_text(f, m->y, old);
+    onnx_relu_new_name(f, m->y, "product", product);
+    onnx_relu_new_name(f, m->y, "sum", name);
+    onnx_relu_add_tensor(f, m->new_bias, m->y, "bias", bias);
+    in[0] = product;
+    in[1] = bias;
+    out[0] = old;
+    memset(&n, 0, sizeof n);
+    n.name = name;
+    n.op = "Add";
+    n.input = in;
+    n.inputs = 2;
+    n.output = out;
+    n.outputs = 1;
+    f->failed |= onnx_edit_output(f->edit, m->node, 0, product) != 0;
+    f->failed |= onnx_edit_insert(f->edit, m->node + 1, &n) != 0;
+}
+
+static void onnx_relu_put_matrix(onnx_relu_file *f, const onnx_relu_matrix *m)
+{
+    if (m->new_weight)
+        onnx_relu_put(f, m->node, m->weight, m->new_weight, "refitted");
+    if (!m->new_bias)
+        return;
+    if (m->add >= 0)
+        onnx_relu_put(f, m->add, m->add_input, m->new_bias, "refitted");
+    else if (m->bias < 0)
+        onnx_relu_put_behind(f, m);
+    else
+        onnx_relu_put(f, m->node, m->bias, m->new_bias, "bias");
+}
+
+/* ---- gates ---- */
+
+/* Inserts a node with one or two inputs before the gate's; `out` receives the name of its output
+   unless it is given. */
+static void onnx_relu_insert(onnx_relu_file *f, const onnx_gate *gate, const char *op,
+                             const char *a, const char *b, char *out, int is_given)
+{
+    const char *in[2], *outs[1];
+    char name[ONNX_RELU_NAME];
+    onnx_new_node n;
+    if (!is_given)
+        onnx_relu_new_name(f, gate->output, op, out);
+    onnx_relu_new_name(f, gate->output, "node", name);
+    in[0] = a;
+    in[1] = b;
+    outs[0] = out;
+    memset(&n, 0, sizeof n);
+    n.name = name;
+    n.op = op;
+    n.input = in;
+    n.inputs = b ? 2 : 1;
+    n.output = outs;
+    n.outputs = 1;
+    f->failed |= onnx_edit_insert(f->edit, gate->node, &n) != 0;
+}
+
+static int onnx_relu_all(const float *x, size_t n, float value)
+{
+    size_t i;
+    for (i = 0; i < n; i++) {
+        if (x[i] < value || x[i] > value)
+            return 0;
+    }
+    return 1;
+}
+
+/* Writes Σ slope·ReLU(z - kink) + base + line·z, without what is 0 or 1. The last node makes the
+   gate's output. */
+static void onnx_relu_put_gate(onnx_relu_file *f, int k)
+{
+    const onnx_gate *gate = f->s->gates.gate + k;
+    const onnx_relu_pieces *p = f->s->pieces + k;
+    const size_t n = p->channels;
+    char z[ONNX_RELU_NAME], y[ONNX_RELU_NAME], at[ONNX_RELU_NAME],
+        sum[ONNX_RELU_NAME] = "", constant[ONNX_RELU_NAME], next[ONNX_RELU_NAME];
+    const int has_base = !onnx_relu_all(p->base, n, 0);
+    int j;
+    onnx_relu_text(f, gate->input, z);
+    onnx_relu_text(f, gate->output, y);
+    for (j = 0; j < p->relus; j++) {
+        const float *kink = p->kink + (size_t)j * n, *slope = p->slope + (size_t)j * n;
+        const int scaled = !onnx_relu_all(slope, n, 1);
+        const int only = p->relus == 1 && !has_base && !p->has_line;
+        const int ends = j + 1 == p->relus && !p->has_line;
+        strcpy(at, z);
+        if (!onnx_relu_all(kink, n, 0)) {
+            onnx_relu_add_floats(f, p, kink, gate->output, "kink", constant);
+            onnx_relu_insert(f, gate, "Sub", z, constant, at, 0);
+        }
+        strcpy(next, only && !scaled ? y : "");
+        onnx_relu_insert(f, gate, "Relu", at, NULL, next, only && !scaled);
+        if (scaled) {
+            onnx_relu_add_floats(f, p, slope, gate->output, "slope", constant);
+            strcpy(at, only ? y : "");
+            onnx_relu_insert(f, gate, "Mul", next, constant, at, only);
+            strcpy(next, at);
+        }
+        if (!j && has_base) {
+            onnx_relu_add_floats(f, p, p->base, gate->output, "base", constant);
+            strcpy(sum, ends ? y : "");
+            onnx_relu_insert(f, gate, "Add", next, constant, sum, ends);
+        } else if (!j) {
+            strcpy(sum, next);
+        } else {
+            strcpy(at, ends ? y : "");
+            onnx_relu_insert(f, gate, "Add", sum, next, at, ends);
+            strcpy(sum, at);
+        }
+    }
+    if (p->has_line) {
+        onnx_relu_add_floats(f, p, p->line, gate->output, "line", constant);
+        onnx_relu_insert(f, gate, "Mul", z, constant, next, 0);
+        onnx_relu_insert(f, gate, "Add", sum, next, y, 1);
+    }
+    f->reads[gate->input]++;
+    onnx_relu_remove(f, gate->node);
+}
+
+/* ---- what nothing reads any more ---- */
+static void onnx_relu_sweep(onnx_relu_file *f)
+{
+    const onnx_graph *g = f->s->graph;
+    int i, k;
+    for (i = g->top.nodes - 1; i >= 0; i--) {
+        const onnx_node *n = g->top.node + i;
+        int lost = 0, read = 0;
+        for (k = 0; k < n->outputs; k++) {
+            if (n->output[k] >= 0) {
+                lost |= f->lost[n->output[k]];
+                read |= f->reads[n->output[k]] > 0;
+            }
+        }
+        if (!f->gone[i] && lost && !read)
+            onnx_relu_remove(f, i);
+    }
+    for (i = 0; i < g->values; i++) {
+        const onnx_value *v = g->value + i;
+        if (f->lost[i] && f->reads[i] <= 0 && v->constant >= 0 && !v->depth
+            && !(v->is_input && g->ir_version >= 4))
+            f->failed |= onnx_edit_drop(f->edit, i) != 0;
+    }
+}
+
+int onnx_relu_edit(struct onnx_relu_space *s)
+{
+    const onnx_graph *g = s->graph;
+    onnx_relu_file f;
+    int i;
+    memset(&f, 0, sizeof f);
+    f.s = s;
+    f.edit = s->c->edit = onnx_edit_begin(g);
+    f.reads = (int *)calloc((size_t)g->values + 1, sizeof *f.reads);
+    f.lost = (unsigned char *)calloc((size_t)g->values + 1, 1);
+    f.gone = (unsigned char *)calloc((size_t)g->top.nodes + 1, 1);
+    f.failed = !f.edit || !f.reads || !f.lost || !f.gone;
+    for (i = 0; i < g->top.nodes && !f.failed; i++)
+        onnx_relu_reads(g, g->top.node + i, onnx_relu_add_read, &f);
+    for (i = 0; i < g->top.outputs && !f.failed; i++)
+        f.reads[g->top.output[i]]++;
+    /* matrices first: a bias that is added behind one comes before the gate that reads it */
+    for (i = 0; i < s->matrices && !f.failed; i++)
+        onnx_relu_put_matrix(&f, s->matrix + i);
+    for (i = 0; i < s->gates.gates && !f.failed; i++) {
+        if (s->c->gate[i].replaced)
+            onnx_relu_put_gate(&f, i);
+    }
+    if (!f.failed)
+        onnx_relu_sweep(&f);
+    free(f.reads);
+    free(f.lost);
+    free(f.gone);
+    return f.failed ? -1 : 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_relu_inside.h: what the parts of onnx_relu share. Private to onnx_relu*.c.
+
+   onnx_relu.c has the plan, the streams and the walk over the graph; onnx_relu_matrix.c a matrix,
+   its rows and its change; onnx_relu_pieces.c the K ReLUs of a gate; onnx_relu_effect.c what each
+   gate alone does to the outputs; onnx_relu_edit.c the edits of the file.
+
+   Copy onnx_relu_inside.h, onnx_relu.h, onnx_gates.h, onnx_run.h, onnx_graph.h, least_squares.h and
+   deploy.h beside lgelu.h. */
+#ifndef ONNX_RELU_INSIDE_H
+#define ONNX_RELU_INSIDE_H
+#include "onnx_relu.h"
+#include "least_squares.h"
+
+/* ---- a matrix ---- */
+typedef enum {
+    ONNX_RELU_MATMUL = 0,
+    ONNX_RELU_LEFT, /* MatMul whose left operand is the weight */
+    ONNX_RELU_GEMM,
+    ONNX_RELU_CONV,
+    ONNX_RELU_TRANSPOSED, /* ConvTranspose */
+    ONNX_RELU_RECURRENT   /* the input matrix of LSTM, GRU and RNN */
+} onnx_relu_kind;
+
+typedef struct {
+    int node, layer; /* layer: in the report */
+    onnx_relu_kind kind;
+    int data, weight, bias; /* inputs of the node; bias: -1 for MatMul, or beyond the inputs */
+    int y;                  /* the value that it makes */
+    int add, add_input;     /* MatMul: the Add of a constant behind it, and the constant's input;
+                               add -1: none */
+    int *chain, chains;     /* the nodes from y to `end`: shapes and factors by channel */
+    int end;                /* the value behind them */
+    int sum, other;         /* the node that adds `other` to it, or -1 */
+    int planned;            /* 1: it is to be solved for */
+    int mark;               /* the value that is kept for it */
+    size_t inputs, outputs, groups, row; /* of one group; of all; groups; elements of a row */
+    double *scale;                       /* [outputs] of the chain; 0: no change */
+    onnx_tensor *new_weight, *new_bias;  /* after its change; bias (outputs) */
+    int by_hand;                         /* the bias is added behind the node */
+    /* windows, once the shapes are known */
+    int spatial;
+    int64_t window[ONNX_MOST_RANK], stride[ONNX_MOST_RANK], dilation[ONNX_MOST_RANK],
+        before[ONNX_MOST_RANK];
+} onnx_relu_matrix;
+
+/* ---- a gate's replacement: y = base + Σ slope·ReLU(z - kink) + line·z ---- */
+typedef struct {
+    int relus;       /* 0: the gate stays */
+    int axis;        /* of the channels, from the last as -1, -2, ...; 0: one for all */
+    size_t channels; /* 1 or the size of that axis */
+    int has_line;
+    int type;            /* of its constants in the file */
+    float *kink, *slope; /* (relus, channels) */
+    float *base, *line;  /* [channels] */
+} onnx_relu_pieces;
+
+typedef struct {
+    onnx_tensor **original, **converted; /* by value; converted NULL: as the original */
+    size_t inputs;
+} onnx_relu_batch;
+
+struct onnx_relu_space {
+    onnx_relu *c;
+    onnx_relu_options options;
+    const onnx_graph *graph;
+    onnx_run *run;
+    onnx_gates gates;
+    onnx_relu_batch *batch;
+    size_t batches, kept, space;
+    size_t inputs;          /* of the batches that are kept */
+    unsigned char *differs; /* by value: between the streams */
+    unsigned char *direct;  /* by value: comes from a changed gate without passing a matrix */
+    unsigned char *live;    /* by value: the converted stream needs it */
+    int *pending;           /* by value: nodes that have still to read it */
+    int *order;             /* the nodes in the order of the walk */
+    int *gate_of;           /* by node: the gate whose output it makes, or -1 */
+    int *matrix_of;         /* by node, or -1 */
+    int *add_of;            /* by node: the matrix whose bias it adds, or -1 */
+    onnx_relu_matrix *matrix;
+    int matrices;
+    onnx_relu_pieces *pieces; /* by gate */
+    onnx_tensor **work;       /* by value: what a matrix evaluates for itself */
+    int prepared;             /* 1: the matrices are in the report */
+    double done, total;
+};
+
+/* ---- onnx_relu.c ---- */
+
+/* Calls see(value, user) for each value of the main graph that a node reads, subgraphs included. */
+void onnx_relu_reads(const onnx_graph *g, const onnx_node *n, void see(int value, void *user),
+                     void *user);
+double onnx_relu_real(const onnx_tensor *x, size_t i);
+/* The value of a batch in a stream (constants included); NULL: not there. */
+const onnx_tensor *onnx_relu_get(const struct onnx_relu_space *s, size_t b, int v, int converted);
+/* The same in the original stream, computed now if it is not there; NULL: error. */
+const onnx_tensor *onnx_relu_need(struct onnx_relu_space *s, size_t b, int v);
+/* Evaluates a node, its inputs taken from s->work first, then from the converted stream. Its first
+   output becomes s->work. Returns 0 or -1. */
+int onnx_relu_work(struct onnx_relu_space *s, size_t b, int node);
+void onnx_relu_clear_work(struct onnx_relu_space *s);
+const lgelu_threads *onnx_relu_threads(const struct onnx_relu_space *s);
+/* Drops batches while the streams exceed the memory limit. */
+void onnx_relu_fit_memory(struct onnx_relu_space *s);
+/* Returns whether the caller wants to stop. */
+int onnx_relu_tell(struct onnx_relu_space *s, const char *what, double part);
+
+/* ---- onnx_relu_matrix.c ---- */
+
+/* Describes node i if it is a matrix with a constant weight. Returns 0: it is none. */
+int onnx_relu_describe(const struct onnx_relu_space *s, int i, onnx_relu_matrix *m);
+/* Follows the values behind a matrix to its target. Returns 0 or -1: out of memory. */
+int onnx_relu_chain(const struct onnx_relu_space *s, onnx_relu_matrix *m);
+/* Solves for a matrix and gives it its change. Returns 0 or -1. */
+int onnx_relu_solve(struct onnx_relu_space *s, onnx_relu_matrix *m);
+/* Adds a bias (outputs) to what a matrix makes, in place. */
+void onnx_relu_add_bias(const onnx_relu_matrix *m, onnx_tensor *y, const onnx_tensor *bias);
+void onnx_relu_free_matrix(onnx_relu_matrix *m);
+
+/* ---- onnx_relu_pieces.c ---- */
+
+/* Chooses the ReLUs of gate number k from what it reads in the converted stream. Returns 0 or -1.
+ */
+int onnx_relu_choose(struct onnx_relu_space *s, int k);
+/* Sums the squared residuals of gate number k with 1, 2, ..., most ReLUs, each with its best base,
+   over what it reads in the original stream: error[most]. Returns 0 or -1. */
+int onnx_relu_residuals(struct onnx_relu_space *s, int k, int most, double *error);
+/* Computes the replacement; NULL: error. */
+onnx_tensor *onnx_relu_apply(struct onnx_relu_space *s, int k, const onnx_tensor *z);
+void onnx_relu_free_pieces(onnx_relu_pieces *p);
+
+/* ---- onnx_relu_edit.c ---- */
+int onnx_relu_edit(struct onnx_relu_space *s);
+#endif

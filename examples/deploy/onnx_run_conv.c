@@ -1,0 +1,785 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_run_conv.c: the convolutions of onnx_run.h, of any number of dimensions: Conv,
+   ConvTranspose, ConvInteger, QLinearConv, Col2Im.
+
+   A convolution of floats is a product for each image and group, y (outputs, pixels) = W (outputs,
+   taps) P (taps, pixels). P, the patches, is not stored: the product reads it while it copies a
+   block. Images of few pixels share a product, whose columns are the pixels of all of them. With
+   one input and one output channel a group (depthwise) there is nothing to multiply: each output
+   row is computed directly. A transposed convolution is the product of the transposed weights with
+   the image, whose elements are then added up where they belong.
+
+   MAP
+       [1] PATCHES       P as a matrix that a product reads
+       [2] CONV          by products
+       [3] DEPTHWISE     direct
+       [4] OTHER         double and integers
+       [5] TRANSPOSED    ConvTranspose, Col2Im */
+#include "onnx_layers.h"
+
+enum {
+    CONV_COLUMNS = 64, /* of P that are described at a time */
+    CONV_PIXELS = 512  /* images of fewer outputs share a product */
+};
+
+/* What all ways to convolve know: x (images, groups·in, …), y (images, groups·out, …). */
+typedef struct {
+    int dims;
+    onnx_window w[ONNX_MOST_RANK];
+    size_t images, groups, in, out;         /* channels of a group */
+    size_t pixels, x_pixels, taps, per_row; /* per_row: images of a product */
+    const float *x, *weight, *bias;
+    float *y;
+} conv_plan;
+
+/* ---- [1] PATCHES ---- */
+
+/* P of the images from `image` on and one group. */
+typedef struct {
+    const conv_plan *plan;
+    const float *x; /* the group's first channel of the first image */
+} conv_patches;
+
+/* A run of columns of P: outputs that are neighbours in the last dimension. */
+typedef struct {
+    size_t to, n;                 /* columns */
+    const float *image;           /* the first channel */
+    int64_t first;                /* the run's first output in the last dimension */
+    int64_t from[ONNX_MOST_RANK]; /* where tap 0 reads in the other dimensions */
+} conv_run;
+
+/* Describes columns [j, j + cols) as runs. Returns how many. */
+static size_t onnx_conv_runs(const conv_patches *p, size_t j, size_t cols, conv_run *run)
+{
+    const conv_plan *plan = p->plan;
+    const int dims = plan->dims;
+    const size_t width = (size_t)plan->w[dims - 1].out;
+    size_t runs = 0, done = 0;
+    while (done < cols) {
+        conv_run *r = run + runs++;
+        const size_t at = j + done, pixel = at % plan->pixels;
+        size_t rest = pixel / width;
+        int k;
+        r->to = done;
+        r->first = (int64_t)(pixel % width);
+        r->n = width - pixel % width;
+        if (r->n > cols - done)
+            r->n = cols - done;
+        r->image = p->x + at / plan->pixels * plan->groups * plan->in * plan->x_pixels;
+        for (k = dims - 2; k >= 0; k--) {
+            const onnx_window *w = plan->w + k;
+            r->from[k] = (int64_t)(rest % (size_t)w->out) * w->stride - w->before;
+            rest /= (size_t)w->out;
+        }
+        done += r->n;
+    }
+    return runs;
+}
+
+/* Returns the row of the image that a run reads with these taps, as an offset; -1: none. */
+static int64_t onnx_conv_row(const conv_plan *plan, const conv_run *r, const int64_t *tap)
+{
+    int64_t at = 0;
+    int k;
+    for (k = 0; k < plan->dims - 1; k++) {
+        const onnx_window *w = plan->w + k;
+        const int64_t i = r->from[k] + tap[k] * w->dilation;
+        if (i < 0 || i >= w->in)
+            return -1;
+        at = at * w->in + i;
+    }
+    return at * plan->w[plan->dims - 1].in;
+}
+
+/* Writes a row of P in the columns of a run: the elements with this tap in the last dimension, of
+   which [low, high) are inside the image. */
+static void onnx_conv_copy(float *out, const float *x, const onnx_window *w, const conv_run *r,
+                           int64_t tap, int64_t low, int64_t high)
+{
+    const int64_t end = r->first + (int64_t)r->n;
+    int64_t at = r->first * w->stride - w->before + tap * w->dilation, k;
+    low = low < r->first ? r->first : low > end ? end : low;
+    high = high > end ? end : high < low ? low : high;
+    for (k = r->first; k < low; k++)
+        *out++ = 0;
+    at += (low - r->first) * w->stride;
+    if (w->stride == 1) {
+        memcpy(out, x + at, (size_t)(high - low) * sizeof *out);
+        out += high - low;
+    } else {
+        for (k = low; k < high; k++) {
+            *out++ = x[at];
+            at += w->stride;
+        }
+    }
+    for (k = high; k < end; k++)
+        *out++ = 0;
+}
+
+/* Sets tap to the place of tap number n. */
+static void onnx_conv_tap(const conv_plan *plan, size_t n, int64_t *tap)
+{
+    int k;
+    for (k = plan->dims - 1; k >= 0; k--) {
+        tap[k] = (int64_t)(n % (size_t)plan->w[k].window);
+        n /= (size_t)plan->w[k].window;
+    }
+}
+
+/* Rows of P for at most CONV_COLUMNS columns. */
+static void onnx_conv_read_columns(float *out, size_t out_stride, size_t i, size_t rows, size_t j,
+                                   size_t cols, const conv_patches *p)
+{
+    const conv_plan *plan = p->plan;
+    const onnx_window *w = plan->w + plan->dims - 1;
+    conv_run run[CONV_COLUMNS];
+    const size_t runs = onnx_conv_runs(p, j, cols, run);
+    size_t done = 0, r, tap;
+    /* The rows of one tap after another: they differ in the channel alone. */
+    for (tap = i % plan->taps; done < rows && done < plan->taps; done++) {
+        int64_t place[ONNX_MOST_RANK], low, high;
+        onnx_conv_tap(plan, tap, place);
+        onnx_window_range(w, place[plan->dims - 1], &low, &high);
+        for (r = 0; r < runs; r++) {
+            const int64_t at = onnx_conv_row(plan, run + r, place);
+            const float *x = run[r].image + (i + done) / plan->taps * plan->x_pixels;
+            float *to = out + done * out_stride + run[r].to;
+            size_t row;
+            for (row = done; row < rows; row += plan->taps) {
+                if (at < 0)
+                    memset(to, 0, run[r].n * sizeof *to);
+                else
+                    onnx_conv_copy(to, x + at, w, run + r, place[plan->dims - 1], low, high);
+                x += plan->x_pixels;
+                to += plan->taps * out_stride;
+            }
+        }
+        tap = tap + 1 == plan->taps ? 0 : tap + 1;
+    }
+}
+
+/* lgelu_matrix.read of P. */
+static void onnx_conv_read(float *out, size_t out_stride, size_t i, size_t rows, size_t j,
+                           size_t cols, const void *user)
+{
+    size_t k;
+    for (k = 0; k < cols; k += CONV_COLUMNS) {
+        const size_t n = cols - k < CONV_COLUMNS ? cols - k : CONV_COLUMNS;
+        onnx_conv_read_columns(out + k, out_stride, i, rows, j + k, n, (const conv_patches *)user);
+    }
+}
+
+/* ---- [2] CONV ---- */
+
+typedef struct {
+    const conv_plan *plan;
+    conv_patches *patches; /* of each product */
+    float *c;              /* where images share a product: its results, else NULL */
+} conv_job;
+
+static int onnx_conv_is_pointwise(const conv_plan *p)
+{
+    int k;
+    for (k = 0; k < p->dims; k++) {
+        const onnx_window *w = p->w + k;
+        if (w->window != 1 || w->stride != 1 || w->before || w->after)
+            return 0;
+    }
+    return 1;
+}
+
+/* Product i: of image i / groups and group i % groups, or of all images and group i. */
+static void onnx_conv_make(lgelu_product *job, size_t i, const void *user)
+{
+    const conv_job *p = (const conv_job *)user;
+    const conv_plan *plan = p->plan;
+    const size_t group = i % plan->groups, image = i / plan->groups, k = plan->in * plan->taps;
+    size_t row, j;
+    job->m = plan->out;
+    job->n = plan->pixels * plan->per_row;
+    job->k = k;
+    job->c_stride = job->n;
+    job->c = p->c ? p->c + group * plan->out * job->n : plan->y + i * plan->out * plan->pixels;
+    job->a.x = plan->weight + group * plan->out * k;
+    job->a.row_stride = k;
+    job->a.col_stride = 1;
+    job->b.x = plan->x + (image * plan->groups + group) * plan->in * plan->x_pixels;
+    job->b.row_stride = plan->x_pixels;
+    job->b.col_stride = 1;
+    if (plan->per_row > 1 || !onnx_conv_is_pointwise(plan)) {
+        p->patches[i].plan = plan;
+        p->patches[i].x = job->b.x;
+        job->b.read = onnx_conv_read;
+        job->b.user = p->patches + i;
+    }
+    if (!plan->bias)
+        return;
+    job->accumulate = 1;
+    for (row = 0; row < plan->out; row++) {
+        const float b = plan->bias[group * plan->out + row];
+        float *c = job->c + row * job->c_stride;
+        for (j = 0; j < job->n; j++)
+            c[j] = b;
+    }
+}
+
+/* Moves the results (channels, images, pixels) of shared products to y. */
+static void onnx_conv_spread(size_t image, void *user)
+{
+    const conv_job *p = (const conv_job *)user;
+    const conv_plan *plan = p->plan;
+    const size_t channels = plan->groups * plan->out, n = plan->pixels;
+    size_t k;
+    for (k = 0; k < channels; k++)
+        memcpy(plan->y + (image * channels + k) * n, p->c + (k * plan->images + image) * n,
+               n * sizeof(float));
+}
+
+static int onnx_conv_products(onnx_call *c, conv_plan *plan)
+{
+    const int shared = plan->images > 1 && plan->pixels < CONV_PIXELS;
+    const size_t count = shared ? plan->groups : plan->groups * plan->images;
+    const int64_t size = (int64_t)(plan->images * plan->groups * plan->out * plan->pixels);
+    onnx_tensor *room = NULL;
+    conv_job job;
+    int failed = 0;
+    plan->per_row = shared ? plan->images : 1;
+    job.plan = plan;
+    job.c = NULL;
+    job.patches = (conv_patches *)deploy_room(count, sizeof *job.patches);
+    if (!job.patches)
+        return onnx_refuse_call(c, "out of memory");
+    if (shared) {
+        room = onnx_tensor_make(c->run, ONNX_F32, 1, &size);
+        failed = !room;
+        job.c = room ? (float *)room->data : NULL;
+    }
+    failed = failed
+             || onnx_products(c, count, plan->out, plan->pixels * plan->per_row,
+                              plan->in * plan->taps, onnx_conv_make, &job);
+    if (shared && !failed)
+        onnx_parallel(c->run, onnx_conv_spread, &job, plan->images);
+    onnx_tensor_free(room);
+    free(job.patches);
+    return failed ? -1 : 0;
+}
+
+/* ---- [3] DEPTHWISE ---- */
+
+/* Adds the products of one tap to a row of outputs: y[k] += w·x[k·stride]. */
+static void onnx_conv_add_tap(float *y, const float *x, float w, size_t stride, size_t n)
+{
+    const onnx_four four = onnx_four_set(w);
+    size_t k = 0;
+    if (stride == 1) {
+        for (; k + 4 <= n; k += 4)
+            onnx_four_store(y + k, onnx_four_add(onnx_four_load(y + k),
+                                                 onnx_four_times(onnx_four_load(x + k), four)));
+    } else if (stride == 2) {
+        /* Seven elements are read for four outputs. */
+        for (; k + 4 <= n; k += 4)
+            onnx_four_store(y + k,
+                            onnx_four_add(onnx_four_load(y + k),
+                                          onnx_four_times(onnx_four_second(x + 2 * k), four)));
+    }
+    for (; k < n; k++)
+        y[k] += onnx_times(w, x[k * stride]);
+}
+
+/* A plane of outputs: image and channel `task`. */
+static void onnx_conv_depthwise_task(size_t task, void *user)
+{
+    const conv_plan *p = (const conv_plan *)user;
+    const onnx_window *w = p->w + p->dims - 1;
+    const size_t channel = task % (p->groups * p->out), group = channel / p->out;
+    const size_t image = task / (p->groups * p->out), width = (size_t)w->out;
+    const float *weight = p->weight + channel * p->taps;
+    float *y = p->y + task * p->pixels;
+    conv_patches patches;
+    size_t pixel, tap, k;
+    patches.plan = p;
+    patches.x = p->x + (image * p->groups + group) * p->x_pixels;
+    for (pixel = 0; pixel < p->pixels; pixel += width) {
+        conv_run run;
+        for (k = 0; k < width; k++)
+            y[pixel + k] = p->bias ? p->bias[channel] : 0;
+        onnx_conv_runs(&patches, pixel, width, &run);
+        for (tap = 0; tap < p->taps; tap++) {
+            int64_t place[ONNX_MOST_RANK], low, high, at, last;
+            onnx_conv_tap(p, tap, place);
+            at = onnx_conv_row(p, &run, place);
+            last = place[p->dims - 1];
+            onnx_window_range(w, last, &low, &high);
+            if (at >= 0 && high > low)
+                onnx_conv_add_tap(y + pixel + low,
+                                  patches.x + at + low * w->stride - w->before + last * w->dilation,
+                                  weight[tap], (size_t)w->stride, (size_t)(high - low));
+        }
+    }
+}
+
+/* ---- [4] OTHER ---- */
+
+/* y = Conv(x, weight) in double, x (images, channels, …), weight (outputs, in, …). */
+static void onnx_conv_in_double(const conv_plan *p, const double *x, const double *weight,
+                                double *y)
+{
+    const size_t channels = p->groups * p->out;
+    size_t i;
+    for (i = 0; i < p->images * channels * p->pixels; i++) {
+        const size_t pixel = i % p->pixels, channel = i / p->pixels % channels,
+                     image = i / p->pixels / channels;
+        const double *from = x + (image * p->groups + channel / p->out) * p->in * p->x_pixels;
+        const double *w = weight + channel * p->in * p->taps;
+        size_t tap, k;
+        y[i] = 0;
+        for (tap = 0; tap < p->taps; tap++) {
+            int64_t place[ONNX_MOST_RANK], at = 0;
+            size_t rest = pixel, step = 1;
+            int d, inside = 1;
+            onnx_conv_tap(p, tap, place);
+            for (d = p->dims - 1; d >= 0; d--) {
+                const onnx_window *v = p->w + d;
+                const int64_t q = (int64_t)(rest % (size_t)v->out) * v->stride - v->before
+                                  + place[d] * v->dilation;
+                inside &= q >= 0 && q < v->in;
+                at += q * (int64_t)step;
+                step *= (size_t)v->in;
+                rest /= (size_t)v->out;
+            }
+            for (k = 0; inside && k < p->in; k++)
+                y[i] += onnx_times_f64(from[k * p->x_pixels + (size_t)at], w[k * p->taps + tap]);
+        }
+    }
+}
+
+/* Reads and checks the shapes of a convolution; dim receives the shape of y. Returns 0 or -1. */
+static int onnx_conv_begin(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight,
+                           const onnx_tensor *bias, conv_plan *p, int64_t *dim)
+{
+    const int64_t groups = onnx_int(c, "group", 1);
+    int k;
+    memset(p, 0, sizeof *p);
+    if (weight->rank != x->rank || x->rank < 3)
+        return onnx_refuse_call(c,
+                                "expected an image and weights of as many dimensions, at least 3; "
+                                "found %d and %d",
+                                (int64_t)x->rank, (int64_t)weight->rank);
+    if (groups < 1 || weight->dim[0] % groups || weight->dim[1] * groups != x->dim[1])
+        return onnx_refuse_call(c, "%d channels do not fit weights of (%d, %d, ...) in %d groups",
+                                x->dim[1], weight->dim[0], weight->dim[1], groups);
+    if (bias && bias->count != (size_t)weight->dim[0])
+        return onnx_refuse_call(c, "expected %d biases, found %z", weight->dim[0], bias->count);
+    p->dims = onnx_windows(c, x, weight, p->w);
+    if (p->dims < 0)
+        return -1;
+    p->groups = (size_t)groups;
+    p->images = (size_t)x->dim[0];
+    p->in = (size_t)weight->dim[1];
+    p->out = (size_t)(weight->dim[0] / groups);
+    p->pixels = onnx_windows_out(p->w, p->dims);
+    p->x_pixels = onnx_windows_in(p->w, p->dims);
+    p->taps = onnx_windows_size(p->w, p->dims);
+    p->per_row = 1;
+    dim[0] = x->dim[0];
+    dim[1] = weight->dim[0];
+    for (k = 0; k < p->dims; k++)
+        dim[2 + k] = p->w[k].out;
+    return 0;
+}
+
+/* A convolution of tensors that have the type of their arithmetic. */
+static int onnx_conv_run_plan(onnx_call *c, conv_plan *p, const onnx_tensor *x,
+                              const onnx_tensor *weight, const onnx_tensor *bias, onnx_tensor *y)
+{
+    size_t i;
+    if (!y->count)
+        return 0;
+    if (y->type == ONNX_F32) {
+        p->x = (const float *)x->data;
+        p->weight = (const float *)weight->data;
+        p->bias = bias ? (const float *)bias->data : NULL;
+        p->y = (float *)y->data;
+        if (p->in != 1 || p->out > 4)
+            return onnx_conv_products(c, p);
+        onnx_parallel(c->run, onnx_conv_depthwise_task, p, p->images * p->groups * p->out);
+        return 0;
+    }
+    onnx_conv_in_double(p, (const double *)x->data, (const double *)weight->data,
+                        (double *)y->data);
+    for (i = 0; bias && i < y->count; i++)
+        ((double *)y->data)[i] += onnx_tensor_real(bias, i / p->pixels % (p->groups * p->out));
+    return 0;
+}
+
+/* Refuses unless image, weight and, where there is one, bias have one floating-point type. */
+static int onnx_conv_check_types(onnx_call *c)
+{
+    if (onnx_same_types(c, 0, 1) || (onnx_in_of(c, 2) && onnx_same_types(c, 0, 2)))
+        return -1;
+    if (!onnx_is_float(c->in[0]->type))
+        return onnx_refuse_call(c, "expected floating-point numbers, found %s",
+                                onnx_type_name(c->in[0]->type));
+    return 0;
+}
+
+static int onnx_conv_float(onnx_call *c)
+{
+    const onnx_tensor *bias = onnx_in_of(c, 2);
+    onnx_tensor *x, *w = NULL, *b = NULL, *y = NULL;
+    int64_t dim[ONNX_MOST_RANK];
+    conv_plan plan;
+    int failed;
+    if (onnx_conv_check_types(c))
+        return -1;
+    if (onnx_conv_begin(c, c->in[0], c->in[1], bias, &plan, dim))
+        return -1;
+    x = onnx_layer_in(c, c->in[0]);
+    failed = !x || !(w = onnx_layer_in(c, c->in[1]));
+    if (!failed && bias)
+        failed = !(b = onnx_layer_in(c, bias));
+    if (!failed)
+        failed = !(y = onnx_tensor_make(c->run, x->type, 2 + plan.dims, dim));
+    failed = failed || onnx_conv_run_plan(c, &plan, x, w, b, y);
+    onnx_tensor_free(x);
+    onnx_tensor_free(w);
+    onnx_tensor_free(b);
+    if (failed) {
+        onnx_tensor_free(y);
+        return -1;
+    }
+    return onnx_layer_out(c, 0, c->in[0]->type, y);
+}
+
+/* The convolution of integers less their zero points, in double, where it is exact. NULL: an
+   error. */
+static onnx_tensor *onnx_conv_whole(onnx_call *c, int at_w, int zero_x, int zero_w,
+                                    const onnx_tensor *bias, size_t *pixels)
+{
+    const onnx_tensor *image = onnx_in_of(c, 0), *weight = onnx_in_of(c, at_w);
+    onnx_tensor *x, *w, *y = NULL;
+    int64_t dim[ONNX_MOST_RANK];
+    conv_plan plan;
+    if (onnx_conv_begin(c, image, weight, bias, &plan, dim))
+        return NULL;
+    *pixels = plan.pixels;
+    x = onnx_layer_offset(c, image, onnx_in_of(c, zero_x), image->count + 1);
+    w = onnx_layer_offset(c, weight, onnx_in_of(c, zero_w), plan.in * plan.taps);
+    if (x && w)
+        y = onnx_tensor_make(c->run, ONNX_F64, 2 + plan.dims, dim);
+    if (y)
+        onnx_conv_run_plan(c, &plan, x, w, bias, y);
+    onnx_tensor_free(x);
+    onnx_tensor_free(w);
+    return y;
+}
+
+static int onnx_conv_integer(onnx_call *c)
+{
+    size_t pixels;
+    if (onnx_need(c, 2))
+        return -1;
+    return onnx_layer_out(c, 0, ONNX_I32, onnx_conv_whole(c, 1, 2, 3, NULL, &pixels));
+}
+
+static int onnx_conv_qlinear(onnx_call *c)
+{
+    onnx_tensor *y;
+    size_t i, k, pixels;
+    if (onnx_need(c, 8))
+        return -1;
+    for (k = 1; k < 8; k++) {
+        if (k != 3 && !c->in[k]->count)
+            return onnx_refuse_call(c, "input %z is empty", k);
+    }
+    y = onnx_conv_whole(c, 3, 2, 5, onnx_in_of(c, 8), &pixels);
+    for (i = 0; y && i < y->count; i++) {
+        const size_t channel = i / pixels % (size_t)y->dim[1];
+        const float x_scale = (float)onnx_tensor_real(c->in[1], 0),
+                    w_scale = (float)onnx_tensor_real(c->in[4], channel % c->in[4]->count),
+                    y_scale = (float)onnx_tensor_real(c->in[6], 0);
+        double *p = (double *)y->data + i;
+        *p = onnx_requantized((float)*p, x_scale * w_scale / y_scale, onnx_tensor_real(c->in[7], 0),
+                              c->in[7]->type);
+    }
+    return onnx_layer_out(c, 0, c->in[7]->type, y);
+}
+
+/* ---- [5] TRANSPOSED ---- */
+/* A transposed convolution is described by the windows of the convolution that it transposes: `in`
+   is the size of its output, `out` that of its input. */
+
+typedef struct {
+    const conv_plan *plan; /* in: channels of y, out: of x, in a group */
+    const float *columns;  /* (in, taps, pixels) of an image and a group */
+    const float *bias;
+    float *y; /* the first plane */
+} conv_add_up;
+
+/* Adds up plane `channel` of y from the columns that belong to it, in the order of taps. */
+static void onnx_conv_add_up_task(size_t channel, void *user)
+{
+    const conv_add_up *p = (const conv_add_up *)user;
+    const conv_plan *plan = p->plan;
+    const int dims = plan->dims;
+    const onnx_window *w = plan->w + dims - 1;
+    float *y = p->y + channel * plan->x_pixels;
+    const float start = p->bias ? p->bias[channel] : 0;
+    conv_patches patches;
+    size_t tap, i;
+    patches.plan = plan;
+    patches.x = NULL;
+    for (i = 0; i < plan->x_pixels; i++)
+        y[i] = start;
+    for (tap = 0; tap < plan->taps; tap++) {
+        const float *from = p->columns + (channel * plan->taps + tap) * plan->pixels;
+        int64_t place[ONNX_MOST_RANK], low, high, k;
+        size_t pixel;
+        onnx_conv_tap(plan, tap, place);
+        onnx_window_range(w, place[dims - 1], &low, &high);
+        for (pixel = 0; pixel < plan->pixels; pixel += (size_t)w->out) {
+            conv_run run;
+            int64_t at;
+            onnx_conv_runs(&patches, pixel, (size_t)w->out, &run);
+            at = onnx_conv_row(plan, &run, place);
+            if (at < 0)
+                continue;
+            at += place[dims - 1] * w->dilation - w->before;
+            for (k = low; k < high; k++)
+                y[at + k * w->stride] += from[pixel + (size_t)k];
+        }
+    }
+}
+
+/* Reads the attributes of ConvTranspose into the windows of the convolution that it transposes. */
+static int onnx_conv_transposed_windows(onnx_call *c, const onnx_tensor *x,
+                                        const onnx_tensor *weight, onnx_window *w)
+{
+    static const char *const name[5] = { "strides", "dilations", "output_padding", "pads",
+                                         "output_shape" };
+    const int dims = x->rank - 2, upper = onnx_text_is(c, "auto_pad", "SAME_UPPER", "NOTSET"),
+              lower = onnx_text_is(c, "auto_pad", "SAME_LOWER", "NOTSET");
+    const int64_t *list[5];
+    int k, count[5];
+    for (k = 0; k < 5; k++) {
+        list[k] = onnx_ints(c, name[k], count + k);
+        if (!count[k])
+            list[k] = NULL;
+        if (list[k] && count[k] != (k == 3 ? 2 : 1) * dims && !(k == 4 && count[k] == dims + 2))
+            return onnx_refuse_call(c, "attribute %s has %d values", name[k], (int64_t)count[k]);
+    }
+    if (list[4] && count[4] == dims + 2)
+        list[4] += 2;
+    for (k = 0; k < dims; k++) {
+        const int64_t more = list[2] ? list[2][k] : 0;
+        int64_t full, total;
+        w[k].out = x->dim[2 + k];
+        w[k].window = weight->dim[2 + k];
+        w[k].stride = list[0] ? list[0][k] : 1;
+        w[k].dilation = list[1] ? list[1][k] : 1;
+        if (w[k].stride < 1 || w[k].dilation < 1 || w[k].window < 1 || more < 0)
+            return onnx_refuse_call(c, "a stride, a dilation or a window is out of range");
+        full = w[k].stride * (w[k].out - 1) + more + (w[k].window - 1) * w[k].dilation + 1;
+        w[k].before = list[3] ? list[3][k] : 0;
+        w[k].after = list[3] ? list[3][dims + k] : 0;
+        if (list[4] || upper || lower) {
+            w[k].in = list[4] ? list[4][k] : w[k].out * w[k].stride;
+            total = full > w[k].in ? full - w[k].in : 0;
+            /* a window that is smaller than its stride does not fill the size of auto_pad */
+            if (!list[4] && w[k].in > full)
+                w[k].in = full;
+            w[k].before = upper ? total / 2 : total - total / 2;
+        } else {
+            if (onnx_text_is(c, "auto_pad", "VALID", "NOTSET"))
+                w[k].before = w[k].after = 0;
+            w[k].in = full - w[k].before - w[k].after;
+        }
+        if (w[k].in < 0)
+            return onnx_refuse_call(c, "the pads exceed the output");
+    }
+    return dims;
+}
+
+/* Computes y from floats. */
+static int onnx_conv_transposed_run(onnx_call *c, const conv_plan *p)
+{
+    const int64_t size = (int64_t)(p->in * p->taps * p->pixels);
+    onnx_tensor *columns = onnx_tensor_make(c->run, ONNX_F32, 1, &size);
+    size_t i;
+    int failed = !columns;
+    for (i = 0; i < p->images * p->groups && !failed; i++) {
+        const size_t group = i % p->groups;
+        lgelu_product job;
+        conv_add_up sums;
+        memset(&job, 0, sizeof job);
+        job.m = p->in * p->taps;
+        job.n = p->pixels;
+        job.k = p->out;
+        job.c = (float *)columns->data;
+        job.c_stride = job.n;
+        job.a.x = p->weight + group * p->out * job.m;
+        job.a.row_stride = 1;
+        job.a.col_stride = job.m;
+        job.b.x = p->x + i * p->out * p->pixels;
+        job.b.row_stride = p->pixels;
+        job.b.col_stride = 1;
+        failed = onnx_product(c, &job);
+        sums.plan = p;
+        sums.columns = job.c;
+        sums.bias = p->bias ? p->bias + group * p->in : NULL;
+        sums.y = p->y + i * p->in * p->x_pixels;
+        if (!failed)
+            onnx_parallel(c->run, onnx_conv_add_up_task, &sums, p->in);
+    }
+    onnx_tensor_free(columns);
+    return failed ? -1 : 0;
+}
+
+static int onnx_conv_transposed_begin(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight,
+                                      const onnx_tensor *bias, conv_plan *p, int64_t *dim)
+{
+    const int64_t groups = onnx_int(c, "group", 1);
+    int k;
+    memset(p, 0, sizeof *p);
+    if (weight->rank != x->rank || x->rank < 3)
+        return onnx_refuse_call(c,
+                                "expected an image and weights of as many dimensions, at least 3; "
+                                "found %d and %d",
+                                (int64_t)x->rank, (int64_t)weight->rank);
+    if (groups < 1 || weight->dim[0] % groups || weight->dim[0] != x->dim[1])
+        return onnx_refuse_call(c, "%d channels do not fit weights of (%d, ...) in %d groups",
+                                x->dim[1], weight->dim[0], groups);
+    if (bias && bias->count != (size_t)(weight->dim[1] * groups))
+        return onnx_refuse_call(c, "expected %d biases, found %z", weight->dim[1] * groups,
+                                bias->count);
+    p->dims = onnx_conv_transposed_windows(c, x, weight, p->w);
+    if (p->dims < 0)
+        return -1;
+    p->groups = (size_t)groups;
+    p->images = (size_t)x->dim[0];
+    p->in = (size_t)weight->dim[1];
+    p->out = (size_t)(weight->dim[0] / groups);
+    p->pixels = onnx_windows_out(p->w, p->dims);
+    p->x_pixels = onnx_windows_in(p->w, p->dims);
+    p->taps = onnx_windows_size(p->w, p->dims);
+    dim[0] = x->dim[0];
+    dim[1] = weight->dim[1] * groups;
+    for (k = 0; k < p->dims; k++)
+        dim[2 + k] = p->w[k].in;
+    return 0;
+}
+
+static int onnx_conv_transposed(onnx_call *c)
+{
+    const onnx_tensor *bias = onnx_in_of(c, 2);
+    onnx_tensor *x, *w = NULL, *b = NULL, *y = NULL;
+    int64_t dim[ONNX_MOST_RANK];
+    conv_plan plan;
+    int failed;
+    if (onnx_conv_check_types(c))
+        return -1;
+    if (onnx_conv_transposed_begin(c, c->in[0], c->in[1], bias, &plan, dim))
+        return -1;
+    x = onnx_as_float(c, c->in[0]);
+    failed = !x || !(w = onnx_as_float(c, c->in[1]));
+    if (!failed && bias)
+        failed = !(b = onnx_as_float(c, bias));
+    if (!failed)
+        failed = !(y = onnx_tensor_make(c->run, ONNX_F32, 2 + plan.dims, dim));
+    if (!failed && y->count) {
+        plan.x = (const float *)x->data;
+        plan.weight = (const float *)w->data;
+        plan.bias = b ? (const float *)b->data : NULL;
+        plan.y = (float *)y->data;
+        failed = onnx_conv_transposed_run(c, &plan);
+    }
+    onnx_tensor_free(x);
+    onnx_tensor_free(w);
+    onnx_tensor_free(b);
+    if (failed) {
+        onnx_tensor_free(y);
+        return -1;
+    }
+    return onnx_layer_out(c, 0, c->in[0]->type, y);
+}
+
+/* Reads the windows of Col2Im: image_shape and block_shape are inputs. */
+static int onnx_conv_col2im_windows(onnx_call *c, onnx_window *w)
+{
+    int64_t image[ONNX_MOST_RANK], block[ONNX_MOST_RANK];
+    const int64_t *stride, *dilation, *pads;
+    const int dims = onnx_wholes(c, 1, image, ONNX_MOST_RANK - 2),
+              blocks = onnx_wholes(c, 2, block, ONNX_MOST_RANK - 2);
+    int strides, dilations, padded, k;
+    stride = onnx_ints(c, "strides", &strides);
+    dilation = onnx_ints(c, "dilations", &dilations);
+    pads = onnx_ints(c, "pads", &padded);
+    if (dims < 1 || blocks != dims || (strides && strides != dims)
+        || (dilations && dilations != dims) || (padded && padded != 2 * dims))
+        return onnx_refuse_call(c, "the shapes of image, block and attributes differ");
+    for (k = 0; k < dims; k++) {
+        int64_t room;
+        w[k].in = image[k];
+        w[k].window = block[k];
+        w[k].stride = strides ? stride[k] : 1;
+        w[k].dilation = dilations ? dilation[k] : 1;
+        w[k].before = padded ? pads[k] : 0;
+        w[k].after = padded ? pads[dims + k] : 0;
+        room = w[k].in + w[k].before + w[k].after - (w[k].window - 1) * w[k].dilation - 1;
+        if (w[k].window < 1 || w[k].stride < 1 || w[k].dilation < 1 || w[k].in < 0 || room < 0)
+            return onnx_refuse_call(c, "a block does not fit the image");
+        w[k].out = room / w[k].stride + 1;
+    }
+    return dims;
+}
+
+static int onnx_conv_col2im(onnx_call *c)
+{
+    int64_t dim[ONNX_MOST_RANK];
+    const onnx_tensor *in;
+    onnx_tensor *x, *y;
+    conv_plan plan;
+    size_t i;
+    int k;
+    memset(&plan, 0, sizeof plan);
+    if (onnx_need(c, 3))
+        return -1;
+    in = c->in[0];
+    plan.dims = onnx_conv_col2im_windows(c, plan.w);
+    if (plan.dims < 0)
+        return -1;
+    plan.pixels = onnx_windows_out(plan.w, plan.dims);
+    plan.x_pixels = onnx_windows_in(plan.w, plan.dims);
+    plan.taps = onnx_windows_size(plan.w, plan.dims);
+    plan.groups = 1;
+    if (in->rank != 3 || (size_t)in->dim[1] % plan.taps || (size_t)in->dim[2] != plan.pixels)
+        return onnx_refuse_call(c, "expected columns of %z blocks of %z elements", plan.pixels,
+                                plan.taps);
+    plan.in = (size_t)in->dim[1] / plan.taps;
+    dim[0] = in->dim[0];
+    dim[1] = (int64_t)plan.in;
+    for (k = 0; k < plan.dims; k++)
+        dim[2 + k] = plan.w[k].in;
+    x = onnx_as_float(c, in);
+    y = x ? onnx_tensor_make(c->run, ONNX_F32, 2 + plan.dims, dim) : NULL;
+    for (i = 0; y && i < (size_t)in->dim[0]; i++) {
+        conv_add_up sums;
+        sums.plan = &plan;
+        sums.columns = (const float *)x->data + i * (size_t)in->dim[1] * plan.pixels;
+        sums.bias = NULL;
+        sums.y = (float *)y->data + i * plan.in * plan.x_pixels;
+        onnx_parallel(c->run, onnx_conv_add_up_task, &sums, plan.in);
+    }
+    onnx_tensor_free(x);
+    return onnx_layer_out(c, 0, in->type, y);
+}
+
+const onnx_operator onnx_conv_operators[] = {
+    { "Conv", 1, onnx_conv_float, NULL },
+    { "ConvTranspose", 1, onnx_conv_transposed, NULL },
+    { "ConvInteger", 10, onnx_conv_integer, NULL },
+    { "QLinearConv", 10, onnx_conv_qlinear, NULL },
+    { "Col2Im", 18, onnx_conv_col2im, NULL },
+    { NULL, 0, NULL, NULL },
+};

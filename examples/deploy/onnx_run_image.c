@@ -1,0 +1,865 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_run_image.c: sampling of images in onnx_run.h: Resize, Upsample, GridSample, RoiAlign,
+   AffineGrid. Coordinates are computed in float, as ONNX Runtime does, since they decide which
+   element is the nearest.
+
+   MAP
+       [1] PLAN          sizes, scales, coordinates of Resize
+       [2] NEAREST       by indices
+       [3] TAPS          linear and cubic, one dimension after another
+       [4] RESIZE        the operators
+       [5] GRID          GridSample, AffineGrid
+       [6] REGIONS       RoiAlign */
+#include "onnx_layers.h"
+
+/* ---- [1] PLAN ---- */
+
+typedef enum {
+    IMAGE_HALF_PIXEL,
+    IMAGE_HALF_PIXEL_SYMMETRIC,
+    IMAGE_PYTORCH_HALF_PIXEL,
+    IMAGE_ALIGN_CORNERS,
+    IMAGE_ASYMMETRIC,
+    IMAGE_CROP
+} image_coordinates;
+
+typedef enum { IMAGE_NEAREST, IMAGE_LINEAR, IMAGE_CUBIC } image_mode;
+
+typedef enum {
+    IMAGE_ROUND_FLOOR,
+    IMAGE_ROUND_CEIL,
+    IMAGE_FLOOR,
+    IMAGE_CEIL,
+    IMAGE_OLD /* before opset 11: ceil if the image shrinks, else floor */
+} image_rounding;
+
+typedef struct {
+    image_mode mode;
+    image_coordinates coordinates;
+    image_rounding rounding;
+    int antialias, exclude_outside;
+    /* 1: align_corners and crop count with the size. 0, where a scale below 1 is given: with input
+       times scale, which need not be whole, as ONNX's tests do and ONNX Runtime does not. */
+    int whole;
+    float cubic, outside; /* cubic_coeff_a, extrapolation_value */
+    int rank;
+    int64_t in[ONNX_MOST_RANK], out[ONNX_MOST_RANK];
+    float scale[ONNX_MOST_RANK], start[ONNX_MOST_RANK], end[ONNX_MOST_RANK];
+} image_plan;
+
+/* Where output `at` of a dimension is in the input. */
+static float onnx_image_coordinate(const image_plan *p, int d, int64_t at)
+{
+    const float x = (float)at, in = (float)p->in[d], scale = p->scale[d];
+    const float out = p->whole || scale >= 1 ? (float)p->out[d] : onnx_times(in, scale);
+    switch (p->coordinates) {
+    case IMAGE_ALIGN_CORNERS: return p->out[d] > 1 ? x * (in - 1) / (out - 1) : 0;
+    case IMAGE_ASYMMETRIC: return x / scale;
+    case IMAGE_PYTORCH_HALF_PIXEL: return p->out[d] > 1 ? (x + 0.5f) / scale - 0.5f : 0;
+    case IMAGE_HALF_PIXEL: return (x + 0.5f) / scale - 0.5f;
+    case IMAGE_HALF_PIXEL_SYMMETRIC: {
+        const float offset = onnx_times(in / 2, 1 - (float)p->out[d] / onnx_times(scale, in));
+        return offset + (x + 0.5f) / scale - 0.5f;
+    }
+    default: break;
+    }
+    if (p->out[d] > 1)
+        return onnx_times(p->start[d], in - 1)
+               + onnx_times(x, p->end[d] - p->start[d]) * (in - 1) / (out - 1);
+    return 0.5f * (p->start[d] + p->end[d]) * (in - 1);
+}
+
+/* Returns whether an output is outside of the image, which counts for IMAGE_CROP alone. */
+static int onnx_image_is_outside(const image_plan *p, int d, float x)
+{
+    return p->coordinates == IMAGE_CROP && (x < 0 || x > (float)(p->in[d] - 1));
+}
+
+static int64_t onnx_image_nearest(const image_plan *p, int d, int64_t at)
+{
+    /* what is this near to the middle of two elements counts as in the middle, as in ONNX Runtime
+     */
+    const float tie = 1e-6f;
+    const float x = onnx_image_coordinate(p, d, at), low = floorf(x);
+    float y = low;
+    if (p->in[d] == p->out[d] && p->coordinates != IMAGE_CROP)
+        return at;
+    switch (p->rounding) {
+    case IMAGE_ROUND_FLOOR: y = x - low > 0.5f + tie ? low + 1 : low; break;
+    case IMAGE_ROUND_CEIL: y = x - low >= 0.5f - tie ? low + 1 : low; break;
+    case IMAGE_FLOOR: y = low; break;
+    case IMAGE_CEIL: y = ceilf(x); break;
+    case IMAGE_OLD: y = p->scale[d] < 1 ? ceilf(x) : low; break;
+    }
+    if (!(y > 0))
+        return 0;
+    return y >= (float)p->in[d] ? p->in[d] - 1 : (int64_t)y;
+}
+
+/* ---- [2] NEAREST ---- */
+
+/* Writes output 0 by indices: any type. */
+static int onnx_image_run_nearest(onnx_call *c, const image_plan *p, const onnx_tensor *x)
+{
+    onnx_tensor *y = onnx_out(c, 0, x->type, p->rank, p->out);
+    const size_t size = onnx_type_bytes(x->type);
+    int64_t place[ONNX_MOST_RANK] = { 0 }, *index[ONNX_MOST_RANK], *all, i;
+    size_t total = 0, at = 0;
+    const int last = p->rank - 1;
+    int d;
+    if (!y || !y->count)
+        return y ? 0 : -1;
+    for (d = 0; d < p->rank; d++)
+        total += (size_t)p->out[d];
+    all = (int64_t *)deploy_room(total, sizeof *all);
+    if (!all)
+        return onnx_refuse_call(c, "out of memory");
+    total = 0;
+    for (d = 0; d < p->rank; d++) {
+        index[d] = all + total;
+        for (i = 0; i < p->out[d]; i++) {
+            const int outside = onnx_image_is_outside(p, d, onnx_image_coordinate(p, d, i));
+            index[d][i] = outside ? -1 : onnx_image_nearest(p, d, i);
+        }
+        total += (size_t)p->out[d];
+    }
+    do {
+        size_t row = 0;
+        int outside = 0;
+        for (d = 0; d < last; d++) {
+            outside |= index[d][place[d]] < 0;
+            row = row * (size_t)p->in[d] + (size_t)(outside ? 0 : index[d][place[d]]);
+        }
+        row *= (size_t)p->in[last];
+        for (i = 0; i < p->out[last]; i++) {
+            const int64_t k = index[last][i];
+            if (outside || k < 0)
+                onnx_tensor_set_real(y, at, (double)p->outside);
+            else if (size == 4)
+                ((uint32_t *)y->data)[at] = ((const uint32_t *)x->data)[row + (size_t)k];
+            else
+                memcpy((char *)y->data + at * size,
+                       (const char *)x->data + (row + (size_t)k) * size, size);
+            at++;
+        }
+    } while (onnx_next_place(place, p->out, last));
+    free(all);
+    return 0;
+}
+
+/* ---- [3] TAPS ---- */
+
+/* An output of a dimension reads the inputs index[k], limited to the image, with weight[k]. */
+
+/* The cubic of Keys at x. */
+static float onnx_image_keys(float x, float a)
+{
+    x = x < 0 ? -x : x;
+    if (x <= 1)
+        return onnx_times(onnx_times(a + 2, x) - (a + 3), onnx_times(x, x)) + 1;
+    if (x < 2)
+        return onnx_times(onnx_times(onnx_times(a, x) - 5 * a, x) + 8 * a, x) - 4 * a;
+    return 0;
+}
+
+/* Most taps of a dimension. */
+static int onnx_image_most_taps(const image_plan *p, int d)
+{
+    const float reach = p->mode == IMAGE_CUBIC ? 2 : 1;
+    if (!p->antialias || p->scale[d] >= 1)
+        return 2 * (int)reach;
+    return 2 * (int)ceilf(reach / p->scale[d]) + 2;
+}
+
+/* Weights and indices of one output. */
+static void onnx_image_set_taps(const image_plan *p, int d, int64_t at, int64_t *index,
+                                float *weight, int *taps)
+{
+    const float x = onnx_image_coordinate(p, d, at), base = ceilf(x) - 1, ratio = x - base;
+    const float reach = p->mode == IMAGE_CUBIC ? 2 : 1;
+    const float scale = p->antialias && p->scale[d] < 1 ? p->scale[d] : 1;
+    const int start = (int)floorf(-reach / scale) + 1;
+    float sum = 0;
+    int k;
+    *taps = 2 - 2 * start;
+    for (k = 0; k < *taps; k++) {
+        const int64_t i = (int64_t)base + start + k;
+        const float far = onnx_times((float)(start + k) - ratio, scale),
+                    near = far < 0 ? -far : far;
+        if (p->mode == IMAGE_CUBIC)
+            weight[k] = onnx_image_keys(far, p->cubic);
+        else
+            weight[k] = near < 1 ? 1 - near : 0;
+        if (p->exclude_outside && (i < 0 || i >= p->in[d]))
+            weight[k] = 0;
+        index[k] = i < 0 ? 0 : i >= p->in[d] ? p->in[d] - 1 : i;
+        sum += weight[k];
+    }
+    for (k = 0; (p->antialias || p->exclude_outside) && k < *taps; k++)
+        weight[k] = weight[k] / sum;
+}
+
+/* Interpolates dimension d: x (outer, in, inner) to y (outer, out, inner). */
+static void onnx_image_dimension(const onnx_tensor *x, onnx_tensor *y, int d, const int64_t *index,
+                                 const float *weight, const int *taps, int most)
+{
+    const size_t in = (size_t)x->dim[d], out = (size_t)y->dim[d];
+    size_t inner = 1, outer = 1, o, i, j;
+    int k;
+    for (k = 0; k < d; k++)
+        outer *= (size_t)x->dim[k];
+    for (k = d + 1; k < x->rank; k++)
+        inner *= (size_t)x->dim[k];
+    for (o = 0; o < outer; o++) {
+        const float *from = (const float *)x->data + o * in * inner;
+        float *to = (float *)y->data + o * out * inner;
+        for (i = 0; i < out; i++) {
+            for (j = 0; j < inner; j++)
+                to[j] = 0;
+            for (k = 0; k < taps[i]; k++) {
+                const float w = weight[i * (size_t)most + (size_t)k];
+                const float *row = from + (size_t)index[i * (size_t)most + (size_t)k] * inner;
+                const onnx_four four = onnx_four_set(w);
+                for (j = 0; j + 4 <= inner; j += 4)
+                    onnx_four_store(to + j,
+                                    onnx_four_add(onnx_four_load(to + j),
+                                                  onnx_four_times(four, onnx_four_load(row + j))));
+                for (; j < inner; j++)
+                    to[j] += onnx_times(w, row[j]);
+            }
+            to += inner;
+        }
+    }
+}
+
+/* Interpolates dimension d of *x, which is replaced. */
+static int onnx_image_resample(onnx_call *c, const image_plan *p, int d, onnx_tensor **x)
+{
+    const int most = onnx_image_most_taps(p, d);
+    const size_t out = (size_t)p->out[d], room = out * (size_t)most;
+    int64_t dim[ONNX_MOST_RANK], *index = (int64_t *)deploy_room(room, sizeof *index);
+    float *weight = (float *)deploy_room(room, sizeof *weight);
+    int *taps = (int *)deploy_room(out, sizeof *taps);
+    onnx_tensor *y = NULL;
+    size_t i;
+    memcpy(dim, (*x)->dim, sizeof dim);
+    dim[d] = p->out[d];
+    if (index && weight && taps)
+        y = onnx_tensor_make(c->run, ONNX_F32, p->rank, dim);
+    for (i = 0; y && i < out; i++)
+        onnx_image_set_taps(p, d, (int64_t)i, index + i * (size_t)most, weight + i * (size_t)most,
+                            taps + i);
+    if (y)
+        onnx_image_dimension(*x, y, d, index, weight, taps, most);
+    free(index);
+    free(weight);
+    free(taps);
+    if (!y)
+        return onnx_refuse_call(c, "out of memory");
+    onnx_tensor_free(*x);
+    *x = y;
+    return 0;
+}
+
+/* Sets outputs whose coordinate is outside of the image to extrapolation_value. */
+static void onnx_image_fill_outside(const image_plan *p, onnx_tensor *y)
+{
+    int64_t place[ONNX_MOST_RANK] = { 0 };
+    size_t i;
+    int d;
+    for (i = 0; i < y->count; i++) {
+        for (d = 0; d < p->rank; d++) {
+            if (onnx_image_is_outside(p, d, onnx_image_coordinate(p, d, place[d])))
+                ((float *)y->data)[i] = p->outside;
+        }
+        onnx_next_place(place, p->out, p->rank);
+    }
+}
+
+static int onnx_image_run_taps(onnx_call *c, const image_plan *p, const onnx_tensor *in)
+{
+    onnx_tensor *x = onnx_as_float(c, in);
+    int d, failed = !x;
+    for (d = p->rank - 1; d >= 0 && !failed; d--) {
+        if (p->in[d] != p->out[d] || p->coordinates == IMAGE_CROP)
+            failed = onnx_image_resample(c, p, d, &x);
+    }
+    if (failed) {
+        onnx_tensor_free(x);
+        return -1;
+    }
+    if (p->coordinates == IMAGE_CROP)
+        onnx_image_fill_outside(p, x);
+    return onnx_layer_out(c, 0, in->type, x);
+}
+
+/* ---- [4] RESIZE ---- */
+
+static int onnx_image_run_plan(onnx_call *c, const image_plan *p)
+{
+    const onnx_tensor *x = c->in[0];
+    int d;
+    size_t count = 1;
+    for (d = 0; d < p->rank; d++) {
+        if (p->out[d] < 0 || (p->out[d] > 0 && p->in[d] < 1))
+            return onnx_refuse_call(c, "the new size %d of dimension %d is out of range", p->out[d],
+                                    (int64_t)d);
+        count *= (size_t)p->out[d];
+    }
+    if (!count)
+        return onnx_out(c, 0, x->type, p->rank, p->out) ? 0 : -1;
+    if (p->mode == IMAGE_NEAREST || !p->rank)
+        return onnx_image_run_nearest(c, p, x);
+    return onnx_image_run_taps(c, p, x);
+}
+
+static int onnx_image_read_mode(onnx_call *c, image_plan *p)
+{
+    if (onnx_text_is(c, "mode", "nearest", "nearest"))
+        p->mode = IMAGE_NEAREST;
+    else if (onnx_text_is(c, "mode", "linear", "nearest")
+             || onnx_text_is(c, "mode", "bilinear", "nearest"))
+        p->mode = IMAGE_LINEAR;
+    else if (onnx_text_is(c, "mode", "cubic", "nearest"))
+        p->mode = IMAGE_CUBIC;
+    else
+        return onnx_refuse_call(c, "attribute mode: expected nearest, linear or cubic");
+    return 0;
+}
+
+static int onnx_image_read_attributes(onnx_call *c, image_plan *p)
+{
+    static const struct {
+        const char *name;
+        image_coordinates value;
+    } coordinates[] = {
+        { "half_pixel", IMAGE_HALF_PIXEL },
+        { "half_pixel_symmetric", IMAGE_HALF_PIXEL_SYMMETRIC },
+        { "pytorch_half_pixel", IMAGE_PYTORCH_HALF_PIXEL },
+        { "align_corners", IMAGE_ALIGN_CORNERS },
+        { "asymmetric", IMAGE_ASYMMETRIC },
+        { "tf_crop_and_resize", IMAGE_CROP },
+    };
+    static const struct {
+        const char *name;
+        image_rounding value;
+    } roundings[] = {
+        { "round_prefer_floor", IMAGE_ROUND_FLOOR },
+        { "round_prefer_ceil", IMAGE_ROUND_CEIL },
+        { "floor", IMAGE_FLOOR },
+        { "ceil", IMAGE_CEIL },
+    };
+    int found = 0;
+    size_t k;
+    for (k = 0; k < sizeof coordinates / sizeof *coordinates; k++) {
+        if (onnx_text_is(c, "coordinate_transformation_mode", coordinates[k].name, "half_pixel")) {
+            p->coordinates = coordinates[k].value;
+            found |= 1;
+        }
+    }
+    for (k = 0; k < sizeof roundings / sizeof *roundings; k++) {
+        if (onnx_text_is(c, "nearest_mode", roundings[k].name, "round_prefer_floor")) {
+            p->rounding = roundings[k].value;
+            found |= 2;
+        }
+    }
+    if (found != 3)
+        return onnx_refuse_call(c, "attribute %s has an unknown value",
+                                found & 1 ? "nearest_mode" : "coordinate_transformation_mode");
+    p->antialias = onnx_int(c, "antialias", 0) != 0;
+    p->exclude_outside = onnx_int(c, "exclude_outside", 0) != 0;
+    p->cubic = onnx_float(c, "cubic_coeff_a", -0.75f);
+    p->outside = onnx_float(c, "extrapolation_value", 0);
+    return 0;
+}
+
+/* Begins a plan that leaves x as it is. */
+static void onnx_image_begin(image_plan *p, const onnx_tensor *x)
+{
+    int d;
+    memset(p, 0, sizeof *p);
+    p->rank = x->rank;
+    for (d = 0; d < x->rank; d++) {
+        p->in[d] = p->out[d] = x->dim[d];
+        p->scale[d] = 1;
+        p->end[d] = 1;
+    }
+}
+
+/* Sets the scale of a dimension and its size, rounded down. */
+static int onnx_image_scale(onnx_call *c, image_plan *p, int d, float scale)
+{
+    if (!(scale > 0) || !(scale < 1e6f))
+        return onnx_refuse_call(c, "a scale is out of range");
+    p->scale[d] = scale;
+    p->out[d] = (int64_t)floorf(onnx_times((float)p->in[d], scale));
+    return 0;
+}
+
+/* Sets scales and sizes from `sizes`; n: its axes. */
+static int onnx_image_sizes(onnx_call *c, image_plan *p, const int *axis, int n)
+{
+    const int larger = onnx_text_is(c, "keep_aspect_ratio_policy", "not_larger", "stretch"),
+              smaller = onnx_text_is(c, "keep_aspect_ratio_policy", "not_smaller", "stretch");
+    int64_t size[ONNX_MOST_RANK];
+    float same = 0;
+    int k;
+    if (onnx_wholes(c, 3, size, ONNX_MOST_RANK) != n)
+        return onnx_refuse_call(c, "sizes: expected %d values", (int64_t)n);
+    for (k = 0; k < n; k++) {
+        const int d = axis[k];
+        p->out[d] = size[k];
+        p->scale[d] = p->in[d] > 0 ? (float)size[k] / (float)p->in[d] : 1;
+        if (!k || (larger ? p->scale[d] < same : p->scale[d] > same))
+            same = p->scale[d];
+    }
+    for (k = 0; k < n && (larger || smaller); k++) {
+        p->scale[axis[k]] = same;
+        p->out[axis[k]] = (int64_t)floorf(onnx_times(same, (float)p->in[axis[k]]) + 0.5f);
+    }
+    return 0;
+}
+
+static int onnx_image_resize(onnx_call *c)
+{
+    const onnx_tensor *roi = onnx_in_of(c, 1), *scales = onnx_in_of(c, 2),
+                      *sizes = onnx_in_of(c, 3);
+    int axis[ONNX_MOST_RANK], n, k;
+    const int64_t *axes;
+    image_plan p;
+    if (onnx_need(c, 1))
+        return -1;
+    onnx_image_begin(&p, c->in[0]);
+    if (onnx_image_read_mode(c, &p) || onnx_image_read_attributes(c, &p))
+        return -1;
+    axes = onnx_ints(c, "axes", &n);
+    if (!axes)
+        n = p.rank;
+    if (n > p.rank)
+        return onnx_refuse_call(c, "attribute axes has %d values for %d dimensions", (int64_t)n,
+                                (int64_t)p.rank);
+    for (k = 0; k < n; k++) {
+        axis[k] = axes ? onnx_axis(c, axes[k], p.rank) : k;
+        if (axis[k] < 0)
+            return -1;
+    }
+    if (p.coordinates == IMAGE_CROP) {
+        if (!roi || roi->count != 2 * (size_t)n)
+            return onnx_refuse_call(c, "roi: expected %d values", 2 * (int64_t)n);
+        for (k = 0; k < n; k++) {
+            p.start[axis[k]] = (float)onnx_tensor_real(roi, (size_t)k);
+            p.end[axis[k]] = (float)onnx_tensor_real(roi, (size_t)(n + k));
+        }
+    }
+    if (sizes && sizes->count) {
+        p.whole = 1;
+        if (onnx_image_sizes(c, &p, axis, n))
+            return -1;
+    } else {
+        if (!scales || scales->count != (size_t)n)
+            return onnx_refuse_call(c, "scales: expected %d values", (int64_t)n);
+        for (k = 0; k < n; k++) {
+            if (onnx_image_scale(c, &p, axis[k], (float)onnx_tensor_real(scales, (size_t)k)))
+                return -1;
+        }
+    }
+    return onnx_image_run_plan(c, &p);
+}
+
+/* Resize of opset 10, and Upsample: scales as an attribute or as input 1. */
+static int onnx_image_resize_old(onnx_call *c)
+{
+    const onnx_tensor *scales = onnx_in_of(c, 1);
+    const onnx_attribute *list = onnx_attribute_of(c, "scales");
+    image_plan p;
+    int d;
+    if (onnx_need(c, 1))
+        return -1;
+    onnx_image_begin(&p, c->in[0]);
+    if (onnx_image_read_mode(c, &p))
+        return -1;
+    p.coordinates = IMAGE_ASYMMETRIC;
+    p.rounding = IMAGE_OLD;
+    p.cubic = -0.75f;
+    if (scales ? scales->count != (size_t)p.rank : !list || list->count != (size_t)p.rank)
+        return onnx_refuse_call(c, "scales: expected %d values", (int64_t)p.rank);
+    for (d = 0; d < p.rank; d++) {
+        if (onnx_image_scale(c, &p, d,
+                             scales ? (float)onnx_tensor_real(scales, (size_t)d) : list->floats[d]))
+            return -1;
+    }
+    return onnx_image_run_plan(c, &p);
+}
+
+/* ---- [5] GRID ---- */
+
+typedef enum { GRID_ZEROS, GRID_BORDER, GRID_REFLECTION } grid_padding;
+
+typedef struct {
+    image_mode mode;
+    grid_padding padding;
+    int align, dims;
+    const onnx_tensor *x, *grid;
+    onnx_tensor *y;
+    size_t channels, pixels, points;
+} grid_plan;
+
+/* Reflects x at low and high until it is between them. */
+static float onnx_grid_reflect(float x, float low, float high)
+{
+    const float range = high - low;
+    float far, rest;
+    int64_t n;
+    if (!(range > 0))
+        return low;
+    if (x >= low && x <= high)
+        return x;
+    far = x < low ? low - x : x - high;
+    if (!(far < 1e15f))
+        return low;
+    n = (int64_t)(far / range);
+    rest = far - onnx_times((float)n, range);
+    if (x < low)
+        return n % 2 ? high - rest : low + rest;
+    return n % 2 ? low + rest : high - rest;
+}
+
+/* The element that index i of a dimension reads; -1: zero. */
+static int64_t onnx_grid_index(const grid_plan *p, int64_t i, int64_t n)
+{
+    if (i >= 0 && i < n)
+        return i;
+    if (p->padding == GRID_ZEROS)
+        return -1;
+    if (p->padding == GRID_REFLECTION)
+        i = (int64_t)onnx_grid_reflect((float)i, p->align ? 0 : -0.5f,
+                                       p->align ? (float)n - 1 : (float)n - 0.5f);
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+/* Where a normalised coordinate is in a dimension of n elements. */
+static float onnx_grid_coordinate(const grid_plan *p, float at, int64_t n)
+{
+    const float low = p->align ? 0 : -0.5f, high = p->align ? (float)n - 1 : (float)n - 0.5f;
+    float x;
+    if (p->align)
+        x = (at + 1) / 2 * (float)(n - 1);
+    else
+        x = (onnx_times(at + 1, (float)n) - 1) / 2;
+    if (p->mode == IMAGE_NEAREST)
+        x = p->dims == 3 ? (x < 0 ? ceilf(x - 0.5f) : floorf(x + 0.5f)) : (float)rint((double)x);
+    if (!(x >= low && x <= high)) {
+        if (p->padding == GRID_BORDER && p->mode == IMAGE_CUBIC && x > -1e9f && x < 1e9f)
+            return x; /* each of its elements is moved to the border, as PyTorch does */
+        if (p->padding == GRID_BORDER)
+            x = x > 0 ? (float)(n - 1) : 0;
+        else if (p->padding == GRID_REFLECTION)
+            x = onnx_grid_reflect(x, low, high);
+        else if (!(x > -1e9f && x < 1e9f))
+            x = -1e9f;
+    }
+    return x;
+}
+
+/* Reads the taps of a point: how many a dimension has, their elements and weights. */
+static int onnx_grid_taps(const grid_plan *p, const float *at, int64_t index[][4],
+                          float weight[][4])
+{
+    const int taps = p->mode == IMAGE_NEAREST ? 1 : p->mode == IMAGE_LINEAR ? 2 : 4;
+    int d, k;
+    for (d = 0; d < p->dims; d++) {
+        const int64_t n = p->x->dim[2 + d];
+        const float x = onnx_grid_coordinate(p, at[p->dims - 1 - d], n), low = floorf(x);
+        for (k = 0; k < taps; k++) {
+            const int64_t i = (int64_t)low + k - (taps == 4);
+            const float far = x - (float)i, near = far < 0 ? -far : far;
+            index[d][k] = onnx_grid_index(p, i, n);
+            weight[d][k] = taps == 1 ? 1 : taps == 2 ? 1 - near : onnx_image_keys(far, -0.75f);
+        }
+    }
+    return taps;
+}
+
+/* Samples one point in all channels of an image. */
+static void onnx_grid_point(size_t i, void *user)
+{
+    const grid_plan *p = (const grid_plan *)user;
+    const size_t image = i / p->points;
+    int64_t index[3][4], place[3], dim[3];
+    float weight[3][4];
+    const int taps =
+        onnx_grid_taps(p, (const float *)p->grid->data + i * (size_t)p->dims, index, weight);
+    size_t channel;
+    int d;
+    for (d = 0; d < 3; d++)
+        dim[d] = taps;
+    for (channel = 0; channel < p->channels; channel++) {
+        const float *from = (const float *)p->x->data + (image * p->channels + channel) * p->pixels;
+        float sum = 0;
+        memset(place, 0, sizeof place);
+        do {
+            float w = 1;
+            int64_t at = 0;
+            int inside = 1;
+            for (d = 0; d < p->dims; d++) {
+                inside &= index[d][place[d]] >= 0;
+                w *= weight[d][place[d]];
+                at = at * p->x->dim[2 + d] + index[d][place[d]];
+            }
+            if (inside)
+                sum += onnx_times(w, from[at]);
+        } while (onnx_next_place(place, dim, p->dims));
+        ((float *)p->y->data)[(image * p->channels + channel) * p->points + i % p->points] = sum;
+    }
+}
+
+static int onnx_grid_read(onnx_call *c, grid_plan *p)
+{
+    p->align = onnx_int(c, "align_corners", 0) != 0;
+    if (onnx_text_is(c, "mode", "nearest", "linear"))
+        p->mode = IMAGE_NEAREST;
+    else if (onnx_text_is(c, "mode", "cubic", "linear")
+             || onnx_text_is(c, "mode", "bicubic", "linear"))
+        p->mode = IMAGE_CUBIC;
+    else if (onnx_text_is(c, "mode", "linear", "linear")
+             || onnx_text_is(c, "mode", "bilinear", "linear"))
+        p->mode = IMAGE_LINEAR;
+    else
+        return onnx_refuse_call(c, "attribute mode has an unknown value");
+    if (onnx_text_is(c, "padding_mode", "border", "zeros"))
+        p->padding = GRID_BORDER;
+    else if (onnx_text_is(c, "padding_mode", "reflection", "zeros"))
+        p->padding = GRID_REFLECTION;
+    else if (!onnx_text_is(c, "padding_mode", "zeros", "zeros"))
+        return onnx_refuse_call(c, "attribute padding_mode has an unknown value");
+    return 0;
+}
+
+static int onnx_image_grid_sample(onnx_call *c)
+{
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor *x, *grid;
+    grid_plan p;
+    int d;
+    memset(&p, 0, sizeof p);
+    if (onnx_need(c, 2) || onnx_grid_read(c, &p))
+        return -1;
+    p.dims = c->in[0]->rank - 2;
+    if (p.dims < 1 || p.dims > 3 || c->in[1]->rank != p.dims + 2
+        || c->in[1]->dim[p.dims + 1] != p.dims || c->in[1]->dim[0] != c->in[0]->dim[0])
+        return onnx_refuse_call(c, "a grid of this shape does not fit the image");
+    dim[0] = c->in[0]->dim[0];
+    dim[1] = c->in[0]->dim[1];
+    p.channels = (size_t)dim[1];
+    p.pixels = p.points = 1;
+    for (d = 0; d < p.dims; d++) {
+        dim[2 + d] = c->in[1]->dim[1 + d];
+        p.points *= (size_t)dim[2 + d];
+        p.pixels *= (size_t)c->in[0]->dim[2 + d];
+    }
+    p.x = x = onnx_as_float(c, c->in[0]);
+    p.grid = grid = x ? onnx_as_float(c, c->in[1]) : NULL;
+    p.y = grid ? onnx_tensor_make(c->run, ONNX_F32, p.dims + 2, dim) : NULL;
+    if (p.y && p.y->count && p.pixels)
+        onnx_parallel(c->run, onnx_grid_point, &p, (size_t)dim[0] * p.points);
+    else if (p.y && p.y->count)
+        memset(p.y->data, 0, p.y->count * sizeof(float));
+    onnx_tensor_free(x);
+    onnx_tensor_free(grid);
+    return onnx_layer_out(c, 0, c->in[0]->type, p.y);
+}
+
+static int onnx_image_affine_grid(onnx_call *c)
+{
+    const int align = onnx_int(c, "align_corners", 0) != 0;
+    int64_t size[5], dim[5], place[4] = { 0 };
+    onnx_tensor *y;
+    size_t i;
+    int n, dims, d, k;
+    if (onnx_need(c, 2))
+        return -1;
+    n = onnx_wholes(c, 1, size, 5);
+    dims = n - 2;
+    if (n < 4 || c->in[0]->rank != 3 || c->in[0]->dim[0] != size[0] || c->in[0]->dim[1] != dims
+        || c->in[0]->dim[2] != dims + 1)
+        return onnx_refuse_call(c, "expected matrices of 2 × 3 or 3 × 4 and a size of 4 or 5");
+    dim[0] = size[0];
+    for (d = 0; d < dims; d++)
+        dim[1 + d] = size[2 + d];
+    dim[1 + dims] = dims;
+    y = onnx_out(c, 0, c->in[0]->type, dims + 2, dim);
+    for (i = 0; y && i < y->count; i += (size_t)dims) {
+        double at[4] = { 0, 0, 0, 1 };
+        for (d = 0; d < dims; d++) {
+            const double m = (double)dim[1 + d], x = (double)place[1 + d];
+            double v = align ? (m > 1 ? 2 * x / (m - 1) - 1 : 0) : (2 * x + 1) / m - 1;
+            at[dims - 1 - d] = v;
+        }
+        at[dims] = 1;
+        for (d = 0; d < dims; d++) {
+            const size_t row = ((size_t)place[0] * (size_t)dims + (size_t)d) * (size_t)(dims + 1);
+            double sum = 0;
+            for (k = 0; k <= dims; k++)
+                sum += onnx_times_f64(onnx_tensor_real(c->in[0], row + (size_t)k), at[k]);
+            onnx_tensor_set_real(y, i + (size_t)d, sum);
+        }
+        onnx_next_place(place, dim, dims + 1);
+    }
+    return y ? 0 : -1;
+}
+
+/* ---- [6] REGIONS ---- */
+
+typedef struct {
+    const float *x; /* a plane */
+    int64_t height, width;
+    int is_max;
+} roi_plane;
+
+/* A coordinate of a sample: the two elements and the weight of the second. Returns 0 if it is
+   outside. */
+static int onnx_roi_coordinate(float at, int64_t n, int64_t *low, int64_t *high, float *weight)
+{
+    if (!(at >= -1 && at <= (float)n))
+        return 0;
+    at = at > 0 ? at : 0;
+    *low = (int64_t)at;
+    if (*low >= n - 1) {
+        *low = *high = n - 1;
+        at = (float)*low;
+    } else {
+        *high = *low + 1;
+    }
+    *weight = at - (float)*low;
+    return 1;
+}
+
+/* A sample of a plane by linear interpolation: the sum of its four products, or the largest. */
+static float onnx_roi_sample(const roi_plane *p, float y, float x)
+{
+    int64_t top, bottom, left, right;
+    float down, across, a, b, e, f;
+    if (!onnx_roi_coordinate(y, p->height, &top, &bottom, &down)
+        || !onnx_roi_coordinate(x, p->width, &left, &right, &across))
+        return 0;
+    a = onnx_times((1 - down) * (1 - across), p->x[top * p->width + left]);
+    b = onnx_times((1 - down) * across, p->x[top * p->width + right]);
+    e = onnx_times(down * (1 - across), p->x[bottom * p->width + left]);
+    f = onnx_times(down * across, p->x[bottom * p->width + right]);
+    if (!p->is_max)
+        return ((a + b) + e) + f;
+    a = b > a ? b : a;
+    e = f > e ? f : e;
+    return e > a ? e : a;
+}
+
+typedef struct {
+    float y, x, height, width; /* of the region's first corner; of a bin */
+    int64_t down, across;      /* samples of a bin */
+} roi_bins;
+
+/* The average or the maximum of a bin's samples. */
+static float onnx_roi_bin(const roi_plane *p, const roi_bins *r, int64_t row, int64_t column)
+{
+    float all = 0;
+    int64_t i, j;
+    for (i = 0; i < r->down; i++) {
+        const float y = r->y + onnx_times((float)row, r->height)
+                        + ((float)i + 0.5f) * r->height / (float)r->down;
+        for (j = 0; j < r->across; j++) {
+            const float x = r->x + onnx_times((float)column, r->width)
+                            + ((float)j + 0.5f) * r->width / (float)r->across;
+            const float v = onnx_roi_sample(p, y, x);
+            if (!p->is_max)
+                all += v;
+            else if ((!i && !j) || v > all)
+                all = v;
+        }
+    }
+    if (!p->is_max && r->down * r->across > 1)
+        all /= (float)(r->down * r->across);
+    return all;
+}
+
+static int onnx_image_roi_align(onnx_call *c)
+{
+    const int half =
+        c->opset >= 16
+        && onnx_text_is(c, "coordinate_transformation_mode", "half_pixel", "half_pixel");
+    const int64_t height = onnx_int(c, "output_height", 1), width = onnx_int(c, "output_width", 1),
+                  ratio = onnx_int(c, "sampling_ratio", 0);
+    const float scale = onnx_float(c, "spatial_scale", 1), offset = half ? 0.5f : 0;
+    onnx_tensor *x, *y, *roi;
+    int64_t dim[4];
+    roi_plane plane;
+    size_t i, n;
+    if (onnx_need(c, 3))
+        return -1;
+    if (c->in[0]->rank != 4 || c->in[1]->rank != 2 || c->in[1]->dim[1] != 4
+        || c->in[2]->count != (size_t)c->in[1]->dim[0] || height < 1 || width < 1)
+        return onnx_refuse_call(c, "expected images, regions of 4 numbers and their images");
+    if (height > 1 << 24 || width > 1 << 24 || ratio < 0 || ratio > 1 << 10)
+        return onnx_refuse_call(c, "the output or the sampling ratio is out of range");
+    dim[0] = c->in[1]->dim[0];
+    dim[1] = c->in[0]->dim[1];
+    dim[2] = height;
+    dim[3] = width;
+    x = onnx_as_float(c, c->in[0]);
+    roi = x ? onnx_as_float(c, c->in[1]) : NULL;
+    y = roi ? onnx_tensor_make(c->run, ONNX_F32, 4, dim) : NULL;
+    plane.height = c->in[0]->dim[2];
+    plane.width = c->in[0]->dim[3];
+    plane.is_max = onnx_text_is(c, "mode", "max", "avg");
+    n = (size_t)(height * width);
+    for (i = 0; y && i < y->count; i++) {
+        const size_t region = i / n / (size_t)dim[1], channel = i / n % (size_t)dim[1];
+        const int64_t image = onnx_tensor_whole(c->in[2], region);
+        const float *corner = (const float *)roi->data + region * 4;
+        roi_bins r;
+        float h, w;
+        if (image < 0 || image >= c->in[0]->dim[0] || !plane.height || !plane.width) {
+            onnx_tensor_free(y);
+            y = NULL;
+            onnx_refuse_call(c, "there is no image %d", image);
+            break;
+        }
+        plane.x =
+            (const float *)x->data
+            + ((size_t)image * (size_t)dim[1] + channel) * (size_t)(plane.height * plane.width);
+        r.x = onnx_times(corner[0], scale) - offset;
+        r.y = onnx_times(corner[1], scale) - offset;
+        w = onnx_times(corner[2], scale) - offset - r.x;
+        h = onnx_times(corner[3], scale) - offset - r.y;
+        if (!half) {
+            w = w > 1 ? w : 1;
+            h = h > 1 ? h : 1;
+        }
+        r.width = w / (float)width;
+        r.height = h / (float)height;
+        /* regions of NaN, or so large that their samples would not end */
+        if (!(fabsf(r.width) <= 65536) || !(fabsf(r.height) <= 65536)) {
+            onnx_tensor_free(y);
+            y = NULL;
+            onnx_refuse_call(c, "a bin of a region has more than 65536 pixels across or down");
+            break;
+        }
+        r.down = ratio > 0 ? ratio : (int64_t)ceilf(r.height);
+        r.across = ratio > 0 ? ratio : (int64_t)ceilf(r.width);
+        ((float *)y->data)[i] =
+            onnx_roi_bin(&plane, &r, (int64_t)(i % n) / width, (int64_t)(i % n) % width);
+    }
+    onnx_tensor_free(x);
+    onnx_tensor_free(roi);
+    return onnx_layer_out(c, 0, c->in[0]->type, y);
+}
+
+const onnx_operator onnx_image_operators[] = {
+    { "Resize", 10, onnx_image_resize_old, NULL },
+    { "Resize", 11, onnx_image_resize, NULL },
+    { "Upsample", 7, onnx_image_resize_old, NULL },
+    { "GridSample", 16, onnx_image_grid_sample, NULL },
+    { "AffineGrid", 20, onnx_image_affine_grid, NULL },
+    { "RoiAlign", 10, onnx_image_roi_align, NULL },
+    { NULL, 0, NULL, NULL },
+};

@@ -1,0 +1,987 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_run_math.c: the operators of onnx_run.h that compute each element of their result from
+   elements of several values (with NumPy's broadcasting), and conversions of types.
+
+   float is computed in float, half and bfloat16 in float and rounded once, double in double.
+   Integers wrap, their quotients are truncated; a quotient by 0 is 0.
+
+   MAP
+       [1] ELEMENTS     blocks of any type as float, double, int64 or uint64
+       [2] WALKING      results of several values, broadcast, on threads
+       [3] KERNELS      one a function and arithmetic
+       [4] OPERATORS    of two values, of many; Pow, Mod, shifts, Where
+       [5] CASTS        Cast, CastLike
+       [6] INT8         QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear
+       [7] TABLE */
+#include "onnx_operator.h"
+#include "onnx_elementary.h"
+
+/* ---- [1] ELEMENTS ---- */
+
+onnx_arithmetic onnx_arithmetic_of(int type)
+{
+    if (type == ONNX_F64)
+        return ONNX_AS_F64;
+    if (onnx_is_float(type))
+        return ONNX_AS_F32;
+    if (type == ONNX_U64)
+        return ONNX_AS_U64;
+    return onnx_is_whole(type) || type == ONNX_BOOL ? ONNX_AS_I64 : ONNX_AS_NOTHING;
+}
+
+/* A loop that converts n elements of type S at x to type T at y. */
+#define MATH_CONVERT(S, T, E)                              \
+    do {                                                   \
+        const S *const source = (const S *)x->data + from; \
+        T *const target = (T *)to;                         \
+        for (i = 0; i < n; i++) {                          \
+            const S v = source[i];                         \
+            target[i] = (E);                               \
+        }                                                  \
+    } while (0)
+
+void onnx_elements_of(const onnx_tensor *x, size_t from, size_t n, void *to)
+{
+    size_t i;
+    switch (x->type) {
+    case ONNX_F32: memcpy(to, (const float *)x->data + from, n * sizeof(float)); break;
+    case ONNX_F64:
+    case ONNX_I64:
+    case ONNX_U64: memcpy(to, (const uint64_t *)x->data + from, n * sizeof(uint64_t)); break;
+    case ONNX_F16: MATH_CONVERT(uint16_t, float, onnx_from_half(v)); break;
+    case ONNX_BF16: MATH_CONVERT(uint16_t, float, onnx_from_bfloat(v)); break;
+    case ONNX_U8:
+    case ONNX_BOOL: MATH_CONVERT(uint8_t, int64_t, v); break;
+    case ONNX_I8: MATH_CONVERT(int8_t, int64_t, v); break;
+    case ONNX_U16: MATH_CONVERT(uint16_t, int64_t, v); break;
+    case ONNX_I16: MATH_CONVERT(int16_t, int64_t, v); break;
+    case ONNX_I32: MATH_CONVERT(int32_t, int64_t, v); break;
+    case ONNX_U32: MATH_CONVERT(uint32_t, int64_t, v); break;
+    default: break;
+    }
+}
+
+void onnx_reals_of(const onnx_tensor *x, size_t from, size_t n, double *to)
+{
+    size_t i;
+    if (x->type == ONNX_F32) {
+        MATH_CONVERT(float, double, (double)v);
+    } else if (x->type == ONNX_F64) {
+        memcpy(to, (const double *)x->data + from, n * sizeof *to);
+    } else {
+        for (i = 0; i < n; i++)
+            to[i] = onnx_tensor_real(x, from + i);
+    }
+}
+
+/* A loop that converts n elements of type S to the tensor's type T. */
+#define MATH_STORE(S, T, E)                    \
+    do {                                       \
+        const S *const source = (const S *)of; \
+        T *const target = (T *)y->data + from; \
+        for (i = 0; i < n; i++) {              \
+            const S v = source[i];             \
+            target[i] = (E);                   \
+        }                                      \
+    } while (0)
+
+void onnx_elements_to(onnx_tensor *y, size_t from, size_t n, const void *of)
+{
+    size_t i;
+    switch (y->type) {
+    case ONNX_F32: memcpy((float *)y->data + from, of, n * sizeof(float)); break;
+    case ONNX_F64:
+    case ONNX_I64:
+    case ONNX_U64: memcpy((uint64_t *)y->data + from, of, n * sizeof(uint64_t)); break;
+    case ONNX_F16: MATH_STORE(float, uint16_t, onnx_to_half(v)); break;
+    case ONNX_BF16: MATH_STORE(float, uint16_t, onnx_to_bfloat(v)); break;
+    case ONNX_BOOL: MATH_STORE(int64_t, uint8_t, v != 0); break;
+    case ONNX_U8:
+    case ONNX_I8: MATH_STORE(int64_t, uint8_t, (uint8_t)v); break;
+    case ONNX_U16:
+    case ONNX_I16: MATH_STORE(int64_t, uint16_t, (uint16_t)v); break;
+    case ONNX_I32:
+    case ONNX_U32: MATH_STORE(int64_t, uint32_t, (uint32_t)v); break;
+    default: break;
+    }
+}
+
+/* ---- [2] WALKING ---- */
+
+enum {
+    MATH_TASK = 1 << 14, /* elements a task */
+    MATH_BLOCK = 256,    /* elements that are converted at once */
+    MATH_INPUTS = 3
+};
+
+/* The shape of a result and how each input is read, with dimensions merged where all inputs allow
+   it. */
+typedef struct {
+    int rank, inputs;
+    size_t dim[ONNX_MOST_RANK + 1], step[MATH_INPUTS][ONNX_MOST_RANK + 1];
+    size_t count;
+} onnx_math_walk;
+
+static void onnx_math_walk_make(onnx_math_walk *w, const onnx_tensor *const *in, int inputs,
+                                int rank, const int64_t *dim)
+{
+    int64_t stride[MATH_INPUTS][ONNX_MOST_RANK] = { { 0 } };
+    int k, i, merged;
+    memset(w, 0, sizeof *w);
+    w->inputs = inputs;
+    w->count = 1;
+    for (i = 0; i < inputs; i++)
+        onnx_broadcast_strides(in[i], rank, dim, stride[i]);
+    for (k = 0; k < rank; k++) {
+        const int last = w->rank - 1;
+        w->count *= (size_t)dim[k];
+        if (dim[k] == 1)
+            continue;
+        merged = last >= 0;
+        for (i = 0; i < inputs && merged; i++)
+            merged = w->step[i][last] == (size_t)(stride[i][k] * dim[k]);
+        if (!merged)
+            w->rank++;
+        w->dim[w->rank - 1] = (size_t)dim[k] * (merged ? w->dim[last] : 1);
+        for (i = 0; i < inputs; i++)
+            w->step[i][w->rank - 1] = (size_t)stride[i][k];
+    }
+    if (!w->rank) {
+        w->rank = 1;
+        w->dim[0] = 1;
+    }
+}
+
+/* Computes elements [from, from + n) of the result, which are in one row: input i begins at
+   element at[i] and advances by step[i], 0 or 1. */
+typedef void onnx_math_row(size_t from, size_t n, const size_t *at, const size_t *step, void *user);
+
+/* Calls a function for the rows of elements [from, to). */
+static void onnx_math_walk_rows(const onnx_math_walk *w, size_t from, size_t to, onnx_math_row *row,
+                                void *user)
+{
+    const int last = w->rank - 1;
+    size_t at[MATH_INPUTS] = { 0 }, begin[MATH_INPUTS], step[MATH_INPUTS] = { 0 };
+    size_t coordinate[ONNX_MOST_RANK + 1], index = from, n;
+    int k, i;
+    for (k = last; k >= 0; k--) {
+        coordinate[k] = index % w->dim[k];
+        index /= w->dim[k];
+        for (i = 0; i < w->inputs; i++)
+            at[i] += coordinate[k] * w->step[i][k];
+    }
+    for (i = 0; i < w->inputs; i++)
+        step[i] = w->step[i][last];
+    while (from < to) {
+        n = w->dim[last] - coordinate[last];
+        n = n < to - from ? n : to - from;
+        memcpy(begin, at, sizeof begin);
+        row(from, n, begin, step, user);
+        from += n;
+        coordinate[last] += n;
+        for (i = 0; i < w->inputs; i++)
+            at[i] += n * step[i];
+        for (k = last; k > 0 && coordinate[k] == w->dim[k]; k--) {
+            coordinate[k] = 0;
+            coordinate[k - 1]++;
+            for (i = 0; i < w->inputs; i++)
+                at[i] += w->step[i][k - 1] - w->dim[k] * w->step[i][k];
+        }
+    }
+}
+
+typedef void onnx_math_kernel(void *y, const void *a, const void *b, size_t n, size_t step_a,
+                              size_t step_b);
+
+/* A function of two values in each arithmetic; NULL: it is not defined there. */
+typedef struct {
+    onnx_math_kernel *in[4]; /* by onnx_arithmetic */
+    int gives_bool;
+    int with_bool;  /* also of bool */
+    int only_bool;  /* of nothing else */
+    int only_whole; /* of integers */
+} onnx_math_kernels;
+
+typedef struct {
+    onnx_math_walk walk;
+    onnx_tensor *y;
+    const onnx_tensor *a, *b;
+    onnx_math_kernel *kernel;
+    size_t bytes; /* of an element, where no conversion is needed; otherwise 0 */
+    int gives_bool;
+} onnx_math_job;
+
+static void onnx_math_row_direct(size_t from, size_t n, const size_t *at, const size_t *step,
+                                 void *user)
+{
+    const onnx_math_job *job = (const onnx_math_job *)user;
+    const size_t bytes = job->bytes;
+    job->kernel((char *)job->y->data + from * (job->gives_bool ? 1 : bytes),
+                (const char *)job->a->data + at[0] * bytes,
+                (const char *)job->b->data + at[1] * bytes, n, step[0], step[1]);
+}
+
+static void onnx_math_row_converted(size_t from, size_t n, const size_t *at, const size_t *step,
+                                    void *user)
+{
+    const onnx_math_job *job = (const onnx_math_job *)user;
+    double a[MATH_BLOCK], b[MATH_BLOCK], y[MATH_BLOCK];
+    size_t i, many;
+    for (i = 0; i < n; i += many) {
+        many = n - i < MATH_BLOCK ? n - i : MATH_BLOCK;
+        onnx_elements_of(job->a, at[0] + i * step[0], step[0] ? many : 1, a);
+        onnx_elements_of(job->b, at[1] + i * step[1], step[1] ? many : 1, b);
+        job->kernel(y, a, b, many, step[0], step[1]);
+        if (job->gives_bool)
+            memcpy((unsigned char *)job->y->data + from + i, y, many);
+        else
+            onnx_elements_to(job->y, from + i, many, y);
+    }
+}
+
+static void onnx_math_task(size_t index, void *user)
+{
+    onnx_math_job *job = (onnx_math_job *)user;
+    const size_t from = index * MATH_TASK, rest = job->walk.count - from;
+    onnx_math_walk_rows(&job->walk, from, from + (rest < MATH_TASK ? rest : MATH_TASK),
+                        job->bytes ? onnx_math_row_direct : onnx_math_row_converted, job);
+}
+
+static int onnx_math_defined(const onnx_math_kernels *kernels, int type)
+{
+    const onnx_arithmetic as = onnx_arithmetic_of(type);
+    if (as == ONNX_AS_NOTHING || !kernels->in[as])
+        return 0;
+    if (type == ONNX_BOOL)
+        return kernels->with_bool || kernels->only_bool;
+    return !kernels->only_bool && (!kernels->only_whole || onnx_is_whole(type));
+}
+
+/* Returns a function of a and b, which are of one type, as a new tensor; NULL after an error. */
+static onnx_tensor *onnx_math_apply(onnx_call *c, const onnx_math_kernels *kernels,
+                                    const onnx_tensor *a, const onnx_tensor *b)
+{
+    const onnx_tensor *const in[2] = { a, b };
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_math_job job;
+    int rank;
+    if (a->type != b->type || !onnx_math_defined(kernels, a->type)) {
+        onnx_refuse_call(c, "it is not defined for %s and %s", onnx_type_name(a->type),
+                         onnx_type_name(b->type));
+        return NULL;
+    }
+    rank = onnx_broadcast(c, a, b, dim);
+    if (rank < 0)
+        return NULL;
+    onnx_math_walk_make(&job.walk, in, 2, rank, dim);
+    job.y = onnx_tensor_make(c->run, kernels->gives_bool ? ONNX_BOOL : a->type, rank, dim);
+    if (!job.y)
+        return NULL;
+    job.a = a;
+    job.b = b;
+    job.kernel = kernels->in[onnx_arithmetic_of(a->type)];
+    job.gives_bool = kernels->gives_bool;
+    job.bytes = onnx_type_bytes(a->type);
+    if (a->type != ONNX_F32 && a->type != ONNX_F64 && a->type != ONNX_I64 && a->type != ONNX_U64)
+        job.bytes = 0;
+    onnx_parallel(c->run, onnx_math_task, &job, (job.walk.count + MATH_TASK - 1) / MATH_TASK);
+    return job.y;
+}
+
+/* Makes output 0 a function of inputs 0 and 1. */
+static int onnx_math_run(onnx_call *c, const onnx_math_kernels *kernels)
+{
+    if (onnx_need(c, 2))
+        return -1;
+    if (c->opset < 7)
+        return onnx_refuse_call(c, "broadcasting is supported from opset 7 on");
+    c->out[0] = onnx_math_apply(c, kernels, c->in[0], c->in[1]);
+    return c->out[0] ? 0 : -1;
+}
+
+/* ---- [3] KERNELS ---- */
+
+#define MATH_LOOP(F, A, B)                              \
+    for (i = 0; i + ONNX_LANES <= n; i += ONNX_LANES) { \
+        for (k = 0; k < ONNX_LANES; k++)                \
+            block[k] = F##_of(A, B);                    \
+        memcpy(y + i, block, sizeof block);             \
+    }                                                   \
+    for (k = 0; i + k < n; k++)                         \
+        y[i + k] = F##_of(A, B);
+
+/* A kernel for elements of type T with results of type R; E is of T x and T z. */
+#define MATH_KERNEL(NAME, T, R, E)                                                           \
+    ONNX_INLINE R NAME##_of(T x, T z)                                                        \
+    {                                                                                        \
+        (void)z;                                                                             \
+        return E;                                                                            \
+    }                                                                                        \
+    static void NAME(void *to, const void *left, const void *right, size_t n, size_t step_a, \
+                     size_t step_b)                                                          \
+    {                                                                                        \
+        const T *const a = (const T *)left, *const b = (const T *)right;                     \
+        R *const y = (R *)to;                                                                \
+        R block[ONNX_LANES];                                                                 \
+        size_t i, k;                                                                         \
+        if (step_a && step_b) {                                                              \
+            MATH_LOOP(NAME, a[i + k], b[i + k])                                              \
+        } else if (step_a) {                                                                 \
+            const T z = *b;                                                                  \
+            MATH_LOOP(NAME, a[i + k], z)                                                     \
+        } else {                                                                             \
+            const T x = *a;                                                                  \
+            MATH_LOOP(NAME, x, b[i + k])                                                     \
+        }                                                                                    \
+    }
+
+/* Kernels of all numbers: EF of two floats or doubles, EI of two int64_t, EU of two uint64_t. */
+#define MATH_NUMBERS(NAME, EF, EI, EU)                                 \
+    MATH_KERNEL(NAME##_f32, float, float, EF)                          \
+    MATH_KERNEL(NAME##_f64, double, double, EF)                        \
+    MATH_KERNEL(NAME##_i64, int64_t, int64_t, EI)                      \
+    MATH_KERNEL(NAME##_u64, uint64_t, uint64_t, EU)                    \
+    static const onnx_math_kernels NAME = {                            \
+        { NAME##_f32, NAME##_f64, NAME##_i64, NAME##_u64 }, 0, 0, 0, 0 \
+    };
+
+/* Kernels that compare; of bool as well if with_bool is 1. */
+#define MATH_COMPARISON(NAME, E, WITH_BOOL)                                    \
+    MATH_KERNEL(NAME##_f32, float, unsigned char, E)                           \
+    MATH_KERNEL(NAME##_f64, double, unsigned char, E)                          \
+    MATH_KERNEL(NAME##_i64, int64_t, unsigned char, E)                         \
+    MATH_KERNEL(NAME##_u64, uint64_t, unsigned char, E)                        \
+    static const onnx_math_kernels NAME = {                                    \
+        { NAME##_f32, NAME##_f64, NAME##_i64, NAME##_u64 }, 1, WITH_BOOL, 0, 0 \
+    };
+
+/* Kernels of bool. */
+#define MATH_LOGIC(NAME, E)                      \
+    MATH_KERNEL(NAME##_i64, int64_t, int64_t, E) \
+    static const onnx_math_kernels NAME = { { NULL, NULL, NAME##_i64, NULL }, 0, 1, 1, 0 };
+
+/* Kernels of integers. */
+#define MATH_WHOLES(NAME, EI, EU)                   \
+    MATH_KERNEL(NAME##_i64, int64_t, int64_t, EI)   \
+    MATH_KERNEL(NAME##_u64, uint64_t, uint64_t, EU) \
+    static const onnx_math_kernels NAME = { { NULL, NULL, NAME##_i64, NAME##_u64 }, 0, 0, 0, 1 };
+
+/* Integer arithmetic that wraps, without traps. */
+ONNX_INLINE int64_t onnx_math_wrap(uint64_t x) { return (int64_t)x; }
+
+ONNX_INLINE int64_t onnx_math_quotient(int64_t x, int64_t z)
+{
+    if (z == -1)
+        return onnx_math_wrap(0 - (uint64_t)x);
+    return z ? x / z : 0;
+}
+
+/* The remainder with the sign of x. */
+ONNX_INLINE int64_t onnx_math_remainder(int64_t x, int64_t z) { return z && z != -1 ? x % z : 0; }
+
+/* The remainder with the sign of z. */
+ONNX_INLINE int64_t onnx_math_modulus(int64_t x, int64_t z)
+{
+    const int64_t y = onnx_math_remainder(x, z);
+    return y && (y < 0) != (z < 0) ? y + z : y;
+}
+
+/* x^z modulo 2^64. */
+static uint64_t onnx_math_power(uint64_t x, uint64_t z)
+{
+    uint64_t y = 1;
+    for (; z; z >>= 1) {
+        if (z & 1)
+            y *= x;
+        x *= x;
+    }
+    return y;
+}
+
+/* x^z of integers; where z is negative, truncated. */
+static int64_t onnx_math_whole_power(int64_t x, int64_t z)
+{
+    if (z >= 0)
+        return onnx_math_wrap(onnx_math_power((uint64_t)x, (uint64_t)z));
+    if (x == 1)
+        return 1;
+    if (x == -1)
+        return z & 1 ? -1 : 1;
+    return 0;
+}
+
+/* The powers that networks use as products; others by the C library, in double. */
+ONNX_INLINE double onnx_math_real_power(double x, double z)
+{
+    if (z == 2)
+        return x * x;
+    if (z == 3)
+        return x * x * x;
+    return pow(x, z);
+}
+
+#define MATH_SIGNED(E) onnx_math_wrap((uint64_t)x E(uint64_t) z)
+
+/* clang-format off */
+MATH_NUMBERS(onnx_math_add, x + z, MATH_SIGNED(+), x + z)
+MATH_NUMBERS(onnx_math_sub, x - z, MATH_SIGNED(-), x - z)
+MATH_NUMBERS(onnx_math_mul, x * z, MATH_SIGNED(*), x * z)
+MATH_NUMBERS(onnx_math_div, x / z, onnx_math_quotient(x, z), z ? x / z : 0)
+MATH_NUMBERS(onnx_math_max, x > z || x != x ? x : z, x > z ? x : z, x > z ? x : z)
+MATH_NUMBERS(onnx_math_min, x < z || x != x ? x : z, x < z ? x : z, x < z ? x : z)
+MATH_NUMBERS(onnx_math_prelu, x < 0 ? x * z : x, x < 0 ? MATH_SIGNED(*) : x, x)
+MATH_COMPARISON(onnx_math_equal, x == z, 1)
+MATH_COMPARISON(onnx_math_less, x < z, 0)
+MATH_COMPARISON(onnx_math_greater, x > z, 0)
+MATH_COMPARISON(onnx_math_less_equal, x <= z, 0)
+MATH_COMPARISON(onnx_math_greater_equal, x >= z, 0)
+MATH_LOGIC(onnx_math_and, x && z)
+MATH_LOGIC(onnx_math_or, x || z)
+MATH_LOGIC(onnx_math_xor, !x != !z)
+MATH_WHOLES(onnx_math_bits_and, x & z, x & z)
+MATH_WHOLES(onnx_math_bits_or, x | z, x | z)
+MATH_WHOLES(onnx_math_bits_xor, x ^ z, x ^ z)
+MATH_WHOLES(onnx_math_mod, onnx_math_modulus(x, z), z ? x % z : 0)
+MATH_WHOLES(onnx_math_left, onnx_math_wrap(z < 64 ? (uint64_t)x << z : 0), z < 64 ? x << z : 0)
+MATH_WHOLES(onnx_math_right, z < 64 ? x >> z : 0, z < 64 ? x >> z : 0)
+MATH_KERNEL(onnx_math_pow_f32, float, float, (float)onnx_math_real_power((double)x, (double)z))
+MATH_KERNEL(onnx_math_pow_f64, double, double, onnx_math_real_power(x, z))
+MATH_KERNEL(onnx_math_pow_i64, int64_t, int64_t, onnx_math_whole_power(x, z))
+MATH_KERNEL(onnx_math_pow_u64, uint64_t, uint64_t, onnx_math_power(x, z))
+MATH_KERNEL(onnx_math_fmod_f32, float, float, fmodf(x, z))
+MATH_KERNEL(onnx_math_fmod_f64, double, double, fmod(x, z))
+MATH_KERNEL(onnx_math_fmod_i64, int64_t, int64_t, onnx_math_remainder(x, z))
+MATH_KERNEL(onnx_math_fmod_u64, uint64_t, uint64_t, z ? x % z : 0)
+/* clang-format on */
+
+static const onnx_math_kernels onnx_math_pow = {
+    { onnx_math_pow_f32, onnx_math_pow_f64, onnx_math_pow_i64, onnx_math_pow_u64 }, 0, 0, 0, 0
+};
+static const onnx_math_kernels onnx_math_fmod = {
+    { onnx_math_fmod_f32, onnx_math_fmod_f64, onnx_math_fmod_i64, onnx_math_fmod_u64 }, 0, 0, 0, 0
+};
+
+/* ---- [4] OPERATORS ---- */
+
+#define MATH_OPERATOR(NAME) \
+    static int onnx_run_##NAME(onnx_call *c) { return onnx_math_run(c, &onnx_math_##NAME); }
+
+MATH_OPERATOR(add)
+MATH_OPERATOR(sub)
+MATH_OPERATOR(mul)
+MATH_OPERATOR(div)
+MATH_OPERATOR(equal)
+MATH_OPERATOR(less)
+MATH_OPERATOR(greater)
+MATH_OPERATOR(less_equal)
+MATH_OPERATOR(greater_equal)
+MATH_OPERATOR(and)
+MATH_OPERATOR(or)
+MATH_OPERATOR(xor)
+MATH_OPERATOR(bits_and)
+MATH_OPERATOR(bits_or)
+MATH_OPERATOR(bits_xor)
+
+/* The slope is broadcast to the shape of x. */
+static int onnx_run_prelu(onnx_call *c)
+{
+    if (onnx_math_run(c, &onnx_math_prelu))
+        return -1;
+    if (c->out[0]->count != c->in[0]->count || c->out[0]->rank != c->in[0]->rank)
+        return onnx_refuse_call(c, "the slope has a larger shape than the input");
+    return 0;
+}
+
+static int onnx_run_mod(onnx_call *c)
+{
+    if (onnx_int(c, "fmod", 0))
+        return onnx_math_run(c, &onnx_math_fmod);
+    return onnx_math_run(c, &onnx_math_mod);
+}
+
+static int onnx_run_bit_shift(onnx_call *c)
+{
+    if (onnx_text_is(c, "direction", "LEFT", NULL))
+        return onnx_math_run(c, &onnx_math_left);
+    if (onnx_text_is(c, "direction", "RIGHT", NULL))
+        return onnx_math_run(c, &onnx_math_right);
+    return onnx_refuse_call(c, "attribute 'direction': expected LEFT or RIGHT");
+}
+
+/* Makes output 0 of the first input and a function that takes in the others one by one. */
+static int onnx_math_fold(onnx_call *c, const onnx_math_kernels *kernels)
+{
+    onnx_tensor *sum, *next;
+    int k;
+    if (c->inputs < 1 || onnx_need(c, c->inputs))
+        return onnx_refuse_call(c, "expected at least one input");
+    if (!onnx_math_defined(kernels, c->in[0]->type))
+        return onnx_refuse_call(c, "it is not defined for %s", onnx_type_name(c->in[0]->type));
+    sum = onnx_tensor_share(c->run, c->in[0]);
+    for (k = 1; k < c->inputs && sum; k++) {
+        next = onnx_math_apply(c, kernels, sum, c->in[k]);
+        onnx_tensor_free(sum);
+        sum = next;
+    }
+    c->out[0] = sum;
+    return sum ? 0 : -1;
+}
+
+static int onnx_run_sum(onnx_call *c) { return onnx_math_fold(c, &onnx_math_add); }
+
+static int onnx_run_max(onnx_call *c) { return onnx_math_fold(c, &onnx_math_max); }
+
+static int onnx_run_min(onnx_call *c) { return onnx_math_fold(c, &onnx_math_min); }
+
+static int onnx_run_mean(onnx_call *c)
+{
+    onnx_tensor *number, *sum;
+    if (onnx_math_fold(c, &onnx_math_add))
+        return -1;
+    sum = c->out[0];
+    number = onnx_tensor_make(c->run, sum->type, 0, NULL);
+    if (!number)
+        return -1;
+    onnx_tensor_set_real(number, 0, (double)c->inputs);
+    c->out[0] = onnx_math_apply(c, &onnx_math_div, sum, number);
+    onnx_tensor_free(number);
+    onnx_tensor_free(sum);
+    return c->out[0] ? 0 : -1;
+}
+
+/* Returns x as another type of numbers; NULL after an error. */
+static onnx_tensor *onnx_math_cast(onnx_call *c, const onnx_tensor *x, int type);
+
+/* x^z where both have one type, or z is brought to the type of x. Integers to a power that is not
+   an integer are computed in double. */
+static int onnx_run_pow(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0), *z = onnx_in_of(c, 1);
+    onnx_tensor *a, *b, *y = NULL;
+    int type;
+    if (onnx_need(c, 2))
+        return -1;
+    if (x->type == z->type)
+        return onnx_math_run(c, &onnx_math_pow);
+    type = onnx_is_whole(x->type) && onnx_is_float(z->type) ? ONNX_F64 : x->type;
+    a = onnx_math_cast(c, x, type);
+    b = onnx_math_cast(c, z, type);
+    if (a && b)
+        y = onnx_math_apply(c, &onnx_math_pow, a, b);
+    if (y)
+        c->out[0] = onnx_math_cast(c, y, x->type);
+    onnx_tensor_free(a);
+    onnx_tensor_free(b);
+    onnx_tensor_free(y);
+    return c->out[0] ? 0 : -1;
+}
+
+typedef struct {
+    onnx_math_walk walk;
+    onnx_tensor *y;
+    const onnx_tensor *in[MATH_INPUTS];
+    size_t bytes;
+} onnx_math_choice;
+
+/* A loop of Where for elements of type T. */
+#define MATH_CHOOSE(T)                                                    \
+    do {                                                                  \
+        T *const y = (T *)job->y->data + from;                            \
+        const T *const a = (const T *)job->in[1]->data + at[1];           \
+        const T *const b = (const T *)job->in[2]->data + at[2];           \
+        for (i = 0; i < n; i++)                                           \
+            y[i] = chosen[i * step[0]] ? a[i * step[1]] : b[i * step[2]]; \
+    } while (0)
+
+static void onnx_math_row_where(size_t from, size_t n, const size_t *at, const size_t *step,
+                                void *user)
+{
+    const onnx_math_choice *job = (const onnx_math_choice *)user;
+    const unsigned char *const chosen = (const unsigned char *)job->in[0]->data + at[0];
+    size_t i;
+    switch (job->bytes) {
+    case 1: MATH_CHOOSE(uint8_t); break;
+    case 2: MATH_CHOOSE(uint16_t); break;
+    case 4: MATH_CHOOSE(uint32_t); break;
+    case 8: MATH_CHOOSE(uint64_t); break;
+    default: MATH_CHOOSE(deploy_span); break;
+    }
+}
+
+static void onnx_math_task_where(size_t index, void *user)
+{
+    onnx_math_choice *job = (onnx_math_choice *)user;
+    const size_t from = index * MATH_TASK, rest = job->walk.count - from;
+    onnx_math_walk_rows(&job->walk, from, from + (rest < MATH_TASK ? rest : MATH_TASK),
+                        onnx_math_row_where, job);
+}
+
+static int onnx_run_where(onnx_call *c)
+{
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor both;
+    onnx_math_choice job;
+    int k;
+    if (onnx_need(c, 3))
+        return -1;
+    if (c->in[0]->type != ONNX_BOOL || c->in[1]->type != c->in[2]->type)
+        return onnx_refuse_call(c, "expected bool and two values of one type, found %s, %s and %s",
+                                onnx_type_name(c->in[0]->type), onnx_type_name(c->in[1]->type),
+                                onnx_type_name(c->in[2]->type));
+    memset(&both, 0, sizeof both);
+    both.rank = onnx_broadcast(c, c->in[1], c->in[2], both.dim);
+    if (both.rank < 0)
+        return -1;
+    k = onnx_broadcast(c, c->in[0], &both, dim);
+    if (k < 0)
+        return -1;
+    job.y = onnx_out(c, 0, c->in[1]->type, k, dim);
+    if (!job.y)
+        return -1;
+    onnx_math_walk_make(&job.walk, c->in, 3, k, dim);
+    for (k = 0; k < 3; k++)
+        job.in[k] = c->in[k];
+    job.bytes = onnx_type_bytes(job.y->type);
+    onnx_parallel(c->run, onnx_math_task_where, &job, (job.walk.count + MATH_TASK - 1) / MATH_TASK);
+    return 0;
+}
+
+/* ---- [5] CASTS ---- */
+
+/* x truncated, as processors of the x86 family do it: what int64_t cannot hold is its minimum. */
+static int64_t onnx_math_truncate(double x)
+{
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+
+/* x truncated to an integer type. Narrow types hold the low bits of an int32_t, which is its
+   minimum where it cannot hold x; this is what common processors and libraries do, though C and
+   ONNX leave it open. */
+static int64_t onnx_math_to_whole(double x, int type)
+{
+    const int64_t y = onnx_math_truncate(x);
+    if (type == ONNX_I64 || type == ONNX_U32)
+        return y;
+    if (type == ONNX_U64 && x >= 9223372036854775808.0)
+        return x < 18446744073709551616.0 ? (int64_t)(uint64_t)x : INT64_MIN;
+    if (type == ONNX_U64)
+        return y;
+    return y < INT32_MIN || y > INT32_MAX ? INT32_MIN : y;
+}
+
+typedef struct {
+    onnx_tensor *y;
+    const onnx_tensor *x;
+} onnx_math_casts;
+
+/* A loop that makes elements of type T of those of type S. */
+#define MATH_CAST(S, T, E)                  \
+    do {                                    \
+        for (i = 0; i < n; i++) {           \
+            const S v = ((const S *)in)[i]; \
+            ((T *)out)[i] = (E);            \
+        }                                   \
+    } while (0)
+
+static void onnx_math_cast_block(void *out, int to, const void *in, onnx_arithmetic from, size_t n)
+{
+    const onnx_arithmetic as = onnx_arithmetic_of(to);
+    const int to_bool = to == ONNX_BOOL;
+    size_t i;
+    if (as == ONNX_AS_F32) {
+        switch (from) {
+        case ONNX_AS_F32: MATH_CAST(float, float, v); break;
+        case ONNX_AS_F64: MATH_CAST(double, float, (float)v); break;
+        case ONNX_AS_I64: MATH_CAST(int64_t, float, (float)v); break;
+        default: MATH_CAST(uint64_t, float, (float)v); break;
+        }
+    } else if (as == ONNX_AS_F64) {
+        switch (from) {
+        case ONNX_AS_F32: MATH_CAST(float, double, (double)v); break;
+        case ONNX_AS_F64: MATH_CAST(double, double, v); break;
+        case ONNX_AS_I64: MATH_CAST(int64_t, double, (double)v); break;
+        default: MATH_CAST(uint64_t, double, (double)v); break;
+        }
+    } else {
+        switch (from) {
+        case ONNX_AS_F32:
+            MATH_CAST(float, int64_t,
+                      to_bool ? v < 0 || !(v <= 0) : onnx_math_to_whole((double)v, to));
+            break;
+        case ONNX_AS_F64:
+            MATH_CAST(double, int64_t, to_bool ? v < 0 || !(v <= 0) : onnx_math_to_whole(v, to));
+            break;
+        default: MATH_CAST(int64_t, int64_t, to_bool ? v != 0 : v); break;
+        }
+    }
+}
+
+static void onnx_math_task_cast(size_t index, void *user)
+{
+    const onnx_math_casts *job = (const onnx_math_casts *)user;
+    const onnx_arithmetic from = onnx_arithmetic_of(job->x->type);
+    const size_t begin = index * MATH_TASK, rest = job->x->count - begin;
+    const size_t end = begin + (rest < MATH_TASK ? rest : MATH_TASK);
+    double in[MATH_BLOCK], out[MATH_BLOCK];
+    size_t i, n;
+    for (i = begin; i < end; i += n) {
+        n = end - i < MATH_BLOCK ? end - i : MATH_BLOCK;
+        onnx_elements_of(job->x, i, n, in);
+        onnx_math_cast_block(out, job->y->type, in, from, n);
+        onnx_elements_to(job->y, i, n, out);
+    }
+}
+
+static onnx_tensor *onnx_math_cast(onnx_call *c, const onnx_tensor *x, int type)
+{
+    onnx_math_casts job;
+    if (onnx_arithmetic_of(x->type) == ONNX_AS_NOTHING
+        || onnx_arithmetic_of(type) == ONNX_AS_NOTHING) {
+        onnx_refuse_call(c, "a conversion of %s to %s is not supported", onnx_type_name(x->type),
+                         onnx_type_name(type));
+        return NULL;
+    }
+    if (type == x->type)
+        return onnx_tensor_share(c->run, x);
+    job.x = x;
+    job.y = onnx_tensor_make(c->run, type, x->rank, x->dim);
+    if (job.y)
+        onnx_parallel(c->run, onnx_math_task_cast, &job, (x->count + MATH_TASK - 1) / MATH_TASK);
+    return job.y;
+}
+
+/* Reads a text as a number: decimal, or INF or NAN in letters of any case. Returns 0 or -1. */
+static int onnx_math_number_of(const deploy_span *s, double *v)
+{
+    char text[64], *end = text;
+    size_t i;
+    if (!s->n || s->n >= sizeof text)
+        return -1;
+    for (i = 0; i < s->n; i++)
+        text[i] = (char)(s->p[i] >= 'A' && s->p[i] <= 'Z' ? s->p[i] - 'A' + 'a' : s->p[i]);
+    text[s->n] = 0;
+    *v = deploy_read(text, &end);
+    return end == text + s->n ? 0 : -1;
+}
+
+/* Returns a tensor of texts as numbers; NULL: one isn't a number. */
+static onnx_tensor *onnx_math_cast_texts(onnx_call *c, const onnx_tensor *x, int type)
+{
+    onnx_tensor *y = onnx_tensor_make(c->run, type, x->rank, x->dim);
+    size_t i;
+    for (i = 0; y && i < x->count; i++) {
+        const deploy_span *s = (const deploy_span *)x->data + i;
+        double v;
+        if (onnx_math_number_of(s, &v)) {
+            onnx_refuse_call(c, "element %z, '%t', is not a number", i, s);
+            onnx_tensor_free(y);
+            return NULL;
+        }
+        onnx_tensor_set_real(y, i, v);
+    }
+    return y;
+}
+
+static int onnx_math_convert_input(onnx_call *c, int type)
+{
+    const onnx_tensor *x = c->in[0];
+    if (x->type == ONNX_STRING && onnx_arithmetic_of(type) != ONNX_AS_NOTHING)
+        c->out[0] = onnx_math_cast_texts(c, x, type);
+    else
+        c->out[0] = onnx_math_cast(c, x, type);
+    return c->out[0] ? 0 : -1;
+}
+
+static int onnx_run_cast(onnx_call *c)
+{
+    return onnx_need(c, 1) || onnx_math_convert_input(c, (int)onnx_int(c, "to", 0)) ? -1 : 0;
+}
+
+static int onnx_run_cast_like(onnx_call *c)
+{
+    return onnx_need(c, 2) || onnx_math_convert_input(c, c->in[1]->type) ? -1 : 0;
+}
+
+/* ---- [6] INT8 ---- */
+
+/* How elements find their scale: one for all, one a position of an axis, or one a block of
+   positions. */
+typedef struct {
+    size_t inner, positions;
+    size_t block;  /* positions that share a scale; 0: each has one for all other axes */
+    size_t groups; /* scales along the axis; 0: one for all */
+} onnx_math_scales;
+
+/* Reads how the scale in input 1 applies to input 0, and checks the zero point in input 2. */
+static int onnx_math_scales_of(onnx_call *c, onnx_math_scales *s)
+{
+    const onnx_tensor *x = c->in[0], *scale = c->in[1], *zero = onnx_in_of(c, 2);
+    const int64_t block = onnx_int(c, "block_size", 0);
+    int axis, k;
+    memset(s, 0, sizeof *s);
+    if (!onnx_is_float(scale->type))
+        return onnx_refuse_call(c, "input 1: expected floating-point numbers");
+    if (zero && zero->count != scale->count)
+        return onnx_refuse_call(c, "expected %z zero points, found %z", scale->count, zero->count);
+    if (!scale->rank || (scale->count == 1 && scale->rank == 1 && !block))
+        return 0;
+    axis = onnx_axis(c, onnx_int(c, "axis", 1), x->rank);
+    if (axis < 0)
+        return -1;
+    s->positions = (size_t)x->dim[axis];
+    s->block = block > 0 ? (size_t)block : 0;
+    s->groups = s->block ? (s->positions + s->block - 1) / s->block : s->positions;
+    s->inner = 1;
+    for (k = axis + 1; k < x->rank; k++)
+        s->inner *= (size_t)x->dim[k];
+    if (block ? scale->rank != x->rank || scale->dim[axis] != (int64_t)s->groups
+                    || scale->count * s->positions != x->count * s->groups
+              : scale->count != s->positions)
+        return onnx_refuse_call(c, "the scale does not go with axis %d", (int64_t)axis);
+    return 0;
+}
+
+/* The index of the scale of element i. A block has a scale for each place of the other axes;
+   without blocks only the position counts. */
+static size_t onnx_math_scale_index(const onnx_math_scales *s, size_t i)
+{
+    const size_t position = s->groups ? i / s->inner % s->positions : 0;
+    if (!s->block)
+        return position;
+    return (i / s->inner / s->positions * s->groups + position / s->block) * s->inner
+           + i % s->inner;
+}
+
+/* The least and the greatest number of an 8- or 16-bit type. Returns 0, or -1 for another type. */
+static int onnx_math_range(int type, float *least, float *most)
+{
+    const int bits = type == ONNX_U8 || type == ONNX_I8 ? 8 : 16;
+    const float numbers = bits == 8 ? 256 : 65536;
+    if (type != ONNX_U8 && type != ONNX_I8 && type != ONNX_U16 && type != ONNX_I16)
+        return -1;
+    *least = type == ONNX_U8 || type == ONNX_U16 ? 0 : -numbers / 2;
+    *most = *least + numbers - 1;
+    return 0;
+}
+
+/* x/scale rounded to nearest, ties to even, plus the zero point, brought into the type's range. */
+static int64_t onnx_math_quantize(float x, float scale, float zero, float least, float most)
+{
+    const float q = rintf(x / scale), y = q + zero;
+    if (!(y > least))
+        return (int64_t)(y <= least ? least : zero);
+    return (int64_t)(y > most ? most : y);
+}
+
+static int onnx_run_quantize(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0), *scale = onnx_in_of(c, 1), *zero = onnx_in_of(c, 2);
+    int type = (int)onnx_int(c, "output_dtype", 0);
+    float least, most;
+    onnx_math_scales s;
+    onnx_tensor *y;
+    size_t i;
+    if (onnx_need(c, 2) || onnx_math_scales_of(c, &s))
+        return -1;
+    if (zero)
+        type = zero->type;
+    type = type ? type : ONNX_U8;
+    if (onnx_math_range(type, &least, &most))
+        return onnx_refuse_call(c, "a result of type %s is not supported", onnx_type_name(type));
+    y = onnx_out(c, 0, type, x->rank, x->dim);
+    for (i = 0; y && i < x->count; i++) {
+        const size_t k = onnx_math_scale_index(&s, i);
+        const int64_t q =
+            onnx_math_quantize((float)onnx_tensor_real(x, i), (float)onnx_tensor_real(scale, k),
+                               zero ? (float)onnx_tensor_real(zero, k) : 0, least, most);
+        onnx_elements_to(y, i, 1, &q);
+    }
+    return y ? 0 : -1;
+}
+
+static int onnx_run_dequantize(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0), *scale = onnx_in_of(c, 1), *zero = onnx_in_of(c, 2);
+    onnx_math_scales s;
+    onnx_tensor *y;
+    size_t i;
+    if (onnx_need(c, 2) || onnx_math_scales_of(c, &s))
+        return -1;
+    if (!onnx_is_whole(x->type) || (zero && zero->type != x->type))
+        return onnx_refuse_call(c, "a value of type %s is not supported", onnx_type_name(x->type));
+    y = onnx_out(c, 0, scale->type, x->rank, x->dim);
+    for (i = 0; y && i < x->count; i++) {
+        const size_t k = onnx_math_scale_index(&s, i);
+        const int64_t q = onnx_tensor_whole(x, i) - (zero ? onnx_tensor_whole(zero, k) : 0);
+        onnx_tensor_set_real(y, i, (double)((float)q * (float)onnx_tensor_real(scale, k)));
+    }
+    return y ? 0 : -1;
+}
+
+static int onnx_run_dynamic_quantize(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0);
+    float low = 0, high = 0, scale, zero;
+    const float *from;
+    onnx_tensor *y, *y_scale, *y_zero;
+    size_t i;
+    if (onnx_need(c, 1))
+        return -1;
+    if (x->type != ONNX_F32 || c->outputs < 3)
+        return onnx_refuse_call(c, "expected float and three outputs");
+    from = (const float *)x->data;
+    for (i = 0; i < x->count; i++) {
+        low = from[i] < low ? from[i] : low;
+        high = from[i] > high ? from[i] : high;
+    }
+    scale = high > low ? (high - low) / 255 : 1;
+    zero = (float)onnx_math_quantize(-low, scale, 0, 0, 255);
+    y = onnx_out(c, 0, ONNX_U8, x->rank, x->dim);
+    y_scale = onnx_out(c, 1, ONNX_F32, 0, NULL);
+    y_zero = onnx_out(c, 2, ONNX_U8, 0, NULL);
+    if (!y || !y_scale || !y_zero)
+        return -1;
+    *(float *)y_scale->data = scale;
+    *(uint8_t *)y_zero->data = (uint8_t)zero;
+    for (i = 0; i < x->count; i++)
+        ((uint8_t *)y->data)[i] = (uint8_t)onnx_math_quantize(from[i], scale, zero, 0, 255);
+    return 0;
+}
+
+/* ---- [7] TABLE ---- */
+
+/* clang-format off */
+const onnx_operator onnx_math_operators[] = {
+    { "Add",                   1,  onnx_run_add,              NULL },
+    { "And",                   1,  onnx_run_and,              NULL },
+    { "BitShift",              11, onnx_run_bit_shift,        NULL },
+    { "BitwiseAnd",            18, onnx_run_bits_and,         NULL },
+    { "BitwiseOr",             18, onnx_run_bits_or,          NULL },
+    { "BitwiseXor",            18, onnx_run_bits_xor,         NULL },
+    { "Cast",                  6,  onnx_run_cast,             NULL },
+    { "CastLike",              15, onnx_run_cast_like,        NULL },
+    { "DequantizeLinear",      10, onnx_run_dequantize,       NULL },
+    { "Div",                   1,  onnx_run_div,              NULL },
+    { "DynamicQuantizeLinear", 11, onnx_run_dynamic_quantize, NULL },
+    { "Equal",                 1,  onnx_run_equal,            NULL },
+    { "Greater",               1,  onnx_run_greater,          NULL },
+    { "GreaterOrEqual",        12, onnx_run_greater_equal,    NULL },
+    { "Less",                  1,  onnx_run_less,             NULL },
+    { "LessOrEqual",           12, onnx_run_less_equal,       NULL },
+    { "Max",                   1,  onnx_run_max,              NULL },
+    { "Mean",                  1,  onnx_run_mean,             NULL },
+    { "Min",                   1,  onnx_run_min,              NULL },
+    { "Mod",                   10, onnx_run_mod,              NULL },
+    { "Mul",                   1,  onnx_run_mul,              NULL },
+    { "Or",                    1,  onnx_run_or,               NULL },
+    { "Pow",                   1,  onnx_run_pow,              NULL },
+    { "PRelu",                 1,  onnx_run_prelu,            NULL },
+    { "QuantizeLinear",        10, onnx_run_quantize,         NULL },
+    { "Sub",                   1,  onnx_run_sub,              NULL },
+    { "Sum",                   1,  onnx_run_sum,              NULL },
+    { "Where",                 9,  onnx_run_where,            NULL },
+    { "Xor",                   1,  onnx_run_xor,              NULL },
+    { NULL,                    0,  NULL,                 NULL },
+};
+/* clang-format on */

@@ -1,0 +1,840 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_run_norm.c: pooling and normalisation of onnx_run.h. All of it is computed in f32, sums of
+   normalisations in double.
+
+   MAP
+       [1] POOLING       MaxPool, AveragePool, LpPool and the global ones, MaxUnpool
+       [2] BATCHES       BatchNormalization
+       [3] ROWS          InstanceNormalization, GroupNormalization, LayerNormalization,
+                         RMSNormalization, LpNormalization
+       [4] OTHER         MeanVarianceNormalization, LRN */
+#include "onnx_layers.h"
+
+/* x as floats and y of the same shape; returns 0, or -1 with nothing to free. */
+static int onnx_norm_begin(onnx_call *c, onnx_tensor **x, onnx_tensor **y)
+{
+    *x = *y = NULL;
+    if (onnx_need(c, 1))
+        return -1;
+    if (!onnx_is_float(c->in[0]->type))
+        return onnx_refuse_call(c, "expected floating-point numbers, found %s",
+                                onnx_type_name(c->in[0]->type));
+    *x = onnx_as_float(c, c->in[0]);
+    *y = *x ? onnx_tensor_make(c->run, ONNX_F32, c->in[0]->rank, c->in[0]->dim) : NULL;
+    if (*y)
+        return 0;
+    onnx_tensor_free(*x);
+    return -1;
+}
+
+/* Frees x and makes y output 0 of the type of input 0. */
+static int onnx_norm_end(onnx_call *c, onnx_tensor *x, onnx_tensor *y)
+{
+    onnx_tensor_free(x);
+    return onnx_layer_out(c, 0, c->in[0]->type, y);
+}
+
+/* ---- [1] POOLING ---- */
+
+typedef enum { POOL_MAX, POOL_AVERAGE, POOL_LP } pool_kind;
+
+typedef struct {
+    pool_kind kind;
+    int dims, count_pads, p, column_major;
+    onnx_window w[ONNX_MOST_RANK];
+    size_t pixels, x_pixels, taps;
+    const float *x;
+    float *y;
+    int64_t *index; /* of maxima, or NULL */
+} pool_plan;
+
+/* abs(x)^p. */
+static float onnx_pool_power(float x, int p)
+{
+    const float a = x < 0 ? -x : x;
+    float y = a;
+    int k;
+    for (k = 1; k < p; k++)
+        y *= a;
+    return y;
+}
+
+/* The elements that a window counts: inside the image, or inside its pads too. */
+static int64_t onnx_pool_inside(const onnx_window *w, int64_t out, int pads)
+{
+    const int64_t first = out * w->stride - w->before, end = w->in + (pads ? w->after : 0);
+    int64_t t, n = 0;
+    for (t = 0; t < w->window; t++) {
+        const int64_t at = first + t * w->dilation;
+        n += at < end && (pads || at >= 0);
+    }
+    return n;
+}
+
+/* Includes elements x[k·stride] with the index `at` of the first in a row of n outputs. first: they
+   are the first of their windows. */
+static void onnx_pool_row(const pool_plan *p, float *y, int64_t *index, const float *x, int64_t at,
+                          int64_t stride, size_t n, unsigned char *seen)
+{
+    size_t k;
+    if (p->kind == POOL_MAX) {
+        for (k = 0; k < n; k++) {
+            const float v = x[k * (size_t)stride];
+            if (!seen[k] || v > y[k]) {
+                y[k] = v;
+                seen[k] = 1;
+                if (index)
+                    index[k] = at + (int64_t)k * stride;
+            }
+        }
+    } else if (p->kind == POOL_AVERAGE) {
+        for (k = 0; k < n; k++)
+            y[k] += x[k * (size_t)stride];
+    } else {
+        for (k = 0; k < n; k++)
+            y[k] += onnx_pool_power(x[k * (size_t)stride], p->p);
+    }
+}
+
+/* The same for maxima of floats where every window has an element already and no index is asked
+   for. */
+static void onnx_pool_row_max(float *y, const float *x, size_t stride, size_t n)
+{
+    size_t k;
+    for (k = 0; k < n; k++) {
+        const float v = x[k * stride];
+        y[k] = v > y[k] ? v : y[k];
+    }
+}
+
+/* Divides sums by their counts, or takes the root. */
+static void onnx_pool_end(const pool_plan *p, float *y, const int64_t *place)
+{
+    const onnx_window *w = p->w + p->dims - 1;
+    int64_t k, outer = 1;
+    int d;
+    if (p->kind == POOL_MAX)
+        return;
+    for (d = 0; d < p->dims - 1; d++)
+        outer *= onnx_pool_inside(p->w + d, place[d], p->count_pads);
+    for (k = 0; k < w->out; k++) {
+        if (p->kind == POOL_AVERAGE) {
+            const int64_t n = outer * onnx_pool_inside(w, k, p->count_pads);
+            y[k] = n ? y[k] / (float)n : 0;
+        } else if (p->p == 2) {
+            y[k] = sqrtf(y[k]);
+        } else if (p->p > 2) {
+            y[k] = (float)pow((double)y[k], 1.0 / p->p);
+        }
+    }
+}
+
+/* The index of element `at` of a plane if the last dimension but one runs fastest, and so on. */
+static int64_t onnx_pool_column_major(const pool_plan *p, int64_t at)
+{
+    int64_t place[ONNX_MOST_RANK], y = 0;
+    int k;
+    for (k = p->dims - 1; k >= 0; k--) {
+        place[k] = at % p->w[k].in;
+        at /= p->w[k].in;
+    }
+    for (k = p->dims - 1; k >= 0; k--)
+        y = y * p->w[k].in + place[k];
+    return y;
+}
+
+/* A row of outputs of a plane. seen[width] */
+static void onnx_pool_outputs(const pool_plan *p, const float *x, float *y, int64_t *index,
+                              const int64_t *place, unsigned char *seen)
+{
+    const onnx_window *w = p->w + p->dims - 1;
+    int64_t tap[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK], low, high;
+    int k, all = 0;
+    for (k = 0; k < p->dims; k++)
+        dim[k] = p->w[k].window;
+    for (k = 0; k < (int)w->out; k++)
+        y[k] = 0;
+    memset(seen, 0, (size_t)w->out);
+    do {
+        int64_t at = 0;
+        int inside = 1;
+        for (k = 0; k < p->dims - 1; k++) {
+            const int64_t q =
+                place[k] * p->w[k].stride - p->w[k].before + tap[k] * p->w[k].dilation;
+            inside &= q >= 0 && q < p->w[k].in;
+            at = at * p->w[k].in + q;
+        }
+        onnx_window_range(w, tap[p->dims - 1], &low, &high);
+        if (!inside || low >= high)
+            continue;
+        at = at * w->in + low * w->stride - w->before + tap[p->dims - 1] * w->dilation;
+        if (all && !index && p->kind == POOL_MAX)
+            onnx_pool_row_max(y + low, x + at, (size_t)w->stride, (size_t)(high - low));
+        else
+            onnx_pool_row(p, y + low, index ? index + low : NULL, x + at, at, w->stride,
+                          (size_t)(high - low), seen + low);
+        all |= low == 0 && high == w->out;
+    } while (onnx_next_place(tap, dim, p->dims));
+    onnx_pool_end(p, y, place);
+}
+
+/* A plane: an image's channel. */
+static void onnx_pool_task(size_t plane, void *user)
+{
+    const pool_plan *p = (const pool_plan *)user;
+    const onnx_window *w = p->w + p->dims - 1;
+    int64_t place[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK];
+    unsigned char few[1024], *seen = few;
+    float *y = p->y + plane * p->pixels;
+    int64_t *index = p->index ? p->index + plane * p->pixels : NULL;
+    size_t row = 0, k;
+    int d;
+    if ((size_t)w->out > sizeof few)
+        seen = (unsigned char *)malloc((size_t)w->out);
+    for (d = 0; d < p->dims - 1; d++)
+        dim[d] = p->w[d].out;
+    do {
+        if (seen)
+            onnx_pool_outputs(p, p->x + plane * p->x_pixels, y + row, index ? index + row : NULL,
+                              place, seen);
+        row += (size_t)w->out;
+    } while (onnx_next_place(place, dim, p->dims - 1));
+    for (k = 0; index && k < p->pixels; k++) {
+        if (p->column_major)
+            index[k] = onnx_pool_column_major(p, index[k]);
+        index[k] += (int64_t)(plane * p->x_pixels);
+    }
+    if (seen != few)
+        free(seen);
+}
+
+static int onnx_pool_run(onnx_call *c, pool_kind kind)
+{
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor *x, *y = NULL, *index = NULL;
+    pool_plan p;
+    int k, failed;
+    if (onnx_need(c, 1))
+        return -1;
+    memset(&p, 0, sizeof p);
+    p.kind = kind;
+    p.count_pads = onnx_int(c, "count_include_pad", 0) != 0;
+    p.p = (int)onnx_int(c, "p", 2);
+    p.column_major = onnx_int(c, "storage_order", 0) != 0;
+    if (p.p < 1 || p.p > 64)
+        return onnx_refuse_call(c, "attribute p: expected 1 to 64, found %d", (int64_t)p.p);
+    p.dims = onnx_windows(c, c->in[0], NULL, p.w);
+    if (p.dims < 0)
+        return -1;
+    p.pixels = onnx_windows_out(p.w, p.dims);
+    p.x_pixels = onnx_windows_in(p.w, p.dims);
+    dim[0] = c->in[0]->dim[0];
+    dim[1] = c->in[0]->dim[1];
+    for (k = 0; k < p.dims; k++)
+        dim[2 + k] = p.w[k].out;
+    x = onnx_as_float(c, c->in[0]);
+    failed = !x || !(y = onnx_tensor_make(c->run, ONNX_F32, 2 + p.dims, dim));
+    if (!failed && kind == POOL_MAX && c->outputs > 1 && c->wanted[1]) {
+        failed = !(index = onnx_out(c, 1, ONNX_I64, 2 + p.dims, dim));
+        if (!failed)
+            memset(index->data, 0, index->count * sizeof(int64_t));
+    }
+    if (!failed && y->count) {
+        p.x = (const float *)x->data;
+        p.y = (float *)y->data;
+        p.index = index ? (int64_t *)index->data : NULL;
+        onnx_parallel(c->run, onnx_pool_task, &p, (size_t)(dim[0] * dim[1]));
+    }
+    if (failed) {
+        onnx_tensor_free(x);
+        onnx_tensor_free(y);
+        return -1;
+    }
+    return onnx_norm_end(c, x, y);
+}
+
+static int onnx_pool_max(onnx_call *c) { return onnx_pool_run(c, POOL_MAX); }
+
+static int onnx_pool_average(onnx_call *c) { return onnx_pool_run(c, POOL_AVERAGE); }
+
+static int onnx_pool_lp(onnx_call *c) { return onnx_pool_run(c, POOL_LP); }
+
+/* One value for each plane. */
+static int onnx_pool_global(onnx_call *c, pool_kind kind)
+{
+    int64_t dim[ONNX_MOST_RANK];
+    const int64_t p = onnx_int(c, "p", 2);
+    onnx_tensor *x, *y;
+    size_t plane, n = 1, i;
+    int k;
+    if (onnx_need(c, 1))
+        return -1;
+    if (c->in[0]->rank < 2 || p < 1 || p > 64)
+        return onnx_refuse_call(c, "expected at least 2 dimensions and p from 1 to 64");
+    for (k = 0; k < c->in[0]->rank; k++) {
+        dim[k] = k < 2 ? c->in[0]->dim[k] : 1;
+        n *= k < 2 ? 1 : (size_t)c->in[0]->dim[k];
+    }
+    x = onnx_as_float(c, c->in[0]);
+    y = x && n ? onnx_tensor_make(c->run, ONNX_F32, c->in[0]->rank, dim) : NULL;
+    if (x && !n)
+        onnx_refuse_call(c, "the image is empty");
+    for (plane = 0; y && plane < y->count; plane++) {
+        const float *from = (const float *)x->data + plane * n;
+        float most = from[0];
+        double sum = 0;
+        if (kind == POOL_AVERAGE)
+            sum = onnx_row_sum(from, n) / (double)n;
+        for (i = 0; i < n && kind == POOL_MAX; i++)
+            most = from[i] > most ? from[i] : most;
+        for (i = 0; i < n && kind == POOL_LP; i++)
+            sum += (double)onnx_pool_power(from[i], (int)p);
+        if (kind == POOL_LP)
+            sum = p == 1 ? sum : p == 2 ? sqrt(sum) : pow(sum, 1.0 / (double)p);
+        ((float *)y->data)[plane] = kind == POOL_MAX ? most : (float)sum;
+    }
+    return onnx_norm_end(c, x, y);
+}
+
+static int onnx_pool_global_max(onnx_call *c) { return onnx_pool_global(c, POOL_MAX); }
+
+static int onnx_pool_global_average(onnx_call *c) { return onnx_pool_global(c, POOL_AVERAGE); }
+
+static int onnx_pool_global_lp(onnx_call *c) { return onnx_pool_global(c, POOL_LP); }
+
+/* The index of element `at` of an array of shape from in an array of shape to, with as many planes;
+   -1: it is outside. */
+static int64_t onnx_pool_moved(int64_t at, const int64_t *from, const int64_t *to, int rank)
+{
+    int64_t place[ONNX_MOST_RANK], y = 0;
+    int k;
+    for (k = rank - 1; k >= 0; k--) {
+        place[k] = at % from[k];
+        at /= from[k];
+    }
+    for (k = 0; k < rank; k++) {
+        if (place[k] >= to[k])
+            return -1;
+        y = y * to[k] + place[k];
+    }
+    return at ? -1 : y;
+}
+
+static int onnx_pool_unpool(onnx_call *c)
+{
+    const onnx_tensor *x, *index;
+    int64_t dim[ONNX_MOST_RANK], natural[ONNX_MOST_RANK];
+    const int64_t *kernel, *stride, *pads;
+    int kernels, strides, padded, dims, k;
+    onnx_tensor *y;
+    size_t i, size;
+    if (onnx_need(c, 2))
+        return -1;
+    x = c->in[0];
+    index = c->in[1];
+    dims = x->rank - 2;
+    kernel = onnx_ints(c, "kernel_shape", &kernels);
+    stride = onnx_ints(c, "strides", &strides);
+    pads = onnx_ints(c, "pads", &padded);
+    if (dims < 1 || kernels != dims || (strides && strides != dims)
+        || (padded && padded != 2 * dims) || index->type != ONNX_I64 || index->count != x->count)
+        return onnx_refuse_call(c, "the shapes of x, indices and attributes differ");
+    for (k = 0; k < x->rank; k++) {
+        dim[k] = x->dim[k];
+        if (k >= 2)
+            dim[k] = (x->dim[k] - 1) * (strides ? stride[k - 2] : 1) + kernel[k - 2]
+                     - (padded ? pads[k - 2] + pads[dims + k - 2] : 0);
+        natural[k] = dim[k];
+    }
+    if (onnx_in_of(c, 2) && onnx_wholes(c, 2, dim, x->rank) != x->rank)
+        return onnx_refuse_call(c, "output_shape has another number of dimensions");
+    y = onnx_out(c, 0, x->type, x->rank, dim);
+    if (!y)
+        return -1;
+    size = onnx_type_bytes(x->type);
+    memset(y->data, 0, y->count * size);
+    for (i = 0; i < x->count; i++) {
+        const int64_t at = onnx_tensor_whole(index, i);
+        const int64_t to = at < 0 ? -1 : onnx_pool_moved(at, natural, dim, x->rank);
+        if (to < 0)
+            return onnx_refuse_call(c, "index %d is outside of the output", at);
+        memcpy((char *)y->data + (size_t)to * size, (const char *)x->data + i * size, size);
+    }
+    return 0;
+}
+
+/* ---- [2] BATCHES ---- */
+
+/* Moments of each channel over images and pixels. */
+static void onnx_norm_moments(const onnx_tensor *x, size_t channels, size_t pixels, double *mean,
+                              double *variance)
+{
+    const size_t images = x->count / (channels * pixels);
+    const double n = (double)(images * pixels);
+    size_t i, k;
+    for (k = 0; k < channels; k++) {
+        double sum = 0;
+        for (i = 0; i < images; i++)
+            sum += onnx_row_sum((const float *)x->data + (i * channels + k) * pixels, pixels);
+        mean[k] = sum / n;
+        sum = 0;
+        for (i = 0; i < images; i++)
+            sum += onnx_row_squares((const float *)x->data + (i * channels + k) * pixels, mean[k],
+                                    pixels);
+        variance[k] = sum / n;
+    }
+}
+
+/* Writes a running moment: before·momentum + now·(1 - momentum). */
+static int onnx_norm_running(onnx_call *c, int k, const onnx_tensor *before, const double *now,
+                             float momentum)
+{
+    onnx_tensor *y;
+    size_t i;
+    if (k >= c->outputs || !c->wanted[k])
+        return 0;
+    y = onnx_out(c, k, before->type, before->rank, before->dim);
+    for (i = 0; y && i < y->count; i++) {
+        const double old = onnx_times_f64(onnx_tensor_real(before, i), (double)momentum);
+        onnx_tensor_set_real(y, i, old + onnx_times_f64(now[i], 1 - (double)momentum));
+    }
+    return y ? 0 : -1;
+}
+
+typedef struct {
+    const float *x;
+    float *y;
+    const float *coefficient; /* mean, factor, shift of each channel */
+    size_t channels, pixels;
+} norm_planes;
+
+static void onnx_norm_plane(size_t i, void *user)
+{
+    const norm_planes *p = (const norm_planes *)user;
+    const float *f = p->coefficient + i % p->channels * 3;
+    onnx_row_affine(p->y + i * p->pixels, p->x + i * p->pixels, f[0], f[1], f[2], p->pixels);
+}
+
+/* Applies BatchNormalization with these moments to x. */
+static int onnx_norm_batch_apply(onnx_call *c, const onnx_tensor *x, onnx_tensor *y,
+                                 const double *mean, const double *variance, size_t channels,
+                                 size_t pixels)
+{
+    const float epsilon = onnx_float(c, "epsilon", 1e-5f);
+    float *f = (float *)deploy_room(3 * channels, sizeof *f);
+    norm_planes planes;
+    size_t k;
+    if (!f)
+        return onnx_refuse_call(c, "out of memory");
+    for (k = 0; k < channels; k++) {
+        f[3 * k] = (float)mean[k];
+        f[3 * k + 1] = (float)(onnx_tensor_real(c->in[1], k) / sqrt(variance[k] + (double)epsilon));
+        f[3 * k + 2] = (float)onnx_tensor_real(c->in[2], k);
+    }
+    planes.x = (const float *)x->data;
+    planes.y = (float *)y->data;
+    planes.coefficient = f;
+    planes.channels = channels;
+    planes.pixels = pixels;
+    if (pixels)
+        onnx_parallel(c->run, onnx_norm_plane, &planes, x->count / pixels);
+    free(f);
+    return 0;
+}
+
+static int onnx_norm_batch(onnx_call *c)
+{
+    const int training = c->opset >= 14 && onnx_int(c, "training_mode", 0) != 0;
+    const float momentum = onnx_float(c, "momentum", 0.9f);
+    onnx_tensor *x, *y;
+    size_t channels, pixels = 1, k;
+    double *moments;
+    int failed = 0, d;
+    if (onnx_need(c, 5) || onnx_norm_begin(c, &x, &y))
+        return -1;
+    channels = x->rank > 1 ? (size_t)x->dim[1] : 1;
+    for (d = 2; d < x->rank; d++)
+        pixels *= (size_t)x->dim[d];
+    for (k = 1; k < 5; k++)
+        failed |= c->in[k]->count != channels;
+    moments = (double *)deploy_room(2 * channels, sizeof *moments);
+    if (failed)
+        onnx_refuse_call(c, "scale, bias, mean and variance need %z values each", channels);
+    else if (!moments)
+        failed = onnx_refuse_call(c, "out of memory");
+    for (k = 0; k < channels && !failed; k++) {
+        moments[k] = onnx_tensor_real(c->in[3], k);
+        moments[channels + k] = onnx_tensor_real(c->in[4], k);
+    }
+    if (training && !failed && x->count) {
+        onnx_norm_moments(x, channels, pixels, moments, moments + channels);
+        failed = onnx_norm_running(c, 1, c->in[3], moments, momentum)
+                 || onnx_norm_running(c, 2, c->in[4], moments + channels, momentum);
+    }
+    failed =
+        failed || onnx_norm_batch_apply(c, x, y, moments, moments + channels, channels, pixels);
+    free(moments);
+    if (failed) {
+        onnx_tensor_free(x);
+        onnx_tensor_free(y);
+        return -1;
+    }
+    return onnx_norm_end(c, x, y);
+}
+
+/* ---- [3] ROWS ---- */
+
+/* Rows of n elements, each normalised by its own moments. */
+typedef struct {
+    const float *x, *scale, *shift; /* of the elements of a row, or NULL */
+    float *y;
+    size_t n;
+    double epsilon;
+    int no_mean;             /* 1: by the root of the mean square alone */
+    float *mean, *deviation; /* of each row: the mean and 1/deviation, or NULL */
+} norm_rows;
+
+static void onnx_norm_row(size_t i, void *user)
+{
+    const norm_rows *p = (const norm_rows *)user;
+    const float *x = p->x + i * p->n;
+    float *y = p->y + i * p->n;
+    const double mean = p->no_mean ? 0 : onnx_row_sum(x, p->n) / (double)p->n;
+    const double variance = onnx_row_squares(x, mean, p->n) / (double)p->n;
+    const float factor = (float)(1 / sqrt(variance + p->epsilon));
+    size_t k = 0;
+    onnx_row_affine(y, x, (float)mean, factor, 0, p->n);
+    for (; p->scale && k + 4 <= p->n; k += 4) {
+        onnx_four v = onnx_four_times(onnx_four_load(y + k), onnx_four_load(p->scale + k));
+        if (p->shift)
+            v = onnx_four_add(v, onnx_four_load(p->shift + k));
+        onnx_four_store(y + k, v);
+    }
+    for (; p->scale && k < p->n; k++) {
+        y[k] = onnx_times(y[k], p->scale[k]);
+        if (p->shift)
+            y[k] += p->shift[k];
+    }
+    if (p->mean)
+        p->mean[i] = (float)mean;
+    if (p->deviation)
+        p->deviation[i] = factor;
+}
+
+/* Input k as floats broadcast to the last dimensions of x from `axis` on; NULL if it is left out.
+ *failed: it does not fit. */
+static onnx_tensor *onnx_norm_parameter(onnx_call *c, int k, const onnx_tensor *x, int axis,
+                                        int *failed)
+{
+    const onnx_tensor *in = onnx_in_of(c, k);
+    const int rank = x->rank - axis;
+    int64_t step[ONNX_MOST_RANK], place[ONNX_MOST_RANK] = { 0 };
+    onnx_tensor *from, *y;
+    size_t i;
+    int d;
+    if (!in || *failed)
+        return NULL;
+    for (d = 1; d <= in->rank; d++) {
+        const int64_t n = in->dim[in->rank - d];
+        if (n != 1 && (d > rank || n != x->dim[x->rank - d]))
+            *failed =
+                onnx_refuse_call(c, "input %d does not fit the normalised dimensions", (int64_t)k);
+    }
+    if (*failed)
+        return NULL;
+    from = onnx_as_float(c, in);
+    y = from ? onnx_tensor_make(c->run, ONNX_F32, rank, x->dim + axis) : NULL;
+    *failed = !y;
+    if (y && from->rank > rank)
+        from->rank = rank; /* the dimensions before are 1 */
+    if (y && in->rank > rank)
+        memcpy(from->dim, in->dim + in->rank - rank, (size_t)rank * sizeof *from->dim);
+    if (y)
+        onnx_broadcast_strides(from, rank, y->dim, step);
+    for (i = 0; y && i < y->count; i++) {
+        size_t at = 0;
+        for (d = 0; d < rank; d++)
+            at += (size_t)(place[d] * step[d]);
+        ((float *)y->data)[i] = ((const float *)from->data)[at];
+        onnx_next_place(place, y->dim, rank);
+    }
+    onnx_tensor_free(from);
+    return y;
+}
+
+/* Makes output k, the moments of rows, as floats. */
+static int onnx_norm_moment_out(onnx_call *c, int k, const onnx_tensor *x, int axis, float **to)
+{
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor *y;
+    int d;
+    *to = NULL;
+    if (k >= c->outputs || !c->wanted[k])
+        return 0;
+    for (d = 0; d < x->rank; d++)
+        dim[d] = d < axis ? x->dim[d] : 1;
+    y = onnx_out(c, k, ONNX_F32, x->rank, dim);
+    if (!y)
+        return -1;
+    *to = (float *)y->data;
+    return 0;
+}
+
+/* LayerNormalization and RMSNormalization. */
+static int onnx_norm_last(onnx_call *c, int no_mean)
+{
+    onnx_tensor *x, *y, *scale, *shift;
+    norm_rows rows;
+    int axis, failed = 0, k;
+    if (onnx_norm_begin(c, &x, &y))
+        return -1;
+    axis = onnx_axis(c, onnx_int(c, "axis", -1), x->rank);
+    failed = axis < 0;
+    scale = failed ? NULL : onnx_norm_parameter(c, 1, x, axis, &failed);
+    shift = failed || no_mean ? NULL : onnx_norm_parameter(c, 2, x, axis, &failed);
+    memset(&rows, 0, sizeof rows);
+    failed = failed || onnx_norm_moment_out(c, 1, x, axis, &rows.mean)
+             || onnx_norm_moment_out(c, 2, x, axis, &rows.deviation);
+    if (!failed) {
+        rows.n = 1;
+        for (k = axis; k < x->rank; k++)
+            rows.n *= (size_t)x->dim[k];
+        rows.x = (const float *)x->data;
+        rows.y = (float *)y->data;
+        rows.scale = scale ? (const float *)scale->data : NULL;
+        rows.shift = shift ? (const float *)shift->data : NULL;
+        rows.epsilon = (double)onnx_float(c, "epsilon", 1e-5f);
+        rows.no_mean = no_mean;
+        if (x->count)
+            onnx_parallel(c->run, onnx_norm_row, &rows, x->count / rows.n);
+    }
+    onnx_tensor_free(scale);
+    onnx_tensor_free(shift);
+    if (failed) {
+        onnx_tensor_free(x);
+        onnx_tensor_free(y);
+        return -1;
+    }
+    return onnx_norm_end(c, x, y);
+}
+
+static int onnx_norm_layer(onnx_call *c) { return onnx_norm_last(c, 0); }
+
+static int onnx_norm_rms(onnx_call *c) { return onnx_norm_last(c, 1); }
+
+/* Groups of channels of an image are rows; then each channel has its scale and shift. per_group:
+   the scale and shift of a channel are those of its group. */
+static int onnx_norm_groups(onnx_call *c, size_t groups, int per_group)
+{
+    onnx_tensor *x, *y;
+    norm_rows rows;
+    size_t channels, pixels = 1, i, needed;
+    int d, failed;
+    if (onnx_need(c, 3) || onnx_norm_begin(c, &x, &y))
+        return -1;
+    failed = x->rank < 2;
+    channels = failed ? 0 : (size_t)x->dim[1];
+    groups = groups ? groups : channels;
+    needed = per_group ? groups : channels;
+    failed = failed || !channels || channels % groups || c->in[1]->count != needed
+             || c->in[2]->count != needed;
+    if (failed) {
+        onnx_tensor_free(x);
+        onnx_tensor_free(y);
+        return onnx_refuse_call(c,
+                                "expected %z values of scale and of bias for %z channels in %z "
+                                "groups",
+                                needed, channels, groups);
+    }
+    for (d = 2; d < x->rank; d++)
+        pixels *= (size_t)x->dim[d];
+    memset(&rows, 0, sizeof rows);
+    rows.x = (const float *)x->data;
+    rows.y = (float *)y->data;
+    rows.n = channels / groups * pixels;
+    rows.epsilon = (double)onnx_float(c, "epsilon", 1e-5f);
+    if (x->count)
+        onnx_parallel(c->run, onnx_norm_row, &rows, x->count / rows.n);
+    for (i = 0; pixels && i < x->count / pixels; i++) {
+        const size_t k = per_group ? i % channels / (channels / groups) : i % channels;
+        float *p = (float *)y->data + i * pixels;
+        onnx_row_affine(p, p, 0, (float)onnx_tensor_real(c->in[1], k),
+                        (float)onnx_tensor_real(c->in[2], k), pixels);
+    }
+    return onnx_norm_end(c, x, y);
+}
+
+static int onnx_norm_instance(onnx_call *c) { return onnx_norm_groups(c, 0, 0); }
+
+static int onnx_norm_group(onnx_call *c)
+{
+    const int64_t groups = onnx_int(c, "num_groups", 0);
+    if (groups < 1)
+        return onnx_refuse_call(c, "attribute num_groups is missing or out of range");
+    return onnx_norm_groups(c, (size_t)groups, c->opset < 21);
+}
+
+static int onnx_norm_lp(onnx_call *c)
+{
+    const int64_t p = onnx_int(c, "p", 2);
+    onnx_tensor *x, *y;
+    size_t inner = 1, n, i, k;
+    int axis, d;
+    if (onnx_norm_begin(c, &x, &y))
+        return -1;
+    axis = onnx_axis(c, onnx_int(c, "axis", -1), x->rank);
+    if (axis < 0 || (p != 1 && p != 2)) {
+        onnx_tensor_free(x);
+        onnx_tensor_free(y);
+        return onnx_refuse_call(c, "attribute p: expected 1 or 2, found %d", p);
+    }
+    for (d = axis + 1; d < x->rank; d++)
+        inner *= (size_t)x->dim[d];
+    n = (size_t)x->dim[axis];
+    for (i = 0; x->count && i < x->count / n; i++) {
+        const size_t first = i / inner * inner * n + i % inner;
+        const float *from = (const float *)x->data + first;
+        float *to = (float *)y->data + first;
+        double sum = 0;
+        for (k = 0; k < n; k++) {
+            const double v = (double)from[k * inner];
+            sum += p == 1 ? fabs(v) : onnx_times_f64(v, v);
+        }
+        sum = p == 1 ? sum : sqrt(sum);
+        for (k = 0; k < n; k++)
+            to[k * inner] = sum > 0 ? (float)((double)from[k * inner] / sum) : 0;
+    }
+    return onnx_norm_end(c, x, y);
+}
+
+/* ---- [4] OTHER ---- */
+
+/* Adds each element, less the mean if there is one, or its square, to the sum of its place without
+   the reduced axes. */
+static void onnx_norm_reduce(const onnx_tensor *x, const int64_t *step, double *sum,
+                             const double *mean)
+{
+    int64_t place[ONNX_MOST_RANK] = { 0 };
+    size_t i;
+    int d;
+    for (i = 0; i < x->count; i++) {
+        const double v = (double)((const float *)x->data)[i];
+        size_t at = 0;
+        for (d = 0; d < x->rank; d++)
+            at += (size_t)(place[d] * step[d]);
+        sum[at] += mean ? onnx_times_f64(v - mean[at], v - mean[at]) : v;
+        onnx_next_place(place, x->dim, x->rank);
+    }
+}
+
+static int onnx_norm_mean_variance(onnx_call *c)
+{
+    static const int64_t usual[3] = { 0, 2, 3 };
+    int64_t step[ONNX_MOST_RANK], place[ONNX_MOST_RANK] = { 0 };
+    onnx_tensor *x, *y;
+    size_t kept = 1, i;
+    double *mean, *variance, n;
+    int count, d;
+    const int64_t *axes = onnx_ints(c, "axes", &count);
+    if (!axes) {
+        axes = usual;
+        count = 3;
+    }
+    if (onnx_norm_begin(c, &x, &y))
+        return -1;
+    for (d = 0; d < x->rank; d++)
+        step[d] = 1;
+    for (d = 0; d < count; d++) {
+        const int axis = onnx_axis(c, axes[d], x->rank);
+        if (axis < 0) {
+            onnx_tensor_free(x);
+            onnx_tensor_free(y);
+            return -1;
+        }
+        step[axis] = 0;
+    }
+    for (d = x->rank - 1; d >= 0; d--) {
+        if (step[d]) {
+            step[d] = (int64_t)kept;
+            kept *= (size_t)x->dim[d];
+        }
+    }
+    mean = (double *)deploy_room(2 * kept, sizeof *mean);
+    if (!mean) {
+        onnx_tensor_free(x);
+        onnx_tensor_free(y);
+        return onnx_refuse_call(c, "out of memory");
+    }
+    variance = mean + kept;
+    n = kept ? (double)(x->count / kept) : 1;
+    onnx_norm_reduce(x, step, mean, NULL);
+    for (i = 0; i < kept; i++)
+        mean[i] /= n;
+    onnx_norm_reduce(x, step, variance, mean);
+    for (i = 0; i < x->count; i++) {
+        size_t at = 0;
+        for (d = 0; d < x->rank; d++)
+            at += (size_t)(place[d] * step[d]);
+        ((float *)y->data)[i] = (float)(((double)((const float *)x->data)[i] - mean[at])
+                                        / (sqrt(variance[at] / n) + 1e-9));
+        onnx_next_place(place, x->dim, x->rank);
+    }
+    free(mean);
+    return onnx_norm_end(c, x, y);
+}
+
+static int onnx_norm_local_response(onnx_call *c)
+{
+    const int64_t size = onnx_int(c, "size", 0);
+    const double alpha = (double)onnx_float(c, "alpha", 0.0001f),
+                 beta = (double)onnx_float(c, "beta", 0.75f),
+                 bias = (double)onnx_float(c, "bias", 1);
+    onnx_tensor *x, *y;
+    size_t i, pixels = 1;
+    int d;
+    if (onnx_norm_begin(c, &x, &y))
+        return -1;
+    if (size < 1 || x->rank < 2) {
+        onnx_tensor_free(x);
+        onnx_tensor_free(y);
+        return onnx_refuse_call(c, "attribute size is missing or out of range");
+    }
+    for (d = 2; d < x->rank; d++)
+        pixels *= (size_t)x->dim[d];
+    for (i = 0; i < x->count; i++) {
+        const int64_t channels = x->dim[1], channel = (int64_t)(i / pixels) % channels;
+        const float *column = (const float *)x->data + (i - (size_t)channel * pixels);
+        int64_t k = channel - (size - 1) / 2, end = channel + size / 2 + 1;
+        double sum = 0;
+        k = k < 0 ? 0 : k;
+        end = end > channels ? channels : end;
+        for (; k < end; k++) {
+            const double v = (double)column[(size_t)k * pixels];
+            sum += onnx_times_f64(v, v);
+        }
+        ((float *)y->data)[i] =
+            (float)((double)((const float *)x->data)[i]
+                    / pow(bias + onnx_times_f64(alpha / (double)size, sum), beta));
+    }
+    return onnx_norm_end(c, x, y);
+}
+
+const onnx_operator onnx_norm_operators[] = {
+    { "MaxPool", 1, onnx_pool_max, NULL },
+    { "AveragePool", 1, onnx_pool_average, NULL },
+    { "LpPool", 1, onnx_pool_lp, NULL },
+    { "GlobalMaxPool", 1, onnx_pool_global_max, NULL },
+    { "GlobalAveragePool", 1, onnx_pool_global_average, NULL },
+    { "GlobalLpPool", 1, onnx_pool_global_lp, NULL },
+    { "MaxUnpool", 9, onnx_pool_unpool, NULL },
+    { "BatchNormalization", 1, onnx_norm_batch, NULL },
+    { "InstanceNormalization", 1, onnx_norm_instance, NULL },
+    { "GroupNormalization", 18, onnx_norm_group, NULL },
+    { "LayerNormalization", 1, onnx_norm_layer, NULL },
+    { "RMSNormalization", 23, onnx_norm_rms, NULL },
+    { "LpNormalization", 1, onnx_norm_lp, NULL },
+    { "MeanVarianceNormalization", 1, onnx_norm_mean_variance, NULL },
+    { "LRN", 1, onnx_norm_local_response, NULL },
+    { NULL, 0, NULL, NULL },
+};

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT-0
+
+   reluize.h: what the files of the program reluize share. See reluize.c.
+
+   MAP
+       reluize.c          options, the steps, main
+       reluize_data.c     what the inputs of the model receive: images, tables, arrays, texts
+       reluize_convert.c  the conversion over the file's graph, and measuring on the test part
+       reluize_within.c   the fewest ReLUs by gate for a divergence
+       reluize_network.c  the same file as a network of lgelu.h: fine-tuning, C files, 8 bits
+       reluize_report.c   the report as text and as JSON */
+#ifndef RELUIZE_H
+#define RELUIZE_H
+#include "onnx_relu.h"
+#include "../data.h"
+#include "../study/output.h"
+#include <stdio.h>
+
+enum {
+    TRAIN = 0, /* the two parts of the data */
+    TEST = 1,
+    MOST_INPUTS = 32,  /* of a model */
+    MOST_OUTPUTS = 64, /* of a model */
+    MOST_WAYS = 16,    /* rows of the report */
+    MOST_PROBES = 10,  /* whole conversions of --within */
+    MOST_RELUS = 6,    /* of a gate, with --within, unless --relus says */
+    CALIBRATED = 4096, /* training samples that a conversion takes, unless --samples says */
+    C_NAME = 41        /* bytes of the longest name of a C function, with its end */
+};
+
+/* ---- messages and memory ---- */
+
+/* Prints a message and returns 1. */
+int fail(const char *format, ...);
+
+/* Allocates zeros, or ends the program: the outputs are then as they were. */
+void *allocate(size_t count, size_t size);
+
+/* Wall-clock seconds, and the processor seconds of all threads. */
+double seconds(void);
+double processor_seconds(void);
+
+/* Not 0 after SIGINT or SIGTERM. */
+int is_stopped(void);
+
+int ends_in(const char *path, const char *end);
+
+/* ---- options ---- */
+
+/* --data NAME=FILE, or without a name: of the input that has none. */
+typedef struct {
+    const char *name; /* not ended by 0; NULL: none */
+    size_t name_bytes;
+    const char *file;
+} data_option;
+
+typedef struct {
+    const char *model, *labels, *vocabulary, *out, *int8, *c, *c8, *report, *output;
+    data_option data[MOST_INPUTS];
+    int inputs; /* of data */
+    long epochs, batch, seed, certify, samples, shift, relus, class_axis;
+    double rate, mean[3], std[3], memory, within;
+    size_t size[2]; /* of open dimensions: rows and columns, or tokens; 0: not given */
+    int learn, standard, fold, rival, flip, headers, strict, quiet, raw, biases;
+    int normalised;              /* --mean or --std is given */
+    char header[2][OUTPUT_PATH]; /* beside the C files of --c and --c8; empty: none */
+} reluize_options;
+
+extern reluize_options option;
+
+/* Writes what a C file's function is called: the file's name without folder and .c. Returns 0, or
+   -1 if that is no name. */
+int name_of_function(char name[C_NAME], const char *path);
+
+/* ---- data (reluize_data.c) ---- */
+
+/* Reads what the inputs of the model receive, as the options say, and labels. Returns 0, or 1 after
+   a message. */
+int data_open_all(const onnx_graph *graph, const char *program);
+void data_close_all(void);
+
+/* Samples of a part. */
+size_t data_count(int part);
+
+/* How many samples one run of the model takes: what the file fixes, or at most `wanted`. */
+size_t data_batch_size(size_t wanted);
+
+/* Returns whether the file fixes the batch. */
+int data_batch_is_fixed(void);
+
+/* Makes the tensors in[] of all inputs for samples order[first], order[first + 1], ... of a part
+   (order NULL: first, first + 1, ...). Returns 0, or 1 after a message. */
+int data_tensors(onnx_run *run, onnx_tensor **in, int part, const uint32_t *order, size_t first,
+                 size_t samples);
+
+/* Copies sample i of the input number k, in the order of the file's elements, as floats, or as
+   integers. */
+void data_floats_of(int k, int part, size_t i, float *to);
+void data_integers_of(int k, int part, size_t i, int32_t *to);
+/* Elements of a sample of input k. */
+size_t data_elements(int k);
+/* Rows and columns of the images of input k, and whether its channels are last; 0: no images. */
+int data_image(int k, size_t *channels, size_t *rows, size_t *columns, int *last);
+/* What a black pixel of a channel becomes. */
+float data_black(int k, size_t channel);
+
+/* Answers of the samples: classes, or targets, `answers` for each sample; 0: there are none. */
+typedef struct {
+    size_t answers;
+    int classes;      /* 1: all are whole numbers from 0 on */
+    int two;          /* 1: all are 0 or 1, and both occur */
+    double *value[2]; /* by part: [sample][answer] */
+} data_labels;
+extern data_labels labels;
+
+/* ---- conversion and measuring (reluize_convert.c) ---- */
+
+typedef struct {
+    unsigned char *p;
+    size_t n, capacity;
+} byte_array;
+
+/* An lgelu_write that appends to a byte_array. */
+int append(const void *p, size_t n, void *user);
+
+/* How far the outputs of a model are from those of the original, on the test part. */
+typedef struct {
+    size_t rows, flips;   /* of the output that is scored; flips: another largest value */
+    double largest, mean; /* change of a value of that output */
+    double divergence;    /* mean of KL(original, this) in nats of its softmax */
+    double deviation;     /* standard deviation of the original's values of that output */
+    double every_largest; /* of all outputs, relative to the largest value of each */
+    double score, nats;   /* with labels */
+    size_t values;
+} measured;
+
+/* A conversion that --within tried. */
+typedef struct {
+    size_t relus;      /* of all gates */
+    double divergence; /* on held-out training samples */
+} probe;
+
+/* A way to a ReLU network: a file in memory, and what it does on the test part. */
+typedef struct {
+    const char *key, *text;
+    byte_array file;
+    onnx_graph *graph;
+    onnx_run *run;
+    measured m;
+    int smooth;           /* its gates are smooth: it is not written */
+    double held;          /* mean change of the scored output on the held-out training samples */
+    double seconds, work; /* that it took: wall clock, all threads */
+} way;
+
+typedef struct {
+    const onnx_graph *graph; /* of the original */
+    onnx_run *run;
+    way way[MOST_WAYS];
+    int ways;
+    int written;              /* the index of the one that is written */
+    int scored;               /* the output that is scored */
+    int class_axis;           /* of that output; -1: its values are not classes */
+    size_t calibration, held; /* training samples that conversions use; that choose between them */
+    uint32_t *order;          /* of the training samples */
+    onnx_relu *relu;          /* of the last conversion: its gates and layers */
+    size_t stays;             /* smooth functions that stay */
+    probe curve[MOST_PROBES]; /* by ReLUs */
+    int probes;
+    int holds; /* --within: the one that is written stays below it */
+    /* of the networks of lgelu.h */
+    double proven, swapped; /* of the certificate: the bound, and what was measured, */
+    size_t certified;       /* for so many inputs */
+    char note[4][200];
+    int notes;
+} conversion;
+
+/* Opens the model for evaluation, and runs it once on the first samples. */
+int conversion_open(conversion *c, const onnx_graph *graph);
+void conversion_close(conversion *c);
+/* Adds the ways: the cold swap, biases, the refit. */
+int conversion_make(conversion *c);
+/* Converts, and adds the way; plan: ReLUs by gate, or NULL. */
+int conversion_convert(conversion *c, onnx_relu_what what, const char *key, const char *text,
+                       const int *plan);
+/* Removes the way that was added last. */
+void conversion_drop(conversion *c);
+/* Begins a conversion of its own with the first samples at most, for measuring gates; NULL: after a
+   message. */
+onnx_relu *conversion_begin(conversion *c, size_t samples);
+/* Compares a way with the original on the held-out training samples. */
+int conversion_hold(conversion *c, int w, measured *m);
+/* How far outputs are from the original's: the divergence of classes, else the mean change beside
+   the deviation. */
+double conversion_distance(const conversion *c, const measured *m);
+/* The same of two tensors of the scored output; of values that are no classes, squared. */
+double conversion_difference(const conversion *c, const onnx_tensor *a, const onnx_tensor *b);
+/* The fewest ReLUs by gate for --within (reluize_within.c). */
+int conversion_within(conversion *c);
+/* Adds a file as a way. Takes the bytes over. */
+int conversion_add(conversion *c, const char *key, const char *text, byte_array *file);
+/* Chooses the way that is nearest to the original on held-out training samples. */
+int conversion_choose(conversion *c);
+/* Compares all ways with the original on the test part. */
+int conversion_measure(conversion *c);
+/* Adds a line to the notes of the report. */
+void conversion_note(conversion *c, const char *format, ...);
+/* Evaluates a way on samples of a part; outputs of the scored output are copied to y. */
+int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
+                       size_t first, size_t samples, float *y, size_t values);
+
+/* ---- networks of lgelu.h (reluize_network.c) ---- */
+
+/* Fine-tunes (--epochs), and adds the ways. */
+int network_tune(conversion *c, const unsigned char *file, size_t bytes);
+/* Writes the C files, [0] in f32 and [1] in 8 bits, what they declare, and the file in 8 bits to
+   memory. */
+int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_array declarations[2]);
+
+/* ---- report (reluize_report.c) ---- */
+void report_text(FILE *f, const conversion *c);
+void report_json(FILE *f, const conversion *c);
+
+#endif

@@ -1,0 +1,791 @@
+/* SPDX-License-Identifier: MIT-0
+
+   reluize_convert.c: converts the file by onnx_relu.h, and measures on the test part by evaluating
+   the files themselves (onnx_run.h), those that were written among them. See reluize.h.
+
+   MAP
+       [1] EVALUATION   samples through a model
+       [2] OUTPUTS      which one is scored, and which of its dimensions are classes
+       [3] DIFFERENCES  sums over the test part: flips, changes, divergence, scores
+       [4] WAYS         a file in memory that takes the place of the original
+       [5] CONVERSION   gates replaced, matrices refitted
+       [6] CHOICE       the way that is written */
+#include "reluize.h"
+#include <errno.h>
+#include <math.h>
+#ifdef _WIN32
+#include <io.h>
+#define isatty _isatty
+#else
+#include <unistd.h>
+#endif
+
+enum {
+    EVALUATION_BATCH = 32,
+    COLD_SAMPLES = 64, /* from which a cold swap takes the shapes, and K ReLUs their kinks */
+    HELD_SAMPLES = 256 /* most training samples that choose between the ways */
+};
+
+/* ---- [1] EVALUATION ---- */
+
+/* Evaluates a model on inputs, which stay the caller's. Returns 0, or 1 after a message. */
+static int evaluate(onnx_run *run, const onnx_graph *graph, onnx_tensor *const *in)
+{
+    int k;
+    onnx_run_clear(run);
+    run->message[0] = 0;
+    for (k = 0; k < graph->top.inputs; k++) {
+        onnx_tensor *x = onnx_tensor_share(run, in[k]);
+        if (!x)
+            return fail("%s", run->message);
+        onnx_run_set(run, graph->top.input[k], x);
+    }
+    return onnx_run_all(run) ? fail("%s", run->message) : 0;
+}
+
+static void free_tensors(const onnx_graph *graph, onnx_tensor **in)
+{
+    int k;
+    for (k = 0; k < graph->top.inputs; k++)
+        onnx_tensor_free(in[k]);
+}
+
+/* The options of an evaluator: the memory that --memory leaves. */
+static onnx_run_options run_options(void)
+{
+    onnx_run_options o;
+    memset(&o, 0, sizeof o);
+    o.memory = (size_t)(option.memory * 1e9);
+    o.seed = (uint64_t)option.seed;
+    return o;
+}
+
+int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
+                       size_t first, size_t samples, float *y, size_t values)
+{
+    onnx_tensor *in[MOST_INPUTS];
+    const onnx_tensor *out;
+    int bad;
+    if (data_tensors(c->run, in, part, order, first, samples))
+        return 1;
+    bad = evaluate(run, run->graph, in);
+    out = bad ? NULL : onnx_run_get(run, run->graph->top.output[c->scored]);
+    if (out && out->count == values)
+        onnx_floats_of(out, 0, values, y);
+    else if (!bad)
+        bad = fail("%s: expected %zu values of its output, found %zu", option.model, values,
+                   out ? out->count : (size_t)0);
+    free_tensors(c->graph, in);
+    onnx_run_clear(run);
+    return bad;
+}
+
+/* ---- [2] OUTPUTS ---- */
+
+/* Returns whether axis can be that of the classes: with labels, there is one for each row. */
+static int fits_labels(const onnx_tensor *y, int axis, size_t samples)
+{
+    const size_t classes = (size_t)y->dim[axis];
+    if (classes < 2)
+        return 0;
+    return !labels.answers || (labels.classes && y->count / classes == samples * labels.answers);
+}
+
+/* Finds the dimension of the classes; -1: the values are none. Of (samples, tokens, classes) it is
+   the last one, of images the first one behind the samples. */
+static int find_class_axis(const onnx_tensor *y, size_t samples)
+{
+    const int last = y->rank - 1, first = y->rank > 3 ? 1 : last;
+    if (option.class_axis >= 0)
+        return option.class_axis < y->rank ? (int)option.class_axis : -1;
+    if (y->rank < 2)
+        return -1;
+    if (fits_labels(y, first, samples))
+        return first;
+    if (fits_labels(y, first == last ? 1 : last, samples))
+        return first == last ? 1 : last;
+    return -1;
+}
+
+/* Chooses the output that is scored: that of --output, or the first one of floats for each sample.
+ */
+static int choose_output(conversion *c, size_t samples)
+{
+    const onnx_graph *g = c->graph;
+    const onnx_tensor *y;
+    int k;
+    c->scored = -1;
+    for (k = 0; k < g->top.outputs && c->scored < 0; k++) {
+        y = onnx_run_get(c->run, g->top.output[k]);
+        if (option.output ? onnx_is(&g->value[g->top.output[k]].name, option.output)
+                          : onnx_is_float(y->type) && y->rank && (size_t)y->dim[0] == samples)
+            c->scored = k;
+    }
+    if (c->scored < 0 && option.output)
+        return fail("%s: there is no output '%s'", option.model, option.output);
+    if (c->scored < 0)
+        c->scored = 0;
+    y = onnx_run_get(c->run, g->top.output[c->scored]);
+    c->class_axis = find_class_axis(y, samples);
+    if (labels.answers && c->class_axis < 0 && y->count != samples * labels.answers) {
+        return fail("output '%.*s' has %zu values for a sample, and there are %zu labels for it",
+                    (int)g->value[g->top.output[c->scored]].name.n,
+                    (const char *)g->value[g->top.output[c->scored]].name.p, y->count / samples,
+                    labels.answers);
+    }
+    if (labels.answers && c->class_axis >= 0) {
+        size_t i;
+        const size_t n = data_count(TEST) * labels.answers;
+        for (i = 0; i < n; i++) {
+            if (labels.value[TEST][i] >= (double)y->dim[c->class_axis])
+                return fail("a label is %g, but the network has %lld classes",
+                            labels.value[TEST][i], (long long)y->dim[c->class_axis]);
+        }
+    }
+    return 0;
+}
+
+int conversion_open(conversion *c, const onnx_graph *graph)
+{
+    const onnx_run_options o = run_options();
+    onnx_tensor *in[MOST_INPUTS];
+    char message[160];
+    const size_t samples = data_batch_size(EVALUATION_BATCH);
+    int bad;
+    c->graph = graph;
+    c->run = onnx_run_begin(graph, &o, message);
+    if (!c->run)
+        return fail("%s: %s", option.model, message);
+    if (graph->top.outputs < 1 || graph->top.outputs > MOST_OUTPUTS)
+        return fail("%s: expected 1 to %d outputs, found %d", option.model, MOST_OUTPUTS,
+                    graph->top.outputs);
+    if (data_tensors(c->run, in, TEST, NULL, 0, samples))
+        return 1;
+    bad = evaluate(c->run, graph, in) || choose_output(c, samples);
+    free_tensors(graph, in);
+    onnx_run_clear(c->run);
+    return bad;
+}
+
+/* ---- [3] DIFFERENCES ---- */
+
+/* Sums over the test part. */
+typedef struct {
+    size_t rows, flips, correct, values;
+    double sum, largest, divergence, nats;
+    double plain, square; /* of the original's values of the scored output */
+    double worst[MOST_OUTPUTS], scale[MOST_OUTPUTS]; /* largest change and value of each output */
+    double *residual;                                /* of targets: by answer */
+} sums;
+
+/* Rows of classes in a tensor: element k of row r is at outer·classes·inner + k·inner + its place.
+ */
+typedef struct {
+    size_t rows, classes, inner;
+} layout;
+
+static layout layout_of(const onnx_tensor *y, int axis)
+{
+    layout l = { y->count, 1, 1 };
+    int k;
+    if (axis < 0)
+        return l;
+    l.classes = (size_t)y->dim[axis];
+    for (k = axis + 1; k < y->rank; k++)
+        l.inner *= (size_t)y->dim[k];
+    l.rows = l.classes ? y->count / l.classes : 0;
+    return l;
+}
+
+static size_t place_in(const layout *l, size_t row, size_t k)
+{
+    return row / l->inner * l->classes * l->inner + k * l->inner + row % l->inner;
+}
+
+static size_t largest_of(const float *y, const layout *l, size_t row)
+{
+    size_t k, best = 0;
+    for (k = 1; k < l->classes; k++) {
+        if (y[place_in(l, row, k)] > y[place_in(l, row, best)])
+            best = k;
+    }
+    return best;
+}
+
+/* Whether a row is one of probabilities already. */
+static int are_probabilities(const float *y, const layout *l, size_t row)
+{
+    double sum = 0;
+    size_t k;
+    for (k = 0; k < l->classes; k++) {
+        if (y[place_in(l, row, k)] < 0)
+            return 0;
+        sum += (double)y[place_in(l, row, k)];
+    }
+    return fabs(sum - 1) < 1e-3;
+}
+
+/* log p of class k is y·1 - this, of logits; of probabilities it is log y. */
+static double log_sum(const float *y, const layout *l, size_t row)
+{
+    const double top = (double)y[place_in(l, row, largest_of(y, l, row))];
+    double sum = 0;
+    size_t k;
+    for (k = 0; k < l->classes; k++)
+        sum += exp((double)y[place_in(l, row, k)] - top);
+    return top + log(sum);
+}
+
+static double log_of(double p) { return log(p > 1e-30 ? p : 1e-30); }
+
+/* KL(a, b) of the softmax of a row in nats. */
+static double divergence_of(const float *a, const float *b, const layout *l, size_t row)
+{
+    const int given = are_probabilities(a, l, row);
+    const double x = given ? 0 : log_sum(a, l, row), y = given ? 0 : log_sum(b, l, row);
+    double sum = 0;
+    size_t k;
+    for (k = 0; k < l->classes; k++) {
+        const double u = (double)a[place_in(l, row, k)], v = (double)b[place_in(l, row, k)];
+        const double p = given ? log_of(u) : u - x, q = given ? log_of(v) : v - y;
+        sum += exp(p) * (p - q);
+    }
+    return sum > 0 ? sum : 0;
+}
+
+/* Adds the score of a batch. first: its first sample; order: of a part. */
+static void add_score(sums *s, const float *y, const layout *l, int part, const uint32_t *order,
+                      size_t first)
+{
+    const size_t answers = labels.answers;
+    size_t r;
+    for (r = 0; r < l->rows && answers; r++) {
+        const size_t sample = order ? order[first + r / answers] : first + r / answers;
+        const double truth = labels.value[part][sample * answers + r % answers];
+        if (l->classes > 1) {
+            const float at = y[place_in(l, r, (size_t)truth)];
+            s->correct +=
+                (double)largest_of(y, l, r) >= truth && (double)largest_of(y, l, r) <= truth;
+            s->nats +=
+                are_probabilities(y, l, r) ? -log_of((double)at) : log_sum(y, l, r) - (double)at;
+        } else {
+            const double d = (double)y[r] - truth;
+            s->residual[r % answers] += d * d;
+        }
+    }
+}
+
+/* Counts the right ones of two classes that one value decides: a logit above 0, or a probability
+   above 1/2. */
+static void add_two(sums *s, const float *y, size_t n, int part, const uint32_t *order,
+                    size_t first, double threshold)
+{
+    size_t r;
+    for (r = 0; r < n; r++) {
+        const size_t sample =
+            order ? order[first + r / labels.answers] : first + r / labels.answers;
+        const double truth = labels.value[part][sample * labels.answers + r % labels.answers];
+        s->correct += ((double)y[r] > threshold) == (truth > 0.5);
+    }
+}
+
+/* Adds the change of every output, and of the scored one by its rows. */
+static void add_changes(sums *s, const conversion *c, const onnx_run *run)
+{
+    int k;
+    for (k = 0; k < c->graph->top.outputs; k++) {
+        const onnx_tensor *a = onnx_run_get(c->run, c->graph->top.output[k]);
+        const onnx_tensor *b = onnx_run_get(run, run->graph->top.output[k]);
+        size_t i, n = a->count < b->count ? a->count : b->count;
+        if (a->count != b->count)
+            s->worst[k] = HUGE_VAL;
+        for (i = 0; i < n; i++) {
+            const double x = onnx_tensor_real(a, i), d = fabs(x - onnx_tensor_real(b, i));
+            s->scale[k] = fmax(s->scale[k], fabs(x));
+            s->worst[k] = d <= s->worst[k] ? s->worst[k] : d;
+            if (k == c->scored) {
+                s->plain += x;
+                s->square += x * x;
+                s->sum += d;
+                s->largest = d <= s->largest ? s->largest : d;
+            }
+        }
+        if (k == c->scored)
+            s->values += n;
+    }
+}
+
+/* How outputs are scored. */
+static int is_two(const conversion *c) { return c->class_axis < 0 && labels.answers && labels.two; }
+
+/* Adds a batch of the test part, or of the held-out training samples. */
+static int add_batch(sums *s, const conversion *c, const onnx_run *run, int part,
+                     const uint32_t *order, size_t first)
+{
+    const onnx_tensor *a = onnx_run_get(c->run, c->graph->top.output[c->scored]);
+    const onnx_tensor *b = onnx_run_get(run, run->graph->top.output[c->scored]);
+    const layout l = layout_of(a, c->class_axis);
+    float *x, *y;
+    size_t r;
+    add_changes(s, c, run);
+    if (a->count != b->count)
+        return fail("output '%.*s' has another shape than in the original",
+                    (int)c->graph->value[c->graph->top.output[c->scored]].name.n,
+                    (const char *)c->graph->value[c->graph->top.output[c->scored]].name.p);
+    x = (float *)allocate(a->count, sizeof *x);
+    y = (float *)allocate(a->count, sizeof *y);
+    onnx_floats_of(a, 0, a->count, x);
+    onnx_floats_of(b, 0, b->count, y);
+    s->rows += l.rows;
+    for (r = 0; r < l.rows && l.classes > 1; r++) {
+        s->flips += largest_of(x, &l, r) != largest_of(y, &l, r);
+        s->divergence += divergence_of(x, y, &l, r);
+    }
+    if (is_two(c)) {
+        double least = 0, most = 1;
+        for (r = 0; r < a->count; r++) {
+            least = fmin(least, (double)x[r]);
+            most = fmax(most, (double)x[r]);
+        }
+        add_two(s, y, a->count, part, order, first, least < 0 || most > 1 ? 0 : 0.5);
+    } else {
+        add_score(s, y, &l, part, order, first);
+    }
+    free(x);
+    free(y);
+    return 0;
+}
+
+/* 100·R², R² = 1 - Σ(y - t)² / Σ(t - mean t)², the mean over the targets that vary. */
+static double r2_of(const sums *s)
+{
+    const size_t n = data_count(TEST);
+    double total = 0;
+    size_t i, k, varied = 0;
+    for (k = 0; k < labels.answers; k++) {
+        double mean = 0, all = 0;
+        for (i = 0; i < n; i++)
+            mean += labels.value[TEST][i * labels.answers + k] / (double)n;
+        for (i = 0; i < n; i++) {
+            const double d = labels.value[TEST][i * labels.answers + k] - mean;
+            all += d * d;
+        }
+        if (all > 0) {
+            total += 1 - s->residual[k] / all;
+            varied++;
+        }
+    }
+    return varied ? 100 * total / (double)varied : 0;
+}
+
+static double deviation_of(const sums *s)
+{
+    const double n = s->values ? (double)s->values : 1, mean = s->plain / n;
+    return sqrt(fmax(s->square / n - mean * mean, 0));
+}
+
+static void finish(measured *m, const sums *s, const conversion *c)
+{
+    const double rows = s->rows ? (double)s->rows : 1;
+    int k;
+    m->rows = s->rows;
+    m->flips = s->flips;
+    m->largest = s->largest;
+    m->values = s->values;
+    m->mean = s->values ? s->sum / (double)s->values : 0;
+    m->divergence = s->divergence / rows;
+    m->deviation = deviation_of(s);
+    m->nats = s->nats / rows;
+    m->score = c->class_axis >= 0 || is_two(c) ? 100 * (double)s->correct / rows : r2_of(s);
+    m->every_largest = 0;
+    for (k = 0; k < c->graph->top.outputs; k++) {
+        const double relative = s->worst[k] > 0 ? s->worst[k] / fmax(s->scale[k], 1e-30) : 0;
+        m->every_largest = fmax(m->every_largest, relative);
+    }
+}
+
+/* Evaluates the original and the ways from `from` on, on samples of a part, batch by batch, and
+   sums. */
+static int sum_over(conversion *c, sums *s, int from, int part, const uint32_t *order, size_t first,
+                    size_t samples)
+{
+    size_t i, step = data_batch_size(EVALUATION_BATCH), left = samples;
+    int w, bad = 0;
+    if (data_batch_is_fixed())
+        left -= left % step;
+    for (i = 0; i < left && !bad && !is_stopped(); i += step) {
+        const size_t n = left - i < step ? left - i : step;
+        onnx_tensor *in[MOST_INPUTS];
+        if (data_tensors(c->run, in, part, order, first + i, n))
+            return 1;
+        bad = evaluate(c->run, c->graph, in);
+        for (w = from; w < c->ways && !bad; w++) {
+            onnx_run *run = c->way[w].run;
+            if (run)
+                bad = evaluate(run, c->way[w].graph, in);
+            bad = bad || add_batch(s + w, c, run ? run : c->run, part, order, first + i);
+            if (run)
+                onnx_run_clear(run);
+        }
+        free_tensors(c->graph, in);
+        onnx_run_clear(c->run);
+    }
+    return bad || is_stopped();
+}
+
+static sums *make_sums(void)
+{
+    sums *s = (sums *)allocate(MOST_WAYS, sizeof *s);
+    int w;
+    for (w = 0; w < MOST_WAYS; w++)
+        s[w].residual = (double *)allocate(labels.answers, sizeof(double));
+    return s;
+}
+
+static void free_sums(sums *s)
+{
+    int w;
+    for (w = 0; w < MOST_WAYS; w++)
+        free(s[w].residual);
+    free(s);
+}
+
+int conversion_measure(conversion *c)
+{
+    sums *s = make_sums();
+    const int bad = sum_over(c, s, 0, TEST, NULL, 0, data_count(TEST));
+    int w;
+    for (w = 0; w < c->ways && !bad; w++)
+        finish(&c->way[w].m, s + w, c);
+    free_sums(s);
+    return bad;
+}
+
+int conversion_hold(conversion *c, int w, measured *m)
+{
+    const size_t samples = c->held ? c->held : c->calibration;
+    sums *s = make_sums();
+    const int bad = sum_over(c, s, w, TRAIN, c->order, c->held ? c->calibration : 0, samples);
+    if (!bad)
+        finish(m, s + w, c);
+    free_sums(s);
+    return bad;
+}
+
+double conversion_distance(const conversion *c, const measured *m)
+{
+    return c->class_axis >= 0 ? m->divergence : m->mean / fmax(m->deviation, 1e-30);
+}
+
+double conversion_difference(const conversion *c, const onnx_tensor *a, const onnx_tensor *b)
+{
+    const layout l = layout_of(a, c->class_axis);
+    float *x = (float *)allocate(a->count, sizeof *x), *y = (float *)allocate(a->count, sizeof *y);
+    double sum = 0;
+    size_t r;
+    if (a->count == b->count) {
+        onnx_floats_of(a, 0, a->count, x);
+        onnx_floats_of(b, 0, b->count, y);
+    }
+    for (r = 0; r < l.rows; r++) {
+        const double d = (double)x[r] - (double)y[r];
+        sum += l.classes > 1 ? divergence_of(x, y, &l, r) : d * d;
+    }
+    free(x);
+    free(y);
+    return l.rows ? sum / (double)l.rows : 0;
+}
+
+/* ---- [4] WAYS ---- */
+
+int append(const void *p, size_t n, void *user)
+{
+    byte_array *b = (byte_array *)user;
+    if (n > b->capacity - b->n) {
+        const size_t more = 2 * (b->n + n);
+        unsigned char *q = (unsigned char *)realloc(b->p, more);
+        if (!q)
+            return 1;
+        b->p = q;
+        b->capacity = more;
+    }
+    memcpy(b->p + b->n, p, n);
+    b->n += n;
+    return 0;
+}
+
+int conversion_add(conversion *c, const char *key, const char *text, byte_array *file)
+{
+    const onnx_run_options o = run_options();
+    way *w = c->way + c->ways;
+    char message[160];
+    if (c->ways == MOST_WAYS)
+        return fail("more than %d ways", MOST_WAYS);
+    memset(w, 0, sizeof *w);
+    w->key = key;
+    w->text = text;
+    c->ways++;
+    if (!file)
+        return 0;
+    w->file = *file;
+    w->graph = onnx_graph_open(w->file.p, w->file.n, NULL, NULL, message);
+    if (w->graph)
+        w->run = onnx_run_begin(w->graph, &o, message);
+    if (!w->run)
+        return fail("%s: what was made of it (%s) cannot be read back: %s", option.model, key,
+                    message);
+    return 0;
+}
+
+void conversion_drop(conversion *c)
+{
+    way *w = c->way + --c->ways;
+    onnx_run_end(w->run);
+    onnx_graph_close(w->graph);
+    free(w->file.p);
+    memset(w, 0, sizeof *w);
+}
+
+void conversion_close(conversion *c)
+{
+    while (c->ways)
+        conversion_drop(c);
+    onnx_relu_end(c->relu);
+    onnx_run_end(c->run);
+    free(c->order);
+}
+
+void conversion_note(conversion *c, const char *format, ...)
+{
+    va_list list;
+    if (c->notes == (int)(sizeof c->note / sizeof *c->note))
+        return;
+    va_start(list, format);
+    vsnprintf(c->note[c->notes], sizeof *c->note, format, list);
+    va_end(list);
+    c->notes++;
+}
+
+/* ---- [5] CONVERSION ---- */
+
+/* A line of progress with the time that remains: after a second, then each second on a terminal and
+   every 15 seconds elsewhere. */
+typedef struct {
+    double start, last;
+    const char *key;
+} progress;
+
+static int print_progress(double done, double total, const char *what, void *user)
+{
+    progress *p = (progress *)user;
+    const double now = seconds(), gone = now - p->start;
+    const double left = done > 0 ? gone * (total - done) / done : 0;
+    const int terminal = isatty(2);
+    const double wait = !terminal && p->last > p->start ? 15 : 1;
+    if (is_stopped())
+        return 1;
+    if (option.quiet || now - p->last < wait)
+        return 0;
+    p->last = now;
+    fprintf(stderr, "%s%s: %.0f %%, about %.0f s left%s%s%s", terminal ? "\r" : "", p->key,
+            total > 0 ? 100 * done / total : 0, left, what && *what ? ", " : "", what ? what : "",
+            terminal ? "\x1b[K" : "\n");
+    return 0;
+}
+
+static void end_progress(void)
+{
+    if (!option.quiet && isatty(2))
+        fprintf(stderr, "\r\x1b[K");
+}
+
+static onnx_relu_options relu_options(onnx_relu_what what, progress *p)
+{
+    onnx_relu_options o = onnx_relu_defaults();
+    o.what = what;
+    o.relus = option.within > 0 ? 1 : (int)option.relus;
+    o.memory = (size_t)(option.memory * 1e9);
+    o.seed = (uint64_t)option.seed;
+    o.run = run_options();
+    o.progress = print_progress;
+    o.user = p;
+    return o;
+}
+
+/* Adds the inputs of a conversion. */
+static int add_inputs(const conversion *c, onnx_relu *r, size_t samples)
+{
+    const size_t step = data_batch_size(EVALUATION_BATCH);
+    size_t i;
+    int bad = 0;
+    if (data_batch_is_fixed())
+        samples -= samples % step;
+    for (i = 0; i < samples && !bad && !is_stopped(); i += step) {
+        const size_t n = samples - i < step ? samples - i : step;
+        onnx_tensor *in[MOST_INPUTS];
+        if (data_tensors(c->run, in, TRAIN, c->order, i, n))
+            return 1;
+        if (onnx_relu_add(r, (const onnx_tensor *const *)in))
+            bad = fail("%s", r->message);
+        free_tensors(c->graph, in);
+    }
+    return bad || is_stopped();
+}
+
+onnx_relu *conversion_begin(conversion *c, size_t samples)
+{
+    progress p = { 0, 0, NULL };
+    onnx_relu_options o = relu_options(ONNX_RELU_COLD, &p);
+    char message[160];
+    onnx_relu *r;
+    o.progress = NULL;
+    o.user = NULL;
+    r = onnx_relu_begin(c->graph, &o, message);
+    if (!r) {
+        fail("%s: %s", option.model, message);
+        return NULL;
+    }
+    if (add_inputs(c, r, samples < c->calibration ? samples : c->calibration)) {
+        onnx_relu_end(r);
+        return NULL;
+    }
+    return r;
+}
+
+int conversion_convert(conversion *c, onnx_relu_what what, const char *key, const char *text,
+                       const int *plan)
+{
+    progress p = { 0, 0, NULL };
+    onnx_relu_options o = relu_options(what, &p);
+    const double work = processor_seconds();
+    size_t samples = c->calibration;
+    byte_array file = { NULL, 0, 0 };
+    char message[160];
+    onnx_relu *r;
+    int bad;
+    p.start = p.last = seconds();
+    p.key = key;
+    if (what == ONNX_RELU_COLD && samples > COLD_SAMPLES && !data_batch_is_fixed())
+        samples = COLD_SAMPLES;
+    r = onnx_relu_begin(c->graph, &o, message);
+    if (!r)
+        return fail("%s: %s", option.model, message);
+    if (plan)
+        onnx_relu_plan(r, plan);
+    bad = add_inputs(c, r, samples);
+    if (!bad && onnx_relu_convert(r))
+        bad = is_stopped() ? 1 : fail("%s: %s", option.model, r->message);
+    if (!bad && onnx_edit_write(r->edit, append, &file, message))
+        bad = fail("%s: %s", option.model, message);
+    end_progress();
+    bad = bad || conversion_add(c, key, text, &file);
+    if (!bad) {
+        c->way[c->ways - 1].seconds = seconds() - p.start;
+        c->way[c->ways - 1].work = processor_seconds() - work;
+    }
+    if (what == ONNX_RELU_REFIT && !bad) {
+        onnx_relu_end(c->relu);
+        c->relu = r;
+    } else {
+        onnx_relu_end(r);
+    }
+    return bad;
+}
+
+/* Divides the training samples: the first `calibration` of a random order are for conversions, the
+   next `held` choose between them, or, where there are few, are the same. */
+static void divide_training(conversion *c)
+{
+    const size_t all = data_count(TRAIN);
+    const size_t most = option.samples ? (size_t)option.samples : CALIBRATED;
+    c->order = (uint32_t *)allocate(all, sizeof *c->order);
+    lgelu_shuffle(c->order, all, (uint64_t)option.seed, 101);
+    c->held = all / 8 < HELD_SAMPLES ? all / 8 : HELD_SAMPLES;
+    c->calibration = all - c->held < most ? all - c->held : most;
+}
+
+/* Counts the smooth functions that stay, and refuses a model without a gate to replace. */
+static int count_gates(conversion *c)
+{
+    size_t replaced = 0;
+    int k;
+    for (k = 0; k < c->relu->gates; k++) {
+        replaced += c->relu->gate[k].replaced > 0;
+        c->stays += c->relu->gate[k].gate->kind == ONNX_GATE_STAYS;
+    }
+    return replaced ? 0
+                    : fail("%s: there is no smooth gate in it that ReLU can replace", option.model);
+}
+
+int conversion_make(conversion *c)
+{
+    divide_training(c);
+    if (conversion_add(c, "before", "before", NULL)
+        || conversion_convert(c, ONNX_RELU_COLD, "cold", "cold swap: ReLU, nothing else", NULL)
+        || (option.biases
+            && conversion_convert(c, ONNX_RELU_BIASES, "biases", "biases corrected", NULL))
+        || conversion_convert(c, ONNX_RELU_REFIT, "refitted", "refitted", NULL) || count_gates(c))
+        return 1;
+    c->written = c->ways - 1;
+    if (option.within > 0 && conversion_within(c))
+        return 1;
+    if (c->relu->kept < c->relu->batches)
+        conversion_note(c, "The memory limit left %zu of %zu batches of inputs for later layers.",
+                        c->relu->kept, c->relu->batches);
+    return 0;
+}
+
+/* ---- [6] CHOICE ---- */
+
+/* Which of two ways is better on held-out samples: by labels if the ways were fine-tuned, otherwise
+   by the change of outputs. */
+static double badness(const measured *m) { return option.epochs ? -m->score : m->mean; }
+
+/* Says when one ReLU a gate is too few: the refit flips more than 5 % of the predictions, or moves
+   values that are no classes by more than a tenth of their deviation. */
+static void note_one_relu(conversion *c, const way *w, const measured *m)
+{
+    const double flips = m->rows ? 100 * (double)m->flips / (double)m->rows : 0;
+    const double change = conversion_distance(c, m);
+    if (strcmp(w->key, "refitted") || (option.relus > 1 && option.within <= 0))
+        return;
+    if (c->class_axis >= 0 && flips > 5)
+        conversion_note(c,
+                        "One ReLU a gate will not do here: %.1f %% of the predictions on held-out "
+                        "training samples change. --relus 2 or 3, or --within, give more.",
+                        flips);
+    else if (c->class_axis < 0 && change > 0.1)
+        conversion_note(c,
+                        "One ReLU a gate will not do here: on held-out training samples the mean "
+                        "change is %.2f deviations of the output. --relus 2 or 3, or --within, "
+                        "give more.",
+                        change);
+}
+
+int conversion_choose(conversion *c)
+{
+    const size_t samples = c->held ? c->held : c->calibration;
+    const size_t first = c->held ? c->calibration : 0;
+    sums *s = make_sums();
+    measured m[MOST_WAYS];
+    int w, bad = sum_over(c, s, 0, TRAIN, c->order, first, samples);
+    for (w = 0; w < c->ways && !bad; w++) {
+        finish(m + w, s + w, c);
+        c->way[w].held = m[w].mean;
+    }
+    for (w = 1; w < c->ways && !bad; w++) {
+        if (!c->way[w].smooth && option.within <= 0 && badness(m + w) < badness(m + c->written))
+            c->written = w;
+    }
+    if (!bad && !option.epochs && option.within <= 0
+        && strcmp(c->way[c->written].key, "refitted")) {
+        conversion_note(c,
+                        "The refit is not nearest to the original on %zu held-out training "
+                        "samples: '%s' is written. More inputs may help.",
+                        samples, c->way[c->written].key);
+    }
+    for (w = 1; w < c->ways && !bad; w++)
+        note_one_relu(c, c->way + w, m + w);
+    free_sums(s);
+    return bad;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT-0
+
+   reluize_report.c: the report of reluize as text and as JSON. See reluize.h. */
+#include "reluize.h"
+
+static int has_classes(const conversion *c) { return c->class_axis >= 0; }
+
+static const char *metric_of(const conversion *c)
+{
+    if (!labels.answers)
+        return "none";
+    return has_classes(c) || labels.two ? "accuracy" : "r2";
+}
+
+static const char *data_name(void) { return option.data[0].file; }
+
+/* ---- text ---- */
+
+static void print_ways(FILE *f, const conversion *c)
+{
+    const int classes = has_classes(c), scored = labels.answers != 0;
+    const char *metric = !scored ? "" : strcmp(metric_of(c), "r2") ? "accuracy %" : "R2 %";
+    int w;
+    fprintf(f, "%s on the %zu test samples of %s\n\n%-44s %10s", option.model, data_count(TEST),
+            data_name(), "", metric);
+    if (scored && classes)
+        fprintf(f, " %8s", "nats");
+    fprintf(f, " %8s %10s %10s %10s\n", classes ? "flips" : "", "largest", "mean",
+            classes ? "KL" : "");
+    for (w = 0; w < c->ways; w++) {
+        const measured *m = &c->way[w].m;
+        char score[32] = "", flips[32] = "", divergence[32] = "";
+        if (scored)
+            snprintf(score, sizeof score, "%.2f", m->score);
+        if (classes) {
+            snprintf(flips, sizeof flips, "%zu", m->flips);
+            snprintf(divergence, sizeof divergence, "%.3g", m->divergence);
+        }
+        fprintf(f, "%-44s %10s", c->way[w].text, score);
+        if (scored && classes)
+            fprintf(f, " %8.4f", m->nats);
+        if (w)
+            fprintf(f, " %8s %10.4g %10.4g %10s", flips, m->largest, m->mean, divergence);
+        fprintf(f, "%s\n", w == c->written ? "  written" : "");
+    }
+    fprintf(f, "\n%sLargest and mean: the change of an output from the network before.\n",
+            classes ? "Flips: predictions that changed. KL: nats from the softmax before. " : "");
+}
+
+/* What became of the gates: how many were replaced, and each that stays. */
+static void print_gates(FILE *f, const conversion *c)
+{
+    int k, replaced = 0;
+    size_t relus = 0;
+    for (k = 0; k < c->relu->gates; k++) {
+        replaced += c->relu->gate[k].replaced > 0;
+        relus += (size_t)c->relu->gate[k].replaced;
+    }
+    fprintf(f, "Gates: %d replaced by %zu ReLUs, %zu smooth functions stay.\n", replaced, relus,
+            c->stays);
+    for (k = 0; k < c->relu->gates; k++) {
+        const onnx_relu_gate *g = c->relu->gate + k;
+        const deploy_span *name = &c->graph->value[g->gate->output].name;
+        if (!g->replaced && g->gate->kind == ONNX_GATE_STAYS)
+            fprintf(f, "  '%.*s' (%s) stays: %s\n", (int)(name->n < 80 ? name->n : 80),
+                    (const char *)name->p, g->gate->name, g->why ? g->why : g->gate->why);
+    }
+}
+
+/* The curve of --within. */
+static void print_curve(FILE *f, const conversion *c)
+{
+    int k;
+    if (option.within <= 0)
+        return;
+    fprintf(f, "Within %g: ReLUs and %s on held-out training samples:", option.within,
+            has_classes(c) ? "KL" : "mean change beside the deviation");
+    for (k = 0; k < c->probes; k++)
+        fprintf(f, "%s %zu: %.3g", k ? "," : "", c->curve[k].relus, c->curve[k].divergence);
+    fprintf(f, ".\n");
+}
+
+static void print_layers(FILE *f, const conversion *c)
+{
+    const way *refit = NULL;
+    int k, changed = 0, w;
+    for (w = 0; w < c->ways; w++)
+        refit = strcmp(c->way[w].key, "refitted") ? refit : c->way + w;
+    for (k = 0; k < c->relu->layers; k++)
+        changed += c->relu->layer[k].outcome <= ONNX_RELU_SHIFTED;
+    fprintf(f, "Matrices: %d of %d changed", changed, c->relu->layers);
+    if (refit)
+        fprintf(f, ", in %.1f s (%.1f s of processor time)", refit->seconds, refit->work);
+    fprintf(f, ".\n");
+    for (k = 0; k < c->relu->layers; k++) {
+        const onnx_relu_layer *l = c->relu->layer + k;
+        if (l->outcome == ONNX_RELU_BEYOND && l->why)
+            fprintf(f, "  node %d (%.*s) is left alone: %s\n", l->node,
+                    (int)c->graph->top.node[l->node].op.n,
+                    (const char *)c->graph->top.node[l->node].op.p, l->why);
+    }
+}
+
+void report_text(FILE *f, const conversion *c)
+{
+    int k;
+    print_ways(f, c);
+    print_gates(f, c);
+    print_curve(f, c);
+    print_layers(f, c);
+    if (option.epochs)
+        fprintf(f, "Dropout is not part of an ONNX file, so fine-tuning ran without it.\n");
+    if (c->certified) {
+        fprintf(f,
+                "The swap of the driven gates at %zu test inputs: no output changes by more than "
+                "%.4g (proven, by intervals); measured %.4g.\n",
+                c->certified, c->proven, c->swapped);
+    }
+    for (k = 0; k < c->notes; k++)
+        fprintf(f, "%s\n", c->note[k]);
+}
+
+/* ---- JSON ---- */
+
+static void json_bytes(FILE *f, const char *text, size_t n)
+{
+    size_t i;
+    fputc('"', f);
+    for (i = 0; i < n; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            fputc('\\', f);
+        if ((unsigned char)text[i] < 32)
+            fprintf(f, "\\u%04x", (unsigned)(unsigned char)text[i]);
+        else
+            fputc(text[i], f);
+    }
+    fputc('"', f);
+}
+
+static void json_text(FILE *f, const char *key, const char *text)
+{
+    fprintf(f, ", \"%s\": ", key);
+    json_bytes(f, text, strlen(text));
+}
+
+/* JSON has no infinity and no NaN. */
+static void json_number(FILE *f, const char *key, double x)
+{
+    if (x - x <= 0)
+        fprintf(f, ", \"%s\": %.9g", key, x);
+    else
+        fprintf(f, ", \"%s\": null", key);
+}
+
+/* Adds a number to an object, the first one without a comma before it. */
+static void json_field(FILE *f, int *fields, const char *key, double x)
+{
+    fprintf(f, (*fields)++ ? ", \"%s\": " : "\"%s\": ", key);
+    if (x - x <= 0)
+        fprintf(f, "%.9g", x);
+    else
+        fprintf(f, "null");
+}
+
+static void json_ways(FILE *f, const conversion *c)
+{
+    int w;
+    for (w = 0; w < c->ways; w++) {
+        const measured *m = &c->way[w].m;
+        int fields = 0;
+        fprintf(f, ",\n \"%s\": {", c->way[w].key);
+        if (labels.answers)
+            json_field(f, &fields, "score", m->score);
+        if (labels.answers && has_classes(c))
+            json_field(f, &fields, "nats", m->nats);
+        if (w) {
+            json_field(f, &fields, "flips", (double)m->flips);
+            json_field(f, &fields, "max_dlogit", m->largest);
+            json_field(f, &fields, "mean_dlogit", m->mean);
+            json_field(f, &fields, "divergence", m->divergence);
+            json_field(f, &fields, "held_mean", c->way[w].held);
+            json_field(f, &fields, "seconds", c->way[w].seconds);
+            json_field(f, &fields, "processor_seconds", c->way[w].work);
+        }
+        json_field(f, &fields, "rows", (double)m->rows);
+        fprintf(f, "}");
+    }
+}
+
+static void json_gates(FILE *f, const conversion *c)
+{
+    static const char *const kind[] = { "smooth", "leaky", "relu", "piecewise linear", "stays" };
+    int k;
+    fprintf(f, ",\n \"stays\": %zu, \"gates\": [", c->stays);
+    for (k = 0; k < c->relu->gates; k++) {
+        const onnx_relu_gate *g = c->relu->gate + k;
+        const deploy_span *name = &c->graph->value[g->gate->output].name;
+        fprintf(f, "%s\n  {\"output\": ", k ? "," : "");
+        json_bytes(f, (const char *)name->p, name->n);
+        json_text(f, "function", g->gate->name);
+        json_text(f, "kind", kind[g->gate->kind]);
+        fprintf(f, ", \"relus\": %d", g->replaced);
+        json_number(f, "error", g->error);
+        if (!g->replaced && (g->why || g->gate->why))
+            json_text(f, "why", g->why ? g->why : g->gate->why);
+        fprintf(f, "}");
+    }
+    fprintf(f, "]");
+}
+
+static void json_curve(FILE *f, const conversion *c)
+{
+    int k;
+    if (option.within <= 0)
+        return;
+    fprintf(f, ",\n \"limit\": %.9g, \"holds\": %s, \"curve\": [", option.within,
+            c->holds ? "true" : "false");
+    for (k = 0; k < c->probes; k++) {
+        fprintf(f, "%s{\"relus\": %zu", k ? ", " : "", c->curve[k].relus);
+        json_number(f, "divergence", c->curve[k].divergence);
+        fprintf(f, "}");
+    }
+    fprintf(f, "]");
+}
+
+static void json_layers(FILE *f, const conversion *c)
+{
+    static const char *const outcome[] = { "changed", "shifted", "kept", "left" };
+    int k;
+    fprintf(f, ",\n \"layers\": [");
+    for (k = 0; k < c->relu->layers; k++) {
+        const onnx_relu_layer *l = c->relu->layer + k;
+        const onnx_node *n = c->graph->top.node + l->node;
+        const deploy_span *name = &c->graph->value[n->output[0]].name;
+        fprintf(f, "%s\n  {\"output\": ", k ? "," : "");
+        json_bytes(f, (const char *)name->p, name->n);
+        fprintf(f, ", \"op\": ");
+        json_bytes(f, (const char *)n->op.p, n->op.n);
+        json_text(f, "outcome", outcome[l->outcome]);
+        if (l->why)
+            json_text(f, "why", l->why);
+        fprintf(f, ", \"inputs\": %zu, \"outputs\": %zu, \"rows\": %zu", l->inputs, l->outputs,
+                l->rows);
+        json_number(f, "before", l->before);
+        json_number(f, "after", l->after);
+        json_number(f, "ridge", l->ridge);
+        fprintf(f, "}");
+    }
+    fprintf(f, "]");
+}
+
+void report_json(FILE *f, const conversion *c)
+{
+    int k;
+    fprintf(f, "{\"model\": ");
+    json_bytes(f, option.model, strlen(option.model));
+    json_text(f, "data", data_name());
+    json_text(f, "out", option.out);
+    json_text(f, "metric", metric_of(c));
+    fprintf(f,
+            ", \"test_samples\": %zu, \"samples\": %zu, \"relus\": %ld, \"epochs\": %ld, "
+            "\"rate\": %.9g, \"batch\": %ld, \"seed\": %ld",
+            data_count(TEST), c->calibration, option.relus, option.epochs, option.rate,
+            option.batch, option.seed);
+    json_text(f, "written", c->way[c->written].key);
+    json_ways(f, c);
+    json_gates(f, c);
+    json_curve(f, c);
+    json_layers(f, c);
+    if (c->certified) {
+        fprintf(f, ",\n \"certificate\": {\"inputs\": %zu, \"proven\": %.9g, \"measured\": %.9g}",
+                c->certified, c->proven, c->swapped);
+    }
+    fprintf(f, ",\n \"notes\": [");
+    for (k = 0; k < c->notes; k++) {
+        fprintf(f, k ? ", " : "");
+        json_bytes(f, c->note[k], strlen(c->note[k]));
+    }
+    fprintf(f, "]}\n");
+}

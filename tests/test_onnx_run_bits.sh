@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT-0
+# test_onnx_run_bits.sh: the evaluator of ONNX files computes the same bits on each instruction set, on one and two threads, and
+# compiled by gcc or clang, with contraction or without: a small ResNet, a vision Transformer, a GPT, and, where python3-onnx is
+# installed, its node tests.
+out=build/onnx_run_bits
+mkdir -p $out/nodes
+. tools/verdict.sh
+onnx=$(python_with onnx)
+: > $out/list
+[ -z "$onnx" ] || $onnx tools/onnx_conformance.py models $out/nodes > $out/list 2> $out/log
+deploy=../examples/deploy
+sources="tools/onnx_run_bits.c $(ls $deploy/onnx_run*.c | grep -v main) $deploy/onnx_graph.c $deploy/onnx_out.c"
+# The library may have been compiled with OpenMP, whose flag is another one for each compiler.
+library=$(echo "${IMPLEMENTATION:-build/lgelu.o}" | sed 's/-fopenmp/-lgomp/')
+first=
+# bits NAME COMPILER [FLAGS]: the hashes of this build, which must be those of the first one
+bits()
+{
+    name=$1
+    shift
+    command -v $1 > /dev/null || { echo "skip the evaluator's bits with $name: not installed"; return; }
+    "$@" -std=c99 $sources $library -pthread -lm -o $out/bits > $out/log 2>&1 &&
+        xargs $out/bits < $out/list > "$out/$name" 2>> $out/log
+    status=$?
+    first=${first:-$name}
+    [ $status = 0 ] && cmp -s "$out/$first" "$out/$name" || status=1
+    verdict $status "the evaluator's bits with $name: $(($(wc -l < "$out/$name"))) models" "$(diff "$out/$first" "$out/$name" | head -n 2 | tr '\n' ' ')"
+}
+bits 'gcc -O2' gcc -O2
+bits 'gcc -O3 -march=native -ffp-contract=fast' gcc -O3 -march=native -ffp-contract=fast
+bits 'clang -O2 -march=native -ffp-contract=fast' clang -O2 -march=native -ffp-contract=fast
+exit $bad

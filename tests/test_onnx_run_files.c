@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT-0
+   test_onnx_run_files.c: the evaluator of ONNX files without any tool: one operator after another
+   with values computed by hand, each with inputs and with initializers; whole graphs; memory,
+   threads and instruction sets; what is refused. test_onnx_run.sh compares with others. */
+#define LGELU_TRAINER
+#include "../examples/deploy/onnx_run.h"
+#include "tools/isa.h"
+#include "tools/onnx_build.h"
+
+static char said[160];
+
+/* One operator. A tensor is "SHAPE: ELEMENTS", of floats, or of int64 after an i, bool after a b;
+   an empty text is left out. */
+typedef struct {
+    const char *op, *attributes;
+    int opset;
+    const char *in[5], *out;
+} row;
+
+static const row rows[] = {
+    { "Add", "", 13, { "2,2: 1 2 3 4", "2: 10 20" }, "2,2: 11 22 13 24" },
+    { "Sub", "", 13, { "i 3: 5 6 7", "i : 2" }, "i 3: 3 4 5" },
+    { "Div", "", 13, { "i 2: -7 7", "i 2: 2 2" }, "i 2: -3 3" },
+    { "Mod", "", 13, { "i 2: -7 7", "i 2: 3 -3" }, "i 2: 2 -2" },
+    { "Pow", "", 13, { "3: 1 2 3", ": 2" }, "3: 1 4 9" },
+    { "Relu", "", 13, { "3: -1 0 2" }, "3: 0 0 2" },
+    { "LeakyRelu", "alpha=0.5", 13, { "2: -2 2" }, "2: -1 2" },
+    { "Sigmoid", "", 13, { "1: 0" }, "1: 0.5" },
+    { "Erf", "", 13, { "2: 0 1" }, "2: 0 0.8427008" },
+    { "Gelu", "", 20, { "2: -1 1" }, "2: -0.15865526 0.8413447" },
+    { "HardSwish", "", 14, { "3: -4 1 4" }, "3: 0 0.6666667 4" },
+    { "Clip", "", 13, { "3: -5 0 5", ": -1", ": 2" }, "3: -1 0 2" },
+    { "Clip", "min=-1.0 max=2.0", 6, { "3: -5 0 5" }, "3: -1 0 2" },
+    { "Where", "", 16, { "b 2: 1 0", "2: 1 2", ": 9" }, "2: 1 9" },
+    { "Less", "", 13, { "2: 1 3", "2: 2 2" }, "b 2: 1 0" },
+    { "Cast", "to=7", 13, { "3: -1.7 0.2 2.9" }, "i 3: -1 0 2" },
+    { "Max", "", 13, { "2: 1 5", "2: 3 2", "2: 2 2" }, "2: 3 5" },
+    { "ReduceSum", "keepdims=0", 13, { "2,3: 1 2 3 4 5 6", "i 1: 1" }, "2: 6 15" },
+    { "ReduceMean", "axes=0,1 keepdims=1", 13, { "2,2: 1 2 3 6" }, "1,1: 3" },
+    { "ReduceMax", "", 18, { "2,2: 1 2 3 0", "i 1: -2" }, "1,2: 3 2" },
+    { "ReduceL2", "axes=1,1 keepdims=0", 13, { "0,2:" }, "0:" },
+    { "ArgMax", "axis=1 keepdims=0", 13, { "2,3: 1 3 3 4 2 1" }, "i 2: 1 0" },
+    { "ArgMax", "axis=1 keepdims=0 select_last_index=1", 13, { "1,3: 1 3 3" }, "i 1: 2" },
+    { "CumSum", "exclusive=1 reverse=1", 14, { "3: 1 2 3", "i : 0" }, "3: 5 3 0" },
+    { "Softmax", "axis=0", 13, { "2,1: 0 0" }, "2,1: 0.5 0.5" },
+    { "Softmax", "axis=1", 11, { "1,2,2: 0 0 0 0" }, "1,2,2: 0.25 0.25 0.25 0.25" },
+    { "Reshape", "", 14, { "2,3: 1 2 3 4 5 6", "i 2: 0 -1" }, "2,3: 1 2 3 4 5 6" },
+    { "Transpose", "perm=1,0", 13, { "2,3: 1 2 3 4 5 6" }, "3,2: 1 4 2 5 3 6" },
+    { "Transpose", "", 13, { "1,1,3: 1 2 3" }, "3,1,1: 1 2 3" },
+    { "Slice", "", 13, { "5: 1 2 3 4 5", "i 1: -1", "i 1: -9", "i 1: 0", "i 1: -2" }, "3: 5 3 1" },
+    { "Concat", "axis=1", 13, { "2,1: 1 2", "2,2: 3 4 5 6" }, "2,3: 1 3 4 2 5 6" },
+    { "Gather", "axis=1", 13, { "2,3: 1 2 3 4 5 6", "i 2: -1 0" }, "2,2: 3 1 6 4" },
+    { "GatherElements", "axis=1", 13, { "2,2: 1 2 3 4", "i 2,1: 1 0" }, "2,1: 2 3" },
+    { "GatherND", "", 13, { "2,2: 1 2 3 4", "i 1,2: 1 0" }, "1: 3" },
+    { "ScatterND", "", 16, { "3: 1 2 3", "i 1,1: 1", "1: 9" }, "3: 1 9 3" },
+    { "ScatterElements", "reduction:add", 16, { "2: 1 2", "i 3: 0 0 1", "3: 1 1 1" }, "2: 3 3" },
+    { "Expand", "", 13, { "2,1: 1 2", "i 3: 2 1 2" }, "2,2,2: 1 1 2 2 1 1 2 2" },
+    { "Tile", "", 13, { "2: 1 2", "i 1: 2" }, "4: 1 2 1 2" },
+    { "Pad", "mode:reflect", 13, { "3: 1 2 3", "i 2: 2 1" }, "6: 3 2 1 2 3 2" },
+    { "Pad", "", 18, { "1,2: 1 2", "i 2: 1 0", ": 5", "i 1: 1" }, "1,3: 5 1 2" },
+    { "Trilu", "upper=0", 14, { "2,2: 1 2 3 4" }, "2,2: 1 0 3 4" },
+    { "Range", "", 11, { ": 1", ": 4", ": 1.5" }, "2: 1 2.5" },
+    { "Shape", "start=1", 15, { "2,3,0:" }, "i 2: 3 0" },
+    { "OneHot", "axis=0", 11, { "i 2: 0 -1", "i : 3", "2: 0 5" }, "3,2: 5 0 0 0 0 5" },
+    { "NonZero", "", 13, { "2,2: 1 0 0 2" }, "i 2,2: 0 1 0 1" },
+    { "DepthToSpace", "blocksize=2", 13, { "1,4,1,1: 1 2 3 4" }, "1,1,2,2: 1 2 3 4" },
+    { "MatMul", "", 13, { "2,2: 1 2 3 4", "2: 1 -1" }, "2: -1 -1" },
+    { "MatMul", "", 13, { "2,1,2: 1 2 3 4", "2,1: 1 10" }, "2,1,1: 21 43" },
+    { "Gemm", "transB=1 alpha=2.0", 13, { "1,2: 1 2", "1,2: 3 4", ": 1" }, "1,1: 23" },
+    { "Conv", "pads=1,1", 11, { "1,1,3: 1 2 3", "1,1,3: 1 1 1" }, "1,1,3: 3 6 5" },
+    { "Conv",
+      "group=2",
+      11,
+      { "1,2,1,2: 1 2 3 4", "2,1,1,1: 10 100", "2: 1 2" },
+      "1,2,1,2: 11 21 302 402" },
+    { "Conv",
+      "strides=2,2 dilations=2,2",
+      11,
+      { "1,1,3,3: 1 2 3 4 5 6 7 8 9", "1,1,2,2: 1 1 1 1" },
+      "1,1,1,1: 20" },
+    { "ConvTranspose", "strides=2,2", 11, { "1,1,1,2: 1 2", "1,1,1,2: 1 3" }, "1,1,1,4: 1 3 2 6" },
+    { "MaxPool",
+      "kernel_shape=2,2 ceil_mode=1 strides=2,2",
+      12,
+      { "1,1,3,3: 1 2 3 4 5 6 7 8 9" },
+      "1,1,2,2: 5 6 8 9" },
+    { "AveragePool", "kernel_shape=3,3 pads=1,1,1,1", 11, { "1,1,1,2: 2 4" }, "1,1,1,2: 3 3" },
+    { "AveragePool",
+      "kernel_shape=3,3 pads=1,1,1,1 count_include_pad=1",
+      11,
+      { "1,1,1,1: 18" },
+      "1,1,1,1: 2" },
+    { "GlobalAveragePool", "", 11, { "1,2,1,2: 1 3 5 9" }, "1,2,1,1: 2 7" },
+    { "BatchNormalization",
+      "epsilon=0.0",
+      15,
+      { "1,2,1: 3 5", "2: 2 1", "2: 1 0", "2: 1 1", "2: 4 1" },
+      "1,2,1: 3 4" },
+    { "LayerNormalization", "epsilon=0.0", 17, { "1,2: 1 3", "2: 1 2", "2: 0 1" }, "1,2: -1 3" },
+    { "InstanceNormalization", "epsilon=0.0", 6, { "1,1,2: 1 3", "1: 2", "1: 1" }, "1,1,2: -1 3" },
+    { "Resize", "mode:nearest", 13, { "1,1,2: 1 2", "", "3: 1 1 2" }, "1,1,4: 1 1 2 2" },
+    { "Resize",
+      "mode:linear coordinate_transformation_mode:align_corners",
+      13,
+      { "1,1,2: 1 3", "", "", "i 3: 1 1 3" },
+      "1,1,3: 1 2 3" },
+    { "Dropout", "", 13, { "2: 1 2" }, "2: 1 2" },
+    { "Identity", "", 13, { "i 2: 1 2" }, "i 2: 1 2" }
+};
+
+/* A tensor as text: its type, shape and elements. */
+typedef struct {
+    int type, rank;
+    int64_t dim[8], whole[64];
+    size_t count;
+    float real[64];
+    unsigned char yes[64];
+} sample;
+
+static sample sample_of(const char *text)
+{
+    sample s;
+    char word[64];
+    memset(&s, 0, sizeof s);
+    s.type = *text == 'i' ? ONNX_I64 : *text == 'b' ? ONNX_BOOL : ONNX_F32;
+    text += s.type != ONNX_F32;
+    for (; *text && *text != ':'; text++) {
+        if (*text >= '0' && *text <= '9')
+            s.dim[s.rank++] = *text - '0';
+    }
+    text++;
+    while (build_word(&text, word, " ")) {
+        s.real[s.count] = (float)atof(word);
+        s.whole[s.count] = atol(word);
+        s.yes[s.count++] = (unsigned char)(*word == '1');
+    }
+    return s;
+}
+
+static const void *elements(const sample *s, size_t *bytes)
+{
+    *bytes = s->count * onnx_type_bytes(s->type);
+    return s->type == ONNX_F32   ? (const void *)s->real
+           : s->type == ONNX_I64 ? (const void *)s->whole
+                                 : (const void *)s->yes;
+}
+
+/* The names of a row's inputs, "a b - d". */
+static void input_names(const row *r, char *names)
+{
+    *names = 0;
+    for (int k = 0; k < 5 && r->in[k]; k++) {
+        const char name[3] = { *r->in[k] ? (char)('a' + k) : '-', ' ', 0 };
+        strcat(names, name);
+    }
+}
+
+/* The file of one operator; constant: its inputs are initializers. */
+static memory_file file_of_row(const row *r, int constant)
+{
+    memory_file graph = { NULL, 0, 0 };
+    char names[16];
+    for (int k = 0; k < 5 && r->in[k]; k++) {
+        const char name[2] = { (char)('a' + k), 0 };
+        const sample s = sample_of(r->in[k]);
+        size_t bytes;
+        const void *data = elements(&s, &bytes);
+        if (!*r->in[k])
+            continue;
+        if (constant)
+            build_initializer(&graph, name, s.type, s.rank, s.dim, data, bytes);
+        else
+            build_value(&graph, BUILD_INPUT, name, s.type, s.rank, s.dim);
+    }
+    input_names(r, names);
+    build_node(&graph, r->op, names, "y", r->attributes);
+    build_value(&graph, BUILD_OUTPUT, "y", sample_of(r->out).type, -1, NULL);
+    return build_model(&graph, 8, r->opset);
+}
+
+static void set_inputs(onnx_run *run, const row *r)
+{
+    for (int k = 0; k < 5 && r->in[k]; k++) {
+        const char name[2] = { (char)('a' + k), 0 };
+        const int value = onnx_graph_find(run->graph, name);
+        const sample s = sample_of(r->in[k]);
+        size_t bytes;
+        const void *data = elements(&s, &bytes);
+        onnx_tensor *x = value < 0 ? NULL : onnx_tensor_make(run, s.type, s.rank, s.dim);
+        if (x)
+            memcpy(x->data, data, bytes);
+        if (x)
+            onnx_run_set(run, value, x);
+    }
+}
+
+/* 1 if y is as the text says; else why is in said. */
+static int is_sample(const onnx_tensor *y, const char *text)
+{
+    const sample s = sample_of(text);
+    int same = y && y->type == s.type && y->rank == s.rank && y->count == s.count;
+    for (int d = 0; same && d < s.rank; d++)
+        same = y->dim[d] == s.dim[d];
+    if (!same) {
+        snprintf(said, sizeof said, "another type or shape");
+        return 0;
+    }
+    for (size_t i = 0; i < s.count; i++) {
+        const double a = onnx_tensor_real(y, i);
+        const double b = s.type == ONNX_F32 ? (double)s.real[i]
+                                            : (double)(s.type == ONNX_BOOL ? s.yes[i] : s.whole[i]);
+        if (!(fabs(a - b) <= 1e-6 * (1 + fabs(b)))) {
+            snprintf(said, sizeof said, "element %d is %g, not %g", (int)i, a, b);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int try_row(const row *r, int constant)
+{
+    memory_file f = file_of_row(r, constant);
+    onnx_graph *g;
+    onnx_run *run;
+    int good = 0;
+    said[0] = 0;
+    g = onnx_graph_open(f.data, f.size, NULL, NULL, said);
+    run = g ? onnx_run_begin(g, NULL, said) : NULL;
+    if (run) {
+        if (!constant)
+            set_inputs(run, r);
+        good = !onnx_run_all(run);
+        if (good)
+            good = is_sample(onnx_run_get(run, g->top.output[0]), r->out);
+        else
+            snprintf(said, sizeof said, "%s", run->message);
+    }
+    onnx_run_end(run);
+    onnx_graph_close(g);
+    free(f.data);
+    return good;
+}
+
+static void operators(void)
+{
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        const row *r = rows + k;
+        char name[256];
+        snprintf(name, sizeof name, "%s %s", r->op, r->attributes);
+        check(try_row(r, 0) && try_row(r, 1), name, "%s", said);
+    }
+}
+
+/* A convolution, a normalisation, a gate in formulas and a matrix; x (batch, 3, 12, 12). */
+static memory_file network(void)
+{
+    static float data[4096];
+    static const int64_t image[4] = { -1, 3, 12, 12 }, kernel[4] = { 24, 3, 3, 3 };
+    static const int64_t channels[1] = { 24 }, matrix[2] = { 24, 10 };
+    const float one = 1, root = 0.70710678f, half = 0.5f;
+    memory_file g = { NULL, 0, 0 };
+    for (size_t i = 0; i < 4096; i++)
+        data[i] = lgelu_normal(1, 2, i) / 4;
+    build_value(&g, BUILD_INPUT, "x", 1, 4, image);
+    build_initializer(&g, "w", 1, 4, kernel, data, 24 * 27 * 4);
+    build_initializer(&g, "b", 1, 1, channels, data + 700, 24 * 4);
+    build_initializer(&g, "m", 1, 2, matrix, data + 800, 240 * 4);
+    build_initializer(&g, "one", 1, 0, NULL, &one, 4);
+    build_initializer(&g, "root", 1, 0, NULL, &root, 4);
+    build_initializer(&g, "half", 1, 0, NULL, &half, 4);
+    build_node(&g, "Conv", "x w b", "c", "pads=1,1,1,1 strides=2,2");
+    build_node(&g, "Mul", "c root", "s", "");
+    build_node(&g, "Erf", "s", "e", "");
+    build_node(&g, "Add", "e one", "p", "");
+    build_node(&g, "Mul", "p half", "phi", "");
+    build_node(&g, "Mul", "c phi", "gelu", "");
+    build_node(&g, "GlobalAveragePool", "gelu", "pool", "");
+    build_node(&g, "Flatten", "pool", "flat", "");
+    build_node(&g, "MatMul", "flat m", "logits", "");
+    build_node(&g, "Softmax", "logits", "y", "axis=-1");
+    build_value(&g, BUILD_OUTPUT, "y", 1, -1, NULL);
+    return build_model(&g, 8, 17);
+}
+
+static onnx_run *begin_network(const memory_file *f, onnx_graph **g, const onnx_run_options *o)
+{
+    static const int64_t dim[4] = { 5, 3, 12, 12 };
+    onnx_run *r;
+    onnx_tensor *x;
+    said[0] = 0;
+    *g = onnx_graph_open(f->data, f->size, NULL, NULL, said);
+    r = *g ? onnx_run_begin(*g, o, said) : NULL;
+    x = r ? onnx_tensor_make(r, ONNX_F32, 4, dim) : NULL;
+    for (size_t i = 0; x && i < x->count; i++)
+        ((float *)x->data)[i] = lgelu_normal(3, 4, i);
+    if (x)
+        onnx_run_set(r, (*g)->top.input[0], x);
+    return r;
+}
+
+/* Runs the network and copies its 50 outputs; 0 or -1. */
+static int run_network(const memory_file *f, const onnx_run_options *o, float *y, size_t *most)
+{
+    onnx_graph *g;
+    onnx_run *r = begin_network(f, &g, o);
+    const int bad = !r || onnx_run_all(r);
+    if (!bad) {
+        memcpy(y, onnx_run_get(r, g->top.output[0])->data, 50 * sizeof(float));
+        *most = r->most;
+    } else if (r) {
+        snprintf(said, sizeof said, "%s", r->message);
+    }
+    onnx_run_end(r);
+    onnx_graph_close(g);
+    return bad ? -1 : 0;
+}
+
+/* Threads that call the tasks in falling order. */
+static void in_reverse(lgelu_task *task, void *task_user, size_t count, void *user)
+{
+    (void)user;
+    while (count)
+        task(--count, task_user);
+}
+
+static void same_bits(const memory_file *f)
+{
+    float first[50], other[50];
+    const int best = isa_from_environment();
+    const lgelu_threads team = { in_reverse, NULL };
+    onnx_run_options o;
+    size_t most = 0;
+    double sum = 0;
+    int bad;
+    memset(&o, 0, sizeof o);
+    o.single_thread = 1;
+    bad = run_network(f, &o, first, &most);
+    for (int k = 0; !bad && k < 50; k++)
+        sum += (double)first[k];
+    check(!bad && fabs(sum - 5) < 1e-4, "a network of ten nodes", "%s, sum %g", said, sum);
+    bad = run_network(f, NULL, other, &most);
+    check(!bad && !memcmp(first, other, sizeof first), "the same bits on all threads", "%s", said);
+    o.single_thread = 0;
+    o.threads = &team;
+    bad = run_network(f, &o, other, &most);
+    check(!bad && !memcmp(first, other, sizeof first), "the same bits in any order of tasks", "%s",
+          said);
+    o.threads = NULL;
+    for (int isa = LGELU_ISA_SCALAR; isa < best; isa++) {
+        lgelu_isa_limit(isa);
+        bad = run_network(f, &o, other, &most);
+        check(!bad && !memcmp(first, other, sizeof first), "the same bits on each instruction set",
+              "%d: %s", isa, said);
+    }
+    lgelu_isa_limit(best);
+}
+
+static int stop(int node, int nodes, void *user)
+{
+    (void)nodes;
+    return node == *(int *)user;
+}
+
+static void limits(const memory_file *f)
+{
+    float y[50];
+    onnx_run_options o;
+    size_t most = 0, all = 0;
+    int at = 3;
+    memset(&o, 0, sizeof o);
+    run_network(f, &o, y, &all);
+    o.memory = all;
+    check(!run_network(f, &o, y, &most), "the memory of a run suffices for it", "%s", said);
+    o.memory = all / 2;
+    check(run_network(f, &o, y, &most) && strstr(said, "limit") && strstr(said, "node"),
+          "a limit of memory: one line with the node", "%s", said);
+    o.memory = 0;
+    o.progress = stop;
+    o.user = &at;
+    check(run_network(f, &o, y, &most) && *said, "a run is stopped", "%s", said);
+}
+
+/* 1 if a graph of one node is refused with this text, before it is run or after. */
+static int refused(const row *r, const char *text) { return !try_row(r, 0) && strstr(said, text); }
+
+static void refusals(void)
+{
+    static const row unknown = { "Frobnicate", "", 13, { "1: 1" }, "1: 1" };
+    static const row later = { "Gelu", "", 9, { "1: 1" }, "1: 1" };
+    static const row shapes = { "MatMul", "", 13, { "2,2: 1 2 3 4", "3: 1 2 3" }, "1: 1" };
+    static const row far = { "Gather", "", 13, { "2: 1 2", "i 1: 2" }, "1: 1" };
+    static const row huge = {
+        "Expand", "", 13, { "1: 1", "i 3: 9000000000 9000000000 9" }, "1: 1"
+    };
+    check(refused(&unknown, "Frobnicate, opset 13"), "an unknown operator", "%s", said);
+    check(refused(&later, "Gelu, opset 9"), "an operator of a later opset", "%s", said);
+    check(refused(&shapes, "MatMul"), "shapes that do not fit", "%s", said);
+    check(refused(&far, "Gather"), "an index out of range", "%s", said);
+    check(refused(&huge, "Expand"), "sizes whose product overflows", "%s", said);
+}
+
+int main(void)
+{
+    memory_file f = network();
+    operators();
+    same_bits(&f);
+    limits(&f);
+    refusals();
+    free(f.data);
+    return check_end();
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT-0
+   onnx_cases.c LIST FOLDER: evaluates the cases that onnx_conformance.py wrote. A line of the list
+   is NAME, operator and, if the case is left out, the reason. FOLDER/NAME.onnx is the model;
+   FOLDER/NAME.data is an ONNX file whose initializers i0, i1, ... are the inputs and o0, o1, ...
+   the expected outputs. Prints NAME, operator, and passed; failed, missing (an operator that the
+   evaluator does not have) or left out with the reason.
+
+   A floating-point output may differ by 1e-5 of the largest expected value, through half by 1e-3,
+   through bfloat16 by 1e-2; everything else is exact. */
+#include "../../examples/deploy/onnx_run.h"
+#include "check.h"
+
+static char why[256];
+static double at_least; /* tolerance of the present case */
+
+static memory_file file_of(const char *folder, const char *name, const char *end)
+{
+    memory_file file = { NULL, 0, 0 };
+    unsigned char part[65536];
+    char path[1024];
+    size_t n;
+    FILE *f;
+    snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
+    f = fopen(path, "rb");
+    if (!f) {
+        perror(path);
+        exit(1);
+    }
+    while ((n = fread(part, 1, sizeof part, f)) > 0)
+        memory_append(part, n, &file);
+    fclose(f);
+    return file;
+}
+
+/* Returns the constant that begins with this letter and has this number, or NULL. */
+static const onnx_constant *find(const onnx_graph *data, char letter, int k)
+{
+    char name[16];
+    int v;
+    sprintf(name, "%c%d", letter, k);
+    v = onnx_graph_find(data, name);
+    return v < 0 ? NULL : data->constant + data->value[v].constant;
+}
+
+/* Gives the inputs to a run; 1 if all are there. */
+static int set_inputs(onnx_run *r, const onnx_graph *data)
+{
+    const onnx_subgraph *top = &r->graph->top;
+    int k;
+    for (k = 0; k < top->inputs; k++) {
+        const onnx_constant *c = find(data, 'i', k);
+        onnx_tensor *x = c ? onnx_tensor_make(r, c->type, c->rank, c->dim) : NULL;
+        if (!x || onnx_constant_read(c, x->data)) {
+            snprintf(why, sizeof why, "input %d cannot be made: %s", k, r->message);
+            return 0;
+        }
+        onnx_run_set(r, top->input[k], x);
+    }
+    return 1;
+}
+
+static double tolerance(const onnx_graph *data)
+{
+    double most = at_least > 1e-5 ? at_least : 1e-5;
+    int c;
+    for (c = 0; c < data->constants; c++) {
+        if (data->constant[c].type == ONNX_F16 && most < 1e-3)
+            most = 1e-3;
+        if (data->constant[c].type == ONNX_BF16)
+            most = 1e-2;
+    }
+    return most;
+}
+
+static int same_strings(const onnx_tensor *x, const onnx_tensor *y)
+{
+    const deploy_span *a = (const deploy_span *)x->data, *b = (const deploy_span *)y->data;
+    size_t i;
+    for (i = 0; i < x->count; i++) {
+        if (a[i].n != b[i].n || (a[i].n && memcmp(a[i].p, b[i].p, a[i].n)))
+            return 0;
+    }
+    return 1;
+}
+
+/* 1 if all elements agree; y is what is expected. */
+static int same_elements(const onnx_tensor *x, const onnx_tensor *y, double limit)
+{
+    double largest = 0, worst = 0;
+    size_t i;
+    if (y->type == ONNX_STRING)
+        return same_strings(x, y);
+    if (y->type != ONNX_F32 && y->type != ONNX_F64 && y->type != ONNX_F16 && y->type != ONNX_BF16)
+        return !y->count || !memcmp(x->data, y->data, y->count * onnx_type_bytes(y->type));
+    for (i = 0; i < y->count; i++) {
+        const double a = onnx_tensor_real(x, i), b = onnx_tensor_real(y, i);
+        if (fabs(b) > largest && fabs(b) < HUGE_VAL)
+            largest = fabs(b);
+        if ((isnan(a) && isnan(b)) || (isinf(a) && isinf(b) && (a > 0) == (b > 0)))
+            continue;
+        if (!(fabs(a - b) <= worst))
+            worst = isnan(a - b) ? HUGE_VAL : fabs(a - b);
+    }
+    if (worst <= limit * largest)
+        return 1;
+    snprintf(why, sizeof why, "differs by %.2g of the largest",
+             largest > 0 ? worst / largest : worst);
+    return 0;
+}
+
+static int compare_output(onnx_run *r, int k, const onnx_constant *c, double limit)
+{
+    const onnx_tensor *x = onnx_run_get(r, r->graph->top.output[k]);
+    onnx_tensor *y;
+    int d, same;
+    if (!x) {
+        snprintf(why, sizeof why, "output %d is not there", k);
+        return 0;
+    }
+    same = x->type == c->type && x->rank == c->rank;
+    for (d = 0; same && d < c->rank; d++)
+        same = x->dim[d] == c->dim[d];
+    if (!same) {
+        int n = snprintf(why, sizeof why, "output %d is %s[", k, onnx_type_name(x->type));
+        for (d = 0; d < x->rank; d++)
+            n += snprintf(why + n, sizeof why - (size_t)n, " %d", (int)x->dim[d]);
+        n += snprintf(why + n, sizeof why - (size_t)n, " ], expected %s[", onnx_type_name(c->type));
+        for (d = 0; d < c->rank; d++)
+            n += snprintf(why + n, sizeof why - (size_t)n, " %d", (int)c->dim[d]);
+        snprintf(why + n, sizeof why - (size_t)n, " ]");
+        return 0;
+    }
+    y = onnx_tensor_make(r, c->type, c->rank, c->dim);
+    if (!y || onnx_constant_read(c, y->data))
+        return 0;
+    snprintf(why, sizeof why, "output %d has other elements", k);
+    same = same_elements(x, y, limit);
+    onnx_tensor_free(y);
+    return same;
+}
+
+/* Returns "passed", "failed" or "missing". */
+static const char *try_case(const char *folder, const char *name)
+{
+    memory_file model = file_of(folder, name, ".onnx"), file = file_of(folder, name, ".data");
+    onnx_graph *g = onnx_graph_open(model.data, model.size, NULL, NULL, why);
+    onnx_graph *data = onnx_graph_open(file.data, file.size, NULL, NULL, why);
+    onnx_run *r = g && data ? onnx_run_begin(g, NULL, why) : NULL;
+    const char *result = r ? "failed" : "missing";
+    int k, good = r && set_inputs(r, data);
+    if (good && onnx_run_all(r)) {
+        snprintf(why, sizeof why, "%s", r->message);
+        good = 0;
+    }
+    for (k = 0; good && k < g->top.outputs; k++) {
+        const onnx_constant *c = find(data, 'o', k);
+        good = !c || compare_output(r, k, c, tolerance(data));
+    }
+    if (good)
+        result = "passed";
+    onnx_run_end(r);
+    onnx_graph_close(g);
+    onnx_graph_close(data);
+    free(model.data);
+    free(file.data);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    char line[1024];
+    FILE *list;
+    if (argc != 3)
+        return 2;
+    list = fopen(argv[1], "r");
+    if (!list) {
+        perror(argv[1]);
+        return 1;
+    }
+    while (fgets(line, sizeof line, list)) {
+        char *operator_ = strchr(line, '\t'),
+             *reason = operator_ ? strchr(operator_ + 1, '\t') : NULL;
+        const char *result = "left out";
+        if (!reason)
+            return 2;
+        *operator_++ = *reason++ = 0;
+        reason[strcspn(reason, "\n")] = 0;
+        snprintf(why, sizeof why, "%s", reason);
+        at_least = *reason == '~' ? atof(reason + 1) : 0;
+        if (!*reason || *reason == '~')
+            result = try_case(argv[2], line);
+        printf("%s\t%s\t%s\t%s\n", line, operator_, result, strcmp(result, "passed") ? why : "");
+        fflush(stdout);
+    }
+    fclose(list);
+    return 0;
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT-0
+   onnx_random.c CASES VALUES FOLDER: the graphs of onnx_random.py, with ONNX Runtime's values of
+   onnx_random.js, through the evaluator. A graph is evaluated as a whole, its last values being
+   compared; and node by node, each with ONNX Runtime's values as inputs, so that a difference is
+   not excused by one before it. A last value that differs where no node does has grown out of the
+   rounding of others, and is counted apart. So are nodes that read NaN, of which ONNX says nothing,
+   and nodes whose value in double is nearer to the evaluator's than to ONNX Runtime's, or within
+   2e-7 (half: 1e-3, double: 1e-14) of the largest input: sums that almost cancel.
+
+   Floating-point values may differ by 1e-5 of the largest, through half by 1e-3. The model of a
+   graph that differs, or that the evaluator refuses, is written to FOLDER. Prints a line for each,
+   and the counts. Status 1: there was a difference. */
+#include "../../examples/deploy/onnx_run.h"
+#include "check.h"
+
+typedef struct {
+    const unsigned char *p;
+    size_t n, at;
+} source;
+
+/* A tensor of a file. */
+typedef struct {
+    deploy_span name;
+    int type, rank;
+    int64_t dim[ONNX_MOST_RANK];
+    deploy_span data;
+} given;
+
+enum { MOST = 256 };
+
+static const char *folder;
+static char message[160], why[400];
+static long graphs, evaluated, nodes, differ, refused, unsupported, grown, not_numbers, rounded,
+    tried;
+
+static memory_file file_of(const char *path)
+{
+    memory_file file = { NULL, 0, 0 };
+    static unsigned char part[1 << 16];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        perror(path);
+        exit(2);
+    }
+    while ((n = fread(part, 1, sizeof part, f)) > 0)
+        memory_append(part, n, &file);
+    fclose(f);
+    return file;
+}
+
+static const unsigned char *take(source *s, size_t n)
+{
+    const unsigned char *p = s->p + s->at;
+    if (n > s->n - s->at) {
+        fprintf(stderr, "a file of cases ends too early\n");
+        exit(2);
+    }
+    s->at += n;
+    return p;
+}
+
+static uint32_t whole(source *s)
+{
+    const unsigned char *p = take(s, 4);
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static deploy_span span(source *s, size_t n)
+{
+    deploy_span x;
+    x.n = n;
+    x.p = take(s, n);
+    return x;
+}
+
+static given tensor_of(source *s)
+{
+    given t;
+    int64_t bytes;
+    memset(&t, 0, sizeof t);
+    t.name = span(s, whole(s));
+    t.type = (int)whole(s);
+    t.rank = (int)whole(s);
+    memcpy(t.dim, take(s, 8 * (size_t)t.rank), 8 * (size_t)t.rank);
+    memcpy(&bytes, take(s, 8), 8);
+    t.data = span(s, (size_t)bytes);
+    return t;
+}
+
+static int list_of(source *s, uint32_t count, given *list)
+{
+    uint32_t k;
+    if (count > MOST)
+        exit(2);
+    for (k = 0; k < count; k++)
+        list[k] = tensor_of(s);
+    return (int)count;
+}
+
+static const given *named(const given *list, int count, const deploy_span *name)
+{
+    int k;
+    for (k = 0; k < count; k++) {
+        if (list[k].name.n == name->n && !memcmp(list[k].name.p, name->p, name->n))
+            return list + k;
+    }
+    return NULL;
+}
+
+static onnx_tensor *make(onnx_run *r, const given *t)
+{
+    onnx_tensor *x = onnx_tensor_make(r, t->type, t->rank, t->dim);
+    if (!x) {
+        fprintf(stderr, "%s\n", r->message);
+        exit(2);
+    }
+    memcpy(x->data, t->data.p, t->data.n);
+    return x;
+}
+
+static int is_real(int type)
+{
+    return type == ONNX_F32 || type == ONNX_F64 || type == ONNX_F16 || type == ONNX_BF16;
+}
+
+static int has_nan(const onnx_tensor *x)
+{
+    size_t i;
+    for (i = 0; x && is_real(x->type) && i < x->count; i++) {
+        if (isnan(onnx_tensor_real(x, i)))
+            return 1;
+    }
+    return 0;
+}
+
+static void shape_text(char *text, size_t bytes, const onnx_tensor *x)
+{
+    int d;
+    size_t n = (size_t)snprintf(text, bytes, "%s(", onnx_type_name(x->type));
+    for (d = 0; d < x->rank && n < bytes; d++)
+        n += (size_t)snprintf(text + n, bytes - n, "%s%d", d ? "," : "", (int)x->dim[d]);
+    if (n < bytes)
+        snprintf(text + n, bytes - n, ")");
+}
+
+/* 1 if the values agree; else says why. y is ONNX Runtime's. */
+static int same(const onnx_tensor *x, const onnx_tensor *y, double limit)
+{
+    char ours[100], theirs[100];
+    double largest = 0, worst = 0;
+    size_t i, place = 0;
+    int d, alike = x && x->type == y->type && x->rank == y->rank;
+    for (d = 0; alike && d < y->rank; d++)
+        alike = x->dim[d] == y->dim[d];
+    if (!alike) {
+        strcpy(ours, "nothing");
+        if (x)
+            shape_text(ours, sizeof ours, x);
+        shape_text(theirs, sizeof theirs, y);
+        snprintf(why, sizeof why, "%s, not %s", ours, theirs);
+        return 0;
+    }
+    if (!is_real(y->type)) {
+        if (!y->count || !memcmp(x->data, y->data, y->count * onnx_type_bytes(y->type)))
+            return 1;
+        for (i = 0; i + 1 < y->count && onnx_tensor_whole(x, i) == onnx_tensor_whole(y, i); i++) {
+        }
+        snprintf(why, sizeof why, "element %d is %lld, not %lld", (int)i,
+                 (long long)onnx_tensor_whole(x, i), (long long)onnx_tensor_whole(y, i));
+        return 0;
+    }
+    for (i = 0; i < y->count; i++) {
+        const double a = onnx_tensor_real(x, i), b = onnx_tensor_real(y, i);
+        if (fabs(b) > largest && fabs(b) < HUGE_VAL)
+            largest = fabs(b);
+        if ((isnan(a) && isnan(b)) || (isinf(a) && isinf(b) && (a > 0) == (b > 0)))
+            continue;
+        if (!(fabs(a - b) <= worst)) {
+            worst = isnan(a - b) ? HUGE_VAL : fabs(a - b);
+            place = i;
+        }
+    }
+    if (worst <= limit * largest)
+        return 1;
+    snprintf(why, sizeof why, "element %d is %.9g, not %.9g: %.2g of the largest", (int)place,
+             onnx_tensor_real(x, place), onnx_tensor_real(y, place), worst / largest);
+    return 0;
+}
+
+/* 1e-3 where half takes part */
+static double limit_of(const onnx_tensor *const *in, int inputs, const onnx_tensor *y)
+{
+    int k;
+    for (k = 0; k < inputs; k++) {
+        if (in[k] && (in[k]->type == ONNX_F16 || in[k]->type == ONNX_BF16))
+            return 1e-3;
+    }
+    return y->type == ONNX_F16 || y->type == ONNX_BF16 ? 1e-3 : 1e-5;
+}
+
+static void report(const char *what, const onnx_graph *g, const onnx_node *n)
+{
+    char path[600];
+    FILE *f;
+    int k;
+    printf("%s graph %ld", what, tried - 1);
+    if (n)
+        printf(", opset %d, %.*s", g->opset, (int)n->op.n, (const char *)n->op.p);
+    for (k = 0; n && k < n->attributes; k++) {
+        const onnx_attribute *a = n->attribute + k;
+        size_t i;
+        printf(" %.*s=", (int)a->name.n, (const char *)a->name.p);
+        if (a->kind == ONNX_ATTR_FLOAT)
+            printf("%g", (double)a->f);
+        if (a->kind == ONNX_ATTR_INT)
+            printf("%lld", (long long)a->i);
+        if (a->kind == ONNX_ATTR_TEXT)
+            printf("%.*s", (int)a->text.n, (const char *)a->text.p);
+        for (i = 0; a->kind == ONNX_ATTR_INTS && i < a->count; i++)
+            printf("%s%lld", i ? "," : "", (long long)a->ints[i]);
+    }
+    printf(": %s\n", why);
+    snprintf(path, sizeof path, "%s/%ld.onnx", folder, tried - 1);
+    f = fopen(path, "wb");
+    if (f) {
+        fwrite(g->file.p, 1, g->file.n, f);
+        fclose(f);
+    }
+}
+
+/* How far a value is from that in double, in all. */
+static double distance(const onnx_tensor *x, const onnx_tensor *exact)
+{
+    double most = 0;
+    size_t i;
+    if (!exact || x->count != exact->count || exact->type != ONNX_F64)
+        return HUGE_VAL;
+    for (i = 0; i < x->count; i++) {
+        const double d = fabs(onnx_tensor_real(x, i) - onnx_tensor_real(exact, i));
+        if (!(d <= most))
+            most = d;
+    }
+    return most;
+}
+
+static int is_single(const onnx_tensor *x) { return x->type == ONNX_F32 || x->type == ONNX_F16; }
+
+/* The largest of all inputs. */
+static double largest_of(const onnx_tensor *const *in, int inputs)
+{
+    double largest = 0;
+    size_t i;
+    int k;
+    for (k = 0; k < inputs; k++) {
+        for (i = 0; in[k] && is_real(in[k]->type) && i < in[k]->count; i++) {
+            const double x = fabs(onnx_tensor_real(in[k], i));
+            if (x > largest && x < HUGE_VAL)
+                largest = x;
+        }
+    }
+    return largest;
+}
+
+/* 1 if the node in double agrees with ours rather than with ONNX Runtime's value of output k. */
+static int is_rounding(onnx_run *r, int index, const onnx_tensor *const *in,
+                       const onnx_tensor *ours, const onnx_tensor *theirs, int k)
+{
+    const onnx_node *n = r->graph->top.node + index;
+    const onnx_tensor *wide[MOST];
+    onnx_tensor *made[MOST] = { NULL }, *out[MOST] = { NULL };
+    double near = HUGE_VAL, far = 0, bits;
+    size_t i;
+    int j;
+    if (!ours || ours->count != theirs->count || ours->type != theirs->type)
+        return 0;
+    if (ours->type == ONNX_F64)
+        return distance(ours, theirs) <= 1e-14 * largest_of(in, n->inputs);
+    if (!is_single(ours))
+        return 0;
+    for (j = 0; j < n->inputs; j++) {
+        wide[j] = in[j];
+        if (!in[j] || !is_single(in[j]))
+            continue;
+        wide[j] = made[j] = onnx_tensor_make(r, ONNX_F64, in[j]->rank, in[j]->dim);
+        for (i = 0; i < in[j]->count; i++)
+            onnx_tensor_set_real(made[j], i, onnx_tensor_real(in[j], i));
+    }
+    if (!onnx_run_node(r, index, wide, out, NULL)) {
+        near = distance(ours, out[k]);
+        far = distance(theirs, out[k]);
+    }
+    for (j = 0; j < n->inputs; j++)
+        onnx_tensor_free(made[j]);
+    for (j = 0; j < n->outputs; j++)
+        onnx_tensor_free(out[j]);
+    r->message[0] = 0;
+    bits = ours->type == ONNX_F16 ? 1e-3 : 2e-7;
+    /* an operator that computes double in float is no referee */
+    return near > 0 && far < HUGE_VAL && (near < far || near <= bits * largest_of(in, n->inputs));
+}
+
+/* Evaluates one node with ONNX Runtime's values; 1 if it agrees. */
+static int try_node(onnx_run *r, int index, const given *inputs, int count, const given *values,
+                    int known)
+{
+    const onnx_graph *g = r->graph;
+    const onnx_node *n = g->top.node + index;
+    const onnx_tensor *in[MOST];
+    onnx_tensor *out[MOST] = { NULL }, **outer, **made;
+    int k, v, good = 1, nan = 0;
+    if (onnx_is(&n->op, "Constant"))
+        return 1;
+    outer = (onnx_tensor **)calloc((size_t)g->values, sizeof *outer);
+    made = (onnx_tensor **)calloc((size_t)g->values, sizeof *made);
+    for (v = 0; v < g->values; v++) {
+        const given *t;
+        if (g->value[v].depth)
+            continue;
+        t = named(inputs, count, &g->value[v].name);
+        if (!t)
+            t = named(values, known, &g->value[v].name);
+        if (t)
+            outer[v] = made[v] = make(r, t);
+        else
+            outer[v] = r->constant[v];
+    }
+    for (k = 0; k < n->inputs; k++) {
+        in[k] = n->input[k] < 0 ? NULL : outer[n->input[k]];
+        nan |= has_nan(in[k]);
+    }
+    nodes++;
+    if (nan) {
+        not_numbers++;
+    } else if (onnx_run_node(r, index, in, out, outer)) {
+        snprintf(why, sizeof why, "%s", r->message);
+        report("REFUSED", g, n);
+        refused++;
+        good = 0;
+    } else {
+        for (k = 0; good && k < n->outputs; k++) {
+            const onnx_tensor *y = n->output[k] < 0 ? NULL : made[n->output[k]];
+            if (!y || same(out[k], y, limit_of(in, n->inputs, y)))
+                continue;
+            if (is_rounding(r, index, in, out[k], y, k)) {
+                rounded++;
+            } else {
+                report("DIFFERS", g, n);
+                differ++;
+                good = 0;
+            }
+        }
+    }
+    for (k = 0; k < n->outputs; k++)
+        onnx_tensor_free(out[k]);
+    for (v = 0; v < g->values; v++)
+        onnx_tensor_free(made[v]);
+    free(outer);
+    free(made);
+    return good;
+}
+
+/* 1 if a value of ONNX Runtime is not a number. */
+static int any_nan(onnx_run *r, const given *values, int known)
+{
+    int k, nan = 0;
+    for (k = 0; !nan && k < known; k++) {
+        onnx_tensor *x = make(r, values + k);
+        nan = has_nan(x);
+        onnx_tensor_free(x);
+    }
+    return nan;
+}
+
+/* Compares the last values of the whole graph; 1 if they agree. */
+static int compare_outputs(onnx_run *r, const given *values, int known, double limit)
+{
+    const onnx_graph *g = r->graph;
+    int k, good = 1;
+    for (k = 0; good && k < g->top.outputs; k++) {
+        const given *t = named(values, known, &g->value[g->top.output[k]].name);
+        onnx_tensor *y = t ? make(r, t) : NULL;
+        good = y && same(onnx_run_get(r, g->top.output[k]), y, limit);
+        onnx_tensor_free(y);
+    }
+    return good;
+}
+
+static void try_graph(const onnx_graph *g, const given *inputs, int count, const given *values,
+                      int known)
+{
+    onnx_run_options o;
+    onnx_run *r;
+    double limit = 1e-5;
+    int k, i, good = 1, nan;
+    memset(&o, 0, sizeof o);
+    o.single_thread = 1;
+    r = onnx_run_begin(g, &o, message);
+    if (!r) {
+        snprintf(why, sizeof why, "%s", message);
+        unsupported += strstr(message, "not supported") != NULL;
+        refused += strstr(message, "not supported") == NULL;
+        report(strstr(message, "not supported") ? "MISSING" : "REFUSED", g, NULL);
+        return;
+    }
+    for (i = 0; i < g->top.nodes; i++)
+        good &= try_node(r, i, inputs, count, values, known);
+    for (k = 0; k < g->values; k++) {
+        const given *t = g->value[k].is_input ? named(inputs, count, &g->value[k].name) : NULL;
+        if (t && !g->value[k].depth)
+            onnx_run_set(r, k, make(r, t));
+    }
+    for (k = 0; k < known; k++) {
+        if (values[k].type == ONNX_F16 || values[k].type == ONNX_BF16)
+            limit = 1e-3;
+    }
+    for (k = 0; k < count; k++) {
+        if (inputs[k].type == ONNX_F16 || inputs[k].type == ONNX_BF16)
+            limit = 1e-3;
+    }
+    nan = any_nan(r, values, known);
+    evaluated++;
+    if (onnx_run_all(r)) {
+        snprintf(why, sizeof why, "%s", r->message);
+        if (good) {
+            report("REFUSED", g, NULL);
+            refused++;
+        }
+    } else if (good && !compare_outputs(r, values, known, limit)) {
+        if (!nan)
+            report("GROWN", g, NULL);
+        grown += !nan;
+        not_numbers += nan;
+    }
+    onnx_run_end(r);
+}
+
+int main(int argc, char **argv)
+{
+    static given inputs[MOST], values[MOST];
+    memory_file cases, results;
+    source s, t;
+    if (argc != 4)
+        return 2;
+    folder = argv[3];
+    cases = file_of(argv[1]);
+    results = file_of(argv[2]);
+    s.p = cases.data;
+    s.n = cases.size;
+    t.p = results.data;
+    t.n = results.size;
+    s.at = t.at = 0;
+    while (s.at < s.n) {
+        const int count = list_of(&s, whole(&s), inputs);
+        const deploy_span model = span(&s, whole(&s));
+        const uint32_t known = (span(&s, whole(&s)), whole(&t));
+        onnx_graph *g;
+        tried++;
+        if (known == 0xFFFFFFFFu) {
+            const deploy_span text = span(&t, whole(&t));
+            printf("RUNTIME graph %ld: %.*s\n", tried - 1, (int)text.n, (const char *)text.p);
+            continue;
+        }
+        list_of(&t, known, values);
+        graphs++;
+        g = onnx_graph_open(model.p, model.n, NULL, NULL, message);
+        if (!g) {
+            printf("REFUSED graph %ld: %s\n", tried - 1, message);
+            refused++;
+            continue;
+        }
+        try_graph(g, inputs, count, values, (int)known);
+        onnx_graph_close(g);
+    }
+    printf("counts: %ld graphs %ld nodes %ld differ %ld refused %ld missing %ld grown %ld nan %ld "
+           "runtime %ld rounded\n",
+           graphs, nodes, differ, refused, unsupported, grown, not_numbers, tried - graphs,
+           rounded);
+    free(cases.data);
+    free(results.data);
+    return differ || refused;
+}

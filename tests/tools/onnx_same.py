@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT-0
+# onnx_same.py BEFORE.onnx AFTER.onnx: what a conversion must not change: inputs, outputs and their shapes, opsets, metadata, and every
+# node but those of gates (Relu is new, or Sub, Mul, Add beside it) and initializers' elements. Prints the first difference.
+import sys
+
+import onnx
+
+before, after = (onnx.load(path) for path in sys.argv[1:3])
+for field in ("ir_version", "producer_name", "producer_version", "domain", "model_version", "doc_string"):
+    if getattr(before, field) != getattr(after, field):
+        sys.exit(f"{field} changed")
+for field in ("opset_import", "metadata_props", "functions"):
+    if list(getattr(before, field)) != list(getattr(after, field)):
+        sys.exit(f"{field} changed")
+for field in ("input", "output"):
+    if list(getattr(before.graph, field)) != list(getattr(after.graph, field)):
+        sys.exit(f"{field} changed")
+onnx.checker.check_model(after)
+kept = {n.output[0]: n for n in before.graph.node}
+for n in after.graph.node:
+    old = kept.get(n.output[0])
+    new = n.op_type in ("Relu", "Add", "Mul", "Sub")
+    if not new and (old is None or old.op_type != n.op_type or list(old.attribute) != list(n.attribute)):
+        if not any(o.op_type == n.op_type and list(o.attribute) == list(n.attribute) and o.name == n.name for o in before.graph.node):
+            sys.exit(f"node '{n.name}' ({n.op_type}) was not in the file")
+sizes = {t.name: (t.data_type, list(t.dims)) for t in before.graph.initializer}
+for t in after.graph.initializer:
+    if t.name in sizes and sizes[t.name] != (t.data_type, list(t.dims)):
+        sys.exit(f"initializer '{t.name}' has another type or shape")
