@@ -123,9 +123,11 @@ cat $out/fifo > $out/fifo.csv &
 $small --arms relu --csv $out/fifo > /dev/null
 wait $!
 verdict $([ -p $out/fifo ] && cmp $out/fifo.csv $out/target.csv > /dev/null; echo $?) "a FIFO stays one and gets the CSV" "$(ls -l $out/fifo)"
-verdict $([ "$($small --arms relu --csv /dev/stdout | grep -c ,before,)" = 2 ]; echo $?) "--csv /dev/stdout prints it" "it does not"
-$small --arms relu --csv /dev/stdout > $out/stdout.out
-verdict $(grep -q '^relu,1,,,before,' $out/stdout.out && grep -q '^relu  *ReLU' $out/stdout.out; echo $?) "also where that is a file" "$(head -1 $out/stdout.out)"
+if [ -e /proc/self/fd/1 ]; then
+    verdict $([ "$($small --arms relu --csv /dev/stdout | grep -c ,before,)" = 2 ]; echo $?) "--csv /dev/stdout prints it" "it does not"
+    $small --arms relu --csv /dev/stdout > $out/stdout.out
+    verdict $(grep -q '^relu,1,,,before,' $out/stdout.out && grep -q '^relu  *ReLU' $out/stdout.out; echo $?) "also where that is a file" "$(head -1 $out/stdout.out)"
+else echo "skip --csv /dev/stdout: no /proc here"; fi
 if mknod $out/null c 1 3 2> /dev/null && mknod $out/full c 1 7 2> /dev/null && (: > $out/null) 2> /dev/null; then
     $small --arms relu --csv $out/null > /dev/null
     verdict $([ $? = 0 ] && [ -c $out/null ]; echo $?) "a device stays one" "$(ls -l $out/null)"
