@@ -7061,3 +7061,39 @@ lgelu_status onnx_fill(const onnx_model *model, lgelu_net *net)
     }
     return LGELU_OK;
 }
+
+int onnx_traced_values(const onnx_model *m) { return m->values; }
+
+int onnx_trace(const onnx_model *m, int k, onnx_traced *t)
+{
+    const onnx_value *v = m->value + k;
+    if (v->kind != ONNX_DATA || v->function || v->vector >= 0 || onnx_is_padded(v) || v->p[2] < 0
+        || v->p[2] > 0 || v->p[3] < 0 || v->p[3] > 0 || m->layer[v->layer].node < 0)
+        return 0;
+    t->name = v->name;
+    t->node = m->layer[v->layer].node;
+    t->factor = v->p[1];
+    t->shift = v->p[0];
+    return 1;
+}
+
+int onnx_trace_element(const onnx_model *m, int k, size_t count, size_t samples, size_t i,
+                       size_t *sample, size_t *element)
+{
+    const onnx_view *v = &m->value[k].v;
+    int64_t at = v->base;
+    size_t row = 0, all = 1;
+    int a;
+    for (a = v->atoms - 1; a >= 0; a--) {
+        const int batch = v->a[a].stride == ONNX_BATCH;
+        const size_t size = batch ? samples : (size_t)v->a[a].size, index = i / all % size;
+        all *= size;
+        if (batch)
+            row = index;
+        else
+            at += (int64_t)index * v->a[a].stride;
+    }
+    *sample = row;
+    *element = (size_t)at;
+    return all == count;
+}

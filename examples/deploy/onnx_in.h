@@ -86,6 +86,29 @@ onnx_form onnx_input(const onnx_model *m);
    a node of one row; ONNX_FLAT: (N, elements) in the node's order. For a node of one pixel, or of
    one row and one channel, they are all the same. */
 onnx_form onnx_result(const onnx_model *m);
+
+/* ---- the values of the file, for comparison with an evaluation of it ---- */
+
+/* A value of the file whose elements a layer of the network computes: each is shift + factor·u, u
+   an element of the node. */
+typedef struct {
+    deploy_span name;
+    int node;
+    double factor, shift;
+} onnx_traced;
+
+/* Returns how many values of the file were read. They are numbered in the order of the file. */
+int onnx_traced_values(const onnx_model *m);
+
+/* Finds the layer of value k, after onnx_build. Returns 0 if there is none: constants, parts of
+   formulas, and what became a part of another layer. */
+int onnx_trace(const onnx_model *m, int k, onnx_traced *t);
+
+/* Finds element i of a traced value of `count` elements, in row-major order, for so many samples:
+   the sample, and the element of the node. Returns 0 if the value has another number of
+   elements. */
+int onnx_trace_element(const onnx_model *m, int k, size_t count, size_t samples, size_t i,
+                       size_t *sample, size_t *element);
 #ifdef __cplusplus
 }
 #endif

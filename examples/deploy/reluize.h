@@ -204,7 +204,10 @@ int conversion_choose(conversion *c);
 int conversion_measure(conversion *c);
 /* Adds a line to the notes of the report. */
 void conversion_note(conversion *c, const char *format, ...);
-/* Evaluates a way on samples of a part; outputs of the scored output are copied to y. */
+/* Evaluates a way on samples of a part. Its values stay until onnx_run_clear(run). */
+int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint32_t *order,
+                        size_t first, size_t samples);
+/* The same; values of the scored output are copied to y. */
 int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
                        size_t first, size_t samples, float *y, size_t values);
 

@@ -60,22 +60,28 @@ static onnx_run_options run_options(void)
     return o;
 }
 
-int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
-                       size_t first, size_t samples, float *y, size_t values)
+int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint32_t *order,
+                        size_t first, size_t samples)
 {
     onnx_tensor *in[MOST_INPUTS];
-    const onnx_tensor *out;
     int bad;
     if (data_tensors(c->run, in, part, order, first, samples))
         return 1;
     bad = evaluate(run, run->graph, in);
-    out = bad ? NULL : onnx_run_get(run, run->graph->top.output[c->scored]);
+    free_tensors(c->graph, in);
+    return bad;
+}
+
+int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
+                       size_t first, size_t samples, float *y, size_t values)
+{
+    int bad = conversion_evaluate(c, run, part, order, first, samples);
+    const onnx_tensor *out = bad ? NULL : onnx_run_get(run, run->graph->top.output[c->scored]);
     if (out && out->count == values)
         onnx_floats_of(out, 0, values, y);
     else if (!bad)
         bad = fail("%s: expected %zu values of its output, found %zu", option.model, values,
                    out ? out->count : (size_t)0);
-    free_tensors(c->graph, in);
     onnx_run_clear(run);
     return bad;
 }

@@ -24,6 +24,9 @@
 #include <errno.h>
 #include <math.h>
 
+/* What a network may differ from its file, relative to the largest value. */
+#define AGREEMENT 1e-4
+
 enum {
     EVALUATION_BATCH = 128,
     COMPARED = 64,       /* test samples on which a network is compared with its file */
@@ -49,10 +52,10 @@ typedef struct {
     float *sample; /* one sample in the order of the file */
 } network;
 
-/* How a network computes: as fast as it can; by plain chains of fma, of which bounds can be proven;
-   or so, with all values kept for calibration; with the values that a refit reads, or
-   refit_match_norms. */
-typedef enum { MAKE_FAST, MAKE_PLAIN, MAKE_KEPT, MAKE_REFIT, MAKE_TRAINED } make_how;
+/* How a network computes: as fast as it can; so, with all values kept; by plain chains of fma, of
+   which bounds can be proven; or so, with all values kept for calibration; with the values that a
+   refit reads, or refit_match_norms. */
+typedef enum { MAKE_FAST, MAKE_TRACED, MAKE_PLAIN, MAKE_KEPT, MAKE_REFIT, MAKE_TRAINED } make_how;
 
 static size_t input_size(const network *n)
 {
@@ -127,7 +130,7 @@ static int make_network(network *n, int learn, size_t batch, lgelu_mode mode, ma
         add_loss(n);
     n->net.no_winograd = how == MAKE_PLAIN || how == MAKE_KEPT;
     n->net.prepack = 1;
-    if (how == MAKE_KEPT)
+    if (how == MAKE_KEPT || how == MAKE_TRACED)
         keep_values(n);
     if (how == MAKE_REFIT)
         refit_keep(&n->net);
@@ -263,11 +266,90 @@ static void output_floats(const network *n, size_t k, float *to)
     }
 }
 
+/* Returns how far apart a value of the file and what the network computes for it are, beside the
+   largest value: above AGREEMENT they differ. */
+static double difference_of(const network *n, int k, const onnx_traced *t, const onnx_tensor *x,
+                            size_t samples)
+{
+    const float *y = lgelu_net_value(&n->net, t->node);
+    const size_t size = deploy_size(n->nodes + t->node);
+    size_t i, sample = 0, element = 0;
+    double largest = 0, change = 0;
+    for (i = 0; i < x->count; i++) {
+        const double given = onnx_tensor_real(x, i);
+        double d;
+        if (!onnx_trace_element(model, k, x->count, samples, i, &sample, &element))
+            return INFINITY;
+        d = fabs(given - t->shift - t->factor * (double)y[sample * size + element]);
+        largest = fmax(largest, fabs(given));
+        change = d <= change ? change : d;
+    }
+    return change <= 0 ? 0 : change / largest;
+}
+
+/* Returns the index in the graph of value k of the model, if a node of the file computes it and the
+   network keeps it; -1 otherwise. */
+static int traced_value(const network *n, const onnx_graph *graph, int k, onnx_traced *t)
+{
+    char name[256];
+    int at;
+    if (!onnx_trace(model, k, t) || !n->nodes[t->node].internal.keep || t->name.n >= sizeof name)
+        return -1;
+    memcpy(name, t->name.p, t->name.n);
+    name[t->name.n] = 0;
+    at = onnx_graph_find(graph, name);
+    return at >= 0 && graph->value[at].maker >= 0 ? at : -1;
+}
+
+/* Writes which value of the file is the first that the network computes otherwise, for samples
+   `first` and following of the test part; nothing if there is none that can be compared. */
+static void name_difference(const conversion *c, onnx_run *run, size_t first, size_t samples,
+                            char *text, size_t bytes)
+{
+    const onnx_graph *graph = run->graph;
+    onnx_traced t;
+    network n;
+    size_t i;
+    int k, at, found = 0;
+    *text = 0;
+    if (make_network(&n, 0, samples, LGELU_MODE_INFER, MAKE_TRACED))
+        return;
+    for (i = 0; i < samples; i++)
+        load_input(&n, i, TEST, first + i);
+    for (k = 0; k < onnx_traced_values(model); k++) {
+        if ((at = traced_value(&n, graph, k, &t)) >= 0)
+            run->keep[at] = 1;
+    }
+    if (!lgelu_net_forward(&n.net, samples)
+        && !conversion_evaluate(c, run, TEST, NULL, first, samples)) {
+        for (k = 0; k < onnx_traced_values(model) && !found; k++) {
+            const onnx_node *made_by;
+            const deploy_span *node; /* one without a name is called by its value, as elsewhere */
+            at = traced_value(&n, graph, k, &t);
+            if (at < 0 || !onnx_run_get(run, at))
+                continue;
+            found = !(difference_of(&n, k, &t, onnx_run_get(run, at), samples) <= AGREEMENT);
+            made_by = graph->top.node + graph->value[at].maker;
+            node = made_by->name.n ? &made_by->name : &t.name;
+            if (found) {
+                snprintf(text, bytes,
+                         "; the first value that differs is '%.*s', of node '%.*s' (%.*s)",
+                         (int)(t.name.n < 100 ? t.name.n : 100), (const char *)t.name.p,
+                         (int)(node->n < 100 ? node->n : 100), (const char *)node->p,
+                         (int)made_by->op.n, (const char *)made_by->op.p);
+            }
+        }
+    }
+    memset(run->keep, 0, (size_t)graph->values);
+    onnx_run_clear(run);
+    free_network(&n);
+}
+
 /* Compares the network that onnx_in.h makes of a file with the evaluation of the file. */
 static int check_agreement(const conversion *c, onnx_run *run, const char *what)
 {
     const size_t step = data_batch_size(32);
-    size_t most = data_count(TEST) < COMPARED ? data_count(TEST) : COMPARED, i, k;
+    size_t most = data_count(TEST) < COMPARED ? data_count(TEST) : COMPARED, i, k, at = 0;
     double largest = 0, change = 0;
     float *given, *read;
     network n;
@@ -293,18 +375,21 @@ static int check_agreement(const conversion *c, onnx_run *run, const char *what)
                 const double x = (double)given[k * values_of(&n) + v];
                 const double d = fabs(x - (double)read[v]);
                 largest = fmax(largest, fabs(x));
+                at = d <= change ? at : i;
                 change = d <= change ? change : d;
             }
         }
     }
-    if (!bad && !(change <= 1e-4 * largest)) {
+    free_network(&n);
+    if (!bad && !(change <= AGREEMENT * largest)) {
+        char where[400];
+        name_difference(c, run, at, most - at < step ? most - at : step, where, sizeof where);
         bad = fail("%s: %s: the network of lgelu.h that it was read as computes other outputs than "
-                   "the file: %g apart, the largest is %g",
-                   option.model, what, change, largest);
+                   "the file: %g apart, the largest is %g%s",
+                   option.model, what, change, largest, where);
     }
     free(given);
     free(read);
-    free_network(&n);
     return bad;
 }
 
