@@ -1166,89 +1166,44 @@ typedef enum {
     LGELU_TRAIT_NORM = 16      /* its biases are gains, then shifts if any; gains start at 1 */
 } lgelu_trait;
 
-/* One row for each kind of layer: X(KIND, name, forward, backward, range, aux, workspace, traits).
-   The enum, the names and the table of section [8d] are made from these rows, so that a kind is
-   described in one place. Section [8] has the functions (without their prefix lgelu__) and says
-   what each column means; [8d] has the checklist for a new kind. The order may change: query
-   traits instead. */
+/* One row for each kind of layer: X(KIND, name, traits). Section [8] has the functions of each
+   kind, and [8d] the checklist for a new one. The order may change: query traits instead. */
 /* clang-format off */
 #define LGELU_LAYERS(X)                                                                            \
-    X(INPUT,          "input",              0, 0, 0, 0, 0, LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)  \
-    X(TOKENS,         "tokens",             integers_forward, 0, 0, 0, 0,                          \
-                                            LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)                 \
-    X(LABELS,         "labels",             integers_forward, 0, 0, 0, 0, LGELU_TRAIT_SOURCE)      \
-    X(LINEAR,         "linear",             linear_forward, linear_backward, 0, 0, linear_work,    \
-                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE)           \
-    X(GATE,           "gate",               0, gate_backward, gate_range, gate_aux, 0,             \
-                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
-                                            | LGELU__READS_AFFINE                                  \
-                                            | LGELU_TRAIT_TOKENWISE)                               \
-    X(SIGMOID,        "sigmoid",            0, 0, sigmoid_range, 0, 0,                             \
-                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
-                                            | LGELU_TRAIT_TOKENWISE)                               \
-    X(ADD,            "add",                0, pass_backward, affine_range, 0, 0,                  \
-                                            LGELU__IN_PLACE | LGELU__PASSES_GRADIENT               \
-                                            | LGELU__READS_AFFINE                                  \
-                                            | LGELU_TRAIT_TOKENWISE)                               \
-    X(MUL,            "multiply",           0, mul_backward, mul_range, 0, 0,                      \
-                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
-                                            | LGELU_TRAIT_TOKENWISE)                               \
-    X(CONV,           "convolution",        conv_forward, conv_backward, 0, 0, conv_work,          \
-                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)               \
-    X(BATCH_NORM,     "batch norm",         norm_forward, norm_backward, affine_range,             \
-                                            norm_aux, 0,                                           \
-                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
-                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
-    X(GROUP_NORM,     "group norm",         0, group_norm_backward, group_norm_range,              \
-                                            group_norm_aux, 0,                                     \
-                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
-                                            | LGELU__BY_SAMPLE | LGELU_TRAIT_NORM)                 \
-    X(MAX_POOL,       "max pool",           0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)       \
-    X(AVERAGE_POOL,   "average pool",       0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)              \
-    X(SCALE,          "scale",              0, scale_backward, scale_range, 0, 0,                  \
-                                            LGELU__KEEPS_INPUTS | LGELU__IN_PLACE                  \
-                                            | LGELU__BY_SAMPLE)                                    \
-    X(VIEW,           "view",               0, pass_backward, 0, 0, 0,                             \
-                                            LGELU__PASSES_GRADIENT | LGELU_TRAIT_TOKENWISE)        \
-    X(CONCAT,         "concatenation",      0, concat_backward, concat_range, 0, 0,                \
-                                            LGELU_TRAIT_TOKENWISE)                                 \
-    X(EMBEDDING,      "embedding",          embedding_forward, embedding_backward, 0, 0, 0,        \
-                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_TOKENWISE            \
-                                            | LGELU__LOOKUP)                                       \
-    X(POSITION,       "position",           0, position_backward, position_range, 0, 0,            \
-                                            LGELU__IN_PLACE | LGELU__BY_SAMPLE                     \
-                                            | LGELU_TRAIT_TOKENWISE | LGELU__LOOKUP)               \
-    X(ROTARY,         "rotary",             rotary_forward, 0, rotary_range, rotary_aux, 0,        \
-                                            LGELU__IN_PLACE | LGELU_TRAIT_TOKENWISE)               \
-    X(LAYER_NORM,     "layer norm",         0, layer_norm_backward, layer_norm_range,              \
-                                            layer_norm_aux, 0,                                     \
-                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
-                                            | LGELU__BY_64_ROWS                                    \
-                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
-    X(RMS_NORM,       "RMS norm",           0, rms_norm_backward, rms_norm_range, rms_norm_aux, 0, \
-                                            LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX                \
-                                            | LGELU__BY_64_ROWS                                    \
-                                            | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)            \
-    X(ATTENTION,      "attention",          attention_forward, attention_backward, 0,              \
-                                            attention_aux, attention_work, LGELU__KEEPS_INPUTS)    \
-    X(DROPOUT,        "dropout",            0, 0, dropout_range, 0, 0,                             \
-                                            LGELU__IN_PLACE | LGELU__BY_FOUR                       \
-                                            | LGELU_TRAIT_TOKENWISE)                               \
-    X(PATCHES,        "patches",            0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)           \
-    X(TRANSPOSE,      "transpose",          0, 0, transpose_range, 0, 0, LGELU__BY_SAMPLE)         \
-    X(CLASS_TOKEN,    "class token",        0, class_token_backward, class_token_range, 0, 0,      \
-                                            LGELU__BY_SAMPLE)                                      \
-    X(MEAN_TOKENS,    "mean of tokens",     0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)              \
-    X(CROSS_ENTROPY,  "cross-entropy",      cross_entropy_forward, cross_entropy_backward, 0,      \
-                                            cross_entropy_aux, 0,                                  \
-                                            LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)                \
-    X(SQUARED_ERROR,  "mean squared error", squared_error_forward, squared_error_backward, 0,      \
-                                            0, 0, LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)          \
-    X(CUSTOM_LOSS,    "custom loss",        0, custom_loss_backward, 0, 0, 0, LGELU_TRAIT_LOSS)
+    X(INPUT,          "input",              LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)                 \
+    X(TOKENS,         "tokens",             LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)                 \
+    X(LABELS,         "labels",             LGELU_TRAIT_SOURCE)                                    \
+    X(LINEAR,         "linear",             LGELU_TRAIT_TOKENWISE)                                 \
+    X(GATE,           "gate",               LGELU_TRAIT_TOKENWISE)                                 \
+    X(SIGMOID,        "sigmoid",            LGELU_TRAIT_TOKENWISE)                                 \
+    X(ADD,            "add",                LGELU_TRAIT_TOKENWISE)                                 \
+    X(MUL,            "multiply",           LGELU_TRAIT_TOKENWISE)                                 \
+    X(CONV,           "convolution",        0)                                                     \
+    X(BATCH_NORM,     "batch norm",         LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)              \
+    X(GROUP_NORM,     "group norm",         LGELU_TRAIT_NORM)                                      \
+    X(MAX_POOL,       "max pool",           0)                                                     \
+    X(AVERAGE_POOL,   "average pool",       0)                                                     \
+    X(SCALE,          "scale",              0)                                                     \
+    X(VIEW,           "view",               LGELU_TRAIT_TOKENWISE)                                 \
+    X(CONCAT,         "concatenation",      LGELU_TRAIT_TOKENWISE)                                 \
+    X(EMBEDDING,      "embedding",          LGELU_TRAIT_TOKENWISE)                                 \
+    X(POSITION,       "position",           LGELU_TRAIT_TOKENWISE)                                 \
+    X(ROTARY,         "rotary",             LGELU_TRAIT_TOKENWISE)                                 \
+    X(LAYER_NORM,     "layer norm",         LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)              \
+    X(RMS_NORM,       "RMS norm",           LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)              \
+    X(ATTENTION,      "attention",          0)                                                     \
+    X(DROPOUT,        "dropout",            LGELU_TRAIT_TOKENWISE)                                 \
+    X(PATCHES,        "patches",            0)                                                     \
+    X(TRANSPOSE,      "transpose",          0)                                                     \
+    X(CLASS_TOKEN,    "class token",        0)                                                     \
+    X(MEAN_TOKENS,    "mean of tokens",     0)                                                     \
+    X(CROSS_ENTROPY,  "cross-entropy",      LGELU_TRAIT_LOSS)                                      \
+    X(SQUARED_ERROR,  "mean squared error", LGELU_TRAIT_LOSS)                                      \
+    X(CUSTOM_LOSS,    "custom loss",        LGELU_TRAIT_LOSS)
 /* clang-format on */
 
 typedef enum {
-#define LGELU__ENUMERATOR(kind, name, forward, backward, range, aux, work, traits) LGELU_OP_##kind,
+#define LGELU__ENUMERATOR(kind, name, traits) LGELU_OP_##kind,
     LGELU_LAYERS(LGELU__ENUMERATOR)
 #undef LGELU__ENUMERATOR
         LGELU_OP_COUNT
@@ -3414,14 +3369,15 @@ struct lgelu__job {
     const int32_t *label;       /* of a cross-entropy */
 };
 
-/* How a layer runs: its row of the table in [8d]. Each kind has a row, from LGELU_LAYERS. The
-   memory plan may choose a variant of it, from LGELU__VARIANTS below. The columns are:
+/* How a layer runs: its row of the table in [8d]. Each kind has a row here, in the order of
+   LGELU_LAYERS; the compiler compares. The memory plan may choose a variant of it, from
+   LGELU__VARIANTS below. The columns are:
      forward    writes the node's value, or adds to net.loss. If it is 0, `range` does that.
      backward   reads dy and writes the gradients or adds to them. If it is 0, `range` does that.
      range      computes a part of the value or of dx, as a task of a parallel loop over rows.
      aux        returns the bytes that the forward stores for the backward.
      work       returns the bytes of net.internal.scratch that it needs, in training or not.
-     traits     those of lgelu_trait, which formats may query, and the following. */
+     traits     of those below, in addition to those of its row in LGELU_LAYERS. */
 /* clang-format off */
 #define LGELU__KEEPS_INPUTS    0x00100u /* the backward reads the values of the inputs */
 #define LGELU__IN_PLACE        0x00200u /* the value may overwrite that of input 0 */
@@ -3434,7 +3390,53 @@ struct lgelu__job {
 #define LGELU__BY_FOUR         0x10000u /* or a multiple of four rows */
 #define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows of its value */
 
-/* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits). */
+/* X(KIND, forward, backward, range, aux, workspace, traits) */
+#define LGELU__FUNCTIONS_OF_LAYERS(X)                                                              \
+    X(INPUT,          0, 0, 0, 0, 0, 0)                                                            \
+    X(TOKENS,         integers_forward, 0, 0, 0, 0, 0)                                             \
+    X(LABELS,         integers_forward, 0, 0, 0, 0, 0)                                             \
+    X(LINEAR,         linear_forward, linear_backward, 0, 0, linear_work, LGELU__KEEPS_INPUTS)     \
+    X(GATE,           0, gate_backward, gate_range, gate_aux, 0,                                   \
+                      LGELU__KEEPS_INPUTS | LGELU__IN_PLACE | LGELU__READS_AFFINE)                 \
+    X(SIGMOID,        0, 0, sigmoid_range, 0, 0, LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)            \
+    X(ADD,            0, pass_backward, affine_range, 0, 0,                                        \
+                      LGELU__IN_PLACE | LGELU__PASSES_GRADIENT | LGELU__READS_AFFINE)              \
+    X(MUL,            0, mul_backward, mul_range, 0, 0, LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)     \
+    X(CONV,           conv_forward, conv_backward, 0, 0, conv_work,                                \
+                      LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)                                     \
+    X(BATCH_NORM,     norm_forward, norm_backward, affine_range, norm_aux, 0,                      \
+                      LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)                                       \
+    X(GROUP_NORM,     0, group_norm_backward, group_norm_range, group_norm_aux, 0,                 \
+                      LGELU__KEEPS_INPUTS | LGELU__IN_PLACE | LGELU__BY_SAMPLE)                    \
+    X(MAX_POOL,       0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)                             \
+    X(AVERAGE_POOL,   0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)                                    \
+    X(SCALE,          0, scale_backward, scale_range, 0, 0,                                        \
+                      LGELU__KEEPS_INPUTS | LGELU__IN_PLACE | LGELU__BY_SAMPLE)                    \
+    X(VIEW,           0, pass_backward, 0, 0, 0, LGELU__PASSES_GRADIENT)                           \
+    X(CONCAT,         0, concat_backward, concat_range, 0, 0, 0)                                   \
+    X(EMBEDDING,      embedding_forward, embedding_backward, 0, 0, 0,                              \
+                      LGELU__KEEPS_INPUTS | LGELU__LOOKUP)                                         \
+    X(POSITION,       0, position_backward, position_range, 0, 0,                                  \
+                      LGELU__IN_PLACE | LGELU__BY_SAMPLE | LGELU__LOOKUP)                          \
+    X(ROTARY,         rotary_forward, 0, rotary_range, rotary_aux, 0, LGELU__IN_PLACE)             \
+    X(LAYER_NORM,     0, layer_norm_backward, layer_norm_range, layer_norm_aux, 0,                 \
+                      LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX | LGELU__BY_64_ROWS)                 \
+    X(RMS_NORM,       0, rms_norm_backward, rms_norm_range, rms_norm_aux, 0,                       \
+                      LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX | LGELU__BY_64_ROWS)                 \
+    X(ATTENTION,      attention_forward, attention_backward, 0, attention_aux, attention_work,     \
+                      LGELU__KEEPS_INPUTS)                                                         \
+    X(DROPOUT,        0, 0, dropout_range, 0, 0, LGELU__IN_PLACE | LGELU__BY_FOUR)                 \
+    X(PATCHES,        0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)                                 \
+    X(TRANSPOSE,      0, 0, transpose_range, 0, 0, LGELU__BY_SAMPLE)                               \
+    X(CLASS_TOKEN,    0, class_token_backward, class_token_range, 0, 0, LGELU__BY_SAMPLE)          \
+    X(MEAN_TOKENS,    0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)                                    \
+    X(CROSS_ENTROPY,  cross_entropy_forward, cross_entropy_backward, 0, cross_entropy_aux, 0,      \
+                      LGELU__KEEPS_INPUTS)                                                         \
+    X(SQUARED_ERROR,  squared_error_forward, squared_error_backward, 0, 0, 0, LGELU__KEEPS_INPUTS) \
+    X(CUSTOM_LOSS,    0, custom_loss_backward, 0, 0, 0, 0)
+
+/* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits), where traits
+   are all that it has. */
 #define LGELU__VARIANTS(X)                                                                         \
     /* Values that are never written, because the only reader computes them itself. */             \
     X(NORM_FUSED,   BATCH_NORM,   norm_forward, norm_backward, 0, norm_aux, 0,                     \
@@ -3462,9 +3464,8 @@ enum {
         LGELU__ROWS
 };
 
-/* A row of the table. A variant has no name. */
+/* A row of the table. */
 typedef struct {
-    const char *name;
     lgelu_status (*forward)(lgelu__job *p);
     void (*backward)(lgelu__job *p);
     lgelu__rows_task *range;
@@ -8211,8 +8212,8 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 /* To add a kind of layer (RMS_NORM is a small example to follow):
 
    In this file
-     1. LGELU_LAYERS in [1]: one row. The enum, the name, the traits and the table below follow from
-        it, and the compiler requires the functions that it names.
+     1. LGELU_LAYERS in [1]: one row with name and public traits. LGELU__FUNCTIONS_OF_LAYERS at the
+        top of [8]: one row with its functions, which the compiler then requires.
      2. [8c]: the layer's room: its builder, which sets shape and counts, and these functions. Its
         declaration is in [1]. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its body
         in [K]; the compiler reports one that lacks the other.
@@ -8229,25 +8230,38 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
    compare the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its
    hash (make record). */
 /* clang-format on */
+/* The names and traits of each kind, as enumerators and as text. */
+#define LGELU__NAME(kind, name, traits) name,
+#define LGELU__TRAITS(kind, name, traits) LGELU__TRAITS_##kind = (int)(traits),
+static const char *const lgelu__layer_names[] = { LGELU_LAYERS(LGELU__NAME) };
+enum { LGELU_LAYERS(LGELU__TRAITS) LGELU__TRAITS_END };
+
 #define lgelu__0 NULL /* a column without a function */
-#define LGELU__KIND(kind, name, forward, backward, range, aux, work, traits)                     \
-    {                                                                                            \
-        name,  lgelu__##forward, lgelu__##backward, lgelu__##range, lgelu__##aux, lgelu__##work, \
-        traits                                                                                   \
-    },
-#define LGELU__VARIANT(variant, kind, forward, backward, range, aux, work, traits)               \
-    {                                                                                            \
-        NULL,  lgelu__##forward, lgelu__##backward, lgelu__##range, lgelu__##aux, lgelu__##work, \
-        traits                                                                                   \
-    },
-static const lgelu__layer lgelu__layers[] = { LGELU_LAYERS(LGELU__KIND)
+#define LGELU__KIND(kind, forward, backward, range, aux, work, traits) \
+    { lgelu__##forward, lgelu__##backward, lgelu__##range,             \
+      lgelu__##aux,     lgelu__##work,     (unsigned)LGELU__TRAITS_##kind | (traits) },
+#define LGELU__VARIANT(variant, kind, forward, backward, range, aux, work, traits) \
+    { lgelu__##forward, lgelu__##backward, lgelu__##range, lgelu__##aux, lgelu__##work, traits },
+static const lgelu__layer lgelu__layers[] = { LGELU__FUNCTIONS_OF_LAYERS(LGELU__KIND)
                                                   LGELU__VARIANTS(LGELU__VARIANT) };
 typedef char
     lgelu__layers_have_every_row[sizeof lgelu__layers / sizeof *lgelu__layers == LGELU__ROWS ? 1
                                                                                              : -1];
+/* Both lists have the kinds in one order. */
+enum {
+#define LGELU__PLACE(kind, forward, backward, range, aux, work, traits) LGELU__PLACE_##kind,
+    LGELU__FUNCTIONS_OF_LAYERS(LGELU__PLACE)
+};
+#define LGELU__IN_ORDER(kind, name, traits) \
+    typedef char lgelu__order_of_##kind[LGELU__PLACE_##kind == (int)LGELU_OP_##kind ? 1 : -1];
+LGELU_LAYERS(LGELU__IN_ORDER)
 #undef lgelu__0
+#undef LGELU__NAME
+#undef LGELU__TRAITS
 #undef LGELU__KIND
 #undef LGELU__VARIANT
+#undef LGELU__PLACE
+#undef LGELU__IN_ORDER
 
 static const lgelu__layer *lgelu__layer_of(const lgelu_node *node)
 {
@@ -8256,7 +8270,7 @@ static const lgelu__layer *lgelu__layer_of(const lgelu_node *node)
 
 LGELU_DEF const char *lgelu_op_name(int op)
 {
-    return op < 0 || op >= LGELU_OP_COUNT ? "?" : lgelu__layers[op].name;
+    return op < 0 || op >= LGELU_OP_COUNT ? "?" : lgelu__layer_names[op];
 }
 
 LGELU_DEF int lgelu_op_is(int op, unsigned traits)
