@@ -630,14 +630,49 @@ typedef enum {
     LGELU_MODE_GENERATE   /* forward of one sample, token after token; keys and values are kept */
 } lgelu_mode;
 
+/* What programs and file formats need to know about a kind of gate, see lgelu_gate_is. */
 typedef enum {
-    LGELU_GATE_LAMBDA = 0, /* x·Φ(λx), λ learned or driven */
-    LGELU_GATE_GELU,
-    LGELU_GATE_TANH, /* GELU's tanh approximation */
-    LGELU_GATE_RELU,
-    LGELU_GATE_SILU, /* x·σ(βx): β takes the place of λ, is learned or driven by the same plans */
-    LGELU_GATE_CUSTOM
+    LGELU_GATE_TRAIT_LEARNED = 1, /* its λ, or β, is learned or driven */
+    LGELU_GATE_TRAIT_PHI = 2,     /* is x·Φ(λx), with one λ or one for each channel */
+    LGELU_GATE_TRAIT_KERNELS = 4  /* has kernels: in f32, on 16 bits and as a gated unit */
+} lgelu_gate_trait;
+
+/* One row for each kind of gate: X(KIND, name in files, name in messages, family of kernels, λ of a
+   gate that learns none, traits). The enum and the tables of section [8] are made from these rows;
+   the room of gates in [8c] has the checklist for a new one. LAMBDA is x·Φ(λx) with a λ that is
+   learned or driven; so is the β of SILU, x·σ(βx), by the same plans. New kinds are appended. */
+/* clang-format off */
+#define LGELU_GATES(X)                                                                          \
+    X(LAMBDA, "lambda-gelu", "λ-GELU",                          , 1,                           \
+              LGELU_GATE_TRAIT_LEARNED | LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)       \
+    X(GELU,   "gelu",        "GELU",                            , 1,                            \
+              LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)                                  \
+    X(TANH,   "tanh-gelu",   "the tanh approximation of GELU",  tanh_, 1,                       \
+              LGELU_GATE_TRAIT_KERNELS)                                                         \
+    X(RELU,   "relu",        "ReLU",                            , HUGE_VALF,                    \
+              LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)                                  \
+    X(SILU,   "silu",        "SiLU",                            silu_, 1,                       \
+              LGELU_GATE_TRAIT_LEARNED | LGELU_GATE_TRAIT_KERNELS)                              \
+    X(CUSTOM, "outer",       "a custom gate",                   custom_, 1, 0)
+/* clang-format on */
+
+typedef enum {
+#define LGELU__ENUMERATOR(kind, file, name, family, lambda, traits) LGELU_GATE_##kind,
+    LGELU_GATES(LGELU__ENUMERATOR)
+#undef LGELU__ENUMERATOR
+        LGELU_GATE_COUNT
 } lgelu_gate_kind;
+
+/* Returns whether a kind of gate has any of these traits (added up); 0 for an unknown kind. */
+LGELU_DEF int lgelu_gate_is(int kind, unsigned traits);
+
+/* Returns "GELU", "the tanh approximation of GELU", …; "?" for any other value. */
+LGELU_DEF const char *lgelu_gate_name(int kind);
+
+/* Computes y = f(x) for n floats by a gate of any kind with LGELU_GATE_TRAIT_KERNELS. lambda is its
+   λ or β, read where the kind learns it. y may be x. */
+LGELU_DEF void lgelu_gate_forward(lgelu_gate_kind kind, float *y, const float *x, float lambda,
+                                  size_t n);
 
 /* Starts an empty network whose nodes will be stored in nodes[capacity], which the caller owns and
    keeps as long as the network. Each input, layer and loss is one node; the builders of whole
@@ -2390,52 +2425,51 @@ typedef struct {
 } lgelu__scaled;
 #endif
 
+/* The families of gates, as F(X, prefix of their names, exact function, parameter or none). A gate
+   of a new family adds its row here and writes two kernels in [K], prefix##forward and
+   prefix##backward; its other kernels, the public functions and the gate's row in LGELU_GATES
+   follow from them. A family without a parameter ignores λ, and the sum that it returns is 0. */
+/* clang-format off */
+#define LGELU__FAMILIES(F, X)                \
+    F(X, ,      lgelu_exact,       lambda)   \
+    F(X, tanh_, lgelu__exact_tanh, none)     \
+    F(X, silu_, lgelu_exact_silu,  lambda)
+#define LGELU__FAMILY_KERNELS(X, family, exact, parameter)                                        \
+    X(void, family##forward, (float *y, const float *x, float lambda, size_t n))                  \
+    X(double, family##backward,                                                                   \
+      (float *dx, const float *dy, const float *x, float lambda, size_t n))                       \
+    X(void, family##gated_forward,                                                                \
+      (float *y, const float *a, const float *b, float lambda, size_t n))                         \
+    X(double, family##gated_backward,                                                             \
+      (float *da, float *db, const float *dy, const float *a, const float *b, float lambda,       \
+       size_t n))                                                                                 \
+    X(void, family##forward16,                                                                    \
+      (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))                      \
+    X(double, family##backward16,                                                                 \
+      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n))
+/* clang-format on */
+
 /* The list of the public kernels, as X(result, name, arguments). Each has a table of its own,
    indexed by instruction set, so that a linker that removes unused sections keeps the kernels that
    a program calls. With LGELU_TRAINER this list and the next also generate one table of kernels for
    each instruction set. */
-#define LGELU__KERNELS(X)                                                                         \
-    X(void, forward, (float *y, const float *x, float lambda, size_t n))                          \
-    X(double, backward, (float *dx, const float *dy, const float *x, float lambda, size_t n))     \
-    X(void, forward_channels,                                                                     \
-      (float *y, const float *x, const float *lambda, size_t outer, size_t channels,              \
-       size_t inner))                                                                             \
-    X(void, backward_channels,                                                                    \
-      (float *dx, double *dlambda, const float *dy, const float *x, const float *lambda,          \
-       size_t outer, size_t channels, size_t inner))                                              \
-    X(void, tanh_forward, (float *y, const float *x, size_t n))                                   \
-    X(void, tanh_backward, (float *dx, const float *dy, const float *x, size_t n))                \
-    X(void, silu_forward, (float *y, const float *x, float beta, size_t n))                       \
-    X(double, silu_backward, (float *dx, const float *dy, const float *x, float beta, size_t n))  \
-    X(void, gated_forward, (float *y, const float *a, const float *b, float lambda, size_t n))    \
-    X(double, gated_backward,                                                                     \
-      (float *da, float *db, const float *dy, const float *a, const float *b, float lambda,       \
-       size_t n))                                                                                 \
-    X(void, silu_gated_forward, (float *y, const float *a, const float *b, float beta, size_t n)) \
-    X(double, silu_gated_backward,                                                                \
-      (float *da, float *db, const float *dy, const float *a, const float *b, float beta,         \
-       size_t n))                                                                                 \
-    X(void, tanh_gated_forward, (float *y, const float *a, const float *b, size_t n))             \
-    X(void, tanh_gated_backward,                                                                  \
-      (float *da, float *db, const float *dy, const float *a, const float *b, size_t n))          \
-    X(void, adamw,                                                                                \
-      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
-    X(void, sgd,                                                                                  \
-      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n))          \
-    X(void, from16, (float *y, const uint16_t *x, int format, size_t n))                          \
-    X(void, to16, (uint16_t * y, const float *x, int format, size_t n))                           \
-    X(void, forward16, (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))     \
-    X(double, backward16,                                                                         \
-      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)) \
-    X(void, tanh_forward16, (uint16_t * y, const uint16_t *x, int format, size_t n))              \
-    X(void, tanh_backward16,                                                                      \
-      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, int format, size_t n))               \
-    X(void, silu_forward16, (uint16_t * y, const uint16_t *x, float beta, int format, size_t n))  \
-    X(double, silu_backward16,                                                                    \
-      (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float beta, int format, size_t n))   \
-    /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                                 \
-    X(void, stochastic,                                                                           \
-      (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,           \
+#define LGELU__KERNELS(X)                                                                \
+    LGELU__FAMILIES(LGELU__FAMILY_KERNELS, X)                                            \
+    X(void, forward_channels,                                                            \
+      (float *y, const float *x, const float *lambda, size_t outer, size_t channels,     \
+       size_t inner))                                                                    \
+    X(void, backward_channels,                                                           \
+      (float *dx, double *dlambda, const float *dy, const float *x, const float *lambda, \
+       size_t outer, size_t channels, size_t inner))                                     \
+    X(void, adamw,                                                                       \
+      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) \
+    X(void, sgd,                                                                         \
+      (float *w, float *m, float *v, const float *g, const lgelu__rule *rule, size_t n)) \
+    X(void, from16, (float *y, const uint16_t *x, int format, size_t n))                 \
+    X(void, to16, (uint16_t * y, const float *x, int format, size_t n))                  \
+    /* y = v·B, where B is 1 with probability Φ(λx), else 0 */                        \
+    X(void, stochastic,                                                                  \
+      (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,  \
        uint64_t stream, uint64_t first))
 #ifdef LGELU_TRAINER
 #define LGELU__TRAINER_KERNELS(X)                                                                \
@@ -2699,19 +2733,72 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = {
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
 #endif
 
-LGELU_DEF void lgelu_forward(float *y, const float *x, float lambda, size_t n)
-{
-    LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(LGELU__CALL(forward)(y, x, lambda, n));
-}
+/* The public functions of each family: in f32, as gated units and on each format of 16 bits. */
+/* clang-format off */
+#define LGELU__ARGUMENT_lambda float lambda,
+#define LGELU__ARGUMENT_none
+#define LGELU__VALUE_lambda lambda
+#define LGELU__VALUE_none 1
+#define LGELU__RESULT_lambda double
+#define LGELU__RESULT_none void
+#define LGELU__RETURN_lambda(sum) return sum
+#define LGELU__RETURN_none(sum) (void)(sum)
 
-LGELU_DEF double lgelu_backward(float *dx, const float *dy, const float *x, float lambda, size_t n)
-{
-    double sum;
-    LGELU__GIVEN(n, dy && x);
-    LGELU__TO_NEAREST(sum = LGELU__CALL(backward)(dx, dy, x, lambda, n));
-    return sum;
-}
+#define LGELU__FAMILY(X, family, exact, parameter)                                                \
+    LGELU_DEF void lgelu_##family##forward(float *y, const float *x,                              \
+                                           LGELU__ARGUMENT_##parameter size_t n)                  \
+    {                                                                                             \
+        LGELU__GIVEN(n, y && x);                                                                  \
+        LGELU__TO_NEAREST(LGELU__CALL(family##forward)(y, x, LGELU__VALUE_##parameter, n));       \
+    }                                                                                             \
+    LGELU_DEF LGELU__RESULT_##parameter lgelu_##family##backward(                                 \
+        float *dx, const float *dy, const float *x, LGELU__ARGUMENT_##parameter size_t n)         \
+    {                                                                                             \
+        double sum;                                                                               \
+        LGELU__GIVEN(n, dy && x);                                                                 \
+        LGELU__TO_NEAREST(                                                                        \
+            sum = LGELU__CALL(family##backward)(dx, dy, x, LGELU__VALUE_##parameter, n));         \
+        LGELU__RETURN_##parameter(sum);                                                           \
+    }                                                                                             \
+    LGELU_DEF void lgelu_##family##gated_forward(float *y, const float *a, const float *b,        \
+                                                 LGELU__ARGUMENT_##parameter size_t n)            \
+    {                                                                                             \
+        LGELU__GIVEN(n, y && a && b);                                                             \
+        LGELU__TO_NEAREST(                                                                        \
+            LGELU__CALL(family##gated_forward)(y, a, b, LGELU__VALUE_##parameter, n));            \
+    }                                                                                             \
+    LGELU_DEF LGELU__RESULT_##parameter lgelu_##family##gated_backward(                           \
+        float *da, float *db, const float *dy, const float *a, const float *b,                    \
+        LGELU__ARGUMENT_##parameter size_t n)                                                     \
+    {                                                                                             \
+        double sum;                                                                               \
+        LGELU__GIVEN(n, dy && a && b);                                                            \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(family##gated_backward)(                              \
+                              da, db, dy, a, b, LGELU__VALUE_##parameter, n));                    \
+        LGELU__RETURN_##parameter(sum);                                                           \
+    }                                                                                             \
+    LGELU__FAMILY16(family, parameter, bf16, LGELU__BF16)                                         \
+    LGELU__FAMILY16(family, parameter, f16, LGELU__F16)
+
+#define LGELU__FAMILY16(family, parameter, name, format)                                          \
+    LGELU_DEF void lgelu_##family##forward_##name(uint16_t *y, const uint16_t *x,                 \
+                                                  LGELU__ARGUMENT_##parameter size_t n)           \
+    {                                                                                             \
+        LGELU__GIVEN(n, y && x);                                                                  \
+        LGELU__TO_NEAREST(                                                                        \
+            LGELU__CALL(family##forward16)(y, x, LGELU__VALUE_##parameter, format, n));           \
+    }                                                                                             \
+    LGELU_DEF LGELU__RESULT_##parameter lgelu_##family##backward_##name(                          \
+        uint16_t *dx, const uint16_t *dy, const uint16_t *x, LGELU__ARGUMENT_##parameter size_t n)\
+    {                                                                                             \
+        double sum;                                                                               \
+        LGELU__GIVEN(n, dy && x);                                                                 \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(family##backward16)(                                  \
+                              dx, dy, x, LGELU__VALUE_##parameter, format, n));                   \
+        LGELU__RETURN_##parameter(sum);                                                           \
+    }
+/* clang-format on */
+LGELU__FAMILIES(LGELU__FAMILY, )
 
 LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer,
                                       size_t channels, size_t inner)
@@ -2733,78 +2820,7 @@ LGELU_DEF void lgelu_backward_channels(float *dx, double *dlambda, const float *
         LGELU__CALL(backward_channels)(dx, dlambda, dy, x, lambda, outer, channels, inner));
 }
 
-LGELU_DEF void lgelu_tanh_forward(float *y, const float *x, size_t n)
-{
-    LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(LGELU__CALL(tanh_forward)(y, x, n));
-}
-
-LGELU_DEF void lgelu_tanh_backward(float *dx, const float *dy, const float *x, size_t n)
-{
-    LGELU__GIVEN(n, dx && dy && x);
-    LGELU__TO_NEAREST(LGELU__CALL(tanh_backward)(dx, dy, x, n));
-}
-
-LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda, size_t n)
-{
-    LGELU__GIVEN(n, y && a && b);
-    LGELU__TO_NEAREST(LGELU__CALL(gated_forward)(y, a, b, lambda, n));
-}
-
-LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
-                                      const float *b, float lambda, size_t n)
-{
-    double sum;
-    LGELU__GIVEN(n, dy && a && b);
-    LGELU__TO_NEAREST(sum = LGELU__CALL(gated_backward)(da, db, dy, a, b, lambda, n));
-    return sum;
-}
-
-LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
-                                        size_t n)
-{
-    LGELU__GIVEN(n, y && a && b);
-    LGELU__TO_NEAREST(LGELU__CALL(silu_gated_forward)(y, a, b, beta, n));
-}
-
-LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
-                                           const float *b, float beta, size_t n)
-{
-    double sum;
-    LGELU__GIVEN(n, dy && a && b);
-    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_gated_backward)(da, db, dy, a, b, beta, n));
-    return sum;
-}
-
-LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n)
-{
-    LGELU__GIVEN(n, y && a && b);
-    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_forward)(y, a, b, n));
-}
-
-LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
-                                         const float *b, size_t n)
-{
-    LGELU__GIVEN(n, dy && a && b);
-    LGELU__TO_NEAREST(LGELU__CALL(tanh_gated_backward)(da, db, dy, a, b, n));
-}
-
-LGELU_DEF void lgelu_silu_forward(float *y, const float *x, float beta, size_t n)
-{
-    LGELU__GIVEN(n, y && x);
-    LGELU__TO_NEAREST(LGELU__CALL(silu_forward)(y, x, beta, n));
-}
-
-LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x, float beta,
-                                     size_t n)
-{
-    double sum;
-    LGELU__GIVEN(n, dy && x);
-    LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward)(dx, dy, x, beta, n));
-    return sum;
-}
-
-/* The public kernels of one 16-bit format. */
+/* The conversions of one 16-bit format. */
 /* clang-format off */
 #define LGELU__HALVES(name, format)                                                                \
     LGELU_DEF void lgelu_from_##name(float *y, const uint16_t *x, size_t n)                        \
@@ -2816,43 +2832,6 @@ LGELU_DEF double lgelu_silu_backward(float *dx, const float *dy, const float *x,
     {                                                                                              \
         LGELU__GIVEN(n, y && x);                                                                   \
         LGELU__TO_NEAREST(LGELU__CALL(to16)(y, x, format, n));                                     \
-    }                                                                                              \
-    LGELU_DEF void lgelu_forward_##name(uint16_t *y, const uint16_t *x, float lambda, size_t n)    \
-    {                                                                                              \
-        LGELU__GIVEN(n, y && x);                                                                   \
-        LGELU__TO_NEAREST(LGELU__CALL(forward16)(y, x, lambda, format, n));                        \
-    }                                                                                              \
-    LGELU_DEF double lgelu_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x,    \
-                                           float lambda, size_t n)                                 \
-    {                                                                                              \
-        double sum;                                                                                \
-        LGELU__GIVEN(n, dy && x);                                                                  \
-        LGELU__TO_NEAREST(sum = LGELU__CALL(backward16)(dx, dy, x, lambda, format, n));            \
-        return sum;                                                                                \
-    }                                                                                              \
-    LGELU_DEF void lgelu_tanh_forward_##name(uint16_t *y, const uint16_t *x, size_t n)             \
-    {                                                                                              \
-        LGELU__GIVEN(n, y && x);                                                                   \
-        LGELU__TO_NEAREST(LGELU__CALL(tanh_forward16)(y, x, format, n));                           \
-    }                                                                                              \
-    LGELU_DEF void lgelu_tanh_backward_##name(uint16_t *dx, const uint16_t *dy, const uint16_t *x, \
-                                              size_t n)                                            \
-    {                                                                                              \
-        LGELU__GIVEN(n, dx && dy && x);                                                            \
-        LGELU__TO_NEAREST(LGELU__CALL(tanh_backward16)(dx, dy, x, format, n));                     \
-    }                                                                                              \
-    LGELU_DEF void lgelu_silu_forward_##name(uint16_t *y, const uint16_t *x, float beta, size_t n) \
-    {                                                                                              \
-        LGELU__GIVEN(n, y && x);                                                                   \
-        LGELU__TO_NEAREST(LGELU__CALL(silu_forward16)(y, x, beta, format, n));                     \
-    }                                                                                              \
-    LGELU_DEF double lgelu_silu_backward_##name(uint16_t *dx, const uint16_t *dy,                  \
-                                                const uint16_t *x, float beta, size_t n)           \
-    {                                                                                              \
-        double sum;                                                                                \
-        LGELU__GIVEN(n, dy && x);                                                                  \
-        LGELU__TO_NEAREST(sum = LGELU__CALL(silu_backward16)(dx, dy, x, beta, format, n));         \
-        return sum;                                                                                \
     }
 /* clang-format on */
 LGELU__HALVES(bf16, LGELU__BF16)
@@ -3477,7 +3456,7 @@ typedef struct {
 static const lgelu__layer *lgelu__layer_of(const lgelu_node *node);
 
 /* What the graph asks of layers; each is among its layer's functions. */
-static int lgelu__is_hardened(lgelu_gate_kind kind);
+static float lgelu__fixed_lambda(lgelu_gate_kind kind);
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node);
 LGELU__APART size_t lgelu__panels(size_t out, size_t k);
 static int lgelu__dense(const lgelu_node *node);
@@ -5273,17 +5252,11 @@ static float lgelu__first_bias(const lgelu_net *net, int i, size_t j, uint64_t s
     return lgelu__is_a(node, LGELU_TRAIT_NORM) && j < node->shape[2] ? 1.0f : 0.0f;
 }
 
-/* Returns the λ of a gate that learns none: infinity for ReLU, 1 for the others. */
-static float lgelu__fixed_lambda(lgelu_gate_kind kind)
-{
-    return kind == LGELU_GATE_RELU ? HUGE_VALF : 1;
-}
-
 /* Sets the first parameters, statistics and λ's of node i. Returns 0 if its λ is not on the map. */
 static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
 {
     const lgelu_node *node = net->nodes + i;
-    const int learns = lgelu__is_hardened(node->gate);
+    const int learns = lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_LEARNED);
     lgelu__first first;
     size_t j;
     first.net = net;
@@ -5548,11 +5521,63 @@ static size_t lgelu__linear_work(const lgelu__job *p, int train)
 
 /* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
 
+/* To add a kind of gate (TANH is a small example to follow):
+     1. LGELU__FAMILIES in [4]: one row, if no family computes it yet. The kernels forward and
+        backward in [Kc]; its exact function in [3]; the declarations of its public functions in
+        [1], as those of lgelu_tanh_.
+     2. LGELU_GATES in [1]: one row. The enum, names in files and messages, and the table below
+        follow; what has a switch over the kinds without a default, the compiler reports:
+        onnx_out.c of examples/deploy and tests/tools/reference_net.h. onnx_in.c has the way back.
+   No compiler requires the tests: tests/sweep.c measures what LGELU_CLAIMS in [1] promises,
+   test_silu.c shows what a family is tested for, test_network.c what a gate is. */
+
+/* A row of the table of gates. The kernels of its family are indexed by lgelu_isa_id. */
+typedef struct {
+    const char *file, *name;
+    lgelu__forward_function *const *forward;
+    lgelu__backward_function *const *backward;
+    float lambda;
+    unsigned traits;
+} lgelu__gate_row;
+
+#define lgelu__custom_forward_of NULL
+#define lgelu__custom_backward_of NULL
+#define LGELU__GATE(kind, file, name, family, lambda, traits) \
+    { file, name, lgelu__##family##forward_of, lgelu__##family##backward_of, lambda, traits },
+static const lgelu__gate_row lgelu__gates[LGELU_GATE_COUNT] = { LGELU_GATES(LGELU__GATE) };
+#undef lgelu__custom_forward_of
+#undef lgelu__custom_backward_of
+#undef LGELU__GATE
+
+LGELU_DEF int lgelu_gate_is(int kind, unsigned traits)
+{
+    return kind >= 0 && kind < LGELU_GATE_COUNT && (lgelu__gates[kind].traits & traits) != 0;
+}
+
+LGELU_DEF const char *lgelu_gate_name(int kind)
+{
+    return kind < 0 || kind >= LGELU_GATE_COUNT ? "?" : lgelu__gates[kind].name;
+}
+
+LGELU_DEF void lgelu_gate_forward(lgelu_gate_kind kind, float *y, const float *x, float lambda,
+                                  size_t n)
+{
+    const lgelu__gate_row *row = lgelu__gates + kind;
+    LGELU_ASSERT(row->forward);
+    LGELU__GIVEN(n, y && x);
+    if (!(row->traits & LGELU_GATE_TRAIT_LEARNED))
+        lambda = row->lambda;
+    LGELU__TO_NEAREST(row->forward[lgelu_isa()](y, x, lambda, n));
+}
+
+/* Returns the λ of a gate that learns none: infinity for ReLU, 1 for the others. */
+static float lgelu__fixed_lambda(lgelu_gate_kind kind) { return lgelu__gates[kind].lambda; }
+
 static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
                             float lambda, int channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
-    if ((unsigned)kind > LGELU_GATE_CUSTOM)
+    if ((unsigned)kind >= LGELU_GATE_COUNT)
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind of gate %d", &node, (long)kind);
     if (kind == LGELU_GATE_CUSTOM) {
         if (net->custom_gate && net->custom_gate->forward && net->custom_gate->backward) {
@@ -5563,7 +5588,7 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
         }
         node.custom = net->custom_gate;
     }
-    if (lgelu__is_hardened(kind) && !(lambda >= 1))
+    if (lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_LEARNED) && !(lambda >= 1))
         lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
@@ -5598,14 +5623,9 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
 {
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
+
 /* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
    parameters. lgelu__gate_backward adds them in the order of the ranges. */
-
-/* Returns whether gates of this kind have a λ, or β, that is learned or driven. */
-static int lgelu__is_hardened(lgelu_gate_kind kind)
-{
-    return kind == LGELU_GATE_LAMBDA || kind == LGELU_GATE_SILU;
-}
 
 /* Returns the sums of one range. */
 static size_t lgelu__gate_sums(const lgelu_node *node)
@@ -5614,12 +5634,13 @@ static size_t lgelu__gate_sums(const lgelu_node *node)
 }
 
 /* Returns whether a gate, as it was built, can be of this kind: a custom gate needs its functions,
-   and SiLU has one β for all channels. */
+   and of the kinds that learn only those of x·Φ(λx) can have one λ per channel. */
 static int lgelu__can_be(const lgelu_node *node, lgelu_gate_kind kind)
 {
     if (kind == LGELU_GATE_CUSTOM)
         return node->custom != NULL;
-    return kind != LGELU_GATE_SILU || node->lambda_count == 1;
+    return node->lambda_count == 1 || lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_PHI)
+           || !lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_LEARNED);
 }
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
@@ -5642,17 +5663,13 @@ static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t
     const float *lambda = p->net->lambda + node->first_lambda;
     const size_t c = p->channels, n = rows * c;
     float *y = p->y + row * c;
-    if (node->gate == LGELU_GATE_CUSTOM && node->custom)
+    if (node->gate == LGELU_GATE_CUSTOM)
         node->custom->forward(y, x, n, lgelu__first_value(p, row), p->net, node,
                               node->custom->user);
-    else if (node->gate == LGELU_GATE_TANH)
-        lgelu_tanh_forward(y, x, n);
-    else if (node->gate == LGELU_GATE_SILU)
-        lgelu_silu_forward(y, x, *lambda, n);
-    else if (node->lambda_count > 1)
+    else if (node->lambda_count > 1 && lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI))
         lgelu_forward_channels(y, x, lambda, rows, c, 1);
     else
-        lgelu_forward(y, x, *lambda, n);
+        lgelu__gates[node->gate].forward[lgelu_isa()](y, x, *lambda, n);
 }
 
 /* Computes rows of dx, unless it is not needed, and adds to the sums of the range. */
@@ -5664,18 +5681,13 @@ static void lgelu__gate_rows_backward(const lgelu__job *p, double *sums, const f
     const size_t c = p->channels, n = rows * c;
     const float *dy = p->dy + row * c;
     float *dx = p->dx[0] ? p->dx[0] + row * c : NULL;
-    if (node->gate == LGELU_GATE_CUSTOM && node->custom) {
+    if (node->gate == LGELU_GATE_CUSTOM) {
         node->custom->backward(dx, sums + node->lambda_count, dy, x, n, lgelu__first_value(p, row),
                                p->net, node, node->custom->user);
-    } else if (node->gate == LGELU_GATE_TANH) {
-        if (dx)
-            lgelu_tanh_backward(dx, dy, x, n);
-    } else if (node->gate == LGELU_GATE_SILU) {
-        *sums += lgelu_silu_backward(dx, dy, x, *lambda, n);
-    } else if (node->lambda_count > 1) {
+    } else if (node->lambda_count > 1 && lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI)) {
         lgelu_backward_channels(dx, sums, dy, x, lambda, rows, c, 1);
     } else {
-        *sums += lgelu_backward(dx, dy, x, *lambda, n);
+        *sums += lgelu__gates[node->gate].backward[lgelu_isa()](dx, dy, x, *lambda, n);
     }
 }
 
@@ -9085,7 +9097,7 @@ static lgelu_node *lgelu__gate_of(const lgelu_net *net, int k)
     int i = 0;
     while (net->nodes[i].first_lambda + net->nodes[i].lambda_count <= k)
         i++;
-    return lgelu__is_hardened(net->nodes[i].gate) ? net->nodes + i : NULL;
+    return lgelu_gate_is((int)net->nodes[i].gate, LGELU_GATE_TRAIT_LEARNED) ? net->nodes + i : NULL;
 }
 
 /* Returns the step of the plan whose λ is in force in this step: where λ changes every few steps
@@ -9457,14 +9469,14 @@ static lgelu_status lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind
     int i, k;
     if (lgelu__begin_call(net))
         return net->status;
-    if ((unsigned)kind > LGELU_GATE_CUSTOM)
+    if ((unsigned)kind >= LGELU_GATE_COUNT)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "unknown kind of gate %d", (long)kind);
     for (i = 0; i < net->count; i++) {
         if (net->nodes[i].op == LGELU_OP_GATE && !lgelu__can_be(net->nodes + i, kind)) {
             return lgelu__fail(net, LGELU_E_ARGUMENT,
-                               kind == LGELU_GATE_SILU ? "%n: SiLU has one β for all channels"
-                                                       : "%n: it was built without a custom gate",
-                               net->nodes + i);
+                               kind == LGELU_GATE_CUSTOM ? "%n: it was built without a custom gate"
+                                                         : "%n: %s has one β for all channels",
+                               net->nodes + i, lgelu_gate_name((int)kind));
         }
     }
     for (i = 0; i < net->count; i++) {
@@ -9474,7 +9486,7 @@ static lgelu_status lgelu__nearest_net_set_gates(lgelu_net *net, lgelu_gate_kind
         node->gate = kind;
         for (k = node->first_lambda; net->memory && k < node->first_lambda + node->lambda_count;
              k++) {
-            net->lambda[k] = lgelu__is_hardened(kind)
+            net->lambda[k] = lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_LEARNED)
                                  ? lgelu__lambda_of(&net->lambda_map, net->s[k])
                                  : lgelu__fixed_lambda(kind);
         }
@@ -9709,14 +9721,6 @@ LGELU__APART int lgelu__tensor_at(const lgelu_net *net, int k, lgelu__tensor *t)
     return 1;
 }
 
-/* The names of kinds of gates in files; "outer" is LGELU_GATE_CUSTOM, as before 1.0. */
-static const char *lgelu__gate_name(int kind)
-{
-    static const char name[LGELU_GATE_CUSTOM + 1][12] = { "lambda-gelu", "gelu", "tanh-gelu",
-                                                          "relu",        "silu", "outer" };
-    return name[kind];
-}
-
 static const char *lgelu__map_name(int map)
 {
     static const char name[3][12] = { "softplus", "sigmoid", "direct" };
@@ -9908,7 +9912,7 @@ static void lgelu__put_header(lgelu__out *out, const lgelu_part *part, int parts
         for (i = 0; i < net->count; i++) {
             if (net->nodes[i].op == LGELU_OP_GATE) {
                 lgelu__print(out, ",\"%s%s\":\"%s\"", part[k].prefix, net->nodes[i].name,
-                             lgelu__gate_name((int)net->nodes[i].gate));
+                             lgelu__gates[net->nodes[i].gate].file);
             }
         }
     }
@@ -10921,9 +10925,9 @@ static lgelu_status lgelu__load_gate(const lgelu_part *part, lgelu_net *first, l
     char key[LGELU__KEY];
     const lgelu__text text = lgelu__look_up(j, lgelu__key(key, part->prefix, node->name, ""));
     int kind = 0, h;
-    while (text.p && kind <= LGELU_GATE_CUSTOM && !lgelu__is(text, lgelu__gate_name(kind)))
+    while (text.p && kind < LGELU_GATE_COUNT && !lgelu__is(text, lgelu__gates[kind].file))
         kind++;
-    if (text.p && (kind > LGELU_GATE_CUSTOM || !lgelu__can_be(node, (lgelu_gate_kind)kind))) {
+    if (text.p && (kind == LGELU_GATE_COUNT || !lgelu__can_be(node, (lgelu_gate_kind)kind))) {
         return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: gate '%s' is of no known kind",
                              key);
     }
@@ -10931,7 +10935,7 @@ static lgelu_status lgelu__load_gate(const lgelu_part *part, lgelu_net *first, l
         return LGELU_OK;
     if (text.p)
         node->gate = (lgelu_gate_kind)kind;
-    if (lgelu__is_hardened(node->gate))
+    if (lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_LEARNED))
         return LGELU_OK;
     for (h = 0; h < node->lambda_count; h++)
         part->net->lambda[node->first_lambda + h] = lgelu__fixed_lambda(node->gate);
@@ -11455,8 +11459,7 @@ typedef void lgelu__relu_backward(float *dx, const float *dy, const float *x, si
 typedef void lgelu__silu_backward_block(float *dx, double *total, const float *dy, const float *x,
                                         const lgelu__silu_constants *s, size_t n);
 
-/* A gate f(x; λ), SiLU or the tanh approximation as an exact function and as kernels. The tanh
-   approximation ignores λ. */
+/* A family of gates as an exact function and as kernels; one without a parameter ignores λ. */
 typedef double lgelu__exact_function(double x, double lambda);
 typedef void lgelu__forward_function(float *y, const float *x, float lambda, size_t n);
 typedef double lgelu__backward_function(float *dx, const float *dy, const float *x, float lambda,
@@ -13868,13 +13871,14 @@ LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
     v_each(y[u] = v_select(deep[u], r[u], y[u]));
 }
 
-static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, size_t n)
+static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, float unused, size_t n)
 {
     const v_t one = v_set(1);
     /* 0x411C0000 is 9.75. */
     const n_t least = n_set(LGELU__TWO(-30) + INT32_MIN),
               most = n_set(0x411C0000 - LGELU__TWO(-30) + INT32_MIN);
     size_t i;
+    (void)unused;
     for (i = 0; i < n; i += 2 * v_lanes) {
         v_t a[2], c[2], t[2], f[2], e[2];
         m_t out[2];
@@ -13961,14 +13965,15 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
 }
 
-static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
-                                                   size_t n)
+static LGELU__TARGET double LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
+                                                     float unused, size_t n)
 {
     const v_t one = v_set(1), least = v_float(n_set(LGELU__TWO(-80)));
     /* 0x407F5C28 is 3.99. */
     const n_t last = n_set(0x407F5C28);
     size_t i;
-    for (i = 0; i < n; i += 2 * v_lanes) {
+    (void)unused;
+    for (i = 0; dx && i < n; i += 2 * v_lanes) {
         v_t a[2], b[2], w[2], d[2], q[2];
         i_t j[2];
         m_t out[2];
@@ -13994,6 +13999,7 @@ static LGELU__TARGET void LGELU__FN(tanh_backward)(float *dx, const float *dy, c
             v_each(d[u] = v_mul(b[u], q[u]));
         LGELU__FN(store2)(dx + i, d, n - i);
     }
+    return 0;
 }
 
 /* ---- SiLU ---- */
@@ -14445,61 +14451,6 @@ static LGELU__TARGET double LGELU__FN(half_backward)(uint16_t *dx, const uint16_
     return sum;
 }
 
-/* The tanh approximation with the type of the others. */
-static LGELU__TARGET void LGELU__FN(tanh_forward_of)(float *y, const float *x, float unused,
-                                                     size_t n)
-{
-    (void)unused;
-    LGELU__FN(tanh_forward)(y, x, n);
-}
-
-static LGELU__TARGET double LGELU__FN(tanh_backward_of)(float *dx, const float *dy, const float *x,
-                                                        float unused, size_t n)
-{
-    (void)unused;
-    if (dx)
-        LGELU__FN(tanh_backward)(dx, dy, x, n);
-    return 0;
-}
-
-static LGELU__TARGET void LGELU__FN(forward16)(uint16_t *y, const uint16_t *x, float lambda,
-                                               int format, size_t n)
-{
-    LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(forward), lgelu_exact);
-}
-
-static LGELU__TARGET double LGELU__FN(backward16)(uint16_t *dx, const uint16_t *dy,
-                                                  const uint16_t *x, float lambda, int format,
-                                                  size_t n)
-{
-    return LGELU__FN(half_backward)(dx, dy, x, lambda, format, n, LGELU__FN(backward));
-}
-
-static LGELU__TARGET void LGELU__FN(tanh_forward16)(uint16_t *y, const uint16_t *x, int format,
-                                                    size_t n)
-{
-    LGELU__FN(half_forward)(y, x, 1, format, n, LGELU__FN(tanh_forward_of), lgelu__exact_tanh);
-}
-
-static LGELU__TARGET void LGELU__FN(tanh_backward16)(uint16_t *dx, const uint16_t *dy,
-                                                     const uint16_t *x, int format, size_t n)
-{
-    LGELU__FN(half_backward)(dx, dy, x, 1, format, n, LGELU__FN(tanh_backward_of));
-}
-
-static LGELU__TARGET void LGELU__FN(silu_forward16)(uint16_t *y, const uint16_t *x, float beta,
-                                                    int format, size_t n)
-{
-    LGELU__FN(half_forward)(y, x, beta, format, n, LGELU__FN(silu_forward), lgelu_exact_silu);
-}
-
-static LGELU__TARGET double LGELU__FN(silu_backward16)(uint16_t *dx, const uint16_t *dy,
-                                                       const uint16_t *x, float beta, int format,
-                                                       size_t n)
-{
-    return LGELU__FN(half_backward)(dx, dy, x, beta, format, n, LGELU__FN(silu_backward));
-}
-
 /* ---- gated units ---- */
 /* y = f(a)·b, block by block. */
 static LGELU__TARGET void LGELU__FN(gated)(float *y, const float *a, const float *b, float lambda,
@@ -14549,49 +14500,36 @@ static LGELU__TARGET double LGELU__FN(gated_slope)(float *const *out, const floa
     return sum;
 }
 
-static LGELU__TARGET void LGELU__FN(gated_forward)(float *y, const float *a, const float *b,
-                                                   float lambda, size_t n)
-{
-    LGELU__FN(gated)(y, a, b, lambda, n, LGELU__FN(forward));
-}
-
-static LGELU__TARGET double LGELU__FN(gated_backward)(float *da, float *db, const float *dy,
-                                                      const float *a, const float *b, float lambda,
-                                                      size_t n)
-{
-    float *const out[2] = { da, db };
-    return LGELU__FN(gated_slope)(out, dy, a, b, lambda, n, LGELU__FN(forward),
-                                  LGELU__FN(backward));
-}
-
-static LGELU__TARGET void LGELU__FN(silu_gated_forward)(float *y, const float *a, const float *b,
-                                                        float beta, size_t n)
-{
-    LGELU__FN(gated)(y, a, b, beta, n, LGELU__FN(silu_forward));
-}
-
-static LGELU__TARGET double LGELU__FN(silu_gated_backward)(float *da, float *db, const float *dy,
-                                                           const float *a, const float *b,
-                                                           float beta, size_t n)
-{
-    float *const out[2] = { da, db };
-    return LGELU__FN(gated_slope)(out, dy, a, b, beta, n, LGELU__FN(silu_forward),
-                                  LGELU__FN(silu_backward));
-}
-
-static LGELU__TARGET void LGELU__FN(tanh_gated_forward)(float *y, const float *a, const float *b,
-                                                        size_t n)
-{
-    LGELU__FN(gated)(y, a, b, 1, n, LGELU__FN(tanh_forward_of));
-}
-
-static LGELU__TARGET void LGELU__FN(tanh_gated_backward)(float *da, float *db, const float *dy,
-                                                         const float *a, const float *b, size_t n)
-{
-    float *const out[2] = { da, db };
-    LGELU__FN(gated_slope)
-    (out, dy, a, b, 1, n, LGELU__FN(tanh_forward_of), LGELU__FN(tanh_backward_of));
-}
+/* The kernels of each family on 16 bits and as gated units. */
+/* clang-format off */
+#define LGELU__FORMS(X, family, exact, parameter)                                                 \
+    static LGELU__TARGET void LGELU__FN(family##forward16)(                                       \
+        uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)                       \
+    {                                                                                             \
+        LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(family##forward), exact);      \
+    }                                                                                             \
+    static LGELU__TARGET double LGELU__FN(family##backward16)(                                    \
+        uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)  \
+    {                                                                                             \
+        return LGELU__FN(half_backward)(dx, dy, x, lambda, format, n,                             \
+                                        LGELU__FN(family##backward));                             \
+    }                                                                                             \
+    static LGELU__TARGET void LGELU__FN(family##gated_forward)(                                   \
+        float *y, const float *a, const float *b, float lambda, size_t n)                         \
+    {                                                                                             \
+        LGELU__FN(gated)(y, a, b, lambda, n, LGELU__FN(family##forward));                         \
+    }                                                                                             \
+    static LGELU__TARGET double LGELU__FN(family##gated_backward)(                                \
+        float *da, float *db, const float *dy, const float *a, const float *b, float lambda,      \
+        size_t n)                                                                                 \
+    {                                                                                             \
+        float *const out[2] = { da, db };                                                         \
+        return LGELU__FN(gated_slope)(out, dy, a, b, lambda, n, LGELU__FN(family##forward),       \
+                                      LGELU__FN(family##backward));                               \
+    }
+/* clang-format on */
+LGELU__FAMILIES(LGELU__FORMS, )
+#undef LGELU__FORMS
 
 /* ---- [Ke] the stochastic gate ---- */
 /* METHOD. Q = Φ(-abs(λx)) is the forward at -x' divided by -x', where a power of two was moved from

@@ -545,7 +545,7 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
         shape[2] = y->weight_count / y->shape[2];
         break;
     case GATE:
-        if (c->gate < 0 || c->gate > LGELU_GATE_CUSTOM
+        if (c->gate < 0 || c->gate >= LGELU_GATE_COUNT
             || (c->gate == LGELU_GATE_CUSTOM && !s->net.custom_gate))
             may |= bit(LGELU_E_ARGUMENT);
         /* fall through */
@@ -2252,7 +2252,7 @@ static void set_lambda(slot *s)
 static void set_gates(slot *s)
 {
     const int kind = odds(95) ? (int)draw(6) : odds(50) ? 6 : -1;
-    int wrong_kind = kind < 0 || kind > LGELU_GATE_CUSTOM;
+    int wrong_kind = kind < 0 || kind >= LGELU_GATE_COUNT;
     picture before;
     TRACE("  %d set_gates %d\n", (int)(s - slots), kind);
     take_picture(&before, s);

@@ -937,17 +937,6 @@ static int bounds_is_known(const lgelu_node *node)
            || node->op == LGELU_OP_DROPOUT;
 }
 
-/* Returns what a kind of gate that is not supported is called, or NULL for one that is. */
-static const char *bounds_gate_name(lgelu_gate_kind kind)
-{
-    switch (kind) {
-    case LGELU_GATE_TANH: return "the tanh approximation";
-    case LGELU_GATE_SILU: return "SiLU";
-    case LGELU_GATE_CUSTOM: return "a custom gate";
-    default: return NULL;
-    }
-}
-
 /* Refuses a layer that is not supported. */
 static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
 {
@@ -963,10 +952,11 @@ static lgelu_status bounds_check_node(bounds_net *b, const lgelu_node *node)
             "bounds: layer '%s' uses Winograd's algorithm: set net.no_winograd before making the network",
             node->name);
     }
-    if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS && bounds_gate_name(node->gate)) {
+    if (node->op == LGELU_OP_GATE && b->gates == BOUNDS_AS_IS
+        && !lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI)) {
         return deploy_refuse(b->message, LGELU_E_ARGUMENT,
                              "bounds: gate '%s' is %s, which is not supported", node->name,
-                             bounds_gate_name(node->gate));
+                             lgelu_gate_name((int)node->gate));
     }
     if ((node->op == LGELU_OP_LINEAR && net->nodes[node->input[0]].shape[2] > BOUNDS_MOST_SUMMED)
         || (node->op == LGELU_OP_CONV

@@ -640,12 +640,10 @@ DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t 
     *shift = (float)fma(-(double)running[0], inverse * (double)gamma[0], (double)gamma[n]);
 }
 
-/* Returns λ of channel c of a gate; NaN for the tanh form, SiLU and custom gates, which have
-   none. */
+/* Returns λ of channel c of a gate; NaN for one that is not x·Φ(λx). */
 DEPLOY_FN double deploy_lambda(const lgelu_net *net, const lgelu_node *node, size_t c)
 {
-    if (node->gate == LGELU_GATE_TANH || node->gate == LGELU_GATE_SILU
-        || node->gate == LGELU_GATE_CUSTOM)
+    if (!lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI))
         return (double)NAN;
     if (node->gate == LGELU_GATE_RELU)
         return HUGE_VAL;

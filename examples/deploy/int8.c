@@ -109,7 +109,8 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
                     lgelu_op_name((int)node->op),
                     node->op == LGELU_OP_BATCH_NORM ? ", fold it first (lgelu_net_fold)" : "");
             }
-            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
+            if (node->op == LGELU_OP_GATE
+                && !lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_KERNELS)) {
                 return deploy_refuse(q->message, LGELU_E_ARGUMENT,
                                      "int8: gate '%s' is a custom gate", node->name);
             }
@@ -368,13 +369,7 @@ static lgelu_status int8_table(int8_net *q, const lgelu_net *net, int i)
             const float v = (float)(x->scale * (double)(k - x->zero));
             float y;
             double t;
-            if (node->gate == LGELU_GATE_TANH) {
-                lgelu_tanh_forward(&y, &v, 1);
-            } else if (node->gate == LGELU_GATE_SILU) {
-                lgelu_silu_forward(&y, &v, net->lambda[node->first_lambda], 1);
-            } else {
-                lgelu_forward(&y, &v, (float)deploy_lambda(net, node, c), 1);
-            }
+            lgelu_gate_forward(node->gate, &y, &v, net->lambda[node->first_lambda + (int)c], 1);
             t = floor((double)y / p->grid.scale + 0.5) + p->grid.zero;
             p->table[256 * c + (size_t)k] = (uint8_t)int8_clamp(t, 0, p->grid.most);
         }

@@ -804,71 +804,89 @@ static void onnx_put_smooth(onnx_writer *w, const smooth_gate *gate, const char 
 /* Returns whether a gate is written as Relu: its kind is that, or each λ is infinite. */
 static int onnx_is_relu(const lgelu_net *net, const lgelu_node *node)
 {
-    int k, relu = node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU;
+    int k, relu = lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_LEARNED);
     for (k = 0; k < node->lambda_count; k++)
         relu &= net->lambda[node->first_lambda + k] > FLT_MAX;
     return relu || node->gate == LGELU_GATE_RELU;
 }
 
-/* Writes a gate: Relu, GELU by the tanh formula, x·Φ(λx) with Erf, x·Sigmoid(βx), or one of
-   smooth.h. */
+/* Writes the end of both formulas of GELU, value = of·(1 + part)/2. */
+static void onnx_put_halved(onnx_writer *w, const char *name, const char *value, const char *of,
+                            const char *part)
+{
+    char a[ONNX_NAME], b[ONNX_NAME];
+    onnx_put_node(w, "Add", onnx_join(a, name, "/plus"), part, "gelu/one");
+    onnx_put_node(w, "Mul", onnx_join(b, name, "/twice"), of, a);
+    onnx_put_node(w, "Mul", value, b, "gelu/half");
+}
+
+/* Writes GELU by the tanh formula. */
+static void onnx_put_tanh(onnx_writer *w, const char *name, const char *value, const char *of)
+{
+    char a[ONNX_NAME], b[ONNX_NAME];
+    int k;
+    for (k = 0; k < 4; k++)
+        onnx_put_shared(w, k);
+    onnx_put_node(w, "Mul", onnx_join(a, name, "/square"), of, of);
+    onnx_put_node(w, "Mul", onnx_join(b, name, "/cube"), a, of);
+    onnx_put_node(w, "Mul", onnx_join(a, name, "/cubic"), b, "gelu/cubic");
+    onnx_put_node(w, "Add", onnx_join(b, name, "/sum"), of, a);
+    onnx_put_node(w, "Mul", onnx_join(a, name, "/inner"), b, "gelu/scale");
+    onnx_put_node(w, "Tanh", onnx_join(b, name, "/tanh"), a, NULL);
+    onnx_put_halved(w, name, value, of, b);
+}
+
+/* Writes x·Φ(λx) with Erf. */
+static void onnx_put_phi(onnx_writer *w, const lgelu_node *node, const char *value, const char *of)
+{
+    const int first = w->flag[node - w->net->nodes] & ONNX_FIRST;
+    const float *lambda = w->net->lambda + node->first_lambda;
+    const char *name = node->name;
+    size_t dims[3], k;
+    char a[ONNX_NAME], b[ONNX_NAME];
+    onnx_message m;
+    onnx_put_shared(w, 0);
+    onnx_put_shared(w, 1);
+    /* The divisor is √2/λ. If one channel of several has λ = ∞, it is FLT_MIN. */
+    onnx_join(a, name, "/divisor");
+    dims[0] = node->shape[2];
+    dims[1] = dims[2] = 1;
+    onnx_begin_tensor(w, a, ONNX_TYPE_FLOAT, dims, node->lambda_count == 1 ? 0 : first ? 3 : 1);
+    for (k = 0; k < (size_t)node->lambda_count; k++) {
+        const double divisor =
+            1.41421356237309504880 / (node->gate == LGELU_GATE_GELU ? 1 : (double)lambda[k]);
+        onnx_emit_float(w, divisor > (double)FLT_MIN ? (float)divisor : FLT_MIN);
+    }
+    onnx_put_node(w, "Div", onnx_join(b, name, "/scaled"), of, a);
+    onnx_begin_node(&m, "Erf", b, NULL, NULL);
+    onnx_append_text(&m, 6,
+                     "part of a gate x Phi(lambda x), which is GELU at lambda 1 and not yet ReLU");
+    onnx_end_node(w, &m, onnx_join(a, name, "/erf"));
+    onnx_put_halved(w, name, value, of, a);
+}
+
+/* Writes a gate. */
 static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
 {
-    const size_t c = node->shape[2];
-    const int first = w->flag[node - w->net->nodes] & ONNX_FIRST;
-    size_t dims[3], k;
-    char x[ONNX_NAME], a[ONNX_NAME], b[ONNX_NAME];
-    const char *of = onnx_in_order(w, x, node->input[0], first),
-               *value = onnx_value_name(w, (int)(node - w->net->nodes)), *name = node->name;
-    const float *lambda = w->net->lambda + node->first_lambda;
-    onnx_message m;
-    int rank = 0;
+    char x[ONNX_NAME];
+    const char *of =
+                   onnx_in_order(w, x, node->input[0], w->flag[node - w->net->nodes] & ONNX_FIRST),
+               *value = onnx_value_name(w, (int)(node - w->net->nodes));
     if (onnx_is_relu(w->net, node)) {
         onnx_put_node(w, "Relu", value, of, NULL);
         return;
     }
-    if (node->gate == LGELU_GATE_SILU) {
-        onnx_put_silu(w, name, value, of, *lambda);
-        return;
+    switch (node->gate) {
+    case LGELU_GATE_LAMBDA:
+    case LGELU_GATE_GELU: onnx_put_phi(w, node, value, of); break;
+    case LGELU_GATE_TANH: onnx_put_tanh(w, node->name, value, of); break;
+    case LGELU_GATE_SILU:
+        onnx_put_silu(w, node->name, value, of, w->net->lambda[node->first_lambda]);
+        break;
+    case LGELU_GATE_CUSTOM: onnx_put_smooth(w, smooth_gate_of(node), node->name, value, of); break;
+    case LGELU_GATE_RELU:
+    case LGELU_GATE_COUNT: break;
     }
-    if (node->gate == LGELU_GATE_CUSTOM) {
-        onnx_put_smooth(w, smooth_gate_of(node), name, value, of);
-        return;
-    }
-    onnx_put_shared(w, 0);
-    onnx_put_shared(w, 1);
-    if (node->gate == LGELU_GATE_TANH) {
-        onnx_put_shared(w, 2);
-        onnx_put_shared(w, 3);
-        onnx_put_node(w, "Mul", onnx_join(a, name, "/square"), of, of);
-        onnx_put_node(w, "Mul", onnx_join(b, name, "/cube"), a, of);
-        onnx_put_node(w, "Mul", onnx_join(a, name, "/cubic"), b, "gelu/cubic");
-        onnx_put_node(w, "Add", onnx_join(b, name, "/sum"), of, a);
-        onnx_put_node(w, "Mul", onnx_join(a, name, "/inner"), b, "gelu/scale");
-        onnx_put_node(w, "Tanh", onnx_join(b, name, "/tanh"), a, NULL);
-    } else {
-        /* The divisor is √2/λ. If one channel of several has λ = ∞, it is FLT_MIN. */
-        onnx_join(a, name, "/divisor");
-        dims[0] = c;
-        dims[1] = dims[2] = 1;
-        if (node->lambda_count > 1)
-            rank = first ? 3 : 1;
-        onnx_begin_tensor(w, a, ONNX_TYPE_FLOAT, dims, rank);
-        for (k = 0; k < (size_t)node->lambda_count; k++) {
-            const double divisor =
-                1.41421356237309504880 / (node->gate == LGELU_GATE_GELU ? 1 : (double)lambda[k]);
-            onnx_emit_float(w, divisor > (double)FLT_MIN ? (float)divisor : FLT_MIN);
-        }
-        onnx_put_node(w, "Div", onnx_join(b, name, "/scaled"), of, a);
-        onnx_begin_node(&m, "Erf", b, NULL, NULL);
-        onnx_append_text(
-            &m, 6, "part of a gate x Phi(lambda x), which is GELU at lambda 1 and not yet ReLU");
-        onnx_end_node(w, &m, onnx_join(a, name, "/erf"));
-        memcpy(b, a, ONNX_NAME);
-    }
-    onnx_put_node(w, "Add", onnx_join(a, name, "/plus"), b, "gelu/one");
-    onnx_put_node(w, "Mul", onnx_join(b, name, "/twice"), of, a);
-    onnx_put_node(w, "Mul", value, b, "gelu/half");
 }
 
 /* Writes a LayerNormalization over the channels. */
@@ -1703,9 +1721,10 @@ static const char *onnx_describe_gates(const onnx_writer *w)
     for (i = 0; i < w->net->count; i++) {
         const lgelu_node *node = w->net->nodes + i;
         if (w->flag[i] & ONNX_WANTED && node->op == LGELU_OP_GATE && !onnx_is_relu(w->net, node)) {
-            others |= node->gate == LGELU_GATE_SILU || node->gate == LGELU_GATE_CUSTOM;
-            lambda |= node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_GELU;
+            const int phi = lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI);
+            lambda |= phi;
             approximate |= node->gate == LGELU_GATE_TANH;
+            others |= !phi;
         }
     }
     if (lambda) {
