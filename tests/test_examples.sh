@@ -68,9 +68,11 @@ cat $out/fifo > $out/fifo.svg &
 $out/1_gate $out/fifo > $out/gate.out 2>&1
 wait $!
 verdict $([ -p $out/fifo ] && cmp $out/fifo.svg $out/gate.svg > /dev/null; echo $?) "1_gate: a pipe stays one and gets the drawing" "$(cat $out/gate.out)"
-$out/1_gate /dev/stdout > $out/stdout.svg 2> $out/gate.err
-verdict $([ $? = 0 ] && grep -q '^  *lambda ' $out/stdout.svg && grep -q '^</svg>$' $out/stdout.svg && grep -q '^drawn: ' $out/stdout.svg; echo $?) \
-    "1_gate: a file that standard output goes to gets both" "$(cat $out/gate.err)"
+if [ -e /proc/self/fd/1 ]; then
+    $out/1_gate /dev/stdout > $out/stdout.svg 2> $out/gate.err
+    verdict $([ $? = 0 ] && grep -q '^  *lambda ' $out/stdout.svg && grep -q '^</svg>$' $out/stdout.svg && grep -q '^drawn: ' $out/stdout.svg; echo $?) \
+        "1_gate: a file that standard output goes to gets both" "$(cat $out/gate.err)"
+else echo "skip 1_gate: standard output as a file: no /proc here"; fi
 if [ -c /dev/full ]; then refuses 1 sh -c "$out/1_gate /dev/full > /dev/null"; fi
 
 # 2_mlp

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # log.sh LOG COMMAND...: runs a test and writes its lines to LOG, then its processor time and its exit status as the last lines. It
-# always succeeds: sum.sh decides whether the test failed.
+# always succeeds: sum.sh decides whether the test failed. With TOTAL, the number of tests of this run, a terminal shows how many have ended.
 log=$1
 shift
 "$@" > "$log" 2>&1
@@ -9,3 +9,7 @@ times > "$log.times"
 awk 'FNR == 2 { split($1 "m" $2, t, /[ms]+/); s = t[1] * 60 + t[2] + t[3] * 60 + t[4] } END { printf "time %.1f\n", s }' "$log.times" >> "$log"
 rm -f "$log.times"
 echo "exit $status" >> "$log"
+[ "$TOTAL" ] && [ -t 2 ] || exit 0
+basename "$log" .log >> build/progress
+printf '\r%4d of %d ended: %-34s' "$(wc -l < build/progress)" "$TOTAL" "$(tail -n 1 build/progress)" >&2
+[ "$(wc -l < build/progress)" -lt "$TOTAL" ] || echo >&2

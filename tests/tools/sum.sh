@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # sum.sh LOG...: prints what failed and what was skipped, one line for each program with its processor time (without compilation), and
-# the sum as the last line. It fails if a case failed. A program that ends with another status and without a FAIL is a failed case.
+# of more than five programs the slowest five, and the sum as the last line. It fails if a case failed. A program that ends with another status and without a FAIL is a failed case.
 awk '
 function close_log() {
     if (name == "") return
@@ -10,6 +10,8 @@ function close_log() {
     }
     if (status == "0" && !passed && !failed && !skipped) { printf "FAIL %s: checked nothing\n", name; failed = 1 }
     printf "%-34s %7.1f s %5d passed%s%s\n", name, seconds, passed, failed ? ", " failed " failed" : "", skipped ? ", " skipped " skipped" : ""
+    programs++
+    time[name] = seconds
     all_passed += passed; all_failed += failed; all_skipped += skipped
 }
 FNR == 1 {
@@ -30,6 +32,13 @@ FNR == 1 {
 { last = $0 }
 END {
     close_log()
+    for (i = 0; i < 5 && programs > 5; i++) {
+        slowest = ""
+        for (name in time) if (slowest == "" || time[name] > time[slowest]) slowest = name
+        printf "%s %s %.0f s", i ? "," : "slowest:", slowest, time[slowest]
+        delete time[slowest]
+    }
+    if (programs > 5) printf "\n"
     printf "%d passed, %d failed%s\n", all_passed, all_failed, all_skipped ? ", " all_skipped " skipped" : ""
     exit all_failed > 0
 }' "$@"
