@@ -39,6 +39,12 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef _WIN32
+#include <io.h>
+#define isatty _isatty
+#else
+#include <unistd.h>
+#endif
 
 /* ---- [1] MESSAGES ---- */
 
@@ -82,6 +88,31 @@ double seconds(void)
 #else
     return processor_seconds();
 #endif
+}
+
+/* A line of progress with the time that remains: after a second, then each second on a terminal and
+   every 15 seconds elsewhere. */
+int show_progress(progress *p, double done, double total, const char *what)
+{
+    const double now = seconds(), gone = now - p->start;
+    const double left = done > 0 ? gone * (total - done) / done : 0;
+    const int terminal = isatty(2);
+    const double wait = !terminal && p->last > p->start ? 15 : 1;
+    if (is_stopped())
+        return 1;
+    if (option.quiet || now - p->last < wait)
+        return 0;
+    p->last = now;
+    fprintf(stderr, "%s%s: %.0f %%, about %.0f s left%s%s%s", terminal ? "\r" : "", p->key,
+            total > 0 ? 100 * done / total : 0, left, what && *what ? ", " : "", what ? what : "",
+            terminal ? "\x1b[K" : "\n");
+    return 0;
+}
+
+void end_progress(void)
+{
+    if (!option.quiet && isatty(2))
+        fprintf(stderr, "\r\x1b[K");
 }
 
 int ends_in(const char *path, const char *end)

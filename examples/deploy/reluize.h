@@ -43,6 +43,17 @@ double processor_seconds(void);
 /* Not 0 after SIGINT or SIGTERM. */
 int is_stopped(void);
 
+/* A conversion while it works. */
+typedef struct {
+    const char *key;       /* of the way that it makes */
+    const onnx_relu *relu; /* its gates and layers so far */
+    double start, last;    /* seconds: its begin; the last line of show_progress */
+} progress;
+
+/* Shows how far it is: done of total, and the node it works on. Returns not 0 to stop. */
+int show_progress(progress *p, double done, double total, const char *what);
+void end_progress(void);
+
 int ends_in(const char *path, const char *end);
 
 /* ---- options ---- */

@@ -11,14 +11,7 @@
        [5] CONVERSION   gates replaced, matrices refitted
        [6] CHOICE       the way that is written */
 #include "reluize.h"
-#include <errno.h>
 #include <math.h>
-#ifdef _WIN32
-#include <io.h>
-#define isatty _isatty
-#else
-#include <unistd.h>
-#endif
 
 enum {
     EVALUATION_BATCH = 32,
@@ -574,35 +567,9 @@ void conversion_note(conversion *c, const char *format, ...)
 
 /* ---- [5] CONVERSION ---- */
 
-/* A line of progress with the time that remains: after a second, then each second on a terminal and
-   every 15 seconds elsewhere. */
-typedef struct {
-    double start, last;
-    const char *key;
-} progress;
-
-static int print_progress(double done, double total, const char *what, void *user)
+static int tell_progress(double done, double total, const char *what, void *user)
 {
-    progress *p = (progress *)user;
-    const double now = seconds(), gone = now - p->start;
-    const double left = done > 0 ? gone * (total - done) / done : 0;
-    const int terminal = isatty(2);
-    const double wait = !terminal && p->last > p->start ? 15 : 1;
-    if (is_stopped())
-        return 1;
-    if (option.quiet || now - p->last < wait)
-        return 0;
-    p->last = now;
-    fprintf(stderr, "%s%s: %.0f %%, about %.0f s left%s%s%s", terminal ? "\r" : "", p->key,
-            total > 0 ? 100 * done / total : 0, left, what && *what ? ", " : "", what ? what : "",
-            terminal ? "\x1b[K" : "\n");
-    return 0;
-}
-
-static void end_progress(void)
-{
-    if (!option.quiet && isatty(2))
-        fprintf(stderr, "\r\x1b[K");
+    return show_progress((progress *)user, done, total, what);
 }
 
 static onnx_relu_options relu_options(onnx_relu_what what, progress *p)
@@ -613,7 +580,7 @@ static onnx_relu_options relu_options(onnx_relu_what what, progress *p)
     o.memory = (size_t)(option.memory * 1e9);
     o.seed = (uint64_t)option.seed;
     o.run = run_options();
-    o.progress = print_progress;
+    o.progress = tell_progress;
     o.user = p;
     return o;
 }
@@ -640,7 +607,7 @@ static int add_inputs(const conversion *c, onnx_relu *r, size_t samples)
 
 onnx_relu *conversion_begin(conversion *c, size_t samples)
 {
-    progress p = { 0, 0, NULL };
+    progress p = { NULL, NULL, 0, 0 };
     onnx_relu_options o = relu_options(ONNX_RELU_COLD, &p);
     char message[160];
     onnx_relu *r;
@@ -661,7 +628,7 @@ onnx_relu *conversion_begin(conversion *c, size_t samples)
 int conversion_convert(conversion *c, onnx_relu_what what, const char *key, const char *text,
                        const int *plan)
 {
-    progress p = { 0, 0, NULL };
+    progress p = { NULL, NULL, 0, 0 };
     onnx_relu_options o = relu_options(what, &p);
     const double work = processor_seconds();
     size_t samples = c->calibration;
@@ -673,7 +640,7 @@ int conversion_convert(conversion *c, onnx_relu_what what, const char *key, cons
     p.key = key;
     if (what == ONNX_RELU_COLD && samples > COLD_SAMPLES && !data_batch_is_fixed())
         samples = COLD_SAMPLES;
-    r = onnx_relu_begin(c->graph, &o, message);
+    p.relu = r = onnx_relu_begin(c->graph, &o, message);
     if (!r)
         return fail("%s: %s", option.model, message);
     if (plan)
