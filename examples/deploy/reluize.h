@@ -104,6 +104,9 @@ int data_batch_is_fixed(void);
 int data_tensors(onnx_run *run, onnx_tensor **in, int part, const uint32_t *order, size_t first,
                  size_t samples);
 
+/* Returns the rows of the table in which a value of token ids is looked up, or 0. */
+size_t data_vocabulary(const onnx_graph *graph, int value);
+
 /* Copies sample i of the input number k, in the order of the file's elements, as floats, or as
    integers. */
 void data_floats_of(int k, int part, size_t i, float *to);

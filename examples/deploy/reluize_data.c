@@ -306,10 +306,15 @@ static size_t vocabulary_of(const onnx_graph *g, int value, int depth)
     return 0;
 }
 
+size_t data_vocabulary(const onnx_graph *graph, int value)
+{
+    return vocabulary_of(graph, value, 0);
+}
+
 /* Checks that token ids are below the vocabulary of the table in which they are looked up. */
 static int check_tokens(const source *s)
 {
-    const size_t vocabulary = onnx_is_whole(s->type) ? vocabulary_of(data.graph, s->value, 0) : 0;
+    const size_t vocabulary = onnx_is_whole(s->type) ? data_vocabulary(data.graph, s->value) : 0;
     size_t k;
     for (k = 0; k < s->array.count && vocabulary; k++) {
         const double id = npy_at(&s->array, k);
@@ -838,7 +843,7 @@ static int is_language(const onnx_graph *g)
 
 static int open_text(source *s)
 {
-    const size_t vocabulary = vocabulary_of(data.graph, s->value, 0);
+    const size_t vocabulary = data_vocabulary(data.graph, s->value);
     if (!vocabulary)
         return fail("%s: input '%s' is not looked up in a table of tokens; give an array, --data "
                     "FILE.npy",
