@@ -3,8 +3,9 @@
        node web.js module WASM NATIVE          the module alone, in node
        node web.js page INDEX NATIVE FOLDER    the page in headless Chromium, by chromedriver; its pictures go to FOLDER */
 'use strict';
-const { execFileSync, spawn } = require('child_process');
+const { execFileSync } = require('child_process');
 const fs = require('fs'), path = require('path');
+const { driver, KEY, sleep } = require('./browser.js');
 const [what, file, native, folder] = process.argv.slice(2);
 let bad = 0;
 function verdict(good, name, why) {
@@ -48,39 +49,6 @@ function module_alone() {
 }
 
 /* ---- the page ---- */
-const sleep = ms => new Promise(done => setTimeout(done, ms));
-async function driver() {
-    const child = spawn(process.env.CHROMEDRIVER || 'chromedriver', ['--port=0'], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const port = await new Promise((found, lost) => {
-        let text = '';
-        child.stdout.on('data', data => {
-            const m = (text += data).match(/started successfully on port (\d+)/);
-            if (m) found(m[1]);
-        });
-        child.on('exit', () => lost(new Error(`chromedriver ended: ${text}`)));
-    });
-    const ask = async (method, where, body) => {
-        const answer = await fetch(`http://127.0.0.1:${port}${where}`, { method, body: body && JSON.stringify(body) });
-        const { value } = await answer.json();
-        if (value && value.error) throw new Error(`${where}: ${value.message}`);
-        return value;
-    };
-    const args = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-device-scale-factor=1'];
-    const { sessionId } = await ask('POST', '/session', { capabilities: { alwaysMatch: {
-        browserName: 'chrome', 'goog:chromeOptions': { args }, 'goog:loggingPrefs': { browser: 'ALL' } } } });
-    const post = (where, body) => ask('POST', `/session/${sessionId}${where}`, body);
-    return {
-        go: url => post('/url', { url }),
-        run: (script, ...values) => post('/execute/sync', { script, args: values }),
-        cdp: (cmd, params) => post('/goog/cdp/execute', { cmd, params }),
-        log: () => post('/se/log', { type: 'browser' }),
-        keys: text => post('/actions', { actions: [{ type: 'key', id: 'keys',
-            actions: [...text].flatMap(value => [{ type: 'keyDown', value }, { type: 'keyUp', value }]) }] }),
-        async end() { await ask('DELETE', `/session/${sessionId}`); child.kill(); }
-    };
-}
-const KEY = { tab: '\uE004', right: '\uE014', home: '\uE011', end: '\uE010', space: ' ', enter: '\uE007' };
-
 async function page() {
     const b = await driver();
     try { await visit(b); } finally { await b.end(); }

@@ -63,20 +63,24 @@ static void gelu_constants(memory_file *g)
     scalar(g, "half", 0.5f);
 }
 
-static void mlp(const char *file, int64_t width, const char *hidden)
+/* Two layers of gates; the names of the input and of the first gate can be given. */
+static void mlp(const char *file, int64_t width, const char *input, const char *gate)
 {
     const int64_t x[2] = { -1, 16 }, y[2] = { -1, 5 };
     memory_file g = { NULL, 0, 0 };
-    build_value(&g, BUILD_INPUT, "x", F32, 2, x);
+    char in[160];
+    build_value(&g, BUILD_INPUT, input, F32, 2, x);
     matrix(&g, "w1", 16, width);
     vector(&g, "b1", width);
     matrix(&g, "w2", width, width);
     vector(&g, "b2", width);
     matrix(&g, "w3", width, 5);
     vector(&g, "b3", 5);
-    build_node(&g, "Gemm", "x w1 b1", hidden, "");
-    build_node(&g, "Gelu", hidden, "gelu1", "");
-    build_node(&g, "Gemm", "gelu1 w2 b2", "h2", "");
+    snprintf(in, sizeof in, "%s w1 b1", input);
+    build_node(&g, "Gemm", in, "h1", "");
+    build_node(&g, "Gelu", "h1", gate, "");
+    snprintf(in, sizeof in, "%s w2 b2", gate);
+    build_node(&g, "Gemm", in, "h2", "");
     build_node(&g, "Gelu", "h2", "gelu2", "approximate:tanh");
     build_node(&g, "Gemm", "gelu2 w3 b3", "y", "");
     build_value(&g, BUILD_OUTPUT, "y", F32, 2, y);
@@ -185,11 +189,12 @@ int main(int argc, char **argv)
         return 2;
     folder = argv[1];
     if (argc > 2) {
-        mlp("big", 4992, "h1");
+        mlp("big", 4992, "x", "gelu1");
         return 0;
     }
-    mlp("mlp", 32, "h1");
-    mlp("names", 24, "<img/src=x/onerror=document.title='owned'>");
+    mlp("mlp", 32, "x", "gelu1");
+    mlp("names", 24, "<img\tsrc=x\tonerror=document.title='one'>",
+        "<img\tsrc=x\tonerror=document.title='two'>");
     conv();
     block();
     array();

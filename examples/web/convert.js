@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT-0
+   convert.js: the part of the page that converts a file. It asks worker.js for all that is computed. Names that come from the file
+   become text (textContent), never HTML. */
+const at = id => document.getElementById(id);
+const MEMORY = 2;                       /* GB for the conversion: --memory */
+const LARGEST = 400e6;                  /* bytes of a network: the conversion takes about ten times as much, and a tab has 4 GB */
+const FLOAT = 1;
+const TYPES = ['', 'float32', 'uint8', 'int8', 'uint16', 'int16', 'int32', 'int64', 'string', 'bool', 'float16', 'float64', 'uint32',
+    'uint64', '', '', 'bfloat16'];
+const PIXELS = {
+    unit: { scale: [[0, 1], [0, 1], [0, 1]], words: '--mean 0 --std 1' },
+    imagenet: { scale: [[0.485, 0.229], [0.456, 0.224], [0.406, 0.225]], words: '--mean 0.485,0.456,0.406 --std 0.229,0.224,0.225' },
+    signed: { scale: [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], words: '--mean 0.5 --std 0.5' },
+    bytes: { scale: [[0, 0]], words: '--raw' }
+};
+let module, worker = null, files = [], model = null, chosen = [], curves = [], rows = [], made = null;
+
+/* ---- words ---- */
+const show = (id, text) => { at(id).textContent = text; };
+const tell = text => { show('say', text); };
+function element(name, text, classes) {
+    const e = document.createElement(name);
+    if (text !== undefined) e.textContent = text;
+    if (classes) e.className = classes;
+    return e;
+}
+const size = n => n < 1e6 ? `${(n / 1e3).toFixed(n < 1e4 ? 1 : 0)} KB` : `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)} MB`;
+const number = x => x === null ? 'not finite' : x === 0 ? '0' : Math.abs(x) < 1e-4 ? x.toExponential(1).replace('e-', ' · 10⁻')
+    .replace(/⁻(\d+)$/, (all, n) => '⁻' + [...n].map(d => '⁰¹²³⁴⁵⁶⁷⁸⁹'[d]).join('')) : String(Number(x.toPrecision(3)));
+const percent = x => x === null || x === undefined ? '–' : x >= 0.1 ? `${(100 * x).toFixed(0)} %` : `${Number((100 * x).toPrecision(2))} %`;
+const count = (n, one, many = one + 's') => `${n} ${n === 1 ? one : many}`;
+
+function fail(text, memory) {
+    const full = /out of memory|memory limit|more than .* bytes|exceed/i.test(text) || memory > 3.9e9;
+    const more = full ? ` A tab has at most 4 GB, of which ${size(memory || 0)} were in use: give fewer or smaller inputs, or use the program reluize.` : '';
+    show('trouble', text + (/[.!?]$/.test(text) ? '' : '.') + more);
+    at('trouble').hidden = false;
+    tell('');
+}
+const forgive = () => { at('trouble').hidden = true; show('trouble', ''); };
+
+/* ---- the worker ---- */
+async function load() {
+    const packed = Uint8Array.from(atob(at('converter-module').textContent.trim()), c => c.charCodeAt(0));
+    const plain = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip')));
+    module = await WebAssembly.compile(await plain.arrayBuffer());
+}
+function end_worker() {
+    if (worker) worker.terminate();
+    worker = null;
+}
+/* Sends a job to a new worker, so that its memory is free again after the last one. */
+function ask(job, tells) {
+    end_worker();
+    const url = URL.createObjectURL(new Blob([at('worker').textContent], { type: 'text/javascript' }));
+    const mine = worker = new Worker(url);
+    URL.revokeObjectURL(url);
+    return new Promise((done, failed) => {
+        mine.onmessage = ({ data }) => {
+            if (mine !== worker) return;
+            if (data.tell) return tells(data.tell);
+            end_worker();
+            if (data.failed !== undefined) failed(Object.assign(new Error(data.failed), { memory: data.memory }));
+            else done(data);
+        };
+        mine.onerror = event => {
+            if (mine !== worker) return;
+            end_worker();
+            failed(new Error(event.message || 'the worker could not start'));
+        };
+        mine.postMessage(job);
+    });
+}
+/* Runs a job; what goes wrong is shown. */
+async function work(job, tells) {
+    busy(true);
+    try {
+        return await ask(job, tells);
+    } catch (error) {
+        fail(error.message, error.memory);
+        return null;
+    } finally {
+        busy(false);
+    }
+}
+/* Focus goes on to the button that can be pressed next. */
+function busy(is) {
+    const here = document.activeElement, ids = ['go', 'relus', 'samples', 'pixels'];
+    for (const id of ids) at(id).disabled = is || (id === 'go' && !model);
+    for (const e of at('inputs').querySelectorAll('input')) e.disabled = is;
+    at('cancel').disabled = !is;
+    at('save').disabled = is || !made;
+    at('save-inputs').disabled = is || !made || !made.made.length;
+    at('converter').setAttribute('aria-busy', String(is));
+    if (is && here === at('go')) at('cancel').focus();
+    if (!is && (here === at('cancel') || here === document.body) && model) at(made ? 'save' : 'go').focus({ preventScroll: true });
+    if (!is) show('node', '');
+}
+
+/* ---- opening ---- */
+function forget_result() {
+    made = null;
+    rows = [];
+    at('result').hidden = true;
+    at('save').disabled = at('save-inputs').disabled = true;
+    at('progress').value = 0;
+    if (model) list_layers();
+}
+async function open(list) {
+    const main = list.find(f => /\.onnx$/i.test(f.name)) || list[0];
+    forgive();
+    model = null;
+    made = null;
+    at('opened').hidden = at('layers-part').hidden = at('result').hidden = true;
+    if (list.reduce((sum, f) => sum + f.size, 0) > LARGEST) {
+        fail(`${main.name}: ${size(main.size)}; this page takes networks up to ${size(LARGEST)}, because a tab has at most 4 GB. The program reluize has no such limit`);
+        return;
+    }
+    files = [main, ...list.filter(f => f !== main)].map(file => ({ name: file.name, file }));
+    tell(`Reading ${main.name} …`);
+    const answer = await work({ open: { module, files } });
+    if (!answer) return;
+    model = answer.model;
+    show_model(main);
+}
+function show_model(file) {
+    const smooth = model.gates.filter(g => g.kind === 'smooth');
+    chosen = model.inputs.map(() => []);
+    curves = [];
+    rows = [];
+    show('network', file.name);
+    show('about', `${size(file.size)}, ${count(model.nodes, 'node')}, opset ${model.opset}. ${count(smooth.length, 'smooth gate')} to replace` +
+        (smooth.length ? `: ${[...new Set(smooth.map(g => g.function))].join(', ')}.` : '.'));
+    list_inputs();
+    list_layers();
+    at('opened').hidden = at('layers-part').hidden = false;
+    busy(false);
+    tell(smooth.length ? `${file.name} is open: ${count(smooth.length, 'smooth gate')} in ${count(model.nodes, 'node')}.`
+        : `${file.name} has no smooth gate that ReLU can replace.`);
+    at('go').disabled = !smooth.length;
+}
+
+/* ---- inputs ---- */
+/* Where channels, rows and columns of an image are, or null */
+function image_of(input) {
+    const [, a, b, c] = input.dim, colours = n => n === 1 || n === 3;
+    if (input.dim.length !== 4 || input.type !== FLOAT) return null;
+    if (colours(a)) return { channels: a, rows: b, columns: c, last: false, open: [2, 3] };
+    return colours(c) ? { channels: c, rows: a, columns: b, last: true, open: [1, 2] } : null;
+}
+const is_image = file => /^image\//.test(file.type);
+function shape_of(input) {
+    return `(${input.dim.map((n, i) => n < 0 ? input.dim_name[i] || (i ? 'open' : 'samples') : n).join(', ')})`;
+}
+/* What an open dimension is drawn with, unless the reader says otherwise */
+const open_size = input => image_of(input) ? 64 : input.vocabulary ? 32 : 16;
+
+function list_inputs() {
+    at('inputs').replaceChildren(...model.inputs.map((input, k) => {
+        const row = element('div', undefined, 'input'), label = element('label'), file = element('input');
+        label.htmlFor = file.id = `input-${k}`;
+        label.append(element('b', input.name), ` ${TYPES[input.type] || 'another type'} ${shape_of(input)}`);
+        file.type = 'file';
+        file.multiple = true;
+        file.accept = image_of(input) ? '.npy,.csv,image/*' : input.vocabulary ? '.npy,.txt' : '.npy,.csv';
+        file.addEventListener('change', () => choose(k, [...file.files]));
+        const state = element('span', '', 'soft state');
+        state.id = `state-${k}`;
+        file.setAttribute('aria-describedby', state.id);
+        row.append(label, file, state);
+        const open = element('span', undefined, 'fields sizes');
+        input.dim.forEach((n, i) => {
+            if (n >= 0 || !i) return;
+            const name = element('label', input.dim_name[i] || `dimension ${i + 1}`), field = element('input');
+            field.type = 'number';
+            field.min = 1;
+            field.max = 4096;
+            field.value = open_size(input);
+            name.htmlFor = field.id = `size-${k}-${i}`;
+            field.addEventListener('change', forget_result);
+            open.append(name, field);
+        });
+        if (open.children.length) row.append(open);
+        return row;
+    }));
+    show_inputs();
+}
+function show_inputs() {
+    let guesses = 0, pixels = false;
+    model.inputs.forEach((input, k) => {
+        const list = chosen[k], n = list.length;
+        guesses += !n;
+        pixels ||= n > 0 && !!image_of(input);
+        show(`state-${k}`, !n ? 'no file: drawn at random' : is_image(list[0]) ? count(n, 'image') : list[0].name);
+    });
+    at('guessing').hidden = !guesses;
+    at('guess-fields').hidden = !guesses;
+    at('pixel-fields').hidden = !pixels;
+}
+function choose(k, list) {
+    forgive();
+    const pictures = list.filter(is_image);
+    chosen[k] = pictures.length && image_of(model.inputs[k]) ? pictures : list.slice(0, 1);
+    show_inputs();
+    forget_result();
+}
+const field = (k, i) => { const e = at(`size-${k}-${i}`); return e ? Math.max(1, Math.round(Number(e.value)) || 1) : 0; };
+/* What the worker makes input k of */
+function source_of(input, k) {
+    const list = chosen[k], plain = `input${model.inputs.length > 1 ? k + 1 : ''}.npy`;
+    const sizes = input.dim.map((n, i) => n < 0 && i ? field(k, i) : n);
+    if (!list.length) return { name: plain, guess: { samples: Math.max(10, Number(at('samples').value) || 256), sizes } };
+    if (!is_image(list[0])) return { name: list[0].name, file: list[0] };
+    const image = image_of(input), [rows, columns] = image.open.map(i => sizes[i]);
+    return { name: plain, images: { files: list, channels: image.channels, rows, columns, last: image.last } };
+}
+
+/* ---- gates and layers ---- */
+const SVG = 'http://www.w3.org/2000/svg', WIDE = 96, HIGH = 56;
+function svg(name, attributes) {
+    const e = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
+    return e;
+}
+/* The curve of a gate and of what takes its place */
+function curve(gate, after) {
+    const all = [...gate.curve, ...after || []].filter(v => v !== null), low = Math.min(-1, ...all), high = Math.max(1, ...all);
+    const x = i => 2 + (WIDE - 4) * i / (gate.curve.length - 1), y = v => 2 + (HIGH - 4) * (high - v) / (high - low);
+    const path = values => values.map((v, i) => v === null ? '' : `${x(i).toFixed(1)},${y(v).toFixed(1)}`).join(' ');
+    const picture = svg('svg', { viewBox: `0 0 ${WIDE} ${HIGH}`, class: 'curve', role: 'img' });
+    picture.setAttribute('aria-label', `${gate.function}${after ? ' and the ReLUs in its place' : ''}`);
+    picture.append(svg('path', { class: 'axes', d: `M2 ${y(0).toFixed(1)}H${WIDE - 2}M${WIDE / 2} 2V${HIGH - 2}` }));
+    if (after) picture.append(svg('polyline', { class: 'after', points: path(after) }));
+    picture.append(svg('polyline', { class: 'before', points: path(gate.curve) }));
+    return picture;
+}
+function gate_item(gate, after) {
+    const item = element('li', undefined, 'gate'), text = element('div', undefined, 'what');
+    if (gate.curve) item.append(curve(gate, after && after.curve));
+    text.append(element('b', gate.function === 'unnamed' ? 'a gate' : gate.function), ' ', element('span', gate.name, 'name'));
+    const why = after && after.why || gate.why;
+    text.append(element('span', gate.kind === 'smooth' || after && after.relus
+        ? after ? after.relus ? `${count(after.relus, 'ReLU')}; ${percent(after.error)} of its values are lost` : `stays${why ? ': ' + why : ''}` : 'to be replaced'
+        : gate.kind === 'stays' ? `stays${why ? ': ' + why : ''}` : 'stays: it is piecewise linear', 'soft'));
+    item.append(text);
+    return item;
+}
+function change_of(text, value) {
+    const part = element('div', undefined, 'change');
+    part.append(element('span', text, 'soft'), element('b', percent(value)));
+    const bar = element('span', undefined, 'bar');
+    bar.style.setProperty('--part', value === null || value === undefined ? 0 : Math.min(1, value));
+    part.append(bar);
+    return part;
+}
+const OUTCOMES = ['solved for again', 'its biases were corrected', 'kept as it was', 'left as it was'];
+function layer_item(row) {
+    const item = element('li', undefined, 'layer'), text = element('div', undefined, 'what');
+    text.append(element('b', row.op), ' ', element('span', row.name, 'name'));
+    text.append(element('span', row.refitted === undefined ? 'waits' : OUTCOMES[row.outcome] + (row.why ? `: ${row.why}` : ''), 'soft'));
+    item.append(text, change_of('cold swap', row.cold), change_of('refit', row.refitted));
+    return item;
+}
+function list_layers() {
+    const all = [
+        ...model.gates.filter(g => g.kind !== 'relu').map(gate => ({ node: gate.node, gate, k: model.gates.indexOf(gate) })),
+        ...rows.map(row => ({ node: row.node, row }))
+    ].sort((a, b) => a.node - b.node);
+    at('layers').replaceChildren(...all.map(one => {
+        const item = one.gate ? gate_item(one.gate, curves[one.k]) : layer_item(one.row);
+        if (one.row) one.row.item = item;
+        return item;
+    }));
+}
+function told(news) {
+    if (news.progress) {
+        const { done, key, what } = news.progress;
+        at('progress').value = key === 'cold' ? 0.1 * done : 0.1 + 0.8 * done;
+        show('node', what);
+    } else if (news.stage) {
+        tell({ reading: 'Reading the inputs …', converting: 'Converting …', measuring: 'Measuring the files that were made …' }[news.stage]);
+        if (news.stage === 'measuring') at('progress').value = 0.9;
+    } else if (news.layers) {
+        rows = news.layers;
+        list_layers();
+    } else if (news.change) {
+        const { key, layer, value, outcome, why } = news.change, row = rows[layer];
+        if (!row) return;
+        row[key] = value;
+        row.outcome = outcome;
+        row.why = why;
+        const item = layer_item(row);
+        row.item.replaceWith(item);
+        row.item = item;
+    } else if (news.gates) {
+        curves = news.gates;
+        list_layers();
+    }
+}
+
+/* ---- conversion ---- */
+const quoted = text => /^[\w./+-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
+function command(job) {
+    const pixels = !at('pixel-fields').hidden ? ' ' + PIXELS[at('pixels').value].words : '';
+    const data = job.inputs.map((input, k) => ` --data ${quoted(job.inputs.length > 1 ? `${model.inputs[k].name}=${input.name}` : input.name)}`);
+    return `reluize ${quoted(files[0].name)}${data.join('')} --relus ${job.relus} --memory ${job.memory}${pixels} -o ${quoted(out_name())}`;
+}
+const out_name = () => files[0].name.replace(/(\.onnx)?$/i, '.relu.onnx');
+function show_ways(report) {
+    const ways = ['cold', 'biases', 'refitted'].filter(key => report[key]).map(key => [key, report[key]]);
+    const classes = ways.some(([, m]) => m.divergence > 0 || m.flips > 0);
+    const names = { cold: 'Cold swap: ReLU, nothing else', biases: 'Biases corrected', refitted: 'Refitted' };
+    at('flips-head').hidden = !classes;
+    show('ways-about', `On ${count(report.test_samples, 'sample')} that the conversion did not use, beside the original`);
+    at('ways').replaceChildren(...ways.map(([key, m]) => {
+        const line = element('tr'), head = element('th', names[key] + (key === report.written ? ' (to be saved)' : ''));
+        head.scope = 'row';
+        line.append(head);
+        if (classes) line.append(element('td', `${m.flips} of ${m.rows}`));
+        line.append(element('td', number(m.mean_dlogit)), element('td', number(m.max_dlogit)));
+        return line;
+    }));
+    at('notes').replaceChildren(...report.notes.map(note => element('li', note)));
+    at('result').hidden = false;
+}
+async function convert() {
+    forgive();
+    curves = [];
+    rows = [];
+    forget_result();
+    const job = { module, files, inputs: model.inputs.map(source_of), relus: Number(at('relus').value), memory: MEMORY,
+        scale: at('pixel-fields').hidden ? [] : PIXELS[at('pixels').value].scale };
+    const names = job.inputs.map(input => input.name);
+    names.forEach((name, k) => { if (names.indexOf(name) < k) job.inputs[k].name = `${k + 1}-${name}`; });
+    const text = command(job), started = performance.now();
+    const answer = await work({ convert: job }, told);
+    if (!answer) return;
+    made = answer.done;
+    at('progress').value = 1;
+    show_ways(made.report);
+    show('command', text);
+    busy(false);
+    tell(`Converted in ${((performance.now() - started) / 1000).toFixed(1)} s. ${out_name()}: ${size(made.file.size)}.`);
+}
+function cancel() {
+    end_worker();
+    busy(false);
+    if (model) forget_result();
+    tell('Cancelled. Nothing was made.');
+}
+function save(name, blob) {
+    const link = element('a');
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+/* ---- what is dropped or chosen ---- */
+function take(list) {
+    if (!list.length) return;
+    if (list.some(f => /\.onnx$/i.test(f.name)) || !model) return void open(list);
+    const pictures = list.filter(is_image), images = model.inputs.findIndex(image_of);
+    if (pictures.length && images >= 0) choose(images, pictures);
+    for (const f of list.filter(one => !is_image(one))) {
+        const stem = f.name.replace(/\.[^.]*$/, ''), named = model.inputs.findIndex(input => input.name === stem);
+        const free = chosen.findIndex(one => !one.length);
+        choose(named >= 0 ? named : Math.max(0, free), [f]);
+    }
+}
+function begin() {
+    at('model').addEventListener('change', () => { if (at('model').files.length) open([...at('model').files]); });
+    at('go').addEventListener('click', convert);
+    at('cancel').addEventListener('click', cancel);
+    at('save').addEventListener('click', () => save(out_name(), made.file));
+    at('save-inputs').addEventListener('click', () => made.made.forEach(one => save(one.name, one.file)));
+    at('relus').addEventListener('input', () => { show('relus-is', at('relus').value); });
+    for (const id of ['relus', 'samples', 'pixels']) at(id).addEventListener('change', () => { curves = []; forget_result(); });
+    document.addEventListener('dragover', event => { event.preventDefault(); document.body.classList.add('dragging'); });
+    document.addEventListener('dragleave', event => { if (!event.relatedTarget) document.body.classList.remove('dragging'); });
+    document.addEventListener('drop', event => {
+        event.preventDefault();
+        document.body.classList.remove('dragging');
+        if (!worker) take([...event.dataTransfer.files]);
+    });
+}
+load().then(begin).then(() => { document.documentElement.dataset.converter = 'ready'; }, error => fail(`This browser cannot start the converter: ${error.message}`));

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT-0
+   web_convert.js: the page that converts, in headless Chromium, beside reluize.
+       node web_convert.js INDEX RELUIZE FOLDER
+   FOLDER has the networks of web_nets.c; downloads and pictures go there. The browser reaches everything by a proxy that this program
+   is: it serves the page as http://page.test/ and counts what else is asked for. */
+'use strict';
+const { execFileSync } = require('child_process');
+const fs = require('fs'), http = require('http'), path = require('path'), zlib = require('zlib');
+const { driver, KEY, sleep } = require('./browser.js');
+const [index, reluize, folder] = process.argv.slice(2).map(name => path.resolve(name));
+let bad = 0;
+function verdict(good, name, why) {
+    console.log(good ? `ok ${name}` : `FAIL ${name}: ${why}`);
+    if (!good) bad = 1;
+}
+const file = name => path.join(folder, name);
+
+/* ---- requests ---- */
+const asked = [];
+const server = http.createServer((request, answer) => {
+    const page = request.url === 'http://page.test/';
+    asked.push(request.url);
+    answer.writeHead(page ? 200 : 404, { 'content-type': 'text/html; charset=utf-8' });
+    answer.end(page ? fs.readFileSync(index) : '');
+});
+server.on('connect', (request, socket) => {
+    asked.push(request.url);
+    socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+});
+/* What the page asks for; Chromium itself asks Google for the time and for updates. */
+const of_page = () => asked.filter(url => !/google(apis)?\.com|gvt1\.com/.test(url));
+
+/* ---- pictures for an input of images ---- */
+function chunk(name, data) {
+    const body = Buffer.concat([Buffer.from(name), data]), all = Buffer.alloc(body.length + 8);
+    all.writeUInt32BE(data.length, 0);
+    body.copy(all, 4);
+    all.writeUInt32BE(zlib.crc32 ? zlib.crc32(body) : crc(body), body.length + 4);
+    return all;
+}
+function crc(data) {
+    let c = ~0;
+    for (const byte of data) {
+        c ^= byte;
+        for (let k = 0; k < 8; k++) c = c & 1 ? c >>> 1 ^ 0xEDB88320 : c >>> 1;
+    }
+    return ~c >>> 0;
+}
+function png(side, seed) {
+    const head = Buffer.alloc(13), rows = Buffer.alloc(side * (3 * side + 1));
+    head.writeUInt32BE(side, 0);
+    head.writeUInt32BE(side, 4);
+    head.set([8, 2], 8);
+    for (let y = 0, at = 0; y < side; y++) {
+        rows[at++] = 0;
+        for (let x = 0; x < 3 * side; x++) rows[at++] = 128 + 127 * Math.sin(seed * (x + 2 * y) * 0.37 + x % 3);
+    }
+    return Buffer.concat([Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]), chunk('IHDR', head), chunk('IDAT', zlib.deflateSync(rows)),
+        chunk('IEND', Buffer.alloc(0))]);
+}
+
+/* ---- the page ---- */
+async function visit(b) {
+    const text = id => b.run('return document.getElementById(arguments[0]).textContent', id);
+    const click = id => b.run('document.getElementById(arguments[0]).click()', id);
+    const until = async (name, test) => {
+        for (let i = 0; i < 600; i++) { if (await test()) return; await sleep(50); }
+        throw new Error(`waited too long for ${name}: ${await text('say')} ${await text('trouble')}`);
+    };
+    const busy = () => b.run('return document.getElementById("converter").getAttribute("aria-busy") === "true"');
+    const trouble = () => text('trouble');
+    const load = async url => {
+        await b.go(url);
+        await until('the page', () => b.run('return document.documentElement.dataset.converter === "ready"'));
+    };
+    const open = async name => {
+        await b.choose('model', file(name));
+        await until(name, async () => !await busy() && (await text('network') === name || await trouble()));
+    };
+    const relus = k => b.run(`const s = document.getElementById("relus"); s.value = arguments[0]; s.dispatchEvent(new Event("input"));
+        s.dispatchEvent(new Event("change"))`, k);
+    const convert = async () => {
+        await click('go');
+        await until('the conversion', async () => !await busy() && (await text('say')).startsWith('Converted') || await trouble());
+    };
+    const saved = async (id, name) => {
+        fs.rmSync(file(name), { force: true });
+        await click(id);
+        await until(name, () => fs.existsSync(file(name)));
+        await sleep(50);
+    };
+    const picture = async name => {
+        const { data } = await b.cdp('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true });
+        fs.writeFileSync(file(`${name}.png`), Buffer.from(data, 'base64'));
+    };
+    /* The bytes that were saved beside those that the page's command line makes */
+    const same = async (name, net) => {
+        const words = (await text('command')).split(' ').slice(1), to = file(`${net}.native.onnx`);
+        const args = words.map((word, i) => i === 0 || words[i - 1] === '--data' ? file(word) : words[i - 1] === '-o' ? to : word);
+        execFileSync(reluize, [...args, '--quiet'], { stdio: ['ignore', 'ignore', 'inherit'] });
+        const here = fs.readFileSync(to), there = fs.readFileSync(file(`${net}.relu.onnx`));
+        verdict(here.equals(there), `${name}: the page saves the bytes that reluize writes, ${there.length} bytes`,
+            `${there.length} bytes, ${here.length} here`);
+    };
+    const changes = () => b.run('return [...document.querySelectorAll(".layer")].map(e => [...e.querySelectorAll(".change b")].map(x => x.textContent))');
+
+    await b.cdp('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: folder });
+    await b.cdp('Emulation.setDeviceMetricsOverride', { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
+    await load('http://page.test/');
+    const loaded = of_page().length;
+    verdict(loaded === 1, 'the page is loaded by one request', of_page().join(' '));
+
+    /* an array */
+    await open('mlp.onnx');
+    verdict(/2 smooth gates/.test(await text('about')), 'the gates of a network are listed as soon as it is open', await text('about'));
+    verdict(await b.run('return !document.getElementById("guessing").hidden'), 'without files the page says that its inputs are a guess', '');
+    await b.choose('input-0', file('mlp.npy'));
+    verdict(await b.run('return document.getElementById("guessing").hidden'), 'with an array it does not', '');
+    await convert();
+    await saved('save', 'mlp.relu.onnx');
+    await same('MLP with GELU, an array', 'mlp');
+    const seen = await changes();
+    verdict(seen.length === 2 && seen.every(([cold, refit]) => parseFloat(refit) < parseFloat(cold)), 'each layer shows the change of the cold swap and a smaller one of the refit',
+        JSON.stringify(seen));
+    verdict(await b.run('return document.querySelectorAll(".gate polyline.after").length') === 2, 'each gate shows its curve and what takes its place', '');
+
+    /* images, three ReLUs a gate */
+    const images = Array.from({ length: 40 }, (_, i) => {
+        fs.writeFileSync(file(`image${i}.png`), png(20 + i, 1 + i));
+        return file(`image${i}.png`);
+    });
+    await open('conv.onnx');
+    await b.choose('input-0', ...images);
+    verdict(/40 images/.test(await text('state-0')) && !await b.run('return document.getElementById("pixel-fields").hidden'),
+        'images are taken for an input of images', await text('state-0'));
+    await b.run('const s = document.getElementById("pixels"); s.value = "imagenet"; s.dispatchEvent(new Event("change"))');
+    await relus(3);
+    await convert();
+    await saved('save', 'conv.relu.onnx');
+    await saved('save-inputs', 'input.npy');
+    await same('convolutions with SiLU, images, 3 ReLUs', 'conv');
+
+    /* a guess */
+    await open('block.onnx');
+    await relus(2);
+    await convert();
+    await saved('save', 'block.relu.onnx');
+    await saved('save-inputs', 'input.npy');
+    await same('transformer block with GELU, tokens that are drawn, 2 ReLUs', 'block');
+    verdict(/2 ReLUs/.test(await text('layers')), 'the slider sets the ReLUs of a gate', await text('layers'));
+    await relus(1);
+    verdict(await b.run('return document.getElementById("save").disabled && document.getElementById("result").hidden'),
+        'another number of ReLUs takes back what was made before', '');
+
+    /* what goes wrong */
+    fs.writeFileSync(file('broken.onnx'), fs.readFileSync(file('mlp.onnx')).subarray(0, 3000));
+    await open('broken.onnx');
+    verdict(/broken\.onnx/.test(await trouble()), 'a damaged file is refused by name', await trouble());
+    await open('mlp.onnx');
+    await b.choose('input-0', file('input.npy'));
+    await click('go');
+    await until('a refusal', trouble);
+    verdict(/input 'x': expected an array \(samples, 16\)/.test(await trouble()), 'an array of another shape is refused with both shapes', await trouble());
+    await b.run(`const big = new File([new Uint8Array(1)], "big.onnx");
+        Object.defineProperty(big, "size", { value: 3e9 });
+        const drop = new Event("drop"); drop.dataTransfer = { files: [big] }; document.dispatchEvent(drop)`);
+    await until('a refusal', async () => /big\.onnx/.test(await trouble()));
+    verdict(/3000 MB; this page takes networks up to 400 MB/.test(await trouble()), 'a file beyond what memory allows is refused before it is read', await trouble());
+
+    /* names are text */
+    await open('names.onnx');
+    await convert();
+    await sleep(100);
+    const title = await b.run('return document.title'), pictures = await b.run('return document.querySelectorAll("img").length');
+    const shown = [/<img\tsrc=x\tonerror=document.title='one'>/.test(await text('inputs')), /<img\tsrc=x\tonerror=document.title='two'>/.test(await text('layers'))];
+    verdict(title === 'λ-GELU: from smooth gates to ReLU' && !pictures && shown[0] && shown[1], 'names that are HTML are shown as text',
+        `${title}, ${pictures} pictures, ${shown}`);
+
+    /* cancel, with the keyboard */
+    await open('mlp.onnx');
+    await b.run('document.getElementById("samples").value = 100000; document.getElementById("go").focus()');
+    await b.keys(KEY.enter);
+    await until('the start', busy);
+    verdict(await b.run('return document.activeElement.id') === 'cancel', 'while it works the focus is on Cancel', '');
+    await sleep(300);
+    await b.keys(KEY.enter);
+    await until('the end', async () => !await busy());
+    verdict(/^Cancelled/.test(await text('say')) && await b.run('return document.activeElement.id') === 'go'
+        && await b.run('return document.getElementById("save").disabled'), 'Cancel ends the worker, and the focus is on Convert again', await text('say'));
+    await b.run('document.getElementById("samples").value = 64');
+    await convert();
+    verdict(!await trouble() && await b.run('return !document.getElementById("save").disabled'), 'and the next conversion works', await trouble());
+
+    /* what a screen reader receives, and the order of the keys */
+    const unnamed = await b.run(`return [...document.querySelectorAll("#converter input, #converter select, #converter button, #converter progress, #converter svg")]
+        .filter(e => !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels && [...e.labels].some(l => l.textContent.trim()))).length`);
+    verdict(unnamed === 0 && await b.run('return document.getElementById("say").getAttribute("role")') === 'status', 'everything has a name, and a live region tells what happens', `${unnamed} have none`);
+    await b.run('document.getElementById("model").focus()');
+    const order = [];
+    for (let i = 0; i < 6; i++) {
+        await b.keys(KEY.tab);
+        order.push(await b.run('const e = document.activeElement; return e.id + (getComputedStyle(e).outlineStyle === "none" ? " unseen" : "")'));
+    }
+    verdict(order.join() === 'input-0,samples,relus,go,save,save-inputs', 'the tab key goes through the converter in order', order.join());
+
+    /* nothing leaves the tab */
+    const refused = await b.run(`return (async () => { const seen = [];
+        addEventListener("securitypolicyviolation", e => seen.push(e.effectiveDirective));
+        for (const ask of [() => fetch("http://other.test/"), () => navigator.sendBeacon("http://other.test/", "x"),
+            () => { new Image().src = "http://other.test/x.png"; }, () => new WebSocket("ws://other.test/")])
+            try { await ask(); } catch (e) { }
+        await new Promise(done => setTimeout(done, 200)); return seen.sort(); })()`);
+    verdict(refused.includes('connect-src') && refused.includes('img-src'), 'the policy of the page refuses what a script would send', refused.join());
+    verdict(of_page().length === loaded, 'no request after the page was loaded', of_page().slice(loaded).join(' '));
+
+    /* how it looks; the page from a disk works, too */
+    await load(`file://${index}`);
+    await open('block.onnx');
+    await relus(2);
+    await convert();
+    verdict(!await trouble(), 'the page works from a disk', await trouble());
+    for (const width of [320, 768, 1920])
+        for (const scheme of ['light', 'dark']) {
+            await b.cdp('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: width < 600 });
+            await b.cdp('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
+            await sleep(120);
+            await picture(`${width}_${scheme}`);
+            const wide = await b.run('return document.documentElement.scrollWidth');
+            verdict(wide <= width, `${width} pixels wide, ${scheme}`, `${wide} pixels`);
+        }
+    const log = (await b.log()).filter(entry => entry.level !== 'INFO' && entry.level !== 'DEBUG' && !/other\.test/.test(entry.message));
+    verdict(log.length === 0, 'no error in the console', JSON.stringify(log));
+}
+async function all() {
+    await new Promise(done => server.listen(0, '127.0.0.1', done));
+    const b = await driver(`--proxy-server=http://127.0.0.1:${server.address().port}`, '--proxy-bypass-list=<-loopback>');
+    try { await visit(b); } finally { await b.end(); server.close(); }
+}
+all().catch(error => verdict(false, 'the page that converts', error.stack)).then(() => process.exit(bad));
