@@ -34,7 +34,7 @@
 enum {
     MOST_FILES = 64,
     CURVE = 97,       /* points of a gate's curve, */
-    CURVE_SPAN = 6,   /* from -6 to 6 */
+    CURVE_SPAN = 4,   /* from -4 to 4 */
     LAYER_SAMPLES = 8 /* of the test part, by which a file's layers are measured */
 };
 
@@ -468,7 +468,7 @@ PAGE(void, set_scale)(int channel, double mean, double deviation)
 
 /* ---- [5] PROGRESS ---- */
 static conversion job;
-static onnx_relu_layer *shown; /* of the refit, as they were told last */
+static onnx_relu_layer *shown; /* of the refit, as the page knows them */
 
 static void put_layer(FILE *f, const onnx_relu *r, int k)
 {
@@ -588,8 +588,7 @@ static void tell_way(const onnx_relu *r, const way *w)
     memcpy(kept, said, sizeof kept);
     for (k = 0; k < r->layers; k++) {
         const int target = r->layer[k].target;
-        s[k].value =
-            target < 0 ? -1 : find_value(w->graph, &graph->value[r->layer[k].target].name);
+        s[k].value = target < 0 ? -1 : find_value(w->graph, &graph->value[r->layer[k].target].name);
         if (s[k].value < 0)
             continue;
         job.run->keep[target] = 1;
@@ -605,8 +604,8 @@ static void tell_way(const onnx_relu *r, const way *w)
         if (s[k].value >= 0)
             w->run->keep[s[k].value] = 0;
         if (s[k].value >= 0 && !bad)
-            tell_change(w->key, k, sqrt(s[k].difference / n) / deviation,
-                        (int)r->layer[k].outcome, r->layer[k].why);
+            tell_change(w->key, k, sqrt(s[k].difference / n) / deviation, (int)r->layer[k].outcome,
+                        r->layer[k].why);
     }
     memcpy(said, kept, sizeof kept);
     free(s);

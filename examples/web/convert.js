@@ -71,22 +71,21 @@ function ask(job, tells) {
         mine.postMessage(job);
     });
 }
-/* Runs a job; what goes wrong is shown. */
-async function work(job, tells) {
+/* Runs a job and hands its answer on; what goes wrong is shown. */
+async function work(job, answered, tells) {
     busy(true);
     try {
-        return await ask(job, tells);
+        answered(await ask(job, tells));
     } catch (error) {
         fail(error.message, error.memory);
-        return null;
     } finally {
         busy(false);
     }
 }
-/* Focus goes on to the button that can be pressed next. */
+/* The focus moves to the button that can be pressed next. */
 function busy(is) {
     const here = document.activeElement, ids = ['go', 'relus', 'samples', 'pixels'];
-    for (const id of ids) at(id).disabled = is || (id === 'go' && !model);
+    for (const id of ids) at(id).disabled = is || (id === 'go' && !(model && model.gates.some(g => g.kind === 'smooth')));
     for (const e of at('inputs').querySelectorAll('input')) e.disabled = is;
     at('cancel').disabled = !is;
     at('save').disabled = is || !made;
@@ -118,10 +117,10 @@ async function open(list) {
     }
     files = [main, ...list.filter(f => f !== main)].map(file => ({ name: file.name, file }));
     tell(`Reading ${main.name} …`);
-    const answer = await work({ open: { module, files } });
-    if (!answer) return;
-    model = answer.model;
-    show_model(main);
+    await work({ open: { module, files } }, answer => {
+        model = answer.model;
+        show_model(main);
+    });
 }
 function show_model(file) {
     const smooth = model.gates.filter(g => g.kind === 'smooth');
@@ -134,10 +133,8 @@ function show_model(file) {
     list_inputs();
     list_layers();
     at('opened').hidden = at('layers-part').hidden = false;
-    busy(false);
     tell(smooth.length ? `${file.name} is open: ${count(smooth.length, 'smooth gate')} in ${count(model.nodes, 'node')}.`
         : `${file.name} has no smooth gate that ReLU can replace.`);
-    at('go').disabled = !smooth.length;
 }
 
 /* ---- inputs ---- */
@@ -240,7 +237,7 @@ function gate_item(gate, after) {
     text.append(element('b', gate.function === 'unnamed' ? 'a gate' : gate.function), ' ', element('span', gate.name, 'name'));
     const why = after && after.why || gate.why;
     text.append(element('span', gate.kind === 'smooth' || after && after.relus
-        ? after ? after.relus ? `${count(after.relus, 'ReLU')}; ${percent(after.error)} of its values are lost` : `stays${why ? ': ' + why : ''}` : 'to be replaced'
+        ? after ? after.relus ? `${count(after.relus, 'ReLU')}, ${percent(after.error)} away from it on the inputs` : `stays${why ? ': ' + why : ''}` : 'to be replaced'
         : gate.kind === 'stays' ? `stays${why ? ': ' + why : ''}` : 'stays: it is piecewise linear', 'soft'));
     item.append(text);
     return item;
@@ -309,11 +306,12 @@ const out_name = () => files[0].name.replace(/(\.onnx)?$/i, '.relu.onnx');
 function show_ways(report) {
     const ways = ['cold', 'biases', 'refitted'].filter(key => report[key]).map(key => [key, report[key]]);
     const classes = ways.some(([, m]) => m.divergence > 0 || m.flips > 0);
-    const names = { cold: 'Cold swap: ReLU, nothing else', biases: 'Biases corrected', refitted: 'Refitted' };
+    const names = { cold: 'Cold swap', biases: 'Biases corrected', refitted: 'Refitted' };
     at('flips-head').hidden = !classes;
-    show('ways-about', `On ${count(report.test_samples, 'sample')} that the conversion did not use, beside the original`);
+    show('ways-about', `Change from the original on ${count(report.test_samples, 'sample')} that the conversion did not use` +
+        (classes ? '; flips are predictions that changed' : ''));
     at('ways').replaceChildren(...ways.map(([key, m]) => {
-        const line = element('tr'), head = element('th', names[key] + (key === report.written ? ' (to be saved)' : ''));
+        const line = element('tr'), head = element('th', names[key] + (key === report.written ? ', to be saved' : ''));
         head.scope = 'row';
         line.append(head);
         if (classes) line.append(element('td', `${m.flips} of ${m.rows}`));
@@ -333,14 +331,13 @@ async function convert() {
     const names = job.inputs.map(input => input.name);
     names.forEach((name, k) => { if (names.indexOf(name) < k) job.inputs[k].name = `${k + 1}-${name}`; });
     const text = command(job), started = performance.now();
-    const answer = await work({ convert: job }, told);
-    if (!answer) return;
-    made = answer.done;
-    at('progress').value = 1;
-    show_ways(made.report);
-    show('command', text);
-    busy(false);
-    tell(`Converted in ${((performance.now() - started) / 1000).toFixed(1)} s. ${out_name()}: ${size(made.file.size)}.`);
+    await work({ convert: job }, answer => {
+        made = answer.done;
+        at('progress').value = 1;
+        show_ways(made.report);
+        show('command', text);
+        tell(`Converted in ${((performance.now() - started) / 1000).toFixed(1)} s. ${out_name()}: ${size(made.file.size)}.`);
+    }, told);
 }
 function cancel() {
     end_worker();

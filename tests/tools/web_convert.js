@@ -2,7 +2,7 @@
    web_convert.js: the page that converts, in headless Chromium, beside reluize.
        node web_convert.js INDEX RELUIZE FOLDER
    FOLDER has the networks of web_nets.c; downloads and pictures go there. The browser reaches everything by a proxy that this program
-   is: it serves the page as http://page.test/ and counts what else is asked for. */
+   is: it serves the page as http://page.test/ and counts all other requests. */
 'use strict';
 const { execFileSync } = require('child_process');
 const fs = require('fs'), http = require('http'), path = require('path'), zlib = require('zlib');
@@ -27,7 +27,7 @@ server.on('connect', (request, socket) => {
     asked.push(request.url);
     socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
 });
-/* What the page asks for; Chromium itself asks Google for the time and for updates. */
+/* The requests of the page: Chromium itself sends some to Google, for the time and for updates. */
 const of_page = () => asked.filter(url => !/google(apis)?\.com|gvt1\.com/.test(url));
 
 /* ---- pictures for an input of images ---- */
@@ -80,6 +80,7 @@ async function visit(b) {
     const relus = k => b.run(`const s = document.getElementById("relus"); s.value = arguments[0]; s.dispatchEvent(new Event("input"));
         s.dispatchEvent(new Event("change"))`, k);
     const convert = async () => {
+        await b.run('document.getElementById("go").focus()');
         await click('go');
         await until('the conversion', async () => !await busy() && (await text('say')).startsWith('Converted') || await trouble());
     };
@@ -89,8 +90,10 @@ async function visit(b) {
         await until(name, () => fs.existsSync(file(name)));
         await sleep(50);
     };
-    const picture = async name => {
-        const { data } = await b.cdp('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true });
+    const picture = async (name, id) => {
+        const clip = id && { ...await b.run(`const r = document.getElementById(arguments[0]).getBoundingClientRect();
+            return { x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: r.height }`, id), scale: 1 };
+        const { data } = await b.cdp('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true, clip: clip || undefined });
         fs.writeFileSync(file(`${name}.png`), Buffer.from(data, 'base64'));
     };
     /* The bytes that were saved beside those that the page's command line makes */
@@ -120,6 +123,7 @@ async function visit(b) {
     await saved('save', 'mlp.relu.onnx');
     await same('MLP with GELU, an array', 'mlp');
     const seen = await changes();
+    verdict(await b.run('return document.activeElement.id') === 'save', 'after a conversion that began with the focus on Convert it is on Save', '');
     verdict(seen.length === 2 && seen.every(([cold, refit]) => parseFloat(refit) < parseFloat(cold)), 'each layer shows the change of the cold swap and a smaller one of the refit',
         JSON.stringify(seen));
     verdict(await b.run('return document.querySelectorAll(".gate polyline.after").length') === 2, 'each gate shows its curve and what takes its place', '');
@@ -215,7 +219,7 @@ async function visit(b) {
 
     /* how it looks; the page from a disk works, too */
     await load(`file://${index}`);
-    await open('block.onnx');
+    await open('conv.onnx');
     await relus(2);
     await convert();
     verdict(!await trouble(), 'the page works from a disk', await trouble());
@@ -225,8 +229,11 @@ async function visit(b) {
             await b.cdp('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
             await sleep(120);
             await picture(`${width}_${scheme}`);
+            await picture(`${width}_${scheme}_converter`, 'converter');
             const wide = await b.run('return document.documentElement.scrollWidth');
-            verdict(wide <= width, `${width} pixels wide, ${scheme}`, `${wide} pixels`);
+            const beyond = await b.run(`const edge = document.getElementById("converter").getBoundingClientRect().right;
+                return [...document.querySelectorAll("#converter *")].filter(e => e.getBoundingClientRect().right > edge).map(e => e.id || e.tagName)`);
+            verdict(wide <= width && !beyond.length, `${width} pixels wide, ${scheme}`, `${wide} pixels, beyond the edge: ${beyond}`);
         }
     const log = (await b.log()).filter(entry => entry.level !== 'INFO' && entry.level !== 'DEBUG' && !/other\.test/.test(entry.message));
     verdict(log.length === 0, 'no error in the console', JSON.stringify(log));

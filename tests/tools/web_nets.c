@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    web_nets FOLDER: three networks for the page that converts, and their inputs: mlp (GELU),
-   conv (SiLU; images) and block (a transformer block of tokens, GELU written with Erf), and the mlp with
-   names that are HTML. `web_nets FOLDER big` writes one of 100 MB. */
+   conv (SiLU; images) and block (a transformer block of tokens, GELU written with Erf), and the mlp
+   with names that are HTML. `web_nets FOLDER big` writes one of 100 MB. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "onnx_build.h"
