@@ -1254,10 +1254,27 @@ LGELU_DEF int lgelu_op_is(int op, unsigned traits);
    lgelu_conv), so that its values are not plain chains of fma; 0 for every other layer. */
 LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node);
 
-typedef struct {
+/* One entry of the memory plan. */
+typedef struct lgelu_buffer {
     size_t bytes, at; /* where it is in the block */
     int from, to;     /* its life, in steps of the walk forward and backward */
-} lgelu_buffer;       /* one entry of the memory plan */
+    /* While the plan is made: the next smaller buffer, the number that balances the tree of buffers
+       in which it is, and the two parts of the tree below it, at lower and at higher offsets. */
+    struct lgelu_buffer *next;
+    uint32_t rank;
+    struct lgelu_buffer *lower, *higher;
+    /* Of this buffer and of all below it: the extremes of their lives, where the first begins and
+       the last ends, and the widest gap between two neighbours. */
+    int least_from, most_from, least_to, most_to;
+    size_t begin, end, gap;
+} lgelu_buffer;
+
+/* A step of a run, while the memory plan is made: a tree of buffers that are in use then, and the
+   highest offset at which a buffer of this step or of those below it ends. */
+typedef struct {
+    lgelu_buffer *tree;
+    size_t end;
+} lgelu__plan_step;
 
 /* A node. The builders fill it; it is for reading only. Positions and counts are in elements, and
    positions are valid once the network has its size. */
@@ -1297,7 +1314,13 @@ struct lgelu_node {
         int value_node, gradient_node;
         /* Value, gradient, what the forward leaves for the backward, scratch. */
         lgelu_buffer buffer[4];
-    } internal; /* private: what the memory plan and the runs store */
+        lgelu__plan_step step[2]; /* the steps 2·i and 2·i + 1, where i is the node's index */
+        /* Links between nodes; 0: none. A reader is 1 + three times its index + the number of the
+           input: the first one of this node, and the next one of each node that this one reads. */
+        int reader, next_reader[3];
+        int last_tied;         /* 1 + the last node that uses this one's matrix */
+        int named, next_named; /* the hash table of names: its list i, and a list's next node */
+    } internal;                /* private: what the memory plan and the runs store */
 };
 
 /* How long the runs of a network take. Private. */
@@ -4556,21 +4579,52 @@ static void lgelu__affine_range(const lgelu__job *p, size_t row, size_t rows)
     lgelu__affine(p, p->y + row * p->channels, row, rows);
 }
 
+/* ---- names ---- */
+
+/* Returns the list of the hash table of names to which a name belongs: the node with its index
+   holds 1 + the index of the first node of the list. */
+static int *lgelu__list_of_name(const lgelu_net *net, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    while (*name)
+        hash = (hash ^ (unsigned char)*name++) * 16777619u;
+    return &net->nodes[hash % (uint32_t)net->count].internal.named;
+}
+
+/* Returns the node of a name, or NULL. Until the network is made, only nodes that have been entered
+   are found. */
+static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
+{
+    int i = net->count ? *lgelu__list_of_name(net, name) : 0;
+    while (i && strcmp(net->nodes[i - 1].name, name))
+        i = net->nodes[i - 1].internal.next_named;
+    return i ? net->nodes + i - 1 : NULL;
+}
+
+/* Enters the name of node i into the hash table. */
+static void lgelu__enter_name(lgelu_net *net, int i)
+{
+    int *list = lgelu__list_of_name(net, net->nodes[i].name);
+    net->nodes[i].internal.next_named = *list;
+    *list = i + 1;
+}
+
 /* ---- the memory plan ---- */
 /* The steps of a run are numbered: 0 … n - 1 are the forward of nodes 0 … n - 1, and n … 2n - 1 the
    backward of nodes n - 1 … 0. A buffer is in use from the step of its first write to that of its
    last read. Buffers that are not in use at the same time may overlap. The largest buffer is placed
-   first, each at the lowest offset where it fits. */
+   first, each at the lowest offset where it fits.
 
-/* An offset that is not known yet. */
-#define LGELU__UNPLACED ((size_t)-1)
+   For networks of thousands of nodes no part of this may take quadratic time: lists link each node
+   to its readers, the buffers are sorted, and trees find the gaps between those that have been
+   placed. All of that is stored in the nodes, so that nothing is allocated. */
 
 LGELU__APART void lgelu__buffer_set(lgelu_buffer *b, size_t bytes, int from, int to)
 {
     b->bytes = bytes;
     b->from = from;
     b->to = to;
-    b->at = LGELU__UNPLACED;
+    b->at = 0;
 }
 
 /* Who reads a node's value. */
@@ -4614,19 +4668,39 @@ static void lgelu__add_reader(lgelu__readers *r, const lgelu_net *net, int reade
     r->layers += !lgelu__is_a(net->nodes + reader, LGELU_TRAIT_LOSS);
 }
 
+/* Links each node to its readers, the first one first, and to the last layer that uses its
+   matrix. */
+static void lgelu__link_readers(lgelu_net *net)
+{
+    int i, k;
+    for (i = 0; i < net->count; i++)
+        net->nodes[i].internal.reader = net->nodes[i].internal.last_tied = 0;
+    for (i = 0; i < net->count; i++) {
+        if (net->nodes[i].tied)
+            net->nodes[net->nodes[i].tied - 1].internal.last_tied = i + 1;
+    }
+    for (i = net->count - 1; i >= 0; i--) {
+        lgelu_node *node = net->nodes + i;
+        for (k = node->inputs - 1; k >= 0; k--) {
+            int *first = &net->nodes[node->input[k]].internal.reader;
+            node->internal.next_reader[k] = *first;
+            *first = 1 + 3 * i + k;
+        }
+    }
+}
+
 /* Returns the readers of node i. */
 LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu_mode mode)
 {
+    int reader = net->nodes[i].internal.reader;
     lgelu__readers r;
-    int j, k;
     memset(&r, 0, sizeof r);
     r.first = r.last = r.until = i;
     r.second_last = -1;
-    for (j = i + 1; j < net->count; j++) {
-        for (k = 0; k < net->nodes[j].inputs; k++) {
-            if (net->nodes[j].input[k] == i)
-                lgelu__add_reader(&r, net, j, mode);
-        }
+    while (reader) {
+        const int j = (reader - 1) / 3, k = (reader - 1) % 3;
+        lgelu__add_reader(&r, net, j, mode);
+        reader = net->nodes[j].internal.next_reader[k];
     }
     return r;
 }
@@ -4655,14 +4729,9 @@ static int lgelu__fuses_add(const lgelu_net *net, const lgelu_node *node, int re
 static int lgelu__fuses_linear(const lgelu_net *net, const lgelu_node *node, int reader,
                                size_t bytes)
 {
-    const lgelu_node *other = node + 1, *end = net->nodes + net->count;
     if (net->nodes[reader].op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE)
         return 0;
-    for (; other < end; other++) {
-        if (node->tied && other->tied == node->tied)
-            return 0;
-    }
-    return 1;
+    return !node->tied || net->nodes + net->nodes[node->tied - 1].internal.last_tied - 1 == node;
 }
 
 /* Returns the row of the table of layers by which a node runs: that of its kind or a variant.
@@ -4806,19 +4875,36 @@ static void lgelu__share_gradients(lgelu_net *net)
     }
 }
 
-/* Returns the largest buffer that is not placed yet; NULL if all are. */
-static lgelu_buffer *lgelu__largest_unplaced(const lgelu_net *net)
+/* ---- placing the buffers ---- */
+
+/* Merges two lists of buffers that are sorted, the largest first. Of equal ones those of a come
+   first. */
+static lgelu_buffer *lgelu__merge(lgelu_buffer *a, lgelu_buffer *b)
 {
-    lgelu_buffer *best = NULL;
-    int i, k;
-    for (i = 0; i < net->count; i++) {
-        for (k = 0; k < 4; k++) {
-            lgelu_buffer *b = net->nodes[i].internal.buffer + k;
-            if (b->at == LGELU__UNPLACED && (!best || b->bytes > best->bytes))
-                best = b;
-        }
+    lgelu_buffer *first = NULL, **last = &first;
+    while (a && b) {
+        lgelu_buffer **from = a->bytes >= b->bytes ? &a : &b;
+        *last = *from;
+        last = &(*from)->next;
+        *from = *last;
     }
-    return best;
+    *last = a ? a : b;
+    return first;
+}
+
+/* Returns the buffers of `count` nodes in the order in which they are placed: the largest first,
+   and of equal ones that of the first node. */
+static lgelu_buffer *lgelu__sorted(lgelu_node *nodes, int count)
+{
+    lgelu_buffer *list = NULL, *b = nodes->internal.buffer + 4;
+    const int half = count / 2;
+    if (half)
+        return lgelu__merge(lgelu__sorted(nodes, half), lgelu__sorted(nodes + half, count - half));
+    while (b-- > nodes->internal.buffer) {
+        b->next = NULL;
+        list = lgelu__merge(b, list);
+    }
+    return list;
 }
 
 /* Returns a buffer's bytes in whole cache lines, with its guard. */
@@ -4827,51 +4913,187 @@ static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
     return b->bytes ? lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD) : 0;
 }
 
-/* Raises the offset `at` for b past every placed buffer that is in use at the same time and that it
-   would overlap. Returns the new offset. */
-static size_t lgelu__raise(const lgelu_net *net, const lgelu_buffer *b, size_t at)
+/* Trees contain the buffers that have been placed. Each tree is of a step of the run: all of its
+   buffers are in use then, so that no two of them overlap, and they are ordered by their offsets.
+   The steps are a binary tree themselves: the root is the step in the middle of a run, and the
+   steps before and after it are two trees of the same kind. A buffer belongs to the first step from
+   the root down in which it is in use. Since that of most buffers of a training run is the root or
+   near it, and all others live shortly, few steps and few parts of their trees have to be looked
+   at. */
+
+/* Computes what a buffer's entry says about all below it. */
+static void lgelu__summarize(lgelu_buffer *t)
+{
+    const lgelu_buffer *part[2];
+    int k;
+    t->begin = t->at;
+    t->end = t->at + lgelu__buffer_bytes(t);
+    t->gap = 0;
+    t->least_from = t->most_from = t->from;
+    t->least_to = t->most_to = t->to;
+    if (t->lower)
+        t->gap = lgelu__max(t->lower->gap, t->begin - t->lower->end);
+    if (t->higher)
+        t->gap = lgelu__max(t->gap, lgelu__max(t->higher->gap, t->higher->begin - t->end));
+    part[0] = t->lower;
+    part[1] = t->higher;
+    for (k = 0; k < 2; k++) {
+        if (!part[k])
+            continue;
+        t->begin = lgelu__min(t->begin, part[k]->begin);
+        t->end = lgelu__max(t->end, part[k]->end);
+        if (t->least_from > part[k]->least_from)
+            t->least_from = part[k]->least_from;
+        if (t->most_from < part[k]->most_from)
+            t->most_from = part[k]->most_from;
+        if (t->least_to > part[k]->least_to)
+            t->least_to = part[k]->least_to;
+        if (t->most_to < part[k]->most_to)
+            t->most_to = part[k]->most_to;
+    }
+}
+
+/* Splits a tree into the buffers below an offset and the others. */
+static void lgelu__split_tree(lgelu_buffer *t, size_t at, lgelu_buffer **lower,
+                              lgelu_buffer **higher)
+{
+    if (!t) {
+        *lower = *higher = NULL;
+        return;
+    }
+    if (t->at < at) {
+        *lower = t;
+        lgelu__split_tree(t->higher, at, &t->higher, higher);
+    } else {
+        *higher = t;
+        lgelu__split_tree(t->lower, at, lower, &t->lower);
+    }
+    lgelu__summarize(t);
+}
+
+/* Inserts a buffer into a tree, and returns the tree. A buffer of a higher rank is above one of a
+   lower rank; since ranks are random, a path has about 2·ln(n) buffers. */
+static lgelu_buffer *lgelu__insert(lgelu_buffer *t, lgelu_buffer *b)
+{
+    if (!t || b->rank > t->rank) {
+        lgelu__split_tree(t, b->at, &b->lower, &b->higher);
+        t = b;
+    } else if (b->at < t->at) {
+        t->lower = lgelu__insert(t->lower, b);
+    } else {
+        t->higher = lgelu__insert(t->higher, b);
+    }
+    lgelu__summarize(t);
+    return t;
+}
+
+static lgelu__plan_step *lgelu__step_at(const lgelu_net *net, int step)
+{
+    return net->nodes[step / 2].internal.step + step % 2;
+}
+
+/* Enters a buffer that has been placed. */
+static void lgelu__enter_buffer(lgelu_net *net, lgelu_buffer *b)
+{
+    int first = 0, end = 2 * net->count, middle = net->count;
+    lgelu__plan_step *step = lgelu__step_at(net, middle);
+    while (b->to < middle || b->from > middle) {
+        step->end = lgelu__max(step->end, b->at + lgelu__buffer_bytes(b));
+        if (b->to < middle)
+            end = middle;
+        else
+            first = middle + 1;
+        middle = first + (end - first) / 2;
+        step = lgelu__step_at(net, middle);
+    }
+    step->end = lgelu__max(step->end, b->at + lgelu__buffer_bytes(b));
+    step->tree = lgelu__insert(step->tree, b);
+}
+
+/* Raises the offset `at` for b past every buffer of a tree that is in use at the same time and that
+   it would overlap. Returns the new offset. */
+static size_t lgelu__raise_in_tree(const lgelu_buffer *t, const lgelu_buffer *b, size_t at)
 {
     const size_t bytes = lgelu__buffer_bytes(b);
-    int i, k;
-    for (i = 0; i < net->count; i++) {
-        for (k = 0; k < 4; k++) {
-            const lgelu_buffer *o = net->nodes[i].internal.buffer + k;
-            const size_t o_bytes = lgelu__buffer_bytes(o);
-            if (o->at == LGELU__UNPLACED || !o_bytes || o->to < b->from || b->to < o->from)
-                continue;
-            if (at < o->at + o_bytes && o->at < at + bytes)
-                at = o->at + o_bytes;
-        }
-    }
+    size_t end;
+    if (!t || t->end <= at || t->begin >= at + bytes || t->least_from > b->to
+        || t->most_to < b->from)
+        return at;
+    /* All are in use at the same time as b, which fits into no gap between them. */
+    if (t->gap < bytes && t->most_from <= b->to && t->least_to >= b->from)
+        return t->end;
+    at = lgelu__raise_in_tree(t->lower, b, at);
+    end = t->at + lgelu__buffer_bytes(t);
+    if (at < end && t->at < at + bytes && t->from <= b->to && t->to >= b->from)
+        at = end;
+    return lgelu__raise_in_tree(t->higher, b, at);
+}
+
+/* The same for the trees of the steps from `first` to `end` - 1. */
+static size_t lgelu__raise(const lgelu_net *net, int first, int end, const lgelu_buffer *b,
+                           size_t at)
+{
+    const int middle = first + (end - first) / 2;
+    const lgelu__plan_step *step;
+    if (first >= end)
+        return at;
+    step = lgelu__step_at(net, middle);
+    if (step->end <= at)
+        return at;
+    at = lgelu__raise_in_tree(step->tree, b, at);
+    if (b->from < middle)
+        at = lgelu__raise(net, first, middle, b, at);
+    if (b->to > middle)
+        at = lgelu__raise(net, middle + 1, end, b, at);
     return at;
+}
+
+/* Places a buffer at the lowest offset where it fits. Returns where it ends. */
+static size_t lgelu__place_buffer(lgelu_net *net, lgelu_buffer *b)
+{
+    size_t at, next = 0;
+    do {
+        at = next;
+        next = lgelu__raise(net, 0, 2 * net->count, b, at);
+    } while (next != at);
+    b->at = at;
+    lgelu__enter_buffer(net, b);
+    return at + lgelu__buffer_bytes(b);
+}
+
+/* Places all buffers. Returns the bytes of the arena that holds them, (size_t)-1 on overflow. */
+static size_t lgelu__place_buffers(lgelu_net *net)
+{
+    lgelu_buffer *b;
+    size_t top = 0;
+    uint32_t placed = 0;
+    int i;
+    for (i = 0; i < net->count; i++)
+        memset(net->nodes[i].internal.step, 0, sizeof net->nodes[i].internal.step);
+    b = net->count ? lgelu__sorted(net->nodes, net->count) : NULL;
+    for (; b && b->bytes; b = b->next) {
+        if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
+            return (size_t)-1;
+        b->rank = lgelu_random(0, 0, placed++);
+        top = lgelu__max(top, lgelu__place_buffer(net, b));
+    }
+    return top;
 }
 
 /* Plans all buffers. Returns the bytes of the arena that holds them, (size_t)-1 on overflow. */
 static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
-    lgelu_buffer *b;
-    size_t top = 0;
     int i;
     for (i = 0; i < net->count; i++) {
         if (!net->nodes[i].folded)
             net->nodes[i].internal.row = (int)net->nodes[i].op;
     }
+    lgelu__link_readers(net);
     for (i = 0; i < net->count; i++)
         lgelu__plan_node(net, i, batch, mode);
     if (mode == LGELU_MODE_TRAIN)
         lgelu__share_gradients(net);
-    for (b = lgelu__largest_unplaced(net); b; b = lgelu__largest_unplaced(net)) {
-        size_t at, next = 0;
-        if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
-            return (size_t)-1;
-        do {
-            at = next;
-            next = lgelu__raise(net, b, at);
-        } while (next != at);
-        b->at = at;
-        top = lgelu__max(top, at + lgelu__buffer_bytes(b));
-    }
-    return top;
+    return lgelu__place_buffers(net);
 }
 
 /* ---- the block: every array in order, each at a multiple of 64 bytes ---- */
@@ -5279,10 +5501,13 @@ static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
     return 1;
 }
 
-/* Refuses two layers of one name, and gates with a name that checkpoints use themselves. */
+/* Refuses two layers of one name, and gates with a name that checkpoints use themselves. Enters all
+   names into the hash table. */
 static lgelu_status lgelu__check_unique_names(lgelu_net *net)
 {
-    int i, j;
+    int i;
+    for (i = 0; i < net->count; i++)
+        net->nodes[i].internal.named = 0;
     for (i = 0; i < net->count; i++) {
         const char *name = net->nodes[i].name;
         if (net->nodes[i].op == LGELU_OP_GATE
@@ -5290,10 +5515,9 @@ static lgelu_status lgelu__check_unique_names(lgelu_net *net)
             return lgelu__fail(net, LGELU_E_ARGUMENT,
                                "gate '%s': checkpoints use that name themselves", name);
         }
-        for (j = 0; j < i; j++) {
-            if (!strcmp(net->nodes[j].name, name))
-                return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
-        }
+        if (lgelu__named(net, name))
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
+        lgelu__enter_name(net, i);
     }
     return LGELU_OK;
 }
@@ -9728,17 +9952,6 @@ static const char *lgelu__map_name(int map)
 }
 
 /* ---- [9b] copies from one network to another, between layers of the same name ---- */
-
-/* Returns the layer of a name, or NULL. */
-static const lgelu_node *lgelu__named(const lgelu_net *net, const char *name)
-{
-    int i;
-    for (i = 0; i < net->count; i++) {
-        if (!strcmp(net->nodes[i].name, name))
-            return net->nodes + i;
-    }
-    return NULL;
-}
 
 /* Returns the name of what a node reads. Dropout is passed over, because a network for inference
    may be built without it. */
