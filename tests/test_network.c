@@ -547,6 +547,51 @@ static void kept_values(void)
           "every kind of layer has a name", "%s", lgelu_op_name(LGELU_OP_CONV));
 }
 
+/* Returns the largest buffer that comes after `last` in the order of the plan: by size and, of
+ * equal ones, by node. */
+static const lgelu_buffer *next_buffer(const lgelu_net *net, const lgelu_buffer *last)
+{
+    const lgelu_buffer *best = NULL;
+    for (int i = 0; i < net->count; i++) {
+        for (int k = 0; k < 4; k++) {
+            const lgelu_buffer *b = net->nodes[i].internal.buffer + k;
+            if (last && (b->bytes > last->bytes || (b->bytes == last->bytes && b <= last)))
+                continue;
+            if (!best || b->bytes > best->bytes)
+                best = b;
+        }
+    }
+    return best;
+}
+
+/* Returns the offset to which b is raised by a buffer that was placed before it, or `at`. */
+static size_t above(const lgelu_net *net, const lgelu_buffer *b, size_t at)
+{
+    for (const lgelu_buffer *o = next_buffer(net, NULL); o != b; o = next_buffer(net, o)) {
+        const int at_once = o->from <= b->to && b->from <= o->to;
+        if (at_once && at < o->at + (o->bytes + 63) / 64 * 64
+            && o->at < at + (b->bytes + 63) / 64 * 64)
+            return o->at + (o->bytes + 63) / 64 * 64;
+    }
+    return at;
+}
+
+/* Returns whether each buffer is at the lowest offset where it fits among those before it. */
+static int placed_lowest(const lgelu_net *net)
+{
+    const lgelu_buffer *b = next_buffer(net, NULL);
+    for (; b && b->bytes; b = next_buffer(net, b)) {
+        size_t at, next = 0;
+        do {
+            at = next;
+            next = above(net, b, at);
+        } while (next != at);
+        if (b->at != at)
+            return 0;
+    }
+    return 1;
+}
+
 static void memory(void)
 {
     graph g, h;
@@ -615,6 +660,19 @@ static void memory(void)
             !g.net.status && !plan_overlaps(&g.net, seed % 2 ? LGELU_MODE_TRAIN : LGELU_MODE_INFER);
     }
     check(clean, "200 random graphs: live buffers never overlap", "two do");
+
+    int lowest = 1;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        for (int mode = 0; mode < 3; mode++) {
+            random_graph(&g, seed);
+            lgelu_net_bytes(&g.net, 1 + seed * seed % 40, (lgelu_mode)mode);
+            lowest &= !g.net.status && placed_lowest(&g.net);
+        }
+    }
+    check(lowest, "60 random graphs: the largest buffer first, each at the lowest offset",
+          "one is not");
+    g.nodes[3].internal.buffer[VALUE].at += 64;
+    check(!placed_lowest(&g.net), "control: a buffer that is moved up is caught", "not noticed");
 }
 
 /* ---- Errors ---- */
