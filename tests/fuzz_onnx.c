@@ -6,16 +6,16 @@
    What is refused must say why; what is accepted must become a network that runs, can be written,
    and is then read and written again, and again, the last two files being of the same length.
    Damage starts from sound files: networks of each kind of layer; half of it is to fields of the
-   protocol buffer, whose lengths stay right. A model's memory is as long as it requires, not a byte
-   more. */
+   protocol buffer, whose lengths stay right. */
 #define LGELU_TRAINER
 #include "tools/fuzz.h"
 #include "tools/fuzz_proto.h"
 #include "lgelu.h"
 #include "../examples/deploy/onnx_out.c"
 #include "../examples/deploy/onnx_in.c"
+#include "tools/onnx_open.h"
 
-enum { SEEDS = 8, NODES = 64, BLOCK = 1 << 22, FILE_ROOM = 1 << 16 };
+enum { SEEDS = 8, NODES = 64, BLOCK = 1 << 22, FILE_ROOM = 1 << 16, MEMORY = 1 << 26 };
 typedef struct {
     unsigned char byte[FILE_ROOM];
     size_t size;
@@ -111,9 +111,10 @@ static void fuzz_seeds(void)
 /* Reads a model. Returns 0 if it is refused and 1 if a network was written to `to`. */
 static int through(const unsigned char *p, size_t n, file *to)
 {
-    size_t room_ = onnx_open_bytes(p, n, reason), need = 0, size_;
-    void *work = room_ ? malloc(room_) : NULL, *memory = NULL;
-    onnx_model *m = work ? onnx_open(p, n, work, reason) : NULL;
+    size_t need = 0, size_;
+    void *memory = NULL;
+    opened from;
+    onnx_model *m = open_model(&from, p, n, MEMORY, reason);
     lgelu_node *nodes = m ? (lgelu_node *)calloc((size_t)onnx_nodes(m) + 1, sizeof *nodes) : NULL;
     int in_, out = -1;
     lgelu_net net;
@@ -161,7 +162,7 @@ static int through(const unsigned char *p, size_t n, file *to)
     }
     free(memory);
     free(nodes);
-    free(work);
+    close_model(&from);
     return out >= 0;
 }
 

@@ -14,7 +14,7 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 
 
-library="$DEPLOY/onnx_out.o $DEPLOY/onnx_in.o ${IMPLEMENTATION:-tools/lgelu.c} -lm"
+library="$DEPLOY/onnx_out.o $ONNX_READER ${IMPLEMENTATION:-tools/lgelu.c} -lm"
 $CC -std=c99 -O1 $WARNINGS tools/onnx_nets.c $DEPLOY/data.o $library -o $out/onnx_nets || exit 1
 $CC -std=c99 -O1 $WARNINGS tools/onnx_back.c $library -o $out/onnx_back || exit 1
 $CC -std=c99 -O1 $WARNINGS tools/onnx_read.c $library -o $out/onnx_read || exit 1

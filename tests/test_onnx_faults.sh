@@ -9,9 +9,9 @@ export OMP_NUM_THREADS
 mkdir -p $out/nets
 $CC -std=c99 -O1 $WARNINGS tools/onnx_fault_nets.c $IMPLEMENTATION -lm -o $out/onnx_fault_nets && $out/onnx_fault_nets $out/nets > $out/list || exit 1
 $CC $RELUIZE $IMPLEMENTATION -lm -o $out/sound || exit 1
-sed -e '/^static int onnx_read_node/i #include "onnx_faults.h"' -e 's/onnx_operators\[k\].read(m, &n)/fault_read(m, \&n, onnx_operators[k].read)/' \
-    -e 's/^#include <string.h>/&\n#include <stdio.h>\n#include <stdlib.h>/' ../examples/deploy/onnx_in.c > $out/onnx_in.c
-[ "$(diff ../examples/deploy/onnx_in.c $out/onnx_in.c | grep -c '^>')" = 4 ]
+sed -e '/^static int onnx_read_node/i #include "onnx_faults.h"' -e 's/onnx_operators\[k\].read(m, n)/fault_read(m, n, onnx_operators[k].read)/' \
+    -e 's/^#include <string.h>/&\n#include <stdio.h>/' ../examples/deploy/onnx_in.c > $out/onnx_in.c
+[ "$(diff ../examples/deploy/onnx_in.c $out/onnx_in.c | grep -c '^>')" = 3 ]
 verdict $? "the copy of onnx_in.c has the faults"
 $CC -std=c99 -O0 -w -I../examples/deploy -Itools $out/onnx_in.c $(echo $RELUIZE | tr ' ' '\n' | grep -v '/onnx_in.o') $IMPLEMENTATION -lm \
     -o $out/faulty || exit 1

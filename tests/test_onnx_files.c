@@ -11,11 +11,13 @@
 #include "../examples/deploy/int8_product.c"
 #include "../examples/deploy/onnx_out.c"
 #include "../examples/deploy/onnx_in.c"
+#include "tools/onnx_open.h"
 
 enum { NODES = 64 };
 static lgelu_node nodes[2][NODES];
 static lgelu_net net[2];
 static char why[160];
+static opened model_of;
 static const onnx_options plain_options = { -1, 0, NULL, ONNX_CHANNELS_FIRST, NULL };
 
 static void *make_net(int k)
@@ -182,31 +184,22 @@ static void a_gate_of_ones_own(void)
     free(memory);
 }
 
-/* Writes net[0] and reads net[1] from it. `file` receives the file and `m` the model, which is in
- * the workspace that is returned, with a guard after it. */
-static unsigned char *back(memory_file *file, onnx_model **m, int learn, int *in_, int *out)
+/* Writes net[0] and reads net[1] from it. `file` receives the file and `m` the model, until
+   close_model(&model_of). */
+static void back(memory_file *file, onnx_model **m, int learn, int *in_, int *out)
 {
-    unsigned char work[NODES], *space;
-    size_t bytes, i;
+    unsigned char work[NODES];
     if (onnx_save(net, &plain_options, work, memory_append, file, why)) {
         printf("FAIL a network is written: %s\n", why);
         exit(1);
     }
-    bytes = onnx_open_bytes(file->data, file->size, why);
-    space = (unsigned char *)malloc(bytes + 64);
-    memset(space + bytes, 0xA5, 64);
-    *m = onnx_open(file->data, file->size, space, why);
+    *m = open_model(&model_of, file->data, file->size, 0, why);
     if (!*m || onnx_nodes(*m) > NODES) {
         printf("FAIL a network is read: %s\n", why);
         exit(1);
     }
     lgelu_net_begin(net + 1, nodes[1], onnx_nodes(*m));
     *out = onnx_build(*m, net + 1, learn, in_);
-    for (i = 0; i < 64; i++) {
-        if (space[bytes + i] != 0xA5)
-            *out = -1;
-    }
-    return space;
 }
 
 static void what_comes_back(void)
@@ -214,7 +207,7 @@ static void what_comes_back(void)
     static const lgelu_transformer shape = {
         .layers = 1, .heads = 2, .width = 8, .gate = LGELU_GATE_LAMBDA, .lambda = 1
     };
-    void *memory[2], *space;
+    void *memory[2];
     memory_file file = { NULL, 0, 0 }, folded = { NULL, 0, 0 }, again = { NULL, 0, 0 };
     unsigned char work[NODES];
     onnx_options o = plain_options;
@@ -228,7 +221,7 @@ static void what_comes_back(void)
         lgelu_net_set_lambda(net, i, (float)(1 + i * i));
     for (k = 0; k < net[0].state_count; k++)
         net[0].state[k] += (float)(k % 7) / 8;
-    space = back(&file, &m, 0, &in_, &out);
+    back(&file, &m, 0, &in_, &out);
     check(out == net[1].count - 1 && net[1].count == net[0].count && in_ == 0,
           "a residual network comes back", "%s", net[1].message);
     memory[1] = make_net(1);
@@ -262,20 +255,18 @@ static void what_comes_back(void)
               && !memcmp(folded.data, again.data, again.size),
           "folding while writing gives the file of the folded network", "%zu bytes, %zu",
           folded.size, again.size);
-    free(space);
+    close_model(&model_of);
     lgelu_net_begin(net + 1, nodes[1], NODES);
     free(memory[1]);
     free(memory[0]);
     /* The file is truncated after every byte. */
     for (good = 1, k = 0; k < file.size && good; k++) {
-        const size_t bytes = onnx_open_bytes(file.data, k, why);
-        unsigned char *front = (unsigned char *)malloc(k ? k : 1),
-                      *room_ = bytes ? (unsigned char *)malloc(bytes) : NULL;
+        unsigned char *front = (unsigned char *)malloc(k ? k : 1);
         if (k)
             memcpy(front, file.data, k);
-        good = (!bytes || !onnx_open(front, k, room_, why)) && *why && !strchr(why, '\n');
+        good = !open_model(&model_of, front, k, 0, why) && *why && !strchr(why, '\n');
+        close_model(&model_of);
         free(front);
-        free(room_);
     }
     check(good, "a file that is cut off is refused wherever the cut is", "%zu bytes: '%s'", k, why);
     free(file.data);
@@ -285,7 +276,7 @@ static void what_comes_back(void)
     lgelu_net_begin(net, nodes[0], NODES);
     lgelu_gpt(net, lgelu_tokens(net, "tokens", 6, 20), &shape);
     memory[0] = make_net(0);
-    space = back(&file, &m, 1, &in_, &out);
+    back(&file, &m, 1, &in_, &out);
     check(out == net[1].count - 1 && net[1].count == net[0].count, "a GPT comes back", "%s",
           net[1].message);
     check(out > 0 && nodes[1][out].tied == nodes[0][net[0].count - 1].tied
@@ -301,7 +292,7 @@ static void what_comes_back(void)
             good = nodes[1][i].gate == LGELU_GATE_LAMBDA;
     }
     check(good, "and its GELU a gate to be learned, when asked for", "no");
-    free(space);
+    close_model(&model_of);
     free(memory[0]);
     free(file.data);
 }
@@ -319,7 +310,7 @@ static void how_results_lie(void)
     for (int k = 0; k < 3; k++) {
         memory_file file = { NULL, 0, 0 };
         onnx_model *m;
-        void *memory, *space;
+        void *memory;
         char name[80];
         int in_, out, a;
         lgelu_net_begin(net, nodes[0], NODES);
@@ -329,10 +320,10 @@ static void how_results_lie(void)
         if (k == 2)
             a = lgelu_flatten(net, "f", a);
         memory = make_net(0);
-        space = back(&file, &m, 0, &in_, &out);
+        back(&file, &m, 0, &in_, &out);
         snprintf(name, sizeof name, "%s as the result, its order is known", row[k].name);
         check(out >= 0 && onnx_result(m) == row[k].form, name, "form %d", (int)onnx_result(m));
-        free(space);
+        close_model(&model_of);
         free(memory);
         free(file.data);
     }

@@ -12,7 +12,7 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 if [ -z "$torch" ]; then echo "skip networks of torchvision, timm and Hugging Face: $no_torch"; exit 0; fi
 if [ -z "$runtime" ]; then echo "skip networks of torchvision, timm and Hugging Face: $no_runtime"; exit 0; fi
-$CC -std=c99 -O1 $WARNINGS tools/onnx_zoo.c ../examples/deploy/onnx_out.c ../examples/deploy/onnx_in.c ${IMPLEMENTATION:-tools/lgelu.c} \
+$CC -std=c99 -O1 $WARNINGS tools/onnx_zoo.c $DEPLOY/onnx_out.o $ONNX_READER ${IMPLEMENTATION:-tools/lgelu.c} \
     -lm -o $out/onnx_zoo || exit 1
 if ! $torch tools/onnx_zoo_more.py $out/torch > $out/list 2> $out/log; then
     echo "FAIL networks of PyTorch: $(tail -n 1 $out/log)"

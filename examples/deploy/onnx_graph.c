@@ -1358,6 +1358,8 @@ static int onnx_read_model_head(onnx_opening *o, deploy_span *graph)
     while (onnx_next(&r)) {
         if (onnx_field_is(&r, 1, 0))
             g->ir_version = (int64_t)r.x;
+        if (onnx_field_is(&r, 2, 2))
+            g->producer = r.in;
         if (onnx_field_is(&r, 8, 2) && onnx_read_opset(o, r.in, &g->opset))
             return -1;
         if (onnx_field_is(&r, 25, 2))

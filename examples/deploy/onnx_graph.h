@@ -163,6 +163,7 @@ typedef struct {
 
 typedef struct onnx_graph {
     deploy_span file;
+    deploy_span producer; /* which program wrote the file */
     int64_t ir_version;
     int opset; /* of ai.onnx; 0: not declared */
     onnx_subgraph top;

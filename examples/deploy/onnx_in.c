@@ -2,9 +2,10 @@
 
    onnx_in.c: see onnx_in.h.
 
-   How it works. The nodes are visited once, in their order in the file. What a node computes
-   becomes a *value* of one of a few kinds: a constant, a list of integers (a shape), a view of a
-   layer's elements, or a step of a formula that is not yet complete.
+   How it works. What the file computes without inputs is known (onnx_run.h): weights, and whatever
+   is made of them. The other nodes are visited once, in their order in the file. What a node
+   computes becomes a *value* of one of a few kinds: a constant, a list of integers (a shape), a
+   view of a layer's elements, or a step of a formula that is not yet complete.
 
    A *view* is a base and strides for each dimension, over the elements of a layer in channels-last
    order. Reshape, Transpose, Slice and their kind only make another view. A layer is made where
@@ -23,29 +24,27 @@
    MAP
        [1] TYPES              sizes, views, values, layers, the model
        [2] MESSAGES           the first error
-       [3] PROTOBUF           fields of a message
-       [4] TENSORS            TensorProto; elements as double
-       [5] VIEWS              dimensions of an array without copying it
-       [6] VALUES             by name; the outputs of a node
-       [7] CONSTANTS          elements; lists of integers
-       [8] ATTRIBUTES         of a node
-       [9] LAYERS             making them; completing formulas; tokens and patches
-       [10] OPERANDS          what an operator requires of its inputs
-       [11] MATRIX PRODUCTS   Gemm, MatMul, attention, Softmax
-       [12] ARITHMETIC        Add, Sub, Mul, Div, Pow; Erf, Tanh, Sqrt; Relu, Gelu
-       [13] NORMALISATIONS    BatchNormalization, LayerNormalization
-       [14] IMAGES            Conv, pooling, ReduceMean
-       [15] SHAPES            Reshape, Transpose, Slice, Pad, Gather, Concat and their kind
-       [16] CONSTANT NODES    Constant, Range, Cast, Equal, Where
-       [17] OPERATORS         the table of all of them; reading a node
-       [18] GRAPH             inputs; counting
-       [19] WEIGHTS           copying and checking them; what the result needs; the output
-       [20] OPENING           onnx_open_bytes, onnx_open
-       [21] BUILDING          names, onnx_build, onnx_fill
+       [3] VIEWS              dimensions of an array without copying it
+       [4] VALUES             the outputs of a node; tensors
+       [5] CONSTANTS          elements; lists of integers
+       [6] ATTRIBUTES         of a node
+       [7] LAYERS             making them; completing formulas; tokens and patches
+       [8] OPERANDS           what an operator requires of its inputs
+       [9] MATRIX PRODUCTS    Gemm, MatMul, attention, Softmax
+       [10] ARITHMETIC        Add, Sub, Mul, Div, Pow; Erf, Tanh, Sqrt; Relu, Gelu
+       [11] NORMALISATIONS    BatchNormalization, LayerNormalization
+       [12] IMAGES            Conv, pooling, ReduceMean
+       [13] SHAPES            Reshape, Transpose, Slice, Pad, Gather, Concat and their kind
+       [14] SIZES             Range, Cast, Equal, Where, which compute with shapes
+       [15] OPERATORS         the table of all of them; reading a node
+       [16] GRAPH             inputs; counting
+       [17] WEIGHTS           copying and checking them; what the result needs; the output
+       [18] OPENING           onnx_open, onnx_close
+       [19] BUILDING          names, onnx_build, onnx_fill; where the values of the file are
 
    To read another operator: a function that takes the model and the node, makes output 0 by
    onnx_set_result, onnx_set_view or onnx_pass and returns 1, or returns onnx_refuse; and a row of
-   the table in [17]. A new kind of layer also needs cases in onnx_short_name, whose lack the
+   the table in [15]. A new kind of layer also needs cases in onnx_short_name, whose lack the
    compiler reports, in onnx_build_layer, and, if it has weights, in onnx_put_layer; neither of
    these is reported. What onnx_out writes for it must be read: test_onnx writes networks by
    tests/tools/onnx_nets.c and reads them by onnx_back.c. */
@@ -54,6 +53,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- [1] TYPES ---- */
@@ -64,8 +64,6 @@ enum {
     ONNX_ATOMS = 16, /* atoms of a view */
     ONNX_FEW = 16,   /* integers of a list */
     ONNX_MOST_INPUTS = 64,
-    ONNX_MOST_OUTPUTS = 8,
-    ONNX_MOST_ATTRIBUTES = 16,
     ONNX_MOST_NODES = 16384,
     ONNX_MOST_VALUES = 65536
 };
@@ -97,17 +95,6 @@ typedef struct {
     int64_t base;
 } onnx_view;
 
-/* A TensorProto. Its data is in raw, or in packed, the field number of which is `field`. */
-typedef struct {
-    deploy_span name, raw, packed;
-    int type, field;
-    size_t elements;
-    int external, chunks; /* its data is in another file; how many data fields it has */
-    int rank;
-    int64_t dim[ONNX_RANK];
-    size_t at, index; /* how far a packed tensor was read: in bytes, in elements */
-} onnx_tensor;
-
 /* Kinds of values. From ONNX_DATA on they are computed from a layer. */
 enum {
     ONNX_ABSENT,
@@ -133,7 +120,7 @@ enum {
 
 /* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ...; a matrix that has 1 on a
    diagonal and above it, or below it, and 0 elsewhere. */
-enum { ONNX_UNIFORM = -1, ONNX_COUNTING = -2, ONNX_UPPER = -3, ONNX_LOWER = -4 };
+enum { ONNX_UNIFORM = 1, ONNX_COUNTING, ONNX_UPPER, ONNX_LOWER };
 /* What is asked of a constant: its value, whether it is 0, whether it is not. */
 enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
@@ -145,20 +132,20 @@ typedef struct {
 } onnx_turn;
 
 typedef struct {
-    deploy_span name;
     deploy_span origin;      /* a constant: the name of its tensor */
     deploy_span made_by, by; /* the node and the operator of its erf or tanh */
-    int next;                /* the next value with the same hash, or -1 */
     int kind;
     onnx_view v; /* over the elements of `tensor`, or of `layer` */
 
     /* ONNX_CONSTANT: a·x + b, then a test */
-    int tensor, integer, test;
+    const onnx_tensor *tensor; /* NULL: the file does not hold it, see `without` */
+    int without, computed;     /* computed: by a node of the file */
+    int integer, test;
     double a, b;
     int64_t wide, diagonal; /* of ONNX_UPPER and ONNX_LOWER: columns; element (i, i + diagonal) */
 
-    /* ONNX_INTEGERS; count -1: a scalar; columns: those of a table of pads, else 0 */
-    int count, columns;
+    /* ONNX_INTEGERS; count -1: a scalar */
+    int count;
     onnx_extent few[ONNX_FEW];
 
     /* ONNX_DATA and what follows */
@@ -179,7 +166,7 @@ typedef struct {
     /* ONNX_SCORES, ONNX_PROBABILITIES: the values of queries and keys */
     int q, k, causal;
     double scale;
-} onnx_value;
+} onnx_item;
 
 /* Where the heads of queries, keys or values are in a layer's channels: channel base + head·h +
    width·c is channel c of head h. */
@@ -218,35 +205,25 @@ typedef struct {
 } onnx_layer;
 
 struct onnx_model {
-    const unsigned char *file;
-    size_t bytes;
+    onnx_run *run;
+    const onnx_graph *graph; /* of run */
     char *message;
     int opset;
     int own;    /* lgelu.h wrote the file, so values have the names of layers */
     int failed; /* message holds an error */
-    int values, tensors, layers, most_values, most_tensors, most_layers;
-    int chains;        /* of the hash table, a power of two */
+    int layers, most_layers;
     int result, input; /* layers */
     int channels_last; /* images come in as (N, rows, columns, channels) */
     int row;           /* an image of one row comes in as (N, channels, columns) */
     int flat;          /* an image comes in as a vector */
     onnx_form form;    /* the order of the result's elements in the file */
-    onnx_value *value;
-    onnx_tensor *tensor;
+    onnx_item *value;  /* as the values of the graph are numbered */
     onnx_layer *layer;
-    int *chain;
     uint64_t budget; /* how many elements of constants may still be looked at */
     int64_t batch;   /* 0: open */
     int renamed, numbered[LGELU_OP_COUNT]; /* counters for names, see onnx_name_layer */
     char output[64];                       /* the name of the output */
 };
-
-typedef struct {
-    deploy_span op, name, domain;
-    int inputs, outputs, attributes;
-    int in[ONNX_MOST_INPUTS]; /* values, -1: left out */
-    deploy_span out[ONNX_MOST_OUTPUTS], attribute[ONNX_MOST_ATTRIBUTES];
-} onnx_node;
 
 /* ---- [2] MESSAGES ---- */
 
@@ -264,85 +241,23 @@ static int onnx_fail(onnx_model *m, const char *format, ...)
     return 0;
 }
 
+/* Returns the name of a value. */
+static const deploy_span *onnx_name_of(const onnx_model *m, int value)
+{
+    static const deploy_span none = { NULL, 0 };
+    return value >= 0 ? &m->graph->value[value].name : &none;
+}
+
+/* Returns the name of a node, or of its first output if it has none. */
+static const deploy_span *onnx_called(const onnx_model *m, const onnx_node *n)
+{
+    return n->name.n || !n->outputs ? &n->name : onnx_name_of(m, n->output[0]);
+}
+
 /* Refuses a node: the message names the node, its operator and the reason. Returns 0. */
 static int onnx_refuse(onnx_model *m, const onnx_node *n, const char *why)
 {
-    const deploy_span *name = n->name.n ? &n->name : n->out;
-    return onnx_fail(m, "node '%t' (%t): %s", name, &n->op, why);
-}
-
-/* ---- [3] PROTOBUF ---- */
-
-/* A message is a sequence of fields. Each begins with its number and its kind: 0 is followed by an
-   integer (x), 1 by 8 bytes, 2 by a length and so many bytes, 5 by 4 bytes (in). */
-typedef struct {
-    deploy_span left;
-    int field, kind, bad;
-    uint64_t x;
-    deploy_span in;
-} onnx_reader;
-
-/* Reads a varint and moves s behind it; 0 if it is cut off. */
-static int onnx_varint(deploy_span *s, uint64_t *x)
-{
-    int shift;
-    for (*x = 0, shift = 0; s->n && shift < 64; shift += 7) {
-        const unsigned char c = *s->p++;
-        s->n--;
-        *x |= (uint64_t)(c & 127) << shift;
-        if (c < 128)
-            return 1;
-    }
-    return 0;
-}
-
-/* Reads the next field of a message; 0 at the end, or after damage, which r->bad reports. */
-static int onnx_next_field(onnx_reader *r)
-{
-    uint64_t key, n;
-    if (!r->left.n || r->bad)
-        return 0;
-    r->bad = 1;
-    if (!onnx_varint(&r->left, &key) || key < 8 || key >> 3 > 0x1FFFFFFF)
-        return 0;
-    r->field = (int)(key >> 3);
-    r->kind = (int)(key & 7);
-    if (r->kind == 0) {
-        if (!onnx_varint(&r->left, &r->x))
-            return 0;
-        n = 0;
-    } else if (r->kind == 2) {
-        if (!onnx_varint(&r->left, &n))
-            return 0;
-    } else if (r->kind == 1 || r->kind == 5) {
-        n = r->kind == 1 ? 8 : 4;
-    } else {
-        return 0;
-    }
-    if (n > r->left.n)
-        return 0;
-    r->in.p = r->left.p;
-    r->in.n = (size_t)n;
-    r->left.p += n;
-    r->left.n -= (size_t)n;
-    r->bad = 0;
-    return 1;
-}
-
-/* Returns a reader of the fields of a message. */
-static onnx_reader onnx_reader_of(deploy_span s)
-{
-    onnx_reader r;
-    memset(&r, 0, sizeof r);
-    r.left = s;
-    return r;
-}
-
-/* Reports the place at which the file is damaged. Returns 0. */
-static int onnx_damaged(onnx_model *m, const onnx_reader *r)
-{
-    return onnx_fail(m, "byte %d: this is not an ONNX file, or it is damaged or cut off",
-                     (int64_t)(r->left.p - m->file));
+    return onnx_fail(m, "node '%t' (%t): %s", onnx_called(m, n), &n->op, why);
 }
 
 /* Returns whether s is this text, which is not empty. */
@@ -351,219 +266,7 @@ static int onnx_text_is(deploy_span s, const char *text)
     return s.n == strlen(text) && s.n && !memcmp(s.p, text, s.n);
 }
 
-/* Returns whether two texts are equal. */
-static int onnx_same_text(deploy_span a, deploy_span b)
-{
-    return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n));
-}
-
-/* Returns an integer of n bytes, at most 4. */
-static uint32_t onnx_little_endian(const unsigned char *p, int n)
-{
-    uint32_t x = 0;
-    while (n)
-        x = x << 8 | p[--n];
-    return x;
-}
-
-/* Returns the float that has these bits. */
-static float onnx_as_float(uint32_t u)
-{
-    float x;
-    memcpy(&x, &u, 4);
-    return x;
-}
-
-/* ---- [4] TENSORS ---- */
-
-/* TensorProto: dims 1, data_type 2, float_data 4, int32_data 5, int64_data 7, name 8, raw_data 9,
-   double_data 10, external_data 13, data_location 14. These are its data types. */
-enum {
-    ONNX_FLOAT = 1,
-    ONNX_UINT8,
-    ONNX_INT8,
-    ONNX_UINT16,
-    ONNX_INT16,
-    ONNX_INT32,
-    ONNX_INT64,
-    ONNX_STRING,
-    ONNX_BOOL,
-    ONNX_FLOAT16,
-    ONNX_DOUBLE,
-    ONNX_BFLOAT16 = 16
-};
-
-/* Returns the bytes of an element; 0 for types that are not read. */
-static size_t onnx_type_bytes(int type)
-{
-    switch (type) {
-    case ONNX_INT64:
-    case ONNX_DOUBLE: return 8;
-    case ONNX_FLOAT:
-    case ONNX_INT32: return 4;
-    case ONNX_FLOAT16:
-    case ONNX_BFLOAT16:
-    case ONNX_INT16:
-    case ONNX_UINT16: return 2;
-    case ONNX_BOOL:
-    case ONNX_UINT8:
-    case ONNX_INT8: return 1;
-    default: return 0;
-    }
-}
-
-/* Appends a field's integer, or its packed integers; 0 if there are more than fit. */
-static int onnx_repeated(onnx_reader *r, int64_t *out, int most, int *count)
-{
-    uint64_t x = r->x;
-    if (r->kind == 0) {
-        if (*count >= most)
-            return 0;
-        out[(*count)++] = (int64_t)x;
-        return 1;
-    }
-    if (r->kind != 2)
-        return 0;
-    while (r->in.n) {
-        if (*count >= most || !onnx_varint(&r->in, &x))
-            return 0;
-        out[(*count)++] = (int64_t)x;
-    }
-    return 1;
-}
-
-/* Reads a TensorProto, except for its data, which onnx_check_tensor looks at. Returns 0 after an
-   error. */
-static int onnx_read_tensor(onnx_model *m, deploy_span s, onnx_tensor *t)
-{
-    onnx_reader r = onnx_reader_of(s);
-    int d;
-    memset(t, 0, sizeof *t);
-    while (onnx_next_field(&r)) {
-        if (r.field == 1) {
-            if (!onnx_repeated(&r, t->dim, ONNX_RANK, &t->rank))
-                return onnx_fail(m, "tensor '%t': more than %d dimensions", &t->name,
-                                 (int64_t)ONNX_RANK);
-        } else if (r.field == 2 && !r.kind) {
-            t->type = r.x < 64 ? (int)r.x : 64;
-        } else if (r.field == 8 && r.kind == 2) {
-            t->name = r.in;
-        } else if (r.field == 9 && r.kind == 2) {
-            t->raw = r.in;
-            t->chunks++;
-        } else if (r.field == 4 || r.field == 5 || r.field == 7 || r.field == 10) {
-            t->packed = r.in;
-            t->field = r.field;
-            t->chunks += r.kind == 2 ? 1 : 2;
-        } else if (r.field == 13 || (r.field == 14 && r.x)) {
-            t->external = 1;
-        }
-    }
-    if (r.bad)
-        return onnx_damaged(m, &r);
-    for (t->elements = 1, d = 0; d < t->rank; d++) {
-        if (t->dim[d] < 0 || t->dim[d] > ONNX_MOST
-            || (t->dim[d] && t->elements > (size_t)(ONNX_MOST / t->dim[d])))
-            return onnx_fail(m, "tensor '%t': dimension %d is %d", &t->name, (int64_t)d, t->dim[d]);
-        t->elements *= (size_t)t->dim[d];
-    }
-    return 1;
-}
-
-/* Checks that the data of a tensor is complete and of a type that is read. This is done when a
-   tensor is first used, since a file may hold tensors that the result does not need. */
-static int onnx_check_tensor(onnx_model *m, onnx_tensor *t)
-{
-    static const int packed_as[17] = { 0, 4, 5, 5, 5, 5, 5, 7, 0, 5, 5, 10, 0, 0, 0, 0, 5 };
-    const size_t width = onnx_type_bytes(t->type);
-    if (t->external) {
-        return onnx_fail(m, "tensor '%t': its data is in another file: save the model as one file",
-                         &t->name);
-    }
-    if (!width) {
-        return onnx_fail(m, "tensor '%t': data type %d is not supported (floats and integers are)",
-                         &t->name, (int64_t)t->type);
-    }
-    if (!t->elements)
-        return onnx_fail(m, "tensor '%t': it is empty", &t->name);
-    if (t->chunks != 1)
-        return onnx_fail(m, "tensor '%t': expected its data in one field, found none or several",
-                         &t->name);
-    if (t->raw.p) {
-        if (t->raw.n / width != t->elements || t->raw.n % width) {
-            return onnx_fail(m, "tensor '%t': %d bytes for %d elements", &t->name,
-                             (int64_t)t->raw.n, (int64_t)t->elements);
-        }
-    } else {
-        if (t->field != packed_as[t->type]) {
-            return onnx_fail(m, "tensor '%t': its data is not that of data type %d", &t->name,
-                             (int64_t)t->type);
-        }
-        if (t->field == 4 || t->field == 10
-                ? t->packed.n / width != t->elements || t->packed.n % width
-                : t->packed.n < t->elements) {
-            return onnx_fail(m, "tensor '%t': %d bytes for %d elements", &t->name,
-                             (int64_t)t->packed.n, (int64_t)t->elements);
-        }
-    }
-    return 1;
-}
-
-/* Converts the bits of an element to a double. */
-static double onnx_from_bits(uint64_t x, int type)
-{
-    const uint32_t u = (uint32_t)x;
-    double d;
-    if (type == ONNX_FLOAT16) {
-        const uint16_t h = (uint16_t)u;
-        float f;
-        lgelu_from_f16(&f, &h, 1);
-        return (double)f;
-    }
-    switch (type) {
-    case ONNX_FLOAT: return (double)onnx_as_float(u);
-    case ONNX_DOUBLE: memcpy(&d, &x, 8); return d;
-    case ONNX_BFLOAT16: return (double)onnx_as_float(u << 16);
-    case ONNX_INT8: return (double)(int8_t)u;
-    case ONNX_INT16: return (double)(int16_t)u;
-    case ONNX_INT32: return (double)(int32_t)u;
-    case ONNX_INT64: return (double)(int64_t)x;
-    case ONNX_BOOL: return x != 0;
-    default: return (double)u;
-    }
-}
-
-/* Returns element i of a checked tensor. A packed tensor is read on from the last element that was
-   read. */
-static double onnx_element(onnx_model *m, onnx_tensor *t, size_t i)
-{
-    const size_t width = onnx_type_bytes(t->type);
-    const deploy_span s = t->raw.p ? t->raw : t->packed;
-    uint64_t x = 0;
-    if (m->budget)
-        m->budget--;
-    if (t->raw.p || t->field == 4 || t->field == 10) {
-        x = onnx_little_endian(s.p + i * width, width > 4 ? 4 : (int)width);
-        if (width == 8)
-            x |= (uint64_t)onnx_little_endian(s.p + i * width + 4, 4) << 32;
-        return onnx_from_bits(x, t->type);
-    }
-    if (i < t->index)
-        t->index = t->at = 0;
-    for (; t->index <= i; t->index++) {
-        deploy_span left;
-        left.p = s.p + t->at;
-        left.n = s.n - t->at;
-        if (m->budget)
-            m->budget--;
-        if (!onnx_varint(&left, &x))
-            return (double)NAN;
-        t->at = (size_t)(left.p - s.p);
-    }
-    return onnx_from_bits(x, t->type);
-}
-
-/* ---- [5] VIEWS ---- */
+/* ---- [3] VIEWS ---- */
 
 /* Returns the product of two sizes; above ONNX_MOST if it would overflow. */
 static onnx_extent onnx_times(onnx_extent a, onnx_extent b)
@@ -776,94 +479,53 @@ static int onnx_reshape_view(const onnx_view *v, const onnx_extent *shape, int r
     return i == left.atoms;
 }
 
-/* ---- [6] VALUES ---- */
+/* ---- [4] VALUES ---- */
 
-/* Returns the FNV-1a hash of a name. */
-static unsigned onnx_hash(deploy_span s)
+/* Makes v a value of no kind. */
+static void onnx_clear_item(onnx_item *v)
 {
-    unsigned h = 2166136261u;
-    size_t i;
-    for (i = 0; i < s.n; i++)
-        h = (h ^ s.p[i]) * 16777619u;
-    return h;
-}
-
-/* Returns the index of the value with this name, or -1. */
-static int onnx_find(const onnx_model *m, deploy_span name)
-{
-    int i;
-    for (i = m->chain[onnx_hash(name) & (unsigned)(m->chains - 1)]; i >= 0; i = m->value[i].next) {
-        if (onnx_same_text(m->value[i].name, name))
-            return i;
-    }
-    return -1;
-}
-
-/* Adds a value; NULL after an error, for instance if the name exists already. */
-static onnx_value *onnx_add_value(onnx_model *m, deploy_span name)
-{
-    const unsigned h = onnx_hash(name) & (unsigned)(m->chains - 1);
-    onnx_value *v;
-    if (onnx_find(m, name) >= 0) {
-        onnx_fail(m, "the value '%t' is computed twice", &name);
-        return NULL;
-    }
-    if (m->values >= m->most_values) {
-        onnx_fail(m, "internal error: there are more values than were counted");
-        return NULL;
-    }
-    v = m->value + m->values;
     memset(v, 0, sizeof *v);
-    v->name = name;
-    v->next = m->chain[h];
     v->vector = v->gain = -1;
     v->layer = -1;
-    m->chain[h] = m->values++;
-    return v;
 }
 
-/* Adds output k of a node; NULL after an error. */
-static onnx_value *onnx_make_output(onnx_model *m, const onnx_node *n, int k)
+/* Begins output k of a node; NULL after an error. */
+static onnx_item *onnx_make_output(onnx_model *m, const onnx_node *n, int k)
 {
-    if (k >= n->outputs || !n->out[k].n) {
+    if (k >= n->outputs || n->output[k] < 0) {
         onnx_refuse(m, n, "an output is missing");
         return NULL;
     }
-    return onnx_add_value(m, n->out[k]);
+    onnx_clear_item(m->value + n->output[k]);
+    return m->value + n->output[k];
 }
 
 /* Returns input k of a node, or NULL if it is left out. */
-static onnx_value *onnx_operand(onnx_model *m, const onnx_node *n, int k)
+static onnx_item *onnx_operand(onnx_model *m, const onnx_node *n, int k)
 {
-    return k < n->inputs && n->in[k] >= 0 ? m->value + n->in[k] : NULL;
+    return k < n->inputs && n->input[k] >= 0 ? m->value + n->input[k] : NULL;
 }
 
-/* Makes output 0 a copy of input k under the output's own name; NULL after an error. */
-static onnx_value *onnx_pass(onnx_model *m, const onnx_node *n, int k)
+/* Makes output 0 a copy of input k; NULL after an error. */
+static onnx_item *onnx_pass(onnx_model *m, const onnx_node *n, int k)
 {
-    const onnx_value *x = onnx_operand(m, n, k);
-    onnx_value *y = x ? onnx_make_output(m, n, 0) : NULL, head;
-    if (!x) {
+    const onnx_item *x = onnx_operand(m, n, k);
+    onnx_item *y = x ? onnx_make_output(m, n, 0) : NULL;
+    if (!x)
         onnx_refuse(m, n, "an input is missing");
-        return NULL;
-    }
-    if (!y)
-        return NULL;
-    head = *y;
-    *y = *x;
-    y->name = head.name;
-    y->next = head.next;
+    if (y)
+        *y = *x;
     return y;
 }
 
 /* Makes output 0 a constant x with `rank` dimensions of 1; NULL after an error. */
-static onnx_value *onnx_make_uniform(onnx_model *m, const onnx_node *n, double x, int rank)
+static onnx_item *onnx_make_uniform(onnx_model *m, const onnx_node *n, double x, int rank)
 {
-    onnx_value *y = onnx_make_output(m, n, 0);
+    onnx_item *y = onnx_make_output(m, n, 0);
     if (!y)
         return NULL;
     y->kind = ONNX_CONSTANT;
-    y->tensor = ONNX_UNIFORM;
+    y->without = ONNX_UNIFORM;
     y->b = x;
     y->v = onnx_empty_view(0);
     while (y->v.rank < rank)
@@ -871,79 +533,63 @@ static onnx_value *onnx_make_uniform(onnx_model *m, const onnx_node *n, double x
     return y;
 }
 
-/* Returns whether a data type is an integer type or BOOL. */
-static int onnx_is_integer(int type)
+/* Makes v the constant that a tensor holds. */
+static int onnx_set_tensor(onnx_model *m, onnx_item *v, const onnx_tensor *x, deploy_span origin)
 {
-    return type == ONNX_INT64 || type == ONNX_INT32 || type == ONNX_BOOL || type == ONNX_UINT8
-           || type == ONNX_INT8 || type == ONNX_INT16 || type == ONNX_UINT16;
-}
-
-/* Makes v the constant that tensor t holds. */
-static int onnx_set_tensor(onnx_model *m, onnx_value *v, int t)
-{
-    onnx_tensor *x = m->tensor + t;
-    int64_t stride = 1;
+    int64_t stride = (int64_t)x->count;
     int d;
     v->kind = ONNX_CONSTANT;
-    v->tensor = t;
+    v->tensor = x;
     v->a = 1;
     v->b = 0;
-    v->integer = onnx_is_integer(x->type);
-    v->origin = x->name;
+    v->integer = onnx_is_whole(x->type) || x->type == ONNX_BOOL;
+    v->origin = origin;
     v->v = onnx_empty_view(0);
-    for (d = 0; d < x->rank; d++) {
-        if (x->dim[d] > ONNX_MOST / stride)
-            return onnx_fail(m, "tensor '%t': too many elements", &x->name);
-        stride *= x->dim[d] ? x->dim[d] : 1;
-    }
     for (d = 0; d < x->rank; d++) {
         stride /= x->dim[d] ? x->dim[d] : 1;
         if (!onnx_new_dim(&v->v)
             || !onnx_push_atom(&v->v, onnx_atom_of((size_t)x->dim[d], (size_t)stride)))
-            return onnx_fail(m, "tensor '%t': too many dimensions", &x->name);
+            return onnx_fail(m, "tensor '%t': too many dimensions", &origin);
     }
     return 1;
 }
 
-/* Reads a tensor; returns its index, or -1 after an error. */
-static int onnx_add_tensor(onnx_model *m, deploy_span s)
+/* ---- [5] CONSTANTS ---- */
+
+/* Returns whether v is a constant of numbers. */
+static int onnx_known(onnx_model *m, const onnx_item *v)
 {
-    if (m->tensors >= m->most_tensors) {
-        onnx_fail(m, "internal error: there are more tensors than were counted");
-        return -1;
+    if (!v || v->kind != ONNX_CONSTANT)
+        return 0;
+    if (v->tensor && !onnx_is_float(v->tensor->type) && !v->integer) {
+        return onnx_fail(m, "tensor '%t': data type %d is not supported (floats and integers are)",
+                         &v->origin, (int64_t)v->tensor->type);
     }
-    return onnx_read_tensor(m, s, m->tensor + m->tensors) ? m->tensors++ : -1;
-}
-
-/* ---- [7] CONSTANTS ---- */
-
-/* Returns whether v is a constant whose data is complete. */
-static int onnx_known(onnx_model *m, const onnx_value *v)
-{
-    return v && v->kind == ONNX_CONSTANT
-           && (v->tensor < 0 || onnx_check_tensor(m, m->tensor + v->tensor));
+    return !v->tensor || v->tensor->count || onnx_fail(m, "tensor '%t': it is empty", &v->origin);
 }
 
 /* Returns the element of a triangle at this offset. */
-static double onnx_fetch_triangle(onnx_model *m, const onnx_value *v, int64_t offset)
+static double onnx_fetch_triangle(onnx_model *m, const onnx_item *v, int64_t offset)
 {
     const int64_t above = offset % v->wide - offset / v->wide - v->diagonal;
     if (m->budget)
         m->budget--;
-    return v->tensor == ONNX_UPPER ? above >= 0 : above <= 0;
+    return v->without == ONNX_UPPER ? above >= 0 : above <= 0;
 }
 
 /* Returns the element of a constant at this offset from its base. */
-static double onnx_fetch(onnx_model *m, const onnx_value *v, int64_t offset)
+static double onnx_fetch(onnx_model *m, const onnx_item *v, int64_t offset)
 {
     const int64_t at = v->v.base + offset;
     double x = 0;
-    if (v->tensor >= 0)
-        x = onnx_element(m, m->tensor + v->tensor, (size_t)at);
-    else if (v->tensor <= ONNX_UPPER)
+    if (v->tensor) {
+        m->budget -= m->budget > 0;
+        x = onnx_tensor_real(v->tensor, (size_t)at);
+    } else if (v->without >= ONNX_UPPER) {
         x = onnx_fetch_triangle(m, v, at);
-    else if (v->tensor == ONNX_COUNTING)
+    } else if (v->without == ONNX_COUNTING) {
         x = (double)at;
+    }
     x = x * v->a + v->b;
     switch (v->test) {
     case ONNX_IS_ZERO: return !(x < 0 || x > 0);
@@ -953,8 +599,10 @@ static double onnx_fetch(onnx_model *m, const onnx_value *v, int64_t offset)
 }
 
 /* Returns whether v is the same number everywhere, and puts it into *x. */
-static int onnx_single(onnx_model *m, const onnx_value *v, double *x)
+static int onnx_single(onnx_model *m, const onnx_item *v, double *x)
 {
+    double first;
+    size_t k;
     int i;
     if (v && v->kind == ONNX_INTEGERS && (v->count == -1 || v->count == 1) && !v->few[0].n) {
         *x = (double)v->few[0].c;
@@ -962,7 +610,14 @@ static int onnx_single(onnx_model *m, const onnx_value *v, double *x)
     }
     if (!onnx_known(m, v))
         return 0;
-    for (i = 0; i < v->v.atoms && v->tensor != ONNX_UNIFORM; i++) {
+    /* a part of what the file computes need not be looked at: all of it is */
+    first = v->tensor ? onnx_tensor_real(v->tensor, 0) : 0;
+    for (k = 1; v->computed && k < v->tensor->count; k++) {
+        const double other = onnx_tensor_real(v->tensor, k);
+        if (!(other >= first && other <= first))
+            return 0;
+    }
+    for (i = 0; i < v->v.atoms && v->without != ONNX_UNIFORM && !v->computed; i++) {
         if (v->v.a[i].stride && v->v.a[i].stride != ONNX_BATCH)
             return 0;
     }
@@ -972,7 +627,7 @@ static int onnx_single(onnx_model *m, const onnx_value *v, double *x)
 
 /* Returns whether a constant of one row for each sample of a fixed batch, as exporters repeat class
    tokens and positions, has the same row for all. */
-static int onnx_repeats_rows(onnx_model *m, const onnx_value *c)
+static int onnx_repeats_rows(onnx_model *m, const onnx_item *c)
 {
     int64_t row, i, left, count = 1, offset;
     int d;
@@ -998,14 +653,14 @@ static int onnx_repeats_rows(onnx_model *m, const onnx_value *c)
 
 /* Reads a list of integers, as shapes and axes are. Returns how many there are, -1 for a scalar, -2
    if v is anything else. */
-static int onnx_integers(onnx_model *m, const onnx_value *v, onnx_extent few[ONNX_FEW])
+static int onnx_integers(onnx_model *m, const onnx_item *v, onnx_extent few[ONNX_FEW])
 {
     int64_t n, i;
     if (!v)
         return -2;
     if (v->kind == ONNX_INTEGERS) {
         memcpy(few, v->few, sizeof v->few);
-        return v->columns ? -2 : v->count;
+        return v->count;
     }
     if (v->kind != ONNX_CONSTANT || !v->integer || v->v.rank > 1)
         return -2;
@@ -1032,7 +687,7 @@ static int onnx_integers(onnx_model *m, const onnx_value *v, onnx_extent few[ONN
 
 /* Reads a list of integers without the batch among them. Returns how many there are, 1 for a
    scalar, -1 if v is anything else. */
-static int onnx_plain_integers(onnx_model *m, const onnx_value *v, int64_t out[ONNX_FEW])
+static int onnx_plain_integers(onnx_model *m, const onnx_item *v, int64_t out[ONNX_FEW])
 {
     onnx_extent few[ONNX_FEW];
     int i, n = onnx_integers(m, v, few);
@@ -1048,88 +703,51 @@ static int onnx_plain_integers(onnx_model *m, const onnx_value *v, int64_t out[O
     return n;
 }
 
-/* ---- [8] ATTRIBUTES ---- */
-
-/* AttributeProto: name 1, f 2, i 3, s 4, t 5, ints 8. */
-
-/* Finds an attribute by its name. */
-static int onnx_attribute(const onnx_node *n, const char *name, deploy_span *body)
-{
-    int i;
-    for (i = 0; i < n->attributes; i++) {
-        onnx_reader r = onnx_reader_of(n->attribute[i]);
-        while (onnx_next_field(&r)) {
-            if (r.field == 1 && r.kind == 2 && onnx_text_is(r.in, name)) {
-                *body = n->attribute[i];
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
+/* ---- [6] ATTRIBUTES ---- */
 
 /* Returns an integer attribute, 0 where it has no value, or `otherwise` if there is none. */
 static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t otherwise)
 {
-    deploy_span s;
-    onnx_reader r;
-    if (!onnx_attribute(n, name, &s))
+    const onnx_attribute *a = onnx_graph_attribute(n, name);
+    if (!a)
         return otherwise;
-    for (otherwise = 0, r = onnx_reader_of(s); onnx_next_field(&r);) {
-        if (r.field == 3 && !r.kind)
-            otherwise = (int64_t)r.x;
-    }
-    return otherwise;
+    return a->kind == ONNX_ATTR_INT ? a->i : 0;
 }
 
 /* Returns a float attribute, 0 where it has no value, or `otherwise` if there is none. */
 static double onnx_attribute_float(const onnx_node *n, const char *name, double otherwise)
 {
-    deploy_span s;
-    onnx_reader r;
-    if (!onnx_attribute(n, name, &s))
+    const onnx_attribute *a = onnx_graph_attribute(n, name);
+    if (!a)
         return otherwise;
-    for (otherwise = 0, r = onnx_reader_of(s); onnx_next_field(&r);) {
-        if (r.field == 2 && r.kind == 5)
-            otherwise = (double)onnx_as_float(onnx_little_endian(r.in.p, 4));
-    }
-    return otherwise;
+    return a->kind == ONNX_ATTR_FLOAT ? (double)a->f : 0;
 }
 
 /* Returns a text attribute, empty if there is none. */
 static deploy_span onnx_attribute_text(const onnx_node *n, const char *name)
 {
-    deploy_span s, text = { NULL, 0 };
-    onnx_reader r;
-    if (!onnx_attribute(n, name, &s))
-        return text;
-    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
-        if (r.field == 4 && r.kind == 2)
-            text = r.in;
-    }
-    return text;
+    static const deploy_span none = { NULL, 0 };
+    const onnx_attribute *a = onnx_graph_attribute(n, name);
+    return a && a->kind == ONNX_ATTR_TEXT ? a->text : none;
 }
 
 /* Reads a list attribute; returns its length, or -1 if there is none or it is too long. */
 static int onnx_attribute_ints(const onnx_node *n, const char *name, int64_t out[ONNX_FEW])
 {
-    deploy_span s;
-    onnx_reader r;
-    int count = 0;
-    if (!onnx_attribute(n, name, &s))
+    const onnx_attribute *a = onnx_graph_attribute(n, name);
+    if (!a || a->count > ONNX_FEW)
         return -1;
-    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
-        if (r.field == 8 && !onnx_repeated(&r, out, ONNX_FEW, &count))
-            return -1;
-    }
-    return count;
+    if (a->kind != ONNX_ATTR_INTS)
+        return 0;
+    memcpy(out, a->ints, a->count * sizeof *out);
+    return (int)a->count;
 }
 
 /* Reads axes, which later opsets have as input k and earlier ones as an attribute; -1 if there are
    none. */
 static int onnx_axes_of(onnx_model *m, const onnx_node *n, int k, int64_t out[ONNX_FEW])
 {
-    onnx_value *v = onnx_operand(m, n, k);
+    onnx_item *v = onnx_operand(m, n, k);
     return v ? onnx_plain_integers(m, v, out) : onnx_attribute_ints(n, "axes", out);
 }
 
@@ -1141,7 +759,7 @@ static int onnx_axis_of(int64_t axis, int rank)
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
-/* ---- [9] LAYERS ---- */
+/* ---- [7] LAYERS ---- */
 
 /* Adds a layer that reads layers a and b (-1: none); its shape is that of a until the caller sets
    it. NULL after an error. */
@@ -1161,7 +779,7 @@ static onnx_layer *onnx_new_layer(onnx_model *m, const onnx_node *n, lgelu_op op
     l->alpha = l->beta = 1;
     l->node = -1;
     if (m->own && n->outputs == 1)
-        l->name = n->out[0];
+        l->name = *onnx_name_of(m, n->output[0]);
     if (a >= 0)
         memcpy(l->shape, m->layer[a].shape, sizeof l->shape);
     m->layers++;
@@ -1184,7 +802,7 @@ static int64_t onnx_elements(const onnx_layer *l)
 }
 
 /* Makes v a view of a layer's elements as they are. */
-static void onnx_set_data(onnx_value *v, int l, const onnx_view *w)
+static void onnx_set_data(onnx_item *v, int l, const onnx_view *w)
 {
     v->kind = ONNX_DATA;
     v->layer = l;
@@ -1202,7 +820,7 @@ static void onnx_set_data(onnx_value *v, int l, const onnx_view *w)
 static int onnx_set_result(onnx_model *m, const onnx_node *n, const onnx_layer *l,
                            const onnx_view *v)
 {
-    onnx_value *y = onnx_make_output(m, n, 0);
+    onnx_item *y = onnx_make_output(m, n, 0);
     if (!y)
         return 0;
     onnx_set_data(y, onnx_layer_index(m, l), v);
@@ -1210,14 +828,14 @@ static int onnx_set_result(onnx_model *m, const onnx_node *n, const onnx_layer *
 }
 
 /* Returns whether v is a number times its layer, and nothing else. */
-static int onnx_is_scaled(const onnx_value *v)
+static int onnx_is_scaled(const onnx_item *v)
 {
     return v->kind == ONNX_DATA && !v->function && v->vector < 0 && !(v->p[0] < 0 || v->p[0] > 0)
            && !(v->p[2] < 0 || v->p[2] > 0) && !(v->p[3] < 0 || v->p[3] > 0);
 }
 
 /* Returns whether an image is about to be padded. */
-static int onnx_is_padded(const onnx_value *x)
+static int onnx_is_padded(const onnx_item *x)
 {
     return x->padding[0] || x->padding[1] || x->padding[2] || x->padding[3];
 }
@@ -1233,10 +851,10 @@ static lgelu_window onnx_one_pixel(void)
 static int onnx_is_one(double x) { return fabs(x - 1) < 1e-6; }
 
 /* Returns whether v is its layer as it is. */
-static int onnx_is_plain(const onnx_value *v) { return onnx_is_scaled(v) && onnx_is_one(v->p[1]); }
+static int onnx_is_plain(const onnx_item *v) { return onnx_is_scaled(v) && onnx_is_one(v->p[1]); }
 
 /* Returns whether v is u² and nothing else. */
-static int onnx_is_square(const onnx_value *v)
+static int onnx_is_square(const onnx_item *v)
 {
     const int others =
         v->p[0] < 0 || v->p[0] > 0 || v->p[1] < 0 || v->p[1] > 0 || v->p[3] < 0 || v->p[3] > 0;
@@ -1246,7 +864,7 @@ static int onnx_is_square(const onnx_value *v)
 /* Returns a layer like that of x into whose weights another factor, or a bias, can go. If that
    layer has no weights, or a factor or bias already, it is a 1 × 1 depthwise convolution behind
    it. */
-static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const onnx_value *x,
+static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const onnx_item *x,
                                        int biased)
 {
     const onnx_layer *from = m->layer + x->layer;
@@ -1272,15 +890,11 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
     return l;
 }
 
-static const char onnx_of_weights[] =
-    "it computes with weights: fold weight standardisation, spectral norms and their kind into the "
-    "weights before the export";
-
 /* Stands in the place of an operator for what reads the graph's output. */
 static const char onnx_the_output[] = "the output";
 
 /* How the gate that is known uses the function in x. */
-static const char *onnx_use_of(const onnx_value *x)
+static const char *onnx_use_of(const onnx_item *x)
 {
     static const char *const use[] = { "",
                                        "GELU uses it, x * 0.5 * (1 + erf(...))",
@@ -1292,7 +906,7 @@ static const char *onnx_use_of(const onnx_value *x)
 }
 
 /* Makes x the product of a layer with itself, when no formula followed its square. */
-static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_view v = x->v;
     onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_MUL, x->layer, x->layer);
@@ -1303,10 +917,10 @@ static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_value *x)
     return 1;
 }
 
-static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x);
+static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_item *x);
 
 /* Returns whether the polynomial of x is one number. */
-static int onnx_is_number(const onnx_value *x)
+static int onnx_is_number(const onnx_item *x)
 {
     return !(x->p[1] < 0 || x->p[1] > 0 || x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0
              || x->p[3] > 0);
@@ -1315,11 +929,11 @@ static int onnx_is_number(const onnx_value *x)
 /* Makes a layer of σ(u), or of tanh(u) = 2σ(2u) - 1, that no formula of a gate followed, for
    everything that reads it. The number by which the function is multiplied, and what is added,
    remain in the formula. */
-static int onnx_end_sigmoid(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_end_sigmoid(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_view v = x->v;
     const int tanh_ = x->function == ONNX_TANH;
-    onnx_value inner = *x;
+    onnx_item inner = *x;
     onnx_layer *l;
     if (x->kind != ONNX_DATA || (x->function != ONNX_SIGMOID && !tanh_) || !onnx_is_number(x)
         || x->arg[2] < 0 || x->arg[2] > 0 || x->arg[3] < 0 || x->arg[3] > 0)
@@ -1339,10 +953,10 @@ static int onnx_end_sigmoid(onnx_model *m, const onnx_node *n, onnx_value *x)
     return 1;
 }
 
-static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y);
+static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_item *y);
 
 /* Makes a gate of x where its formula is that of one but for a factor, which remains. */
-static int onnx_end_scaled_gate(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_end_scaled_gate(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const int silu = x->function >= ONNX_SIGMOID;
     const double factor = x->p[1] * (silu ? x->beta : 2 * x->alpha);
@@ -1357,7 +971,7 @@ static int onnx_end_scaled_gate(onnx_model *m, const onnx_node *n, onnx_value *x
 
 /* Makes a layer of u·s, u·v, u/v and u·v + s when no formula followed that was recognised, and x
    its value. */
-static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_view v = x->v;
     onnx_layer *l;
@@ -1373,7 +987,7 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
     }
     if (x->function) {
         return onnx_fail(m, "node '%t' (%t): its result is not used as %s, before node '%t'",
-                         &x->made_by, &x->by, onnx_use_of(x), n->name.n ? &n->name : n->out);
+                         &x->made_by, &x->by, onnx_use_of(x), onnx_called(m, n));
     }
     if (m->layer[x->layer].op == LGELU_OP_TOKENS)
         return onnx_refuse(m, n, "tokens can only go to an embedding (Gather)");
@@ -1410,7 +1024,7 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_value *x)
 
 /* Replaces a convolution whose stride is its window by patches and a linear layer, whose pixels are
    tokens. */
-static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_layer *c = m->layer + x->layer;
     const size_t *s = c->op == LGELU_OP_CONV ? m->layer[c->input[0]].shape : c->shape;
@@ -1472,7 +1086,7 @@ static int onnx_pixels_to_tokens(onnx_model *m, const onnx_node *n, int *layer)
 
 /* Recognises an image that Reshape and Transpose cut into squares: patches, whatever the order
    inside a square. */
-static int onnx_image_to_patches(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_image_to_patches(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const size_t *s = m->layer[x->layer].shape, line = s[1] * s[2];
     size_t side;
@@ -1518,7 +1132,7 @@ static int onnx_image_to_patches(onnx_model *m, const onnx_node *n, onnx_value *
 
 /* Makes a layer of a normalised row without a gain or without a shift, for everything that reads
    it. */
-static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_end_norm(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_view v = x->v;
     onnx_layer *l;
@@ -1553,14 +1167,14 @@ static int onnx_turns_first(const onnx_turn *t)
 }
 
 /* Returns whether x has rotary positions in all channels of its layer. */
-static int onnx_turns_all(const onnx_model *m, const onnx_value *x)
+static int onnx_turns_all(const onnx_model *m, const onnx_item *x)
 {
     return onnx_turns_first(&x->turn) && onnx_is_one(x->p[1])
            && x->turn.heads * x->turn.width == onnx_channels(m->layer + x->layer);
 }
 
 /* Makes a layer of x if it has rotary positions in all channels. */
-static int onnx_end_rotary(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_end_rotary(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_view v = x->v;
     const onnx_turn turn = x->turn;
@@ -1576,10 +1190,10 @@ static int onnx_end_rotary(onnx_model *m, const onnx_node *n, onnx_value *x)
     return 1;
 }
 
-/* ---- [10] OPERANDS ---- */
+/* ---- [8] OPERANDS ---- */
 
 /* Returns whether the channels that x reads are not all of its layer's, in their order. */
-static int onnx_picks_channels(const onnx_value *x, int64_t channels)
+static int onnx_picks_channels(const onnx_item *x, int64_t channels)
 {
     int64_t unit = 1;
     int i;
@@ -1619,7 +1233,7 @@ static onnx_layer *onnx_picked_layer(onnx_model *m, const onnx_node *n, int from
 
 /* Where x reads some channels of each of its layer's pixels, or all of them in another order, as
    Split, Slice and a channel shuffle leave it, makes a layer whose channels these are. */
-static int onnx_pick_channels(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_pick_channels(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_layer *from = m->layer + x->layer;
     const int64_t channels = onnx_channels(from), elements = onnx_elements(from);
@@ -1670,7 +1284,7 @@ static int onnx_pick_channels(onnx_model *m, const onnx_node *n, onnx_value *x)
 }
 
 /* Finds the view of x when its layer's pixels and channels are exchanged; 0 if it cannot be. */
-static int onnx_exchanged_view(const onnx_model *m, const onnx_value *x, onnx_view *y)
+static int onnx_exchanged_view(const onnx_model *m, const onnx_item *x, onnx_view *y)
 {
     const onnx_layer *l = m->layer + x->layer;
     const int64_t channels = onnx_channels(l), pixels = onnx_elements(l) / channels;
@@ -1693,7 +1307,7 @@ static int onnx_exchanged_view(const onnx_model *m, const onnx_value *x, onnx_vi
 }
 
 /* Exchanges pixels and channels of the layer of x by a layer. */
-static int onnx_exchange(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_exchange(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     onnx_layer *l;
     onnx_view y;
@@ -1711,7 +1325,7 @@ static int onnx_exchange(onnx_model *m, const onnx_node *n, onnx_value *x)
 
 /* Exchanges pixels and channels where dimension d of x has the pixels, so that it has the channels.
  */
-static int onnx_exchange_to(onnx_model *m, const onnx_node *n, onnx_value *x, int d)
+static int onnx_exchange_to(onnx_model *m, const onnx_node *n, onnx_item *x, int d)
 {
     const onnx_layer *l = m->layer + x->layer;
     if (onnx_covers(&x->v, d, d + 1, 1, onnx_channels(l))
@@ -1726,7 +1340,7 @@ static int onnx_fit_window(onnx_layer *l, const size_t image[2], const int64_t k
 
 /* Finds the rectangle of pixels that x reads, with all channels: at[2] the first row and column,
    size[2] how many. Returns 0 if it reads anything else. */
-static int onnx_find_rectangle(const onnx_model *m, const onnx_value *x, int64_t at[2],
+static int onnx_find_rectangle(const onnx_model *m, const onnx_item *x, int64_t at[2],
                                int64_t size[2])
 {
     const onnx_layer *l = m->layer + x->layer;
@@ -1762,11 +1376,11 @@ static int onnx_find_rectangle(const onnx_model *m, const onnx_value *x, int64_t
 /* Where x reads a rectangle of its layer's pixels, as a causal convolution leaves it, makes a
    convolution whose pixels these are: the layer's own, padded less, or, where it is none, a
    depthwise one that moves the pixels. */
-static int onnx_crop(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_crop(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_layer *from = m->layer + x->layer;
     const int own = from->op == LGELU_OP_CONV && (from->weight >= 0 || !from->picks);
-    const onnx_value *w = own && from->weight >= 0 ? m->value + from->weight : NULL;
+    const onnx_item *w = own && from->weight >= 0 ? m->value + from->weight : NULL;
     const int64_t channels = onnx_channels(from), columns = (int64_t)from->shape[1];
     int64_t at[2], size[2], kernel[2] = { 1, 1 }, pads[4];
     onnx_layer *l, made;
@@ -1813,7 +1427,7 @@ static int onnx_crop(onnx_model *m, const onnx_node *n, onnx_value *x)
 
 /* Requires that input k is a layer's value, all of it, and copies it to *x. A token that was
    selected becomes a layer of its own. Returns 0 after an error. */
-static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_value *x)
+static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_item *x)
 {
     static const char *const why[ONNX_KINDS] = {
         "an input is missing",
@@ -1836,7 +1450,7 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_val
         "positions",
         NULL
     };
-    onnx_value *v = onnx_operand(m, n, k);
+    onnx_item *v = onnx_operand(m, n, k);
     onnx_layer *l;
     if (!v || why[v->kind])
         return onnx_refuse(m, n, why[v ? v->kind : ONNX_ABSENT]);
@@ -1913,7 +1527,7 @@ static onnx_view onnx_image_view(const onnx_model *m, const onnx_layer *l, int r
 
 /* Recognises a flattened image, (N, values) or (N, values, 1, 1) in its layer's order, and puts a
    layer that flattens before x, so that its values are channels. */
-static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_layer *from = m->layer + x->layer;
     onnx_view v = onnx_empty_view(0);
@@ -1942,7 +1556,7 @@ static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_value *x
 /* Recognises the graph's input (N, channels, columns), read as tokens so far, as an image of one
    row where it becomes (N, channels, 1, columns), and changes all views of it. Returns 0 without
    changing anything if it is not. */
-static int onnx_turn_input(onnx_model *m, onnx_value *x)
+static int onnx_turn_input(onnx_model *m, onnx_item *x)
 {
     onnx_layer *l = m->layer + x->layer, turned = *l;
     onnx_view v, image;
@@ -1953,11 +1567,11 @@ static int onnx_turn_input(onnx_model *m, onnx_value *x)
     if (l->shape[0] != 1 || !m->channels_last || !onnx_exchanged_view(m, x, &v)
         || !onnx_same_view(&v, &image))
         return 0;
-    for (i = 0; i < m->values; i++) {
+    for (i = 0; i < m->graph->values; i++) {
         if (m->value[i].layer == x->layer && !onnx_exchanged_view(m, m->value + i, &v))
             return 0;
     }
-    for (i = 0; i < m->values; i++) {
+    for (i = 0; i < m->graph->values; i++) {
         if (m->value[i].layer == x->layer && onnx_exchanged_view(m, m->value + i, &v))
             m->value[i].v = v;
     }
@@ -1970,7 +1584,7 @@ static int onnx_turn_input(onnx_model *m, onnx_value *x)
 
 /* Requires that input 0 is an image. A vector that is the graph's input and is read for the first
    time may turn out to be one. */
-static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     onnx_layer *l;
     onnx_view v;
@@ -2030,7 +1644,7 @@ static int onnx_image_operand(onnx_model *m, const onnx_node *n, onnx_value *x)
 
 /* Compares a constant with the data beside it. Returns the dimension along which it varies, -1 if
    it is one number, -2 if it varies along several or its dimensions differ. */
-static int onnx_varies_along(const onnx_value *data, const onnx_value *c)
+static int onnx_varies_along(const onnx_item *data, const onnx_item *c)
 {
     const int skip = data->v.rank - c->v.rank;
     int d, found = -1;
@@ -2051,7 +1665,7 @@ static int onnx_varies_along(const onnx_value *data, const onnx_value *c)
 
 /* Returns whether a constant has one number for each channel of the data's layer, or one for
    all. */
-static int onnx_is_per_channel(const onnx_model *m, const onnx_value *data, const onnx_value *c)
+static int onnx_is_per_channel(const onnx_model *m, const onnx_item *data, const onnx_item *c)
 {
     const int d = onnx_varies_along(data, c);
     return d == -1
@@ -2060,15 +1674,15 @@ static int onnx_is_per_channel(const onnx_model *m, const onnx_value *data, cons
                && !onnx_count_batch(&data->v, d, d + 1));
 }
 
-/* ---- [11] MATRIX PRODUCTS ---- */
+/* ---- [9] MATRIX PRODUCTS ---- */
 
 /* Adds a linear layer whose matrix is constant w, (outputs, inputs), or (inputs, outputs) if
    `transposed`. */
 static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transposed, int bias,
                            double alpha, double beta)
 {
-    onnx_value x;
-    const onnx_value *c = m->value + w;
+    onnx_item x;
+    const onnx_item *c = m->value + w;
     onnx_layer *l, *from;
     onnx_view v = onnx_empty_view(0);
     onnx_extent out;
@@ -2099,7 +1713,7 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transpo
         || (flat && !onnx_covers(&x.v, last, last + 1, 1, onnx_elements(from))))
         return onnx_refuse(m, n, "it does not read along channels or a flattened image");
     if (bias >= 0) {
-        const onnx_value *b = m->value + bias;
+        const onnx_item *b = m->value + bias;
         const onnx_extent s =
             b->kind == ONNX_CONSTANT && b->v.rank ? onnx_size(&b->v, b->v.rank - 1) : onnx_fixed(1);
         if (!onnx_known(m, b))
@@ -2144,15 +1758,15 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transpo
 /* Gemm. */
 static int onnx_op_gemm(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
-    if (n->inputs < 2 || n->in[1] < 0)
+    const onnx_item *x = onnx_operand(m, n, 0);
+    if (n->inputs < 2 || n->input[1] < 0)
         return onnx_refuse(m, n, "an input is missing");
     if (onnx_attribute_int(n, "transA", 0))
         return onnx_refuse(m, n, "transA is not supported");
     if (x && x->v.rank != 2)
         return onnx_refuse(m, n, "expected an input of two dimensions");
-    return onnx_add_linear(m, n, n->in[1], !onnx_attribute_int(n, "transB", 0),
-                           n->inputs > 2 ? n->in[2] : -1, onnx_attribute_float(n, "alpha", 1),
+    return onnx_add_linear(m, n, n->input[1], !onnx_attribute_int(n, "transB", 0),
+                           n->inputs > 2 ? n->input[2] : -1, onnx_attribute_float(n, "alpha", 1),
                            onnx_attribute_float(n, "beta", 1));
 }
 
@@ -2191,7 +1805,7 @@ static int onnx_add_heads(onnx_heads *h, int64_t size, int64_t stride)
 }
 
 /* Returns whether x is a number times its layer, perhaps with rotary positions. */
-static int onnx_can_be_heads(const onnx_value *x)
+static int onnx_can_be_heads(const onnx_item *x)
 {
     return x->kind == ONNX_ROTARY || onnx_is_scaled(x);
 }
@@ -2199,7 +1813,7 @@ static int onnx_can_be_heads(const onnx_value *x)
 /* Finds out where the heads of a query, key or value are in the channels of a layer of tokens.
    `tokens` and `width` are dimensions of x; the others hold the batch and the heads, as those of
    the queries q do. A dimension of 1 repeats its heads for those of q. */
-static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_value *x, const onnx_value *q,
+static int onnx_find_heads(onnx_model *m, const onnx_node *n, onnx_item *x, const onnx_item *q,
                            int tokens, int width, onnx_heads *h)
 {
     const onnx_layer *l;
@@ -2278,7 +1892,7 @@ static int onnx_join_heads(onnx_model *m, const onnx_node *n, const onnx_heads *
         if (layer < 0)
             return -1;
         if (!d && !onnx_is_one(factor)) {
-            onnx_value x;
+            onnx_item x;
             const onnx_view v = onnx_empty_view(0);
             memset(&x, 0, sizeof x);
             onnx_set_data(&x, layer, &v);
@@ -2343,7 +1957,7 @@ static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_hea
 
 /* Sets v to the dimensions of attention scores: those of the queries, with tokens as the last two.
  */
-static int onnx_view_scores(const onnx_model *m, const onnx_value *s, onnx_view *v)
+static int onnx_view_scores(const onnx_model *m, const onnx_item *s, onnx_view *v)
 {
     const onnx_view *q = &m->value[s->q].v, *k = &m->value[s->k].v;
     const int rank = q->rank;
@@ -2372,9 +1986,9 @@ static int onnx_view_scores(const onnx_model *m, const onnx_value *s, onnx_view 
 
 /* MatMul(softmax(scores), values): an attention layer, behind rotary positions if queries and keys
    have them. */
-static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_value *s)
+static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_item *s)
 {
-    onnx_value *q = m->value + s->q, *k = m->value + s->k, *v = onnx_operand(m, n, 1);
+    onnx_item *q = m->value + s->q, *k = m->value + s->k, *v = onnx_operand(m, n, 1);
     const int rank = q->v.rank, turned = q->kind == ONNX_ROTARY;
     const onnx_turn turn = q->turn;
     onnx_heads h[3];
@@ -2437,36 +2051,33 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_valu
 /* MatMul: with a constant matrix, of queries and keys, or of attention weights and values. */
 static int onnx_op_matmul(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
-    onnx_value *y;
+    const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    onnx_item *y;
     if (!a || !b)
         return onnx_refuse(m, n, "an input is missing");
     if (a->kind == ONNX_PROBABILITIES && b->kind == ONNX_DATA)
         return onnx_add_attention(m, n, a);
     if (b->kind == ONNX_CONSTANT && a->kind != ONNX_CONSTANT)
-        return onnx_add_linear(m, n, n->in[1], 1, -1, 1, 1);
+        return onnx_add_linear(m, n, n->input[1], 1, -1, 1, 1);
     if (onnx_can_be_heads(a) && onnx_can_be_heads(b) && a->v.rank == b->v.rank && a->v.rank > 2) {
         if (!(y = onnx_make_output(m, n, 0)))
             return 0;
         y->kind = ONNX_SCORES;
-        y->q = n->in[0];
-        y->k = n->in[1];
+        y->q = n->input[0];
+        y->k = n->input[1];
         y->scale = 1;
         return onnx_view_scores(m, y, &y->v) ? 1 : onnx_refuse(m, n, "it has too many dimensions");
     }
-    return onnx_refuse(m, n,
-                       a->kind == ONNX_CONSTANT && b->kind == ONNX_CONSTANT
-                           ? onnx_of_weights
-                           : "expected a product with a constant matrix, or one of an attention");
+    return onnx_refuse(m, n, "expected a product with a constant matrix, or one of an attention");
 }
 
 /* Softmax over the keys of attention scores. */
 static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     const int64_t axis = onnx_attribute_int(n, "axis", m->opset < 13 ? 1 : -1);
     const onnx_view *keys;
-    onnx_value *y;
+    onnx_item *y;
     if (!x || x->kind != ONNX_SCORES || onnx_text_is(n->op, "LogSoftmax")) {
         return onnx_refuse(
             m, n,
@@ -2485,7 +2096,7 @@ static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
 /* Checks a constant mask of scores, with an element for each query (row) and key: 0 where a query
    may look and at most -1e4 where not; if `boolean`, 1 and 0. Only no mask at all and a causal one
    are accepted. */
-static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const onnx_value *c,
+static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_item *y, const onnx_item *c,
                          int boolean, int inverted)
 {
     const onnx_layer *l = m->layer + m->value[y->q].layer;
@@ -2544,7 +2155,7 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_value *y, const
     return 1;
 }
 
-/* ---- [12] ARITHMETIC ---- */
+/* ---- [10] ARITHMETIC ---- */
 
 /* A gate of smooth.h behind layer `from`. x·σ(βx) is the header's own gate where it has that β. */
 static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from, smooth_kind kind,
@@ -2569,7 +2180,7 @@ static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from
 }
 
 /* Makes a gate of u·σ(βu) or u·tanh(softplus(u)), once the formula is complete. */
-static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_value *y)
+static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_item *y)
 {
     const int silu = y->function == ONNX_SIGMOID;
     const onnx_view v = y->v;
@@ -2587,12 +2198,12 @@ static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_value *y)
 }
 
 /* Makes a gate of 0.5·u·(1 + function(arg)), once the formula is complete. */
-static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
+static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_item *y)
 {
     static const double cubic = 0.044715, scale = 0.7978845608028654;
     const double k = y->p[1] * y->alpha;
     onnx_layer *l;
-    onnx_value x = *y;
+    onnx_item x = *y;
     onnx_view v = y->v;
     if (y->function >= ONNX_SIGMOID)
         return onnx_end_smooth(m, n, y);
@@ -2619,7 +2230,7 @@ static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_value *y)
 }
 
 /* Multiplies the polynomial of y by c. */
-static void onnx_scale_by(onnx_value *y, double c)
+static void onnx_scale_by(onnx_item *y, double c)
 {
     int i;
     for (i = 0; i < 4; i++)
@@ -2629,7 +2240,7 @@ static void onnx_scale_by(onnx_value *y, double c)
 /* Adds (sign 1) or subtracts (-1) a constant for each channel. */
 static int onnx_add_bias(onnx_model *m, const onnx_node *n, int data, int c, double sign)
 {
-    onnx_value x = m->value[data];
+    onnx_item x = m->value[data];
     onnx_layer *with;
     onnx_view v = x.v;
     if (m->value[c].v.rank > x.v.rank)
@@ -2646,8 +2257,8 @@ static int onnx_add_bias(onnx_model *m, const onnx_node *n, int data, int c, dou
 /* Adds or subtracts a constant for each element, as learned positions are. */
 static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, double sign)
 {
-    onnx_value x;
-    const onnx_value *b = m->value + c;
+    onnx_item x;
+    const onnx_item *b = m->value + c;
     onnx_layer *l;
     onnx_view v;
     int d, skip;
@@ -2673,7 +2284,7 @@ static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, do
 
 /* Returns whether f has one value for each channel of x and is repeated along the other dimensions,
    which are those of rows and columns. */
-static int onnx_is_factor(const onnx_model *m, const onnx_value *x, const onnx_value *f)
+static int onnx_is_factor(const onnx_model *m, const onnx_item *x, const onnx_item *f)
 {
     const int64_t channels = onnx_channels(m->layer + x->layer);
     int d, found = 0;
@@ -2736,7 +2347,7 @@ typedef struct {
 } onnx_operands;
 
 /* Makes output 0 a copy of the data among the operands. */
-static onnx_value *onnx_pass_operand(onnx_model *m, const onnx_node *n, const onnx_operands *p)
+static onnx_item *onnx_pass_operand(onnx_model *m, const onnx_node *n, const onnx_operands *p)
 {
     return onnx_pass(m, n, p->swapped);
 }
@@ -2748,10 +2359,10 @@ static int onnx_divides_by_zero(const onnx_operands *p)
 }
 
 /* s - x, for a number s. */
-static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_value *x,
+static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_item *x,
                                const onnx_operands *p)
 {
-    onnx_value *y;
+    onnx_item *y;
     if (!p->one || x->kind != ONNX_DATA
         || (x->function && !(onnx_is_number(x) && fabs(x->p[0]) > 0)))
         return onnx_refuse(m, n, "a constant less data");
@@ -2769,23 +2380,23 @@ static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_val
    a flattened image, must have its values as channels. */
 static int onnx_prepare_square(onnx_model *m, const onnx_node *n)
 {
-    onnx_value *x = m->value + n->in[0];
+    onnx_item *x = m->value + n->input[0];
     return !onnx_is_plain(x) || x->v.rank != 2 || onnx_flatten_operand(m, n, x);
 }
 
 /* x² and x³ of a polynomial; the square and the root inside a normalisation. */
-static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x,
+static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_item *x,
                           const onnx_operands *p)
 {
     const int two = onnx_is_one(p->s / 2), three = onnx_is_one(p->s / 3),
               root = onnx_is_one(2 * p->s);
     const int inverse = onnx_is_one(-2 * p->s) && x->kind == ONNX_MEAN_SQUARE;
-    onnx_value *y;
+    onnx_item *y;
     if (!p->one || !(two || three || root || inverse))
         return onnx_refuse(m, n, "only the powers 2, 3 and 0.5 are supported");
     /* a multiple of a layer, as scaled embeddings are, becomes a layer that all readers share */
     if (two && onnx_is_scaled(x) && !onnx_is_padded(x) && m->layer[x->layer].op != LGELU_OP_TOKENS
-        && !onnx_end_formula(m, n, m->value + n->in[0]))
+        && !onnx_end_formula(m, n, m->value + n->input[0]))
         return 0;
     if (two && !onnx_prepare_square(m, n))
         return 0;
@@ -2813,7 +2424,7 @@ static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_value *x
 /* The scale of attention scores, and their mask. */
 static int onnx_scores_and_constant(onnx_model *m, const onnx_node *n, const onnx_operands *p)
 {
-    onnx_value *y = onnx_pass_operand(m, n, p);
+    onnx_item *y = onnx_pass_operand(m, n, p);
     if (!y)
         return 0;
     if (p->op == ONNX_MULTIPLY || p->op == ONNX_DIVIDE) {
@@ -2830,12 +2441,12 @@ static int onnx_scores_and_constant(onnx_model *m, const onnx_node *n, const onn
 
 /* The gain and then the shift of a normalised row; the shift completes its layer. Returns -1 if the
    constant is neither. */
-static int onnx_affine_of_norm(onnx_model *m, const onnx_node *n, const onnx_value *x,
+static int onnx_affine_of_norm(onnx_model *m, const onnx_node *n, const onnx_item *x,
                                const onnx_operands *p)
 {
-    const onnx_value *b = m->value + p->constant;
+    const onnx_item *b = m->value + p->constant;
     if (p->op == ONNX_MULTIPLY && x->gain < 0) {
-        onnx_value *y;
+        onnx_item *y;
         if (!onnx_known(m, b) || !onnx_is_per_channel(m, x, b)) {
             return m->failed ? 0
                              : onnx_refuse(
@@ -2870,10 +2481,10 @@ static int onnx_affine_of_norm(onnx_model *m, const onnx_node *n, const onnx_val
 
 /* Takes a number into a formula: x·s, x/s, or a sum with an erf, a tanh or a polynomial. Returns -1
    if it is none of these. */
-static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_value *x,
+static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_item *x,
                                   const onnx_operands *p)
 {
-    onnx_value *y;
+    onnx_item *y;
     if (p->op == ONNX_MULTIPLY || p->op == ONNX_DIVIDE) {
         if (onnx_divides_by_zero(p))
             return onnx_refuse(m, n, "a division by 0");
@@ -2900,7 +2511,7 @@ static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_
 
 /* Returns whether b, with one number for each channel, can be the bias of the layer of x, which has
    none yet. */
-static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value *b)
+static int onnx_can_be_bias(onnx_model *m, const onnx_item *x, const onnx_item *b)
 {
     const onnx_layer *l = m->layer + x->layer;
     const int has_weights =
@@ -2915,7 +2526,7 @@ static int onnx_can_be_bias(onnx_model *m, const onnx_value *x, const onnx_value
 
 /* Returns whether x is a layer's values, or a quarter turn of them, and c a constant that varies
    along several dimensions, as cosines and sines of rotary positions do. */
-static int onnx_may_turn(onnx_model *m, const onnx_value *x, const onnx_value *c)
+static int onnx_may_turn(onnx_model *m, const onnx_item *x, const onnx_item *c)
 {
     const int whole = x->kind == ONNX_DATA && onnx_is_plain(x) && !onnx_is_padded(x)
                       && m->layer[x->layer].op != LGELU_OP_TOKENS && onnx_varies_along(x, c) == -2;
@@ -2926,7 +2537,7 @@ static int onnx_may_turn(onnx_model *m, const onnx_value *x, const onnx_value *c
 static int onnx_set_times(onnx_model *m, const onnx_node *n, int data, int c, int swapped)
 {
     const int quarter = m->value[data].kind == ONNX_QUARTER;
-    onnx_value *y = onnx_pass(m, n, swapped ? 1 : 0);
+    onnx_item *y = onnx_pass(m, n, swapped ? 1 : 0);
     if (!y)
         return 0;
     y->kind = ONNX_TIMES;
@@ -2937,7 +2548,7 @@ static int onnx_set_times(onnx_model *m, const onnx_node *n, int data, int c, in
 
 /* Sets where the heads of x are that rotary positions turn: tokens in dimension *tokens, the
    channels of a head in the last dimension. Returns 0 if they are not found. */
-static int onnx_find_turned(const onnx_model *m, const onnx_value *x, int *tokens, onnx_turn *t)
+static int onnx_find_turned(const onnx_model *m, const onnx_item *x, int *tokens, onnx_turn *t)
 {
     const onnx_layer *l = m->layer + x->layer;
     const onnx_atom *a = x->v.a;
@@ -2970,7 +2581,7 @@ static int onnx_find_turned(const onnx_model *m, const onnx_value *x, int *token
 }
 
 /* Returns whether constant c varies along no other dimension of x than `tokens` and the last. */
-static int onnx_is_table(const onnx_value *x, const onnx_value *c, int tokens)
+static int onnx_is_table(const onnx_item *x, const onnx_item *c, int tokens)
 {
     const int skip = x->v.rank - c->v.rank;
     int d;
@@ -2984,7 +2595,7 @@ static int onnx_is_table(const onnx_value *x, const onnx_value *c, int tokens)
 }
 
 /* Returns the element of a table of cosines or sines for a token and a channel of a head. */
-static double onnx_table_at(onnx_model *m, const onnx_value *x, const onnx_value *c, int tokens,
+static double onnx_table_at(onnx_model *m, const onnx_item *x, const onnx_item *c, int tokens,
                             int64_t token, int64_t channel)
 {
     const int skip = x->v.rank - c->v.rank;
@@ -3007,8 +2618,8 @@ static double onnx_base_of(double angle, int64_t width)
 
 /* Returns whether two tables are the cosines and sines of rotary positions, and finds their base.
    Angles are usually computed in float, so that errors grow with the position. */
-static int onnx_are_angles(onnx_model *m, const onnx_value *x, const onnx_value *cosines,
-                           const onnx_value *sines, int tokens, onnx_turn *t)
+static int onnx_are_angles(onnx_model *m, const onnx_item *x, const onnx_item *cosines,
+                           const onnx_item *sines, int tokens, onnx_turn *t)
 {
     const int interleaved = t->width > 2 && t->apart == t->channel;
     const int64_t count = onnx_size(&x->v, tokens).c, second = interleaved ? 2 : 1;
@@ -3040,11 +2651,11 @@ static int onnx_are_angles(onnx_model *m, const onnx_value *x, const onnx_value 
 /* Adds x·cos and quarter·sin: x with rotary positions. */
 static int onnx_add_turned(onnx_model *m, const onnx_node *n)
 {
-    const int second = m->value[n->in[0]].quarter;
-    const onnx_value *x = m->value + n->in[second], *quarter = m->value + n->in[!second];
+    const int second = m->value[n->input[0]].quarter;
+    const onnx_item *x = m->value + n->input[second], *quarter = m->value + n->input[!second];
     onnx_turn turn = quarter->turn;
     int tokens;
-    onnx_value *y;
+    onnx_item *y;
     if (x->quarter || !quarter->quarter || x->layer != quarter->layer
         || !onnx_same_view(&x->v, &quarter->v) || !onnx_find_turned(m, x, &tokens, &turn)
         || !onnx_is_table(x, m->value + x->times, tokens)
@@ -3064,9 +2675,9 @@ static int onnx_add_turned(onnx_model *m, const onnx_node *n)
 static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int data, int c,
                                   int swapped)
 {
-    const onnx_value *x = m->value + data, *b = m->value + c;
+    const onnx_item *x = m->value + data, *b = m->value + c;
     onnx_operands p = { op, c, swapped, 0, 0 };
-    onnx_value *y;
+    onnx_item *y;
     int done = -1;
     p.one = onnx_single(m, b, &p.s);
     if (m->failed)
@@ -3117,14 +2728,14 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
     /* a constant for each token: tokens become channels */
     if (!x->function && x->v.rank == 3 && onnx_varies_along(x, b) == 2
         && !onnx_is_per_channel(m, x, b)) {
-        onnx_value *turned = m->value + data;
+        onnx_item *turned = m->value + data;
         if (!onnx_end_formula(m, n, turned) || !onnx_exchange_to(m, n, turned, 2))
             return 0;
         x = m->value + data;
     }
     /* one for each of the channels that were chosen */
     if (!x->function && onnx_varies_along(x, b) >= 0 && !onnx_is_per_channel(m, x, b)) {
-        onnx_value *picked = m->value + data;
+        onnx_item *picked = m->value + data;
         if (!onnx_end_formula(m, n, picked) || !onnx_pick_channels(m, n, picked))
             return 0;
         x = m->value + data;
@@ -3156,10 +2767,10 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
 }
 
 /* Combines two polynomials in the same layer, as formulas of GELU do. */
-static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const onnx_value *a,
-                                const onnx_value *b)
+static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const onnx_item *a,
+                                const onnx_item *b)
 {
-    onnx_value *y = onnx_make_output(m, n, 0), head;
+    onnx_item *y = onnx_make_output(m, n, 0);
     double p[4] = { 0, 0, 0, 0 };
     int i, j;
     if (!y)
@@ -3167,10 +2778,7 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
     if ((a->vector >= 0 && !a->function) || (b->vector >= 0 && !b->function) || onnx_is_padded(a)
         || onnx_is_padded(b))
         return onnx_refuse(m, n, "only sums of two layers are supported");
-    head = *y;
     *y = a->function ? *a : *b;
-    y->name = head.name;
-    y->next = head.next;
     if (op == ONNX_MULTIPLY) {
         if (a->function && b->function)
             return onnx_refuse(m, n, "a product of two erf or tanh is not supported");
@@ -3204,7 +2812,7 @@ static int onnx_are_tokens_of(const onnx_model *m, int a, int b)
 static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
 {
     const int minus = onnx_text_is(n->op, "Sub");
-    onnx_value a, b;
+    onnx_item a, b;
     onnx_layer *l;
     onnx_view turned;
     if (!onnx_layer_operand(m, n, 0, &a) || !onnx_layer_operand(m, n, 1, &b))
@@ -3216,7 +2824,7 @@ static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
     }
     /* channels of one are tokens of the other */
     if (!onnx_same_view(&a.v, &b.v)) {
-        onnx_value *odd =
+        onnx_item *odd =
             a.v.rank == 3 && !onnx_covers(&a.v, 2, 3, 1, onnx_channels(m->layer + a.layer)) ? &a
                                                                                             : &b;
         if (onnx_exchanged_view(m, odd, &turned) && onnx_same_view(&turned, odd == &a ? &b.v : &a.v)
@@ -3244,7 +2852,7 @@ static int onnx_pair_of_layers(onnx_model *m, const onnx_node *n, lgelu_op kind)
    two layers of the same shape, as a gated unit does. */
 static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
 {
-    onnx_value x, f, *factor[2];
+    onnx_item x, f, *factor[2];
     onnx_view whole[2];
     onnx_layer *l;
     int k, good;
@@ -3264,7 +2872,7 @@ static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
     if (onnx_same_view(&x.v, &f.v))
         return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
     for (k = 0; k < 2; k++) {
-        const onnx_value swap = x;
+        const onnx_item swap = x;
         const size_t *s;
         if (onnx_elements(m->layer + f.layer) == onnx_channels(m->layer + x.layer)
             && onnx_is_factor(m, &x, &f) && !onnx_flatten_operand(m, n, &f))
@@ -3287,7 +2895,7 @@ static int onnx_two_shapes(onnx_model *m, const onnx_node *n, int op, const onnx
                            const onnx_extent *b, int nb)
 {
     const int count = na > nb ? na : nb;
-    onnx_value *y = onnx_make_output(m, n, 0);
+    onnx_item *y = onnx_make_output(m, n, 0);
     int i;
     if (!y)
         return 0;
@@ -3364,9 +2972,9 @@ static int onnx_broadcast(const onnx_view *c, const onnx_view *to, onnx_view *v)
 /* Computes with two constants, of which one is a single number. */
 static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
 {
-    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     double s, t;
-    onnx_value *y;
+    onnx_item *y;
     onnx_view v;
     const int one_a = onnx_single(m, a, &s), one_b = onnx_single(m, b, &t);
     if (m->failed)
@@ -3425,8 +3033,8 @@ static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
 /* Makes output 0 the RMS-normalised row of x·(1/root) or x/root, where input k has the root. */
 static int onnx_set_rms_norm(onnx_model *m, const onnx_node *n, int k)
 {
-    const onnx_view v = m->value[n->in[k]].v;
-    onnx_value *y = onnx_pass(m, n, k);
+    const onnx_view v = m->value[n->input[k]].v;
+    onnx_item *y = onnx_pass(m, n, k);
     if (!y)
         return 0;
     onnx_set_data(y, y->layer, &v);
@@ -3444,9 +3052,9 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
                    : onnx_text_is(n->op, "Mul") ? ONNX_MULTIPLY
                    : onnx_text_is(n->op, "Div") ? ONNX_DIVIDE
                                                 : ONNX_POWER;
-    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     onnx_extent p[ONNX_FEW], q[ONNX_FEW];
-    onnx_value *y;
+    onnx_item *y;
     int np, nq;
     if (!a || !b)
         return onnx_refuse(m, n, "an input is missing");
@@ -3460,9 +3068,9 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
         && (b->kind == ONNX_CONSTANT || b->kind == ONNX_INTEGERS))
         return onnx_two_constants(m, n, op);
     if (b->kind == ONNX_CONSTANT || b->kind == ONNX_INTEGERS)
-        return onnx_data_and_constant(m, n, op, n->in[0], n->in[1], 0);
+        return onnx_data_and_constant(m, n, op, n->input[0], n->input[1], 0);
     if (a->kind == ONNX_CONSTANT || a->kind == ONNX_INTEGERS)
-        return onnx_data_and_constant(m, n, op, n->in[1], n->in[0], 1);
+        return onnx_data_and_constant(m, n, op, n->input[1], n->input[0], 1);
     if (op == ONNX_ADD && a->kind == ONNX_TIMES && b->kind == ONNX_TIMES)
         return onnx_add_turned(m, n);
     if (a->layer == b->layer && onnx_same_view(&a->v, &b->v)) {
@@ -3493,7 +3101,7 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
             && !(a->function && b->function)
             && (op == ONNX_MULTIPLY || !(a->function || b->function))
             && (op != ONNX_ADD || !onnx_is_plain(a) || !onnx_is_plain(b))) {
-            const int same = n->in[0] == n->in[1];
+            const int same = n->input[0] == n->input[1];
             if (op == ONNX_MULTIPLY && same && !onnx_prepare_square(m, n))
                 return 0;
             return onnx_two_polynomials(m, n, op, a, b);
@@ -3507,17 +3115,17 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
 }
 
 /* Whether x is softplus(u) and nothing else, of which Mish takes the tanh. */
-static int onnx_is_softplus(const onnx_value *x)
+static int onnx_is_softplus(const onnx_item *x)
 {
     return x->function == ONNX_SOFTPLUS && onnx_is_one(x->beta) && onnx_is_one(x->p[0])
            && !(x->alpha < 0 || x->alpha > 0);
 }
 
 /* Makes y a function of what it was. Returns 1. */
-static int onnx_begin_function(const onnx_node *n, onnx_value *y, int function)
+static int onnx_begin_function(const onnx_model *m, const onnx_node *n, onnx_item *y, int function)
 {
     y->function = function;
-    y->made_by = n->name.n ? n->name : n->out[0];
+    y->made_by = *onnx_called(m, n);
     y->by = n->op;
     memcpy(y->arg, y->p, sizeof y->p);
     y->p[0] = 1;
@@ -3531,8 +3139,8 @@ static int onnx_begin_function(const onnx_node *n, onnx_value *y, int function)
 static int onnx_op_function(onnx_model *m, const onnx_node *n)
 {
     const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
-    const onnx_value *x = onnx_operand(m, n, 0);
-    onnx_value *y;
+    const onnx_item *x = onnx_operand(m, n, 0);
+    onnx_item *y;
     if (x && x->kind == ONNX_DATA && tanh_ && onnx_is_softplus(x)) {
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
@@ -3543,11 +3151,11 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
         && (x->kind != ONNX_DATA || x->function || x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0
             || x->p[2] > 0 || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0)) || x->vector >= 0)) {
         /* no gate is computed from this: the function is a layer behind it */
-        onnx_value whole;
+        onnx_item whole;
         if (!onnx_layer_operand(m, n, 0, &whole) || !(y = onnx_make_output(m, n, 0)))
             return 0;
         onnx_set_data(y, whole.layer, &whole.v);
-        return onnx_begin_function(n, y, tanh_ ? ONNX_TANH : ONNX_SIGMOID);
+        return onnx_begin_function(m, n, y, tanh_ ? ONNX_TANH : ONNX_SIGMOID);
     }
     if (!x || x->kind != ONNX_DATA || x->function)
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
@@ -3558,10 +3166,10 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
     if (tanh_)
-        return onnx_begin_function(n, y, ONNX_TANH);
+        return onnx_begin_function(m, n, y, ONNX_TANH);
     if (softplus)
-        return onnx_begin_function(n, y, ONNX_SOFTPLUS);
-    return onnx_begin_function(n, y, onnx_text_is(n->op, "Erf") ? ONNX_ERF : ONNX_SIGMOID);
+        return onnx_begin_function(m, n, y, ONNX_SOFTPLUS);
+    return onnx_begin_function(m, n, y, onnx_text_is(n->op, "Erf") ? ONNX_ERF : ONNX_SIGMOID);
 }
 
 /* Elu, LeakyRelu, Mish, HardSwish. */
@@ -3571,7 +3179,7 @@ static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
     const double otherwise = leaky ? (double)0.01f : 1;
     const double beta = elu || leaky ? onnx_attribute_float(n, "alpha", otherwise) : 1;
     smooth_kind kind = SMOOTH_HARDSWISH;
-    onnx_value x;
+    onnx_item x;
     onnx_layer *l;
     if (elu)
         kind = SMOOTH_ELU;
@@ -3586,7 +3194,7 @@ static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
 
 /* Replaces x by factor·x, or, with a constant, by one factor for each channel, as a depthwise
    convolution of 1 x 1. */
-static int onnx_scale_channels(onnx_model *m, const onnx_node *n, onnx_value *x, double factor,
+static int onnx_scale_channels(onnx_model *m, const onnx_node *n, onnx_item *x, double factor,
                                int constant)
 {
     const onnx_view v = x->v;
@@ -3601,13 +3209,13 @@ static int onnx_scale_channels(onnx_model *m, const onnx_node *n, onnx_value *x,
     onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
-static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_value *x);
+static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_item *x);
 
 /* PRelu: a leaky ReLU where it has one slope, else ReLU(x) - slope·ReLU(-x). */
 static int onnx_op_prelu(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *slope = onnx_operand(m, n, 1);
-    onnx_value x, negative;
+    const onnx_item *slope = onnx_operand(m, n, 1);
+    onnx_item x, negative;
     onnx_layer *l;
     double s;
     if (!onnx_known(m, slope))
@@ -3622,14 +3230,14 @@ static int onnx_op_prelu(onnx_model *m, const onnx_node *n)
         return m->failed ? 0 : onnx_refuse(m, n, "expected one slope, or one for each channel");
     negative = x;
     if (!onnx_scale_channels(m, n, &negative, -1, -1) || !onnx_rectify(m, n, &negative)
-        || !onnx_scale_channels(m, n, &negative, -1, n->in[1]) || !onnx_rectify(m, n, &x)
+        || !onnx_scale_channels(m, n, &negative, -1, n->input[1]) || !onnx_rectify(m, n, &x)
         || !(l = onnx_new_layer(m, n, LGELU_OP_ADD, x.layer, negative.layer)))
         return 0;
     return onnx_set_result(m, n, l, &x.v);
 }
 
 /* Replaces x by scale·x + shift, as a layer, unless that is x. */
-static int onnx_affine(onnx_model *m, const onnx_node *n, onnx_value *x, double scale, double shift)
+static int onnx_affine(onnx_model *m, const onnx_node *n, onnx_item *x, double scale, double shift)
 {
     onnx_scale_by(x, scale);
     x->p[0] += shift;
@@ -3637,7 +3245,7 @@ static int onnx_affine(onnx_model *m, const onnx_node *n, onnx_value *x, double 
 }
 
 /* Replaces x by ReLU of x. */
-static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_value *x)
+static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_view v = x->v;
     onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_GATE, x->layer, -1);
@@ -3654,11 +3262,10 @@ static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_value *x)
    - least, least + r - ReLU(r - ReLU(x - least)). So ReLU6 and Hardsigmoid are two ReLUs, and what
    is added and multiplied goes into weights where it can. Rounding errors are those of the bounds:
    far ones, which would leave nothing of small values, are refused. */
-static int onnx_set_clip(onnx_model *m, const onnx_node *n, onnx_value *x, double least,
-                         double most)
+static int onnx_set_clip(onnx_model *m, const onnx_node *n, onnx_item *x, double least, double most)
 {
     const double far = 16;
-    onnx_value *y;
+    onnx_item *y;
     if (!(fabs(least) <= far) || (most < HUGE_VAL && !(fabs(most) <= far)))
         return onnx_refuse(m, n, "a bound is more than 16 away from 0");
     if (!onnx_affine(m, n, x, 1, -least) || !onnx_rectify(m, n, x))
@@ -3684,7 +3291,7 @@ static int onnx_op_scaled_elu(onnx_model *m, const onnx_node *n)
     const int selu = onnx_text_is(n->op, "Selu");
     const double alpha = onnx_attribute_float(n, "alpha", selu ? 1.6732632423543772 : 1);
     const double gamma = selu ? onnx_attribute_float(n, "gamma", 1.0507009873554805) : alpha;
-    onnx_value x;
+    onnx_item x;
     onnx_layer *l;
     if (!(alpha > 0 && alpha < 1e6 && gamma > 0 && gamma < 1e6))
         return onnx_refuse(m, n, "its constants are out of bounds");
@@ -3692,7 +3299,7 @@ static int onnx_op_scaled_elu(onnx_model *m, const onnx_node *n)
         || !(l = onnx_smooth_layer(m, n, x.layer, SMOOTH_ELU, selu ? alpha : 1))
         || !onnx_set_result(m, n, l, &x.v))
         return 0;
-    onnx_scale_by(m->value + onnx_find(m, n->out[0]), gamma);
+    onnx_scale_by(m->value + n->output[0], gamma);
     return 1;
 }
 
@@ -3700,7 +3307,7 @@ static int onnx_op_scaled_elu(onnx_model *m, const onnx_node *n)
 static int onnx_op_clip(onnx_model *m, const onnx_node *n)
 {
     double bound[2] = { -HUGE_VAL, HUGE_VAL };
-    onnx_value x;
+    onnx_item x;
     int k;
     if (m->opset < 11) {
         bound[0] = onnx_attribute_float(n, "min", bound[0]);
@@ -3720,8 +3327,8 @@ static int onnx_op_clip(onnx_model *m, const onnx_node *n)
    least float, which changes nothing. */
 static int onnx_op_max(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *v = onnx_operand(m, n, 0), *c = onnx_operand(m, n, 1);
-    onnx_value a, b, minus;
+    const onnx_item *v = onnx_operand(m, n, 0), *c = onnx_operand(m, n, 1);
+    onnx_item a, b, minus;
     onnx_layer *l;
     double s;
     if (n->inputs != 2 || !v || !c)
@@ -3758,7 +3365,7 @@ static int onnx_op_hard_sigmoid(onnx_model *m, const onnx_node *n)
 {
     const double alpha = onnx_attribute_float(n, "alpha", (double)0.2f),
                  beta = onnx_attribute_float(n, "beta", 0.5);
-    onnx_value x;
+    onnx_item x;
     return onnx_layer_operand(m, n, 0, &x) && onnx_affine(m, n, &x, alpha, beta)
            && onnx_set_clip(m, n, &x, 0, 1);
 }
@@ -3766,7 +3373,7 @@ static int onnx_op_hard_sigmoid(onnx_model *m, const onnx_node *n)
 /* Relu, Gelu. */
 static int onnx_op_gate(onnx_model *m, const onnx_node *n)
 {
-    onnx_value x;
+    onnx_item x;
     onnx_layer *l;
     const deploy_span how = onnx_attribute_text(n, "approximate");
     if (!onnx_layer_operand(m, n, 0, &x) || !(l = onnx_new_layer(m, n, LGELU_OP_GATE, x.layer, -1)))
@@ -3783,11 +3390,11 @@ static int onnx_op_gate(onnx_model *m, const onnx_node *n)
 /* Sqrt, Reciprocal, Neg: inside a normalisation, or of a constant number. */
 static int onnx_op_root(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     double s;
-    onnx_value *y;
+    onnx_item *y;
     int i;
-    if (x && x->kind == ONNX_INTEGERS && !x->columns && onnx_text_is(n->op, "Neg")) {
+    if (x && x->kind == ONNX_INTEGERS && onnx_text_is(n->op, "Neg")) {
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
         for (i = 0; i < (y->count < 0 ? 1 : y->count); i++)
@@ -3834,12 +3441,12 @@ static int onnx_op_root(onnx_model *m, const onnx_node *n)
                    "it is only supported inside a layer normalisation, or of one constant number");
 }
 
-/* ---- [13] NORMALISATIONS ---- */
+/* ---- [11] NORMALISATIONS ---- */
 
 /* BatchNormalization. */
 static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
 {
-    onnx_value x;
+    onnx_item x;
     onnx_layer *l;
     int k;
     if (!onnx_layer_operand(m, n, 0, &x) || !onnx_flatten_operand(m, n, &x))
@@ -3848,10 +3455,10 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
     if (x.v.rank < 2 || !onnx_covers(&x.v, 1, 2, 1, onnx_channels(l))
         || onnx_count_batch(&x.v, 1, 2))
         return onnx_refuse(m, n, "expected the channels in dimension 1 of its input");
-    if (onnx_attribute_int(n, "training_mode", 0) || (n->outputs > 1 && n->out[1].n))
+    if (onnx_attribute_int(n, "training_mode", 0) || (n->outputs > 1 && n->output[1] >= 0))
         return onnx_refuse(m, n, "training_mode is set: export the model in evaluation mode");
     for (k = 1; k < 5; k++) {
-        const onnx_value *c = onnx_operand(m, n, k);
+        const onnx_item *c = onnx_operand(m, n, k);
         if (!onnx_known(m, c))
             return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
         if (c->v.rank != 1 || onnx_size(&c->v, 0).c != onnx_channels(l))
@@ -3859,10 +3466,10 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_BATCH_NORM, x.layer, -1)))
         return 0;
-    l->weight = n->in[1];
-    l->bias = n->in[2];
-    l->mean = n->in[3];
-    l->variance = n->in[4];
+    l->weight = n->input[1];
+    l->bias = n->input[2];
+    l->mean = n->input[3];
+    l->variance = n->input[4];
     l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
     l->momentum = 1 - (float)onnx_attribute_float(n, "momentum", (double)0.9f);
     if (!(l->eps > 0) || !(l->momentum >= 0 && l->momentum <= 1))
@@ -3873,7 +3480,7 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
 /* LayerNormalization. */
 static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
 {
-    onnx_value x;
+    onnx_item x;
     onnx_layer *l;
     int k;
     if (!onnx_layer_operand(m, n, 0, &x))
@@ -3886,7 +3493,7 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
         || !onnx_covers(&x.v, x.v.rank - 1, x.v.rank, 1, onnx_channels(l)))
         return onnx_refuse(m, n, "expected the last dimension, the channels, as its axis");
     for (k = 1; k < 3; k++) {
-        const onnx_value *c = onnx_operand(m, n, k);
+        const onnx_item *c = onnx_operand(m, n, k);
         if (!c)
             continue;
         if (!onnx_known(m, c))
@@ -3896,16 +3503,16 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x.layer, -1)))
         return 0;
-    l->weight = n->inputs > 1 ? n->in[1] : -1;
-    l->bias = n->inputs > 2 ? n->in[2] : -1;
+    l->weight = n->inputs > 1 ? n->input[1] : -1;
+    l->bias = n->inputs > 2 ? n->input[2] : -1;
     l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
     return onnx_set_result(m, n, l, &x.v);
 }
 
-/* ---- [14] IMAGES ---- */
+/* ---- [12] IMAGES ---- */
 
 /* Returns whether a constant has `count` elements, all of them x. */
-static int onnx_is_uniform(onnx_model *m, const onnx_value *c, int64_t count, double x)
+static int onnx_is_uniform(onnx_model *m, const onnx_item *c, int64_t count, double x)
 {
     int64_t i;
     for (i = 0; i < count; i++) {
@@ -3922,7 +3529,7 @@ static int onnx_is_uniform(onnx_model *m, const onnx_value *c, int64_t count, do
    group norm. */
 static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
 {
-    onnx_value *v = onnx_operand(m, n, 0), x;
+    onnx_item *v = onnx_operand(m, n, 0), x;
     onnx_layer *l;
     int64_t groups, elements;
     int k;
@@ -3945,7 +3552,7 @@ static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n,
                            "expected images, or groups of their channels, of 2 values and more");
     for (k = 1; k < 3; k++) {
-        const onnx_value *c = onnx_operand(m, n, k);
+        const onnx_item *c = onnx_operand(m, n, k);
         if (!c || !onnx_known(m, c))
             return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
         if (c->v.rank != 1 || onnx_size(&c->v, 0).c != groups)
@@ -3958,8 +3565,8 @@ static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
     if (!(l->eps > 0))
         return onnx_refuse(m, n, "epsilon is not above 0");
     if (groups == onnx_channels(l)) {
-        l->weight = n->in[1];
-        l->bias = n->in[2];
+        l->weight = n->input[1];
+        l->bias = n->input[2];
     } else if (!onnx_is_uniform(m, onnx_operand(m, n, 1), groups, 1)
                || !onnx_is_uniform(m, onnx_operand(m, n, 2), groups, 0)) {
         return onnx_refuse(m, n, "a factor or a bias of a group of channels is not supported");
@@ -3985,7 +3592,7 @@ static int onnx_image_ints(const onnx_node *n, const char *name, int dims, int64
 }
 
 /* Reads the pads before rows and columns, and behind them, into p[4]. */
-static int onnx_read_pads(onnx_model *m, const onnx_node *n, const onnx_value *image, int dims,
+static int onnx_read_pads(onnx_model *m, const onnx_node *n, const onnx_item *image, int dims,
                           const int64_t extent[2], const int64_t stride[2], int64_t p[4])
 {
     const onnx_layer *from = m->layer + image->layer;
@@ -4061,7 +3668,7 @@ static int onnx_fit_window(onnx_layer *l, const size_t image[2], const int64_t k
 /* Reads the window of a convolution or a pooling of an image x with two dimensions or, where its
    view has three, one row; kernel[2] is the size of the weights, 0 for a pooling. Sets the layer's
    rows and columns. */
-static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *x,
+static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_item *x,
                            const int64_t kernel[2], onnx_layer *l)
 {
     const onnx_layer *from = m->layer + x->layer;
@@ -4123,7 +3730,7 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_value *
    layer. */
 static int onnx_is_image_of_tokens(const onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = n->inputs && n->in[0] >= 0 ? m->value + n->in[0] : NULL;
+    const onnx_item *x = n->inputs && n->input[0] >= 0 ? m->value + n->input[0] : NULL;
     const onnx_layer *l = x && x->kind == ONNX_DATA ? m->layer + x->layer : NULL;
     return l && onnx_is_plain(x) && !onnx_is_padded(x) && x->v.rank == 4 && l->shape[0] == 1
            && l->op != LGELU_OP_TOKENS && l->op != LGELU_OP_INPUT && onnx_size(&x->v, 2).c > 1
@@ -4134,9 +3741,9 @@ static int onnx_is_image_of_tokens(const onnx_model *m, const onnx_node *n)
 /* A convolution of 1 x 1 over an image whose pixels are tokens: a linear layer. */
 static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *w = onnx_operand(m, n, 1);
-    const int64_t channels = onnx_channels(m->layer + m->value[n->in[0]].layer);
-    onnx_view v = m->value[n->in[0]].v;
+    const onnx_item *w = onnx_operand(m, n, 1);
+    const int64_t channels = onnx_channels(m->layer + m->value[n->input[0]].layer);
+    onnx_view v = m->value[n->input[0]].v;
     onnx_layer *l;
     int64_t s[2] = { 1, 1 }, pads[ONNX_FEW];
     const int sides = onnx_attribute_ints(n, "pads", pads);
@@ -4149,18 +3756,18 @@ static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "tokens cannot become an image again");
     if (onnx_size(&w->v, 1).c != channels)
         return onnx_refuse(m, n, "the shape of its weights does not match channels and groups");
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, m->value[n->in[0]].layer, -1)))
+    if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, m->value[n->input[0]].layer, -1)))
         return 0;
-    l->weight = n->in[1];
+    l->weight = n->input[1];
     l->window = onnx_one_pixel();
     l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
     if (onnx_operand(m, n, 2)) {
-        const onnx_value *b = onnx_operand(m, n, 2);
+        const onnx_item *b = onnx_operand(m, n, 2);
         if (!onnx_known(m, b))
             return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
         if (b->v.rank != 1 || onnx_size(&b->v, 0).c != onnx_channels(l))
             return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
-        l->bias = n->in[2];
+        l->bias = n->input[2];
     }
     for (d = 0; d < v.atoms; d++) {
         if (v.a[d].stride != ONNX_BATCH && v.a[d].stride >= channels)
@@ -4175,8 +3782,8 @@ static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
 /* Conv. */
 static int onnx_op_conv(onnx_model *m, const onnx_node *n)
 {
-    onnx_value x;
-    const onnx_value *w = onnx_operand(m, n, 1), *b = onnx_operand(m, n, 2);
+    onnx_item x;
+    const onnx_item *w = onnx_operand(m, n, 1), *b = onnx_operand(m, n, 2);
     onnx_layer *l;
     onnx_view v;
     const int64_t groups = onnx_attribute_int(n, "group", 1);
@@ -4214,8 +3821,8 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
         && l->window.kernel[0] * l->window.kernel[1] > 225)
         return onnx_refuse(m, n,
                            "the window of a depthwise convolution has more than 225 elements");
-    l->weight = n->in[1];
-    l->bias = b ? n->in[2] : -1;
+    l->weight = n->input[1];
+    l->bias = b ? n->input[2] : -1;
     v = onnx_image_view(m, l, x.v.rank);
     return onnx_set_result(m, n, l, &v);
 }
@@ -4255,7 +3862,7 @@ static int onnx_add_max(onnx_model *m, const onnx_node *n, int *layer)
    tokens that follow one another. */
 static int onnx_mean_of_pixels(onnx_model *m, const onnx_node *n, const int *hit, int keep)
 {
-    onnx_value x = m->value[n->in[0]];
+    onnx_item x = m->value[n->input[0]];
     onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
     onnx_layer *l;
     int64_t count = 1;
@@ -4300,19 +3907,19 @@ static int onnx_mean_of_pixels(onnx_model *m, const onnx_node *n, const int *hit
     if (!onnx_set_result(m, n, l, &v))
         return 0;
     if (onnx_text_is(n->op, "ReduceSum"))
-        onnx_scale_by(m->value + onnx_find(m, n->out[0]), (double)count);
+        onnx_scale_by(m->value + n->output[0], (double)count);
     return 1;
 }
 
 /* MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool. */
 static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 {
-    onnx_value x;
+    onnx_item x;
     onnx_layer *l;
     onnx_view v;
     static const int64_t none[2] = { 0, 0 };
     const int most = onnx_text_is(n->op, "MaxPool");
-    if (n->outputs > 1 && n->out[1].n)
+    if (n->outputs > 1 && n->output[1] >= 0)
         return onnx_refuse(m, n, "the indices of maxima are not supported");
     if (onnx_text_is(n->op, "GlobalAveragePool") && onnx_is_image_of_tokens(m, n)) {
         const int pixels[ONNX_RANK] = { 0, 0, 1, 1 };
@@ -4358,7 +3965,7 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 /* ReduceMax over all pixels, or over all tokens. */
 static int onnx_max_of_pixels(onnx_model *m, const onnx_node *n, const int *hit, int keep)
 {
-    onnx_value x;
+    onnx_item x;
     onnx_view pixels = onnx_empty_view(0), v = pixels;
     int d;
     if (!onnx_layer_operand(m, n, 0, &x))
@@ -4383,8 +3990,8 @@ static int onnx_max_of_pixels(onnx_model *m, const onnx_node *n, const int *hit,
    ReduceSum. */
 static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *u = onnx_operand(m, n, 0);
-    onnx_value x, *y;
+    const onnx_item *u = onnx_operand(m, n, 0);
+    onnx_item x, *y;
     int64_t axes[ONNX_FEW];
     const int count = onnx_axes_of(m, n, 1, axes), keep = onnx_attribute_int(n, "keepdims", 1) != 0;
     int hit[ONNX_RANK] = { 0 }, d, i, over = -1, dims = 0;
@@ -4392,8 +3999,6 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     onnx_layer *l;
     if (m->failed)
         return 0;
-    if (u && u->kind == ONNX_CONSTANT)
-        return onnx_refuse(m, n, onnx_of_weights);
     if (!u || onnx_is_padded(u) || (u->kind != ONNX_DATA && u->kind != ONNX_SQUARE))
         return onnx_refuse(m, n, "it is only supported for layers");
     if (count < 1)
@@ -4416,7 +4021,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
         && onnx_is_plain(u) && !onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
         if (!onnx_layer_operand(m, n, 0, &x))
             return 0;
-        m->value[n->in[0]] = x;
+        m->value[n->input[0]] = x;
         l = m->layer + u->layer;
     }
     /* the mean of all channels or of their squares, in a layer or an RMS normalisation */
@@ -4441,7 +4046,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
             /* a token was selected or patches were made: the difference that follows reads them,
              * too */
             if (x.layer != u->layer)
-                m->value[n->in[0]] = x;
+                m->value[n->input[0]] = x;
             if (!(y = onnx_pass(m, n, 0)))
                 return 0;
             y->kind = ONNX_MEAN;
@@ -4453,10 +4058,10 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     return onnx_mean_of_pixels(m, n, hit, keep);
 }
 
-/* ---- [15] SHAPES ---- */
+/* ---- [13] SHAPES ---- */
 
 /* Returns whether v is a constant or a layer, which Reshape and its kind can view. */
-static int onnx_has_view(const onnx_value *v)
+static int onnx_has_view(const onnx_item *v)
 {
     return v
            && (v->kind == ONNX_CONSTANT || v->kind == ONNX_DATA || v->kind == ONNX_QUARTER
@@ -4464,13 +4069,13 @@ static int onnx_has_view(const onnx_value *v)
 }
 
 /* Returns whether v is attention scores or their softmax. */
-static int onnx_is_attention(const onnx_value *v)
+static int onnx_is_attention(const onnx_item *v)
 {
     return v && (v->kind == ONNX_SCORES || v->kind == ONNX_PROBABILITIES);
 }
 
 /* Refuses a node that only changes the view of layers and constants. */
-static int onnx_refuse_view(onnx_model *m, const onnx_node *n, const onnx_value *x)
+static int onnx_refuse_view(onnx_model *m, const onnx_node *n, const onnx_item *x)
 {
     return onnx_refuse(
         m, n,
@@ -4481,9 +4086,9 @@ static int onnx_refuse_view(onnx_model *m, const onnx_node *n, const onnx_value 
 }
 
 /* Makes output 0 another view of input 0; NULL after an error. */
-static onnx_value *onnx_set_view(onnx_model *m, const onnx_node *n, const onnx_view *v)
+static onnx_item *onnx_set_view(onnx_model *m, const onnx_node *n, const onnx_view *v)
 {
-    onnx_value *y = onnx_pass(m, n, 0);
+    onnx_item *y = onnx_pass(m, n, 0);
     if (y)
         y->v = *v;
     return y;
@@ -4492,16 +4097,14 @@ static onnx_value *onnx_set_view(onnx_model *m, const onnx_node *n, const onnx_v
 /* Shape: a list of integers, the batch among them. */
 static int onnx_op_shape(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     const onnx_view *v = x ? &x->v : NULL;
-    onnx_value *y;
+    onnx_item *y;
     int64_t from = onnx_attribute_int(n, "start", 0), to = onnx_attribute_int(n, "end", ONNX_RANK),
             i;
     if (!x || onnx_is_padded(x) || x->kind == ONNX_ABSENT
         || (x->kind > ONNX_PROBABILITIES && x->kind < ONNX_QUARTER))
         return onnx_refuse(m, n, "its input has no shape here");
-    if (x->columns)
-        return onnx_refuse(m, n, "the shape of a table of pads is not supported");
     if (x->kind == ONNX_INTEGERS) {
         const int count = x->count;
         if (from || !(y = onnx_make_output(m, n, 0)))
@@ -4534,7 +4137,7 @@ static int onnx_op_shape(onnx_model *m, const onnx_node *n)
 /* Reshapes input 0. `zero`: a size of 0 stands for the input's own size. */
 static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape, int rank, int zero)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     onnx_extent all = onnx_fixed(1), have = onnx_fixed(1);
     onnx_view v;
     int d, open = -1;
@@ -4567,7 +4170,7 @@ static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape,
         shape[open].c = all.c / have.c;
         shape[open].n = all.n - have.n;
     }
-    if (x->kind == ONNX_CONSTANT && x->tensor == ONNX_UNIFORM) {
+    if (x->kind == ONNX_CONSTANT && x->without == ONNX_UNIFORM) {
         for (v = onnx_empty_view(0), d = 0; d < rank; d++) {
             onnx_new_dim(&v);
             if (shape[d].n > 1 || (shape[d].n && shape[d].c > 1)
@@ -4582,60 +4185,19 @@ static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape,
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* PyTorch lists pads with the last dimension first, ONNX all beginnings before all ends. On the way
-   between them the list is a table of two columns, whose rows are reversed and which is then
-   transposed. This makes the table. */
-static int onnx_pads_to_table(onnx_model *m, const onnx_node *n, const onnx_extent *shape)
-{
-    onnx_value *y = onnx_pass(m, n, 0);
-    if (!y)
-        return 0;
-    if (y->columns || y->count < 2 || y->count % 2 || shape[1].c != 2 || shape[1].n
-        || (shape[0].c != -1 && shape[0].c != y->count / 2))
-        return onnx_refuse(m, n, "expected a list of sizes, found a table");
-    y->columns = 2;
-    return 1;
-}
-
-/* Transposes a table of pads, or reverses its rows. */
-static int onnx_turn_pads(onnx_model *m, const onnx_node *n, int transposed)
-{
-    onnx_value *y = onnx_pass(m, n, 0);
-    const onnx_value *x = onnx_operand(m, n, 0);
-    int i, rows;
-    if (!y)
-        return 0;
-    rows = x->count / x->columns;
-    for (i = 0; i < x->count; i++) {
-        y->few[i] = x->few[transposed ? i % rows * x->columns + i / rows
-                                      : (rows - 1 - i / x->columns) * x->columns + i % x->columns];
-    }
-    if (transposed)
-        y->columns = rows;
-    return 1;
-}
-
 /* Reshape. */
 static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
 {
     onnx_extent shape[ONNX_FEW];
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     onnx_extent few[ONNX_FEW];
     int rank = onnx_integers(m, onnx_operand(m, n, 1), shape),
         count = x ? onnx_integers(m, x, few) : -2;
-    onnx_value *y;
+    onnx_item *y;
     if (m->failed)
         return 0;
     if (rank < 0)
         return onnx_refuse(m, n, "the new shape is not constant");
-    if (x && x->kind == ONNX_INTEGERS && rank == 2)
-        return onnx_pads_to_table(m, n, shape);
-    if (x && x->columns && rank == 1 && (shape[0].c == -1 || shape[0].c == x->count)) {
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        y->columns = 0;
-        return 1;
-    }
     /* a scalar becomes a list of one integer, or such a list a scalar */
     if (x && x->kind == ONNX_INTEGERS && count != -2 && rank < 2) {
         if (!(y = onnx_pass(m, n, 0)))
@@ -4651,14 +4213,14 @@ static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
     if (!onnx_set_shape(m, n, shape, rank, !onnx_attribute_int(n, "allowzero", 0)))
         return 0;
     /* in a file that lgelu.h wrote this node has the name of the layer of rotary positions */
-    y = m->value + onnx_find(m, n->out[0]);
+    y = m->value + n->output[0];
     return !m->own || y->kind != ONNX_ROTARY || !onnx_turns_all(m, y) || onnx_end_rotary(m, n, y);
 }
 
 /* Flatten. */
 static int onnx_op_flatten(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     onnx_extent shape[2];
     int64_t axis = onnx_attribute_int(n, "axis", 1);
     int d;
@@ -4677,12 +4239,10 @@ static int onnx_op_flatten(onnx_model *m, const onnx_node *n)
 /* Transpose. */
 static int onnx_op_transpose(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     int64_t order[ONNX_FEW];
     int count = onnx_attribute_ints(n, "perm", order), d, seen = 0;
     onnx_view v;
-    if (x && x->columns && (count == -1 || (count == 2 && order[0] == 1 && order[1] == 0)))
-        return onnx_turn_pads(m, n, 1);
     if (!onnx_has_view(x))
         return onnx_refuse_view(m, n, x);
     if (count == -1) {
@@ -4705,18 +4265,15 @@ static int onnx_op_transpose(onnx_model *m, const onnx_node *n)
 /* Squeeze, Unsqueeze. */
 static int onnx_op_squeeze(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     const int more = onnx_text_is(n->op, "Unsqueeze");
     int64_t axes[ONNX_FEW];
     int count = onnx_axes_of(m, n, 1, axes), hit = 0, i, d, e, rank;
     onnx_extent few[ONNX_FEW];
     onnx_view v;
-    onnx_value *y;
+    onnx_item *y;
     if (m->failed)
         return 0;
-    if (x && x->columns)
-        return onnx_refuse(m, n,
-                           "it is only supported for layers and constants, along constant axes");
     if (x && x->kind == ONNX_INTEGERS) {
         i = onnx_integers(m, x, few);
         if (!(y = onnx_pass(m, n, 0)))
@@ -4820,11 +4377,11 @@ static int onnx_every_second(onnx_view *v, int d)
 /* Slice with constant ends and steps of 1, or of 2 as between the pairs of rotary positions. */
 static int onnx_op_slice(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     int64_t from[ONNX_FEW], to[ONNX_FEW], axes[ONNX_FEW], steps[ONNX_FEW];
     int count, i, rank;
     onnx_extent few[ONNX_FEW];
-    onnx_value *y;
+    onnx_item *y;
     onnx_view v;
     if (!x)
         return onnx_refuse(m, n, "an input is missing");
@@ -4851,11 +4408,6 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "its steps are not constant");
     if (!onnx_has_view(x) && x->kind != ONNX_INTEGERS)
         return onnx_refuse(m, n, "it is only supported for layers, constants and shapes");
-    if (x->columns && count == 1 && !axes[0] && steps[0] == -1 && from[0] == -1
-        && to[0] < -x->count)
-        return onnx_turn_pads(m, n, 0);
-    if (x->columns)
-        return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
     v = x->v;
     memset(few, 0, sizeof few);
     for (i = 0; i < count; i++) {
@@ -4889,7 +4441,7 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
                 return 0;
             y->count = (int)(to[i] - from[i]);
             memcpy(y->few, few, sizeof few);
-            memcpy(y->few, m->value[n->in[0]].few + from[i], (size_t)y->count * sizeof *few);
+            memcpy(y->few, m->value[n->input[0]].few + from[i], (size_t)y->count * sizeof *few);
             return 1;
         }
         if (from[i] >= to[i])
@@ -4906,7 +4458,7 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
 /* Pad: zeros around an image, equally many on each side, or none at all. */
 static int onnx_op_pad(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     int64_t p[ONNX_FEW];
     const deploy_span mode = onnx_attribute_text(n, "mode");
     /* up to opset 10 pads and their value are attributes */
@@ -4914,7 +4466,7 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
                                     : onnx_plain_integers(m, onnx_operand(m, n, 1), p);
     double s = m->opset < 11 ? onnx_attribute_float(n, "value", 0) : 0;
     int d, any = 0, rank = x ? x->v.rank : 0;
-    onnx_value *y;
+    onnx_item *y;
     if (m->failed)
         return 0;
     if (!x || x->kind != ONNX_DATA || count != 2 * rank || onnx_operand(m, n, 3))
@@ -4947,7 +4499,7 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
 /* Split into parts of constant sizes. */
 static int onnx_op_split(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     int64_t parts[ONNX_FEW], from = 0, length;
     int count, d, k;
     if (!onnx_has_view(x))
@@ -4969,22 +4521,19 @@ static int onnx_op_split(onnx_model *m, const onnx_node *n)
     if (count != n->outputs)
         return onnx_refuse(m, n, "the number of parts is not that of its outputs");
     for (k = 0; k < count; k++) {
-        onnx_value *y, head;
+        onnx_item *y;
         onnx_view v;
         if (parts[k] < 1 || parts[k] > length - from)
             return onnx_refuse(m, n, "its parts are larger than its input");
         if (!onnx_restrict_view(&x->v, d, from, parts[k], 0, &v))
             return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
         from += parts[k];
-        if (!n->out[k].n)
+        if (n->output[k] < 0)
             continue;
         if (!(y = onnx_make_output(m, n, k)))
             return 0;
         x = onnx_operand(m, n, 0);
-        head = *y;
         *y = *x;
-        y->name = head.name;
-        y->next = head.next;
         y->v = v;
     }
     return from == length ? 1 : onnx_refuse(m, n, "its parts are smaller than its input");
@@ -4993,7 +4542,7 @@ static int onnx_op_split(onnx_model *m, const onnx_node *n)
 /* Gather(table, tokens): an embedding. */
 static int onnx_add_embedding(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *table = onnx_operand(m, n, 0), *tokens = onnx_operand(m, n, 1);
+    const onnx_item *table = onnx_operand(m, n, 0), *tokens = onnx_operand(m, n, 1);
     onnx_layer *l = m->layer + tokens->layer;
     onnx_view v = onnx_empty_view(0);
     int d, i;
@@ -5023,7 +4572,7 @@ static int onnx_add_embedding(onnx_model *m, const onnx_node *n)
     onnx_push_atom(&v, onnx_atom_of((size_t)K, 1));
     if (!(l = onnx_new_layer(m, n, LGELU_OP_EMBEDDING, tokens->layer, -1)))
         return 0;
-    l->weight = n->in[0];
+    l->weight = n->input[0];
     l->shape[2] = (size_t)K;
     return onnx_set_result(m, n, l, &v);
 }
@@ -5031,8 +4580,8 @@ static int onnx_add_embedding(onnx_model *m, const onnx_node *n)
 /* Gather(table, indices) with the same constant index everywhere, as token types of zeros: one row
    of the table, repeated along the dimensions of the indices. The batch becomes a dimension of 1,
    along which constants are broadcast. */
-static int onnx_gather_same_row(onnx_model *m, const onnx_node *n, const onnx_value *table,
-                                const onnx_value *indices, double index)
+static int onnx_gather_same_row(onnx_model *m, const onnx_node *n, const onnx_item *table,
+                                const onnx_item *indices, double index)
 {
     const int64_t rows = onnx_size(&table->v, 0).c;
     onnx_view row, v;
@@ -5057,8 +4606,8 @@ static int onnx_gather_same_row(onnx_model *m, const onnx_node *n, const onnx_va
 
 /* Gather(table, indices) with at least two constant indices: first, first + 1, ..., as a table of
    positions is read, is a part of the table; the same index everywhere is one row of it. */
-static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_value *table,
-                            const onnx_value *indices)
+static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_item *table,
+                            const onnx_item *indices)
 {
     const int last = indices->v.rank - 1;
     const int64_t count = onnx_size(&indices->v, last).c, rows = onnx_size(&table->v, 0).c;
@@ -5080,7 +4629,7 @@ static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_value 
         return onnx_gather_same_row(m, n, table, indices, (double)first);
     if (first < 0 || count > rows || first > rows - count) {
         return onnx_fail(m, "node '%t' (%t): its indices %d to %d are beyond a table of %d rows",
-                         n->name.n ? &n->name : n->out, &n->op, first, first + count - 1, rows);
+                         onnx_called(m, n), &n->op, first, first + count - 1, rows);
     }
     if (!onnx_restrict_view(&table->v, 0, first, count, 0, &v))
         return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
@@ -5099,14 +4648,14 @@ static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_value 
 /* Gather: an embedding, rows of a constant table, one index of a dimension, or sizes of a shape. */
 static int onnx_op_gather(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0), *i = onnx_operand(m, n, 1);
+    const onnx_item *x = onnx_operand(m, n, 0), *i = onnx_operand(m, n, 1);
     int64_t index[ONNX_FEW], length;
     onnx_extent few[ONNX_FEW];
     onnx_view v;
-    onnx_value *y;
+    onnx_item *y;
     int count, d, k;
     double same;
-    onnx_value row;
+    onnx_item row;
     if (!x || !i)
         return onnx_refuse(m, n, "an input is missing");
     if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
@@ -5119,8 +4668,6 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
     }
     if (m->failed)
         return 0;
-    if (x->columns)
-        return onnx_refuse(m, n, "a part of a table of pads cannot be selected");
     if (x->kind == ONNX_INTEGERS) {
         count = onnx_plain_integers(m, i, index);
         if (count < 0)
@@ -5221,7 +4768,7 @@ static onnx_layer *onnx_join_layers(onnx_model *m, const onnx_node *n, int a, in
 /* Concat of layers: along their channels. */
 static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
 {
-    const onnx_value *turned = onnx_operand(m, n, 0);
+    const onnx_item *turned = onnx_operand(m, n, 0);
     onnx_view views[ONNX_MOST_INPUTS], first, v;
     int layer[ONNX_MOST_INPUTS];
     onnx_layer *l = NULL;
@@ -5231,7 +4778,7 @@ static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
     if (turned->kind == ONNX_ROTARY)
         return onnx_refuse(m, n, "rotary positions of a part of each head are not supported");
     for (k = 0; k < n->inputs; k++) {
-        const onnx_value *x = onnx_operand(m, n, k);
+        const onnx_item *x = onnx_operand(m, n, k);
         if (!x || x->kind != ONNX_DATA || onnx_axis_of(at, x->v.rank) < 0
             || onnx_count_batch(&x->v, onnx_axis_of(at, x->v.rank),
                                 onnx_axis_of(at, x->v.rank) + 1))
@@ -5240,7 +4787,7 @@ static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
                                "tokens, and for the channels of layers");
     }
     for (k = 0; k < n->inputs; k++) {
-        onnx_value x;
+        onnx_item x;
         if (!onnx_layer_operand(m, n, k, &x) || (x.v.rank == 2 && !onnx_flatten_operand(m, n, &x)))
             return 0;
         layer[k] = x.layer;
@@ -5273,13 +4820,13 @@ static int onnx_concat_layers(onnx_model *m, const onnx_node *n, int64_t at)
             return 0;
     }
     if (m->own && n->outputs == 1)
-        l->name = n->out[0];
+        l->name = *onnx_name_of(m, n->output[0]);
     return onnx_set_result(m, n, l, &first);
 }
 
 /* Returns whether a is -u and b is u, at two places of one layer and equal but for their places:
    joined along dimension d they are a quarter turn of pairs. */
-static int onnx_is_quarter(const onnx_value *a, const onnx_value *b, int d)
+static int onnx_is_quarter(const onnx_item *a, const onnx_item *b, int d)
 {
     onnx_view moved = a->v;
     moved.base = b->v.base;
@@ -5291,9 +4838,9 @@ static int onnx_is_quarter(const onnx_value *a, const onnx_value *b, int d)
 /* Makes output 0 the quarter turn (-b, a) of input 1, where a is, and input 0, which is -b. */
 static int onnx_set_quarter(onnx_model *m, const onnx_node *n, int d)
 {
-    const onnx_view b = m->value[n->in[1]].v;
-    const int64_t apart = m->value[n->in[0]].v.base - b.base;
-    onnx_value *y = onnx_pass(m, n, 1);
+    const onnx_view b = m->value[n->input[1]].v;
+    const int64_t apart = m->value[n->input[0]].v.base - b.base;
+    onnx_item *y = onnx_pass(m, n, 1);
     onnx_view v = onnx_empty_view(b.base);
     int e;
     if (!y)
@@ -5312,7 +4859,7 @@ static int onnx_set_quarter(onnx_model *m, const onnx_node *n, int d)
 
 /* Returns whether a has rotary positions in the first channels of a layer, and b is the rest of its
    channels. */
-static int onnx_is_turned_and_rest(const onnx_model *m, const onnx_value *a, const onnx_value *b,
+static int onnx_is_turned_and_rest(const onnx_model *m, const onnx_item *a, const onnx_item *b,
                                    int d)
 {
     const int64_t first = a->turn.heads * a->turn.width;
@@ -5338,7 +4885,7 @@ static int onnx_is_turned_and_rest(const onnx_model *m, const onnx_value *a, con
 /* Makes output 0 the layer of rotary positions that is input 0, then input 1. */
 static int onnx_set_turned_and_rest(onnx_model *m, const onnx_node *n, int d)
 {
-    const onnx_value a = m->value[n->in[0]];
+    const onnx_item a = m->value[n->input[0]];
     onnx_view v = onnx_empty_view(0);
     onnx_layer *l = onnx_rotary_layer(m, n, a.layer, &a.turn, a.turn.heads);
     int e;
@@ -5360,12 +4907,12 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
 {
     const int64_t axis = onnx_attribute_int(n, "axis", 0);
     const int last = n->inputs - 1;
-    onnx_value x;
+    onnx_item x;
     onnx_layer *l;
     onnx_view v;
     int k;
     for (k = 0; k <= last; k++) {
-        const onnx_value *c = onnx_operand(m, n, k);
+        const onnx_item *c = onnx_operand(m, n, k);
         if (!last || !c || c->kind != (k < last ? ONNX_CONSTANT : ONNX_DATA)) {
             return onnx_refuse(
                 m, n,
@@ -5387,7 +4934,7 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
         || !onnx_covers(&x.v, 2, 3, 1, onnx_channels(l)) || !onnx_covers(&x.v, 0, 1, 1, 1))
         return onnx_refuse(m, n, "expected a class token before tokens (N, tokens, channels)");
     for (k = last - 1; k >= 0; k--) {
-        const onnx_value *a = onnx_operand(m, n, k);
+        const onnx_item *a = onnx_operand(m, n, k);
         if (!onnx_known(m, a))
             return 0;
         if (a->v.rank != 3 || !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0))
@@ -5401,7 +4948,7 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
         if (k)
             memset(&l->name, 0, sizeof l->name);
         l->shape[1]++;
-        l->bias = n->in[k];
+        l->bias = n->input[k];
         x.layer = onnx_layer_index(m, l);
     }
     v = onnx_empty_view(0);
@@ -5417,9 +4964,9 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
 /* Concat: of shapes, of layers along their channels, or of class tokens before tokens. */
 static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     const int64_t axis = onnx_attribute_int(n, "axis", 0);
-    onnx_value *y;
+    onnx_item *y;
     onnx_extent few[ONNX_FEW], all[ONNX_FEW];
     int k, i, count = 0;
     for (k = 0; k < n->inputs; k++) {
@@ -5461,7 +5008,7 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
    a product reads. */
 static int onnx_op_expand(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0);
+    const onnx_item *x = onnx_operand(m, n, 0);
     onnx_extent shape[ONNX_FEW];
     int rank = onnx_integers(m, onnx_operand(m, n, 1), shape), d, skip;
     onnx_view v;
@@ -5514,83 +5061,40 @@ static int onnx_op_expand(onnx_model *m, const onnx_node *n)
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* ---- [16] CONSTANT NODES ---- */
+/* ---- [14] SIZES ---- */
 
-/* Constant. */
-static int onnx_op_constant(onnx_model *m, const onnx_node *n)
+/* Evaluates a node ConstantOfShape for one element; NULL after an error. */
+static onnx_tensor *onnx_evaluate_one(onnx_model *m, const onnx_node *n)
 {
-    onnx_value *y = onnx_make_output(m, n, 0);
-    int64_t ints[ONNX_FEW];
-    deploy_span s;
-    onnx_reader r;
-    int i, t = -1;
+    const int64_t one = 1;
+    onnx_tensor *shape = onnx_tensor_make(m->run, ONNX_I64, 1, &one), *y = NULL;
+    if (shape) {
+        const onnx_tensor *in = shape;
+        onnx_tensor_set_real(shape, 0, 1);
+        onnx_run_node(m->run, (int)(n - m->graph->top.node), &in, &y, NULL);
+    }
+    onnx_tensor_free(shape);
     if (!y)
-        return 0;
-    if (onnx_attribute(n, "value", &s)) {
-        for (r = onnx_reader_of(s); onnx_next_field(&r);) {
-            if (r.field == 5 && r.kind == 2)
-                t = onnx_add_tensor(m, r.in);
-        }
-        if (m->failed)
-            return 0;
-        if (t < 0)
-            return onnx_refuse(m, n, "its value is missing");
-        m->tensor[t].name = y->name;
-        return onnx_set_tensor(m, y, t);
-    }
-    if (onnx_attribute(n, "value_float", &s)) {
-        y->kind = ONNX_CONSTANT;
-        y->tensor = ONNX_UNIFORM;
-        y->v = onnx_empty_view(0);
-        y->b = onnx_attribute_float(n, "value_float", 0);
-        return 1;
-    }
-    y->kind = ONNX_INTEGERS;
-    y->integer = 1;
-    if (onnx_attribute(n, "value_int", &s)) {
-        y->count = -1;
-        y->few[0] = onnx_fixed(onnx_attribute_int(n, "value_int", 0));
-        ints[0] = y->few[0].c;
-        i = 1;
-    } else {
-        i = onnx_attribute_ints(n, "value_ints", ints);
-        if (i < 0)
-            return onnx_refuse(m, n, "this kind of constant is not supported");
-        y->count = i;
-    }
-    while (i > 0) {
-        i--;
-        if (ints[i] > ONNX_MOST)
-            ints[i] = ONNX_MOST;
-        if (ints[i] < -ONNX_MOST)
-            ints[i] = -ONNX_MOST;
-        y->few[i] = onnx_fixed(ints[i]);
-    }
-    return 1;
+        onnx_fail(m, "%s", m->run->message);
+    return y;
 }
 
 /* ConstantOfShape. */
 static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
 {
     onnx_extent shape[ONNX_FEW];
-    int rank = onnx_integers(m, onnx_operand(m, n, 0), shape), d, t = -1;
+    int rank = onnx_integers(m, onnx_operand(m, n, 0), shape), d;
     double x = 0;
     int integer = 0;
-    deploy_span s;
-    onnx_reader r;
-    onnx_value *y;
+    onnx_tensor *one;
+    onnx_item *y;
     if (m->failed)
         return 0;
-    if (onnx_attribute(n, "value", &s)) {
-        for (r = onnx_reader_of(s); onnx_next_field(&r);) {
-            if (r.field == 5 && r.kind == 2)
-                t = onnx_add_tensor(m, r.in);
-        }
-        if (m->failed || t < 0 || !onnx_check_tensor(m, m->tensor + t))
-            return m->failed ? 0 : onnx_refuse(m, n, "its value is missing");
-        x = onnx_element(m, m->tensor + t, 0);
-        integer = onnx_is_integer(m->tensor[t].type);
-    }
+    if (!(one = onnx_evaluate_one(m, n)))
+        return 0;
+    x = onnx_tensor_real(one, 0);
+    integer = onnx_is_whole(one->type) || one->type == ONNX_BOOL;
+    onnx_tensor_free(one);
     if (rank < 0 || rank > ONNX_RANK)
         return onnx_refuse(m, n, "its shape is not a constant");
     if (!(y = onnx_make_output(m, n, 0)))
@@ -5605,7 +5109,7 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
         return 1;
     }
     y->kind = ONNX_CONSTANT;
-    y->tensor = ONNX_UNIFORM;
+    y->without = ONNX_UNIFORM;
     y->b = x;
     y->integer = integer;
     y->v = onnx_empty_view(0);
@@ -5624,9 +5128,9 @@ static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
 /* Trilu, of a matrix that is the same number everywhere, as causal masks begin. */
 static int onnx_op_triangle(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0), *k = onnx_operand(m, n, 1);
+    const onnx_item *x = onnx_operand(m, n, 0), *k = onnx_operand(m, n, 1);
     const int upper = onnx_attribute_int(n, "upper", 1) != 0;
-    onnx_value *y;
+    onnx_item *y;
     double s, diagonal = 0;
     if (!x || x->kind != ONNX_CONSTANT || x->test || x->v.rank != 2 || !onnx_single(m, x, &s)
         || onnx_size(&x->v, 0).n || onnx_size(&x->v, 1).n || (k && !onnx_single(m, k, &diagonal))
@@ -5635,7 +5139,8 @@ static int onnx_op_triangle(onnx_model *m, const onnx_node *n)
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
     x = onnx_operand(m, n, 0);
-    y->tensor = upper ? ONNX_UPPER : ONNX_LOWER;
+    y->tensor = NULL;
+    y->without = upper ? ONNX_UPPER : ONNX_LOWER;
     y->a = s;
     y->b = 0;
     y->wide = onnx_size(&x->v, 1).c;
@@ -5652,7 +5157,7 @@ static int onnx_op_triangle(onnx_model *m, const onnx_node *n)
 static int onnx_op_range(onnx_model *m, const onnx_node *n)
 {
     int64_t from[ONNX_FEW], to[ONNX_FEW], by[ONNX_FEW];
-    onnx_value *y;
+    onnx_item *y;
     if (onnx_plain_integers(m, onnx_operand(m, n, 0), from) != 1
         || onnx_plain_integers(m, onnx_operand(m, n, 1), to) != 1
         || onnx_plain_integers(m, onnx_operand(m, n, 2), by) != 1)
@@ -5662,7 +5167,7 @@ static int onnx_op_range(onnx_model *m, const onnx_node *n)
     if (!(y = onnx_make_output(m, n, 0)))
         return 0;
     y->kind = ONNX_CONSTANT;
-    y->tensor = ONNX_COUNTING;
+    y->without = ONNX_COUNTING;
     y->a = 1;
     y->integer = 1;
     y->v = onnx_empty_view(from[0]);
@@ -5672,26 +5177,26 @@ static int onnx_op_range(onnx_model *m, const onnx_node *n)
 }
 
 /* Returns the data type of a value, as far as CastLike needs it. */
-static int onnx_type_of(const onnx_model *m, const onnx_value *x)
+static int onnx_type_of(const onnx_model *m, const onnx_item *x)
 {
-    if (x->kind == ONNX_CONSTANT && x->tensor >= 0 && !x->integer)
-        return m->tensor[x->tensor].type;
-    return x->integer || (x->layer >= 0 && m->layer[x->layer].op == LGELU_OP_TOKENS) ? ONNX_INT64
-                                                                                     : ONNX_FLOAT;
+    if (x->kind == ONNX_CONSTANT && x->tensor && !x->integer)
+        return x->tensor->type;
+    return x->integer || (x->layer >= 0 && m->layer[x->layer].op == LGELU_OP_TOKENS) ? ONNX_I64
+                                                                                     : ONNX_F32;
 }
 
 /* Cast, CastLike: changes a value only where a constant becomes Boolean. Types that would round are
    refused. */
 static int onnx_op_cast(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *x = onnx_operand(m, n, 0), *like = onnx_operand(m, n, 1);
+    const onnx_item *x = onnx_operand(m, n, 0), *like = onnx_operand(m, n, 1);
     const int64_t to = like ? onnx_type_of(m, like) : onnx_attribute_int(n, "to", 0);
-    const int whole_numbers = to == ONNX_INT64 || to == ONNX_INT32 || to == ONNX_BOOL;
+    const int whole_numbers = to == ONNX_I64 || to == ONNX_I32 || to == ONNX_BOOL;
     double s;
-    onnx_value *y;
+    onnx_item *y;
     if (!x)
         return onnx_refuse(m, n, "an input is missing");
-    if (!whole_numbers && to != ONNX_FLOAT && to != ONNX_DOUBLE)
+    if (!whole_numbers && to != ONNX_F32 && to != ONNX_F64)
         return onnx_refuse(m, n,
                            "its type may round: expected float, double, int32, int64 or bool");
     if (x->kind == ONNX_INTEGERS && to == ONNX_BOOL)
@@ -5721,10 +5226,10 @@ static int onnx_op_cast(onnx_model *m, const onnx_node *n)
 /* Equal with a number, Not; of constants and of shapes. */
 static int onnx_op_compare(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
+    const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     onnx_extent p[ONNX_FEW], q[ONNX_FEW];
     double s;
-    onnx_value *y;
+    onnx_item *y;
     int np, nq, i, swapped;
     if (!a)
         return onnx_refuse(m, n, "an input is missing");
@@ -5775,10 +5280,10 @@ static int onnx_op_compare(onnx_model *m, const onnx_node *n)
 /* Where: of shapes, or as the mask of an attention. */
 static int onnx_op_where(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *c = onnx_operand(m, n, 0), *a = onnx_operand(m, n, 1),
-                     *b = onnx_operand(m, n, 2);
+    const onnx_item *c = onnx_operand(m, n, 0), *a = onnx_operand(m, n, 1),
+                    *b = onnx_operand(m, n, 2);
     onnx_extent few[3][ONNX_FEW];
-    onnx_value *y;
+    onnx_item *y;
     double s;
     int count[3], k, i, most = -1;
     if (!c || !a || !b)
@@ -5823,14 +5328,14 @@ static int onnx_op_where(onnx_model *m, const onnx_node *n)
 /* Identity; Dropout in evaluation. */
 static int onnx_op_identity(onnx_model *m, const onnx_node *n)
 {
-    const onnx_value *training = onnx_operand(m, n, 2);
+    const onnx_item *training = onnx_operand(m, n, 2);
     double s;
     if (training && (!onnx_single(m, training, &s) || s < 0 || s > 0))
         return onnx_refuse(m, n, "it is in training mode: export the model in evaluation mode");
     return onnx_pass(m, n, 0) != NULL;
 }
 
-/* ---- [17] OPERATORS ---- */
+/* ---- [15] OPERATORS ---- */
 
 static const struct {
     const char *op;
@@ -5888,7 +5393,6 @@ static const struct {
                        { "Expand", onnx_op_expand },
                        { "Tile", onnx_op_expand },
                        { "Shape", onnx_op_shape },
-                       { "Constant", onnx_op_constant },
                        { "ConstantOfShape", onnx_op_constant_of_shape },
                        { "Trilu", onnx_op_triangle },
                        { "Range", onnx_op_range },
@@ -5909,8 +5413,8 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
         || onnx_text_is(n->op, "Cast"))
         return 1;
     for (k = 0; k < n->inputs; k++) {
-        onnx_value *x = onnx_operand(m, n, k);
-        const onnx_value *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
+        onnx_item *x = onnx_operand(m, n, k);
+        const onnx_item *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
         if (x && (onnx_text_is(n->op, "ReduceMean") || onnx_text_is(n->op, "ReduceSum"))
             && x->kind == ONNX_DATA && m->layer[x->layer].op != LGELU_OP_TOKENS
             && !onnx_is_square(x) && !onnx_end_formula(m, n, x))
@@ -5941,12 +5445,12 @@ static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
             return 1;
     }
     for (k = 0; k < n->inputs; k++) {
-        const onnx_value *x = onnx_operand(m, n, k);
+        const onnx_item *x = onnx_operand(m, n, k);
         if (x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS) {
             return onnx_fail(m,
                              "node '%t' (%t) computes with the integers of input '%t', as padding "
                              "masks do: export the model without them",
-                             n->name.n ? &n->name : n->out, &n->op, &m->layer[x->layer].name);
+                             onnx_called(m, n), &n->op, &m->layer[x->layer].name);
         }
     }
     return 1;
@@ -5966,124 +5470,107 @@ static int onnx_check_padded(onnx_model *m, const onnx_node *n)
             return 1;
     }
     for (k = 0; k < n->inputs; k++) {
-        const onnx_value *x = onnx_operand(m, n, k);
+        const onnx_item *x = onnx_operand(m, n, k);
         if (x && onnx_is_padded(x))
             return onnx_refuse(m, n, "expected a convolution or an average pool behind a Pad");
     }
     return 1;
 }
 
-/* Reads a NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7. */
-static int onnx_read_node(onnx_model *m, deploy_span s)
+/* Reads a node whose outputs are constants: their elements are computed already, unless the node
+   only makes another view of a constant, whose name a layer gets. */
+static int onnx_read_constant(onnx_model *m, const onnx_node *n)
 {
-    onnx_reader r = onnx_reader_of(s), inputs = r;
-    size_t k;
-    onnx_node n;
-    memset(&n, 0, sizeof n);
-    while (onnx_next_field(&r)) {
-        if (r.kind != 2)
+    const onnx_item *from = n->inputs ? onnx_operand(m, n, 0) : NULL;
+    const deploy_span origin =
+        from && from->kind == ONNX_CONSTANT ? from->origin : *onnx_name_of(m, n->output[0]);
+    int k;
+    for (k = 0; k < n->outputs; k++) {
+        onnx_item *y = n->output[k] >= 0 ? onnx_make_output(m, n, k) : NULL;
+        if (!y)
             continue;
-        if (r.field == 2) {
-            if (n.outputs >= ONNX_MOST_OUTPUTS) {
-                return onnx_fail(m, "node '%t' (%t): more than %d outputs", &n.name, &n.op,
-                                 (int64_t)ONNX_MOST_OUTPUTS);
-            }
-            n.out[n.outputs++] = r.in;
-        } else if (r.field == 3) {
-            n.name = r.in;
-        } else if (r.field == 4) {
-            n.op = r.in;
-        } else if (r.field == 5) {
-            if (n.attributes >= ONNX_MOST_ATTRIBUTES)
-                return onnx_fail(m, "node '%t' (%t): too many attributes", &n.name, &n.op);
-            n.attribute[n.attributes++] = r.in;
-        } else if (r.field == 7) {
-            n.domain = r.in;
+        if (!onnx_set_tensor(m, y, m->run->constant[n->output[k]], origin))
+            return 0;
+        y->computed = n->inputs > 0;
+        /* rows of a table for each sample of a fixed batch, which are the same for all */
+        if (onnx_text_is(n->op, "Gather") && onnx_repeats_rows(m, y)) {
+            onnx_view row;
+            if (!onnx_restrict_view(&y->v, 0, 0, 1, 0, &row))
+                return 0;
+            y->v = row;
         }
     }
-    if (r.bad)
-        return onnx_damaged(m, &r);
-    if (!n.outputs)
-        return onnx_refuse(m, &n, "it has no output");
-    while (onnx_next_field(&inputs)) {
-        if (inputs.field == 1 && inputs.kind == 2) {
-            if (n.inputs >= ONNX_MOST_INPUTS)
-                return onnx_refuse(m, &n, "more than 64 inputs");
-            n.in[n.inputs] = inputs.in.n ? onnx_find(m, inputs.in) : -1;
-            if (inputs.in.n && n.in[n.inputs] < 0) {
-                return onnx_fail(
-                    m,
-                    "node '%t' (%t): no node before it computes '%t': the graph has a loop or is not sorted",
-                    n.name.n ? &n.name : n.out, &n.op, &inputs.in);
-            }
-            n.inputs++;
-        }
-    }
-    if (n.domain.n && !onnx_text_is(n.domain, "ai.onnx")) {
-        return onnx_fail(m, "node '%t' (%t): domain '%t' is not supported",
-                         n.name.n ? &n.name : n.out, &n.op, &n.domain);
-    }
-    for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
-        if (onnx_text_is(n.op, onnx_operators[k].op))
-            return onnx_check_tokens(m, &n) && onnx_check_padded(m, &n) && onnx_end_norms(m, &n)
-                   && onnx_operators[k].read(m, &n) && !m->failed;
-    }
-    return onnx_refuse(m, &n, "this operator is not supported");
+    return !m->failed;
 }
 
-/* ---- [18] GRAPH ---- */
-
-/* Reads a ValueInfoProto of the graph's inputs: name 1, type 2; TypeProto: tensor_type 1; Tensor:
-   elem_type 1, shape 2; TensorShapeProto: dim 1; Dimension: value 1. */
-static int onnx_read_input(onnx_model *m, deploy_span s)
+/* Returns whether all outputs of a node are known without inputs. */
+static int onnx_is_constant_node(const onnx_model *m, const onnx_node *n)
 {
-    deploy_span name = { NULL, 0 }, shape = { NULL, 0 };
+    static const char *const views[] = { "Transpose", "Identity",  "Reshape",
+                                         "Squeeze",   "Unsqueeze", "Flatten" };
+    size_t i;
+    int k;
+    for (i = 0; i < sizeof views / sizeof *views; i++) {
+        if (onnx_text_is(n->op, views[i]) && m->value[n->input[0]].kind == ONNX_CONSTANT
+            && !m->value[n->input[0]].integer)
+            return 0;
+    }
+    for (k = 0; k < n->outputs; k++) {
+        if (n->output[k] >= 0 && !m->run->constant[n->output[k]])
+            return 0;
+    }
+    return 1;
+}
+
+/* Reads a node. */
+static int onnx_read_node(onnx_model *m, const onnx_node *n)
+{
+    size_t k;
+    int i;
+    if (!n->outputs)
+        return onnx_refuse(m, n, "it has no output");
+    if (n->domain.n && !onnx_text_is(n->domain, "ai.onnx")) {
+        return onnx_fail(m, "node '%t' (%t): domain '%t' is not supported", onnx_called(m, n),
+                         &n->op, &n->domain);
+    }
+    if (n->inputs > ONNX_MOST_INPUTS)
+        return onnx_refuse(m, n, "more than 64 inputs");
+    for (i = 0; i < n->inputs; i++) {
+        if (n->input[i] >= 0 && m->value[n->input[i]].kind == ONNX_ABSENT) {
+            return onnx_fail(m, "node '%t' (%t): it reads '%t', which is not supported",
+                             onnx_called(m, n), &n->op, onnx_name_of(m, n->input[i]));
+        }
+    }
+    if (onnx_is_constant_node(m, n))
+        return onnx_read_constant(m, n);
+    for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
+        if (onnx_text_is(n->op, onnx_operators[k].op))
+            return onnx_check_tokens(m, n) && onnx_check_padded(m, n) && onnx_end_norms(m, n)
+                   && onnx_operators[k].read(m, n) && !m->failed;
+    }
+    return onnx_refuse(m, n, "this operator is not supported");
+}
+
+/* ---- [16] GRAPH ---- */
+
+/* Reads an input of the graph. */
+static int onnx_read_input(onnx_model *m, int value)
+{
+    const deploy_span name = *onnx_name_of(m, value);
+    const onnx_declared *declared = &m->graph->value[value].declared;
+    const int rank = declared->rank, type = declared->type;
     int64_t dim[ONNX_RANK];
-    int rank = 0, type = 0, d, last;
-    onnx_reader r, q, t;
+    int d, last;
     onnx_layer *l;
-    onnx_value *x;
+    onnx_item *x = m->value + value;
     onnx_view v = onnx_empty_view(0);
-    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
-        if (r.field == 1 && r.kind == 2)
-            name = r.in;
-        if (r.field != 2 || r.kind != 2)
-            continue;
-        for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
-            if (q.field == 1 && q.kind == 2) {
-                for (t = onnx_reader_of(q.in); onnx_next_field(&t);) {
-                    if (t.field == 1 && !t.kind)
-                        type = t.x < 64 ? (int)t.x : 64;
-                    if (t.field == 2 && t.kind == 2)
-                        shape = t.in;
-                }
-            }
-        }
-    }
-    if (r.bad)
-        return onnx_damaged(m, &r);
-    /* an initializer is listed as an input, too */
-    if (onnx_find(m, name) >= 0)
-        return 1;
-    for (r = onnx_reader_of(shape); onnx_next_field(&r);) {
-        if (r.field == 1 && r.kind == 2) {
-            if (rank >= 4) {
-                rank++;
-                break;
-            }
-            for (dim[rank] = 0, q = onnx_reader_of(r.in); onnx_next_field(&q);) {
-                if (q.field == 1 && !q.kind)
-                    dim[rank] = (int64_t)q.x;
-            }
-            rank++;
-        }
-    }
     if (rank < 2 || rank > 4) {
         return onnx_fail(
             m, "input '%t': expected a fixed shape of two to four dimensions, the batch first",
             &name);
     }
     for (d = 0; d < rank; d++) {
+        dim[d] = declared->dim[d] < 0 ? 0 : declared->dim[d];
         if (dim[d] < (d ? 1 : 0) || dim[d] > INT32_MAX)
             return onnx_fail(m, "input '%t': dimension %d must be fixed", &name, (int64_t)d);
     }
@@ -6094,8 +5581,6 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
             &name);
     }
     m->batch = dim[0];
-    if (!(x = onnx_add_value(m, name)))
-        return 0;
     if (m->layers >= m->most_layers)
         return onnx_fail(m, "internal error: there are more inputs than were counted");
     l = m->layer + m->layers++;
@@ -6103,8 +5588,8 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
     l->name = name;
     l->node = -1;
     l->weight = l->bias = l->mean = l->variance = l->vector = l->table = l->gain = -1;
-    l->op = type == ONNX_INT64 || type == ONNX_INT32 ? LGELU_OP_TOKENS : LGELU_OP_INPUT;
-    if (type != ONNX_FLOAT && type != ONNX_DOUBLE && type != ONNX_FLOAT16 && type != ONNX_BFLOAT16
+    l->op = type == ONNX_I64 || type == ONNX_I32 ? LGELU_OP_TOKENS : LGELU_OP_INPUT;
+    if (type != ONNX_F32 && type != ONNX_F64 && type != ONNX_F16 && type != ONNX_BF16
         && l->op == LGELU_OP_INPUT)
         return onnx_fail(m, "input '%t': data type %d is not supported", &name, (int64_t)type);
     if (l->op == LGELU_OP_TOKENS && rank != 2)
@@ -6157,7 +5642,7 @@ static int onnx_read_input(onnx_model *m, deploy_span s)
 /* Finds in which order an input of images comes in, by the first node that reads it, or what is
    computed from it element by element: a Transpose from channels last, or, for an input of three
    dimensions, one that takes sequences with their channels in dimension 1. */
-static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
+static void onnx_find_order(onnx_model *m, int value)
 {
     static const char *const of_rows[] = { "Conv",
                                            "MaxPool",
@@ -6167,159 +5652,58 @@ static void onnx_find_order(onnx_model *m, deploy_span graph, deploy_span name)
                                            "InstanceNormalization" };
     static const char *const passed[] = { "Pad", "Add",  "Sub",      "Mul",
                                           "Div", "Cast", "Identity", "Dropout" };
-    onnx_reader r, q;
+    int64_t order[ONNX_FEW];
     size_t i;
+    int k, e;
     m->channels_last = m->row = 0;
-    for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
-        if (r.field == 1 && r.kind == 2) {
-            int reads = 0, count, past = 0;
-            int64_t order[ONNX_FEW];
-            onnx_node n;
-            memset(&n, 0, sizeof n);
-            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
-                if (q.kind == 2) {
-                    if (q.field == 1 && onnx_same_text(q.in, name))
-                        reads = 1;
-                    if (q.field == 2 && !n.outputs)
-                        n.out[n.outputs++] = q.in;
-                    if (q.field == 4)
-                        n.op = q.in;
-                    if (q.field == 5 && n.attributes < ONNX_MOST_ATTRIBUTES)
-                        n.attribute[n.attributes++] = q.in;
-                }
-            }
-            for (i = 0; i < sizeof passed / sizeof *passed; i++)
-                past |= onnx_text_is(n.op, passed[i]);
-            if (reads && past)
-                name = n.out[0];
-            if (!reads || past)
-                continue;
-            count = onnx_text_is(n.op, "Transpose") ? onnx_attribute_ints(&n, "perm", order) : 0;
-            m->channels_last =
-                count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2;
-            for (i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
-                m->row |= onnx_text_is(n.op, of_rows[i]);
-            return;
-        }
-    }
-}
-
-/* GraphProto: node 1, initializer 5, input 11, output 12, sparse_initializer 15 */
-typedef struct {
-    deploy_span graph;
-    int opset, own, nodes, values, tensors, inputs;
-    int edges; /* inputs of all nodes */
-} onnx_counts;
-
-/* Counts what the graph has, so that everything can be stored in one block, and checks the model's
-   header. Returns 0 after an error. GraphProto: node 1, initializer 5, input 11, output 12,
-   sparse_initializer 15. */
-static int onnx_count_graph(onnx_model *m, onnx_counts *c)
-{
-    onnx_reader r, q;
-    deploy_span file;
-    int graphs = 0;
-    memset(c, 0, sizeof *c);
-    file.p = m->file;
-    file.n = m->bytes;
-    /* ModelProto: producer 2, graph 7, opset 8, functions 25 */
-    for (r = onnx_reader_of(file); onnx_next_field(&r);) {
-        if (r.field == 2 && r.kind == 2)
-            c->own = onnx_text_is(r.in, "lgelu.h");
-        if (r.field == 7 && r.kind == 2) {
-            c->graph = r.in;
-            graphs++;
-        }
-        if (r.field == 25)
-            return onnx_fail(m, "local functions are not supported: export the model without them");
-        if (r.field == 8 && r.kind == 2) {
-            deploy_span domain = { NULL, 0 };
-            uint64_t version = 0;
-            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
-                if (q.field == 1)
-                    domain = q.in;
-                if (q.field == 2 && !q.kind)
-                    version = q.x;
-            }
-            if (!domain.n || onnx_text_is(domain, "ai.onnx"))
-                c->opset = version > 1000 ? 1000 : (int)version;
-        }
-    }
-    if (r.bad)
-        return onnx_damaged(m, &r);
-    if (graphs != 1) {
-        return onnx_fail(m, graphs ? "more than one graph"
-                                   : "byte 0: this is not an ONNX file: it has no graph");
-    }
-    if (c->opset < 9 || c->opset > 20)
-        return onnx_fail(m, "opset %d is not supported; 9 to 20 are", (int64_t)c->opset);
-    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
-        if (r.kind != 2)
+    for (k = 0; k < m->graph->top.nodes; k++) {
+        const onnx_node *n = m->graph->top.node + k;
+        int reads = 0, count, past = 0;
+        for (e = 0; e < n->inputs; e++)
+            reads |= n->input[e] == value;
+        for (i = 0; i < sizeof passed / sizeof *passed; i++)
+            past |= onnx_text_is(n->op, passed[i]);
+        if (reads && past && n->outputs)
+            value = n->output[0];
+        if (!reads || past)
             continue;
-        if (r.field == 1) {
-            c->nodes++;
-            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
-                c->values += q.field == 2;
-                c->edges += q.field == 1;
-            }
-            if (q.bad)
-                return onnx_damaged(m, &q);
-        } else if (r.field == 5) {
-            c->tensors++;
-        } else if (r.field == 11) {
-            c->inputs++;
-        } else if (r.field == 15) {
-            return onnx_fail(m, "sparse initializers are not supported");
-        }
-        if (c->nodes > ONNX_MOST_NODES || c->edges > ONNX_MOST_VALUES
-            || c->values > ONNX_MOST_VALUES || c->tensors > ONNX_MOST_VALUES
-            || c->inputs > ONNX_MOST_VALUES) {
-            return onnx_fail(m, "the graph has more than %d nodes, or %d values",
-                             (int64_t)ONNX_MOST_NODES, (int64_t)ONNX_MOST_VALUES);
-        }
+        count = onnx_text_is(n->op, "Transpose") ? onnx_attribute_ints(n, "perm", order) : 0;
+        m->channels_last =
+            count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2;
+        for (i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
+            m->row |= onnx_text_is(n->op, of_rows[i]);
+        return;
     }
-    if (r.bad)
-        return onnx_damaged(m, &r);
-    c->values += c->tensors + c->inputs;
-    c->tensors += c->nodes;
-    return c->nodes ? 1 : onnx_fail(m, "the graph has no nodes");
 }
 
 /* The most layers that a node, and each of its inputs, becomes. */
 enum { ONNX_LAYERS_A_NODE = 8, ONNX_LAYERS_AN_EDGE = 4 };
 
-/* Returns the bytes of the block, and where values, tensors, layers and hash chains begin in it. */
-static size_t onnx_layout(const onnx_counts *c, size_t at[4])
+/* Checks what the file is, and counts the layers that there may be. Returns 0 after an error. */
+static int onnx_check_graph(onnx_model *m)
 {
-    size_t chains = 64;
-    while (chains < (size_t)c->values)
-        chains *= 2;
-    at[0] = (sizeof(onnx_model) + 15) / 16 * 16;
-    at[1] = at[0] + (size_t)c->values * ((sizeof(onnx_value) + 15) / 16 * 16);
-    at[2] = at[1] + (size_t)c->tensors * ((sizeof(onnx_tensor) + 15) / 16 * 16);
-    at[3] = at[2]
-            + (size_t)(ONNX_LAYERS_A_NODE * c->nodes + ONNX_LAYERS_AN_EDGE * c->edges + c->inputs)
-                  * ((sizeof(onnx_layer) + 15) / 16 * 16);
-    return at[3] + chains * sizeof(int);
+    const onnx_graph *g = m->graph;
+    int k, edges = 0;
+    if (g->functions)
+        return onnx_fail(m, "local functions are not supported: export the model without them");
+    if (g->opset < 9 || g->opset > 20)
+        return onnx_fail(m, "opset %d is not supported; 9 to 20 are", (int64_t)g->opset);
+    for (k = 0; k < g->top.nodes && edges <= ONNX_MOST_VALUES; k++)
+        edges += g->top.node[k].inputs;
+    if (g->top.nodes > ONNX_MOST_NODES || edges > ONNX_MOST_VALUES
+        || g->values > 2 * ONNX_MOST_VALUES) {
+        return onnx_fail(m, "the graph has more than %d nodes, or %d values",
+                         (int64_t)ONNX_MOST_NODES, (int64_t)ONNX_MOST_VALUES);
+    }
+    m->most_layers =
+        ONNX_LAYERS_A_NODE * g->top.nodes + ONNX_LAYERS_AN_EDGE * edges + g->top.inputs;
+    return g->top.nodes ? 1 : onnx_fail(m, "the graph has no nodes");
 }
 
-size_t onnx_open_bytes(const void *file, size_t bytes, char message[160])
-{
-    onnx_model m;
-    onnx_counts c;
-    size_t at_[4];
-    memset(&m, 0, sizeof m);
-    *message = 0;
-    m.file = (const unsigned char *)file;
-    m.bytes = bytes;
-    m.message = message;
-    return onnx_count_graph(&m, &c) ? onnx_layout(&c, at_) : 0;
-}
-
-/* ---- [19] WEIGHTS ---- */
+/* ---- [17] WEIGHTS ---- */
 
 /* Copies one element times a factor; to NULL: only checks it. */
-static int onnx_put_element(onnx_model *m, const onnx_value *c, int64_t offset, double factor,
+static int onnx_put_element(onnx_model *m, const onnx_item *c, int64_t offset, double factor,
                             float *to)
 {
     const float x = (float)(onnx_fetch(m, c, offset) * factor);
@@ -6367,7 +5751,7 @@ static int onnx_put_vector(onnx_model *m, int c, int64_t count, double factor, f
 /* Returns the factor of an output channel. */
 static double onnx_gain_of(onnx_model *m, const onnx_layer *l, int64_t row)
 {
-    const onnx_value *g = l->gain < 0 ? NULL : m->value + l->gain;
+    const onnx_item *g = l->gain < 0 ? NULL : m->value + l->gain;
     const double x = g ? onnx_fetch(m, g, onnx_vector_offset(&g->v, row)) : 1;
     return l->gain_divides ? 1 / x : x;
 }
@@ -6389,7 +5773,7 @@ static size_t onnx_row_weights(const onnx_model *m, const onnx_layer *l)
 static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, double factor,
                                float *to)
 {
-    const onnx_value *w = l->weight < 0 ? NULL : m->value + l->weight;
+    const onnx_item *w = l->weight < 0 ? NULL : m->value + l->weight;
     const int two = w ? w->v.rank - 2 : 0;
     int64_t i, k, c, j = 0;
     factor *= l->alpha * onnx_gain_of(m, l, row);
@@ -6447,7 +5831,7 @@ static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, 
 /* Copies the bias of one output. */
 static int onnx_put_bias(onnx_model *m, const onnx_layer *l, int64_t row, double factor, float *to)
 {
-    const onnx_value *b = l->bias < 0 ? NULL : m->value + l->bias;
+    const onnx_item *b = l->bias < 0 ? NULL : m->value + l->bias;
     float sum = 0;
     if (b
         && !onnx_put_element(m, b, onnx_vector_offset(&b->v, row),
@@ -6495,7 +5879,7 @@ static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *
 /* Copies learned positions. */
 static int onnx_put_position(onnx_model *m, const onnx_layer *l, float *w)
 {
-    const onnx_value *c = m->value + l->weight;
+    const onnx_item *c = m->value + l->weight;
     const onnx_view *v = &l->order;
     int64_t index[ONNX_RANK] = { 0 };
     const int skip = v->rank - c->v.rank;
@@ -6522,7 +5906,7 @@ static int onnx_put_position(onnx_model *m, const onnx_layer *l, float *w)
 /* Returns λ of a channel; beyond 1e30 it is ReLU. */
 static double onnx_lambda_of(onnx_model *m, const onnx_layer *l, int64_t c)
 {
-    const onnx_value *v = l->vector < 0 ? NULL : m->value + l->vector;
+    const onnx_item *v = l->vector < 0 ? NULL : m->value + l->vector;
     const double f = v ? onnx_fetch(m, v, onnx_vector_offset(&v->v, c)) : 1,
                  x = l->divides && v ? l->lambda / f : l->lambda * f;
     if (x > 1e30)
@@ -6560,7 +5944,7 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
     case LGELU_OP_RMS_NORM: return onnx_put_vector(m, l->weight, c, 1, 1, b);
     case LGELU_OP_GROUP_NORM:
         for (i = 0; i < c; i++) {
-            const onnx_value *g = l->weight < 0 ? NULL : m->value + l->weight;
+            const onnx_item *g = l->weight < 0 ? NULL : m->value + l->weight;
             const double x = g ? onnx_fetch(m, g, onnx_vector_offset(&g->v, i)) : 1;
             const double gain = l->alpha * onnx_gain_of(m, l, i) * x;
             if (m->budget)
@@ -6620,18 +6004,18 @@ static void onnx_tie_embedding(onnx_model *m)
     int i, k;
     for (i = 0; i < m->layers; i++) {
         onnx_layer *l = m->layer + i;
-        const onnx_value *w;
+        const onnx_item *w;
         if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts
             || l->window.kernel[0] || l->flat || l->picks || !onnx_is_one(l->alpha) || l->gain >= 0
             || l->shift < 0 || l->shift > 0)
             continue;
         w = m->value + l->weight;
-        if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->tensor < 0
+        if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || !w->tensor
             || w->v.rank != 2 || !onnx_is_one(w->a) || w->b < 0 || w->b > 0 || w->test)
             continue;
         for (k = 0; k < i; k++) {
             const onnx_layer *e = m->layer + k;
-            const onnx_value *t = m->value + (e->op == LGELU_OP_EMBEDDING ? e->weight : l->weight);
+            const onnx_item *t = m->value + (e->op == LGELU_OP_EMBEDDING ? e->weight : l->weight);
             onnx_view turned = onnx_empty_view(t->v.base);
             if (e->op != LGELU_OP_EMBEDDING || !e->wanted || t->tensor != w->tensor
                 || !onnx_is_one(t->a) || t->b < 0 || t->b > 0 || t->test || t->v.rank != 2)
@@ -6646,30 +6030,22 @@ static void onnx_tie_embedding(onnx_model *m)
     }
 }
 
-/* Reads the ValueInfoProto of the output that was chosen and finds its layer and the order of its
-   elements. */
-static int onnx_read_result(onnx_model *m, deploy_span s)
+/* Finds the layer of the output that was chosen, and the order of its elements. */
+static int onnx_read_result(onnx_model *m, int value)
 {
-    deploy_span name = { NULL, 0 };
-    onnx_reader r;
+    const deploy_span name = *onnx_name_of(m, value);
     onnx_node n;
-    onnx_value x;
+    onnx_item x;
     onnx_view v, flat;
     const onnx_layer *l;
     onnx_extent all[2];
     memset(&n, 0, sizeof n);
-    for (r = onnx_reader_of(s); onnx_next_field(&r);) {
-        if (r.field == 1 && r.kind == 2)
-            name = r.in;
-    }
-    if (r.bad)
-        return onnx_damaged(m, &r);
     n.name = name;
     n.inputs = 1;
-    n.in[0] = onnx_find(m, name);
+    n.input = &value;
     n.op.p = (const unsigned char *)onnx_the_output;
     n.op.n = strlen(onnx_the_output);
-    if (n.in[0] < 0)
+    if (m->value[value].kind == ONNX_ABSENT)
         return onnx_fail(m, "no node computes the output '%t'", &name);
     if (!onnx_layer_operand(m, &n, 0, &x))
         return 0;
@@ -6704,70 +6080,51 @@ static int onnx_read_result(onnx_model *m, deploy_span s)
     return 1;
 }
 
-/* Finds the output that is called `wanted`, or, where that is NULL, the only one. */
-static int onnx_choose_output(onnx_model *m, deploy_span graph, const char *wanted,
-                              deploy_span *output)
+/* Finds the output that is called `wanted`, or, where that is NULL, the only one; -1 after an
+   error. */
+static int onnx_choose_output(onnx_model *m, const char *wanted)
 {
-    deploy_span name[2] = { { NULL, 0 }, { NULL, 0 } };
-    onnx_reader r, q;
-    int count = 0, found = 0;
-    for (r = onnx_reader_of(graph); onnx_next_field(&r);) {
-        deploy_span here = { NULL, 0 };
-        if (r.field != 12 || r.kind != 2)
-            continue;
-        for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
-            if (q.field == 1 && q.kind == 2)
-                here = q.in;
-        }
-        if (count < 2)
-            name[count] = here;
-        count++;
-        if (!wanted || onnx_text_is(here, wanted)) {
-            *output = r.in;
-            found = 1;
-        }
+    const onnx_subgraph *g = &m->graph->top;
+    int k;
+    for (k = 0; k < g->outputs; k++) {
+        if (wanted ? onnx_text_is(*onnx_name_of(m, g->output[k]), wanted) : g->outputs == 1)
+            return g->output[k];
     }
-    if (!count)
-        return onnx_fail(m, "the graph has no output");
-    if (!found)
-        return onnx_fail(m, "the graph has no output '%s'; its first one is '%t'", wanted,
-                         &name[0]);
-    if (!wanted && count > 1) {
-        return onnx_fail(m, "the graph has more than one output, '%t' and '%t': choose one by name",
-                         &name[0], &name[1]);
-    }
-    return 1;
+    if (!g->outputs)
+        onnx_fail(m, "the graph has no output");
+    else if (wanted)
+        onnx_fail(m, "the graph has no output '%s'; its first one is '%t'", wanted,
+                  onnx_name_of(m, g->output[0]));
+    else
+        onnx_fail(m, "the graph has more than one output, '%t' and '%t': choose one by name",
+                  onnx_name_of(m, g->output[0]), onnx_name_of(m, g->output[1]));
+    return -1;
 }
 
 /* Reads the initializers, inputs, nodes and the output, in this order, and checks all weights. */
-static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *wanted)
+static int onnx_read_graph(onnx_model *m, const char *wanted)
 {
-    onnx_reader r, q;
-    deploy_span output = { NULL, 0 };
-    int i, t;
-    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
-        if (r.field == 5 && r.kind == 2) {
-            onnx_value *v;
-            if ((t = onnx_add_tensor(m, r.in)) < 0 || !(v = onnx_add_value(m, m->tensor[t].name))
-                || !onnx_set_tensor(m, v, t))
-                return 0;
-        }
-    }
-    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
-        if (r.field == 11 && r.kind == 2) {
-            for (q = onnx_reader_of(r.in); onnx_next_field(&q);) {
-                if (q.field == 1 && q.kind == 2 && onnx_find(m, q.in) < 0 && m->input < 0)
-                    onnx_find_order(m, c->graph, q.in);
-            }
-            if (!onnx_read_input(m, r.in))
-                return 0;
-        }
-    }
-    for (r = onnx_reader_of(c->graph); onnx_next_field(&r);) {
-        if (r.field == 1 && r.kind == 2 && !onnx_read_node(m, r.in))
+    const onnx_subgraph *g = &m->graph->top;
+    int i, output;
+    for (i = 0; i < m->graph->values; i++) {
+        const onnx_value *v = m->graph->value + i;
+        onnx_clear_item(m->value + i);
+        if (!v->depth && v->constant >= 0
+            && !onnx_set_tensor(m, m->value + i, m->run->constant[i], v->name))
             return 0;
     }
-    if (!onnx_choose_output(m, c->graph, wanted, &output) || !onnx_read_result(m, output))
+    for (i = 0; i < g->inputs; i++) {
+        if (m->input < 0)
+            onnx_find_order(m, g->input[i]);
+        if (m->value[g->input[i]].kind == ONNX_ABSENT && !onnx_read_input(m, g->input[i]))
+            return 0;
+    }
+    for (i = 0; i < g->nodes; i++) {
+        if (!onnx_read_node(m, g->node + i))
+            return 0;
+    }
+    output = onnx_choose_output(m, wanted);
+    if (output < 0 || !onnx_read_result(m, output))
         return 0;
     onnx_mark_wanted(m);
     onnx_tie_embedding(m);
@@ -6785,51 +6142,45 @@ static int onnx_read_graph(onnx_model *m, const onnx_counts *c, const char *want
     return 1;
 }
 
-/* ---- [20] OPENING ---- */
+/* ---- [18] OPENING ---- */
 
-onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const char *output,
-                             char message[160])
+onnx_model *onnx_open(onnx_run *run, const char *output, char message[160])
 {
-    onnx_model first, *m = (onnx_model *)work;
-    unsigned char *block = (unsigned char *)work;
-    onnx_counts c;
-    size_t at_[4], i;
-    memset(&first, 0, sizeof first);
+    onnx_model *m = (onnx_model *)calloc(1, sizeof *m);
+    int good = 0;
     *message = 0;
-    first.file = (const unsigned char *)file;
-    first.bytes = bytes;
-    first.message = message;
-    if (!work) {
-        onnx_fail(&first, "no memory");
-        return NULL;
+    if (m) {
+        m->run = run;
+        m->graph = run->graph;
+        m->message = message;
+        m->opset = run->graph->opset;
+        m->own = onnx_is(&run->graph->producer, "lgelu.h");
+        m->input = m->result = -1;
+        m->budget = 16 * (uint64_t)m->graph->file.n + (1 << 24);
     }
-    if (!onnx_count_graph(&first, &c))
-        return NULL;
-    i = onnx_layout(&c, at_);
-    *m = first;
-    m->opset = c.opset;
-    m->own = c.own;
-    m->value = (onnx_value *)(void *)(block + at_[0]);
-    m->tensor = (onnx_tensor *)(void *)(block + at_[1]);
-    m->layer = (onnx_layer *)(void *)(block + at_[2]);
-    m->chain = (int *)(void *)(block + at_[3]);
-    m->chains = (int)((i - at_[3]) / sizeof(int));
-    for (i = 0; i < (size_t)m->chains; i++)
-        m->chain[i] = -1;
-    m->most_values = c.values;
-    m->most_tensors = c.tensors;
-    m->most_layers = ONNX_LAYERS_A_NODE * c.nodes + ONNX_LAYERS_AN_EDGE * c.edges + c.inputs;
-    m->input = m->result = -1;
-    m->budget = 16 * (uint64_t)bytes + (1 << 24);
-    return onnx_read_graph(m, &c, output) ? m : NULL;
+    if (m && onnx_check_graph(m)) {
+        m->value = (onnx_item *)calloc((size_t)m->graph->values, sizeof *m->value);
+        m->layer = (onnx_layer *)calloc((size_t)m->most_layers, sizeof *m->layer);
+        good = m->value && m->layer && onnx_read_graph(m, output);
+    }
+    if (!good) {
+        if (!*message)
+            deploy_refuse(message, LGELU_E_MEMORY, "out of memory");
+        onnx_close(m);
+    }
+    return good ? m : NULL;
 }
 
-onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[160])
+void onnx_close(onnx_model *m)
 {
-    return onnx_open_output(file, bytes, work, NULL, message);
+    if (!m)
+        return;
+    free(m->value);
+    free(m->layer);
+    free(m);
 }
 
-/* ---- [21] BUILDING ---- */
+/* ---- [19] BUILDING ---- */
 int onnx_nodes(const onnx_model *m)
 {
     int i, n = 0;
@@ -7062,25 +6413,22 @@ lgelu_status onnx_fill(const onnx_model *model, lgelu_net *net)
     return LGELU_OK;
 }
 
-int onnx_traced_values(const onnx_model *m) { return m->values; }
-
-int onnx_trace(const onnx_model *m, int k, onnx_traced *t)
+int onnx_trace(const onnx_model *m, int value, onnx_traced *t)
 {
-    const onnx_value *v = m->value + k;
+    const onnx_item *v = m->value + value;
     if (v->kind != ONNX_DATA || v->function || v->vector >= 0 || onnx_is_padded(v) || v->p[2] < 0
         || v->p[2] > 0 || v->p[3] < 0 || v->p[3] > 0 || m->layer[v->layer].node < 0)
         return 0;
-    t->name = v->name;
     t->node = m->layer[v->layer].node;
     t->factor = v->p[1];
     t->shift = v->p[0];
     return 1;
 }
 
-int onnx_trace_element(const onnx_model *m, int k, size_t count, size_t samples, size_t i,
+int onnx_trace_element(const onnx_model *m, int value, size_t count, size_t samples, size_t i,
                        size_t *sample, size_t *element)
 {
-    const onnx_view *v = &m->value[k].v;
+    const onnx_view *v = &m->value[value].v;
     int64_t at = v->base;
     size_t row = 0, all = 1;
     int a;

@@ -2,12 +2,14 @@
 
    onnx_in.h: reads an ONNX file (opset 9 to 20) as a network of lgelu.h.
 
-       size_t space = onnx_open_bytes(file, bytes, message);              0: see message
-       onnx_model *m = onnx_open(file, bytes, malloc(space), message);    NULL: see message
+       onnx_graph *g = onnx_graph_open(file, bytes, NULL, NULL, message);   NULL: see message
+       onnx_run *r = onnx_run_begin(g, NULL, message);                      NULL: see message
+       onnx_model *m = onnx_open(r, NULL, message);                         NULL: see message
        lgelu_net_begin(&net, nodes, onnx_nodes(m));
        logits = onnx_build(m, &net, 0, &in);                              -1: see net.message
        lgelu_net_bytes and lgelu_net_make, as for every network
-       onnx_fill(m, &net);                                                the weights
+       onnx_fill(m, &net);                                                  the weights
+       onnx_close(m);                        and onnx_run_end(r), onnx_graph_close(g)
 
    Supported is what PyTorch's exporter writes for MLPs, convolutional networks, ViTs, text
    classifiers and GPTs: Gemm, MatMul and Add, Conv, BatchNormalization, Relu, Gelu or its formulas
@@ -37,29 +39,25 @@
    dimension is the batch, whatever its size in the file.
 
    Anything else is refused in one line that names node, operator and reason. Every number of the
-   file is checked before it is used. Nothing is allocated, printed or opened.
+   file is checked before it is used. Nothing is printed or opened; malloc is called.
 
-   Copy onnx_in.[ch] beside lgelu.h, with onnx_out.h, int8.h, int8_product.h, smooth.h and
-   deploy.h. */
+   Copy onnx_in.[ch] beside lgelu.h, with onnx_run.h, onnx_graph.h, onnx_out.h, int8.h,
+   int8_product.h, smooth.h and deploy.h, and the files of the first two. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
 #include "onnx_out.h" /* for onnx_form */
+#include "onnx_run.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 typedef struct onnx_model onnx_model;
 
-/* Returns the bytes of the workspace of onnx_open, or 0 after an error. */
-size_t onnx_open_bytes(const void *file, size_t bytes, char message[160]);
-
-/* Reads a file that has one output; NULL after an error. File and workspace must stay until the
-   network is filled. */
-onnx_model *onnx_open(const void *file, size_t bytes, void *work, char message[160]);
-
-/* The same for the output with this name, or, if output is NULL, the only one. */
-onnx_model *onnx_open_output(const void *file, size_t bytes, void *work, const char *output,
-                             char message[160]);
+/* Reads the graph of `run`, which is prepared and not in use, and stays until the network is
+   filled. output: the name of the one that is the result; NULL: the only one. Returns NULL after an
+   error, with one line in message. */
+onnx_model *onnx_open(onnx_run *run, const char *output, char message[160]);
+void onnx_close(onnx_model *m);
 
 /* Returns the most nodes that onnx_build adds. */
 int onnx_nodes(const onnx_model *m);
@@ -92,22 +90,18 @@ onnx_form onnx_result(const onnx_model *m);
 /* A value of the file whose elements a layer of the network computes: each is shift + factor·u, u
    an element of the node. */
 typedef struct {
-    deploy_span name;
     int node;
     double factor, shift;
 } onnx_traced;
 
-/* Returns how many values of the file were read. They are numbered in the order of the file. */
-int onnx_traced_values(const onnx_model *m);
-
-/* Finds the layer of value k, after onnx_build. Returns 0 if there is none: constants, parts of
-   formulas, and what became a part of another layer. */
-int onnx_trace(const onnx_model *m, int k, onnx_traced *t);
+/* Finds the layer of a value of the graph, after onnx_build. Returns 0 if there is none: constants,
+   parts of formulas, and what became a part of another layer. */
+int onnx_trace(const onnx_model *m, int value, onnx_traced *t);
 
 /* Finds element i of a traced value of `count` elements, in row-major order, for so many samples:
    the sample, and the element of the node. Returns 0 if the value has another number of
    elements. */
-int onnx_trace_element(const onnx_model *m, int k, size_t count, size_t samples, size_t i,
+int onnx_trace_element(const onnx_model *m, int value, size_t count, size_t samples, size_t i,
                        size_t *sample, size_t *element);
 #ifdef __cplusplus
 }

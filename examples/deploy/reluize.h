@@ -228,7 +228,7 @@ int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint3
 /* ---- networks of lgelu.h (reluize_network.c) ---- */
 
 /* Fine-tunes (--epochs), and adds the ways. */
-int network_tune(conversion *c, const unsigned char *file, size_t bytes);
+int network_tune(conversion *c);
 /* Writes the C files, [0] in f32 and [1] in 8 bits, what they declare, and the file in 8 bits to
    memory. */
 int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_array declarations[2]);

@@ -37,7 +37,6 @@ enum {
 /* ---- [1] NETWORKS ---- */
 
 static onnx_model *model;
-static unsigned char *model_space;
 
 typedef struct {
     lgelu_net net;
@@ -197,21 +196,15 @@ static void load_sample(network *n, size_t k, int part, size_t i)
     }
 }
 
-/* Reads a file as the model. */
-static int open_model(const conversion *c, const unsigned char *file, size_t bytes)
+/* Reads the graph of a run as the model. */
+static int open_model(const conversion *c, onnx_run *run)
 {
-    char message[160], wanted[256];
     const deploy_span *name = &c->graph->value[c->graph->top.output[c->scored]].name;
-    const size_t space = onnx_open_bytes(file, bytes, message);
-    free(model_space);
-    model = NULL;
-    model_space = NULL;
-    if (!space)
-        return fail("%s: %s", option.model, message);
-    model_space = (unsigned char *)allocate(space, 1);
+    char message[160], wanted[256];
+    onnx_close(model);
     memcpy(wanted, name->p, name->n < sizeof wanted ? name->n : sizeof wanted - 1);
     wanted[name->n < sizeof wanted ? name->n : sizeof wanted - 1] = 0;
-    model = onnx_open_output(file, bytes, model_space, wanted, message);
+    model = onnx_open(run, wanted, message);
     return model ? 0
                  : fail("%s: it can't be represented as a network of lgelu.h: %s", option.model,
                         message);
@@ -268,7 +261,7 @@ static void output_floats(const network *n, size_t k, float *to)
 
 /* Returns how far apart a value of the file and what the network computes for it are, beside the
    largest value: above AGREEMENT they differ. */
-static double difference_of(const network *n, int k, const onnx_traced *t, const onnx_tensor *x,
+static double difference_of(const network *n, int value, const onnx_traced *t, const onnx_tensor *x,
                             size_t samples)
 {
     const float *y = lgelu_net_value(&n->net, t->node);
@@ -278,7 +271,7 @@ static double difference_of(const network *n, int k, const onnx_traced *t, const
     for (i = 0; i < x->count; i++) {
         const double given = onnx_tensor_real(x, i);
         double d;
-        if (!onnx_trace_element(model, k, x->count, samples, i, &sample, &element))
+        if (!onnx_trace_element(model, value, x->count, samples, i, &sample, &element))
             return INFINITY;
         d = fabs(given - t->shift - t->factor * (double)y[sample * size + element]);
         largest = fmax(largest, fabs(given));
@@ -287,18 +280,13 @@ static double difference_of(const network *n, int k, const onnx_traced *t, const
     return change <= 0 ? 0 : change / largest;
 }
 
-/* Returns the index in the graph of value k of the model, if a node of the file computes it and the
-   network keeps it; -1 otherwise. */
-static int traced_value(const network *n, const onnx_graph *graph, int k, onnx_traced *t)
+/* Returns the value of an output of a node if the network computes and keeps it, or NULL. */
+static const onnx_tensor *traced_value(const network *n, const onnx_run *run, int value,
+                                       onnx_traced *t)
 {
-    char name[256];
-    int at;
-    if (!onnx_trace(model, k, t) || !n->nodes[t->node].internal.keep || t->name.n >= sizeof name)
-        return -1;
-    memcpy(name, t->name.p, t->name.n);
-    name[t->name.n] = 0;
-    at = onnx_graph_find(graph, name);
-    return at >= 0 && graph->value[at].maker >= 0 ? at : -1;
+    return value >= 0 && onnx_trace(model, value, t) && n->nodes[t->node].internal.keep
+               ? onnx_run_get(run, value)
+               : NULL;
 }
 
 /* Writes which value of the file is the first that the network computes otherwise, for samples
@@ -310,33 +298,32 @@ static void name_difference(const conversion *c, onnx_run *run, size_t first, si
     onnx_traced t;
     network n;
     size_t i;
-    int k, at, found = 0;
+    int k, e, found = 0;
     *text = 0;
     if (make_network(&n, 0, samples, LGELU_MODE_INFER, MAKE_TRACED))
         return;
     for (i = 0; i < samples; i++)
         load_input(&n, i, TEST, first + i);
-    for (k = 0; k < onnx_traced_values(model); k++) {
-        if ((at = traced_value(&n, graph, k, &t)) >= 0)
-            run->keep[at] = 1;
-    }
+    for (k = 0; k < graph->values; k++)
+        run->keep[k] = (unsigned char)onnx_trace(model, k, &t);
     if (!lgelu_net_forward(&n.net, samples)
         && !conversion_evaluate(c, run, TEST, NULL, first, samples)) {
-        for (k = 0; k < onnx_traced_values(model) && !found; k++) {
-            const onnx_node *made_by;
-            const deploy_span *node; /* one without a name is called by its value, as elsewhere */
-            at = traced_value(&n, graph, k, &t);
-            if (at < 0 || !onnx_run_get(run, at))
-                continue;
-            found = !(difference_of(&n, k, &t, onnx_run_get(run, at), samples) <= AGREEMENT);
-            made_by = graph->top.node + graph->value[at].maker;
-            node = made_by->name.n ? &made_by->name : &t.name;
-            if (found) {
+        for (k = 0; k < graph->top.nodes; k++) {
+            const onnx_node *node = graph->top.node + k;
+            for (e = 0; e < node->outputs && !found; e++) {
+                const onnx_tensor *x = traced_value(&n, run, node->output[e], &t);
+                const deploy_span *value, *name;
+                if (!x || difference_of(&n, node->output[e], &t, x, samples) <= AGREEMENT)
+                    continue;
+                found = 1;
+                value = &graph->value[node->output[e]].name;
+                /* a node without a name is called by its value, as elsewhere */
+                name = node->name.n ? &node->name : value;
                 snprintf(text, bytes,
                          "; the first value that differs is '%.*s', of node '%.*s' (%.*s)",
-                         (int)(t.name.n < 100 ? t.name.n : 100), (const char *)t.name.p,
-                         (int)(node->n < 100 ? node->n : 100), (const char *)node->p,
-                         (int)made_by->op.n, (const char *)made_by->op.p);
+                         (int)(value->n < 100 ? value->n : 100), (const char *)value->p,
+                         (int)(name->n < 100 ? name->n : 100), (const char *)name->p,
+                         (int)node->op.n, (const char *)node->op.p);
             }
         }
     }
@@ -832,7 +819,7 @@ static int tune(conversion *c, tuning *t)
     return harden(c, t);
 }
 
-int network_tune(conversion *c, const unsigned char *file, size_t bytes)
+int network_tune(conversion *c)
 {
     static tuning t;
     int bad;
@@ -845,7 +832,7 @@ int network_tune(conversion *c, const unsigned char *file, size_t bytes)
             || image.rows * image.columns < 2)
             return fail("%s: --flip and --shift are for images", option.data[0].file);
     }
-    bad = open_model(c, file, bytes) || check_model() || check_agreement(c, c->run, "--epochs");
+    bad = open_model(c, c->run) || check_model() || check_agreement(c, c->run, "--epochs");
     if (!bad) {
         image.last = onnx_input(model) != ONNX_FLAT;
         bad = tune(c, &t);
@@ -854,6 +841,8 @@ int network_tune(conversion *c, const unsigned char *file, size_t bytes)
     free_network(&t.relu);
     free_network(&t.infer);
     free_network(&t.train);
+    onnx_close(model);
+    model = NULL;
     return bad;
 }
 
@@ -866,10 +855,10 @@ int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_arra
         return 0;
     if (!w->run)
         return fail("%s: nothing was converted", option.model);
-    bad = open_model(c, w->file.p, w->file.n) || check_model() || check_agreement(c, w->run, what)
+    bad = open_model(c, w->run) || check_model() || check_agreement(c, w->run, what)
           || (option.c && save_c(text, declarations))
           || (int8_file() && save_int8(c, int8, text + 1, declarations + 1));
-    free(model_space);
-    model_space = NULL;
+    onnx_close(model);
+    model = NULL;
     return bad;
 }

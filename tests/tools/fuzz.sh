@@ -7,7 +7,7 @@
 # fuzz.sh table LOG...: prints what each reader ran, from these logs.
 # fuzz.sh sources FILE: prints what is compiled with a fuzzer: of a program of several files those that it neither includes nor replaces.
 if [ "$1" = sources ]; then
-    if [ "$2" = fuzz_onnx_run.c ]; then
+    if [ "$2" = fuzz_onnx_run.c ] || [ "$2" = fuzz_onnx.c ]; then
         for source in ../examples/deploy/onnx_graph.c ../examples/deploy/onnx_run*.c; do
             [ $source = ../examples/deploy/onnx_run_main.c ] || echo $source
         done

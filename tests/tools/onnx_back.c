@@ -4,13 +4,13 @@
    in NAME.out up to LIMIT of the largest. Then, with TO, writes it and its outputs there again. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
-#include "../../examples/deploy/onnx_in.h"
 #include "../../examples/deploy/onnx_out.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "folder.h"
+#include "onnx_open.h"
 
 static unsigned char *slurp(const char *folder, const char *name, const char *end, size_t *bytes)
 {
@@ -61,9 +61,10 @@ int main(int argc, char **argv)
     if (argc < 4 || !(list = fopen(argv[1], "r")))
         return 2;
     while (fgets(line, sizeof line, list)) {
-        size_t bytes, room, in_bytes, out_bytes, batch, i, n;
+        size_t bytes, in_bytes, out_bytes, batch, i, n;
         unsigned char *file, *x, *y;
-        void *work, *memory;
+        void *memory;
+        opened o;
         onnx_model *m;
         lgelu_node *nodes;
         lgelu_net net;
@@ -80,9 +81,7 @@ int main(int argc, char **argv)
         x = slurp(argv[2], name, ".in", &in_bytes);
         y = slurp(argv[2], name, ".out", &out_bytes);
         batch = (size_t)atoi(given);
-        room = onnx_open_bytes(file, bytes, message);
-        work = malloc(room + 1);
-        m = room && work ? onnx_open(file, bytes, work, message) : NULL;
+        m = open_model(&o, file, bytes, 0, message);
         if (!m) {
             printf("FAIL %s is read: %s\n", name, message);
             bad = 1;
@@ -143,13 +142,13 @@ int main(int argc, char **argv)
         }
         most = fmax(most, worst / largest);
         if (argc > 4) {
-            onnx_options o = { -1, 0, NULL, ONNX_CHANNELS_FIRST, "A test." };
+            onnx_options how = { -1, 0, NULL, ONNX_CHANNELS_FIRST, "A test." };
             FILE *f = in_folder(argv[4], name, ".onnx", "wb");
             void *more = malloc(onnx_save_bytes(&net));
-            o.node = out;
-            o.output = onnx_output(m);
-            o.input = onnx_input(m);
-            if (onnx_save(&net, &o, more, put, f, message)) {
+            how.node = out;
+            how.output = onnx_output(m);
+            how.input = onnx_input(m);
+            if (onnx_save(&net, &how, more, put, f, message)) {
                 printf("FAIL %s is written again: %s\n", name, message);
                 bad = 1;
             }
@@ -162,10 +161,10 @@ int main(int argc, char **argv)
             put(ours, out_bytes, f);
             done(f);
         }
+        close_model(&o);
         free(file);
         free(x);
         free(y);
-        free(work);
         free(nodes);
         free(memory);
         free(turned);

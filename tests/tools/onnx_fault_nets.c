@@ -84,18 +84,17 @@ static const network networks[] = {
     { "Shape", "8", 8, 17, "add", "Shape x > f; Gather f %1 > c; Cast c > d to=1; Div x d > h" },
     { "Cast", "8", 8, 17, "add", "Shape x > s; Gather s %1 > c; Cast c > f to=1; Div x f > h" },
     { "CastLike", "8", 8, 17, "add", "Shape x > s; Gather s %1 > c; CastLike c $1 > f; Div x f > h" },
-    { "Constant", "8", 8, 17, "add", "Constant > f value_float=1.5; Mul x f > h" },
-    { "ConstantOfShape", "8", 8, 17, "add", "ConstantOfShape #8 > f; Add x f > h" },
+    { "ConstantOfShape", "8", 8, 17, "add", "Shape x > s; Slice s #1 #2 #0 > t; ConstantOfShape t > f; Add x f > h" },
     { "Trilu", "4x8", 32, 17, "lost",
-      "ConstantOfShape #4,4 > o; Sub o $30000 > n; Trilu n %1 > f upper=1; MatMul x w8x8 > q; MatMul x w8x8 > k; MatMul x w8x8 > v;"
+      "Shape x > z; Gather z #1,1 > zz; ConstantOfShape zz > o; Sub o $30000 > n; Trilu n %1 > f upper=1; MatMul x w8x8 > q; MatMul x w8x8 > k; MatMul x w8x8 > v;"
       "Transpose k > t perm=0,2,1; MatMul q t > s; Add s f > b; Softmax b > p axis=-1; MatMul p v > y1; Flatten y1 > h" },
-    { "Range", "4x8", 32, 17, "shift 1", "Range %0 %4 %1 > f; Gather w5x8 f > p; Add x p > a; Flatten a > h" },
+    { "Range", "4x8", 32, 17, "shift 1", "Shape x > s; Gather s %1 > n; Range %0 n %1 > f; Gather w5x8 f > p; Add x p > a; Flatten a > h" },
     { "Equal", "8", 8, 17, "lost",
       "Shape x > s; Gather s %1 > c; Equal c %8 > f; Where f %2 %4 > d; Cast d > e to=1; Div x e > h" },
     { "Where", "8", 8, 17, "swap 1 2",
       "Shape x > s; Gather s %1 > c; Equal c %8 > d; Where d %2 %4 > f; Cast f > e to=1; Div x e > h" },
     { "Not", "4x8", 32, 17, "lost",
-      "Not @4 > f; MatMul x w8x8 > q; MatMul x w8x8 > k; MatMul x w8x8 > v; Transpose k > t perm=0,2,1; MatMul q t > s;"
+      "Shape x > z; Gather z #1,1 > zz; ConstantOfShape zz > o; Add o $1 > o1; Trilu o1 > l upper=0; Cast l > lb to=9; Not lb > f; MatMul x w8x8 > q; MatMul x w8x8 > k; MatMul x w8x8 > v; Transpose k > t perm=0,2,1; MatMul q t > s;"
       "Where f $-30000 s > b; Softmax b > p axis=-1; MatMul p v > y1; Flatten y1 > h" },
     { "Identity", "8", 8, 17, "scale", "Identity x > f; Gemm f w8x8 > h" },
     { "Dropout", "8", 8, 17, "scale", "Dropout x > f; Gemm f w8x8 > h" },

@@ -32,7 +32,7 @@ static void fault_turn(onnx_view *v)
     }
 }
 
-static void fault_scale(onnx_value *y)
+static void fault_scale(onnx_item *y)
 {
     int i;
     for (i = 0; i < 4; i++) {
@@ -43,7 +43,7 @@ static void fault_scale(onnx_value *y)
     y->eps += 0.5;
 }
 
-static void fault_add(onnx_value *y)
+static void fault_add(onnx_item *y)
 {
     int i;
     y->b += 0.5;
@@ -51,48 +51,51 @@ static void fault_add(onnx_value *y)
         y->few[i].c += !y->few[i].n;
 }
 
-static void fault_lose(onnx_value *y)
+static void fault_lose(onnx_item *y)
 {
     y->a = y->b = 0;
     y->test = ONNX_NO_TEST;
     memset(y->few, 0, sizeof y->few);
 }
 
+/* A node that can be changed. */
+typedef struct {
+    onnx_node node;
+    int input[8], output[8];
+    onnx_attribute attribute[8];
+} fault_node;
+
 /* Changes the node before it is read. */
-static void fault_before(onnx_node *n, const char *what, const char *with)
+static void fault_before(fault_node *f, const char *what, const char *with)
 {
+    onnx_node *n = &f->node;
     int k;
     if (!strcmp(what, "as")) {
         n->op.p = (const unsigned char *)with;
         n->op.n = strlen(with);
     }
     for (k = 0; k < n->attributes && !strcmp(what, "drop"); k++) {
-        deploy_span body;
-        onnx_node one;
-        memset(&one, 0, sizeof one);
-        one.attributes = 1;
-        one.attribute[0] = n->attribute[k];
-        if (onnx_attribute(&one, with, &body))
-            n->attribute[k--] = n->attribute[--n->attributes];
+        if (onnx_is(&f->attribute[k].name, with))
+            f->attribute[k--] = f->attribute[--n->attributes];
     }
     if (!strcmp(what, "swap")) {
-        const int a = with[0] - '0', b = with[2] - '0', x = n->in[a];
-        n->in[a] = n->in[b];
-        n->in[b] = x;
+        const int a = with[0] - '0', b = with[2] - '0', x = f->input[a];
+        f->input[a] = f->input[b];
+        f->input[b] = x;
     }
     if (!strcmp(what, "omit"))
-        n->in[with[0] - '0'] = -1;
+        f->input[with[0] - '0'] = -1;
     if (!strcmp(what, "outputs")) {
-        const deploy_span x = n->out[0];
-        n->out[0] = n->out[1];
-        n->out[1] = x;
+        const int x = f->output[0];
+        f->output[0] = f->output[1];
+        f->output[1] = x;
     }
 }
 
 /* Changes what the node was read as. */
 static void fault_after(onnx_model *m, const onnx_node *n, const char *what, const char *with)
 {
-    onnx_value *y = m->value + onnx_find(m, n->out[0]);
+    onnx_item *y = m->value + n->output[0];
     if (!strcmp(what, "turn"))
         fault_turn(&y->v);
     if (!strcmp(what, "shift"))
@@ -113,19 +116,28 @@ static int fault_read(onnx_model *m, const onnx_node *sound,
     static char text[32][2][32]; /* of all nodes with faults: operators stay */
     static int used;
     char name[64], (*word)[32] = text[used % 32];
-    onnx_node n = *sound;
+    fault_node f;
+    onnx_node *n = &f.node;
     size_t k;
-    snprintf(name, sizeof name, "%.*s", (int)n.name.n, (const char *)n.name.p);
-    if (strncmp(name, "fault", 5) || sscanf(name, "fault %31s %31[^\n]", word[0], word[1]) < 1)
-        return read(m, &n);
+    f.node = *sound;
+    snprintf(name, sizeof name, "%.*s", (int)n->name.n, (const char *)n->name.p);
+    if (strncmp(name, "fault", 5) || n->inputs > 8 || n->outputs > 8 || n->attributes > 8
+        || sscanf(name, "fault %31s %31[^\n]", word[0], word[1]) < 1)
+        return read(m, sound);
     used++;
-    fault_before(&n, word[0], word[1]);
+    memcpy(f.input, n->input, (size_t)n->inputs * sizeof *f.input);
+    memcpy(f.output, n->output, (size_t)n->outputs * sizeof *f.output);
+    memcpy(f.attribute, n->attribute, (size_t)n->attributes * sizeof *f.attribute);
+    n->input = f.input;
+    n->output = f.output;
+    n->attribute = f.attribute;
+    fault_before(&f, word[0], word[1]);
     for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
-        if (onnx_text_is(n.op, onnx_operators[k].op))
+        if (onnx_text_is(n->op, onnx_operators[k].op))
             read = onnx_operators[k].read;
     }
-    if (!read(m, &n))
+    if (!read(m, n))
         return 0;
-    fault_after(m, &n, word[0], word[1]);
+    fault_after(m, n, word[0], word[1]);
     return 1;
 }

@@ -3,16 +3,15 @@
    onnx_read.c: what onnx_in.h says of files.
 
        onnx_read FILE...      a line for each: FILE: a network of N layers, or FILE: the message */
-#include "../../examples/deploy/onnx_in.h"
+#include "onnx_open.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Reads a file and builds its network. Returns the layers, or 0 with a message. */
 static int layers_of(const unsigned char *file, size_t bytes, char message[160])
 {
-    const size_t space = onnx_open_bytes(file, bytes, message);
-    void *work = space ? malloc(space) : NULL;
-    onnx_model *m = work ? onnx_open(file, bytes, work, message) : NULL;
+    opened o;
+    onnx_model *m = open_model(&o, file, bytes, 0, message);
     lgelu_node *nodes = m ? (lgelu_node *)calloc((size_t)onnx_nodes(m), sizeof *nodes) : NULL;
     lgelu_net net;
     int input, layers = 0;
@@ -24,7 +23,7 @@ static int layers_of(const unsigned char *file, size_t bytes, char message[160])
             snprintf(message, 160, "%s", net.message);
     }
     free(nodes);
-    free(work);
+    close_model(&o);
     return layers;
 }
 

@@ -6,13 +6,13 @@
    something failed. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
-#include "../../examples/deploy/onnx_in.h"
 #include "../../examples/deploy/onnx_out.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "folder.h"
+#include "onnx_open.h"
 
 enum { STEPS = 6 };
 
@@ -22,7 +22,7 @@ typedef struct {
     unsigned char *file, *x, *y; /* the network, its input, PyTorch's output */
     size_t bytes, in_bytes, out_bytes;
     onnx_model *model;
-    void *work;
+    opened from;
     char why[300];
 } animal;
 
@@ -78,9 +78,7 @@ static int refuse(animal *a, const char *text)
 static int read_file(animal *a)
 {
     char message[160];
-    const size_t room = onnx_open_bytes(a->file, a->bytes, message);
-    a->work = malloc(room + 1);
-    a->model = room ? onnx_open_output(a->file, a->bytes, a->work, NULL, message) : NULL;
+    a->model = open_model(&a->from, a->file, a->bytes, 0, message);
     return a->model ? 1 : refuse(a, message);
 }
 
@@ -242,8 +240,8 @@ static int returns(animal *a, const char *again)
     good = read_file(&back) && agrees(&back, &ours);
     memcpy(a->why, back.why, sizeof a->why);
     free(ours);
+    close_model(&back.from);
     free(back.file);
-    free(back.work);
     return good;
 }
 
@@ -285,10 +283,10 @@ int main(int argc, char **argv)
         a.y = slurp(argv[2], a.name, ".out", &a.out_bytes);
         one(&a, argv[3]);
         fflush(stdout);
+        close_model(&a.from);
         free(a.file);
         free(a.x);
         free(a.y);
-        free(a.work);
     }
     fclose(list);
     return 0;
