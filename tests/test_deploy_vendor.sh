@@ -41,7 +41,7 @@ for source in "$deploy"/*.c; do
     [ -f "$out/$name.o" ] && [ -z "$foreign" ]
     verdict $? "$name: every name begins with $(prefix_of $name)" "$(echo $foreign | head -c 200)"
 done
-# Not among them: the evaluator of ONNX files and what is built on it, which has types of its own for what onnx_in.c reads.
+# Not among them: the evaluator of ONNX files and what is built on it, whose files have static functions of the same names.
 # solver.c first, which defines the level of POSIX that it needs
 for source in "$deploy"/solver.c "$deploy"/[!s]*.c; do
     case $(basename "$source") in reluize*|onnx_[!io]*) ;; *) echo "#include \"$source\"" ;; esac

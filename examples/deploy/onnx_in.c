@@ -2,10 +2,14 @@
 
    onnx_in.c: see onnx_in.h.
 
-   How it works. What the file computes without inputs is known (onnx_run.h): weights, and whatever
-   is made of them. The other nodes are visited once, in their order in the file. What a node
-   computes becomes a *value* of one of a few kinds: a constant, a list of integers (a shape), a
-   view of a layer's elements, or a step of a formula that is not yet complete.
+   How it works. The nodes are visited once, in their order in the file. What a node computes
+   becomes a *value* of one of a few kinds: a constant, a view of a layer's elements, or a step of a
+   formula that is not yet complete.
+
+   A *constant* does not depend on what the network reads: weights, shapes, and all that the file
+   computes of them. Such nodes are evaluated by onnx_run.h. Since a shape may have an open batch in
+   it, they are evaluated for two batches, of 2 and 3 samples: a size of 8 in both is 8, one of 10
+   and 15 is 5 for each sample.
 
    A *view* is a base and strides for each dimension, over the elements of a layer in channels-last
    order. Reshape, Transpose, Slice and their kind only make another view. A layer is made where
@@ -35,7 +39,7 @@
        [11] NORMALISATIONS    BatchNormalization, LayerNormalization
        [12] IMAGES            Conv, pooling, ReduceMean
        [13] SHAPES            Reshape, Transpose, Slice, Pad, Gather, Concat and their kind
-       [14] SIZES             Range, Cast, Equal, Where, which compute with shapes
+       [14] OTHERS            Cast, Where, Identity
        [15] OPERATORS         the table of all of them; reading a node
        [16] GRAPH             inputs; counting
        [17] WEIGHTS           copying and checking them; what the result needs; the output
@@ -64,6 +68,7 @@ enum {
     ONNX_ATOMS = 16, /* atoms of a view */
     ONNX_FEW = 16,   /* integers of a list */
     ONNX_MOST_INPUTS = 64,
+    ONNX_MOST_OUTPUTS = 8,
     ONNX_MOST_NODES = 16384,
     ONNX_MOST_VALUES = 65536
 };
@@ -98,8 +103,7 @@ typedef struct {
 /* Kinds of values. From ONNX_DATA on they are computed from a layer. */
 enum {
     ONNX_ABSENT,
-    ONNX_CONSTANT,         /* an array: a·x + b of a tensor's elements x */
-    ONNX_INTEGERS,         /* a list of integers */
+    ONNX_CONSTANT,         /* an array that does not depend on what the network reads */
     ONNX_DATA,             /* P(u)·(alpha + beta·function(arg(u))), u a layer's value */
     ONNX_MEAN,             /* the mean of u's rows */
     ONNX_CENTRED,          /* u less its mean */
@@ -118,11 +122,6 @@ enum {
     ONNX_KINDS
 };
 
-/* Tensors that the file does not hold: 0 everywhere; 0, 1, 2, ...; a matrix that has 1 on a
-   diagonal and above it, or below it, and 0 elsewhere. */
-enum { ONNX_UNIFORM = 1, ONNX_COUNTING, ONNX_UPPER, ONNX_LOWER };
-/* What is asked of a constant: its value, whether it is 0, whether it is not. */
-enum { ONNX_NO_TEST, ONNX_IS_ZERO, ONNX_IS_NOT_ZERO };
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
 /* How rotary positions turn a value: in each of these heads the channels of a pair are `apart`. The
    heads and the channels of a head are `head` and `channel` elements apart, from `first` on. */
@@ -137,16 +136,12 @@ typedef struct {
     int kind;
     onnx_view v; /* over the elements of `tensor`, or of `layer` */
 
-    /* ONNX_CONSTANT: a·x + b, then a test */
-    const onnx_tensor *tensor; /* NULL: the file does not hold it, see `without` */
-    int without, computed;     /* computed: by a node of the file */
-    int integer, test;
-    double a, b;
-    int64_t wide, diagonal; /* of ONNX_UPPER and ONNX_LOWER: columns; element (i, i + diagonal) */
-
-    /* ONNX_INTEGERS; count -1: a scalar */
-    int count;
-    onnx_extent few[ONNX_FEW];
+    /* ONNX_CONSTANT: its elements, for the two batches with which shapes are computed */
+    const onnx_tensor *tensor, *other;
+    int integer;  /* of integers, or bool */
+    int computed; /* by a node of the file */
+    int sized;    /* the node reads, directly or not, the shape of a value */
+    int varies;   /* other elements, or sizes, in the other batch: a shape, for instance */
 
     /* ONNX_DATA and what follows */
     int layer;
@@ -219,8 +214,11 @@ struct onnx_model {
     onnx_form form;    /* the order of the result's elements in the file */
     onnx_item *value;  /* as the values of the graph are numbered */
     onnx_layer *layer;
-    uint64_t budget; /* how many elements of constants may still be looked at */
-    int64_t batch;   /* 0: open */
+    uint64_t budget;    /* how many elements of constants may still be looked at */
+    int64_t batch;      /* 0: open */
+    int64_t sizes[2];   /* of the batches with which shapes are computed */
+    int node;           /* the index of the node that is read */
+    onnx_tensor **made; /* two for each value: what was computed here */
     int renamed, numbered[LGELU_OP_COUNT]; /* counters for names, see onnx_name_layer */
     char output[64];                       /* the name of the output */
 };
@@ -518,30 +516,13 @@ static onnx_item *onnx_pass(onnx_model *m, const onnx_node *n, int k)
     return y;
 }
 
-/* Makes output 0 a constant x with `rank` dimensions of 1; NULL after an error. */
-static onnx_item *onnx_make_uniform(onnx_model *m, const onnx_node *n, double x, int rank)
-{
-    onnx_item *y = onnx_make_output(m, n, 0);
-    if (!y)
-        return NULL;
-    y->kind = ONNX_CONSTANT;
-    y->without = ONNX_UNIFORM;
-    y->b = x;
-    y->v = onnx_empty_view(0);
-    while (y->v.rank < rank)
-        onnx_new_dim(&y->v);
-    return y;
-}
-
 /* Makes v the constant that a tensor holds. */
 static int onnx_set_tensor(onnx_model *m, onnx_item *v, const onnx_tensor *x, deploy_span origin)
 {
     int64_t stride = (int64_t)x->count;
     int d;
     v->kind = ONNX_CONSTANT;
-    v->tensor = x;
-    v->a = 1;
-    v->b = 0;
+    v->tensor = v->other = x;
     v->integer = onnx_is_whole(x->type) || x->type == ONNX_BOOL;
     v->origin = origin;
     v->v = onnx_empty_view(0);
@@ -556,68 +537,40 @@ static int onnx_set_tensor(onnx_model *m, onnx_item *v, const onnx_tensor *x, de
 
 /* ---- [5] CONSTANTS ---- */
 
-/* Returns whether v is a constant of numbers. */
+/* Returns whether v is a constant array of numbers, the same for each batch. */
 static int onnx_known(onnx_model *m, const onnx_item *v)
 {
-    if (!v || v->kind != ONNX_CONSTANT)
+    if (!v || v->kind != ONNX_CONSTANT || v->varies)
         return 0;
-    if (v->tensor && !onnx_is_float(v->tensor->type) && !v->integer) {
+    if (!onnx_is_float(v->tensor->type) && !v->integer) {
         return onnx_fail(m, "tensor '%t': data type %d is not supported (floats and integers are)",
                          &v->origin, (int64_t)v->tensor->type);
     }
-    return !v->tensor || v->tensor->count || onnx_fail(m, "tensor '%t': it is empty", &v->origin);
-}
-
-/* Returns the element of a triangle at this offset. */
-static double onnx_fetch_triangle(onnx_model *m, const onnx_item *v, int64_t offset)
-{
-    const int64_t above = offset % v->wide - offset / v->wide - v->diagonal;
-    if (m->budget)
-        m->budget--;
-    return v->without == ONNX_UPPER ? above >= 0 : above <= 0;
+    return v->tensor->count || onnx_fail(m, "tensor '%t': it is empty", &v->origin);
 }
 
 /* Returns the element of a constant at this offset from its base. */
 static double onnx_fetch(onnx_model *m, const onnx_item *v, int64_t offset)
 {
-    const int64_t at = v->v.base + offset;
-    double x = 0;
-    if (v->tensor) {
-        m->budget -= m->budget > 0;
-        x = onnx_tensor_real(v->tensor, (size_t)at);
-    } else if (v->without >= ONNX_UPPER) {
-        x = onnx_fetch_triangle(m, v, at);
-    } else if (v->without == ONNX_COUNTING) {
-        x = (double)at;
-    }
-    x = x * v->a + v->b;
-    switch (v->test) {
-    case ONNX_IS_ZERO: return !(x < 0 || x > 0);
-    case ONNX_IS_NOT_ZERO: return x < 0 || x > 0;
-    default: return x;
-    }
+    m->budget -= m->budget > 0;
+    return onnx_tensor_real(v->tensor, (size_t)(v->v.base + offset));
 }
 
-/* Returns whether v is the same number everywhere, and puts it into *x. */
+/* Returns whether v is the same number everywhere, and puts it into *x. A list of the file that has
+   several elements is not one number, even if they are equal; one that was computed is. */
 static int onnx_single(onnx_model *m, const onnx_item *v, double *x)
 {
-    double first;
     size_t k;
     int i;
-    if (v && v->kind == ONNX_INTEGERS && (v->count == -1 || v->count == 1) && !v->few[0].n) {
-        *x = (double)v->few[0].c;
-        return 1;
-    }
     if (!onnx_known(m, v))
         return 0;
-    /* a part of what the file computes need not be looked at: all of it is */
-    first = v->tensor ? onnx_tensor_real(v->tensor, 0) : 0;
+    *x = onnx_tensor_real(v->tensor, 0);
     for (k = 1; v->computed && k < v->tensor->count; k++) {
         const double other = onnx_tensor_real(v->tensor, k);
-        if (!(other >= first && other <= first))
+        if (!(other >= *x && other <= *x))
             return 0;
     }
-    for (i = 0; i < v->v.atoms && v->without != ONNX_UNIFORM && !v->computed; i++) {
+    for (i = 0; i < v->v.atoms && !v->computed; i++) {
         if (v->v.a[i].stride && v->v.a[i].stride != ONNX_BATCH)
             return 0;
     }
@@ -651,38 +604,45 @@ static int onnx_repeats_rows(onnx_model *m, const onnx_item *c)
     return 1;
 }
 
+/* Returns the size that is x in the first batch and y in the second; n = -1: there is none. */
+static onnx_extent onnx_extent_of(const onnx_model *m, int64_t x, int64_t y)
+{
+    onnx_extent r = onnx_fixed(x);
+    int64_t p = m->sizes[0], q = m->sizes[1];
+    if (x == y)
+        return r;
+    for (r.n = 1; r.n < 4; r.n++, p *= m->sizes[0], q *= m->sizes[1]) {
+        r.c = x / p;
+        if (r.c * p == x && r.c * q == y)
+            return r;
+    }
+    r.n = -1;
+    return r;
+}
+
 /* Reads a list of integers, as shapes and axes are. Returns how many there are, -1 for a scalar, -2
    if v is anything else. */
-static int onnx_integers(onnx_model *m, const onnx_item *v, onnx_extent few[ONNX_FEW])
+static int onnx_integers(const onnx_model *m, const onnx_item *v, onnx_extent few[ONNX_FEW])
 {
-    int64_t n, i;
-    if (!v)
+    size_t i;
+    if (!v || v->kind != ONNX_CONSTANT || !v->integer || v->tensor->rank > 1
+        || v->tensor->count > ONNX_FEW || v->other->count != v->tensor->count)
         return -2;
-    if (v->kind == ONNX_INTEGERS) {
-        memcpy(few, v->few, sizeof v->few);
-        return v->count;
-    }
-    if (v->kind != ONNX_CONSTANT || !v->integer || v->v.rank > 1)
-        return -2;
-    if (v->v.rank && !onnx_size(&v->v, 0).c)
-        return 0;
-    if (!onnx_known(m, v))
-        return -2;
-    n = v->v.rank ? onnx_size(&v->v, 0).c : 1;
-    if (n > ONNX_FEW || (v->v.rank && onnx_count_batch(&v->v, 0, 1)))
-        return -2;
-    for (i = 0; i < n; i++) {
-        const double x = onnx_fetch(m, v, v->v.rank ? onnx_offset(&v->v, 0, i) : 0);
-        if (x != x)
+    for (i = 0; i < v->tensor->count; i++) {
+        int64_t x[2];
+        int k;
+        for (k = 0; k < 2; k++) {
+            x[k] = onnx_tensor_whole(k ? v->other : v->tensor, i);
+            if (x[k] > ONNX_MOST)
+                x[k] = ONNX_MOST;
+            if (x[k] < -ONNX_MOST)
+                x[k] = -ONNX_MOST;
+        }
+        few[i] = onnx_extent_of(m, x[0], x[1]);
+        if (few[i].n < 0)
             return -2;
-        if (x > (double)ONNX_MOST)
-            few[i] = onnx_fixed(ONNX_MOST);
-        else if (x < -(double)ONNX_MOST)
-            few[i] = onnx_fixed(-ONNX_MOST);
-        else
-            few[i] = onnx_fixed((int64_t)x);
     }
-    return v->v.rank ? (int)n : -1;
+    return v->tensor->rank ? (int)v->tensor->count : -1;
 }
 
 /* Reads a list of integers without the batch among them. Returns how many there are, 1 for a
@@ -1432,7 +1392,6 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_ite
     static const char *const why[ONNX_KINDS] = {
         "an input is missing",
         "expected a layer's values, found a constant",
-        "expected a layer's values, found a shape",
         NULL,
         "it reads the mean of a row that is not part of a layer normalisation",
         "it reads a centred row that is not part of a layer normalisation",
@@ -2890,146 +2849,6 @@ static int onnx_multiply_layers(onnx_model *m, const onnx_node *n)
     return onnx_pair_of_layers(m, n, LGELU_OP_MUL);
 }
 
-/* Computes with two lists of integers; a count of -1 is a scalar. */
-static int onnx_two_shapes(onnx_model *m, const onnx_node *n, int op, const onnx_extent *a, int na,
-                           const onnx_extent *b, int nb)
-{
-    const int count = na > nb ? na : nb;
-    onnx_item *y = onnx_make_output(m, n, 0);
-    int i;
-    if (!y)
-        return 0;
-    if (na > 1 && nb > 1 && na != nb)
-        return onnx_refuse(m, n, "the two lists differ in length");
-    y->kind = ONNX_INTEGERS;
-    y->count = count;
-    y->integer = 1;
-    for (i = 0; i < (count < 0 ? 1 : count); i++) {
-        const onnx_extent p = a[na > 1 ? i : 0], q = b[nb > 1 ? i : 0];
-        onnx_extent r = p;
-        if (op == ONNX_MULTIPLY) {
-            r.n += q.n;
-            if (q.c
-                && (p.c > ONNX_MOST / (q.c < 0 ? -q.c : q.c)
-                    || p.c < -(ONNX_MOST / (q.c < 0 ? -q.c : q.c))))
-                return onnx_refuse(m, n, "a size is out of bounds");
-            r.c *= q.c;
-            if (!r.c)
-                r.n = 0;
-        } else if (op == ONNX_DIVIDE) {
-            if (!q.c || p.c % q.c || p.n < q.n) {
-                if (!q.c || p.n || q.n)
-                    return onnx_refuse(m, n, "the sizes do not divide evenly");
-            }
-            r.c /= q.c;
-            r.n -= q.n;
-        } else if (op == ONNX_POWER || (p.n != q.n && q.c && p.c)) {
-            return onnx_refuse(m, n, "this arithmetic with the size of the batch is not supported");
-        } else {
-            if (!p.c)
-                r.n = q.n;
-            r.c += op == ONNX_ADD ? q.c : -q.c;
-            if (r.c > ONNX_MOST || r.c < -ONNX_MOST)
-                return onnx_refuse(m, n, "a size is out of bounds");
-            if (!r.c)
-                r.n = 0;
-        }
-        y->few[i] = r;
-    }
-    return 1;
-}
-
-/* Sets v to the view of a constant that is repeated along the dimensions in which `to` is larger.
-   Returns 0 if the two do not match. */
-static int onnx_broadcast(const onnx_view *c, const onnx_view *to, onnx_view *v)
-{
-    const int rank = c->rank > to->rank ? c->rank : to->rank;
-    int d, i;
-    *v = onnx_empty_view(c->base);
-    for (d = 0; d < rank; d++) {
-        const int own = d - (rank - c->rank), other = d - (rank - to->rank);
-        const onnx_extent one = onnx_fixed(1), size = own < 0 ? one : onnx_size(c, own);
-        onnx_new_dim(v);
-        if (!onnx_equal(size, one) || other < 0) {
-            if (other >= 0 && !onnx_equal(onnx_size(to, other), one)
-                && !onnx_equal(onnx_size(to, other), size))
-                return 0;
-            if (!onnx_copy_dim(v, c, own))
-                return 0;
-            continue;
-        }
-        for (i = onnx_first_atom(to, other); i < onnx_first_atom(to, other + 1); i++) {
-            onnx_atom a = to->a[i];
-            if (a.stride != ONNX_BATCH)
-                a.stride = 0;
-            if (!onnx_push_atom(v, a))
-                return 0;
-        }
-    }
-    return 1;
-}
-
-/* Computes with two constants, of which one is a single number. */
-static int onnx_two_constants(onnx_model *m, const onnx_node *n, int op)
-{
-    const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
-    double s, t;
-    onnx_item *y;
-    onnx_view v;
-    const int one_a = onnx_single(m, a, &s), one_b = onnx_single(m, b, &t);
-    if (m->failed)
-        return 0;
-    if (op == ONNX_DIVIDE && a->integer && b->integer)
-        return onnx_refuse(m, n, "a division of integers with several dimensions is not supported");
-    if (one_a && one_b && !a->v.atoms && !b->v.atoms) {
-        const int rank = a->v.rank > b->v.rank ? a->v.rank : b->v.rank;
-        double r;
-        switch (op) {
-        case ONNX_ADD: r = s + t; break;
-        case ONNX_SUBTRACT: r = s - t; break;
-        case ONNX_MULTIPLY: r = s * t; break;
-        case ONNX_DIVIDE: r = s / t; break;
-        default: r = pow(s, t); break;
-        }
-        return onnx_make_uniform(m, n, r, rank) != NULL;
-    }
-    if (one_b && a->kind == ONNX_CONSTANT && !a->test && op != ONNX_POWER
-        && onnx_broadcast(&a->v, &b->v, &v)) {
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        y->v = v;
-        if (op == ONNX_ADD) {
-            y->b += t;
-        } else if (op == ONNX_SUBTRACT) {
-            y->b -= t;
-        } else {
-            y->a *= op == ONNX_MULTIPLY ? t : 1 / t;
-            y->b *= op == ONNX_MULTIPLY ? t : 1 / t;
-        }
-        return 1;
-    }
-    if (one_a && b->kind == ONNX_CONSTANT && !b->test && op < ONNX_DIVIDE
-        && onnx_broadcast(&b->v, &a->v, &v)) {
-        if (!(y = onnx_pass(m, n, 1)))
-            return 0;
-        y->v = v;
-        if (op == ONNX_ADD) {
-            y->b += s;
-        } else if (op == ONNX_SUBTRACT) {
-            y->a = -y->a;
-            y->b = s - y->b;
-        } else {
-            y->a *= s;
-            y->b *= s;
-        }
-        return 1;
-    }
-    return onnx_refuse(
-        m, n,
-        "arithmetic of two constants of several values, as of relative positions, is not "
-        "supported");
-}
-
 /* Makes output 0 the RMS-normalised row of x·(1/root) or x/root, where input k has the root. */
 static int onnx_set_rms_norm(onnx_model *m, const onnx_node *n, int k)
 {
@@ -3044,7 +2863,7 @@ static int onnx_set_rms_norm(onnx_model *m, const onnx_node *n, int k)
     return 1;
 }
 
-/* Add, Sub, Mul, Div, Pow: distinguishes shapes, constants, formulas and layers. */
+/* Add, Sub, Mul, Div, Pow: distinguishes constants, formulas and layers. */
 static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
 {
     const int op = onnx_text_is(n->op, "Add")   ? ONNX_ADD
@@ -3053,23 +2872,12 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
                    : onnx_text_is(n->op, "Div") ? ONNX_DIVIDE
                                                 : ONNX_POWER;
     const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
-    onnx_extent p[ONNX_FEW], q[ONNX_FEW];
     onnx_item *y;
-    int np, nq;
     if (!a || !b)
         return onnx_refuse(m, n, "an input is missing");
-    np = onnx_integers(m, a, p);
-    nq = onnx_integers(m, b, q);
-    if (m->failed)
-        return 0;
-    if (np != -2 && nq != -2)
-        return onnx_two_shapes(m, n, op, p, np, q, nq);
-    if ((a->kind == ONNX_CONSTANT || a->kind == ONNX_INTEGERS)
-        && (b->kind == ONNX_CONSTANT || b->kind == ONNX_INTEGERS))
-        return onnx_two_constants(m, n, op);
-    if (b->kind == ONNX_CONSTANT || b->kind == ONNX_INTEGERS)
+    if (b->kind == ONNX_CONSTANT)
         return onnx_data_and_constant(m, n, op, n->input[0], n->input[1], 0);
-    if (a->kind == ONNX_CONSTANT || a->kind == ONNX_INTEGERS)
+    if (a->kind == ONNX_CONSTANT)
         return onnx_data_and_constant(m, n, op, n->input[1], n->input[0], 1);
     if (op == ONNX_ADD && a->kind == ONNX_TIMES && b->kind == ONNX_TIMES)
         return onnx_add_turned(m, n);
@@ -3387,20 +3195,11 @@ static int onnx_op_gate(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &x.v);
 }
 
-/* Sqrt, Reciprocal, Neg: inside a normalisation, or of a constant number. */
+/* Sqrt, Reciprocal, Neg: inside a normalisation; Neg of a layer. */
 static int onnx_op_root(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *x = onnx_operand(m, n, 0);
-    double s;
     onnx_item *y;
-    int i;
-    if (x && x->kind == ONNX_INTEGERS && onnx_text_is(n->op, "Neg")) {
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        for (i = 0; i < (y->count < 0 ? 1 : y->count); i++)
-            y->few[i].c = -y->few[i].c;
-        return 1;
-    }
     if (x && x->kind == ONNX_VARIANCE && onnx_text_is(n->op, "Sqrt")) {
         if (!(y = onnx_pass(m, n, 0)))
             return 0;
@@ -3426,19 +3225,7 @@ static int onnx_op_root(onnx_model *m, const onnx_node *n)
         onnx_scale_by(y, -1);
         return 1;
     }
-    if (x && !x->v.atoms && onnx_single(m, x, &s)) {
-        return onnx_make_uniform(m, n,
-                                 onnx_text_is(n->op, "Sqrt")  ? sqrt(s)
-                                 : onnx_text_is(n->op, "Neg") ? -s
-                                                              : 1 / s,
-                                 x->v.rank)
-               != NULL;
-    }
-    return m->failed
-               ? 0
-               : onnx_refuse(
-                   m, n,
-                   "it is only supported inside a layer normalisation, or of one constant number");
+    return onnx_refuse(m, n, "it is only supported inside a normalisation");
 }
 
 /* ---- [11] NORMALISATIONS ---- */
@@ -4094,46 +3881,6 @@ static onnx_item *onnx_set_view(onnx_model *m, const onnx_node *n, const onnx_vi
     return y;
 }
 
-/* Shape: a list of integers, the batch among them. */
-static int onnx_op_shape(onnx_model *m, const onnx_node *n)
-{
-    const onnx_item *x = onnx_operand(m, n, 0);
-    const onnx_view *v = x ? &x->v : NULL;
-    onnx_item *y;
-    int64_t from = onnx_attribute_int(n, "start", 0), to = onnx_attribute_int(n, "end", ONNX_RANK),
-            i;
-    if (!x || onnx_is_padded(x) || x->kind == ONNX_ABSENT
-        || (x->kind > ONNX_PROBABILITIES && x->kind < ONNX_QUARTER))
-        return onnx_refuse(m, n, "its input has no shape here");
-    if (x->kind == ONNX_INTEGERS) {
-        const int count = x->count;
-        if (from || !(y = onnx_make_output(m, n, 0)))
-            return from ? onnx_refuse(m, n, "a part of the shape of a shape is not supported") : 0;
-        y->kind = ONNX_INTEGERS;
-        y->integer = 1;
-        if (count >= 0) {
-            y->count = 1;
-            y->few[0] = onnx_fixed(count);
-        }
-        return 1;
-    }
-    if (from < 0)
-        from += v->rank;
-    if (to < 0)
-        to += v->rank;
-    if (from < 0)
-        from = 0;
-    if (to > v->rank)
-        to = v->rank;
-    if (!(y = onnx_make_output(m, n, 0)))
-        return 0;
-    y->kind = ONNX_INTEGERS;
-    y->integer = 1;
-    for (i = from; i < to; i++)
-        y->few[y->count++] = onnx_size(v, (int)i);
-    return 1;
-}
-
 /* Reshapes input 0. `zero`: a size of 0 stands for the input's own size. */
 static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape, int rank, int zero)
 {
@@ -4170,15 +3917,7 @@ static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape,
         shape[open].c = all.c / have.c;
         shape[open].n = all.n - have.n;
     }
-    if (x->kind == ONNX_CONSTANT && x->without == ONNX_UNIFORM) {
-        for (v = onnx_empty_view(0), d = 0; d < rank; d++) {
-            onnx_new_dim(&v);
-            if (shape[d].n > 1 || (shape[d].n && shape[d].c > 1)
-                || !onnx_push_atom(&v, shape[d].n ? onnx_batch_atom(m)
-                                                  : onnx_atom_of((size_t)shape[d].c, 0)))
-                return onnx_refuse(m, n, "a multiple of the batch is not supported");
-        }
-    } else if (!onnx_reshape_view(&x->v, shape, rank, &v)) {
+    if (!onnx_reshape_view(&x->v, shape, rank, &v)) {
         return onnx_refuse(m, n,
                            "the sizes do not match, or the batch is mixed with other dimensions");
     }
@@ -4189,32 +3928,16 @@ static int onnx_set_shape(onnx_model *m, const onnx_node *n, onnx_extent *shape,
 static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
 {
     onnx_extent shape[ONNX_FEW];
-    const onnx_item *x = onnx_operand(m, n, 0);
-    onnx_extent few[ONNX_FEW];
-    int rank = onnx_integers(m, onnx_operand(m, n, 1), shape),
-        count = x ? onnx_integers(m, x, few) : -2;
-    onnx_item *y;
-    if (m->failed)
-        return 0;
+    const int rank = onnx_integers(m, onnx_operand(m, n, 1), shape);
+    const onnx_item *y;
     if (rank < 0)
         return onnx_refuse(m, n, "the new shape is not constant");
-    /* a scalar becomes a list of one integer, or such a list a scalar */
-    if (x && x->kind == ONNX_INTEGERS && count != -2 && rank < 2) {
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        if (rank == 0 && count <= 1)
-            y->count = -1;
-        else if (rank == 1 && (count == 1 || count == -1))
-            y->count = 1;
-        else if (!(rank == 1 && (shape[0].c == -1 || shape[0].c == count)))
-            return onnx_refuse(m, n, "the number of elements does not match");
-        return 1;
-    }
     if (!onnx_set_shape(m, n, shape, rank, !onnx_attribute_int(n, "allowzero", 0)))
         return 0;
     /* in a file that lgelu.h wrote this node has the name of the layer of rotary positions */
     y = m->value + n->output[0];
-    return !m->own || y->kind != ONNX_ROTARY || !onnx_turns_all(m, y) || onnx_end_rotary(m, n, y);
+    return !m->own || y->kind != ONNX_ROTARY || !onnx_turns_all(m, y)
+           || onnx_end_rotary(m, n, m->value + n->output[0]);
 }
 
 /* Flatten. */
@@ -4269,22 +3992,9 @@ static int onnx_op_squeeze(onnx_model *m, const onnx_node *n)
     const int more = onnx_text_is(n->op, "Unsqueeze");
     int64_t axes[ONNX_FEW];
     int count = onnx_axes_of(m, n, 1, axes), hit = 0, i, d, e, rank;
-    onnx_extent few[ONNX_FEW];
     onnx_view v;
-    onnx_item *y;
     if (m->failed)
         return 0;
-    if (x && x->kind == ONNX_INTEGERS) {
-        i = onnx_integers(m, x, few);
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        if (more && i != -1)
-            return onnx_refuse(m, n, "expected a list of sizes, found a table");
-        if (!more && i > 1)
-            return onnx_refuse(m, n, "the dimension to remove is not 1");
-        y->count = more ? 1 : -1;
-        return 1;
-    }
     if (!onnx_has_view(x) || !count || (count < 0 && more))
         return onnx_refuse(m, n,
                            "it is only supported for layers and constants, along constant axes");
@@ -4380,15 +4090,13 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
     const onnx_item *x = onnx_operand(m, n, 0);
     int64_t from[ONNX_FEW], to[ONNX_FEW], axes[ONNX_FEW], steps[ONNX_FEW];
     int count, i, rank;
-    onnx_extent few[ONNX_FEW];
-    onnx_item *y;
     onnx_view v;
     if (!x)
         return onnx_refuse(m, n, "an input is missing");
     /* up to opset 9 its ends and axes are attributes */
     count = m->opset < 10 ? onnx_attribute_ints(n, "starts", from)
                           : onnx_plain_integers(m, onnx_operand(m, n, 1), from);
-    rank = x->kind == ONNX_INTEGERS ? 1 : x->v.rank;
+    rank = x->v.rank;
     if (m->failed)
         return 0;
     if (count < 1 || count > rank
@@ -4406,10 +4114,9 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "its axes are not constant");
     if (onnx_operand(m, n, 4) && onnx_plain_integers(m, onnx_operand(m, n, 4), steps) != count)
         return onnx_refuse(m, n, "its steps are not constant");
-    if (!onnx_has_view(x) && x->kind != ONNX_INTEGERS)
-        return onnx_refuse(m, n, "it is only supported for layers, constants and shapes");
+    if (!onnx_has_view(x))
+        return onnx_refuse_view(m, n, x);
     v = x->v;
-    memset(few, 0, sizeof few);
     for (i = 0; i < count; i++) {
         const int d = onnx_axis_of(axes[i], rank);
         int64_t length = 0;
@@ -4417,11 +4124,8 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
         if (d < 0 || steps[i] < 1 || steps[i] > 2 || (steps[i] > 1 && x->kind != ONNX_DATA))
             return onnx_refuse(m, n,
                                d < 0 ? "there is no such axis" : "only steps of 1 are supported");
-        if (x->kind != ONNX_INTEGERS)
-            length = onnx_size(&x->v, d).c;
-        else
-            length = x->count < 0 ? 1 : x->count;
-        if (x->kind != ONNX_INTEGERS && onnx_count_batch(&x->v, d, d + 1)) {
+        length = onnx_size(&x->v, d).c;
+        if (onnx_count_batch(&x->v, d, d + 1)) {
             if (from[i] || to[i] < INT32_MAX)
                 return onnx_refuse(m, n, "a part of the batch cannot be selected");
             continue;
@@ -4434,16 +4138,6 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
             from[i] = 0;
         if (to[i] > length)
             to[i] = length;
-        if (x->kind == ONNX_INTEGERS) {
-            if (from[i] > to[i])
-                to[i] = from[i] > length ? from[i] = length : from[i];
-            if (!(y = onnx_pass(m, n, 0)))
-                return 0;
-            y->count = (int)(to[i] - from[i]);
-            memcpy(y->few, few, sizeof few);
-            memcpy(y->few, m->value[n->input[0]].few + from[i], (size_t)y->count * sizeof *few);
-            return 1;
-        }
         if (from[i] >= to[i])
             return onnx_refuse(m, n, "its result is empty");
         if (!onnx_restrict_view(&v, d, from[i], to[i] - from[i], 0, &w))
@@ -4577,143 +4271,29 @@ static int onnx_add_embedding(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
-/* Gather(table, indices) with the same constant index everywhere, as token types of zeros: one row
-   of the table, repeated along the dimensions of the indices. The batch becomes a dimension of 1,
-   along which constants are broadcast. */
-static int onnx_gather_same_row(onnx_model *m, const onnx_node *n, const onnx_item *table,
-                                const onnx_item *indices, double index)
-{
-    const int64_t rows = onnx_size(&table->v, 0).c;
-    onnx_view row, v;
-    int d;
-    if (index < 0)
-        index += (double)rows;
-    if (!(index >= 0 && index < (double)rows))
-        return onnx_refuse(m, n, "its index is beyond the table");
-    onnx_restrict_view(&table->v, 0, (int64_t)index, 1, 1, &row);
-    v = onnx_empty_view(row.base);
-    for (d = 0; d < indices->v.rank; d++) {
-        const onnx_extent size = onnx_size(&indices->v, d);
-        if (!onnx_new_dim(&v) || (!size.n && !onnx_push_atom(&v, onnx_atom_of((size_t)size.c, 0))))
-            return onnx_refuse(m, n, "too many dimensions");
-    }
-    for (d = 0; d < row.rank; d++) {
-        if (!onnx_new_dim(&v) || !onnx_copy_dim(&v, &row, d))
-            return onnx_refuse(m, n, "too many dimensions");
-    }
-    return onnx_set_view(m, n, &v) != NULL;
-}
-
-/* Gather(table, indices) with at least two constant indices: first, first + 1, ..., as a table of
-   positions is read, is a part of the table; the same index everywhere is one row of it. */
-static int onnx_gather_rows(onnx_model *m, const onnx_node *n, const onnx_item *table,
-                            const onnx_item *indices)
-{
-    const int last = indices->v.rank - 1;
-    const int64_t count = onnx_size(&indices->v, last).c, rows = onnx_size(&table->v, 0).c;
-    int64_t first, step, j;
-    onnx_view v;
-    int d;
-    if (!onnx_known(m, indices))
-        return 0;
-    first = (int64_t)onnx_fetch(m, indices, 0);
-    step = onnx_fetch(m, indices, onnx_offset(&indices->v, last, 1)) - (double)first > 0;
-    for (j = 0; j < count && m->budget; j++) {
-        const double index = onnx_fetch(m, indices, onnx_offset(&indices->v, last, j));
-        if (index - (double)(first + step * j) != 0)
-            break;
-    }
-    if (j < count)
-        return onnx_refuse(m, n, "its indices are neither all equal nor count up by 1");
-    if (!step)
-        return onnx_gather_same_row(m, n, table, indices, (double)first);
-    if (first < 0 || count > rows || first > rows - count) {
-        return onnx_fail(m, "node '%t' (%t): its indices %d to %d are beyond a table of %d rows",
-                         onnx_called(m, n), &n->op, first, first + count - 1, rows);
-    }
-    if (!onnx_restrict_view(&table->v, 0, first, count, 0, &v))
-        return onnx_refuse(m, n, "this part of a joined dimension cannot be selected");
-    if (last) {
-        onnx_view w = onnx_empty_view(v.base);
-        onnx_new_dim(&w);
-        for (d = 0; d < v.rank; d++) {
-            if (!onnx_new_dim(&w) || !onnx_copy_dim(&w, &v, d))
-                return onnx_refuse(m, n, "too many dimensions");
-        }
-        v = w;
-    }
-    return onnx_set_view(m, n, &v) != NULL;
-}
-
-/* Gather: an embedding, rows of a constant table, one index of a dimension, or sizes of a shape. */
+/* Gather: an embedding, or one index of a dimension. */
 static int onnx_op_gather(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *x = onnx_operand(m, n, 0), *i = onnx_operand(m, n, 1);
     int64_t index[ONNX_FEW], length;
-    onnx_extent few[ONNX_FEW];
     onnx_view v;
-    onnx_item *y;
-    int count, d, k;
-    double same;
-    onnx_item row;
+    int count, d;
     if (!x || !i)
         return onnx_refuse(m, n, "an input is missing");
     if (x->kind == ONNX_CONSTANT && i->kind == ONNX_DATA)
         return onnx_add_embedding(m, n);
-    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_CONSTANT && i->v.rank == 2
-        && onnx_repeats_rows(m, i)) {
-        row = *i;
-        onnx_restrict_view(&i->v, 0, 0, 1, 0, &row.v);
-        i = &row;
-    }
-    if (m->failed)
-        return 0;
-    if (x->kind == ONNX_INTEGERS) {
-        count = onnx_plain_integers(m, i, index);
-        if (count < 0)
-            return m->failed ? 0 : onnx_refuse(m, n, "its indices are not constant");
-        memset(few, 0, sizeof few);
-        for (k = 0; k < count; k++) {
-            const int at_k = onnx_axis_of(index[k], x->count < 0 ? 1 : x->count);
-            if (at_k < 0)
-                return onnx_refuse(m, n, "an index is out of bounds");
-            few[k] = x->few[at_k];
-        }
-        if (i->kind == ONNX_INTEGERS)
-            k = i->count;
-        else
-            k = i->v.rank ? count : -1;
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        y->count = k;
-        memcpy(y->few, few, sizeof few);
-        return 1;
-    }
     if (!onnx_has_view(x))
-        return onnx_refuse(m, n, "it is only supported for layers, constants and shapes");
+        return onnx_refuse_view(m, n, x);
     d = onnx_axis_of(onnx_attribute_int(n, "axis", 0), x->v.rank);
     if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
         return onnx_refuse(m, n, "there is no such axis, or it is the batch");
     length = onnx_size(&x->v, d).c;
-    if (x->kind == ONNX_CONSTANT && i->kind == ONNX_CONSTANT && i->v.rank > 0 && !d
-        && onnx_single(m, i, &same))
-        return onnx_gather_same_row(m, n, x, i, same);
-    if (m->failed)
-        return 0;
-    if (i->kind == ONNX_CONSTANT && x->kind == ONNX_CONSTANT
-        && (i->v.rank == 1 || (i->v.rank == 2 && onnx_size(&i->v, 0).c == 1))
-        && onnx_size(&i->v, i->v.rank - 1).c > 1)
-        return d ? onnx_refuse(m, n, "several indices are only supported along the first axis")
-                 : onnx_gather_rows(m, n, x, i);
     count = onnx_plain_integers(m, i, index);
-    if (m->failed)
-        return 0;
-    if (count != 1 || (i->kind == ONNX_CONSTANT && i->v.rank > 1))
+    if (count != 1)
         return onnx_refuse(m, n, "expected one constant index");
     if (onnx_axis_of(index[0], length > INT32_MAX ? INT32_MAX : (int)length) < 0)
         return onnx_refuse(m, n, "an index is out of bounds");
-    k = i->kind == ONNX_INTEGERS ? i->count < 0 : !i->v.rank;
-    onnx_restrict_view(&x->v, d, index[0] < 0 ? index[0] + length : index[0], 1, k, &v);
+    onnx_restrict_view(&x->v, d, index[0] < 0 ? index[0] + length : index[0], 1, !i->v.rank, &v);
     return onnx_set_view(m, n, &v) != NULL;
 }
 
@@ -4936,12 +4516,15 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
     for (k = last - 1; k >= 0; k--) {
         const onnx_item *a = onnx_operand(m, n, k);
         if (!onnx_known(m, a))
-            return 0;
-        if (a->v.rank != 3 || !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0))
+            return m->failed ? 0
+                             : onnx_refuse(m, n, "expected the same class token for all samples");
+        if (a->v.rank != 3
+            || (!onnx_equal(onnx_size(&a->v, 0), onnx_fixed(1))
+                && !onnx_equal(onnx_size(&a->v, 0), onnx_size(&x.v, 0)))
             || onnx_size(&a->v, 1).c != 1 || onnx_size(&a->v, 1).n
             || onnx_size(&a->v, 2).c != onnx_channels(l))
             return onnx_refuse(m, n, "expected a class token of shape (N, 1, channels)");
-        if (m->batch > 1 && !onnx_count_batch(&a->v, 0, 1) && !onnx_repeats_rows(m, a))
+        if (m->batch > 1 && onnx_size(&a->v, 0).c > 1 && !onnx_repeats_rows(m, a))
             return onnx_refuse(m, n, "expected the same class token for all samples");
         if (!(l = onnx_new_layer(m, n, LGELU_OP_CLASS_TOKEN, x.layer, -1)))
             return 0;
@@ -4961,35 +4544,11 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
     return onnx_set_result(m, n, l, &v);
 }
 
-/* Concat: of shapes, of layers along their channels, or of class tokens before tokens. */
+/* Concat: of layers along their channels, or of class tokens before tokens. */
 static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
     const int64_t axis = onnx_attribute_int(n, "axis", 0);
-    onnx_item *y;
-    onnx_extent few[ONNX_FEW], all[ONNX_FEW];
-    int k, i, count = 0;
-    for (k = 0; k < n->inputs; k++) {
-        const int c = onnx_integers(m, onnx_operand(m, n, k), few);
-        if (c < 0)
-            break;
-        for (i = 0; i < c; i++) {
-            if (count >= ONNX_FEW)
-                return onnx_refuse(m, n, "the shape has too many dimensions");
-            all[count++] = few[i];
-        }
-    }
-    if (m->failed)
-        return 0;
-    if (n->inputs && k == n->inputs) {
-        if (!(y = onnx_make_output(m, n, 0)))
-            return 0;
-        y->kind = ONNX_INTEGERS;
-        y->integer = 1;
-        y->count = count;
-        memcpy(y->few, all, (size_t)count * sizeof *all);
-        return 1;
-    }
     if (n->inputs == 1)
         return onnx_pass(m, n, 0) != NULL;
     if (n->inputs == 2 && a && b && a->kind != ONNX_CONSTANT && a->layer == b->layer) {
@@ -4999,36 +4558,21 @@ static int onnx_op_concat(onnx_model *m, const onnx_node *n)
         if (onnx_is_turned_and_rest(m, a, b, d))
             return onnx_set_turned_and_rest(m, n, d);
     }
-    if (a && a->kind != ONNX_CONSTANT && a->kind != ONNX_INTEGERS)
+    if (a && a->kind != ONNX_CONSTANT)
         return onnx_concat_layers(m, n, axis);
     return onnx_add_class_tokens(m, n);
 }
 
-/* Expand, Tile: of constants, along dimensions of 1. Expand also of the factors of channels, which
-   a product reads. */
+/* Expand: of the factors of channels, which a product reads, and of keys and values. */
 static int onnx_op_expand(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *x = onnx_operand(m, n, 0);
     onnx_extent shape[ONNX_FEW];
     int rank = onnx_integers(m, onnx_operand(m, n, 1), shape), d, skip;
     onnx_view v;
-    if (m->failed)
-        return 0;
-    if (!x || rank < 0
-        || (x->kind != ONNX_CONSTANT
-            && ((x->kind != ONNX_DATA && x->kind != ONNX_ROTARY) || onnx_text_is(n->op, "Tile")
-                || m->layer[x->layer].op == LGELU_OP_TOKENS))) {
-        return onnx_refuse(
-            m, n, "it is only supported for constants, factors of channels, and keys and values");
-    }
-    for (d = 0; onnx_text_is(n->op, "Tile") && d < rank; d++) {
-        if (rank != x->v.rank)
-            return onnx_refuse(m, n, "the length of its repeats is not the number of dimensions");
-        if (onnx_equal(shape[d], onnx_fixed(1)))
-            shape[d] = onnx_size(&x->v, d);
-        else if (!onnx_equal(onnx_size(&x->v, d), onnx_fixed(1)))
-            return onnx_refuse(m, n, "only dimensions of 1 can be repeated");
-    }
+    if (!x || rank < 0 || (x->kind != ONNX_DATA && x->kind != ONNX_ROTARY)
+        || m->layer[x->layer].op == LGELU_OP_TOKENS)
+        return onnx_refuse(m, n, "it is only supported for factors of channels, keys and values");
     if (rank < x->v.rank) {
         for (d = rank - 1; d >= 0; d--)
             shape[d + x->v.rank - rank] = shape[d];
@@ -5061,268 +4605,47 @@ static int onnx_op_expand(onnx_model *m, const onnx_node *n)
     return onnx_set_view(m, n, &v) != NULL;
 }
 
-/* ---- [14] SIZES ---- */
-
-/* Evaluates a node ConstantOfShape for one element; NULL after an error. */
-static onnx_tensor *onnx_evaluate_one(onnx_model *m, const onnx_node *n)
-{
-    const int64_t one = 1;
-    onnx_tensor *shape = onnx_tensor_make(m->run, ONNX_I64, 1, &one), *y = NULL;
-    if (shape) {
-        const onnx_tensor *in = shape;
-        onnx_tensor_set_real(shape, 0, 1);
-        onnx_run_node(m->run, (int)(n - m->graph->top.node), &in, &y, NULL);
-    }
-    onnx_tensor_free(shape);
-    if (!y)
-        onnx_fail(m, "%s", m->run->message);
-    return y;
-}
-
-/* ConstantOfShape. */
-static int onnx_op_constant_of_shape(onnx_model *m, const onnx_node *n)
-{
-    onnx_extent shape[ONNX_FEW];
-    int rank = onnx_integers(m, onnx_operand(m, n, 0), shape), d;
-    double x = 0;
-    int integer = 0;
-    onnx_tensor *one;
-    onnx_item *y;
-    if (m->failed)
-        return 0;
-    if (!(one = onnx_evaluate_one(m, n)))
-        return 0;
-    x = onnx_tensor_real(one, 0);
-    integer = onnx_is_whole(one->type) || one->type == ONNX_BOOL;
-    onnx_tensor_free(one);
-    if (rank < 0 || rank > ONNX_RANK)
-        return onnx_refuse(m, n, "its shape is not a constant");
-    if (!(y = onnx_make_output(m, n, 0)))
-        return 0;
-    if (rank == 1 && integer && !shape[0].n && shape[0].c >= 0 && shape[0].c <= ONNX_FEW && x > -1e9
-        && x < 1e9) {
-        y->kind = ONNX_INTEGERS;
-        y->integer = 1;
-        y->count = (int)shape[0].c;
-        for (d = 0; d < y->count; d++)
-            y->few[d] = onnx_fixed((int64_t)x);
-        return 1;
-    }
-    y->kind = ONNX_CONSTANT;
-    y->without = ONNX_UNIFORM;
-    y->b = x;
-    y->integer = integer;
-    y->v = onnx_empty_view(0);
-    for (d = 0; d < rank; d++) {
-        onnx_new_dim(&y->v);
-        if (shape[d].c < 1 || shape[d].c > ONNX_MOST || shape[d].n > 1
-            || (shape[d].n && shape[d].c != 1))
-            return onnx_refuse(m, n, "a dimension of the shape is out of bounds");
-        if (!onnx_push_atom(&y->v,
-                            shape[d].n ? onnx_batch_atom(m) : onnx_atom_of((size_t)shape[d].c, 0)))
-            return onnx_refuse(m, n, "too many dimensions");
-    }
-    return 1;
-}
-
-/* Trilu, of a matrix that is the same number everywhere, as causal masks begin. */
-static int onnx_op_triangle(onnx_model *m, const onnx_node *n)
-{
-    const onnx_item *x = onnx_operand(m, n, 0), *k = onnx_operand(m, n, 1);
-    const int upper = onnx_attribute_int(n, "upper", 1) != 0;
-    onnx_item *y;
-    double s, diagonal = 0;
-    if (!x || x->kind != ONNX_CONSTANT || x->test || x->v.rank != 2 || !onnx_single(m, x, &s)
-        || onnx_size(&x->v, 0).n || onnx_size(&x->v, 1).n || (k && !onnx_single(m, k, &diagonal))
-        || !(fabs(diagonal) < 1e9))
-        return m->failed ? 0 : onnx_refuse(m, n, "expected a matrix of one number everywhere");
-    if (!(y = onnx_pass(m, n, 0)))
-        return 0;
-    x = onnx_operand(m, n, 0);
-    y->tensor = NULL;
-    y->without = upper ? ONNX_UPPER : ONNX_LOWER;
-    y->a = s;
-    y->b = 0;
-    y->wide = onnx_size(&x->v, 1).c;
-    y->diagonal = (int64_t)diagonal;
-    y->v = onnx_empty_view(0);
-    onnx_new_dim(&y->v);
-    onnx_push_atom(&y->v, onnx_atom_of((size_t)onnx_size(&x->v, 0).c, (size_t)y->wide));
-    onnx_new_dim(&y->v);
-    onnx_push_atom(&y->v, onnx_atom_of((size_t)y->wide, 1));
-    return 1;
-}
-
-/* Range, upwards by 1. */
-static int onnx_op_range(onnx_model *m, const onnx_node *n)
-{
-    int64_t from[ONNX_FEW], to[ONNX_FEW], by[ONNX_FEW];
-    onnx_item *y;
-    if (onnx_plain_integers(m, onnx_operand(m, n, 0), from) != 1
-        || onnx_plain_integers(m, onnx_operand(m, n, 1), to) != 1
-        || onnx_plain_integers(m, onnx_operand(m, n, 2), by) != 1)
-        return m->failed ? 0 : onnx_refuse(m, n, "its ends are not constant");
-    if (by[0] != 1 || from[0] < 0 || to[0] <= from[0] || to[0] > ONNX_MOST)
-        return onnx_refuse(m, n, "only ranges that count up by 1 are supported");
-    if (!(y = onnx_make_output(m, n, 0)))
-        return 0;
-    y->kind = ONNX_CONSTANT;
-    y->without = ONNX_COUNTING;
-    y->a = 1;
-    y->integer = 1;
-    y->v = onnx_empty_view(from[0]);
-    onnx_new_dim(&y->v);
-    onnx_push_atom(&y->v, onnx_atom_of((size_t)(to[0] - from[0]), 1));
-    return 1;
-}
+/* ---- [14] OTHERS ---- */
 
 /* Returns the data type of a value, as far as CastLike needs it. */
 static int onnx_type_of(const onnx_model *m, const onnx_item *x)
 {
-    if (x->kind == ONNX_CONSTANT && x->tensor && !x->integer)
+    if (x->kind == ONNX_CONSTANT)
         return x->tensor->type;
-    return x->integer || (x->layer >= 0 && m->layer[x->layer].op == LGELU_OP_TOKENS) ? ONNX_I64
-                                                                                     : ONNX_F32;
+    return x->layer >= 0 && m->layer[x->layer].op == LGELU_OP_TOKENS ? ONNX_I64 : ONNX_F32;
 }
 
-/* Cast, CastLike: changes a value only where a constant becomes Boolean. Types that would round are
-   refused. */
+/* Cast, CastLike of a layer's values: they stay as they are. Types that would round are refused. */
 static int onnx_op_cast(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *x = onnx_operand(m, n, 0), *like = onnx_operand(m, n, 1);
     const int64_t to = like ? onnx_type_of(m, like) : onnx_attribute_int(n, "to", 0);
-    const int whole_numbers = to == ONNX_I64 || to == ONNX_I32 || to == ONNX_BOOL;
-    double s;
-    onnx_item *y;
-    if (!x)
-        return onnx_refuse(m, n, "an input is missing");
+    const int whole_numbers = to == ONNX_I64 || to == ONNX_I32;
+    const int tokens = x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS;
     if (!whole_numbers && to != ONNX_F32 && to != ONNX_F64)
+        return onnx_refuse(m, n, "its type may round: expected float, double, int32 or int64");
+    if (whole_numbers != tokens)
         return onnx_refuse(m, n,
-                           "its type may round: expected float, double, int32, int64 or bool");
-    if (x->kind == ONNX_INTEGERS && to == ONNX_BOOL)
-        return onnx_refuse(m, n, "a shape cannot be cast to bool");
-    if (x->kind == ONNX_INTEGERS && !whole_numbers) {
-        if (!onnx_single(m, x, &s))
-            return onnx_refuse(m, n, "only one size of a shape can be cast to float");
-        return onnx_make_uniform(m, n, s, x->count == 1) != NULL;
-    }
-    if (x->kind == ONNX_CONSTANT && whole_numbers && !x->integer && !(to == ONNX_BOOL))
-        return onnx_refuse(m, n, "floats cannot be cast to integers");
-    if (x->kind >= ONNX_DATA && whole_numbers
-        && !(x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS))
-        return onnx_refuse(m, n, "a layer's values cannot be cast to integers");
-    if (x->kind == ONNX_DATA && !whole_numbers && m->layer[x->layer].op == LGELU_OP_TOKENS)
-        return onnx_refuse(m, n, "tokens cannot be cast to float");
-    if (!(y = onnx_pass(m, n, 0)))
-        return 0;
-    if (y->kind == ONNX_CONSTANT) {
-        if (to == ONNX_BOOL && !y->test)
-            y->test = ONNX_IS_NOT_ZERO;
-        y->integer = whole_numbers;
-    }
-    return 1;
+                           tokens ? "tokens cannot be cast to float"
+                                  : "a layer's values cannot be cast to integers");
+    return onnx_pass(m, n, 0) != NULL;
 }
 
-/* Equal with a number, Not; of constants and of shapes. */
-static int onnx_op_compare(onnx_model *m, const onnx_node *n)
-{
-    const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
-    onnx_extent p[ONNX_FEW], q[ONNX_FEW];
-    double s;
-    onnx_item *y;
-    int np, nq, i, swapped;
-    if (!a)
-        return onnx_refuse(m, n, "an input is missing");
-    if (onnx_text_is(n->op, "Not")) {
-        if (a->kind != ONNX_CONSTANT || !a->integer)
-            return onnx_refuse(m, n, "it is only supported for constants");
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        y->test = y->test == ONNX_IS_ZERO ? ONNX_IS_NOT_ZERO : ONNX_IS_ZERO;
-        return 1;
-    }
-    if (!b)
-        return onnx_refuse(m, n, "an input is missing");
-    np = onnx_integers(m, a, p);
-    nq = onnx_integers(m, b, q);
-    if (m->failed)
-        return 0;
-    if (np != -2 && nq != -2) {
-        if (np > 1 && nq > 1 && np != nq)
-            return onnx_refuse(m, n, "the two lists differ in length");
-        if (!(y = onnx_make_output(m, n, 0)))
-            return 0;
-        y->kind = ONNX_INTEGERS;
-        y->integer = 1;
-        y->count = np > nq ? np : nq;
-        for (i = 0; i < (y->count < 0 ? 1 : y->count); i++)
-            y->few[i] = onnx_fixed(onnx_equal(p[np > 1 ? i : 0], q[nq > 1 ? i : 0]));
-        return 1;
-    }
-    swapped = a->kind != ONNX_CONSTANT
-              || (onnx_single(m, a, &s) && !(onnx_single(m, b, &s) && a->v.rank >= b->v.rank));
-    if (m->failed)
-        return 0;
-    if ((swapped ? b : a)->kind != ONNX_CONSTANT || (swapped ? b : a)->test
-        || !onnx_single(m, swapped ? a : b, &s)) {
-        if (m->failed)
-            return 0;
-        return onnx_refuse(m, n, "it is only supported between a constant and a number");
-    }
-    if (!(y = onnx_pass(m, n, swapped)))
-        return 0;
-    y->b -= s;
-    y->test = ONNX_IS_ZERO;
-    y->integer = 1;
-    return 1;
-}
-
-/* Where: of shapes, or as the mask of an attention. */
+/* Where: the mask of an attention, whose other operand is far below 0. */
 static int onnx_op_where(onnx_model *m, const onnx_node *n)
 {
-    const onnx_item *c = onnx_operand(m, n, 0), *a = onnx_operand(m, n, 1),
-                    *b = onnx_operand(m, n, 2);
-    onnx_extent few[3][ONNX_FEW];
+    const onnx_item *a = onnx_operand(m, n, 1), *b = onnx_operand(m, n, 2);
+    const int scores = a && a->kind == ONNX_SCORES ? 1 : 2;
     onnx_item *y;
     double s;
-    int count[3], k, i, most = -1;
-    if (!c || !a || !b)
-        return onnx_refuse(m, n, "an input is missing");
-    /* a mask: the other operand is far below 0 */
-    if (a->kind == ONNX_SCORES || b->kind == ONNX_SCORES) {
-        const int k_scores = a->kind == ONNX_SCORES ? 1 : 2;
-        if (!onnx_single(m, onnx_operand(m, n, 3 - k_scores), &s) || !(s <= -1e4))
-            return m->failed ? 0 : onnx_refuse(m, n, "expected masked scores of at most -10000");
-        if (!(y = onnx_pass(m, n, k_scores)))
-            return 0;
-        return onnx_add_mask(m, n, y, onnx_operand(m, n, 0), 1, k_scores == 2);
-    }
-    for (k = 0; k < 3; k++) {
-        count[k] = onnx_integers(m, onnx_operand(m, n, k), few[k]);
-        if (count[k] == -2) {
-            return m->failed
-                       ? 0
-                       : onnx_refuse(
-                           m, n,
-                           "it is only supported for shapes, and as the mask of an attention");
-        }
-        if (count[k] > most)
-            most = count[k];
-    }
-    for (k = 0; k < 3; k++) {
-        if (count[k] > 1 && count[k] != most)
-            return onnx_refuse(m, n, "the two lists differ in length");
-    }
-    if (!(y = onnx_make_output(m, n, 0)))
+    if (n->inputs != 3 || !onnx_operand(m, n, 0) || !a || !b
+        || (scores == 2 && b->kind != ONNX_SCORES))
+        return onnx_refuse(m, n, "it is only supported as the mask of an attention");
+    if (!onnx_single(m, onnx_operand(m, n, 3 - scores), &s) || !(s <= -1e4))
+        return m->failed ? 0 : onnx_refuse(m, n, "expected masked scores of at most -10000");
+    if (!(y = onnx_pass(m, n, scores)))
         return 0;
-    y->kind = ONNX_INTEGERS;
-    y->integer = 1;
-    y->count = most;
-    for (i = 0; i < (most < 0 ? 1 : most); i++) {
-        k = few[0][count[0] > 1 ? i : 0].c ? 1 : 2;
-        y->few[i] = few[k][count[k] > 1 ? i : 0];
-    }
-    return 1;
+    return onnx_add_mask(m, n, y, onnx_operand(m, n, 0), 1, scores == 2);
 }
 
 /* Identity; Dropout in evaluation. */
@@ -5391,15 +4714,8 @@ static const struct {
                        { "Gather", onnx_op_gather },
                        { "Concat", onnx_op_concat },
                        { "Expand", onnx_op_expand },
-                       { "Tile", onnx_op_expand },
-                       { "Shape", onnx_op_shape },
-                       { "ConstantOfShape", onnx_op_constant_of_shape },
-                       { "Trilu", onnx_op_triangle },
-                       { "Range", onnx_op_range },
                        { "Cast", onnx_op_cast },
                        { "CastLike", onnx_op_cast },
-                       { "Equal", onnx_op_compare },
-                       { "Not", onnx_op_compare },
                        { "Where", onnx_op_where },
                        { "Identity", onnx_op_identity },
                        { "Dropout", onnx_op_identity } };
@@ -5477,46 +4793,169 @@ static int onnx_check_padded(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
-/* Reads a node whose outputs are constants: their elements are computed already, unless the node
-   only makes another view of a constant, whose name a layer gets. */
+/* Returns whether the first slice of x along dimension d is every slice of x and of y. */
+static int onnx_repeats(const onnx_tensor *x, const onnx_tensor *y, int d)
+{
+    size_t inner = 1, i, k;
+    for (k = (size_t)d + 1; k < (size_t)x->rank; k++)
+        inner *= (size_t)x->dim[k];
+    for (k = 0; k < 2; k++) {
+        const onnx_tensor *t = k ? y : x;
+        const size_t own = (size_t)t->dim[d] * inner;
+        for (i = 0; i < t->count; i++) {
+            const double a = onnx_tensor_real(x, i / own * (size_t)x->dim[d] * inner + i % inner);
+            const double b = onnx_tensor_real(t, i);
+            if (!(a >= b && a <= b))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Returns the dimension that is the batch of a constant: of its size in both batches, with the same
+   elements for each sample; -1: there is none. */
+static int onnx_batch_of(const onnx_model *m, const onnx_item *v)
+{
+    const onnx_tensor *x = v->tensor, *y = v->other;
+    int d, found = -1;
+    if (x->rank != y->rank || !x->count)
+        return -1;
+    for (d = 0; d < x->rank && m->sizes[0] > 1; d++) {
+        const int batch = x->dim[d] == m->sizes[0] && y->dim[d] == m->sizes[1]
+                          && (x->dim[d] != y->dim[d] || (!d && x->rank > 1));
+        if (batch && found < 0)
+            found = d;
+        else if (x->dim[d] != y->dim[d])
+            return -1;
+    }
+    return found >= 0 && onnx_repeats(x, y, found) ? found : -1;
+}
+
+/* Makes v a constant with these elements in the two batches. What is the same for each sample has a
+   dimension of 1 in the place of the batch. */
+static int onnx_set_constant(onnx_model *m, onnx_item *v, const onnx_tensor *x,
+                             const onnx_tensor *y, deploy_span origin)
+{
+    const size_t bytes = x->count * onnx_type_bytes(x->type);
+    int batch;
+    if (!onnx_set_tensor(m, v, x, origin))
+        return 0;
+    v->other = y;
+    v->computed = 1;
+    v->varies = x->rank != y->rank || memcmp(x->dim, y->dim, (size_t)x->rank * sizeof *x->dim)
+                || (bytes && memcmp(x->data, y->data, bytes));
+    if (!v->sized || x->type == ONNX_STRING)
+        return 1;
+    batch = onnx_batch_of(m, v);
+    if (batch >= 0) {
+        onnx_view row;
+        onnx_restrict_view(&v->v, batch, 0, 1, 0, &row);
+        v->v = row;
+        v->varies = 0;
+    }
+    return 1;
+}
+
+/* Makes a tensor of the type and the shape that a value has in one of the two batches; its elements
+   are not set. NULL after an error. */
+static onnx_tensor *onnx_shape_of(onnx_model *m, const onnx_item *x, int64_t batch)
+{
+    const onnx_view *v = &x->v;
+    int64_t dim[ONNX_RANK];
+    int d, i, k = 0;
+    for (d = 0; d < v->rank; d++) {
+        dim[d] = 1;
+        for (i = 0; i < v->n[d]; i++, k++)
+            dim[d] *= v->a[k].stride == ONNX_BATCH ? batch : v->a[k].size;
+    }
+    return onnx_tensor_make(m->run, onnx_type_of(m, x), v->rank, dim);
+}
+
+/* Evaluates a node whose inputs are constants, or of which only the shape or the type is read, in
+   one of the two batches. Returns 0 after an error. */
+static int onnx_evaluate(onnx_model *m, const onnx_node *n, int second, onnx_tensor **out)
+{
+    const onnx_tensor *in[ONNX_MOST_INPUTS];
+    onnx_tensor *shape = NULL;
+    int k, good = 1;
+    for (k = 0; k < n->inputs && good; k++) {
+        const onnx_item *x = onnx_operand(m, n, k);
+        in[k] = NULL;
+        if (x && x->kind == ONNX_CONSTANT) {
+            in[k] = second ? x->other : x->tensor;
+        } else if (x) {
+            in[k] = shape = onnx_shape_of(m, x, m->sizes[second]);
+            good = shape != NULL;
+        }
+    }
+    good = good && !onnx_run_node(m->run, m->node, in, out, NULL);
+    onnx_tensor_free(shape);
+    return good || onnx_fail(m, "%s", m->run->message);
+}
+
+/* Reads a node whose outputs do not depend on what the network reads. */
 static int onnx_read_constant(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *from = n->inputs ? onnx_operand(m, n, 0) : NULL;
     const deploy_span origin =
         from && from->kind == ONNX_CONSTANT ? from->origin : *onnx_name_of(m, n->output[0]);
-    int k;
-    for (k = 0; k < n->outputs; k++) {
-        onnx_item *y = n->output[k] >= 0 ? onnx_make_output(m, n, k) : NULL;
-        if (!y)
-            continue;
-        if (!onnx_set_tensor(m, y, m->run->constant[n->output[k]], origin))
-            return 0;
-        y->computed = n->inputs > 0;
-        /* rows of a table for each sample of a fixed batch, which are the same for all */
-        if (onnx_text_is(n->op, "Gather") && onnx_repeats_rows(m, y)) {
-            onnx_view row;
-            if (!onnx_restrict_view(&y->v, 0, 0, 1, 0, &row))
-                return 0;
-            y->v = row;
-        }
+    onnx_tensor *out[2][ONNX_MOST_OUTPUTS] = { { NULL }, { NULL } };
+    int sized = !m->run->constant[n->output[0]] || onnx_text_is(n->op, "Gather"), two = 0, k,
+        good = 1;
+    if (n->outputs > ONNX_MOST_OUTPUTS)
+        return onnx_refuse(m, n, "it has too many outputs");
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_item *x = onnx_operand(m, n, k);
+        two |= x && (x->kind != ONNX_CONSTANT || x->tensor != x->other);
     }
-    return !m->failed;
+    if (!m->run->constant[n->output[0]]) {
+        two = two && m->sizes[0] != m->sizes[1];
+        good = onnx_evaluate(m, n, 0, out[0]) && (!two || onnx_evaluate(m, n, 1, out[1]));
+    }
+    for (k = 0; k < n->outputs; k++) {
+        const onnx_tensor *x = out[0][k]           ? out[0][k]
+                               : n->output[k] >= 0 ? m->run->constant[n->output[k]]
+                                                   : NULL;
+        onnx_item *y = good && x && n->output[k] >= 0 ? onnx_make_output(m, n, k) : NULL;
+        if (!y) {
+            onnx_tensor_free(out[0][k]);
+            onnx_tensor_free(out[1][k]);
+            continue;
+        }
+        m->made[2 * n->output[k]] = out[0][k];
+        m->made[2 * n->output[k] + 1] = out[1][k];
+        y->sized = sized;
+        good = onnx_set_constant(m, y, x, out[1][k] ? out[1][k] : x, origin);
+        y->computed = n->inputs > 0;
+    }
+    return good;
 }
 
-/* Returns whether all outputs of a node are known without inputs. */
-static int onnx_is_constant_node(const onnx_model *m, const onnx_node *n)
+/* Returns whether the outputs of a node do not depend on what the network reads. A node that only
+   makes another view of a weight is read as that. */
+static int onnx_is_constant_node(onnx_model *m, const onnx_node *n)
 {
     static const char *const views[] = { "Transpose", "Identity",  "Reshape",
                                          "Squeeze",   "Unsqueeze", "Flatten" };
+    const onnx_item *x = onnx_operand(m, n, 0);
     size_t i;
     int k;
-    for (i = 0; i < sizeof views / sizeof *views; i++) {
-        if (onnx_text_is(n->op, views[i]) && m->value[n->input[0]].kind == ONNX_CONSTANT
-            && !m->value[n->input[0]].integer)
+    if (!onnx_run_is_pure(n) || n->output[0] < 0)
+        return 0;
+    for (k = 0; k < n->attributes; k++) {
+        if (n->attribute[k].kind == ONNX_ATTR_GRAPH && !m->run->constant[n->output[0]])
             return 0;
     }
-    for (k = 0; k < n->outputs; k++) {
-        if (n->output[k] >= 0 && !m->run->constant[n->output[k]])
+    if (x && (onnx_text_is(n->op, "Shape") || onnx_text_is(n->op, "Size")))
+        return x->kind == ONNX_CONSTANT || !onnx_is_padded(x);
+    if (x && onnx_text_is(n->op, "CastLike"))
+        return x->kind == ONNX_CONSTANT;
+    for (k = 0; k < n->inputs; k++) {
+        if (n->input[k] >= 0 && m->value[n->input[k]].kind != ONNX_CONSTANT)
+            return 0;
+    }
+    for (i = 0; x && i < sizeof views / sizeof *views; i++) {
+        if (onnx_text_is(n->op, views[i]) && x->kind == ONNX_CONSTANT && !x->integer && !x->sized)
             return 0;
     }
     return 1;
@@ -5543,10 +4982,11 @@ static int onnx_read_node(onnx_model *m, const onnx_node *n)
     }
     if (onnx_is_constant_node(m, n))
         return onnx_read_constant(m, n);
+    if (!onnx_check_tokens(m, n) || !onnx_check_padded(m, n))
+        return 0;
     for (k = 0; k < sizeof onnx_operators / sizeof *onnx_operators; k++) {
         if (onnx_text_is(n->op, onnx_operators[k].op))
-            return onnx_check_tokens(m, n) && onnx_check_padded(m, n) && onnx_end_norms(m, n)
-                   && onnx_operators[k].read(m, n) && !m->failed;
+            return onnx_end_norms(m, n) && onnx_operators[k].read(m, n) && !m->failed;
     }
     return onnx_refuse(m, n, "this operator is not supported");
 }
@@ -6010,15 +5450,14 @@ static void onnx_tie_embedding(onnx_model *m)
             || l->shift < 0 || l->shift > 0)
             continue;
         w = m->value + l->weight;
-        if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || !w->tensor
-            || w->v.rank != 2 || !onnx_is_one(w->a) || w->b < 0 || w->b > 0 || w->test)
+        if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->v.rank != 2)
             continue;
         for (k = 0; k < i; k++) {
             const onnx_layer *e = m->layer + k;
             const onnx_item *t = m->value + (e->op == LGELU_OP_EMBEDDING ? e->weight : l->weight);
             onnx_view turned = onnx_empty_view(t->v.base);
             if (e->op != LGELU_OP_EMBEDDING || !e->wanted || t->tensor != w->tensor
-                || !onnx_is_one(t->a) || t->b < 0 || t->b > 0 || t->test || t->v.rank != 2)
+                || t->v.rank != 2)
                 continue;
             onnx_new_dim(&turned);
             onnx_copy_dim(&turned, &t->v, l->transposed ? 1 : 0);
@@ -6119,7 +5558,11 @@ static int onnx_read_graph(onnx_model *m, const char *wanted)
         if (m->value[g->input[i]].kind == ONNX_ABSENT && !onnx_read_input(m, g->input[i]))
             return 0;
     }
+    /* two batches of different sizes, neither of them 1, tell which sizes depend on the batch */
+    m->sizes[0] = m->batch ? m->batch : 2;
+    m->sizes[1] = m->batch ? m->batch : 3;
     for (i = 0; i < g->nodes; i++) {
+        m->node = i;
         if (!onnx_read_node(m, g->node + i))
             return 0;
     }
@@ -6161,7 +5604,8 @@ onnx_model *onnx_open(onnx_run *run, const char *output, char message[160])
     if (m && onnx_check_graph(m)) {
         m->value = (onnx_item *)calloc((size_t)m->graph->values, sizeof *m->value);
         m->layer = (onnx_layer *)calloc((size_t)m->most_layers, sizeof *m->layer);
-        good = m->value && m->layer && onnx_read_graph(m, output);
+        m->made = (onnx_tensor **)calloc(2 * (size_t)m->graph->values, sizeof *m->made);
+        good = m->value && m->layer && m->made && onnx_read_graph(m, output);
     }
     if (!good) {
         if (!*message)
@@ -6173,8 +5617,12 @@ onnx_model *onnx_open(onnx_run *run, const char *output, char message[160])
 
 void onnx_close(onnx_model *m)
 {
+    int i;
     if (!m)
         return;
+    for (i = 0; m->made && i < 2 * m->graph->values; i++)
+        onnx_tensor_free(m->made[i]);
+    free(m->made);
     free(m->value);
     free(m->layer);
     free(m);

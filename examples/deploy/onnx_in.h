@@ -22,11 +22,11 @@
    InstanceNormalization alone or as part of GroupNorm, the formula of RMSNorm, attention over
    tokens or pixels, also with fewer keys and values (repeated by Expand), causal masks and masks of
    ones that are made inside the model, rotary positions x·cos + (-b, a)·sin of both kinds,
-   embeddings, and the arithmetic of shapes around them. A factor or a bias, one number
+   embeddings, and whatever is computed of weights and shapes alone. A factor or a bias, one number
    or one for each channel (standardised pixels, LayerScale), goes into the weights before it or
    becomes a depthwise convolution of 1 x 1. Weights may be float, double, half or bfloat16, but a
-   Cast to a type that may round is refused, as are bounds of Clip and Max beyond 16: they are
-   differences of ReLUs, whose rounding errors are those of the bounds.
+   Cast of a layer's values to a type that may round is refused, as are bounds of Clip and Max
+   beyond 16: they are differences of ReLUs, whose rounding errors are those of the bounds.
 
    Windows may have any height, width, stride, dilation and padding. Where a convolution's pads
    differ on opposite sides, or a part of its result is cut off, as causal convolutions and

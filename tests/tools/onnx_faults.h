@@ -13,8 +13,7 @@
        fault shift N        its elements N places further on
        fault matrix         its matrix transposed
        fault scale          1.25 times as large, or with another epsilon
-       fault add            a constant or a size that is larger
-       fault lost           a constant that is 0 */
+       fault unmasked       scores without their mask */
 
 /* Exchanges two dimensions of the same size, the last ones that there are. */
 static void fault_turn(onnx_view *v)
@@ -41,21 +40,6 @@ static void fault_scale(onnx_item *y)
     }
     y->scale *= 1.25;
     y->eps += 0.5;
-}
-
-static void fault_add(onnx_item *y)
-{
-    int i;
-    y->b += 0.5;
-    for (i = 0; i < ONNX_FEW; i++)
-        y->few[i].c += !y->few[i].n;
-}
-
-static void fault_lose(onnx_item *y)
-{
-    y->a = y->b = 0;
-    y->test = ONNX_NO_TEST;
-    memset(y->few, 0, sizeof y->few);
 }
 
 /* A node that can be changed. */
@@ -104,10 +88,8 @@ static void fault_after(onnx_model *m, const onnx_node *n, const char *what, con
         m->layer[y->layer].transposed ^= 1;
     if (!strcmp(what, "scale"))
         fault_scale(y);
-    if (!strcmp(what, "add"))
-        fault_add(y);
-    if (!strcmp(what, "lost"))
-        fault_lose(y);
+    if (!strcmp(what, "unmasked"))
+        y->causal = 0;
 }
 
 static int fault_read(onnx_model *m, const onnx_node *sound,

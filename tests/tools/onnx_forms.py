@@ -242,6 +242,16 @@ case("bool_factor", [n("Cast", "i", "t", to=T.BOOL), n("Cast", "t", "j", to=T.IN
 case("integer_quotient", [n("Div", "i j", "q"), n("Cast", "q", "f", to=T.FLOAT), n("Mul", "x f", "h"), n("Gemm", "h a b", "y")], (4,), (3,),
     i=np.int64(-7), j=np.int64(2), **square)
 
+# weights that are computed: rounded, or divided as integers
+for name_, to in ("half", T.FLOAT16), ("int8", T.INT8):
+    case("cast_" + name_, [n("Cast", "a", "h", to=to), n("Cast", "h", "i", to=T.FLOAT), n("Gemm", "x i b", "y")], (4,), (3,),
+        a=square["a"] if to != T.INT8 else 100 * np.arange(12).reshape(4, 3), b=square["b"])
+case("cast_like", [n("CastLike", "a half", "h"), n("Cast", "h", "i", to=T.FLOAT), n("Gemm", "x i b", "y")], (4,), (3,), half=np.float16(1), **square)
+case("integer_quotients", [n("Div", "i j", "q"), n("Cast", "q", "f", to=T.FLOAT), n("Gemm", "x f b", "y")], (4,), (3,),
+    i=np.arange(12).reshape(4, 3), j=np.int64(2), b=w(3))
+case("integer_quotient_of_one", [n("Div", "i j", "q"), n("Cast", "q", "f", to=T.FLOAT), n("Mul", "x f", "h"), n("Gemm", "h a b", "y")], (4,), (3,),
+    i=np.array([[7]]), j=np.array([[2]]), **square)
+
 # ---- refused ----
 # tokens of an image column by column
 columns = [n("Conv", "x k", "h"), n("Transpose", "h", "t", perm=[0, 3, 2, 1]), n("Reshape", "t s3", "z")]
@@ -290,21 +300,14 @@ for name_, low, high in ("far", -1e5, 1e5), ("low", -9e5, 3e38), ("high", 0, 9e5
         hi=np.float32(high), **p)
 refuse("max_far", "node 'g' (Max): a bound is more than 16 away from 0", mlp([n("Max", "h s", "g")]), s=np.float32(-5e5), **p)
 # types that round, or that wrap around
-for name_, to in ("half", T.FLOAT16), ("bfloat16", T.BFLOAT16), ("int8", T.INT8):
-    refuse("cast_" + name_, "node 'h' (Cast): its type may round", [n("Cast", "a", "h", to=to), n("Cast", "h", "i", to=T.FLOAT),
-        n("Gemm", "x i b", "y")], a=square["a"] if to != T.INT8 else 100 * np.arange(12).reshape(4, 3), b=square["b"])
 refuse("cast_values", "node 'h' (Cast): its type may round", [n("Cast", "x", "h", to=T.FLOAT16), n("Cast", "h", "i", to=T.FLOAT),
     n("Gemm", "i a b", "y")], **square)
-refuse("cast_like", "node 'h' (CastLike): its type may round", [n("CastLike", "a half", "h"), n("Cast", "h", "i", to=T.FLOAT),
-    n("Gemm", "x i b", "y")], half=np.float16(1), **square)
+refuse("cast_like", "node 'h' (CastLike): its type may round", [n("CastLike", "x half", "h"), n("Cast", "h", "i", to=T.FLOAT),
+    n("Gemm", "i a b", "y")], half=np.float16(1), **square)
 refuse("dropout", "node 'h' (Dropout): it is in training mode", [n("Dropout", "x half t", "h"), n("Gemm", "h a b", "y")], half=np.float32(0.5),
     t=np.bool_(True), **square)
 refuse("statistics", "training_mode is set", [n("BatchNormalization", "x s b m v", "y mean variance")], result=(4,), opset=13, s=w(4), b=w(4),
     m=w(4), v=np.abs(w(4)))
-refuse("integer_quotients", "node 'q' (Div): a division of integers with several dimensions", [n("Div", "i j", "q"), n("Cast", "q", "f", to=T.FLOAT),
-    n("Gemm", "x f b", "y")], i=np.arange(12).reshape(4, 3), j=np.int64(2), b=w(3))
-refuse("integer_quotient_of_one", "node 'q' (Div): a division of integers with several dimensions", [n("Div", "i j", "q"), n("Cast", "q", "f",
-    to=T.FLOAT), n("Mul", "x f", "h"), n("Gemm", "h a b", "y")], i=np.array([[7]]), j=np.array([[2]]), **square)
 # scores that are scaled behind their mask
 def scaled_mask(name, op, factor, mask, **init):
     refuse("mask_" + name, f"node 's' ({op}): scores are scaled behind their mask", [n("MatMul", "x wqkv", "qkv"), n("Split", "qkv", "q1 k1 v1", axis=-1),
@@ -324,7 +327,7 @@ def external(t):
     t.data_location, e = 1, t.external_data.add()
     e.key, e.value = "location", "weights.bin"
     t.ClearField("raw_data")
-refuse("external", "tensor 'a': its data is in another file: save the model as one file", gemm, change=tensor(0)(external), **q)
+refuse("external", "tensor 'a': its data is in another file", gemm, change=tensor(0)(external), **q)
 refuse("not_a_number", "tensor 'a': element 5 is not a finite number", gemm,
     a=np.where(np.arange(12).reshape(3, 4) == 5, np.nan, 1).astype(np.float32), b=w(3))
 refuse("short", "tensor 'a': 44 bytes for 12 elements", gemm, change=tensor(0)(lambda t: setattr(t, "raw_data",
@@ -334,12 +337,12 @@ refuse("huge", "tensor 'a': dimension 0 is 4611686018427387904", gemm, change=te
 def negative(t): del t.dims[:]; t.dims.extend([-3, 4])
 refuse("negative", "tensor 'a': dimension 0 is -3", gemm, change=tensor(0)(negative), **q)
 refuse("text", "tensor 't': data type 8 is not supported (floats and integers are)", [n("Identity", "t", "a"), *gemm], t=h.make_tensor("t", T.STRING, (1,), [b"x"]), b=w(3))
-refuse("loop", "no node before it computes 'g': the graph has a loop or is not sorted",
+refuse("loop", "nothing before it computes its input 'g'",
     [n("Add", "x g", "h"), n("Relu", "h", "g"), n("Gemm", "g a b", "y", transB=1)], **q)
-refuse("itself", "no node before it computes 'y': the graph has a loop or is not sorted", [n("Add", "x y", "y")], result=(4,))
-refuse("twice", "the value 'h' is computed twice", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
+refuse("itself", "nothing before it computes its input 'y'", [n("Add", "x y", "y")], result=(4,))
+refuse("twice", "output 'h': there is a value of this name already", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
 refuse("operator", "(LSTM): this operator is not supported", [n("LSTM", "x a b", "y")], **q)
-refuse("domain", "domain 'com.acme' is not supported", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
+refuse("domain", "node 'y' (Gemm, opset 17): this operator is not supported", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
 refuse("opset_8", "opset 8 is not supported; 9 to 20 are", gemm, opset=8, **q)
 refuse("opset_21", "opset 21 is not supported; 9 to 20 are", gemm, opset=21, **q)
 refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
@@ -391,7 +394,7 @@ refuse("endless_factor", "not a finite number", [n("Mul", "x inf", "c"), n("Gemm
     inf=np.float32(np.inf), **q)
 refuse("power", "it reads a power that is not part of a formula of GELU", [n("Pow", "x three", "h"), n("Gemm", "h a b", "y", transB=1)],
     three=np.float32(3), **q)
-refuse("tile", "only dimensions of 1 can be repeated", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
+refuse("tile", "expected a layer's values, found a constant", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
 refuse("weights", "input 'a': its batch is not that of the other inputs (weights must be", gemm, b=w(3),
     change=lambda m: m.graph.input.append(h.make_tensor_value_info("a", T.FLOAT, [3, 4])))
 refuse("lone_mean", "it reads the mean of a row that is not part of a layer normalisation", [n("ReduceMean", "x", "m", axes=[1]), n("Gemm", "m a b", "y", transB=1)],
@@ -428,9 +431,9 @@ refuse("quotient", "only sums, differences and products of two layers are suppor
 refuse("softplus", "node 't' (Softplus): its result is not used as Mish uses it", [*lin, n("Softplus", "h", "t"),
     n("Gemm", "t c", "y", transB=1)], c=w(3, 3), **q)
 # token types: one row of a table beyond its end; positions beyond the end of theirs
-refuse("token_type", "(Gather): its index is beyond the table", [n("Gather", "table zeros", "k"), n("Add", "x k", "s"),
+refuse("token_type", "node 'k' (Gather, opset 17): index 7, of 2 places", [n("Gather", "table zeros", "k"), n("Add", "x k", "s"),
     n("MatMul", "s f", "y")], (5, 4), (5, 3), table=w(2, 4), zeros=np.full((1, 5), 7, np.int64), f=w(4, 3))
-refuse("positions", "its indices 3 to 7 are beyond a table of 6 rows", [n("Gather", "table i", "k"), n("Add", "x k", "s"),
+refuse("positions", "node 'k' (Gather, opset 17): index 6, of 6 places", [n("Gather", "table i", "k"), n("Add", "x k", "s"),
     n("MatMul", "s f", "y")], (5, 4), (5, 3), table=w(6, 4), i=ints(3, 4, 5, 6, 7), f=w(4, 3))
 # a padding mask as a second input: the node and the input are named
 def masked(m): m.graph.input.append(h.make_tensor_value_info("attention_mask", T.INT64, ["N", 5]))
@@ -438,6 +441,6 @@ refuse("mask", "node 'e' (Equal) computes with the integers of input 'attention_
     [n("Equal", "attention_mask zero", "e"), n("Not", "e", "o"), n("MatMul", "x f", "y")], (5, 4), (5, 3), change=masked,
     zero=np.int64(0), f=w(4, 3))
 open(f"{folder}/bad_empty.onnx", "wb").close()
-print("empty", "byte 0: this is not an ONNX file: it has no graph", sep="\t", file=bad)
+print("empty", "this is not an ONNX file: there is no graph", sep="\t", file=bad)
 open(f"{folder}/bad_words.onnx", "w").write("This is a text, not a network.\n" * 9)
 print("words", "this is not an ONNX file, or it is damaged or cut off", sep="\t", file=bad)
