@@ -55,7 +55,7 @@
          [9a] tensors of a network     [9b] copies       [9c] writing    [9d] JSON     [9e] reading
      [K] KERNELS        vocabularies (scalar, SSE2, NEON, AVX2, AVX-512, WebAssembly), METHOD, then
                         every kernel once
-         [Ka] tables, vocabulary   [Kb] gate      [Kc] tanh form, SiLU [Kd] 16 bits, gated units
+         [Ka] tables, vocabulary   [Kb] gate      [Kc] other gates     [Kd] 16 bits, gated units
          [Ke] stochastic gate      [Kf] optimiser [Kg] sums, softmax, norms
          [Kh] matrix product       [Ki] images
 
@@ -143,8 +143,8 @@
                 differentiation of anything but the listed layers, file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`;
-                      tests/names-1.0.md lists old and new names. New kernels: SiLU, gated units.
-                      New layers: RMS and group normalisation, products, sigmoid, scale,
+                      tests/names-1.0.md lists old and new names. New kernels: SiLU, ELU, gated
+                      units. New layers: RMS and group normalisation, products, sigmoid, scale,
                       concatenation, transpose, linear without biases, rotary positions,
                       grouped-query attention; convolutions and pools with any window (1-D, dilated,
                       PyTorch's ceil_mode); Llama's blocks by options of lgelu_transformer. Also
@@ -251,6 +251,15 @@ LGELU_DEF double lgelu_exact_silu_dbeta(double x, double beta);
    1.2784645. */
 LGELU_DEF float lgelu_silu_gap(float beta);
 
+/* ---- ELU ---- */
+
+/* Computes y = x, or e^x - 1 below 0, for n floats (arXiv 1511.07289, α = 1). y may be x. Its limit
+   at -inf is -1. */
+LGELU_DEF void lgelu_elu_forward(float *y, const float *x, size_t n);
+
+/* Computes dx = dy, or dy·e^x below 0. dx may be dy. */
+LGELU_DEF void lgelu_elu_backward(float *dx, const float *dy, const float *x, size_t n);
+
 /* ---- gated units, y = f(a)·b (arXiv 2002.05202) ---- */
 
 /* Compute y = f(a)·b for n floats; f(a) is rounded to float, then the product. y may be a or b. The
@@ -261,6 +270,7 @@ LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, flo
 LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
                                         size_t n);
 LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n);
+LGELU_DEF void lgelu_elu_gated_forward(float *y, const float *a, const float *b, size_t n);
 
 /* Compute da = dy·b·f'(a) and db = dy·f(a) for n floats. The first two return dL/dλ or dL/dβ, with
    dy·b in the place of dy. da and db are overwritten; each may be NULL, or one of the inputs. */
@@ -270,6 +280,8 @@ LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy
                                            const float *b, float beta, size_t n);
 LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
                                          const float *b, size_t n);
+LGELU_DEF void lgelu_elu_gated_backward(float *da, float *db, const float *dy, const float *a,
+                                        const float *b, size_t n);
 
 /* ---- 16-bit floats ---- */
 
@@ -293,7 +305,7 @@ LGELU_DEF double lgelu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uin
 LGELU_DEF double lgelu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                     float lambda, size_t n);
 
-/* Compute the same for the tanh approximation and for SiLU. */
+/* Compute the same for the tanh approximation, SiLU and ELU. */
 LGELU_DEF void lgelu_tanh_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
 LGELU_DEF void lgelu_tanh_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
 LGELU_DEF void lgelu_tanh_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
@@ -306,6 +318,12 @@ LGELU_DEF double lgelu_silu_backward_bf16(uint16_t *dx, const uint16_t *dy, cons
                                           float beta, size_t n);
 LGELU_DEF double lgelu_silu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
                                          float beta, size_t n);
+LGELU_DEF void lgelu_elu_forward_bf16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_elu_forward_f16(uint16_t *y, const uint16_t *x, size_t n);
+LGELU_DEF void lgelu_elu_backward_bf16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                       size_t n);
+LGELU_DEF void lgelu_elu_backward_f16(uint16_t *dx, const uint16_t *dy, const uint16_t *x,
+                                      size_t n);
 
 /* How a gradient passes the stochastic gate: through the open gates only (straight-through), or by
    the derivative of the gate's mean, which is f. */
@@ -495,6 +513,10 @@ LGELU_DEF int lgelu_isa_from_name(const char *name);
     X(silu_forward, 2.5, 1.0)   \
     X(silu_dx,      5.0, 2.0)   \
     X(silu_dbeta,   4.0, 1.5)
+/* The same for ELU, for every float x. */
+#define LGELU_ELU_CLAIMS(X)     \
+    X(elu_forward, 1.5, 1.0)    \
+    X(elu_dx,      1.5, 1.0)
 /* clang-format on */
 
 /* Compute the gate in double, one value at a time, as the reference for everything above:
@@ -653,7 +675,9 @@ typedef enum {
               LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)                                  \
     X(SILU,   "silu",        "SiLU",                            silu_, 1,                       \
               LGELU_GATE_TRAIT_LEARNED | LGELU_GATE_TRAIT_KERNELS)                              \
-    X(CUSTOM, "outer",       "a custom gate",                   custom_, 1, 0)
+    X(CUSTOM, "outer",       "a custom gate",                   custom_, 1, 0)                  \
+    X(ELU,    "elu",         "ELU",                             elu_, 1,                        \
+              LGELU_GATE_TRAIT_KERNELS)
 /* clang-format on */
 
 typedef enum {
@@ -2210,6 +2234,27 @@ static double lgelu__exact_tanh(double x, double unused)
     return x < 0 ? x * (e / (1 + e)) : x / (1 + e);
 }
 
+/* Returns e^x - 1 for x in [-1, 1] from its Taylor series. */
+static double lgelu__expm1(double x)
+{
+    double p = 1;
+    int i;
+    for (i = 18; i > 1; i--)
+        p = fma(p * x, 1.0 / i, 1.0);
+    return p * x;
+}
+
+/* Returns ELU, with an unused argument as above. */
+static double lgelu__exact_elu(double x, double unused)
+{
+    (void)unused;
+    if (!(x <= 0))
+        return x;
+    if (x < -40)
+        return -1;
+    return x < -1 ? lgelu__exp(x) - 1 : lgelu__expm1(x);
+}
+
 /* Returns the natural logarithm of x. */
 LGELU__APART double lgelu__log(double x)
 {
@@ -2456,7 +2501,8 @@ typedef struct {
 #define LGELU__FAMILIES(F, X)                \
     F(X, ,      lgelu_exact,       lambda)   \
     F(X, tanh_, lgelu__exact_tanh, none)     \
-    F(X, silu_, lgelu_exact_silu,  lambda)
+    F(X, silu_, lgelu_exact_silu,  lambda)   \
+    F(X, elu_,  lgelu__exact_elu,  none)
 #define LGELU__FAMILY_KERNELS(X, family, exact, parameter)                                        \
     X(void, family##forward, (float *y, const float *x, float lambda, size_t n))                  \
     X(double, family##backward,                                                                   \
@@ -2909,16 +2955,6 @@ static double lgelu__sigmoid(double u)
     if (u < 0)
         return e / (1 + e);
     return u >= 0 ? 1 / (1 + e) : u;
-}
-
-/* Returns e^x - 1 for x in [0, 1] from the Taylor series, in which nothing cancels. */
-static double lgelu__expm1(double x)
-{
-    double p = 1;
-    int i;
-    for (i = 18; i > 1; i--)
-        p = fma(p * x, 1.0 / i, 1.0);
-    return p * x;
 }
 
 LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *h, float s)
@@ -5745,15 +5781,16 @@ static size_t lgelu__linear_work(const lgelu__job *p, int train)
 
 /* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
 
-/* To add a kind of gate (TANH is a small example to follow):
+/* To add a kind of gate (ELU is a small example to follow):
      1. LGELU__FAMILIES in [4]: one row, if no family computes it yet. The kernels forward and
         backward in [Kc]; its exact function in [3]; the declarations of its public functions in
-        [1], as those of lgelu_tanh_.
-     2. LGELU_GATES in [1]: one row. The enum, names in files and messages, and the table below
-        follow; what has a switch over the kinds without a default, the compiler reports:
+        [1], as those of lgelu_elu_, and its row of claims there.
+     2. LGELU_GATES in [1]: one row at the end. The enum, names in files and messages, and the table
+        below follow. The compiler reports each switch over the kinds without a default:
         onnx_out.c of examples/deploy and tests/tools/reference_net.h. onnx_in.c has the way back.
-   No compiler requires the tests: tests/sweep.c measures what LGELU_CLAIMS in [1] promises,
-   test_silu.c shows what a family is tested for, test_network.c what a gate is. */
+   No compiler requires the tests: tests/sweep.c holds the claims, test_elu.c shows what a family is
+   tested for; the lists of kinds in test_network.c and test_exceptions.c, the kernels of
+   test_flushing.c, a hash in test_same_bits.c, tools/onnx_nets.c. tests/README.md has the rows. */
 
 /* A row of the table of gates. The kernels of its family are indexed by lgelu_isa_id. */
 typedef struct {
@@ -14036,7 +14073,7 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
     }
 }
 
-/* ---- [Kc] the tanh approximation, SiLU ---- */
+/* ---- [Kc] other gates: the tanh approximation, SiLU, ELU ---- */
 /* METHOD. f = xσ(v) = x/(1 + E) with E = e^-v = 2^(x(A + Bx²)) has no cancellation for either sign,
    and is accurate to less than 3 ulp with one division. x² is used with its rounding error, and
    A + Bx² is the sum of two floats. This path is for 2^-30 <= abs(x) <= 9.75. For other x, f is
@@ -14475,6 +14512,107 @@ static LGELU__TARGET double LGELU__FN(silu_backward)(float *dx, const float *dy,
 {
     return lgelu__silu_backward_by(dx, dy, x, beta, n, LGELU__FN(silu_backward_block),
                                    LGELU__FN(relu_backward));
+}
+
+/* ---- ELU ---- */
+/* METHOD. x = n·ln 2 + r with abs(r) <= 0.35, and e^x = (1 + q)·2^n, where q = e^r - 1 is the
+   Taylor series up to r^7, whose error is 5e-9. f = q·2^n + (2^n - 1), in which 2^n - 1 is exact
+   where it matters, and 0 for x > -0.34: nothing cancels there, since r is x itself. For x > 0 and
+   for abs(x) < 2^-25 f is x. */
+
+/* Computes q and n for x <= 0. */
+LGELU__WORD void LGELU__FN(elu_exponential)(v_t *q, n_t *n, const v_t *x)
+{
+    const v_t magic = v_set(LGELU__ROUND);
+    /* 1/7!, 1/6!, ..., 1/2!. */
+    static const float factorial[6] = { 1.98412698e-4f, 1.38888889e-3f, 8.33333333e-3f,
+                                        4.16666667e-2f, 1.66666667e-1f, 0.5f };
+    v_t t[2], r[2], p[2];
+    int k;
+    v_each(t[u] = v_fma(x[u], v_set(1.44269504f), magic));
+    v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS)));
+    v_each(t[u] = v_sub(t[u], magic));
+    v_each(r[u] = v_fnma(t[u], v_set(0.693359375f), x[u]));
+    v_each(r[u] = v_fnma(t[u], v_set(-2.12194440e-4f), r[u]));
+    v_each(p[u] = v_set(factorial[0]));
+    LGELU__UNROLL
+    for (k = 1; k < 6; k++)
+        v_each(p[u] = v_fma(r[u], p[u], v_set(factorial[k])));
+    v_each(q[u] = v_fma(v_mul(r[u], r[u]), p[u], r[u]));
+}
+
+static LGELU__TARGET void LGELU__FN(elu_forward)(float *y, const float *x, float unused, size_t n)
+{
+    const v_t one = v_set(1);
+    /* As integers the floats from -2^-25 to -inf are those between these two. */
+    const n_t before = n_set(LGELU__TWO(-25) - 1 + INT32_MIN),
+              behind = n_set(LGELU__TWO(128) + 1 + INT32_MIN);
+    size_t i;
+    (void)unused;
+    for (i = 0; i < n; i += 2 * v_lanes) {
+        v_t a[2], w[2], q[2];
+        n_t k[2];
+        m_t curved[2];
+        v_each(LGELU__AHEAD(x, i + u * v_lanes));
+        LGELU__FN(load2)(a, x + i, n - i);
+        v_each(curved[u] = m_and(n_gt(v_bits(a[u]), before), n_gt(behind, v_bits(a[u]))));
+        v_each(w[u] = v_max(v_select(curved[u], a[u], v_set(-1)), v_set(-32)));
+        LGELU__FN(elu_exponential)(q, k, w);
+        v_each(w[u] = v_times2(one, n_up(k[u], 23)));
+        v_each(q[u] = v_fma(w[u], q[u], v_sub(w[u], one)));
+        v_each(a[u] = v_select(curved[u], q[u], a[u]));
+        LGELU__FN(store2)(y + i, a, n - i);
+    }
+}
+
+/* The backward of two vectors in which an x is below -40, an abs(dy) is below 2^-40 but not 0, or
+   something is NaN. dx = dy·(1 + q)·2^n is assembled in integers. 2^10 is moved from the factor to
+   n, since dy·(1 + q) must not overflow. */
+LGELU__WORD void LGELU__FN(elu_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *q,
+                                           const n_t *power)
+{
+    const v_t one = v_set(1);
+    v_t s[2];
+    n_t n[2];
+    m_t left[2], thin[2];
+    v_each(left[u] = n_gt(n_set(0), v_bits(x[u])));
+    v_each(s[u] = v_times2(v_add(one, q[u]), n_set(LGELU__EXPONENT(-10))));
+    v_each(s[u] = v_select(left[u], s[u], one));
+    v_each(n[u] = n_select(left[u], n_add(power[u], n_set(10)), n_set(0)));
+    v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
+    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
+}
+
+static LGELU__TARGET double LGELU__FN(elu_backward)(float *dx, const float *dy, const float *x,
+                                                    float unused, size_t n)
+{
+    const v_t zero = v_set(0), one = v_set(1), least = v_float(n_set(LGELU__TWO(-40)));
+    /* 0x42200000 is 40, 0x43480000 is 200. */
+    const n_t far = n_set(0x42200000), most = n_set(0x43480000), end = n_set(LGELU__TWO(128));
+    size_t i;
+    (void)unused;
+    for (i = 0; dx && i < n; i += 2 * v_lanes) {
+        v_t a[2], b[2], w[2], d[2], q[2];
+        n_t k[2];
+        m_t left[2], out[2];
+        v_each(LGELU__AHEAD(x, i + u * v_lanes); LGELU__AHEAD(dy, i + u * v_lanes));
+        LGELU__FN(load2)(a, x + i, n - i);
+        LGELU__FN(load2)(b, dy + i, n - i);
+        v_each(left[u] = n_gt(n_set(0), v_bits(a[u])));
+        v_each(w[u] = v_sub(zero, v_float(n_min(most, v_bits(v_abs(a[u]))))));
+        v_each(w[u] = v_select(left[u], w[u], zero));
+        LGELU__FN(elu_exponential)(q, k, w);
+        v_each(out[u] = m_and(v_nge(v_abs(b[u]), least), n_gt(v_bits(v_abs(b[u])), n_set(0))));
+        v_each(out[u] = m_or(out[u], n_gt(v_bits(v_abs(a[u])), n_select(left[u], far, end))));
+        if (m_some(out[0], out[1])) {
+            LGELU__FN(elu_slope_rest)(d, b, a, q, k);
+        } else {
+            v_each(w[u] = v_times2(v_add(one, q[u]), n_up(k[u], 23)));
+            v_each(d[u] = v_mul(b[u], w[u]));
+        }
+        LGELU__FN(store2)(dx + i, d, n - i);
+    }
+    return 0;
 }
 
 #ifdef LGELU_TRAINER

@@ -20,13 +20,16 @@
 #include "tools/reference_values.h"
 
 enum { BLOCK = 2048, TERMS = 10 };
-enum { FORWARD, DX, DLAMBDA, TANH, TANH_DX, SILU, SILU_DX, SILU_DBETA, KINDS };
+enum { FORWARD, DX, DLAMBDA, TANH, TANH_DX, SILU, SILU_DX, SILU_DBETA, ELU, ELU_DX, KINDS };
 #define NAME(kernel, ulp, tiny) #kernel,
 #define ULP(kernel, ulp, tiny) ulp,
 #define TINY(kernel, ulp, tiny) tiny,
-static const char *const kind_name[KINDS] = { LGELU_CLAIMS(NAME) LGELU_SILU_CLAIMS(NAME) };
-static const double claim[KINDS] = { LGELU_CLAIMS(ULP) LGELU_SILU_CLAIMS(ULP) },
-                    claim_tiny[KINDS] = { LGELU_CLAIMS(TINY) LGELU_SILU_CLAIMS(TINY) };
+static const char *const kind_name[KINDS] = { LGELU_CLAIMS(NAME) LGELU_SILU_CLAIMS(NAME)
+                                                  LGELU_ELU_CLAIMS(NAME) };
+static const double claim[KINDS] = { LGELU_CLAIMS(ULP) LGELU_SILU_CLAIMS(ULP)
+                                         LGELU_ELU_CLAIMS(ULP) },
+                    claim_tiny[KINDS] = { LGELU_CLAIMS(TINY) LGELU_SILU_CLAIMS(TINY)
+                                              LGELU_ELU_CLAIMS(TINY) };
 static const double claim_between[] = { LGELU_CLAIMS_BETWEEN(ULP) },
                     claim_between_tiny[] = { LGELU_CLAIMS_BETWEEN(TINY) };
 static const double root_slack =
@@ -55,7 +58,17 @@ static double tanh_exact_dx(double a)
     return (double)(((x > 0 ? 1 : e) + two_u_dx(x) * x * (e / (1 + e))) / (1 + e));
 }
 
+/* ELU's yardstick is long double as well: e^x - 1 by libm, and e^x. */
+static double elu_exact(double a) { return a <= 0 ? (double)expm1l((long double)a) : a; }
+static double elu_exact_dx(double a)
+{
+    if (a != a)
+        return a;
+    return a < 0 ? (double)expl((long double)a) : 1;
+}
+
 static int is_tanh(int kind) { return kind == TANH || kind == TANH_DX; }
+static int is_elu(int kind) { return kind == ELU || kind == ELU_DX; }
 
 static double exact(int kind, double x, double lambda)
 {
@@ -67,6 +80,8 @@ static double exact(int kind, double x, double lambda)
     case TANH_DX: return tanh_exact_dx(x);
     case SILU: return lgelu_exact_silu(x, lambda);
     case SILU_DX: return lgelu_exact_silu_dx(x, lambda);
+    case ELU: return elu_exact(x);
+    case ELU_DX: return elu_exact_dx(x);
     default: return lgelu_exact_silu_dbeta(x, lambda);
     }
 }
@@ -127,7 +142,7 @@ static void judge(int kind, float lambda, const worst *w, const char *where)
 /* ---- A block of neighbours ---- */
 /* Computes c, the series of the exact function over x^p, p = power[kind], in powers of λ(x -
  * middle). */
-static const int power[KINDS] = { 1, 0, 2, 1, 0, 1, 0, 2 };
+static const int power[KINDS] = { 1, 0, 2, 1, 0, 1, 0, 2, 0, 0 };
 
 static void gate_series(double *c, int kind, double middle, double lambda)
 {
@@ -192,6 +207,18 @@ static void tanh_series(double *c, int kind, double middle)
         sigmoid_series(c, kind, middle, v, (double)expl(-fabsl(two_u((long double)middle))));
 }
 
+/* e^x, with or without -1, about the middle; x, or 1, above 0. */
+static void elu_series(double *c, int kind, double middle)
+{
+    int k;
+    c[0] = exact(kind, middle, 1);
+    c[1] = elu_exact_dx(middle);
+    if (kind == ELU_DX)
+        c[1] = middle < 0 ? c[0] : 0;
+    for (k = 2; k < TERMS; k++)
+        c[k] = middle < 0 ? c[k - 1] / k : 0;
+}
+
 /* In powers of β(x - middle), so that v' = 1. */
 static void silu_series(double *c, int kind, double middle, double beta)
 {
@@ -232,7 +259,7 @@ static inline void evaluate(room *a, int n, const double *c, int terms, int time
 static int by_series(room *a, int n, int kind, double lambda)
 {
     const double first = (double)a->x[0], last = (double)a->x[n - 1], middle = (double)a->x[n / 2],
-                 l = is_tanh(kind) ? 1 : lambda;
+                 l = is_tanh(kind) || is_elu(kind) ? 1 : lambda;
     const double reach = fabs(last - first) * l, z = fabs(middle) * l;
     double steep = z + 3, end = 40;
     double c[TERMS];
@@ -250,7 +277,9 @@ static int by_series(room *a, int n, int kind, double lambda)
         return 0;
     if (!(reach * steep < 0.5) && !far)
         return 0;
-    if (is_tanh(kind))
+    if (is_elu(kind))
+        elu_series(c, kind, middle);
+    else if (is_tanh(kind))
         tanh_series(c, kind, middle);
     else if (kind >= SILU)
         silu_series(c, kind, middle, l);
@@ -283,6 +312,8 @@ static void by_kernel(room *a, int n, int kind, float lambda)
     case TANH_DX: lgelu_tanh_backward(a->f, a->one, a->x, (size_t)n); break;
     case SILU: lgelu_silu_forward(a->f, a->x, lambda, (size_t)n); break;
     case SILU_DX: lgelu_silu_backward(a->f, a->one, a->x, lambda, (size_t)n); break;
+    case ELU: lgelu_elu_forward(a->f, a->x, (size_t)n); break;
+    case ELU_DX: lgelu_elu_backward(a->f, a->one, a->x, (size_t)n); break;
     case SILU_DBETA:
         /* The flat sum is in the order of the virtual lanes, so that it is compared with a
          * tolerance. */
@@ -385,7 +416,7 @@ static void yardsticks(void)
     size_t i;
     int kind;
     for (i = 0; i < sizeof reference_values / sizeof *reference_values; i++) {
-        for (kind = 0; kind < KINDS; kind++) {
+        for (kind = 0; kind < ELU; kind++) {
             const double want = reference_values[i][2 + kind];
             double e;
             if (is_tanh(kind) && reference_values[i][1] > 1)
@@ -487,11 +518,11 @@ int main(int count, char **arg)
             continue;
         if (!lambdas)
             n = kind >= SILU ? 6 : 7;
-        for (i = 0; i < (is_tanh(kind) ? 1 : n); i++) {
+        for (i = 0; i < (is_tanh(kind) || is_elu(kind) ? 1 : n); i++) {
             worst w = sweep(kind, values[i], stride);
             snprintf(where, sizeof where, "%s, every %llu. float", lgelu_isa_name(lgelu_isa()),
                      (unsigned long long)stride);
-            judge(kind, is_tanh(kind) ? 1 : values[i], &w, where);
+            judge(kind, is_tanh(kind) || is_elu(kind) ? 1 : values[i], &w, where);
         }
     }
     if (pairs)

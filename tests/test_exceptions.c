@@ -176,6 +176,8 @@ static void other_kernels(int k)
     lgelu_forward_bf16(half_y, half, 1, VALUES);
     sink += lgelu_backward_bf16(half_y, half_dy, half, 1, VALUES);
     lgelu_silu_forward_bf16(half_y, half, 1, VALUES);
+    lgelu_elu_forward(y, x, VALUES);
+    lgelu_elu_backward(y, dy, x, VALUES);
     lgelu_tanh_forward_bf16(half_y, half, VALUES);
     lgelu_to_f16(half, x, VALUES);
     lgelu_to_f16(half_dy, dy, VALUES);
@@ -371,11 +373,9 @@ int main(void)
     static const struct {
         const char *name;
         lgelu_gate_kind kind;
-    } gate[5] = { { "λ-GELU", LGELU_GATE_LAMBDA },
-                  { "GELU", LGELU_GATE_GELU },
-                  { "tanh", LGELU_GATE_TANH },
-                  { "ReLU", LGELU_GATE_RELU },
-                  { "SiLU", LGELU_GATE_SILU } };
+    } gate[6] = { { "λ-GELU", LGELU_GATE_LAMBDA }, { "GELU", LGELU_GATE_GELU },
+                  { "tanh", LGELU_GATE_TANH },     { "ReLU", LGELU_GATE_RELU },
+                  { "SiLU", LGELU_GATE_SILU },     { "ELU", LGELU_GATE_ELU } };
     const int most = isa_from_environment();
     for (int isa = LGELU_ISA_SCALAR; isa < LGELU_ISA_COUNT; isa++) {
         if (isa > most || lgelu_isa_limit(isa) != isa)
@@ -390,7 +390,7 @@ int main(void)
         }
         group("kernels raise none, whatever the size of their values");
         for (int what = 0; what < NETS; what++) {
-            for (int g = 0; g < 5; g++)
+            for (int g = 0; g < 6; g++)
                 training((kind)what, gate[g].kind, gate[g].name, g == 0 && what % 2);
         }
         group("training runs raise none");

@@ -34,7 +34,7 @@ static void set_control(uint64_t c) { __asm__ volatile("msr fpcr, %0" : : "r"(c)
 #endif
 
 #ifndef NO_FLAGS
-enum { N = 4096, KERNELS = 18 };
+enum { N = 4096, KERNELS = 20 };
 static const char *const kernel_name[KERNELS] = { "forward",
                                                   "forward_channels",
                                                   "tanh_forward",
@@ -52,6 +52,8 @@ static const char *const kernel_name[KERNELS] = { "forward",
                                                   "silu 16 bits",
                                                   "tanh 16 bits",
                                                   "silu_backward, the sum alone",
+                                                  "elu_forward",
+                                                  "elu_backward",
                                                   "backward_channels" };
 static float x[N], dy[N], lambdas[64];
 static uint16_t half_x[N];
@@ -106,6 +108,8 @@ static uint64_t bits_of(int kernel, float lambda)
         for (i = 0; i < N; i += 64)
             sums[i / 64] = lgelu_silu_backward(NULL, dy + i, x + i, lambda, 64);
         break;
+    case 17: lgelu_elu_forward(y, x, N); break;
+    case 18: lgelu_elu_backward(y, dy, x, N); break;
     default: lgelu_backward_channels(y, sums, dy, x, lambdas, N / 64, 64, 1); break;
     }
     for (i = 0; i < 64; i++) {

@@ -30,6 +30,7 @@ static void graphs(void)
                   { "mlp, SiLU, β = 20", LGELU_GATE_SILU, 20 },
                   { "mlp, GELU", LGELU_GATE_GELU, 0 },
                   { "mlp, tanh", LGELU_GATE_TANH, 0 },
+                  { "mlp, ELU", LGELU_GATE_ELU, 0 },
                   { "mlp, ReLU", LGELU_GATE_RELU, 0 } };
     static const size_t sizes[] = { 19, 8, 17, 5 };
     graph g;
@@ -1763,11 +1764,11 @@ static void clipped_descent(int decay_all)
 static void gate_on_an_input(void)
 {
     static const lgelu_gate_kind kind[] = { LGELU_GATE_LAMBDA, LGELU_GATE_GELU, LGELU_GATE_TANH,
-                                            LGELU_GATE_RELU, LGELU_GATE_SILU };
+                                            LGELU_GATE_RELU,   LGELU_GATE_SILU, LGELU_GATE_ELU };
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
-    float lambda[5];
+    float lambda[6];
     char name[64];
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         graph g;
         begin(&g);
         int x = lgelu_input(&g.net, "x", 1, 1, 7);

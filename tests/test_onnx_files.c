@@ -202,6 +202,31 @@ static void back(memory_file *file, onnx_model **m, int learn, int *in_, int *ou
     *out = onnx_build(*m, net + 1, learn, in_);
 }
 
+/* A gate of each kind that a file can name is written and read as the same kind. */
+static void kinds_of_gates(void)
+{
+    for (int kind = 0; kind < LGELU_GATE_COUNT; kind++) {
+        memory_file file = { NULL, 0, 0 };
+        onnx_model *m;
+        void *memory, *space;
+        int in_, out, x;
+        if (kind == LGELU_GATE_CUSTOM)
+            continue;
+        lgelu_net_begin(net, nodes[0], NODES);
+        x = lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 5), 4);
+        x = lgelu_gate(net, "gate", x, (lgelu_gate_kind)kind, 2);
+        lgelu_linear(net, "b", x, 3);
+        memory = make_net(0);
+        space = back(&file, &m, 0, &in_, &out);
+        check(!net[1].status && (int)nodes[1][2].gate == kind, "a gate comes back as its kind",
+              "%s as %s; %s", lgelu_gate_name(kind), lgelu_gate_name((int)nodes[1][2].gate),
+              net[1].message);
+        free(space);
+        free(memory);
+        free(file.data);
+    }
+}
+
 static void what_comes_back(void)
 {
     static const lgelu_transformer shape = {
@@ -541,6 +566,7 @@ int main(void)
     what_cannot_be_written();
     a_gate_of_ones_own();
     whole_numbers();
+    kinds_of_gates();
     what_comes_back();
     how_results_lie();
     return check_end();

@@ -139,6 +139,30 @@ static void gates(void)
     add_floats("tanh gate", y, N);
 }
 
+static void elu(void)
+{
+    static float x[N], y[N], dy[N];
+    static uint16_t h[N];
+    for (uint64_t stream = 1; stream <= 3; stream += 2) {
+        for (size_t i = 0; i < N; i++) {
+            dy[i] = even(2, i);
+            x[i] = 8 * even(3, i);
+        }
+        if (stream == 1)
+            fill(x, N, 1);
+        lgelu_elu_forward(y, x, N);
+        add_floats("elu", y, N);
+        lgelu_elu_backward(y, dy, x, N);
+        add_floats("elu", y, N);
+        lgelu_elu_gated_forward(y, x, dy, N);
+        add_floats("elu", y, N);
+        lgelu_to_bf16(h, x, N);
+        lgelu_elu_forward_bf16(h, h, N);
+        lgelu_from_bf16(y, h, N);
+        add_floats("elu", y, N);
+    }
+}
+
 static void silu(void)
 {
     static const float beta[] = { 1,     1.702f,    3, 10,     159.57691f, 1e4f,
@@ -829,6 +853,7 @@ static void everything(void)
 {
     gates();
     silu();
+    elu();
     yardstick();
     optimiser();
     hardness();

@@ -2133,6 +2133,10 @@ static onnx_layer *onnx_smooth_layer(onnx_model *m, const onnx_node *n, int from
         l->lambda = beta;
         return l;
     }
+    if (kind == SMOOTH_ELU && onnx_is_one(beta)) {
+        l->gate = LGELU_GATE_ELU;
+        return l;
+    }
     l->gate = LGELU_GATE_CUSTOM;
     smooth_gate_make(&l->smooth, kind, beta);
     return l;

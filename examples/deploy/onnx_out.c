@@ -884,6 +884,7 @@ static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
         onnx_put_silu(w, node->name, value, of, w->net->lambda[node->first_lambda]);
         break;
     case LGELU_GATE_CUSTOM: onnx_put_smooth(w, smooth_gate_of(node), node->name, value, of); break;
+    case LGELU_GATE_ELU: onnx_put_alpha(w, "Elu", value, of, 1); break;
     case LGELU_GATE_RELU:
     case LGELU_GATE_COUNT: break;
     }

@@ -9,9 +9,9 @@
 
    SMOOTH_SILU is x·σ(βx): SiLU with β = 1, QuickGELU with β = 1.702, Swish with any β above 0.
    (LGELU_GATE_SILU of lgelu.h is the same with a β of at least 1, which can be learned.)
-   SMOOTH_ELU is x, or β·(e^x - 1) below 0. SMOOTH_MISH is x·tanh(log(1 + e^x)).
-   SMOOTH_HARDSWISH is x·min(max(x + 3, 0), 6)/6. These two have no β. SMOOTH_LEAKY is x, or βx
-   below 0.
+   SMOOTH_ELU is x, or β·(e^x - 1) below 0; LGELU_GATE_ELU is the same with β = 1. SMOOTH_MISH is
+   x·tanh(log(1 + e^x)). SMOOTH_HARDSWISH is x·min(max(x + 3, 0), 6)/6. These two have no β.
+   SMOOTH_LEAKY is x, or βx below 0.
 
    SiLU is lgelu_silu_forward. The others are computed in double and rounded once, with the same
    bits on every platform: each product that meets a sum is an explicit fma. Infinity gives the

@@ -172,6 +172,8 @@ static void vectors(void)
     start(1, 1, 20);
     keep("mlp_tanh", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_TANH, 1), 0, 0, 0, 0, "Gemm Tanh");
     start(1, 1, 20);
+    keep("mlp_elu", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_ELU, 1), 0, 0, 0, 0, "Gemm Elu");
+    start(1, 1, 20);
     keep("mlp_relu", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_RELU, 1), 0, 0, 0, 0, "Gemm Relu");
     start(1, 1, 20);
     keep("mlp_swap", lgelu_mlp(&net, in, sizes, 3, LGELU_GATE_LAMBDA, 2), 0, 0, 0, 0, "Gemm Relu");

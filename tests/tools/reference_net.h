@@ -51,6 +51,7 @@ static double reference_gate(lgelu_gate_kind kind, double x, double lambda)
     case LGELU_GATE_TANH:
         return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     case LGELU_GATE_SILU: return x / (1 + exp(-lambda * x));
+    case LGELU_GATE_ELU: return x > 0 ? x : expm1(x);
     case LGELU_GATE_RELU: return x > 0 ? x : 0;
     case LGELU_GATE_CUSTOM:
     case LGELU_GATE_COUNT: break;
