@@ -54,6 +54,16 @@ awk -F ' *[|] *' 'NR > 2 { split($11, flips, " → "); n += ($2 ~ /SiLU/ && $4 >
     END { exit !(NR == 4 && n == 2) }' $out/table
 verdict $? "convert.py: a row for each network; a refit flips fewer predictions than a cold swap" "$(tail -n 1 $out/table)"
 
+# More ReLUs a gate: after two epochs a network learns little, but refits with three ReLUs are nearer to it than cold swaps with one.
+$python ../examples/torch/relus.py --only 'sine|mlp-silu' --short --seeds 2 --out $out/relus --svg $out/relus/loss.svg > $out/relus.table 2> $out/err
+verdict $? "relus.py: a table of ReLUs a gate" "$(tail -n 1 $out/err)"
+sed 's/^/# /' $out/relus.table
+rise() { awk -F ' *[|] *' -v arm="$1" '$5 == arm { print $6 + 0 }' $out/relus.table | paste -sd' '; }
+echo "$(rise 'cold 1') $(rise 'refit 3')" | awk '{ exit !(NF == 6 && $1 > 9 * $4 && $2 > 9 * $5 && $3 > 4 * $6) }'
+verdict $? "relus.py: three ReLUs and a refit change the loss less than one ReLU" "$(rise 'cold 1') and $(rise 'refit 3')"
+other=$($python tools/figures_check.py $out/relus/loss.svg)
+verdict $? "relus.py: the figure can be read" "$other"
+
 mkdir -p $out/alone && cp ../examples/torch/lgelu.py $out/alone/
 said=$(PYTHONPATH=$out/alone LGELU_TORCH_LIBRARY=/nowhere $python -c 'import lgelu' 2>&1 | tail -n 1)
 case $said in ImportError*'make -C examples torch'*) echo "ok without its library the module says how to build it" ;;

@@ -4,6 +4,7 @@ import os, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "torch"))
 import numpy as np
 import convert
+import relus
 
 bad = 0
 
@@ -50,4 +51,12 @@ check(convert.gain_cells([-0.2], False, 0.15)[0] == ["-0.20", ""], "one seed has
 # 0.005 ≤ 0.05/4, 0.01 ≤ 0.05/3, 0.03 > 0.05/2
 saw = convert.holm([0.01, 0.04, 0.03, 0.005, float("nan")])
 check(saw == ([0, 3], 4), "Holm's correction of four values", saw)
+
+# "Within ±1" of five values: its p-value is that of the end that is harder to exclude.
+near, far = np.array([-0.1, 0.0, 0.1, 0.0, 0.0]), np.array([1.9, 2.0, 2.1, 2.0, 2.0])
+edge = np.array([0.9, 1.0, 1.1, 1.0, 1.0])
+words = [relus.verdict(v, -1, 1) for v in (near, far, edge, near[:4])]
+check([w for w, _ in words] == ["seen", "not seen", "not decidable", "not decidable"], "verdicts of a range with two ends", words)
+check(words[0][1] < 1e-3 and words[1][1] < 1e-3 and words[2][1] > 0.9 and np.isnan(words[3][1]), "p-values of a range with two ends", words)
+
 sys.exit(bad)
