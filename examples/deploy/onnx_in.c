@@ -40,15 +40,16 @@
        [12] IMAGES            Conv, pooling, ReduceMean
        [13] SHAPES            Reshape, Transpose, Slice, Pad, Gather, Concat and their kind
        [14] OTHERS            Cast, Where, Identity
-       [15] OPERATORS         the table of all of them; reading a node
-       [16] GRAPH             inputs; counting
-       [17] WEIGHTS           copying and checking them; what the result needs; the output
-       [18] OPENING           onnx_open, onnx_close
-       [19] BUILDING          names, onnx_build, onnx_fill; where the values of the file are
+       [15] CONSTANT NODES    evaluating what depends on weights and shapes alone
+       [16] OPERATORS         the table of all of them; reading a node
+       [17] GRAPH             inputs; counting
+       [18] WEIGHTS           copying and checking them; what the result needs; the output
+       [19] OPENING           onnx_open, onnx_close
+       [20] BUILDING          names, onnx_build, onnx_fill; where the values of the file are
 
    To read another operator: a function that takes the model and the node, makes output 0 by
    onnx_set_result, onnx_set_view or onnx_pass and returns 1, or returns onnx_refuse; and a row of
-   the table in [15]. A new kind of layer also needs cases in onnx_short_name, whose lack the
+   the table in [16]. A new kind of layer also needs cases in onnx_short_name, whose lack the
    compiler reports, in onnx_build_layer, and, if it has weights, in onnx_put_layer; neither of
    these is reported. What onnx_out writes for it must be read: test_onnx writes networks by
    tests/tools/onnx_nets.c and reads them by onnx_back.c. */
@@ -4662,140 +4663,7 @@ static int onnx_op_identity(onnx_model *m, const onnx_node *n)
     return onnx_pass(m, n, 0) != NULL;
 }
 
-/* ---- [15] OPERATORS ---- */
-
-static const struct {
-    const char *op;
-    int (*read)(onnx_model *m, const onnx_node *n);
-} onnx_operators[] = { { "Add", onnx_op_arithmetic },
-
-                       { "Sub", onnx_op_arithmetic },
-                       { "Mul", onnx_op_arithmetic },
-                       { "Div", onnx_op_arithmetic },
-                       { "Pow", onnx_op_arithmetic },
-                       { "MatMul", onnx_op_matmul },
-                       { "Gemm", onnx_op_gemm },
-                       { "Conv", onnx_op_conv },
-                       { "BatchNormalization", onnx_op_batch_norm },
-                       { "InstanceNormalization", onnx_op_instance_norm },
-                       { "LayerNormalization", onnx_op_layer_norm },
-                       { "Relu", onnx_op_gate },
-                       { "Gelu", onnx_op_gate },
-                       { "Erf", onnx_op_function },
-                       { "Tanh", onnx_op_function },
-                       { "Sigmoid", onnx_op_function },
-                       { "Softplus", onnx_op_function },
-                       { "Elu", onnx_op_smooth },
-                       { "Mish", onnx_op_smooth },
-                       { "LeakyRelu", onnx_op_smooth },
-                       { "Max", onnx_op_max },
-                       { "PRelu", onnx_op_prelu },
-                       { "Selu", onnx_op_scaled_elu },
-                       { "Celu", onnx_op_scaled_elu },
-                       { "Clip", onnx_op_clip },
-                       { "HardSigmoid", onnx_op_hard_sigmoid },
-                       { "HardSwish", onnx_op_smooth },
-                       { "MaxPool", onnx_op_pool },
-                       { "AveragePool", onnx_op_pool },
-                       { "GlobalAveragePool", onnx_op_pool },
-                       { "ReduceMean", onnx_op_reduce_mean },
-                       { "ReduceMax", onnx_op_reduce_mean },
-                       { "ReduceSum", onnx_op_reduce_mean },
-                       { "GlobalMaxPool", onnx_op_pool },
-                       { "Softmax", onnx_op_softmax },
-                       { "LogSoftmax", onnx_op_softmax },
-                       { "Sqrt", onnx_op_root },
-                       { "Reciprocal", onnx_op_root },
-                       { "Neg", onnx_op_root },
-                       { "Reshape", onnx_op_reshape },
-                       { "Flatten", onnx_op_flatten },
-                       { "Transpose", onnx_op_transpose },
-                       { "Squeeze", onnx_op_squeeze },
-                       { "Unsqueeze", onnx_op_squeeze },
-                       { "Slice", onnx_op_slice },
-                       { "Split", onnx_op_split },
-                       { "Pad", onnx_op_pad },
-                       { "Gather", onnx_op_gather },
-                       { "Concat", onnx_op_concat },
-                       { "Expand", onnx_op_expand },
-                       { "Cast", onnx_op_cast },
-                       { "CastLike", onnx_op_cast },
-                       { "Where", onnx_op_where },
-                       { "Identity", onnx_op_identity },
-                       { "Dropout", onnx_op_identity } };
-
-/* Makes layers of normalised rows that a node reads as anything but their gain or shift. */
-static int onnx_end_norms(onnx_model *m, const onnx_node *n)
-{
-    const int affine = onnx_text_is(n->op, "Mul") || onnx_text_is(n->op, "Add");
-    int k;
-    if (onnx_text_is(n->op, "Identity") || onnx_text_is(n->op, "Dropout")
-        || onnx_text_is(n->op, "Cast"))
-        return 1;
-    for (k = 0; k < n->inputs; k++) {
-        onnx_item *x = onnx_operand(m, n, k);
-        const onnx_item *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
-        if (x && (onnx_text_is(n->op, "ReduceMean") || onnx_text_is(n->op, "ReduceSum"))
-            && x->kind == ONNX_DATA && m->layer[x->layer].op != LGELU_OP_TOKENS
-            && !onnx_is_square(x) && !onnx_end_formula(m, n, x))
-            return 0;
-        /* an RMS normalisation has no shift */
-        if (x && x->kind == ONNX_NORMED && x->rms && onnx_text_is(n->op, "Add"))
-            c = NULL;
-        if (!x || x->kind != ONNX_NORMED
-            || (c && c->kind == ONNX_CONSTANT && onnx_varies_along(x, c) >= 0))
-            continue;
-        if (!onnx_end_norm(m, n, x))
-            return 0;
-    }
-    return 1;
-}
-
-/* The ids of tokens may only be looked up in a table, or change their shape before that. A node
-   that computes with them, as those of padding masks do, is refused by the name of the input. */
-static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
-{
-    static const char *const allowed[] = { "Gather",   "Shape",     "Reshape",  "Flatten",
-                                           "Squeeze",  "Unsqueeze", "Cast",     "CastLike",
-                                           "Identity", "Dropout",   "Transpose" };
-    size_t a;
-    int k;
-    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
-        if (onnx_text_is(n->op, allowed[a]))
-            return 1;
-    }
-    for (k = 0; k < n->inputs; k++) {
-        const onnx_item *x = onnx_operand(m, n, k);
-        if (x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS) {
-            return onnx_fail(m,
-                             "node '%t' (%t) computes with the integers of input '%t', as padding "
-                             "masks do: export the model without them",
-                             onnx_called(m, n), &n->op, &m->layer[x->layer].name);
-        }
-    }
-    return 1;
-}
-
-/* The zeros of a Pad are not part of a view: only a few operators may read them. */
-static int onnx_check_padded(onnx_model *m, const onnx_node *n)
-{
-    static const char *const allowed[] = { "Conv",    "AveragePool", "Mul",      "Div",
-                                           "Add",     "Sub",         "Pow",      "Neg",
-                                           "Squeeze", "Unsqueeze",   "Identity", "Dropout",
-                                           "Cast",    "CastLike",    "Pad" };
-    size_t a;
-    int k;
-    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
-        if (onnx_text_is(n->op, allowed[a]))
-            return 1;
-    }
-    for (k = 0; k < n->inputs; k++) {
-        const onnx_item *x = onnx_operand(m, n, k);
-        if (x && onnx_is_padded(x))
-            return onnx_refuse(m, n, "expected a convolution or an average pool behind a Pad");
-    }
-    return 1;
-}
+/* ---- [15] CONSTANT NODES ---- */
 
 /* Returns whether the first slice of x along dimension d is every slice of x and of y. */
 static int onnx_repeats(const onnx_tensor *x, const onnx_tensor *y, int d)
@@ -4965,6 +4833,141 @@ static int onnx_is_constant_node(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
+/* ---- [16] OPERATORS ---- */
+
+static const struct {
+    const char *op;
+    int (*read)(onnx_model *m, const onnx_node *n);
+} onnx_operators[] = { { "Add", onnx_op_arithmetic },
+
+                       { "Sub", onnx_op_arithmetic },
+                       { "Mul", onnx_op_arithmetic },
+                       { "Div", onnx_op_arithmetic },
+                       { "Pow", onnx_op_arithmetic },
+                       { "MatMul", onnx_op_matmul },
+                       { "Gemm", onnx_op_gemm },
+                       { "Conv", onnx_op_conv },
+                       { "BatchNormalization", onnx_op_batch_norm },
+                       { "InstanceNormalization", onnx_op_instance_norm },
+                       { "LayerNormalization", onnx_op_layer_norm },
+                       { "Relu", onnx_op_gate },
+                       { "Gelu", onnx_op_gate },
+                       { "Erf", onnx_op_function },
+                       { "Tanh", onnx_op_function },
+                       { "Sigmoid", onnx_op_function },
+                       { "Softplus", onnx_op_function },
+                       { "Elu", onnx_op_smooth },
+                       { "Mish", onnx_op_smooth },
+                       { "LeakyRelu", onnx_op_smooth },
+                       { "Max", onnx_op_max },
+                       { "PRelu", onnx_op_prelu },
+                       { "Selu", onnx_op_scaled_elu },
+                       { "Celu", onnx_op_scaled_elu },
+                       { "Clip", onnx_op_clip },
+                       { "HardSigmoid", onnx_op_hard_sigmoid },
+                       { "HardSwish", onnx_op_smooth },
+                       { "MaxPool", onnx_op_pool },
+                       { "AveragePool", onnx_op_pool },
+                       { "GlobalAveragePool", onnx_op_pool },
+                       { "ReduceMean", onnx_op_reduce_mean },
+                       { "ReduceMax", onnx_op_reduce_mean },
+                       { "ReduceSum", onnx_op_reduce_mean },
+                       { "GlobalMaxPool", onnx_op_pool },
+                       { "Softmax", onnx_op_softmax },
+                       { "LogSoftmax", onnx_op_softmax },
+                       { "Sqrt", onnx_op_root },
+                       { "Reciprocal", onnx_op_root },
+                       { "Neg", onnx_op_root },
+                       { "Reshape", onnx_op_reshape },
+                       { "Flatten", onnx_op_flatten },
+                       { "Transpose", onnx_op_transpose },
+                       { "Squeeze", onnx_op_squeeze },
+                       { "Unsqueeze", onnx_op_squeeze },
+                       { "Slice", onnx_op_slice },
+                       { "Split", onnx_op_split },
+                       { "Pad", onnx_op_pad },
+                       { "Gather", onnx_op_gather },
+                       { "Concat", onnx_op_concat },
+                       { "Expand", onnx_op_expand },
+                       { "Cast", onnx_op_cast },
+                       { "CastLike", onnx_op_cast },
+                       { "Where", onnx_op_where },
+                       { "Identity", onnx_op_identity },
+                       { "Dropout", onnx_op_identity } };
+
+/* Makes layers of normalised rows that a node reads as anything but their gain or shift. */
+static int onnx_end_norms(onnx_model *m, const onnx_node *n)
+{
+    const int affine = onnx_text_is(n->op, "Mul") || onnx_text_is(n->op, "Add");
+    int k;
+    if (onnx_text_is(n->op, "Identity") || onnx_text_is(n->op, "Dropout")
+        || onnx_text_is(n->op, "Cast"))
+        return 1;
+    for (k = 0; k < n->inputs; k++) {
+        onnx_item *x = onnx_operand(m, n, k);
+        const onnx_item *c = affine && k < 2 ? onnx_operand(m, n, 1 - k) : NULL;
+        if (x && (onnx_text_is(n->op, "ReduceMean") || onnx_text_is(n->op, "ReduceSum"))
+            && x->kind == ONNX_DATA && m->layer[x->layer].op != LGELU_OP_TOKENS
+            && !onnx_is_square(x) && !onnx_end_formula(m, n, x))
+            return 0;
+        /* an RMS normalisation has no shift */
+        if (x && x->kind == ONNX_NORMED && x->rms && onnx_text_is(n->op, "Add"))
+            c = NULL;
+        if (!x || x->kind != ONNX_NORMED
+            || (c && c->kind == ONNX_CONSTANT && onnx_varies_along(x, c) >= 0))
+            continue;
+        if (!onnx_end_norm(m, n, x))
+            return 0;
+    }
+    return 1;
+}
+
+/* The ids of tokens may only be looked up in a table, or change their shape before that. A node
+   that computes with them, as those of padding masks do, is refused by the name of the input. */
+static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
+{
+    static const char *const allowed[] = { "Gather",   "Shape",     "Reshape",  "Flatten",
+                                           "Squeeze",  "Unsqueeze", "Cast",     "CastLike",
+                                           "Identity", "Dropout",   "Transpose" };
+    size_t a;
+    int k;
+    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
+        if (onnx_text_is(n->op, allowed[a]))
+            return 1;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_item *x = onnx_operand(m, n, k);
+        if (x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS) {
+            return onnx_fail(m,
+                             "node '%t' (%t) computes with the integers of input '%t', as padding "
+                             "masks do: export the model without them",
+                             onnx_called(m, n), &n->op, &m->layer[x->layer].name);
+        }
+    }
+    return 1;
+}
+
+/* The zeros of a Pad are not part of a view: only a few operators may read them. */
+static int onnx_check_padded(onnx_model *m, const onnx_node *n)
+{
+    static const char *const allowed[] = { "Conv",    "AveragePool", "Mul",      "Div",
+                                           "Add",     "Sub",         "Pow",      "Neg",
+                                           "Squeeze", "Unsqueeze",   "Identity", "Dropout",
+                                           "Cast",    "CastLike",    "Pad" };
+    size_t a;
+    int k;
+    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
+        if (onnx_text_is(n->op, allowed[a]))
+            return 1;
+    }
+    for (k = 0; k < n->inputs; k++) {
+        const onnx_item *x = onnx_operand(m, n, k);
+        if (x && onnx_is_padded(x))
+            return onnx_refuse(m, n, "expected a convolution or an average pool behind a Pad");
+    }
+    return 1;
+}
+
 /* Reads a node. */
 static int onnx_read_node(onnx_model *m, const onnx_node *n)
 {
@@ -4995,7 +4998,7 @@ static int onnx_read_node(onnx_model *m, const onnx_node *n)
     return onnx_refuse(m, n, "this operator is not supported");
 }
 
-/* ---- [16] GRAPH ---- */
+/* ---- [17] GRAPH ---- */
 
 /* Reads an input of the graph. */
 static int onnx_read_input(onnx_model *m, int value)
@@ -5144,7 +5147,7 @@ static int onnx_check_graph(onnx_model *m)
     return g->top.nodes ? 1 : onnx_fail(m, "the graph has no nodes");
 }
 
-/* ---- [17] WEIGHTS ---- */
+/* ---- [18] WEIGHTS ---- */
 
 /* Copies one element times a factor; to NULL: only checks it. */
 static int onnx_put_element(onnx_model *m, const onnx_item *c, int64_t offset, double factor,
@@ -5589,7 +5592,7 @@ static int onnx_read_graph(onnx_model *m, const char *wanted)
     return 1;
 }
 
-/* ---- [18] OPENING ---- */
+/* ---- [19] OPENING ---- */
 
 onnx_model *onnx_open(onnx_run *run, const char *output, char message[160])
 {
@@ -5632,7 +5635,7 @@ void onnx_close(onnx_model *m)
     free(m);
 }
 
-/* ---- [19] BUILDING ---- */
+/* ---- [20] BUILDING ---- */
 int onnx_nodes(const onnx_model *m)
 {
     int i, n = 0;
