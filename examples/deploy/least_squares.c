@@ -10,7 +10,10 @@
    condition · held-out rows · choice of the ridge. */
 #include "least_squares.h"
 
-enum { LEAST_AREA = LEAST_TILE * LEAST_TILE };
+enum {
+    LEAST_AREA = LEAST_TILE * LEAST_TILE,
+    LEAST_STEP = 16 /* what tiles are used by: the rest of a tile of a narrow group stays zero */
+};
 
 /* ---- kernels ---- */
 
@@ -38,11 +41,11 @@ static double least_product(double a, double b)
     return p;
 }
 
-/* tile: c[j][i] += sign·Σ over k of b(k, j)·a[k][i], c and a with rows of 64, b(k, j) = b[k·bk +
-   j·bj], k in order from 0. row: y[i] -= b·x[i] for 64 values. V holds N doubles; four rows of two
-   V stay in registers. */
+/* tile: c[j][i] += sign·Σ over k of b(k, j)·a[k][i], j < rows and i < columns, which are multiples
+   of LEAST_STEP, c and a with rows of 64, b(k, j) = b[k·bk + j·bj], k in order from 0. row: y[i] -=
+   b·x[i] for n values. V holds N doubles; four rows of two V stay in registers. */
 #define LEAST_AT(V, p) (*(V *)(void *)(p))
-#define LEAST_STEP(V, L)                        \
+#define LEAST_SUM(V, L)                         \
     {                                           \
         const double factor = sign * f[(L)*bj]; \
         V p = x * factor;                       \
@@ -60,11 +63,11 @@ static double least_product(double a, double b)
     LEAST_AT(V, to + (L)*LEAST_TILE + (N)) = right##L;
 #define LEAST_KERNELS(NAME, ATTRIBUTE, V, N)                                                       \
     ATTRIBUTE static void NAME##_tile(double *c, const double *b, size_t bk, size_t bj, double *a, \
-                                      size_t depth, double sign)                                   \
+                                      size_t depth, double sign, size_t rows, size_t columns)      \
     {                                                                                              \
         size_t i, j, k;                                                                            \
-        for (j = 0; j < LEAST_TILE; j += 4) {                                                      \
-            for (i = 0; i < LEAST_TILE; i += 2 * (N)) {                                            \
+        for (j = 0; j < rows; j += 4) {                                                            \
+            for (i = 0; i < columns; i += 2 * (N)) {                                               \
                 double *to = c + j * LEAST_TILE + i;                                               \
                 const double *f = b + j * bj;                                                      \
                 LEAST_LOAD(V, N, 0)                                                                \
@@ -74,10 +77,10 @@ static double least_product(double a, double b)
                 for (k = 0; k < depth; k++) {                                                      \
                     const V x = LEAST_AT(V, a + k * LEAST_TILE + i);                               \
                     const V y = LEAST_AT(V, a + k * LEAST_TILE + i + (N));                         \
-                    LEAST_STEP(V, 0)                                                               \
-                    LEAST_STEP(V, 1)                                                               \
-                    LEAST_STEP(V, 2)                                                               \
-                    LEAST_STEP(V, 3)                                                               \
+                    LEAST_SUM(V, 0)                                                                \
+                    LEAST_SUM(V, 1)                                                                \
+                    LEAST_SUM(V, 2)                                                                \
+                    LEAST_SUM(V, 3)                                                                \
                     f += bk;                                                                       \
                 }                                                                                  \
                 LEAST_STORE(V, N, 0)                                                               \
@@ -87,10 +90,10 @@ static double least_product(double a, double b)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    ATTRIBUTE static void NAME##_row(double *y, double *x, double b)                               \
+    ATTRIBUTE static void NAME##_row(double *y, double *x, double b, size_t n)                     \
     {                                                                                              \
         size_t i;                                                                                  \
-        for (i = 0; i < LEAST_TILE; i += (N)) {                                                    \
+        for (i = 0; i < n; i += (N)) {                                                             \
             V p = LEAST_AT(V, x + i) * b;                                                          \
             LEAST_ROUNDED(p);                                                                      \
             LEAST_AT(V, y + i) -= p;                                                               \
@@ -112,34 +115,34 @@ LEAST_KERNELS(least_avx512, __attribute__((target("avx512f"))), least_eight, 8)
 #endif
 
 static void least_tile(double *c, const double *b, size_t bk, size_t bj, double *a, size_t depth,
-                       double sign)
+                       double sign, size_t rows, size_t columns)
 {
 #ifdef LEAST_WIDER
     if (lgelu_isa() >= LGELU_ISA_AVX512) {
-        least_avx512_tile(c, b, bk, bj, a, depth, sign);
+        least_avx512_tile(c, b, bk, bj, a, depth, sign, rows, columns);
         return;
     }
     if (lgelu_isa() >= LGELU_ISA_AVX2) {
-        least_avx2_tile(c, b, bk, bj, a, depth, sign);
+        least_avx2_tile(c, b, bk, bj, a, depth, sign, rows, columns);
         return;
     }
 #endif
-    least_plain_tile(c, b, bk, bj, a, depth, sign);
+    least_plain_tile(c, b, bk, bj, a, depth, sign, rows, columns);
 }
 
-static void least_row(double *y, double *x, double b)
+static void least_row(double *y, double *x, double b, size_t n)
 {
 #ifdef LEAST_WIDER
     if (lgelu_isa() >= LGELU_ISA_AVX512) {
-        least_avx512_row(y, x, b);
+        least_avx512_row(y, x, b, n);
         return;
     }
     if (lgelu_isa() >= LGELU_ISA_AVX2) {
-        least_avx2_row(y, x, b);
+        least_avx2_row(y, x, b, n);
         return;
     }
 #endif
-    least_plain_row(y, x, b);
+    least_plain_row(y, x, b, n);
 }
 
 /* ---- tasks: the work is partitioned by the problem alone ---- */
@@ -180,6 +183,30 @@ least_shape least_shape_of(size_t row, size_t outputs, size_t groups, size_t cha
     s.blocks = (s.width + LEAST_TILE - 1) / LEAST_TILE;
     s.out_blocks = (outputs / groups + LEAST_TILE - 1) / LEAST_TILE;
     return s;
+}
+
+/* The part of block i of n elements that is used. */
+static size_t least_side(size_t n, size_t i)
+{
+    const size_t left = n - i * LEAST_TILE;
+    return left < LEAST_TILE ? (left + LEAST_STEP - 1) / LEAST_STEP * LEAST_STEP : LEAST_TILE;
+}
+
+static size_t least_in_side(const least_squares *p, size_t i)
+{
+    return least_side(p->shape.width, i);
+}
+
+static size_t least_out_side(const least_squares *p, size_t o)
+{
+    return least_side(p->shape.outputs / p->shape.groups, o);
+}
+
+/* All inputs of a group in such steps. */
+static size_t least_order(const least_squares *p)
+{
+    const size_t last = p->shape.blocks - 1;
+    return last * LEAST_TILE + least_in_side(p, last);
 }
 
 static size_t least_tiles(const least_shape *s) { return s->blocks * (s->blocks + 1) / 2; }
@@ -260,20 +287,21 @@ static void least_fill(size_t block, void *job)
     least_squares *p = (least_squares *)job;
     const least_shape *s = &p->shape;
     const size_t channels = s->channels / s->groups;
-    double *to = p->panel + block * LEAST_CHUNK * LEAST_TILE;
-    size_t i, k;
-    for (k = 0; k < LEAST_TILE; k++) {
-        const size_t column = block * LEAST_TILE + k;
-        if (column < s->inputs) {
-            const float *from =
-                p->a + column / channels * s->channels + p->group * channels + column % channels;
-            for (i = 0; i < p->chunk; i++) {
-                to[i * LEAST_TILE + k] = (double)from[i * s->row];
-            }
-        } else {
-            for (i = 0; i < p->chunk; i++) {
-                to[i * LEAST_TILE + k] = column < s->width ? 1 : 0;
-            }
+    const size_t first = block * LEAST_TILE, side = least_in_side(p, block);
+    size_t from[LEAST_TILE], i, k, inside;
+    for (k = 0; k < side && first + k < s->inputs; k++) {
+        const size_t column = first + k;
+        from[k] = column / channels * s->channels + p->group * channels + column % channels;
+    }
+    inside = k;
+    for (i = 0; i < p->chunk; i++) {
+        double *to = p->panel + (block * LEAST_CHUNK + i) * LEAST_TILE;
+        const float *row = p->a + i * s->row;
+        for (k = 0; k < inside; k++) {
+            to[k] = (double)row[from[k]];
+        }
+        for (; k < side; k++) {
+            to[k] = first + k < s->width ? 1 : 0;
         }
     }
 }
@@ -286,7 +314,7 @@ static void least_fill_outputs(least_squares *p)
     for (block = 0; block < s->out_blocks; block++) {
         double *to = p->out_panel + block * LEAST_CHUNK * LEAST_TILE;
         for (i = 0; i < p->chunk; i++) {
-            for (k = 0; k < LEAST_TILE; k++) {
+            for (k = 0; k < least_out_side(p, block); k++) {
                 const size_t o = block * LEAST_TILE + k;
                 to[i * LEAST_TILE + k] =
                     o < outputs ? (double)p->t[i * s->outputs + p->group * outputs + o] : 0;
@@ -308,7 +336,8 @@ static void least_add_gram(size_t index, void *job)
     }
     j = index - least_triangle(i, 0);
     least_tile(gram, p->panel + j * LEAST_CHUNK * LEAST_TILE, LEAST_TILE, 1,
-               p->panel + i * LEAST_CHUNK * LEAST_TILE, p->chunk, 1);
+               p->panel + i * LEAST_CHUNK * LEAST_TILE, p->chunk, 1, least_in_side(p, j),
+               least_in_side(p, i));
 }
 
 static void least_add_right(size_t index, void *job)
@@ -317,7 +346,8 @@ static void least_add_right(size_t index, void *job)
     const size_t outs = p->shape.out_blocks, i = index / outs, o = index % outs;
     double *right = p->right + (p->group * p->shape.blocks * outs + index) * LEAST_AREA;
     least_tile(right, p->panel + i * LEAST_CHUNK * LEAST_TILE, LEAST_TILE, 1,
-               p->out_panel + o * LEAST_CHUNK * LEAST_TILE, p->chunk, 1);
+               p->out_panel + o * LEAST_CHUNK * LEAST_TILE, p->chunk, 1, least_in_side(p, i),
+               least_out_side(p, o));
 }
 
 static void least_add_chunk(least_squares *p)
@@ -354,24 +384,25 @@ static void least_reduce(size_t index, void *job)
     for (k = 0; k < j; k++) {
         least_tile(p->factor + least_triangle(i, j) * LEAST_AREA,
                    p->factor + least_triangle(j, k) * LEAST_AREA, LEAST_TILE, 1,
-                   p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE, -1);
+                   p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE, -1,
+                   least_in_side(p, j), least_in_side(p, i));
     }
 }
 
-/* Cholesky's decomposition of a diagonal tile; 0 if it is not positive definite. */
-static int least_diagonal(double *t)
+/* Cholesky's decomposition of n columns of a diagonal tile; 0 if it is not positive definite. */
+static int least_diagonal(double *t, size_t n)
 {
     size_t i, k, q;
-    for (k = 0; k < LEAST_TILE; k++) {
+    for (k = 0; k < n; k++) {
         double root;
         for (q = 0; q < k; q++) {
-            least_row(t + k * LEAST_TILE, t + q * LEAST_TILE, t[q * LEAST_TILE + k]);
+            least_row(t + k * LEAST_TILE, t + q * LEAST_TILE, t[q * LEAST_TILE + k], n);
         }
         root = sqrt(t[k * LEAST_TILE + k]);
         if (!(root > 0 && root - root <= 0)) {
             return 0;
         }
-        for (i = 0; i < LEAST_TILE; i++) {
+        for (i = 0; i < n; i++) {
             t[k * LEAST_TILE + i] = i < k ? 0 : t[k * LEAST_TILE + i] / root;
         }
     }
@@ -395,7 +426,7 @@ static void least_below(size_t index, void *job)
     size_t k, q;
     for (k = 0; k < LEAST_TILE; k++) {
         for (q = 0; q < k; q++) {
-            least_row(x + k * LEAST_TILE, x + q * LEAST_TILE, l[q * LEAST_TILE + k]);
+            least_row(x + k * LEAST_TILE, x + q * LEAST_TILE, l[q * LEAST_TILE + k], LEAST_TILE);
         }
         least_divide(x + k * LEAST_TILE, l[k * LEAST_TILE + k]);
     }
@@ -420,7 +451,8 @@ static int least_decompose(least_squares *p)
     }
     for (p->q = 0; p->q < s->blocks; p->q++) {
         least_parallel(p->threads, least_reduce, p, s->blocks - p->q);
-        if (!least_diagonal(p->factor + least_triangle(p->q, p->q) * LEAST_AREA)) {
+        if (!least_diagonal(p->factor + least_triangle(p->q, p->q) * LEAST_AREA,
+                            least_in_side(p, p->q))) {
             return 0;
         }
         least_parallel(p->threads, least_below, p, s->blocks - 1 - p->q);
@@ -433,7 +465,7 @@ static void least_solve(size_t o, void *job)
 {
     least_squares *p = (least_squares *)job;
     const size_t blocks = p->shape.blocks, outs = p->shape.out_blocks;
-    const size_t first = p->group * blocks * outs + o;
+    const size_t first = p->group * blocks * outs + o, columns = least_out_side(p, o);
     size_t i, k, n, q;
     for (i = 0; i < blocks; i++) {
         double *x = p->solution + (first + i * outs) * LEAST_AREA;
@@ -441,11 +473,12 @@ static void least_solve(size_t o, void *job)
         memcpy(x, p->right + (first + i * outs) * LEAST_AREA, LEAST_AREA * sizeof *x);
         for (k = 0; k < i; k++) {
             least_tile(x, p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE, 1,
-                       p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, -1);
+                       p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, -1,
+                       least_in_side(p, i), columns);
         }
-        for (n = 0; n < LEAST_TILE; n++) {
+        for (n = 0; n < least_in_side(p, i); n++) {
             for (q = 0; q < n; q++) {
-                least_row(x + n * LEAST_TILE, x + q * LEAST_TILE, l[q * LEAST_TILE + n]);
+                least_row(x + n * LEAST_TILE, x + q * LEAST_TILE, l[q * LEAST_TILE + n], columns);
             }
             least_divide(x + n * LEAST_TILE, l[n * LEAST_TILE + n]);
         }
@@ -455,11 +488,12 @@ static void least_solve(size_t o, void *job)
         const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         for (k = i + 1; k < blocks; k++) {
             least_tile(x, p->factor + least_triangle(k, i) * LEAST_AREA, 1, LEAST_TILE,
-                       p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, -1);
+                       p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, -1,
+                       least_in_side(p, i), columns);
         }
-        for (n = LEAST_TILE; n-- > 0;) {
-            for (q = n + 1; q < LEAST_TILE; q++) {
-                least_row(x + n * LEAST_TILE, x + q * LEAST_TILE, l[n * LEAST_TILE + q]);
+        for (n = least_in_side(p, i); n-- > 0;) {
+            for (q = n + 1; q < least_in_side(p, i); q++) {
+                least_row(x + n * LEAST_TILE, x + q * LEAST_TILE, l[n * LEAST_TILE + q], columns);
             }
             least_divide(x + n * LEAST_TILE, l[n * LEAST_TILE + n]);
         }
@@ -484,7 +518,7 @@ static double least_normalise(double *x, size_t n)
 /* y = L x, or y = Lᵀ x */
 static void least_by_factor(const least_squares *p, double *y, const double *x, int transposed)
 {
-    const size_t n = p->shape.blocks * LEAST_TILE;
+    const size_t n = least_order(p);
     size_t i, k;
     memset(y, 0, n * sizeof *y);
     for (i = 0; i < n; i++) {
@@ -503,7 +537,7 @@ static void least_by_factor(const least_squares *p, double *y, const double *x, 
 /* x = L⁻ᵀ L⁻¹ x, in place */
 static void least_by_inverse(const least_squares *p, double *x)
 {
-    const size_t n = p->shape.blocks * LEAST_TILE;
+    const size_t n = least_order(p);
     size_t i, k;
     for (i = 0; i < n; i++) {
         const double *row =
@@ -527,7 +561,7 @@ static void least_by_inverse(const least_squares *p, double *x)
 
 static double least_condition(const least_squares *p)
 {
-    const size_t n = p->shape.blocks * LEAST_TILE;
+    const size_t n = least_order(p);
     double *x = p->vector, *y = x + n, *z = y + n;
     double largest = 0, smallest = 0;
     size_t i, k;
@@ -558,17 +592,26 @@ static void least_predict(size_t index, void *job)
     size_t i;
     for (i = 0; i < blocks; i++) {
         least_tile(to, p->panel + (i * LEAST_CHUNK + q * LEAST_TILE) * LEAST_TILE, 1, LEAST_TILE,
-                   p->solution + ((p->group * blocks + i) * outs + o) * LEAST_AREA, LEAST_TILE, -1);
+                   p->solution + ((p->group * blocks + i) * outs + o) * LEAST_AREA,
+                   least_in_side(p, i), -1, LEAST_TILE, least_out_side(p, o));
     }
 }
 
-/* Takes held-out rows from `first` on into the chunk. */
-static void least_recall(least_squares *p, size_t first)
+/* Uses the held-out rows from `first` on as the chunk. least_return ends it. */
+static void least_recall(least_squares *p, size_t first, float *chunk[2])
 {
     const least_shape *s = &p->shape;
+    chunk[0] = p->a;
+    chunk[1] = p->t;
     p->chunk = p->held - first < (size_t)LEAST_CHUNK ? p->held - first : (size_t)LEAST_CHUNK;
-    memcpy(p->a, p->held_a + first * s->row, p->chunk * s->row * sizeof(float));
-    memcpy(p->t, p->held_t + first * s->outputs, p->chunk * s->outputs * sizeof(float));
+    p->a = p->held_a + first * s->row;
+    p->t = p->held_t + first * s->outputs;
+}
+
+static void least_return(least_squares *p, float *const chunk[2])
+{
+    p->a = chunk[0];
+    p->t = chunk[1];
 }
 
 /* Σ |T - Y - A D|² over the held-out rows of the group. */
@@ -576,10 +619,11 @@ static double least_error(least_squares *p)
 {
     const least_shape *s = &p->shape;
     const size_t outputs = s->outputs / s->groups;
+    float *chunk[2];
     double sum = 0;
     size_t first, i, o;
     for (first = 0; first < p->held; first += LEAST_CHUNK) {
-        least_recall(p, first);
+        least_recall(p, first, chunk);
         least_parallel(p->threads, least_fill, p, s->blocks);
         least_fill_outputs(p);
         least_parallel(p->threads, least_predict, p,
@@ -591,6 +635,7 @@ static double least_error(least_squares *p)
                 sum += least_product(e, e);
             }
         }
+        least_return(p, chunk);
     }
     p->chunk = 0;
     return sum;
@@ -728,10 +773,12 @@ static void least_choose(least_squares *p, double ridge, double *best, least_res
 /* Solves with all rows, those that were held out included. */
 static void least_solve_with_held(least_squares *p, least_result *result)
 {
+    float *chunk[2];
     size_t first;
     for (first = 0; first < p->held; first += LEAST_CHUNK) {
-        least_recall(p, first);
+        least_recall(p, first, chunk);
         least_add_chunk(p);
+        least_return(p, chunk);
     }
     if (!least_solve_all(p, result->ridge, NULL, &result->condition)) {
         result->outcome = LEAST_KEPT;

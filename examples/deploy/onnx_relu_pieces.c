@@ -485,26 +485,32 @@ int onnx_relu_choose(struct onnx_relu_space *s, int k)
     return 0;
 }
 
+static float onnx_pieces_at(const onnx_relu_pieces *p, size_t c, float x)
+{
+    float sum = p->base[c];
+    int j;
+    for (j = 0; j < p->relus; j++) {
+        const size_t at = (size_t)j * p->channels + c;
+        const float r = x - p->kink[at];
+        sum += p->slope[at] * (r > 0 ? r : 0);
+    }
+    return p->has_line ? sum + p->line[c] * x : sum;
+}
+
 onnx_tensor *onnx_relu_apply(struct onnx_relu_space *s, int k, const onnx_tensor *z)
 {
     const onnx_relu_pieces *p = s->pieces + k;
     onnx_tensor *y = onnx_tensor_make(s->run, z->type, z->rank, z->dim);
     const size_t inner = onnx_pieces_inner(z, p->axis);
-    size_t i;
-    int j;
-    for (i = 0; y && i < y->count; i++) {
-        const size_t c = p->channels > 1 ? i / inner % p->channels : 0;
-        const float x = (float)onnx_relu_real(z, i);
-        float sum = p->base[c];
-        for (j = 0; j < p->relus; j++) {
-            const size_t at = (size_t)j * p->channels + c;
-            const float r = x - p->kink[at];
-            if (r > 0)
-                sum += p->slope[at] * r;
+    size_t i = 0, n, c;
+    for (c = 0; y && i < y->count; c = c + 1 < p->channels ? c + 1 : 0) {
+        for (n = 0; n < inner; n++, i++) {
+            if (z->type == ONNX_F32)
+                ((float *)y->data)[i] = onnx_pieces_at(p, c, ((const float *)z->data)[i]);
+            else
+                onnx_tensor_set_real(y, i,
+                                     (double)onnx_pieces_at(p, c, (float)onnx_relu_real(z, i)));
         }
-        if (p->has_line)
-            sum += p->line[c] * x;
-        onnx_tensor_set_real(y, i, (double)sum);
     }
     return y;
 }
