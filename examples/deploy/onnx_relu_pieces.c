@@ -4,44 +4,116 @@
 
        y = base + Σ slope·ReLU(z - kink)  + line·z
 
-   One ReLU is α·ReLU(z). Of several the kinks are chosen for each channel from a list, by least
-   squares over what the gate reads: the Gram matrix of the list's ReLUs and a one serves all
-   subsets. Up to three ReLUs all subsets are compared; more are added one by one, each the one that
-   reduces the error most. A thousandth of the weight goes to an even grid, so that values that the
-   inputs do not have are not lost. Gates that are not bounded towards -∞ have their line there
-   taken off first. */
+   One ReLU is α·ReLU(z). Of several the kinks are chosen for each channel by least squares over
+   what the gate reads, from a list of 14 and from quantiles of the channel's own values: most
+   channels use a part of the gate only. Two kinks are the best pair; more are added one by one,
+   each the one that reduces the error most, and after each all are exchanged in turn as long as
+   that helps. The columns are pieces of lines, so the moments of the values between neighbouring
+   kinks give the Gram matrix of all. A thousandth of the weight goes to an even grid, so that
+   values that the inputs do not have are not lost. Gates that are not bounded towards -∞ have their
+   line there taken off first. */
 #include "onnx_relu_inside.h"
 
 enum {
     ONNX_PIECES_LIST = 14,
-    ONNX_PIECES_COLUMNS = ONNX_PIECES_LIST + 1, /* and a one */
-    ONNX_PIECES_ZERO = 9,                       /* the place of 0 in the list */
-    ONNX_PIECES_SAMPLE = 4096,                  /* values of a channel */
-    ONNX_PIECES_GRID = 97                       /* from -12 to 12 in steps of 1/4 */
+    ONNX_PIECES_QUANTILES = 17,
+    ONNX_PIECES_MOST = ONNX_PIECES_LIST + ONNX_PIECES_QUANTILES, /* kinks to choose from */
+    ONNX_PIECES_COLUMNS = ONNX_PIECES_MOST + 1,                  /* and a one */
+    ONNX_PIECES_SAMPLE = 4096,                                   /* values of a channel */
+    ONNX_PIECES_SORTED = 256,                                    /* of these, for the quantiles */
+    ONNX_PIECES_GRID = 97 /* from -12 to 12 in steps of 1/4 */
 };
 
 static const double onnx_pieces_list[ONNX_PIECES_LIST] = { -6,   -4,   -3, -2.2, -1.6, -1.1, -0.7,
                                                            -0.4, -0.2, 0,  0.3,  0.7,  1.2,  2 };
 
-/* Sums of products of the columns and of the target. */
+/* Kinks to choose from, ascending, and sums of products of their columns and of the target. */
 typedef struct {
+    int kinks;
+    double at[ONNX_PIECES_MOST];
     double gram[ONNX_PIECES_COLUMNS][ONNX_PIECES_COLUMNS], right[ONNX_PIECES_COLUMNS], square;
 } onnx_pieces_sums;
 
-static void onnx_pieces_add(onnx_pieces_sums *p, double z, double f, double weight, double scale)
+/* Moments of the values z and f between two neighbouring kinks: of 1, z, z², f, z·f. */
+typedef struct {
+    double one, z, zz, f, zf;
+} onnx_pieces_moments;
+
+static int onnx_pieces_order(const void *a, const void *b)
 {
-    double column[ONNX_PIECES_COLUMNS];
-    int i, j;
-    for (i = 0; i < ONNX_PIECES_LIST; i++)
-        column[i] = z > onnx_pieces_list[i] * scale ? z - onnx_pieces_list[i] * scale : 0;
-    column[ONNX_PIECES_LIST] = 1;
-    for (i = 0; i < ONNX_PIECES_COLUMNS; i++) {
-        const double factor = weight * column[i];
-        for (j = 0; j <= i; j++)
-            p->gram[i][j] += factor * column[j];
-        p->right[i] += factor * f;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sets the kinks to choose from, for n values z of a channel. Of two that nearly agree one stays.
+ */
+static void onnx_pieces_offer(onnx_pieces_sums *p, const float *z, size_t n, double scale)
+{
+    double sorted[ONNX_PIECES_SORTED], all[ONNX_PIECES_MOST];
+    const size_t wanted = n < ONNX_PIECES_SORTED ? n : ONNX_PIECES_SORTED;
+    size_t i, found = 0;
+    int k, count = ONNX_PIECES_LIST;
+    for (k = 0; k < ONNX_PIECES_LIST; k++)
+        all[k] = onnx_pieces_list[k] * scale;
+    for (i = 0; i < wanted; i++) {
+        const double x = (double)z[i * n / wanted];
+        if (fabs(x) <= 12 * scale)
+            sorted[found++] = x;
     }
-    p->square += weight * f * f;
+    qsort(sorted, found, sizeof *sorted, onnx_pieces_order);
+    for (i = 0; found && i < ONNX_PIECES_QUANTILES; i++)
+        all[count++] = sorted[i ? (2 * i - 1) * found / (2 * (ONNX_PIECES_QUANTILES - 1)) : 0];
+    qsort(all, (size_t)count, sizeof *all, onnx_pieces_order);
+    p->kinks = 0;
+    for (k = 0; k < count; k++) {
+        if (!p->kinks || all[k] - p->at[p->kinks - 1] > 0.05 * scale)
+            p->at[p->kinks++] = all[k];
+    }
+}
+
+/* Adds a value to the moments: m[k] are those above k kinks. */
+static void onnx_pieces_add(const onnx_pieces_sums *p, onnx_pieces_moments *m, double z, double f,
+                            double weight)
+{
+    int low = 0, high = p->kinks;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (z > p->at[middle])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    m += low;
+    m->one += weight;
+    m->z += weight * z;
+    m->zz += weight * z * z;
+    m->f += weight * f;
+    m->zf += weight * z * f;
+}
+
+/* The sums of products from the moments. */
+static void onnx_pieces_finish(onnx_pieces_sums *p, const onnx_pieces_moments *m)
+{
+    const int one = ONNX_PIECES_MOST;
+    onnx_pieces_moments s = { 0, 0, 0, 0, 0 };
+    int i, j;
+    for (i = p->kinks; i >= 0; i--) {
+        s.one += m[i].one;
+        s.z += m[i].z;
+        s.zz += m[i].zz;
+        s.f += m[i].f;
+        s.zf += m[i].zf;
+        for (j = 0; i && j < i; j++) {
+            const double sum = p->at[i - 1] + p->at[j];
+            p->gram[i - 1][j] = s.zz - sum * s.z + p->at[i - 1] * p->at[j] * s.one;
+        }
+        if (i) {
+            p->right[i - 1] = s.zf - p->at[i - 1] * s.f;
+            p->gram[one][i - 1] = s.z - p->at[i - 1] * s.one;
+        }
+    }
+    p->gram[one][one] = s.one;
+    p->right[one] = s.f;
 }
 
 /* Least squares with the columns set[0 .. n-1]: x, and the error. */
@@ -77,56 +149,72 @@ static double onnx_pieces_solve(const onnx_pieces_sums *p, const int *set, int n
     return error;
 }
 
-/* All subsets of k kinks, the one always with them. */
-static void onnx_pieces_all(const onnx_pieces_sums *p, int k, int *best, double *least)
+/* The error with the kinks set[0 .. n-1] and a one. */
+static double onnx_pieces_try(const onnx_pieces_sums *p, int *set, int n)
 {
-    int set[ONNX_PIECES_COLUMNS], i;
     double x[ONNX_PIECES_COLUMNS];
-    for (i = 0; i < k; i++)
-        set[i] = i;
-    for (;;) {
-        double error;
-        set[k] = ONNX_PIECES_LIST;
-        error = onnx_pieces_solve(p, set, k + 1, x);
-        if (error < *least) {
-            *least = error;
-            memcpy(best, set, (size_t)k * sizeof *set);
-        }
-        for (i = k - 1; i >= 0 && set[i] == ONNX_PIECES_LIST - k + i; i--) {
-        }
-        if (i < 0)
-            return;
-        for (set[i]++; i + 1 < k; i++)
-            set[i + 1] = set[i] + 1;
-    }
+    set[n] = ONNX_PIECES_MOST;
+    return onnx_pieces_solve(p, set, n + 1, x);
 }
 
-/* Chooses k kinks: all subsets of up to three, further ones greedily. */
-static void onnx_pieces_choose(const onnx_pieces_sums *p, int k, int *best)
+/* Gives place k of set[0 .. n-1] the kink with the least error. Returns whether it is less than
+ *least, which becomes it. */
+static int onnx_pieces_exchange(const onnx_pieces_sums *p, int *set, int n, int k, double *least)
 {
-    double x[ONNX_PIECES_COLUMNS], least = HUGE_VAL;
-    int i, j, n = k < 3 ? k : 3;
-    for (i = 0; i < n; i++)
-        best[i] = i;
-    onnx_pieces_all(p, n, best, &least);
-    for (; n < k; n++) {
-        int found = -1;
-        least = HUGE_VAL;
-        for (i = 0; i < ONNX_PIECES_LIST; i++) {
+    int i, j, best = set[k], better = 0;
+    for (i = 0; i < p->kinks; i++) {
+        double error;
+        for (j = 0; j < n && (j == k || set[j] != i); j++) {
+        }
+        if (j < n)
+            continue;
+        set[k] = i;
+        error = onnx_pieces_try(p, set, n);
+        if (error < *least * (1 - 1e-9)) {
+            *least = error;
+            best = i;
+            better = 1;
+        }
+    }
+    set[k] = best;
+    return better;
+}
+
+/* Chooses k kinks; set has space for a one behind them. */
+static void onnx_pieces_choose(const onnx_pieces_sums *p, int k, int *set)
+{
+    int n, i, round, pair[2] = { 0, 1 };
+    double least = HUGE_VAL;
+    set[0] = 0;
+    if (k == 1) {
+        onnx_pieces_exchange(p, set, 1, 0, &least);
+        return;
+    }
+    for (i = 0; i + 1 < p->kinks; i++) {
+        for (n = i + 1; n < p->kinks; n++) {
             double error;
-            for (j = 0; j < n && best[j] != i; j++) {
-            }
-            if (j < n)
-                continue;
-            best[n] = i;
-            best[n + 1] = ONNX_PIECES_LIST;
-            error = onnx_pieces_solve(p, best, n + 2, x);
-            if (found < 0 || error < least) {
+            set[0] = i;
+            set[1] = n;
+            error = onnx_pieces_try(p, set, 2);
+            if (error < least) {
                 least = error;
-                found = i;
+                pair[0] = i;
+                pair[1] = n;
             }
         }
-        best[n] = found;
+    }
+    set[0] = pair[0];
+    set[1] = pair[1];
+    for (n = 3; n <= k; n++) {
+        int better = 1;
+        set[n - 1] = -1;
+        least = HUGE_VAL;
+        onnx_pieces_exchange(p, set, n, n - 1, &least);
+        for (round = 0; round < 4 && better; round++) {
+            better = 0;
+            for (i = 0; i < n; i++)
+                better |= onnx_pieces_exchange(p, set, n, i, &least);
+        }
     }
 }
 
@@ -253,32 +341,37 @@ static size_t onnx_pieces_gather(const struct onnx_relu_space *s, const onnx_gat
     return n;
 }
 
-/* Adds the values of channel c. z and f: n values of the inputs, then the grid. */
+/* Sums up the values of channel c. z and f: n values of the inputs, then the grid. */
 static void onnx_pieces_sum(const onnx_relu_pieces *p, size_t c, const float *z, const float *f,
                             size_t n, double scale, onnx_pieces_sums *sums)
 {
     const double weight = 1e-3 * (double)n / ONNX_PIECES_GRID;
+    onnx_pieces_moments m[ONNX_PIECES_MOST + 1];
     size_t i;
-    memset(sums, 0, sizeof *sums);
+    memset(m, 0, sizeof m);
+    sums->square = 0;
+    onnx_pieces_offer(sums, z, n, scale);
     for (i = 0; i < n + ONNX_PIECES_GRID; i++) {
         const double at = (double)z[i] * (i < n ? 1 : scale);
         const double y = (double)f[i] - (double)p->line[c] * at;
-        if (at - at <= 0 && y - y <= 0)
-            onnx_pieces_add(sums, at, y, i < n ? 1 : weight, scale);
+        if (at - at <= 0 && y - y <= 0) {
+            onnx_pieces_add(sums, m, at, y, i < n ? 1 : weight);
+            sums->square += (i < n ? 1 : weight) * y * y;
+        }
     }
+    onnx_pieces_finish(sums, m);
 }
 
 /* Chooses the kinks of channel c. */
-static void onnx_pieces_fit(onnx_relu_pieces *p, size_t c, const onnx_pieces_sums *sums,
-                            double scale)
+static void onnx_pieces_fit(onnx_relu_pieces *p, size_t c, const onnx_pieces_sums *sums)
 {
     int set[ONNX_PIECES_COLUMNS], k;
     double x[ONNX_PIECES_COLUMNS];
     onnx_pieces_choose(sums, p->relus, set);
-    set[p->relus] = ONNX_PIECES_LIST;
+    set[p->relus] = ONNX_PIECES_MOST;
     onnx_pieces_solve(sums, set, p->relus + 1, x);
     for (k = 0; k < p->relus; k++) {
-        p->kink[(size_t)k * p->channels + c] = (float)(onnx_pieces_list[set[k]] * scale);
+        p->kink[(size_t)k * p->channels + c] = (float)sums->at[set[k]];
         p->slope[(size_t)k * p->channels + c] = (float)x[k];
     }
     p->base[c] = (float)x[p->relus];
@@ -315,8 +408,7 @@ static double onnx_pieces_scale(const onnx_gate *gate)
 
 /* Calls use(sums, c, user) with the sums of each channel. Returns 0 or -1. */
 static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, onnx_relu_pieces *p,
-                            void use(const onnx_pieces_sums *sums, size_t c, double scale,
-                                     void *user),
+                            void use(const onnx_pieces_sums *sums, size_t c, void *user),
                             void *user)
 {
     const size_t space = ONNX_PIECES_SAMPLE + ONNX_PIECES_GRID;
@@ -336,16 +428,16 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
             onnx_pieces_values(gate, s->run, c, z + space, z + 2 * space, n + ONNX_PIECES_GRID);
         if (!failed) {
             onnx_pieces_sum(p, c, z, z + 2 * space, n, scale, &sums);
-            use(&sums, c, scale, user);
+            use(&sums, c, user);
         }
     }
     free(z);
     return failed ? -1 : 0;
 }
 
-static void onnx_pieces_use(const onnx_pieces_sums *sums, size_t c, double scale, void *user)
+static void onnx_pieces_use(const onnx_pieces_sums *sums, size_t c, void *user)
 {
-    onnx_pieces_fit((onnx_relu_pieces *)user, c, sums, scale);
+    onnx_pieces_fit((onnx_relu_pieces *)user, c, sums);
 }
 
 static int onnx_pieces_several(struct onnx_relu_space *s, const onnx_gate *gate,
@@ -362,22 +454,19 @@ typedef struct {
 
 /* Adds those of a channel. One ReLU has its kink at 0, and the next matrix gives it its slope and
    base. */
-static void onnx_pieces_use_residuals(const onnx_pieces_sums *sums, size_t c, double scale,
-                                      void *user)
+static void onnx_pieces_use_residuals(const onnx_pieces_sums *sums, size_t c, void *user)
 {
     const onnx_pieces_residuals *r = (const onnx_pieces_residuals *)user;
     int set[ONNX_PIECES_COLUMNS], k;
-    double x[ONNX_PIECES_COLUMNS];
     (void)c;
-    (void)scale;
     for (k = 1; k <= r->most; k++) {
         double error;
-        if (k == 1)
-            set[0] = ONNX_PIECES_ZERO;
-        else
-            onnx_pieces_choose(sums, k, set);
-        set[k] = ONNX_PIECES_LIST;
-        error = onnx_pieces_solve(sums, set, k + 1, x);
+        onnx_pieces_choose(sums, k, set);
+        for (; k == 1 && set[0] && sums->at[set[0]] > 0; set[0]--) {
+        }
+        for (; k == 1 && sums->at[set[0]] < 0 && set[0] + 1 < sums->kinks; set[0]++) {
+        }
+        error = onnx_pieces_try(sums, set, k);
         r->error[k - 1] += error > 0 ? error : 0;
     }
 }

@@ -128,6 +128,7 @@ reluize_options option = { .batch = 64,
                            .certify = 10,
                            .relus = 1,
                            .class_axis = -1,
+                           .kept = -1,
                            .rate = 3e-4,
                            .std = { 1, 1, 1 } };
 
@@ -158,7 +159,10 @@ static const char usage[] =
     "  --memory GB        most memory of the conversion, in units of 10^9 bytes; beyond it fewer samples are used\n"
     "  --strict           fail if a smooth function stays that ReLU cannot replace\n"
     "  --size A[,B]       rows and columns of images, or tokens of a sample, where the file leaves them open\n"
-    "  --class-axis N     the dimension of the output whose largest value is the prediction (found)\n"
+    "  --class-axis N     the dimension of the output whose largest value is the prediction (found); none:\n"
+    "                     its values are no classes\n"
+    "  --kept C,T         of a detector: how many of the rows whose column C (0, 1, ...) is above T, before\n"
+    "                     or after, are above T in both; --within is then the part that may be lost\n"
     "  --output NAME      the output that is scored (the first one)\n"
     "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
     "  --biases           also report what a correction of biases alone gives; it takes as long as the refit\n"
@@ -248,6 +252,17 @@ static int parse_size(const char *name, const char *text)
     return 0;
 }
 
+/* Reads C,T: a column and a threshold. */
+static int parse_kept(const char *text)
+{
+    char *end;
+    const double column = deploy_read(text, &end);
+    if (end == text || *end != ',' || !(column >= 0 && column <= 1e9) || column - floor(column) > 0)
+        return fail("--kept %s: expected COLUMN,THRESHOLD", text);
+    option.kept = (long)column;
+    return parse_number("--kept", end + 1, -1e30, 1e30, &option.threshold);
+}
+
 /* Takes WHERE, or NAME=WHERE if there is no file or folder of that name. */
 static int parse_data(const char *text)
 {
@@ -316,8 +331,13 @@ static int number_option(const char *name, const char *value)
                  { "--memory", &option.memory, 1e-3, 1e6 },
                  { "--within", &option.within, 1e-9, 100 } };
     const int mean = !strcmp(name, "--mean"), std = !strcmp(name, "--std"),
-              size = !strcmp(name, "--size"), data = !strcmp(name, "--data");
+              size = !strcmp(name, "--size"), data = !strcmp(name, "--data"),
+              kept = !strcmp(name, "--kept");
     size_t k;
+    if (value && !strcmp(name, "--class-axis") && !strcmp(value, "none")) {
+        option.class_axis = NO_CLASSES;
+        return 0;
+    }
     for (k = 0; k < sizeof whole / sizeof *whole; k++) {
         if (!strcmp(name, whole[k].name)) {
             return value ? parse_whole(name, value, whole[k].least, whole[k].most, whole[k].value)
@@ -330,12 +350,14 @@ static int number_option(const char *name, const char *value)
                          : fail("%s: its value is missing", name);
         }
     }
-    if (!mean && !std && !size && !data)
+    if (!mean && !std && !size && !data && !kept)
         return -1;
     if (!value)
         return fail("%s: its value is missing", name);
     if (data)
         return parse_data(value);
+    if (kept)
+        return parse_kept(value);
     if (size)
         return parse_size(name, value);
     option.normalised = 1;

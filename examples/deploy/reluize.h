@@ -23,6 +23,7 @@ enum {
     MOST_OUTPUTS = 64, /* of a model */
     MOST_WAYS = 16,    /* rows of the report */
     MOST_PROBES = 10,  /* whole conversions of --within */
+    NO_CLASSES = -2,   /* --class-axis none */
     MOST_RELUS = 6,    /* of a gate, with --within, unless --relus says */
     CALIBRATED = 4096, /* training samples that a conversion takes, unless --samples says */
     C_NAME = 41        /* bytes of the longest name of a C function, with its end */
@@ -70,7 +71,8 @@ typedef struct {
     data_option data[MOST_INPUTS];
     int inputs; /* of data */
     long epochs, batch, seed, certify, samples, shift, relus, class_axis;
-    double rate, mean[3], std[3], memory, within;
+    long kept; /* --kept: the column of the last dimension; -1: not given */
+    double rate, mean[3], std[3], memory, within, threshold; /* of --kept */
     size_t size[2]; /* of open dimensions: rows and columns, or tokens; 0: not given */
     int learn, standard, fold, rival, flip, headers, strict, quiet, raw, biases;
     int normalised;              /* --mean or --std is given */
@@ -145,6 +147,7 @@ typedef struct {
     double deviation;     /* standard deviation of the original's values of that output */
     double every_largest; /* of all outputs, relative to the largest value of each */
     double score, nats;   /* with labels */
+    size_t both, either;  /* --kept: rows above the threshold in both, and in one of them */
     size_t values;
 } measured;
 
@@ -203,10 +206,11 @@ void conversion_drop(conversion *c);
 onnx_relu *conversion_begin(conversion *c, size_t samples);
 /* Compares a way with the original on the held-out training samples. */
 int conversion_hold(conversion *c, int w, measured *m);
-/* How far outputs are from the original's: the divergence of classes, else the mean change beside
-   the deviation. */
+/* How far outputs are from the original's: with --kept the fraction of rows that are not kept, else
+   the divergence of classes, else the mean change beside the deviation. */
 double conversion_distance(const conversion *c, const measured *m);
-/* The same of two tensors of the scored output; of values that are no classes, squared. */
+/* The same of two tensors of the scored output; of values that are no classes, and of the column of
+   --kept, squared. */
 double conversion_difference(const conversion *c, const onnx_tensor *a, const onnx_tensor *b);
 /* The fewest ReLUs by gate for --within (reluize_within.c). */
 int conversion_within(conversion *c);

@@ -95,6 +95,8 @@ static int fits_labels(const onnx_tensor *y, int axis, size_t samples)
 static int find_class_axis(const onnx_tensor *y, size_t samples)
 {
     const int last = y->rank - 1, first = y->rank > 3 ? 1 : last;
+    if (option.class_axis == NO_CLASSES || (option.class_axis < 0 && option.kept >= 0))
+        return -1;
     if (option.class_axis >= 0)
         return option.class_axis < y->rank ? (int)option.class_axis : -1;
     if (y->rank < 2)
@@ -126,6 +128,9 @@ static int choose_output(conversion *c, size_t samples)
         c->scored = 0;
     y = onnx_run_get(c->run, g->top.output[c->scored]);
     c->class_axis = find_class_axis(y, samples);
+    if (option.kept >= 0 && (!y->rank || y->dim[y->rank - 1] <= option.kept))
+        return fail("--kept %ld: the last dimension of the output has only %lld columns",
+                    option.kept, y->rank ? (long long)y->dim[y->rank - 1] : 0LL);
     if (labels.answers && c->class_axis < 0 && y->count != samples * labels.answers) {
         return fail("output '%.*s' has %zu values for a sample, and there are %zu labels for it",
                     (int)g->value[g->top.output[c->scored]].name.n,
@@ -170,7 +175,7 @@ int conversion_open(conversion *c, const onnx_graph *graph)
 
 /* Sums over the test part. */
 typedef struct {
-    size_t rows, flips, correct, values;
+    size_t rows, flips, correct, values, both, either;
     double sum, largest, divergence, nats;
     double plain, square; /* of the original's values of the scored output */
     double worst[MOST_OUTPUTS], scale[MOST_OUTPUTS]; /* largest change and value of each output */
@@ -314,6 +319,18 @@ static void add_changes(sums *s, const conversion *c, const onnx_run *run)
     }
 }
 
+/* Counts the rows of --kept, of values with so many columns. */
+static void add_kept(sums *s, const float *x, const float *y, size_t columns, size_t values)
+{
+    size_t i;
+    for (i = (size_t)option.kept; i < values; i += columns) {
+        const int before = (double)x[i] > option.threshold;
+        const int after = (double)y[i] > option.threshold;
+        s->both += (size_t)(before && after);
+        s->either += (size_t)(before || after);
+    }
+}
+
 /* How outputs are scored. */
 static int is_two(const conversion *c) { return c->class_axis < 0 && labels.answers && labels.two; }
 
@@ -336,6 +353,8 @@ static int add_batch(sums *s, const conversion *c, const onnx_run *run, int part
     onnx_floats_of(a, 0, a->count, x);
     onnx_floats_of(b, 0, b->count, y);
     s->rows += l.rows;
+    if (option.kept >= 0)
+        add_kept(s, x, y, (size_t)a->dim[a->rank - 1], a->count);
     for (r = 0; r < l.rows && l.classes > 1; r++) {
         s->flips += largest_of(x, &l, r) != largest_of(y, &l, r);
         s->divergence += divergence_of(x, y, &l, r);
@@ -389,6 +408,8 @@ static void finish(measured *m, const sums *s, const conversion *c)
     int k;
     m->rows = s->rows;
     m->flips = s->flips;
+    m->both = s->both;
+    m->either = s->either;
     m->largest = s->largest;
     m->values = s->values;
     m->mean = s->values ? s->sum / (double)s->values : 0;
@@ -473,6 +494,8 @@ int conversion_hold(conversion *c, int w, measured *m)
 
 double conversion_distance(const conversion *c, const measured *m)
 {
+    if (option.kept >= 0)
+        return m->either ? 1 - (double)m->both / (double)m->either : 0;
     return c->class_axis >= 0 ? m->divergence : m->mean / fmax(m->deviation, 1e-30);
 }
 
@@ -481,18 +504,21 @@ double conversion_difference(const conversion *c, const onnx_tensor *a, const on
     const layout l = layout_of(a, c->class_axis);
     float *x = (float *)allocate(a->count, sizeof *x), *y = (float *)allocate(a->count, sizeof *y);
     double sum = 0;
-    size_t r;
+    size_t r, counted = 0;
     if (a->count == b->count) {
         onnx_floats_of(a, 0, a->count, x);
         onnx_floats_of(b, 0, b->count, y);
     }
     for (r = 0; r < l.rows; r++) {
         const double d = (double)x[r] - (double)y[r];
+        if (option.kept >= 0 && r % (size_t)a->dim[a->rank - 1] != (size_t)option.kept)
+            continue;
+        counted++;
         sum += l.classes > 1 ? divergence_of(x, y, &l, r) : d * d;
     }
     free(x);
     free(y);
-    return l.rows ? sum / (double)l.rows : 0;
+    return counted ? sum / (double)counted : 0;
 }
 
 /* ---- [4] WAYS ---- */
@@ -712,7 +738,12 @@ int conversion_make(conversion *c)
 
 /* Which of two ways is better on held-out samples: by labels if the ways were fine-tuned, otherwise
    by the change of outputs. */
-static double badness(const measured *m) { return option.epochs ? -m->score : m->mean; }
+static double badness(const measured *m)
+{
+    if (option.kept >= 0 && m->either)
+        return 1 - (double)m->both / (double)m->either;
+    return option.epochs ? -m->score : m->mean;
+}
 
 /* Says when one ReLU a gate is too few: the refit flips more than 5 % of the predictions, or moves
    values that are no classes by more than a tenth of their deviation. */
@@ -727,7 +758,13 @@ static void note_one_relu(conversion *c, const way *w, const measured *m)
                         "One ReLU a gate will not do here: %.1f %% of the predictions on held-out "
                         "training samples change. --relus 2 or 3, or --within, give more.",
                         flips);
-    else if (c->class_axis < 0 && change > 0.1)
+    else if (option.kept >= 0 && change > 0.05)
+        conversion_note(c,
+                        "One ReLU a gate will not do here: of the rows above the threshold on "
+                        "held-out training samples, %.1f %% are lost. --relus 2 or 3, or "
+                        "--within, give more.",
+                        100 * change);
+    else if (option.kept < 0 && c->class_axis < 0 && change > 0.1)
         conversion_note(c,
                         "One ReLU a gate will not do here: on held-out training samples the mean "
                         "change is %.2f deviations of the output. --relus 2 or 3, or --within, "

@@ -18,7 +18,7 @@ static const char *data_name(void) { return option.data[0].file; }
 
 static void print_ways(FILE *f, const conversion *c)
 {
-    const int classes = has_classes(c), scored = labels.answers != 0;
+    const int classes = has_classes(c), kept = option.kept >= 0, scored = labels.answers != 0;
     const char *metric = !scored ? "" : strcmp(metric_of(c), "r2") ? "accuracy %" : "R2 %";
     int w;
     fprintf(f, "%s on the %zu test samples of %s\n\n%-44s %10s", option.model, data_count(TEST),
@@ -26,7 +26,9 @@ static void print_ways(FILE *f, const conversion *c)
     if (scored && classes)
         fprintf(f, " %8s", "nats");
     fprintf(f, " %8s %10s %10s %10s\n", classes ? "flips" : "", "largest", "mean",
-            classes ? "KL" : "");
+            classes ? "KL"
+            : kept  ? "kept"
+                    : "");
     for (w = 0; w < c->ways; w++) {
         const measured *m = &c->way[w].m;
         char score[32] = "", flips[32] = "", divergence[32] = "";
@@ -36,6 +38,8 @@ static void print_ways(FILE *f, const conversion *c)
             snprintf(flips, sizeof flips, "%zu", m->flips);
             snprintf(divergence, sizeof divergence, "%.3g", m->divergence);
         }
+        if (kept)
+            snprintf(divergence, sizeof divergence, "%zu of %zu", m->both, m->either);
         fprintf(f, "%-44s %10s", c->way[w].text, score);
         if (scored && classes)
             fprintf(f, " %8.4f", m->nats);
@@ -45,6 +49,9 @@ static void print_ways(FILE *f, const conversion *c)
     }
     fprintf(f, "\n%sLargest and mean: the change of an output from the network before.\n",
             classes ? "Flips: predictions that changed. KL: nats from the softmax before. " : "");
+    if (kept)
+        fprintf(f, "Kept: rows whose column %ld is above %g in both, of those in either.\n",
+                option.kept, option.threshold);
 }
 
 /* What became of the gates: how many were replaced, and each that stays. */
@@ -74,7 +81,9 @@ static void print_curve(FILE *f, const conversion *c)
     if (option.within <= 0)
         return;
     fprintf(f, "Within %g: ReLUs and %s on held-out training samples:", option.within,
-            has_classes(c) ? "KL" : "mean change beside the deviation");
+            option.kept >= 0 ? "the part of the rows that is lost"
+            : has_classes(c) ? "KL"
+                             : "mean change beside the deviation");
     for (k = 0; k < c->probes; k++)
         fprintf(f, "%s %zu: %.3g", k ? "," : "", c->curve[k].relus, c->curve[k].divergence);
     fprintf(f, ".\n");
@@ -178,6 +187,10 @@ static void json_ways(FILE *f, const conversion *c)
             json_field(f, &fields, "max_dlogit", m->largest);
             json_field(f, &fields, "mean_dlogit", m->mean);
             json_field(f, &fields, "divergence", m->divergence);
+            if (option.kept >= 0) {
+                json_field(f, &fields, "kept", (double)m->both);
+                json_field(f, &fields, "kept_of", (double)m->either);
+            }
             json_field(f, &fields, "held_mean", c->way[w].held);
             json_field(f, &fields, "seconds", c->way[w].seconds);
             json_field(f, &fields, "processor_seconds", c->way[w].work);
