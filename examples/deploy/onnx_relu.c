@@ -274,10 +274,10 @@ static void onnx_relu_flow(struct onnx_relu_space *s)
         onnx_relu_matrix *m = s->matrix + s->matrices;
         onnx_relu_reads(s->graph, n, onnx_relu_see, &l);
         if (s->options.what != ONNX_RELU_COLD && onnx_relu_describe(s, i, m)) {
-            m->planned = s->direct[n->input[m->data]];
+            m->planned = !m->why && s->direct[n->input[m->data]];
             if (s->differs[n->input[m->data]])
                 s->matrix_of[i] = s->matrices++;
-            l.direct = 0;
+            l.direct = m->why ? l.direct : 0;
         }
         if (s->gate_of[i] >= 0)
             l.differs = l.direct = 1;
@@ -408,7 +408,9 @@ static void onnx_relu_enter(struct onnx_relu_space *s, onnx_relu_matrix *m)
     memset(l, 0, sizeof *l);
     l->node = m->node;
     l->outcome = m->planned ? ONNX_RELU_KEPT : ONNX_RELU_BEYOND;
-    l->why = m->planned ? NULL : "it reads no changed gate, only what depends on one";
+    l->why = m->planned ? NULL
+             : m->why   ? m->why
+                        : "it reads no changed gate, only what depends on one";
     l->target = m->end;
     l->inputs = m->inputs;
     l->outputs = m->outputs;
@@ -929,9 +931,24 @@ lgelu_status onnx_relu_convert(onnx_relu *c)
         return deploy_refuse(c->message, LGELU_E_ARGUMENT,
                              "onnx_relu: %z inputs, expected at least 8 for a refit", s->inputs);
     onnx_relu_fit_memory(s);
-    if (onnx_relu_walk(s) || onnx_relu_edit(s))
+    if (!onnx_relu_walk(s))
+        c->edit = onnx_relu_edit(s, 0);
+    if (!c->edit)
         return c->message[0] ? LGELU_E_ARGUMENT
                              : deploy_refuse(c->message, LGELU_E_MEMORY, "out of memory");
     onnx_relu_show(s);
     return LGELU_OK;
+}
+
+onnx_edit *onnx_relu_widen(onnx_relu *c)
+{
+    onnx_edit *edit = NULL;
+    c->message[0] = 0;
+    if (!c->edit)
+        deploy_refuse(c->message, LGELU_E_ARGUMENT, "onnx_relu: nothing is converted yet");
+    else
+        edit = onnx_relu_edit(c->space, 1);
+    if (!edit && !c->message[0])
+        deploy_refuse(c->message, LGELU_E_MEMORY, "out of memory");
+    return edit;
 }

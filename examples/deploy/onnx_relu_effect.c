@@ -95,13 +95,16 @@ int onnx_relu_effects(onnx_relu *c, int most, onnx_relu_compare *compare, void *
     struct onnx_relu_space *s = c->space;
     const onnx_tensor **tensor =
         (const onnx_tensor **)calloc(2 * (size_t)s->graph->top.outputs + 1, sizeof *tensor);
-    int k, failed = !tensor || !s->kept || onnx_effect_original(s);
+    const size_t kept = s->kept;
+    int k, failed = !tensor || !kept || onnx_effect_original(s);
+    s->kept = kept > 1 ? 1 : kept; /* the values of the others are not there */
     s->total = c->gates;
     s->done = 0;
     for (k = 0; k < c->gates && !failed; k++) {
         failed = onnx_effect_gate(s, k, most, compare, user, tensor, effect + k * most)
                  || onnx_relu_tell(s, c->gate[k].gate->name, 1);
     }
+    s->kept = kept;
     free(tensor);
     if (failed && !c->message[0])
         deploy_refuse(c->message, LGELU_E_MEMORY, "%s",

@@ -34,6 +34,7 @@ typedef struct {
     int end;                /* the value behind them */
     int sum, other;         /* the node that adds `other` to it, or -1 */
     int planned;            /* 1: it is to be solved for */
+    const char *why;        /* it cannot be solved for: the reason */
     int mark;               /* the value that is kept for it */
     size_t inputs, outputs, groups, row; /* of one group; of all; groups; elements of a row */
     double *scale;                       /* [outputs] of the chain; 0: no change */
@@ -131,5 +132,8 @@ onnx_tensor *onnx_relu_apply(struct onnx_relu_space *s, int k, const onnx_tensor
 void onnx_relu_free_pieces(onnx_relu_pieces *p);
 
 /* ---- onnx_relu_edit.c ---- */
-int onnx_relu_edit(struct onnx_relu_space *s);
+
+/* Makes the edits of the file; wide: gates of several ReLUs as matrices. NULL: out of memory, or
+   the reason is in c->message. */
+onnx_edit *onnx_relu_edit(struct onnx_relu_space *s, int wide);
 #endif

@@ -86,10 +86,12 @@ int onnx_relu_describe(const struct onnx_relu_space *s, int i, onnx_relu_matrix 
         m->data = 1 - m->weight;
         m->bias = -1;
         w = onnx_relu_constant(s, n, m->weight);
-        if (!w || w->rank != 2 || onnx_relu_constant(s, n, m->data))
+        if (!w || w->rank < 2 || onnx_relu_constant(s, n, m->data))
             return 0;
-        m->inputs = (size_t)w->dim[m->kind == ONNX_RELU_MATMUL ? 0 : 1];
-        m->outputs = (size_t)w->dim[m->kind == ONNX_RELU_MATMUL ? 1 : 0];
+        m->inputs = (size_t)w->dim[w->rank - (m->kind == ONNX_RELU_MATMUL ? 2 : 1)];
+        m->outputs = (size_t)w->dim[w->rank - (m->kind == ONNX_RELU_MATMUL ? 1 : 2)];
+        if (w->count != m->inputs * m->outputs || (w->rank > 2 && m->kind == ONNX_RELU_LEFT))
+            m->why = "its weight holds several matrices";
     } else if (onnx_is(&n->op, "Gemm")) {
         const int transposed = onnx_relu_int(n, "transB", 0) != 0;
         m->kind = ONNX_RELU_GEMM;

@@ -6,9 +6,10 @@
 
    One ReLU is α·ReLU(z). Of several the kinks are chosen for each channel by least squares over
    what the gate reads, from a list of 14 and from quantiles of the channel's own values: most
-   channels use a part of the gate only. Two kinks are the best pair; more are added one by one,
-   each the one that reduces the error most, and after each all are exchanged in turn as long as
-   that helps. The columns are pieces of lines, so the moments of the values between neighbouring
+   channels use a part of the gate only. Two kinks are the best pair of all,
+   three the best of every other one, exchanged in turn as long as that helps; more are added one by
+   one, each the one that reduces the error most, and all are exchanged again.
+   The columns are pieces of lines, so the moments of the values between neighbouring
    kinks give the Gram matrix of all. A thousandth of the weight goes to an even grid, so that
    values that the inputs do not have are not lost. Gates that are not bounded towards -∞ have their
    line there taken off first. */
@@ -180,41 +181,58 @@ static int onnx_pieces_exchange(const onnx_pieces_sums *p, int *set, int n, int 
     return better;
 }
 
-/* Chooses k kinks; set has space for a one behind them. */
-static void onnx_pieces_choose(const onnx_pieces_sums *p, int k, int *set)
+/* Exchanges all kinks in turn as long as that helps. */
+static void onnx_pieces_refine(const onnx_pieces_sums *p, int *set, int n, double *least)
 {
-    int n, i, round, pair[2] = { 0, 1 };
-    double least = HUGE_VAL;
-    set[0] = 0;
-    if (k == 1) {
-        onnx_pieces_exchange(p, set, 1, 0, &least);
-        return;
+    int better = 1, i, k;
+    for (k = 0; k < 4 && better; k++) {
+        better = 0;
+        for (i = 0; i < n; i++)
+            better |= onnx_pieces_exchange(p, set, n, i, least);
     }
-    for (i = 0; i + 1 < p->kinks; i++) {
-        for (n = i + 1; n < p->kinks; n++) {
-            double error;
-            set[0] = i;
-            set[1] = n;
-            error = onnx_pieces_try(p, set, 2);
-            if (error < least) {
-                least = error;
-                pair[0] = i;
-                pair[1] = n;
+}
+
+/* The best n kinks, two or three, of every step-th one. Returns their error. */
+static double onnx_pieces_search(const onnx_pieces_sums *p, int n, int step, int *best)
+{
+    double least = HUGE_VAL;
+    int set[4], i, j, k;
+    for (i = 0; i < p->kinks; i += step) {
+        for (j = i + step; j < p->kinks; j += step) {
+            for (k = n == 3 ? j + step : p->kinks - 1; k < p->kinks; k += step) {
+                double error;
+                set[0] = i;
+                set[1] = j;
+                set[2] = k;
+                error = onnx_pieces_try(p, set, n);
+                if (error < least) {
+                    least = error;
+                    memcpy(best, set, (size_t)n * sizeof *set);
+                }
             }
         }
     }
-    set[0] = pair[0];
-    set[1] = pair[1];
-    for (n = 3; n <= k; n++) {
-        int better = 1;
+    return least;
+}
+
+/* Chooses k kinks; set has space for a one behind them. */
+static void onnx_pieces_choose(const onnx_pieces_sums *p, int k, int *set)
+{
+    double least = HUGE_VAL;
+    int n;
+    if (k == 1) {
+        set[0] = 0;
+        onnx_pieces_exchange(p, set, 1, 0, &least);
+        return;
+    }
+    least = onnx_pieces_search(p, k > 2 ? 3 : 2, k > 2 ? 2 : 1, set);
+    if (k > 2)
+        onnx_pieces_refine(p, set, 3, &least);
+    for (n = 4; n <= k; n++) {
         set[n - 1] = -1;
         least = HUGE_VAL;
         onnx_pieces_exchange(p, set, n, n - 1, &least);
-        for (round = 0; round < 4 && better; round++) {
-            better = 0;
-            for (i = 0; i < n; i++)
-                better |= onnx_pieces_exchange(p, set, n, i, &least);
-        }
+        onnx_pieces_refine(p, set, n, &least);
     }
 }
 
@@ -398,12 +416,17 @@ static int onnx_pieces_values(const onnx_gate *gate, onnx_run *run, size_t c, co
     return failed;
 }
 
-/* How far the kinks are spread beside those of GELU and SiLU, for which the list was made. */
-static double onnx_pieces_scale(const onnx_gate *gate)
+/* How far the kinks are spread beside those of GELU and SiLU, for which the list was made: by the
+   gate's width, but not wider than the n values z of a channel are. */
+static double onnx_pieces_scale(const onnx_gate *gate, const float *z, size_t n)
 {
-    if (gate->width > 10)
-        return gate->width / 9.1;
-    return gate->width > 0 && gate->width < 2.5 ? gate->width / 3.1 : 1;
+    double most = 2;
+    size_t i;
+    if (gate->width > 0 && gate->width < 2.5)
+        return gate->width / 3.1;
+    for (i = 0; i < n; i++)
+        most = fabs((double)z[i]) > most ? fabs((double)z[i]) : most;
+    return gate->width > 10 ? fmin(gate->width / 9.1, fmax(most / 2, 1)) : 1;
 }
 
 /* Calls use(sums, c, user) with the sums of each channel. Returns 0 or -1. */
@@ -412,7 +435,6 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
                             void *user)
 {
     const size_t space = ONNX_PIECES_SAMPLE + ONNX_PIECES_GRID;
-    const double scale = onnx_pieces_scale(gate);
     float *z = (float *)deploy_room(3 * space, sizeof *z);
     onnx_pieces_sums sums;
     size_t c, i;
@@ -421,6 +443,7 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
         p->has_line |= gate->below[c] != 0;
     for (c = 0; c < p->channels && !failed; c++) {
         const size_t n = onnx_pieces_gather(s, gate, p, c, z);
+        const double scale = onnx_pieces_scale(gate, z, n);
         p->line[c] = p->has_line ? (float)gate->below[gate->channels > 1 ? c : 0] : 0;
         for (i = 0; i < n + ONNX_PIECES_GRID; i++)
             z[space + i] = i < n ? z[i] : z[i] * (float)scale;

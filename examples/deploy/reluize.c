@@ -545,8 +545,8 @@ typedef struct {
 static external_files external;
 
 /* Returns the bytes of an external file; see onnx_external. */
-static const void *read_external(const char *location, size_t from, size_t *bytes, char *message,
-                                 void *user)
+const void *read_external(const char *location, size_t from, size_t *bytes, char *message,
+                          void *user)
 {
     char path[OUTPUT_PATH];
     int k;

@@ -57,6 +57,10 @@ void end_progress(void);
 
 int ends_in(const char *path, const char *end);
 
+/* An onnx_external: reads a file beside the model. */
+const void *read_external(const char *location, size_t from, size_t *bytes, char *message,
+                          void *user);
+
 /* ---- options ---- */
 
 /* --data NAME=FILE, or without a name: of the input that has none. */
@@ -161,6 +165,8 @@ typedef struct {
 typedef struct {
     const char *key, *text;
     byte_array file;
+    byte_array
+        wide; /* for C files and 8 bits: gates of several ReLUs as matrices; empty: as `file` */
     onnx_graph *graph;
     onnx_run *run;
     measured m;

@@ -553,7 +553,7 @@ int conversion_add(conversion *c, const char *key, const char *text, byte_array 
     if (!file)
         return 0;
     w->file = *file;
-    w->graph = onnx_graph_open(w->file.p, w->file.n, NULL, NULL, message);
+    w->graph = onnx_graph_open(w->file.p, w->file.n, read_external, NULL, message);
     if (w->graph)
         w->run = onnx_run_begin(w->graph, &o, message);
     if (!w->run)
@@ -568,6 +568,7 @@ void conversion_drop(conversion *c)
     onnx_run_end(w->run);
     onnx_graph_close(w->graph);
     free(w->file.p);
+    free(w->wide.p);
     memset(w, 0, sizeof *w);
 }
 
@@ -651,6 +652,24 @@ onnx_relu *conversion_begin(conversion *c, size_t samples)
     return r;
 }
 
+/* Makes the file with gates of several ReLUs as matrices, which C files and 8 bits need. */
+static int widen(onnx_relu *r, byte_array *wide)
+{
+    char message[160];
+    onnx_edit *edit;
+    int k, several = 0, bad;
+    for (k = 0; k < r->gates; k++)
+        several |= r->gate[k].replaced > 1;
+    if (!several || (!option.c && !option.c8 && !option.int8))
+        return 0;
+    edit = onnx_relu_widen(r);
+    if (!edit)
+        return fail("%s: --c, --c8 and --int8: %s", option.model, r->message);
+    bad = onnx_edit_write(edit, append, wide, message) ? fail("%s: %s", option.model, message) : 0;
+    onnx_edit_end(edit);
+    return bad;
+}
+
 int conversion_convert(conversion *c, onnx_relu_what what, const char *key, const char *text,
                        const int *plan)
 {
@@ -658,7 +677,7 @@ int conversion_convert(conversion *c, onnx_relu_what what, const char *key, cons
     onnx_relu_options o = relu_options(what, &p);
     const double work = processor_seconds();
     size_t samples = c->calibration;
-    byte_array file = { NULL, 0, 0 };
+    byte_array file = { NULL, 0, 0 }, wide = { NULL, 0, 0 };
     char message[160];
     onnx_relu *r;
     int bad;
@@ -677,8 +696,11 @@ int conversion_convert(conversion *c, onnx_relu_what what, const char *key, cons
     if (!bad && onnx_edit_write(r->edit, append, &file, message))
         bad = fail("%s: %s", option.model, message);
     end_progress();
-    bad = bad || conversion_add(c, key, text, &file);
-    if (!bad) {
+    bad = bad || widen(r, &wide) || conversion_add(c, key, text, &file);
+    if (bad) {
+        free(wide.p);
+    } else {
+        c->way[c->ways - 1].wide = wide;
         c->way[c->ways - 1].seconds = seconds() - p.start;
         c->way[c->ways - 1].work = processor_seconds() - work;
     }

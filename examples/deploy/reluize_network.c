@@ -855,8 +855,8 @@ int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_arra
         return 0;
     if (!w->run)
         return fail("%s: nothing was converted", option.model);
-    bad = open_model(c, w->run) || check_model() || check_agreement(c, w->run, what)
-          || (option.c && save_c(text, declarations))
+    bad = open_model(c, w->wide_run ? w->wide_run : w->run) || check_model()
+          || check_agreement(c, w->run, what) || (option.c && save_c(text, declarations))
           || (int8_file() && save_int8(c, int8, text + 1, declarations + 1));
     onnx_close(model);
     model = NULL;

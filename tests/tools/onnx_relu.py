@@ -469,6 +469,78 @@ def test_several():
         "a leaky form with two pieces is exact", lines)
 
 
+def evaluate(model, x):
+    """The file's outputs by NumPy, of the operators that gates become and of MatMul."""
+    values = {"": None, "x": x, **constants_of(model)}
+    kind = {"Relu": lambda a: np.maximum(a, 0), "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "MatMul": np.matmul}
+    for n in model.graph.node:
+        values[n.output[0]] = kind[n.op_type](*(values[i] for i in n.input))
+    return values["y"]
+
+
+def test_errors():
+    """The largest error of a gate's replacement on [-6, 6], with kinks chosen from values that are even there."""
+    data = np.linspace(-6, 6, 4001, dtype=np.float32)[:, None]
+    gates = {"GELU": gelu, "SiLU": silu, "Mish": mish, "Hardswish": hardswish_clip, "ELU": one("Elu", alpha=1.0),
+             "leaky": one("LeakyRelu", alpha=0.1), "Softplus": softplus_log}
+    z = data.astype(np.float64)
+    truth = {"GELU": z * np.vectorize(lambda t: (1 + math.erf(t / math.sqrt(2))) / 2)(z), "SiLU": z / (1 + np.exp(-z)),
+             "Mish": z * np.tanh(np.log1p(np.exp(z))), "Hardswish": z * np.clip(z + 3, 0, 6) / 6,
+             "ELU": np.where(z > 0, z, np.expm1(z)), "leaky": np.where(z > 0, z, 0.1 * z), "Softplus": np.log1p(np.exp(z))}
+    for name, gate in gates.items():
+        errors = []
+        for count in (1, 2, 3):
+            m = Model([1])
+            m.put("MatMul", gate(m, m.put("MatMul", "x", np.ones((1, 1)))), np.ones((1, 1)), name="y")
+            m.save("error")
+            model, lines = convert("error", data, "--relus", str(count), "--leaky", "--what", "cold")
+            errors.append(float(np.abs(evaluate(model, data) - truth[name]).max()))
+        exact = name == "leaky" and errors[1] < 1e-5
+        say(errors[1] < errors[0] and (errors[2] < errors[1] or exact) and errors[2] < 0.13,
+            f"largest error with 1, 2, 3 ReLUs: {name} {errors[0]:.3f} {errors[1]:.3f} {errors[2]:.3f}", errors)
+
+
+def test_stacked():
+    data = normal(400, 6, 16)
+    for stack, word in ((1, "changed"), (6, "several matrices")):
+        m = Model([6, 16])
+        a = gelu(m, m.put("MatMul", "x", normal(16, 24, scale=0.5)))
+        m.put("MatMul", a, normal(stack, 24, 8, scale=0.3), name="y")
+        m.save("stacked")
+        model, lines = convert("stacked", data)
+        found = [l for l in lines if l.startswith("layer y")]
+        say(len(found) == 1 and word in found[0], f"a MatMul with a weight of shape ({stack}, 24, 8): {word}", lines)
+
+
+def test_memory():
+    data = normal(512, 16)
+    m = Model([16])
+    mlp(m, gelu)
+    m.save("memory")
+    model, lines = convert("memory", data, "--memory", "60000", "--batch", "32")
+    kept = [int(l.split()[1]) for l in lines if l.startswith("kept ")]
+    say(kept and 0 < kept[0] < 16 and "Erf" not in ops(model), "beyond the memory limit fewer inputs are kept", lines)
+
+
+def test_bfloat16():
+    data = normal(400, 16)
+    m = Model([16])
+    a = silu(m, m.put("MatMul", "x", normal(16, 24, scale=0.5)))
+    m.put("MatMul", a, normal(24, 8, scale=0.3), name="y")
+    m.save("bfloat16")
+    model = onnx.load(f"{folder}/bfloat16.onnx")
+    for c in model.graph.initializer:
+        bits = numpy_helper.to_array(c).astype(np.float32).view(np.uint32) >> 16
+        c.raw_data, c.data_type = bits.astype(np.uint16).tobytes(), TensorProto.BFLOAT16
+    for v in list(model.graph.input) + list(model.graph.output):
+        v.type.tensor_type.elem_type = TensorProto.BFLOAT16
+    onnx.save(model, f"{folder}/bfloat16.onnx")
+    model, lines = convert("bfloat16", data, "--relus", "2")
+    types = {c.data_type for c in model.graph.initializer}
+    say(types == {TensorProto.BFLOAT16} and any(l.startswith("layer y") and "changed" in l for l in lines), "bfloat16 stays bfloat16",
+        f"{types} {lines}")
+
+
 def test_edits():
     m = Model([16])
     mlp(m, gelu)
@@ -498,7 +570,12 @@ test_transposed(1)
 test_transposed(2)
 test_recurrent("LSTM", 4)
 test_recurrent("GRU", 3)
+test_recurrent("RNN", 1)
 test_shared_and_half()
 test_several()
+test_errors()
+test_stacked()
+test_memory()
+test_bfloat16()
 test_edits()
 write_list()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT-0
+# test_reluize_relus.sh: several ReLUs a gate in reluize. C files and files in 8 bits of such networks compute what the converted file
+# does; a network in a form that they cannot hold is refused with one line; --kept counts rows, --within stays below what may be lost;
+# external data give the same network.
+out=build/reluize_relus
+. tools/job.sh
+onnx=$(python_with onnx)
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+$CC $RELUIZE $IMPLEMENTATION -o $out/reluize -lm || exit 1
+$CC $DEPLOY/onnx_run_main.o $(echo $RELUIZE | tr ' ' '\n' | grep -e '/onnx_run' -e onnx_graph -e npy.o -e output.o) $IMPLEMENTATION \
+    -o $out/onnx_run -lm || exit 1
+if [ -z "$onnx" ]; then echo "skip several ReLUs a gate: $no_onnx"; exit 0; fi
+$onnx tools/reluize_relus.py $out || exit 1
+
+# outputs FILE NAME: evaluates a file on the inputs of a network
+outputs() { $out/onnx_run $out/$1.onnx --input x=$out/$2.npy --output y=$out/$1.y.npy; }
+
+cat > $out/main.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include NET
+#define JOIN(a, b) a##b
+#define OF(a, b) JOIN(a, b)
+int main(int argc, char **argv)
+{
+    static float x[OF(NAME, _inputs)], z[OF(NAME, _inputs)], y[OF(NAME, _outputs)], work[OF(NAME, _work) + 1];
+    FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
+    const int channels = OF(NAME, _CHANNELS), pixels = OF(NAME, _inputs) / channels;
+    char head[128];
+    int c, p;
+    if (argc != 3 || !in || !out || fread(head, 1, 128, in) != 128)
+        return 1;
+    while (fread(x, sizeof x, 1, in) == 1) {
+        for (c = 0; c < channels; c++)
+            for (p = 0; p < pixels; p++)
+                z[p * channels + c] = x[c * pixels + p];
+        NAME(y, z, work);
+        fwrite(y, sizeof y, 1, out);
+    }
+    return fclose(out) != 0;
+}
+C
+for name in perceptron images; do
+    for relus in 2 3; do
+        net=${name}$relus
+        $out/reluize $out/$name.onnx --data $out/$name.npy --relus $relus -o $out/$net.onnx --c $out/$net.c --c8 $out/${net}_8.c --h \
+            --int8 $out/$net.int8.onnx --quiet > $out/stdout 2> $out/stderr
+        verdict $? "$name with $relus ReLUs a gate is written as C files and in 8 bits" "$(tail -n 1 $out/stderr)" || continue
+        outputs $net $name > $out/stdout 2>&1 && outputs $net.int8 $name > $out/stdout 2>&1
+        verdict $? "$name: the converted files are evaluated" "$(tail -n 1 $out/stdout)"
+        $CC -std=c99 -O1 -DNET="\"$net.h\"" -DNAME=$net $out/main.c $out/$net.c -o $out/$net -lm && $out/$net $out/$name.npy $out/$net.raw
+        verdict $? "$name: the C file compiles and runs"
+        $onnx -c "
+import numpy, sys
+numpy.save('$out/$net.c.npy', numpy.fromfile('$out/$net.raw', numpy.float32))"
+        said=$($onnx tools/reluize_relus.py $out $net $net.c.npy 1e-5 2>&1)
+        verdict $? "$name: the C file computes what the converted file does, to 1e-5 of the largest" "$said"
+        said=$($onnx tools/reluize_relus.py $out $net $net.int8.y.npy 0.1 2>&1)
+        verdict $? "$name: in 8 bits, to a tenth of the largest" "$said"
+        $CC -std=c99 -O1 $WARNINGS -Werror -c $out/${net}_8.c -o $out/eight.o
+        verdict $? "$name: the C file in 8 bits compiles"
+    done
+done
+
+$out/reluize $out/external.onnx --data $out/perceptron.npy --relus 2 -o $out/external2.onnx --quiet > $out/stdout 2> $out/stderr
+verdict $? "a model with external data is converted" "$(tail -n 1 $out/stderr)"
+outputs external2 perceptron > $out/stdout 2>&1 && cmp $out/external2.y.npy $out/perceptron2.y.npy > $out/stdout 2>&1
+verdict $? "external data give the same network" "$(tail -n 1 $out/stdout)"
+
+for relus in 1 3; do
+    $out/reluize $out/rows.onnx --data $out/rows.npy --kept 0,0.3 --relus $relus -o $out/rows$relus.onnx --quiet > $out/rows$relus.txt 2> $out/stderr
+    verdict $? "rows above a threshold, with $relus ReLUs a gate" "$(tail -n 1 $out/stderr)"
+done
+# kept FILE: the rows kept, in per mille of those in either
+kept() { sed -n 's/.* \([0-9]*\) of \([0-9]*\)  written$/\1 \2/p' $1 | { read -r both either; echo $((1000 * both / either)); }; }
+[ "$(kept $out/rows3.txt)" -gt "$(kept $out/rows1.txt)" ]
+verdict $? "three ReLUs a gate keep more rows than one" "$(cat $out/rows1.txt $out/rows3.txt)"
+outputs rows rows > $out/stdout 2>&1 && outputs rows3 rows > $out/stdout 2>&1
+$onnx - $out > $out/counted <<'P'
+import sys
+import numpy as np
+parts = [[np.load(f"{sys.argv[1]}/{name}.y.npy")[first::5, :, 0] > 0.3 for name in ("rows", "rows3")] for first in range(5)]
+print(" ".join(f"[{(a & b).sum()} of {(a | b).sum()}]" for a, b in parts))
+P
+line=$(sed -n 's/.* \([0-9]* of [0-9]*\)  written$/\1/p' $out/rows3.txt)
+grep -q -F "[$line]" $out/counted
+verdict $? "the rows kept are those that NumPy counts on every fifth sample" "$line, $(cat $out/counted)"
+for name in rows fixed; do
+    $out/reluize $out/$name.onnx --data $out/rows.npy --kept 0,0.3 --within 0.03 -o $out/within.onnx --quiet > $out/within.txt 2> $out/stderr &&
+        grep -q 'Within 0.03: ReLUs and the part of the rows that is lost' $out/within.txt && ! grep -q 'Even' $out/within.txt
+    verdict $? "--within with --kept: $name" "$(cat $out/stderr $out/within.txt)"
+done
+code=1 refused 'column' $out/reluize $out/rows.onnx --data $out/rows.npy --kept 4,0.3 -o $out/no.onnx --quiet
+code=2 refused 'COLUMN,THRESHOLD' $out/reluize $out/rows.onnx --data $out/rows.npy --kept 4 -o $out/no.onnx --quiet
+exit $bad

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT-0
+# reluize_relus.py FOLDER: writes a perceptron and a convolutional network with SiLU, as ONNX files, and the first one with external
+# data; their inputs; and a network with several rows for each sample, whose first column is a score. reluize_relus.py FOLDER NAME
+# OTHER.npy BOUND: compares the values of NAME.y.npy with others; fails if they differ by more than BOUND of the largest.
+import sys
+import numpy as np
+np.__dict__.update((name, kind) for name, kind in (("float", float), ("int", int), ("bool", bool), ("object", object))
+                   if name not in np.__dict__)
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+folder = sys.argv[1]
+random = np.random.RandomState(3)
+
+
+def normal(*shape, scale):
+    return (random.standard_normal(shape) * scale).astype(np.float32)
+
+
+def save(name, shape, layers, batch="batch", **how):
+    nodes, constants, x = [], [], "x"
+    for i, (op, values, attributes) in enumerate(layers):
+        y = "y" if i + 1 == len(layers) else f"v{i}"
+        names = [f"c{i}_{k}" for k in range(len(values))]
+        constants += [numpy_helper.from_array(v, n) for v, n in zip(values, names)]
+        if op == "SiLU":
+            nodes.append(helper.make_node("Sigmoid", [x], [f"s{i}"]))
+            nodes.append(helper.make_node("Mul", [x, f"s{i}"], [y]))
+        else:
+            nodes.append(helper.make_node(op, [x] + names, [y], **attributes))
+        x = y
+    graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch] + shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]), f"{folder}/{name}.onnx", **how)
+    np.save(f"{folder}/{name}.npy", normal(500, *shape, scale=1))
+
+
+silu = ("SiLU", [], {})
+if len(sys.argv) == 2:
+    perceptron = [("Gemm", [normal(16, 24, scale=0.5), normal(24, scale=0.3)], {}), silu,
+                  ("Gemm", [normal(24, 24, scale=0.4), normal(24, scale=0.3)], {}), silu,
+                  ("Gemm", [normal(24, 5, scale=0.4), normal(5, scale=0.3)], {})]
+    save("perceptron", [16], perceptron)
+    save("external", [16], perceptron, save_as_external_data=True, all_tensors_to_one_file=True, location="external.bin",
+         size_threshold=0)
+    save("images", [3, 8, 8], [("Conv", [normal(8, 3, 3, 3, scale=0.3), normal(8, scale=0.3)], {"pads": [1, 1, 1, 1]}), silu,
+                               ("Conv", [normal(8, 8, 3, 3, scale=0.2), normal(8, scale=0.3)], {"pads": [1, 1, 1, 1]}), silu,
+                               ("GlobalAveragePool", [], {}), ("Flatten", [], {}),
+                               ("Gemm", [normal(8, 5, scale=0.8), normal(5, scale=0.3)], {})])
+    rows = [("MatMul", [normal(16, 24, scale=0.5)], {}), silu, ("MatMul", [normal(24, 4, scale=0.4)], {})]
+    save("rows", [7, 16], rows)
+    save("fixed", [7, 16], rows, batch=1)
+else:
+    a = np.load(f"{folder}/{sys.argv[2]}.y.npy")
+    b = np.load(f"{folder}/{sys.argv[3]}").reshape(a.shape)
+    apart = float(np.abs(a - b).max() / np.abs(a).max())
+    if not apart <= float(sys.argv[4]):
+        sys.exit(f"{apart} of the largest value")
