@@ -165,10 +165,12 @@ typedef struct {
 typedef struct {
     const char *key, *text;
     byte_array file;
-    byte_array
-        wide; /* for C files and 8 bits: gates of several ReLUs as matrices; empty: as `file` */
     onnx_graph *graph;
     onnx_run *run;
+    /* for C files and 8 bits: gates of several ReLUs as matrices; NULL: as `file` */
+    byte_array wide;
+    onnx_graph *wide_graph;
+    onnx_run *wide_run;
     measured m;
     int smooth;           /* its gates are smooth: it is not written */
     double held;          /* mean change of the scored output on the held-out training samples */

@@ -568,6 +568,8 @@ void conversion_drop(conversion *c)
     onnx_run_end(w->run);
     onnx_graph_close(w->graph);
     free(w->file.p);
+    onnx_run_end(w->wide_run);
+    onnx_graph_close(w->wide_graph);
     free(w->wide.p);
     memset(w, 0, sizeof *w);
 }
@@ -652,9 +654,12 @@ onnx_relu *conversion_begin(conversion *c, size_t samples)
     return r;
 }
 
-/* Makes the file with gates of several ReLUs as matrices, which C files and 8 bits need. */
-static int widen(onnx_relu *r, byte_array *wide)
+/* Makes the file with gates of several ReLUs as matrices, which C files and 8 bits need, of the way
+   that was added last. */
+static int widen(conversion *c, onnx_relu *r)
 {
+    const onnx_run_options o = run_options();
+    way *w = c->way + c->ways - 1;
     char message[160];
     onnx_edit *edit;
     int k, several = 0, bad;
@@ -665,9 +670,13 @@ static int widen(onnx_relu *r, byte_array *wide)
     edit = onnx_relu_widen(r);
     if (!edit)
         return fail("%s: --c, --c8 and --int8: %s", option.model, r->message);
-    bad = onnx_edit_write(edit, append, wide, message) ? fail("%s: %s", option.model, message) : 0;
+    bad = onnx_edit_write(edit, append, &w->wide, message) != LGELU_OK;
     onnx_edit_end(edit);
-    return bad;
+    if (!bad)
+        w->wide_graph = onnx_graph_open(w->wide.p, w->wide.n, read_external, NULL, message);
+    if (w->wide_graph)
+        w->wide_run = onnx_run_begin(w->wide_graph, &o, message);
+    return w->wide_run ? 0 : fail("%s: %s", option.model, message);
 }
 
 int conversion_convert(conversion *c, onnx_relu_what what, const char *key, const char *text,
@@ -677,7 +686,7 @@ int conversion_convert(conversion *c, onnx_relu_what what, const char *key, cons
     onnx_relu_options o = relu_options(what, &p);
     const double work = processor_seconds();
     size_t samples = c->calibration;
-    byte_array file = { NULL, 0, 0 }, wide = { NULL, 0, 0 };
+    byte_array file = { NULL, 0, 0 };
     char message[160];
     onnx_relu *r;
     int bad;
@@ -696,11 +705,8 @@ int conversion_convert(conversion *c, onnx_relu_what what, const char *key, cons
     if (!bad && onnx_edit_write(r->edit, append, &file, message))
         bad = fail("%s: %s", option.model, message);
     end_progress();
-    bad = bad || widen(r, &wide) || conversion_add(c, key, text, &file);
-    if (bad) {
-        free(wide.p);
-    } else {
-        c->way[c->ways - 1].wide = wide;
+    bad = bad || conversion_add(c, key, text, &file) || widen(c, r);
+    if (!bad) {
         c->way[c->ways - 1].seconds = seconds() - p.start;
         c->way[c->ways - 1].work = processor_seconds() - work;
     }

@@ -496,7 +496,7 @@ def test_errors():
             model, lines = convert("error", data, "--relus", str(count), "--leaky", "--what", "cold")
             errors.append(float(np.abs(evaluate(model, data) - truth[name]).max()))
         exact = name == "leaky" and errors[1] < 1e-5
-        say(errors[1] < errors[0] and (errors[2] < errors[1] or exact) and errors[2] < 0.13,
+        say(errors[1] < errors[0] and (errors[2] < errors[1] or exact) and errors[2] < 0.16,
             f"largest error with 1, 2, 3 ReLUs: {name} {errors[0]:.3f} {errors[1]:.3f} {errors[2]:.3f}", errors)
 
 
