@@ -1390,6 +1390,8 @@ static int onnx_crop(onnx_model *m, const onnx_node *n, onnx_item *x)
    selected becomes a layer of its own. Returns 0 after an error. */
 static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_item *x)
 {
+    static const char product[] = "it reads a product with a constant of several dimensions that "
+                                  "is not part of rotary positions";
     static const char *const why[ONNX_KINDS] = {
         "an input is missing",
         "expected a layer's values, found a constant",
@@ -1406,8 +1408,7 @@ static int onnx_layer_operand(onnx_model *m, const onnx_node *n, int k, onnx_ite
         "it reads a root of a mean of squares that is not part of an RMS normalisation",
         "it reads 1 over a root that is not part of an RMS normalisation",
         "it reads a quarter turn that is not part of rotary positions",
-        "it reads a product with a constant of several dimensions that is not part of rotary "
-        "positions",
+        product,
         NULL
     };
     onnx_item *v = onnx_operand(m, n, k);
@@ -4755,6 +4756,9 @@ static int onnx_evaluate(onnx_model *m, const onnx_node *n, int second, onnx_ten
         in[k] = NULL;
         if (x && x->kind == ONNX_CONSTANT) {
             in[k] = second ? x->other : x->tensor;
+        } else if (x && shape) {
+            good = 0;
+            onnx_refuse(m, n, "it has too many inputs");
         } else if (x) {
             in[k] = shape = onnx_shape_of(m, x, m->sizes[second]);
             good = shape != NULL;
@@ -5611,7 +5615,7 @@ onnx_model *onnx_open(onnx_run *run, const char *output, char message[160])
     if (m && onnx_check_graph(m)) {
         m->value = (onnx_item *)calloc((size_t)m->graph->values, sizeof *m->value);
         m->layer = (onnx_layer *)calloc((size_t)m->most_layers, sizeof *m->layer);
-        m->made = (onnx_tensor **)calloc(2 * (size_t)m->graph->values, sizeof *m->made);
+        m->made = (onnx_tensor **)calloc(2 * (size_t)m->graph->values, sizeof(onnx_tensor *));
         good = m->value && m->layer && m->made && onnx_read_graph(m, output);
     }
     if (!good) {
