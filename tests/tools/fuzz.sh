@@ -91,7 +91,8 @@ timeout $((seconds + 3600)) "build/$program.own" $ROUNDS || failed=1
 
 # The random networks once more, in builds that no sanitizer's own memory changes: what overflows, shifts too far or converts a float
 # out of range ends the program (-ftrapv and gcc's traps), and valgrind reports what is decided by a byte that nobody has written, since
-# the twins' blocks come from malloc. Valgrind runs the scalar kernels: its AVX2 gives other bits than the processor's.
+# the twins' blocks come from malloc. Valgrind runs the scalar kernels, and those for AVX2 only if its fma returns the zeros of the
+# processor's: tools/valgrind_fma.c shows which sign is wrong, and with it a twin's zero weight has the other sign.
 # again WHAT RUNS FLAGS...: builds and runs it, behind the command $under.
 again()
 {
@@ -113,6 +114,15 @@ if [ "$program" = fuzz_network ]; then
     if command -v valgrind > /dev/null; then
         under='valgrind -q --error-exitcode=9'
         again 'valgrind' 60 -DLGELU_NO_SIMD
+        zeros=build/valgrind_fma
+        if ! ${CC:-cc} -std=c99 -O1 tools/valgrind_fma.c -o $zeros; then echo "FAIL fuzz network: valgrind_fma.c does not compile"; failed=1
+        elif $zeros > $zeros.out; then
+            echo "ok fuzz network: the zeros of the processor's fma: $(cat $zeros.out)"
+            if $under $zeros > $zeros.out 2>&1; then again 'valgrind with AVX2' 60 -DLGELU_NO_AVX512
+            else echo "skip fuzz network: valgrind with AVX2: its fma returns other zeros than the processor's: $(cat $zeros.out)"; fi
+        elif [ $? = 2 ]; then echo "skip fuzz network: valgrind with AVX2: no fma here"
+        else echo "FAIL fuzz network: the zeros of the processor's fma: $(cat $zeros.out)"; failed=1
+        fi
     else
         echo 'skip fuzz network: valgrind: it is not installed'
     fi
