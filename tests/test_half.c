@@ -392,6 +392,43 @@ static void batches(const char *isa)
 
 /* Compares the fraction of open gates and the variance of y at one x with their expectations, in
    standard deviations of each. */
+/* Computes n elements of the gate, or of its backward, on one of the 16-bit formats. */
+static void gate16(int f16, int back, size_t first, size_t n, uint16_t *y)
+{
+    const uint16_t *x = every + 0x3B00 + first, *dy = every + 0x3000 + first;
+    if (back && f16)
+        lgelu_backward_f16(y, dy, x, 1, n);
+    else if (back)
+        lgelu_backward_bf16(y, dy, x, 1, n);
+    else if (f16)
+        lgelu_forward_f16(y, x, 1, n);
+    else
+        lgelu_forward_bf16(y, x, 1, n);
+}
+
+/* Arrays of more than one block of 1,024 elements that do not end with a block: the bits are those
+ * of single elements, and nothing behind the end is written. */
+static void blocks(const char *isa)
+{
+    enum { N = 2500, BEHIND = 1200 };
+    char line[128];
+    int bad = 0;
+    for (int kind = 0; kind < 4; kind++) {
+        uint16_t one;
+        for (size_t i = 0; i < N + BEHIND; i++)
+            out[i] = 0x1234;
+        gate16(kind % 2, kind / 2, 0, N, out);
+        for (size_t i = 0; i < N; i++) {
+            gate16(kind % 2, kind / 2, i, 1, &one);
+            bad += one != out[i];
+        }
+        for (size_t i = N; i < N + BEHIND; i++)
+            bad += out[i] != 0x1234;
+    }
+    snprintf(line, sizeof line, "16-bit arrays of several blocks, %s", isa);
+    check(!bad, line, "%d elements differ, or are written behind the end", bad);
+}
+
 static void statistics(void)
 {
     static const float x[] = { -3, -1.5f, -0.4f, -1e-3f, 0.2f, 0.75f, 1, 2.5f };
@@ -492,6 +529,7 @@ int main(int argc, char **argv)
         h[1] = every_draw(name, h[1]);
         special_draws(name);
         batches(name);
+        blocks(name);
         flushing(name);
         for (i = 0; !brief && i < 2; i++) {
             snprintf(line, sizeof line, "%s, recorded bits, %s",

@@ -747,6 +747,25 @@ static void infinite_dy(const char *isa)
     check(!*why, name, "%s", why);
 }
 
+/* The largest λ is no ReLU: where λx is of the order of 1, y is x·Φ(λx). */
+static void largest_lambda(const char *isa)
+{
+    const float below = 0x1p-149f;
+    char name[64];
+    int bad = 0;
+    for (int k = 1; k < 2000000; k += 977) {
+        const float in[2] = { below * (float)k, -below * (float)k };
+        float out[2];
+        lgelu_forward(out, in, FLT_MAX, 2);
+        for (int i = 0; i < 2; i++) {
+            const double want = lgelu_exact((double)in[i], (double)FLT_MAX);
+            bad += !(fabs((double)out[i] - want) <= 1.01 * (double)below);
+        }
+    }
+    snprintf(name, sizeof name, "λ = FLT_MAX, %s", isa);
+    check(!bad, name, "%d values are not those of x·Φ(λx)", bad);
+}
+
 /* One term of the sum is 0 where dy·2^e is below 2^-226, with exp(-(λx)²/2) = m·2^e and m between
    √½ and √2, and it is dy·x²φ(λx) from there on. No float holds so small a value. */
 static void least_terms(const char *isa)
@@ -829,6 +848,7 @@ int main(int argc, char **argv)
         nans(lgelu_isa_name(isa));
         infinite_dy(lgelu_isa_name(isa));
         least_terms(lgelu_isa_name(isa));
+        largest_lambda(lgelu_isa_name(isa));
         edges(lgelu_isa_name(isa));
         sums(lgelu_isa_name(isa));
         extreme_sums(lgelu_isa_name(isa));
