@@ -208,7 +208,7 @@ static void kinds_of_gates(void)
     for (int kind = 0; kind < LGELU_GATE_COUNT; kind++) {
         memory_file file = { NULL, 0, 0 };
         onnx_model *m;
-        void *memory, *space;
+        void *memory;
         int in_, out, x;
         if (kind == LGELU_GATE_CUSTOM)
             continue;
@@ -217,11 +217,11 @@ static void kinds_of_gates(void)
         x = lgelu_gate(net, "gate", x, (lgelu_gate_kind)kind, 2);
         lgelu_linear(net, "b", x, 3);
         memory = make_net(0);
-        space = back(&file, &m, 0, &in_, &out);
+        back(&file, &m, 0, &in_, &out);
         check(!net[1].status && (int)nodes[1][2].gate == kind, "a gate comes back as its kind",
               "%s as %s; %s", lgelu_gate_name(kind), lgelu_gate_name((int)nodes[1][2].gate),
               net[1].message);
-        free(space);
+        close_model(&model_of);
         free(memory);
         free(file.data);
     }
