@@ -2930,15 +2930,15 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
 /* The maps between the free parameter s and λ, the targets, and the hardening plan. */
 
 /* Returns the temperature of a map: 0.1 if the field is not a positive, finite number. */
-static double lgelu__temperature(const lgelu_lambda_map *h)
+static double lgelu__temperature(const lgelu_lambda_map *map)
 {
-    return h->temperature > 0 && h->temperature <= FLT_MAX ? (double)h->temperature : 0.1;
+    return map->temperature > 0 && map->temperature <= FLT_MAX ? (double)map->temperature : 0.1;
 }
 
 /* Returns λmax - 1 of a map: 255 if the field is not finite or not above 1. */
-static double lgelu__span(const lgelu_lambda_map *h)
+static double lgelu__span(const lgelu_lambda_map *map)
 {
-    return h->lambda_max > 1 && h->lambda_max <= FLT_MAX ? (double)h->lambda_max - 1 : 255;
+    return map->lambda_max > 1 && map->lambda_max <= FLT_MAX ? (double)map->lambda_max - 1 : 255;
 }
 
 /* Returns ln(1 + e^u). */
@@ -2957,22 +2957,23 @@ static double lgelu__sigmoid(double u)
     return u >= 0 ? 1 / (1 + e) : u;
 }
 
-LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *h, float s)
+LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *map, float s)
 {
-    double u = (double)s / lgelu__temperature(h);
-    switch (h->map) {
+    double u = (double)s / lgelu__temperature(map);
+    switch (map->map) {
     case LGELU_SOFTPLUS: return (float)(1 + lgelu__softplus(u));
-    case LGELU_SIGMOID: return (float)fma(lgelu__span(h), lgelu__sigmoid(u), 1.0);
+    case LGELU_SIGMOID: return (float)fma(lgelu__span(map), lgelu__sigmoid(u), 1.0);
     default: return s < 1 ? 1 : s;
     }
 }
 
-LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *h, float s)
+LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *map, float s)
 {
-    double t = lgelu__temperature(h), u = (double)s / t;
-    switch (h->map) {
+    double t = lgelu__temperature(map), u = (double)s / t;
+    switch (map->map) {
     case LGELU_SOFTPLUS: return (float)(lgelu__sigmoid(u) / t);
-    case LGELU_SIGMOID: return (float)(lgelu__span(h) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
+    case LGELU_SIGMOID:
+        return (float)(lgelu__span(map) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
     default:
         if (s >= 1)
             return 1;
@@ -2980,20 +2981,21 @@ LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *h, float s)
     }
 }
 
-LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *h, float lambda)
+LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *map, float lambda)
 {
     double d = (double)lambda - 1, r;
     if (!(d >= 0))
         return LGELU__NAN;
-    switch (h->map) {
+    switch (map->map) {
     case LGELU_SOFTPLUS:
         /* ln(e^d - 1), by the formula in which nothing cancels. */
         r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
-        return (float)(lgelu__temperature(h) * r);
+        return (float)(lgelu__temperature(map) * r);
     case LGELU_SIGMOID:
-        if (d > lgelu__span(h))
+        if (d > lgelu__span(map))
             return LGELU__NAN;
-        return (float)(lgelu__temperature(h) * (lgelu__log(d) - lgelu__log(lgelu__span(h) - d)));
+        return (float)(lgelu__temperature(map)
+                       * (lgelu__log(d) - lgelu__log(lgelu__span(map) - d)));
     default: return lambda;
     }
 }
@@ -3127,7 +3129,7 @@ LGELU_DEF void lgelu_sgd_step(float *w, float *m, const float *g, float lr, floa
 }
 
 LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
-                                   const double *dlambda, const lgelu_lambda_map *h,
+                                   const double *dlambda, const lgelu_lambda_map *map,
                                    const lgelu_adamw *opt, float lambda_lr_scale, long step,
                                    size_t layers)
 {
@@ -3140,11 +3142,11 @@ LGELU_DEF void lgelu_hardness_step(float *s, float *m, float *v, float *lambda,
     /* A decay of s would pull λ towards 1 + ln 2 instead of 1. */
     o.weight_decay = 0;
     for (i = 0; i < layers; i++) {
-        float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(h, s[i]));
+        float g = (float)(dlambda[i] * (double)lgelu_lambda_slope(map, s[i]));
         /* An infinite s belongs to λ = 1 or λ = inf, which are final. */
         if (fabsf(s[i]) <= FLT_MAX)
             lgelu_adamw_step(s + i, m + i, v + i, &g, &o, step, 1);
-        lambda[i] = lgelu_lambda(h, s[i]);
+        lambda[i] = lgelu_lambda(map, s[i]);
     }
     lgelu__restore_rounding(mode);
 }
@@ -5445,18 +5447,18 @@ LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 
 /* Returns the s of a λ: infinity for ReLU's on every map, and for no other λ: the largest float is
    the s of the sigmoid map's λmax, and of a λ whose s is larger. */
-static float lgelu__s_of(const lgelu_lambda_map *h, float lambda)
+static float lgelu__s_of(const lgelu_lambda_map *map, float lambda)
 {
-    const float s = lgelu_lambda_inverse(h, lambda);
+    const float s = lgelu_lambda_inverse(map, lambda);
     if (lambda > FLT_MAX)
         return lambda;
     return s > FLT_MAX ? FLT_MAX : s;
 }
 
 /* Returns the λ of such an s. */
-static float lgelu__lambda_of(const lgelu_lambda_map *h, float s)
+static float lgelu__lambda_of(const lgelu_lambda_map *map, float s)
 {
-    return s > FLT_MAX ? s : lgelu_lambda(h, s);
+    return s > FLT_MAX ? s : lgelu_lambda(map, s);
 }
 
 /* Random number j of a layer's matrix is that of (seed, node, j), so that tasks draw them in any
@@ -8498,10 +8500,11 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
      5. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      6. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it. onnx_in must
         read what onnx_out writes, with the same values: tests/tools/onnx_back.c compares.
-   bounds.c, int8.c and c_file.c of examples/deploy list what they can do and refuse any other kind
-   by its name. No compiler requires the tests: test_network.c, test_transformer.c or test_cnn.c
-   compare the layer with its reference, tools/onnx_nets.c with ONNX, and test_same_bits.c has its
-   hash (make record). */
+   A layer without parameters that is as simple as SIGMOID touches nothing else. bounds.c, int8.c and
+   c_file.c of examples/deploy list what they can do and refuse any other kind by its name. No
+   compiler requires the tests: test_network.c, test_transformer.c or test_cnn.c compare the layer
+   with its reference, tools/onnx_nets.c with ONNX, test_partial.c and test_generate.c have a list
+   of the kinds, and test_same_bits.c has its hash (make record). */
 /* clang-format on */
 /* The names and traits of each kind, as enumerators and as text. */
 #define LGELU__NAME(kind, name, traits) name,

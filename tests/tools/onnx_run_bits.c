@@ -107,7 +107,7 @@ static uint64_t evaluate(const onnx_graph *g, const lgelu_threads *threads)
 /* Evaluates on every instruction set and number of threads, and prints the hash. */
 static int compare(const char *name, const void *file, size_t bytes)
 {
-    static const int isa[] = { LGELU_SCALAR, LGELU_AVX2, LGELU_AVX512 };
+    static const int isa[] = { LGELU_ISA_SCALAR, LGELU_ISA_AVX2, LGELU_ISA_AVX512 };
     const lgelu_threads two = { run_both, NULL };
     const int most = lgelu_isa();
     char message[160];
