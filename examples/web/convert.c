@@ -4,10 +4,11 @@
    conversion, the data and the report are reluize's own files (../deploy/reluize_*.c); here are the
    options, files in memory in place of those of a disk, and what the page shows while it waits.
 
-       give("net.onnx", bytes, n), open_model("net.onnx")  answer: inputs and gates as JSON
+       set_options(relus, memory)
+       give("net.onnx", bytes, n), open_model("net.onnx")
+                                                        answer: inputs and gates as JSON
        guess(0, samples, sizes)                         answer: a FILE.npy for input 0
        give("input.npy", bytes, n), use(0, "input.npy")
-       set_options(relus, memory)
        convert()                                        answer: the report as JSON
        take()                                           answer: the converted file
 
@@ -358,6 +359,7 @@ PAGE(int, open_model)(const char *name)
     if (!graph)
         return fail("%s: %s", name, why);
     memset(&o, 0, sizeof o);
+    o.memory = (size_t)(option.memory * 1e9);
     run = onnx_run_begin(graph, &o, why);
     if (!run)
         return fail("%s: %s", name, why);

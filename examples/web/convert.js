@@ -2,7 +2,7 @@
    convert.js: the part of the page that converts a file. It asks worker.js for all that is computed. Names that come from the file
    become text (textContent), never HTML. */
 const at = id => document.getElementById(id);
-const MEMORY = 2;                       /* GB for the conversion: --memory */
+const MEMORY = 2;                       /* GB for the values of the network: --memory */
 const LARGEST = 400e6;                  /* bytes of a network: the conversion takes about ten times as much, and a tab has 4 GB */
 const FLOAT = 1;
 const TYPES = ['', 'float32', 'uint8', 'int8', 'uint16', 'int16', 'int32', 'int64', 'string', 'bool', 'float16', 'float64', 'uint32',
@@ -24,15 +24,16 @@ function element(name, text, classes) {
     if (classes) e.className = classes;
     return e;
 }
-const size = n => n < 1e6 ? `${(n / 1e3).toFixed(n < 1e4 ? 1 : 0)} KB` : `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)} MB`;
+const size = n => n < 1e6 ? `${(n / 1e3).toFixed(n < 1e4 ? 1 : 0)} KB` : n < 1e9 ? `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)} MB` : `${(n / 1e9).toFixed(1)} GB`;
 const number = x => x === null ? 'not finite' : x === 0 ? '0' : Math.abs(x) < 1e-4 ? x.toExponential(1).replace('e-', ' · 10⁻')
     .replace(/⁻(\d+)$/, (all, n) => '⁻' + [...n].map(d => '⁰¹²³⁴⁵⁶⁷⁸⁹'[d]).join('')) : String(Number(x.toPrecision(3)));
 const percent = x => x === null || x === undefined ? '–' : x >= 0.1 ? `${(100 * x).toFixed(0)} %` : `${Number((100 * x).toPrecision(2))} %`;
 const count = (n, one, many = one + 's') => `${n} ${n === 1 ? one : many}`;
 
 function fail(text, memory) {
-    const full = /out of memory|memory limit|more than .* bytes|exceed/i.test(text) || memory > 3.9e9;
-    const more = full ? ` A tab has at most 4 GB, of which ${size(memory || 0)} were in use: give fewer or smaller inputs, or use the program reluize.` : '';
+    const full = /out of memory|exceeds the limit|too many dimensions or elements/i.test(text) || memory > 3.9e9;
+    const more = full ? ` The page gives ${MEMORY} GB to the values of a network, since a tab has at most 4 GB, of which ${size(memory || 0)}
+        were in use: fewer or smaller inputs need less, and the program reluize has no such limit.` : '';
     show('trouble', text + (/[.!?]$/.test(text) ? '' : '.') + more);
     at('trouble').hidden = false;
     tell('');
@@ -117,7 +118,7 @@ async function open(list) {
     }
     files = [main, ...list.filter(f => f !== main)].map(file => ({ name: file.name, file }));
     tell(`Reading ${main.name} …`);
-    await work({ open: { module, files } }, answer => {
+    await work({ open: { module, files, memory: MEMORY } }, answer => {
         model = answer.model;
         show_model(main);
     });
@@ -129,7 +130,7 @@ function show_model(file) {
     rows = [];
     show('network', file.name);
     show('about', `${size(file.size)}, ${count(model.nodes, 'node')}, opset ${model.opset}. ${count(smooth.length, 'smooth gate')} to replace` +
-        (smooth.length ? `: ${[...new Set(smooth.map(g => g.function))].join(', ')}.` : '.'));
+        (smooth.length ? `: ${[...new Set(smooth.map(g => g.function))].join('; ')}.` : '.'));
     list_inputs();
     list_layers();
     at('opened').hidden = at('layers-part').hidden = false;
@@ -188,7 +189,7 @@ function show_inputs() {
         const list = chosen[k], n = list.length;
         guesses += !n;
         pixels ||= n > 0 && !!image_of(input);
-        show(`state-${k}`, !n ? 'no file: drawn at random' : is_image(list[0]) ? count(n, 'image') : list[0].name);
+        show(`state-${k}`, !n ? 'no file: drawn at random' : is_image(list[0]) ? count(n, 'image') : at(`input-${k}`).files[0] === list[0] ? '' : list[0].name);
     });
     at('guessing').hidden = !guesses;
     at('guess-fields').hidden = !guesses;
@@ -336,7 +337,7 @@ async function convert() {
         at('progress').value = 1;
         show_ways(made.report);
         show('command', text);
-        tell(`Converted in ${((performance.now() - started) / 1000).toFixed(1)} s. ${out_name()}: ${size(made.file.size)}.`);
+        tell(`Converted in ${((performance.now() - started) / 1000).toFixed(1)} s with ${size(made.memory)} of memory. ${out_name()}: ${size(made.file.size)}.`);
     }, told);
 }
 function cancel() {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
    worker.js: runs convert.c in a worker. Each message opens the model in a fresh instance, so that nothing remains of the one before;
    Cancel ends the worker. Files come as Blobs and are read here.
-       { open: { module, files } }                                     answers { model }
+       { open: { module, files, memory } }                             answers { model }
        { convert: { module, files, inputs, relus, memory, scale } }    answers { tell } several times, then { done }
    or { failed: text, memory: bytes } */
 'use strict';
@@ -53,9 +53,10 @@ async function give(name, blob) {
         bytes().set(new Uint8Array(await blob.slice(from, from + piece).arrayBuffer()), at + from);
     check(exports.give(put_name(name), at, blob.size));
 }
-async function open({ module, files }) {
+async function open({ module, files, relus = 1, memory }) {
     exports = (await WebAssembly.instantiate(module, imports)).exports;
     exports._initialize();
+    exports.set_options(relus, memory);
     for (const { name, file } of files) await give(name, file);
     check(exports.open_model(put_name(files[0].name)));
     return answer_json();
@@ -105,7 +106,6 @@ async function input_file(input, k) {
 
 async function convert(job) {
     await open(job);
-    exports.set_options(job.relus, job.memory);
     job.scale.forEach(([mean, deviation], channel) => exports.set_scale(channel, mean, deviation));
     const made = [];
     for (let k = 0; k < job.inputs.length; k++) {

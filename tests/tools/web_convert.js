@@ -90,9 +90,10 @@ async function visit(b) {
         await until(name, () => fs.existsSync(file(name)));
         await sleep(50);
     };
-    const picture = async (name, id) => {
-        const clip = id && { ...await b.run(`const r = document.getElementById(arguments[0]).getBoundingClientRect();
-            return { x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: r.height }`, id), scale: 1 };
+    /* the page, or from the top of one element to the end of another */
+    const picture = async (name, from, to) => {
+        const clip = from && { ...await b.run(`const [a, e] = [...arguments].map(id => document.getElementById(id).getBoundingClientRect());
+            return { x: e.x + scrollX, y: a.y + scrollY, width: e.width, height: e.bottom - a.y }`, from, to || from), scale: 1 };
         const { data } = await b.cdp('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true, clip: clip || undefined });
         fs.writeFileSync(file(`${name}.png`), Buffer.from(data, 'base64'));
     };
@@ -169,7 +170,14 @@ async function visit(b) {
         Object.defineProperty(big, "size", { value: 3e9 });
         const drop = new Event("drop"); drop.dataTransfer = { files: [big] }; document.dispatchEvent(drop)`);
     await until('a refusal', async () => /big\.onnx/.test(await trouble()));
-    verdict(/3000 MB; this page takes networks up to 400 MB/.test(await trouble()), 'a file beyond what memory allows is refused before it is read', await trouble());
+    verdict(/3\.0 GB; this page takes networks up to 400 MB/.test(await trouble()), 'a file beyond what memory allows is refused before it is read', await trouble());
+
+    await open('memory.onnx');
+    if (!await trouble()) await convert();
+    verdict(/too many .* elements.*a tab has at most 4 GB, of which .*\s+were in use/.test(await trouble()), 'a file that needs more memory than a tab has is refused with what there is', await trouble());
+    const before = Date.now();
+    await open('big.onnx');
+    verdict(/^100 MB, /.test(await text('about')), `a network of 100 MB is opened, ${((Date.now() - before) / 1000).toFixed(1)} s`, await text('about') + await trouble());
 
     /* names are text */
     await open('names.onnx');
@@ -223,6 +231,15 @@ async function visit(b) {
     await relus(2);
     await convert();
     verdict(!await trouble(), 'the page works from a disk', await trouble());
+    /* the picture of the README */
+    await b.cdp('Emulation.setDeviceMetricsOverride', { width: 760, height: 900, deviceScaleFactor: 1, mobile: false });
+    await b.cdp('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: 'light' }] });
+    await open('mlp.onnx');
+    await b.choose('input-0', file('mlp.npy'));
+    await relus(1);
+    await convert();
+    await b.run('document.activeElement.blur()');
+    await picture('page', 'opened', 'converter');
     for (const width of [320, 768, 1920])
         for (const scheme of ['light', 'dark']) {
             await b.cdp('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: width < 600 });
@@ -240,7 +257,7 @@ async function visit(b) {
 }
 async function all() {
     await new Promise(done => server.listen(0, '127.0.0.1', done));
-    const b = await driver(`--proxy-server=http://127.0.0.1:${server.address().port}`, '--proxy-bypass-list=<-loopback>');
+    const b = await driver(`--proxy-server=http://127.0.0.1:${server.address().port}`, '--proxy-bypass-list=<-loopback>', '--hide-scrollbars');
     try { await visit(b); } finally { await b.end(); server.close(); }
 }
 all().catch(error => verdict(false, 'the page that converts', error.stack)).then(() => process.exit(bad));

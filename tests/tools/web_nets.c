@@ -171,6 +171,26 @@ static void block(void)
     write_file("block", &f);
 }
 
+/* A constant of 2.1 GB, more than one value may have where size_t has 32 bits. */
+static void memory(void)
+{
+    const int64_t x[2] = { -1, 16 }, y[2] = { -1, 1 }, size[2] = { 23000, 23000 };
+    memory_file g = { NULL, 0, 0 };
+    build_value(&g, BUILD_INPUT, "x", F32, 2, x);
+    integers(&g, "size", size, 2);
+    matrix(&g, "w1", 16, 32);
+    matrix(&g, "w2", 32, 1);
+    build_node(&g, "ConstantOfShape", "size", "large", "");
+    build_node(&g, "ReduceMean", "large", "mean", "keepdims=0");
+    build_node(&g, "Add", "x mean", "z", "");
+    build_node(&g, "MatMul", "z w1", "h", "");
+    build_node(&g, "Gelu", "h", "gelu", "");
+    build_node(&g, "MatMul", "gelu w2", "y", "");
+    build_value(&g, BUILD_OUTPUT, "y", F32, 2, y);
+    memory_file f = build_model(&g, 9, 20);
+    write_file("memory", &f);
+}
+
 /* The inputs of the mlp as an array. */
 static void array(void)
 {
@@ -197,6 +217,7 @@ int main(int argc, char **argv)
         "<img\tsrc=x\tonerror=document.title='two'>");
     conv();
     block();
+    memory();
     array();
     return 0;
 }
