@@ -15,9 +15,10 @@ dir=$out
 . tools/processors.sh
 target wasm
 if [ "$(able $compile)" ]; then echo "skip the page that converts: not installed (Debian: wasi-libc, libclang-rt-dev-wasm32)"; exit 0; fi
-MAKEFLAGS= make -s -C ../examples web > $out/make.log 2>&1 && [ ! -s $out/make.log ]
+# a folder of its own: test_web builds the page at the same time
+MAKEFLAGS= make -s -C ../examples web BUILD=../tests/$out/page > $out/make.log 2>&1 && [ ! -s $out/make.log ]
 verdict $? "make web builds the page without a warning" "$(head -n 1 $out/make.log)"
-page=../examples/build/web/index.html
+page=$out/page/web/index.html
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 $CC -std=c99 -O1 $WARNINGS tools/web_nets.c $deploy/npy.c $IMPLEMENTATION -lm -o $out/nets && $out/nets $out && $out/nets $out big ||
     { echo "FAIL the networks are made"; exit 1; }
