@@ -123,14 +123,7 @@ int ends_in(const char *path, const char *end)
 
 /* ---- [2] OPTIONS ---- */
 
-reluize_options option = { .batch = 64,
-                           .seed = 1,
-                           .certify = 10,
-                           .relus = 1,
-                           .class_axis = -1,
-                           .kept = -1,
-                           .rate = 3e-4,
-                           .std = { 1, 1, 1 } };
+reluize_options option = RELUIZE_DEFAULTS;
 
 static const char usage[] =
     "usage: reluize MODEL.onnx --data WHERE -o OUT.onnx [options]\n\n"

@@ -83,6 +83,11 @@ typedef struct {
     char header[2][OUTPUT_PATH]; /* beside the C files of --c and --c8; empty: none */
 } reluize_options;
 
+/* clang-format off */
+#define RELUIZE_DEFAULTS                                                                  \
+    { .batch = 64, .seed = 1, .certify = 10, .relus = 1, .class_axis = -1, .kept = -1,    \
+      .rate = 3e-4, .std = { 1, 1, 1 } }
+/* clang-format on */
 extern reluize_options option;
 
 /* Writes what a C file's function is called: the file's name without folder and .c. Returns 0, or

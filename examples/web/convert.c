@@ -46,13 +46,7 @@ __attribute__((import_module("page"), import_name("tell"))) void page_tell(const
 static char said[400]; /* the first message */
 static byte_array reply;
 
-reluize_options option = { .batch = 64,
-                           .seed = 1,
-                           .certify = 10,
-                           .relus = 1,
-                           .class_axis = -1,
-                           .rate = 3e-4,
-                           .std = { 1, 1, 1 } };
+reluize_options option = RELUIZE_DEFAULTS;
 
 PAGE(const char *, message)(void) { return said; }
 PAGE(unsigned char *, answer)(void) { return reply.p; }
@@ -267,9 +261,7 @@ static onnx_graph *graph;
 static unsigned char *model;
 static size_t model_bytes;
 
-/* Returns bytes of a file beside the model; see onnx_external. */
-static const void *read_external(const char *location, size_t from, size_t *bytes, char *why,
-                                 void *user)
+const void *read_external(const char *location, size_t from, size_t *bytes, char *why, void *user)
 {
     const int k = find_file(location);
     (void)user;
