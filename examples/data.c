@@ -378,7 +378,7 @@ static int idx_read(data_set *d, const char *folder)
 {
     static const char *const name[2][2] = { { "train-images", "train-labels" },
                                             { "t10k-images", "t10k-labels" } };
-    int status = 0;
+    int status = exists(folder) ? 0 : fail(d, folder, "no such file or folder");
     for (int test = 0; test < 2 && status == 0; test++) {
         data_file file[2] = { { "", NULL, 0 }, { "", NULL, 0 } };
         for (int i = 0; i < 2 && status == 0; i++) {

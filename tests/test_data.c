@@ -278,13 +278,9 @@ static void test_idx(void)
     mkdir(at(file_name[0]), 0700);
     expect("idx a folder as a file", file_name[0], "not a regular file");
     rmdir(at(file_name[0]));
-    check(
-        data_read(&d, "/no/such/folder", NULL) == -1
-            && !strncmp(
-                d.error,
-                "data: /no/such/folder: no file train-images-idx3-ubyte, with or without .gz, nor",
-                80),
-        "idx no folder", "%s", d.error);
+    check(data_read(&d, "/no/such/folder", NULL) == -1
+              && !strcmp(d.error, "data: /no/such/folder: no such file or folder"),
+          "idx no folder", "%s", d.error);
     memset(text, 'p', 1500);
     text[1500] = 0;
     check(data_read(&d, text, text) == -1 && !strncmp(d.error, "data: ppp", 9), "idx long path",
