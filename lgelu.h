@@ -8500,8 +8500,8 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
      5. tests/fuzz_network.c: its builder, and the rules by which that refuses.
      6. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it. onnx_in must
         read what onnx_out writes, with the same values: tests/tools/onnx_back.c compares.
-   A layer without parameters that is as simple as SIGMOID touches nothing else. bounds.c, int8.c and
-   c_file.c of examples/deploy list what they can do and refuse any other kind by its name. No
+   A layer without parameters that is as simple as SIGMOID touches nothing else. bounds.c, int8.c
+   and c_file.c of examples/deploy list what they can do and refuse any other kind by its name. No
    compiler requires the tests: test_network.c, test_transformer.c or test_cnn.c compare the layer
    with its reference, tools/onnx_nets.c with ONNX, test_partial.c and test_generate.c have a list
    of the kinds, and test_same_bits.c has its hash (make record). */

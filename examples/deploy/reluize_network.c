@@ -284,7 +284,7 @@ static double difference_of(const network *n, int value, const onnx_traced *t, c
 static const onnx_tensor *traced_value(const network *n, const onnx_run *run, int value,
                                        onnx_traced *t)
 {
-    return value >= 0 && onnx_trace(model, value, t) && n->nodes[t->node].internal.keep
+    return value >= 0 && onnx_trace(model, value, t) && lgelu_net_value(&n->net, t->node)
                ? onnx_run_get(run, value)
                : NULL;
 }
