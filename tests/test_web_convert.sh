@@ -19,6 +19,7 @@ if [ "$(able $compile)" ]; then echo "skip the page that converts: not installed
 MAKEFLAGS= make -s -C ../examples web BUILD=../tests/$out/page > $out/make.log 2>&1 && [ ! -s $out/make.log ]
 verdict $? "make web builds the page without a warning" "$(head -n 1 $out/make.log)"
 page=$out/page/web/index.html
+[ -f $page ] || exit 1
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 $CC -std=c99 -O1 $WARNINGS tools/web_nets.c $deploy/npy.c $IMPLEMENTATION -lm -o $out/nets && $out/nets $out && $out/nets $out big ||
     { echo "FAIL the networks are made"; exit 1; }

@@ -5,6 +5,7 @@ const sleep = ms => new Promise(done => setTimeout(done, ms));
 async function driver(...more) {
     const { spawn } = require('child_process');
     const child = spawn(process.env.CHROMEDRIVER || 'chromedriver', ['--port=0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    process.on('exit', () => child.kill());
     const port = await new Promise((found, lost) => {
         let text = '';
         child.stdout.on('data', data => {
