@@ -2812,6 +2812,9 @@ static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa
 #define LGELU__RESULT_none void
 #define LGELU__RETURN_lambda(sum) return sum
 #define LGELU__RETURN_none(sum) (void)(sum)
+/* Without a parameter there is no other result: dx is required. */
+#define LGELU__HAS_RESULT_lambda(dx) 1
+#define LGELU__HAS_RESULT_none(dx) (dx)
 
 #define LGELU__FAMILY(X, family, exact, parameter)                                                \
     LGELU_DEF void lgelu_##family##forward(float *y, const float *x,                              \
@@ -2824,7 +2827,7 @@ static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa
         float *dx, const float *dy, const float *x, LGELU__ARGUMENT_##parameter size_t n)         \
     {                                                                                             \
         double sum;                                                                               \
-        LGELU__GIVEN(n, dy && x);                                                                 \
+        LGELU__GIVEN(n, LGELU__HAS_RESULT_##parameter(dx) && dy && x);                            \
         LGELU__TO_NEAREST(                                                                        \
             sum = LGELU__CALL(family##backward)(dx, dy, x, LGELU__VALUE_##parameter, n));         \
         LGELU__RETURN_##parameter(sum);                                                           \
@@ -2861,7 +2864,7 @@ static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa
         uint16_t *dx, const uint16_t *dy, const uint16_t *x, LGELU__ARGUMENT_##parameter size_t n)\
     {                                                                                             \
         double sum;                                                                               \
-        LGELU__GIVEN(n, dy && x);                                                                 \
+        LGELU__GIVEN(n, LGELU__HAS_RESULT_##parameter(dx) && dy && x);                            \
         LGELU__TO_NEAREST(sum = LGELU__CALL(family##backward16)(                                  \
                               dx, dy, x, LGELU__VALUE_##parameter, format, n));                   \
         LGELU__RETURN_##parameter(sum);                                                           \

@@ -74,6 +74,8 @@ static void softmax_rows(int most)
     X(backward_no_inner, "01111", lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), 1, 1, n))  \
     X(tanh_forward, "11", lgelu_tanh_forward(F(0), F(1), n))                                       \
     X(tanh_backward, "111", lgelu_tanh_backward(F(0), F(1), F(2), n))                              \
+    X(elu_forward, "11", lgelu_elu_forward(F(0), F(1), n))                                         \
+    X(elu_backward, "111", lgelu_elu_backward(F(0), F(1), F(2), n))                                \
     X(silu_forward, "11", lgelu_silu_forward(F(0), F(1), 1, n))                                    \
     X(silu_backward, "011", lgelu_silu_backward(F(0), F(1), F(2), 1, n))                           \
     X(gated_forward, "111", lgelu_gated_forward(F(0), F(1), F(2), 1, n))                           \
@@ -236,8 +238,8 @@ static double gates_at_page_ends(const lgelu__kernels *with, size_t n, int which
         with->backward_channels(floats(0, 3 * n), doubles(1, n), floats(2, 3 * n), floats(3, 3 * n),
                                 floats(4, n), 3, n, 1);
         break;
-    case 5: with->tanh_forward(floats(0, n), floats(1, n), n); break;
-    case 6: with->tanh_backward(floats(0, n), floats(1, n), floats(2, n), n); break;
+    case 5: with->tanh_forward(floats(0, n), floats(1, n), 1, n); break;
+    case 6: with->tanh_backward(floats(0, n), floats(1, n), floats(2, n), 1, n); break;
     case 7: with->silu_forward(floats(0, n), floats(1, n), 1.3f, n); break;
     case 8: sum = with->silu_backward(floats(0, n), floats(1, n), floats(2, n), 1.3f, n); break;
     case 9: with->gated_forward(floats(0, n), floats(1, n), floats(2, n), 1.7f, n); break;
@@ -250,10 +252,10 @@ static double gates_at_page_ends(const lgelu__kernels *with, size_t n, int which
         sum = with->silu_gated_backward(floats(0, n), floats(1, n), floats(2, n), floats(3, n),
                                         floats(4, n), 1.3f, n);
         break;
-    case 13: with->tanh_gated_forward(floats(0, n), floats(1, n), floats(2, n), n); break;
+    case 13: with->tanh_gated_forward(floats(0, n), floats(1, n), floats(2, n), 1, n); break;
     case 14:
         with->tanh_gated_backward(floats(0, n), floats(1, n), floats(2, n), floats(3, n),
-                                  floats(4, n), n);
+                                  floats(4, n), 1, n);
         break;
     case 15: with->from16(floats(0, n), halves(1, n), LGELU__F16, n); break;
     case 16: with->to16(halves(0, n), floats(1, n), LGELU__F16, n); break;
@@ -261,8 +263,10 @@ static double gates_at_page_ends(const lgelu__kernels *with, size_t n, int which
     case 18:
         sum = with->backward16(halves(0, n), halves(1, n), halves(2, n), 1.7f, LGELU__BF16, n);
         break;
-    case 19: with->tanh_forward16(halves(0, n), halves(1, n), LGELU__F16, n); break;
-    case 20: with->tanh_backward16(halves(0, n), halves(1, n), halves(2, n), LGELU__F16, n); break;
+    case 19: with->tanh_forward16(halves(0, n), halves(1, n), 1, LGELU__F16, n); break;
+    case 20:
+        with->tanh_backward16(halves(0, n), halves(1, n), halves(2, n), 1, LGELU__F16, n);
+        break;
     case 21: with->silu_forward16(halves(0, n), halves(1, n), 1.3f, LGELU__BF16, n); break;
     case 22:
         sum = with->silu_backward16(halves(0, n), halves(1, n), halves(2, n), 1.3f, LGELU__F16, n);
