@@ -391,6 +391,52 @@ static void edits(void)
     free(f.data);
 }
 
+/* Nodes in any order: the last one first, and an If before what its branch reads. */
+static void unsorted(void)
+{
+    static const unsigned char yes = 1;
+    memory_file graph = { NULL, 0, 0 }, branch = graph, attribute = graph, node, f, out = graph;
+    build_value(&graph, BUILD_INPUT, "x", 1, 1, two);
+    build_initializer(&graph, "yes", 9, 0, NULL, &yes, 1);
+    build_node(&graph, "Sin", "b", "c", "they are not");
+    build_node(&branch, "Relu", "a", "z", "they are not");
+    build_value(&branch, BUILD_OUTPUT, "z", 1, -1, NULL);
+    node = build_node_alone("If", "yes", "b", "they are not");
+    build_text(&attribute, 1, "then_branch");
+    build_message(&attribute, 6, &branch);
+    build_message(&node, 5, &attribute);
+    build_message(&graph, BUILD_NODE, &node);
+    build_node(&graph, "Cos", "x", "d", "they are not");
+    build_node(&graph, "Tan", "d", "a", "they are not");
+    build_value(&graph, BUILD_OUTPUT, "c", 1, 1, two);
+    f = build_model(&graph, 8, 17);
+    onnx_graph *g = open_file(&f), *again;
+    if (!check(g && onnx_is(&g->top.node[0].op, "Cos") && onnx_is(&g->top.node[1].op, "Tan")
+                   && onnx_is(&g->top.node[2].op, "If") && onnx_is(&g->top.node[3].op, "Sin")
+                   && g->value[onnx_graph_find(g, "a")].last_reader == 2,
+               "nodes in any order are sorted", "%s", said))
+        return;
+    onnx_edit *e = onnx_edit_begin(g);
+    check(!onnx_edit_write(e, memory_append, &out, said) && out.size == f.size
+              && !memcmp(out.data, f.data, f.size),
+          "without edits they are written in the file's order", "%s", said);
+    const char *in[1] = { "a" }, *to[1] = { "more" };
+    const onnx_new_node added = { "n", "Exp", in, to, 1, 1, NULL, 0 };
+    out.size = 0;
+    int bad = onnx_edit_insert(e, 4, &added) || onnx_edit_input(e, 3, 0, "more")
+              || onnx_edit_remove(e, 2) || onnx_edit_write(e, memory_append, &out, said);
+    again = open_file(&out);
+    check(!bad && again && again->top.nodes == 4 && onnx_is(&again->top.node[2].op, "Exp")
+              && onnx_is(&again->top.node[3].op, "Sin")
+              && again->top.node[3].input[0] == again->top.node[2].output[0],
+          "edits of them are of the nodes that are meant", "%s", said);
+    onnx_graph_close(again);
+    onnx_edit_end(e);
+    onnx_graph_close(g);
+    free(out.data);
+    free(f.data);
+}
+
 /* An initializer of a file of version 3 is an input, too. */
 static void old_versions(void)
 {
@@ -448,23 +494,25 @@ static void damage(void)
     free(f.data);
 }
 
-/* Time in proportion to the length: a chain of 200,000 nodes. */
+/* Time in proportion to the length: a chain of 200,000 nodes, the first or the last one first. */
 static void many_nodes(void)
 {
-    memory_file graph = { NULL, 0, 0 }, f;
-    char in[32] = "x", out[32];
-    int i;
-    build_value(&graph, BUILD_INPUT, "x", 1, 1, two);
-    for (i = 0; i < 200000; i++) {
-        sprintf(out, "v%d", i);
-        build_node(&graph, "Relu", in, out, "they are not");
-        memcpy(in, out, sizeof in);
+    for (int backwards = 0; backwards < 2; backwards++) {
+        memory_file graph = { NULL, 0, 0 }, f;
+        char in[32], out[32];
+        build_value(&graph, BUILD_INPUT, "v0", 1, 1, two);
+        for (int i = 0; i < 200000; i++) {
+            sprintf(in, "v%d", backwards ? 199999 - i : i);
+            sprintf(out, "v%d", backwards ? 200000 - i : i + 1);
+            build_node(&graph, "Relu", in, out, "they are not");
+        }
+        f = build_model(&graph, 8, 17);
+        onnx_graph *g = open_file(&f);
+        check(g && g->top.nodes == 200000 && g->values == 200001,
+              backwards ? "200,000 nodes, backwards" : "200,000 nodes", "%s", said);
+        onnx_graph_close(g);
+        free(f.data);
     }
-    f = build_model(&graph, 8, 17);
-    onnx_graph *g = open_file(&f);
-    check(g && g->top.nodes == 200000 && g->values == 200001, "200,000 nodes", "%s", said);
-    onnx_graph_close(g);
-    free(f.data);
 }
 
 int main(void)
@@ -476,6 +524,7 @@ int main(void)
     external_data();
     odd_encodings();
     edits();
+    unsorted();
     old_versions();
     damage();
     many_nodes();

@@ -1055,19 +1055,230 @@ static int onnx_read_initializers(onnx_opening *o, onnx_subgraph *s)
     return 0;
 }
 
-/* Reads the nodes: field 1 of a GraphProto, 7 of a FunctionProto. Returns 0 or -1. */
-static int onnx_read_nodes(onnx_opening *o, onnx_subgraph *s, int field)
+/* ---- the order of nodes ----
+
+   ONNX demands that nodes are sorted, but its runtimes sort them, and some programs write them in
+   any order. */
+
+/* The nodes of a graph as the file has them, and the order in which they can be evaluated. */
+typedef struct {
+    deploy_span *proto;  /* by place in the file */
+    int *order;          /* places, sorted */
+    int *slot;           /* a table of the outputs' names: an output plus 1, or 0 */
+    size_t slots;        /* a power of two */
+    deploy_span *output; /* names */
+    int *maker;          /* by output: the place of its node */
+    int nodes, outputs;
+    int *need,
+        *first; /* by place: the places that it needs, need[first[i]] to need[first[i + 1]] */
+    size_t needs, space;
+    int *stack, *next;    /* of the walk: places, and by place the first need not yet looked at */
+    unsigned char *state; /* by place: 0 not visited, 1 on the stack, 2 in the order */
+} onnx_order;
+
+static void onnx_end_order(onnx_order *s)
 {
-    onnx_fields r = onnx_fields_of(s->proto);
-    int k = 0;
+    free(s->proto);
+    free(s->order);
+    free(s->slot);
+    free(s->output);
+    free(s->maker);
+    free(s->need);
+    free(s->first);
+    free(s->stack);
+    free(s->next);
+    free(s->state);
+}
+
+/* Returns the place of the node that makes a value of this name, or -1. */
+static int onnx_order_maker(const onnx_order *s, const deploy_span *name, size_t *slot)
+{
+    size_t at = onnx_hash(name, 0) & (s->slots - 1);
+    while (s->slot[at] && !onnx_same(s->output + s->slot[at] - 1, name))
+        at = (at + 1) & (s->slots - 1);
+    *slot = at;
+    return s->slot[at] ? s->maker[s->slot[at] - 1] : -1;
+}
+
+/* Lists the nodes of a graph and the names of their outputs. Returns 0 or -1. */
+static int onnx_order_outputs(onnx_opening *o, onnx_order *s, const onnx_subgraph *graph, int field)
+{
+    onnx_fields r = onnx_fields_of(graph->proto);
+    size_t space = 0, proto_space = 0, slot;
     while (onnx_next(&r)) {
-        if (onnx_field_is(&r, field, 2)) {
-            if (onnx_read_node(o, r.in, s->node + k, k))
+        onnx_fields node = onnx_fields_of(r.in);
+        void *longer;
+        if (!onnx_field_is(&r, field, 2))
+            continue;
+        longer = onnx_longer(s->proto, (size_t)s->nodes, &proto_space, sizeof *s->proto);
+        if (!longer)
+            return onnx_no_memory(o);
+        s->proto = (deploy_span *)longer;
+        s->proto[s->nodes] = r.in;
+        while (onnx_next(&node)) {
+            size_t same = space;
+            if (!onnx_field_is(&node, 2, 2) || !node.in.n)
+                continue;
+            longer = onnx_longer(s->output, (size_t)s->outputs, &same, sizeof *s->output);
+            if (longer)
+                s->output = (deploy_span *)longer;
+            longer = longer ? onnx_longer(s->maker, (size_t)s->outputs, &space, sizeof(int)) : NULL;
+            if (!longer)
+                return onnx_no_memory(o);
+            s->maker = (int *)longer;
+            s->output[s->outputs] = node.in;
+            s->maker[s->outputs++] = s->nodes;
+        }
+        s->nodes++;
+    }
+    for (s->slots = 16; s->slots < 2 * (size_t)s->outputs + 2;)
+        s->slots *= 2;
+    s->slot = (int *)deploy_room(s->slots, sizeof(int));
+    if (!s->slot)
+        return onnx_no_memory(o);
+    for (space = 0; space < (size_t)s->outputs; space++) {
+        /* of two values of one name the first counts; the second is refused when it is read */
+        if (onnx_order_maker(s, s->output + space, &slot) < 0)
+            s->slot[slot] = (int)space + 1;
+    }
+    return 0;
+}
+
+/* Adds what a name needs. Returns 0 or -1. */
+static int onnx_order_need(onnx_opening *o, onnx_order *s, const deploy_span *name)
+{
+    size_t slot;
+    const int place = name->n ? onnx_order_maker(s, name, &slot) : -1;
+    int *longer;
+    if (place < 0)
+        return 0;
+    longer = (int *)onnx_longer(s->need, s->needs, &s->space, sizeof(int));
+    if (!longer)
+        return onnx_no_memory(o);
+    s->need = longer;
+    s->need[s->needs++] = place;
+    return 0;
+}
+
+static int onnx_order_graph(onnx_opening *o, onnx_order *s, deploy_span proto, int depth);
+
+/* Adds what a node needs: its inputs, and what its subgraphs read. Returns 0 or -1. */
+static int onnx_order_node(onnx_opening *o, onnx_order *s, deploy_span proto, int depth)
+{
+    onnx_fields r = onnx_fields_of(proto);
+    while (onnx_next(&r)) {
+        onnx_fields attribute = onnx_fields_of(r.in);
+        if (onnx_field_is(&r, 1, 2) && onnx_order_need(o, s, &r.in))
+            return -1;
+        if (!onnx_field_is(&r, 5, 2))
+            continue;
+        while (onnx_next(&attribute)) {
+            if (onnx_field_is(&attribute, 6, 2) && onnx_order_graph(o, s, attribute.in, depth + 1))
                 return -1;
-            k++;
         }
     }
     return 0;
+}
+
+/* The same of the nodes and outputs of a subgraph. What is nested too deep is refused when it is
+   read. */
+static int onnx_order_graph(onnx_opening *o, onnx_order *s, deploy_span proto, int depth)
+{
+    onnx_fields r = onnx_fields_of(proto);
+    while (depth <= ONNX_MOST_DEPTH && onnx_next(&r)) {
+        onnx_fields value = onnx_fields_of(r.in);
+        if (onnx_field_is(&r, 1, 2) && onnx_order_node(o, s, r.in, depth))
+            return -1;
+        if (!onnx_field_is(&r, 12, 2))
+            continue;
+        while (onnx_next(&value)) {
+            if (onnx_field_is(&value, 1, 2) && onnx_order_need(o, s, &value.in))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Adds a node to the order behind all that it needs. Returns 1 if it needs itself, 0 otherwise. */
+static int onnx_order_visit(onnx_order *s, int place, int *done)
+{
+    int depth = 1;
+    if (s->state[place])
+        return 0;
+    s->stack[0] = place;
+    s->state[place] = 1;
+    while (depth) {
+        const int at = s->stack[depth - 1];
+        if (s->next[at] < s->first[at + 1]) {
+            const int need = s->need[s->next[at]++];
+            if (s->state[need] == 1)
+                return 1;
+            if (!s->state[need]) {
+                s->state[need] = 1;
+                s->stack[depth++] = need;
+            }
+        } else {
+            s->state[at] = 2;
+            s->order[(*done)++] = at;
+            depth--;
+        }
+    }
+    return 0;
+}
+
+/* Finds the order of the nodes of a graph: that of the file where this is sorted, or where no order
+   is, which is refused when the nodes are read. *sorted: it is that of the file. Returns 0 or -1.
+ */
+static int onnx_find_order(onnx_opening *o, onnx_order *s, int *sorted)
+{
+    const size_t n = (size_t)s->nodes + 1;
+    int i, done = 0, circle = 0;
+    size_t k = 0;
+    s->order = (int *)deploy_room(n, sizeof(int));
+    s->first = (int *)deploy_room(n, sizeof(int));
+    s->stack = (int *)deploy_room(n, sizeof(int));
+    s->next = (int *)deploy_room(n, sizeof(int));
+    s->state = (unsigned char *)deploy_room(n, 1);
+    if (!s->order || !s->first || !s->stack || !s->next || !s->state)
+        return onnx_no_memory(o);
+    *sorted = 1;
+    for (i = 0; i < s->nodes; i++) {
+        if (onnx_order_node(o, s, s->proto[i], 0))
+            return -1;
+        if (s->needs > INT_MAX)
+            return onnx_fail(o, "the nodes have too many inputs");
+        s->first[i + 1] = (int)s->needs;
+        for (; k < s->needs; k++)
+            *sorted &= s->need[k] < i;
+    }
+    memcpy(s->next, s->first, n * sizeof(int));
+    for (i = 0; i < s->nodes && !*sorted && !circle; i++)
+        circle = onnx_order_visit(s, i, &done);
+    *sorted |= circle;
+    for (i = 0; i < s->nodes && *sorted; i++)
+        s->order[i] = i;
+    return 0;
+}
+
+/* Reads the nodes of a graph (field 1 of a GraphProto, 7 of a FunctionProto), each behind those
+   that it needs. Returns 0 or -1. */
+static int onnx_read_nodes(onnx_opening *o, onnx_subgraph *graph, int field)
+{
+    onnx_order s;
+    int k, sorted = 1, failed;
+    memset(&s, 0, sizeof s);
+    failed = onnx_order_outputs(o, &s, graph, field) || onnx_find_order(o, &s, &sorted);
+    if (!failed && !sorted) {
+        graph->at = (int *)onnx_keep(o, (size_t)s.nodes, sizeof(int));
+        failed = !graph->at;
+    }
+    for (k = 0; k < s.nodes && !failed; k++) {
+        if (graph->at)
+            graph->at[s.order[k]] = k;
+        failed = onnx_read_node(o, s.proto[s.order[k]], graph->node + k, k);
+    }
+    onnx_end_order(&s);
+    return failed ? -1 : 0;
 }
 
 /* Looks up an output of the innermost graph; one of an enclosing graph is read by the node that
@@ -2293,11 +2504,12 @@ static int onnx_node_is_changed(const onnx_sink *s, int place)
     return 0;
 }
 
-/* Writes the field of a node, and what is inserted before it. */
+/* Writes the field of a node, the file's node number `at`, and what is inserted before it. */
 static void onnx_emit_node_field(onnx_sink *s, const onnx_fields *r, const unsigned char **done,
-                                 int place)
+                                 int at)
 {
     const onnx_subgraph *top = &s->e->g->top;
+    const int place = top->at ? top->at[at] : at;
     const int removed = onnx_change_at(s, ONNX_REMOVE, place, 0) != NULL;
     onnx_emit(s, *done, (size_t)(r->start - *done));
     *done = r->start;
@@ -2307,7 +2519,7 @@ static void onnx_emit_node_field(onnx_sink *s, const onnx_fields *r, const unsig
         if (!removed)
             onnx_emit_changed(s, r, onnx_emit_node, place);
     }
-    if (place + 1 == top->nodes) {
+    if (at + 1 == top->nodes) {
         onnx_emit(s, *done, (size_t)(r->left.p - *done));
         *done = r->left.p;
         onnx_emit_changes(s, ONNX_INSERT, top->nodes);

@@ -21,9 +21,11 @@
    of subgraphs (the branches of If, the bodies of Loop and Scan) are in the same array; a name in a
    subgraph that the subgraph does not define is the value of the enclosing graph.
 
+   Nodes are in an order in which they can be evaluated: that of the file, unless it is not sorted.
+
    Checked when a file is opened: the protobuf encoding, that every input of a node is known, that
-   no value is made twice, that the nodes are in topological order, and that each constant has as
-   much data as its type and shape require. Anything else, such as operators, attributes and shapes,
+   no value is made twice, that there is no circle, and that each constant has as much data as its
+   type and shape require. Anything else, such as operators, attributes and shapes,
    is checked by whoever uses it (onnx_run.h). An attribute or a field that is present without a
    value is 0 or empty, as proto3 says. Functions of the model (local functions) are part of the
    graph as nodes of their domain.
@@ -141,8 +143,9 @@ typedef struct {
 
 typedef struct onnx_subgraph {
     deploy_span name;
-    onnx_node *node;
+    onnx_node *node; /* each behind those that compute its inputs */
     int nodes;
+    int *at; /* by place in the file: the node that is there; NULL: they are in the file's order */
     int *input,
         *output; /* values; inputs that are only initializers' defaults are not among them */
     int inputs, outputs;
