@@ -9,12 +9,12 @@
 
 static char said[160];
 
-/* One operator. A tensor is "SHAPE: ELEMENTS", of floats, or of int64 after an i, bool after a b;
-   an empty text is left out. */
+/* One operator, "DOMAIN.NAME" outside ai.onnx. A tensor is "SHAPE: ELEMENTS", of floats, or after a
+   letter of another type (sample_of); an empty text is left out. */
 typedef struct {
     const char *op, *attributes;
     int opset;
-    const char *in[5], *out;
+    const char *in[9], *out;
 } row;
 
 static const row rows[] = {
@@ -105,24 +105,172 @@ static const row rows[] = {
       { "1,1,2: 1 3", "", "", "i 3: 1 1 3" },
       "1,1,3: 1 2 3" },
     { "Dropout", "", 13, { "2: 1 2" }, "2: 1 2" },
-    { "Identity", "", 13, { "i 2: 1 2" }, "i 2: 1 2" }
+    { "Identity", "", 13, { "i 2: 1 2" }, "i 2: 1 2" },
+    /* narrow types: rounded to even, brought into range; 17 is float8e4m3fn, 22 int4, 23 float4 */
+    { "DequantizeLinear", "", 21, { "q 5: 0 1 2 15 8", ": 2", "q : 8" }, "5: -16 -14 -12 14 0" },
+    { "QuantizeLinear", "output_dtype=21", 21, { "4: -1 1.5 2.5 99", ": 1" }, "q 4: 0 2 2 15" },
+    { "DequantizeLinear",
+      "axis=1 block_size=2",
+      21,
+      { "u 1,4: 1 2 3 4", "1,2: 1 10" },
+      "1,4: 1 2 30 40" },
+    /* com.microsoft */
+    { "com.microsoft.Gelu", "", 17, { "2: -1 1" }, "2: -0.15865526 0.8413447" },
+    { "com.microsoft.BiasGelu", "", 17, { "1,2: 0 1", "2: -1 0" }, "1,2: -0.15865526 0.8413447" },
+    { "com.microsoft.FastGelu", "", 17, { "1,2: 0 1", "2: -1 0" }, "1,2: -0.15880801 0.8411920" },
+    { "com.microsoft.QuickGelu", "alpha=1.0", 17, { "2: 0 1" }, "2: 0 0.7310586" },
+    { "com.microsoft.BiasSplitGelu", "", 17, { "1,2: 2 0", "2: 1 1" }, "1,1: 2.5240340" },
+    { "com.microsoft.FusedMatMul",
+      "transA=1 alpha=0.5",
+      17,
+      { "2,2: 1 2 3 4", "2,1: 1 1" },
+      "2,1: 2 3" },
+    { "com.microsoft.FusedMatMul",
+      "transBatchA=1",
+      17,
+      { "1,2,1: 1 2", "2,1,1: 3 4" },
+      "2,1,1: 3 8" },
+    { "com.microsoft.FusedGemm",
+      "activation:LeakyRelu activation_alpha=0.5 transB=1",
+      17,
+      { "1,2: 1 2", "2,2: 1 1 -1 -1", "2: 0 1" },
+      "1,2: 3 -1" },
+    { "com.microsoft.FusedConv",
+      "activation:Relu",
+      17,
+      { "1,1,3: 1 2 3", "1,1,1: -1", "1: 2", "1,1,3: 0 0 5" },
+      "1,1,3: 1 0 4" },
+    { "com.microsoft.SkipLayerNormalization",
+      "epsilon=0.0",
+      17,
+      { "1,1,2: 1 2", "1,1,2: 0 0", "2: 1 2", "2: 0 1", "2: 0 1" },
+      "1,1,2: -1 3" },
+    { "com.microsoft.SkipSimplifiedLayerNormalization",
+      "epsilon=0.0",
+      17,
+      { "1,1,2: 1 3", "1,1,2: 0 4", "2: 5 5" },
+      "1,1,2: 1 7" },
+    { "SimplifiedLayerNormalization", "epsilon=0.0", 17, { "1,2: 1 7", "2: 5 5" }, "1,2: 1 7" },
+    { "com.microsoft.EmbedLayerNormalization",
+      "epsilon=0.0",
+      17,
+      { "n 1,1: 1", "n 1,1: 0", "2,2: 0 0 1 3", "1,2: 1 0", "1,2: 0 1", "2: 1 1", "2: 0 0" },
+      "1,1,2: -1 1" },
+    /* two positions of one head of one number; the second query reads both keys, the first one its
+       own: weights 1/(1 + e^-(q·(k2 - k1))) */
+    { "com.microsoft.Attention",
+      "num_heads=1 unidirectional=1",
+      17,
+      { "1,2,1: 0 1", "1,3: 1 1 1", "3: 0 0 10" },
+      "1,2,1: 10 10.7310586" },
+    { "com.microsoft.Attention",
+      "num_heads=1",
+      17,
+      { "1,2,1: 0 1", "1,3: 1 1 1", "3: 0 0 10", "n 1: 1" },
+      "1,2,1: 10 10" },
+    { "com.microsoft.Attention",
+      "num_heads=1",
+      17,
+      { "1,1,1: 1", "1,3: 1 1 1", "3: 0 0 10", "", "2,1,1,1,1: 0 10" },
+      "1,1,1: 10.7310586" },
+    { "com.microsoft.MultiHeadAttention",
+      "num_heads=2",
+      17,
+      { "1,1,2: 1 0", "1,2,2: 0 7 1 7", "1,2,2: 10 2 11 4", "", "n 1,2: 1 1" },
+      "1,1,2: 10.7310586 3" },
+    { "com.microsoft.GroupQueryAttention",
+      "num_heads=2 kv_num_heads=1",
+      17,
+      { "1,1,2: 1 0", "1,1,1: 1", "1,1,1: 11", "1,1,1,1: 0", "1,1,1,1: 10", "n 1: 1", "n : 2" },
+      "1,1,2: 10.7310586 10.5" },
+    { "com.microsoft.RotaryEmbedding",
+      "",
+      17,
+      { "1,1,1,2: 1 2", "i 1: 1", "2,1: 1 0", "2,1: 0 1" },
+      "1,1,1,2: -2 1" },
+    { "com.microsoft.QLinearAdd",
+      "",
+      17,
+      { "u 2: 2 4", ": 1", "u : 2", "u 2: 1 1", ": 2", "u : 0", ": 1", "u : 5" },
+      "u 2: 7 9" },
+    { "com.microsoft.QLinearMul",
+      "",
+      17,
+      { "u 2: 2 4", ": 1", "u : 1", "u 2: 1 3", ": 2", "u : 0", ": 1", "u : 0" },
+      "u 2: 2 18" },
+    { "com.microsoft.QLinearSigmoid",
+      "",
+      17,
+      { "u 2: 1 2", ": 1", "u : 1", ": 0.01" },
+      "u 2: 50 73" },
+    { "com.microsoft.QLinearLeakyRelu",
+      "alpha=0.5",
+      17,
+      { "c 2: -4 2", ": 1", "c : 0", ": 1", "c : 0" },
+      "c 2: -2 2" },
+    { "com.microsoft.QLinearGlobalAveragePool",
+      "channels_last=1",
+      17,
+      { "u 1,1,2,2: 2 1 4 3", ": 1", "u : 0", ": 1", "u : 1" },
+      "u 1,1,1,2: 4 3" },
+    { "com.microsoft.QLinearConcat",
+      "axis=0",
+      17,
+      { ": 1", "u : 0", "u 1: 3", ": 2", "u : 1", "u 1: 7", ": 1", "u : 0" },
+      "u 2: 4 7" },
+    { "com.microsoft.QGemm",
+      "transB=1",
+      17,
+      { "u 1,2: 1 2", ": 1", "u : 0", "c 1,2: 3 4", ": 2", "c : 0", "n 1: 5" },
+      "1,1: 32" },
+    { "com.microsoft.MatMulIntegerToFloat",
+      "",
+      17,
+      { "u 1,2: 1 2", "c 2,1: 3 4", ": 2", "1: 0.5", "u : 1", "", "1: 1" },
+      "1,1: 5" },
+    { "com.microsoft.DynamicQuantizeMatMul",
+      "",
+      17,
+      { "1,2: 0 255", "c 2,1: 3 4", "1: 0.5" },
+      "1,1: 510" },
+    { "com.microsoft.QAttention",
+      "num_heads=1",
+      17,
+      { "u 1,2,1: 2 3", "c 1,3: 1 1 1", "3: 0 0 10", ": 1", ": 1", "", "u : 2", "c : 0" },
+      "1,2,1: 10.5 10.7310586" },
+    { "com.microsoft.MatMulNBits",
+      "K=2 N=1 bits=4 block_size=16",
+      17,
+      { "1,2: 1 10", "u 1,1,8: 169 0 0 0 0 0 0 0", "1: 2" },
+      "1,1: 42" },
+    { "com.microsoft.NhwcMaxPool",
+      "kernel_shape=1,2",
+      17,
+      { "u 1,1,2,2: 1 9 3 4" },
+      "u 1,1,1,2: 3 9" },
+    { "com.microsoft.ExpandDims", "", 17, { "2: 1 2", "n : 0" }, "1,2: 1 2" },
+    { "com.microsoft.BiasAdd", "", 17, { "1,1,2: 1 2", "2: 1 1", "1,1,2: 3 3" }, "1,1,2: 5 6" },
 };
 
 /* A tensor as text: its type, shape and elements. */
 typedef struct {
     int type, rank;
-    int64_t dim[8], whole[64];
+    int64_t dim[8];
     size_t count;
-    float real[64];
-    unsigned char yes[64];
+    double real[64];
+    unsigned char data[512];
 } sample;
 
+/* Letters: i int64, n int32, c int8, u uint8, b bool, q uint4 (in a file two a byte). */
 static sample sample_of(const char *text)
 {
+    static const char letters[] = "incubq";
+    static const int types[] = { ONNX_I64, ONNX_I32, ONNX_I8, ONNX_U8, ONNX_BOOL, ONNX_U4 };
+    const char *letter = strchr(letters, *text);
     sample s;
     char word[64];
     memset(&s, 0, sizeof s);
-    s.type = *text == 'i' ? ONNX_I64 : *text == 'b' ? ONNX_BOOL : ONNX_F32;
+    s.type = *text && letter ? types[letter - letters] : ONNX_F32;
     text += s.type != ONNX_F32;
     for (; *text && *text != ':'; text++) {
         if (*text >= '0' && *text <= '9')
@@ -130,26 +278,34 @@ static sample sample_of(const char *text)
     }
     text++;
     while (build_word(&text, word, " ")) {
-        s.real[s.count] = (float)atof(word);
-        s.whole[s.count] = atol(word);
-        s.yes[s.count++] = (unsigned char)(*word == '1');
+        onnx_tensor x;
+        memset(&x, 0, sizeof x);
+        x.type = s.type;
+        x.data = s.data;
+        s.real[s.count] = atof(word);
+        onnx_tensor_set_real(&x, s.count, s.real[s.count]);
+        s.count++;
     }
     return s;
 }
 
-static const void *elements(const sample *s, size_t *bytes)
+/* The elements as a file stores them. */
+static const void *stored(sample *s, size_t *bytes)
 {
     *bytes = s->count * onnx_type_bytes(s->type);
-    return s->type == ONNX_F32   ? (const void *)s->real
-           : s->type == ONNX_I64 ? (const void *)s->whole
-                                 : (const void *)s->yes;
+    if (s->type == ONNX_U4) {
+        for (size_t i = 0; i < s->count; i++)
+            s->data[i / 2] = (unsigned char)(i % 2 ? s->data[i / 2] | s->data[i] << 4 : s->data[i]);
+        *bytes = (s->count + 1) / 2;
+    }
+    return s->data;
 }
 
 /* The names of a row's inputs, "a b - d". */
 static void input_names(const row *r, char *names)
 {
     *names = 0;
-    for (int k = 0; k < 5 && r->in[k]; k++) {
+    for (int k = 0; k < 9 && r->in[k]; k++) {
         const char name[3] = { *r->in[k] ? (char)('a' + k) : '-', ' ', 0 };
         strcat(names, name);
     }
@@ -158,13 +314,14 @@ static void input_names(const row *r, char *names)
 /* The file of one operator; constant: its inputs are initializers. */
 static memory_file file_of_row(const row *r, int constant)
 {
-    memory_file graph = { NULL, 0, 0 };
-    char names[16];
-    for (int k = 0; k < 5 && r->in[k]; k++) {
+    memory_file graph = { NULL, 0, 0 }, node;
+    const char *dot = strrchr(r->op, '.');
+    char names[32], domain[32] = "";
+    for (int k = 0; k < 9 && r->in[k]; k++) {
         const char name[2] = { (char)('a' + k), 0 };
-        const sample s = sample_of(r->in[k]);
+        sample s = sample_of(r->in[k]);
         size_t bytes;
-        const void *data = elements(&s, &bytes);
+        const void *data = stored(&s, &bytes);
         if (!*r->in[k])
             continue;
         if (constant)
@@ -173,22 +330,25 @@ static memory_file file_of_row(const row *r, int constant)
             build_value(&graph, BUILD_INPUT, name, s.type, s.rank, s.dim);
     }
     input_names(r, names);
-    build_node(&graph, r->op, names, "y", r->attributes);
+    node = build_node_alone(dot ? dot + 1 : r->op, names, "y", r->attributes);
+    if (dot) {
+        memcpy(domain, r->op, (size_t)(dot - r->op));
+        build_text(&node, 7, domain);
+    }
+    build_message(&graph, BUILD_NODE, &node);
     build_value(&graph, BUILD_OUTPUT, "y", sample_of(r->out).type, -1, NULL);
     return build_model(&graph, 8, r->opset);
 }
 
 static void set_inputs(onnx_run *run, const row *r)
 {
-    for (int k = 0; k < 5 && r->in[k]; k++) {
+    for (int k = 0; k < 9 && r->in[k]; k++) {
         const char name[2] = { (char)('a' + k), 0 };
         const int value = onnx_graph_find(run->graph, name);
         const sample s = sample_of(r->in[k]);
-        size_t bytes;
-        const void *data = elements(&s, &bytes);
         onnx_tensor *x = value < 0 ? NULL : onnx_tensor_make(run, s.type, s.rank, s.dim);
         if (x)
-            memcpy(x->data, data, bytes);
+            memcpy(x->data, s.data, s.count * onnx_type_bytes(s.type));
         if (x)
             onnx_run_set(run, value, x);
     }
@@ -206,9 +366,7 @@ static int is_sample(const onnx_tensor *y, const char *text)
         return 0;
     }
     for (size_t i = 0; i < s.count; i++) {
-        const double a = onnx_tensor_real(y, i);
-        const double b = s.type == ONNX_F32 ? (double)s.real[i]
-                                            : (double)(s.type == ONNX_BOOL ? s.yes[i] : s.whole[i]);
+        const double a = onnx_tensor_real(y, i), b = s.real[i];
         if (!(fabs(a - b) <= 1e-6 * (1 + fabs(b)))) {
             snprintf(said, sizeof said, "element %d is %g, not %g", (int)i, a, b);
             return 0;

@@ -389,32 +389,42 @@ static void onnx_count_reader(onnx_opening *o, int value, int level)
 /* ---- [4] TYPES ---- */
 
 /* By onnx_type: the name, the bytes of an element in memory and in raw data, the field of
-   TensorProto that holds elements, the bytes of an element there (0: a varint), and how many of
-   those are an element. */
+   TensorProto that holds elements, the bytes of an element there (0: a varint), how many of those
+   are an element, and, where a byte of the file holds several elements, the bits of one. */
 static const struct {
     const char *name;
     size_t bytes;
     int field;
-    size_t width, parts;
+    size_t width, parts, bits;
 } onnx_types[ONNX_TYPES] = {
     /* clang-format off */
-    { "undefined", 0, 0, 0, 1 },
-    { "float",     4, 4, 4, 1 },
-    { "uint8",     1, 5, 0, 1 },
-    { "int8",      1, 5, 0, 1 },
-    { "uint16",    2, 5, 0, 1 },
-    { "int16",     2, 5, 0, 1 },
-    { "int32",     4, 5, 0, 1 },
-    { "int64",     8, 7, 0, 1 },
-    { "string",    sizeof(deploy_span), 6, 0, 1 },
-    { "bool",      1, 5, 0, 1 },
-    { "float16",   2, 5, 0, 1 },
-    { "double",    8, 10, 8, 1 },
-    { "uint32",    4, 11, 0, 1 },
-    { "uint64",    8, 11, 0, 1 },
-    { "complex64", 8, 4, 4, 2 },
-    { "complex128", 16, 10, 8, 2 },
-    { "bfloat16",  2, 5, 0, 1 }
+    { "undefined", 0, 0, 0, 1, 0 },
+    { "float",     4, 4, 4, 1, 0 },
+    { "uint8",     1, 5, 0, 1, 0 },
+    { "int8",      1, 5, 0, 1, 0 },
+    { "uint16",    2, 5, 0, 1, 0 },
+    { "int16",     2, 5, 0, 1, 0 },
+    { "int32",     4, 5, 0, 1, 0 },
+    { "int64",     8, 7, 0, 1, 0 },
+    { "string",    sizeof(deploy_span), 6, 0, 1, 0 },
+    { "bool",      1, 5, 0, 1, 0 },
+    { "float16",   2, 5, 0, 1, 0 },
+    { "double",    8, 10, 8, 1, 0 },
+    { "uint32",    4, 11, 0, 1, 0 },
+    { "uint64",    8, 11, 0, 1, 0 },
+    { "complex64", 8, 4, 4, 2, 0 },
+    { "complex128", 16, 10, 8, 2, 0 },
+    { "bfloat16",  2, 5, 0, 1, 0 },
+    { "float8e4m3fn",   1, 5, 0, 1, 0 },
+    { "float8e4m3fnuz", 1, 5, 0, 1, 0 },
+    { "float8e5m2",     1, 5, 0, 1, 0 },
+    { "float8e5m2fnuz", 1, 5, 0, 1, 0 },
+    { "uint4",          1, 5, 0, 1, 4 },
+    { "int4",           1, 5, 0, 1, 4 },
+    { "float4e2m1",     1, 5, 0, 1, 4 },
+    { "float8e8m0",     1, 5, 0, 1, 0 },
+    { "uint2",          1, 5, 0, 1, 2 },
+    { "int2",           1, 5, 0, 1, 2 }
     /* clang-format on */
 };
 
@@ -426,6 +436,15 @@ size_t onnx_type_bytes(int type)
 const char *onnx_type_name(int type)
 {
     return type >= 0 && type < ONNX_TYPES ? onnx_types[type].name : "unknown";
+}
+
+/* Returns how many bytes of raw data, or numbers of the typed field, hold so many elements. */
+static size_t onnx_stored(int type, size_t count)
+{
+    const size_t bits = onnx_types[type].bits;
+    if (bits)
+        return count / (8 / bits) + (count % (8 / bits) != 0);
+    return count;
 }
 
 /* ---- [5] CONSTANTS ---- */
@@ -537,7 +556,7 @@ static int onnx_leaves_folder(const char *path)
 /* Finds the elements in a file beside the model. Returns 0 or -1. */
 static int onnx_find_external(onnx_opening *o, onnx_constant *c, const onnx_data_place *place)
 {
-    const size_t need = deploy_times(c->count, onnx_type_bytes(c->type));
+    const size_t need = deploy_times(onnx_stored(c->type, c->count), onnx_type_bytes(c->type));
     size_t bytes = place->bytes;
     char *path, reason[160] = "";
     c->field = 13;
@@ -591,7 +610,7 @@ static int onnx_find_typed(onnx_opening *o, onnx_constant *c)
             return onnx_damaged(o, &r);
         found += (uint64_t)more;
     }
-    if (found != (uint64_t)c->count * onnx_types[c->type].parts)
+    if (found != (uint64_t)onnx_stored(c->type, c->count) * onnx_types[c->type].parts)
         return onnx_fail(o, "tensor '%t': %z elements of type %s expected, %z found", &c->name,
                          c->count, onnx_type_name(c->type),
                          (size_t)(found / onnx_types[c->type].parts));
@@ -621,7 +640,7 @@ static int onnx_read_constant(onnx_opening *o, deploy_span proto, onnx_constant 
     c->field = 9;
     if (c->type == ONNX_STRING)
         return onnx_fail(o, "tensor '%t': strings as raw data", &c->name);
-    if (c->data.n / width != c->count || c->data.n % width)
+    if (c->data.n / width != onnx_stored(c->type, c->count) || c->data.n % width)
         return onnx_fail(o, "tensor '%t': %z bytes for %z elements of type %s", &c->name, c->data.n,
                          c->count, onnx_type_name(c->type));
     return 0;
@@ -1715,6 +1734,16 @@ static int onnx_in_range(int type, uint64_t x)
 {
     const int64_t whole = (int32_t)(uint32_t)x;
     switch (type) {
+    case ONNX_F8_E4M3FN:
+    case ONNX_F8_E4M3FNUZ:
+    case ONNX_F8_E5M2:
+    case ONNX_F8_E5M2FNUZ:
+    case ONNX_F8_E8M0:
+    case ONNX_U4:
+    case ONNX_I4:
+    case ONNX_F4_E2M1:
+    case ONNX_U2:
+    case ONNX_I2:
     case ONNX_U8: return whole >= 0 && whole <= 255;
     case ONNX_I8: return whole >= -128 && whole <= 127;
     case ONNX_U16:
@@ -1750,6 +1779,20 @@ static int onnx_copy_typed(const onnx_constant *c, unsigned char *to)
     return 0;
 }
 
+/* Makes elements of bytes that hold several each, the first one in the lowest bits. `p` begins with
+   these bytes and has space for the elements, which are made from the last one on. */
+static void onnx_unpack(const onnx_constant *c, unsigned char *p)
+{
+    const size_t bits = onnx_types[c->type].bits, each = bits ? 8 / bits : 1;
+    const int is_signed = c->type == ONNX_I4 || c->type == ONNX_I2;
+    size_t i;
+    for (i = c->count; bits && i--;) {
+        const unsigned mask = (1u << bits) - 1, half = is_signed ? 1u << (bits - 1) : 0;
+        const unsigned x = p[i / each] >> (i % each * bits) & mask;
+        p[i] = (unsigned char)((x ^ half) - half);
+    }
+}
+
 int onnx_constant_read(const onnx_constant *c, void *to)
 {
     unsigned char *p = (unsigned char *)to;
@@ -1759,12 +1802,15 @@ int onnx_constant_read(const onnx_constant *c, void *to)
         return -1;
     if (!c->count)
         return 0;
-    if (c->field != 9 && c->field != 13)
-        return onnx_copy_typed(c, p);
-    if (c->type == ONNX_C64 || c->type == ONNX_C128)
+    if (c->field != 9 && c->field != 13) {
+        if (onnx_copy_typed(c, p))
+            return -1;
+    } else if (c->type == ONNX_C64 || c->type == ONNX_C128) {
         onnx_copy_numbers(p, c->data.p, 2 * c->count, bytes / 2);
-    else
-        onnx_copy_numbers(p, c->data.p, c->count, bytes);
+    } else {
+        onnx_copy_numbers(p, c->data.p, onnx_stored(c->type, c->count), bytes);
+    }
+    onnx_unpack(c, p);
     for (i = 0; c->type == ONNX_BOOL && i < c->count; i++)
         p[i] = p[i] != 0;
     return 0;
@@ -1989,7 +2035,7 @@ int onnx_edit_constant(onnx_edit *e, int value, const void *data)
         c = onnx_node_tensor(g->top.node + place);
     }
     bytes = c ? onnx_type_bytes(c->type) : 0;
-    if (!bytes || c->type == ONNX_STRING)
+    if (!bytes || c->type == ONNX_STRING || onnx_types[c->type].bits)
         return -1;
     if (c->type == ONNX_C64 || c->type == ONNX_C128)
         onnx_append_elements(&b, data, 2 * c->count, bytes / 2);

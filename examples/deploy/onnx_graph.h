@@ -61,6 +61,16 @@ typedef enum {
     ONNX_C64 = 14,
     ONNX_C128 = 15,
     ONNX_BF16 = 16,
+    ONNX_F8_E4M3FN = 17, /* the narrow types: one byte an element in memory */
+    ONNX_F8_E4M3FNUZ = 18,
+    ONNX_F8_E5M2 = 19,
+    ONNX_F8_E5M2FNUZ = 20,
+    ONNX_U4 = 21,
+    ONNX_I4 = 22,
+    ONNX_F4_E2M1 = 23,
+    ONNX_F8_E8M0 = 24,
+    ONNX_U2 = 25,
+    ONNX_I2 = 26,
     ONNX_TYPES
 } onnx_type;
 
@@ -207,8 +217,8 @@ size_t onnx_type_bytes(int type);
 const char *onnx_type_name(int type);
 
 /* Copies the elements of a constant to `to` (count · onnx_type_bytes bytes), whatever field holds
-   them; half and bfloat16 as 16 bits, bool as one byte, strings as deploy_span. Returns 0, or -1 if
-   an element is out of its type's range. */
+   them; half and bfloat16 as 16 bits, bool and narrow types as one byte, strings as deploy_span.
+   Returns 0, or -1 if an element is out of its type's range. */
 int onnx_constant_read(const onnx_constant *c, void *to);
 
 /* ---- edits ---- */
@@ -248,9 +258,9 @@ void onnx_edit_end(onnx_edit *e);
 /* Each of these returns 0, or -1 (out of memory, or there is no such place). What they are given is
    copied. */
 
-/* Gives a constant other elements, of the same type and shape: an initializer, or, for the output
-   of a node Constant, the tensor of its attribute. data as in onnx_new_constant. External data
-   become part of the file. */
+/* Gives a constant other elements, of the same type and shape (none of fewer than 8 bits): an
+   initializer, or, for the output of a node Constant, the tensor of its attribute. data as in
+   onnx_new_constant. External data become part of the file. */
 int onnx_edit_constant(onnx_edit *e, int value, const void *data);
 /* Adds an initializer. */
 int onnx_edit_add(onnx_edit *e, const onnx_new_constant *c);

@@ -20,6 +20,7 @@ typedef struct onnx_call {
     const unsigned char *wanted;
     onnx_tensor *const *outer;      /* for subgraphs: the values of the enclosing graph */
     const struct onnx_call *caller; /* inside of a function of the model: the call of it */
+    const struct onnx_call *whole;  /* by onnx_apply: the operator of which this one is a part */
 } onnx_call;
 
 typedef int onnx_function_of_call(onnx_call *c);
@@ -45,10 +46,11 @@ extern const onnx_operator onnx_norm_operators[];      /* pooling, normalisation
 extern const onnx_operator onnx_image_operators[];     /* resizing, sampling */
 extern const onnx_operator onnx_recurrent_operators[]; /* RNN, GRU, LSTM */
 extern const onnx_operator onnx_sequence_operators[];  /* attention, control flow */
+extern const onnx_operator onnx_microsoft_operators[]; /* of the domain com.microsoft */
 
 /* Writes "node 'NAME' (OP, opset N): " and the text, in the format of deploy_format, to the run's
    message, unless it holds one. Returns -1. */
-int onnx_refuse_call(onnx_call *c, const char *format, ...);
+int onnx_refuse_call(const onnx_call *c, const char *format, ...);
 
 /* Makes output k. Returns it, or NULL (then the message is there: return -1). */
 onnx_tensor *onnx_out(onnx_call *c, int k, int type, int rank, const int64_t *dim);
@@ -98,6 +100,17 @@ onnx_arithmetic onnx_arithmetic_of(int type);
 void onnx_elements_of(const onnx_tensor *x, size_t from, size_t n, void *to);
 /* The reverse: floating-point types are rounded, integers wrap. */
 void onnx_elements_to(onnx_tensor *y, size_t from, size_t n, const void *of);
+/* The narrow types, of which an element is a byte: whether one is floating-point, and the bits of
+   an integer (0: it is none). */
+int onnx_is_narrow_float(int type);
+int onnx_narrow_bits(int type);
+/* How numbers between two powers of 2 become float8e8m0. */
+typedef enum { ONNX_ROUND_UP, ONNX_ROUND_DOWN, ONNX_ROUND_NEAREST } onnx_rounding;
+/* A narrow floating-point number as a float, and the nearest one to x, ties to even; beyond the
+   largest one it is this, or, unless saturate, infinity or NaN. */
+float onnx_from_narrow(int type, uint8_t code);
+uint8_t onnx_to_narrow(int type, float x, int saturate, onnx_rounding rounding);
+
 /* Elements of any type as doubles. */
 void onnx_reals_of(const onnx_tensor *x, size_t from, size_t n, double *to);
 
@@ -130,4 +143,21 @@ int onnx_product(onnx_call *c, const lgelu_product *job);
    0 or -1. */
 int onnx_run_subgraph(onnx_call *c, const onnx_subgraph *graph, const onnx_tensor *const *in,
                       int inputs, onnx_tensor **out, int outputs);
+/* ---- operators that are made of others ---- */
+onnx_attribute onnx_attribute_int(const char *name, int64_t i);
+onnx_attribute onnx_attribute_float(const char *name, float f);
+onnx_attribute onnx_attribute_text(const char *name, const char *text);
+onnx_attribute onnx_attribute_ints(const char *name, int64_t *ints, int count);
+
+/* Evaluates an operator of ai.onnx, of the newest opset, with these attributes and inputs (NULL:
+   left out). Its outputs become new tensors. Returns 0, or -1 with a message that names the node of
+   c. */
+int onnx_apply(onnx_call *c, const char *op, onnx_attribute *attribute, int attributes,
+               const onnx_tensor *const *in, int inputs, onnx_tensor **out, int outputs);
+/* The same of one output: *x becomes op(*x, a, b), and the old one is freed; a and b may be left
+   out. After an error *x is NULL; where it is NULL, nothing is computed. */
+void onnx_then(onnx_call *c, onnx_tensor **x, const char *op, const onnx_tensor *a,
+               const onnx_tensor *b, onnx_attribute *attribute, int attributes);
+/* A tensor of one element of a floating-point type, of rank 0; NULL: an error. */
+onnx_tensor *onnx_scalar(onnx_call *c, int type, double x);
 #endif

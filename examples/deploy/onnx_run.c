@@ -20,7 +20,8 @@ enum {
     RUN_POOL = 32,        /* freed blocks that are kept to be used again */
     RUN_POOLED = 1 << 16, /* bytes: smaller blocks are left to malloc */
     RUN_ALIGNMENT = 64,   /* bytes */
-    RUN_MOST_DEPTH = 32   /* nested subgraphs and functions */
+    RUN_MOST_DEPTH = 32,  /* nested subgraphs and functions */
+    RUN_NEWEST = 28       /* the opset of operators that are parts of others */
 };
 
 typedef struct {
@@ -235,6 +236,12 @@ double onnx_tensor_real(const onnx_tensor *x, size_t i)
     case ONNX_F16: return (double)onnx_from_half(((const uint16_t *)x->data)[i]);
     case ONNX_BF16: return (double)onnx_from_bfloat(((const uint16_t *)x->data)[i]);
     case ONNX_U64: return (double)((const uint64_t *)x->data)[i];
+    case ONNX_F8_E4M3FN:
+    case ONNX_F8_E4M3FNUZ:
+    case ONNX_F8_E5M2:
+    case ONNX_F8_E5M2FNUZ:
+    case ONNX_F8_E8M0:
+    case ONNX_F4_E2M1: return (double)onnx_from_narrow(x->type, ((const uint8_t *)x->data)[i]);
     default: return (double)onnx_tensor_whole(x, i);
     }
 }
@@ -243,7 +250,11 @@ int64_t onnx_tensor_whole(const onnx_tensor *x, size_t i)
 {
     switch (x->type) {
     case ONNX_U8:
+    case ONNX_U4:
+    case ONNX_U2:
     case ONNX_BOOL: return ((const uint8_t *)x->data)[i];
+    case ONNX_I4:
+    case ONNX_I2:
     case ONNX_I8: return ((const int8_t *)x->data)[i];
     case ONNX_U16: return ((const uint16_t *)x->data)[i];
     case ONNX_I16: return ((const int16_t *)x->data)[i];
@@ -273,6 +284,18 @@ void onnx_tensor_set_real(onnx_tensor *x, size_t i, double y)
     case ONNX_U8: ((uint8_t *)x->data)[i] = (uint8_t)onnx_run_clamp(y, 0, 255); break;
     case ONNX_BOOL: ((uint8_t *)x->data)[i] = (uint8_t)(y < 0 || y > 0); break;
     case ONNX_I8: ((int8_t *)x->data)[i] = (int8_t)onnx_run_clamp(y, -128, 127); break;
+    case ONNX_U4: ((uint8_t *)x->data)[i] = (uint8_t)onnx_run_clamp(y, 0, 15); break;
+    case ONNX_I4: ((int8_t *)x->data)[i] = (int8_t)onnx_run_clamp(y, -8, 7); break;
+    case ONNX_U2: ((uint8_t *)x->data)[i] = (uint8_t)onnx_run_clamp(y, 0, 3); break;
+    case ONNX_I2: ((int8_t *)x->data)[i] = (int8_t)onnx_run_clamp(y, -2, 1); break;
+    case ONNX_F8_E4M3FN:
+    case ONNX_F8_E4M3FNUZ:
+    case ONNX_F8_E5M2:
+    case ONNX_F8_E5M2FNUZ:
+    case ONNX_F8_E8M0:
+    case ONNX_F4_E2M1:
+        ((uint8_t *)x->data)[i] = onnx_to_narrow(x->type, (float)y, 1, ONNX_ROUND_UP);
+        break;
     case ONNX_U16: ((uint16_t *)x->data)[i] = (uint16_t)onnx_run_clamp(y, 0, 65535); break;
     case ONNX_I16: ((int16_t *)x->data)[i] = (int16_t)onnx_run_clamp(y, -32768, 32767); break;
     case ONNX_I32:
@@ -379,12 +402,12 @@ static const onnx_function *onnx_run_model_function(const onnx_graph *g, const o
 /* Returns the row of an operator, or NULL. *later: the least opset in which it is known, or 0. */
 static const onnx_operator *onnx_run_operator(const onnx_node *n, int opset, int *later)
 {
-    static const onnx_operator *const table[] = { onnx_unary_operators,   onnx_math_operators,
-                                                  onnx_reduce_operators,  onnx_shape_operators,
-                                                  onnx_index_operators,   onnx_layer_operators,
-                                                  onnx_conv_operators,    onnx_norm_operators,
-                                                  onnx_image_operators,   onnx_recurrent_operators,
-                                                  onnx_sequence_operators };
+    static const onnx_operator *const table[] = {
+        onnx_unary_operators,     onnx_math_operators,     onnx_reduce_operators,
+        onnx_shape_operators,     onnx_index_operators,    onnx_layer_operators,
+        onnx_conv_operators,      onnx_norm_operators,     onnx_image_operators,
+        onnx_recurrent_operators, onnx_sequence_operators, onnx_microsoft_operators
+    };
     const onnx_operator *best = NULL, *row;
     size_t k;
     *later = 0;
@@ -454,12 +477,14 @@ int onnx_run_is_pure(const onnx_node *n)
 
 /* ---- [5] CALLS ---- */
 
-int onnx_refuse_call(onnx_call *c, const char *format, ...)
+int onnx_refuse_call(const onnx_call *c, const char *format, ...)
 {
     char *message = c->run->message, *end = message + sizeof c->run->message - 1;
     va_list list;
     if (message[0])
         return -1;
+    while (c->whole)
+        c = c->whole;
     onnx_run_refuse_node(c->run->graph, message, c->node, c->opset, "");
     va_start(list, format);
     deploy_format(message + strlen(message), end, format, list);
@@ -1056,6 +1081,105 @@ static int onnx_run_call(onnx_call *c)
         }
     }
     return 0;
+}
+
+static deploy_span onnx_run_text(const char *text)
+{
+    deploy_span s;
+    s.p = (const unsigned char *)text;
+    s.n = strlen(text);
+    return s;
+}
+
+static onnx_attribute onnx_run_attribute(const char *name, int kind)
+{
+    onnx_attribute a;
+    memset(&a, 0, sizeof a);
+    a.name = onnx_run_text(name);
+    a.kind = kind;
+    return a;
+}
+
+onnx_attribute onnx_attribute_int(const char *name, int64_t i)
+{
+    onnx_attribute a = onnx_run_attribute(name, ONNX_ATTR_INT);
+    a.i = i;
+    return a;
+}
+
+onnx_attribute onnx_attribute_float(const char *name, float f)
+{
+    onnx_attribute a = onnx_run_attribute(name, ONNX_ATTR_FLOAT);
+    a.f = f;
+    return a;
+}
+
+onnx_attribute onnx_attribute_text(const char *name, const char *text)
+{
+    onnx_attribute a = onnx_run_attribute(name, ONNX_ATTR_TEXT);
+    a.text = onnx_run_text(text);
+    return a;
+}
+
+onnx_attribute onnx_attribute_ints(const char *name, int64_t *ints, int count)
+{
+    onnx_attribute a = onnx_run_attribute(name, ONNX_ATTR_INTS);
+    a.ints = ints;
+    a.count = (size_t)count;
+    return a;
+}
+
+int onnx_apply(onnx_call *c, const char *op, onnx_attribute *attribute, int attributes,
+               const onnx_tensor *const *in, int inputs, onnx_tensor **out, int outputs)
+{
+    static const unsigned char wanted[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    onnx_node node;
+    onnx_call part;
+    int k;
+    memset(&node, 0, sizeof node);
+    memset(&part, 0, sizeof part);
+    node.op = onnx_run_text(op);
+    node.attribute = attribute;
+    node.attributes = attributes;
+    part.run = c->run;
+    part.node = &node;
+    part.opset = RUN_NEWEST;
+    part.inputs = inputs;
+    part.outputs = outputs;
+    part.in = in;
+    part.out = out;
+    part.wanted = wanted;
+    part.whole = c;
+    for (k = 0; k < outputs; k++)
+        out[k] = NULL;
+    return onnx_run_call(&part);
+}
+
+void onnx_then(onnx_call *c, onnx_tensor **x, const char *op, const onnx_tensor *a,
+               const onnx_tensor *b, onnx_attribute *attribute, int attributes)
+{
+    const onnx_tensor *in[3];
+    onnx_tensor *y = NULL;
+    int inputs = 1;
+    if (!*x)
+        return;
+    in[0] = *x;
+    in[1] = a;
+    in[2] = b;
+    if (a || b)
+        inputs = b ? 3 : 2;
+    if (onnx_apply(c, op, attribute, attributes, in, inputs, &y, 1))
+        y = NULL;
+    onnx_tensor_free(*x);
+    *x = y;
+}
+
+onnx_tensor *onnx_scalar(onnx_call *c, int type, double x)
+{
+    onnx_tensor *y = onnx_tensor_make(c->run, type, 0, NULL);
+    if (y)
+        onnx_tensor_set_real(y, 0, x);
+    return y;
 }
 
 lgelu_status onnx_run_node(onnx_run *r, int node, const onnx_tensor *const *in, onnx_tensor **out,

@@ -15,6 +15,9 @@
            onnx_run_get(r, g->top.output[0])->data ...
        onnx_run_end(r);
 
+   Operators: those of ai.onnx, and those of com.microsoft that ONNX Runtime writes into models that
+   it has optimised or quantized.
+
    Tensors have any rank up to ONNX_MOST_RANK, any of the types of onnx_type without complex
    numbers, and their elements are stored in row-major order, without gaps. Shapes are those at run
    time: whatever the file leaves open may differ from run to run. Half and bfloat16 are computed in
@@ -31,9 +34,9 @@
    file's table; see onnx_operator.h.
 
    Copy onnx_run.[ch], onnx_run_conv.c, onnx_run_image.c, onnx_run_index.c, onnx_run_layers.c,
-   onnx_run_math.c, onnx_run_norm.c, onnx_run_recurrent.c, onnx_run_reduce.c, onnx_run_sequence.c,
-   onnx_run_shape.c, onnx_run_unary.c, onnx_operator.h, onnx_layers.h, onnx_elementary.h,
-   onnx_graph.[ch] and deploy.h beside lgelu.h. */
+   onnx_run_math.c, onnx_run_microsoft.c, onnx_run_narrow.c, onnx_run_norm.c, onnx_run_recurrent.c,
+   onnx_run_reduce.c, onnx_run_sequence.c, onnx_run_shape.c, onnx_run_unary.c, onnx_operator.h,
+   onnx_layers.h, onnx_elementary.h, onnx_graph.[ch] and deploy.h beside lgelu.h. */
 #ifndef ONNX_RUN_H
 #define ONNX_RUN_H
 #include "onnx_graph.h"
@@ -57,7 +60,8 @@ typedef struct {
     int64_t dim[ONNX_MOST_RANK];
     size_t count; /* of elements: the product of dim; 1 for a scalar of rank 0 */
     void *data;   /* of type float, double, uint16_t (half, bfloat16), int8_t to uint64_t, unsigned
-                     char (bool), deploy_span (strings) */
+                     char (bool, float8, float4, uint4, uint2), int8_t (int4, int2), deploy_span
+                     (strings) */
     onnx_buffer *buffer;
 } onnx_tensor;
 

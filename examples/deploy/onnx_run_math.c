@@ -23,8 +23,10 @@ onnx_arithmetic onnx_arithmetic_of(int type)
 {
     if (type == ONNX_F64)
         return ONNX_AS_F64;
-    if (onnx_is_float(type))
+    if (onnx_is_float(type) || onnx_is_narrow_float(type))
         return ONNX_AS_F32;
+    if (onnx_narrow_bits(type))
+        return ONNX_AS_I64;
     if (type == ONNX_U64)
         return ONNX_AS_U64;
     return onnx_is_whole(type) || type == ONNX_BOOL ? ONNX_AS_I64 : ONNX_AS_NOTHING;
@@ -52,12 +54,22 @@ void onnx_elements_of(const onnx_tensor *x, size_t from, size_t n, void *to)
     case ONNX_F16: MATH_CONVERT(uint16_t, float, onnx_from_half(v)); break;
     case ONNX_BF16: MATH_CONVERT(uint16_t, float, onnx_from_bfloat(v)); break;
     case ONNX_U8:
+    case ONNX_U4:
+    case ONNX_U2:
     case ONNX_BOOL: MATH_CONVERT(uint8_t, int64_t, v); break;
+    case ONNX_I4:
+    case ONNX_I2:
     case ONNX_I8: MATH_CONVERT(int8_t, int64_t, v); break;
     case ONNX_U16: MATH_CONVERT(uint16_t, int64_t, v); break;
     case ONNX_I16: MATH_CONVERT(int16_t, int64_t, v); break;
     case ONNX_I32: MATH_CONVERT(int32_t, int64_t, v); break;
     case ONNX_U32: MATH_CONVERT(uint32_t, int64_t, v); break;
+    case ONNX_F8_E4M3FN:
+    case ONNX_F8_E4M3FNUZ:
+    case ONNX_F8_E5M2:
+    case ONNX_F8_E5M2FNUZ:
+    case ONNX_F8_E8M0:
+    case ONNX_F4_E2M1: MATH_CONVERT(uint8_t, float, onnx_from_narrow(x->type, v)); break;
     default: break;
     }
 }
@@ -103,6 +115,18 @@ void onnx_elements_to(onnx_tensor *y, size_t from, size_t n, const void *of)
     case ONNX_I16: MATH_STORE(int64_t, uint16_t, (uint16_t)v); break;
     case ONNX_I32:
     case ONNX_U32: MATH_STORE(int64_t, uint32_t, (uint32_t)v); break;
+    case ONNX_U4: MATH_STORE(int64_t, uint8_t, (uint8_t)(v & 15)); break;
+    case ONNX_I4: MATH_STORE(int64_t, uint8_t, (uint8_t)(((v & 15) ^ 8) - 8)); break;
+    case ONNX_U2: MATH_STORE(int64_t, uint8_t, (uint8_t)(v & 3)); break;
+    case ONNX_I2: MATH_STORE(int64_t, uint8_t, (uint8_t)(((v & 3) ^ 2) - 2)); break;
+    case ONNX_F8_E4M3FN:
+    case ONNX_F8_E4M3FNUZ:
+    case ONNX_F8_E5M2:
+    case ONNX_F8_E5M2FNUZ:
+    case ONNX_F8_E8M0:
+    case ONNX_F4_E2M1:
+        MATH_STORE(float, uint8_t, onnx_to_narrow(y->type, v, 1, ONNX_ROUND_UP));
+        break;
     default: break;
     }
 }
@@ -783,9 +807,40 @@ static onnx_tensor *onnx_math_cast_texts(onnx_call *c, const onnx_tensor *x, int
     return y;
 }
 
+/* How Cast rounds to float8e8m0, and whether numbers beyond the largest one become it. */
+static int onnx_math_narrow_options(onnx_call *c, onnx_rounding *rounding, int *saturate)
+{
+    *saturate = onnx_int(c, "saturate", 1) != 0;
+    *rounding = ONNX_ROUND_UP;
+    if (onnx_text_is(c, "round_mode", "down", "up"))
+        *rounding = ONNX_ROUND_DOWN;
+    else if (onnx_text_is(c, "round_mode", "nearest", "up"))
+        *rounding = ONNX_ROUND_NEAREST;
+    else if (!onnx_text_is(c, "round_mode", "up", "up"))
+        return onnx_refuse_call(c, "attribute round_mode has an unknown value");
+    return 0;
+}
+
+/* Makes narrow floating-point numbers of other ones. */
+static int onnx_math_cast_narrow(onnx_call *c, const onnx_tensor *x, int type)
+{
+    onnx_tensor *y = onnx_out(c, 0, type, x->rank, x->dim);
+    onnx_rounding rounding;
+    int saturate;
+    size_t i;
+    if (!y || onnx_math_narrow_options(c, &rounding, &saturate))
+        return -1;
+    for (i = 0; i < x->count; i++)
+        ((uint8_t *)y->data)[i] =
+            onnx_to_narrow(type, (float)onnx_tensor_real(x, i), saturate, rounding);
+    return 0;
+}
+
 static int onnx_math_convert_input(onnx_call *c, int type)
 {
     const onnx_tensor *x = c->in[0];
+    if (onnx_is_narrow_float(type) && onnx_arithmetic_of(x->type) != ONNX_AS_NOTHING)
+        return onnx_math_cast_narrow(c, x, type);
     if (x->type == ONNX_STRING && onnx_arithmetic_of(type) != ONNX_AS_NOTHING)
         c->out[0] = onnx_math_cast_texts(c, x, type);
     else
@@ -853,15 +908,20 @@ static size_t onnx_math_scale_index(const onnx_math_scales *s, size_t i)
            + i % s->inner;
 }
 
-/* The least and the greatest number of an 8- or 16-bit type. Returns 0, or -1 for another type. */
+/* The least and the greatest number of an integer type of at most 16 bits. Returns 0, or -1 for
+   another type. */
 static int onnx_math_range(int type, float *least, float *most)
 {
-    const int bits = type == ONNX_U8 || type == ONNX_I8 ? 8 : 16;
-    const float numbers = bits == 8 ? 256 : 65536;
-    if (type != ONNX_U8 && type != ONNX_I8 && type != ONNX_U16 && type != ONNX_I16)
+    const int is_signed = type == ONNX_I2 || type == ONNX_I4 || type == ONNX_I8 || type == ONNX_I16;
+    int bits = onnx_narrow_bits(type);
+    if (type == ONNX_U8 || type == ONNX_I8)
+        bits = 8;
+    else if (type == ONNX_U16 || type == ONNX_I16)
+        bits = 16;
+    if (!bits)
         return -1;
-    *least = type == ONNX_U8 || type == ONNX_U16 ? 0 : -numbers / 2;
-    *most = *least + numbers - 1;
+    *least = is_signed ? -(float)(1 << (bits - 1)) : 0;
+    *most = *least + (float)((1 << bits) - 1);
     return 0;
 }
 
@@ -872,6 +932,22 @@ static int64_t onnx_math_quantize(float x, float scale, float zero, float least,
     if (!(y > least))
         return (int64_t)(y <= least ? least : zero);
     return (int64_t)(y > most ? most : y);
+}
+
+/* QuantizeLinear to a narrow floating-point type, whose zero points are 0. */
+static int onnx_math_quantize_narrow(onnx_call *c, const onnx_math_scales *s, int type)
+{
+    const onnx_tensor *x = c->in[0], *scale = c->in[1];
+    onnx_tensor *y = onnx_out(c, 0, type, x->rank, x->dim);
+    const int saturate = onnx_int(c, "saturate", 1) != 0;
+    size_t i;
+    for (i = 0; y && i < x->count; i++) {
+        const float by = (float)onnx_tensor_real(scale, onnx_math_scale_index(s, i));
+        /* the zero point makes 0 of -0 */
+        const float q = (float)onnx_tensor_real(x, i) / by + 0.0f;
+        ((uint8_t *)y->data)[i] = onnx_to_narrow(type, q, saturate, ONNX_ROUND_UP);
+    }
+    return y ? 0 : -1;
 }
 
 static int onnx_run_quantize(onnx_call *c)
@@ -887,6 +963,8 @@ static int onnx_run_quantize(onnx_call *c)
     if (zero)
         type = zero->type;
     type = type ? type : ONNX_U8;
+    if (onnx_is_narrow_float(type))
+        return onnx_math_quantize_narrow(c, &s, type);
     if (onnx_math_range(type, &least, &most))
         return onnx_refuse_call(c, "a result of type %s is not supported", onnx_type_name(type));
     y = onnx_out(c, 0, type, x->rank, x->dim);
@@ -906,14 +984,19 @@ static int onnx_run_dequantize(onnx_call *c)
     onnx_math_scales s;
     onnx_tensor *y;
     size_t i;
+    int type;
     if (onnx_need(c, 2) || onnx_math_scales_of(c, &s))
         return -1;
-    if (!onnx_is_whole(x->type) || (zero && zero->type != x->type))
+    type = (int)onnx_int(c, "output_dtype", 0);
+    type = type ? type : scale->type;
+    if (!(onnx_is_whole(x->type) || onnx_is_narrow_float(x->type) || onnx_narrow_bits(x->type))
+        || (zero && zero->type != x->type) || !onnx_is_float(type))
         return onnx_refuse_call(c, "a value of type %s is not supported", onnx_type_name(x->type));
-    y = onnx_out(c, 0, scale->type, x->rank, x->dim);
+    y = onnx_out(c, 0, type, x->rank, x->dim);
     for (i = 0; y && i < x->count; i++) {
         const size_t k = onnx_math_scale_index(&s, i);
-        const int64_t q = onnx_tensor_whole(x, i) - (zero ? onnx_tensor_whole(zero, k) : 0);
+        /* differences of integers are exact */
+        const double q = onnx_tensor_real(x, i) - (zero ? onnx_tensor_real(zero, k) : 0);
         onnx_tensor_set_real(y, i, (double)((float)q * (float)onnx_tensor_real(scale, k)));
     }
     return y ? 0 : -1;

@@ -616,7 +616,9 @@ static int onnx_norm_last(onnx_call *c, int no_mean)
         onnx_tensor_free(y);
         return -1;
     }
-    return onnx_norm_end(c, x, y);
+    onnx_tensor_free(x);
+    /* ONNX has one type for all; where programs mix them, ONNX Runtime takes that of the scale */
+    return onnx_layer_out(c, 0, c->in[onnx_in_of(c, 1) ? 1 : 0]->type, y);
 }
 
 static int onnx_norm_layer(onnx_call *c) { return onnx_norm_last(c, 0); }
@@ -833,6 +835,7 @@ const onnx_operator onnx_norm_operators[] = {
     { "GroupNormalization", 18, onnx_norm_group, NULL },
     { "LayerNormalization", 1, onnx_norm_layer, NULL },
     { "RMSNormalization", 23, onnx_norm_rms, NULL },
+    { "SimplifiedLayerNormalization", 1, onnx_norm_rms, NULL },
     { "LpNormalization", 1, onnx_norm_lp, NULL },
     { "MeanVarianceNormalization", 1, onnx_norm_mean_variance, NULL },
     { "LRN", 1, onnx_norm_local_response, NULL },
