@@ -150,9 +150,10 @@
                       PyTorch's ceil_mode); Llama's blocks by options of lgelu_transformer. Also
                       custom linear layers, lgelu_with_team, LGELU_CHECK, LGELU_SELF. Corrected:
                       partial batches, generation, the gradient of a convolution whose stride is
-                      larger than its image, loops inside loops, floating-point exceptions;
-                      gradients that are not finite are refused. lgelu_net_relu and
-                      lgelu_net_set_gates return a status.
+                      larger than its image, loops inside loops, floating-point exceptions,
+                      running statistics that became infinite or NaN. Refused, with nothing changed:
+                      gradients that are not finite, plans with numbers that no plan has, a λ below
+                      1 in the next step. lgelu_net_relu and lgelu_net_set_gates return a status.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -723,7 +724,8 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 
 /* Computes all values for 1 to `batch` samples, and sets net.loss to the sum of the losses. A loss
    whose labels are unbound is left out. Fails if an input is unbound, a token or label is out of
-   range (nothing has changed then), or the loss is infinite or NaN. */
+   range (nothing has changed then), or if the loss or a running statistic becomes infinite or NaN
+   (then statistics, and what dropout draws next, are as they were). */
 LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples);
 
 /* Computes the gradients of loss_scale·loss for the last forward. loss_scale is 1, or 1/k if k
@@ -733,10 +735,9 @@ LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale);
 
 /* Takes one training step by the plan: clips, updates weights, learns or drives every λ, counts
    net.step. Fails if no backward came before, if the plan's `sum` failed, or if a gradient is
-   infinite or NaN, whether the plan clips or not; nothing has changed then. (To skip that
-   batch, set net.status to LGELU_OK and fill net.g and net.dlambda with zeros.) Fails as well if
-   the λ that the plan sets for the next step is below 1 or NaN, after the weights have been
-   updated. */
+   infinite or NaN, whether the plan clips or not, if a number of the plan is out of its range, or
+   if a λ of the next step would be below 1 or NaN; nothing has changed then. (To skip a batch,
+   set net.status to LGELU_OK and fill net.g and net.dlambda with zeros.) */
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan);
 
 /* Returns the value of a node after the last forward, (samples, rows, columns, channels). Results,
@@ -1405,6 +1406,7 @@ struct lgelu_net {
         int learning;         /* the last forward was one of training */
         /* Batches in the running statistics with this one; 0: learned with momentum. */
         long estimate;
+        float *state_before; /* the running statistics before a forward that changes them */
         unsigned char *arena;
         float *scratch, *prepacked; /* workspace of products; prepacked matrices */
         size_t arena_bytes, scratch_bytes, prepacked_bytes;
@@ -5215,12 +5217,19 @@ static size_t lgelu__place_prepacked(lgelu_net *net, lgelu_mode mode)
     return total;
 }
 
+/* A λ, its free parameter with the moments, and the λ at which its hardening began. */
+typedef struct {
+    float s, m, v, lambda, lambda0;
+} lgelu__hardness;
+
 /* Returns the bytes of net.internal.scratch: the largest workspace of any layer, the sums of
-   squares of the tasks that compute the gradients' norm, or the hash table of section [9]. */
+   squares of the tasks that compute the gradients' norm, the λ's of the next step, or the hash
+   table of section [9]. */
 static size_t lgelu__scratch_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
     const size_t sums = net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64;
-    size_t most = lgelu__max(LGELU__READING, sums);
+    const size_t lambdas = (size_t)net->lambda_count * sizeof(lgelu__hardness);
+    size_t most = lgelu__max(LGELU__READING, lgelu__max(sums, lambdas));
     int i;
     for (i = 0; i < net->count; i++) {
         const lgelu__layer *layer = lgelu__layer_of(net->nodes + i);
@@ -5248,6 +5257,8 @@ static size_t lgelu__place_arrays(lgelu_net *net, unsigned char *memory, lgelu_m
     for (i = 0; i < 3; i++)
         *moment[i] = (float *)lgelu__carve(memory, &at, trained, sizeof(float));
     net->state = (float *)lgelu__carve(memory, &at, net->state_count, sizeof(float));
+    net->internal.state_before =
+        (float *)lgelu__carve(memory, &at, net->state_count, sizeof(float));
     for (i = 0; i < 5; i++)
         *of_lambda[i] = (float *)lgelu__carve(memory, &at, lambdas, sizeof(float));
     net->dlambda = (double *)lgelu__carve(memory, &at, lambdas, sizeof(double));
@@ -5289,7 +5300,7 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
    Those of a node's buffers are set only while a layer runs that may use them, since other buffers
    use the same bytes at other times. The guard of the workspace begins where the part that the
    running layer needs, for the samples of this call, ends. */
-enum { LGELU__REGIONS = 13 };
+enum { LGELU__REGIONS = 14 };
 
 typedef struct {
     const char *name;
@@ -5312,6 +5323,7 @@ static void lgelu__regions(const lgelu_net *net, lgelu__region *r)
         { "first moments", net->m, floats },
         { "second moments", net->v, floats },
         { "running statistics", net->state, net->state_count * sizeof(float) },
+        { "earlier statistics", net->internal.state_before, net->state_count * sizeof(float) },
         { "λ's", net->lambda, hard },
         { "free parameters of λ", net->s, hard },
         { "first λ's", net->lambda0, hard },
@@ -5843,6 +5855,7 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
                             float lambda, int channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
+    const int learns = lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_LEARNED);
     if ((unsigned)kind >= LGELU_GATE_COUNT)
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: unknown kind of gate %d", &node, (long)kind);
     if (kind == LGELU_GATE_CUSTOM) {
@@ -5854,14 +5867,16 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
         }
         node.custom = net->custom_gate;
     }
-    if (lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_LEARNED) && !(lambda >= 1))
+    if (learns && !(lambda >= 1))
         lgelu__fail(net, LGELU_E_LAMBDA, "%n: expected a λ of at least 1", &node);
     if (channels && node.shape[2] > 0xFFFFFF) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected at most 16777215 channels, found %z", &node,
                     node.shape[2]);
     }
     node.gate = kind;
-    node.lambda0 = lambda;
+    /* Read if lgelu_net_set_gates changes the kind before the network is made. */
+    node.lambda0 =
+        learns || (unsigned)kind >= LGELU_GATE_COUNT ? lambda : lgelu__fixed_lambda(kind);
     node.lambda_count = channels ? (int)node.shape[2] : 1;
     /* Whatever its kind: lgelu_net_set_gates may replace it by one that learns its λ. */
     node.internal.learns = 1;
@@ -7029,6 +7044,13 @@ static double lgelu__rounded_product(double a, double b)
     return product;
 }
 
+/* Returns a running value that has moved by the fraction k towards that of a batch. At k = 1 it
+   forgets what it was, even if that was infinite or NaN. */
+static float lgelu__norm_move(float running, double batch, double k)
+{
+    return k == 1 ? (float)batch : (float)fma(k, batch - (double)running, (double)running);
+}
+
 /* Sets the mean and variance of channel i to those of this batch, and updates the running ones:
    with the momentum or, while they are estimated, as the average over the batches. The running
    variance is that of a sample, with n - 1. */
@@ -7044,8 +7066,8 @@ static void lgelu__norm_learn(const lgelu__job *p, size_t i, double *mean, doubl
     if (*variance < 0)
         *variance = 0;
     unbiased = lgelu__rounded_product(*variance, n / (n - 1));
-    *running = (float)fma(k, *mean - (double)*running, (double)*running);
-    *spread = (float)fma(k, unbiased - (double)*spread, (double)*spread);
+    *running = lgelu__norm_move(*running, *mean, k);
+    *spread = lgelu__norm_move(*spread, unbiased, k);
 }
 
 /* Computes scale and shift. The value is then written by ranges, unless its reader computes it. */
@@ -8919,12 +8941,41 @@ static void lgelu__forward_layer(lgelu_net *net, int i)
     lgelu__guards_look(net, node, i);
 }
 
-/* Runs every layer in order; losses are left out while tokens are generated. */
+/* Returns the index of the first of n values that is infinite or NaN, or n. */
+static size_t lgelu__first_not_finite(const float *x, size_t n)
+{
+    size_t i = 0;
+    while (i < n && x[i] - x[i] <= 0)
+        i++;
+    return i;
+}
+
+/* Refuses a forward that has made a running statistic infinite or NaN. */
+static void lgelu__check_statistics(lgelu_net *net)
+{
+    int i;
+    for (i = 0; i < net->count; i++) {
+        const lgelu_node *node = net->nodes + i;
+        const size_t n = node->state_count, c = n / 2;
+        const size_t at = lgelu__first_not_finite(net->state + node->state_at, n);
+        if (at < n) {
+            lgelu__fail(net, LGELU_E_NONFINITE, "%n: its running %s %z would not be finite", node,
+                        at < c ? "mean" : "variance", at < c ? at : at - c);
+            return;
+        }
+    }
+}
+
+/* Runs every layer in order; losses are left out while tokens are generated. If the loss or a
+   running statistic becomes infinite or NaN, the statistics are restored, and the next forward
+   draws the same dropout. */
 static void lgelu__run_forward(void *user, const lgelu_threads *team)
 {
     lgelu_net *net = (lgelu_net *)user;
     const int trains = net->mode == LGELU_MODE_TRAIN;
-    int i;
+    const uint64_t pass = net->pass;
+    const size_t statistics = net->state_count * sizeof *net->state;
+    int i, updates;
     net->threads = *team;
     if (net->prepack && !trains && net->prepacked_valid != 1 + lgelu_isa())
         lgelu__prepack(net);
@@ -8935,16 +8986,24 @@ static void lgelu__run_forward(void *user, const lgelu_threads *team)
        nothing. */
     if (net->internal.learning)
         net->pass++;
+    updates = net->internal.learning || net->internal.estimate;
+    if (updates)
+        memcpy(net->internal.state_before, net->state, statistics);
     for (i = 0; i < net->count && !net->status; i++) {
         if (!net->internal.tokens || !lgelu__is_a(net->nodes + i, LGELU_TRAIT_LOSS))
             lgelu__forward_layer(net, i);
     }
-    if (net->status)
-        return;
-    if (net->loss - net->loss <= 0)
-        net->internal.pending = 1;
-    else
+    if (!net->status && !(net->loss - net->loss <= 0))
         lgelu__fail(net, LGELU_E_NONFINITE, "the loss is not finite after %d steps", net->step);
+    if (!net->status && updates)
+        lgelu__check_statistics(net);
+    if (!net->status) {
+        net->internal.pending = 1;
+        return;
+    }
+    net->pass = pass;
+    if (updates)
+        memcpy(net->state, net->internal.state_before, statistics);
 }
 
 /* ---- checks before a forward: whatever would refuse it is found before anything changes ---- */
@@ -9406,19 +9465,21 @@ static float lgelu__driven_from(const lgelu_net *net, const lgelu_training *plan
     return lgelu_harden(lambda0, &hardening, lgelu__due(plan, step));
 }
 
-/* λ0 is 0 before hardening has begun; then it would begin at the current λ. */
-static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, long step)
+/* The same from the λ and λ0 of a gate. λ0 is 0 before hardening has begun; then it would begin at
+   that λ. */
+static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, float lambda,
+                           float lambda0, long step)
 {
-    const float lambda0 = net->lambda0[k] >= 1 ? net->lambda0[k] : net->lambda[k];
-    return lgelu__driven_from(net, plan, k, lambda0, step);
+    return lgelu__driven_from(net, plan, k, lambda0 >= 1 ? lambda0 : lambda, step);
 }
 
 /* Returns whether λ number k is learned in the current step of the plan, or, if plan is NULL, at
    all. */
 static int lgelu__learned(const lgelu_net *net, const lgelu_training *plan, int k)
 {
-    return lgelu__gate_of(net, k) && !(net->lambda[k] > FLT_MAX)
-           && (!plan || lgelu__driven(net, plan, k, net->step) == 0);
+    const float lambda = net->lambda[k];
+    return lgelu__gate_of(net, k) && !(lambda > FLT_MAX)
+           && (!plan || lgelu__driven(net, plan, k, lambda, net->lambda0[k], net->step) == 0);
 }
 
 /* Returns dL/ds of λ number k. */
@@ -9427,23 +9488,21 @@ static double lgelu__ds(const lgelu_net *net, int k)
     return net->dlambda[k] * (double)lgelu_lambda_slope(&net->lambda_map, net->s[k]);
 }
 
-/* Updates s and λ number k by the plan's optimiser. Under SGD an infinite s, ReLU's, stays as
-   it is. */
-static void lgelu__update_lambda(lgelu_net *net, const lgelu_training *plan, const lgelu_adamw *o,
-                                 int k)
+/* Updates s and λ number k, in x, by the plan's optimiser. Under SGD an infinite s, ReLU's, stays
+   as it is. */
+static void lgelu__update_lambda(const lgelu_net *net, const lgelu_training *plan,
+                                 const lgelu_adamw *o, int k, lgelu__hardness *x)
 {
     const double dlambda = net->dlambda[k] * (double)net->internal.gradient_scale;
     const float ds = (float)(lgelu__ds(net, k) * (double)net->internal.gradient_scale);
     if (!plan->sgd) {
-        lgelu_hardness_step(net->s + k, net->s_m + k, net->s_v + k, net->lambda + k, &dlambda,
-                            &net->lambda_map, o, plan->lambda_lr_scale, net->step, 1);
+        lgelu_hardness_step(&x->s, &x->m, &x->v, &x->lambda, &dlambda, &net->lambda_map, o,
+                            plan->lambda_lr_scale, net->step, 1);
         return;
     }
-    if (fabsf(net->s[k]) <= FLT_MAX) {
-        lgelu_sgd_step(net->s + k, net->s_m + k, &ds, o->lr * plan->lambda_lr_scale, o->beta1, 0,
-                       1);
-    }
-    net->lambda[k] = lgelu_lambda(&net->lambda_map, net->s[k]);
+    if (fabsf(x->s) <= FLT_MAX)
+        lgelu_sgd_step(&x->s, &x->m, &ds, o->lr * plan->lambda_lr_scale, o->beta1, 0, 1);
+    x->lambda = lgelu_lambda(&net->lambda_map, x->s);
 }
 
 /* Returns the norm of all gradients, those of s included that are learned in this step of the
@@ -9484,15 +9543,6 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
     return norm;
 }
 
-/* Returns the index of the first of n values that is infinite or NaN, or n. */
-static size_t lgelu__first_not_finite(const float *x, size_t n)
-{
-    size_t i = 0;
-    while (i < n && x[i] - x[i] <= 0)
-        i++;
-    return i;
-}
-
 /* Refuses a step whose gradients are not all finite. The norm is finite exactly if those of weights
    and biases are: a square of a float does not overflow in double. A plan without clipping computes
    it for this purpose alone. That read of the gradients brings them into the cache for the update
@@ -9525,50 +9575,72 @@ static lgelu_status lgelu__check_gradients(lgelu_net *net, const lgelu_training 
     return LGELU_OK;
 }
 
-/* Computes λ number k, and the λ0 at which its hardening began, for the step `next`. What is ReLU
-   already, λ = infinity, stays. */
+/* Drives λ number k, in x, to its value in the step `next`. What is ReLU already, λ = infinity,
+   stays. */
 static void lgelu__harden_one(const lgelu_net *net, const lgelu_training *plan, int k, long next,
-                              float *lambda, float *lambda0)
+                              lgelu__hardness *x)
 {
     float driven;
-    *lambda = net->lambda[k];
-    *lambda0 = net->lambda0[k];
-    if (*lambda > FLT_MAX)
+    if (x->lambda > FLT_MAX)
         return;
-    if (!(*lambda0 >= 1) || lgelu__driven(net, plan, k, net->step) == 0)
-        *lambda0 = *lambda;
-    driven = lgelu__driven_from(net, plan, k, *lambda0 >= 1 ? *lambda0 : *lambda, next);
+    if (!(x->lambda0 >= 1) || lgelu__driven(net, plan, k, x->lambda, x->lambda0, net->step) == 0)
+        x->lambda0 = x->lambda;
+    driven = lgelu__driven(net, plan, k, x->lambda, x->lambda0, next);
     if (driven != 0)
-        *lambda = driven;
+        x->lambda = driven;
 }
 
-/* The first pass checks every λ, the second one writes them, so that after an error none has
-   changed. */
-static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_training *plan)
+/* Computes every λ for the step after the current one: updates those that are learned with the
+   rates of o, unless it is NULL, and drives the others. The results are stored in the workspace, so
+   that after an error none has changed; lgelu__write_lambdas copies them into the network. */
+static lgelu_status lgelu__next_lambdas(lgelu_net *net, const lgelu_training *plan,
+                                        const lgelu_adamw *o)
 {
     const long next = net->step < LONG_MAX ? net->step + 1 : net->step;
-    int k, change;
+    lgelu__hardness *x = (lgelu__hardness *)(void *)net->internal.scratch;
+    int k;
+    for (k = 0; k < net->lambda_count; k++, x++) {
+        const lgelu_node *node = lgelu__gate_of(net, k);
+        x->s = net->s[k];
+        x->m = net->s_m[k];
+        x->v = net->s_v[k];
+        x->lambda = net->lambda[k];
+        x->lambda0 = net->lambda0[k];
+        if (!node)
+            continue;
+        if (o && lgelu__learned(net, plan, k))
+            lgelu__update_lambda(net, plan, o, k, x);
+        lgelu__harden_one(net, plan, k, next, x);
+        if (!(x->lambda >= 1)) {
+            return lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ would be below 1 or NaN after %d steps",
+                               node, net->step);
+        }
+    }
+    return LGELU_OK;
+}
+
+static void lgelu__write_lambdas(lgelu_net *net)
+{
+    const lgelu__hardness *x = (const lgelu__hardness *)(const void *)net->internal.scratch;
+    int k;
+    for (k = 0; k < net->lambda_count; k++, x++) {
+        net->s[k] = x->s;
+        net->s_m[k] = x->m;
+        net->s_v[k] = x->v;
+        net->lambda[k] = x->lambda;
+        net->lambda0[k] = x->lambda0;
+    }
+}
+
+static lgelu_status lgelu__nearest_net_harden(lgelu_net *net, const lgelu_training *plan)
+{
     if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory)
         return lgelu__fail(net, LGELU_E_ARGUMENT, "harden: expected a network that is made");
-    for (change = 0; change < 2; change++) {
-        for (k = 0; k < net->lambda_count; k++) {
-            const lgelu_node *node = lgelu__gate_of(net, k);
-            float lambda, lambda0;
-            if (!node)
-                continue;
-            lgelu__harden_one(net, plan, k, next, &lambda, &lambda0);
-            if (!(lambda >= 1)) {
-                return lgelu__fail(net, LGELU_E_LAMBDA, "%n: λ is below 1 or NaN after %d steps",
-                                   node, net->step);
-            }
-            if (change) {
-                net->lambda0[k] = lambda0;
-                net->lambda[k] = lambda;
-            }
-        }
-    }
+    if (lgelu__next_lambdas(net, plan, NULL))
+        return net->status;
+    lgelu__write_lambdas(net);
     net->internal.pending = 0;
     net->internal.known = 0;
     return LGELU_OK;
@@ -9603,11 +9675,52 @@ static void lgelu__write_history(const lgelu_net *net, const lgelu_training *pla
     memcpy(plan->history + row * lambdas, net->lambda, lambdas * sizeof *net->lambda);
 }
 
+/* Refuses a plan with numbers by which weights would become NaN, or would never be updated. AdamW
+   divides by eps where a gradient is 0. */
+static lgelu_status lgelu__check_plan(lgelu_net *net, const lgelu_training *plan)
+{
+    const lgelu_adamw *o = &plan->adamw;
+    const char *expected = NULL;
+    if (!(fabsf(o->lr) <= FLT_MAX))
+        expected = "a finite rate";
+    else if (!(fabsf(o->weight_decay) <= FLT_MAX))
+        expected = "a finite weight decay";
+    else if (!(fabsf(plan->lambda_lr_scale) <= FLT_MAX))
+        expected = "a finite scale of the rate of λ";
+    else if (plan->clip != plan->clip || plan->hardening.target != plan->hardening.target)
+        expected = "a norm to clip to and a target of λ that are not NaN";
+    else if (plan->sgd && !(fabsf(o->beta1) <= FLT_MAX))
+        expected = "a finite momentum";
+    else if (!plan->sgd && !(o->beta1 >= 0 && o->beta1 < 1 && o->beta2 >= 0 && o->beta2 < 1))
+        expected = "beta1 and beta2 from 0 to less than 1";
+    else if (!plan->sgd && !(o->eps > 0 && o->eps <= FLT_MAX))
+        expected = "a finite eps above 0";
+    if (expected)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "step: expected a plan with %s", expected);
+    return LGELU_OK;
+}
+
+/* Checks what could refuse a step of the plan, and computes the λ's after it. */
+static lgelu_status lgelu__prepare_step(lgelu_net *net, const lgelu_training *plan,
+                                        const lgelu_adamw *o)
+{
+    const double norm = lgelu__norm(net, plan);
+    const float scale = net->internal.gradient_scale;
+    if (lgelu__check_gradients(net, plan, norm))
+        return net->status;
+    if (plan->clip > 0)
+        net->internal.gradient_scale = lgelu__clip_factor(norm, plan->clip);
+    if (lgelu__next_lambdas(net, plan, o)) {
+        net->internal.gradient_scale = scale;
+        return net->status;
+    }
+    net->gradient_norm = norm;
+    return LGELU_OK;
+}
+
 static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training *plan)
 {
     lgelu_adamw o = plan->adamw;
-    double norm;
-    int k;
     if (lgelu__begin_call(net))
         return net->status;
     if (!net->memory || net->internal.fresh)
@@ -9616,28 +9729,19 @@ static lgelu_status lgelu__nearest_net_step(lgelu_net *net, const lgelu_training
         return lgelu__fail(net, LGELU_E_ARGUMENT,
                            "step: the number of steps is %d, no other may follow", net->step);
     }
-    if (lgelu__sum_over_machines(net, plan))
+    if (lgelu__check_plan(net, plan) || lgelu__sum_over_machines(net, plan))
         return net->status;
     net->step++;
-    norm = lgelu__norm(net, plan);
-    if (lgelu__check_gradients(net, plan, norm)) {
+    o.lr = lgelu_training_rate(plan, net->step);
+    if (lgelu__prepare_step(net, plan, &o)) {
         net->step--;
         return net->status;
     }
-    net->gradient_norm = norm;
-    if (plan->clip > 0)
-        net->internal.gradient_scale = lgelu__clip_factor(norm, plan->clip);
-    o.lr = lgelu_training_rate(plan, net->step);
     lgelu__update(net, plan, &o, 0, net->weight_count);
     if (!plan->decay_all)
         o.weight_decay = 0;
     lgelu__update(net, plan, &o, net->weight_count, net->parameter_count - net->weight_count);
-    for (k = 0; k < net->lambda_count; k++) {
-        if (lgelu__learned(net, plan, k))
-            lgelu__update_lambda(net, plan, &o, k);
-    }
-    if (lgelu_net_harden(net, plan))
-        return net->status;
+    lgelu__write_lambdas(net);
     lgelu__write_history(net, plan);
     lgelu__changed(net);
     net->internal.gradient_scale = 1;

@@ -256,7 +256,7 @@ static int settle(slot *s, const char *what, lgelu_status got, unsigned may, int
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
-    uint64_t hash;
+    uint64_t hash, statistics;
 } picture;
 
 /* Returns a hash of bytes, eight at a time in four chains: blocks are large, and are compared
@@ -293,6 +293,8 @@ static void take_picture(picture *p, const slot *s)
         p->hash = hash_of(hash_of(1, s->block, (size_t)(pack - s->block)),
                           pack + s->net.internal.scratch_bytes,
                           s->bytes - (size_t)(pack - s->block) - s->net.internal.scratch_bytes);
+        p->statistics = hash_of(1, (const unsigned char *)s->net.state,
+                                s->net.state_count * sizeof *s->net.state);
     }
 }
 
@@ -301,6 +303,16 @@ static void same_picture(const picture *p, const slot *s, const char *what)
     picture now;
     take_picture(&now, s);
     MUST(!memcmp(p, &now, sizeof now), "%s: it was refused and changed something", what);
+}
+
+/* After a forward whose loss or statistics are not finite: values are others, but what the next
+ * forwards depend on is the same. */
+static void same_state(const picture *p, const slot *s, const char *what)
+{
+    picture now;
+    take_picture(&now, s);
+    MUST(p->statistics == now.statistics && p->net.pass == now.net.pass,
+         "%s: it changed running statistics or the draws of dropout", what);
 }
 
 /* ---- Building ---- */
@@ -1470,6 +1482,7 @@ static int values_of(const slot *s)
 static int forward(slot *s, size_t samples, long estimate)
 {
     const int legal = s->made && samples && samples <= s->net.batch && estimate != 0;
+    const int learn = (s->net.mode == LGELU_MODE_TRAIN && !s->net.evaluate) || estimate > 0;
     unsigned may = 0;
     picture before;
     if (legal && samples > data_samples(s))
@@ -1477,8 +1490,7 @@ static int forward(slot *s, size_t samples, long estimate)
     if (!legal) {
         may = bit(LGELU_E_ARGUMENT);
     } else {
-        may = forward_fails(s, samples, 0, 0,
-                            (s->net.mode == LGELU_MODE_TRAIN && !s->net.evaluate) || estimate > 0);
+        may = forward_fails(s, samples, 0, 0, learn);
     }
     TRACE("  %d %s of %zu samples\n", (int)(s - slots), estimate >= 0 ? "estimate" : "forward",
           samples);
@@ -1496,8 +1508,13 @@ static int forward(slot *s, size_t samples, long estimate)
         s->pending = 0;
         s->known = 0;
     }
-    if (!may && got == LGELU_E_NONFINITE && !finite(s->net.loss))
-        may = bit(got);
+    if (!may && got == LGELU_E_NONFINITE) {
+        const int statistics =
+            s->net.state_count && learn && strstr(s->net.message, "would not be finite");
+        if (!finite(s->net.loss) || statistics)
+            may = bit(got);
+        same_state(&before, s, "a forward that is not finite");
+    }
     if (!settle(s, "forward", got, may, 0))
         return 0;
     MUST(finite(s->net.loss), "forward: a loss of %g", s->net.loss);
@@ -1687,19 +1704,13 @@ static int step(slot *s, const lgelu_training *plan)
                          : got == LGELU_E_LAMBDA && (bad_lambda(s) || may_leave_map(s, plan))
                              ? bit(got)
                              : 0;
-    if (sticks || may & ~bit(LGELU_E_LAMBDA))
+    if (sticks || may)
         same_picture(&before, s, "step");
-    if (!sticks && got == LGELU_E_NONFINITE && may) {
-        /* Training has diverged: it begins again elsewhere. */
-        settle(s, "step", got, may, 0);
-        random_net(s);
-        return 0;
-    }
     if (sticks)
         return 0;
     if (!settle(s, "step", got, may, 0)) {
-        /* Training has diverged: the state of the network after this error is not specified. */
-        if (got == LGELU_E_LAMBDA)
+        /* Training has diverged: it begins again elsewhere. */
+        if (got == LGELU_E_LAMBDA || got == LGELU_E_NONFINITE)
             random_net(s);
         return 0;
     }
@@ -2251,7 +2262,7 @@ static void set_lambda(slot *s)
 
 static void set_gates(slot *s)
 {
-    const int kind = odds(95) ? (int)draw(6) : odds(50) ? 6 : -1;
+    const int kind = odds(95) ? (int)draw(LGELU_GATE_COUNT) : odds(50) ? LGELU_GATE_COUNT : -1;
     int wrong_kind = kind < 0 || kind >= LGELU_GATE_COUNT;
     picture before;
     TRACE("  %d set_gates %d\n", (int)(s - slots), kind);
@@ -2275,10 +2286,6 @@ static void set_gates(slot *s)
     }
     s->pending = 0;
     s->known = 0;
-    for (int i = 0; i < s->count; i++) {
-        if (s->calls[i].what == GATE)
-            s->calls[i].gate = s->calls[i].gate;
-    }
 }
 
 static void fold(slot *s)

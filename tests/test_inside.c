@@ -5,6 +5,7 @@
    the runs of a network use OpenMP's threads, and a limit of the instruction set beside the first
    call of another thread. cc -O0 -I.. test_inside.c -lm -pthread */
 #define _DEFAULT_SOURCE
+#include <fenv.h>
 #include <setjmp.h>
 
 /* A failed assertion of the header returns to the test that expects it. */
@@ -536,6 +537,14 @@ static void teams_pay(void)
     size_t i, j;
     const lgelu_pace none = { 0, 0, 0 };
     check(lgelu__team_pays(&none, 1e10), "a long run is never one thread's", "it is");
+    /* After two long runs, which measure nothing, the first short one is a team's. */
+    lgelu_pace unmeasured = { 0, 0, 2 };
+    feclearexcept(FE_ALL_EXCEPT);
+    lgelu__team_paid(&unmeasured, 3e5, 1e6, 1);
+    check(!fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW) && unmeasured.debt > 0
+              && !lgelu__team_pays(&unmeasured, 3e5),
+          "a team's run before any of one thread divides by nothing", "a debt of %g",
+          unmeasured.debt);
     for (i = 0; i < 3; i++) {
         for (j = 0; j < 4; j++) {
             lgelu_pace pace = { 0, 0, 0 };

@@ -129,6 +129,152 @@ static void refused_forwards(void)
     end(&b);
 }
 
+/* One value that is too large, infinite or NaN: in training and in an estimate, with the loss and
+ * without it, before any forward and before the backward of another one. */
+static void forwards_that_are_not_finite(void)
+{
+    static const float evil[] = { 3e38f, INFINITY, -INFINITY, NAN };
+    network a, b;
+    int refused = 1;
+    build(&a, LGELU_SOFTPLUS);
+    build(&b, LGELU_SOFTPLUS);
+    for (size_t k = 0; k < sizeof evil / sizeof *evil; k++) {
+        const float was = b.x[7];
+        for (int way = 0; way < 4; way++) {
+            const int labels = (int)b.net.count - 2;
+            b.x[7] = evil[k];
+            if (way & 1)
+                lgelu_net_bind(&b.net, labels, NULL);
+            refused &= (way & 2 ? lgelu_net_reestimate_norms(&b.net, BATCH, way)
+                                : lgelu_net_forward(&b.net, BATCH))
+                       == LGELU_E_NONFINITE;
+            forgive(&b);
+            refused &= lgelu_net_backward(&b.net, 1) == LGELU_E_ARGUMENT;
+            forgive(&b);
+            lgelu_net_bind(&b.net, labels, b.label);
+        }
+        b.x[7] = was;
+        train(&a, 1);
+        train(&b, 1);
+    }
+    check(refused, "a forward whose loss or statistics are not finite is refused", "one was not");
+    check(!b.net.status && same_state(&a, &b),
+          "a forward that is not finite changes no statistic, no pass and no bit of what follows",
+          "%s; running means %g and %g", b.net.message, (double)a.net.state[0],
+          (double)b.net.state[0]);
+    /* Statistics that are beyond repair by a mean are forgotten by the first batch. */
+    static const float lost[] = { NAN, INFINITY, -INFINITY, 1e20f, -3e38f };
+    for (int k = 1; k <= 2; k++)
+        lgelu_net_reestimate_norms(&a.net, BATCH, k);
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
+        for (size_t j = 0; j < b.net.state_count; j++)
+            b.net.state[j] = lost[i];
+        for (int k = 1; k <= 2; k++)
+            lgelu_net_reestimate_norms(&b.net, BATCH, k);
+        check(!b.net.status && !memcmp(a.net.state, b.net.state, a.net.state_count * sizeof(float)),
+              "an estimate from running statistics that are lost", "from %g: %s, mean %g, not %g",
+              (double)lost[i], b.net.message, (double)b.net.state[0], (double)a.net.state[0]);
+    }
+    b.net.state[0] = NAN;
+    check(lgelu_net_forward(&b.net, BATCH) == LGELU_E_NONFINITE && strstr(b.net.message, "'norm'")
+              && strstr(b.net.message, "mean 0"),
+          "training with a running mean of NaN is refused", "%s", b.net.message);
+    end(&a);
+    end(&b);
+}
+
+static float below_one(int hardness, float lambda0, long step, void *user)
+{
+    (void)hardness;
+    (void)lambda0;
+    (void)step;
+    (void)user;
+    return 0.5f;
+}
+
+/* A plan with one number that no plan has, and one that drives λ below 1. */
+static void refused_plans(void)
+{
+    static const struct {
+        const char *name;
+        int sgd, drives;
+        size_t field;
+        float value;
+    } wrong[] = {
+        { "NaN as rate", 0, 0, offsetof(lgelu_training, adamw.lr), NAN },
+        { "an infinite rate", 1, 0, offsetof(lgelu_training, adamw.lr), -INFINITY },
+        { "beta1 1", 0, 0, offsetof(lgelu_training, adamw.beta1), 1 },
+        { "beta1 below 0", 0, 0, offsetof(lgelu_training, adamw.beta1), -0.5f },
+        { "an infinite momentum", 1, 0, offsetof(lgelu_training, adamw.beta1), INFINITY },
+        { "beta2 1", 0, 0, offsetof(lgelu_training, adamw.beta2), 1 },
+        { "NaN as beta2", 0, 0, offsetof(lgelu_training, adamw.beta2), NAN },
+        { "eps 0", 0, 0, offsetof(lgelu_training, adamw.eps), 0 },
+        { "an infinite eps", 0, 0, offsetof(lgelu_training, adamw.eps), INFINITY },
+        { "NaN as decay", 1, 0, offsetof(lgelu_training, adamw.weight_decay), NAN },
+        { "NaN as norm", 0, 0, offsetof(lgelu_training, clip), NAN },
+        { "an infinite scale of λ's rate", 0, 0, offsetof(lgelu_training, lambda_lr_scale),
+          INFINITY },
+        { "NaN as target", 0, 0, offsetof(lgelu_training, hardening.target), NAN },
+        { "a λ below 1", 0, 1, 0, 0 },
+        { "a λ below 1 with SGD", 1, 1, 0, 0 },
+    };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        const lgelu_training good = lgelu_training_defaults(1e-2f, 100);
+        lgelu_training plan = good;
+        network a, b;
+        lgelu_status status;
+        build(&a, LGELU_SOFTPLUS);
+        build(&b, LGELU_SOFTPLUS);
+        train(&a, 1);
+        train(&b, 1);
+        plan.sgd = wrong[k].sgd;
+        plan.clip = 1e-3f;
+        if (wrong[k].drives)
+            plan.drive = below_one;
+        else
+            memcpy((unsigned char *)&plan + wrong[k].field, &wrong[k].value, sizeof(float));
+        lgelu_net_forward(&a.net, BATCH);
+        lgelu_net_forward(&b.net, BATCH);
+        lgelu_net_backward(&a.net, 1);
+        lgelu_net_backward(&b.net, 1);
+        status = lgelu_net_step(&b.net, &plan);
+        check(status == (wrong[k].drives ? LGELU_E_LAMBDA : LGELU_E_ARGUMENT) && b.net.message[0],
+              "a plan is refused", "with %s: status %d", wrong[k].name, (int)status);
+        forgive(&b);
+        lgelu_net_step(&a.net, &good);
+        lgelu_net_step(&b.net, &good);
+        train(&a, 1);
+        train(&b, 1);
+        check(!b.net.status && same_state(&a, &b), "a refused step changes nothing",
+              "by %s: it changed something", wrong[k].name);
+        end(&a);
+        end(&b);
+    }
+}
+
+/* A gate's first λ is that of its kind where the kind learns none, whatever was passed, also if the
+ * kind is changed before the network is made. */
+static void first_lambdas(void)
+{
+    static const float passed[] = { NAN, 0, 5, INFINITY };
+    for (size_t k = 0; k < sizeof passed / sizeof *passed; k++) {
+        network n;
+        int x;
+        memset(&n, 0, sizeof n);
+        lgelu_net_begin(&n.net, n.nodes, NODES);
+        x = lgelu_input(&n.net, "x", 1, 1, FEATURES);
+        x = lgelu_gate(&n.net, "relu", x, LGELU_GATE_RELU, passed[k]);
+        lgelu_gate(&n.net, "gelu", x, LGELU_GATE_GELU, passed[k]);
+        lgelu_net_set_gates(&n.net, LGELU_GATE_LAMBDA);
+        place(&n, 1, LGELU_MODE_TRAIN);
+        check(!n.net.status && n.net.lambda[0] > 3e38f && n.net.lambda[1] == 1,
+              "the kind of gates is changed before the network is made", "%s: λ %g and %g",
+              n.net.message, n.net.status ? 0 : (double)n.net.lambda[0],
+              n.net.status ? 0 : (double)n.net.lambda[1]);
+        end(&n);
+    }
+}
+
 static void build_custom_loss(network *n)
 {
     int x, t;
@@ -245,6 +391,7 @@ static void refused_generate(void)
 
 static void loading(void)
 {
+    const lgelu_training plan = lgelu_training_defaults(1e-2f, 100);
     memory_file file = { NULL, 0, 0 };
     network a, b;
     double loss;
@@ -264,7 +411,7 @@ static void loading(void)
           "after loading, dropout draws what the saved run drew",
           "a loss of %.17g, the saved run had %.17g", b.net.loss, loss);
     lgelu_net_load(&b.net, file.data, file.size);
-    check(lgelu_net_step(&b.net, &(const lgelu_training){ 0 }) == LGELU_E_ARGUMENT,
+    check(lgelu_net_step(&b.net, &plan) == LGELU_E_ARGUMENT,
           "loading drops gradients that wait for a step", "a step was taken with them");
     end(&b);
     for (int map = 0; map < 3; map++) {
@@ -466,7 +613,10 @@ int main(void)
 {
     isa_from_environment();
     refused_forwards();
+    forwards_that_are_not_finite();
     refused_backward();
+    refused_plans();
+    first_lambdas();
     refused_harden();
     refused_generate();
     loading();
