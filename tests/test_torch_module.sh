@@ -55,14 +55,59 @@ awk -F ' *[|] *' 'NR > 2 { split($11, flips, " → "); n += ($2 ~ /SiLU/ && $4 >
 verdict $? "convert.py: a row for each network; a refit flips fewer predictions than a cold swap" "$(tail -n 1 $out/table)"
 
 # More ReLUs a gate: after two epochs a network learns little, but refits with three ReLUs are nearer to it than cold swaps with one.
-$python ../examples/torch/relus.py --only 'sine|mlp-silu' --short --seeds 2 --out $out/relus --svg $out/relus/loss.svg > $out/relus.table 2> $out/err
+relus="$python ../examples/torch/relus.py --data $out/data --short --out $out/relus"
+$relus --only 'sine|mlp-silu' --seeds 2 --svg $out/relus/loss.svg > $out/relus.table 2> $out/err
 verdict $? "relus.py: a table of ReLUs a gate" "$(tail -n 1 $out/err)"
 sed 's/^/# /' $out/relus.table
-rise() { awk -F ' *[|] *' -v arm="$1" '$5 == arm { print $6 + 0 }' $out/relus.table | paste -sd' '; }
+# rise ARM: of each network, from the first table
+rise()
+{
+    awk -F ' *[|] *' -v arm="$1" 'NR == 1 { for (k = 1; k <= NF; k++) if ($k == arm) column = k } NR > 2 && /^\|/ { print $column + 0 } /^$/ { exit }' \
+        $out/relus.table | paste -sd' '
+}
 echo "$(rise 'cold 1') $(rise 'refit 3')" | awk '{ exit !(NF == 6 && $1 > 9 * $4 && $2 > 9 * $5 && $3 > 4 * $6) }'
 verdict $? "relus.py: three ReLUs and a refit change the loss less than one ReLU" "$(rise 'cold 1') and $(rise 'refit 3')"
 other=$($python tools/figures_check.py $out/relus/loss.svg)
 verdict $? "relus.py: the figure can be read" "$other"
+
+# What has been run is not run again; what was trained is converted again, with the same result; a training that was stopped continues.
+cp -r $out/relus $out/again
+rm $out/again/sine-gelu-1.json
+relus="$python ../examples/torch/relus.py --data $out/data --short --out $out/again"
+$relus --only '^sine-gelu' --seeds 2 > /dev/null 2> $out/err
+verdict $([ ! -s $out/err ]; echo $?) "relus.py: nothing is trained twice" "$(tail -n 1 $out/err)"
+other=$($python - $out/relus/sine-gelu-1.json $out/again/sine-gelu-1.json << 'EOF'
+import json, sys
+first, second = (json.load(open(name))["arms"] for name in sys.argv[1:])
+print(*(arm for arm in first if arm[0] in "crb" and first[arm]["rise"] != second[arm]["rise"]))
+EOF
+)
+verdict $([ -z "$other" ]; echo $?) "relus.py: a network from its file is converted to the same numbers" "$other"
+$relus --only '^llama-silu' --seeds 1 --train 2> $out/err
+verdict $([ -s $out/again/llama-silu-1.pt ] && [ -s $out/again/llama-silu-1.onnx ]; echo $?) "relus.py: a Llama-like network is trained and exported" \
+    "$(tail -n 1 $out/err)"
+$python - $out << 'EOF'
+import os, sys, torch
+sys.path.insert(0, "../examples/torch")
+import relus
+from torch import nn
+torch.set_num_threads(1)
+x = torch.rand(256, 1)
+part = held = x, torch.sin(x)
+network = relus.Network("", "", "", None, "", None, 64, 1e-3)
+def train(epochs, path):
+    torch.manual_seed(1)
+    net = nn.Sequential(nn.Linear(1, 8), nn.GELU(), nn.Linear(8, 1))
+    relus.train(net, part, held, network, epochs, path)
+    return net.state_dict()
+relus.Progress.SECONDS = 0
+whole = train(6, sys.argv[1] + "/whole.part")
+train(3, sys.argv[1] + "/stopped.part")
+good = all(torch.equal(a, b) for a, b in zip(whole.values(), train(6, sys.argv[1] + "/stopped.part").values()))
+print("ok" if good else "FAIL", "relus.py: a training that was stopped continues to the same weights")
+sys.exit(not good)
+EOF
+[ $? = 0 ] || bad=1
 
 mkdir -p $out/alone && cp ../examples/torch/lgelu.py $out/alone/
 said=$(PYTHONPATH=$out/alone LGELU_TORCH_LIBRARY=/nowhere $python -c 'import lgelu' 2>&1 | tail -n 1)
