@@ -106,6 +106,58 @@ static const row rows[] = {
       "1,1,3: 1 2 3" },
     { "Dropout", "", 13, { "2: 1 2" }, "2: 1 2" },
     { "Identity", "", 13, { "i 2: 1 2" }, "i 2: 1 2" },
+    { "CumProd", "reverse=1 exclusive=1", 26, { "3: 1 2 3", "i : 0" }, "3: 6 3 1" },
+    { "BitCast", "to=1", 26, { "n 2: 1065353216 0" }, "2: 1 0" },
+    { "SwiGLU", "", 28, { "2: 0 1", "2: 5 2" }, "2: 0 1.4621172" },
+    { "TensorScatter",
+      "axis=1 mode:circular",
+      24,
+      { "2,3: 1 2 3 4 5 6", "2,2: 7 8 9 0", "i 2: 2 0" },
+      "2,3: 8 2 7 9 0 6" },
+    { "DFT", "axis=1", 17, { "1,4,1: 1 2 3 4" }, "1,4,2: 10 0 -2 2 -2 0 -2 -2" },
+    { "DFT", "onesided=1", 20, { "1,4,1: 1 2 3 4" }, "1,3,2: 10 0 -2 2 -2 0" },
+    { "DFT", "inverse=1 onesided=1", 20, { "1,3,2: 10 0 -2 2 -2 0" }, "1,4,1: 1 2 3 4" },
+    { "STFT",
+      "onesided=1",
+      17,
+      { "1,3: 1 2 4", "i : 1", "", "i : 2" },
+      "1,2,2,2: 3 0 -1 0 6 0 -2 0" },
+    { "HannWindow", "periodic=0", 17, { "i : 3" }, "3: 0 1 0" },
+    { "HammingWindow", "", 17, { "i : 2" }, "2: 0.0869565 1" },
+    { "BlackmanWindow", "", 17, { "i : 2" }, "2: 0 1" },
+    { "MelWeightMatrix",
+      "",
+      17,
+      { "i : 2", "i : 8", "i : 8000", "f : 0", "f : 4000" },
+      "5,2: 1 0 0 1 0 0 0 0 0 0" },
+    { "NegativeLogLikelihoodLoss", "", 13, { "2,2: 1 2 3 4", "i 2: 1 0", "2: 3 1" }, ": -2.75" },
+    { "NegativeLogLikelihoodLoss",
+      "reduction:none ignore_index=7",
+      13,
+      { "1,2,2: 1 2 3 4", "i 1,2: 1 7" },
+      "1,2: -3 0" },
+    { "SoftmaxCrossEntropyLoss",
+      "reduction:sum",
+      13,
+      { "2,2: 0 0 0 0", "i 2: 1 0" },
+      ": 1.3862944" },
+    { "DeformConv",
+      "",
+      22,
+      { "1,1,1,3: 1 2 4", "1,1,1,1: 10", "1,2,1,3: 0 0 0 0.5 0 0.5", "1: 1", "1,1,1,3: 1 1 0.5" },
+      "1,1,1,3: 16 21 11" },
+    /* half a pixel between, ties to even */
+    { "GridSample",
+      "mode:nearest",
+      20,
+      { "1,1,1,1,2: 1 2", "1,1,1,2,3: -1 0 0 0.5 0 0" },
+      "1,1,1,1,2: 1 2" },
+    /* a query that may read nothing */
+    { "Attention",
+      "q_num_heads=1 kv_num_heads=1",
+      23,
+      { "1,2,1: 1 1", "1,1,1: 1", "1,1,1: 3", "b 2,1: 1 0" },
+      "1,2,1: 3 0" },
     /* narrow types: rounded to even, brought into range; 17 is float8e4m3fn, 22 int4, 23 float4 */
     { "DequantizeLinear", "", 21, { "q 5: 0 1 2 15 8", ": 2", "q : 8" }, "5: -16 -14 -12 14 0" },
     { "QuantizeLinear", "output_dtype=21", 21, { "4: -1 1.5 2.5 99", ": 1" }, "q 4: 0 2 2 15" },
@@ -261,17 +313,19 @@ typedef struct {
     unsigned char data[512];
 } sample;
 
-/* Letters: i int64, n int32, c int8, u uint8, b bool, q uint4 (in a file two a byte). */
+/* Letters: f float, i int64, n int32, c int8, u uint8, b bool, q uint4 (in a file two a byte). */
 static sample sample_of(const char *text)
 {
-    static const char letters[] = "incubq";
-    static const int types[] = { ONNX_I64, ONNX_I32, ONNX_I8, ONNX_U8, ONNX_BOOL, ONNX_U4 };
+    static const char letters[] = "fincubq";
+    static const int types[] = {
+        ONNX_F32, ONNX_I64, ONNX_I32, ONNX_I8, ONNX_U8, ONNX_BOOL, ONNX_U4
+    };
     const char *letter = strchr(letters, *text);
     sample s;
     char word[64];
     memset(&s, 0, sizeof s);
     s.type = *text && letter ? types[letter - letters] : ONNX_F32;
-    text += s.type != ONNX_F32;
+    text += letter != NULL && *text != 0;
     for (; *text && *text != ':'; text++) {
         if (*text >= '0' && *text <= '9')
             s.dim[s.rank++] = *text - '0';

@@ -46,7 +46,13 @@ extern const onnx_operator onnx_norm_operators[];      /* pooling, normalisation
 extern const onnx_operator onnx_image_operators[];     /* resizing, sampling */
 extern const onnx_operator onnx_recurrent_operators[]; /* RNN, GRU, LSTM */
 extern const onnx_operator onnx_sequence_operators[];  /* attention, control flow */
+extern const onnx_operator onnx_list_operators[];      /* sequences, optional values */
+extern const onnx_operator onnx_spectrum_operators[];  /* Fourier transforms, windows */
+extern const onnx_operator onnx_loss_operators[];      /* losses */
 extern const onnx_operator onnx_microsoft_operators[]; /* of the domain com.microsoft */
+
+/* Returns whether an operator takes and returns values that are no tensors. */
+int onnx_takes_sequences(const onnx_operator *row);
 
 /* Writes "node 'NAME' (OP, opset N): " and the text, in the format of deploy_format, to the run's
    message, unless it holds one. Returns -1. */
@@ -56,6 +62,10 @@ int onnx_refuse_call(const onnx_call *c, const char *format, ...);
 onnx_tensor *onnx_out(onnx_call *c, int k, int type, int rank, const int64_t *dim);
 /* Makes output k another view of x with this shape: no element is copied. Returns 0 or -1. */
 int onnx_out_as(onnx_call *c, int k, const onnx_tensor *x, int rank, const int64_t *dim);
+
+/* Makes a text of n bytes, which stays until the run ends; equal ones are stored once. Returns 0 or
+   -1. */
+int onnx_text(onnx_call *c, const void *bytes, size_t n, deploy_span *text);
 
 /* Input k, or NULL where it is left out or beyond the node's inputs. */
 const onnx_tensor *onnx_in_of(const onnx_call *c, int k);

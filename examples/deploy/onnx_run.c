@@ -29,6 +29,11 @@ typedef struct {
     size_t bytes;
 } run_block;
 
+typedef struct {
+    unsigned char *p;
+    size_t n;
+} run_text;
+
 struct onnx_run_space {
     run_block pool[RUN_POOL];
     int pooled;
@@ -37,7 +42,9 @@ struct onnx_run_space {
     int *next_dead;        /* by value: the next one of the same node, or -1 */
     void *work;            /* of products */
     size_t work_bytes;
-    int depth; /* of nested subgraphs that are running */
+    int depth;      /* of nested subgraphs that are running */
+    run_text *text; /* a table of the texts that operators made, which stay until the end */
+    size_t texts, text_places;
 };
 
 /* ---- [1] MEMORY ---- */
@@ -132,8 +139,11 @@ static onnx_buffer *onnx_run_new_buffer(onnx_run *r, size_t bytes)
 static void onnx_run_free_buffer(onnx_buffer *b)
 {
     struct onnx_run_space *s = b->run->space;
+    size_t k;
     if (--b->references)
         return;
+    for (k = 0; k < b->tensors; k++)
+        onnx_tensor_free(((onnx_tensor **)b->data)[k]);
     b->run->used -= b->bytes;
     if (b->bytes >= RUN_POOLED) {
         if (s->pooled == RUN_POOL) {
@@ -228,6 +238,31 @@ void onnx_tensor_free(onnx_tensor *x)
     }
 }
 
+onnx_tensor *onnx_sequence_make(onnx_run *r, int type, size_t count)
+{
+    onnx_tensor *x;
+    if (count > (size_t)-1 / 32)
+        return onnx_run_no_tensor(r, "a sequence would be too long");
+    x = (onnx_tensor *)calloc(1, sizeof *x);
+    if (!x)
+        return onnx_run_no_tensor(r, "out of memory");
+    x->type = type;
+    x->rank = 1;
+    x->dim[0] = (int64_t)count;
+    x->count = count;
+    x->buffer = onnx_run_new_buffer(r, count * sizeof(onnx_tensor *));
+    if (!x->buffer) {
+        free(x);
+        return NULL;
+    }
+    memset(x->buffer->data, 0, count * sizeof(onnx_tensor *));
+    x->buffer->tensors = count;
+    x->data = x->buffer->data;
+    return x;
+}
+
+onnx_tensor **onnx_sequence_of(const onnx_tensor *x) { return (onnx_tensor **)x->data; }
+
 double onnx_tensor_real(const onnx_tensor *x, size_t i)
 {
     switch (x->type) {
@@ -315,6 +350,67 @@ void onnx_tensor_set_real(onnx_tensor *x, size_t i, double y)
         break;
     default: break;
     }
+}
+
+/* ---- texts ---- */
+
+static size_t onnx_run_hash(const void *bytes, size_t n)
+{
+    uint64_t h = 0xCBF29CE484222325u;
+    size_t i;
+    for (i = 0; i < n; i++)
+        h = (h ^ ((const unsigned char *)bytes)[i]) * 0x100000001B3u;
+    return (size_t)(h ^ h >> 32);
+}
+
+/* Makes the table of texts larger where it would be more than half full. Returns 0 or -1. */
+static int onnx_run_grow_texts(struct onnx_run_space *s)
+{
+    const size_t places = s->text_places ? 2 * s->text_places : 64;
+    run_text *larger;
+    size_t k, at;
+    if (2 * (s->texts + 1) < s->text_places)
+        return 0;
+    larger = (run_text *)deploy_room(places, sizeof *larger);
+    if (!larger)
+        return -1;
+    for (k = 0; k < s->text_places; k++) {
+        if (!s->text[k].p)
+            continue;
+        at = onnx_run_hash(s->text[k].p, s->text[k].n) & (places - 1);
+        while (larger[at].p)
+            at = (at + 1) & (places - 1);
+        larger[at] = s->text[k];
+    }
+    free(s->text);
+    s->text = larger;
+    s->text_places = places;
+    return 0;
+}
+
+int onnx_text(onnx_call *c, const void *bytes, size_t n, deploy_span *text)
+{
+    struct onnx_run_space *s = c->run->space;
+    unsigned char *copy;
+    size_t at;
+    if (onnx_run_grow_texts(s))
+        return onnx_refuse_call(c, "out of memory");
+    at = onnx_run_hash(bytes, n) & (s->text_places - 1);
+    while (s->text[at].p && (s->text[at].n != n || memcmp(s->text[at].p, bytes, n)))
+        at = (at + 1) & (s->text_places - 1);
+    if (!s->text[at].p) {
+        copy = (unsigned char *)malloc(n + 1);
+        if (!copy)
+            return onnx_refuse_call(c, "out of memory");
+        if (n)
+            memcpy(copy, bytes, n);
+        s->text[at].p = copy;
+        s->text[at].n = n;
+        s->texts++;
+    }
+    text->p = s->text[at].p;
+    text->n = s->text[at].n;
+    return 0;
 }
 
 /* ---- [3] HALVES ---- */
@@ -406,7 +502,8 @@ static const onnx_operator *onnx_run_operator(const onnx_node *n, int opset, int
         onnx_unary_operators,     onnx_math_operators,     onnx_reduce_operators,
         onnx_shape_operators,     onnx_index_operators,    onnx_layer_operators,
         onnx_conv_operators,      onnx_norm_operators,     onnx_image_operators,
-        onnx_recurrent_operators, onnx_sequence_operators, onnx_microsoft_operators
+        onnx_recurrent_operators, onnx_sequence_operators, onnx_list_operators,
+        onnx_spectrum_operators,  onnx_loss_operators,     onnx_microsoft_operators
     };
     const onnx_operator *best = NULL, *row;
     size_t k;
@@ -878,6 +975,7 @@ onnx_run *onnx_run_begin(const onnx_graph *g, const onnx_run_options *options, c
 
 void onnx_run_end(onnx_run *r)
 {
+    size_t k;
     int i;
     if (!r)
         return;
@@ -890,6 +988,9 @@ void onnx_run_end(onnx_run *r)
     if (r->space) {
         onnx_run_empty_pool(r);
         onnx_run_release(r->space->work);
+        for (k = 0; k < r->space->text_places; k++)
+            free(r->space->text[k].p);
+        free(r->space->text);
         free(r->space->needed);
         free(r->space->first_dead);
         free(r->space->next_dead);
@@ -1059,6 +1160,8 @@ static int onnx_run_call(onnx_call *c)
     const onnx_function *f = onnx_run_model_function(c->run->graph, c->node);
     const onnx_operator *row;
     int later, k;
+    if (c->outputs < 1)
+        return onnx_refuse_call(c, "it has no outputs");
     if (f) {
         onnx_call inner = *c;
         inner.outer = NULL;
@@ -1069,6 +1172,10 @@ static int onnx_run_call(onnx_call *c)
     row = onnx_run_operator(c->node, c->opset, &later);
     if (!row)
         return onnx_refuse_call(c, "this operator is not supported");
+    for (k = 0; k < c->inputs && !onnx_takes_sequences(row); k++) {
+        if (c->in[k] && c->in[k]->type >= ONNX_SEQUENCE)
+            return onnx_refuse_call(c, "input %d is not a tensor", (int64_t)k);
+    }
     if (row->run(c)) {
         onnx_refuse_call(c, "it could not be computed");
         onnx_run_not_made(c);

@@ -34,9 +34,10 @@
    file's table; see onnx_operator.h.
 
    Copy onnx_run.[ch], onnx_run_conv.c, onnx_run_image.c, onnx_run_index.c, onnx_run_layers.c,
-   onnx_run_math.c, onnx_run_microsoft.c, onnx_run_narrow.c, onnx_run_norm.c, onnx_run_recurrent.c,
-   onnx_run_reduce.c, onnx_run_sequence.c, onnx_run_shape.c, onnx_run_unary.c, onnx_operator.h,
-   onnx_layers.h, onnx_elementary.h, onnx_graph.[ch] and deploy.h beside lgelu.h. */
+   onnx_run_list.c, onnx_run_loss.c, onnx_run_math.c, onnx_run_microsoft.c, onnx_run_narrow.c,
+   onnx_run_norm.c, onnx_run_recurrent.c, onnx_run_reduce.c, onnx_run_sequence.c, onnx_run_shape.c,
+   onnx_run_spectrum.c, onnx_run_unary.c, onnx_operator.h, onnx_layers.h, onnx_elementary.h,
+   onnx_graph.[ch] and deploy.h beside lgelu.h. */
 #ifndef ONNX_RUN_H
 #define ONNX_RUN_H
 #include "onnx_graph.h"
@@ -47,10 +48,16 @@ extern "C" {
 
 typedef struct onnx_run onnx_run;
 
+/* Types of values that are no tensors, beside those of onnx_type. A sequence is a tensor of one
+   dimension whose elements are tensors (onnx_sequence_make); a map is a sequence of two tensors,
+   its keys and its values; nothing is an optional value that is left out. */
+enum { ONNX_SEQUENCE = 64, ONNX_MAP = 65, ONNX_NOTHING = 66 };
+
 /* The storage of elements, shared by tensors. */
 typedef struct {
     size_t references, bytes;
-    onnx_run *run; /* whose memory it counts in */
+    size_t tensors; /* how many elements are tensors, which it owns */
+    onnx_run *run;  /* whose memory it counts in */
     void *data;
 } onnx_buffer;
 
@@ -61,7 +68,7 @@ typedef struct {
     size_t count; /* of elements: the product of dim; 1 for a scalar of rank 0 */
     void *data;   /* of type float, double, uint16_t (half, bfloat16), int8_t to uint64_t, unsigned
                      char (bool, float8, float4, uint4, uint2), int8_t (int4, int2), deploy_span
-                     (strings) */
+                     (strings), onnx_tensor * (sequences) */
     onnx_buffer *buffer;
 } onnx_tensor;
 
@@ -129,6 +136,11 @@ onnx_tensor *onnx_tensor_share(onnx_run *r, const onnx_tensor *x);
 onnx_tensor *onnx_tensor_reshape(onnx_run *r, const onnx_tensor *x, int rank, const int64_t *dim);
 /* x may be NULL. */
 void onnx_tensor_free(onnx_tensor *x);
+
+/* Makes a sequence, a map or nothing, whose elements are NULL; NULL: as above. */
+onnx_tensor *onnx_sequence_make(onnx_run *r, int type, size_t count);
+/* Its elements, which it owns. */
+onnx_tensor **onnx_sequence_of(const onnx_tensor *x);
 
 /* Reads an element as a double, or writes it (rounded to the type; integers and bool by value).
    Strings are 0. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
 
    onnx_run_conv.c: the convolutions of onnx_run.h, of any number of dimensions: Conv,
-   ConvTranspose, ConvInteger, QLinearConv, Col2Im.
+   ConvTranspose, ConvInteger, QLinearConv, Col2Im, DeformConv.
 
    A convolution of floats is a product for each image and group, y (outputs, pixels) = W (outputs,
    taps) P (taps, pixels). P, the patches, is not stored: the product reads it while it copies a
@@ -15,7 +15,8 @@
        [2] CONV          by products
        [3] DEPTHWISE     direct
        [4] OTHER         double and integers
-       [5] TRANSPOSED    ConvTranspose, Col2Im */
+       [5] TRANSPOSED    ConvTranspose, Col2Im
+       [6] DEFORMED      DeformConv: each tap of each output reads where a second image sends it */
 #include "onnx_layers.h"
 
 enum {
@@ -775,11 +776,162 @@ static int onnx_conv_col2im(onnx_call *c)
     return onnx_layer_out(c, 0, in->type, y);
 }
 
+/* ---- [6] DEFORMED ---- */
+
+typedef struct {
+    const conv_plan *plan;
+    const float *x, *offset, *mask; /* mask: or NULL */
+    size_t channels, shared;        /* of the image; groups of channels that have one offset */
+    float *columns;                 /* (images, channels, taps, pixels) */
+} conv_deformed;
+
+/* The image at a place between its pixels; it is 0 outside. */
+static float onnx_conv_between(const float *x, int64_t height, int64_t width, float row,
+                               float column)
+{
+    const float low = floorf(row), left = floorf(column), down = row - low, right = column - left;
+    float sum = 0;
+    int k;
+    if (!(row > -1 && column > -1 && row < (float)height && column < (float)width))
+        return 0;
+    for (k = 0; k < 4; k++) {
+        const int64_t i = (int64_t)low + k / 2, j = (int64_t)left + k % 2;
+        const float weight = onnx_times(k / 2 ? down : 1 - down, k % 2 ? right : 1 - right);
+        if (i >= 0 && i < height && j >= 0 && j < width)
+            sum += onnx_times(weight, x[i * width + j]);
+    }
+    return sum;
+}
+
+/* The columns of one channel of one image. */
+static void onnx_conv_deformed_task(size_t index, void *user)
+{
+    const conv_deformed *d = (const conv_deformed *)user;
+    const conv_plan *p = d->plan;
+    const size_t image = index / d->channels, channel = index % d->channels;
+    const size_t group = image * d->shared + channel / (d->channels / d->shared);
+    const float *x = d->x + index * p->x_pixels;
+    size_t tap, at;
+    for (tap = 0; tap < p->taps; tap++) {
+        const int64_t i = (int64_t)tap / p->w[1].window, j = (int64_t)tap % p->w[1].window;
+        const float *down = d->offset + (group * p->taps + tap) * 2 * p->pixels;
+        const float *factor = d->mask ? d->mask + (group * p->taps + tap) * p->pixels : NULL;
+        float *to = d->columns + (index * p->taps + tap) * p->pixels;
+        for (at = 0; at < p->pixels; at++) {
+            const int64_t row = (int64_t)at / p->w[1].out, column = (int64_t)at % p->w[1].out;
+            const float y = (float)(row * p->w[0].stride - p->w[0].before + i * p->w[0].dilation);
+            const float z =
+                (float)(column * p->w[1].stride - p->w[1].before + j * p->w[1].dilation);
+            to[at] = onnx_conv_between(x, p->w[0].in, p->w[1].in, y + down[at],
+                                       z + down[p->pixels + at]);
+            if (factor)
+                to[at] *= factor[at];
+        }
+    }
+}
+
+/* Checks the offsets and factors. */
+static int onnx_conv_deformed_fits(onnx_call *c, const conv_plan *p, const onnx_tensor *x,
+                                   const char *what, int64_t channels)
+{
+    if (x->rank != 4 || x->dim[0] != (int64_t)p->images || x->dim[1] != channels
+        || x->dim[2] != p->w[0].out || x->dim[3] != p->w[1].out)
+        return onnx_refuse_call(c, "%s: expected %d channels of %d by %d", what, channels,
+                                p->w[0].out, p->w[1].out);
+    return 0;
+}
+
+/* From columns to output 0: a product for each image and group, and the bias. */
+static int onnx_conv_deformed_end(onnx_call *c, const conv_plan *p, onnx_tensor *columns,
+                                  const onnx_tensor *weight, const onnx_tensor *bias)
+{
+    int64_t dim[4];
+    onnx_tensor *w, *y = NULL, *shaped;
+    dim[0] = (int64_t)p->groups;
+    dim[1] = (int64_t)p->out;
+    dim[2] = (int64_t)(p->in * p->taps);
+    w = onnx_tensor_reshape(c->run, weight, 3, dim);
+    dim[0] = (int64_t)p->images;
+    dim[1] = (int64_t)p->groups;
+    dim[3] = (int64_t)p->pixels;
+    shaped = onnx_tensor_reshape(c->run, columns, 4, dim);
+    if (w && shaped) {
+        y = w;
+        w = NULL;
+        onnx_then(c, &y, "MatMul", shaped, NULL, NULL, 0);
+    }
+    onnx_tensor_free(w);
+    onnx_tensor_free(shaped);
+    if (!y)
+        return -1;
+    dim[1] = (int64_t)(p->groups * p->out);
+    dim[2] = p->w[0].out;
+    dim[3] = p->w[1].out;
+    shaped = onnx_tensor_reshape(c->run, y, 4, dim);
+    onnx_tensor_free(y);
+    if (shaped && bias) {
+        const int64_t channels[3] = { dim[1], 1, 1 };
+        onnx_tensor *add = onnx_tensor_reshape(c->run, bias, 3, channels);
+        if (!add) {
+            onnx_tensor_free(shaped);
+            return -1;
+        }
+        onnx_then(c, &shaped, "Add", add, NULL, NULL, 0);
+        onnx_tensor_free(add);
+    }
+    return onnx_layer_out(c, 0, c->in[0]->type, shaped);
+}
+
+static int onnx_conv_deform(onnx_call *c)
+{
+    const int64_t shared = onnx_int(c, "offset_group", 1);
+    const onnx_tensor *in = onnx_in_of(c, 0), *masks = onnx_in_of(c, 4);
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor *part[5] = { NULL }, *columns = NULL;
+    conv_plan plan;
+    conv_deformed d;
+    int k, failed = 0;
+    if (onnx_need(c, 3) || onnx_conv_begin(c, in, c->in[1], onnx_in_of(c, 3), &plan, dim))
+        return -1;
+    if (plan.dims != 2 || !onnx_is_float(in->type) || shared < 1 || in->dim[1] % shared)
+        return onnx_refuse_call(
+            c, "expected images of 2 dimensions, whose channels are in %d groups", shared);
+    if (onnx_conv_deformed_fits(c, &plan, c->in[2], "offset", shared * 2 * (int64_t)plan.taps)
+        || (masks && onnx_conv_deformed_fits(c, &plan, masks, "mask", shared * (int64_t)plan.taps)))
+        return -1;
+    for (k = 0; k < 5 && !failed; k++) {
+        part[k] = onnx_in_of(c, k) ? onnx_as_float(c, c->in[k]) : NULL;
+        failed = onnx_in_of(c, k) && !part[k];
+    }
+    dim[0] = in->dim[0];
+    dim[1] = in->dim[1];
+    dim[2] = (int64_t)plan.taps;
+    dim[3] = (int64_t)plan.pixels;
+    columns = failed ? NULL : onnx_tensor_make(c->run, ONNX_F32, 4, dim);
+    failed = !columns;
+    if (!failed) {
+        d.plan = &plan;
+        d.x = (const float *)part[0]->data;
+        d.offset = (const float *)part[2]->data;
+        d.mask = part[4] ? (const float *)part[4]->data : NULL;
+        d.channels = (size_t)in->dim[1];
+        d.shared = (size_t)shared;
+        d.columns = (float *)columns->data;
+        onnx_parallel(c->run, onnx_conv_deformed_task, &d, plan.images * d.channels);
+        failed = onnx_conv_deformed_end(c, &plan, columns, part[1], part[3]);
+    }
+    onnx_tensor_free(columns);
+    for (k = 0; k < 5; k++)
+        onnx_tensor_free(part[k]);
+    return failed ? -1 : 0;
+}
+
 const onnx_operator onnx_conv_operators[] = {
     { "Conv", 1, onnx_conv_float, NULL },
     { "ConvTranspose", 1, onnx_conv_transposed, NULL },
     { "ConvInteger", 10, onnx_conv_integer, NULL },
     { "QLinearConv", 10, onnx_conv_qlinear, NULL },
     { "Col2Im", 18, onnx_conv_col2im, NULL },
+    { "DeformConv", 19, onnx_conv_deform, NULL },
     { NULL, 0, NULL, NULL },
 };

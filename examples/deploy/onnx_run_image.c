@@ -548,7 +548,7 @@ static float onnx_grid_coordinate(const grid_plan *p, float at, int64_t n)
     else
         x = (onnx_times(at + 1, (float)n) - 1) / 2;
     if (p->mode == IMAGE_NEAREST)
-        x = p->dims == 3 ? (x < 0 ? ceilf(x - 0.5f) : floorf(x + 0.5f)) : (float)rint((double)x);
+        x = rintf(x);
     if (!(x >= low && x <= high)) {
         if (p->padding == GRID_BORDER && p->mode == IMAGE_CUBIC && x > -1e9f && x < 1e9f)
             return x; /* each of its elements is moved to the border, as PyTorch does */

@@ -960,6 +960,46 @@ static int onnx_run_multinomial(onnx_call *c)
 /* ---- [6] TABLE ---- */
 
 /* clang-format off */
+/* Writes `update` into a cache of more places along an axis, from a place on that each element of
+   the batch has. circular: behind the last place comes the first one. */
+static int onnx_run_tensor_scatter(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0), *update = onnx_in_of(c, 1), *from = onnx_in_of(c, 2);
+    const int circular = onnx_text_is(c, "mode", "circular", "linear");
+    size_t places, new_places, outer, bytes, i, k;
+    onnx_tensor *y;
+    int axis, d;
+    if (onnx_need(c, 2))
+        return -1;
+    axis = onnx_axis(c, onnx_int(c, "axis", -2), x->rank);
+    if (axis < 0)
+        return -1;
+    for (d = 0; d < x->rank && update->rank == x->rank; d++) {
+        if (d != axis && update->dim[d] != x->dim[d])
+            break;
+    }
+    if (d < x->rank || axis == 0 || update->type != x->type || update->dim[axis] > x->dim[axis]
+        || (from && (from->count != (size_t)x->dim[0] || !onnx_is_whole(from->type))))
+        return onnx_refuse_call(c, "the update does not fit the cache");
+    places = (size_t)x->dim[axis];
+    new_places = (size_t)update->dim[axis];
+    outer = onnx_index_product(x, 0, axis);
+    bytes = onnx_index_product(x, axis + 1, x->rank) * onnx_type_bytes(x->type);
+    y = onnx_out(c, 0, x->type, x->rank, x->dim);
+    if (!y)
+        return -1;
+    memcpy(y->data, x->data, x->count * onnx_type_bytes(x->type));
+    for (i = 0; i < outer; i++) {
+        const int64_t first = from ? onnx_tensor_whole(from, i / (outer / (size_t)x->dim[0])) : 0;
+        if (first < 0 || (!circular && (uint64_t)first + new_places > places))
+            return onnx_refuse_call(c, "place %d is beyond the cache", first);
+        for (k = 0; k < new_places; k++)
+            memcpy((char *)y->data + (i * places + ((size_t)first + k) % places) * bytes,
+                   (const char *)update->data + (i * new_places + k) * bytes, bytes);
+    }
+    return 0;
+}
+
 const onnx_operator onnx_index_operators[] = {
     { "Bernoulli",         15, onnx_run_bernoulli,           NULL },
     { "Compress",          9,  onnx_run_compress,            NULL },
@@ -977,6 +1017,7 @@ const onnx_operator onnx_index_operators[] = {
     { "Scatter",           9,  onnx_run_scatter_elements,    NULL },
     { "ScatterElements",   11, onnx_run_scatter_elements,    NULL },
     { "ScatterND",         11, onnx_run_scatter_nd,          NULL },
+    { "TensorScatter",     24, onnx_run_tensor_scatter,      NULL },
     { "TopK",              1,  onnx_run_top_k,               NULL },
     { "Unique",            11, onnx_run_unique,              NULL },
     { NULL,                0,  NULL,                    NULL },

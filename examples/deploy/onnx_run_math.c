@@ -671,6 +671,18 @@ static int onnx_run_where(onnx_call *c)
     return 0;
 }
 
+/* The first value as the gate of the second one: x·sigmoid(alpha·x). */
+static int onnx_run_swiglu(onnx_call *c)
+{
+    onnx_attribute alpha = onnx_attribute_float("alpha", onnx_float(c, "alpha", 1));
+    if (onnx_need(c, 2))
+        return -1;
+    c->out[0] = onnx_tensor_share(c->run, c->in[0]);
+    onnx_then(c, c->out, "Swish", NULL, NULL, &alpha, 1);
+    onnx_then(c, c->out, "Mul", c->in[1], NULL, NULL, 0);
+    return c->out[0] ? 0 : -1;
+}
+
 /* ---- [5] CASTS ---- */
 
 /* x truncated, as processors of the x86 family do it: what int64_t cannot hold is its minimum. */
@@ -858,6 +870,25 @@ static int onnx_run_cast_like(onnx_call *c)
     return onnx_need(c, 2) || onnx_math_convert_input(c, c->in[1]->type) ? -1 : 0;
 }
 
+/* The same bits as another type of as many bytes. */
+static int onnx_run_bit_cast(onnx_call *c)
+{
+    const int to = (int)onnx_int(c, "to", 0);
+    const onnx_tensor *x = onnx_in_of(c, 0);
+    if (onnx_need(c, 1))
+        return -1;
+    if (x->type == ONNX_STRING || to == ONNX_STRING
+        || onnx_type_bytes(to) != onnx_type_bytes(x->type)
+        || onnx_narrow_bits(to) != onnx_narrow_bits(x->type)
+        || (to == ONNX_F4_E2M1) != (x->type == ONNX_F4_E2M1))
+        return onnx_refuse_call(c, "%s and %s have different sizes", onnx_type_name(x->type),
+                                onnx_type_name(to));
+    if (onnx_out_as(c, 0, x, x->rank, x->dim))
+        return -1;
+    c->out[0]->type = to;
+    return 0;
+}
+
 /* ---- [6] INT8 ---- */
 
 /* How elements find their scale: one for all, one a position of an axis, or one a block of
@@ -1038,6 +1069,7 @@ static int onnx_run_dynamic_quantize(onnx_call *c)
 const onnx_operator onnx_math_operators[] = {
     { "Add",                   1,  onnx_run_add,              NULL },
     { "And",                   1,  onnx_run_and,              NULL },
+    { "BitCast",               26, onnx_run_bit_cast,         NULL },
     { "BitShift",              11, onnx_run_bit_shift,        NULL },
     { "BitwiseAnd",            18, onnx_run_bits_and,         NULL },
     { "BitwiseOr",             18, onnx_run_bits_or,          NULL },
@@ -1063,6 +1095,7 @@ const onnx_operator onnx_math_operators[] = {
     { "QuantizeLinear",        10, onnx_run_quantize,         NULL },
     { "Sub",                   1,  onnx_run_sub,              NULL },
     { "Sum",                   1,  onnx_run_sum,              NULL },
+    { "SwiGLU",                28, onnx_run_swiglu,           NULL },
     { "Where",                 9,  onnx_run_where,            NULL },
     { "Xor",                   1,  onnx_run_xor,              NULL },
     { NULL,                    0,  NULL,                 NULL },

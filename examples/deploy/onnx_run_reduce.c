@@ -12,7 +12,7 @@
        [2] REDUCING    the shape, the walk, the ends
        [3] REDUCTIONS  ReduceSum to ReduceSumSquare
        [4] EXTREMES    ArgMax, ArgMin
-       [5] RUNNING     CumSum
+       [5] RUNNING     CumSum, CumProd
        [6] SOFTMAX     Softmax, LogSoftmax, Hardmax
        [7] TABLE */
 #include "onnx_operator.h"
@@ -530,36 +530,43 @@ static int onnx_run_arg_min(onnx_call *c) { return onnx_reduce_extreme(c, -1); }
 
 /* ---- [5] RUNNING ---- */
 
-/* The running sums of a row of n elements from `at` on, each `step` apart. */
-static void onnx_reduce_cumulate(onnx_tensor *y, const onnx_tensor *x, size_t at, size_t n,
-                                 size_t step, int exclusive, int reverse)
+/* Rows of n elements in steps, and how they are cumulated: product is 1 or 0. */
+typedef struct {
+    size_t n, step;
+    int product, exclusive, reverse;
+} onnx_reduce_cumulation;
+
+/* The row that begins at an element. */
+static void onnx_reduce_cumulate(onnx_tensor *y, const onnx_tensor *x,
+                                 const onnx_reduce_cumulation *p, size_t at)
 {
     const int real = onnx_is_float(x->type);
-    double sum = 0;
-    uint64_t whole = 0;
+    double sum = p->product;
+    uint64_t whole = p->product != 0;
     size_t i;
-    for (i = 0; i < n; i++) {
-        const size_t k = at + (reverse ? n - 1 - i : i) * step;
+    for (i = 0; i < p->n; i++) {
+        const size_t k = at + (p->reverse ? p->n - 1 - i : i) * p->step;
         const double before = sum;
         const uint64_t whole_before = whole;
         if (real) {
-            sum += onnx_tensor_real(x, k);
-            onnx_tensor_set_real(y, k, exclusive ? before : sum);
+            const double v = onnx_tensor_real(x, k);
+            sum = p->product ? sum * v : sum + v;
+            onnx_tensor_set_real(y, k, p->exclusive ? before : sum);
         } else {
-            whole += (uint64_t)onnx_tensor_whole(x, k);
-            onnx_elements_to(y, k, 1, exclusive ? &whole_before : &whole);
+            const uint64_t v = (uint64_t)onnx_tensor_whole(x, k);
+            whole = p->product ? whole * v : whole + v;
+            onnx_elements_to(y, k, 1, p->exclusive ? &whole_before : &whole);
         }
     }
 }
 
-static int onnx_run_cum_sum(onnx_call *c)
+static int onnx_reduce_run_cumulate(onnx_call *c, int product)
 {
-    const int exclusive = onnx_int(c, "exclusive", 0) != 0;
-    const int reverse = onnx_int(c, "reverse", 0) != 0;
     const onnx_tensor *x = onnx_in_of(c, 0);
     int64_t given;
     onnx_tensor *y;
     onnx_reduce_view v;
+    onnx_reduce_cumulation p;
     size_t o, i;
     int axis;
     if (onnx_need(c, 2) || onnx_wholes(c, 1, &given, 1) != 1)
@@ -573,12 +580,21 @@ static int onnx_run_cum_sum(onnx_call *c)
     v = onnx_reduce_view_of(x, axis);
     if (!y)
         return -1;
+    p.n = v.n;
+    p.step = v.inner;
+    p.product = product;
+    p.exclusive = onnx_int(c, "exclusive", 0) != 0;
+    p.reverse = onnx_int(c, "reverse", 0) != 0;
     for (o = 0; o < v.outer && y->count; o++) {
         for (i = 0; i < v.inner; i++)
-            onnx_reduce_cumulate(y, x, o * v.n * v.inner + i, v.n, v.inner, exclusive, reverse);
+            onnx_reduce_cumulate(y, x, &p, o * v.n * v.inner + i);
     }
     return 0;
 }
+
+static int onnx_run_cum_sum(onnx_call *c) { return onnx_reduce_run_cumulate(c, 0); }
+
+static int onnx_run_cum_prod(onnx_call *c) { return onnx_reduce_run_cumulate(c, 1); }
 
 /* ---- [6] SOFTMAX ---- */
 
@@ -792,6 +808,7 @@ static int onnx_run_hardmax(onnx_call *c) { return onnx_reduce_soft_run(c, REDUC
 const onnx_operator onnx_reduce_operators[] = {
     { "ArgMax",          1,  onnx_run_arg_max,     NULL },
     { "ArgMin",          1,  onnx_run_arg_min,     NULL },
+    { "CumProd",         26, onnx_run_cum_prod,    NULL },
     { "CumSum",          11, onnx_run_cum_sum,     NULL },
     { "Hardmax",         1,  onnx_run_hardmax,     NULL },
     { "LogSoftmax",      1,  onnx_run_log_softmax, NULL },

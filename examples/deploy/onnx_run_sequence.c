@@ -648,6 +648,11 @@ static void onnx_seq_softmax_row(size_t i, void *user)
     size_t j;
     for (j = 1; j < p->n; j++)
         most = x[j] > most ? x[j] : most;
+    /* a query that may read nothing has no weights */
+    if (most <= -(float)HUGE_VAL) {
+        memset(x, 0, p->n * sizeof *x);
+        return;
+    }
     for (j = 0; j < p->n; j++)
         x[j] -= most;
     onnx_exp_floats(x, x, p->n);

@@ -2,8 +2,9 @@
    onnx_cases.c LIST FOLDER: evaluates the cases that onnx_conformance.py wrote. A line of the list
    is NAME, operator and, if the case is left out, the reason. FOLDER/NAME.onnx is the model;
    FOLDER/NAME.data is an ONNX file whose initializers i0, i1, ... are the inputs and o0, o1, ...
-   the expected outputs. Prints NAME, operator, and passed; failed, missing (an operator that the
-   evaluator does not have) or left out with the reason.
+   the expected outputs; of a sequence i0# is its length (-1: an optional value that is left out)
+   and i0.0, i0.1, ... are its elements. Prints NAME, operator, and passed; failed, missing (an
+   operator that the evaluator does not have) or left out with the reason.
 
    A floating-point output may differ by 1e-5 of the largest expected value, through half by 1e-3,
    through bfloat16 by 1e-2; everything else is exact. */
@@ -32,14 +33,46 @@ static memory_file file_of(const char *folder, const char *name, const char *end
     return file;
 }
 
-/* Returns the constant that begins with this letter and has this number, or NULL. */
-static const onnx_constant *find(const onnx_graph *data, char letter, int k)
+/* Returns the constant that begins with this letter and has this number and end, or NULL. */
+static const onnx_constant *find(const onnx_graph *data, char letter, int k, const char *end)
 {
-    char name[16];
+    char name[32];
     int v;
-    sprintf(name, "%c%d", letter, k);
+    sprintf(name, "%c%d%s", letter, k, end);
     v = onnx_graph_find(data, name);
     return v < 0 ? NULL : data->constant + data->value[v].constant;
+}
+
+/* A tensor of a constant, NULL after an error or if there is none. */
+static onnx_tensor *tensor_of(onnx_run *r, const onnx_constant *c)
+{
+    onnx_tensor *x = c ? onnx_tensor_make(r, c->type, c->rank, c->dim) : NULL;
+    if (x && !onnx_constant_read(c, x->data))
+        return x;
+    onnx_tensor_free(x);
+    return NULL;
+}
+
+/* What belongs to a letter and a number: a tensor, a sequence or nothing. NULL: it is not there. */
+static onnx_tensor *value_of(onnx_run *r, const onnx_graph *data, char letter, int k)
+{
+    const onnx_constant *length = find(data, letter, k, "#");
+    onnx_tensor *x = NULL;
+    int64_t n, i;
+    if (!length)
+        return tensor_of(r, find(data, letter, k, ""));
+    if (!onnx_constant_read(length, &n))
+        x = onnx_sequence_make(r, n < 0 ? ONNX_NOTHING : ONNX_SEQUENCE, (size_t)(n < 0 ? 0 : n));
+    for (i = 0; x && i < n; i++) {
+        char end[24];
+        sprintf(end, ".%d", (int)i);
+        onnx_sequence_of(x)[i] = tensor_of(r, find(data, letter, k, end));
+        if (!onnx_sequence_of(x)[i]) {
+            onnx_tensor_free(x);
+            return NULL;
+        }
+    }
+    return x;
 }
 
 /* Gives the inputs to a run; 1 if all are there. */
@@ -48,9 +81,8 @@ static int set_inputs(onnx_run *r, const onnx_graph *data)
     const onnx_subgraph *top = &r->graph->top;
     int k;
     for (k = 0; k < top->inputs; k++) {
-        const onnx_constant *c = find(data, 'i', k);
-        onnx_tensor *x = c ? onnx_tensor_make(r, c->type, c->rank, c->dim) : NULL;
-        if (!x || onnx_constant_read(c, x->data)) {
+        onnx_tensor *x = value_of(r, data, 'i', k);
+        if (!x) {
             snprintf(why, sizeof why, "input %d cannot be made: %s", k, r->message);
             return 0;
         }
@@ -108,33 +140,42 @@ static int same_elements(const onnx_tensor *x, const onnx_tensor *y, double limi
     return 0;
 }
 
-static int compare_output(onnx_run *r, int k, const onnx_constant *c, double limit)
+/* 1 if x is y, which is what is expected of output k. */
+static int same_value(const onnx_tensor *x, const onnx_tensor *y, int k, double limit)
 {
-    const onnx_tensor *x = onnx_run_get(r, r->graph->top.output[k]);
-    onnx_tensor *y;
-    int d, same;
-    if (!x) {
-        snprintf(why, sizeof why, "output %d is not there", k);
-        return 0;
-    }
-    same = x->type == c->type && x->rank == c->rank;
-    for (d = 0; same && d < c->rank; d++)
-        same = x->dim[d] == c->dim[d];
+    size_t i;
+    int d, same = x->type == y->type && x->rank == y->rank;
+    for (d = 0; same && d < y->rank; d++)
+        same = x->dim[d] == y->dim[d];
     if (!same) {
         int n = snprintf(why, sizeof why, "output %d is %s[", k, onnx_type_name(x->type));
         for (d = 0; d < x->rank; d++)
             n += snprintf(why + n, sizeof why - (size_t)n, " %d", (int)x->dim[d]);
-        n += snprintf(why + n, sizeof why - (size_t)n, " ], expected %s[", onnx_type_name(c->type));
-        for (d = 0; d < c->rank; d++)
-            n += snprintf(why + n, sizeof why - (size_t)n, " %d", (int)c->dim[d]);
+        n += snprintf(why + n, sizeof why - (size_t)n, " ], expected %s[", onnx_type_name(y->type));
+        for (d = 0; d < y->rank; d++)
+            n += snprintf(why + n, sizeof why - (size_t)n, " %d", (int)y->dim[d]);
         snprintf(why + n, sizeof why - (size_t)n, " ]");
         return 0;
     }
-    y = onnx_tensor_make(r, c->type, c->rank, c->dim);
-    if (!y || onnx_constant_read(c, y->data))
-        return 0;
     snprintf(why, sizeof why, "output %d has other elements", k);
-    same = same_elements(x, y, limit);
+    if (y->type < ONNX_SEQUENCE)
+        return same_elements(x, y, limit);
+    for (i = 0; i < y->count && same; i++)
+        same = same_value(onnx_sequence_of(x)[i], onnx_sequence_of(y)[i], k, limit);
+    return same;
+}
+
+static int compare_output(onnx_run *r, const onnx_graph *data, int k)
+{
+    const onnx_tensor *x = onnx_run_get(r, r->graph->top.output[k]);
+    onnx_tensor *y = value_of(r, data, 'o', k);
+    int same;
+    if (!x || !y) {
+        snprintf(why, sizeof why, "output %d is not there", k);
+        onnx_tensor_free(y);
+        return 0;
+    }
+    same = same_value(x, y, k, tolerance(data));
     onnx_tensor_free(y);
     return same;
 }
@@ -152,10 +193,8 @@ static const char *try_case(const char *folder, const char *name)
         snprintf(why, sizeof why, "%s", r->message);
         good = 0;
     }
-    for (k = 0; good && k < g->top.outputs; k++) {
-        const onnx_constant *c = find(data, 'o', k);
-        good = !c || compare_output(r, k, c, tolerance(data));
-    }
+    for (k = 0; good && k < g->top.outputs; k++)
+        good = compare_output(r, data, k);
     if (good)
         result = "passed";
     onnx_run_end(r);

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_run_spectrum.c: the operators of onnx_run.h on spectra: DFT, STFT, windows, MelWeightMatrix.
+
+   Transforms are sums in double by their definition; the cosines and sines are one table of their
+   length. Complex numbers are pairs in the last dimension.
+
+   MAP
+       [1] TRANSFORMS    sums
+       [2] DFT
+       [3] STFT
+       [4] WINDOWS       HannWindow, HammingWindow, BlackmanWindow
+       [5] MEL           MelWeightMatrix */
+#include "onnx_layers.h"
+
+static const double onnx_spectrum_pi = 3.14159265358979323846;
+
+/* ---- [1] TRANSFORMS ---- */
+
+/* Transforms of rows: output k of row r is the sum of x[t]·e^(±2πi·k·t/n) for t below `have`. */
+typedef struct {
+    size_t n, have, bins;    /* length; elements that are there; outputs */
+    int in_parts, out_parts; /* 1: real, 2: complex */
+    int inverse;
+    int mirrored; /* the inputs are one side of a spectrum whose other side mirrors it */
+    const double *cosine, *sine; /* of 2π·k/n */
+    const onnx_tensor *x;
+    onnx_tensor *y;
+    size_t inner;         /* elements between neighbours of a row, both in x and y */
+    const double *window; /* or NULL: factors of the elements */
+} spectrum_plan;
+
+/* Element t of a row, which begins at element `at` of x in steps of `step`. */
+static void onnx_spectrum_element(const spectrum_plan *p, size_t at, size_t step, size_t t,
+                                  double *real, double *imaginary)
+{
+    const size_t mirror = p->mirrored && t > p->n / 2 ? p->n - t : t;
+    const size_t i = (at + mirror * step) * (size_t)p->in_parts;
+    *real = *imaginary = 0;
+    if (mirror >= p->have)
+        return;
+    *real = onnx_tensor_real(p->x, i);
+    if (p->in_parts == 2)
+        *imaginary = onnx_tensor_real(p->x, i + 1);
+    if (mirror != t)
+        *imaginary = -*imaginary;
+    if (p->window)
+        *real = onnx_times_f64(*real, p->window[t]);
+    if (p->window)
+        *imaginary = onnx_times_f64(*imaginary, p->window[t]);
+}
+
+/* Transforms a row of x to one of y. row: of 2·n doubles. */
+static void onnx_spectrum_row(const spectrum_plan *p, double *row, size_t at, size_t step,
+                              size_t to, size_t to_step)
+{
+    const double scale = p->inverse ? 1 / (double)p->n : 1;
+    size_t t, k, angle;
+    for (t = 0; t < p->n; t++)
+        onnx_spectrum_element(p, at, step, t, row + 2 * t, row + 2 * t + 1);
+    for (k = 0; k < p->bins; k++) {
+        double real = 0, imaginary = 0;
+        for (t = 0, angle = 0; t < p->n; t++) {
+            const double c = p->cosine[angle], s = p->inverse ? -p->sine[angle] : p->sine[angle];
+            real += onnx_times_f64(row[2 * t], c);
+            real += onnx_times_f64(row[2 * t + 1], s);
+            imaginary += onnx_times_f64(row[2 * t + 1], c);
+            imaginary -= onnx_times_f64(row[2 * t], s);
+            angle += k;
+            angle -= angle >= p->n ? p->n : 0;
+        }
+        onnx_tensor_set_real(p->y, (to + k * to_step) * (size_t)p->out_parts, real * scale);
+        if (p->out_parts == 2)
+            onnx_tensor_set_real(p->y, (to + k * to_step) * 2 + 1, imaginary * scale);
+    }
+}
+
+/* The table of cosines and sines of a length; NULL: out of memory. */
+static double *onnx_spectrum_table(onnx_call *c, spectrum_plan *p)
+{
+    double *table = (double *)deploy_room(deploy_times(p->n, 2), sizeof *table);
+    size_t k;
+    if (!table) {
+        onnx_refuse_call(c, "out of memory");
+        return NULL;
+    }
+    for (k = 0; k < p->n; k++) {
+        const double angle = 2 * onnx_spectrum_pi * (double)k / (double)p->n;
+        table[k] = cos(angle);
+        table[p->n + k] = sin(angle);
+    }
+    p->cosine = table;
+    p->sine = table + p->n;
+    return table;
+}
+
+/* ---- [2] DFT ---- */
+
+typedef struct {
+    const spectrum_plan *plan;
+    size_t rows;            /* `inner` rows of each of the dimensions before the axis */
+    size_t in_row, out_row; /* elements along the axis in x and y */
+    int failed;
+} spectrum_rows;
+
+static void onnx_spectrum_task(size_t i, void *user)
+{
+    spectrum_rows *r = (spectrum_rows *)user;
+    const spectrum_plan *p = r->plan;
+    const size_t outer = i / p->inner, inner = i % p->inner;
+    double *row = (double *)malloc(2 * p->n * sizeof *row);
+    if (!row)
+        r->failed = 1;
+    else
+        onnx_spectrum_row(p, row, outer * r->in_row * p->inner + inner, p->inner,
+                          outer * r->out_row * p->inner + inner, p->inner);
+    free(row);
+}
+
+/* The axis and the length of a transform. Returns the axis or -1. */
+static int onnx_spectrum_axis(onnx_call *c, int64_t *length)
+{
+    const onnx_tensor *x = c->in[0];
+    int64_t axis = c->opset < 20 ? onnx_int(c, "axis", 1) : -2;
+    int at;
+    *length = -1;
+    if (onnx_in_of(c, 1) && onnx_wholes(c, 1, length, 1) != 1)
+        return onnx_refuse_call(c, "dft_length: expected one integer");
+    if (c->opset >= 20 && onnx_in_of(c, 2) && onnx_wholes(c, 2, &axis, 1) != 1)
+        return onnx_refuse_call(c, "axis: expected one integer");
+    at = onnx_axis(c, axis, x->rank);
+    if (at == x->rank - 1)
+        return onnx_refuse_call(c, "axis %d has the parts of complex numbers", axis);
+    return at;
+}
+
+static int onnx_spectrum_dft(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0);
+    const int one_sided = onnx_int(c, "onesided", 0) != 0;
+    int64_t dim[ONNX_MOST_RANK], length;
+    spectrum_plan p;
+    spectrum_rows rows;
+    double *table;
+    int axis, d;
+    memset(&p, 0, sizeof p);
+    memset(&rows, 0, sizeof rows);
+    if (onnx_need(c, 1))
+        return -1;
+    if (!onnx_is_float(x->type) || x->rank < 2
+        || (x->dim[x->rank - 1] != 1 && x->dim[x->rank - 1] != 2))
+        return onnx_refuse_call(c, "expected real or complex numbers in the last dimension");
+    axis = onnx_spectrum_axis(c, &length);
+    if (axis < 0)
+        return -1;
+    p.in_parts = (int)x->dim[x->rank - 1];
+    p.inverse = onnx_int(c, "inverse", 0) != 0;
+    p.mirrored = p.inverse && one_sided;
+    if (length < 0)
+        length = p.mirrored ? 2 * (x->dim[axis] - 1) : x->dim[axis];
+    if (length < 1 || length > 1 << 30)
+        return onnx_refuse_call(c, "a length of %d is not supported", length);
+    p.n = (size_t)length;
+    p.have = (size_t)(x->dim[axis] < length ? x->dim[axis] : length);
+    p.bins = one_sided && !p.inverse ? p.n / 2 + 1 : p.n;
+    p.out_parts = p.mirrored ? 1 : 2;
+    memcpy(dim, x->dim, sizeof dim);
+    dim[axis] = (int64_t)p.bins;
+    dim[x->rank - 1] = p.out_parts;
+    p.x = x;
+    p.y = onnx_out(c, 0, x->type, x->rank, dim);
+    table = p.y ? onnx_spectrum_table(c, &p) : NULL;
+    if (!table)
+        return -1;
+    p.inner = rows.rows = 1;
+    for (d = axis + 1; d < x->rank - 1; d++)
+        p.inner *= (size_t)x->dim[d];
+    for (d = 0; d < x->rank - 1; d++)
+        rows.rows *= d == axis ? 1 : (size_t)x->dim[d];
+    rows.plan = &p;
+    rows.in_row = (size_t)x->dim[axis];
+    rows.out_row = p.bins;
+    onnx_parallel(c->run, onnx_spectrum_task, &rows, rows.rows);
+    free(table);
+    return rows.failed ? onnx_refuse_call(c, "out of memory") : 0;
+}
+
+/* ---- [3] STFT ---- */
+
+typedef struct {
+    const spectrum_plan *plan;
+    size_t frames, step, length; /* of the signal */
+    int failed;
+} spectrum_frames;
+
+static void onnx_spectrum_frame(size_t i, void *user)
+{
+    spectrum_frames *f = (spectrum_frames *)user;
+    const spectrum_plan *p = f->plan;
+    double *row = (double *)malloc(2 * p->n * sizeof *row);
+    if (!row)
+        f->failed = 1;
+    else
+        onnx_spectrum_row(p, row, i / f->frames * f->length + i % f->frames * f->step, 1,
+                          i * p->bins, 1);
+    free(row);
+}
+
+/* Reads the window as doubles; one that is shorter than a frame is centred. */
+static double *onnx_spectrum_window(onnx_call *c, size_t n)
+{
+    const onnx_tensor *given = onnx_in_of(c, 2);
+    double *window = (double *)deploy_room(n, sizeof *window);
+    size_t k;
+    if (!window) {
+        onnx_refuse_call(c, "out of memory");
+        return NULL;
+    }
+    for (k = 0; k < n; k++)
+        window[k] = given ? 0 : 1;
+    if (given)
+        onnx_reals_of(given, 0, given->count, window + (n - given->count) / 2);
+    return window;
+}
+
+static int onnx_spectrum_stft(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0), *window = onnx_in_of(c, 2);
+    int64_t dim[4], step, length = -1;
+    double *table = NULL, *factors = NULL;
+    spectrum_plan p;
+    spectrum_frames f;
+    memset(&p, 0, sizeof p);
+    memset(&f, 0, sizeof f);
+    if (onnx_need(c, 2) || onnx_wholes(c, 1, &step, 1) != 1)
+        return onnx_refuse_call(c, "frame_step: expected one integer");
+    if (onnx_in_of(c, 3) && onnx_wholes(c, 3, &length, 1) != 1)
+        return onnx_refuse_call(c, "frame_length: expected one integer");
+    if (length < 0)
+        length = window ? (int64_t)window->count : -1;
+    if (!onnx_is_float(x->type) || x->rank < 2 || x->rank > 3 || (x->rank == 3 && x->dim[2] > 2)
+        || length < 1 || length > x->dim[1] || step < 1
+        || (window && (!onnx_is_float(window->type) || window->count > (size_t)length)))
+        return onnx_refuse_call(
+            c, "frames of %d elements of the signal, in steps of %d, do not fit", length, step);
+    p.n = p.have = (size_t)length;
+    p.in_parts = x->rank == 3 && x->dim[2] == 2 ? 2 : 1;
+    p.out_parts = 2;
+    p.bins = onnx_int(c, "onesided", 1) ? p.n / 2 + 1 : p.n;
+    f.length = (size_t)x->dim[1];
+    f.step = (size_t)step;
+    f.frames = (f.length - p.n) / f.step + 1;
+    f.plan = &p;
+    dim[0] = x->dim[0];
+    dim[1] = (int64_t)f.frames;
+    dim[2] = (int64_t)p.bins;
+    dim[3] = 2;
+    p.x = x;
+    p.y = onnx_out(c, 0, x->type, 4, dim);
+    if (p.y)
+        table = onnx_spectrum_table(c, &p);
+    if (table)
+        p.window = factors = onnx_spectrum_window(c, p.n);
+    if (factors)
+        onnx_parallel(c->run, onnx_spectrum_frame, &f, (size_t)dim[0] * f.frames);
+    free(table);
+    free(factors);
+    if (f.failed)
+        return onnx_refuse_call(c, "out of memory");
+    return factors ? 0 : -1;
+}
+
+/* ---- [4] WINDOWS ---- */
+
+/* a - b·cos(2πk/n) + c·cos(4πk/n) */
+static int onnx_spectrum_cosines(onnx_call *c, double a, double b, double e)
+{
+    const int periodic = onnx_int(c, "periodic", 1) != 0;
+    const int type = (int)onnx_int(c, "output_datatype", ONNX_F32);
+    int64_t size, k;
+    onnx_tensor *y;
+    if (onnx_need(c, 1) || onnx_wholes(c, 0, &size, 1) != 1 || size < 0)
+        return onnx_refuse_call(c, "expected one size");
+    if (onnx_arithmetic_of(type) == ONNX_AS_NOTHING)
+        return onnx_refuse_call(c, "a window of type %s is not supported", onnx_type_name(type));
+    y = onnx_out(c, 0, type, 1, &size);
+    for (k = 0; y && k < size; k++) {
+        const double n = (double)(periodic ? size : size - 1);
+        const double angle = n > 0 ? 2 * onnx_spectrum_pi * (double)k / n : 0;
+        double x = a - onnx_times_f64(b, cos(angle));
+        x += onnx_times_f64(e, cos(2 * angle));
+        onnx_tensor_set_real(y, (size_t)k, x);
+    }
+    return y ? 0 : -1;
+}
+
+static int onnx_spectrum_hann(onnx_call *c) { return onnx_spectrum_cosines(c, 0.5, 0.5, 0); }
+
+static int onnx_spectrum_hamming(onnx_call *c)
+{
+    return onnx_spectrum_cosines(c, 25.0 / 46, 21.0 / 46, 0);
+}
+
+static int onnx_spectrum_blackman(onnx_call *c)
+{
+    return onnx_spectrum_cosines(c, 0.42, 0.5, 0.08);
+}
+
+/* ---- [5] MEL ---- */
+
+/* The bin of a spectrum that is at this place on the scale of mel. */
+static int64_t onnx_spectrum_bin(double mel, int64_t length, double rate)
+{
+    const double frequency = 700 * (pow(10, mel / 2595) - 1);
+    return (int64_t)floor((double)(length + 1) * frequency / rate);
+}
+
+static int onnx_spectrum_mel(onnx_call *c)
+{
+    const int type = (int)onnx_int(c, "output_datatype", ONNX_F32);
+    int64_t bands, length, rate, dim[2], i, j;
+    double low, high, step;
+    onnx_tensor *y;
+    if (onnx_need(c, 5) || onnx_wholes(c, 0, &bands, 1) != 1 || onnx_wholes(c, 1, &length, 1) != 1
+        || onnx_wholes(c, 2, &rate, 1) != 1 || c->in[3]->count != 1 || c->in[4]->count != 1)
+        return onnx_refuse_call(c, "expected five numbers");
+    if (bands < 1 || length < 1 || rate < 1 || bands > 1 << 30 || length > 1 << 30
+        || onnx_arithmetic_of(type) == ONNX_AS_NOTHING)
+        return onnx_refuse_call(c, "%d bands of a spectrum of %d are not supported", bands, length);
+    low = 2595 * log10(1 + onnx_tensor_real(c->in[3], 0) / 700);
+    high = 2595 * log10(1 + onnx_tensor_real(c->in[4], 0) / 700);
+    step = (high - low) / (double)(bands + 2);
+    dim[0] = length / 2 + 1;
+    dim[1] = bands;
+    y = onnx_out(c, 0, type, 2, dim);
+    if (!y)
+        return -1;
+    memset(y->data, 0, y->count * onnx_type_bytes(type));
+    for (i = 0; i < bands; i++) {
+        const double from = onnx_times_f64(step, (double)i) + low;
+        const int64_t first = onnx_spectrum_bin(from, length, (double)rate);
+        const int64_t middle =
+            onnx_spectrum_bin(onnx_times_f64(step, (double)(i + 1)) + low, length, (double)rate);
+        const int64_t end =
+            onnx_spectrum_bin(onnx_times_f64(step, (double)(i + 2)) + low, length, (double)rate);
+        for (j = first; j <= end; j++) {
+            double x = 1;
+            if (j < 0 || j >= dim[0] || (j == end && end > middle))
+                continue;
+            if (j <= middle && middle > first)
+                x = (double)(j - first) / (double)(middle - first);
+            else if (j > middle || end > middle)
+                x = (double)(end - j) / (double)(end - middle);
+            onnx_tensor_set_real(y, (size_t)(j * bands + i), x);
+        }
+    }
+    return 0;
+}
+
+const onnx_operator onnx_spectrum_operators[] = {
+    { "BlackmanWindow", 17, onnx_spectrum_blackman, NULL },
+    { "DFT", 17, onnx_spectrum_dft, NULL },
+    { "HammingWindow", 17, onnx_spectrum_hamming, NULL },
+    { "HannWindow", 17, onnx_spectrum_hann, NULL },
+    { "MelWeightMatrix", 17, onnx_spectrum_mel, NULL },
+    { "STFT", 17, onnx_spectrum_stft, NULL },
+    { NULL, 0, NULL, NULL },
+};
