@@ -25,18 +25,12 @@ cat $out/log
 if [ $status != 0 ] && ! grep -q '^FAIL' $out/log; then echo "FAIL the module's tests end: $(tail -n 1 $out/err)"; fi
 [ $status = 0 ] || bad=1
 
-echo "# lgelu.refit beside the engine on a file"
+# relus.py calls lgelu.refit, which test_torch_module_refit.sh tests
 deploy=../examples/deploy
 engine="$(ls $deploy/onnx_run*.c $deploy/onnx_relu*.c | grep -v onnx_run_main.c) $deploy/onnx_gates.c $deploy/onnx_graph.c $deploy/least_squares.c"
-$CC -std=c99 -O1 $openmp -fPIC -shared $WARNINGS ../examples/torch/lgelu_convert.c $engine -o $out/liblgelu_convert.so -lm 2> $out/warnings &&
-    [ ! -s $out/warnings ]
-verdict $? "the library of lgelu.refit compiles without a warning" "$(grep -m1 -E 'error|warning' $out/warnings)"
-$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $deploy/npy.c $engine ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_relu -lm || exit 1
+$CC -std=c99 -O1 $openmp -fPIC -shared ../examples/torch/lgelu_convert.c $engine -o $out/liblgelu_convert.so -lm || exit 1
 LGELU_CONVERT_LIBRARY=$PWD/$out/liblgelu_convert.so
 export LGELU_CONVERT_LIBRARY
-mkdir -p $out/refits
-$python tools/torch_refit.py $out/refits $out/onnx_relu 2> $out/err || bad=1
-[ -s $out/err ] && { echo "FAIL lgelu.refit: $(tail -n 1 $out/err)"; bad=1; }
 
 # The table of converted networks, after some steps of training, with the images of the repository and a short text. convert.py stops
 # where PyTorch and reluize disagree about a score.

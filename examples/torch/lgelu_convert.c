@@ -5,19 +5,25 @@
 
        make -C examples torch
 
-       lgelu_convert *c = lgelu_convert_open(file, bytes, &options, message);     NULL: see message
-       lgelu_convert_gates(c), lgelu_convert_gate(c, k, &gate)                    what can be
-   replaced lgelu_convert_plan(c, each);                                               ReLUs of each
-   gate lgelu_convert_add(c, inputs);                                              for each batch
-       lgelu_convert_prepare(c);                                                  then the layers
-       lgelu_convert_layer(c, k, &layer), lgelu_convert_leave(c, k, 1, 0)
-       lgelu_convert_run(c);                                                      the conversion
-       lgelu_convert_file(c, &bytes)                                              the new file
+       lgelu_convert *c = lgelu_convert_open(file, bytes, &options, message);    NULL: see message
+       lgelu_convert_gates(c), lgelu_convert_gate(c, k, &gate)         what can be replaced
+       lgelu_convert_plan(c, each);                                    ReLUs of each gate
+       lgelu_convert_add(c, inputs);                                   for each batch
+       lgelu_convert_prepare(c);                                       then the layers
+       lgelu_convert_layer(c, k, &layer), lgelu_convert_leave(c, k, why, 0)
+       lgelu_convert_run(c);                                           the conversion
+       lgelu_convert_file(c, &bytes)                                   the new file
        lgelu_convert_close(c);
 
-       lgelu_file *f = lgelu_file_open(file, bytes, message);                     NULL: see message
+       lgelu_file *f = lgelu_file_open(file, bytes, message);          NULL: see message
        lgelu_file_keep(f, name); lgelu_file_run(f, inputs); lgelu_file_get(f, name, &view);
        lgelu_file_close(f);
+
+   Where the elements of a layer's weights and biases come from: a file may make them of its
+   initializers by Slice, Concat, Transpose and other nodes that only move elements. The elements of
+   all initializers of type float are numbered 1, 2, 3, ..., and the file's constants are computed
+   again from these numbers in place of the elements: what a weight then holds is where it comes
+   from.
 
    Functions return 0, or -1 with a line that lgelu_convert_message or lgelu_file_message returns.
    Texts in the structures end with a 0 and are cut to their field. Data that a view points to stay
@@ -60,16 +66,31 @@ typedef struct {
 
 typedef struct {
     char node[LGELU_CONVERT_TEXT], why[LGELU_CONVERT_TEXT];
-    char weight[LGELU_CONVERT_TEXT]; /* the initializer that it comes from; empty: several, or one
-                                        that is read elsewhere, too */
-    char bias[LGELU_CONVERT_TEXT];
     char norm[LGELU_CONVERT_TEXT]; /* the shift of a batch normalisation that alone reads its output
                                     */
     int outcome, has_bias;
     double before, after, ridge;
     size_t rows, held;
-    lgelu_view old_weight, old_bias, new_weight, new_bias;
+    lgelu_view new_weight, new_bias;
+    /* For each element of the weight, and of the bias, the number of the initializer's element that
+       it is, or 0: it comes from none. No data: the elements are computed in another way. */
+    lgelu_view weight_from, bias_from;
+    int weight_shared, bias_shared, norm_shared; /* 1: some of them are read elsewhere, too */
 } lgelu_convert_layer_info;
+
+typedef struct {
+    char name[LGELU_CONVERT_TEXT];
+    size_t first, count; /* the number of its first element; 0: it is not of type float */
+} lgelu_convert_initializer_info;
+
+/* Where constants come from. */
+typedef struct {
+    size_t elements;      /* that are numbered */
+    size_t *first;        /* by constant of the graph; 0: it is not numbered */
+    unsigned char *uses;  /* by number: how many inputs of nodes read the element; 2: or more */
+    unsigned char *known; /* by value: 1 if it depends on a numbered initializer */
+    int64_t **from;       /* by value: of the weights and biases of layers; NULL: unknown */
+} lgelu_sources;
 
 typedef struct {
     char message[160];
@@ -77,6 +98,7 @@ typedef struct {
     size_t bytes;
     onnx_graph *graph;
     onnx_relu *relu;
+    lgelu_sources sources;
     unsigned char *written;
     size_t size, space;
 } lgelu_convert;
@@ -157,10 +179,24 @@ static int find_input(const onnx_graph *g, const char *name)
 }
 
 /* ---- the conversion ---- */
+static void free_sources(lgelu_convert *c)
+{
+    lgelu_sources *s = &c->sources;
+    int v;
+    for (v = 0; s->from && v < c->graph->values; v++)
+        free(s->from[v]);
+    free(s->from);
+    free(s->first);
+    free(s->uses);
+    free(s->known);
+    memset(s, 0, sizeof *s);
+}
+
 void lgelu_convert_close(lgelu_convert *c)
 {
     if (!c)
         return;
+    free_sources(c);
     onnx_relu_end(c->relu);
     if (c->graph)
         onnx_graph_close(c->graph);
@@ -186,6 +222,7 @@ lgelu_convert *lgelu_convert_open(const void *file, size_t bytes, const lgelu_co
         return NULL;
     }
     c->graph = open_copy(file, bytes, &c->file, message);
+    c->bytes = bytes;
     if (c->graph)
         c->relu = onnx_relu_begin(c->graph, &options, message);
     if (!c->relu) {
@@ -246,23 +283,287 @@ int lgelu_convert_add(lgelu_convert *c, const lgelu_named_input *input, int inpu
     return failed ? -1 : 0;
 }
 
-int lgelu_convert_prepare(lgelu_convert *c) { return onnx_relu_prepare(c->relu); }
+/* ---- where constants come from ---- */
+
+/* Numbers have two digits, each of which a float holds exactly. */
+enum { DIGIT = 1 << 24 };
+
+/* Numbers the elements of the initializers, and marks what depends on them. Returns 0, or -1. */
+static int number_elements(lgelu_convert *c)
+{
+    const onnx_graph *g = c->graph;
+    lgelu_sources *s = &c->sources;
+    int v, i, k;
+    s->first = (size_t *)calloc((size_t)g->constants + 1, sizeof *s->first);
+    s->known = (unsigned char *)calloc((size_t)g->values + 1, 1);
+    s->from = (int64_t **)calloc((size_t)g->values + 1, sizeof *s->from);
+    if (!s->first || !s->known || !s->from)
+        return -1;
+    for (v = 0; v < g->values; v++) {
+        const int at = g->value[v].depth ? -1 : g->value[v].constant;
+        const onnx_constant *x = at < 0 ? NULL : g->constant + at;
+        if (!x || x->type != ONNX_F32 || !x->count || x->data.n != 4 * x->count)
+            continue;
+        s->first[at] = s->elements + 1;
+        s->elements += x->count;
+        s->known[v] = 1;
+    }
+    for (i = 0; i < g->top.nodes; i++) {
+        const onnx_node *n = g->top.node + i;
+        int some = 0;
+        for (k = 0; k < n->inputs; k++)
+            some |= n->input[k] >= 0 && s->known[n->input[k]];
+        for (k = 0; k < n->outputs && some; k++) {
+            if (n->output[k] >= 0 && c->relu->run->constant[n->output[k]])
+                s->known[n->output[k]] = 1;
+        }
+    }
+    s->uses = (unsigned char *)calloc(s->elements + 1, 1);
+    return s->uses ? 0 : -1;
+}
+
+/* The file with a digit of each element's number in place of the element, and its constants. */
+typedef struct {
+    void *file;
+    onnx_graph *graph;
+    onnx_run *run;
+} numbered;
+
+static void close_numbered(numbered *n)
+{
+    onnx_run_end(n->run);
+    if (n->graph)
+        onnx_graph_close(n->graph);
+    free(n->file);
+}
+
+/* Returns 0, or -1. */
+static int open_numbered(lgelu_convert *c, int high, numbered *n)
+{
+    const lgelu_sources *s = &c->sources;
+    int at;
+    size_t i;
+    memset(n, 0, sizeof *n);
+    n->graph = open_copy(c->file, c->bytes, &n->file, c->message);
+    if (!n->graph)
+        return -1;
+    for (at = 0; at < n->graph->constants; at++) {
+        const onnx_constant *x = n->graph->constant + at;
+        unsigned char *to = (unsigned char *)n->file
+                            + ((const unsigned char *)x->data.p - (const unsigned char *)n->file);
+        for (i = 0; s->first[at] && i < x->count; i++) {
+            const size_t number = s->first[at] + i;
+            const float digit = (float)(high ? number / DIGIT : number % DIGIT);
+            memcpy(to + 4 * i, &digit, 4);
+        }
+    }
+    n->run = onnx_run_begin(n->graph, NULL, c->message);
+    return n->run ? 0 : -1;
+}
+
+/* The initializer that has the element of a number: its value in the graph, or -1. */
+static int holder_of(const lgelu_convert *c, size_t number)
+{
+    const onnx_graph *g = c->graph;
+    int v;
+    for (v = 0; v < g->values; v++) {
+        const int at = g->value[v].depth ? -1 : g->value[v].constant;
+        if (at >= 0 && c->sources.first[at] && number >= c->sources.first[at]
+            && number - c->sources.first[at] < g->constant[at].count)
+            return v;
+    }
+    return -1;
+}
+
+/* Reads the numbers of a constant's elements. Returns NULL if some element is not what the element
+   of that number is, or without memory. */
+static int64_t *numbers_of(const lgelu_convert *c, int v, const numbered *low, const numbered *high)
+{
+    const onnx_tensor *x = c->relu->run->constant[v], *a = low->run->constant[v], *b = NULL;
+    const lgelu_sources *s = &c->sources;
+    const float *held = NULL;
+    size_t first = 0, count = 0, i;
+    int64_t *from;
+    if (high->run)
+        b = high->run->constant[v];
+    if (x->type != ONNX_F32 || !a || a->count != x->count || (high->run && !b))
+        return NULL;
+    from = (int64_t *)malloc((x->count + 1) * sizeof *from);
+    for (i = 0; from && i < x->count; i++) {
+        const double digit = (double)((const float *)a->data)[i];
+        const double number = digit + (b ? DIGIT * (double)((const float *)b->data)[i] : 0);
+        if (number >= 0 && number <= (double)s->elements && number == floor(number))
+            from[i] = (int64_t)number;
+        else
+            break;
+        if (!from[i])
+            continue;
+        if ((size_t)from[i] - first >= count) {
+            const int holder = holder_of(c, (size_t)from[i]);
+            first = s->first[c->graph->value[holder].constant];
+            count = c->relu->run->constant[holder]->count;
+            held = (const float *)c->relu->run->constant[holder]->data;
+        }
+        if (memcmp(held + ((size_t)from[i] - first), (const float *)x->data + i, sizeof *held) != 0)
+            break;
+    }
+    if (from && i == x->count)
+        return from;
+    free(from);
+    return NULL;
+}
+
+static void use_element(lgelu_sources *s, size_t number)
+{
+    if (number && s->uses[number] < 2)
+        s->uses[number]++;
+}
+
+/* Counts all elements as shared from which a constant is computed otherwise than by moving them.
+   Returns 0, or -1. */
+static int use_ancestors(lgelu_convert *c, int value)
+{
+    const onnx_graph *g = c->graph;
+    unsigned char *needed = (unsigned char *)calloc((size_t)g->values + 1, 1);
+    int i, k, v;
+    if (!needed)
+        return -1;
+    needed[value] = 1;
+    for (i = g->top.nodes - 1; i >= 0; i--) {
+        const onnx_node *n = g->top.node + i;
+        int some = 0;
+        for (k = 0; k < n->outputs; k++)
+            some |= n->output[k] >= 0 && needed[n->output[k]];
+        for (k = 0; k < n->inputs && some; k++) {
+            if (n->input[k] >= 0)
+                needed[n->input[k]] = 1;
+        }
+    }
+    for (v = 0; v < g->values; v++) {
+        const int at = needed[v] && c->sources.known[v] ? g->value[v].constant : -1;
+        size_t j;
+        for (j = 0; at >= 0 && c->sources.first[at] && j < g->constant[at].count; j++)
+            c->sources.uses[c->sources.first[at] + j] = 2;
+    }
+    free(needed);
+    return 0;
+}
+
+/* Counts what one input of a node reads, if it is a constant. Returns 0, or -1. */
+static int use_value(lgelu_convert *c, int v, const numbered *low, const numbered *high)
+{
+    const onnx_tensor *x = v < 0 ? NULL : c->relu->run->constant[v];
+    int64_t *from;
+    size_t i;
+    if (!x || !c->sources.known[v])
+        return 0;
+    from = numbers_of(c, v, low, high);
+    if (!from)
+        return use_ancestors(c, v);
+    for (i = 0; i < x->count; i++)
+        use_element(&c->sources, (size_t)from[i]);
+    free(from);
+    return 0;
+}
+
+/* Counts what the nodes of a subgraph read of the main graph. Returns 0, or -1. */
+static int use_inside(lgelu_convert *c, const onnx_subgraph *sub, const numbered *low,
+                      const numbered *high)
+{
+    int i, k, failed = 0;
+    for (i = 0; i < sub->nodes; i++) {
+        const onnx_node *n = sub->node + i;
+        for (k = 0; k < n->inputs; k++) {
+            if (n->input[k] >= 0 && !c->graph->value[n->input[k]].depth)
+                failed |= use_value(c, n->input[k], low, high);
+        }
+        for (k = 0; k < n->attributes; k++) {
+            if (n->attribute[k].graph)
+                failed |= use_inside(c, n->attribute[k].graph, low, high);
+        }
+    }
+    return failed ? -1 : 0;
+}
+
+/* Counts how many inputs of nodes that are not constant read each element. Returns 0, or -1. */
+static int count_uses(lgelu_convert *c, const numbered *low, const numbered *high)
+{
+    const onnx_graph *g = c->graph;
+    int i, k, failed = 0;
+    for (i = 0; i < g->top.nodes && !failed; i++) {
+        const onnx_node *n = g->top.node + i;
+        int constant = n->outputs > 0;
+        for (k = 0; k < n->outputs; k++)
+            constant &= n->output[k] < 0 || c->relu->run->constant[n->output[k]] != NULL;
+        for (k = 0; k < n->inputs && !constant; k++)
+            failed |= use_value(c, n->input[k], low, high);
+        for (k = 0; k < n->attributes; k++) {
+            if (n->attribute[k].graph)
+                failed |= use_inside(c, n->attribute[k].graph, low, high);
+        }
+    }
+    for (k = 0; k < g->top.outputs && !failed; k++)
+        failed = use_value(c, g->top.output[k], low, high);
+    return failed;
+}
+
+/* Finds where the weights and biases of the layers come from. Returns 0, or -1. */
+static int find_sources(lgelu_convert *c)
+{
+    numbered low, high;
+    int k, i, failed;
+    memset(&low, 0, sizeof low);
+    memset(&high, 0, sizeof high);
+    free_sources(c);
+    failed = number_elements(c) || open_numbered(c, 0, &low);
+    if (!failed && c->sources.elements >= DIGIT)
+        failed = open_numbered(c, 1, &high);
+    failed = failed || count_uses(c, &low, &high);
+    for (k = 0; k < c->relu->layers && !failed; k++) {
+        const int v[2] = { c->relu->layer[k].weight, c->relu->layer[k].bias };
+        for (i = 0; i < 2; i++) {
+            if (v[i] >= 0 && c->sources.known[v[i]] && !c->sources.from[v[i]])
+                c->sources.from[v[i]] = numbers_of(c, v[i], &low, &high);
+        }
+    }
+    close_numbered(&low);
+    close_numbered(&high);
+    if (failed && !c->message[0])
+        deploy_refuse(c->message, LGELU_E_MEMORY, "out of memory");
+    return failed ? -1 : 0;
+}
+
+int lgelu_convert_prepare(lgelu_convert *c)
+{
+    c->message[0] = 0;
+    return onnx_relu_prepare(c->relu) || find_sources(c) ? -1 : 0;
+}
 
 int lgelu_convert_layers(const lgelu_convert *c) { return c->relu->layers; }
 
-/* The initializer from which alone a constant comes, by nodes with one varying input, and which
-   nothing else reads; -1: there is none. */
-static int root_of(const onnx_graph *g, int value)
+int lgelu_convert_initializers(const lgelu_convert *c) { return c->graph->constants; }
+
+void lgelu_convert_initializer(const lgelu_convert *c, int k, lgelu_convert_initializer_info *info)
 {
-    while (value >= 0 && g->value[value].readers == 1 && !g->value[value].is_output) {
-        const int maker = g->value[value].maker;
-        if (g->value[value].constant >= 0)
-            return value;
-        if (maker < 0 || !g->top.node[maker].inputs)
-            return -1;
-        value = g->top.node[maker].input[0];
-    }
-    return -1;
+    memset(info, 0, sizeof *info);
+    set_text(info->name, &c->graph->constant[k].name);
+    info->first = c->sources.first[k];
+    info->count = c->graph->constant[k].count;
+}
+
+/* Shows where the elements of a constant come from. Returns whether some are shared. */
+static int set_sources(lgelu_view *to, const lgelu_convert *c, int v)
+{
+    const onnx_tensor *x = v < 0 ? NULL : c->relu->run->constant[v];
+    const int64_t *from = v < 0 ? NULL : c->sources.from[v];
+    int shared = 0;
+    size_t i;
+    set_view(to, x);
+    to->type = ONNX_I64;
+    to->data = from;
+    for (i = 0; x && from && i < x->count; i++)
+        shared |= c->sources.uses[from[i]] > 1;
+    return shared;
 }
 
 /* The shift of the batch normalisation that alone reads what a node makes, or -1. */
@@ -279,12 +580,15 @@ static int norm_behind(const onnx_graph *g, int node)
 void lgelu_convert_layer(const lgelu_convert *c, int k, lgelu_convert_layer_info *info)
 {
     const onnx_relu_layer *l = c->relu->layer + k;
+    const int shift = norm_behind(c->graph, l->node);
     memset(info, 0, sizeof *info);
     set_text(info->node, &c->graph->top.node[l->node].name);
     deploy_text(info->why, sizeof info->why, "%s", l->why ? l->why : "");
-    set_value(info->weight, c->graph, root_of(c->graph, l->weight));
-    set_value(info->bias, c->graph, root_of(c->graph, l->bias));
-    set_value(info->norm, c->graph, root_of(c->graph, norm_behind(c->graph, l->node)));
+    if (shift >= 0 && c->graph->value[shift].constant >= 0) {
+        const size_t first = c->sources.first[c->graph->value[shift].constant];
+        set_value(info->norm, c->graph, shift);
+        info->norm_shared = !first || c->sources.uses[first] > 1;
+    }
     info->outcome = (int)l->outcome;
     info->has_bias = l->bias >= 0;
     info->before = l->before;
@@ -292,16 +596,16 @@ void lgelu_convert_layer(const lgelu_convert *c, int k, lgelu_convert_layer_info
     info->ridge = l->ridge;
     info->rows = l->rows;
     info->held = l->held;
-    set_view(&info->old_weight, c->relu->run->constant[l->weight]);
-    set_view(&info->old_bias, l->bias >= 0 ? c->relu->run->constant[l->bias] : NULL);
+    info->weight_shared = set_sources(&info->weight_from, c, l->weight);
+    info->bias_shared = set_sources(&info->bias_from, c, l->bias);
     set_view(&info->new_weight, l->new_weight);
     set_view(&info->new_bias, l->new_bias);
 }
 
-/* Leaves a layer as it is, or its biases. */
-void lgelu_convert_leave(lgelu_convert *c, int k, int all, int biases)
+/* Leaves a layer as it is for a reason, whose text must stay, or its biases. */
+void lgelu_convert_leave(lgelu_convert *c, int k, const char *why, int biases)
 {
-    c->relu->layer[k].leave = all ? "its weights cannot be set in the module" : NULL;
+    c->relu->layer[k].leave = why;
     c->relu->layer[k].keep_bias = biases;
 }
 

@@ -3,19 +3,22 @@
 
 The model is exported to ONNX in memory, the file is converted by the engine behind reluize (examples/deploy/onnx_relu.h, in
 liblgelu_convert.so), and what it changed is set in the module: weights by their names, and nn.ReLU, or a Relus, in place of the
-modules that compute the gates. Which module computes which gate is found by their values on the first batch. At the end the
-module's outputs are compared with those of the converted file.
+modules that compute the gates. Which module computes which gate is found by their values on the first batch. All of this is done
+with a copy, whose outputs are compared with those of the converted file; then the model is changed, and compared with the copy.
 
     [1] THE LIBRARY    structures and functions of lgelu_convert.c
     [2] THE COPY       the model in float on the CPU, with what the exporter needs
     [3] ARGUMENTS      any nest of tensors as a list, and back
     [4] THE FILE       export and evaluation
     [5] GATES          which module computes which gate
-    [6] LAYERS         which parameter holds which weights
-    [7] THE CHANGE     set in a module; the comparison; distillation
-    [8] REFIT
+    [6] LAYERS         which parameters hold which weights
+    [7] THE CHANGE     set in the copy; the comparison with the file
+    [8] DISTILLATION   steps towards the original's outputs
+    [9] COMMIT         the change set in the model, or undone
+    [10] FUNCTIONS     gates that no module computes
+    [11] REFIT
 """
-import copy, ctypes, functools, inspect, io, math, os, warnings
+import contextlib, copy, ctypes, dataclasses, dis, functools, inspect, io, math, os, warnings
 import torch
 from torch import fx, nn
 from torch.nn.utils import parametrize, prune
@@ -40,10 +43,14 @@ class _GateInfo(ctypes.Structure):
         ("error", ctypes.c_double)] + [(name, ctypes.POINTER(ctypes.c_float)) for name in ("kink", "slope", "base", "line")]
 
 class _LayerInfo(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_char * _TEXT) for name in ("node", "why", "weight", "bias", "norm")] + [
+    _fields_ = [(name, ctypes.c_char * _TEXT) for name in ("node", "why", "norm")] + [
         ("outcome", ctypes.c_int), ("has_bias", ctypes.c_int), ("before", ctypes.c_double), ("after", ctypes.c_double),
         ("ridge", ctypes.c_double), ("rows", ctypes.c_size_t), ("held", ctypes.c_size_t)] + [
-        (name, _View) for name in ("old_weight", "old_bias", "new_weight", "new_bias")]
+        (name, _View) for name in ("new_weight", "new_bias", "weight_from", "bias_from")] + [
+        (name, ctypes.c_int) for name in ("weight_shared", "bias_shared", "norm_shared")]
+
+class _InitializerInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * _TEXT), ("first", ctypes.c_size_t), ("count", ctypes.c_size_t)]
 
 _types = {torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7, torch.bool: 9,
           torch.float64: 11}
@@ -64,7 +71,8 @@ def _library():
             ("convert_message", text, [p]), ("convert_gates", integer, [p]), ("convert_gate", None, [p, integer, p]),
             ("convert_plan", None, [p, p]), ("convert_add", integer, [p, p, integer]), ("convert_prepare", integer, [p]),
             ("convert_layers", integer, [p]), ("convert_layer", None, [p, integer, p]),
-            ("convert_leave", None, [p, integer, integer, integer]), ("convert_run", integer, [p]),
+            ("convert_leave", None, [p, integer, text, integer]), ("convert_initializers", integer, [p]),
+            ("convert_initializer", None, [p, integer, p]), ("convert_run", integer, [p]),
             ("convert_kept", ctypes.c_size_t, [p]), ("convert_file", p, [p, p]),
             ("file_open", p, [text, ctypes.c_size_t, text]), ("file_close", None, [p]), ("file_message", text, [p]),
             ("file_keep", integer, [p, text]), ("file_run", integer, [p, p, integer]), ("file_get", integer, [p, text, p])):
@@ -125,6 +133,22 @@ def _is_function(value):
     if isinstance(value, functools.partial): value = value.func
     return any(value is f for f in _functions)
 
+def _check_model(model):
+    """Raises ValueError for a model that cannot be converted whatever its inputs are."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"lgelu: refit: expected an nn.Module, found {type(model).__name__}")
+    for path, m in model.named_modules():
+        place = f"module '{path}'" if path else "the model"
+        if isinstance(m, torch.jit.ScriptModule):
+            raise ValueError(f"lgelu: refit: {place} is a torch.jit.ScriptModule, whose code cannot be changed; refit the module that "
+                             f"it was made from")
+        if isinstance(m, nn.parallel.DistributedDataParallel):
+            raise ValueError(f"lgelu: refit: {place} is a DistributedDataParallel, whose processes would each convert their own copy; "
+                             f"refit its .module before it is wrapped")
+        for name, p in list(m._parameters.items()) + list(m._buffers.items()):
+            if p is not None and (nn.parameter.is_lazy(p) or p.device.type == "meta"):
+                raise ValueError(f"lgelu: refit: {place}: '{name}' has no values yet")
+
 def _plain_weights(model):
     """Computes the weights that weight_norm, spectral_norm or another parametrization makes, once, and removes it. Raises
     ValueError where a weight is masked by torch.nn.utils.prune."""
@@ -150,50 +174,129 @@ def _split_shared(model):
             seen.add(id(m))
 
 def _plain_padding(m):
-    """Writes padding="same" as numbers, which the exporter knows."""
-    if not isinstance(getattr(m, "padding", None), str): return
+    """Writes padding="same" as numbers, which the exporter knows, and circular padding as a concatenation: the exporter of PyTorch
+    1.13 writes other elements."""
+    if not isinstance(m, nn.modules.conv._ConvNd) or m.transposed: return
+    if m.padding_mode == "circular":
+        around = list(m._reversed_padding_repeated_twice)
+        m.register_forward_pre_hook(lambda m, args: (_circular(args[0], around), *args[1:]))
+        m.padding, m.padding_mode = (0,) * len(m.kernel_size), "zeros"
+    if not isinstance(m.padding, str): return
     if m.padding == "same" and m.padding_mode == "zeros":
         total = [d * (k - 1) for d, k in zip(m.dilation, m.kernel_size)]
         if all(t % 2 == 0 for t in total): m.padding = tuple(t // 2 for t in total)
         else: m.padding, m.padding_mode = (0,) * len(total), "constant"        # by F.pad, which may be uneven
     elif m.padding == "valid" or m.padding_mode != "zeros": m.padding = (0,) * len(m.kernel_size)
 
-def _copy_of(model):
+def _circular(x, around):
+    """F.pad(x, around, "circular")"""
+    for k in range(len(around) // 2):
+        axis, before, after = x.dim() - 1 - k, around[2 * k], around[2 * k + 1]
+        size = x.shape[axis]
+        x = torch.cat([x.narrow(axis, size - before, before), x, x.narrow(axis, 0, after)], axis)
+    return x
+
+def _plain_norm(m):
+    """Writes by other operations what the exporter does not know: a batch normalisation that has no running statistics, and an
+    instance normalisation that has some."""
+    per_channel = lambda v, x: v.reshape([1, -1] + [1] * (x.dim() - 2))
+    def forward(x):
+        if m.running_mean is None:
+            axes = [d for d in range(x.dim()) if d != 1]
+            mean = x.mean(axes, keepdim=True)
+            variance = (x - mean).square().mean(axes, keepdim=True)
+        else: mean, variance = per_channel(m.running_mean, x), per_channel(m.running_var, x)
+        y = (x - mean) / (variance + m.eps).sqrt()
+        return y if m.weight is None else y * per_channel(m.weight, x) + per_channel(m.bias, x)
+    batch = isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None
+    instance = isinstance(m, nn.modules.instancenorm._InstanceNorm) and m.running_mean is not None
+    if batch or instance: m.forward = forward
+
+def _untie(model):
+    """Gives each module that shares a parameter with another one a parameter of its own."""
+    seen = set()
+    for m in model.modules():
+        for name, p in list(m._parameters.items()):
+            if p is None: continue
+            if id(p) in seen: m._parameters[name] = nn.Parameter(p.detach().clone(), p.requires_grad)
+            seen.add(id(p))
+
+def _copy_of(model, untie):
     """The model in float on the CPU in eval mode, its weights plain, its gates apart."""
     memo = {id(v): v.detach().clone() for m in model.modules() for v in vars(m).values()
             if torch.is_tensor(v) and v.grad_fn is not None}                  # what weight_norm has computed
-    work = copy.deepcopy(model, memo).cpu().float().eval()
+    try: work = copy.deepcopy(model, memo)
+    except Exception as e: raise ValueError(f"lgelu: refit: the model cannot be copied: {_said(e)}") from e
+    work = work.cpu().float().eval()
     _plain_weights(work)
     _split_shared(work)
     for m in list(work.modules()):
         _plain_padding(m)
+        _plain_norm(m)
         for name, value in list(vars(m).items()):
-            if _is_function(value): setattr(m, name, _Function(value))
+            if not _is_function(value): continue
+            vars(m).pop(name)                                                 # it may hide a module of this name
+            setattr(m, name, _Function(value))
         if hasattr(m, "activation_relu_or_gelu"): m.activation_relu_or_gelu = 0      # no fast path: see _fast_paths
         if hasattr(m, "use_nested_tensor"): m.use_nested_tensor = False
+    if untie: _untie(work)
     for p in work.parameters(): p.requires_grad_(p.is_floating_point())
     return work
 
 # ---- [3] ARGUMENTS ----
+def _said(e):
+    """What an exception reports, in one line."""
+    line = next((l.strip() for l in str(e).splitlines() if l.strip()), "")
+    for end in (" [Caused by", " Please feel free", " File a bug report"): line = line.split(end)[0]
+    return f"{type(e).__name__}: {line[:300]}" if line else type(e).__name__
+
+def _fields(value):
+    """What a nest of tensors has one level below; None: it is none."""
+    if isinstance(value, dict): return list(value.values())
+    if isinstance(value, (tuple, list)): return list(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, f.name) for f in dataclasses.fields(value)]
+    return None
+
 def _tensors(value):
-    """The tensors of a nest of tuples, lists and dictionaries, in order."""
+    """The tensors of a nest of tuples, lists, dictionaries and dataclasses, in order."""
     if torch.is_tensor(value): return [value]
-    if isinstance(value, dict): value = list(value.values())
-    return [t for v in value for t in _tensors(v)] if isinstance(value, (tuple, list)) else []
+    return [t for v in _fields(value) or [] for t in _tensors(v)]
 
 def _rebuilt(value, tensors):
     """The same nest with other tensors, taken from an iterator."""
     if torch.is_tensor(value): return next(tensors)
-    if isinstance(value, dict): return type(value)((k, _rebuilt(v, tensors)) for k, v in value.items())
+    if isinstance(value, dict):
+        parts = [(k, _rebuilt(v, tensors)) for k, v in value.items()]
+        try: return type(value)(parts)
+        except TypeError: return dict(parts)
     if isinstance(value, (tuple, list)):
         parts = [_rebuilt(v, tensors) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **{f.name: _rebuilt(getattr(value, f.name), tensors) for f in dataclasses.fields(value)})
     return value
+
+def _without(value):
+    """The same nest with None in the places of tensors."""
+    return _rebuilt(value, iter([None] * len(_tensors(value))))
+
+def _same(a, b):
+    """Whether two nests without tensors are equal, as far as their objects can be compared."""
+    try: return type(a) is type(b) and bool(a == b)
+    except Exception: return True
 
 def _plain(x):
     """A tensor as the file takes it: on the CPU, floats as float32."""
     x = x.detach().cpu()
+    if x.is_sparse or x.is_quantized: x = x.to_dense() if x.is_sparse else x.dequantize()
     return (x.float() if x.is_floating_point() else x).contiguous()
+
+def _call(model, batch):
+    """The tensors that the model makes of a batch."""
+    if isinstance(batch, dict): y = model(**batch)
+    else: y = model(*batch) if isinstance(batch, (tuple, list)) else model(batch)
+    return _tensors(y)
 
 class _Flat(nn.Module):
     """A model as a function from a list of tensors to a tuple of tensors."""
@@ -203,31 +306,61 @@ class _Flat(nn.Module):
         self.training = True    # of this module alone: so the exporter does not merge parameters that are equal by chance
 
     def forward(self, *tensors):
-        batch = _rebuilt(self.batch, iter(tensors))
-        if isinstance(batch, dict): y = self.model(**batch)
-        else: y = self.model(*batch) if isinstance(batch, (tuple, list)) else self.model(batch)
-        return tuple(t for t in _tensors(y))
+        return tuple(_call(self.model, _rebuilt(self.batch, iter(tensors))))
+
+    @torch.no_grad()
+    def outputs(self, tensors):
+        """What it makes of copies of the tensors: a model may write to its inputs."""
+        return [y.clone() for y in self(*[t.clone() for t in tensors])]
+
+def _own_outputs(model, batches):
+    """What the model itself, not a copy, makes of each batch in eval mode; None where it cannot be called, as in float16 on the
+    CPU."""
+    modes = [(m, m.training) for m in model.modules()]
+    try:
+        model.eval()
+        made = []
+        for batch in batches:
+            copies = iter([t.detach().clone() for t in _tensors(batch)])
+            with torch.no_grad(): made.append([_plain(y.clone()) for y in _call(model, _rebuilt(batch, copies))])
+        return made
+    except Exception: return None
+    finally:
+        for m, mode in modes: m.training = mode
 
 # ---- [4] THE FILE ----
-def _export(flat, batches, names):
-    """The file's bytes and the names of its outputs."""
-    first, file = batches[0], io.BytesIO()
-    with torch.no_grad(): outputs = [f"output_{i}" for i in range(len(flat(*first)))]
-    if not outputs: raise ValueError("lgelu: refit: the model returns no tensor")
-    open_ = {}
+def _in_projection_packed(q, k, v, w, b=None):
+    """torch.nn.functional's, with sizes of the weight in place of sizes of q, so that its slices are constants of the file."""
+    n, linear = int(w.shape[0]) // 3, nn.functional.linear
+    part = lambda x, first, end: linear(x, w[first * n:end * n], None if b is None else b[first * n:end * n])
+    if k is v and q is k: return linear(q, w, b).chunk(3, dim=-1)
+    if k is v: return (part(q, 0, 1), *part(k, 1, 3).chunk(2, dim=-1))
+    return part(q, 0, 1), part(k, 1, 2), part(v, 2, 3)
+
+@contextlib.contextmanager
+def _constant_slices():
+    kept = getattr(nn.functional, "_in_projection_packed", None)
+    if kept: nn.functional._in_projection_packed = _in_projection_packed
+    try: yield
+    finally:
+        if kept: nn.functional._in_projection_packed = kept
+
+def _export(flat, batches, names, outputs):
+    """The file's bytes."""
+    first, file, open_ = batches[0], io.BytesIO(), {}
     for i, (name, x) in enumerate(zip(names, first)):
         differ = {d for d in range(x.dim()) if d == 0 or any(b[i].shape[d] != x.shape[d] for b in batches)}
         if differ: open_[name] = {d: f"{name}_{d}" for d in differ}
     more = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     try:
-        with warnings.catch_warnings(), torch.enable_grad():
+        with warnings.catch_warnings(), torch.enable_grad(), _constant_slices():
             warnings.simplefilter("ignore")
-            torch.onnx.export(flat, tuple(first), file, opset_version=17, do_constant_folding=False, input_names=names,
-                              output_names=outputs, dynamic_axes=open_, training=torch.onnx.TrainingMode.PRESERVE, **more)
+            torch.onnx.export(flat, tuple(t.clone() for t in first), file, opset_version=17, do_constant_folding=False,
+                              input_names=names, output_names=outputs, dynamic_axes=open_,
+                              training=torch.onnx.TrainingMode.PRESERVE, **more)
     except Exception as e:
-        said = (str(e).splitlines() or [""])[0]
-        raise RuntimeError(f"lgelu: refit: PyTorch cannot export this model to ONNX: {type(e).__name__}: {said}") from e
-    return file.getvalue(), outputs
+        raise RuntimeError(f"lgelu: refit: PyTorch cannot export this model to ONNX: {_said(e)}") from e
+    return file.getvalue()
 
 class _File(_Object):
     """The evaluator on a file."""
@@ -254,6 +387,14 @@ def _distance(a, b):
     if not b.numel(): return 0.0
     return float(((a - b).square().mean() / b.square().mean().clamp(min=1e-30)).sqrt())
 
+_CLOSE = 1e-3                               # the distance of outputs that only rounding sets apart is below it
+
+def _farthest(made, wanted):
+    """(distance, output) of the floating point output that is farthest from the one wanted"""
+    if len(made) != len(wanted): return math.inf, 0
+    distances = [(_distance(y, t), i) for i, (y, t) in enumerate(zip(made, wanted)) if t.is_floating_point()]
+    return max(distances, default=(0.0, 0))
+
 # ---- [5] GATES ----
 _SAMPLE = 4096                              # elements of a value by which a gate and a module are compared
 _SAME = 1e-4                                # of their root mean square: rounding is below it, another function above
@@ -274,69 +415,99 @@ def _line(x, y):
     good = p != 0 and float((p * x + q - y).square().mean().sqrt()) <= _SAME * size
     return (p, q) if good else None
 
-class _Call:
-    """A call of a module that may be a gate: its path, and samples of what it read and made."""
-    def __init__(self, path, x, y):
-        self.path, self.shape, self.x, self.y, self.gate = path, tuple(x.shape), _sample(x), _sample(y), None
+class _Use:
+    """A call of a module that may be a gate: its path, which of the calls of this module it is, and samples of what it read and
+    made. `gates` are those of the file that it computes."""
+    def __init__(self, path, count, x, y):
+        self.path, self.count, self.shape, self.y = path, count, tuple(y.shape), _sample(y)
+        self.x, self.gates = x, []
 
-def _calls(flat, first):
-    """The calls of all modules that have no matrix and make of a tensor one of its shape."""
-    calls, hooks = [], []
-    def hook(path, module, args, y):
-        x = next((a for a in args if torch.is_tensor(a)), None)
+def _may_be_gate(m):
+    """Whether a module has no matrix: at most vectors, such as a slope for each channel."""
+    return all(p.numel() == max(p.shape, default=1) for p in m.parameters())
+
+class _Watch:
+    """Calls a function with the path of a module, which of its calls it is, and its first tensor argument and result, each time
+    a module that may be a gate is called. forward is replaced on the object, as a call need not go through hooks."""
+    def __init__(self, model, seen):
+        self.model, self.seen, self.replaced, self.counts = model, seen, [], {}
+
+    def __enter__(self):
+        for path, m in self.model.named_modules():
+            if _may_be_gate(m):
+                self.replaced.append((m, vars(m).get("forward")))
+                m.forward = functools.partial(self.called, path, m.forward)
+
+    def __exit__(self, *_):
+        for m, own in self.replaced:
+            if own is None: del m.forward
+            else: m.forward = own
+
+    def called(self, path, forward, *args, **kwargs):
+        x = next((a for a in (*args, *kwargs.values()) if torch.is_tensor(a)), None)
+        sample = None if x is None else _sample(x)                            # before the call: it may change its input in place
+        y = forward(*args, **kwargs)
         if x is not None and torch.is_tensor(y) and x.shape == y.shape and x.is_floating_point() and y.is_floating_point():
-            calls.append(_Call(path, x, y))
-    def save(path, module, args):           # before the call: it may change its input in place
-        kept[path] = [a.clone() if torch.is_tensor(a) else a for a in args]
-    kept = {}
-    for path, m in flat.model.named_modules():
-        if any(p.dim() > 1 for p in m.parameters()): continue
-        hooks.append(m.register_forward_pre_hook(functools.partial(save, path)))
-        hooks.append(m.register_forward_hook(lambda m, a, y, path=path: hook(path, m, kept.get(path, a), y)))
-    try:
-        with torch.no_grad(): flat(*first)
-    finally:
-        for h in hooks: h.remove()
-    return calls
+            count = self.counts[path] = self.counts.get(path, -1) + 1
+            self.seen(path, count, sample, y)
+        return y
+
+def _uses(flat, first):
+    """The calls of modules that may be gates, in one call of the model."""
+    uses = []
+    with _Watch(flat.model, lambda path, count, x, y: uses.append(_Use(path, count, x, y))): flat.outputs(first)
+    return uses
 
 class _Gate:
-    """A gate of the file, and the module that computes it: y = outer(f(inner(x))), each a line."""
+    """A gate of the file, and the calls of modules that compute it: y = outer(f(inner(x))), each a line. Several calls compute
+    one gate where the exporter has merged equal nodes."""
     def __init__(self, number, info):
         self.number, self.relus = number, info.replaced
         self.name, self.why, self.input, self.output, self.node = (
             getattr(info, key).decode(errors="replace") for key in ("name", "why", "input", "output", "node"))
-        self.kind, self.error, self.call, self.module = _kinds[info.kind], 0.0, None, None
+        self.kind, self.uses, self.lines, self.shape, self.z, self.f = _kinds[info.kind], [], (), (), None, None
 
-    def find(self, calls, z, f):
-        """Looks for its module among the calls: the one whose values agree, the innermost of those."""
-        best = None
-        for call in calls:
-            if call.gate is not None or call.shape != tuple(z.shape): continue
-            inner, outer = _line(call.x, _sample(z)), _line(_sample(f), call.y)
-            if inner is None or outer is None: continue
-            rank = ((inner, outer) != ((1.0, 0.0), (1.0, 0.0)), -call.path.count("."), -len(call.path))
-            if best is None or rank < best[0]: best = rank, call, inner, outer
-        if best: self.call, self.inner, self.outer = best[1:]
+    def find(self, uses):
+        """Looks for the calls whose values agree: of those that agree by the simplest lines the innermost."""
+        found = {}
+        for use in uses:
+            if use.shape != self.shape: continue
+            inner, outer = _line(use.x, self.z), _line(self.f, use.y)
+            if inner is not None and outer is not None: found.setdefault((inner, outer), []).append(use)
+        if not found: return
+        self.lines = min(found, key=lambda lines: lines != ((1.0, 0.0), (1.0, 0.0)))
+        of = found[self.lines]
+        self.uses = [u for u in of if not any(v.path.startswith(u.path + ".") or (not u.path and v.path) for v in of)]
+        for u in self.uses: u.gates.append(self)
 
     def place(self):
         """Its name in the report."""
-        return self.call.path or "the model" if self.call else self.node or self.output
+        return self.uses[0].path or "the model" if self.uses else self.node or self.output
 
-def _find_modules(gates, calls, file, names, first):
-    """Looks for the modules of the gates that are to be replaced. A module that is called several times has one replacement for
-    all of its calls, so that each of them must be such a gate, and it gets one ReLU."""
+def _sample_gates(gates, file, names, first):
+    """Reads samples of what the gates that are to be replaced read and make."""
     wanted = [g for g in gates if g.relus]
     values = file.values(names, first, [v for g in wanted for v in (g.input, g.output)])
-    for g, z, f in zip(wanted, values[::2], values[1::2]):
-        g.find(calls, z, f)
-        if g.call: g.call.gate = g
-    for path in {g.call.path for g in wanted if g.call}:
-        same = [c for c in calls if c.path == path]
-        of = [c.gate for c in same if c.gate]
-        for g in of:
-            if len(same) > len(of) or any((g.inner, g.outer) != (o.inner, o.outer) for o in of):
-                g.relus, g.why = 0, f"the module '{path}' is called in several places, not all of them gates"
-            elif len(same) > 1: g.relus = 1
+    for g, z, f in zip(wanted, values[::2], values[1::2]): g.shape, g.z, g.f = tuple(f.shape), _sample(z), _sample(f)
+
+def _find_modules(gates, uses):
+    """Looks for the modules of the gates that are to be replaced. A module that is called several times gets one replacement for
+    all of its calls: each must be such a gate, by the same lines, and it is one ReLU where they are several gates."""
+    for g in gates:
+        if g.relus: g.find(uses)
+    by_path = {}
+    for u in uses: by_path.setdefault(u.path, []).append(u)
+    changed = True
+    while changed:                          # a gate that stays may be one of several calls elsewhere
+        changed = False
+        for path, calls in by_path.items():
+            of = [g for u in calls for g in u.gates]
+            if not any(g.relus for g in of): continue
+            if not all(u.gates for u in calls) or not all(g.relus for g in of) or len({g.lines for g in of}) > 1:
+                for g in of: g.relus, g.why = 0, f"the module '{path}' is called in several places, not all of them such gates"
+                changed = True
+            elif len(set(of)) > 1:
+                for g in of: g.relus = 1
 
 class Relus(nn.Module):
     """y = base + Σₖ slope[k]·ReLU(z - kink[k]) + line·z with z = inner[0]·x + inner[1], by channel along `axis`, counted from the
@@ -367,73 +538,134 @@ def _replacement(gate, info):
     n = info.channels
     kink, slope = floats(info.kink, info.replaced, n), floats(info.slope, info.replaced, n)
     base, line = floats(info.base, n), floats(info.line, n) if info.line else torch.zeros(n)
-    (p, q), (a, b) = gate.inner, gate.outer
+    (p, q), (a, b) = gate.lines
     if (p, q, a, b) == (1.0, 0.0, 1.0, 0.0) and len(kink) == 1 and not bool(kink.any() or base.any() or line.any()) \
             and bool((slope == 1).all()): return nn.ReLU()
     return Relus(kink, a * slope, a * base + b, a * line if bool(line.any()) else None, info.axis if n > 1 else 0, (p, q))
 
 # ---- [6] LAYERS ----
-def _owners(model):
-    """For each parameter: its modules and names there. One that has several is shared."""
-    owners = {}
+class _Owners:
+    """The parameters and buffers of a model, and the modules that have them."""
+    def __init__(self, model):
+        self.model, self.of = model, {}
+        for path, m in model.named_modules():
+            for name, p in list(m._parameters.items()) + list(m._buffers.items()):
+                if p is not None: self.of.setdefault(id(p), []).append((path, name))
+
+    def find(self, name):
+        """(path, name) of the parameter or buffer that the exporter calls so, or None"""
+        if not name.startswith("model."): return None
+        path, _, key = name[len("model."):].rpartition(".")
+        try: m = self.model.get_submodule(path)
+        except AttributeError: return None
+        return None if m._parameters.get(key, m._buffers.get(key)) is None else (path, key)
+
+def _value(model, place):
+    """The parameter or buffer at (path, name)."""
+    m = model.get_submodule(place[0])
+    return m._parameters.get(place[1], m._buffers.get(place[1]))
+
+def _overlapping(model):
+    """The places of parameters and buffers that share memory with another one, or with themselves."""
+    spans, found = [], set()
     for path, m in model.named_modules():
         for name, p in list(m._parameters.items()) + list(m._buffers.items()):
-            if p is not None: owners.setdefault(id(p), []).append((path, m, name))
-    return owners
-
-def _way_back(array, p):
-    """The function that makes of an array like `array` one like the parameter p, if they hold the same numbers; else None."""
-    for way in (lambda a: a, lambda a: a.t() if a.dim() == 2 else a, lambda a: a.reshape(p.shape) if a.numel() == p.numel() else a):
-        got = way(array)
-        if got.shape == p.shape and torch.equal(got.float(), p.detach().float()): return way
-    return None
+            if p is None or not p.numel() or p.layout != torch.strided: continue
+            reach = 1 + sum((n - 1) * s for n, s in zip(p.shape, p.stride()))
+            if reach < p.numel(): found.add((path, name))
+            spans.append((str(p.device), p.data_ptr(), p.data_ptr() + reach * p.element_size(), id(p), (path, name)))
+    spans.sort(key=lambda s: s[:3])
+    for i, (device, _, end, own, place) in enumerate(spans):
+        for other in spans[i + 1:]:
+            if other[0] != device or other[1] >= end: break
+            if other[3] != own: found |= {place, other[4]}
+    return found
 
 _with_bias = tuple(getattr(nn, kind).forward for kind in ("Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
                                                           "ConvTranspose2d", "ConvTranspose3d"))
 
+class _Elements:
+    """Where the elements of an array of the file come from: parts of parameters. `why` is a reason that they cannot be set."""
+    def __init__(self, view, shared, initializers, owners, overlapping):
+        self.parts, self.why = [], None
+        numbers = _tensor(view)
+        if numbers is None: self.why = "its weight is no parameter of the model, or computed from one"
+        else: self.find(numbers.reshape(-1), initializers, owners)
+        places = [place for place, _, _ in self.parts]
+        if self.why is None and shared:
+            self.why = f"{self.names()} is read elsewhere, too: by a tied layer, or as its module is called several times"
+        elif any(place in overlapping for place in places):
+            self.why = f"{self.names()} shares its memory with another parameter"
+
+    def find(self, numbers, initializers, owners):
+        firsts = torch.tensor([i.first for i in initializers])
+        of = torch.bucketize(numbers, firsts, right=True) - 1
+        for k in of.unique().tolist():
+            name = initializers[k].name.decode(errors="replace") if k >= 0 else ""
+            place = owners.find(name)
+            if place is None: self.why = f"its weight '{name}' is no parameter of the model" if name else \
+                "some elements of its weight are constants"
+            else:
+                at = (of == k).nonzero().reshape(-1)
+                self.parts.append((place, numbers[at] - initializers[k].first, at))
+
+    def names(self): return ", ".join(f"'{path}.{name}'".replace("'.", "'") for (path, name), _, _ in self.parts)
+
+    @torch.no_grad()
+    def set(self, model, array):
+        """Sets the elements in the model's parameters."""
+        array = array.reshape(-1)
+        for place, where, at in self.parts:
+            p = _value(model, place)
+            flat = p.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
+            flat[where] = array[at].to(flat.dtype)
+            p.copy_(flat.reshape(p.shape))
+
 class _Layer:
     """A matrix of the file and the parameters that hold it."""
-    def __init__(self, number, info, model, owners):
-        self.number, self.model, self.owners = number, model, owners
+    def __init__(self, number, info, initializers, owners, overlapping):
+        self.number, self.model = number, owners.model
         self.node, self.has_bias = info.node.decode(errors="replace"), bool(info.has_bias)
-        self.weight, self.bias, self.norm = (self.parameter(getattr(info, key).decode(errors="replace"))
-                                             for key in ("weight", "bias", "norm"))
-        self.weight_back = self.weight and _way_back(_tensor(info.old_weight), self.weight[0])
-        self.bias_back = self.bias and _way_back(_tensor(info.old_bias), self.bias[0])
-
-    def parameter(self, name):
-        """(the parameter, path of its module, the module, its name there), or None where it is shared or no parameter"""
-        path, _, key = name[len("model."):].rpartition(".")
-        try: m = self.model.get_submodule(path)
-        except AttributeError: return None
-        p = m._parameters.get(key, m._buffers.get(key)) if name.startswith("model.") else None
-        return None if p is None or len(self.owners[id(p)]) > 1 else (p, path, m, key)
+        more = initializers, owners, overlapping
+        self.weight = _Elements(info.weight_from, info.weight_shared, *more)
+        self.bias = _Elements(info.bias_from, info.bias_shared, *more) if self.has_bias else None
+        norm = None if info.norm_shared else owners.find(info.norm.decode(errors="replace"))
+        self.norm = norm if norm not in overlapping else None
+        self.why = self.weight.why and self.weight.why.encode()               # the library keeps the text
 
     def place(self):
         """Its name in the report."""
-        return (self.weight[1] or self.weight[3]) if self.weight else self.node
+        if not self.weight.parts: return self.node
+        path, name = self.weight.parts[0][0]
+        return path or name
+
+    def module(self):
+        """The module whose weight alone it is, or None."""
+        if len(self.weight.parts) != 1 or self.weight.parts[0][0][1] != "weight": return None
+        return self.model.get_submodule(self.weight.parts[0][0][0])
 
     def takes_bias(self):
         """Whether a change of its biases can be set: where they are, in the normalisation behind it, or as new ones."""
-        if self.has_bias: return self.bias_back is not None
-        if self.takes_norm(): return True
-        m = self.weight[2]
-        return self.weight[3] == "weight" and m._parameters.get("bias", 0) is None and type(m).forward in _with_bias
+        if self.has_bias: return self.bias.why is None
+        m = self.module()
+        return self.takes_norm() or (m is not None and m._parameters.get("bias", 0) is None and type(m).forward in _with_bias)
 
     def takes_norm(self):
-        return (self.norm is not None and not self.has_bias and isinstance(self.norm[2], nn.modules.batchnorm._BatchNorm)
-                and self.norm[2].track_running_stats and self.norm[2].weight is not None)
+        if self.has_bias or self.norm is None or self.norm[1] != "bias": return False
+        m = self.model.get_submodule(self.norm[0])
+        return isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_var is not None and m.weight is not None
 
+    @torch.no_grad()
     def set(self, info):
         """Sets the weights and biases of the converted file in the module."""
         weight, bias = _tensor(info.new_weight), _tensor(info.new_bias)
-        if weight is not None: self.weight[0].copy_(self.weight_back(weight))
+        if weight is not None: self.weight.set(self.model, weight)
         if bias is None: return
-        if self.has_bias: self.bias[0].copy_(self.bias_back(bias))
+        if self.has_bias: self.bias.set(self.model, bias)
         elif self.takes_norm():
-            m = self.norm[2]
-            self.norm[0].add_((bias.double() * m.weight.double() / (m.running_var.double() + m.eps).sqrt()).float())
-        else: self.weight[2].bias = nn.Parameter(bias.reshape(-1).float())
+            m = self.model.get_submodule(self.norm[0])
+            m.bias.add_((bias.reshape(-1).double() * m.weight.double() / (m.running_var.double() + m.eps).sqrt()).float())
+        else: self.module().bias = nn.Parameter(bias.reshape(-1).float())
 
 # ---- [7] THE CHANGE ----
 def _fast_paths(model):
@@ -447,41 +679,59 @@ def _fast_paths(model):
             if any(getattr(layer, "activation_relu_or_gelu", 1) == 0 for layer in m.modules()): m.use_nested_tensor = False
 
 def _put(model, path, module):
-    """Puts a module in the place of another; the model itself where there is no path."""
+    """Puts a module in the place of another, whose hooks it takes over, or of a function."""
     parent, _, name = path.rpartition(".")
     parent = model.get_submodule(parent)
     old = getattr(parent, name)
+    vars(parent).pop(name, None)
     setattr(parent, name, module.train(getattr(old, "training", parent.training)))
+    for key, hooks in vars(old).items() if isinstance(old, nn.Module) else ():
+        if "_hooks" in key and "state_dict" not in key and key in vars(module): vars(module)[key] = hooks
 
-def _compare(flat, gates, file, names, batches, outputs):
-    """Compares the module's outputs with the converted file's; raises RuntimeError where they differ. Returns the outputs."""
+def _compare(flat, modules, data, file, names, batches, outputs):
+    """Compares the outputs of the module with those of the converted file; raises RuntimeError where they differ. `modules` are
+    the new modules by path, with their gates; data is the original file. Returns the outputs."""
     results = []
     for b, batch in enumerate(batches):
-        with torch.no_grad(): mine = flat(*batch)
+        try: results.append(flat.outputs(batch))
+        except Exception as e: raise RuntimeError(f"lgelu: refit: the converted module fails: {_said(e)}") from e
         theirs = file.values(names, batch, outputs)
-        for name, y, t in zip(outputs, mine, theirs):
-            if not t.is_floating_point(): continue
-            apart = _distance(y, t)
-            if not apart <= 1e-3:
-                raise RuntimeError(f"lgelu: refit: {name} of the module differs by {apart:.2g} from the converted file's in batch "
-                                   f"{b}, first behind {_first_difference(flat, gates, file, names, batch)}; the model is as it was")
-        results.append(mine)
+        apart, worst = _farthest(results[-1], theirs)
+        if apart <= _CLOSE: continue
+        gate = _first_difference(flat, modules, file, names, batch)
+        raise RuntimeError(f"lgelu: refit: {outputs[worst]} of the module differs by {apart:.2g} from the converted file's in batch "
+                           f"{b}, first behind {gate}")
     return results
 
-def _first_difference(flat, gates, file, names, batch):
+def _first_difference(flat, modules, file, names, batch):
     """The first gate whose values in the module and in the converted file differ."""
-    made, hooks = {}, []
-    for g in gates:
-        if g.module is not None:
-            hooks.append(g.module.register_forward_hook(lambda m, a, y, g=g: made.setdefault(g.number, y)))
-    with torch.no_grad(): flat(*batch)
-    for h in hooks: h.remove()
-    for g in gates:
-        if g.number not in made: continue
-        value, = file.values(names, batch, [g.output])
-        if not _distance(made[g.number], g.outer[0] * value + g.outer[1]) <= 1e-3: return f"gate '{g.place()}'"
-    return "the last gate"
+    made, wrong = [], []
+    with _Watch(flat.model, lambda path, count, x, y: made.append((path, count, y.clone()))): flat.outputs(batch)
+    for path, count, y in made:
+        for g in modules.get(path, []):
+            for u in g.uses:
+                if (u.path, u.count) != (path, count): continue
+                value, = file.values(names, batch, [g.output])
+                if not _distance(y, g.lines[1][0] * value + g.lines[1][1]) <= _CLOSE: wrong.append(path)
+    return f"gate '{wrong[0]}'" if wrong else "the last gate"
 
+def _check_export(flat, file, names, batches, teacher, outputs):
+    """Raises where the exported file computes something else than the module."""
+    for b, batch in enumerate(batches):
+        try: made = file.values(names, batch, outputs)
+        except RuntimeError as e:
+            if b == 0: raise
+            raise RuntimeError(f"{e}, in batch {b}: the export holds sizes of batch 0, so that all batches need the same shapes") from e
+        apart, worst = _farthest(made, teacher[b])
+        if apart <= _CLOSE: continue
+        reason = "its forward goes another way there than in batch 0, by which it is exported"
+        if b == 0: reason = "PyTorch's exporter writes something else for this model"
+        elif [t.shape for t in batch] != [t.shape for t in batches[0]]:
+            reason = "the export holds sizes of batch 0, so that all batches need the same shapes"
+        raise RuntimeError(f"lgelu: refit: {outputs[worst]} of the exported file differs by {apart:.2g} from the module's in batch {b}: "
+                           f"{reason}")
+
+# ---- [8] DISTILLATION ----
 def _distill(flat, teacher, batches, steps, lr, report):
     """Trains the converted model by Adam towards the original's outputs, which need no labels. Of the states at the end of each
     tenth of the steps and at the beginning the one with the least error on the last batch is kept."""
@@ -511,168 +761,388 @@ def _distill(flat, teacher, batches, steps, lr, report):
         for p, b in zip(parameters, best): p.copy_(b)
     report.append({"kind": "distillation", "name": "the last batch", "before": first ** 0.5, "after": least ** 0.5})
 
+# ---- [9] COMMIT ----
+def _set(tensor, values):
+    """Writes in place; a tensor that was made in inference mode is written in that mode."""
+    with torch.inference_mode(tensor.is_inference()), torch.no_grad(): tensor.copy_(values)
+
+class _Undo:
+    """The state of a model, to which it is set back after an error: what its modules are and have, and the elements of what was
+    written in place."""
+    def __init__(self, model):
+        self.elements, self.modules = [], []
+        self.memory = [(t, t.detach()) for t in (*model.parameters(), *model.buffers())]
+        for m in model.modules():
+            inside = [(v, v.copy()) for v in vars(m).values() if isinstance(v, (dict, list, set))]
+            self.modules.append((m, m.__class__, dict(vars(m)), inside))
+
+    def write(self, tensor, values):
+        """Writes in place what can be undone."""
+        self.elements.append((tensor, tensor.detach().clone()))
+        _set(tensor, values)
+
+    def back(self):
+        for tensor, values in reversed(self.elements): _set(tensor, values)
+        for tensor, same in self.memory:                 # remove_parametrizations gives a parameter other memory
+            if tensor.data_ptr() != same.data_ptr(): tensor.data = same
+        for m, kind, attributes, inside in self.modules:
+            m.__class__ = kind
+            vars(m).clear()
+            vars(m).update(attributes)
+            for container, content in inside:            # the same objects: handles of hooks refer to them
+                container.clear()
+                (container.extend if isinstance(container, list) else container.update)(content)
+
+def _state(model):
+    """Copies of all parameters and buffers by place."""
+    return {(path, name): p.detach().clone() for path, m in model.named_modules()
+            for name, p in list(m._parameters.items()) + list(m._buffers.items()) if p is not None}
+
 @torch.no_grad()
-def _commit(model, work, before, gates, batches):
-    """Sets what has changed in the copy in the model itself."""
-    training = {path: m.training for path, m in model.named_modules()}
+def _commit(model, work, before, modules, undo, untie):
+    """Sets in the model what has changed in the copy since it had the values `before`; modules: the new ones by path."""
+    modes = {path: m.training for path, m in model.named_modules()}
+    model.eval()                                # spectral_norm changes its weight when it is computed in training mode
     _plain_weights(model)
-    for path, m in work.named_modules():
-        own = model.get_submodule(path) if path not in {g.call.path for g in gates} else None
-        if own is None: continue
-        for name, p in m._parameters.items():
-            if p is None: continue
-            old, mine = before.get((path, name)), own._parameters[name]
-            if mine is None:
-                like = next(q for q in own._parameters.values() if q is not None)
-                own._parameters[name] = nn.Parameter(p.detach().to(like), requires_grad=like.requires_grad)
-            elif old is not None and not torch.equal(p, old):
-                wide = mine.dtype == torch.float64               # keeps the digits of what has not changed
-                mine.copy_(mine + (p.double() - old.double()).to(mine.device) if wide else p)
-    for g in gates:
-        like = next((p for p in model.parameters() if p.is_floating_point()), torch.zeros(()))
-        _put(model, g.call.path, copy.deepcopy(g.module).to(like.device))
+    owners, written = _Owners(model), set()
+    for (path, name), now in _state(work).items():
+        if any((path + ".").startswith(gate + ".") for gate in modules): continue
+        old = before.get((path, name))
+        if old is not None and torch.equal(now, old): continue
+        m = model.get_submodule(path)
+        mine = _value(model, (path, name))
+        if mine is None:
+            like = m.weight                     # whose biases they are
+            m._parameters[name] = nn.Parameter(now.to(like), requires_grad=like.requires_grad)
+        elif untie and len(owners.of.get(id(mine), ())) > 1:
+            m._parameters[name] = nn.Parameter(now.to(mine), requires_grad=mine.requires_grad)
+        elif id(mine) not in written:
+            wide = mine.dtype == torch.float64                   # keeps the digits of what has not changed
+            written.add(id(mine))
+            undo.write(mine, mine + (now.double() - old.double()).to(mine.device) if wide else now)
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    for path, module in modules.items(): _put(model, path, copy.deepcopy(module).to(device))
     _fast_paths(model)
     for path, m in model.named_modules():
-        if path in training: m.train(training[path]) if not m._modules else setattr(m, "training", training[path])
+        if path in modes: m.training = modes[path]
 
-# ---- [8] REFIT ----
-def _checked(batches, what, relus, steps):
-    batches = list(batches)
-    if what not in ("full", "biases", "cold"):
-        raise ValueError(f"lgelu: refit: what is 'full', 'biases' or 'cold', not {what!r}")
-    if not 1 <= relus <= 14: raise ValueError(f"lgelu: refit: 1 to 14 ReLUs a gate, not {relus}")
-    samples = 0
-    for b in batches:
-        first = next((t for t in _tensors(b) if t.dim()), None)
-        samples += 0 if first is None else len(first)
-    if samples < 8: raise ValueError(f"lgelu: refit: {samples} inputs, expected at least 8")
-    return batches
+def _check_model_itself(model, batches, own, teacher, results):
+    """Raises RuntimeError where the outputs of the model differ from those of its copy by more than they did before."""
+    now = _own_outputs(model, batches)
+    if now is None: raise RuntimeError("lgelu: refit: the converted model cannot be called")
+    for b in range(len(batches)):
+        apart, worst = _farthest(now[b], results[b])
+        before, _ = _farthest(own[b], teacher[b])               # the rounding of a 16-bit model
+        if apart > _CLOSE + 4 * before:
+            raise RuntimeError(f"lgelu: refit: output_{worst} of the converted model differs by {apart:.2g} from its converted copy's "
+                               f"in batch {b}")
 
-def _traced(model):
-    """The model's graph by torch.fx on a copy of its parameters, with a module in place of each function that is a gate; None:
-    it cannot be traced, or calls none."""
-    try: graph = fx.symbolic_trace(copy.deepcopy(model))
+# ---- [10] FUNCTIONS ----
+class _NoModule(Exception):
+    """No module computes some of the gates args[0]."""
+
+class _Proxy(fx.Proxy):
+    """A value of a traced forward. It can be unpacked, as in b, c, h, w = x.shape, with any version of Python."""
+    def __iter__(self):
+        frame = inspect.currentframe().f_back
+        for i in dis.get_instructions(frame.f_code):
+            if i.offset == frame.f_lasti and i.opname == "UNPACK_SEQUENCE": return iter([self[k] for k in range(i.argval)])
+        return super().__iter__()
+
+class _Tracer(fx.Tracer):
+    def proxy(self, node): return _Proxy(node, self)
+
+class _Recorder(fx.Interpreter):
+    """Runs a graph, and keeps a sample of each floating point value by node."""
+    def run_node(self, n):
+        value = super().run_node(n)
+        if torch.is_tensor(value) and value.is_floating_point(): self.samples[n.name] = tuple(value.shape), _sample(value)
+        return value
+
+def _bound(model, batch):
+    """The arguments of a forward by name."""
+    signature = inspect.signature(model.forward)
+    if isinstance(batch, dict): bound = signature.bind(**batch)
+    else: bound = signature.bind(*batch) if isinstance(batch, (tuple, list)) else signature.bind(batch)
+    bound.apply_defaults()
+    return bound.arguments
+
+def _traced(model, batch, gates):
+    """The model's graph by torch.fx on a copy of its parameters, with modules that compute the gates; None: it cannot be
+    traced, or has not all of them."""
+    try:
+        root = copy.deepcopy(model)
+        fixed = {name: value for name, value in _bound(model, batch).items() if not _tensors(value)}
+        graph = fx.GraphModule(root, _Tracer().trace(root, concrete_args=fixed or None), type(model).__name__)
+        graph.train(model.training)
+        work = _copy_of(graph, False)
+        recorder = _Recorder(work)
+        recorder.samples = {}
+        with torch.no_grad():
+            recorder.run(*_rebuilt(list(_bound(model, batch).values()), iter([_plain(t).clone() for t in _tensors(batch)])))
     except Exception: return None
-    found = [n for n in graph.graph.nodes if n.op == "call_function" and _is_function(n.target)]
-    for i, n in enumerate(found):
-        kwargs = {k: v for k, v in n.kwargs.items() if k not in ("input", "inplace")}
-        x = n.args[0] if n.args else n.kwargs["input"]
-        if any(isinstance(a, fx.Node) for a in (*n.args[1:], *kwargs.values())): continue
-        graph.add_submodule(f"gate_{i}", _Function(functools.partial(n.target, **kwargs)) if not n.args[1:]
-                            else _Function(functools.partial(lambda f, rest, x, **k: f(x, *rest, **k), n.target, n.args[1:], **kwargs)))
-        with graph.graph.inserting_before(n):
-            new = graph.graph.call_module(f"gate_{i}", (x,))
-        n.replace_all_uses_with(new)
-        graph.graph.erase_node(n)
-    if not found: return None
+    made = []
+    for g in gates:
+        if not _isolate(graph, g, recorder.samples, made): return None
+    graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph
 
-class _NoModule(Exception):
-    """Gates that no module computes."""
+def _isolate(graph, gate, samples, made):
+    """Makes modules of the nodes that compute a gate; `made` are the nodes that call such modules. Returns whether there is one
+    that computes it, made here or before."""
+    def same(n, values):
+        shape, sample = samples.get(n.name, ((), None))
+        return shape == gate.shape and _line(sample, values) == (1.0, 0.0)
+    found = False
+    for end in [n for n in graph.graph.nodes if n not in made and same(n, gate.f)]:
+        inside, begin = _between(end, lambda n: same(n, gate.z))
+        if begin is None or any(n in made for n in inside): continue          # what passes a gate on, as dropout does
+        found = True
+        if end.op == "call_module": continue
+        part, value, name = fx.Graph(), {}, f"gate_{len(made)}"
+        value[begin] = part.placeholder("x")
+        for n in graph.graph.nodes:
+            if n in inside: value[n] = part.node_copy(n, lambda m: value[m])
+        part.output(value[end])
+        graph.add_submodule(name, fx.GraphModule(graph, part))
+        with graph.graph.inserting_after(end): new = graph.graph.call_module(name, (begin,))
+        end.replace_all_uses_with(new)
+        made.append(new)
+    return found
 
-def _convert(model, batches, options, steps, lr, report, onnx):
-    work = _copy_of(model)
+def _between(end, is_begin):
+    """(nodes, begin): the nodes that compute `end` of a node that is_begin, constants aside; begin None: other values meet them"""
+    inside, waiting, begin = set(), [end], None
+    while waiting:
+        n = waiting.pop()
+        if n in inside: continue
+        if n is not end and is_begin(n):
+            if begin not in (None, n): return inside, None
+            begin = n
+            continue
+        if n.op == "placeholder": return inside, None
+        inside.add(n)
+        waiting += n.all_input_nodes
+    return inside, begin
+
+def _places(work, batch, gates):
+    """For each gate where it is called, as "model.py, line 12", as far as it can be found."""
+    found = {}
+    try: from torch.overrides import TorchFunctionMode
+    except ImportError: return found
+    own = os.path.dirname(torch.__file__), os.path.abspath(__file__)
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            y = function(*args, **(kwargs or {}))
+            if not torch.is_tensor(y) or not y.is_floating_point(): return y
+            with torch._C.DisableTorchFunction():
+                for g in gates:
+                    if tuple(y.shape) != g.shape or _line(_sample(y), g.f) != (1.0, 0.0): continue
+                    frame = inspect.currentframe()
+                    while frame and os.path.abspath(frame.f_code.co_filename).startswith(own): frame = frame.f_back
+                    if frame:
+                        found[g] = f"{os.path.basename(frame.f_code.co_filename)}, line {frame.f_lineno}"
+            return y
+    try:
+        with Mode(): work.outputs(batch)
+    except Exception: pass
+    return found
+
+# ---- [11] REFIT ----
+def _checked(model, batches, what, relus, steps):
+    """The batches as a list of nests, and as a list of lists of tensors."""
+    _check_model(model)
+    if what not in ("full", "biases", "cold"):
+        raise ValueError(f"lgelu: refit: what is 'full', 'biases' or 'cold', not {what!r}")
+    if not 1 <= relus <= 14: raise ValueError(f"lgelu: refit: 1 to 14 ReLUs a gate, not {relus}")
+    if steps < 0: raise ValueError(f"lgelu: refit: 0 or more steps, not {steps}")
+    batches = [batches] if torch.is_tensor(batches) or isinstance(batches, dict) else list(batches)
     tensors = [[_plain(t) for t in _tensors(b)] for b in batches]
-    names = [f"input_{i}" for i in range(len(tensors[0]))]
-    if any(len(t) != len(names) for t in tensors): raise ValueError("lgelu: refit: batches with different numbers of tensors")
-    flat = _Flat(work, batches[0])
-    data, outputs = _export(flat, tensors, names)
+    for b, batch in enumerate(batches):
+        if not tensors[b]: raise ValueError(f"lgelu: refit: batch {b} has no tensor; it is of type {type(batch).__name__}")
+        if not _same(_without(batch), _without(batches[0])):
+            raise ValueError(f"lgelu: refit: batch {b} has other arguments than batch 0 beside its tensors")
+    samples = sum(next((len(t) for t in b if t.dim()), 0) for b in tensors)
+    if samples < 8: raise ValueError(f"lgelu: refit: {samples} inputs, expected at least 8")
+    for b, of in enumerate(tensors):
+        if len(of) != len(tensors[0]):
+            raise ValueError(f"lgelu: refit: batch {b} has {len(of)} tensors, batch 0 has {len(tensors[0])}")
+        for i, (t, first) in enumerate(zip(of, tensors[0])):
+            if t.dtype not in _types: raise ValueError(f"lgelu: refit: input_{i} is of type {t.dtype}, which the evaluator does not have")
+            if t.dim() != first.dim() or t.dtype != first.dtype:
+                raise ValueError(f"lgelu: refit: input_{i} of batch {b} has {t.dim()} dimensions of {t.dtype}, that of batch 0 "
+                                 f"{first.dim()} of {first.dtype}")
+    return batches, tensors
+
+def _teach(flat, tensors):
+    """The outputs of the original for all batches."""
     teacher = []
-    for batch in tensors:
-        with torch.no_grad(): teacher.append(flat(*batch))
-        if any(t.is_floating_point() and bool(t.isnan().any()) for t in teacher[-1]):
-            raise ValueError("lgelu: refit: values that are not finite in the model's outputs")
-    with _File(data) as file, _Object("convert", data, len(data), ctypes.byref(options)) as engine:
-        for name, y, t in zip(outputs, teacher[0], file.values(names, tensors[0], outputs)):
-            if t.is_floating_point() and not _distance(t, y) <= 1e-3:
-                raise RuntimeError(f"lgelu: refit: {name} of the exported file differs by {_distance(t, y):.2g} from the module's: "
-                                   f"PyTorch's exporter does not write what this model computes")
+    for b, batch in enumerate(tensors):
+        try: teacher.append(flat.outputs(batch))
+        except Exception as e: raise ValueError(f"lgelu: refit: the model cannot be called with batch {b}, whose "
+                                             f"elements are the arguments of its forward: {_said(e)}") from e
+        if not teacher[b]: raise ValueError("lgelu: refit: the model returns no tensor, alone or in a tuple, list, dictionary or dataclass")
+        if any(t.is_floating_point() and bool(t.isnan().any()) for t in teacher[b]):
+            raise ValueError(f"lgelu: refit: values that are not finite in the model's outputs for batch {b}")
+        if len(teacher[b]) != len(teacher[0]):
+            raise ValueError(f"lgelu: refit: the model returns {len(teacher[b])} tensors for batch {b}, {len(teacher[0])} for batch 0")
+    if _farthest(flat.outputs(tensors[0]), teacher[0])[0] > 1e-6:
+        raise ValueError("lgelu: refit: two calls of the model with the same inputs differ: its forward draws random numbers, or keeps a "
+                         "state")
+    return teacher
+
+class _Job:
+    """One conversion: the options, the copy, the exported file."""
+    def __init__(self, model, batches, tensors, options, untie):
+        self.model, self.batches, self.tensors, self.options, self.untie = model, batches, tensors, options, untie
+        self.names = [f"input_{i}" for i in range(len(tensors[0]))]
+        self.work = _copy_of(model, untie)
+        self.flat = _Flat(self.work, batches[0])
+        self.teacher = _teach(self.flat, tensors)
+        self.outputs = [f"output_{i}" for i in range(len(self.teacher[0]))]
+        self.data = _export(self.flat, tensors, self.names, self.outputs)
+        self.entries = []
+
+    def convert(self, steps, lr, onnx):
+        """Returns nothing; what it has found is in self.entries."""
+        with _File(self.data) as file, _Object("convert", self.data, len(self.data), ctypes.byref(self.options)) as engine:
+            _check_export(self.flat, file, self.names, self.tensors, self.teacher, self.outputs)
+            gates = self.find_gates(engine, file, onnx)
+            self.solve(engine, gates, onnx)
+            at, size = engine("file", ctypes.byref(size := ctypes.c_size_t())), size.value
+            if not at: raise RuntimeError(f"lgelu: refit: {engine('message').decode(errors='replace')}")
+            converted = ctypes.string_at(at, size)
+            self.describe(engine, gates)
+            with _File(converted) as new:
+                if onnx: self.write(new, converted, onnx)
+                else: self.change(engine, gates, new, steps, lr)
+
+    def find_gates(self, engine, file, onnx):
         gates = []
         for k in range(engine("gates")):
             info = _GateInfo()
             engine("gate", k, ctypes.byref(info))
             gates.append(_Gate(k, info))
-        if not any(g.relus for g in gates):
-            left = "; ".join(f"{g.name} at {g.place()} stays: {g.why}" for g in gates if g.kind == "stays")
-            raise ValueError("lgelu: refit: there is no smooth gate to replace in this model" + (left and ": " + left))
-        _find_modules(gates, [] if onnx else _calls(flat, tensors[0]), file, names, tensors[0])
+        _sample_gates(gates, file, self.names, self.tensors[0])
         if not onnx:
-            lost = [g for g in gates if g.relus and not g.call]
-            if lost: raise _NoModule([f"{g.name} at {g.place()}" for g in lost])
-        return _engine_run(model, work, flat, engine, gates, tensors, teacher, names, outputs, steps, lr, report, onnx)
+            _find_modules(gates, _uses(self.flat, self.tensors[0]))
+            if any(g.relus and not g.uses for g in gates): raise _NoModule([g for g in gates if g.relus])
+        if not any(g.relus for g in gates):
+            left = "; ".join(f"{g.name} at {g.place()} stays: {g.why}" for g in gates if g.kind == "stays" or g.uses)
+            raise ValueError("lgelu: refit: there is no smooth gate to replace in this model" + (left and ": " + left))
+        return gates
 
-def _engine_run(model, work, flat, engine, gates, tensors, teacher, names, outputs, steps, lr, report, onnx):
-    engine("plan", (ctypes.c_int * (len(gates) + 1))(*[g.relus for g in gates]))
-    for batch in tensors: engine.must("add", _inputs(names, batch), len(batch))
-    engine.must("prepare")
-    owners, layers = _owners(work), []
-    for k in range(engine("layers")):
-        info = _LayerInfo()
-        engine("layer", k, ctypes.byref(info))
-        layer = _Layer(k, info, work, owners)
-        layers.append(layer)
-        if not onnx and layer.weight_back is None: engine("leave", k, 1, 0)
-        elif not onnx and not layer.takes_bias(): engine("leave", k, 0, 1)
-    engine.must("run")
-    size = ctypes.c_size_t()
-    at = engine("file", ctypes.byref(size))
-    if not at: raise RuntimeError(f"lgelu: refit: {engine('message').decode(errors='replace')}")
-    converted, entries = ctypes.string_at(at, size.value), []
-    infos = []
-    for layer in layers:
-        info = _LayerInfo()
-        engine("layer", layer.number, ctypes.byref(info))
-        infos.append(info)
-    changed = []
-    for g in gates:
-        info = _GateInfo()
-        engine("gate", g.number, ctypes.byref(info))
-        if info.replaced and not onnx:
-            g.module = _replacement(g, info)
-            changed.append(g)
-        entries.append({"kind": "gate", "name": g.place(), "function": g.name, "replaced": info.replaced,
-                        "why": None if info.replaced else g.why or info.why.decode(errors="replace"), "error": info.error})
-    for layer, info in zip(layers, infos):
-        entries.append({"kind": "layer", "name": layer.place(), "outcome": _outcomes[info.outcome],
-                        "why": info.why.decode(errors="replace") or None, "before": info.before, "after": info.after,
-                        "ridge": info.ridge, "rows": info.rows})
-    with _File(converted) as file:
-        if onnx:
-            results = [file.values(names, batch, outputs) for batch in tensors]
-            with open(onnx, "wb") as out: out.write(converted)
-        else:
-            before = {(path, name): p.detach().clone() for path, m in work.named_modules() for name, p in m._parameters.items()
-                      if p is not None}
-            with torch.no_grad():
-                for layer, info in zip(layers, infos): layer.set(info)
-            for g in changed:
-                twin = next((o for o in changed if o.call.path == g.call.path and o is not g and o.number < g.number), None)
-                if twin: g.module = twin.module
-                else: _put(work, g.call.path, g.module)
-            results = _compare(flat, changed, file, names, tensors, outputs)
-            if steps:
-                _distill(flat, teacher, tensors, steps, lr, entries)
-                with torch.no_grad(): results = [flat(*batch) for batch in tensors]
-    for i, name in enumerate(outputs):
-        if teacher[0][i].is_floating_point():
-            apart = _distance(torch.cat([r[i].reshape(-1) for r in results]), torch.cat([t[i].reshape(-1) for t in teacher]))
-            entries.append({"kind": "output", "name": name, "change": apart})
-    if not onnx: _commit(model, work, before, [g for g in changed], tensors)
-    if report is not None: report.extend(entries)
-    return model
+    def solve(self, engine, gates, onnx):
+        """Runs the engine; layers whose weights cannot be set in the module are left."""
+        engine("plan", (ctypes.c_int * (len(gates) + 1))(*[g.relus for g in gates]))
+        for batch in self.tensors: engine.must("add", _inputs(self.names, batch), len(batch))
+        engine.must("prepare")
+        initializers = []
+        for k in range(engine("initializers")):
+            info = _InitializerInfo()
+            engine("initializer", k, ctypes.byref(info))
+            if info.first: initializers.append(info)
+        initializers.sort(key=lambda i: i.first)
+        owners, overlapping, self.layers = _Owners(self.work), _overlapping(self.model), []
+        for k in range(engine("layers")):
+            info = _LayerInfo()
+            engine("layer", k, ctypes.byref(info))
+            layer = _Layer(k, info, initializers, owners, overlapping)
+            self.layers.append(layer)
+            if not onnx: engine("leave", k, layer.why, not layer.why and not layer.takes_bias())
+        engine.must("run")
+
+    def describe(self, engine, gates):
+        """The entries of gates and layers in the report."""
+        self.gates, self.infos = [], []
+        for g in gates:
+            info = _GateInfo()
+            engine("gate", g.number, ctypes.byref(info))
+            if info.replaced: self.gates.append((g, info))
+            self.entries.append({"kind": "gate", "name": g.place(), "function": g.name, "replaced": info.replaced,
+                                 "why": None if info.replaced else g.why or info.why.decode(errors="replace"), "error": info.error})
+        for layer in self.layers:
+            info = _LayerInfo()
+            engine("layer", layer.number, ctypes.byref(info))
+            self.infos.append(info)
+            self.entries.append({"kind": "layer", "name": layer.place(), "outcome": _outcomes[info.outcome],
+                                 "why": info.why.decode(errors="replace") or None, "before": info.before, "after": info.after,
+                                 "ridge": info.ridge, "rows": info.rows})
+
+    def add_outputs(self, results):
+        for i, name in enumerate(self.outputs):
+            if not self.teacher[0][i].is_floating_point(): continue
+            now, then = (torch.cat([r[i].reshape(-1) for r in of]) for of in (results, self.teacher))
+            self.entries.append({"kind": "output", "name": name, "change": _distance(now, then)})
+
+    def write(self, file, converted, path):
+        """Writes the converted file, by another name until it is whole."""
+        self.add_outputs([file.values(self.names, batch, self.outputs) for batch in self.tensors])
+        temporary = f"{path}.{os.getpid()}.tmp"
+        try:
+            with open(temporary, "wb") as out: out.write(converted)
+            os.replace(temporary, path)
+        finally:
+            if os.path.exists(temporary): os.remove(temporary)
+
+    def change(self, engine, gates, file, steps, lr):
+        """Changes the copy, compares it with the file, and changes the model."""
+        before, modules, of = _state(self.work), {}, {}
+        for layer, info in zip(self.layers, self.infos): layer.set(info)
+        for g, info in self.gates:
+            for path in {u.path for u in g.uses}:
+                of.setdefault(path, []).append(g)
+                if path not in modules: modules[path] = _replacement(g, info)
+        for path, module in modules.items(): _put(self.work, path, module)
+        results = _compare(self.flat, of, self.data, file, self.names, self.tensors, self.outputs)
+        if steps:
+            _distill(self.flat, self.teacher, self.tensors, steps, lr, self.entries)
+            results = [self.flat.outputs(batch) for batch in self.tensors]
+        self.add_outputs(results)
+        self.apply(before, modules, results)
+
+    def apply(self, before, modules, results):
+        """Sets in the model what has changed in the copy. After any error, the user's interruption too, the model is as it was."""
+        undo = _Undo(self.model)
+        try:
+            own = _own_outputs(self.model, self.batches)
+            _commit(self.model, self.work, before, modules, undo, self.untie)
+            if own is not None: _check_model_itself(self.model, self.batches, own, self.teacher, results)
+        except BaseException:
+            undo.back()
+            raise
+
+def _warn_left(entries):
+    """Warns of matrices behind a replaced gate that could not be changed: the outputs then change as by a cold swap."""
+    left = [e for e in entries if e["kind"] == "layer" and e["why"] and e["outcome"] == "left" and "depends on" not in e["why"]]
+    if left:
+        warnings.warn(f"lgelu: refit: {len(left)} of the matrices behind a gate stay as they are, the first '{left[0]['name']}': "
+                      f"{left[0]['why']}; see report=[]", stacklevel=4)
+
+def _no_module(job, gates):
+    """The error for gates that no module computes."""
+    lost = [g for g in gates if not g.uses]
+    places = _places(job.flat, job.tensors[0], lost)
+    where = ", ".join(f"{g.name} ({places.get(g, 'at ' + g.place())})" for g in lost)
+    return ValueError(f"lgelu: refit: no module computes {where}: it is a function call inside a forward, which cannot be changed "
+                      f"there. Put a module such as nn.GELU() in its place, or write the converted network as a file with "
+                      f"refit(..., onnx='relu.onnx')")
 
 def refit(model, batches, what="full", relus=1, leaky=False, ridge=0.0, rows=0, memory=0, seed=1, steps=0, lr=1e-4, onnx=None,
-          report=None):
+          untie=False, report=None):
     """See lgelu.refit."""
-    batches = _checked(batches, what, relus, steps)
+    batches, tensors = _checked(model, batches, what, relus, steps)
     options = _Options(("full", "biases", "cold").index(what), relus, leaky, ridge, rows, memory, seed)
-    try: return _convert(model, batches, options, steps, lr, report, onnx)
-    except _NoModule as e: lost = e.args[0]
-    graph = _traced(model)
-    if graph is not None:
-        try: return _convert(graph, batches, options, steps, lr, report, None)
-        except _NoModule as e: lost = e.args[0]
-    raise ValueError(f"lgelu: refit: no module computes {', '.join(lost)}: it is a function call inside a forward, which cannot be "
-                     f"changed there. Put a module such as nn.GELU() in its place, or write the converted network as a file with "
-                     f"refit(..., onnx='relu.onnx')")
+    job = _Job(model, batches, tensors, options, untie)
+    try: job.convert(steps, lr, onnx)
+    except _NoModule as e:
+        gates = e.args[0]
+        model = _traced(model, batches[0], gates)
+        if model is None: raise _no_module(job, gates) from None
+        job = _Job(model, batches, tensors, options, untie)
+        try: job.convert(steps, lr, None)
+        except _NoModule as e: raise _no_module(job, e.args[0]) from None
+    if report is not None: report.extend(job.entries)
+    if what == "full": _warn_left(job.entries)
+    return model

@@ -2,7 +2,7 @@
 # torch_refit.py FOLDER PROGRAM: lgelu.refit on modules beside the same engine on a file that PyTorch exports with its constants
 # folded (PROGRAM: tools/onnx_relu.c), and what it promises else: which gates stay and why, layers of all kinds, modules that make
 # their weights, functions, errors that leave the model as it was.
-import copy, subprocess, sys, warnings
+import copy, inspect, subprocess, sys, threading, warnings
 import numpy as np
 import torch
 from torch import nn
@@ -279,6 +279,64 @@ refused("another `what`", ValueError, "'cold'", lambda: lgelu.refit(net, [x], wh
 pruned = mlp(nn.GELU())
 nn.utils.prune.l1_unstructured(pruned[2], "weight", 0.5)
 refused("a pruned weight", ValueError, "layer '2'", lambda: lgelu.refit(pruned, [x]))
+
+
+class Forward(nn.Module):
+    """A network with a forward of its own."""
+
+    def __init__(self, forward):
+        super().__init__()
+        self.net, self.count, self.function = mlp(nn.GELU()), 0, forward
+
+    def forward(self, *args): return self.function(self, *args)
+
+
+def counted(m, x):
+    m.count += 1
+    return m.net(x) * m.count
+
+
+lazy = nn.Sequential(nn.LazyLinear(4), nn.GELU(), nn.Linear(4, 4))
+refused("a tensor of a type that ONNX files do not have here", ValueError, "input_0 is of type torch.complex64",
+        lambda: lgelu.refit(net, [x.to(torch.complex64)]))
+refused("batches with labels", ValueError, "cannot be called with batch 0, whose elements are the arguments of its forward: TypeError",
+        lambda: lgelu.refit(net, [(x, torch.zeros(200))]))
+refused("inputs of another width", ValueError, "cannot be called with batch 0", lambda: lgelu.refit(net, [x[:, :7]]))
+refused("arrays in place of tensors", ValueError, "batch 0 has no tensor; it is of type ndarray", lambda: lgelu.refit(net, [x.numpy()]))
+refused("batches of other kinds", ValueError, "input_0 of batch 1 has 3 dimensions", lambda: lgelu.refit(net, [x, x[None]]))
+refused("batches with other numbers among their arguments", ValueError, "batch 1 has other arguments than batch 0 beside its tensors",
+        lambda: lgelu.refit(Forward(lambda m, x, k: m.net(x) * k), [(x, 1.0), (x, 2.0)]))
+refused("a forward that draws random numbers", ValueError, "two calls of the model with the same inputs differ",
+        lambda: lgelu.refit(Forward(lambda m, x: m.net(F.dropout(x, 0.1, True))), [x]))
+refused("a forward that keeps a state", ValueError, "two calls of the model with the same inputs differ", lambda: lgelu.refit(Forward(counted), [x]))
+refused("sizes that the export holds as numbers", RuntimeError, "so that all batches need the same shapes",
+        lambda: lgelu.refit(Forward(lambda m, x: m.net(x).view(int(x.shape[0]), 2, 3).sum(1)), x.split(48)))
+refused("no tensor among the outputs", ValueError, "the model returns no tensor", lambda: lgelu.refit(Forward(lambda m, x: str(m.net(x))), [x]))
+refused("other numbers of outputs", ValueError, "returns 2 tensors for batch 1, 1 for batch 0",
+        lambda: lgelu.refit(Forward(lambda m, x: [m.net(x)] * (1 if len(x) == 100 else 2)), [x[:100], x[:50]]))
+refused("weights without values", ValueError, "module '0': 'weight' has no values yet", lambda: lgelu.refit(lazy, [x]))
+refused("what cannot be copied", ValueError, "the model cannot be copied: TypeError: cannot pickle",
+        lambda: lgelu.refit(Forward(threading.Lock()), [x]))
+refused("a function in place of a model", TypeError, "expected an nn.Module, found function", lambda: lgelu.refit(lambda x: x, [x]))
+
+@case("weights that share memory are left with a reason, and weights made in inference mode are set")
+def _():
+    net, report = nn.Sequential(nn.Linear(20, 20), nn.GELU(), nn.Linear(20, 20), nn.GELU(), nn.Linear(20, 6)), []
+    net[2].weight = nn.Parameter(net[0].weight.data)
+    kept, y = net[0].weight.detach().clone(), outputs(net, [x])
+    lgelu.refit(net, x.split(50), report=report)
+    entry, = [r for r in report if r["name"] == "2"]
+    if "shares its memory" not in entry["why"] or not torch.equal(net[0].weight, kept): return str(entry)
+    if abs(report[-1]["change"] - change(net, [x], y)) > 1e-3: return f"the report has {report[-1]}"
+    with torch.inference_mode(): net, batches = mlp(nn.GELU()), x.clone().split(50)
+    return better(net, batches)
+
+@case("one tensor, or one dictionary, is one batch; inputs that the model writes to stay as they are")
+def _():
+    net, kept = nn.Sequential(nn.SiLU(inplace=True), *mlp(nn.SiLU())), x.clone()
+    a, b = lgelu.refit(copy.deepcopy(net), x), lgelu.refit(copy.deepcopy(net), {"input": x})
+    return "" if torch.equal(x, kept) and torch.equal(outputs(a, [kept.clone()]), outputs(b, [kept.clone()])) else f"{a} and {b}"
+
 kept_relu, lgelu_refit._replacement = lgelu_refit._replacement, lambda gate, info: nn.ReLU6()
 with torch.no_grad(): net[0].weight.mul_(40)
 kept = copy.deepcopy(net.state_dict())
@@ -287,4 +345,98 @@ refused("a module that computes something else than the converted file", Runtime
 lgelu_refit._replacement = kept_relu
 verdict(all(torch.equal(a, b) for a, b in zip(kept.values(), net.state_dict().values())) and isinstance(net[1], nn.GELU),
         "after an error the model is as it was")
+
+
+# ---- a failure at any line while the model is changed ----
+class Everything(nn.Module):
+    """Each kind of change: weights in place and in slices, new biases, shifts of a normalisation, gates as modules and functions,
+    parametrizations, parameters that are untied, a buffer, hooks, a fast path."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.act, self.norm = nn.Linear(10, 12), nn.GELU(), nn.BatchNorm1d(12)
+        self.second, self.third = nn.Linear(12, 12, bias=False), nn.utils.weight_norm(nn.Linear(12, 12))
+        self.fourth = nn.utils.parametrizations.orthogonal(nn.Linear(12, 12))
+        self.fifth, self.kept, self.rnn = nn.Linear(12, 12, bias=False), F.silu, nn.LSTM(12, 6)
+        self.layer = nn.TransformerEncoderLayer(6, 2, 12, 0.0, "gelu", batch_first=True)
+        self.head, self.twin = nn.Linear(6, 6, bias=False), nn.Linear(6, 6, bias=False)
+        self.twin.weight = self.head.weight
+        self.register_buffer("last", torch.randn(6, 3))
+        self.handles = [self.act.register_forward_hook(lambda m, args, y: None)]
+
+    def forward(self, x):
+        x = self.norm(self.second(self.act(self.first(x))))
+        x = self.fifth(self.kept(self.fourth(self.kept(self.third(self.act(x))))))
+        x = self.layer(self.rnn(self.kept(x)[:, None])[0])[:, 0]
+        return self.kept(self.twin(self.kept(self.head(x)))) @ self.last
+
+
+def everything(net):
+    """All that a model is and has: its modules' types and attributes, the objects, and the elements of the tensors."""
+    found = []
+    for path, m in net.named_modules():
+        for name, value in vars(m).items():
+            inside = list(value.items()) if isinstance(value, dict) else None
+            found.append((path, type(m), id(m), name, id(value), inside and [(k, id(v)) for k, v in inside]))
+    return found, [t.clone() for t in net.state_dict().values()]
+
+
+class Planted(BaseException):
+    """A failure, or the user's interruption."""
+
+
+def fail_at(line, call):
+    """Calls a function that fails at one of the lines that are executed while the model is changed and checked: lines of
+    lgelu_refit.py and of what removes parametrizations, and the beginning of each other function. Returns whether the line was
+    reached."""
+    count, files = 0, ("lgelu_refit.py", "parametrize.py", "weight_norm.py")
+
+    def tracer(frame, event, value):
+        nonlocal count
+        if frame.f_code.co_flags & inspect.CO_GENERATOR: return None          # what is raised while one is closed is lost
+        if event == "call" or (event == "line" and frame.f_code.co_filename.endswith(files)):
+            count += 1
+            if count == line:
+                sys.settrace(None)
+                raise Planted()
+        return tracer
+
+    def traced(name):
+        function = getattr(lgelu_refit, name)
+
+        def planted(*args):
+            sys.settrace(tracer)
+            try: return function(*args)
+            finally: sys.settrace(None)
+        return function, planted
+
+    names = "_commit", "_check_model_itself"
+    kept = {name: traced(name) for name in names}
+    for name in names: setattr(lgelu_refit, name, kept[name][1])
+    try: call()
+    except Planted: return True
+    finally:
+        for name in names: setattr(lgelu_refit, name, kept[name][0])
+    return False
+
+
+@case("a failure at each line that sets something in the model: the model is as it was")
+def _():
+    net, x, kept = Everything().eval(), torch.randn(64, 10), []
+    with torch.no_grad():
+        for p in net.parameters(): p.add_(0.1 * torch.randn_like(p))
+    apply = lgelu_refit._Job.apply
+    lgelu_refit._Job.apply = lambda job, *args: kept.append((job, args))
+    try: lgelu.refit(net, list(x.split(16)), untie=True)
+    finally: lgelu_refit._Job.apply = apply
+    (job, args), before, line = kept[0], everything(net), 0
+    while fail_at(line := line + 1, lambda: apply(job, *args)):
+        now = everything(net)
+        if now[0] != before[0]: return f"line {line}: {[b for a, b in zip(now[0], before[0]) if a != b][:3]}"
+        if not all(torch.equal(a, b) for a, b in zip(now[1], before[1])): return f"line {line}: other elements"
+    print(f"# {line} lines")
+    if line < 500: return f"{line} lines"
+    if isinstance(net.act, nn.GELU) or net.second.bias is not None or torch.equal(net.last, before[1][-1]): return "at the end the model is not changed"
+    net.handles[0].remove()
+    return "" if not net.act._forward_hooks else "a hook cannot be removed"
 sys.exit(failed)

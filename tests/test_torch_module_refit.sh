@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT-0
+# test_torch_module_refit.sh: lgelu.refit of examples/torch beside the engine on files that PyTorch exports; on models after the structure
+# of torchvision's, timm's, diffusers' and Hugging Face's; its refusals; a failure at each line that changes the model.
+CC=${CC:-cc}
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+out=build/torch_module_refit
+. tools/verdict.sh
+python=$(python_with torch,numpy)
+if [ -z "$python" ]; then echo "skip lgelu.refit: $no_torch"; exit 0; fi
+rm -rf $out
+mkdir -p $out/refits
+openmp=
+case $IMPLEMENTATION in *-fopenmp*) openmp=-fopenmp ;; esac
+$CC -std=c99 -O1 $openmp -fPIC -shared ../examples/torch/lgelu_torch.c -o $out/liblgelu_torch.so -lm || exit 1
+deploy=../examples/deploy
+engine="$(ls $deploy/onnx_run*.c $deploy/onnx_relu*.c | grep -v onnx_run_main.c) $deploy/onnx_gates.c $deploy/onnx_graph.c $deploy/least_squares.c"
+$CC -std=c99 -O1 $openmp -fPIC -shared $WARNINGS ../examples/torch/lgelu_convert.c $engine -o $out/liblgelu_convert.so -lm 2> $out/warnings &&
+    [ ! -s $out/warnings ]
+verdict $? "the library of lgelu.refit compiles without a warning" "$(grep -m1 -E 'error|warning' $out/warnings)"
+$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $deploy/npy.c $engine ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_relu -lm || exit 1
+LGELU_TORCH_LIBRARY=$PWD/$out/liblgelu_torch.so LGELU_CONVERT_LIBRARY=$PWD/$out/liblgelu_convert.so
+PYTHONPATH=../examples/torch PYTHONDONTWRITEBYTECODE=1
+export LGELU_TORCH_LIBRARY LGELU_CONVERT_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE
+for part in "torch_refit.py $out/refits $out/onnx_relu" torch_refit_models.py; do
+    $python tools/$part 2> $out/err || bad=1
+    [ -s $out/err ] && { echo "FAIL $part: $(tail -n 1 $out/err)"; bad=1; }
+done
+exit $bad
