@@ -2438,6 +2438,7 @@ typedef struct {
     int across;          /* whether A is read along its columns */
     int pack_a, pack_b;  /* whether A and B are copied */
     int panels;          /* whether B is stored in panels */
+    int fused;           /* whether the first sliver copies B, while it reads it */
     int next;            /* the next task to begin */
     unsigned char *work;
     int *broken; /* LGELU_CHECK: raised when a worker wrote past its workspace; or NULL */
@@ -2450,9 +2451,10 @@ typedef struct {
     const float *next;  /* the part of A to be prefetched for the next sliver */
     const float *y;     /* the output of the gate, to be prefetched, or NULL */
     float *c;
+    float *into; /* where the first sliver copies what it reads of B, or NULL */
     size_t slivers, run, k;
     size_t a_row, a_col, b_row;
-    size_t b_step; /* from panel to panel of B */
+    size_t b_step, into_step; /* from panel to panel of B, and of its copy */
     size_t start_row, c_row, y_row, next_row;
     size_t next_step; /* of next, from panel to panel */
 } lgelu__sliver;
@@ -4239,6 +4241,8 @@ static void lgelu__choose_copies(lgelu__block *p)
     p->pack_b = 0;
     if (!p->panels)
         p->pack_b = b->read || b->col_stride != 1 || (b->row_stride * job->k > 16384 && often);
+    /* The rows of a large B are copied as a whole instead, one after another. */
+    p->fused = p->pack_b && !b->read && b->col_stride == 1 && b->row_stride * job->k <= 524288;
     if (a->read)
         p->pack_a = 1;
     else if (p->across)
@@ -4252,12 +4256,13 @@ static void lgelu__choose_copies(lgelu__block *p)
 static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
 {
     const lgelu_product *job = p->job;
+    const size_t limit = job->b.row_stride % 512 && job->m > 2 ? 1048576 : 65536;
     if (job->m > p->isa->rows || !job->k || p->panels)
         return;
     if (p->pack_b) {
         p->depth = lgelu__min(p->depth, 64);
         p->cols = p->isa->cols;
-    } else if (job->b.row_stride * job->k > 65536) {
+    } else if (job->b.row_stride * job->k > limit) {
         p->depth = lgelu__min(p->depth, 16);
         if (alone)
             p->cols = job->n;
@@ -15477,9 +15482,10 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
 
 /* n steps of k. The loop is unrolled twice, which lets the processor predict its end. */
 LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g,
-                                  const float **h, const lgelu__sliver *p, size_t n)
+                                  const float **h, float **into, const lgelu__sliver *p, size_t n)
 {
-    const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row;
+    const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row,
+                 ahead = p->k > 16 ? 16 * b_row : 0;
     v_t t[4], x;
     size_t i, v;
     LGELU__TWICE
@@ -15487,6 +15493,18 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             t[v] = v_load(*h + v * v_lanes);
+        /* Rows of B may be too far apart for the processor to prefetch them itself. */
+        LGELU__UNROLL
+        for (v = 0; v < vectors * v_lanes; v += 16)
+            LGELU__NEAR(LGELU__PAST(*h, ahead + v));
+        if (*into) {
+            /* Prefetch the same row of the next panel. */
+            LGELU__FETCH(LGELU__PAST(*h, 2 * v_lanes));
+            LGELU__UNROLL
+            for (v = 0; v < vectors; v++)
+                v_store(*into + v * v_lanes, t[v]);
+            *into += 2 * v_lanes;
+        }
         LGELU__UNROLL
         for (i = 0; i < rows; i++) {
             x = v_set(g[i / 5][i % 5 * a_row]);
@@ -15521,6 +15539,7 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     /* g points to the rows 0, 5 and 10 of A. Four offsets and three pointers fit the integer
        registers. */
     const float *g[3], *h = p->b, *next = p->next;
+    float *into = p->into;
     v_t sum[v_rows][4];
     size_t i, v, l, n;
     LGELU__UNROLL
@@ -15544,7 +15563,7 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
         n = l < part ? l : part;
         LGELU__FETCH(next);
         LGELU__FETCH(next + 16);
-        LGELU__FN(steps)(rows, vectors, sum, g, &h, p, n);
+        LGELU__FN(steps)(rows, vectors, sum, g, &h, &into, p, n);
         next += p->next_row;
     }
     LGELU__UNROLL
@@ -15629,6 +15648,7 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
         p.a = from->a + slivers * rows * from->a_row;
         p.b = from->b;
         p.next = from->next;
+        p.into = slivers ? NULL : from->into;
         p.c = from->c + slivers * rows * from->c_row;
         if (from->start)
             p.start = from->start + slivers * rows * from->start_row;
@@ -15653,6 +15673,8 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
                 p.start += wide;
             p.c += wide;
             p.b += from->b_step;
+            if (p.into)
+                p.into += from->into_step;
             p.next += from->next_step;
         }
     }
@@ -15688,7 +15710,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 {
     size_t i, j, l, w;
     const float *in = x->x;
-    v_t t[4];
+    v_t t[8];
     if (x->read) {
         LGELU__FN(copy_read)(out, out_row, step, x, row, rows, col, cols);
         return;
@@ -15719,31 +15741,36 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
             out += out_row;
         }
     } else {
-        for (j = 0; j < cols; j += v_lanes) {
-            float *o = out + j / (2 * v_lanes) * step + j % (2 * v_lanes);
-            w = cols - j < v_lanes ? cols - j : v_lanes;
+        for (j = 0; j < cols; j += w) {
+            float *o = out;
+            w = lgelu__min(cols - j, 2 * v_lanes);
             i = 0;
-            if (x->row_stride == 1 && w == v_lanes) {
+            /* Whole panels at a time, since a cache line may have both vectors of a row. */
+            if (x->row_stride == 1 && w == 2 * v_lanes) {
                 for (; i + 4 <= rows; i += 4) {
-                    /* Prefetch the next columns. */
-                    if (i % 16 == 0 && rows > 64 && cols - j >= 2 * v_lanes) {
-                        for (l = 0; l < v_lanes; l++)
-                            LGELU__FETCH(in + (v_lanes + l) * x->col_stride + i);
-                    }
+                    /* Prefetch the next panel. */
+                    for (l = 0; l < w && i % 16 == 0 && rows > 64; l++)
+                        LGELU__FETCH(LGELU__PAST(in, (w + l) * x->col_stride + i));
                     v_turn(t, in + i, x->col_stride);
+                    v_turn(t + 4, in + i + v_lanes * x->col_stride, x->col_stride);
+                    LGELU__UNROLL
                     for (l = 0; l < 4; l++) {
                         v_store(o, t[l]);
+                        v_store(o + v_lanes, t[l + 4]);
                         o += out_row;
                     }
                 }
             }
             for (; i < rows; i++) {
                 v_store(o, v_set(0));
+                if (w > v_lanes)
+                    v_store(o + v_lanes, v_set(0));
                 for (l = 0; l < w; l++)
                     o[l] = in[i * x->row_stride + l * x->col_stride];
                 o += out_row;
             }
-            in += v_lanes * x->col_stride;
+            in += w * x->col_stride;
+            out += step;
         }
     }
 }
@@ -15760,20 +15787,21 @@ static LGELU__TARGET void LGELU__FN(place_a)(lgelu__block_state *b, size_t row, 
         t->a_col = a->col_stride;
     } else if (b->p->across) {
         /* A group of slivers is copied side by side, 16 columns of A at a time. */
+        enum { wide = v_rows > 8 ? 16 : 8 };
         lgelu_matrix turned = *a;
         size_t k, q, high;
         turned.row_stride = a->col_stride;
         turned.col_stride = 1;
         t->a_row = 1;
-        t->a_col = 16;
-        t->a = b->a_pack + b->in * t->k * 16;
+        t->a_col = wide;
+        t->a = b->a_pack + b->in * t->k * wide;
         if (!b->in) {
             for (k = 0; k < t->k; k += 16) {
                 b->at = row;
                 for (q = 0; q < LGELU__GROUP && b->at < b->end; q++) {
                     high = lgelu__height(b->end - b->at, b->most);
                     LGELU__FN(copy)
-                    (b->a_pack + (q * t->k + k) * 16, 16, 2 * v_lanes, &turned, b->k0 + k,
+                    (b->a_pack + (q * t->k + k) * wide, wide, 2 * v_lanes, &turned, b->k0 + k,
                      lgelu__min(t->k - k, 16), b->at, high);
                     b->at += high;
                 }
@@ -15824,15 +15852,20 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size
     t->c_row = job->c_stride;
     t->start_row = job->c_stride;
     t->start = NULL;
+    t->into = NULL;
     t->b_row = 2 * v_lanes;
     t->b_step = b->b_panel;
     if (p->panels) {
         t->b_step = job->k * 2 * v_lanes;
         t->b = job->b.x + (col * job->k + b->k0 * 2 * v_lanes);
-    } else if (q < b->packed) {
+    } else if (q < b->packed || (p->fused && row == b->i && q < b->whole)) {
         t->b_row = job->b.row_stride;
         t->b_step = b->width * v_lanes;
         t->b = job->b.x + b->k0 * t->b_row + col;
+        if (p->fused) {
+            t->into = b->b_pack;
+            t->into_step = b->b_panel;
+        }
     } else {
         t->b = b->b_pack + (q - b->packed) * b->b_panel;
     }
@@ -15896,7 +15929,7 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     /* Flat tiles are for a B that fits the first-level cache and slivers of 4 to 6 rows. */
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192
                      && n % (4 * v_lanes) == 0 && m > 3 && m != 7;
-    size_t row, rows, tall;
+    size_t row, rows, tall, copied;
     lgelu__block_state b;
     b.p = p;
     b.i = i;
@@ -15913,6 +15946,8 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     b.packed = p->panels ? b.panels : b.whole;
     if (p->pack_b)
         b.packed = 0;
+    /* The first panel that is copied before any tile. */
+    copied = p->fused ? b.whole : b.packed;
     b.a_pack = work;
     b.b_pack = work + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
@@ -15921,17 +15956,18 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
         const int last = b.k0 + k == job->k, brief = k <= 128;
         b.t.k = k;
         b.b_panel = (k + 1) * 2 * v_lanes;
-        if (b.packed < b.panels) {
+        if (copied < b.panels) {
             LGELU__FN(copy)
-            (b.b_pack, 2 * v_lanes, b.b_panel, &job->b, b.k0, k, j + b.packed * 2 * v_lanes,
-             n - b.packed * 2 * v_lanes);
+            (b.b_pack + (copied - b.packed) * b.b_panel, 2 * v_lanes, b.b_panel, &job->b, b.k0, k,
+             j + copied * 2 * v_lanes, n - copied * 2 * v_lanes);
         }
         b.in = 0;
         for (row = i; row < b.end; row += rows) {
             tall = lgelu__height(b.end - row, b.most);
             rows = tall;
             /* Small products process all slivers of one height at once. */
-            if (brief && !p->pack_a && m * n <= 65536 && b.whole == b.panels) {
+            if (brief && !p->pack_a && !(p->fused && row == i) && m * n <= 65536
+                && b.whole == b.panels) {
                 while (row + rows < b.end && lgelu__height(b.end - row - rows, b.most) == tall)
                     rows += tall;
             }
@@ -16002,54 +16038,70 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
 }
 
 /* A few rows times a matrix whose columns are contiguous, such as x·Wᵀ for one token at a time. W
-   is read once and transposed in registers, so that memory limits the speed. Each element of C is
-   the same chain of fmas as in a tile. Five or seven rows process their last one twice. */
+   is read once and transposed in registers. Each element of C is the same chain of fmas as in a
+   tile. One or two rows take two vectors of columns side by side, since two chains of fmas overlap.
+   The second vector is `lag` elements of k behind the first: where columns are a multiple of 4 KiB
+   apart, their cache lines would otherwise replace each other. Five or seven rows process their
+   last one twice. */
 
-LGELU__WORD void LGELU__FN(few)(size_t m, const lgelu_product *job, const float *a, size_t last,
-                                const float *b, float *sums)
+LGELU__WORD void LGELU__FN(few)(size_t m, size_t vectors, const lgelu_product *job, const float *a,
+                                size_t last, const float *b, float *sums)
 {
-    const size_t a_row = job->a.row_stride, a_col = job->a.col_stride, b_col = job->b.col_stride;
+    enum { lag = 64 };
+    const size_t a_row = job->a.row_stride, a_col = job->a.col_stride, b_col = job->b.col_stride,
+                 k = job->k / 4 * 4;
     const float *low = a + last * a_row;
     v_t sum[8], t[4];
-    size_t i, l, q;
+    size_t i, l, q, v, step;
     LGELU__UNROLL
-    for (i = 0; i < m; i++)
+    for (i = 0; i < m * vectors; i++)
         sum[i] = v_load(sums + i * v_lanes);
-    for (l = 0; l + 4 <= job->k; l += 4) {
-        /* Prefetch the same part of the next columns. */
+    for (step = 0; step < k + (vectors - 1) * lag; step += 4) {
         LGELU__UNROLL
-        for (i = 0; i < v_lanes; i += 4)
-            LGELU__NEAR(LGELU__PAST(b, v_lanes * b_col + l * v_lanes + i * 4));
-        v_turn(t, b + l, b_col);
-        LGELU__UNROLL
-        for (q = 0; q < 4; q++) {
+        for (v = 0; v < vectors; v++) {
+            const size_t back = v * lag * a_col;
+            const float *from = b + v * v_lanes * b_col;
+            /* Before its first element, l is larger than any k. */
+            l = step - v * lag;
+            if (vectors > 1 && l >= k)
+                continue;
+            /* Prefetch the same part of the next columns. */
             LGELU__UNROLL
-            for (i = 0; i < m; i++) {
-                const float x = i + 1 < m ? a[i * a_row + q * a_col] : low[q * a_col];
-                sum[i] = v_fma(v_set(x), t[q], sum[i]);
+            for (i = 0; i < v_lanes; i += 4)
+                LGELU__NEAR(LGELU__PAST(from, (vectors * b_col + l) * v_lanes + i * 4));
+            v_turn(t, from + l, b_col);
+            LGELU__UNROLL
+            for (q = 0; q < 4; q++) {
+                LGELU__UNROLL
+                for (i = 0; i < m; i++) {
+                    const float *x = (i + 1 < m ? a + i * a_row : low) + q * a_col - back;
+                    sum[i * vectors + v] = v_fma(v_set(*x), t[q], sum[i * vectors + v]);
+                }
             }
         }
         a += 4 * a_col;
         low += 4 * a_col;
     }
     LGELU__UNROLL
-    for (i = 0; i < m; i++)
+    for (i = 0; i < m * vectors; i++)
         v_store(sums + i * v_lanes, sum[i]);
 }
 
 /* The last k, up to three of them. */
-static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job, const float *a,
-                                              const float *b, float *sums)
+static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, size_t wide, const lgelu_product *job,
+                                              const float *a, const float *b, float *sums)
 {
     float column[v_lanes];
-    size_t i, l;
+    size_t i, j, l;
     for (l = job->k & ~(size_t)3; l < job->k; l++) {
-        for (i = 0; i < v_lanes; i++)
-            column[i] = b[i * job->b.col_stride + l];
-        for (i = 0; i < m; i++) {
-            float *sum = sums + i * v_lanes;
-            v_store(sum, v_fma(v_set(a[i * job->a.row_stride + l * job->a.col_stride]),
-                               v_load(column), v_load(sum)));
+        for (j = 0; j < wide; j += v_lanes) {
+            for (i = 0; i < v_lanes; i++)
+                column[i] = b[(j + i) * job->b.col_stride + l];
+            for (i = 0; i < m; i++) {
+                float *sum = sums + i * wide + j;
+                v_store(sum, v_fma(v_set(a[i * job->a.row_stride + l * job->a.col_stride]),
+                                   v_load(column), v_load(sum)));
+            }
         }
     }
 }
@@ -16057,47 +16109,53 @@ static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, const lgelu_product *job
 static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t first, size_t end)
 {
     enum { most = v_few };
-    float sums[(most + 1) * v_lanes];
-    size_t i, j, m, row, again, high;
-    for (j = first; j < end; j += v_lanes) {
+    float sums[(most + 2) * v_lanes];
+    size_t i, j, v, m, row, again, high, vectors, wide;
+    for (j = first; j < end; j += wide) {
+        vectors = job->m <= 2 && end - j >= 2 * v_lanes ? 2 : 1;
+        wide = vectors * v_lanes;
         for (row = 0; row < job->m; row += m) {
             const float *a = job->a.x + row * job->a.row_stride, *b;
             float *c;
             /* The last vector may overlap the one before. The first `again` columns of it are not
                written again. */
-            again = j + v_lanes > end ? j + v_lanes - end : 0;
+            again = j + wide > end ? j + wide - end : 0;
             b = job->b.x + (j - again) * job->b.col_stride;
             c = job->c + row * job->c_stride + j - again;
             m = lgelu__min(job->m - row, most);
             high = m < 5 ? m : (m + 1) / 2 * 2;
             for (i = 0; i < high; i++) {
-                v_t start = v_set(0);
-                if (i < m && job->accumulate)
-                    start = v_load(c + i * job->c_stride);
-                else if (job->bias)
-                    start = v_load(job->bias + j - again);
-                v_store(sums + i * v_lanes, start);
+                for (v = 0; v < wide; v += v_lanes) {
+                    v_t start = v_set(0);
+                    if (i < m && job->accumulate)
+                        start = v_load(c + i * job->c_stride + v);
+                    else if (job->bias)
+                        start = v_load(job->bias + j - again + v);
+                    v_store(sums + i * wide + v, start);
+                }
             }
-#define LGELU__CASE(r)                                 \
-    case r:                                            \
-        if (r <= most)                                 \
-            LGELU__FN(few)(r, job, a, m - 1, b, sums); \
+#define LGELU__CASE(r, vectors)                                 \
+    case 8 * vectors + r:                                       \
+        if (r <= most)                                          \
+            LGELU__FN(few)(r, vectors, job, a, m - 1, b, sums); \
         break;
-            switch (high) {
-                LGELU__CASE(1)
-                LGELU__CASE(2)
-                LGELU__CASE(3)
-                LGELU__CASE(4)
-                LGELU__CASE(6)
-                LGELU__CASE(8)
+            switch (8 * vectors + high) {
+                LGELU__CASE(1, 1)
+                LGELU__CASE(1, 2)
+                LGELU__CASE(2, 1)
+                LGELU__CASE(2, 2)
+                LGELU__CASE(3, 1)
+                LGELU__CASE(4, 1)
+                LGELU__CASE(6, 1)
+                LGELU__CASE(8, 1)
             default: break;
             }
 #undef LGELU__CASE
             if (job->k % 4)
-                LGELU__FN(few_rest)(m, job, a, b, sums);
+                LGELU__FN(few_rest)(m, wide, job, a, b, sums);
             for (i = 0; i < m; i++) {
-                v_store_n(c + i * job->c_stride + again, v_load(sums + i * v_lanes + again),
-                          v_lanes - again);
+                for (v = again; v < wide; v += v_lanes)
+                    v_store_n(c + i * job->c_stride + v, v_load(sums + i * wide + v), wide - v);
             }
         }
     }
