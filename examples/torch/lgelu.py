@@ -18,7 +18,7 @@ operations compute it.
 """
 import contextlib, ctypes, functools, math, os, warnings
 import torch
-from torch import nn
+from torch import fx, nn
 from torch.autograd import forward_ad
 
 __all__ = ["gate", "formula", "LambdaGELU", "Plan", "Hardening", "parameter_groups", "gates", "replace_gelu", "relu_",
@@ -207,7 +207,12 @@ def _checked(x, lam, axis):
     """lam as a number or a tensor, axis from 0"""
     if not torch.is_tensor(x): raise TypeError(f"lgelu: expected a tensor, not {type(x).__name__}")
     if not x.is_floating_point(): raise TypeError(f"lgelu: expected floating point numbers, not {x.dtype}")
-    if not torch.is_tensor(lam): return float(lam), axis
+    if x.layout != torch.strided: raise TypeError(f"lgelu: expected a dense tensor, not one of layout {x.layout}")
+    if not torch.is_tensor(lam):
+        try: lam = float(lam)
+        except (TypeError, ValueError): raise TypeError(f"lgelu: λ is a number or a tensor, not {type(lam).__name__}") from None
+        if not lam >= 0: raise ValueError(f"lgelu: λ is 0 or more, not {lam}")
+        return lam, axis
     if lam.dim() > 1: raise ValueError(f"lgelu: λ is one number or one for each channel, not of shape {tuple(lam.shape)}")
     if lam.numel() != 1:
         if not -x.dim() <= axis < x.dim():
@@ -220,6 +225,7 @@ def _checked(x, lam, axis):
 
 def gate(x, lam, axis=1):
     """x Φ(λx) with gradients for x and λ; lam: a number, a tensor of one, or of one for each channel along axis"""
+    if isinstance(x, fx.Proxy): return x.tracer.create_proxy("call_function", gate, (x, lam, axis), {})
     return _gate(x, lam, axis, ())
 
 def _gate(x, lam, axis, idle):
@@ -276,6 +282,8 @@ class LambdaGELU(nn.Module):
     nn.BatchNorm2d; -1 for tokens). Learned until `drive` sets λ; math.inf is ReLU."""
     def __init__(self, lam=1.05, channels=None, axis=1, map="softplus", t=0.1, lambda_max=256.0):
         super().__init__()
+        if channels is not None and not (isinstance(channels, int) and channels > 0):
+            raise ValueError(f"lgelu: channels is a whole number above 0, or None for one λ, not {channels!r}")
         if map not in _maps: raise ValueError(f"lgelu: no map {map!r}; there are {', '.join(_maps)}")
         if not t > 0: raise ValueError(f"lgelu: the temperature t is above 0, not {t}")
         self.channels, self.axis, self.map, self.t, self.lambda_max = channels, axis, map, t, lambda_max
@@ -389,7 +397,12 @@ class LambdaGELU(nn.Module):
         """λ whatever the state is, by operations alone: a transformed parameter may be many, and none can be looked at"""
         return torch.where(self.fraction < 1, self.driven + (1 - self.fraction) * self._learned(), self.driven)
 
+    def __prepare_scriptable__(self):
+        raise TypeError("lgelu: torch.jit.script cannot compile a LambdaGELU; torch.jit.trace records one, and to_relu makes an nn.ReLU")
+
     def forward(self, x):
+        if isinstance(x, fx.Proxy):                                           # torch.fx takes the module as it is
+            return x.tracer.create_proxy("call_module", x.tracer.path_of_module(self), (x,), {})
         if _transformed(): return _gate(x, self._unseen(), self.axis, ())
         if _recorded():
             with _quietly(): return torch.relu(x) if self.state == "relu" else _recorded_gate(x, self.lam, self.axis)
@@ -398,7 +411,8 @@ class LambdaGELU(nn.Module):
         return _gate(x, self.lam, self.axis, idle)
 
     def extra_repr(self):
-        lam = self.lam.detach().reshape(-1)
+        try: lam = self.lam.detach().cpu().reshape(-1)
+        except (ValueError, NotImplementedError): return f"no values yet, map={self.map}, t={self.t:g}"
         of = f"λ={float(lam[0]):.6g}"
         if self.channels: of = f"{self.channels} λ's, {float(lam.min()):.6g} to {float(lam.max()):.6g}, axis={self.axis}"
         return f"{of}, {self.state}, map={self.map}, t={self.t:g}"
@@ -516,11 +530,14 @@ class Plan:
         if shape not in _shapes: raise ValueError(f"lgelu: no shape {shape!r}; there are {', '.join(_shapes)}")
         if not target > 1: raise ValueError(f"lgelu: the target λ is above 1, not {target}")
         self.target, self.begin, self.end, self.steps = target, int(begin), int(end), int(end if steps is None else steps)
+        if not 0 <= self.begin <= self.end <= self.steps or not self.steps:
+            raise ValueError(f"lgelu: a plan begins, ends and has steps in this order, not {begin}, {end} and {self.steps}")
         self.hold, self.warmup, self.shape = int(hold), int(warmup), shape
 
     @classmethod
     def _of(cls, paper, steps):
-        plan, hold = _Hardening(), ctypes.c_long()
+        plan, hold, steps = _Hardening(), ctypes.c_long(), int(steps)
+        if steps < 1: raise ValueError(f"lgelu: a plan has 1 or more steps, not {steps}")
         _lib.lgelu_torch_plan(ctypes.byref(plan), ctypes.byref(hold), paper, steps)
         return cls(plan.target, plan.begin, plan.end, steps, hold.value, 0, _shapes[plan.shape])
 

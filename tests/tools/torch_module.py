@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # torch_module.py PLANS FOLDER: the cases of test_torch_module.sh; PLANS are torch_plan's lines, FOLDER takes files for onnx_back.
-import copy, ctypes, functools, io, math, os, subprocess, sys, warnings
+import copy, ctypes, functools, io, math, os, pickle, subprocess, sys, warnings
 import torch
 from torch import nn
 import lgelu
@@ -223,6 +223,45 @@ def _():
     refused(ValueError, "together", lambda: lgelu.LambdaGELU(channels=2).drive([0, 2]))
     refused(ValueError, "no LambdaGELU", lambda: lgelu.Hardening(nn.Linear(2, 2), lgelu.Plan.paper(10)))
     refused(ValueError, "no shape", lambda: lgelu.Plan(100, 1, 2, shape="square"))
+    refused(ValueError, "0 or more, not -1", lambda: lgelu.gate(torch.ones(2), -1))
+    refused(ValueError, "0 or more, not nan", lambda: lgelu.gate(torch.ones(2), math.nan))
+    refused(TypeError, "a number or a tensor, not NoneType", lambda: lgelu.gate(torch.ones(2), None))
+    refused(TypeError, "layout torch.sparse_coo", lambda: lgelu.gate(torch.ones(2).to_sparse(), 2.0))
+    for channels in 0, -1, 2.0: refused(ValueError, "above 0, or None", lambda: lgelu.LambdaGELU(channels=channels))
+    for order in (5, 3), (5, 9, 8), (-1, 3), (0, 0): refused(ValueError, "in this order", lambda: lgelu.Plan(100, *order))
+    refused(ValueError, "1 or more steps", lambda: lgelu.Plan.to_relu(0))
+    model = nn.Sequential(lgelu.LambdaGELU())
+    refused(TypeError, "torch.jit.script cannot compile", lambda: torch.jit.script(model))
+    for empty in model.to("meta"), copy.deepcopy(model).to_empty(device="cpu"): must("LambdaGELU(" in repr(empty))
+
+@case("torch.fx: the gate is a leaf of the graph, as a module and as a function, and learns there")
+def _():
+    model = nn.Sequential(nn.Linear(4, 3), lgelu.LambdaGELU(channels=3), nn.Linear(3, 2))
+    graph, x = torch.fx.symbolic_trace(model), torch.randn(5, 4)
+    must(torch.equal(graph(x), model(x)) and [n.op for n in graph.graph.nodes].count("call_module") == 3)
+    graph(x).sum().backward()
+    must(float(model[1].s.grad.abs().sum()) > 0)
+    graph = torch.fx.symbolic_trace(lambda a: lgelu.gate(a, 2.0) + 1)
+    must(torch.equal(graph(x), lgelu.gate(x, 2.0) + 1))
+
+@case("copies by copy.deepcopy, pickle and torch.save of whole models, in each state, with their plans and optimisers")
+def _():
+    for state in "learned", "driven", "relu":
+        model = nn.Sequential(nn.Linear(4, 3), lgelu.LambdaGELU(1.5), nn.Linear(3, 3), lgelu.LambdaGELU(1.5, channels=3))
+        if state == "driven": [g.drive(3.0) for g in lgelu.gates(model)]
+        if state == "relu": lgelu.relu_(model)
+        x, file = torch.randn(5, 4), io.BytesIO()
+        torch.save(model, file)
+        for other in copy.deepcopy(model), pickle.loads(pickle.dumps(model)), torch.load(io.BytesIO(file.getvalue())):
+            must(same(other(x), model(x)) and [g.state for g in lgelu.gates(other)] == [state] * 2, state)
+            lgelu.gates(other)[0].drive(7.0)
+            must(lgelu.gates(model)[0].state == state and not same(other(x), model(x)), "a copy shares its λ")
+    optimizer = torch.optim.AdamW(lgelu.parameter_groups(model, 1e-2))
+    hardening = lgelu.Hardening(model, lgelu.Plan.to_relu(10), optimizer)
+    for copied in copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v)):
+        other, theirs, plan = copied((model, optimizer, hardening))
+        for _ in range(6): plan.step()
+        must(plan.gates[0] is other[1] and theirs.param_groups[0]["lr"] == plan.optimizer.param_groups[0]["lr"])
 
 @case("λ(s) and its slope are the header's to the bit, and the double road's to 1e-6")
 def _():
