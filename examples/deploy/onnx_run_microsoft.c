@@ -984,6 +984,29 @@ static int onnx_ms_quantized(onnx_call *c, onnx_tensor *y, const onnx_tensor *sc
     return onnx_ms_out(c, 0, y);
 }
 
+/* The same, where the zero point is added before the sum is rounded, as ONNX Runtime does it for
+   two values: what is half-way between two integers may be rounded the other way. */
+static int onnx_ms_quantized_sum(onnx_call *c, onnx_tensor *y, const onnx_tensor *scale,
+                                 const onnx_tensor *zero, int type)
+{
+    onnx_tensor *q = NULL;
+    size_t i;
+    if (!y)
+        return -1;
+    if (!scale || scale->count != 1 || (zero && zero->count != 1) || y->type != ONNX_F32
+        || (type != ONNX_U8 && type != ONNX_I8))
+        onnx_refuse_call(c, "expected one scale and one zero point of the output, of 8 bits");
+    else
+        q = onnx_tensor_make(c->run, type, y->rank, y->dim);
+    for (i = 0; q && i < q->count; i++) {
+        const float v = ((const float *)y->data)[i] / (float)onnx_tensor_real(scale, 0);
+        onnx_tensor_set_real(q, i,
+                             (double)rintf(v + (float)(zero ? onnx_tensor_real(zero, 0) : 0)));
+    }
+    onnx_tensor_free(y);
+    return onnx_ms_out(c, 0, q);
+}
+
 /* QLinearAdd and QLinearMul: a, its scale and zero point, b, ..., those of the result. */
 static int onnx_ms_run_q_binary(onnx_call *c)
 {
@@ -999,7 +1022,7 @@ static int onnx_ms_run_q_binary(onnx_call *c)
         return -1;
     }
     onnx_tensor_free(b);
-    return onnx_ms_quantized(c, a, onnx_in_of(c, 6), onnx_in_of(c, 7), c->in[0]->type);
+    return onnx_ms_quantized_sum(c, a, onnx_in_of(c, 6), onnx_in_of(c, 7), c->in[0]->type);
 }
 
 /* An operator of ai.onnx of one real value, with the node's attributes: x, its scale and zero

@@ -11,8 +11,9 @@
        [4] OTHER         MeanVarianceNormalization, LRN */
 #include "onnx_layers.h"
 
-/* x as floats and y of the same shape; returns 0, or -1 with nothing to free. */
-static int onnx_norm_begin(onnx_call *c, onnx_tensor **x, onnx_tensor **y)
+/* x as floats, or as doubles where doubles is 1 and it has them, and y of the same type and shape;
+   returns 0, or -1 with nothing to free. */
+static int onnx_norm_begin_as(onnx_call *c, onnx_tensor **x, onnx_tensor **y, int doubles)
 {
     *x = *y = NULL;
     if (onnx_need(c, 1))
@@ -20,12 +21,18 @@ static int onnx_norm_begin(onnx_call *c, onnx_tensor **x, onnx_tensor **y)
     if (!onnx_is_float(c->in[0]->type))
         return onnx_refuse_call(c, "expected floating-point numbers, found %s",
                                 onnx_type_name(c->in[0]->type));
-    *x = onnx_as_float(c, c->in[0]);
-    *y = *x ? onnx_tensor_make(c->run, ONNX_F32, c->in[0]->rank, c->in[0]->dim) : NULL;
+    *x = doubles && c->in[0]->type == ONNX_F64 ? onnx_tensor_share(c->run, c->in[0])
+                                               : onnx_as_float(c, c->in[0]);
+    *y = *x ? onnx_tensor_make(c->run, (*x)->type, c->in[0]->rank, c->in[0]->dim) : NULL;
     if (*y)
         return 0;
     onnx_tensor_free(*x);
     return -1;
+}
+
+static int onnx_norm_begin(onnx_call *c, onnx_tensor **x, onnx_tensor **y)
+{
+    return onnx_norm_begin_as(c, x, y, 0);
 }
 
 /* Frees x and makes y output 0 of the type of input 0. */
@@ -485,45 +492,86 @@ static int onnx_norm_batch(onnx_call *c)
 
 /* ---- [3] ROWS ---- */
 
-/* Rows of n elements, each normalised by its own moments. */
+/* Rows of n elements, each normalised by its own moments. All are floats, or all doubles. */
 typedef struct {
-    const float *x, *scale, *shift; /* of the elements of a row, or NULL */
-    float *y;
+    const onnx_tensor *x, *scale, *shift; /* of the elements of a row, or NULL */
+    onnx_tensor *y;
     size_t n;
     double epsilon;
     int no_mean;             /* 1: by the root of the mean square alone */
     float *mean, *deviation; /* of each row: the mean and 1/deviation, or NULL */
 } norm_rows;
 
+/* y·scale + shift, of floats. */
+static void onnx_norm_scale(float *y, const float *scale, const float *shift, size_t n)
+{
+    size_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        onnx_four v = onnx_four_times(onnx_four_load(y + k), onnx_four_load(scale + k));
+        if (shift)
+            v = onnx_four_add(v, onnx_four_load(shift + k));
+        onnx_four_store(y + k, v);
+    }
+    for (; k < n; k++) {
+        y[k] = onnx_times(y[k], scale[k]);
+        if (shift)
+            y[k] += shift[k];
+    }
+}
+
+/* Row i of floats. The difference from the mean is one of doubles, which does not lose the digits
+   that rounding a mean to float would, where it is far from 0. */
+static void onnx_norm_row_f32(const norm_rows *p, size_t i, double *mean, double *factor)
+{
+    const float *x = (const float *)p->x->data + i * p->n;
+    float *y = (float *)p->y->data + i * p->n;
+    size_t k;
+    *mean = p->no_mean ? 0 : onnx_row_sum(x, p->n) / (double)p->n;
+    *factor = 1 / sqrt(onnx_row_squares(x, *mean, p->n) / (double)p->n + p->epsilon);
+    for (k = 0; k < p->n; k++)
+        y[k] = (float)(((double)x[k] - *mean) * *factor);
+    if (p->scale)
+        onnx_norm_scale(y, (const float *)p->scale->data,
+                        p->shift ? (const float *)p->shift->data : NULL, p->n);
+}
+
+/* Row i of doubles. */
+static void onnx_norm_row_f64(const norm_rows *p, size_t i, double *mean, double *factor)
+{
+    const double *x = (const double *)p->x->data + i * p->n;
+    double *y = (double *)p->y->data + i * p->n, sum = 0;
+    size_t k;
+    for (k = 0; k < p->n && !p->no_mean; k++)
+        sum += x[k];
+    *mean = sum / (double)p->n;
+    for (k = 0, sum = 0; k < p->n; k++)
+        sum += onnx_times_f64(x[k] - *mean, x[k] - *mean);
+    *factor = 1 / sqrt(sum / (double)p->n + p->epsilon);
+    for (k = 0; k < p->n; k++) {
+        y[k] = (x[k] - *mean) * *factor;
+        if (p->scale)
+            y[k] = onnx_times_f64(y[k], ((const double *)p->scale->data)[k]);
+        if (p->shift)
+            y[k] += ((const double *)p->shift->data)[k];
+    }
+}
+
 static void onnx_norm_row(size_t i, void *user)
 {
     const norm_rows *p = (const norm_rows *)user;
-    const float *x = p->x + i * p->n;
-    float *y = p->y + i * p->n;
-    const double mean = p->no_mean ? 0 : onnx_row_sum(x, p->n) / (double)p->n;
-    const double variance = onnx_row_squares(x, mean, p->n) / (double)p->n;
-    const float factor = (float)(1 / sqrt(variance + p->epsilon));
-    size_t k = 0;
-    onnx_row_affine(y, x, (float)mean, factor, 0, p->n);
-    for (; p->scale && k + 4 <= p->n; k += 4) {
-        onnx_four v = onnx_four_times(onnx_four_load(y + k), onnx_four_load(p->scale + k));
-        if (p->shift)
-            v = onnx_four_add(v, onnx_four_load(p->shift + k));
-        onnx_four_store(y + k, v);
-    }
-    for (; p->scale && k < p->n; k++) {
-        y[k] = onnx_times(y[k], p->scale[k]);
-        if (p->shift)
-            y[k] += p->shift[k];
-    }
+    double mean, factor;
+    if (p->x->type == ONNX_F64)
+        onnx_norm_row_f64(p, i, &mean, &factor);
+    else
+        onnx_norm_row_f32(p, i, &mean, &factor);
     if (p->mean)
         p->mean[i] = (float)mean;
     if (p->deviation)
-        p->deviation[i] = factor;
+        p->deviation[i] = (float)factor;
 }
 
-/* Input k as floats broadcast to the last dimensions of x from `axis` on; NULL if it is left out.
- *failed: it does not fit. */
+/* Input k, in the type of x, broadcast to the last dimensions of x from `axis` on; NULL if it is
+ left out. *failed: it does not fit. */
 static onnx_tensor *onnx_norm_parameter(onnx_call *c, int k, const onnx_tensor *x, int axis,
                                         int *failed)
 {
@@ -543,8 +591,10 @@ static onnx_tensor *onnx_norm_parameter(onnx_call *c, int k, const onnx_tensor *
     }
     if (*failed)
         return NULL;
-    from = onnx_as_float(c, in);
-    y = from ? onnx_tensor_make(c->run, ONNX_F32, rank, x->dim + axis) : NULL;
+    from = x->type == ONNX_F64 ? onnx_layer_in(c, in) : onnx_as_float(c, in);
+    if (from && from->type != x->type)
+        *failed = onnx_refuse_call(c, "input %d has another type", (int64_t)k);
+    y = from && !*failed ? onnx_tensor_make(c->run, x->type, rank, x->dim + axis) : NULL;
     *failed = !y;
     if (y && from->rank > rank)
         from->rank = rank; /* the dimensions before are 1 */
@@ -556,7 +606,10 @@ static onnx_tensor *onnx_norm_parameter(onnx_call *c, int k, const onnx_tensor *
         size_t at = 0;
         for (d = 0; d < rank; d++)
             at += (size_t)(place[d] * step[d]);
-        ((float *)y->data)[i] = ((const float *)from->data)[at];
+        if (y->type == ONNX_F64)
+            ((double *)y->data)[i] = ((const double *)from->data)[at];
+        else
+            ((float *)y->data)[i] = ((const float *)from->data)[at];
         onnx_next_place(place, y->dim, rank);
     }
     onnx_tensor_free(from);
@@ -587,7 +640,7 @@ static int onnx_norm_last(onnx_call *c, int no_mean)
     onnx_tensor *x, *y, *scale, *shift;
     norm_rows rows;
     int axis, failed = 0, k;
-    if (onnx_norm_begin(c, &x, &y))
+    if (onnx_norm_begin_as(c, &x, &y, 1))
         return -1;
     axis = onnx_axis(c, onnx_int(c, "axis", -1), x->rank);
     failed = axis < 0;
@@ -600,10 +653,10 @@ static int onnx_norm_last(onnx_call *c, int no_mean)
         rows.n = 1;
         for (k = axis; k < x->rank; k++)
             rows.n *= (size_t)x->dim[k];
-        rows.x = (const float *)x->data;
-        rows.y = (float *)y->data;
-        rows.scale = scale ? (const float *)scale->data : NULL;
-        rows.shift = shift ? (const float *)shift->data : NULL;
+        rows.x = x;
+        rows.y = y;
+        rows.scale = scale;
+        rows.shift = shift;
         rows.epsilon = (double)onnx_float(c, "epsilon", 1e-5f);
         rows.no_mean = no_mean;
         if (x->count)
@@ -633,7 +686,7 @@ static int onnx_norm_groups(onnx_call *c, size_t groups, int per_group)
     norm_rows rows;
     size_t channels, pixels = 1, i, needed;
     int d, failed;
-    if (onnx_need(c, 3) || onnx_norm_begin(c, &x, &y))
+    if (onnx_need(c, 3) || onnx_norm_begin_as(c, &x, &y, 1))
         return -1;
     failed = x->rank < 2;
     channels = failed ? 0 : (size_t)x->dim[1];
@@ -652,17 +705,24 @@ static int onnx_norm_groups(onnx_call *c, size_t groups, int per_group)
     for (d = 2; d < x->rank; d++)
         pixels *= (size_t)x->dim[d];
     memset(&rows, 0, sizeof rows);
-    rows.x = (const float *)x->data;
-    rows.y = (float *)y->data;
+    rows.x = x;
+    rows.y = y;
     rows.n = channels / groups * pixels;
     rows.epsilon = (double)onnx_float(c, "epsilon", 1e-5f);
     if (x->count)
         onnx_parallel(c->run, onnx_norm_row, &rows, x->count / rows.n);
     for (i = 0; pixels && i < x->count / pixels; i++) {
         const size_t k = per_group ? i % channels / (channels / groups) : i % channels;
-        float *p = (float *)y->data + i * pixels;
-        onnx_row_affine(p, p, 0, (float)onnx_tensor_real(c->in[1], k),
-                        (float)onnx_tensor_real(c->in[2], k), pixels);
+        const double scale = onnx_tensor_real(c->in[1], k), shift = onnx_tensor_real(c->in[2], k);
+        if (y->type == ONNX_F64) {
+            double *to = (double *)y->data + i * pixels;
+            size_t j;
+            for (j = 0; j < pixels; j++)
+                to[j] = onnx_times_f64(to[j], scale) + shift;
+        } else {
+            float *to = (float *)y->data + i * pixels;
+            onnx_row_affine(to, to, 0, (float)scale, (float)shift, pixels);
+        }
     }
     return onnx_norm_end(c, x, y);
 }

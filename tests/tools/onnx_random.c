@@ -308,7 +308,7 @@ static int try_node(onnx_run *r, int index, const given *inputs, int count, cons
     const onnx_node *n = g->top.node + index;
     const onnx_tensor *in[MOST];
     onnx_tensor *out[MOST] = { NULL }, **outer, **made;
-    int k, v, good = 1, nan = 0;
+    int k, v, good = 1, nan = 0, hidden = 0;
     if (onnx_is(&n->op, "Constant"))
         return 1;
     outer = (onnx_tensor **)calloc((size_t)g->values, sizeof *outer);
@@ -328,9 +328,15 @@ static int try_node(onnx_run *r, int index, const given *inputs, int count, cons
     for (k = 0; k < n->inputs; k++) {
         in[k] = n->input[k] < 0 ? NULL : outer[n->input[k]];
         nan |= has_nan(in[k]);
+        hidden |= n->input[k] >= 0 && !in[k];
     }
+    for (k = 0; k < n->outputs; k++)
+        hidden |= n->output[k] >= 0 && !made[n->output[k]];
     nodes++;
-    if (nan) {
+    /* a sequence or a type that is no output of the graph */
+    if (hidden) {
+        nodes--;
+    } else if (nan) {
         not_numbers++;
     } else if (onnx_run_node(r, index, in, out, outer)) {
         snprintf(why, sizeof why, "%s", r->message);

@@ -21,6 +21,8 @@ for name, kind in (("float", float), ("int", int), ("bool", bool), ("object", ob
     setattr(np, name, kind)
 import onnx
 from onnx import TensorProto, helper, numpy_helper, shape_inference
+import onnx_random_more
+from onnx_random_more import Impossible
 
 CODE = {"f4": 1, "u1": 2, "i1": 3, "u2": 4, "i2": 5, "i4": 6, "i8": 7, "b1": 9, "f2": 10, "f8": 11, "u4": 12, "u8": 13}
 TYPE = {v: k for k, v in CODE.items()}
@@ -29,20 +31,17 @@ WHOLES = ("i8", "i4", "i1", "u1", "i2", "u2", "u4", "u8")
 NEWEST = onnx.defs.onnx_opset_version()
 
 
-class Impossible(Exception):
-    """This operator cannot be added here."""
-
 
 class Graph:
     def __init__(self, seed, known):
         self.r = random.Random(seed)
         self.n = np.random.default_rng(seed)
-        self.opset = self.r.randint(9, 20)
+        self.opset = self.r.randint(9, 24)
         self.known = known
         self.nodes, self.inputs, self.initializers = [], [], []
-        self.kind, self.shape, self.value, self.tame = {}, {}, {}, set()
+        self.kind, self.shape, self.value, self.tame, self.hidden = {}, {}, {}, set(), set()
         self.pool, self.used, self.count = [], set(), 0
-        self.ops = []
+        self.ops, self.domains = [], {""}
 
     # ---- names and values ----
     def name(self):
@@ -132,12 +131,13 @@ class Graph:
     # ---- nodes ----
     def node(self, op, inputs, outputs=1, tame=False, shapes=None, kinds=None, readable=True, body_checked=True, **attributes):
         """Adds a node. Its outputs' types and shapes are inferred, unless they are given. Returns the first output's name."""
-        first = next((self.kind[i] for i in inputs if i), "")
+        first = next((self.kind.get(i, "") for i in inputs if i), "")
         if f"{op} {first} {self.opset}" in self.known:
             raise Impossible
         names = [self.name() if k not in attributes.get("_skip", ()) else "" for k in range(outputs)]
         attributes = {k: v for k, v in attributes.items() if k != "_skip" and v is not None}
         n = helper.make_node(op, inputs, names, **attributes)
+        self.domains.add(n.domain)
         if shapes is None or kinds is None:
             shapes, kinds = self.infer(n, names)
         self.nodes.append(n)
@@ -155,6 +155,15 @@ class Graph:
         for i in inputs:
             self.used.add(i)
         return names[0]
+
+    def hide(self, op, inputs, **attributes):
+        """Adds a node whose value is no output of the graph. Returns its name."""
+        name = self.name()
+        self.nodes.append(helper.make_node(op, inputs, [name], **{k: v for k, v in attributes.items() if v is not None}))
+        self.ops.append(op)
+        self.hidden.add(name)
+        self.used.update(inputs)
+        return name
 
     def infer(self, n, names):
         infos, constants, seen = [], [], set()
@@ -188,7 +197,7 @@ class Graph:
 
     # ---- the whole ----
     def model(self, everything):
-        made = [o for n in self.nodes for o in n.output if o]
+        made = [o for n in self.nodes for o in n.output if o and o not in self.hidden]
         read = {i for n in self.nodes for i in n.input}
         outs = made if everything else [o for o in made if o not in read] or made[-1:]
         infos = []
@@ -198,8 +207,9 @@ class Graph:
             infos.append(helper.make_tensor_value_info(name, CODE[array.dtype.str[1:]], dims))
         outs = [helper.make_tensor_value_info(o, CODE[self.kind[o]], self.shape.get(o, [])) for o in outs]
         g = helper.make_graph(self.nodes, "random", infos, outs, self.initializers)
-        m = helper.make_model(g, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
-        if not everything and self.opset <= NEWEST:
+        sets = [helper.make_opsetid(d, 1 if d else self.opset) for d in sorted(self.domains)]
+        m = helper.make_model(g, opset_imports=sets, ir_version=8)
+        if not everything and self.opset <= NEWEST and self.domains == {""} and "SimplifiedLayerNormalization" not in self.ops:
             onnx.checker.check_model(m)
         return m.SerializeToString()
 
@@ -1054,7 +1064,7 @@ def _(g, op):
     g.node(op, [x, g.constant(np.array(scale, "f4"))], shapes=[shape], kinds=["f4"], mode=g.r.choice([None, "nearest", "linear"]))
 
 
-@operator("GridSample", since=16)
+@operator("GridSample", since=16, until=19)
 def _(g, op):
     x = image(g, n=2, kind="f4")
     grid = g.fresh("f4", [g.shape[x][0], g.r.randint(1, 3), g.r.randint(1, 3), 2], -1.4, 1.4)
@@ -1196,6 +1206,9 @@ def _(g, op):
     if g.r.random() < 0.3:
         a["scan_output_directions"] = [1]
     g.node(op, [g.fresh("f4", row), x], 2, shapes=[row, g.shape[x]], kinds=["f4", "f4"], num_scan_inputs=1, body=graph, **a)
+
+
+onnx_random_more.register(operator, window, image)
 
 
 def text_bytes(text):
