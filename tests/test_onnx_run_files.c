@@ -156,7 +156,7 @@ static const row rows[] = {
       "align_corners=1",
       20,
       { "1,2,3: 1 0 0 0 1 0", "i 4: 1 1 1 2" },
-      "1,1,2,2: -1 -1 1 -1" },
+      "1,1,2,2: -1 1 1 1" },
     /* a query that may read nothing */
     { "Attention",
       "q_num_heads=1 kv_num_heads=1",
@@ -166,6 +166,7 @@ static const row rows[] = {
     /* narrow types: rounded to even, brought into range; 17 is float8e4m3fn, 22 int4, 23 float4 */
     { "DequantizeLinear", "", 21, { "q 5: 0 1 2 15 8", ": 2", "q : 8" }, "5: -16 -14 -12 14 0" },
     { "QuantizeLinear", "output_dtype=21", 21, { "4: -1 1.5 2.5 99", ": 1" }, "q 4: 0 2 2 15" },
+    { "Cast", "to=21", 21, { "5: 0.5 2.5 -1 15.4 17" }, "q 5: 1 3 15 15 1" },
     { "DequantizeLinear",
       "axis=1 block_size=2",
       21,

@@ -693,10 +693,11 @@ static int onnx_image_affine_grid(onnx_call *c)
         double at[4] = { 0, 0, 0, 1 };
         for (d = 0; d < dims; d++) {
             const double m = (double)dim[1 + d], x = (double)place[1 + d];
-            /* with corners a single place is the first one */
+            /* with corners a single place is the last one, as ONNX Runtime has it; ONNX leaves it
+             * open */
             double v = (2 * x + 1) / m - 1;
             if (align)
-                v = m > 1 ? 2 * x / (m - 1) - 1 : -1;
+                v = m > 1 ? 2 * x / (m - 1) - 1 : 1;
             at[dims - 1 - d] = v;
         }
         at[dims] = 1;

@@ -693,10 +693,10 @@ static int64_t onnx_math_truncate(double x)
 
 /* x truncated to an integer type. Narrow types hold the low bits of an int32_t, which is its
    minimum where it cannot hold x; this is what common processors and libraries do, though C and
-   ONNX leave it open. */
+   ONNX leave it open. Integers of 4 and 2 bits are the nearest ones, as in ONNX Runtime. */
 static int64_t onnx_math_to_whole(double x, int type)
 {
-    const int64_t y = onnx_math_truncate(x);
+    const int64_t y = onnx_math_truncate(onnx_narrow_bits(type) ? round(x) : x);
     if (type == ONNX_I64 || type == ONNX_U32)
         return y;
     if (type == ONNX_U64 && x >= 9223372036854775808.0)
