@@ -55,7 +55,7 @@
          [9a] tensors of a network     [9b] copies       [9c] writing    [9d] JSON     [9e] reading
      [K] KERNELS        vocabularies (scalar, SSE2, NEON, AVX2, AVX-512, WebAssembly), METHOD, then
                         every kernel once
-         [Ka] tables, vocabulary   [Kb] gate      [Kc] other gates     [Kd] 16 bits, gated units
+         [Ka] tables, vocabulary   [Kb] gate      [Kc] other gates     [Kd] 16 bits
          [Ke] stochastic gate      [Kf] optimiser [Kg] sums, softmax, norms
          [Kh] matrix product       [Ki] images
 
@@ -143,8 +143,8 @@
                 differentiation of anything but the listed layers, file access.
 
    HISTORY     1.0.0  API 1.0: names with their family's prefix, callbacks that end in `user`;
-                      tests/names-1.0.md lists old and new names. New kernels: SiLU, ELU, gated
-                      units. New layers: RMS and group normalisation, products, sigmoid, scale,
+                      tests/names-1.0.md lists old and new names. New kernels: SiLU, ELU. New
+                      layers: RMS and group normalisation, products, sigmoid, scale,
                       concatenation, transpose, linear without biases, rotary positions,
                       grouped-query attention; convolutions and pools with any window (1-D, dilated,
                       PyTorch's ceil_mode); Llama's blocks by options of lgelu_transformer. Also
@@ -261,29 +261,6 @@ LGELU_DEF void lgelu_elu_forward(float *y, const float *x, size_t n);
 /* Computes dx = dy, or dy·e^x below 0. dx may be dy. */
 LGELU_DEF void lgelu_elu_backward(float *dx, const float *dy, const float *x, size_t n);
 
-/* ---- gated units, y = f(a)·b (arXiv 2002.05202) ---- */
-
-/* Compute y = f(a)·b for n floats; f(a) is rounded to float, then the product. y may be a or b. The
-   gate f(a; λ) gives GEGLU for λ = 1 and ReGLU for λ = INFINITY; SiLU gives SwiGLU for β = 1; the
-   tanh approximation gives the GEGLU of Gemma. */
-LGELU_DEF void lgelu_gated_forward(float *y, const float *a, const float *b, float lambda,
-                                   size_t n);
-LGELU_DEF void lgelu_silu_gated_forward(float *y, const float *a, const float *b, float beta,
-                                        size_t n);
-LGELU_DEF void lgelu_tanh_gated_forward(float *y, const float *a, const float *b, size_t n);
-LGELU_DEF void lgelu_elu_gated_forward(float *y, const float *a, const float *b, size_t n);
-
-/* Compute da = dy·b·f'(a) and db = dy·f(a) for n floats. The first two return dL/dλ or dL/dβ, with
-   dy·b in the place of dy. da and db are overwritten; each may be NULL, or one of the inputs. */
-LGELU_DEF double lgelu_gated_backward(float *da, float *db, const float *dy, const float *a,
-                                      const float *b, float lambda, size_t n);
-LGELU_DEF double lgelu_silu_gated_backward(float *da, float *db, const float *dy, const float *a,
-                                           const float *b, float beta, size_t n);
-LGELU_DEF void lgelu_tanh_gated_backward(float *da, float *db, const float *dy, const float *a,
-                                         const float *b, size_t n);
-LGELU_DEF void lgelu_elu_gated_backward(float *da, float *db, const float *dy, const float *a,
-                                        const float *b, size_t n);
-
 /* ---- 16-bit floats ---- */
 
 /* Converts n 16-bit floats, each in a uint16_t, to f32, exactly. bf16 has 8 exponent and 7 fraction
@@ -349,7 +326,15 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
 /* The map from the free parameter s to λ >= 1 [L, section 3]. Softplus is the paper's:
    λ = 1 + softplus(s/t). Sigmoid (our choice) is bounded: λ = 1 + (λmax - 1)·σ(s/t). Direct is the
    naive λ = max(1, s). */
-typedef enum { LGELU_SOFTPLUS = 0, LGELU_SIGMOID, LGELU_DIRECT } lgelu_map;
+typedef enum {
+    LGELU_MAP_SOFTPLUS = 0,
+    LGELU_MAP_SIGMOID,
+    LGELU_MAP_DIRECT,
+    LGELU_SOFTPLUS = LGELU_MAP_SOFTPLUS, /* the names before 1.0 */
+    LGELU_SIGMOID = LGELU_MAP_SIGMOID,
+    LGELU_DIRECT = LGELU_MAP_DIRECT
+} lgelu_map;
+
 typedef struct {
     lgelu_map map;
     float temperature; /* t; 0.1 is used where it is 0, negative, infinite or NaN */
@@ -657,7 +642,7 @@ typedef enum {
 typedef enum {
     LGELU_GATE_TRAIT_LEARNED = 1, /* its λ, or β, is learned or driven */
     LGELU_GATE_TRAIT_PHI = 2,     /* is x·Φ(λx), with one λ or one for each channel */
-    LGELU_GATE_TRAIT_KERNELS = 4  /* has kernels: in f32, on 16 bits and as a gated unit */
+    LGELU_GATE_TRAIT_KERNELS = 4  /* has kernels, in f32 and on 16 bits */
 } lgelu_gate_trait;
 
 /* One row for each kind of gate: X(KIND, name in files, name in messages, family of kernels, λ of a
@@ -666,18 +651,18 @@ typedef enum {
    learned or driven; so is the β of SILU, x·σ(βx), by the same plans. New kinds are appended. */
 /* clang-format off */
 #define LGELU_GATES(X)                                                                          \
-    X(LAMBDA, "lambda-gelu", "λ-GELU",                          , 1,                           \
+    X(LAMBDA, "lambda-gelu", "λ-GELU",                         phi, 1,                         \
               LGELU_GATE_TRAIT_LEARNED | LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)       \
-    X(GELU,   "gelu",        "GELU",                            , 1,                            \
+    X(GELU,   "gelu",        "GELU",                           phi, 1,                          \
               LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)                                  \
-    X(TANH,   "tanh-gelu",   "the tanh approximation of GELU",  tanh_, 1,                       \
+    X(TANH,   "tanh-gelu",   "the tanh approximation of GELU", tanh, 1,                         \
               LGELU_GATE_TRAIT_KERNELS)                                                         \
-    X(RELU,   "relu",        "ReLU",                            , HUGE_VALF,                    \
+    X(RELU,   "relu",        "ReLU",                           phi, HUGE_VALF,                  \
               LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)                                  \
-    X(SILU,   "silu",        "SiLU",                            silu_, 1,                       \
+    X(SILU,   "silu",        "SiLU",                           silu, 1,                         \
               LGELU_GATE_TRAIT_LEARNED | LGELU_GATE_TRAIT_KERNELS)                              \
-    X(CUSTOM, "outer",       "a custom gate",                   custom_, 1, 0)                  \
-    X(ELU,    "elu",         "ELU",                             elu_, 1,                        \
+    X(CUSTOM, "outer",       "a custom gate",                  custom, 1, 0)                    \
+    X(ELU,    "elu",         "ELU",                            elu, 1,                          \
               LGELU_GATE_TRAIT_KERNELS)
 /* clang-format on */
 
@@ -2497,28 +2482,23 @@ typedef struct {
 } lgelu__scaled;
 #endif
 
-/* The families of gates, as F(X, prefix of their names, exact function, parameter or none). A gate
-   of a new family adds its row here and writes two kernels in [K], prefix##forward and
-   prefix##backward; its other kernels, the public functions and the gate's row in LGELU_GATES
-   follow from them. A family without a parameter ignores λ, and the sum that it returns is 0. */
+/* The families of gates, as F(X, family, exact function, parameter or none). A gate of a new family
+   adds its row here and writes two kernels in [K], family_forward and family_backward; its other
+   kernels, the public functions and the gate's row in LGELU_GATES follow from them. A family
+   without a parameter ignores λ, and the sum that it returns is 0. */
 /* clang-format off */
-#define LGELU__FAMILIES(F, X)                \
-    F(X, ,      lgelu_exact,       lambda)   \
-    F(X, tanh_, lgelu__exact_tanh, none)     \
-    F(X, silu_, lgelu_exact_silu,  lambda)   \
-    F(X, elu_,  lgelu__exact_elu,  none)
+#define LGELU__FAMILIES(F, X)               \
+    F(X, phi,  lgelu_exact,       lambda)   \
+    F(X, tanh, lgelu__exact_tanh, none)     \
+    F(X, silu, lgelu_exact_silu,  lambda)   \
+    F(X, elu,  lgelu__exact_elu,  none)
 #define LGELU__FAMILY_KERNELS(X, family, exact, parameter)                                        \
-    X(void, family##forward, (float *y, const float *x, float lambda, size_t n))                  \
-    X(double, family##backward,                                                                   \
+    X(void, family##_forward, (float *y, const float *x, float lambda, size_t n))                 \
+    X(double, family##_backward,                                                                  \
       (float *dx, const float *dy, const float *x, float lambda, size_t n))                       \
-    X(void, family##gated_forward,                                                                \
-      (float *y, const float *a, const float *b, float lambda, size_t n))                         \
-    X(double, family##gated_backward,                                                             \
-      (float *da, float *db, const float *dy, const float *a, const float *b, float lambda,       \
-       size_t n))                                                                                 \
-    X(void, family##forward16,                                                                    \
+    X(void, family##_forward16,                                                                   \
       (uint16_t * y, const uint16_t *x, float lambda, int format, size_t n))                      \
-    X(double, family##backward16,                                                                 \
+    X(double, family##_backward16,                                                                \
       (uint16_t * dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n))
 /* clang-format on */
 
@@ -2806,8 +2786,15 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = {
 static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
 #endif
 
-/* The public functions of each family: in f32, as gated units and on each format of 16 bits. */
+/* The public functions of each family, in f32 and on each format of 16 bits: lgelu_silu_forward,
+   ... Those of x·Φ(λx), the gate of this file, are lgelu_forward, ... */
 /* clang-format off */
+#define lgelu_phi_forward       lgelu_forward
+#define lgelu_phi_backward      lgelu_backward
+#define lgelu_phi_forward_bf16  lgelu_forward_bf16
+#define lgelu_phi_backward_bf16 lgelu_backward_bf16
+#define lgelu_phi_forward_f16   lgelu_forward_f16
+#define lgelu_phi_backward_f16  lgelu_backward_f16
 #define LGELU__ARGUMENT_lambda float lambda,
 #define LGELU__ARGUMENT_none
 #define LGELU__VALUE_lambda lambda
@@ -2821,60 +2808,49 @@ static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa
 #define LGELU__HAS_RESULT_none(dx) (dx)
 
 #define LGELU__FAMILY(X, family, exact, parameter)                                                \
-    LGELU_DEF void lgelu_##family##forward(float *y, const float *x,                              \
-                                           LGELU__ARGUMENT_##parameter size_t n)                  \
+    LGELU_DEF void lgelu_##family##_forward(float *y, const float *x,                             \
+                                            LGELU__ARGUMENT_##parameter size_t n)                 \
     {                                                                                             \
         LGELU__GIVEN(n, y && x);                                                                  \
-        LGELU__TO_NEAREST(LGELU__CALL(family##forward)(y, x, LGELU__VALUE_##parameter, n));       \
+        LGELU__TO_NEAREST(LGELU__CALL(family##_forward)(y, x, LGELU__VALUE_##parameter, n));      \
     }                                                                                             \
-    LGELU_DEF LGELU__RESULT_##parameter lgelu_##family##backward(                                 \
+    LGELU_DEF LGELU__RESULT_##parameter lgelu_##family##_backward(                                \
         float *dx, const float *dy, const float *x, LGELU__ARGUMENT_##parameter size_t n)         \
     {                                                                                             \
         double sum;                                                                               \
         LGELU__GIVEN(n, LGELU__HAS_RESULT_##parameter(dx) && dy && x);                            \
         LGELU__TO_NEAREST(                                                                        \
-            sum = LGELU__CALL(family##backward)(dx, dy, x, LGELU__VALUE_##parameter, n));         \
-        LGELU__RETURN_##parameter(sum);                                                           \
-    }                                                                                             \
-    LGELU_DEF void lgelu_##family##gated_forward(float *y, const float *a, const float *b,        \
-                                                 LGELU__ARGUMENT_##parameter size_t n)            \
-    {                                                                                             \
-        LGELU__GIVEN(n, y && a && b);                                                             \
-        LGELU__TO_NEAREST(                                                                        \
-            LGELU__CALL(family##gated_forward)(y, a, b, LGELU__VALUE_##parameter, n));            \
-    }                                                                                             \
-    LGELU_DEF LGELU__RESULT_##parameter lgelu_##family##gated_backward(                           \
-        float *da, float *db, const float *dy, const float *a, const float *b,                    \
-        LGELU__ARGUMENT_##parameter size_t n)                                                     \
-    {                                                                                             \
-        double sum;                                                                               \
-        LGELU__GIVEN(n, dy && a && b);                                                            \
-        LGELU__TO_NEAREST(sum = LGELU__CALL(family##gated_backward)(                              \
-                              da, db, dy, a, b, LGELU__VALUE_##parameter, n));                    \
+            sum = LGELU__CALL(family##_backward)(dx, dy, x, LGELU__VALUE_##parameter, n));        \
         LGELU__RETURN_##parameter(sum);                                                           \
     }                                                                                             \
     LGELU__FAMILY16(family, parameter, bf16, LGELU__BF16)                                         \
     LGELU__FAMILY16(family, parameter, f16, LGELU__F16)
 
 #define LGELU__FAMILY16(family, parameter, name, format)                                          \
-    LGELU_DEF void lgelu_##family##forward_##name(uint16_t *y, const uint16_t *x,                 \
-                                                  LGELU__ARGUMENT_##parameter size_t n)           \
+    LGELU_DEF void lgelu_##family##_forward_##name(uint16_t *y, const uint16_t *x,                \
+                                                   LGELU__ARGUMENT_##parameter size_t n)          \
     {                                                                                             \
         LGELU__GIVEN(n, y && x);                                                                  \
         LGELU__TO_NEAREST(                                                                        \
-            LGELU__CALL(family##forward16)(y, x, LGELU__VALUE_##parameter, format, n));           \
+            LGELU__CALL(family##_forward16)(y, x, LGELU__VALUE_##parameter, format, n));          \
     }                                                                                             \
-    LGELU_DEF LGELU__RESULT_##parameter lgelu_##family##backward_##name(                          \
+    LGELU_DEF LGELU__RESULT_##parameter lgelu_##family##_backward_##name(                         \
         uint16_t *dx, const uint16_t *dy, const uint16_t *x, LGELU__ARGUMENT_##parameter size_t n)\
     {                                                                                             \
         double sum;                                                                               \
         LGELU__GIVEN(n, LGELU__HAS_RESULT_##parameter(dx) && dy && x);                            \
-        LGELU__TO_NEAREST(sum = LGELU__CALL(family##backward16)(                                  \
+        LGELU__TO_NEAREST(sum = LGELU__CALL(family##_backward16)(                                 \
                               dx, dy, x, LGELU__VALUE_##parameter, format, n));                   \
         LGELU__RETURN_##parameter(sum);                                                           \
     }
 /* clang-format on */
-LGELU__FAMILIES(LGELU__FAMILY, )
+LGELU__FAMILIES(LGELU__FAMILY, unused)
+#undef lgelu_phi_forward
+#undef lgelu_phi_backward
+#undef lgelu_phi_forward_bf16
+#undef lgelu_phi_backward_bf16
+#undef lgelu_phi_forward_f16
+#undef lgelu_phi_backward_f16
 
 LGELU_DEF void lgelu_forward_channels(float *y, const float *x, const float *lambda, size_t outer,
                                       size_t channels, size_t inner)
@@ -2927,7 +2903,7 @@ LGELU_DEF double lgelu_stochastic_backward(float *dx, const float *dy, const flo
     double sum;
     LGELU__GIVEN(n, dy && x);
     LGELU__TO_NEAREST(
-        sum = LGELU__CALL(backward)(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
+        sum = LGELU__CALL(phi_backward)(how == LGELU_ESTIMATE_MEAN ? dx : NULL, dy, x, lambda, n));
     if (dx && how != LGELU_ESTIMATE_MEAN)
         LGELU__TO_NEAREST(LGELU__CALL(stochastic)(dx, dy, x, lambda, n, seed, stream, first));
     return sum;
@@ -2968,8 +2944,8 @@ LGELU_DEF float lgelu_lambda(const lgelu_lambda_map *map, float s)
 {
     double u = (double)s / lgelu__temperature(map);
     switch (map->map) {
-    case LGELU_SOFTPLUS: return (float)(1 + lgelu__softplus(u));
-    case LGELU_SIGMOID: return (float)fma(lgelu__span(map), lgelu__sigmoid(u), 1.0);
+    case LGELU_MAP_SOFTPLUS: return (float)(1 + lgelu__softplus(u));
+    case LGELU_MAP_SIGMOID: return (float)fma(lgelu__span(map), lgelu__sigmoid(u), 1.0);
     default: return s < 1 ? 1 : s;
     }
 }
@@ -2978,8 +2954,8 @@ LGELU_DEF float lgelu_lambda_slope(const lgelu_lambda_map *map, float s)
 {
     double t = lgelu__temperature(map), u = (double)s / t;
     switch (map->map) {
-    case LGELU_SOFTPLUS: return (float)(lgelu__sigmoid(u) / t);
-    case LGELU_SIGMOID:
+    case LGELU_MAP_SOFTPLUS: return (float)(lgelu__sigmoid(u) / t);
+    case LGELU_MAP_SIGMOID:
         return (float)(lgelu__span(map) * lgelu__sigmoid(u) * lgelu__sigmoid(-u) / t);
     default:
         if (s >= 1)
@@ -2994,11 +2970,11 @@ LGELU_DEF float lgelu_lambda_inverse(const lgelu_lambda_map *map, float lambda)
     if (!(d >= 0))
         return LGELU__NAN;
     switch (map->map) {
-    case LGELU_SOFTPLUS:
+    case LGELU_MAP_SOFTPLUS:
         /* ln(e^d - 1), by the formula in which nothing cancels. */
         r = d > 1 ? d + lgelu__log1p(-lgelu__exp(-d)) : lgelu__log(lgelu__expm1(d));
         return (float)(lgelu__temperature(map) * r);
-    case LGELU_SIGMOID:
+    case LGELU_MAP_SIGMOID:
         if (d > lgelu__span(map))
             return LGELU__NAN;
         return (float)(lgelu__temperature(map)
@@ -3072,6 +3048,7 @@ static lgelu__rule lgelu__adamw_rule(const lgelu_adamw *o, float scale, long ste
 {
     double b1 = (double)o->beta1, b2 = (double)o->beta2, p1 = 1, p2 = 1, f1 = b1, f2 = b2;
     lgelu__rule r;
+    memset(&r, 0, sizeof r);
     /* p1 = β1^step and p2 = β2^step, by repeated squaring. */
     while (step > 0) {
         if (step & 1) {
@@ -3838,8 +3815,9 @@ enum { LGELU__OPEN = 65536, LGELU__TEAM = 64 };
    a product that needs a new team, and of a run of the network. */
 static const double lgelu__fma_in_team = 1e5, lgelu__fma_for_team = 2e6, lgelu__fma_for_run = 3e5;
 
+typedef void lgelu__team_function(const lgelu_threads *team, void *user);
 typedef struct {
-    void (*work)(void *user, const lgelu_threads *team);
+    lgelu__team_function *work;
     void *user; /* of work */
     /* the current loop */
     lgelu_task *task;
@@ -3919,16 +3897,15 @@ static void lgelu__team_join(size_t index, void *user)
     (void)index;
     if (!LGELU__ADD(&team->started, 1)) {
         const lgelu_threads threads = { lgelu__team_run, team };
-        team->work(team->user, &threads);
+        team->work(&threads, team->user);
         LGELU__SET(&team->finished, 1);
     } else {
         lgelu__team_help(team);
     }
 }
 
-/* Calls work(user, team) once; its parallel loops may use the team's threads. */
-static void lgelu__with_team(const lgelu_threads *threads,
-                             void (*work)(void *user, const lgelu_threads *team), void *user)
+/* Calls work(team, user) once; its parallel loops may use the team's threads. */
+static void lgelu__with_team(const lgelu_threads *threads, lgelu__team_function *work, void *user)
 {
     lgelu__team team;
     memset(&team, 0, sizeof team);
@@ -3945,31 +3922,16 @@ static void lgelu__with_team(const lgelu_threads *threads,
     lgelu__parallel(threads, lgelu__team_join, &team, LGELU__TEAM);
 }
 
-/* The arguments of lgelu_with_team. */
-typedef struct {
-    void (*work)(const lgelu_threads *team, void *user);
-    void *user;
-} lgelu__team_call;
-
-static void lgelu__team_call_work(void *user, const lgelu_threads *team)
-{
-    const lgelu__team_call *call = (const lgelu__team_call *)user;
-    call->work(team, call->user);
-}
-
 LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
                                void (*work)(const lgelu_threads *team, void *user), void *user)
 {
     const lgelu_threads alone = { lgelu__run_serial, NULL };
-    lgelu__team_call call;
-    call.work = work;
-    call.user = user;
     if (!threads)
         LGELU__TO_NEAREST(work(&alone, user));
     else if (threads->run == lgelu__team_run || threads->run == lgelu__run_serial)
         work(threads, user);
     else
-        lgelu__with_team(threads, lgelu__team_call_work, &call);
+        lgelu__with_team(threads, work, user);
 }
 
 /* A run whose team belongs to OpenMP ends when each of its threads has joined and left. If other
@@ -4296,7 +4258,7 @@ static void lgelu__multiply_panels(const lgelu_product *job, const lgelu__kernel
                                    void *work, const lgelu_threads *threads, int *broken);
 
 /* Computes the product p->job on a new team. */
-static void lgelu__multiply_team(void *user, const lgelu_threads *team)
+static void lgelu__multiply_team(const lgelu_threads *team, void *user)
 {
     const lgelu__block *p = (const lgelu__block *)user;
     lgelu__multiply_panels(p->job, p->panels ? p->isa : NULL, p->work, team, p->broken);
@@ -5826,7 +5788,7 @@ typedef struct {
 #define lgelu__custom_forward_of NULL
 #define lgelu__custom_backward_of NULL
 #define LGELU__GATE(kind, file, name, family, lambda, traits) \
-    { file, name, lgelu__##family##forward_of, lgelu__##family##backward_of, lambda, traits },
+    { file, name, lgelu__##family##_forward_of, lgelu__##family##_backward_of, lambda, traits },
 static const lgelu__gate_row lgelu__gates[LGELU_GATE_COUNT] = { LGELU_GATES(LGELU__GATE) };
 #undef lgelu__custom_forward_of
 #undef lgelu__custom_backward_of
@@ -6226,14 +6188,14 @@ static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
         return LGELU__DEPTHWISE;
     return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
 }
-/* Three matrix products. P is the matrix of patches: a row for each output pixel, a column for each
-   (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels while it
-   copies a block. y = P Wᵀ + b and dW = dyᵀ P. dx = Q W', where Q are the patches of dy and W' the
-   taps in reverse order. Since W is stored as (outputs, tap row, tap column, channels), the columns
-   of P and the rows of W' are contiguous.
-   With strides s and t, the pixels of dx belong to s·t lattices: those whose row and column have
-   the same remainders modulo s and t. A lattice meets only some of the taps, and has a product of
-   its own, whose result is scattered into dx. */
+
+/* METHOD. Three matrix products. P is the matrix of patches: a row for each output pixel, a column
+   for each (tap row, tap column, channel). P is not stored: the product reads runs of whole pixels
+   while it copies a block. y = P Wᵀ + b and dW = dyᵀ P. dx = Q W', where Q are the patches of dy
+   and W' the taps in reverse order. Since W is stored as (outputs, tap row, tap column, channels),
+   the columns of P and the rows of W' are contiguous. With strides s and t, the pixels of dx belong
+   to s·t lattices: those whose row and column have the same remainders modulo s and t. A lattice
+   meets only some of the taps, and has a product of its own, whose result is scattered into dx. */
 
 /* Returns whether a convolution visits every pixel. */
 static int lgelu__dense(const lgelu_node *node)
@@ -6281,6 +6243,7 @@ static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, 
                                         size_t group)
 {
     lgelu__im2col p;
+    memset(&p, 0, sizeof p);
     p.channels = node->shape[2] / groups;
     p.x = x + group * p.channels;
     p.rows = node->shape[0];
@@ -7004,6 +6967,7 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
     node.state_count = node.bias_count = 2 * node.shape[2];
     return lgelu__place(net, &node);
 }
+
 /* y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps), for each channel. The value is computed
    as x·scale + shift. The sums over the pixels of a channel are accurate to about double precision:
    each range has its own, which are added in order. A gate or a sum that reads the value can
@@ -7155,6 +7119,7 @@ LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t g
     node.bias_count = 2 * channels;
     return lgelu__place(net, &node);
 }
+
 /* As batch normalisation, over the groups of channels of each sample: each channel's value is
    x·scale + shift, and its dx has three factors. A task computes one sample. aux holds, for each
    sample, the sums of the channels (2·channels), the means and 1/√(variance + eps) of the groups
@@ -7331,6 +7296,7 @@ LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
         memcpy(w.kernel, net->nodes[x].shape, sizeof w.kernel);
     return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
+
 /* aux holds, for each maximum, which element of the window it was: the first of equal ones. Only
    that one receives the gradient. */
 static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
@@ -8156,6 +8122,7 @@ static void lgelu__dropout_range(const lgelu__job *p, size_t row, size_t rows)
 }
 
 /* ---- images as tokens: patches, transpose, class token, mean of tokens ---- */
+/* A task has one sample. */
 
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side)
 {
@@ -8172,8 +8139,6 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     node.option[0] = side;
     return lgelu__place(net, &node);
 }
-
-/* Patches, the class token and the mean of tokens. A task has one sample. */
 
 /* Copies row i of the image, which has one line of each of the `across` patches beside each other,
    to these patches; in the backward the other way. */
@@ -8894,10 +8859,10 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
 
 /* ---- a run, and the forward ---- */
 
-/* Calls run(user, threads) with these threads if there is enough to compute, else with the calling
+/* Calls run(team, user) with these threads if there is enough to compute, else with the calling
    thread alone: waking threads would take longer. The pace is that of earlier such runs. */
 static void lgelu__run_with(const lgelu_threads *threads, double work, lgelu_pace *pace,
-                            void (*run)(void *user, const lgelu_threads *team), void *user)
+                            lgelu__team_function *run, void *user)
 {
     const lgelu_threads alone = { lgelu__run_serial, NULL };
     int team = work >= lgelu__fma_for_run;
@@ -8908,14 +8873,13 @@ static void lgelu__run_with(const lgelu_threads *threads, double work, lgelu_pac
     if (team)
         lgelu__with_team(threads, run, user);
     else
-        LGELU__TO_NEAREST(run(user, &alone));
+        LGELU__TO_NEAREST(run(&alone, user));
     if (work >= lgelu__fma_for_run)
         lgelu__team_paid(pace, work, LGELU__TICKS() - start, team);
 }
 
 /* Runs the layers of a network in a forward or a backward. */
-static lgelu_status lgelu__run(lgelu_net *net, void (*run)(void *net, const lgelu_threads *team),
-                               lgelu_pace *pace)
+static lgelu_status lgelu__run(lgelu_net *net, lgelu__team_function *run, lgelu_pace *pace)
 {
     const lgelu_threads threads = net->threads;
     double work = 0;
@@ -8974,7 +8938,7 @@ static void lgelu__check_statistics(lgelu_net *net)
 /* Runs every layer in order; losses are left out while tokens are generated. If the loss or a
    running statistic becomes infinite or NaN, the statistics are restored, and the next forward
    draws the same dropout. */
-static void lgelu__run_forward(void *user, const lgelu_threads *team)
+static void lgelu__run_forward(const lgelu_threads *team, void *user)
 {
     lgelu_net *net = (lgelu_net *)user;
     const int trains = net->mode == LGELU_MODE_TRAIN;
@@ -9247,7 +9211,7 @@ static void lgelu__backward_layer(lgelu_net *net, int i)
 }
 
 /* Leaves out nodes that learn nothing, and those on which no loss depends. */
-static void lgelu__run_backward(void *user, const lgelu_threads *team)
+static void lgelu__run_backward(const lgelu_threads *team, void *user)
 {
     lgelu_net *net = (lgelu_net *)user;
     int i;
@@ -9339,7 +9303,7 @@ static void lgelu__sweep_task(size_t index, void *user)
         lgelu__k()->adamw(net->w + i, net->m + i, net->v + i, net->g + i, s->rule, n);
 }
 
-static void lgelu__sweep_run(void *user, const lgelu_threads *team)
+static void lgelu__sweep_run(const lgelu_threads *team, void *user)
 {
     const lgelu__sweep *s = (const lgelu__sweep *)user;
     lgelu__parallel(team, lgelu__sweep_task, user, s->tasks);
@@ -11252,20 +11216,20 @@ static int lgelu__strip_number(lgelu__text *text, uint64_t *number)
 
 /* Reads the map of the learned λ's, "softplus 1036831949 0": its kind, then the bits of temperature
    and lambda_max as whole numbers. Returns 0 if it is none. */
-static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *h)
+static int lgelu__map_of(lgelu__text text, lgelu_lambda_map *map)
 {
-    float *const field[2] = { &h->temperature, &h->lambda_max };
-    int map = 0, k;
-    while (map < 3 && !lgelu__strip(&text, lgelu__map_name(map)))
-        map++;
+    float *const field[2] = { &map->temperature, &map->lambda_max };
+    int kind = 0, k;
+    while (kind < 3 && !lgelu__strip(&text, lgelu__map_name(kind)))
+        kind++;
     for (k = 0; k < 2; k++) {
         uint64_t bits;
         if (!lgelu__strip(&text, " ") || !lgelu__strip_number(&text, &bits))
             return 0;
         *field[k] = lgelu__float((uint32_t)bits);
     }
-    h->map = (lgelu_map)map;
-    return map < 3 && !text.n;
+    map->map = (lgelu_map)kind;
+    return kind < 3 && !text.n;
 }
 
 /* Reads a number of steps; no text is 0. Returns -1 if it is none, or too large. */
@@ -13602,7 +13566,7 @@ LGELU__APART void lgelu__forward_by(float *y, const float *x, float lambda, size
 }
 #endif
 
-static LGELU__TARGET void LGELU__FN(forward)(float *y, const float *x, float lambda, size_t n)
+static LGELU__TARGET void LGELU__FN(phi_forward)(float *y, const float *x, float lambda, size_t n)
 {
     lgelu__forward_by(y, x, lambda, n,
                       lambda > FLT_MAX ? LGELU__FN(relu) : LGELU__FN(forward_block),
@@ -14047,8 +14011,8 @@ LGELU__APART double lgelu__backward_by(float *dx, const float *dy, const float *
 }
 #endif
 
-static LGELU__TARGET double LGELU__FN(backward)(float *dx, const float *dy, const float *x,
-                                                float lambda, size_t n)
+static LGELU__TARGET double LGELU__FN(phi_backward)(float *dx, const float *dy, const float *x,
+                                                    float lambda, size_t n)
 {
     return lgelu__backward_by(dx, dy, x, lambda, n, LGELU__FN(backward_block),
                               LGELU__FN(relu_backward));
@@ -14133,7 +14097,7 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
     if (inner != 1) {
         for (c = 0; c < channels; c++) {
             for (o = 0; o < outer; o++) {
-                LGELU__FN(forward)
+                LGELU__FN(phi_forward)
                 (y + (o * channels + c) * inner, x + (o * channels + c) * inner, lambda[c], inner);
             }
         }
@@ -14152,7 +14116,7 @@ static LGELU__TARGET void LGELU__FN(forward_channels)(float *y, const float *x, 
                 w = m - j < 8 ? m - j : 8;
                 LGELU__FN(turn)(t[0], 256, x + at + j, channels, rows, w);
                 for (k = 0; k < w; k++)
-                    LGELU__FN(forward)(t[k], t[k], lambda[c + j + k], rows);
+                    LGELU__FN(phi_forward)(t[k], t[k], lambda[c + j + k], rows);
                 LGELU__FN(turn)(y + at + j, channels, t[0], 256, w, rows);
             }
         }
@@ -14168,7 +14132,8 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
     for (c = 0; inner != 1 && c < channels; c++) {
         for (o = 0; o < outer; o++) {
             at = (o * channels + c) * inner;
-            dlambda[c] += LGELU__FN(backward)(dx ? dx + at : dx, dy + at, x + at, lambda[c], inner);
+            dlambda[c] +=
+                LGELU__FN(phi_backward)(dx ? dx + at : dx, dy + at, x + at, lambda[c], inner);
         }
     }
     for (c = 0; inner == 1 && c < channels; c += 8) {
@@ -14180,7 +14145,7 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
             LGELU__FN(turn)(s[0], 256, dy + at, channels, rows, m);
             for (j = 0; j < m; j++) {
                 dlambda[c + j] +=
-                    LGELU__FN(backward)(dx ? s[j] : NULL, s[j], t[j], lambda[c + j], rows);
+                    LGELU__FN(phi_backward)(dx ? s[j] : NULL, s[j], t[j], lambda[c + j], rows);
             }
             if (dx)
                 LGELU__FN(turn)(dx + at, channels, s[0], 256, m, rows);
@@ -14806,7 +14771,7 @@ static LGELU__TARGET void LGELU__FN(sigmoid_backward)(float *dx, const float *dy
 #undef v_many
 #undef v_both
 
-/* ---- [Kd] 16-bit formats, gated units ---- */
+/* ---- [Kd] 16-bit formats ---- */
 LGELU__WORD v_t LGELU__FN(from_bf16)(s_t a)
 {
     n_t b = n_up(s_wide(a), 16), quiet = n_or(b, n_set(0x00400000));
@@ -14917,84 +14882,22 @@ static LGELU__TARGET double LGELU__FN(half_backward)(uint16_t *dx, const uint16_
     return sum;
 }
 
-/* ---- gated units ---- */
-/* y = f(a)·b, block by block. */
-static LGELU__TARGET void LGELU__FN(gated)(float *y, const float *a, const float *b, float lambda,
-                                           size_t n, lgelu__forward_function *forward)
-{
-    float t[1024];
-    size_t i, j, m;
-    for (i = 0; i < n; i += m) {
-        m = n - i < 1024 ? n - i : 1024;
-        forward(t, a + i, lambda, m);
-        for (j = 0; j < m; j += v_lanes) {
-            const v_t p = v_mul(v_load_n(t + j, m - j), v_load_n(b + i + j, m - j));
-            v_store_n(y + i + j, LGELU__FN(one_nan)(p), m - j);
-        }
-    }
-}
-
-/* da = (dy·b)·f'(a) and db = dy·f(a), block by block. Each block is computed before it is written,
-   since da and db may be the inputs. Returns the gradient of λ for dy·b. */
-static LGELU__TARGET double LGELU__FN(gated_slope)(float *const *out, const float *dy,
-                                                   const float *a, const float *b, float lambda,
-                                                   size_t n, lgelu__forward_function *forward,
-                                                   lgelu__backward_function *backward)
-{
-    float f[1024], d[1024];
-    double sum = 0;
-    size_t i, j, m;
-    for (i = 0; i < n; i += m) {
-        /* As in half_backward. */
-        volatile double part;
-        m = n - i < 1024 ? n - i : 1024;
-        if (out[1])
-            forward(f, a + i, lambda, m);
-        for (j = 0; j < m; j += v_lanes) {
-            const v_t g = v_load_n(dy + i + j, m - j);
-            v_store_n(d + j, v_mul(g, v_load_n(b + i + j, m - j)), m - j);
-            if (out[1])
-                v_store_n(f + j, LGELU__FN(one_nan)(v_mul(g, v_load_n(f + j, m - j))), m - j);
-        }
-        part = backward(out[0] ? d : NULL, d, a + i, lambda, m);
-        if (out[0])
-            memcpy(out[0] + i, d, m * sizeof *d);
-        if (out[1])
-            memcpy(out[1] + i, f, m * sizeof *f);
-        sum += part;
-    }
-    return sum;
-}
-
-/* The kernels of each family on 16 bits and as gated units. */
+/* The kernels of each family on 16 bits. */
 /* clang-format off */
 #define LGELU__FORMS(X, family, exact, parameter)                                                 \
-    static LGELU__TARGET void LGELU__FN(family##forward16)(                                       \
+    static LGELU__TARGET void LGELU__FN(family##_forward16)(                                      \
         uint16_t *y, const uint16_t *x, float lambda, int format, size_t n)                       \
     {                                                                                             \
-        LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(family##forward), exact);      \
+        LGELU__FN(half_forward)(y, x, lambda, format, n, LGELU__FN(family##_forward), exact);     \
     }                                                                                             \
-    static LGELU__TARGET double LGELU__FN(family##backward16)(                                    \
+    static LGELU__TARGET double LGELU__FN(family##_backward16)(                                   \
         uint16_t *dx, const uint16_t *dy, const uint16_t *x, float lambda, int format, size_t n)  \
     {                                                                                             \
         return LGELU__FN(half_backward)(dx, dy, x, lambda, format, n,                             \
-                                        LGELU__FN(family##backward));                             \
-    }                                                                                             \
-    static LGELU__TARGET void LGELU__FN(family##gated_forward)(                                   \
-        float *y, const float *a, const float *b, float lambda, size_t n)                         \
-    {                                                                                             \
-        LGELU__FN(gated)(y, a, b, lambda, n, LGELU__FN(family##forward));                         \
-    }                                                                                             \
-    static LGELU__TARGET double LGELU__FN(family##gated_backward)(                                \
-        float *da, float *db, const float *dy, const float *a, const float *b, float lambda,      \
-        size_t n)                                                                                 \
-    {                                                                                             \
-        float *const out[2] = { da, db };                                                         \
-        return LGELU__FN(gated_slope)(out, dy, a, b, lambda, n, LGELU__FN(family##forward),       \
-                                      LGELU__FN(family##backward));                               \
+                                        LGELU__FN(family##_backward));                            \
     }
 /* clang-format on */
-LGELU__FAMILIES(LGELU__FORMS, )
+LGELU__FAMILIES(LGELU__FORMS, unused)
 #undef LGELU__FORMS
 
 /* ---- [Ke] the stochastic gate ---- */
@@ -15070,7 +14973,7 @@ static LGELU__TARGET void LGELU__FN(stochastic)(float *y, const float *v, const 
             v_store(w + j, v_sub(zero, v_max(v_select(v_lt(a, v_set(p.cap)), a, v_set(p.cap)),
                                              v_set(p.least))));
         }
-        LGELU__FN(forward)(f, w, p.m, j);
+        LGELU__FN(phi_forward)(f, w, p.m, j);
         for (j = 0; j < m; j += v_lanes) {
             v_t a = v_load_n(x + i + j, m - j), open = v_load_n(v + i + j, m - j),
                 shut = v_float(n_and(v_bits(open), minus));
@@ -15913,7 +15816,7 @@ static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t 
     const size_t high = job->c_stride == n && job->y_stride == n ? rows : 1;
     size_t i;
     for (i = row; job->y && i < row + rows; i += high) {
-        LGELU__FN(forward)
+        LGELU__FN(phi_forward)
         (job->y + i * job->y_stride + j, job->c + i * job->c_stride + j, job->lambda, high * n);
     }
     if (job->finish)
@@ -16160,7 +16063,7 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
         }
     }
     for (i = 0; job->y && i < job->m; i++) {
-        LGELU__FN(forward)
+        LGELU__FN(phi_forward)
         (job->y + i * job->y_stride + first, job->c + i * job->c_stride + first, job->lambda,
          end - first);
     }

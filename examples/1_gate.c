@@ -123,7 +123,7 @@ static void fit(void)
 
     /* λ is not learned directly. What is learned is a free number s, and λ = 1 + softplus(s/0.1),
        so that λ never falls below 1. */
-    const lgelu_lambda_map map = { .map = LGELU_SOFTPLUS, .temperature = 0.1f };
+    const lgelu_lambda_map map = { .map = LGELU_MAP_SOFTPLUS, .temperature = 0.1f };
     float lambda = 1.693147f;
     float s = lgelu_lambda_inverse(&map, lambda);
     float s_m = 0, s_v = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   test_elu: ELU and its derivative at special values, alone and in arrays, on 16-bit values, as
-   gated units and as a gate of a network; the same bits on every instruction set (a recorded hash).
-   sweep.c measures the accuracy.  cc -O2 -I.. test_elu.c tools/lgelu.c -lm */
+   test_elu: ELU and its derivative at special values, alone and in arrays, on 16-bit values and as a
+   gate of a network; the same bits on every instruction set (a recorded hash). sweep.c measures the
+   accuracy.  cc -O2 -I.. test_elu.c tools/lgelu.c -lm */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/bits.h"
@@ -135,26 +135,6 @@ static void edges(const char *isa)
     }
     snprintf(name, sizeof name, "ELU: elements alone and in arrays, %s", isa);
     check(good, name, "an element depends on its place, or a neighbour was written");
-}
-
-static void gated(const char *isa)
-{
-    static float a[COUNT], b[COUNT], dy[COUNT], y[COUNT], da[COUNT], db[COUNT];
-    char name[96];
-    int good = 1;
-    for (size_t i = 0; i < COUNT; i++) {
-        a[i] = 2 * lgelu_normal(1, 1, i);
-        b[i] = lgelu_normal(1, 2, i);
-        dy[i] = lgelu_normal(1, 3, i);
-    }
-    lgelu_elu_gated_forward(y, a, b, COUNT);
-    lgelu_elu_gated_backward(da, db, dy, a, b, COUNT);
-    for (size_t i = 0; i < COUNT; i++) {
-        good &= same(y[i], elu(a[i]) * b[i]) && same(da[i], slope(dy[i] * b[i], a[i]))
-                && same(db[i], dy[i] * elu(a[i]));
-    }
-    snprintf(name, sizeof name, "ELU as a gated unit and its gradients, %s", isa);
-    check(good, name, "not those of the kernels");
 }
 
 static double half_value(int bf16, uint16_t h)
@@ -301,7 +281,6 @@ int main(void)
         small_products(set);
         neighbours(set);
         edges(set);
-        gated(set);
         h[0] = bits_of_everything();
         h[1] = halves(set, HASH_START);
         for (int k = 0; k < 2; k++) {

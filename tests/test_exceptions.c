@@ -75,7 +75,7 @@ static void exact_functions(void)
 static void maps_and_plans(void)
 {
     start("maps of λ, hardening and random numbers", "");
-    for (int map = LGELU_SOFTPLUS; map <= LGELU_DIRECT; map++) {
+    for (int map = LGELU_MAP_SOFTPLUS; map <= LGELU_MAP_DIRECT; map++) {
         const lgelu_lambda_map h = { (lgelu_map)map, 0, 0 };
         for (int i = -100000; i <= 100000; i++) {
             const float s = (float)i / 1000;
@@ -97,7 +97,7 @@ static void maps_and_plans(void)
 
 static void hardness_steps(void)
 {
-    const lgelu_lambda_map h = { LGELU_SOFTPLUS, 0, 0 };
+    const lgelu_lambda_map h = { LGELU_MAP_SOFTPLUS, 0, 0 };
     const lgelu_adamw o = lgelu_adamw_defaults(1e-3f);
     start("steps of s", "");
     for (int i = -80000; i <= 80000; i += 7) {
@@ -111,7 +111,7 @@ static void hardness_steps(void)
 
 /* ---- Kernels ---- */
 enum { VALUES = 1021 };
-static float x[VALUES], dy[VALUES], y[VALUES], db[VALUES];
+static float x[VALUES], dy[VALUES], y[VALUES];
 static uint16_t half[VALUES], half_dy[VALUES], half_y[VALUES];
 
 /* Fills x with values of both signs about 2^k, and 0. */
@@ -145,14 +145,6 @@ static void gate_kernels(int k)
                                               LGELU_ESTIMATE_MEAN);
         }
         finish();
-        start("gated units, ", of);
-        lgelu_gated_forward(y, x, dy, lambda[l], VALUES);
-        lgelu_silu_gated_forward(y, x, dy, lambda[l], VALUES);
-        if (smooth || k < 40) {
-            sink += lgelu_gated_backward(y, db, dy, x, dy, lambda[l], VALUES);
-            sink += lgelu_silu_gated_backward(y, db, dy, x, dy, lambda[l], VALUES);
-        }
-        finish();
     }
 }
 
@@ -164,8 +156,6 @@ static void other_kernels(int k)
     start("tanh approximation, ", of);
     lgelu_tanh_forward(y, x, VALUES);
     lgelu_tanh_backward(y, dy, x, VALUES);
-    lgelu_tanh_gated_forward(y, x, dy, VALUES);
-    lgelu_tanh_gated_backward(y, db, dy, x, dy, VALUES);
     finish();
     if (k > 12)
         return;
@@ -258,7 +248,7 @@ static void fill_with_nans(void *block, size_t bytes)
 static void make(model *m, kind what, lgelu_gate_kind gate, size_t batch)
 {
     const int text = what == GPT || what == LLAMA;
-    const int map_of[2] = { LGELU_SOFTPLUS, LGELU_SIGMOID };
+    const int map_of[2] = { LGELU_MAP_SOFTPLUS, LGELU_MAP_SIGMOID };
     size_t bytes;
     int labels;
     memset(m, 0, sizeof *m);

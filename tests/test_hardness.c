@@ -20,16 +20,16 @@ static const struct {
     const char *name;
     lgelu_lambda_map h;
     double most;
-} setting[] = { { "softplus t=0.1 (default)", { LGELU_SOFTPLUS, 0, 0 }, 4 },
+} setting[] = { { "softplus t=0.1 (default)", { LGELU_MAP_SOFTPLUS, 0, 0 }, 4 },
 
-                { "softplus t=0.01", { LGELU_SOFTPLUS, 0.01f, 0 }, 4 },
-                { "softplus t=1", { LGELU_SOFTPLUS, 1, 0 }, 4 },
-                { "softplus t=7", { LGELU_SOFTPLUS, 7, 0 }, 4 },
-                { "sigmoid t=0.1 (default)", { LGELU_SIGMOID, 0, 0 }, 4 },
-                { "sigmoid t=0.01 to 10", { LGELU_SIGMOID, 0.01f, 10 }, 4 },
-                { "sigmoid t=1 to 160", { LGELU_SIGMOID, 1, 160 }, 4 },
-                { "sigmoid t=3 to 1e4", { LGELU_SIGMOID, 3, 1e4f }, 6 },
-                { "direct", { LGELU_DIRECT, 0, 0 }, 4 } };
+                { "softplus t=0.01", { LGELU_MAP_SOFTPLUS, 0.01f, 0 }, 4 },
+                { "softplus t=1", { LGELU_MAP_SOFTPLUS, 1, 0 }, 4 },
+                { "softplus t=7", { LGELU_MAP_SOFTPLUS, 7, 0 }, 4 },
+                { "sigmoid t=0.1 (default)", { LGELU_MAP_SIGMOID, 0, 0 }, 4 },
+                { "sigmoid t=0.01 to 10", { LGELU_MAP_SIGMOID, 0.01f, 10 }, 4 },
+                { "sigmoid t=1 to 160", { LGELU_MAP_SIGMOID, 1, 160 }, 4 },
+                { "sigmoid t=3 to 1e4", { LGELU_MAP_SIGMOID, 3, 1e4f }, 6 },
+                { "direct", { LGELU_MAP_DIRECT, 0, 0 }, 4 } };
 enum { SETTINGS = sizeof setting / sizeof *setting };
 
 /* Returns the distance in units of the last place of b. */
@@ -44,9 +44,9 @@ static double reference_above_one(const lgelu_lambda_map *h, double s)
 {
     double t = h->temperature > 0 ? (double)h->temperature : 0.1,
            span = h->lambda_max > 0 ? (double)h->lambda_max - 1 : 255, u = s / t;
-    if (h->map == LGELU_SOFTPLUS)
+    if (h->map == LGELU_MAP_SOFTPLUS)
         return u > 0 ? u + log1p(exp(-u)) : log1p(exp(u));
-    if (h->map == LGELU_SIGMOID)
+    if (h->map == LGELU_MAP_SIGMOID)
         return u > 0 ? span / (1 + exp(-u)) : span * exp(u) / (1 + exp(u));
     return s > 1 ? s - 1 : 0;
 }
@@ -54,7 +54,7 @@ static double reference_above_one(const lgelu_lambda_map *h, double s)
 /* Returns the upper limit of the λ's that can be inverted. */
 static float top(const lgelu_lambda_map *h)
 {
-    return h->map == LGELU_SIGMOID ? (h->lambda_max > 0 ? h->lambda_max : 256) : 2e4f;
+    return h->map == LGELU_MAP_SIGMOID ? (h->lambda_max > 0 ? h->lambda_max : 256) : 2e4f;
 }
 
 static void reference_values(void)
@@ -63,7 +63,7 @@ static void reference_values(void)
                                       { 1.693147f, 0 },      { 2, 0.0541325f },
                                       { 3, 0.1854587f },     { 10, 0.8999877f },
                                       { 160, 15.9f } };
-    const lgelu_lambda_map h = { LGELU_SOFTPLUS, 0, 0 };
+    const lgelu_lambda_map h = { LGELU_MAP_SOFTPLUS, 0, 0 };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char name[64];
         float s = lgelu_lambda_inverse(&h, table[i][0]), lambda = lgelu_lambda(&h, table[i][1]);
@@ -114,10 +114,10 @@ static void one_map(const char *map, const lgelu_lambda_map *h, double most_ulps
 
     worst = at = 0;
     for (double u = -60; u <= 60; u += 1.0 / 32) {
-        double d, x, step = h->map == LGELU_DIRECT ? 1e-3 : 1e-4 * t;
+        double d, x, step = h->map == LGELU_MAP_DIRECT ? 1e-3 : 1e-4 * t;
         s = (float)(u * t);
         x = (double)s;
-        if (h->map == LGELU_DIRECT && fabs(x - 1) <= step)
+        if (h->map == LGELU_MAP_DIRECT && fabs(x - 1) <= step)
             continue;
         d = (reference_above_one(h, x + step) - reference_above_one(h, x - step)) / (2 * step);
         x = fabs((double)lgelu_lambda_slope(h, s) - d) / (d > 1e-300 ? d : 1);
@@ -130,14 +130,14 @@ static void one_map(const char *map, const lgelu_lambda_map *h, double most_ulps
             at = (double)s;
         }
         /* The difference quotient cancels there; the slope does not. */
-        if (h->map == LGELU_SIGMOID && u > 4)
+        if (h->map == LGELU_MAP_SIGMOID && u > 4)
             break;
     }
     snprintf(name, sizeof name, "%s: slope against central differences", map);
     check(worst <= 1e-6, name, "relative error %.2g at s = %g", worst, at);
 
     /* On the other side, dλ/ds = span·σ(u)·σ(-u)/t is computed from e^(-u) alone. */
-    if (h->map == LGELU_SIGMOID) {
+    if (h->map == LGELU_MAP_SIGMOID) {
         double most = (double)top(h) - 1;
         worst = 0;
         for (double u = 4; u < 80; u += 0.5) {
@@ -167,15 +167,15 @@ static void one_map(const char *map, const lgelu_lambda_map *h, double most_ulps
 
     snprintf(name, sizeof name, "%s: ends", map);
     lambda = lgelu_lambda(h, INFINITY);
-    check(
-        lgelu_lambda(h, -INFINITY) <= 1 && lgelu_lambda(h, -INFINITY) >= 1
-            && (h->map == LGELU_SIGMOID ? !(lambda < top(h)) && !(lambda > top(h)) : isinf(lambda))
-            && !(lgelu_lambda_slope(h, -INFINITY) > 0) && lgelu_lambda_slope(h, INFINITY) >= 0
-            && lgelu_lambda(h, FLT_MAX) >= 1 && lgelu_lambda_slope(h, -FLT_MAX) >= 0
-            && lgelu_lambda_slope(h, FLT_MAX) >= 0,
-        name, "λ(-inf) = %g, λ(inf) = %g, slopes %g, %g", (double)lgelu_lambda(h, -INFINITY),
-        (double)lambda, (double)lgelu_lambda_slope(h, -INFINITY),
-        (double)lgelu_lambda_slope(h, INFINITY));
+    check(lgelu_lambda(h, -INFINITY) <= 1 && lgelu_lambda(h, -INFINITY) >= 1
+              && (h->map == LGELU_MAP_SIGMOID ? !(lambda < top(h)) && !(lambda > top(h))
+                                              : isinf(lambda))
+              && !(lgelu_lambda_slope(h, -INFINITY) > 0) && lgelu_lambda_slope(h, INFINITY) >= 0
+              && lgelu_lambda(h, FLT_MAX) >= 1 && lgelu_lambda_slope(h, -FLT_MAX) >= 0
+              && lgelu_lambda_slope(h, FLT_MAX) >= 0,
+          name, "λ(-inf) = %g, λ(inf) = %g, slopes %g, %g", (double)lgelu_lambda(h, -INFINITY),
+          (double)lambda, (double)lgelu_lambda_slope(h, -INFINITY),
+          (double)lgelu_lambda_slope(h, INFINITY));
     snprintf(name, sizeof name, "%s: NaN in gives NaN", map);
     check(isnan(lgelu_lambda(h, NAN)) && isnan(lgelu_lambda_slope(h, NAN))
               && isnan(lgelu_lambda_inverse(h, NAN)),
@@ -183,14 +183,14 @@ static void one_map(const char *map, const lgelu_lambda_map *h, double most_ulps
     snprintf(name, sizeof name, "%s: inverse refuses what has none", map);
     check(isnan(lgelu_lambda_inverse(h, 0.999f)) && isnan(lgelu_lambda_inverse(h, 0))
               && isnan(lgelu_lambda_inverse(h, -3)) && isnan(lgelu_lambda_inverse(h, -INFINITY))
-              && (h->map != LGELU_SIGMOID
+              && (h->map != LGELU_MAP_SIGMOID
                   || isnan(lgelu_lambda_inverse(h, nextafterf(top(h), INFINITY)))),
           name, "a number came out");
     snprintf(name, sizeof name, "%s: inverse at the ends", map);
     s = lgelu_lambda_inverse(h, 1);
-    check((h->map == LGELU_DIRECT ? !(s < 1) && !(s > 1) : isinf(s) && s < 0)
-              && (h->map == LGELU_SIGMOID ? isinf(lgelu_lambda_inverse(h, top(h)))
-                                          : isinf(lgelu_lambda_inverse(h, INFINITY))),
+    check((h->map == LGELU_MAP_DIRECT ? !(s < 1) && !(s > 1) : isinf(s) && s < 0)
+              && (h->map == LGELU_MAP_SIGMOID ? isinf(lgelu_lambda_inverse(h, top(h)))
+                                              : isinf(lgelu_lambda_inverse(h, INFINITY))),
           name, "s(1) = %g", (double)s);
 }
 
@@ -219,11 +219,11 @@ static void plans(void)
     static const char *shape[] = { "geometric", "linear", "linear in s", "cosine" };
     static const float start[] = { 1, 1.05f, 1.693147f, 3, 9.5f },
                        target[] = { 159.57691f, 9.75f, 1.5f };
-    static const lgelu_lambda_map maps[] = { { LGELU_SOFTPLUS, 0, 0 },
-                                             { LGELU_SOFTPLUS, 2, 0 },
-                                             { LGELU_SIGMOID, 0, 0 },
-                                             { LGELU_SIGMOID, 0.5f, 160 },
-                                             { LGELU_DIRECT, 0, 0 } };
+    static const lgelu_lambda_map maps[] = { { LGELU_MAP_SOFTPLUS, 0, 0 },
+                                             { LGELU_MAP_SOFTPLUS, 2, 0 },
+                                             { LGELU_MAP_SIGMOID, 0, 0 },
+                                             { LGELU_MAP_SIGMOID, 0.5f, 160 },
+                                             { LGELU_MAP_DIRECT, 0, 0 } };
     static const long span[][2] = { { 0, 4 }, { 75, 100 }, { 30000, 40000 }, { -3, 8 } };
     for (int k = LGELU_SHAPE_GEOMETRIC; k <= LGELU_SHAPE_COSINE; k++) {
         char name[96];
@@ -382,7 +382,7 @@ static void extremes(void)
     static const float useless[] = { 0, -1, -INFINITY, INFINITY, NAN },
                        at[] = { -INFINITY, -3, -0.0f, 0.07f, 3, INFINITY };
     int good = 1, numbers = 1;
-    for (int map = LGELU_SOFTPLUS; map <= LGELU_DIRECT; map++) {
+    for (int map = LGELU_MAP_SOFTPLUS; map <= LGELU_MAP_DIRECT; map++) {
         for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
             const lgelu_lambda_map usual = { (lgelu_map)map, 0, 0 },
                                    h = { (lgelu_map)map, useless[i], useless[i] };
@@ -399,7 +399,9 @@ static void extremes(void)
     check(numbers, "any t and λmax: λ >= 1 and a slope, no NaN", "a NaN, or too small");
     check(good, "t and λmax that are infinite, NaN or too small count as not given",
           "another λ, slope or s");
-    lgelu_hardening p = { 100, LONG_MIN, LONG_MAX, LGELU_SHAPE_COSINE, { LGELU_SOFTPLUS, 0, 0 } };
+    lgelu_hardening p = {
+        100, LONG_MIN, LONG_MAX, LGELU_SHAPE_COSINE, { LGELU_MAP_SOFTPLUS, 0, 0 }
+    };
     float middle = lgelu_harden(2, &p, 0), first = lgelu_harden(2, &p, LONG_MIN),
           last = lgelu_harden(2, &p, LONG_MAX), late = lgelu_harden(2, &p, LONG_MAX - 1);
     check(equal(middle, 51) && equal(first, 2) && equal(last, 100) && equal(late, 100),

@@ -63,36 +63,30 @@ static void softmax_rows(int most)
 
 /* The public kernels. Each has the name, the arrays that must be given (1) and those that may be
    NULL (0), and a call with n elements of the arrays p. */
-#define PUBLIC_KERNELS(X)                                                                          \
-    X(forward, "11", lgelu_forward(F(0), F(1), 1, n))                                              \
-    X(backward, "011", lgelu_backward(F(0), F(1), F(2), 1, n))                                     \
-    X(forward_channels, "111", lgelu_forward_channels(F(0), F(1), F(2), n, 1, 1))                  \
-    X(forward_no_channels, "111", lgelu_forward_channels(F(0), F(1), F(2), 1, n, 1))               \
-    X(forward_no_inner, "111", lgelu_forward_channels(F(0), F(1), F(2), 1, 1, n))                  \
-    X(backward_channels, "01111", lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), n, 1, 1))  \
-    X(backward_no_channels, "01111",                                                               \
-      lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), 1, n, 1))                              \
-    X(backward_no_inner, "01111", lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), 1, 1, n))  \
-    X(tanh_forward, "11", lgelu_tanh_forward(F(0), F(1), n))                                       \
-    X(tanh_backward, "111", lgelu_tanh_backward(F(0), F(1), F(2), n))                              \
-    X(elu_forward, "11", lgelu_elu_forward(F(0), F(1), n))                                         \
-    X(elu_backward, "111", lgelu_elu_backward(F(0), F(1), F(2), n))                                \
-    X(silu_forward, "11", lgelu_silu_forward(F(0), F(1), 1, n))                                    \
-    X(silu_backward, "011", lgelu_silu_backward(F(0), F(1), F(2), 1, n))                           \
-    X(gated_forward, "111", lgelu_gated_forward(F(0), F(1), F(2), 1, n))                           \
-    X(gated_backward, "00111", lgelu_gated_backward(F(0), F(1), F(2), F(3), F(4), 1, n))           \
-    X(silu_gated_forward, "111", lgelu_silu_gated_forward(F(0), F(1), F(2), 1, n))                 \
-    X(silu_gated_backward, "00111", lgelu_silu_gated_backward(F(0), F(1), F(2), F(3), F(4), 1, n)) \
-    X(tanh_gated_forward, "111", lgelu_tanh_gated_forward(F(0), F(1), F(2), n))                    \
-    X(tanh_gated_backward, "00111", lgelu_tanh_gated_backward(F(0), F(1), F(2), F(3), F(4), n))    \
-    X(stochastic_forward, "11", lgelu_stochastic_forward(F(0), F(1), 1, n, 0, 0, 0))               \
-    X(stochastic_backward, "011",                                                                  \
-      lgelu_stochastic_backward(F(0), F(1), F(2), 1, n, 0, 0, 0, LGELU_ESTIMATE_MEAN))             \
-    X(adamw_step, "1111", lgelu_adamw_step(F(0), F(1), F(2), F(3), &rule, 1, n))                   \
-    X(sgd_step, "111", lgelu_sgd_step(F(0), F(1), F(2), 0, 0, 0, n))                               \
-    X(hardness_step, "11111",                                                                      \
-      lgelu_hardness_step(F(0), F(1), F(2), F(3), D(4), &map, &rule, 1, 1, n))                     \
-    HALF_KERNELS(X, bf16)                                                                          \
+#define PUBLIC_KERNELS(X)                                                                         \
+    X(forward, "11", lgelu_forward(F(0), F(1), 1, n))                                             \
+    X(backward, "011", lgelu_backward(F(0), F(1), F(2), 1, n))                                    \
+    X(forward_channels, "111", lgelu_forward_channels(F(0), F(1), F(2), n, 1, 1))                 \
+    X(forward_no_channels, "111", lgelu_forward_channels(F(0), F(1), F(2), 1, n, 1))              \
+    X(forward_no_inner, "111", lgelu_forward_channels(F(0), F(1), F(2), 1, 1, n))                 \
+    X(backward_channels, "01111", lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), n, 1, 1)) \
+    X(backward_no_channels, "01111",                                                              \
+      lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), 1, n, 1))                             \
+    X(backward_no_inner, "01111", lgelu_backward_channels(F(0), D(1), F(2), F(3), F(4), 1, 1, n)) \
+    X(tanh_forward, "11", lgelu_tanh_forward(F(0), F(1), n))                                      \
+    X(tanh_backward, "111", lgelu_tanh_backward(F(0), F(1), F(2), n))                             \
+    X(elu_forward, "11", lgelu_elu_forward(F(0), F(1), n))                                        \
+    X(elu_backward, "111", lgelu_elu_backward(F(0), F(1), F(2), n))                               \
+    X(silu_forward, "11", lgelu_silu_forward(F(0), F(1), 1, n))                                   \
+    X(silu_backward, "011", lgelu_silu_backward(F(0), F(1), F(2), 1, n))                          \
+    X(stochastic_forward, "11", lgelu_stochastic_forward(F(0), F(1), 1, n, 0, 0, 0))              \
+    X(stochastic_backward, "011",                                                                 \
+      lgelu_stochastic_backward(F(0), F(1), F(2), 1, n, 0, 0, 0, LGELU_ESTIMATE_MEAN))            \
+    X(adamw_step, "1111", lgelu_adamw_step(F(0), F(1), F(2), F(3), &rule, 1, n))                  \
+    X(sgd_step, "111", lgelu_sgd_step(F(0), F(1), F(2), 0, 0, 0, n))                              \
+    X(hardness_step, "11111",                                                                     \
+      lgelu_hardness_step(F(0), F(1), F(2), F(3), D(4), &map, &rule, 1, 1, n))                    \
+    HALF_KERNELS(X, bf16)                                                                         \
     HALF_KERNELS(X, f16)
 #define HALF_KERNELS(X, half)                                                       \
     X(from_##half, "11", lgelu_from_##half(F(0), H(1), n))                          \
@@ -113,7 +107,7 @@ enum { PUBLIC_KERNELS(NUMBER) KERNELS };
 static void call_kernel(int kernel, void *const *p, size_t n)
 {
     const lgelu_adamw rule = lgelu_adamw_defaults(0.1f);
-    const lgelu_lambda_map map = { LGELU_SOFTPLUS, 0, 0 };
+    const lgelu_lambda_map map = { LGELU_MAP_SOFTPLUS, 0, 0 };
 #define CASE(name, arrays, call) \
     case NUMBER_##name: call; break;
     switch (kernel) {
@@ -225,9 +219,9 @@ static double gates_at_page_ends(const lgelu__kernels *with, size_t n, int which
     for (size_t k = 0; k < 16; k++)
         at[k] = k == 3 ? (size_t)-1 : k * many;
     switch (which) {
-    case 0: with->forward(floats(0, n), floats(1, n), 1.7f, n); break;
-    case 1: sum = with->backward(floats(0, n), floats(1, n), floats(2, n), 1.7f, n); break;
-    case 2: sum = with->backward(NULL, floats(1, n), floats(2, n), 30, n); break;
+    case 0: with->phi_forward(floats(0, n), floats(1, n), 1.7f, n); break;
+    case 1: sum = with->phi_backward(floats(0, n), floats(1, n), floats(2, n), 1.7f, n); break;
+    case 2: sum = with->phi_backward(NULL, floats(1, n), floats(2, n), 30, n); break;
     case 3:
         for (size_t i = 0; i < n; i++)
             floats(2, n)[i] = 1 + (float)i / 8;
@@ -243,45 +237,30 @@ static double gates_at_page_ends(const lgelu__kernels *with, size_t n, int which
     case 6: with->tanh_backward(floats(0, n), floats(1, n), floats(2, n), 1, n); break;
     case 7: with->silu_forward(floats(0, n), floats(1, n), 1.3f, n); break;
     case 8: sum = with->silu_backward(floats(0, n), floats(1, n), floats(2, n), 1.3f, n); break;
-    case 9: with->gated_forward(floats(0, n), floats(1, n), floats(2, n), 1.7f, n); break;
-    case 10:
-        sum = with->gated_backward(floats(0, n), floats(1, n), floats(2, n), floats(3, n),
-                                   floats(4, n), 1.7f, n);
-        break;
-    case 11: with->silu_gated_forward(floats(0, n), floats(1, n), floats(2, n), 1.3f, n); break;
+    case 9: with->from16(floats(0, n), halves(1, n), LGELU__F16, n); break;
+    case 10: with->to16(halves(0, n), floats(1, n), LGELU__F16, n); break;
+    case 11: with->phi_forward16(halves(0, n), halves(1, n), 1.7f, LGELU__BF16, n); break;
     case 12:
-        sum = with->silu_gated_backward(floats(0, n), floats(1, n), floats(2, n), floats(3, n),
-                                        floats(4, n), 1.3f, n);
+        sum = with->phi_backward16(halves(0, n), halves(1, n), halves(2, n), 1.7f, LGELU__BF16, n);
         break;
-    case 13: with->tanh_gated_forward(floats(0, n), floats(1, n), floats(2, n), 1, n); break;
+    case 13: with->tanh_forward16(halves(0, n), halves(1, n), 1, LGELU__F16, n); break;
     case 14:
-        with->tanh_gated_backward(floats(0, n), floats(1, n), floats(2, n), floats(3, n),
-                                  floats(4, n), 1, n);
-        break;
-    case 15: with->from16(floats(0, n), halves(1, n), LGELU__F16, n); break;
-    case 16: with->to16(halves(0, n), floats(1, n), LGELU__F16, n); break;
-    case 17: with->forward16(halves(0, n), halves(1, n), 1.7f, LGELU__BF16, n); break;
-    case 18:
-        sum = with->backward16(halves(0, n), halves(1, n), halves(2, n), 1.7f, LGELU__BF16, n);
-        break;
-    case 19: with->tanh_forward16(halves(0, n), halves(1, n), 1, LGELU__F16, n); break;
-    case 20:
         with->tanh_backward16(halves(0, n), halves(1, n), halves(2, n), 1, LGELU__F16, n);
         break;
-    case 21: with->silu_forward16(halves(0, n), halves(1, n), 1.3f, LGELU__BF16, n); break;
-    case 22:
+    case 15: with->silu_forward16(halves(0, n), halves(1, n), 1.3f, LGELU__BF16, n); break;
+    case 16:
         sum = with->silu_backward16(halves(0, n), halves(1, n), halves(2, n), 1.3f, LGELU__F16, n);
         break;
-    case 23: with->stochastic(floats(0, n), floats(1, n), floats(2, n), 1.7f, n, 3, 5, 8); break;
-    case 24: with->winograd_in(floats(0, 16 * many), many, floats(1, 16 * many), at, many); break;
-    case 25:
+    case 17: with->stochastic(floats(0, n), floats(1, n), floats(2, n), 1.7f, n, 3, 5, 8); break;
+    case 18: with->winograd_in(floats(0, 16 * many), many, floats(1, 16 * many), at, many); break;
+    case 19:
         with->winograd_kernel(floats(0, 16 * many), many, floats(1, 9 * many), many, many, n & 1);
         break;
-    case 26:
+    case 20:
         with->winograd_out(floats(0, 4 * many), at, floats(1, 16 * many), many,
                            n & 1 ? floats(2, many) : NULL, n & 2 ? 1 : 0, many);
         break;
-    case 27: with->winograd_dy(floats(0, 16 * many), many, floats(1, 4 * many), at, many); break;
+    case 21: with->winograd_dy(floats(0, 16 * many), many, floats(1, 4 * many), at, many); break;
     default:
         with->winograd_dkernel(floats(0, 9 * many), floats(1, 16 * many), many, n & 1, many);
         break;
@@ -406,12 +385,6 @@ static void guarded_rows(int most)
                                            "tanh, backward",
                                            "SiLU",
                                            "SiLU, backward",
-                                           "gated",
-                                           "gated, backward",
-                                           "gated by SiLU",
-                                           "gated by SiLU, backward",
-                                           "gated by tanh",
-                                           "gated by tanh, backward",
                                            "from f16",
                                            "to f16",
                                            "forward of bf16",

@@ -1052,7 +1052,7 @@ static void hardness_out_of_range(void)
 
     /* No s corresponds to a λ beyond a bounded map, and a step would make it NaN. */
     build_usual(&g);
-    g.net.lambda_map.map = LGELU_SIGMOID;
+    g.net.lambda_map.map = LGELU_MAP_SIGMOID;
     g.net.lambda_map.lambda_max = 20;
     make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     lgelu_net_bind(&g.net, 0, error_x);
@@ -1067,7 +1067,7 @@ static void hardness_out_of_range(void)
           "λ = %g, %s", (double)g.net.lambda[1], g.net.message);
     end(&g);
     begin(&g);
-    g.net.lambda_map.map = LGELU_SIGMOID;
+    g.net.lambda_map.map = LGELU_MAP_SIGMOID;
     lgelu_gate(&g.net, "beyond", lgelu_input(&g.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 300);
     fails("a first λ beyond a bounded map", &g, make_at(&g, 1, LGELU_MODE_TRAIN, 0) != LGELU_OK,
           LGELU_E_LAMBDA, "'beyond'");
@@ -1476,7 +1476,7 @@ static void infinite_lambdas(void)
 {
     static const char *const name[3] = { "softplus: an infinite λ and the largest come back",
                                          "sigmoid: the same", "direct: the same" };
-    for (int map = LGELU_SOFTPLUS; map <= LGELU_DIRECT; map++) {
+    for (int map = LGELU_MAP_SOFTPLUS; map <= LGELU_MAP_DIRECT; map++) {
         graph g;
         int x;
         begin(&g);
@@ -1987,7 +1987,7 @@ static void hardening_a_net(void)
     /* A target that no map can reach must be reported; λ must not become NaN. */
     plan.hardening.shape = LGELU_SHAPE_LINEAR_S;
     build_usual(&g);
-    g.net.lambda_map.map = LGELU_SIGMOID;
+    g.net.lambda_map.map = LGELU_MAP_SIGMOID;
     g.net.lambda_map.lambda_max = 50;
     make_at(&g, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&g, 6);
@@ -2506,7 +2506,7 @@ static void copies(void)
  */
 static void copied_map(void)
 {
-    const lgelu_lambda_map map = { LGELU_SIGMOID, 0.2f, 300 };
+    const lgelu_lambda_map map = { LGELU_MAP_SIGMOID, 0.2f, 300 };
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     graph g, h;
     build_usual(&g);
@@ -2518,7 +2518,7 @@ static void copied_map(void)
     make_at(&h, 6, LGELU_MODE_TRAIN, 0);
     bind_all(&h, 6);
     lgelu_net_copy(&h.net, &g.net);
-    check(!h.net.status && h.net.lambda_map.map == LGELU_SIGMOID
+    check(!h.net.status && h.net.lambda_map.map == LGELU_MAP_SIGMOID
               && same(&h.net.lambda_map.temperature, &map.temperature, sizeof map.temperature)
               && same(&h.net.lambda_map.lambda_max, &map.lambda_max, sizeof map.lambda_max),
           "a copy has the λ map of the other network", "map %d, %s", (int)h.net.lambda_map.map,

@@ -192,10 +192,10 @@ static void sgd_against_double(void)
 }
 
 /* ---- the group of s ---- */
-static const lgelu_lambda_map maps[] = { { LGELU_SOFTPLUS, 0, 0 },
-                                         { LGELU_SOFTPLUS, 1, 0 },
-                                         { LGELU_SIGMOID, 0, 0 },
-                                         { LGELU_SIGMOID, 0.5f, 30 } };
+static const lgelu_lambda_map maps[] = { { LGELU_MAP_SOFTPLUS, 0, 0 },
+                                         { LGELU_MAP_SOFTPLUS, 1, 0 },
+                                         { LGELU_MAP_SIGMOID, 0, 0 },
+                                         { LGELU_MAP_SIGMOID, 0.5f, 30 } };
 static const char *map_name[] = { "softplus t=0.1", "softplus t=1", "sigmoid t=0.1",
                                   "sigmoid t=0.5 to 30" };
 
@@ -325,7 +325,7 @@ static void hardness_group(void)
 
     /* the naive map's trap, kept to show why it fails: under λ = 1 its slope is 0 and s never comes
        back */
-    lgelu_lambda_map direct = { LGELU_DIRECT, 0, 0 };
+    lgelu_lambda_map direct = { LGELU_MAP_DIRECT, 0, 0 };
     double up = -1;
     s[0] = 0.999f;
     m[0] = v[0] = 0;

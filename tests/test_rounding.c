@@ -124,7 +124,7 @@ static uint64_t bits_of(int kernel, float lambda)
     static double sums[64];
     float lambdas[64];
     const lgelu_adamw opt = lgelu_adamw_defaults(1e-2f);
-    const lgelu_lambda_map hardness = { LGELU_SOFTPLUS, 0.1f, 0 };
+    const lgelu_lambda_map hardness = { LGELU_MAP_SOFTPLUS, 0.1f, 0 };
     lgelu_product job;
     double sum = 0;
     for (int i = 0; i < 64; i++) {
@@ -206,7 +206,7 @@ static double single_values(int mode)
     double worst = 0;
     for (int i = -600; i <= 600; i++) {
         const double z = i / 100.0;
-        const lgelu_lambda_map h = { LGELU_SOFTPLUS, 0.1f, 0 };
+        const lgelu_lambda_map h = { LGELU_MAP_SOFTPLUS, 0.1f, 0 };
         double value[2][5];
         for (int k = 0; k < 2; k++) {
             fesetround(k ? mode_of[mode] : FE_TONEAREST);

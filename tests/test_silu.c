@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   test_silu: x·σ(βx), its gradients, the gated units, and SiLU and the tanh approximation on 16-bit
-   values: against 60 digits, at special values, alone and in arrays, and the same bits on every
-   instruction set (a recorded hash).  cc -O2 -I.. test_silu.c tools/lgelu.c -lm */
+   test_silu: x·σ(βx), its gradients, and SiLU and the tanh approximation on 16-bit values: against 60
+   digits, at special values, alone and in arrays, and the same bits on every instruction set (a
+   recorded hash).  cc -O2 -I.. test_silu.c tools/lgelu.c -lm */
 #include "lgelu.h"
 #include "tools/bits.h"
 #include "tools/check.h"
@@ -225,68 +225,6 @@ static void sums(const char *isa)
     check(most < 3e-7, name, "relative to the sum of the sizes of the terms: %g", most);
 }
 
-static void gated(const char *isa)
-{
-    static float a[COUNT], b[COUNT], dy[COUNT], y[COUNT], f[COUNT], t[COUNT], da[COUNT], db[COUNT];
-    char name[96];
-    int forward = 1, backward = 1, in_place = 1;
-    for (size_t i = 0; i < COUNT; i++) {
-        a[i] = 2 * lgelu_normal(1, 1, i);
-        b[i] = lgelu_normal(1, 2, i);
-        dy[i] = lgelu_normal(1, 3, i);
-    }
-    for (int kind = 0; kind < 4; kind++) {
-        /* kinds: GEGLU, ReGLU, SwiGLU, and the tanh approximation */
-        const float p = kind == 1 ? HUGE_VALF : 1;
-        double sum = 0, want = 0;
-        for (size_t i = 0; i < COUNT; i++)
-            t[i] = dy[i] * b[i];
-        if (kind < 2) {
-            lgelu_gated_forward(y, a, b, p, COUNT);
-            lgelu_forward(f, a, p, COUNT);
-            sum = lgelu_gated_backward(da, db, dy, a, b, p, COUNT);
-            want = lgelu_backward(t, t, a, p, COUNT);
-        } else if (kind == 2) {
-            lgelu_silu_gated_forward(y, a, b, p, COUNT);
-            lgelu_silu_forward(f, a, p, COUNT);
-            sum = lgelu_silu_gated_backward(da, db, dy, a, b, p, COUNT);
-            want = lgelu_silu_backward(t, t, a, p, COUNT);
-        } else {
-            lgelu_tanh_gated_forward(y, a, b, COUNT);
-            lgelu_tanh_forward(f, a, COUNT);
-            lgelu_tanh_gated_backward(da, db, dy, a, b, COUNT);
-            lgelu_tanh_backward(t, t, a, COUNT);
-        }
-        for (size_t i = 0; i < COUNT; i++) {
-            forward &= same(y[i], f[i] * b[i]);
-            backward &= same(da[i], t[i]) && same(db[i], f[i] * dy[i]);
-        }
-        /* The floats of the sum are grouped differently. */
-        backward &= fabs(sum - want) <= 1e-4;
-        /* in place, and with one gradient alone */
-        memcpy(f, a, sizeof f);
-        memcpy(t, b, sizeof t);
-        if (kind < 2) {
-            lgelu_gated_backward(NULL, y, dy, a, b, p, COUNT);
-            lgelu_gated_backward(f, t, dy, f, t, p, COUNT);
-        } else if (kind == 2) {
-            lgelu_silu_gated_backward(NULL, y, dy, a, b, p, COUNT);
-            lgelu_silu_gated_backward(f, t, dy, f, t, p, COUNT);
-        } else {
-            lgelu_tanh_gated_backward(NULL, y, dy, a, b, COUNT);
-            lgelu_tanh_gated_backward(f, t, dy, f, t, COUNT);
-        }
-        in_place &=
-            !memcmp(f, da, sizeof f) && !memcmp(t, db, sizeof t) && !memcmp(y, db, sizeof y);
-    }
-    snprintf(name, sizeof name, "gated units: y = f(a)·b, %s", isa);
-    check(forward, name, "not the product of the two kernels");
-    snprintf(name, sizeof name, "gated units: both gradients and that of the hardness, %s", isa);
-    check(backward, name, "not those of the kernels");
-    snprintf(name, sizeof name, "gated units: in place, and one gradient alone, %s", isa);
-    check(in_place, name, "other values");
-}
-
 /* ---- 16-bit values ---- */
 static double half_value(int bf16, uint16_t h)
 {
@@ -423,7 +361,6 @@ int main(void)
         neighbours(set);
         edges(set);
         sums(set);
-        gated(set);
         h[0] = bits_of_everything();
         h[1] = halves(set, HASH_START);
         for (int k = 0; k < 2; k++) {

@@ -36,8 +36,8 @@ static void build(network *n, lgelu_map map)
     memset(n, 0, sizeof *n);
     lgelu_net_begin(&n->net, n->nodes, NODES);
     n->net.lambda_map.map = map;
-    n->net.lambda_map.temperature = map == LGELU_SOFTPLUS ? 0.25f : 0.5f;
-    n->net.lambda_map.lambda_max = map == LGELU_SIGMOID ? 9.0f : 0.0f;
+    n->net.lambda_map.temperature = map == LGELU_MAP_SOFTPLUS ? 0.25f : 0.5f;
+    n->net.lambda_map.lambda_max = map == LGELU_MAP_SIGMOID ? 9.0f : 0.0f;
     x = lgelu_input(&n->net, "x", 1, 1, FEATURES);
     x = lgelu_linear(&n->net, "fc1", x, 8);
     x = lgelu_batch_norm(&n->net, "norm", x, 0.1f, 1e-5f);
@@ -90,8 +90,8 @@ static void refused_forwards(void)
     const lgelu_training plan = lgelu_training_defaults(1e-2f, 100);
     network a, b;
     int refused = 1;
-    build(&a, LGELU_SOFTPLUS);
-    build(&b, LGELU_SOFTPLUS);
+    build(&a, LGELU_MAP_SOFTPLUS);
+    build(&b, LGELU_MAP_SOFTPLUS);
     for (int step = 0; step < 4; step++) {
         b.label[BATCH - 1] = step % 2 ? -1 : CLASSES;
         refused &= lgelu_net_forward(&b.net, BATCH) == LGELU_E_LABEL;
@@ -395,12 +395,12 @@ static void loading(void)
     memory_file file = { NULL, 0, 0 };
     network a, b;
     double loss;
-    build(&a, LGELU_SOFTPLUS);
+    build(&a, LGELU_MAP_SOFTPLUS);
     train(&a, 3);
     lgelu_net_save(&a.net, NULL, 0, memory_append, &file);
     lgelu_net_forward(&a.net, BATCH);
     loss = a.net.loss;
-    build(&b, LGELU_SOFTPLUS);
+    build(&b, LGELU_MAP_SOFTPLUS);
     train(&b, 1);
     lgelu_net_forward(&b.net, BATCH);
     lgelu_net_forward(&b.net, BATCH);
@@ -420,7 +420,7 @@ static void loading(void)
         build(&c, (lgelu_map)map);
         train(&c, 2);
         lgelu_net_save(&c.net, NULL, 0, memory_append, &other);
-        build(&b, LGELU_DIRECT);
+        build(&b, LGELU_MAP_DIRECT);
         b.net.lambda_map.temperature = 7;
         lgelu_net_load(&b.net, other.data, other.size);
         train(&b, 2);
@@ -458,7 +458,7 @@ static void small_things(void)
     lgelu_net_begin(&net, node, 1);
     memset(&n, 0, sizeof n);
     lgelu_net_begin(&n.net, n.nodes, NODES);
-    n.net.lambda_map.map = LGELU_SIGMOID;
+    n.net.lambda_map.map = LGELU_MAP_SIGMOID;
     n.net.lambda_map.lambda_max = 3;
     lgelu_gate(&n.net, "gate", lgelu_input(&n.net, "x", 1, 1, 3), LGELU_GATE_LAMBDA, 8);
     place(&n, 1, LGELU_MODE_TRAIN);

@@ -298,7 +298,7 @@ void option_list(char *text, size_t room, const study *s, const option *o)
 static int set_init(study *s, const config *c, const char *value)
 {
     char *end;
-    double x, most = c->map == LGELU_SIGMOID ? 255 : 1e4;
+    double x, most = c->map == LGELU_MAP_SIGMOID ? 255 : 1e4;
     lgelu_lambda_map h = config_hardness(c);
     for (int i = 0; i < COUNT(init); i++) {
         if (!strcmp(value, init[i].name))
@@ -309,7 +309,7 @@ static int set_init(study *s, const config *c, const char *value)
         return study_fail(s, "--init: '%s', expected soft, neutral, hard or a number from 1 to %g",
                           value, most);
     }
-    if (h.map != LGELU_DIRECT && !(lgelu_lambda_inverse(&h, (float)x) > -1e4f)) {
+    if (h.map != LGELU_MAP_DIRECT && !(lgelu_lambda_inverse(&h, (float)x) > -1e4f)) {
         return study_fail(
             s,
             "--init: '%s', expected more than 1: there the map has no slope, and λ would never move",
@@ -510,7 +510,7 @@ static int check(study *s)
         }
         if (one.target > 0 && one.target < 1)
             return study_fail(s, "--target: '%g', expected 0 or a λ from 1 on", one.target);
-        if (one.map == LGELU_SIGMOID && one.shape == LGELU_SHAPE_LINEAR_S
+        if (one.map == LGELU_MAP_SIGMOID && one.shape == LGELU_SHAPE_LINEAR_S
             && config_target(&one) >= 256) {
             return study_fail(
                 s, "--shape: linear-s ends at λ = 256 with --map sigmoid, but the target is λ = %g",
