@@ -2475,6 +2475,14 @@ typedef struct {
     ptrdiff_t origin[2];
 } lgelu__im2col;
 
+/* A normalisation over the n values of a row: y = (x - mean)·r·gain + shift, r = 1/√(variance +
+   eps). Without `centre`, in RMS normalisation, the mean counts as 0 and there are no shifts. */
+typedef struct {
+    const float *gain; /* n gains, then n shifts */
+    float eps;
+    int centre;
+} lgelu__row_norm;
+
 /* x·scale + shift, with one scale and one shift for each channel. scale may be NULL for 1, shift
    for 0, and x for 0. */
 typedef struct {
@@ -2539,16 +2547,10 @@ typedef struct {
     X(void, softmax_backward,                                                                    \
       (float *x, float *d, const float *stat, float scale, size_t n, size_t padded))             \
     X(void, normalise,                                                                           \
-      (float *y, float *stat, const float *x, const float *gain, float eps, size_t n))           \
+      (float *y, float *stat, const float *x, const lgelu__row_norm *p, size_t n))               \
     X(void, normalise_backward,                                                                  \
-      (float *dx, float *dgain, const float *dy, const float *x, const float *stat,              \
-       const float *gain, int add, size_t n))                                                    \
-    /* y = x·r·gain with r = 1/√(Σ x²/n + eps), which *root receives. y may be x. */       \
-    X(void, rms_normalise,                                                                       \
-      (float *y, float *root, const float *x, const float *gain, float eps, size_t n))           \
-    X(void, rms_normalise_backward,                                                              \
-      (float *dx, float *dgain, const float *dy, const float *x, float root, const float *gain,  \
-       int add, size_t n))                                                                       \
+      (float *dx, float *sums, const float *dy, const float *x, const float *stat,               \
+       const lgelu__row_norm *p, int add, size_t n))                                             \
     /* y = 1/(1 + e^-x), and dx = dy·y·(1 - y). y may be x, dx may be dy. */                   \
     X(void, sigmoid, (float *y, const float *x, size_t n))                                       \
     X(void, sigmoid_backward, (float *dx, const float *dy, const float *x, size_t n))            \
@@ -3443,9 +3445,9 @@ struct lgelu__job {
     X(POSITION,       0, position_backward, position_range, 0, 0,                                  \
                       LGELU__IN_PLACE | LGELU__BY_SAMPLE | LGELU__LOOKUP)                          \
     X(ROTARY,         rotary_forward, 0, rotary_range, rotary_aux, 0, LGELU__IN_PLACE)             \
-    X(LAYER_NORM,     0, layer_norm_backward, layer_norm_range, layer_norm_aux, 0,                 \
+    X(LAYER_NORM,     0, row_norm_backward, row_norm_range, row_norm_aux, 0,                       \
                       LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX | LGELU__BY_64_ROWS)                 \
-    X(RMS_NORM,       0, rms_norm_backward, rms_norm_range, rms_norm_aux, 0,                       \
+    X(RMS_NORM,       0, row_norm_backward, row_norm_range, row_norm_aux, 0,                       \
                       LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX | LGELU__BY_64_ROWS)                 \
     X(ATTENTION,      attention_forward, attention_backward, 0, attention_aux, attention_work,     \
                       LGELU__KEEPS_INPUTS)                                                         \
@@ -7723,7 +7725,7 @@ static void lgelu__rotary_range(const lgelu__job *p, size_t row, size_t rows)
     }
 }
 
-/* ---- layer normalisation ---- */
+/* ---- layer and RMS normalisation ---- */
 
 LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
 {
@@ -7734,85 +7736,51 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
     return lgelu__place(net, &node);
 }
 
-/* y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of each row. The auxiliary
-   buffer holds mean and r of each row, then for each task the sums over its rows dgain = Σ dy·h and
-   dshift = Σ dy, which the backward adds up in order. With g = dy·gain, dx = r·(g - mean(g) -
-   h·mean(g·h)). */
-static size_t lgelu__layer_norm_aux(const lgelu__job *p)
-{
-    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
-                        2 * sizeof(float));
-}
-
-static void lgelu__layer_norm_range(const lgelu__job *p, size_t row, size_t rows)
-{
-    const size_t c = p->channels;
-    float *sums = p->aux + 2 * (p->rows + row / p->rows_per_task * c);
-    size_t i;
-    if (p->dy)
-        memset(sums, 0, 2 * c * sizeof *sums);
-    for (i = row; i < row + rows; i++) {
-        if (!p->dy) {
-            lgelu__k()->normalise(p->y + i * c, p->aux + 2 * i, p->x + i * c, p->bias, p->node->eps,
-                                  c);
-        } else {
-            lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, sums, p->dy + i * c,
-                                           p->x + i * c, p->aux + 2 * i, p->bias, p->add, c);
-        }
-    }
-}
-
-static void lgelu__layer_norm_backward(lgelu__job *p)
-{
-    const size_t n = 2 * p->channels;
-    lgelu__for_rows(p, lgelu__layer_norm_range);
-    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__task_count(p), n, p->add_dbias,
-                      &p->net->threads);
-}
-
-/* ---- RMS normalisation ---- */
-
 LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_RMS_NORM, name, x, -1);
     node.eps = 1e-5f;
+    /* gains alone */
     node.bias_count = node.shape[2];
     return lgelu__place(net, &node);
 }
 
-/* y = h·gain with h = x·r and r = 1/√(mean(x²) + eps) of each row. The auxiliary buffer holds r of
-   each row, then for each task the sums over its rows dgain = Σ dy·h. With g = dy·gain, dx = r·(g -
-   h·mean(g·h)). */
-static size_t lgelu__rms_norm_aux(const lgelu__job *p)
+/* y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of each row; in RMS
+   normalisation mean and shift are 0, and the variance is mean(x²). The auxiliary buffer holds mean
+   and r of each row, then for each task the sums over its rows dgain = Σ dy·h and, if there are
+   shifts, dshift = Σ dy, which the backward adds up in order. With g = dy·gain, dx = r·(g - mean(g)
+   - h·mean(g·h)), in RMS normalisation without mean(g). */
+static size_t lgelu__row_norm_aux(const lgelu__job *p)
 {
-    return lgelu__times(lgelu__plus(p->rows, lgelu__times(lgelu__task_count(p), p->channels)),
-                        sizeof(float));
+    const size_t sums = lgelu__times(lgelu__task_count(p), p->node->bias_count);
+    return lgelu__times(lgelu__plus(lgelu__times(2, p->rows), sums), sizeof(float));
 }
 
-static void lgelu__rms_norm_range(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__row_norm_range(const lgelu__job *p, size_t row, size_t rows)
 {
-    const size_t c = p->channels;
-    float *dgain = p->aux + p->rows + row / p->rows_per_task * c;
+    const lgelu__row_norm norm = { p->bias, p->node->eps, p->node->op == LGELU_OP_LAYER_NORM };
+    const size_t c = p->channels, n = p->node->bias_count;
+    float *sums = p->aux + 2 * p->rows + row / p->rows_per_task * n;
     size_t i;
     if (p->dy)
-        memset(dgain, 0, c * sizeof *dgain);
+        memset(sums, 0, n * sizeof *sums);
     for (i = row; i < row + rows; i++) {
+        const float *x = p->x + i * c;
+        float *stat = p->aux + 2 * i;
         if (!p->dy) {
-            lgelu__k()->rms_normalise(p->y + i * c, p->aux + i, p->x + i * c, p->bias, p->node->eps,
-                                      c);
+            lgelu__k()->normalise(p->y + i * c, stat, x, &norm, c);
         } else {
-            lgelu__k()->rms_normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, dgain,
-                                               p->dy + i * c, p->x + i * c, p->aux[i], p->bias,
-                                               p->add, c);
+            lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, sums, p->dy + i * c,
+                                           x, stat, &norm, p->add, c);
         }
     }
 }
 
-static void lgelu__rms_norm_backward(lgelu__job *p)
+static void lgelu__row_norm_backward(lgelu__job *p)
 {
-    const size_t n = p->channels;
-    lgelu__for_rows(p, lgelu__rms_norm_range);
-    lgelu_column_sums(p->dbias, p->aux + p->rows, n, lgelu__task_count(p), n, p->add_dbias,
+    const size_t n = p->node->bias_count;
+    lgelu__for_rows(p, lgelu__row_norm_range);
+    lgelu_column_sums(p->dbias, p->aux + 2 * p->rows, n, lgelu__task_count(p), n, p->add_dbias,
                       &p->net->threads);
 }
 
@@ -15212,19 +15180,38 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
     memset(d + n, 0, (padded - n) * sizeof *d);
 }
 
-static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x,
-                                               const float *gain, float eps, size_t n)
+/* x - mean of a vector of a row, or x alone. */
+LGELU__WORD v_t LGELU__FN(centred)(const float *x, size_t i, size_t n, v_t mean, const int centre)
+{
+    const v_t a = v_load_n(x + i, n - i);
+    return centre ? v_sub(a, mean) : a;
+}
+
+/* dy·gain. The fma with 0 rounds it before it enters a sum, so that its distance from the mean is
+   exactly 0 where there is one channel. */
+LGELU__WORD v_t LGELU__FN(gained)(const float *dy, const float *gain, size_t i, size_t n,
+                                  const int centre)
+{
+    const v_t d = v_load_n(dy + i, n - i), g = v_load_n(gain + i, n - i);
+    return centre ? v_fma(d, g, v_set(0)) : v_mul(d, g);
+}
+
+/* y = (x - mean)·r·gain + shift of one row. stat receives the mean, 0 if it is not subtracted, and
+   r. y may be x. */
+LGELU__WORD void LGELU__FN(normalise_row)(float *y, float *stat, const float *x,
+                                          const lgelu__row_norm *p, const int centre, size_t n)
 {
     v_t a[16 / v_lanes], mean = v_set(0), r;
     size_t i;
     int pass;
+    stat[0] = 0;
     /* The first pass computes the mean, the second the mean square of the distance from it. */
-    for (pass = 0; pass < 2; pass++) {
+    for (pass = !centre; pass < 2; pass++) {
         for (i = 0; i < 16; i += v_lanes)
             a[v_part(i)] = v_set(0);
         for (i = 0; i < n; i += v_lanes) {
-            v_t d = v_sub(v_load_n(x + i, n - i), mean);
-            LGELU__AHEAD(pass ? y : x, i);
+            v_t d = LGELU__FN(centred)(x, i, n, mean, pass && centre);
+            LGELU__AHEAD(pass && centre ? y : x, i);
             if (pass) {
                 d = LGELU__FN(head)(d, n - i);
                 a[v_part(i)] = v_fma(d, d, a[v_part(i)]);
@@ -15233,106 +15220,78 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
             }
         }
         stat[pass] = LGELU__FN(fold)(a) / (float)n;
-        if (!pass)
-            mean = v_set(stat[0]);
+        mean = v_set(stat[0]);
     }
-    stat[1] = 1 / sqrtf(stat[1] + eps);
+    stat[1] = 1 / sqrtf(stat[1] + p->eps);
     r = v_set(stat[1]);
     for (i = 0; i < n; i += v_lanes) {
-        v_store_n(y + i,
-                  v_fma(v_mul(v_sub(v_load_n(x + i, n - i), mean), r), v_load_n(gain + i, n - i),
-                        v_load_n(gain + n + i, n - i)),
-                  n - i);
+        const v_t h = v_mul(LGELU__FN(centred)(x, i, n, mean, centre), r);
+        const v_t gain = v_load_n(p->gain + i, n - i);
+        const v_t t = centre ? v_fma(h, gain, v_load_n(p->gain + n + i, n - i)) : v_mul(h, gain);
+        v_store_n(y + i, t, n - i);
     }
+}
+
+static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x,
+                                               const lgelu__row_norm *p, size_t n)
+{
+    if (p->centre)
+        LGELU__FN(normalise_row)(y, stat, x, p, 1, n);
+    else
+        LGELU__FN(normalise_row)(y, stat, x, p, 0, n);
 }
 
 /* The backward of normalise. With h = (x - mean)·r and g = dy·gain:
      dgain += dy·h,  dshift += dy,  dx = r·(g - mean(g) - h·mean(g·h)),
-   and dx is added to its previous value if add is 1. The fma with 0 rounds g before it enters a
-   sum, so that g - mean(g) is exactly 0 where there is one channel. */
-static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *dgain, const float *dy,
-                                                        const float *x, const float *stat,
-                                                        const float *gain, int add, size_t n)
+   without dshift and mean(g) if no mean was subtracted. sums holds dgain, then dshift. dx is added
+   to its previous value if add is 1. */
+LGELU__WORD void LGELU__FN(normalise_row_backward)(float *dx, float *sums, const float *dy,
+                                                   const float *x, const float *stat,
+                                                   const lgelu__row_norm *p, const int centre,
+                                                   int add, size_t n)
 {
-    v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b, c;
+    v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b = v_set(0), c;
     size_t i;
     for (i = 0; i < 16; i += v_lanes)
         a[0][v_part(i)] = v_set(0);
     for (i = 0; i < 16; i += v_lanes)
         a[1][v_part(i)] = v_set(0);
     for (i = 0; i < n; i += v_lanes) {
-        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r),
-            g = v_fma(d, v_load_n(gain + i, n - i), v_set(0));
+        const v_t d = v_load_n(dy + i, n - i);
+        const v_t g = LGELU__FN(gained)(dy, p->gain, i, n, centre);
+        const v_t h = v_mul(LGELU__FN(centred)(x, i, n, mean, centre), r);
         LGELU__AHEAD(dy, i);
         LGELU__AHEAD(x, i);
         if (dx)
             LGELU__AHEAD(dx, i);
-        v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
-        v_store_n(dgain + n + i, v_add(d, v_load_n(dgain + n + i, n - i)), n - i);
-        a[0][v_part(i)] = v_add(a[0][v_part(i)], g);
+        v_store_n(sums + i, v_fma(d, h, v_load_n(sums + i, n - i)), n - i);
+        if (centre) {
+            v_store_n(sums + n + i, v_add(d, v_load_n(sums + n + i, n - i)), n - i);
+            a[0][v_part(i)] = v_add(a[0][v_part(i)], g);
+        }
         a[1][v_part(i)] = v_fma(g, h, a[1][v_part(i)]);
     }
     if (!dx)
         return;
-    b = v_set(LGELU__FN(fold)(a[0]) / (float)n);
+    if (centre)
+        b = v_set(LGELU__FN(fold)(a[0]) / (float)n);
     c = v_set(LGELU__FN(fold)(a[1]) / (float)n);
     for (i = 0; i < n; i += v_lanes) {
-        v_t h = v_mul(v_sub(v_load_n(x + i, n - i), mean), r),
-            g = v_fma(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i), v_set(0));
-        v_store_n(dx + i,
-                  v_fma(r, v_fnma(h, c, v_sub(g, b)), add ? v_load_n(dx + i, n - i) : v_set(0)),
-                  n - i);
+        const v_t h = v_mul(LGELU__FN(centred)(x, i, n, mean, centre), r);
+        const v_t g = LGELU__FN(gained)(dy, p->gain, i, n, centre);
+        const v_t before = add ? v_load_n(dx + i, n - i) : v_set(0);
+        v_store_n(dx + i, v_fma(r, v_fnma(h, c, centre ? v_sub(g, b) : g), before), n - i);
     }
 }
 
-static LGELU__TARGET void LGELU__FN(rms_normalise)(float *y, float *root, const float *x,
-                                                   const float *gain, float eps, size_t n)
+static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *sums, const float *dy,
+                                                        const float *x, const float *stat,
+                                                        const lgelu__row_norm *p, int add, size_t n)
 {
-    v_t a[16 / v_lanes], r;
-    size_t i;
-    for (i = 0; i < 16; i += v_lanes)
-        a[v_part(i)] = v_set(0);
-    for (i = 0; i < n; i += v_lanes) {
-        v_t u = v_load_n(x + i, n - i);
-        LGELU__AHEAD(x, i);
-        a[v_part(i)] = v_fma(u, u, a[v_part(i)]);
-    }
-    *root = 1 / sqrtf(LGELU__FN(fold)(a) / (float)n + eps);
-    r = v_set(*root);
-    for (i = 0; i < n; i += v_lanes) {
-        v_store_n(y + i, v_mul(v_mul(v_load_n(x + i, n - i), r), v_load_n(gain + i, n - i)), n - i);
-    }
-}
-
-/* The backward of rms_normalise. With h = x·r and g = dy·gain:
-     dgain += dy·h,  dx = r·(g - h·mean(g·h)),
-   and dx is added to its previous value if add is 1. */
-static LGELU__TARGET void LGELU__FN(rms_normalise_backward)(float *dx, float *dgain,
-                                                            const float *dy, const float *x,
-                                                            float root, const float *gain, int add,
-                                                            size_t n)
-{
-    v_t a[16 / v_lanes], r = v_set(root), mean;
-    size_t i;
-    for (i = 0; i < 16; i += v_lanes)
-        a[v_part(i)] = v_set(0);
-    for (i = 0; i < n; i += v_lanes) {
-        v_t d = v_load_n(dy + i, n - i), h = v_mul(v_load_n(x + i, n - i), r);
-        v_t g = v_mul(d, v_load_n(gain + i, n - i));
-        LGELU__AHEAD(dy, i);
-        LGELU__AHEAD(x, i);
-        v_store_n(dgain + i, v_fma(d, h, v_load_n(dgain + i, n - i)), n - i);
-        a[v_part(i)] = v_fma(g, h, a[v_part(i)]);
-    }
-    if (!dx)
-        return;
-    mean = v_set(LGELU__FN(fold)(a) / (float)n);
-    for (i = 0; i < n; i += v_lanes) {
-        v_t h = v_mul(v_load_n(x + i, n - i), r);
-        v_t g = v_mul(v_load_n(dy + i, n - i), v_load_n(gain + i, n - i));
-        v_t before = add ? v_load_n(dx + i, n - i) : v_set(0);
-        v_store_n(dx + i, v_fma(r, v_fnma(h, mean, g), before), n - i);
-    }
+    if (p->centre)
+        LGELU__FN(normalise_row_backward)(dx, sums, dy, x, stat, p, 1, add, n);
+    else
+        LGELU__FN(normalise_row_backward)(dx, sums, dy, x, stat, p, 0, add, n);
 }
 
 /* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0.

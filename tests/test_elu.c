@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   test_elu: ELU and its derivative at special values, alone and in arrays, on 16-bit values and as a
-   gate of a network; the same bits on every instruction set (a recorded hash). sweep.c measures the
-   accuracy.  cc -O2 -I.. test_elu.c tools/lgelu.c -lm */
+   test_elu: ELU and its derivative at special values, alone and in arrays, on 16-bit values and as
+   a gate of a network; the same bits on every instruction set (a recorded hash). sweep.c measures
+   the accuracy.  cc -O2 -I.. test_elu.c tools/lgelu.c -lm */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/bits.h"

@@ -271,6 +271,7 @@ static double gates_at_page_ends(const lgelu__kernels *with, size_t n, int which
 /* Every kernel on n elements, in turn; each begins with fresh pages. */
 static uint64_t rows_at_page_ends(const lgelu__kernels *with, size_t n, int which)
 {
+    lgelu__row_norm norm = { NULL, 1e-5f, 1 }, rms = { NULL, 1e-5f, 0 };
     lgelu__rule rule = { 0.5f, 0.9f, 0.1f, 0.99f, 0.01f, 0.1f, 1, 1e-8f, 0.01f };
     double sum = 0;
     fill_pages();
@@ -282,13 +283,15 @@ static uint64_t rows_at_page_ends(const lgelu__kernels *with, size_t n, int whic
         with->softmax_backward(floats(2, n + 5), floats(3, n + 5), floats(1, 2), 0.7f, n, n + 5);
         break;
     case 3:
-        with->normalise(floats(0, n), floats(1, 2), floats(2, n), floats(3, 2 * n), 1e-5f, n);
+        norm.gain = floats(3, 2 * n);
+        with->normalise(floats(0, n), floats(1, 2), floats(2, n), &norm, n);
         break;
     case 4:
     case 5:
     case 6:
+        norm.gain = floats(5, n);
         with->normalise_backward(which == 6 ? NULL : floats(0, n), floats(1, 2 * n), floats(2, n),
-                                 floats(3, n), floats(4, 2), floats(5, n), which == 5, n);
+                                 floats(3, n), floats(4, 2), &norm, which == 5, n);
         break;
     case 7: with->dropout(floats(0, n), floats(1, n), 3, 5, 8, 0.3f, n); break;
     case 8: with->column_sums(floats(0, n), floats(1, 5 * n), n, 5, n, 0); break;
@@ -327,13 +330,15 @@ static uint64_t rows_at_page_ends(const lgelu__kernels *with, size_t n, int whic
     case 19: with->scale(floats(0, n), floats(1, n), 1.25f, n); break;
     case 20: with->mul(floats(0, n), floats(1, n), floats(2, n), n); break;
     case 21:
-        with->rms_normalise(floats(0, n), floats(1, 1), floats(2, n), floats(3, n), 1e-5f, n);
+        rms.gain = floats(3, n);
+        with->normalise(floats(0, n), floats(1, 2), floats(2, n), &rms, n);
         break;
     case 22:
     case 23:
     case 24:
-        with->rms_normalise_backward(which == 24 ? NULL : floats(0, n), floats(1, n), floats(2, n),
-                                     floats(3, n), 0.7f, floats(4, n), which == 23, n);
+        rms.gain = floats(5, n);
+        with->normalise_backward(which == 24 ? NULL : floats(0, n), floats(1, n), floats(2, n),
+                                 floats(3, n), floats(4, 2), &rms, which == 23, n);
         break;
     case 25: with->sigmoid(floats(0, n), floats(1, n), n); break;
     case 26: with->sigmoid_backward(floats(0, n), floats(1, n), floats(2, n), n); break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   test_silu: x·σ(βx), its gradients, and SiLU and the tanh approximation on 16-bit values: against 60
-   digits, at special values, alone and in arrays, and the same bits on every instruction set (a
+   test_silu: x·σ(βx), its gradients, and SiLU and the tanh approximation on 16-bit values: against
+   60 digits, at special values, alone and in arrays, and the same bits on every instruction set (a
    recorded hash).  cc -O2 -I.. test_silu.c tools/lgelu.c -lm */
 #include "lgelu.h"
 #include "tools/bits.h"
