@@ -5141,7 +5141,7 @@ LGELU__APART void *lgelu__carve(unsigned char *memory, size_t *at, size_t count,
 }
 
 enum { LGELU__TASK_PARAMETERS = 65536 }; /* parameters of one task of an update */
-enum { LGELU__READING = 1 << 17 };       /* least workspace, for the hash table of section [9] */
+enum { LGELU__READING = 1 << 17 };       /* least workspace, in which section [9] sorts */
 
 /* Gives each node the positions of its parameters, statistics and λ's, and counts them. In net.w
    all matrices are stored before all biases, so that an update with weight decay has one range. */
@@ -10768,13 +10768,19 @@ static size_t lgelu__skim_string(const lgelu__json *j, size_t *at)
     return length;
 }
 
-/* Reads the two offsets of an entry. No other key or dtype is as long as "data_offsets". */
-static void lgelu__skim_offsets(const lgelu__json *j, const lgelu__mark *mark, size_t offset[2])
+/* Returns where the offsets of an entry are. No other key or dtype is as long as "data_offsets". */
+static size_t lgelu__skim_to_offsets(const lgelu__json *j, size_t at)
 {
-    size_t at = (size_t)(mark->name.p - j->p) + mark->name.n + 1;
-    int k;
+    lgelu__skim_string(j, &at);
     while (lgelu__skim_string(j, &at) != strlen("data_offsets")) {
     }
+    return at;
+}
+
+/* Reads two offsets. */
+static void lgelu__skim_offsets(const lgelu__json *j, size_t at, size_t offset[2])
+{
+    int k;
     for (k = 0; k < 2; k++) {
         while (j->p[at] < '0' || j->p[at] > '9')
             at++;
@@ -10788,185 +10794,125 @@ static void lgelu__skim_offsets(const lgelu__json *j, const lgelu__mark *mark, s
 
 /* ---- two checks without a list of all tensors ---- */
 
-/* No name may occur twice, and the tensors must tile the data. The keys, which are names, or bytes
-   at which tensors begin or end, go through a hash table in the workspace. A pass over the header
-   takes those whose hashes fall into one range, so many that they fill half of the table; the time
-   grows with tensors times passes. Names in order, and tensors in the order of the file, need no
-   table at all.
-
-   A slot is 0 if it is empty. Otherwise it is 1 + the byte of an entry's first quote, shifted up by
-   4, and its lower bits say what is known of the key. */
-enum {
-    LGELU__OF_END = 1, /* the key is the end of the entry's bytes, not their beginning */
-    LGELU__BEGINS = 2, /* a tensor with data begins there */
-    LGELU__ENDS = 4,   /* a tensor with data ends there */
-    LGELU__EMPTY = 8,  /* a tensor without data is there */
-    LGELU__PROBES = 512,
-    LGELU__SALTS = 16
-};
-
+/* No name may occur twice, and the tensors must tile the data. Both are seen where the entries are
+   visited in order, of their names or of their places. The workspace has space for some of them: a
+   pass over the header takes the first ones in that order of those that no pass has taken yet, and
+   sorts them. The time grows with entries times passes; a header that is in order already needs no
+   pass. */
 typedef struct {
     const lgelu__json *j;
-    uint32_t *slot;
-    size_t slots, ranges, range;
-    uint64_t salt;
-} lgelu__keys;
+    int by_place;
+    uint32_t *entry; /* the byte of an entry's name or, by place, of its offsets */
+    size_t space, count;
+} lgelu__order;
 
-/* A bijection: the finaliser of MurmurHash3. */
-static uint64_t lgelu__mix(uint64_t h)
+/* Compares two names, each of which ends with a quote: below 0, 0 or above 0. */
+static int lgelu__compare_names(const unsigned char *a, const unsigned char *b)
 {
-    h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
-    h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
-    return h ^ h >> 33;
-}
-
-/* Returns 1 and *found, the slot of this key or the empty one where it belongs; 0 if its hash is
-   for another pass; -1 if too many keys have that hash. */
-static int lgelu__find_key(const lgelu__keys *keys, uint64_t hash, const lgelu__text *name,
-                           size_t place, uint32_t **found)
-{
-    size_t i = (size_t)(hash & 0xFFFFFFFFu) % keys->slots, probe;
-    if ((size_t)(hash >> 32) % keys->ranges != keys->range)
-        return 0;
-    for (probe = 0; probe < LGELU__PROBES; probe++) {
-        uint32_t *slot = keys->slot + i;
-        lgelu__mark other;
-        size_t offset[2];
-        *found = slot;
-        if (!*slot)
-            return 1;
-        lgelu__skim(keys->j, (size_t)(*slot >> 4) - 1, &other);
-        if (name) {
-            if (other.name.n == name->n && !memcmp(other.name.p, name->p, name->n))
-                return 1;
-        } else {
-            lgelu__skim_offsets(keys->j, &other, offset);
-            if (offset[*slot & LGELU__OF_END] == place)
-                return 1;
-        }
-        i = i + 1 < keys->slots ? i + 1 : 0;
+    while (*a == *b && *a != '"') {
+        a++;
+        b++;
     }
-    return -1;
+    return (int)*a - (int)*b;
 }
 
-/* One pass: checks that no name of this range of hashes occurs twice. Returns 0 after an error, or
-   if too many names have one hash. */
-static int lgelu__check_names_once(lgelu__keys *keys, lgelu__json *j)
+/* Returns whether entry a comes before b. Of equal names, or places, the one that is before it in
+   the header does; of tensors that begin at one place, those without data. */
+static int lgelu__before(const lgelu__order *o, uint32_t a, uint32_t b)
 {
-    lgelu__mark mark;
-    uint32_t *slot;
-    size_t at, i;
-    for (at = 8; lgelu__skim(j, at, &mark); at = mark.behind) {
-        uint64_t hash = keys->salt;
-        int found;
-        for (i = 0; i < mark.name.n; i++)
-            hash = (hash ^ mark.name.p[i]) * 0x100000001B3u;
-        found = lgelu__find_key(keys, lgelu__mix(hash), &mark.name, 0, &slot);
-        if (found < 0)
-            return 0;
-        if (found && *slot)
-            return lgelu__wrong(j, mark.at + 1, "a name occurs twice");
-        if (found)
-            *slot = (uint32_t)((mark.at + 1) << 4);
+    size_t of_a[2], of_b[2];
+    int c;
+    if (!o->by_place) {
+        c = lgelu__compare_names(o->j->p + a, o->j->p + b);
+        return c < 0 || (c == 0 && a < b);
     }
-    return 1;
+    lgelu__skim_offsets(o->j, a, of_a);
+    lgelu__skim_offsets(o->j, b, of_b);
+    if (of_a[0] != of_b[0])
+        return of_a[0] < of_b[0];
+    return of_a[1] < of_b[1] || (of_a[1] == of_b[1] && a < b);
 }
 
-/* Records in a slot what begins or ends at its byte. */
-static int lgelu__mark_place(lgelu__json *j, const lgelu__mark *mark, uint32_t *slot, uint32_t what,
-                             int is_end)
+/* Sorts the entries of a pass by Shell's method, with Knuth's gaps. */
+static void lgelu__sort_pass(const lgelu__order *o)
 {
-    if (!*slot)
-        *slot = (uint32_t)((mark->at + 1) << 4) | (uint32_t)is_end;
-    if (what != LGELU__EMPTY && (*slot & what))
-        return lgelu__wrong(j, mark->at + 1, "a gap or an overlap before this tensor");
-    *slot |= what;
-    return 1;
-}
-
-/* Checks what all entries of a pass have recorded in a slot: where a tensor begins another one
-   ends, except at the first and the last byte of the data. */
-static int lgelu__check_place(lgelu__json *j, uint32_t slot, size_t bytes)
-{
-    const int begins = (slot & LGELU__BEGINS) != 0, ends = (slot & LGELU__ENDS) != 0;
-    lgelu__mark mark;
-    size_t offset[2], at;
-    int good;
-    lgelu__skim(j, (size_t)(slot >> 4) - 1, &mark);
-    lgelu__skim_offsets(j, &mark, offset);
-    at = offset[slot & LGELU__OF_END];
-    if (at > 0 && at < bytes)
-        good = begins && ends;
-    else
-        good = (begins || at == bytes) && (ends || at == 0);
-    return good ? 1 : lgelu__wrong(j, mark.at + 1, "a gap or an overlap before this tensor");
-}
-
-/* One pass: checks the bytes of this range of hashes at which tensors begin and end. The tensors
-   tile the data if at each such byte but the first and the last just one begins and just one ends,
-   and no tensor without data is inside another one: before each byte, one more has begun than
-   ended. */
-static int lgelu__check_places_once(lgelu__keys *keys, lgelu__json *j, size_t bytes)
-{
-    lgelu__mark mark;
-    uint32_t *slot;
-    size_t at, i, offset[2];
-    int k;
-    for (at = 8; lgelu__skim(j, at, &mark); at = mark.behind) {
-        int places;
-        lgelu__skim_offsets(j, &mark, offset);
-        if (offset[1] > bytes)
-            return lgelu__wrong(j, mark.at + 1, "a tensor ends after the end of the file");
-        places = offset[0] < offset[1] ? 2 : 1;
-        for (k = 0; k < places; k++) {
-            const uint64_t hash = lgelu__mix(keys->salt ^ lgelu__mix(offset[k]));
-            const int found = lgelu__find_key(keys, hash, NULL, offset[k], &slot);
-            uint32_t what = k == 0 ? LGELU__BEGINS : LGELU__ENDS;
-            if (places == 1)
-                what = LGELU__EMPTY;
-            if (found < 0)
-                return 0;
-            if (found && !lgelu__mark_place(j, &mark, slot, what, k))
-                return 0;
+    size_t gap = 1, i, k;
+    while (gap < o->count / 3)
+        gap = 3 * gap + 1;
+    for (; gap; gap /= 3) {
+        for (i = gap; i < o->count; i++) {
+            const uint32_t entry = o->entry[i];
+            for (k = i; k >= gap && lgelu__before(o, entry, o->entry[k - gap]); k -= gap)
+                o->entry[k] = o->entry[k - gap];
+            o->entry[k] = entry;
         }
     }
-    for (i = 0; i < keys->slots; i++) {
-        if (keys->slot[i] && !lgelu__check_place(j, keys->slot[i], bytes))
-            return 0;
-    }
-    return 1;
 }
 
-/* Takes the passes over all ranges of hashes. A file may be made so that the hashes of its keys
-   fill one of the ranges; then the passes are taken again with other hashes. */
-static int lgelu__check_keys(lgelu__json *j, uint32_t *slot, size_t slots, size_t count,
-                             size_t bytes, int names)
+/* Takes the first entries behind `last`, or of all if that is 0, and sorts them. Where they fill
+   the space, the second half is dropped, and with it whatever comes behind the first half. Returns
+   whether entries remain for another pass. */
+static int lgelu__take_pass(lgelu__order *o, uint32_t last)
 {
-    lgelu__keys keys;
-    keys.j = j;
-    keys.slot = slot;
-    keys.slots = slots;
-    keys.ranges = count / (slots / 2) + 1;
-    for (keys.salt = 1; keys.salt <= LGELU__SALTS; keys.salt++) {
-        for (keys.range = 0; keys.range < keys.ranges && !j->wrong; keys.range++) {
-            memset(slot, 0, slots * sizeof *slot);
-            if (!(names ? lgelu__check_names_once(&keys, j)
-                        : lgelu__check_places_once(&keys, j, bytes)))
-                break;
+    lgelu__mark mark;
+    uint32_t most = 0;
+    size_t at;
+    o->count = 0;
+    for (at = 8; lgelu__skim(o->j, at, &mark); at = mark.behind) {
+        const size_t place = o->by_place ? lgelu__skim_to_offsets(o->j, mark.at) : mark.at + 1;
+        const uint32_t entry = (uint32_t)place;
+        if ((last && !lgelu__before(o, last, entry)) || (most && lgelu__before(o, most, entry)))
+            continue;
+        o->entry[o->count++] = entry;
+        if (o->count == o->space) {
+            lgelu__sort_pass(o);
+            o->count /= 2;
+            most = o->entry[o->count - 1];
         }
-        if (keys.range == keys.ranges || j->wrong)
-            return !j->wrong;
     }
-    return lgelu__wrong(j, 8, "the header's names or places have hashes that collide");
+    lgelu__sort_pass(o);
+    return most != 0;
+}
+
+/* Visits all entries in order. No name may be that of the entry before it; in order of places, each
+   entry begins where the one before it ends, the first at 0. *end receives where the last one
+   ends. */
+static int lgelu__check_order(lgelu__json *j, uint32_t *work, size_t space, int by_place,
+                              size_t *end)
+{
+    lgelu__order o;
+    uint32_t last = 0;
+    size_t i, offset[2] = { 0, 0 };
+    int more;
+    o.j = j;
+    o.by_place = by_place;
+    o.entry = work;
+    o.space = space;
+    *end = 0;
+    do {
+        more = lgelu__take_pass(&o, last);
+        for (i = 0; i < o.count; i++) {
+            const uint32_t entry = o.entry[i];
+            if (by_place)
+                lgelu__skim_offsets(j, entry, offset);
+            if (by_place && offset[0] != *end)
+                return lgelu__wrong(j, entry, "a gap or an overlap before this tensor");
+            if (!by_place && last && !lgelu__compare_names(j->p + last, j->p + entry))
+                return lgelu__wrong(j, entry, "a name occurs twice");
+            *end = offset[1];
+            last = entry;
+        }
+    } while (more);
+    return 1;
 }
 
 /* Checks the whole header: each entry, that no name occurs twice, and that the tensors tile
    the data. */
-static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, size_t slots)
+static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *work, size_t space)
 {
     lgelu__entry e;
     lgelu__text last = { NULL, 0 };
-    size_t members = 0, count = 0, end = 0;
+    size_t members = 0, end = 0;
     int ascending = 1, tiled = 1;
     while (lgelu__next(j, &members, &e)) {
         if (last.p) {
@@ -10976,15 +10922,12 @@ static int lgelu__check_header(lgelu__json *j, size_t bytes, uint32_t *slot, siz
         tiled &= e.from == end;
         end = e.to;
         last = e.name;
-        count++;
     }
-    if (j->wrong)
+    if (j->wrong || (!tiled && !lgelu__check_order(j, work, space, 1, &end)))
         return 0;
-    if (!tiled && !lgelu__check_keys(j, slot, slots, 2 * count, bytes - j->end, 0))
-        return 0;
-    if (tiled && end != bytes - j->end)
+    if (end != bytes - j->end)
         return lgelu__wrong(j, bytes, "the tensors do not end where the file ends");
-    return ascending || lgelu__check_keys(j, slot, slots, count, 0, 1);
+    return ascending || lgelu__check_order(j, work, space, 0, &end);
 }
 
 /* Removes a word from the front of a text, and returns whether the text began with it. */
@@ -11278,20 +11221,19 @@ static lgelu_status lgelu__load_metadata(const lgelu_part *part, int parts, lgel
     return LGELU_OK;
 }
 
-/* The workspace holds nothing between two calls, so that the hash table of the checks can use
-   it. */
+/* The workspace holds nothing between two calls, so that the checks can sort in it. */
 LGELU_DEF lgelu_status lgelu_parts_load(const lgelu_part *part, int parts, const void *file,
                                         size_t bytes)
 {
     lgelu_net *first = part->net;
     lgelu_status status = lgelu__check_parts(part, parts, "loaded");
-    uint32_t *slot = (uint32_t *)(void *)first->internal.scratch;
+    uint32_t *work = (uint32_t *)(void *)first->internal.scratch;
     lgelu__json j;
     int change;
     if (status)
         return status;
     if (!lgelu__open(&j, file, bytes)
-        || !lgelu__check_header(&j, bytes, slot, first->internal.scratch_bytes / sizeof *slot))
+        || !lgelu__check_header(&j, bytes, work, first->internal.scratch_bytes / sizeof *work))
         return LGELU__REFUSE(first, LGELU_E_FILE, "safetensors: byte %z: %s", j.at, j.wrong);
     for (change = 0; change < 2 && !status; change++) {
         status = lgelu__load_tensors(part, parts, &j, change);
