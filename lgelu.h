@@ -1161,6 +1161,27 @@ LGELU_DEF lgelu_status lgelu_net_print(lgelu_net *net, lgelu_write *write, void 
 LGELU_DEF int lgelu_metadata(const void *file, size_t bytes, const char *key, char *value,
                              size_t capacity);
 
+/* A tensor of a safetensors file in memory. The fields point into the file. */
+typedef struct {
+    const char *name;      /* UTF-8, without a closing 0 */
+    size_t name_bytes;     /* of the name */
+    char dtype[8];         /* "F32", "BF16", … */
+    size_t dims, shape[8]; /* the first 8 sizes, if there are more */
+    const void *data;      /* little-endian, the last index first */
+    size_t bytes;          /* of the data */
+    size_t at;             /* the byte of the name; after an error, of what is wrong */
+    const char *wrong;     /* after an error: what is wrong */
+    struct {
+        size_t at, end, metadata, behind, members;
+    } internal; /* private: where the next tensor is */
+} lgelu_tensor;
+
+/* Describes the next tensor of any safetensors file, in the order of its header; *tensor is zeros
+   before the first call. Returns 1; 0 after the last one, with the data of all tensors together; or
+   -1 where the file is damaged. That no name occurs twice, and that the data have no gap and no
+   overlap, is left to the caller. */
+LGELU_DEF int lgelu_next_tensor(const void *file, size_t bytes, lgelu_tensor *tensor);
+
 /* ---- for advanced users: threads ---- */
 
 /* A parallel for: run calls task(index, task_user) for every index from 0 to count - 1, in any
@@ -9892,8 +9913,7 @@ typedef struct {
     const lgelu_node *node;
     const char *suffix;
     float *data;
-    size_t n, shape[2];
-    int dims;
+    size_t n, dims, shape[2];
     int moment;   /* 1: a moment of AdamW */
     int required; /* 1: a file without it is refused */
     int range;    /* what its values may be */
@@ -10576,11 +10596,10 @@ static int lgelu__member(lgelu__json *j, size_t *n, lgelu__text *key)
    most 100 MB in valid UTF-8, no name twice, each size that of its shape, and offsets from 0 to the
    last byte of the file without a gap or an overlap. */
 
-/* A tensor of the file. */
+/* A tensor of the file; shape has the first 8 sizes. */
 typedef struct {
-    lgelu__text name;
-    size_t from, to, shape[2];
-    int dims, f32;
+    lgelu__text name, dtype;
+    size_t from, to, dims, shape[8];
 } lgelu__entry;
 
 /* Returns the bytes of one element of a dtype, 0 for an unknown one. */
@@ -10600,8 +10619,7 @@ static size_t lgelu__dtype(lgelu__text text)
     return 0;
 }
 
-/* Reads a shape, [a, b, …], of which an entry keeps the first two sizes. *count receives the
-   product of all. */
+/* Reads a shape, [a, b, …]. *count receives the product of all sizes. */
 static int lgelu__parse_shape(lgelu__json *j, lgelu__entry *e, size_t *count)
 {
     size_t n;
@@ -10612,10 +10630,9 @@ static int lgelu__parse_shape(lgelu__json *j, lgelu__entry *e, size_t *count)
     do {
         if (!lgelu__number(j, &n))
             return 0;
-        if (e->dims < 2)
+        if (e->dims < sizeof e->shape / sizeof *e->shape)
             e->shape[e->dims] = n;
-        if (e->dims < 99)
-            e->dims++;
+        e->dims++;
         if (n && *count > (size_t)-1 / n)
             return lgelu__wrong(j, j->at, "the shape overflows");
         *count *= n;
@@ -10652,10 +10669,9 @@ static int lgelu__parse_entry(lgelu__json *j, lgelu__entry *e)
             return lgelu__wrong(j, j->at, "unknown or repeated key");
         seen |= key;
         if (key == DTYPE) {
-            if (!lgelu__string(j, &text))
+            if (!lgelu__string(j, &e->dtype))
                 return 0;
-            size = lgelu__dtype(text);
-            e->f32 = lgelu__is(text, "F32");
+            size = lgelu__dtype(e->dtype);
             good = size ? 1 : lgelu__wrong(j, j->at, "unknown dtype");
         } else if (key == SHAPE) {
             good = lgelu__parse_shape(j, e, &count);
@@ -10724,6 +10740,50 @@ static int lgelu__open(lgelu__json *j, const void *file, size_t bytes)
         return lgelu__wrong(j, 8, "the header does not start with '{'");
     j->at = 8 + lgelu__utf8(j->p + 8, (size_t)n);
     return j->at < j->end ? lgelu__wrong(j, j->at, "not UTF-8") : 1;
+}
+
+LGELU_DEF int lgelu_next_tensor(const void *file, size_t bytes, lgelu_tensor *tensor)
+{
+    lgelu__json j;
+    lgelu__entry e;
+    int found;
+    memset(&j, 0, sizeof j);
+    j.p = (const unsigned char *)file;
+    if (!tensor->internal.end && !lgelu__open(&j, file, bytes)) {
+        tensor->at = j.at;
+        tensor->wrong = j.wrong;
+        return -1;
+    }
+    if (tensor->internal.end) {
+        j.at = tensor->internal.at;
+        j.end = tensor->internal.end;
+        j.metadata = tensor->internal.metadata;
+        j.behind = tensor->internal.behind;
+    }
+    found = lgelu__next(&j, &tensor->internal.members, &e);
+    if (found && e.to > bytes - j.end)
+        found =
+            lgelu__wrong(&j, (size_t)(e.name.p - j.p), "a tensor ends after the end of the file");
+    tensor->at = j.at;
+    tensor->wrong = j.wrong;
+    tensor->internal.at = j.at;
+    tensor->internal.end = j.end;
+    tensor->internal.metadata = j.metadata;
+    tensor->internal.behind = j.behind;
+    tensor->data = j.p + j.end;
+    tensor->bytes = bytes - j.end;
+    if (!found)
+        return j.wrong ? -1 : 0;
+    tensor->name = (const char *)e.name.p;
+    tensor->name_bytes = e.name.n;
+    memset(tensor->dtype, 0, sizeof tensor->dtype);
+    memcpy(tensor->dtype, e.dtype.p, e.dtype.n);
+    tensor->dims = e.dims;
+    memcpy(tensor->shape, e.shape, sizeof e.shape);
+    tensor->data = j.p + j.end + e.from;
+    tensor->bytes = e.to - e.from;
+    tensor->at = (size_t)(e.name.p - j.p);
+    return 1;
 }
 
 /* A header that has been checked once is read again quickly: names have no escapes, and an entry
@@ -10971,7 +11031,7 @@ static float lgelu__float_at(const unsigned char *p)
 }
 
 /* Writes a shape of up to two dimensions; more are written as "...". */
-static void lgelu__shape_text(char text[64], const size_t *shape, int dims)
+static void lgelu__shape_text(char text[64], const size_t *shape, size_t dims)
 {
     const char *end = text + 63;
     text[0] = 0;
@@ -11007,7 +11067,7 @@ static lgelu_status lgelu__check_tensor(lgelu_net *net, const lgelu__json *j, co
                              "safetensors: byte %z: '%s' is folded into its convolution here", at,
                              key);
     }
-    if (!e->f32) {
+    if (!lgelu__is(e->dtype, "F32")) {
         return LGELU__REFUSE(net, LGELU_E_FILE, "safetensors: byte %z: '%s': expected F32", at,
                              key);
     }

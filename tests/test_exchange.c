@@ -551,6 +551,41 @@ static void many_tensors(void)
         free(memory[i]);
 }
 
+/* Any file, tensor by tensor: types, shapes of more dimensions than are kept, data. */
+static void tensors_one_by_one(void)
+{
+    static const char header[] =
+        "{\"__metadata__\":{\"a\":\"b\"},"
+        "\"half\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[8,20]},"
+        "\"\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
+        "\"deep\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,2,2],\"data_offsets\":[20,24]}}";
+    memory_file f = forge(header, 24);
+    const unsigned char *data = (const unsigned char *)f.data + 8 + strlen(header);
+    lgelu_tensor t;
+    int good, cut_off = 1;
+    memset(&t, 0, sizeof t);
+    good = lgelu_next_tensor(f.data, f.size, &t) == 1 && t.name_bytes == 4
+           && !memcmp(t.name, "half", 4) && !strcmp(t.dtype, "BF16") && t.dims == 2
+           && t.shape[0] == 2 && t.shape[1] == 3 && t.data == data + 8 && t.bytes == 12
+           && !memcmp((const char *)f.data + t.at, "half", 4);
+    good &= lgelu_next_tensor(f.data, f.size, &t) == 1 && t.name_bytes == 0
+            && !strcmp(t.dtype, "I64") && t.dims == 0 && t.data == data && t.bytes == 8;
+    good &= lgelu_next_tensor(f.data, f.size, &t) == 1 && !strcmp(t.dtype, "U8") && t.dims == 9
+            && t.shape[7] == 2 && t.data == data + 20 && t.bytes == 4;
+    good &= lgelu_next_tensor(f.data, f.size, &t) == 0 && t.data == data && t.bytes == 24;
+    check(good, "exchange.tensors_one_by_one", "%s", t.wrong ? t.wrong : "other tensors");
+    for (size_t bytes = 0; bytes < f.size; bytes++) {
+        int found;
+        memset(&t, 0, sizeof t);
+        do {
+            found = lgelu_next_tensor(f.data, bytes, &t);
+        } while (found > 0);
+        cut_off &= found < 0 && t.wrong && t.at <= f.size;
+    }
+    check(cut_off, "exchange.tensors_of_a_file_that_is_cut_off", "one is accepted");
+    free(f.data);
+}
+
 /* A refused file changes nothing: a generation continues, and a backward still has its forward. */
 static void refused(void)
 {
@@ -1014,6 +1049,7 @@ int main(void)
     shapes();
     parts();
     many_tensors();
+    tensors_one_by_one();
     refused();
     metadata_told();
     folded();

@@ -3,8 +3,6 @@
    both map the elements of a file's tensor to those of the network by the same function. */
 #include "torch_file.h"
 
-/* The largest header in bytes, as in safetensors. */
-enum { TORCH_HEADER = 100000000 };
 /* The parts of a layer are weight, bias, running_mean, running_var and num_batches_tracked. */
 enum { TORCH_PARTS = 5, TORCH_KEY = 160 };
 
@@ -318,263 +316,86 @@ lgelu_status torch_write(lgelu_net *net, const torch_names *how, lgelu_write *wr
                : LGELU_OK;
 }
 
-/* ---- reading. The header is JSON of one form: an object of objects with dtype, shape and
-   data_offsets, and __metadata__, an object of strings ---- */
-/* A tensor of the file; type is 0 for F32, 1 for F64, 2 for F16, 3 for BF16 and 4 for any other. */
-typedef struct {
-    size_t name, length, dims, shape[8], from, to;
-    int type, used;
-} torch_entry;
+/* ---- reading ---- */
 
-/* Skips blanks and returns the next character, or -1 at the end. */
-static int torch_peek(deploy_in *in)
-{
-    while (in->at < in->end
-           && (in->p[in->at] == ' ' || in->p[in->at] == '\n' || in->p[in->at] == '\t'
-               || in->p[in->at] == '\r'))
-        in->at++;
-    return in->at < in->end ? (unsigned char)in->p[in->at] : -1;
-}
-
-/* Skips the character c; returns -1 with the message `what` if another one comes next. */
-static int torch_need(deploy_in *in, char c, const char *what)
-{
-    if (torch_peek(in) != (unsigned char)c)
-        return deploy_wrong(in, what);
-    in->at++;
-    return 0;
-}
-
-/* Reads a string and stores where its bytes are. */
-static int torch_string(deploy_in *in, size_t *at, size_t *length)
-{
-    if (torch_need(in, '"', "expected a string"))
-        return -1;
-    for (*at = in->at; in->at < in->end && in->p[in->at] != '"'; in->at++) {
-        if ((unsigned char)in->p[in->at] < 32)
-            return deploy_wrong(in, "a control character in a string");
-        if (in->p[in->at] == '\\')
-            in->at++;
-    }
-    if (in->at >= in->end)
-        return deploy_wrong(in, "the string has no end");
-    *length = in->at++ - *at;
-    return 0;
-}
-
-/* Returns whether the string at `at` is this word. */
-static int torch_is(const deploy_in *in, size_t at, size_t length, const char *word)
-{
-    return length == strlen(word) && !memcmp(in->p + at, word, length);
-}
-
-/* Reads a list of at most `most` integers, such as [1,2,3]. */
-static int torch_list(deploy_in *in, size_t *n, size_t most, size_t *count)
-{
-    *count = 0;
-    if (torch_need(in, '[', "expected '['"))
-        return -1;
-    if (torch_peek(in) == ']') {
-        in->at++;
-        return 0;
-    }
-    for (;;) {
-        if (*count == most)
-            return deploy_wrong(in, "too many numbers");
-        torch_peek(in);
-        if (deploy_whole(in, n + (*count)++))
-            return deploy_wrong(in, "expected a whole number");
-        if (torch_peek(in) == ']') {
-            in->at++;
-            return 0;
-        }
-        if (torch_need(in, ',', "expected ',' or ']'"))
-            return -1;
-    }
-}
-
-/* Reads the description of a tensor: dtype, shape and data_offsets. */
-static int torch_describe(deploy_in *in, torch_entry *e)
-{
-    static const struct {
-        char name[8];
-        size_t bytes;
-        int type;
-    } type[] = { { "F32", 4, 0 }, { "F64", 8, 1 },  { "F16", 2, 2 }, { "BF16", 2, 3 },
-                 { "I64", 8, 4 }, { "I32", 4, 4 },  { "I16", 2, 4 }, { "I8", 1, 4 },
-                 { "U8", 1, 4 },  { "BOOL", 1, 4 }, { "U16", 2, 4 }, { "U32", 4, 4 },
-                 { "U64", 8, 4 } };
-    size_t at, length, k, n, offset[2] = { 0, 0 }, size = 0, count = 1;
-    int seen = 0;
-    if (torch_need(in, '{', "expected a tensor's description"))
-        return -1;
-    for (;;) {
-        int key;
-        if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'"))
-            return -1;
-        key = 0;
-        if (torch_is(in, at, length, "dtype"))
-            key = 1;
-        else if (torch_is(in, at, length, "shape"))
-            key = 2;
-        else if (torch_is(in, at, length, "data_offsets"))
-            key = 4;
-        if (!key || (seen & key))
-            return deploy_wrong(in, "an unknown or repeated key");
-        seen |= key;
-        if (key == 1) {
-            if (torch_string(in, &at, &length))
-                return -1;
-            for (k = 0; k < sizeof type / sizeof *type && !torch_is(in, at, length, type[k].name);
-                 k++) {
-            }
-            if (k == sizeof type / sizeof *type)
-                return deploy_wrong(in, "an unknown dtype");
-            size = type[k].bytes;
-            e->type = type[k].type;
-        } else if (key == 2) {
-            if (torch_list(in, e->shape, 8, &e->dims))
-                return -1;
-        } else if (torch_list(in, offset, 2, &n)
-                   || (n < 2 && deploy_wrong(in, "expected two offsets"))) {
-            return -1;
-        }
-        if (torch_peek(in) == '}')
-            break;
-        if (torch_need(in, ',', "expected ',' or '}'"))
-            return -1;
-    }
-    in->at++;
-    for (k = 0; k < e->dims; k++)
-        count = deploy_times(count, e->shape[k]);
-    e->from = offset[0];
-    e->to = offset[1];
-    if (seen != 7 || e->to < e->from || deploy_times(count, size) != e->to - e->from)
-        return deploy_wrong(in, "offsets, shape and dtype disagree");
-    return 0;
-}
-
-/* Skips __metadata__, an object of strings. */
-static int torch_metadata(deploy_in *in)
-{
-    size_t at, length;
-    if (torch_need(in, '{', "expected '{'"))
-        return -1;
-    if (torch_peek(in) == '}') {
-        in->at++;
-        return 0;
-    }
-    for (;;) {
-        if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'")
-            || torch_string(in, &at, &length))
-            return -1;
-        if (torch_peek(in) == '}') {
-            in->at++;
-            return 0;
-        }
-        if (torch_need(in, ',', "expected ',' or '}'"))
-            return -1;
-    }
-}
-
-/* Compares two entries by where their data begins in the file, then by where it ends. */
+/* Compares two tensors by where their data begin in the file, then by where they end. */
 static int torch_order(const void *a, const void *b)
 {
-    const torch_entry *x = (const torch_entry *)a, *y = (const torch_entry *)b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
+    const lgelu_tensor *x = (const lgelu_tensor *)a, *y = (const lgelu_tensor *)b;
+    const uintptr_t p = (uintptr_t)x->data, q = (uintptr_t)y->data;
+    if (p != q)
+        return p < q ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
     return 0;
 }
 
-/* Returns the entries of a file of `bytes` and stores the start of the data in *data; NULL after an
-   error. */
-static torch_entry *torch_open(deploy_in *in, size_t *count, size_t *data)
+static lgelu_status torch_wrong(lgelu_net *net, size_t at, const char *what)
 {
-    const unsigned char *u = (const unsigned char *)in->p;
-    const size_t bytes = in->end;
-    size_t room = 16, at = 0, length = 0, k, n = 0;
-    torch_entry *e, *more;
+    return deploy_refuse(net->message, LGELU_E_FILE, "torch: byte %z: %s", at, what);
+}
+
+/* Refuses a file whose tensors, in order of their data, leave a gap or overlap. `all` has the data
+   of all of them. */
+static lgelu_status torch_check_places(lgelu_net *net, const lgelu_tensor *list, size_t count,
+                                       const lgelu_tensor *all)
+{
+    const char *data = (const char *)all->data;
+    size_t end = 0, k;
+    for (k = 0; k < count; k++) {
+        if ((const char *)list[k].data != data + end)
+            return torch_wrong(net, list[k].at, "a gap or an overlap before this tensor");
+        end += list[k].bytes;
+    }
+    return end == all->bytes
+               ? LGELU_OK
+               : torch_wrong(net, all->at, "the tensors do not end where the file ends");
+}
+
+/* Lists the tensors of a file in the order of their data; the caller frees *list, also after an
+   error. */
+static lgelu_status torch_open(lgelu_net *net, const void *file, size_t bytes, lgelu_tensor **list,
+                               size_t *count)
+{
+    size_t space = 0;
+    lgelu_tensor tensor, *longer;
+    int found;
+    *list = NULL;
     *count = 0;
-    if (bytes < 8) {
-        deploy_wrong(in, "the file is shorter than 8 bytes");
-        return NULL;
-    }
-    for (k = 8; k--;) {
-        if (n > (size_t)-1 / 256)
-            break;
-        n = n * 256 + u[k];
-    }
-    if (k != (size_t)-1 || n > bytes - 8 || n > TORCH_HEADER) {
-        deploy_wrong(in, "a header longer than the file, or than 100 MB");
-        return NULL;
-    }
-    in->at = 8;
-    in->end = *data = 8 + n;
-    e = (torch_entry *)deploy_room(room, sizeof *e);
-    if (!e) {
-        deploy_wrong(in, "no memory");
-        return NULL;
-    }
-    if (torch_need(in, '{', "expected '{'"))
-        goto wrong;
-    if (torch_peek(in) == '}') {
-        in->at++;
-    } else {
-        for (;;) {
-            if (torch_string(in, &at, &length) || torch_need(in, ':', "expected ':'"))
-                goto wrong;
-            if (torch_is(in, at, length, "__metadata__")) {
-                if (torch_metadata(in))
-                    goto wrong;
-            } else {
-                if (*count == room) {
-                    more = (torch_entry *)realloc(e, 2 * room * sizeof *e);
-                    if (!more) {
-                        deploy_wrong(in, "no memory");
-                        goto wrong;
-                    }
-                    e = more;
-                    room *= 2;
-                }
-                memset(e + *count, 0, sizeof *e);
-                e[*count].name = at;
-                e[*count].length = length;
-                if (torch_describe(in, e + (*count)++))
-                    goto wrong;
-            }
-            if (torch_peek(in) == '}') {
-                in->at++;
-                break;
-            }
-            if (torch_need(in, ',', "expected ',' or '}'"))
-                goto wrong;
+    memset(&tensor, 0, sizeof tensor);
+    while ((found = lgelu_next_tensor(file, bytes, &tensor)) > 0) {
+        if (*count == space) {
+            space = deploy_plus(deploy_times(2, space), 16);
+            longer = space > (size_t)-1 / sizeof **list
+                         ? NULL
+                         : (lgelu_tensor *)realloc(*list, space * sizeof **list);
+            if (!longer)
+                return deploy_refuse(net->message, LGELU_E_MEMORY, "torch: no memory");
+            *list = longer;
         }
+        (*list)[(*count)++] = tensor;
     }
-    if (torch_peek(in) >= 0) {
-        deploy_wrong(in, "expected the end of the header");
-        goto wrong;
-    }
-    qsort(e, *count, sizeof *e, torch_order);
-    at = 0;
-    for (k = 0; k < *count; k++) {
-        if (e[k].from != at) {
-            in->at = e[k].name;
-            deploy_wrong(in, "a gap or an overlap before this tensor");
-            goto wrong;
-        }
-        at = e[k].to;
-    }
-    if (at != bytes - *data) {
-        in->at = bytes;
-        deploy_wrong(in, "the tensors do not end where the file ends");
-        goto wrong;
-    }
-    return e;
-wrong:
-    free(e);
-    return NULL;
+    if (found < 0)
+        return torch_wrong(net, tensor.at, tensor.wrong);
+    if (*count)
+        qsort(*list, *count, sizeof **list, torch_order);
+    return torch_check_places(net, *list, *count, &tensor);
+}
+
+/* The types of floats that a file may have: F32, F64, F16, BF16. */
+enum { TORCH_TYPES = 4 };
+static const struct {
+    char name[8];
+    size_t bytes;
+} torch_types[TORCH_TYPES] = { { "F32", 4 }, { "F64", 8 }, { "F16", 2 }, { "BF16", 2 } };
+
+/* Returns the number of a tensor's type, or TORCH_TYPES for one that holds no floats. */
+static int torch_type(const lgelu_tensor *tensor)
+{
+    int type = 0;
+    while (type < TORCH_TYPES && strcmp(tensor->dtype, torch_types[type].name))
+        type++;
+    return type;
 }
 
 /* Converts an element of the file to float. */
@@ -602,66 +423,75 @@ static float torch_float(const unsigned char *p, int type)
     }
 }
 
-/* Returns the entry with this name, or NULL. */
-static torch_entry *torch_find(const deploy_in *in, torch_entry *e, size_t count, const char *name)
+/* Returns whether a tensor of the file has this name. */
+static int torch_is(const lgelu_tensor *tensor, const char *name)
 {
-    for (; count; count--, e++) {
-        if (torch_is(in, e->name, e->length, name))
-            return e;
+    return tensor->name_bytes == strlen(name) && !memcmp(tensor->name, name, tensor->name_bytes);
+}
+
+/* Returns the tensor with this name, or NULL. */
+static const lgelu_tensor *torch_find(const lgelu_tensor *list, size_t count, const char *name)
+{
+    for (; count; count--, list++) {
+        if (torch_is(list, name))
+            return list;
     }
     return NULL;
 }
 
 /* Returns whether a file's tensor has the expected shape. The windows of a Conv1d have no dimension
    of rows. */
-static int torch_fits(const torch_entry *e, const torch_tensor *t)
+static int torch_fits(const lgelu_tensor *e, const torch_tensor *t)
 {
     if (e->dims == 3 && t->dims == 4 && t->shape[2] == 1)
         return !memcmp(e->shape, t->shape, 2 * sizeof *t->shape) && e->shape[2] == t->shape[3];
     return e->dims == t->dims && !memcmp(e->shape, t->shape, t->dims * sizeof *t->shape);
 }
 
-static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const deploy_in *in,
-                               torch_entry *entry, size_t count, size_t data)
+/* Takes one tensor of the network from the file, if it is there; with change = 0 it only checks. */
+static lgelu_status torch_take(lgelu_net *net, const torch_tensor *t, const lgelu_tensor *e,
+                               int change)
 {
-    static const size_t bytes[4] = { 4, 8, 2, 2 };
-    torch_tensor t;
+    const int type = torch_type(e);
+    const unsigned char *p = (const unsigned char *)e->data;
     size_t j;
-    int i, part, pass;
-    for (pass = 0; pass < 2; pass++) {
+    if (!torch_fits(e, t)) {
+        return deploy_refuse(net->message, LGELU_E_FILE,
+                             "torch: byte %z: '%s' is not of shape %z x %z ..", e->at, t->name,
+                             t->shape[0], t->shape[1]);
+    }
+    if (type == TORCH_TYPES) {
+        return deploy_refuse(net->message, LGELU_E_FILE, "torch: byte %z: '%s' holds no floats",
+                             e->at, t->name);
+    }
+    for (j = 0; change && j < t->count; j++)
+        t->data[torch_at(t, j)] = torch_float(p + j * torch_types[type].bytes, type);
+    return LGELU_OK;
+}
+
+/* Takes all tensors from the file: all are checked before the first is changed. */
+static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const lgelu_tensor *list,
+                               size_t count)
+{
+    int i, part, change;
+    for (change = 0; change < 2; change++) {
         for (i = 0; i < net->count; i++) {
             for (part = 0; part < TORCH_PARTS; part++) {
+                torch_tensor t;
                 const int there = torch_part(net, how, i, part, &t);
-                torch_entry *e = there ? torch_find(in, entry, count, t.name) : NULL;
-                const unsigned char *p;
-                if (!there)
-                    continue;
+                const lgelu_tensor *e = there ? torch_find(list, count, t.name) : NULL;
+                const int shared = net->nodes[i].tied && part == 0;
+                lgelu_status status;
                 /* num_batches_tracked may be missing, as in old files. */
-                if (!e && !t.data)
-                    continue;
-                if (!e && net->nodes[i].tied && part == 0)
+                if (!there || !t.data || (!e && shared))
                     continue;
                 if (!e) {
                     return deploy_refuse(net->message, LGELU_E_FILE, "torch: no tensor '%s'",
                                          t.name);
                 }
-                e->used = 1;
-                if (!t.data)
-                    continue;
-                if (!torch_fits(e, &t)) {
-                    return deploy_refuse(net->message, LGELU_E_FILE,
-                                         "torch: byte %z: '%s' is not of shape %z x %z ..", e->name,
-                                         t.name, t.shape[0], t.shape[1]);
-                }
-                if (e->type > 3) {
-                    return deploy_refuse(net->message, LGELU_E_FILE,
-                                         "torch: byte %z: '%s' holds no floats", e->name, t.name);
-                }
-                if (!pass || (net->nodes[i].tied && part == 0))
-                    continue;
-                for (j = 0, p = (const unsigned char *)in->p + data + e->from; j < t.count;
-                     j++, p += bytes[e->type])
-                    t.data[torch_at(&t, j)] = torch_float(p, e->type);
+                status = torch_take(net, &t, e, change && !shared);
+                if (status)
+                    return status;
             }
         }
     }
@@ -669,42 +499,36 @@ static lgelu_status torch_fill(lgelu_net *net, const torch_names *how, const dep
     return LGELU_OK;
 }
 
+/* Returns whether a layer of the network has a tensor of the file. */
+static int torch_is_known(const lgelu_net *net, const torch_names *how, const lgelu_tensor *tensor)
+{
+    torch_tensor t;
+    int i, part;
+    for (i = 0; i < net->count; i++) {
+        for (part = 0; part < TORCH_PARTS; part++) {
+            const int there = torch_part(net, how, i, part, &t);
+            const int shared = net->nodes[i].tied && part == 0 && t.name[0];
+            if ((there || shared) && torch_is(tensor, t.name))
+                return 1;
+        }
+    }
+    return 0;
+}
+
 lgelu_status torch_read(lgelu_net *net, const torch_names *how, const void *file, size_t bytes)
 {
     lgelu_status status = torch_check(net, how);
-    size_t count, data, k;
-    torch_entry *entry;
-    torch_tensor t;
-    deploy_in in;
-    int i, part;
+    lgelu_tensor *list;
+    size_t count, k;
     if (status)
         return status;
-    in.p = (const char *)file;
-    in.at = 0;
-    in.end = bytes;
-    in.message = net->message;
-    in.kind = "torch";
-    entry = torch_open(&in, &count, &data);
-    if (!entry)
-        return LGELU_E_FILE;
-    /* A name that no layer has is an error. */
-    for (k = 0; !how->loose && k < count && !status; k++) {
-        int known = 0;
-        for (i = 0; i < net->count && !known; i++) {
-            for (part = 0; part < TORCH_PARTS && !known; part++) {
-                known = (torch_part(net, how, i, part, &t)
-                         || (net->nodes[i].tied && part == 0 && t.name[0]))
-                        && torch_is(&in, entry[k].name, entry[k].length, t.name);
-            }
-        }
-        if (!known) {
-            in.at = entry[k].name;
-            deploy_wrong(&in, "a tensor that no layer of the network has");
-            status = LGELU_E_FILE;
-        }
+    status = torch_open(net, file, bytes, &list, &count);
+    for (k = 0; !status && !how->loose && k < count; k++) {
+        if (!torch_is_known(net, how, list + k))
+            status = torch_wrong(net, list[k].at, "a tensor that no layer of the network has");
     }
     if (!status)
-        status = torch_fill(net, how, &in, entry, count, data);
-    free(entry);
+        status = torch_fill(net, how, list, count);
+    free(list);
     return status;
 }
