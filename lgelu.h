@@ -42,8 +42,7 @@
                         this file includes itself once per instruction set; cpuid; public kernels
      [5] HARDNESS       λ(s), its slope and inverse, the gap to ReLU, targets, the hardening plan
      [6] OPTIMISER      AdamW and SGD on flat arrays; the update of s
-     [7] INSTRUMENTS    argmax, accuracy, flips, OUI, changes of patterns and weights, curves,
-                        drift, Spearman's rank correlation; the texts of statuses
+     [7] INSTRUMENTS    argmax, accuracy, flips, activations, OUI, drift of λ; the texts of statuses
      [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward
                         (LGELU_TRAINER)
          [8a] machine: texts, errors, sizes, threads, products
@@ -154,6 +153,7 @@
                       running statistics that became infinite or NaN. Refused, with nothing changed:
                       gradients that are not finite, plans with numbers that no plan has, a λ below
                       1 in the next step. lgelu_net_relu and lgelu_net_set_gates return a status.
+                      Measures of the experiments moved to examples/study.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -512,7 +512,7 @@ LGELU_DEF double lgelu_exact(double x, double lambda);
 LGELU_DEF double lgelu_exact_dx(double x, double lambda);
 LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);
 
-/* ---- instruments: measures over activations, weights and histories ---- */
+/* ---- instruments: measures over logits, activations and histories of λ ---- */
 
 /* Returns the index of the largest of n values, the first of equals; 0 if n is 0. A NaN is passed
    over; if all are NaN the result is 0. */
@@ -539,43 +539,15 @@ LGELU_DEF double lgelu_dead_fraction(const float *a, size_t n);
 /* Returns the mean of n values, "Act Mean" of [B]; 0 if n is 0. */
 LGELU_DEF double lgelu_mean(const float *a, size_t n);
 
-/* Returns OUI in its pairwise form (arXiv 2504.17160) for one layer: the mean over sample pairs of
-   min(h, ⌊w/2⌋)/⌊w/2⌋, h being the Hamming distance of the bits a > 0. a has shape (samples,
-   width); pair[k] holds two sample indices. Returns 0 without pairs or if the width is below 2. It
-   is not interchangeable with the batch form. */
-LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t (*pair)[2],
-                                    size_t pairs);
-
 /* Returns OUI in its batch form (arXiv 2603.09950, 2605.10161) for one layer: with s_j the samples
    whose unit j is above 0, the mean over j of min(s_j, B - s_j)/⌊B/2⌋. Returns 0 if B < 2. As
    published it takes the outputs of linear and convolution layers before their gates, and of maps
    one random pixel a sample (width = channels). */
 LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width);
 
-/* Returns A_k (arXiv 2602.08333): the fraction of n activation bits a > 0 that differ from
-   `previous`; 0 if n is 0. */
-LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n);
-
-/* Returns W_k (arXiv 2602.08333): the L2 norm of w - previous, n values each. */
-LGELU_DEF double lgelu_weight_change(const float *w, const float *previous, size_t n);
-
-/* Smooths a curve in place: c[k] = keep·c[k-1] + (1 - keep)·c[k]. */
-LGELU_DEF void lgelu_smooth(double *curve, size_t n, double keep);
-
-/* Returns the first k from which on the curve stays below q times its maximum, n if there is none
-   (our definition of decay time). */
-LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q);
-
-/* Returns ω1, the mean absolute first difference of a curve (arXiv 2601.21739); 0 if n < 2. */
-LGELU_DEF double lgelu_roughness(const double *curve, size_t n);
-
 /* Returns the drift of λ over a run, the mean absolute change from epoch to epoch [L, figures 1 and
    2]; 0 for fewer than two epochs. history has shape (epochs, layers). */
 LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers);
-
-/* Returns Spearman's rank correlation of a[n] and b[n], ties averaged; NaN if one of them is
-   constant or has a NaN. It takes n² comparisons, and needs no memory. */
-LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n);
 
 /* ---- statuses ---- */
 typedef enum {
@@ -3182,24 +3154,16 @@ LGELU_DEF double lgelu_accuracy(const float *logits, const int32_t *labels, size
     return samples ? (double)right / (double)samples : 0;
 }
 
-/* Returns how many of the n bits a > 0 differ between a and b. */
-static size_t lgelu__changed_bits(const float *a, const float *b, size_t n)
-{
-    size_t i, changed = 0;
-    for (i = 0; i < n; i++)
-        changed += (a[i] > 0) != (b[i] > 0);
-    return changed;
-}
-
 LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size_t samples,
                                    size_t classes)
 {
     size_t i, flips = 0;
-    if (classes == 1)
-        return lgelu__changed_bits(before, after, samples);
     for (i = 0; i < samples; i++) {
-        flips += lgelu_argmax(before + i * classes, classes)
-                 != lgelu_argmax(after + i * classes, classes);
+        const float *a = before + i * classes, *b = after + i * classes;
+        if (classes == 1)
+            flips += (*a > 0) != (*b > 0);
+        else
+            flips += lgelu_argmax(a, classes) != lgelu_argmax(b, classes);
     }
     return flips;
 }
@@ -3236,18 +3200,6 @@ LGELU_DEF double lgelu_mean(const float *a, size_t n)
     return n ? sum / (double)n : 0;
 }
 
-LGELU_DEF double lgelu_oui_pairwise(const float *a, size_t width, const uint32_t (*pair)[2],
-                                    size_t pairs)
-{
-    size_t i, sum = 0, half = width / 2;
-    for (i = 0; i < pairs; i++) {
-        const size_t distance =
-            lgelu__changed_bits(a + pair[i][0] * width, a + pair[i][1] * width, width);
-        sum += distance < half ? distance : half;
-    }
-    return pairs && half ? (double)sum / ((double)half * (double)pairs) : 0;
-}
-
 LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width)
 {
     size_t i, j, sum = 0;
@@ -3260,51 +3212,6 @@ LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width)
     return samples > 1 && width ? (double)sum / ((double)(samples / 2) * (double)width) : 0;
 }
 
-LGELU_DEF double lgelu_pattern_change(const float *a, const float *previous, size_t n)
-{
-    return n ? (double)lgelu__changed_bits(a, previous, n) / (double)n : 0;
-}
-
-LGELU_DEF double lgelu_weight_change(const float *w, const float *previous, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        double d = (double)w[i] - (double)previous[i];
-        sum = fma(d, d, sum);
-    }
-    return sqrt(sum);
-}
-
-LGELU_DEF void lgelu_smooth(double *curve, size_t n, double keep)
-{
-    size_t i;
-    for (i = 1; i < n; i++)
-        curve[i] = fma(keep, curve[i - 1] - curve[i], curve[i]);
-}
-
-LGELU_DEF size_t lgelu_decay_time(const double *curve, size_t n, double q)
-{
-    double most = 0;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        if (curve[i] > most)
-            most = curve[i];
-    }
-    while (n > 0 && curve[n - 1] < q * most)
-        n--;
-    return n;
-}
-
-LGELU_DEF double lgelu_roughness(const double *curve, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 1; i < n; i++)
-        sum += fabs(curve[i] - curve[i - 1]);
-    return n > 1 ? sum / (double)(n - 1) : 0;
-}
-
 LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers)
 {
     double sum = 0;
@@ -3314,32 +3221,6 @@ LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers)
     for (i = layers; i < epochs * layers; i++)
         sum += fabs((double)history[i] - (double)history[i - layers]);
     return sum / ((double)(epochs - 1) * (double)layers);
-}
-
-/* Returns twice the distance of the averaged rank of a[i] from the mean rank, a whole number. It is
-   found by counting, which needs no workspace. */
-static double lgelu__rank(const float *a, size_t n, size_t i)
-{
-    size_t j, below = 0, above = 0;
-    for (j = 0; j < n; j++) {
-        below += a[j] < a[i];
-        above += a[j] > a[i];
-    }
-    return a[i] != a[i] ? (double)LGELU__NAN : (double)below - (double)above;
-}
-
-LGELU_DEF double lgelu_spearman(const float *a, const float *b, size_t n)
-{
-    double aa = 0, bb = 0, ab = 0;
-    size_t i;
-    /* The sums are exact, since all ranks are whole numbers. */
-    for (i = 0; i < n; i++) {
-        double p = lgelu__rank(a, n, i), q = lgelu__rank(b, n, i);
-        aa += p * p;
-        bb += q * q;
-        ab += p * q;
-    }
-    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (double)LGELU__NAN;
 }
 
 LGELU_DEF const char *lgelu_status_text(lgelu_status status)
@@ -5213,8 +5094,8 @@ typedef struct {
 } lgelu__hardness;
 
 /* Returns the bytes of net.internal.scratch: the largest workspace of any layer, the sums of
-   squares of the tasks that compute the gradients' norm, the λ's of the next step, or the hash
-   table of section [9]. */
+   squares of the tasks that compute the gradients' norm, the λ's of the next step, or what section
+   [9] sorts in. */
 static size_t lgelu__scratch_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
     const size_t sums = net->parameter_count / LGELU__TASK_PARAMETERS * sizeof(double) + 64;

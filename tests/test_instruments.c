@@ -6,6 +6,7 @@
        cc -std=c99 -O2 -I.. test_instruments.c tools/lgelu.c -lm -o test_instruments &&
    ./test_instruments */
 #include "lgelu.h"
+#include "../examples/study/instruments.c"
 #include "tools/check.h"
 #include "tools/isa.h"
 #include <math.h>
@@ -62,14 +63,14 @@ static void activations(void)
     check(near_to(lgelu_mean(big, 3) / 3e38, (double)3e38f / 3e38), "mean: no overflow", "%g",
           lgelu_mean(big, 3));
     static const float p[] = { 1, -1, 1, -1, 1, 1, 1, 1 }, q[] = { 1, 1, -1, -1, 2, 3, 4, 5 };
-    check(near_to(lgelu_pattern_change(p, q, 8), 0.25) && near_to(lgelu_pattern_change(p, p, 8), 0)
-              && near_to(lgelu_pattern_change(p, q, 0), 0),
-          "pattern change: two bits of eight", "%g", lgelu_pattern_change(p, q, 8));
-    check(near_to(lgelu_weight_change(p, q, 8), sqrt(4 + 4 + 1 + 4 + 9 + 16))
-              && near_to(lgelu_weight_change(p, q, 0), 0),
-          "weight change: L2 norm of the difference", "%g", lgelu_weight_change(p, q, 8));
-    check(near_to(lgelu_weight_change(big, a, 3) / 3e38, sqrt(3.0) * (double)3e38f / 3e38),
-          "weight change: no overflow", "%g", lgelu_weight_change(big, a, 3));
+    check(near_to(pattern_change(p, q, 8), 0.25) && near_to(pattern_change(p, p, 8), 0)
+              && near_to(pattern_change(p, q, 0), 0),
+          "pattern change: two bits of eight", "%g", pattern_change(p, q, 8));
+    check(near_to(weight_change(p, q, 8), sqrt(4 + 4 + 1 + 4 + 9 + 16))
+              && near_to(weight_change(p, q, 0), 0),
+          "weight change: L2 norm of the difference", "%g", weight_change(p, q, 8));
+    check(near_to(weight_change(big, a, 3) / 3e38, sqrt(3.0) * (double)3e38f / 3e38),
+          "weight change: no overflow", "%g", weight_change(big, a, 3));
 }
 
 static void oui(void)
@@ -79,11 +80,10 @@ static void oui(void)
     static const uint32_t pair[][2] = { { 0, 1 }, { 0, 2 }, { 1, 3 }, { 2, 3 }, { 3, 3 } };
     float b[20];
     /* distances 2, 3, 2, 5, 0, each at most floor(5/2) = 2: (2 + 2 + 2 + 2 + 0) / (2·5) */
-    check(near_to(lgelu_oui_pairwise(a, 5, pair, 5), 0.8), "OUI, pairwise, by hand", "%g",
-          lgelu_oui_pairwise(a, 5, pair, 5));
-    check(near_to(lgelu_oui_pairwise(a, 5, pair, 0), 0)
-              && near_to(lgelu_oui_pairwise(a, 1, pair, 5), 0)
-              && near_to(lgelu_oui_pairwise(a, 0, pair, 5), 0),
+    check(near_to(oui_pairwise(a, 5, pair, 5), 0.8), "OUI, pairwise, by hand", "%g",
+          oui_pairwise(a, 5, pair, 5));
+    check(near_to(oui_pairwise(a, 5, pair, 0), 0) && near_to(oui_pairwise(a, 1, pair, 5), 0)
+              && near_to(oui_pairwise(a, 0, pair, 5), 0),
           "OUI, pairwise: no pairs, width 1 and 0", "not 0");
     /* on: 3, 3, 2, 2, 1 of 4 → 1 + 1 + 2 + 2 + 1 over 5·2 */
     check(near_to(lgelu_oui_batch(a, 4, 5), 0.7), "OUI, batch, by hand", "%g",
@@ -96,50 +96,47 @@ static void oui(void)
           "OUI, batch: one sample, none, no width", "not 0");
     for (size_t i = 0; i < 20; i++)
         b[i] = a[i] * 100;
-    check(near_to(lgelu_oui_batch(b, 4, 5), 0.7) && near_to(lgelu_oui_pairwise(b, 5, pair, 5), 0.8),
+    check(near_to(lgelu_oui_batch(b, 4, 5), 0.7) && near_to(oui_pairwise(b, 5, pair, 5), 0.8),
           "OUI sees signs only", "scale changes it");
     for (size_t i = 0; i < 20; i++)
         b[i] = a[i] > 0 ? -1.0f : 1.0f;
-    check(near_to(lgelu_oui_batch(b, 4, 5), 0.7) && near_to(lgelu_oui_pairwise(b, 5, pair, 5), 0.8),
+    check(near_to(lgelu_oui_batch(b, 4, 5), 0.7) && near_to(oui_pairwise(b, 5, pair, 5), 0.8),
           "OUI does not know on from off", "turning all bits changes it");
 }
 
 static void curves(void)
 {
     double c[] = { 8, 0, 0, 4 }, d[] = { 1, 4, 8, 6, 3, 5, 2, 1, 0.5 };
-    lgelu_smooth(c, 4, 0.5);
+    smooth_curve(c, 4, 0.5);
     check(near_to(c[0], 8) && near_to(c[1], 4) && near_to(c[2], 2) && near_to(c[3], 3),
           "smoothing by hand", "%g %g %g %g", c[0], c[1], c[2], c[3]);
-    lgelu_smooth(c, 4, 0);
+    smooth_curve(c, 4, 0);
     check(near_to(c[1], 4) && near_to(c[3], 3), "smoothing: keep 0 keeps all", "it does not");
-    lgelu_smooth(c, 4, 1);
+    smooth_curve(c, 4, 1);
     check(near_to(c[3], 8), "smoothing: keep 1 never moves", "%g", c[3]);
-    lgelu_smooth(c, 0, 0.5);
-    lgelu_smooth(c, 1, 0.5);
+    smooth_curve(c, 0, 0.5);
+    smooth_curve(c, 1, 0.5);
     check(near_to(c[0], 8), "smoothing: one and none", "%g", c[0]);
     /* the maximum is 8; 5 at k = 5 is the last not under 4, 2 the last not under 2, 1 the last not
        under 0.8 */
-    check(lgelu_decay_time(d, 9, 0.5) == 6 && lgelu_decay_time(d, 9, 0.25) == 7
-              && lgelu_decay_time(d, 9, 0.1) == 8,
+    check(decay_time(d, 9, 0.5) == 6 && decay_time(d, 9, 0.25) == 7 && decay_time(d, 9, 0.1) == 8,
           "decay time by hand: from where on it stays under q of the maximum", "%zu %zu %zu",
-          lgelu_decay_time(d, 9, 0.5), lgelu_decay_time(d, 9, 0.25), lgelu_decay_time(d, 9, 0.1));
-    check(lgelu_decay_time(d, 9, 0.01) == 9 && lgelu_decay_time(d, 9, 2) == 0
-              && lgelu_decay_time(d, 0, 0.5) == 0 && lgelu_decay_time(d, 1, 0.5) == 1,
+          decay_time(d, 9, 0.5), decay_time(d, 9, 0.25), decay_time(d, 9, 0.1));
+    check(decay_time(d, 9, 0.01) == 9 && decay_time(d, 9, 2) == 0 && decay_time(d, 0, 0.5) == 0
+              && decay_time(d, 1, 0.5) == 1,
           "decay time: never, always, one and none", "wrong");
     c[0] = 9;
     c[1] = 1;
     c[2] = 2;
-    check(lgelu_decay_time(c, 3, 0.5) == 1, "decay time of a curve that begins at its maximum",
-          "%zu", lgelu_decay_time(c, 3, 0.5));
+    check(decay_time(c, 3, 0.5) == 1, "decay time of a curve that begins at its maximum", "%zu",
+          decay_time(c, 3, 0.5));
     c[0] = c[1] = c[2] = 0;
-    check(lgelu_decay_time(c, 3, 0.5) == 3, "decay time of nothing: never", "%zu",
-          lgelu_decay_time(c, 3, 0.5));
+    check(decay_time(c, 3, 0.5) == 3, "decay time of nothing: never", "%zu", decay_time(c, 3, 0.5));
     c[1] = (double)NAN;
-    check(lgelu_decay_time(c, 3, 0.5) == 3, "decay time with a NaN: never", "%zu",
-          lgelu_decay_time(c, 3, 0.5));
-    check(near_to(lgelu_roughness(d, 9), (3 + 4 + 2 + 3 + 2 + 3 + 1 + 0.5) / 8)
-              && near_to(lgelu_roughness(d, 1), 0) && near_to(lgelu_roughness(d, 0), 0),
-          "roughness by hand, one and none", "%g", lgelu_roughness(d, 9));
+    check(decay_time(c, 3, 0.5) == 3, "decay time with a NaN: never", "%zu", decay_time(c, 3, 0.5));
+    check(near_to(roughness(d, 9), (3 + 4 + 2 + 3 + 2 + 3 + 1 + 0.5) / 8)
+              && near_to(roughness(d, 1), 0) && near_to(roughness(d, 0), 0),
+          "roughness by hand, one and none", "%g", roughness(d, 9));
 }
 
 static void profiles(void)
@@ -155,20 +152,20 @@ static void profiles(void)
     check(near_to(lgelu_drift(history, 1, 3), 0) && near_to(lgelu_drift(history, 0, 3), 0)
               && near_to(lgelu_drift(history, 3, 0), 0) && near_to(lgelu_drift(history, 2, 1), 1),
           "drift: one epoch, none, no layers", "wrong");
-    check(near_to(lgelu_spearman(a, a, 5), 1) && near_to(lgelu_spearman(a, down, 5), -1),
-          "Spearman: ±1", "%g, %g", lgelu_spearman(a, a, 5), lgelu_spearman(a, down, 5));
+    check(near_to(spearman(a, a, 5), 1) && near_to(spearman(a, down, 5), -1), "Spearman: ±1",
+          "%g, %g", spearman(a, a, 5), spearman(a, down, 5));
     /* ranks 1 2 3 4 5 against 1 2 3.5 5 3.5: covariance 8, variances 10 and 9.5 */
-    check(near_to(lgelu_spearman(a, b, 5), 8 / sqrt(95)), "Spearman by hand, ties averaged",
-          "%.15g, expected %.15g", lgelu_spearman(a, b, 5), 8 / sqrt(95));
-    check(near_to(lgelu_spearman(tied, a, 5), 9.5 / sqrt(95)),
-          "Spearman by hand, a tie in the first", "%.15g", lgelu_spearman(tied, a, 5));
-    check(isnan(lgelu_spearman(a, same, 5)) && isnan(lgelu_spearman(same, a, 5))
-              && isnan(lgelu_spearman(a, b, 1)) && isnan(lgelu_spearman(a, b, 0)),
+    check(near_to(spearman(a, b, 5), 8 / sqrt(95)), "Spearman by hand, ties averaged",
+          "%.15g, expected %.15g", spearman(a, b, 5), 8 / sqrt(95));
+    check(near_to(spearman(tied, a, 5), 9.5 / sqrt(95)), "Spearman by hand, a tie in the first",
+          "%.15g", spearman(tied, a, 5));
+    check(isnan(spearman(a, same, 5)) && isnan(spearman(same, a, 5)) && isnan(spearman(a, b, 1))
+              && isnan(spearman(a, b, 0)),
           "Spearman: a constant, one and none have none", "a number came out");
     for (size_t i = 0; i < 5; i++)
         c[i] = b[i] * b[i] * b[i] - 3;
-    check(near_to(lgelu_spearman(a, c, 5), lgelu_spearman(a, b, 5))
-              && near_to(lgelu_spearman(b, a, 5), lgelu_spearman(a, b, 5)),
+    check(near_to(spearman(a, c, 5), spearman(a, b, 5))
+              && near_to(spearman(b, a, 5), spearman(a, b, 5)),
           "Spearman: only ranks count, the order of the two does not", "it changes");
     /* without ties: 1 - 6 Σ d² / (n(n² - 1)) */
     for (uint32_t i = 0; i < 50; i++) {
@@ -183,16 +180,15 @@ static void profiles(void)
         r += d * d;
     }
     r = 1 - 6 * r / (50 * (2500 - 1));
-    check(near_to(lgelu_spearman(random_a, random_b, 50), r),
-          "Spearman of 50 by the formula for no ties", "%.15g, expected %.15g",
-          lgelu_spearman(random_a, random_b, 50), r);
+    check(near_to(spearman(random_a, random_b, 50), r), "Spearman of 50 by the formula for no ties",
+          "%.15g, expected %.15g", spearman(random_a, random_b, 50), r);
     c[0] = NAN;
     c[1] = 1;
     c[2] = 2;
     c[3] = 3;
     c[4] = 4;
-    check(isnan(lgelu_spearman(a, c, 5)) && isnan(lgelu_spearman(c, a, 5)),
-          "Spearman: a NaN has no rank", "%g", lgelu_spearman(a, c, 5));
+    check(isnan(spearman(a, c, 5)) && isnan(spearman(c, a, 5)), "Spearman: a NaN has no rank", "%g",
+          spearman(a, c, 5));
 }
 
 static void accuracy(void)

@@ -136,8 +136,8 @@ static void forwards_that_are_not_finite(void)
     static const float evil[] = { 3e38f, INFINITY, -INFINITY, NAN };
     network a, b;
     int refused = 1;
-    build(&a, LGELU_SOFTPLUS);
-    build(&b, LGELU_SOFTPLUS);
+    build(&a, LGELU_MAP_SOFTPLUS);
+    build(&b, LGELU_MAP_SOFTPLUS);
     for (size_t k = 0; k < sizeof evil / sizeof *evil; k++) {
         const float was = b.x[7];
         for (int way = 0; way < 4; way++) {
@@ -223,8 +223,8 @@ static void refused_plans(void)
         lgelu_training plan = good;
         network a, b;
         lgelu_status status;
-        build(&a, LGELU_SOFTPLUS);
-        build(&b, LGELU_SOFTPLUS);
+        build(&a, LGELU_MAP_SOFTPLUS);
+        build(&b, LGELU_MAP_SOFTPLUS);
         train(&a, 1);
         train(&b, 1);
         plan.sgd = wrong[k].sgd;

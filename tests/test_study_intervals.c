@@ -21,6 +21,7 @@
        make -C tests test_study_intervals */
 #define LGELU_TRAINER
 #include "../lgelu.h"
+#include "../examples/study/instruments.c"
 #include "../examples/study/interval.c"
 #include "../examples/study/screening.c"
 #include "../examples/study/early.c"
@@ -117,10 +118,9 @@ static void agreements(long seeds, int gates, double noise, double rho[3][MAX_RU
     for (int k = 0; k < 3; k++) {
         for (long i = 0; i < seeds; i++) {
             for (long j = 0; j < seeds; j++) {
-                rho[k][i * seeds + j] = i == j
-                                            ? 1
-                                            : lgelu_spearman(lambda[pair[k][0]][i],
-                                                             lambda[pair[k][1]][j], (size_t)gates);
+                rho[k][i * seeds + j] =
+                    i == j ? 1
+                           : spearman(lambda[pair[k][0]][i], lambda[pair[k][1]][j], (size_t)gates);
             }
         }
     }

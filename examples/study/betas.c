@@ -11,6 +11,7 @@
    usual choice, apart from smaller ones, with which single steps can be very large. The loss stands
    beside it. The paper shows the principle; the one value 0.944 is that of arXiv 2605.10119. */
 #include "figures.h"
+#include "instruments.h"
 #include "elementary.h"
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static void replay(double norm[REPLAY], const config *c, uint64_t seed, int scal
             before[i] = 0;
         }
         lgelu_adamw_step(w, m, v, g, &opt, k + 1, 3);
-        norm[k] = lgelu_weight_change(w, before, 3);
+        norm[k] = weight_change(w, before, 3);
     }
 }
 
@@ -81,7 +82,7 @@ static void betas_step(trainer *w)
     if (!was || w->extra_step != net->step - 1 || !(rate > 0))
         return;
     record(w->study, w->run, "step_update", (int)net->step, -1,
-           lgelu_weight_change(net->w, was, net->parameter_count) / rate);
+           weight_change(net->w, was, net->parameter_count) / rate);
 }
 
 static void betas_end(trainer *w)
@@ -96,10 +97,10 @@ static void betas_end(trainer *w)
     n = record_curve(w->study, w->run, "step_update", -1, x, y, room);
     if (n > first + 1) {
         mean = stat_mean(y + first, n - first);
-        lgelu_smooth(y + first, (size_t)(n - first), KEEP);
-        record(w->study, w->run, "omega1", -1, -1, lgelu_roughness(y + first, (size_t)(n - first)));
+        smooth_curve(y + first, (size_t)(n - first), KEEP);
+        record(w->study, w->run, "omega1", -1, -1, roughness(y + first, (size_t)(n - first)));
         record(w->study, w->run, "omega1_share", -1, -1,
-               lgelu_roughness(y + first, (size_t)(n - first)) / mean);
+               roughness(y + first, (size_t)(n - first)) / mean);
     }
     record(w->study, w->run, "bend", -1, -1, bend_of(&w->run->config, w->run->seed));
     free(x);
@@ -231,7 +232,7 @@ static double rank_of_smoothness(const study *s, long seed)
             b[n++] = (float)(s->task.sign * score);
         }
     }
-    return n > 2 ? lgelu_spearman(a, b, n) : (double)NAN;
+    return n > 2 ? spearman(a, b, n) : (double)NAN;
 }
 
 /* In how many rows the diagonal has the least of all in every seed. A row is one β1: its seeds

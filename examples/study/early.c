@@ -2,6 +2,7 @@
    early.c: predictions of how runs end from what is known early. */
 #define LGELU_TRAINER
 #include "early.h"
+#include "instruments.h"
 #include "../../lgelu.h"
 #include "interval.h"
 #include <math.h>
@@ -187,7 +188,7 @@ double early_evaluate(const early_data *k, int rule, long epoch, long seed, doub
         a[n] = (float)k->predicted[v];
         b[n++] = (float)truth[v];
     }
-    rho = n > 2 ? lgelu_spearman(a, b, n) : (double)NAN;
+    rho = n > 2 ? spearman(a, b, n) : (double)NAN;
     *regret = best - picked;
     return rho;
 }

@@ -17,6 +17,7 @@
    and truth in the seed left out. The band 0.6 to 0.8 that 2504.17160 states for the pairwise form
    is taken as it stands. */
 #include "early.h"
+#include "instruments.h"
 #include "figures.h"
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static void oui_epoch(trainer *w)
     for (int g = 0; g < w->gates; g++) {
         const size_t size = probe_size(w, nodes + g, 1) / n;
         record(s, w->run, "oui_pairwise", epoch, g,
-               lgelu_oui_pairwise(at, size, (const uint32_t(*)[2])pair, (size_t)pairs));
+               oui_pairwise(at, size, (const uint32_t(*)[2])pair, (size_t)pairs));
         at += n * size;
     }
     for (int g = 0; g < w->gates; g++) {

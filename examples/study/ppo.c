@@ -2,6 +2,7 @@
    ppo.c: see ppo.h. Products that meet sums are fma's, exponentials and logarithms our own, draws
    those of lgelu.h: a run is the same to the bit everywhere. */
 #include "ppo.h"
+#include "instruments.h"
 #include "elementary.h"
 #include <math.h>
 #include <stdio.h>
@@ -386,8 +387,7 @@ static void look_at(trainer *w, const float *probe, ppo_look *seen)
             const size_t n = PPO_PROBE * p->hidden[i];
             seen->oui[which] += lgelu_oui_batch(a, PPO_PROBE, p->hidden[i]) / p->layers;
             if (seen->look) {
-                seen->flips[which] +=
-                    lgelu_pattern_change(a, w->pattern[which] + at, n) / p->layers;
+                seen->flips[which] += pattern_change(a, w->pattern[which] + at, n) / p->layers;
             }
             memcpy(w->pattern[which] + at, a, n * sizeof *a);
             at += n;

@@ -4,6 +4,7 @@
    the same first value and other seeds. A correlation belongs to two seeds: intervals come from the
    jackknife over seeds. */
 #include "figures.h"
+#include "instruments.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static double rank_correlation(const study *s, int a, long i, int b, long j)
         p[0][g] = (float)lambda_of(s, a, i, g);
         p[1][g] = (float)lambda_of(s, b, j, g);
     }
-    return lgelu_spearman(p[0], p[1], (size_t)s->gates);
+    return spearman(p[0], p[1], (size_t)s->gates);
 }
 
 /* The rank correlation of each run of init a with each run of init b: [i·seeds + j]. */

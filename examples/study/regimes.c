@@ -15,6 +15,7 @@
    direction, with the norm that it has in each matrix and each bias, from the same weights; its
    patterns are recorded, and it is undone. */
 #include "figures.h"
+#include "instruments.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ static void regimes_before(trainer *w)
    with random signs. */
 static void random_step(lgelu_net *net, const buffers *r, size_t first, size_t n, uint64_t seed)
 {
-    const double norm = lgelu_weight_change(net->w + first, r->w[0] + first, n);
+    const double norm = weight_change(net->w + first, r->w[0] + first, n);
     const float step = (float)(norm / sqrt((double)(n ? n : 1)));
     uint32_t bits = 0;
     for (size_t i = 0; i < n; i++, bits >>= 1) {
@@ -80,7 +81,7 @@ static void regimes_step(trainer *w)
     if (get_buffers(w, &r) || w->extra_step != net->step - 1)
         return;
     record(w->study, w->run, curve_name[WEIGHTS], k, -1,
-           lgelu_weight_change(net->w, r.w[0], net->parameter_count));
+           weight_change(net->w, r.w[0], net->parameter_count));
     memcpy(r.w[1], net->w, net->parameter_count * sizeof *net->w);
     for (int i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
@@ -91,12 +92,12 @@ static void regimes_step(trainer *w)
     }
     if (!probe_read(w, w->gate_node, w->gates, r.patterns[1])) {
         record(w->study, w->run, curve_name[RANDOM], k, -1,
-               lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits));
+               pattern_change(r.patterns[1], r.patterns[0], r.bits));
     }
     memcpy(net->w, r.w[1], net->parameter_count * sizeof *net->w);
     if (probe_read(w, w->gate_node, w->gates, r.patterns[1]))
         return;
-    change = lgelu_pattern_change(r.patterns[1], r.patterns[0], r.bits);
+    change = pattern_change(r.patterns[1], r.patterns[0], r.bits);
     record(w->study, w->run, curve_name[PATTERNS], k, -1, change);
     memcpy(r.patterns[0], r.patterns[1], r.bits * sizeof *r.patterns[0]);
     w->extra_step = net->step;
@@ -113,7 +114,7 @@ static int curve_of(const study *s, const run *r, int which, int as_fraction, do
     double most = 0;
     memmove(x, x + SKIPPED, (size_t)n * sizeof *x);
     memmove(y, y + SKIPPED, (size_t)n * sizeof *y);
-    lgelu_smooth(y, (size_t)n, KEEP);
+    smooth_curve(y, (size_t)n, KEEP);
     for (int i = 0; i < n; i++)
         most = fmax(most, y[i]);
     for (int i = 0; i < n && as_fraction && most > 0; i++)
@@ -134,7 +135,7 @@ static void regimes_end(trainer *w)
     for (int k = 0; k < CURVES; k++) {
         const int n = curve_of(s, w->run, k, 0, x, x + room, room);
         for (int q = 0; q < QS; q++) {
-            const size_t at = lgelu_decay_time(x + room, (size_t)n, q_of[q]);
+            const size_t at = decay_time(x + room, (size_t)n, q_of[q]);
             snprintf(name, sizeof name, "%s_%d", tau_name[k], q_percent[q]);
             record(s, w->run, name, -1, -1,
                    (double)((at < (size_t)n ? at + 1 : (size_t)n) + SKIPPED));

@@ -4,6 +4,7 @@
    fraction of the good runs (recall) the ones that keep the fewest others are taken (precision). */
 #define LGELU_TRAINER
 #include "screening.h"
+#include "instruments.h"
 #include "../../lgelu.h"
 #include "interval.h"
 #include <math.h>
@@ -349,7 +350,7 @@ static double at_equal_rate(const screening *c, int signal, long skip, int *cell
             }
             if (!good || good == all || m < 2)
                 continue;
-            rho = lgelu_spearman(x, y, m);
+            rho = spearman(x, y, m);
             if (rho >= -1) {
                 sum += rho;
                 ++*cells;
@@ -395,7 +396,7 @@ long rank_of_rate(const screening *c, int signal, double *v)
                     y[m++] = (float)a->value[signal];
                 }
             }
-            rho = m > 2 ? lgelu_spearman(x, y, m) : (double)NAN;
+            rho = m > 2 ? spearman(x, y, m) : (double)NAN;
             if (rho >= -1) {
                 sum += rho;
                 tasks++;
