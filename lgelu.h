@@ -15082,8 +15082,9 @@ LGELU__WORD v_t LGELU__FN(gained)(const float *dy, const float *gain, size_t i, 
 /* y = (x - mean)·r·gain + shift of one row. stat receives the mean, 0 if it is not subtracted, and
    r. y may be x. */
 LGELU__WORD void LGELU__FN(normalise_row)(float *y, float *stat, const float *x,
-                                          const lgelu__row_norm *p, const int centre, size_t n)
+                                          const lgelu__row_norm *p, size_t n)
 {
+    const int centre = p->centre;
     v_t a[16 / v_lanes], mean = v_set(0), r;
     size_t i;
     int pass;
@@ -15115,13 +15116,15 @@ LGELU__WORD void LGELU__FN(normalise_row)(float *y, float *stat, const float *x,
     }
 }
 
+/* Whether the mean is subtracted is a constant of each of the two copies. */
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x,
                                                const lgelu__row_norm *p, size_t n)
 {
+    const lgelu__row_norm centred = { p->gain, p->eps, 1 }, plain = { p->gain, p->eps, 0 };
     if (p->centre)
-        LGELU__FN(normalise_row)(y, stat, x, p, 1, n);
+        LGELU__FN(normalise_row)(y, stat, x, &centred, n);
     else
-        LGELU__FN(normalise_row)(y, stat, x, p, 0, n);
+        LGELU__FN(normalise_row)(y, stat, x, &plain, n);
 }
 
 /* The backward of normalise. With h = (x - mean)·r and g = dy·gain:
@@ -15130,9 +15133,9 @@ static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const floa
    to its previous value if add is 1. */
 LGELU__WORD void LGELU__FN(normalise_row_backward)(float *dx, float *sums, const float *dy,
                                                    const float *x, const float *stat,
-                                                   const lgelu__row_norm *p, const int centre,
-                                                   int add, size_t n)
+                                                   const lgelu__row_norm *p, int add, size_t n)
 {
+    const int centre = p->centre;
     v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b = v_set(0), c;
     size_t i;
     for (i = 0; i < 16; i += v_lanes)
@@ -15171,10 +15174,11 @@ static LGELU__TARGET void LGELU__FN(normalise_backward)(float *dx, float *sums, 
                                                         const float *x, const float *stat,
                                                         const lgelu__row_norm *p, int add, size_t n)
 {
+    const lgelu__row_norm centred = { p->gain, p->eps, 1 }, plain = { p->gain, p->eps, 0 };
     if (p->centre)
-        LGELU__FN(normalise_row_backward)(dx, sums, dy, x, stat, p, 1, add, n);
+        LGELU__FN(normalise_row_backward)(dx, sums, dy, x, stat, &centred, add, n);
     else
-        LGELU__FN(normalise_row_backward)(dx, sums, dy, x, stat, p, 0, add, n);
+        LGELU__FN(normalise_row_backward)(dx, sums, dy, x, stat, &plain, add, n);
 }
 
 /* y = x/(1 - rate) where the random number of (seed, stream, first + i) is at least rate, else 0.
