@@ -238,8 +238,8 @@ verdict $(cmp -s $dir/map $dir/banners; echo $?) "the MAP's tokens are the banne
 # ---- private fields: they are in `internal`; others compile against a header that has no such ----
 mkdir -p $dir/examples $dir/bench
 sed 's/^    } internal;/    } hidden;/' ../lgelu.h > $dir/lgelu.h
-verdict $([ "$(grep -c '^    } hidden;' $dir/lgelu.h)" -eq 2 ]; echo $?) \
-    "lgelu_node and lgelu_net have private fields in \`internal\`" "not two such structures"
+verdict $([ "$(grep -c '^    } hidden;' $dir/lgelu.h)" -eq 3 ]; echo $?) \
+    "lgelu_node, lgelu_net and lgelu_tensor have private fields in \`internal\`" "not three such structures"
 cp -R ../examples/* $dir/examples
 cp ../bench/*.[ch] $dir/bench
 found=
