@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #endif
 #include "data.h"
-#include "part_id.h"       /* part_note records the files that are read */
-#include "deploy/deploy.h" /* deploy_read reads numbers with a decimal point in every locale */
+#include "part_id.h"        /* part_note records the files that are read */
+#include "deploy/decimal.h" /* decimal_read reads numbers with a decimal point in every locale */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -1056,7 +1056,7 @@ static int number_of(const char *text, double *value)
     char *end;
     if (!*text || strspn(text, "0123456789+-.eE") != strlen(text))
         return 0;
-    *value = deploy_read(text, &end);
+    *value = decimal_read(text, &end);
     return !*end && fabs(*value) <= (double)FLT_MAX;
 }
 

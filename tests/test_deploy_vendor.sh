@@ -9,7 +9,7 @@ trap 'rm -rf "$out"' EXIT
 deploy=$PWD/../examples/deploy
 for header in "$deploy"/*.h; do
     name=$(basename "$header" .h)
-    [ $name = deploy ] && continue
+    case $name in deploy|decimal) continue ;; esac
     # what a pair's own files share, and the program reluize
     if [ $name = reluize ] || { grep -q 'Private to' "$header" && ! grep -q ' Copy ' "$header"; }; then continue; fi
     mkdir "$out/$name"
@@ -29,6 +29,11 @@ for header in "$deploy"/*.h; do
     verdict $? "$name.[ch], vendored as $name.h says" "$(echo "$why" | head -n 1)"
 done
 
+mkdir "$out/decimal" && cp "$deploy/decimal.h" "$out/decimal"
+echo '#include "decimal.h"' > "$out/decimal/decimal.c"
+why=$(cd "$out/decimal" && $CC -std=c99 $WARNINGS -Werror -fsyntax-only decimal.c 2>&1)
+verdict $? "decimal.h compiles alone" "$(echo "$why" | head -n 1)"
+
 # The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats.
 prefix_of() { case $1 in onnx_in|onnx_out) echo 'onnx_|smooth_' ;; onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; least_squares) echo least_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
 for source in "$deploy"/*.c; do
@@ -37,7 +42,7 @@ for source in "$deploy"/*.c; do
     case $name in reluize*|onnx_run_main) continue ;; esac
     # a name with a point is a static variable inside a function; one with two underscores is the compiler's
     foreign=$($CC -std=c99 -O0 -c "$source" -o "$out/$name.o" 2>&1 && nm "$out/$name.o" |
-        awk -v prefix="$(prefix_of $name)" '$2 ~ /^[A-TV-Za-tv-z]$/ && $3 !~ "^(" prefix "|" toupper(prefix) "|deploy_|lgelu_|__)" && $3 !~ /[.]/ { print $3 }')
+        awk -v prefix="$(prefix_of $name)" '$2 ~ /^[A-TV-Za-tv-z]$/ && $3 !~ "^(" prefix "|" toupper(prefix) "|deploy_|decimal_|lgelu_|__)" && $3 !~ /[.]/ { print $3 }')
     [ -f "$out/$name.o" ] && [ -z "$foreign" ]
     verdict $? "$name: every name begins with $(prefix_of $name)" "$(echo $foreign | head -c 200)"
 done

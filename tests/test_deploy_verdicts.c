@@ -7,7 +7,7 @@
        make -C tests test_deploy_verdicts */
 #include "tools/check.h"
 #include "../examples/deploy/measure/findings.c"
-#include "../examples/study/interval.c"
+#include "../examples/interval.c"
 
 wishes wish;
 

@@ -707,12 +707,12 @@ static void numbers(void)
         if (!(x - x <= 0))
             continue;
         n++;
-        deploy_digits(text, x, 17);
+        decimal_digits(text, x, 17);
         y = strtod(text, NULL);
         wrong += memcmp(&x, &y, 8) && (fabs(x) > 0 || fabs(y) > 0);
         char by_libc[48];
         snprintf(by_libc, sizeof by_libc, "%.15g", x);
-        deploy_digits(text, x, 15);
+        decimal_digits(text, x, 15);
         wrong += fabs(strtod(text, NULL) - strtod(by_libc, NULL)) > 0;
     }
     for (uint64_t k = 0; k < 100000; k++) {
@@ -743,7 +743,7 @@ static void numbers(void)
         }
         n++;
         x = strtod(line, &by_libc);
-        v = deploy_read(line, &ours);
+        v = decimal_read(line, &ours);
         wrong += memcmp(&x, &v, 8) != 0 || by_libc != ours;
     }
     static const char *const edge[] = { "1.7976931348623158e308",
@@ -771,7 +771,7 @@ static void numbers(void)
                                         "1,5" };
     for (size_t k = 0; k < sizeof edge / sizeof *edge; k++) {
         char *by_libc, *ours;
-        const double x = strtod(edge[k], &by_libc), v = deploy_read(edge[k], &ours);
+        const double x = strtod(edge[k], &by_libc), v = decimal_read(edge[k], &ours);
         wrong += memcmp(&x, &v, 8) != 0 || by_libc != ours;
     }
     check(!wrong, "numbers as text read back as the same bits, and are rounded as printf does",

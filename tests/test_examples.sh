@@ -9,7 +9,7 @@ $CC -fopenmp $out/omp.c -o $out/omp 2> /dev/null && $out/omp && openmp=yes
 
 # in a copy of the repository, with the command of the first comment; -O0 instead of -O2 is faster to compile and tests the same
 mkdir -p $out/copy/examples/deploy
-cp ../lgelu.h $out/copy && cp ../examples/*.[ch] $out/copy/examples && cp ../examples/deploy/deploy.h $out/copy/examples/deploy && ln -s "$PWD/../examples/pictures" $out/copy/examples/pictures
+cp ../lgelu.h $out/copy && cp ../examples/*.[ch] $out/copy/examples && cp ../examples/deploy/decimal.h $out/copy/examples/deploy && ln -s "$PWD/../examples/pictures" $out/copy/examples/pictures
 for tutorial in 1_gate 2_mlp 3_cnn 4_gpt 5_mpi; do
     source=../examples/$tutorial.c
     line=$(sed -n 's/^  *\(\(mpi\)*cc .*\)$/\1/p' $source | head -1)

@@ -7,7 +7,7 @@ out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c
+breakable study ../examples/study/*.c ../examples/output.c ../examples/interval.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c
 tiny $out/tiny
 
 # whole: each file in run/ equals that in good/ or is missing, and there is no temporary file.
@@ -108,7 +108,7 @@ faults 'study control' : ../study control --env cartpole --lr 1e-3 --seeds 1 --s
     --csv a.csv --json a.json --svg figures --save a.st
 deploy=../examples/deploy
 breakable measure $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/least_squares.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c \
-    $deploy/int8.c $deploy/int8_product.c ../examples/study/interval.c ../examples/study/output.c ../examples/data.c
+    $deploy/int8.c $deploy/int8_product.c ../examples/interval.c ../examples/output.c ../examples/data.c
 (cd $out && ./study swap --data tiny --hidden 8 --seeds 1 --epochs 1 --batch 90 --arms gelu,hardened,relu,switched --threads 1 \
     --keep kept > kept.out)
 faults 'measure int8' : ../measure int8 --data ../tiny --networks ../kept --seeds 1 --csv a.csv

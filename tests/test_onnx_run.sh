@@ -15,7 +15,7 @@ done
 library="$out/onnx_graph.o $(ls $out/onnx_run*.o | grep -v onnx_run_main) ${IMPLEMENTATION:-tools/lgelu.c} -lm"
 $CC -std=c99 -O1 $WARNINGS tools/onnx_cases.c $library -o $out/onnx_cases || exit 1
 $CC -std=c99 -O1 $WARNINGS tools/onnx_random.c $library -o $out/onnx_random || exit 1
-$CC -std=c99 -O1 $out/onnx_run_main.o $out/npy.o ../examples/study/output.c $library -o $out/onnx_run || exit 1
+$CC -std=c99 -O1 $out/onnx_run_main.o $out/npy.o ../examples/output.c $library -o $out/onnx_run || exit 1
 
 if [ -n "$onnx" ]; then
     $onnx tools/onnx_conformance.py cases $out/nodes > $out/list 2> $out/log || { echo "FAIL node tests: $(tail -n 1 $out/log)"; exit 1; }

@@ -22,7 +22,7 @@
 #define LGELU_TRAINER
 #include "../lgelu.h"
 #include "../examples/study/instruments.c"
-#include "../examples/study/interval.c"
+#include "../examples/interval.c"
 #include "../examples/study/screening.c"
 #include "../examples/study/early.c"
 #include "tools/check.h"

@@ -24,7 +24,7 @@ IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 $CC -std=c99 -O1 $WARNINGS tools/web_nets.c $deploy/npy.c $IMPLEMENTATION -lm -o $out/nets && $out/nets $out && $out/nets $out big ||
     { echo "FAIL the networks are made"; exit 1; }
 RELUIZE=${RELUIZE:-$(ls $deploy/reluize*.c $deploy/onnx_*.c $deploy/least_squares.c $deploy/refit.c $deploy/bounds.c $deploy/int8*.c \
-    $deploy/c_file*.c $deploy/npy.c | grep -v onnx_run_main) ../examples/study/output.c ../examples/data.c}
+    $deploy/c_file*.c $deploy/npy.c | grep -v onnx_run_main) ../examples/output.c ../examples/data.c}
 $CC -std=c99 -O1 $WARNINGS $RELUIZE $IMPLEMENTATION -lm -o $out/reluize || { echo "FAIL reluize compiles"; exit 1; }
 if ! has chromium || ! has chromedriver; then echo "skip the page in a browser: not installed (Debian: chromium, chromium-driver)"; exit $bad; fi
 node tools/web_convert.js $page $out/reluize $out || bad=1

@@ -16,7 +16,7 @@
    gradient of that vector is that of the input. The layers of bounds.h are supported. malloc is
    used.
 
-   Copy attack.[ch] and deploy.h beside lgelu.h. */
+   Copy attack.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef ATTACK_H
 #define ATTACK_H
 #include "deploy.h"

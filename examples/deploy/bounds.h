@@ -34,7 +34,7 @@
    between none and all of d. Besides the boxes the L2 norm of d is bounded, with a proven bound of
    each layer's spectral norm.
 
-   malloc is used, once for each node. Copy bounds.[ch] and deploy.h beside lgelu.h. */
+   malloc is used, once for each node. Copy bounds.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef BOUNDS_H
 #define BOUNDS_H
 #include "deploy.h"

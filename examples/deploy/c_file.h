@@ -23,7 +23,7 @@
 
    Windows may have any height, width, stride, padding and dilation.
 
-   Copy c_file.[ch], c_file_name.h and deploy.h beside lgelu.h. */
+   Copy c_file.[ch], c_file_name.h, decimal.h and deploy.h beside lgelu.h. */
 #ifndef C_FILE_H
 #define C_FILE_H
 #include "deploy.h"

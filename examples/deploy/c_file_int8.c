@@ -466,7 +466,7 @@ static void c_file_int8_comment(c_file_int8_file *f)
 static void c_file_int8_float(deploy_out *o, const char *name, const char *what, double x)
 {
     char text[48];
-    const size_t n = deploy_digits(text, (double)(float)x, 9);
+    const size_t n = decimal_digits(text, (double)(float)x, 9);
     deploy_put(o, "#define %s_%s ", name, what);
     deploy_bytes(o, text, n);
     deploy_put(o, strpbrk(text, ".e") ? "f\n" : ".0f\n");

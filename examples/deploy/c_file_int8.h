@@ -22,7 +22,7 @@
        digits_STEP                                     output y[k] is STEP·y[k]
 
    Windows may have any height, width, stride, padding and dilation. Copy c_file_int8.[ch],
-   c_file_name.h, int8.[ch], int8_product.[ch] and deploy.h beside lgelu.h. */
+   c_file_name.h, int8.[ch], int8_product.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef C_FILE_INT8_H
 #define C_FILE_INT8_H
 #include "int8.h"

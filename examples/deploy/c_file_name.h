@@ -6,7 +6,7 @@
    What the files themselves define ends with an underscore, except names of the form NAME_word; so
    a name that ends with one is refused, and no other can clash.
 
-   Copy c_file_name.h and deploy.h beside lgelu.h. */
+   Copy c_file_name.h, decimal.h and deploy.h beside lgelu.h. */
 #ifndef C_FILE_NAME_H
 #define C_FILE_NAME_H
 #include "deploy.h"

@@ -25,7 +25,7 @@
 
    The results are the same bits on each instruction set and any number of threads. Linear layers
    whose matrix is that of an embedding (tied) use its rounded values, and so does the embedding.
-   Copy compact.[ch], int8_product.[ch] and deploy.h beside lgelu.h. */
+   Copy compact.[ch], int8_product.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef COMPACT_H
 #define COMPACT_H
 #include "deploy.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
-   deploy.h: what the pairs of this folder share: sizes, numbers as text, messages, writing through
-   the caller's function, reading from memory, and questions about a graph. Everything is static and
-   without stdio. Numbers are written so that they are read back with the same bits, and they have a
-   decimal point in every locale. */
+   deploy.h: what the pairs of this folder share: sizes, messages, writing through the caller's
+   function, reading from memory, and questions about a graph. Everything is static and without
+   stdio. decimal.h has numbers as text. */
 #ifndef DEPLOY_H
 #define DEPLOY_H
 #ifndef LGELU_TRAINER
@@ -17,6 +16,7 @@
 #ifndef LGELU_VERSION
 #include "../../lgelu.h"
 #endif
+#include "decimal.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -40,203 +40,6 @@ DEPLOY_FN size_t deploy_plus(size_t a, size_t b) { return b > (size_t)-1 - a ? (
 DEPLOY_FN void *deploy_room(size_t count, size_t size)
 {
     return deploy_times(count, size) > (size_t)-1 / 4 ? NULL : calloc(count ? count : 1, size);
-}
-
-/* ---- a decimal number as text, the same in every locale ---- */
-enum { DEPLOY_DIGITS = 800 }; /* more than 767 never decide how a double is rounded */
-typedef struct {
-    int n, point, more; /* 0.digits · 10^point; more: digits that are not 0 were cut off */
-    unsigned char digit[DEPLOY_DIGITS + 24];
-} deploy_decimal;
-
-/* Cuts zeros at the end, and digits beyond DEPLOY_DIGITS. */
-DEPLOY_FN void deploy_trim(deploy_decimal *a)
-{
-    for (; a->n > DEPLOY_DIGITS; a->n--)
-        a->more |= a->digit[a->n - 1] != 0;
-    while (a->n && !a->digit[a->n - 1])
-        a->n--;
-    if (!a->n)
-        a->point = 0;
-}
-
-/* Multiplies by 2^k, k at most 50. */
-DEPLOY_FN void deploy_shift_up(deploy_decimal *a, int k)
-{
-    unsigned char head[24] = { 0 };
-    uint64_t carry = 0;
-    int i, extra = 0;
-    for (i = a->n - 1; i >= 0; i--) {
-        carry += (uint64_t)a->digit[i] << k;
-        a->digit[i] = (unsigned char)(carry % 10);
-        carry /= 10;
-    }
-    for (; carry; carry /= 10)
-        head[extra++] = (unsigned char)(carry % 10);
-    memmove(a->digit + extra, a->digit, (size_t)a->n);
-    for (i = 0; i < extra; i++)
-        a->digit[i] = head[extra - 1 - i];
-    a->n += extra;
-    a->point += extra;
-    deploy_trim(a);
-}
-
-/* Divides by 2^k, k at most 50. */
-DEPLOY_FN void deploy_shift_down(deploy_decimal *a, int k)
-{
-    const uint64_t mask = ((uint64_t)1 << k) - 1;
-    uint64_t rest = 0;
-    int from = 0, to = 0;
-    if (!a->n)
-        return;
-    while (!(rest >> k)) {
-        rest = rest * 10 + (from < a->n ? a->digit[from] : 0u);
-        from++;
-    }
-    a->point -= from - 1;
-    while (from < a->n) {
-        a->digit[to++] = (unsigned char)(rest >> k);
-        rest = (rest & mask) * 10 + a->digit[from++];
-    }
-    while (rest) {
-        const unsigned char digit = (unsigned char)(rest >> k);
-        if (to < DEPLOY_DIGITS)
-            a->digit[to++] = digit;
-        else
-            a->more |= digit != 0;
-        rest = (rest & mask) * 10;
-    }
-    a->n = to;
-    deploy_trim(a);
-}
-
-/* The integer nearest to a, which is below 2^54; of two the even one. */
-DEPLOY_FN uint64_t deploy_nearest(const deploy_decimal *a)
-{
-    uint64_t m = 0;
-    int i, up = 0;
-    for (i = 0; i < a->point; i++)
-        m = m * 10 + (i < a->n ? a->digit[i] : 0u);
-    if (a->point >= 0 && a->point < a->n) {
-        const int half = a->digit[a->point] == 5 && a->point + 1 == a->n && !a->more;
-        up = half ? (int)(m & 1) : a->digit[a->point] >= 5;
-    }
-    return m + (uint64_t)up;
-}
-
-/* The double nearest to a. It is made of its bits, so that no rounding mode and no flushing of
-   small numbers matters. */
-DEPLOY_FN double deploy_round(deploy_decimal *a, int negative)
-{
-    /* 2^step is below 10^index, but for 0 */
-    static const unsigned char step[9] = { 1, 3, 6, 9, 13, 16, 19, 23, 26 };
-    uint64_t bits = 0, m;
-    double x;
-    int e = 0, k;
-    if (a->n && a->point > 310) {
-        bits = (uint64_t)2047 << 52;
-    } else if (a->n && a->point > -330) {
-        while (a->point > 0) {
-            k = a->point > 8 ? 27 : step[a->point];
-            deploy_shift_down(a, k);
-            e += k;
-        }
-        /* to at least 0.5 */
-        while (a->point < 0 || a->digit[0] < 5) {
-            k = a->point < -8 ? 27 : step[-a->point];
-            deploy_shift_up(a, k);
-            e -= k;
-        }
-        /* 1 to 2, times 2^e */
-        e--;
-        while (e < -1022) {
-            k = -1022 - e < 50 ? -1022 - e : 50;
-            deploy_shift_down(a, k);
-            e += k;
-        }
-        deploy_shift_up(a, 50);
-        deploy_shift_up(a, 3);
-        m = deploy_nearest(a);
-        if (m >> 53) {
-            m >>= 1;
-            e++;
-        }
-        if (e > 1023)
-            bits = (uint64_t)2047 << 52;
-        else if (m >> 52)
-            bits = (m & 0xFFFFFFFFFFFFFu) | (uint64_t)(e + 1023) << 52;
-        else
-            bits = m;
-    }
-    bits |= (uint64_t)negative << 63;
-    memcpy(&x, &bits, 8);
-    return x;
-}
-
-/* Reads a number as C writes it in decimal, with a point in every locale, or inf or nan: the
-   nearest double, infinite where that is too large. *end, unless end is NULL, is set behind it, or
-   to text where there is no number. */
-DEPLOY_FN double deploy_read(const char *text, char **end)
-{
-    deploy_decimal a;
-    const char *p = text, *exponent;
-    int negative, digits = 0, e = 0, after = 0, sign;
-    a.n = a.point = a.more = 0;
-    /* as strtod, which takes const away */
-    if (end)
-        memcpy(end, &text, sizeof text);
-    while (*p == ' ' || (*p >= '\t' && *p <= '\r'))
-        p++;
-    negative = *p == '-';
-    if (*p == '-' || *p == '+')
-        p++;
-    if (!strncmp(p, "inf", 3) || !strncmp(p, "nan", 3)) {
-        const double x = *p == 'i' ? HUGE_VAL : (double)NAN;
-        p += 3;
-        if (end)
-            memcpy(end, &p, sizeof p);
-        return negative ? -x : x;
-    }
-    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !after); p++) {
-        if (*p == '.') {
-            after = 1;
-            continue;
-        }
-        digits = 1;
-        if (!a.n && *p == '0') {
-            a.point -= after;
-        } else {
-            if (a.n < DEPLOY_DIGITS)
-                a.digit[a.n++] = (unsigned char)(*p - '0');
-            else
-                a.more |= *p != '0';
-            if (!after && a.point < 100000)
-                a.point++;
-        }
-        if (a.point < -100000)
-            a.point = -100000;
-    }
-    if (!digits)
-        return 0;
-    exponent = p;
-    if (*exponent == 'e' || *exponent == 'E') {
-        exponent++;
-        sign = *exponent == '-' ? -1 : 1;
-        if (*exponent == '-' || *exponent == '+')
-            exponent++;
-        if (*exponent >= '0' && *exponent <= '9') {
-            for (; *exponent >= '0' && *exponent <= '9'; exponent++) {
-                if (e < 100000)
-                    e = e * 10 + (*exponent - '0');
-            }
-            p = exponent;
-            a.point += sign * e;
-        }
-    }
-    if (end)
-        memcpy(end, &p, sizeof p);
-    deploy_trim(&a);
-    return deploy_round(&a, negative);
 }
 
 /* ---- messages ---- */
@@ -409,114 +212,14 @@ DEPLOY_FN void deploy_hex(deploy_out *o, float x)
     deploy_bytes(o, text, (size_t)(p - text));
 }
 
-/* Writes a finite double to text[32], correctly rounded to so many decimal digits, at most 17, and
-   returns the length. The digits of x = m·2^e are computed exactly first: m·2^e, or m·5^-e if e is
-   negative, in base 10^9. */
-DEPLOY_FN size_t deploy_digits(char *text, double x, int digits)
-{
-    uint32_t limb[130], carry;
-    char all[9 * 130 + 1], *p = text, *first;
-    int n = 2, e, i, k, point = 0, more;
-    uint64_t u, m;
-    memcpy(&u, &x, 8);
-    if (u >> 63)
-        *p++ = '-';
-    e = (int)(u >> 52 & 2047);
-    m = (u & 0xFFFFFFFFFFFFFu) | (e ? (uint64_t)1 << 52 : 0);
-    if (!m) {
-        *p++ = '0';
-        *p = 0;
-        return (size_t)(p - text);
-    }
-    e = (e ? e : 1) - 1075;
-    for (; e < 0 && !(m & 1); e++)
-        m >>= 1;
-    /* m < 2^53 < 10^18 */
-    limb[0] = (uint32_t)(m % 1000000000);
-    limb[1] = (uint32_t)(m / 1000000000);
-    for (i = 0; i < (e < 0 ? -e : e); i++) {
-        for (carry = 0, k = 0; k < n; k++) {
-            uint64_t t = (uint64_t)limb[k] * (e < 0 ? 5 : 2) + carry;
-            limb[k] = (uint32_t)(t % 1000000000);
-            carry = (uint32_t)(t / 1000000000);
-        }
-        if (carry)
-            limb[n++] = carry;
-    }
-    for (k = 0; k < n; k++) {
-        for (i = 0; i < 9; i++) {
-            all[9 * (n - k) - i] = (char)('0' + limb[k] % 10);
-            limb[k] /= 10;
-        }
-    }
-    all[0] = '0';
-    for (first = all; *first == '0'; first++) {
-    }
-    /* digits in all */
-    n = (int)(all + 9 * n + 1 - first);
-    /* 0.digits · 10^point */
-    point = n + (e < 0 ? e : 0);
-    if (n > digits) {
-        for (more = 0, k = digits + 1; k < n; k++)
-            more |= first[k] != '0';
-        more = first[digits] > '5' || (first[digits] == '5' && (more || (first[digits - 1] & 1)));
-        for (k = digits - 1; more && k >= 0; k--) {
-            more = first[k] == '9';
-            first[k] = (char)(more ? '0' : first[k] + 1);
-        }
-        /* 999.. → 1000.. */
-        if (more) {
-            first--;
-            *first = '1';
-            point++;
-        }
-        n = digits;
-    }
-    while (n > 1 && first[n - 1] == '0')
-        n--;
-    /* plain */
-    if (point > -5 && point <= 17) {
-        if (point <= 0) {
-            *p++ = '0';
-            *p++ = '.';
-            for (k = point; k; k++)
-                *p++ = '0';
-        }
-        for (k = 0; k < n || k < point; k++) {
-            if (k == point && k)
-                *p++ = '.';
-            *p++ = k < n ? first[k] : '0';
-        }
-    } else {
-        *p++ = first[0];
-        if (n > 1) {
-            *p++ = '.';
-            for (k = 1; k < n; k++)
-                *p++ = first[k];
-        }
-        *p++ = 'e';
-        if (--point < 0) {
-            *p++ = '-';
-            point = -point;
-        }
-        if (point >= 100)
-            *p++ = (char)('0' + point / 100);
-        if (point >= 10)
-            *p++ = (char)('0' + point / 10 % 10);
-        *p++ = (char)('0' + point % 10);
-    }
-    *p = 0;
-    return (size_t)(p - text);
-}
-
 /* Writes a finite double with 15 digits, or with 17 if 15 are not read back as the same value. */
 DEPLOY_FN void deploy_real(deploy_out *o, double x)
 {
     char text[48];
-    size_t n = deploy_digits(text, x, 15);
-    double y = deploy_read(text, NULL);
+    size_t n = decimal_digits(text, x, 15);
+    double y = decimal_read(text, NULL);
     if (memcmp(&x, &y, 8))
-        n = deploy_digits(text, x, 17);
+        n = decimal_digits(text, x, 17);
     deploy_bytes(o, text, n);
 }
 
@@ -560,7 +263,7 @@ DEPLOY_FN int deploy_number(deploy_in *in, double *x)
         n++;
     }
     text[n] = 0;
-    *x = n && n < 41 ? deploy_read(text, &end) : 0;
+    *x = n && n < 41 ? decimal_read(text, &end) : 0;
     if (!n || n > 40 || *end || !(*x - *x <= 0))
         return -1;
     in->at += n;

@@ -26,7 +26,7 @@
 
    The products are those of int8_product.h: SIMD if the processor supports it and
    lgelu_isa_limit allows it, with the same integers on each instruction set and any number of
-   threads. Copy int8.[ch], int8_product.[ch] and deploy.h beside lgelu.h. */
+   threads. Copy int8.[ch], int8_product.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef INT8_H
 #define INT8_H
 #include "deploy.h"

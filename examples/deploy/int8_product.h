@@ -17,7 +17,7 @@
        int8_multiply(&t, 0, m.blocks, int8_set_of(int8_sets(), lgelu_isa()));
        int8_unpack(&m);                             frees the weights
 
-   Copy int8_product.[ch] and deploy.h beside lgelu.h. */
+   Copy int8_product.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef INT8_PRODUCT_H
 #define INT8_PRODUCT_H
 #include "deploy.h"

@@ -28,7 +28,7 @@
    The result has the same bits on any instruction set, with any number of threads and every
    compiler; sums are chains in double in a fixed order.
 
-   Copy least_squares.[ch] and deploy.h beside lgelu.h. Nothing is allocated. */
+   Copy least_squares.[ch], decimal.h and deploy.h beside lgelu.h. Nothing is allocated. */
 #ifndef LEAST_SQUARES_H
 #define LEAST_SQUARES_H
 #include "deploy.h"

@@ -23,7 +23,7 @@
    found, run the network on it to confirm. The margin is there so that neither the solver's
    tolerance nor the rounding of f32 hides a counterexample.
 
-   Copy mip.[ch], bounds.[ch], vnnlib.[ch] and deploy.h beside lgelu.h. */
+   Copy mip.[ch], bounds.[ch], vnnlib.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef MIP_H
 #define MIP_H
 #include "bounds.h"

@@ -20,7 +20,7 @@
    (x - mean)/range, and that the result is y·range + mean. These numbers are in the struct;
    applying them is up to the caller.
 
-   Copy nnet.[ch] and deploy.h beside lgelu.h. */
+   Copy nnet.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef NNET_H
 #define NNET_H
 #include "deploy.h"

@@ -16,7 +16,7 @@
    Types: f2, f4, f8, i1 to i8, u1 to u8, bool; of either byte order when read, little-endian when
    written. Nothing is allocated.
 
-   Copy npy.[ch] and deploy.h beside lgelu.h. */
+   Copy npy.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef NPY_H
 #define NPY_H
 #include "deploy.h"

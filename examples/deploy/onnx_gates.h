@@ -14,7 +14,8 @@
    towards +∞ if there is such a one. So biases and normalisations before a gate, and factors behind
    it, are not part of it.
 
-   Copy onnx_gates.[ch], onnx_run.h, onnx_graph.h and deploy.h beside lgelu.h. malloc is called. */
+   Copy onnx_gates.[ch], onnx_run.h, onnx_graph.h, decimal.h and deploy.h beside lgelu.h. malloc is
+   called. */
 #ifndef ONNX_GATES_H
 #define ONNX_GATES_H
 #include "onnx_run.h"

@@ -33,7 +33,7 @@
    Memory is allocated with malloc and calloc, and released by onnx_graph_close and onnx_edit_end.
    Nothing is printed or opened, except through the caller's function for external data.
 
-   Copy onnx_graph.[ch] and deploy.h beside lgelu.h. */
+   Copy onnx_graph.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef ONNX_GRAPH_H
 #define ONNX_GRAPH_H
 #include "deploy.h"

@@ -42,7 +42,7 @@
    file is checked before it is used. Nothing is printed or opened; malloc is called.
 
    Copy onnx_in.[ch] beside lgelu.h, with onnx_run.h, onnx_graph.h, onnx_out.h, int8.h,
-   int8_product.h, smooth.h and deploy.h, and the files of the first two. */
+   int8_product.h, smooth.h, decimal.h and deploy.h, and the files of the first two. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
 #include "onnx_out.h" /* for onnx_form */

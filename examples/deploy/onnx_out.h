@@ -23,7 +23,8 @@
    floats. A runtime may fuse them into integer kernels, whose results are those of int8_run except
    for values within a rounding error of half a step.
 
-   Copy onnx_out.[ch] beside lgelu.h, with int8.h, int8_product.h, smooth.h and deploy.h. */
+   Copy onnx_out.[ch] beside lgelu.h, with int8.h, int8_product.h, smooth.h, decimal.h and deploy.h.
+ */
 #ifndef ONNX_OUT_H
 #define ONNX_OUT_H
 #include "int8.h"

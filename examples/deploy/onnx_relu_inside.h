@@ -6,8 +6,8 @@
    its rows and its change; onnx_relu_pieces.c the K ReLUs of a gate; onnx_relu_effect.c what each
    gate alone does to the outputs; onnx_relu_edit.c the edits of the file.
 
-   Copy onnx_relu_inside.h, onnx_relu.h, onnx_gates.h, onnx_run.h, onnx_graph.h, least_squares.h and
-   deploy.h beside lgelu.h. */
+   Copy onnx_relu_inside.h, onnx_relu.h, onnx_gates.h, onnx_run.h, onnx_graph.h, least_squares.h,
+   decimal.h and deploy.h beside lgelu.h. */
 #ifndef ONNX_RELU_INSIDE_H
 #define ONNX_RELU_INSIDE_H
 #include "onnx_relu.h"

@@ -37,7 +37,7 @@
    onnx_run_list.c, onnx_run_loss.c, onnx_run_math.c, onnx_run_microsoft.c, onnx_run_narrow.c,
    onnx_run_norm.c, onnx_run_recurrent.c, onnx_run_reduce.c, onnx_run_sequence.c, onnx_run_shape.c,
    onnx_run_spectrum.c, onnx_run_unary.c, onnx_operator.h, onnx_layers.h, onnx_elementary.h,
-   onnx_graph.[ch] and deploy.h beside lgelu.h. */
+   onnx_graph.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef ONNX_RUN_H
 #define ONNX_RUN_H
 #include "onnx_graph.h"

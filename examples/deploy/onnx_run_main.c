@@ -10,7 +10,7 @@
    is written or replaced. */
 #include "onnx_run.h"
 #include "npy.h"
-#include "../study/output.h"
+#include "../output.h"
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>

@@ -797,7 +797,7 @@ static int onnx_math_number_of(const deploy_span *s, double *v)
     for (i = 0; i < s->n; i++)
         text[i] = (char)(s->p[i] >= 'A' && s->p[i] <= 'Z' ? s->p[i] - 'A' + 'a' : s->p[i]);
     text[s->n] = 0;
-    *v = deploy_read(text, &end);
+    *v = decimal_read(text, &end);
     return end == text + s->n ? 0 : -1;
 }
 

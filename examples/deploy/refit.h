@@ -58,7 +58,8 @@
    statistics as before. Neither network may be used by others meanwhile; afterwards their inputs
    are unbound.
 
-   Copy refit.[ch], least_squares.[ch] and deploy.h beside lgelu.h. Nothing is allocated. */
+   Copy refit.[ch], least_squares.[ch], decimal.h and deploy.h beside lgelu.h. Nothing is allocated.
+ */
 #ifndef REFIT_H
 #define REFIT_H
 #include "deploy.h"

@@ -189,7 +189,7 @@ static const char usage_network[] =
 static int parse_number(const char *name, const char *text, double least, double most, double *x)
 {
     char *end;
-    *x = deploy_read(text, &end);
+    *x = decimal_read(text, &end);
     if (end == text || *end || !(*x >= least && *x <= most))
         return fail("%s %s: expected a number from %g to %g", name, text, least, most);
     return 0;
@@ -212,7 +212,7 @@ static int parse_channels(const char *name, const char *text, double least, doub
     int n = 0;
     for (;;) {
         char *end;
-        x[n] = deploy_read(text, &end);
+        x[n] = decimal_read(text, &end);
         if (end == text || !(x[n] >= least && x[n] < 1e6) || (*end && (*end != ',' || n == 2)))
             return fail("%s: expected one number or three, each at least %g", name, least);
         n++;
@@ -231,14 +231,14 @@ static int parse_channels(const char *name, const char *text, double least, doub
 static int parse_size(const char *name, const char *text)
 {
     char *end;
-    double x = deploy_read(text, &end);
+    double x = decimal_read(text, &end);
     if (end == text || !(x >= 1 && x <= 1e6) || (*end && *end != ','))
         return fail("%s %s: expected one size or two, ROWS,COLUMNS", name, text);
     option.size[0] = option.size[1] = (size_t)x;
     if (!*end)
         return 0;
     text = end + 1;
-    x = deploy_read(text, &end);
+    x = decimal_read(text, &end);
     if (end == text || *end || !(x >= 1 && x <= 1e6))
         return fail("%s: expected one size or two, ROWS,COLUMNS", name);
     option.size[1] = (size_t)x;
@@ -249,7 +249,7 @@ static int parse_size(const char *name, const char *text)
 static int parse_kept(const char *text)
 {
     char *end;
-    const double column = deploy_read(text, &end);
+    const double column = decimal_read(text, &end);
     if (end == text || *end != ',' || !(column >= 0 && column <= 1e9) || column - floor(column) > 0)
         return fail("--kept %s: expected COLUMN,THRESHOLD", text);
     option.kept = (long)column;

@@ -13,7 +13,7 @@
 #define RELUIZE_H
 #include "onnx_relu.h"
 #include "../data.h"
-#include "../study/output.h"
+#include "../output.h"
 #include <stdio.h>
 
 enum {

@@ -118,7 +118,7 @@ static long line_numbers(char *line, double *x, long most, char **at)
     long n = 0;
     for (;;) {
         char *end;
-        const double v = deploy_read(line, &end);
+        const double v = decimal_read(line, &end);
         *at = line;
         if (end == line || n >= most || !(v - v <= 0))
             return -1;
@@ -761,7 +761,7 @@ static int read_line(source *s, char *line, size_t length, size_t number, size_t
 {
     char *text = line;
     if (data.own) {
-        const double answer = deploy_read(line, &text);
+        const double answer = decimal_read(line, &text);
         if (text == line || *text != '\t')
             return fail("%s: line %zu: expected a class 0, 1, 2, ..., a tab and a text", s->file,
                         number);

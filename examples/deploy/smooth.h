@@ -16,7 +16,7 @@
    SiLU is lgelu_silu_forward. The others are computed in double and rounded once, with the same
    bits on every platform: each product that meets a sum is an explicit fma. Infinity gives the
    gate's limit, NaN gives NaN. All functions are static. Copy smooth.h beside lgelu.h, with
-   deploy.h.
+   deploy.h and decimal.h.
  */
 #ifndef SMOOTH_H
 #define SMOOTH_H

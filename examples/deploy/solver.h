@@ -18,7 +18,8 @@
    clause; otherwise what a solver found leaves the question open. SOLVER_HOLDS is proven for f32 if
    bounds proved it; if a solver did, for exact arithmetic within the solver's tolerance (1e-6).
 
-   Copy solver.[ch], attack.[ch], mip.[ch], bounds.[ch], vnnlib.[ch] and deploy.h beside lgelu.h. */
+   Copy solver.[ch], attack.[ch], mip.[ch], bounds.[ch], vnnlib.[ch], decimal.h and deploy.h beside
+   lgelu.h. */
 #ifndef SOLVER_H
 #define SOLVER_H
 #include "attack.h"

@@ -18,7 +18,7 @@
 
    F32, F64, F16 and BF16 are read. Every check comes before the first change of the network.
 
-   Copy torch_file.[ch] and deploy.h beside lgelu.h. */
+   Copy torch_file.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef TORCH_FILE_H
 #define TORCH_FILE_H
 #include "deploy.h"

@@ -16,7 +16,7 @@
    between X_i, Y_j and numbers, `and` of these, and one `or` of these. Other words, an X inside an
    `or`, or a second `or` are refused. malloc is used.
 
-   Copy vnnlib.[ch] and deploy.h beside lgelu.h. */
+   Copy vnnlib.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef VNNLIB_H
 #define VNNLIB_H
 #include "deploy.h"

@@ -174,7 +174,7 @@ static int ablation_report(study *s)
     free_axes(fixed);
     for (long i = 0; i < seeds; i++) {
         for (fixed[target] = 0; fixed[target] < s->axis[target].values; fixed[target]++) {
-            x[fixed[target]] = log10(deploy_read(s->axis[target].value[fixed[target]], NULL));
+            x[fixed[target]] = log10(decimal_read(s->axis[target].value[fixed[target]], NULL));
             y[fixed[target]] = mean_at(s, fixed, i, "max_dlogit", 1);
         }
         v[n] = stat_slope(x, y, s->axis[target].values);
@@ -232,7 +232,7 @@ static int ablation_figures(study *s)
     if (!v)
         return study_fail(s, "out of memory");
     for (int i = 0; i < many; i++) {
-        x[i] = deploy_read(s->axis[target].value[i], NULL);
+        x[i] = decimal_read(s->axis[target].value[i], NULL);
         /* the last one: all switch points, for the certificate */
         for (int k = 0; k <= lines && k < 8; k++) {
             free_axes(fixed);

@@ -167,12 +167,12 @@ static void print_grid(study *s, const char *quantity, const char *about, const 
    are left out; NaN if none of the others is left, or the diagonal's diverged. */
 static double against_row(const study *s, const char *quantity, long seed, int row, int side)
 {
-    const double b1 = deploy_read(b1_text(s, row), NULL);
+    const double b1 = decimal_read(b1_text(s, row), NULL);
     double on = (double)NAN, off = 0;
     int n = 0;
     for (int j = 0; j < b2s(s); j++) {
         const double l = stat_log10(value_at(s, quantity, row, j, seed), 1e-12),
-                     away = deploy_read(b2_text(s, j), NULL) - b1;
+                     away = decimal_read(b2_text(s, j), NULL) - b1;
         if (is_diagonal(s, row, j)) {
             on = l;
         } else if (away * side >= 0 && l >= -HUGE_VAL) {

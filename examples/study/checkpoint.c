@@ -164,13 +164,13 @@ static void real(tape *r, double *v)
     char text[40], *end;
     if (!r->reading) {
         snprintf(text, sizeof text, "%.15g", *v);
-        double back = deploy_read(text, NULL);
+        double back = decimal_read(text, NULL);
         if (back < *v || back > *v)
             snprintf(text, sizeof text, "%.17g", *v);
     }
     word(r, text, sizeof text);
     if (r->reading && !r->bad) {
-        *v = deploy_read(text, &end);
+        *v = decimal_read(text, &end);
         r->bad = *end != 0;
     }
 }

@@ -26,7 +26,7 @@ static int rates(const study *s) { return s->axis[plan_axis(s, "lr")].values; }
 
 static double rate_at(const study *s, int i)
 {
-    return deploy_read(s->axis[plan_axis(s, "lr")].value[i], NULL);
+    return decimal_read(s->axis[plan_axis(s, "lr")].value[i], NULL);
 }
 
 static int settings(const study *s) { return (int)s->variants / rates(s); }

@@ -42,7 +42,7 @@ static double mean_over_seeds(const study *s, long variant,
 
 static double number_at(const study *s, int k, int value)
 {
-    return deploy_read(s->axis[k].value[value], NULL);
+    return decimal_read(s->axis[k].value[value], NULL);
 }
 
 static double log_of(double drift)

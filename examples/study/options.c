@@ -199,7 +199,7 @@ float config_lambda0(const config *c)
         if (!strcmp(c->init, init[i].name))
             return init[i].lambda;
     }
-    return (float)deploy_read(c->init, NULL);
+    return (float)decimal_read(c->init, NULL);
 }
 
 float config_target(const config *c)
@@ -256,7 +256,7 @@ const char *config_choice(const char *name, const config *c, char text[32])
 static int exact(char *text, size_t room, double v)
 {
     snprintf(text, room, "%.15g", v);
-    double back = deploy_read(text, NULL);
+    double back = decimal_read(text, NULL);
     return back < v || back > v ? snprintf(text, room, "%.17g", v) : (int)strlen(text);
 }
 
@@ -304,7 +304,7 @@ static int set_init(study *s, const config *c, const char *value)
         if (!strcmp(value, init[i].name))
             return 0;
     }
-    x = deploy_read(value, &end);
+    x = decimal_read(value, &end);
     if (end == value || *end || !(x >= 1 && x <= most)) {
         return study_fail(s, "--init: '%s', expected soft, neutral, hard or a number from 1 to %g",
                           value, most);
@@ -350,7 +350,7 @@ int option_set(study *s, config *c, const option *o, const char *value)
         return 0;
     }
     case KIND_REAL: {
-        double x = deploy_read(value, &end);
+        double x = decimal_read(value, &end);
         if (o->choices && !strcmp(value, o->choices)) {
             *(double *)at = -1;
             return 0;

@@ -37,7 +37,7 @@ static int check(study *s)
         return study_fail(s, "--plan: two values are needed, and two of --hold");
     if (strcmp(s->axis[plan].value[0], "ours"))
         return study_fail(s, "--plan: expected ours,paper");
-    if (!(deploy_read(s->axis[hold].value[0], NULL) < deploy_read(s->axis[hold].value[1], NULL)))
+    if (!(decimal_read(s->axis[hold].value[0], NULL) < decimal_read(s->axis[hold].value[1], NULL)))
         return study_fail(s, "--hold: expected the smaller value first");
     return 0;
 }

@@ -171,11 +171,11 @@ static void put_finding(FILE *f, const char *stem, const char *line, const char 
     put_text(f, "<tr><td class=\"n\"><a href=\"#", stem, "\">");
     put_text(f, "", stem, "</a></td><td>");
     put_text(f, "", text, "");
-    fprintf(f, "</td><td class=\"n\">%.3g", deploy_read(mean, NULL));
+    fprintf(f, "</td><td class=\"n\">%.3g", decimal_read(mean, NULL));
     if (*interval == '[') {
         char *next, *last;
-        low = deploy_read(interval + 1, &next);
-        high = *next == ',' ? deploy_read(next + 1, &last) : 0;
+        low = decimal_read(interval + 1, &next);
+        high = *next == ',' ? decimal_read(next + 1, &last) : 0;
         if (*next == ',' && last > next + 1)
             fprintf(f, " (%.3g to %.3g)", low, high);
     }

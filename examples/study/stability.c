@@ -48,7 +48,7 @@ static int rates(const study *s) { return s->axis[plan_axis(s, "lr")].values; }
 
 static double rate_at(const study *s, int i)
 {
-    return deploy_read(s->axis[plan_axis(s, "lr")].value[i], NULL);
+    return decimal_read(s->axis[plan_axis(s, "lr")].value[i], NULL);
 }
 
 static long variant_at(const study *s, int i)

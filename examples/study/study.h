@@ -43,10 +43,10 @@
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "../data.h"
-#include "../deploy/deploy.h" /* deploy_read: numbers with a decimal point in every locale */
+#include "../deploy/decimal.h" /* decimal_read: numbers with a decimal point in every locale */
 #include "gates_other.h"
-#include "interval.h"
-#include "output.h"
+#include "../interval.h"
+#include "../output.h"
 #include <math.h>
 #include <stdio.h>
 

@@ -268,7 +268,7 @@ def convert(row, seed, options):
     return scores, flips, [work, epoch]
 
 
-# ---- verdicts, as in study/interval.h ----
+# ---- verdicts, as in interval.h ----
 def tail(t, freedom):
     """The probability that Student's t is above `t`, which is not negative: with t = √freedom · tan a its density is cos(a)^(freedom - 1)."""
     a = np.linspace(0, np.pi / 2, 20001)

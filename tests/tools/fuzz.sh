@@ -14,8 +14,8 @@ if [ "$1" = sources ]; then
         exit
     fi
     [ "$2" = fuzz_study.c ] || exit 0
-    for source in ../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c; do
-        grep -q "#include \"$source\"" "$2" || [ $source = ../examples/study/output.c ] || echo $source
+    for source in ../examples/study/*.c ../examples/interval.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c; do
+        grep -q "#include \"$source\"" "$2" || echo $source
     done
     exit
 fi

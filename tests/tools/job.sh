@@ -81,7 +81,7 @@ chain()
 # study [NAME]: compiles examples/study as $out/study; with NAME, the variant that stops, under that name.
 study()
 {
-    sources="../examples/study/*.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c $IMPLEMENTATION"
+    sources="../examples/study/*.c ../examples/output.c ../examples/interval.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c $IMPLEMENTATION"
     if [ "$1" ]; then $CC -std=c99 -O1 tools/stopped_job.c $sources -Wl,--wrap=lgelu_net_step -o $out/$1 -lm || exit 1; return; fi
     log=$($CC -std=c99 -O1 $WARNINGS -Werror $sources -o $out/study -lm 2>&1) && echo "ok compiles without a warning" ||
         { echo "FAIL compiles without a warning: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O1 $sources -o $out/study -lm || exit 1; }

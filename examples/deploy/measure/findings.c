@@ -2,7 +2,7 @@
 
    findings.c: the values of a measurement, its tables, and the verdicts on its questions.
 
-   One rule decides, the study's (study/interval.h): the difference of two arms, paired by seed, has
+   One rule decides, the study's (interval.h): the difference of two arms, paired by seed, has
    a 95 % interval by Student's t. If the interval is inside of ± margin, the arms are level; if it
    is outside, one has more or less; otherwise, and with fewer than five seeds, nothing is decided.
    The mean alone decides nothing. */

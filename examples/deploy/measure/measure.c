@@ -17,10 +17,10 @@
    with ReLU in its place, and refitted is cold after a refit (refit.h) from 4,096 training images
    without their classes; the others are hardened, relu and switched. The questions and margins are
    in RULES of each measurement, and they were written before any run. Verdicts follow the study's
-   own rule: findings.c, study/interval.h. */
+   own rule: findings.c, interval.h. */
 #include "measure.h"
 #include "../refit.h"
-#include "../../study/output.h"
+#include "../../output.h"
 #include <errno.h>
 #include <locale.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #endif
 #include "../../data.h"
-#include "../../study/interval.h"
+#include "../../interval.h"
 #include "../deploy.h"
 #include <stdio.h>
 #include <stdlib.h>

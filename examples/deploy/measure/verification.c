@@ -3,7 +3,7 @@
    by intervals, by linear relaxation, by a solver. */
 #include "measure.h"
 #include "../solver.h"
-#include "../../study/output.h"
+#include "../../output.h"
 
 enum {
     V_CORRECT,
@@ -171,7 +171,7 @@ static void read_boxes(const char *text)
 {
     for (int i = 0; i < BOXES; i++) {
         char *end;
-        eps[i] = deploy_read(text, &end);
+        eps[i] = decimal_read(text, &end);
         if (end == text || !(eps[i] > (i ? eps[i - 1] : 0) && eps[i] <= 255)
             || *end != (i + 1 < BOXES ? ',' : 0))
             fail("--eps %s: expected three increasing numbers up to 255, such as 0.5,1,2",

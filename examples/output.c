@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    output.c: see output.h. */
-#include "../part.h"
+#include "part.h"
 #include "output.h"
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -13,7 +13,7 @@
    output_inputs names are asked for, and output_try, output_append and output_end refuse them, by
    identity and not by name; output_error then says so.
 
-   A file is written beside its place, under a name that no other process uses (../part.h), and
+   A file is written beside its place, under a name that no other process uses (part.h), and
    renamed when it is on the disk. A symbolic link is followed first, so that it stays one. What is
    no file (a device, a FIFO, standard output) is opened and written plainly. */
 #ifndef OUTPUT_H
