@@ -86,9 +86,14 @@ static onnx_gates_op onnx_gates_kind(const onnx_run *r, const onnx_node *n)
         "Min",         "Max",   "Pow", "Where", "Greater", "Less", "GreaterOrEqual",
         "LessOrEqual", "Equal", "And", "Or",    "Xor",     "Mod",  NULL
     };
-    if (n->domain.n && !onnx_is(&n->domain, "ai.onnx"))
-        return ONNX_GATES_OPAQUE;
+    static const char *const microsoft[] = { "Gelu", "BiasGelu", "FastGelu", "QuickGelu", NULL };
     if (!n->outputs || n->output[0] < 0 || !n->inputs)
+        return ONNX_GATES_OPAQUE;
+    if (onnx_is(&n->domain, "com.microsoft"))
+        return onnx_gates_listed(&n->op, microsoft) && onnx_gates_rest_is_constant(r, n)
+                   ? ONNX_GATES_CURVED
+                   : ONNX_GATES_OPAQUE;
+    if (n->domain.n && !onnx_is(&n->domain, "ai.onnx"))
         return ONNX_GATES_OPAQUE;
     if (onnx_gates_listed(&n->op, same))
         return ONNX_GATES_SAME;
@@ -206,8 +211,9 @@ static void onnx_gates_find_escapes(onnx_gates_look *l)
 /* Returns whether a node is a matrix whose weights are constant. */
 static int onnx_gates_is_matrix(const onnx_run *r, const onnx_node *n)
 {
-    static const char *const matrices[] = { "MatMul", "Gemm", "Conv", "ConvTranspose",
-                                            "LSTM",   "GRU",  "RNN",  NULL };
+    static const char *const matrices[] = { "MatMul",    "Gemm",      "Conv",      "ConvTranspose",
+                                            "LSTM",      "GRU",       "RNN",       "FusedMatMul",
+                                            "FusedGemm", "FusedConv", "Attention", NULL };
     return onnx_gates_listed(&n->op, matrices) && n->inputs > 1
            && onnx_gates_is_constant(r, n, 0) + onnx_gates_is_constant(r, n, 1) == 1;
 }
@@ -664,8 +670,8 @@ static void onnx_gates_release(onnx_gate *gate)
     gate->nodes = NULL;
 }
 
-/* Evaluates the region on the grid, by a type that its nodes accept. Returns the values (GRID,
-   channels), or NULL. */
+/* Evaluates the region on the grid around its center, by a type that its nodes accept. Returns the
+   values (GRID, channels), or NULL. */
 static float *onnx_gates_on_grid(onnx_run *run, onnx_gate *gate, const float *grid)
 {
     static const int types[4] = { ONNX_F32, ONNX_F64, ONNX_F16, ONNX_BF16 };
@@ -675,7 +681,7 @@ static float *onnx_gates_on_grid(onnx_run *run, onnx_gate *gate, const float *gr
     for (k = 0; k < 4 && z && !f; k++) {
         gate->type = types[k];
         for (i = 0; i < ONNX_GATES_GRID * n; i++)
-            z[i] = grid[i / n];
+            z[i] = grid[i / n] + (float)gate->center[i % n];
         if (!onnx_gate_values(gate, run, z, z + ONNX_GATES_GRID * n, ONNX_GATES_GRID))
             f = z;
         run->message[0] = 0;
@@ -686,6 +692,18 @@ static float *onnx_gates_on_grid(onnx_run *run, onnx_gate *gate, const float *gr
     }
     memmove(f, f + ONNX_GATES_GRID * n, ONNX_GATES_GRID * n * sizeof *f);
     return f;
+}
+
+/* Sets center, by channel: less what the first node adds to z. */
+static void onnx_gates_find_center(const onnx_run *run, const onnx_gate *gate, double *center)
+{
+    const onnx_node *n = run->graph->top.node + gate->nodes[0];
+    const onnx_tensor *bias = NULL;
+    size_t c;
+    if (onnx_is(&n->domain, "com.microsoft") && n->inputs > 1 && n->input[1] >= 0)
+        bias = run->constant[n->input[1]];
+    for (c = 0; c < gate->channels; c++)
+        center[c] = bias ? -onnx_tensor_real(bias, bias->count > 1 ? c : 0) : 0;
 }
 
 /* How little a class is wanted: of several candidates the first with the least rank is taken. */
@@ -727,22 +745,24 @@ static int onnx_gates_describe(onnx_gates_look *l, onnx_gate *gate, int z, int v
         return -1;
     memcpy(gate->nodes, cone.node, (size_t)cone.count * sizeof(int));
     gate->why = onnx_gates_axis(l, gate);
+    if (gate->why)
+        gate->channels = 1;
+    lines = (double *)deploy_room(5 * gate->channels, sizeof *lines);
+    gate->alpha = lines;
+    if (!lines)
+        return -1;
+    gate->gamma = lines + gate->channels;
+    gate->below = lines + 2 * gate->channels;
+    gate->limit = lines + 3 * gate->channels;
+    gate->center = lines + 4 * gate->channels;
     onnx_gates_grid(grid);
     if (!gate->why) {
+        onnx_gates_find_center(l->run, gate, lines + 4 * gate->channels);
         f = onnx_gates_on_grid(l->run, gate, grid);
         gate->why = f ? NULL : "its nodes could not be evaluated by themselves";
     }
     if (!f)
         gate->channels = 1;
-    lines = (double *)deploy_room(4 * gate->channels, sizeof *lines);
-    gate->alpha = lines;
-    if (!lines) {
-        free(f);
-        return -1;
-    }
-    gate->gamma = lines + gate->channels;
-    gate->below = lines + 2 * gate->channels;
-    gate->limit = lines + 3 * gate->channels;
     curve.z = grid;
     for (c = 0; f && c < gate->channels; c++) {
         onnx_gate_kind kind;
@@ -753,6 +773,8 @@ static int onnx_gates_describe(onnx_gates_look *l, onnx_gate *gate, int z, int v
                                 lines + 2 * gate->channels + c, lines + 3 * gate->channels + c,
                                 &width, &gate->why);
         gate->width = width > gate->width ? width : gate->width;
+        lines[gate->channels + c] -= lines[c] * gate->center[c];
+        lines[3 * gate->channels + c] -= lines[2 * gate->channels + c] * gate->center[c];
         if (!c) {
             gate->kind = kind;
             onnx_gates_call(gate->name, &curve, kind, lines[0]);

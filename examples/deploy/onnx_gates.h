@@ -7,7 +7,9 @@
    themselves (onnx_run_node). Where it is linear towards +∞ and towards -∞ with two different
    slopes, it is ReLU-like: GELU in every spelling, its tanh form, SiLU, QuickGELU, Mish, Softplus,
    Hardswish, ELU, SELU, CELU, leaky forms, scaled ones, and what nobody has listed. Functions that
-   saturate on both sides (tanh, sigmoid) stay, and so does what already is piecewise linear.
+   saturate on both sides (tanh, sigmoid) stay, and so does what already is piecewise linear. The
+   gates of com.microsoft, which ONNX Runtime writes into optimised models, are found like the
+   others.
 
    z is the last value before the non-linearity that is an affine function of whatever the region
    reads, and f(z) the first one behind it from which the rest of the region is affine, with slope 1
@@ -48,10 +50,12 @@ typedef struct {
     const double *gamma; /* by channel: f(z) - α z there */
     const double *below; /* by channel: its slope towards -∞ (0: bounded) */
     const double *limit; /* by channel: f(z) - below·z there */
-    double width;        /* where it is no longer within 1e-3 of its two lines: 3.1 for GELU, 9.1
-                            for SiLU; the largest of its channels */
-    int type;            /* of z, for evaluation: ONNX_F32 if the region accepts it */
-    int *nodes, count;   /* the nodes of the region, in topological order */
+    const double *center; /* by channel: 0, or less what BiasGelu and FastGelu add to z first; the
+                             kink of one ReLU is there */
+    double width;         /* where it is no longer within 1e-3 of its two lines: 3.1 for GELU, 9.1
+                             for SiLU; the largest of its channels */
+    int type;             /* of z, for evaluation: ONNX_F32 if the region accepts it */
+    int *nodes, count;    /* the nodes of the region, in topological order */
 } onnx_gate;
 
 typedef struct {

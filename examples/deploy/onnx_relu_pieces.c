@@ -315,8 +315,10 @@ static int onnx_pieces_plain(const onnx_gate *gate, onnx_relu_pieces *p)
     p->channels = gate->channels;
     if (onnx_pieces_allocate(p))
         return -1;
-    for (c = 0; c < p->channels; c++)
+    for (c = 0; c < p->channels; c++) {
         p->slope[c] = (float)gate->alpha[c];
+        p->kink[c] = (float)gate->center[c];
+    }
     return 0;
 }
 
@@ -443,15 +445,22 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
         p->has_line |= gate->below[c] != 0;
     for (c = 0; c < p->channels && !failed; c++) {
         const size_t n = onnx_pieces_gather(s, gate, p, c, z);
-        const double scale = onnx_pieces_scale(gate, z, n);
+        const float center = (float)gate->center[gate->channels > 1 ? c : 0];
+        double scale;
+        int k;
+        for (i = 0; i < n; i++)
+            z[i] -= center;
+        scale = onnx_pieces_scale(gate, z, n);
         p->line[c] = p->has_line ? (float)gate->below[gate->channels > 1 ? c : 0] : 0;
         for (i = 0; i < n + ONNX_PIECES_GRID; i++)
-            z[space + i] = i < n ? z[i] : z[i] * (float)scale;
+            z[space + i] = (i < n ? z[i] : z[i] * (float)scale) + center;
         failed =
             onnx_pieces_values(gate, s->run, c, z + space, z + 2 * space, n + ONNX_PIECES_GRID);
         if (!failed) {
             onnx_pieces_sum(p, c, z, z + 2 * space, n, scale, &sums);
             use(&sums, c, user);
+            for (k = 0; k < p->relus; k++)
+                p->kink[(size_t)k * p->channels + c] += center;
         }
     }
     free(z);

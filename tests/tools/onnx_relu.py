@@ -40,7 +40,8 @@ class Model:
             else onnx.mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(self.type)]
         graph = helper.make_graph(self.nodes, "graph", [helper.make_tensor_value_info("x", kind, ["batch"] + self.shape)],
                                   [helper.make_tensor_value_info(o, kind, None) for o in outputs], self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="someone")
+        domains = sorted({"", *(n.domain for n in self.nodes)})
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, 1 if d else opset) for d in domains], producer_name="someone")
         model.metadata_props.add(key="key", value="stays")
         onnx.save(model, f"{folder}/{file}.onnx")
 
@@ -191,6 +192,33 @@ def test_spellings():
         plain = ops(model) == (wanted if name != "SELU" else ["MatMul", "Add", "Relu", "Mul", "Gemm"])
         same = open(f"{folder}/{file}.onnx", "rb").read() == open(f"{folder}/{file}.relu.onnx", "rb").read()
         say(plain if kind == "smooth" else same, f"{title}: {'one ReLU' if kind == 'smooth' else 'the file stays'}", ops(model))
+
+
+def test_fused():
+    """Gates of com.microsoft; those that add a bias get it back as the kink of their ReLU."""
+    data, bias = normal(64, 16), normal(24)
+    for op, name, add in (("Gelu", "GELU", None), ("QuickGelu", "QuickGELU", None), ("FastGelu", "GELU, tanh form", None),
+                          ("BiasGelu", "GELU", bias), ("FastGelu", "GELU, tanh form", bias)):
+        m = Model([16])
+        first = normal(16, 24, scale=0.4)
+        z = m.put("MatMul", "x", first, name="z")
+        a = m.put(op, z, *([add] if add is not None else []), name="gate", domain="com.microsoft")
+        last = [normal(24, 8, scale=0.3), normal(8)]
+        m.put("Gemm", a, *last, name="y")
+        file = op if add is None else f"{op}_bias"
+        m.save(file)
+        model, lines = convert(file, data, "--what", "cold")
+        if model is None:
+            continue
+        title = f"{op}{' with a bias' if add is not None else ''}"
+        say(gate_line(lines).startswith(f"gate z -> gate: {name}, smooth, slope 1,"), f"{title}: found", lines)
+        say(ops(model) == ["MatMul"] + ["Sub"] * (add is not None) + ["Relu", "Gemm"], f"{title}: one ReLU", ops(model))
+        if add is not None:
+            kink = [numpy_helper.to_array(c) for c in model.graph.initializer if c.name == node_of(model, model.graph.node[1].output[0]).input[1]]
+            near(kink[0].flatten(), -bias, f"{title}: its kink is where the bias has it")
+        model, lines = convert(file, data, "--relus", "3")
+        error = [float(l.split("error ")[1].split()[0].rstrip(",")) for l in lines if l.startswith("gate ") and "error " in l]
+        say(error and error[0] < 0.05, f"{title}: three ReLUs are near it", lines)
 
 
 def test_regions():
@@ -421,7 +449,7 @@ def test_recurrent(op, gates):
 def write_list():
     """For ONNX Runtime: originals, cold swaps and refits of some models, with inputs that the refit has not seen."""
     with open(f"{folder}/list", "w") as out:
-        for file in ("edits", "conv10", "conv11", "transposed2", "shared", "LSTM", "several3"):
+        for file in ("edits", "conv10", "conv11", "transposed2", "shared", "LSTM", "several3", "BiasGelu_bias"):
             data = np.load(f"{folder}/{file}.npy")
             seen = normal(*data.shape)
             subprocess.run([program, f"{folder}/{file}.onnx", f"{folder}/{file}.cold.onnx", "--what", "cold"], check=True,
@@ -578,4 +606,5 @@ test_stacked()
 test_memory()
 test_bfloat16()
 test_edits()
+test_fused()
 write_list()
