@@ -20,14 +20,14 @@ Arms, beside the smooth network:
                        times it; of two rates the one that the hold-out prefers after the shorter time
     labels             cold 1, then Adam with labels for that time, at the better of the same rates
 
-Refits take 4,096 training inputs of an MLP, 1,024 images of the other networks, and 512 windows of 64 characters.
+Refits take 4,096 training inputs of an MLP, 1,024 images of the other networks, and 256 windows of 64 characters.
 
 The rule, fixed before the first run. What decides is the rise of the test loss over the smooth network's: cross-entropy in nats, within
 ±0.002; for a regression points of R² lost, within ±0.2. The 95 % interval over the seeds (Student's t) is inside: seen; outside: not
 seen; else not decidable. Fewer than five seeds decide nothing. Refit 1 less biases: a fall of the loss above 0. Holm's correction is over
-all of these. The column `samples` has half of the 95 % interval over the test samples of one network, the mean of the seeds: it says what
-another test set would change, and decides nothing. Flips and the divergence KL(smooth, converted) are on the test samples, too. Time is
-processor time of one thread, of the conversion with its export and its check, or of the training, and beside it that of an epoch.
+all of these. Half of the 95 % interval over the test samples of one network, averaged over the seeds, says what another test set would
+change, and decides nothing. Flips and the divergence KL(smooth, converted) are on the test samples, too. Time is processor time of one
+thread, of the conversion with its export and its check, or of the training, and beside it that of an epoch.
 
 Training stops after 60 epochs at most, that of photographs, which are shifted and mirrored at random, after 24, and the networks of text
 follow nanoGPT's schedule: 2,000 steps, or ten times as many."""
@@ -244,10 +244,10 @@ NETWORKS = {
                       most=24, change=moved),
     "vit": Network("Images", "ViT 4 x 64, photographs", "#882255", images("photographs", (9000, 1000), 5000), "data", ViT, 64, 1e-3,
                    most=24, change=moved),
-    "gpt": Network("Text", "GPT 4 x 128, 2,000 steps", "#999933", characters, "data", nano(False), 12, 1e-3, 512, gates=("gelu",), steps=2000),
-    "llama": Network("Text", "Llama-like 4 x 128, 2,000 steps", "#AA4499", characters, "data", nano(True), 12, 1e-3, 512, steps=2000),
-    "gpt10": Network("Text", "GPT 4 x 128, 20,000 steps", "#117733", characters, "data", nano(False), 12, 1e-3, 512, gates=("gelu",), steps=20000),
-    "llama10": Network("Text", "Llama-like 4 x 128, 20,000 steps", "#222222", characters, "data", nano(True), 12, 1e-3, 512, gates=("silu",),
+    "gpt": Network("Text", "GPT 4 x 128, 2,000 steps", "#999933", characters, "data", nano(False), 12, 1e-3, 256, gates=("gelu",), steps=2000),
+    "llama": Network("Text", "Llama-like 4 x 128, 2,000 steps", "#AA4499", characters, "data", nano(True), 12, 1e-3, 256, steps=2000),
+    "gpt10": Network("Text", "GPT 4 x 128, 20,000 steps", "#117733", characters, "data", nano(False), 12, 1e-3, 256, gates=("gelu",), steps=20000),
+    "llama10": Network("Text", "Llama-like 4 x 128, 20,000 steps", "#222222", characters, "data", nano(True), 12, 1e-3, 256, gates=("silu",),
                        steps=20000),
     "resnet64": Network("Images", "ResNet-18, 64 to 512 channels", "#666666", images("photographs", (9000, 1000), 5000), "data", resnet64, 64, 2e-3,
                         gates=("silu",), most=2, change=moved),
@@ -507,35 +507,35 @@ class Findings:
     def print(self):
         survivors, tested = convert.holm(self.p)
         if tested:
-            print(f"\n{tested} differences are tested; {len(survivors)} verdicts survive Holm's correction: "
+            print(f"{tested} differences are tested; {len(survivors)} verdicts survive Holm's correction: "
                   + "; ".join(self.names[k] for k in survivors))
 
 
-def print_rises(runs):
-    """A row for each network: the rise of the loss with each arm, and what of it survives the correction."""
+def print_tables(runs):
+    """A row for each network: the rise of the loss with each arm, flips, divergence, what another test set would change, and the time."""
     findings = Findings()
-    print("| network, seeds | smooth, epochs | " + " | ".join(ARMS) + " | biases less refit 1 |\n" + "|---" * (len(ARMS) + 3) + "|")
+    first, second = ["cold 1", "biases", "refit 1", "refit 2", "refit 3"], ["cold 2", "cold 3", "distilled", "distilled x10", "labels"]
+    flips, more = ["cold 1", "refit 1", "refit 3"], ["refit 1", "refit 3"]
+    tables = [[["network, seeds", "smooth, epochs"] + first + ["flips, %: " + ", ".join(flips)]],
+              [["network"] + second + ["biases less refit 1"]],
+              [["network"] + [f"{words}: " + ", ".join(more) for words in ("divergence", "± rise over the test samples", "s of")]]]
     for row, group in runs.items():
-        margin, digits, unit = (POINTS, 2, "R²") if is_regression(group) else (NATS, 4, "%")
-        cells = [f"{title_of(row)}, {len(group)}", "{:.2f} {}, {:.0f}".format(
-            np.mean([run["score"] for run in group]), unit, np.mean([run["epochs"] for run in group]))]
-        cells += [findings.cell(f"{title_of(row)}, {arm}", of_arm(group, arm, "rise"), -margin, margin, digits) for arm in ARMS]
+        title, digits, margin = title_of(row), 2 if is_regression(group) else 4, POINTS if is_regression(group) else NATS
+        rises = lambda arms: [findings.cell(f"{title}, {arm}", of_arm(group, arm, "rise"), -margin, margin, digits) for arm in arms]
+        each = lambda key, arms, digits: ", ".join(f"{np.mean(of_arm(group, arm, key)):.{digits}f}" for arm in arms)
+        mean = lambda key: np.mean([run[key] for run in group])
+        score = f"{mean('loss'):.4f} nats" if NETWORKS[row.split("-")[0]].kind == "Text" else \
+            f"{mean('score'):.2f} " + ("R²" if is_regression(group) else "%")
+        tables[0].append([f"{title}, {len(group)}", f"{score}, {mean('epochs'):.0f}"] + rises(first)
+                         + ["" if is_regression(group) else each("flips", flips, 2)])
         gain = np.subtract(of_arm(group, "biases", "rise"), of_arm(group, "refit 1", "rise"))
-        cells.append(findings.cell(f"{title_of(row)}, refit 1 less biases", gain, 0, np.inf, digits))
-        print("| " + " | ".join(cells) + " |")
+        tables[1].append([title] + rises(second) + [findings.cell(f"{title}, biases less refit 1", gain, 0, np.inf, digits)])
+        tables[2].append([title, "" if is_regression(group) else each("divergence", more, 4), each("samples", more, digits),
+                          each("seconds", more, 2) + f"; an epoch {mean('epoch_seconds'):.1f}"])
+    for table in tables:
+        table.insert(1, ["---"] * len(table[0]))
+        print("\n".join("| " + " | ".join(cells) + " |" for cells in table) + "\n")
     findings.print()
-
-
-def print_more(runs):
-    """A row for each network: flips, divergence, what another test set would change, and the time."""
-    few = ["cold 1", "refit 1", "refit 2", "refit 3"]
-    print("\n| " + ", ".join(few) + " | flips, % | divergence | ± rise over test samples | s; an epoch |\n" + "|---" * 5 + "|")
-    for row, group in runs.items():
-        each = lambda key, digits: ", ".join(f"{np.mean(of_arm(group, arm, key)):.{digits}f}" for arm in few)
-        cells = [title_of(row)] + (["", ""] if is_regression(group) else [each("flips", 2), each("divergence", 4)])
-        cells += [each("samples", 2 if is_regression(group) else 4), each("seconds", 2) + "; {:.2f}".format(
-            np.mean([run["epoch_seconds"] for run in group]))]
-        print("| " + " | ".join(cells) + " |")
 
 
 # ---- the figure ----
@@ -670,8 +670,7 @@ def main():
         return
     if not runs:
         sys.exit("relus.py: no result; the data are not there")
-    print_rises(runs)
-    print_more(runs)
+    print_tables(runs)
     if options.svg:
         draw(runs, options.svg)
 
