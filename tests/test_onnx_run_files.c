@@ -10,7 +10,8 @@
 static char said[160];
 
 /* One operator, "DOMAIN.NAME" outside ai.onnx. A tensor is "SHAPE: ELEMENTS", of floats, or after a
-   letter of another type (sample_of); an empty text is left out. */
+   letter of another type (sample_of); an empty text is left out. The output is the first one, after
+   "- " the second one. */
 typedef struct {
     const char *op, *attributes;
     int opset;
@@ -90,6 +91,8 @@ static const row rows[] = {
       11,
       { "1,1,1,1: 18" },
       "1,1,1,1: 2" },
+    /* a window that lacks a whole stride has no outputs */
+    { "AveragePool", "kernel_shape=2,1", 11, { "1,1,1,3: 5 6 7" }, "1,1,0,3:" },
     { "GlobalAveragePool", "", 11, { "1,2,1,2: 1 3 5 9" }, "1,2,1,1: 2 7" },
     { "BatchNormalization",
       "epsilon=0.0",
@@ -97,6 +100,13 @@ static const row rows[] = {
       { "1,2,1: 3 5", "2: 2 1", "2: 1 0", "2: 1 1", "2: 4 1" },
       "1,2,1: 3 4" },
     { "LayerNormalization", "epsilon=0.0", 17, { "1,2: 1 3", "2: 1 2", "2: 0 1" }, "1,2: -1 3" },
+    /* scales of the columns of x, and of its rows, which are not normalised */
+    { "LayerNormalization", "epsilon=0.0", 17, { "2,2: 1 3 5 1", "2,1: 1 2" }, "2,2: -1 1 2 -2" },
+    { "LayerNormalization",
+      "epsilon=0.0",
+      17,
+      { "2,2: 1 3 5 1", "2: 1 2", "2,2: 0 1 2 3" },
+      "2,2: -1 3 3 1" },
     { "InstanceNormalization", "epsilon=0.0", 6, { "1,1,2: 1 3", "1: 2", "1: 1" }, "1,1,2: -1 3" },
     { "Resize", "mode:nearest", 13, { "1,1,2: 1 2", "", "3: 1 1 2" }, "1,1,4: 1 1 2 2" },
     { "Resize",
@@ -105,6 +115,22 @@ static const row rows[] = {
       { "1,1,2: 1 3", "", "", "i 3: 1 1 3" },
       "1,1,3: 1 2 3" },
     { "Dropout", "", 13, { "2: 1 2" }, "2: 1 2" },
+    { "Dropout", "", 7, { "2: 1 2" }, "- 2: 0 0" },
+    { "Dropout", "", 13, { "2: 1 2" }, "- b 2: 1 1" },
+    { "Resize",
+      "mode:nearest coordinate_transformation_mode:tf_half_pixel_for_nn",
+      11,
+      { "1,1,4: 1 2 3 4", "", "", "i 3: 1 1 2" },
+      "1,1,2: 2 4" },
+    { "ImageScaler", "scale=2.0 bias=1.0,10.0", 7, { "1,2,1,1: 3 4" }, "1,2,1,1: 7 18" },
+    { "Crop", "border=1,0,0,1", 7, { "1,1,3,3: 1 2 3 4 5 6 7 8 9" }, "1,1,2,2: 2 3 5 6" },
+    { "Crop", "border=1,2,0,0 scale=1,2", 7, { "1,1,3,3: 1 2 3 4 5 6 7 8 9" }, "1,1,1,2: 8 9" },
+    /* a sequence of length 0 ends in a state of 0, not in the initial one */
+    { "RNN",
+      "hidden_size=1",
+      14,
+      { "1,2,1: 0 0", "1,1,1: 1", "1,1,1: 1", "", "n 2: 0 1", "1,2,1: 5 0" },
+      "- 1,2,1: 0 0" },
     { "Identity", "", 13, { "i 2: 1 2" }, "i 2: 1 2" },
     { "CumProd", "reverse=1 exclusive=1", 26, { "3: 1 2 3", "i : 0" }, "3: 6 3 1" },
     { "BitCast", "to=1", 26, { "n 2: 1065353216 0" }, "2: 1 0" },
@@ -236,6 +262,12 @@ static const row rows[] = {
       17,
       { "1,1,2: 1 0", "1,2,2: 0 7 1 7", "1,2,2: 10 2 11 4", "", "n 1,2: 1 1" },
       "1,1,2: 10.7310586 3" },
+    /* a mask of one column is a place that is not used */
+    { "com.microsoft.Attention",
+      "num_heads=1",
+      17,
+      { "1,2,1: 0 1", "1,3: 1 1 1", "3: 0 0 10", "n 1,1: 1" },
+      "1,2,1: 10.5 10.7310586" },
     { "com.microsoft.GroupQueryAttention",
       "num_heads=2 kv_num_heads=1",
       17,
@@ -382,6 +414,7 @@ static memory_file file_of_row(const row *r, int constant)
 {
     memory_file graph = { NULL, 0, 0 }, node;
     const char *dot = strrchr(r->op, '.');
+    const int second = *r->out == '-';
     char names[32], domain[32] = "";
     for (int k = 0; k < 9 && r->in[k]; k++) {
         const char name[2] = { (char)('a' + k), 0 };
@@ -396,13 +429,13 @@ static memory_file file_of_row(const row *r, int constant)
             build_value(&graph, BUILD_INPUT, name, s.type, s.rank, s.dim);
     }
     input_names(r, names);
-    node = build_node_alone(dot ? dot + 1 : r->op, names, "y", r->attributes);
+    node = build_node_alone(dot ? dot + 1 : r->op, names, second ? "- y" : "y", r->attributes);
     if (dot) {
         memcpy(domain, r->op, (size_t)(dot - r->op));
         build_text(&node, 7, domain);
     }
     build_message(&graph, BUILD_NODE, &node);
-    build_value(&graph, BUILD_OUTPUT, "y", sample_of(r->out).type, -1, NULL);
+    build_value(&graph, BUILD_OUTPUT, "y", sample_of(r->out + 2 * second).type, -1, NULL);
     return build_model(&graph, 8, r->opset);
 }
 
@@ -455,7 +488,7 @@ static int try_row(const row *r, int constant)
             set_inputs(run, r);
         good = !onnx_run_all(run);
         if (good)
-            good = is_sample(onnx_run_get(run, g->top.output[0]), r->out);
+            good = is_sample(onnx_run_get(run, g->top.output[0]), r->out + 2 * (*r->out == '-'));
         else
             snprintf(said, sizeof said, "%s", run->message);
     }

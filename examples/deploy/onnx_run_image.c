@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
 
    onnx_run_image.c: sampling of images in onnx_run.h: Resize, Upsample, GridSample, RoiAlign,
-   AffineGrid. Coordinates are computed in float, as ONNX Runtime does, since they decide which
-   element is the nearest.
+   AffineGrid, and ImageScaler. Coordinates are computed in float, as ONNX Runtime does, since they
+   decide which element is the nearest.
 
    MAP
        [1] PLAN          sizes, scales, coordinates of Resize
@@ -10,7 +10,8 @@
        [3] TAPS          linear and cubic, one dimension after another
        [4] RESIZE        the operators
        [5] GRID          GridSample, AffineGrid
-       [6] REGIONS       RoiAlign */
+       [6] REGIONS       RoiAlign
+       [7] SCALER        ImageScaler */
 #include "onnx_layers.h"
 
 /* ---- [1] PLAN ---- */
@@ -18,6 +19,7 @@
 typedef enum {
     IMAGE_HALF_PIXEL,
     IMAGE_HALF_PIXEL_SYMMETRIC,
+    IMAGE_HALF_PIXEL_NEAREST,
     IMAGE_PYTORCH_HALF_PIXEL,
     IMAGE_ALIGN_CORNERS,
     IMAGE_ASYMMETRIC,
@@ -58,6 +60,7 @@ static float onnx_image_coordinate(const image_plan *p, int d, int64_t at)
     case IMAGE_ASYMMETRIC: return x / scale;
     case IMAGE_PYTORCH_HALF_PIXEL: return p->out[d] > 1 ? (x + 0.5f) / scale - 0.5f : 0;
     case IMAGE_HALF_PIXEL: return (x + 0.5f) / scale - 0.5f;
+    case IMAGE_HALF_PIXEL_NEAREST: return (x + 0.5f) / scale;
     case IMAGE_HALF_PIXEL_SYMMETRIC: {
         const float offset = onnx_times(in / 2, 1 - (float)p->out[d] / onnx_times(scale, in));
         return offset + (x + 0.5f) / scale - 0.5f;
@@ -337,6 +340,7 @@ static int onnx_image_read_attributes(onnx_call *c, image_plan *p)
         { "half_pixel", IMAGE_HALF_PIXEL },
         { "half_pixel_symmetric", IMAGE_HALF_PIXEL_SYMMETRIC },
         { "pytorch_half_pixel", IMAGE_PYTORCH_HALF_PIXEL },
+        { "tf_half_pixel_for_nn", IMAGE_HALF_PIXEL_NEAREST },
         { "align_corners", IMAGE_ALIGN_CORNERS },
         { "asymmetric", IMAGE_ASYMMETRIC },
         { "tf_crop_and_resize", IMAGE_CROP },
@@ -858,7 +862,35 @@ static int onnx_image_roi_align(onnx_call *c)
     return onnx_layer_out(c, 0, c->in[0]->type, y);
 }
 
+/* ---- [7] SCALER ---- */
+
+/* An operator of the first versions of ONNX: scale·x + bias of the channel. */
+static int onnx_image_scaler(onnx_call *c)
+{
+    const onnx_attribute *bias = onnx_attribute_of(c, "bias");
+    const float scale = onnx_float(c, "scale", 1);
+    onnx_tensor *x, *y;
+    size_t i, channels, pixels;
+    if (onnx_need(c, 1))
+        return -1;
+    if (c->in[0]->rank != 4)
+        return onnx_refuse_call(c, "expected images, of 4 dimensions");
+    channels = (size_t)c->in[0]->dim[1];
+    pixels = (size_t)(c->in[0]->dim[2] * c->in[0]->dim[3]);
+    if (bias && (bias->kind != ONNX_ATTR_FLOATS || bias->count != channels))
+        return onnx_refuse_call(c, "attribute bias: expected %z numbers", channels);
+    x = onnx_as_float(c, c->in[0]);
+    y = x ? onnx_tensor_make(c->run, ONNX_F32, x->rank, x->dim) : NULL;
+    for (i = 0; y && i < y->count; i++) {
+        const float more = bias ? bias->floats[i / pixels % channels] : 0;
+        ((float *)y->data)[i] = onnx_times(scale, ((const float *)x->data)[i]) + more;
+    }
+    onnx_tensor_free(x);
+    return onnx_layer_out(c, 0, c->in[0]->type, y);
+}
+
 const onnx_operator onnx_image_operators[] = {
+    { "ImageScaler", 1, onnx_image_scaler, NULL },
     { "Resize", 10, onnx_image_resize_old, NULL },
     { "Resize", 11, onnx_image_resize, NULL },
     { "Upsample", 7, onnx_image_resize_old, NULL },

@@ -184,9 +184,10 @@ static int onnx_layers_window_list(onnx_call *c, const char *name, int dims, int
     return 0;
 }
 
-/* Computes the outputs of a dimension and, with auto_pad SAME, its pads. */
+/* Computes the outputs of a dimension and, with auto_pad SAME, its pads. A window of a pooling that
+   lacks a whole stride has no outputs. */
 static int onnx_layers_window_out(onnx_call *c, onnx_window *w, int same_upper, int same_lower,
-                                  int ceil)
+                                  int ceil, int pools)
 {
     const int64_t reach = (w->window - 1) * w->dilation + 1;
     int64_t room;
@@ -202,6 +203,10 @@ static int onnx_layers_window_out(onnx_call *c, onnx_window *w, int same_upper, 
     room = w->in + w->before + w->after - reach;
     if (room < 0 && ceil && room > -w->stride)
         room = 0;
+    if (pools && room == -w->stride) {
+        w->out = 0;
+        return 0;
+    }
     if (room < 0)
         return onnx_refuse_call(c, "a window of %d does not fit %d elements with their pads", reach,
                                 w->in + w->before + w->after);
@@ -242,7 +247,7 @@ int onnx_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight, 
         w[k].dilation = dilation ? dilation[k] : 1;
         w[k].before = pads && !valid ? pads[k] : 0;
         w[k].after = pads && !valid ? pads[dims + k] : 0;
-        if (onnx_layers_window_out(c, w + k, upper, lower, ceil))
+        if (onnx_layers_window_out(c, w + k, upper, lower, ceil, !weight))
             return -1;
     }
     return dims;

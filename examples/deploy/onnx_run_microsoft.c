@@ -506,6 +506,9 @@ static int onnx_ms_make_mask(onnx_call *c, ms_attention *p, const onnx_tensor *m
     const int64_t batch = p->q->dim[0], queries = p->q->dim[2], keys = p->k->dim[2];
     int64_t dim[4] = { 0, 1, 0, 0 }, b, i, j;
     float *m;
+    /* one column is a place that is not used */
+    if (mask && mask->rank == 2 && mask->dim[1] == 1 && keys > 1)
+        mask = NULL;
     if (mask && !onnx_ms_mask_fits(mask, batch, queries, keys))
         return onnx_refuse_call(c, "the mask does not fit %d queries and %d keys", queries, keys);
     dim[0] = batch;

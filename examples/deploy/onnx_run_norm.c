@@ -494,13 +494,20 @@ static int onnx_norm_batch(onnx_call *c)
 
 /* Rows of n elements, each normalised by its own moments. All are floats, or all doubles. */
 typedef struct {
-    const onnx_tensor *x, *scale, *shift; /* of the elements of a row, or NULL */
+    const onnx_tensor *x;
+    const onnx_tensor *scale, *shift; /* of the elements of one row, or of all rows, or NULL */
     onnx_tensor *y;
     size_t n;
     double epsilon;
     int no_mean;             /* 1: by the root of the mean square alone */
     float *mean, *deviation; /* of each row: the mean and 1/deviation, or NULL */
 } norm_rows;
+
+/* The elements of scale or shift for row i: the place of the first one. */
+static size_t onnx_norm_of_row(const norm_rows *p, const onnx_tensor *parameter, size_t i)
+{
+    return parameter && parameter->count > p->n ? i * p->n : 0;
+}
 
 /* y·scale + shift, of floats. */
 static void onnx_norm_scale(float *y, const float *scale, const float *shift, size_t n)
@@ -531,8 +538,10 @@ static void onnx_norm_row_f32(const norm_rows *p, size_t i, double *mean, double
     for (k = 0; k < p->n; k++)
         y[k] = (float)(((double)x[k] - *mean) * *factor);
     if (p->scale)
-        onnx_norm_scale(y, (const float *)p->scale->data,
-                        p->shift ? (const float *)p->shift->data : NULL, p->n);
+        onnx_norm_scale(y, (const float *)p->scale->data + onnx_norm_of_row(p, p->scale, i),
+                        p->shift ? (const float *)p->shift->data + onnx_norm_of_row(p, p->shift, i)
+                                 : NULL,
+                        p->n);
 }
 
 /* Row i of doubles. */
@@ -540,6 +549,7 @@ static void onnx_norm_row_f64(const norm_rows *p, size_t i, double *mean, double
 {
     const double *x = (const double *)p->x->data + i * p->n;
     double *y = (double *)p->y->data + i * p->n, sum = 0;
+    const size_t scale = onnx_norm_of_row(p, p->scale, i), shift = onnx_norm_of_row(p, p->shift, i);
     size_t k;
     for (k = 0; k < p->n && !p->no_mean; k++)
         sum += x[k];
@@ -550,9 +560,9 @@ static void onnx_norm_row_f64(const norm_rows *p, size_t i, double *mean, double
     for (k = 0; k < p->n; k++) {
         y[k] = (x[k] - *mean) * *factor;
         if (p->scale)
-            y[k] = onnx_times_f64(y[k], ((const double *)p->scale->data)[k]);
+            y[k] = onnx_times_f64(y[k], ((const double *)p->scale->data)[scale + k]);
         if (p->shift)
-            y[k] += ((const double *)p->shift->data)[k];
+            y[k] += ((const double *)p->shift->data)[shift + k];
     }
 }
 
@@ -570,27 +580,29 @@ static void onnx_norm_row(size_t i, void *user)
         p->deviation[i] = (float)factor;
 }
 
-/* Input k, in the type of x, broadcast to the last dimensions of x from `axis` on; NULL if it is
- left out. *failed: it does not fit. */
+/* Input k, in the type of x, broadcast to the last dimensions of x from `axis` on, or to all of x
+   if it has more than these; NULL if it is left out. *failed: it does not fit. */
 static onnx_tensor *onnx_norm_parameter(onnx_call *c, int k, const onnx_tensor *x, int axis,
                                         int *failed)
 {
     const onnx_tensor *in = onnx_in_of(c, k);
-    const int rank = x->rank - axis;
     int64_t step[ONNX_MOST_RANK], place[ONNX_MOST_RANK] = { 0 };
     onnx_tensor *from, *y;
     size_t i;
-    int d;
+    int d, rank = x->rank - axis;
     if (!in || *failed)
         return NULL;
-    for (d = 1; d <= in->rank; d++) {
+    for (d = 1; d <= in->rank && !*failed; d++) {
         const int64_t n = in->dim[in->rank - d];
-        if (n != 1 && (d > rank || n != x->dim[x->rank - d]))
+        if (n != 1 && (d > x->rank || n != x->dim[x->rank - d]))
             *failed =
-                onnx_refuse_call(c, "input %d does not fit the normalised dimensions", (int64_t)k);
+                onnx_refuse_call(c, "input %d does not fit the input's dimensions", (int64_t)k);
+        else if (n != 1 && d > rank)
+            rank = x->rank;
     }
     if (*failed)
         return NULL;
+    axis = x->rank - rank;
     from = x->type == ONNX_F64 ? onnx_layer_in(c, in) : onnx_as_float(c, in);
     if (from && from->type != x->type)
         *failed = onnx_refuse_call(c, "input %d has another type", (int64_t)k);

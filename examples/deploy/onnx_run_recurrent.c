@@ -398,7 +398,7 @@ static int onnx_rec_step(onnx_call *c, rec_plan *p, size_t direction, int revers
 }
 
 /* Copies the state of a direction from or to (directions, batch, hidden), or with layout (batch,
-   directions, hidden). */
+   directions, hidden). The last state of a sequence of length 0 is 0, as in ONNX Runtime. */
 static void onnx_rec_move(const rec_plan *p, size_t direction, float *all, float *state, int out)
 {
     const size_t n = p->hidden;
@@ -406,7 +406,9 @@ static void onnx_rec_move(const rec_plan *p, size_t direction, float *all, float
     for (b = 0; b < p->batch; b++) {
         const size_t k =
             p->layout ? b * (size_t)p->directions + direction : direction * p->batch + b;
-        if (out)
+        if (out && p->lengths && !onnx_rec_length(p, b))
+            memset(all + k * n, 0, n * sizeof *state);
+        else if (out)
             memcpy(all + k * n, state + b * n, n * sizeof *state);
         else
             memcpy(state + b * n, all + k * n, n * sizeof *state);

@@ -1037,6 +1037,32 @@ static int onnx_run_center_crop_pad(onnx_call *c)
     return onnx_shape_pad_run(c, begin, end, SHAPE_CONSTANT, zero);
 }
 
+/* An operator of the first versions of ONNX: takes border (left, top, right, bottom) from images,
+   or with scale (height, width) what begins at the left and top one. */
+static int onnx_run_crop(onnx_call *c)
+{
+    const onnx_tensor *x = onnx_in_of(c, 0);
+    const uint64_t zero[2] = { 0, 0 };
+    int64_t begin[ONNX_MOST_RANK] = { 0 }, end[ONNX_MOST_RANK] = { 0 };
+    const int64_t *border, *size;
+    int d, borders, sizes;
+    if (onnx_need(c, 1))
+        return -1;
+    border = onnx_ints(c, "border", &borders);
+    size = onnx_ints(c, "scale", &sizes);
+    if (x->rank != 4 || !border || borders != 4 || (size && sizes != 2))
+        return onnx_refuse_call(c, "expected images, a border of 4 numbers and a scale of 2");
+    for (d = 2; d < 4; d++) {
+        const int64_t before = border[3 - d], n = x->dim[d];
+        const int64_t after = size ? size[d - 2] : border[5 - d];
+        if (before < 0 || before > n || after < 0 || after > n - before)
+            return onnx_refuse_call(c, "the border and the scale do not fit %d elements", n);
+        begin[d] = -before;
+        end[d] = size ? before + after - n : -after;
+    }
+    return onnx_shape_pad_run(c, begin, end, SHAPE_CONSTANT, zero);
+}
+
 /* ---- [6] MASKS ---- */
 
 static int onnx_run_trilu(onnx_call *c)
@@ -1122,6 +1148,7 @@ static int onnx_run_reverse_sequence(onnx_call *c)
 
 /* clang-format off */
 const onnx_operator onnx_shape_operators[] = {
+    { "Crop",            1,  onnx_run_crop,              NULL },
     { "CenterCropPad",   18, onnx_run_center_crop_pad,   NULL },
     { "Concat",          4,  onnx_run_concat,            NULL },
     { "Constant",        1,  onnx_run_constant,          NULL },

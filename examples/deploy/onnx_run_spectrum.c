@@ -272,7 +272,7 @@ static int onnx_spectrum_stft(onnx_call *c)
 
 /* ---- [4] WINDOWS ---- */
 
-/* a - b·cos(2πk/n) + c·cos(4πk/n) */
+/* a - b·cos(2πk/n) + e·cos(4πk/n). A window of one element that is not periodic is NaN: n is 0. */
 static int onnx_spectrum_cosines(onnx_call *c, double a, double b, double e)
 {
     const int periodic = onnx_int(c, "periodic", 1) != 0;
@@ -289,7 +289,7 @@ static int onnx_spectrum_cosines(onnx_call *c, double a, double b, double e)
         const double angle = n > 0 ? 2 * onnx_spectrum_pi * (double)k / n : 0;
         double x = a - onnx_times_f64(b, cos(angle));
         x += onnx_times_f64(e, cos(2 * angle));
-        onnx_tensor_set_real(y, (size_t)k, x);
+        onnx_tensor_set_real(y, (size_t)k, n > 0 ? x : (double)NAN);
     }
     return y ? 0 : -1;
 }

@@ -477,8 +477,8 @@ static int onnx_run_not(onnx_call *c)
     return 0;
 }
 
-/* Makes the mask of Dropout, all ones. Returns 0 or -1. */
-static int onnx_unary_mask(onnx_call *c, int type)
+/* Makes the mask of Dropout, all of one value. Returns 0 or -1. */
+static int onnx_unary_mask(onnx_call *c, int type, double value)
 {
     const onnx_tensor *x = c->in[0];
     onnx_tensor *mask;
@@ -487,14 +487,16 @@ static int onnx_unary_mask(onnx_call *c, int type)
         return 0;
     mask = onnx_out(c, 1, type, x->rank, x->dim);
     for (i = 0; mask && i < x->count; i++)
-        onnx_tensor_set_real(mask, i, 1);
+        onnx_tensor_set_real(mask, i, value);
     return mask ? 0 : -1;
 }
 
-/* Opsets 7 to 11: only inference. The mask is of the input's type before opset 10. */
+/* Opsets 7 to 11: only inference. The mask is of the input's type before opset 10; ONNX leaves its
+   values open, and ONNX Runtime makes them 0. */
 static int onnx_run_dropout_7(onnx_call *c)
 {
-    return onnx_run_identity(c) || onnx_unary_mask(c, c->opset < 10 ? c->in[0]->type : ONNX_BOOL);
+    return onnx_run_identity(c)
+           || onnx_unary_mask(c, c->opset < 10 ? c->in[0]->type : ONNX_BOOL, 0);
 }
 
 /* In training mode element i is dropped if lgelu_uniform(seed, 0, i) is below the ratio: other
@@ -509,9 +511,9 @@ static int onnx_run_dropout(onnx_call *c)
     if (onnx_need(c, 1))
         return -1;
     if (!mode || !mode->count || !onnx_tensor_whole(mode, 0) || !(drop > 0))
-        return onnx_run_identity(c) || onnx_unary_mask(c, ONNX_BOOL);
+        return onnx_run_identity(c) || onnx_unary_mask(c, ONNX_BOOL, 1);
     y = onnx_out(c, 0, x->type, x->rank, x->dim);
-    if (!y || onnx_unary_mask(c, ONNX_BOOL))
+    if (!y || onnx_unary_mask(c, ONNX_BOOL, 1))
         return -1;
     for (i = 0; i < x->count; i++) {
         const int kept = (double)lgelu_uniform(seed, 0, i) >= drop;
