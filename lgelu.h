@@ -8825,7 +8825,7 @@ static void lgelu__run_forward(const lgelu_threads *team, void *user)
        nothing. */
     if (net->internal.learning)
         net->pass++;
-    updates = net->internal.learning || net->internal.estimate;
+    updates = net->state_count && (net->internal.learning || net->internal.estimate);
     if (updates)
         memcpy(net->internal.state_before, net->state, statistics);
     for (i = 0; i < net->count && !net->status; i++) {

@@ -36,8 +36,9 @@ static struct {
 static uint32_t draw(uint32_t n)
 {
     uint32_t x = 0, k;
-    /* Behind the last byte of libFuzzer's input the values are random as well: zeros for ever would
-       keep a loop that draws until a value fits from ending. */
+    /* Behind the last byte of libFuzzer's input the values are random as well, from a seed that the
+       input determines: its first inputs have few bytes, and zeros for ever would keep a loop that
+       draws until a value fits from ending. */
     if (!source.byte || !source.left)
         return lgelu_random(source.seed, 41, source.drawn++) % n;
     for (k = n; k > 1 && source.left; k >>= 8, source.left--)
@@ -2442,7 +2443,7 @@ static void run(void)
         if (slots[k].made && odds(90))
             bind_all(slots + k);
     }
-    for (int k = 0; k < 60 && !(source.byte && !source.left); k++)
+    for (int k = 0; k < 60; k++)
         act(slots + draw(SLOTS));
     for (int k = 0; k < SLOTS; k++)
         restart(slots + k);
@@ -2456,6 +2457,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     source.byte = n ? p : &none;
     source.left = n;
     source.drawn = 0;
+    source.seed = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < n; i++)
+        source.seed = (source.seed ^ p[i]) * 1099511628211u;
     run();
     return 0;
 }

@@ -334,6 +334,8 @@ static onnx_tensor *onnx_gates_evaluate(const onnx_gate *gate, onnx_run *run, on
     const onnx_node *all = run->graph->top.node;
     onnx_tensor **made = (onnx_tensor **)calloc((size_t)gate->count + 1, sizeof *made), *y = NULL;
     int i, j, k, failed = !made;
+    if (!made)
+        deploy_refuse(run->message, LGELU_E_MEMORY, "out of memory");
     for (i = 0; i < gate->count && !failed; i++) {
         const onnx_node *n = all + gate->nodes[i];
         const onnx_tensor *in[16] = { NULL };
@@ -670,28 +672,31 @@ static void onnx_gates_release(onnx_gate *gate)
     gate->nodes = NULL;
 }
 
-/* Evaluates the region on the grid around its center, by a type that its nodes accept. Returns the
-   values (GRID, channels), or NULL. */
-static float *onnx_gates_on_grid(onnx_run *run, onnx_gate *gate, const float *grid)
+/* Evaluates the region on the grid around its center, by a type that its nodes accept. *f: the
+   values (GRID, channels), or NULL if they accept none. Returns 0, or -1: out of memory. */
+static int onnx_gates_on_grid(onnx_run *run, onnx_gate *gate, const float *grid, float **f)
 {
     static const int types[4] = { ONNX_F32, ONNX_F64, ONNX_F16, ONNX_BF16 };
     const size_t n = gate->channels;
-    float *z = (float *)deploy_room(2 * ONNX_GATES_GRID * n, sizeof *z), *f = NULL;
+    float *z = (float *)deploy_room(2 * ONNX_GATES_GRID * n, sizeof *z);
+    int failed = 1, lost = !z;
     size_t i, k;
-    for (k = 0; k < 4 && z && !f; k++) {
+    for (k = 0; k < 4 && failed && !lost; k++) {
         gate->type = types[k];
         for (i = 0; i < ONNX_GATES_GRID * n; i++)
             z[i] = grid[i / n] + (float)gate->center[i % n];
-        if (!onnx_gate_values(gate, run, z, z + ONNX_GATES_GRID * n, ONNX_GATES_GRID))
-            f = z;
+        failed = onnx_gate_values(gate, run, z, z + ONNX_GATES_GRID * n, ONNX_GATES_GRID);
+        lost = failed && onnx_run_lacks_memory(run);
         run->message[0] = 0;
     }
-    if (!f) {
+    *f = NULL;
+    if (failed) {
         free(z);
-        return NULL;
+        return lost ? -1 : 0;
     }
-    memmove(f, f + ONNX_GATES_GRID * n, ONNX_GATES_GRID * n * sizeof *f);
-    return f;
+    memmove(z, z + ONNX_GATES_GRID * n, ONNX_GATES_GRID * n * sizeof *z);
+    *f = z;
+    return 0;
 }
 
 /* Sets center, by channel: less what the first node adds to z. */
@@ -758,7 +763,8 @@ static int onnx_gates_describe(onnx_gates_look *l, onnx_gate *gate, int z, int v
     onnx_gates_grid(grid);
     if (!gate->why) {
         onnx_gates_find_center(l->run, gate, lines + 4 * gate->channels);
-        f = onnx_gates_on_grid(l->run, gate, grid);
+        if (onnx_gates_on_grid(l->run, gate, grid, &f))
+            return -1;
         gate->why = f ? NULL : "its nodes could not be evaluated by themselves";
     }
     if (!f)

@@ -881,6 +881,8 @@ static int onnx_run_is_constant(const onnx_run *r, const onnx_node *n)
     return onnx_run_is_pure(n);
 }
 
+int onnx_run_lacks_memory(const onnx_run *r) { return strstr(r->message, "out of memory") != NULL; }
+
 /* Computes what depends on constants alone. A node that fails is left for the run, whose inputs may
    never reach it, unless memory was missing: then -1 is returned. */
 static int onnx_run_fold(onnx_run *r)
@@ -896,7 +898,7 @@ static int onnx_run_fold(onnx_run *r)
         for (k = 0; k < n->inputs; k++)
             in[k] = n->input[k] < 0 ? NULL : r->constant[n->input[k]];
         if (onnx_run_node(r, i, in, out, r->value)) {
-            if (strstr(r->message, "out of memory"))
+            if (onnx_run_lacks_memory(r))
                 return -1;
             r->message[0] = 0;
             continue;

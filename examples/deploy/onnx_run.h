@@ -122,6 +122,9 @@ const onnx_tensor *onnx_run_get(const onnx_run *r, int value);
 lgelu_status onnx_run_node(onnx_run *r, int node, const onnx_tensor *const *in, onnx_tensor **out,
                            onnx_tensor *const *outer);
 
+/* Returns whether run->message reports that memory could not be allocated. */
+int onnx_run_lacks_memory(const onnx_run *r);
+
 /* Returns whether the outputs of a node depend on its inputs alone: no random operator. */
 int onnx_run_is_pure(const onnx_node *n);
 

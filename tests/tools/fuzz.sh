@@ -87,7 +87,15 @@ if clang $flags -fsanitize-ignorelist=tools/fuzz_ignored.txt -fsanitize=fuzzer -
 else
     echo "skip $program with libFuzzer: no clang that has it here"
 fi
-timeout $((seconds + 3600)) "build/$program.own" $ROUNDS || failed=1
+own=build/$program.own.out
+timeout $((seconds + 3600)) "build/$program.own" $ROUNDS > $own 2>&1
+status=$?
+cat $own
+if [ $status != 0 ]; then
+    failed=1
+    # A program that a sanitizer ends prints no line of its own.
+    grep -q '^FAIL' $own || echo "FAIL $program: status $status, $(grep -m1 -E 'ERROR|error:' $own)"
+fi
 
 # The random networks once more, in builds that no sanitizer's own memory changes: what overflows, shifts too far or converts a float
 # out of range ends the program (-ftrapv and gcc's traps), and valgrind reports what is decided by a byte that nobody has written, since
