@@ -38,6 +38,8 @@ echo "# the table of examples/torch/convert.py"
 $python tools/torch_convert.py 2> $out/err || bad=1
 [ -s $out/err ] && { echo "FAIL convert.py's intervals: $(tail -n 1 $out/err)"; bad=1; }
 $CC -std=c99 -O1 $RELUIZE ${IMPLEMENTATION:-tools/lgelu.c} -o $out/reluize -lm || exit 1
+evaluator=$(echo $RELUIZE | tr ' ' '\n' | grep -E '/(onnx_run.*|onnx_graph|npy|output)[.]')
+$CC -std=c99 -O1 $deploy/onnx_run_main.c $evaluator ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_run -lm || exit 1
 mkdir -p $out/data/text
 head -c 40000 ../examples/data.c > $out/data/text/tinyshakespeare.txt
 $python ../examples/torch/convert.py --data $out/data --only 'mlp-silu|gpt4x128-silu' --short --seeds 2 --out $out/converted \
@@ -49,7 +51,7 @@ awk -F ' *[|] *' 'NR > 2 { split($11, flips, " → "); n += ($2 ~ /SiLU/ && $4 >
 verdict $? "convert.py: a row for each network; a refit flips fewer predictions than a cold swap" "$(tail -n 1 $out/table)"
 
 # More ReLUs a gate: after two epochs a network learns little, but refits with three ReLUs are nearer to it than cold swaps with one.
-relus="$python ../examples/torch/relus.py --data $out/data --short --out $out/relus"
+relus="$python ../examples/torch/relus.py --data $out/data --short --reluize $out/reluize --out $out/relus"
 $relus --only 'sine|mlp-silu' --seeds 2 --svg $out/relus/loss.svg > $out/relus.table 2> $out/err
 verdict $? "relus.py: a table of ReLUs a gate" "$(tail -n 1 $out/err)"
 sed 's/^/# /' $out/relus.table
@@ -63,11 +65,28 @@ echo "$(rise 'cold 1') $(rise 'refit 3')" | awk '{ exit !(NF == 6 && $1 > 9 * $4
 verdict $? "relus.py: three ReLUs and a refit change the loss less than one ReLU" "$(rise 'cold 1') and $(rise 'refit 3')"
 other=$($python tools/figures_check.py $out/relus/loss.svg)
 verdict $? "relus.py: the figure can be read" "$other"
+other=$($python - $out/relus/mlp-silu-1.json << 'EOF'
+import json, sys
+arms = json.load(open(sys.argv[1]))["arms"]
+fewest, cold = arms["within"], arms["cold 1"]
+if not (1 <= fewest["relus"] <= 6 and fewest["divergence"] < cold["divergence"] / 4 and fewest["flips"] < cold["flips"]):
+    print(fewest, cold)
+EOF
+)
+verdict $([ -z "$other" ]; echo $?) "relus.py: the network of reluize --within is nearer than a cold swap" "$other"
 
-# What has been run is not run again; what was trained is converted again, with the same result; a training that was stopped continues.
+# What has been run is not run again; what was trained is converted again, with the same result; a training that was stopped continues; an
+# arm that is missing is added.
 cp -r $out/relus $out/again
 rm $out/again/sine-gelu-1.json
-relus="$python ../examples/torch/relus.py --data $out/data --short --out $out/again"
+$python - $out/again/sine-gelu-2.json << 'EOF'
+import json, sys
+result = json.load(open(sys.argv[1]))
+del result["arms"]["refit 6"]
+result["arms"]["cold 1"]["rise"] = 7
+json.dump(result, open(sys.argv[1], "w"))
+EOF
+relus="$python ../examples/torch/relus.py --data $out/data --short --reluize $out/reluize --out $out/again"
 $relus --only '^sine-gelu' --seeds 2 > /dev/null 2> $out/err
 verdict $([ ! -s $out/err ]; echo $?) "relus.py: nothing is trained twice" "$(tail -n 1 $out/err)"
 other=$($python - $out/relus/sine-gelu-1.json $out/again/sine-gelu-1.json << 'EOF'
@@ -77,6 +96,15 @@ print(*(arm for arm in first if arm[0] in "crb" and first[arm]["rise"] != second
 EOF
 )
 verdict $([ -z "$other" ]; echo $?) "relus.py: a network from its file is converted to the same numbers" "$other"
+other=$($python - $out/relus/sine-gelu-2.json $out/again/sine-gelu-2.json << 'EOF'
+import json, sys
+first, second = (json.load(open(name))["arms"] for name in sys.argv[1:])
+same = [arm for arm in first if second.get(arm, {}).get("rise") == first[arm]["rise"]]
+if sorted(same + ["cold 1"]) != sorted(first) or second["cold 1"]["rise"] != 7:
+    print(same)
+EOF
+)
+verdict $([ -z "$other" ]; echo $?) "relus.py: an arm that is missing is added, the others stay" "$other"
 $relus --only '^llama-silu' --seeds 1 --train 2> $out/err
 verdict $([ -s $out/again/llama-silu-1.pt ] && [ -s $out/again/llama-silu-1.onnx ]; echo $?) "relus.py: a Llama-like network is trained and exported" \
     "$(tail -n 1 $out/err)"

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT-0
 """relus.py: how many ReLUs a gate does a finished network need? Networks are trained until their hold-out loss stops falling, then
-converted with 1, 2 and 3 ReLUs in place of each gate, with and without a refit of the matrices behind them (lgelu.refit).
+converted with 1, 2, 3 and 6 ReLUs in place of each gate, with and without a refit of the matrices behind them (lgelu.refit).
 
     make -C examples relus                      (LGELU_DATA names the folder of the data sets)
     python3 relus.py [--data FOLDER] [--table FILE] [--only EXPRESSION] [--seeds N] [--seed N] [--short] [--train] [--out FOLDER] [--svg FILE]
+                     [--reluize FILE]
 
 FILE is a table of numbers whose last column is the target. Rows whose data are not there are left out. For each network and seed --out
 keeps the trained smooth network (.pt, and .onnx for reluize) and what was measured (.json). What is there already is not run again, so
-that a training that was stopped continues and a conversion is run again after its .json is removed; the table is of all that is there.
+that a training that was stopped continues, an arm that is missing is added, and conversions are run again after a .json is removed; the
+table is of all that is there.
 --train only trains. --svg draws the figure. --short trains for some steps only, with
 few samples, to try the program. An MLP takes seconds, a ResNet-18 some minutes, the texts of 20,000 steps half an hour each.
 
@@ -16,22 +18,24 @@ Arms, beside the smooth network:
     cold K             each gate is replaced by K ReLUs, nothing else
     biases             cold 1, then the mean error of each matrix is subtracted from its biases
     refit K            K ReLUs, and the matrices behind them are solved for again, without labels
+    within             as many ReLUs in each gate as it needs: reluize --within 0.002 (FILE, and onnx_run in its folder; left out where they
+                       are not built, and for regressions)
     distilled, x10     cold 1, then Adam on the smooth network's outputs, without labels, for the processor time that refit 1 took, or ten
                        times it; of two rates the one that the hold-out prefers after the shorter time
     labels             cold 1, then Adam with labels for that time, at the better of the same rates
 
-Refits take 4,096 training inputs of an MLP, 1,024 images of the other networks, and 256 windows of 64 characters.
+All conversions take 4,096 training inputs of an MLP, 1,024 images of the other networks, and 256 windows of 64 characters.
 
 The rule, fixed before the first run. What decides is the rise of the test loss over the smooth network's: cross-entropy in nats, within
 ±0.002; for a regression points of R² lost, within ±0.2. The 95 % interval over the seeds (Student's t) is inside: seen; outside: not
 seen; else not decidable. Fewer than five seeds decide nothing. Refit 1 less biases: a fall of the loss above 0. Holm's correction is over
 all of these. Half of the 95 % interval over the test samples of one network, averaged over the seeds, says what another test set would
-change, and decides nothing. Flips and the divergence KL(smooth, converted) are on the test samples, too. Time is processor time of one
+change, and decides nothing. Six ReLUs and `within` were added after the first run of the others. Flips and the divergence KL(smooth, converted) are on the test samples, too. Time is processor time of one
 thread, of the conversion with its export and its check, or of the training, and beside it that of an epoch.
 
 Training stops after 60 epochs at most, that of photographs, which are shifted and mirrored at random, after 24, and the networks of text
 follow nanoGPT's schedule: 2,000 steps, or ten times as many."""
-import argparse, copy, json, os, re, sys, time, warnings
+import argparse, copy, json, os, re, subprocess, sys, tempfile, time, warnings
 from dataclasses import dataclass
 from typing import Callable
 import numpy as np
@@ -43,7 +47,8 @@ import lgelu
 warnings.filterwarnings("ignore")
 here = os.path.dirname(os.path.abspath(__file__))
 RATES, NATS, POINTS, SPAN = (1e-4, 1e-3), 0.002, 0.2, convert.CONTEXT
-ARMS = ["cold 1", "cold 2", "cold 3", "biases", "refit 1", "refit 2", "refit 3", "distilled", "distilled x10", "labels"]
+COUNTS = (1, 2, 3, 6)
+ARMS = [f"cold {k}" for k in COUNTS] + ["biases"] + [f"refit {k}" for k in COUNTS] + ["distilled", "distilled x10", "labels", "within"]
 
 
 # ---- data: (x, y) of training, hold-out and test ----
@@ -418,23 +423,46 @@ def divergence(a, b):
     return (p.exp() * (p - q)).sum(-1)
 
 
-def run(row, seed, options):
-    """Trains one network, converts it in every way, and returns what was measured."""
+def within(file, inputs, x, program):
+    """The outputs of x from the network that reluize --within writes, and its ReLUs a gate."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/data.npy", torch.cat(inputs).numpy())
+        threads = {**os.environ, "OMP_NUM_THREADS": "1"}
+        call = lambda *command: subprocess.run(command, env=threads, check=True, stdout=subprocess.DEVNULL)
+        call(program, file, "--data", f"{folder}/data.npy", "--within", str(NATS), "-o", f"{folder}/out.onnx", "--report", f"{folder}/report.json",
+             "--quiet")
+        gates = [gate["relus"] for gate in json.load(open(f"{folder}/report.json"))["gates"] if gate["relus"]]
+        y = []
+        for part in x.split(250):
+            np.save(f"{folder}/x.npy", part.numpy())
+            call(os.path.join(os.path.dirname(program), "onnx_run"), f"{folder}/out.onnx", "--input", f"x={folder}/x.npy",
+                 "--output", f"y={folder}/y.npy", "--threads", "1")
+            y.append(torch.from_numpy(np.load(f"{folder}/y.npy")))
+        return torch.cat(y), np.mean(gates)
+
+
+def lacking(result, options):
+    """The arms that can be run and are not in the result."""
+    can = {"within": os.path.exists(options.reluize) and result["classifies"]}
+    return [arm for arm in ARMS if arm not in result["arms"] and can.get(arm, True)]
+
+
+def run(row, seed, options, result):
+    """Trains one network, or takes it from its file, converts it in every way that is not in the result, and returns the result."""
     net, (part, held, test), facts = trained(row, seed, options)
-    network, is_regression = NETWORKS[row.split("-")[0]], part[1].dtype == torch.float32
+    network, classifies = NETWORKS[row.split("-")[0]], part[1].dtype != torch.float32
     z = outputs(net, test[0])
     before = losses(z, test[1])
-    spread = test[1].var(unbiased=False).item() if is_regression else 1
+    spread = 1 if classifies else test[1].var(unbiased=False).item()
     inputs = list(part[0][:network.inputs // (8 if options.short else 1)].split(256))
-    result = {"row": row, "seed": seed, **facts, "loss": before.mean().item(),
-              "score": 100 * (1 - before.mean().item() / spread) if is_regression
-              else 100 * (z.argmax(-1) == test[1]).double().mean().item(), "arms": {}}
+    result = {"row": row, "seed": seed, **facts, "classifies": classifies, "loss": before.mean().item(),
+              "score": 100 * (z.argmax(-1) == test[1]).double().mean().item() if classifies
+              else 100 * (1 - before.mean().item() / spread), "arms": result.get("arms", {})}
 
-    def measure(name, converted, seconds):
-        w = outputs(converted, test[0])
-        rise = (losses(w, test[1]) - before).double() * (100 / spread if is_regression else 1)
+    def measure(name, w, seconds):
+        rise = (losses(w, test[1]) - before).double() * (1 if classifies else 100 / spread)
         arm = {"rise": rise.mean().item(), "samples": 1.96 * rise.std().item() / len(rise) ** 0.5, "seconds": seconds}
-        if not is_regression:
+        if classifies:
             arm["flips"] = 100 * (w.argmax(-1) != z.argmax(-1)).double().mean().item()
             arm["divergence"] = divergence(z, w).double().mean().item()
         result["arms"][name] = arm
@@ -443,18 +471,29 @@ def run(row, seed, options):
         start = time.process_time()
         return lgelu.refit(copy.deepcopy(net), inputs, what=what, relus=relus), time.process_time() - start
 
+    names = lacking(result, options)
     cold, _ = converted("cold", 1)
-    for name, what, relus in [(f"cold {k}", "cold", k) for k in (1, 2, 3)] + [("biases", "biases", 1)] + \
-            [(f"refit {k}", "full", k) for k in (1, 2, 3)]:
-        measure(name, *converted(what, relus))
+    for name in names:
+        what, _, relus = name.partition(" ")
+        if what in ("cold", "biases", "refit"):
+            other, seconds = converted("full" if what == "refit" else what, int(relus or 1))
+            measure(name, outputs(other, test[0]), seconds)
     seconds = result["arms"]["refit 1"]["seconds"]
-    for name, teacher, longer in (("distilled", net, 10), ("labels", None, 0)):
-        tried = [(losses(outputs(tuned, held[0]), held[1]).mean().item(), k, tuned)
-                 for k in RATES for tuned in [tune(cold, teacher, part, network, k, seconds)]]
-        _, best, tuned = min(tried, key=lambda t: t[:2])
-        measure(name, tuned, seconds)
-        if longer:
-            measure(f"{name} x{longer}", tune(cold, teacher, part, network, best, longer * seconds), longer * seconds)
+    for name, teacher in ("distilled", net), ("labels", None):
+        if name in names:
+            tried = [(losses(outputs(tuned, held[0]), held[1]).mean().item(), k, tuned)
+                     for k in RATES for tuned in [tune(cold, teacher, part, network, k, seconds)]]
+            _, best, tuned = min(tried, key=lambda t: t[:2])
+            measure(name, outputs(tuned, test[0]), seconds)
+            if teacher:
+                tuned = tune(cold, teacher, part, network, best, 10 * seconds)
+                measure(f"{name} x10", outputs(tuned, test[0]), 10 * seconds)
+    if "within" in names:
+        start = os.times()
+        w, relus = within(f"{options.out}/{row}-{seed}.onnx", inputs, test[0], options.reluize)
+        end = os.times()
+        measure("within", w, end.children_user + end.children_system - start.children_user - start.children_system)
+        result["arms"]["within"]["relus"] = relus
     return result
 
 
@@ -485,7 +524,7 @@ def of_arm(group, arm, key):
 
 
 def is_regression(group):
-    return "flips" not in group[0]["arms"]["cold 1"]
+    return not group[0]["classifies"]
 
 
 class Findings:
@@ -514,11 +553,13 @@ class Findings:
 def print_tables(runs):
     """A row for each network: the rise of the loss with each arm, flips, divergence, what another test set would change, and the time."""
     findings = Findings()
-    first, second = ["cold 1", "biases", "refit 1", "refit 2", "refit 3"], ["cold 2", "cold 3", "distilled", "distilled x10", "labels"]
-    flips, more = ["cold 1", "refit 1", "refit 3"], ["refit 1", "refit 3"]
-    tables = [[["network, seeds", "smooth, epochs"] + first + ["flips, %: " + ", ".join(flips)]],
-              [["network"] + second + ["biases less refit 1"]],
-              [["network"] + [f"{words}: " + ", ".join(more) for words in ("divergence", "± rise over the test samples", "s of")]]]
+    first, second = ["cold 1", "biases", "refit 1", "refit 2", "refit 3", "refit 6"], ["cold 2", "cold 3", "cold 6"]
+    third = ["distilled", "distilled x10", "labels"]
+    flips, more = ["cold 1", "refit 1", "refit 3", "refit 6"], ["refit 1", "refit 3", "refit 6"]
+    tables = [[["network", "smooth, epochs"] + first + ["within", "ReLUs a gate"]],
+              [["network"] + second + third + ["biases less refit 1"]],
+              [["network", "flips, %: " + ", ".join(flips)]
+               + [f"{words}: " + ", ".join(more) for words in ("divergence", "± rise over the test samples", "s of")]]]
     for row, group in runs.items():
         title, digits, margin = title_of(row), 2 if is_regression(group) else 4, POINTS if is_regression(group) else NATS
         rises = lambda arms: [findings.cell(f"{title}, {arm}", of_arm(group, arm, "rise"), -margin, margin, digits) for arm in arms]
@@ -526,12 +567,15 @@ def print_tables(runs):
         mean = lambda key: np.mean([run[key] for run in group])
         score = f"{mean('loss'):.4f} nats" if NETWORKS[row.split("-")[0]].kind == "Text" else \
             f"{mean('score'):.2f} " + ("R²" if is_regression(group) else "%")
-        tables[0].append([f"{title}, {len(group)}", f"{score}, {mean('epochs'):.0f}"] + rises(first)
-                         + ["" if is_regression(group) else each("flips", flips, 2)])
+        fewest = ["", ""]
+        if all("within" in run["arms"] for run in group):
+            fewest = rises(["within"]) + [each("relus", ["within"], 1)]
+        seeds = "one seed" if len(group) == 1 else f"{len(group)} seeds"
+        tables[0].append([f"{title}, {seeds}", f"{score}, {mean('epochs'):.0f}"] + rises(first) + fewest)
         gain = np.subtract(of_arm(group, "biases", "rise"), of_arm(group, "refit 1", "rise"))
-        tables[1].append([title] + rises(second) + [findings.cell(f"{title}, biases less refit 1", gain, 0, np.inf, digits)])
-        tables[2].append([title, "" if is_regression(group) else each("divergence", more, 4), each("samples", more, digits),
-                          each("seconds", more, 2) + f"; an epoch {mean('epoch_seconds'):.1f}"])
+        tables[1].append([title] + rises(second + third) + [findings.cell(f"{title}, biases less refit 1", gain, 0, np.inf, digits)])
+        tables[2].append([title] + (["", ""] if is_regression(group) else [each("flips", flips, 2), each("divergence", more, 4)])
+                         + [each("samples", more, digits), each("seconds", more, 2) + f"; an epoch {mean('epoch_seconds'):.1f}"])
     for table in tables:
         table.insert(1, ["---"] * len(table[0]))
         print("\n".join("| " + " | ".join(cells) + " |" for cells in table) + "\n")
@@ -592,14 +636,14 @@ def draw_panel(sheet, runs, what, left, top, width, height):
     for v in (-1, 0, 1, 10, 100, 1000):
         sheet.rule(left, left + width, y(v))
         sheet.text(left - 6, y(v) + 4, f"{v}".replace("-", "−"), "end", 11, "#666666")
-    for k in (1, 2, 3):
-        sheet.text(left + width * (k - 0.5) / 3, top + height + 16, f"{k}", "middle", 11, "#666666")
+    for column, k in enumerate(COUNTS):
+        sheet.text(left + width * (column + 0.5) / len(COUNTS), top + height + 16, f"{k}", "middle", 11, "#666666")
     for n, (row, group) in enumerate(runs.items()):
         name, gate = row.split("-")
         ink, points = NETWORKS[name].ink, []
-        for k in (1, 2, 3):
+        for column, k in enumerate(COUNTS):
             mean, low, high = rise_in_margins(group, f"{what} {k}")
-            x = left + width * (k - 0.5) / 3 + 5 * (n - (len(runs) - 1) / 2)
+            x = left + width * (column + 0.5) / len(COUNTS) + 5 * (n - (len(runs) - 1) / 2)
             points.append((x, y(mean)))
             sheet.bar(x, y(low), y(high), ink)
         sheet.line(points, ink, dash=gate == "silu")
@@ -643,6 +687,7 @@ def main():
     p.add_argument("--train", action="store_true", help="only train, convert nothing")
     p.add_argument("--out", default=os.path.join(here, "..", "build", "relus"))
     p.add_argument("--svg", default="")
+    p.add_argument("--reluize", default=os.path.join(here, "..", "build", "reluize"))
     options = p.parse_args()
     if not 0 <= options.seeds <= 10:
         p.error("--seeds: expected 0 to 10")
@@ -654,12 +699,15 @@ def main():
     for seed in range(options.seed, options.seed + options.seeds):
         for row in rows:
             need, path = NETWORKS[row.split("-")[0]].need, f"{options.out}/{row}-{seed}.json"
-            if os.path.exists(path) or (need and not getattr(options, need)):
+            if need and not getattr(options, need):
+                continue
+            result = json.load(open(path)) if os.path.exists(path) else {}
+            if result and not lacking(result, options):
                 continue
             if options.train:
                 trained(row, seed, options)
                 continue
-            result = run(row, seed, options)
+            result = run(row, seed, options, result)
             with open(path + ".part", "w") as f:
                 json.dump(result, f, indent=1)
             os.replace(path + ".part", path)
