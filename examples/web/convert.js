@@ -31,7 +31,7 @@ const percent = x => x === null || x === undefined ? '–' : x >= 0.1 ? `${(100 
 const count = (n, one, many = one + 's') => `${n} ${n === 1 ? one : many}`;
 
 function fail(text, memory) {
-    const full = /out of memory|exceeds the limit|too many dimensions or elements/i.test(text) || memory > 3.9e9;
+    const full = /out of memory|exceeds the limit|too many (dimensions or )?elements/i.test(text) || memory > 3.9e9;
     const more = full ? ` The page gives ${MEMORY} GB to the values of a network, since a tab has at most 4 GB, of which ${size(memory || 0)}
         were in use: fewer or smaller inputs need less, and the program reluize has no such limit.` : '';
     show('trouble', text + (/[.!?]$/.test(text) ? '' : '.') + more);
@@ -150,8 +150,15 @@ const is_image = file => /^image\//.test(file.type);
 function shape_of(input) {
     return `(${input.dim.map((n, i) => n < 0 ? input.dim_name[i] || (i ? 'open' : 'samples') : n).join(', ')})`;
 }
-/* What an open dimension is drawn with, unless the reader says otherwise */
-const open_size = input => image_of(input) ? 64 : input.vocabulary ? 32 : 16;
+/* What an open dimension is drawn with, unless the reader says otherwise: dimensions of one name have one size */
+const usual_size = input => image_of(input) ? 64 : input.vocabulary ? 32 : 16;
+const of_name = name => input => input.dim_name.some((other, i) => i && other === name);
+const open_size = (input, name) => Math.max(...(name ? model.inputs.filter(of_name(name)) : [input]).map(usual_size));
+function set_size(changed) {
+    for (const field of at('inputs').querySelectorAll('.sizes input'))
+        if (changed.dataset.dimension && field.dataset.dimension === changed.dataset.dimension) field.value = changed.value;
+    forget_result();
+}
 
 function list_inputs() {
     at('inputs').replaceChildren(...model.inputs.map((input, k) => {
@@ -173,9 +180,10 @@ function list_inputs() {
             field.type = 'number';
             field.min = 1;
             field.max = 4096;
-            field.value = open_size(input);
+            field.dataset.dimension = input.dim_name[i];
+            field.value = open_size(input, input.dim_name[i]);
             name.htmlFor = field.id = `size-${k}-${i}`;
-            field.addEventListener('change', forget_result);
+            field.addEventListener('change', () => set_size(field));
             open.append(name, field);
         });
         if (open.children.length) row.append(open);

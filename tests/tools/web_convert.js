@@ -157,6 +157,17 @@ async function visit(b) {
     verdict(await b.run('return document.getElementById("save").disabled && document.getElementById("result").hidden'),
         'another number of ReLUs takes back what was made before', '');
 
+    /* open dimensions of one name */
+    await open('mask.onnx');
+    const sizes = () => b.run('return [...document.querySelectorAll(".sizes input")].map(e => e.value).join()');
+    const drawn = await sizes();
+    await convert();
+    const whole = await trouble();
+    await b.run('const s = document.getElementById("size-1-1"); s.value = 9; s.dispatchEvent(new Event("change"))');
+    await convert();
+    verdict(drawn === '32,32' && !whole && await sizes() === '9,9' && !await trouble(), 'dimensions of one name have one size, which the reader sets once',
+        `${drawn}, ${await sizes()}: ${whole} ${await trouble()}`);
+
     /* what goes wrong */
     fs.writeFileSync(file('broken.onnx'), fs.readFileSync(file('mlp.onnx')).subarray(0, 3000));
     await open('broken.onnx');
@@ -175,6 +186,8 @@ async function visit(b) {
     await open('memory.onnx');
     if (!await trouble()) await convert();
     verdict(/too many .* elements.*a tab has at most 4 GB, of which .*\s+were in use/.test(await trouble()), 'a file that needs more memory than a tab has is refused with what there is', await trouble());
+    await open('huge.onnx');
+    verdict(/tensor 'w': too many elements\. The page gives 2 GB/.test(await trouble()), 'so is one with a matrix beyond that', await trouble());
     const before = Date.now();
     await open('big.onnx');
     verdict(/^100 MB, /.test(await text('about')), `a network of 100 MB is opened, ${((Date.now() - before) / 1000).toFixed(1)} s`, await text('about') + await trouble());

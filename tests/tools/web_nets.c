@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    web_nets FOLDER: three networks for the page that converts, and their inputs: mlp (GELU),
-   conv (SiLU; images) and block (a transformer block of tokens, GELU written with Erf), and the mlp
-   with names that are HTML. `web_nets FOLDER big` writes one of 100 MB. */
+   conv (SiLU; images) and block (a transformer block of tokens, GELU written with Erf), one with a
+   mask of its tokens, and the mlp with names that are HTML. `web_nets FOLDER big` writes one of 100
+   MB. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "onnx_build.h"
@@ -171,6 +172,28 @@ static void block(void)
     write_file("block", &f);
 }
 
+/* Tokens and a mask, whose second dimension is open and has the same name. */
+static void mask(void)
+{
+    const int64_t x[2] = { -1, -1 }, y[3] = { -1, -1, 3 }, last = 2;
+    memory_file g = { NULL, 0, 0 };
+    build_value(&g, BUILD_INPUT, "tokens", I64, 2, x);
+    build_value(&g, BUILD_INPUT, "mask", F32, 2, x);
+    matrix(&g, "table", 11, 8);
+    matrix(&g, "up", 8, 32);
+    matrix(&g, "down", 32, 3);
+    integers(&g, "last", &last, 1);
+    build_node(&g, "Gather", "table tokens", "e", "");
+    build_node(&g, "Unsqueeze", "mask last", "m", "");
+    build_node(&g, "Mul", "e m", "masked", "");
+    build_node(&g, "MatMul", "masked up", "z", "");
+    build_node(&g, "Gelu", "z", "gelu", "");
+    build_node(&g, "MatMul", "gelu down", "y", "");
+    build_value(&g, BUILD_OUTPUT, "y", F32, 3, y);
+    memory_file f = build_model(&g, 9, 20);
+    write_file("mask", &f);
+}
+
 /* A constant of 2.1 GB, more than one value may have where size_t has 32 bits. */
 static void memory(void)
 {
@@ -189,6 +212,20 @@ static void memory(void)
     build_value(&g, BUILD_OUTPUT, "y", F32, 2, y);
     memory_file f = build_model(&g, 9, 20);
     write_file("memory", &f);
+}
+
+/* A matrix of 0.9 GB, whose elements would be in another file. */
+static void huge(void)
+{
+    const int64_t x[2] = { -1, 16 }, y[2] = { -1, 1 }, dim[2] = { 16, 14 << 20 };
+    memory_file g = { NULL, 0, 0 };
+    build_value(&g, BUILD_INPUT, "x", F32, 2, x);
+    build_initializer(&g, "w", F32, 2, dim, NULL, 0);
+    build_node(&g, "MatMul", "x w", "h", "");
+    build_node(&g, "Gelu", "h", "y", "");
+    build_value(&g, BUILD_OUTPUT, "y", F32, 2, y);
+    memory_file f = build_model(&g, 9, 20);
+    write_file("huge", &f);
 }
 
 /* The inputs of the mlp as an array. */
@@ -217,7 +254,9 @@ int main(int argc, char **argv)
         "<img\tsrc=x\tonerror=document.title='two'>");
     conv();
     block();
+    mask();
     memory();
+    huge();
     array();
     return 0;
 }
