@@ -608,7 +608,8 @@ def refit(model, batches, **options):
 
     what="full" changes weights and biases, "biases" biases alone, "cold" gates alone. relus: ReLUs a gate, 1 to 14. leaky=True:
     leaky forms are replaced, too. ridge, rows, memory, seed: as in examples/deploy/onnx_relu.h. steps, lr: so many steps of Adam
-    towards the original's outputs afterwards. untie=True: modules that share a parameter get one each. onnx="FILE": writes the converted network there, and leaves the model as it is.
+    towards the original's outputs afterwards; the best state on the last eighth of the batches, which is held out, is kept. untie=True:
+    modules that share a parameter get one each. onnx="FILE": writes the converted network there, and leaves the model as it is.
     report: a list that receives a dict for each gate ("kind" "gate": "name", "function", "replaced", "why" where it stays), each
     matrix ("layer": "name", "outcome", "before", "after") and each output ("output": "change")."""
     import lgelu_refit

@@ -732,34 +732,40 @@ def _check_export(flat, file, names, batches, teacher, outputs):
                            f"{reason}")
 
 # ---- [8] DISTILLATION ----
-def _distill(flat, teacher, batches, steps, lr, report):
-    """Trains the converted model by Adam towards the original's outputs, which need no labels. Of the states at the end of each
-    tenth of the steps and at the beginning the one with the least error on the last batch is kept."""
-    student, held, parts = flat, len(batches) - 1, max(1, steps // 10)
-    use = range(held) if held else range(1)
-    def error(b):
-        total = 0.0
-        for y, t in zip(student(*batches[b]), teacher[b]):
-            if t.is_floating_point(): total = total + (y - t).square().mean() / t.square().mean().clamp(min=1e-30)
-        return total
-    def judge():
-        with torch.no_grad(): return float(error(held))
+def _apart(made, wanted):
+    """The mean square of the differences of outputs beside that of the outputs wanted, over what is finite in them, added up."""
+    total = 0.0
+    for y, t in zip(made, wanted):
+        if not t.is_floating_point(): continue
+        finite = t.isfinite()
+        if bool(finite.any()): total = total + (y - t)[finite].square().mean() / t[finite].square().mean().clamp(min=1e-30)
+    return total
+
+def _distill(student, teacher, batches, steps, lr, report):
+    """Trains the converted model by Adam towards the original's outputs, which need no labels. The last eighth of the batches is
+    held out: of the states at the beginning and at the end of each tenth of the steps the one is kept that is nearest there."""
+    used, parts = len(batches) - max(1, len(batches) // 8), max(1, steps // 10)
+    joined = lambda outputs: [torch.cat([y.reshape(-1) for y in of]) for of in zip(*outputs)]
+    wanted = joined(teacher[used:])
+    def judge(): return float(_apart(joined([student.outputs(b) for b in batches[used:]]), wanted))
     parameters = [p for p in student.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(parameters, lr=lr)
     first = least = judge()
-    best = [p.detach().clone() for p in parameters]
+    best, at = [p.detach().clone() for p in parameters], 0
     for step in range(steps):
         with torch.enable_grad():
             optimizer.zero_grad()
-            error(use[step % len(use)]).backward()
+            batch = step % used
+            _apart(student(*[t.clone() for t in batches[batch]]), teacher[batch]).backward()
         for group in optimizer.param_groups: group["lr"] = lr * 0.5 * (1 + math.cos(math.pi * step / steps))
         optimizer.step()
         if (step + 1) % parts == 0 or step + 1 == steps:
             now = judge()
-            if now < least: least, best = now, [p.detach().clone() for p in parameters]
+            if now < least: least, best, at = now, [p.detach().clone() for p in parameters], step + 1
     with torch.no_grad():
         for p, b in zip(parameters, best): p.copy_(b)
-    report.append({"kind": "distillation", "name": "the last batch", "before": first ** 0.5, "after": least ** 0.5})
+    report.append({"kind": "distillation", "name": f"the last {len(batches) - used} of {len(batches)} batches", "step": at,
+                   "before": first ** 0.5, "after": least ** 0.5})
 
 # ---- [9] COMMIT ----
 def _set(tensor, values):
@@ -963,6 +969,7 @@ def _checked(model, batches, what, relus, steps):
         if not tensors[b]: raise ValueError(f"lgelu: refit: batch {b} has no tensor; it is of type {type(batch).__name__}")
         if not _same(_without(batch), _without(batches[0])):
             raise ValueError(f"lgelu: refit: batch {b} has other arguments than batch 0 beside its tensors")
+    if steps and len(batches) < 2: raise ValueError("lgelu: refit: steps expects two batches or more: the last eighth is held out")
     samples = sum(next((len(t) for t in b if t.dim()), 0) for b in tensors)
     if samples < 8: raise ValueError(f"lgelu: refit: {samples} inputs, expected at least 8")
     for b, of in enumerate(tensors):
@@ -1097,7 +1104,8 @@ class _Job:
         for path, module in modules.items(): _put(self.work, path, module)
         results = _compare(self.flat, of, self.data, file, self.names, self.tensors, self.outputs)
         if steps:
-            _distill(self.flat, self.teacher, self.tensors, steps, lr, self.entries)
+            try: _distill(self.flat, self.teacher, self.tensors, steps, lr, self.entries)
+            except Exception as e: raise RuntimeError(f"lgelu: refit: the converted model cannot be trained: {_said(e)}") from e
             results = [self.flat.outputs(batch) for batch in self.tensors]
         self.add_outputs(results)
         self.apply(before, modules, results)

@@ -211,6 +211,16 @@ for name, make, shape in (
         return "" if torch.equal(outputs(net, [x]), twice) else "another forward computes something else"
 
 # ---- types, steps, files, functions ----
+class Forward(nn.Module):
+    """A network with a forward of its own."""
+
+    def __init__(self, forward):
+        super().__init__()
+        self.net, self.count, self.function = mlp(nn.GELU()), 0, forward
+
+    def forward(self, *args): return self.function(self, *args)
+
+
 for kind in torch.float64, torch.bfloat16, torch.float16:
     @case(f"a model in {kind}: converted in float, its weights in its own type")
     def _():
@@ -227,6 +237,30 @@ def _():
     lgelu.refit(net, x.split(50), steps=100, lr=1e-3, report=report)
     a, b = change(net, [x], y), change(plain, [x], y)
     return "" if a < b and any(r["kind"] == "distillation" and r["after"] < r["before"] for r in report) else f"{a:.3g}, without {b:.3g}"
+
+@case("the held-out share decides: what is kept is the best state on the last eighth of the batches, at worst the beginning")
+def _():
+    net, batches, seen = mlp(nn.SiLU()), list(torch.randn(400, 20).split(25)), []
+    batches[:14] = [0.05 * x for x in batches[:14]]                           # steps on these lead away from the last two
+    y, plain = outputs(net, batches[14:]), lgelu.refit(copy.deepcopy(net), batches)
+    for steps, lr in (40, 1e-4), (40, 1e-2), (40, 1e9), (1, 1e-4):
+        got, report = copy.deepcopy(net), []
+        lgelu.refit(got, batches, steps=steps, lr=lr, report=report)
+        entry, = [r for r in report if r["kind"] == "distillation"]
+        seen.append(entry["step"])
+        if abs(entry["after"] - change(got, batches[14:], y)) > 1e-4: return f"{entry}, the module has {change(got, batches[14:], y)}"
+        if abs(entry["before"] - change(plain, batches[14:], y)) > 1e-4 or entry["after"] > entry["before"]: return str(entry)
+        same = all(torch.equal(a, b) for a, b in zip(got.state_dict().values(), plain.state_dict().values()))
+        if same != (entry["step"] == 0): return f"{entry}, and the weights are {'' if same else 'not '}those of the beginning"
+    return "" if seen[2] == 0 and any(seen) else f"the best states are those of steps {seen}"
+
+@case("steps of a model whose outputs are -inf in places")
+def _():
+    x, report = torch.randn(200, 20), []
+    net = Forward(lambda m, x: m.net(x).masked_fill(torch.arange(6) > 3, -float("inf")))
+    lgelu.refit(net, x.split(50), steps=50, lr=1e-3, report=report)
+    entry, = [r for r in report if r["kind"] == "distillation"]
+    return "" if entry["after"] < entry["before"] < 1 else str(entry)
 
 class Calls(nn.Module):
     def __init__(self):
@@ -274,21 +308,14 @@ net = mlp(nn.GELU())
 kept = copy.deepcopy(net.state_dict())
 refused("too few inputs", ValueError, "expected at least 8", lambda: lgelu.refit(net, [x[:7]]))
 refused("values that are not finite", ValueError, "not finite", lambda: lgelu.refit(net, [x[:50], torch.full((50, 20), float("nan"))]))
+refused("steps without a batch to hold out", ValueError, "two batches or more", lambda: lgelu.refit(net, [x], steps=5))
+refused("steps of a model that has no gradient", RuntimeError, "cannot be trained: RuntimeError: one of the variables needed for gradient",
+        lambda: lgelu.refit(Forward(lambda m, x: torch.sigmoid(m.net(x)).mul_(2)), x.split(50), steps=5))
 refused("no smooth gate", ValueError, "no smooth gate", lambda: lgelu.refit(nn.Linear(20, 3), [x]))
 refused("another `what`", ValueError, "'cold'", lambda: lgelu.refit(net, [x], what="all"))
 pruned = mlp(nn.GELU())
 nn.utils.prune.l1_unstructured(pruned[2], "weight", 0.5)
 refused("a pruned weight", ValueError, "layer '2'", lambda: lgelu.refit(pruned, [x]))
-
-
-class Forward(nn.Module):
-    """A network with a forward of its own."""
-
-    def __init__(self, forward):
-        super().__init__()
-        self.net, self.count, self.function = mlp(nn.GELU()), 0, forward
-
-    def forward(self, *args): return self.function(self, *args)
 
 
 def counted(m, x):
