@@ -332,6 +332,22 @@ DEPLOY_FN int deploy_needed(const lgelu_net *net, int output, unsigned char *nee
     return inputs == 1 ? input : -1;
 }
 
+/* Returns the only node up to `last` that reads node i; -1 if none does, or several, or one more
+   than once. needed, if it is not NULL, says which nodes count (deploy_needed). */
+DEPLOY_FN int deploy_reader(const lgelu_net *net, const unsigned char *needed, int i, int last)
+{
+    int j, k, reader = -1, readers = 0;
+    for (j = i + 1; j <= last; j++) {
+        for (k = 0; k < net->nodes[j].inputs; k++) {
+            if (net->nodes[j].input[k] == i && (!needed || needed[j])) {
+                reader = j;
+                readers++;
+            }
+        }
+    }
+    return readers == 1 ? reader : -1;
+}
+
 /* Computes a batch normalisation as inference does: y = fma(x, scale, shift) in channel c. */
 DEPLOY_FN void deploy_norm(const lgelu_net *net, const lgelu_node *node, size_t c, float *scale,
                            float *shift)

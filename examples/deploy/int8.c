@@ -10,21 +10,6 @@ enum { INT8_MEAN = 1 << 23 };
 /* the logits' grid: half of their range in so many steps */
 static const double int8_out_steps = 32767;
 
-/* Returns the only layer that reads node i, or -1 if there is none, or several. */
-static int int8_reader(const lgelu_net *net, const unsigned char *needed, int i, int output)
-{
-    int j, k, readers = 0, found = -1;
-    for (j = i + 1; j <= output; j++) {
-        for (k = 0; needed[j] && k < net->nodes[j].inputs; k++) {
-            if (net->nodes[j].input[k] == i) {
-                readers++;
-                found = j;
-            }
-        }
-    }
-    return readers == 1 ? found : -1;
-}
-
 /* Finds what is computed together with node i, which is a sum: the views that alone follow it,
    among them folded normalisations, and a ReLU behind them. */
 static void int8_fall(int8_net *q, int i)
@@ -32,7 +17,7 @@ static void int8_fall(int8_net *q, int i)
     const lgelu_net *net = q->net;
     int j, to = i;
     for (;;) {
-        const int r = int8_reader(net, q->needed, to, q->output);
+        const int r = deploy_reader(net, q->needed, to, q->output);
         const lgelu_node *node;
         int relu;
         if (r < 0)

@@ -41,11 +41,11 @@
    Anything else is refused in one line that names node, operator and reason. Every number of the
    file is checked before it is used. Nothing is printed or opened; malloc is called.
 
-   Copy onnx_in.[ch] beside lgelu.h, with onnx_run.h, onnx_graph.h, onnx_out.h, int8.h,
-   int8_product.h, smooth.h, decimal.h and deploy.h, and the files of the first two. */
+   Copy onnx_in.[ch] beside lgelu.h, with onnx_run.h, onnx_graph.h, onnx_form.h, smooth.h, decimal.h
+   and deploy.h, and the files of the first two. */
 #ifndef ONNX_IN_H
 #define ONNX_IN_H
-#include "onnx_out.h" /* for onnx_form */
+#include "onnx_form.h"
 #include "onnx_run.h"
 
 #ifdef __cplusplus

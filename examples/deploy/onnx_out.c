@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ONNX_BUFFER = 4096, ONNX_NAME = 96, ONNX_MOST_DIMS = 6 };
+enum { ONNX_NAME = 96, ONNX_MOST_DIMS = 6 };
 /* The values of TensorProto.DataType that are written. */
 enum { ONNX_TYPE_FLOAT = 1, ONNX_TYPE_UINT8, ONNX_TYPE_INT8, ONNX_TYPE_INT32 = 6, ONNX_TYPE_INT64 };
 
@@ -38,11 +38,9 @@ typedef struct {
     unsigned char *flag; /* [net->count] */
     /* the node whose value is the result, and the node that is named options->output, or -1 */
     int output, named;
-    int counting, failed;
+    int counting;
     int shared;   /* a bit for each constant of onnx_put_shared that was written */
     size_t total; /* bytes of the graph so far */
-    lgelu_write *write;
-    void *user;
     /* the image input that the file receives as a vector, or -1, and the name of its reshaped value
      */
     int flat;
@@ -59,35 +57,16 @@ typedef struct {
     /* the quantized input, or -1, and the name of its quantized value */
     int entry;
     char entry_name[ONNX_NAME];
-    size_t n;
-    unsigned char room[ONNX_BUFFER];
+    deploy_out out;
 } onnx_writer;
 
 /* ---- bytes ---- */
-/* Passes the buffered bytes to the caller's write function. */
-static void onnx_flush(onnx_writer *w)
-{
-    if (w->n && !w->failed)
-        w->failed = w->write(w->room, w->n, w->user) != 0;
-    w->n = 0;
-}
-
-/* Writes n bytes through the buffer, or only counts them while w->counting is 1. */
+/* Writes n bytes, or only counts them while w->counting is 1. */
 static void onnx_emit(onnx_writer *w, const void *data, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)data;
     w->total += n;
-    if (w->counting)
-        return;
-    while (n) {
-        size_t part = ONNX_BUFFER - w->n < n ? ONNX_BUFFER - w->n : n;
-        memcpy(w->room + w->n, p, part);
-        w->n += part;
-        p += part;
-        n -= part;
-        if (w->n == ONNX_BUFFER)
-            onnx_flush(w);
-    }
+    if (!w->counting)
+        deploy_bytes(&w->out, data, n);
 }
 
 /* Encodes x as a protobuf varint of at most 10 bytes and returns its length. */
@@ -278,7 +257,7 @@ static void onnx_put_floats(onnx_writer *w, const char *name, const float *x, co
     if (w->counting) {
         w->total += n * 4;
     } else {
-        for (i = 0; i < n && !w->failed; i++)
+        for (i = 0; i < n && !w->out.failed; i++)
             onnx_emit_float(w, x[i]);
     }
 }
@@ -530,7 +509,7 @@ static void onnx_emit_int8_weights(onnx_writer *w, const lgelu_node *node,
                 onnx_emit(w, p->w + o * c + k, 1);
         }
     } else {
-        for (o = 0; o < out && !w->failed; o++) {
+        for (o = 0; o < out && !w->out.failed; o++) {
             for (k = 0; k < c; k++) {
                 for (t = 0; t < taps; t++)
                     onnx_emit(
@@ -586,12 +565,12 @@ static void onnx_emit_linear(onnx_writer *w, const lgelu_node *node)
         if (w->counting) {
             w->total += in * out * 4;
         } else if (!flat) {
-            for (k = 0; k < in && !w->failed; k++) {
+            for (k = 0; k < in && !w->out.failed; k++) {
                 for (o = 0; o < out; o++)
                     onnx_emit_float(w, matrix[o * in + k]);
             }
         } else {
-            for (o = 0; o < out && !w->failed; o++) {
+            for (o = 0; o < out && !w->out.failed; o++) {
                 for (k = 0; k < in; k++) {
                     onnx_emit_float(w, matrix[o * in
                                               + (mixed ? onnx_unmixed(
@@ -636,7 +615,7 @@ static void onnx_emit_conv_weights(onnx_writer *w, const lgelu_node *node, const
     if (w->counting) {
         w->total += node->weight_count * 4;
     } else {
-        for (o = 0; o < out && !w->failed; o++) {
+        for (o = 0; o < out && !w->out.failed; o++) {
             const double scale =
                 norm ? (double)gamma[o] / sqrt((double)running[out + o] + (double)norm->eps) : 1;
             for (k = 0; k < c; k++) {
@@ -988,7 +967,7 @@ static void onnx_put_angles(onnx_writer *w, const lgelu_node *node, const char *
     dims[1] = 1;
     dims[2] = width;
     onnx_begin_tensor(w, name, ONNX_TYPE_FLOAT, dims, 3);
-    for (t = 0; t < tokens && !w->failed; t++) {
+    for (t = 0; t < tokens && !w->out.failed; t++) {
         for (k = 0; k < width; k++) {
             const size_t pair = node->option[2] ? k / 2 : k % (width / 2);
             const double angle =
@@ -1534,17 +1513,12 @@ static void onnx_plan(onnx_writer *w)
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         const int from = node->inputs ? node->input[0] : i;
-        int first = 0, readers = 0;
+        int first = 0;
         if (!(w->flag[i] & ONNX_WANTED))
             continue;
-        if (w->o->fold && node->op == LGELU_OP_BATCH_NORM && net->nodes[from].op == LGELU_OP_CONV) {
-            for (k = 0; k < net->count; k++) {
-                for (j = 0; j < net->nodes[k].inputs; j++)
-                    readers += net->nodes[k].input[j] == from;
-            }
-            if (readers == 1)
-                w->flag[i] |= ONNX_FOLDED;
-        }
+        if (w->o->fold && node->op == LGELU_OP_BATCH_NORM && net->nodes[from].op == LGELU_OP_CONV
+            && deploy_reader(net, NULL, from, net->count - 1) == i)
+            w->flag[i] |= ONNX_FOLDED;
         switch (node->op) {
         /* A single row may be tokens or an image: the layers that read it decide. */
         case LGELU_OP_INPUT:
@@ -1761,8 +1735,7 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
     w.net = net;
     w.o = options;
     w.flag = (unsigned char *)work;
-    w.write = write;
-    w.user = user;
+    deploy_begin(&w.out, write, user);
     w.output = options->node;
     w.whole = q;
     w.raw = w.entry = -1;
@@ -1815,8 +1788,7 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
     onnx_emit_number(&w, bytes);
     w.total = 0;
     onnx_emit_graph(&w);
-    onnx_flush(&w);
-    if (w.failed || w.total != bytes)
+    if (deploy_end(&w.out) || w.total != bytes)
         return onnx_reject(text, LGELU_E_FILE, NULL, "the file could not be written");
     return LGELU_OK;
 }

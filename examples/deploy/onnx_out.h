@@ -23,19 +23,16 @@
    floats. A runtime may fuse them into integer kernels, whose results are those of int8_run except
    for values within a rounding error of half a step.
 
-   Copy onnx_out.[ch] beside lgelu.h, with int8.h, int8_product.h, smooth.h, decimal.h and deploy.h.
- */
+   Copy onnx_out.[ch] beside lgelu.h, with onnx_form.h, int8.h, int8_product.h, smooth.h, decimal.h
+   and deploy.h. */
 #ifndef ONNX_OUT_H
 #define ONNX_OUT_H
 #include "int8.h"
+#include "onnx_form.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* ONNX_ROW: an image of one row comes in, and goes out, as (N, channels, columns), as 1-D
-   convolutions read it. */
-typedef enum { ONNX_CHANNELS_FIRST = 0, ONNX_CHANNELS_LAST, ONNX_FLAT, ONNX_ROW } onnx_form;
-
 typedef struct {
     int node; /* the output; -1: what the loss reads, or without a loss the last node */
     int fold; /* 1: fold a batch norm into the convolution that only it reads (lgelu_net_fold) */

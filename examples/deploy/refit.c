@@ -114,27 +114,12 @@ static void refit_look(const refit *r, unsigned char *flags)
     }
 }
 
-/* The one layer that reads node i, among those up to last; -1: none or several. */
-static int refit_reader(const lgelu_net *net, int i, int last)
-{
-    int j, k, reader = -1, readers = 0;
-    for (j = i + 1; j <= last; j++) {
-        for (k = 0; k < net->nodes[j].inputs; k++) {
-            if (net->nodes[j].input[k] == i) {
-                reader = j;
-                readers++;
-            }
-        }
-    }
-    return readers == 1 ? reader : -1;
-}
-
 /* Follows a matrix through the layers behind it that only scale and shift channels. Returns the
    last of them; *reader receives the one layer that reads it, or -1. */
 static int refit_chain(const lgelu_net *net, int node, int last, int *reader)
 {
     for (;;) {
-        const int next = node == last ? -1 : refit_reader(net, node, last);
+        const int next = node == last ? -1 : deploy_reader(net, NULL, node, last);
         const lgelu_node *to = net->nodes + (next < 0 ? node : next);
         *reader = next;
         if (next < 0
@@ -215,7 +200,7 @@ static refit_outcome refit_stage_of(const refit *r, const unsigned char *flags, 
     s->target = refit_chain(net, node, r->output, &reader);
     s->norm = -1;
     for (i = node; i != s->target;) {
-        i = refit_reader(net, i, r->output);
+        i = deploy_reader(net, NULL, i, r->output);
         if (net->nodes[i].op == LGELU_OP_BATCH_NORM) {
             s->norm = i;
         }
@@ -582,7 +567,7 @@ static void refit_begin_stage(refit *r, const refit_stage *s)
         p->scale[o] = 1;
     }
     for (i = s->node; i != s->target && i >= 0;) {
-        i = refit_reader(net, i, r->output);
+        i = deploy_reader(net, NULL, i, r->output);
         for (o = 0; i >= 0 && net->nodes[i].op == LGELU_OP_BATCH_NORM && o < s->shape.outputs;
              o++) {
             float scale, shift;
