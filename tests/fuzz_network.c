@@ -74,104 +74,109 @@ static void wrong(int line, const char *format, ...)
 
 /* ---- A network, and what the model knows of it ---- */
 enum { NODES = 48, SLOTS = 3, PLACES = 64 };
+
+/* One row for each builder: X(NAME, KIND, text, call). KIND is that of the layer which it adds; a
+ * composite builder, and the call that keeps a value, name one that has another row. */
+/* clang-format off */
+#define LIST_OF_BUILDERS(X)                                                                       \
+    X(INPUT,          INPUT,         "input",                                                     \
+      lgelu_input(net, c->name, c->n[0], c->n[1], c->n[2]))                                       \
+    X(TOKENS,         TOKENS,        "tokens",                                                    \
+      lgelu_tokens(net, c->name, c->n[1], c->n[2]))                                               \
+    X(LABELS,         LABELS,        "labels",                                                    \
+      lgelu_labels(net, c->name, c->n[1], c->n[2]))                                               \
+    X(LINEAR,         LINEAR,        "linear",                                                    \
+      lgelu_linear(net, c->name, c->a, c->n[0]))                                                  \
+    X(TIED,           LINEAR,        "linear_tied",                                               \
+      lgelu_linear_tied(net, c->name, c->a, c->b))                                                \
+    X(GATE,           GATE,          "gate",                                                      \
+      lgelu_gate(net, c->name, c->a, gate, c->f[0]))                                              \
+    X(GATES,          GATE,          "gate_channels",                                             \
+      lgelu_gate_channels(net, c->name, c->a, c->f[0]))                                           \
+    X(SIGMOID,        SIGMOID,       "sigmoid",           lgelu_sigmoid(net, c->name, c->a))      \
+    X(ADD,            ADD,           "add",               lgelu_add(net, c->name, c->a, c->b))    \
+    X(MUL,            MUL,           "mul",               lgelu_mul(net, c->name, c->a, c->b))    \
+    X(CONV,           CONV,          "conv",                                                      \
+      lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4], c->gate & 1))   \
+    X(CONV_WINDOW,    CONV,          "conv_window",                                               \
+      lgelu_conv_window(net, c->name, c->a, c->n[0], c->b & 1 ? &c->window : NULL, c->n[4],       \
+                        c->gate & 1))                                                             \
+    X(NORM,           BATCH_NORM,    "batch_norm",                                                \
+      lgelu_batch_norm(net, c->name, c->a, c->f[0], c->f[1]))                                     \
+    X(GROUP_NORM,     GROUP_NORM,    "group_norm",                                                \
+      lgelu_group_norm(net, c->name, c->a, c->n[0]))                                              \
+    X(MAX_POOL,       MAX_POOL,      "max_pool",                                                  \
+      lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]))                              \
+    X(AVERAGE_POOL,   AVERAGE_POOL,  "average_pool",                                              \
+      lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]))                          \
+    X(MAX_WINDOW,     MAX_POOL,      "max_pool_window",                                           \
+      lgelu_max_pool_window(net, c->name, c->a, &c->window))                                      \
+    X(MAX_CEILING,    MAX_POOL,      "max_pool_ceiling",                                          \
+      lgelu_max_pool_ceiling(net, c->name, c->a, &c->window))                                     \
+    X(AVERAGE_WINDOW, AVERAGE_POOL,  "average_pool_window",                                       \
+      lgelu_average_pool_window(net, c->name, c->a, &c->window))                                  \
+    X(GLOBAL_POOL,    AVERAGE_POOL,  "global_pool",       lgelu_global_pool(net, c->name, c->a))  \
+    X(FLATTEN,        VIEW,          "flatten",           lgelu_flatten(net, c->name, c->a))      \
+    X(SCALE,          SCALE,         "scale",             lgelu_scale(net, c->name, c->a, c->b))  \
+    X(CONCAT,         CONCAT,        "concat",            lgelu_concat(net, c->name, c->a, c->b)) \
+    X(CROSS_ENTROPY,  CROSS_ENTROPY, "cross_entropy",                                             \
+      lgelu_cross_entropy(net, c->name, c->a, c->b))                                              \
+    X(SQUARED_ERROR,  SQUARED_ERROR, "mean_squared_error",                                        \
+      lgelu_mean_squared_error(net, c->name, c->a, c->b))                                         \
+    X(OUTER_LOSS,     CUSTOM_LOSS,   "outer_loss",                                                \
+      lgelu_custom_loss(net, c->name, c->a, c->b))                                                \
+    X(EMBEDDING,      EMBEDDING,     "embedding",                                                 \
+      lgelu_embedding(net, c->name, c->a, c->n[0]))                                               \
+    X(POSITION,       POSITION,      "position",          lgelu_position(net, c->name, c->a))     \
+    X(ROTARY,         ROTARY,        "rotary",                                                    \
+      lgelu_rotary(net, c->name, c->a, c->n[0], c->n[1], c->f[0], c->gate & 1))                   \
+    X(LAYER_NORM,     LAYER_NORM,    "layer_norm",        lgelu_layer_norm(net, c->name, c->a))   \
+    X(RMS_NORM,       RMS_NORM,      "rms_norm",          lgelu_rms_norm(net, c->name, c->a))     \
+    X(ATTENTION,      ATTENTION,     "attention",                                                 \
+      lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1))                                  \
+    X(GROUPED,        ATTENTION,     "attention_grouped",                                         \
+      lgelu_attention_grouped(net, c->name, c->a, c->n[0], c->n[1], c->gate & 1))                 \
+    X(DROPOUT,        DROPOUT,       "dropout",                                                   \
+      lgelu_dropout(net, c->name, c->a, c->f[0]))                                                 \
+    X(PATCHES,        PATCHES,       "patches",                                                   \
+      lgelu_patches(net, c->name, c->a, c->n[0]))                                                 \
+    X(TRANSPOSE,      TRANSPOSE,     "transpose",         lgelu_transpose(net, c->name, c->a))    \
+    X(CLASS_TOKEN,    CLASS_TOKEN,   "class_token",       lgelu_class_token(net, c->name, c->a))  \
+    X(TAKE,           MEAN_TOKENS,   "take",                                                      \
+      lgelu_mean_tokens(net, c->name, c->a, c->n[0], c->n[1]))                                    \
+    X(MLP,            LINEAR,        "mlp",                                                       \
+      lgelu_mlp(net, c->a, c->n, 1 + (c->b & 3), gate, c->f[0]))                                  \
+    X(LENET,          CONV,          "lenet",                                                     \
+      lgelu_lenet(net, c->a, c->n[0], gate, c->f[0]))                                             \
+    X(RESNET,         CONV,          "resnet",                                                    \
+      lgelu_resnet(net, c->a, c->n[0], (int)c->n[1], (int)c->n[2], c->n[3], gate, c->f[0]))       \
+    X(GPT,            ATTENTION,     "gpt",               lgelu_gpt(net, c->a, &t))               \
+    X(VIT,            ATTENTION,     "vit",                                                       \
+      lgelu_vit(net, c->a, &t, c->n[4], c->b >> 1 & 1, 3))                                        \
+    X(KEEP,           VIEW,          "keep",                                                      \
+      lgelu_net_keep_value(net, c->a) ? -1 : c->a)
+/* clang-format on */
+
 typedef enum {
-    INPUT,
-    TOKENS,
-    LABELS,
-    LINEAR,
-    TIED,
-    GATE,
-    GATES,
-    SIGMOID,
-    ADD,
-    MUL,
-    CONV,
-    CONV_WINDOW,
-    NORM,
-    GROUP_NORM,
-    MAX_POOL,
-    AVERAGE_POOL,
-    MAX_WINDOW,
-    MAX_CEILING,
-    AVERAGE_WINDOW,
-    GLOBAL_POOL,
-    FLATTEN,
-    SCALE,
-    CONCAT,
-    CROSS_ENTROPY,
-    SQUARED_ERROR,
-    OUTER_LOSS,
-    EMBEDDING,
-    POSITION,
-    ROTARY,
-    LAYER_NORM,
-    RMS_NORM,
-    ATTENTION,
-    GROUPED,
-    DROPOUT,
-    PATCHES,
-    TRANSPOSE,
-    CLASS_TOKEN,
-    TAKE,
-    MLP,
-    LENET,
-    RESNET,
-    GPT,
-    VIT,
-    KEEP,
-    BUILDERS
+#define ENUMERATOR(name, kind, text, call) name,
+    LIST_OF_BUILDERS(ENUMERATOR)
+#undef ENUMERATOR
+        BUILDERS
 } builder;
 
 static const char *const builder_name[BUILDERS] = {
-    "input",
-    "tokens",
-    "labels",
-    "linear",
-    "linear_tied",
-    "gate",
-    "gate_channels",
-    "sigmoid",
-    "add",
-    "mul",
-    "conv",
-    "conv_window",
-    "batch_norm",
-    "group_norm",
-    "max_pool",
-    "average_pool",
-    "max_pool_window",
-    "max_pool_ceiling",
-    "average_pool_window",
-    "global_pool",
-    "flatten",
-    "scale",
-    "concat",
-    "cross_entropy",
-    "mean_squared_error",
-    "outer_loss",
-    "embedding",
-    "position",
-    "rotary",
-    "layer_norm",
-    "rms_norm",
-    "attention",
-    "attention_grouped",
-    "dropout",
-    "patches",
-    "transpose",
-    "class_token",
-    "take",
-    "mlp",
-    "lenet",
-    "resnet",
-    "gpt",
-    "vit",
-    "keep",
+#define TEXT(name, kind, text, call) text,
+    LIST_OF_BUILDERS(TEXT)
+#undef TEXT
 };
 
-/* If a kind of layer is new, this line does not compile: add a builder for the kind here and its
- * rule to rules(), then correct the count. */
-typedef char fuzz_network_builds_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
+/* If a kind of layer is new, this line does not compile until a row above builds it. A layer that
+ * changes the shape, or refuses something, has a rule in rules(). */
+#define BIT(name, kind, text, call) | 1ull << LGELU_OP_##kind
+typedef char
+    fuzz_network_builds_every_kind[(0 LIST_OF_BUILDERS(BIT)) == (1ull << LGELU_OP_COUNT) - 1 ? 1
+                                                                                             : -1];
+#undef BIT
 
 typedef struct {
     builder what;
@@ -389,56 +394,13 @@ static int perform(lgelu_net *net, const call *c)
     t.no_bias = c->gate >> 1 & 1;
     t.kv_heads = c->n[1] / 2;
     switch (c->what) {
-    case INPUT: return lgelu_input(net, c->name, c->n[0], c->n[1], c->n[2]);
-    case TOKENS: return lgelu_tokens(net, c->name, c->n[1], c->n[2]);
-    case LABELS: return lgelu_labels(net, c->name, c->n[1], c->n[2]);
-    case LINEAR: return lgelu_linear(net, c->name, c->a, c->n[0]);
-    case TIED: return lgelu_linear_tied(net, c->name, c->a, c->b);
-    case GATE: return lgelu_gate(net, c->name, c->a, gate, c->f[0]);
-    case GATES: return lgelu_gate_channels(net, c->name, c->a, c->f[0]);
-    case SIGMOID: return lgelu_sigmoid(net, c->name, c->a);
-    case ADD: return lgelu_add(net, c->name, c->a, c->b);
-    case MUL: return lgelu_mul(net, c->name, c->a, c->b);
-    case CONV:
-        return lgelu_conv(net, c->name, c->a, c->n[0], c->n[1], c->n[2], c->n[3], c->n[4],
-                          c->gate & 1);
-    case CONV_WINDOW:
-        return lgelu_conv_window(net, c->name, c->a, c->n[0], c->b & 1 ? &c->window : NULL, c->n[4],
-                                 c->gate & 1);
-    case NORM: return lgelu_batch_norm(net, c->name, c->a, c->f[0], c->f[1]);
-    case MAX_POOL: return lgelu_max_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
-    case AVERAGE_POOL: return lgelu_average_pool(net, c->name, c->a, c->n[0], c->n[1], c->n[2]);
-    case MAX_WINDOW: return lgelu_max_pool_window(net, c->name, c->a, &c->window);
-    case MAX_CEILING: return lgelu_max_pool_ceiling(net, c->name, c->a, &c->window);
-    case AVERAGE_WINDOW: return lgelu_average_pool_window(net, c->name, c->a, &c->window);
-    case GLOBAL_POOL: return lgelu_global_pool(net, c->name, c->a);
-    case FLATTEN: return lgelu_flatten(net, c->name, c->a);
-    case SCALE: return lgelu_scale(net, c->name, c->a, c->b);
-    case CONCAT: return lgelu_concat(net, c->name, c->a, c->b);
-    case GROUP_NORM: return lgelu_group_norm(net, c->name, c->a, c->n[0]);
-    case CROSS_ENTROPY: return lgelu_cross_entropy(net, c->name, c->a, c->b);
-    case SQUARED_ERROR: return lgelu_mean_squared_error(net, c->name, c->a, c->b);
-    case OUTER_LOSS: return lgelu_custom_loss(net, c->name, c->a, c->b);
-    case EMBEDDING: return lgelu_embedding(net, c->name, c->a, c->n[0]);
-    case POSITION: return lgelu_position(net, c->name, c->a);
-    case ROTARY: return lgelu_rotary(net, c->name, c->a, c->n[0], c->n[1], c->f[0], c->gate & 1);
-    case LAYER_NORM: return lgelu_layer_norm(net, c->name, c->a);
-    case RMS_NORM: return lgelu_rms_norm(net, c->name, c->a);
-    case ATTENTION: return lgelu_attention(net, c->name, c->a, c->n[0], c->gate & 1);
-    case GROUPED: return lgelu_attention_grouped(net, c->name, c->a, c->n[0], c->n[1], c->gate & 1);
-    case DROPOUT: return lgelu_dropout(net, c->name, c->a, c->f[0]);
-    case TRANSPOSE: return lgelu_transpose(net, c->name, c->a);
-    case PATCHES: return lgelu_patches(net, c->name, c->a, c->n[0]);
-    case CLASS_TOKEN: return lgelu_class_token(net, c->name, c->a);
-    case TAKE: return lgelu_mean_tokens(net, c->name, c->a, c->n[0], c->n[1]);
-    case MLP: return lgelu_mlp(net, c->a, c->n, 1 + (c->b & 3), gate, c->f[0]);
-    case LENET: return lgelu_lenet(net, c->a, c->n[0], gate, c->f[0]);
-    case RESNET:
-        return lgelu_resnet(net, c->a, c->n[0], (int)c->n[1], (int)c->n[2], c->n[3], gate, c->f[0]);
-    case GPT: return lgelu_gpt(net, c->a, &t);
-    case VIT: return lgelu_vit(net, c->a, &t, c->n[4], c->b >> 1 & 1, 3);
-    default: return lgelu_net_keep_value(net, c->a) ? -1 : c->a;
+#define CASE(name, kind, text, call) \
+    case name: return call;
+        LIST_OF_BUILDERS(CASE)
+#undef CASE
+    case BUILDERS: break;
     }
+    return -1;
 }
 
 static int product_fits(size_t a, size_t b, size_t c)

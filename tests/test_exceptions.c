@@ -360,12 +360,6 @@ static void trapped_runs(void)
 
 int main(void)
 {
-    static const struct {
-        const char *name;
-        lgelu_gate_kind kind;
-    } gate[6] = { { "λ-GELU", LGELU_GATE_LAMBDA }, { "GELU", LGELU_GATE_GELU },
-                  { "tanh", LGELU_GATE_TANH },     { "ReLU", LGELU_GATE_RELU },
-                  { "SiLU", LGELU_GATE_SILU },     { "ELU", LGELU_GATE_ELU } };
     const int most = isa_from_environment();
     for (int isa = LGELU_ISA_SCALAR; isa < LGELU_ISA_COUNT; isa++) {
         if (isa > most || lgelu_isa_limit(isa) != isa)
@@ -380,8 +374,12 @@ int main(void)
         }
         group("kernels raise none, whatever the size of their values");
         for (int what = 0; what < NETS; what++) {
-            for (int g = 0; g < 6; g++)
-                training((kind)what, gate[g].kind, gate[g].name, g == 0 && what % 2);
+            for (int g = 0; g < LGELU_GATE_COUNT; g++) {
+                if (lgelu_gate_is(g, LGELU_GATE_TRAIT_KERNELS)) {
+                    training((kind)what, (lgelu_gate_kind)g, lgelu_gate_name(g),
+                             g == LGELU_GATE_LAMBDA && what % 2);
+                }
+            }
         }
         group("training runs raise none");
         trapped_runs();

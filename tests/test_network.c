@@ -27,11 +27,7 @@ static void graphs(void)
                   { "mlp, λ = 160", LGELU_GATE_LAMBDA, 160 },
                   { "mlp, λ = inf", LGELU_GATE_LAMBDA, INFINITY },
                   { "mlp, SiLU", LGELU_GATE_SILU, 1 },
-                  { "mlp, SiLU, β = 20", LGELU_GATE_SILU, 20 },
-                  { "mlp, GELU", LGELU_GATE_GELU, 0 },
-                  { "mlp, tanh", LGELU_GATE_TANH, 0 },
-                  { "mlp, ELU", LGELU_GATE_ELU, 0 },
-                  { "mlp, ReLU", LGELU_GATE_RELU, 0 } };
+                  { "mlp, SiLU, β = 20", LGELU_GATE_SILU, 20 } };
     static const size_t sizes[] = { 19, 8, 17, 5 };
     graph g;
     int a, b, c, x, y;
@@ -41,6 +37,18 @@ static void graphs(void)
         y = lgelu_mlp(&g.net, x, sizes, 4, gates[i].kind, gates[i].lambda);
         classify(&g, y);
         judge(gates[i].name, &g, 37, 37);
+    }
+    /* every kind that has kernels and learns nothing */
+    for (int kind = 0; kind < LGELU_GATE_COUNT; kind++) {
+        char name[64];
+        if (!lgelu_gate_is(kind, LGELU_GATE_TRAIT_KERNELS)
+            || lgelu_gate_is(kind, LGELU_GATE_TRAIT_LEARNED))
+            continue;
+        begin(&g);
+        x = lgelu_input(&g.net, "x", 1, 1, 23);
+        classify(&g, lgelu_mlp(&g.net, x, sizes, 4, (lgelu_gate_kind)kind, 0));
+        snprintf(name, sizeof name, "mlp, %s", lgelu_gate_name(kind));
+        judge(name, &g, 37, 37);
     }
     begin(&g);
     x = lgelu_input(&g.net, "x", 1, 1, 1);
@@ -1763,26 +1771,27 @@ static void clipped_descent(int decay_all)
  * with the bits of a network that is built so. */
 static void gate_on_an_input(void)
 {
-    static const lgelu_gate_kind kind[] = { LGELU_GATE_LAMBDA, LGELU_GATE_GELU, LGELU_GATE_TANH,
-                                            LGELU_GATE_RELU,   LGELU_GATE_SILU, LGELU_GATE_ELU };
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
-    float lambda[6];
+    float lambda[LGELU_GATE_COUNT];
     char name[64];
-    for (int i = 0; i < 6; i++) {
+    for (int kind = LGELU_GATE_LAMBDA; kind < LGELU_GATE_COUNT; kind++) {
         graph g;
+        if (kind == LGELU_GATE_CUSTOM)
+            continue;
         begin(&g);
         int x = lgelu_input(&g.net, "x", 1, 1, 7);
-        x = lgelu_gate(&g.net, "gate", x, kind[i], 2);
+        x = lgelu_gate(&g.net, "gate", x, (lgelu_gate_kind)kind, 2);
         regress(&g, lgelu_linear(&g.net, "out", x, 3));
         make_at(&g, 12, LGELU_MODE_TRAIN, 0);
         bind_all(&g, 12);
         lgelu_net_set_gates(&g.net, LGELU_GATE_LAMBDA);
         lgelu_net_set_lambda(&g.net, 0, 2);
         train(&g, 12, 5, &plan);
-        lambda[i] = g.net.lambda[0];
-        snprintf(name, sizeof name, "a gate on an input, built as kind %d, learns", (int)kind[i]);
-        check(!g.net.status && fabsf(lambda[i] - 2) > 1e-3f && same(lambda, lambda + i, 4), name,
-              "λ = %g, expected %g %s", (double)lambda[i], (double)lambda[0], g.net.message);
+        lambda[kind] = g.net.lambda[0];
+        snprintf(name, sizeof name, "a gate on an input, built as kind %d, learns", kind);
+        check(!g.net.status && fabsf(lambda[kind] - 2) > 1e-3f && same(lambda, lambda + kind, 4),
+              name, "λ = %g, expected %g %s", (double)lambda[kind],
+              (double)lambda[LGELU_GATE_LAMBDA], g.net.message);
         end(&g);
     }
 }

@@ -5726,44 +5726,20 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
     } while (again);
 }
 
-/* Returns how a layer is called that has no name in the file, before its number. There is no
-   default, so that the compiler reports a new kind of layer. */
+/* Returns how a layer is called that has no name in the file, before its number: by the last word
+   of its kind, "norm" for a layer norm, except for a few. */
 static const char *onnx_short_name(lgelu_op op)
 {
+    const char *name = lgelu_op_name((int)op), *space = strrchr(name, ' ');
     switch (op) {
-    case LGELU_OP_INPUT: return "input";
-    case LGELU_OP_TOKENS: return "tokens";
-    case LGELU_OP_LABELS: return "labels";
-    case LGELU_OP_LINEAR: return "linear";
-    case LGELU_OP_GATE: return "gate";
-    case LGELU_OP_SIGMOID: return "sigmoid";
-    case LGELU_OP_ADD: return "add";
-    case LGELU_OP_MUL: return "mul";
     case LGELU_OP_CONV: return "conv";
-    case LGELU_OP_BATCH_NORM:
-    case LGELU_OP_LAYER_NORM:
-    case LGELU_OP_RMS_NORM: return "norm";
-    case LGELU_OP_MAX_POOL:
-    case LGELU_OP_AVERAGE_POOL: return "pool";
-    case LGELU_OP_SCALE: return "scale";
+    case LGELU_OP_MUL: return "mul";
     case LGELU_OP_CONCAT: return "concat";
-    case LGELU_OP_GROUP_NORM: return "norm";
     case LGELU_OP_VIEW: return "flatten";
-    case LGELU_OP_EMBEDDING: return "embedding";
-    case LGELU_OP_POSITION: return "position";
-    case LGELU_OP_ROTARY: return "rotary";
-    case LGELU_OP_ATTENTION: return "attention";
-    case LGELU_OP_DROPOUT: return "dropout";
-    case LGELU_OP_PATCHES: return "patches";
-    case LGELU_OP_TRANSPOSE: return "transpose";
     case LGELU_OP_CLASS_TOKEN: return "class";
     case LGELU_OP_MEAN_TOKENS: return "mean";
-    case LGELU_OP_CROSS_ENTROPY:
-    case LGELU_OP_SQUARED_ERROR:
-    case LGELU_OP_CUSTOM_LOSS: return "loss";
-    case LGELU_OP_COUNT: break;
+    default: return space ? space + 1 : name;
     }
-    return "layer";
 }
 
 /* Adds a layer to the network; returns its node, or a negative number. */

@@ -1302,11 +1302,8 @@ static void onnx_emit_view(onnx_writer *w, const lgelu_node *node)
                      onnx_in_order(w, x, from, same && (w->flag[from] & ONNX_FIRST)));
 }
 
-/* After a layer kind was added, this line does not compile: write the kind in onnx_emit_layer, or
-   refuse it in onnx_can_be_written, and then correct the count. */
-typedef char onnx_out_knows_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
-
-/* Writes the nodes of one layer. */
+/* Writes the nodes of one layer. There is no default, so that the compiler reports a new kind:
+   write it here, or refuse it in onnx_can_be_written. */
 static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
 {
     const int i = (int)(node - w->net->nodes);
@@ -1353,7 +1350,15 @@ static void onnx_emit_layer(onnx_writer *w, const lgelu_node *node)
     case LGELU_OP_TRANSPOSE: onnx_emit_transpose(w, node); break;
     case LGELU_OP_CLASS_TOKEN: onnx_emit_class_token(w, node); break;
     case LGELU_OP_MEAN_TOKENS: onnx_emit_mean_tokens(w, node); break;
-    default: break;
+    /* An input is a value of the graph, a dropout another name of its input; losses are refused. */
+    case LGELU_OP_INPUT:
+    case LGELU_OP_TOKENS:
+    case LGELU_OP_LABELS:
+    case LGELU_OP_DROPOUT:
+    case LGELU_OP_CROSS_ENTROPY:
+    case LGELU_OP_SQUARED_ERROR:
+    case LGELU_OP_CUSTOM_LOSS:
+    case LGELU_OP_COUNT: break;
     }
 }
 

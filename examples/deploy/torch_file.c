@@ -21,23 +21,15 @@ static const lgelu_node *torch_flattened(const lgelu_net *net, int i)
 {
     for (;;) {
         const lgelu_node *node = net->nodes + i,
-                         *from = node->inputs ? net->nodes + node->input[0] : node;
-        switch (node->op) {
-        case LGELU_OP_VIEW:
+                         *from = node->inputs ? net->nodes + node->input[0] : NULL;
+        if (!from || node->weight_count || node->tied)
+            return NULL;
+        if (node->op == LGELU_OP_VIEW) {
             if (from->shape[0] * from->shape[1] > 1 && node->shape[0] * node->shape[1] == 1)
                 return from->shape[2] > 1 ? from : NULL;
-            break;
-        case LGELU_OP_GATE:
-        case LGELU_OP_SIGMOID:
-        case LGELU_OP_SCALE:
-        case LGELU_OP_DROPOUT:
-        case LGELU_OP_ADD:
-        case LGELU_OP_MUL:
-        case LGELU_OP_BATCH_NORM:
-        case LGELU_OP_GROUP_NORM:
-        case LGELU_OP_LAYER_NORM:
-        case LGELU_OP_RMS_NORM: break;
-        default: return NULL;
+        } else if (memcmp(node->shape, from->shape, sizeof node->shape)) {
+            /* Every other layer without a matrix keeps the order of its elements with the shape. */
+            return NULL;
         }
         i = node->input[0];
     }
@@ -61,11 +53,9 @@ static void torch_shape(torch_tensor *t, size_t dims, size_t a, size_t b, size_t
     t->count = a * b * c * d;
 }
 
-/* After a layer kind was added, this line does not compile: add the kind's tensors to torch_part,
-   and the kind to torch_flattened if it works on each element alone, and then correct the count. */
-typedef char torch_file_knows_every_kind[LGELU_OP_COUNT == 30 ? 1 : -1];
-
-/* Describes part `part` of node i; returns 0 if the node has no such part. */
+/* Describes part `part` of node i; returns 0 if the node has no such part. Only kinds whose tensors
+   PyTorch has in another form are named here: gains and shifts are vectors, and any other matrix
+   has a row of the layer's channels for each of its entries. */
 static int torch_part(const lgelu_net *net, const torch_names *how, int i, int part,
                       torch_tensor *t)
 {
