@@ -5669,16 +5669,19 @@ static size_t lgelu__linear_work(const lgelu__job *p, int train)
 
 /* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
 
-/* To add a kind of gate (ELU is a small example to follow):
-     1. LGELU__FAMILIES in [4]: one row, if no family computes it yet. The kernels forward and
-        backward in [Kc]; its exact function in [3]; the declarations of its public functions in
-        [1], as those of lgelu_elu_, and its row of claims there.
-     2. LGELU_GATES in [1]: one row at the end. The enum, names in files and messages, and the table
-        below follow. The compiler reports each switch over the kinds without a default:
-        onnx_out.c of examples/deploy and tests/tools/reference_net.h. onnx_in.c has the way back.
-   No compiler requires the tests: tests/sweep.c holds the claims, test_elu.c shows what a family is
-   tested for; the lists of kinds in test_network.c and test_exceptions.c, the kernels of
-   test_flushing.c, a hash in test_same_bits.c, tools/onnx_nets.c. tests/README.md has the rows. */
+/* To add a kind of gate (ELU is a small example to follow). A gate whose family is new takes four
+   places in this file and three outside, seven in all, counted with a hard swish:
+     1. LGELU_GATES in [1]: one row at the end. The enum, names in files and messages, and the table
+        below follow.
+     2. LGELU__FAMILIES in [4]: one row, if no family computes it yet; its exact function in [3];
+   its kernels forward and backward in [Kc]. Those on 16 bits follow from these.
+     3. The compiler reports the two switches over the kinds, which have no default: the formula in
+        double in tests/tools/reference_net.h, and the operator of the file in onnx_out.c of
+        examples/deploy. onnx_in.c reads it back: test_onnx_files.c requires it.
+   Tests that walk the table train and compare it from then on: test_network.c, test_exceptions.c,
+   fuzz_network.c. What has public functions of its own, as lgelu_elu_forward, also has: their
+   declarations and a row of claims in [1], which tests/sweep.c holds; a test as test_elu.c; its
+   kernels in test_flushing.c, a hash in test_same_bits.c. */
 
 /* A row of the table of gates. The kernels of its family are indexed by lgelu_isa_id. */
 typedef struct {
@@ -8349,27 +8352,30 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 /* ---- [8d] the table of layers ---- */
 
 /* clang-format off */
-/* To add a kind of layer (RMS_NORM is a small example to follow):
+/* To add a kind of layer (SIGMOID is a small example to follow, RMS_NORM one with parameters). A
+   layer without parameters takes four places in this file and two in the tests' tools; to write and
+   read it as ONNX takes five more, eleven in all, counted with a normalisation to length 1:
 
    In this file
      1. LGELU_LAYERS in [1]: one row with name and public traits. LGELU__FUNCTIONS_OF_LAYERS at the
         top of [8]: one row with its functions, which the compiler then requires.
-     2. [8c]: the layer's room: its builder, which sets shape and counts, and these functions. Its
-        declaration is in [1]. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and its body
-        in [K]; the compiler reports one that lacks the other.
+     2. [1]: the declaration of its builder. [8c]: its builder, which sets shape and counts, and
+        these functions, side by side. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
+        its body in [K]; the compiler reports one that lacks the other.
      3. [8b] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
         has other tensors than a matrix and biases (lgelu__tensor_of).
-   In these files, which count the kinds and do not compile before each knows the new one, or have a
-   switch without default, whose missing case the compiler reports
-     4. tests/tools/reference_net.h: the layer in double.
-     5. tests/fuzz_network.c: its builder, and the rules by which that refuses.
-     6. examples/deploy/onnx_out.c, onnx_in.c and torch_file.c: how files write it. onnx_in must
-        read what onnx_out writes, with the same values: tests/tools/onnx_back.c compares.
-   A layer without parameters that is as simple as SIGMOID touches nothing else. bounds.c, int8.c
-   and c_file.c of examples/deploy list what they can do and refuse any other kind by its name. No
-   compiler requires the tests: test_network.c, test_transformer.c or test_cnn.c compare the layer
-   with its reference, tools/onnx_nets.c with ONNX, test_partial.c and test_generate.c have a list
-   of the kinds, and test_same_bits.c has its hash (make record). */
+   In these files, the compiler reports that the kind is missing
+     4. tests/tools/reference_net.h: the layer in double, in a switch without default.
+     5. tests/fuzz_network.c: a row of its builder; a rule, if it changes the shape or refuses
+        something.
+     6. examples/deploy/onnx_out.c: the nodes of a file, in a switch without default. onnx_in.c must
+        read them back, with the same values (tests/tools/onnx_back.c compares): a reader, its row
+        in the table of operators, and the builder's case.
+   Nothing else is required. torch_file.c of examples/deploy names only the matrices that PyTorch
+   stores in another form; bounds.c, int8.c and c_file.c list what they can do and refuse any other
+   kind by its name. No compiler requires the tests: test_network.c, test_transformer.c or
+   test_cnn.c compare the layer with its reference, tools/onnx_nets.c with ONNX, test_partial.c and
+   test_generate.c have a list of the kinds, and test_same_bits.c has its hash (make record). */
 /* clang-format on */
 /* The names and traits of each kind, as enumerators and as text. */
 #define LGELU__NAME(kind, name, traits) name,

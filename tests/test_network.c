@@ -794,7 +794,7 @@ static void builder_errors(void)
           "'odd'");
     BUILD("channels of λ = 0.5", lgelu_gate_channels(&g.net, "odd", x, 0.5f), LGELU_E_LAMBDA,
           "'odd'");
-    BUILD("gate of unknown kind", lgelu_gate(&g.net, "odd", x, (lgelu_gate_kind)7, 1),
+    BUILD("gate of unknown kind", lgelu_gate(&g.net, "odd", x, LGELU_GATE_COUNT, 1),
           LGELU_E_ARGUMENT, "'odd'");
 #undef BUILD
     begin(&g);
