@@ -14,6 +14,7 @@
 #include "../examples/deploy/onnx_out.c"
 #include "../examples/deploy/onnx_in.c"
 #include "tools/onnx_open.h"
+#include "tools/nets.h"
 
 enum { SEEDS = 8, NODES = 64, BLOCK = 1 << 22, FILE_ROOM = 1 << 16, MEMORY = 1 << 26 };
 typedef struct {
@@ -51,17 +52,7 @@ static void fuzz_seeds(void)
     lgelu_transformer shape = {
         .layers = 1, .heads = 2, .width = 4, .hidden = 6, .gate = LGELU_GATE_LAMBDA, .lambda = 2
     };
-    static const lgelu_transformer llama = { .layers = 1,
-                                             .heads = 2,
-                                             .width = 8,
-                                             .hidden = 3,
-                                             .gate = LGELU_GATE_SILU,
-                                             .lambda = 1,
-                                             .rms_norm = 1,
-                                             .rotary = 1,
-                                             .gated = 1,
-                                             .no_bias = 1,
-                                             .kv_heads = 1 };
+    const lgelu_transformer llama = llama_shape(1, 2, 1, 8, 3);
     lgelu_net net;
     int k, x;
     for (k = 0; k < SEEDS; k++) {

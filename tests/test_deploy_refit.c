@@ -10,6 +10,7 @@
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
+#include "tools/nets.h"
 #include "../examples/deploy/least_squares.c"
 #include "../examples/deploy/refit.c"
 #include "../examples/deploy/bounds.c"
@@ -52,13 +53,7 @@ static int build_mixed(lgelu_net *n, int x)
 
 static lgelu_transformer transformer(void)
 {
-    lgelu_transformer t;
-    memset(&t, 0, sizeof t);
-    t.layers = 2;
-    t.heads = 2;
-    t.width = 16;
-    t.gate = gate_kind;
-    t.lambda = 1;
+    lgelu_transformer t = gpt_shape(2, 2, 16, gate_kind, 1);
     t.embedding = 1;
     return t;
 }

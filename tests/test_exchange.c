@@ -6,6 +6,7 @@
 #include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include "tools/nets.h"
 #include "tools/saved_state.h"
 #include <float.h>
 #include <limits.h>
@@ -788,13 +789,8 @@ static void plans(void)
     };
     static const char *const names[] = { "mlp", "lenet", "resnet", "gpt", "vit" };
     static lgelu_node node[128];
-    lgelu_transformer shape;
+    lgelu_transformer shape = gpt_shape(2, 2, 12, LGELU_GATE_LAMBDA, 2);
     int k, mode;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = 2;
-    shape.heads = 2;
-    shape.width = 12;
-    shape.lambda = 2;
     shape.dropout = 0.1f;
     for (mode = 0; mode < 2; mode++) {
         for (k = 0; k < 5; k++) {

@@ -20,6 +20,7 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include "tools/nets.h"
 #include "tools/threads.h"
 
 enum { NODES = 96, GUARD = 256 };
@@ -178,13 +179,7 @@ static int scaled(lgelu_net *net, const recipe *r)
 static int gpt(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_tokens(net, "x", r->size[0], 23);
-    lgelu_transformer shape;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = 1;
-    shape.heads = r->size[2];
-    shape.width = r->size[1];
-    shape.gate = LGELU_GATE_LAMBDA;
-    shape.lambda = 1.5f;
+    lgelu_transformer shape = gpt_shape(1, r->size[2], r->size[1], LGELU_GATE_LAMBDA, 1.5f);
     shape.dropout = r->size[3] ? 0.1f : 0;
     shape.untied = (int)r->size[3];
     return lgelu_gpt(net, x, &shape);
@@ -194,13 +189,7 @@ static int gpt(lgelu_net *net, const recipe *r)
 static int vit(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_input(net, "x", r->size[0], r->size[0], 2);
-    lgelu_transformer shape;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = 1;
-    shape.heads = r->size[3];
-    shape.width = r->size[2];
-    shape.gate = LGELU_GATE_GELU;
-    shape.lambda = 1;
+    const lgelu_transformer shape = gpt_shape(1, r->size[3], r->size[2], LGELU_GATE_GELU, 1);
     return lgelu_vit(net, x, &shape, r->size[1], (int)r->size[4], 9);
 }
 
@@ -217,19 +206,7 @@ static int attention(lgelu_net *net, const recipe *r)
 static int modern(lgelu_net *net, const recipe *r)
 {
     const int x = lgelu_tokens(net, "x", r->size[0], 23);
-    lgelu_transformer shape;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = 1;
-    shape.width = r->size[1];
-    shape.heads = r->size[2];
-    shape.kv_heads = r->size[3];
-    shape.hidden = 33;
-    shape.gate = LGELU_GATE_SILU;
-    shape.lambda = 1;
-    shape.rms_norm = 1;
-    shape.rotary = 1;
-    shape.gated = 1;
-    shape.no_bias = 1;
+    const lgelu_transformer shape = llama_shape(1, r->size[2], r->size[3], r->size[1], 33);
     return lgelu_gpt(net, x, &shape);
 }
 

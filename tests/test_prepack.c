@@ -9,6 +9,7 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include "tools/nets.h"
 
 enum { NODES = 96, BATCH = 17, KINDS = 6 };
 static const char *const kind_name[KINDS] = {
@@ -29,14 +30,9 @@ static int32_t token[BATCH * 24];
 static void make(network *w, int kind, int prepack, int direct, lgelu_mode mode, uint64_t seed)
 {
     static const size_t sizes[3] = { 512, 1024, 10 }, odd[4] = { 33, 1, 31, 7 };
-    lgelu_transformer shape;
+    const lgelu_transformer shape = gpt_shape(2, 2, 32, LGELU_GATE_GELU, 1);
     lgelu_net *n = &w->net;
     int a;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = shape.heads = 2;
-    shape.width = 32;
-    shape.gate = LGELU_GATE_GELU;
-    shape.lambda = 1;
     lgelu_net_begin(n, w->nodes, NODES);
     n->prepack = prepack;
     n->no_winograd = direct;

@@ -19,6 +19,7 @@
 #include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include "tools/nets.h"
 #include <math.h>
 
 enum { MOST_PARTS = 48, N = 4099 }; /* no multiple of any vector width */
@@ -316,6 +317,39 @@ static void made(model *m, size_t batch)
     }
 }
 
+static void step(model *m, const lgelu_training *plan)
+{
+    if (lgelu_net_step(&m->net, plan)) {
+        fprintf(stderr, "%s\n", m->net.message);
+        exit(2);
+    }
+}
+
+/* Adds a squared error to node y of a network that reads x, makes it and trains it. Hashes values,
+   losses and gradients of each step, and the weights at last. */
+static void regression(const char *name, model *m, int in, const float *x, int y, const float *t,
+                       size_t batch, int steps)
+{
+    const size_t *s = m->nodes[y].shape;
+    const size_t each = s[0] * s[1] * s[2];
+    const int target = lgelu_input(&m->net, "t", s[0], s[1], s[2]);
+    lgelu_training plan = lgelu_training_defaults(0.01f, steps);
+    int i;
+    lgelu_mean_squared_error(&m->net, "loss", y, target);
+    made(m, batch);
+    lgelu_net_bind(&m->net, in, x);
+    lgelu_net_bind(&m->net, target, t);
+    for (i = 0; i < steps; i++) {
+        lgelu_net_forward(&m->net, batch);
+        add_floats(name, lgelu_net_value(&m->net, y), batch * each);
+        add_doubles(name, &m->net.loss, 1);
+        lgelu_net_backward(&m->net, 1);
+        add_floats(name, m->net.g, m->net.parameter_count);
+        step(m, &plan);
+    }
+    add_floats(name, m->net.w, m->net.parameter_count);
+}
+
 /* products of many shapes, one number to several tiles, all three of forward and backward */
 static void products(void)
 {
@@ -401,10 +435,7 @@ static void run(const char *weights, const char *lambdas, const char *logits, in
         lgelu_net_forward(&m.net, i % 5 == 4 ? BATCH - 7 : BATCH);
         add_doubles(logits, &m.net.loss, 1);
         lgelu_net_backward(&m.net, 1);
-        if (lgelu_net_step(&m.net, &plan)) {
-            fprintf(stderr, "%s\n", m.net.message);
-            exit(2);
-        }
+        step(&m, &plan);
         add_floats(lambdas, m.net.lambda, (size_t)m.net.lambda_count);
     }
     add_floats(weights, m.net.w, m.net.parameter_count);
@@ -427,23 +458,9 @@ static void transformer(const char *name, int llama)
     lgelu_training plan = lgelu_training_defaults(1e-3f, STEPS);
     model m;
     int x, y, logits, i;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = 1;
-    shape.heads = 3;
-    shape.width = 39;
+    shape = llama ? llama_shape(1, 6, 2, 36, 50) : gpt_shape(1, 3, 39, LGELU_GATE_LAMBDA, 1.05f);
     shape.lambda = 1.05f;
     shape.dropout = 0.1f;
-    if (llama) {
-        shape.heads = 6;
-        shape.kv_heads = 2;
-        shape.width = 36;
-        shape.hidden = 50;
-        shape.gate = LGELU_GATE_SILU;
-        shape.rms_norm = 1;
-        shape.rotary = 1;
-        shape.gated = 1;
-        shape.no_bias = 1;
-    }
     plan.clip = 1;
     lgelu_net_begin(&m.net, m.nodes, 24);
     x = lgelu_tokens(&m.net, "x", TOKENS, WORDS);
@@ -459,10 +476,7 @@ static void transformer(const char *name, int llama)
         lgelu_net_forward(&m.net, BATCH);
         add_doubles(name, &m.net.loss, 1);
         lgelu_net_backward(&m.net, 1);
-        if (lgelu_net_step(&m.net, &plan)) {
-            fprintf(stderr, "%s\n", m.net.message);
-            exit(2);
-        }
+        step(&m, &plan);
     }
     add_floats(name, m.net.w, m.net.parameter_count);
     add_floats(name, m.net.lambda, (size_t)m.net.lambda_count);
@@ -475,9 +489,8 @@ static void rms_norms(void)
 {
     enum { BATCH = 150, IN = 37, WIDTH = 41, STEPS = 4 };
     static float x[BATCH * IN], t[BATCH * WIDTH];
-    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
     model m;
-    int a, b, y, target, i;
+    int a, b, y;
     size_t k;
     for (k = 0; k < BATCH * IN; k++)
         x[k] = even(44, k) / 8;
@@ -488,23 +501,7 @@ static void rms_norms(void)
     b = lgelu_linear(&m.net, "first", lgelu_rms_norm(&m.net, "norm1", a), WIDTH);
     y = lgelu_linear(&m.net, "second", lgelu_rms_norm(&m.net, "norm2", b), WIDTH);
     y = lgelu_rms_norm(&m.net, "norm3", lgelu_add(&m.net, "sum", y, b));
-    target = lgelu_input(&m.net, "t", 1, 1, WIDTH);
-    lgelu_mean_squared_error(&m.net, "loss", y, target);
-    made(&m, BATCH);
-    lgelu_net_bind(&m.net, a, x);
-    lgelu_net_bind(&m.net, target, t);
-    for (i = 0; i < STEPS; i++) {
-        lgelu_net_forward(&m.net, BATCH);
-        add_floats("RMS norm run", lgelu_net_value(&m.net, y), BATCH * WIDTH);
-        add_doubles("RMS norm run", &m.net.loss, 1);
-        lgelu_net_backward(&m.net, 1);
-        add_floats("RMS norm run", m.net.g, m.net.parameter_count);
-        if (lgelu_net_step(&m.net, &plan)) {
-            fprintf(stderr, "%s\n", m.net.message);
-            exit(2);
-        }
-    }
-    add_floats("RMS norm run", m.net.w, m.net.parameter_count);
+    regression("RMS norm run", &m, a, x, y, t, BATCH, STEPS);
     free(m.memory);
 }
 
@@ -516,9 +513,8 @@ static void gated_units(void)
     static const lgelu_gate_kind kind[3] = { LGELU_GATE_LAMBDA, LGELU_GATE_SILU, LGELU_GATE_TANH };
     static const char *const prefix[3] = { "a.", "b.", "c." };
     static float x[BATCH * IN], t[BATCH * IN];
-    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
     model m;
-    int a, b, y, z, target, i;
+    int a, b, y, z, i;
     size_t k;
     for (k = 0; k < BATCH * IN; k++) {
         x[k] = even(46, k) / 8;
@@ -537,23 +533,7 @@ static void gated_units(void)
         y = i == 1 ? lgelu_mul(&m.net, "square", z, z) : z;
     }
     m.net.prefix[0] = 0;
-    target = lgelu_input(&m.net, "t", 1, 1, IN);
-    lgelu_mean_squared_error(&m.net, "loss", y, target);
-    made(&m, BATCH);
-    lgelu_net_bind(&m.net, a, x);
-    lgelu_net_bind(&m.net, target, t);
-    for (i = 0; i < STEPS; i++) {
-        lgelu_net_forward(&m.net, BATCH);
-        add_floats("gated run", lgelu_net_value(&m.net, y), BATCH * IN);
-        add_doubles("gated run", &m.net.loss, 1);
-        lgelu_net_backward(&m.net, 1);
-        add_floats("gated run", m.net.g, m.net.parameter_count);
-        if (lgelu_net_step(&m.net, &plan)) {
-            fprintf(stderr, "%s\n", m.net.message);
-            exit(2);
-        }
-    }
-    add_floats("gated run", m.net.w, m.net.parameter_count);
+    regression("gated run", &m, a, x, y, t, BATCH, STEPS);
     add_floats("gated run", m.net.lambda, (size_t)m.net.lambda_count);
     free(m.memory);
 }
@@ -564,9 +544,8 @@ static void rotary_attention(void)
     enum { BATCH = 3, TOKENS = 70, IN = 9, HEADS = 4, KV_HEADS = 2, WIDTH = 22, STEPS = 4 };
     static const char *const prefix[2] = { "a.", "b." };
     static float x[BATCH * TOKENS * IN], t[BATCH * TOKENS * IN];
-    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
     model m;
-    int in, y, target, i;
+    int in, y, i;
     size_t k;
     for (k = 0; k < BATCH * TOKENS * IN; k++) {
         x[k] = even(48, k) / 8;
@@ -582,23 +561,7 @@ static void rotary_attention(void)
         y = lgelu_linear(&m.net, "out", y, IN);
     }
     m.net.prefix[0] = 0;
-    target = lgelu_input(&m.net, "t", 1, TOKENS, IN);
-    lgelu_mean_squared_error(&m.net, "loss", y, target);
-    made(&m, BATCH);
-    lgelu_net_bind(&m.net, in, x);
-    lgelu_net_bind(&m.net, target, t);
-    for (i = 0; i < STEPS; i++) {
-        lgelu_net_forward(&m.net, BATCH);
-        add_floats("rotary run", lgelu_net_value(&m.net, y), BATCH * TOKENS * IN);
-        add_doubles("rotary run", &m.net.loss, 1);
-        lgelu_net_backward(&m.net, 1);
-        add_floats("rotary run", m.net.g, m.net.parameter_count);
-        if (lgelu_net_step(&m.net, &plan)) {
-            fprintf(stderr, "%s\n", m.net.message);
-            exit(2);
-        }
-    }
-    add_floats("rotary run", m.net.w, m.net.parameter_count);
+    regression("rotary run", &m, in, x, y, t, BATCH, STEPS);
     free(m.memory);
 }
 
@@ -607,10 +570,8 @@ static void image_run(const char *name, int (*build)(lgelu_net *net, int x))
 {
     enum { BATCH = 5, ROWS = 7, COLUMNS = 9, CHANNELS = 6, STEPS = 3 };
     static float x[BATCH * ROWS * COLUMNS * CHANNELS], t[BATCH * 4096];
-    lgelu_training plan = lgelu_training_defaults(0.01f, STEPS);
-    const size_t *s;
     model m;
-    int a, y, target, i;
+    int a, y;
     size_t k;
     for (k = 0; k < sizeof x / sizeof *x; k++)
         x[k] = even(46, k) / 8;
@@ -619,25 +580,8 @@ static void image_run(const char *name, int (*build)(lgelu_net *net, int x))
     lgelu_net_begin(&m.net, m.nodes, 24);
     a = lgelu_input(&m.net, "x", ROWS, COLUMNS, CHANNELS);
     y = build(&m.net, a);
-    s = m.nodes[y].shape;
-    target = lgelu_input(&m.net, "t", s[0], s[1], s[2]);
-    lgelu_mean_squared_error(&m.net, "loss", y, target);
     lgelu_net_keep_value(&m.net, y);
-    made(&m, BATCH);
-    lgelu_net_bind(&m.net, a, x);
-    lgelu_net_bind(&m.net, target, t);
-    for (i = 0; i < STEPS; i++) {
-        lgelu_net_forward(&m.net, BATCH);
-        add_floats(name, lgelu_net_value(&m.net, y), BATCH * s[0] * s[1] * s[2]);
-        add_doubles(name, &m.net.loss, 1);
-        lgelu_net_backward(&m.net, 1);
-        add_floats(name, m.net.g, m.net.parameter_count);
-        if (lgelu_net_step(&m.net, &plan)) {
-            fprintf(stderr, "%s\n", m.net.message);
-            exit(2);
-        }
-    }
-    add_floats(name, m.net.w, m.net.parameter_count);
+    regression(name, &m, a, x, y, t, BATCH, STEPS);
     free(m.memory);
 }
 

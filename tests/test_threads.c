@@ -9,6 +9,7 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include "tools/nets.h"
 #include "tools/threads.h"
 #include <sched.h>
 #include <stdlib.h>
@@ -19,14 +20,8 @@ enum { DENSE, PICTURES, TEXT, KINDS, BATCH = 6, STEPS = 2 };
 static int build(lgelu_net *net, int kind)
 {
     static const size_t sizes[3] = { 70, 300, 10 };
-    lgelu_transformer shape;
+    lgelu_transformer shape = gpt_shape(1, 2, 32, LGELU_GATE_LAMBDA, 1.7f);
     int x, y;
-    memset(&shape, 0, sizeof shape);
-    shape.layers = 1;
-    shape.heads = 2;
-    shape.width = 32;
-    shape.gate = LGELU_GATE_LAMBDA;
-    shape.lambda = 1.7f;
     shape.dropout = 0.1f;
     if (kind == DENSE) {
         x = lgelu_input(net, "x", 1, 1, 300);

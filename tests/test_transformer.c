@@ -14,32 +14,18 @@
 #include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include "tools/nets.h"
 #include "tools/reference_net.h"
 #include "tools/graph.h"
 
-static lgelu_transformer small(lgelu_gate_kind gate)
-{
-    lgelu_transformer t;
-    memset(&t, 0, sizeof t);
-    t.layers = 2;
-    t.heads = 3;
-    t.width = 24;
-    t.gate = gate;
-    t.lambda = 1.5f;
-    return t;
-}
+static lgelu_transformer small(lgelu_gate_kind gate) { return gpt_shape(2, 3, 24, gate, 1.5f); }
 
 /* Llama's blocks. */
 static lgelu_transformer modern(lgelu_gate_kind gate)
 {
-    lgelu_transformer t = small(gate);
-    t.heads = 4;
-    t.kv_heads = 2;
-    t.hidden = 20;
-    t.rms_norm = 1;
-    t.rotary = 1;
-    t.gated = 1;
-    t.no_bias = 1;
+    lgelu_transformer t = llama_shape(2, 4, 2, 24, 20);
+    t.gate = gate;
+    t.lambda = 1.5f;
     return t;
 }
 

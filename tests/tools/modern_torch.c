@@ -6,6 +6,7 @@
    places of the weights. */
 #define LGELU_TRAINER
 #include "lgelu.h"
+#include "nets.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,26 +34,15 @@ int main(int argc, char **argv)
 {
     static lgelu_node nodes[LGELU_TRANSFORMER_NODES(LAYERS)];
     static int32_t token[2 * COUNT];
-    const lgelu_transformer shape = { .layers = LAYERS,
-                                      .heads = 6,
-                                      .width = 48,
-                                      .hidden = 40,
-                                      .gate = LGELU_GATE_SILU,
-                                      .lambda = 1,
-                                      .rms_norm = 1,
-                                      .rotary = 1,
-                                      .gated = 1,
-                                      .no_bias = 1,
-                                      .kv_heads = 2,
-                                      .untied = 1,
-                                      .dropout = 0,
-                                      .embedding = 1 };
+    lgelu_transformer shape = llama_shape(LAYERS, 6, 2, 48, 40);
     lgelu_net net;
     void *memory;
     size_t bytes, i;
     int x, y, logits, bad;
     if (argc != 5)
         return 2;
+    shape.untied = 1;
+    shape.embedding = 1;
     lgelu_net_begin(&net, nodes, (int)(sizeof nodes / sizeof *nodes));
     /* GPT-2's 0.02 leaves attention flat */
     net.deviation = 0.15f;

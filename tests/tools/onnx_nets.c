@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "folder.h"
+#include "nets.h"
 
 enum { NODES = 128, BATCH = 3 };
 static lgelu_node nodes[NODES];
@@ -483,17 +484,7 @@ static void transformers(void)
 /* Rotary positions of both kinds, of all channels or of the first, and grouped-query attention. */
 static void modern_attention(void)
 {
-    static const lgelu_transformer llama = { .layers = 2,
-                                             .heads = 4,
-                                             .width = 24,
-                                             .hidden = 20,
-                                             .gate = LGELU_GATE_SILU,
-                                             .lambda = 1,
-                                             .rms_norm = 1,
-                                             .rotary = 1,
-                                             .gated = 1,
-                                             .no_bias = 1,
-                                             .kv_heads = 2 };
+    const lgelu_transformer llama = llama_shape(2, 4, 2, 24, 20);
     int a, k;
     for (k = 0; k < 2; k++) {
         start(1, 9, 20);

@@ -5,6 +5,7 @@
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "check.h"
+#include "nets.h"
 #include <pthread.h>
 
 enum { N = 20000, ROOM = 1 << 22, NODES = 64 };
@@ -131,7 +132,7 @@ static void networks(void)
     static lgelu_node nodes[NODES];
     static int32_t tokens[64];
     static lgelu_net net;
-    lgelu_transformer shape;
+    lgelu_transformer shape = gpt_shape(1, 2, 32, LGELU_GATE_LAMBDA, 1);
     int input, labels, logits;
     /* This network has products, Winograd's convolution and batch norm. */
     lgelu_net_begin(&net, nodes, NODES);
@@ -140,12 +141,7 @@ static void networks(void)
     labels = lgelu_labels(&net, "labels", 1, 10);
     lgelu_cross_entropy(&net, "loss", logits, labels);
     train(&net, input, x, labels);
-    memset(&shape, 0, sizeof shape);
-    shape.layers = 1;
-    shape.heads = 2;
-    shape.width = 32;
     shape.dropout = 0.1f;
-    shape.lambda = 1;
     lgelu_net_begin(&net, nodes, NODES);
     input = lgelu_tokens(&net, "tokens", 16, 20);
     logits = lgelu_gpt(&net, input, &shape);
