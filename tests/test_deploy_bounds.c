@@ -5,19 +5,19 @@
    attacked inputs of others, and for boxes of one point, whose bounds consist of rounding alone.
    Linear relaxation is never looser than intervals. Certificates hold.
 
-       cc -O2 test_deploy_bounds.c -lm -o test_deploy_bounds && ./test_deploy_bounds [RANDOM
-   ATTACKED]
+       cc -O2 -I.. test_deploy_bounds.c tools/lgelu.c -lm -o test_deploy_bounds &&
+   ./test_deploy_bounds [RANDOM ATTACKED]
 
    RANDOM, ATTACKED: inputs for each network's certificate, [4000 20]; 100000 1000 takes some
    minutes. */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/deploy_nets.h"
 #include "tools/isa.h"
 #include "../examples/deploy/bounds.c"
 #include "../examples/deploy/attack.c"
+#include <float.h>
 
 static const float hardness[] = { 1, 1.3f, 3, 20, 159.57691f, HUGE_VALF };
 enum { HARDNESSES = 6 };

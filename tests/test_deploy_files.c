@@ -4,9 +4,9 @@
    tools: round trips, and one message for each kind of damage. test_deploy_torch.sh compares both
    with torch and numpy.
 
-       cc -O2 test_deploy_files.c -lm -o test_deploy_files && ./test_deploy_files */
+       cc -O2 -I.. test_deploy_files.c tools/lgelu.c -lm -o test_deploy_files && ./test_deploy_files
+ */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/deploy_nets.h"

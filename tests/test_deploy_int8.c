@@ -4,9 +4,8 @@
    integer inputs and weights give in double. The integers are the same on every platform (a
    recorded hash). The logits approximate those of the network.
 
-       cc -O2 test_deploy_int8.c -lm -o test_deploy_int8 && ./test_deploy_int8 */
+       cc -O2 -I.. test_deploy_int8.c tools/lgelu.c -lm -o test_deploy_int8 && ./test_deploy_int8 */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/deploy_nets.h"

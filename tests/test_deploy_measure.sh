@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT-0
 # test_deploy_measure.sh: the four measurements of examples/deploy/measure on small networks of the study.
 out=build/measure
-bin=../examples/build
-rm -rf $out
-mkdir -p $out
-if ! make -s -C ../examples CC="${CC:-cc}" build/study build/measure > $out/make.log 2>&1; then
+. tools/job.sh
+bin=$out
+if ! MAKEFLAGS= make -n -C ../examples build/study build/measure > $out/make.log 2>&1 ||
+    ! $CC -std=c99 -O2 $STUDY $IMPLEMENTATION -o $out/study -lm 2> $out/make.log ||
+    ! $CC -std=c99 -O2 $MEASURE $IMPLEMENTATION -o $out/measure -lm 2> $out/make.log; then
     tail -n 5 $out/make.log
     echo "FAIL measure: it does not compile"
     exit 1

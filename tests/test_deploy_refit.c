@@ -4,10 +4,10 @@
    elimination, every kind of layer and gate is converted, the bits are the same on every
    instruction set and for every order of the tasks, and each error leaves the network as it was.
 
-       cc -O2 test_deploy_refit.c ../examples/study/gates_other.c -lm -o test_deploy_refit &&
+       cc -O2 -I.. test_deploy_refit.c tools/lgelu.c ../examples/study/gates_other.c -lm -o
+   test_deploy_refit &&
    ./test_deploy_refit */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/nets.h"

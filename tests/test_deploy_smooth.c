@@ -4,9 +4,9 @@
    formulas in libm, and their derivatives with differences of those formulas: at infinity and NaN,
    in place, and for any number of values.
 
-       cc -O2 test_deploy_smooth.c -lm -o test_deploy_smooth && ./test_deploy_smooth */
+       cc -O2 -I.. test_deploy_smooth.c tools/lgelu.c -lm -o test_deploy_smooth &&
+   ./test_deploy_smooth */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "../examples/deploy/smooth.h"

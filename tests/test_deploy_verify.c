@@ -4,11 +4,10 @@
    regions of a small network one by one and computes from them the least value of a term over a
    box. Bounds, attacks and the installed solvers (CBC, GLPK) must agree with this value.
 
-       cc -O2 test_deploy_verify.c -lm -o test_deploy_verify && ./test_deploy_verify (writes into
-   build/) */
+       cc -O2 -I.. test_deploy_verify.c tools/lgelu.c -lm -o test_deploy_verify &&
+   ./test_deploy_verify (writes into build/) */
 #define _POSIX_C_SOURCE 200809L
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/deploy_nets.h"

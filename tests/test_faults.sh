@@ -7,7 +7,7 @@ out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/output.c ../examples/interval.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c
+breakable study $STUDY
 tiny $out/tiny
 
 # whole: each file in run/ equals that in good/ or is missing, and there is no temporary file.
@@ -106,9 +106,7 @@ breakable 3_cnn $(declared ../examples/3_cnn.c) ../examples/data.c ../examples/t
 faults 3_cnn : ../3_cnn --data ../tiny --epochs 1 --pictures 64
 faults 'study control' : ../study control --env cartpole --lr 1e-3 --seeds 1 --steps 10240 --epochs 10 --hidden 4 --threads 1 \
     --csv a.csv --json a.json --svg figures --save a.st
-deploy=../examples/deploy
-breakable measure $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/least_squares.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c \
-    $deploy/int8.c $deploy/int8_product.c ../examples/interval.c ../examples/output.c ../examples/data.c
+breakable measure $MEASURE
 (cd $out && ./study swap --data tiny --hidden 8 --seeds 1 --epochs 1 --batch 90 --arms gelu,hardened,relu,switched --threads 1 \
     --keep kept > kept.out)
 faults 'measure int8' : ../measure int8 --data ../tiny --networks ../kept --seeds 1 --csv a.csv

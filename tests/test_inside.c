@@ -26,6 +26,9 @@ static jmp_buf failed_assertion;
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* test_kernels, which is linked to the header, writes arrays of this many floats. */
+typedef char stream_is_that_of_test_kernels[LGELU__STREAM == 8 << 20 ? 1 : -1];
 #define GUARDS 1
 #endif
 

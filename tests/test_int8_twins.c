@@ -5,10 +5,9 @@
    instruction set, on one sample after another: the grids, weights, tables and integers of both are
    the same, on one thread and on a team of three.
 
-       cc -O2 test_int8_twins.c -lm -pthread -o test_int8_twins &&
+       cc -O2 -I.. test_int8_twins.c tools/lgelu.c -lm -pthread -o test_int8_twins &&
    ./test_int8_twins [NETWORKS] (2000) */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/threads.h"

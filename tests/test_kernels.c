@@ -21,7 +21,8 @@
 #define GUARDS 1
 #endif
 
-/* Arrays of at least this number of floats are written with stores that bypass the caches. */
+/* Arrays of at least this number of floats are written with stores that bypass the caches;
+   test_inside compares it with the header's number as well. */
 enum { STREAM = 8 << 20 };
 #ifndef LINKED
 typedef char stream_is_that_of_the_header[(int)STREAM == (int)LGELU__STREAM ? 1 : -1];

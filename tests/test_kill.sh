@@ -7,7 +7,7 @@ out=build/kill
 kills=${KILLS:-5}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
-breakable study ../examples/study/*.c ../examples/output.c ../examples/interval.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c
+breakable study $STUDY
 breakable 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c ../examples/tutorial.c
 deploy=../examples/deploy
 breakable reluize $RELUIZE

@@ -34,8 +34,8 @@ verdict $([ "$(grep -a -c '^\[.*: ok\]$' $out/check.point)" = 12 ]; echo $?) "an
     "$(grep -a '^\[' $out/check.point | grep -v ok)"
 
 # study: options, tables, CSV, JSON, figures, log, checkpoint, report
-log=$($CC -std=c99 -O1 ../examples/study/*.c ../examples/output.c ../examples/interval.c $deploy/bounds.c $deploy/refit.c $deploy/least_squares.c ../examples/data.c ../examples/text.c $IMPLEMENTATION $out/start.o \
-    -o $out/study -lm 2>&1) || { echo "FAIL the study compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
+log=$($CC -std=c99 -O1 $STUDY $IMPLEMENTATION $out/start.o -o $out/study -lm 2>&1) ||
+    { echo "FAIL the study compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 for way in point comma; do
     mkdir -p $out/$way
     (cd $out/$way && $way ../study swap --data ../table.csv --net tabular --hidden 6 --epochs 2 --batch 8 --holdout 8 --seeds 2 \
@@ -75,8 +75,7 @@ for f in a.onnx b.onnx report.json report.txt; do
 done
 
 # measure: options, CSV
-log=$($CC -std=c99 -O1 $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/least_squares.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c $deploy/int8.c $deploy/int8_product.c \
-    ../examples/interval.c ../examples/output.c ../examples/data.c $IMPLEMENTATION $out/start.o -o $out/measure -lm 2>&1) ||
+log=$($CC -std=c99 -O1 $MEASURE $IMPLEMENTATION $out/start.o -o $out/measure -lm 2>&1) ||
     { echo "FAIL measure compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 tiny $out/tiny
 comma $out/study swap --data $out/tiny --hidden 8 --seeds 1 --epochs 1 --batch 90 --arms gelu,hardened,relu,switched --threads 1 \

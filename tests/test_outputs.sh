@@ -6,10 +6,9 @@ out=build/outputs
 deploy=../examples/deploy
 build() { program=$1; shift; log=$($CC -std=c99 -O1 "$@" $IMPLEMENTATION -o $out/$program -lm 2>&1) ||
     { echo "FAIL $program compiles: $(echo "$log" | grep -m1 error)"; exit 1; }; }
-build study ../examples/study/*.c ../examples/output.c ../examples/interval.c $deploy/bounds.c $deploy/refit.c $deploy/least_squares.c ../examples/data.c ../examples/text.c
+build study $STUDY
 build reluize $RELUIZE
-build measure $deploy/measure/*.c $deploy/bounds.c $deploy/refit.c $deploy/least_squares.c $deploy/attack.c $deploy/mip.c $deploy/vnnlib.c $deploy/solver.c $deploy/int8.c $deploy/int8_product.c \
-    ../examples/interval.c ../examples/output.c ../examples/data.c
+build measure $MEASURE
 build onnx_nets tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c
 build 2_mlp $(declared ../examples/2_mlp.c) ../examples/data.c ../examples/tutorial.c
 build 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c ../examples/tutorial.c

@@ -12,6 +12,10 @@ mkdir -p $out || exit 1
 
 # declared FILE: writes FILE without its LGELU_IMPLEMENTATION and prints its path; the object that all tests share provides the code
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
+# the sources of the programs study and measure, or the objects that make compiles once
+engines=$(printf '../examples/deploy/%s.c ' bounds refit least_squares; printf '../examples/%s.c ' interval output data)
+STUDY=${STUDY:-$(echo ../examples/study/*.c) $engines ../examples/text.c}
+MEASURE=${MEASURE:-$(echo ../examples/deploy/measure/*.c) $engines $(printf '../examples/deploy/%s.c ' attack mip vnnlib solver int8 int8_product)}
 declared() { sed 's/^#define LGELU_IMPLEMENTATION$//' "$1" > $out/$(basename "$1") && echo "-I../examples $out/$(basename "$1")"; }
 
 # clean PROGRAM NAME SOURCES AND FLAGS: compiles the program without a warning. The first source contains the implementation.
@@ -78,13 +82,13 @@ chain()
     verdict $? "${4}stopped and resumed after each of $1 steps" "status $status after $stops stops, $(cat $out/chain.err)"
 }
 
-# study [NAME]: compiles examples/study as $out/study; with NAME, the variant that stops, under that name.
+# study [NAME]: compiles or links examples/study as $out/study; with NAME, the variant that stops, under that name.
 study()
 {
-    sources="../examples/study/*.c ../examples/output.c ../examples/interval.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c $IMPLEMENTATION"
-    if [ "$1" ]; then $CC -std=c99 -O1 tools/stopped_job.c $sources -Wl,--wrap=lgelu_net_step -o $out/$1 -lm || exit 1; return; fi
-    log=$($CC -std=c99 -O1 $WARNINGS -Werror $sources -o $out/study -lm 2>&1) && echo "ok compiles without a warning" ||
-        { echo "FAIL compiles without a warning: $(echo "$log" | grep -m1 error)"; $CC -std=c99 -O1 $sources -o $out/study -lm || exit 1; }
+    if [ "$1" ]; then $CC -std=c99 -O1 tools/stopped_job.c $STUDY $IMPLEMENTATION -Wl,--wrap=lgelu_net_step -o $out/$1 -lm || exit 1; return; fi
+    log=$($CC -std=c99 -O1 $WARNINGS -Werror $STUDY $IMPLEMENTATION -o $out/study -lm 2>&1 &&
+        for part in $STUDY; do [ ! -s "$part.warnings" ] || { cat "$part.warnings"; exit 1; }; done) && echo "ok compiles without a warning" ||
+        { echo "FAIL compiles without a warning: $(echo "$log" | grep -m1 -E 'error|warning')"; [ -x $out/study ] || $CC -std=c99 -O1 $STUDY $IMPLEMENTATION -o $out/study -lm || exit 1; }
 }
 
 # tiny FOLDER [SIDE]: writes 300 and 60 images of 6 x 6, or of SIDE x SIDE, as files of the MNIST family.
