@@ -63,7 +63,7 @@ numpy.save('$out/$net.c.npy', numpy.fromfile('$out/$net.raw', numpy.float32))"
     done
 done
 
-$out/reluize $out/external.onnx --data $out/perceptron.npy --relus 2 -o $out/external2.onnx --quiet > $out/stdout 2> $out/stderr
+$out/reluize $out/external.onnx --data $out/perceptron.npy --relus 2 --no-line -o $out/external2.onnx --quiet > $out/stdout 2> $out/stderr
 verdict $? "a model with external data is converted" "$(tail -n 1 $out/stderr)"
 outputs external2 perceptron > $out/stdout 2>&1 && cmp $out/external2.y.npy $out/perceptron2.y.npy > $out/stdout 2>&1
 verdict $? "external data give the same network" "$(tail -n 1 $out/stdout)"
@@ -91,6 +91,32 @@ for name in rows fixed; do
         grep -q 'Within 0.03: ReLUs and the part of the rows that is lost' $out/within.txt && ! grep -q 'Even' $out/within.txt
     verdict $? "--within with --kept: $name" "$(cat $out/stderr $out/within.txt)"
 done
+# what choosing FILE.json says: whether no way is nearer on held-out samples than the one that is written; ReLUs, and as matrices
+said() { $onnx -c "
+import json, sys
+r = json.load(open(sys.argv[1]))
+ways = {k: w['held'] for k, w in r.items() if isinstance(w, dict) and 'held' in w and k != 'before'}
+lines = sum(g['line'] for g in r['gates'])
+assert all(ways[r['written']] <= held for held in ways.values()), ways
+assert r['relus_written'] == sum(g['relus'] for g in r['gates']) and r['relus_alone'] == r['relus_written'] + 2 * lines, r['relus_alone']
+print(len(ways), sum(1 for g in r['gates'] if g['relus']), r['relus_written'], lines, max(g['relus'] for g in r['gates']))" $1; }
+for options in '--relus 1' '--relus 2' '--relus 2 --no-line' '--average 2' '--average 2.5 --relus 3 --no-line'; do
+    $out/reluize $out/rows.onnx --data $out/rows.npy --kept 0,0.3 $options -o $out/chosen.onnx --report $out/chosen.json --quiet \
+        > $out/chosen.txt 2> $out/stderr && said $out/chosen.json > $out/said 2> $out/stderr
+    verdict $? "$options: no way is nearer on held-out samples than the one that is written; its ReLUs are counted" "$(tail -n 1 $out/stderr)"
+    read -r ways gates relus lines most < $out/said
+    grep -q "by $relus ReLUs" $out/chosen.txt && grep -q 'held-out training samples, .* cold ' $out/chosen.txt &&
+        case $options in
+        '--relus 1') [ $relus = $gates ] ;;
+        '--relus 2') [ $relus = $((2 * gates)) ] && [ $lines = $gates ] && grep -q "alone these are $((4 * gates)) ReLUs" $out/chosen.txt ;;
+        '--relus 2 --no-line') [ $relus = $((2 * gates)) ] && [ $lines = 0 ] && ! grep -q 'alone these are' $out/chosen.txt ;;
+        '--average 2') [ $relus = $((2 * gates)) ] ;;
+        *) [ $relus = $(((5 * gates + 1) / 2)) ] && [ $most -le 3 ] && [ $lines = 0 ] ;;
+        esac
+    verdict $? "$options: the report says so" "$(cat $out/said $out/chosen.txt)"
+done
+code=2 refused 'average' $out/reluize $out/rows.onnx --data $out/rows.npy --average 3 --relus 2 -o $out/no.onnx --quiet
+code=2 refused 'average' $out/reluize $out/rows.onnx --data $out/rows.npy --average 2 --within 0.1 -o $out/no.onnx --quiet
 code=1 refused 'column' $out/reluize $out/rows.onnx --data $out/rows.npy --kept 4,0.3 -o $out/no.onnx --quiet
 code=2 refused 'COLUMN,THRESHOLD' $out/reluize $out/rows.onnx --data $out/rows.npy --kept 4 -o $out/no.onnx --quiet
 exit $bad

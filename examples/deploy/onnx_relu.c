@@ -449,6 +449,13 @@ static int onnx_relu_arrange(struct onnx_relu_space *s)
 }
 
 /* ---- [3] NEEDS ---- */
+
+/* Whether the ReLUs of gate k depend on the inputs. */
+static int onnx_relu_is_fitted(const struct onnx_relu_space *s, int k)
+{
+    return s->c->gate[k].replaced > (s->options.fitted ? 0 : 1);
+}
+
 static void onnx_relu_count(int value, void *user) { ((int *)user)[value]++; }
 
 /* Counts how often each value is read by the nodes that are to be evaluated: those on which the
@@ -464,7 +471,7 @@ static void onnx_relu_find_needs(struct onnx_relu_space *s, unsigned char *wante
             s->pending[m->mark]++;
     }
     for (k = 0; k < s->gates.gates; k++) {
-        if (s->c->gate[k].replaced > 1)
+        if (onnx_relu_is_fitted(s, k))
             s->pending[s->gates.gate[k].output]++;
     }
     for (i = top->nodes - 1; i >= 0; i--) {
@@ -810,7 +817,7 @@ static void onnx_relu_release_marks(struct onnx_relu_space *s, int node)
         else
             s->pending[target]--;
     }
-    if (gate >= 0 && s->c->gate[gate].replaced > 1)
+    if (gate >= 0 && onnx_relu_is_fitted(s, gate))
         onnx_relu_release(s->gates.gate[gate].output, s);
 }
 

@@ -45,10 +45,12 @@ typedef enum {
 
 typedef struct {
     onnx_relu_what what;
-    int relus;     /* K: ReLUs a gate, 1 to 14 */
-    int leaky;     /* 1: leaky forms are replaced, too */
-    double ridge;  /* ρ; 0: chosen on held-out rows */
-    size_t rows;   /* most rows for each matrix; 0: the larger of 16,384 and 8 K */
+    int relus;    /* K: ReLUs a gate, 1 to 14 */
+    int leaky;    /* 1: leaky forms are replaced, too */
+    int fitted;   /* 1: one ReLU, too, has kink, slope and base by least squares for each channel */
+    int line;     /* 1: gates whose ReLUs are fitted have a term that is linear in z beside them */
+    double ridge; /* ρ; 0: chosen on held-out rows */
+    size_t rows;  /* most rows for each matrix; 0: the larger of 16,384 and 8 K */
     size_t memory; /* most bytes of both streams and the solver; 0: no limit */
     uint64_t seed; /* of the sampling of rows */
     onnx_run_options run;

@@ -4,41 +4,51 @@
 
        y = base + Σ slope·ReLU(z - kink)  + line·z
 
-   One ReLU is α·ReLU(z). Of several the kinks are chosen for each channel by least squares over
-   what the gate reads, from a list of 14 and from quantiles of the channel's own values: most
-   channels use a part of the gate only. Two kinks are the best pair of all,
-   three the best of every other one, exchanged in turn as long as that helps; more are added one by
-   one, each the one that reduces the error most, and all are exchanged again.
-   The columns are pieces of lines, so the moments of the values between neighbouring
-   kinks give the Gram matrix of all. A thousandth of the weight goes to an even grid, so that
-   values that the inputs do not have are not lost. Gates that are not bounded towards -∞ have their
-   line there taken off first. */
+   One ReLU is α·ReLU(z), unless the options want it fitted. Otherwise kinks, slopes, base and, if
+   the options allow it, the line are chosen for each channel by least squares over what the gate
+   reads. The places for kinks are the quantiles of a channel's values and a short list, so that
+   they follow the values as closely as a sample of these can say. One kink is the best of all
+   places; further ones are added one by one, each where it reduces the error most, and all are
+   moved in turn as long as that helps. Two and three are also begun with the best of a coarse
+   choice.
+   The columns are pieces of lines, so the moments of the values above each place give every
+   element of the normal equations. A thousandth of the weight goes to an even grid, so that values
+   that the inputs do not have are not lost. Gates that are not bounded towards -∞ have their line
+   there taken off first. Every product that meets a sum is an explicit fma. */
 #include "onnx_relu_inside.h"
 
 enum {
     ONNX_PIECES_LIST = 14,
-    ONNX_PIECES_QUANTILES = 17,
-    ONNX_PIECES_MOST = ONNX_PIECES_LIST + ONNX_PIECES_QUANTILES, /* kinks to choose from */
-    ONNX_PIECES_COLUMNS = ONNX_PIECES_MOST + 1,                  /* and a one */
-    ONNX_PIECES_SAMPLE = 4096,                                   /* values of a channel */
-    ONNX_PIECES_SORTED = 256,                                    /* of these, for the quantiles */
-    ONNX_PIECES_GRID = 97 /* from -12 to 12 in steps of 1/4 */
+    ONNX_PIECES_QUANTILES = 160,
+    ONNX_PIECES_PLACES = ONNX_PIECES_LIST + ONNX_PIECES_QUANTILES, /* for kinks */
+    ONNX_PIECES_LINE = ONNX_PIECES_PLACES,                         /* the column z */
+    ONNX_PIECES_ONE,                                               /* the column of ones */
+    ONNX_PIECES_MOST = 14,                                         /* kinks */
+    ONNX_PIECES_COLUMNS = ONNX_PIECES_MOST + 2,
+    ONNX_PIECES_SAMPLE = 4096, /* values of a channel */
+    ONNX_PIECES_GRID = 97      /* from -12 to 12 in steps of 1/4 */
 };
 
 static const double onnx_pieces_list[ONNX_PIECES_LIST] = { -6,   -4,   -3, -2.2, -1.6, -1.1, -0.7,
                                                            -0.4, -0.2, 0,  0.3,  0.7,  1.2,  2 };
 
-/* Kinks to choose from, ascending, and sums of products of their columns and of the target. */
+/* A value of a gate's input, what the gate makes of it, and its weight. */
 typedef struct {
-    int kinks;
-    double at[ONNX_PIECES_MOST];
-    double gram[ONNX_PIECES_COLUMNS][ONNX_PIECES_COLUMNS], right[ONNX_PIECES_COLUMNS], square;
-} onnx_pieces_sums;
+    double z, f, weight;
+} onnx_pieces_value;
 
-/* Moments of the values z and f between two neighbouring kinks: of 1, z, z², f, z·f. */
+/* Sums of the weights times 1, z, z², f and z·f. */
 typedef struct {
     double one, z, zz, f, zf;
 } onnx_pieces_moments;
+
+/* The places for kinks, ascending, and the moments of the values above each and of all. */
+typedef struct {
+    int places, line; /* line: there is a column z */
+    double at[ONNX_PIECES_PLACES];
+    onnx_pieces_moments above[ONNX_PIECES_PLACES], all;
+    double square; /* the sum of the weights times f² */
+} onnx_pieces_sums;
 
 static int onnx_pieces_order(const void *a, const void *b)
 {
@@ -46,165 +56,182 @@ static int onnx_pieces_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sets the kinks to choose from, for n values z of a channel. Of two that nearly agree one stays.
- */
-static void onnx_pieces_offer(onnx_pieces_sums *p, const float *z, size_t n, double scale)
+/* By z; values that agree in it differ in their weight alone. */
+static int onnx_pieces_order_values(const void *a, const void *b)
 {
-    double sorted[ONNX_PIECES_SORTED], all[ONNX_PIECES_MOST];
-    const size_t wanted = n < ONNX_PIECES_SORTED ? n : ONNX_PIECES_SORTED;
-    size_t i, found = 0;
+    const onnx_pieces_value *x = (const onnx_pieces_value *)a, *y = (const onnx_pieces_value *)b;
+    const int by_z = (x->z > y->z) - (x->z < y->z);
+    return by_z ? by_z : (x->weight > y->weight) - (x->weight < y->weight);
+}
+
+/* Sets the places, for n values in their order. Of two that nearly agree one stays. */
+static void onnx_pieces_set_places(onnx_pieces_sums *p, const onnx_pieces_value *x, size_t n,
+                                   double scale)
+{
+    const size_t wanted = n < ONNX_PIECES_QUANTILES ? n : ONNX_PIECES_QUANTILES;
+    double all[ONNX_PIECES_PLACES];
+    size_t i;
     int k, count = ONNX_PIECES_LIST;
     for (k = 0; k < ONNX_PIECES_LIST; k++)
         all[k] = onnx_pieces_list[k] * scale;
     for (i = 0; i < wanted; i++) {
-        const double x = (double)z[i * n / wanted];
-        if (fabs(x) <= 12 * scale)
-            sorted[found++] = x;
+        const double z = x[(2 * i + 1) * n / (2 * wanted)].z;
+        if (fabs(z) <= 12 * scale)
+            all[count++] = z;
     }
-    qsort(sorted, found, sizeof *sorted, onnx_pieces_order);
-    for (i = 0; found && i < ONNX_PIECES_QUANTILES; i++)
-        all[count++] = sorted[i ? (2 * i - 1) * found / (2 * (ONNX_PIECES_QUANTILES - 1)) : 0];
     qsort(all, (size_t)count, sizeof *all, onnx_pieces_order);
-    p->kinks = 0;
+    p->places = 0;
     for (k = 0; k < count; k++) {
-        if (!p->kinks || all[k] - p->at[p->kinks - 1] > 0.05 * scale)
-            p->at[p->kinks++] = all[k];
+        if (!p->places || all[k] - p->at[p->places - 1] > 0.02 * scale)
+            p->at[p->places++] = all[k];
     }
 }
 
-/* Adds a value to the moments: m[k] are those above k kinks. */
-static void onnx_pieces_add(const onnx_pieces_sums *p, onnx_pieces_moments *m, double z, double f,
-                            double weight)
+/* Sums up n values in their order, from the largest one on. */
+static void onnx_pieces_sum(onnx_pieces_sums *p, const onnx_pieces_value *x, size_t n)
 {
-    int low = 0, high = p->kinks;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (z > p->at[middle])
-            low = middle + 1;
-        else
-            high = middle;
+    onnx_pieces_moments m = { 0, 0, 0, 0, 0 };
+    size_t i;
+    int k = p->places - 1;
+    p->square = 0;
+    for (i = n; i-- > 0;) {
+        const double wz = x[i].weight * x[i].z, wf = x[i].weight * x[i].f;
+        for (; k >= 0 && x[i].z <= p->at[k]; k--)
+            p->above[k] = m;
+        m.one += x[i].weight;
+        m.z += wz;
+        m.zz = fma(wz, x[i].z, m.zz);
+        m.f += wf;
+        m.zf = fma(wz, x[i].f, m.zf);
+        p->square = fma(wf, x[i].f, p->square);
     }
-    m += low;
-    m->one += weight;
-    m->z += weight * z;
-    m->zz += weight * z * z;
-    m->f += weight * f;
-    m->zf += weight * z * f;
+    for (; k >= 0; k--)
+        p->above[k] = m;
+    p->all = m;
 }
 
-/* The sums of products from the moments. */
-static void onnx_pieces_finish(onnx_pieces_sums *p, const onnx_pieces_moments *m)
+/* The sum of products of two columns, or of a column and f. */
+static double onnx_pieces_gram(const onnx_pieces_sums *p, int a, int b)
 {
-    const int one = ONNX_PIECES_MOST;
-    onnx_pieces_moments s = { 0, 0, 0, 0, 0 };
-    int i, j;
-    for (i = p->kinks; i >= 0; i--) {
-        s.one += m[i].one;
-        s.z += m[i].z;
-        s.zz += m[i].zz;
-        s.f += m[i].f;
-        s.zf += m[i].zf;
-        for (j = 0; i && j < i; j++) {
-            const double sum = p->at[i - 1] + p->at[j];
-            p->gram[i - 1][j] = s.zz - sum * s.z + p->at[i - 1] * p->at[j] * s.one;
-        }
-        if (i) {
-            p->right[i - 1] = s.zf - p->at[i - 1] * s.f;
-            p->gram[one][i - 1] = s.z - p->at[i - 1] * s.one;
-        }
-    }
-    p->gram[one][one] = s.one;
-    p->right[one] = s.f;
+    const int high = a > b ? a : b, low = a > b ? b : a;
+    const onnx_pieces_moments *m;
+    if (low >= ONNX_PIECES_PLACES)
+        return high == ONNX_PIECES_LINE  ? p->all.zz
+               : low == ONNX_PIECES_LINE ? p->all.z
+                                         : p->all.one;
+    if (high == ONNX_PIECES_ONE)
+        return fma(-p->at[low], p->above[low].one, p->above[low].z);
+    if (high == ONNX_PIECES_LINE)
+        return fma(-p->at[low], p->above[low].z, p->above[low].zz);
+    m = p->above + high;
+    return fma(p->at[high] * p->at[low], m->one, fma(-(p->at[high] + p->at[low]), m->z, m->zz));
 }
 
-/* Least squares with the columns set[0 .. n-1]: x, and the error. */
+static double onnx_pieces_right(const onnx_pieces_sums *p, int a)
+{
+    if (a >= ONNX_PIECES_PLACES)
+        return a == ONNX_PIECES_LINE ? p->all.zf : p->all.f;
+    return fma(-p->at[a], p->above[a].f, p->above[a].zf);
+}
+
+/* Least squares with the kinks set[0 .. n-1], the line if there is one, and a one. Returns the
+   error, and the factors of the columns in x unless it is NULL. */
 static double onnx_pieces_solve(const onnx_pieces_sums *p, const int *set, int n, double *x)
 {
     double l[ONNX_PIECES_COLUMNS][ONNX_PIECES_COLUMNS], y[ONNX_PIECES_COLUMNS], error = p->square;
-    int i, j, k;
+    int column[ONNX_PIECES_COLUMNS], i, j, k;
+    memcpy(column, set, (size_t)n * sizeof *column);
+    if (p->line)
+        column[n++] = ONNX_PIECES_LINE;
+    column[n++] = ONNX_PIECES_ONE;
     for (i = 0; i < n; i++) {
+        double right = onnx_pieces_right(p, column[i]);
         for (j = 0; j <= i; j++) {
-            const int a = set[i] > set[j] ? set[i] : set[j], b = set[i] > set[j] ? set[j] : set[i];
-            double sum = p->gram[a][b];
+            double sum = onnx_pieces_gram(p, column[i], column[j]);
             if (i == j)
-                sum += 1e-9 * sum + 1e-12;
+                sum = fma(sum, 1e-9, sum) + 1e-12;
             for (k = 0; k < j; k++)
-                sum -= l[i][k] * l[j][k];
-            if (i == j)
-                l[i][i] = sqrt(sum > 1e-300 ? sum : 1e-300);
-            else
-                l[i][j] = sum / l[j][j];
+                sum = fma(-l[i][k], l[j][k], sum);
+            l[i][j] = i == j ? sqrt(sum > 1e-300 ? sum : 1e-300) : sum / l[j][j];
         }
-        y[i] = p->right[set[i]];
         for (k = 0; k < i; k++)
-            y[i] -= l[i][k] * y[k];
-        y[i] /= l[i][i];
-        error -= y[i] * y[i];
+            right = fma(-l[i][k], y[k], right);
+        y[i] = right / l[i][i];
+        error = fma(-y[i], y[i], error);
     }
-    for (i = n - 1; i >= 0; i--) {
+    for (i = n - 1; i >= 0 && x; i--) {
         x[i] = y[i];
         for (k = i + 1; k < n; k++)
-            x[i] -= l[k][i] * x[k];
+            x[i] = fma(-l[k][i], x[k], x[i]);
         x[i] /= l[i][i];
     }
     return error;
 }
 
-/* The error with the kinks set[0 .. n-1] and a one. */
-static double onnx_pieces_try(const onnx_pieces_sums *p, int *set, int n)
+/* Gives kink k of set[0 .. n-1] the place i if no other kink has it and the error becomes less than
+ *least, which it then is. Returns whether it did. */
+static int onnx_pieces_try(const onnx_pieces_sums *p, int *set, int n, int k, int i, double *least)
 {
-    double x[ONNX_PIECES_COLUMNS];
-    set[n] = ONNX_PIECES_MOST;
-    return onnx_pieces_solve(p, set, n + 1, x);
-}
-
-/* Gives place k of set[0 .. n-1] the kink with the least error. Returns whether it is less than
- *least, which becomes it. */
-static int onnx_pieces_exchange(const onnx_pieces_sums *p, int *set, int n, int k, double *least)
-{
-    int i, j, best = set[k], better = 0;
-    for (i = 0; i < p->kinks; i++) {
-        double error;
-        for (j = 0; j < n && (j == k || set[j] != i); j++) {
-        }
-        if (j < n)
-            continue;
-        set[k] = i;
-        error = onnx_pieces_try(p, set, n);
-        if (error < *least * (1 - 1e-9)) {
-            *least = error;
-            best = i;
-            better = 1;
-        }
+    const int before = set[k];
+    double error;
+    int j;
+    if (i < 0 || i >= p->places)
+        return 0;
+    for (j = 0; j < n; j++) {
+        if (set[j] == i)
+            return 0;
     }
-    set[k] = best;
-    return better;
+    set[k] = i;
+    error = onnx_pieces_solve(p, set, n, NULL);
+    if (error < *least * (1 - 1e-9)) {
+        *least = error;
+        return 1;
+    }
+    set[k] = before;
+    return 0;
 }
 
-/* Exchanges all kinks in turn as long as that helps. */
+/* Moves kink k of set[0 .. n-1] to a better place: first among few, then in ever smaller steps.
+   Returns whether there is one. */
+static int onnx_pieces_move(const onnx_pieces_sums *p, int *set, int n, int k, double *least)
+{
+    const int coarse = p->places / 24 + 1;
+    int better = 0, i, step;
+    for (i = 0; i < p->places; i += coarse)
+        better |= onnx_pieces_try(p, set, n, k, i, least);
+    for (step = coarse / 2 + 1;; step /= 2) {
+        while (onnx_pieces_try(p, set, n, k, set[k] - step, least)
+               || onnx_pieces_try(p, set, n, k, set[k] + step, least))
+            better = 1;
+        if (step <= 1)
+            return better;
+    }
+}
+
+/* Moves all kinks in turn as long as that helps. */
 static void onnx_pieces_refine(const onnx_pieces_sums *p, int *set, int n, double *least)
 {
     int better = 1, i, k;
-    for (k = 0; k < 4 && better; k++) {
+    for (k = 0; k < 6 && better; k++) {
         better = 0;
         for (i = 0; i < n; i++)
-            better |= onnx_pieces_exchange(p, set, n, i, least);
+            better |= onnx_pieces_move(p, set, n, i, least);
     }
 }
 
-/* The best n kinks, two or three, of every step-th one. Returns their error. */
+/* The best n kinks, two or three, of every step-th place. Returns their error. */
 static double onnx_pieces_search(const onnx_pieces_sums *p, int n, int step, int *best)
 {
     double least = HUGE_VAL;
-    int set[4], i, j, k;
-    for (i = 0; i < p->kinks; i += step) {
-        for (j = i + step; j < p->kinks; j += step) {
-            for (k = n == 3 ? j + step : p->kinks - 1; k < p->kinks; k += step) {
+    int set[3], i, j, k;
+    for (i = 0; i < p->places; i += step) {
+        for (j = i + step; j < p->places; j += step) {
+            for (k = n == 3 ? j + step : p->places - 1; k < p->places; k += step) {
                 double error;
                 set[0] = i;
                 set[1] = j;
                 set[2] = k;
-                error = onnx_pieces_try(p, set, n);
+                error = onnx_pieces_solve(p, set, n, NULL);
                 if (error < least) {
                     least = error;
                     memcpy(best, set, (size_t)n * sizeof *set);
@@ -215,25 +242,28 @@ static double onnx_pieces_search(const onnx_pieces_sums *p, int n, int step, int
     return least;
 }
 
-/* Chooses k kinks; set has space for a one behind them. */
-static void onnx_pieces_choose(const onnx_pieces_sums *p, int k, int *set)
+/* Adds kink number n, from 1 on, to set[0 .. n-2], which it may move. Returns the error. There are
+   always more places than kinks: those of the list. */
+static double onnx_pieces_grow(const onnx_pieces_sums *p, int *set, int n)
 {
-    double least = HUGE_VAL;
-    int n;
-    if (k == 1) {
-        set[0] = 0;
-        onnx_pieces_exchange(p, set, 1, 0, &least);
-        return;
+    const int coarse = p->places / 14 + 1;
+    double least = HUGE_VAL, error;
+    int other[3], i;
+    set[n - 1] = -1;
+    for (i = 0; i<p->places; i += n> 1 ? coarse : 1)
+        onnx_pieces_try(p, set, n, n - 1, i, &least);
+    for (i = 0; set[n - 1] < 0; i++)
+        onnx_pieces_try(p, set, n, n - 1, i, &least);
+    onnx_pieces_refine(p, set, n, &least);
+    if (n == 2 || n == 3) {
+        error = onnx_pieces_search(p, n, coarse, other);
+        onnx_pieces_refine(p, other, n, &error);
+        if (error < least) {
+            least = error;
+            memcpy(set, other, (size_t)n * sizeof *other);
+        }
     }
-    least = onnx_pieces_search(p, k > 2 ? 3 : 2, k > 2 ? 2 : 1, set);
-    if (k > 2)
-        onnx_pieces_refine(p, set, 3, &least);
-    for (n = 4; n <= k; n++) {
-        set[n - 1] = -1;
-        least = HUGE_VAL;
-        onnx_pieces_exchange(p, set, n, n - 1, &least);
-        onnx_pieces_refine(p, set, n, &least);
-    }
+    return least > 0 ? least : 0;
 }
 
 /* The axis of the channels of a value, by the nodes that it comes from: -1, or counted from the
@@ -336,65 +366,70 @@ static int onnx_pieces_leaky(const onnx_gate *gate, onnx_relu_pieces *p)
     return 0;
 }
 
-/* Values of channel c from all batches, spread evenly, then the grid; returns how many of them are
-   from the batches. */
+/* How many values of each channel a batch gives to the sample, of `here`. */
+static size_t onnx_pieces_take(const struct onnx_relu_space *s, size_t b, size_t here)
+{
+    const size_t wanted = ONNX_PIECES_SAMPLE / s->batches + (b < ONNX_PIECES_SAMPLE % s->batches);
+    return here < wanted ? here : wanted;
+}
+
+/* Values of channel c from all batches, spread evenly; returns how many they are. */
 static size_t onnx_pieces_gather(const struct onnx_relu_space *s, const onnx_gate *gate,
                                  const onnx_relu_pieces *p, size_t c, float *z)
 {
-    size_t total = 0, b, i, n = 0, wanted, seen = 0;
-    for (b = 0; b < s->kept; b++)
-        total += onnx_relu_get(s, b, gate->input, 1)->count / p->channels;
-    wanted = total < ONNX_PIECES_SAMPLE ? total : ONNX_PIECES_SAMPLE;
+    size_t b, i, n = 0;
     for (b = 0; b < s->kept; b++) {
         const onnx_tensor *x = onnx_relu_get(s, b, gate->input, 1);
         const size_t inner = onnx_pieces_inner(x, p->axis), here = x->count / p->channels;
-        for (; n < wanted; n++) {
-            i = (size_t)(((double)n + 0.5) * (double)total / (double)wanted);
-            if (i - seen >= here)
-                break;
-            z[n] = (float)onnx_relu_real(x, onnx_pieces_place(i - seen, c, p->channels, inner));
+        const size_t take = onnx_pieces_take(s, b, here);
+        for (i = 0; i < take; i++) {
+            const size_t at = (2 * i + 1) * here / (2 * take);
+            z[n++] = (float)onnx_relu_real(x, onnx_pieces_place(at, c, p->channels, inner));
         }
-        seen += here;
     }
-    for (i = 0; i < ONNX_PIECES_GRID; i++)
-        z[n + i] = (float)i / 4 - 12;
     return n;
 }
 
-/* Sums up the values of channel c. z and f: n values of the inputs, then the grid. */
-static void onnx_pieces_sum(const onnx_relu_pieces *p, size_t c, const float *z, const float *f,
-                            size_t n, double scale, onnx_pieces_sums *sums)
+/* Sums up the values of channel c. z and f: n values of the inputs, then the grid. x: space for all
+   of them. */
+static void onnx_pieces_sum_channel(const onnx_relu_pieces *p, size_t c, const float *z,
+                                    const float *f, size_t n, double scale, onnx_pieces_value *x,
+                                    onnx_pieces_sums *sums)
 {
-    const double weight = 1e-3 * (double)n / ONNX_PIECES_GRID;
-    onnx_pieces_moments m[ONNX_PIECES_MOST + 1];
-    size_t i;
-    memset(m, 0, sizeof m);
-    sums->square = 0;
-    onnx_pieces_offer(sums, z, n, scale);
+    const double of_grid = 1e-3 * (double)(n ? n : 1) / ONNX_PIECES_GRID;
+    size_t i, count = 0, from_inputs = 0;
     for (i = 0; i < n + ONNX_PIECES_GRID; i++) {
-        const double at = (double)z[i] * (i < n ? 1 : scale);
-        const double y = (double)f[i] - (double)p->line[c] * at;
+        const double at = (double)z[i];
+        const double y = fma(-(double)p->line[c], at, (double)f[i]);
         if (at - at <= 0 && y - y <= 0) {
-            onnx_pieces_add(sums, m, at, y, i < n ? 1 : weight);
-            sums->square += (i < n ? 1 : weight) * y * y;
+            x[count].z = at;
+            x[count].f = y;
+            x[count++].weight = i < n ? 1 : of_grid;
         }
+        if (i + 1 == n)
+            from_inputs = count;
     }
-    onnx_pieces_finish(sums, m);
+    qsort(x, from_inputs, sizeof *x, onnx_pieces_order_values);
+    onnx_pieces_set_places(sums, x, from_inputs, scale);
+    qsort(x, count, sizeof *x, onnx_pieces_order_values);
+    onnx_pieces_sum(sums, x, count);
 }
 
 /* Chooses the kinks of channel c. */
 static void onnx_pieces_fit(onnx_relu_pieces *p, size_t c, const onnx_pieces_sums *sums)
 {
-    int set[ONNX_PIECES_COLUMNS], k;
+    int set[ONNX_PIECES_MOST] = { 0 }, k;
     double x[ONNX_PIECES_COLUMNS];
-    onnx_pieces_choose(sums, p->relus, set);
-    set[p->relus] = ONNX_PIECES_MOST;
-    onnx_pieces_solve(sums, set, p->relus + 1, x);
+    for (k = 1; k <= p->relus; k++)
+        onnx_pieces_grow(sums, set, k);
+    onnx_pieces_solve(sums, set, p->relus, x);
     for (k = 0; k < p->relus; k++) {
         p->kink[(size_t)k * p->channels + c] = (float)sums->at[set[k]];
         p->slope[(size_t)k * p->channels + c] = (float)x[k];
     }
-    p->base[c] = (float)x[p->relus];
+    if (sums->line)
+        p->line[c] += (float)x[k++];
+    p->base[c] = (float)x[k];
 }
 
 /* Evaluates the gate for values of channel c. Returns 0 or -1. */
@@ -438,9 +473,11 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
 {
     const size_t space = ONNX_PIECES_SAMPLE + ONNX_PIECES_GRID;
     float *z = (float *)deploy_room(3 * space, sizeof *z);
-    onnx_pieces_sums sums;
+    onnx_pieces_value *x = (onnx_pieces_value *)deploy_room(space, sizeof *x);
+    onnx_pieces_sums *sums = (onnx_pieces_sums *)malloc(sizeof *sums);
     size_t c, i;
-    int failed = !z || onnx_pieces_allocate(p);
+    int failed = !z || !x || !sums || onnx_pieces_allocate(p);
+    p->has_line = s->options.line;
     for (c = 0; c < gate->channels; c++)
         p->has_line |= gate->below[c] != 0;
     for (c = 0; c < p->channels && !failed; c++) {
@@ -451,19 +488,25 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
         for (i = 0; i < n; i++)
             z[i] -= center;
         scale = onnx_pieces_scale(gate, z, n);
+        for (i = 0; i < ONNX_PIECES_GRID; i++)
+            z[n + i] = ((float)i / 4 - 12) * (float)scale;
         p->line[c] = p->has_line ? (float)gate->below[gate->channels > 1 ? c : 0] : 0;
         for (i = 0; i < n + ONNX_PIECES_GRID; i++)
-            z[space + i] = (i < n ? z[i] : z[i] * (float)scale) + center;
+            z[space + i] = z[i] + center;
         failed =
             onnx_pieces_values(gate, s->run, c, z + space, z + 2 * space, n + ONNX_PIECES_GRID);
-        if (!failed) {
-            onnx_pieces_sum(p, c, z, z + 2 * space, n, scale, &sums);
-            use(&sums, c, user);
-            for (k = 0; k < p->relus; k++)
-                p->kink[(size_t)k * p->channels + c] += center;
-        }
+        if (failed)
+            break;
+        sums->line = s->options.line;
+        onnx_pieces_sum_channel(p, c, z, z + 2 * space, n, scale, x, sums);
+        use(sums, c, user);
+        for (k = 0; k < p->relus; k++)
+            p->kink[(size_t)k * p->channels + c] += center;
+        p->base[c] = (float)fma(-(double)p->line[c], (double)center, (double)p->base[c]);
     }
     free(z);
+    free(x);
+    free(sums);
     return failed ? -1 : 0;
 }
 
@@ -481,25 +524,29 @@ static int onnx_pieces_several(struct onnx_relu_space *s, const onnx_gate *gate,
 /* The residuals of a gate by the number of ReLUs. */
 typedef struct {
     double *error;
-    int most;
+    int most, fitted;
 } onnx_pieces_residuals;
 
-/* Adds those of a channel. One ReLU has its kink at 0, and the next matrix gives it its slope and
-   base. */
+/* The error of one ReLU with its kink next to 0: the next matrix gives it its slope and base. */
+static double onnx_pieces_at_zero(const onnx_pieces_sums *sums)
+{
+    int nearest = 0, k;
+    for (k = 1; k < sums->places; k++) {
+        if (fabs(sums->at[k]) < fabs(sums->at[nearest]))
+            nearest = k;
+    }
+    return fmax(onnx_pieces_solve(sums, &nearest, 1, NULL), 0);
+}
+
+/* Adds those of a channel. */
 static void onnx_pieces_use_residuals(const onnx_pieces_sums *sums, size_t c, void *user)
 {
     const onnx_pieces_residuals *r = (const onnx_pieces_residuals *)user;
-    int set[ONNX_PIECES_COLUMNS], k;
+    int set[ONNX_PIECES_MOST] = { 0 }, k;
     (void)c;
     for (k = 1; k <= r->most; k++) {
-        double error;
-        onnx_pieces_choose(sums, k, set);
-        for (; k == 1 && set[0] && sums->at[set[0]] > 0; set[0]--) {
-        }
-        for (; k == 1 && sums->at[set[0]] < 0 && set[0] + 1 < sums->kinks; set[0]++) {
-        }
-        error = onnx_pieces_try(sums, set, k);
-        r->error[k - 1] += error > 0 ? error : 0;
+        const double error = onnx_pieces_grow(sums, set, k);
+        r->error[k - 1] += k > 1 || r->fitted ? error : onnx_pieces_at_zero(sums);
     }
 }
 
@@ -557,6 +604,7 @@ int onnx_relu_residuals(struct onnx_relu_space *s, int k, int most, double *erro
     int i, failed;
     r.error = error;
     r.most = most;
+    r.fitted = s->options.fitted;
     for (i = 0; i < most; i++)
         error[i] = 0;
     if (gate->kind == ONNX_GATE_LEAKY) {
@@ -587,7 +635,7 @@ int onnx_relu_choose(struct onnx_relu_space *s, int k)
     p->type = gate->type;
     if (s->kept && onnx_relu_get(s, 0, gate->input, 0))
         p->type = onnx_relu_get(s, 0, gate->input, 0)->type;
-    if (p->relus == 1) {
+    if (p->relus == 1 && (!s->options.fitted || gate->kind == ONNX_GATE_LEAKY)) {
         failed = onnx_pieces_plain(gate, p);
     } else if (gate->kind == ONNX_GATE_LEAKY) {
         failed = onnx_pieces_leaky(gate, p);

@@ -145,9 +145,15 @@ static const char usage[] =
     "                     shape\n"
     "  -o OUT.onnx        the ReLU network to write\n"
     "  --relus K          K ReLUs in place of each gate, 1 to 14: nearer to the original, and larger (1)\n"
+    "  --average A        A ReLUs a gate on average, more where they pay: 1 to 14, at most 6 a gate, or what\n"
+    "                     --relus says\n"
     "  --within NATS      the fewest ReLUs by layer with which the divergence from the original stays below\n"
     "                     NATS on held-out samples; at most 6 a gate, or what --relus says. Of outputs\n"
     "                     without classes: the mean change beside their deviation\n"
+    "  --no-line          several ReLUs alone. Without this, a term that is linear in the gate's input is\n"
+    "                     added to them: no ReLU in the file, an Add and a Mul; where a network is\n"
+    "                     matrices and ReLUs alone (--c, --c8, --int8) it would be two more,\n"
+    "                     z = ReLU(z) - ReLU(-z), so these have none\n"
     "  --samples N        use only N training samples (4096 for the conversion, all for --epochs)\n"
     "  --memory GB        most memory of the conversion, in units of 10^9 bytes; beyond it fewer samples are used\n"
     "  --strict           fail if a smooth function stays that ReLU cannot replace\n"
@@ -300,6 +306,7 @@ static int *flag_option(const char *name)
            : !strcmp(name, "--quiet")    ? &option.quiet
            : !strcmp(name, "--raw")      ? &option.raw
            : !strcmp(name, "--biases")   ? &option.biases
+           : !strcmp(name, "--no-line")  ? &option.no_line
                                          : NULL;
 }
 
@@ -322,7 +329,8 @@ static int number_option(const char *name, const char *value)
         double least, most;
     } real[] = { { "--rate", &option.rate, 1e-9, 10 },
                  { "--memory", &option.memory, 1e-3, 1e6 },
-                 { "--within", &option.within, 1e-9, 100 } };
+                 { "--within", &option.within, 1e-9, 100 },
+                 { "--average", &option.average, 1, 14 } };
     const int mean = !strcmp(name, "--mean"), std = !strcmp(name, "--std"),
               size = !strcmp(name, "--size"), data = !strcmp(name, "--data"),
               kept = !strcmp(name, "--kept");
@@ -412,6 +420,12 @@ static int check_options(void)
     }
     if (option.within > 0 && option.epochs)
         return fail("--within is for a conversion alone: it cannot be given with --epochs");
+    if (option.average > 0 && (option.epochs || option.within > 0))
+        return fail(
+            "--average is for a conversion alone: it cannot be given with --epochs or --within");
+    if (option.average > 0 && option.relus > 1 && option.average > (double)option.relus)
+        return fail("--average %g is above --relus %ld, the most of a gate", option.average,
+                    option.relus);
     if (option.normalised && option.standard)
         return fail("--standard takes the place of --mean and --std");
     if ((option.flip || option.shift) && !option.epochs)

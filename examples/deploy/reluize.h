@@ -76,9 +76,10 @@ typedef struct {
     int inputs; /* of data */
     long epochs, batch, seed, certify, samples, shift, relus, class_axis;
     long kept; /* --kept: the column of the last dimension; -1: not given */
-    double rate, mean[3], std[3], memory, within, threshold; /* of --kept */
+    double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
     size_t size[2]; /* of open dimensions: rows and columns, or tokens; 0: not given */
     int learn, standard, fold, rival, flip, headers, strict, quiet, raw, biases;
+    int no_line;                 /* ReLUs alone in place of a gate */
     int normalised;              /* --mean or --std is given */
     char header[2][OUTPUT_PATH]; /* beside the C files of --c and --c8; empty: none */
 } reluize_options;
@@ -166,9 +167,20 @@ typedef struct {
     double divergence; /* on held-out training samples */
 } probe;
 
+/* How a way is made. */
+typedef struct {
+    const char *key, *text;
+    onnx_relu_what what;
+    int fitted;      /* one ReLU, too, is fitted to what its gate reads */
+    double ridge;    /* 0: chosen for each matrix */
+    const int *plan; /* ReLUs by gate; NULL: --relus of all */
+} recipe;
+
 /* A way to a ReLU network: a file in memory, and what it does on the test part. */
 typedef struct {
     const char *key, *text;
+    recipe how;
+    onnx_relu *relu; /* its gates and layers; NULL: it is no conversion over the graph */
     byte_array file;
     onnx_graph *graph;
     onnx_run *run;
@@ -178,7 +190,8 @@ typedef struct {
     onnx_run *wide_run;
     measured m;
     int smooth;           /* its gates are smooth: it is not written */
-    double held;          /* mean change of the scored output on the held-out training samples */
+    measured hold;        /* on the held-out training samples, */
+    double held;          /* and conversion_distance of that; 0: not measured */
     double seconds, work; /* that it took: wall clock, all threads */
 } way;
 
@@ -192,7 +205,10 @@ typedef struct {
     int class_axis;           /* of that output; -1: its values are not classes */
     size_t calibration, held; /* training samples that conversions use; that choose between them */
     uint32_t *order;          /* of the training samples */
-    onnx_relu *relu;          /* of the last conversion: its gates and layers */
+    onnx_tensor **answer;     /* the original's outputs for the held-out ones, by batch and output;
+                                 NULL: not evaluated yet */
+    size_t answers;           /* of batches */
+    const onnx_relu *relu;    /* of the conversion that is reported: its gates and layers */
     size_t stays;             /* smooth functions that stay */
     probe curve[MOST_PROBES]; /* by ReLUs */
     int probes;
@@ -200,36 +216,44 @@ typedef struct {
     /* of the networks of lgelu.h */
     double proven, swapped; /* of the certificate: the bound, and what was measured, */
     size_t certified;       /* for so many inputs */
-    char note[4][200];
+    char note[6][200];
     int notes;
 } conversion;
 
 /* Opens the model for evaluation, and runs it once on the first samples. */
 int conversion_open(conversion *c, const onnx_graph *graph);
 void conversion_close(conversion *c);
-/* Adds the ways: the cold swap, biases, the refit. */
+/* Adds the ways: the cold swap, fitted ReLUs, biases, refits. */
 int conversion_make(conversion *c);
-/* Converts, and adds the way; plan: ReLUs by gate, or NULL. */
-int conversion_convert(conversion *c, onnx_relu_what what, const char *key, const char *text,
-                       const int *plan);
+/* Whether gates of fitted ReLUs have a linear term beside them. */
+int conversion_has_line(void);
+/* Converts, adds the way, and measures it on the held-out training samples. */
+int conversion_convert(conversion *c, const recipe *how);
+/* Adds those ways of a plan that leave the matrices as they are or refit them, each with a key of
+   its own. A refit whose matrices change freely may do harm further on: those whose weights are
+   held back (a larger ridge) are tried where it gains little. plain: the gates are as the options
+   say, and the ways are called accordingly. */
+int conversion_candidates(conversion *c, const int *plan, int plain);
+/* Keeps that way, of those from `first` on, that is nearest to the original on the held-out
+   training samples, and drops the others. */
+void conversion_keep_nearest(conversion *c, int first);
 /* Removes the way that was added last. */
 void conversion_drop(conversion *c);
 /* Begins a conversion of its own with the first samples at most, for measuring gates; NULL: after a
    message. */
 onnx_relu *conversion_begin(conversion *c, size_t samples);
-/* Compares a way with the original on the held-out training samples. */
-int conversion_hold(conversion *c, int w, measured *m);
 /* How far outputs are from the original's: with --kept the fraction of rows that are not kept, else
    the divergence of classes, else the mean change beside the deviation. */
 double conversion_distance(const conversion *c, const measured *m);
 /* The same of two tensors of the scored output; of values that are no classes, and of the column of
    --kept, squared. */
 double conversion_difference(const conversion *c, const onnx_tensor *a, const onnx_tensor *b);
-/* The fewest ReLUs by gate for --within (reluize_within.c). */
+/* The fewest ReLUs by gate for --within, and the best plan of --average (reluize_within.c). */
 int conversion_within(conversion *c);
+int conversion_average(conversion *c);
 /* Adds a file as a way. Takes the bytes over. */
 int conversion_add(conversion *c, const char *key, const char *text, byte_array *file);
-/* Chooses the way that is nearest to the original on held-out training samples. */
+/* After fine-tuning, chooses the way with the best score on held-out training samples. */
 int conversion_choose(conversion *c);
 /* Compares all ways with the original on the test part. */
 int conversion_measure(conversion *c);

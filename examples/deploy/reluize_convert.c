@@ -9,14 +9,16 @@
        [3] DIFFERENCES  sums over the test part: flips, changes, divergence, scores
        [4] WAYS         a file in memory that takes the place of the original
        [5] CONVERSION   gates replaced, matrices refitted
-       [6] CHOICE       the way that is written */
+       [6] CHOICE       the way that is written after fine-tuning */
 #include "reluize.h"
 #include <math.h>
 
 enum {
     EVALUATION_BATCH = 32,
-    COLD_SAMPLES = 64, /* from which a cold swap takes the shapes, and K ReLUs their kinks */
-    HELD_SAMPLES = 256 /* most training samples that choose between the ways */
+    COLD_SAMPLES = 64,  /* from which a cold swap takes the shapes, and K ReLUs their kinks */
+    HELD_SAMPLES = 256, /* most training samples that choose between the ways */
+    MOST_ANSWERS =
+        1 << 25 /* values of the original for these that are kept; more: evaluated again */
 };
 
 /* ---- [1] EVALUATION ---- */
@@ -424,8 +426,46 @@ static void finish(measured *m, const sums *s, const conversion *c)
     }
 }
 
+/* Evaluates the original, or takes its answers number `batch`, which are kept. */
+static int evaluate_original(conversion *c, onnx_tensor *const *in, size_t batch)
+{
+    const int outputs = c->graph->top.outputs;
+    onnx_tensor **answer = c->answer + batch * (size_t)outputs;
+    size_t values = 0;
+    int k;
+    if (!answer[0]) {
+        if (evaluate(c->run, c->graph, in))
+            return 1;
+        for (k = 0; k < outputs; k++)
+            values += onnx_run_get(c->run, c->graph->top.output[k])->count;
+        for (k = 0; k < outputs && values < MOST_ANSWERS / c->answers; k++) {
+            answer[k] = onnx_tensor_share(c->run, onnx_run_get(c->run, c->graph->top.output[k]));
+            if (!answer[k])
+                return fail("%s", c->run->message);
+        }
+        return 0;
+    }
+    onnx_run_clear(c->run);
+    for (k = 0; k < outputs; k++) {
+        onnx_tensor *y = onnx_tensor_share(c->run, answer[k]);
+        if (!y)
+            return fail("%s", c->run->message);
+        onnx_run_set(c->run, c->graph->top.output[k], y);
+    }
+    return 0;
+}
+
+static void free_answers(conversion *c)
+{
+    size_t i;
+    for (i = 0; c->answer && i < c->answers * (size_t)c->graph->top.outputs; i++)
+        onnx_tensor_free(c->answer[i]);
+    free(c->answer);
+    c->answer = NULL;
+}
+
 /* Evaluates the original and the ways from `from` on, on samples of a part, batch by batch, and
-   sums. */
+   sums. The original's answers to training samples are kept. */
 static int sum_over(conversion *c, sums *s, int from, int part, const uint32_t *order, size_t first,
                     size_t samples)
 {
@@ -438,7 +478,7 @@ static int sum_over(conversion *c, sums *s, int from, int part, const uint32_t *
         onnx_tensor *in[MOST_INPUTS];
         if (data_tensors(c->run, in, part, order, first + i, n))
             return 1;
-        bad = evaluate(c->run, c->graph, in);
+        bad = part == TRAIN ? evaluate_original(c, in, i / step) : evaluate(c->run, c->graph, in);
         for (w = from; w < c->ways && !bad; w++) {
             onnx_run *run = c->way[w].run;
             if (run)
@@ -477,17 +517,6 @@ int conversion_measure(conversion *c)
     int w;
     for (w = 0; w < c->ways && !bad; w++)
         finish(&c->way[w].m, s + w, c);
-    free_sums(s);
-    return bad;
-}
-
-int conversion_hold(conversion *c, int w, measured *m)
-{
-    const size_t samples = c->held ? c->held : c->calibration;
-    sums *s = make_sums();
-    const int bad = sum_over(c, s, w, TRAIN, c->order, c->held ? c->calibration : 0, samples);
-    if (!bad)
-        finish(m, s + w, c);
     free_sums(s);
     return bad;
 }
@@ -571,6 +600,7 @@ void conversion_drop(conversion *c)
     onnx_run_end(w->wide_run);
     onnx_graph_close(w->wide_graph);
     free(w->wide.p);
+    onnx_relu_end(w->relu);
     memset(w, 0, sizeof *w);
 }
 
@@ -578,7 +608,7 @@ void conversion_close(conversion *c)
 {
     while (c->ways)
         conversion_drop(c);
-    onnx_relu_end(c->relu);
+    free_answers(c);
     onnx_run_end(c->run);
     free(c->order);
 }
@@ -601,10 +631,16 @@ static int tell_progress(double done, double total, const char *what, void *user
     return show_progress((progress *)user, done, total, what);
 }
 
-static onnx_relu_options relu_options(onnx_relu_what what, progress *p)
+/* As matrices the linear term costs two ReLUs, ReLU(z) - ReLU(-z). */
+int conversion_has_line(void) { return !option.no_line && !option.c && !option.c8 && !option.int8; }
+
+static onnx_relu_options relu_options(const recipe *how, progress *p)
 {
     onnx_relu_options o = onnx_relu_defaults();
-    o.what = what;
+    o.what = how->what;
+    o.fitted = how->fitted;
+    o.ridge = how->ridge;
+    o.line = conversion_has_line();
     o.relus = option.within > 0 ? 1 : (int)option.relus;
     o.memory = (size_t)(option.memory * 1e9);
     o.seed = (uint64_t)option.seed;
@@ -637,7 +673,8 @@ static int add_inputs(const conversion *c, onnx_relu *r, size_t samples)
 onnx_relu *conversion_begin(conversion *c, size_t samples)
 {
     progress p = { NULL, NULL, 0, 0 };
-    onnx_relu_options o = relu_options(ONNX_RELU_COLD, &p);
+    const recipe how = { "", "", ONNX_RELU_COLD, 1, 0, NULL };
+    onnx_relu_options o = relu_options(&how, &p);
     char message[160];
     onnx_relu *r;
     o.progress = NULL;
@@ -654,15 +691,15 @@ onnx_relu *conversion_begin(conversion *c, size_t samples)
     return r;
 }
 
-/* Makes the file with gates of several ReLUs as matrices, which C files and 8 bits need, of the way
+/* Makes the file with gates of fitted ReLUs as matrices, which C files and 8 bits need, of the way
    that was added last. */
-static int widen(conversion *c, onnx_relu *r)
+static int widen(conversion *c, onnx_relu *r, int fitted)
 {
     const onnx_run_options o = run_options();
     way *w = c->way + c->ways - 1;
     char message[160];
     onnx_edit *edit;
-    int k, several = 0, bad;
+    int k, several = fitted, bad;
     for (k = 0; k < r->gates; k++)
         several |= r->gate[k].replaced > 1;
     if (!several || (!option.c && !option.c8 && !option.int8))
@@ -679,11 +716,31 @@ static int widen(conversion *c, onnx_relu *r)
     return w->wide_run ? 0 : fail("%s: %s", option.model, message);
 }
 
-int conversion_convert(conversion *c, onnx_relu_what what, const char *key, const char *text,
-                       const int *plan)
+/* Compares the way that was added last with the original on the held-out training samples. */
+static int hold(conversion *c)
+{
+    const int last = c->ways - 1;
+    const size_t samples = c->held ? c->held : c->calibration;
+    sums *s = make_sums();
+    int bad;
+    if (!c->answer) {
+        c->answers = samples / data_batch_size(EVALUATION_BATCH) + 1;
+        c->answer =
+            (onnx_tensor **)allocate(c->answers * (size_t)c->graph->top.outputs, sizeof *c->answer);
+    }
+    bad = sum_over(c, s, last, TRAIN, c->order, c->held ? c->calibration : 0, samples);
+    if (!bad) {
+        finish(&c->way[last].hold, s + last, c);
+        c->way[last].held = conversion_distance(c, &c->way[last].hold);
+    }
+    free_sums(s);
+    return bad;
+}
+
+int conversion_convert(conversion *c, const recipe *how)
 {
     progress p = { NULL, NULL, 0, 0 };
-    onnx_relu_options o = relu_options(what, &p);
+    onnx_relu_options o = relu_options(how, &p);
     const double work = processor_seconds();
     size_t samples = c->calibration;
     byte_array file = { NULL, 0, 0 };
@@ -691,36 +748,35 @@ int conversion_convert(conversion *c, onnx_relu_what what, const char *key, cons
     onnx_relu *r;
     int bad;
     p.start = p.last = seconds();
-    p.key = key;
-    if (what == ONNX_RELU_COLD && samples > COLD_SAMPLES && !data_batch_is_fixed())
+    p.key = how->key;
+    if (how->what == ONNX_RELU_COLD && samples > COLD_SAMPLES && !data_batch_is_fixed())
         samples = COLD_SAMPLES;
     p.relu = r = onnx_relu_begin(c->graph, &o, message);
     if (!r)
         return fail("%s: %s", option.model, message);
-    if (plan)
-        onnx_relu_plan(r, plan);
+    if (how->plan)
+        onnx_relu_plan(r, how->plan);
     bad = add_inputs(c, r, samples);
     if (!bad && onnx_relu_convert(r))
         bad = is_stopped() ? 1 : fail("%s: %s", option.model, r->message);
     if (!bad && onnx_edit_write(r->edit, append, &file, message))
         bad = fail("%s: %s", option.model, message);
     end_progress();
-    bad = bad || conversion_add(c, key, text, &file) || widen(c, r);
-    if (!bad) {
-        c->way[c->ways - 1].seconds = seconds() - p.start;
-        c->way[c->ways - 1].work = processor_seconds() - work;
-    }
-    if (what == ONNX_RELU_REFIT && !bad) {
-        onnx_relu_end(c->relu);
-        c->relu = r;
-    } else {
+    bad = bad || conversion_add(c, how->key, how->text, &file) || widen(c, r, how->fitted);
+    if (bad) {
         onnx_relu_end(r);
+        return 1;
     }
-    return bad;
+    c->way[c->ways - 1].relu = r;
+    c->way[c->ways - 1].seconds = seconds() - p.start;
+    c->way[c->ways - 1].work = processor_seconds() - work;
+    c->way[c->ways - 1].how = *how;
+    return hold(c);
 }
 
-/* Divides the training samples: the first `calibration` of a random order are for conversions, the
-   next `held` choose between them, or, where there are few, are the same. */
+/* Divides the training samples: the first `calibration` of a random order are for conversions, of
+   the others an eighth of all, or as many if there are, choose between them, or, where there are
+   few, the same. */
 static void divide_training(conversion *c)
 {
     const size_t all = data_count(TRAIN);
@@ -729,6 +785,10 @@ static void divide_training(conversion *c)
     lgelu_shuffle(c->order, all, (uint64_t)option.seed, 101);
     c->held = all / 8 < HELD_SAMPLES ? all / 8 : HELD_SAMPLES;
     c->calibration = all - c->held < most ? all - c->held : most;
+    if (c->held < c->calibration && c->held < all - c->calibration && c->held < HELD_SAMPLES) {
+        c->held = all - c->calibration < c->calibration ? all - c->calibration : c->calibration;
+        c->held = c->held < HELD_SAMPLES ? c->held : HELD_SAMPLES;
+    }
 }
 
 /* Counts the smooth functions that stay, and refuses a model without a gate to replace. */
@@ -744,86 +804,158 @@ static int count_gates(conversion *c)
                     : fail("%s: there is no smooth gate in it that ReLU can replace", option.model);
 }
 
-int conversion_make(conversion *c)
+/* Whether a is nearer to the original than b on the held-out training samples; where what counts
+   there is equal, by the mean change. */
+static int is_nearer(const way *a, const way *b)
 {
-    divide_training(c);
-    if (conversion_add(c, "before", "before", NULL)
-        || conversion_convert(c, ONNX_RELU_COLD, "cold", "cold swap: ReLU, nothing else", NULL)
-        || (option.biases
-            && conversion_convert(c, ONNX_RELU_BIASES, "biases", "biases corrected", NULL))
-        || conversion_convert(c, ONNX_RELU_REFIT, "refitted", "refitted", NULL) || count_gates(c))
-        return 1;
-    c->written = c->ways - 1;
-    if (option.within > 0 && conversion_within(c))
-        return 1;
-    if (c->relu->kept < c->relu->batches)
-        conversion_note(c, "The memory limit left %zu of %zu batches of inputs for later layers.",
-                        c->relu->kept, c->relu->batches);
+    return a->held < b->held || (a->held <= b->held && a->hold.mean < b->hold.mean);
+}
+
+/* The nearest conversion of the ways from `first` on. */
+static int nearest(const conversion *c, int first)
+{
+    int w, best = first;
+    for (w = first + 1; w < c->ways; w++) {
+        if (c->way[w].relu && is_nearer(c->way + w, c->way + best))
+            best = w;
+    }
+    return best;
+}
+
+void conversion_keep_nearest(conversion *c, int first)
+{
+    const int best = nearest(c, first);
+    const way kept = c->way[best];
+    c->way[best] = c->way[first];
+    c->way[first] = kept;
+    while (c->ways > first + 1)
+        conversion_drop(c);
+}
+
+/* Converts with plain gates or fitted ones: without a refit, then with refits until one halves what
+   is lost without it. */
+static int add_family(conversion *c, int fitted, const int *plan)
+{
+    static const recipe plain[4] = {
+        { "cold", "cold swap: ReLU, nothing else", ONNX_RELU_COLD, 0, 0, NULL },
+        { "refitted", "refitted", ONNX_RELU_REFIT, 0, 0, NULL },
+        { "refitted_1", "refitted, ridge 1", ONNX_RELU_REFIT, 0, 1, NULL },
+        { "refitted_10", "refitted, ridge 10", ONNX_RELU_REFIT, 0, 10, NULL },
+    };
+    static const recipe kinks[4] = {
+        { "kinks", "fitted ReLUs, nothing else", ONNX_RELU_COLD, 1, 0, NULL },
+        { "kinks_refitted", "fitted ReLUs, refitted", ONNX_RELU_REFIT, 1, 0, NULL },
+        { "kinks_refitted_1", "fitted ReLUs, refitted, ridge 1", ONNX_RELU_REFIT, 1, 1, NULL },
+        { "kinks_refitted_10", "fitted ReLUs, refitted, ridge 10", ONNX_RELU_REFIT, 1, 10, NULL },
+    };
+    static const recipe biases = { "biases", "biases corrected", ONNX_RELU_BIASES, 0, 0, NULL };
+    double before = 0;
+    int k;
+    for (k = 0; k < 4; k++) {
+        recipe how = fitted ? kinks[k] : plain[k];
+        how.plan = plan;
+        if (!k && !fitted && option.within <= 0 && option.relus > 1)
+            how.text = "fitted ReLUs, nothing else";
+        if (conversion_convert(c, &how))
+            return 1;
+        before = k ? before : c->way[c->ways - 1].held;
+        if (k && c->way[c->ways - 1].held < before / 2)
+            return 0;
+        if (!k && !fitted && option.biases && conversion_convert(c, &biases))
+            return 1;
+    }
     return 0;
 }
 
-/* ---- [6] CHOICE ---- */
-
-/* Which of two ways is better on held-out samples: by labels if the ways were fine-tuned, otherwise
-   by the change of outputs. */
-static double badness(const measured *m)
+int conversion_candidates(conversion *c, const int *plan, int plain)
 {
-    if (option.kept >= 0 && m->either)
-        return 1 - (double)m->both / (double)m->either;
-    return option.epochs ? -m->score : m->mean;
+    const int first = c->ways;
+    if (!plain)
+        return add_family(c, 1, plan);
+    if (add_family(c, 0, plan))
+        return 1;
+    if (option.relus > 1 && option.within <= 0)
+        return 0;
+    return c->way[nearest(c, first)].held > c->way[first].held / 2 && add_family(c, 1, plan);
 }
 
-/* Says when one ReLU a gate is too few: the refit flips more than 5 % of the predictions, or moves
-   values that are no classes by more than a tenth of their deviation. */
-static void note_one_relu(conversion *c, const way *w, const measured *m)
+/* Says when one ReLU a gate is too few: more than 5 % of the predictions flip, or values that are
+   no classes move by more than a tenth of their deviation. */
+static void note_one_relu(conversion *c, const way *w)
 {
+    const measured *m = &w->hold;
     const double flips = m->rows ? 100 * (double)m->flips / (double)m->rows : 0;
-    const double change = conversion_distance(c, m);
-    if (strcmp(w->key, "refitted") || (option.relus > 1 && option.within <= 0))
+    if (option.relus > 1 || option.within > 0 || option.average > 0)
         return;
     if (c->class_axis >= 0 && flips > 5)
         conversion_note(c,
                         "One ReLU a gate will not do here: %.1f %% of the predictions on held-out "
                         "training samples change. --relus 2 or 3, or --within, give more.",
                         flips);
-    else if (option.kept >= 0 && change > 0.05)
+    else if (option.kept >= 0 && w->held > 0.05)
         conversion_note(c,
                         "One ReLU a gate will not do here: of the rows above the threshold on "
                         "held-out training samples, %.1f %% are lost. --relus 2 or 3, or "
                         "--within, give more.",
-                        100 * change);
-    else if (option.kept < 0 && c->class_axis < 0 && change > 0.1)
+                        100 * w->held);
+    else if (option.kept < 0 && c->class_axis < 0 && w->held > 0.1)
         conversion_note(c,
                         "One ReLU a gate will not do here: on held-out training samples the mean "
                         "change is %.2f deviations of the output. --relus 2 or 3, or --within, "
                         "give more.",
-                        change);
+                        w->held);
 }
+
+int conversion_make(conversion *c)
+{
+    static const recipe cold = {
+        "cold", "cold swap: ReLU, nothing else", ONNX_RELU_COLD, 0, 0, NULL
+    };
+    int bad;
+    divide_training(c);
+    bad =
+        conversion_add(c, "before", "before", NULL)
+        || (option.average > 0 ? conversion_convert(c, &cold) : conversion_candidates(c, NULL, 1));
+    if (bad)
+        return 1;
+    c->relu = c->way[1].relu;
+    if (count_gates(c) || (option.average > 0 && conversion_average(c)))
+        return 1;
+    c->written = nearest(c, 1);
+    if (option.within > 0 && conversion_within(c))
+        return 1;
+    c->relu = c->way[c->written].relu;
+    if (c->relu->kept < c->relu->batches)
+        conversion_note(c, "The memory limit left %zu of %zu batches of inputs for later layers.",
+                        c->relu->kept, c->relu->batches);
+    if (c->way[c->written].how.what != ONNX_RELU_REFIT)
+        conversion_note(c,
+                        "No refit is nearest to the original on %zu held-out training samples: "
+                        "'%s' is written. More inputs may help.",
+                        c->held ? c->held : c->calibration, c->way[c->written].key);
+    note_one_relu(c, c->way + c->written);
+    return 0;
+}
+
+/* ---- [6] CHOICE ---- */
 
 int conversion_choose(conversion *c)
 {
     const size_t samples = c->held ? c->held : c->calibration;
     const size_t first = c->held ? c->calibration : 0;
-    sums *s = make_sums();
-    measured m[MOST_WAYS];
-    int w, bad = sum_over(c, s, 0, TRAIN, c->order, first, samples);
-    for (w = 0; w < c->ways && !bad; w++) {
-        finish(m + w, s + w, c);
-        c->way[w].held = m[w].mean;
-    }
+    sums *s;
+    int w, bad;
+    if (!option.epochs)
+        return 0;
+    s = make_sums();
+    bad = sum_over(c, s, 0, TRAIN, c->order, first, samples);
+    for (w = 0; w < c->ways && !bad; w++)
+        finish(&c->way[w].hold, s + w, c);
     for (w = 1; w < c->ways && !bad; w++) {
-        if (!c->way[w].smooth && option.within <= 0 && badness(m + w) < badness(m + c->written))
+        c->way[w].held = conversion_distance(c, &c->way[w].hold);
+        if (!c->way[w].smooth && c->way[w].hold.score > c->way[c->written].hold.score)
             c->written = w;
     }
-    if (!bad && !option.epochs && option.within <= 0
-        && strcmp(c->way[c->written].key, "refitted")) {
-        conversion_note(c,
-                        "The refit is not nearest to the original on %zu held-out training "
-                        "samples: '%s' is written. More inputs may help.",
-                        samples, c->way[c->written].key);
-    }
-    for (w = 1; w < c->ways && !bad; w++)
-        note_one_relu(c, c->way + w, m + w);
     free_sums(s);
     return bad;
 }

@@ -54,17 +54,62 @@ static void print_ways(FILE *f, const conversion *c)
                 option.kept, option.threshold);
 }
 
+/* Whether a gate's replacement has a linear term. */
+static int has_line(const onnx_relu_gate *g)
+{
+    size_t c;
+    for (c = 0; g->replaced && g->line && c < g->channels; c++) {
+        if (g->line[c] < 0 || g->line[c] > 0)
+            return 1;
+    }
+    return 0;
+}
+
+static const char *measure_of(const conversion *c)
+{
+    return option.kept >= 0 ? "the part of the rows that is lost"
+           : has_classes(c) ? "KL"
+                            : "mean change beside the deviation";
+}
+
+/* How far the ways are on the samples that choose between them. */
+static void print_candidates(FILE *f, const conversion *c)
+{
+    int w;
+    fprintf(f, "On %zu held-out training samples, %s:", c->held ? c->held : c->calibration,
+            measure_of(c));
+    for (w = 1; w < c->ways; w++)
+        fprintf(f, "%s %s %.3g", w > 1 ? "," : "", c->way[w].key, c->way[w].held);
+    fprintf(f, ".\n");
+}
+
+/* The ReLUs of all gates; alone: as matrices, where a linear term is two of them. */
+static size_t relus_of(const conversion *c, int alone)
+{
+    size_t n = 0;
+    int k;
+    for (k = 0; k < c->relu->gates; k++) {
+        n += (size_t)c->relu->gate[k].replaced;
+        n += alone && has_line(c->relu->gate + k) ? 2 : 0;
+    }
+    return n;
+}
+
 /* What became of the gates: how many were replaced, and each that stays. */
 static void print_gates(FILE *f, const conversion *c)
 {
+    const size_t relus = relus_of(c, 0), alone = relus_of(c, 1);
     int k, replaced = 0;
-    size_t relus = 0;
-    for (k = 0; k < c->relu->gates; k++) {
+    for (k = 0; k < c->relu->gates; k++)
         replaced += c->relu->gate[k].replaced > 0;
-        relus += (size_t)c->relu->gate[k].replaced;
-    }
     fprintf(f, "Gates: %d replaced by %zu ReLUs, %zu smooth functions stay.\n", replaced, relus,
             c->stays);
+    if (alone > relus) {
+        fprintf(f,
+                "Beside the ReLUs of %zu gates is a linear term, which is no ReLU in the file. As "
+                "matrices and ReLUs alone these are %zu ReLUs; --no-line does without it.\n",
+                (alone - relus) / 2, alone);
+    }
     for (k = 0; k < c->relu->gates; k++) {
         const onnx_relu_gate *g = c->relu->gate + k;
         const deploy_span *name = &c->graph->value[g->gate->output].name;
@@ -81,9 +126,7 @@ static void print_curve(FILE *f, const conversion *c)
     if (option.within <= 0)
         return;
     fprintf(f, "Within %g: ReLUs and %s on held-out training samples:", option.within,
-            option.kept >= 0 ? "the part of the rows that is lost"
-            : has_classes(c) ? "KL"
-                             : "mean change beside the deviation");
+            measure_of(c));
     for (k = 0; k < c->probes; k++)
         fprintf(f, "%s %zu: %.3g", k ? "," : "", c->curve[k].relus, c->curve[k].divergence);
     fprintf(f, ".\n");
@@ -91,15 +134,13 @@ static void print_curve(FILE *f, const conversion *c)
 
 static void print_layers(FILE *f, const conversion *c)
 {
-    const way *refit = NULL;
-    int k, changed = 0, w;
-    for (w = 0; w < c->ways; w++)
-        refit = strcmp(c->way[w].key, "refitted") ? refit : c->way + w;
+    const way *w = c->way + c->written;
+    int k, changed = 0;
     for (k = 0; k < c->relu->layers; k++)
         changed += c->relu->layer[k].outcome <= ONNX_RELU_SHIFTED;
     fprintf(f, "Matrices: %d of %d changed", changed, c->relu->layers);
-    if (refit)
-        fprintf(f, ", in %.1f s (%.1f s of processor time)", refit->seconds, refit->work);
+    if (w->relu)
+        fprintf(f, ", in %.1f s (%.1f s of processor time)", w->seconds, w->work);
     fprintf(f, ".\n");
     for (k = 0; k < c->relu->layers; k++) {
         const onnx_relu_layer *l = c->relu->layer + k;
@@ -114,6 +155,7 @@ void report_text(FILE *f, const conversion *c)
 {
     int k;
     print_ways(f, c);
+    print_candidates(f, c);
     print_gates(f, c);
     print_curve(f, c);
     print_layers(f, c);
@@ -191,7 +233,8 @@ static void json_ways(FILE *f, const conversion *c)
                 json_field(f, &fields, "kept", (double)m->both);
                 json_field(f, &fields, "kept_of", (double)m->either);
             }
-            json_field(f, &fields, "held_mean", c->way[w].held);
+            json_field(f, &fields, "held", c->way[w].held);
+            json_field(f, &fields, "held_mean", c->way[w].hold.mean);
             json_field(f, &fields, "seconds", c->way[w].seconds);
             json_field(f, &fields, "processor_seconds", c->way[w].work);
         }
@@ -204,7 +247,8 @@ static void json_gates(FILE *f, const conversion *c)
 {
     static const char *const kind[] = { "smooth", "leaky", "relu", "piecewise linear", "stays" };
     int k;
-    fprintf(f, ",\n \"stays\": %zu, \"gates\": [", c->stays);
+    fprintf(f, ",\n \"stays\": %zu, \"relus_written\": %zu, \"relus_alone\": %zu, \"gates\": [",
+            c->stays, relus_of(c, 0), relus_of(c, 1));
     for (k = 0; k < c->relu->gates; k++) {
         const onnx_relu_gate *g = c->relu->gate + k;
         const deploy_span *name = &c->graph->value[g->gate->output].name;
@@ -212,7 +256,7 @@ static void json_gates(FILE *f, const conversion *c)
         json_bytes(f, (const char *)name->p, name->n);
         json_text(f, "function", g->gate->name);
         json_text(f, "kind", kind[g->gate->kind]);
-        fprintf(f, ", \"relus\": %d", g->replaced);
+        fprintf(f, ", \"relus\": %d, \"line\": %s", g->replaced, has_line(g) ? "true" : "false");
         json_number(f, "error", g->error);
         if (!g->replaced && (g->why || g->gate->why))
             json_text(f, "why", g->why ? g->why : g->gate->why);

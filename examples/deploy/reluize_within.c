@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT-0
 
    reluize_within.c: --within, the fewest ReLUs by gate with which the outputs stay near those of
-   the original. See reluize.h.
+   the original, and --average, as many for each gate as pay. See reluize.h.
 
    What each gate alone does to the outputs is measured once (onnx_relu_effects). One ReLU is then
    added after another, always where it takes away most of the sum of the effects, which gives an
-   order of plans from one ReLU a gate to the most. Along that order whole conversions are tried:
-   the measured divergence of those tried last says where the next one is. */
+   order of plans from one ReLU a gate to the most. --average takes the plan of so many. Along that
+   order --within tries whole conversions: the measured divergence of those tried last says where
+   the next one is. The first of them is made in several ways (conversion_candidates), the others in
+   the one that was nearest. */
 #include "reluize.h"
 #include <math.h>
 
@@ -18,9 +20,16 @@ typedef struct {
     int *step, steps;  /* the gate that gets one more ReLU, by step */
     double *predicted; /* the sum of the effects after so many steps */
     int *plan;         /* [gates] */
+    recipe how;        /* of the conversions; its key is NULL before the first one */
 } order_of_plans;
 
-static int most_relus(void) { return option.relus > 1 ? (int)option.relus : MOST_RELUS; }
+static int most_relus(void)
+{
+    const int least = (int)ceil(option.average);
+    if (option.relus > 1)
+        return (int)option.relus;
+    return MOST_RELUS > least ? MOST_RELUS : least;
+}
 
 static double compare(const onnx_tensor *const *before, const onnx_tensor *const *after, void *user)
 {
@@ -140,41 +149,47 @@ static int next_place(const order_of_plans *o, place low, place high)
     return k < high.steps ? k : high.steps - 1;
 }
 
-/* Removes the way before the last one, which was kept until now. */
-static void replace_kept(conversion *c)
+/* Converts with the plan that is set, and adds the nearest way. */
+static int convert(conversion *c, order_of_plans *o)
 {
-    const way last = c->way[c->ways - 1];
-    c->way[c->ways - 1] = c->way[c->ways - 2];
-    c->way[c->ways - 2] = last;
-    conversion_drop(c);
+    const int first = c->ways;
+    way *w = c->way + first;
+    if (o->how.key)
+        return conversion_convert(c, &o->how);
+    if (conversion_candidates(c, o->plan, 0))
+        return 1;
+    conversion_keep_nearest(c, first);
+    o->how = w->how;
+    o->how.key = "within";
+    o->how.text = w->how.what == ONNX_RELU_COLD ? "fitted ReLUs, the fewest"
+                  : w->how.ridge > 0            ? "refitted, weights held back, the fewest ReLUs"
+                                                : "refitted, the fewest ReLUs";
+    w->key = o->how.key;
+    w->text = o->how.text;
+    return 0;
 }
 
 /* Converts with the plan after so many steps, and measures. The way that is kept is that of the
    fewest ReLUs that stays below the limit. always: kept in any case. */
 static int try_plan(conversion *c, order_of_plans *o, place *p, int always)
 {
-    onnx_relu *before = c->relu, *drop = NULL;
-    measured m;
-    set_plan(o, before, p->steps);
-    c->relu = NULL;
-    if (conversion_convert(c, ONNX_RELU_REFIT, "within", "refitted, the fewest ReLUs", o->plan)
-        || conversion_hold(c, c->ways - 1, &m)) {
-        onnx_relu_end(before);
+    const int first = c->ways;
+    set_plan(o, c->relu, p->steps);
+    if (convert(c, o))
         return 1;
+    p->divergence = c->way[first].held;
+    enter(c, relus_of(c->way[first].relu), p->divergence);
+    if (p->divergence >= option.within && !always) {
+        conversion_drop(c);
+        return 0;
     }
-    p->divergence = conversion_distance(c, &m);
-    enter(c, relus_of(c->relu), p->divergence);
-    if (p->divergence < option.within || always) {
-        drop = before;
-        if (!strcmp(c->way[c->ways - 2].key, "within"))
-            replace_kept(c);
-        c->written = c->ways - 1;
-    } else {
-        drop = c->relu;
-        c->relu = before;
+    if (!strcmp(c->way[first - 1].key, "within")) {
+        const way kept = c->way[first];
+        c->way[first] = c->way[first - 1];
+        c->way[first - 1] = kept;
         conversion_drop(c);
     }
-    onnx_relu_end(drop);
+    c->written = c->ways - 1;
     return 0;
 }
 
@@ -201,12 +216,9 @@ static int search(conversion *c, order_of_plans *o, place low)
 int conversion_within(conversion *c)
 {
     order_of_plans o;
-    measured m;
     place low = { 0, 0 };
     int bad;
-    if (conversion_hold(c, c->ways - 1, &m))
-        return 1;
-    low.divergence = conversion_distance(c, &m);
+    low.divergence = c->way[c->written].held;
     enter(c, relus_of(c->relu), low.divergence);
     c->holds = low.divergence < option.within;
     if (c->holds)
@@ -218,5 +230,22 @@ int conversion_within(conversion *c)
         conversion_note(c,
                         "Even %d ReLUs a gate do not stay within %g on held-out training samples.",
                         most_relus(), option.within);
+    return bad;
+}
+
+int conversion_average(conversion *c)
+{
+    order_of_plans o;
+    int bad, steps, gates = 0, k;
+    memset(&o, 0, sizeof o);
+    bad = make_order(c, &o);
+    for (k = 0; k < o.gates && !bad; k++)
+        gates += c->relu->gate[k].replaced > 0;
+    steps = (int)floor((option.average - 1) * gates + 0.5);
+    if (!bad) {
+        set_plan(&o, c->relu, steps < o.steps ? steps : o.steps);
+        bad = conversion_candidates(c, o.plan, 0);
+    }
+    free_order(&o);
     return bad;
 }

@@ -707,7 +707,7 @@ PAGE(int, convert)(void)
     tell_stage("measuring");
     for (w = 1; w < job.ways; w++) {
         if (!strcmp(job.way[w].key, "refitted"))
-            tell_way(job.relu, job.way + w);
+            tell_way(job.way[w].relu, job.way + w);
     }
     if (conversion_choose(&job) || conversion_measure(&job))
         return 1;

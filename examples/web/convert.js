@@ -313,9 +313,14 @@ function command(job) {
 }
 const out_name = () => files[0].name.replace(/(\.onnx)?$/i, '.relu.onnx');
 function show_ways(report) {
-    const ways = ['cold', 'biases', 'refitted'].filter(key => report[key]).map(key => [key, report[key]]);
+    const names = {
+        cold: report.relus > 1 ? 'Fitted ReLUs' : 'Cold swap', biases: 'Biases corrected', refitted: 'Refitted',
+        refitted_1: 'Refitted, weights held back', refitted_10: 'Refitted, weights held back more', kinks: 'Fitted ReLUs',
+        kinks_refitted: 'Fitted ReLUs, refitted', kinks_refitted_1: 'Fitted ReLUs, refitted, weights held back',
+        kinks_refitted_10: 'Fitted ReLUs, refitted, weights held back more'
+    };
+    const ways = Object.keys(names).filter(key => report[key]).map(key => [key, report[key]]);
     const classes = ways.some(([, m]) => m.divergence > 0 || m.flips > 0);
-    const names = { cold: 'Cold swap', biases: 'Biases corrected', refitted: 'Refitted' };
     at('flips-head').hidden = !classes;
     show('ways-about', `Change from the original on ${count(report.test_samples, 'sample')} that the conversion did not use` +
         (classes ? '; flips are predictions that changed' : ''));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    onnx_relu MODEL.onnx OUT.onnx NAME=FILE.npy ... [--relus K] [--what refit|biases|cold] [--batch
    N]
-   [--memory BYTES] [--leaky] [--each K,K,...]: converts a model by onnx_relu.h and prints what was
-   done with its gates and matrices. */
+   [--memory BYTES] [--leaky] [--fitted] [--line] [--each K,K,...]: converts a model by onnx_relu.h
+   and prints what was done with its gates and matrices. */
 #include "../../examples/deploy/onnx_relu.h"
 #include "../../examples/deploy/npy.h"
 #include <stdio.h>
@@ -132,6 +132,10 @@ int main(int argc, char **argv)
         char *equals = strchr(argv[i], '=');
         if (!strcmp(argv[i], "--leaky")) {
             o.leaky = 1;
+        } else if (!strcmp(argv[i], "--fitted")) {
+            o.fitted = 1;
+        } else if (!strcmp(argv[i], "--line")) {
+            o.line = 1;
         } else if (i + 1 < argc && !strcmp(argv[i], "--relus")) {
             o.relus = atoi(argv[++i]);
         } else if (i + 1 < argc && !strcmp(argv[i], "--batch")) {

@@ -528,6 +528,35 @@ def test_errors():
             f"largest error with 1, 2, 3 ReLUs: {name} {errors[0]:.3f} {errors[1]:.3f} {errors[2]:.3f}", errors)
 
 
+def least(columns, target):
+    """The mean square that least squares leave."""
+    found = np.linalg.lstsq(columns, target, rcond=None)[0]
+    return ((columns @ found - target) ** 2).mean()
+
+
+def test_fitted():
+    """Fitted ReLUs beside the best kinks of a dense grid, found by NumPy; a bias shifts what the gate reads."""
+    data = np.sort(random.standard_normal(600) * 1.5).astype(np.float32)[:, None]
+    shift = 0.7
+    z = data.astype(np.float64) + shift
+    truth, grid = z / (1 + np.exp(-z)), np.linspace(z.min(), z.max(), 60)[1:-1]
+    for line in (False, True):
+        base = np.concatenate([np.ones_like(z), z] if line else [np.ones_like(z)], 1)
+        hinge = [np.maximum(z - t, 0) for t in grid]
+        best = [min(least(np.concatenate([base, a], 1), truth) for a in hinge),
+                min(least(np.concatenate([base, a, b], 1), truth) for i, a in enumerate(hinge) for b in hinge[:i])]
+        for count in (1, 2, 3, 6):
+            m = Model([1])
+            m.put("MatMul", silu(m, m.put("Add", m.put("MatMul", "x", np.ones((1, 1))), [shift])), np.ones((1, 1)), name="y")
+            m.save("fitted")
+            model, lines = convert("fitted", data, "--relus", str(count), "--fitted", "--what", "cold", *["--line"] * line)
+            error = ((evaluate(model, data) - truth) ** 2).mean()
+            title = f"{count} fitted ReLUs{' and a line' if line else ''}"
+            limit = 1.1 * best[count - 1] if count < 3 else 0.5 * best[1]
+            say(error < limit, f"{title}: as near as the best of a dense grid", f"{error:.3g}, {best}")
+            say(ops(model).count("Relu") == count, f"{title}: so many ReLUs in the file", ops(model))
+
+
 def test_stacked():
     data = normal(400, 6, 16)
     for stack, word in ((1, "changed"), (6, "several matrices")):
@@ -602,6 +631,7 @@ test_recurrent("RNN", 1)
 test_shared_and_half()
 test_several()
 test_errors()
+test_fitted()
 test_stacked()
 test_memory()
 test_bfloat16()
