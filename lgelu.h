@@ -6521,8 +6521,15 @@ static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
           products into 3×3 taps.
    A round is the tiles that the cache holds. With few channels, each worker computes rounds of its
    own from input to output. With many channels (`shared`), all threads share the steps of one
-   round. For dW each of LGELU__WINOGRAD_WORKERS workers sums up a fixed part of the tiles. */
-enum { LGELU__WINOGRAD_WORKERS = 8, LGELU__WINOGRAD_TILES = 8 /* of a task of a shared round */ };
+   round. For dW each of LGELU__WINOGRAD_WORKERS workers sums up a fixed part of the tiles.
+   A transform reads or writes the same element of all 16 matrices. Their sizes are mostly powers of
+   two, so that these elements would share one set of the cache: LGELU__WINOGRAD_PADDING floats, a
+   line of the cache, separate each matrix from the next. */
+enum {
+    LGELU__WINOGRAD_WORKERS = 8,
+    LGELU__WINOGRAD_TILES = 8, /* of a task of a shared round */
+    LGELU__WINOGRAD_PADDING = 16
+};
 
 typedef struct {
     const float *x, *w, *bias; /* the images that are read: x, or dy for dx */
@@ -6536,6 +6543,8 @@ typedef struct {
     size_t round;               /* the maximal number of tiles in a round */
     size_t first, count;        /* the tiles of the current round */
     size_t tiles_of_worker;     /* dW: the tiles that one worker sums up */
+    size_t u_step, m_step;      /* the floats from one of the 16 matrices to the next: in u, in m */
+    size_t kernel_step;         /* and in kernel */
     size_t product_bytes;       /* the workspace for one product */
     float *u, *m;               /* the transformed tiles of x, and those of y or dy */
     float *kernel;              /* the transformed weights, or their gradient */
@@ -6550,8 +6559,7 @@ typedef struct {
 /* Sets the fields that depend on the channels. Returns the bytes of workspace. */
 static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)
 {
-    const size_t kernel = lgelu__times(64, lgelu__times(in, out));
-    size_t tiles;
+    size_t kernel, tiles;
     p->in = in;
     p->out = out;
     p->shared = in * out >= 65536;
@@ -6560,7 +6568,11 @@ static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)
         p->round /= 2;
     p->product_bytes =
         lgelu__max(lgelu__workspace(p->round, out, in, 1), lgelu__workspace(out, in, p->round, 1));
-    tiles = 64 * p->round * (in + out);
+    p->u_step = p->round * in + LGELU__WINOGRAD_PADDING;
+    p->m_step = p->round * out + LGELU__WINOGRAD_PADDING;
+    p->kernel_step = lgelu__plus(lgelu__times(in, out), LGELU__WINOGRAD_PADDING);
+    tiles = 64 * (p->u_step + p->m_step);
+    kernel = lgelu__times(64, p->kernel_step);
     if (p->shared)
         return lgelu__plus(kernel, tiles + LGELU__WORKERS * p->product_bytes);
     return LGELU__WINOGRAD_WORKERS * (kernel + tiles + p->product_bytes);
@@ -6571,7 +6583,7 @@ static void lgelu__winograd_kernels(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     const lgelu__kernels *isa = lgelu__k();
-    const size_t i = 16 * task, count = lgelu__min(p->in - i, 16), step = p->in * p->out;
+    const size_t i = 16 * task, count = lgelu__min(p->in - i, 16);
     float taps[9 * 16 * 16];
     lgelu_matrix w = lgelu__transpose(NULL, 9 * p->in);
     size_t j, k;
@@ -6584,7 +6596,7 @@ static void lgelu__winograd_kernels(size_t task, void *user)
         }
         for (k = 0; k < count; k++) {
             float *kernel = p->kernel + (i + k) * p->out + o;
-            isa->winograd_kernel(kernel, step, taps + k * 9 * 16, 16, 16, 0);
+            isa->winograd_kernel(kernel, p->kernel_step, taps + k * 9 * 16, 16, 16, 0);
         }
     }
 }
@@ -6593,11 +6605,11 @@ static void lgelu__winograd_kernels(size_t task, void *user)
 static void lgelu__winograd_flipped_kernels(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    const size_t end = lgelu__min(p->in, 16 * task + 16), step = p->in * p->out;
+    const size_t end = lgelu__min(p->in, 16 * task + 16);
     size_t i;
     for (i = 16 * task; i < end; i++) {
-        lgelu__k()->winograd_kernel(p->kernel + i * p->out, step, p->w + i * 9 * p->out, p->out,
-                                    p->out, 1);
+        lgelu__k()->winograd_kernel(p->kernel + i * p->out, p->kernel_step, p->w + i * 9 * p->out,
+                                    p->out, p->out, 1);
     }
 }
 
@@ -6629,11 +6641,11 @@ static void lgelu__winograd_in(size_t task, void *user)
     size_t t, at[16];
     for (t = begin; t < end; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
-        lgelu__k()->winograd_in(p->u + t * p->in, p->round * p->in, p->x, at, p->in);
+        lgelu__k()->winograd_in(p->u + t * p->in, p->u_step, p->x, at, p->in);
         if (!p->dw)
             continue;
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
-        lgelu__k()->winograd_dy(p->m + t * p->out, p->round * p->out, p->dy, at, p->out);
+        lgelu__k()->winograd_dy(p->m + t * p->out, p->m_step, p->dy, at, p->out);
     }
 }
 
@@ -6646,18 +6658,17 @@ static void lgelu__winograd_out(size_t task, void *user)
     size_t t, at[4];
     for (t = begin; t < end; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
-        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->round * p->out, p->bias, p->add,
-                                 p->out);
+        lgelu__k()->winograd_out(p->y, at, p->m + t * p->out, p->m_step, p->bias, p->add, p->out);
     }
 }
 
 /* Multiplies element k of the tiles by element k of the kernels. */
 static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, void *work)
 {
-    const float *u = p->u + k * p->round * p->in;
-    float *m = p->m + k * p->round * p->out;
-    const size_t size = p->panels ? lgelu__panels(p->out, p->in) : p->in * p->out;
-    const lgelu_matrix kernel = lgelu__matrix(p->kernel + k * size, p->panels ? 0 : p->out);
+    const float *u = p->u + k * p->u_step;
+    float *m = p->m + k * p->m_step;
+    const size_t step = p->panels ? lgelu__panels(p->out, p->in) : p->kernel_step;
+    const lgelu_matrix kernel = lgelu__matrix(p->kernel + k * step, p->panels ? 0 : p->out);
     const lgelu_product job =
         lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in), kernel);
     lgelu__multiply_panels(&job, p->panels, work, NULL, p->broken);
@@ -6666,9 +6677,9 @@ static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, void *wo
 /* Adds the product of element k of dy's and x's tiles to element k of dW. */
 static void lgelu__winograd_dproduct(const lgelu__winograd *p, size_t k, void *work)
 {
-    const float *u = p->u + k * p->round * p->in, *m = p->m + k * p->round * p->out;
+    const float *u = p->u + k * p->u_step, *m = p->m + k * p->m_step;
     lgelu_product job =
-        lgelu__product_make(p->out, p->in, p->count, p->kernel + k * p->in * p->out, p->in,
+        lgelu__product_make(p->out, p->in, p->count, p->kernel + k * p->kernel_step, p->in,
                             lgelu__transpose(m, p->out), lgelu__matrix(u, p->in));
     job.accumulate = p->first % p->tiles_of_worker != 0;
     lgelu__multiply(&job, work, NULL, p->broken);
@@ -6715,8 +6726,8 @@ static void lgelu__winograd_rounds(lgelu__winograd *p, size_t end, const lgelu_t
 static lgelu__winograd lgelu__winograd_of_worker(const void *user, size_t worker)
 {
     lgelu__winograd p = *(const lgelu__winograd *)user;
-    p.u += worker * 16 * p.round * (p.in + p.out);
-    p.m = p.u + 16 * p.round * p.in;
+    p.u += worker * 16 * (p.u_step + p.m_step);
+    p.m = p.u + 16 * p.u_step;
     p.work += worker * p.product_bytes;
     return p;
 }
@@ -6736,7 +6747,7 @@ static void lgelu__winograd_worker(size_t worker, void *user)
 static void lgelu__winograd_dworker(size_t worker, void *user)
 {
     lgelu__winograd p = lgelu__winograd_of_worker(user, worker);
-    p.kernel += worker * 16 * p.in * p.out;
+    p.kernel += worker * 16 * p.kernel_step;
     p.first = worker * p.tiles_of_worker;
     lgelu__winograd_rounds(&p, lgelu__min(p.tiles, p.first + p.tiles_of_worker), NULL);
 }
@@ -6746,16 +6757,16 @@ static void lgelu__winograd_dworker(size_t worker, void *user)
 static void lgelu__winograd_dtaps(size_t o, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    const size_t size = p->in * p->out;
+    const size_t step = p->kernel_step;
     float *kernel = p->kernel + o * p->in;
     size_t worker, k;
     for (worker = 1; worker * p->tiles_of_worker < p->tiles; worker++) {
         for (k = 0; k < 16; k++) {
-            float *sum = kernel + k * size;
-            lgelu__k()->add(sum, sum, kernel + (16 * worker + k) * size, p->in);
+            float *sum = kernel + k * step;
+            lgelu__k()->add(sum, sum, kernel + (16 * worker + k) * step, p->in);
         }
     }
-    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, size, p->add, p->in);
+    lgelu__k()->winograd_dkernel(p->dw + o * 9 * p->in, kernel, step, p->add, p->in);
 }
 
 /* Sets what y, dx and dW have in common: images of shape `from` are read, and tiles belong to those
@@ -6775,9 +6786,9 @@ static void lgelu__winograd_begin(lgelu__winograd *p, const lgelu__job *job, con
     p->broken = &job->net->internal.broken;
     workers = p->shared ? 1 : LGELU__WINOGRAD_WORKERS;
     p->kernel = job->net->internal.scratch;
-    p->u = p->kernel + workers * 16 * p->in * p->out;
-    p->m = p->u + 16 * p->round * p->in;
-    p->work = (unsigned char *)(p->u + workers * 16 * p->round * (p->in + p->out));
+    p->u = p->kernel + workers * 16 * p->kernel_step;
+    p->m = p->u + 16 * p->u_step;
+    p->work = (unsigned char *)(p->u + workers * 16 * (p->u_step + p->m_step));
 }
 
 /* Computes y or dx from the transformed kernels. */
@@ -8641,14 +8652,13 @@ static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node
     lgelu__winograd p;
     size_t task, k;
     memset(&p, 0, sizeof p);
-    p.in = in;
-    p.out = out;
+    lgelu__winograd_size(&p, in, out);
     p.w = net->w + node->weight_at;
     p.kernel = net->internal.scratch;
     for (task = 0; task < (in + 15) / 16; task++)
         lgelu__winograd_kernels(task, &p);
     for (k = 0; k < 16; k++) {
-        const lgelu_matrix w = lgelu__matrix(p.kernel + k * in * out, out);
+        const lgelu_matrix w = lgelu__matrix(p.kernel + k * p.kernel_step, out);
         isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
     }
 }
