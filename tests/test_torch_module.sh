@@ -86,6 +86,9 @@ del result["arms"]["refit 6"]
 result["arms"]["cold 1"]["rise"] = 7
 json.dump(result, open(sys.argv[1], "w"))
 EOF
+$python ../examples/torch/relus.py --only '^sine-gelu' --seeds 0 --out $out/again --svg $out/again/part.svg > $out/relus.table 2> $out/err &&
+    awk -F ' *[|] *' 'NR == 3 { good = $2 ~ /one seed/ && $4 == "+7.00" && $8 != "" && $9 == "" } END { exit !good }' $out/relus.table
+verdict $? "relus.py: with --seeds 0 what is there is shown, an arm that is missing as an empty cell" "$(tail -n 1 $out/err $out/relus.table)"
 relus="$python ../examples/torch/relus.py --data $out/data --short --reluize $out/reluize --out $out/again"
 $relus --only '^sine-gelu' --seeds 2 > /dev/null 2> $out/err
 verdict $([ ! -s $out/err ]; echo $?) "relus.py: nothing is trained twice" "$(tail -n 1 $out/err)"

@@ -9,9 +9,9 @@ converted with 1, 2, 3 and 6 ReLUs in place of each gate, with and without a ref
 FILE is a table of numbers whose last column is the target. Rows whose data are not there are left out. For each network and seed --out
 keeps the trained smooth network (.pt, and .onnx for reluize) and what was measured (.json). What is there already is not run again, so
 that a training that was stopped continues, an arm that is missing is added, and conversions are run again after a .json is removed; the
-table is of all that is there.
---train only trains. --svg draws the figure. --short trains for some steps only, with
-few samples, to try the program. An MLP takes seconds, a ResNet-18 some minutes, the texts of 20,000 steps half an hour each.
+table is of all that is there, and with --seeds 0 of nothing else.
+--train only trains. --svg draws the figure. --short trains for some steps only, with few samples, to try the program. An MLP takes
+seconds, a ResNet-18 some minutes, the texts of 20,000 steps half an hour each.
 
 Arms, beside the smooth network:
 
@@ -26,12 +26,13 @@ Arms, beside the smooth network:
 
 All conversions take 4,096 training inputs of an MLP, 1,024 images of the other networks, and 256 windows of 64 characters.
 
-The rule, fixed before the first run. What decides is the rise of the test loss over the smooth network's: cross-entropy in nats, within
-±0.002; for a regression points of R² lost, within ±0.2. The 95 % interval over the seeds (Student's t) is inside: seen; outside: not
-seen; else not decidable. Fewer than five seeds decide nothing. Refit 1 less biases: a fall of the loss above 0. Holm's correction is over
-all of these. Half of the 95 % interval over the test samples of one network, averaged over the seeds, says what another test set would
-change, and decides nothing. Six ReLUs and `within` were added after the first run of the others. Flips and the divergence KL(smooth, converted) are on the test samples, too. Time is processor time of one
-thread, of the conversion with its export and its check, or of the training, and beside it that of an epoch.
+The rule, fixed before the first run. What decides is the rise of the test loss over the smooth network's: cross-entropy in nats,
+within ±0.002; for a regression points of R² lost, within ±0.2. The 95 % interval over the seeds (Student's t) is inside: seen;
+outside: not seen; else not decidable. Fewer than five seeds decide nothing. Refit 1 less biases: a fall of the loss above 0.
+Holm's correction is over all of these. Half of the 95 % interval over the test samples of one network, averaged over the seeds,
+says what another test set would change, and decides nothing. Six ReLUs and `within` were added after the first run of the others.
+Flips and the divergence KL(smooth, converted) are on the test samples, too. Time is processor time of one thread, of the
+conversion with its export and its check, or of the training, and beside it that of an epoch.
 
 Training stops after 60 epochs at most, that of photographs, which are shifted and mirrored at random, after 24, and the networks of text
 follow nanoGPT's schedule: 2,000 steps, or ten times as many."""
@@ -520,7 +521,7 @@ def title_of(row):
 
 
 def of_arm(group, arm, key):
-    return [run["arms"][arm].get(key, np.nan) for run in group]
+    return [run["arms"].get(arm, {}).get(key, np.nan) for run in group]
 
 
 def is_regression(group):
@@ -533,7 +534,9 @@ class Findings:
         self.names, self.p = [], []
 
     def cell(self, name, values, least, most, digits):
-        """A mean, half of its interval, and a mark: ✓ seen, ✗ not seen; one seed has neither."""
+        """A mean, half of its interval, and a mark: ✓ seen, ✗ not seen; one seed has neither. Nothing where a seed has no value."""
+        if np.isnan(values).any():
+            return ""
         if len(values) == 1:
             return f"{values[0]:+.{digits}f}"
         word, p = verdict(values, least, most)
@@ -563,13 +566,12 @@ def print_tables(runs):
     for row, group in runs.items():
         title, digits, margin = title_of(row), 2 if is_regression(group) else 4, POINTS if is_regression(group) else NATS
         rises = lambda arms: [findings.cell(f"{title}, {arm}", of_arm(group, arm, "rise"), -margin, margin, digits) for arm in arms]
-        each = lambda key, arms, digits: ", ".join(f"{np.mean(of_arm(group, arm, key)):.{digits}f}" for arm in arms)
+        has = lambda arm: all(arm in run["arms"] for run in group)
+        each = lambda key, arms, digits: ", ".join(f"{np.mean(of_arm(group, arm, key)):.{digits}f}" if has(arm) else "–" for arm in arms)
         mean = lambda key: np.mean([run[key] for run in group])
         score = f"{mean('loss'):.4f} nats" if NETWORKS[row.split("-")[0]].kind == "Text" else \
             f"{mean('score'):.2f} " + ("R²" if is_regression(group) else "%")
-        fewest = ["", ""]
-        if all("within" in run["arms"] for run in group):
-            fewest = rises(["within"]) + [each("relus", ["within"], 1)]
+        fewest = rises(["within"]) + [each("relus", ["within"], 1) if has("within") else ""]
         seeds = "one seed" if len(group) == 1 else f"{len(group)} seeds"
         tables[0].append([f"{title}, {seeds}", f"{score}, {mean('epochs'):.0f}"] + rises(first) + fewest)
         gain = np.subtract(of_arm(group, "biases", "rise"), of_arm(group, "refit 1", "rise"))
@@ -642,6 +644,8 @@ def draw_panel(sheet, runs, what, left, top, width, height):
         name, gate = row.split("-")
         ink, points = NETWORKS[name].ink, []
         for column, k in enumerate(COUNTS):
+            if np.isnan(of_arm(group, f"{what} {k}", "rise")).any():
+                continue
             mean, low, high = rise_in_margins(group, f"{what} {k}")
             x = left + width * (column + 0.5) / len(COUNTS) + 5 * (n - (len(runs) - 1) / 2)
             points.append((x, y(mean)))
