@@ -691,8 +691,8 @@ LGELU_DEF lgelu_status lgelu_net_forward(lgelu_net *net, size_t samples);
 LGELU_DEF lgelu_status lgelu_net_backward(lgelu_net *net, float loss_scale);
 
 /* Takes one training step by the plan: clips, updates weights, learns or drives every λ, counts
-   net.step. Fails if no backward came before, if the plan's `sum` failed, or if a gradient is
-   infinite or NaN, whether the plan clips or not, if a number of the plan is out of its range, or
+   net.step. Fails if no backward came before, if the plan's `sum` failed, or if a gradient or,
+   after clipping, the square of one is not finite, if a number of the plan is out of its range, or
    if a λ of the next step would be below 1 or NaN; nothing has changed then. (To skip a batch,
    set net.status to LGELU_OK and fill net.g and net.dlambda with zeros.) */
 LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan);
@@ -8796,11 +8796,11 @@ static void lgelu__forward_layer(lgelu_net *net, int i)
     lgelu__guards_look(net, node, i);
 }
 
-/* Returns the index of the first of n values that is infinite or NaN, or n. */
-static size_t lgelu__first_not_finite(const float *x, size_t n)
+/* Returns the index of the first of n values for which |factor·x| < bound is false, or n. */
+static size_t lgelu__first_not_below(const float *x, size_t n, double factor, double bound)
 {
     size_t i = 0;
-    while (i < n && x[i] - x[i] <= 0)
+    while (i < n && factor * fabs((double)x[i]) < bound)
         i++;
     return i;
 }
@@ -8812,7 +8812,7 @@ static void lgelu__check_statistics(lgelu_net *net)
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         const size_t n = node->state_count, c = n / 2;
-        const size_t at = lgelu__first_not_finite(net->state + node->state_at, n);
+        const size_t at = lgelu__first_not_below(net->state + node->state_at, n, 1, HUGE_VAL);
         if (at < n) {
             lgelu__fail(net, LGELU_E_NONFINITE, "%n: its running %s %z would not be finite", node,
                         at < c ? "mean" : "variance", at < c ? at : at - c);
@@ -9398,34 +9398,47 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
     return norm;
 }
 
-/* Refuses a step whose gradients are not all finite. The norm is finite exactly if those of weights
-   and biases are: a square of a float does not overflow in double. A plan without clipping computes
-   it for this purpose alone. That read of the gradients brings them into the cache for the update
-   that follows: of a step it takes up to a tenth, of forward, backward and step together less than
-   1 % (an MLP of 670,000 parameters in batches of 32 and 128, a GPT of 830,000, a ResNet-8). */
-static lgelu_status lgelu__check_gradients(lgelu_net *net, const lgelu_training *plan, double norm)
+/* Refuses a step because of a gradient: it is not finite, or its square is not. */
+static lgelu_status lgelu__refuse_gradient(lgelu_net *net, const lgelu_node *node, const char *of,
+                                           size_t at, double gradient)
 {
+    return lgelu__fail(net, LGELU_E_NONFINITE, "%n: the %sgradient of %s %z is not finite", node,
+                       fabs(gradient) <= (double)FLT_MAX ? "square of the " : "", of, at);
+}
+
+/* Refuses a step whose gradients, or their squares after clipping, are not all finite floats:
+   AdamW's second moment would stay infinite, its weight would never change again, and the network's
+   file would be refused. factor is what the step multiplies gradients by. The norm is at least as
+   large as each gradient, and finite exactly if those of weights and biases are: a square of a
+   float does not overflow in double. A plan without clipping computes it for this purpose alone.
+   That read of the gradients brings them into the cache for the update that follows: of a step it
+   takes up to a tenth, of forward, backward and step together less than 1 % (an MLP of 670,000
+   parameters in batches of 32 and 128, a GPT of 830,000, a ResNet-8). */
+static lgelu_status lgelu__check_gradients(lgelu_net *net, const lgelu_training *plan, double norm,
+                                           double factor)
+{
+    const double bound = 9223372036854775808.0; /* 2^63; from 2^64 on, the square overflows */
     size_t at;
     int i;
     for (i = 0; i < net->lambda_count; i++) {
-        if (!(fabs(lgelu__ds(net, i)) <= (double)FLT_MAX) && lgelu__learned(net, plan, i)) {
-            return lgelu__fail(net, LGELU_E_NONFINITE, "%n: the gradient of its λ is not finite",
-                               lgelu__gate_of(net, i));
+        const double ds = fabs(lgelu__ds(net, i));
+        if (!(ds <= (double)FLT_MAX && ds * factor < bound) && lgelu__learned(net, plan, i)) {
+            return lgelu__fail(net, LGELU_E_NONFINITE, "%n: the %sgradient of its λ is not finite",
+                               lgelu__gate_of(net, i),
+                               ds <= (double)FLT_MAX ? "square of the " : "");
         }
     }
-    for (i = 0; i < net->count && !(norm - norm <= 0); i++) {
+    for (i = 0; i < net->count && !(norm * factor < bound); i++) {
         const lgelu_node *node = net->nodes + i;
+        const float *g = net->g + node->weight_at;
         const size_t weights = node->tied ? 0 : node->weight_count;
-        at = lgelu__first_not_finite(net->g + node->weight_at, weights);
-        if (at < weights) {
-            return lgelu__fail(net, LGELU_E_NONFINITE,
-                               "%n: the gradient of weight %z is not finite", node, at);
-        }
-        at = lgelu__first_not_finite(net->g + node->bias_at, node->bias_count);
-        if (at < node->bias_count) {
-            return lgelu__fail(net, LGELU_E_NONFINITE, "%n: the gradient of bias %z is not finite",
-                               node, at);
-        }
+        at = lgelu__first_not_below(g, weights, factor, bound);
+        if (at < weights)
+            return lgelu__refuse_gradient(net, node, "weight", at, (double)g[at]);
+        g = net->g + node->bias_at;
+        at = lgelu__first_not_below(g, node->bias_count, factor, bound);
+        if (at < node->bias_count)
+            return lgelu__refuse_gradient(net, node, "bias", at, (double)g[at]);
     }
     return LGELU_OK;
 }
@@ -9561,10 +9574,10 @@ static lgelu_status lgelu__prepare_step(lgelu_net *net, const lgelu_training *pl
 {
     const double norm = lgelu__norm(net, plan);
     const float scale = net->internal.gradient_scale;
-    if (lgelu__check_gradients(net, plan, norm))
+    const float factor = plan->clip > 0 ? lgelu__clip_factor(norm, plan->clip) : scale;
+    if (lgelu__check_gradients(net, plan, norm, (double)factor))
         return net->status;
-    if (plan->clip > 0)
-        net->internal.gradient_scale = lgelu__clip_factor(norm, plan->clip);
+    net->internal.gradient_scale = factor;
     if (lgelu__next_lambdas(net, plan, o)) {
         net->internal.gradient_scale = scale;
         return net->status;

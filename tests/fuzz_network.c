@@ -1616,14 +1616,15 @@ static float *history_of(const slot *s, lgelu_training *plan)
                            * sizeof(float));
 }
 
-/* Returns whether all gradients are finite; those of λ need only be so where λ is learned. */
-static int finite_gradients(const slot *s)
+/* Returns whether the squares of all gradients are finite without clipping, so that no step may
+   refuse them. */
+static int moderate_gradients(const slot *s)
 {
     int good = 1;
     for (size_t i = 0; i < s->net.parameter_count; i++)
-        good &= finite((double)s->net.g[i]);
+        good &= fabsf(s->net.g[i]) < 9e18f;
     for (int k = 0; k < s->net.lambda_count; k++)
-        good &= fabs(s->net.dlambda[k]) < 1e30;
+        good &= fabs(s->net.dlambda[k]) < 1e15;
     return good;
 }
 
@@ -1661,9 +1662,9 @@ static int step(slot *s, const lgelu_training *plan)
     with_history.history = history_of(s, &with_history);
     const lgelu_status sticks = s->status, got = lgelu_net_step(&s->net, &with_history);
     free(with_history.history);
-    const unsigned may = !good                                              ? bit(LGELU_E_ARGUMENT)
-                         : plan->sum                                        ? bit(LGELU_E_SUM)
-                         : got == LGELU_E_NONFINITE && !finite_gradients(s) ? bit(got)
+    const unsigned may = !good       ? bit(LGELU_E_ARGUMENT)
+                         : plan->sum ? bit(LGELU_E_SUM)
+                         : got == LGELU_E_NONFINITE && !moderate_gradients(s) ? bit(got)
                          : got == LGELU_E_LAMBDA && (bad_lambda(s) || may_leave_map(s, plan))
                              ? bit(got)
                              : 0;

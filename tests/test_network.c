@@ -1211,6 +1211,31 @@ static void gradients_that_overflow(void)
         refused_step("a step by one gradient that is not finite", &g, &plan, says[k]);
         drop_gradients(&g);
     }
+    for (int k = 0; k < 4; k++) {
+        static const char *const square[3] = { "'fc1': the square of the gradient of weight 1",
+                                               "'fc1': the square of the gradient of bias 2",
+                                               "the square of the gradient of its λ" };
+        int finite = 1;
+        lgelu_net_forward(&g.net, 2);
+        lgelu_net_backward(&g.net, 1);
+        if (k == 0 || k == 3)
+            g.net.g[g.nodes[1].weight_at + 1] = 1e20f;
+        if (k == 1 || k == 3)
+            g.net.g[g.nodes[1].bias_at + 2] = -2e19f;
+        if (k == 2)
+            g.net.dlambda[0] = 1e30;
+        if (k < 3) {
+            refused_step("a step by one gradient whose square is not finite", &g, &plan, square[k]);
+            drop_gradients(&g);
+            continue;
+        }
+        plan.clip = 1;
+        lgelu_net_step(&g.net, &plan);
+        for (size_t i = 0; i < g.net.parameter_count; i++)
+            finite &= g.net.v[i] <= FLT_MAX && fabsf(g.net.w[i]) <= FLT_MAX;
+        check(!g.net.status && finite, "with clipping the same gradients make a step", "%s",
+              g.net.message);
+    }
     end(&g);
 }
 
