@@ -14,6 +14,7 @@
 
 enum {
     ONNX_GATES_MOST = 64,   /* nodes of a region that are looked at behind its root */
+    ONNX_GATES_DEPTH = 32,  /* of subgraphs and functions of the model in each other */
     ONNX_GATES_INNER = 256, /* points of the grid within ±8 on each side of 0, 1/32 apart */
     ONNX_GATES_GRID = 2 * ONNX_GATES_INNER + 1 + 2 * 64 + 2 * 5
 };
@@ -878,32 +879,83 @@ static int onnx_gates_at(onnx_gates_look *l, int e)
     return 0;
 }
 
-/* Names the gates in the subgraphs of node `holder`; they stay. */
-static int onnx_gates_inside(onnx_gates_look *l, const onnx_subgraph *g, int holder)
+/* Returns the name of the smooth function that a node computes by itself or as a part, or an empty
+   text. */
+static deploy_span onnx_gates_smooth(const onnx_node *n)
 {
-    static const char *const smooth[] = { "Gelu",     "Erf",  "Sigmoid", "Tanh",
-                                          "Softplus", "Mish", "Selu",    "HardSwish",
-                                          "Elu",      "Celu", "Swish",   NULL };
-    int i, k;
+    static const char *const smooth[] = {
+        "Gelu",     "Erf",       "Sigmoid",   "Tanh",          "Softplus",       "Mish",
+        "Selu",     "HardSwish", "Elu",       "Celu",          "Swish",          "SwiGLU",
+        "BiasGelu", "FastGelu",  "QuickGelu", "BiasSplitGelu", "QLinearSigmoid", NULL
+    };
+    static const char *const fused[] = { "FusedConv", "NhwcFusedConv", "FusedGemm", NULL };
+    deploy_span none;
+    int k;
+    memset(&none, 0, sizeof none);
+    if (!n->inputs || n->input[0] < 0 || !n->outputs || n->output[0] < 0)
+        return none;
+    if (onnx_gates_listed(&n->op, smooth))
+        return n->op;
+    for (k = 0; k < n->attributes && onnx_gates_listed(&n->op, fused); k++) {
+        const onnx_attribute *a = n->attribute + k;
+        if (onnx_is(&a->name, "activation") && onnx_gates_listed(&a->text, smooth))
+            return a->text;
+    }
+    return none;
+}
+
+/* Names the smooth function of a node, which stays. Returns 0, or -1: out of memory. */
+static int onnx_gates_stay(onnx_gates_look *l, const onnx_node *n, int holder, const char *why)
+{
+    const deploy_span name = onnx_gates_smooth(n);
+    onnx_gate gate;
+    if (!name.n)
+        return 0;
+    memset(&gate, 0, sizeof gate);
+    gate.input = n->input[0];
+    gate.output = n->output[0];
+    gate.node = holder;
+    gate.kind = ONNX_GATE_STAYS;
+    gate.why = why;
+    gate.channels = 1;
+    memcpy(gate.name, name.p, name.n < 63 ? name.n : 63);
+    return onnx_gates_keep(l, &gate);
+}
+
+static int onnx_gates_inside(onnx_gates_look *l, const onnx_subgraph *g, int holder,
+                             const char *why, int depth);
+
+/* Names the gates in the function of the model that a node calls and in its subgraphs; they stay.
+   Functions that call themselves are refused by onnx_run_node. */
+static int onnx_gates_within(onnx_gates_look *l, const onnx_node *n, int holder, const char *why,
+                             int depth)
+{
+    int k;
+    for (k = 0; k < l->graph->functions && depth < ONNX_GATES_DEPTH; k++) {
+        const onnx_function *f = l->graph->function + k;
+        if (f->name.n == n->op.n && f->domain.n == n->domain.n
+            && !memcmp(f->name.p, n->op.p, n->op.n)
+            && !memcmp(f->domain.p, n->domain.p, n->domain.n)
+            && onnx_gates_inside(l, &f->body, holder, "it is in a function of the model",
+                                 depth + 1))
+            return -1;
+    }
+    for (k = 0; k < n->attributes && depth < ONNX_GATES_DEPTH; k++) {
+        if (n->attribute[k].graph
+            && onnx_gates_inside(l, n->attribute[k].graph, holder, why, depth + 1))
+            return -1;
+    }
+    return 0;
+}
+
+static int onnx_gates_inside(onnx_gates_look *l, const onnx_subgraph *g, int holder,
+                             const char *why, int depth)
+{
+    int i;
     for (i = 0; i < g->nodes; i++) {
-        const onnx_node *n = g->node + i;
-        if (onnx_gates_listed(&n->op, smooth) && n->inputs && n->outputs && n->output[0] >= 0) {
-            onnx_gate gate;
-            memset(&gate, 0, sizeof gate);
-            gate.input = n->input[0];
-            gate.output = n->output[0];
-            gate.node = holder;
-            gate.kind = ONNX_GATE_STAYS;
-            gate.why = "it is in a subgraph";
-            gate.channels = 1;
-            memcpy(gate.name, n->op.p, n->op.n < 63 ? n->op.n : 63);
-            if (onnx_gates_keep(l, &gate))
-                return -1;
-        }
-        for (k = 0; k < n->attributes; k++) {
-            if (n->attribute[k].graph && onnx_gates_inside(l, n->attribute[k].graph, holder))
-                return -1;
-        }
+        if (onnx_gates_stay(l, g->node + i, holder, why)
+            || onnx_gates_within(l, g->node + i, holder, why, depth))
+            return -1;
     }
     return 0;
 }
@@ -912,7 +964,7 @@ static int onnx_gates_inside(onnx_gates_look *l, const onnx_subgraph *g, int hol
 static int onnx_gates_search(onnx_gates_look *l)
 {
     const onnx_subgraph *top = &l->graph->top;
-    int i, k;
+    int i;
     for (i = 0; i < l->graph->values; i++) {
         l->root[i] = i;
         l->affine[i] = 1;
@@ -929,11 +981,14 @@ static int onnx_gates_search(onnx_gates_look *l)
             return -1;
     }
     for (i = 0; i < top->nodes; i++) {
-        for (k = 0; k < top->node[i].attributes; k++) {
-            if (top->node[i].attribute[k].graph
-                && onnx_gates_inside(l, top->node[i].attribute[k].graph, i))
-                return -1;
-        }
+        const int fixed = top->node[i].outputs && top->node[i].output[0] >= 0
+                          && l->run->constant[top->node[i].output[0]];
+        if (l->kind[i] == ONNX_GATES_OPAQUE && !fixed
+            && onnx_gates_stay(l, top->node + i, i,
+                               "it is a part of an operator of several inputs"))
+            return -1;
+        if (onnx_gates_within(l, top->node + i, i, "it is in a subgraph", 0))
+            return -1;
     }
     return 0;
 }

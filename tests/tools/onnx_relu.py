@@ -35,13 +35,14 @@ class Model:
         self.nodes.append(helper.make_node(op, inputs, [name], name=f"n_{name}", **attributes))
         return name
 
-    def save(self, file, outputs=("y",), opset=15):
+    def save(self, file, outputs=("y",), opset=15, functions=()):
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(self.type)) if hasattr(helper, "np_dtype_to_tensor_dtype") \
             else onnx.mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(self.type)]
         graph = helper.make_graph(self.nodes, "graph", [helper.make_tensor_value_info("x", kind, ["batch"] + self.shape)],
                                   [helper.make_tensor_value_info(o, kind, None) for o in outputs], self.constants)
         domains = sorted({"", *(n.domain for n in self.nodes)})
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, 1 if d else opset) for d in domains], producer_name="someone")
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, 1 if d else opset) for d in domains], producer_name="someone",
+                                  functions=list(functions))
         model.metadata_props.add(key="key", value="stays")
         onnx.save(model, f"{folder}/{file}.onnx")
 
@@ -219,6 +220,35 @@ def test_fused():
         model, lines = convert(file, data, "--relus", "3")
         error = [float(l.split("error ")[1].split()[0].rstrip(",")) for l in lines if l.startswith("gate ") and "error " in l]
         say(error and error[0] < 0.05, f"{title}: three ReLUs are near it", lines)
+
+
+def test_hidden():
+    """What is smooth inside a function of the model, or inside an operator that has several inputs, stays and is named."""
+    data = normal(64, 16)
+    m = Model([16])
+    h = m.put("MatMul", "x", normal(16, 24, scale=0.4))
+    inner = [helper.make_node("Sigmoid", ["z"], ["s"]), helper.make_node("Mul", ["z", "s"], ["a"])]
+    own = [helper.make_opsetid("", 15), helper.make_opsetid("mine", 1)]
+    functions = [helper.make_function("mine", "swish", ["z"], ["a"], inner, own),
+                 helper.make_function("mine", "calls", ["z"], ["a"], [helper.make_node("swish", ["z"], ["a"], domain="mine")], own)]
+    m.put("Gemm", m.put("calls", h, domain="mine"), normal(24, 8, scale=0.3), normal(8), name="y")
+    m.save("hidden_function", functions=functions)
+    model, lines = convert("hidden_function", data)
+    say("Sigmoid, stays" in gate_line(lines) and "it is in a function of the model" in gate_line(lines), "a gate in a function is named", lines)
+    m = Model([16])
+    h = m.put("MatMul", "x", normal(16, 24, scale=0.4))
+    bias = m.put("ReduceSum", h, m.constant([0], np.int64), keepdims=0)
+    a = m.put("BiasGelu", h, bias, domain="com.microsoft")
+    m.put("Gemm", a, normal(24, 8, scale=0.3), normal(8), name="y")
+    m.save("hidden_bias")
+    model, lines = convert("hidden_bias", data)
+    say("BiasGelu, stays" in gate_line(lines), "a gate whose bias is computed is named", lines)
+    m = Model([16])
+    a = m.put("FusedGemm", "x", normal(16, 24, scale=0.4), domain="com.microsoft", activation="Softplus")
+    m.put("Gemm", a, normal(24, 8, scale=0.3), normal(8), name="y")
+    m.save("hidden_fused")
+    model, lines = convert("hidden_fused", data)
+    say("Softplus, stays" in gate_line(lines), "a gate in a fused matrix is named", lines)
 
 
 def test_regions():
@@ -637,4 +667,5 @@ test_memory()
 test_bfloat16()
 test_edits()
 test_fused()
+test_hidden()
 write_list()
