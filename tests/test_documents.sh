@@ -57,6 +57,20 @@ done
 printf '| a | %0300d |\n' 0 > $dir/long.md
 verdict $([ "$(LC_ALL=C long $dir/long.md 260)" = "$dir/long.md: 1" ]; echo $?) "a long cell is found" "it is not"
 
+# ---- the table of promises: it names every test, and only tests that are there ----
+# promised DOCUMENT: the tests that the table names, a pattern such as test_onnx* as the tests that it stands for
+promised()
+{
+    awk '/^## / { on = /^## What is promised/ } on && /^\|/' "$1" | grep -o '`\(test\|fuzz\)_[a-z0-9_*]*`' | tr -d '`' | sort -u |
+        while read -r name; do ls $name.c $name.sh 2> /dev/null | grep . || echo "$name?"; done | sed 's/\.[a-z]*$//' | sort -u
+}
+ls test_*.c test_*.sh fuzz_*.c | sed 's/\.[a-z]*$//' | sort > $dir/tests
+promised README.md > $dir/promised
+other=$(diff $dir/tests $dir/promised | grep '^[<>]')
+verdict $([ -z "$other" ]; echo $?) "tests/README.md: the table of promises names every test and no other" "$(echo $other | head -c 200)"
+sed 's/`test_gemm`/`test_gem`/' README.md > $dir/changed.md
+verdict $([ "$(promised $dir/changed.md | diff $dir/tests - | grep -c '^[<>]')" = 2 ]; echo $?) "a test that is not in the table, and a name without a test, are found" "they are not"
+
 # ---- links of all documents: the file is there, and the heading in it ----
 documents=$(cd .. && find . .github -name '*.md' ! -path '*/build/*' ! -path './.git/*' | sed 's|^\./||' | sort -u)
 # headings DOCUMENT: as anchors
