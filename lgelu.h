@@ -619,7 +619,7 @@ typedef enum {
 
 /* One row for each kind of gate: X(KIND, name in files, name in messages, family of kernels, λ of a
    gate that learns none, traits). The enum and the tables of section [8] are made from these rows;
-   the room of gates in [8c] has the checklist for a new one. LAMBDA is x·Φ(λx) with a λ that is
+   the section of gates in [8c] has the checklist for a new one. LAMBDA is x·Φ(λx) with a λ that is
    learned or driven; so is the β of SILU, x·σ(βx), by the same plans. New kinds are appended. */
 /* clang-format off */
 #define LGELU_GATES(X)                                                                          \
@@ -14699,24 +14699,24 @@ static LGELU__TARGET void LGELU__FN(to16)(uint16_t *y, const float *x, int forma
 static LGELU__TARGET void LGELU__FN(settle)(float *t, const uint16_t *x, float lambda, int format,
                                             size_t n, lgelu__exact_function *exact)
 {
-    const n_t low = n_set(format == LGELU__F16 ? 0x1FFF : 0xFFFF),
-              half = n_set(format == LGELU__F16 ? 0x1000 : 0x8000), one = n_set(1);
+    /* The bits of a float that its 16-bit value lacks, and those of a midpoint. */
+    const int32_t low = format == LGELU__F16 ? 0x1FFF : 0xFFFF;
+    const int32_t half = format == LGELU__F16 ? 0x1000 : 0x8000;
+    const n_t one = n_set(1);
     float a;
     size_t i, j;
     for (i = 0; i < n; i += v_lanes) {
-        if (!m_any(n_gt(one, n_xor(n_and(v_bits(v_load_n(t + i, n - i)), low), half))))
+        const n_t bits = n_and(v_bits(v_load_n(t + i, n - i)), n_set(low));
+        if (!m_any(n_gt(one, n_xor(bits, n_set(half)))))
             continue;
         for (j = i; j < n && j < i + v_lanes; j++) {
-            uint32_t b = lgelu__bits(t[j]);
-            if ((b & (format == LGELU__F16 ? 0x1FFFu : 0xFFFFu))
-                != (format == LGELU__F16 ? 0x1000u : 0x8000u))
+            const uint32_t b = lgelu__bits(t[j]), negative = b >> 31;
+            uint32_t above;
+            if ((b & (uint32_t)low) != (uint32_t)half)
                 continue;
             LGELU__FN(from16)(&a, x + j, format, 1);
-            b = lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda), exact)
-                        != b >> 31
-                    ? b + 1
-                    : b - 1;
-            t[j] = lgelu__float(b);
+            above = lgelu__above(lgelu__wide(t[j]), lgelu__wide(a), lgelu__wide(lambda), exact);
+            t[j] = lgelu__float(above != negative ? b + 1 : b - 1);
         }
     }
 }
@@ -15955,8 +15955,10 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
                                             size_t j, size_t cols, const void *from)
 {
     const lgelu__im2col *p = (const lgelu__im2col *)from;
-    size_t whole = p->pixel == p->channels && p->dilation[1] == 1,
-           run = p->channels * (whole ? p->across : 1), across = whole ? 1 : p->across;
+    /* A run is a whole row of the kernel, or one of its elements. */
+    const int whole = p->pixel == p->channels && p->dilation[1] == 1;
+    const size_t run = whole ? p->channels * p->across : p->channels;
+    const size_t across = whole ? 1 : p->across;
     size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
            sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
     size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
