@@ -9,6 +9,7 @@
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
+#include "tools/command.h"
 #include "tools/deploy_nets.h"
 #include "../examples/deploy/c_file_int8.c"
 #include "../examples/deploy/int8.c"
@@ -19,12 +20,7 @@ static deploy_net d;
 static int8_net q;
 static float x[SAMPLES * 28 * 28 * 3];
 static int32_t y[SAMPLES * OUTPUTS];
-static char command[800], message[160];
-
-static int to_file(const void *data, size_t n, void *user)
-{
-    return fwrite(data, 1, n, (FILE *)user) != n;
-}
+static char path[256], message[160];
 
 static int refuse(const void *data, size_t n, void *user)
 {
@@ -34,20 +30,11 @@ static int refuse(const void *data, size_t n, void *user)
     return 1;
 }
 
-static int run(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(command, sizeof command, format, list);
-    va_end(list);
-    return system(command);
-}
-
 static void save(const char *name, const char *ending, const void *data, size_t bytes)
 {
     FILE *f;
-    snprintf(command, sizeof command, "build/%s%s", name, ending);
-    f = fopen(command, "wb");
+    snprintf(path, sizeof path, "build/%s%s", name, ending);
+    f = fopen(path, "wb");
     if (!f || fwrite(data, 1, bytes, f) != bytes || fclose(f))
         abort();
 }
@@ -57,8 +44,8 @@ static size_t compare(const char *name, size_t n)
 {
     size_t wrong = 0, k;
     FILE *f;
-    snprintf(command, sizeof command, "build/%s.y", name);
-    f = fopen(command, "rb");
+    snprintf(path, sizeof path, "build/%s.y", name);
+    f = fopen(path, "rb");
     if (!f)
         return n;
     for (k = 0; k < n; k++) {
@@ -135,14 +122,14 @@ static void one(int which, lgelu_gate_kind gate, const int8_options *o)
         abort();
     save(name, ".x", x, SAMPLES * in * sizeof *x);
     save(name, ".b", q.node[d.input].value, SAMPLES * in);
-    snprintf(command, sizeof command, "build/%s.c", name);
-    f = fopen(command, "wb");
+    snprintf(path, sizeof path, "build/%s.c", name);
+    f = fopen(path, "wb");
     if (!f || c_file_int8_write(&q, name, to_file, f, message) || fclose(f)) {
         check(0, name, "%s", message);
         return;
     }
-    snprintf(command, sizeof command, "build/%s_main.c", name);
-    f = fopen(command, "wb");
+    snprintf(path, sizeof path, "build/%s_main.c", name);
+    f = fopen(path, "wb");
     if (!f)
         abort();
     fprintf(f,

@@ -10,6 +10,7 @@
    ./test_compact [LAYERS] (600) */
 #define LGELU_TRAINER
 #include "lgelu.h"
+#include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/threads.h"
 #include "../examples/deploy/compact.c"
@@ -25,14 +26,6 @@ typedef struct {
 
 static uint64_t seed, drawn;
 static size_t draw(size_t n) { return lgelu_random(seed, 3, drawn++) % n; }
-
-static uint64_t hash_of(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *p = (const unsigned char *)data;
-    while (bytes--)
-        hash = (hash ^ *p++) * 1099511628211u;
-    return hash;
-}
 
 static void make(network *n, size_t batch, lgelu_mode mode)
 {
@@ -190,7 +183,7 @@ static uint64_t one_layer(compact_form form, int skip, uint64_t hash, size_t *ze
         y = lgelu_net_value(&l.n.net, l.n.output);
         good &= !memcmp(y, expected, l.outputs * sizeof *y);
     }
-    hash = hash_of(hash, expected, l.rows * l.outputs * sizeof *expected);
+    hash = hash_memory(hash, expected, l.rows * l.outputs * sizeof *expected);
     free(l.n.block);
     return good ? hash : 0;
 }

@@ -10,6 +10,7 @@
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
+#include "tools/command.h"
 #include "../examples/deploy/c_file.c"
 #include "../examples/deploy/c_file_int8.c"
 #include "../examples/deploy/int8.c"
@@ -19,21 +20,7 @@ static lgelu_net net;
 static lgelu_node nodes[8];
 static int8_net q;
 static int output;
-static char command[600], message[160];
-
-static int run(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(command, sizeof command, format, list);
-    va_end(list);
-    return system(command);
-}
-
-static int to_file(const void *data, size_t n, void *user)
-{
-    return fwrite(data, 1, n, (FILE *)user) != n;
-}
+static char path[256], message[160];
 
 /* Names that nobody may use. */
 static const char refused[] =
@@ -220,9 +207,9 @@ static void write_pair(const char *word, void *user)
         snprintf(name, sizeof name, "%s%s", word, part > 1 ? "8" : "");
         if (!c_file_is_name(name))
             return;
-        snprintf(command, sizeof command, "build/names/%s/%s.%c", part > 1 ? "eight" : "plain",
-                 name, part % 2 ? 'h' : 'c');
-        f = fopen(command, "wb");
+        snprintf(path, sizeof path, "build/names/%s/%s.%c", part > 1 ? "eight" : "plain", name,
+                 part % 2 ? 'h' : 'c');
+        f = fopen(path, "wb");
         if (!f || (part == 0 && c_file_write(&net, output, name, to_file, f))
             || (part == 1 && c_file_write_header(&net, output, name, to_file, f))
             || (part == 2 && c_file_int8_write(&q, name, to_file, f, message))

@@ -11,6 +11,7 @@
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
+#include "tools/command.h"
 #include "../examples/deploy/bounds.c"
 #include "../examples/deploy/c_file.c"
 #include "../examples/deploy/c_file_int8.c"
@@ -33,28 +34,14 @@ static float x[MOST_NETWORKS][SAMPLES * MOST_INPUTS];
 static float y[MOST_NETWORKS][SAMPLES * OUTPUTS];
 static int32_t y8[MOST_NETWORKS][SAMPLES * OUTPUTS];
 static size_t inputs_of[MOST_NETWORKS];
-static char command[400], message[160];
+static char path[256], message[160];
 static size_t networks = 24;
-
-static int run(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(command, sizeof command, format, list);
-    va_end(list);
-    return system(command);
-}
-
-static int to_file(const void *data, size_t n, void *user)
-{
-    return fwrite(data, 1, n, (FILE *)user) != n;
-}
 
 static FILE *opened(const char *format, size_t k, const char *mode)
 {
     FILE *f;
-    snprintf(command, sizeof command, format, (unsigned)k);
-    f = fopen(command, mode);
+    snprintf(path, sizeof path, format, (unsigned)k);
+    f = fopen(path, mode);
     if (!f)
         abort();
     return f;

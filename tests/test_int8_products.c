@@ -10,20 +10,13 @@
    ./test_int8_products [SHAPES] (4000) */
 #define LGELU_TRAINER
 #include "lgelu.h"
+#include "tools/bits.h"
 #include "tools/check.h"
 #include "../examples/deploy/int8_product.c"
 
 enum { MOST = 70, MOST_SEGMENTS = 4 };
 static uint64_t seed, drawn;
 static size_t draw(size_t n) { return lgelu_random(seed, 3, drawn++) % n; }
-
-static uint64_t hash_of(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *p = (const unsigned char *)data;
-    while (bytes--)
-        hash = (hash ^ *p++) * 1099511628211u;
-    return hash;
-}
 
 /* x·multiplier / 2^shift, half away from zero, by comparing remainders */
 static int32_t rounded(int32_t sum, int32_t multiplier, int shift)
@@ -118,8 +111,8 @@ static uint64_t one(int8_set set, uint64_t hash)
             }
         }
     }
-    hash =
-        as_sums ? hash_of(hash, z, rows * outputs * sizeof *z) : hash_of(hash, y, rows * outputs);
+    hash = as_sums ? hash_memory(hash, z, rows * outputs * sizeof *z)
+                   : hash_memory(hash, y, rows * outputs);
     int8_unpack(&m);
     free(w);
     free(x);

@@ -25,16 +25,6 @@ static float silu(float x, float beta)
     return y;
 }
 
-/* Errors in units of the last place of a double, at least 2^-1074. */
-static double ulps(double a, double b)
-{
-    int e;
-    if (!(fabs(b) > 0))
-        return fabs(a) > 0 ? HUGE_VAL : 0;
-    frexp(b, &e);
-    return fabs(a - b) / ldexp(1, e - 53 < -1074 ? -1074 : e - 53);
-}
-
 static void exact_values(void)
 {
     static const char *const name[3] = { "f", "df/dx", "df/dβ" };

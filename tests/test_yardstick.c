@@ -8,21 +8,13 @@
        cc -std=c99 -O2 -I.. test_yardstick.c -lm -o test_yardstick && ./test_yardstick */
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"
+#include "tools/bits.h"
 #include "tools/check.h"
 #include "tools/reference_values.h"
 
 /* In units of double's last place, everywhere; float's last place has 5e8 of them. df/dx cancels
    around its root: where the series about the root ends, at a distance of 1/8, seven are left. */
 static const double bound[3] = { 4, 12, 4 };
-
-static double ulps(double a, double b)
-{
-    int e;
-    if (!(fabs(b) > 0))
-        return fabs(a) > 0 ? HUGE_VAL : 0;
-    frexp(b, &e);
-    return fabs(a - b) / ldexp(1, e - 53 < -1074 ? -1074 : e - 53);
-}
 
 static void table(void)
 {

@@ -3,6 +3,7 @@
    on: the hash of an array is the same on every processor, whichever way round it stores them. */
 #ifndef BITS_H
 #define BITS_H
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -53,5 +54,24 @@ static inline uint64_t hash_doubles(uint64_t h, const double *x, size_t n)
         h = hash_word(h, u, 8);
     }
     return h;
+}
+
+/* The hash of memory as it is: of integers it depends on the processor's byte order. */
+static inline uint64_t hash_memory(uint64_t h, const void *data, size_t bytes)
+{
+    const unsigned char *p = (const unsigned char *)data;
+    for (; bytes; bytes--)
+        h = hash_word(h, *p++, 1);
+    return h;
+}
+
+/* Returns the distance of a from b in units of the last place of the double b, at least 2^-1074. */
+static inline double ulps(double a, double b)
+{
+    int e;
+    if (!(fabs(b) > 0))
+        return fabs(a) > 0 ? HUGE_VAL : 0;
+    frexp(b, &e);
+    return fabs(a - b) / ldexp(1, e - 53 < -1074 ? -1074 : e - 53);
 }
 #endif

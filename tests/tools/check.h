@@ -69,4 +69,21 @@ static inline int memory_append(const void *data, size_t size, void *user)
     b->size += size;
     return 0;
 }
+
+/* Reads a whole file, or ends the program. */
+static inline memory_file memory_of_file(const char *path)
+{
+    memory_file file = { NULL, 0, 0 };
+    unsigned char part[16384];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        perror(path);
+        exit(2);
+    }
+    while ((n = fread(part, 1, sizeof part, f)) > 0)
+        memory_append(part, n, &file);
+    fclose(f);
+    return file;
+}
 #endif

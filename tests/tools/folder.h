@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 /* FOLDER/NAMEend, opened as fopen says */
-static FILE *in_folder(const char *folder, const char *name, const char *end, const char *how)
+static inline FILE *in_folder(const char *folder, const char *name, const char *end,
+                              const char *how)
 {
     char path[1024];
     FILE *f;
@@ -19,7 +20,7 @@ static FILE *in_folder(const char *folder, const char *name, const char *end, co
 }
 
 /* whole, or the program ends */
-static void done(FILE *f)
+static inline void done(FILE *f)
 {
     if (ferror(f) || fclose(f)) {
         perror("a file could not be written");
@@ -28,7 +29,23 @@ static void done(FILE *f)
 }
 
 /* what lgelu_net_save and its kin call */
-static int put(const void *data, size_t bytes, void *user)
+static inline int put(const void *data, size_t bytes, void *user)
 {
     return fwrite(data, 1, bytes, (FILE *)user) != bytes;
+}
+
+/* Returns the bytes of FOLDER/NAMEend and their number; the caller frees them. */
+static inline unsigned char *slurp(const char *folder, const char *name, const char *end,
+                                   size_t *bytes)
+{
+    FILE *f = in_folder(folder, name, end, "rb");
+    unsigned char *p;
+    fseek(f, 0, SEEK_END);
+    *bytes = (size_t)ftell(f);
+    rewind(f);
+    p = (unsigned char *)malloc(*bytes + 1);
+    if (!p || fread(p, 1, *bytes, f) != *bytes)
+        exit(1);
+    fclose(f);
+    return p;
 }

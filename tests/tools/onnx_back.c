@@ -12,20 +12,6 @@
 #include "folder.h"
 #include "onnx_open.h"
 
-static unsigned char *slurp(const char *folder, const char *name, const char *end, size_t *bytes)
-{
-    FILE *f = in_folder(folder, name, end, "rb");
-    unsigned char *p;
-    fseek(f, 0, SEEK_END);
-    *bytes = (size_t)ftell(f);
-    rewind(f);
-    p = malloc(*bytes + 1);
-    if (!p || fread(p, 1, *bytes, f) != *bytes)
-        exit(1);
-    fclose(f);
-    return p;
-}
-
 /* Reorders from (N, channels, rows, columns) to channels last, or back. */
 static void turn(float *y, const float *x, const size_t *shape, size_t batch, int back)
 {

@@ -16,21 +16,9 @@ static double at_least; /* tolerance of the present case */
 
 static memory_file file_of(const char *folder, const char *name, const char *end)
 {
-    memory_file file = { NULL, 0, 0 };
-    unsigned char part[65536];
     char path[1024];
-    size_t n;
-    FILE *f;
     snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
-    f = fopen(path, "rb");
-    if (!f) {
-        perror(path);
-        exit(1);
-    }
-    while ((n = fread(part, 1, sizeof part, f)) > 0)
-        memory_append(part, n, &file);
-    fclose(f);
-    return file;
+    return memory_of_file(path);
 }
 
 /* Returns the constant that begins with this letter and has this number and end, or NULL. */

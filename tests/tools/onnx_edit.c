@@ -9,22 +9,6 @@
 
 static char message[160];
 
-static memory_file file_of(const char *path)
-{
-    memory_file file = { NULL, 0, 0 };
-    unsigned char part[65536];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        perror(path);
-        exit(1);
-    }
-    while ((n = fread(part, 1, sizeof part, f)) > 0)
-        memory_append(part, n, &file);
-    fclose(f);
-    return file;
-}
-
 static int write_to(const onnx_edit *e, memory_file *to)
 {
     to->size = 0;
@@ -136,7 +120,7 @@ static void edit_away(const onnx_graph *g, onnx_edit *e, FILE *list)
 /* Returns why a file is not written as it should be, or NULL. */
 static const char *try_file(const char *path, const char *folder, int number)
 {
-    memory_file in = file_of(path), out = { NULL, 0, 0 };
+    memory_file in = memory_of_file(path), out = { NULL, 0, 0 };
     onnx_graph *g = onnx_graph_open(in.data, in.size, NULL, NULL, message), *again;
     const char *why = g ? NULL : message;
     int kind;

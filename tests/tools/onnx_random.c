@@ -33,22 +33,6 @@ static char message[160], why[400];
 static long graphs, evaluated, nodes, differ, refused, unsupported, grown, not_numbers, rounded,
     tried;
 
-static memory_file file_of(const char *path)
-{
-    memory_file file = { NULL, 0, 0 };
-    static unsigned char part[1 << 16];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        perror(path);
-        exit(2);
-    }
-    while ((n = fread(part, 1, sizeof part, f)) > 0)
-        memory_append(part, n, &file);
-    fclose(f);
-    return file;
-}
-
 static const unsigned char *take(source *s, size_t n)
 {
     const unsigned char *p = s->p + s->at;
@@ -491,8 +475,8 @@ int main(int argc, char **argv)
     if (argc != 4)
         return 2;
     folder = argv[3];
-    cases = file_of(argv[1]);
-    results = file_of(argv[2]);
+    cases = memory_of_file(argv[1]);
+    results = memory_of_file(argv[2]);
     s.p = cases.data;
     s.n = cases.size;
     t.p = results.data;

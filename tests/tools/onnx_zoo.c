@@ -35,20 +35,6 @@ typedef struct {
     int in, out;
 } body;
 
-static unsigned char *slurp(const char *folder, const char *name, const char *end, size_t *bytes)
-{
-    FILE *f = in_folder(folder, name, end, "rb");
-    unsigned char *p;
-    fseek(f, 0, SEEK_END);
-    *bytes = (size_t)ftell(f);
-    rewind(f);
-    p = malloc(*bytes + 1);
-    if (!p || fread(p, 1, *bytes, f) != *bytes)
-        exit(1);
-    fclose(f);
-    return p;
-}
-
 static size_t size_of(const lgelu_node *node)
 {
     return node->shape[0] * node->shape[1] * node->shape[2];
