@@ -172,6 +172,16 @@ DEPLOY_FN void deploy_put(deploy_out *o, const char *format, ...)
     va_end(list);
 }
 
+/* Encodes x as a varint of Protocol Buffers, at most 10 bytes, and returns its length. */
+DEPLOY_FN size_t deploy_varint(unsigned char *to, uint64_t x)
+{
+    size_t n = 0;
+    for (; x > 127; x >>= 7)
+        to[n++] = (unsigned char)(x | 128);
+    to[n++] = (unsigned char)x;
+    return n;
+}
+
 /* Writes a finite float exactly, as a hexadecimal constant of C99: -0x1.8p-3f. */
 DEPLOY_FN void deploy_hex(deploy_out *o, float x)
 {

@@ -1844,20 +1844,10 @@ static void onnx_append(onnx_bytes *b, const void *data, size_t n)
     b->n += n;
 }
 
-/* Writes a varint to `to`, which has space for ten bytes. Returns its length. */
-static size_t onnx_encode(unsigned char *to, uint64_t x)
-{
-    size_t n = 0;
-    for (; x > 127; x >>= 7)
-        to[n++] = (unsigned char)(x | 128);
-    to[n++] = (unsigned char)x;
-    return n;
-}
-
 static void onnx_append_varint(onnx_bytes *b, uint64_t x)
 {
     unsigned char code[10];
-    onnx_append(b, code, onnx_encode(code, x));
+    onnx_append(b, code, deploy_varint(code, x));
 }
 
 /* Appends a field that is an integer. */
@@ -2388,7 +2378,7 @@ static void onnx_emit_head(onnx_sink *s, const onnx_fields *r, size_t n)
     number.n = (size_t)(r->left.p - r->start);
     onnx_varint(&number, &key);
     onnx_emit(s, r->start, (size_t)(number.p - r->start));
-    onnx_emit(s, code, onnx_encode(code, n));
+    onnx_emit(s, code, deploy_varint(code, n));
 }
 
 typedef void onnx_emit_message(onnx_sink *s, deploy_span proto, int place);
@@ -2439,15 +2429,15 @@ static void onnx_emit_tensor(onnx_sink *s, deploy_span proto, const onnx_change 
         if (raw) {
             onnx_emit_replaced(s, &r, c);
         } else {
-            onnx_emit(s, code, onnx_encode(code, 9 << 3 | 2));
-            onnx_emit(s, code, onnx_encode(code, c->n));
+            onnx_emit(s, code, deploy_varint(code, 9 << 3 | 2));
+            onnx_emit(s, code, deploy_varint(code, c->n));
             onnx_emit(s, c->bytes, c->n);
         }
     }
     onnx_emit(s, done, (size_t)(proto.p + proto.n - done));
     if (!written && c->n) {
-        onnx_emit(s, code, onnx_encode(code, 9 << 3 | 2));
-        onnx_emit(s, code, onnx_encode(code, c->n));
+        onnx_emit(s, code, deploy_varint(code, 9 << 3 | 2));
+        onnx_emit(s, code, deploy_varint(code, c->n));
         onnx_emit(s, c->bytes, c->n);
     }
 }
@@ -2502,7 +2492,7 @@ static void onnx_emit_more_inputs(onnx_sink *s, int place, int have)
             continue;
         }
         onnx_emit(s, left_out, 1);
-        onnx_emit(s, size, onnx_encode(size, c->n));
+        onnx_emit(s, size, deploy_varint(size, c->n));
         onnx_emit(s, c->bytes, c->n);
     }
 }

@@ -69,21 +69,11 @@ static void onnx_emit(onnx_writer *w, const void *data, size_t n)
         deploy_bytes(&w->out, data, n);
 }
 
-/* Encodes x as a protobuf varint of at most 10 bytes and returns its length. */
-static size_t onnx_to_varint(unsigned char *p, uint64_t x)
-{
-    size_t n = 0;
-    for (; x > 127; x >>= 7)
-        p[n++] = (unsigned char)(x | 128);
-    p[n++] = (unsigned char)x;
-    return n;
-}
-
 /* Writes x as a varint. */
 static void onnx_emit_number(onnx_writer *w, uint64_t x)
 {
     unsigned char p[10];
-    onnx_emit(w, p, onnx_to_varint(p, x));
+    onnx_emit(w, p, deploy_varint(p, x));
 }
 
 /* Writes the four bytes of x, little-endian on every machine. */
@@ -115,16 +105,16 @@ static void onnx_append(onnx_message *m, const void *data, size_t n)
 static void onnx_append_number(onnx_message *m, int field, uint64_t x)
 {
     unsigned char p[20];
-    size_t n = onnx_to_varint(p, (uint64_t)field << 3);
-    onnx_append(m, p, n + onnx_to_varint(p + n, x));
+    size_t n = deploy_varint(p, (uint64_t)field << 3);
+    onnx_append(m, p, n + deploy_varint(p + n, x));
 }
 
 /* Appends a field of a length and that many bytes. */
 static void onnx_append_bytes(onnx_message *m, int field, const void *data, size_t bytes)
 {
     unsigned char p[20];
-    size_t n = onnx_to_varint(p, (uint64_t)field << 3 | 2);
-    onnx_append(m, p, n + onnx_to_varint(p + n, bytes));
+    size_t n = deploy_varint(p, (uint64_t)field << 3 | 2);
+    onnx_append(m, p, n + deploy_varint(p + n, bytes));
     onnx_append(m, data, bytes);
 }
 
@@ -239,7 +229,7 @@ static void onnx_begin_tensor(onnx_writer *w, const char *name, int type, const 
     onnx_append_number(&m, 2, (uint64_t)type);
     onnx_append_text(&m, 8, name);
     onnx_emit_number(w, 5 << 3 | 2);
-    onnx_emit_number(w, m.n + 1 + onnx_to_varint(p, bytes) + bytes);
+    onnx_emit_number(w, m.n + 1 + deploy_varint(p, bytes) + bytes);
     onnx_emit(w, m.at, m.n);
     onnx_emit_number(w, 9 << 3 | 2);
     onnx_emit_number(w, bytes);
