@@ -47,7 +47,11 @@
                         (LGELU_TRAINER)
          [8a] machine: texts, errors, sizes, threads, products
          [8b] graph: nodes and their checks, jobs, memory plan, block, first weights
-         [8c] layers, one after another: builder, workspace, forward, backward
+         [8c] layers, one after another, each with builder, workspace, forward and backward: inputs,
+              linear, gates, sigmoid, sums, products, convolutions (of any window, depthwise,
+              Winograd's), batch and group norm, pools, factors of channels, concatenation, views,
+              embedding, positions, rotary positions, layer and RMS norm, attention, dropout,
+              patches and tokens, losses
          [8d] table of layers   [8e] whole networks   [8f] running    [8g] training step
          [8h] values, gates, folding
      [9] EXCHANGE       checkpoints as safetensors, through a caller's function (LGELU_TRAINER)
