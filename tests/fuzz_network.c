@@ -984,6 +984,21 @@ static void append(slot *s, builder what, int a, int b, size_t n0, size_t n1, fl
         build(s, &c);
 }
 
+/* Adds labels of the last value's shape, and a cross-entropy. */
+static void classify(slot *s)
+{
+    const int last = s->net.count - 1;
+    if (s->status || last < 1)
+        return;
+    call c;
+    memset(&c, 0, sizeof c);
+    c.what = LABELS;
+    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
+    strcpy(c.name, "target");
+    build(s, &c);
+    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
+}
+
 /* Builds blocks of attention over tokens with rows of all widths, and layers that work in place
  * before and after them. */
 static void random_tokens_net(slot *s)
@@ -1077,15 +1092,7 @@ static void random_windows_net(slot *s)
     }
     append(s, FLATTEN, s->net.count - 1, 0, 0, 0, 0);
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
-    const int last = s->net.count - 1;
-    if (s->status || last < 1)
-        return;
-    memset(&c, 0, sizeof c);
-    c.what = LABELS;
-    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
-    strcpy(c.name, "target");
-    build(s, &c);
-    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
+    classify(s);
 }
 
 /* Builds convolutions with squeeze-and-excitation: channels that are scaled by factors computed
@@ -1117,16 +1124,7 @@ static void random_scaled_net(slot *s)
     }
     append(s, FLATTEN, s->net.count - 1, 0, 0, 0, 0);
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
-    const int last = s->net.count - 1;
-    if (s->status || last < 1)
-        return;
-    call c;
-    memset(&c, 0, sizeof c);
-    c.what = LABELS;
-    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
-    strcpy(c.name, "target");
-    build(s, &c);
-    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
+    classify(s);
 }
 
 /* Builds a network that is made for some hundred samples and used for fewer. */
@@ -1147,16 +1145,7 @@ static void random_wide_net(slot *s)
         }
     }
     append(s, LINEAR, s->net.count - 1, 0, 1 + draw(20), 0, 0);
-    const int last = s->net.count - 1;
-    if (s->status || last < 1)
-        return;
-    call c;
-    memset(&c, 0, sizeof c);
-    c.what = LABELS;
-    memcpy(c.n, s->nodes[last].shape, 3 * sizeof *c.n);
-    strcpy(c.name, "target");
-    build(s, &c);
-    append(s, CROSS_ENTROPY, last, last + 1, 0, 0, 0);
+    classify(s);
 }
 
 /* Draws a batch size: mostly a few samples, up to 1,500 for networks whose values are small. */
