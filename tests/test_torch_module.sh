@@ -75,6 +75,11 @@ EOF
 )
 verdict $([ -z "$other" ]; echo $?) "relus.py: the network of reluize --within is nearer than a cold swap" "$other"
 
+$relus --only '^sine' --seeds 1 --steps 20 > $out/steps.table 2> $out/err
+sed 's/^/# /' $out/steps.table
+awk -F ' *[|] *' '{ apart[$3] = $6 } END { exit !(NR > 5 && apart["refit, 20 steps"] < apart["cold, 20 steps"] && apart["refit, 3 ReLUs"] > 0) }' $out/steps.table
+verdict $? "relus.py: a table of refits with steps of distillation, nearer than steps alone" "$(tail -n 1 $out/err)"
+
 # What has been run is not run again; what was trained is converted again, with the same result; a training that was stopped continues; an
 # arm that is missing is added.
 cp -r $out/relus $out/again

@@ -465,7 +465,7 @@ class _Gate:
         self.number, self.relus = number, info.replaced
         self.name, self.why, self.input, self.output, self.node = (
             getattr(info, key).decode(errors="replace") for key in ("name", "why", "input", "output", "node"))
-        self.kind, self.uses, self.lines, self.shape, self.z, self.f = _kinds[info.kind], [], (), (), None, None
+        self.kind, self.uses, self.lines, self.shape, self.z, self.f = _kinds[info.kind], [], (), None, None, None
 
     def find(self, uses):
         """Looks for the calls whose values agree: of those that agree by the simplest lines the innermost."""
@@ -484,17 +484,41 @@ class _Gate:
         """Its name in the report."""
         return self.uses[0].path or "the model" if self.uses else self.node or self.output
 
+    def function(self, model):
+        """The name of its function; of one that has none, the class of its module."""
+        named = self.name != "unnamed" or not self.uses
+        return self.name if named else type(model.get_submodule(self.uses[0].path)).__name__
+
+_smooth = tuple(getattr(nn, kind) for kind in ("GELU", "SiLU", "Mish", "ELU", "CELU", "SELU", "Softplus", "Hardswish", "LogSigmoid"))
+
+def _is_smooth(m):
+    """Whether a module is a smooth gate by its class."""
+    return isinstance(m, _smooth) or type(m).__name__ == "LambdaGELU"
+
+def _unseen(model, gates, uses):
+    """Entries of the report for modules that are smooth gates by their class, but compute no gate of the file."""
+    seen, called = ({u.path for u in some} for some in ([u for g in gates for u in g.uses], uses))
+    for path, m in model.named_modules():
+        if path in seen or not _is_smooth(m): continue
+        why = "it is a part of a gate with what follows it, or its values do not depend on the inputs" if path in called \
+            else "it is not called for these inputs"
+        yield {"kind": "gate", "name": path, "function": type(m).__name__, "replaced": 0, "why": why, "error": 0.0}
+
 def _sample_gates(gates, file, names, first):
-    """Reads samples of what the gates that are to be replaced read and make."""
-    wanted = [g for g in gates if g.relus]
+    """Reads samples of what the gates read and make, those aside that are piecewise linear."""
+    wanted = [g for g in gates if g.kind in ("smooth", "leaky", "stays") and not (file("keep", g.input.encode())
+                                                                                 or file("keep", g.output.encode()))]
     values = file.values(names, first, [v for g in wanted for v in (g.input, g.output)])
     for g, z, f in zip(wanted, values[::2], values[1::2]): g.shape, g.z, g.f = tuple(f.shape), _sample(z), _sample(f)
 
 def _find_modules(gates, uses):
-    """Looks for the modules of the gates that are to be replaced. A module that is called several times gets one replacement for
+    """Looks for the modules of the gates: first of those that are to be replaced. A module that is called several times gets one replacement for
     all of its calls: each must be such a gate, by the same lines, and it is one ReLU where they are several gates."""
     for g in gates:
         if g.relus: g.find(uses)
+    others = [u for u in uses if not u.gates]
+    for g in gates:
+        if not g.relus and g.shape is not None: g.find(others)
     by_path = {}
     for u in uses: by_path.setdefault(u.path, []).append(u)
     changed = True
@@ -504,7 +528,8 @@ def _find_modules(gates, uses):
             of = [g for u in calls for g in u.gates]
             if not any(g.relus for g in of): continue
             if not all(u.gates for u in calls) or not all(g.relus for g in of) or len({g.lines for g in of}) > 1:
-                for g in of: g.relus, g.why = 0, f"the module '{path}' is called in several places, not all of them such gates"
+                for g in [g for g in of if g.relus]:
+                    g.relus, g.why = 0, f"the module '{path}' is called in several places, not all of them such gates"
                 changed = True
             elif len(set(of)) > 1:
                 for g in of: g.relus = 1
@@ -1009,7 +1034,7 @@ class _Job:
         self.teacher = _teach(self.flat, tensors)
         self.outputs = [f"output_{i}" for i in range(len(self.teacher[0]))]
         self.data = _export(self.flat, tensors, self.names, self.outputs)
-        self.entries = []
+        self.entries, self.uses = [], None
 
     def convert(self, steps, lr, onnx):
         """Returns nothing; what it has found is in self.entries."""
@@ -1033,10 +1058,11 @@ class _Job:
             gates.append(_Gate(k, info))
         _sample_gates(gates, file, self.names, self.tensors[0])
         if not onnx:
-            _find_modules(gates, _uses(self.flat, self.tensors[0]))
+            self.uses = _uses(self.flat, self.tensors[0])
+            _find_modules(gates, self.uses)
             if any(g.relus and not g.uses for g in gates): raise _NoModule([g for g in gates if g.relus])
         if not any(g.relus for g in gates):
-            left = "; ".join(f"{g.name} at {g.place()} stays: {g.why}" for g in gates if g.kind == "stays" or g.uses)
+            left = "; ".join(f"{g.function(self.work)} at {g.place()} stays: {g.why}" for g in gates if g.why and (g.kind == "stays" or g.uses))
             raise ValueError("lgelu: refit: there is no smooth gate to replace in this model" + (left and ": " + left))
         return gates
 
@@ -1067,8 +1093,9 @@ class _Job:
             info = _GateInfo()
             engine("gate", g.number, ctypes.byref(info))
             if info.replaced: self.gates.append((g, info))
-            self.entries.append({"kind": "gate", "name": g.place(), "function": g.name, "replaced": info.replaced,
+            self.entries.append({"kind": "gate", "name": g.place(), "function": g.function(self.work), "replaced": info.replaced,
                                  "why": None if info.replaced else g.why or info.why.decode(errors="replace"), "error": info.error})
+        if self.uses is not None: self.entries += _unseen(self.work, gates, self.uses)
         for layer in self.layers:
             info = _LayerInfo()
             engine("layer", layer.number, ctypes.byref(info))

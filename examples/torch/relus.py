@@ -4,14 +4,16 @@ converted with 1, 2, 3 and 6 ReLUs in place of each gate, with and without a ref
 
     make -C examples relus                      (LGELU_DATA names the folder of the data sets)
     python3 relus.py [--data FOLDER] [--table FILE] [--only EXPRESSION] [--seeds N] [--seed N] [--short] [--train] [--out FOLDER] [--svg FILE]
-                     [--reluize FILE]
+                     [--reluize FILE] [--steps N,N,...]
 
 FILE is a table of numbers whose last column is the target. Rows whose data are not there are left out. For each network and seed --out
 keeps the trained smooth network (.pt, and .onnx for reluize) and what was measured (.json). What is there already is not run again, so
 that a training that was stopped continues, an arm that is missing is added, and conversions are run again after a .json is removed; the
 table is of all that is there, and with --seeds 0 of nothing else.
 --train only trains. --svg draws the figure. --short trains for some steps only, with few samples, to try the program. An MLP takes
-seconds, a ResNet-18 some minutes, the texts of 20,000 steps half an hour each.
+seconds, a ResNet-18 some minutes, the texts of 20,000 steps half an hour each. --steps 100,400 prints another table instead: refits
+with so many steps of distillation (lgelu.refit(steps=N)), and what takes the same time without them, with the divergence, or for a
+regression the change in percent.
 
 Arms, beside the smooth network:
 
@@ -498,6 +500,37 @@ def run(row, seed, options, result):
     return result
 
 
+# ---- steps of distillation behind a refit ----
+def print_steps(rows, counts, options):
+    """Prints for each network a refit, the same with each number of steps, and what takes their time without them: a refit of more
+    inputs, or steps behind a cold swap; and a refit with three ReLUs."""
+    print("| network | conversion | inputs | s | divergence | flips, % |\n|---|---|---|---|---|---|")
+    for row, seed in ((row, seed) for seed in range(options.seed, options.seed + options.seeds) for row in rows):
+        net, (part, _, test), _ = trained(row, seed, options)
+        network, most = NETWORKS[row.split("-")[0]], NETWORKS[row.split("-")[0]].inputs // (8 if options.short else 1)
+        z = outputs(net, test[0])
+
+        def measure(name, inputs, **more):
+            start = time.process_time()
+            other = lgelu.refit(copy.deepcopy(net), list(part[0][:inputs].split(network.batch)), **more)
+            seconds = time.process_time() - start
+            w = outputs(other, test[0])
+            apart = 100 * (w - z).norm().item() / z.norm().item() if z.shape[-1] == 1 else divergence(z, w).double().mean().item()
+            flips = 0 if z.shape[-1] == 1 else 100 * (w.argmax(-1) != z.argmax(-1)).double().mean().item()
+            print(f"| {title_of(row)} | {name} | {min(inputs, len(part[0]))} | {seconds:.1f} | {apart:.5f} | {flips:.2f} |", flush=True)
+            return seconds
+
+        measure("refit", most)
+        measure("refit, 3 ReLUs", most, relus=3)
+        for count in counts:
+            longest = measure(f"refit, {count} steps", most, steps=count)
+            measure(f"cold, {count} steps", most, what="cold", steps=count)
+        inputs, seconds = most, 0
+        while seconds < longest and inputs < len(part[0]):
+            inputs *= 2
+            seconds = measure("refit", inputs)
+
+
 # ---- the table ----
 def interval(values):
     mean, half = convert.interval(values)
@@ -691,6 +724,7 @@ def main():
     p.add_argument("--train", action="store_true", help="only train, convert nothing")
     p.add_argument("--out", default=os.path.join(here, "..", "build", "relus"))
     p.add_argument("--svg", default="")
+    p.add_argument("--steps", type=lambda s: [int(n) for n in s.split(",")], help="instead, a table of refits with so many steps of distillation")
     p.add_argument("--reluize", default=os.path.join(here, "..", "build", "reluize"))
     options = p.parse_args()
     if not 0 <= options.seeds <= 10:
@@ -700,6 +734,8 @@ def main():
     rows = [row for row in ROWS if (re.search(options.only, row) if options.only else row.split("-")[0] not in LARGE)]
     if not rows:
         sys.exit("relus.py: no row with this name; the rows are " + ", ".join(ROWS))
+    if options.steps:
+        return print_steps(rows, options.steps, options)
     for seed in range(options.seed, options.seed + options.seeds):
         for row in rows:
             need, path = NETWORKS[row.split("-")[0]].need, f"{options.out}/{row}-{seed}.json"

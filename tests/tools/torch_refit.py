@@ -145,9 +145,38 @@ def _():
     x, report = torch.randn(300, 20), []
     lgelu.refit(net, x.split(50), report=report)
     kinds = [type(m).__name__ for m in net][1::2]
-    tanh = [g for g in gates_of(report).values() if g["function"] == "tanh"]
-    good = kinds[1] == "Tanh" and all(k in ("ReLU", "Relus") for k in (kinds[0], kinds[2], kinds[3])) and tanh and tanh[0]["why"]
+    of = gates_of(report)
+    good = kinds[1] == "Tanh" and all(k in ("ReLU", "Relus") for k in (kinds[0], kinds[2], kinds[3])) and of["3"]["why"] \
+        and [of[k]["function"] for k in "1357"] == ["Hardswish", "tanh", "Custom", "ELU"]
     return "" if good else f"{kinds}, {report}"
+
+class Auxiliary(nn.Module):
+    """Gates that are no gate of its file: of a head that is called in training alone, of a constant, and one that tanh follows."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.gate, self.second, self.head, self.last = nn.Linear(20, 30), Squareplus(), nn.Linear(30, 30), nn.Linear(30, 5), nn.Softplus()
+        self.more, self.of_constant, self.constant = nn.Sequential(nn.Linear(30, 5), nn.SiLU()), nn.GELU(), nn.Parameter(torch.randn(30))
+        self.inside, self.bounded = nn.ELU(), nn.Tanh()
+
+    def forward(self, x):
+        x = self.second(self.gate(self.first(x))) + self.of_constant(self.constant)
+        y = self.last(self.head(self.bounded(self.inside(x))))
+        return (y, self.more(x)) if self.training else y
+
+class Squareplus(nn.Module):
+    def forward(self, x): return (x + (x * x + 1).sqrt()) / 2
+
+@case("each gate is in the report by its module: a custom one, one of a head that is not called, of a constant, inside another")
+def _():
+    net, report = Auxiliary(), []
+    lgelu.refit(net, torch.randn(200, 20).split(50), report=report)
+    of = gates_of(report)
+    if not of["gate"]["replaced"] or of["gate"]["function"] != "Squareplus": return str(of["gate"])
+    reasons = {"last": "it is an output of the model", "/model/bounded/Tanh": "saturates", "more.1": "not called", "of_constant": "do not depend on the inputs",
+               "inside": "part of a gate with what follows"}
+    wrong = [r for name, r in of.items() if name != "gate" and (r["replaced"] or reasons[name] not in r["why"])]
+    return "" if len(of) == 6 and not wrong else str(wrong or of)
 
 @case("nn.TransformerEncoder with \"gelu\", in training's path and in the fast one")
 def _():
