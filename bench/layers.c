@@ -68,6 +68,15 @@ static double reading(void)
     return (double)rows * (double)columns * 4e-9 / fastest;
 }
 
+/* Returns the elements of the matrix by which a layer multiplies: 0 for embeddings and norms, which
+   copy or scale. A tied layer multiplies by the matrix of an embedding. */
+static size_t matrix_size(const lgelu_net *net, const lgelu_node *node)
+{
+    if (node->op != LGELU_OP_LINEAR && node->op != LGELU_OP_CONV)
+        return 0;
+    return node->tied ? net->nodes[node->tied - 1].weight_count : node->weight_count;
+}
+
 /* Returns the fmas of a layer's products as it computes them. */
 static double fmas(const lgelu_net *net, const lgelu_node *node)
 {
@@ -81,14 +90,14 @@ static double fmas(const lgelu_net *net, const lgelu_node *node)
         /* causal: half of the pairs of tokens, twice */
         return samples * (double)(node->shape[1] * node->shape[1] * node->shape[2]);
     }
-    return (double)lgelu__rows(net, node) * (double)node->weight_count;
+    return (double)lgelu__rows(net, node) * (double)matrix_size(net, node);
 }
 
 /* Returns the bytes that a layer reads and writes once: its matrix, its inputs and its output. */
 static double traffic(const lgelu_net *net, const lgelu_node *node)
 {
-    const size_t matrix =
-        lgelu__prepacked_of(net, node) ? lgelu__prepacked_floats(net, node) : node->weight_count;
+    const size_t matrix = lgelu__prepacked_of(net, node) ? lgelu__prepacked_floats(net, node)
+                                                         : matrix_size(net, node);
     size_t values = node->shape[0] * node->shape[1] * node->shape[2];
     int k;
     for (k = 0; k < node->inputs; k++) {
