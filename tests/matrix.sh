@@ -5,6 +5,8 @@
 #   switches     the header's switches alone and in pairs, clang's -Weverything, and several ways to include it: no warning
 # `make matrix` runs all parts and prints the table and that of the hashes (matrix.sh table LOG...). The name of a case is "compiler;
 # language; processor; libm; what"; a hash over all hashes of test_same_bits is the line "# compiler; language; processor; libm; hash".
+# BRIEF=1 omits what the tests, or another row, test as well: the switches where test_interface tries them, the processors of test_web and of
+# `make portability`, a second language or order of bytes.
 # Debian packages: g++, clang, clang-19, tcc, and those that tools/processors.sh names.
 part=$1
 if [ "$part" = table ]; then
@@ -77,16 +79,18 @@ processors)
     on i386          gcc 'i386, SSE2' glibc
     on musl          musl-gcc "$native" musl
     on mingw         MinGW 'x86-64, Windows' msvcrt
-    on mingw++       MinGW 'x86-64, Windows' msvcrt
+    [ "$BRIEF" ] || on mingw++ MinGW 'x86-64, Windows' msvcrt
     unwine
-    on aarch64       gcc AArch64 glibc
+    [ "$BRIEF" ] || on aarch64 gcc AArch64 glibc
     on aarch64-clang clang AArch64 glibc
     on arm           gcc '32-bit ARM' glibc
     on riscv64       gcc 'RISC-V 64' glibc
     on s390x         gcc 's390x, big-endian' glibc
-    on ppc64         gcc 'ppc64, big-endian' glibc
-    on wasm          clang 'WebAssembly' wasi-libc
-    on wasm-simd128  clang 'WebAssembly, SIMD128' wasi-libc
+    if [ -z "$BRIEF" ]; then
+        on ppc64        gcc 'ppc64, big-endian' glibc
+        on wasm         clang 'WebAssembly' wasi-libc
+        on wasm-simd128 clang 'WebAssembly, SIMD128' wasi-libc
+    fi
     ;;
 switches)
     printf '#include "lgelu.h"\n#include "lgelu.h"\nint nothing(void);\nint nothing(void) { return 0; }\n' > "$dir/use.c"
@@ -109,17 +113,19 @@ switches)
         try() { quiet "$shown" "$language" "$processor" "$libm" "$@"; }
         compile="$command -x $kind -std=$language $WARNINGS -Werror -I.. -fsyntax-only"
         # each of the five together with LGELU_IMPLEMENTATION, without which static functions would be missing
-        for first in '' "$@"; do
-            for second in '' "$@"; do
-                if [ -n "$first" ] && ! [ "$first" '<' "$second" ]; then continue; fi
-                if [ -n "$first" ]; then case $command in gcc | clang++) ;; *) continue ;; esac; fi
-                set_of="${first:+-D$first }${second:+-D$second}"
-                $compile $set_of -DLGELU_IMPLEMENTATION "$dir/use.c" || echo "with $set_of"
-                case $set_of in *STATIC*) ;; *) $compile $set_of "$dir/use.c" || echo "with $set_of alone" ;; esac
-            done
-        done > "$dir/said" 2>&1
-        case $command in gcc | clang++) sets='alone and in pairs' ;; *) sets=alone ;; esac
-        try "the six switches, $sets" cat "$dir/said"
+        if [ -z "$BRIEF" ] || [ $shown = MinGW ]; then
+            for first in '' "$@"; do
+                for second in '' "$@"; do
+                    if [ -n "$first" ] && ! [ "$first" '<' "$second" ]; then continue; fi
+                    if [ -n "$first" ]; then case $command in gcc | clang++) ;; *) continue ;; esac; fi
+                    set_of="${first:+-D$first }${second:+-D$second}"
+                    $compile $set_of -DLGELU_IMPLEMENTATION "$dir/use.c" || echo "with $set_of"
+                    case $set_of in *STATIC*) ;; *) $compile $set_of "$dir/use.c" || echo "with $set_of alone" ;; esac
+                done
+            done > "$dir/said" 2>&1
+            case $command in gcc | clang++) sets='alone and in pairs' ;; *) sets=alone ;; esac
+            try "the six switches, $sets" cat "$dir/said"
+        fi
         try 'twice, from <lgelu.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/angle.c"
         case $command in
         *mingw*)

@@ -6,14 +6,22 @@ out=build/corpus
 CC=${CC:-cc}
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 rm -rf $out
-mkdir -p $out
+mkdir -p $out/objects
+# Each file is compiled once, without optimisation: the runs are short.
+flags='-std=c99 -O0 -g -I..'
+echo 'int main(void) { return 0; }' > $out/none.c
+sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all'
+$CC $flags $sanitizers $out/none.c -o $out/none 2> /dev/null && $out/none && flags="$flags $sanitizers"
 for source in fuzz_*.c; do
     grep -q 'tools/fuzz.h' $source || continue
     program=$out/$(basename $source .c)
-    with=$(sh tools/fuzz.sh sources $source)
-    $CC -std=c99 -O1 -g -I.. -fsanitize=address,undefined -fno-sanitize-recover=all $source $with $IMPLEMENTATION -o $program \
-        -lm 2> /dev/null ||
-        $CC -std=c99 -O1 -I.. $source $with $IMPLEMENTATION -o $program -lm || { echo "FAIL ${source%.c}: does not compile"; continue; }
+    objects=
+    for file in $(sh tools/fuzz.sh sources $source); do
+        object=$out/objects/$(basename $file .c).o
+        [ -e $object ] || $CC $flags -c $file -o $object || echo "FAIL $file: does not compile"
+        objects="$objects $object"
+    done
+    $CC $flags $source $objects $IMPLEMENTATION -o $program -lm || { echo "FAIL ${source%.c}: does not compile"; continue; }
     if [ "$1" = record ]; then $program --seeds corpus; continue; fi
     for reader in $($program --list); do
         case $reader in sheet) rounds=20 ;; onnx|text|pairs|picture|checkpoint|folder) rounds=300 ;; *) rounds=1000 ;; esac

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_mpi.sh: the data-parallel example computes the same bits for every network on 1, 2, 4 and 8 ranks, also if it is resumed on
 # another number of ranks. The test also checks the bytes that ranks exchange, ranks that are killed at random moments, memory and files
-# that fail on one rank, ranks with other options or data, and errors.
+# that fail on one rank, ranks with other options or data, and errors. KILLS=30: so many ranks are killed; NETWORKS=300 random networks.
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMP_NUM_THREADS=1
@@ -65,7 +65,7 @@ verdict $(equal shards more4 && [ "$(weights shards)" != "$(weights mlp)" ]; ech
 
 # ---- random networks, on shards smaller than the batch they are made for, on other ranks and other instruction sets ----
 mpicc -std=c99 -O2 -I.. $(declared tools/mpi_random.c) $IMPLEMENTATION -o $out/mpi_random -lm || exit 1
-networks=${NETWORKS:-300}
+networks=${NETWORKS:-100}
 $mpirun -np 1 $out/mpi_random 1 $networks > $out/random 2> $out/random.err
 verdict $([ $? = 0 ] && [ "$(wc -l < $out/random)" = $networks ] && [ "$(grep -c none $out/random)" -lt $((networks / 4)) ]; echo $?) \
     "5_mpi: $networks random networks on one rank" "$(grep -m1 . $out/random.err)"
@@ -141,7 +141,7 @@ lines=$(wc -l < $out/killed.err)
 verdict $([ $killed = 1 ] && [ $status != 0 ] && [ $seconds -le 15 ] && [ $said -ge 1 ] && [ $said -le 3 ] && [ "$lines" = $said ]; echo $?) \
     "5_mpi: one of 4 ranks killed: the others end with a line each, and nothing else" "status $status, $seconds s, $(cat $out/killed.err)"
 kills=1 bad=
-while [ $kills -lt 30 ]; do
+while [ $kills -lt ${KILLS:-10} ]; do
     ranks=$((1 << $(random 4))) epochs=$(random 13) wait=$(random 300)
     [ $epochs != 0 ] || wait=$(random 1500)
     [ $kills -gt 2 ] || { epochs=$((epochs % 4 + 1)); wait=$((wait % 20)); }      # three times before it is done

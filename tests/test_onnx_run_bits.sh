@@ -10,23 +10,27 @@ onnx=$(python_with onnx)
 [ -z "$onnx" ] || $onnx tools/onnx_conformance.py models $out/nodes > $out/list 2> $out/log
 deploy=../examples/deploy
 sources="tools/onnx_run_bits.c $(ls $deploy/onnx_run*.c | grep -v main) $deploy/onnx_graph.c $deploy/onnx_out.c"
+objects=
+[ -z "$ONNX_READER" ] || objects="tools/onnx_run_bits.c $ONNX_READER $DEPLOY/onnx_out.o"
 # The library may have been compiled with OpenMP, whose flag is another one for each compiler.
 library=$(echo "${IMPLEMENTATION:-build/lgelu.o}" | sed 's/-fopenmp/-lgomp/')
 first=
-# bits NAME COMPILER [FLAGS]: the hashes of this build, which must be those of the first one
+# bits NAME SOURCES COMPILER [FLAGS]: the hashes of this build, which must be those of the first one
 bits()
 {
     name=$1
-    shift
+    files=$2
+    shift 2
     command -v $1 > /dev/null || { echo "skip the evaluator's bits with $name: not installed"; return; }
-    "$@" -std=c99 $sources $library -pthread -lm -o $out/bits > $out/log 2>&1 &&
+    "$@" -std=c99 $files $library -pthread -lm -o $out/bits > $out/log 2>&1 &&
         xargs $out/bits < $out/list > "$out/$name" 2>> $out/log
     status=$?
     first=${first:-$name}
     [ $status = 0 ] && cmp -s "$out/$first" "$out/$name" || status=1
     verdict $status "the evaluator's bits with $name: $(($(wc -l < "$out/$name"))) models" "$(diff "$out/$first" "$out/$name" | head -n 2 | tr '\n' ' ')"
 }
-bits 'gcc -O2' gcc -O2
-bits 'gcc -O3 -march=native -ffp-contract=fast' gcc -O3 -march=native -ffp-contract=fast
-bits 'clang -O2 -march=native -ffp-contract=fast' clang -O2 -march=native -ffp-contract=fast
+# the objects that make compiles with -O2, or the sources
+bits "${CC:-gcc} -O2" "${objects:-$sources}" ${CC:-gcc} -O2
+bits 'gcc -O3 -march=native -ffp-contract=fast' "$sources" gcc -O3 -march=native -ffp-contract=fast
+bits 'clang -O2 -march=native -ffp-contract=fast' "$sources" clang -O2 -march=native -ffp-contract=fast
 exit $bad

@@ -112,9 +112,9 @@ verdict $([ "$(wc -l < $out/beside.csv)" -gt 3 ]; echo $?) 'study: with its line
 
 python=$(python_with torch,numpy)
 if [ -z "$python" ]; then echo "skip train.py: $no_torch"; exit $bad; fi
-$CC -std=c99 -O1 -fPIC -shared ../examples/torch/lgelu_torch.c -o $out/liblgelu_torch.so -lm || exit 1
-LGELU_TORCH_LIBRARY=$PWD/$out/liblgelu_torch.so PYTHONDONTWRITEBYTECODE=1
-export LGELU_TORCH_LIBRARY PYTHONDONTWRITEBYTECODE
+torch_libraries
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE
 cp ../examples/pictures/*.png $out/tiny
 for way in symbolic hard; do
     mkdir -p $out/$way.example

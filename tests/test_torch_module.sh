@@ -10,27 +10,16 @@ python=$(python_with torch,numpy)
 if [ -z "$python" ]; then echo "skip the module for PyTorch: $no_torch"; exit 0; fi
 rm -rf $out
 mkdir -p $out
-openmp=
-case $IMPLEMENTATION in *-fopenmp*) openmp=-fopenmp ;; esac
-if $CC -std=c99 -O1 $openmp -fPIC -shared $WARNINGS ../examples/torch/lgelu_torch.c -o $out/liblgelu_torch.so -lm \
-    2> $out/warnings && [ ! -s $out/warnings ]; then echo "ok the library compiles without a warning"
-else echo "FAIL the library compiles without a warning: $(grep -m1 -E 'error|warning' $out/warnings)"; exit 1; fi
+torch_libraries
 $CC -std=c99 -O1 $WARNINGS tools/torch_plan.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/plan -lm || exit 1
 $out/plan > $out/plans || exit 1
-LGELU_TORCH_LIBRARY=$PWD/$out/liblgelu_torch.so PYTHONPATH=../examples/torch PYTHONDONTWRITEBYTECODE=1
-export LGELU_TORCH_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE
+PYTHONPATH=../examples/torch PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH PYTHONDONTWRITEBYTECODE
 $python tools/torch_module.py $out/plans $out > $out/log 2> $out/err
 status=$?
 cat $out/log
 if [ $status != 0 ] && ! grep -q '^FAIL' $out/log; then echo "FAIL the module's tests end: $(tail -n 1 $out/err)"; fi
 [ $status = 0 ] || bad=1
-
-# relus.py calls lgelu.refit, which test_torch_module_refit.sh tests
-deploy=../examples/deploy
-engine="$(ls $deploy/onnx_run*.c $deploy/onnx_relu*.c | grep -v onnx_run_main.c) $deploy/onnx_gates.c $deploy/onnx_graph.c $deploy/least_squares.c"
-$CC -std=c99 -O1 $openmp -fPIC -shared ../examples/torch/lgelu_convert.c $engine -o $out/liblgelu_convert.so -lm || exit 1
-LGELU_CONVERT_LIBRARY=$PWD/$out/liblgelu_convert.so
-export LGELU_CONVERT_LIBRARY
 
 # The table of converted networks, after some steps of training, with the images of the repository and a short text. convert.py stops
 # where PyTorch and reluize disagree about a score.
@@ -39,7 +28,7 @@ $python tools/torch_convert.py 2> $out/err || bad=1
 [ -s $out/err ] && { echo "FAIL convert.py's intervals: $(tail -n 1 $out/err)"; bad=1; }
 $CC -std=c99 -O1 $RELUIZE ${IMPLEMENTATION:-tools/lgelu.c} -o $out/reluize -lm || exit 1
 evaluator=$(echo $RELUIZE | tr ' ' '\n' | grep -E '/(onnx_run.*|onnx_graph|npy|output)[.]')
-$CC -std=c99 -O1 $deploy/onnx_run_main.c $evaluator ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_run -lm || exit 1
+$CC -std=c99 -O1 ../examples/deploy/onnx_run_main.c $evaluator ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_run -lm || exit 1
 mkdir -p $out/data/text
 head -c 40000 ../examples/data.c > $out/data/text/tinyshakespeare.txt
 $python ../examples/torch/convert.py --data $out/data --only 'mlp-silu|gpt4x128-silu' --short --seeds 2 --out $out/converted \

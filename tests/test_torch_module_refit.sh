@@ -10,25 +10,21 @@ python=$(python_with torch,numpy)
 if [ -z "$python" ]; then echo "skip lgelu.refit: $no_torch"; exit 0; fi
 rm -rf $out
 mkdir -p $out/refits
-openmp=
-case $IMPLEMENTATION in *-fopenmp*) openmp=-fopenmp ;; esac
-$CC -std=c99 -O1 $openmp -fPIC -shared ../examples/torch/lgelu_torch.c -o $out/liblgelu_torch.so -lm || exit 1
+torch_libraries
 deploy=../examples/deploy
 engine="$(ls $deploy/onnx_run*.c $deploy/onnx_relu*.c | grep -v onnx_run_main.c) $deploy/onnx_gates.c $deploy/onnx_graph.c $deploy/least_squares.c"
-$CC -std=c99 -O1 $openmp -fPIC -shared $WARNINGS ../examples/torch/lgelu_convert.c $engine -o $out/liblgelu_convert.so -lm 2> $out/warnings &&
-    [ ! -s $out/warnings ]
-verdict $? "the library of lgelu.refit compiles without a warning" "$(grep -m1 -E 'error|warning' $out/warnings)"
-$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $deploy/npy.c $engine ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_relu -lm || exit 1
-LGELU_TORCH_LIBRARY=$PWD/$out/liblgelu_torch.so LGELU_CONVERT_LIBRARY=$PWD/$out/liblgelu_convert.so
+parts="$deploy/npy.c $engine"
+[ -z "$DEPLOY" ] || parts=$(for file in $parts; do echo $DEPLOY/$(basename $file .c).o; done)
+$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $parts ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_relu -lm || exit 1
 PYTHONPATH=../examples/torch PYTHONDONTWRITEBYTECODE=1
-export LGELU_TORCH_LIBRARY LGELU_CONVERT_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE
+export PYTHONPATH PYTHONDONTWRITEBYTECODE
 for part in "torch_refit.py $out/refits $out/onnx_relu" torch_refit_models.py; do
     $python tools/$part 2> $out/err || bad=1
     [ -s $out/err ] && { echo "FAIL $part: $(tail -n 1 $out/err)"; bad=1; }
 done
 
 # The snippets of the page in a folder that has the four files that it names, and nothing else
-mkdir -p $out/stranger && cp ../examples/torch/lgelu.py ../examples/torch/lgelu_refit.py $out/liblgelu_torch.so $out/liblgelu_convert.so $out/stranger
+mkdir -p $out/stranger && cp ../examples/torch/lgelu.py ../examples/torch/lgelu_refit.py $LGELU_TORCH_LIBRARY $LGELU_CONVERT_LIBRARY $out/stranger
 tools=$PWD/tools readme=$PWD/../examples/torch/README.md
 (cd $out/stranger && env -u LGELU_TORCH_LIBRARY -u LGELU_CONVERT_LIBRARY PYTHONPATH=. $python $tools/torch_readme.py $readme 2> ../err)
 verdict $? "the snippets of README.md run in a folder of their own" "$(tail -n 1 $out/err)"

@@ -15,6 +15,19 @@ onnx_runtime()
     export NODE_PATH
     node -e 'require("onnxruntime-node")' 2> /dev/null
 }
+# torch_libraries: reports whether the libraries of the module for PyTorch compile without a warning, and names them to the module.
+# make has compiled them once, into build/torch; without it they are compiled here.
+torch_libraries()
+{
+    [ -n "$TORCH" ] || MAKEFLAGS= make -s torch > /dev/null
+    for name in torch convert; do
+        [ -e build/torch/liblgelu_$name.so ] && [ ! -s build/torch/liblgelu_$name.so.warnings ]
+        verdict $? "liblgelu_$name.so compiles without a warning" "$(grep -m1 -E 'error|warning' build/torch/liblgelu_$name.so.warnings)"
+    done
+    LGELU_TORCH_LIBRARY=$PWD/build/torch/liblgelu_torch.so
+    LGELU_CONVERT_LIBRARY=$PWD/build/torch/liblgelu_convert.so
+    export LGELU_TORCH_LIBRARY LGELU_CONVERT_LIBRARY
+}
 no_onnx='not installed (Debian: python3-onnx)'
 no_torch='not installed (Debian: python3-torch)'
 no_mpmath='not installed (Debian: python3-mpmath)'
