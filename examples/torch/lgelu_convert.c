@@ -49,7 +49,7 @@ typedef struct {
 } lgelu_named_input;
 
 typedef struct {
-    int what, relus, leaky;
+    int what, relus, leaky, fitted, line;
     double ridge;
     size_t rows, memory;
     uint64_t seed;
@@ -213,6 +213,8 @@ lgelu_convert *lgelu_convert_open(const void *file, size_t bytes, const lgelu_co
     options.what = (onnx_relu_what)o->what;
     options.relus = o->relus;
     options.leaky = o->leaky;
+    options.fitted = o->fitted;
+    options.line = o->line;
     options.ridge = o->ridge;
     options.rows = o->rows;
     options.memory = o->memory;

@@ -34,8 +34,9 @@ class _Input(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("x", _View)]
 
 class _Options(ctypes.Structure):
-    _fields_ = [("what", ctypes.c_int), ("relus", ctypes.c_int), ("leaky", ctypes.c_int), ("ridge", ctypes.c_double),
-                ("rows", ctypes.c_size_t), ("memory", ctypes.c_size_t), ("seed", ctypes.c_uint64)]
+    _fields_ = [("what", ctypes.c_int), ("relus", ctypes.c_int), ("leaky", ctypes.c_int), ("fitted", ctypes.c_int),
+                ("line", ctypes.c_int), ("ridge", ctypes.c_double), ("rows", ctypes.c_size_t), ("memory", ctypes.c_size_t),
+                ("seed", ctypes.c_uint64)]
 
 class _GateInfo(ctypes.Structure):
     _fields_ = [(name, ctypes.c_char * _TEXT) for name in ("name", "why", "input", "output", "node")] + [
@@ -1164,11 +1165,11 @@ def _no_module(job, gates):
                       f"there. Put a module such as nn.GELU() in its place, or write the converted network as a file with "
                       f"refit(..., onnx='relu.onnx')")
 
-def refit(model, batches, what="full", relus=1, leaky=False, ridge=0.0, rows=0, memory=0, seed=1, steps=0, lr=1e-4, onnx=None,
-          untie=False, report=None):
+def refit(model, batches, what="full", relus=1, leaky=False, fitted=False, line=False, ridge=0.0, rows=0, memory=0, seed=1, steps=0,
+          lr=1e-4, onnx=None, untie=False, report=None):
     """See lgelu.refit."""
     batches, tensors = _checked(model, batches, what, relus, steps)
-    options = _Options(("full", "biases", "cold").index(what), relus, leaky, ridge, rows, memory, seed)
+    options = _Options(("full", "biases", "cold").index(what), relus, leaky, fitted, line, ridge, rows, memory, seed)
     job = _Job(model, batches, tensors, options, untie)
     try: job.convert(steps, lr, onnx)
     except _NoModule as e:

@@ -92,8 +92,11 @@ class GEGLU(nn.Module):
         return self.head(x + self.wo(self.act(gate) * value))
 
 
-for name, make, shape, relus in (("mlp_silu", lambda: mlp(nn.SiLU()), (400, 20), 1), ("mlp_gelu_3", lambda: mlp(nn.GELU()), (400, 20), 3),
-                                 ("cnn_gelu", lambda: Residual(nn.GELU()), (96, 3, 9, 9), 1), ("geglu", GEGLU, (400, 20), 1)):
+fitted = dict(relus=1, fitted=True, line=True)
+for name, make, shape, options in (
+        ("mlp_silu", lambda: mlp(nn.SiLU()), (400, 20), dict(relus=1)), ("mlp_gelu_3", lambda: mlp(nn.GELU()), (400, 20), dict(relus=3)),
+        ("mlp_fitted", lambda: mlp(nn.SiLU()), (400, 20), fitted), ("cnn_gelu", lambda: Residual(nn.GELU()), (96, 3, 9, 9), dict(relus=1)),
+        ("geglu", GEGLU, (400, 20), dict(relus=1))):
     @case(f"{name}: the outputs of the engine on the exported file")
     def _():
         net, x = make().eval(), torch.randn(*shape)
@@ -101,13 +104,15 @@ for name, make, shape, relus in (("mlp_silu", lambda: mlp(nn.SiLU()), (400, 20),
         torch.onnx.export(net, x[:2], f"{folder}/{name}.onnx", opset_version=16, input_names=["x"], output_names=["y"],
                           dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
         np.save(f"{folder}/{name}.npy", x.numpy())
-        job = subprocess.run([program, f"{folder}/{name}.onnx", f"{folder}/{name}.relu.onnx", f"x={folder}/{name}.npy", "--relus",
-                              str(relus)], capture_output=True, text=True)
+        words = [w for key, value in options.items() for w in ["--" + key] + ([] if value is True else [str(value)])]
+        job = subprocess.run([program, f"{folder}/{name}.onnx", f"{folder}/{name}.relu.onnx", f"x={folder}/{name}.npy", *words],
+                             capture_output=True, text=True)
         if job.returncode: return job.stderr
-        got = lgelu.refit(net, x.split(32), relus=relus, rows=2 ** 30 if name == "cnn_gelu" else 0)
+        got = lgelu.refit(net, x.split(32), **options, rows=2 ** 30 if name == "cnn_gelu" else 0)
         with lgelu_refit._File(open(f"{folder}/{name}.relu.onnx", "rb").read()) as file:
             theirs, = file.values(["x"], [x], ["y"])
         mine, them = change(got, [x], y), lgelu_refit._distance(theirs.reshape(-1), y)
+        if options == fitted and not all(isinstance(net[k], lgelu_refit.Relus) and net[k].line is not None for k in (1, 3)): return f"no line: {net}"
         if got is not net or any(isinstance(m, (nn.GELU, nn.SiLU)) for m in net.modules()): return "a smooth gate is left"
         return "" if mine < 1.05 * them + 1e-4 else f"a change of {mine:.4g}, the file's {them:.4g}"
 
