@@ -15951,6 +15951,18 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
 }
 
 /* ---- [Ki] images ---- */
+/* Copies n floats. */
+LGELU__WORD void LGELU__FN(copy_run)(float *y, const float *x, size_t n)
+{
+    for (; n >= v_lanes; n -= v_lanes) {
+        v_store(y, v_load(x));
+        x += v_lanes;
+        y += v_lanes;
+    }
+    if (n)
+        v_store_n(y, v_load_n(x, n), n);
+}
+
 /* METHOD. A patch of an image consists of one run of contiguous elements for each row of the
    convolution's kernel, or for each element of the kernel where a group has only a part of the
    channels, or where a dilation separates them. A run that extends past the image is padded with
@@ -15993,22 +16005,11 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
                 memset(o, 0, before * sizeof *o);
             if (before < n) {
                 const float *in = image + y * line + (size_t)(at + (ptrdiff_t)before);
-                size_t rest = n - before - behind;
-                o += before;
-                for (; rest >= v_lanes; rest -= v_lanes) {
-                    v_store(o, v_load(in));
-                    in += v_lanes;
-                    o += v_lanes;
-                }
-                if (rest)
-                    v_store_n(o, v_load_n(in, rest), rest);
-                o += rest;
-            } else {
-                o += n;
+                LGELU__FN(copy_run)(o + before, in, n - before - behind);
             }
             if (behind)
-                memset(o, 0, behind * sizeof *o);
-            o += behind;
+                memset(o + n - behind, 0, behind * sizeof *o);
+            o += n;
             across_at++;
             if (across_at == across) {
                 across_at = 0;
