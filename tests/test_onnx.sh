@@ -55,7 +55,7 @@ rm -f $out/table.onnx
 verdict $? "reluize: a table of numbers, a ReLU network and a report" "$(tail -n 1 $out/stderr)"
 # reluize --within: one ReLU a gate where that is near enough, more where it is not, and a line where nothing is
 field() { sed -n "s/.*\"$1\": {.*\"$2\": \([0-9.e-]*\).*/\1/p" $3; }
-count() { sed -n 's/.*"relus": \([0-9]*\), "error".*/\1/p' $1 | awk '{ n += $1 } END { print n }'; }
+count() { sed -n 's/.*"relus": \([0-9]*\), "line".*/\1/p' $1 | awk '{ n += $1 } END { print n }'; }
 within() { $r $model --data $out/table.csv -o $out/within$1.onnx --within $1 --report $out/within$1.json > $out/within$1.txt 2> $out/stderr; }
 within 0.1 && within 1e-5 && within 1e-9
 verdict $? "reluize: --within" "$(tail -n 1 $out/stderr)"
