@@ -4,12 +4,12 @@
    changed and freed data among them, against a model that knows which call must fail and with which
    status.
 
-       gcc -O1 -g -I.. -fsanitize=address,undefined fuzz_network.c tools/lgelu.c -lm -o fuzz_network
-   && ./fuzz_network [RUNS]
+       gcc -std=c99 -O1 -g -I.. -fsanitize=address,undefined fuzz_network.c tools/lgelu.c -lm \
+           -o fuzz_network && ./fuzz_network [RUNS]
        ./fuzz_network --seed 17 --trace                      runs one seed and prints each call
        ./fuzz_network --from 500000 20000                    makes 20000 runs from this seed on
-       clang -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER fuzz_network.c
-   tools/lgelu.c -lm -o fuzz_network && ./fuzz_network
+       clang -std=c99 -O1 -g -I.. -fsanitize=fuzzer,address,undefined -DFUZZ_LIBFUZZER \
+           fuzz_network.c tools/lgelu.c -lm -o fuzz_network && ./fuzz_network
 
    What must hold: a call fails if and only if the model says so; an error is kept until the
    status is reset, except those of checkpoints and set_lambda; a refused call changes nothing, so
