@@ -10,6 +10,7 @@
 #define LGELU_TRAINER
 #include "../examples/study/elementary.c"
 #include "../examples/study/environments.c"
+#include "../examples/study/instruments.c"
 #include "../examples/study/ppo.c"
 #include "tools/check.h"
 #include "tools/control_reference.h"
