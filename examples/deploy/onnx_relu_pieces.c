@@ -246,11 +246,11 @@ static double onnx_pieces_search(const onnx_pieces_sums *p, int n, int step, int
    always more places than kinks: those of the list. */
 static double onnx_pieces_grow(const onnx_pieces_sums *p, int *set, int n)
 {
-    const int coarse = p->places / 14 + 1;
+    const int coarse = p->places / 14 + 1, step = n > 1 ? coarse : 1;
     double least = HUGE_VAL, error;
     int other[3], i;
     set[n - 1] = -1;
-    for (i = 0; i<p->places; i += n> 1 ? coarse : 1)
+    for (i = 0; i < p->places; i += step)
         onnx_pieces_try(p, set, n, n - 1, i, &least);
     for (i = 0; set[n - 1] < 0; i++)
         onnx_pieces_try(p, set, n, n - 1, i, &least);

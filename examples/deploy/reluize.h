@@ -237,6 +237,9 @@ int conversion_candidates(conversion *c, const int *plan, int plain);
 /* Keeps that way, of those from `first` on, that is nearest to the original on the held-out
    training samples, and drops the others. */
 void conversion_keep_nearest(conversion *c, int first);
+/* Makes the file of a way with its gates of fitted ReLUs as matrices, which C files and 8 bits
+   need; nothing if it has none. */
+int conversion_widen(way *w);
 /* Removes the way that was added last. */
 void conversion_drop(conversion *c);
 /* Begins a conversion of its own with the first samples at most, for measuring gates; NULL: after a

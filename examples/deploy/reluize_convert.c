@@ -691,22 +691,39 @@ onnx_relu *conversion_begin(conversion *c, size_t samples)
     return r;
 }
 
-/* Makes the file with gates of fitted ReLUs as matrices, which C files and 8 bits need, of the way
-   that was added last. */
-static int widen(conversion *c, onnx_relu *r, int fitted)
+/* Compares the ways from `from` on with the original on the held-out training samples. */
+static int hold(conversion *c, int from)
+{
+    const size_t samples = c->held ? c->held : c->calibration;
+    sums *s = make_sums();
+    int w, bad;
+    if (!c->answer) {
+        c->answers = samples / data_batch_size(EVALUATION_BATCH) + 1;
+        c->answer =
+            (onnx_tensor **)allocate(c->answers * (size_t)c->graph->top.outputs, sizeof *c->answer);
+    }
+    bad = sum_over(c, s, from, TRAIN, c->order, c->held ? c->calibration : 0, samples);
+    for (w = from; w < c->ways && !bad; w++) {
+        finish(&c->way[w].hold, s + w, c);
+        c->way[w].held = conversion_distance(c, &c->way[w].hold);
+    }
+    free_sums(s);
+    return bad;
+}
+
+int conversion_widen(way *w)
 {
     const onnx_run_options o = run_options();
-    way *w = c->way + c->ways - 1;
     char message[160];
     onnx_edit *edit;
-    int k, several = fitted, bad;
-    for (k = 0; k < r->gates; k++)
-        several |= r->gate[k].replaced > 1;
-    if (!several || (!option.c && !option.c8 && !option.int8))
+    int k, several = w->how.fitted, bad;
+    for (k = 0; w->relu && k < w->relu->gates; k++)
+        several |= w->relu->gate[k].replaced > 1;
+    if (!several)
         return 0;
-    edit = onnx_relu_widen(r);
+    edit = onnx_relu_widen(w->relu);
     if (!edit)
-        return fail("%s: --c, --c8 and --int8: %s", option.model, r->message);
+        return fail("%s: --c, --c8 and --int8: %s", option.model, w->relu->message);
     bad = onnx_edit_write(edit, append, &w->wide, message) != LGELU_OK;
     onnx_edit_end(edit);
     if (!bad)
@@ -714,27 +731,6 @@ static int widen(conversion *c, onnx_relu *r, int fitted)
     if (w->wide_graph)
         w->wide_run = onnx_run_begin(w->wide_graph, &o, message);
     return w->wide_run ? 0 : fail("%s: %s", option.model, message);
-}
-
-/* Compares the way that was added last with the original on the held-out training samples. */
-static int hold(conversion *c)
-{
-    const int last = c->ways - 1;
-    const size_t samples = c->held ? c->held : c->calibration;
-    sums *s = make_sums();
-    int bad;
-    if (!c->answer) {
-        c->answers = samples / data_batch_size(EVALUATION_BATCH) + 1;
-        c->answer =
-            (onnx_tensor **)allocate(c->answers * (size_t)c->graph->top.outputs, sizeof *c->answer);
-    }
-    bad = sum_over(c, s, last, TRAIN, c->order, c->held ? c->calibration : 0, samples);
-    if (!bad) {
-        finish(&c->way[last].hold, s + last, c);
-        c->way[last].held = conversion_distance(c, &c->way[last].hold);
-    }
-    free_sums(s);
-    return bad;
 }
 
 int conversion_convert(conversion *c, const recipe *how)
@@ -762,7 +758,7 @@ int conversion_convert(conversion *c, const recipe *how)
     if (!bad && onnx_edit_write(r->edit, append, &file, message))
         bad = fail("%s: %s", option.model, message);
     end_progress();
-    bad = bad || conversion_add(c, how->key, how->text, &file) || widen(c, r, how->fitted);
+    bad = bad || conversion_add(c, how->key, how->text, &file);
     if (bad) {
         onnx_relu_end(r);
         return 1;
@@ -771,7 +767,7 @@ int conversion_convert(conversion *c, const recipe *how)
     c->way[c->ways - 1].seconds = seconds() - p.start;
     c->way[c->ways - 1].work = processor_seconds() - work;
     c->way[c->ways - 1].how = *how;
-    return hold(c);
+    return hold(c, c->ways - 1);
 }
 
 /* Divides the training samples: the first `calibration` of a random order are for conversions, of
@@ -836,30 +832,40 @@ void conversion_keep_nearest(conversion *c, int first)
    is lost without it. */
 static int add_family(conversion *c, int fitted, const int *plan)
 {
-    static const recipe plain[4] = {
-        { "cold", "cold swap: ReLU, nothing else", ONNX_RELU_COLD, 0, 0, NULL },
-        { "refitted", "refitted", ONNX_RELU_REFIT, 0, 0, NULL },
-        { "refitted_1", "refitted, ridge 1", ONNX_RELU_REFIT, 0, 1, NULL },
-        { "refitted_10", "refitted, ridge 10", ONNX_RELU_REFIT, 0, 10, NULL },
-    };
-    static const recipe kinks[4] = {
-        { "kinks", "fitted ReLUs, nothing else", ONNX_RELU_COLD, 1, 0, NULL },
-        { "kinks_refitted", "fitted ReLUs, refitted", ONNX_RELU_REFIT, 1, 0, NULL },
-        { "kinks_refitted_1", "fitted ReLUs, refitted, ridge 1", ONNX_RELU_REFIT, 1, 1, NULL },
-        { "kinks_refitted_10", "fitted ReLUs, refitted, ridge 10", ONNX_RELU_REFIT, 1, 10, NULL },
+    static const struct {
+        onnx_relu_what what;
+        double ridge;
+        const char *key[2], *text[2]; /* of plain gates, of fitted ones */
+    } member[] = {
+        { ONNX_RELU_COLD,
+          0,
+          { "cold", "kinks" },
+          { "cold swap: ReLU, nothing else", "fitted ReLUs, nothing else" } },
+        { ONNX_RELU_REFIT,
+          0,
+          { "refitted", "kinks_refitted" },
+          { "refitted", "fitted ReLUs, refitted" } },
+        { ONNX_RELU_REFIT,
+          1,
+          { "refitted_1", "kinks_refitted_1" },
+          { "refitted, ridge 1", "fitted ReLUs, refitted, ridge 1" } },
+        { ONNX_RELU_REFIT,
+          10,
+          { "refitted_10", "kinks_refitted_10" },
+          { "refitted, ridge 10", "fitted ReLUs, refitted, ridge 10" } },
     };
     static const recipe biases = { "biases", "biases corrected", ONNX_RELU_BIASES, 0, 0, NULL };
-    double before = 0;
-    int k;
-    for (k = 0; k < 4; k++) {
-        recipe how = fitted ? kinks[k] : plain[k];
-        how.plan = plan;
-        if (!k && !fitted && option.within <= 0 && option.relus > 1)
-            how.text = "fitted ReLUs, nothing else";
+    /* several ReLUs are fitted in any case */
+    const int several = option.relus > 1 && option.within <= 0;
+    const int first = c->ways;
+    size_t k;
+    for (k = 0; k < sizeof member / sizeof *member; k++) {
+        const recipe how = { member[k].key[fitted], member[k].text[fitted || (several && !k)],
+                             member[k].what,        fitted,
+                             member[k].ridge,       plan };
         if (conversion_convert(c, &how))
             return 1;
-        before = k ? before : c->way[c->ways - 1].held;
-        if (k && c->way[c->ways - 1].held < before / 2)
+        if (c->way[c->ways - 1].held < c->way[first].held / 2)
             return 0;
         if (!k && !fitted && option.biases && conversion_convert(c, &biases))
             return 1;
@@ -941,21 +947,14 @@ int conversion_make(conversion *c)
 
 int conversion_choose(conversion *c)
 {
-    const size_t samples = c->held ? c->held : c->calibration;
-    const size_t first = c->held ? c->calibration : 0;
-    sums *s;
-    int w, bad;
+    int w;
     if (!option.epochs)
         return 0;
-    s = make_sums();
-    bad = sum_over(c, s, 0, TRAIN, c->order, first, samples);
-    for (w = 0; w < c->ways && !bad; w++)
-        finish(&c->way[w].hold, s + w, c);
-    for (w = 1; w < c->ways && !bad; w++) {
-        c->way[w].held = conversion_distance(c, &c->way[w].hold);
+    if (hold(c, 0))
+        return 1;
+    for (w = 1; w < c->ways; w++) {
         if (!c->way[w].smooth && c->way[w].hold.score > c->way[c->written].hold.score)
             c->written = w;
     }
-    free_sums(s);
-    return bad;
+    return 0;
 }

@@ -332,8 +332,10 @@ static void name_difference(const conversion *c, onnx_run *run, size_t first, si
     free_network(&n);
 }
 
-/* Compares the network that onnx_in.h makes of a file with the evaluation of the file. */
-static int check_agreement(const conversion *c, onnx_run *run, const char *what)
+/* Compares the network that onnx_in.h makes of a file with the evaluation of `run`. opened: the
+   file that was read, that of `run` or the same one widened; its values have the names of a
+   message. */
+static int check_agreement(const conversion *c, onnx_run *run, onnx_run *opened, const char *what)
 {
     const size_t step = data_batch_size(32);
     size_t most = data_count(TEST) < COMPARED ? data_count(TEST) : COMPARED, i, k, at = 0;
@@ -370,7 +372,7 @@ static int check_agreement(const conversion *c, onnx_run *run, const char *what)
     free_network(&n);
     if (!bad && !(change <= AGREEMENT * largest)) {
         char where[400];
-        name_difference(c, run, at, most - at < step ? most - at : step, where, sizeof where);
+        name_difference(c, opened, at, most - at < step ? most - at : step, where, sizeof where);
         bad = fail("%s: %s: the network of lgelu.h that it was read as computes other outputs than "
                    "the file: %g apart, the largest is %g%s",
                    option.model, what, change, largest, where);
@@ -832,7 +834,7 @@ int network_tune(conversion *c)
             || image.rows * image.columns < 2)
             return fail("%s: --flip and --shift are for images", option.data[0].file);
     }
-    bad = open_model(c, c->run) || check_model() || check_agreement(c, c->run, "--epochs");
+    bad = open_model(c, c->run) || check_model() || check_agreement(c, c->run, c->run, "--epochs");
     if (!bad) {
         image.last = onnx_input(model) != ONNX_FLAT;
         bad = tune(c, &t);
@@ -848,15 +850,19 @@ int network_tune(conversion *c)
 
 int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_array declarations[2])
 {
-    const way *w = c->way + c->written;
+    way *w = c->way + c->written;
+    onnx_run *run;
     const char *what = option.c ? "--c" : option.c8 ? "--c8" : "--int8";
     int bad;
     if (!option.c && !option.c8 && !option.int8)
         return 0;
     if (!w->run)
         return fail("%s: nothing was converted", option.model);
-    bad = open_model(c, w->wide_run ? w->wide_run : w->run) || check_model()
-          || check_agreement(c, w->run, what) || (option.c && save_c(text, declarations))
+    if (conversion_widen(w))
+        return 1;
+    run = w->wide_run ? w->wide_run : w->run;
+    bad = open_model(c, run) || check_model() || check_agreement(c, w->run, run, what)
+          || (option.c && save_c(text, declarations))
           || (int8_file() && save_int8(c, int8, text + 1, declarations + 1));
     onnx_close(model);
     model = NULL;
