@@ -265,20 +265,23 @@ typedef struct {
     uint64_t hash, statistics;
 } picture;
 
-/* Returns a hash of bytes, eight at a time in four chains: blocks are large, and are compared
+/* Returns a hash of bytes, eight at a time in several chains: blocks are large, and are compared
  * often. */
 static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
 {
+    enum { CHAINS = 8 };
     const uint64_t prime = 1099511628211u;
-    uint64_t chain[4] = { h, h + 1, h + 2, h + 3 }, word[4];
+    uint64_t chain[CHAINS], word[CHAINS];
+    for (int k = 0; k < CHAINS; k++)
+        chain[k] = h + (uint64_t)k;
     for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
         memcpy(word, p, sizeof word);
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < CHAINS; k++) {
             const uint64_t x = chain[k] ^ word[k];
             chain[k] = (x << 23 | x >> 41) * prime;
         }
     }
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < CHAINS; k++)
         h = (h ^ chain[k]) * prime;
     for (; n; n--)
         h = (h ^ *p++) * prime;
@@ -748,7 +751,7 @@ static void random_call(slot *s, call *c)
         x = s->nodes + --c->a;
     c->b = count ? (int)draw((uint32_t)count) : 0;
     snprintf(c->name, sizeof c->name, "n%d", count);
-    c->gate = (int)draw(6);
+    c->gate = (int)draw(LGELU_GATE_COUNT);
     c->f[0] = 1 + (float)draw(64) / 16;
     for (int k = 0; k < 5; k++)
         c->n[k] = 1 + draw(4);
@@ -888,7 +891,7 @@ static void random_call(slot *s, call *c)
         case 2:
         case 3: c->n[draw(5)] = huge[draw(sizeof huge / sizeof *huge)]; break;
         case 4: c->f[draw(2)] = odd[draw(sizeof odd / sizeof *odd)]; break;
-        case 5: c->gate = odds(50) ? 6 : -1; break;
+        case 5: c->gate = odds(50) ? LGELU_GATE_COUNT : -1; break;
         default:
             switch (draw(5)) {
             case 0: strcpy(c->name, "two\nlines"); break;
@@ -978,7 +981,9 @@ static void append(slot *s, builder what, int a, int b, size_t n0, size_t n1, fl
     c.f[0] = f;
     c.f[1] = 1e-3f;
     /* For an attention, 1 means causal. */
-    c.gate = what == GATE ? (int)draw(4) : 1;
+    c.gate = 1;
+    if (what == GATE)
+        c.gate = odds(30) ? LGELU_GATE_CUSTOM : (int)draw(LGELU_GATE_COUNT);
     snprintf(c.name, sizeof c.name, "n%d", s->net.count);
     if (!s->status)
         build(s, &c);
@@ -1046,6 +1051,7 @@ static void random_windows_net(slot *s)
     call c;
     restart(s);
     s->net.capacity = NODES;
+    s->net.custom_gate = &own_gate;
     TRACE("network %d built, with windows\n", (int)(s - slots));
     append(s, INPUT, 0, 0, odds(30) ? 1 : 1 + draw(9), 1 + draw(12), 0);
     for (uint32_t k = 1 + draw(4); k && !s->status; k--) {
@@ -1132,6 +1138,7 @@ static void random_wide_net(slot *s)
 {
     restart(s);
     s->net.capacity = NODES;
+    s->net.custom_gate = &own_gate;
     TRACE("network %d built, of a large batch\n", (int)(s - slots));
     append(s, INPUT, 0, 0, 1, 1, 0);
     for (uint32_t k = 1 + draw(3); k; k--) {
