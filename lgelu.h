@@ -3834,12 +3834,10 @@ LGELU_DEF void lgelu_with_team(const lgelu_threads *threads,
                                void (*work)(const lgelu_threads *team, void *user), void *user)
 {
     const lgelu_threads alone = { lgelu__run_serial, NULL };
-    if (!threads)
-        LGELU__TO_NEAREST(work(&alone, user));
-    else if (threads->run == lgelu__team_run || threads->run == lgelu__run_serial)
-        work(threads, user);
-    else
+    if (threads)
         lgelu__with_team(threads, work, user);
+    else
+        LGELU__TO_NEAREST(work(&alone, user));
 }
 
 /* A run whose team belongs to OpenMP ends when each of its threads has joined and left. If other

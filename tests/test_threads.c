@@ -422,6 +422,7 @@ typedef struct {
     const lgelu_threads *team;
     float *x, *y;
     float product[INNER][4];
+    size_t wrong;
 } team_job;
 
 static void team_task(size_t index, void *user)
@@ -447,6 +448,25 @@ static void team_task(size_t index, void *user)
     job->team->run(double_one, &whole, INNER, job->team->user);
 }
 
+/* Doubles all values by a team of the team, which a task of it begins as well. */
+static void double_all(const lgelu_threads *team, void *user)
+{
+    team_job *job = (team_job *)user;
+    part all;
+    all.threads = team;
+    all.n = ROWS * WIDTH;
+    all.x = job->x;
+    all.y = job->y;
+    team->run(inner_loop, &all, INNER, team->user);
+}
+
+static void begin_team(size_t index, void *user)
+{
+    team_job *job = (team_job *)user;
+    if (index == 1)
+        lgelu_with_team(job->team, double_all, job);
+}
+
 static void team_work(const lgelu_threads *team, void *user)
 {
     team_job *job = (team_job *)user;
@@ -454,6 +474,15 @@ static void team_work(const lgelu_threads *team, void *user)
     job->team = team;
     for (k = 0; k < 3; k++)
         team->run(team_task, job, INNER, team->user);
+    job->wrong = differing(job->y, job->x, 2);
+    for (k = 0; k < 2; k++) {
+        memset(job->y, 0, ROWS * WIDTH * sizeof *job->y);
+        if (k == 0)
+            lgelu_with_team(team, double_all, job);
+        else
+            team->run(begin_team, job, 2, team->user);
+        job->wrong += differing(job->y, job->x, 2);
+    }
 }
 
 static void team_in_loops(const char *name, const lgelu_threads *threads)
@@ -471,10 +500,10 @@ static void team_in_loops(const char *name, const lgelu_threads *threads)
         job.y[i] = -1;
     }
     lgelu_with_team(threads, team_work, &job);
-    wrong = differing(job.y, job.x, 2);
+    wrong = job.wrong;
     for (i = 0; i < INNER; i++)
         wrong += job.product[i][0] < 4 || job.product[i][3] < 4 || job.product[i][1] > 0;
-    snprintf(text, sizeof text, "%s: the tasks of a team start loops by it", name);
+    snprintf(text, sizeof text, "%s: the tasks of a team start loops and teams by it", name);
     check(!wrong, text, "%zu values are wrong", wrong);
     free(job.x);
 }
