@@ -388,6 +388,10 @@ refuse("order", "the order of its elements is not that of images, tokens or vect
 refuse("padded", "a sum between Pad and the convolution is not supported", [n("Pad", "x p", "z"), n("Sub", "z m", "c"), n("Conv", "c k", "h"),
     n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], (2, 6, 6), (4,), p=ints(0, 0, 1, 1, 0, 0, 1, 1), m=w(1, 2, 1, 1),
     k=w(4, 2, 3, 3))
+refuse("padded_one", "a sum between Pad and the convolution is not supported", [n("Pad", "x p", "z"), n("Add", "z one", "h"), n("Conv", "h k b", "y")],
+    (3, 6, 5), (6, 6, 5), one=np.float32(1), **pads)
+refuse("padded_twice", "node 'h' (Add): expected a convolution or an average pool behind a Pad", [n("Pad", "x p", "z"), n("Conv", "z k1 b1", "w", pads=[1] * 4),
+    n("Add", "w z", "h"), n("Conv", "h k b", "y")], (3, 6, 5), (6, 6, 5), k1=w(3, 3, 3, 3), b1=w(3), **pads)
 refuse("endless", "added to a layer is not a finite number", [n("Sub", "x inf", "c"), n("Mul", "c two", "z"),
     n("Gemm", "z a b", "y", transB=1)], inf=np.float32(-np.inf), two=np.float32(2), **q)
 refuse("endless_factor", "not a finite number", [n("Mul", "x inf", "c"), n("Gemm", "c a b", "y", transB=1)],
