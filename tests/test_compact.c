@@ -7,7 +7,7 @@
    refusals.
 
        cc -O2 -I.. test_compact.c tools/lgelu.c -lm -pthread -o test_compact &&
-   ./test_compact [LAYERS] (600) */
+   ./test_compact [LAYERS] (200) */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/bits.h"
@@ -385,7 +385,7 @@ static void not_finite(void)
 
 int main(int argc, char **argv)
 {
-    const size_t count = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 600;
+    const size_t count = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 200;
     const int most = lgelu_isa();
     int isa, form;
     for (isa = 0; isa < LGELU_ISA_COUNT; isa++) {

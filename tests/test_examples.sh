@@ -7,9 +7,11 @@ openmp=
 printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n' > $out/omp.c
 $CC -fopenmp $out/omp.c -o $out/omp 2> /dev/null && $out/omp && openmp=yes
 
-# in a copy of the repository, with the command of the first comment; -O0 instead of -O2 is faster to compile and tests the same
+# In a copy of the repository, with the command of the first comment; -O0 instead of -O2 is faster to compile and tests the same. The
+# first one is compiled as it is. The compiler only reads the others so; they are linked to the implementation that all tests share.
 mkdir -p $out/copy/examples/deploy
 cp ../lgelu.h $out/copy && cp ../examples/*.[ch] $out/copy/examples && cp ../examples/deploy/decimal.h $out/copy/examples/deploy && ln -s "$PWD/../examples/pictures" $out/copy/examples/pictures
+shared=$(for part in $IMPLEMENTATION; do case $part in -*) echo "$part" ;; *) echo "$PWD/$part" ;; esac; done)
 for tutorial in 1_gate 2_mlp 3_cnn 4_gpt 5_mpi; do
     source=../examples/$tutorial.c
     line=$(sed -n 's/^  *\(\(mpi\)*cc .*\)$/\1/p' $source | head -1)
@@ -21,6 +23,12 @@ for tutorial in 1_gate 2_mlp 3_cnn 4_gpt 5_mpi; do
     line=$(echo "$line" | sed "s/^[a-z]*/$compiler -std=c99 $WARNINGS -Werror/; s/ -O2 / -O0 /")
     [ "$openmp" ] || line=$(echo "$line" | sed 's/ -fopenmp / /')
     [ $compiler = mpicc ] && line=$(echo "$line" | sed 's/-Wcast-qual//')       # its own header casts
+    if [ $tutorial != 1_gate ]; then
+        log=$(cd $out/copy/examples && eval "$line -fsyntax-only" 2>&1)
+        verdict $([ $? = 0 ] && grep -q '^#define LGELU_IMPLEMENTATION$' $source; echo $?) "$tutorial: no warning with its own implementation" "$(echo "$log" | grep -m1 -E 'error|warning')"
+        sed -i 's/^#define LGELU_IMPLEMENTATION$//' $out/copy/examples/$tutorial.c
+        line="$line $(echo $shared)"
+    fi
     log=$(cd $out/copy/examples && eval "$line" 2>&1)
     verdict $([ $? = 0 ] && [ -x $out/copy/examples/$tutorial ]; echo $?) "$tutorial: compiled by the command in its first comment" "$(echo "$log" | grep -m1 -E 'error|warning')"
     if [ $compiler = mpicc ]; then continue; fi
@@ -38,7 +46,7 @@ refuses()
     [ $status = $expected ] && [ ! -s $out/refused.out ] && if [ $expected = 2 ]; then grep -q '^usage: ' $out/refused.err; else [ "$(wc -l < $out/refused.err)" -eq 1 ]; fi
     verdict $? "$(basename $1) ends with $expected: $(shift; echo "$*")" "status $status, $(cat $out/refused.err)"
 }
-build() { $CC -std=c99 -O2 $(declared ../examples/$1.c) ${2:+../examples/$2} ../examples/tutorial.c $IMPLEMENTATION -o $out/$1 -lm || exit 1; }
+build() { $CC -std=c99 -O2 $(declared ../examples/$1.c) ${2:+$out/$2} ../examples/tutorial.c $IMPLEMENTATION -o $out/$1 -lm || exit 1; }
 
 # 1_gate
 build 1_gate
@@ -76,7 +84,8 @@ else echo "skip 1_gate: standard output as a file: no /proc here"; fi
 if [ -c /dev/full ]; then refuses 1 sh -c "$out/1_gate /dev/full > /dev/null"; fi
 
 # 2_mlp
-build 2_mlp data.c
+$CC -std=c99 -O2 -c ../examples/data.c -o $out/data.o || exit 1
+build 2_mlp data.o
 tiny $out/tiny
 $out/2_mlp --data ../examples/pictures --epochs 1 --save $out/mlp.st > $out/mlp.out 2> $out/mlp.err
 verdict $? "2_mlp on the repository's pictures" "$(cat $out/mlp.err)"
@@ -111,7 +120,7 @@ $out/2_mlp --data $out/tiny --epochs 1 --save $out/missing/a.st > $out/mlp.out 2
 verdict $([ $? = 1 ] && [ "$(wc -l < $out/mlp.err)" -eq 1 ]; echo $?) "2_mlp: a file that cannot be written" "$(cat $out/mlp.err)"
 
 # 3_cnn
-build 3_cnn data.c
+build 3_cnn data.o
 $out/3_cnn --data $out/tiny --epochs 6 > $out/cnn.out 2> $out/cnn.err
 verdict $? "3_cnn" "$(cat $out/cnn.err)"
 verdict $([ "$(grep -c ' λ [0-9.]* *#*$' $out/cnn.out)" -eq 7 ] && grep -q 'swapped cold here.*measured again in 40 forward passes' $out/cnn.out; echo $?) \

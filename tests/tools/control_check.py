@@ -7,7 +7,6 @@ import json
 import math
 import sys
 from collections import defaultdict
-from fractions import Fraction
 
 DECILES = [(low, high) for low in range(10) for high in range(low + 1, 11)]
 RULES = {
@@ -47,11 +46,11 @@ def prepare(runs, at_random):
                 r["own " + signal] = (2 * sum(v < r[signal] for v in own) + sum(v == r[signal] for v in own)) / (2 * len(own))
                 less = sum(o[signal] < r[signal] for o in mine)
                 equal = sum(o[signal] == r[signal] for o in mine)
-                r["rank " + signal] = Fraction(2 * less + equal, 2 * len(mine))
+                r["tenth " + signal] = 10 * (2 * less + equal) // (2 * len(mine))      # of the rank, rounded down
 
 
 def inside(r, signal, interval):
-    return interval[0] <= 10 * r["rank " + signal] < interval[1]
+    return interval[0] <= r["tenth " + signal] < interval[1]
 
 
 RECALLS = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1]
@@ -59,16 +58,18 @@ RECALLS = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1]
 
 def fit(known, rule, recall):
     need = math.ceil(recall * sum(r["good"] for r in known) - 1e-9)
-    best, choice = (Fraction(-1), 0), None
+    best, choice = (-1, 1), None                     # so many good runs of so many: the highest fraction, then the most
 
     def go(left, signals, chosen):
         nonlocal best, choice
         if sum(r["good"] for r in left) < need:
             return
         if not signals:
-            right = sum(r["good"] for r in left)
-            if left and (Fraction(right, len(left)), right) > best:
-                best, choice = (Fraction(right, len(left)), right), chosen
+            right, better = sum(r["good"] for r in left), 0
+            if left:
+                better = right * best[1] - best[0] * len(left) or right - best[0]
+            if better > 0:
+                best, choice = (right, len(left)), chosen
             return
         for interval in DECILES:
             go([r for r in left if inside(r, signals[0], interval)], signals[1:], chosen + [interval])
