@@ -97,6 +97,22 @@ n.save('$out/high.npy', ids + 1); n.save('$out/few.npy', answer[:7])"; then
         verdict $? "reluize refuses ${case%% *} with ${words%% *}" "status and lines $said: $(head -n 1 $out/stderr)"
     done
 else echo "skip reluize: arrays: $no_onnx"; fi
+# labels that are the network's own predictions, the same in another order, and few samples
+if [ -n "$onnx" ] && $onnx -c "import numpy as n, math
+from onnx import helper as h, numpy_helper as nh, save
+r = n.random.default_rng(7); x = r.normal(size=(400, 6)).astype('f'); w = r.normal(size=(6, 9)).astype('f'); v = r.normal(size=(9, 3)).astype('f')
+u = x @ w; answer = n.argmax(u * (1 + n.vectorize(math.erf)(u / 2 ** 0.5)) / 2 @ v, 1)
+nodes = [h.make_node('MatMul', ['x', 'w'], ['u']), h.make_node('Gelu', ['u'], ['g']), h.make_node('MatMul', ['g', 'v'], ['y'])]
+made = h.make_graph(nodes, 'g', [h.make_tensor_value_info('x', 1, ['n', 6])], [h.make_tensor_value_info('y', 1, ['n', 3])],
+    [nh.from_array(w, 'w'), nh.from_array(v, 'v')])
+save(h.make_model(made, opset_imports=[h.make_opsetid('', 20)], ir_version=8), '$out/own.onnx')
+n.save('$out/own.npy', x); n.save('$out/own_answer.npy', answer); n.save('$out/own_other.npy', r.permutation(answer))
+n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90])"; then
+    notes() { $r $out/own.onnx --data $out/$1.npy --labels $out/$2.npy -o $out/own_relu.onnx 2>&1 | grep -c -e 'by chance it would score' -e 'its figures are rough'; }
+    said="$(notes own own_answer) $(notes own own_other) $(notes own_few own_few_answer)"
+    [ "$said" = "0 1 1" ]
+    verdict $? "reluize: labels that fit no better than chance, and few samples, are noted" "$said notes, expected 0 1 1"
+else echo "skip reluize: labels that fit no better than chance: $no_onnx"; fi
 refused() {
     name=$1 status=$2 text=$3
     shift 3

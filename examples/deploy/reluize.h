@@ -157,6 +157,7 @@ typedef struct {
     double deviation;     /* standard deviation of the original's values of that output */
     double every_largest; /* of all outputs, relative to the largest value of each */
     double score, nats;   /* with labels */
+    double chance;        /* the score of predictions that are independent of the labels */
     size_t both, either;  /* --kept: rows above the threshold in both, and in one of them */
     size_t values;
 } measured;

@@ -182,6 +182,8 @@ typedef struct {
     double plain, square; /* of the original's values of the scored output */
     double worst[MOST_OUTPUTS], scale[MOST_OUTPUTS]; /* largest change and value of each output */
     double *residual;                                /* of targets: by answer */
+    size_t classes;
+    double *said, *truth; /* by class: how many predictions and labels; NULL: not classes */
 } sums;
 
 /* Rows of classes in a tensor: element k of row r is at outer·classes·inner + k·inner + its place.
@@ -259,6 +261,19 @@ static double divergence_of(const float *a, const float *b, const layout *l, siz
     return sum > 0 ? sum : 0;
 }
 
+/* Counts a prediction and its label. */
+static void add_prediction(sums *s, size_t classes, size_t said, double truth)
+{
+    if (!s->said) {
+        s->classes = classes;
+        s->said = (double *)allocate(2 * classes, sizeof *s->said);
+        s->truth = s->said + classes;
+    }
+    s->said[said]++;
+    s->truth[(size_t)truth]++;
+    s->correct += said == (size_t)truth;
+}
+
 /* Adds the score of a batch. first: its first sample; order: of a part. */
 static void add_score(sums *s, const float *y, const layout *l, int part, const uint32_t *order,
                       size_t first)
@@ -270,8 +285,7 @@ static void add_score(sums *s, const float *y, const layout *l, int part, const 
         const double truth = labels.value[part][sample * answers + r % answers];
         if (l->classes > 1) {
             const float at = y[place_in(l, r, (size_t)truth)];
-            s->correct +=
-                (double)largest_of(y, l, r) >= truth && (double)largest_of(y, l, r) <= truth;
+            add_prediction(s, l->classes, largest_of(y, l, r), truth);
             s->nats +=
                 are_probabilities(y, l, r) ? -log_of((double)at) : log_sum(y, l, r) - (double)at;
         } else {
@@ -291,7 +305,7 @@ static void add_two(sums *s, const float *y, size_t n, int part, const uint32_t 
         const size_t sample =
             order ? order[first + r / labels.answers] : first + r / labels.answers;
         const double truth = labels.value[part][sample * labels.answers + r % labels.answers];
-        s->correct += ((double)y[r] > threshold) == (truth > 0.5);
+        add_prediction(s, 2, (double)y[r] > threshold, truth);
     }
 }
 
@@ -404,6 +418,17 @@ static double deviation_of(const sums *s)
     return sqrt(fmax(s->square / n - mean * mean, 0));
 }
 
+/* Returns the fraction of right predictions if they were independent of the labels. */
+static double chance_of(const sums *s)
+{
+    const double rows = s->rows ? (double)s->rows : 1;
+    double sum = 0;
+    size_t k;
+    for (k = 0; s->said && k < s->classes; k++)
+        sum += s->said[k] / rows * (s->truth[k] / rows);
+    return sum;
+}
+
 static void finish(measured *m, const sums *s, const conversion *c)
 {
     const double rows = s->rows ? (double)s->rows : 1;
@@ -419,6 +444,7 @@ static void finish(measured *m, const sums *s, const conversion *c)
     m->deviation = deviation_of(s);
     m->nats = s->nats / rows;
     m->score = c->class_axis >= 0 || is_two(c) ? 100 * (double)s->correct / rows : r2_of(s);
+    m->chance = 100 * chance_of(s);
     m->every_largest = 0;
     for (k = 0; k < c->graph->top.outputs; k++) {
         const double relative = s->worst[k] > 0 ? s->worst[k] / fmax(s->scale[k], 1e-30) : 0;
@@ -505,9 +531,29 @@ static sums *make_sums(void)
 static void free_sums(sums *s)
 {
     int w;
-    for (w = 0; w < MOST_WAYS; w++)
+    for (w = 0; w < MOST_WAYS; w++) {
         free(s[w].residual);
+        free(s[w].said);
+    }
     free(s);
+}
+
+/* Says when the test part is small, and when the labels do not seem to be those of the inputs: the
+   original's score is at most two standard deviations above that of chance, or no R² above 0. */
+static void note_test_part(conversion *c)
+{
+    const measured *m = &c->way[0].m;
+    const double p = m->chance / 100, rows = m->rows ? (double)m->rows : 1;
+    if (data_count(TEST) < 20)
+        conversion_note(c,
+                        "The test part has %zu samples: its figures are rough. Every fifth sample "
+                        "is one; give more.",
+                        data_count(TEST));
+    if (labels.answers && m->score <= m->chance + 200 * sqrt(p * (1 - p) / rows))
+        conversion_note(c,
+                        "On these labels the model scores %.1f %%, and by chance it would score "
+                        "%.1f %%: are they those of the inputs, in their order?",
+                        m->score, m->chance);
 }
 
 int conversion_measure(conversion *c)
@@ -518,6 +564,8 @@ int conversion_measure(conversion *c)
     for (w = 0; w < c->ways && !bad; w++)
         finish(&c->way[w].m, s + w, c);
     free_sums(s);
+    if (!bad)
+        note_test_part(c);
     return bad;
 }
 
