@@ -335,6 +335,14 @@ if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms
 else echo "skip forms up to opset 20, files to refuse: $no_onnx"; fi
 [ ! -e $out/no.onnx ] && [ ! -e $out/no.c ]
 verdict $? "reluize: what fails writes nothing"
+# the disk is full when the report, the last file of several, is written
+if [ -c /dev/full ]; then
+    kept="whole.onnx whole.int8 whole.c whole8.c whole.h whole8.h"
+    for f in $kept; do echo old > $out/$f; done
+    said=$(outcome $r $model --data $out/table.csv -o $out/whole.onnx --int8 $out/whole.int8 --c $out/whole.c --c8 $out/whole8.c --h --report /dev/full)
+    [ "$said" = "1 1" ] && grep -q "No space left" $out/stderr && [ "$(cd $out && cat $kept | grep -c '^old$')" = 6 ] && [ "$(ls $out | grep -c '^whole')" = 6 ]
+    verdict $? "reluize: a full disk at the last file leaves all of them as they were" "status and lines $said: $(cd $out && ls -l $kept)"
+else echo "skip reluize: a full disk at the last file: no /dev/full"; fi
 echo old > $out/old.onnx
 $r $model --data $out/table.csv -o $out/old.onnx --epochs 1000000 2> $out/stderr &
 job=$!
