@@ -97,6 +97,13 @@ n.save('$out/high.npy', ids + 1); n.save('$out/few.npy', answer[:7])"; then
         verdict $? "reluize refuses ${case%% *} with ${words%% *}" "status and lines $said: $(head -n 1 $out/stderr)"
     done
 else echo "skip reluize: arrays: $no_onnx"; fi
+refused() {
+    name=$1 status=$2 text=$3
+    shift 3
+    said=$(outcome $r "$@")
+    [ "$said" = "$status 1" ] && grep -q "$text" $out/stderr
+    verdict $? "reluize: $name" "status and lines $said: $(head -n 1 $out/stderr)"
+}
 # labels that are the network's own predictions, the same in another order, and few samples
 if [ -n "$onnx" ] && $onnx -c "import numpy as n, math
 from onnx import helper as h, numpy_helper as nh, save
@@ -107,19 +114,31 @@ made = h.make_graph(nodes, 'g', [h.make_tensor_value_info('x', 1, ['n', 6])], [h
     [nh.from_array(w, 'w'), nh.from_array(v, 'v')])
 save(h.make_model(made, opset_imports=[h.make_opsetid('', 20)], ir_version=8), '$out/own.onnx')
 n.save('$out/own.npy', x); n.save('$out/own_answer.npy', answer); n.save('$out/own_other.npy', r.permutation(answer))
+
+gated = u * (1 + n.vectorize(math.erf)(u / 2 ** 0.5)) / 2
+made.node[2].input[1] = 'one'; made.initializer.append(nh.from_array(v[:, :1], 'one')); made.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+save(h.make_model(made, opset_imports=[h.make_opsetid('', 20)], ir_version=8), '$out/own_one.onnx')
+n.save('$out/own_targets.npy', gated @ v); n.save('$out/own_sign.npy', (gated @ v[:, 0] > 0).astype('i8'))
+n.save('$out/own_bytes.npy', (x * 9 + 128).astype('u1')); n.savez('$out/own.npz', x=x); x[23, 1] = n.nan; n.save('$out/own_nan.npy', x)
+open('$out/own_quoted.csv', 'w').write('a,b,c,d,e,f\n' + '\"1.5\",2,3,4,5,6\n' * 9); x[23, 1] = 0
 n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90])"; then
     notes() { $r $out/own.onnx --data $out/$1.npy --labels $out/$2.npy -o $out/own_relu.onnx 2>&1 | grep -c -e 'by chance it would score' -e 'its figures are rough'; }
     said="$(notes own own_answer) $(notes own own_other) $(notes own_few own_few_answer)"
     [ "$said" = "0 1 1" ]
     verdict $? "reluize: labels that fit no better than chance, and few samples, are noted" "$said notes, expected 0 1 1"
+    $r $out/own.onnx --data $out/own.npy --labels $out/own_targets.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr &&
+        grep -q '"metric": "r2"' $out/own.json && grep -q '"before": {.*"score": \(100\|99.99\)' $out/own.json
+    verdict $? "reluize: several targets are scored by R2" "$(grep before $out/own.json) $(tail -n 1 $out/stderr)"
+    $r $out/own_one.onnx --data $out/own.npy --labels $out/own_sign.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr &&
+        grep -q '"metric": "accuracy"' $out/own.json && grep -q '"before": {.*"score": 100' $out/own.json
+    verdict $? "reluize: one logit of two classes is scored by its sign" "$(grep before $out/own.json) $(tail -n 1 $out/stderr)"
+    wrong() { refused "$1" 1 "$2" $out/own.onnx --data $out/$3 -o $out/no.onnx; }
+    wrong "bytes where floats are expected" "own_bytes.npy: bytes, but input 'x' takes floats" own_bytes.npy
+    wrong "an archive of arrays" 'own.npz: a .npz archive' own.npz
+    wrong "NaN among the inputs" 'own_nan.npy: element 139 is NaN' own_nan.npy
+    wrong "a table with quotes" 'own_quoted.csv: line 2: a field in quotes' own_quoted.csv
+    wrong "a folder that is missing" 'no such file or folder' nowhere/deeper
 else echo "skip reluize: labels that fit no better than chance: $no_onnx"; fi
-refused() {
-    name=$1 status=$2 text=$3
-    shift 3
-    said=$(outcome $r "$@")
-    [ "$said" = "$status 1" ] && grep -q "$text" $out/stderr
-    verdict $? "reluize: $name" "status and lines $said: $(head -n 1 $out/stderr)"
-}
 head -c 700 $model > $out/cut.onnx
 printf '1,2,0\n3,4,1\n5,6,1\n7,8,0\n9,x,1\n' > $out/odd.csv
 refused "no model" 2 'a model, --data and -o are needed' --data x
