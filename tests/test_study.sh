@@ -88,6 +88,25 @@ for threads in 1 2 3; do
     if grep -q 'without OpenMP' $out/b.err; then echo "skip the same CSV on any number of threads: no OpenMP here"; break; fi
     verdict $(cmp $out/b.csv $out/bits.csv > /dev/null; echo $?) "the same CSV on $threads threads" "another"
 done
+# the fractions of the plan come from the header: a study linked with another preset is one with those fractions as options
+cat > $out/preset.c <<'C'
+#define LGELU_TRAINER
+#include "lgelu.h"
+lgelu_training __wrap_lgelu_training_to_relu(float lr, long steps);
+lgelu_training __wrap_lgelu_training_to_relu(float lr, long steps)
+{
+    lgelu_training p = lgelu_training_defaults(lr, steps);
+    p.hold = steps / 8 * 5;
+    p.hardening.begin = steps / 8 * 3;
+    p.hardening.end = steps / 8 * 7;
+    return p;
+}
+C
+$CC -std=c99 -O1 -I.. $out/preset.c $STUDY $IMPLEMENTATION -Wl,--wrap=lgelu_training_to_relu -o $out/other_preset -lm || exit 1
+$out/other_preset ${small#* } --csv $out/preset.csv > $out/preset.out 2>&1 &&
+    $small --hold 0.625 --harden-from 0.375 --harden-until 0.875 --csv $out/given.csv > $out/given.out 2>&1 &&
+    cmp $out/preset.csv $out/given.csv > $out/cmp.out 2>&1 && ! cmp -s $out/preset.csv $out/a.csv
+verdict $? "the plan's fractions are those of the header's preset" "$(cat $out/cmp.out $out/preset.out | tail -n 1)"
 $CC -std=c99 -O1 -I.. tools/from_scratch.c ../examples/data.c $IMPLEMENTATION -o $out/from_scratch -lm || exit 1
 for share in 0 0.7 0.75; do
     $run --harden-from $share --csv $out/b.csv > /dev/null
