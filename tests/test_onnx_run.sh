@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_onnx_run.sh: the evaluator of ONNX files (onnx_run.[ch]) and its program. The node tests of python3-onnx, whose outputs NumPy
-# computes: all that tools/onnx_conformance.py does not leave out with a reason must pass; a table counts them for each operator. And
-# random graphs beside ONNX Runtime, a few of those of `make onnx_random`.
+# computes, or those of a folder PUBLISHED of the ONNX repository: all that tools/onnx_conformance.py does not leave out with a reason
+# must pass; a table counts them for each operator. And random graphs beside ONNX Runtime, a few of those of `make onnx_random`.
 CC=${CC:-cc}
 out=build/run
 rm -rf $out/nodes
@@ -18,7 +18,7 @@ $CC -std=c99 -O1 $WARNINGS tools/onnx_random.c $library -o $out/onnx_random || e
 $CC -std=c99 -O1 $out/onnx_run_main.o $out/npy.o ../examples/output.c $library -o $out/onnx_run || exit 1
 
 if [ -n "$onnx" ]; then
-    $onnx tools/onnx_conformance.py cases $out/nodes > $out/list 2> $out/log || { echo "FAIL node tests: $(tail -n 1 $out/log)"; exit 1; }
+    $onnx tools/onnx_conformance.py cases $out/nodes $PUBLISHED > $out/list 2> $out/log || { echo "FAIL node tests: $(tail -n 1 $out/log)"; exit 1; }
     $out/onnx_cases $out/list $out/nodes > $out/rows || { echo "FAIL the evaluator ended at $(tail -n 1 $out/rows)"; exit 1; }
     awk -F '\t' '$3 == "failed" { print "# " $1 ": " $4 }' $out/rows
     awk -F '\t' '$3 == "missing" { n[$2]++; why[$2] = $4 } END { for (k in n) print "# missing " k " (" n[k] "): " why[k] }' $out/rows | sort

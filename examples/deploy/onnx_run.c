@@ -534,9 +534,38 @@ static void onnx_run_refuse_node(const onnx_graph *g, char *message, const onnx_
                   (int64_t)opset, why);
 }
 
+/* Returns the name of an attribute that ONNX defines for 0 and 1 alone and that has another value:
+   what it then means differs from one implementation to the next. NULL: there is none. */
+static const char *onnx_run_no_flag(const onnx_node *n)
+{
+    /* clang-format off */
+    static const char *const flags[] = {
+        "align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad",
+        "detect_negative", "detect_positive", "exclude_outside", "exclusive", "fmod", "interleaved",
+        "inverse", "is_causal", "keepdims", "largest", "linear_before_reset", "new_axis",
+        "noop_with_empty_axes", "onesided", "periodic", "reverse", "rotary_interleaved", "saturate",
+        "select_last_index", "sorted", "training_mode", "transA", "transB", "unidirectional",
+    };
+    /* clang-format on */
+    size_t f;
+    int k;
+    for (k = 0; k < n->attributes; k++) {
+        const onnx_attribute *a = n->attribute + k;
+        if (a->kind != ONNX_ATTR_INT || a->i == 0 || a->i == 1)
+            continue;
+        for (f = 0; f < sizeof flags / sizeof *flags; f++) {
+            if (onnx_is(&a->name, flags[f]))
+                return flags[f];
+        }
+    }
+    return NULL;
+}
+
 static int onnx_run_check(const onnx_graph *g, const onnx_subgraph *graph, int opset, char *message,
                           int depth)
 {
+    const char *flag;
+    char why[160];
     int i, k, later;
     if (depth > RUN_MOST_DEPTH) {
         deploy_refuse(message, LGELU_E_FILE, "subgraphs are nested more than 32 deep");
@@ -548,6 +577,12 @@ static int onnx_run_check(const onnx_graph *g, const onnx_subgraph *graph, int o
             onnx_run_refuse_node(g, message, n, opset,
                                  later ? "this operator begins with a later opset"
                                        : "this operator is not supported");
+            return -1;
+        }
+        flag = onnx_run_model_function(g, n) ? NULL : onnx_run_no_flag(n);
+        if (flag) {
+            deploy_refuse(why, LGELU_E_FILE, "attribute %s: expected 0 or 1", flag);
+            onnx_run_refuse_node(g, message, n, opset, why);
             return -1;
         }
         for (k = 0; k < n->attributes; k++) {

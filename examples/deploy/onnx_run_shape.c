@@ -154,6 +154,9 @@ static int onnx_shape_of_list(onnx_call *c, int type, int64_t n, const void *dat
 static int onnx_run_constant(onnx_call *c)
 {
     const onnx_attribute *a = onnx_attribute_of(c, "value");
+    if (c->node->attributes > 1)
+        return onnx_refuse_call(c, "expected one attribute, found %d",
+                                (int64_t)c->node->attributes);
     if (a && a->tensor)
         return onnx_shape_of_constant(c, a->tensor);
     a = onnx_attribute_of(c, "value_float");

@@ -181,6 +181,9 @@ ONNX_INLINE double onnx_unary_mish_of(double x)
     return (x < -200 ? -200 : x) * (m / (m + 2));
 }
 
+/* A sigmoid below e^-198, where onnx_el_exp ends, is 0: so its product with -inf is NaN. */
+ONNX_INLINE double onnx_unary_vanishing(double x) { return x > 1e-86 ? x : 0; }
+
 /* The logarithm of 1 + e^x by the C library. */
 static double onnx_unary_softplus_of(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
 
@@ -225,7 +228,7 @@ UNARY_APART(onnx_unary_erf, onnx_el_erf(x, UNARY_A), erf(x))
 UNARY_APART(onnx_unary_sigmoid, onnx_el_sigmoid(x), 1 / (1 + exp(-x)))
 UNARY_APART(onnx_unary_softplus, onnx_el_softplus(x), onnx_unary_softplus_of(x))
 UNARY_APART(onnx_unary_mish, onnx_unary_mish_of(x), x * tanh(onnx_unary_softplus_of(x)))
-UNARY_APART(onnx_unary_swish, x * onnx_el_sigmoid(UNARY_A * x), x / (1 + exp(-UNARY_A * x)))
+UNARY_APART(onnx_unary_swish, x * onnx_unary_vanishing(onnx_el_sigmoid(UNARY_A * x)), x / (1 + exp(-UNARY_A * x)))
 UNARY_APART(onnx_unary_elu, x < 0 ? UNARY_A * onnx_el_expm1(x) : x, x < 0 ? UNARY_A * expm1(x) : x)
 UNARY_APART(onnx_unary_selu, UNARY_B * (x > 0 ? x : UNARY_A * onnx_el_expm1(x)),
             UNARY_B * (x > 0 ? x : UNARY_A * expm1(x)))
@@ -414,10 +417,25 @@ static int onnx_unary_bound(onnx_call *c, int k, onnx_parameters *p)
     return 0;
 }
 
+/* The largest number of a floating-point type. */
+static double onnx_unary_largest(int type)
+{
+    if (type == ONNX_F64)
+        return DBL_MAX;
+    if (type == ONNX_F16)
+        return 65504;
+    return type == ONNX_BF16 ? (double)onnx_from_bfloat(0x7F7F) : (double)FLT_MAX;
+}
+
+/* A bound that is left out is the last number of the type, so that infinities are clipped. */
 static int onnx_run_clip(onnx_call *c)
 {
-    onnx_parameters p = { { -HUGE_VAL, HUGE_VAL }, { INT64_MIN, INT64_MAX }, { 0, UINT64_MAX } };
-    if (onnx_need(c, 1) || onnx_unary_bound(c, 1, &p) || onnx_unary_bound(c, 2, &p))
+    onnx_parameters p = { { 0, 0 }, { INT64_MIN, INT64_MAX }, { 0, UINT64_MAX } };
+    if (onnx_need(c, 1))
+        return -1;
+    p.d[1] = onnx_unary_largest(c->in[0]->type);
+    p.d[0] = -p.d[1];
+    if (onnx_unary_bound(c, 1, &p) || onnx_unary_bound(c, 2, &p))
         return -1;
     return onnx_unary_run(c, &onnx_unary_clip, &p);
 }

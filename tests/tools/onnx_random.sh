@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
 # onnx_random.sh FOLDER PROGRAM SEED COUNT BATCHES [OPTION...]: BATCHES times COUNT random graphs (onnx_random.py, from SEED on)
 # through ONNX Runtime (onnx_random.js) and the evaluator (PROGRAM: onnx_random.c). Prints what differs, and sums the counts of all
-# batches. Options go to onnx_random.py. Status 1: a graph differs, or was refused.
+# batches. Options go to onnx_random.py. MAKER names another program that makes graphs (onnx_mutants.py). Status 1: a graph differs,
+# or was refused.
 folder=$1 program=$2 seed=$3 count=$4 batches=$5
 shift 5
 . tools/verdict.sh
@@ -13,7 +14,7 @@ last=$((seed + batches))
 : > $folder/counts
 while [ $seed -lt $last ]; do
     mkdir -p $folder/$seed
-    if ! $onnx tools/onnx_random.py $folder/cases $seed $count "$@" > $folder/made 2> $folder/unsound ||
+    if ! $onnx ${MAKER:-tools/onnx_random.py} $folder/cases $seed $count "$@" > $folder/made 2> $folder/unsound ||
         ! node tools/onnx_random.js $folder/cases $folder/values 2> $folder/runtime.log; then
         echo "FAIL seed $seed: $(tail -n 1 $folder/unsound) $(tail -n 1 $folder/runtime.log)"
         status=1

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # onnx_same.py BEFORE.onnx AFTER.onnx: what a conversion must not change: inputs, outputs and their shapes, opsets, metadata, and every
-# node but those of gates (Relu is new, or Sub, Mul, Add beside it) and initializers' elements. Prints the first difference.
+# node but those of gates (Relu is new, or Sub, Mul, Add beside it) and the elements of initializers and of nodes Constant. Prints the
+# first difference.
 import sys
 
 import onnx
@@ -16,12 +17,19 @@ for field in ("input", "output"):
     if list(getattr(before.graph, field)) != list(getattr(after.graph, field)):
         sys.exit(f"{field} changed")
 onnx.checker.check_model(after)
+
+
+def attributes(n):
+    """The attributes of a node; of tensors in a Constant, type and shape."""
+    return [(a.name, a.t.data_type, list(a.t.dims)) if n.op_type == "Constant" and a.HasField("t") else a for a in n.attribute]
+
+
 kept = {n.output[0]: n for n in before.graph.node}
 for n in after.graph.node:
     old = kept.get(n.output[0])
     new = n.op_type in ("Relu", "Add", "Mul", "Sub")
-    if not new and (old is None or old.op_type != n.op_type or list(old.attribute) != list(n.attribute)):
-        if not any(o.op_type == n.op_type and list(o.attribute) == list(n.attribute) and o.name == n.name for o in before.graph.node):
+    if not new and (old is None or old.op_type != n.op_type or attributes(old) != attributes(n)):
+        if not any(o.op_type == n.op_type and attributes(o) == attributes(n) and o.name == n.name for o in before.graph.node):
             sys.exit(f"node '{n.name}' ({n.op_type}) was not in the file")
 sizes = {t.name: (t.data_type, list(t.dims)) for t in before.graph.initializer}
 for t in after.graph.initializer:
