@@ -495,7 +495,43 @@ MATH_OPERATOR(add)
 MATH_OPERATOR(sub)
 MATH_OPERATOR(mul)
 MATH_OPERATOR(div)
-MATH_OPERATOR(equal)
+
+/* Equal for two tensors of strings. */
+static int onnx_math_equal_texts(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b)
+{
+    int64_t dim[ONNX_MOST_RANK], step[2][ONNX_MOST_RANK];
+    const int rank = onnx_broadcast(c, a, b, dim);
+    onnx_tensor *y = rank < 0 ? NULL : onnx_out(c, 0, ONNX_BOOL, rank, dim);
+    size_t i;
+    if (!y)
+        return -1;
+    onnx_broadcast_strides(a, rank, dim, step[0]);
+    onnx_broadcast_strides(b, rank, dim, step[1]);
+    for (i = 0; i < y->count; i++) {
+        size_t rest = i, at[2] = { 0, 0 };
+        const deploy_span *s, *t;
+        int d;
+        for (d = rank - 1; d >= 0; d--) {
+            const size_t place = rest % (size_t)dim[d];
+            rest /= (size_t)dim[d];
+            at[0] += place * (size_t)step[0][d];
+            at[1] += place * (size_t)step[1][d];
+        }
+        s = (const deploy_span *)a->data + at[0];
+        t = (const deploy_span *)b->data + at[1];
+        ((unsigned char *)y->data)[i] = s->n == t->n && (!s->n || !memcmp(s->p, t->p, s->n));
+    }
+    return 0;
+}
+
+static int onnx_run_equal(onnx_call *c)
+{
+    const onnx_tensor *a = onnx_in_of(c, 0), *b = onnx_in_of(c, 1);
+    if (a && b && a->type == ONNX_STRING && b->type == ONNX_STRING)
+        return onnx_math_equal_texts(c, a, b);
+    return onnx_math_run(c, &onnx_math_equal);
+}
+
 MATH_OPERATOR(less)
 MATH_OPERATOR(greater)
 MATH_OPERATOR(less_equal)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT-0
 
-   onnx_run_sequence.c: attention and control flow of onnx_run.h: Attention, RotaryEmbedding, If,
-   Loop, Scan.
+   onnx_run_sequence.c: attention and control flow of onnx_run.h: Attention, RotaryEmbedding,
+   LinearAttention, CausalConvWithState, If, Loop, Scan.
 
    MAP
        [1] SLICES        one place along an axis, and back
        [2] CONTROL       If, Loop
        [3] SCAN
        [4] ATTENTION
-       [5] ROTARY        RotaryEmbedding */
+       [5] ROTARY        RotaryEmbedding
+       [6] STATE         LinearAttention, CausalConvWithState */
 #include "onnx_layers.h"
 
 /* ---- [1] SLICES ---- */
@@ -114,12 +115,20 @@ static int onnx_seq_append(onnx_call *c, seq_rows *all, onnx_tensor **row)
     return 0;
 }
 
-/* An output of no steps: an empty value of the declared type and shape, with 0 along the axis. */
-static onnx_tensor *onnx_seq_nothing(onnx_call *c, int value, int64_t axis)
+/* An output of no steps: an empty value of the type and shape of `like`, or, if it is NULL, of the
+   declared ones, with 0 along the axis. */
+static onnx_tensor *onnx_seq_nothing(onnx_call *c, int value, int64_t axis, const onnx_tensor *like)
 {
     const onnx_declared *d = &c->run->graph->value[value].declared;
+    const int64_t *given = like ? like->dim : d->dim;
+    const int type = like ? like->type : d->type;
     int64_t dim[ONNX_MOST_RANK];
-    int rank = (d->rank < 0 ? 0 : d->rank) + 1, k, at;
+    int rank = (like ? like->rank : d->rank) + 1, k, at;
+    if (type == ONNX_UNDEFINED || rank < 1) {
+        onnx_refuse_call(c, "no step is computed, and the model does not declare what a step would "
+                            "compute");
+        return NULL;
+    }
     at = (int)(axis < 0 ? axis + rank : axis);
     if (rank > ONNX_MOST_RANK || at < 0 || at >= rank) {
         onnx_refuse_call(c, "there is no axis %d for what a step computes", axis);
@@ -127,21 +136,22 @@ static onnx_tensor *onnx_seq_nothing(onnx_call *c, int value, int64_t axis)
     }
     for (k = 0; k < rank; k++) {
         const int from = k < at ? k : k - 1;
-        dim[k] = k == at ? 0 : d->dim[from] < 0 ? 0 : d->dim[from];
+        dim[k] = k == at || given[from] < 0 ? 0 : given[from];
     }
-    return onnx_tensor_make(c->run, d->type == ONNX_UNDEFINED ? ONNX_F32 : d->type, rank, dim);
+    return onnx_tensor_make(c->run, type, rank, dim);
 }
 
-/* Column k of the rows as output `out`, stacked along an axis. value: of the body, for its type. */
+/* Column k of the rows as output `out`, stacked along an axis. value: of the body, for its type;
+   like: what the step would compute if there are no rows, or NULL. */
 static int onnx_seq_out(onnx_call *c, const seq_rows *all, size_t k, int out, int64_t axis,
-                        int reverse, int value)
+                        int reverse, int value, const onnx_tensor *like)
 {
     onnx_tensor **part, *y;
     size_t i;
     if (out >= c->outputs || !c->wanted[out])
         return 0;
     if (!all->rows) {
-        y = onnx_seq_nothing(c, value, axis);
+        y = onnx_seq_nothing(c, value, axis, like);
     } else {
         part = (onnx_tensor **)deploy_room(all->rows, sizeof *part);
         if (!part)
@@ -230,6 +240,28 @@ static int onnx_seq_iterate(onnx_call *c, seq_loop *l, int64_t i)
     return again;
 }
 
+/* Where no step is computed and the body does not declare its scanned values: runs it once, for
+   their types and shapes, in l->out. Without success there is nothing in l->out. */
+static void onnx_seq_trial(onnx_call *c, seq_loop *l)
+{
+    char message[sizeof c->run->message];
+    int k, open = 0;
+    for (k = 0; k < l->scanned; k++) {
+        const onnx_declared *d =
+            &c->run->graph->value[l->body->output[1 + l->carried + k]].declared;
+        open |= d->type == ONNX_UNDEFINED || d->rank < 0;
+    }
+    if (l->rows.rows || !open)
+        return;
+    memcpy(message, c->run->message, sizeof message);
+    l->in[0] = onnx_seq_scalar(c, l->body->input[0], ONNX_I64, 0);
+    if (l->in[0]
+        && onnx_run_subgraph(c, l->body, (const onnx_tensor *const *)l->in, l->carried + 2, l->out,
+                             1 + l->carried + l->scanned)
+        && !onnx_run_lacks_memory(c->run))
+        memcpy(c->run->message, message, sizeof message);
+}
+
 static int onnx_seq_run_loop(onnx_call *c, seq_loop *l)
 {
     const onnx_tensor *most = onnx_in_of(c, 0), *start = onnx_in_of(c, 1);
@@ -251,13 +283,14 @@ static int onnx_seq_run_loop(onnx_call *c, seq_loop *l)
         again = onnx_seq_iterate(c, l, i);
     if (again < 0)
         return -1;
+    onnx_seq_trial(c, l);
     for (k = 0; k < l->carried && k < c->outputs; k++) {
         c->out[k] = l->in[2 + k];
         l->in[2 + k] = NULL;
     }
     for (k = 0; k < l->scanned; k++) {
         if (onnx_seq_out(c, &l->rows, (size_t)k, l->carried + k, 0, 0,
-                         l->body->output[1 + l->carried + k]))
+                         l->body->output[1 + l->carried + k], l->out[1 + l->carried + k]))
             return -1;
     }
     return 0;
@@ -419,8 +452,9 @@ static int onnx_seq_scan_run(onnx_call *c)
         in[k] = NULL;
     }
     for (k = 0; k < s.results && !failed; k++)
-        failed = onnx_seq_out(c, &rows, (size_t)k, s.states + k, s.out_axis ? s.out_axis[k] : 0,
-                              s.out_reverse && s.out_reverse[k], s.body->output[s.states + k]);
+        failed =
+            onnx_seq_out(c, &rows, (size_t)k, s.states + k, s.out_axis ? s.out_axis[k] : 0,
+                         s.out_reverse && s.out_reverse[k], s.body->output[s.states + k], NULL);
     onnx_seq_free(in, (size_t)c->inputs);
     onnx_seq_free(rows.x, rows.rows * rows.width);
     return failed ? -1 : 0;
@@ -486,7 +520,7 @@ static int onnx_seq_scan_8(onnx_call *c)
     for (item = 0; item < batch && !failed; item++)
         failed = onnx_seq_scan_item(c, &s, item, &all);
     for (k = 0; k < s.states + s.results && !failed; k++)
-        failed = onnx_seq_out(c, &all, (size_t)k, k, 0, 0, s.body->output[k]);
+        failed = onnx_seq_out(c, &all, (size_t)k, k, 0, 0, s.body->output[k], NULL);
     onnx_seq_free(all.x, all.rows * all.width);
     return failed ? -1 : 0;
 }
@@ -881,6 +915,243 @@ static int onnx_seq_rotary_run(onnx_call *c)
     return onnx_layer_out(c, 0, c->in[0]->type, y);
 }
 
+/* ---- [6] STATE ---- */
+
+/* Returns whether the node has output k. */
+static int onnx_seq_wanted(const onnx_call *c, int k) { return c->outputs > k && c->wanted[k]; }
+
+/* Linear attention: q, k, v are (batch, steps, heads of each), the state of a head is (key, value).
+ */
+typedef struct {
+    size_t batch, steps, queries, heads, key, value;
+    const float *q, *k, *v, *decay, *beta; /* decay and beta: NULL where the rule has none */
+    size_t decays, betas;                  /* of one step */
+    double scale;
+} seq_linear;
+
+/* One step of one head: the state decays, v is corrected by what the state holds for k, k·v is
+   added. v has p->value elements of space. */
+static void onnx_seq_linear_write(const seq_linear *p, size_t row, size_t head, double *state,
+                                  double *v)
+{
+    const float *k = p->k + (row * p->heads + head) * p->key;
+    const float *given = p->v + (row * p->heads + head) * p->value;
+    size_t i, j;
+    for (i = 0; p->decay && i < p->key; i++) {
+        const size_t at = p->decays == p->heads ? head : head * p->key + i;
+        const double factor = exp((double)p->decay[row * p->decays + at]);
+        for (j = 0; j < p->value; j++)
+            state[i * p->value + j] *= factor;
+    }
+    for (j = 0; j < p->value; j++)
+        v[j] = (double)given[j];
+    if (p->beta) {
+        const double beta = (double)p->beta[row * p->betas + (p->betas == 1 ? 0 : head)];
+        for (i = 0; i < p->key; i++) {
+            for (j = 0; j < p->value; j++)
+                v[j] = fma(-(double)k[i], state[i * p->value + j], v[j]);
+        }
+        for (j = 0; j < p->value; j++)
+            v[j] *= beta;
+    }
+    for (i = 0; i < p->key; i++) {
+        for (j = 0; j < p->value; j++)
+            state[i * p->value + j] = fma((double)k[i], v[j], state[i * p->value + j]);
+    }
+}
+
+/* What the queries that share this head read from its state. */
+static void onnx_seq_linear_read(const seq_linear *p, size_t row, size_t head, const double *state,
+                                 onnx_tensor *y)
+{
+    const size_t shared = p->queries / p->heads;
+    size_t n, i, j;
+    for (n = head * shared; n < (head + 1) * shared; n++) {
+        const float *q = p->q + (row * p->queries + n) * p->key;
+        for (j = 0; j < p->value; j++) {
+            double sum = 0;
+            for (i = 0; i < p->key; i++)
+                sum = fma((double)q[i], state[i * p->value + j], sum);
+            onnx_tensor_set_real(y, (row * p->queries + n) * p->value + j, p->scale * sum);
+        }
+    }
+}
+
+/* Reads shapes and attributes. Returns 0 or -1. */
+static int onnx_seq_linear_begin(onnx_call *c, seq_linear *p)
+{
+    const onnx_tensor *q = c->in[0], *k = c->in[1], *v = c->in[2], *past = onnx_in_of(c, 3);
+    const onnx_tensor *decay = onnx_in_of(c, 4), *beta = onnx_in_of(c, 5);
+    const int64_t queries = onnx_int(c, "q_num_heads", 0), heads = onnx_int(c, "kv_num_heads", 0);
+    const int both = onnx_text_is(c, "update_rule", "gated_delta", "gated_delta");
+    const int gated = both || onnx_text_is(c, "update_rule", "gated", "gated_delta");
+    const int delta = both || onnx_text_is(c, "update_rule", "delta", "gated_delta");
+    memset(p, 0, sizeof *p);
+    if (!gated && !delta && !onnx_text_is(c, "update_rule", "linear", "gated_delta"))
+        return onnx_refuse_call(c, "update_rule: expected linear, gated, delta or gated_delta");
+    if (q->rank != 3 || k->rank != 3 || v->rank != 3 || (decay && decay->rank != 3)
+        || (beta && beta->rank != 3))
+        return onnx_refuse_call(c, "expected inputs of 3 dimensions");
+    if (queries < 1 || heads < 1 || k->dim[2] < heads || queries % heads || q->dim[2] % queries
+        || k->dim[2] % heads || v->dim[2] % heads || q->dim[2] / queries != k->dim[2] / heads)
+        return onnx_refuse_call(c, "%d queries and %d keys a step do not fit", queries, heads);
+    p->batch = (size_t)q->dim[0];
+    p->steps = (size_t)q->dim[1];
+    p->queries = (size_t)queries;
+    p->heads = (size_t)heads;
+    p->key = (size_t)(k->dim[2] / heads);
+    p->value = (size_t)(v->dim[2] / heads);
+    p->decays = decay ? (size_t)decay->dim[2] : 0;
+    p->betas = beta ? (size_t)beta->dim[2] : 0;
+    if (k->count != p->batch * p->steps * p->heads * p->key
+        || v->count != p->batch * p->steps * p->heads * p->value
+        || (past && past->count != p->batch * p->heads * p->key * p->value))
+        return onnx_refuse_call(c, "the shapes of query, key, value and past_state do not fit");
+    if (!!decay != gated || !!beta != delta)
+        return onnx_refuse_call(c, "the inputs decay and beta do not fit update_rule");
+    if ((decay
+         && (decay->count != p->batch * p->steps * p->decays
+             || (p->decays != p->heads && p->decays != p->heads * p->key)))
+        || (beta
+            && (beta->count != p->batch * p->steps * p->betas
+                || (p->betas != p->heads && p->betas != 1))))
+        return onnx_refuse_call(c, "the shapes of decay and beta do not fit");
+    p->scale = (double)onnx_float(c, "scale", 0);
+    if (!(fabs(p->scale) > 0))
+        p->scale = 1 / sqrt((double)p->key);
+    return 0;
+}
+
+/* Makes both outputs and computes them. Returns 0 or -1. */
+static int onnx_seq_linear_steps(onnx_call *c, const seq_linear *p)
+{
+    const onnx_tensor *past = onnx_in_of(c, 3);
+    const size_t size = deploy_times(p->key, p->value);
+    const int64_t state_dim[4] = { (int64_t)p->batch, (int64_t)p->heads, (int64_t)p->key,
+                                   (int64_t)p->value };
+    int64_t dim[3];
+    onnx_tensor *y, *last;
+    double *state = (double *)onnx_work(c, deploy_times(size + p->value, sizeof *state));
+    size_t b, h, t;
+    dim[0] = (int64_t)p->batch;
+    dim[1] = (int64_t)p->steps;
+    dim[2] = (int64_t)(p->queries * p->value);
+    y = state ? onnx_out(c, 0, c->in[0]->type, 3, dim) : NULL;
+    if (!y)
+        return -1;
+    last = onnx_seq_wanted(c, 1) ? onnx_out(c, 1, past ? past->type : c->in[0]->type, 4, state_dim)
+                                 : NULL;
+    if (!last && onnx_seq_wanted(c, 1))
+        return -1;
+    for (b = 0; b < p->batch; b++) {
+        for (h = 0; h < p->heads; h++) {
+            const size_t at = (b * p->heads + h) * size;
+            for (t = 0; t < size; t++)
+                state[t] = past ? onnx_tensor_real(past, at + t) : 0;
+            for (t = 0; t < p->steps; t++) {
+                onnx_seq_linear_write(p, b * p->steps + t, h, state, state + size);
+                onnx_seq_linear_read(p, b * p->steps + t, h, state, y);
+            }
+            for (t = 0; last && t < size; t++)
+                onnx_tensor_set_real(last, at + t, state[t]);
+        }
+    }
+    return 0;
+}
+
+static int onnx_seq_linear_run(onnx_call *c)
+{
+    static const int from[5] = { 0, 1, 2, 4, 5 };
+    onnx_tensor *x[5] = { NULL, NULL, NULL, NULL, NULL };
+    const float *data[5];
+    seq_linear p;
+    int k, failed;
+    if (onnx_need(c, 3) || onnx_seq_linear_begin(c, &p))
+        return -1;
+    failed = 0;
+    for (k = 0; k < 5 && !failed; k++) {
+        const onnx_tensor *given = onnx_in_of(c, from[k]);
+        x[k] = given ? onnx_as_float(c, given) : NULL;
+        failed = given && !x[k];
+        data[k] = x[k] ? (const float *)x[k]->data : NULL;
+    }
+    if (!failed) {
+        p.q = data[0];
+        p.k = data[1];
+        p.v = data[2];
+        p.decay = data[3];
+        p.beta = data[4];
+        failed = onnx_seq_linear_steps(c, &p);
+    }
+    for (k = 0; k < 5; k++)
+        onnx_tensor_free(x[k]);
+    return failed ? -1 : 0;
+}
+
+/* The last `width` places of each row of x, of 3 dimensions, as output 1. Returns 0 or -1. */
+static int onnx_seq_tail(onnx_call *c, const onnx_tensor *x, size_t width)
+{
+    const size_t bytes = onnx_type_bytes(x->type), n = (size_t)x->dim[2];
+    const size_t rows = (size_t)x->dim[0] * (size_t)x->dim[1];
+    int64_t dim[3];
+    onnx_tensor *y;
+    size_t i;
+    dim[0] = x->dim[0];
+    dim[1] = x->dim[1];
+    dim[2] = (int64_t)width;
+    y = onnx_out(c, 1, x->type, 3, dim);
+    for (i = 0; y && width && i < rows; i++)
+        memcpy((char *)y->data + i * width * bytes,
+               (const char *)x->data + (i * n + n - width) * bytes, width * bytes);
+    return y ? 0 : -1;
+}
+
+/* A convolution of each channel of its own over the places up to the present one; before the first
+   are those of past_state, or zeros. */
+static int onnx_seq_causal_conv_run(onnx_call *c)
+{
+    onnx_attribute along = onnx_attribute_int("axis", 2), group = onnx_attribute_int("group", 1);
+    const onnx_tensor *x = onnx_in_of(c, 0), *w = onnx_in_of(c, 1), *past = onnx_in_of(c, 3);
+    const int plain = onnx_text_is(c, "activation", "none", "none");
+    const onnx_tensor *in[3];
+    onnx_tensor *zeros = NULL, *joined = NULL;
+    int64_t dim[3];
+    int failed;
+    if (onnx_need(c, 2))
+        return -1;
+    if (x->rank != 3 || w->rank != 3 || w->dim[2] < 1)
+        return onnx_refuse_call(c, "expected input and weight of 3 dimensions");
+    if (!plain && !onnx_text_is(c, "activation", "silu", "none")
+        && !onnx_text_is(c, "activation", "swish", "none"))
+        return onnx_refuse_call(c, "activation: expected none, silu or swish");
+    dim[0] = x->dim[0];
+    dim[1] = x->dim[1];
+    dim[2] = w->dim[2] - 1;
+    if (past && (past->rank != 3 || memcmp(past->dim, dim, sizeof dim)))
+        return onnx_refuse_call(c, "past_state: expected %d places a channel", dim[2]);
+    if (!past) {
+        zeros = onnx_tensor_make(c->run, x->type, 3, dim);
+        if (zeros && zeros->count)
+            memset(zeros->data, 0, zeros->count * onnx_type_bytes(x->type));
+    }
+    in[0] = past ? past : zeros;
+    in[1] = x;
+    failed = !in[0] || onnx_apply(c, "Concat", &along, 1, in, 2, &joined, 1);
+    group.i = x->dim[1];
+    in[0] = joined;
+    in[1] = w;
+    in[2] = onnx_in_of(c, 2);
+    failed = failed || onnx_apply(c, "Conv", &group, 1, in, 3, c->out, 1)
+             || (onnx_seq_wanted(c, 1) && onnx_seq_tail(c, joined, (size_t)dim[2]));
+    if (!failed && !plain) {
+        onnx_then(c, c->out, "Swish", NULL, NULL, NULL, 0);
+        failed = !c->out[0];
+    }
+    onnx_tensor_free(zeros);
+    onnx_tensor_free(joined);
+    return failed ? -1 : 0;
+}
+
 const onnx_operator onnx_sequence_operators[] = {
     { "If", 1, onnx_seq_if, NULL },
     { "Loop", 1, onnx_seq_loop_run, NULL },
@@ -888,5 +1159,7 @@ const onnx_operator onnx_sequence_operators[] = {
     { "Scan", 9, onnx_seq_scan_run, NULL },
     { "Attention", 23, onnx_seq_attention_run, NULL },
     { "RotaryEmbedding", 23, onnx_seq_rotary_run, NULL },
+    { "LinearAttention", 27, onnx_seq_linear_run, NULL },
+    { "CausalConvWithState", 27, onnx_seq_causal_conv_run, NULL },
     { NULL, 0, NULL, NULL },
 };

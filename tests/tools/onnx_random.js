@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT-0
 // onnx_random.js CASES OUT: ONNX Runtime's values of the graphs that onnx_random.py wrote, without optimisations. OUT has for each
 // case the number of its values, as tensors in the format of CASES; -1 (as a number of 32 bits) and the message where ONNX Runtime
-// refuses the graph. Another process computes them, so that a graph that ends ONNX Runtime is one that it refuses.
+// refuses the graph. Another process computes them, so that a graph that ends ONNX Runtime is one that it refuses, as is one that it
+// has not computed in a minute.
 const fs = require("fs"), { fork } = require("child_process"), ort = require("onnxruntime-node");
 const { NAME, ARRAY, number, put, options } = require("./onnx_tensors.js");
 const [path, out] = process.argv.slice(2);
@@ -54,7 +55,12 @@ async function compute() {
 // Starts another process at the case that begins here.
 function start(from) {
     fs.writeFileSync(state, `${from} 1`);
-    fork(__filename, [path, out, from]).on("exit", (code, signal) => {
+    const child = fork(__filename, [path, out, from]);
+    const watch = setInterval(() => {
+        if (Date.now() - fs.statSync(state).mtimeMs > 60000) child.kill("SIGKILL");
+    }, 10000);
+    child.on("exit", (code, signal) => {
+        clearInterval(watch);
         const [next, done] = fs.readFileSync(state, "utf8").split(" ").map(Number);
         if (!done) fs.writeSync(to, refusal(`ended by ${signal || code}`));
         else if (next === from && from < file.length) process.exit(1);
