@@ -2421,6 +2421,7 @@ typedef struct {
     int pack_a, pack_b;  /* whether A and B are copied */
     int panels;          /* whether B is stored in panels */
     int fused;           /* whether the first sliver copies B, while it reads it */
+    int by_panel;        /* whether each panel of B meets all slivers of A before the next panel */
     int next;            /* the next task to begin */
     unsigned char *work;
     int *broken; /* LGELU_CHECK: raised when a worker wrote past its workspace; or NULL */
@@ -2437,6 +2438,7 @@ typedef struct {
     size_t slivers, run, k;
     size_t a_row, a_col, b_row;
     size_t b_step, into_step; /* from panel to panel of B, and of its copy */
+    size_t next_panel;        /* floats from a panel of B to the one that is read after it */
     size_t start_row, c_row, y_row, next_row;
     size_t next_step; /* of next, from panel to panel */
 } lgelu__sliver;
@@ -4137,6 +4139,26 @@ static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
     }
 }
 
+/* Lets up to 64 rows share each panel of a large B: the first sliver copies it into the first-level
+   cache, so that B is read once. That does not pay where rows are a multiple of 4 KiB apart (1024
+   floats), which compete for the same cache lines. */
+static void lgelu__share_panels(lgelu__block *p)
+{
+    const lgelu_product *job = p->job;
+    const lgelu_matrix *a = &job->a, *b = &job->b;
+    const int contiguous = b->col_stride == 1;
+    const int large = (contiguous ? b->row_stride : job->n) * job->k > 65536;
+    const int compete = a->row_stride % 1024 == 0 || (contiguous && b->row_stride % 1024 == 0);
+    if (p->panels || p->pack_a || b->read || !large || compete)
+        return;
+    if (p->rows <= p->isa->rows || p->rows > 64)
+        return;
+    p->by_panel = 1;
+    p->pack_b = 1;
+    p->fused = contiguous;
+    p->depth = lgelu__min(p->depth, lgelu__even(job->k, 256, 16));
+}
+
 /* Computes the product on this thread, or on a team. */
 static void lgelu__multiply_blocks(lgelu__block *p, const lgelu_threads *team)
 {
@@ -4157,6 +4179,7 @@ static void lgelu__multiply_blocks(lgelu__block *p, const lgelu_threads *team)
     }
     lgelu__choose_copies(p);
     lgelu__shrink_single_sliver(p, !team);
+    lgelu__share_panels(p);
     lgelu__multiply_workers(p, workers, single, team);
 }
 
@@ -15250,7 +15273,8 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
    waits for another, and copies stay in the cache of the core that made them. k advances in blocks
    of LGELU__K, so that a sliver stays in the first-level cache while panels stream past it out of
    the second-level cache. Between the blocks the sums are stored in C, which changes no bit. B is
-   copied panel by panel where it cannot be read in place. A is copied only where it is read along
+   copied panel by panel where it cannot be read in place. Where a few slivers share a large B, each
+   panel meets all of them before the next one. A is copied only where it is read along
    its columns, eight slivers together, so that neighbouring cache lines are read together.
 
    A tile prefetches the part of C of the next tile, the y that the gate will write and, spread over
@@ -15273,17 +15297,20 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             t[v] = v_load(*h + v * v_lanes);
-        /* Rows of B may be too far apart for the processor to prefetch them itself. */
-        LGELU__UNROLL
-        for (v = 0; v < vectors * v_lanes; v += 16)
-            LGELU__NEAR(LGELU__PAST(*h, ahead + v));
         if (*into) {
-            /* Prefetch the same row of the next panel. */
-            LGELU__FETCH(LGELU__PAST(*h, 2 * v_lanes));
             LGELU__UNROLL
             for (v = 0; v < vectors; v++)
                 v_store(*into + v * v_lanes, t[v]);
             *into += 2 * v_lanes;
+            /* Prefetch the same row of the next panel. */
+            LGELU__UNROLL
+            for (v = 0; v < vectors * v_lanes; v += 16)
+                LGELU__FETCH(LGELU__PAST(*h, p->next_panel + v));
+        } else {
+            /* Rows of B may be too far apart for the processor to prefetch them itself. */
+            LGELU__UNROLL
+            for (v = 0; v < vectors * v_lanes; v += 16)
+                LGELU__NEAR(LGELU__PAST(*h, ahead + v));
         }
         LGELU__UNROLL
         for (i = 0; i < rows; i++) {
@@ -15427,6 +15454,10 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
     for (slivers = 0; slivers < from->slivers; slivers++) {
         p.a = from->a + slivers * rows * from->a_row;
         p.b = from->b;
+        if (slivers && from->into) {
+            p.b = from->into;
+            p.b_row = 2 * v_lanes;
+        }
         p.next = from->next;
         p.into = slivers ? NULL : from->into;
         p.c = from->c + slivers * rows * from->c_row;
@@ -15625,6 +15656,8 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size
     const size_t cols = b->n - q * 2 * v_lanes, col = b->j + q * 2 * v_lanes,
                  w = cols > v_lanes ? cols - v_lanes : 0;
     const int cut = cols < 2 * v_lanes && cols != v_lanes;
+    /* A block that is computed panel by panel has the copy of one panel only. */
+    float *copy = b->b_pack + (p->by_panel ? 0 : (q - b->packed) * b->b_panel);
     float *c = job->c + row * job->c_stride + col, *edge = b->edge;
     lgelu__sliver *t = &b->t;
     size_t i;
@@ -15643,11 +15676,15 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size
         t->b_step = b->width * v_lanes;
         t->b = job->b.x + b->k0 * t->b_row + col;
         if (p->fused) {
-            t->into = b->b_pack;
+            t->into = copy;
             t->into_step = b->b_panel;
+            /* Behind the last panel follow the next rows of B. */
+            t->next_panel = 2 * v_lanes;
+            if (p->by_panel && q + 1 == b->whole)
+                t->next_panel = b->t.k * t->b_row - q * 2 * v_lanes;
         }
     } else {
-        t->b = b->b_pack + (q - b->packed) * b->b_panel;
+        t->b = copy;
     }
     if (b->k0 || job->accumulate) {
         t->start = c;
@@ -15670,7 +15707,7 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size
     }
     t->y = gate ? job->y + row * job->y_stride + col : NULL;
     t->y_row = job->y_stride;
-    t->run = q < b->whole ? (b->whole - q) * 2 / b->width : 1;
+    t->run = q < b->whole && !p->by_panel ? (b->whole - q) * 2 / b->width : 1;
     if (tall == 1 && b->width == 2)
         LGELU__FN(thin)(t);
     if (t->run)
@@ -15698,6 +15735,36 @@ static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t 
     }
     if (job->finish)
         job->finish(row, rows, j, n, job->user);
+}
+
+/* Multiplies the slivers of a block with one panel after another, so that each panel is read from
+   memory once and stays in the first-level cache for all slivers. */
+static LGELU__TARGET void LGELU__FN(panel_by_panel)(lgelu__block_state *b)
+{
+    const lgelu__block *p = b->p;
+    const lgelu_product *job = p->job;
+    size_t q, row, rows, tall;
+    b->t.next = b->a_pack;
+    b->t.next_row = 0;
+    b->t.next_step = 0;
+    for (q = 0; q < b->panels; q++) {
+        if (q >= b->packed && !(p->fused && q < b->whole)) {
+            LGELU__FN(copy)
+            (b->b_pack, 2 * v_lanes, b->b_panel, &job->b, b->k0, b->t.k, b->j + q * 2 * v_lanes,
+             lgelu__min(b->n - q * 2 * v_lanes, 2 * v_lanes));
+        }
+        for (row = b->i; row < b->end; row += rows) {
+            tall = lgelu__height(b->end - row, b->most);
+            rows = tall;
+            /* A narrow panel has a copy of one sliver's C. */
+            while (q < b->whole && row + rows < b->end
+                   && lgelu__height(b->end - row - rows, b->most) == tall)
+                rows += tall;
+            b->t.slivers = rows / tall;
+            LGELU__FN(place_a)(b, row, rows);
+            LGELU__FN(tiles)(b, q, row, rows, tall, 0);
+        }
+    }
 }
 
 /* Computes one block of C, from the first k to the last. */
@@ -15736,6 +15803,12 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
         const int last = b.k0 + k == job->k, brief = k <= 128;
         b.t.k = k;
         b.b_panel = (k + 1) * 2 * v_lanes;
+        if (p->by_panel) {
+            LGELU__FN(panel_by_panel)(&b);
+            if (last)
+                LGELU__FN(rows_done)(job, i, m, j, n);
+            continue;
+        }
         if (copied < b.panels) {
             LGELU__FN(copy)
             (b.b_pack + (copied - b.packed) * b.b_panel, 2 * v_lanes, b.b_panel, &job->b, b.k0, k,

@@ -402,6 +402,13 @@ int main(int argc, char **argv)
     check(good, "gemm through read", "see above");
     if (!brief)
         check(hash == 0x67bfb44532f07194u, "gemm hash", "0x%016llx", (unsigned long long)hash);
+    /* A few slivers share each panel of B, which they copy or transpose. */
+    for (good = 1, mode = 0; mode < (brief ? 2 : 4); mode++) {
+        good &= shape_agrees(33, 300, 530, mode & 2, mode % 3, 5, 1, 0, !brief);
+        good &= shape_agrees(16, 512, 272, mode & 2, (mode + 1) % 3, 0, 1, 0, 0);
+        good &= shape_agrees(64, 290, 260, mode, (mode + 2) % 3, 0, 1, 0, 0);
+    }
+    check(good, "gemm panel by panel", "see above");
     /* One block, which is too small to be halved, although it is much work. */
     if (!brief)
         check(shape_agrees(1, 32, 140000, 0, 0, 0, 1, 0, 1), "gemm of a long sum", "see above");
