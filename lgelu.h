@@ -868,7 +868,7 @@ LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads
 
 /* Adds multi-head attention: qkv (tokens, 3·channels) → (tokens, channels),
    softmax(q kᵀ/√(channels/heads)) v for each head; heads divides channels. causal = 1: no token
-   reads a later one. */
+   depends on a later one, as long as all values are finite: 0·v of a later one is part of its sum. */
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 
 /* Adds grouped-query attention (Ainslie et al., arXiv 2305.13245), which has fewer keys and values:
@@ -1078,10 +1078,11 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net);
 
 /* Computes tokens from … from + count - 1 of one sample, in a network built for
    LGELU_MODE_GENERATE; keys and values of earlier tokens remain from earlier calls. lgelu_net_value
-   then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Each
-   layer must compute a token from that token alone, or by causal attention from earlier ones: a
-   pooling, a convolution of more than a pixel, a group normalisation, lgelu_scale, a transpose,
-   patches, a class token or a mean of tokens is refused with LGELU_E_ARGUMENT. */
+   then has `count` rows, with the bits of a whole forward if all values are finite. The bound array
+   holds all tokens. Each layer must compute a token from that token alone, or by causal attention
+   from earlier ones: a pooling, a convolution of more than a pixel, a group normalisation,
+   lgelu_scale, a transpose, patches, a class token or a mean of tokens is refused with
+   LGELU_E_ARGUMENT. */
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
 
 /* ---- files: checkpoints as safetensors ----
