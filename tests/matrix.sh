@@ -6,7 +6,7 @@
 # `make matrix` runs all parts and prints the table and that of the hashes (matrix.sh table LOG...). The name of a case is "compiler;
 # language; processor; libm; what"; a hash over all hashes of test_same_bits is the line "# compiler; language; processor; libm; hash".
 # BRIEF=1 omits what the tests, or another row, test as well: the switches where test_interface tries them, the processors of test_web and of
-# `make portability`, a second language or order of bytes.
+# `make portability`, a second language, order of bytes or foreign libm, 64 bits without vectors.
 # Debian packages: g++, clang, clang-19, tcc, and those that tools/processors.sh names.
 part=$1
 if [ "$part" = table ]; then
@@ -77,14 +77,14 @@ processors)
     on() { target "$1"; bits "$2" $language "$3" "$4" "$runner" $compile -O1; }
     on no-avx        gcc 'x86-64 without AVX' glibc
     on i386          gcc 'i386, SSE2' glibc
-    on musl          musl-gcc "$native" musl
+    [ "$BRIEF" ] || on musl musl-gcc "$native" musl
     on mingw         MinGW 'x86-64, Windows' msvcrt
     [ "$BRIEF" ] || on mingw++ MinGW 'x86-64, Windows' msvcrt
     unwine
     [ "$BRIEF" ] || on aarch64 gcc AArch64 glibc
     on aarch64-clang clang AArch64 glibc
     on arm           gcc '32-bit ARM' glibc
-    on riscv64       gcc 'RISC-V 64' glibc
+    [ "$BRIEF" ] || on riscv64 gcc 'RISC-V 64' glibc
     on s390x         gcc 's390x, big-endian' glibc
     if [ -z "$BRIEF" ]; then
         on ppc64        gcc 'ppc64, big-endian' glibc

@@ -64,7 +64,7 @@ run 'x86, 32 bits' i386 -O2 -- $numbers $kernels
 run 'another libm (musl)' musl -O2 -- $numbers $kernels
 run 'AArch64, gcc' aarch64 -O2 -- $numbers $kernels
 run 'AArch64, gcc -O3, contracted' aarch64 -std=gnu99 -O3 -ffp-contract=fast -- test_same_bits
-run 'AArch64, gcc -O0' aarch64 -O0 -- test_same_bits
+run 'AArch64 without an optimiser' aarch64 -O0 -- test_same_bits
 run 'AArch64, clang' aarch64-clang -O2 -- $numbers $kernels
 run 's390x, big-endian' s390x -O2 -- $numbers $kernels
 run 'powerpc64, big-endian' ppc64 -O2 -- $numbers $kernels

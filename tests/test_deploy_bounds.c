@@ -8,7 +8,7 @@
        cc -O2 -I.. test_deploy_bounds.c tools/lgelu.c -lm -o test_deploy_bounds &&
    ./test_deploy_bounds [RANDOM ATTACKED]
 
-   RANDOM, ATTACKED: inputs for each network's certificate, [1000 20]; 100000 1000 takes some
+   RANDOM, ATTACKED: inputs for each network's certificate, [4000 20]; 100000 1000 takes some
    minutes. */
 #define LGELU_TRAINER
 #include "lgelu.h"
@@ -410,7 +410,7 @@ static void refusals(void)
 
 int main(int argc, char **argv)
 {
-    const size_t random = argc > 2 ? strtoul(argv[1], NULL, 10) : 1000,
+    const size_t random = argc > 2 ? strtoul(argv[1], NULL, 10) : 4000,
                  attacked = argc > 2 ? strtoul(argv[2], NULL, 10) : 20;
     net_keeps = 1;
     lines();

@@ -84,7 +84,7 @@ else echo "skip 1_gate: standard output as a file: no /proc here"; fi
 if [ -c /dev/full ]; then refuses 1 sh -c "$out/1_gate /dev/full > /dev/null"; fi
 
 # 2_mlp
-$CC -std=c99 -O2 -c ../examples/data.c -o $out/data.o || exit 1
+$CC -std=c99 -O1 -c ../examples/data.c -o $out/data.o || exit 1
 build 2_mlp data.o
 tiny $out/tiny
 $out/2_mlp --data ../examples/pictures --epochs 1 --save $out/mlp.st > $out/mlp.out 2> $out/mlp.err

@@ -5,8 +5,16 @@ bad=0
 # verdict STATUS NAME [WHY]: reports a case, and sets $bad to 1 if it failed.
 verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
 
-# python_with MODULES: prints a python3 that has these modules, or nothing. Without python3 in PATH, none is looked for.
-python_with() { command -v python3 > /dev/null || return; for p in python3 /usr/bin/python3; do $p -c "import $1" 2> /dev/null && { echo $p; return; }; done; }
+# python_with MODULES: prints a python3 that has these modules, or nothing. Without python3 in PATH, none is looked for. They are looked
+# up and not imported, which takes seconds for PyTorch.
+python_with()
+{
+    command -v python3 > /dev/null || return
+    for p in python3 /usr/bin/python3; do
+        $p -c "import sys; from importlib.util import find_spec
+sys.exit(any(find_spec(m.split('.')[0]) is None for m in '$1'.split(',')))" 2> /dev/null && { echo $p; return; }
+    done
+}
 
 # onnx_runtime: succeeds if node has ONNX Runtime: the package onnxruntime-node, in build/onnxruntime or in NODE_PATH.
 onnx_runtime()
