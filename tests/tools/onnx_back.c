@@ -40,7 +40,7 @@ static int dims(const char *text)
 
 int main(int argc, char **argv)
 {
-    char line[1024], *name, *type, *given, *result, message[160];
+    char line[1024], *name, *type, *given, message[160];
     FILE *list;
     int bad = 0, count = 0;
     double most = 0;
@@ -61,7 +61,6 @@ int main(int argc, char **argv)
         name = strtok(line, "\t");
         type = strtok(NULL, "\t");
         given = strtok(NULL, "\t");
-        result = strtok(NULL, "\t\n");
         count++;
         file = slurp(argv[2], name, ".onnx", &bytes);
         x = slurp(argv[2], name, ".in", &in_bytes);
