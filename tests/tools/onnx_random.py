@@ -1242,7 +1242,8 @@ def grow(seed, only, most, known):
             since, until, function = next(row for row in OPERATORS[op] if row[0] <= g.opset <= row[1])
             function(g, op)
             steps -= 1
-        except Impossible:
+        except (Impossible, ValueError):
+            # ValueError: NumPy cannot draw what the operator would need, as the place of an element in a value that has none
             del g.nodes[keep[0]:], g.pool[keep[1]:], g.inputs[keep[2]:], g.initializers[keep[3]:], g.ops[keep[4]:]
     return g if g.ops else None
 

@@ -18,6 +18,8 @@ while [ $seed -lt $last ]; do
         ! node tools/onnx_random.js $folder/cases $folder/values 2> $folder/runtime.log; then
         echo "FAIL seed $seed: $(tail -n 1 $folder/unsound) $(tail -n 1 $folder/runtime.log)"
         status=1
+        seed=$((seed + 1))
+        continue
     fi
     [ -s $folder/unsound ] && { head -n 3 $folder/unsound; status=1; }
     $program $folder/cases $folder/values $folder/$seed > $folder/found || status=1
