@@ -203,7 +203,7 @@ def deviates(model, inputs):
         text = lambda name: a[name].s if name in a else b""
         read = [given[i] for i in n.input if i in given]
         # an empty axis that is reduced stays empty there; ONNX says that it becomes 1
-        if n.op_type.startswith(("Reduce", "Arg")) and any(x.size == 0 for x in read):
+        if n.op_type.startswith(("Reduce", "Arg")) and any(x.size == 0 for x in given.values()):
             return True
         # the sizes of windows with gaps do not follow from the inputs' sizes alone there, as ONNX says that they do
         if text("auto_pad").startswith(b"SAME") and "dilations" in a and set(a["dilations"].ints) != {1}:
@@ -214,9 +214,12 @@ def deviates(model, inputs):
         # indices are those of the larger output there
         if n.op_type == "MaxUnpool" and len(n.input) > 2:
             return True
-        # sizes that are no whole numbers; regions of infinite extent
-        if n.op_type == "Resize" and (text("coordinate_transformation_mode") == b"align_corners" or not all(
-                np.isfinite(x.astype("f8")).all() for x in read)):
+        # corners of sizes that are no whole numbers
+        if n.op_type == "Resize" and text("coordinate_transformation_mode") == b"align_corners":
+            return True
+        # whether an infinite neighbour of weight 0 counts is left open
+        if n.op_type in ("Resize", "Upsample", "GridSample", "DeformConv", "RoiAlign") and not all(
+                np.isfinite(x.astype("f8")).all() for x in read):
             return True
         # masked scores are the least number there, and -inf in ONNX
         if n.op_type == "Attention" and "qk_matmul_output_mode" in a:
