@@ -96,8 +96,7 @@ faults '4_gpt sample' : ../4_gpt sample --file ../whole.gpt --prompt the --token
 breakable reluize $RELUIZE
 breakable onnx_nets tools/onnx_nets.c ../examples/deploy/onnx_out.c ../examples/data.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
-awk 'BEGIN { srand(2)
-    for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/table.csv
+three_classes 60 > $out/table.csv
 faults reluize : ../reluize ../nets/mlp_lambda.onnx --data ../table.csv -o a.onnx --epochs 1 --batch 20
 for tutorial in 1_gate 2_mlp; do breakable $tutorial $(declared ../examples/$tutorial.c) ../examples/data.c ../examples/tutorial.c; done
 faults 1_gate : ../1_gate a.svg

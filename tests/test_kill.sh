@@ -17,9 +17,7 @@ breakable 2_mlp $(declared ../examples/2_mlp.c) ../examples/data.c ../examples/t
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 tiny $out/tiny
 head -c 3000 ../README.md > $out/text.txt
-awk 'BEGIN { srand(2)
-    for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c }
-}' > $out/table.csv
+three_classes 60 > $out/table.csv
 
 exec=                            # exec: the shell makes way, so that its number is the program's
 small="--data $PWD/$out/tiny --hidden 8 --seeds 2 --epochs 2 --batch 90 --arms gelu,hardened,switched --threads 1 --save-every 1"

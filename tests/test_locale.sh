@@ -60,8 +60,7 @@ log=$($CC -std=c99 -O1 $RELUIZE $IMPLEMENTATION $out/start.o -o $out/reluize -lm
     $CC -std=c99 -O1 tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c $IMPLEMENTATION -o $out/onnx_nets -lm 2>&1) ||
     { echo "FAIL reluize compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.list
-awk 'BEGIN { srand(2)
-    for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/rows.csv
+three_classes 60 > $out/rows.csv
 for way in point comma; do
     $way $out/reluize $out/nets/mlp_lambda.onnx --data $out/rows.csv -o $out/$way/a.onnx --int8 $out/$way/b.onnx --epochs 1 \
         --rate 0.0125 --batch 20 --report $out/$way/report.json > $out/$way/report.txt 2> $out/errors

@@ -45,8 +45,7 @@ $CC $RELUIZE ${IMPLEMENTATION:-tools/lgelu.c} -lm -o $out/reluize || exit 1
 # the exit status and how many lines were said
 outcome() { "$@" > $out/stdout 2> $out/stderr; echo $? $(($(wc -l < $out/stderr))); }
 r="$out/reluize --quiet"
-awk 'BEGIN { srand(2)
-    for (i = 0; i < 400; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/table.csv
+three_classes 400 > $out/table.csv
 model=$out/nets/mlp_lambda.onnx
 rm -f $out/table.onnx
 [ "$(outcome $r $model --data $out/table.csv -o $out/table.onnx --epochs 20 --rate 0.01 --report $out/table.json)" = "0 40" ] &&

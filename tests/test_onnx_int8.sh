@@ -32,8 +32,7 @@ fi
 $CC -std=c99 -O1 $WARNINGS tools/onnx_nets.c $DEPLOY/data.o $DEPLOY/onnx_out.o $library -o $out/onnx_nets || exit 1
 mkdir -p $out/given
 $out/onnx_nets $out/given > $out/given.list
-awk 'BEGIN { srand(2)
-    for (i = 0; i < 400; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/table.csv
+three_classes 400 > $out/table.csv
 rm -f $out/relu.onnx $out/relu8.onnx
 $out/reluize --quiet $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/relu.onnx --int8 $out/relu8.onnx --epochs 20 --rate 0.01 \
     --report $out/report.json > $out/stdout 2> $out/stderr

@@ -14,8 +14,7 @@ build 2_mlp $(declared ../examples/2_mlp.c) ../examples/data.c ../examples/tutor
 build 4_gpt $(declared ../examples/4_gpt.c) ../examples/text.c ../examples/tutorial.c
 mkdir $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 tiny $out/tiny
-awk 'BEGIN { srand(2)
-    for (i = 0; i < 60; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }' > $out/rows.csv
+three_classes 60 > $out/rows.csv
 head -c 6000 ../README.md > $out/text.txt
 mkdir -p $out/bands/a $out/bands/b
 for c in a b; do for i in 0 1 2 3 4 5 6 7 8 9; do

@@ -16,6 +16,13 @@ sys.exit(any(find_spec(m.split('.')[0]) is None for m in '$1'.split(',')))" 2> /
     done
 }
 
+# three_classes ROWS: prints a table of random numbers in which a row's last number is its class, 0 to 2: that of the columns that are larger.
+three_classes()
+{
+    awk -v rows=$1 'BEGIN { srand(2)
+        for (i = 0; i < rows; i++) { c = i % 3; for (k = 0; k < 20; k++) printf "%.4f,", (k % 3 == c) + rand(); print c } }'
+}
+
 # onnx_runtime: succeeds if node has ONNX Runtime: the package onnxruntime-node, in build/onnxruntime or in NODE_PATH.
 onnx_runtime()
 {
