@@ -590,7 +590,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
        while (net.step < 1000) {
            lgelu_net_bind(&net, x, images);                              // 5. (64, 784) floats
            lgelu_net_bind(&net, y, classes);                             //    (64) int32_t
-           lgelu_net_forward(&net, 64);                                  // 6. values and loss
+           lgelu_net_forward(&net, 64);                                  // 6. values and net.loss
            lgelu_net_backward(&net, 1);                                  // 7. gradients
            if (lgelu_net_step(&net, &plan)) break;                       // 8. weights and λ's
        }
@@ -4334,10 +4334,14 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     lgelu_node node;
     int k;
     memset(&node, 0, sizeof node);
-    lgelu__format(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix, name);
+    lgelu__format(node.name, node.name + sizeof node.name - 1, "%s%s", net->prefix,
+                  name ? name : "");
     node.name[lgelu__utf8(node.name, strlen(node.name))] = 0;
     lgelu__begin_call(net);
-    if (!lgelu__is_plain_text(net->prefix) || !lgelu__is_plain_text(name)) {
+    if (!name) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name is NULL", lgelu_op_name((int)op),
+                    (size_t)net->count);
+    } else if (!lgelu__is_plain_text(net->prefix) || !lgelu__is_plain_text(name)) {
         lgelu__fail(net, LGELU_E_ARGUMENT, "%s %z: its name %s", lgelu_op_name((int)op),
                     (size_t)net->count, LGELU__PLAIN);
     }
@@ -13084,8 +13088,9 @@ LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
     return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
 }
 
-/* e = (2^f - 1 - f·ln 2)/f for abs(f) <= 1/2. */
-LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, const v_t *f, const int w)
+/* e = (2^f - 1 - f·ln 2)/f for abs(f) <= 1/2. f is not const: gcc 12 would warn under
+   -fsanitize=address that it may be uninitialised. */
+LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, v_t *f, const int w)
 {
     int k;
     v_many(e[u] = v_set(lgelu__exp2[5]));

@@ -45,6 +45,10 @@ for language in 'gcc -x c -std=c99' 'gcc -x c -std=c11' 'g++ -x c++ -std=c++11' 
     done
 done
 
+# ---- no warnings where a sanitizer stops gcc from inlining ----
+if have gcc; then judge "no warnings, gcc, -O1 -fsanitize=address" gcc -std=c99 -O1 -fsanitize=address $WARNINGS -Werror -DLGELU_NO_SIMD -I.. -c $dir/make.c -o $dir/use.o
+else skip "no warnings, gcc, -O1 -fsanitize=address" "no gcc here"; fi
+
 # ---- the compiler's own language; processors with arithmetic on halves, where gcc's FLT_EVAL_METHOD is 16 ----
 # Only those with halves are compiled to the end: tools/same_bits.sh does that with -march=native.
 for language in 'gcc -x c' 'g++ -x c++' 'clang -x c' 'clang++ -x c++'; do

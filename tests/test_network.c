@@ -820,6 +820,11 @@ static void builder_errors(void)
     fails("tokens are no gradient", &g, lgelu_custom_loss(&g.net, "odd", x, 0) < 0,
           LGELU_E_ARGUMENT, "input 1 is no earlier layer");
 
+    begin(&g);
+    x = lgelu_input(&g.net, "x", 1, 1, 4);
+    fails("a name that is NULL", &g, lgelu_linear(&g.net, NULL, x, 3) < 0, LGELU_E_ARGUMENT,
+          "linear 1: its name is NULL");
+
     lgelu_net_begin(&g.net, NULL, 0);
     fails("no space for nodes", &g, lgelu_input(&g.net, "odd", 1, 1, 1) < 0, LGELU_E_MEMORY,
           "'odd'");

@@ -390,26 +390,24 @@ static int add_batch(sums *s, const conversion *c, const onnx_run *run, int part
     return 0;
 }
 
-/* 100·R², R² = 1 - Σ(y - t)² / Σ(t - mean t)², the mean over the targets that vary. */
+/* 100·R², R² = 1 - Σ(y - t)² / Σ(t - mean t)², where the sums are over all targets, and each has its
+   own mean: a target that hardly varies, such as a pixel of the background, has no weight. */
 static double r2_of(const sums *s)
 {
     const size_t n = data_count(TEST);
-    double total = 0;
-    size_t i, k, varied = 0;
+    double residual = 0, all = 0;
+    size_t i, k;
     for (k = 0; k < labels.answers; k++) {
-        double mean = 0, all = 0;
+        double mean = 0;
         for (i = 0; i < n; i++)
             mean += labels.value[TEST][i * labels.answers + k] / (double)n;
         for (i = 0; i < n; i++) {
             const double d = labels.value[TEST][i * labels.answers + k] - mean;
             all += d * d;
         }
-        if (all > 0) {
-            total += 1 - s->residual[k] / all;
-            varied++;
-        }
+        residual += s->residual[k];
     }
-    return varied ? 100 * total / (double)varied : 0;
+    return all > 0 ? 100 * (1 - residual / all) : 0;
 }
 
 static double deviation_of(const sums *s)

@@ -343,6 +343,11 @@ static int open_array(source *s)
                     "by 1/255 first, or --raw to take them as 0 to 255",
                     s->file, input_name(s));
     }
+    if (s->array.type != NPY_U8 && option.normalised && data.sources == 1) {
+        return fail("%s: not bytes, so its values are used as they are: --mean and --std are for "
+                    "images and for arrays of bytes",
+                    s->file);
+    }
     if (check_tokens(s))
         return 1;
     for (k = 0; k < s->array.count && onnx_is_float(s->type); k++) {

@@ -75,11 +75,13 @@ static const char *measure_of(const conversion *c)
 /* How far the ways are on the samples that choose between them. */
 static void print_candidates(FILE *f, const conversion *c)
 {
-    int w;
+    int w, n = 0;
     fprintf(f, "On %zu held-out training samples, %s:", c->held ? c->held : c->calibration,
             measure_of(c));
-    for (w = 1; w < c->ways; w++)
-        fprintf(f, "%s %s %.3g", w > 1 ? "," : "", c->way[w].key, c->way[w].held);
+    for (w = 1; w < c->ways; w++) {
+        if (c->way[w].hold.rows)
+            fprintf(f, "%s %s %.3g", n++ ? "," : "", c->way[w].key, c->way[w].held);
+    }
     fprintf(f, ".\n");
 }
 
@@ -144,10 +146,13 @@ static void print_layers(FILE *f, const conversion *c)
     fprintf(f, ".\n");
     for (k = 0; k < c->relu->layers; k++) {
         const onnx_relu_layer *l = c->relu->layer + k;
-        if (l->outcome == ONNX_RELU_BEYOND && l->why)
-            fprintf(f, "  node %d (%.*s) is left alone: %s\n", l->node,
-                    (int)c->graph->top.node[l->node].op.n,
-                    (const char *)c->graph->top.node[l->node].op.p, l->why);
+        if (l->outcome == ONNX_RELU_BEYOND && l->why) {
+            const onnx_node *node = c->graph->top.node + l->node;
+            const deploy_span *name =
+                node->name.n ? &node->name : &c->graph->value[node->output[0]].name;
+            fprintf(f, "  '%.*s' (%.*s) is left alone: %s\n", (int)(name->n < 80 ? name->n : 80),
+                    (const char *)name->p, (int)node->op.n, (const char *)node->op.p, l->why);
+        }
     }
 }
 
@@ -233,8 +238,10 @@ static void json_ways(FILE *f, const conversion *c)
                 json_field(f, &fields, "kept", (double)m->both);
                 json_field(f, &fields, "kept_of", (double)m->either);
             }
-            json_field(f, &fields, "held", c->way[w].held);
-            json_field(f, &fields, "held_mean", c->way[w].hold.mean);
+            if (c->way[w].hold.rows) {
+                json_field(f, &fields, "held", c->way[w].held);
+                json_field(f, &fields, "held_mean", c->way[w].hold.mean);
+            }
             json_field(f, &fields, "seconds", c->way[w].seconds);
             json_field(f, &fields, "processor_seconds", c->way[w].work);
         }
