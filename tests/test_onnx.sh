@@ -117,7 +117,9 @@ n.save('$out/own.npy', x); n.save('$out/own_answer.npy', answer); n.save('$out/o
 gated = u * (1 + n.vectorize(math.erf)(u / 2 ** 0.5)) / 2
 made.node[2].input[1] = 'one'; made.initializer.append(nh.from_array(v[:, :1], 'one')); made.output[0].type.tensor_type.shape.dim[1].dim_value = 1
 save(h.make_model(made, opset_imports=[h.make_opsetid('', 20)], ir_version=8), '$out/own_one.onnx')
-n.save('$out/own_targets.npy', gated @ v); n.save('$out/own_sign.npy', (gated @ v[:, 0] > 0).astype('i8'))
+n.save('$out/own_targets.npy', gated @ v); t = (gated @ v).astype('f'); y = t[4::5].copy(); t[:, 2] = -0.81; n.save('$out/own_flat.npy', t)
+t = t[4::5]; print('%.1f' % (100 - 100 * ((y - t) ** 2).sum() / ((t - t.mean(0)) ** 2).sum()), file=open('$out/own_flat.txt', 'w'))
+n.save('$out/own_sign.npy', (gated @ v[:, 0] > 0).astype('i8'))
 n.save('$out/own_bytes.npy', (x * 9 + 128).astype('u1')); n.savez('$out/own.npz', x=x); x[23, 1] = n.nan; n.save('$out/own_nan.npy', x)
 open('$out/own_quoted.csv', 'w').write('a,b,c,d,e,f\n' + '\"1.5\",2,3,4,5,6\n' * 9); x[23, 1] = 0
 n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90])"; then
@@ -128,6 +130,10 @@ n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90
     $r $out/own.onnx --data $out/own.npy --labels $out/own_targets.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr &&
         grep -q '"metric": "r2"' $out/own.json && grep -q '"before": {.*"score": \(100\|99.99\)' $out/own.json
     verdict $? "reluize: several targets are scored by R2" "$(grep before $out/own.json) $(tail -n 1 $out/stderr)"
+    $r $out/own.onnx --data $out/own.npy --labels $out/own_flat.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr
+    said=$(sed -n 's/.*"before": {.*"score": \([-0-9.e+]*\).*/\1/p' $out/own.json)
+    [ "$(LC_ALL=C printf %.1f "$said")" = "$(cat $out/own_flat.txt)" ]
+    verdict $? "reluize: a target that never varies has no weight of its own in R2" "$said, expected $(cat $out/own_flat.txt)"
     $r $out/own_one.onnx --data $out/own.npy --labels $out/own_sign.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr &&
         grep -q '"metric": "accuracy"' $out/own.json && grep -q '"before": {.*"score": 100' $out/own.json
     verdict $? "reluize: one logit of two classes is scored by its sign" "$(grep before $out/own.json) $(tail -n 1 $out/stderr)"
@@ -224,6 +230,8 @@ refused "a vocabulary without tokens" 1 'vocabulary is for a network that reads 
 rm -f $out/net.h $out/net8.h
 $r $model --data $out/table.csv -o $out/c.onnx --c $out/net.c --c8 $out/net8.c --h --epochs 8 --rate 0.01 --report $out/c.json > $out/stdout 2> $out/stderr
 verdict $? "reluize: C files" "$(tail -n 1 $out/stderr)"
+grep '"refitted": {' $out/c.json | grep -q '"held"' && ! grep '"int8": {' $out/c.json | grep -q '"held"' && ! grep 'held-out' $out/stdout | grep -q int8
+verdict $? "reluize: the report has held-out values of the ways that were measured there, and of no others" "$(grep 'held' $out/stdout $out/c.json | head -n 1)"
 cat > $out/score.c <<'C'
 #include "net.h"
 #include "net8.h"

@@ -390,8 +390,8 @@ static int add_batch(sums *s, const conversion *c, const onnx_run *run, int part
     return 0;
 }
 
-/* 100·R², R² = 1 - Σ(y - t)² / Σ(t - mean t)², where the sums are over all targets, and each has its
-   own mean: a target that hardly varies, such as a pixel of the background, has no weight. */
+/* 100·R², R² = 1 - Σ(y - t)² / Σ(t - mean t)², where the sums are over all targets, and each has
+   its own mean: a target that hardly varies, such as a pixel of the background, has no weight. */
 static double r2_of(const sums *s)
 {
     const size_t n = data_count(TEST);
