@@ -13,15 +13,15 @@
 
    How it works. The nodes are visited in topological order. For every batch both streams are kept:
    the values of the original, and those of the converted network as far as it has been changed. A
-   gate (onnx_gates.h) is replaced by ReLU, or by K ReLUs, y = c + Σ aₖ·ReLU(z - tₖ), whose kinks
-   are chosen for each channel by least squares. A MatMul, Gemm, Conv or ConvTranspose with a
-   constant weight, or a recurrent layer's input matrix, that reads a changed value is solved for
-   again by least squares (least_squares.h), so that it computes what the original had: its own
-   output, or, where only per-channel constants (a batch normalisation) stand between it and a sum,
-   the stream after the sum. Where a product follows a gate (GEGLU, SwiGLU), that is the matrix
-   which reads the product. A matrix that several nodes share is copied for each; a weight that is
-   computed from constants is computed first. A layer is changed only where held-out rows come
-   nearer.
+   gate (onnx_gates.h) is replaced by ReLU, or by K ReLUs, y = c + Σ aₖ·ReLU(z - tₖ), fitted for
+   each channel by least squares to what the original's gate gave. A MatMul, Gemm, Conv or
+   ConvTranspose with a constant weight, or a recurrent layer's input matrix, that reads a changed
+   value is solved for again by least squares (least_squares.h), so that it computes what the
+   original had: its own output, or, where only per-channel constants (a batch normalisation) stand
+   between it and a sum, the stream after the sum. Where a product follows a gate (GEGLU, SwiGLU),
+   that is the matrix which reads the product. A matrix that several nodes share is copied for each;
+   a weight that is computed from constants is computed first. A layer is changed only where
+   held-out rows come nearer.
 
    Values that no later node reads are freed. If both streams exceed the memory limit, fewer inputs
    are kept from there on, and the report says so.

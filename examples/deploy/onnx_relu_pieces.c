@@ -5,12 +5,13 @@
        y = base + Σ slope·ReLU(z - kink)  + line·z
 
    One ReLU is α·ReLU(z), unless the options want it fitted. Otherwise kinks, slopes, base and, if
-   the options allow it, the line are chosen for each channel by least squares over what the gate
-   reads. The places for kinks are the quantiles of a channel's values and a short list, so that
-   they follow the values as closely as a sample of these can say. One kink is the best of all
-   places; further ones are added one by one, each where it reduces the error most, and all are
-   moved in turn as long as that helps. Two and three are also begun with the best of a coarse
-   choice.
+   the options allow it, the line are chosen for each channel by least squares: from what the gate
+   reads in the converted network they come as near as they can to what the original's gate gave,
+   so that they also make up for what was changed before them. The places for kinks are the
+   quantiles of a channel's values and a short list, so that they follow the values as closely as a
+   sample of these can say. One kink is the best of all places; further ones are added one by one,
+   each where it reduces the error most, and all are moved in turn as long as that helps. Two and
+   three are also begun with the best of a coarse choice.
    The columns are pieces of lines, so the moments of the values above each place give every
    element of the normal equations. A thousandth of the weight goes to an even grid, so that values
    that the inputs do not have are not lost. Gates that are not bounded towards -∞ have their line
@@ -56,12 +57,15 @@ static int onnx_pieces_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* By z; values that agree in it differ in their weight alone. */
+/* By z, then by weight, then by f: values that agree in all three are the same. */
 static int onnx_pieces_order_values(const void *a, const void *b)
 {
     const onnx_pieces_value *x = (const onnx_pieces_value *)a, *y = (const onnx_pieces_value *)b;
     const int by_z = (x->z > y->z) - (x->z < y->z);
-    return by_z ? by_z : (x->weight > y->weight) - (x->weight < y->weight);
+    const int by_weight = (x->weight > y->weight) - (x->weight < y->weight);
+    if (by_z)
+        return by_z;
+    return by_weight ? by_weight : (x->f > y->f) - (x->f < y->f);
 }
 
 /* Sets the places, for n values in their order. Of two that nearly agree one stays. */
@@ -373,18 +377,22 @@ static size_t onnx_pieces_take(const struct onnx_relu_space *s, size_t b, size_t
     return here < wanted ? here : wanted;
 }
 
-/* Values of channel c from all batches, spread evenly; returns how many they are. */
+/* Values of channel c from all batches, spread evenly, and in f what the original's gate gave at
+   their places; returns how many they are. */
 static size_t onnx_pieces_gather(const struct onnx_relu_space *s, const onnx_gate *gate,
-                                 const onnx_relu_pieces *p, size_t c, float *z)
+                                 const onnx_relu_pieces *p, size_t c, float *z, float *f)
 {
     size_t b, i, n = 0;
     for (b = 0; b < s->kept; b++) {
         const onnx_tensor *x = onnx_relu_get(s, b, gate->input, 1);
+        const onnx_tensor *y = onnx_relu_get(s, b, gate->output, 0);
         const size_t inner = onnx_pieces_inner(x, p->axis), here = x->count / p->channels;
         const size_t take = onnx_pieces_take(s, b, here);
         for (i = 0; i < take; i++) {
             const size_t at = (2 * i + 1) * here / (2 * take);
-            z[n++] = (float)onnx_relu_real(x, onnx_pieces_place(at, c, p->channels, inner));
+            const size_t place = onnx_pieces_place(at, c, p->channels, inner);
+            f[n] = (float)onnx_relu_real(y, place);
+            z[n++] = (float)onnx_relu_real(x, place);
         }
     }
     return n;
@@ -481,7 +489,7 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
     for (c = 0; c < gate->channels; c++)
         p->has_line |= gate->below[c] != 0;
     for (c = 0; c < p->channels && !failed; c++) {
-        const size_t n = onnx_pieces_gather(s, gate, p, c, z);
+        const size_t n = onnx_pieces_gather(s, gate, p, c, z, z + 2 * space);
         const float center = (float)gate->center[gate->channels > 1 ? c : 0];
         double scale;
         int k;
@@ -491,10 +499,10 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
         for (i = 0; i < ONNX_PIECES_GRID; i++)
             z[n + i] = ((float)i / 4 - 12) * (float)scale;
         p->line[c] = p->has_line ? (float)gate->below[gate->channels > 1 ? c : 0] : 0;
-        for (i = 0; i < n + ONNX_PIECES_GRID; i++)
-            z[space + i] = z[i] + center;
+        for (i = 0; i < ONNX_PIECES_GRID; i++)
+            z[space + i] = z[n + i] + center;
         failed =
-            onnx_pieces_values(gate, s->run, c, z + space, z + 2 * space, n + ONNX_PIECES_GRID);
+            onnx_pieces_values(gate, s->run, c, z + space, z + 2 * space + n, ONNX_PIECES_GRID);
         if (failed)
             break;
         sums->line = s->options.line;

@@ -587,6 +587,25 @@ def test_fitted():
             say(ops(model).count("Relu") == count, f"{title}: so many ReLUs in the file", ops(model))
 
 
+def test_drift():
+    """Behind other gates, fitted ReLUs come near what the original's gate gave, not what a gate would make of what it reads now:
+    without a refit, too, the last gate's outputs keep their means."""
+    data = normal(1024, 6)
+    m, a, before = Model([6]), "x", data.astype(np.float64)
+    for k in range(5):
+        w, b = normal(6, 6, scale=0.9), normal(6)
+        a = silu(m, m.put("Add", m.put("MatMul", a, w), b, name=f"z{k}"))
+        z = before @ w + b
+        before = z / (1 + np.exp(-z))
+        m.nodes[-1].name, m.nodes[-1].output[0] = f"n_gate{k}", f"gate{k}"
+        a = f"gate{k}"
+    m.put("MatMul", a, np.eye(6), name="y")
+    m.save("drift")
+    model, lines = convert("drift", data, "--relus", "2", "--what", "cold")
+    moved = float((np.abs((evaluate(model, data) - before).mean(0)) / before.std(0)).max())
+    say(moved < 2e-3, f"behind four gates the means of a fitted gate move by {moved:.5f} deviations at most", lines)
+
+
 def test_stacked():
     data = normal(400, 6, 16)
     for stack, word in ((1, "changed"), (6, "several matrices")):
@@ -662,6 +681,7 @@ test_shared_and_half()
 test_several()
 test_errors()
 test_fitted()
+test_drift()
 test_stacked()
 test_memory()
 test_bfloat16()
