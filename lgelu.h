@@ -868,7 +868,8 @@ LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads
 
 /* Adds multi-head attention: qkv (tokens, 3·channels) → (tokens, channels),
    softmax(q kᵀ/√(channels/heads)) v for each head; heads divides channels. causal = 1: no token
-   depends on a later one, as long as all values are finite: 0·v of a later one is part of its sum. */
+   depends on a later one, as long as all values are finite: 0·v of a later one is part of its
+   sum. */
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 
 /* Adds grouped-query attention (Ainslie et al., arXiv 2305.13245), which has fewer keys and values:
@@ -15652,25 +15653,16 @@ static LGELU__TARGET void LGELU__FN(prefetch_a)(lgelu__block_state *b, size_t ne
     }
 }
 
-/* The tiles of some rows in all whole panels (q = 0) or in the last, narrow panel. Where a vector
-   would write past the columns of C, the tile works on a copy. If gate is 1, y is prefetched. */
-static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size_t row, size_t rows,
-                                           size_t tall, int gate)
+/* Finds panel q of B for the rows from `row` on: where it is stored, in the copy, or both for the
+   sliver that copies it while it reads it. */
+static LGELU__TARGET void LGELU__FN(place_b)(lgelu__block_state *b, size_t q, size_t row)
 {
     const lgelu__block *p = b->p;
     const lgelu_product *job = p->job;
-    const size_t cols = b->n - q * 2 * v_lanes, col = b->j + q * 2 * v_lanes,
-                 w = cols > v_lanes ? cols - v_lanes : 0;
-    const int cut = cols < 2 * v_lanes && cols != v_lanes;
+    const size_t col = b->j + q * 2 * v_lanes;
     /* A block that is computed panel by panel has the copy of one panel only. */
     float *copy = b->b_pack + (p->by_panel ? 0 : (q - b->packed) * b->b_panel);
-    float *c = job->c + row * job->c_stride + col, *edge = b->edge;
     lgelu__sliver *t = &b->t;
-    size_t i;
-    t->c = c;
-    t->c_row = job->c_stride;
-    t->start_row = job->c_stride;
-    t->start = NULL;
     t->into = NULL;
     t->b_row = 2 * v_lanes;
     t->b_step = b->b_panel;
@@ -15687,11 +15679,31 @@ static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size
             /* Behind the last panel follow the next rows of B. */
             t->next_panel = 2 * v_lanes;
             if (p->by_panel && q + 1 == b->whole)
-                t->next_panel = b->t.k * t->b_row - q * 2 * v_lanes;
+                t->next_panel = t->k * t->b_row - q * 2 * v_lanes;
         }
     } else {
         t->b = copy;
     }
+}
+
+/* The tiles of some rows in all whole panels (q = 0) or in the last, narrow panel. Where a vector
+   would write past the columns of C, the tile works on a copy. If gate is 1, y is prefetched. */
+static LGELU__TARGET void LGELU__FN(tiles)(lgelu__block_state *b, size_t q, size_t row, size_t rows,
+                                           size_t tall, int gate)
+{
+    const lgelu__block *p = b->p;
+    const lgelu_product *job = p->job;
+    const size_t cols = b->n - q * 2 * v_lanes, col = b->j + q * 2 * v_lanes,
+                 w = cols > v_lanes ? cols - v_lanes : 0;
+    const int cut = cols < 2 * v_lanes && cols != v_lanes;
+    float *c = job->c + row * job->c_stride + col, *edge = b->edge;
+    lgelu__sliver *t = &b->t;
+    size_t i;
+    t->c = c;
+    t->c_row = job->c_stride;
+    t->start_row = job->c_stride;
+    t->start = NULL;
+    LGELU__FN(place_b)(b, q, row);
     if (b->k0 || job->accumulate) {
         t->start = c;
     } else if (job->bias) {
@@ -15771,6 +15783,52 @@ static LGELU__TARGET void LGELU__FN(panel_by_panel)(lgelu__block_state *b)
             LGELU__FN(tiles)(b, q, row, rows, tall, 0);
         }
     }
+    if (b->k0 + b->t.k == job->k)
+        LGELU__FN(rows_done)(job, b->i, b->end - b->i, b->j, b->n);
+}
+
+/* Multiplies one sliver of a block after another with all panels, which are copied before, or by
+   the first sliver. */
+static LGELU__TARGET void LGELU__FN(sliver_by_sliver)(lgelu__block_state *b)
+{
+    const lgelu__block *p = b->p;
+    const lgelu_product *job = p->job;
+    const size_t m = b->end - b->i, n = b->n, k = b->t.k;
+    /* The first panel that is copied before any tile. */
+    const size_t copied = p->fused ? b->whole : b->packed;
+    /* If brief, k is too short for prefetching to pay. */
+    const int last = b->k0 + k == job->k, brief = k <= 128;
+    size_t row, rows, tall;
+    if (copied < b->panels) {
+        LGELU__FN(copy)
+        (b->b_pack + (copied - b->packed) * b->b_panel, 2 * v_lanes, b->b_panel, &job->b, b->k0, k,
+         b->j + copied * 2 * v_lanes, n - copied * 2 * v_lanes);
+    }
+    b->in = 0;
+    for (row = b->i; row < b->end; row += rows) {
+        tall = lgelu__height(b->end - row, b->most);
+        rows = tall;
+        /* Small products process all slivers of one height at once. */
+        if (brief && !p->pack_a && !(p->fused && row == b->i) && m * n <= 65536
+            && b->whole == b->panels) {
+            while (row + rows < b->end && lgelu__height(b->end - row - rows, b->most) == tall)
+                rows += tall;
+        }
+        b->t.slivers = rows / tall;
+        b->t.next = b->a_pack;
+        b->t.next_row = 0;
+        b->t.next_step = 0;
+        LGELU__FN(place_a)(b, row, rows);
+        if (!brief)
+            LGELU__FN(prefetch_a)(b, row + rows);
+        if (b->whole)
+            LGELU__FN(tiles)(b, 0, row, rows, tall, job->y && last && !brief);
+        if (b->whole < b->panels)
+            LGELU__FN(tiles)(b, b->whole, row, rows, tall, job->y && last && !brief);
+        if (last)
+            LGELU__FN(rows_done)(job, row, rows, b->j, n);
+        b->in = (b->in + 1) % LGELU__GROUP;
+    }
 }
 
 /* Computes one block of C, from the first k to the last. */
@@ -15782,7 +15840,6 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     /* Flat tiles are for a B that fits the first-level cache and slivers of 4 to 6 rows. */
     const int flat = v_flat > 1 && !p->pack_a && !p->pack_b && !p->panels && job->k * n <= 8192
                      && n % (4 * v_lanes) == 0 && m > 3 && m != 7;
-    size_t row, rows, tall, copied;
     lgelu__block_state b;
     b.p = p;
     b.i = i;
@@ -15799,52 +15856,15 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     b.packed = p->panels ? b.panels : b.whole;
     if (p->pack_b)
         b.packed = 0;
-    /* The first panel that is copied before any tile. */
-    copied = p->fused ? b.whole : b.packed;
     b.a_pack = work;
     b.b_pack = work + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
-        const size_t k = lgelu__min(job->k - b.k0, p->depth);
-        /* If brief, k is too short for prefetching to pay. */
-        const int last = b.k0 + k == job->k, brief = k <= 128;
-        b.t.k = k;
-        b.b_panel = (k + 1) * 2 * v_lanes;
-        if (p->by_panel) {
+        b.t.k = lgelu__min(job->k - b.k0, p->depth);
+        b.b_panel = (b.t.k + 1) * 2 * v_lanes;
+        if (p->by_panel)
             LGELU__FN(panel_by_panel)(&b);
-            if (last)
-                LGELU__FN(rows_done)(job, i, m, j, n);
-            continue;
-        }
-        if (copied < b.panels) {
-            LGELU__FN(copy)
-            (b.b_pack + (copied - b.packed) * b.b_panel, 2 * v_lanes, b.b_panel, &job->b, b.k0, k,
-             j + copied * 2 * v_lanes, n - copied * 2 * v_lanes);
-        }
-        b.in = 0;
-        for (row = i; row < b.end; row += rows) {
-            tall = lgelu__height(b.end - row, b.most);
-            rows = tall;
-            /* Small products process all slivers of one height at once. */
-            if (brief && !p->pack_a && !(p->fused && row == i) && m * n <= 65536
-                && b.whole == b.panels) {
-                while (row + rows < b.end && lgelu__height(b.end - row - rows, b.most) == tall)
-                    rows += tall;
-            }
-            b.t.slivers = rows / tall;
-            b.t.next = b.a_pack;
-            b.t.next_row = 0;
-            b.t.next_step = 0;
-            LGELU__FN(place_a)(&b, row, rows);
-            if (!brief)
-                LGELU__FN(prefetch_a)(&b, row + rows);
-            if (b.whole)
-                LGELU__FN(tiles)(&b, 0, row, rows, tall, job->y && last && !brief);
-            if (b.whole < b.panels)
-                LGELU__FN(tiles)(&b, b.whole, row, rows, tall, job->y && last && !brief);
-            if (last)
-                LGELU__FN(rows_done)(job, row, rows, j, n);
-            b.in = (b.in + 1) % LGELU__GROUP;
-        }
+        else
+            LGELU__FN(sliver_by_sliver)(&b);
     }
 }
 

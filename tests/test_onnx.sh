@@ -220,9 +220,10 @@ refused "a line without its class" 1 'line 2: expected a class 0, 1, 2, ..., a t
 refused "a vocabulary larger than the network's" 1 '50 tokens, but the network' $out/nets/text.onnx --data $out/few_lines.tsv \
     --vocabulary $out/letters.txt -o $out/no.onnx
 refused "a mean for a table" 1 'mean and --std are for images' $model --data $out/table.csv --mean 0.5 -o $out/no.onnx
-refused "a mean for an array of floats" 1 'x.npy: not bytes, so its values are used as they are' $model --data $out/x.npy --mean 0.5 \
-    -o $out/no.onnx
-refused "a standard for an array" 1 'standard is for images and tables' $model --data $out/x.npy --standard -o $out/no.onnx
+{ printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (12, 20), }"; head -c 960 /dev/zero; } > $out/floats.npy
+refused "a mean for an array of floats" 1 'floats.npy: not bytes, so its values are used as they are' $model --data $out/floats.npy \
+    --mean 0.5 -o $out/no.onnx
+refused "a standard for an array" 1 'standard is for images and tables' $model --data $out/floats.npy --standard -o $out/no.onnx
 refused "a mean and --standard" 2 'takes the place' $model --data $out/table.csv --std 0.5 --standard -o $out/no.onnx
 refused "a vocabulary without tokens" 1 'vocabulary is for a network that reads tokens' $model --data $out/table.csv \
     --vocabulary $out/letters.txt -o $out/no.onnx
