@@ -868,8 +868,7 @@ LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads
 
 /* Adds multi-head attention: qkv (tokens, 3·channels) → (tokens, channels),
    softmax(q kᵀ/√(channels/heads)) v for each head; heads divides channels. causal = 1: no token
-   depends on a later one, as long as all values are finite: 0·v of a later one is part of its
-   sum. */
+   depends on a later one, not even on one that is infinite or NaN. */
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal);
 
 /* Adds grouped-query attention (Ainslie et al., arXiv 2305.13245), which has fewer keys and values:
@@ -1079,11 +1078,10 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net);
 
 /* Computes tokens from … from + count - 1 of one sample, in a network built for
    LGELU_MODE_GENERATE; keys and values of earlier tokens remain from earlier calls. lgelu_net_value
-   then has `count` rows, with the bits of a whole forward if all values are finite. The bound array
-   holds all tokens. Each layer must compute a token from that token alone, or by causal attention
-   from earlier ones: a pooling, a convolution of more than a pixel, a group normalisation,
-   lgelu_scale, a transpose, patches, a class token or a mean of tokens is refused with
-   LGELU_E_ARGUMENT. */
+   then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Each
+   layer must compute a token from that token alone, or by causal attention from earlier ones: a
+   pooling, a convolution of more than a pixel, a group normalisation, lgelu_scale, a transpose,
+   patches, a class token or a mean of tokens is refused with LGELU_E_ARGUMENT. */
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
 
 /* ---- files: checkpoints as safetensors ----
@@ -7885,6 +7883,27 @@ static size_t lgelu__attention_keys(const lgelu__attention_job *p, const lgelu__
     return p->causal ? b->first + i + 1 : b->keys;
 }
 
+/* O = P V for `count` queries of a block from number i on, each by the keys that the last one sees.
+   The sums of the rows of P are not yet divided by. */
+static void lgelu__attention_outputs(const lgelu__attention_job *p, const lgelu__attention_block *b,
+                                     size_t i, size_t count, const float *s, void *work)
+{
+    const lgelu_product job =
+        lgelu__product_make(count, p->width, lgelu__attention_keys(p, b, i + count - 1),
+                            p->y + b->y_at + i * p->channels, p->channels,
+                            lgelu__matrix(s + i * p->row, p->row),
+                            lgelu__matrix(p->x + b->v_at, p->x_row));
+    lgelu__multiply(&job, work, NULL, p->broken);
+}
+
+static int lgelu__all_finite(const float *x, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n && fabsf(x[i]) <= FLT_MAX; i++) {
+    }
+    return i == n;
+}
+
 static void lgelu__attention_forward_block(const lgelu__attention_job *p,
                                            const lgelu__attention_block *b, float *s, void *work)
 {
@@ -7903,10 +7922,14 @@ static void lgelu__attention_forward_block(const lgelu__attention_job *p,
         isa->exp_row(s + i * row, stat + 2 * i, s + i * row, p->scale,
                      lgelu__attention_keys(p, b, i), b->keys);
     }
-    /* O = P V, divided by the sums at the end */
-    job = lgelu__product_make(b->queries, p->width, b->keys, y, c, lgelu__matrix(s, row),
-                              lgelu__matrix(p->x + b->v_at, x_row));
-    lgelu__multiply(&job, work, NULL, p->broken);
+    /* O = P V, divided by the sums at the end. In a causal attention P is 0 where a key is later
+       than its query, and adds 0·v. The last query sees all keys: if its output is finite, so is
+       each v, and 0·v is 0. If it is not, each other query is multiplied by its own keys alone. */
+    lgelu__attention_outputs(p, b, 0, b->queries, s, work);
+    if (p->causal && !lgelu__all_finite(y + (b->queries - 1) * c, p->width)) {
+        for (i = 0; i + 1 < b->queries; i++)
+            lgelu__attention_outputs(p, b, i, 1, s, work);
+    }
     for (i = 0; i < b->queries; i++)
         isa->scale(y + i * c, y + i * c, 1 / stat[2 * i + 1], p->width);
 }

@@ -210,8 +210,7 @@ typedef struct {
     int fresh;   /* there are no gradients yet */
     size_t known;
     int32_t token[PLACES]; /* the tokens at the `known` positions of a generation */
-    int wild; /* a value of this generation is not finite: tokens may differ from a whole forward */
-    int refused; /* the last call left a message without a status */
+    int refused;           /* the last call left a message without a status */
 } slot;
 
 static slot slots[SLOTS];
@@ -1905,22 +1904,6 @@ static void beside_a_twin(slot *s)
 }
 
 /* ---- Generating ---- */
-/* Returns whether all values of the `count` tokens that were generated last are finite. */
-static int finite_values(const slot *s, size_t count)
-{
-    for (int k = 0; k < s->net.count; k++) {
-        const float *value = lgelu_net_value(&s->net, k);
-        if (!value || lgelu_op_is((int)s->nodes[k].op, LGELU_TRAIT_SOURCE)
-            || lgelu_op_is((int)s->nodes[k].op, LGELU_TRAIT_LOSS))
-            continue;
-        for (size_t i = 0; i < count * s->nodes[k].shape[2]; i++) {
-            if (!isfinite(value[i]))
-                return 0;
-        }
-    }
-    return 1;
-}
-
 static void generate(slot *s)
 {
     static slot t;
@@ -1971,8 +1954,7 @@ static void generate(slot *s)
     for (i = from; i < from + count && i < PLACES; i++)
         s->token[i] = ((int32_t *)s->data[tokens].data)[i];
     values_of(s);
-    s->wild = (from && s->wild) || !finite_values(s, count);
-    if (context > PLACES || s->torn || s->wild || odds(50))
+    if (context > PLACES || s->torn || odds(50))
         return;
     for (int k = 0; k < s->net.count; k++) {
         if (s->nodes[k].op == LGELU_OP_TOKENS && k != tokens)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
    test_generate: generating token by token gives the bits of a whole forward, where layers that
    work in place stand before an attention, and rows of all widths share memory with its keys and
-   values.   cc -O2 -I.. test_generate.c tools/lgelu.c -lm */
+   values, also where some tokens are infinite or NaN.
+   cc -O2 -I.. test_generate.c tools/lgelu.c -lm */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
 #include "tools/isa.h"
+#include <math.h>
 
 enum { NODES = 48, CONTEXT = 11, VOCABULARY = 13 };
 typedef enum { DROPOUT, GATE, GATES, POSITION, ROTARY, ADD, MUL, TWO, NOTHING, KINDS } kind;
@@ -85,8 +87,26 @@ static void build(network *n, kind what, lgelu_mode mode)
         net->w[i] = lgelu_uniform(3, 4, i) - 0.5f;
 }
 
-/* Returns the first token whose logits have other bits than a whole forward's, or CONTEXT. */
-static size_t first_difference(kind what)
+/* A NaN may have any bits. */
+static int same_values(const float *a, const float *b, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (!memcmp(a + i, b + i, sizeof *a) || (isnan(a[i]) && isnan(b[i]))))
+        i++;
+    return i == n;
+}
+
+/* Sets the embedding of token 7 to a value. */
+static void embed(network *n, float value)
+{
+    const lgelu_node *node = n->nodes + 1;
+    for (size_t i = 0; i < node->shape[2]; i++)
+        n->net.w[node->weight_at + 7 * node->shape[2] + i] = value;
+}
+
+/* Returns the first token whose logits differ from a whole forward's, or CONTEXT. If wild is not 0,
+   it is the embedding of token 7, which occurs by chance. */
+static size_t first_difference(kind what, float wild)
 {
     static int32_t token[CONTEXT];
     network whole, generated;
@@ -94,6 +114,10 @@ static size_t first_difference(kind what)
     const float *expected;
     build(&whole, what, LGELU_MODE_INFER);
     build(&generated, what, LGELU_MODE_GENERATE);
+    if (wild != 0) {
+        embed(&whole, wild);
+        embed(&generated, wild);
+    }
     for (size_t i = 0; i < CONTEXT; i++)
         token[i] = (int32_t)draw(VOCABULARY);
     lgelu_net_bind(&whole.net, 0, token);
@@ -106,7 +130,7 @@ static size_t first_difference(kind what)
         const size_t used = count < CONTEXT - from ? count : CONTEXT - from;
         const lgelu_status status = lgelu_net_generate(&generated.net, from, used);
         const float *y = lgelu_net_value(&generated.net, generated.logits);
-        if (status || !y || memcmp(y, expected + from * VOCABULARY, used * VOCABULARY * sizeof *y))
+        if (status || !y || !same_values(y, expected + from * VOCABULARY, used * VOCABULARY))
             wrong = from;
         from += used;
     }
@@ -143,21 +167,30 @@ static void ignores_labels(void)
     free(block);
 }
 
+/* Compares 400 networks. */
+static void compare(const char *name, kind what, float wild)
+{
+    size_t wrong = CONTEXT, networks = 0;
+    for (seed = 0; seed < 400 && wrong == CONTEXT; seed++) {
+        wrong = first_difference(what, wild);
+        networks++;
+    }
+    check(wrong == CONTEXT, name, "network %zu differs from token %zu on", networks - 1, wrong);
+}
+
 int main(void)
 {
     isa_from_environment();
     ignores_labels();
     for (int what = 0; what < KINDS; what++) {
         char name[96];
-        size_t wrong = CONTEXT, networks = 0;
-        for (seed = 0; seed < 400 && wrong == CONTEXT; seed++) {
-            wrong = first_difference((kind)what);
-            networks++;
-        }
         snprintf(name, sizeof name,
                  "generating with %s before the attention: the bits of a whole forward",
                  kind_name[what]);
-        check(wrong == CONTEXT, name, "network %zu differs from token %zu on", networks - 1, wrong);
+        compare(name, (kind)what, 0);
     }
+    compare("a token that is NaN: generating is a whole forward", NOTHING, NAN);
+    compare("an infinite token: generating is a whole forward", NOTHING, INFINITY);
+    compare("a token whose products overflow: generating is a whole forward", ROTARY, 3e38f);
     return check_end();
 }
