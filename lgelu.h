@@ -7888,11 +7888,11 @@ static size_t lgelu__attention_keys(const lgelu__attention_job *p, const lgelu__
 static void lgelu__attention_outputs(const lgelu__attention_job *p, const lgelu__attention_block *b,
                                      size_t i, size_t count, const float *s, void *work)
 {
-    const lgelu_product job =
-        lgelu__product_make(count, p->width, lgelu__attention_keys(p, b, i + count - 1),
-                            p->y + b->y_at + i * p->channels, p->channels,
-                            lgelu__matrix(s + i * p->row, p->row),
-                            lgelu__matrix(p->x + b->v_at, p->x_row));
+    const size_t keys = lgelu__attention_keys(p, b, i + count - 1);
+    float *y = p->y + b->y_at + i * p->channels;
+    const lgelu_product job = lgelu__product_make(count, p->width, keys, y, p->channels,
+                                                  lgelu__matrix(s + i * p->row, p->row),
+                                                  lgelu__matrix(p->x + b->v_at, p->x_row));
     lgelu__multiply(&job, work, NULL, p->broken);
 }
 
