@@ -15684,7 +15684,8 @@ static LGELU__TARGET void LGELU__FN(place_b)(lgelu__block_state *b, size_t q, si
     const lgelu_product *job = p->job;
     const size_t col = b->j + q * 2 * v_lanes;
     /* A block that is computed panel by panel has the copy of one panel only. */
-    float *copy = b->b_pack + (p->by_panel ? 0 : (q - b->packed) * b->b_panel);
+    const size_t copied = p->by_panel || q < b->packed ? 0 : q - b->packed;
+    float *copy = b->b_pack + copied * b->b_panel;
     lgelu__sliver *t = &b->t;
     t->into = NULL;
     t->b_row = 2 * v_lanes;
