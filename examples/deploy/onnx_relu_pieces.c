@@ -480,7 +480,7 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
                             void *user)
 {
     const size_t space = ONNX_PIECES_SAMPLE + ONNX_PIECES_GRID;
-    float *z = (float *)deploy_room(3 * space, sizeof *z);
+    float *z = (float *)deploy_room(2 * space + ONNX_PIECES_GRID, sizeof *z);
     onnx_pieces_value *x = (onnx_pieces_value *)deploy_room(space, sizeof *x);
     onnx_pieces_sums *sums = (onnx_pieces_sums *)malloc(sizeof *sums);
     size_t c, i;
@@ -489,24 +489,26 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
     for (c = 0; c < gate->channels; c++)
         p->has_line |= gate->below[c] != 0;
     for (c = 0; c < p->channels && !failed; c++) {
-        const size_t n = onnx_pieces_gather(s, gate, p, c, z, z + 2 * space);
+        /* z: what the gate reads, less its centre, then the grid; f: what it gives; grid: with the
+           centre */
+        float *f = z + space, *grid = f + space;
+        const size_t n = onnx_pieces_gather(s, gate, p, c, z, f);
         const float center = (float)gate->center[gate->channels > 1 ? c : 0];
         double scale;
         int k;
         for (i = 0; i < n; i++)
             z[i] -= center;
         scale = onnx_pieces_scale(gate, z, n);
-        for (i = 0; i < ONNX_PIECES_GRID; i++)
+        for (i = 0; i < ONNX_PIECES_GRID; i++) {
             z[n + i] = ((float)i / 4 - 12) * (float)scale;
+            grid[i] = z[n + i] + center;
+        }
         p->line[c] = p->has_line ? (float)gate->below[gate->channels > 1 ? c : 0] : 0;
-        for (i = 0; i < ONNX_PIECES_GRID; i++)
-            z[space + i] = z[n + i] + center;
-        failed =
-            onnx_pieces_values(gate, s->run, c, z + space, z + 2 * space + n, ONNX_PIECES_GRID);
+        failed = onnx_pieces_values(gate, s->run, c, grid, f + n, ONNX_PIECES_GRID);
         if (failed)
             break;
         sums->line = s->options.line;
-        onnx_pieces_sum_channel(p, c, z, z + 2 * space, n, scale, x, sums);
+        onnx_pieces_sum_channel(p, c, z, f, n, scale, x, sums);
         use(sums, c, user);
         for (k = 0; k < p->relus; k++)
             p->kink[(size_t)k * p->channels + c] += center;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT-0
 // onnx_folder.js MODEL.onnx CASE VALUES ARRAYS: draws inputs for a model and writes them with it to CASE, and to VALUES all values that
 // ONNX Runtime computes from them without optimisations, both in the format of onnx_random.js. Sizes that the model leaves open are 1
-// in the first dimension, and wherever the name of one of those stands again; for the others some are tried. Into the folder ARRAYS it writes each input as INPUT.npy, of 12 samples where
-// the first dimension is 1 or open, and on stdout a line INPUT<tab>file for each. Status 1, and a line why: ONNX Runtime refuses it.
+// in the first dimension, and wherever the name of one of those stands again; for the others some are tried. Into the folder ARRAYS it
+// writes each input as NUMBER.npy, of 12 samples where the first dimension is 1 or open, and on stdout a line INPUT<tab>file for each.
+// Status 1, and a line why: ONNX Runtime refuses it.
 const fs = require("fs"), ort = require("onnxruntime-node");
 const { CODE, ARRAY, number, put, options } = require("./onnx_tensors.js");
 const [path, casePath, valuesPath, arrays] = process.argv.slice(2);

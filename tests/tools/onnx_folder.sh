@@ -20,25 +20,25 @@ onnx_runtime || { echo "skip: ONNX Runtime is $no_runtime"; exit 0; }
 mkdir -p $out
 : > $out/table
 
-# evaluated MODEL: compares the evaluation of a file, in OUT/work; sets $found and $why
+# evaluated MODEL: compares the evaluation of a file, in OUT/now; sets $found and $why
 evaluated()
 {
-    rm -rf $out/work
-    mkdir -p $out/work
-    if ! timeout 200 node tools/onnx_folder.js "$1" $out/work/case $out/work/values $out/work > $out/work/inputs 2> /dev/null; then
-        found=no why=$(head -n 1 $out/work/inputs)
+    rm -rf $out/now
+    mkdir -p $out/now
+    if ! timeout 200 node tools/onnx_folder.js "$1" $out/now/case $out/now/values $out/now > $out/now/inputs 2> /dev/null; then
+        found=no why=$(head -n 1 $out/now/inputs)
         return
     fi
-    timeout 600 $compare $out/work/case $out/work/values $out/work > $out/work/found 2>&1
-    set -- $(grep '^counts' $out/work/found)
-    if [ -z "$1" ]; then found=refused why="the program ended: $(tail -n 1 $out/work/found)"
+    timeout 600 $compare $out/now/case $out/now/values $out/now > $out/now/found 2>&1
+    set -- $(grep '^counts' $out/now/found)
+    if [ -z "$1" ]; then found=refused why="the program ended: $(tail -n 1 $out/now/found)"
     elif [ $6 != 0 ]; then found=differs
     elif [ $8 != 0 ]; then found=refused
     elif [ ${10} != 0 ]; then found=missing
     elif [ ${12} != 0 ]; then found=grown
     elif [ ${14} != 0 ]; then found=nan
     else found=agree; fi
-    [ $found = agree ] && why="$4 nodes" || why=$(grep -v '^counts' $out/work/found | sed 's/^[A-Z]* graph 0[,:]* *//' | head -n 1)
+    [ $found = agree ] && why="$4 nodes" || why=$(grep -v '^counts' $out/now/found | sed 's/^[A-Z]* graph 0[,:]* *//' | head -n 1)
 }
 
 # converted MODEL K: converts a file, whose inputs are in OUT/inputs, with K ReLUs a gate; sets $found and $why
@@ -71,7 +71,7 @@ while read -r file; do
     [ "$CONVERT" = no ] && found=
     case $found in agree|grown)
         rm -rf $out/inputs
-        mv $out/work $out/inputs
+        mv $out/now $out/inputs
         mv $out/inputs/inputs $out/inputs/list
         converted "$file" 1
         one=$found reason="$reason; $why"
@@ -84,7 +84,7 @@ while read -r file; do
     printf '%s\t%s\t%s\t%s\t%s\n' "${file#$folder/}" "$row" "$one" "$three" "$reason" >> $out/table
 done < $out/files
 awk -F '\t' '
-    { n[$2]++; if ($3 != "") { one[$3]++; all++ } if ($4 != "") three[$4]++ }
+    { n[$2]++; if ($3 != "") { one[$3]++ } if ($4 != "") three[$4]++ }
     function line(title, of,  k, text) { for (k in of) text = text (text ? ", " : "") of[k] " " k; print "# " title ": " text }
     END { line(NR " files, the evaluation", n); line("converted with one ReLU a gate", one); line("with three", three)
           exit n["differs"] + one["differs"] + three["differs"] + one["changed"] + three["changed"] > 0 }' $out/table

@@ -7,7 +7,6 @@
 # that become constants, and the opset. ONNX Runtime refuses more than a third of them; the others are compared. What it computes
 # otherwise than ONNX says is left out: see deviates.
 import random
-import struct
 import sys
 
 import numpy as np
@@ -15,8 +14,8 @@ import numpy as np
 from onnx_conformance import published
 import onnx
 from onnx import helper, numpy_helper
+from onnx_tensors import CODE, case_bytes
 
-CODE = {"f4": 1, "u1": 2, "i1": 3, "u2": 4, "i2": 5, "i4": 6, "i8": 7, "b1": 9, "f2": 10, "f8": 11, "u4": 12, "u8": 13}
 KINDS = {"f": ["f4", "f4", "f8", "f2"], "i": ["i8", "i4", "i4", "i1", "i2"], "u": ["u1", "u1", "u2", "u4", "u8"], "b": ["b1"]}
 # their values are random; Dropout is, in training
 RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
@@ -227,17 +226,6 @@ def deviates(model, inputs):
     return False
 
 
-def text_bytes(text):
-    text = text.encode()
-    return struct.pack("<I", len(text)) + text
-
-
-def tensor_bytes(name, array):
-    data = np.ascontiguousarray(array).tobytes()
-    head = struct.pack("<II", CODE[array.dtype.str[1:]], array.ndim)
-    return text_bytes(name) + head + struct.pack(f"<{array.ndim}q", *array.shape) + struct.pack("<Q", len(data)) + data
-
-
 def main():
     path, seed, count, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     only = sys.argv[5] if len(sys.argv) > 5 else ""
@@ -252,8 +240,7 @@ def main():
             if inputs is None:
                 continue
             made += 1
-            f.write(struct.pack("<I", len(inputs)) + b"".join(tensor_bytes(name, a) for name, a in inputs))
-            f.write(b"".join(struct.pack("<I", len(m)) + m for m in models))
+            f.write(case_bytes(inputs, models))
     print(made, 0)
 
 

@@ -10,7 +10,6 @@
 # FILE is a sequence of cases: the number of inputs and each input as a tensor, then the model twice, with its last values and with
 # all values as outputs. A tensor: name, type, rank, dimensions, bytes, data. Numbers are little-endian.
 import random
-import struct
 import sys
 import warnings
 
@@ -23,8 +22,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 import onnx_random_more
 from onnx_random_more import Impossible
+from onnx_tensors import CODE, case_bytes
 
-CODE = {"f4": 1, "u1": 2, "i1": 3, "u2": 4, "i2": 5, "i4": 6, "i8": 7, "b1": 9, "f2": 10, "f8": 11, "u4": 12, "u8": 13}
 TYPE = {v: k for k, v in CODE.items()}
 FLOATS, REALS = ("f4", "f8", "f2"), ("f4", "f8")
 WHOLES = ("i8", "i4", "i1", "u1", "i2", "u2", "u4", "u8")
@@ -1213,17 +1212,6 @@ def _(g, op):
 onnx_random_more.register(operator, window, image)
 
 
-def text_bytes(text):
-    text = text.encode()
-    return struct.pack("<I", len(text)) + text
-
-
-def tensor_bytes(name, array):
-    data = np.ascontiguousarray(array).tobytes()
-    head = struct.pack("<II", CODE[array.dtype.str[1:]], array.ndim)
-    return text_bytes(name) + head + struct.pack(f"<{array.ndim}q", *array.shape) + struct.pack("<Q", len(data)) + data
-
-
 def grow(seed, only, most, known):
     """A graph of 1 to `most` steps, or None where nothing could be added."""
     g = Graph(seed, known)
@@ -1267,8 +1255,7 @@ def main():
                 print(f"# graph {k} of seed {seed}: onnx.checker: {str(e).splitlines()[0]}", file=sys.stderr)
                 continue
             made += 1
-            f.write(struct.pack("<I", len(g.inputs)) + b"".join(tensor_bytes(n, a) for n, a in g.inputs))
-            f.write(b"".join(struct.pack("<I", len(m)) + m for m in models))
+            f.write(case_bytes(g.inputs, models))
     print(made, unsound)
 
 
