@@ -15780,7 +15780,7 @@ static LGELU__TARGET void LGELU__FN(rows_done)(const lgelu_product *job, size_t 
 }
 
 /* Multiplies the slivers of a block with one panel after another, so that each panel is read from
-   memory once and stays in the first-level cache for all slivers. */
+   memory once and its copy stays in the first-level cache for all slivers. */
 static LGELU__TARGET void LGELU__FN(panel_by_panel)(lgelu__block_state *b)
 {
     const lgelu__block *p = b->p;
@@ -15790,7 +15790,7 @@ static LGELU__TARGET void LGELU__FN(panel_by_panel)(lgelu__block_state *b)
     b->t.next_row = 0;
     b->t.next_step = 0;
     for (q = 0; q < b->panels; q++) {
-        if (q >= b->packed && !(p->fused && q < b->whole)) {
+        if (!(p->fused && q < b->whole)) {
             LGELU__FN(copy)
             (b->b_pack, 2 * v_lanes, b->b_panel, &job->b, b->k0, b->t.k, b->j + q * 2 * v_lanes,
              lgelu__min(b->n - q * 2 * v_lanes, 2 * v_lanes));
