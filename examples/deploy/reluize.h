@@ -105,11 +105,18 @@ void data_close_all(void);
 /* Samples of a part. */
 size_t data_count(int part);
 
-/* How many samples one run of the model takes: what the file fixes, or at most `wanted`. */
+/* How many samples one run of the model takes: what is fixed, or at most `wanted`. */
 size_t data_batch_size(size_t wanted);
 
-/* Returns whether the file fixes the batch. */
+/* Returns whether each run takes the same number of samples: the file fixes it, or data_fix_batch.
+ */
 int data_batch_is_fixed(void);
+
+/* Makes each run take so many samples. Returns 0, or 1 after a message. */
+int data_fix_batch(size_t samples);
+
+/* Returns whether an input has a dimension of samples. Otherwise a sample is all that it takes. */
+int data_has_batch(void);
 
 /* Makes the tensors in[] of all inputs for samples order[first], order[first + 1], ... of a part
    (order NULL: first, first + 1, ...). Returns 0, or 1 after a message. */
@@ -217,7 +224,7 @@ typedef struct {
     /* of the networks of lgelu.h */
     double proven, swapped; /* of the certificate: the bound, and what was measured, */
     size_t certified;       /* for so many inputs */
-    char note[6][200];
+    char note[6][300];
     int notes;
 } conversion;
 

@@ -23,8 +23,8 @@ enum {
 
 /* ---- [1] EVALUATION ---- */
 
-/* Evaluates a model on inputs, which stay the caller's. Returns 0, or 1 after a message. */
-static int evaluate(onnx_run *run, const onnx_graph *graph, onnx_tensor *const *in)
+/* Evaluates a model on inputs, which stay the caller's. Returns 0, or 1 with a message in run. */
+static int try_inputs(onnx_run *run, const onnx_graph *graph, onnx_tensor *const *in)
 {
     int k;
     onnx_run_clear(run);
@@ -32,10 +32,16 @@ static int evaluate(onnx_run *run, const onnx_graph *graph, onnx_tensor *const *
     for (k = 0; k < graph->top.inputs; k++) {
         onnx_tensor *x = onnx_tensor_share(run, in[k]);
         if (!x)
-            return fail("%s", run->message);
+            return 1;
         onnx_run_set(run, graph->top.input[k], x);
     }
-    return onnx_run_all(run) ? fail("%s", run->message) : 0;
+    return onnx_run_all(run) != LGELU_OK;
+}
+
+/* The same, which prints the message. */
+static int evaluate(onnx_run *run, const onnx_graph *graph, onnx_tensor *const *in)
+{
+    return try_inputs(run, graph, in) ? fail("%s", run->message) : 0;
 }
 
 static void free_tensors(const onnx_graph *graph, onnx_tensor **in)
@@ -93,20 +99,21 @@ static int fits_labels(const onnx_tensor *y, int axis, size_t samples)
 }
 
 /* Finds the dimension of the classes; -1: the values are none. Of (samples, tokens, classes) it is
-   the last one, of images the first one behind the samples. */
+   the last one, of images the first one behind the samples, which can be absent. */
 static int find_class_axis(const onnx_tensor *y, size_t samples)
 {
-    const int last = y->rank - 1, first = y->rank > 3 ? 1 : last;
+    const int from = data_has_batch() || (y->rank && y->dim[0] == 1);
+    const int last = y->rank - 1, first = y->rank > from + 2 ? from : last;
     if (option.class_axis == NO_CLASSES || (option.class_axis < 0 && option.kept >= 0))
         return -1;
     if (option.class_axis >= 0)
         return option.class_axis < y->rank ? (int)option.class_axis : -1;
-    if (y->rank < 2)
+    if (y->rank <= from)
         return -1;
     if (fits_labels(y, first, samples))
         return first;
-    if (fits_labels(y, first == last ? 1 : last, samples))
-        return first == last ? 1 : last;
+    if (fits_labels(y, first == last ? from : last, samples))
+        return first == last ? from : last;
     return -1;
 }
 
@@ -121,7 +128,8 @@ static int choose_output(conversion *c, size_t samples)
     for (k = 0; k < g->top.outputs && c->scored < 0; k++) {
         y = onnx_run_get(c->run, g->top.output[k]);
         if (option.output ? onnx_is(&g->value[g->top.output[k]].name, option.output)
-                          : onnx_is_float(y->type) && y->rank && (size_t)y->dim[0] == samples)
+                          : onnx_is_float(y->type) && y->rank
+                                && (!data_has_batch() || (size_t)y->dim[0] == samples))
             c->scored = k;
     }
     if (c->scored < 0 && option.output)
@@ -151,12 +159,41 @@ static int choose_output(conversion *c, size_t samples)
     return 0;
 }
 
+/* Evaluates the first samples of the test part. Returns 0, or 1: then c->run has the message, or
+   none if it is printed. */
+static int try_first(conversion *c)
+{
+    onnx_tensor *in[MOST_INPUTS];
+    int bad;
+    if (data_tensors(c->run, in, TEST, NULL, 0, data_batch_size(EVALUATION_BATCH))) {
+        c->run->message[0] = 0;
+        return 1;
+    }
+    bad = try_inputs(c->run, c->graph, in);
+    free_tensors(c->graph, in);
+    return bad;
+}
+
+/* A file can declare its batch as open and yet compute one sample alone: a shape in it is that of
+   the sample with which it was exported, or an input that is the same in each run is. */
+static int try_one(conversion *c)
+{
+    const size_t samples = data_batch_size(EVALUATION_BATCH);
+    char message[sizeof c->run->message];
+    memcpy(message, c->run->message, sizeof message);
+    if (!*message)
+        return 1;
+    if (data_batch_is_fixed() || samples == 1 || data_fix_batch(1) || try_first(c))
+        return fail("%s", message);
+    conversion_note(c, "Samples are evaluated one by one, as the file cannot take %zu at once: %s",
+                    samples, message);
+    return 0;
+}
+
 int conversion_open(conversion *c, const onnx_graph *graph)
 {
     const onnx_run_options o = run_options();
-    onnx_tensor *in[MOST_INPUTS];
     char message[160];
-    const size_t samples = data_batch_size(EVALUATION_BATCH);
     int bad;
     c->graph = graph;
     c->run = onnx_run_begin(graph, &o, message);
@@ -165,10 +202,7 @@ int conversion_open(conversion *c, const onnx_graph *graph)
     if (graph->top.outputs < 1 || graph->top.outputs > MOST_OUTPUTS)
         return fail("%s: expected 1 to %d outputs, found %d", option.model, MOST_OUTPUTS,
                     graph->top.outputs);
-    if (data_tensors(c->run, in, TEST, NULL, 0, samples))
-        return 1;
-    bad = evaluate(c->run, graph, in) || choose_output(c, samples);
-    free_tensors(graph, in);
+    bad = (try_first(c) && try_one(c)) || choose_output(c, data_batch_size(EVALUATION_BATCH));
     onnx_run_clear(c->run);
     return bad;
 }

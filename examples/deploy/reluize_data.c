@@ -42,6 +42,7 @@ typedef struct {
     source_kind kind;
     const char *file;
     int value, type;             /* of the graph; its elements */
+    int alone;                   /* a sample is the whole input, which has no batch */
     int rank;                    /* of a sample, without the batch; of SOURCE_SAME: of the input */
     int64_t dim[ONNX_MOST_RANK]; /* of that */
     size_t elements;             /* of a sample */
@@ -63,7 +64,7 @@ static struct {
     source source[MOST_INPUTS];
     int sources;
     size_t count[2];
-    size_t fixed;       /* the batch that the file fixes; 0: open */
+    size_t fixed;       /* samples of every run; 0: any */
     int by_folder;      /* the parts are those of a folder; otherwise every fifth is for the test */
     const source *from; /* whose samples have labels of their own */
     double *own;        /* those labels, by sample, in the order of the file */
@@ -98,6 +99,21 @@ static int set_count(const source *s, size_t train, size_t test)
 static int set_samples(const source *s, size_t samples)
 {
     return set_count(s, samples - samples / 5, samples / 5);
+}
+
+/* Sets the shape of a sample from the declaration: what follows the batch or, with `alone`, all of
+   it. */
+static void shape_sample(source *s, int alone)
+{
+    const onnx_declared *d = &data.graph->value[s->value].declared;
+    int i;
+    s->alone = alone;
+    s->rank = d->rank - !alone;
+    s->elements = 1;
+    for (i = 0; i < s->rank; i++) {
+        s->dim[i] = d->dim[i + !alone];
+        s->elements *= s->dim[i] < 0 ? 0 : (size_t)s->dim[i];
+    }
 }
 
 size_t data_count(int part) { return data.count[part]; }
@@ -182,6 +198,27 @@ static int scan_table(const char *path, char *file, size_t bytes, double *line_o
     return 0;
 }
 
+/* Whether a line of a table can be a sample: with its answer, or without. */
+static int fits_columns(const source *s, size_t columns)
+{
+    if (!s->elements)
+        return s->rank == 1;
+    return columns == s->elements || columns == s->elements + 1;
+}
+
+/* Finds the shape of a sample that is a line of a table, and takes a size that is open from it. */
+static void shape_line(source *s, size_t columns)
+{
+    if (!fits_columns(s, columns)) {
+        const int alone = s->alone;
+        shape_sample(s, 1);
+        if (!fits_columns(s, columns))
+            shape_sample(s, alone);
+    }
+    if (!s->elements && s->rank == 1)
+        s->elements = (size_t)(s->dim[0] = (int64_t)columns);
+}
+
 /* Reads a table of numbers. One column more than the input has elements is the answers. */
 static int open_table(source *s)
 {
@@ -198,8 +235,8 @@ static int open_table(source *s)
         x = (double *)allocate(rows, (size_t)columns * sizeof *x);
         bad = scan_table(s->file, file, bytes, line, x, &rows, &columns);
     }
-    if (!bad && !s->elements && s->rank == 1)
-        s->elements = (size_t)(s->dim[0] = columns);
+    if (!bad)
+        shape_line(s, (size_t)columns);
     if (!bad && (size_t)columns != s->elements && (size_t)columns != s->elements + 1) {
         bad = fail("%s: expected %zu numbers a line, or one more, found %ld", s->file, s->elements,
                    columns);
@@ -258,21 +295,42 @@ static int fits_sample(source *s, int from)
     return 1;
 }
 
+/* An array of inputs without a batch has one dimension more than the file declares. */
+static int fits_alone(source *s)
+{
+    const int alone = s->alone;
+    shape_sample(s, 1);
+    if (fits_sample(s, 1))
+        return 1;
+    shape_sample(s, alone);
+    return 0;
+}
+
+/* Appends sizes to a text, each behind a comma. */
+static void add_sizes(char *text, size_t bytes, const int64_t *dim, int rank)
+{
+    size_t n = strlen(text);
+    int k;
+    for (k = 0; k < rank && n < bytes - 24; k++)
+        n += dim[k] < 0 ? (size_t)snprintf(text + n, bytes - n, ", any")
+                        : (size_t)snprintf(text + n, bytes - n, ", %lld", (long long)dim[k]);
+}
+
 static int refuse_shape(const source *s)
 {
-    char expected[200], found[200];
-    size_t n = 0, m = 0;
+    const onnx_declared *d = &data.graph->value[s->value].declared;
+    char expected[200] = "(samples", whole[200] = "", found[200] = "";
+    size_t m = 0;
     int k;
-    for (k = 0; k < s->rank && n < sizeof expected - 24; k++) {
-        n += s->dim[k] < 0 ? (size_t)snprintf(expected + n, sizeof expected - n, ", any")
-                           : (size_t)snprintf(expected + n, sizeof expected - n, ", %lld",
-                                              (long long)s->dim[k]);
+    add_sizes(expected, sizeof expected, s->dim, s->rank);
+    if (!s->alone && d->dim[0] > 1) {
+        strcpy(whole, "), or, for one sample a run, (samples");
+        add_sizes(whole, sizeof whole, d->dim, d->rank);
     }
     for (k = 0; k < (int)s->array.dims && m < sizeof found - 24; k++)
         m += (size_t)snprintf(found + m, sizeof found - m, k ? ", %zu" : "%zu", s->array.shape[k]);
-    expected[n] = found[m] = 0;
-    return fail("%s: input '%s': expected an array (samples%s), found (%s)", s->file, input_name(s),
-                expected, found);
+    return fail("%s: input '%s': expected an array %s%s), found (%s)", s->file, input_name(s),
+                expected, whole, found);
 }
 
 /* A sample that is a vector in the array and something else of the same size in the model. */
@@ -334,7 +392,7 @@ static int open_array(source *s)
     if (!s->array.count)
         return fail("%s: it is empty", s->file);
     s->kind = SOURCE_ARRAY;
-    if (!fits_sample(s, 1) && !fits_flat(s))
+    if (!fits_sample(s, 1) && !fits_alone(s) && !fits_flat(s))
         return refuse_shape(s);
     for (s->elements = 1, i = 0; i < s->rank; i++)
         s->elements *= (size_t)s->dim[i];
@@ -460,8 +518,11 @@ static void take_set_labels(const data_set *set)
 /* Opens a folder of images, or a table whose columns are standardised. */
 static int open_set(source *s, const char *program)
 {
+    const onnx_declared *d = &data.graph->value[s->value].declared;
     size_t k, b;
     int labelled, i;
+    if (d->rank == 3 && (d->dim[0] == 1 || d->dim[0] == 3 || d->dim[2] == 1 || d->dim[2] == 3))
+        shape_sample(s, 1);
     find_image_shape(s);
     if (!s->rows || !s->columns)
         return fail("input '%s' leaves the size of its images open: give --size ROWS,COLUMNS",
@@ -853,6 +914,8 @@ static int open_text(source *s)
         return fail("%s: input '%s' is not looked up in a table of tokens; give an array, --data "
                     "FILE.npy",
                     s->file, input_name(s));
+    if (!s->rank)
+        shape_sample(s, 1);
     if (s->rank != 1)
         return fail("%s: input '%s': expected (samples, tokens), found %d dimensions of a sample",
                     s->file, input_name(s), s->rank);
@@ -944,21 +1007,12 @@ static const data_option *option_of(const onnx_graph *g, int k)
 }
 
 /* Sets type and shape of a sample from the declaration. */
-static int begin_source(source *s, const onnx_graph *g, int k)
+static int begin_source(source *s, const onnx_declared *d)
 {
-    const onnx_declared *d = &g->value[g->top.input[k]].declared;
-    int i;
-    s->value = g->top.input[k];
     s->type = d->type;
-    if (d->rank < 1)
-        return fail("input '%s': the file declares no shape with a dimension of samples",
-                    input_name(s));
-    s->rank = d->rank - 1;
-    s->elements = 1;
-    for (i = 0; i < s->rank; i++) {
-        s->dim[i] = d->dim[i + 1];
-        s->elements *= s->dim[i] < 0 ? 0 : (size_t)s->dim[i];
-    }
+    if (d->rank < 0)
+        return fail("input '%s': the file declares no shape", input_name(s));
+    shape_sample(s, !d->rank);
     return 0;
 }
 
@@ -974,15 +1028,16 @@ static int open_source(source *s, const onnx_declared *d, const char *program)
         return fail("%s: --mean and --std are for images", s->file);
     if (array) {
         /* An input without a batch of its own receives one array in every run. */
-        if (data.sources > 1 && d->rank >= 0 && d->dim[0] != -1) {
+        if (data.sources > 1 && (!d->rank || d->dim[0] != -1)) {
             if (open_same(s, d))
                 return 1;
-            if (s->kind == SOURCE_SAME && s->array.shape[0] != data.count[TRAIN] + data.count[TEST])
+            if (s->kind == SOURCE_SAME
+                && (!d->rank || s->array.shape[0] != data.count[TRAIN] + data.count[TEST]))
                 return 0;
             free(s->bytes);
             s->bytes = NULL;
             s->kind = SOURCE_NONE;
-            begin_source(s, data.graph, (int)(s - data.source));
+            shape_sample(s, !d->rank);
         }
         return open_array(s);
     }
@@ -1020,26 +1075,36 @@ static int check_names(const onnx_graph *g)
     return 0;
 }
 
-/* Finds the batch that the file fixes; all inputs with samples must agree. */
-static int find_batch(void)
+int data_fix_batch(size_t samples)
 {
     int k;
-    for (k = 0; k < data.sources; k++) {
-        const onnx_declared *d = &data.graph->value[data.source[k].value].declared;
-        if (data.source[k].kind == SOURCE_SAME || d->dim[0] < 0)
-            continue;
-        if (data.fixed && data.fixed != (size_t)d->dim[0])
-            return fail("input '%s': it takes %lld samples a run, another input %zu",
-                        input_name(data.source + k), (long long)d->dim[0], data.fixed);
-        data.fixed = (size_t)d->dim[0];
-    }
-    for (k = 0; k < 2 && data.fixed; k++) {
-        data.count[k] -= data.count[k] % data.fixed;
+    data.fixed = samples;
+    for (k = 0; k < 2; k++) {
+        data.count[k] -= data.count[k] % samples;
         if (!data.count[k])
             return fail("the model takes %zu samples a run, which are more than there are",
-                        data.fixed);
+                        samples);
     }
     return 0;
+}
+
+/* Finds the batch that the file fixes; all inputs with samples must agree. An input that has none
+   takes one sample a run. */
+static int find_batch(void)
+{
+    size_t fixed = 0;
+    int k;
+    for (k = 0; k < data.sources; k++) {
+        const source *s = data.source + k;
+        const int64_t batch = s->alone ? 1 : data.graph->value[s->value].declared.dim[0];
+        if (s->kind == SOURCE_SAME || batch < 0)
+            continue;
+        if (fixed && fixed != (size_t)batch)
+            return fail("input '%s': it takes %lld samples a run, another input %zu", input_name(s),
+                        (long long)batch, fixed);
+        fixed = (size_t)batch;
+    }
+    return fixed ? data_fix_batch(fixed) : 0;
 }
 
 int data_open_all(const onnx_graph *g, const char *program)
@@ -1058,7 +1123,8 @@ int data_open_all(const onnx_graph *g, const char *program)
             source *s = data.source + k;
             const onnx_declared *d = &g->value[g->top.input[k]].declared;
             const data_option *o = option_of(g, k);
-            const int open = d->rank < 1 || d->dim[0] < 0 || g->top.inputs == 1 || (o && !o->name);
+            const int open =
+                d->rank < 0 || (d->rank && d->dim[0] < 0) || g->top.inputs == 1 || (o && !o->name);
             if (open != !pass)
                 continue;
             s->value = g->top.input[k];
@@ -1066,7 +1132,7 @@ int data_open_all(const onnx_graph *g, const char *program)
                 return fail("input '%s' has no data: give --data %s=FILE", input_name(s),
                             input_name(s));
             s->file = o->file;
-            if (begin_source(s, g, k) || open_source(s, d, program))
+            if (begin_source(s, d) || open_source(s, d, program))
                 return 1;
         }
     }
@@ -1105,6 +1171,14 @@ size_t data_batch_size(size_t wanted)
 }
 
 int data_batch_is_fixed(void) { return data.fixed != 0; }
+
+int data_has_batch(void)
+{
+    int k, has = 0;
+    for (k = 0; k < data.sources; k++)
+        has |= data.source[k].kind != SOURCE_SAME && !data.source[k].alone;
+    return has;
+}
 
 /* ---- [8] TENSORS ---- */
 
@@ -1227,8 +1301,8 @@ int data_tensors(onnx_run *run, onnx_tensor **in, int part, const uint32_t *orde
                 onnx_tensor_set_real(in[k], i, npy_at(&s->array, i));
         } else {
             dim[0] = (int64_t)samples;
-            memcpy(dim + 1, s->dim, (size_t)s->rank * sizeof *dim);
-            in[k] = onnx_tensor_make(run, s->type, s->rank + 1, dim);
+            memcpy(dim + !s->alone, s->dim, (size_t)s->rank * sizeof *dim);
+            in[k] = onnx_tensor_make(run, s->type, s->rank + !s->alone, dim);
             floats = (float *)allocate(s->elements, sizeof *floats);
             for (i = 0; in[k] && i < samples; i++)
                 fill_sample(s, k, in[k], i, part, order ? order[first + i] : first + i, floats);

@@ -2,8 +2,8 @@
 // onnx_folder.js MODEL.onnx CASE VALUES ARRAYS: draws inputs for a model and writes them with it to CASE, and to VALUES all values that
 // ONNX Runtime computes from them without optimisations, both in the format of onnx_random.js. Sizes that the model leaves open are 1
 // in the first dimension, and wherever the name of one of those stands again; for the others some are tried. Into the folder ARRAYS it
-// writes each input as NUMBER.npy, of 12 samples where the first dimension is 1 or open, and on stdout a line INPUT<tab>file for each.
-// Status 1, and a line why: ONNX Runtime refuses it.
+// writes each input as NUMBER.npy, of 12 samples where the first dimension is 1 or open, or, where no input has such a dimension, of 12
+// whole inputs; and on stdout a line INPUT<tab>file for each. Status 1, and a line why: ONNX Runtime refuses it, or it draws random numbers.
 const fs = require("fs"), ort = require("onnxruntime-node");
 const { CODE, ARRAY, number, put, options } = require("./onnx_tensors.js");
 const [path, casePath, valuesPath, arrays] = process.argv.slice(2);
@@ -43,6 +43,15 @@ function madeValues() {
         if (of === 12) fields(part, (k, name) => k === 1 && outputs.add(name.toString()));
     }));
     return [...made].filter(name => !outputs.has(name));
+}
+
+// The operator of a node of the main graph that draws random numbers, or nothing.
+function randomOperator() {
+    let found;
+    fields(file, (field, graph) => field === 7 && fields(graph, (of, node) => of === 1 && fields(node, (k, name) => {
+        if (k === 4 && /^(Random|Multinomial|Bernoulli)/.test(name.toString())) found = name.toString();
+    })));
+    return found;
 }
 
 function message(field, bytes) {
@@ -87,9 +96,10 @@ function sizes(info, open, ones) {
     return info.shape.map((n, k) => typeof n === "number" && n >= 0 ? n : k === 0 || ones.has(n) ? 1 : open);
 }
 
-function writeArray(name, info, dims, k, most) {
-    const many = dims.length > 0 && (dims[0] === 1 || typeof info.shape[0] !== "number");
-    const shape = many ? [SAMPLES, ...dims.slice(1)] : dims, data = drawn(info.type, shape.reduce((a, b) => a * b, 1), most);
+function hasSamples(info) { return info.shape.length > 0 && (info.shape[0] === 1 || typeof info.shape[0] !== "number"); }
+
+function writeArray(name, info, dims, k, most, alone) {
+    const shape = alone ? [SAMPLES, ...dims] : hasSamples(info) ? [SAMPLES, ...dims.slice(1)] : dims, data = drawn(info.type, shape.reduce((a, b) => a * b, 1), most);
     const text = `{'descr': '${DESCR[info.type]}', 'fortran_order': False, 'shape': (${shape.map(n => n + ",").join(" ")}), }`;
     const head = text.padEnd(Math.ceil((text.length + 11) / 64) * 64 - 11) + "\n", length = Buffer.alloc(2), where = `${arrays}/${k}.npy`;
     length.writeUInt16LE(head.length);
@@ -107,6 +117,7 @@ function tensors(session, open, most, ones) {
 }
 
 async function main() {
+    if (randomOperator()) throw new Error(`${randomOperator()} draws random numbers`);
     const plain = await ort.InferenceSession.create(path, options), ones = new Set();
     for (const info of plain.inputMetadata) {
         if (typeof info.shape[0] === "string" && info.shape[0]) ones.add(info.shape[0]);
@@ -136,6 +147,7 @@ async function main() {
     for (const name in values) put(parts, name, values[name]);
     fs.writeFileSync(casePath, Buffer.concat([...given, number(file.length), file, number(0)]));
     fs.writeFileSync(valuesPath, Buffer.concat(parts));
-    plain.inputMetadata.forEach((info, k) => writeArray(info.name, info, sizes(info, used[0], ones), k, used[1]));
+    const alone = !plain.inputMetadata.some(hasSamples);
+    plain.inputMetadata.forEach((info, k) => writeArray(info.name, info, sizes(info, used[0], ones), k, used[1], alone));
 }
 main().catch(e => { console.log(String(e.message).split("\n")[0].slice(0, 200)); process.exit(1); });
