@@ -3,8 +3,8 @@
 // ONNX Runtime computes from them without optimisations, both in the format of onnx_random.js. Sizes that the model leaves open are 1
 // in the first dimension, and wherever the name of one of those stands again; for the others some are tried. Into the folder ARRAYS it
 // writes each input as NUMBER.npy, of 12 samples where the first dimension is 1 or open, or, where no input has such a dimension, of 12
-// whole inputs; and on stdout a line INPUT<tab>file for each. Status 1, and a line why: ONNX Runtime refuses it, or it draws random numbers.
-const fs = require("fs"), ort = require("onnxruntime-node");
+// whole inputs; the files of external data, too; and on stdout a line INPUT<tab>file for each. Status 1, and a line why: ONNX Runtime refuses it, or it draws random numbers.
+const fs = require("fs"), { dirname, join } = require("path"), ort = require("onnxruntime-node");
 const { CODE, ARRAY, number, put, options } = require("./onnx_tensors.js");
 const [path, casePath, valuesPath, arrays] = process.argv.slice(2);
 const file = fs.readFileSync(path), SAMPLES = 12;
@@ -43,6 +43,17 @@ function madeValues() {
         if (of === 12) fields(part, (k, name) => k === 1 && outputs.add(name.toString()));
     }));
     return [...made].filter(name => !outputs.has(name));
+}
+
+// The files beside the model in which its initializers are.
+function externalFiles() {
+    const files = new Set();
+    fields(file, (field, graph) => field === 7 && fields(graph, (of, tensor) => of === 5 && fields(tensor, (k, entry) => {
+        const pair = [];
+        if (k === 13) fields(entry, (part, text) => { pair[part] = text.toString(); });
+        if (pair[1] === "location") files.add(pair[2]);
+    })));
+    return [...files];
 }
 
 // The operator of a node of the main graph that draws random numbers, or nothing.
@@ -92,8 +103,10 @@ function drawn(type, count, most) {
 }
 
 // The sizes of an input, where `open` takes the place of those that the model leaves open; `ones` are the names of those that are 1.
+// Behind a first dimension that is fixed, an open size without a name is that of the batch, as in the state of a recurrent layer.
 function sizes(info, open, ones) {
-    return info.shape.map((n, k) => typeof n === "number" && n >= 0 ? n : k === 0 || ones.has(n) ? 1 : open);
+    const state = typeof info.shape[0] === "number" && info.shape[0] > 1;
+    return info.shape.map((n, k) => typeof n === "number" && n >= 0 ? n : k === 0 || ones.has(n) || (state && !n) ? 1 : open);
 }
 
 function hasSamples(info) { return info.shape.length > 0 && (info.shape[0] === 1 || typeof info.shape[0] !== "number"); }
@@ -118,12 +131,13 @@ function tensors(session, open, most, ones) {
 
 async function main() {
     if (randomOperator()) throw new Error(`${randomOperator()} draws random numbers`);
+    for (const name of externalFiles()) fs.copyFileSync(join(dirname(path), name), join(arrays, name));
     const plain = await ort.InferenceSession.create(path, options), ones = new Set();
     for (const info of plain.inputMetadata) {
         if (typeof info.shape[0] === "string" && info.shape[0]) ones.add(info.shape[0]);
     }
     let inputs, results, why, used;
-    for (const [open, most] of [[1, 1], [64, 1], [16, 1], [32, 1], [224, 1], [8, 1], [128, 1], [256, 1], [512, 1], [10, 1], [3, 1], [640, 1], [5, 0]]) {
+    for (const [open, most] of [[1, 1], [64, 1], [16, 1], [32, 1], [224, 1], [8, 1], [128, 1], [256, 1], [512, 1], [10, 1], [3, 1], [640, 1], [5, 0], [4096, 1], [16000, 1]]) {
         try {
             state = 12345;
             inputs = tensors(plain, open, most, ones);
@@ -138,7 +152,8 @@ async function main() {
     inputs = tensors(plain, ...used);
     let values;
     try {
-        const all = await ort.InferenceSession.create(withOutputs(madeValues()), options);
+        fs.writeFileSync(`${arrays}/all.onnx`, withOutputs(madeValues()));
+        const all = await ort.InferenceSession.create(`${arrays}/all.onnx`, options);
         const names = all.outputMetadata.filter(info => info.isTensor && CODE[info.type]).map(info => info.name);
         values = await all.run(inputs, names);
     } catch (e) { values = results; }

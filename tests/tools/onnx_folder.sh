@@ -41,26 +41,26 @@ evaluated()
     [ $found = agree ] && why="$4 nodes" || why=$(grep -v '^counts' $out/now/found | sed 's/^[A-Z]* graph 0[,:]* *//' | head -n 1)
 }
 
-# converted MODEL K: converts a file, whose inputs are in OUT/inputs, with K ReLUs a gate; sets $found and $why
+# converted MODEL K: converts a file, whose inputs and external data are in OUT/inputs, with K ReLUs a gate; sets $found and $why
 converted()
 {
     set -- "$1" $2 $(while IFS='	' read -r name file; do printf -- '--data %s=%s ' "$name" "$out/inputs/$(basename $file)"; done < $out/inputs/list)
     model=$1 relus=$2
     shift 2
-    rm -f $out/relu.onnx
-    timeout 600 $reluize "$model" "$@" -o $out/relu.onnx --relus $relus --report $out/report.json --quiet > $out/said 2> $out/errors
+    rm -f $out/inputs/relu.onnx
+    timeout 600 $reluize "$model" "$@" -o $out/inputs/relu.onnx --relus $relus --report $out/report.json --quiet > $out/said 2> $out/errors
     status=$?
     if [ $status != 0 ]; then
         found=refused why=$(tail -n 1 $out/errors)
         grep -q 'there is no smooth gate' $out/errors && found='no gate'
-        [ $(wc -l < $out/errors) = 1 ] && [ ! -e $out/relu.onnx ] || found=differs why="status $status, not one line, or a file: $why"
+        [ $(wc -l < $out/errors) = 1 ] && [ ! -e $out/inputs/relu.onnx ] || found=differs why="status $status, not one line, or a file: $why"
         return
     fi
     if [ -n "$onnx" ]; then
-        why=$($onnx tools/onnx_same.py "$model" $out/relu.onnx 2>&1 | tail -n 1)
+        why=$($onnx tools/onnx_same.py "$model" $out/inputs/relu.onnx 2>&1 | tail -n 1)
         [ -z "$why" ] || { found=changed; return; }
     fi
-    evaluated $out/relu.onnx
+    evaluated $out/inputs/relu.onnx
 }
 
 find "$folder" -name '*.onnx' | sort > $out/files

@@ -9,8 +9,8 @@
    double: 1e-14) of the largest input: sums that almost cancel.
 
    Floating-point values may differ by 1e-5 of the largest, through half by 1e-3. The model of a
-   graph that differs, or that the evaluator refuses, is written to FOLDER. Prints a line for each,
-   and the counts. Status 1: there was a difference. */
+   graph that differs, or that the evaluator refuses, is written to FOLDER, where external data are,
+   too. Prints a line for each, and the counts. Status 1: there was a difference. */
 #include "../../examples/deploy/onnx_run.h"
 #include "check.h"
 
@@ -36,6 +36,40 @@ typedef struct {
 static const char *folder;
 static char message[160], why[400];
 static long graphs, nodes, differ, refused, unsupported, grown, not_numbers, rounded, tried;
+
+/* A file of external data, which stays for all graphs. */
+typedef struct external_file {
+    struct external_file *next;
+    char path[600];
+    memory_file bytes;
+} external_file;
+
+static external_file *external_files;
+
+/* An onnx_external: a file in FOLDER. */
+static const void *external(const char *location, size_t from, size_t *bytes, char *reason,
+                            void *user)
+{
+    external_file *e = external_files;
+    char path[600];
+    (void)reason;
+    (void)user;
+    snprintf(path, sizeof path, "%s/%s", folder, location);
+    while (e && strcmp(e->path, path))
+        e = e->next;
+    if (!e) {
+        e = (external_file *)calloc(1, sizeof *e);
+        strcpy(e->path, path);
+        e->bytes = memory_of_file(path);
+        e->next = external_files;
+        external_files = e;
+    }
+    if (from > e->bytes.size)
+        from = e->bytes.size;
+    if (*bytes > e->bytes.size - from)
+        *bytes = e->bytes.size - from;
+    return e->bytes.data + from;
+}
 
 static const unsigned char *take(source *s, size_t n)
 {
@@ -556,7 +590,7 @@ int main(int argc, char **argv)
         } else {
             given_list values = list_of(&t, known);
             graphs++;
-            g = onnx_graph_open(model.p, model.n, NULL, NULL, message);
+            g = onnx_graph_open(model.p, model.n, external, NULL, message);
             if (g) {
                 try_graph(g, &inputs, &values);
             } else {
@@ -574,5 +608,11 @@ int main(int argc, char **argv)
            rounded);
     free(cases.data);
     free(results.data);
+    while (external_files) {
+        external_file *e = external_files;
+        external_files = e->next;
+        free(e->bytes.data);
+        free(e);
+    }
     return differ || refused;
 }
