@@ -68,6 +68,21 @@ static int onnx_pieces_order_values(const void *a, const void *b)
     return by_weight ? by_weight : (x->f > y->f) - (x->f < y->f);
 }
 
+/* Brings n values in their order and `more` behind them, at most those of the grid, which are in
+   theirs, into one order. */
+static void onnx_pieces_merge(onnx_pieces_value *x, size_t n, size_t more)
+{
+    onnx_pieces_value grid[ONNX_PIECES_GRID];
+    size_t at = n + more;
+    memcpy(grid, x + n, more * sizeof *grid);
+    while (more) {
+        if (n && onnx_pieces_order_values(x + n - 1, grid + more - 1) > 0)
+            x[--at] = x[--n];
+        else
+            x[--at] = grid[--more];
+    }
+}
+
 /* Sets the places, for n values in their order. Of two that nearly agree one stays. */
 static void onnx_pieces_set_places(onnx_pieces_sums *p, const onnx_pieces_value *x, size_t n,
                                    double scale)
@@ -419,7 +434,7 @@ static void onnx_pieces_sum_channel(const onnx_relu_pieces *p, size_t c, const f
     }
     qsort(x, from_inputs, sizeof *x, onnx_pieces_order_values);
     onnx_pieces_set_places(sums, x, from_inputs, scale);
-    qsort(x, count, sizeof *x, onnx_pieces_order_values);
+    onnx_pieces_merge(x, from_inputs, count - from_inputs);
     onnx_pieces_sum(sums, x, count);
 }
 

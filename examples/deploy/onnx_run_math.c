@@ -282,35 +282,43 @@ static int onnx_math_defined(const onnx_math_kernels *kernels, int type)
     return !kernels->only_bool && (!kernels->only_whole || onnx_is_whole(type));
 }
 
-/* Returns a function of a and b, which are of one type, as a new tensor; NULL after an error. */
-static onnx_tensor *onnx_math_apply(onnx_call *c, const onnx_math_kernels *kernels,
-                                    const onnx_tensor *a, const onnx_tensor *b)
+/* Returns what a kernel computes of a and b, which are of one type, as a new tensor; NULL after an
+   error. bytes: of an element as the kernel takes it; 0: it is converted. */
+static onnx_tensor *onnx_math_broadcast(onnx_call *c, onnx_math_kernel *kernel, size_t bytes,
+                                        int gives_bool, const onnx_tensor *a, const onnx_tensor *b)
 {
     const onnx_tensor *const in[2] = { a, b };
     int64_t dim[ONNX_MOST_RANK];
+    const int rank = onnx_broadcast(c, a, b, dim);
     onnx_math_job job;
-    int rank;
-    if (a->type != b->type || !onnx_math_defined(kernels, a->type)) {
-        onnx_refuse_call(c, "it is not defined for %s and %s", onnx_type_name(a->type),
-                         onnx_type_name(b->type));
-        return NULL;
-    }
-    rank = onnx_broadcast(c, a, b, dim);
     if (rank < 0)
         return NULL;
     onnx_math_walk_make(&job.walk, in, 2, rank, dim);
-    job.y = onnx_tensor_make(c->run, kernels->gives_bool ? ONNX_BOOL : a->type, rank, dim);
+    job.y = onnx_tensor_make(c->run, gives_bool ? ONNX_BOOL : a->type, rank, dim);
     if (!job.y)
         return NULL;
     job.a = a;
     job.b = b;
-    job.kernel = kernels->in[onnx_arithmetic_of(a->type)];
-    job.gives_bool = kernels->gives_bool;
-    job.bytes = onnx_type_bytes(a->type);
-    if (a->type != ONNX_F32 && a->type != ONNX_F64 && a->type != ONNX_I64 && a->type != ONNX_U64)
-        job.bytes = 0;
+    job.kernel = kernel;
+    job.gives_bool = gives_bool;
+    job.bytes = bytes;
     onnx_parallel(c->run, onnx_math_task, &job, (job.walk.count + MATH_TASK - 1) / MATH_TASK);
     return job.y;
+}
+
+/* Returns a function of a and b as a new tensor; NULL after an error. */
+static onnx_tensor *onnx_math_apply(onnx_call *c, const onnx_math_kernels *kernels,
+                                    const onnx_tensor *a, const onnx_tensor *b)
+{
+    const int type = a->type;
+    const int direct = type == ONNX_F32 || type == ONNX_F64 || type == ONNX_I64 || type == ONNX_U64;
+    if (type != b->type || !onnx_math_defined(kernels, type)) {
+        onnx_refuse_call(c, "it is not defined for %s and %s", onnx_type_name(type),
+                         onnx_type_name(b->type));
+        return NULL;
+    }
+    return onnx_math_broadcast(c, kernels->in[onnx_arithmetic_of(type)],
+                               direct ? onnx_type_bytes(type) : 0, kernels->gives_bool, a, b);
 }
 
 /* Makes output 0 a function of inputs 0 and 1. */
@@ -477,6 +485,7 @@ MATH_KERNEL(onnx_math_fmod_f32, float, float, fmodf(x, z))
 MATH_KERNEL(onnx_math_fmod_f64, double, double, fmod(x, z))
 MATH_KERNEL(onnx_math_fmod_i64, int64_t, int64_t, onnx_math_remainder(x, z))
 MATH_KERNEL(onnx_math_fmod_u64, uint64_t, uint64_t, z ? x % z : 0)
+MATH_KERNEL(onnx_math_equal_text, deploy_span, unsigned char, x.n == z.n && (!x.n || !memcmp(x.p, z.p, x.n)))
 /* clang-format on */
 
 static const onnx_math_kernels onnx_math_pow = {
@@ -496,40 +505,13 @@ MATH_OPERATOR(sub)
 MATH_OPERATOR(mul)
 MATH_OPERATOR(div)
 
-/* Equal for two tensors of strings. */
-static int onnx_math_equal_texts(onnx_call *c, const onnx_tensor *a, const onnx_tensor *b)
-{
-    int64_t dim[ONNX_MOST_RANK], step[2][ONNX_MOST_RANK];
-    const int rank = onnx_broadcast(c, a, b, dim);
-    onnx_tensor *y = rank < 0 ? NULL : onnx_out(c, 0, ONNX_BOOL, rank, dim);
-    size_t i;
-    if (!y)
-        return -1;
-    onnx_broadcast_strides(a, rank, dim, step[0]);
-    onnx_broadcast_strides(b, rank, dim, step[1]);
-    for (i = 0; i < y->count; i++) {
-        size_t rest = i, at[2] = { 0, 0 };
-        const deploy_span *s, *t;
-        int d;
-        for (d = rank - 1; d >= 0; d--) {
-            const size_t place = rest % (size_t)dim[d];
-            rest /= (size_t)dim[d];
-            at[0] += place * (size_t)step[0][d];
-            at[1] += place * (size_t)step[1][d];
-        }
-        s = (const deploy_span *)a->data + at[0];
-        t = (const deploy_span *)b->data + at[1];
-        ((unsigned char *)y->data)[i] = s->n == t->n && (!s->n || !memcmp(s->p, t->p, s->n));
-    }
-    return 0;
-}
-
 static int onnx_run_equal(onnx_call *c)
 {
     const onnx_tensor *a = onnx_in_of(c, 0), *b = onnx_in_of(c, 1);
-    if (a && b && a->type == ONNX_STRING && b->type == ONNX_STRING)
-        return onnx_math_equal_texts(c, a, b);
-    return onnx_math_run(c, &onnx_math_equal);
+    if (!a || !b || a->type != ONNX_STRING || b->type != ONNX_STRING)
+        return onnx_math_run(c, &onnx_math_equal);
+    c->out[0] = onnx_math_broadcast(c, onnx_math_equal_text, sizeof(deploy_span), 1, a, b);
+    return c->out[0] ? 0 : -1;
 }
 
 MATH_OPERATOR(less)
