@@ -48,6 +48,22 @@ if [ -n "$onnx" ]; then
         cmp $out/c.npy $out/again.npy &&
         $onnx -c "import numpy as n; a, b, c = (n.load('$out/%s.npy' % k) for k in 'abc'); assert n.allclose(a @ b, c, 1e-5, 1e-5)"
     verdict $? "onnx_run: arrays in and out, as NumPy computes it"
+    $onnx - $out/texts.onnx <<'P'
+import sys
+import numpy as np
+np.__dict__.update((name, kind) for name, kind in (("float", float), ("int", int), ("bool", bool), ("object", object))
+                   if name not in np.__dict__)
+import onnx
+from onnx import helper
+given = [helper.make_tensor("a", 8, [2, 1, 3], [b"x", b"yz", b"", b"x", b"y", b"yz"]), helper.make_tensor("b", 8, [4, 1], [b"yz", b"x", b"", b"z"])]
+graph = helper.make_graph([helper.make_node("Equal", ["a", "b"], ["c"])], "texts", [], [helper.make_tensor_value_info("c", 9, [2, 4, 3])], given)
+open(sys.argv[1], "wb").write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)]).SerializeToString())
+P
+    $out/onnx_run $out/texts.onnx --output c=$out/c.npy && $onnx -c "
+import numpy as n
+a, b = n.array([['x', 'yz', ''], ['x', 'y', 'yz']]).reshape(2, 1, 3), n.array(['yz', 'x', '', 'z']).reshape(4, 1)
+assert (n.load('$out/c.npy') == (a == b)).all()"
+    verdict $? "onnx_run: Equal of strings that are broadcast"
     ends 1 "(Adam, opset" $out/nodes/test_adam.onnx --random 1
     ends 1 "input 'a' is not given" $model
     ends 1 "no such input" $model --random 1 --input z=$out/a.npy
