@@ -3,7 +3,8 @@
    test_deploy_windows: random networks whose windows are oblong, dilated, or of one dimension, with
    strides and paddings that differ by direction. The C files of c_file.c have the bits of the
    network, those of c_file_int8.c the integers of int8_run, and both are used through their
-   headers, as C and as C++. Each integer of int8.c is what its definition says, and the logits are
+   headers, as C and as C++. Constants of all sizes have the bits of their floats by every compiler.
+   Each integer of int8.c is what its definition says, and the logits are
    near those of the network. All values are inside of the bounds of bounds.c.
 
        cc -O2 -I.. test_deploy_windows.c tools/lgelu.c -lm -o test_deploy_windows &&
@@ -301,7 +302,7 @@ static void compiled(const char *compiler, const char *files, const char *main_f
         check_skip(what, "not installed");
         return;
     }
-    if (run("cd build/windows && %s %s -Wall -Wextra -Wshadow -Werror -o program %s net*.c eight*.c "
+    if (run("cd build/windows && %s %s -Wall -Wextra -Wshadow -pedantic -Werror -o program %s net*.c eight*.c "
             "-lm && ./program < x > y",
             compiler, files, main_file)) {
         check(0, what, "it does not compile or run");
@@ -310,6 +311,52 @@ static void compiled(const char *compiler, const char *files, const char *main_f
     compare(wrong);
     check(!wrong[0] && !wrong[1], what, "%u and %u samples differ", (unsigned)wrong[0],
           (unsigned)wrong[1]);
+}
+
+/* Constants of every exponent, the smallest and the largest floats, and both zeros. */
+static void constants(const char *compiler, const char *files)
+{
+    enum { COUNT = 20000 };
+    static const uint32_t edge[] = {
+        0, 1, 2, 0x7FFFFF, 0x800000, 0x3F800000, 0x4B800001, 0x7F7FFFFF
+    };
+    static float constant[COUNT], back[COUNT];
+    const size_t edges = sizeof edge / sizeof *edge;
+    FILE *f = opened("build/windows/constants%.0u.c", 0, "wb");
+    deploy_out o;
+    char what[160];
+    deploy_begin(&o, to_file, f);
+    deploy_put(&o, "#include <stdio.h>\nstatic const float x[] = {\n");
+    for (size_t i = 0; i < COUNT; i++) {
+        uint32_t u =
+            i < 2 * edges ? edge[i / 2] | (uint32_t)(i & 1) << 31 : (uint32_t)lgelu_random(7, 7, i);
+        if ((u >> 23 & 255) == 255)
+            u ^= 1u << 30;
+        memcpy(constant + i, &u, 4);
+        deploy_float(&o, constant[i]);
+        deploy_put(&o, i % 8 < 7 ? ", " : ",\n");
+    }
+    deploy_put(&o, "};\nint main(void)\n{\n    return fwrite(x, sizeof x, 1, stdout) != 1;\n}\n");
+    if (deploy_end(&o) || fclose(f))
+        abort();
+    snprintf(what, sizeof what, "constants have the bits of their floats, by %s %s", compiler,
+             files);
+    if (run("echo 'int main(void) { return 0; }' > build/windows/try.c && %s %s -o build/windows/try "
+            "build/windows/try.c 2> build/windows/log && build/windows/try",
+            compiler, files)) {
+        check_skip(what, "not installed");
+        return;
+    }
+    if (run("cd build/windows && %s %s -Wall -pedantic -Werror -o program constants.c && ./program > y",
+            compiler, files)) {
+        check(0, what, "it does not compile or run");
+        return;
+    }
+    f = opened("build/windows/y%.0u", 0, "rb");
+    memset(back, 255, sizeof back);
+    const int whole = fread(back, sizeof back, 1, f) == 1;
+    fclose(f);
+    check(whole && !memcmp(back, constant, sizeof back), what, "they differ");
 }
 
 int main(int argc, char **argv)
@@ -377,6 +424,13 @@ int main(int argc, char **argv)
     compiled("gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all", "-std=c99",
              "main.c");
     compiled("clang -O1", "-std=c99", "main.c");
-    compiled("g++ -O1", "-std=gnu++17 -x c++", "main.c");
+    compiled("g++ -O1", "-std=c++11 -x c++", "main.c");
+    compiled("clang++ -O1", "-std=c++11 -x c++", "main.c");
+    constants("gcc", "-std=c99");
+    constants("gcc -m32 -O2 -mfpmath=387", "-std=c99");
+    constants("clang", "-std=c99");
+    constants("tcc", "-std=c99");
+    constants("g++", "-std=c++11 -x c++");
+    constants("clang++", "-std=c++11 -x c++");
     return check_end();
 }

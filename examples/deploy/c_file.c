@@ -208,7 +208,7 @@ static void c_file_put_array(deploy_out *o, const char *array, int node, const f
     deploy_put(o, "static const float %s%z_[%z] = {", array, (size_t)node, n);
     for (i = 0; i < n; i++) {
         deploy_put(o, i % 8 ? " " : "\n    ");
-        deploy_hex(o, x[i % across * step + i / across]);
+        deploy_float(o, x[i % across * step + i / across]);
         deploy_put(o, i + 1 < n ? "," : "\n};\n");
     }
 }

@@ -14,8 +14,8 @@
    Layers: linear, convolution, batch normalisation (folded by lgelu_net_fold or not), gates that
    are ReLU, sums, pooling, views. x and y have rows, columns, channels last, as in lgelu.h.
 
-   The file, and the header that c_file_write_header writes, may be compiled as C++, too. Both
-   define
+   The file, and the header that c_file_write_header writes, may be compiled as C++11 and later,
+   too. Both define
 
        digits_inputs, digits_outputs, digits_work      numbers of floats
        digits_ROWS, digits_COLUMNS, digits_CHANNELS    the shape of the input

@@ -462,14 +462,12 @@ static void c_file_int8_comment(c_file_int8_file *f)
     deploy_put(o, ". Not to be called by two threads at a time. */\n");
 }
 
-/* Writes a macro whose value is of type float, with as many digits as tell floats apart. */
+/* Writes a macro whose value is of type float. */
 static void c_file_int8_float(deploy_out *o, const char *name, const char *what, double x)
 {
-    char text[48];
-    const size_t n = decimal_digits(text, (double)(float)x, 9);
     deploy_put(o, "#define %s_%s ", name, what);
-    deploy_bytes(o, text, n);
-    deploy_put(o, strpbrk(text, ".e") ? "f\n" : ".0f\n");
+    deploy_float(o, (float)x);
+    deploy_put(o, "\n");
 }
 
 /* Writes macros, sizes and the functions, as C and as C++. */
@@ -526,10 +524,12 @@ static void c_file_int8_tail(c_file_int8_file *f)
     const char *name = f->name;
     deploy_put(o, "#ifndef %s_NO_FLOAT\n", name);
     deploy_put(o, "/* the quotient to the nearest, half to even, as ONNX's QuantizeLinear */\n");
-    deploy_put(o, "void %s(int32_t *y, const float *x)\n{\n    size_t i;\n", name);
-    deploy_put(o, "    for (i = 0; i < %z; i++) {\n        const volatile float t = x[i] / ",
-               deploy_size(q->net->nodes + q->input));
-    deploy_hex(o, (float)g->scale);
+    deploy_put(o, "void %s(int32_t *y, const float *x)\n{\n    static const float scale = ", name);
+    deploy_float(o, (float)g->scale);
+    deploy_put(
+        o,
+        ";\n    size_t i;\n    for (i = 0; i < %z; i++) {\n        const volatile float t = x[i] / scale",
+        deploy_size(q->net->nodes + q->input));
     c_file_int8_text(o, ";\n"
                         "        int32_t v = -65535;\n"
                         "        if (t > 65535) {\n"

@@ -12,8 +12,8 @@
        void digits(int32_t *y, const float *x);           left out where digits_NO_FLOAT is defined
    and, where digits_MAIN is defined, a main that reads bytes and prints logits.
 
-   The file, and the header that c_file_int8_write_header writes, may be compiled as C++, too. Both
-   define
+   The file, and the header that c_file_int8_write_header writes, may be compiled as C++11 and
+   later, too. Both define
 
        digits_inputs, digits_outputs, digits_work      numbers of inputs, outputs, bytes of values
        digits_ROWS, digits_COLUMNS, digits_CHANNELS    the shape of the input

@@ -182,44 +182,17 @@ DEPLOY_FN size_t deploy_varint(unsigned char *to, uint64_t x)
     return n;
 }
 
-/* Writes a finite float exactly, as a hexadecimal constant of C99: -0x1.8p-3f. */
-DEPLOY_FN void deploy_hex(deploy_out *o, float x)
+/* Writes a finite float as a decimal constant of at most nine digits, -0.15625f: hexadecimal ones
+   are no part of C++ before 2017. It differs from the float by less than a tenth of the distance to
+   the next one, so that each compiler reads the same bits, also one that rounds to a wider type
+   first. Such a compiler may keep the wider value within an expression, so let it initialise a
+   const float. */
+DEPLOY_FN void deploy_float(deploy_out *o, float x)
 {
-    static const char hex[] = "0123456789abcdef";
-    char text[24], *p = text;
-    uint32_t u, m;
-    int e, d;
-    memcpy(&u, &x, 4);
-    if (u >> 31)
-        *p++ = '-';
-    e = (int)(u >> 23 & 255);
-    m = (u & 0x7FFFFF) << 1;
-    if (!e && !m) {
-        deploy_put(o, u >> 31 ? "-0.0f" : "0.0f");
-        return;
-    }
-    *p++ = '0';
-    *p++ = 'x';
-    *p++ = e ? '1' : '0';
-    if (m)
-        *p++ = '.';
-    for (d = 20; m; d -= 4) {
-        *p++ = hex[m >> d & 15];
-        m &= (1u << d) - 1;
-    }
-    e = e ? e - 127 : -126;
-    *p++ = 'p';
-    if (e < 0) {
-        *p++ = '-';
-        e = -e;
-    }
-    if (e >= 100)
-        *p++ = '1';
-    if (e >= 10)
-        *p++ = (char)('0' + e / 10 % 10);
-    *p++ = (char)('0' + e % 10);
-    *p++ = 'f';
-    deploy_bytes(o, text, (size_t)(p - text));
+    char text[32];
+    const size_t n = decimal_digits(text, (double)x, 9);
+    deploy_bytes(o, text, n);
+    deploy_put(o, strpbrk(text, ".e") ? "f" : ".0f");
 }
 
 /* Writes a finite double with 15 digits, or with 17 if 15 are not read back as the same value. */
