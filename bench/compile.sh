@@ -1,27 +1,42 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT-0
 # compile.sh: measures the time to compile the implementation, the kernels alone and with the trainer, as multiples of the time for
-# stb_image (Debian: libstb-dev) in the same run, and the size of code and tables. It reports processor seconds, the minimum of ROUNDS
-# compilations; a compilation that takes more than LIMIT seconds is ended.
+# stb_image (Debian: libstb-dev) in the same run; that from a first program of ten lines to its result (compile, link, run); and the size
+# of code and tables. It reports processor seconds, the minimum of ROUNDS compilations; one that takes more than LIMIT seconds is ended.
 cd "$(dirname "$0")" && mkdir -p build/compile || exit 1
 dir=build/compile
 : "${ROUNDS:=3}" "${LIMIT:=300}"
-parts='kernels trainer'
+parts='kernels trainer first'
 for path in stb/stb_image.h stb_image.h; do
     printf '#define STB_IMAGE_IMPLEMENTATION\n#include <%s>\n' $path > $dir/stb.c
     if ${CC:-cc} -fsyntax-only -w $dir/stb.c 2> /dev/null; then parts="stb $parts"; break; fi
 done
 printf '#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/kernels.c
 { echo '#define LGELU_TRAINER'; cat $dir/kernels.c; } > $dir/trainer.c
+{
+    cat $dir/kernels.c
+    printf '#include <stdio.h>\nint main(void)\n{\n    float x[4] = { -2, -0.5f, 0.5f, 2 }, y[4];\n    lgelu_forward(y, x, 1, 4);\n'
+    printf '    printf("%%g %%g %%g %%g\\n", y[0], y[1], y[2], y[3]);\n    return 0;\n}\n'
+} > $dir/first.c
 
-# seconds PART COMMAND...: compiles the part and prints the seconds, `limit` if it takes too long, or `failed`.
-seconds()
+# make_part PART COMPILER FLAGS...: compiles the part; the first program is linked and run as well.
+make_part()
 {
     part=$1
     shift
-    rm -f $dir/$part.o
+    if [ $part = first ]; then
+        timeout "$LIMIT" "$@" -w -I.. $dir/first.c -o $dir/first -lm && $dir/first > $dir/first.out
+    else
+        timeout "$LIMIT" "$@" -w -I../.. -I.. -c $dir/$part.c -o $dir/$part.o
+    fi
+}
+
+# seconds PART COMPILER FLAGS...: prints the seconds that make_part takes, `limit` if they are too many, or `failed`.
+seconds()
+{
+    rm -f $dir/$1.o
     (                                                                           # a shell of its own, whose `times` is of this alone
-        timeout "$LIMIT" "$@" -w -I../.. -I.. -c $dir/$part.c -o $dir/$part.o 2> $dir/$part.err
+        make_part "$@" 2> $dir/$1.err
         status=$?
         times > $dir/times
         case $status in
@@ -34,7 +49,7 @@ seconds()
 # Prints the size of code and tables in KB, without debug information.
 kilobytes() { if [ -e $dir/$1.o ]; then size -A $dir/$1.o; fi | awk '$1 ~ /^\.(text|rodata|data|bss|eh_frame)/ { n += $2 } END { printf n ? "%.0f" : "-", n / 1000 }'; }
 
-printf '%-38s %10s %10s %10s %20s\n' '' stb_image kernels trainer 'KB: kernels, trainer'
+printf '%-38s %10s %10s %10s %10s %20s\n' '' stb_image kernels trainer 'first run' 'KB: kernels, trainer'
 for compiler in gcc clang; do
     if ! command -v $compiler > /dev/null; then echo "$compiler left out: not here"; continue; fi
     for flags in -O0 -O2 '-O1 -fsanitize=address,undefined'; do
@@ -61,5 +76,5 @@ function time(name, t) {
     split("", at)
     n = split($0, field, "|")
     for (i = 1; i <= n; i++) { e = index(field[i], "="); at[substr(field[i], 1, e - 1)] = substr(field[i], e + 1) }
-    printf "%-38s %10s %10s %10s %12s %7s\n", substr(field[1], 7), time("stb"), time("kernels"), time("trainer"), at["KB kernels"], at["KB trainer"]
+    printf "%-38s %10s %10s %10s %10s %12s %7s\n", substr(field[1], 7), time("stb"), time("kernels"), time("trainer"), time("first"), at["KB kernels"], at["KB trainer"]
 }'
