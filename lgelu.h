@@ -8419,7 +8419,9 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 /* clang-format off */
 /* To add a kind of layer (SIGMOID is a small example to follow, RMS_NORM one with parameters). A
    layer without parameters takes four places in this file and two in the tests' tools; to write and
-   read it as ONNX takes five more, eleven in all, counted with a normalisation to length 1:
+   read it as ONNX takes five more, eleven in all, counted with a normalisation to length 1. The
+   four are apart since [1] is the manual, where no private name stands, and since the memory plan
+   in [8b] needs the rows before the layers follow:
 
    In this file
      1. LGELU_LAYERS in [1]: one row with name and public traits. LGELU__FUNCTIONS_OF_LAYERS at the
