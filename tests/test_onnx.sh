@@ -122,11 +122,16 @@ t = t[4::5]; print('%.1f' % (100 - 100 * ((y - t) ** 2).sum() / ((t - t.mean(0))
 n.save('$out/own_sign.npy', (gated @ v[:, 0] > 0).astype('i8'))
 n.save('$out/own_bytes.npy', (x * 9 + 128).astype('u1')); n.savez('$out/own.npz', x=x); x[23, 1] = n.nan; n.save('$out/own_nan.npy', x)
 open('$out/own_quoted.csv', 'w').write('a,b,c,d,e,f\n' + '\"1.5\",2,3,4,5,6\n' * 9); x[23, 1] = 0
+n.save('$out/own_pixels.npy', (x * 30 + 128).clip(0, 255)); high = answer.copy(); high[23] = 3; n.save('$out/own_high.npy', high)
 n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90])"; then
     notes() { $r $out/own.onnx --data $out/$1.npy --labels $out/$2.npy -o $out/own_relu.onnx 2>&1 | grep -c -e 'by chance it would score' -e 'its figures are rough'; }
     said="$(notes own own_answer) $(notes own own_other) $(notes own_few own_few_answer)"
     [ "$said" = "0 1 1" ]
     verdict $? "reluize: labels that fit no better than chance, and few samples, are noted" "$said notes, expected 0 1 1"
+    said="$(for raw in own own_pixels 'own_pixels --raw'; do
+        $r $out/own.onnx --data $out/${raw% --raw}.npy $(echo $raw | grep -o -e --raw) -o $out/own_relu.onnx 2>&1 | grep -c 'npy: floats from 0 to 255'; done | tr '\n' ' ')"
+    [ "$said" = "0 1 0 " ]
+    verdict $? "reluize: floats from 0 to 255 are noted, unless --raw says that they are meant" "$said notes, expected 0 1 0"
     $r $out/own.onnx --data $out/own.npy --labels $out/own_targets.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr &&
         grep -q '"metric": "r2"' $out/own.json && grep -q '"before": {.*"score": \(100\|99.99\)' $out/own.json
     verdict $? "reluize: several targets are scored by R2" "$(grep before $out/own.json) $(tail -n 1 $out/stderr)"
@@ -139,6 +144,8 @@ n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90
     verdict $? "reluize: one logit of two classes is scored by its sign" "$(grep before $out/own.json) $(tail -n 1 $out/stderr)"
     wrong() { refused "$1" 1 "$2" $out/own.onnx --data $out/$3 -o $out/no.onnx; }
     wrong "bytes where floats are expected" "own_bytes.npy: bytes, but input 'x' takes floats" own_bytes.npy
+    refused "a label that is no class" 1 'own_high.npy: sample 23: its label is 3, but the network has 3 classes, from 0 to 2' \
+        $out/own.onnx --data $out/own.npy --labels $out/own_high.npy -o $out/no.onnx
     wrong "an archive of arrays" 'own.npz: a .npz archive' own.npz
     wrong "NaN among the inputs" 'own_nan.npy: element 139 is NaN' own_nan.npy
     wrong "a table with quotes" 'own_quoted.csv: line 2: a field in quotes' own_quoted.csv
@@ -152,6 +159,9 @@ refused "a rate that is no number" 2 'expected a number' $model --data $out/tabl
 refused "two files of one name" 2 'two options name this file' $model --data $out/table.csv -o $out/no.onnx --int8 $out/no.onnx
 refused "a model cut off" 1 'cut.onnx: byte [0-9]*: this is not an ONNX file, or it is damaged' \
     $out/cut.onnx --data $out/table.csv -o $out/no.onnx
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 97958\n' 7 > $out/pointer.onnx
+refused "a file that Git LFS has not fetched" 1 'pointer.onnx: this is a Git LFS pointer, not the model: git lfs pull' \
+    $out/pointer.onnx --data $out/table.csv -o $out/no.onnx
 refused "no such model" 1 'No such file' $out/none.onnx --data $out/table.csv -o $out/no.onnx
 refused "a table with a word in it" 1 "odd.csv: line 5: expected a number, found" $model --data $out/odd.csv -o $out/no.onnx
 refused "data of another shape" 1 'takes 20 values a sample' $model --data ../examples/pictures -o $out/no.onnx
@@ -165,7 +175,8 @@ head -n 5 $out/table.csv > $out/five.csv
 refused "a refit from too few inputs" 1 'expected at least 8' $model --data $out/five.csv -o $out/no.onnx
 rm -f $out/inputs.onnx
 [ "$(outcome $r $model --data $out/inputs.csv -o $out/inputs.onnx --report $out/inputs.json)" = "0 0" ] &&
-    grep -q '"metric": "none"' $out/inputs.json && grep -q '"refitted": {"flips": ' $out/inputs.json && [ -s $out/inputs.onnx ]
+    grep -q '"metric": "none"' $out/inputs.json && grep -q '"refitted": {"flips": ' $out/inputs.json && [ -s $out/inputs.onnx ] &&
+    ! grep -q '^before' $out/stdout
 verdict $? "reluize: a table without labels" "$(tail -n 1 $out/stderr)"
 # a text of as many different characters as the network has tokens
 words=50

@@ -1580,6 +1580,13 @@ static int onnx_check_functions(onnx_opening *o)
 
 /* ---- [10] OPENING ---- */
 
+/* Returns whether the file is what Git keeps in place of a large file that was not fetched. */
+static int onnx_is_pointer(deploy_span file)
+{
+    static const char first[] = "version https://git-lfs";
+    return file.n >= sizeof first - 1 && !memcmp(file.p, first, sizeof first - 1);
+}
+
 /* Reads the numbers of a ModelProto, finds its graph and counts its functions. Returns 0 or -1. */
 static int onnx_read_model_head(onnx_opening *o, deploy_span *graph)
 {
@@ -1644,6 +1651,8 @@ onnx_graph *onnx_graph_open(const void *file, size_t bytes, onnx_external *exter
     o.g->file.n = bytes;
     if (bytes > 0x7FFFFFFF)
         onnx_fail(&o, "the file has 2 GiB or more, which protobuf cannot hold");
+    else if (onnx_is_pointer(o.g->file))
+        onnx_fail(&o, "this is a Git LFS pointer, not the model: git lfs pull fetches it");
     else if (!onnx_read_model_head(&o, &graph) && !onnx_read_graph(&o, graph, &o.g->top))
         onnx_read_functions(&o);
     if (!o.failed)

@@ -123,6 +123,9 @@ int data_has_batch(void);
 int data_tensors(onnx_run *run, onnx_tensor **in, int part, const uint32_t *order, size_t first,
                  size_t samples);
 
+/* Returns the file of an array of floats that looks like pixels from 0 to 255, or NULL. */
+const char *data_unscaled(void);
+
 /* Returns the rows of the table in which a value of token ids is looked up, or 0. */
 size_t data_vocabulary(const onnx_graph *graph, int value);
 
@@ -145,6 +148,9 @@ typedef struct {
     double *value[2]; /* by part: [sample][answer] */
 } data_labels;
 extern data_labels labels;
+
+/* Checks that all labels are below `classes`. Returns 0, or 1 after a message. */
+int data_check_labels(size_t classes);
 
 /* ---- conversion and measuring (reluize_convert.c) ---- */
 

@@ -147,16 +147,7 @@ static int choose_output(conversion *c, size_t samples)
                     (const char *)g->value[g->top.output[c->scored]].name.p, y->count / samples,
                     labels.answers);
     }
-    if (labels.answers && c->class_axis >= 0) {
-        size_t i;
-        const size_t n = data_count(TEST) * labels.answers;
-        for (i = 0; i < n; i++) {
-            if (labels.value[TEST][i] >= (double)y->dim[c->class_axis])
-                return fail("a label is %g, but the network has %lld classes",
-                            labels.value[TEST][i], (long long)y->dim[c->class_axis]);
-        }
-    }
-    return 0;
+    return c->class_axis >= 0 && data_check_labels((size_t)y->dim[c->class_axis]);
 }
 
 /* Evaluates the first samples of the test part. Returns 0, or 1: then c->run has the message, or
@@ -570,12 +561,19 @@ static void free_sums(sums *s)
     free(s);
 }
 
-/* Says when the test part is small, and when the labels do not seem to be those of the inputs: the
-   original's score is at most two standard deviations above that of chance, or no R² above 0. */
+/* Says when the test part is small, when inputs look like pixels that were not scaled, and when the
+   labels do not seem to be those of the inputs: the original's score is at most two standard
+   deviations above that of chance, or no R² above 0. */
 static void note_test_part(conversion *c)
 {
     const measured *m = &c->way[0].m;
     const double p = m->chance / 100, rows = m->rows ? (double)m->rows : 1;
+    if (data_unscaled())
+        conversion_note(
+            c,
+            "%s: floats from 0 to 255 are used as they are. If training scaled them, "
+            "scale the file too, or save bytes and give --mean and --std; --raw if not.",
+            data_unscaled());
     if (data_count(TEST) < 20)
         conversion_note(c,
                         "The test part has %zu samples: its figures are rough. Every fifth sample "

@@ -64,12 +64,12 @@ static struct {
     source source[MOST_INPUTS];
     int sources;
     size_t count[2];
-    size_t fixed;       /* samples of every run; 0: any */
-    int by_folder;      /* the parts are those of a folder; otherwise every fifth is for the test */
-    const source *from; /* whose samples have labels of their own */
-    double *own;        /* those labels, by sample, in the order of the file */
+    size_t fixed;  /* samples of every run; 0: any */
+    int by_folder; /* the parts are those of a folder; otherwise every fifth is for the test */
+    double *own;   /* labels that an input's file has, by sample, in the order of the file */
     size_t own_answers;
-    const char *own_kind; /* "class", "target", "token" */
+    const char *own_file; /* that file */
+    const char *unscaled; /* the file of an array of floats that looks like pixels from 0 to 255 */
 } data;
 
 data_labels labels;
@@ -251,7 +251,7 @@ static int open_table(source *s)
     if (!bad && (size_t)columns > s->elements && !data.own) {
         data.own = (double *)allocate(rows, sizeof *data.own);
         data.own_answers = 1;
-        data.own_kind = "last column";
+        data.own_file = s->file;
         for (i = 0; i < rows; i++)
             data.own[i] = x[i * (size_t)columns + s->elements];
     }
@@ -383,8 +383,11 @@ static int check_tokens(const source *s)
     return 0;
 }
 
+const char *data_unscaled(void) { return data.unscaled; }
+
 static int open_array(source *s)
 {
+    double least = 0, most = 0;
     size_t k;
     int i;
     if (open_npy(s->file, &s->array, &s->bytes))
@@ -412,7 +415,11 @@ static int open_array(source *s)
         const double x = npy_at(&s->array, k);
         if (!(x - x <= 0))
             return fail("%s: element %zu is %s", s->file, k, x < 0 || x > 0 ? "infinite" : "NaN");
+        least = fmin(least, x);
+        most = fmax(most, x);
     }
+    if (s->array.type != NPY_U8 && !option.raw && least >= 0 && most > 127 && most <= 255)
+        data.unscaled = s->file;
     return set_samples(s, s->array.shape[0]);
 }
 
@@ -498,13 +505,14 @@ static int source_reads(const void *user, const char *path)
 }
 
 /* Takes classes or targets of a data set. */
-static void take_set_labels(const data_set *set)
+static void take_set_labels(const source *s)
 {
+    const data_set *set = &s->set;
     const size_t all = set->train + set->test;
     size_t i;
     data.own = (double *)allocate(all, sizeof *data.own);
     data.own_answers = 1;
-    data.own_kind = set->classes ? "class" : "target";
+    data.own_file = s->file;
     for (i = 0; i < all; i++) {
         const int test = i >= set->train;
         const size_t at = test ? i - set->train : i;
@@ -566,7 +574,7 @@ static int open_set(source *s, const char *program)
     s->kind = SOURCE_IMAGES;
     data.by_folder = 1;
     if (labelled && !data.own)
-        take_set_labels(&s->set);
+        take_set_labels(s);
     output_inputs(source_reads, &s->set);
     return set_count(s, s->set.train, s->set.test);
 }
@@ -604,7 +612,7 @@ static int take_windows(source *s, const int32_t *token, size_t tokens)
     s->token = (int32_t *)allocate(windows, size * sizeof *s->token);
     data.own = (double *)allocate(windows, size * sizeof *data.own);
     data.own_answers = size;
-    data.own_kind = "next token";
+    data.own_file = s->file;
     for (i = 0; i < windows * size; i++) {
         s->token[i] = token[i];
         data.own[i] = (double)token[i + 1];
@@ -856,7 +864,7 @@ static int read_lines(source *s, char *text, size_t bytes)
     if (labelled) {
         data.own = (double *)allocate(samples, sizeof *data.own);
         data.own_answers = 1;
-        data.own_kind = "class";
+        data.own_file = s->file;
     }
     samples = 0;
     for (line = text; line < text + bytes; line += strcspn(line, "\n") + 1) {
@@ -978,6 +986,23 @@ static int read_labels(void)
     take_labels(all, answers);
     free(all);
     free(file);
+    return 0;
+}
+
+int data_check_labels(size_t classes)
+{
+    const char *file = option.labels ? option.labels : data.own_file;
+    size_t i;
+    int part;
+    for (part = 0; part < 2; part++) {
+        for (i = 0; i < data.count[part] * labels.answers; i++) {
+            if (labels.value[part][i] >= (double)classes)
+                return fail("%s: sample %zu: its label is %g, but the network has %zu classes, "
+                            "from 0 to %zu",
+                            file, place_of(part, i / labels.answers), labels.value[part][i],
+                            classes, classes - 1);
+        }
+    }
     return 0;
 }
 

@@ -29,7 +29,8 @@ static void print_ways(FILE *f, const conversion *c)
             classes ? "KL"
             : kept  ? "kept"
                     : "");
-    for (w = 0; w < c->ways; w++) {
+    /* without labels there is nothing to say about the original */
+    for (w = scored ? 0 : 1; w < c->ways; w++) {
         const measured *m = &c->way[w].m;
         char score[32] = "", flips[32] = "", divergence[32] = "";
         if (scored)
