@@ -313,6 +313,27 @@ static void compiled(const char *compiler, const char *files, const char *main_f
           (unsigned)wrong[1]);
 }
 
+/* The files are C in a program of C++, or C++ in a program of C. */
+static void mixed(const char *files, const char *program)
+{
+    char what[160];
+    size_t wrong[2];
+    snprintf(what, sizeof what, "files by %s in a program by %s", files, program);
+    if (run("command -v gcc > build/windows/log && command -v g++ > build/windows/log")) {
+        check_skip(what, "not installed");
+        return;
+    }
+    if (run("cd build/windows && rm -f *.o && %s -Werror -c net*.c eight*.c && "
+            "%s -Werror main.c -x none *.o -o program -lm && ./program < x > y",
+            files, program)) {
+        check(0, what, "they do not compile, link or run");
+        return;
+    }
+    compare(wrong);
+    check(!wrong[0] && !wrong[1], what, "%u and %u samples differ", (unsigned)wrong[0],
+          (unsigned)wrong[1]);
+}
+
 /* Constants of every exponent, the smallest and the largest floats, and both zeros. */
 static void constants(const char *compiler, const char *files)
 {
@@ -426,6 +447,8 @@ int main(int argc, char **argv)
     compiled("clang -O1", "-std=c99", "main.c");
     compiled("g++ -O1", "-std=c++11 -x c++", "main.c");
     compiled("clang++ -O1", "-std=c++11 -x c++", "main.c");
+    mixed("gcc -std=c99", "g++ -std=c++11 -x c++");
+    mixed("g++ -std=c++11 -x c++", "gcc -std=c99");
     constants("gcc", "-std=c99");
     constants("gcc -m32 -O2 -mfpmath=387", "-std=c99");
     constants("clang", "-std=c99");

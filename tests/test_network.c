@@ -858,11 +858,12 @@ static void builder_errors(void)
     check(x == 23 && !strcmp(many[23].name, "fc12") && !strcmp(many[22].name, "gate11")
               && !strcmp(many[1].name, "fc1"),
           "mlp names its layers", "%s, %s", many[23].name, many[22].name);
-    for (int s = LGELU_OK; s <= LGELU_E_NONFINITE; s++) {
+    for (int s = LGELU_OK; s <= LGELU_E_SUM; s++) {
         if (!strcmp(lgelu_status_text((lgelu_status)s), "unknown status"))
             g.net.status = LGELU_E_ARGUMENT;
     }
-    check(!g.net.status && !strcmp(lgelu_status_text((lgelu_status)99), "unknown status"),
+    check(!g.net.status
+              && !strcmp(lgelu_status_text((lgelu_status)(LGELU_E_SUM + 1)), "unknown status"),
           "every status has a text", "one has none");
 }
 
@@ -1943,6 +1944,10 @@ static void settled_plans(void)
     plain.hardening.begin = 100;
     plain.hardening.end = 200;
     check(lgelu_training_settled(&plain, 0), "a plan that drives nothing has settled", "not");
+    lgelu_training back = lgelu_training_to_relu(0.01f, 10);
+    back.hardening.target = 1;
+    check(!lgelu_training_settled(&back, 0) && lgelu_training_settled(&back, 10),
+          "a plan that drives every gate to 1 settles at its end", "it does not");
 }
 
 static void hardening_a_net(void)
