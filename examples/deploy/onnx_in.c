@@ -17,10 +17,10 @@
    needs. So it does not matter by which sequence of shape operators an image was flattened or the
    heads of an attention were separated.
 
-   Formulas are collected in the value: a polynomial P(u) of a layer's value u, times an erf or a
-   tanh; a centred row, its variance and deviation; attention scores. They become a gate, a
-   normalisation or an attention once they are complete, and an error message if anything else
-   reads them. Factors and biases go into the weights before them.
+   Formulas are collected in the value: a polynomial P(u) of a layer's value u, times a function of
+   another one, such as erf; a centred row, its variance and deviation; attention scores. They
+   become a gate, a normalisation or an attention once they are complete, and an error message if
+   anything else reads them. Factors and biases go into the weights before them.
 
    In the end the layers that the result needs are marked, and all of their weights are checked, so
    that building and filling the network cannot fail on the file.
@@ -123,7 +123,11 @@ enum {
     ONNX_KINDS
 };
 
+/* The terms of a polynomial in u, see onnx_terms. */
+enum { ONNX_TERM_0 = 1, ONNX_TERM_1 = 2, ONNX_TERM_2 = 4, ONNX_TERM_3 = 8 };
+
 enum { ONNX_NO_FUNCTION, ONNX_ERF, ONNX_TANH, ONNX_SIGMOID, ONNX_SOFTPLUS, ONNX_TANH_SOFTPLUS };
+
 /* How rotary positions turn a value: in each of these heads the channels of a pair are `apart`. The
    heads and the channels of a head are `head` and `channel` elements apart, from `first` on. */
 typedef struct {
@@ -133,7 +137,7 @@ typedef struct {
 
 typedef struct {
     deploy_span origin;      /* a constant: the name of its tensor */
-    deploy_span made_by, by; /* the node and the operator of its erf or tanh */
+    deploy_span made_by, by; /* the node and the operator of its function */
     int kind;
     onnx_view v; /* over the elements of `tensor`, or of `layer` */
 
@@ -747,6 +751,16 @@ static onnx_layer *onnx_new_layer(onnx_model *m, const onnx_node *n, lgelu_op op
     return l;
 }
 
+/* Adds a layer that a node needs beside its own, to which the node's name belongs; NULL after an
+   error. */
+static onnx_layer *onnx_helper_layer(onnx_model *m, const onnx_node *n, lgelu_op op, int a, int b)
+{
+    onnx_layer *l = onnx_new_layer(m, n, op, a, b);
+    if (l)
+        memset(&l->name, 0, sizeof l->name);
+    return l;
+}
+
 /* Returns the index of a layer. */
 static int onnx_layer_index(const onnx_model *m, const onnx_layer *l)
 {
@@ -788,11 +802,23 @@ static int onnx_set_result(onnx_model *m, const onnx_node *n, const onnx_layer *
     return 1;
 }
 
+/* Returns whether x is 0. */
+static int onnx_is_zero(double x) { return !(x < 0 || x > 0); }
+
+/* Returns the terms that a polynomial has: bit k for u to the power k. */
+static int onnx_terms(const double p[4])
+{
+    int k, terms = 0;
+    for (k = 0; k < 4; k++)
+        terms |= !onnx_is_zero(p[k]) << k;
+    return terms;
+}
+
 /* Returns whether v is a number times its layer, and nothing else. */
 static int onnx_is_scaled(const onnx_item *v)
 {
-    return v->kind == ONNX_DATA && !v->function && v->vector < 0 && !(v->p[0] < 0 || v->p[0] > 0)
-           && !(v->p[2] < 0 || v->p[2] > 0) && !(v->p[3] < 0 || v->p[3] > 0);
+    return v->kind == ONNX_DATA && !v->function && v->vector < 0
+           && !(onnx_terms(v->p) & ~ONNX_TERM_1);
 }
 
 /* Returns whether an image is about to be padded. */
@@ -817,9 +843,8 @@ static int onnx_is_plain(const onnx_item *v) { return onnx_is_scaled(v) && onnx_
 /* Returns whether v is u² and nothing else. */
 static int onnx_is_square(const onnx_item *v)
 {
-    const int others =
-        v->p[0] < 0 || v->p[0] > 0 || v->p[1] < 0 || v->p[1] > 0 || v->p[3] < 0 || v->p[3] > 0;
-    return v->kind == ONNX_DATA && !v->function && v->vector < 0 && !others && onnx_is_one(v->p[2]);
+    return v->kind == ONNX_DATA && !v->function && v->vector < 0
+           && !(onnx_terms(v->p) & ~ONNX_TERM_2) && onnx_is_one(v->p[2]);
 }
 
 /* Returns a layer like that of x into whose weights another factor, or a bias, can go. If that
@@ -832,8 +857,8 @@ static onnx_layer *onnx_weighted_layer(onnx_model *m, const onnx_node *n, const 
     const int weights = (from->op == LGELU_OP_LINEAR || from->op == LGELU_OP_CONV
                          || from->op == LGELU_OP_GROUP_NORM)
                         && !from->parts && !from->picks;
-    const int has = weights && from->gain < 0 && !(from->shift < 0 || from->shift > 0)
-                    && !(biased && from->bias >= 0);
+    const int has =
+        weights && from->gain < 0 && onnx_is_zero(from->shift) && !(biased && from->bias >= 0);
     onnx_layer *l =
         onnx_new_layer(m, n, has ? from->op : LGELU_OP_CONV, has ? from->input[0] : x->layer, -1);
     deploy_span name;
@@ -870,22 +895,14 @@ static const char *onnx_use_of(const onnx_item *x)
 static int onnx_set_square(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_view v = x->v;
-    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_MUL, x->layer, x->layer);
+    onnx_layer *l = onnx_helper_layer(m, n, LGELU_OP_MUL, x->layer, x->layer);
     if (!l)
         return 0;
-    memset(&l->name, 0, sizeof l->name);
     onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
 
 static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_item *x);
-
-/* Returns whether the polynomial of x is one number. */
-static int onnx_is_number(const onnx_item *x)
-{
-    return !(x->p[1] < 0 || x->p[1] > 0 || x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0
-             || x->p[3] > 0);
-}
 
 /* Makes a layer of σ(u), or of tanh(u) = 2σ(2u) - 1, that no formula of a gate followed, for
    everything that reads it. The number by which the function is multiplied, and what is added,
@@ -896,8 +913,8 @@ static int onnx_end_sigmoid(onnx_model *m, const onnx_node *n, onnx_item *x)
     const int tanh_ = x->function == ONNX_TANH;
     onnx_item inner = *x;
     onnx_layer *l;
-    if (x->kind != ONNX_DATA || (x->function != ONNX_SIGMOID && !tanh_) || !onnx_is_number(x)
-        || x->arg[2] < 0 || x->arg[2] > 0 || x->arg[3] < 0 || x->arg[3] > 0)
+    if (x->kind != ONNX_DATA || (x->function != ONNX_SIGMOID && !tanh_)
+        || (onnx_terms(x->p) & ~ONNX_TERM_0) || (onnx_terms(x->arg) & (ONNX_TERM_2 | ONNX_TERM_3)))
         return 1;
     onnx_set_data(&inner, x->layer, &v);
     inner.p[0] = x->arg[0] * (tanh_ ? 2 : 1);
@@ -955,17 +972,16 @@ static int onnx_end_formula(onnx_model *m, const onnx_node *n, onnx_item *x)
     if (onnx_is_square(x))
         return onnx_set_square(m, n, x);
     /* a multiple of a square, and a sum with it */
-    if (!(x->p[1] < 0 || x->p[1] > 0 || x->p[3] < 0 || x->p[3] > 0) && x->vector < 0
-        && (x->p[2] < 0 || x->p[2] > 0)) {
+    if ((onnx_terms(x->p) | ONNX_TERM_0) == (ONNX_TERM_0 | ONNX_TERM_2) && x->vector < 0) {
         const double shift = x->p[0], factor = x->p[2];
         if (!onnx_set_square(m, n, x))
             return 0;
         x->p[0] = shift;
         x->p[1] = factor;
     }
-    if (x->p[2] < 0 || x->p[2] > 0 || x->p[3] < 0 || x->p[3] > 0)
+    if (onnx_terms(x->p) & (ONNX_TERM_2 | ONNX_TERM_3))
         return onnx_refuse(m, n, "it reads a power that is not part of a formula of GELU");
-    if (onnx_is_padded(x) && (x->p[0] < 0 || x->p[0] > 0))
+    if (onnx_is_padded(x) && !onnx_is_zero(x->p[0]))
         return onnx_refuse(m, n, "a sum between Pad and the convolution is not supported");
     if (!(l = onnx_weighted_layer(m, n, x, 0)))
         return 0;
@@ -999,10 +1015,9 @@ static int onnx_conv_to_tokens(onnx_model *m, const onnx_node *n, onnx_item *x)
         || (side > 1 && (w->dilation[0] > 1 || w->dilation[1] > 1)) || c->groups != 1 || s[0] % side
         || s[1] % side)
         return 1;
-    l = onnx_new_layer(m, n, LGELU_OP_PATCHES, from, -1);
+    l = onnx_helper_layer(m, n, LGELU_OP_PATCHES, from, -1);
     if (!l)
         return 0;
-    memset(&l->name, 0, sizeof l->name);
     l->shape[1] = l->shape[0] / side * (l->shape[1] / side);
     l->shape[0] = 1;
     l->shape[2] *= side * side;
@@ -1035,9 +1050,8 @@ static int onnx_pixels_to_tokens(onnx_model *m, const onnx_node *n, int *layer)
     onnx_layer *l;
     if (m->layer[*layer].shape[0] == 1)
         return 1;
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_PATCHES, *layer, -1)))
+    if (!(l = onnx_helper_layer(m, n, LGELU_OP_PATCHES, *layer, -1)))
         return 0;
-    memset(&l->name, 0, sizeof l->name);
     l->shape[1] *= l->shape[0];
     l->shape[0] = 1;
     l->option[0] = 1;
@@ -1078,9 +1092,8 @@ static int onnx_image_to_patches(onnx_model *m, const onnx_node *n, onnx_item *x
         }
         if (!onnx_covers(&y, 2, 3, 1, (int64_t)(side * side * s[2])))
             continue;
-        if (!(l = onnx_new_layer(m, n, LGELU_OP_PATCHES, x->layer, -1)))
+        if (!(l = onnx_helper_layer(m, n, LGELU_OP_PATCHES, x->layer, -1)))
             return 0;
-        memset(&l->name, 0, sizeof l->name);
         l->shape[1] = s[0] / side * (s[1] / side);
         l->shape[2] = side * side * s[2];
         l->shape[0] = 1;
@@ -1274,9 +1287,8 @@ static int onnx_exchange(onnx_model *m, const onnx_node *n, onnx_item *x)
     onnx_view y;
     if (!onnx_exchanged_view(m, x, &y))
         return 1;
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_TRANSPOSE, x->layer, -1)))
+    if (!(l = onnx_helper_layer(m, n, LGELU_OP_TRANSPOSE, x->layer, -1)))
         return 0;
-    memset(&l->name, 0, sizeof l->name);
     l->shape[1] = l->shape[2];
     l->shape[2] = (size_t)(onnx_elements(m->layer + x->layer) / onnx_channels(m->layer + x->layer));
     l->shape[0] = 1;
@@ -1504,10 +1516,8 @@ static int onnx_flatten_operand(onnx_model *m, const onnx_node *n, onnx_item *x)
         onnx_new_dim(&v);
     if (!onnx_same_view(&v, &x->v))
         return 1;
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_VIEW, x->layer, -1)))
+    if (!(l = onnx_helper_layer(m, n, LGELU_OP_VIEW, x->layer, -1)))
         return 0;
-    /* the node's name belongs to the node's own layer */
-    memset(&l->name, 0, sizeof l->name);
     l->shape[2] = (size_t)onnx_elements(l);
     l->shape[0] = l->shape[1] = 1;
     x->layer = onnx_layer_index(m, l);
@@ -1865,9 +1875,8 @@ static int onnx_join_heads(onnx_model *m, const onnx_node *n, const onnx_heads *
         if (!onnx_pixels_to_tokens(m, n, &layer))
             return -1;
         if (d) {
-            if (!(l = onnx_new_layer(m, n, LGELU_OP_CONCAT, joined, layer)))
+            if (!(l = onnx_helper_layer(m, n, LGELU_OP_CONCAT, joined, layer)))
                 return -1;
-            memset(&l->name, 0, sizeof l->name);
             l->shape[2] += m->layer[layer].shape[2];
             layer = onnx_layer_index(m, l);
         }
@@ -1901,7 +1910,7 @@ static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_hea
             return onnx_join_heads(m, n, h, factor);
         }
     }
-    if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, b->input[0], -1)))
+    if (!(l = onnx_helper_layer(m, n, LGELU_OP_LINEAR, b->input[0], -1)))
         return -1;
     for (d = 0; d < 3; d++)
         l->of[d] = h[d].p;
@@ -1912,7 +1921,6 @@ static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_hea
     l->alpha = onnx_is_one(factor) ? 1 : factor;
     l->shape[2] = (size_t)channels;
     l->order = m->layer[h[0].p.layer].order;
-    memset(&l->name, 0, sizeof l->name);
     return onnx_layer_index(m, l);
 }
 
@@ -2064,12 +2072,11 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_item *y, const 
     const int64_t T = (int64_t)(l->shape[0] * l->shape[1]);
     int64_t i, j;
     double same;
-    int d, any = 0;
+    int d, later = 0;
     if (!onnx_known(m, c))
         return m->failed ? 0 : onnx_refuse(m, n, "the mask is not a constant");
     /* nothing is masked */
-    if (onnx_single(m, c, &same)
-        && (boolean ? (same < 0 || same > 0) != inverted : !(same < 0 || same > 0)))
+    if (onnx_single(m, c, &same) && (boolean ? onnx_is_zero(same) == inverted : onnx_is_zero(same)))
         return 1;
     if (y->v.rank < 3 || !onnx_covers(&y->v, y->v.rank - 1, y->v.rank, 1, T)
         || !onnx_covers(&y->v, y->v.rank - 2, y->v.rank - 1, T, T * T))
@@ -2095,24 +2102,20 @@ static int onnx_add_mask(onnx_model *m, const onnx_node *n, onnx_item *y, const 
                           column =
                               r && onnx_size(&c->v, r - 1).c > 1 ? onnx_offset(&c->v, r - 1, j) : 0;
             const double x = onnx_fetch(m, c, row + column);
-            const int open = boolean ? (x < 0 || x > 0) != inverted : !(x < 0 || x > 0),
+            const int open = boolean ? onnx_is_zero(x) == inverted : onnx_is_zero(x),
                       shut = boolean ? !open : x <= -1e4;
             if (!m->budget)
                 return onnx_refuse(m, n, "the mask is too large to be checked");
             if (!open && !shut)
                 return onnx_refuse(m, n, "expected a mask of 0 and of values of at most -10000");
-            if (j <= i ? shut : i == 0 && open) {
-                if (j <= i)
-                    return onnx_refuse(m, n, "only causal masks are supported");
-            }
-            if (j > i) {
-                if (any && (any == 1) != shut)
-                    return onnx_refuse(m, n, "only causal masks are supported");
-                any = shut ? 1 : 2;
-            }
+            /* what is later is shut to all queries, or open to all */
+            if (j <= i ? shut : later && (later == 1) != shut)
+                return onnx_refuse(m, n, "only causal masks are supported");
+            if (j > i)
+                later = shut ? 1 : 2;
         }
     }
-    y->causal |= any == 1;
+    y->causal |= later == 1;
     return 1;
 }
 
@@ -2150,9 +2153,8 @@ static int onnx_end_smooth(onnx_model *m, const onnx_node *n, onnx_item *y)
     const int silu = y->function == ONNX_SIGMOID;
     const onnx_view v = y->v;
     onnx_layer *l;
-    if (y->function == ONNX_SOFTPLUS || y->alpha < 0 || y->alpha > 0
-        || !onnx_is_one(y->p[1] * y->beta) || y->p[0] < 0 || y->p[0] > 0 || y->p[2] < 0
-        || y->p[2] > 0 || y->p[3] < 0 || y->p[3] > 0)
+    if (y->function == ONNX_SOFTPLUS || !onnx_is_zero(y->alpha) || !onnx_is_one(y->p[1] * y->beta)
+        || (onnx_terms(y->p) & ~ONNX_TERM_1))
         return 1;
     l = onnx_smooth_layer(m, n, y->layer, silu ? SMOOTH_SILU : SMOOTH_MISH,
                           silu && !onnx_is_one(y->arg[1]) ? y->arg[1] : 1);
@@ -2173,7 +2175,7 @@ static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_item *y)
     if (y->function >= ONNX_SIGMOID)
         return onnx_end_smooth(m, n, y);
     if (!y->function || fabs(y->alpha - y->beta) > 1e-6 * fabs(y->alpha) || fabs(k - 0.5) > 1e-6
-        || y->p[0] < 0 || y->p[0] > 0 || y->p[2] < 0 || y->p[2] > 0 || y->p[3] < 0 || y->p[3] > 0)
+        || (onnx_terms(y->p) & ~ONNX_TERM_1))
         return 1;
     if (y->function == ONNX_TANH
         && (fabs(y->arg[1] - scale) > 1e-4 || fabs(y->arg[3] - scale * cubic) > 1e-5))
@@ -2320,7 +2322,7 @@ static onnx_item *onnx_pass_operand(onnx_model *m, const onnx_node *n, const onn
 /* Returns whether a division by the number 0 is asked for. */
 static int onnx_divides_by_zero(const onnx_operands *p)
 {
-    return p->op == ONNX_DIVIDE && !(p->s < 0 || p->s > 0);
+    return p->op == ONNX_DIVIDE && onnx_is_zero(p->s);
 }
 
 /* s - x, for a number s. */
@@ -2328,8 +2330,7 @@ static int onnx_constant_minus(onnx_model *m, const onnx_node *n, const onnx_ite
                                const onnx_operands *p)
 {
     onnx_item *y;
-    if (!p->one || x->kind != ONNX_DATA
-        || (x->function && !(onnx_is_number(x) && fabs(x->p[0]) > 0)))
+    if (!p->one || x->kind != ONNX_DATA || (x->function && onnx_terms(x->p) != ONNX_TERM_0))
         return onnx_refuse(m, n, "a constant less data");
     if (!(y = onnx_pass_operand(m, n, p)))
         return 0;
@@ -2466,7 +2467,7 @@ static int onnx_number_in_formula(onnx_model *m, const onnx_node *n, const onnx_
             y->p[0] += s;
             return 1;
         }
-        if (y->p[1] < 0 || y->p[1] > 0 || !(y->p[0] < 0 || y->p[0] > 0))
+        if (!onnx_is_zero(y->p[1]) || onnx_is_zero(y->p[0]))
             return onnx_refuse(m, n, "this sum is not part of a supported formula");
         y->alpha += s / y->p[0];
         return 1;
@@ -2752,7 +2753,7 @@ static int onnx_two_polynomials(onnx_model *m, const onnx_node *n, int op, const
                 const double c = a->p[i] * b->p[j];
                 if (i + j < 4)
                     p[i + j] += c;
-                else if (c < 0 || c > 0)
+                else if (!onnx_is_zero(c))
                     return onnx_refuse(m, n, "a power above 3");
             }
         }
@@ -2932,7 +2933,7 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
 static int onnx_is_softplus(const onnx_item *x)
 {
     return x->function == ONNX_SOFTPLUS && onnx_is_one(x->beta) && onnx_is_one(x->p[0])
-           && !(x->alpha < 0 || x->alpha > 0);
+           && onnx_is_zero(x->alpha);
 }
 
 /* Makes y a function of what it was. Returns 1. */
@@ -2954,6 +2955,8 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
 {
     const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
     const onnx_item *x = onnx_operand(m, n, 0);
+    /* terms that no argument of a gate's function has */
+    const int others = ONNX_TERM_0 | ONNX_TERM_2 | (tanh_ ? 0 : ONNX_TERM_3);
     onnx_item *y;
     if (x && x->kind == ONNX_DATA && tanh_ && onnx_is_softplus(x)) {
         if (!(y = onnx_pass(m, n, 0)))
@@ -2962,8 +2965,7 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
         return 1;
     }
     if (x && (tanh_ || onnx_text_is(n->op, "Sigmoid"))
-        && (x->kind != ONNX_DATA || x->function || x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0
-            || x->p[2] > 0 || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0)) || x->vector >= 0)) {
+        && (x->kind != ONNX_DATA || x->function || (onnx_terms(x->p) & others) || x->vector >= 0)) {
         /* no gate is computed from this: the function is a layer behind it */
         onnx_item whole;
         if (!onnx_layer_operand(m, n, 0, &whole) || !(y = onnx_make_output(m, n, 0)))
@@ -2973,9 +2975,8 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
     }
     if (!x || x->kind != ONNX_DATA || x->function)
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
-    if (x->p[0] < 0 || x->p[0] > 0 || x->p[2] < 0 || x->p[2] > 0
-        || (!tanh_ && (x->p[3] < 0 || x->p[3] > 0))
-        || (x->vector >= 0 && !onnx_text_is(n->op, "Erf")) || (softplus && !onnx_is_one(x->p[1])))
+    if ((onnx_terms(x->p) & others) || (x->vector >= 0 && !onnx_text_is(n->op, "Erf"))
+        || (softplus && !onnx_is_one(x->p[1])))
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
     if (!(y = onnx_pass(m, n, 0)))
         return 0;
@@ -3012,10 +3013,9 @@ static int onnx_scale_channels(onnx_model *m, const onnx_node *n, onnx_item *x, 
                                int constant)
 {
     const onnx_view v = x->v;
-    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_CONV, x->layer, -1);
+    onnx_layer *l = onnx_helper_layer(m, n, LGELU_OP_CONV, x->layer, -1);
     if (!l)
         return 0;
-    memset(&l->name, 0, sizeof l->name);
     l->window = onnx_one_pixel();
     l->groups = l->shape[2];
     l->alpha = factor;
@@ -3062,10 +3062,9 @@ static int onnx_affine(onnx_model *m, const onnx_node *n, onnx_item *x, double s
 static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_item *x)
 {
     const onnx_view v = x->v;
-    onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_GATE, x->layer, -1);
+    onnx_layer *l = onnx_helper_layer(m, n, LGELU_OP_GATE, x->layer, -1);
     if (!l)
         return 0;
-    memset(&l->name, 0, sizeof l->name);
     l->gate = LGELU_GATE_RELU;
     l->lambda = 1;
     onnx_set_data(x, onnx_layer_index(m, l), &v);
@@ -3165,9 +3164,8 @@ static int onnx_op_max(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "the two layers differ in shape or order");
     minus = b;
     if (!onnx_scale_channels(m, n, &minus, -1, -1)
-        || !(l = onnx_new_layer(m, n, LGELU_OP_ADD, a.layer, minus.layer)))
+        || !(l = onnx_helper_layer(m, n, LGELU_OP_ADD, a.layer, minus.layer)))
         return 0;
-    memset(&l->name, 0, sizeof l->name);
     a.layer = onnx_layer_index(m, l);
     if (!onnx_rectify(m, n, &a) || !(l = onnx_new_layer(m, n, LGELU_OP_ADD, b.layer, a.layer)))
         return 0;
@@ -3630,10 +3628,9 @@ static int onnx_add_max(onnx_model *m, const onnx_node *n, int *layer)
         size_t length = m->layer[*layer].shape[d];
         while (length > 1) {
             const size_t windows = (length + LONGEST / 2 - 1) / (LONGEST / 2);
-            onnx_layer *l = onnx_new_layer(m, n, LGELU_OP_MAX_POOL, *layer, -1);
+            onnx_layer *l = onnx_helper_layer(m, n, LGELU_OP_MAX_POOL, *layer, -1);
             if (!l)
                 return 0;
-            memset(&l->name, 0, sizeof l->name);
             l->window = onnx_one_pixel();
             l->window.stride[d] = windows > LONGEST ? LONGEST : length / windows;
             l->window.kernel[d] = length <= LONGEST ? length : 2 * l->window.stride[d];
@@ -4343,11 +4340,9 @@ static onnx_layer *onnx_join_layers(onnx_model *m, const onnx_node *n, int a, in
         if (l->op == LGELU_OP_CONCAT && l->input[0] == a && l->input[1] == b)
             return l;
     }
-    l = onnx_new_layer(m, n, LGELU_OP_CONCAT, a, b);
-    if (l) {
-        memset(&l->name, 0, sizeof l->name);
+    l = onnx_helper_layer(m, n, LGELU_OP_CONCAT, a, b);
+    if (l)
         l->shape[2] += m->layer[b].shape[2];
-    }
     return l;
 }
 
@@ -4659,7 +4654,7 @@ static int onnx_op_identity(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *training = onnx_operand(m, n, 2);
     double s;
-    if (training && (!onnx_single(m, training, &s) || s < 0 || s > 0))
+    if (training && (!onnx_single(m, training, &s) || !onnx_is_zero(s)))
         return onnx_refuse(m, n, "it is in training mode: export the model in evaluation mode");
     return onnx_pass(m, n, 0) != NULL;
 }
@@ -4926,6 +4921,16 @@ static int onnx_end_norms(onnx_model *m, const onnx_node *n)
     return 1;
 }
 
+/* Returns whether a node's operator is one of a list. */
+static int onnx_is_one_of(const onnx_node *n, const char *const *op, size_t count)
+{
+    while (count--) {
+        if (onnx_text_is(n->op, op[count]))
+            return 1;
+    }
+    return 0;
+}
+
 /* The ids of tokens may only be looked up in a table, or change their shape before that. A node
    that computes with them, as those of padding masks do, is refused by the name of the input. */
 static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
@@ -4933,12 +4938,9 @@ static int onnx_check_tokens(onnx_model *m, const onnx_node *n)
     static const char *const allowed[] = { "Gather",   "Shape",     "Reshape",  "Flatten",
                                            "Squeeze",  "Unsqueeze", "Cast",     "CastLike",
                                            "Identity", "Dropout",   "Transpose" };
-    size_t a;
     int k;
-    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
-        if (onnx_text_is(n->op, allowed[a]))
-            return 1;
-    }
+    if (onnx_is_one_of(n, allowed, sizeof allowed / sizeof *allowed))
+        return 1;
     for (k = 0; k < n->inputs; k++) {
         const onnx_item *x = onnx_operand(m, n, k);
         if (x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS) {
@@ -4958,12 +4960,9 @@ static int onnx_check_padded(onnx_model *m, const onnx_node *n)
                                            "Add",     "Sub",         "Pow",      "Neg",
                                            "Squeeze", "Unsqueeze",   "Identity", "Dropout",
                                            "Cast",    "CastLike",    "Pad" };
-    size_t a;
     int k;
-    for (a = 0; a < sizeof allowed / sizeof *allowed; a++) {
-        if (onnx_text_is(n->op, allowed[a]))
-            return 1;
-    }
+    if (onnx_is_one_of(n, allowed, sizeof allowed / sizeof *allowed))
+        return 1;
     for (k = 0; k < n->inputs; k++) {
         const onnx_item *x = onnx_operand(m, n, k);
         if (x && onnx_is_padded(x))
@@ -5458,7 +5457,7 @@ static void onnx_tie_embedding(onnx_model *m)
         const onnx_item *w;
         if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts
             || l->window.kernel[0] || l->flat || l->picks || !onnx_is_one(l->alpha) || l->gain >= 0
-            || l->shift < 0 || l->shift > 0)
+            || !onnx_is_zero(l->shift))
             continue;
         w = m->value + l->weight;
         if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->v.rank != 2)
@@ -5788,7 +5787,7 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
         return c;
     case LGELU_OP_CONV:
         return lgelu_conv_window(net, name, x, l->shape[2], &l->window, l->groups,
-                                 l->bias >= 0 || l->shift < 0 || l->shift > 0);
+                                 l->bias >= 0 || !onnx_is_zero(l->shift));
     case LGELU_OP_BATCH_NORM: return lgelu_batch_norm(net, name, x, l->momentum, l->eps);
     case LGELU_OP_MAX_POOL:
         return l->ceiling ? lgelu_max_pool_ceiling(net, name, x, &l->window)
@@ -5851,8 +5850,8 @@ lgelu_status onnx_fill(const onnx_model *model, lgelu_net *net)
 int onnx_trace(const onnx_model *m, int value, onnx_traced *t)
 {
     const onnx_item *v = m->value + value;
-    if (v->kind != ONNX_DATA || v->function || v->vector >= 0 || onnx_is_padded(v) || v->p[2] < 0
-        || v->p[2] > 0 || v->p[3] < 0 || v->p[3] > 0 || m->layer[v->layer].node < 0)
+    if (v->kind != ONNX_DATA || v->function || v->vector >= 0 || onnx_is_padded(v)
+        || (onnx_terms(v->p) & (ONNX_TERM_2 | ONNX_TERM_3)) || m->layer[v->layer].node < 0)
         return 0;
     t->node = m->layer[v->layer].node;
     t->factor = v->p[1];
