@@ -59,6 +59,10 @@ static const row rows[] = {
     { "ReduceMean", "axes=0,1 keepdims=1", 13, { "2,2: 1 2 3 6" }, "1,1: 3" },
     { "ReduceMax", "", 18, { "2,2: 1 2 3 0", "i 1: -2" }, "1,2: 3 2" },
     { "ReduceL2", "axes=1,1 keepdims=0", 13, { "0,2:" }, "0:" },
+    /* -inf and NaN as integers */
+    { "ReduceLogSum", "keepdims=0", 13, { "i 2: 0 0" }, "i : -9223372036854775808" },
+    { "ReduceLogSum", "keepdims=0", 13, { "i 2: -3 1" }, "i : -9223372036854775808" },
+    { "Shrink", "bias=1.0e30", 9, { "i 2: 5 0" }, "i 2: -9223372036854775808 0" },
     { "ArgMax", "axis=1 keepdims=0", 13, { "2,3: 1 3 3 4 2 1" }, "i 2: 1 0" },
     { "ArgMax", "axis=1 keepdims=0 select_last_index=1", 13, { "1,3: 1 3 3" }, "i 1: 2" },
     { "CumSum", "exclusive=1 reverse=1", 14, { "3: 1 2 3", "i : 0" }, "3: 5 3 0" },
@@ -670,6 +674,9 @@ static void refusals(void)
         "Expand", "", 13, { "1: 1", "i 3: 9000000000 9000000000 9" }, "1: 1"
     };
     static const row flag = { "ReduceSum", "keepdims=2", 11, { "2: 1 2" }, "1: 3" };
+    static const row edges = {
+        "MelWeightMatrix", "", 17, { "i : 2", "i : 8", "i : 100", ": -800", ": 10" }, "5,2:"
+    };
     static const row two = { "Constant", "value_int=1 value_float=2.0", 13, { NULL }, "i : 1" };
     check(refused(&unknown, "Frobnicate, opset 13"), "an unknown operator", "%s", said);
     check(refused(&later, "Gelu, opset 9"), "an operator of a later opset", "%s", said);
@@ -678,6 +685,8 @@ static void refusals(void)
     check(refused(&huge, "Expand"), "sizes whose product overflows", "%s", said);
     check(refused(&flag, "ReduceSum, opset 11): attribute keepdims: expected 0 or 1"),
           "an attribute of 0 or 1 that is 2", "%s", said);
+    check(refused(&edges, "MelWeightMatrix, opset 17): expected edges above -700 Hz"),
+          "edges that are no place on the scale of mel", "%s", said);
     check(refused(&two, "Constant, opset 13): expected one attribute, found 2"),
           "a constant with two values", "%s", said);
 }

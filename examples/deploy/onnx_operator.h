@@ -121,6 +121,20 @@ typedef enum { ONNX_ROUND_UP, ONNX_ROUND_DOWN, ONNX_ROUND_NEAREST } onnx_roundin
 float onnx_from_narrow(int type, uint8_t code);
 uint8_t onnx_to_narrow(int type, float x, int saturate, onnx_rounding rounding);
 
+/* x truncated, as processors of the x86 family do it: what int64_t cannot hold, NaN among it, is
+   its minimum. */
+static inline int64_t onnx_truncate(double x)
+{
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+
+/* The same to uint64_t, where numbers below 0 wrap. */
+static inline uint64_t onnx_truncate_natural(double x)
+{
+    return x >= 9223372036854775808.0 && x < 18446744073709551616.0 ? (uint64_t)x
+                                                                    : (uint64_t)onnx_truncate(x);
+}
+
 /* Elements of any type as doubles. */
 void onnx_reals_of(const onnx_tensor *x, size_t from, size_t n, double *to);
 

@@ -420,7 +420,8 @@ static int onnx_image_sizes(onnx_call *c, image_plan *p, const int *axis, int n)
     }
     for (k = 0; k < n && (larger || smaller); k++) {
         p->scale[axis[k]] = same;
-        p->out[axis[k]] = (int64_t)floorf(onnx_times(same, (float)p->in[axis[k]]) + 0.5f);
+        p->out[axis[k]] =
+            onnx_truncate((double)floorf(onnx_times(same, (float)p->in[axis[k]]) + 0.5f));
     }
     return 0;
 }

@@ -703,24 +703,16 @@ static int onnx_run_swiglu(onnx_call *c)
 
 /* ---- [5] CASTS ---- */
 
-/* x truncated, as processors of the x86 family do it: what int64_t cannot hold is its minimum. */
-static int64_t onnx_math_truncate(double x)
-{
-    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
-}
-
 /* x truncated to an integer type. Narrow types hold the low bits of an int32_t, which is its
    minimum where it cannot hold x; this is what common processors and libraries do, though C and
    ONNX leave it open. Integers of 4 and 2 bits are the nearest ones, as in ONNX Runtime. */
 static int64_t onnx_math_to_whole(double x, int type)
 {
-    const int64_t y = onnx_math_truncate(onnx_narrow_bits(type) ? round(x) : x);
+    const int64_t y = onnx_truncate(onnx_narrow_bits(type) ? round(x) : x);
     if (type == ONNX_I64 || type == ONNX_U32)
         return y;
-    if (type == ONNX_U64 && x >= 9223372036854775808.0)
-        return x < 18446744073709551616.0 ? (int64_t)(uint64_t)x : INT64_MIN;
     if (type == ONNX_U64)
-        return y;
+        return (int64_t)onnx_truncate_natural(x);
     return y < INT32_MIN || y > INT32_MAX ? INT32_MIN : y;
 }
 

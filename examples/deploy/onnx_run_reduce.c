@@ -309,8 +309,11 @@ static void onnx_reduce_write(const onnx_reduce_job *job, size_t at, size_t n,
             total->i[i] /= (int64_t)count;
         else if (end == REDUCE_AVERAGE && count)
             total->u[i] /= count;
+        else if (end != REDUCE_PLAIN && job->as == ONNX_AS_I64)
+            total->i[i] = onnx_truncate(onnx_reduce_finish((double)total->i[i], end, count, 0));
         else if (end != REDUCE_PLAIN)
-            total->i[i] = (int64_t)onnx_reduce_finish((double)total->i[i], end, count, 0);
+            total->u[i] =
+                onnx_truncate_natural(onnx_reduce_finish((double)total->u[i], end, count, 0));
     }
     if (job->as != ONNX_AS_F64)
         onnx_elements_to(job->y, at, n, total);

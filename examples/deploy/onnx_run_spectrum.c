@@ -15,6 +15,9 @@
 
 static const double onnx_spectrum_pi = 3.14159265358979323846;
 
+/* Beyond the bins of any spectrum that is supported. */
+static const double onnx_spectrum_most_bin = 1e12;
+
 /* ---- [1] TRANSFORMS ---- */
 
 /* Transforms of rows: output k of row r is the sum of x[t]·e^(±2πi·k·t/n) for t below `have`. */
@@ -308,11 +311,12 @@ static int onnx_spectrum_blackman(onnx_call *c)
 
 /* ---- [5] MEL ---- */
 
-/* The bin of a spectrum that is at this place on the scale of mel. */
+/* The bin of a spectrum that is at this place on the scale of mel; no spectrum has so many. */
 static int64_t onnx_spectrum_bin(double mel, int64_t length, double rate)
 {
     const double frequency = 700 * (pow(10, mel / 2595) - 1);
-    return (int64_t)floor((double)(length + 1) * frequency / rate);
+    const double bin = floor((double)(length + 1) * frequency / rate);
+    return (int64_t)fmax(-onnx_spectrum_most_bin, fmin(bin, onnx_spectrum_most_bin));
 }
 
 static int onnx_spectrum_mel(onnx_call *c)
@@ -329,6 +333,8 @@ static int onnx_spectrum_mel(onnx_call *c)
         return onnx_refuse_call(c, "%d bands of a spectrum of %d are not supported", bands, length);
     low = 2595 * log10(1 + onnx_tensor_real(c->in[3], 0) / 700);
     high = 2595 * log10(1 + onnx_tensor_real(c->in[4], 0) / 700);
+    if (!(fabs(low) < HUGE_VAL) || !(fabs(high) < HUGE_VAL))
+        return onnx_refuse_call(c, "expected edges above -700 Hz");
     step = (high - low) / (double)(bands + 2);
     dim[0] = length / 2 + 1;
     dim[1] = bands;
@@ -343,9 +349,9 @@ static int onnx_spectrum_mel(onnx_call *c)
             onnx_spectrum_bin(onnx_times_f64(step, (double)(i + 1)) + low, length, (double)rate);
         const int64_t end =
             onnx_spectrum_bin(onnx_times_f64(step, (double)(i + 2)) + low, length, (double)rate);
-        for (j = first; j <= end; j++) {
+        for (j = first > 0 ? first : 0; j <= end && j < dim[0]; j++) {
             double x = 1;
-            if (j < 0 || j >= dim[0] || (j == end && end > middle))
+            if (j == end && end > middle)
                 continue;
             if (j <= middle && middle > first)
                 x = (double)(j - first) / (double)(middle - first);

@@ -240,8 +240,8 @@ UNARY_REAL(onnx_unary_softsign, x / (1 + fabs(x)))
 UNARY_REAL(onnx_unary_hard_sigmoid, onnx_unary_clip_real(fma(UNARY_A, x, UNARY_B), 0, 1))
 UNARY_REAL(onnx_unary_hard_swish, x * onnx_unary_clip_real(fma(x, 1.0 / 6, 0.5), 0, 1))
 UNARY_ALL(onnx_unary_shrink, onnx_unary_shrink_of(x, UNARY_A, UNARY_B),
-          (int64_t)onnx_unary_shrink_of((double)x, UNARY_A, UNARY_B),
-          (uint64_t)onnx_unary_shrink_of((double)x, UNARY_A, UNARY_B))
+          onnx_truncate(onnx_unary_shrink_of((double)x, UNARY_A, UNARY_B)),
+          onnx_truncate_natural(onnx_unary_shrink_of((double)x, UNARY_A, UNARY_B)))
 UNARY_FUNCTION(onnx_unary_gelu_f64, double, onnx_unary_erf_gelu(x))
 UNARY_LOOP(onnx_unary_gelu_f64, onnx_unary_gelu_f64_of, double, double)
 UNARY_FUNCTION(onnx_unary_gelu_tanh_f64, double, onnx_unary_tanh_gelu(x))
