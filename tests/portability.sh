@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
 # portability.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE...: runs test_same_bits in each of these configurations (see same_bits.sh), then
 # the test programs on other processors under emulation, on 32 bits, with another libc, under sanitizers and under valgrind.
-# ONLY=AArch64 runs the cases whose name begins so, without the configurations.
+# ONLY=AArch64 runs the cases whose name begins so, without the configurations. BRIEF=1, as CI: the kernels and
+# test_same_bits, whose hashes cover networks, optimisers and hardening as well; test_contraction looks for contracted products.
 # Debian packages: those that tools/processors.sh names, valgrind.
 : "${ONLY:=}"
 dir=build/portability
@@ -58,12 +59,13 @@ run()
     done
 }
 numbers='test_same_bits test_hardness test_optimiser test_yardstick test_instruments test_network test_exchange'
+[ -z "$BRIEF" ] || numbers=test_same_bits
 kernels='test_kernels test_half test_gemm'
 
 run 'x86, 32 bits' i386 -O2 -- $numbers $kernels
 run 'another libm (musl)' musl -O2 -- $numbers $kernels
 run 'AArch64, gcc' aarch64 -O2 -- $numbers $kernels
-run 'AArch64, gcc -O3, contracted' aarch64 -std=gnu99 -O3 -ffp-contract=fast -- test_same_bits
+[ "$BRIEF" ] || run 'AArch64, gcc -O3, contracted' aarch64 -std=gnu99 -O3 -ffp-contract=fast -- test_same_bits
 run 'AArch64 without an optimiser' aarch64 -O0 -- test_same_bits
 run 'AArch64, clang' aarch64-clang -O2 -- $numbers $kernels
 run 's390x, big-endian' s390x -O2 -- $numbers $kernels
