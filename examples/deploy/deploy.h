@@ -192,7 +192,7 @@ DEPLOY_FN void deploy_float(deploy_out *o, float x)
     char text[32];
     const size_t n = decimal_digits(text, (double)x, 9);
     deploy_bytes(o, text, n);
-    deploy_put(o, strpbrk(text, ".e") ? "f" : ".0f");
+    deploy_put(o, strchr(text, '.') || strchr(text, 'e') ? "f" : ".0f");
 }
 
 /* Writes a finite double with 15 digits, or with 17 if 15 are not read back as the same value. */
