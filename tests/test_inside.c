@@ -615,8 +615,27 @@ static void limit_beside_first_call(void)
 }
 #endif
 
+/* The exact functions that 16-bit gates ask near the midpoint of two values: ELU, for which no
+   value of test_elu is near enough, and GELU by tanh far out. */
+static void exact_functions(void)
+{
+    double worst = 0, x;
+    for (x = -45; x < 0; x += 0.0078125) {
+        const double e = expm1(x), d = fabs(lgelu__exact_elu(x, 0) - e) / -e;
+        worst = d > worst ? d : worst;
+    }
+    check(worst < 1e-14, "the exact ELU is libm's expm1", "it differs by %g", worst);
+    x = lgelu__exact_elu((double)NAN, 0);
+    check(lgelu__exact_elu(3, 0) >= 3 && lgelu__exact_elu(-HUGE_VAL, 0) <= -1 && x != x,
+          "the exact ELU of 3, -inf and NaN", "other values");
+    x = lgelu__exact_tanh((double)NAN, 0);
+    check(lgelu__exact_tanh(100, 0) >= 100 && signbit(lgelu__exact_tanh(-100, 0)) && x != x,
+          "the exact GELU by tanh of 100, -100 and NaN", "other values");
+}
+
 int main(void)
 {
+    exact_functions();
     teams_pay();
     parts_have_their_pace();
     arrays_are_asserted();

@@ -6,10 +6,13 @@ not is listed with the reason that tools/uncovered.txt has for it; a line that h
 alone, and nothing fails.
 SPDX-License-Identifier: MIT-0"""
 import glob, json, os, re, shutil, subprocess, sys
+from concurrent.futures import ThreadPoolExecutor
 
 FOLDER, HEADER = "build/coverage", os.path.realpath("../lgelu.h")
 os.makedirs(FOLDER, exist_ok=True)
-FLAGS = "-std=c99 -O0 -g -fprofile-instr-generate -fcoverage-mapping -I..".split()
+FLAGS = "-std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping -I..".split()
+if "avx512f" not in open("/proc/cpuinfo", encoding="utf-8").read():
+    FLAGS.append("-DLGELU_NO_AVX512")                            # what no program can run here is not counted
 NEW = all(shutil.which(name + "-19") for name in ("clang", "llvm-profdata", "llvm-cov")) and not subprocess.run(
     "echo 'int main(void) { return 0; }' | clang-19 -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -x c - -o "
     + FOLDER + "/probe", shell=True, stderr=subprocess.DEVNULL).returncode
@@ -18,22 +21,28 @@ if NEW:
     FLAGS.append("-fcoverage-mcdc")
 programs = [p[:-2] for p in sorted(glob.glob("test_*.c")) if "lgelu.h" in open(p, encoding="utf-8").read()]
 # nothing that the others don't reach
-programs = [p for p in programs if p != "test_same_bits" and not p.startswith(("test_deploy", "test_onnx"))]
+programs = [p for p in programs if p not in ("test_same_bits", "test_c_int8") and not p.startswith(("test_deploy", "test_onnx"))]
 runs = {"fuzz_network": "1000", "fuzz_exchange": "3000"}         # errors, damaged files
 programs = os.environ.get("PROGRAMS", "").split() or programs + list(runs)
 if subprocess.run([CLANG, *FLAGS, "-c", "tools/lgelu.c", "-o", FOLDER + "/lgelu.o"], stderr=subprocess.DEVNULL).returncode:
     sys.exit(print("skip coverage: no clang with a profile library here (Debian: clang, llvm, libclang-rt-dev)"))
-made = []
-for name in programs:
+
+
+def reach(name):
+    """Compiles and runs a program; returns its name, or None if it does not compile."""
     own = "define LGELU_IMPLEMENTATION" in open(name + ".c", encoding="utf-8").read()
     objects = [] if own else [FOLDER + "/lgelu.o"]
     link = [name + ".c", *objects, "-o", FOLDER + "/" + name, "-lm", "-pthread"]
     if subprocess.run([CLANG, *FLAGS, *link], stderr=subprocess.DEVNULL).returncode:
         print("#", name, "is left out: it does not compile with clang")
-        continue
+        return None
     environment = dict(os.environ, LLVM_PROFILE_FILE="%s/%s.profraw" % (FOLDER, name))
     subprocess.run([FOLDER + "/" + name, *([runs[name]] if name in runs else [])], env=environment, stdout=subprocess.DEVNULL)
-    made.append(name)
+    return name
+
+
+with ThreadPoolExecutor(os.cpu_count()) as pool:
+    made = [name for name in pool.map(reach, programs) if name]
 raw = [FOLDER + "/" + name + ".profraw" for name in made]
 subprocess.run([PROFDATA, "merge", "-sparse", *raw, "-o", FOLDER + "/all.profdata"], check=True)
 objects = [word for name in made[1:] for word in ("-object", FOLDER + "/" + name)]
@@ -59,7 +68,8 @@ for function in json.loads(export.stdout)["data"][0]["functions"]:
     for first, column, last, end, *rest in function.get("mcdc_records", []):
         if rest[0] == 0:                                # in the file itself, no macro of another
             alone = next(x for x in rest if isinstance(x, list))
-            sums = decisions.setdefault((first, column, last, end), [0] * len(alone))
+            # a macro in it can have other conditions in another copy
+            sums = decisions.setdefault((first, column, last, end, len(alone)), [0] * len(alone))
             for i, seen in enumerate(alone):
                 sums[i] += bool(seen)
 reasons = [row.rstrip("\n").split("\t") for row in open("tools/uncovered.txt", encoding="utf-8") if "\t" in row]
