@@ -1912,6 +1912,14 @@ static void rates(void)
           p.hardening.begin, p.hardening.end, p.hold);
 }
 
+static float as_it_was(int index, float lambda0, long step, void *user)
+{
+    (void)index;
+    (void)step;
+    (void)user;
+    return lambda0;
+}
+
 /* A plan has settled exactly when every λ of the network is at its target. */
 static void settled_plans(void)
 {
@@ -1948,6 +1956,9 @@ static void settled_plans(void)
     back.hardening.target = 1;
     check(!lgelu_training_settled(&back, 0) && lgelu_training_settled(&back, 10),
           "a plan that drives every gate to 1 settles at its end", "it does not");
+    back.drive = as_it_was;
+    check(!lgelu_training_settled(&back, 9) && lgelu_training_settled(&back, 10),
+          "a plan with a drive of its own settles with its last step", "it does not");
 }
 
 static void hardening_a_net(void)
