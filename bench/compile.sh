@@ -13,22 +13,15 @@ for path in stb/stb_image.h stb_image.h; do
 done
 printf '#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/kernels.c
 { echo '#define LGELU_TRAINER'; cat $dir/kernels.c; } > $dir/trainer.c
-{
-    cat $dir/kernels.c
-    printf '#include <stdio.h>\nint main(void)\n{\n    float x[4] = { -2, -0.5f, 0.5f, 2 }, y[4];\n    lgelu_forward(y, x, 1, 4);\n'
-    printf '    printf("%%g %%g %%g %%g\\n", y[0], y[1], y[2], y[3]);\n    return 0;\n}\n'
-} > $dir/first.c
+sed -n '/^## Ten lines/,/^}/p' ../README.md | sed '1,/^```c/d' > $dir/first.c
 
 # make_part PART COMPILER FLAGS...: compiles the part; the first program is linked and run as well.
 make_part()
 {
     part=$1
     shift
-    if [ $part = first ]; then
-        timeout "$LIMIT" "$@" -w -I.. $dir/first.c -o $dir/first -lm && $dir/first > $dir/first.out
-    else
-        timeout "$LIMIT" "$@" -w -I../.. -I.. -c $dir/$part.c -o $dir/$part.o
-    fi
+    set -- timeout "$LIMIT" "$@" -w -I.. $dir/$part.c
+    if [ $part = first ]; then "$@" -o $dir/first -lm && $dir/first > $dir/first.out; else "$@" -c -o $dir/$part.o; fi
 }
 
 # seconds PART COMPILER FLAGS...: prints the seconds that make_part takes, `limit` if they are too many, or `failed`.

@@ -290,15 +290,30 @@ static void compare(size_t wrong[2])
     fclose(f);
 }
 
+/* Checks the outputs of a program that has run. */
+static void judge(const char *what)
+{
+    size_t wrong[2];
+    compare(wrong);
+    check(!wrong[0] && !wrong[1], what, "%u and %u samples differ", (unsigned)wrong[0],
+          (unsigned)wrong[1]);
+}
+
+/* Whether a compiler makes programs that run here. */
+static int installed(const char *compiler, const char *flags)
+{
+    return !run(
+        "echo 'int main(void) { return 0; }' > build/windows/try.c && %s %s -o build/windows/try "
+        "build/windows/try.c 2> build/windows/log && build/windows/try",
+        compiler, flags);
+}
+
 static void compiled(const char *compiler, const char *files, const char *main_file)
 {
     char what[160];
-    size_t wrong[2];
     snprintf(what, sizeof what, "%u networks: bits and integers of C files and headers, by %s",
              (unsigned)networks, compiler);
-    if (run("echo 'int main(void) { return 0; }' > build/windows/try.c && %s %s -o build/windows/try "
-            "build/windows/try.c 2> build/windows/log && build/windows/try",
-            compiler, files)) {
+    if (!installed(compiler, files)) {
         check_skip(what, "not installed");
         return;
     }
@@ -308,16 +323,13 @@ static void compiled(const char *compiler, const char *files, const char *main_f
         check(0, what, "it does not compile or run");
         return;
     }
-    compare(wrong);
-    check(!wrong[0] && !wrong[1], what, "%u and %u samples differ", (unsigned)wrong[0],
-          (unsigned)wrong[1]);
+    judge(what);
 }
 
 /* The files are C in a program of C++, or C++ in a program of C. */
 static void mixed(const char *files, const char *program)
 {
     char what[160];
-    size_t wrong[2];
     snprintf(what, sizeof what, "files by %s in a program by %s", files, program);
     if (run("command -v gcc > build/windows/log && command -v g++ > build/windows/log")) {
         check_skip(what, "not installed");
@@ -329,9 +341,7 @@ static void mixed(const char *files, const char *program)
         check(0, what, "they do not compile, link or run");
         return;
     }
-    compare(wrong);
-    check(!wrong[0] && !wrong[1], what, "%u and %u samples differ", (unsigned)wrong[0],
-          (unsigned)wrong[1]);
+    judge(what);
 }
 
 /* Constants of every exponent, the smallest and the largest floats, and both zeros. */
@@ -362,9 +372,7 @@ static void constants(const char *compiler, const char *files)
         abort();
     snprintf(what, sizeof what, "constants have the bits of their floats, by %s %s", compiler,
              files);
-    if (run("echo 'int main(void) { return 0; }' > build/windows/try.c && %s %s -o build/windows/try "
-            "build/windows/try.c 2> build/windows/log && build/windows/try",
-            compiler, files)) {
+    if (!installed(compiler, files)) {
         check_skip(what, "not installed");
         return;
     }
