@@ -530,7 +530,7 @@ static void onnx_conv_add_up_task(size_t channel, void *user)
     conv_patches patches;
     size_t tap, i;
     patches.plan = plan;
-    patches.x = NULL;
+    patches.x = y; /* nothing is read through it: runs say where an image would be */
     for (i = 0; i < plan->x_pixels; i++)
         y[i] = start;
     for (tap = 0; tap < plan->taps; tap++) {
