@@ -4793,10 +4793,9 @@ static int lgelu__can_share_gradient(const lgelu_net *net, int i, const lgelu__r
     const int other = reader->input[reader->input[0] == i];
     if (!r->inputs || !lgelu__is_a(reader, LGELU__PASSES_GRADIENT))
         return 0;
+    /* A reader whose own gradient is stored elsewhere has a buffer of 0 bytes. */
     if (!node->internal.buffer[LGELU__GRADIENT].bytes
         || !reader->internal.buffer[LGELU__GRADIENT].bytes)
-        return 0;
-    if (reader->internal.gradient_node != r->last)
         return 0;
     return reader->inputs != 2 || (other != i && other > r->second_last);
 }
@@ -8327,8 +8326,6 @@ static void lgelu__linear_loss_backward(lgelu__job *p)
     const lgelu__job linear = lgelu__job_make(p->net, p->net->nodes + p->node->input[0]);
     const size_t in = linear.from->shape[2];
     const float scale = p->net->internal.loss_scale;
-    if (!p->dx[0])
-        return;
     if (!p->node->internal.ahead) {
         lgelu__logits_by_rows(p, 1);
     } else if (scale < 1 || scale > 1) {
@@ -8406,8 +8403,6 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 {
     const float *gradient = lgelu__input_value(p->net, p->node, 1);
     const size_t n = p->rows * p->channels;
-    if (!p->dx[0])
-        return;
     if (gradient)
         lgelu__k()->scale(p->dx[0], gradient, p->net->internal.loss_scale, n);
     else
@@ -10764,12 +10759,12 @@ typedef struct {
 static int lgelu__skim(const lgelu__json *j, size_t from, lgelu__mark *mark)
 {
     const unsigned char *quote = (const unsigned char *)memchr(j->p + from, '"', j->end - from),
-                        *end;
-    if (!quote)
-        return 0;
-    mark->at = (size_t)(quote - j->p);
-    mark->name.p = quote + 1;
-    end = (const unsigned char *)memchr(quote + 1, '"', j->end - mark->at - 1);
+                        *end = NULL;
+    if (quote) {
+        mark->at = (size_t)(quote - j->p);
+        mark->name.p = quote + 1;
+        end = (const unsigned char *)memchr(quote + 1, '"', j->end - mark->at - 1);
+    }
     if (!end)
         return 0;
     mark->name.n = (size_t)(end - mark->name.p);
@@ -11063,10 +11058,10 @@ static int lgelu__has_entry(const lgelu__json *j, const char *key)
     return 0;
 }
 
-/* Refuses a file for the first required tensor that is not in it. */
-static lgelu_status lgelu__refuse_missing(const lgelu_part *part, int parts, const lgelu__json *j)
+/* Finds the key of the first required tensor that is not in a file, which lacks at least one. */
+static void lgelu__find_missing(char key[LGELU__KEY], const lgelu_part *part, int parts,
+                                const lgelu__json *j)
 {
-    char key[LGELU__KEY];
     lgelu__tensor t;
     int p, k;
     for (p = 0; p < parts; p++) {
@@ -11074,12 +11069,10 @@ static lgelu_status lgelu__refuse_missing(const lgelu_part *part, int parts, con
             if (!t.required)
                 continue;
             lgelu__key(key, part[p].prefix, t.node->name, t.suffix);
-            if (!lgelu__has_entry(j, key)) {
-                return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
-            }
+            if (!lgelu__has_entry(j, key))
+                return;
         }
     }
-    return LGELU_OK;
 }
 
 static size_t lgelu__count_required(const lgelu_part *part, int parts)
@@ -11118,7 +11111,10 @@ static lgelu_status lgelu__load_tensors(const lgelu_part *part, int parts, lgelu
                 t.data[i] = lgelu__float_at(j->p + j->end + e.from + 4 * i);
         }
     }
-    return missing ? lgelu__refuse_missing(part, parts, j) : LGELU_OK;
+    if (!missing)
+        return LGELU_OK;
+    lgelu__find_missing(key, part, parts, j);
+    return LGELU__REFUSE(part->net, LGELU_E_FILE, "safetensors: no tensor '%s'", key);
 }
 
 /* Returns the value of a key in the metadata of a header that has been read, the last one if there
@@ -11822,10 +11818,12 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 
    To add an instruction set:
      1. Give it a number LGELU__PASS_... and an include in [4], next to the others.
-     2. Define LGELU__TARGET_... in [2], and include the header of its intrinsics there.
-     3. Add a value to lgelu_isa_id in [1], a name to lgelu_isa_name, a column to LGELU__FUNCTIONS
-        and a table to lgelu__kernels_of. Let lgelu__detect recognise it, and lgelu_isa_limit choose
-        the next lower one where it is above the limit.
+     2. Define LGELU__TARGET_... in [2], for gcc and for MSVC, and include the header of its
+        intrinsics there.
+     3. Add a value to lgelu_isa_id in [1], which is ordered by speed, a name to lgelu_isa_name, a
+        column to LGELU__FUNCTIONS and a table to lgelu__kernels_of, in that order. Let
+        lgelu__detect recognise it, and lgelu_isa_limit choose the next lower one where it is above
+        the limit.
      4. State its capabilities here. Whatever has a default may be left out. Among Intel's sets
         LGELU__HAS_FMA also stands for the words that AVX2 has and SSE2 lacks: one without fma
         defines these itself. v_lanes == 4 selects the loads and stores of a part of a vector that
@@ -11834,7 +11832,10 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
         block is the plainest. Every function that has vectors carries LGELU__TARGET, by
         LGELU__WORD or beside LGELU__APART: without it the compiler refuses the first intrinsic.
      6. `make -C tests test_kernels test_half test_fma test_gemm test_same_bits` must pass. The
-        hashes in tests/hashes.txt hold for every instruction set. */
+        tests walk lgelu_isa_id, so that they run the new set; only `detection` of test_kernels.c,
+        which asks the compiler's library, has to know it. The hashes in tests/hashes.txt hold for
+        every instruction set. Files of examples/deploy that choose among instruction sets by name
+        (compact.c, least_squares.c) treat an unknown one as the set below it, or as scalar. */
 #if LGELU__PASS == LGELU__PASS_SCALAR
 #define LGELU__SUFFIX _scalar
 #define LGELU__TARGET LGELU__TARGET_SCALAR

@@ -872,6 +872,42 @@ static void sigmoids(void)
     end(&g);
 }
 
+/* A group norm of one value, far from 0: its variance is a difference of two sums, which rounding
+ * can make negative. It counts as 0, so that the root is of eps and no output is NaN. */
+static void group_norm_of_one_value(void)
+{
+    enum { SIDE = 16, CHANNELS = 4 };
+    int negative = 0, finite = 1;
+    for (int k = 0; k < 40; k++) {
+        graph g;
+        const float value = 1e7f * (1 + (float)k / 7);
+        double sum = 0, squares = 0, mean;
+        int x, y;
+        begin(&g);
+        x = lgelu_input(&g.net, "x", SIDE, SIDE + 1, CHANNELS);
+        y = lgelu_group_norm(&g.net, "norm", x, 1);
+        if (make_at(&g, 1, LGELU_MODE_INFER, 0)) {
+            check(0, "a group norm of one value", "%s", g.net.message);
+            end(&g);
+            return;
+        }
+        bind_all(&g, 1);
+        for (int i = 0; i < SIDE * (SIDE + 1) * CHANNELS; i++) {
+            ((float *)g.data[x])[i] = value;
+            sum += (double)value;
+            squares += (double)value * (double)value;
+        }
+        mean = sum / (SIDE * (SIDE + 1) * CHANNELS);
+        negative += fma(-mean, mean, squares / (SIDE * (SIDE + 1) * CHANNELS)) < -1;
+        lgelu_net_forward(&g.net, 1);
+        for (int i = 0; i < SIDE * (SIDE + 1) * CHANNELS; i++)
+            finite &= isfinite(lgelu_net_value(&g.net, y)[i]);
+        end(&g);
+    }
+    check(negative > 0, "sums of squares that rounding makes too small occur", "none of 40");
+    check(finite, "a group norm of one value is finite", "it is not");
+}
+
 /* The slope of the sigmoid, which has the two ends of a range that a difference does not show:
  * dx = dy·y·(1 - y) for x of every size. */
 static void sigmoid_slopes(void)
@@ -1142,5 +1178,6 @@ int main(void)
     special();
     sigmoids();
     sigmoid_slopes();
+    group_norm_of_one_value();
     return check_end();
 }

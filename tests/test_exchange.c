@@ -162,9 +162,12 @@ static void headers(void)
         { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "a second __metadata__" },
         { "{\"a\x01\":{}}", 0, "control character" },
         { "{\"a\\x\":{}}", 0, "unknown escape" },
+        { "{\"a\\", 0, "byte 12: the string has no end" },
         { "{\"\xff\":{}}", 0, "not UTF-8" },
         { "{\"\xc0\xaf\":{}}", 0, "not UTF-8" },
         { "{\"\xed\xa0\x80\":{}}", 0, "not UTF-8" },
+        { "{\"\xe2\x82\x41\":{}}", 0, "not UTF-8" },
+        { "{\"\xf4\x80\x80\xc0\":{}}", 0, "not UTF-8" },
         { "{\"a\\u0041\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
           "a tensor's name with an escape" },
         { "{\"a\\u12G4\":{}}", 0, "byte 15: \\u needs four" },
@@ -181,7 +184,9 @@ static void headers(void)
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,1],\"data_offsets\":[0,12]}}", 12,
           "found (3, 1)" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,1,1],\"data_offsets\":[0,12]}}", 12,
-          "found (3, 1, ...)" }
+          "found (3, 1, ...)" },
+        { "{\"fc1.weight\":{\"dtype\":\"F16\",\"shape\":[3,1],\"data_offsets\":[0,6]}}", 6,
+          "byte 10: 'fc1.weight': expected F32" }
     };
     /* Tensors of any type may be in a file beside those that are read. */
     static const struct {

@@ -526,6 +526,25 @@ static void teams_pay(void)
               && !lgelu__team_pays(&unmeasured, 3e5),
           "a team's run before any of one thread divides by nothing", "a debt of %g",
           unmeasured.debt);
+    /* The counter of some machines stands still, and that of others may be set back. */
+    for (i = 0; i < 2; i++) {
+        lgelu_pace pace = { 2, 3e6, 5 };
+        lgelu__team_paid(&pace, 3e5, i ? -1e6 : 0, 0);
+        check(pace.runs == 6 && pace.alone == 2 && pace.debt == 3e6,
+              i ? "a run that took less than no time measures nothing"
+                : "a run that took no time measures nothing",
+              "%g a unit, a debt of %g", pace.alone, pace.debt);
+    }
+    /* One thread that has become slower is believed by a sixteenth for each run. */
+    for (i = 0; i < 2; i++) {
+        lgelu_pace pace = { 2, 0, 5 };
+        const double each = i ? 1000 : 3, want = i ? 2 + 2.0 / 16 : 2 + 1.0 / 16;
+        lgelu__team_paid(&pace, 3e5, 3e5 * each, 0);
+        check(fabs(pace.alone - want) < 1e-12,
+              i ? "a run of one thread that was interrupted counts as twice as long"
+                : "a slower run of one thread counts gradually",
+              "%.9g a unit, expected %.9g", pace.alone, want);
+    }
     for (i = 0; i < 3; i++) {
         for (j = 0; j < 4; j++) {
             lgelu_pace pace = { 0, 0, 0 };

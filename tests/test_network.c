@@ -921,6 +921,19 @@ static void sizes_that_do_not_fit(void)
         n = lgelu_linear(&g.net, "huge", n, (size_t)1 << (i % 2 ? half - 4 : half - 3));
     check(lgelu_net_bytes(&g.net, 1, LGELU_MODE_INFER) == 0 && g.net.status == LGELU_E_MEMORY,
           "weights whose sum is beyond counting", "%s", g.net.message);
+    /* 129 gates have 2^24 - 1 λ's each, which an int counts up to the 128th. */
+    for (int gates = 128; gates <= 129; gates++) {
+        lgelu_net_begin(&g.net, many, 130);
+        for (int i = 0, n = lgelu_input(&g.net, "x", 1, 1, 16777215); i < gates; i++)
+            n = lgelu_gate_channels(&g.net, i == 128 ? "last" : "gate", n, 2);
+        const size_t bytes = lgelu_net_bytes(&g.net, 1, LGELU_MODE_INFER);
+        if (gates == 128 && sizeof(size_t) > 4)
+            check(bytes > 0 && !g.net.status, "as many λ's as an int can count", "%s",
+                  g.net.message);
+        else if (gates == 129)
+            fails("more λ's than an int can count", &g, bytes == 0, LGELU_E_MEMORY,
+                  "'last': too many λ's");
+    }
 }
 
 static void calls_out_of_order(void)
@@ -1257,6 +1270,15 @@ static void copies_that_do_not_fit(void)
     build_usual(&h);
     fails("copy to a net not made", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT, "copy: ");
     end(&g);
+    begin(&g);
+    make_at(&g, 1, LGELU_MODE_INFER, 0);
+    begin(&h);
+    lgelu_linear(&h.net, "f", lgelu_input(&h.net, "x", 1, 1, 3), 4);
+    make_at(&h, 1, LGELU_MODE_INFER, 0);
+    fails("copy of a network without layers", &h, lgelu_net_copy(&h.net, &g.net), LGELU_E_ARGUMENT,
+          "'f' is not in the other network");
+    end(&g);
+    end(&h);
     /* The other network has the same number of λ's in another order. */
     begin(&g);
     lgelu_gate(&g.net, "b", lgelu_gate_channels(&g.net, "a", lgelu_input(&g.net, "x", 1, 1, 3), 2),
@@ -1948,10 +1970,13 @@ static void settled_plans(void)
         check(!wrong && settled && !g.net.status, text, "%d of 16 steps, %s", wrong, g.net.message);
         end(&g);
     }
+    const lgelu_training to_relu = lgelu_training_to_relu(0.01f, 16);
     lgelu_training plain = lgelu_training_defaults(0.01f, 16);
     plain.hardening.begin = 100;
     plain.hardening.end = 200;
     check(lgelu_training_settled(&plain, 0), "a plan that drives nothing has settled", "not");
+    check(lgelu_training_settled(&to_relu, LONG_MAX), "the largest number of steps has settled",
+          "it has not");
     lgelu_training back = lgelu_training_to_relu(0.01f, 10);
     back.hardening.target = 1;
     check(!lgelu_training_settled(&back, 0) && lgelu_training_settled(&back, 10),
@@ -2407,6 +2432,7 @@ typedef enum {
     TIED,
     MISSING,
     INPUT,
+    PAST_THE_GATE,
     COPIES
 } copied;
 
@@ -2421,7 +2447,7 @@ static int build_copied(graph *g, copied what, float drop, int loss)
     y = lgelu_gate(&g->net, what == GATE_NAME ? "gate2" : "gate",
                    what == INPUT ? lgelu_gate(&g->net, "between", y, LGELU_GATE_RELU, 1) : y,
                    LGELU_GATE_LAMBDA, 2);
-    y = lgelu_max_pool(&g->net, "pool", y, 2, 2, 0);
+    y = lgelu_max_pool(&g->net, "pool", what == PAST_THE_GATE ? y - 1 : y, 2, 2, 0);
     if (what == STRIDE) {
         g->net.count--;
         y = lgelu_average_pool(&g->net, "pool", y - 1, 2, 2, 0);
@@ -2454,7 +2480,8 @@ static void copies(void)
                                               "'gate2' is not in",
                                               "'head' is of another parameters",
                                               "",
-                                              "'between' is not in" };
+                                              "'between' is not in",
+                                              "'pool' is of another inputs" };
     graph g, h;
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     int y, z, refused = 0, there = 1;
@@ -2719,7 +2746,7 @@ static void outer_loss(void)
 {
     enum { N = 5 * 2 * 3 };
     graph g, h;
-    int x, kept = 0;
+    int x, moved = 0;
     float dx[N], target[N];
     build_outer(&g, 0, &x);
     build_outer(&h, 1, &x);
@@ -2755,9 +2782,13 @@ static void outer_loss(void)
     h.net.status = LGELU_OK;
     lgelu_net_bind(&h.net, 4, NULL);
     lgelu_net_forward(&h.net, 5);
+    for (size_t i = 0; i < h.net.parameter_count; i++)
+        h.net.g[i] = (float)i + 1;
     lgelu_net_backward(&h.net, 1);
-    h.net.internal.fresh = 0;
-    check(!h.net.status && !kept, "unbound, it is left out", "%s", h.net.message);
+    for (size_t i = 0; i < h.net.parameter_count; i++)
+        moved += h.net.g[i] != (float)i + 1;
+    check(!h.net.status && !moved, "unbound, it adds nothing to the gradients", "%d changed %s",
+          moved, h.net.message);
     end(&g);
     end(&h);
     begin(&g);

@@ -392,6 +392,79 @@ static void plant_is_caught(plant what)
     free(memory);
 }
 
+/* A product of a layer whose worker wrote past its workspace, which the product reports by a mark:
+   the layer's call fails. */
+static void worker_of_a_layer(void)
+{
+    lgelu_node nodes[4];
+    lgelu_net net;
+    unsigned char *memory;
+    size_t bytes;
+    int fc;
+    lgelu_net_begin(&net, nodes, 4);
+    fc = lgelu_linear(&net, "fc", lgelu_input(&net, "x", 1, 1, 16), 16);
+    bytes = lgelu_net_bytes(&net, 4, LGELU_MODE_INFER);
+    memory = (unsigned char *)malloc(bytes);
+    if (!memory || lgelu_net_make(&net, memory, bytes, 4, LGELU_MODE_INFER, 1)) {
+        check(0, "the network is made", "%s", net.message);
+        free(memory);
+        return;
+    }
+    lgelu__guards_set(&net, nodes + fc, fc);
+    lgelu__guards_look(&net, nodes + fc, fc);
+    check(!net.status, "a layer whose workers stay inside is not accused", "%s", net.message);
+    net.internal.broken = 1;
+    lgelu__guards_look(&net, nodes + fc, fc);
+    check(net.status == LGELU_E_MEMORY
+              && !strcmp(net.message,
+                         "linear 'fc': its forward wrote past the workspace of a product's worker"),
+          "caught: a layer whose worker wrote past its workspace", "status %d, '%s'",
+          (int)net.status, net.message);
+    /* A workspace that ends with what the layer needs has only the guard behind it. */
+    net.internal.scratch_bytes = 0;
+    check(!lgelu__guard_of_work(&net, nodes + fc),
+          "a layer that needs the whole workspace has no guard inside it", "it has one");
+    free(memory);
+}
+
+/* Tokens whose forward failed are not known: the next call cannot continue after them. */
+static void failed_generation(void)
+{
+    static const lgelu_custom_gate bad = { bad_forward, bad_backward, 1, 1, NULL };
+    const int32_t token[8] = { 1, 2, 3, 4, 5, 6, 7, 0 };
+    lgelu_node nodes[8];
+    lgelu_net net;
+    void *memory;
+    size_t bytes;
+    int tokens;
+    lgelu_net_begin(&net, nodes, 8);
+    tokens = lgelu_tokens(&net, "tokens", 8, 9);
+    net.custom_gate = &bad;
+    lgelu_gate(&net, "bad", lgelu_embedding(&net, "wte", tokens, 6), LGELU_GATE_CUSTOM, 1);
+    bytes = lgelu_net_bytes(&net, 1, LGELU_MODE_GENERATE);
+    memory = malloc(bytes ? bytes : 1);
+    planted = NOTHING;
+    if (!memory || lgelu_net_make(&net, memory, bytes, 1, LGELU_MODE_GENERATE, 1)
+        || lgelu_net_bind(&net, tokens, token) || lgelu_net_generate(&net, 0, 2)) {
+        check(0, "two tokens are generated", "%s", net.message);
+    } else {
+        planted = WEIGHTS;
+        check(lgelu_net_generate(&net, 2, 1) == LGELU_E_MEMORY, "a token whose forward fails",
+              "it passed");
+        planted = NOTHING;
+        lgelu__guards_make(&net);
+        net.status = LGELU_OK;
+        check(lgelu_net_generate(&net, 2, 1) == LGELU_E_ARGUMENT
+                  && strstr(net.message, "only 0 before them"),
+              "after a failed token none is known", "status %d, '%s'", (int)net.status,
+              net.message);
+        net.status = LGELU_OK;
+        check(!lgelu_net_generate(&net, 0, 3), "from the first one on it continues", "%s",
+              net.message);
+    }
+    free(memory);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t count = 300000, seed = 1;
@@ -413,5 +486,7 @@ int main(int argc, char **argv)
         plant_is_caught((plant)what);
     }
     check(worker_is_caught(), "caught: a product's worker that is written past", "it isn't");
+    worker_of_a_layer();
+    failed_generation();
     return check_end();
 }
