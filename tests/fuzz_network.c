@@ -1408,7 +1408,6 @@ static int finite(double x) { return x - x <= 0; }
 /* Reads every value that may be read. Returns 0 if some are not finite. */
 static int values_of(const slot *s)
 {
-    volatile float sink = 0;
     const size_t samples = s->net.internal.tokens ? s->net.internal.tokens : s->net.samples;
     int good = 1;
     for (int i = -1; i <= s->net.count; i++) {
@@ -1429,10 +1428,8 @@ static int values_of(const slot *s)
                  || ((const unsigned char *)y >= s->block
                      && (const unsigned char *)(y + samples * each) <= s->block + s->bytes),
              "the value of '%s' leaves the block", s->nodes[i].name);
-        for (size_t k = 0; k < samples * each; k++) {
-            sink += y[k];
+        for (size_t k = 0; k < samples * each; k++)
             good &= y[k] - y[k] <= 0;
-        }
     }
     return good;
 }
@@ -1697,8 +1694,8 @@ static void on_twin(int yes) { lgelu_isa_limit(yes ? isa_of_twin : isa_of_slots)
 
 static void choose_isas(void)
 {
-    int isa[4], count = 0;
-    for (int i = LGELU_ISA_SCALAR; i <= LGELU_ISA_AVX512; i++) {
+    int isa[LGELU_ISA_COUNT], count = 0;
+    for (int i = LGELU_ISA_SCALAR; i < LGELU_ISA_COUNT; i++) {
         if (lgelu_isa_limit(i) == i)
             isa[count++] = i;
     }

@@ -71,6 +71,27 @@ verdict $([ -z "$other" ]; echo $?) "tests/README.md: the table of promises name
 sed 's/`test_gemm`/`test_gem`/' README.md > $dir/changed.md
 verdict $([ "$(promised $dir/changed.md | diff $dir/tests - | grep -c '^[<>]')" = 2 ]; echo $?) "a test that is not in the table, and a name without a test, are found" "they are not"
 
+# ---- names since 1.0: each is in the header ----
+# unknown DOCUMENT: the names of the second column of tables, and of the list of new ones, that lgelu.h does not have as a whole word
+unknown()
+{
+    awk '/^New in 1.0/ { all = 1 } /^\| / { n = split($0, cell, "|"); print all ? $0 : cell[n - 1] }' "$1" | grep -o -w -E '(lgelu|LGELU)_[A-Za-z0-9_]+' | sort -u | while read -r name; do
+        grep -q -w -e "$name" ../lgelu.h || made "$name" || echo "$name"; done
+}
+# made NAME: whether a list of the header makes this name
+made()
+{
+    case $1 in
+    LGELU_OP_*) grep -q "^    X(${1#LGELU_OP_}, " ../lgelu.h ;;
+    LGELU_GATE_*) grep -q "^    X(${1#LGELU_GATE_}, " ../lgelu.h ;;
+    *) return 1 ;;
+    esac
+}
+other=$(unknown names-1.0.md)
+verdict $([ -z "$other" ]; echo $?) "tests/names-1.0.md: the names since 1.0 are in lgelu.h" "$other"
+sed 's/`lgelu_trait`/`lgelu_traits`/; s/`LGELU_OP_MUL`/`LGELU_OP_MULS`/; s/`LGELU_INIT_HE`, `LGELU_INIT_GLOROT`,/`LGELU_INIT_HEE`,/' names-1.0.md > $dir/changed.md
+verdict $([ "$(unknown $dir/changed.md | wc -l)" = 3 ]; echo $?) "names that the header does not have are found" "$(unknown $dir/changed.md)"
+
 # ---- links of all documents: the file is there, and the heading in it ----
 documents=$(cd .. && find . .github -name '*.md' ! -path '*/build/*' ! -path './.git/*' | sed 's|^\./||' | sort -u)
 # headings DOCUMENT: as anchors

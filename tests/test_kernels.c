@@ -826,8 +826,8 @@ int main(int argc, char **argv)
 {
     const uint64_t recorded = 0xbe066466813ed4da;
     const char *cap = getenv("LGELU_ISA");
-    int isa, most = LGELU_ISA_AVX512;
-    for (isa = 0; cap && isa <= LGELU_ISA_AVX512; isa++) {
+    int isa, most = LGELU_ISA_COUNT - 1;
+    for (isa = 0; cap && isa < LGELU_ISA_COUNT; isa++) {
         if (!strcmp(cap, lgelu_isa_name(isa)))
             most = isa;
     }

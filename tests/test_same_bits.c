@@ -25,7 +25,7 @@
 enum { MOST_PARTS = 48, N = 4099 }; /* no multiple of any vector width */
 static struct {
     char name[32];
-    uint64_t hash[4];
+    uint64_t hash[LGELU_ISA_COUNT];
 } part[MOST_PARTS];
 
 static int parts, lane; /* lane: which instruction set is being hashed */
@@ -42,7 +42,7 @@ static int number_of(const char *name)
         exit(2);
     }
     strncpy(part[parts].name, name, sizeof part[parts].name - 1);
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < LGELU_ISA_COUNT; i++)
         part[parts].hash[i] = HASH_START;
     return parts++;
 }
@@ -824,7 +824,7 @@ static uint64_t recorded(FILE *f, const char *name)
 
 int main(int count, char **arg)
 {
-    int isa, most = isa_from_environment(), used[4] = { 0, 0, 0, 0 }, i,
+    int isa, most = isa_from_environment(), used[LGELU_ISA_COUNT] = { 0 }, i,
              only_print = count > 1 && !strcmp(arg[1], "--record");
     uint64_t together = HASH_START;
     FILE *f;
@@ -854,7 +854,7 @@ int main(int count, char **arg)
     for (i = 0; i < parts; i++) {
         uint64_t hash = part[i].hash[most], known = recorded(f, part[i].name);
         char differs[64] = "";
-        for (isa = 0; isa < 4; isa++) {
+        for (isa = 0; isa < LGELU_ISA_COUNT; isa++) {
             if (used[isa] && part[i].hash[isa] != hash) {
                 strcat(differs, " ");
                 strcat(differs, lgelu_isa_name(isa));

@@ -49,10 +49,10 @@
 
    To read another operator: a function that takes the model and the node, makes output 0 by
    onnx_set_result, onnx_set_view or onnx_pass and returns 1, or returns onnx_refuse; and a row of
-   the table in [16]. A new kind of layer also needs cases in onnx_short_name, whose lack the
-   compiler reports, in onnx_build_layer, and, if it has weights, in onnx_put_layer; neither of
-   these is reported. What onnx_out writes for it must be read: test_onnx writes networks by
-   tests/tools/onnx_nets.c and reads them by onnx_back.c. */
+   the table in [16]. A new kind of layer also needs a case in onnx_build_layer and, if it has
+   weights, in onnx_put_layer. The compiler reports neither, since both have a default. What
+   onnx_out writes for it must be read: test_onnx writes networks by tests/tools/onnx_nets.c and
+   reads them by onnx_back.c. */
 #include "onnx_in.h"
 #include "smooth.h"
 #include <float.h>

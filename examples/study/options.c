@@ -538,10 +538,8 @@ static int check(study *s)
     }
 #endif
     if (isa && *isa) {
-        int id = LGELU_ISA_SCALAR;
-        while (id <= LGELU_ISA_AVX512 && strcmp(isa, lgelu_isa_name(id)))
-            id++;
-        if (id > LGELU_ISA_AVX512)
+        const int id = lgelu_isa_from_name(isa);
+        if (id < 0)
             return study_fail(s, "LGELU_ISA: '%s', expected scalar, avx2, avx512 or neon", isa);
         lgelu_isa_limit(id);
     }

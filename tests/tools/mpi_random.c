@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     const char *isa = getenv("LGELU_ISA");
     shards s;
     MPI_Init(&argc, &argv);
-    for (int k = LGELU_ISA_SCALAR; isa && k <= LGELU_ISA_AVX512; k++) {
+    for (int k = LGELU_ISA_SCALAR; isa && k < LGELU_ISA_COUNT; k++) {
         if (!strcmp(isa, lgelu_isa_name(k)))
             lgelu_isa_limit(k);
     }

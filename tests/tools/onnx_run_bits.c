@@ -107,16 +107,14 @@ static uint64_t evaluate(const onnx_graph *g, const lgelu_threads *threads)
 /* Evaluates on every instruction set and number of threads, and prints the hash. */
 static int compare(const char *name, const void *file, size_t bytes)
 {
-    static const int isa[] = { LGELU_ISA_SCALAR, LGELU_ISA_AVX2, LGELU_ISA_AVX512 };
     const lgelu_threads two = { run_both, NULL };
     const int most = lgelu_isa();
     char message[160];
     onnx_graph *g = onnx_graph_open(file, bytes, NULL, NULL, message);
     const uint64_t first = g ? evaluate(g, NULL) : 0;
-    int bad = 0;
-    size_t k;
-    for (k = 0; first && k < sizeof isa / sizeof *isa; k++) {
-        if (lgelu_isa_limit(isa[k]) == isa[k])
+    int bad = 0, isa;
+    for (isa = LGELU_ISA_SCALAR; first && isa < LGELU_ISA_COUNT; isa++) {
+        if (lgelu_isa_limit(isa) == isa)
             bad |= evaluate(g, NULL) != first || evaluate(g, &two) != first;
         lgelu_isa_limit(most);
     }

@@ -172,7 +172,7 @@ int main(int count, char **word)
     }
     for (i = 0; i < 64; i++)
         lambda[i] = 1 + (float)i;
-    for (isa = LGELU_ISA_SCALAR; isa <= LGELU_ISA_AVX512; isa++) {
+    for (isa = LGELU_ISA_SCALAR; isa < LGELU_ISA_COUNT; isa++) {
         if (lgelu_isa_limit(isa) != isa)
             continue;
         for (part = 0; part < 2; part++) {
