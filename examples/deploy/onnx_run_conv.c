@@ -93,29 +93,49 @@ static int64_t onnx_conv_row(const conv_plan *plan, const conv_run *r, const int
     return at * plan->w[plan->dims - 1].in;
 }
 
-/* Writes a row of P in the columns of a run: the elements with this tap in the last dimension, of
-   which [low, high) are inside the image. */
-static void onnx_conv_copy(float *out, const float *x, const onnx_window *w, const conv_run *r,
-                           int64_t tap, int64_t low, int64_t high)
+/* How the columns of a run divide for one tap in the last dimension: so many are left of the image,
+   inside and right of it; `at` is where the first one inside reads. */
+typedef struct {
+    size_t left, inside, right;
+    int64_t at;
+} conv_parts;
+
+static conv_parts onnx_conv_divide(const onnx_window *w, const conv_run *r, int64_t tap)
 {
     const int64_t end = r->first + (int64_t)r->n;
-    int64_t at = r->first * w->stride - w->before + tap * w->dilation, k;
+    int64_t low, high;
+    conv_parts p;
+    onnx_window_range(w, tap, &low, &high);
     low = low < r->first ? r->first : low > end ? end : low;
     high = high > end ? end : high < low ? low : high;
-    for (k = r->first; k < low; k++)
-        *out++ = 0;
-    at += (low - r->first) * w->stride;
-    if (w->stride == 1) {
-        memcpy(out, x + at, (size_t)(high - low) * sizeof *out);
-        out += high - low;
-    } else {
-        for (k = low; k < high; k++) {
-            *out++ = x[at];
-            at += w->stride;
-        }
+    p.left = (size_t)(low - r->first);
+    p.inside = (size_t)(high - low);
+    p.right = (size_t)(end - high);
+    p.at = low * w->stride - w->before + tap * w->dilation;
+    return p;
+}
+
+static void onnx_conv_zero(float *out, size_t n)
+{
+    size_t k;
+    for (k = 0; k < n; k++)
+        out[k] = 0;
+}
+
+/* Copies every stride-th element of x. A run is short, so that a call of memcpy would take longer
+   than the copy. */
+static void onnx_conv_copy(float *out, const float *x, size_t stride, size_t n)
+{
+    size_t k = 0;
+    if (stride == 1) {
+        for (; k + 4 <= n; k += 4)
+            onnx_four_store(out + k, onnx_four_load(x + k));
+    } else if (stride == 2) {
+        for (; k + 4 <= n; k += 4)
+            onnx_four_store(out + k, onnx_four_second(x + 2 * k));
     }
-    for (k = high; k < end; k++)
-        *out++ = 0;
+    for (; k < n; k++)
+        out[k] = x[k * stride];
 }
 
 /* Sets tap to the place of tap number n. */
@@ -139,19 +159,23 @@ static void onnx_conv_read_columns(float *out, size_t out_stride, size_t i, size
     size_t done = 0, r, tap;
     /* The rows of one tap after another: they differ in the channel alone. */
     for (tap = i % plan->taps; done < rows && done < plan->taps; done++) {
-        int64_t place[ONNX_MOST_RANK], low, high;
+        int64_t place[ONNX_MOST_RANK];
         onnx_conv_tap(plan, tap, place);
-        onnx_window_range(w, place[plan->dims - 1], &low, &high);
         for (r = 0; r < runs; r++) {
+            const conv_parts parts = onnx_conv_divide(w, run + r, place[plan->dims - 1]);
             const int64_t at = onnx_conv_row(plan, run + r, place);
             const float *x = run[r].image + (i + done) / plan->taps * plan->x_pixels;
             float *to = out + done * out_stride + run[r].to;
             size_t row;
             for (row = done; row < rows; row += plan->taps) {
-                if (at < 0)
-                    memset(to, 0, run[r].n * sizeof *to);
-                else
-                    onnx_conv_copy(to, x + at, w, run + r, place[plan->dims - 1], low, high);
+                if (at < 0) {
+                    onnx_conv_zero(to, run[r].n);
+                } else {
+                    onnx_conv_zero(to, parts.left);
+                    onnx_conv_copy(to + parts.left, x + at + parts.at, (size_t)w->stride,
+                                   parts.inside);
+                    onnx_conv_zero(to + parts.left + parts.inside, parts.right);
+                }
                 x += plan->x_pixels;
                 to += plan->taps * out_stride;
             }
