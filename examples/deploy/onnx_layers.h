@@ -2,7 +2,7 @@
 
    onnx_layers.h: what the layers of onnx_run.h share: tensors in the type in which a layer is
    computed, batches of products, windows of convolutions and pooling, and passes over rows of
-   floats. Private to onnx_run*.c.
+   floats. Private to onnx_run*.c and onnx_relu*.c.
 
    Every product that meets a sum is rounded before (ONNX_ROUNDED), and every sum has one order, so
    that neither the compiler nor the number of threads changes a bit. */
@@ -59,6 +59,13 @@ ONNX_QUICK onnx_four onnx_four_times(onnx_four a, onnx_four b)
 }
 
 ONNX_QUICK onnx_four onnx_four_set(float a) { return (onnx_four){ a, a, a, a }; }
+
+/* a where it is above 0, else 0, also for a NaN. */
+ONNX_QUICK onnx_four onnx_four_positive(onnx_four a)
+{
+    typedef int32_t four_bits __attribute__((vector_size(16)));
+    return (onnx_four)((four_bits)a & (four_bits)(a > 0));
+}
 #else
 typedef struct {
     float lane[4];
@@ -87,6 +94,14 @@ ONNX_QUICK onnx_four onnx_four_set(float a)
     for (i = 0; i < 4; i++)
         v.lane[i] = a;
     return v;
+}
+
+ONNX_QUICK onnx_four onnx_four_positive(onnx_four a)
+{
+    int i;
+    for (i = 0; i < 4; i++)
+        a.lane[i] = a.lane[i] > 0 ? a.lane[i] : 0;
+    return a;
 }
 #endif
 

@@ -17,6 +17,7 @@
    that the inputs do not have are not lost. Gates that are not bounded towards -∞ have their line
    there taken off first. Every product that meets a sum is an explicit fma. */
 #include "onnx_relu_inside.h"
+#include "onnx_layers.h"
 
 enum {
     ONNX_PIECES_LIST = 14,
@@ -322,7 +323,7 @@ static int onnx_pieces_axis(const struct onnx_relu_space *s, int v)
     }
 }
 
-/* Of channel c the element i; *count of them. */
+/* How many elements of a channel are neighbours. */
 static size_t onnx_pieces_inner(const onnx_tensor *z, int axis)
 {
     size_t inner = 1;
@@ -686,25 +687,51 @@ static float onnx_pieces_at(const onnx_relu_pieces *p, size_t c, float x)
     for (j = 0; j < p->relus; j++) {
         const size_t at = (size_t)j * p->channels + c;
         const float r = x - p->kink[at];
-        sum += p->slope[at] * (r > 0 ? r : 0);
+        sum += onnx_times(p->slope[at], r > 0 ? r : 0);
     }
-    return p->has_line ? sum + p->line[c] * x : sum;
+    return p->has_line ? sum + onnx_times(p->line[c], x) : sum;
+}
+
+/* The same for n neighbours. */
+static void onnx_pieces_along(const onnx_relu_pieces *p, size_t c, float *y, const float *x,
+                              size_t n)
+{
+    const onnx_four base = onnx_four_set(p->base[c]);
+    const onnx_four line = onnx_four_set(p->has_line ? p->line[c] : 0);
+    size_t i;
+    int j;
+    for (i = 0; i + 4 <= n; i += 4) {
+        const onnx_four z = onnx_four_load(x + i);
+        onnx_four sum = base;
+        for (j = 0; j < p->relus; j++) {
+            const size_t at = (size_t)j * p->channels + c;
+            const onnx_four r = onnx_four_add(z, onnx_four_set(-p->kink[at]));
+            sum = onnx_four_add(
+                sum, onnx_four_times(onnx_four_set(p->slope[at]), onnx_four_positive(r)));
+        }
+        if (p->has_line)
+            sum = onnx_four_add(sum, onnx_four_times(line, z));
+        onnx_four_store(y + i, sum);
+    }
+    for (; i < n; i++)
+        y[i] = onnx_pieces_at(p, c, x[i]);
 }
 
 onnx_tensor *onnx_relu_apply(struct onnx_relu_space *s, int k, const onnx_tensor *z)
 {
     const onnx_relu_pieces *p = s->pieces + k;
     onnx_tensor *y = onnx_tensor_make(s->run, z->type, z->rank, z->dim);
-    const size_t inner = onnx_pieces_inner(z, p->axis);
-    size_t i = 0, n, c;
-    for (c = 0; y && i < y->count; c = c + 1 < p->channels ? c + 1 : 0) {
-        for (n = 0; n < inner; n++, i++) {
-            if (z->type == ONNX_F32)
-                ((float *)y->data)[i] = onnx_pieces_at(p, c, ((const float *)z->data)[i]);
-            else
-                onnx_tensor_set_real(y, i,
-                                     (double)onnx_pieces_at(p, c, (float)onnx_relu_real(z, i)));
+    const size_t inner = p->channels > 1 ? onnx_pieces_inner(z, p->axis) : z->count;
+    size_t i, n, c = 0;
+    for (i = 0; y && i < y->count; i += inner) {
+        if (z->type == ONNX_F32) {
+            onnx_pieces_along(p, c, (float *)y->data + i, (const float *)z->data + i, inner);
+        } else {
+            for (n = i; n < i + inner; n++)
+                onnx_tensor_set_real(y, n,
+                                     (double)onnx_pieces_at(p, c, (float)onnx_relu_real(z, n)));
         }
+        c = c + 1 < p->channels ? c + 1 : 0;
     }
     return y;
 }
