@@ -661,6 +661,93 @@ static void limits(const memory_file *f)
     check(run_network(f, &o, y, &most) && *said, "a run is stopped", "%s", said);
 }
 
+/* A node whose input a has zeros, and whose input b, if it has one, is a list of integers; `limit`
+   is more than its values take, but less than these and what it needs beside them. */
+typedef struct {
+    const char *op, *attributes;
+    int opset, type, rank;
+    int64_t dim[4];
+    int list; /* how many integers of b */
+    int64_t b[8];
+    size_t limit;
+} large;
+
+/* Runs the node with a limit of memory, 0: none. Returns 1 if it runs; else why is in said. */
+static int try_large(const large *r, size_t limit, size_t *most)
+{
+    memory_file graph = { NULL, 0, 0 }, f;
+    const int64_t list = r->list;
+    const char *in = "a";
+    onnx_run_options o;
+    onnx_graph *g;
+    onnx_run *run;
+    int good = 0;
+    build_value(&graph, BUILD_INPUT, "a", r->type, r->rank, r->dim);
+    if (list)
+        build_initializer(&graph, "b", ONNX_I64, 1, &list, r->b, (size_t)list * 8);
+    if (list)
+        in = strcmp(r->op, "Resize") ? "a b" : "a - - b";
+    build_node(&graph, r->op, in, strcmp(r->op, "TopK") ? "y" : "y z", r->attributes);
+    build_value(&graph, BUILD_OUTPUT, "y", r->type, -1, NULL);
+    f = build_model(&graph, 8, r->opset);
+    memset(&o, 0, sizeof o);
+    o.memory = limit;
+    said[0] = 0;
+    g = onnx_graph_open(f.data, f.size, NULL, NULL, said);
+    run = g ? onnx_run_begin(g, &o, said) : NULL;
+    if (run) {
+        onnx_tensor *x = onnx_tensor_make(run, r->type, r->rank, r->dim);
+        if (x) {
+            memset(x->data, 0, x->count * onnx_type_bytes(r->type));
+            onnx_run_set(run, g->top.input[0], x);
+            good = !onnx_run_all(run);
+        }
+        snprintf(said, sizeof said, "%s", run->message);
+        *most = run->most;
+    }
+    onnx_run_end(run);
+    onnx_graph_close(g);
+    free(f.data);
+    return good;
+}
+
+/* Workspaces and temporary arrays count in the limit as well. */
+static void workspaces(void)
+{
+    static const large list[] = {
+        { "DFT", "onesided=1", 17, ONNX_F32, 3, { 1, 1, 1 }, 1, { 4096 }, 65536 },
+        { "TopK", "", 11, ONNX_U8, 1, { 4000 }, 1, { 1 }, 40000 },
+        { "Unique", "", 11, ONNX_U8, 1, { 4000 }, 0, { 0 }, 40000 },
+        { "Det", "", 11, ONNX_F32, 2, { 100, 100 }, 0, { 0 }, 60000 },
+        { "Pad", "", 13, ONNX_U8, 1, { 1 }, 2, { 0, 9999 }, 40000 },
+        { "Softmax", "", 13, ONNX_F16, 1, { 10000 }, 0, { 0 }, 80000 },
+        { "Resize",
+          "mode:linear antialias=1",
+          18,
+          ONNX_F32,
+          3,
+          { 1, 1, 8000 },
+          3,
+          { 1, 1, 4000 },
+          65000 },
+        { "SplitToSequence", "keepdims=0", 11, ONNX_U8, 1, { 1000 }, 0, { 0 }, 60000 },
+        { "MaxPool", "kernel_shape=1,1", 12, ONNX_F32, 4, { 1, 1, 1, 9000 }, 0, { 0 }, 80000 },
+    };
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        const large *r = list + k;
+        char name[96];
+        size_t most = 0, with = 0;
+        int free_run, limited;
+        snprintf(name, sizeof name, "%s: what it needs beside its values counts in the limit",
+                 r->op);
+        free_run = try_large(r, 0, &most);
+        limited = !free_run || try_large(r, r->limit, &with);
+        check(free_run && !limited && strstr(said, "limit") && strstr(said, r->op)
+                  && most > r->limit && with <= r->limit,
+              name, "%s; at most %zu bytes, %zu with a limit of %zu", said, most, with, r->limit);
+    }
+}
+
 /* 1 if a graph of one node is refused with this text, before it is run or after. */
 static int refused(const row *r, const char *text) { return !try_row(r, 0) && strstr(said, text); }
 
@@ -697,6 +784,7 @@ int main(void)
     operators();
     same_bits(&f);
     limits(&f);
+    workspaces();
     refusals();
     free(f.data);
     return check_end();

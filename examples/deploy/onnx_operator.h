@@ -157,8 +157,15 @@ void onnx_parallel(onnx_run *run, lgelu_task *task, void *user, size_t count);
 /* The threads of the run as lgelu_multiply takes them. */
 const lgelu_threads *onnx_threads(const onnx_run *run);
 
-/* A workspace that is valid until the next call of this function; NULL after an error. */
+/* A workspace that is valid until the next call of this function, and while the operator runs; NULL
+   after an error. */
 void *onnx_work(onnx_call *c, size_t bytes);
+
+/* Allocates zeros that count in the memory of the run, like values; not inside of a task. Free them
+   by onnx_room_free, which takes NULL too. NULL: beyond the limit, or out of memory, with a
+   message. Everything whose size depends on values of the file is allocated so. */
+void *onnx_room(onnx_call *c, size_t count, size_t size);
+void onnx_room_free(void *p);
 
 /* Computes a product by lgelu_multiply on the run's threads, with onnx_work. Returns 0 or -1. */
 int onnx_product(onnx_call *c, const lgelu_product *job);

@@ -17,11 +17,14 @@
 #endif
 
 enum {
-    RUN_POOL = 32,        /* freed blocks that are kept to be used again */
-    RUN_POOLED = 1 << 16, /* bytes: smaller blocks are left to malloc */
-    RUN_ALIGNMENT = 64,   /* bytes */
-    RUN_MOST_DEPTH = 32,  /* nested subgraphs and functions */
-    RUN_NEWEST = 28       /* the opset of operators that are parts of others */
+    RUN_POOL = 32,                   /* freed blocks that are kept to be used again */
+    RUN_POOLED = 1 << 16,            /* bytes: smaller blocks are left to malloc */
+    RUN_ALIGNMENT = 64,              /* bytes */
+    RUN_VALUE = sizeof(onnx_tensor), /* bytes that count for a tensor beside its buffer */
+    /* bytes that count for a buffer beside its elements */
+    RUN_BUFFER = sizeof(onnx_buffer) + RUN_ALIGNMENT + sizeof(void *),
+    RUN_MOST_DEPTH = 32, /* nested subgraphs and functions */
+    RUN_NEWEST = 28      /* the opset of operators that are parts of others */
 };
 
 typedef struct {
@@ -37,15 +40,17 @@ typedef struct {
 struct onnx_run_space {
     run_block pool[RUN_POOL];
     int pooled;
+    size_t pooled_bytes;
     unsigned char *needed; /* by node of the main graph */
     int *first_dead;       /* by node of the main graph: the first value to free behind it, or -1 */
     int *next_dead;        /* by value: the next one of the same node, or -1 */
-    void *work;            /* of products */
-    size_t work_bytes;
-    int depth;      /* of nested subgraphs that are running */
-    run_text *text; /* a table of the texts that operators made, which stay until the end */
+    onnx_buffer *work;     /* of onnx_work, while an operator runs */
+    int depth;             /* of nested subgraphs that are running */
+    run_text *text;        /* a table of the texts that operators made, which stay until the end */
     size_t texts, text_places;
 };
+
+static onnx_tensor *onnx_run_not_made(onnx_call *c);
 
 /* ---- [1] MEMORY ---- */
 
@@ -80,6 +85,38 @@ static void onnx_run_empty_pool(onnx_run *r)
     struct onnx_run_space *s = r->space;
     while (s->pooled)
         onnx_run_release(s->pool[--s->pooled].data);
+    s->pooled_bytes = 0;
+}
+
+/* Counts bytes that are about to be allocated, unless they exceed the limit, which is then
+   reported. Blocks that are kept to be used again are freed where both would exceed it. Returns 0
+   or -1. */
+static int onnx_run_count(onnx_run *r, size_t bytes)
+{
+    const size_t most = r->options.memory ? r->options.memory : (size_t)-1 / 2;
+    if (r->used > most || bytes > most - r->used) {
+        if (!r->message[0])
+            deploy_refuse(r->message, LGELU_E_MEMORY,
+                          r->options.memory
+                              ? "a value of %z bytes beside %z bytes exceeds the limit of %z"
+                              : "out of memory: a value of %z bytes beside %z bytes",
+                          bytes, r->used, most);
+        return -1;
+    }
+    r->used += bytes;
+    if (r->used > r->most)
+        r->most = r->used;
+    if (r->space->pooled_bytes > most - r->used)
+        onnx_run_empty_pool(r);
+    return 0;
+}
+
+/* Reports that bytes could not be allocated, which are counted no longer. */
+static void onnx_run_lacks(onnx_run *r, size_t bytes)
+{
+    r->used -= bytes;
+    if (!r->message[0])
+        deploy_refuse(r->message, LGELU_E_MEMORY, "out of memory: a value of %z bytes", bytes);
 }
 
 /* Takes a block of at least so many bytes, and at most half as many more, from the pool; NULL:
@@ -97,6 +134,7 @@ static void *onnx_run_from_pool(struct onnx_run_space *s, size_t *bytes)
         return NULL;
     data = s->pool[best].data;
     *bytes = s->pool[best].bytes;
+    s->pooled_bytes -= *bytes;
     s->pool[best] = s->pool[--s->pooled];
     return data;
 }
@@ -105,13 +143,8 @@ static onnx_buffer *onnx_run_new_buffer(onnx_run *r, size_t bytes)
 {
     onnx_buffer *b;
     size_t size = bytes ? bytes : 1;
-    if (r->options.memory && (r->used > r->options.memory || size > r->options.memory - r->used)) {
-        if (!r->message[0])
-            deploy_refuse(r->message, LGELU_E_MEMORY,
-                          "a value of %z bytes beside %z bytes exceeds the limit of %z", bytes,
-                          r->used, r->options.memory);
+    if (onnx_run_count(r, deploy_plus(size, RUN_BUFFER)))
         return NULL;
-    }
     b = (onnx_buffer *)calloc(1, sizeof *b);
     if (b && size >= RUN_POOLED)
         b->data = onnx_run_from_pool(r->space, &size);
@@ -123,14 +156,14 @@ static onnx_buffer *onnx_run_new_buffer(onnx_run *r, size_t bytes)
     }
     if (!b || !b->data) {
         free(b);
-        if (!r->message[0])
-            deploy_refuse(r->message, LGELU_E_MEMORY, "out of memory: a value of %z bytes", bytes);
+        onnx_run_lacks(r, size + RUN_BUFFER);
         return NULL;
     }
     b->references = 1;
     b->bytes = size;
     b->run = r;
-    r->used += size;
+    /* A block that is used again may be larger; it was counted in the pool. */
+    r->used += size - (bytes ? bytes : 1);
     if (r->used > r->most)
         r->most = r->used;
     return b;
@@ -144,19 +177,60 @@ static void onnx_run_free_buffer(onnx_buffer *b)
         return;
     for (k = 0; k < b->tensors; k++)
         onnx_tensor_free(((onnx_tensor **)b->data)[k]);
-    b->run->used -= b->bytes;
+    b->run->used -= b->bytes + RUN_BUFFER;
     if (b->bytes >= RUN_POOLED) {
         if (s->pooled == RUN_POOL) {
+            s->pooled_bytes -= s->pool[0].bytes;
             onnx_run_release(s->pool[0].data);
             s->pool[0] = s->pool[--s->pooled];
         }
         s->pool[s->pooled].data = b->data;
         s->pool[s->pooled].bytes = b->bytes;
+        s->pooled_bytes += b->bytes;
         s->pooled++;
     } else {
         onnx_run_release(b->data);
     }
     free(b);
+}
+
+/* What onnx_room stores before its elements. */
+typedef struct {
+    onnx_run *run;
+    size_t bytes; /* all that count */
+} run_room;
+
+void *onnx_room(onnx_call *c, size_t count, size_t size)
+{
+    const size_t bytes = deploy_times(count, size);
+    run_room room;
+    char *p;
+    room.run = c->run;
+    room.bytes = deploy_plus(bytes, 2 * RUN_ALIGNMENT + sizeof(void *));
+    if (onnx_run_count(c->run, room.bytes)) {
+        onnx_run_not_made(c);
+        return NULL;
+    }
+    p = (char *)onnx_run_allocate(RUN_ALIGNMENT + bytes);
+    if (!p) {
+        onnx_run_lacks(c->run, room.bytes);
+        onnx_run_not_made(c);
+        return NULL;
+    }
+    memcpy(p, &room, sizeof room);
+    return memset(p + RUN_ALIGNMENT, 0, bytes);
+}
+
+void onnx_room_free(void *p)
+{
+    char *block;
+    run_room room;
+    if (p) {
+        block = (char *)p - RUN_ALIGNMENT;
+        memcpy(&room, block, sizeof room);
+        room.run->used -= room.bytes;
+        onnx_run_release(block);
+    }
 }
 
 /* ---- [2] TENSORS ---- */
@@ -188,9 +262,26 @@ static onnx_tensor *onnx_run_no_tensor(onnx_run *r, const char *why)
     return NULL;
 }
 
+/* Makes a tensor like `shape`, whose buffer it takes over: on failure this is freed. */
+static onnx_tensor *onnx_run_new_tensor(onnx_run *r, const onnx_tensor *shape)
+{
+    onnx_tensor *x = NULL;
+    if (!onnx_run_count(r, RUN_VALUE)) {
+        x = (onnx_tensor *)malloc(sizeof *x);
+        if (!x)
+            onnx_run_lacks(r, RUN_VALUE);
+    }
+    if (!x) {
+        onnx_run_free_buffer(shape->buffer);
+        return NULL;
+    }
+    *x = *shape;
+    return x;
+}
+
 onnx_tensor *onnx_tensor_make(onnx_run *r, int type, int rank, const int64_t *dim)
 {
-    onnx_tensor shape, *x;
+    onnx_tensor shape;
     memset(&shape, 0, sizeof shape);
     if (onnx_run_shape(&shape, rank, dim))
         return onnx_run_no_tensor(r,
@@ -198,18 +289,12 @@ onnx_tensor *onnx_tensor_make(onnx_run *r, int type, int rank, const int64_t *di
                                   "elements");
     if (!onnx_type_bytes(type))
         return onnx_run_no_tensor(r, "a value would have a type that is not supported");
-    x = (onnx_tensor *)malloc(sizeof *x);
-    if (!x)
-        return onnx_run_no_tensor(r, "out of memory");
-    *x = shape;
-    x->type = type;
-    x->buffer = onnx_run_new_buffer(r, x->count * onnx_type_bytes(type));
-    if (!x->buffer) {
-        free(x);
+    shape.type = type;
+    shape.buffer = onnx_run_new_buffer(r, shape.count * onnx_type_bytes(type));
+    if (!shape.buffer)
         return NULL;
-    }
-    x->data = x->buffer->data;
-    return x;
+    shape.data = shape.buffer->data;
+    return onnx_run_new_tensor(r, &shape);
 }
 
 onnx_tensor *onnx_tensor_share(onnx_run *r, const onnx_tensor *x)
@@ -219,20 +304,17 @@ onnx_tensor *onnx_tensor_share(onnx_run *r, const onnx_tensor *x)
 
 onnx_tensor *onnx_tensor_reshape(onnx_run *r, const onnx_tensor *x, int rank, const int64_t *dim)
 {
-    onnx_tensor *y, shape = *x;
+    onnx_tensor shape = *x;
     if (onnx_run_shape(&shape, rank, dim) || shape.count != x->count)
         return onnx_run_no_tensor(r, "a new shape has another number of elements");
-    y = (onnx_tensor *)malloc(sizeof *y);
-    if (!y)
-        return onnx_run_no_tensor(r, "out of memory");
-    *y = shape;
-    y->buffer->references++;
-    return y;
+    shape.buffer->references++;
+    return onnx_run_new_tensor(r, &shape);
 }
 
 void onnx_tensor_free(onnx_tensor *x)
 {
     if (x) {
+        x->buffer->run->used -= RUN_VALUE;
         onnx_run_free_buffer(x->buffer);
         free(x);
     }
@@ -240,25 +322,20 @@ void onnx_tensor_free(onnx_tensor *x)
 
 onnx_tensor *onnx_sequence_make(onnx_run *r, int type, size_t count)
 {
-    onnx_tensor *x;
+    onnx_tensor shape;
     if (count > (size_t)-1 / 32)
         return onnx_run_no_tensor(r, "a sequence would be too long");
-    x = (onnx_tensor *)calloc(1, sizeof *x);
-    if (!x)
-        return onnx_run_no_tensor(r, "out of memory");
-    x->type = type;
-    x->rank = 1;
-    x->dim[0] = (int64_t)count;
-    x->count = count;
-    x->buffer = onnx_run_new_buffer(r, count * sizeof(onnx_tensor *));
-    if (!x->buffer) {
-        free(x);
+    memset(&shape, 0, sizeof shape);
+    shape.type = type;
+    shape.rank = 1;
+    shape.dim[0] = (int64_t)count;
+    shape.count = count;
+    shape.buffer = onnx_run_new_buffer(r, count * sizeof(onnx_tensor *));
+    if (!shape.buffer)
         return NULL;
-    }
-    memset(x->buffer->data, 0, count * sizeof(onnx_tensor *));
-    x->buffer->tensors = count;
-    x->data = x->buffer->data;
-    return x;
+    shape.data = memset(shape.buffer->data, 0, count * sizeof(onnx_tensor *));
+    shape.buffer->tensors = count;
+    return onnx_run_new_tensor(r, &shape);
 }
 
 onnx_tensor **onnx_sequence_of(const onnx_tensor *x) { return (onnx_tensor **)x->data; }
@@ -364,14 +441,15 @@ static size_t onnx_run_hash(const void *bytes, size_t n)
 }
 
 /* Makes the table of texts larger where it would be more than half full. Returns 0 or -1. */
-static int onnx_run_grow_texts(struct onnx_run_space *s)
+static int onnx_run_grow_texts(onnx_call *c)
 {
+    struct onnx_run_space *s = c->run->space;
     const size_t places = s->text_places ? 2 * s->text_places : 64;
     run_text *larger;
     size_t k, at;
     if (2 * (s->texts + 1) < s->text_places)
         return 0;
-    larger = (run_text *)deploy_room(places, sizeof *larger);
+    larger = (run_text *)onnx_room(c, places, sizeof *larger);
     if (!larger)
         return -1;
     for (k = 0; k < s->text_places; k++) {
@@ -382,7 +460,7 @@ static int onnx_run_grow_texts(struct onnx_run_space *s)
             at = (at + 1) & (places - 1);
         larger[at] = s->text[k];
     }
-    free(s->text);
+    onnx_room_free(s->text);
     s->text = larger;
     s->text_places = places;
     return 0;
@@ -393,15 +471,15 @@ int onnx_text(onnx_call *c, const void *bytes, size_t n, deploy_span *text)
     struct onnx_run_space *s = c->run->space;
     unsigned char *copy;
     size_t at;
-    if (onnx_run_grow_texts(s))
-        return onnx_refuse_call(c, "out of memory");
+    if (onnx_run_grow_texts(c))
+        return -1;
     at = onnx_run_hash(bytes, n) & (s->text_places - 1);
     while (s->text[at].p && (s->text[at].n != n || memcmp(s->text[at].p, bytes, n)))
         at = (at + 1) & (s->text_places - 1);
     if (!s->text[at].p) {
-        copy = (unsigned char *)malloc(n + 1);
+        copy = (unsigned char *)onnx_room(c, deploy_plus(n, 1), 1);
         if (!copy)
-            return onnx_refuse_call(c, "out of memory");
+            return -1;
         if (n)
             memcpy(copy, bytes, n);
         s->text[at].p = copy;
@@ -858,17 +936,24 @@ const lgelu_threads *onnx_threads(const onnx_run *run)
     return run->options.threads ? run->options.threads : &openmp;
 }
 
+/* Frees the workspace of an operator that has run. */
+static void onnx_run_end_work(onnx_run *r)
+{
+    if (r->space->work)
+        onnx_run_free_buffer(r->space->work);
+    r->space->work = NULL;
+}
+
 void *onnx_work(onnx_call *c, size_t bytes)
 {
     struct onnx_run_space *s = c->run->space;
-    if (bytes > s->work_bytes) {
-        onnx_run_release(s->work);
-        s->work = onnx_run_allocate(bytes);
-        s->work_bytes = s->work ? bytes : 0;
+    if (!s->work || bytes > s->work->bytes) {
+        onnx_run_end_work(c->run);
+        s->work = onnx_run_new_buffer(c->run, bytes);
         if (!s->work)
-            onnx_refuse_call(c, "out of memory: a workspace of %z bytes", bytes);
+            return onnx_run_not_made(c);
     }
-    return s->work;
+    return s->work->data;
 }
 
 int onnx_product(onnx_call *c, const lgelu_product *job)
@@ -1024,10 +1109,9 @@ void onnx_run_end(onnx_run *r)
     }
     if (r->space) {
         onnx_run_empty_pool(r);
-        onnx_run_release(r->space->work);
         for (k = 0; k < r->space->text_places; k++)
-            free(r->space->text[k].p);
-        free(r->space->text);
+            onnx_room_free(r->space->text[k].p);
+        onnx_room_free(r->space->text);
         free(r->space->needed);
         free(r->space->first_dead);
         free(r->space->next_dead);
@@ -1196,7 +1280,7 @@ static int onnx_run_call(onnx_call *c)
 {
     const onnx_function *f = onnx_run_model_function(c->run->graph, c->node);
     const onnx_operator *row;
-    int later, k;
+    int later, k, failed;
     if (c->outputs < 1)
         return onnx_refuse_call(c, "it has no outputs");
     if (f) {
@@ -1213,7 +1297,10 @@ static int onnx_run_call(onnx_call *c)
         if (c->in[k] && c->in[k]->type >= ONNX_SEQUENCE)
             return onnx_refuse_call(c, "input %d is not a tensor", (int64_t)k);
     }
-    if (row->run(c)) {
+    failed = row->run(c);
+    if (!c->whole)
+        onnx_run_end_work(c->run);
+    if (failed) {
         onnx_refuse_call(c, "it could not be computed");
         onnx_run_not_made(c);
         return onnx_run_drop(c);

@@ -24,8 +24,9 @@
    f32 and rounded after each operator.
 
    Memory: values share buffers by reference counts, and each is freed after its last reader. The
-   sum of all buffers is kept below a limit; a run that would exceed it ends with an error that
-   names the node and the bytes.
+   sum of all buffers, of what operators need beside them (workspaces, temporary arrays, texts) and
+   of freed blocks that are kept to be used again stays below a limit; a run that would exceed it
+   ends with an error that names the node and the bytes, before anything is allocated.
 
    Products and convolutions run on lgelu_multiply and on the caller's threads. Sums have one order,
    so the results have the same bits on any number of threads and on each instruction set.
@@ -75,7 +76,7 @@ typedef struct {
 typedef struct {
     const lgelu_threads *threads; /* NULL: OpenMP's where compiled with it; see lgelu_threads */
     int single_thread;            /* 1: all on the calling thread */
-    size_t memory;                /* most bytes of all buffers; 0: no limit */
+    size_t memory;                /* most bytes at a time; 0: no limit */
     uint64_t seed;                /* of random operators, and of Dropout in training mode */
     /* Called after each node of the main graph, unless NULL; not 0: stop. */
     int (*progress)(int node, int nodes, void *user);
@@ -86,7 +87,7 @@ struct onnx_run {
     const onnx_graph *graph;
     char message[160]; /* after an error: one line */
     onnx_run_options options;
-    size_t used, most;      /* bytes of all buffers: now, and at most so far */
+    size_t used, most;      /* bytes: now, and at most so far */
     onnx_tensor **constant; /* by value: what is known without inputs (initializers, Constant nodes,
                                and nodes whose inputs are all constant); NULL otherwise */
     onnx_tensor **value;    /* by value: what a run has computed and not yet freed */

@@ -272,9 +272,9 @@ static int onnx_conv_products(onnx_call *c, conv_plan *plan)
     plan->per_row = shared ? plan->images : 1;
     job.plan = plan;
     job.c = NULL;
-    job.patches = (conv_patches *)deploy_room(count, sizeof *job.patches);
+    job.patches = (conv_patches *)onnx_room(c, count, sizeof *job.patches);
     if (!job.patches)
-        return onnx_refuse_call(c, "out of memory");
+        return -1;
     if (shared) {
         room = onnx_tensor_make(c->run, ONNX_F32, 1, &size);
         failed = !room;
@@ -286,7 +286,7 @@ static int onnx_conv_products(onnx_call *c, conv_plan *plan)
     if (shared && !failed)
         onnx_parallel(c->run, onnx_conv_spread, &job, plan->images);
     onnx_tensor_free(room);
-    free(job.patches);
+    onnx_room_free(job.patches);
     return failed ? -1 : 0;
 }
 

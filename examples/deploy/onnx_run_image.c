@@ -115,9 +115,9 @@ static int onnx_image_run_nearest(onnx_call *c, const image_plan *p, const onnx_
         return y ? 0 : -1;
     for (d = 0; d < p->rank; d++)
         total += (size_t)p->out[d];
-    all = (int64_t *)deploy_room(total, sizeof *all);
+    all = (int64_t *)onnx_room(c, total, sizeof *all);
     if (!all)
-        return onnx_refuse_call(c, "out of memory");
+        return -1;
     total = 0;
     for (d = 0; d < p->rank; d++) {
         index[d] = all + total;
@@ -147,7 +147,7 @@ static int onnx_image_run_nearest(onnx_call *c, const image_plan *p, const onnx_
             at++;
         }
     } while (onnx_next_place(place, p->out, last));
-    free(all);
+    onnx_room_free(all);
     return 0;
 }
 
@@ -240,29 +240,32 @@ static void onnx_image_dimension(const onnx_tensor *x, onnx_tensor *y, int d, co
 static int onnx_image_resample(onnx_call *c, const image_plan *p, int d, onnx_tensor **x)
 {
     const int most = onnx_image_most_taps(p, d);
-    const size_t out = (size_t)p->out[d], room = out * (size_t)most;
-    int64_t dim[ONNX_MOST_RANK], *index = (int64_t *)deploy_room(room, sizeof *index);
-    float *weight = (float *)deploy_room(room, sizeof *weight);
-    int *taps = (int *)deploy_room(out, sizeof *taps);
-    onnx_tensor *y = NULL;
+    const size_t out = (size_t)p->out[d], room = deploy_times(out, (size_t)most);
+    int64_t dim[ONNX_MOST_RANK], *index;
+    onnx_tensor *y;
+    float *weight;
+    int *taps;
     size_t i;
     memcpy(dim, (*x)->dim, sizeof dim);
     dim[d] = p->out[d];
-    if (index && weight && taps)
-        y = onnx_tensor_make(c->run, ONNX_F32, p->rank, dim);
-    for (i = 0; y && i < out; i++)
+    y = onnx_tensor_make(c->run, ONNX_F32, p->rank, dim);
+    index = y ? (int64_t *)onnx_room(c, room, sizeof *index) : NULL;
+    weight = index ? (float *)onnx_room(c, room, sizeof *weight) : NULL;
+    taps = weight ? (int *)onnx_room(c, out, sizeof *taps) : NULL;
+    for (i = 0; taps && i < out; i++)
         onnx_image_set_taps(p, d, (int64_t)i, index + i * (size_t)most, weight + i * (size_t)most,
                             taps + i);
-    if (y)
+    if (taps) {
         onnx_image_dimension(*x, y, d, index, weight, taps, most);
-    free(index);
-    free(weight);
-    free(taps);
-    if (!y)
-        return onnx_refuse_call(c, "out of memory");
-    onnx_tensor_free(*x);
-    *x = y;
-    return 0;
+        onnx_tensor_free(*x);
+        *x = y;
+    } else {
+        onnx_tensor_free(y);
+    }
+    onnx_room_free(index);
+    onnx_room_free(weight);
+    onnx_room_free(taps);
+    return taps ? 0 : -1;
 }
 
 /* Sets outputs whose coordinate is outside of the image to extrapolation_value. */

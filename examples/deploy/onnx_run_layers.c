@@ -1078,17 +1078,15 @@ static int onnx_layers_det(onnx_call *c)
         return onnx_refuse_call(c, "expected square matrices");
     n = (size_t)x->dim[x->rank - 1];
     y = onnx_out(c, 0, x->type, x->rank - 2, x->dim);
-    a = (double *)deploy_room(n * n, sizeof *a);
-    if (!y || !a) {
-        free(a);
-        return onnx_refuse_call(c, "out of memory");
-    }
+    a = y ? (double *)onnx_room(c, n * n, sizeof *a) : NULL;
+    if (!a)
+        return -1;
     for (i = 0; i < y->count; i++) {
         for (k = 0; k < n * n; k++)
             a[k] = onnx_tensor_real(x, i * n * n + k);
         onnx_tensor_set_real(y, i, onnx_layers_determinant(a, n));
     }
-    free(a);
+    onnx_room_free(a);
     return 0;
 }
 

@@ -220,9 +220,9 @@ static int onnx_list_concat(onnx_call *c)
     x = c->in[0];
     if (!x->count || x->count > 1 << 30)
         return onnx_refuse_call(c, "the sequence is empty");
-    part = (onnx_tensor **)deploy_room(x->count, sizeof *part);
+    part = (onnx_tensor **)onnx_room(c, x->count, sizeof *part);
     if (!part)
-        return onnx_refuse_call(c, "out of memory");
+        return -1;
     for (k = 0; k < x->count && !failed; k++) {
         const onnx_tensor *from = onnx_sequence_of(x)[k];
         at = more ? onnx_axis(c, axis.i, from->rank + 1) : 0;
@@ -236,7 +236,7 @@ static int onnx_list_concat(onnx_call *c)
                            c->out, 1);
     for (k = 0; k < x->count; k++)
         onnx_tensor_free(part[k]);
-    free(part);
+    onnx_room_free(part);
     return failed ? -1 : 0;
 }
 

@@ -50,11 +50,16 @@ typedef struct {
     pool_kind kind;
     int dims, count_pads, p, column_major;
     onnx_window w[ONNX_MOST_RANK];
-    size_t pixels, x_pixels, taps;
+    size_t pixels, x_pixels;
     const float *x;
     float *y;
-    int64_t *index; /* of maxima, or NULL */
+    int64_t *index;       /* of maxima, or NULL */
+    size_t planes, tasks; /* planes: an image's channels */
+    unsigned char *seen;  /* of each task: a row of outputs */
 } pool_plan;
+
+/* Each task has an array of its own. */
+enum { POOL_TASKS = 64 };
 
 /* abs(x)^p. */
 static float onnx_pool_power(float x, int p)
@@ -71,12 +76,23 @@ static float onnx_pool_power(float x, int p)
 static int64_t onnx_pool_inside(const onnx_window *w, int64_t out, int pads)
 {
     const int64_t first = out * w->stride - w->before, end = w->in + (pads ? w->after : 0);
-    int64_t t, n = 0;
-    for (t = 0; t < w->window; t++) {
-        const int64_t at = first + t * w->dilation;
-        n += at < end && (pads || at >= 0);
-    }
-    return n;
+    const int64_t low = first < 0 && !pads ? (w->dilation - 1 - first) / w->dilation : 0;
+    int64_t high = first < end ? (end - first - 1) / w->dilation + 1 : 0;
+    if (high > w->window)
+        high = w->window;
+    return high > low ? high - low : 0;
+}
+
+/* The taps [low, high) that are inside the image for at least one of outputs [from, to]. */
+static void onnx_pool_taps(const onnx_window *w, int64_t from, int64_t to, int64_t *low,
+                           int64_t *high)
+{
+    const int64_t least = w->before - to * w->stride,
+                  most = w->in - 1 + w->before - from * w->stride;
+    *low = least > 0 ? (least + w->dilation - 1) / w->dilation : 0;
+    *high = most < 0 ? 0 : most / w->dilation + 1;
+    if (*high > w->window)
+        *high = w->window;
 }
 
 /* Includes elements x[k·stride] with the index `at` of the first in a row of n outputs. first: they
@@ -119,16 +135,17 @@ static void onnx_pool_row_max(float *y, const float *x, size_t stride, size_t n)
 static void onnx_pool_end(const pool_plan *p, float *y, const int64_t *place)
 {
     const onnx_window *w = p->w + p->dims - 1;
-    int64_t k, outer = 1;
+    double outer = 1;
+    int64_t k;
     int d;
     if (p->kind == POOL_MAX)
         return;
     for (d = 0; d < p->dims - 1; d++)
-        outer *= onnx_pool_inside(p->w + d, place[d], p->count_pads);
+        outer *= (double)onnx_pool_inside(p->w + d, place[d], p->count_pads);
     for (k = 0; k < w->out; k++) {
         if (p->kind == POOL_AVERAGE) {
-            const int64_t n = outer * onnx_pool_inside(w, k, p->count_pads);
-            y[k] = n ? y[k] / (float)n : 0;
+            const double n = outer * (double)onnx_pool_inside(w, k, p->count_pads);
+            y[k] = n > 0 ? y[k] / (float)n : 0;
         } else if (p->p == 2) {
             y[k] = sqrtf(y[k]);
         } else if (p->p > 2) {
@@ -151,60 +168,56 @@ static int64_t onnx_pool_column_major(const pool_plan *p, int64_t at)
     return y;
 }
 
-/* A row of outputs of a plane. seen[width] */
+/* A row of outputs of a plane. seen[width]. A window may be far larger than the image: only the
+   taps that are inside are visited. */
 static void onnx_pool_outputs(const pool_plan *p, const float *x, float *y, int64_t *index,
                               const int64_t *place, unsigned char *seen)
 {
     const onnx_window *w = p->w + p->dims - 1;
-    int64_t tap[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK], low, high;
-    int k, all = 0;
-    for (k = 0; k < p->dims; k++)
-        dim[k] = p->w[k].window;
-    for (k = 0; k < (int)w->out; k++)
-        y[k] = 0;
+    int64_t tap[ONNX_MOST_RANK] = { 0 }, first[ONNX_MOST_RANK], dim[ONNX_MOST_RANK], low, high;
+    int k, all = 0, some = 1;
+    for (k = 0; k < p->dims; k++) {
+        const int is_last = k == p->dims - 1;
+        onnx_pool_taps(p->w + k, is_last ? 0 : place[k], is_last ? w->out - 1 : place[k], first + k,
+                       dim + k);
+        dim[k] -= first[k];
+        some &= dim[k] > 0;
+    }
+    memset(y, 0, (size_t)w->out * sizeof *y);
     memset(seen, 0, (size_t)w->out);
-    do {
+    while (some) {
         int64_t at = 0;
-        int inside = 1;
-        for (k = 0; k < p->dims - 1; k++) {
-            const int64_t q =
-                place[k] * p->w[k].stride - p->w[k].before + tap[k] * p->w[k].dilation;
-            inside &= q >= 0 && q < p->w[k].in;
-            at = at * p->w[k].in + q;
+        for (k = 0; k < p->dims - 1; k++)
+            at = at * p->w[k].in + place[k] * p->w[k].stride - p->w[k].before
+                 + (first[k] + tap[k]) * p->w[k].dilation;
+        onnx_window_range(w, first[k] + tap[k], &low, &high);
+        if (low < high) {
+            at = at * w->in + low * w->stride - w->before + (first[k] + tap[k]) * w->dilation;
+            if (all && !index && p->kind == POOL_MAX)
+                onnx_pool_row_max(y + low, x + at, (size_t)w->stride, (size_t)(high - low));
+            else
+                onnx_pool_row(p, y + low, index ? index + low : NULL, x + at, at, w->stride,
+                              (size_t)(high - low), seen + low);
+            all |= low == 0 && high == w->out;
         }
-        onnx_window_range(w, tap[p->dims - 1], &low, &high);
-        if (!inside || low >= high)
-            continue;
-        at = at * w->in + low * w->stride - w->before + tap[p->dims - 1] * w->dilation;
-        if (all && !index && p->kind == POOL_MAX)
-            onnx_pool_row_max(y + low, x + at, (size_t)w->stride, (size_t)(high - low));
-        else
-            onnx_pool_row(p, y + low, index ? index + low : NULL, x + at, at, w->stride,
-                          (size_t)(high - low), seen + low);
-        all |= low == 0 && high == w->out;
-    } while (onnx_next_place(tap, dim, p->dims));
+        some = onnx_next_place(tap, dim, p->dims);
+    }
     onnx_pool_end(p, y, place);
 }
 
-/* A plane: an image's channel. */
-static void onnx_pool_task(size_t plane, void *user)
+static void onnx_pool_plane(const pool_plan *p, size_t plane, unsigned char *seen)
 {
-    const pool_plan *p = (const pool_plan *)user;
     const onnx_window *w = p->w + p->dims - 1;
     int64_t place[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK];
-    unsigned char few[1024], *seen = few;
     float *y = p->y + plane * p->pixels;
     int64_t *index = p->index ? p->index + plane * p->pixels : NULL;
     size_t row = 0, k;
     int d;
-    if ((size_t)w->out > sizeof few)
-        seen = (unsigned char *)malloc((size_t)w->out);
     for (d = 0; d < p->dims - 1; d++)
         dim[d] = p->w[d].out;
     do {
-        if (seen)
-            onnx_pool_outputs(p, p->x + plane * p->x_pixels, y + row, index ? index + row : NULL,
-                              place, seen);
+        onnx_pool_outputs(p, p->x + plane * p->x_pixels, y + row, index ? index + row : NULL, place,
+                          seen);
         row += (size_t)w->out;
     } while (onnx_next_place(place, dim, p->dims - 1));
     for (k = 0; index && k < p->pixels; k++) {
@@ -212,8 +225,14 @@ static void onnx_pool_task(size_t plane, void *user)
             index[k] = onnx_pool_column_major(p, index[k]);
         index[k] += (int64_t)(plane * p->x_pixels);
     }
-    if (seen != few)
-        free(seen);
+}
+
+static void onnx_pool_task(size_t task, void *user)
+{
+    const pool_plan *p = (const pool_plan *)user;
+    size_t plane;
+    for (plane = task; plane < p->planes; plane += p->tasks)
+        onnx_pool_plane(p, plane, p->seen + task * (size_t)p->w[p->dims - 1].out);
 }
 
 static int onnx_pool_run(onnx_call *c, pool_kind kind)
@@ -251,7 +270,12 @@ static int onnx_pool_run(onnx_call *c, pool_kind kind)
         p.x = (const float *)x->data;
         p.y = (float *)y->data;
         p.index = index ? (int64_t *)index->data : NULL;
-        onnx_parallel(c->run, onnx_pool_task, &p, (size_t)(dim[0] * dim[1]));
+        p.planes = (size_t)(dim[0] * dim[1]);
+        p.tasks = p.planes < POOL_TASKS ? p.planes : POOL_TASKS;
+        p.seen = (unsigned char *)onnx_work(c, p.tasks * (size_t)dim[1 + p.dims]);
+        failed = !p.seen;
+        if (!failed)
+            onnx_parallel(c->run, onnx_pool_task, &p, p.tasks);
     }
     if (failed) {
         onnx_tensor_free(x);
@@ -429,11 +453,11 @@ static int onnx_norm_batch_apply(onnx_call *c, const onnx_tensor *x, onnx_tensor
                                  size_t pixels)
 {
     const float epsilon = onnx_float(c, "epsilon", 1e-5f);
-    float *f = (float *)deploy_room(3 * channels, sizeof *f);
+    float *f = (float *)onnx_room(c, 3 * channels, sizeof *f);
     norm_planes planes;
     size_t k;
     if (!f)
-        return onnx_refuse_call(c, "out of memory");
+        return -1;
     for (k = 0; k < channels; k++) {
         f[3 * k] = (float)mean[k];
         f[3 * k + 1] = (float)(onnx_tensor_real(c->in[1], k) / sqrt(variance[k] + (double)epsilon));
@@ -446,7 +470,7 @@ static int onnx_norm_batch_apply(onnx_call *c, const onnx_tensor *x, onnx_tensor
     planes.pixels = pixels;
     if (pixels)
         onnx_parallel(c->run, onnx_norm_plane, &planes, x->count / pixels);
-    free(f);
+    onnx_room_free(f);
     return 0;
 }
 
@@ -465,11 +489,10 @@ static int onnx_norm_batch(onnx_call *c)
         pixels *= (size_t)x->dim[d];
     for (k = 1; k < 5; k++)
         failed |= c->in[k]->count != channels;
-    moments = (double *)deploy_room(2 * channels, sizeof *moments);
     if (failed)
         onnx_refuse_call(c, "scale, bias, mean and variance need %z values each", channels);
-    else if (!moments)
-        failed = onnx_refuse_call(c, "out of memory");
+    moments = failed ? NULL : (double *)onnx_room(c, 2 * channels, sizeof *moments);
+    failed = !moments;
     for (k = 0; k < channels && !failed; k++) {
         moments[k] = onnx_tensor_real(c->in[3], k);
         moments[channels + k] = onnx_tensor_real(c->in[4], k);
@@ -481,7 +504,7 @@ static int onnx_norm_batch(onnx_call *c)
     }
     failed =
         failed || onnx_norm_batch_apply(c, x, y, moments, moments + channels, channels, pixels);
-    free(moments);
+    onnx_room_free(moments);
     if (failed) {
         onnx_tensor_free(x);
         onnx_tensor_free(y);
@@ -834,11 +857,11 @@ static int onnx_norm_mean_variance(onnx_call *c)
             kept *= (size_t)x->dim[d];
         }
     }
-    mean = (double *)deploy_room(2 * kept, sizeof *mean);
+    mean = (double *)onnx_room(c, 2 * kept, sizeof *mean);
     if (!mean) {
         onnx_tensor_free(x);
         onnx_tensor_free(y);
-        return onnx_refuse_call(c, "out of memory");
+        return -1;
     }
     variance = mean + kept;
     n = kept ? (double)(x->count / kept) : 1;
@@ -854,7 +877,7 @@ static int onnx_norm_mean_variance(onnx_call *c)
                                         / (sqrt(variance[at] / n) + 1e-9));
         onnx_next_place(place, x->dim, x->rank);
     }
-    free(mean);
+    onnx_room_free(mean);
     return onnx_norm_end(c, x, y);
 }
 

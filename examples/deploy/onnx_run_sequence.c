@@ -100,19 +100,29 @@ static int onnx_seq_append(onnx_call *c, seq_rows *all, onnx_tensor **row)
         return 0;
     if (all->rows == all->room) {
         const size_t room = all->room ? 2 * all->room : 16;
-        onnx_tensor **x =
-            (onnx_tensor **)realloc(all->x, deploy_times(room * all->width, sizeof *x));
+        onnx_tensor **x = (onnx_tensor **)onnx_room(c, room, all->width * sizeof *x);
         if (!x) {
             for (k = 0; k < all->width; k++)
                 onnx_tensor_free(row[k]);
-            return onnx_refuse_call(c, "out of memory");
+            return -1;
         }
+        if (all->rows)
+            memcpy(x, all->x, all->rows * all->width * sizeof *x);
+        onnx_room_free(all->x);
         all->x = x;
         all->room = room;
     }
     memcpy(all->x + all->rows * all->width, row, all->width * sizeof *row);
     all->rows++;
     return 0;
+}
+
+static void onnx_seq_free_rows(seq_rows *all)
+{
+    size_t k;
+    for (k = 0; k < all->rows * all->width; k++)
+        onnx_tensor_free(all->x[k]);
+    onnx_room_free(all->x);
 }
 
 /* An output of no steps: an empty value of the type and shape of `like`, or, if it is NULL, of the
@@ -153,13 +163,13 @@ static int onnx_seq_out(onnx_call *c, const seq_rows *all, size_t k, int out, in
     if (!all->rows) {
         y = onnx_seq_nothing(c, value, axis, like);
     } else {
-        part = (onnx_tensor **)deploy_room(all->rows, sizeof *part);
+        part = (onnx_tensor **)onnx_room(c, all->rows, sizeof *part);
         if (!part)
-            return onnx_refuse_call(c, "out of memory");
+            return -1;
         for (i = 0; i < all->rows; i++)
             part[i] = all->x[i * all->width + k];
         y = onnx_seq_stack(c, part, all->rows, axis, reverse);
-        free(part);
+        onnx_room_free(part);
     }
     c->out[out] = y;
     return y ? 0 : -1;
@@ -323,7 +333,7 @@ static int onnx_seq_loop_run(onnx_call *c)
     failed = failed || onnx_seq_run_loop(c, &l);
     onnx_seq_free(l.in, (size_t)l.carried + 2);
     onnx_seq_free(l.out, (size_t)l.body->outputs);
-    onnx_seq_free(l.rows.x, l.rows.rows * l.rows.width);
+    onnx_seq_free_rows(&l.rows);
     return failed ? -1 : 0;
 }
 
@@ -456,7 +466,7 @@ static int onnx_seq_scan_run(onnx_call *c)
             onnx_seq_out(c, &rows, (size_t)k, s.states + k, s.out_axis ? s.out_axis[k] : 0,
                          s.out_reverse && s.out_reverse[k], s.body->output[s.states + k], NULL);
     onnx_seq_free(in, (size_t)c->inputs);
-    onnx_seq_free(rows.x, rows.rows * rows.width);
+    onnx_seq_free_rows(&rows);
     return failed ? -1 : 0;
 }
 
@@ -480,12 +490,12 @@ static int onnx_seq_scan_item(onnx_call *c, seq_scan *s, size_t item, seq_rows *
         in[k] = NULL;
     }
     for (k = 0; k < s->results && !failed; k++) {
-        onnx_tensor **part = (onnx_tensor **)deploy_room(rows.rows, sizeof *part);
+        onnx_tensor **part = (onnx_tensor **)onnx_room(c, rows.rows, sizeof *part);
         for (i = 0; part && i < rows.rows; i++)
             part[i] = rows.x[i * rows.width + (size_t)k];
         if (part && rows.rows)
             out[s->states + k] = onnx_seq_stack(c, part, rows.rows, 0, 0);
-        free(part);
+        onnx_room_free(part);
         failed = !out[s->states + k];
     }
     if (!failed)
@@ -495,7 +505,7 @@ static int onnx_seq_scan_item(onnx_call *c, seq_scan *s, size_t item, seq_rows *
             onnx_tensor_free(out[k]);
     free(out);
     onnx_seq_free(in, (size_t)inputs);
-    onnx_seq_free(rows.x, rows.rows * rows.width);
+    onnx_seq_free_rows(&rows);
     return failed ? -1 : 0;
 }
 
@@ -521,7 +531,7 @@ static int onnx_seq_scan_8(onnx_call *c)
         failed = onnx_seq_scan_item(c, &s, item, &all);
     for (k = 0; k < s.states + s.results && !failed; k++)
         failed = onnx_seq_out(c, &all, (size_t)k, k, 0, 0, s.body->output[k], NULL);
-    onnx_seq_free(all.x, all.rows * all.width);
+    onnx_seq_free_rows(&all);
     return failed ? -1 : 0;
 }
 

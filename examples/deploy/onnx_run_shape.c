@@ -918,11 +918,9 @@ static int onnx_shape_pad_run(onnx_call *c, const int64_t *begin, const int64_t 
     p.y = onnx_out(c, 0, x->type, x->rank, dim);
     if (p.y && !p.y->count)
         return 0;
-    map = (int64_t *)deploy_room((size_t)sum, sizeof *map);
-    if (!p.y || !map) {
-        free(map);
-        return onnx_refuse_call(c, "out of memory");
-    }
+    map = p.y ? (int64_t *)onnx_room(c, (size_t)sum, sizeof *map) : NULL;
+    if (!map)
+        return -1;
     sum = 0;
     for (k = 0; k < x->rank; k++) {
         const int64_t from = begin[k] < 0 ? -begin[k] : 0;
@@ -939,7 +937,7 @@ static int onnx_shape_pad_run(onnx_call *c, const int64_t *begin, const int64_t 
     p.row = x->rank ? (size_t)dim[x->rank - 1] : 1;
     p.rows = p.row ? p.y->count / p.row : 0;
     onnx_parallel(c->run, onnx_shape_task_pad, &p, p.rows);
-    free(map);
+    onnx_room_free(map);
     return 0;
 }
 

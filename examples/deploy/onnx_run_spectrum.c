@@ -18,6 +18,9 @@ static const double onnx_spectrum_pi = 3.14159265358979323846;
 /* Beyond the bins of any spectrum that is supported. */
 static const double onnx_spectrum_most_bin = 1e12;
 
+/* Each task has an array of its own. */
+enum { SPECTRUM_TASKS = 16 };
+
 /* ---- [1] TRANSFORMS ---- */
 
 /* Transforms of rows: output k of row r is the sum of x[t]·e^(±2πi·k·t/n) for t below `have`. */
@@ -33,12 +36,12 @@ typedef struct {
     const double *window; /* or NULL: factors of the elements */
 } spectrum_plan;
 
-/* Element t of a row, which begins at element `at` of x in steps of `step`. */
-static void onnx_spectrum_element(const spectrum_plan *p, size_t at, size_t step, size_t t,
-                                  double *real, double *imaginary)
+/* Element t of a row, which begins at element `at` of x. */
+static void onnx_spectrum_element(const spectrum_plan *p, size_t at, size_t t, double *real,
+                                  double *imaginary)
 {
     const size_t mirror = p->mirrored && t > p->n / 2 ? p->n - t : t;
-    const size_t i = (at + mirror * step) * (size_t)p->in_parts;
+    const size_t i = (at + mirror * p->inner) * (size_t)p->in_parts;
     *real = *imaginary = 0;
     if (mirror >= p->have)
         return;
@@ -53,39 +56,77 @@ static void onnx_spectrum_element(const spectrum_plan *p, size_t at, size_t step
         *imaginary = onnx_times_f64(*imaginary, p->window[t]);
 }
 
-/* Transforms a row of x to one of y. row: of 2·n doubles. */
-static void onnx_spectrum_row(const spectrum_plan *p, double *row, size_t at, size_t step,
-                              size_t to, size_t to_step)
+/* Adds elements [from, to) of a row to both parts of output k. */
+static void onnx_spectrum_add(const spectrum_plan *p, const double *row, size_t k, size_t from,
+                              size_t to, double *part)
+{
+    double real = part[0], imaginary = part[1];
+    size_t t, angle = k * from % p->n;
+    for (t = from; t < to; t++) {
+        const double c = p->cosine[angle], s = p->inverse ? -p->sine[angle] : p->sine[angle];
+        real += onnx_times_f64(row[2 * t], c);
+        real += onnx_times_f64(row[2 * t + 1], s);
+        imaginary += onnx_times_f64(row[2 * t + 1], c);
+        imaginary -= onnx_times_f64(row[2 * t], s);
+        angle += k;
+        angle -= angle >= p->n ? p->n : 0;
+    }
+    part[0] = real;
+    part[1] = imaginary;
+}
+
+/* Transforms a row of x, which begins at element `at`, to one of y. row: of 2·n doubles. Only the
+   first `have` elements, and what mirrors them, are not 0. */
+static void onnx_spectrum_row(const spectrum_plan *p, double *row, size_t at, size_t to)
 {
     const double scale = p->inverse ? 1 / (double)p->n : 1;
-    size_t t, k, angle;
-    for (t = 0; t < p->n; t++)
-        onnx_spectrum_element(p, at, step, t, row + 2 * t, row + 2 * t + 1);
+    const size_t mirrored = p->mirrored ? p->n - p->have + 1 : p->n;
+    const size_t again = mirrored > p->have ? mirrored : p->have;
+    size_t t, k;
+    for (t = 0; t < p->n; t++) {
+        if (t < p->have || t >= again)
+            onnx_spectrum_element(p, at, t, row + 2 * t, row + 2 * t + 1);
+    }
     for (k = 0; k < p->bins; k++) {
-        double real = 0, imaginary = 0;
-        for (t = 0, angle = 0; t < p->n; t++) {
-            const double c = p->cosine[angle], s = p->inverse ? -p->sine[angle] : p->sine[angle];
-            real += onnx_times_f64(row[2 * t], c);
-            real += onnx_times_f64(row[2 * t + 1], s);
-            imaginary += onnx_times_f64(row[2 * t + 1], c);
-            imaginary -= onnx_times_f64(row[2 * t], s);
-            angle += k;
-            angle -= angle >= p->n ? p->n : 0;
-        }
-        onnx_tensor_set_real(p->y, (to + k * to_step) * (size_t)p->out_parts, real * scale);
+        double part[2] = { 0, 0 };
+        onnx_spectrum_add(p, row, k, 0, p->have, part);
+        onnx_spectrum_add(p, row, k, again, p->n, part);
+        onnx_tensor_set_real(p->y, (to + k * p->inner) * (size_t)p->out_parts, part[0] * scale);
         if (p->out_parts == 2)
-            onnx_tensor_set_real(p->y, (to + k * to_step) * 2 + 1, imaginary * scale);
+            onnx_tensor_set_real(p->y, (to + k * p->inner) * 2 + 1, part[1] * scale);
     }
 }
 
-/* The table of cosines and sines of a length; NULL: out of memory. */
-static double *onnx_spectrum_table(onnx_call *c, spectrum_plan *p)
+/* Row i of x begins at element i / per · far + i % per · near, and that of y likewise. */
+typedef struct {
+    const spectrum_plan *plan;
+    size_t rows, tasks;
+    size_t per, far, near, to_far, to_near;
+    double *room; /* of 2·n elements for each task */
+} spectrum_rows;
+
+static void onnx_spectrum_task(size_t task, void *user)
 {
-    double *table = (double *)deploy_room(deploy_times(p->n, 2), sizeof *table);
+    const spectrum_rows *r = (const spectrum_rows *)user;
+    size_t i;
+    for (i = task; i < r->rows; i += r->tasks)
+        onnx_spectrum_row(r->plan, r->room + 2 * r->plan->n * task,
+                          i / r->per * r->far + i % r->per * r->near,
+                          i / r->per * r->to_far + i % r->per * r->to_near);
+}
+
+/* Makes the table of cosines and sines and transforms all rows. Returns 0 or -1. */
+static int onnx_spectrum_run(onnx_call *c, spectrum_plan *p, spectrum_rows *r)
+{
+    double *table = (double *)onnx_room(c, p->n, 2 * sizeof *table);
     size_t k;
-    if (!table) {
-        onnx_refuse_call(c, "out of memory");
-        return NULL;
+    r->plan = p;
+    r->tasks = r->rows < SPECTRUM_TASKS ? r->rows : SPECTRUM_TASKS;
+    r->room =
+        table ? (double *)onnx_room(c, deploy_times(r->tasks, p->n), 2 * sizeof *r->room) : NULL;
+    if (!r->room) {
+        onnx_room_free(table);
+        return -1;
     }
     for (k = 0; k < p->n; k++) {
         const double angle = 2 * onnx_spectrum_pi * (double)k / (double)p->n;
@@ -94,31 +135,13 @@ static double *onnx_spectrum_table(onnx_call *c, spectrum_plan *p)
     }
     p->cosine = table;
     p->sine = table + p->n;
-    return table;
+    onnx_parallel(c->run, onnx_spectrum_task, r, r->tasks);
+    onnx_room_free(table);
+    onnx_room_free(r->room);
+    return 0;
 }
 
 /* ---- [2] DFT ---- */
-
-typedef struct {
-    const spectrum_plan *plan;
-    size_t rows;            /* `inner` rows of each of the dimensions before the axis */
-    size_t in_row, out_row; /* elements along the axis in x and y */
-    int failed;
-} spectrum_rows;
-
-static void onnx_spectrum_task(size_t i, void *user)
-{
-    spectrum_rows *r = (spectrum_rows *)user;
-    const spectrum_plan *p = r->plan;
-    const size_t outer = i / p->inner, inner = i % p->inner;
-    double *row = (double *)malloc(2 * p->n * sizeof *row);
-    if (!row)
-        r->failed = 1;
-    else
-        onnx_spectrum_row(p, row, outer * r->in_row * p->inner + inner, p->inner,
-                          outer * r->out_row * p->inner + inner, p->inner);
-    free(row);
-}
 
 /* The axis and the length of a transform. Returns the axis or -1. */
 static int onnx_spectrum_axis(onnx_call *c, int64_t *length)
@@ -144,7 +167,6 @@ static int onnx_spectrum_dft(onnx_call *c)
     int64_t dim[ONNX_MOST_RANK], length;
     spectrum_plan p;
     spectrum_rows rows;
-    double *table;
     int axis, d;
     memset(&p, 0, sizeof p);
     memset(&rows, 0, sizeof rows);
@@ -172,56 +194,31 @@ static int onnx_spectrum_dft(onnx_call *c)
     dim[x->rank - 1] = p.out_parts;
     p.x = x;
     p.y = onnx_out(c, 0, x->type, x->rank, dim);
-    table = p.y ? onnx_spectrum_table(c, &p) : NULL;
-    if (!table)
+    if (!p.y)
         return -1;
     p.inner = rows.rows = 1;
     for (d = axis + 1; d < x->rank - 1; d++)
         p.inner *= (size_t)x->dim[d];
     for (d = 0; d < x->rank - 1; d++)
         rows.rows *= d == axis ? 1 : (size_t)x->dim[d];
-    rows.plan = &p;
-    rows.in_row = (size_t)x->dim[axis];
-    rows.out_row = p.bins;
-    onnx_parallel(c->run, onnx_spectrum_task, &rows, rows.rows);
-    free(table);
-    return rows.failed ? onnx_refuse_call(c, "out of memory") : 0;
+    rows.per = p.inner;
+    rows.far = (size_t)x->dim[axis] * p.inner;
+    rows.to_far = p.bins * p.inner;
+    rows.near = rows.to_near = 1;
+    return onnx_spectrum_run(c, &p, &rows);
 }
 
 /* ---- [3] STFT ---- */
-
-typedef struct {
-    const spectrum_plan *plan;
-    size_t frames, step, length; /* of the signal */
-    int failed;
-} spectrum_frames;
-
-static void onnx_spectrum_frame(size_t i, void *user)
-{
-    spectrum_frames *f = (spectrum_frames *)user;
-    const spectrum_plan *p = f->plan;
-    double *row = (double *)malloc(2 * p->n * sizeof *row);
-    if (!row)
-        f->failed = 1;
-    else
-        onnx_spectrum_row(p, row, i / f->frames * f->length + i % f->frames * f->step, 1,
-                          i * p->bins, 1);
-    free(row);
-}
 
 /* Reads the window as doubles; one that is shorter than a frame is centred. */
 static double *onnx_spectrum_window(onnx_call *c, size_t n)
 {
     const onnx_tensor *given = onnx_in_of(c, 2);
-    double *window = (double *)deploy_room(n, sizeof *window);
+    double *window = (double *)onnx_room(c, n, sizeof *window);
     size_t k;
-    if (!window) {
-        onnx_refuse_call(c, "out of memory");
-        return NULL;
-    }
-    for (k = 0; k < n; k++)
+    for (k = 0; window && k < n; k++)
         window[k] = given ? 0 : 1;
-    if (given)
+    if (window && given)
         onnx_reals_of(given, 0, given->count, window + (n - given->count) / 2);
     return window;
 }
@@ -230,11 +227,12 @@ static int onnx_spectrum_stft(onnx_call *c)
 {
     const onnx_tensor *x = onnx_in_of(c, 0), *window = onnx_in_of(c, 2);
     int64_t dim[4], step, length = -1;
-    double *table = NULL, *factors = NULL;
+    double *factors;
+    size_t frames;
     spectrum_plan p;
-    spectrum_frames f;
+    spectrum_rows rows;
+    int failed;
     memset(&p, 0, sizeof p);
-    memset(&f, 0, sizeof f);
     if (onnx_need(c, 2) || onnx_wholes(c, 1, &step, 1) != 1)
         return onnx_refuse_call(c, "frame_step: expected one integer");
     if (onnx_in_of(c, 3) && onnx_wholes(c, 3, &length, 1) != 1)
@@ -250,27 +248,26 @@ static int onnx_spectrum_stft(onnx_call *c)
     p.in_parts = x->rank == 3 && x->dim[2] == 2 ? 2 : 1;
     p.out_parts = 2;
     p.bins = onnx_int(c, "onesided", 1) ? p.n / 2 + 1 : p.n;
-    f.length = (size_t)x->dim[1];
-    f.step = (size_t)step;
-    f.frames = (f.length - p.n) / f.step + 1;
-    f.plan = &p;
+    frames = ((size_t)x->dim[1] - p.n) / (size_t)step + 1;
     dim[0] = x->dim[0];
-    dim[1] = (int64_t)f.frames;
+    dim[1] = (int64_t)frames;
     dim[2] = (int64_t)p.bins;
     dim[3] = 2;
     p.x = x;
     p.y = onnx_out(c, 0, x->type, 4, dim);
-    if (p.y)
-        table = onnx_spectrum_table(c, &p);
-    if (table)
-        p.window = factors = onnx_spectrum_window(c, p.n);
-    if (factors)
-        onnx_parallel(c->run, onnx_spectrum_frame, &f, (size_t)dim[0] * f.frames);
-    free(table);
-    free(factors);
-    if (f.failed)
-        return onnx_refuse_call(c, "out of memory");
-    return factors ? 0 : -1;
+    p.window = factors = p.y ? onnx_spectrum_window(c, p.n) : NULL;
+    if (!factors)
+        return -1;
+    p.inner = 1;
+    rows.rows = (size_t)dim[0] * frames;
+    rows.per = frames;
+    rows.far = (size_t)x->dim[1];
+    rows.near = (size_t)step;
+    rows.to_far = frames * p.bins;
+    rows.to_near = p.bins;
+    failed = onnx_spectrum_run(c, &p, &rows);
+    onnx_room_free(factors);
+    return failed;
 }
 
 /* ---- [4] WINDOWS ---- */
