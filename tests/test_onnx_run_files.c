@@ -54,6 +54,10 @@ static const row rows[] = {
     { "Where", "", 16, { "b 2: 1 0", "2: 1 2", ": 9" }, "2: 1 9" },
     { "Less", "", 13, { "2: 1 3", "2: 2 2" }, "b 2: 1 0" },
     { "Cast", "to=7", 13, { "3: -1.7 0.2 2.9" }, "i 3: -1 0 2" },
+    /* Types that round, or that wrap around. */
+    { "Cast", "to=10", 13, { "4: 0.1 2049 65520 1e-8" }, "h 4: 0.0999755859375 2048 inf 0" },
+    { "Cast", "to=3", 13, { "i 3: 100 200 -129" }, "c 3: 100 -56 127" },
+    { "CastLike", "", 15, { "2: 0.1 2049", "h 1: 1" }, "h 2: 0.0999755859375 2048" },
     { "Max", "", 13, { "2: 1 5", "2: 3 2", "2: 2 2" }, "2: 3 5" },
     { "ReduceSum", "keepdims=0", 13, { "2,3: 1 2 3 4 5 6", "i 1: 1" }, "2: 6 15" },
     { "ReduceMean", "axes=0,1 keepdims=1", 13, { "2,2: 1 2 3 6" }, "1,1: 3" },
@@ -380,13 +384,13 @@ typedef struct {
     unsigned char data[512];
 } sample;
 
-/* Letters: f float, i int64, n int32, c int8, u uint8, b bool, q uint4 (in a file two a byte). */
+/* Letters: f float, h float16, i int64, n int32, c int8, u uint8, b bool, q uint4 (in a file two a
+ * byte). */
 static sample sample_of(const char *text)
 {
-    static const char letters[] = "fincubq";
-    static const int types[] = {
-        ONNX_F32, ONNX_I64, ONNX_I32, ONNX_I8, ONNX_U8, ONNX_BOOL, ONNX_U4
-    };
+    static const char letters[] = "fhincubq";
+    static const int types[] = { ONNX_F32, ONNX_F16, ONNX_I64,  ONNX_I32,
+                                 ONNX_I8,  ONNX_U8,  ONNX_BOOL, ONNX_U4 };
     const char *letter = strchr(letters, *text);
     sample s;
     char word[64];
