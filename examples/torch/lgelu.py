@@ -16,7 +16,7 @@ f(x; λ) = x Φ(λx): GELU at λ = 1, ReLU at λ = ∞. Tensors on the CPU go th
 float16 by those names, float64 by its yardstick; elsewhere, while a model is exported, and under functorch, PyTorch's own
 operations compute it.
 """
-import contextlib, ctypes, functools, math, os, warnings
+import contextlib, ctypes, functools, math, numbers, os, warnings
 import torch
 from torch import fx, nn
 from torch.autograd import forward_ad
@@ -287,6 +287,8 @@ class LambdaGELU(nn.Module):
         if map not in _maps: raise ValueError(f"lgelu: no map {map!r}; there are {', '.join(_maps)}")
         if not t > 0: raise ValueError(f"lgelu: the temperature t is above 0, not {t}")
         self.channels, self.axis, self.map, self.t, self.lambda_max = channels, axis, map, t, lambda_max
+        try: lam = float(lam)
+        except (TypeError, ValueError): raise TypeError(f"lgelu: the first λ is one number, not {lam!r}") from None
         s = _lib.lgelu_lambda_inverse(ctypes.byref(self._h()), lam)
         if not math.isfinite(s): raise ValueError(f"lgelu: the map {map} gives no λ of {lam}; it starts above 1")
         self.s = nn.Parameter(torch.full((channels,) if channels else (), s))
@@ -449,8 +451,12 @@ def _fast_paths(model):
             if any(getattr(layer, "activation_relu_or_gelu", 1) == 0 for layer in module.modules()):
                 module.use_nested_tensor = False
 
+def _checked_model(model):
+    if not isinstance(model, nn.Module): raise TypeError(f"lgelu: expected an nn.Module, found {type(model).__name__}")
+
 def _replace(model, matches, make, missing):
     """model with make(value) in every place that matches; missing is the error where there is no such place"""
+    _checked_model(model)
     if matches(model): return make(model)
     found = _places(model, matches)
     if not found: raise ValueError(missing)
@@ -476,10 +482,12 @@ def replace_gelu(model, share=False, **options):
     new = lambda value: LambdaGELU(**options)
     shared = _once(new)
     make = (lambda value: shared(value) if isinstance(value, nn.GELU) else new(value)) if share else new
-    return _replace(model, _is_gelu, make, "lgelu: there is no nn.GELU in this model, nor a module that keeps F.gelu; where a "
-                    "forward calls F.gelu, put lgelu.LambdaGELU() in its place")
+    missing = "lgelu: there is no nn.GELU in this model, nor a module that keeps F.gelu; where a forward calls F.gelu, put lgelu.LambdaGELU() in its place"
+    if isinstance(model, nn.Module) and gates(model): missing = "lgelu: there is no nn.GELU left in this model; it has LambdaGELU already"
+    return _replace(model, _is_gelu, make, missing)
 
 def _some_gates(model):
+    _checked_model(model)
     found = gates(model)
     if not found: raise ValueError("lgelu: there is no LambdaGELU in this model")
     _fast_paths(model)
@@ -509,6 +517,7 @@ def _warn_early(model):
 def to_relu(model):
     """every LambdaGELU is replaced by an nn.ReLU, in place: what verifiers, quantizers and exporters know. Returns the model.
     Raises ValueError where there is none. Warns before a plan's end, with the largest change of a gate"""
+    _checked_model(model)
     _warn_early(model)
     return _replace(model, lambda value: isinstance(value, LambdaGELU), _once(lambda value: nn.ReLU()),
                     "lgelu: there is no LambdaGELU in this model")
@@ -523,20 +532,29 @@ def parameter_groups(model, lr, weight_decay=0.01, c=1.0):
     return [g for g in groups if g["params"]]
 
 # ---- the way to ReLU ----
+def _step(value):
+    """A step of a plan as an int."""
+    if not isinstance(value, numbers.Real): raise TypeError(f"lgelu: a plan's steps are numbers, not {value!r}")
+    return int(value)
+
 class Plan:
     """λ is learned up to step `begin`, driven to `target` along `shape` from there to `end`; the rate rises over `warmup` steps,
     stays up to `hold` and falls along the cosine to `steps`. Steps count from 1."""
     def __init__(self, target, begin, end, steps=None, hold=0, warmup=0, shape="geometric"):
         if shape not in _shapes: raise ValueError(f"lgelu: no shape {shape!r}; there are {', '.join(_shapes)}")
         if not target > 1: raise ValueError(f"lgelu: the target λ is above 1, not {target}")
-        self.target, self.begin, self.end, self.steps = target, int(begin), int(end), int(end if steps is None else steps)
+        self.target, self.begin, self.end, self.steps = target, _step(begin), _step(end), _step(end if steps is None else steps)
         if not 0 <= self.begin <= self.end <= self.steps or not self.steps:
             raise ValueError(f"lgelu: a plan begins, ends and has steps in this order, not {begin}, {end} and {self.steps}")
-        self.hold, self.warmup, self.shape = int(hold), int(warmup), shape
+        self.hold, self.warmup, self.shape = _step(hold), _step(warmup), shape
+
+    def __repr__(self):
+        return (f"Plan(λ learned up to step {self.begin}, {self.shape} to {self.target:g} at step {self.end}, {self.steps} steps, "
+                f"peak rate up to step {self.hold}, warmup={self.warmup})")
 
     @classmethod
     def _of(cls, paper, steps):
-        plan, hold, steps = _Hardening(), ctypes.c_long(), int(steps)
+        plan, hold, steps = _Hardening(), ctypes.c_long(), _step(steps)
         if steps < 1: raise ValueError(f"lgelu: a plan has 1 or more steps, not {steps}")
         _lib.lgelu_torch_plan(ctypes.byref(plan), ctypes.byref(hold), paper, steps)
         return cls(plan.target, plan.begin, plan.end, steps, hold.value, 0, _shapes[plan.shape])
@@ -565,11 +583,22 @@ class Hardening:
     """Drives every LambdaGELU of a model by a plan; call step() after each optimizer.step(). With an optimizer it sets the rates
     of its groups, too (then use no other scheduler). state_dict, load_state_dict: for a checkpoint, beside the model's own."""
     def __init__(self, model, plan, optimizer=None):
+        if not isinstance(plan, Plan): raise TypeError(f"lgelu: expected a Plan behind the model, found {type(plan).__name__}")
         self.gates, self.plan, self.optimizer, self.steps = _some_gates(model), plan, optimizer, 0
         for g in self.gates: g.target = plan.target
         self.lambda0 = [None] * len(self.gates)
         self.peaks = [g.setdefault("initial_lr", g["lr"]) for g in optimizer.param_groups] if optimizer else []
+        self._warn_fixed()
         self._prepare(True)
+
+    def _warn_fixed(self):                   # an optimizer that was made before replace_gelu has no λ
+        if not self.optimizer or not self.plan.begin: return
+        moved = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
+        fixed = [g for g in self.gates if g.s.requires_grad and id(g.s) not in moved]
+        if fixed:
+            warnings.warn(f"lgelu: the optimizer has no λ of {len(fixed)} of {len(self.gates)} gates, so that these stay at their first "
+                          f"value up to step {self.plan.begin}; make it behind replace_gelu, or set requires_grad_(False) for a gate's s",
+                          stacklevel=3)
 
     def _prepare(self, learned):             # the step to come; learned: λ's may have moved by themselves since the last time
         step = self.steps + 1

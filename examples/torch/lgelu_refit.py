@@ -1013,8 +1013,10 @@ def _teach(flat, tensors):
     teacher = []
     for b, batch in enumerate(tensors):
         try: teacher.append(flat.outputs(batch))
-        except Exception as e: raise ValueError(f"lgelu: refit: the model cannot be called with batch {b}, whose "
-                                             f"elements are the arguments of its forward: {_said(e)}") from e
+        except Exception as e:
+            labels = "; labels are no argument: [x for x, _ in loader]" if isinstance(e, TypeError) and len(batch) == 2 else ""
+            raise ValueError(f"lgelu: refit: the model cannot be called with batch {b}, whose elements are the arguments of its "
+                             f"forward: {_said(e)}{labels}") from e
         if not teacher[b]: raise ValueError("lgelu: refit: the model returns no tensor, alone or in a tuple, list, dictionary or dataclass")
         if any(t.is_floating_point() and bool(t.isnan().any()) for t in teacher[b]):
             raise ValueError(f"lgelu: refit: values that are not finite in the model's outputs for batch {b}")
@@ -1118,6 +1120,7 @@ class _Job:
         try:
             with open(temporary, "wb") as out: out.write(converted)
             os.replace(temporary, path)
+        except OSError as e: raise OSError(e.errno, e.strerror, path) from None
         finally:
             if os.path.exists(temporary): os.remove(temporary)
 
@@ -1156,6 +1159,14 @@ def _warn_left(entries):
         warnings.warn(f"lgelu: refit: {len(left)} of the matrices behind a gate stay as they are, the first '{left[0]['name']}': "
                       f"{left[0]['why']}; see report=[]", stacklevel=4)
 
+def _warn_far(entries):
+    """Warns where one ReLU a gate moves an output by more than a fifth of its root mean square."""
+    far = [e for e in entries if e["kind"] == "output" and e["change"] > 0.2]
+    if far:
+        worst = max(far, key=lambda e: e["change"])
+        warnings.warn(f"lgelu: refit: {worst['name']} changes by {worst['change']:.2g} of its root mean square; relus=3 is nearer",
+                      stacklevel=4)
+
 def _no_module(job, gates):
     """The error for gates that no module computes."""
     lost = [g for g in gates if not g.uses]
@@ -1168,6 +1179,8 @@ def _no_module(job, gates):
 def refit(model, batches, what="full", relus=1, leaky=False, fitted=False, line=False, ridge=0.0, rows=0, memory=0, seed=1, steps=0,
           lr=1e-4, onnx=None, untie=False, report=None):
     """See lgelu.refit."""
+    if report is not None and not hasattr(report, "extend"):
+        raise TypeError(f"lgelu: refit: report is a list, not {type(report).__name__}")
     batches, tensors = _checked(model, batches, what, relus, steps)
     options = _Options(("full", "biases", "cold").index(what), relus, leaky, fitted, line, ridge, rows, memory, seed)
     job = _Job(model, batches, tensors, options, untie)
@@ -1181,4 +1194,5 @@ def refit(model, batches, what="full", relus=1, leaky=False, fitted=False, line=
         except _NoModule as e: raise _no_module(job, e.args[0]) from None
     if report is not None: report.extend(job.entries)
     if what == "full": _warn_left(job.entries)
+    if what == "full" and relus == 1: _warn_far(job.entries)
     return model

@@ -230,6 +230,12 @@ def _():
     for channels in 0, -1, 2.0: refused(ValueError, "above 0, or None", lambda: lgelu.LambdaGELU(channels=channels))
     for order in (5, 3), (5, 9, 8), (-1, 3), (0, 0): refused(ValueError, "in this order", lambda: lgelu.Plan(100, *order))
     refused(ValueError, "1 or more steps", lambda: lgelu.Plan.to_relu(0))
+    refused(TypeError, "steps are numbers, not '10'", lambda: lgelu.Plan.to_relu("10"))
+    for lam in "two", [1.5, 2.0], None: refused(TypeError, f"one number, not {lam!r}", lambda: lgelu.LambdaGELU(lam))
+    refused(TypeError, "a Plan behind the model, found Sequential", lambda: lgelu.Hardening(lgelu.Plan.to_relu(9), nn.Sequential()))
+    for call in lgelu.replace_gelu, lgelu.relu_, lgelu.to_relu, lambda m: lgelu.Hardening(m, lgelu.Plan.to_relu(9)):
+        refused(TypeError, "an nn.Module, found OrderedDict", lambda: call(nn.Linear(2, 2).state_dict()))
+    refused(ValueError, "has LambdaGELU already", lambda: lgelu.replace_gelu(nn.Sequential(lgelu.LambdaGELU())))
     model = nn.Sequential(lgelu.LambdaGELU())
     refused(TypeError, "torch.jit.script cannot compile", lambda: torch.jit.script(model))
     for empty in model.to("meta"), copy.deepcopy(model).to_empty(device="cpu"): must("LambdaGELU(" in repr(empty))
@@ -500,6 +506,23 @@ def _():
         hardening.step()
     cold = said(nn.Sequential(nn.Sequential(lgelu.LambdaGELU(1.5)), lgelu.LambdaGELU().drive(20.0), lgelu.LambdaGELU().relu_()))
     must(len(cold) == 1 and "without a plan: 1 of 3 gates" in cold[0] and "'0.0' with λ = 1.5" in cold[0], str(cold))
+
+@case("an optimizer that was made before replace_gelu has no λ: a Hardening whose plan learns λ warns, and no other one does")
+def _():
+    def said(plan, early, fixed=False, optimizer=True):
+        model = nn.Sequential(nn.Linear(2, 2), nn.GELU(), nn.Linear(2, 2), nn.GELU())
+        before = torch.optim.SGD(model.parameters(), 0.1)
+        lgelu.replace_gelu(model)
+        for g in lgelu.gates(model): g.s.requires_grad_(not fixed)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            lgelu.Hardening(model, plan, (before if early else torch.optim.SGD(model.parameters(), 0.1)) if optimizer else None)
+        return [str(w.message) for w in caught]
+    plan = lgelu.Plan(50.0, 5, 15)
+    must(len(said(plan, True)) == 1 and "no λ of 2 of 2 gates" in said(plan, True)[0] and "up to step 5" in said(plan, True)[0], str(said(plan, True)))
+    for quiet in said(plan, False), said(plan, True, fixed=True), said(plan, True, optimizer=False), said(lgelu.Plan(50.0, 0, 15), True):
+        must(not quiet, str(quiet))
+    must("up to step 5" in repr(plan) and "50 at step 15" in repr(plan), repr(plan))
 
 @case("DistributedDataParallel without options: two processes end with the same bits, and s stays while λ is driven")
 def _():

@@ -362,6 +362,10 @@ refused("a tensor of a type that ONNX files do not have here", ValueError, "inpu
         lambda: lgelu.refit(net, [x.to(torch.complex64)]))
 refused("batches with labels", ValueError, "cannot be called with batch 0, whose elements are the arguments of its forward: TypeError",
         lambda: lgelu.refit(net, [(x, torch.zeros(200))]))
+refused("batches with labels: what to write", ValueError, "[x for x, _ in loader]", lambda: lgelu.refit(net, [(x, torch.zeros(200))]))
+refused("a report that is no list", TypeError, "report is a list, not dict", lambda: lgelu.refit(net, [x], report={}))
+refused("a folder that is missing, by the name that was given", FileNotFoundError, "'nowhere/relu.onnx'",
+        lambda: lgelu.refit(net, [x], onnx="nowhere/relu.onnx"))
 refused("inputs of another width", ValueError, "cannot be called with batch 0", lambda: lgelu.refit(net, [x[:, :7]]))
 refused("arrays in place of tensors", ValueError, "batch 0 has no tensor; it is of type ndarray", lambda: lgelu.refit(net, [x.numpy()]))
 refused("batches of other kinds", ValueError, "input_0 of batch 1 has 3 dimensions", lambda: lgelu.refit(net, [x, x[None]]))
@@ -391,6 +395,19 @@ def _():
     if abs(report[-1]["change"] - change(net, [x], y)) > 1e-3: return f"the report has {report[-1]}"
     with torch.inference_mode(): net, batches = mlp(nn.GELU()), x.clone().split(50)
     return better(net, batches)
+
+@case("a full refit by one ReLU a gate that leaves an output far away warns, with the change that the report has; no other one does")
+def _():
+    def said(scale, **options):
+        net, report = nn.Sequential(nn.Linear(20, 4), nn.SiLU(), nn.Linear(4, 3)), []
+        with torch.no_grad(): net[0].weight.mul_(scale), net[2].bias.zero_()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            lgelu.refit(net, [x], report=report, **options)
+        return [str(w.message) for w in caught], report[-1]["change"]
+    (far, change), (near, little), quiet = said(0.5), said(200.0), [said(0.5, what="cold"), said(0.5, relus=3)]
+    if change < 0.2 or len(far) != 1 or f"changes by {change:.2g} of" not in far[0]: return f"{change}: {far}"
+    return "" if little < 0.2 and not near and not any(of[0] for of in quiet) else f"{little}: {near}, {quiet}"
 
 @case("one tensor, or one dictionary, is one batch; inputs that the model writes to stay as they are")
 def _():
