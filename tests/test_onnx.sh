@@ -135,6 +135,8 @@ n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90
     $r $out/own.onnx --data $out/own.npy --labels $out/own_targets.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr &&
         grep -q '"metric": "r2"' $out/own.json && grep -q '"before": {.*"score": \(100\|99.99\)' $out/own.json
     verdict $? "reluize: several targets are scored by R2" "$(grep before $out/own.json) $(tail -n 1 $out/stderr)"
+    ! grep -q ' $' $out/stdout && grep -q 'held-out training samples, .*: cold swap [0-9.e-]*; refitted [0-9.e-]*[;.]' $out/stdout
+    verdict $? "reluize: no line ends with blanks, and the ways on held-out samples have the names of the table" "$(grep -n -e ' $' -e held-out $out/stdout | head -n 1)"
     $r $out/own.onnx --data $out/own.npy --labels $out/own_flat.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr
     said=$(sed -n 's/.*"before": {.*"score": \([-0-9.e+]*\).*/\1/p' $out/own.json)
     [ "$(LC_ALL=C printf %.1f "$said")" = "$(cat $out/own_flat.txt)" ]
@@ -155,6 +157,7 @@ head -c 700 $model > $out/cut.onnx
 printf '1,2,0\n3,4,1\n5,6,1\n7,8,0\n9,x,1\n' > $out/odd.csv
 refused "no model" 2 'a model, --data and -o are needed' --data x
 refused "an unknown option" 2 'no such option' $model --data $out/table.csv -o $out/no.onnx --what
+refused "an option with '='" 2 'two arguments, without' $model --data=$out/table.csv -o $out/no.onnx
 refused "a rate that is no number" 2 'expected a number' $model --data $out/table.csv -o $out/no.onnx --rate fast
 refused "two files of one name" 2 'two options name this file' $model --data $out/table.csv -o $out/no.onnx --int8 $out/no.onnx
 refused "a model cut off" 1 'cut.onnx: byte [0-9]*: this is not an ONNX file, or it is damaged' \
@@ -162,6 +165,8 @@ refused "a model cut off" 1 'cut.onnx: byte [0-9]*: this is not an ONNX file, or
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 97958\n' 7 > $out/pointer.onnx
 refused "a file that Git LFS has not fetched" 1 'pointer.onnx: this is a Git LFS pointer, not the model: git lfs pull' \
     $out/pointer.onnx --data $out/table.csv -o $out/no.onnx
+printf 'PK\003\004 the first bytes of every zip archive' > $out/model.pt
+refused "a file of torch.save" 1 'model.pt: this is a zip archive, as torch.save writes it' $out/model.pt --data $out/table.csv -o $out/no.onnx
 refused "no such model" 1 'No such file' $out/none.onnx --data $out/table.csv -o $out/no.onnx
 refused "a table with a word in it" 1 "odd.csv: line 5: expected a number, found" $model --data $out/odd.csv -o $out/no.onnx
 refused "data of another shape" 1 'takes 20 values a sample' $model --data ../examples/pictures -o $out/no.onnx

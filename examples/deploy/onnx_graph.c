@@ -1580,11 +1580,11 @@ static int onnx_check_functions(onnx_opening *o)
 
 /* ---- [10] OPENING ---- */
 
-/* Returns whether the file is what Git keeps in place of a large file that was not fetched. */
-static int onnx_is_pointer(deploy_span file)
+/* Returns whether the file begins with a text. */
+static int onnx_begins(deploy_span file, const char *text)
 {
-    static const char first[] = "version https://git-lfs";
-    return file.n >= sizeof first - 1 && !memcmp(file.p, first, sizeof first - 1);
+    const size_t n = strlen(text);
+    return file.n >= n && !memcmp(file.p, text, n);
 }
 
 /* Reads the numbers of a ModelProto, finds its graph and counts its functions. Returns 0 or -1. */
@@ -1651,8 +1651,11 @@ onnx_graph *onnx_graph_open(const void *file, size_t bytes, onnx_external *exter
     o.g->file.n = bytes;
     if (bytes > 0x7FFFFFFF)
         onnx_fail(&o, "the file has 2 GiB or more, which protobuf cannot hold");
-    else if (onnx_is_pointer(o.g->file))
+    else if (onnx_begins(o.g->file, "version https://git-lfs")) /* kept in place of a large file */
         onnx_fail(&o, "this is a Git LFS pointer, not the model: git lfs pull fetches it");
+    else if (onnx_begins(o.g->file, "PK\3\4"))
+        onnx_fail(&o, "this is a zip archive, as torch.save writes it, and no ONNX file: "
+                      "torch.onnx.export writes one");
     else if (!onnx_read_model_head(&o, &graph) && !onnx_read_graph(&o, graph, &o.g->top))
         onnx_read_functions(&o);
     if (!o.failed)

@@ -137,7 +137,7 @@ static const char usage[] =
     "                     for the test\n"
     "                     any other file, for a network of tokens: a text, whose tokens are its bytes where\n"
     "                     the vocabulary is 256, else its different characters in their order; with\n"
-    "                     --vocabulary, words: a line CLASS<tab>TEXT or TEXT for each sample, or, for a\n"
+    "                     --vocabulary, words: a line CLASS<tab>TEXT (0, 1, ...) or TEXT for each sample, or, for a\n"
     "                     network that predicts each next token, a text\n"
     "  --data NAME=WHERE  the same for the input NAME of a model with several inputs; an array of exactly\n"
     "                     the shape that the file declares is given to every run\n"
@@ -454,6 +454,8 @@ static int parse_options(int argc, char **argv)
             i++;
         } else {
             status = number_option(name, value);
+            if (status < 0 && strchr(name, '='))
+                return fail("%s: an option and its value are two arguments, without '='", name);
             if (status < 0)
                 return fail("%s: no such option; --help lists them", name);
             if (status)

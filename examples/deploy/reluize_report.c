@@ -16,37 +16,52 @@ static const char *data_name(void) { return option.data[0].file; }
 
 /* ---- text ---- */
 
+/* A line of the table: four columns of every network, which may be empty, and "written". */
+static void print_row(FILE *f, const char *nats, const char *const column[4], const char *end)
+{
+    char line[160];
+    size_t n;
+    snprintf(line, sizeof line, "%s %8s %10s %10s %10s%s", nats, column[0], column[1], column[2],
+             column[3], end);
+    for (n = strlen(line); n && line[n - 1] == ' '; n--)
+        ;
+    fprintf(f, "%.*s\n", (int)n, line);
+}
+
 static void print_ways(FILE *f, const conversion *c)
 {
     const int classes = has_classes(c), kept = option.kept >= 0, scored = labels.answers != 0;
     const char *metric = !scored ? "" : strcmp(metric_of(c), "r2") ? "accuracy %" : "R2 %";
+    const char *const heads[4] = { classes ? "flips" : "", "largest", "mean",
+                                   classes ? "KL"
+                                   : kept  ? "kept"
+                                           : "" };
     int w;
     fprintf(f, "%s on the %zu test samples of %s\n\n%-44s %10s", option.model, data_count(TEST),
             data_name(), "", metric);
-    if (scored && classes)
-        fprintf(f, " %8s", "nats");
-    fprintf(f, " %8s %10s %10s %10s\n", classes ? "flips" : "", "largest", "mean",
-            classes ? "KL"
-            : kept  ? "kept"
-                    : "");
+    print_row(f, scored && classes ? "     nats" : "", heads, "");
     /* without labels there is nothing to say about the original */
     for (w = scored ? 0 : 1; w < c->ways; w++) {
         const measured *m = &c->way[w].m;
-        char score[32] = "", flips[32] = "", divergence[32] = "";
+        char score[32] = "", nats[32] = "", flips[32] = "", divergence[32] = "";
+        char largest[32] = "", mean[32] = "";
+        const char *const columns[4] = { flips, largest, mean, divergence };
         if (scored)
             snprintf(score, sizeof score, "%.2f", m->score);
-        if (classes) {
+        if (scored && classes)
+            snprintf(nats, sizeof nats, " %8.4f", m->nats);
+        if (w) {
+            snprintf(largest, sizeof largest, "%.4g", m->largest);
+            snprintf(mean, sizeof mean, "%.4g", m->mean);
+        }
+        if (w && classes) {
             snprintf(flips, sizeof flips, "%zu", m->flips);
             snprintf(divergence, sizeof divergence, "%.3g", m->divergence);
         }
-        if (kept)
+        if (w && kept)
             snprintf(divergence, sizeof divergence, "%zu of %zu", m->both, m->either);
         fprintf(f, "%-44s %10s", c->way[w].text, score);
-        if (scored && classes)
-            fprintf(f, " %8.4f", m->nats);
-        if (w)
-            fprintf(f, " %8s %10.4g %10.4g %10s", flips, m->largest, m->mean, divergence);
-        fprintf(f, "%s\n", w == c->written ? "  written" : "");
+        print_row(f, nats, columns, w == c->written ? "  written" : "");
     }
     fprintf(f, "\n%sLargest and mean: the change of an output from the network before.\n",
             classes ? "Flips: predictions that changed. KL: nats from the softmax before. " : "");
@@ -73,6 +88,15 @@ static const char *measure_of(const conversion *c)
                             : "mean change beside the deviation";
 }
 
+/* How many bytes of a way's text name it: without what explains it. */
+static int short_name(const char *text)
+{
+    const char *end = strstr(text, ": ReLU");
+    if (!end)
+        end = strstr(text, ", nothing else");
+    return (int)(end ? (size_t)(end - text) : strlen(text));
+}
+
 /* How far the ways are on the samples that choose between them. */
 static void print_candidates(FILE *f, const conversion *c)
 {
@@ -81,7 +105,8 @@ static void print_candidates(FILE *f, const conversion *c)
             measure_of(c));
     for (w = 1; w < c->ways; w++) {
         if (c->way[w].hold.rows)
-            fprintf(f, "%s %s %.3g", n++ ? "," : "", c->way[w].key, c->way[w].held);
+            fprintf(f, "%s %.*s %.3g", n++ ? ";" : "", short_name(c->way[w].text), c->way[w].text,
+                    c->way[w].held);
     }
     fprintf(f, ".\n");
 }
@@ -105,13 +130,13 @@ static void print_gates(FILE *f, const conversion *c)
     int k, replaced = 0;
     for (k = 0; k < c->relu->gates; k++)
         replaced += c->relu->gate[k].replaced > 0;
-    fprintf(f, "Gates: %d replaced by %zu ReLUs, %zu smooth functions stay.\n", replaced, relus,
-            c->stays);
+    fprintf(f, "Gates: %d replaced by %zu ReLU%s, %zu smooth function%s stay%s.\n", replaced, relus,
+            relus == 1 ? "" : "s", c->stays, c->stays == 1 ? "" : "s", c->stays == 1 ? "s" : "");
     if (alone > relus) {
         fprintf(f,
-                "Beside the ReLUs of %zu gates is a linear term, which is no ReLU in the file. As "
+                "Beside the ReLUs of %zu gate%s is a linear term, which is no ReLU in the file. As "
                 "matrices and ReLUs alone these are %zu ReLUs; --no-line does without it.\n",
-                (alone - relus) / 2, alone);
+                (alone - relus) / 2, alone == relus + 2 ? "" : "s", alone);
     }
     for (k = 0; k < c->relu->gates; k++) {
         const onnx_relu_gate *g = c->relu->gate + k;
