@@ -2433,12 +2433,15 @@ typedef enum {
     MISSING,
     INPUT,
     PAST_THE_GATE,
+    LARGER_WINDOW,
+    OTHER_TABLE,
+    OTHER_TOKEN,
     COPIES
 } copied;
 
 static int build_copied(graph *g, copied what, float drop, int loss)
 {
-    int x, y, w, tokens;
+    int x, y, w, other, tokens;
     begin(g);
     x = lgelu_input(&g->net, "image", 8, 8, 3);
     y = lgelu_conv(&g->net, "conv", x, 6, what == WINDOW ? 5 : 3, 1, what == WINDOW ? 2 : 1, 1, 0);
@@ -2447,7 +2450,8 @@ static int build_copied(graph *g, copied what, float drop, int loss)
     y = lgelu_gate(&g->net, what == GATE_NAME ? "gate2" : "gate",
                    what == INPUT ? lgelu_gate(&g->net, "between", y, LGELU_GATE_RELU, 1) : y,
                    LGELU_GATE_LAMBDA, 2);
-    y = lgelu_max_pool(&g->net, "pool", what == PAST_THE_GATE ? y - 1 : y, 2, 2, 0);
+    y = lgelu_max_pool(&g->net, "pool", what == PAST_THE_GATE ? y - 1 : y,
+                       what == LARGER_WINDOW ? 3 : 2, 2, what == LARGER_WINDOW);
     if (what == STRIDE) {
         g->net.count--;
         y = lgelu_average_pool(&g->net, "pool", y - 1, 2, 2, 0);
@@ -2456,10 +2460,12 @@ static int build_copied(graph *g, copied what, float drop, int loss)
         y = lgelu_linear(&g->net, "fc", y, 6);
     tokens = lgelu_tokens(&g->net, "tokens", 16, 9);
     w = lgelu_embedding(&g->net, "wte", tokens, 6);
+    other = lgelu_embedding(&g->net, "other", tokens, 6);
+    lgelu_mean_tokens(&g->net, "token", other, what == OTHER_TOKEN ? 1 : 0, 1);
     y = lgelu_linear(&g->net, "qkv", lgelu_dropout(&g->net, "drop", w, drop), 18);
     y = lgelu_attention(&g->net, "attn", y, what == HEADS ? 3 : 2, what == MASK);
     y = what == TIED ? lgelu_linear(&g->net, "head", y, 9)
-                     : lgelu_linear_tied(&g->net, "head", y, w);
+                     : lgelu_linear_tied(&g->net, "head", y, what == OTHER_TABLE ? other : w);
     if (what == WIDER)
         y = lgelu_linear(&g->net, "more", y, 7);
     if (loss)
@@ -2481,7 +2487,10 @@ static void copies(void)
                                               "'head' is of another parameters",
                                               "",
                                               "'between' is not in",
-                                              "'pool' is of another inputs" };
+                                              "'pool' is of another inputs",
+                                              "'pool' is of another window, stride",
+                                              "'head' is of another matrix",
+                                              "'token' is of another option" };
     graph g, h;
     lgelu_training plan = lgelu_training_defaults(0.01f, 20);
     int y, z, refused = 0, there = 1;
@@ -2672,6 +2681,12 @@ static void plans(void)
     bind_all(&g, 6);
     g.net.step = LONG_MAX;
     plan = lgelu_training_defaults(0.01f, 10);
+    plan.hardening.begin = 1;
+    plan.hardening.end = 40;
+    plan.hardening.target = 30;
+    check(!lgelu_net_harden(&g.net, &plan) && g.net.lambda[0] == 30,
+          "after the last number of steps λ is at its target", "%g %s", (double)g.net.lambda[0],
+          g.net.message);
     train(&g, 6, 1, &plan);
     fails("no step after the last number", &g, 1, LGELU_E_ARGUMENT, "no other may follow");
     end(&g);

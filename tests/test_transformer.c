@@ -1032,6 +1032,32 @@ static void embeddings(void)
     }
 }
 
+/* The same for a ViT, whose first embeddings are its class token and its positions. */
+static void embeddings_of_a_vit(void)
+{
+    for (int own = 0; own < 2; own++) {
+        graph g;
+        lgelu_transformer t = small(LGELU_GATE_RELU);
+        int good = 1, others = 0;
+        t.embedding = own ? 0.5f : 0;
+        begin(&g);
+        lgelu_vit(&g.net, lgelu_input(&g.net, "x", 8, 8, 3), &t, 2, 0, 5);
+        for (int l = 0; l < g.net.count; l++) {
+            const int first =
+                g.nodes[l].op == LGELU_OP_CLASS_TOKEN || g.nodes[l].op == LGELU_OP_POSITION;
+            if (first)
+                good &= g.nodes[l].deviation == (own ? 0.5f : 0.02f);
+            else if (g.nodes[l].weight_count)
+                good &= g.nodes[l].deviation <= 0.02f;
+            others += !first && g.nodes[l].weight_count > 0;
+        }
+        check(!g.net.status && good && others,
+              own ? "class token and positions of a ViT start as N(0, 0.25), the rest does not"
+                  : "class token and positions of a ViT start like the rest",
+              "%s", g.net.message);
+    }
+}
+
 /* The deviation of the first weights that a program sets is that of the whole network; the
  * projections have a smaller one. */
 static void deviations(void)
@@ -1080,6 +1106,7 @@ int main(void)
     dropout();
     dropout_of_tasks();
     embeddings();
+    embeddings_of_a_vit();
     deviations();
     normal();
     file();
