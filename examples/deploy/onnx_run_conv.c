@@ -586,11 +586,15 @@ static int onnx_conv_transposed_windows(onnx_call *c, const onnx_tensor *x,
     const int dims = x->rank - 2, upper = onnx_text_is(c, "auto_pad", "SAME_UPPER", "NOTSET"),
               lower = onnx_text_is(c, "auto_pad", "SAME_LOWER", "NOTSET");
     const int64_t *list[5];
-    int k, count[5];
+    int k, i, count[5];
     for (k = 0; k < 5; k++) {
         list[k] = onnx_ints(c, name[k], count + k);
         if (!count[k])
             list[k] = NULL;
+        for (i = 0; i < count[k]; i++) {
+            if (list[k][i] < -INT32_MAX || list[k][i] > INT32_MAX)
+                return onnx_refuse_call(c, "attribute %s: %d is out of range", name[k], list[k][i]);
+        }
         if (list[k] && count[k] != (k == 3 ? 2 : 1) * dims && !(k == 4 && count[k] == dims + 2))
             return onnx_refuse_call(c, "attribute %s has %d values", name[k], (int64_t)count[k]);
     }
@@ -603,8 +607,9 @@ static int onnx_conv_transposed_windows(onnx_call *c, const onnx_tensor *x,
         w[k].window = weight->dim[2 + k];
         w[k].stride = list[0] ? list[0][k] : 1;
         w[k].dilation = list[1] ? list[1][k] : 1;
-        if (w[k].stride < 1 || w[k].dilation < 1 || w[k].window < 1 || more < 0)
-            return onnx_refuse_call(c, "a stride, a dilation or a window is out of range");
+        if (w[k].stride < 1 || w[k].dilation < 1 || w[k].window < 1 || more < 0
+            || w[k].window > INT32_MAX || w[k].out > INT32_MAX)
+            return onnx_refuse_call(c, "a stride, a dilation, a window or a size is out of range");
         full = w[k].stride * (w[k].out - 1) + more + (w[k].window - 1) * w[k].dilation + 1;
         w[k].before = list[3] ? list[3][k] : 0;
         w[k].after = list[3] ? list[3][dims + k] : 0;
@@ -629,7 +634,7 @@ static int onnx_conv_transposed_windows(onnx_call *c, const onnx_tensor *x,
 /* Computes y from floats. */
 static int onnx_conv_transposed_run(onnx_call *c, const conv_plan *p)
 {
-    const int64_t size = (int64_t)(p->in * p->taps * p->pixels);
+    const int64_t size = (int64_t)deploy_times(deploy_times(p->in, p->taps), p->pixels);
     onnx_tensor *columns = onnx_tensor_make(c->run, ONNX_F32, 1, &size);
     size_t i;
     int failed = !columns;

@@ -241,8 +241,8 @@ int onnx_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight, 
         if (kernel && kernel[k] != w[k].window)
             return onnx_refuse_call(c, "attribute kernel_shape: expected %d, found %d", w[k].window,
                                     kernel[k]);
-        if (w[k].window < 1)
-            return onnx_refuse_call(c, "a window is empty");
+        if (w[k].window < 1 || w[k].window > INT32_MAX)
+            return onnx_refuse_call(c, "a window of %d is out of range", w[k].window);
         w[k].stride = stride ? stride[k] : 1;
         w[k].dilation = dilation ? dilation[k] : 1;
         w[k].before = pads && !valid ? pads[k] : 0;
