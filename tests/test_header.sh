@@ -204,6 +204,14 @@ done
 found=$($CC -std=c99 -O2 -I.. $dir/bind.c ${IMPLEMENTATION:-tools/lgelu.c} -o $dir/bind -lm -pthread 2>&1 && $dir/bind)
 verdict $? "bound before it is filled: the forward reads what came later" "$found"
 
+# ---- the functions of tools/mutants.txt, so that no row outlives what it describes ----
+# gone FILE: those that lgelu.h does not have
+gone() { sed -n 's/^\([a-z_0-9]*\):.*/\1/p' "$1" | sort -u | while read -r name; do grep -q -w -e "$name" ../lgelu.h || echo "$name"; done; }
+found=$(gone tools/mutants.txt)
+verdict $([ -z "$found" ]; echo $?) "tools/mutants.txt: each function is in lgelu.h" "$found"
+printf 'lgelu__nothing_such: ... x\tno such function\n' > $dir/mutants.txt
+verdict $([ "$(gone $dir/mutants.txt)" = lgelu__nothing_such ]; echo $?) "a function that is gone is found" "it is not"
+
 # ---- flags that change bits: refused where the compiler shows them ----
 for flag in -ffast-math -fno-signed-zeros -fsingle-precision-constant; do
     if ! command -v gcc > /dev/null; then echo "skip $flag is refused: no gcc here"; continue; fi

@@ -535,6 +535,15 @@ static void teams_pay(void)
                 : "a run that took no time measures nothing",
               "%g a unit, a debt of %g", pace.alone, pace.debt);
     }
+    /* What a team loses against one thread is owed ten times, from run to run. */
+    lgelu_pace owes = { 2, 0, 5 };
+    lgelu__team_paid(&owes, 3e5, 3e5 * 3, 1);
+    check(fabs(owes.debt - 1.5e6) < 1, "a team that takes half as long again owes five runs",
+          "a debt of %g", owes.debt);
+    lgelu__team_paid(&owes, 3e5, 3e5 * 2, 1);
+    lgelu__team_paid(&owes, 3e5, 3e5 * 4, 1);
+    check(fabs(owes.debt - 4.5e6) < 1, "and one that takes twice as long ten more", "a debt of %g",
+          owes.debt);
     /* One thread that has become slower is believed by a sixteenth for each run. */
     for (i = 0; i < 2; i++) {
         lgelu_pace pace = { 2, 0, 5 };

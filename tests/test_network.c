@@ -684,6 +684,45 @@ static void memory(void)
     check(!placed_lowest(&g.net), "control: a buffer that is moved up is caught", "not noticed");
 }
 
+/* Returns the bytes of the value of a node called "it", in a network that trains on 4 samples: a
+ * sum that only a gate reads, and whose operands are kept for other layers, or tokens. */
+static size_t bytes_of_value(int tokens, int keep)
+{
+    graph g;
+    size_t bytes;
+    int x, y, it;
+    begin(&g);
+    if (tokens) {
+        it = lgelu_tokens(&g.net, "it", 16, 900);
+        y = lgelu_embedding(&g.net, "wte", it, 6);
+    } else {
+        x = lgelu_input(&g.net, "x", 1, 1, 8);
+        y = lgelu_linear(&g.net, "fc", x, 8);
+        lgelu_linear(&g.net, "side", y, 3);
+        it = lgelu_add(&g.net, "it", y, x);
+        if (keep)
+            lgelu_net_keep_value(&g.net, it);
+        y = lgelu_gate(&g.net, "gate", it, LGELU_GATE_GELU, 1);
+    }
+    classify(&g, lgelu_linear(&g.net, "out", y, 4));
+    make_at(&g, 4, LGELU_MODE_TRAIN, 0);
+    bytes = g.nodes[it].internal.buffer[VALUE].bytes;
+    check(!g.net.status, "a network whose memory is looked at", "%s", g.net.message);
+    end(&g);
+    return bytes;
+}
+
+static void memory_of_values(void)
+{
+    check(bytes_of_value(0, 0) == 0, "a sum that a gate computes again takes no memory",
+          "%zu bytes", bytes_of_value(0, 0));
+    check(bytes_of_value(0, 1) == 4 * 8 * sizeof(float), "unless its value is kept", "%zu bytes",
+          bytes_of_value(0, 1));
+    check(bytes_of_value(1, 0) == 4 * 16 * sizeof(int32_t),
+          "tokens take four bytes each, whatever their vocabulary", "%zu bytes",
+          bytes_of_value(1, 0));
+}
+
 /* ---- Errors ---- */
 static void fails(const char *name, const graph *g, unsigned result, lgelu_status status,
                   const char *word)
@@ -2887,6 +2926,7 @@ int main(void)
     values_on_request();
     kept_values();
     memory();
+    memory_of_values();
     builder_errors();
     run_errors();
     accumulation_and_clipping();
