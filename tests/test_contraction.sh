@@ -56,8 +56,8 @@ contracted()
 study=$(printf ' ../examples/study/%s.c' train ppo environments elementary gates_other)
 printf '#define LGELU_TRAINER\n#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $out/header.c
 printf 'float planted(float a, float b, float c);\nfloat planted(float a, float b, float c) { return a * b + c; }\n' > $out/planted.c
-# These options of -O2 contract and inline; the others only take time. The words of AVX-512 are those of AVX2, for more lanes: gcc's count
-# suffices for them.
+# These options of -O2 contract and inline; the others only take time. Of the header by clang the bits are compared, with contraction
+# allowed (bits-clang-O3native-fast-c++11), so that it is compiled here by gcc alone.
 while read -r name version compiler; do
     found=$(${compiler%% *} -dumpversion 2> /dev/null)
     # Other versions may inline and unroll other functions, so that numbers differ without a contraction.
@@ -66,12 +66,13 @@ while read -r name version compiler; do
     case $found in 'planted: 0 fma, 1 if contracted; ') echo "ok contraction, $name: a planted one is found" ;;
     *) echo "FAIL contraction, $name: a planted one is not found: $found" ;; esac
     for source in $out/header.c ../examples/deploy/int8.c ../examples/deploy/least_squares.c ../examples/deploy/refit.c $study; do
+        case $name-$source in clang*header.c) continue ;; esac
         found=$(contracted $source $compiler 2>&1)
         what="contraction, $name, $(basename $source)"
         [ -z "$found" ] && echo "ok $what: no product is contracted, except exact ones" || echo "FAIL $what: $found"
     done
 done <<'END'
 gcc 12 gcc -O1 -fexpensive-optimizations -finline-small-functions -march=x86-64-v3
-clang 14 clang -O1 -finline-functions -DLGELU_NO_AVX512 -march=x86-64-v3
+clang 14 clang -O1 -finline-functions -march=x86-64-v3
 AArch64 12 aarch64-linux-gnu-gcc -O1 -fexpensive-optimizations -finline-small-functions
 END
