@@ -30,7 +30,7 @@ $CC -std=c99 -O1 $RELUIZE ${IMPLEMENTATION:-tools/lgelu.c} -o $out/reluize -lm |
 evaluator=$(echo $RELUIZE | tr ' ' '\n' | grep -E '/(onnx_run.*|onnx_graph|npy|output)[.]')
 $CC -std=c99 -O1 ../examples/deploy/onnx_run_main.c $evaluator ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_run -lm || exit 1
 mkdir -p $out/data/text
-head -c 40000 ../examples/data.c > $out/data/text/tinyshakespeare.txt
+head -c 10000 ../examples/data.c > $out/data/text/tinyshakespeare.txt
 $python ../examples/torch/convert.py --data $out/data --only 'mlp-silu|gpt4x128-silu' --short --seeds 2 --out $out/converted \
     --reluize $out/reluize > $out/table 2> $out/err
 verdict $? "convert.py: PyTorch and reluize have the same scores" "$(tail -n 1 $out/err)"
