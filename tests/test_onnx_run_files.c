@@ -752,6 +752,29 @@ static void workspaces(void)
     }
 }
 
+/* A tensor that two runs share counts in one of them, and no longer when both have freed it. */
+static void shared_by_runs(const memory_file *f)
+{
+    onnx_graph *g = NULL;
+    onnx_run *a = begin_network(f, &g, NULL), *b = g ? onnx_run_begin(g, NULL, said) : NULL;
+    const int64_t dim[1] = { 100 };
+    if (a && b) {
+        const size_t of_a = a->used, of_b = b->used;
+        onnx_tensor *x = onnx_tensor_make(a, ONNX_F32, 1, dim);
+        onnx_tensor *y = x ? onnx_tensor_share(b, x) : NULL;
+        const int counted = a->used > of_a + 400 && b->used == of_b;
+        onnx_tensor_free(x);
+        onnx_tensor_free(y);
+        check(y && counted && a->used == of_a && b->used == of_b, "a tensor that two runs share",
+              "%zu and %zu bytes, not %zu and %zu", a->used, b->used, of_a, of_b);
+    } else {
+        check(0, "two runs of a file", "%s", said);
+    }
+    onnx_run_end(a);
+    onnx_run_end(b);
+    onnx_graph_close(g);
+}
+
 /* 1 if a graph of one node is refused with this text, before it is run or after. */
 static int refused(const row *r, const char *text) { return !try_row(r, 0) && strstr(said, text); }
 
@@ -789,6 +812,7 @@ int main(void)
     same_bits(&f);
     limits(&f);
     workspaces();
+    shared_by_runs(&f);
     refusals();
     free(f.data);
     return check_end();

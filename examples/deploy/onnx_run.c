@@ -262,16 +262,20 @@ static onnx_tensor *onnx_run_no_tensor(onnx_run *r, const char *why)
     return NULL;
 }
 
-/* Makes a tensor like `shape`, whose buffer it takes over: on failure this is freed. */
+/* Makes a tensor like `shape`, whose buffer it takes over: on failure this is freed. The tensor
+   counts in the run of its buffer, which is another one where runs share elements. */
 static onnx_tensor *onnx_run_new_tensor(onnx_run *r, const onnx_tensor *shape)
 {
+    onnx_run *owner = shape->buffer->run;
     onnx_tensor *x = NULL;
-    if (!onnx_run_count(r, RUN_VALUE)) {
+    if (!onnx_run_count(owner, RUN_VALUE)) {
         x = (onnx_tensor *)malloc(sizeof *x);
         if (!x)
-            onnx_run_lacks(r, RUN_VALUE);
+            onnx_run_lacks(owner, RUN_VALUE);
     }
     if (!x) {
+        if (!r->message[0])
+            memcpy(r->message, owner->message, sizeof r->message);
         onnx_run_free_buffer(shape->buffer);
         return NULL;
     }
