@@ -105,7 +105,8 @@ for options in '--relus 1' '--relus 2' '--relus 2 --no-line' '--average 2' '--av
         > $out/chosen.txt 2> $out/stderr && said $out/chosen.json > $out/said 2> $out/stderr
     verdict $? "$options: no way is nearer on held-out samples than the one that is written; its ReLUs are counted" "$(tail -n 1 $out/stderr)"
     read -r ways gates relus lines most < $out/said
-    grep -q "by $relus ReLUs" $out/chosen.txt && grep -q 'held-out training samples, .* cold ' $out/chosen.txt &&
+    [ $relus = 1 ] && written='by 1 ReLU,' || written="by $relus ReLUs,"
+    grep -q "$written" $out/chosen.txt && grep -q 'held-out training samples, .*: \(cold swap\|fitted ReLUs\) ' $out/chosen.txt &&
         case $options in
         '--relus 1') [ $relus = $gates ] ;;
         '--relus 2') [ $relus = $((2 * gates)) ] && [ $lines = $gates ] && grep -q "alone these are $((4 * gates)) ReLUs" $out/chosen.txt ;;
