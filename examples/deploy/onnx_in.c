@@ -3234,6 +3234,16 @@ static int onnx_op_root(onnx_model *m, const onnx_node *n)
 
 /* ---- [11] NORMALISATIONS ---- */
 
+/* Checks that c is a list of `count` constants. Returns 0 after an error. */
+static int onnx_check_parameters(onnx_model *m, const onnx_node *n, const onnx_item *c,
+                                 int64_t count)
+{
+    if (!onnx_known(m, c))
+        return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
+    return (c->v.rank == 1 && onnx_size(&c->v, 0).c == count)
+           || onnx_refuse(m, n, "expected one parameter for each channel");
+}
+
 /* BatchNormalization. */
 static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
 {
@@ -3249,11 +3259,8 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
     if (onnx_attribute_int(n, "training_mode", 0) || (n->outputs > 1 && n->output[1] >= 0))
         return onnx_refuse(m, n, "training_mode is set: export the model in evaluation mode");
     for (k = 1; k < 5; k++) {
-        const onnx_item *c = onnx_operand(m, n, k);
-        if (!onnx_known(m, c))
-            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
-        if (c->v.rank != 1 || onnx_size(&c->v, 0).c != onnx_channels(l))
-            return onnx_refuse(m, n, "expected one parameter for each channel");
+        if (!onnx_check_parameters(m, n, onnx_operand(m, n, k), onnx_channels(l)))
+            return 0;
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_BATCH_NORM, x.layer, -1)))
         return 0;
@@ -3285,12 +3292,8 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n, "expected the last dimension, the channels, as its axis");
     for (k = 1; k < 3; k++) {
         const onnx_item *c = onnx_operand(m, n, k);
-        if (!c)
-            continue;
-        if (!onnx_known(m, c))
-            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
-        if (c->v.rank != 1 || onnx_size(&c->v, 0).c != onnx_channels(l))
-            return onnx_refuse(m, n, "expected one parameter for each channel");
+        if (c && !onnx_check_parameters(m, n, c, onnx_channels(l)))
+            return 0;
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_LAYER_NORM, x.layer, -1)))
         return 0;
@@ -3343,11 +3346,8 @@ static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
         return onnx_refuse(m, n,
                            "expected images, or groups of their channels, of 2 values and more");
     for (k = 1; k < 3; k++) {
-        const onnx_item *c = onnx_operand(m, n, k);
-        if (!c || !onnx_known(m, c))
-            return m->failed ? 0 : onnx_refuse(m, n, "its parameters are not constants");
-        if (c->v.rank != 1 || onnx_size(&c->v, 0).c != groups)
-            return onnx_refuse(m, n, "expected one parameter for each channel");
+        if (!onnx_check_parameters(m, n, onnx_operand(m, n, k), groups))
+            return 0;
     }
     if (!(l = onnx_new_layer(m, n, LGELU_OP_GROUP_NORM, x.layer, -1)))
         return 0;
@@ -3529,6 +3529,20 @@ static int onnx_is_image_of_tokens(const onnx_model *m, const onnx_node *n)
            && onnx_covers(&x->v, 2, 4, onnx_channels(l), onnx_elements(l));
 }
 
+/* Sets the bias of a convolution, input 2, if it has one. Returns 0 after an error. */
+static int onnx_set_bias(onnx_model *m, const onnx_node *n, onnx_layer *l)
+{
+    const onnx_item *b = onnx_operand(m, n, 2);
+    if (!b)
+        return 1;
+    if (!onnx_known(m, b))
+        return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
+    if (b->v.rank != 1 || onnx_size(&b->v, 0).c != onnx_channels(l))
+        return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
+    l->bias = n->input[2];
+    return 1;
+}
+
 /* A convolution of 1 x 1 over an image whose pixels are tokens: a linear layer. */
 static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
 {
@@ -3552,14 +3566,8 @@ static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
     l->weight = n->input[1];
     l->window = onnx_one_pixel();
     l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
-    if (onnx_operand(m, n, 2)) {
-        const onnx_item *b = onnx_operand(m, n, 2);
-        if (!onnx_known(m, b))
-            return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
-        if (b->v.rank != 1 || onnx_size(&b->v, 0).c != onnx_channels(l))
-            return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
-        l->bias = n->input[2];
-    }
+    if (!onnx_set_bias(m, n, l))
+        return 0;
     for (d = 0; d < v.atoms; d++) {
         if (v.a[d].stride != ONNX_BATCH && v.a[d].stride >= channels)
             v.a[d].stride = v.a[d].stride / channels * onnx_channels(l);
@@ -3574,7 +3582,7 @@ static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
 static int onnx_op_conv(onnx_model *m, const onnx_node *n)
 {
     onnx_item x;
-    const onnx_item *w = onnx_operand(m, n, 1), *b = onnx_operand(m, n, 2);
+    const onnx_item *w = onnx_operand(m, n, 1);
     onnx_layer *l;
     onnx_view v;
     const int64_t groups = onnx_attribute_int(n, "group", 1);
@@ -3602,18 +3610,15 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
         || onnx_channels(m->layer + x.layer) % groups || onnx_size(&w->v, 0).c % groups
         || onnx_size(&w->v, 1).c != onnx_channels(m->layer + x.layer) / groups)
         return onnx_refuse(m, n, "the shape of its weights does not match channels and groups");
-    if (b && !onnx_known(m, b))
-        return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
-    if (b && (b->v.rank != 1 || onnx_size(&b->v, 0).c != onnx_size(&w->v, 0).c))
-        return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
     l->groups = (size_t)groups;
     l->shape[2] = (size_t)onnx_size(&w->v, 0).c;
+    if (!onnx_set_bias(m, n, l))
+        return 0;
     if (groups > 1 && l->shape[2] == l->groups && groups == onnx_channels(m->layer + x.layer)
         && l->window.kernel[0] * l->window.kernel[1] > 225)
         return onnx_refuse(m, n,
                            "the window of a depthwise convolution has more than 225 elements");
     l->weight = n->input[1];
-    l->bias = b ? n->input[2] : -1;
     v = onnx_image_view(m, l, x.v.rank);
     return onnx_set_result(m, n, l, &v);
 }
@@ -3648,32 +3653,42 @@ static int onnx_add_max(onnx_model *m, const onnx_node *n, int *layer)
     return 1;
 }
 
+/* Separates the dimensions of x that are hit, which become the one of part_of, from the others,
+   which become the one of rest. v is the view of what remains; keep: with a size of 1 in their
+   place. Returns 0 after an error. */
+static int onnx_reduce_view(onnx_model *m, const onnx_node *n, const onnx_view *x, const int *hit,
+                            int keep, onnx_view *part_of, onnx_view *rest, onnx_view *v)
+{
+    int d;
+    *part_of = onnx_empty_view(x->base);
+    *rest = *v = onnx_empty_view(0);
+    onnx_new_dim(part_of);
+    onnx_new_dim(rest);
+    for (d = 0; d < x->rank; d++) {
+        if (!hit[d] || keep)
+            onnx_new_dim(v);
+        if (!onnx_copy_dim(hit[d] ? part_of : rest, x, d) || (!hit[d] && !onnx_copy_dim(v, x, d)))
+            return onnx_refuse(m, n, "it has too many dimensions");
+    }
+    return 1;
+}
+
 /* The mean, or for ReduceSum the sum, of input 0 over the dimensions that are hit: all pixels, or
    tokens that follow one another. */
 static int onnx_mean_of_pixels(onnx_model *m, const onnx_node *n, const int *hit, int keep)
 {
     onnx_item x = m->value[n->input[0]];
-    onnx_view v = onnx_empty_view(0), part_of = onnx_empty_view(0), rest = onnx_empty_view(0);
+    onnx_view v, part_of, rest;
     onnx_layer *l;
     int64_t count = 1;
     int d;
     if (x.v.rank == 3 && !onnx_conv_to_tokens(m, n, &x))
         return 0;
     l = m->layer + x.layer;
-    part_of.base = x.v.base;
-    onnx_new_dim(&part_of);
-    onnx_new_dim(&rest);
-    for (d = 0; d < x.v.rank; d++) {
-        if (!onnx_copy_dim(hit[d] ? &part_of : &rest, &x.v, d))
-            return onnx_refuse(m, n, "it has too many dimensions");
-        if (hit[d])
-            count *= onnx_size(&x.v, d).c;
-        if (hit[d] && !keep)
-            continue;
-        onnx_new_dim(&v);
-        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
-            return onnx_refuse(m, n, "it has too many dimensions");
-    }
+    if (!onnx_reduce_view(m, n, &x.v, hit, keep, &part_of, &rest, &v))
+        return 0;
+    for (d = 0; d < x.v.rank; d++)
+        count *= hit[d] ? onnx_size(&x.v, d).c : 1;
     if (!onnx_covers(&rest, 0, 1, 1, onnx_channels(l)))
         return onnx_refuse(m, n,
                            "only means and sums over all pixels, or over tokens, are supported");
@@ -3701,12 +3716,23 @@ static int onnx_mean_of_pixels(onnx_model *m, const onnx_node *n, const int *hit
     return 1;
 }
 
+/* Makes output 0 one pixel with the largest value of each channel of an image. */
+static int onnx_set_max(onnx_model *m, const onnx_node *n, onnx_item *x)
+{
+    onnx_view v;
+    if (!onnx_add_max(m, n, &x->layer))
+        return 0;
+    v = onnx_image_view(m, m->layer + x->layer, x->v.rank);
+    return onnx_set_result(m, n, m->layer + x->layer, &v);
+}
+
 /* MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool. */
 static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 {
     onnx_item x;
     onnx_layer *l;
     onnx_view v;
+    const lgelu_window *w;
     static const int64_t none[2] = { 0, 0 };
     const int most = onnx_text_is(n->op, "MaxPool");
     if (n->outputs > 1 && n->output[1] >= 0)
@@ -3715,38 +3741,31 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
         const int pixels[ONNX_RANK] = { 0, 0, 1, 1 };
         return onnx_mean_of_pixels(m, n, pixels, 1);
     }
-    if (!onnx_image_operand(m, n, &x)
-        || !(l = onnx_new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer,
-                                -1)))
+    if (!onnx_image_operand(m, n, &x))
         return 0;
-    if (onnx_text_is(n->op, "GlobalMaxPool")) {
-        m->layers--;
-        if (!onnx_add_max(m, n, &x.layer))
-            return 0;
-        l = m->layer + x.layer;
-    } else if (onnx_text_is(n->op, "GlobalAveragePool")) {
+    if (onnx_text_is(n->op, "GlobalMaxPool"))
+        return onnx_set_max(m, n, &x);
+    l = onnx_new_layer(m, n, most ? LGELU_OP_MAX_POOL : LGELU_OP_AVERAGE_POOL, x.layer, -1);
+    if (!l)
+        return 0;
+    w = &l->window;
+    if (onnx_text_is(n->op, "GlobalAveragePool")) {
         l->shape[0] = l->shape[1] = 1;
-    } else {
-        const lgelu_window *w = &l->window;
-        if (!onnx_set_window(m, n, &x, none, l))
-            return 0;
-        if (!most
-            && ((int64_t)w->padding[0] > x.padding[0] || (int64_t)w->padding[1] > x.padding[1])
+    } else if (!onnx_set_window(m, n, &x, none, l)) {
+        return 0;
+    } else if (!most) {
+        if (((int64_t)w->padding[0] > x.padding[0] || (int64_t)w->padding[1] > x.padding[1])
             && !onnx_attribute_int(n, "count_include_pad", 0))
             return onnx_refuse(m, n, "count_include_pad = 0 with padding is not supported");
-        if (most && l->shape[0] * l->shape[1] == 1 && !w->padding[0] && !w->padding[1]
-            && w->kernel[0] == m->layer[x.layer].shape[0]
-            && w->kernel[1] == m->layer[x.layer].shape[1]) {
-            m->layers--;
-            if (!onnx_add_max(m, n, &x.layer))
-                return 0;
-            l = m->layer + x.layer;
-        } else if (most
-                   && (w->kernel[0] * w->kernel[1] > 225 || 2 * w->padding[0] > w->kernel[0]
-                       || 2 * w->padding[1] > w->kernel[1])) {
-            return onnx_refuse(
-                m, n, "the window has more than 225 elements, or its padding is above half of it");
-        }
+    } else if (l->shape[0] * l->shape[1] == 1 && !w->padding[0] && !w->padding[1]
+               && w->kernel[0] == m->layer[x.layer].shape[0]
+               && w->kernel[1] == m->layer[x.layer].shape[1]) {
+        m->layers--; /* its window may be larger than one of a max pool */
+        return onnx_set_max(m, n, &x);
+    } else if (w->kernel[0] * w->kernel[1] > 225 || 2 * w->padding[0] > w->kernel[0]
+               || 2 * w->padding[1] > w->kernel[1]) {
+        return onnx_refuse(
+            m, n, "the window has more than 225 elements, or its padding is above half of it");
     }
     v = onnx_image_view(m, l, x.v.rank);
     return onnx_set_result(m, n, l, &v);
@@ -3756,20 +3775,10 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
 static int onnx_max_of_pixels(onnx_model *m, const onnx_node *n, const int *hit, int keep)
 {
     onnx_item x;
-    onnx_view pixels = onnx_empty_view(0), v = pixels;
-    int d;
-    if (!onnx_layer_operand(m, n, 0, &x))
+    onnx_view pixels, rest, v;
+    if (!onnx_layer_operand(m, n, 0, &x)
+        || !onnx_reduce_view(m, n, &x.v, hit, keep, &pixels, &rest, &v))
         return 0;
-    onnx_new_dim(&pixels);
-    for (d = 0; d < x.v.rank; d++) {
-        if (hit[d] && !onnx_copy_dim(&pixels, &x.v, d))
-            return onnx_refuse(m, n, "it has too many dimensions");
-        if (hit[d] && !keep)
-            continue;
-        onnx_new_dim(&v);
-        if (!hit[d] && !onnx_copy_dim(&v, &x.v, d))
-            return onnx_refuse(m, n, "it has too many dimensions");
-    }
     if (!onnx_covers(&pixels, 0, 1, onnx_channels(m->layer + x.layer),
                      onnx_elements(m->layer + x.layer)))
         return onnx_refuse(m, n, "only the largest value of all pixels, or tokens, is supported");
@@ -4127,8 +4136,8 @@ static int onnx_op_slice(onnx_model *m, const onnx_node *n)
         if (d < 0 || steps[i] < 1 || steps[i] > 2 || (steps[i] > 1 && x->kind != ONNX_DATA))
             return onnx_refuse(m, n,
                                d < 0 ? "there is no such axis" : "only steps of 1 are supported");
-        length = onnx_size(&x->v, d).c;
-        if (onnx_count_batch(&x->v, d, d + 1)) {
+        length = onnx_size(&v, d).c;
+        if (onnx_count_batch(&v, d, d + 1)) {
             if (from[i] || to[i] < INT32_MAX)
                 return onnx_refuse(m, n, "a part of the batch cannot be selected");
             continue;
@@ -4595,13 +4604,11 @@ static int onnx_op_expand(onnx_model *m, const onnx_node *n)
         }
         if (!onnx_equal(s, onnx_fixed(1)) || shape[d].c < 1 || shape[d].c > ONNX_MOST)
             return onnx_refuse(m, n, "the shapes do not match");
-        if (shape[d].n) {
-            if (shape[d].n > 1 || shape[d].c != 1)
-                return onnx_refuse(m, n, "a multiple of the batch is not supported");
-            onnx_push_atom(&v, onnx_batch_atom(m));
-        } else if (!onnx_push_atom(&v, onnx_atom_of((size_t)shape[d].c, 0))) {
+        if (shape[d].n > 1 || (shape[d].n && shape[d].c != 1))
+            return onnx_refuse(m, n, "a multiple of the batch is not supported");
+        if (!onnx_push_atom(&v,
+                            shape[d].n ? onnx_batch_atom(m) : onnx_atom_of((size_t)shape[d].c, 0)))
             return onnx_refuse(m, n, "too many dimensions");
-        }
     }
     return onnx_set_view(m, n, &v) != NULL;
 }
