@@ -379,6 +379,16 @@ static void life(void)
           "one without a backward: refused by name", "'%s'", g.net.message);
     end(&g);
     begin(&g);
+    g.net.custom_gate = reference_outer + 1;
+    lgelu_gate_custom(
+        &g.net, "b",
+        lgelu_gate(&g.net, "a", lgelu_input(&g.net, "x", 1, 1, 4), LGELU_GATE_CUSTOM, 1),
+        reference_outer + 1);
+    check(!g.net.status && g.nodes[1].lambda_count == 1 && g.nodes[2].lambda_count == 1,
+          "a custom gate has one λ, for what it may become", "%d and %d", g.nodes[1].lambda_count,
+          g.nodes[2].lambda_count);
+    end(&g);
+    begin(&g);
     check(lgelu_gate(&g.net, "odd", lgelu_input(&g.net, "x", 1, 1, 4), LGELU_GATE_CUSTOM, 1) < 0
               && g.net.status == LGELU_E_ARGUMENT && strstr(g.net.message, "'odd'"),
           "without net.outer: refused by name", "'%s'", g.net.message);

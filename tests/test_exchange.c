@@ -180,7 +180,7 @@ static void headers(void)
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4,
           "found ()" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]}}", 12,
-          "found (3)" },
+          "byte 10: 'fc1.weight': expected shape (9, 6), found (3)" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,1],\"data_offsets\":[0,12]}}", 12,
           "found (3, 1)" },
         { "{\"fc1.weight\":{\"dtype\":\"F32\",\"shape\":[3,1,1],\"data_offsets\":[0,12]}}", 12,

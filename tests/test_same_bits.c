@@ -597,6 +597,14 @@ static int windows(lgelu_net *net, int x)
     return lgelu_linear(net, "out", lgelu_average_pool_window(net, "mean", x, &p), 3);
 }
 
+/* convolutions of one channel to one */
+static int single(lgelu_net *net, int x)
+{
+    x = lgelu_conv(net, "a", lgelu_linear(net, "c", x, 1), 1, 3, 1, 1, 1, 1);
+    x = lgelu_gate(net, "gate", x, LGELU_GATE_LAMBDA, 1.5f);
+    return lgelu_linear(net, "out", lgelu_conv(net, "b", x, 1, 5, 2, 2, 1, 0), 3);
+}
+
 /* group norms of several groups, of one, and of each channel, and concatenations */
 static int grouped(lgelu_net *net, int x)
 {
@@ -802,6 +810,7 @@ static void everything(void)
     image_run("sigmoid and scale run", scaled);
     image_run("transpose run", mixed);
     image_run("windows run", windows);
+    image_run("one channel run", single);
     image_run("group norm and concat run", grouped);
     image_run("batch norm run", normed);
     rotary_attention();
