@@ -521,6 +521,16 @@ static onnx_item *onnx_pass(onnx_model *m, const onnx_node *n, int k)
     return y;
 }
 
+/* Makes output 0 a copy of input k, as a value of this kind. Returns 0 after an error. */
+static int onnx_pass_as(onnx_model *m, const onnx_node *n, int k, int kind)
+{
+    onnx_item *y = onnx_pass(m, n, k);
+    if (!y)
+        return 0;
+    y->kind = kind;
+    return 1;
+}
+
 /* Makes v the constant that a tensor holds. */
 static int onnx_set_tensor(onnx_model *m, onnx_item *v, const onnx_tensor *x, deploy_span origin)
 {
@@ -2169,9 +2179,8 @@ static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_item *y)
 {
     static const double cubic = 0.044715, scale = 0.7978845608028654;
     const double k = y->p[1] * y->alpha;
+    const onnx_view v = y->v;
     onnx_layer *l;
-    onnx_item x = *y;
-    onnx_view v = y->v;
     if (y->function >= ONNX_SIGMOID)
         return onnx_end_smooth(m, n, y);
     if (!y->function || fabs(y->alpha - y->beta) > 1e-6 * fabs(y->alpha) || fabs(k - 0.5) > 1e-6
@@ -2184,13 +2193,13 @@ static int onnx_end_gate(onnx_model *m, const onnx_node *n, onnx_item *y)
         return 0;
     l->gate = y->function == ONNX_TANH ? LGELU_GATE_TANH : LGELU_GATE_GELU;
     l->lambda = y->arg[1] * 1.41421356237309504880;
-    l->vector = x.vector;
-    l->divides = x.divides;
-    if (l->gate == LGELU_GATE_GELU && (x.vector >= 0 || !onnx_is_one(l->lambda)))
+    l->vector = y->vector;
+    l->divides = y->divides;
+    if (l->gate == LGELU_GATE_GELU && (y->vector >= 0 || !onnx_is_one(l->lambda)))
         l->gate = LGELU_GATE_LAMBDA;
     else
         l->lambda = 1;
-    if (x.vector < 0 && !(l->lambda >= 1 - 1e-6))
+    if (y->vector < 0 && !(l->lambda >= 1 - 1e-6))
         return onnx_refuse(m, n, "gates x Phi(lambda x) with lambda below 1 are not supported");
     onnx_set_data(y, onnx_layer_index(m, l), &v);
     return 1;
@@ -2227,7 +2236,6 @@ static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, do
     onnx_item x;
     const onnx_item *b = m->value + c;
     onnx_layer *l;
-    onnx_view v;
     int d, skip;
     if (!onnx_layer_operand(m, n, k, &x))
         return 0;
@@ -2245,8 +2253,7 @@ static int onnx_add_position(onnx_model *m, const onnx_node *n, int k, int c, do
     l->weight = c;
     l->alpha = sign;
     l->order = x.v;
-    v = x.v;
-    return onnx_set_result(m, n, l, &v);
+    return onnx_set_result(m, n, l, &x.v);
 }
 
 /* Returns whether f has one value for each channel of x and is repeated along the other dimensions,
@@ -2366,22 +2373,16 @@ static int onnx_add_power(onnx_model *m, const onnx_node *n, const onnx_item *x,
         return 0;
     if (two && !onnx_prepare_square(m, n))
         return 0;
-    if (!(y = onnx_pass_operand(m, n, p)))
-        return 0;
-    if (x->kind == ONNX_CENTRED && two) {
-        y->kind = ONNX_SQUARE;
-        return 1;
-    }
-    if (x->kind == ONNX_VARIANCE && root) {
-        y->kind = ONNX_DEVIATION;
-        return 1;
-    }
-    if (x->kind == ONNX_MEAN_SQUARE && (root || inverse)) {
-        y->kind = root ? ONNX_ROOT_MEAN_SQUARE : ONNX_INVERSE_ROOT;
-        return 1;
-    }
+    if (x->kind == ONNX_CENTRED && two)
+        return onnx_pass_as(m, n, p->swapped, ONNX_SQUARE);
+    if (x->kind == ONNX_VARIANCE && root)
+        return onnx_pass_as(m, n, p->swapped, ONNX_DEVIATION);
+    if (x->kind == ONNX_MEAN_SQUARE && (root || inverse))
+        return onnx_pass_as(m, n, p->swapped, root ? ONNX_ROOT_MEAN_SQUARE : ONNX_INVERSE_ROOT);
     if (!onnx_is_scaled(x) || root)
         return onnx_refuse(m, n, "only powers of a layer's values are supported");
+    if (!(y = onnx_pass_operand(m, n, p)))
+        return 0;
     y->p[1] = 0;
     y->p[two ? 2 : 3] = pow(x->p[1], two ? 2 : 3);
     return 1;
@@ -2652,12 +2653,8 @@ static int onnx_data_and_constant(onnx_model *m, const onnx_node *n, int op, int
         && !onnx_broadcasts(&b->v, &x->v))
         return onnx_refuse(m, n, "the constant's dimensions do not match the data's");
     if (swapped && op == ONNX_DIVIDE && x->kind == ONNX_ROOT_MEAN_SQUARE && p.one
-        && onnx_is_one(p.s)) {
-        if (!(y = onnx_pass_operand(m, n, &p)))
-            return 0;
-        y->kind = ONNX_INVERSE_ROOT;
-        return 1;
-    }
+        && onnx_is_one(p.s))
+        return onnx_pass_as(m, n, swapped, ONNX_INVERSE_ROOT);
     if (swapped && (op == ONNX_DIVIDE || op == ONNX_POWER))
         return onnx_refuse(m, n, "a constant over data");
     if (swapped && op == ONNX_SUBTRACT)
@@ -2879,7 +2876,6 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
                    : onnx_text_is(n->op, "Div") ? ONNX_DIVIDE
                                                 : ONNX_POWER;
     const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
-    onnx_item *y;
     if (!a || !b)
         return onnx_refuse(m, n, "an input is missing");
     if (b->kind == ONNX_CONSTANT)
@@ -2889,24 +2885,12 @@ static int onnx_op_arithmetic(onnx_model *m, const onnx_node *n)
     if (op == ONNX_ADD && a->kind == ONNX_TIMES && b->kind == ONNX_TIMES)
         return onnx_add_turned(m, n);
     if (a->layer == b->layer && onnx_same_view(&a->v, &b->v)) {
-        if (op == ONNX_SUBTRACT && b->kind == ONNX_MEAN && onnx_is_plain(a)) {
-            if (!(y = onnx_pass(m, n, 0)))
-                return 0;
-            y->kind = ONNX_CENTRED;
-            return 1;
-        }
-        if (op == ONNX_MULTIPLY && a->kind == ONNX_CENTRED && b->kind == ONNX_CENTRED) {
-            if (!(y = onnx_pass(m, n, 0)))
-                return 0;
-            y->kind = ONNX_SQUARE;
-            return 1;
-        }
-        if (op == ONNX_DIVIDE && a->kind == ONNX_CENTRED && b->kind == ONNX_DEVIATION) {
-            if (!(y = onnx_pass(m, n, 1)))
-                return 0;
-            y->kind = ONNX_NORMED;
-            return 1;
-        }
+        if (op == ONNX_SUBTRACT && b->kind == ONNX_MEAN && onnx_is_plain(a))
+            return onnx_pass_as(m, n, 0, ONNX_CENTRED);
+        if (op == ONNX_MULTIPLY && a->kind == ONNX_CENTRED && b->kind == ONNX_CENTRED)
+            return onnx_pass_as(m, n, 0, ONNX_SQUARE);
+        if (op == ONNX_DIVIDE && a->kind == ONNX_CENTRED && b->kind == ONNX_DEVIATION)
+            return onnx_pass_as(m, n, 1, ONNX_NORMED);
         if ((op == ONNX_MULTIPLY && onnx_is_plain(a) && b->kind == ONNX_INVERSE_ROOT)
             || (op == ONNX_DIVIDE && onnx_is_plain(a) && b->kind == ONNX_ROOT_MEAN_SQUARE))
             return onnx_set_rms_norm(m, n, 1);
@@ -2954,6 +2938,11 @@ static int onnx_begin_function(const onnx_model *m, const onnx_node *n, onnx_ite
 static int onnx_op_function(onnx_model *m, const onnx_node *n)
 {
     const int tanh_ = onnx_text_is(n->op, "Tanh"), softplus = onnx_text_is(n->op, "Softplus");
+    const int sigmoid = onnx_text_is(n->op, "Sigmoid");
+    const int function = tanh_      ? ONNX_TANH
+                         : softplus ? ONNX_SOFTPLUS
+                         : sigmoid  ? ONNX_SIGMOID
+                                    : ONNX_ERF;
     const onnx_item *x = onnx_operand(m, n, 0);
     /* terms that no argument of a gate's function has */
     const int others = ONNX_TERM_0 | ONNX_TERM_2 | (tanh_ ? 0 : ONNX_TERM_3);
@@ -2964,27 +2953,20 @@ static int onnx_op_function(onnx_model *m, const onnx_node *n)
         y->function = ONNX_TANH_SOFTPLUS;
         return 1;
     }
-    if (x && (tanh_ || onnx_text_is(n->op, "Sigmoid"))
+    if (x && (tanh_ || sigmoid)
         && (x->kind != ONNX_DATA || x->function || (onnx_terms(x->p) & others) || x->vector >= 0)) {
         /* no gate is computed from this: the function is a layer behind it */
         onnx_item whole;
         if (!onnx_layer_operand(m, n, 0, &whole) || !(y = onnx_make_output(m, n, 0)))
             return 0;
         onnx_set_data(y, whole.layer, &whole.v);
-        return onnx_begin_function(m, n, y, tanh_ ? ONNX_TANH : ONNX_SIGMOID);
+        return onnx_begin_function(m, n, y, function);
     }
-    if (!x || x->kind != ONNX_DATA || x->function)
+    if (!x || x->kind != ONNX_DATA || x->function || (onnx_terms(x->p) & others)
+        || (softplus && (x->vector >= 0 || !onnx_is_one(x->p[1]))))
         return onnx_refuse(m, n, "it is only supported as a part of a gate");
-    if ((onnx_terms(x->p) & others) || (x->vector >= 0 && !onnx_text_is(n->op, "Erf"))
-        || (softplus && !onnx_is_one(x->p[1])))
-        return onnx_refuse(m, n, "it is only supported as a part of a gate");
-    if (!(y = onnx_pass(m, n, 0)))
-        return 0;
-    if (tanh_)
-        return onnx_begin_function(m, n, y, ONNX_TANH);
-    if (softplus)
-        return onnx_begin_function(m, n, y, ONNX_SOFTPLUS);
-    return onnx_begin_function(m, n, y, onnx_text_is(n->op, "Erf") ? ONNX_ERF : ONNX_SIGMOID);
+    y = onnx_pass(m, n, 0);
+    return y && onnx_begin_function(m, n, y, function);
 }
 
 /* Elu, LeakyRelu, Mish, HardSwish. */
@@ -3023,6 +3005,7 @@ static int onnx_scale_channels(onnx_model *m, const onnx_node *n, onnx_item *x, 
     onnx_set_data(x, onnx_layer_index(m, l), &v);
     return 1;
 }
+
 static int onnx_rectify(onnx_model *m, const onnx_node *n, onnx_item *x);
 
 /* PRelu: a leaky ReLU where it has one slope, else ReLU(x) - slope·ReLU(-x). */
@@ -3204,24 +3187,12 @@ static int onnx_op_root(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *x = onnx_operand(m, n, 0);
     onnx_item *y;
-    if (x && x->kind == ONNX_VARIANCE && onnx_text_is(n->op, "Sqrt")) {
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        y->kind = ONNX_DEVIATION;
-        return 1;
-    }
-    if (x && x->kind == ONNX_MEAN_SQUARE && onnx_text_is(n->op, "Sqrt")) {
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        y->kind = ONNX_ROOT_MEAN_SQUARE;
-        return 1;
-    }
-    if (x && x->kind == ONNX_ROOT_MEAN_SQUARE && onnx_text_is(n->op, "Reciprocal")) {
-        if (!(y = onnx_pass(m, n, 0)))
-            return 0;
-        y->kind = ONNX_INVERSE_ROOT;
-        return 1;
-    }
+    if (x && x->kind == ONNX_VARIANCE && onnx_text_is(n->op, "Sqrt"))
+        return onnx_pass_as(m, n, 0, ONNX_DEVIATION);
+    if (x && x->kind == ONNX_MEAN_SQUARE && onnx_text_is(n->op, "Sqrt"))
+        return onnx_pass_as(m, n, 0, ONNX_ROOT_MEAN_SQUARE);
+    if (x && x->kind == ONNX_ROOT_MEAN_SQUARE && onnx_text_is(n->op, "Reciprocal"))
+        return onnx_pass_as(m, n, 0, ONNX_INVERSE_ROOT);
     if (x && x->kind == ONNX_DATA && !x->function && onnx_text_is(n->op, "Neg")
         && m->layer[x->layer].op != LGELU_OP_TOKENS) {
         if (!(y = onnx_pass(m, n, 0)))
@@ -3825,17 +3796,10 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     }
     /* the mean of all channels or of their squares, in a layer or an RMS normalisation */
     if (dims == 1 && keep && !sum && onnx_covers(&u->v, over, over + 1, 1, onnx_channels(l))) {
-        if (onnx_is_square(u) && l->op != LGELU_OP_TOKENS) {
+        if (u->kind == ONNX_SQUARE || (onnx_is_square(u) && l->op != LGELU_OP_TOKENS)) {
             if (!(y = onnx_pass(m, n, 0)))
                 return 0;
-            y->kind = ONNX_MEAN_SQUARE;
-            y->eps = 0;
-            return 1;
-        }
-        if (u->kind == ONNX_SQUARE) {
-            if (!(y = onnx_pass(m, n, 0)))
-                return 0;
-            y->kind = ONNX_VARIANCE;
+            y->kind = u->kind == ONNX_SQUARE ? ONNX_VARIANCE : ONNX_MEAN_SQUARE;
             y->eps = 0;
             return 1;
         }
@@ -3846,10 +3810,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
              * too */
             if (x.layer != u->layer)
                 m->value[n->input[0]] = x;
-            if (!(y = onnx_pass(m, n, 0)))
-                return 0;
-            y->kind = ONNX_MEAN;
-            return 1;
+            return onnx_pass_as(m, n, 0, ONNX_MEAN);
         }
     }
     if (u->kind != ONNX_DATA || !onnx_is_plain(u) || l->op == LGELU_OP_TOKENS)
