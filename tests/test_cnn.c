@@ -702,6 +702,25 @@ static void estimate(void)
     }
 }
 
+/* A variance takes two samples of a vector; inference takes one. */
+static void batches_with_a_variance(void)
+{
+    graph g;
+    begin(&g);
+    lgelu_batch_norm(&g.net, "bn", lgelu_input(&g.net, "x", 1, 1, 5), 0.1f, 1e-5f);
+    make_at(&g, 3, LGELU_MODE_TRAIN, 0);
+    bind_all(&g, 3);
+    check(!lgelu_net_forward(&g.net, 2), "a batch norm learns from two vectors", "%s",
+          g.net.message);
+    check(lgelu_net_forward(&g.net, 1) == LGELU_E_ARGUMENT
+              && strstr(g.net.message, "'bn': expected at least 2 pixels in the batch, found 1"),
+          "not from one", "'%s'", g.net.message);
+    g.net.status = LGELU_OK;
+    g.net.evaluate = 1;
+    check(!lgelu_net_forward(&g.net, 1), "it is evaluated with one", "%s", g.net.message);
+    end(&g);
+}
+
 /* ---- Inference, folding, copies, checkpoints ---- */
 static int build(graph *g, lgelu_mode mode)
 {
@@ -1171,6 +1190,7 @@ int main(void)
     networks();
     statistics();
     estimate();
+    batches_with_a_variance();
     folding();
     folding_biases();
     bits(isa);

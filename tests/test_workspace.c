@@ -420,6 +420,10 @@ static void worker_of_a_layer(void)
                          "linear 'fc': its forward wrote past the workspace of a product's worker"),
           "caught: a layer whose worker wrote past its workspace", "status %d, '%s'",
           (int)net.status, net.message);
+    net.status = LGELU_OK;
+    lgelu__guards_set(&net, nodes + fc, fc);
+    lgelu__guards_look(&net, nodes + fc, fc);
+    check(!net.status, "the mark of one layer is not the next one's", "%s", net.message);
     /* A workspace that ends with what the layer needs has only the guard behind it. */
     net.internal.scratch_bytes = 0;
     check(!lgelu__guard_of_work(&net, nodes + fc),
