@@ -10,7 +10,7 @@ if ! ${CC:-cc} -std=c99 -O0 -g -fsanitize=thread -I.. test_threads.c tools/lgelu
     echo "skip $name: not here"
     exit 0
 fi
-log=$(TSAN_OPTIONS=exitcode=66 timeout 300 $fixed $tsan 2>&1)
+log=$(TSAN_OPTIONS=exitcode=66 timeout 300 $fixed $tsan --short 2>&1)
 status=$?
 if echo "$log" | grep -q 'unexpected memory mapping'; then echo "skip $name: it can't start here"
 elif [ $status = 0 ]; then echo "ok $name: $(echo "$log" | grep -c '^ok') cases, no data race"
