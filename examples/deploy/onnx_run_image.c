@@ -771,7 +771,8 @@ typedef struct {
     int64_t down, across;      /* samples of a bin */
 } roi_bins;
 
-/* The average or the maximum of a bin's samples. */
+/* The average or the maximum of a bin's samples. Those of a row outside of the image are all 0: one
+   stands for them, as a region may be far larger than the image. */
 static float onnx_roi_bin(const roi_plane *p, const roi_bins *r, int64_t row, int64_t column)
 {
     float all = 0;
@@ -779,7 +780,8 @@ static float onnx_roi_bin(const roi_plane *p, const roi_bins *r, int64_t row, in
     for (i = 0; i < r->down; i++) {
         const float y = r->y + onnx_times((float)row, r->height)
                         + ((float)i + 0.5f) * r->height / (float)r->down;
-        for (j = 0; j < r->across; j++) {
+        const int inside = y >= -1 && y <= (float)p->height;
+        for (j = 0; j < (inside ? r->across : r->across > 0); j++) {
             const float x = r->x + onnx_times((float)column, r->width)
                             + ((float)j + 0.5f) * r->width / (float)r->across;
             const float v = onnx_roi_sample(p, y, x);
