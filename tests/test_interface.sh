@@ -50,15 +50,15 @@ if have gcc; then judge "no warnings, gcc, -O1 -fsanitize=address" gcc -std=c99 
 else skip "no warnings, gcc, -O1 -fsanitize=address" "no gcc here"; fi
 
 # ---- the compiler's own language; processors with arithmetic on halves, where gcc's FLT_EVAL_METHOD is 16 ----
-# Only those with halves are compiled to the end: tools/same_bits.sh does that with -march=native.
+# C with halves is compiled to the end, which tools/same_bits.sh does with -march=native; a compiler that doesn't know them takes that.
 for language in 'gcc -x c' 'g++ -x c++' 'clang -x c' 'clang++ -x c++'; do
     compiler=${language%% *}
     if ! have "$compiler"; then skip "no -std, $language" "no $compiler here"; continue; fi
-    for flags in '-march=native -fsyntax-only' -mavx512fp16; do
-        case $flags-$language in *fp16-*++) flags="$flags -fsyntax-only" ;; esac
-        if echo 'int x;' | $language $flags -fsyntax-only - 2>/dev/null; then judge "no -std, $language $flags" $language $flags -DLGELU_TRAINER -I.. -c $dir/make.c -o $dir/use.o
-        else skip "no -std, $language $flags" "not known to $compiler here"; fi
+    for flags in -mavx512fp16 '-march=native -fsyntax-only' ''; do
+        echo 'int x;' | $language $flags -fsyntax-only - 2> /dev/null && break
     done
+    case $flags-$language in *fp16-*++|-[cg]*) flags="$flags -fsyntax-only" ;; esac
+    judge "no -std, $language $flags" $language $flags -DLGELU_TRAINER -I.. -c $dir/make.c -o $dir/use.o
 done
 
 # ---- versions agree; a custom assert is called; one line for a C that is too old; a C99 compiler that is neither gcc nor clang ----
