@@ -1041,8 +1041,27 @@ static int begin_source(source *s, const onnx_declared *d)
     return 0;
 }
 
+/* Returns the dimension behind the first that has, by its name, the samples of another input, as
+   that of a recurrent layer's state; 0: there is none. */
+static int samples_dimension(const onnx_declared *d)
+{
+    int i, k;
+    for (k = 0; k < data.graph->top.inputs; k++) {
+        const onnx_declared *other = &data.graph->value[data.graph->top.input[k]].declared;
+        for (i = 1; i < d->rank && other->rank > 0 && other->dim[0] < 0; i++) {
+            const deploy_span *name = d->dim_name + i;
+            if (d->dim[i] < 0 && name->n && name->n == other->dim_name[0].n
+                && !memcmp(name->p, other->dim_name[0].p, name->n))
+                return i;
+        }
+    }
+    return 0;
+}
+
 static int open_source(source *s, const onnx_declared *d, const char *program)
 {
+    size_t samples;
+    int at;
     const int array = ends_in(s->file, ".npy") || ends_in(s->file, ".npz"),
               table = ends_in(s->file, ".csv"), tokens = onnx_is_whole(s->type);
     if (option.vocabulary && (!tokens || array))
@@ -1056,8 +1075,13 @@ static int open_source(source *s, const onnx_declared *d, const char *program)
         if (data.sources > 1 && (!d->rank || d->dim[0] != -1)) {
             if (open_same(s, d))
                 return 1;
-            if (s->kind == SOURCE_SAME
-                && (!d->rank || s->array.shape[0] != data.count[TRAIN] + data.count[TEST]))
+            samples = data.count[TRAIN] + data.count[TEST];
+            at = samples_dimension(d);
+            if (s->kind == SOURCE_SAME && at && samples > 1 && s->array.shape[at] == samples)
+                return fail("%s: input '%s': the %zu samples are in dimension %d: give an array "
+                            "with the samples first",
+                            s->file, input_name(s), samples, at);
+            if (s->kind == SOURCE_SAME && (!d->rank || s->array.shape[0] != samples))
                 return 0;
             free(s->bytes);
             s->bytes = NULL;

@@ -74,6 +74,7 @@ def write():
     array("state_rate", np.array(2))
     # a state for each sample, as an array with one dimension more than the input
     array("state_each", np.repeat(state[None], 500, 0))
+    array("state_second", np.repeat(state, 500, 1))
     save("state", [("x", F, ["batch", 16]), ("h", F, [2, "batch", 8]), ("rate", I, [])], 2, merge, {**joined, **two})
     save("state_batch", [("x", F, ["batch", 16])], 2,
          ["Shape x > s", "Gather s zero > n", "Concat n eight > m axis=0", "Expand q m > z", "Concat x z > a axis=1", *head],
