@@ -58,6 +58,7 @@ printf '#define LGELU_TRAINER\n#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\
 printf 'float planted(float a, float b, float c);\nfloat planted(float a, float b, float c) { return a * b + c; }\n' > $out/planted.c
 # These options of -O2 contract and inline; the others only take time. Of the header by clang the bits are compared, with contraction
 # allowed (bits-clang-O3native-fast-c++11), so that it is compiled here by gcc alone.
+# gcc contracts before it knows the processor: for AArch64 only the header and least_squares.c have code of their own.
 while read -r name version compiler; do
     found=$(${compiler%% *} -dumpversion 2> /dev/null)
     # Other versions may inline and unroll other functions, so that numbers differ without a contraction.
@@ -66,7 +67,7 @@ while read -r name version compiler; do
     case $found in 'planted: 0 fma, 1 if contracted; ') echo "ok contraction, $name: a planted one is found" ;;
     *) echo "FAIL contraction, $name: a planted one is not found: $found" ;; esac
     for source in $out/header.c ../examples/deploy/int8.c ../examples/deploy/least_squares.c ../examples/deploy/refit.c $study; do
-        case $name-$source in clang*header.c) continue ;; esac
+        case $name-$source in *least_squares.c) ;; clang*header.c|AArch64*examples*) continue ;; esac
         found=$(contracted $source $compiler 2>&1)
         what="contraction, $name, $(basename $source)"
         [ -z "$found" ] && echo "ok $what: no product is contracted, except exact ones" || echo "FAIL $what: $found"
