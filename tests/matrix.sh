@@ -82,7 +82,7 @@ processors)
     [ "$BRIEF" ] || on mingw++ MinGW 'x86-64, Windows' msvcrt
     unwine
     [ "$BRIEF" ] || on aarch64 gcc AArch64 glibc
-    on aarch64-clang clang AArch64 glibc
+    [ "$BRIEF" ] || on aarch64-clang clang AArch64 glibc
     on arm           gcc '32-bit ARM' glibc
     [ "$BRIEF" ] || on riscv64 gcc 'RISC-V 64' glibc
     on s390x         gcc 's390x, big-endian' glibc

@@ -174,7 +174,8 @@ static void onnx_pool_outputs(const pool_plan *p, const float *x, float *y, int6
                               const int64_t *place, unsigned char *seen)
 {
     const onnx_window *w = p->w + p->dims - 1;
-    int64_t tap[ONNX_MOST_RANK] = { 0 }, first[ONNX_MOST_RANK], dim[ONNX_MOST_RANK], low, high;
+    int64_t tap[ONNX_MOST_RANK] = { 0 }, first[ONNX_MOST_RANK] = { 0 };
+    int64_t dim[ONNX_MOST_RANK], low, high;
     int k, all = 0, some = 1;
     for (k = 0; k < p->dims; k++) {
         const int is_last = k == p->dims - 1;

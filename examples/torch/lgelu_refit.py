@@ -1159,9 +1159,11 @@ def _warn_left(entries):
         warnings.warn(f"lgelu: refit: {len(left)} of the matrices behind a gate stay as they are, the first '{left[0]['name']}': "
                       f"{left[0]['why']}; see report=[]", stacklevel=4)
 
+_FAR = 0.2                                  # of an output's root mean square
+
 def _warn_far(entries):
-    """Warns where one ReLU a gate moves an output by more than a fifth of its root mean square."""
-    far = [e for e in entries if e["kind"] == "output" and e["change"] > 0.2]
+    """Warns where one ReLU a gate moves an output by more than _FAR."""
+    far = [e for e in entries if e["kind"] == "output" and e["change"] > _FAR]
     if far:
         worst = max(far, key=lambda e: e["change"])
         warnings.warn(f"lgelu: refit: {worst['name']} changes by {worst['change']:.2g} of its root mean square; relus=3 is nearer",

@@ -3,7 +3,7 @@
 # of readers: of processor time for each reader, and until it has run $FUZZ_RUNS inputs), then the program's own rounds ($ROUNDS of them,
 # if that is set). READER=npy selects one reader. The implementation is already compiled with the same sanitizers: build/fuzz_lgelu.*.o,
 # and for the readers, without vector kernels, build/fuzz_scalar.*.o.
-# Networks also run with traps on overflow and under valgrind.
+# Networks also run with traps on overflow and, unless BRIEF is set, under valgrind.
 # fuzz.sh table LOG...: prints what each reader ran, from these logs.
 # fuzz.sh sources FILE: prints what is compiled with a fuzzer: of a program of several files those that it neither includes nor replaces.
 if [ "$1" = sources ]; then
@@ -119,7 +119,9 @@ again()
 if [ "$program" = fuzz_network ]; then
     under=
     again 'traps on overflow' 1000 -ftrapv -fsanitize=undefined,float-cast-overflow,bounds-strict -fsanitize-undefined-trap-on-error
-    if command -v valgrind > /dev/null; then
+    if [ "$BRIEF" ]; then
+        echo '# without valgrind, since BRIEF is set'
+    elif command -v valgrind > /dev/null; then
         under='valgrind -q --error-exitcode=9'
         again 'valgrind' 60 -DLGELU_NO_SIMD
         zeros=build/valgrind_fma
