@@ -4849,10 +4849,10 @@ static lgelu_buffer *lgelu__sorted(lgelu_node *nodes, int count)
     return list;
 }
 
-/* Returns a buffer's bytes in whole cache lines, with its guard. */
+/* Returns the bytes of a buffer that has some, in whole cache lines, with its guard. */
 static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
 {
-    return b->bytes ? lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD) : 0;
+    return lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD);
 }
 
 /* Trees contain the buffers that have been placed. Each tree is of a step of the run: all of its
