@@ -141,9 +141,10 @@ static void *onnx_run_from_pool(struct onnx_run_space *s, size_t *bytes)
 
 static onnx_buffer *onnx_run_new_buffer(onnx_run *r, size_t bytes)
 {
+    const size_t wanted = bytes ? bytes : 1;
     onnx_buffer *b;
-    size_t size = bytes ? bytes : 1;
-    if (onnx_run_count(r, deploy_plus(size, RUN_BUFFER)))
+    size_t size = wanted;
+    if (onnx_run_count(r, deploy_plus(wanted, RUN_BUFFER)))
         return NULL;
     b = (onnx_buffer *)calloc(1, sizeof *b);
     if (b && size >= RUN_POOLED)
@@ -156,14 +157,14 @@ static onnx_buffer *onnx_run_new_buffer(onnx_run *r, size_t bytes)
     }
     if (!b || !b->data) {
         free(b);
-        onnx_run_lacks(r, size + RUN_BUFFER);
+        onnx_run_lacks(r, wanted + RUN_BUFFER);
         return NULL;
     }
     b->references = 1;
     b->bytes = size;
     b->run = r;
     /* A block that is used again may be larger; it was counted in the pool. */
-    r->used += size - (bytes ? bytes : 1);
+    r->used += size - wanted;
     if (r->used > r->most)
         r->most = r->used;
     return b;
@@ -194,42 +195,23 @@ static void onnx_run_free_buffer(onnx_buffer *b)
     free(b);
 }
 
-/* What onnx_room stores before its elements. */
-typedef struct {
-    onnx_run *run;
-    size_t bytes; /* all that count */
-} run_room;
-
 void *onnx_room(onnx_call *c, size_t count, size_t size)
 {
     const size_t bytes = deploy_times(count, size);
-    run_room room;
-    char *p;
-    room.run = c->run;
-    room.bytes = deploy_plus(bytes, 2 * RUN_ALIGNMENT + sizeof(void *));
-    if (onnx_run_count(c->run, room.bytes)) {
-        onnx_run_not_made(c);
-        return NULL;
-    }
-    p = (char *)onnx_run_allocate(RUN_ALIGNMENT + bytes);
-    if (!p) {
-        onnx_run_lacks(c->run, room.bytes);
-        onnx_run_not_made(c);
-        return NULL;
-    }
-    memcpy(p, &room, sizeof room);
-    return memset(p + RUN_ALIGNMENT, 0, bytes);
+    onnx_buffer *b = onnx_run_new_buffer(c->run, deploy_plus(RUN_ALIGNMENT, bytes));
+    if (!b)
+        return onnx_run_not_made(c);
+    /* The elements stand behind a pointer to their buffer. */
+    memcpy(b->data, &b, sizeof b);
+    return memset((char *)b->data + RUN_ALIGNMENT, 0, bytes);
 }
 
 void onnx_room_free(void *p)
 {
-    char *block;
-    run_room room;
+    onnx_buffer *b;
     if (p) {
-        block = (char *)p - RUN_ALIGNMENT;
-        memcpy(&room, block, sizeof room);
-        room.run->used -= room.bytes;
-        onnx_run_release(block);
+        memcpy(&b, (char *)p - RUN_ALIGNMENT, sizeof b);
+        onnx_run_free_buffer(b);
     }
 }
 
@@ -1112,10 +1094,10 @@ void onnx_run_end(onnx_run *r)
         }
     }
     if (r->space) {
-        onnx_run_empty_pool(r);
         for (k = 0; k < r->space->text_places; k++)
             onnx_room_free(r->space->text[k].p);
         onnx_room_free(r->space->text);
+        onnx_run_empty_pool(r);
         free(r->space->needed);
         free(r->space->first_dead);
         free(r->space->next_dead);
