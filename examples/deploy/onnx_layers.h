@@ -156,6 +156,11 @@ typedef struct {
     int64_t in, out, window, stride, dilation, before, after;
 } onnx_window;
 
+/* Reads a list attribute of a window: `expected` integers from `least` to INT32_MAX; *list is NULL
+   where it is absent or empty. Returns 0 or -1. */
+int onnx_window_list(onnx_call *c, const char *name, int expected, int64_t least,
+                     const int64_t **list);
+
 /* Reads kernel_shape (window[i] of it, or from `weight` after its first two dimensions), strides,
    dilations, pads and auto_pad for an input of this shape, and computes out; ceil_mode as the
    attribute says. Returns the number of dimensions, or -1. */

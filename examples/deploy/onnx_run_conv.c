@@ -581,43 +581,35 @@ static void onnx_conv_add_up_task(size_t channel, void *user)
 static int onnx_conv_transposed_windows(onnx_call *c, const onnx_tensor *x,
                                         const onnx_tensor *weight, onnx_window *w)
 {
-    static const char *const name[5] = { "strides", "dilations", "output_padding", "pads",
-                                         "output_shape" };
     const int dims = x->rank - 2, upper = onnx_text_is(c, "auto_pad", "SAME_UPPER", "NOTSET"),
               lower = onnx_text_is(c, "auto_pad", "SAME_LOWER", "NOTSET");
-    const int64_t *list[5];
-    int k, i, count[5];
-    for (k = 0; k < 5; k++) {
-        list[k] = onnx_ints(c, name[k], count + k);
-        if (!count[k])
-            list[k] = NULL;
-        for (i = 0; i < count[k]; i++) {
-            if (list[k][i] < -INT32_MAX || list[k][i] > INT32_MAX)
-                return onnx_refuse_call(c, "attribute %s: %d is out of range", name[k], list[k][i]);
-        }
-        if (list[k] && count[k] != (k == 3 ? 2 : 1) * dims && !(k == 4 && count[k] == dims + 2))
-            return onnx_refuse_call(c, "attribute %s has %d values", name[k], (int64_t)count[k]);
-    }
-    if (list[4] && count[4] == dims + 2)
-        list[4] += 2;
+    const int64_t *stride, *dilation, *added, *pads, *shape;
+    int k, sizes, skipped;
+    onnx_ints(c, "output_shape", &sizes);
+    skipped = sizes == dims + 2 ? 2 : 0; /* images and channels, which some files have, too */
+    if (onnx_window_list(c, "strides", dims, 1, &stride)
+        || onnx_window_list(c, "dilations", dims, 1, &dilation)
+        || onnx_window_list(c, "output_padding", dims, 0, &added)
+        || onnx_window_list(c, "pads", 2 * dims, -INT32_MAX, &pads)
+        || onnx_window_list(c, "output_shape", dims + skipped, -INT32_MAX, &shape))
+        return -1;
     for (k = 0; k < dims; k++) {
-        const int64_t more = list[2] ? list[2][k] : 0;
+        const int64_t more = added ? added[k] : 0;
         int64_t full, total;
         w[k].out = x->dim[2 + k];
         w[k].window = weight->dim[2 + k];
-        w[k].stride = list[0] ? list[0][k] : 1;
-        w[k].dilation = list[1] ? list[1][k] : 1;
-        if (w[k].stride < 1 || w[k].dilation < 1 || w[k].window < 1 || more < 0
-            || w[k].window > INT32_MAX || w[k].out > INT32_MAX)
-            return onnx_refuse_call(c, "a stride, a dilation, a window or a size is out of range");
+        w[k].stride = stride ? stride[k] : 1;
+        w[k].dilation = dilation ? dilation[k] : 1;
+        if (w[k].window < 1 || w[k].window > INT32_MAX || w[k].out > INT32_MAX)
+            return onnx_refuse_call(c, "a window or a size is out of range");
         full = w[k].stride * (w[k].out - 1) + more + (w[k].window - 1) * w[k].dilation + 1;
-        w[k].before = list[3] ? list[3][k] : 0;
-        w[k].after = list[3] ? list[3][dims + k] : 0;
-        if (list[4] || upper || lower) {
-            w[k].in = list[4] ? list[4][k] : w[k].out * w[k].stride;
+        w[k].before = pads ? pads[k] : 0;
+        w[k].after = pads ? pads[dims + k] : 0;
+        if (shape || upper || lower) {
+            w[k].in = shape ? shape[skipped + k] : w[k].out * w[k].stride;
             total = full > w[k].in ? full - w[k].in : 0;
             /* a window that is smaller than its stride does not fill the size of auto_pad */
-            if (!list[4] && w[k].in > full)
+            if (!shape && w[k].in > full)
                 w[k].in = full;
             w[k].before = upper ? total / 2 : total - total / 2;
         } else {

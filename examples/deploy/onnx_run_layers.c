@@ -164,9 +164,8 @@ int onnx_products(onnx_call *c, size_t count, size_t m, size_t n, size_t k, onnx
 
 /* ---- [3] WINDOWS ---- */
 
-/* Reads a list attribute of the window into the field at `offset`: `count` positive integers. */
-static int onnx_layers_window_list(onnx_call *c, const char *name, int dims, int64_t least,
-                                   const int64_t **list)
+int onnx_window_list(onnx_call *c, const char *name, int expected, int64_t least,
+                     const int64_t **list)
 {
     int count, k;
     *list = onnx_ints(c, name, &count);
@@ -174,9 +173,9 @@ static int onnx_layers_window_list(onnx_call *c, const char *name, int dims, int
         *list = NULL;
         return 0;
     }
-    if (count != dims)
+    if (count != expected)
         return onnx_refuse_call(c, "attribute %s: expected %d values, found %d", name,
-                                (int64_t)dims, (int64_t)count);
+                                (int64_t)expected, (int64_t)count);
     for (k = 0; k < count; k++) {
         if ((*list)[k] < least || (*list)[k] > INT32_MAX)
             return onnx_refuse_call(c, "attribute %s: %d is out of range", name, (*list)[k]);
@@ -228,10 +227,10 @@ int onnx_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight, 
     int k;
     if (dims < 1)
         return onnx_refuse_call(c, "expected at least 3 dimensions, found %d", (int64_t)x->rank);
-    if (onnx_layers_window_list(c, "kernel_shape", dims, 1, &kernel)
-        || onnx_layers_window_list(c, "strides", dims, 1, &stride)
-        || onnx_layers_window_list(c, "dilations", dims, 1, &dilation)
-        || onnx_layers_window_list(c, "pads", 2 * dims, -INT32_MAX, &pads))
+    if (onnx_window_list(c, "kernel_shape", dims, 1, &kernel)
+        || onnx_window_list(c, "strides", dims, 1, &stride)
+        || onnx_window_list(c, "dilations", dims, 1, &dilation)
+        || onnx_window_list(c, "pads", 2 * dims, -INT32_MAX, &pads))
         return -1;
     if (!kernel && !weight)
         return onnx_refuse_call(c, "attribute kernel_shape is missing");
