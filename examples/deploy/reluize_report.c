@@ -16,7 +16,8 @@ static const char *data_name(void) { return option.data[0].file; }
 
 /* ---- text ---- */
 
-/* A line of the table: four columns of every network, which may be empty, and "written". */
+/* Prints the rest of a line of the table without blanks at its end: nats, which is a whole column
+   or empty, flips, largest, mean and divergence, each of which may be empty, and "written". */
 static void print_row(FILE *f, const char *nats, const char *const column[4], const char *end)
 {
     char line[160];

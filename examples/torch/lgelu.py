@@ -456,7 +456,6 @@ def _checked_model(model):
 
 def _replace(model, matches, make, missing):
     """model with make(value) in every place that matches; missing is the error where there is no such place"""
-    _checked_model(model)
     if matches(model): return make(model)
     found = _places(model, matches)
     if not found: raise ValueError(missing)
@@ -482,8 +481,10 @@ def replace_gelu(model, share=False, **options):
     new = lambda value: LambdaGELU(**options)
     shared = _once(new)
     make = (lambda value: shared(value) if isinstance(value, nn.GELU) else new(value)) if share else new
-    missing = "lgelu: there is no nn.GELU in this model, nor a module that keeps F.gelu; where a forward calls F.gelu, put lgelu.LambdaGELU() in its place"
-    if isinstance(model, nn.Module) and gates(model): missing = "lgelu: there is no nn.GELU left in this model; it has LambdaGELU already"
+    _checked_model(model)
+    missing = ("lgelu: there is no nn.GELU left in this model; it has LambdaGELU already" if gates(model) else
+               "lgelu: there is no nn.GELU in this model, nor a module that keeps F.gelu; where a forward calls F.gelu, "
+               "put lgelu.LambdaGELU() in its place")
     return _replace(model, _is_gelu, make, missing)
 
 def _some_gates(model):
