@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT-0
    least_squares.c: see least_squares.h.
 
-   All sums of products go through two kernels, a tile of 64 × 64 doubles and a row of 64, each
-   compiled for several instruction sets. Both round every product before they add it, hold each sum
-   as one chain in the order of its terms, and work on several sums at a time, so neither the width
-   of vectors nor the compiler changes a bit. A Gram matrix of floats has exact products.
+   All sums of products go through three kernels: tiles of 64 × 64 doubles are added to or
+   subtracted from, and a row of 64; each is compiled for several instruction sets. Every product is
+   rounded before it is added, or exact, as those of floats in a Gram matrix are; each sum is one
+   chain in the order of its terms, several at a time, so neither the width of vectors, nor an fma,
+   nor the compiler changes a bit.
 
    Map: kernels · tasks on several threads · memory · Gram matrix, decomposition, solution ·
    condition · held-out rows · choice of the ridge. */
 #include "least_squares.h"
 
 enum {
-    LEAST_AREA = LEAST_TILE * LEAST_TILE,
+    LEAST_ROW = 72, /* from a row of a tile to the next: not 64, since rows that lie a power of two
+                       apart displace each other in a cache */
+    LEAST_AREA = LEAST_TILE * LEAST_ROW,
     LEAST_STEP = 16 /* what tiles are used by: the rest of a tile of a narrow group stays zero */
 };
 
@@ -41,93 +44,128 @@ static double least_product(double a, double b)
     return p;
 }
 
-/* tile: c[j][i] += sign·Σ over k of b(k, j)·a[k][i], j < rows and i < columns, which are multiples
-   of LEAST_STEP, c and a with rows of 64, b(k, j) = b[k·bk + j·bj], k in order from 0. row: y[i] -=
-   b·x[i] for n values. V holds N doubles; four rows of two V stay in registers. */
+/* add and subtract: c[j][i] += or -= Σ over k of b(k, j)·a[k][i], j < rows and i < columns, which
+   are multiples of LEAST_STEP, c and a with rows of LEAST_ROW, b(k, j) = b[k·bk + j·bj], k in order
+   from 0. add takes floats: a double holds their product exactly, so that an fma has the bits of a
+   product and a sum. row: y[i] -= b·x[i] for n values. V holds N doubles; four rows of two V stay
+   in registers. */
 #define LEAST_AT(V, p) (*(V *)(void *)(p))
-#define LEAST_SUM(V, L)                         \
-    {                                           \
-        const double factor = sign * f[(L)*bj]; \
-        V p = x * factor;                       \
-        V q = y * factor;                       \
-        LEAST_ROUNDED(p);                       \
-        LEAST_ROUNDED(q);                       \
-        left##L += p;                           \
-        right##L += q;                          \
+#define LEAST_ROUNDED_SUM(V, sum, v, f, OP) \
+    {                                       \
+        V p = (v) * (f);                    \
+        LEAST_ROUNDED(p);                   \
+        sum OP p;                           \
     }
-#define LEAST_LOAD(V, N, L)                       \
-    V left##L = LEAST_AT(V, to + (L)*LEAST_TILE); \
-    V right##L = LEAST_AT(V, to + (L)*LEAST_TILE + (N));
-#define LEAST_STORE(V, N, L)                    \
-    LEAST_AT(V, to + (L)*LEAST_TILE) = left##L; \
-    LEAST_AT(V, to + (L)*LEAST_TILE + (N)) = right##L;
-#define LEAST_KERNELS(NAME, ATTRIBUTE, V, N)                                                       \
-    ATTRIBUTE static void NAME##_tile(double *c, const double *b, size_t bk, size_t bj, double *a, \
-                                      size_t depth, double sign, size_t rows, size_t columns)      \
-    {                                                                                              \
-        size_t i, j, k;                                                                            \
-        for (j = 0; j < rows; j += 4) {                                                            \
-            for (i = 0; i < columns; i += 2 * (N)) {                                               \
-                double *to = c + j * LEAST_TILE + i;                                               \
-                const double *f = b + j * bj;                                                      \
-                LEAST_LOAD(V, N, 0)                                                                \
-                LEAST_LOAD(V, N, 1)                                                                \
-                LEAST_LOAD(V, N, 2)                                                                \
-                LEAST_LOAD(V, N, 3)                                                                \
-                for (k = 0; k < depth; k++) {                                                      \
-                    const V x = LEAST_AT(V, a + k * LEAST_TILE + i);                               \
-                    const V y = LEAST_AT(V, a + k * LEAST_TILE + i + (N));                         \
-                    LEAST_SUM(V, 0)                                                                \
-                    LEAST_SUM(V, 1)                                                                \
-                    LEAST_SUM(V, 2)                                                                \
-                    LEAST_SUM(V, 3)                                                                \
-                    f += bk;                                                                       \
-                }                                                                                  \
-                LEAST_STORE(V, N, 0)                                                               \
-                LEAST_STORE(V, N, 1)                                                               \
-                LEAST_STORE(V, N, 2)                                                               \
-                LEAST_STORE(V, N, 3)                                                               \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    ATTRIBUTE static void NAME##_row(double *y, double *x, double b, size_t n)                     \
-    {                                                                                              \
-        size_t i;                                                                                  \
-        for (i = 0; i < n; i += (N)) {                                                             \
-            V p = LEAST_AT(V, x + i) * b;                                                          \
-            LEAST_ROUNDED(p);                                                                      \
-            LEAST_AT(V, y + i) -= p;                                                               \
-        }                                                                                          \
+#define LEAST_ADD(V, sum, v, f) LEAST_ROUNDED_SUM(V, sum, v, f, +=)
+#define LEAST_SUBTRACT(V, sum, v, f) LEAST_ROUNDED_SUM(V, sum, v, f, -=)
+#define LEAST_SUM(V, L, STEP)            \
+    {                                    \
+        const double factor = f[(L)*bj]; \
+        STEP(V, left##L, x, factor)      \
+        STEP(V, right##L, y, factor)     \
+    }
+#define LEAST_LOAD(V, N, L)                      \
+    V left##L = LEAST_AT(V, to + (L)*LEAST_ROW); \
+    V right##L = LEAST_AT(V, to + (L)*LEAST_ROW + (N));
+#define LEAST_STORE(V, N, L)                   \
+    LEAST_AT(V, to + (L)*LEAST_ROW) = left##L; \
+    LEAST_AT(V, to + (L)*LEAST_ROW + (N)) = right##L;
+#define LEAST_TILE_KERNEL(NAME, ATTRIBUTE, V, N, STEP)                                      \
+    ATTRIBUTE static void NAME(double *c, const double *b, size_t bk, size_t bj, double *a, \
+                               size_t depth, size_t rows, size_t columns)                   \
+    {                                                                                       \
+        size_t i, j, k;                                                                     \
+        for (j = 0; j < rows; j += 4) {                                                     \
+            for (i = 0; i < columns; i += 2 * (N)) {                                        \
+                double *to = c + j * LEAST_ROW + i;                                         \
+                const double *f = b + j * bj;                                               \
+                LEAST_LOAD(V, N, 0)                                                         \
+                LEAST_LOAD(V, N, 1)                                                         \
+                LEAST_LOAD(V, N, 2)                                                         \
+                LEAST_LOAD(V, N, 3)                                                         \
+                for (k = 0; k < depth; k++) {                                               \
+                    const V x = LEAST_AT(V, a + k * LEAST_ROW + i);                         \
+                    const V y = LEAST_AT(V, a + k * LEAST_ROW + i + (N));                   \
+                    LEAST_SUM(V, 0, STEP)                                                   \
+                    LEAST_SUM(V, 1, STEP)                                                   \
+                    LEAST_SUM(V, 2, STEP)                                                   \
+                    LEAST_SUM(V, 3, STEP)                                                   \
+                    f += bk;                                                                \
+                }                                                                           \
+                LEAST_STORE(V, N, 0)                                                        \
+                LEAST_STORE(V, N, 1)                                                        \
+                LEAST_STORE(V, N, 2)                                                        \
+                LEAST_STORE(V, N, 3)                                                        \
+            }                                                                               \
+        }                                                                                   \
+    }
+#define LEAST_KERNELS(NAME, ATTRIBUTE, V, N, ADD)                              \
+    LEAST_TILE_KERNEL(NAME##_add, ATTRIBUTE, V, N, ADD)                        \
+    LEAST_TILE_KERNEL(NAME##_subtract, ATTRIBUTE, V, N, LEAST_SUBTRACT)        \
+    ATTRIBUTE static void NAME##_row(double *y, double *x, double b, size_t n) \
+    {                                                                          \
+        size_t i;                                                              \
+        for (i = 0; i < n; i += (N)) {                                         \
+            V p = LEAST_AT(V, x + i) * b;                                      \
+            LEAST_ROUNDED(p);                                                  \
+            LEAST_AT(V, y + i) -= p;                                           \
+        }                                                                      \
     }
 
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__SSE2__) || defined(__aarch64__))
+#if defined(__GNUC__) && defined(__aarch64__)
+#include <arm_neon.h>
 typedef double least_two __attribute__((vector_size(16), may_alias));
-LEAST_KERNELS(least_plain, , least_two, 2)
+#define LEAST_FUSED_TWO(V, sum, v, f) sum = (V)vfmaq_n_f64((float64x2_t)(sum), (float64x2_t)(v), f);
+LEAST_KERNELS(least_plain, , least_two, 2, LEAST_FUSED_TWO)
+#elif defined(__GNUC__) && (defined(__x86_64__) || defined(__SSE2__))
+typedef double least_two __attribute__((vector_size(16), may_alias));
+LEAST_KERNELS(least_plain, , least_two, 2, LEAST_ADD)
 #else
-LEAST_KERNELS(least_plain, , double, 1)
+LEAST_KERNELS(least_plain, , double, 1, LEAST_ADD)
 #endif
 #if defined(__GNUC__) && defined(__x86_64__) && !defined(LGELU_NO_SIMD)
+#include <immintrin.h>
 #define LEAST_WIDER 1
 typedef double least_four __attribute__((vector_size(32), may_alias));
 typedef double least_eight __attribute__((vector_size(64), may_alias));
-LEAST_KERNELS(least_avx2, __attribute__((target("avx2"))), least_four, 4)
-LEAST_KERNELS(least_avx512, __attribute__((target("avx512f"))), least_eight, 8)
+#define LEAST_FUSED_FOUR(V, sum, v, f) \
+    sum = (V)_mm256_fmadd_pd((__m256d)(v), _mm256_set1_pd(f), (__m256d)(sum));
+#define LEAST_FUSED_EIGHT(V, sum, v, f) \
+    sum = (V)_mm512_fmadd_pd((__m512d)(v), _mm512_set1_pd(f), (__m512d)(sum));
+LEAST_KERNELS(least_avx2, __attribute__((target("avx2,fma"))), least_four, 4, LEAST_FUSED_FOUR)
+LEAST_KERNELS(least_avx512, __attribute__((target("avx512f"))), least_eight, 8, LEAST_FUSED_EIGHT)
 #endif
 
-static void least_tile(double *c, const double *b, size_t bk, size_t bj, double *a, size_t depth,
-                       double sign, size_t rows, size_t columns)
+static void least_add(double *c, const double *b, size_t bk, size_t bj, double *a, size_t depth,
+                      size_t rows, size_t columns)
 {
 #ifdef LEAST_WIDER
     if (lgelu_isa() >= LGELU_ISA_AVX512) {
-        least_avx512_tile(c, b, bk, bj, a, depth, sign, rows, columns);
+        least_avx512_add(c, b, bk, bj, a, depth, rows, columns);
         return;
     }
     if (lgelu_isa() >= LGELU_ISA_AVX2) {
-        least_avx2_tile(c, b, bk, bj, a, depth, sign, rows, columns);
+        least_avx2_add(c, b, bk, bj, a, depth, rows, columns);
         return;
     }
 #endif
-    least_plain_tile(c, b, bk, bj, a, depth, sign, rows, columns);
+    least_plain_add(c, b, bk, bj, a, depth, rows, columns);
+}
+
+static void least_subtract(double *c, const double *b, size_t bk, size_t bj, double *a,
+                           size_t depth, size_t rows, size_t columns)
+{
+#ifdef LEAST_WIDER
+    if (lgelu_isa() >= LGELU_ISA_AVX512) {
+        least_avx512_subtract(c, b, bk, bj, a, depth, rows, columns);
+        return;
+    }
+    if (lgelu_isa() >= LGELU_ISA_AVX2) {
+        least_avx2_subtract(c, b, bk, bj, a, depth, rows, columns);
+        return;
+    }
+#endif
+    least_plain_subtract(c, b, bk, bj, a, depth, rows, columns);
 }
 
 static void least_row(double *y, double *x, double b, size_t n)
@@ -245,8 +283,8 @@ static size_t least_lay(least_squares *p, unsigned char *base)
     p->t = least_floats(base, &used, LEAST_CHUNK, s->outputs);
     p->held_a = least_floats(base, &used, row ? LEAST_HELD : 1, s->row);
     p->held_t = least_floats(base, &used, LEAST_HELD, s->outputs);
-    p->panel = least_doubles(base, &used, deploy_times(blocks, LEAST_CHUNK * LEAST_TILE));
-    p->out_panel = least_doubles(base, &used, deploy_times(outs, LEAST_CHUNK * LEAST_TILE));
+    p->panel = least_doubles(base, &used, deploy_times(blocks, LEAST_CHUNK * LEAST_ROW));
+    p->out_panel = least_doubles(base, &used, deploy_times(outs, LEAST_CHUNK * LEAST_ROW));
     p->gram = least_doubles(base, &used, deploy_times(deploy_times(s->groups, tiles), LEAST_AREA));
     p->factor = least_doubles(base, &used, deploy_times(tiles, LEAST_AREA));
     p->right = least_doubles(base, &used, right);
@@ -295,7 +333,7 @@ static void least_fill(size_t block, void *job)
     }
     inside = k;
     for (i = 0; i < p->chunk; i++) {
-        double *to = p->panel + (block * LEAST_CHUNK + i) * LEAST_TILE;
+        double *to = p->panel + (block * LEAST_CHUNK + i) * LEAST_ROW;
         const float *row = p->a + i * s->row;
         for (k = 0; k < inside; k++) {
             to[k] = (double)row[from[k]];
@@ -312,11 +350,11 @@ static void least_fill_outputs(least_squares *p)
     const size_t outputs = s->outputs / s->groups;
     size_t block, i, k;
     for (block = 0; block < s->out_blocks; block++) {
-        double *to = p->out_panel + block * LEAST_CHUNK * LEAST_TILE;
+        double *to = p->out_panel + block * LEAST_CHUNK * LEAST_ROW;
         for (i = 0; i < p->chunk; i++) {
             for (k = 0; k < least_out_side(p, block); k++) {
                 const size_t o = block * LEAST_TILE + k;
-                to[i * LEAST_TILE + k] =
+                to[i * LEAST_ROW + k] =
                     o < outputs ? (double)p->t[i * s->outputs + p->group * outputs + o] : 0;
             }
         }
@@ -335,9 +373,9 @@ static void least_add_gram(size_t index, void *job)
         i++;
     }
     j = index - least_triangle(i, 0);
-    least_tile(gram, p->panel + j * LEAST_CHUNK * LEAST_TILE, LEAST_TILE, 1,
-               p->panel + i * LEAST_CHUNK * LEAST_TILE, p->chunk, 1, least_in_side(p, j),
-               least_in_side(p, i));
+    least_add(gram, p->panel + j * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
+              p->panel + i * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, j),
+              least_in_side(p, i));
 }
 
 static void least_add_right(size_t index, void *job)
@@ -345,9 +383,9 @@ static void least_add_right(size_t index, void *job)
     least_squares *p = (least_squares *)job;
     const size_t outs = p->shape.out_blocks, i = index / outs, o = index % outs;
     double *right = p->right + (p->group * p->shape.blocks * outs + index) * LEAST_AREA;
-    least_tile(right, p->panel + i * LEAST_CHUNK * LEAST_TILE, LEAST_TILE, 1,
-               p->out_panel + o * LEAST_CHUNK * LEAST_TILE, p->chunk, 1, least_in_side(p, i),
-               least_out_side(p, o));
+    least_add(right, p->panel + i * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
+              p->out_panel + o * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, i),
+              least_out_side(p, o));
 }
 
 static void least_add_chunk(least_squares *p)
@@ -382,10 +420,10 @@ static void least_reduce(size_t index, void *job)
     const size_t j = p->q, i = j + index;
     size_t k;
     for (k = 0; k < j; k++) {
-        least_tile(p->factor + least_triangle(i, j) * LEAST_AREA,
-                   p->factor + least_triangle(j, k) * LEAST_AREA, LEAST_TILE, 1,
-                   p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE, -1,
-                   least_in_side(p, j), least_in_side(p, i));
+        least_subtract(p->factor + least_triangle(i, j) * LEAST_AREA,
+                       p->factor + least_triangle(j, k) * LEAST_AREA, LEAST_ROW, 1,
+                       p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE,
+                       least_in_side(p, j), least_in_side(p, i));
     }
 }
 
@@ -396,14 +434,14 @@ static int least_diagonal(double *t, size_t n)
     for (k = 0; k < n; k++) {
         double root;
         for (q = 0; q < k; q++) {
-            least_row(t + k * LEAST_TILE, t + q * LEAST_TILE, t[q * LEAST_TILE + k], n);
+            least_row(t + k * LEAST_ROW, t + q * LEAST_ROW, t[q * LEAST_ROW + k], n);
         }
-        root = sqrt(t[k * LEAST_TILE + k]);
+        root = sqrt(t[k * LEAST_ROW + k]);
         if (!(root > 0 && root - root <= 0)) {
             return 0;
         }
         for (i = 0; i < n; i++) {
-            t[k * LEAST_TILE + i] = i < k ? 0 : t[k * LEAST_TILE + i] / root;
+            t[k * LEAST_ROW + i] = i < k ? 0 : t[k * LEAST_ROW + i] / root;
         }
     }
     return 1;
@@ -426,9 +464,9 @@ static void least_below(size_t index, void *job)
     size_t k, q;
     for (k = 0; k < LEAST_TILE; k++) {
         for (q = 0; q < k; q++) {
-            least_row(x + k * LEAST_TILE, x + q * LEAST_TILE, l[q * LEAST_TILE + k], LEAST_TILE);
+            least_row(x + k * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + k], LEAST_TILE);
         }
-        least_divide(x + k * LEAST_TILE, l[k * LEAST_TILE + k]);
+        least_divide(x + k * LEAST_ROW, l[k * LEAST_ROW + k]);
     }
 }
 
@@ -442,7 +480,7 @@ static int least_decompose(least_squares *p)
     memcpy(p->factor, p->gram + p->group * tiles * LEAST_AREA, tiles * LEAST_AREA * sizeof(double));
     for (k = 0; k < s->blocks * LEAST_TILE; k++) {
         double *d = p->factor + least_triangle(k / LEAST_TILE, k / LEAST_TILE) * LEAST_AREA
-                    + k % LEAST_TILE * (LEAST_TILE + 1);
+                    + k % LEAST_TILE * (LEAST_ROW + 1);
         if (k < s->inputs) {
             *d += p->ridge;
         } else if (k >= s->width) {
@@ -472,30 +510,30 @@ static void least_solve(size_t o, void *job)
         const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         memcpy(x, p->right + (first + i * outs) * LEAST_AREA, LEAST_AREA * sizeof *x);
         for (k = 0; k < i; k++) {
-            least_tile(x, p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE, 1,
-                       p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, -1,
-                       least_in_side(p, i), columns);
+            least_subtract(x, p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_ROW, 1,
+                           p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE,
+                           least_in_side(p, i), columns);
         }
         for (n = 0; n < least_in_side(p, i); n++) {
             for (q = 0; q < n; q++) {
-                least_row(x + n * LEAST_TILE, x + q * LEAST_TILE, l[q * LEAST_TILE + n], columns);
+                least_row(x + n * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + n], columns);
             }
-            least_divide(x + n * LEAST_TILE, l[n * LEAST_TILE + n]);
+            least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
         }
     }
     for (i = blocks; i-- > 0;) {
         double *x = p->solution + (first + i * outs) * LEAST_AREA;
         const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         for (k = i + 1; k < blocks; k++) {
-            least_tile(x, p->factor + least_triangle(k, i) * LEAST_AREA, 1, LEAST_TILE,
-                       p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, -1,
-                       least_in_side(p, i), columns);
+            least_subtract(x, p->factor + least_triangle(k, i) * LEAST_AREA, 1, LEAST_ROW,
+                           p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE,
+                           least_in_side(p, i), columns);
         }
         for (n = least_in_side(p, i); n-- > 0;) {
             for (q = n + 1; q < least_in_side(p, i); q++) {
-                least_row(x + n * LEAST_TILE, x + q * LEAST_TILE, l[n * LEAST_TILE + q], columns);
+                least_row(x + n * LEAST_ROW, x + q * LEAST_ROW, l[n * LEAST_ROW + q], columns);
             }
-            least_divide(x + n * LEAST_TILE, l[n * LEAST_TILE + n]);
+            least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
         }
     }
 }
@@ -524,7 +562,7 @@ static void least_by_factor(const least_squares *p, double *y, const double *x, 
     for (i = 0; i < n; i++) {
         for (k = 0; k <= i; k++) {
             const double l = p->factor[least_triangle(i / LEAST_TILE, k / LEAST_TILE) * LEAST_AREA
-                                       + k % LEAST_TILE * LEAST_TILE + i % LEAST_TILE];
+                                       + k % LEAST_TILE * LEAST_ROW + i % LEAST_TILE];
             if (transposed) {
                 y[k] += least_product(l, x[i]);
             } else {
@@ -544,17 +582,17 @@ static void least_by_inverse(const least_squares *p, double *x)
             p->factor + least_triangle(i / LEAST_TILE, 0) * LEAST_AREA + i % LEAST_TILE;
         for (k = 0; k < i; k++) {
             x[i] -=
-                least_product(row[k / LEAST_TILE * LEAST_AREA + k % LEAST_TILE * LEAST_TILE], x[k]);
+                least_product(row[k / LEAST_TILE * LEAST_AREA + k % LEAST_TILE * LEAST_ROW], x[k]);
         }
-        x[i] /= row[i / LEAST_TILE * LEAST_AREA + i % LEAST_TILE * LEAST_TILE];
+        x[i] /= row[i / LEAST_TILE * LEAST_AREA + i % LEAST_TILE * LEAST_ROW];
     }
     for (i = n; i-- > 0;) {
         const double *row =
             p->factor + least_triangle(i / LEAST_TILE, 0) * LEAST_AREA + i % LEAST_TILE;
-        x[i] /= row[i / LEAST_TILE * LEAST_AREA + i % LEAST_TILE * LEAST_TILE];
+        x[i] /= row[i / LEAST_TILE * LEAST_AREA + i % LEAST_TILE * LEAST_ROW];
         for (k = 0; k < i; k++) {
             x[k] -=
-                least_product(row[k / LEAST_TILE * LEAST_AREA + k % LEAST_TILE * LEAST_TILE], x[i]);
+                least_product(row[k / LEAST_TILE * LEAST_AREA + k % LEAST_TILE * LEAST_ROW], x[i]);
         }
     }
 }
@@ -588,12 +626,12 @@ static void least_predict(size_t index, void *job)
     least_squares *p = (least_squares *)job;
     const size_t blocks = p->shape.blocks, outs = p->shape.out_blocks;
     const size_t o = index % outs, q = index / outs;
-    double *to = p->out_panel + (o * LEAST_CHUNK + q * LEAST_TILE) * LEAST_TILE;
+    double *to = p->out_panel + (o * LEAST_CHUNK + q * LEAST_TILE) * LEAST_ROW;
     size_t i;
     for (i = 0; i < blocks; i++) {
-        least_tile(to, p->panel + (i * LEAST_CHUNK + q * LEAST_TILE) * LEAST_TILE, 1, LEAST_TILE,
-                   p->solution + ((p->group * blocks + i) * outs + o) * LEAST_AREA,
-                   least_in_side(p, i), -1, LEAST_TILE, least_out_side(p, o));
+        least_subtract(to, p->panel + (i * LEAST_CHUNK + q * LEAST_TILE) * LEAST_ROW, 1, LEAST_ROW,
+                       p->solution + ((p->group * blocks + i) * outs + o) * LEAST_AREA,
+                       least_in_side(p, i), LEAST_TILE, least_out_side(p, o));
     }
 }
 
@@ -631,7 +669,7 @@ static double least_error(least_squares *p)
         for (i = 0; i < p->chunk; i++) {
             for (o = 0; o < outputs; o++) {
                 const double e =
-                    p->out_panel[(o / LEAST_TILE * LEAST_CHUNK + i) * LEAST_TILE + o % LEAST_TILE];
+                    p->out_panel[(o / LEAST_TILE * LEAST_CHUNK + i) * LEAST_ROW + o % LEAST_TILE];
                 sum += least_product(e, e);
             }
         }
@@ -676,7 +714,7 @@ static double least_ridge(const least_squares *p, double rho)
     size_t k;
     for (k = 0; k < s->inputs; k++) {
         sum += gram[least_triangle(k / LEAST_TILE, k / LEAST_TILE) * LEAST_AREA
-                    + k % LEAST_TILE * (LEAST_TILE + 1)];
+                    + k % LEAST_TILE * (LEAST_ROW + 1)];
     }
     return least_product(rho, sum / (double)s->inputs);
 }
@@ -837,5 +875,5 @@ double least_change(const least_squares *p, size_t o, size_t k)
     if (k == s->inputs && !s->bias) {
         return 0;
     }
-    return d[k / LEAST_TILE * block + k % LEAST_TILE * LEAST_TILE];
+    return d[k / LEAST_TILE * block + k % LEAST_TILE * LEAST_ROW];
 }

@@ -20,8 +20,9 @@
 #include "onnx_layers.h"
 
 enum {
-    CONV_COLUMNS = 64, /* of P that are described at a time */
-    CONV_PIXELS = 512  /* images of fewer outputs share a product */
+    CONV_COLUMNS = 64,    /* of P that are described at a time */
+    CONV_PIXELS = 512,    /* images of fewer outputs share a product */
+    CONV_FLOATS = 1 << 22 /* of the images, inputs and outputs, that are multiplied at a time */
 };
 
 /* What all ways to convolve know: x (images, groups·in, …), y (images, groups·out, …). */
@@ -36,7 +37,103 @@ typedef struct {
 
 /* ---- [1] PATCHES ---- */
 
-/* P of the images from `image` on and one group. */
+/* Sets tap to the place of tap number n. */
+static void onnx_conv_tap(const conv_plan *plan, size_t n, int64_t *tap)
+{
+    int k;
+    for (k = plan->dims - 1; k >= 0; k--) {
+        tap[k] = (int64_t)(n % (size_t)plan->w[k].window);
+        n /= (size_t)plan->w[k].window;
+    }
+}
+
+/* Returns the row of the image that row `row` of the outputs reads with these taps, as an offset;
+   -1: none. */
+static int64_t onnx_conv_row(const conv_plan *plan, size_t row, const int64_t *tap)
+{
+    int64_t at = 0, step = plan->w[plan->dims - 1].in;
+    int k;
+    for (k = plan->dims - 2; k >= 0; k--) {
+        const onnx_window *w = plan->w + k;
+        const int64_t out = (int64_t)(row % (size_t)w->out),
+                      i = out * w->stride - w->before + tap[k] * w->dilation;
+        if (i < 0 || i >= w->in)
+            return -1;
+        at += i * step;
+        step *= w->in;
+        row /= (size_t)w->out;
+    }
+    return at;
+}
+
+/* Images as their windows read them: with zeros around them, and without what no window reads. */
+typedef struct {
+    const conv_plan *plan;         /* of the images without zeros */
+    onnx_window w[ONNX_MOST_RANK]; /* of those with zeros: before is 0 */
+    size_t pixels;
+    float *x; /* (images·channels, pixels) */
+} conv_padded;
+
+/* Plane `plane` of images with zeros around them, which x holds already. */
+static void onnx_conv_pad_task(size_t plane, void *user)
+{
+    const conv_padded *p = (const conv_padded *)user;
+    const conv_plan *plan = p->plan;
+    const int last = plan->dims - 1;
+    const onnx_window *w = plan->w + last;
+    const float *x = plan->x + plane * plan->x_pixels;
+    float *to = p->x + plane * p->pixels;
+    const int64_t width = p->w[last].in, first = w->before > 0 ? w->before : 0;
+    const int64_t end = w->before + w->in < width ? w->before + w->in : width;
+    size_t row;
+    for (row = 0; row < p->pixels / (size_t)width; row++, to += width) {
+        size_t rest = row;
+        int64_t at = 0, step = w->in;
+        int k, inside = end > first;
+        for (k = last - 1; k >= 0; k--) {
+            const int64_t i = (int64_t)(rest % (size_t)p->w[k].in) - plan->w[k].before;
+            inside &= i >= 0 && i < plan->w[k].in;
+            at += i * step;
+            step *= plan->w[k].in;
+            rest /= (size_t)p->w[k].in;
+        }
+        if (inside)
+            memcpy(to + first, x + at + first - w->before, (size_t)(end - first) * sizeof *to);
+    }
+}
+
+/* Where windows read beyond the images, plan becomes that of images with zeros around them, which
+   the caller frees. Returns 0 or -1. */
+static int onnx_conv_pad(onnx_call *c, conv_plan *plan, float **room)
+{
+    const size_t planes = plan->images * plan->groups * plan->in;
+    conv_padded p;
+    int k, beyond = 0;
+    *room = NULL;
+    p.plan = plan;
+    for (k = 0; k < plan->dims; k++) {
+        onnx_window *w = p.w + k;
+        *w = plan->w[k];
+        w->in = (w->out - 1) * w->stride + (w->window - 1) * w->dilation + 1;
+        w->before = w->after = 0;
+        beyond |= plan->w[k].before || w->in > plan->w[k].in;
+    }
+    if (!beyond)
+        return 0;
+    p.pixels = 1;
+    for (k = 0; k < plan->dims; k++)
+        p.pixels = deploy_times(p.pixels, (size_t)p.w[k].in);
+    *room = p.x = (float *)onnx_room(c, deploy_times(planes, p.pixels), sizeof *p.x);
+    if (!p.x)
+        return -1;
+    onnx_parallel(c->run, onnx_conv_pad_task, &p, planes);
+    memcpy(plan->w, p.w, sizeof p.w);
+    plan->x_pixels = p.pixels;
+    plan->x = p.x;
+    return 0;
+}
+
+/* P of the images from `image` on and one group. No window reads beyond them. */
 typedef struct {
     const conv_plan *plan;
     const float *x; /* the group's first channel of the first image */
@@ -44,82 +141,42 @@ typedef struct {
 
 /* A run of columns of P: outputs that are neighbours in the last dimension. */
 typedef struct {
-    size_t to, n;                 /* columns */
-    const float *image;           /* the first channel */
-    int64_t first;                /* the run's first output in the last dimension */
-    int64_t from[ONNX_MOST_RANK]; /* where tap 0 reads in the other dimensions */
+    size_t to, n;   /* columns */
+    const float *x; /* what tap 0 reads for the first one in the first channel */
 } conv_run;
 
 /* Describes columns [j, j + cols) as runs. Returns how many. */
 static size_t onnx_conv_runs(const conv_patches *p, size_t j, size_t cols, conv_run *run)
 {
+    static const int64_t first_tap[ONNX_MOST_RANK] = { 0 };
     const conv_plan *plan = p->plan;
-    const int dims = plan->dims;
-    const size_t width = (size_t)plan->w[dims - 1].out;
+    const onnx_window *w = plan->w + plan->dims - 1;
+    const size_t width = (size_t)w->out, image = plan->groups * plan->in * plan->x_pixels;
     size_t runs = 0, done = 0;
     while (done < cols) {
         conv_run *r = run + runs++;
-        const size_t at = j + done, pixel = at % plan->pixels;
-        size_t rest = pixel / width;
-        int k;
+        const size_t pixel = (j + done) % plan->pixels, at = pixel % width;
         r->to = done;
-        r->first = (int64_t)(pixel % width);
-        r->n = width - pixel % width;
-        if (r->n > cols - done)
-            r->n = cols - done;
-        r->image = p->x + at / plan->pixels * plan->groups * plan->in * plan->x_pixels;
-        for (k = dims - 2; k >= 0; k--) {
-            const onnx_window *w = plan->w + k;
-            r->from[k] = (int64_t)(rest % (size_t)w->out) * w->stride - w->before;
-            rest /= (size_t)w->out;
-        }
+        r->n = width - at < cols - done ? width - at : cols - done;
+        r->x = p->x + (j + done) / plan->pixels * image
+               + onnx_conv_row(plan, pixel / width, first_tap) + (int64_t)at * w->stride;
         done += r->n;
     }
     return runs;
 }
 
-/* Returns the row of the image that a run reads with these taps, as an offset; -1: none. */
-static int64_t onnx_conv_row(const conv_plan *plan, const conv_run *r, const int64_t *tap)
+/* Returns how far tap number n lies from tap 0 in the image. */
+static size_t onnx_conv_reach(const conv_plan *plan, size_t n)
 {
-    int64_t at = 0;
+    size_t at = 0, step = 1;
     int k;
-    for (k = 0; k < plan->dims - 1; k++) {
+    for (k = plan->dims - 1; k >= 0; k--) {
         const onnx_window *w = plan->w + k;
-        const int64_t i = r->from[k] + tap[k] * w->dilation;
-        if (i < 0 || i >= w->in)
-            return -1;
-        at = at * w->in + i;
+        at += n % (size_t)w->window * (size_t)w->dilation * step;
+        step *= (size_t)w->in;
+        n /= (size_t)w->window;
     }
-    return at * plan->w[plan->dims - 1].in;
-}
-
-/* How the columns of a run divide for one tap in the last dimension: so many are left of the image,
-   inside and right of it; `at` is where the first one inside reads. */
-typedef struct {
-    size_t left, inside, right;
-    int64_t at;
-} conv_parts;
-
-static conv_parts onnx_conv_divide(const onnx_window *w, const conv_run *r, int64_t tap)
-{
-    const int64_t end = r->first + (int64_t)r->n;
-    int64_t low, high;
-    conv_parts p;
-    onnx_window_range(w, tap, &low, &high);
-    low = low < r->first ? r->first : low > end ? end : low;
-    high = high > end ? end : high < low ? low : high;
-    p.left = (size_t)(low - r->first);
-    p.inside = (size_t)(high - low);
-    p.right = (size_t)(end - high);
-    p.at = low * w->stride - w->before + tap * w->dilation;
-    return p;
-}
-
-static void onnx_conv_zero(float *out, size_t n)
-{
-    size_t k;
-    for (k = 0; k < n; k++)
-        out[k] = 0;
+    return at;
 }
 
 /* Copies every stride-th element of x. A run is short, so that a call of memcpy would take longer
@@ -138,44 +195,24 @@ static void onnx_conv_copy(float *out, const float *x, size_t stride, size_t n)
         out[k] = x[k * stride];
 }
 
-/* Sets tap to the place of tap number n. */
-static void onnx_conv_tap(const conv_plan *plan, size_t n, int64_t *tap)
-{
-    int k;
-    for (k = plan->dims - 1; k >= 0; k--) {
-        tap[k] = (int64_t)(n % (size_t)plan->w[k].window);
-        n /= (size_t)plan->w[k].window;
-    }
-}
-
 /* Rows of P for at most CONV_COLUMNS columns. */
 static void onnx_conv_read_columns(float *out, size_t out_stride, size_t i, size_t rows, size_t j,
                                    size_t cols, const conv_patches *p)
 {
     const conv_plan *plan = p->plan;
-    const onnx_window *w = plan->w + plan->dims - 1;
+    const size_t stride = (size_t)plan->w[plan->dims - 1].stride;
     conv_run run[CONV_COLUMNS];
     const size_t runs = onnx_conv_runs(p, j, cols, run);
     size_t done = 0, r, tap;
     /* The rows of one tap after another: they differ in the channel alone. */
     for (tap = i % plan->taps; done < rows && done < plan->taps; done++) {
-        int64_t place[ONNX_MOST_RANK];
-        onnx_conv_tap(plan, tap, place);
+        const size_t from = onnx_conv_reach(plan, tap) + (i + done) / plan->taps * plan->x_pixels;
         for (r = 0; r < runs; r++) {
-            const conv_parts parts = onnx_conv_divide(w, run + r, place[plan->dims - 1]);
-            const int64_t at = onnx_conv_row(plan, run + r, place);
-            const float *x = run[r].image + (i + done) / plan->taps * plan->x_pixels;
+            const float *x = run[r].x + from;
             float *to = out + done * out_stride + run[r].to;
             size_t row;
             for (row = done; row < rows; row += plan->taps) {
-                if (at < 0) {
-                    onnx_conv_zero(to, run[r].n);
-                } else {
-                    onnx_conv_zero(to, parts.left);
-                    onnx_conv_copy(to + parts.left, x + at + parts.at, (size_t)w->stride,
-                                   parts.inside);
-                    onnx_conv_zero(to + parts.left + parts.inside, parts.right);
-                }
+                onnx_conv_copy(to, x, stride, run[r].n);
                 x += plan->x_pixels;
                 to += plan->taps * out_stride;
             }
@@ -261,21 +298,22 @@ static void onnx_conv_spread(size_t image, void *user)
                n * sizeof(float));
 }
 
-static int onnx_conv_products(onnx_call *c, conv_plan *plan)
+/* The products of some images, with zeros around them where windows read beyond. */
+static int onnx_conv_some(onnx_call *c, conv_plan *plan)
 {
     const int shared = plan->images > 1 && plan->pixels < CONV_PIXELS;
     const size_t count = shared ? plan->groups : plan->groups * plan->images;
     const int64_t size = (int64_t)(plan->images * plan->groups * plan->out * plan->pixels);
     onnx_tensor *room = NULL;
+    float *padded;
     conv_job job;
-    int failed = 0;
+    int failed = onnx_conv_pad(c, plan, &padded);
     plan->per_row = shared ? plan->images : 1;
     job.plan = plan;
     job.c = NULL;
-    job.patches = (conv_patches *)onnx_room(c, count, sizeof *job.patches);
-    if (!job.patches)
-        return -1;
-    if (shared) {
+    job.patches = failed ? NULL : (conv_patches *)onnx_room(c, count, sizeof *job.patches);
+    failed = !job.patches;
+    if (shared && !failed) {
         room = onnx_tensor_make(c->run, ONNX_F32, 1, &size);
         failed = !room;
         job.c = room ? (float *)room->data : NULL;
@@ -287,7 +325,26 @@ static int onnx_conv_products(onnx_call *c, conv_plan *plan)
         onnx_parallel(c->run, onnx_conv_spread, &job, plan->images);
     onnx_tensor_free(room);
     onnx_room_free(job.patches);
+    onnx_room_free(padded);
     return failed ? -1 : 0;
+}
+
+/* All images, so many at a time that their copies stay small. */
+static int onnx_conv_products(onnx_call *c, const conv_plan *plan)
+{
+    const size_t in = plan->groups * plan->in * plan->x_pixels,
+                 out = plan->groups * plan->out * plan->pixels;
+    const size_t each = in + out < CONV_FLOATS ? CONV_FLOATS / (in + out) : 1;
+    size_t image;
+    int failed = 0;
+    for (image = 0; image < plan->images && !failed; image += each) {
+        conv_plan some = *plan;
+        some.images = plan->images - image < each ? plan->images - image : each;
+        some.x = plan->x + image * in;
+        some.y = plan->y + image * out;
+        failed = onnx_conv_some(c, &some);
+    }
+    return failed;
 }
 
 /* ---- [3] DEPTHWISE ---- */
@@ -320,25 +377,21 @@ static void onnx_conv_depthwise_task(size_t task, void *user)
     const size_t channel = task % (p->groups * p->out), group = channel / p->out;
     const size_t image = task / (p->groups * p->out), width = (size_t)w->out;
     const float *weight = p->weight + channel * p->taps;
+    const float *x = p->x + (image * p->groups + group) * p->x_pixels;
     float *y = p->y + task * p->pixels;
-    conv_patches patches;
     size_t pixel, tap, k;
-    patches.plan = p;
-    patches.x = p->x + (image * p->groups + group) * p->x_pixels;
     for (pixel = 0; pixel < p->pixels; pixel += width) {
-        conv_run run;
         for (k = 0; k < width; k++)
             y[pixel + k] = p->bias ? p->bias[channel] : 0;
-        onnx_conv_runs(&patches, pixel, width, &run);
         for (tap = 0; tap < p->taps; tap++) {
             int64_t place[ONNX_MOST_RANK], low, high, at, last;
             onnx_conv_tap(p, tap, place);
-            at = onnx_conv_row(p, &run, place);
+            at = onnx_conv_row(p, pixel / width, place);
             last = place[p->dims - 1];
             onnx_window_range(w, last, &low, &high);
             if (at >= 0 && high > low)
                 onnx_conv_add_tap(y + pixel + low,
-                                  patches.x + at + low * w->stride - w->before + last * w->dilation,
+                                  x + at + low * w->stride - w->before + last * w->dilation,
                                   weight[tap], (size_t)w->stride, (size_t)(high - low));
         }
     }
@@ -551,10 +604,7 @@ static void onnx_conv_add_up_task(size_t channel, void *user)
     const onnx_window *w = plan->w + dims - 1;
     float *y = p->y + channel * plan->x_pixels;
     const float start = p->bias ? p->bias[channel] : 0;
-    conv_patches patches;
     size_t tap, i;
-    patches.plan = plan;
-    patches.x = y; /* nothing is read through it: runs say where an image would be */
     for (i = 0; i < plan->x_pixels; i++)
         y[i] = start;
     for (tap = 0; tap < plan->taps; tap++) {
@@ -564,10 +614,7 @@ static void onnx_conv_add_up_task(size_t channel, void *user)
         onnx_conv_tap(plan, tap, place);
         onnx_window_range(w, place[dims - 1], &low, &high);
         for (pixel = 0; pixel < plan->pixels; pixel += (size_t)w->out) {
-            conv_run run;
-            int64_t at;
-            onnx_conv_runs(&patches, pixel, (size_t)w->out, &run);
-            at = onnx_conv_row(plan, &run, place);
+            int64_t at = onnx_conv_row(plan, pixel / (size_t)w->out, place);
             if (at < 0)
                 continue;
             at += place[dims - 1] * w->dilation - w->before;

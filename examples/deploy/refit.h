@@ -47,7 +47,7 @@
    number of inputs. The largest parts, for a matrix of K inputs (a 3 × 3 convolution over c
    channels has K = 9 c) and m outputs, are two triangles of K²/2 doubles and two arrays of K·m
    doubles: 20 MB for K = 1,152 and m = 128; for K = 4,608 and m = 512, the largest matrix of
-   ResNet-18, 310 MB. Rows (a token, or a patch of a convolution) are sampled evenly, at most
+   ResNet-18, 315 MB. Rows (a token, or a patch of a convolution) are sampled evenly, at most
    options.rows of them. Where an input has many rows, they come from a part of the inputs, spread
    evenly over the pass: 16 rows from each of them, but never fewer than 512 inputs. More inputs
    with fewer rows each take longer and gained nothing (examples/RESULTS.md).
