@@ -22,6 +22,11 @@ static const row rows[] = {
     { "Add", "", 13, { "2,2: 1 2 3 4", "2: 10 20" }, "2,2: 11 22 13 24" },
     { "Sub", "", 13, { "i 3: 5 6 7", "i : 2" }, "i 3: 3 4 5" },
     { "Div", "", 13, { "i 2: -7 7", "i 2: 2 2" }, "i 2: -3 3" },
+    /* before opset 7: shapes from an axis on, the last ones by default; slopes of channels */
+    { "Add", "broadcast=1", 6, { "2,2: 1 2 3 4", "2: 10 20" }, "2,2: 11 22 13 24" },
+    { "Add", "broadcast=1 axis=0", 6, { "2,2: 1 2 3 4", "2: 10 20" }, "2,2: 11 12 23 24" },
+    { "Mul", "", 6, { "2: 1 2", "2: 3 4" }, "2: 3 8" },
+    { "PRelu", "", 6, { "1,2,2: -1 -1 -1 1", "2: 2 3" }, "1,2,2: -2 -2 -3 1" },
     { "Mod", "", 13, { "i 2: -7 7", "i 2: 3 -3" }, "i 2: 2 -2" },
     { "Pow", "", 13, { "3: 1 2 3", ": 2" }, "3: 1 4 9" },
     { "Relu", "", 13, { "3: -1 0 2" }, "3: 0 0 2" },
@@ -74,6 +79,12 @@ static const row rows[] = {
     { "ReduceSum", "keepdims=0", 13, { "2,3: 1 2 3 4 5 6", "i 1: 1" }, "2: 6 15" },
     { "ReduceMean", "axes=0,1 keepdims=1", 13, { "2,2: 1 2 3 6" }, "1,1: 3" },
     { "ReduceMax", "", 18, { "2,2: 1 2 3 0", "i 1: -2" }, "1,2: 3 2" },
+    /* the extremes of no elements are the last numbers of the type */
+    { "ReduceMax", "axes=1,1 keepdims=0", 13, { "n 2,0:" }, "n 2: -2147483648 -2147483648" },
+    { "ReduceMin", "axes=0,0 keepdims=0", 13, { "c 0,2:" }, "c 2: 127 127" },
+    { "ReduceMax", "keepdims=0", 20, { "b 0:" }, "b : 0" },
+    { "ReduceMin", "keepdims=0", 20, { "b 0:" }, "b : 1" },
+    { "ReduceMax", "keepdims=0", 13, { "0:" }, ": -inf" },
     { "ReduceL2", "axes=1,1 keepdims=0", 13, { "0,2:" }, "0:" },
     /* -inf and NaN as integers */
     { "ReduceLogSum", "keepdims=0", 13, { "i 2: 0 0" }, "i : -9223372036854775808" },
@@ -228,6 +239,24 @@ static const row rows[] = {
       23,
       { "1,2,1: 1 1", "1,1,1: 1", "1,1,1: 3", "b 2,1: 1 0" },
       "1,2,1: 3 0" },
+    /* four queries with the same score for each of five keys: means of the values in the window,
+       one key before the query and two after it; with a cache of one key, the keys up to the query;
+       and with lengths of keys, where the last query is at the last key */
+    { "Attention",
+      "left_window_size=1 right_window_size=2",
+      25,
+      { "1,1,4,1: 0 0 0 0", "1,1,5,1: 0 0 0 0 0", "1,1,5,1: 0 1 2 3 4" },
+      "1,1,4,1: 1 1.5 2.5 3" },
+    { "Attention",
+      "left_window_size=1 right_window_size=1 is_causal=1",
+      25,
+      { "1,1,2,1: 0 0", "1,1,2,1: 0 0", "1,1,2,1: 2 4", "", "1,1,1,1: 0", "1,1,1,1: 8" },
+      "1,1,2,1: 5 3" },
+    { "Attention",
+      "left_window_size=0",
+      25,
+      { "1,1,2,1: 0 0", "1,1,4,1: 0 0 0 0", "1,1,4,1: 1 2 4 8", "", "", "", "i 1: 3" },
+      "1,1,2,1: 3 4" },
     /* narrow types: rounded to even, brought into range; 17 is float8e4m3fn, 22 int4, 23 float4 */
     { "DequantizeLinear", "", 21, { "q 5: 0 1 2 15 8", ": 2", "q : 8" }, "5: -16 -14 -12 14 0" },
     { "QuantizeLinear", "output_dtype=21", 21, { "4: -1 1.5 2.5 99", ": 1" }, "q 4: 0 2 2 15" },
@@ -804,6 +833,17 @@ static void refusals(void)
         "MelWeightMatrix", "", 17, { "i : 2", "i : 8", "i : 100", ": -800", ": 10" }, "5,2:"
     };
     static const row two = { "Constant", "value_int=1 value_float=2.0", 13, { NULL }, "i : 1" };
+    static const row window = { "Attention",
+                                "left_window_size=-2",
+                                25,
+                                { "1,1,1,1: 1", "1,1,1,1: 1", "1,1,1,1: 1" },
+                                "1,1,1,1: 1" };
+    static const row before = { "Add", "", 6, { "2,2: 1 2 3 4", "2: 1 2" }, "2,2: 2 4 4 6" };
+    static const row keys = { "Attention",
+                              "is_causal=1",
+                              24,
+                              { "1,1,1,1: 1", "1,1,1,1: 1", "1,1,1,1: 1", "", "", "", "i 1: 2" },
+                              "1,1,1,1: 1" };
     check(refused(&unknown, "Frobnicate, opset 13"), "an unknown operator", "%s", said);
     check(refused(&later, "Gelu, opset 9"), "an operator of a later opset", "%s", said);
     check(refused(&shapes, "MatMul"), "shapes that do not fit", "%s", said);
@@ -815,6 +855,12 @@ static void refusals(void)
           "edges that are no place on the scale of mel", "%s", said);
     check(refused(&two, "Constant, opset 13): expected one attribute, found 2"),
           "a constant with two values", "%s", said);
+    check(refused(&window, "Attention, opset 25): a window of -2 keys"),
+          "a window that is neither -1 nor a number of keys", "%s", said);
+    check(refused(&before, "Add, opset 6): the second shape is no part of the first one"),
+          "shapes that differ before opset 7", "%s", said);
+    check(refused(&keys, "Attention, opset 24): nonpad_kv_seqlen: 2 of 1 keys"),
+          "a length beyond the keys", "%s", said);
 }
 
 int main(void)

@@ -321,13 +321,36 @@ static onnx_tensor *onnx_math_apply(onnx_call *c, const onnx_math_kernels *kerne
                                direct ? onnx_type_bytes(type) : 0, kernels->gives_bool, a, b);
 }
 
+/* The rule before opset 7: the dimensions of input 1 are those of input 0 from this axis on, and if
+   `repeats` they may be 1 and others may be missing. Makes output 0 a function of both. */
+static int onnx_math_run_along(onnx_call *c, const onnx_math_kernels *kernels, int64_t axis,
+                               int repeats)
+{
+    const onnx_tensor *a = c->in[0], *b = c->in[1];
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor *view;
+    int k, fits = axis >= 0 && axis <= a->rank - b->rank;
+    for (k = 0; k < a->rank && fits; k++) {
+        dim[k] = k >= axis && k < axis + b->rank ? b->dim[k - axis] : 1;
+        fits = dim[k] == a->dim[k] || (repeats && dim[k] == 1);
+    }
+    if (!fits)
+        return onnx_refuse_call(c, "the second shape is no part of the first one, or attribute "
+                                   "broadcast is not set");
+    view = onnx_tensor_reshape(c->run, b, a->rank, dim);
+    c->out[0] = view ? onnx_math_apply(c, kernels, a, view) : NULL;
+    onnx_tensor_free(view);
+    return c->out[0] ? 0 : -1;
+}
+
 /* Makes output 0 a function of inputs 0 and 1. */
 static int onnx_math_run(onnx_call *c, const onnx_math_kernels *kernels)
 {
     if (onnx_need(c, 2))
         return -1;
     if (c->opset < 7)
-        return onnx_refuse_call(c, "broadcasting is supported from opset 7 on");
+        return onnx_math_run_along(c, kernels, onnx_int(c, "axis", c->in[0]->rank - c->in[1]->rank),
+                                   onnx_int(c, "broadcast", 0) != 0);
     c->out[0] = onnx_math_apply(c, kernels, c->in[0], c->in[1]);
     return c->out[0] ? 0 : -1;
 }
@@ -525,9 +548,13 @@ MATH_OPERATOR(bits_and)
 MATH_OPERATOR(bits_or)
 MATH_OPERATOR(bits_xor)
 
-/* The slope is broadcast to the shape of x. */
+/* The slope is broadcast to the shape of x; before opset 7 it is one number or one a channel. */
 static int onnx_run_prelu(onnx_call *c)
 {
+    if (onnx_need(c, 2))
+        return -1;
+    if (c->opset < 7)
+        return onnx_math_run_along(c, &onnx_math_prelu, c->in[0]->rank > 1, 1);
     if (onnx_math_run(c, &onnx_math_prelu))
         return -1;
     if (c->out[0]->count != c->in[0]->count || c->out[0]->rank != c->in[0]->rank)

@@ -292,6 +292,15 @@ static double onnx_reduce_finish(double y, onnx_reduce_end end, size_t count, do
     }
 }
 
+/* Writes n extremes of no elements: an infinity, or the last number of the type at that end. */
+static void onnx_reduce_write_nothing(const onnx_reduce_job *job, size_t at, size_t n)
+{
+    const double least = job->y->type == ONNX_BOOL ? 0 : -HUGE_VAL;
+    size_t i;
+    for (i = 0; i < n; i++)
+        onnx_tensor_set_real(job->y, at + i, job->kind.fold == REDUCE_MOST ? least : HUGE_VAL);
+}
+
 static void onnx_reduce_write(const onnx_reduce_job *job, size_t at, size_t n,
                               onnx_reduce_block *total, const double *most)
 {
@@ -345,7 +354,10 @@ static void onnx_reduce_unit(const onnx_reduce_job *job, size_t unit)
         onnx_reduce_rows(job, base, &total, kind->map, kind->fold, most.d);
     else
         onnx_reduce_columns(job, base, n, &total, kind->map, kind->fold, most.d);
-    onnx_reduce_write(job, first, n, &total, most.d);
+    if (kind->fold >= REDUCE_MOST && !job->shape.count)
+        onnx_reduce_write_nothing(job, first, n);
+    else
+        onnx_reduce_write(job, first, n, &total, most.d);
 }
 
 static void onnx_reduce_task(size_t index, void *user)

@@ -624,15 +624,11 @@ static void onnx_seq_make_values(lgelu_product *job, size_t i, const void *user)
     job->b.col_stride = 1;
 }
 
-/* Adds the mask, the causal mask and the lengths of keys to the scores. */
-static int onnx_seq_mask(onnx_call *c, seq_attention *p)
+/* Checks the mask, whose strides along the scores are `step`, and the lengths of keys. */
+static int onnx_seq_check_mask(onnx_call *c, const seq_attention *p, int64_t *step)
 {
     const onnx_tensor *mask = onnx_in_of(c, 3), *lengths = onnx_in_of(c, 6);
-    const int causal = onnx_int(c, "is_causal", 0) != 0;
-    int64_t step[4] = { 0 };
-    const size_t covered = mask && mask->rank ? (size_t)mask->dim[mask->rank - 1] : p->keys;
-    const float never = -(float)HUGE_VAL;
-    size_t i, j, k, d;
+    size_t b, d;
     if (mask) {
         for (d = 1; d <= (size_t)mask->rank; d++) {
             const int64_t n = mask->dim[(size_t)mask->rank - d];
@@ -644,19 +640,45 @@ static int onnx_seq_mask(onnx_call *c, seq_attention *p)
     }
     if (lengths && lengths->count != p->batch)
         return onnx_refuse_call(c, "nonpad_kv_seqlen: expected %z values", p->batch);
+    for (b = 0; lengths && b < p->batch; b++) {
+        const int64_t n = onnx_tensor_whole(lengths, b);
+        if (n < 0 || (size_t)n > p->keys)
+            return onnx_refuse_call(c, "nonpad_kv_seqlen: %d of %z keys", n, p->keys);
+    }
+    return 0;
+}
+
+/* Adds the mask, the windows around each query, of which a causal mask is one, and the lengths of
+   keys to the scores. */
+static int onnx_seq_mask(onnx_call *c, seq_attention *p)
+{
+    const onnx_tensor *mask = onnx_in_of(c, 3), *lengths = onnx_in_of(c, 6);
+    const int causal = onnx_int(c, "is_causal", 0) != 0;
+    const int64_t left = onnx_int(c, "left_window_size", -1),
+                  right = causal ? 0 : onnx_int(c, "right_window_size", -1);
+    int64_t step[4] = { 0 };
+    const size_t covered = mask && mask->rank ? (size_t)mask->dim[mask->rank - 1] : p->keys;
+    const float never = -(float)HUGE_VAL;
+    size_t i, j, k;
+    if (left < -1 || right < -1)
+        return onnx_refuse_call(c, "a window of %d keys", left < -1 ? left : right);
+    if (onnx_seq_check_mask(c, p, step))
+        return -1;
     for (i = 0; i < p->batch * p->heads * p->queries; i++) {
         const size_t query = i % p->queries, head = i / p->queries % p->heads,
                      b = i / p->queries / p->heads;
         const size_t row = b * (size_t)step[0] + head * (size_t)step[1] + query * (size_t)step[2];
+        const int64_t keys = lengths ? onnx_tensor_whole(lengths, b) : (int64_t)p->keys;
         float *s = (float *)p->scores->data + i * p->keys;
-        int64_t ahead = (int64_t)p->past;
+        /* the key at the place of this query */
+        int64_t here = (int64_t)(query + p->past);
         if (lengths && !onnx_in_of(c, 4))
-            ahead = onnx_tensor_whole(lengths, b) - (int64_t)p->queries;
+            here = (int64_t)query + keys - (int64_t)p->queries;
         for (j = 0; j < p->keys; j++) {
+            const int64_t before = here - (int64_t)j;
             k = row + j * (size_t)step[3];
-            if ((causal && (int64_t)j > (int64_t)query + ahead)
-                || (lengths && (int64_t)j >= onnx_tensor_whole(lengths, b))
-                || (mask && covered > 1 && j >= covered))
+            if ((left >= 0 && before > left) || (right >= 0 && -before > right)
+                || (int64_t)j >= keys || (mask && covered > 1 && j >= covered))
                 s[j] = never;
             else if (mask && mask->type == ONNX_BOOL)
                 s[j] = onnx_tensor_whole(mask, k) ? s[j] : never;
