@@ -461,8 +461,10 @@ typedef struct {
     const onnx_tensor *x, *before; /* what the matrix reads: converted, and original */
     const onnx_tensor *y;          /* what it makes now */
     const onnx_tensor *t, *now;    /* the target: original, and converted */
+    const onnx_tensor *other;      /* what is added to y, where now is NULL: see by_rows */
     int64_t *map;                  /* by element of y: its place in the target; NULL: the same */
     size_t inner;
+    int by_rows; /* now is computed for the rows that are taken; y is the original's */
 } onnx_relu_view;
 
 /* Finds where the elements of y are behind the chain. Returns 0, 1 if the chain changes their
@@ -555,6 +557,36 @@ static void onnx_relu_shorten(struct onnx_relu_space *s, onnx_relu_matrix *m)
     s->c->layer[m->layer].target = m->y;
 }
 
+/* The most rows of a matrix. */
+static uint64_t onnx_relu_most_rows(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
+                                    size_t positions)
+{
+    const uint64_t automatic = 8 * (m->inputs + 1) > 16384 ? 8 * (m->inputs + 1) : 16384;
+    const uint64_t rows = s->options.rows ? s->options.rows : automatic;
+    const uint64_t all = deploy_times(s->inputs, positions);
+    return rows < all ? rows : all;
+}
+
+/* Whether the rows of a convolution that are taken are multiplied alone, because they are at most
+   half of all and its target is what it makes, or a sum of this and another value. */
+static int onnx_relu_goes_by_rows(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
+                                  size_t b, const onnx_relu_view *view)
+{
+    const onnx_node *n = s->graph->top.node + m->node;
+    const onnx_tensor *w = onnx_relu_constant(s, n, m->weight),
+                      *bias = onnx_relu_constant(s, n, m->bias), *y = onnx_relu_get(s, b, m->y, 0);
+    size_t positions;
+    if (m->kind != ONNX_RELU_CONV || m->chains || view->x->type != ONNX_F32 || w->type != ONNX_F32)
+        return 0;
+    if (m->bias < n->inputs && n->input[m->bias] >= 0 && (!bias || bias->type != ONNX_F32))
+        return 0;
+    if (!y || !y->count || y->count != view->t->count
+        || (m->sum >= 0 && (!view->other || view->other->count != y->count)))
+        return 0;
+    positions = y->count / m->outputs / s->batch[b].inputs;
+    return 2 * onnx_relu_most_rows(s, m, positions) <= deploy_times(s->inputs, positions);
+}
+
 /* Looks at the values of one batch. Returns 0, 1 if the matrix has to do without its chain, or
    -1. */
 static int onnx_relu_look_at(struct onnx_relu_space *s, onnx_relu_matrix *m, size_t b,
@@ -571,10 +603,15 @@ static int onnx_relu_look_at(struct onnx_relu_space *s, onnx_relu_matrix *m, siz
         return view->x && view->before ? 0 : -1;
     }
     view->t = onnx_relu_need(s, b, target);
-    if (!view->x || !view->t || onnx_relu_work(s, b, m->node))
+    view->other = m->sum >= 0 ? onnx_relu_get(s, b, m->other, 1) : NULL;
+    if (!view->x || !view->t)
+        return -1;
+    view->by_rows = onnx_relu_goes_by_rows(s, m, b, view);
+    if (!view->by_rows && onnx_relu_work(s, b, m->node))
         return -1;
     /* s->work[m->y] is replaced while the chain is looked at; both have a place of their own */
-    view->y = onnx_tensor_share(s->run, s->work[m->y]);
+    view->y =
+        onnx_tensor_share(s->run, view->by_rows ? onnx_relu_get(s, b, m->y, 0) : s->work[m->y]);
     if (!view->y)
         return -1;
     view->inner = onnx_relu_inner(m, view->y);
@@ -583,7 +620,7 @@ static int onnx_relu_look_at(struct onnx_relu_space *s, onnx_relu_matrix *m, siz
     failed = view->y->count ? onnx_relu_find_map(s, m, b, view) : 1;
     if (!failed && !m->scale)
         failed = onnx_relu_find_scale(s, m, b, view);
-    if (failed)
+    if (failed || view->by_rows)
         return failed;
     onnx_tensor_free(s->work[m->y]);
     s->work[m->y] = onnx_tensor_share(s->run, view->y);
@@ -602,16 +639,23 @@ static void onnx_relu_leave(struct onnx_relu_space *s, onnx_relu_view *view)
     onnx_relu_clear_work(s);
 }
 
-/* A row's target and what is missing to it. */
+/* A row's target and what is missing to it; made: what the matrix makes, where `now` is NULL. */
 static void onnx_relu_gather_target(const onnx_relu_matrix *m, const onnx_relu_view *view, size_t p,
-                                    float *t, float *target)
+                                    const float *made, float *t, float *target)
 {
     size_t o;
     for (o = 0; o < m->outputs; o++) {
         const size_t at = onnx_relu_moved(view, onnx_relu_place(m, view->inner, p, o));
         const double wanted = onnx_relu_real(view->t, at);
+        double now;
+        if (!view->by_rows)
+            now = onnx_relu_real(view->now, at);
+        else if (view->other)
+            now = (double)(made[o] + (float)onnx_relu_real(view->other, at));
+        else
+            now = (double)made[o];
         target[o] = (float)wanted;
-        t[o] = m->scale[o] == 0 ? 0 : (float)(wanted - onnx_relu_real(view->now, at));
+        t[o] = m->scale[o] == 0 ? 0 : (float)(wanted - now);
     }
 }
 
@@ -640,24 +684,87 @@ typedef struct {
     uint64_t input;   /* the number of the next input */
     float *target;
     size_t passed; /* rows that are not finite */
+    /* the rows that are gathered at a time */
+    size_t rows, place[LEAST_CHUNK];
+    unsigned char held[LEAST_CHUNK]; /* of an input that is held out */
+    float *a, *made;                 /* (rows, row), (rows, outputs) */
+    void *work;                      /* of their product */
 } onnx_relu_sample;
 
-static void onnx_relu_take_row(struct onnx_relu_space *s, const onnx_relu_matrix *m,
-                               const onnx_relu_view *view, onnx_relu_sample *q, size_t p, int held)
+/* Allocates what rows need. Returns 0 or -1. */
+static int onnx_relu_begin_sample(const onnx_relu_matrix *m, onnx_relu_sample *q)
 {
-    float *a, *t;
-    least_place(&q->solver, held, &a, &t);
-    onnx_relu_gather(s, m, view->x, view->y, p, a);
-    if (m->kind == ONNX_RELU_RECURRENT)
-        onnx_relu_gather_product(m, view, s->run->constant[s->graph->top.node[m->node].input[1]], p,
-                                 t, q->target);
-    else
-        onnx_relu_gather_target(m, view, p, t, q->target);
-    if (!deploy_finite(a, m->row) || !deploy_finite(t, m->outputs)
-        || !deploy_finite(q->target, m->outputs))
-        q->passed++;
-    else
-        least_take(&q->solver, held, q->target);
+    memset(q, 0, sizeof *q);
+    q->target = (float *)deploy_room(m->outputs, sizeof *q->target);
+    q->a = (float *)deploy_room(deploy_times(LEAST_CHUNK, m->row), sizeof *q->a);
+    q->made = (float *)deploy_room(deploy_times(LEAST_CHUNK, m->outputs), sizeof *q->made);
+    q->work = malloc(lgelu_multiply_bytes(LEAST_CHUNK, m->outputs / m->groups, m->inputs));
+    return q->target && q->a && q->made && q->work ? 0 : -1;
+}
+
+static void onnx_relu_end_sample(onnx_relu_sample *q)
+{
+    free(q->target);
+    free(q->a);
+    free(q->made);
+    free(q->work);
+}
+
+/* Computes what a convolution makes at the rows: the bits of an evaluation of all, since each is
+   one chain of fma from its bias on. */
+static void onnx_relu_multiply_rows(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
+                                    onnx_relu_sample *q)
+{
+    const onnx_node *n = s->graph->top.node + m->node;
+    const onnx_tensor *w = onnx_relu_constant(s, n, m->weight),
+                      *bias = onnx_relu_constant(s, n, m->bias);
+    const size_t outputs = m->outputs / m->groups;
+    size_t g;
+    for (g = 0; g < m->groups; g++) {
+        lgelu_product job;
+        memset(&job, 0, sizeof job);
+        job.m = q->rows;
+        job.n = outputs;
+        job.k = m->inputs;
+        job.c = q->made + g * outputs;
+        job.c_stride = m->outputs;
+        job.a.x = q->a + g * m->inputs;
+        job.a.row_stride = m->row;
+        job.a.col_stride = 1;
+        job.b.x = (const float *)w->data + g * outputs * m->inputs;
+        job.b.row_stride = 1;
+        job.b.col_stride = m->inputs;
+        job.bias = bias ? (const float *)bias->data + g * outputs : NULL;
+        lgelu_multiply(&job, q->work, onnx_relu_threads(s));
+    }
+}
+
+/* Gives the rows that are gathered to the solver. */
+static void onnx_relu_take_rows(struct onnx_relu_space *s, const onnx_relu_matrix *m,
+                                const onnx_relu_view *view, onnx_relu_sample *q)
+{
+    const onnx_tensor *recurrent = s->run->constant[s->graph->top.node[m->node].input[m->weight]];
+    size_t i;
+    for (i = 0; i < q->rows; i++)
+        onnx_relu_gather(s, m, view->x, view->y, q->place[i], q->a + i * m->row);
+    if (view->by_rows)
+        onnx_relu_multiply_rows(s, m, q);
+    for (i = 0; i < q->rows; i++) {
+        const int held = q->held[i] && q->solver.held < LEAST_HELD;
+        float *a, *t;
+        least_place(&q->solver, held, &a, &t);
+        memcpy(a, q->a + i * m->row, m->row * sizeof *a);
+        if (m->kind == ONNX_RELU_RECURRENT)
+            onnx_relu_gather_product(m, view, recurrent, q->place[i], t, q->target);
+        else
+            onnx_relu_gather_target(m, view, q->place[i], q->made + i * m->outputs, t, q->target);
+        if (!deploy_finite(a, m->row) || !deploy_finite(t, m->outputs)
+            || !deploy_finite(q->target, m->outputs))
+            q->passed++;
+        else
+            least_take(&q->solver, held, q->target);
+    }
+    q->rows = 0;
 }
 
 /* The rows of one batch: so many of each input, spread evenly over its positions. */
@@ -671,15 +778,18 @@ static void onnx_relu_take_batch(struct onnx_relu_space *s, const onnx_relu_matr
         const uint64_t count =
             (q->input + 1) * q->most / s->inputs - q->input * q->most / s->inputs;
         const size_t take = count < each ? (size_t)count : each;
-        const int held = least_holds(&q->solver, q->input);
         for (k = 0; k < take; k++) {
             const double u = (double)lgelu_uniform(s->options.seed, 16 + (uint64_t)m->node,
                                                    q->input * q->positions + k);
             size_t p = take == each ? k : (size_t)(((double)k + u) * (double)each / (double)take);
             p = p < each ? p : each - 1;
-            onnx_relu_take_row(s, m, view, q, i * each + p, held && q->solver.held < LEAST_HELD);
+            q->place[q->rows] = i * each + p;
+            q->held[q->rows++] = (unsigned char)least_holds(&q->solver, q->input);
+            if (q->rows == LEAST_CHUNK)
+                onnx_relu_take_rows(s, m, view, q);
         }
     }
+    onnx_relu_take_rows(s, m, view, q);
 }
 
 /* ---- [6] CHANGE ---- */
@@ -800,16 +910,6 @@ static int onnx_relu_change(const struct onnx_relu_space *s, onnx_relu_matrix *m
     return 1;
 }
 
-/* The most rows of a matrix. */
-static uint64_t onnx_relu_most_rows(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
-                                    size_t positions)
-{
-    const uint64_t automatic = 8 * (m->inputs + 1) > 16384 ? 8 * (m->inputs + 1) : 16384;
-    const uint64_t rows = s->options.rows ? s->options.rows : automatic;
-    const uint64_t all = deploy_times(s->inputs, positions);
-    return rows < all ? rows : all;
-}
-
 /* Takes the rows of all batches. Returns 0, 1 if the matrix has to do without its chain, or -1. */
 static int onnx_relu_sample_all(struct onnx_relu_space *s, onnx_relu_matrix *m, onnx_relu_sample *q)
 {
@@ -872,9 +972,7 @@ int onnx_relu_solve(struct onnx_relu_space *s, onnx_relu_matrix *m)
         l->why = "its Gram matrix exceeds the memory limit: biases alone";
     }
     block = bytes == (size_t)-1 ? NULL : (unsigned char *)malloc(bytes + 64);
-    memset(&q, 0, sizeof q);
-    q.target = (float *)deploy_room(m->outputs, sizeof *q.target);
-    failed = !block || !q.target ? -1 : 1;
+    failed = onnx_relu_begin_sample(m, &q) || !block ? -1 : 1;
     while (failed == 1) {
         q.input = 0;
         q.passed = 0;
@@ -902,7 +1000,7 @@ int onnx_relu_solve(struct onnx_relu_space *s, onnx_relu_matrix *m)
             l->after = l->before;
         }
     }
-    free(q.target);
+    onnx_relu_end_sample(&q);
     free(block);
     return failed < 0 ? onnx_relu_refuse(s, "out of memory") : 0;
 }

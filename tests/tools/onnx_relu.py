@@ -417,6 +417,24 @@ def test_convolution(groups, residual):
     near(c[node.input[2]] if len(node.input) > 2 else 0, np.concatenate(bias), f"{name}: a bias is added")
 
 
+def test_by_rows(groups, biased, summed):
+    """A convolution of which few rows are taken multiplies these alone. With an Identity behind it, it is evaluated as a whole."""
+    data, v, w = normal(80, 3, 24, 24), normal(6, 3, 1, 1), normal(4, 6 // groups, 3, 3, scale=0.3)
+    bias, weights = normal(4), []
+    for alone in (1, 0):
+        m = Model([3, 24, 24])
+        a = gelu(m, m.put("Conv", "x", v, name="z", kernel_shape=[1, 1]))
+        y = m.put("Conv", a, w, *([bias] if biased else []), name="c", kernel_shape=[3, 3], pads=[1] * 4, group=groups)
+        y = y if alone else m.put("Identity", y)
+        m.put("Add", m.put("Conv", "x", v[:4]), y, name="y") if summed else m.put("Relu", y, name="y")
+        m.save(f"rows{alone}")
+        model, lines = convert(f"rows{alone}", data)
+        weights.append([constants_of(model)[i] for i in node_of(model, "c").input if i in constants_of(model)] if model else [])
+    same = len(weights[0]) == 2 and all(np.array_equal(p, q) for p, q in zip(*weights))
+    say(same and not np.array_equal(weights[0][0], w), f"few rows of a convolution in {groups} groups, {'a' if biased else 'no'} bias"
+        f"{', a sum' if summed else ''}: the bits of all rows", f"{[p.ravel()[:2] for p in weights[0] + weights[1]]}")
+
+
 def test_transposed(groups):
     rho, file = 0.01, f"transposed{groups}"
     data, v, w, b = normal(30, 3, 5, 5), normal(8, 3, 1, 1), normal(8, 6 // groups, 3, 3, scale=0.3), normal(6)
@@ -688,4 +706,6 @@ test_bfloat16()
 test_edits()
 test_fused()
 test_hidden()
+for groups, biased, summed in ((1, 1, 0), (2, 1, 1), (1, 0, 1)):
+    test_by_rows(groups, biased, summed)
 write_list()
