@@ -6,7 +6,7 @@
 # `make matrix` runs all parts and prints the table and that of the hashes (matrix.sh table LOG...). The name of a case is "compiler;
 # language; processor; libm; what"; a hash over all hashes of test_same_bits is the line "# compiler; language; processor; libm; hash".
 # BRIEF=1 omits what the tests, or another row, test as well: the switches where test_interface tries them, the processors of test_web and of
-# `make portability`, a second language, order of bytes or foreign libm, 64 bits without vectors.
+# `make portability`, a second language, order of bytes or foreign libm, 64 bits without vectors. 32-bit ARM is then only compiled for.
 # Debian packages: g++, clang, clang-19, tcc, and those that tools/processors.sh names.
 part=$1
 if [ "$part" = table ]; then
@@ -83,7 +83,13 @@ processors)
     unwine
     [ "$BRIEF" ] || on aarch64 gcc AArch64 glibc
     [ "$BRIEF" ] || on aarch64-clang clang AArch64 glibc
-    on arm           gcc '32-bit ARM' glibc
+    # It has no vector kernels: i386 has its sizes, and x86-64 without AVX its fma in software.
+    if [ -z "$BRIEF" ]; then on arm gcc '32-bit ARM' glibc
+    else
+        target arm
+        if have "${compile%% *}"; then quiet gcc $language '32-bit ARM' glibc compiles $compile -I.. -fsyntax-only test_same_bits.c
+        else echo "skip gcc; $language; 32-bit ARM; glibc; compiles: no ${compile%% *} here"; fi
+    fi
     [ "$BRIEF" ] || on riscv64 gcc 'RISC-V 64' glibc
     on s390x         gcc 's390x, big-endian' glibc
     if [ -z "$BRIEF" ]; then

@@ -9,8 +9,8 @@ mkdir -p $out
 . tools/verdict.sh
 library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
 deploy=../examples/deploy
-$CC -std=c99 -O1 $WARNINGS tools/chip_nets.c $deploy/c_file.c $deploy/c_file_int8.c $deploy/int8.c $deploy/int8_product.c ../examples/data.c \
-    $library -o $out/chip_nets || exit 1
+$CC -std=c99 -O1 $WARNINGS tools/chip_nets.c \
+    $(built $deploy/c_file.c $deploy/c_file_int8.c $deploy/int8.c $deploy/int8_product.c ../examples/data.c) $library -o $out/chip_nets || exit 1
 $out/chip_nets $out > $out/list
 verdict $? "networks become C files for chips" || exit 1
 

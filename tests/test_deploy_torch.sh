@@ -9,7 +9,7 @@ mkdir -p $out
 . tools/verdict.sh
 python=$(python_with torch,numpy)
 if [ -z "$python" ]; then echo "skip weights with PyTorch's names: $no_torch"; exit 0; fi
-$CC -std=c99 -O1 -I.. tools/deploy_torch.c -o $out/net -lm || exit 1
+$CC -std=c99 -O1 -I.. tools/deploy_torch.c ${IMPLEMENTATION:-tools/lgelu.c} -o $out/net -lm || exit 1
 for name in mlp lenet resnet18 vit gpt; do $out/net $name write $out/$name || exit 1; done
 $python tools/deploy_torch.py $out || exit 1
 for name in mlp lenet resnet18 vit gpt; do

@@ -23,8 +23,8 @@ verdict $? "$locale has a decimal comma" "status $?"
 
 deploy=../examples/deploy
 awk 'BEGIN { for (i = 0; i < 50; i++) printf "%d.%d,%s-.5e1,%d\n", i, i * 7 % 10, i % 2 ? "" : "1", i % 3 }' | sed 's/,1-/,/' > $out/table.csv
-pairs=$(for p in c_file int8 int8_product bounds mip nnet npy onnx_out torch_file vnnlib; do echo $deploy/$p.c; done)
-$CC -std=c99 -O1 -I.. $(echo $WARNINGS) tools/locale_check.c $pairs ../examples/data.c $out/start.o -o $out/check -lm 2> $out/check.log ||
+pairs=$(built $(for p in c_file int8 int8_product bounds mip nnet npy onnx_out torch_file vnnlib; do echo $deploy/$p.c; done) ../examples/data.c)
+$CC -std=c99 -O1 -I.. $(echo $WARNINGS) tools/locale_check.c $pairs $IMPLEMENTATION $out/start.o -o $out/check -lm 2> $out/check.log ||
     { echo "FAIL the readers' program compiles: $(grep -m1 error $out/check.log)"; exit 1; }
 point $out/check $out/table.csv > $out/check.point && comma $out/check $out/table.csv > $out/check.comma
 verdict $? "readers and writers run" "status $?"
@@ -57,7 +57,7 @@ verdict $? "a checkpoint of the one is read in the other" "$(tail -n 1 $out/poin
 
 # reluize: options, tables, the report as text and as JSON
 log=$($CC -std=c99 -O1 $RELUIZE $IMPLEMENTATION $out/start.o -o $out/reluize -lm 2>&1 &&
-    $CC -std=c99 -O1 tools/onnx_nets.c $deploy/onnx_out.c ../examples/data.c $IMPLEMENTATION -o $out/onnx_nets -lm 2>&1) ||
+    $CC -std=c99 -O1 tools/onnx_nets.c $(built $deploy/onnx_out.c ../examples/data.c) $IMPLEMENTATION -o $out/onnx_nets -lm 2>&1) ||
     { echo "FAIL reluize compiles: $(echo "$log" | grep -m1 error)"; exit 1; }
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.list
 three_classes 60 > $out/rows.csv

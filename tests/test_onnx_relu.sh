@@ -7,11 +7,11 @@ out=build/onnx_relu
 mkdir -p $out
 . tools/verdict.sh
 onnx=$(python_with onnx)
-deploy=../examples/deploy
-sources=$(ls $deploy/onnx_run*.c | grep -v onnx_run_main.c)
-$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $deploy/onnx_relu*.c $deploy/onnx_gates.c $deploy/onnx_graph.c $deploy/least_squares.c \
-    $deploy/npy.c $sources ${IMPLEMENTATION:-tools/lgelu.c} -lm -o $out/onnx_relu || exit 1
 if [ -z "$onnx" ]; then echo "skip conversions of ONNX files: $no_onnx"; exit 0; fi
+deploy=../examples/deploy
+parts=$(built $deploy/onnx_gates.c $deploy/onnx_graph.c $deploy/least_squares.c $deploy/npy.c \
+    $(ls $deploy/onnx_relu*.c $deploy/onnx_run*.c | grep -v onnx_run_main.c))
+$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $parts ${IMPLEMENTATION:-tools/lgelu.c} -lm -o $out/onnx_relu || exit 1
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 $onnx tools/onnx_relu.py $out $out/onnx_relu 2> $out/err || verdict 1 "conversions of ONNX files" "$(tail -n 1 $out/err)"

@@ -9,26 +9,26 @@ mkdir -p $out/nodes $out/random
 . tools/verdict.sh
 onnx=$(python_with onnx)
 onnx_runtime && runtime=yes || runtime=
-for source in ../examples/deploy/onnx_graph.c ../examples/deploy/npy.c ../examples/deploy/onnx_run*.c; do
-    $CC -std=c99 -O1 $WARNINGS -c $source -o $out/$(basename $source .c).o || exit 1
-done
-library="$out/onnx_graph.o $(ls $out/onnx_run*.o | grep -v onnx_run_main) ${IMPLEMENTATION:-tools/lgelu.c} -lm"
+if [ -z "$onnx" ]; then
+    for what in 'node tests of python3-onnx' 'onnx_run, the program' 'random graphs beside ONNX Runtime'; do echo "skip $what: $no_onnx"; done
+    exit 0
+fi
+deploy=../examples/deploy
+library="$(built $deploy/onnx_graph.c $(ls $deploy/onnx_run*.c | grep -v onnx_run_main)) ${IMPLEMENTATION:-tools/lgelu.c} -lm"
 $CC -std=c99 -O1 $WARNINGS tools/onnx_cases.c $library -o $out/onnx_cases || exit 1
 $CC -std=c99 -O1 $WARNINGS tools/onnx_random.c $library -o $out/onnx_random || exit 1
-$CC -std=c99 -O1 $out/onnx_run_main.o $out/npy.o ../examples/output.c $library -o $out/onnx_run || exit 1
+$CC -std=c99 -O1 $(built $deploy/onnx_run_main.c $deploy/npy.c ../examples/output.c) $library -o $out/onnx_run || exit 1
 
-if [ -n "$onnx" ]; then
-    $onnx tools/onnx_conformance.py cases $out/nodes $PUBLISHED > $out/list 2> $out/log || { echo "FAIL node tests: $(tail -n 1 $out/log)"; exit 1; }
-    $out/onnx_cases $out/list $out/nodes > $out/rows || { echo "FAIL the evaluator ended at $(tail -n 1 $out/rows)"; exit 1; }
-    awk -F '\t' '$3 == "failed" { print "# " $1 ": " $4 }' $out/rows
-    awk -F '\t' '$3 == "missing" { n[$2]++; why[$2] = $4 } END { for (k in n) print "# missing " k " (" n[k] "): " why[k] }' $out/rows | sort
-    awk -F '\t' '$3 == "left out" { n[$4]++ } END { for (k in n) print "# left out " n[k] ": " k }' $out/rows | sort
-    awk -F '\t' '$3 == "passed" { n[$2]++ } END { for (k in n) printf "%s %d\n", k, n[k] }' $out/rows | sort > $out/operators
-    echo "# passed, by operator: $(paste -s -d , $out/operators | sed 's/,/, /g')"
-    awk -F '\t' '{ n[$3]++ } END { printf "# %d node tests: %d passed, %d failed, %d missing, %d left out\n", NR, n["passed"], n["failed"], n["missing"], n["left out"]
-        exit n["failed"] + n["missing"] > 0 || n["passed"] < 870 }' $out/rows
-    verdict $? "every node test of python3-onnx that is not left out passes"
-else echo "skip node tests of python3-onnx: $no_onnx"; fi
+$onnx tools/onnx_conformance.py cases $out/nodes $PUBLISHED > $out/list 2> $out/log || { echo "FAIL node tests: $(tail -n 1 $out/log)"; exit 1; }
+$out/onnx_cases $out/list $out/nodes > $out/rows || { echo "FAIL the evaluator ended at $(tail -n 1 $out/rows)"; exit 1; }
+awk -F '\t' '$3 == "failed" { print "# " $1 ": " $4 }' $out/rows
+awk -F '\t' '$3 == "missing" { n[$2]++; why[$2] = $4 } END { for (k in n) print "# missing " k " (" n[k] "): " why[k] }' $out/rows | sort
+awk -F '\t' '$3 == "left out" { n[$4]++ } END { for (k in n) print "# left out " n[k] ": " k }' $out/rows | sort
+awk -F '\t' '$3 == "passed" { n[$2]++ } END { for (k in n) printf "%s %d\n", k, n[k] }' $out/rows | sort > $out/operators
+echo "# passed, by operator: $(paste -s -d , $out/operators | sed 's/,/, /g')"
+awk -F '\t' '{ n[$3]++ } END { printf "# %d node tests: %d passed, %d failed, %d missing, %d left out\n", NR, n["passed"], n["failed"], n["missing"], n["left out"]
+    exit n["failed"] + n["missing"] > 0 || n["passed"] < 870 }' $out/rows
+verdict $? "every node test of python3-onnx that is not left out passes"
 
 # ends STATUS TEXT ARGUMENTS...: onnx_run ends with this status and at most one line on stderr that has this text
 ends()
@@ -40,15 +40,14 @@ ends()
     [ $status = $expected ] && [ $(($(wc -l < $out/stderr))) -le 1 ] && grep -q "$text" $out/stderr $out/stdout
     verdict $? "onnx_run: status $expected, $text" "status $status: $(head -n 2 $out/stderr)"
 }
-if [ -n "$onnx" ]; then
-    model=$out/nodes/test_matmul_3d.onnx
-    ends 0 'c	float	2,3,3' $model --random 3
-    $out/onnx_run $model --random 3 --output a=$out/a.npy --output b=$out/b.npy --output c=$out/c.npy &&
-        $out/onnx_run $model --input a=$out/a.npy --input b=$out/b.npy --output c=$out/again.npy --threads 1 &&
-        cmp $out/c.npy $out/again.npy &&
-        $onnx -c "import numpy as n; a, b, c = (n.load('$out/%s.npy' % k) for k in 'abc'); assert n.allclose(a @ b, c, 1e-5, 1e-5)"
-    verdict $? "onnx_run: arrays in and out, as NumPy computes it"
-    $onnx - $out/texts.onnx <<'P'
+model=$out/nodes/test_matmul_3d.onnx
+ends 0 'c	float	2,3,3' $model --random 3
+$out/onnx_run $model --random 3 --output a=$out/a.npy --output b=$out/b.npy --output c=$out/c.npy &&
+    $out/onnx_run $model --input a=$out/a.npy --input b=$out/b.npy --output c=$out/again.npy --threads 1 &&
+    cmp $out/c.npy $out/again.npy &&
+    $onnx -c "import numpy as n; a, b, c = (n.load('$out/%s.npy' % k) for k in 'abc'); assert n.allclose(a @ b, c, 1e-5, 1e-5)"
+verdict $? "onnx_run: arrays in and out, as NumPy computes it"
+$onnx - $out/texts.onnx <<'P'
 import sys
 import numpy as np
 np.__dict__.update((name, kind) for name, kind in (("float", float), ("int", int), ("bool", bool), ("object", object))
@@ -59,21 +58,19 @@ given = [helper.make_tensor("a", 8, [2, 1, 3], [b"x", b"yz", b"", b"x", b"y", b"
 graph = helper.make_graph([helper.make_node("Equal", ["a", "b"], ["c"])], "texts", [], [helper.make_tensor_value_info("c", 9, [2, 4, 3])], given)
 open(sys.argv[1], "wb").write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)]).SerializeToString())
 P
-    $out/onnx_run $out/texts.onnx --output c=$out/c.npy && $onnx -c "
+$out/onnx_run $out/texts.onnx --output c=$out/c.npy && $onnx -c "
 import numpy as n
 a, b = n.array([['x', 'yz', ''], ['x', 'y', 'yz']]).reshape(2, 1, 3), n.array(['yz', 'x', '', 'z']).reshape(4, 1)
 assert (n.load('$out/c.npy') == (a == b)).all()"
-    verdict $? "onnx_run: Equal of strings that are broadcast"
-    ends 1 "(Adam, opset" $out/nodes/test_adam.onnx --random 1
-    ends 1 "input 'a' is not given" $model
-    ends 1 "no such input" $model --random 1 --input z=$out/a.npy
-    ends 1 "limit" $model --random 1 --memory 10
-    ends 1 "not an ONNX file" $out/list
-    ends 2 "no such option" $model --frobnicate
-else echo "skip onnx_run, the program: $no_onnx"; fi
+verdict $? "onnx_run: Equal of strings that are broadcast"
+ends 1 "(Adam, opset" $out/nodes/test_adam.onnx --random 1
+ends 1 "input 'a' is not given" $model
+ends 1 "no such input" $model --random 1 --input z=$out/a.npy
+ends 1 "limit" $model --random 1 --memory 10
+ends 1 "not an ONNX file" $out/list
+ends 2 "no such option" $model --frobnicate
 
-if [ -z "$onnx" ]; then echo "skip random graphs beside ONNX Runtime: $no_onnx"
-elif [ -z "$runtime" ]; then echo "skip random graphs beside ONNX Runtime: $no_runtime"
+if [ -z "$runtime" ]; then echo "skip random graphs beside ONNX Runtime: $no_runtime"
 else
     sh tools/onnx_random.sh $out/random $out/onnx_random 1 500 1 > $out/random.log
     verdict $? "random graphs beside ONNX Runtime" "$(grep -v '^counts' $out/random.log | head -n 3)"

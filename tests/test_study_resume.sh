@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # test_study_resume.sh: a study stopped anywhere and resumed ends with the bytes of one that was not; nothing harms the checkpoint it has.
+# KILLS=50: it is killed at so many random moments (20).
 out=build/study_resume
 . tools/job.sh
 study stopped
@@ -59,7 +60,7 @@ kills=0
 lost=
 slow="--seeds 40"
 $begin $slow $(files slow) --save $out/slow.st > $out/slow.out
-while [ $kills -lt 50 ]; do
+while [ $kills -lt ${KILLS:-20} ]; do
     if [ -e $out/kill.st ]; then set -- $resume --resume $out/kill.st --save-every 1; had=1
     else set -- $begin $slow --save $out/kill.st --save-every 1; had=; fi
     "$@" > $out/kill.out 2> $out/kill.err &

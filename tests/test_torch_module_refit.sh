@@ -13,9 +13,7 @@ mkdir -p $out/refits
 torch_libraries
 deploy=../examples/deploy
 engine="$(ls $deploy/onnx_run*.c $deploy/onnx_relu*.c | grep -v onnx_run_main.c) $deploy/onnx_gates.c $deploy/onnx_graph.c $deploy/least_squares.c"
-parts="$deploy/npy.c $engine"
-[ -z "$DEPLOY" ] || parts=$(for file in $parts; do echo $DEPLOY/$(basename $file .c).o; done)
-$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $parts ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_relu -lm || exit 1
+$CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $(built $deploy/npy.c $engine) ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_relu -lm || exit 1
 PYTHONPATH=../examples/torch PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH PYTHONDONTWRITEBYTECODE
 for part in "torch_refit.py $out/refits $out/onnx_relu" torch_refit_models.py; do

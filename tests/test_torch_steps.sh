@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_torch_steps.sh: compares the first 200 steps of the MLP and of ResNet-8 with learned λ's with PyTorch, from the same weights and
-# batches. Each loss must be within 1e-4 of PyTorch's in double. PyTorch's single precision is printed beside it.
+# batches. Each loss must be within 1e-4 of PyTorch's in double. With SINGLE=1
+# PyTorch's single precision is printed beside it.
 CC=${CC:-cc}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS

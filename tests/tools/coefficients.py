@@ -32,32 +32,37 @@ def fit(f, low, high, powers, weight, fixed={}, lawson=12, points=40, to=None):
     load = [mpf(1)] * points
     c = dict(fixed)
 
-    def solve():
+    # The powers without a given coefficient; a column of values for each, scaled so that they are near 1; the values of f without the
+    # given terms. All are weighted.
+    def system():
         left = [j for j in powers if j not in c]
+        columns = [[(t / scale) ** j * wi for t, wi in zip(d, w)] for j in left]
+        return left, columns, [(yi - sum(mpf(cj) * t ** j for j, cj in c.items())) * wi for yi, t, wi in zip(y, d, w)]
+
+    def solve(left, columns, rest):
         n = len(left)
         a, b = matrix(n, n), matrix(n, 1)
-        rest = [yi - sum(mpf(cj) * t ** j for j, cj in c.items()) for yi, t in zip(y, d)]
-        rows = [[(t / scale) ** j * wi for j in left] for t, wi in zip(d, w)]
-        for r, ri, wi, li in zip(rows, rest, w, load):
-            for i in range(n):
-                s = li * r[i]
-                b[i] += s * ri * wi
-                for j in range(n):
-                    a[i, j] += s * r[j]
+        for i, column in enumerate(columns):
+            loaded = [li * r for li, r in zip(load, column)]
+            b[i] = mp.fdot(loaded, rest)
+            for j in range(i, n):
+                a[i, j] = a[j, i] = mp.fdot(loaded, columns[j])
         x = lu_solve(a, b)
         return {j: x[i] / scale ** j for i, j in enumerate(left)}
 
+    parts = system()
+    powers_of = [[t ** j for j in range(max(powers) + 1)] for t in d]
     for _ in range(lawson):
         p = dict(c)
-        p.update(solve())
-        e = [abs(sum(cj * t ** j for j, cj in p.items()) - yi) * wi for t, yi, wi in zip(d, y, w)]
+        p.update(solve(*parts))
+        e = [abs(mp.fdot((p[j], row[j]) for j in p) - yi) * wi for row, yi, wi in zip(powers_of, y, w)]
         top = max(e)
         load = [li * (ei / top + mpf('0.01')) for li, ei in zip(load, e)]
         top = max(load)
         load = [li / top for li in load]
     for j in powers:
         if j not in c:
-            c[j] = (to or to_float)(solve()[j])
+            c[j] = (to or to_float)(solve(*system())[j])
     return [c.get(j, 0.0) for j in range(max(powers) + 1)]
 
 

@@ -9,7 +9,6 @@
    with their logits. The second one runs the network of IN.safetensors on IN.x.npy and prints the
    largest difference of its logits from IN.y.npy. */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "../../examples/deploy/npy.c"
 #include "../../examples/deploy/torch_file.c"

@@ -3,7 +3,6 @@
    tables, in the locale that locale_start.c has set; their results and what they refuse go to
    standard output as bytes, to be compared. */
 #define LGELU_TRAINER
-#define LGELU_IMPLEMENTATION
 #include "lgelu.h"
 #include "check.h"
 #include "deploy_nets.h"

@@ -16,6 +16,14 @@ sys.exit(any(find_spec(m.split('.')[0]) is None for m in '$1'.split(',')))" 2> /
     done
 }
 
+# built SOURCE...: prints the objects that make has compiled of these sources of examples/deploy, or without make the sources
+built()
+{
+    for source in "$@"; do
+        if [ "$DEPLOY" ]; then echo $DEPLOY/$(basename $source .c).o; else echo $source; fi
+    done
+}
+
 # three_classes ROWS: prints a table of random numbers in which a row's last number is its class, 0 to 2: that of the columns that are larger.
 three_classes()
 {
