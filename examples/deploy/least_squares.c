@@ -75,8 +75,8 @@ static double least_product(double a, double b)
                                size_t depth, size_t rows, size_t columns)                   \
     {                                                                                       \
         size_t i, j, k;                                                                     \
-        for (j = 0; j < rows; j += 4) {                                                     \
-            for (i = 0; i < columns; i += 2 * (N)) {                                        \
+        for (i = 0; i < columns; i += 2 * (N)) {                                            \
+            for (j = 0; j < rows; j += 4) {                                                 \
                 double *to = c + j * LEAST_ROW + i;                                         \
                 const double *f = b + j * bj;                                               \
                 LEAST_LOAD(V, N, 0)                                                         \

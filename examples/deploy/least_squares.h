@@ -81,8 +81,8 @@ typedef struct {
     int shift_only;         /* no Gram matrix */
     float *a, *t;           /* a chunk: inputs (CHUNK, row) and targets (CHUNK, m) */
     float *held_a, *held_t; /* the same of the held-out rows, (HELD, row) and (HELD, m) */
-    double *panel; /* a chunk in double, one group: (blocks, CHUNK, 64), ones in the last column */
-    double *out_panel;        /* and its targets: (out_blocks, CHUNK, 64) */
+    double *panel; /* a chunk in double, one group: (blocks, CHUNK, ROW), ones in the last column */
+    double *out_panel;        /* and its targets: (out_blocks, CHUNK, ROW) */
     double *gram, *factor;    /* lower tiles (I, J), J <= I, column after column: of all groups; of
                                  one, decomposed */
     double *right, *solution; /* Aᵀ R and D: (groups, blocks, out_blocks) tiles */
