@@ -6,7 +6,8 @@
 # `make matrix` runs all parts and prints the table and that of the hashes (matrix.sh table LOG...). The name of a case is "compiler;
 # language; processor; libm; what"; a hash over all hashes of test_same_bits is the line "# compiler; language; processor; libm; hash".
 # BRIEF=1 omits what the tests, or another row, test as well: the switches where test_interface tries them, the processors of test_web and of
-# `make portability`, a second language, order of bytes or foreign libm, 64 bits without vectors. 32-bit ARM is then only compiled for.
+# `make portability`, a second language, order of bytes or foreign libm, 64 bits without vectors, and runs of test_same_bits with layers of another one.
+# 32-bit ARM is then only compiled for.
 # Debian packages: g++, clang, clang-19, tcc, and those that tools/processors.sh names.
 part=$1
 if [ "$part" = table ]; then
@@ -46,7 +47,7 @@ bits()
     if ! "$@" -I.. test_same_bits.c -o "$dir/bits.exe" -lm > "$dir/bits.out" 2>&1; then
         echo "FAIL $name: does not compile: $(grep -m1 error "$dir/bits.out")"; failed=1; return
     fi
-    timeout 1500 $runner "$dir/bits.exe" hashes.txt > "$dir/bits.raw" 2> "$dir/bits.err"
+    timeout 1500 $runner "$dir/bits.exe" ${BRIEF:+--short} hashes.txt > "$dir/bits.raw" 2> "$dir/bits.err"
     status=$?
     tr -d '\r' < "$dir/bits.raw" > "$dir/bits.log"
     if [ $status = 0 ] && grep -q '^ok ' "$dir/bits.log" && ! grep -q '^FAIL ' "$dir/bits.log"; then echo "ok $name"
