@@ -1657,6 +1657,25 @@ static int onnx_is_per_channel(const onnx_model *m, const onnx_item *data, const
 
 /* ---- [9] MATRIX PRODUCTS ---- */
 
+/* Checks the bias of a linear layer with this number of outputs: a vector, or one number. */
+static int onnx_check_bias(onnx_model *m, const onnx_node *n, const onnx_item *b, onnx_extent out)
+{
+    const int last = b->v.rank - 1;
+    onnx_extent s = onnx_fixed(1);
+    int d;
+    if (!onnx_known(m, b))
+        return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
+    if (last >= 0)
+        s = onnx_size(&b->v, last);
+    for (d = 0; d < last; d++) {
+        if (onnx_size(&b->v, d).c != 1 || onnx_size(&b->v, d).n)
+            return onnx_refuse(m, n, "expected a vector as its bias");
+    }
+    if (s.n || (s.c != 1 && !onnx_equal(s, out)))
+        return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
+    return 1;
+}
+
 /* Adds a linear layer whose matrix is constant w, (outputs, inputs), or (inputs, outputs) if
    `transposed`. */
 static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transposed, int bias,
@@ -1693,19 +1712,8 @@ static int onnx_add_linear(onnx_model *m, const onnx_node *n, int w, int transpo
     if (onnx_count_batch(&x.v, last, last + 1)
         || (flat && !onnx_covers(&x.v, last, last + 1, 1, onnx_elements(from))))
         return onnx_refuse(m, n, "it does not read along channels or a flattened image");
-    if (bias >= 0) {
-        const onnx_item *b = m->value + bias;
-        const onnx_extent s =
-            b->kind == ONNX_CONSTANT && b->v.rank ? onnx_size(&b->v, b->v.rank - 1) : onnx_fixed(1);
-        if (!onnx_known(m, b))
-            return m->failed ? 0 : onnx_refuse(m, n, "its bias is not a constant");
-        for (k = 0; k + 1 < b->v.rank; k++) {
-            if (onnx_size(&b->v, k).c != 1 || onnx_size(&b->v, k).n)
-                return onnx_refuse(m, n, "expected a vector as its bias");
-        }
-        if (s.n || (s.c != 1 && !onnx_equal(s, out)))
-            return onnx_refuse(m, n, "the size of its bias is not that of its outputs");
-    }
+    if (bias >= 0 && !onnx_check_bias(m, n, m->value + bias, out))
+        return 0;
     if (!(l = onnx_new_layer(m, n, LGELU_OP_LINEAR, x.layer, -1)))
         return 0;
     from = m->layer + x.layer;
@@ -1934,19 +1942,16 @@ static int onnx_layer_of_heads(onnx_model *m, const onnx_node *n, const onnx_hea
     return onnx_layer_index(m, l);
 }
 
-/* Sets v to the dimensions of attention scores: those of the queries, with tokens as the last two.
- */
-static int onnx_view_scores(const onnx_model *m, const onnx_item *s, onnx_view *v)
+/* Sets v to the dimensions of the queries q before their last two, in their order, where a head has
+   this number of elements. Returns 0 if they are too many. */
+static int onnx_view_heads(const onnx_view *q, int64_t elements, onnx_view *v)
 {
-    const onnx_view *q = &m->value[s->q].v, *k = &m->value[s->k].v;
-    const int rank = q->rank;
-    const int64_t rows = onnx_size(q, rank - 2).c, columns = onnx_size(k, rank - 1).c;
-    int64_t step = rows * columns;
+    int64_t step = elements;
     int d, i;
-    for (d = 0; d < rank - 2; d++)
+    for (d = 0; d < q->rank - 2; d++)
         step *= onnx_size_of_heads(q, d);
     *v = onnx_empty_view(0);
-    for (d = 0; d < rank - 2; d++) {
+    for (d = 0; d < q->rank - 2; d++) {
         onnx_new_dim(v);
         for (i = onnx_first_atom(q, d); i < onnx_first_atom(q, d + 1); i++) {
             onnx_atom a = q->a[i];
@@ -1956,6 +1961,17 @@ static int onnx_view_scores(const onnx_model *m, const onnx_item *s, onnx_view *
                 return 0;
         }
     }
+    return 1;
+}
+
+/* Sets v to the dimensions of attention scores: those of the queries, with tokens as the last two.
+ */
+static int onnx_view_scores(const onnx_model *m, const onnx_item *s, onnx_view *v)
+{
+    const onnx_view *q = &m->value[s->q].v, *k = &m->value[s->k].v;
+    const int64_t rows = onnx_size(q, q->rank - 2).c, columns = onnx_size(k, q->rank - 1).c;
+    if (!onnx_view_heads(q, rows * columns, v))
+        return 0;
     onnx_new_dim(v);
     if (!onnx_push_atom(v, onnx_atom_of((size_t)rows, (size_t)columns)))
         return 0;
@@ -1972,12 +1988,10 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_item
     const onnx_turn turn = q->turn;
     onnx_heads h[3];
     onnx_layer *l;
-    onnx_view y = onnx_empty_view(0);
-    int64_t step;
-    int d, i, from;
-    if (v->v.rank != rank || rank < 3 || !onnx_view_scores(m, s, &y) || !onnx_same_view(&y, &s->v))
+    onnx_view y;
+    int d, from;
+    if (v->v.rank != rank || !onnx_view_scores(m, s, &y) || !onnx_same_view(&y, &s->v))
         return onnx_refuse(m, n, "the dimensions of the values are not those of the scores");
-    y = onnx_empty_view(0);
     if (!onnx_find_heads(m, n, q, q, rank - 2, rank - 1, h)
         || !onnx_find_heads(m, n, k, q, rank - 1, rank - 2, h + 1)
         || !onnx_find_heads(m, n, v, q, rank - 2, rank - 1, h + 2))
@@ -1995,31 +2009,23 @@ static int onnx_add_attention(onnx_model *m, const onnx_node *n, const onnx_item
                 || (turn.apart == turn.channel) != (k->turn.apart == k->turn.channel))))
         return onnx_refuse(m, n, "the rotary positions of queries and keys differ");
     from = onnx_layer_of_heads(m, n, h, s->scale * q->p[1] * k->p[1] * sqrt((double)h[0].width));
-    if (from >= 0 && !onnx_pixels_to_tokens(m, n, &from))
+    if (from < 0 || !onnx_pixels_to_tokens(m, n, &from))
         return 0;
-    if (from >= 0 && turned) {
+    if (turned) {
         l = onnx_rotary_layer(m, n, from, &turn, h[0].heads + h[1].heads);
         if (!l)
             return 0;
         memset(&l->name, 0, sizeof l->name);
         from = onnx_layer_index(m, l);
     }
-    if (from < 0 || !(l = onnx_new_layer(m, n, LGELU_OP_ATTENTION, from, -1)))
+    l = onnx_new_layer(m, n, LGELU_OP_ATTENTION, from, -1);
+    if (!l)
         return 0;
     l->shape[2] = (size_t)(h[0].heads * h[0].width);
     l->option[0] = (size_t)h[0].heads;
     l->option[1] = (size_t)s->causal;
     l->option[2] = (size_t)h[1].heads;
-    step = h[0].heads * h[0].width;
-    for (d = 0; d < rank - 2; d++) {
-        onnx_new_dim(&y);
-        for (i = onnx_first_atom(&q->v, d); i < onnx_first_atom(&q->v, d + 1); i++) {
-            onnx_atom a = q->v.a[i];
-            if (a.stride != ONNX_BATCH)
-                a.stride = step /= a.size;
-            onnx_push_atom(&y, a);
-        }
-    }
+    onnx_view_heads(&q->v, h[0].width, &y);
     onnx_new_dim(&y);
     onnx_push_atom(&y, onnx_atom_of((size_t)h[0].tokens, l->shape[2]));
     onnx_new_dim(&y);
@@ -5174,6 +5180,20 @@ static double onnx_gain_of(onnx_model *m, const onnx_layer *l, int64_t row)
     return l->gain_divides ? 1 / x : x;
 }
 
+/* Copies a factor that the file does not hold as an element; to NULL: only checks it. */
+static int onnx_put_factor(onnx_model *m, double factor, float *to)
+{
+    if (!(fabs(factor) <= (double)FLT_MAX))
+        return onnx_fail(m, "a factor of a layer is not a finite number");
+    if (m->budget)
+        m->budget--;
+    if (!m->budget)
+        return onnx_fail(m, "a factor applies to more channels than the file can hold");
+    if (to)
+        *to = (float)factor;
+    return 1;
+}
+
 /* Returns how many weights each output of a linear layer or a convolution has. */
 static size_t onnx_row_weights(const onnx_model *m, const onnx_layer *l)
 {
@@ -5181,69 +5201,75 @@ static size_t onnx_row_weights(const onnx_model *m, const onnx_layer *l)
         return m->layer[l->input[0]].shape[2];
     if (l->weight < 0 && !l->parts)
         return l->window.kernel[0] * l->window.kernel[1];
-    if (l->parts || (l->op == LGELU_OP_LINEAR && !l->window.kernel[0]))
+    if (!l->window.kernel[0])
         return (size_t)onnx_size(&l->order, 0).c;
     return (size_t)onnx_size(&m->value[l->weight].v, 1).c * l->window.kernel[0]
            * l->window.kernel[1];
 }
 
-/* Copies the weights of one output, in the order rows, columns, channels of a window. */
-static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, double factor,
-                               float *to)
+/* Copies the weights w of one output of a window, in the order rows, columns, channels. */
+static int onnx_put_window_row(onnx_model *m, const onnx_layer *l, const onnx_item *w, int64_t row,
+                               double factor, float *to)
 {
-    const onnx_item *w = l->weight < 0 ? NULL : m->value + l->weight;
-    const int two = w ? w->v.rank - 2 : 0;
-    int64_t i, k, c, j = 0;
-    factor *= l->alpha * onnx_gain_of(m, l, row);
-    if (!w && l->picks) {
-        const int64_t inputs = onnx_channels(m->layer + l->input[0]);
-        for (j = 0; to && j < inputs; j++)
-            to[j] = j == row;
-        return 1;
-    }
-    if (to && l->window.kernel[0])
-        memset(to, 0, onnx_row_weights(m, l) * sizeof *to);
-    /* without weights it keeps or scales its channels */
-    if (!w) {
-        if (!(fabs(factor) <= (double)FLT_MAX))
-            return onnx_fail(m, "a factor of a layer is not a finite number");
-        if (m->budget)
-            m->budget--;
-        if (!m->budget)
-            return onnx_fail(m, "a factor applies to more channels than the file can hold");
-        if (to)
-            to[l->before[0] * l->window.kernel[1] + l->before[1]] = (float)factor;
-        return 1;
-    }
-    if (l->op == LGELU_OP_CONV || l->window.kernel[0]) {
-        const int last = w->v.rank - 1;
-        const int64_t rows = last > 2 ? onnx_size(&w->v, 2).c : 1, in_c = onnx_size(&w->v, 1).c;
-        for (i = 0; i < rows; i++) {
-            const int64_t at =
-                onnx_offset(&w->v, 0, row) + (last > 2 ? onnx_offset(&w->v, 2, i) : 0);
-            for (k = 0; k < onnx_size(&w->v, last).c; k++) {
-                j = ((i + (int64_t)l->before[0]) * (int64_t)l->window.kernel[1] + k
-                     + (int64_t)l->before[1])
-                    * in_c;
-                for (c = 0; c < in_c; c++, j++) {
-                    if (!onnx_put_element(
-                            m, w, at + onnx_offset(&w->v, 1, c) + onnx_offset(&w->v, last, k),
-                            factor, to ? to + j : NULL))
-                        return 0;
-                }
+    const int last = w->v.rank - 1;
+    const int64_t rows = last > 2 ? onnx_size(&w->v, 2).c : 1, columns = onnx_size(&w->v, last).c;
+    const int64_t channels = onnx_size(&w->v, 1).c;
+    int64_t i, k, c;
+    for (i = 0; i < rows; i++) {
+        const int64_t at = onnx_offset(&w->v, 0, row) + (last > 2 ? onnx_offset(&w->v, 2, i) : 0);
+        for (k = 0; k < columns; k++) {
+            const int64_t pixel = (i + (int64_t)l->before[0]) * (int64_t)l->window.kernel[1] + k
+                                  + (int64_t)l->before[1];
+            for (c = 0; c < channels; c++) {
+                if (!onnx_put_element(m, w,
+                                      at + onnx_offset(&w->v, 1, c) + onnx_offset(&w->v, last, k),
+                                      factor, to ? to + pixel * channels + c : NULL))
+                    return 0;
             }
         }
-        return 1;
     }
-    c = onnx_size(&l->order, 0).c;
-    for (i = 0; i < c; i++) {
-        if (!onnx_put_element(m, w,
-                              onnx_offset(&w->v, two + !l->transposed, i)
-                                  + onnx_offset(&w->v, two + l->transposed, row),
-                              factor, to ? to + onnx_offset(&l->order, 0, i) : NULL))
+    return 1;
+}
+
+/* Copies the weights w of one output of a linear layer. */
+static int onnx_put_matrix_row(onnx_model *m, const onnx_layer *l, const onnx_item *w, int64_t row,
+                               double factor, float *to)
+{
+    const int first = w->v.rank - 2;
+    const int64_t at = onnx_offset(&w->v, first + l->transposed, row);
+    const int64_t inputs = onnx_size(&l->order, 0).c;
+    int64_t i;
+    for (i = 0; i < inputs; i++) {
+        if (!onnx_put_element(m, w, at + onnx_offset(&w->v, first + !l->transposed, i), factor,
+                              to ? to + onnx_offset(&l->order, 0, i) : NULL))
             return 0;
     }
     return 1;
+}
+
+/* Copies the weights of one output. */
+static int onnx_put_weight_row(onnx_model *m, const onnx_layer *l, int64_t row, double factor,
+                               float *to)
+{
+    const size_t count = onnx_row_weights(m, l);
+    factor *= l->alpha * onnx_gain_of(m, l, row);
+    if (l->weight < 0 && l->picks) {
+        if (to) {
+            memset(to, 0, count * sizeof *to);
+            to[row] = 1;
+        }
+        return 1;
+    }
+    if (!l->window.kernel[0])
+        return onnx_put_matrix_row(m, l, m->value + l->weight, row, factor, to);
+    if (to)
+        memset(to, 0, count * sizeof *to);
+    if (l->weight >= 0)
+        return onnx_put_window_row(m, l, m->value + l->weight, row, factor, to);
+    /* without weights it keeps or scales its channels */
+    if (to)
+        to += l->before[0] * l->window.kernel[1] + l->before[1];
+    return onnx_put_factor(m, factor, to);
 }
 
 /* Copies the bias of one output. */
@@ -5263,32 +5289,41 @@ static int onnx_put_bias(onnx_model *m, const onnx_layer *l, int64_t row, double
     return 1;
 }
 
-/* Copies the weights and biases of a linear layer or a convolution; for attention of picked rows,
-   queries, keys and values by heads. */
+/* Returns the row of *from that output r of a layer copies, and its factor: of queries, keys and
+   values by heads, of picked rows, or the layer's own one. */
+static int64_t onnx_source_row(const onnx_model *m, const onnx_layer *l, int64_t r,
+                               const onnx_layer **from, double *factor)
+{
+    const int64_t width = (int64_t)l->option[1];
+    const int64_t queries = (int64_t)l->option[0] * width, keys = (int64_t)l->option[2] * width;
+    const onnx_head_place *p = l->of;
+    *from = l;
+    *factor = 1;
+    if (!l->parts)
+        return l->picks ? l->chosen.base + onnx_offset(&l->chosen, 0, r) : r;
+    if (r < queries) {
+        *factor = l->alpha;
+    } else {
+        p += 1 + (r - queries) / keys;
+        r = (r - queries) % keys;
+    }
+    *from = m->layer + p->layer;
+    return p->base + r / width * p->head + r % width * p->width;
+}
+
+/* Copies the weights and biases of a linear layer or a convolution, unless they are an embedding's
+   table. */
 static int onnx_put_linear(onnx_model *m, const onnx_layer *l, float *w, float *b)
 {
     const int64_t out = onnx_channels(l);
-    const int64_t queries = l->parts ? (int64_t)(l->option[0] * l->option[1]) : out;
-    const int64_t keys = l->parts ? (int64_t)(l->option[2] * l->option[1]) : 1;
-    const size_t in_ = onnx_row_weights(m, l);
+    const size_t weights = onnx_row_weights(m, l);
     int64_t r;
-    for (r = 0; r < out; r++) {
-        const int part = r < queries ? 0 : 1 + (int)((r - queries) / keys);
-        const onnx_head_place *p = l->of + part;
-        const onnx_layer *from = l->parts ? m->layer + p->layer : l;
-        const int64_t i = part ? (r - queries) % keys : r;
-        const double factor = l->parts && !part ? l->alpha : 1;
-        int64_t row = r;
-        if (l->parts) {
-            const int64_t width = (int64_t)l->option[1];
-            row = p->base + i / width * p->head + i % width * p->width;
-        } else if (l->picks) {
-            row = l->chosen.base + onnx_offset(&l->chosen, 0, r);
-        }
-        if (l->table < 0
-            && !onnx_put_weight_row(m, from, row, factor, w ? w + (size_t)r * in_ : NULL))
-            return 0;
-        if (l->table < 0 && !onnx_put_bias(m, from, row, factor, b ? b + r : NULL))
+    for (r = 0; r < out && l->table < 0; r++) {
+        const onnx_layer *from;
+        double factor;
+        const int64_t row = onnx_source_row(m, l, r, &from, &factor);
+        if (!onnx_put_weight_row(m, from, row, factor, w ? w + (size_t)r * weights : NULL)
+            || !onnx_put_bias(m, from, row, factor, b ? b + r : NULL))
             return 0;
     }
     return 1;
@@ -5325,11 +5360,29 @@ static int onnx_put_position(onnx_model *m, const onnx_layer *l, float *w)
 static double onnx_lambda_of(onnx_model *m, const onnx_layer *l, int64_t c)
 {
     const onnx_item *v = l->vector < 0 ? NULL : m->value + l->vector;
-    const double f = v ? onnx_fetch(m, v, onnx_vector_offset(&v->v, c)) : 1,
-                 x = l->divides && v ? l->lambda / f : l->lambda * f;
+    const double f = v ? onnx_fetch(m, v, onnx_vector_offset(&v->v, c)) : 1;
+    const double x = l->divides ? l->lambda / f : l->lambda * f;
     if (x > 1e30)
         return (double)INFINITY;
     return fabs(x - 1) < 1e-6 ? 1 : x;
+}
+
+/* Sets the λ of a gate, or of each of its channels; net NULL: checks them. */
+static int onnx_put_lambdas(onnx_model *m, const onnx_layer *l, lgelu_net *net)
+{
+    const int64_t count = l->vector < 0 ? 1 : onnx_channels(l);
+    int64_t i;
+    if (l->gate != LGELU_GATE_LAMBDA && l->gate != LGELU_GATE_SILU)
+        return 1;
+    for (i = 0; i < count; i++) {
+        const double lambda = onnx_lambda_of(m, l, i);
+        if (!(lambda >= 1))
+            return onnx_fail(m, "gates x Phi(lambda x) with lambda below 1 are not supported");
+        if (net
+            && lgelu_net_set_lambda(net, net->nodes[l->node].first_lambda + (int)i, (float)lambda))
+            return onnx_fail(m, "a gate's lambda could not be set");
+    }
+    return 1;
 }
 
 /* Copies everything that a layer takes from the file; net NULL: checks that it is complete and
@@ -5364,14 +5417,8 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
         for (i = 0; i < c; i++) {
             const onnx_item *g = l->weight < 0 ? NULL : m->value + l->weight;
             const double x = g ? onnx_fetch(m, g, onnx_vector_offset(&g->v, i)) : 1;
-            const double gain = l->alpha * onnx_gain_of(m, l, i) * x;
-            if (m->budget)
-                m->budget--;
-            if (!m->budget || !(fabs(gain) <= (double)FLT_MAX))
-                return onnx_fail(m, "a factor of a group norm is not a finite number");
-            if (b)
-                b[i] = (float)gain;
-            if (!onnx_put_bias(m, l, i, 1, b ? b + c + i : NULL))
+            if (!onnx_put_factor(m, l->alpha * onnx_gain_of(m, l, i) * x, b ? b + i : NULL)
+                || !onnx_put_bias(m, l, i, 1, b ? b + c + i : NULL))
                 return 0;
         }
         return 1;
@@ -5386,19 +5433,7 @@ static int onnx_put_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net)
                && onnx_put_vector(m, l->bias, c, 1, 0, b ? b + c : NULL)
                && onnx_put_vector(m, l->mean, c, 1, 0, s)
                && onnx_put_vector(m, l->variance, c, 1, 1, s ? s + c : NULL);
-    case LGELU_OP_GATE:
-        for (i = 0; i < (l->vector < 0 ? 1 : c)
-                    && (l->gate == LGELU_GATE_LAMBDA || l->gate == LGELU_GATE_SILU);
-             i++) {
-            const double lambda = onnx_lambda_of(m, l, i);
-            if (!(lambda >= 1))
-                return onnx_fail(m, "gates x Phi(lambda x) with lambda below 1 are not supported");
-            if (net
-                && lgelu_net_set_lambda(net, net->nodes[l->node].first_lambda + (int)i,
-                                        (float)lambda))
-                return onnx_fail(m, "a gate's lambda could not be set");
-        }
-        return 1;
+    case LGELU_OP_GATE: return onnx_put_lambdas(m, l, net);
     default: return 1;
     }
 }
@@ -5416,32 +5451,41 @@ static void onnx_mark_wanted(onnx_model *m)
     }
 }
 
-/* Recognises a last matrix that is an embedding's table. */
+/* Returns whether the matrix of a linear layer l is its one parameter, as it is in the file. */
+static int onnx_is_bare_matrix(const onnx_model *m, const onnx_layer *l)
+{
+    return l->op == LGELU_OP_LINEAR && l->bias < 0 && !l->parts && !l->window.kernel[0] && !l->flat
+           && !l->picks && onnx_is_one(l->alpha) && l->gain < 0 && onnx_is_zero(l->shift)
+           && l->order.atoms <= 1 && (!l->order.atoms || l->order.a[0].stride == 1)
+           && m->value[l->weight].v.rank == 2;
+}
+
+/* Returns whether such a matrix is the table of an embedding. */
+static int onnx_is_embedding_table(const onnx_model *m, const onnx_layer *l,
+                                   const onnx_layer *embedding)
+{
+    const onnx_item *w = m->value + l->weight, *t = m->value + embedding->weight;
+    onnx_view turned = onnx_empty_view(t->v.base);
+    if (t->tensor != w->tensor || t->v.rank != 2)
+        return 0;
+    onnx_new_dim(&turned);
+    onnx_copy_dim(&turned, &t->v, l->transposed);
+    onnx_new_dim(&turned);
+    onnx_copy_dim(&turned, &t->v, !l->transposed);
+    return onnx_same_view(&turned, &w->v);
+}
+
+/* Recognises matrices that are an embedding's table. */
 static void onnx_tie_embedding(onnx_model *m)
 {
     int i, k;
     for (i = 0; i < m->layers; i++) {
         onnx_layer *l = m->layer + i;
-        const onnx_item *w;
-        if (!l->wanted || l->op != LGELU_OP_LINEAR || l->bias >= 0 || l->parts
-            || l->window.kernel[0] || l->flat || l->picks || !onnx_is_one(l->alpha) || l->gain >= 0
-            || !onnx_is_zero(l->shift))
-            continue;
-        w = m->value + l->weight;
-        if (l->order.atoms > 1 || (l->order.atoms && l->order.a[0].stride != 1) || w->v.rank != 2)
+        if (!l->wanted || !onnx_is_bare_matrix(m, l))
             continue;
         for (k = 0; k < i; k++) {
             const onnx_layer *e = m->layer + k;
-            const onnx_item *t = m->value + (e->op == LGELU_OP_EMBEDDING ? e->weight : l->weight);
-            onnx_view turned = onnx_empty_view(t->v.base);
-            if (e->op != LGELU_OP_EMBEDDING || !e->wanted || t->tensor != w->tensor
-                || t->v.rank != 2)
-                continue;
-            onnx_new_dim(&turned);
-            onnx_copy_dim(&turned, &t->v, l->transposed ? 1 : 0);
-            onnx_new_dim(&turned);
-            onnx_copy_dim(&turned, &t->v, l->transposed ? 0 : 1);
-            if (onnx_same_view(&turned, &w->v))
+            if (e->wanted && e->op == LGELU_OP_EMBEDDING && onnx_is_embedding_table(m, l, e))
                 l->table = k;
         }
     }
@@ -5553,10 +5597,8 @@ static int onnx_read_graph(onnx_model *m, const char *wanted)
         const onnx_layer *l = m->layer + i;
         if (!l->wanted)
             continue;
-        if (l->op == LGELU_OP_LAYER_NORM && !(l->eps > 0))
-            return onnx_fail(m, "layer normalisation without epsilon is not supported");
-        if (l->op == LGELU_OP_RMS_NORM && !(l->eps > 0))
-            return onnx_fail(m, "RMS normalisation without epsilon is not supported");
+        if ((l->op == LGELU_OP_LAYER_NORM || l->op == LGELU_OP_RMS_NORM) && !(l->eps > 0))
+            return onnx_fail(m, "%s without epsilon is not supported", lgelu_op_name((int)l->op));
         if (!onnx_put_layer(m, l, NULL))
             return 0;
     }
@@ -5628,24 +5670,21 @@ onnx_form onnx_input(const onnx_model *m)
 
 onnx_form onnx_result(const onnx_model *m) { return m->form; }
 
-/* Chooses a name of at most 31 bytes that no node has: that of the layer's parameters, its own, or
-   its kind and a number. A long name loses its front, up to a dot if there is one. */
-static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net *net,
-                            const char *kind, char name[32])
+/* Returns how a layer is called in the file: as its parameters are, or by its own name; of at most
+   31 bytes, without the front of a long one, up to a dot if there is one. */
+static deploy_span onnx_name_in_file(const onnx_model *m, const onnx_layer *l)
 {
     static const char suffix[2][8] = { ".weight", ".bias" };
     const int of[2] = { l->weight, l->bias };
     deploy_span s = { NULL, 0 };
-    size_t n, i;
-    int k, again, numbered;
+    size_t i;
+    int k;
     for (k = 0; k < 2 && !s.n && l->table < 0; k++) {
-        if (of[k] >= 0) {
-            const deploy_span o = m->value[of[k]].origin;
-            n = strlen(suffix[k]);
-            if (o.n > n && !memcmp(o.p + o.n - n, suffix[k], n)) {
-                s = o;
-                s.n -= n;
-            }
+        const size_t n = strlen(suffix[k]);
+        const deploy_span o = of[k] < 0 ? s : m->value[of[k]].origin;
+        if (o.n > n && !memcmp(o.p + o.n - n, suffix[k], n)) {
+            s = o;
+            s.n -= n;
         }
     }
     if (!s.n)
@@ -5662,30 +5701,49 @@ static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net 
         s.p += i;
         s.n -= i;
     }
+    return s;
+}
+
+/* Writes the number x at `to`. */
+static void onnx_write_number(char *to, int x)
+{
+    char digit[12];
+    int d = 0;
+    do {
+        digit[d++] = (char)('0' + x % 10);
+        x /= 10;
+    } while (x);
+    while (d)
+        *to++ = digit[--d];
+    *to = 0;
+}
+
+/* Chooses a name of at most 31 bytes that no node has: the one in the file, or the layer's kind and
+   a number. */
+static void onnx_name_layer(onnx_model *m, const onnx_layer *l, const lgelu_net *net,
+                            const char *kind, char name[32])
+{
+    const deploy_span s = onnx_name_in_file(m, l);
+    size_t n = s.n, i;
+    int k, again, numbered = !s.n;
     for (i = 0; i < s.n; i++) {
         const char c = (char)s.p[i];
         name[i] = c > 32 && c < 127 && c != '"' && c != '\\' && c != '/' && c != ':' ? c : '_';
     }
     name[s.n] = 0;
-    numbered = !s.n;
-    if (!s.n)
-        memcpy(name, kind, strlen(kind) + 1);
-    n = strlen(name);
+    if (!s.n) {
+        n = strlen(kind);
+        memcpy(name, kind, n + 1);
+    } else if (n > 24) {
+        n = 24;
+    }
     do {
         /* gate3, or x_2 where there is an x already */
-        if (numbered) {
-            char digit[12];
-            int d = 0, x = s.n ? ++m->renamed : ++m->numbered[l->op];
-            size_t end = s.n && n > 24 ? 24 : n;
-            if (s.n)
-                name[end++] = '_';
-            do {
-                digit[d++] = (char)('0' + x % 10);
-                x /= 10;
-            } while (x);
-            while (d)
-                name[end++] = digit[--d];
-            name[end] = 0;
+        if (numbered && s.n) {
+            name[n] = '_';
+            onnx_write_number(name + n + 1, ++m->renamed);
+        } else if (numbered) {
+            onnx_write_number(name + n, ++m->numbered[l->op]);
         }
         numbered = 1;
         for (again = 0, k = 0; k < net->count; k++)
@@ -5709,50 +5767,65 @@ static const char *onnx_short_name(lgelu_op op)
     }
 }
 
+/* Adds a linear layer, behind a flattened image where it reads one. */
+static int onnx_build_linear(onnx_model *m, const onnx_layer *l, lgelu_net *net, const char *name,
+                             int x)
+{
+    if (l->flat && net->nodes[x].shape[0] * net->nodes[x].shape[1] > 1) {
+        onnx_layer view = *l;
+        char flat[32];
+        memset(&view.name, 0, sizeof view.name);
+        view.op = LGELU_OP_VIEW;
+        view.weight = view.bias = -1;
+        onnx_name_layer(m, &view, net, "flatten", flat);
+        x = lgelu_flatten(net, flat, x);
+    }
+    return l->table < 0 ? lgelu_linear(net, name, x, l->shape[2])
+                        : lgelu_linear_tied(net, name, x, m->layer[l->table].node);
+}
+
+/* Adds a gate. learn: one with λ, where it has one. */
+static int onnx_build_gate(onnx_model *m, const onnx_layer *l, lgelu_net *net, const char *name,
+                           int x, int learn)
+{
+    lgelu_gate_kind kind = l->gate;
+    double lambda;
+    if (learn && kind != LGELU_GATE_RELU && kind != LGELU_GATE_SILU)
+        kind = LGELU_GATE_LAMBDA;
+    if (kind == LGELU_GATE_CUSTOM)
+        return lgelu_gate_custom(net, name, x, &l->smooth.gate);
+    if (l->vector >= 0)
+        return lgelu_gate_channels(net, name, x, 1);
+    lambda = onnx_lambda_of(m, l, 0);
+    return lgelu_gate(net, name, x, kind, lambda > 1 ? (float)lambda : 1);
+}
+
+/* Sets epsilon of a normalisation, and returns its node. */
+static int onnx_with_epsilon(lgelu_net *net, int node, float eps)
+{
+    if (node >= 0)
+        net->nodes[node].eps = eps;
+    return node;
+}
+
 /* Adds a layer to the network; returns its node, or a negative number. */
 static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, int learn)
 {
     const int x = l->inputs ? m->layer[l->input[0]].node : -1;
-    lgelu_gate_kind gate_kind = l->gate;
-    char name[32], flat[32];
-    int y, c;
+    char name[32];
     onnx_name_layer(m, l, net, onnx_short_name(l->op), name);
     switch (l->op) {
     case LGELU_OP_INPUT: return lgelu_input(net, name, l->shape[0], l->shape[1], l->shape[2]);
     case LGELU_OP_TOKENS: return lgelu_tokens(net, name, l->shape[1], l->shape[2]);
-    case LGELU_OP_LINEAR:
-        y = x;
-        if (l->flat && net->nodes[x].shape[0] * net->nodes[x].shape[1] > 1) {
-            onnx_layer none = *l;
-            memset(&none.name, 0, sizeof none.name);
-            none.op = LGELU_OP_VIEW;
-            none.weight = none.bias = -1;
-            onnx_name_layer(m, &none, net, "flatten", flat);
-            y = lgelu_flatten(net, flat, x);
-        }
-        return l->table < 0 ? lgelu_linear(net, name, y, l->shape[2])
-                            : lgelu_linear_tied(net, name, y, m->layer[l->table].node);
-    case LGELU_OP_GATE:
-        if (learn && gate_kind != LGELU_GATE_RELU && gate_kind != LGELU_GATE_SILU)
-            gate_kind = LGELU_GATE_LAMBDA;
-        if (gate_kind == LGELU_GATE_CUSTOM)
-            return lgelu_gate_custom(net, name, x, &l->smooth.gate);
-        if (l->vector < 0) {
-            const double lambda = onnx_lambda_of(m, l, 0);
-            return lgelu_gate(net, name, x, gate_kind, lambda > 1 ? (float)lambda : 1);
-        }
-        y = lgelu_gate_channels(net, name, x, 1);
-        return y;
+    case LGELU_OP_LINEAR: return onnx_build_linear(m, l, net, name, x);
+    case LGELU_OP_GATE: return onnx_build_gate(m, l, net, name, x, learn);
     case LGELU_OP_SIGMOID: return lgelu_sigmoid(net, name, x);
     case LGELU_OP_ADD: return lgelu_add(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_MUL: return lgelu_mul(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_SCALE: return lgelu_scale(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_CONCAT: return lgelu_concat(net, name, x, m->layer[l->input[1]].node);
     case LGELU_OP_GROUP_NORM:
-        c = lgelu_group_norm(net, name, x, l->groups);
-        if (c >= 0)
-            net->nodes[c].eps = l->eps;
-        return c;
+        return onnx_with_epsilon(net, lgelu_group_norm(net, name, x, l->groups), l->eps);
     case LGELU_OP_CONV:
         return lgelu_conv_window(net, name, x, l->shape[2], &l->window, l->groups,
                                  l->bias >= 0 || !onnx_is_zero(l->shift));
@@ -5765,16 +5838,8 @@ static int onnx_build_layer(onnx_model *m, const onnx_layer *l, lgelu_net *net, 
                                    : lgelu_global_pool(net, name, x);
     case LGELU_OP_EMBEDDING: return lgelu_embedding(net, name, x, l->shape[2]);
     case LGELU_OP_POSITION: return lgelu_position(net, name, x);
-    case LGELU_OP_LAYER_NORM:
-        c = lgelu_layer_norm(net, name, x);
-        if (c >= 0)
-            net->nodes[c].eps = l->eps;
-        return c;
-    case LGELU_OP_RMS_NORM:
-        c = lgelu_rms_norm(net, name, x);
-        if (c >= 0)
-            net->nodes[c].eps = l->eps;
-        return c;
+    case LGELU_OP_LAYER_NORM: return onnx_with_epsilon(net, lgelu_layer_norm(net, name, x), l->eps);
+    case LGELU_OP_RMS_NORM: return onnx_with_epsilon(net, lgelu_rms_norm(net, name, x), l->eps);
     case LGELU_OP_ROTARY:
         return lgelu_rotary(net, name, x, l->option[0], l->option[1], l->base, (int)l->option[2]);
     case LGELU_OP_ATTENTION:
