@@ -79,6 +79,13 @@ static int onnx_image_is_outside(const image_plan *p, int d, float x)
     return p->coordinates == IMAGE_CROP && (x < 0 || x > (float)(p->in[d] - 1));
 }
 
+/* Returns whether a dimension stays as it is. One that is scaled and rounded to the size that it
+   had does not. */
+static int onnx_image_stays(const image_plan *p, int d)
+{
+    return p->coordinates != IMAGE_CROP && p->scale[d] >= 1 && p->scale[d] <= 1;
+}
+
 static int64_t onnx_image_nearest(const image_plan *p, int d, int64_t at)
 {
     /* what is this near to the middle of two elements counts as in the middle, as in ONNX Runtime
@@ -86,7 +93,7 @@ static int64_t onnx_image_nearest(const image_plan *p, int d, int64_t at)
     const float tie = 1e-6f;
     const float x = onnx_image_coordinate(p, d, at), low = floorf(x);
     float y = low;
-    if (p->in[d] == p->out[d] && p->coordinates != IMAGE_CROP)
+    if (onnx_image_stays(p, d))
         return at;
     switch (p->rounding) {
     case IMAGE_ROUND_FLOOR: y = x - low > 0.5f + tie ? low + 1 : low; break;
@@ -288,7 +295,7 @@ static int onnx_image_run_taps(onnx_call *c, const image_plan *p, const onnx_ten
     onnx_tensor *x = onnx_as_float(c, in);
     int d, failed = !x;
     for (d = p->rank - 1; d >= 0 && !failed; d--) {
-        if (p->in[d] != p->out[d] || p->coordinates == IMAGE_CROP)
+        if (!onnx_image_stays(p, d))
             failed = onnx_image_resample(c, p, d, &x);
     }
     if (failed) {
@@ -305,9 +312,10 @@ static int onnx_image_run_taps(onnx_call *c, const image_plan *p, const onnx_ten
 static int onnx_image_run_plan(onnx_call *c, const image_plan *p)
 {
     const onnx_tensor *x = c->in[0];
-    int d;
+    int d, same = p->coordinates != IMAGE_CROP;
     size_t count = 1;
     for (d = 0; d < p->rank; d++) {
+        same &= p->out[d] == p->in[d];
         if (p->out[d] < 0 || (p->out[d] > 0 && p->in[d] < 1))
             return onnx_refuse_call(c, "the new size %d of dimension %d is out of range", p->out[d],
                                     (int64_t)d);
@@ -315,6 +323,9 @@ static int onnx_image_run_plan(onnx_call *c, const image_plan *p)
     }
     if (!count)
         return onnx_out(c, 0, x->type, p->rank, p->out) ? 0 : -1;
+    /* As in ONNX Runtime, scales that leave every size as it is leave the elements as they are. */
+    if (same)
+        return onnx_out_as(c, 0, x, p->rank, p->out);
     if (p->mode == IMAGE_NEAREST || !p->rank)
         return onnx_image_run_nearest(c, p, x);
     return onnx_image_run_taps(c, p, x);

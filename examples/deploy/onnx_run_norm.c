@@ -10,6 +10,7 @@
                          RMSNormalization, LpNormalization
        [4] OTHER         MeanVarianceNormalization, LRN */
 #include "onnx_layers.h"
+#include <float.h>
 
 /* x as floats, or as doubles where doubles is 1 and it has them, and y of the same type and shape;
    returns 0, or -1 with nothing to free. */
@@ -168,14 +169,15 @@ static int64_t onnx_pool_column_major(const pool_plan *p, int64_t at)
     return y;
 }
 
-/* A row of outputs of a plane. seen[width]. A window may be far larger than the image: only the
+/* A row of outputs of a plane; the maximum of a window that is outside of the image is the least
+   float, as in ONNX Runtime. seen[width]. A window may be far larger than the image: only the
    taps that are inside are visited. */
 static void onnx_pool_outputs(const pool_plan *p, const float *x, float *y, int64_t *index,
                               const int64_t *place, unsigned char *seen)
 {
     const onnx_window *w = p->w + p->dims - 1;
     int64_t tap[ONNX_MOST_RANK] = { 0 }, first[ONNX_MOST_RANK] = { 0 };
-    int64_t dim[ONNX_MOST_RANK], low, high;
+    int64_t dim[ONNX_MOST_RANK], low, high, i;
     int k, all = 0, some = 1;
     for (k = 0; k < p->dims; k++) {
         const int is_last = k == p->dims - 1;
@@ -184,8 +186,10 @@ static void onnx_pool_outputs(const pool_plan *p, const float *x, float *y, int6
         dim[k] -= first[k];
         some &= dim[k] > 0;
     }
-    memset(y, 0, (size_t)w->out * sizeof *y);
-    memset(seen, 0, (size_t)w->out);
+    for (i = 0; i < w->out; i++) {
+        y[i] = p->kind == POOL_MAX ? -FLT_MAX : 0;
+        seen[i] = 0;
+    }
     while (some) {
         int64_t at = 0;
         for (k = 0; k < p->dims - 1; k++)
