@@ -187,7 +187,12 @@ static const row rows[] = {
       18,
       { "1,1,6,3: 0 6 12 0 6 12 0 6 12 0 6 12 0 6 12 0 6 12", "", "", "i 2: 5 1" },
       "1,1,5,3: 0 7.2 12 0 7.2 12 0 7.2 12 0 7.2 12 0 7.2 12" },
-    /* but not if every size is as before */
+    /* but not with antialias, or if every size is as before */
+    { "Resize",
+      "mode:linear coordinate_transformation_mode:asymmetric antialias=1",
+      18,
+      { "1,1,1,3: 0 6 12", "", "4: 1 1 2 1.2" },
+      "1,1,2,3: 0 6 12 0 6 12" },
     { "Resize",
       "mode:linear coordinate_transformation_mode:asymmetric",
       13,

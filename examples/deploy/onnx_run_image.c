@@ -80,10 +80,12 @@ static int onnx_image_is_outside(const image_plan *p, int d, float x)
 }
 
 /* Returns whether a dimension stays as it is. One that is scaled and rounded to the size that it
-   had does not. */
+   had does not, except with antialias, as in ONNX Runtime. */
 static int onnx_image_stays(const image_plan *p, int d)
 {
-    return p->coordinates != IMAGE_CROP && p->scale[d] >= 1 && p->scale[d] <= 1;
+    if (p->coordinates == IMAGE_CROP)
+        return 0;
+    return p->antialias ? p->in[d] == p->out[d] : p->scale[d] >= 1 && p->scale[d] <= 1;
 }
 
 static int64_t onnx_image_nearest(const image_plan *p, int d, int64_t at)
