@@ -147,9 +147,13 @@ int main(int argc, char **argv)
     most = omp_get_num_procs();
 #endif
     limit = peak();
-    printf("lgelu %s, fma peak %.1f GFLOP/s a core; OpenBLAS %s\n", lgelu_isa_name(lgelu_isa()),
-           limit,
-           library ? ((core_name *)symbol(library, "openblas_get_corename"))() : "not found");
+    printf(
+        "Matrix products (m x k)(k x n), more is better; NT: the second is stored transposed, TN: the "
+        "first. ratio: to OpenBLAS.\n"
+        "Last: how much longer the product takes with a bias and a gate.\n"
+        "lgelu %s, fma peak %.1f GFLOP/s a core; OpenBLAS %s\n",
+        lgelu_isa_name(lgelu_isa()), limit,
+        library ? ((core_name *)symbol(library, "openblas_get_corename"))() : "not found");
     printf(
         "   m x    k x    n      threads   GFLOP/s  of peak  OpenBLAS   ratio   bias and gate add\n");
     for (threads = 1; threads <= most; threads = threads < most ? most : most + 1) {

@@ -105,6 +105,7 @@ static double evaluate(model *m, const data_set *data, float *logits)
 /* ---- 3. What the gates have learned ---- */
 static void print_lambdas(const model *m)
 {
+    printf("    λ learned in %ld steps, before hardening begins:\n", m->net.step);
     for (int i = 0; i < m->net.count; i++) {
         const lgelu_node *node = &m->nodes[i];
         if (node->op != LGELU_OP_GATE)
