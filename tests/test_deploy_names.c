@@ -242,12 +242,11 @@ static void files(void)
             check_skip(what, "not installed");
             continue;
         }
-        check(
-            !run(
-                "cd build/names && %s -O0 -Wall -Wextra -Werror -Wno-unused-function use.c plain/*.c "
-                "eight/*.c -lm -o use 2> log && ./use || { grep -m 3 error log; false; }",
-                how[k]),
-            what, "they do not compile, link or run");
+        /* One compiler links and runs them, the others read them. */
+        check(!run("cd build/names && %s -O0 -Wall -Wextra -Werror -Wno-unused-function use.c "
+                   "plain/*.c eight/*.c %s 2> log || { grep -m 3 error log; false; }",
+                   how[k], k ? "-fsyntax-only" : "-lm -o use && ./use"),
+              what, "they do not compile, link or run");
     }
 }
 
