@@ -187,7 +187,13 @@ static const row rows[] = {
       18,
       { "1,1,6,3: 0 6 12 0 6 12 0 6 12 0 6 12 0 6 12 0 6 12", "", "", "i 2: 5 1" },
       "1,1,5,3: 0 7.2 12 0 7.2 12 0 7.2 12 0 7.2 12 0 7.2 12" },
-    /* but not with antialias, or if every size is as before */
+    /* the first of 7 elements is at 1e-8, as in ONNX Runtime */
+    { "Resize",
+      "mode:nearest coordinate_transformation_mode:half_pixel_symmetric nearest_mode:ceil",
+      19,
+      { "1,1,6: 0 1 2 3 4 5", "", "3: 1 1 1.2" },
+      "1,1,7: 1 1 2 3 4 5 5" },
+    /* scales do not count with antialias, or if every size is as before */
     { "Resize",
       "mode:linear coordinate_transformation_mode:asymmetric antialias=1",
       18,

@@ -63,7 +63,7 @@ static float onnx_image_coordinate(const image_plan *p, int d, int64_t at)
     case IMAGE_HALF_PIXEL_NEAREST: return (x + 0.5f) / scale;
     case IMAGE_HALF_PIXEL_SYMMETRIC: {
         const float offset = onnx_times(in / 2, 1 - (float)p->out[d] / onnx_times(scale, in));
-        return offset + (x + 0.5f) / scale - 0.5f;
+        return offset + ((x + 0.5f) / scale - 0.5f);
     }
     default: break;
     }
