@@ -40,10 +40,11 @@ static void onnx_shape_move_begin(shape_move *m, onnx_tensor *y, const onnx_tens
     m->x = (const char *)x->data;
 }
 
-/* Dimensions that are read like one are merged. */
+/* Dimensions that are read like one are merged. Those of nothing, which may be of any size, do not
+   count. */
 static void onnx_shape_move_dim(shape_move *m, int64_t dim, int64_t step)
 {
-    if (dim == 1)
+    if (dim == 1 || !m->count)
         return;
     if (m->rank && m->step[m->rank - 1] == dim * step) {
         m->dim[m->rank - 1] *= dim;
