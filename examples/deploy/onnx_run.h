@@ -16,10 +16,10 @@
        onnx_run_end(r);
 
    Operators: those of ai.onnx, and those of com.microsoft that ONNX Runtime writes into models that
-   it has optimised or quantized. DFT and STFT are sums of n terms for each bin: 20,000 elements
-   take 0.8 s on one thread (examples/build/onnx_run), 2,048 take 0.01 s. A Loop runs as often as
-   its file says, perhaps without end: options.progress is called between nodes of the main graph
-   alone, so a caller that must limit the time runs the evaluator in a process that it can end.
+   it has optimised or quantized. DFT and STFT take n products for each bin of n elements. A Loop
+   runs as often as its file says, perhaps without end: options.progress is called between nodes of
+   the main graph alone, so a caller that must limit the time runs the evaluator in a process that
+   it can end.
 
    Tensors have any rank up to ONNX_MOST_RANK, any of the types of onnx_type without complex
    numbers, and their elements are stored in row-major order, without gaps. Shapes are those at run
