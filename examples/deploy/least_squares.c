@@ -136,52 +136,15 @@ LEAST_KERNELS(least_avx2, __attribute__((target("avx2,fma"))), least_four, 4, LE
 LEAST_KERNELS(least_avx512, __attribute__((target("avx512f"))), least_eight, 8, LEAST_FUSED_EIGHT)
 #endif
 
-static void least_add(double *c, const double *b, size_t bk, size_t bj, double *a, size_t depth,
-                      size_t rows, size_t columns)
-{
+/* The kernel add, subtract or row of the instruction set in force. */
 #ifdef LEAST_WIDER
-    if (lgelu_isa() >= LGELU_ISA_AVX512) {
-        least_avx512_add(c, b, bk, bj, a, depth, rows, columns);
-        return;
-    }
-    if (lgelu_isa() >= LGELU_ISA_AVX2) {
-        least_avx2_add(c, b, bk, bj, a, depth, rows, columns);
-        return;
-    }
+#define LEAST_CHOSEN(name)                                 \
+    (lgelu_isa() >= LGELU_ISA_AVX512 ? least_avx512_##name \
+     : lgelu_isa() >= LGELU_ISA_AVX2 ? least_avx2_##name   \
+                                     : least_plain_##name)
+#else
+#define LEAST_CHOSEN(name) least_plain_##name
 #endif
-    least_plain_add(c, b, bk, bj, a, depth, rows, columns);
-}
-
-static void least_subtract(double *c, const double *b, size_t bk, size_t bj, double *a,
-                           size_t depth, size_t rows, size_t columns)
-{
-#ifdef LEAST_WIDER
-    if (lgelu_isa() >= LGELU_ISA_AVX512) {
-        least_avx512_subtract(c, b, bk, bj, a, depth, rows, columns);
-        return;
-    }
-    if (lgelu_isa() >= LGELU_ISA_AVX2) {
-        least_avx2_subtract(c, b, bk, bj, a, depth, rows, columns);
-        return;
-    }
-#endif
-    least_plain_subtract(c, b, bk, bj, a, depth, rows, columns);
-}
-
-static void least_row(double *y, double *x, double b, size_t n)
-{
-#ifdef LEAST_WIDER
-    if (lgelu_isa() >= LGELU_ISA_AVX512) {
-        least_avx512_row(y, x, b, n);
-        return;
-    }
-    if (lgelu_isa() >= LGELU_ISA_AVX2) {
-        least_avx2_row(y, x, b, n);
-        return;
-    }
-#endif
-    least_plain_row(y, x, b, n);
-}
 
 /* ---- tasks: the work is partitioned by the problem alone ---- */
 static void least_parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
@@ -373,9 +336,9 @@ static void least_add_gram(size_t index, void *job)
         i++;
     }
     j = index - least_triangle(i, 0);
-    least_add(gram, p->panel + j * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
-              p->panel + i * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, j),
-              least_in_side(p, i));
+    LEAST_CHOSEN(add)
+    (gram, p->panel + j * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
+     p->panel + i * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, j), least_in_side(p, i));
 }
 
 static void least_add_right(size_t index, void *job)
@@ -383,9 +346,10 @@ static void least_add_right(size_t index, void *job)
     least_squares *p = (least_squares *)job;
     const size_t outs = p->shape.out_blocks, i = index / outs, o = index % outs;
     double *right = p->right + (p->group * p->shape.blocks * outs + index) * LEAST_AREA;
-    least_add(right, p->panel + i * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
-              p->out_panel + o * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, i),
-              least_out_side(p, o));
+    LEAST_CHOSEN(add)
+    (right, p->panel + i * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
+     p->out_panel + o * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, i),
+     least_out_side(p, o));
 }
 
 static void least_add_chunk(least_squares *p)
@@ -420,10 +384,11 @@ static void least_reduce(size_t index, void *job)
     const size_t j = p->q, i = j + index;
     size_t k;
     for (k = 0; k < j; k++) {
-        least_subtract(p->factor + least_triangle(i, j) * LEAST_AREA,
-                       p->factor + least_triangle(j, k) * LEAST_AREA, LEAST_ROW, 1,
-                       p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE,
-                       least_in_side(p, j), least_in_side(p, i));
+        LEAST_CHOSEN(subtract)
+        (p->factor + least_triangle(i, j) * LEAST_AREA,
+         p->factor + least_triangle(j, k) * LEAST_AREA, LEAST_ROW, 1,
+         p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE, least_in_side(p, j),
+         least_in_side(p, i));
     }
 }
 
@@ -434,7 +399,7 @@ static int least_diagonal(double *t, size_t n)
     for (k = 0; k < n; k++) {
         double root;
         for (q = 0; q < k; q++) {
-            least_row(t + k * LEAST_ROW, t + q * LEAST_ROW, t[q * LEAST_ROW + k], n);
+            LEAST_CHOSEN(row)(t + k * LEAST_ROW, t + q * LEAST_ROW, t[q * LEAST_ROW + k], n);
         }
         root = sqrt(t[k * LEAST_ROW + k]);
         if (!(root > 0 && root - root <= 0)) {
@@ -464,7 +429,8 @@ static void least_below(size_t index, void *job)
     size_t k, q;
     for (k = 0; k < LEAST_TILE; k++) {
         for (q = 0; q < k; q++) {
-            least_row(x + k * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + k], LEAST_TILE);
+            LEAST_CHOSEN(row)
+            (x + k * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + k], LEAST_TILE);
         }
         least_divide(x + k * LEAST_ROW, l[k * LEAST_ROW + k]);
     }
@@ -510,13 +476,15 @@ static void least_solve(size_t o, void *job)
         const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         memcpy(x, p->right + (first + i * outs) * LEAST_AREA, LEAST_AREA * sizeof *x);
         for (k = 0; k < i; k++) {
-            least_subtract(x, p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_ROW, 1,
-                           p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE,
-                           least_in_side(p, i), columns);
+            LEAST_CHOSEN(subtract)
+            (x, p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_ROW, 1,
+             p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, least_in_side(p, i),
+             columns);
         }
         for (n = 0; n < least_in_side(p, i); n++) {
             for (q = 0; q < n; q++) {
-                least_row(x + n * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + n], columns);
+                LEAST_CHOSEN(row)
+                (x + n * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + n], columns);
             }
             least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
         }
@@ -525,13 +493,15 @@ static void least_solve(size_t o, void *job)
         double *x = p->solution + (first + i * outs) * LEAST_AREA;
         const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         for (k = i + 1; k < blocks; k++) {
-            least_subtract(x, p->factor + least_triangle(k, i) * LEAST_AREA, 1, LEAST_ROW,
-                           p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE,
-                           least_in_side(p, i), columns);
+            LEAST_CHOSEN(subtract)
+            (x, p->factor + least_triangle(k, i) * LEAST_AREA, 1, LEAST_ROW,
+             p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, least_in_side(p, i),
+             columns);
         }
         for (n = least_in_side(p, i); n-- > 0;) {
             for (q = n + 1; q < least_in_side(p, i); q++) {
-                least_row(x + n * LEAST_ROW, x + q * LEAST_ROW, l[n * LEAST_ROW + q], columns);
+                LEAST_CHOSEN(row)
+                (x + n * LEAST_ROW, x + q * LEAST_ROW, l[n * LEAST_ROW + q], columns);
             }
             least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
         }
@@ -629,9 +599,10 @@ static void least_predict(size_t index, void *job)
     double *to = p->out_panel + (o * LEAST_CHUNK + q * LEAST_TILE) * LEAST_ROW;
     size_t i;
     for (i = 0; i < blocks; i++) {
-        least_subtract(to, p->panel + (i * LEAST_CHUNK + q * LEAST_TILE) * LEAST_ROW, 1, LEAST_ROW,
-                       p->solution + ((p->group * blocks + i) * outs + o) * LEAST_AREA,
-                       least_in_side(p, i), LEAST_TILE, least_out_side(p, o));
+        LEAST_CHOSEN(subtract)
+        (to, p->panel + (i * LEAST_CHUNK + q * LEAST_TILE) * LEAST_ROW, 1, LEAST_ROW,
+         p->solution + ((p->group * blocks + i) * outs + o) * LEAST_AREA, least_in_side(p, i),
+         LEAST_TILE, least_out_side(p, o));
     }
 }
 
