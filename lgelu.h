@@ -15317,12 +15317,11 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
    With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the
    peak. Whole products reach 83 to 96 % of it on the latter (bench/gemm.c). */
 
-/* n steps of k. The loop is unrolled twice, which lets the processor predict its end. `copies` is a
-   constant, whether the rows of B are also copied to *into: with that branch in each step, two
-   threads that share a core lose a sixth of their speed (Zen 3). */
-LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, int copies, v_t (*sum)[4],
-                                  const float **g, const float **h, float **into,
-                                  const lgelu__sliver *p, size_t n)
+/* n steps of k. The loop is unrolled twice, which lets the processor predict its end. Where `into`
+   is not NULL, which the compiler knows, the rows of B are also copied to *into: a branch in each
+   step would cost a sixth of the speed where two threads share a core (Zen 3). */
+LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g,
+                                  const float **h, float **into, const lgelu__sliver *p, size_t n)
 {
     const size_t a_row = p->a_row, a_col = p->a_col, b_row = p->b_row,
                  ahead = p->k > 16 ? 16 * b_row : 0;
@@ -15333,7 +15332,7 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, int copies, v_t (
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             t[v] = v_load(*h + v * v_lanes);
-        if (copies) {
+        if (into) {
             LGELU__UNROLL
             for (v = 0; v < vectors; v++)
                 v_store(*into + v * v_lanes, t[v]);
@@ -15408,9 +15407,9 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
         LGELU__FETCH(next + 16);
         /* Only tiles of two vectors copy. */
         if (vectors == 2 && into)
-            LGELU__FN(steps)(rows, vectors, 1, sum, g, &h, &into, p, n);
+            LGELU__FN(steps)(rows, vectors, sum, g, &h, &into, p, n);
         else
-            LGELU__FN(steps)(rows, vectors, 0, sum, g, &h, &into, p, n);
+            LGELU__FN(steps)(rows, vectors, sum, g, &h, NULL, p, n);
         next += p->next_row;
     }
     LGELU__UNROLL
@@ -15599,8 +15598,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
             /* Whole panels at a time, since a cache line may have both vectors of a row. */
             if (x->row_stride == 1 && w == 2 * v_lanes) {
                 for (; i + 4 <= rows; i += 4) {
-                    /* Prefetch the next panel, unless it has at most 16 columns: these the
-                       processor follows by itself, which is up to a tenth faster (Zen 3). */
+                    /* Prefetch the next panel. Zen 3 follows 16 columns by itself, and faster. */
                     for (l = 0; l < w && w > 16 && i % 16 == 0 && rows > 64; l++)
                         LGELU__FETCH(LGELU__PAST(in, (w + l) * x->col_stride + i));
                     v_turn(t, in + i, x->col_stride);
