@@ -3414,7 +3414,6 @@ static const lgelu__layer *lgelu__layer_of(const lgelu_node *node);
 static float lgelu__fixed_lambda(lgelu_gate_kind kind);
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node);
 LGELU__APART size_t lgelu__panels(size_t out, size_t k);
-static int lgelu__dense(const lgelu_node *node);
 
 LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits)
 {
@@ -4552,6 +4551,27 @@ static void lgelu__enter_name(lgelu_net *net, int i)
     *list = i + 1;
 }
 
+/* Refuses two layers of one name, and gates with a name that checkpoints use themselves. Enters all
+   names into the hash table. */
+static lgelu_status lgelu__check_unique_names(lgelu_net *net)
+{
+    int i;
+    for (i = 0; i < net->count; i++)
+        net->nodes[i].internal.named = 0;
+    for (i = 0; i < net->count; i++) {
+        const char *name = net->nodes[i].name;
+        if (net->nodes[i].op == LGELU_OP_GATE
+            && (!strcmp(name, "step") || !strcmp(name, "format") || !strcmp(name, "lambda_map"))) {
+            return lgelu__fail(net, LGELU_E_ARGUMENT,
+                               "gate '%s': checkpoints use that name themselves", name);
+        }
+        if (lgelu__named(net, name))
+            return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
+        lgelu__enter_name(net, i);
+    }
+    return LGELU_OK;
+}
+
 /* ---- the memory plan ---- */
 /* The steps of a run are numbered: 0 … n - 1 are the forward of nodes 0 … n - 1, and n … 2n - 1 the
    backward of nodes n - 1 … 0. A buffer is in use from the step of its first write to that of its
@@ -5346,17 +5366,6 @@ static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
     }
 }
 
-LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
-{
-    if (lgelu__begin_call(net))
-        return 0;
-    if (net->memory) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
-        return 0;
-    }
-    return lgelu__layout(net, NULL, batch, mode);
-}
-
 /* ---- first weights ---- */
 
 /* Returns the s of a λ: infinity for ReLU's on every map, and for no other λ: the largest float is
@@ -5453,25 +5462,17 @@ static int lgelu__first_values(lgelu_net *net, int i, uint64_t seed)
     return 1;
 }
 
-/* Refuses two layers of one name, and gates with a name that checkpoints use themselves. Enters all
-   names into the hash table. */
-static lgelu_status lgelu__check_unique_names(lgelu_net *net)
+/* ---- bytes and make ---- */
+
+LGELU_DEF size_t lgelu_net_bytes(lgelu_net *net, size_t batch, lgelu_mode mode)
 {
-    int i;
-    for (i = 0; i < net->count; i++)
-        net->nodes[i].internal.named = 0;
-    for (i = 0; i < net->count; i++) {
-        const char *name = net->nodes[i].name;
-        if (net->nodes[i].op == LGELU_OP_GATE
-            && (!strcmp(name, "step") || !strcmp(name, "format") || !strcmp(name, "lambda_map"))) {
-            return lgelu__fail(net, LGELU_E_ARGUMENT,
-                               "gate '%s': checkpoints use that name themselves", name);
-        }
-        if (lgelu__named(net, name))
-            return lgelu__fail(net, LGELU_E_ARGUMENT, "two layers are called '%s'", name);
-        lgelu__enter_name(net, i);
+    if (lgelu__begin_call(net))
+        return 0;
+    if (net->memory) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "the network is already made");
+        return 0;
     }
-    return LGELU_OK;
+    return lgelu__layout(net, NULL, batch, mode);
 }
 
 static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t bytes,
@@ -5554,40 +5555,7 @@ static lgelu_status lgelu__integers_forward(lgelu__job *p)
     return LGELU_OK;
 }
 
-/* ---- linear layers ---- */
-
-LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
-    const size_t inputs = node.shape[2];
-    node.bias_count = node.shape[2] = outputs;
-    return lgelu__with_matrix(net, &node, outputs, inputs);
-}
-
-LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
-    const size_t inputs = node.shape[2];
-    node.shape[2] = outputs;
-    return lgelu__with_matrix(net, &node, outputs, inputs);
-}
-
-LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
-    const lgelu_node *table = net->nodes + embedding;
-    if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING) {
-        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected an embedding, whose matrix it shares",
-                    &node);
-    } else if (table->shape[2] != node.shape[2]) {
-        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected an embedding of %z channels, found %z", &node,
-                    node.shape[2], table->shape[2]);
-    } else {
-        node.shape[2] = table->weight_count / table->shape[2];
-    }
-    node.tied = net->status ? 0 : embedding + 1;
-    return lgelu__place(net, &node);
-}
+/* ---- the matrices of layers as operands, prepacked or not ---- */
 
 /* The second operand of y = x Wᵀ: Wᵀ itself or, if `panels` is not NULL, a copy that is prepacked
    for these kernels. */
@@ -5640,6 +5608,55 @@ static void lgelu__net_multiply(lgelu_net *net, const lgelu_product *job,
                            &net->internal.broken);
 }
 
+/* ---- linear layers ---- */
+
+LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outputs)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.bias_count = node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
+}
+
+LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const size_t inputs = node.shape[2];
+    node.shape[2] = outputs;
+    return lgelu__with_matrix(net, &node, outputs, inputs);
+}
+
+LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
+    const lgelu_node *table = net->nodes + embedding;
+    if (embedding < 0 || embedding >= net->count || table->op != LGELU_OP_EMBEDDING) {
+        lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected an embedding, whose matrix it shares",
+                    &node);
+    } else if (table->shape[2] != node.shape[2]) {
+        lgelu__fail(net, LGELU_E_SHAPE, "%n: expected an embedding of %z channels, found %z", &node,
+                    node.shape[2], table->shape[2]);
+    } else {
+        node.shape[2] = table->weight_count / table->shape[2];
+    }
+    node.tied = net->status ? 0 : embedding + 1;
+    return lgelu__place(net, &node);
+}
+
+/* Returns the bytes of workspace for y (m, n) = x (m, k) Wᵀ, and for dW and dx. */
+static size_t lgelu__products_bytes(size_t m, size_t n, size_t k)
+{
+    const size_t y = lgelu_multiply_bytes(m, n, k), dw = lgelu_multiply_bytes(n, k, m),
+                 dx = lgelu_multiply_bytes(m, k, n);
+    return lgelu__max(y, lgelu__max(dw, dx));
+}
+
+static size_t lgelu__linear_work(const lgelu__job *p, int train)
+{
+    const size_t out = p->channels, in = p->from->shape[2];
+    return train ? lgelu__products_bytes(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
+}
+
 /* The linear layer: y (rows, out) = x (rows, in) Wᵀ + b, with W (out, in). */
 static lgelu_status lgelu__linear_forward(lgelu__job *j)
 {
@@ -5679,20 +5696,6 @@ static void lgelu__linear_backward(lgelu__job *j)
     p = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out),
                             lgelu__matrix(j->w, in));
     lgelu__net_multiply(j->net, &p, NULL);
-}
-
-/* Returns the bytes of workspace for y (m, n) = x (m, k) Wᵀ, and for dW and dx. */
-static size_t lgelu__products_bytes(size_t m, size_t n, size_t k)
-{
-    const size_t y = lgelu_multiply_bytes(m, n, k), dw = lgelu_multiply_bytes(n, k, m),
-                 dx = lgelu_multiply_bytes(m, k, n);
-    return lgelu__max(y, lgelu__max(dw, dx));
-}
-
-static size_t lgelu__linear_work(const lgelu__job *p, int train)
-{
-    const size_t out = p->channels, in = p->from->shape[2];
-    return train ? lgelu__products_bytes(p->rows, out, in) : lgelu_multiply_bytes(p->rows, out, in);
 }
 
 /* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
@@ -5807,15 +5810,6 @@ LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float
     return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 
-/* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
-   parameters. lgelu__gate_backward adds them in the order of the ranges. */
-
-/* Returns the sums of one range. */
-static size_t lgelu__gate_sums(const lgelu_node *node)
-{
-    return (size_t)node->lambda_count + node->bias_count;
-}
-
 /* Returns whether a gate, as it was built, can be of this kind: a custom gate needs its functions,
    and of the kinds that learn only those of x·Φ(λx) can have one λ per channel. */
 static int lgelu__can_be(const lgelu_node *node, lgelu_gate_kind kind)
@@ -5824,6 +5818,15 @@ static int lgelu__can_be(const lgelu_node *node, lgelu_gate_kind kind)
         return node->custom != NULL;
     return node->lambda_count == 1 || lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_PHI)
            || !lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_LEARNED);
+}
+
+/* Each range stores its own sums in aux: the dλ's, then the gradients of a custom gate's
+   parameters. lgelu__gate_backward adds them in the order of the ranges. */
+
+/* Returns the sums of one range. */
+static size_t lgelu__gate_sums(const lgelu_node *node)
+{
+    return (size_t)node->lambda_count + node->bias_count;
 }
 
 static size_t lgelu__gate_aux(const lgelu__job *p)
@@ -6072,6 +6075,21 @@ static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, i
 
 /* ---- convolution ---- */
 
+/* Returns whether a convolution visits every pixel. */
+static int lgelu__dense(const lgelu_node *node)
+{
+    return node->stride[0] == 1 && node->stride[1] == 1;
+}
+
+static int lgelu__pointwise(const lgelu_node *node)
+{
+    return node->window[0] == 1 && node->window[1] == 1 && lgelu__dense(node) && !node->padding[0]
+           && !node->padding[1];
+}
+
+/* Returns the elements of a window. */
+static size_t lgelu__taps(const lgelu_node *node) { return node->window[0] * node->window[1]; }
+
 /* Appends a convolution. */
 static int lgelu__conv(lgelu_net *net, const char *name, int x, size_t outputs,
                        const lgelu_window *w, size_t groups, int bias)
@@ -6107,15 +6125,6 @@ LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t 
     return lgelu__conv(net, name, x, outputs, &w, groups, bias);
 }
 
-LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
-{
-    const size_t *p = node->padding;
-    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
-           && node->window[1] == 3 && lgelu__dense(node) && node->dilation[0] == 1
-           && node->dilation[1] == 1 && node->groups == 1 && p[0] == p[1] && p[0] <= 2
-           && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
-}
-
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 {
     const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
@@ -6131,21 +6140,6 @@ static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
    the columns of P and the rows of W' are contiguous. With strides s and t, the pixels of dx belong
    to s·t lattices: those whose row and column have the same remainders modulo s and t. A lattice
    meets only some of the taps, and has a product of its own, whose result is scattered into dx. */
-
-/* Returns whether a convolution visits every pixel. */
-static int lgelu__dense(const lgelu_node *node)
-{
-    return node->stride[0] == 1 && node->stride[1] == 1;
-}
-
-static int lgelu__pointwise(const lgelu_node *node)
-{
-    return node->window[0] == 1 && node->window[1] == 1 && lgelu__dense(node) && !node->padding[0]
-           && !node->padding[1];
-}
-
-/* Returns the elements of a window. */
-static size_t lgelu__taps(const lgelu_node *node) { return node->window[0] * node->window[1]; }
 
 /* Returns the bytes of a lattice's product, in whole cache lines, until it is scattered. */
 static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t in)
@@ -6400,6 +6394,12 @@ static void lgelu__conv_backward(lgelu__job *p)
 /* All channels of a pixel are computed together. net.internal.scratch holds the weights as (taps,
    channels), or dW in that order. */
 
+static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
+{
+    (void)train;
+    return lgelu__times(p->node->weight_count, sizeof(float));
+}
+
 /* Sets, for each tap, the input's pixel that output pixel (row, column) reads; NULL: outside. */
 static void lgelu__depthwise_inputs(const lgelu__job *p, const float **tap, const float *image,
                                     size_t row, size_t column)
@@ -6533,12 +6533,6 @@ static void lgelu__depthwise_backward(lgelu__job *p)
     lgelu__parallel(threads, lgelu__depthwise_dx_row, p, p->samples * p->from->shape[0]);
 }
 
-static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
-{
-    (void)train;
-    return lgelu__times(p->node->weight_count, sizeof(float));
-}
-
 /* ---- Winograd's convolution: 3×3 taps, stride 1 (Lavin & Gray, arXiv 1509.09308) ---- */
 /* An output tile has 2×2 pixels, and depends on 4×4 pixels of the input. Transforms turn each input
    tile and each 3×3 kernel into 16 elements. For each of the 16, the sum over the channels is a
@@ -6558,6 +6552,15 @@ enum {
     LGELU__WINOGRAD_TILES = 8, /* of a task of a shared round */
     LGELU__WINOGRAD_PADDING = 16
 };
+
+LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *node)
+{
+    const size_t *p = node->padding;
+    return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
+           && node->window[1] == 3 && lgelu__dense(node) && node->dilation[0] == 1
+           && node->dilation[1] == 1 && node->groups == 1 && p[0] == p[1] && p[0] <= 2
+           && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
+}
 
 typedef struct {
     const float *x, *w, *bias; /* the images that are read: x, or dy for dx */
@@ -6606,6 +6609,14 @@ static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)
     return LGELU__WINOGRAD_WORKERS * (kernel + tiles + p->product_bytes);
 }
 
+static size_t lgelu__winograd_work(const lgelu__job *job, int train)
+{
+    const size_t in = job->from->shape[2], out = job->channels;
+    lgelu__winograd p;
+    const size_t y = lgelu__winograd_size(&p, in, out);
+    return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
+}
+
 /* Transforms the kernels of 16 input channels into 16 matrices (in, out). */
 static void lgelu__winograd_kernels(size_t task, void *user)
 {
@@ -6626,6 +6637,25 @@ static void lgelu__winograd_kernels(size_t task, void *user)
             float *kernel = p->kernel + (i + k) * p->out + o;
             isa->winograd_kernel(kernel, p->kernel_step, taps + k * 9 * 16, 16, 16, 0);
         }
+    }
+}
+
+/* Writes the panels of Winograd's 16 matrices. */
+static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node,
+                                    const lgelu__kernels *isa, float *to)
+{
+    const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    lgelu__winograd p;
+    size_t task, k;
+    memset(&p, 0, sizeof p);
+    lgelu__winograd_size(&p, in, out);
+    p.w = net->w + node->weight_at;
+    p.kernel = net->internal.scratch;
+    for (task = 0; task < (in + 15) / 16; task++)
+        lgelu__winograd_kernels(task, &p);
+    for (k = 0; k < 16; k++) {
+        const lgelu_matrix w = lgelu__matrix(p.kernel + k * p.kernel_step, out);
+        isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
     }
 }
 
@@ -6888,14 +6918,6 @@ static void lgelu__winograd_backward(lgelu__job *job)
     lgelu__winograd_dw(job);
     if (job->dx[0])
         lgelu__winograd_dx(job);
-}
-
-static size_t lgelu__winograd_work(const lgelu__job *job, int train)
-{
-    const size_t in = job->from->shape[2], out = job->channels;
-    lgelu__winograd p;
-    const size_t y = lgelu__winograd_size(&p, in, out);
-    return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
 /* ---- batch norm ---- */
@@ -7492,19 +7514,14 @@ LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
     return lgelu__place(net, &node);
 }
 
-/* ---- embedding and position ---- */
+/* ---- embedding ---- */
+
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_EMBEDDING, name, tokens, -1);
     const size_t vocabulary = node.shape[2];
     node.shape[2] = channels;
     return lgelu__with_matrix(net, &node, vocabulary, channels);
-}
-
-LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
-{
-    lgelu_node node = lgelu__node(net, LGELU_OP_POSITION, name, x, -1);
-    return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
 }
 
 /* y[i] = row token[i] of the matrix (vocabulary, channels). */
@@ -7535,6 +7552,14 @@ static void lgelu__embedding_backward(lgelu__job *p)
     if (!p->add_dw)
         memset(p->dw, 0, p->node->weight_count * sizeof *p->dw);
     lgelu__parallel(&p->net->threads, lgelu__embedding_range, p, (p->channels + 63) / 64);
+}
+
+/* ---- positions ---- */
+
+LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
+{
+    lgelu_node node = lgelu__node(net, LGELU_OP_POSITION, name, x, -1);
+    return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
 }
 
 /* y = x + P for whole samples. While tokens are generated, `from` is the position of the first. */
@@ -8203,22 +8228,16 @@ static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int
     return lgelu__place(net, &node);
 }
 
+/* ---- cross-entropy ---- */
+
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
 {
     return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels);
 }
 
-LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
+static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
 {
-    return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
-}
-
-/* A gradient that is no input becomes -1, which is refused. */
-LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient)
-{
-    if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
-        gradient = -1;
-    return lgelu__loss(net, LGELU_OP_CUSTOM_LOSS, name, x, gradient);
+    return lgelu__times(p->rows, sizeof(double));
 }
 
 /* Computes the loss of each row into p->sum, -log softmax(x)[label], and its gradient
@@ -8278,6 +8297,11 @@ static void lgelu__cross_entropy_backward(lgelu__job *p)
    net.g, that of its input in the layer's auxiliary buffer until the backward. The forward thus
    does half of the backward. If net.g holds gradients already, or nothing is learned, the backward
    computes the logits again instead. */
+
+static size_t lgelu__linear_fused_aux(const lgelu__job *p)
+{
+    return lgelu__times(p->rows, p->from->shape[2] * sizeof(float));
+}
 
 /* Computes the losses of all rows, and the gradients of the linear layer if they are wanted. */
 static void lgelu__logits_by_rows(const lgelu__job *p, int gradients)
@@ -8342,17 +8366,12 @@ static void lgelu__linear_fused_backward(lgelu__job *p)
         memcpy(p->dx[0], p->aux, p->rows * p->from->shape[2] * sizeof(float));
 }
 
-static size_t lgelu__linear_fused_aux(const lgelu__job *p)
-{
-    return lgelu__times(p->rows, p->from->shape[2] * sizeof(float));
-}
+/* ---- mean squared error ---- */
 
-static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
+LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
 {
-    return lgelu__times(p->rows, sizeof(double));
+    return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
 }
-
-/* ---- mean squared error, custom losses ---- */
 
 /* An unbound target leaves the loss out. */
 static lgelu_status lgelu__squared_error_forward(lgelu__job *p)
@@ -8396,6 +8415,16 @@ static void lgelu__squared_error_backward(lgelu__job *p)
         else
             lgelu__scaled_difference(p->dx[k], target, p->x, factor, n);
     }
+}
+
+/* ---- custom losses ---- */
+
+/* A gradient that is no input becomes -1, which is refused. */
+LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gradient)
+{
+    if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
+        gradient = -1;
+    return lgelu__loss(net, LGELU_OP_CUSTOM_LOSS, name, x, gradient);
 }
 
 /* Without the caller's gradient the loss is left out. */
@@ -8695,25 +8724,6 @@ LGELU_DEF int lgelu_vit(lgelu_net *net, int image, const lgelu_transformer *shap
 
 /* ---- [8f] running: prepacked panels, bind and keep, forward, generation, backward ---- */
 
-/* Writes the panels of Winograd's 16 matrices. */
-static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node,
-                                    const lgelu__kernels *isa, float *to)
-{
-    const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
-    lgelu__winograd p;
-    size_t task, k;
-    memset(&p, 0, sizeof p);
-    lgelu__winograd_size(&p, in, out);
-    p.w = net->w + node->weight_at;
-    p.kernel = net->internal.scratch;
-    for (task = 0; task < (in + 15) / 16; task++)
-        lgelu__winograd_kernels(task, &p);
-    for (k = 0; k < 16; k++) {
-        const lgelu_matrix w = lgelu__matrix(p.kernel + k * p.kernel_step, out);
-        isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
-    }
-}
-
 /* Writes the prepacked copies of all matrices, for the instruction set in force. */
 static void lgelu__prepack(lgelu_net *net)
 {
@@ -8794,7 +8804,7 @@ LGELU_DEF lgelu_status lgelu_net_bind(lgelu_net *net, int input, const void *dat
     return LGELU_OK;
 }
 
-/* ---- a run, and the forward ---- */
+/* ---- a run of all layers ---- */
 
 /* Calls run(team, user) with these threads if there is enough to compute, else with the calling
    thread alone: waking threads would take longer. The pace is that of earlier such runs. */
@@ -8971,6 +8981,8 @@ static lgelu_status lgelu__check_forward(lgelu_net *net, size_t samples, size_t 
     return LGELU_OK;
 }
 
+/* ---- the forward of whole samples ---- */
+
 /* Computes a forward of whole samples. estimate is the number of the batch if it estimates running
    statistics, else 0. */
 static lgelu_status lgelu__forward(lgelu_net *net, size_t samples, long estimate)
@@ -9013,6 +9025,8 @@ LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples
     }
     return lgelu__forward(net, samples, k);
 }
+
+/* ---- generation, token after token ---- */
 
 /* Returns whether a token's value depends on that token only, or, in an attention, on earlier ones
    whose keys and values are kept. */
