@@ -3338,7 +3338,7 @@ struct lgelu__job {
     X(MUL,            0, mul_backward, mul_range, 0, 0, LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)     \
     X(CONV,           conv_forward, conv_backward, 0, 0, conv_work,                                \
                       LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)                                     \
-    X(BATCH_NORM,     norm_forward, norm_backward, affine_range, norm_aux, 0,                      \
+    X(BATCH_NORM,     batch_norm_forward, batch_norm_backward, affine_range, batch_norm_aux, 0,    \
                       LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)                                       \
     X(GROUP_NORM,     0, group_norm_backward, group_norm_range, group_norm_aux, 0,                 \
                       LGELU__KEEPS_INPUTS | LGELU__IN_PLACE | LGELU__BY_SAMPLE)                    \
@@ -3363,7 +3363,7 @@ struct lgelu__job {
     X(PATCHES,        0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)                                 \
     X(TRANSPOSE,      0, 0, transpose_range, 0, 0, LGELU__BY_SAMPLE)                               \
     X(CLASS_TOKEN,    0, class_token_backward, class_token_range, 0, 0, LGELU__BY_SAMPLE)          \
-    X(MEAN_TOKENS,    0, 0, mean_range, 0, 0, LGELU__BY_SAMPLE)                                    \
+    X(MEAN_TOKENS,    0, 0, mean_tokens_range, 0, 0, LGELU__BY_SAMPLE)                             \
     X(CROSS_ENTROPY,  cross_entropy_forward, cross_entropy_backward, 0, cross_entropy_aux, 0,      \
                       LGELU__KEEPS_INPUTS)                                                         \
     X(SQUARED_ERROR,  squared_error_forward, squared_error_backward, 0, 0, 0, LGELU__KEEPS_INPUTS) \
@@ -3373,20 +3373,22 @@ struct lgelu__job {
    are all that it has. */
 #define LGELU__VARIANTS(X)                                                                         \
     /* Values that are never written, because the only reader computes them itself. */             \
-    X(NORM_FUSED,   BATCH_NORM,   norm_forward, norm_backward, 0, norm_aux, 0,                     \
-                                  LGELU__KEEPS_INPUTS | LGELU__FUSED | LGELU_TRAIT_TOKENWISE       \
-                                  | LGELU_TRAIT_NORM)                                              \
-    X(ADD_FUSED,    ADD,          0, pass_backward, 0, 0, 0,                                       \
-                                  LGELU__PASSES_GRADIENT | LGELU__FUSED)                           \
-    X(LINEAR_FUSED, LINEAR,       0, linear_fused_backward, 0, linear_fused_aux, linear_work,      \
-                                  LGELU__KEEPS_INPUTS | LGELU__FUSED)                              \
-    X(LINEAR_LOSS, CROSS_ENTROPY, linear_loss_forward, linear_loss_backward, 0,                    \
-                                  cross_entropy_aux, 0, LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)    \
+    X(BATCH_NORM_FUSED, BATCH_NORM,    batch_norm_forward, batch_norm_backward, 0, batch_norm_aux, \
+                                       0, LGELU__KEEPS_INPUTS | LGELU__FUSED                       \
+                                       | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)                 \
+    X(ADD_FUSED,        ADD,           0, pass_backward, 0, 0, 0,                                  \
+                                       LGELU__PASSES_GRADIENT | LGELU__FUSED)                      \
+    X(LINEAR_FUSED,     LINEAR,        0, linear_fused_backward, 0, linear_fused_aux, linear_work, \
+                                       LGELU__KEEPS_INPUTS | LGELU__FUSED)                         \
+    X(LINEAR_LOSS,      CROSS_ENTROPY, linear_loss_forward, linear_loss_backward, 0,               \
+                                       cross_entropy_aux, 0,                                       \
+                                       LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)                     \
     /* Special algorithms for convolutions. */                                                     \
-    X(DEPTHWISE,    CONV,         depthwise_forward, depthwise_backward, 0, 0, depthwise_work,     \
-                                  LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)                         \
-    X(WINOGRAD,     CONV,         winograd_forward, winograd_backward, 0, 0, winograd_work,        \
-                                  LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)
+    X(DEPTHWISE,        CONV,          depthwise_forward, depthwise_backward, 0, 0,                \
+                                       depthwise_work,                                             \
+                                       LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)                    \
+    X(WINOGRAD,         CONV,          winograd_forward, winograd_backward, 0, 0, winograd_work,   \
+                                       LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)
 /* clang-format on */
 
 enum {
@@ -3413,7 +3415,7 @@ static const lgelu__layer *lgelu__layer_of(const lgelu_node *node);
 /* What the graph asks of layers; each is among its layer's functions. */
 static float lgelu__fixed_lambda(lgelu_gate_kind kind);
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node);
-LGELU__APART size_t lgelu__panels(size_t out, size_t k);
+LGELU__APART size_t lgelu__panel_floats(size_t out, size_t k);
 
 LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits)
 {
@@ -3608,7 +3610,7 @@ static size_t lgelu__rows(const lgelu_net *net, const lgelu_node *node)
 }
 
 /* Returns the rows of a node's matrix. */
-static size_t lgelu__outputs(const lgelu_node *node)
+static size_t lgelu__matrix_rows(const lgelu_node *node)
 {
     return node->bias_count ? node->bias_count : node->shape[2];
 }
@@ -3646,7 +3648,7 @@ static const float *lgelu__input_value(const lgelu_net *net, const lgelu_node *n
 static const float *lgelu__input_scale(const lgelu_net *net, const lgelu_node *node, int slot)
 {
     const lgelu_node *x = net->nodes + node->input[slot];
-    return x->internal.row == LGELU__NORM_FUSED ? lgelu__buffer_at(net, x, LGELU__AUX) : NULL;
+    return x->internal.row == LGELU__BATCH_NORM_FUSED ? lgelu__buffer_at(net, x, LGELU__AUX) : NULL;
 }
 
 /* ---- threads ---- */
@@ -4367,7 +4369,7 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
 }
 
 /* Appends the node to the network and returns its index; -1 after an error. */
-static int lgelu__place(lgelu_net *net, lgelu_node *node)
+static int lgelu__append(lgelu_net *net, lgelu_node *node)
 {
     const size_t *s = node->shape;
     if (lgelu__times(lgelu__times(s[0], s[1]), s[2]) > (size_t)-1 / 64) {
@@ -4382,18 +4384,19 @@ static int lgelu__place(lgelu_net *net, lgelu_node *node)
 }
 
 /* Appends a node that has a matrix (outputs, inputs). */
-LGELU__APART int lgelu__with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs, size_t inputs)
+LGELU__APART int lgelu__append_with_matrix(lgelu_net *net, lgelu_node *node, size_t outputs,
+                                           size_t inputs)
 {
     node->weight_count = lgelu__times(outputs, inputs);
     if (!node->weight_count || node->weight_count > (size_t)-1 / 64) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: its matrix of %z x %z is empty or too large", node,
                     outputs, inputs);
     }
-    return lgelu__place(net, node);
+    return lgelu__append(net, node);
 }
 
-static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t rows, size_t columns,
-                         size_t channels)
+static int lgelu__append_source(lgelu_net *net, lgelu_op op, const char *name, size_t rows,
+                                size_t columns, size_t channels)
 {
     lgelu_node node = lgelu__node(net, op, name, -1, -1);
     node.shape[0] = rows;
@@ -4403,7 +4406,7 @@ static int lgelu__source(lgelu_net *net, lgelu_op op, const char *name, size_t r
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected a shape without 0, found %z x %z x %z", &node,
                     rows, columns, channels);
     }
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* ---- jobs: the arguments of layers, and loops over their rows ---- */
@@ -4712,7 +4715,7 @@ static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lge
     case LGELU_OP_BATCH_NORM:
         fused = single && node->shape[2] <= LGELU__GATE_BUFFER
                 && lgelu__is_a(net->nodes + r->last, LGELU__READS_AFFINE);
-        return fused ? (int)LGELU__NORM_FUSED : plain;
+        return fused ? (int)LGELU__BATCH_NORM_FUSED : plain;
     case LGELU_OP_ADD:
         fused = single && train && lgelu__fuses_add(net, node, r->last);
         return fused ? (int)LGELU__ADD_FUSED : plain;
@@ -4739,7 +4742,7 @@ static size_t lgelu__value_bytes(const lgelu_node *node, size_t batch)
 static int lgelu__shares_value(const lgelu_net *net, int i)
 {
     const lgelu_node *node = net->nodes + i, *x;
-    if (node->op == LGELU_OP_VIEW || node->internal.row == LGELU__NORM_FUSED)
+    if (node->op == LGELU_OP_VIEW || node->internal.row == LGELU__BATCH_NORM_FUSED)
         return 1;
     if (!lgelu__is_a(node, LGELU__IN_PLACE))
         return 0;
@@ -5061,7 +5064,7 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)
 /* ---- the block: every array in order, each at a multiple of 64 bytes ---- */
 
 /* Returns the columns of a node's matrix. */
-static size_t lgelu__depth_of(const lgelu_net *net, const lgelu_node *node)
+static size_t lgelu__matrix_columns(const lgelu_net *net, const lgelu_node *node)
 {
     return node->op == LGELU_OP_CONV ? node->weight_count / node->shape[2]
                                      : net->nodes[node->input[0]].shape[2];
@@ -5073,9 +5076,10 @@ static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *no
 {
     const int row = node->internal.row;
     if (row == LGELU__WINOGRAD)
-        return lgelu__times(16, lgelu__panels(node->shape[2], net->nodes[node->input[0]].shape[2]));
+        return lgelu__times(
+            16, lgelu__panel_floats(node->shape[2], net->nodes[node->input[0]].shape[2]));
     if (row == LGELU_OP_LINEAR || (row == LGELU_OP_CONV && node->groups == 1))
-        return lgelu__panels(node->shape[2], lgelu__depth_of(net, node));
+        return lgelu__panel_floats(node->shape[2], lgelu__matrix_columns(net, node));
     return 0;
 }
 
@@ -5398,7 +5402,7 @@ static void lgelu__first_range(size_t index, void *user)
 {
     const lgelu__first *p = (const lgelu__first *)user;
     const lgelu_node *node = p->net->nodes + p->node;
-    double out = (double)lgelu__outputs(node), in = (double)node->weight_count / out;
+    double out = (double)lgelu__matrix_rows(node), in = (double)node->weight_count / out;
     float *w = p->net->w + node->weight_at, bound;
     const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__LOOKUP);
     size_t j = index * LGELU__TASK_PARAMETERS,
@@ -5530,17 +5534,17 @@ LGELU_DEF lgelu_status lgelu_net_make(lgelu_net *net, void *memory, size_t bytes
 LGELU_DEF int lgelu_input(lgelu_net *net, const char *name, size_t rows, size_t columns,
                           size_t channels)
 {
-    return lgelu__source(net, LGELU_OP_INPUT, name, rows, columns, channels);
+    return lgelu__append_source(net, LGELU_OP_INPUT, name, rows, columns, channels);
 }
 
 LGELU_DEF int lgelu_tokens(lgelu_net *net, const char *name, size_t count, size_t vocabulary)
 {
-    return lgelu__source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary);
+    return lgelu__append_source(net, LGELU_OP_TOKENS, name, 1, count, vocabulary);
 }
 
 LGELU_DEF int lgelu_labels(lgelu_net *net, const char *name, size_t count, size_t classes)
 {
-    return lgelu__source(net, LGELU_OP_LABELS, name, 1, count, classes);
+    return lgelu__append_source(net, LGELU_OP_LABELS, name, 1, count, classes);
 }
 
 /* Copies the bound integers into the node's value, which the backward reads as well. Their range
@@ -5565,7 +5569,7 @@ typedef struct {
 } lgelu__operand;
 
 /* Returns the floats of the panels of Wᵀ, W (out, k): as many for each instruction set. */
-LGELU__APART size_t lgelu__panels(size_t out, size_t k)
+LGELU__APART size_t lgelu__panel_floats(size_t out, size_t k)
 {
     return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32);
 }
@@ -5615,7 +5619,7 @@ LGELU_DEF int lgelu_linear(lgelu_net *net, const char *name, int x, size_t outpu
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const size_t inputs = node.shape[2];
     node.bias_count = node.shape[2] = outputs;
-    return lgelu__with_matrix(net, &node, outputs, inputs);
+    return lgelu__append_with_matrix(net, &node, outputs, inputs);
 }
 
 LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size_t outputs)
@@ -5623,7 +5627,7 @@ LGELU_DEF int lgelu_linear_no_bias(lgelu_net *net, const char *name, int x, size
     lgelu_node node = lgelu__node(net, LGELU_OP_LINEAR, name, x, -1);
     const size_t inputs = node.shape[2];
     node.shape[2] = outputs;
-    return lgelu__with_matrix(net, &node, outputs, inputs);
+    return lgelu__append_with_matrix(net, &node, outputs, inputs);
 }
 
 LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int embedding)
@@ -5640,7 +5644,7 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
         node.shape[2] = table->weight_count / table->shape[2];
     }
     node.tied = net->status ? 0 : embedding + 1;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* Returns the bytes of workspace for y (m, n) = x (m, k) Wᵀ, and for dW and dx. */
@@ -5756,8 +5760,8 @@ LGELU_DEF void lgelu_gate_forward(lgelu_gate_kind kind, float *y, const float *x
 /* Returns the λ of a gate that learns none: infinity for ReLU, 1 for the others. */
 static float lgelu__fixed_lambda(lgelu_gate_kind kind) { return lgelu__gates[kind].lambda; }
 
-static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
-                            float lambda, int channels)
+static int lgelu__append_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
+                              float lambda, int channels)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_GATE, name, x, -1);
     const int learns = lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_LEARNED);
@@ -5785,13 +5789,13 @@ static int lgelu__gate_node(lgelu_net *net, const char *name, int x, lgelu_gate_
     node.lambda_count = channels ? (int)node.shape[2] : 1;
     /* Whatever its kind: lgelu_net_set_gates may replace it by one that learns its λ. */
     node.internal.learns = 1;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 LGELU_DEF int lgelu_gate(lgelu_net *net, const char *name, int x, lgelu_gate_kind kind,
                          float lambda)
 {
-    return lgelu__gate_node(net, name, x, kind, lambda, 0);
+    return lgelu__append_gate(net, name, x, kind, lambda, 0);
 }
 
 LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
@@ -5800,14 +5804,14 @@ LGELU_DEF int lgelu_gate_custom(lgelu_net *net, const char *name, int x,
     const lgelu_custom_gate *before = net->custom_gate;
     int node;
     net->custom_gate = gate;
-    node = lgelu__gate_node(net, name, x, LGELU_GATE_CUSTOM, 1, 0);
+    node = lgelu__append_gate(net, name, x, LGELU_GATE_CUSTOM, 1, 0);
     net->custom_gate = before;
     return node;
 }
 
 LGELU_DEF int lgelu_gate_channels(lgelu_net *net, const char *name, int x, float lambda)
 {
-    return lgelu__gate_node(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
+    return lgelu__append_gate(net, name, x, LGELU_GATE_LAMBDA, lambda, 1);
 }
 
 /* Returns whether a gate, as it was built, can be of this kind: a custom gate needs its functions,
@@ -5927,7 +5931,7 @@ static void lgelu__gate_backward(lgelu__job *p)
 LGELU_DEF int lgelu_sigmoid(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_SIGMOID, name, x, -1);
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 static void lgelu__sigmoid_range(const lgelu__job *p, size_t row, size_t rows)
@@ -5943,7 +5947,7 @@ static void lgelu__sigmoid_range(const lgelu__job *p, size_t row, size_t rows)
 
 /* Returns a node with two inputs of equal shape. A negative b, which lgelu__node would take for a
    node with one input, becomes an index that it refuses. */
-static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
+static lgelu_node lgelu__node_of_pair(lgelu_net *net, lgelu_op op, const char *name, int a, int b)
 {
     lgelu_node node = lgelu__node(net, op, name, a, b < 0 ? net->count : b);
     const lgelu_node *p, *q;
@@ -5963,8 +5967,8 @@ static lgelu_node lgelu__pair(lgelu_net *net, lgelu_op op, const char *name, int
 
 LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
 {
-    lgelu_node node = lgelu__pair(net, LGELU_OP_ADD, name, a, b);
-    return lgelu__place(net, &node);
+    lgelu_node node = lgelu__node_of_pair(net, LGELU_OP_ADD, name, a, b);
+    return lgelu__append(net, &node);
 }
 
 /* The backward of sums and views. The memory plan usually stores the gradient of an input where dy
@@ -5982,8 +5986,8 @@ static void lgelu__pass_backward(lgelu__job *p)
 
 LGELU_DEF int lgelu_mul(lgelu_net *net, const char *name, int a, int b)
 {
-    lgelu_node node = lgelu__pair(net, LGELU_OP_MUL, name, a, b);
-    return lgelu__place(net, &node);
+    lgelu_node node = lgelu__node_of_pair(net, LGELU_OP_MUL, name, a, b);
+    return lgelu__append(net, &node);
 }
 
 static void lgelu__mul_range(const lgelu__job *p, size_t row, size_t rows)
@@ -6007,7 +6011,7 @@ static void lgelu__mul_backward(lgelu__job *p)
 /* ---- windows of convolutions and pools ---- */
 
 /* Returns a square window. */
-static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
+static lgelu_window lgelu__square_window(size_t kernel, size_t stride, size_t padding)
 {
     lgelu_window w;
     w.kernel[0] = w.kernel[1] = kernel;
@@ -6018,9 +6022,9 @@ static lgelu_window lgelu__square(size_t kernel, size_t stride, size_t padding)
 }
 
 /* Returns the caller's window with its defaults; of size 0, which is refused, for NULL. */
-static lgelu_window lgelu__completed(const lgelu_window *window)
+static lgelu_window lgelu__completed_window(const lgelu_window *window)
 {
-    lgelu_window w = lgelu__square(0, 1, 0);
+    lgelu_window w = lgelu__square_window(0, 1, 0);
     int d;
     if (!window)
         return w;
@@ -6050,8 +6054,8 @@ static void lgelu__refuse_window(lgelu_net *net, const lgelu_node *node, const l
 }
 
 /* Returns a node that reads windows of its input. Its shape is that of the windows' positions. */
-static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, int x,
-                                const lgelu_window *w)
+static lgelu_node lgelu__node_of_window(lgelu_net *net, lgelu_op op, const char *name, int x,
+                                        const lgelu_window *w)
 {
     enum { MOST = 65535 };
     lgelu_node node = lgelu__node(net, op, name, x, -1);
@@ -6075,26 +6079,28 @@ static lgelu_node lgelu__window(lgelu_net *net, lgelu_op op, const char *name, i
 
 /* ---- convolution ---- */
 
-/* Returns whether a convolution visits every pixel. */
-static int lgelu__dense(const lgelu_node *node)
+/* Returns whether the window of a convolution moves by one pixel at a time. */
+static int lgelu__has_stride_1(const lgelu_node *node)
 {
     return node->stride[0] == 1 && node->stride[1] == 1;
 }
 
+/* Returns whether each output pixel of a convolution is computed from one input pixel alone, and
+   each input pixel is read. */
 static int lgelu__pointwise(const lgelu_node *node)
 {
-    return node->window[0] == 1 && node->window[1] == 1 && lgelu__dense(node) && !node->padding[0]
-           && !node->padding[1];
+    return node->window[0] == 1 && node->window[1] == 1 && lgelu__has_stride_1(node)
+           && !node->padding[0] && !node->padding[1];
 }
 
 /* Returns the elements of a window. */
 static size_t lgelu__taps(const lgelu_node *node) { return node->window[0] * node->window[1]; }
 
 /* Appends a convolution. */
-static int lgelu__conv(lgelu_net *net, const char *name, int x, size_t outputs,
-                       const lgelu_window *w, size_t groups, int bias)
+static int lgelu__append_conv(lgelu_net *net, const char *name, int x, size_t outputs,
+                              const lgelu_window *w, size_t groups, int bias)
 {
-    lgelu_node node = lgelu__window(net, LGELU_OP_CONV, name, x, w);
+    lgelu_node node = lgelu__node_of_window(net, LGELU_OP_CONV, name, x, w);
     const size_t in = node.shape[2], taps = lgelu__times(w->kernel[0], w->kernel[1]);
     if (!groups || !outputs || in % groups || outputs % groups) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
@@ -6108,21 +6114,22 @@ static int lgelu__conv(lgelu_net *net, const char *name, int x, size_t outputs,
     node.groups = groups;
     node.shape[2] = outputs;
     node.bias_count = bias ? outputs : 0;
-    return lgelu__with_matrix(net, &node, outputs, groups ? lgelu__times(taps, in / groups) : 0);
+    return lgelu__append_with_matrix(net, &node, outputs,
+                                     groups ? lgelu__times(taps, in / groups) : 0);
 }
 
 LGELU_DEF int lgelu_conv(lgelu_net *net, const char *name, int x, size_t outputs, size_t kernel,
                          size_t stride, size_t padding, size_t groups, int bias)
 {
-    const lgelu_window w = lgelu__square(kernel, stride, padding);
-    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
+    const lgelu_window w = lgelu__square_window(kernel, stride, padding);
+    return lgelu__append_conv(net, name, x, outputs, &w, groups, bias);
 }
 
 LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t outputs,
                                 const lgelu_window *window, size_t groups, int bias)
 {
-    const lgelu_window w = lgelu__completed(window);
-    return lgelu__conv(net, name, x, outputs, &w, groups, bias);
+    const lgelu_window w = lgelu__completed_window(window);
+    return lgelu__append_conv(net, name, x, outputs, &w, groups, bias);
 }
 
 static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
@@ -6144,7 +6151,7 @@ static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
 /* Returns the bytes of a lattice's product, in whole cache lines, until it is scattered. */
 static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t in)
 {
-    if (lgelu__dense(node))
+    if (lgelu__has_stride_1(node))
         return 0;
     return lgelu__plus(lgelu__times(pixels, in * sizeof(float)), 63) & ~(size_t)63;
 }
@@ -6168,8 +6175,8 @@ static size_t lgelu__conv_work(const lgelu__job *p, int train)
 }
 
 /* Returns the images x of a node, restricted to the channels of one group. */
-static lgelu__im2col lgelu__channels_of(const float *x, const lgelu_node *node, size_t groups,
-                                        size_t group)
+static lgelu__im2col lgelu__images_of_group(const float *x, const lgelu_node *node, size_t groups,
+                                            size_t group)
 {
     lgelu__im2col p;
     memset(&p, 0, sizeof p);
@@ -6187,7 +6194,7 @@ static lgelu_matrix lgelu__conv_matrix(const lgelu__job *job, size_t group, lgel
     const lgelu_node *node = job->node;
     lgelu_matrix x;
     int axis;
-    *p = lgelu__channels_of(job->x, job->from, node->groups, group);
+    *p = lgelu__images_of_group(job->x, job->from, node->groups, group);
     p->across = node->window[1];
     for (axis = 0; axis < 2; axis++) {
         p->step[axis] = node->stride[axis];
@@ -6233,7 +6240,7 @@ typedef struct {
 } lgelu__lattice;
 
 /* Returns the greatest common divisor of two positive integers. */
-static size_t lgelu__common(size_t a, size_t b)
+static size_t lgelu__common_divisor(size_t a, size_t b)
 {
     while (b) {
         const size_t rest = a % b;
@@ -6251,7 +6258,7 @@ static void lgelu__lattice_axis(lgelu__lattice *l, int axis)
 {
     const lgelu_node *node = l->job->node;
     const size_t s = node->stride[axis], d = node->dilation[axis], kernel = node->window[axis];
-    const size_t common = lgelu__common(s, d), at = l->first[axis] + node->padding[axis];
+    const size_t common = lgelu__common_divisor(s, d), at = l->first[axis] + node->padding[axis];
     size_t r = 0;
     while (r < kernel && r * d % s != at % s)
         r++;
@@ -6273,7 +6280,7 @@ static lgelu__lattice lgelu__lattice_make(const lgelu__job *job, size_t group, s
     l.job = job;
     l.c = job->net->internal.scratch;
     l.dx = job->dx[0] + group * (job->from->shape[2] / node->groups);
-    l.dy = lgelu__channels_of(job->dy, node, node->groups, group);
+    l.dy = lgelu__images_of_group(job->dy, node, node->groups, group);
     l.w = job->w + group * l.dy.channels * (node->weight_count / node->shape[2]);
     l.first[0] = row;
     l.first[1] = column;
@@ -6345,7 +6352,7 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
         p.b.read = lgelu__read_flipped;
         p.b.user = l;
     }
-    if (!lgelu__dense(node)) {
+    if (!lgelu__has_stride_1(node)) {
         p.c = work;
         p.c_stride = in;
         p.accumulate = 0;
@@ -6557,7 +6564,7 @@ LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *nod
 {
     const size_t *p = node->padding;
     return node->op == LGELU_OP_CONV && !net->no_winograd && node->window[0] == 3
-           && node->window[1] == 3 && lgelu__dense(node) && node->dilation[0] == 1
+           && node->window[1] == 3 && lgelu__has_stride_1(node) && node->dilation[0] == 1
            && node->dilation[1] == 1 && node->groups == 1 && p[0] == p[1] && p[0] <= 2
            && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
@@ -6655,7 +6662,8 @@ static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node
         lgelu__winograd_kernels(task, &p);
     for (k = 0; k < 16; k++) {
         const lgelu_matrix w = lgelu__matrix(p.kernel + k * p.kernel_step, out);
-        isa->copy(to + k * lgelu__panels(out, in), isa->cols, in * isa->cols, &w, 0, in, 0, out);
+        isa->copy(to + k * lgelu__panel_floats(out, in), isa->cols, in * isa->cols, &w, 0, in, 0,
+                  out);
     }
 }
 
@@ -6725,7 +6733,7 @@ static void lgelu__winograd_product(const lgelu__winograd *p, size_t k, void *wo
 {
     const float *u = p->u + k * p->u_step;
     float *m = p->m + k * p->m_step;
-    const size_t step = p->panels ? lgelu__panels(p->out, p->in) : p->kernel_step;
+    const size_t step = p->panels ? lgelu__panel_floats(p->out, p->in) : p->kernel_step;
     const lgelu_matrix kernel = lgelu__matrix(p->kernel + k * step, p->panels ? 0 : p->out);
     const lgelu_product job =
         lgelu__product_make(p->count, p->out, p->in, m, p->out, lgelu__matrix(u, p->in), kernel);
@@ -6933,7 +6941,7 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
     node.eps = eps;
     /* The state holds means, then variances; the biases hold gains, then shifts. */
     node.state_count = node.bias_count = 2 * node.shape[2];
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps), for each channel. The value is computed
@@ -6942,18 +6950,18 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
    compute it itself; then it is not written. aux holds, in order, for each channel: the scales, the
    shifts and the three factors of the backward (floats; one row is spare), the means and
    1/√(variance + eps) (doubles), and then the sums of each range (doubles). */
-static double *lgelu__norm_mean(const lgelu__job *p)
+static double *lgelu__batch_norm_mean(const lgelu__job *p)
 {
     return (double *)(void *)(p->aux + 6 * p->channels);
 }
 
-static size_t lgelu__norm_aux(const lgelu__job *p)
+static size_t lgelu__batch_norm_aux(const lgelu__job *p)
 {
     return lgelu__times(lgelu__plus(lgelu__times(lgelu__task_count(p), 16), 40), p->channels);
 }
 
 /* Computes Σ x and Σ x·b of each channel over a range. */
-static void lgelu__norm_sums_range(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__batch_norm_sums_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels;
     double *sum = p->sum + row / p->rows_per_task * 2 * c;
@@ -6961,14 +6969,14 @@ static void lgelu__norm_sums_range(const lgelu__job *p, size_t row, size_t rows)
 }
 
 /* Computes the sums over all rows of a·1 and a·b into p->sum. */
-static void lgelu__norm_sums(lgelu__job *p, const float *a, const float *b)
+static void lgelu__batch_norm_sums(lgelu__job *p, const float *a, const float *b)
 {
     const size_t n = 2 * p->channels, sums = lgelu__task_count(p) * n;
     size_t i;
-    p->sum = lgelu__norm_mean(p) + n;
+    p->sum = lgelu__batch_norm_mean(p) + n;
     p->x = a;
     p->b = b;
-    lgelu__for_rows(p, lgelu__norm_sums_range);
+    lgelu__for_rows(p, lgelu__batch_norm_sums_range);
     for (i = n; i < sums; i++)
         p->sum[i % n] += p->sum[i];
 }
@@ -6983,7 +6991,7 @@ static double lgelu__rounded_product(double a, double b)
 
 /* Returns a running value that has moved by the fraction k towards that of a batch. At k = 1 it
    forgets what it was, even if that was infinite or NaN. */
-static float lgelu__norm_move(float running, double batch, double k)
+static float lgelu__moved_towards(float running, double batch, double k)
 {
     return k == 1 ? (float)batch : (float)fma(k, batch - (double)running, (double)running);
 }
@@ -6991,7 +6999,7 @@ static float lgelu__norm_move(float running, double batch, double k)
 /* Sets the mean and variance of channel i to those of this batch, and updates the running ones:
    with the momentum or, while they are estimated, as the average over the batches. The running
    variance is that of a sample, with n - 1. */
-static void lgelu__norm_learn(const lgelu__job *p, size_t i, double *mean, double *variance)
+static void lgelu__batch_norm_learn(const lgelu__job *p, size_t i, double *mean, double *variance)
 {
     const long batches = p->net->internal.estimate;
     const double k = batches ? 1 / (double)batches : (double)p->node->momentum;
@@ -7003,26 +7011,26 @@ static void lgelu__norm_learn(const lgelu__job *p, size_t i, double *mean, doubl
     if (*variance < 0)
         *variance = 0;
     unbiased = lgelu__rounded_product(*variance, n / (n - 1));
-    *running = lgelu__norm_move(*running, *mean, k);
-    *spread = lgelu__norm_move(*spread, unbiased, k);
+    *running = lgelu__moved_towards(*running, *mean, k);
+    *spread = lgelu__moved_towards(*spread, unbiased, k);
 }
 
 /* Computes scale and shift. The value is then written by ranges, unless its reader computes it. */
-static lgelu_status lgelu__norm_forward(lgelu__job *p)
+static lgelu_status lgelu__batch_norm_forward(lgelu__job *p)
 {
     lgelu_net *net = p->net;
     const size_t c = p->channels;
     const float *gain = p->bias, *bias = gain + c, *running = net->state + p->node->state_at;
     float *scale = p->aux, *shift = scale + c;
-    double *mean = lgelu__norm_mean(p), *inverse = mean + c;
+    double *mean = lgelu__batch_norm_mean(p), *inverse = mean + c;
     const int learn = net->internal.learning || net->internal.estimate;
     size_t i;
     if (learn)
-        lgelu__norm_sums(p, p->x, p->x);
+        lgelu__batch_norm_sums(p, p->x, p->x);
     for (i = 0; i < c; i++) {
         double m = (double)running[i], variance = (double)running[c + i];
         if (learn)
-            lgelu__norm_learn(p, i, &m, &variance);
+            lgelu__batch_norm_learn(p, i, &m, &variance);
         mean[i] = m;
         inverse[i] = 1 / sqrt(variance + (double)p->node->eps);
         scale[i] = (float)(inverse[i] * (double)gain[i]);
@@ -7037,15 +7045,15 @@ static lgelu_status lgelu__norm_forward(lgelu__job *p)
 /* Computes dbias = Σ dy, dgain = Σ dy·x̂ and dx = scale·(dy - dbias/n - x̂·dgain/n); the latter
    with three factors: of dy, of x, and of 1. With running statistics n is infinite: dx =
    scale·dy. */
-static void lgelu__norm_backward(lgelu__job *p)
+static void lgelu__batch_norm_backward(lgelu__job *p)
 {
     const size_t c = p->channels;
     const double n = p->net->internal.learning ? (double)p->rows : HUGE_VAL;
     const float *gain = p->bias, *x = p->x;
     float *g = p->dbias, *factor = p->aux + 2 * c;
-    const double *mean = lgelu__norm_mean(p), *inverse = mean + c;
+    const double *mean = lgelu__batch_norm_mean(p), *inverse = mean + c;
     size_t i;
-    lgelu__norm_sums(p, p->dy, x);
+    lgelu__batch_norm_sums(p, p->dy, x);
     for (i = 0; i < c; i++) {
         const double dbias = p->sum[i];
         const double dgain =
@@ -7085,7 +7093,7 @@ LGELU_DEF int lgelu_group_norm(lgelu_net *net, const char *name, int x, size_t g
     node.eps = 1e-5f;
     /* gains, then shifts */
     node.bias_count = 2 * channels;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* As batch normalisation, over the groups of channels of each sample: each channel's value is
@@ -7118,7 +7126,7 @@ static lgelu__group_notes lgelu__group_notes_of(const lgelu__job *p, size_t samp
 }
 
 /* Computes a sample of the value. */
-static void lgelu__group_norm_forward(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__group_norm_sample_forward(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, groups = p->node->groups, width = c / groups, at = row * c;
     const double count = (double)rows * (double)width;
@@ -7148,7 +7156,7 @@ static void lgelu__group_norm_forward(const lgelu__job *p, size_t row, size_t ro
 
 /* Computes dgain, dshift and dx of a sample. With d = dy·gain of n values, dx = r·(d - Σd/n -
    x̂·Σ(d·x̂)/n), r = 1/√(variance + eps). */
-static void lgelu__group_norm_sample(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__group_norm_sample_backward(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, groups = p->node->groups, width = c / groups, at = row * c;
     const double count = (double)rows * (double)width;
@@ -7181,9 +7189,9 @@ static void lgelu__group_norm_sample(const lgelu__job *p, size_t row, size_t row
 static void lgelu__group_norm_range(const lgelu__job *p, size_t row, size_t rows)
 {
     if (p->dy)
-        lgelu__group_norm_sample(p, row, rows);
+        lgelu__group_norm_sample_backward(p, row, rows);
     else
-        lgelu__group_norm_forward(p, row, rows);
+        lgelu__group_norm_sample_forward(p, row, rows);
 }
 
 static void lgelu__group_norm_backward(lgelu__job *p)
@@ -7197,9 +7205,10 @@ static void lgelu__group_norm_backward(lgelu__job *p)
 /* ---- pooling: y = max x, or Σ x·factor, over the pixels of a window ---- */
 
 /* Appends a pooling. The padding of a maximum is limited, so that every window has a pixel. */
-static int lgelu__pool(lgelu_net *net, lgelu_op op, const char *name, int x, const lgelu_window *w)
+static int lgelu__append_pool(lgelu_net *net, lgelu_op op, const char *name, int x,
+                              const lgelu_window *w)
 {
-    lgelu_node node = lgelu__window(net, op, name, x, w);
+    lgelu_node node = lgelu__node_of_window(net, op, name, x, w);
     const size_t taps = lgelu__times(w->kernel[0], w->kernel[1]);
     const int padded = 2 * w->padding[0] > w->kernel[0] || 2 * w->padding[1] > w->kernel[1];
     if (w->dilation[0] > 1 || w->dilation[1] > 1)
@@ -7211,35 +7220,35 @@ static int lgelu__pool(lgelu_net *net, lgelu_op op, const char *name, int x, con
                     &node, (long)LGELU__TAPS, w->kernel[0], w->kernel[1], w->padding[0],
                     w->padding[1]);
     }
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 LGELU_DEF int lgelu_max_pool(lgelu_net *net, const char *name, int x, size_t kernel, size_t stride,
                              size_t padding)
 {
-    const lgelu_window w = lgelu__square(kernel, stride, padding);
-    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+    const lgelu_window w = lgelu__square_window(kernel, stride, padding);
+    return lgelu__append_pool(net, LGELU_OP_MAX_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_average_pool(lgelu_net *net, const char *name, int x, size_t kernel,
                                  size_t stride, size_t padding)
 {
-    const lgelu_window w = lgelu__square(kernel, stride, padding);
-    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+    const lgelu_window w = lgelu__square_window(kernel, stride, padding);
+    return lgelu__append_pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_max_pool_window(lgelu_net *net, const char *name, int x,
                                     const lgelu_window *window)
 {
-    const lgelu_window w = lgelu__completed(window);
-    return lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+    const lgelu_window w = lgelu__completed_window(window);
+    return lgelu__append_pool(net, LGELU_OP_MAX_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
                                      const lgelu_window *window)
 {
-    const lgelu_window w = lgelu__completed(window);
-    const int y = lgelu__pool(net, LGELU_OP_MAX_POOL, name, x, &w);
+    const lgelu_window w = lgelu__completed_window(window);
+    const int y = lgelu__append_pool(net, LGELU_OP_MAX_POOL, name, x, &w);
     int d;
     for (d = 0; y >= 0 && d < 2; d++) {
         const size_t next = net->nodes[y].shape[d] * w.stride[d];
@@ -7253,16 +7262,16 @@ LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
 LGELU_DEF int lgelu_average_pool_window(lgelu_net *net, const char *name, int x,
                                         const lgelu_window *window)
 {
-    const lgelu_window w = lgelu__completed(window);
-    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+    const lgelu_window w = lgelu__completed_window(window);
+    return lgelu__append_pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
 
 LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 {
-    lgelu_window w = lgelu__square(1, 1, 0);
+    lgelu_window w = lgelu__square_window(1, 1, 0);
     if (x >= 0 && x < net->count)
         memcpy(w.kernel, net->nodes[x].shape, sizeof w.kernel);
-    return lgelu__pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
+    return lgelu__append_pool(net, LGELU_OP_AVERAGE_POOL, name, x, &w);
 }
 
 /* aux holds, for each maximum, which element of the window it was: the first of equal ones. Only
@@ -7421,7 +7430,7 @@ LGELU_DEF int lgelu_scale(lgelu_net *net, const char *name, int x, int factors)
                     "%n: expected factors of 1 x 1 x %z, found '%s' of %z x %z x %z", &node,
                     node.shape[2], f->name, f->shape[0], f->shape[1], f->shape[2]);
     }
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* Computes a sample of the value, or of the gradients. Each df is one chain of fma over the pixels
@@ -7468,7 +7477,7 @@ LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b)
                     &node, p->name, p->shape[0], p->shape[1], q->name, q->shape[0], q->shape[1]);
     }
     node.shape[2] += q->shape[2];
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* Copies rows of both inputs beside each other or, in the backward, rows of dy to both dx. */
@@ -7511,7 +7520,7 @@ LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x)
     lgelu_node node = lgelu__node(net, LGELU_OP_VIEW, name, x, -1);
     node.shape[2] = lgelu__elements(&node);
     node.shape[0] = node.shape[1] = 1;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* ---- embedding ---- */
@@ -7521,7 +7530,7 @@ LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size
     lgelu_node node = lgelu__node(net, LGELU_OP_EMBEDDING, name, tokens, -1);
     const size_t vocabulary = node.shape[2];
     node.shape[2] = channels;
-    return lgelu__with_matrix(net, &node, vocabulary, channels);
+    return lgelu__append_with_matrix(net, &node, vocabulary, channels);
 }
 
 /* y[i] = row token[i] of the matrix (vocabulary, channels). */
@@ -7559,7 +7568,7 @@ static void lgelu__embedding_backward(lgelu__job *p)
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_POSITION, name, x, -1);
-    return lgelu__with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
+    return lgelu__append_with_matrix(net, &node, node.shape[0] * node.shape[1], node.shape[2]);
 }
 
 /* y = x + P for whole samples. While tokens are generated, `from` is the position of the first. */
@@ -7580,7 +7589,7 @@ static void lgelu__position_backward(lgelu__job *p)
 /* ---- rotary positions ---- */
 
 /* Refuses a node whose input is no sequence of tokens, which has one row. */
-static void lgelu__one_row(lgelu_net *net, const lgelu_node *node)
+static void lgelu__check_one_row(lgelu_net *net, const lgelu_node *node)
 {
     if (node->shape[0] != 1) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: expected tokens in 1 row, found %z rows", node,
@@ -7599,12 +7608,12 @@ LGELU_DEF int lgelu_rotary(lgelu_net *net, const char *name, int x, size_t heads
     }
     if (!(base > 0 && base <= FLT_MAX))
         lgelu__fail(net, LGELU_E_ARGUMENT, "%n: expected a base above 0", &node);
-    lgelu__one_row(net, &node);
+    lgelu__check_one_row(net, &node);
     node.option[0] = heads;
     node.option[1] = width;
     node.option[2] = interleaved != 0;
     node.base = base;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* The auxiliary buffer holds the cosines, then the sines of the pairs of a head, for each token of
@@ -7702,7 +7711,7 @@ LGELU_DEF int lgelu_layer_norm(lgelu_net *net, const char *name, int x)
     node.eps = 1e-5f;
     /* gains, then shifts */
     node.bias_count = 2 * node.shape[2];
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
@@ -7711,7 +7720,7 @@ LGELU_DEF int lgelu_rms_norm(lgelu_net *net, const char *name, int x)
     node.eps = 1e-5f;
     /* gains alone */
     node.bias_count = node.shape[2];
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* y = h·gain + shift with h = (x - mean)·r and r = 1/√(variance + eps) of each row; in RMS
@@ -7755,15 +7764,15 @@ static void lgelu__row_norm_backward(lgelu__job *p)
 
 /* ---- attention ---- */
 
-static int lgelu__attention_node(lgelu_net *net, lgelu_node *node, size_t heads, size_t kv_heads,
-                                 int causal)
+static int lgelu__append_attention(lgelu_net *net, lgelu_node *node, size_t heads, size_t kv_heads,
+                                   int causal)
 {
-    lgelu__one_row(net, node);
+    lgelu__check_one_row(net, node);
     node->shape[2] = node->shape[2] / lgelu__plus(heads, lgelu__times(2, kv_heads)) * heads;
     node->option[0] = heads;
     node->option[1] = causal != 0;
     node->option[2] = kv_heads;
-    return lgelu__place(net, node);
+    return lgelu__append(net, node);
 }
 
 LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t heads, int causal)
@@ -7775,7 +7784,7 @@ LGELU_DEF int lgelu_attention(lgelu_net *net, const char *name, int qkv, size_t 
                     &node, node.shape[2], heads);
         return -1;
     }
-    return lgelu__attention_node(net, &node, heads, heads, causal);
+    return lgelu__append_attention(net, &node, heads, heads, causal);
 }
 
 LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv, size_t heads,
@@ -7790,7 +7799,7 @@ LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv,
                     &node, node.shape[2], heads, kv_heads);
         return -1;
     }
-    return lgelu__attention_node(net, &node, heads, kv_heads, causal);
+    return lgelu__append_attention(net, &node, heads, kv_heads, causal);
 }
 
 /* For each head S = Q Kᵀ·scale, P = softmax(S), O = P V. The scores of 64 queries with all their
@@ -8064,7 +8073,7 @@ LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate)
                     &node);
     }
     node.rate = rate;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* Computes a range of dropout, or of its gradient. Which values are dropped depends on seed, step,
@@ -8099,7 +8108,7 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     s[0] = 1;
     s[2] *= side * side;
     node.option[0] = side;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* Copies row i of the image, which has one line of each of the `across` patches beside each other,
@@ -8129,7 +8138,7 @@ LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x)
     s[2] = s[0] * s[1];
     s[1] = channels;
     s[0] = 1;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* Exchanges pixels and channels of one sample, in squares whose lines stay in the cache. */
@@ -8157,10 +8166,10 @@ static void lgelu__transpose_range(const lgelu__job *p, size_t row, size_t rows)
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 {
     lgelu_node node = lgelu__node(net, LGELU_OP_CLASS_TOKEN, name, x, -1);
-    lgelu__one_row(net, &node);
+    lgelu__check_one_row(net, &node);
     node.shape[1]++;
     node.bias_count = node.shape[2];
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* The learned token, then the sample's tokens. */
@@ -8196,11 +8205,11 @@ LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t 
     node.option[0] = first;
     node.option[1] = count;
     node.shape[0] = node.shape[1] = 1;
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* The value has one row for each sample, so that `rows` is 1 here. */
-static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows)
+static void lgelu__mean_tokens_range(const lgelu__job *p, size_t row, size_t rows)
 {
     const size_t c = p->channels, count = p->node->option[1], n = rows * lgelu__elements(p->from);
     const size_t at = row * n, first = at + p->node->option[0] * c;
@@ -8221,18 +8230,18 @@ static void lgelu__mean_range(const lgelu__job *p, size_t row, size_t rows)
 /* ---- losses: the mean over samples and tokens ---- */
 
 /* Appends a loss, which has no value and so no shape. */
-static int lgelu__loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
+static int lgelu__append_loss(lgelu_net *net, lgelu_op op, const char *name, int x, int target)
 {
-    lgelu_node node = lgelu__pair(net, op, name, x, target);
+    lgelu_node node = lgelu__node_of_pair(net, op, name, x, target);
     memset(node.shape, 0, sizeof node.shape);
-    return lgelu__place(net, &node);
+    return lgelu__append(net, &node);
 }
 
 /* ---- cross-entropy ---- */
 
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels)
 {
-    return lgelu__loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels);
+    return lgelu__append_loss(net, LGELU_OP_CROSS_ENTROPY, name, logits, labels);
 }
 
 static size_t lgelu__cross_entropy_aux(const lgelu__job *p)
@@ -8370,7 +8379,7 @@ static void lgelu__linear_fused_backward(lgelu__job *p)
 
 LGELU_DEF int lgelu_mean_squared_error(lgelu_net *net, const char *name, int x, int target)
 {
-    return lgelu__loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
+    return lgelu__append_loss(net, LGELU_OP_SQUARED_ERROR, name, x, target);
 }
 
 /* An unbound target leaves the loss out. */
@@ -8424,7 +8433,7 @@ LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gra
 {
     if (gradient >= 0 && gradient < net->count && net->nodes[gradient].op != LGELU_OP_INPUT)
         gradient = -1;
-    return lgelu__loss(net, LGELU_OP_CUSTOM_LOSS, name, x, gradient);
+    return lgelu__append_loss(net, LGELU_OP_CUSTOM_LOSS, name, x, gradient);
 }
 
 /* Without the caller's gradient the loss is left out. */
@@ -8739,7 +8748,7 @@ static void lgelu__prepack(lgelu_net *net)
         if (node->internal.row == LGELU__WINOGRAD) {
             lgelu__prepack_winograd(net, node, isa, to);
         } else {
-            const size_t depth = lgelu__depth_of(net, node);
+            const size_t depth = lgelu__matrix_columns(net, node);
             const lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
             isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, node->shape[2]);
         }
@@ -9427,7 +9436,7 @@ static void lgelu__update_lambda(const lgelu_net *net, const lgelu_training *pla
 
 /* Returns the norm of all gradients, those of s included that are learned in this step of the
    plan. */
-static double lgelu__norm(lgelu_net *net, const lgelu_training *plan)
+static double lgelu__gradient_norm(lgelu_net *net, const lgelu_training *plan)
 {
     const double *sums = (const double *)(const void *)net->internal.scratch;
     const size_t tasks = lgelu__sweep_over(net, NULL, 0, 0, net->parameter_count);
@@ -9457,7 +9466,7 @@ LGELU_DEF double lgelu_net_clip(lgelu_net *net, float most)
     if (lgelu__begin_call(net))
         return 0;
     if (net->g && !net->internal.fresh) {
-        LGELU__TO_NEAREST(norm = lgelu__norm(net, NULL));
+        LGELU__TO_NEAREST(norm = lgelu__gradient_norm(net, NULL));
         net->internal.gradient_scale = lgelu__clip_factor(norm, most);
     }
     return norm;
@@ -9637,7 +9646,7 @@ static lgelu_status lgelu__check_plan(lgelu_net *net, const lgelu_training *plan
 static lgelu_status lgelu__prepare_step(lgelu_net *net, const lgelu_training *plan,
                                         const lgelu_adamw *o)
 {
-    const double norm = lgelu__norm(net, plan);
+    const double norm = lgelu__gradient_norm(net, plan);
     const float scale = net->internal.gradient_scale;
     const float factor = plan->clip > 0 ? lgelu__clip_factor(norm, plan->clip) : scale;
     if (lgelu__check_gradients(net, plan, norm, (double)factor))
@@ -9969,7 +9978,7 @@ static void lgelu__tensor_shape(const lgelu_node *node, int role, lgelu__tensor 
     if (lgelu__is_a(node, LGELU__LOOKUP))
         t->shape[0] = t->n / node->shape[2];
     else
-        t->shape[0] = lgelu__outputs(node);
+        t->shape[0] = lgelu__matrix_rows(node);
     t->shape[1] = t->n / lgelu__max(t->shape[0], 1);
 }
 

@@ -737,7 +737,7 @@ static void running_variance(void)
         job.rows = 4;
         job.channels = 1;
         job.sum = sum;
-        lgelu__norm_learn(&job, 0, &mean, &v);
+        lgelu__batch_norm_learn(&job, 0, &mean, &v);
         memcpy(&bits, state + 1, 4);
         check(bits == expected[i], "no contraction: running variance", "variance %d: %08lx", i,
               (unsigned long)bits);
