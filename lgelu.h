@@ -708,7 +708,8 @@ LGELU_DEF lgelu_status lgelu_net_step(lgelu_net *net, const lgelu_training *plan
    16 MB as a whole if only a cross-entropy reads them: keep them if you read them. */
 LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node);
 
-/* Keeps the value of a node readable after forward and backward. Call it before lgelu_net_bytes. */
+/* Keeps the value of a node readable after forward and backward. Call it before lgelu_net_bytes.
+   Fails for a loss, which has no value, and once the network is made. */
 LGELU_DEF lgelu_status lgelu_net_keep_value(lgelu_net *net, int node);
 
 /* ---- builders: inputs, layers, losses ----
@@ -850,10 +851,10 @@ LGELU_DEF int lgelu_concat(lgelu_net *net, const char *name, int a, int b);
 /* Adds a view of x as one vector (1, 1, rows·columns·channels), without a copy. */
 LGELU_DEF int lgelu_flatten(lgelu_net *net, const char *name, int x);
 
-/* Adds the rows of a matrix (vocabulary, channels) that the tokens select. */
+/* Adds the rows of a matrix (vocabulary, channels) that the tokens select: (1, count, channels). */
 LGELU_DEF int lgelu_embedding(lgelu_net *net, const char *name, int tokens, size_t channels);
 
-/* Adds a learned vector for each position: y = x + P, P of shape (columns, channels). */
+/* Adds a learned vector for each position: y = x + P, P of shape (rows·columns, channels). */
 LGELU_DEF int lgelu_position(lgelu_net *net, const char *name, int x);
 
 /* Adds rotary positions (Su et al., arXiv 2104.09864) to a sequence of tokens, whose first
@@ -883,21 +884,24 @@ LGELU_DEF int lgelu_attention_grouped(lgelu_net *net, const char *name, int qkv,
    least 0 and less than 1, or is divided by 1 - rate. A rate of 0 adds no node and returns x. */
 LGELU_DEF int lgelu_dropout(lgelu_net *net, const char *name, int x, float rate);
 
-/* Adds an image as tokens, patch by patch: (rows, columns, c) → (1, patches, side·side·c). */
+/* Adds an image as tokens, patch by patch: (rows, columns, c) → (1, patches, side·side·c). side
+   divides rows and columns. */
 LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t side);
 
 /* Adds x with channels and pixels, or tokens, exchanged: (rows, columns, c) → (1, c, rows·columns).
    A linear layer between two of these mixes tokens, as in MLP-Mixer. */
 LGELU_DEF int lgelu_transpose(lgelu_net *net, const char *name, int x);
 
-/* Adds one learned token in front of a sequence. */
+/* Adds one learned token in front of a sequence: (1, tokens, c) → (1, 1 + tokens, c). */
 LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x);
 
-/* Adds the mean of `count` tokens, from token `first` on: (1, 1, channels). */
+/* Adds the mean of `count` tokens or pixels, at least 1, from number `first` on, which begin at 0:
+   (1, 1, channels). */
 LGELU_DEF int lgelu_mean_tokens(lgelu_net *net, const char *name, int x, size_t first,
                                 size_t count);
 
-/* Adds the mean over samples (and tokens) of -log softmax(logits)[label]. */
+/* Adds the mean over samples (and tokens) of -log softmax(logits)[label]. labels is a node of
+   lgelu_labels: logits are (1, count, classes). */
 LGELU_DEF int lgelu_cross_entropy(lgelu_net *net, const char *name, int logits, int labels);
 
 /* Adds the mean over all values of (x - target)². target is an input of x's shape. */
@@ -917,7 +921,7 @@ LGELU_DEF int lgelu_custom_loss(lgelu_net *net, const char *name, int x, int gra
 LGELU_DEF int lgelu_mlp(lgelu_net *net, int x, const size_t *outputs, int count,
                         lgelu_gate_kind kind, float lambda);
 
-/* Adds LeNet-5 with max pooling: 12 nodes. */
+/* Adds LeNet-5 with max pooling, over images of at least 12 × 12 pixels: 12 nodes. */
 LGELU_DEF int lgelu_lenet(lgelu_net *net, int x, size_t classes, lgelu_gate_kind kind,
                           float lambda);
 
@@ -3269,7 +3273,8 @@ enum { LGELU__TAPS = 225 };
 /* Floats of a buffer on the stack, for inputs that are computed as a gate reads them. */
 enum { LGELU__GATE_BUFFER = 2048 };
 
-/* Logits of more bytes that only a loss reads are computed so many rows at a time. */
+/* Logits of more than LGELU__LARGE bytes that only a loss reads are computed LGELU__LOGITS_ROWS
+   rows at a time. */
 enum { LGELU__LARGE = 1 << 24, LGELU__LOGITS_ROWS = 512 };
 
 typedef struct lgelu__job lgelu__job;
@@ -3378,10 +3383,10 @@ struct lgelu__job {
                                        | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)                 \
     X(ADD_FUSED,        ADD,           0, pass_backward, 0, 0, 0,                                  \
                                        LGELU__PASSES_GRADIENT | LGELU__FUSED)                      \
-    X(LINEAR_FUSED,     LINEAR,        0, linear_fused_backward, 0, linear_fused_aux, linear_work, \
+    X(LINEAR_FUSED,     LINEAR,        0, linear_fused_backward, 0, linear_fused_aux, 0,           \
                                        LGELU__KEEPS_INPUTS | LGELU__FUSED)                         \
     X(LINEAR_LOSS,      CROSS_ENTROPY, linear_loss_forward, linear_loss_backward, 0,               \
-                                       cross_entropy_aux, 0,                                       \
+                                       cross_entropy_aux, linear_loss_work,                        \
                                        LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)                     \
     /* Special algorithms for convolutions. */                                                     \
     X(DEPTHWISE,        CONV,          depthwise_forward, depthwise_backward, 0, 0,                \
@@ -3609,10 +3614,10 @@ static size_t lgelu__rows(const lgelu_net *net, const lgelu_node *node)
                                 : net->samples * node->shape[0] * node->shape[1];
 }
 
-/* Returns the rows of a node's matrix. */
+/* Returns the rows of a node's matrix: the words of a table, else the outputs. */
 static size_t lgelu__matrix_rows(const lgelu_node *node)
 {
-    return node->bias_count ? node->bias_count : node->shape[2];
+    return lgelu__is_a(node, LGELU__LOOKUP) ? node->weight_count / node->shape[2] : node->shape[2];
 }
 
 /* Returns a buffer of a node. A value may be stored in that of an earlier node, and a gradient in
@@ -3869,8 +3874,8 @@ static int lgelu__team_pays(const lgelu_pace *pace, double work)
 /* Takes into account how long a run took, by the team or by one thread. */
 static void lgelu__team_paid(lgelu_pace *pace, double work, double ticks, int team)
 {
-    const double each = ticks / work,
-                 most = lgelu__most_debt > 10 * work ? lgelu__most_debt : 10 * work;
+    const double each = ticks / work;
+    const double most = lgelu__most_debt > 10 * work ? lgelu__most_debt : 10 * work;
     pace->runs++;
     /* Without a counter, or after one that was set, nothing is known. */
     if (!(ticks > 0) || work >= lgelu__fma_for_trust)
@@ -4317,8 +4322,7 @@ static void lgelu__check_input(lgelu_net *net, const lgelu_node *node, int k)
     }
 }
 
-/* Returns how many inputs a node of a kind reads whose builder received the inputs a and b, -1 for
-   none. */
+/* Returns how many inputs a node reads whose builder received b as the second one, -1 for none. */
 static int lgelu__input_count(const lgelu_node *node, int b)
 {
     if (lgelu__is_a(node, LGELU_TRAIT_SOURCE))
@@ -4775,35 +4779,56 @@ static void lgelu__plan_value(lgelu_net *net, int i, const lgelu__readers *r, si
         lgelu__buffer_set(value, 0, i, i);
 }
 
+/* Plans where the gradient of node i is stored, and the scratch buffer from which a second reader's
+   part is added to it. The loss that is fused with a linear layer has that layer's gradient in its
+   own scratch buffer: the logits of some rows at a time. */
+static void lgelu__plan_gradient(lgelu_net *net, int i, const lgelu__readers *r, size_t bytes,
+                                 int learns)
+{
+    const lgelu_node *node = net->nodes + i;
+    lgelu_buffer *b = net->nodes[i].internal.buffer;
+    const int end = 2 * net->count, back = end - 1 - i;
+    const int gradient = learns && r->inputs && node->internal.row != LGELU__LINEAR_FUSED;
+    lgelu__buffer_set(b + LGELU__GRADIENT, gradient ? bytes : 0, end - 1 - r->last, back);
+    if (node->internal.row == LGELU__LINEAR_LOSS) {
+        const size_t classes = net->nodes[node->input[0]].shape[2];
+        bytes = LGELU__LOGITS_ROWS * classes * sizeof(float);
+        lgelu__buffer_set(b + LGELU__SCRATCH, bytes, i, back);
+    } else {
+        lgelu__buffer_set(b + LGELU__SCRATCH, learns && r->scratch ? bytes : 0, end - 1 - r->last,
+                          end - 1 - r->first);
+    }
+}
+
+/* Plans where node i stores what its forward leaves for its backward, or for a reader with which it
+   is fused. */
+static void lgelu__plan_aux(lgelu_net *net, int i, const lgelu__readers *r, size_t batch,
+                            int learns)
+{
+    lgelu_node *node = net->nodes + i;
+    const lgelu__layer *layer = lgelu__layer_of(node);
+    const int end = 2 * net->count;
+    int until = r->until < end ? r->until : i;
+    lgelu__job job;
+    if (learns)
+        until = end - 1 - i;
+    lgelu__job_size(&job, net, node, batch);
+    lgelu__buffer_set(node->internal.buffer + LGELU__AUX, layer->aux ? layer->aux(&job) : 0, i,
+                      until);
+}
+
 /* Plans the buffers of node i, whose inputs have been planned. */
 LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mode mode)
 {
     lgelu_node *node = net->nodes + i;
-    lgelu_buffer *b = node->internal.buffer;
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
-    const int end = 2 * net->count, back = end - 1 - i;
     const int learns = mode == LGELU_MODE_TRAIN && node->internal.learns;
     const size_t bytes = lgelu__value_bytes(node, batch);
-    const lgelu__layer *layer;
-    int until = r.until < end ? r.until : i, gradient;
-    lgelu__job job;
     node->internal.value_node = node->internal.gradient_node = i;
     node->internal.row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
-    layer = lgelu__layer_of(node);
     lgelu__plan_value(net, i, &r, bytes);
-    if (learns)
-        until = back;
-    lgelu__job_size(&job, net, node, batch);
-    lgelu__buffer_set(b + LGELU__AUX, layer->aux ? layer->aux(&job) : 0, i, until);
-    gradient = learns && r.inputs && node->internal.row != LGELU__LINEAR_FUSED;
-    lgelu__buffer_set(b + LGELU__GRADIENT, gradient ? bytes : 0, end - 1 - r.last, back);
-    lgelu__buffer_set(b + LGELU__SCRATCH, learns && r.scratch ? bytes : 0, end - 1 - r.last,
-                      end - 1 - r.first);
-    if (node->internal.row == LGELU__LINEAR_LOSS) {
-        const size_t classes = net->nodes[node->input[0]].shape[2];
-        lgelu__buffer_set(b + LGELU__SCRATCH, LGELU__LOGITS_ROWS * classes * sizeof(float), i,
-                          back);
-    }
+    lgelu__plan_aux(net, i, &r, batch, learns);
+    lgelu__plan_gradient(net, i, &r, bytes, learns);
 }
 
 /* Returns whether the gradient of node i can be stored in that of its last reader, which passes it
@@ -4886,7 +4911,7 @@ static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
    near it, and all others live shortly, few steps and few parts of their trees have to be looked
    at. */
 
-/* Computes what a buffer's entry says about all below it. */
+/* Computes the fields that describe a buffer together with the two trees below it. */
 static void lgelu__summarize(lgelu_buffer *t)
 {
     const lgelu_buffer *part[2];
@@ -5075,11 +5100,11 @@ static size_t lgelu__matrix_columns(const lgelu_net *net, const lgelu_node *node
 static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *node)
 {
     const int row = node->internal.row;
+    const size_t out = node->shape[2];
     if (row == LGELU__WINOGRAD)
-        return lgelu__times(
-            16, lgelu__panel_floats(node->shape[2], net->nodes[node->input[0]].shape[2]));
+        return lgelu__times(16, lgelu__panel_floats(out, net->nodes[node->input[0]].shape[2]));
     if (row == LGELU_OP_LINEAR || (row == LGELU_OP_CONV && node->groups == 1))
-        return lgelu__panel_floats(node->shape[2], lgelu__matrix_columns(net, node));
+        return lgelu__panel_floats(out, lgelu__matrix_columns(net, node));
     return 0;
 }
 
@@ -5219,18 +5244,20 @@ static size_t lgelu__layout(lgelu_net *net, unsigned char *memory, size_t batch,
 
 /* ---- guards of the block, in a checking build (LGELU_CHECK) ---- */
 
-/* A guard is 64 bytes of a pattern behind a region. lgelu_net_make sets the guards of the arrays.
+/* lgelu_net_make sets the guards of the network's arrays, which are poisoned while a layer runs.
    Those of a node's buffers are set only while a layer runs that may use them, since other buffers
    use the same bytes at other times. The guard of the workspace begins where the part that the
    running layer needs, for the samples of this call, ends. */
-enum { LGELU__REGIONS = 14 };
 
+/* An array of the network; `at` is NULL if it has none. */
+enum { LGELU__REGIONS = 14 };
 typedef struct {
     const char *name;
     const void *at;
     size_t bytes;
 } lgelu__region;
 
+/* Returns the guard of a region. */
 static void *lgelu__behind(const void *region, size_t bytes)
 {
     return (void *)((uintptr_t)region + ((bytes + 63) & ~(size_t)63));
@@ -5238,8 +5265,8 @@ static void *lgelu__behind(const void *region, size_t bytes)
 
 static void lgelu__regions(const lgelu_net *net, lgelu__region *r)
 {
-    const size_t floats = net->parameter_count * sizeof(float),
-                 hard = (size_t)net->lambda_count * sizeof(float);
+    const size_t floats = net->parameter_count * sizeof(float);
+    const size_t hard = (size_t)net->lambda_count * sizeof(float);
     const lgelu__region all[LGELU__REGIONS] = {
         { "weights", net->w, floats },
         { "gradients", net->g, floats },
@@ -5259,115 +5286,128 @@ static void lgelu__regions(const lgelu_net *net, lgelu__region *r)
     memcpy(r, all, sizeof all);
 }
 
-static void lgelu__guards_make(const lgelu_net *net)
+/* Returns the name of the first array whose guard was written to, or NULL. From then on no guard of
+   an array is poisoned. */
+static const char *lgelu__broken_array(const lgelu_net *net)
+{
+    lgelu__region r[LGELU__REGIONS];
+    const char *first = NULL;
+    int k;
+    lgelu__regions(net, r);
+    for (k = 0; k < LGELU__REGIONS; k++) {
+        if (r[k].at && lgelu__guard_broken(lgelu__behind(r[k].at, r[k].bytes)) && !first)
+            first = r[k].name;
+    }
+    return first;
+}
+
+/* Sets the guards of the arrays, and poisons them if a layer is about to run. */
+static void lgelu__guard_arrays(const lgelu_net *net, int poison)
 {
     lgelu__region r[LGELU__REGIONS];
     int k;
     lgelu__regions(net, r);
-    for (k = 0; LGELU__GUARD && k < LGELU__REGIONS; k++) {
-        if (r[k].at) {
-            lgelu__guard_set(lgelu__behind(r[k].at, r[k].bytes));
+    for (k = 0; k < LGELU__REGIONS; k++) {
+        if (!r[k].at)
+            continue;
+        lgelu__guard_set(lgelu__behind(r[k].at, r[k].bytes));
+        if (!poison)
             LGELU__UNPOISON(lgelu__behind(r[k].at, r[k].bytes));
-        }
     }
 }
 
-/* The guard behind what this node may use of the workspace; NULL where that ends at the workspace's
-   own guard. */
+/* Returns the guard behind what a node may use of the workspace; NULL where that ends at the
+   workspace's own guard. */
 static void *lgelu__guard_of_work(lgelu_net *net, lgelu_node *node)
 {
-    lgelu_node *product =
-        node->internal.row == LGELU__LINEAR_LOSS ? net->nodes + node->input[0] : node;
+    const lgelu__layer *layer = lgelu__layer_of(node);
     size_t bytes = 0;
     lgelu__job job;
-    lgelu__job_size(&job, net, product, net->samples);
-    if (lgelu__layer_of(product)->work) {
-        bytes = lgelu__layer_of(product)->work(&job, net->mode == LGELU_MODE_TRAIN);
-    }
-    bytes = (bytes + 63) & ~(size_t)63;
-    return bytes + LGELU__GUARD <= net->internal.scratch_bytes
-               ? lgelu__behind(net->internal.scratch, bytes)
-               : NULL;
+    lgelu__job_size(&job, net, node, net->samples);
+    if (layer->work)
+        bytes = (layer->work(&job, net->mode == LGELU_MODE_TRAIN) + 63) & ~(size_t)63;
+    if (bytes + LGELU__GUARD > net->internal.scratch_bytes)
+        return NULL;
+    return lgelu__behind(net->internal.scratch, bytes);
 }
 
-static void *lgelu__guard_of_buffer(const lgelu_net *net, const lgelu_buffer *b, int time)
+/* Returns the guard of buffer `which` of node i; NULL if it is not in use at this time of the
+   memory plan. */
+static void *lgelu__guard_of_buffer(const lgelu_net *net, int i, int which, int time)
 {
-    return b->bytes && b->from <= time && time <= b->to
-               ? lgelu__behind(net->internal.arena + b->at, b->bytes)
-               : NULL;
+    const lgelu_buffer *b = net->nodes[i].internal.buffer + which;
+    if (!b->bytes || b->from > time || time > b->to)
+        return NULL;
+    return lgelu__behind(net->internal.arena + b->at, b->bytes);
 }
 
-/* Before and after `node` runs, at a time of the memory plan: sets the guards, and looks for those
-   that were written to. */
-static void lgelu__guards_set(lgelu_net *net, lgelu_node *node, int time)
+/* Sets all guards before a node runs, at a time of the memory plan. Fails if an array's was written
+   to since the last node ran. */
+static void lgelu__guards_before(lgelu_net *net, lgelu_node *node, int time)
 {
-    lgelu__region r[LGELU__REGIONS];
+    const char *array;
     void *guard;
     int i, k;
-    if (!LGELU__GUARD) {
+    if (!LGELU__GUARD)
         return;
-    }
     net->internal.broken = 0;
-    lgelu__regions(net, r);
-    for (k = 0; k < LGELU__REGIONS; k++) {
-        if (r[k].at) {
-            guard = lgelu__behind(r[k].at, r[k].bytes);
-            if (lgelu__guard_broken(guard)) {
-                lgelu__fail(net, LGELU_E_MEMORY,
-                            "%n: before it ran, something had been written past the end of the %s",
-                            node, r[k].name);
-            }
-            LGELU__POISON(guard);
-        }
+    array = lgelu__broken_array(net);
+    if (array) {
+        lgelu__fail(net, LGELU_E_MEMORY,
+                    "%n: before it ran, something had been written past the end of the %s", node,
+                    array);
     }
+    lgelu__guard_arrays(net, 1);
     for (i = 0; i < net->count; i++) {
         for (k = 0; k < 4; k++) {
-            guard = lgelu__guard_of_buffer(net, net->nodes[i].internal.buffer + k, time);
-            if (guard) {
+            guard = lgelu__guard_of_buffer(net, i, k, time);
+            if (guard)
                 lgelu__guard_set(guard);
-            }
         }
     }
     guard = lgelu__guard_of_work(net, node);
-    if (guard) {
+    if (guard)
         lgelu__guard_set(guard);
-    }
 }
 
-static void lgelu__guards_look(lgelu_net *net, lgelu_node *node, int time)
+/* Fails if the node that ran has written to a guard of a buffer. `what` it did is for the
+   message. */
+static void lgelu__check_guards_of_buffers(lgelu_net *net, const lgelu_node *node, int time,
+                                           const char *what)
 {
     static const char *const of[4] = { "value", "gradient", "notes for the backward", "scratch" };
-    const char *what = time < net->count ? "forward" : "backward";
-    lgelu__region r[LGELU__REGIONS];
-    void *guard;
     int i, k;
-    if (!LGELU__GUARD) {
-        return;
-    }
-    lgelu__regions(net, r);
-    for (k = 0; k < LGELU__REGIONS; k++) {
-        if (r[k].at && lgelu__guard_broken(lgelu__behind(r[k].at, r[k].bytes))) {
-            lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s", node, what,
-                        r[k].name);
-        }
-    }
-    guard = lgelu__guard_of_work(net, node);
-    if (guard && lgelu__guard_broken(guard)) {
-        lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past its workspace", node, what);
-    }
-    if (net->internal.broken) {
-        lgelu__fail(net, LGELU_E_MEMORY,
-                    "%n: its %s wrote past the workspace of a product's worker", node, what);
-    }
     for (i = 0; i < net->count; i++) {
         for (k = 0; k < 4; k++) {
-            guard = lgelu__guard_of_buffer(net, net->nodes[i].internal.buffer + k, time);
+            void *guard = lgelu__guard_of_buffer(net, i, k, time);
             if (guard && lgelu__guard_broken(guard)) {
                 lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s of %n",
                             node, what, of[k], net->nodes + i);
             }
         }
     }
+}
+
+/* Fails if a guard was written to while the node ran. */
+static void lgelu__guards_after(lgelu_net *net, lgelu_node *node, int time)
+{
+    const char *what = time < net->count ? "forward" : "backward", *array;
+    void *guard;
+    if (!LGELU__GUARD)
+        return;
+    array = lgelu__broken_array(net);
+    if (array) {
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past the end of the %s", node, what,
+                    array);
+    }
+    guard = lgelu__guard_of_work(net, node);
+    if (guard && lgelu__guard_broken(guard))
+        lgelu__fail(net, LGELU_E_MEMORY, "%n: its %s wrote past its workspace", node, what);
+    if (net->internal.broken) {
+        lgelu__fail(net, LGELU_E_MEMORY,
+                    "%n: its %s wrote past the workspace of a product's worker", node, what);
+    }
+    lgelu__check_guards_of_buffers(net, node, time, what);
 }
 
 /* ---- first weights ---- */
@@ -5396,35 +5436,46 @@ typedef struct {
     uint64_t seed;
 } lgelu__first;
 
-/* Draws one task's part of a matrix: normal, or uniform within ±√(6/inputs) (He) or
-   ±√(6/(inputs + outputs)) (Glorot). */
+/* Draws the elements from j to end - 1 of a matrix from the normal distribution. */
+static void lgelu__draw_normal(const lgelu__first *p, float *w, size_t j, size_t end)
+{
+    const float deviation = p->net->nodes[p->node].deviation;
+    for (; j < end; j += 2) {
+        double x[2];
+        lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
+        w[j] = deviation * (float)x[0];
+        if (j + 1 < end)
+            w[j + 1] = deviation * (float)x[1];
+    }
+}
+
+/* The same, uniformly within ±√(6/inputs) (He) or ±√(6/(inputs + outputs)) (Glorot), where each
+   input of a convolution reaches as many outputs as the window has elements. */
+static void lgelu__draw_uniform(const lgelu__first *p, float *w, size_t j, size_t end)
+{
+    const lgelu_node *node = p->net->nodes + p->node;
+    const double rows = (double)lgelu__matrix_rows(node), in = (double)node->weight_count / rows;
+    double out = rows;
+    float bound;
+    if (node->op == LGELU_OP_CONV)
+        out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
+    bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
+    for (; j < end; j++)
+        w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
+}
+
+/* Draws one task's part of a matrix. Tables of vectors are always normal. */
 static void lgelu__first_range(size_t index, void *user)
 {
     const lgelu__first *p = (const lgelu__first *)user;
     const lgelu_node *node = p->net->nodes + p->node;
-    double out = (double)lgelu__matrix_rows(node), in = (double)node->weight_count / out;
-    float *w = p->net->w + node->weight_at, bound;
-    const int normal = node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__LOOKUP);
-    size_t j = index * LGELU__TASK_PARAMETERS,
-           end = lgelu__min(node->weight_count, j + LGELU__TASK_PARAMETERS);
-    if (node->op == LGELU_OP_CONV)
-        out *= (double)(node->window[0] * node->window[1]) / (double)node->groups;
-    bound = (float)sqrt(6 / (node->init == LGELU_INIT_GLOROT ? in + out : in));
-    if (!normal) {
-        while (j < end) {
-            w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
-            j++;
-        }
-        return;
-    }
-    while (j < end) {
-        double x[2];
-        lgelu__normal_pair(x, p->seed, (uint64_t)p->node, j / 2);
-        w[j] = node->deviation * (float)x[0];
-        if (j + 1 < end)
-            w[j + 1] = node->deviation * (float)x[1];
-        j += 2;
-    }
+    float *w = p->net->w + node->weight_at;
+    const size_t j = index * LGELU__TASK_PARAMETERS;
+    const size_t end = lgelu__min(node->weight_count, j + LGELU__TASK_PARAMETERS);
+    if (node->init == LGELU_INIT_NORMAL || lgelu__is_a(node, LGELU__LOOKUP))
+        lgelu__draw_normal(p, w, j, end);
+    else
+        lgelu__draw_uniform(p, w, j, end);
 }
 
 /* Returns the first value of bias j of node i: gains start at 1, the class token is normal, a
@@ -5499,7 +5550,8 @@ static lgelu_status lgelu__nearest_net_make(lgelu_net *net, void *memory, size_t
     /* The workspace of products is not cleared: pages that no thread writes to use no memory. */
     if (net->internal.arena_bytes)
         memset(net->internal.arena, 0, net->internal.arena_bytes);
-    lgelu__guards_make(net);
+    if (LGELU__GUARD)
+        lgelu__guard_arrays(net, 0);
     net->memory = (unsigned char *)memory;
     net->batch = batch;
     net->mode = mode;
@@ -5590,15 +5642,15 @@ static const lgelu__kernels *lgelu__prepacked_for(const lgelu_net *net)
 
 /* Returns Wᵀ of the rows of W (…, k) from `row` on. A prepacked matrix is always used as a
    whole. */
-static lgelu__operand lgelu__weights(const lgelu__job *j, size_t row, size_t k)
+static lgelu__operand lgelu__weights(const lgelu__job *p, size_t row, size_t k)
 {
-    const float *prepacked = lgelu__prepacked_of(j->net, j->node);
+    const float *prepacked = lgelu__prepacked_of(p->net, p->node);
     lgelu__operand w;
     if (prepacked) {
         w.matrix = lgelu__matrix(prepacked, 0);
-        w.panels = lgelu__prepacked_for(j->net);
+        w.panels = lgelu__prepacked_for(p->net);
     } else {
-        w.matrix = lgelu__transpose(j->w + row * k, k);
+        w.matrix = lgelu__transpose(p->w + row * k, k);
         w.panels = NULL;
     }
     return w;
@@ -5650,8 +5702,9 @@ LGELU_DEF int lgelu_linear_tied(lgelu_net *net, const char *name, int x, int emb
 /* Returns the bytes of workspace for y (m, n) = x (m, k) Wᵀ, and for dW and dx. */
 static size_t lgelu__products_bytes(size_t m, size_t n, size_t k)
 {
-    const size_t y = lgelu_multiply_bytes(m, n, k), dw = lgelu_multiply_bytes(n, k, m),
-                 dx = lgelu_multiply_bytes(m, k, n);
+    const size_t y = lgelu_multiply_bytes(m, n, k);
+    const size_t dw = lgelu_multiply_bytes(n, k, m);
+    const size_t dx = lgelu_multiply_bytes(m, k, n);
     return lgelu__max(y, lgelu__max(dw, dx));
 }
 
@@ -5662,18 +5715,18 @@ static size_t lgelu__linear_work(const lgelu__job *p, int train)
 }
 
 /* The linear layer: y (rows, out) = x (rows, in) Wᵀ + b, with W (out, in). */
-static lgelu_status lgelu__linear_forward(lgelu__job *j)
+static lgelu_status lgelu__linear_forward(lgelu__job *p)
 {
-    const size_t out = j->channels, in = j->from->shape[2];
-    const lgelu__operand w = lgelu__weights(j, 0, in);
-    const lgelu_custom_linear *custom = &j->net->custom_linear;
+    const size_t out = p->channels, in = p->from->shape[2];
+    const lgelu__operand w = lgelu__weights(p, 0, in);
+    const lgelu_custom_linear *custom = &p->net->custom_linear;
     lgelu_product y =
-        lgelu__product_make(j->rows, out, in, j->y, out, lgelu__matrix(j->x, in), w.matrix);
-    if (custom->run && j->net->mode != LGELU_MODE_TRAIN
-        && custom->run(j->y, j->x, j->rows, j->net, j->node, custom->user))
+        lgelu__product_make(p->rows, out, in, p->y, out, lgelu__matrix(p->x, in), w.matrix);
+    if (custom->run && p->net->mode != LGELU_MODE_TRAIN
+        && custom->run(p->y, p->x, p->rows, p->net, p->node, custom->user))
         return LGELU_OK;
-    y.bias = j->bias;
-    lgelu__net_multiply(j->net, &y, w.panels);
+    y.bias = p->bias;
+    lgelu__net_multiply(p->net, &y, w.panels);
     return LGELU_OK;
 }
 
@@ -5687,32 +5740,37 @@ LGELU__APART void lgelu__bias_backward(const lgelu__job *p)
 }
 
 /* Computes dW = dyᵀ x, db and dx = dy W. */
-static void lgelu__linear_backward(lgelu__job *j)
+static void lgelu__linear_backward(lgelu__job *p)
 {
-    const size_t out = j->channels, in = j->from->shape[2];
-    lgelu_product p = lgelu__product_make(out, in, j->rows, j->dw, in, lgelu__transpose(j->dy, out),
-                                          lgelu__matrix(j->x, in));
-    p.accumulate = j->add_dw;
-    lgelu__net_multiply(j->net, &p, NULL);
-    lgelu__bias_backward(j);
-    if (!j->dx[0])
+    const size_t out = p->channels, in = p->from->shape[2];
+    lgelu_product dw = lgelu__product_make(out, in, p->rows, p->dw, in,
+                                           lgelu__transpose(p->dy, out), lgelu__matrix(p->x, in));
+    lgelu_product dx;
+    dw.accumulate = p->add_dw;
+    lgelu__net_multiply(p->net, &dw, NULL);
+    lgelu__bias_backward(p);
+    if (!p->dx[0])
         return;
-    p = lgelu__product_make(j->rows, in, out, j->dx[0], in, lgelu__matrix(j->dy, out),
-                            lgelu__matrix(j->w, in));
-    lgelu__net_multiply(j->net, &p, NULL);
+    dx = lgelu__product_make(p->rows, in, out, p->dx[0], in, lgelu__matrix(p->dy, out),
+                             lgelu__matrix(p->w, in));
+    lgelu__net_multiply(p->net, &dx, NULL);
 }
 
 /* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
 
 /* To add a kind of gate (ELU is a small example to follow). A gate whose family is new takes four
    places in this file and three outside, seven in all, counted with a hard swish:
+
+   In this file
      1. LGELU_GATES in [1]: one row at the end. The enum, names in files and messages, and the table
         below follow.
-     2. LGELU__FAMILIES in [4]: one row, if no family computes it yet; its exact function in [3];
-   its kernels forward and backward in [Kc]. Those on 16 bits follow from these.
-     3. The compiler reports the two switches over the kinds, which have no default: the formula in
-        double in tests/tools/reference_net.h, and the operator of the file in onnx_out.c of
-        examples/deploy. onnx_in.c reads it back: test_onnx_files.c requires it.
+     2. If no family computes it yet: LGELU__FAMILIES in [4], one row,
+     3. its exact function in [3],
+     4. and its kernels, forward and backward, in [Kc]. Those on 16 bits follow from these.
+   In these files the compiler reports a switch over the kinds that lacks it
+     5. tests/tools/reference_net.h: the formula in double.
+     6. examples/deploy/onnx_out.c: the operators of a file. onnx_in.c must read them back, which
+        test_onnx_files.c compares.
    Tests that walk the table train and compare it from then on: test_network.c, test_exceptions.c,
    fuzz_network.c. What has public functions of its own, as lgelu_elu_forward, also has: their
    declarations and a row of claims in [1], which tests/sweep.c holds; a test as test_elu.c; its
@@ -5853,13 +5911,14 @@ static void lgelu__gate_rows_forward(const lgelu__job *p, const float *x, size_t
     const float *lambda = p->net->lambda + node->first_lambda;
     const size_t c = p->channels, n = rows * c;
     float *y = p->y + row * c;
-    if (node->gate == LGELU_GATE_CUSTOM)
+    if (node->gate == LGELU_GATE_CUSTOM) {
         node->custom->forward(y, x, n, lgelu__first_value(p, row), p->net, node,
                               node->custom->user);
-    else if (node->lambda_count > 1 && lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI))
+    } else if (node->lambda_count > 1 && lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_PHI)) {
         lgelu_forward_channels(y, x, lambda, rows, c, 1);
-    else
+    } else {
         lgelu__gates[node->gate].forward[lgelu_isa()](y, x, *lambda, n);
+    }
 }
 
 /* Computes rows of dx, unless it is not needed, and adds to the sums of the range. */
@@ -6702,8 +6761,8 @@ static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t 
 static void lgelu__winograd_in(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    const size_t begin = LGELU__WINOGRAD_TILES * task,
-                 end = lgelu__min(p->count, begin + LGELU__WINOGRAD_TILES);
+    const size_t begin = LGELU__WINOGRAD_TILES * task;
+    const size_t end = lgelu__min(p->count, begin + LGELU__WINOGRAD_TILES);
     size_t t, at[16];
     for (t = begin; t < end; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->from, 4, p->padding);
@@ -6719,8 +6778,8 @@ static void lgelu__winograd_in(size_t task, void *user)
 static void lgelu__winograd_out(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
-    const size_t begin = LGELU__WINOGRAD_TILES * task,
-                 end = lgelu__min(p->count, begin + LGELU__WINOGRAD_TILES);
+    const size_t begin = LGELU__WINOGRAD_TILES * task;
+    const size_t end = lgelu__min(p->count, begin + LGELU__WINOGRAD_TILES);
     size_t t, at[4];
     for (t = begin; t < end; t++) {
         lgelu__winograd_pixels(p, at, p->first + t, p->to, 2, 0);
@@ -7251,10 +7310,12 @@ LGELU_DEF int lgelu_max_pool_ceiling(lgelu_net *net, const char *name, int x,
     const int y = lgelu__append_pool(net, LGELU_OP_MAX_POOL, name, x, &w);
     int d;
     for (d = 0; y >= 0 && d < 2; d++) {
+        /* Counted from where the first window begins: the next window, the end of the image, and
+           the end of the last window. */
         const size_t next = net->nodes[y].shape[d] * w.stride[d];
-        const size_t pixels = net->nodes[net->nodes[y].input[0]].shape[d] + w.padding[d];
-        const size_t rest = pixels + w.padding[d] - w.kernel[d] - (next - w.stride[d]);
-        net->nodes[y].shape[d] += rest > 0 && next < pixels;
+        const size_t image = net->nodes[net->nodes[y].input[0]].shape[d] + w.padding[d];
+        const size_t last = next - w.stride[d] + w.kernel[d];
+        net->nodes[y].shape[d] += last < image + w.padding[d] && next < image;
     }
     return y;
 }
@@ -7917,7 +7978,7 @@ static size_t lgelu__attention_keys(const lgelu__attention_job *p, const lgelu__
 }
 
 /* O = P V for `count` queries of a block from number i on, each by the keys that the last one sees.
-   The sums of the rows of P are not yet divided by. */
+   The rows of P have not been divided by their sums yet. */
 static void lgelu__attention_outputs(const lgelu__attention_job *p, const lgelu__attention_block *b,
                                      size_t i, size_t count, const float *s, void *work)
 {
@@ -7932,9 +7993,11 @@ static void lgelu__attention_outputs(const lgelu__attention_job *p, const lgelu_
 static int lgelu__all_finite(const float *x, size_t n)
 {
     size_t i;
-    for (i = 0; i < n && fabsf(x[i]) <= FLT_MAX; i++) {
+    for (i = 0; i < n; i++) {
+        if (!(fabsf(x[i]) <= FLT_MAX))
+            return 0;
     }
-    return i == n;
+    return 1;
 }
 
 static void lgelu__attention_forward_block(const lgelu__attention_job *p,
@@ -8111,17 +8174,19 @@ LGELU_DEF int lgelu_patches(lgelu_net *net, const char *name, int image, size_t 
     return lgelu__append(net, &node);
 }
 
-/* Copies row i of the image, which has one line of each of the `across` patches beside each other,
-   to these patches; in the backward the other way. */
+/* Copies each row of the image, which has one line of each of the `across` patches beside each
+   other, to these patches; in the backward the other way. i counts the rows of all samples; side
+   divides those of each. */
 static void lgelu__patches_range(const lgelu__job *p, size_t row, size_t rows)
 {
-    const size_t *x = p->from->shape, side = p->node->option[0], line = side * x[2],
-                 across = x[1] / side, sample = row / rows;
+    const size_t *x = p->from->shape;
+    const size_t side = p->node->option[0], line = side * x[2], across = x[1] / side;
+    const size_t first = row / rows * x[0];
     size_t i, k;
-    for (i = 0; i < x[0]; i++) {
+    for (i = first; i < first + x[0]; i++) {
         for (k = 0; k < across; k++) {
-            const size_t at = ((sample * x[0] + i) * across + k) * line,
-                         to = (((sample * x[0] + i) / side * across + k) * side + i % side) * line;
+            const size_t at = (i * across + k) * line;
+            const size_t to = ((i / side * across + k) * side + i % side) * line;
             if (p->dy)
                 memcpy(p->dx[0] + at, p->dy + to, line * sizeof *p->y);
             else
@@ -8153,8 +8218,8 @@ static void lgelu__transpose_range(const lgelu__job *p, size_t row, size_t rows)
     size_t first, left, i, k;
     for (first = 0; first < lines; first += SIDE) {
         for (left = 0; left < length; left += SIDE) {
-            const size_t down = lgelu__min(lines, first + SIDE),
-                         right = lgelu__min(length, left + SIDE);
+            const size_t down = lgelu__min(lines, first + SIDE);
+            const size_t right = lgelu__min(length, left + SIDE);
             for (i = first; i < down; i++) {
                 for (k = left; k < right; k++)
                     y[k * lines + i] = x[i * length + k];
@@ -8175,8 +8240,8 @@ LGELU_DEF int lgelu_class_token(lgelu_net *net, const char *name, int x)
 /* The learned token, then the sample's tokens. */
 static void lgelu__class_token_range(const lgelu__job *p, size_t row, size_t rows)
 {
-    const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y, at = row * c,
-                 from = (row - row / rows) * c;
+    const size_t c = p->channels, bytes = (rows - 1) * c * sizeof *p->y;
+    const size_t at = row * c, from = (row - row / rows) * c;
     if (p->dy) {
         memcpy(p->dx[0] + from, p->dy + at + c, bytes);
     } else {
@@ -8310,6 +8375,14 @@ static void lgelu__cross_entropy_backward(lgelu__job *p)
 static size_t lgelu__linear_fused_aux(const lgelu__job *p)
 {
     return lgelu__times(p->rows, p->from->shape[2] * sizeof(float));
+}
+
+/* The loss computes the products of the linear layer. */
+static size_t lgelu__linear_loss_work(const lgelu__job *p, int train)
+{
+    lgelu__job linear;
+    lgelu__job_size(&linear, p->net, p->net->nodes + p->node->input[0], p->samples);
+    return lgelu__linear_work(&linear, train);
 }
 
 /* Computes the losses of all rows, and the gradients of the linear layer if they are wanted. */
@@ -8467,10 +8540,11 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
    In these files, the compiler reports that the kind is missing
      4. tests/tools/reference_net.h: the layer in double, in a switch without default.
      5. tests/fuzz_network.c: a row of its builder; a rule, if it changes the shape or refuses
-        something.
-     6. examples/deploy/onnx_out.c: the nodes of a file, in a switch without default. onnx_in.c must
-        read them back, with the same values (tests/tools/onnx_back.c compares): a reader, its row
-        in the table of operators, and the builder's case.
+        something, as a layer of two inputs does.
+     6. examples/deploy/onnx_out.c: the nodes of a file, and whether its value has channels first
+        there, in two switches without default. onnx_in.c must read them back, with the same values
+        (tests/tools/onnx_back.c compares): a reader, its row in the table of operators, and the
+        builder's case.
    Nothing else is required. torch_file.c of examples/deploy names only the matrices that PyTorch
    stores in another form; bounds.c, int8.c and c_file.c list what they can do and refuse any other
    kind by its name. No compiler requires the tests: test_network.c, test_transformer.c or
@@ -8852,18 +8926,19 @@ static lgelu_status lgelu__run(lgelu_net *net, lgelu__team_function *run, lgelu_
     return net->status;
 }
 
+/* Computes the value of node i, or adds a loss to net.loss. */
 static void lgelu__forward_layer(lgelu_net *net, int i)
 {
     lgelu_node *node = net->nodes + i;
     const lgelu__layer *layer = lgelu__layer_of(node);
     lgelu__job job = lgelu__job_make(net, node);
     lgelu_status status = LGELU_OK;
-    lgelu__guards_set(net, node, i);
+    lgelu__guards_before(net, node, i);
     if (layer->forward)
         status = layer->forward(&job);
     if (!status && layer->range)
         lgelu__for_rows(&job, layer->range);
-    lgelu__guards_look(net, node, i);
+    lgelu__guards_after(net, node, i);
 }
 
 /* Returns the index of the first of n values for which |factor·x| < bound is false, or n. */
@@ -9147,6 +9222,7 @@ static void lgelu__backward_add(const lgelu__job *job, int k)
     x->internal.holds |= LGELU__HOLDS_DY;
 }
 
+/* Computes the gradients of node i: those of its inputs and of its parameters. */
 static void lgelu__backward_layer(lgelu_net *net, int i)
 {
     lgelu_node *node = net->nodes + i, *matrix = lgelu__matrix_owner(net, node);
@@ -9160,17 +9236,18 @@ static void lgelu__backward_layer(lgelu_net *net, int i)
     matrix->internal.holds |= LGELU__HOLDS_DW;
     for (k = 0; k < node->inputs; k++)
         lgelu__backward_target(&job, k);
-    lgelu__guards_set(net, node, time);
+    lgelu__guards_before(net, node, time);
     if (layer->backward)
         layer->backward(&job);
     else if (job.dx[0])
         lgelu__for_rows(&job, layer->range);
     for (k = 0; k < node->inputs; k++)
         lgelu__backward_add(&job, k);
-    lgelu__guards_look(net, node, time);
+    lgelu__guards_after(net, node, time);
 }
 
-/* Leaves out nodes that learn nothing, and those on which no loss depends. */
+/* Runs the backward of the layers, except for those that learn nothing, or on which no loss
+   depends. */
 static void lgelu__run_backward(const lgelu_threads *team, void *user)
 {
     lgelu_net *net = (lgelu_net *)user;
@@ -9362,8 +9439,8 @@ static long lgelu__due(const lgelu_training *plan, long step)
 {
     const long begin = plan->hardening.begin, end = plan->hardening.end;
     unsigned long every = plan->harden_every > 1 ? (unsigned long)plan->harden_every : 1;
-    unsigned long all = (unsigned long)end - (unsigned long)begin,
-                  done = (unsigned long)step - (unsigned long)begin;
+    const unsigned long all = (unsigned long)end - (unsigned long)begin;
+    const unsigned long done = (unsigned long)step - (unsigned long)begin;
     if (end <= begin || done >= all || (done - 1) / every >= (all - 1) / every)
         return end;
     return (long)((unsigned long)begin + ((done - 1) / every + 1) * every);
@@ -9380,26 +9457,20 @@ LGELU_DEF int lgelu_training_settled(const lgelu_training *plan, long step)
     return next > plan->hardening.begin && lgelu__due(plan, next) >= plan->hardening.end;
 }
 
-/* Returns λ number k in this step as the plan drives it from λ0, or 0 if it is learned. */
-static float lgelu__driven_from(const lgelu_net *net, const lgelu_training *plan, int k,
-                                float lambda0, long step)
+/* Returns λ number k in this step as the plan drives it, or 0 if it is learned then. It is driven
+   from lambda0, the λ at which hardening began: 0 before that, when it would begin at lambda. */
+static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, float lambda,
+                           float lambda0, long step)
 {
+    const float first = lambda0 >= 1 ? lambda0 : lambda;
     lgelu_hardening hardening = plan->hardening;
     if (plan->drive)
-        return plan->drive(k, lambda0, step, plan->user);
+        return plan->drive(k, first, step, plan->user);
     if (!(hardening.target > 0) || step <= hardening.begin)
         return 0;
     /* LGELU_SHAPE_LINEAR_S is linear in the network's s. */
     hardening.h = net->lambda_map;
-    return lgelu_harden(lambda0, &hardening, lgelu__due(plan, step));
-}
-
-/* The same from the λ and λ0 of a gate. λ0 is 0 before hardening has begun; then it would begin at
-   that λ. */
-static float lgelu__driven(const lgelu_net *net, const lgelu_training *plan, int k, float lambda,
-                           float lambda0, long step)
-{
-    return lgelu__driven_from(net, plan, k, lambda0 >= 1 ? lambda0 : lambda, step);
+    return lgelu_harden(first, &hardening, lgelu__due(plan, step));
 }
 
 /* Returns whether λ number k is learned in the current step of the plan, or, if plan is NULL, at
@@ -9721,8 +9792,8 @@ LGELU_DEF const float *lgelu_net_value(const lgelu_net *net, int node)
         return NULL;
     /* A later layer may have overwritten it in place. */
     for (y = x + 1; y < net->nodes + net->count; y++) {
-        if (y->internal.value_node == x->internal.value_node && !lgelu__is_a(y, LGELU__FUSED)
-            && y->op != LGELU_OP_VIEW)
+        const int same = y->internal.value_node == x->internal.value_node;
+        if (same && !lgelu__is_a(y, LGELU__FUSED) && y->op != LGELU_OP_VIEW)
             return NULL;
     }
     return lgelu__buffer_at(net, x, LGELU__VALUE);
@@ -9975,10 +10046,7 @@ static void lgelu__tensor_shape(const lgelu_node *node, int role, lgelu__tensor 
     t->shape[1] = 1;
     if (!is_matrix)
         return;
-    if (lgelu__is_a(node, LGELU__LOOKUP))
-        t->shape[0] = t->n / node->shape[2];
-    else
-        t->shape[0] = lgelu__matrix_rows(node);
+    t->shape[0] = lgelu__matrix_rows(node);
     t->shape[1] = t->n / lgelu__max(t->shape[0], 1);
 }
 
