@@ -15716,6 +15716,24 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
     }
 }
 
+/* Whether the tiles of a group of slivers prefetch the next group. Lower tiles take too little time
+   for that: there, each 16 columns of A are prefetched while those before are copied, which saves
+   4 to 9 % of the time of AᵀB (AVX2, Zen 3). */
+#define v_tall (v_rows > 8)
+
+/* Prefetches up to 16 columns of A, from `column` of the block on, for a group of slivers. It is
+   inlined, since gcc removes calls of a function that only prefetches. */
+LGELU__WORD void LGELU__FN(prefetch_group)(const lgelu__block_state *b, size_t row, size_t column)
+{
+    const lgelu_matrix *a = &b->p->job->a;
+    const size_t end = lgelu__min(b->t.k, column + 16);
+    size_t i, k;
+    for (k = column; k < end; k++) {
+        for (i = 0; i < LGELU__GROUP * v_rows + 16; i += 16)
+            LGELU__FETCH(LGELU__PAST(a->x, row + i + (b->k0 + k) * a->col_stride));
+    }
+}
+
 /* Sets where the tiles of the rows from `row` on read A: in place, or from a copy that is made
    here. */
 static LGELU__TARGET void LGELU__FN(place_a)(lgelu__block_state *b, size_t row, size_t rows)
@@ -15728,7 +15746,7 @@ static LGELU__TARGET void LGELU__FN(place_a)(lgelu__block_state *b, size_t row, 
         t->a_col = a->col_stride;
     } else if (b->p->across) {
         /* A group of slivers is copied side by side, 16 columns of A at a time. */
-        enum { wide = v_rows > 8 ? 16 : 8 };
+        enum { wide = v_tall ? 16 : 8 };
         lgelu_matrix turned = *a;
         size_t k, q, high;
         turned.row_stride = a->col_stride;
@@ -15738,6 +15756,8 @@ static LGELU__TARGET void LGELU__FN(place_a)(lgelu__block_state *b, size_t row, 
         t->a = b->a_pack + b->in * t->k * wide;
         if (!b->in) {
             for (k = 0; k < t->k; k += 16) {
+                if (!v_tall)
+                    LGELU__FN(prefetch_group)(b, row, k + 16);
                 b->at = row;
                 for (q = 0; q < LGELU__GROUP && b->at < b->end; q++) {
                     high = lgelu__height(b->end - b->at, b->most);
@@ -15757,8 +15777,8 @@ static LGELU__TARGET void LGELU__FN(place_a)(lgelu__block_state *b, size_t row, 
     }
 }
 
-/* Sets which part of A the tiles prefetch: the rows of the next sliver, or two cache lines of half
-   of the rows of the next group. */
+/* Sets which part of A the tiles prefetch: the rows of the next sliver, or, if they are tall, two
+   cache lines of half of the rows of the next group. */
 static LGELU__TARGET void LGELU__FN(prefetch_a)(lgelu__block_state *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
@@ -15767,7 +15787,7 @@ static LGELU__TARGET void LGELU__FN(prefetch_a)(lgelu__block_state *b, size_t ne
         t->next = a->x + next * a->row_stride + b->k0;
         t->next_row = a->row_stride;
         t->next_step = lgelu__min((t->k - 1) / b->panels + 1, 32);
-    } else if (b->p->across && b->at < b->end) {
+    } else if (v_tall && b->p->across && b->at < b->end) {
         const size_t half = LGELU__GROUP / 2;
         t->next =
             a->x + b->at + b->in % half * 32 + (b->k0 + b->in / half * (t->k / 2)) * a->col_stride;
@@ -16590,6 +16610,7 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_lanes
 #undef v_rows
 #undef v_flat
+#undef v_tall
 #undef v_few
 #undef v_part
 #undef v_step
