@@ -1490,88 +1490,131 @@ static lgelu_status onnx_reject(char text[160], lgelu_status status, const char 
                 : deploy_refuse(text, status, "%s", why);
 }
 
+/* Marks the layers on which the output depends. */
+static void onnx_want(onnx_writer *w)
+{
+    const lgelu_net *net = w->net;
+    int i, k;
+    memset(w->flag, 0, (size_t)net->count);
+    w->flag[w->output] = ONNX_WANTED;
+    for (i = w->output; i >= 0; i--) {
+        for (k = 0; w->flag[i] & ONNX_WANTED && k < net->nodes[i].inputs; k++)
+            w->flag[net->nodes[i].input[k]] |= ONNX_WANTED;
+    }
+}
+
+/* Returns whether an input of the network has channels first in the file. A single row may be
+   tokens or an image: the layers that read it decide. */
+static int onnx_input_is_first(onnx_writer *w, int i)
+{
+    const lgelu_net *net = w->net;
+    const lgelu_node *node = net->nodes + i;
+    int first = node->shape[0] > 1, k;
+    if (w->o->input == ONNX_CHANNELS_LAST)
+        return 0;
+    if ((w->o->input == ONNX_FLAT || (w->o->input == ONNX_ROW && node->shape[0] == 1))
+        && w->flat < 0 && onnx_has_pixels(node)) {
+        w->flat = i;
+        onnx_join(w->picture, node->name, "/picture");
+        return w->o->input == ONNX_ROW;
+    }
+    for (k = i + 1; k < net->count && onnx_has_pixels(node); k++) {
+        if (net->nodes[k].inputs && net->nodes[k].input[0] == i) {
+            first |= net->nodes[k].op == LGELU_OP_CONV || net->nodes[k].op == LGELU_OP_MAX_POOL
+                     || net->nodes[k].op == LGELU_OP_AVERAGE_POOL
+                     || net->nodes[k].op == LGELU_OP_PATCHES;
+        }
+    }
+    return first;
+}
+
+/* Returns whether the value of layer i has channels first in the file; its inputs are marked. There
+   is no default, so that the compiler reports a new kind. */
+static int onnx_is_first(onnx_writer *w, int i)
+{
+    const lgelu_node *node = w->net->nodes + i;
+    const int input = node->inputs && w->flag[node->input[0]] & ONNX_FIRST;
+    switch (node->op) {
+    case LGELU_OP_INPUT: return onnx_input_is_first(w, i);
+    case LGELU_OP_CONV:
+    case LGELU_OP_GROUP_NORM:
+    case LGELU_OP_MAX_POOL:
+    case LGELU_OP_AVERAGE_POOL: return 1;
+    case LGELU_OP_BATCH_NORM: return onnx_has_pixels(node) || input;
+    case LGELU_OP_GATE:
+    case LGELU_OP_SIGMOID:
+    case LGELU_OP_ADD:
+    case LGELU_OP_MUL:
+    case LGELU_OP_SCALE:
+    case LGELU_OP_CONCAT:
+    case LGELU_OP_DROPOUT: return input;
+    case LGELU_OP_VIEW: return onnx_is_alias(w, node) && input;
+    case LGELU_OP_TOKENS:
+    case LGELU_OP_LABELS:
+    case LGELU_OP_LINEAR:
+    case LGELU_OP_EMBEDDING:
+    case LGELU_OP_POSITION:
+    case LGELU_OP_ROTARY:
+    case LGELU_OP_LAYER_NORM:
+    case LGELU_OP_RMS_NORM:
+    case LGELU_OP_ATTENTION:
+    case LGELU_OP_PATCHES:
+    case LGELU_OP_TRANSPOSE:
+    case LGELU_OP_CLASS_TOKEN:
+    case LGELU_OP_MEAN_TOKENS:
+    case LGELU_OP_CROSS_ENTROPY:
+    case LGELU_OP_SQUARED_ERROR:
+    case LGELU_OP_CUSTOM_LOSS:
+    case LGELU_OP_COUNT: break;
+    }
+    return 0;
+}
+
+/* Returns whether the vector of view i keeps ONNX's order: only linear layers read it, whose
+   columns are reordered instead. */
+static int onnx_is_mixed(const onnx_writer *w, int i)
+{
+    const lgelu_net *net = w->net;
+    const int from = onnx_source(w, net->nodes[i].input[0]);
+    int k, j;
+    if (onnx_source(w, w->output) == i || !(w->flag[from] & ONNX_FIRST)
+        || !onnx_has_pixels(net->nodes + from) || net->nodes[from].shape[2] < 2)
+        return 0;
+    for (k = i + 1; k < net->count; k++) {
+        const lgelu_node *reader = net->nodes + k;
+        for (j = 0; w->flag[k] & ONNX_WANTED && j < reader->inputs; j++) {
+            if (!onnx_is_alias(w, reader) && onnx_source(w, reader->input[j]) == i
+                && (reader->op != LGELU_OP_LINEAR || reader->tied))
+                return 0;
+        }
+    }
+    return 1;
+}
+
 /* Decides which layers are wanted, which are channels first, which batch norms are folded into
    their convolutions, and which flattened vectors keep ONNX's order. */
 static void onnx_plan(onnx_writer *w)
 {
     const lgelu_net *net = w->net;
-    int i, k, j;
-    memset(w->flag, 0, (size_t)net->count);
+    int i;
+    onnx_want(w);
     w->flat = w->one = w->named = -1;
-    w->flag[w->output] = ONNX_WANTED;
-    for (i = w->output; i >= 0; i--) {
-        if (w->flag[i] & ONNX_WANTED) {
-            for (k = 0; k < net->nodes[i].inputs; k++)
-                w->flag[net->nodes[i].input[k]] |= ONNX_WANTED;
-        }
-    }
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        const int from = node->inputs ? node->input[0] : i;
-        int first = 0;
         if (!(w->flag[i] & ONNX_WANTED))
             continue;
-        if (w->o->fold && node->op == LGELU_OP_BATCH_NORM && net->nodes[from].op == LGELU_OP_CONV
-            && deploy_reader(net, NULL, from, net->count - 1) == i)
+        if (w->o->fold && node->op == LGELU_OP_BATCH_NORM
+            && net->nodes[node->input[0]].op == LGELU_OP_CONV
+            && deploy_reader(net, NULL, node->input[0], net->count - 1) == i)
             w->flag[i] |= ONNX_FOLDED;
-        switch (node->op) {
-        /* A single row may be tokens or an image: the layers that read it decide. */
-        case LGELU_OP_INPUT:
-            if (w->o->input == ONNX_CHANNELS_LAST)
-                break;
-            if ((w->o->input == ONNX_FLAT || (w->o->input == ONNX_ROW && node->shape[0] == 1))
-                && w->flat < 0 && onnx_has_pixels(node)) {
-                w->flat = i;
-                onnx_join(w->picture, node->name, "/picture");
-                first = w->o->input == ONNX_ROW;
-                break;
-            }
-            first = node->shape[0] > 1;
-            for (k = i + 1; k < net->count && onnx_has_pixels(node); k++) {
-                if (net->nodes[k].inputs && net->nodes[k].input[0] == i) {
-                    first |= net->nodes[k].op == LGELU_OP_CONV
-                             || net->nodes[k].op == LGELU_OP_MAX_POOL
-                             || net->nodes[k].op == LGELU_OP_AVERAGE_POOL
-                             || net->nodes[k].op == LGELU_OP_PATCHES;
-                }
-            }
-            break;
-        case LGELU_OP_CONV:
-        case LGELU_OP_GROUP_NORM:
-        case LGELU_OP_MAX_POOL:
-        case LGELU_OP_AVERAGE_POOL: first = 1; break;
-        case LGELU_OP_BATCH_NORM:
-            first = onnx_has_pixels(node) || w->flag[from] & ONNX_FIRST;
-            break;
-        case LGELU_OP_GATE:
-        case LGELU_OP_SIGMOID:
-        case LGELU_OP_ADD:
-        case LGELU_OP_MUL:
-        case LGELU_OP_SCALE:
-        case LGELU_OP_CONCAT:
-        case LGELU_OP_DROPOUT: first = w->flag[from] & ONNX_FIRST; break;
-        case LGELU_OP_VIEW: first = onnx_is_alias(w, node) && w->flag[from] & ONNX_FIRST; break;
-        default: break;
-        }
-        if (first)
+        if (onnx_is_first(w, i))
             w->flag[i] |= ONNX_FIRST;
     }
     for (i = 0; i < net->count; i++) {
-        if (w->flag[i] & ONNX_WANTED && net->nodes[i].op == LGELU_OP_VIEW
-            && !onnx_is_alias(w, net->nodes + i)) {
-            const int from = onnx_source(w, net->nodes[i].input[0]);
-            int linear = onnx_source(w, w->output) != i && w->flag[from] & ONNX_FIRST
-                         && onnx_has_pixels(net->nodes + from) && net->nodes[from].shape[2] > 1;
-            for (k = i + 1; k < net->count && linear; k++) {
-                for (j = 0; w->flag[k] & ONNX_WANTED && j < net->nodes[k].inputs; j++) {
-                    if (!onnx_is_alias(w, net->nodes + k)
-                        && onnx_source(w, net->nodes[k].input[j]) == i)
-                        linear = net->nodes[k].op == LGELU_OP_LINEAR && !net->nodes[k].tied;
-                }
-            }
-            if (linear)
-                w->flag[i] |= ONNX_MIXED;
-        }
+        const lgelu_node *node = net->nodes + i;
+        if (w->flag[i] & ONNX_WANTED && node->op == LGELU_OP_VIEW && !onnx_is_alias(w, node)
+            && onnx_is_mixed(w, i))
+            w->flag[i] |= ONNX_MIXED;
     }
 }
 
