@@ -183,7 +183,8 @@ typedef struct {
 
 /* How a way is made. */
 typedef struct {
-    const char *key, *text;
+    const char *key, *name;
+    const char *more; /* follows the name in the table; NULL: nothing */
     onnx_relu_what what;
     int fitted;      /* one ReLU, too, is fitted to what its gate reads */
     double ridge;    /* 0: chosen for each matrix */
@@ -192,7 +193,7 @@ typedef struct {
 
 /* A way to a ReLU network: a file in memory, and what it does on the test part. */
 typedef struct {
-    const char *key, *text;
+    const char *key, *name, *more; /* as in the recipe */
     recipe how;
     onnx_relu *relu; /* its gates and layers; NULL: it is no conversion over the graph */
     byte_array file;
@@ -269,7 +270,7 @@ double conversion_difference(const conversion *c, const onnx_tensor *a, const on
 int conversion_within(conversion *c);
 int conversion_average(conversion *c);
 /* Adds a file as a way. Takes the bytes over. */
-int conversion_add(conversion *c, const char *key, const char *text, byte_array *file);
+int conversion_add(conversion *c, const char *key, const char *name, byte_array *file);
 /* After fine-tuning, chooses the way with the best score on held-out training samples. */
 int conversion_choose(conversion *c);
 /* Compares all ways with the original on the test part. */

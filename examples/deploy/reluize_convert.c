@@ -646,7 +646,7 @@ int append(const void *p, size_t n, void *user)
     return 0;
 }
 
-int conversion_add(conversion *c, const char *key, const char *text, byte_array *file)
+int conversion_add(conversion *c, const char *key, const char *name, byte_array *file)
 {
     const onnx_run_options o = run_options();
     way *w = c->way + c->ways;
@@ -655,7 +655,7 @@ int conversion_add(conversion *c, const char *key, const char *text, byte_array 
         return fail("more than %d ways", MOST_WAYS);
     memset(w, 0, sizeof *w);
     w->key = key;
-    w->text = text;
+    w->name = name;
     c->ways++;
     if (!file)
         return 0;
@@ -751,7 +751,7 @@ static int add_inputs(const conversion *c, onnx_relu *r, size_t samples)
 onnx_relu *conversion_begin(conversion *c, size_t samples)
 {
     progress p = { NULL, NULL, 0, 0 };
-    const recipe how = { "", "", ONNX_RELU_COLD, 1, 0, NULL };
+    const recipe how = { "", "", NULL, ONNX_RELU_COLD, 1, 0, NULL };
     onnx_relu_options o = relu_options(&how, &p);
     char message[160];
     onnx_relu *r;
@@ -836,11 +836,12 @@ int conversion_convert(conversion *c, const recipe *how)
     if (!bad && onnx_edit_write(r->edit, append, &file, message))
         bad = fail("%s: %s", option.model, message);
     end_progress();
-    bad = bad || conversion_add(c, how->key, how->text, &file);
+    bad = bad || conversion_add(c, how->key, how->name, &file);
     if (bad) {
         onnx_relu_end(r);
         return 1;
     }
+    c->way[c->ways - 1].more = how->more;
     c->way[c->ways - 1].relu = r;
     c->way[c->ways - 1].seconds = seconds() - p.start;
     c->way[c->ways - 1].work = processor_seconds() - work;
@@ -913,34 +914,45 @@ static int add_family(conversion *c, int fitted, const int *plan)
     static const struct {
         onnx_relu_what what;
         double ridge;
-        const char *key[2], *text[2]; /* of plain gates, of fitted ones */
+        const char *key[2], *name[2], *more[2]; /* of plain gates, of fitted ones */
     } member[] = {
         { ONNX_RELU_COLD,
           0,
           { "cold", "kinks" },
-          { "cold swap: ReLU, nothing else", "fitted ReLUs, nothing else" } },
+          { "cold swap", "fitted ReLUs" },
+          { ": ReLU, nothing else", ", nothing else" } },
         { ONNX_RELU_REFIT,
           0,
           { "refitted", "kinks_refitted" },
-          { "refitted", "fitted ReLUs, refitted" } },
+          { "refitted", "fitted ReLUs, refitted" },
+          { NULL, NULL } },
         { ONNX_RELU_REFIT,
           1,
           { "refitted_1", "kinks_refitted_1" },
-          { "refitted, ridge 1", "fitted ReLUs, refitted, ridge 1" } },
+          { "refitted, ridge 1", "fitted ReLUs, refitted, ridge 1" },
+          { NULL, NULL } },
         { ONNX_RELU_REFIT,
           10,
           { "refitted_10", "kinks_refitted_10" },
-          { "refitted, ridge 10", "fitted ReLUs, refitted, ridge 10" } },
+          { "refitted, ridge 10", "fitted ReLUs, refitted, ridge 10" },
+          { NULL, NULL } },
     };
-    static const recipe biases = { "biases", "biases corrected", ONNX_RELU_BIASES, 0, 0, NULL };
+    static const recipe biases = {
+        "biases", "biases corrected", NULL, ONNX_RELU_BIASES, 0, 0, NULL
+    };
     /* several ReLUs are fitted in any case */
     const int several = option.relus > 1 && option.within <= 0;
     const int first = c->ways;
     size_t k;
     for (k = 0; k < sizeof member / sizeof *member; k++) {
-        const recipe how = { member[k].key[fitted], member[k].text[fitted || (several && !k)],
-                             member[k].what,        fitted,
-                             member[k].ridge,       plan };
+        const int named = fitted || (several && !k);
+        const recipe how = { member[k].key[fitted],
+                             member[k].name[named],
+                             member[k].more[named],
+                             member[k].what,
+                             fitted,
+                             member[k].ridge,
+                             plan };
         if (conversion_convert(c, &how))
             return 1;
         if (c->way[c->ways - 1].held < c->way[first].held / 2)
@@ -992,9 +1004,8 @@ static void note_one_relu(conversion *c, const way *w)
 
 int conversion_make(conversion *c)
 {
-    static const recipe cold = {
-        "cold", "cold swap: ReLU, nothing else", ONNX_RELU_COLD, 0, 0, NULL
-    };
+    static const recipe cold = { "cold", "cold swap", ": ReLU, nothing else", ONNX_RELU_COLD, 0,
+                                 0,      NULL };
     int bad;
     divide_training(c);
     bad =

@@ -306,30 +306,33 @@ static int fits_alone(source *s)
     return 0;
 }
 
-/* Appends sizes to a text, each behind a comma. */
+/* Appends sizes to a list that begins with a bracket, with commas between them. */
 static void add_sizes(char *text, size_t bytes, const int64_t *dim, int rank)
 {
     size_t n = strlen(text);
     int k;
-    for (k = 0; k < rank && n < bytes - 24; k++)
-        n += dim[k] < 0 ? (size_t)snprintf(text + n, bytes - n, ", any")
-                        : (size_t)snprintf(text + n, bytes - n, ", %lld", (long long)dim[k]);
+    for (k = 0; k < rank && n < bytes - 24; k++) {
+        const char *comma = text[n - 1] == '(' ? "" : ", ";
+        n += dim[k] < 0 ? (size_t)snprintf(text + n, bytes - n, "%sany", comma)
+                        : (size_t)snprintf(text + n, bytes - n, "%s%lld", comma, (long long)dim[k]);
+    }
 }
 
 static int refuse_shape(const source *s)
 {
     const onnx_declared *d = &data.graph->value[s->value].declared;
-    char expected[200] = "(samples", whole[200] = "", found[200] = "";
-    size_t m = 0;
+    char expected[200] = "(samples", whole[200] = "", found[200] = "(";
+    int64_t dim[NPY_DIMS];
     int k;
     add_sizes(expected, sizeof expected, s->dim, s->rank);
     if (!s->alone && d->dim[0] > 1) {
         strcpy(whole, "), or, for one sample a run, (samples");
         add_sizes(whole, sizeof whole, d->dim, d->rank);
     }
-    for (k = 0; k < (int)s->array.dims && m < sizeof found - 24; k++)
-        m += (size_t)snprintf(found + m, sizeof found - m, k ? ", %zu" : "%zu", s->array.shape[k]);
-    return fail("%s: input '%s': expected an array %s%s), found (%s)", s->file, input_name(s),
+    for (k = 0; k < (int)s->array.dims; k++)
+        dim[k] = (int64_t)s->array.shape[k];
+    add_sizes(found, sizeof found, dim, (int)s->array.dims);
+    return fail("%s: input '%s': expected an array %s%s), found %s)", s->file, input_name(s),
                 expected, whole, found);
 }
 

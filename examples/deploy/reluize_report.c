@@ -45,7 +45,7 @@ static void print_ways(FILE *f, const conversion *c)
     for (w = scored ? 0 : 1; w < c->ways; w++) {
         const measured *m = &c->way[w].m;
         char score[32] = "", nats[32] = "", flips[32] = "", divergence[32] = "";
-        char largest[32] = "", mean[32] = "";
+        char largest[32] = "", mean[32] = "", name[80];
         const char *const columns[4] = { flips, largest, mean, divergence };
         if (scored)
             snprintf(score, sizeof score, "%.2f", m->score);
@@ -61,7 +61,8 @@ static void print_ways(FILE *f, const conversion *c)
         }
         if (w && kept)
             snprintf(divergence, sizeof divergence, "%zu of %zu", m->both, m->either);
-        fprintf(f, "%-44s %10s", c->way[w].text, score);
+        snprintf(name, sizeof name, "%s%s", c->way[w].name, c->way[w].more ? c->way[w].more : "");
+        fprintf(f, "%-44s %10s", name, score);
         print_row(f, nats, columns, w == c->written ? "  written" : "");
     }
     fprintf(f, "\n%sLargest and mean: the change of an output from the network before.\n",
@@ -89,15 +90,6 @@ static const char *measure_of(const conversion *c)
                             : "mean change beside the deviation";
 }
 
-/* How many bytes of a way's text name it: without what explains it. */
-static int short_name(const char *text)
-{
-    const char *end = strstr(text, ": ReLU");
-    if (!end)
-        end = strstr(text, ", nothing else");
-    return (int)(end ? (size_t)(end - text) : strlen(text));
-}
-
 /* How far the ways are on the samples that choose between them. */
 static void print_candidates(FILE *f, const conversion *c)
 {
@@ -106,8 +98,7 @@ static void print_candidates(FILE *f, const conversion *c)
             measure_of(c));
     for (w = 1; w < c->ways; w++) {
         if (c->way[w].hold.rows)
-            fprintf(f, "%s %.*s %.3g", n++ ? ";" : "", short_name(c->way[w].text), c->way[w].text,
-                    c->way[w].held);
+            fprintf(f, "%s %s %.3g", n++ ? ";" : "", c->way[w].name, c->way[w].held);
     }
     fprintf(f, ".\n");
 }

@@ -161,11 +161,13 @@ static int convert(conversion *c, order_of_plans *o)
     conversion_keep_nearest(c, first);
     o->how = w->how;
     o->how.key = "within";
-    o->how.text = w->how.what == ONNX_RELU_COLD ? "fitted ReLUs, the fewest"
+    o->how.name = w->how.what == ONNX_RELU_COLD ? "fitted ReLUs, the fewest"
                   : w->how.ridge > 0            ? "refitted, weights held back, the fewest ReLUs"
                                                 : "refitted, the fewest ReLUs";
+    o->how.more = NULL;
     w->key = o->how.key;
-    w->text = o->how.text;
+    w->name = o->how.name;
+    w->more = NULL;
     return 0;
 }
 
