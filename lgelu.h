@@ -1857,7 +1857,8 @@ LGELU__INLINE unsigned lgelu__round_to_nearest(void) { return 0; }
 LGELU__INLINE void lgelu__restore_rounding(unsigned mode) { (void)mode; }
 #endif
 #endif
-/* Executes a statement with rounding to nearest. */
+/* Executes a statement with rounding to nearest. Where that is all of a public function lgelu_NAME,
+   lgelu__nearest_NAME computes. */
 #define LGELU__TO_NEAREST(statement)                            \
     do {                                                        \
         const unsigned lgelu__mode = lgelu__round_to_nearest(); \
