@@ -15429,10 +15429,11 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
             for (v = 0; v < vectors; v++)
                 v_store(*into + v * v_lanes, t[v]);
             *into += 2 * v_lanes;
-            /* Prefetch the same row of the next panel. */
+            /* Prefetch the same row of the next panel, at the ends of cache lines: if B is not
+               aligned, the first one also has the end of this panel. */
             LGELU__UNROLL
             for (v = 0; v < vectors * v_lanes; v += 16)
-                LGELU__FETCH(LGELU__PAST(*h, p->next_panel + v));
+                LGELU__FETCH(LGELU__PAST(*h, p->next_panel + v + 15));
         } else {
             /* Rows of B may be too far apart for the processor to prefetch them itself. */
             LGELU__UNROLL
