@@ -410,19 +410,19 @@ static void worker_of_a_layer(void)
         free(memory);
         return;
     }
-    lgelu__guards_set(&net, nodes + fc, fc);
-    lgelu__guards_look(&net, nodes + fc, fc);
+    lgelu__guards_before(&net, nodes + fc, fc);
+    lgelu__guards_after(&net, nodes + fc, fc);
     check(!net.status, "a layer whose workers stay inside is not accused", "%s", net.message);
     net.internal.broken = 1;
-    lgelu__guards_look(&net, nodes + fc, fc);
+    lgelu__guards_after(&net, nodes + fc, fc);
     check(net.status == LGELU_E_MEMORY
               && !strcmp(net.message,
                          "linear 'fc': its forward wrote past the workspace of a product's worker"),
           "caught: a layer whose worker wrote past its workspace", "status %d, '%s'",
           (int)net.status, net.message);
     net.status = LGELU_OK;
-    lgelu__guards_set(&net, nodes + fc, fc);
-    lgelu__guards_look(&net, nodes + fc, fc);
+    lgelu__guards_before(&net, nodes + fc, fc);
+    lgelu__guards_after(&net, nodes + fc, fc);
     check(!net.status, "the mark of one layer is not the next one's", "%s", net.message);
     /* A workspace that ends with what the layer needs has only the guard behind it. */
     net.internal.scratch_bytes = 0;
@@ -456,7 +456,7 @@ static void failed_generation(void)
         check(lgelu_net_generate(&net, 2, 1) == LGELU_E_MEMORY, "a token whose forward fails",
               "it passed");
         planted = NOTHING;
-        lgelu__guards_make(&net);
+        lgelu__guard_arrays(&net, 0);
         net.status = LGELU_OK;
         check(lgelu_net_generate(&net, 2, 1) == LGELU_E_ARGUMENT
                   && strstr(net.message, "only 0 before them"),
