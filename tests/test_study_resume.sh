@@ -77,7 +77,7 @@ done 2> /dev/null
 [ -e $out/kill.st ] || $begin $slow --save $out/kill.st > /dev/null
 $resume --resume $out/kill.st $(files kill) > $out/kill.out 2> $out/kill.err || lost="$lost $(cat $out/kill.err)"
 cmp $out/kill.st $out/slow.st > /dev/null 2>&1 && cmp $out/kill.csv $out/slow.csv > /dev/null 2>&1 || lost="$lost other bytes"
-verdict $([ -z "$lost" ]; echo $?) "SIGKILL at 50 random moments: a whole checkpoint each time, the same final bytes" "$lost"
+verdict $([ -z "$lost" ]; echo $?) "SIGKILL at $kills random moments: a whole checkpoint each time, the same final bytes" "$lost"
 
 # Ctrl-C from outside, on a study that would run for minutes; two of them with one name
 for signal in INT TERM; do
