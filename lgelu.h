@@ -15411,7 +15411,7 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
 
 /* n steps of k. The loop is unrolled twice, which lets the processor predict its end. Where `into`
    is not NULL, which the compiler knows, the rows of B are also copied to *into: a branch in each
-   step would cost a sixth of the speed where two threads share a core (Zen 3). */
+   step costs up to a fifth of the speed (Zen 3, see bench/README.md). */
 LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g,
                                   const float **h, float **into, const lgelu__sliver *p, size_t n)
 {
