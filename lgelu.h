@@ -15454,9 +15454,9 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
     }
 }
 
-/* Prefetches `rows` rows of `vectors` vectors. */
-LGELU__APART LGELU__TARGET void LGELU__FN(prefetch_rows)(const float *p, size_t row, size_t rows,
-                                                         size_t vectors)
+/* Prefetches `rows` rows of `vectors` vectors. Functions that only prefetch are inlined, since gcc
+   removes calls of them. */
+LGELU__WORD void LGELU__FN(prefetch_rows)(const float *p, size_t row, size_t rows, size_t vectors)
 {
     size_t v;
     for (; rows; rows--) {
@@ -15723,8 +15723,7 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
    4 to 9 % of the time of AᵀB (AVX2, Zen 3). */
 #define v_tall (v_rows > 8)
 
-/* Prefetches up to 16 columns of A, from `column` of the block on, for a group of slivers. It is
-   inlined, since gcc removes calls of a function that only prefetches. */
+/* Prefetches up to 16 columns of A, from `column` of the block on, for a group of slivers. */
 LGELU__WORD void LGELU__FN(prefetch_group)(const lgelu__block_state *b, size_t row, size_t column)
 {
     const lgelu_matrix *a = &b->p->job->a;
