@@ -184,7 +184,7 @@ typedef struct {
 /* How a way is made. */
 typedef struct {
     const char *key, *name;
-    const char *more; /* follows the name in the table; NULL: nothing */
+    const char *more; /* follows the name in the table */
     onnx_relu_what what;
     int fitted;      /* one ReLU, too, is fitted to what its gate reads */
     double ridge;    /* 0: chosen for each matrix */
@@ -193,8 +193,7 @@ typedef struct {
 
 /* A way to a ReLU network: a file in memory, and what it does on the test part. */
 typedef struct {
-    const char *key, *name, *more; /* as in the recipe */
-    recipe how;
+    recipe how;      /* of what is no conversion, key and name alone */
     onnx_relu *relu; /* its gates and layers; NULL: it is no conversion over the graph */
     byte_array file;
     onnx_graph *graph;

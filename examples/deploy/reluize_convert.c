@@ -654,8 +654,9 @@ int conversion_add(conversion *c, const char *key, const char *name, byte_array 
     if (c->ways == MOST_WAYS)
         return fail("more than %d ways", MOST_WAYS);
     memset(w, 0, sizeof *w);
-    w->key = key;
-    w->name = name;
+    w->how.key = key;
+    w->how.name = name;
+    w->how.more = "";
     c->ways++;
     if (!file)
         return 0;
@@ -751,7 +752,7 @@ static int add_inputs(const conversion *c, onnx_relu *r, size_t samples)
 onnx_relu *conversion_begin(conversion *c, size_t samples)
 {
     progress p = { NULL, NULL, 0, 0 };
-    const recipe how = { "", "", NULL, ONNX_RELU_COLD, 1, 0, NULL };
+    const recipe how = { "", "", "", ONNX_RELU_COLD, 1, 0, NULL };
     onnx_relu_options o = relu_options(&how, &p);
     char message[160];
     onnx_relu *r;
@@ -841,7 +842,6 @@ int conversion_convert(conversion *c, const recipe *how)
         onnx_relu_end(r);
         return 1;
     }
-    c->way[c->ways - 1].more = how->more;
     c->way[c->ways - 1].relu = r;
     c->way[c->ways - 1].seconds = seconds() - p.start;
     c->way[c->ways - 1].work = processor_seconds() - work;
@@ -925,21 +925,19 @@ static int add_family(conversion *c, int fitted, const int *plan)
           0,
           { "refitted", "kinks_refitted" },
           { "refitted", "fitted ReLUs, refitted" },
-          { NULL, NULL } },
+          { "", "" } },
         { ONNX_RELU_REFIT,
           1,
           { "refitted_1", "kinks_refitted_1" },
           { "refitted, ridge 1", "fitted ReLUs, refitted, ridge 1" },
-          { NULL, NULL } },
+          { "", "" } },
         { ONNX_RELU_REFIT,
           10,
           { "refitted_10", "kinks_refitted_10" },
           { "refitted, ridge 10", "fitted ReLUs, refitted, ridge 10" },
-          { NULL, NULL } },
+          { "", "" } },
     };
-    static const recipe biases = {
-        "biases", "biases corrected", NULL, ONNX_RELU_BIASES, 0, 0, NULL
-    };
+    static const recipe biases = { "biases", "biases corrected", "", ONNX_RELU_BIASES, 0, 0, NULL };
     /* several ReLUs are fitted in any case */
     const int several = option.relus > 1 && option.within <= 0;
     const int first = c->ways;
@@ -1027,7 +1025,7 @@ int conversion_make(conversion *c)
         conversion_note(c,
                         "No refit is nearest to the original on %zu held-out training samples: "
                         "'%s' is written. More inputs may help.",
-                        c->held ? c->held : c->calibration, c->way[c->written].key);
+                        c->held ? c->held : c->calibration, c->way[c->written].how.key);
     note_one_relu(c, c->way + c->written);
     return 0;
 }

@@ -61,7 +61,7 @@ static void print_ways(FILE *f, const conversion *c)
         }
         if (w && kept)
             snprintf(divergence, sizeof divergence, "%zu of %zu", m->both, m->either);
-        snprintf(name, sizeof name, "%s%s", c->way[w].name, c->way[w].more ? c->way[w].more : "");
+        snprintf(name, sizeof name, "%s%s", c->way[w].how.name, c->way[w].how.more);
         fprintf(f, "%-44s %10s", name, score);
         print_row(f, nats, columns, w == c->written ? "  written" : "");
     }
@@ -98,7 +98,7 @@ static void print_candidates(FILE *f, const conversion *c)
             measure_of(c));
     for (w = 1; w < c->ways; w++) {
         if (c->way[w].hold.rows)
-            fprintf(f, "%s %s %.3g", n++ ? ";" : "", c->way[w].name, c->way[w].held);
+            fprintf(f, "%s %s %.3g", n++ ? ";" : "", c->way[w].how.name, c->way[w].held);
     }
     fprintf(f, ".\n");
 }
@@ -242,7 +242,7 @@ static void json_ways(FILE *f, const conversion *c)
     for (w = 0; w < c->ways; w++) {
         const measured *m = &c->way[w].m;
         int fields = 0;
-        fprintf(f, ",\n \"%s\": {", c->way[w].key);
+        fprintf(f, ",\n \"%s\": {", c->way[w].how.key);
         if (labels.answers)
             json_field(f, &fields, "score", m->score);
         if (labels.answers && has_classes(c))
@@ -344,7 +344,7 @@ void report_json(FILE *f, const conversion *c)
             "\"rate\": %.9g, \"batch\": %ld, \"seed\": %ld",
             data_count(TEST), c->calibration, option.relus, option.epochs, option.rate,
             option.batch, option.seed);
-    json_text(f, "written", c->way[c->written].key);
+    json_text(f, "written", c->way[c->written].how.key);
     json_ways(f, c);
     json_gates(f, c);
     json_curve(f, c);

@@ -164,10 +164,8 @@ static int convert(conversion *c, order_of_plans *o)
     o->how.name = w->how.what == ONNX_RELU_COLD ? "fitted ReLUs, the fewest"
                   : w->how.ridge > 0            ? "refitted, weights held back, the fewest ReLUs"
                                                 : "refitted, the fewest ReLUs";
-    o->how.more = NULL;
-    w->key = o->how.key;
-    w->name = o->how.name;
-    w->more = NULL;
+    o->how.more = "";
+    w->how = o->how;
     return 0;
 }
 
@@ -185,7 +183,7 @@ static int try_plan(conversion *c, order_of_plans *o, place *p, int always)
         conversion_drop(c);
         return 0;
     }
-    if (!strcmp(c->way[first - 1].key, "within")) {
+    if (!strcmp(c->way[first - 1].how.key, "within")) {
         const way kept = c->way[first];
         c->way[first] = c->way[first - 1];
         c->way[first - 1] = kept;
