@@ -145,6 +145,9 @@ LEAST_KERNELS(least_avx512, __attribute__((target("avx512f"))), least_eight, 8, 
 #else
 #define LEAST_CHOSEN(name) least_plain_##name
 #endif
+#define least_add LEAST_CHOSEN(add)
+#define least_subtract LEAST_CHOSEN(subtract)
+#define least_row LEAST_CHOSEN(row)
 
 /* ---- tasks: the work is partitioned by the problem alone ---- */
 static void least_parallel(const lgelu_threads *threads, lgelu_task *task, void *job, size_t count)
@@ -336,9 +339,9 @@ static void least_add_gram(size_t index, void *job)
         i++;
     }
     j = index - least_triangle(i, 0);
-    LEAST_CHOSEN(add)
-    (gram, p->panel + j * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
-     p->panel + i * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, j), least_in_side(p, i));
+    least_add(gram, p->panel + j * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
+              p->panel + i * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, j),
+              least_in_side(p, i));
 }
 
 static void least_add_right(size_t index, void *job)
@@ -346,10 +349,9 @@ static void least_add_right(size_t index, void *job)
     least_squares *p = (least_squares *)job;
     const size_t outs = p->shape.out_blocks, i = index / outs, o = index % outs;
     double *right = p->right + (p->group * p->shape.blocks * outs + index) * LEAST_AREA;
-    LEAST_CHOSEN(add)
-    (right, p->panel + i * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
-     p->out_panel + o * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, i),
-     least_out_side(p, o));
+    least_add(right, p->panel + i * LEAST_CHUNK * LEAST_ROW, LEAST_ROW, 1,
+              p->out_panel + o * LEAST_CHUNK * LEAST_ROW, p->chunk, least_in_side(p, i),
+              least_out_side(p, o));
 }
 
 static void least_add_chunk(least_squares *p)
@@ -384,11 +386,10 @@ static void least_reduce(size_t index, void *job)
     const size_t j = p->q, i = j + index;
     size_t k;
     for (k = 0; k < j; k++) {
-        LEAST_CHOSEN(subtract)
-        (p->factor + least_triangle(i, j) * LEAST_AREA,
-         p->factor + least_triangle(j, k) * LEAST_AREA, LEAST_ROW, 1,
-         p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE, least_in_side(p, j),
-         least_in_side(p, i));
+        least_subtract(p->factor + least_triangle(i, j) * LEAST_AREA,
+                       p->factor + least_triangle(j, k) * LEAST_AREA, LEAST_ROW, 1,
+                       p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_TILE,
+                       least_in_side(p, j), least_in_side(p, i));
     }
 }
 
@@ -399,7 +400,7 @@ static int least_diagonal(double *t, size_t n)
     for (k = 0; k < n; k++) {
         double root;
         for (q = 0; q < k; q++) {
-            LEAST_CHOSEN(row)(t + k * LEAST_ROW, t + q * LEAST_ROW, t[q * LEAST_ROW + k], n);
+            least_row(t + k * LEAST_ROW, t + q * LEAST_ROW, t[q * LEAST_ROW + k], n);
         }
         root = sqrt(t[k * LEAST_ROW + k]);
         if (!(root > 0 && root - root <= 0)) {
@@ -429,8 +430,7 @@ static void least_below(size_t index, void *job)
     size_t k, q;
     for (k = 0; k < LEAST_TILE; k++) {
         for (q = 0; q < k; q++) {
-            LEAST_CHOSEN(row)
-            (x + k * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + k], LEAST_TILE);
+            least_row(x + k * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + k], LEAST_TILE);
         }
         least_divide(x + k * LEAST_ROW, l[k * LEAST_ROW + k]);
     }
@@ -476,15 +476,13 @@ static void least_solve(size_t o, void *job)
         const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         memcpy(x, p->right + (first + i * outs) * LEAST_AREA, LEAST_AREA * sizeof *x);
         for (k = 0; k < i; k++) {
-            LEAST_CHOSEN(subtract)
-            (x, p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_ROW, 1,
-             p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, least_in_side(p, i),
-             columns);
+            least_subtract(x, p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_ROW, 1,
+                           p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE,
+                           least_in_side(p, i), columns);
         }
         for (n = 0; n < least_in_side(p, i); n++) {
             for (q = 0; q < n; q++) {
-                LEAST_CHOSEN(row)
-                (x + n * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + n], columns);
+                least_row(x + n * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + n], columns);
             }
             least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
         }
@@ -493,15 +491,13 @@ static void least_solve(size_t o, void *job)
         double *x = p->solution + (first + i * outs) * LEAST_AREA;
         const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         for (k = i + 1; k < blocks; k++) {
-            LEAST_CHOSEN(subtract)
-            (x, p->factor + least_triangle(k, i) * LEAST_AREA, 1, LEAST_ROW,
-             p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE, least_in_side(p, i),
-             columns);
+            least_subtract(x, p->factor + least_triangle(k, i) * LEAST_AREA, 1, LEAST_ROW,
+                           p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE,
+                           least_in_side(p, i), columns);
         }
         for (n = least_in_side(p, i); n-- > 0;) {
             for (q = n + 1; q < least_in_side(p, i); q++) {
-                LEAST_CHOSEN(row)
-                (x + n * LEAST_ROW, x + q * LEAST_ROW, l[n * LEAST_ROW + q], columns);
+                least_row(x + n * LEAST_ROW, x + q * LEAST_ROW, l[n * LEAST_ROW + q], columns);
             }
             least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
         }
@@ -599,10 +595,9 @@ static void least_predict(size_t index, void *job)
     double *to = p->out_panel + (o * LEAST_CHUNK + q * LEAST_TILE) * LEAST_ROW;
     size_t i;
     for (i = 0; i < blocks; i++) {
-        LEAST_CHOSEN(subtract)
-        (to, p->panel + (i * LEAST_CHUNK + q * LEAST_TILE) * LEAST_ROW, 1, LEAST_ROW,
-         p->solution + ((p->group * blocks + i) * outs + o) * LEAST_AREA, least_in_side(p, i),
-         LEAST_TILE, least_out_side(p, o));
+        least_subtract(to, p->panel + (i * LEAST_CHUNK + q * LEAST_TILE) * LEAST_ROW, 1, LEAST_ROW,
+                       p->solution + ((p->group * blocks + i) * outs + o) * LEAST_AREA,
+                       least_in_side(p, i), LEAST_TILE, least_out_side(p, o));
     }
 }
 
