@@ -1503,21 +1503,33 @@ static void onnx_want(onnx_writer *w)
     }
 }
 
+/* Finds the image that the file has as a vector or as rows: the first wanted one, if the options
+   ask for that. */
+static void onnx_find_flat(onnx_writer *w)
+{
+    int i;
+    w->flat = -1;
+    for (i = 0; i < w->net->count && w->flat < 0; i++) {
+        const lgelu_node *node = w->net->nodes + i;
+        if (w->flag[i] & ONNX_WANTED && node->op == LGELU_OP_INPUT && onnx_has_pixels(node)
+            && (w->o->input == ONNX_FLAT || (w->o->input == ONNX_ROW && node->shape[0] == 1))) {
+            w->flat = i;
+            onnx_join(w->picture, node->name, "/picture");
+        }
+    }
+}
+
 /* Returns whether an input of the network has channels first in the file. A single row may be
    tokens or an image: the layers that read it decide. */
-static int onnx_input_is_first(onnx_writer *w, int i)
+static int onnx_input_is_first(const onnx_writer *w, int i)
 {
     const lgelu_net *net = w->net;
     const lgelu_node *node = net->nodes + i;
     int first = node->shape[0] > 1, k;
     if (w->o->input == ONNX_CHANNELS_LAST)
         return 0;
-    if ((w->o->input == ONNX_FLAT || (w->o->input == ONNX_ROW && node->shape[0] == 1))
-        && w->flat < 0 && onnx_has_pixels(node)) {
-        w->flat = i;
-        onnx_join(w->picture, node->name, "/picture");
+    if (w->flat == i)
         return w->o->input == ONNX_ROW;
-    }
     for (k = i + 1; k < net->count && onnx_has_pixels(node); k++) {
         if (net->nodes[k].inputs && net->nodes[k].input[0] == i) {
             first |= net->nodes[k].op == LGELU_OP_CONV || net->nodes[k].op == LGELU_OP_MAX_POOL
@@ -1530,7 +1542,7 @@ static int onnx_input_is_first(onnx_writer *w, int i)
 
 /* Returns whether the value of layer i has channels first in the file; its inputs are marked. There
    is no default, so that the compiler reports a new kind. */
-static int onnx_is_first(onnx_writer *w, int i)
+static int onnx_is_first(const onnx_writer *w, int i)
 {
     const lgelu_node *node = w->net->nodes + i;
     const int input = node->inputs && w->flag[node->input[0]] & ONNX_FIRST;
@@ -1597,8 +1609,9 @@ static void onnx_plan(onnx_writer *w)
 {
     const lgelu_net *net = w->net;
     int i;
+    w->one = w->named = -1;
     onnx_want(w);
-    w->flat = w->one = w->named = -1;
+    onnx_find_flat(w);
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         if (!(w->flag[i] & ONNX_WANTED))
