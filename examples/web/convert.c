@@ -598,7 +598,7 @@ static void tell_way(const onnx_relu *r, const way *w)
         if (s[k].value >= 0)
             w->run->keep[s[k].value] = 0;
         if (s[k].value >= 0 && !bad)
-            tell_change(w->key, k, sqrt(s[k].difference / n) / deviation, (int)r->layer[k].outcome,
+            tell_change(w->how.key, k, sqrt(s[k].difference / n) / deviation, (int)r->layer[k].outcome,
                         r->layer[k].why);
     }
     memcpy(said, kept, sizeof kept);
@@ -706,7 +706,7 @@ PAGE(int, convert)(void)
     tell_gates(job.relu);
     tell_stage("measuring");
     for (w = 1; w < job.ways; w++) {
-        if (!strcmp(job.way[w].key, "refitted"))
+        if (!strcmp(job.way[w].how.key, "refitted"))
             tell_way(job.way[w].relu, job.way + w);
     }
     if (conversion_choose(&job) || conversion_measure(&job))
