@@ -2,7 +2,7 @@
 # test_header.sh: how lgelu.h reads, and what compilers say to programs that include it. The tokens
 # of the MAP are the banners; lines, functions and parameter lists are short; each public function
 # has a comment that begins with a verb; examples use no private field. No test program warns, nor
-# does a program that binds an array before it fills it.
+# does a source of the page in examples/web, nor a program that binds an array before it fills it.
 : "${CC:=cc}"
 : "${WARNINGS:=-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual -Wdouble-promotion}"
 dir=build/header
@@ -161,6 +161,15 @@ size_t f(const lgelu_net *net);
 size_t f(const lgelu_net *net) { return net->internal.known; }' > $dir/bad.c
 $CC -std=c99 -DLGELU_TRAINER -I$dir -fsyntax-only $dir/bad.c 2>&1 | grep -q 'no member'
 verdict $? "the use of a private field is seen" "it compiles"
+
+# ---- the page of examples/web: its own sources, read as sources of this machine; test_web compiles all of them to WebAssembly ----
+# page SOURCE...: what the compiler says of them. It does not know the attributes for exports.
+page() { for source in "$@"; do $CC -std=c99 $WARNINGS -Wno-attributes -fsyntax-only "$source" 2>&1; done; }
+found=$(page ../examples/web/*.c)
+verdict $([ -z "$found" ]; echo $?) "the page's sources compile without a warning" "$(echo "$found" | grep -m1 -E 'error|warning')"
+sed -i 's/ way\[/ renamed[/' $dir/examples/deploy/reluize.h
+page $dir/examples/web/convert.c | grep -q 'web/convert.c:.*no member named'
+verdict $? "a field of reluize.h that the page reads under another name is seen" "it compiles"
 
 # ---- callers: an array may be filled after it was bound ----
 cat > $dir/bind.c <<'END_C'
