@@ -197,11 +197,18 @@ static void all_declarations(void)
     }
 }
 
-/* Writes two files of this name and a program that uses both headers; the second has an 8 behind
-   its name. */
+/* What includes the files: a program in C, and one source in C++. */
+typedef struct {
+    FILE *program, *spaces;
+} users;
+
+/* Writes two files of this name, the second with an 8 behind it. The program uses both headers; the
+   source in C++ has each file in a namespace of its own, since their static functions have the same
+   names. */
 static void write_pair(const char *word, void *user)
 {
-    FILE *commands = (FILE *)user, *f;
+    const users *to = (const users *)user;
+    FILE *commands = to->program, *f;
     char name[60];
     for (int part = 0; part < 4; part++) {
         snprintf(name, sizeof name, "%s%s", word, part > 1 ? "8" : "");
@@ -216,6 +223,9 @@ static void write_pair(const char *word, void *user)
             || (part == 3 && c_file_int8_write_header(&q, name, to_file, f, message)))
             exit(1);
         fclose(f);
+        if (part % 2 == 0)
+            fprintf(to->spaces, "namespace %s_space {\n#include \"%s\"\n}\n", name,
+                    path + strlen("build/names/"));
     }
     fprintf(commands, "#include \"plain/%s.h\"\n#include \"eight/%s8.h\"\n", word, word);
     fprintf(commands,
@@ -228,12 +238,15 @@ static void write_pair(const char *word, void *user)
 
 static void files(void)
 {
-    static const char *const how[] = { "gcc -std=c99 -Wshadow", "clang -std=c99",
-                                       "g++ -x c++ -std=gnu++17" };
-    FILE *f = fopen("build/names/use.c", "wb");
-    each(wanted, write_pair, f);
-    fprintf(f, "int main(void) { return 0; }\n");
-    fclose(f);
+    static const char *const how[] = { "gcc -std=c99 -Wshadow", "g++ -std=gnu++17",
+                                       "clang++ -std=gnu++17" };
+    users to = { fopen("build/names/use.c", "wb"), fopen("build/names/spaces.cc", "wb") };
+    fprintf(to.spaces, "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n"
+                       "#include <stdint.h>\n#include <string.h>\n");
+    each(wanted, write_pair, &to);
+    fprintf(to.program, "int main(void) { return 0; }\n");
+    fclose(to.program);
+    fclose(to.spaces);
     for (size_t k = 0; k < sizeof how / sizeof *how; k++) {
         char what[120], compiler[20];
         snprintf(what, sizeof what, "files and headers of accepted names, by %s", how[k]);
@@ -242,10 +255,11 @@ static void files(void)
             check_skip(what, "not installed");
             continue;
         }
-        /* One compiler links and runs them, the others read them. */
-        check(!run("cd build/names && %s -O0 -Wall -Wextra -Werror -Wno-unused-function use.c "
-                   "plain/*.c eight/*.c %s 2> log || { grep -m 3 error log; false; }",
-                   how[k], k ? "-fsyntax-only" : "-lm -o use && ./use"),
+        /* As C they are linked and run, as C++ they are read. */
+        check(!run("cd build/names && %s -O0 -Wall -Wextra -Werror -Wno-unused-function %s 2> log "
+                   "|| { grep -m 3 error log; false; }",
+                   how[k],
+                   k ? "-fsyntax-only spaces.cc" : "use.c plain/*.c eight/*.c -lm -o use && ./use"),
               what, "they do not compile, link or run");
     }
 }
