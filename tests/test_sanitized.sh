@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # test_sanitized.sh: runs the vector kernels (AVX2 and AVX-512, if the processor has them) under gcc's address and undefined sanitizers.
-# The implementation is compiled once, with LGELU_CHECK: the bytes behind each region of a network's block are poisoned while a layer
-# runs. Each family of kernels has a program, which runs in its short form. Then the guards are checked without a sanitizer, where a
+# The implementation is build/fuzz_lgelu.cc.o, with LGELU_CHECK: the bytes behind each region of a network's block are poisoned while a
+# layer runs. Each family of kernels has a program, which runs in its short form. Then the guards are checked without a sanitizer, where a
 # pattern in the same bytes replaces the poison, and in a copy of the header whose workspace is planned too small, which must be reported.
 : "${CC:=cc}"
 dir=build/sanitized
@@ -27,21 +27,22 @@ program()
 }
 
 # ---- sanitizers ----
+object=build/fuzz_lgelu.cc.o
+[ "$MAKELEVEL" ] || make -s $object
 what='address and undefined sanitizers'
 flags=$sanitized
 if ! $CC $flags $dir/none.c -o $dir/none 2> /dev/null || ! $dir/none; then
     echo "skip $what: the compiler has none that run here"
-elif ! $CC $flags -DLGELU_CHECK -c tools/lgelu.c -o $dir/lgelu.o 2> $dir/lgelu.log; then
-    verdict 1 "$what" "the header does not compile: $(head -n 1 $dir/lgelu.log)"
+elif [ ! -e $object ]; then verdict 1 "$what" "the header does not compile: $(head -n 1 $object.err)"
 else
-    program test_partial $dir/lgelu.o
-    program test_gemm $dir/lgelu.o
-    program test_half $dir/lgelu.o
-    program test_optimiser $dir/lgelu.o
+    program test_partial $object
+    program test_gemm $object
+    program test_half $object
+    program test_optimiser $object
     flags="$sanitized -DLINKED"
-    program test_kernels $dir/lgelu.o
+    program test_kernels $object
     # the poison itself: a custom gate that writes past its value is reported at that write
-    $CC $sanitized -I.. tools/planted_write.c $dir/lgelu.o -o $dir/planted_write -lm > $dir/planted.log 2>&1
+    $CC $sanitized -I.. tools/planted_write.c $object -o $dir/planted_write -lm > $dir/planted.log 2>&1
     $dir/planted_write > $dir/planted.log 2>&1
     verdict $(grep -q 'use-after-poison' $dir/planted.log; echo $?) "$what: a planted write past a value is reported" \
         "$(tail -n 1 $dir/planted.log)"

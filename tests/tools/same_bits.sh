@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # same_bits.sh COMPILER-LEVEL-CONTRACTION-LANGUAGE (gcc-O3native-fast-c99): compiles test_same_bits.c in that configuration, without a
-# warning, and runs it. COMPILER-openmp uses OpenMP, on 1, 2, 3 and 8 threads; $IMPLEMENTATION may name an object that was compiled so.
+# warning, and runs it. COMPILER-openmp uses OpenMP, on 1, 2, 3 and 8 threads; $PROGRAM may name a program that was compiled so.
 compiler=${1%%-*}
 rest=${1#*-}
 name=$(echo "$1" | sed 's/O3native/O3 -march=native/; s/-\(O[0-3]\)/ -\1/; s/-off/ -ffp-contract=off/; s/-fast/ -ffp-contract=fast/; s/-\(c[9+]\)/ -std=\1/')
@@ -18,7 +18,7 @@ case $rest in
 O0-*)       flags="$flags -O0" ;;
 O2-*)       flags="$flags -O2" ;;
 O3native-*) flags="$flags -O3 -march=native" ;;
-openmp)     flags="$flags -O1 -fopenmp ${IMPLEMENTATION:+-DLINKED}" ;;
+openmp)     flags="$flags -O1 -fopenmp" ;;
 esac
 case $rest in
 *-off-*)  flags="$flags -ffp-contract=off" ;;
@@ -30,16 +30,17 @@ if ! printf '#include <math.h>\nint main(void) { return 0; }\n' | "$compiler" -x
     exit 0
 fi
 rm -f "build/bits-$1.probe"
-if ! "$compiler" -x $language $flags $WARNINGS test_same_bits.c -c -o "build/bits-$1.o" 2> "build/bits-$1.warnings"; then
-    echo "FAIL $name: does not compile: $(grep -m1 error "build/bits-$1.warnings")"
+program=build/bits-$1
+if [ "$PROGRAM" ]; then program=$PROGRAM
+elif ! "$compiler" -x $language $flags $WARNINGS test_same_bits.c -o "$program" -lm 2> "$program.warnings"; then
+    echo "FAIL $name: does not compile: $(grep -m1 error "$program.warnings")"
     exit 1
-fi
-if [ -s "build/bits-$1.warnings" ]; then echo "FAIL no warnings, $name: $(grep -m1 warning "build/bits-$1.warnings")"; else echo "ok no warnings, $name"; fi
-"$compiler" $flags "build/bits-$1.o" $IMPLEMENTATION -o "build/bits-$1" -lm || { echo "FAIL $name: does not link"; exit 1; }
-if [ "$rest" != openmp ]; then "build/bits-$1"; exit; fi
+elif [ -s "$program.warnings" ]; then echo "FAIL no warnings, $name: $(grep -m1 warning "$program.warnings")"
+else echo "ok no warnings, $name"; fi
+if [ "$rest" != openmp ]; then "$program"; exit; fi
 status=0
 for threads in 1 2 3 8; do
-    OMP_NUM_THREADS=$threads "build/bits-$1" > "build/bits-$1.$threads" || status=1
+    OMP_NUM_THREADS=$threads "$program" > "build/bits-$1.$threads" || status=1
     sed "s/^ok /ok $threads threads, /; s/^FAIL /FAIL $threads threads, /" "build/bits-$1.$threads"
 done
 exit $status
