@@ -1217,7 +1217,8 @@ typedef enum {
 /* clang-format off */
 #define LGELU_LAYERS(X)                                                                            \
     X(INPUT,          "input",              LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)                 \
-    X(TOKENS,         "tokens",             LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA)                 \
+    X(TOKENS,         "tokens",             LGELU_TRAIT_SOURCE | LGELU_TRAIT_DATA                  \
+                                            | LGELU_TRAIT_TOKENWISE)                               \
     X(LABELS,         "labels",             LGELU_TRAIT_SOURCE)                                    \
     X(LINEAR,         "linear",             LGELU_TRAIT_TOKENWISE)                                 \
     X(GATE,           "gate",               LGELU_TRAIT_TOKENWISE)                                 \
@@ -1318,6 +1319,7 @@ struct lgelu_node {
         int keep;          /* the value stays readable */
         int row;           /* of the table of layers: how it runs, as the memory plan chose */
         int learns;        /* has a gradient */
+        int tokenwise;     /* can compute token after token */
         int holds;         /* which of its gradients are filled, during a backward */
         int ahead;         /* a loss: the last forward has computed gradients already */
         const void *bound; /* an input's data */
@@ -3317,6 +3319,8 @@ struct lgelu__job {
      range      computes a part of the value or of dx, as a task of a parallel loop over rows.
      aux        returns the bytes that the forward stores for the backward.
      work       returns the bytes of net.internal.scratch that it needs, in training or not.
+     prepack    returns the floats of the prepacked copy of its matrix (net.prepack), 0 if it has
+                none; writes that copy for the kernels isa, unless `to` is NULL.
      traits     of those below, in addition to those of its row in LGELU_LAYERS. */
 /* clang-format off */
 #define LGELU__KEEPS_INPUTS    0x00100u /* the backward reads the values of the inputs */
@@ -3328,78 +3332,86 @@ struct lgelu__job {
 #define LGELU__BY_SAMPLE       0x04000u /* a range is one sample, */
 #define LGELU__BY_64_ROWS      0x08000u /* or 64 rows, */
 #define LGELU__BY_FOUR         0x10000u /* or a multiple of four rows */
-#define LGELU__LOOKUP          0x20000u /* its matrix is a table of rows of its value */
+#define LGELU__LOOKUP          0x20000u /* its parameters are rows of its value */
 
-/* X(KIND, forward, backward, range, aux, workspace, traits) */
+/* X(KIND, forward, backward, range, aux, work, prepack, traits) */
 #define LGELU__FUNCTIONS_OF_LAYERS(X)                                                              \
-    X(INPUT,          0, 0, 0, 0, 0, 0)                                                            \
-    X(TOKENS,         integers_forward, 0, 0, 0, 0, 0)                                             \
-    X(LABELS,         integers_forward, 0, 0, 0, 0, 0)                                             \
-    X(LINEAR,         linear_forward, linear_backward, 0, 0, linear_work, LGELU__KEEPS_INPUTS)     \
-    X(GATE,           0, gate_backward, gate_range, gate_aux, 0,                                   \
+    X(INPUT,          0, 0, 0, 0, 0, 0, 0)                                                         \
+    X(TOKENS,         integers_forward, 0, 0, 0, 0, 0, 0)                                          \
+    X(LABELS,         integers_forward, 0, 0, 0, 0, 0, 0)                                          \
+    X(LINEAR,         linear_forward, linear_backward, 0, 0, linear_work, matrix_prepack,          \
+                      LGELU__KEEPS_INPUTS)                                                         \
+    X(GATE,           0, gate_backward, gate_range, gate_aux, 0, 0,                                \
                       LGELU__KEEPS_INPUTS | LGELU__IN_PLACE | LGELU__READS_AFFINE)                 \
-    X(SIGMOID,        0, 0, sigmoid_range, 0, 0, LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)            \
-    X(ADD,            0, pass_backward, affine_range, 0, 0,                                        \
+    X(SIGMOID,        0, 0, sigmoid_range, 0, 0, 0, LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)         \
+    X(ADD,            0, pass_backward, affine_range, 0, 0, 0,                                     \
                       LGELU__IN_PLACE | LGELU__PASSES_GRADIENT | LGELU__READS_AFFINE)              \
-    X(MUL,            0, mul_backward, mul_range, 0, 0, LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)     \
-    X(CONV,           conv_forward, conv_backward, 0, 0, conv_work,                                \
+    X(MUL,            0, mul_backward, mul_range, 0, 0, 0, LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)  \
+    X(CONV,           conv_forward, conv_backward, 0, 0, conv_work, matrix_prepack,                \
                       LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)                                     \
-    X(BATCH_NORM,     batch_norm_forward, batch_norm_backward, affine_range, batch_norm_aux, 0,    \
+    X(BATCH_NORM,     batch_norm_forward, batch_norm_backward, affine_range, batch_norm_aux, 0, 0, \
                       LGELU__KEEPS_INPUTS | LGELU__IN_PLACE)                                       \
-    X(GROUP_NORM,     0, group_norm_backward, group_norm_range, group_norm_aux, 0,                 \
+    X(GROUP_NORM,     0, group_norm_backward, group_norm_range, group_norm_aux, 0, 0,              \
                       LGELU__KEEPS_INPUTS | LGELU__IN_PLACE | LGELU__BY_SAMPLE)                    \
-    X(MAX_POOL,       0, 0, pool_range, pool_aux, 0, LGELU__BY_SAMPLE)                             \
-    X(AVERAGE_POOL,   0, 0, pool_range, 0, 0, LGELU__BY_SAMPLE)                                    \
-    X(SCALE,          0, scale_backward, scale_range, 0, 0,                                        \
+    X(MAX_POOL,       0, 0, pool_range, pool_aux, 0, 0, LGELU__BY_SAMPLE)                          \
+    X(AVERAGE_POOL,   0, 0, pool_range, 0, 0, 0, LGELU__BY_SAMPLE)                                 \
+    X(SCALE,          0, scale_backward, scale_range, 0, 0, 0,                                     \
                       LGELU__KEEPS_INPUTS | LGELU__IN_PLACE | LGELU__BY_SAMPLE)                    \
-    X(VIEW,           0, pass_backward, 0, 0, 0, LGELU__PASSES_GRADIENT)                           \
-    X(CONCAT,         0, concat_backward, concat_range, 0, 0, 0)                                   \
-    X(EMBEDDING,      embedding_forward, embedding_backward, 0, 0, 0,                              \
+    X(VIEW,           0, pass_backward, 0, 0, 0, 0, LGELU__PASSES_GRADIENT)                        \
+    X(CONCAT,         0, concat_backward, concat_range, 0, 0, 0, 0)                                \
+    X(EMBEDDING,      embedding_forward, embedding_backward, 0, 0, 0, 0,                           \
                       LGELU__KEEPS_INPUTS | LGELU__LOOKUP)                                         \
-    X(POSITION,       0, position_backward, position_range, 0, 0,                                  \
+    X(POSITION,       0, position_backward, position_range, 0, 0, 0,                               \
                       LGELU__IN_PLACE | LGELU__BY_SAMPLE | LGELU__LOOKUP)                          \
-    X(ROTARY,         rotary_forward, 0, rotary_range, rotary_aux, 0, LGELU__IN_PLACE)             \
-    X(LAYER_NORM,     0, row_norm_backward, row_norm_range, row_norm_aux, 0,                       \
+    X(ROTARY,         rotary_forward, 0, rotary_range, rotary_aux, 0, 0, LGELU__IN_PLACE)          \
+    X(LAYER_NORM,     0, row_norm_backward, row_norm_range, row_norm_aux, 0, 0,                    \
                       LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX | LGELU__BY_64_ROWS)                 \
-    X(RMS_NORM,       0, row_norm_backward, row_norm_range, row_norm_aux, 0,                       \
+    X(RMS_NORM,       0, row_norm_backward, row_norm_range, row_norm_aux, 0, 0,                    \
                       LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX | LGELU__BY_64_ROWS)                 \
-    X(ATTENTION,      attention_forward, attention_backward, 0, attention_aux, attention_work,     \
+    X(ATTENTION,      attention_forward, attention_backward, 0, attention_aux, attention_work, 0,  \
                       LGELU__KEEPS_INPUTS)                                                         \
-    X(DROPOUT,        0, 0, dropout_range, 0, 0, LGELU__IN_PLACE | LGELU__BY_FOUR)                 \
-    X(PATCHES,        0, 0, patches_range, 0, 0, LGELU__BY_SAMPLE)                                 \
-    X(TRANSPOSE,      0, 0, transpose_range, 0, 0, LGELU__BY_SAMPLE)                               \
-    X(CLASS_TOKEN,    0, class_token_backward, class_token_range, 0, 0, LGELU__BY_SAMPLE)          \
-    X(MEAN_TOKENS,    0, 0, mean_tokens_range, 0, 0, LGELU__BY_SAMPLE)                             \
-    X(CROSS_ENTROPY,  cross_entropy_forward, cross_entropy_backward, 0, cross_entropy_aux, 0,      \
+    X(DROPOUT,        0, 0, dropout_range, 0, 0, 0, LGELU__IN_PLACE | LGELU__BY_FOUR)              \
+    X(PATCHES,        0, 0, patches_range, 0, 0, 0, LGELU__BY_SAMPLE)                              \
+    X(TRANSPOSE,      0, 0, transpose_range, 0, 0, 0, LGELU__BY_SAMPLE)                            \
+    X(CLASS_TOKEN,    0, class_token_backward, class_token_range, 0, 0, 0,                         \
+                      LGELU__BY_SAMPLE | LGELU__LOOKUP)                                            \
+    X(MEAN_TOKENS,    0, 0, mean_tokens_range, 0, 0, 0, LGELU__BY_SAMPLE)                          \
+    X(CROSS_ENTROPY,  cross_entropy_forward, cross_entropy_backward, 0, cross_entropy_aux, 0, 0,   \
                       LGELU__KEEPS_INPUTS)                                                         \
-    X(SQUARED_ERROR,  squared_error_forward, squared_error_backward, 0, 0, 0, LGELU__KEEPS_INPUTS) \
-    X(CUSTOM_LOSS,    0, custom_loss_backward, 0, 0, 0, 0)
+    X(SQUARED_ERROR,  squared_error_forward, squared_error_backward, 0, 0, 0, 0,                   \
+                      LGELU__KEEPS_INPUTS)                                                         \
+    X(CUSTOM_LOSS,    0, custom_loss_backward, 0, 0, 0, 0, 0)
 
-/* The variants: X(VARIANT, KIND, forward, backward, range, aux, workspace, traits), where traits
-   are all that it has. */
+/* The variants: X(VARIANT, KIND, applies, forward, backward, range, aux, work, prepack, traits). A
+   node of the kind runs as the first variant whose function `applies` says so. Traits are all that
+   the variant has. */
 #define LGELU__VARIANTS(X)                                                                         \
     /* Values that are never written, because the only reader computes them itself. */             \
-    X(BATCH_NORM_FUSED, BATCH_NORM,    batch_norm_forward, batch_norm_backward, 0, batch_norm_aux, \
-                                       0, LGELU__KEEPS_INPUTS | LGELU__FUSED                       \
-                                       | LGELU_TRAIT_TOKENWISE | LGELU_TRAIT_NORM)                 \
-    X(ADD_FUSED,        ADD,           0, pass_backward, 0, 0, 0,                                  \
+    X(BATCH_NORM_FUSED, BATCH_NORM,    batch_norm_fuses, batch_norm_forward, batch_norm_backward,  \
+                                       0, batch_norm_aux, 0, 0,                                    \
+                                       LGELU__KEEPS_INPUTS | LGELU__FUSED | LGELU_TRAIT_NORM)      \
+    X(ADD_FUSED,        ADD,           add_fuses, 0, pass_backward, 0, 0, 0, 0,                    \
                                        LGELU__PASSES_GRADIENT | LGELU__FUSED)                      \
-    X(LINEAR_FUSED,     LINEAR,        0, linear_fused_backward, 0, linear_fused_aux, 0,           \
+    X(LINEAR_FUSED,     LINEAR,        linear_fuses, 0, linear_fused_backward, 0,                  \
+                                       linear_fused_aux, 0, 0,                                     \
                                        LGELU__KEEPS_INPUTS | LGELU__FUSED)                         \
-    X(LINEAR_LOSS,      CROSS_ENTROPY, linear_loss_forward, linear_loss_backward, 0,               \
-                                       cross_entropy_aux, linear_loss_work,                        \
+    X(LINEAR_LOSS,      CROSS_ENTROPY, reads_fused_linear, linear_loss_forward,                    \
+                                       linear_loss_backward, 0, cross_entropy_aux,                 \
+                                       linear_loss_work, 0,                                        \
                                        LGELU__KEEPS_INPUTS | LGELU_TRAIT_LOSS)                     \
     /* Special algorithms for convolutions. */                                                     \
-    X(DEPTHWISE,        CONV,          depthwise_forward, depthwise_backward, 0, 0,                \
-                                       depthwise_work,                                             \
+    X(DEPTHWISE,        CONV,          conv_is_depthwise, depthwise_forward, depthwise_backward,   \
+                                       0, 0, depthwise_work, 0,                                    \
                                        LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)                    \
-    X(WINOGRAD,         CONV,          winograd_forward, winograd_backward, 0, 0, winograd_work,   \
+    X(WINOGRAD,         CONV,          conv_is_winograd, winograd_forward, winograd_backward, 0,   \
+                                       0, winograd_work, winograd_prepack,                         \
                                        LGELU__KEEPS_INPUTS | LGELU__ADDS_TO_DX)
 /* clang-format on */
 
 enum {
     LGELU__LAST_KIND = LGELU_OP_COUNT - 1,
-#define LGELU__ENUMERATOR(variant, kind, forward, backward, range, aux, work, traits) \
+#define LGELU__ENUMERATOR(variant, kind, applies, forward, backward, range, aux, work, prepack, \
+                          traits)                                                               \
     LGELU__##variant,
     LGELU__VARIANTS(LGELU__ENUMERATOR)
 #undef LGELU__ENUMERATOR
@@ -3413,15 +3425,23 @@ typedef struct {
     lgelu__rows_task *range;
     size_t (*aux)(const lgelu__job *p);
     size_t (*work)(const lgelu__job *p, int train);
+    size_t (*prepack)(const lgelu_net *net, const lgelu_node *node, const lgelu__kernels *isa,
+                      float *to);
     unsigned traits;
 } lgelu__layer;
 
-static const lgelu__layer *lgelu__layer_of(const lgelu_node *node);
+/* How a node is used, which decides whether it runs as a variant. */
+typedef struct {
+    const lgelu_net *net;
+    const lgelu_node *node;
+    size_t bytes; /* of its value */
+    int reader;   /* the only node that reads the value; -1: several nodes do, or the caller */
+    int train;    /* the network is built for training */
+} lgelu__use;
 
-/* What the graph asks of layers; each is among its layer's functions. */
+static const lgelu__layer *lgelu__layer_of(const lgelu_node *node);
+static int lgelu__row_for(const lgelu__use *p);
 static float lgelu__fixed_lambda(lgelu_gate_kind kind);
-static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node);
-LGELU__APART size_t lgelu__panel_floats(size_t out, size_t k);
 
 LGELU__APART int lgelu__is_a(const lgelu_node *node, unsigned traits)
 {
@@ -4352,6 +4372,7 @@ static lgelu_node lgelu__node(lgelu_net *net, lgelu_op op, const char *name, int
     }
     node.op = op;
     node.internal.row = (int)op;
+    node.internal.tokenwise = lgelu_op_is((int)op, LGELU_TRAIT_TOKENWISE);
     node.init = net->init;
     node.deviation = net->deviation > 0 ? net->deviation : 0.02f;
     node.input[0] = a;
@@ -4676,61 +4697,6 @@ LGELU__APART lgelu__readers lgelu__readers_of(const lgelu_net *net, int i, lgelu
     return r;
 }
 
-/* Returns whether the value of node i can still be read in step `until`. */
-static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
-{
-    const lgelu_node *x = net->nodes + net->nodes[i].internal.value_node;
-    return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
-}
-
-/* Returns whether a sum can be fused with its only reader, a gate. The gate computes the sum in the
-   forward and once more in the backward, from two values that are kept until then for other
-   reasons. */
-static int lgelu__fuses_add(const lgelu_net *net, const lgelu_node *node, int reader)
-{
-    const int back = 2 * net->count - 1 - reader;
-    return node->shape[2] <= LGELU__GATE_BUFFER && net->nodes[reader].op == LGELU_OP_GATE
-           && lgelu__value_lasts(net, node->input[0], back)
-           && lgelu__value_lasts(net, node->input[1], back);
-}
-
-/* Returns whether a linear layer can be fused with its only reader, a cross-entropy: if its logits
-   are large. The loss then computes the gradient of the matrix early in the backward, so that no
-   later node may share the matrix. */
-static int lgelu__fuses_linear(const lgelu_net *net, const lgelu_node *node, int reader,
-                               size_t bytes)
-{
-    if (net->nodes[reader].op != LGELU_OP_CROSS_ENTROPY || bytes <= LGELU__LARGE)
-        return 0;
-    return !node->tied || net->nodes + net->nodes[node->tied - 1].internal.last_tied - 1 == node;
-}
-
-/* Returns the row of the table of layers by which a node runs: that of its kind or a variant.
-   `bytes` is the size of its value. */
-static int lgelu__choose(const lgelu_net *net, const lgelu_node *node, const lgelu__readers *r,
-                         size_t bytes, int train)
-{
-    const int plain = (int)node->op, single = r->inputs == 1 && !node->internal.keep;
-    int fused;
-    switch (node->op) {
-    case LGELU_OP_CONV: return lgelu__choose_conv(net, node);
-    case LGELU_OP_CROSS_ENTROPY:
-        fused = net->nodes[node->input[0]].internal.row == LGELU__LINEAR_FUSED;
-        return fused ? (int)LGELU__LINEAR_LOSS : plain;
-    case LGELU_OP_BATCH_NORM:
-        fused = single && node->shape[2] <= LGELU__GATE_BUFFER
-                && lgelu__is_a(net->nodes + r->last, LGELU__READS_AFFINE);
-        return fused ? (int)LGELU__BATCH_NORM_FUSED : plain;
-    case LGELU_OP_ADD:
-        fused = single && train && lgelu__fuses_add(net, node, r->last);
-        return fused ? (int)LGELU__ADD_FUSED : plain;
-    case LGELU_OP_LINEAR:
-        fused = single && train && lgelu__fuses_linear(net, node, r->last, bytes);
-        return fused ? (int)LGELU__LINEAR_FUSED : plain;
-    default: return plain;
-    }
-}
-
 /* Returns the bytes of a node's value; those of an input belong to the caller. */
 static size_t lgelu__value_bytes(const lgelu_node *node, size_t batch)
 {
@@ -4823,10 +4789,12 @@ LGELU__APART void lgelu__plan_node(lgelu_net *net, int i, size_t batch, lgelu_mo
 {
     lgelu_node *node = net->nodes + i;
     const lgelu__readers r = lgelu__readers_of(net, i, mode);
-    const int learns = mode == LGELU_MODE_TRAIN && node->internal.learns;
+    const int train = mode == LGELU_MODE_TRAIN, learns = train && node->internal.learns;
+    const int reader = r.inputs == 1 && !node->internal.keep ? r.last : -1;
     const size_t bytes = lgelu__value_bytes(node, batch);
+    const lgelu__use use = { net, node, bytes, reader, train };
     node->internal.value_node = node->internal.gradient_node = i;
-    node->internal.row = lgelu__choose(net, node, &r, bytes, mode == LGELU_MODE_TRAIN);
+    node->internal.row = lgelu__row_for(&use);
     lgelu__plan_value(net, i, &r, bytes);
     lgelu__plan_aux(net, i, &r, batch, learns);
     lgelu__plan_gradient(net, i, &r, bytes, learns);
@@ -5089,25 +5057,11 @@ static size_t lgelu__plan(lgelu_net *net, size_t batch, lgelu_mode mode)
 
 /* ---- the block: every array in order, each at a multiple of 64 bytes ---- */
 
-/* Returns the columns of the matrix of a linear layer, which may be an embedding's, or of a
-   convolution. */
-static size_t lgelu__matrix_columns(const lgelu_net *net, const lgelu_node *node)
-{
-    return node->op == LGELU_OP_CONV ? node->weight_count / node->shape[2]
-                                     : net->nodes[node->input[0]].shape[2];
-}
-
-/* Returns the floats of a node's prepacked copy (net.prepack): its matrix in panels, or Winograd's
-   16 transformed ones; 0 if it has none. */
+/* Returns the floats of a node's prepacked copy (net.prepack); 0 if it has none. */
 static size_t lgelu__prepacked_floats(const lgelu_net *net, const lgelu_node *node)
 {
-    const int row = node->internal.row;
-    const size_t out = node->shape[2];
-    if (row == LGELU__WINOGRAD)
-        return lgelu__times(16, lgelu__panel_floats(out, net->nodes[node->input[0]].shape[2]));
-    if (row == LGELU_OP_LINEAR || (row == LGELU_OP_CONV && node->groups == 1))
-        return lgelu__panel_floats(out, lgelu__matrix_columns(net, node));
-    return 0;
+    const lgelu__layer *layer = lgelu__layer_of(node);
+    return layer->prepack ? layer->prepack(net, node, NULL, NULL) : 0;
 }
 
 /* Reserves count elements of `size` bytes at *at, moves *at behind them and the guard of a checking
@@ -5466,7 +5420,7 @@ static void lgelu__draw_uniform(const lgelu__first *p, float *w, size_t j, size_
         w[j] = (2 * lgelu_uniform(p->seed, (uint64_t)p->node, j) - 1) * bound;
 }
 
-/* Draws one task's part of a matrix. Tables of vectors are always normal. */
+/* Draws one task's part of a matrix. Rows of a value are always normal. */
 static void lgelu__first_range(size_t index, void *user)
 {
     const lgelu__first *p = (const lgelu__first *)user;
@@ -5480,14 +5434,14 @@ static void lgelu__first_range(size_t index, void *user)
         lgelu__draw_uniform(p, w, j, end);
 }
 
-/* Returns the first value of bias j of node i: gains start at 1, the class token is normal, a
+/* Returns the first value of bias j of node i: gains start at 1, rows of a value are normal, a
    custom gate says where its parameters start, and all others start at 0. */
 static float lgelu__first_bias(const lgelu_net *net, int i, size_t j, uint64_t seed)
 {
     const lgelu_node *node = net->nodes + i;
     if (node->custom)
         return node->custom->start;
-    if (node->op == LGELU_OP_CLASS_TOKEN)
+    if (lgelu__is_a(node, LGELU__LOOKUP))
         return node->deviation * lgelu_normal(seed, (uint64_t)i, j);
     return lgelu__is_a(node, LGELU_TRAIT_NORM) && j < node->shape[2] ? 1.0f : 0.0f;
 }
@@ -5626,6 +5580,22 @@ typedef struct {
 LGELU__APART size_t lgelu__panel_floats(size_t out, size_t k)
 {
     return lgelu__times(k, lgelu__plus(out, 31) / 32 * 32);
+}
+
+/* The copy of a matrix (outputs, k) in panels; a convolution with groups has none. */
+static size_t lgelu__matrix_prepack(const lgelu_net *net, const lgelu_node *node,
+                                    const lgelu__kernels *isa, float *to)
+{
+    const size_t out = node->shape[2];
+    const size_t k =
+        node->op == LGELU_OP_CONV ? node->weight_count / out : net->nodes[node->input[0]].shape[2];
+    if (node->groups > 1)
+        return 0;
+    if (to) {
+        const lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, k);
+        isa->copy(to, isa->cols, k * isa->cols, &w, 0, k, 0, out);
+    }
+    return lgelu__panel_floats(out, k);
 }
 
 /* Returns a node's prepacked copy, or NULL if there is no valid one. */
@@ -6032,6 +6002,25 @@ LGELU_DEF int lgelu_add(lgelu_net *net, const char *name, int a, int b)
     return lgelu__append(net, &node);
 }
 
+/* Returns whether the value of node i can still be read in step `until`. */
+static int lgelu__value_lasts(const lgelu_net *net, int i, int until)
+{
+    const lgelu_node *x = net->nodes + net->nodes[i].internal.value_node;
+    return x->op == LGELU_OP_INPUT || x->internal.buffer[LGELU__VALUE].to >= until;
+}
+
+/* Returns whether a sum is fused with its only reader, a gate. In training the gate computes the
+   sum in the forward and once more in the backward, from two values that are kept until then for
+   other reasons. */
+static int lgelu__add_fuses(const lgelu__use *p)
+{
+    const int until = 2 * p->net->count - 1 - p->reader;
+    return p->train && p->reader >= 0 && p->net->nodes[p->reader].op == LGELU_OP_GATE
+           && p->node->shape[2] <= LGELU__GATE_BUFFER
+           && lgelu__value_lasts(p->net, p->node->input[0], until)
+           && lgelu__value_lasts(p->net, p->node->input[1], until);
+}
+
 /* The backward of sums and views. The memory plan usually stores the gradient of an input where dy
    is; otherwise it is copied. */
 static void lgelu__pass_backward(lgelu__job *p)
@@ -6154,6 +6143,12 @@ static int lgelu__pointwise(const lgelu_node *node)
            && !node->padding[0] && !node->padding[1];
 }
 
+/* Returns whether each channel is a group of its own. */
+static int lgelu__depthwise_groups(size_t in, size_t out, size_t groups)
+{
+    return groups > 1 && groups == in && groups == out;
+}
+
 /* Returns the elements of a window. */
 static size_t lgelu__taps(const lgelu_node *node) { return node->window[0] * node->window[1]; }
 
@@ -6163,11 +6158,12 @@ static int lgelu__append_conv(lgelu_net *net, const char *name, int x, size_t ou
 {
     lgelu_node node = lgelu__node_of_window(net, LGELU_OP_CONV, name, x, w);
     const size_t in = node.shape[2], taps = lgelu__times(w->kernel[0], w->kernel[1]);
+    const int depthwise = lgelu__depthwise_groups(in, outputs, groups);
     if (!groups || !outputs || in % groups || outputs % groups) {
         lgelu__fail(net, LGELU_E_SHAPE, "%n: %z channels to %z do not divide into %z groups", &node,
                     in, outputs, groups);
     }
-    if (groups == in && groups == outputs && groups > 1 && taps > LGELU__TAPS) {
+    if (depthwise && taps > LGELU__TAPS) {
         lgelu__fail(net, LGELU_E_SHAPE,
                     "%n: expected a depthwise window of at most %d elements, found %z x %z", &node,
                     (long)LGELU__TAPS, w->kernel[0], w->kernel[1]);
@@ -6175,6 +6171,7 @@ static int lgelu__append_conv(lgelu_net *net, const char *name, int x, size_t ou
     node.groups = groups;
     node.shape[2] = outputs;
     node.bias_count = bias ? outputs : 0;
+    node.internal.tokenwise = lgelu__pointwise(&node) && !depthwise;
     return lgelu__append_with_matrix(net, &node, outputs,
                                      groups ? lgelu__times(taps, in / groups) : 0);
 }
@@ -6191,14 +6188,6 @@ LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t 
 {
     const lgelu_window w = lgelu__completed_window(window);
     return lgelu__append_conv(net, name, x, outputs, &w, groups, bias);
-}
-
-static int lgelu__choose_conv(const lgelu_net *net, const lgelu_node *node)
-{
-    const size_t in = net->nodes[node->input[0]].shape[2], out = node->shape[2];
-    if (node->groups > 1 && node->groups == in && node->groups == out)
-        return LGELU__DEPTHWISE;
-    return lgelu_conv_is_winograd(net, node) ? (int)LGELU__WINOGRAD : (int)LGELU_OP_CONV;
 }
 
 /* METHOD. Three matrix products. P is the matrix of patches: a row for each output pixel, a column
@@ -6462,6 +6451,12 @@ static void lgelu__conv_backward(lgelu__job *p)
 /* All channels of a pixel are computed together. net.internal.scratch holds the weights as (taps,
    channels), or dW in that order. */
 
+static int lgelu__conv_is_depthwise(const lgelu__use *p)
+{
+    const size_t in = p->net->nodes[p->node->input[0]].shape[2], out = p->node->shape[2];
+    return lgelu__depthwise_groups(in, out, p->node->groups);
+}
+
 static size_t lgelu__depthwise_work(const lgelu__job *p, int train)
 {
     (void)train;
@@ -6630,6 +6625,11 @@ LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *nod
            && node->shape[2] >= 16 && net->nodes[node->input[0]].shape[2] >= 16;
 }
 
+static int lgelu__conv_is_winograd(const lgelu__use *p)
+{
+    return lgelu_conv_is_winograd(p->net, p->node);
+}
+
 typedef struct {
     const float *x, *w, *bias; /* the images that are read: x, or dy for dx */
     float *y;                  /* the images that are written: y, or dx */
@@ -6708,13 +6708,16 @@ static void lgelu__winograd_kernels(size_t task, void *user)
     }
 }
 
-/* Writes the panels of Winograd's 16 matrices. */
-static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node,
-                                    const lgelu__kernels *isa, float *to)
+/* The prepacked copy is that of the 16 matrices, each in panels. */
+static size_t lgelu__winograd_prepack(const lgelu_net *net, const lgelu_node *node,
+                                      const lgelu__kernels *isa, float *to)
 {
     const size_t out = node->shape[2], in = net->nodes[node->input[0]].shape[2];
+    const size_t panels = lgelu__panel_floats(out, in);
     lgelu__winograd p;
     size_t task, k;
+    if (!to)
+        return lgelu__times(16, panels);
     memset(&p, 0, sizeof p);
     lgelu__winograd_size(&p, in, out);
     p.w = net->w + node->weight_at;
@@ -6723,9 +6726,9 @@ static void lgelu__prepack_winograd(const lgelu_net *net, const lgelu_node *node
         lgelu__winograd_kernels(task, &p);
     for (k = 0; k < 16; k++) {
         const lgelu_matrix w = lgelu__matrix(p.kernel + k * p.kernel_step, out);
-        isa->copy(to + k * lgelu__panel_floats(out, in), isa->cols, in * isa->cols, &w, 0, in, 0,
-                  out);
+        isa->copy(to + k * panels, isa->cols, in * isa->cols, &w, 0, in, 0, out);
     }
+    return 16 * panels;
 }
 
 /* The same for dx, whose input channels are the outputs of W, with the taps in reverse order. */
@@ -7003,6 +7006,13 @@ LGELU_DEF int lgelu_batch_norm(lgelu_net *net, const char *name, int x, float mo
     /* The state holds means, then variances; the biases hold gains, then shifts. */
     node.state_count = node.bias_count = 2 * node.shape[2];
     return lgelu__append(net, &node);
+}
+
+/* Returns whether the only reader computes x·scale + shift itself. */
+static int lgelu__batch_norm_fuses(const lgelu__use *p)
+{
+    return p->reader >= 0 && p->node->shape[2] <= LGELU__GATE_BUFFER
+           && lgelu__is_a(p->net->nodes + p->reader, LGELU__READS_AFFINE);
 }
 
 /* y = x̂·gain + bias, x̂ = (x - mean)/√(variance + eps), for each channel. The value is computed
@@ -7835,6 +7845,8 @@ static int lgelu__append_attention(lgelu_net *net, lgelu_node *node, size_t head
     node->option[0] = heads;
     node->option[1] = causal != 0;
     node->option[2] = kv_heads;
+    /* Keys and values of earlier tokens are kept. */
+    node->internal.tokenwise = causal != 0;
     return lgelu__append(net, node);
 }
 
@@ -8374,6 +8386,22 @@ static void lgelu__cross_entropy_backward(lgelu__job *p)
    does half of the backward. If net.g holds gradients already, or nothing is learned, the backward
    computes the logits again instead. */
 
+/* Returns whether a linear layer is fused with its only reader, a cross-entropy. The loss computes
+   the gradient of the matrix early in the backward, so that no later node may share the matrix. */
+static int lgelu__linear_fuses(const lgelu__use *p)
+{
+    const lgelu_node *nodes = p->net->nodes, *node = p->node;
+    if (!p->train || p->reader < 0 || nodes[p->reader].op != LGELU_OP_CROSS_ENTROPY
+        || p->bytes <= LGELU__LARGE)
+        return 0;
+    return !node->tied || nodes + nodes[node->tied - 1].internal.last_tied - 1 == node;
+}
+
+static int lgelu__reads_fused_linear(const lgelu__use *p)
+{
+    return p->net->nodes[p->node->input[0]].internal.row == LGELU__LINEAR_FUSED;
+}
+
 static size_t lgelu__linear_fused_aux(const lgelu__job *p)
 {
     return lgelu__times(p->rows, p->from->shape[2] * sizeof(float));
@@ -8533,12 +8561,12 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 
    In this file
      1. LGELU_LAYERS in [1]: one row with name and public traits. LGELU__FUNCTIONS_OF_LAYERS at the
-        top of [8]: one row with its functions, which the compiler then requires.
+        top of [8]: one row with its functions, which the compiler then requires. (A special
+        algorithm for some nodes of a kind is a row of LGELU__VARIANTS instead.)
      2. [1]: the declaration of its builder. [8c]: its builder, which sets shape and counts, and
         these functions, side by side. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
         its body in [K]; the compiler reports one that lacks the other.
-     3. [8b] and [9a], only if its biases start at other values than 0 (lgelu__first_bias), or if it
-        has other tensors than a matrix and biases (lgelu__tensor_of).
+     3. [9a], only if it has other tensors than a matrix and biases (lgelu__tensor_of).
    In these files, the compiler reports that the kind is missing
      4. tests/tools/reference_net.h: the layer in double, in a switch without default.
      5. tests/fuzz_network.c: a row of its builder; a rule, if it changes the shape or refuses
@@ -8560,11 +8588,15 @@ static const char *const lgelu__layer_names[] = { LGELU_LAYERS(LGELU__NAME) };
 enum { LGELU_LAYERS(LGELU__TRAITS) LGELU__TRAITS_END };
 
 #define lgelu__0 NULL /* a column without a function */
-#define LGELU__KIND(kind, forward, backward, range, aux, work, traits) \
-    { lgelu__##forward, lgelu__##backward, lgelu__##range,             \
-      lgelu__##aux,     lgelu__##work,     (unsigned)LGELU__TRAITS_##kind | (traits) },
-#define LGELU__VARIANT(variant, kind, forward, backward, range, aux, work, traits) \
-    { lgelu__##forward, lgelu__##backward, lgelu__##range, lgelu__##aux, lgelu__##work, traits },
+#define LGELU__ROW(forward, backward, range, aux, work, prepack, traits) \
+    { lgelu__##forward, lgelu__##backward, lgelu__##range, lgelu__##aux, \
+      lgelu__##work,    lgelu__##prepack,  traits },
+#define LGELU__KIND(kind, forward, backward, range, aux, work, prepack, traits) \
+    LGELU__ROW(forward, backward, range, aux, work, prepack,                    \
+               (unsigned)LGELU__TRAITS_##kind | (traits))
+#define LGELU__VARIANT(variant, kind, applies, forward, backward, range, aux, work, prepack, \
+                       traits)                                                               \
+    LGELU__ROW(forward, backward, range, aux, work, prepack, traits)
 static const lgelu__layer lgelu__layers[] = { LGELU__FUNCTIONS_OF_LAYERS(LGELU__KIND)
                                                   LGELU__VARIANTS(LGELU__VARIANT) };
 typedef char
@@ -8572,24 +8604,38 @@ typedef char
                                                                                              : -1];
 /* Both lists have the kinds in one order. */
 enum {
-#define LGELU__PLACE(kind, forward, backward, range, aux, work, traits) LGELU__PLACE_##kind,
+#define LGELU__PLACE(kind, forward, backward, range, aux, work, prepack, traits) \
+    LGELU__PLACE_##kind,
     LGELU__FUNCTIONS_OF_LAYERS(LGELU__PLACE)
 };
 #define LGELU__IN_ORDER(kind, name, traits) \
     typedef char lgelu__order_of_##kind[LGELU__PLACE_##kind == (int)LGELU_OP_##kind ? 1 : -1];
 LGELU_LAYERS(LGELU__IN_ORDER)
-#undef lgelu__0
-#undef LGELU__NAME
-#undef LGELU__TRAITS
-#undef LGELU__KIND
-#undef LGELU__VARIANT
-#undef LGELU__PLACE
-#undef LGELU__IN_ORDER
 
 static const lgelu__layer *lgelu__layer_of(const lgelu_node *node)
 {
     return lgelu__layers + node->internal.row;
 }
+
+/* Returns the row by which a node runs: that of a variant of its kind, or that of the kind. */
+static int lgelu__row_for(const lgelu__use *p)
+{
+#define LGELU__APPLIES(variant, kind, applies, forward, backward, range, aux, work, prepack, \
+                       traits)                                                               \
+    if (p->node->op == LGELU_OP_##kind && lgelu__##applies(p))                               \
+        return LGELU__##variant;
+    LGELU__VARIANTS(LGELU__APPLIES)
+    return (int)p->node->op;
+}
+#undef lgelu__0
+#undef LGELU__NAME
+#undef LGELU__TRAITS
+#undef LGELU__ROW
+#undef LGELU__KIND
+#undef LGELU__VARIANT
+#undef LGELU__PLACE
+#undef LGELU__IN_ORDER
+#undef LGELU__APPLIES
 
 LGELU_DEF const char *lgelu_op_name(int op)
 {
@@ -8817,17 +8863,9 @@ static void lgelu__prepack(lgelu_net *net)
     int i;
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
-        float *to;
-        if (!node->internal.prepacked_at)
-            continue;
-        to = net->internal.prepacked + node->internal.prepacked_at - 1;
-        if (node->internal.row == LGELU__WINOGRAD) {
-            lgelu__prepack_winograd(net, node, isa, to);
-        } else {
-            const size_t depth = lgelu__matrix_columns(net, node);
-            const lgelu_matrix w = lgelu__transpose(net->w + node->weight_at, depth);
-            isa->copy(to, isa->cols, depth * isa->cols, &w, 0, depth, 0, node->shape[2]);
-        }
+        const size_t at = node->internal.prepacked_at;
+        if (at)
+            lgelu__layer_of(node)->prepack(net, node, isa, net->internal.prepacked + at - 1);
     }
     net->prepacked_valid = 1 + set;
 }
@@ -9114,19 +9152,6 @@ LGELU_DEF lgelu_status lgelu_net_reestimate_norms(lgelu_net *net, size_t samples
 
 /* ---- generation, token after token ---- */
 
-/* Returns whether a token's value depends on that token only, or, in an attention, on earlier ones
-   whose keys and values are kept. */
-static int lgelu__can_generate(const lgelu_node *node)
-{
-    if (node->op == LGELU_OP_TOKENS)
-        return 1;
-    if (node->op == LGELU_OP_ATTENTION)
-        return node->option[1] != 0;
-    if (node->internal.row == LGELU_OP_CONV)
-        return lgelu__pointwise(node);
-    return lgelu__is_a(node, LGELU_TRAIT_TOKENWISE);
-}
-
 /* Refuses a network with a layer that cannot compute token after token. *context receives how many
    tokens its layers have. */
 static lgelu_status lgelu__check_generate(lgelu_net *net, size_t *context)
@@ -9139,7 +9164,7 @@ static lgelu_status lgelu__check_generate(lgelu_net *net, size_t *context)
             *context = node->shape[1];
         if (node->op == LGELU_OP_LABELS || lgelu__is_a(node, LGELU_TRAIT_LOSS))
             continue;
-        if (node->shape[1] != *context || !lgelu__can_generate(node)) {
+        if (node->shape[1] != *context || !node->internal.tokenwise) {
             return lgelu__fail(net, LGELU_E_ARGUMENT, "%n: not for generating token by token",
                                node);
         }
