@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT-0
    least_squares.c: see least_squares.h.
 
-   All sums of products go through three kernels: tiles of 64 × 64 doubles are added to or
-   subtracted from, and a row of 64; each is compiled for several instruction sets. Every product is
-   rounded before it is added, or exact, as those of floats in a Gram matrix are; each sum is one
+   All sums of products go through three kernels: two add to and subtract from tiles of 64 × 64
+   doubles, one subtracts from a row; each is compiled for several instruction sets. Every product
+   is rounded before it is added, or exact, as those of floats in a Gram matrix are; each sum is one
    chain in the order of its terms, several at a time, so neither the width of vectors, nor an fma,
    nor the compiler changes a bit.
 
@@ -47,8 +47,8 @@ static double least_product(double a, double b)
 /* add and subtract: c[j][i] += or -= Σ over k of b(k, j)·a[k][i], j < rows and i < columns, which
    are multiples of LEAST_STEP, c and a with rows of LEAST_ROW, b(k, j) = b[k·bk + j·bj], k in order
    from 0. add takes floats: a double holds their product exactly, so that an fma has the bits of a
-   product and a sum. row: y[i] -= b·x[i] for n values. V holds N doubles; four rows of two V stay
-   in registers. */
+   product and a sum. row: y[i] -= Σ over q of b[q·step]·x[q][i], i < n and q < rows, in the same
+   way. V holds N doubles; four rows of two V, or one, stay in registers. */
 #define LEAST_AT(V, p) (*(V *)(void *)(p))
 #define LEAST_ROUNDED_SUM(V, sum, v, f, OP) \
     {                                       \
@@ -99,17 +99,24 @@ static double least_product(double a, double b)
             }                                                                               \
         }                                                                                   \
     }
-#define LEAST_KERNELS(NAME, ATTRIBUTE, V, N, ADD)                              \
-    LEAST_TILE_KERNEL(NAME##_add, ATTRIBUTE, V, N, ADD)                        \
-    LEAST_TILE_KERNEL(NAME##_subtract, ATTRIBUTE, V, N, LEAST_SUBTRACT)        \
-    ATTRIBUTE static void NAME##_row(double *y, double *x, double b, size_t n) \
-    {                                                                          \
-        size_t i;                                                              \
-        for (i = 0; i < n; i += (N)) {                                         \
-            V p = LEAST_AT(V, x + i) * b;                                      \
-            LEAST_ROUNDED(p);                                                  \
-            LEAST_AT(V, y + i) -= p;                                           \
-        }                                                                      \
+#define LEAST_KERNELS(NAME, ATTRIBUTE, V, N, ADD)                                        \
+    LEAST_TILE_KERNEL(NAME##_add, ATTRIBUTE, V, N, ADD)                                  \
+    LEAST_TILE_KERNEL(NAME##_subtract, ATTRIBUTE, V, N, LEAST_SUBTRACT)                  \
+    ATTRIBUTE static void NAME##_row(double *y, double *x, const double *b, size_t step, \
+                                     size_t rows, size_t n)                              \
+    {                                                                                    \
+        size_t i, q;                                                                     \
+        for (i = 0; i < n; i += 2 * (N)) {                                               \
+            V left = LEAST_AT(V, y + i), right = LEAST_AT(V, y + i + (N));               \
+            for (q = 0; q < rows; q++) {                                                 \
+                const V u = LEAST_AT(V, x + q * LEAST_ROW + i);                          \
+                const V v = LEAST_AT(V, x + q * LEAST_ROW + i + (N));                    \
+                LEAST_SUBTRACT(V, left, u, b[q * step])                                  \
+                LEAST_SUBTRACT(V, right, v, b[q * step])                                 \
+            }                                                                            \
+            LEAST_AT(V, y + i) = left;                                                   \
+            LEAST_AT(V, y + i + (N)) = right;                                            \
+        }                                                                                \
     }
 
 #if defined(__GNUC__) && defined(__aarch64__)
@@ -396,12 +403,10 @@ static void least_reduce(size_t index, void *job)
 /* Cholesky's decomposition of n columns of a diagonal tile; 0 if it is not positive definite. */
 static int least_diagonal(double *t, size_t n)
 {
-    size_t i, k, q;
+    size_t i, k;
     for (k = 0; k < n; k++) {
         double root;
-        for (q = 0; q < k; q++) {
-            least_row(t + k * LEAST_ROW, t + q * LEAST_ROW, t[q * LEAST_ROW + k], n);
-        }
+        least_row(t + k * LEAST_ROW, t, t + k, LEAST_ROW, k, n);
         root = sqrt(t[k * LEAST_ROW + k]);
         if (!(root > 0 && root - root <= 0)) {
             return 0;
@@ -421,19 +426,33 @@ static void least_divide(double *y, double by)
     }
 }
 
+/* L X = x for the first rows and columns of a tile, where l is Lᵀ. */
+static void least_forward(double *x, const double *l, size_t rows, size_t columns)
+{
+    size_t n;
+    for (n = 0; n < rows; n++) {
+        least_row(x + n * LEAST_ROW, x, l + n, LEAST_ROW, n, columns);
+        least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
+    }
+}
+
+/* Lᵀ X = x, from the last row to the first. */
+static void least_backward(double *x, const double *l, size_t rows, size_t columns)
+{
+    size_t n;
+    for (n = rows; n-- > 0;) {
+        double *next = x + (n + 1) * LEAST_ROW;
+        least_row(x + n * LEAST_ROW, next, l + n * LEAST_ROW + n + 1, 1, rows - 1 - n, columns);
+        least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
+    }
+}
+
 /* The tiles below the diagonal of column p->q: X Lᵀ = tile. */
 static void least_below(size_t index, void *job)
 {
     least_squares *p = (least_squares *)job;
-    const double *l = p->factor + least_triangle(p->q, p->q) * LEAST_AREA;
-    double *x = p->factor + least_triangle(p->q + 1 + index, p->q) * LEAST_AREA;
-    size_t k, q;
-    for (k = 0; k < LEAST_TILE; k++) {
-        for (q = 0; q < k; q++) {
-            least_row(x + k * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + k], LEAST_TILE);
-        }
-        least_divide(x + k * LEAST_ROW, l[k * LEAST_ROW + k]);
-    }
+    least_forward(p->factor + least_triangle(p->q + 1 + index, p->q) * LEAST_AREA,
+                  p->factor + least_triangle(p->q, p->q) * LEAST_AREA, LEAST_TILE, LEAST_TILE);
 }
 
 /* factor = L of the group's Gram matrix, ridge on its diagonal but not on the one's; columns of the
@@ -470,37 +489,27 @@ static void least_solve(size_t o, void *job)
     least_squares *p = (least_squares *)job;
     const size_t blocks = p->shape.blocks, outs = p->shape.out_blocks;
     const size_t first = p->group * blocks * outs + o, columns = least_out_side(p, o);
-    size_t i, k, n, q;
+    size_t i, k;
     for (i = 0; i < blocks; i++) {
         double *x = p->solution + (first + i * outs) * LEAST_AREA;
-        const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         memcpy(x, p->right + (first + i * outs) * LEAST_AREA, LEAST_AREA * sizeof *x);
         for (k = 0; k < i; k++) {
             least_subtract(x, p->factor + least_triangle(i, k) * LEAST_AREA, LEAST_ROW, 1,
                            p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE,
                            least_in_side(p, i), columns);
         }
-        for (n = 0; n < least_in_side(p, i); n++) {
-            for (q = 0; q < n; q++) {
-                least_row(x + n * LEAST_ROW, x + q * LEAST_ROW, l[q * LEAST_ROW + n], columns);
-            }
-            least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
-        }
+        least_forward(x, p->factor + least_triangle(i, i) * LEAST_AREA, least_in_side(p, i),
+                      columns);
     }
     for (i = blocks; i-- > 0;) {
         double *x = p->solution + (first + i * outs) * LEAST_AREA;
-        const double *l = p->factor + least_triangle(i, i) * LEAST_AREA;
         for (k = i + 1; k < blocks; k++) {
             least_subtract(x, p->factor + least_triangle(k, i) * LEAST_AREA, 1, LEAST_ROW,
                            p->solution + (first + k * outs) * LEAST_AREA, LEAST_TILE,
                            least_in_side(p, i), columns);
         }
-        for (n = least_in_side(p, i); n-- > 0;) {
-            for (q = n + 1; q < least_in_side(p, i); q++) {
-                least_row(x + n * LEAST_ROW, x + q * LEAST_ROW, l[n * LEAST_ROW + q], columns);
-            }
-            least_divide(x + n * LEAST_ROW, l[n * LEAST_ROW + n]);
-        }
+        least_backward(x, p->factor + least_triangle(i, i) * LEAST_AREA, least_in_side(p, i),
+                       columns);
     }
 }
 
