@@ -206,3 +206,71 @@ unsigned char *output_read(const char *path, size_t *bytes)
         errno = more ? EIO : ENOMEM;
     return p;
 }
+
+/* A file of output_parts. */
+struct output_part {
+    struct output_part *next;
+    char *path;
+    const char *name; /* the end of the path */
+    unsigned char *data;
+    size_t bytes;
+};
+
+static void free_part(struct output_part *part)
+{
+    if (!part)
+        return;
+    free(part->path);
+    free(part->data);
+    free(part);
+}
+
+/* Reads a file in the folder of p->beside. Returns NULL with errno. */
+static struct output_part *read_beside(const output_parts *p, const char *name)
+{
+    const char *slash = strrchr(p->beside, '/');
+    const size_t folder = slash ? (size_t)(slash - p->beside) + 1 : 0;
+    struct output_part *part = (struct output_part *)calloc(1, sizeof *part);
+    if (part)
+        part->path = (char *)malloc(folder + strlen(name) + 1);
+    if (part && part->path) {
+        memcpy(part->path, p->beside, folder);
+        part->name = strcpy(part->path + folder, name);
+        part->data = output_read(part->path, &part->bytes);
+    }
+    if (part && part->data)
+        return part;
+    free_part(part);
+    return NULL;
+}
+
+const void *output_read_part(const char *name, size_t from, size_t bytes, char *message, void *user)
+{
+    output_parts *p = (output_parts *)user;
+    struct output_part *part = p->first;
+    while (part && strcmp(part->name, name))
+        part = part->next;
+    if (!part) {
+        part = read_beside(p, name);
+        if (!part) {
+            snprintf(message, 160, "external data '%.90s': %.40s", name, strerror(errno));
+            return NULL;
+        }
+        part->next = p->first;
+        p->first = part;
+    }
+    if (from > part->bytes || bytes > part->bytes - from) {
+        snprintf(message, 160, "external data '%.90s' ends too early", name);
+        return NULL;
+    }
+    return part->data + from;
+}
+
+void output_forget_parts(output_parts *p)
+{
+    while (p->first) {
+        struct output_part *part = p->first;
+        p->first = part->next;
+        free_part(part);
+    }
+}

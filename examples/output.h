@@ -45,4 +45,16 @@ int output_close(output *o);    /* of output_append */
 int output_folder(const char *path); /* makes it if it isn't there */
 unsigned char *output_read(const char *path,
                            size_t *bytes); /* a whole file, and a 0 behind it; NULL with errno */
+
+/* Files in the folder of another one, such as the external data of an ONNX model. Begin with
+   { path, NULL }. Each is read once, by output_read, and stays until output_forget_parts. */
+typedef struct {
+    const char *beside; /* the path of the other file */
+    struct output_part *first;
+} output_parts;
+/* Returns `bytes` bytes from byte `from` on of the file `name`; NULL with a line in message[160].
+   user is an output_parts. */
+const void *output_read_part(const char *name, size_t from, size_t bytes, char *message,
+                             void *user);
+void output_forget_parts(output_parts *p);
 #endif

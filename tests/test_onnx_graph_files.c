@@ -249,11 +249,11 @@ static void functions(void)
 }
 
 /* External data: eight bytes from place 4 of the only file. */
-static const void *external(const char *location, size_t from, size_t *bytes, char *message,
+static const void *external(const char *location, size_t from, size_t bytes, char *message,
                             void *user)
 {
     (void)message;
-    *(int *)user += !strcmp(location, "weights") && from == 4 && *bytes == 8;
+    *(int *)user += !strcmp(location, "weights") && from == 4 && bytes == 8;
     return numbers;
 }
 

@@ -557,7 +557,6 @@ static int onnx_leaves_folder(const char *path)
 static int onnx_find_external(onnx_opening *o, onnx_constant *c, const onnx_data_place *place)
 {
     const size_t need = deploy_times(onnx_stored(c->type, c->count), onnx_type_bytes(c->type));
-    size_t bytes = place->bytes;
     char *path, reason[160] = "";
     c->field = 13;
     if (!o->external)
@@ -574,20 +573,14 @@ static int onnx_find_external(onnx_opening *o, onnx_constant *c, const onnx_data
         return onnx_fail(o, "tensor '%t': its file '%t' is not in the model's folder", &c->name,
                          &place->path);
     /* without a length, the rest of the file may hold more than this tensor */
-    if (bytes == (size_t)-1)
-        bytes = need;
-    if (bytes != need)
-        return onnx_fail(o, "tensor '%t': %z bytes for %z elements", &c->name, bytes, c->count);
+    if (place->bytes != (size_t)-1 && place->bytes != need)
+        return onnx_fail(o, "tensor '%t': %z bytes for %z elements", &c->name, place->bytes,
+                         c->count);
     if (!need)
         return 0;
-    c->data.p = (const unsigned char *)o->external(path, place->from, &bytes, reason, o->user);
+    c->data.p = (const unsigned char *)o->external(path, place->from, need, reason, o->user);
     c->data.n = need;
-    if (!c->data.p)
-        return onnx_fail(o, "tensor '%t': %s", &c->name, reason);
-    if (bytes < need)
-        return onnx_fail(o, "tensor '%t': %z bytes in its file for %z elements", &c->name, bytes,
-                         c->count);
-    return 0;
+    return c->data.p ? 0 : onnx_fail(o, "tensor '%t': %s", &c->name, reason);
 }
 
 /* Finds the elements in the field of the tensor's type and counts them. Returns 0 or -1. */

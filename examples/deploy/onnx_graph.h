@@ -189,10 +189,10 @@ typedef struct onnx_graph {
     void *memory; /* private */
 } onnx_graph;
 
-/* Returns the bytes [from, from + *bytes) of the external file `location`, which is relative to the
-   model's folder, in memory that stays until the graph is closed; *bytes = (size_t)-1 on entry: up
-   to its end. NULL: it cannot be had, with a line in message (160 bytes). */
-typedef const void *onnx_external(const char *location, size_t from, size_t *bytes, char *message,
+/* Returns `bytes` bytes from byte `from` on of the file `location` in the model's folder, in memory
+   that stays until the graph is closed; NULL with a line in message (160 bytes) if it cannot.
+   output_read_part of ../output.h is one. */
+typedef const void *onnx_external(const char *location, size_t from, size_t bytes, char *message,
                                   void *user);
 
 /* Opens a file. external NULL: a file with external data is refused. Returns NULL after an error,

@@ -44,13 +44,6 @@ typedef struct {
     int count;
 } pairs;
 
-/* What the model keeps in other files. */
-typedef struct {
-    const char *model;
-    void **block;
-    size_t blocks, space;
-} external_files;
-
 static struct {
     const char *model;
     pairs input, output, dim;
@@ -166,72 +159,6 @@ static int parse_options(int argc, char **argv)
         i++;
     }
     return option.model ? 0 : fail("a model is needed; see --help");
-}
-
-/* ---- files ---- */
-
-/* Writes the path of a file in the model's folder to path[1024]. Returns 0, or -1: it is too long.
- */
-static int beside_model(char *path, const char *model, const char *location)
-{
-    const char *slash = strrchr(model, '/');
-    const int folder = slash ? (int)(slash - model) + 1 : 0;
-    const int n = snprintf(path, 1024, "%.*s%s", folder, model, location);
-    return n < 0 || n >= 1024 ? -1 : 0;
-}
-
-/* Reads *bytes bytes from a place of a file, or up to its end. Returns them, or NULL with errno. */
-static void *read_part(const char *path, size_t from, size_t *bytes)
-{
-    FILE *f = fopen(path, "rb");
-    long end = -1;
-    void *p = NULL;
-    size_t n = 0;
-    if (!f)
-        return NULL;
-    errno = EINVAL;
-    if (!fseek(f, 0, SEEK_END))
-        end = ftell(f);
-    if (end >= 0 && from <= (size_t)end) {
-        n = (size_t)end - from < *bytes ? (size_t)end - from : *bytes;
-        p = malloc(n ? n : 1);
-    }
-    if (p && (fseek(f, (long)from, SEEK_SET) || fread(p, 1, n, f) != n)) {
-        free(p);
-        p = NULL;
-    }
-    fclose(f);
-    *bytes = n;
-    return p;
-}
-
-/* An onnx_external. */
-static const void *external(const char *location, size_t from, size_t *bytes, char *message,
-                            void *user)
-{
-    external_files *e = (external_files *)user;
-    char path[1024];
-    void *p, *longer;
-    if (e->blocks == e->space) {
-        longer = realloc(e->block, (2 * e->space + 16) * sizeof *e->block);
-        if (!longer) {
-            deploy_refuse(message, LGELU_E_MEMORY, "out of memory");
-            return NULL;
-        }
-        e->block = (void **)longer;
-        e->space = 2 * e->space + 16;
-    }
-    if (beside_model(path, e->model, location)) {
-        deploy_refuse(message, LGELU_E_FILE, "the name of its file is too long");
-        return NULL;
-    }
-    p = read_part(path, from, bytes);
-    if (!p) {
-        deploy_refuse(message, LGELU_E_FILE, "%s: %s", location, strerror(errno));
-        return NULL;
-    }
-    e->block[e->blocks++] = p;
-    return p;
 }
 
 /* ---- inputs ---- */
@@ -532,7 +459,7 @@ static int evaluate(const onnx_graph *g)
 
 int main(int argc, char **argv)
 {
-    external_files files = { NULL, NULL, 0, 0 };
+    output_parts external = { NULL, NULL };
     char message[160];
     unsigned char *file;
     onnx_graph *g;
@@ -550,13 +477,11 @@ int main(int argc, char **argv)
     file = output_read(option.model, &bytes);
     if (!file)
         return fail("%s: %s", option.model, strerror(errno));
-    files.model = option.model;
-    g = onnx_graph_open(file, bytes, external, &files, message);
+    external.beside = option.model;
+    g = onnx_graph_open(file, bytes, output_read_part, &external, message);
     bad = g ? evaluate(g) : fail("%s: %s", option.model, message);
     onnx_graph_close(g);
-    while (files.blocks)
-        free(files.block[--files.blocks]);
-    free(files.block);
+    output_forget_parts(&external);
     free(file);
     return bad || fflush(stdout) || ferror(stdout);
 }

@@ -542,60 +542,19 @@ static int write_files(job *j)
 
 /* ---- [4] STEPS ---- */
 
-/* Reads a file beside the model that holds its tensors' data. */
-typedef struct {
-    char *folder;
-    unsigned char *file[16];
-    char *name[16];
-    size_t bytes[16];
-    int files;
-} external_files;
+static output_parts external;
 
-static external_files external;
-
-/* Returns the bytes of an external file; see onnx_external. */
-const void *read_external(const char *location, size_t from, size_t *bytes, char *message,
+const void *read_external(const char *location, size_t from, size_t bytes, char *message,
                           void *user)
 {
-    char path[OUTPUT_PATH];
-    int k;
     (void)user;
-    for (k = 0; k < external.files && strcmp(external.name[k], location); k++) {
-    }
-    if (k == external.files) {
-        if (k == 16 || strstr(location, "..") || *location == '/'
-            || strlen(external.folder) + strlen(location) >= sizeof path) {
-            deploy_refuse(message, LGELU_E_FILE, "external data '%s' cannot be opened", location);
-            return NULL;
-        }
-        memcpy(path, external.folder, strlen(external.folder));
-        memcpy(path + strlen(external.folder), location, strlen(location) + 1);
-        external.file[k] = output_read(path, &external.bytes[k]);
-        if (!external.file[k]) {
-            deploy_refuse(message, LGELU_E_FILE, "external data '%s': %s", location,
-                          strerror(errno));
-            return NULL;
-        }
-        external.name[k] = (char *)allocate(strlen(location) + 1, 1);
-        memcpy(external.name[k], location, strlen(location) + 1);
-        external.files++;
-    }
-    if (from > external.bytes[k] || (*bytes != (size_t)-1 && *bytes > external.bytes[k] - from)) {
-        deploy_refuse(message, LGELU_E_FILE, "external data '%s' ends too early", location);
-        return NULL;
-    }
-    if (*bytes == (size_t)-1)
-        *bytes = external.bytes[k] - from;
-    return external.file[k] + from;
+    return output_read_part(location, from, bytes, message, &external);
 }
 
 static int read_model(job *j)
 {
-    const char *slash = strrchr(option.model, '/');
-    const size_t folder = slash ? (size_t)(slash - option.model) + 1 : 0;
     char message[160];
-    external.folder = (char *)allocate(folder + 1, 1);
-    memcpy(external.folder, option.model, folder);
+    external.beside = option.model;
     j->file = output_read(option.model, &j->bytes);
     if (!j->file)
         return fail("%s: %s", option.model, strerror(errno));
@@ -650,11 +609,7 @@ static void free_job(job *j)
     onnx_graph_close(j->graph);
     for (k = 0; k < OUT_FILES; k++)
         free(j->out[k].bytes.p);
-    for (k = 0; k < external.files; k++) {
-        free(external.file[k]);
-        free(external.name[k]);
-    }
-    free(external.folder);
+    output_forget_parts(&external);
     free(j->file);
     data_close_all();
 }

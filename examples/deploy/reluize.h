@@ -58,7 +58,7 @@ void end_progress(void);
 int ends_in(const char *path, const char *end);
 
 /* An onnx_external: reads a file beside the model. */
-const void *read_external(const char *location, size_t from, size_t *bytes, char *message,
+const void *read_external(const char *location, size_t from, size_t bytes, char *message,
                           void *user);
 
 /* ---- options ---- */

@@ -261,7 +261,7 @@ static onnx_graph *graph;
 static unsigned char *model;
 static size_t model_bytes;
 
-const void *read_external(const char *location, size_t from, size_t *bytes, char *why, void *user)
+const void *read_external(const char *location, size_t from, size_t bytes, char *why, void *user)
 {
     const int k = find_file(location);
     (void)user;
@@ -270,9 +270,7 @@ const void *read_external(const char *location, size_t from, size_t *bytes, char
                       "external data '%s': choose that file together with the model", location);
         return NULL;
     }
-    if (*bytes == (size_t)-1 && from <= given[k].n)
-        *bytes = given[k].n - from;
-    if (from > given[k].n || *bytes > given[k].n - from) {
+    if (from > given[k].n || bytes > given[k].n - from) {
         deploy_refuse(why, LGELU_E_FILE, "external data '%s' ends too early", location);
         return NULL;
     }

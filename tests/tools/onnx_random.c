@@ -47,12 +47,11 @@ typedef struct external_file {
 static external_file *external_files;
 
 /* An onnx_external: a file in FOLDER. */
-static const void *external(const char *location, size_t from, size_t *bytes, char *reason,
+static const void *external(const char *location, size_t from, size_t bytes, char *reason,
                             void *user)
 {
     external_file *e = external_files;
     char path[600];
-    (void)reason;
     (void)user;
     snprintf(path, sizeof path, "%s/%s", folder, location);
     while (e && strcmp(e->path, path))
@@ -64,10 +63,10 @@ static const void *external(const char *location, size_t from, size_t *bytes, ch
         e->next = external_files;
         external_files = e;
     }
-    if (from > e->bytes.size)
-        from = e->bytes.size;
-    if (*bytes > e->bytes.size - from)
-        *bytes = e->bytes.size - from;
+    if (from > e->bytes.size || bytes > e->bytes.size - from) {
+        snprintf(reason, 160, "its file ends too early");
+        return NULL;
+    }
     return e->bytes.data + from;
 }
 
