@@ -583,34 +583,58 @@ static double onnx_gates_softplus(double z) { return z > 30 ? z : log1p(exp(z));
 static double onnx_gates_sigmoid(double z) { return 1 / (1 + exp(-z)); }
 static double onnx_gates_clip(double z, double a, double b) { return z < a ? a : z > b ? b : z; }
 
+/* The formulas that are known: X(KEY, name, f(z)). The first that fits names a function. */
+/* clang-format off */
+#define ONNX_GATES_FORMULAS(X)                                                               \
+    X(GELU,       "GELU",            z * 0.5 * erfc(-z * 0.70710678118654752440))            \
+    X(TANH_GELU,  "GELU, tanh form",                                                         \
+      0.5 * z * (1 + tanh(0.79788456080286535588 * (z + 0.044715 * z * z * z))))             \
+    X(SILU,       "SiLU",            z * onnx_gates_sigmoid(z))                              \
+    X(QUICK_GELU, "QuickGELU",       z * onnx_gates_sigmoid(1.702 * z))                      \
+    X(MISH,       "Mish",            z * tanh(onnx_gates_softplus(z)))                       \
+    X(SOFTPLUS,   "Softplus",        onnx_gates_softplus(z))                                 \
+    X(HARDSWISH,  "Hardswish",       z * onnx_gates_clip(z + 3, 0, 6) / 6)                   \
+    X(ELU,        "ELU",             z > 0 ? z : expm1(z))                                   \
+    X(SELU,       "SELU",                                                                    \
+      1.0507009873554804934193349852946                                                      \
+      * (z > 0 ? z : 1.6732632423543772848170429916717 * expm1(z)))                          \
+    X(TANH,       "tanh",            tanh(z))                                                \
+    X(SIGMOID,    "sigmoid",         onnx_gates_sigmoid(z))                                  \
+    X(SIXTHS,     "hardsigmoid",     onnx_gates_clip(z / 6 + 0.5, 0, 1))                     \
+    X(FIFTHS,     "hardsigmoid",     onnx_gates_clip(z / 5 + 0.5, 0, 1))                     \
+    X(RELU6,      "ReLU6",           onnx_gates_clip(z, 0, 6))                               \
+    X(ERF,        "erf",             erf(z))                                                 \
+    X(EXP,        "exp",             exp(z))                                                 \
+    X(SOFTSIGN,   "softsign",        z / (1 + fabs(z)))                                      \
+    X(ABS,        "abs",             fabs(z))                                                \
+    X(HARDSWISH5, "Hardswish by fifths", z * onnx_gates_clip(z / 5 + 0.5, 0, 1))             \
+    X(SQUAREPLUS, "SquarePlus unit", z * 0.5 * (1 + z / sqrt(1 + z * z)))                    \
+    X(SQUARE,     "square",          z * z)                                                  \
+    X(HARDTANH,   "hardtanh",        onnx_gates_clip(z, -1, 1))                              \
+    X(RELU,       "ReLU",            z > 0 ? z : 0)
+/* clang-format on */
+
+enum {
+#define ONNX_GATES_KEY(key, name, formula) ONNX_GATES_IS_##key,
+    ONNX_GATES_FORMULAS(ONNX_GATES_KEY)
+#undef ONNX_GATES_KEY
+        ONNX_GATES_NAMES
+};
+
+static const char *const onnx_gates_names[ONNX_GATES_NAMES] = {
+#define ONNX_GATES_NAME(key, name, formula) name,
+    ONNX_GATES_FORMULAS(ONNX_GATES_NAME)
+#undef ONNX_GATES_NAME
+};
+
 static double onnx_gates_formula(int k, double z)
 {
     switch (k) {
-    case 0: return z * 0.5 * erfc(-z * 0.70710678118654752440);
-    case 1: return 0.5 * z * (1 + tanh(0.79788456080286535588 * (z + 0.044715 * z * z * z)));
-    case 2: return z * onnx_gates_sigmoid(z);
-    case 3: return z * onnx_gates_sigmoid(1.702 * z);
-    case 4: return z * tanh(onnx_gates_softplus(z));
-    case 5: return onnx_gates_softplus(z);
-    case 6: return z * onnx_gates_clip(z + 3, 0, 6) / 6;
-    case 7: return z > 0 ? z : expm1(z);
-    case 8:
-        return 1.0507009873554804934193349852946
-               * (z > 0 ? z : 1.6732632423543772848170429916717 * expm1(z));
-    case 9: return tanh(z);
-    case 10: return onnx_gates_sigmoid(z);
-    case 11: return onnx_gates_clip(z / 6 + 0.5, 0, 1);
-    case 12: return onnx_gates_clip(z / 5 + 0.5, 0, 1);
-    case 13: return onnx_gates_clip(z, 0, 6);
-    case 14: return erf(z);
-    case 15: return exp(z);
-    case 16: return z / (1 + fabs(z));
-    case 17: return fabs(z);
-    case 18: return z * onnx_gates_clip(z / 5 + 0.5, 0, 1);
-    case 19: return z * 0.5 * (1 + z / sqrt(1 + z * z));
-    case 20: return z * z;
-    case 21: return onnx_gates_clip(z, -1, 1);
-    default: return z > 0 ? z : 0;
+#define ONNX_GATES_CASE(key, name, formula) \
+    case ONNX_GATES_IS_##key: return formula;
+        ONNX_GATES_FORMULAS(ONNX_GATES_CASE)
+#undef ONNX_GATES_CASE
+    default: return 0;
     }
 }
 
@@ -618,46 +642,22 @@ static double onnx_gates_formula(int k, double z)
 static void onnx_gates_call(char *name, const onnx_gates_curve *c, onnx_gate_kind kind,
                             double alpha)
 {
-    static const char *const names[] = { "GELU",
-                                         "GELU, tanh form",
-                                         "SiLU",
-                                         "QuickGELU",
-                                         "Mish",
-                                         "Softplus",
-                                         "Hardswish",
-                                         "ELU",
-                                         "SELU",
-                                         "tanh",
-                                         "sigmoid",
-                                         "hardsigmoid",
-                                         "hardsigmoid",
-                                         "ReLU6",
-                                         "erf",
-                                         "exp",
-                                         "softsign",
-                                         "abs",
-                                         "Hardswish by fifths",
-                                         "SquarePlus unit",
-                                         "square",
-                                         "hardtanh",
-                                         "ReLU" };
     const int middle = ONNX_GATES_GRID / 2;
-    size_t k;
-    int i, scaled;
+    int i, k, scaled;
     strcpy(name, kind == ONNX_GATE_LEAKY ? "leaky ReLU" : "unnamed");
-    for (k = 0; k < sizeof names / sizeof *names; k++) {
+    for (k = 0; k < ONNX_GATES_NAMES; k++) {
         for (scaled = 0; scaled < 2; scaled++) {
             double worst = 0;
             if (scaled && !(fabs(alpha) > 0))
                 break;
             for (i = middle - ONNX_GATES_INNER; i <= middle + ONNX_GATES_INNER; i++) {
                 const double f = (double)c->f[i] / (scaled ? alpha : 1);
-                const double y = onnx_gates_formula((int)k, (double)c->z[i]);
+                const double y = onnx_gates_formula(k, (double)c->z[i]);
                 const double e = fabs(f - y) / (1 + fabs(y));
                 worst = !(e <= worst) ? e : worst;
             }
             if (worst <= 1e-5) {
-                strcpy(name, names[k]);
+                strcpy(name, onnx_gates_names[k]);
                 return;
             }
         }
@@ -731,7 +731,9 @@ static int onnx_gates_rank(const onnx_gate *gate)
 /* Describes the function from z to v. Returns 0, or -1: out of memory. */
 static int onnx_gates_describe(onnx_gates_look *l, onnx_gate *gate, int z, int v)
 {
-    static const int order[5] = { 2, 1, 0, 3, 4 };
+    /* Of channels of several kinds, the gate is of the kind that needs most care, in the order of
+       onnx_gate_kind: SMOOTH, LEAKY, RELU, PIECES, STAYS. */
+    static const int care[] = { 2, 1, 0, 3, 4 };
     float grid[ONNX_GATES_GRID], *f = NULL;
     onnx_gates_curve curve;
     onnx_gates_cone cone;
@@ -785,13 +787,8 @@ static int onnx_gates_describe(onnx_gates_look *l, onnx_gate *gate, int z, int v
         if (!c) {
             gate->kind = kind;
             onnx_gates_call(gate->name, &curve, kind, lines[0]);
-        } else if (order[kind] != order[gate->kind]) {
-            /* channels of several classes: that which needs most care */
-            gate->kind =
-                kind == ONNX_GATE_STAYS || gate->kind == ONNX_GATE_STAYS     ? ONNX_GATE_STAYS
-                : kind == ONNX_GATE_PIECES || gate->kind == ONNX_GATE_PIECES ? ONNX_GATE_PIECES
-                : kind == ONNX_GATE_SMOOTH || gate->kind == ONNX_GATE_SMOOTH ? ONNX_GATE_SMOOTH
-                                                                             : ONNX_GATE_LEAKY;
+        } else if (care[kind] > care[gate->kind]) {
+            gate->kind = kind;
         }
     }
     free(f);
@@ -800,12 +797,14 @@ static int onnx_gates_describe(onnx_gates_look *l, onnx_gate *gate, int z, int v
     return 0;
 }
 
-static int onnx_gates_keep(onnx_gates_look *l, const onnx_gate *gate)
+/* Appends a gate, which is released instead if another one has its output. Returns 0, or -1: out of
+   memory. */
+static int onnx_gates_keep(onnx_gates_look *l, onnx_gate *gate)
 {
     int i;
     for (i = 0; i < l->gates; i++) {
         if (l->gate[i].output == gate->output) {
-            onnx_gates_release((onnx_gate *)(uintptr_t)gate);
+            onnx_gates_release(gate);
             return 0;
         }
     }

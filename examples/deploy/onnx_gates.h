@@ -61,7 +61,6 @@ typedef struct {
 typedef struct {
     onnx_gate *gate; /* in topological order of their outputs; those in subgraphs last */
     int gates;
-    void *memory; /* private */
 } onnx_gates;
 
 /* Finds the gates. run is prepared from the graph and not in use. Returns 0, or -1 with a line in

@@ -35,15 +35,13 @@ static int refit_is_matrix(const lgelu_node *node)
 
 static int refit_is_source(const lgelu_node *node)
 {
-    return node->op == LGELU_OP_INPUT || node->op == LGELU_OP_TOKENS;
+    return lgelu_op_is((int)node->op, LGELU_TRAIT_DATA);
 }
 
-/* Returns whether a node is neither a source nor a loss. */
+/* Returns whether a node has a value that it computes. */
 static int refit_is_plain(const lgelu_node *node)
 {
-    return node->op != LGELU_OP_LABELS && node->op != LGELU_OP_CROSS_ENTROPY
-           && node->op != LGELU_OP_SQUARED_ERROR && node->op != LGELU_OP_CUSTOM_LOSS
-           && !refit_is_source(node);
+    return !lgelu_op_is((int)node->op, LGELU_TRAIT_SOURCE | LGELU_TRAIT_LOSS);
 }
 
 /* Returns whether a gate or a layer computes something else in b than in a. */
