@@ -29,7 +29,7 @@
 #include <math.h>
 #include <time.h>
 
-/* every function that the worker calls */
+/* A function that the worker calls. */
 #define PAGE(type, name) __attribute__((export_name(#name))) type name
 
 enum {
@@ -370,7 +370,7 @@ PAGE(int, open_model)(const char *name)
 
 /* ---- [4] INPUTS ---- */
 
-/* Whether an input takes one array in every run, because another one has the samples. */
+/* Returns whether input k receives one array in every run, since another input has the samples. */
 static int is_same(int k)
 {
     const onnx_declared *d = &graph->value[graph->top.input[k]].declared;
@@ -596,8 +596,8 @@ static void tell_way(const onnx_relu *r, const way *w)
         if (s[k].value >= 0)
             w->run->keep[s[k].value] = 0;
         if (s[k].value >= 0 && !bad)
-            tell_change(w->how.key, k, sqrt(s[k].difference / n) / deviation, (int)r->layer[k].outcome,
-                        r->layer[k].why);
+            tell_change(w->how.key, k, sqrt(s[k].difference / n) / deviation,
+                        (int)r->layer[k].outcome, r->layer[k].why);
     }
     memcpy(said, kept, sizeof kept);
     free(s);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
 
-   web: what page.js calls. Compiled to WebAssembly it is half of the page; compiled for this
-   machine, with the same bits, the test's yardstick. No libc: what lgelu.h asks of one stands in
-   libc/. */
+   web.c: the functions that page.js calls for the demonstration. Compiled to WebAssembly it is a
+   part of the page; compiled for this machine it has the same bits, with which the test compares.
+   Where there is no libc, libc/ has what lgelu.h needs of one. */
 #define LGELU_TRAINER
-#define LGELU_STATIC /* so that what the page doesn't use is left out */
+#define LGELU_STATIC /* functions that the page doesn't use are left out */
 #define LGELU_IMPLEMENTATION
 #include "../../lgelu.h"
 #include "../deploy/least_squares.c"
@@ -15,14 +15,14 @@
 #else
 #define EXPORT(name)
 #endif
-/* every function that the page may call */
+/* A function that the page calls. */
 #define PAGE(type, name) EXPORT(name) type name
 
-/* ---- the gate on the numbers -SPAN .. SPAN ---- */
+/* ---- the gate between -SPAN and SPAN ---- */
 enum { POINTS = 961, SPAN = 3 };
 static float curve[3][POINTS]; /* x, f, f' */
 
-/* three rows of `points` numbers, closest at 0; λ = INFINITY is ReLU */
+/* Returns three rows of POINTS values: x, which is densest at 0, f and f'. λ = INFINITY is ReLU. */
 PAGE(float *, curves)(float lambda)
 {
     static float one[POINTS];
@@ -38,7 +38,7 @@ PAGE(float *, curves)(float lambda)
 
 PAGE(int, points)(void) { return POINTS; }
 
-/* at one x: what the kernels say, and the yardstick */
+/* Return f and f' at one x: of the kernels, then exactly. */
 PAGE(float, gate)(float x, float lambda)
 {
     float y;
@@ -59,7 +59,7 @@ PAGE(float, gap)(float lambda) { return lgelu_gap(lambda); }
 PAGE(float, gate_error)(float lambda) { return lgelu_gate_error(lambda); }
 PAGE(float, target)(void) { return lgelu_lambda_for_tolerance(0.005f); }
 
-/* ---- three data sets of two classes in the square -1 .. 1 ---- */
+/* ---- three data sets of two classes in the square from -1 to 1 ---- */
 enum { SAMPLES = 256, TEST = 1024, SIDE = 128, CELLS = SIDE * SIDE, HIDDEN = 3, WIDTH = 16 };
 enum { SPIRALS, MOONS, CIRCLES, SETS };
 enum { SWAPPED = 1, REFITTED = 2 };                /* what the gates of the viewer are */
@@ -67,7 +67,7 @@ enum { GRID = 32, POINTS_SEEN = GRID * GRID / 4 }; /* inputs of a refit, in batc
 static float train_x[SAMPLES][2], test_x[TEST][2], cell[CELLS][2];
 static int32_t train_y[SAMPLES], test_y[TEST];
 
-/* cos 2πt and sin 2πt by Taylor's series, so that every browser draws the same points */
+/* Computes cos 2πt and sin 2πt by Taylor's series, so that every browser draws the same points. */
 static void turn(double t, double *c, double *s)
 {
     const double a = 6.283185307179586 * (t - floor(t + 0.5));
@@ -79,6 +79,7 @@ static void turn(double t, double *c, double *s)
     }
 }
 
+/* Draws n points of a data set, (n, 2), with their classes. */
 static void sample(float *x, int32_t *y, int set, uint64_t stream, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -106,23 +107,22 @@ static void sample(float *x, int32_t *y, int set, uint64_t stream, int n)
     }
 }
 
-/* ---- the network 2 → 16 → 16 → 16 → 2, once to train and once for the cells of the picture ----
- */
+/* ---- the networks 2 → 16 → 16 → 16 → 2 ---- */
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[16];
     int x, labels, logits;
 } model;
 
-static model learner, viewer;
+static model learner, viewer;    /* one is trained, one computes the cells of the picture */
 static model original, refitted; /* the two of a refit, for POINTS_SEEN inputs at a time */
 static lgelu_training plan;
-static unsigned char room[4][10 << 20];
-static unsigned char refit_room[2 << 20];
-static float smooth[CELLS][2],
-    relu[CELLS][2];               /* logits with the gates as they are, and after the swap */
-static unsigned char look[CELLS]; /* what is drawn */
+static unsigned char block[4][10 << 20], refit_block[2 << 20];
+/* Logits of the cells, with the gates as they are and after the swap. */
+static float smooth[CELLS][2], relu[CELLS][2];
+static unsigned char shade[CELLS]; /* of each cell in the picture */
 
+/* Makes one of the networks, in block[which]. Returns 0, or 1 after an error. */
 static int make(model *m, int which, size_t batch, lgelu_mode mode)
 {
     static const size_t sizes[HIDDEN + 1] = { WIDTH, WIDTH, WIDTH, 2 };
@@ -138,12 +138,12 @@ static int make(model *m, int which, size_t batch, lgelu_mode mode)
         return 1;
     }
     bytes = lgelu_net_bytes(net, batch, mode);
-    if (!bytes || bytes > sizeof room[which])
+    if (!bytes || bytes > sizeof block[which])
         return 1;
-    return lgelu_net_make(net, room[which], bytes, batch, mode, 1337) != LGELU_OK;
+    return lgelu_net_make(net, block[which], bytes, batch, mode, 1337) != LGELU_OK;
 }
 
-/* the points, and a network that knows nothing; 0: all is well */
+/* Draws the points of a data set and makes the networks. Returns 0, or 1 after an error. */
 PAGE(int, begin)(int set)
 {
     if (set < 0 || set >= SETS)
@@ -162,7 +162,8 @@ PAGE(int, begin)(int set)
            || make(&refitted, 3, POINTS_SEEN, LGELU_MODE_INFER);
 }
 
-/* full-batch steps; λ is learned beside the weights until `harden` drives it */
+/* Takes steps of training on all points. λ is learned with the weights until `harden` drives it.
+   Returns 0, or 1 after an error. */
 PAGE(int, train)(int steps)
 {
     lgelu_net *net = &learner.net;
@@ -176,8 +177,8 @@ PAGE(int, train)(int steps)
     return net->status != LGELU_OK;
 }
 
-/* from here on λ is driven to the target in two thirds of the steps; in the last third the rate
-   falls, the weights settle */
+/* Drives λ from this step on: to the target in two thirds of the steps; in the last third the rate
+   falls and the weights settle. */
 PAGE(void, harden)(int steps)
 {
     plan.rate = LGELU_RATE_COSINE;
@@ -216,12 +217,14 @@ PAGE(int, mend)(void)
         return 1;
     lgelu_net_relu(&refitted.net);
     bytes = refit_bytes(&r, &original.net, &refitted.net, refitted.logits, NULL);
-    if (!bytes || bytes > sizeof refit_room)
+    if (!bytes || bytes > sizeof refit_block)
         return 1;
-    return refit_run(&r, refit_room, bytes, next_points, NULL) != LGELU_OK;
+    return refit_run(&r, refit_block, bytes, next_points, NULL) != LGELU_OK;
 }
 
 /* ---- what the page shows ---- */
+/* Computes the logits (n, 2) of n points. swapped: 0, SWAPPED or REFITTED. Returns 0, or 1 after an
+   error. */
 static int run(const float *x, size_t n, int swapped, float *logits)
 {
     lgelu_net *net = &viewer.net;
@@ -236,10 +239,12 @@ static int run(const float *x, size_t n, int swapped, float *logits)
     return 0;
 }
 
-/* side × side cells (side divides 128): the logits before and after the swap */
+/* The points of `seen` cells, at most CELLS. */
 static float coarse[CELLS][2];
 static size_t seen;
 
+/* Computes the logits of side × side cells, before and after the swap, and their shades; side
+   divides SIDE. Returns 0, or 1 after an error. */
 PAGE(int, view)(int side, int swapped)
 {
     const int wide = SIDE / side;
@@ -251,16 +256,16 @@ PAGE(int, view)(int side, int swapped)
     if (run(coarse[0], seen, 0, smooth[0])
         || run(coarse[0], seen, swapped == REFITTED ? REFITTED : SWAPPED, relu[0]))
         return 1;
-    /* 0 .. 127: the first class, surest at 0; else the second */
+    /* From 0, surely the first class, to 254, surely the second. */
     for (size_t i = 0; i < seen; i++) {
         const float *z = swapped ? relu[i] : smooth[i];
         const float d = (z[1] - z[0]) / 4;
-        look[i] = (unsigned char)(127.5f + 127.4f * d / (1 + fabsf(d)));
+        shade[i] = (unsigned char)(127.5f + 127.4f * d / (1 + fabsf(d)));
     }
     return 0;
 }
 
-PAGE(unsigned char *, cells)(void) { return look; }
+PAGE(unsigned char *, cells)(void) { return shade; }
 PAGE(int, flips)(void) { return (int)lgelu_count_flips(smooth[0], relu[0], seen, 2); }
 PAGE(int, flipped)(int i) { return (smooth[i][1] > smooth[i][0]) != (relu[i][1] > relu[i][0]); }
 PAGE(double, max_change)(void) { return lgelu_max_abs_diff(smooth[0], relu[0], 2 * seen); }
@@ -269,7 +274,7 @@ PAGE(double, loss)(void) { return learner.net.loss; }
 PAGE(float, lambda)(int layer) { return learner.net.lambda[layer]; }
 PAGE(int, layers)(void) { return HIDDEN; }
 
-/* FNV-1a of bytes, 32 bits: of the weights, and of the curves */
+/* Returns the 32 bits of FNV-1a over the bytes of n floats. */
 static uint32_t hash(const float *x, size_t n)
 {
     uint32_t h = 2166136261u;
@@ -283,7 +288,7 @@ static uint32_t hash(const float *x, size_t n)
 PAGE(uint32_t, weights_hash)(void) { return hash(learner.net.w, learner.net.parameter_count); }
 PAGE(uint32_t, curves_hash)(float l) { return hash(curves(l), 3 * POINTS); }
 
-/* the accuracy on new points, which it has never seen */
+/* Returns the accuracy on the test points; -1 after an error. */
 PAGE(double, score)(int swapped)
 {
     static float logits[TEST][2];
