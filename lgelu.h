@@ -1082,10 +1082,9 @@ LGELU_DEF lgelu_status lgelu_net_fold(lgelu_net *net);
 
 /* Computes tokens from … from + count - 1 of one sample, in a network built for
    LGELU_MODE_GENERATE; keys and values of earlier tokens remain from earlier calls. lgelu_net_value
-   then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Each
-   layer must compute a token from that token alone, or by causal attention from earlier ones: a
-   pooling, a convolution of more than a pixel, a group normalisation, lgelu_scale, a transpose,
-   patches, a class token or a mean of tokens is refused with LGELU_E_ARGUMENT. */
+   then has `count` rows, with the bits of a whole forward. The bound array holds all tokens. Fails
+   with LGELU_E_ARGUMENT, and the layer in net.message, unless each layer is a causal attention, a
+   convolution of one pixel that is not depthwise, or of a kind with LGELU_TRAIT_TOKENWISE. */
 LGELU_DEF lgelu_status lgelu_net_generate(lgelu_net *net, size_t from, size_t count);
 
 /* ---- files: checkpoints as safetensors ----
@@ -2815,7 +2814,13 @@ static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa
 #define LGELU__HAS_RESULT_lambda(dx) 1
 #define LGELU__HAS_RESULT_none(dx) (dx)
 
+/* The compiler reports a family whose functions are not declared in [1]. */
+#define LGELU__DECLARED(family, function)                                                         \
+    typedef char lgelu__##family##_##function##_is_declared                                       \
+        [sizeof &lgelu_##family##_##function ? 1 : -1];
 #define LGELU__FAMILY(X, family, exact, parameter)                                                \
+    LGELU__DECLARED(family, forward)                                                              \
+    LGELU__DECLARED(family, backward)                                                             \
     LGELU_DEF void lgelu_##family##_forward(float *y, const float *x,                             \
                                             LGELU__ARGUMENT_##parameter size_t n)                 \
     {                                                                                             \
@@ -2835,6 +2840,8 @@ static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa
     LGELU__FAMILY16(family, parameter, f16, LGELU__F16)
 
 #define LGELU__FAMILY16(family, parameter, name, format)                                          \
+    LGELU__DECLARED(family, forward_##name)                                                       \
+    LGELU__DECLARED(family, backward_##name)                                                      \
     LGELU_DEF void lgelu_##family##_forward_##name(uint16_t *y, const uint16_t *x,                \
                                                    LGELU__ARGUMENT_##parameter size_t n)          \
     {                                                                                             \
@@ -5730,23 +5737,24 @@ static void lgelu__linear_backward(lgelu__job *p)
 
 /* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
 
-/* To add a kind of gate (ELU is a small example to follow). A gate whose family is new takes four
-   places in this file and three outside, seven in all, counted with a hard swish:
+/* To add a kind of gate (ELU is a small example to follow). A gate whose family is new takes five
+   places in this file and three outside, eight in all, counted with a hard swish and a Mish:
 
    In this file
      1. LGELU_GATES in [1]: one row at the end. The enum, names in files and messages, and the table
         below follow.
      2. If no family computes it yet: LGELU__FAMILIES in [4], one row,
      3. its exact function in [3],
-     4. and its kernels, forward and backward, in [Kc]. Those on 16 bits follow from these.
+     4. its kernels, forward and backward, in [Kc]. Those on 16 bits follow from these,
+     5. and in [1] the declarations of its six public functions, lgelu_elu_forward and the others,
+        which the compiler then requires.
    In these files the compiler reports a switch over the kinds that lacks it
-     5. tests/tools/reference_net.h: the formula in double.
-     6. examples/deploy/onnx_out.c: the operators of a file. onnx_in.c must read them back, which
+     6. tests/tools/reference_net.h: the formula in double.
+     7. examples/deploy/onnx_out.c: the operators of a file. onnx_in.c must read them back, which
         test_onnx_files.c compares.
    Tests that walk the table train and compare it from then on: test_network.c, test_exceptions.c,
-   fuzz_network.c. What has public functions of its own, as lgelu_elu_forward, also has: their
-   declarations and a row of claims in [1], which tests/sweep.c holds; a test as test_elu.c; its
-   kernels in test_flushing.c, a hash in test_same_bits.c. */
+   fuzz_network.c. A new family also has a row of claims in [1], which tests/sweep.c holds; a test
+   as test_elu.c; its kernels in test_flushing.c, a hash in test_same_bits.c. */
 
 /* A row of the table of gates. The kernels of its family are indexed by lgelu_isa_id. */
 typedef struct {
@@ -8564,8 +8572,10 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
         top of [8]: one row with its functions, which the compiler then requires. (A special
         algorithm for some nodes of a kind is a row of LGELU__VARIANTS instead.)
      2. [1]: the declaration of its builder. [8c]: its builder, which sets shape and counts, and
-        these functions, side by side. A new kernel has a row in LGELU__TRAINER_KERNELS of [4] and
-        its body in [K]; the compiler reports one that lacks the other.
+        these functions, side by side; the MAP names it. Its biases start at 0, with
+        LGELU_TRAIT_NORM at 1, with LGELU__LOOKUP at random values. A new kernel has a row in
+        LGELU__TRAINER_KERNELS of [4] and its body in [K]; the compiler reports one that lacks the
+        other.
      3. [9a], only if it has other tensors than a matrix and biases (lgelu__tensor_of).
    In these files, the compiler reports that the kind is missing
      4. tests/tools/reference_net.h: the layer in double, in a switch without default.

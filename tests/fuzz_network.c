@@ -187,6 +187,17 @@ typedef struct {
     char name[48];
 } call;
 
+/* Returns whether gates of a kind learn their λ. */
+static int learns(int kind) { return lgelu_gate_is(kind, LGELU_GATE_TRAIT_LEARNED); }
+
+/* Returns whether a gate, as it was built, can be of a kind. */
+static int can_be(const lgelu_node *gate, int kind)
+{
+    if (kind == LGELU_GATE_CUSTOM)
+        return gate->custom != NULL;
+    return gate->lambda_count == 1 || !learns(kind) || lgelu_gate_is(kind, LGELU_GATE_TRAIT_PHI);
+}
+
 /* An array that is bound to an input. `bad` is the index of the first element that is outside of
  * the table or the classes, or -1. */
 typedef struct {
@@ -528,8 +539,7 @@ static unsigned rules(const slot *s, const call *c, size_t *shape)
             may |= bit(LGELU_E_ARGUMENT);
         /* fall through */
     case GATES:
-        if ((c->what == GATES || c->gate == LGELU_GATE_LAMBDA || c->gate == LGELU_GATE_SILU)
-            && !(c->f[0] >= 1))
+        if ((c->what == GATES || learns(c->gate)) && !(c->f[0] >= 1))
             may |= bit(LGELU_E_LAMBDA);
         if (c->what == GATES && shape[2] > 0xFFFFFF)
             may |= bit(LGELU_E_SHAPE);
@@ -1208,9 +1218,7 @@ static int unreachable(const slot *s)
 {
     for (int i = 0; i < s->net.count; i++) {
         const lgelu_node *node = s->nodes + i;
-        if (node->op == LGELU_OP_GATE
-            && (node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU)
-            && node->lambda0 < INFINITY
+        if (node->op == LGELU_OP_GATE && learns((int)node->gate) && node->lambda0 < INFINITY
             && isnan(lgelu_lambda_inverse(&s->net.lambda_map, node->lambda0)))
             return 1;
     }
@@ -1580,7 +1588,7 @@ static int bad_lambda(const slot *s)
 {
     for (int i = 0; i < s->net.count; i++) {
         for (int k = 0; k < s->nodes[i].lambda_count; k++) {
-            if ((s->nodes[i].gate == LGELU_GATE_LAMBDA || s->nodes[i].gate == LGELU_GATE_SILU)
+            if (learns((int)s->nodes[i].gate)
                 && !(s->net.lambda[s->nodes[i].first_lambda + k] >= 1))
                 return 1;
         }
@@ -2045,9 +2053,7 @@ static int loads(const slot *to, const slot *from)
             return 0;
         if (n[2] && m[2] && n[2] != m[2])
             return 0;
-        if (a->op == LGELU_OP_GATE && b && b->op == LGELU_OP_GATE
-            && ((b->gate == LGELU_GATE_CUSTOM && !a->custom)
-                || (b->gate == LGELU_GATE_SILU && a->lambda_count != 1)))
+        if (a->op == LGELU_OP_GATE && b && b->op == LGELU_OP_GATE && !can_be(a, (int)b->gate))
             return 0;
         if (a->op == LGELU_OP_GATE && !n[2])
             return 0;
@@ -2074,8 +2080,7 @@ static int copies(const slot *to, const slot *from)
             || memcmp(&a->eps, &b->eps, sizeof a->eps) || memcmp(&a->base, &b->base, sizeof a->base)
             || !a->tied != !b->tied)
             return 0;
-        if ((b->gate == LGELU_GATE_CUSTOM && !a->custom)
-            || (b->gate == LGELU_GATE_SILU && a->lambda_count != 1 && b->op == LGELU_OP_GATE))
+        if (b->op == LGELU_OP_GATE && !can_be(a, (int)b->gate))
             return 0;
         if (a->tied && strcmp(to->nodes[a->tied - 1].name, from->nodes[b->tied - 1].name))
             return 0;
@@ -2199,7 +2204,7 @@ static void set_lambda(slot *s)
             && k < s->nodes[i].first_lambda + s->nodes[i].lambda_count)
             gate = s->nodes + i;
     }
-    if (!s->made || !gate || (gate->gate != LGELU_GATE_LAMBDA && gate->gate != LGELU_GATE_SILU))
+    if (!s->made || !gate || !learns((int)gate->gate))
         may |= bit(LGELU_E_ARGUMENT);
     if (!(lambda >= 1)
         || (lambda < INFINITY && isnan(lgelu_lambda_inverse(&s->net.lambda_map, lambda))))
@@ -2225,9 +2230,7 @@ static void set_gates(slot *s)
     TRACE("  %d set_gates %d\n", (int)(s - slots), kind);
     take_picture(&before, s);
     for (int i = 0; i < s->net.count; i++) {
-        wrong_kind |= s->nodes[i].op == LGELU_OP_GATE
-                      && ((kind == LGELU_GATE_CUSTOM && !s->nodes[i].custom)
-                          || (kind == LGELU_GATE_SILU && s->nodes[i].lambda_count != 1));
+        wrong_kind |= s->nodes[i].op == LGELU_OP_GATE && !can_be(s->nodes + i, kind);
     }
     const lgelu_status sticks = s->status,
                        got = kind == LGELU_GATE_RELU

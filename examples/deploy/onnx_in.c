@@ -5372,7 +5372,7 @@ static int onnx_put_lambdas(onnx_model *m, const onnx_layer *l, lgelu_net *net)
 {
     const int64_t count = l->vector < 0 ? 1 : onnx_channels(l);
     int64_t i;
-    if (l->gate != LGELU_GATE_LAMBDA && l->gate != LGELU_GATE_SILU)
+    if (!lgelu_gate_is((int)l->gate, LGELU_GATE_TRAIT_LEARNED))
         return 1;
     for (i = 0; i < count; i++) {
         const double lambda = onnx_lambda_of(m, l, i);
@@ -5790,7 +5790,7 @@ static int onnx_build_gate(onnx_model *m, const onnx_layer *l, lgelu_net *net, c
 {
     lgelu_gate_kind kind = l->gate;
     double lambda;
-    if (learn && kind != LGELU_GATE_RELU && kind != LGELU_GATE_SILU)
+    if (learn && kind != LGELU_GATE_RELU && !lgelu_gate_is((int)kind, LGELU_GATE_TRAIT_LEARNED))
         kind = LGELU_GATE_LAMBDA;
     if (kind == LGELU_GATE_CUSTOM)
         return lgelu_gate_custom(net, name, x, &l->smooth.gate);

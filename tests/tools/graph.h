@@ -161,6 +161,12 @@ static double value_error(const graph *g, reference_net *r)
     return worst;
 }
 
+/* Returns whether a node is a gate that learns its λ. */
+static int graph_learns(const lgelu_node *node)
+{
+    return node->op == LGELU_OP_GATE && lgelu_gate_is((int)node->gate, LGELU_GATE_TRAIT_LEARNED);
+}
+
 /* Returns the worst difference between Σ gradient·direction and the fourth-order central difference
  * of the reference loss along that direction, for the weights, the biases and the λ's of each layer
  * alone and for all together. `where` receives the name of the worst. */
@@ -195,8 +201,7 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
                 } else if (part == 1) {
                     first = node->bias_at;
                     count = node->bias_count;
-                } else if (node->op == LGELU_OP_GATE
-                           && (node->gate == LGELU_GATE_LAMBDA || node->gate == LGELU_GATE_SILU)) {
+                } else if (graph_learns(node)) {
                     first = n + (size_t)node->first_lambda;
                     count = (size_t)node->lambda_count;
                 }
@@ -211,9 +216,7 @@ static double gradient_error(const graph *g, reference_net *r, double share, con
                     if (i >= n) {
                         int learned = 0;
                         for (int j = 0; j < net->count; j++) {
-                            learned |= net->nodes[j].op == LGELU_OP_GATE
-                                       && (net->nodes[j].gate == LGELU_GATE_LAMBDA
-                                           || net->nodes[j].gate == LGELU_GATE_SILU)
+                            learned |= graph_learns(net->nodes + j)
                                        && (int)(i - n) >= net->nodes[j].first_lambda
                                        && (int)(i - n) < net->nodes[j].first_lambda
                                                              + net->nodes[j].lambda_count;
