@@ -24,7 +24,7 @@ for source in fuzz_*.c; do
     $CC $flags $source $objects $IMPLEMENTATION -o $program -lm || { echo "FAIL ${source%.c}: does not compile"; continue; }
     if [ "$1" = record ]; then $program --seeds corpus; continue; fi
     for reader in $($program --list); do
-        case $reader in sheet) rounds=20 ;; onnx|text|pairs|picture|checkpoint|folder) rounds=300 ;; *) rounds=1000 ;; esac
+        case $reader in sheet) rounds=20 ;; onnx|text|pairs|picture|checkpoint|folder) rounds=150 ;; *) rounds=400 ;; esac
         READER=$reader $program $rounds || echo "FAIL $reader: ended with status $?"
     done
     $program --seeds $out/seeds || echo "FAIL ${source%.c}: writes no seeds"

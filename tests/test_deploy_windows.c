@@ -36,7 +36,7 @@ static float y[MOST_NETWORKS][SAMPLES * OUTPUTS];
 static int32_t y8[MOST_NETWORKS][SAMPLES * OUTPUTS];
 static size_t inputs_of[MOST_NETWORKS];
 static char path[256], message[160];
-static size_t networks = 24;
+static size_t networks = 12;
 
 static FILE *opened(const char *format, size_t k, const char *mode)
 {

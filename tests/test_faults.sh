@@ -2,7 +2,7 @@
 # test_faults.sh: every n-th call for memory, opening, closing, flushing, syncing or renaming fails, for every n until a run makes fewer
 # calls. In further runs the files cannot grow beyond more and more bytes. Each time the program must end with status 1 and one line of
 # its own, or with its usual result. A file under its final name must be complete, and no temporary file may remain. FAULTS=all tests
-# every n beyond the first 150, too.
+# every n beyond the first 60, too.
 out=build/faults
 . tools/job.sh
 OMP_NUM_THREADS=1
@@ -66,7 +66,7 @@ faults()
         status=$?
         [ -e $out/missed ] && break
         survived $status || { echo "FAIL faults: $name: call $n fails: $why"; return; }
-        if [ $n -ge 150 ] && [ "$FAULTS" != all ]; then n=$((n + 1 + n / 16)); else n=$((n + 1)); fi
+        if [ $n -ge 60 ] && [ "$FAULTS" != all ]; then n=$((n + 1 + n / 16)); else n=$((n + 1)); fi
     done
     verdict $([ -s $out/missed ] && [ $told -ge 5 ]; echo $?) "faults: $name: of $(cat $out/missed) calls $told failed and were reported in a line, $harmless without harm" "it never ended"
     told=0

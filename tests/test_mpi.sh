@@ -6,7 +6,8 @@ OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMP_NUM_THREADS=1
 OMPI_MCA_btl_vader_single_copy_mechanism=none     # else Open MPI itself may say that it can't read a killed rank's memory
-export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMP_NUM_THREADS OMPI_MCA_btl_vader_single_copy_mechanism
+OMPI_MCA_mpi_yield_when_idle=1                    # ranks that wait leave the processors to other tests
+export OMPI_MCA_mpi_yield_when_idle OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMP_NUM_THREADS OMPI_MCA_btl_vader_single_copy_mechanism
 out=build/mpi
 if ! command -v mpicc > /dev/null || ! command -v mpirun > /dev/null; then
     echo "skip 5_mpi: no mpicc and mpirun here (Debian: libopenmpi-dev openmpi-bin)"
