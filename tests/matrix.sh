@@ -5,8 +5,9 @@
 #   switches     the header's switches alone and in pairs, clang's -Weverything, and several ways to include it: no warning
 # `make matrix` runs all parts and prints the table and that of the hashes (matrix.sh table LOG...). The name of a case is "compiler;
 # language; processor; libm; what"; a hash over all hashes of test_same_bits is the line "# compiler; language; processor; libm; hash".
-# BRIEF=1 omits what the tests, or another row, test as well: the switches where test_interface tries them, the processors of test_web and of
-# `make portability`, a second language, order of bytes or foreign libm, 64 bits without vectors, and runs of test_same_bits with layers of another one.
+# BRIEF=1 omits what the tests, or another row, test as well: the switches and forms of #include where test_interface tries them, the
+# processors of test_web and of `make portability`, the warnings of an older clang, a second language, order of bytes or foreign libm, 64
+# bits without vectors, and runs of test_same_bits with layers of another one.
 # 32-bit ARM is then only compiled for.
 # Debian packages: g++, clang, clang-19, tcc, and those that tools/processors.sh names.
 part=$1
@@ -133,7 +134,9 @@ switches)
             case $command in gcc | clang++) sets='alone and in pairs' ;; *) sets=alone ;; esac
             try "the six switches, $sets" cat "$dir/said"
         fi
-        try 'twice, from <lgelu.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/angle.c"
+        if [ -z "$BRIEF" ] || [ $command = gcc ] || [ $shown = MinGW ]; then
+            try 'twice, from <lgelu.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/angle.c"
+        fi
         case $command in
         *mingw*)
             try 'after <windows.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/windows.c"
@@ -151,7 +154,7 @@ switches)
     less="$less declaration-after-statement unsafe-buffer-usage"
     # and in C++ what is C in it: casts, NULL, variadic macros of C99, two underscores within a name
     more='old-style-cast zero-as-null-pointer-constant c++98-compat-pedantic reserved-identifier reserved-macro-identifier'
-    for c in clang clang-19; do
+    for c in $([ "$BRIEF" ] && have clang-19 || echo clang) clang-19; do
         for s in c99 c++11; do
             kind=c
             case $s in c++*) kind=c++ without="$less $more" ;; *) without=$less ;; esac
