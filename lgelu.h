@@ -4150,13 +4150,14 @@ static void lgelu__choose_copies(lgelu__block *p)
     if (a->read)
         p->pack_a = 1;
     else if (p->across)
-        p->pack_a = a->col_stride * job->k > 16384 && p->cols > 2 * p->isa->cols;
+        p->pack_a =
+            a->col_stride > 64 && a->col_stride * job->k > 16384 && p->cols > 2 * p->isa->cols;
     else
         p->pack_a = a->col_stride != 1;
 }
 
 /* Makes the blocks smaller if C is a single sliver: B is then read only once, so that only a small
-   part of it should be copied, or be in use, at a time. */
+   part of it should be copied, or, unless a sliver is high, be in use, at a time. */
 static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
 {
     const lgelu_product *job = p->job;
@@ -4166,7 +4167,7 @@ static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
     if (p->pack_b) {
         p->depth = lgelu__min(p->depth, 64);
         p->cols = p->isa->cols;
-    } else if (job->b.row_stride * job->k > limit) {
+    } else if (job->b.row_stride * job->k > limit && job->m <= 6) {
         p->depth = lgelu__min(p->depth, 16);
         if (alone)
             p->cols = job->n;
@@ -11931,6 +11932,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
                            the registers
      v_flat                rows of a tile of four vectors; 1: there is no such tile (default)
      v_few                 rows of A that a product with few rows takes at a time; default 8
+     v_deep                floats of each row that v_turn_deep transposes; default 4, as v_turn
      LGELU__INTEL          whether the intrinsics are Intel's (_mm_, _mm256_, _mm512_); default 0
      LGELU__HAS_FMA        whether a fused multiply-add is an instruction; default 1. Without it the
                            type d_t and its operations are needed.
@@ -12012,6 +12014,7 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_lanes 16
 #define v_rows 14
 #define v_flat 6
+#define v_deep 16
 #define LGELU__INTEL 1
 #define LGELU__HAS_MASKS 1
 #define LGELU__HAS_TABLE16 1
@@ -12024,6 +12027,9 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #endif
 #ifndef v_few
 #define v_few 8
+#endif
+#ifndef v_deep
+#define v_deep 4
 #endif
 #ifndef LGELU__INTEL
 #define LGELU__INTEL 0
@@ -12123,10 +12129,16 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #define v_base     LGELU__FN(v_base)       /* (c, x) c, or c - 1 */
 #define v_turned   LGELU__FN(v_turned)     /* (dy, x) dy, or -dy */
 /* v_turn(t, p, row) transposes v_lanes rows of four floats: t[q] is p[q], p[row + q], ...
+   v_turn_deep(t, p, row) transposes v_lanes rows of v_deep floats.
    v_pack(p, a, k) writes the lanes k of a contiguously, then up to v_lanes floats of any value.
    v_unpack(p, t, m_bits(k)) writes the contiguous floats t to the lanes k of p, and nothing else.
    Both return the number of lanes in k. */
 #define v_turn     LGELU__FN(v_turn)
+#if v_deep > 4
+#define v_turn_deep LGELU__FN(v_turn_deep)
+#else
+#define v_turn_deep v_turn
+#endif
 #define v_pack     LGELU__FN(v_pack)
 #define v_unpack   LGELU__FN(v_unpack)
 #define m_and      LGELU__FN(m_and)        /* a & b */
@@ -12324,6 +12336,41 @@ LGELU__WORD v_t LGELU__FN(row)(const float *p, size_t row)
         _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * row), 1);
     return _mm512_insertf32x4(_mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * row), 2),
                               _mm_loadu_ps(p + 12 * row), 3);
+}
+
+LGELU__WORD void v_turn_deep(v_t t[16], const float *p, size_t row)
+{
+    v_t x[16], a, b, c, d;
+    int q, r;
+    LGELU__UNROLL
+    for (q = 0; q < 16; q += 4) {
+        /* Hidden, or gcc keeps the addresses of all rows in memory. */
+        LGELU__HIDE("+r", p);
+        LGELU__UNROLL
+        for (r = 0; r < 4; r++)
+            t[r] = v_load(p + (size_t)r * row);
+        a = _mm512_unpacklo_ps(t[0], t[1]);
+        b = _mm512_unpackhi_ps(t[0], t[1]);
+        c = _mm512_unpacklo_ps(t[2], t[3]);
+        d = _mm512_unpackhi_ps(t[2], t[3]);
+        x[q] = _mm512_shuffle_ps(a, c, 0x44);
+        x[q + 1] = _mm512_shuffle_ps(a, c, 0xEE);
+        x[q + 2] = _mm512_shuffle_ps(b, d, 0x44);
+        x[q + 3] = _mm512_shuffle_ps(b, d, 0xEE);
+        p += 4 * row;
+    }
+    /* Of four rows, x[q] now has the columns q, q + 4, q + 8 and q + 12. */
+    LGELU__UNROLL
+    for (q = 0; q < 4; q++) {
+        a = _mm512_shuffle_f32x4(x[q], x[q + 4], 0x44);
+        b = _mm512_shuffle_f32x4(x[q], x[q + 4], 0xEE);
+        c = _mm512_shuffle_f32x4(x[q + 8], x[q + 12], 0x44);
+        d = _mm512_shuffle_f32x4(x[q + 8], x[q + 12], 0xEE);
+        t[q] = _mm512_shuffle_f32x4(a, c, 0x88);
+        t[q + 4] = _mm512_shuffle_f32x4(a, c, 0xDD);
+        t[q + 8] = _mm512_shuffle_f32x4(b, d, 0x88);
+        t[q + 12] = _mm512_shuffle_f32x4(b, d, 0xDD);
+    }
 }
 
 LGELU__WORD m_t m_and(m_t a, m_t b) { return (m_t)(a & b); }
@@ -15681,13 +15728,24 @@ LGELU__APART LGELU__TARGET void LGELU__FN(copy_read)(float *out, size_t out_row,
     }
 }
 
-/* Prefetches 16 rows of the panel behind that at `in`, whose columns lie col_stride apart, unless
-   panels have 16 columns or fewer: Zen 3 follows 16 by itself, and is faster without. */
-LGELU__WORD void LGELU__FN(prefetch_panel)(const float *in, size_t col_stride)
+/* Copies `rows` rows, which are 4 or v_deep, of a panel whose columns are contiguous and lie
+   col_stride apart. Prefetching the next panel was slower (Zen 3, Zen 5). */
+LGELU__WORD void LGELU__FN(copy_turned)(float *out, size_t out_row, const float *in,
+                                        size_t col_stride, const size_t rows)
 {
-    size_t l;
-    for (l = 0; v_lanes > 8 && l < 2 * v_lanes; l++)
-        LGELU__FETCH(LGELU__PAST(in, (2 * v_lanes + l) * col_stride));
+    v_t t[v_deep];
+    size_t v, l;
+    for (v = 0; v < 2; v++) {
+        if (rows == 4)
+            v_turn(t, in, col_stride);
+        else
+            v_turn_deep(t, in, col_stride);
+        LGELU__UNROLL
+        for (l = 0; l < rows; l++)
+            v_store(out + l * out_row, t[l]);
+        in += v_lanes * col_stride;
+        out += v_lanes;
+    }
 }
 
 /* Copies rows × cols elements of x, beginning at (row, col), as whole vectors padded with zeros.
@@ -15698,7 +15756,6 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
 {
     size_t i, j, l, w;
     const float *in = x->x;
-    v_t t[8];
     if (x->read) {
         LGELU__FN(copy_read)(out, out_row, step, x, row, rows, col, cols);
         return;
@@ -15735,17 +15792,13 @@ static LGELU__TARGET void LGELU__FN(copy)(float *out, size_t out_row, size_t ste
             i = 0;
             /* Whole panels at a time, since a cache line may have both vectors of a row. */
             if (x->row_stride == 1 && w == 2 * v_lanes) {
+                for (; i + v_deep <= rows; i += v_deep) {
+                    LGELU__FN(copy_turned)(o, out_row, in + i, x->col_stride, v_deep);
+                    o += v_deep * out_row;
+                }
                 for (; i + 4 <= rows; i += 4) {
-                    if (i % 16 == 0 && rows > 64)
-                        LGELU__FN(prefetch_panel)(in + i, x->col_stride);
-                    v_turn(t, in + i, x->col_stride);
-                    v_turn(t + 4, in + i + v_lanes * x->col_stride, x->col_stride);
-                    LGELU__UNROLL
-                    for (l = 0; l < 4; l++) {
-                        v_store(o, t[l]);
-                        v_store(o + v_lanes, t[l + 4]);
-                        o += out_row;
-                    }
+                    LGELU__FN(copy_turned)(o, out_row, in + i, x->col_stride, 4);
+                    o += 4 * out_row;
                 }
             }
             for (; i < rows; i++) {
@@ -16117,58 +16170,77 @@ LGELU__WORD void LGELU__FN(few)(size_t m, size_t vectors, const lgelu_product *j
 {
     enum { lag = 64 };
     const size_t a_row = job->a.row_stride, a_col = job->a.col_stride, b_col = job->b.col_stride,
-                 k = job->k / 4 * 4;
+                 k = job->k / v_deep * v_deep;
     const float *low = a + last * a_row;
-    v_t sum[8], t[4];
+    v_t sum[8], t[v_deep];
     size_t i, l, q, v, step;
     LGELU__UNROLL
     for (i = 0; i < m * vectors; i++)
         sum[i] = v_load(sums + i * v_lanes);
-    for (step = 0; step < k + (vectors - 1) * lag; step += 4) {
+    for (step = 0; step < k + (vectors - 1) * lag; step += v_deep) {
         LGELU__UNROLL
         for (v = 0; v < vectors; v++) {
-            const size_t back = v * lag * a_col;
-            const float *from = b + v * v_lanes * b_col;
+            const float *from = b + v * v_lanes * b_col, *x, *y;
             /* Before its first element, l is larger than any k. */
             l = step - v * lag;
             if (vectors > 1 && l >= k)
                 continue;
-            /* Prefetch the same part of the next columns. */
+            /* Prefetch the same part of the next columns, unless whole cache lines are read, which
+               Zen 5 follows by itself, and faster. */
             LGELU__UNROLL
-            for (i = 0; i < v_lanes; i += 4)
+            for (i = 0; v_deep < 16 && i < v_lanes; i += 4)
                 LGELU__NEAR(LGELU__PAST(from, (vectors * b_col + l) * v_lanes + i * 4));
-            v_turn(t, from + l, b_col);
+            v_turn_deep(t, from + l, b_col);
+            x = a - v * lag * a_col;
+            y = low - v * lag * a_col;
             LGELU__UNROLL
-            for (q = 0; q < 4; q++) {
+            for (q = 0; q < v_deep; q++) {
                 LGELU__UNROLL
                 for (i = 0; i < m; i++) {
-                    const float *x = (i + 1 < m ? a + i * a_row : low) + q * a_col - back;
-                    sum[i * vectors + v] = v_fma(v_set(*x), t[q], sum[i * vectors + v]);
+                    const v_t factor = v_set(i + 1 < m ? x[i * a_row] : *y);
+                    sum[i * vectors + v] = v_fma(factor, t[q], sum[i * vectors + v]);
+                }
+                x += a_col;
+                y += a_col;
+                /* Hidden, or gcc keeps the addresses of 16 elements in memory. */
+                if (v_deep > 4) {
+                    LGELU__HIDE("+r", x);
+                    LGELU__HIDE("+r", y);
                 }
             }
         }
-        a += 4 * a_col;
-        low += 4 * a_col;
+        a += v_deep * a_col;
+        low += v_deep * a_col;
     }
     LGELU__UNROLL
     for (i = 0; i < m * vectors; i++)
         v_store(sums + i * v_lanes, sum[i]);
 }
 
-/* The last k, up to three of them. */
+/* The last k, fewer than v_deep. */
 static LGELU__TARGET void LGELU__FN(few_rest)(size_t m, size_t wide, const lgelu_product *job,
                                               const float *a, const float *b, float *sums)
 {
-    float column[v_lanes];
-    size_t i, j, l;
-    for (l = job->k & ~(size_t)3; l < job->k; l++) {
+    const size_t b_col = job->b.col_stride;
+    v_t t[4];
+    size_t i, j, l, q, n;
+    for (l = job->k / v_deep * v_deep; l < job->k; l += n) {
+        n = job->k - l < 4 ? 1 : 4;
         for (j = 0; j < wide; j += v_lanes) {
-            for (i = 0; i < v_lanes; i++)
-                column[i] = b[(j + i) * job->b.col_stride + l];
+            if (n == 4) {
+                v_turn(t, b + j * b_col + l, b_col);
+            } else {
+                float column[v_lanes];
+                for (i = 0; i < v_lanes; i++)
+                    column[i] = b[(j + i) * b_col + l];
+                t[0] = v_load(column);
+            }
             for (i = 0; i < m; i++) {
-                float *sum = sums + i * wide + j;
-                v_store(sum, v_fma(v_set(a[i * job->a.row_stride + l * job->a.col_stride]),
-                                   v_load(column), v_load(sum)));
+                const float *x = a + i * job->a.row_stride + l * job->a.col_stride;
+                v_t sum = v_load(sums + i * wide + j);
+                for (q = 0; q < n; q++)
+                    sum = v_fma(v_set(x[q * job->a.col_stride]), t[q], sum);
+                v_store(sums + i * wide + j, sum);
             }
         }
     }
@@ -16219,7 +16291,7 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
             default: break;
             }
 #undef LGELU__CASE
-            if (job->k % 4)
+            if (job->k % v_deep)
                 LGELU__FN(few_rest)(m, wide, job, a, b, sums);
             for (i = 0; i < m; i++) {
                 for (v = again; v < wide; v += v_lanes)
@@ -16612,6 +16684,7 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_base
 #undef v_turned
 #undef v_turn
+#undef v_turn_deep
 #undef LGELU__ROWS
 #undef t_t
 #undef r_t
@@ -16657,6 +16730,7 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_flat
 #undef v_tall
 #undef v_few
+#undef v_deep
 #undef v_part
 #undef v_step
 #undef LGELU__WORD
