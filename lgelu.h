@@ -1287,8 +1287,8 @@ typedef struct {
     size_t end;
 } lgelu__plan_step;
 
-/* A node. The builders fill it; it is for reading only. Positions and counts are in elements, and
-   positions are valid once the network has its size. */
+/* A node. The builders fill it; all but the eps of a normalisation is for reading only. Positions
+   and counts are in elements, and positions are valid once the network has its size. */
 struct lgelu_node {
     char name[32];
     lgelu_op op;

@@ -39,24 +39,13 @@ static int onnx_gates_listed(const deploy_span *op, const char *const *list)
     return 0;
 }
 
-static int64_t onnx_gates_int(const onnx_node *n, const char *name, int64_t otherwise)
-{
-    const onnx_attribute *a = onnx_graph_attribute(n, name);
-    return a ? a->i : otherwise;
-}
-
 /* Returns whether an input of a node is left out or known without inputs. */
 static int onnx_gates_is_constant(const onnx_run *r, const onnx_node *n, int k)
 {
     return k >= n->inputs || n->input[k] < 0 || r->constant[n->input[k]];
 }
 
-static int onnx_gates_is_float(int64_t type)
-{
-    return type == ONNX_F32 || type == ONNX_F64 || type == ONNX_F16 || type == ONNX_BF16;
-}
-
-/* The inputs of a node behind the first that must be constant for it to be element-wise. */
+/* Returns whether the inputs of a node behind the first are constant. */
 static int onnx_gates_rest_is_constant(const onnx_run *r, const onnx_node *n)
 {
     int k;
@@ -106,11 +95,12 @@ static onnx_gates_op onnx_gates_kind(const onnx_run *r, const onnx_node *n)
         return ONNX_GATES_SCALE;
     if (onnx_is(&n->op, "Dropout"))
         return onnx_run_is_pure(n) ? ONNX_GATES_SAME : ONNX_GATES_OPAQUE;
-    if (onnx_is(&n->op, "Cast"))
-        return onnx_gates_is_float(onnx_gates_int(n, "to", 0)) ? ONNX_GATES_SAME
-                                                               : ONNX_GATES_OPAQUE;
+    if (onnx_is(&n->op, "Cast")) {
+        const int64_t to = onnx_graph_int(n, "to", 0);
+        return to == (int)to && onnx_is_float((int)to) ? ONNX_GATES_SAME : ONNX_GATES_OPAQUE;
+    }
     if (onnx_is(&n->op, "BatchNormalization"))
-        return onnx_gates_rest_is_constant(r, n) && !onnx_gates_int(n, "training_mode", 0)
+        return onnx_gates_rest_is_constant(r, n) && !onnx_graph_int(n, "training_mode", 0)
                    ? ONNX_GATES_NORM
                    : ONNX_GATES_OPAQUE;
     if (onnx_gates_listed(&n->op, first))

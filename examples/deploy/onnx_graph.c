@@ -1697,6 +1697,22 @@ const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name)
     return NULL;
 }
 
+int64_t onnx_graph_int(const onnx_node *n, const char *name, int64_t otherwise)
+{
+    const onnx_attribute *a = onnx_graph_attribute(n, name);
+    if (!a)
+        return otherwise;
+    return a->kind == ONNX_ATTR_INT ? a->i : 0;
+}
+
+double onnx_graph_float(const onnx_node *n, const char *name, double otherwise)
+{
+    const onnx_attribute *a = onnx_graph_attribute(n, name);
+    if (!a)
+        return otherwise;
+    return a->kind == ONNX_ATTR_FLOAT ? (double)a->f : 0;
+}
+
 int onnx_is(const deploy_span *text, const char *name)
 {
     return text->n == strlen(name) && (!text->n || !memcmp(text->p, name, text->n));

@@ -206,6 +206,10 @@ int onnx_graph_find(const onnx_graph *g, const char *name);
 
 /* Returns an attribute of a node by name, or NULL. */
 const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name);
+/* Return a number of a node, 0 where it has no value, or `otherwise` if it has no such attribute.
+ */
+int64_t onnx_graph_int(const onnx_node *n, const char *name, int64_t otherwise);
+double onnx_graph_float(const onnx_node *n, const char *name, double otherwise);
 
 /* Returns whether a text that may lack a final 0 is this C string. */
 int onnx_is(const deploy_span *text, const char *name);

@@ -680,24 +680,6 @@ static int onnx_plain_integers(onnx_model *m, const onnx_item *v, int64_t out[ON
 
 /* ---- [6] ATTRIBUTES ---- */
 
-/* Returns an integer attribute, 0 where it has no value, or `otherwise` if there is none. */
-static int64_t onnx_attribute_int(const onnx_node *n, const char *name, int64_t otherwise)
-{
-    const onnx_attribute *a = onnx_graph_attribute(n, name);
-    if (!a)
-        return otherwise;
-    return a->kind == ONNX_ATTR_INT ? a->i : 0;
-}
-
-/* Returns a float attribute, 0 where it has no value, or `otherwise` if there is none. */
-static double onnx_attribute_float(const onnx_node *n, const char *name, double otherwise)
-{
-    const onnx_attribute *a = onnx_graph_attribute(n, name);
-    if (!a)
-        return otherwise;
-    return a->kind == ONNX_ATTR_FLOAT ? (double)a->f : 0;
-}
-
 /* Returns a text attribute, empty if there is none. */
 static deploy_span onnx_attribute_text(const onnx_node *n, const char *name)
 {
@@ -1750,13 +1732,13 @@ static int onnx_op_gemm(onnx_model *m, const onnx_node *n)
     const onnx_item *x = onnx_operand(m, n, 0);
     if (n->inputs < 2 || n->input[1] < 0)
         return onnx_refuse(m, n, "an input is missing");
-    if (onnx_attribute_int(n, "transA", 0))
+    if (onnx_graph_int(n, "transA", 0))
         return onnx_refuse(m, n, "transA is not supported");
     if (x && x->v.rank != 2)
         return onnx_refuse(m, n, "expected an input of two dimensions");
-    return onnx_add_linear(m, n, n->input[1], !onnx_attribute_int(n, "transB", 0),
-                           n->inputs > 2 ? n->input[2] : -1, onnx_attribute_float(n, "alpha", 1),
-                           onnx_attribute_float(n, "beta", 1));
+    return onnx_add_linear(m, n, n->input[1], !onnx_graph_int(n, "transB", 0),
+                           n->inputs > 2 ? n->input[2] : -1, onnx_graph_float(n, "alpha", 1),
+                           onnx_graph_float(n, "beta", 1));
 }
 
 /* q, k or v: where its heads are in the channels of a layer of tokens, and how many heads of q read
@@ -2060,7 +2042,7 @@ static int onnx_op_matmul(onnx_model *m, const onnx_node *n)
 static int onnx_op_softmax(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *x = onnx_operand(m, n, 0);
-    const int64_t axis = onnx_attribute_int(n, "axis", m->opset < 13 ? 1 : -1);
+    const int64_t axis = onnx_graph_int(n, "axis", m->opset < 13 ? 1 : -1);
     const onnx_view *keys;
     onnx_item *y;
     if (!x || x->kind != ONNX_SCORES || onnx_text_is(n->op, "LogSoftmax")) {
@@ -2980,7 +2962,7 @@ static int onnx_op_smooth(onnx_model *m, const onnx_node *n)
 {
     const int elu = onnx_text_is(n->op, "Elu"), leaky = onnx_text_is(n->op, "LeakyRelu");
     const double otherwise = leaky ? (double)0.01f : 1;
-    const double beta = elu || leaky ? onnx_attribute_float(n, "alpha", otherwise) : 1;
+    const double beta = elu || leaky ? onnx_graph_float(n, "alpha", otherwise) : 1;
     smooth_kind kind = SMOOTH_HARDSWISH;
     onnx_item x;
     onnx_layer *l;
@@ -3091,8 +3073,8 @@ static int onnx_set_clip(onnx_model *m, const onnx_node *n, onnx_item *x, double
 static int onnx_op_scaled_elu(onnx_model *m, const onnx_node *n)
 {
     const int selu = onnx_text_is(n->op, "Selu");
-    const double alpha = onnx_attribute_float(n, "alpha", selu ? 1.6732632423543772 : 1);
-    const double gamma = selu ? onnx_attribute_float(n, "gamma", 1.0507009873554805) : alpha;
+    const double alpha = onnx_graph_float(n, "alpha", selu ? 1.6732632423543772 : 1);
+    const double gamma = selu ? onnx_graph_float(n, "gamma", 1.0507009873554805) : alpha;
     onnx_item x;
     onnx_layer *l;
     if (!(alpha > 0 && alpha < 1e6 && gamma > 0 && gamma < 1e6))
@@ -3112,8 +3094,8 @@ static int onnx_op_clip(onnx_model *m, const onnx_node *n)
     onnx_item x;
     int k;
     if (m->opset < 11) {
-        bound[0] = onnx_attribute_float(n, "min", bound[0]);
-        bound[1] = onnx_attribute_float(n, "max", bound[1]);
+        bound[0] = onnx_graph_float(n, "min", bound[0]);
+        bound[1] = onnx_graph_float(n, "max", bound[1]);
     }
     for (k = 0; k < 2; k++) {
         if (onnx_operand(m, n, k + 1) && !onnx_single(m, onnx_operand(m, n, k + 1), bound + k))
@@ -3164,8 +3146,8 @@ static int onnx_op_max(onnx_model *m, const onnx_node *n)
 /* HardSigmoid, alpha·x + beta between 0 and 1. */
 static int onnx_op_hard_sigmoid(onnx_model *m, const onnx_node *n)
 {
-    const double alpha = onnx_attribute_float(n, "alpha", (double)0.2f),
-                 beta = onnx_attribute_float(n, "beta", 0.5);
+    const double alpha = onnx_graph_float(n, "alpha", (double)0.2f),
+                 beta = onnx_graph_float(n, "beta", 0.5);
     onnx_item x;
     return onnx_layer_operand(m, n, 0, &x) && onnx_affine(m, n, &x, alpha, beta)
            && onnx_set_clip(m, n, &x, 0, 1);
@@ -3233,7 +3215,7 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
     if (x.v.rank < 2 || !onnx_covers(&x.v, 1, 2, 1, onnx_channels(l))
         || onnx_count_batch(&x.v, 1, 2))
         return onnx_refuse(m, n, "expected the channels in dimension 1 of its input");
-    if (onnx_attribute_int(n, "training_mode", 0) || (n->outputs > 1 && n->output[1] >= 0))
+    if (onnx_graph_int(n, "training_mode", 0) || (n->outputs > 1 && n->output[1] >= 0))
         return onnx_refuse(m, n, "training_mode is set: export the model in evaluation mode");
     for (k = 1; k < 5; k++) {
         if (!onnx_check_parameters(m, n, onnx_operand(m, n, k), onnx_channels(l)))
@@ -3245,8 +3227,8 @@ static int onnx_op_batch_norm(onnx_model *m, const onnx_node *n)
     l->bias = n->input[2];
     l->mean = n->input[3];
     l->variance = n->input[4];
-    l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
-    l->momentum = 1 - (float)onnx_attribute_float(n, "momentum", (double)0.9f);
+    l->eps = (float)onnx_graph_float(n, "epsilon", 1e-5);
+    l->momentum = 1 - (float)onnx_graph_float(n, "momentum", (double)0.9f);
     if (!(l->eps > 0) || !(l->momentum >= 0 && l->momentum <= 1))
         return onnx_refuse(m, n, "epsilon or momentum is out of bounds");
     return onnx_set_result(m, n, l, &x.v);
@@ -3264,7 +3246,7 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
         || (x.v.rank == 3 && !onnx_exchange_to(m, n, &x, 2)))
         return 0;
     l = m->layer + x.layer;
-    if (onnx_axis_of(onnx_attribute_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
+    if (onnx_axis_of(onnx_graph_int(n, "axis", -1), x.v.rank) != x.v.rank - 1
         || !onnx_covers(&x.v, x.v.rank - 1, x.v.rank, 1, onnx_channels(l)))
         return onnx_refuse(m, n, "expected the last dimension, the channels, as its axis");
     for (k = 1; k < 3; k++) {
@@ -3276,7 +3258,7 @@ static int onnx_op_layer_norm(onnx_model *m, const onnx_node *n)
         return 0;
     l->weight = n->inputs > 1 ? n->input[1] : -1;
     l->bias = n->inputs > 2 ? n->input[2] : -1;
-    l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
+    l->eps = (float)onnx_graph_float(n, "epsilon", 1e-5);
     return onnx_set_result(m, n, l, &x.v);
 }
 
@@ -3329,7 +3311,7 @@ static int onnx_op_instance_norm(onnx_model *m, const onnx_node *n)
     if (!(l = onnx_new_layer(m, n, LGELU_OP_GROUP_NORM, x.layer, -1)))
         return 0;
     l->groups = (size_t)groups;
-    l->eps = (float)onnx_attribute_float(n, "epsilon", 1e-5);
+    l->eps = (float)onnx_graph_float(n, "epsilon", 1e-5);
     if (!(l->eps > 0))
         return onnx_refuse(m, n, "epsilon is not above 0");
     if (groups == onnx_channels(l)) {
@@ -3477,7 +3459,7 @@ static int onnx_set_window(onnx_model *m, const onnx_node *n, const onnx_item *x
         l->window.padding[d] = (size_t)padding;
         l->window.dilation[d] = (size_t)step[d];
         l->shape[d] = (size_t)((all - extent[d]) / s[d] + 1);
-        if (onnx_attribute_int(n, "ceil_mode", 0) && (all - extent[d]) % s[d]
+        if (onnx_graph_int(n, "ceil_mode", 0) && (all - extent[d]) % s[d]
             && (int64_t)l->shape[d] * s[d] < (int64_t)from->shape[d] + padding) {
             l->shape[d]++;
             l->ceiling = 1;
@@ -3533,8 +3515,8 @@ static int onnx_add_linear_conv(onnx_model *m, const onnx_node *n)
     for (d = 0; d < sides; d++)
         padded |= pads[d] != 0;
     if (onnx_size(&w->v, 2).c != 1 || onnx_size(&w->v, 3).c != 1 || padded
-        || onnx_attribute_int(n, "group", 1) != 1 || !onnx_image_ints(n, "strides", 2, s)
-        || s[0] != 1 || s[1] != 1)
+        || onnx_graph_int(n, "group", 1) != 1 || !onnx_image_ints(n, "strides", 2, s) || s[0] != 1
+        || s[1] != 1)
         return onnx_refuse(m, n, "tokens cannot become an image again");
     if (onnx_size(&w->v, 1).c != channels)
         return onnx_refuse(m, n, "the shape of its weights does not match channels and groups");
@@ -3562,7 +3544,7 @@ static int onnx_op_conv(onnx_model *m, const onnx_node *n)
     const onnx_item *w = onnx_operand(m, n, 1);
     onnx_layer *l;
     onnx_view v;
-    const int64_t groups = onnx_attribute_int(n, "group", 1);
+    const int64_t groups = onnx_graph_int(n, "group", 1);
     int64_t kernel[2];
     if (!w || !onnx_known(m, w))
         return m->failed ? 0 : onnx_refuse(m, n, "its weights are not a constant");
@@ -3732,7 +3714,7 @@ static int onnx_op_pool(onnx_model *m, const onnx_node *n)
         return 0;
     } else if (!most) {
         if (((int64_t)w->padding[0] > x.padding[0] || (int64_t)w->padding[1] > x.padding[1])
-            && !onnx_attribute_int(n, "count_include_pad", 0))
+            && !onnx_graph_int(n, "count_include_pad", 0))
             return onnx_refuse(m, n, "count_include_pad = 0 with padding is not supported");
     } else if (l->shape[0] * l->shape[1] == 1 && !w->padding[0] && !w->padding[1]
                && w->kernel[0] == m->layer[x.layer].shape[0]
@@ -3769,7 +3751,7 @@ static int onnx_op_reduce_mean(onnx_model *m, const onnx_node *n)
     const onnx_item *u = onnx_operand(m, n, 0);
     onnx_item x, *y;
     int64_t axes[ONNX_FEW];
-    const int count = onnx_axes_of(m, n, 1, axes), keep = onnx_attribute_int(n, "keepdims", 1) != 0;
+    const int count = onnx_axes_of(m, n, 1, axes), keep = onnx_graph_int(n, "keepdims", 1) != 0;
     int hit[ONNX_RANK] = { 0 }, d, i, over = -1, dims = 0;
     const int sum = onnx_text_is(n->op, "ReduceSum");
     onnx_layer *l;
@@ -3911,7 +3893,7 @@ static int onnx_op_reshape(onnx_model *m, const onnx_node *n)
     const onnx_item *y;
     if (rank < 0)
         return onnx_refuse(m, n, "the new shape is not constant");
-    if (!onnx_set_shape(m, n, shape, rank, !onnx_attribute_int(n, "allowzero", 0)))
+    if (!onnx_set_shape(m, n, shape, rank, !onnx_graph_int(n, "allowzero", 0)))
         return 0;
     /* in a file that lgelu.h wrote this node has the name of the layer of rotary positions */
     y = m->value + n->output[0];
@@ -3924,7 +3906,7 @@ static int onnx_op_flatten(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *x = onnx_operand(m, n, 0);
     onnx_extent shape[2];
-    int64_t axis = onnx_attribute_int(n, "axis", 1);
+    int64_t axis = onnx_graph_int(n, "axis", 1);
     int d;
     if (!onnx_has_view(x))
         return onnx_refuse_view(m, n, x);
@@ -4137,7 +4119,7 @@ static int onnx_op_pad(onnx_model *m, const onnx_node *n)
     /* up to opset 10 pads and their value are attributes */
     const int count = m->opset < 11 ? onnx_attribute_ints(n, "pads", p)
                                     : onnx_plain_integers(m, onnx_operand(m, n, 1), p);
-    double s = m->opset < 11 ? onnx_attribute_float(n, "value", 0) : 0;
+    double s = m->opset < 11 ? onnx_graph_float(n, "value", 0) : 0;
     int d, any = 0, rank = x ? x->v.rank : 0;
     onnx_item *y;
     if (m->failed)
@@ -4177,7 +4159,7 @@ static int onnx_op_split(onnx_model *m, const onnx_node *n)
     int count, d, k;
     if (!onnx_has_view(x))
         return onnx_refuse_view(m, n, x);
-    d = onnx_axis_of(onnx_attribute_int(n, "axis", 0), x->v.rank);
+    d = onnx_axis_of(onnx_graph_int(n, "axis", 0), x->v.rank);
     if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
         return onnx_refuse(m, n, "there is no such axis, or it is the batch");
     length = onnx_size(&x->v, d).c;
@@ -4222,7 +4204,7 @@ static int onnx_add_embedding(onnx_model *m, const onnx_node *n)
     int64_t K;
     if (!onnx_known(m, table))
         return 0;
-    if (table->v.rank != 2 || onnx_attribute_int(n, "axis", 0))
+    if (table->v.rank != 2 || onnx_graph_int(n, "axis", 0))
         return onnx_refuse(m, n, "expected an embedding table of two dimensions");
     if (l->op != LGELU_OP_TOKENS || !onnx_is_plain(tokens) || tokens->v.base
         || !onnx_covers(&tokens->v, 0, tokens->v.rank, 1, (int64_t)l->shape[1]))
@@ -4263,7 +4245,7 @@ static int onnx_op_gather(onnx_model *m, const onnx_node *n)
         return onnx_add_embedding(m, n);
     if (!onnx_has_view(x))
         return onnx_refuse_view(m, n, x);
-    d = onnx_axis_of(onnx_attribute_int(n, "axis", 0), x->v.rank);
+    d = onnx_axis_of(onnx_graph_int(n, "axis", 0), x->v.rank);
     if (d < 0 || onnx_count_batch(&x->v, d, d + 1))
         return onnx_refuse(m, n, "there is no such axis, or it is the batch");
     length = onnx_size(&x->v, d).c;
@@ -4462,7 +4444,7 @@ static int onnx_set_turned_and_rest(onnx_model *m, const onnx_node *n, int d)
    many layers, the last of them first. */
 static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
 {
-    const int64_t axis = onnx_attribute_int(n, "axis", 0);
+    const int64_t axis = onnx_graph_int(n, "axis", 0);
     const int last = n->inputs - 1;
     onnx_item x;
     onnx_layer *l;
@@ -4525,7 +4507,7 @@ static int onnx_add_class_tokens(onnx_model *m, const onnx_node *n)
 static int onnx_op_concat(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *a = onnx_operand(m, n, 0), *b = onnx_operand(m, n, 1);
-    const int64_t axis = onnx_attribute_int(n, "axis", 0);
+    const int64_t axis = onnx_graph_int(n, "axis", 0);
     if (n->inputs == 1)
         return onnx_pass(m, n, 0) != NULL;
     if (n->inputs == 2 && a && b && a->kind != ONNX_CONSTANT && a->layer == b->layer) {
@@ -4594,7 +4576,7 @@ static int onnx_type_of(const onnx_model *m, const onnx_item *x)
 static int onnx_op_cast(onnx_model *m, const onnx_node *n)
 {
     const onnx_item *x = onnx_operand(m, n, 0), *like = onnx_operand(m, n, 1);
-    const int64_t to = like ? onnx_type_of(m, like) : onnx_attribute_int(n, "to", 0);
+    const int64_t to = like ? onnx_type_of(m, like) : onnx_graph_int(n, "to", 0);
     const int whole_numbers = to == ONNX_I64 || to == ONNX_I32;
     const int tokens = x && x->kind == ONNX_DATA && m->layer[x->layer].op == LGELU_OP_TOKENS;
     if (!whole_numbers && to != ONNX_F32 && to != ONNX_F64)

@@ -400,7 +400,7 @@ static int onnx_relu_bias_value(const struct onnx_relu_space *s, const onnx_relu
     return m->bias >= 0 && m->bias < n->inputs ? n->input[m->bias] : -1;
 }
 
-/* The report's entry of a matrix. */
+/* Enters a matrix into the report. */
 static void onnx_relu_enter(struct onnx_relu_space *s, onnx_relu_matrix *m)
 {
     onnx_relu_layer *l = s->c->layer + s->c->layers;
@@ -422,6 +422,7 @@ static void onnx_relu_enter(struct onnx_relu_space *s, onnx_relu_matrix *m)
     m->mark = l->target;
 }
 
+/* Plans the matrices, their targets and the order of the walk. Returns 0, or -1: out of memory. */
 static int onnx_relu_arrange(struct onnx_relu_space *s)
 {
     onnx_relu_sort q = { s, NULL, 0 };
@@ -521,8 +522,6 @@ double onnx_relu_real(const onnx_tensor *x, size_t i)
     return x->type == ONNX_F32 ? (double)((const float *)x->data)[i] : onnx_tensor_real(x, i);
 }
 
-static lgelu_threads onnx_relu_alone;
-
 static void onnx_relu_one_by_one(lgelu_task *task, void *job, size_t count, void *user)
 {
     size_t i;
@@ -533,15 +532,13 @@ static void onnx_relu_one_by_one(lgelu_task *task, void *job, size_t count, void
 
 const lgelu_threads *onnx_relu_threads(const struct onnx_relu_space *s)
 {
-    static const lgelu_threads openmp = { 0 };
-    if (s->options.run.single_thread) {
-        onnx_relu_alone.run = onnx_relu_one_by_one;
-        return &onnx_relu_alone;
-    }
+    static const lgelu_threads openmp = { NULL, NULL }, alone = { onnx_relu_one_by_one, NULL };
+    if (s->options.run.single_thread)
+        return &alone;
     return s->options.run.threads ? s->options.run.threads : &openmp;
 }
 
-int onnx_relu_tell(struct onnx_relu_space *s, const char *what, double part)
+int onnx_relu_advance(struct onnx_relu_space *s, const char *what, double part)
 {
     s->done += part;
     if (s->options.progress && s->options.progress(s->done, s->total, what, s->options.user)) {
@@ -869,8 +866,8 @@ static int onnx_relu_walk(struct onnx_relu_space *s)
         if (!failed)
             onnx_relu_release_marks(s, node);
         failed = failed
-                 || onnx_relu_tell(s, onnx_relu_name(s, node, name, sizeof name),
-                                   onnx_relu_cost(s, node));
+                 || onnx_relu_advance(s, onnx_relu_name(s, node, name, sizeof name),
+                                      onnx_relu_cost(s, node));
     }
     free(wanted);
     return failed ? -1 : 0;

@@ -56,17 +56,19 @@ static double onnx_effect_compare(const struct onnx_relu_space *s, onnx_relu_com
     return compare(before, after, user);
 }
 
-/* The effects of gate k. tensor: space for all outputs twice. Returns 0 or -1. */
+/* Estimates the effects of gate k, which keeps its number of ReLUs. tensor: space for all outputs
+   twice. Returns 0 or -1. */
 static int onnx_effect_gate(struct onnx_relu_space *s, int k, int most, onnx_relu_compare *compare,
                             void *user, const onnx_tensor **tensor, double *effect)
 {
     const onnx_gate *gate = s->gates.gate + k;
     onnx_relu_gate *report = s->c->gate + k;
+    const int relus = report->replaced;
     double found;
     int i, with;
     for (i = 0; i < most; i++)
         effect[i] = 0;
-    if (!report->replaced)
+    if (!relus)
         return 0;
     if (onnx_relu_residuals(s, k, most, effect))
         return -1;
@@ -75,6 +77,7 @@ static int onnx_effect_gate(struct onnx_relu_space *s, int k, int most, onnx_rel
     if (onnx_relu_choose(s, k))
         return -1;
     if (report->replaced) {
+        report->replaced = relus;
         s->work[gate->output] = onnx_relu_apply(s, k, onnx_relu_get(s, 0, gate->input, 0));
         if (!s->work[gate->output] || onnx_effect_behind(s, gate->node))
             return -1;
@@ -102,7 +105,7 @@ int onnx_relu_effects(onnx_relu *c, int most, onnx_relu_compare *compare, void *
     s->done = 0;
     for (k = 0; k < c->gates && !failed; k++) {
         failed = onnx_effect_gate(s, k, most, compare, user, tensor, effect + k * most)
-                 || onnx_relu_tell(s, c->gate[k].gate->name, 1);
+                 || onnx_relu_advance(s, c->gate[k].gate->name, 1);
     }
     s->kept = kept;
     free(tensor);

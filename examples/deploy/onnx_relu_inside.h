@@ -97,15 +97,16 @@ double onnx_relu_real(const onnx_tensor *x, size_t i);
 const onnx_tensor *onnx_relu_get(const struct onnx_relu_space *s, size_t b, int v, int converted);
 /* The same in the original stream, computed now if it is not there; NULL: error. */
 const onnx_tensor *onnx_relu_need(struct onnx_relu_space *s, size_t b, int v);
-/* Evaluates a node, its inputs taken from s->work first, then from the converted stream. Its first
-   output becomes s->work. Returns 0 or -1. */
+/* Evaluates a node, its inputs taken from s->work first, then from the converted stream, and keeps
+   its outputs in s->work. Returns 0 or -1. */
 int onnx_relu_work(struct onnx_relu_space *s, size_t b, int node);
 void onnx_relu_clear_work(struct onnx_relu_space *s);
 const lgelu_threads *onnx_relu_threads(const struct onnx_relu_space *s);
 /* Drops batches while the streams exceed the memory limit. */
 void onnx_relu_fit_memory(struct onnx_relu_space *s);
-/* Returns whether the caller wants to stop. */
-int onnx_relu_tell(struct onnx_relu_space *s, const char *what, double part);
+/* Adds a part to what is done, and reports it to the caller's function `progress`. Returns 0, or -1
+   if that stops the conversion. */
+int onnx_relu_advance(struct onnx_relu_space *s, const char *what, double part);
 
 /* ---- onnx_relu_matrix.c ---- */
 

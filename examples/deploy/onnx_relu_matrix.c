@@ -13,33 +13,16 @@
 #include "onnx_relu_inside.h"
 
 /* ---- [1] KINDS ---- */
-static int64_t onnx_relu_int(const onnx_node *n, const char *name, int64_t otherwise)
-{
-    const onnx_attribute *a = onnx_graph_attribute(n, name);
-    return a ? a->i : otherwise;
-}
-
-static double onnx_relu_number(const onnx_node *n, const char *name, double otherwise)
-{
-    const onnx_attribute *a = onnx_graph_attribute(n, name);
-    return a ? (double)a->f : otherwise;
-}
-
 static const onnx_tensor *onnx_relu_constant(const struct onnx_relu_space *s, const onnx_node *n,
                                              int k)
 {
     return k < n->inputs && n->input[k] >= 0 ? s->run->constant[n->input[k]] : NULL;
 }
 
-static int onnx_relu_is_float(int type)
-{
-    return type == ONNX_F32 || type == ONNX_F64 || type == ONNX_F16 || type == ONNX_BF16;
-}
-
 /* The sizes of a convolution's weight. */
 static int onnx_relu_describe_conv(const onnx_node *n, const onnx_tensor *w, onnx_relu_matrix *m)
 {
-    const int64_t groups = onnx_relu_int(n, "group", 1);
+    const int64_t groups = onnx_graph_int(n, "group", 1);
     size_t taps = 1;
     int k;
     if (w->rank < 3 || groups < 1 || !w->count)
@@ -93,9 +76,9 @@ int onnx_relu_describe(const struct onnx_relu_space *s, int i, onnx_relu_matrix 
         if (w->count != m->inputs * m->outputs || (w->rank > 2 && m->kind == ONNX_RELU_LEFT))
             m->why = "its weight holds several matrices";
     } else if (onnx_is(&n->op, "Gemm")) {
-        const int transposed = onnx_relu_int(n, "transB", 0) != 0;
+        const int transposed = onnx_graph_int(n, "transB", 0) != 0;
         m->kind = ONNX_RELU_GEMM;
-        if (!w || w->rank != 2 || !(fabs(onnx_relu_number(n, "alpha", 1)) > 0))
+        if (!w || w->rank != 2 || !(fabs(onnx_graph_float(n, "alpha", 1)) > 0))
             return 0;
         m->inputs = (size_t)w->dim[transposed];
         m->outputs = (size_t)w->dim[!transposed];
@@ -114,8 +97,7 @@ int onnx_relu_describe(const struct onnx_relu_space *s, int i, onnx_relu_matrix 
         return 0;
     }
     m->row = m->inputs * m->groups;
-    return m->inputs && m->outputs && onnx_relu_is_float(w->type)
-           && !onnx_relu_constant(s, n, m->data);
+    return m->inputs && m->outputs && onnx_is_float(w->type) && !onnx_relu_constant(s, n, m->data);
 }
 
 /* ---- [2] CHAIN ---- */
@@ -166,7 +148,7 @@ static onnx_relu_link onnx_relu_link_of(const struct onnx_relu_space *s, int nod
             if (!onnx_relu_constant(s, n, k))
                 return ONNX_RELU_STOP;
         }
-        return onnx_relu_int(n, "training_mode", 0) ? ONNX_RELU_STOP : ONNX_RELU_AFFINE;
+        return onnx_graph_int(n, "training_mode", 0) ? ONNX_RELU_STOP : ONNX_RELU_AFFINE;
     }
     if (n->inputs != 2 || n->input[0] < 0 || n->input[1] < 0 || n->input[0] == n->input[1])
         return ONNX_RELU_STOP;
@@ -179,11 +161,11 @@ static onnx_relu_link onnx_relu_link_of(const struct onnx_relu_space *s, int nod
     return onnx_relu_constant(s, n, k) ? ONNX_RELU_AFFINE : ONNX_RELU_SUM;
 }
 
-/* How the biases of a tensor are laid out: how many elements follow one another with the same
-   channel, or 0 if it does not hold one bias for each output. */
+/* Returns whether a tensor holds biases of a matrix: one for all outputs, or rows with one for each
+   output. */
 static int onnx_relu_holds_bias(const onnx_relu_matrix *m, const onnx_tensor *b)
 {
-    if (!b || !onnx_relu_is_float(b->type))
+    if (!b || !onnx_is_float(b->type))
         return 0;
     if (b->count == 1)
         return 1;
@@ -292,7 +274,7 @@ static size_t onnx_relu_weight_place(const struct onnx_relu_space *s, const onnx
     switch (m->kind) {
     case ONNX_RELU_MATMUL: return k * m->outputs + o;
     case ONNX_RELU_GEMM:
-        return onnx_relu_int(n, "transB", 0) ? o * m->inputs + k : k * m->outputs + o;
+        return onnx_graph_int(n, "transB", 0) ? o * m->inputs + k : k * m->outputs + o;
     case ONNX_RELU_TRANSPOSED:
         for (d = 0; d < m->spatial; d++)
             taps *= (size_t)m->window[d];
@@ -412,7 +394,7 @@ static void onnx_relu_gather(const struct onnx_relu_space *s, const onnx_relu_ma
         step = (size_t)x->dim[x->rank - 1];
         from = p / step * m->row * step + p % step;
     } else if (m->kind == ONNX_RELU_GEMM
-               && onnx_relu_int(s->graph->top.node + m->node, "transA", 0)) {
+               && onnx_graph_int(s->graph->top.node + m->node, "transA", 0)) {
         step = (size_t)x->dim[1];
         from = p;
     }
@@ -518,8 +500,10 @@ static int onnx_relu_find_scale(struct onnx_relu_space *s, onnx_relu_matrix *m, 
         end = s->work[m->y] ? onnx_relu_run_chain(s, m, b, 0) : NULL;
         if (!k)
             zero = end ? onnx_tensor_share(s->run, end) : NULL;
-        if (!end || !zero)
+        if (!end || !zero) {
+            onnx_tensor_free(zero);
             return -1;
+        }
         if (end->count != view->y->count) {
             onnx_tensor_free(zero);
             return 1;
@@ -814,7 +798,7 @@ static int onnx_relu_gives_bias(const struct onnx_relu_space *s, const onnx_relu
     if (m->kind == ONNX_RELU_RECURRENT)
         return old != NULL || m->bias < n->inputs;
     if (m->kind == ONNX_RELU_GEMM) {
-        const double beta = onnx_relu_number(n, "beta", 1);
+        const double beta = onnx_graph_float(n, "beta", 1);
         return old ? fabs(beta) > 0 && onnx_relu_holds_bias(m, old) : fabs(beta - 1) <= 0;
     }
     return 1;
@@ -826,7 +810,7 @@ static onnx_tensor *onnx_relu_make_bias(const struct onnx_relu_space *s, onnx_re
 {
     const onnx_node *n = s->graph->top.node + m->node;
     const onnx_tensor *old = onnx_relu_old_bias(s, m), *w = onnx_relu_constant(s, n, m->weight);
-    const double beta = m->kind == ONNX_RELU_GEMM ? onnx_relu_number(n, "beta", 1) : 1;
+    const double beta = m->kind == ONNX_RELU_GEMM ? onnx_graph_float(n, "beta", 1) : 1;
     const int64_t dim[2] = { (int64_t)m->outputs, 1 };
     onnx_tensor *b;
     size_t i;
@@ -871,7 +855,7 @@ static int onnx_relu_change(const struct onnx_relu_space *s, onnx_relu_matrix *m
 {
     const onnx_node *n = s->graph->top.node + m->node;
     const onnx_tensor *w = onnx_relu_constant(s, n, m->weight);
-    const double alpha = m->kind == ONNX_RELU_GEMM ? onnx_relu_number(n, "alpha", 1) : 1;
+    const double alpha = m->kind == ONNX_RELU_GEMM ? onnx_graph_float(n, "alpha", 1) : 1;
     double *shift = (double *)deploy_room(m->outputs, sizeof *shift);
     size_t o, k;
     if (!shift)

@@ -286,8 +286,8 @@ static double onnx_pieces_grow(const onnx_pieces_sums *p, int *set, int n)
     return least > 0 ? least : 0;
 }
 
-/* The axis of the channels of a value, by the nodes that it comes from: -1, or counted from the
-   second dimension as 1; 0: not known. */
+/* Returns the axis of the channels of a value, by the nodes that it comes from: -1 for the last
+   one, 1 for the second one, 0 if it is not known. */
 static int onnx_pieces_axis(const struct onnx_relu_space *s, int v)
 {
     static const char *const second[] = { "Conv", "ConvTranspose", "BatchNormalization",
