@@ -5,7 +5,7 @@
 CC=${CC:-cc}
 out=build/graph
 rm -rf $out/edited
-mkdir -p $out/edited $out/nodes $out/zoo
+mkdir -p $out/edited $out/nodes
 . tools/verdict.sh
 onnx=$(python_with onnx)
 torch=$(python_with torch.onnx)
@@ -14,8 +14,8 @@ if [ -z "$onnx" ]; then echo "skip $name: $no_onnx"; exit 0; fi
 $CC -std=c99 -O1 $WARNINGS tools/onnx_edit.c ../examples/deploy/onnx_graph.c -lm -o $out/onnx_edit || exit 1
 $onnx tools/onnx_conformance.py models $out/nodes > $out/list 2> $out/log || { echo "FAIL node tests: $(tail -n 1 $out/log)"; exit 1; }
 if [ -n "$torch" ]; then
-    $torch tools/onnx_zoo_more.py $out/zoo > $out/zoo.list 2> $out/log || { echo "FAIL networks of PyTorch: $(tail -n 1 $out/log)"; exit 1; }
-    for f in $out/zoo/*.onnx; do echo $f; done >> $out/list
+    torch_zoo || exit 1
+    for f in build/torch_zoo/*.onnx; do echo $f; done >> $out/list
 else echo "skip $name: networks of PyTorch: $no_torch"; fi
 $out/onnx_edit $out/edited < $out/list || bad=1
 $onnx tools/onnx_edit_check.py $out/edited $(($(wc -l < $out/list))) || bad=1

@@ -4,7 +4,7 @@
 # outputs that ONNX Runtime agrees with to 1e-4, or it is refused in the line that is expected. A table shows which.
 CC=${CC:-cc}
 out=build/zoo
-mkdir -p $out/torch $out/again
+mkdir -p $out/again
 . tools/verdict.sh
 torch=$(python_with torch.onnx)
 onnx_runtime && runtime=yes || runtime=
@@ -14,11 +14,9 @@ if [ -z "$torch" ]; then echo "skip networks of torchvision, timm and Hugging Fa
 if [ -z "$runtime" ]; then echo "skip networks of torchvision, timm and Hugging Face: $no_runtime"; exit 0; fi
 $CC -std=c99 -O1 $WARNINGS tools/onnx_zoo.c $DEPLOY/onnx_out.o $ONNX_READER ${IMPLEMENTATION:-tools/lgelu.c} \
     -lm -o $out/onnx_zoo || exit 1
-if ! $torch tools/onnx_zoo_more.py $out/torch > $out/list 2> $out/log; then
-    echo "FAIL networks of PyTorch: $(tail -n 1 $out/log)"
-    exit 1
-fi
-$out/onnx_zoo $out/list $out/torch $out/again > $out/rows || exit 1
+torch_zoo || exit 1
+cp build/torch_zoo/list $out/list
+$out/onnx_zoo $out/list build/torch_zoo $out/again > $out/rows || exit 1
 awk -F '\t' 'FNR == NR { done[$1] = $2 == "done"; next } done[$1]' $out/rows $out/list > $out/written
 node tools/onnx_run.js $out/written $out/again 1e-4 > $out/runtime
 printf '# %-24s %-4s %-8s %-4s %s\n' network in trained out agrees

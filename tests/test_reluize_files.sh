@@ -12,11 +12,13 @@ $CC $RELUIZE $IMPLEMENTATION -o $out/reluize -lm || exit 1
 $CC $DEPLOY/onnx_run_main.o $(echo $RELUIZE | tr ' ' '\n' | grep -e '/onnx_run' -e onnx_graph -e npy.o -e output.o) $IMPLEMENTATION \
     -o $out/onnx_run -lm || exit 1
 if [ -z "$torch" ]; then echo "skip files as people have them: $no_torch"; exit 0; fi
-if ! $torch tools/onnx_zoo_files.py $out > $out/list 2> $out/log || ! $torch tools/onnx_zoo_more.py $out > $out/zoo 2>> $out/log; then
+torch_zoo || exit 1
+cp build/torch_zoo/* $out
+if ! $torch tools/onnx_zoo_files.py $out > $out/list 2> $out/log; then
     echo "FAIL networks of PyTorch: $(tail -n 1 $out/log)"
     exit 1
 fi
-$torch tools/onnx_zoo_arrays.py $out < $out/zoo >> $out/list
+$torch tools/onnx_zoo_arrays.py $out < build/torch_zoo/list >> $out/list
 # NAME: the arguments with which onnx_run writes each output
 $torch - $out > $out/outputs << 'P'
 import onnx, sys

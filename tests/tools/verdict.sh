@@ -51,6 +51,12 @@ torch_libraries()
     LGELU_CONVERT_LIBRARY=$PWD/build/torch/liblgelu_convert.so
     export LGELU_TORCH_LIBRARY LGELU_CONVERT_LIBRARY
 }
+# torch_zoo: succeeds if the networks of tools/onnx_zoo.py and tools/onnx_zoo_more.py are in build/torch_zoo, where make has exported them.
+torch_zoo()
+{
+    [ "$MAKELEVEL" ] || sh tools/torch_zoo.sh
+    [ -e build/torch_zoo/list ] || { echo "FAIL networks of PyTorch: $(tail -n 1 build/torch_zoo/log)"; false; }
+}
 no_onnx='not installed (Debian: python3-onnx)'
 no_torch='not installed (Debian: python3-torch)'
 no_mpmath='not installed (Debian: python3-mpmath)'
