@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # test_reluize_relus.sh: several ReLUs a gate in reluize. C files and files in 8 bits of such networks compute what the converted file
-# does; a network in a form that they cannot hold is refused with one line; --kept counts rows, --within stays below what may be lost;
+# does; a network in a form that they cannot hold is refused with one line; leaky ReLUs by --leaky; what the report says; --kept counts rows, --within stays below what may be lost;
 # external data give the same network.
 out=build/reluize_relus
 . tools/job.sh
@@ -120,4 +120,42 @@ code=2 refused 'average' $out/reluize $out/rows.onnx --data $out/rows.npy --aver
 code=2 refused 'average' $out/reluize $out/rows.onnx --data $out/rows.npy --average 2 --within 0.1 -o $out/no.onnx --quiet
 code=1 refused 'column' $out/reluize $out/rows.onnx --data $out/rows.npy --kept 4,0.3 -o $out/no.onnx --quiet
 code=2 refused 'COLUMN,THRESHOLD' $out/reluize $out/rows.onnx --data $out/rows.npy --kept 4 -o $out/no.onnx --quiet
+
+# leaky ReLUs: named when they are left, the same function with one ReLU and a line, also as matrices
+code=1 refused 'leaky ReLUs (2) are piecewise linear: --leaky' $out/reluize $out/leaky.onnx --data $out/leaky.npy -o $out/no.onnx --quiet
+code=1 refused "such as 'v1' (tanh): it saturates" $out/reluize $out/tanh.onnx --data $out/tanh.npy -o $out/no.onnx --quiet
+outputs leaky leaky > $out/stdout 2>&1
+for options in '--relus 2' "--relus 3 --c $out/leaky_c.c"; do
+    $out/reluize $out/leaky.onnx --data $out/leaky.npy --leaky $options -o $out/leaky2.onnx --quiet > $out/leaky.txt 2> $out/stderr &&
+        outputs leaky2 leaky > $out/stdout 2>&1 && said=$($onnx tools/reluize_relus.py $out leaky leaky2.y.npy 1e-6 2>&1)
+    verdict $? "--leaky $options: the same function" "$(tail -n 1 $out/stderr) $said"
+    grep -q '^Gates: 2 replaced by 2 ReLUs, ' $out/leaky.txt
+    verdict $? "--leaky $options: its ReLUs are counted" "$(cat $out/leaky.txt)"
+done
+$out/reluize $out/leaky.onnx --data $out/leaky.npy --leaky -o $out/leaky1.onnx --quiet > $out/leaky.txt 2> $out/stderr &&
+    grep -q '^Gates: 2 replaced by 2 ReLUs, ' $out/leaky.txt && outputs leaky1 leaky > $out/stdout 2>&1 &&
+    ! $onnx tools/reluize_relus.py $out leaky leaky1.y.npy 1e-6 2> $out/stdout
+verdict $? "--leaky alone: plain ReLU" "$(cat $out/stderr $out/leaky.txt)"
+
+# weights that are stored in 8 bits become wider: the report says so, and only then
+$out/reluize $out/narrow.onnx --data $out/perceptron.npy -o $out/wide.onnx --quiet > $out/wide.txt 2> $out/stderr &&
+    grep -q 'has 2 of the changed matrices in fewer bits' $out/wide.txt
+verdict $? "weights in 8 bits that become floats are named" "$(cat $out/stderr $out/wide.txt)"
+$out/reluize $out/perceptron.onnx --data $out/perceptron.npy -o $out/wide.onnx --quiet > $out/wide.txt 2> $out/stderr && ! grep -q 'in fewer bits' $out/wide.txt
+verdict $? "weights that stay as wide are not" "$(cat $out/stderr $out/wide.txt)"
+grep -q '(--class-axis none: ' $out/wide.txt &&
+    $out/reluize $out/perceptron.onnx --data $out/perceptron.npy --class-axis 1 -o $out/wide.onnx --quiet > $out/wide.txt 2> $out/stderr &&
+    ! grep -q '(--class-axis none: ' $out/wide.txt
+verdict $? "where the prediction was found is said, unless an option says it" "$(cat $out/stderr $out/wide.txt)"
+
+# what is not finite: named, never counted as a change of 0
+for model in infinite perceptron; do
+    data=$out/infinite.npy
+    [ $model = perceptron ] && data=$out/huge.npy
+    $out/reluize $out/$model.onnx --data $data -o $out/wide.onnx --report $out/wide.json --quiet > $out/wide.txt 2> $out/stderr &&
+        grep -q "^Of the original's outputs on the test samples [0-9]* of 500 are infinite or no numbers" $out/wide.txt && ! grep -q -w nan $out/wide.txt
+    verdict $? "outputs that are not finite are counted: $model" "$(cat $out/stderr $out/wide.txt)"
+done
+code=1 refused 'labels.npy: element 7 is NaN' $out/reluize $out/perceptron.onnx --data $out/perceptron.npy --labels $out/labels.npy -o $out/no.onnx --quiet
+code=1 refused 'class-axis 7: the last dimension of the output is number 1' $out/reluize $out/perceptron.onnx --data $out/perceptron.npy --class-axis 7 -o $out/no.onnx --quiet
 exit $bad

@@ -15,6 +15,7 @@
 enum {
     ONNX_GATES_MOST = 64,   /* nodes of a region that are looked at behind its root */
     ONNX_GATES_DEPTH = 32,  /* of subgraphs and functions of the model in each other */
+    ONNX_GATES_SUMS = 12,   /* nodes between a function and the sums that it is computed from */
     ONNX_GATES_INNER = 256, /* points of the grid within ±8 on each side of 0, 1/32 apart */
     ONNX_GATES_GRID = 2 * ONNX_GATES_INNER + 1 + 2 * 64 + 2 * 5
 };
@@ -199,14 +200,53 @@ static void onnx_gates_find_escapes(onnx_gates_look *l)
     }
 }
 
-/* Returns whether a node is a matrix whose weights are constant. */
-static int onnx_gates_is_matrix(const onnx_run *r, const onnx_node *n)
+/* Returns whether a node multiplies by a matrix. */
+static int onnx_gates_multiplies(const onnx_node *n)
 {
     static const char *const matrices[] = { "MatMul",    "Gemm",      "Conv",      "ConvTranspose",
                                             "LSTM",      "GRU",       "RNN",       "FusedMatMul",
                                             "FusedGemm", "FusedConv", "Attention", NULL };
-    return onnx_gates_listed(&n->op, matrices) && n->inputs > 1
+    return onnx_gates_listed(&n->op, matrices) && n->inputs > 1;
+}
+
+/* Returns whether a node is a matrix whose weights are constant. */
+static int onnx_gates_is_matrix(const onnx_run *r, const onnx_node *n)
+{
+    return onnx_gates_multiplies(n)
            && onnx_gates_is_constant(r, n, 0) + onnx_gates_is_constant(r, n, 1) == 1;
+}
+
+/* Returns whether a matrix is in a graph. */
+static int onnx_gates_has_matrix(const onnx_subgraph *g)
+{
+    int i, k;
+    for (i = 0; i < g->nodes; i++) {
+        const onnx_node *n = g->node + i;
+        if (onnx_gates_multiplies(n))
+            return 1;
+        for (k = 0; k < n->attributes; k++) {
+            if (n->attribute[k].graph && onnx_gates_has_matrix(n->attribute[k].graph))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* Marks what a node reads, and what the graphs inside it do. */
+static void onnx_gates_weigh_inputs(onnx_gates_look *l, const onnx_node *n)
+{
+    int i, k;
+    for (k = 0; k < n->inputs; k++) {
+        if (n->input[k] >= 0)
+            l->weighed[n->input[k]] = 1;
+    }
+    for (k = 0; k < n->attributes; k++) {
+        const onnx_subgraph *g = n->attribute[k].graph;
+        for (i = 0; g && i < g->nodes; i++)
+            onnx_gates_weigh_inputs(l, g->node + i);
+        for (i = 0; g && i < g->outputs; i++)
+            l->weighed[g->output[i]] = 1;
+    }
 }
 
 /* Marks values with a matrix behind them. */
@@ -219,10 +259,10 @@ static void onnx_gates_weigh(onnx_gates_look *l)
         int weighed = onnx_gates_is_matrix(l->run, n);
         for (k = 0; k < n->outputs; k++)
             weighed |= n->output[k] >= 0 && l->weighed[n->output[k]];
-        for (k = 0; weighed && k < n->inputs; k++) {
-            if (n->input[k] >= 0)
-                l->weighed[n->input[k]] = 1;
-        }
+        for (k = 0; k < n->attributes; k++)
+            weighed |= n->attribute[k].graph && onnx_gates_has_matrix(n->attribute[k].graph);
+        if (weighed)
+            onnx_gates_weigh_inputs(l, n);
     }
 }
 
@@ -510,6 +550,7 @@ static int onnx_gates_is_line(const onnx_gates_curve *c)
 }
 
 static const char onnx_gates_linear[] = "it is linear";
+static const char onnx_gates_unknown[] = "its nodes could not be evaluated by themselves";
 
 /* Classifies one channel: the class, or the reason in *why. */
 static onnx_gate_kind onnx_gates_class(const onnx_gates_curve *c, double *alpha, double *gamma,
@@ -758,7 +799,7 @@ static int onnx_gates_describe(onnx_gates_look *l, onnx_gate *gate, int z, int v
         onnx_gates_find_center(l->run, gate, lines + 4 * gate->channels);
         if (onnx_gates_on_grid(l->run, gate, grid, &f))
             return -1;
-        gate->why = f ? NULL : "its nodes could not be evaluated by themselves";
+        gate->why = f ? NULL : onnx_gates_unknown;
     }
     if (!f)
         gate->channels = 1;
@@ -810,18 +851,83 @@ static int onnx_gates_keep(onnx_gates_look *l, onnx_gate *gate)
     return 0;
 }
 
-/* Returns whether a function that stays is part of a normalisation or of a softmax, or only changes
-   the type: it reads or makes what is summed up along a dimension. Such functions are no gates. */
+/* Returns the name of the smooth function that a node computes by itself or as a part, or an empty
+   text. */
+static deploy_span onnx_gates_smooth(const onnx_node *n)
+{
+    static const char *const smooth[] = {
+        "Gelu",     "Erf",       "Sigmoid",   "Tanh",          "Softplus",       "Mish",
+        "Selu",     "HardSwish", "Elu",       "Celu",          "Swish",          "SwiGLU",
+        "BiasGelu", "FastGelu",  "QuickGelu", "BiasSplitGelu", "QLinearSigmoid", NULL
+    };
+    static const char *const fused[] = { "FusedConv", "NhwcFusedConv", "FusedGemm", NULL };
+    deploy_span none;
+    int k;
+    memset(&none, 0, sizeof none);
+    if (!n->inputs || n->input[0] < 0 || !n->outputs || n->output[0] < 0)
+        return none;
+    if (onnx_gates_listed(&n->op, smooth))
+        return n->op;
+    for (k = 0; k < n->attributes && onnx_gates_listed(&n->op, fused); k++) {
+        const onnx_attribute *a = n->attribute + k;
+        if (onnx_is(&a->name, "activation") && onnx_gates_listed(&a->text, smooth))
+            return a->text;
+    }
+    return none;
+}
+
+/* Returns whether a value is computed from nothing but sums along a dimension, such as a variance.
+ */
+static int onnx_gates_is_summed(const onnx_gates_look *l, int value, int depth)
+{
+    const int maker = l->graph->value[value].maker;
+    const onnx_node *n = l->graph->top.node + maker;
+    static const char *const moves[] = { "Expand", "Tile", "Transpose", NULL };
+    int k, summed = 0;
+    if (maker < 0 || depth == ONNX_GATES_SUMS)
+        return 0;
+    if (onnx_gates_is_reduction(n))
+        return 1;
+    if (onnx_gates_listed(&n->op, moves))
+        return n->input[0] >= 0 && onnx_gates_is_summed(l, l->root[n->input[0]], depth + 1);
+    for (k = 0; k < n->inputs && l->kind[maker] != ONNX_GATES_OPAQUE; k++) {
+        if (!onnx_gates_carries(l, maker, k))
+            continue;
+        if (!onnx_gates_is_summed(l, l->root[n->input[k]], depth + 1))
+            return 0;
+        summed = 1;
+    }
+    return summed;
+}
+
+/* Returns whether a sum along a dimension reads a value. */
+static int onnx_gates_sums_up(const onnx_graph *g, int value)
+{
+    int i;
+    for (i = 0; i < g->top.nodes; i++) {
+        const onnx_node *n = g->top.node + i;
+        if (n->inputs && n->input[0] == value && onnx_gates_is_reduction(n))
+            return 1;
+    }
+    return 0;
+}
+
+/* Returns whether a function that stays is part of a normalisation or of a softmax (it reads or
+   makes what is summed up along a dimension), only changes the type, or has no real numbers as its
+   input, such as the comparisons that turn tokens into ones and zeros. Such functions are no gates,
+   unless one of their nodes is a smooth function by its name.
+ */
 static int onnx_gates_is_statistic(const onnx_gates_look *l, const onnx_gate *gate, int e)
 {
-    const onnx_value *root = l->graph->value + l->root[e], *end = l->graph->value + e;
+    int k;
     if (gate->kind != ONNX_GATE_STAYS)
         return 0;
-    if (gate->why == onnx_gates_linear)
-        return 1;
-    if (root->maker >= 0 && onnx_gates_is_reduction(l->graph->top.node + root->maker))
-        return 1;
-    return end->last_reader >= 0 && onnx_gates_is_reduction(l->graph->top.node + end->last_reader);
+    for (k = 0; k < gate->count; k++) {
+        if (onnx_gates_smooth(l->graph->top.node + gate->nodes[k]).n)
+            return 0;
+    }
+    return gate->why == onnx_gates_linear || gate->why == onnx_gates_unknown
+           || onnx_gates_is_summed(l, l->root[e], 0) || onnx_gates_sums_up(l->graph, e);
 }
 
 /* Finds the gate behind which value e is affine. Returns 0, or -1: out of memory. */
@@ -866,31 +972,6 @@ static int onnx_gates_at(onnx_gates_look *l, int e)
         return -1;
     }
     return 0;
-}
-
-/* Returns the name of the smooth function that a node computes by itself or as a part, or an empty
-   text. */
-static deploy_span onnx_gates_smooth(const onnx_node *n)
-{
-    static const char *const smooth[] = {
-        "Gelu",     "Erf",       "Sigmoid",   "Tanh",          "Softplus",       "Mish",
-        "Selu",     "HardSwish", "Elu",       "Celu",          "Swish",          "SwiGLU",
-        "BiasGelu", "FastGelu",  "QuickGelu", "BiasSplitGelu", "QLinearSigmoid", NULL
-    };
-    static const char *const fused[] = { "FusedConv", "NhwcFusedConv", "FusedGemm", NULL };
-    deploy_span none;
-    int k;
-    memset(&none, 0, sizeof none);
-    if (!n->inputs || n->input[0] < 0 || !n->outputs || n->output[0] < 0)
-        return none;
-    if (onnx_gates_listed(&n->op, smooth))
-        return n->op;
-    for (k = 0; k < n->attributes && onnx_gates_listed(&n->op, fused); k++) {
-        const onnx_attribute *a = n->attribute + k;
-        if (onnx_is(&a->name, "activation") && onnx_gates_listed(&a->text, smooth))
-            return a->text;
-    }
-    return none;
 }
 
 /* Names the smooth function of a node, which stays. Returns 0, or -1: out of memory. */

@@ -911,6 +911,7 @@ static void onnx_relu_show(struct onnx_relu_space *s)
         onnx_relu_gate *r = s->c->gate + k;
         if (!r->replaced)
             continue;
+        r->replaced = s->pieces[k].relus; /* fewer than planned of a leaky form */
         r->axis = s->pieces[k].axis;
         r->kink = s->pieces[k].kink;
         r->slope = s->pieces[k].slope;

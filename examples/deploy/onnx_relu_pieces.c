@@ -372,20 +372,6 @@ static int onnx_pieces_plain(const onnx_gate *gate, onnx_relu_pieces *p)
     return 0;
 }
 
-/* A leaky form: its line, and one ReLU; with two ReLUs, ReLU(z) and ReLU(-z), it is the same. */
-static int onnx_pieces_leaky(const onnx_gate *gate, onnx_relu_pieces *p)
-{
-    size_t c;
-    if (onnx_pieces_plain(gate, p))
-        return -1;
-    p->has_line = 1;
-    for (c = 0; c < p->channels; c++) {
-        p->slope[c] = (float)(gate->alpha[c] - gate->below[c]);
-        p->line[c] = (float)gate->below[c];
-    }
-    return 0;
-}
-
 /* How many values of each channel a batch gives to the sample, of `here`. */
 static size_t onnx_pieces_take(const struct onnx_relu_space *s, size_t b, size_t here)
 {
@@ -622,6 +608,28 @@ static void onnx_pieces_set_channels(const struct onnx_relu_space *s, const onnx
     }
 }
 
+/* A leaky form: its line, and one ReLU; with two ReLUs, ReLU(z) and ReLU(-z), it is the same. Where
+   it is to be written as matrices, which have no line, each channel has its own. */
+static int onnx_pieces_leaky(const struct onnx_relu_space *s, const onnx_gate *gate,
+                             onnx_relu_pieces *p)
+{
+    size_t c;
+    p->relus = 1;
+    p->axis = gate->axis;
+    p->channels = gate->channels;
+    if (!s->options.line)
+        onnx_pieces_set_channels(s, gate, p);
+    if (onnx_pieces_allocate(p))
+        return -1;
+    p->has_line = 1;
+    for (c = 0; c < p->channels; c++) {
+        const size_t of = gate->channels > 1 ? c : 0;
+        p->slope[c] = (float)(gate->alpha[of] - gate->below[of]);
+        p->line[c] = (float)gate->below[of];
+    }
+    return 0;
+}
+
 int onnx_relu_residuals(struct onnx_relu_space *s, int k, int most, double *error)
 {
     const onnx_gate *gate = s->gates.gate + k;
@@ -664,7 +672,7 @@ int onnx_relu_choose(struct onnx_relu_space *s, int k)
     if (p->relus == 1 && (!s->options.fitted || gate->kind == ONNX_GATE_LEAKY)) {
         failed = onnx_pieces_plain(gate, p);
     } else if (gate->kind == ONNX_GATE_LEAKY) {
-        failed = onnx_pieces_leaky(gate, p);
+        failed = onnx_pieces_leaky(s, gate, p);
     } else {
         onnx_pieces_set_channels(s, gate, p);
         failed = onnx_pieces_several(s, gate, p);

@@ -154,6 +154,8 @@ static const char usage[] =
     "                     added to them: no ReLU in the file, an Add and a Mul; where a network is\n"
     "                     matrices and ReLUs alone (--c, --c8, --int8) it would be two more,\n"
     "                     z = ReLU(z) - ReLU(-z), so these have none\n"
+    "  --leaky            replace leaky ReLUs (LeakyRelu, PRelu), too: by ReLU, or, with --relus 2 or more,\n"
+    "                     by one ReLU and a linear term, which are the same function\n"
     "  --samples N        use only N training samples (4096 for the conversion, all for --epochs)\n"
     "  --memory GB        most memory of the conversion, in units of 10^9 bytes; beyond it fewer samples are used\n"
     "  --strict           fail if a smooth function stays that ReLU cannot replace\n"
@@ -307,6 +309,7 @@ static int *flag_option(const char *name)
            : !strcmp(name, "--raw")      ? &option.raw
            : !strcmp(name, "--biases")   ? &option.biases
            : !strcmp(name, "--no-line")  ? &option.no_line
+           : !strcmp(name, "--leaky")    ? &option.leaky
                                          : NULL;
 }
 

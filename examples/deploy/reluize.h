@@ -80,6 +80,7 @@ typedef struct {
     size_t size[2]; /* of open dimensions: rows and columns, or tokens; 0: not given */
     int learn, standard, fold, rival, flip, headers, strict, quiet, raw, biases;
     int no_line;                 /* ReLUs alone in place of a gate */
+    int leaky;                   /* leaky ReLUs are replaced, too */
     int normalised;              /* --mean or --std is given */
     char header[2][OUTPUT_PATH]; /* beside the C files of --c and --c8; empty: none */
 } reluize_options;
@@ -164,15 +165,15 @@ int append(const void *p, size_t n, void *user);
 
 /* How far the outputs of a model are from those of the original, on the test part. */
 typedef struct {
-    size_t rows, flips;   /* of the output that is scored; flips: another largest value */
-    double largest, mean; /* change of a value of that output */
-    double divergence;    /* mean of KL(original, this) in nats of its softmax */
-    double deviation;     /* standard deviation of the original's values of that output */
-    double every_largest; /* of all outputs, relative to the largest value of each */
-    double score, nats;   /* with labels */
-    double chance;        /* the score of predictions that are independent of the labels */
-    size_t both, either;  /* --kept: rows above the threshold in both, and in one of them */
-    size_t values;
+    size_t rows, flips;    /* of the output that is scored; flips: another largest value */
+    double largest, mean;  /* change of a value of that output */
+    double divergence;     /* mean of KL(original, this) in nats of its softmax */
+    double deviation;      /* standard deviation of the original's values of that output */
+    double every_largest;  /* of all outputs, relative to the largest value of each */
+    double score, nats;    /* with labels */
+    double chance;         /* the score of predictions that are independent of the labels */
+    size_t both, either;   /* --kept: rows above the threshold in both, and in one of them */
+    size_t values, finite; /* of the original's output that is scored; those that are finite */
 } measured;
 
 /* A conversion that --within tried. */
@@ -223,14 +224,15 @@ typedef struct {
                                  NULL: not evaluated yet */
     size_t answers;           /* of batches */
     const onnx_relu *relu;    /* of the conversion that is reported: its gates and layers */
-    size_t stays;             /* smooth functions that stay */
+    size_t stays;             /* smooth functions that stay, */
+    size_t leaky_stays;       /* and leaky ReLUs */
     probe curve[MOST_PROBES]; /* by ReLUs */
     int probes;
     int holds; /* --within: the one that is written stays below it */
     /* of the networks of lgelu.h */
     double proven, swapped; /* of the certificate: the bound, and what was measured, */
     size_t certified;       /* for so many inputs */
-    char note[6][300];
+    char note[8][300];
     int notes;
 } conversion;
 
@@ -239,8 +241,9 @@ int conversion_open(conversion *c, const onnx_graph *graph);
 void conversion_close(conversion *c);
 /* Adds the ways: the cold swap, fitted ReLUs, biases, refits. */
 int conversion_make(conversion *c);
-/* Whether gates of fitted ReLUs have a linear term beside them. */
+/* Whether gates of fitted ReLUs have a linear term beside them; whether this one has. */
 int conversion_has_line(void);
+int conversion_gate_has_line(const onnx_relu_gate *gate);
 /* Converts, adds the way, and measures it on the held-out training samples. */
 int conversion_convert(conversion *c, const recipe *how);
 /* Adds those ways of a plan that leave the matrices as they are or refit them, each with a key of

@@ -107,7 +107,7 @@ static int find_class_axis(const onnx_tensor *y, size_t samples)
     if (option.class_axis == NO_CLASSES || (option.class_axis < 0 && option.kept >= 0))
         return -1;
     if (option.class_axis >= 0)
-        return option.class_axis < y->rank ? (int)option.class_axis : -1;
+        return (int)option.class_axis;
     if (y->rank <= from)
         return -1;
     if (fits_labels(y, first, samples))
@@ -137,6 +137,9 @@ static int choose_output(conversion *c, size_t samples)
     if (c->scored < 0)
         c->scored = 0;
     y = onnx_run_get(c->run, g->top.output[c->scored]);
+    if (option.class_axis >= y->rank)
+        return fail("--class-axis %ld: the last dimension of the output is number %d",
+                    option.class_axis, y->rank - 1);
     c->class_axis = find_class_axis(y, samples);
     if (option.kept >= 0 && (!y->rank || y->dim[y->rank - 1] <= option.kept))
         return fail("--kept %ld: the last dimension of the output has only %lld columns",
@@ -204,7 +207,8 @@ int conversion_open(conversion *c, const onnx_graph *graph)
 typedef struct {
     size_t rows, flips, correct, values, both, either;
     double sum, largest, divergence, nats;
-    double plain, square; /* of the original's values of the scored output */
+    double plain, square; /* of the original's values of the scored output, */
+    size_t finite;        /* those that are finite */
     double worst[MOST_OUTPUTS], scale[MOST_OUTPUTS]; /* largest change and value of each output */
     double *residual;                                /* of targets: by answer */
     size_t classes;
@@ -271,7 +275,7 @@ static double log_sum(const float *y, const layout *l, size_t row)
 
 static double log_of(double p) { return log(p > 1e-30 ? p : 1e-30); }
 
-/* KL(a, b) of the softmax of a row in nats. */
+/* KL(a, b) of the softmax of a row in nats; of a row whose softmax is no number in a, 0. */
 static double divergence_of(const float *a, const float *b, const layout *l, size_t row)
 {
     const int given = are_probabilities(a, l, row);
@@ -281,9 +285,10 @@ static double divergence_of(const float *a, const float *b, const layout *l, siz
     for (k = 0; k < l->classes; k++) {
         const double u = (double)a[place_in(l, row, k)], v = (double)b[place_in(l, row, k)];
         const double p = given ? log_of(u) : u - x, q = given ? log_of(v) : v - y;
-        sum += exp(p) * (p - q);
+        if (exp(p) > 0)
+            sum += exp(p) * (p - q);
     }
-    return sum > 0 ? sum : 0;
+    return sum > 0 ? sum : sum <= 0 ? 0 : HUGE_VAL;
 }
 
 /* Counts a prediction and its label. */
@@ -334,6 +339,15 @@ static void add_two(sums *s, const float *y, size_t n, int part, const uint32_t 
     }
 }
 
+/* How far a value is from the original's, x: 0 where both are the same infinity or no number. */
+static double change_of(double x, double y)
+{
+    const double d = fabs(x - y);
+    if (d >= 0)
+        return d;
+    return (x > 0 && y > 0) || (x < 0 && y < 0) || (isnan(x) && isnan(y)) ? 0 : HUGE_VAL;
+}
+
 /* Adds the change of every output, and of the scored one by its rows. */
 static void add_changes(sums *s, const conversion *c, const onnx_run *run)
 {
@@ -345,12 +359,15 @@ static void add_changes(sums *s, const conversion *c, const onnx_run *run)
         if (a->count != b->count)
             s->worst[k] = HUGE_VAL;
         for (i = 0; i < n; i++) {
-            const double x = onnx_tensor_real(a, i), d = fabs(x - onnx_tensor_real(b, i));
+            const double x = onnx_tensor_real(a, i), d = change_of(x, onnx_tensor_real(b, i));
             s->scale[k] = fmax(s->scale[k], fabs(x));
             s->worst[k] = d <= s->worst[k] ? s->worst[k] : d;
             if (k == c->scored) {
-                s->plain += x;
-                s->square += x * x;
+                if (x - x <= 0) {
+                    s->plain += x;
+                    s->square += x * x;
+                    s->finite++;
+                }
                 s->sum += d;
                 s->largest = d <= s->largest ? s->largest : d;
             }
@@ -437,7 +454,7 @@ static double r2_of(const sums *s)
 
 static double deviation_of(const sums *s)
 {
-    const double n = s->values ? (double)s->values : 1, mean = s->plain / n;
+    const double n = s->finite ? (double)s->finite : 1, mean = s->plain / n;
     return sqrt(fmax(s->square / n - mean * mean, 0));
 }
 
@@ -462,6 +479,7 @@ static void finish(measured *m, const sums *s, const conversion *c)
     m->either = s->either;
     m->largest = s->largest;
     m->values = s->values;
+    m->finite = s->finite;
     m->mean = s->values ? s->sum / (double)s->values : 0;
     m->divergence = s->divergence / rows;
     m->deviation = deviation_of(s);
@@ -579,6 +597,11 @@ static void note_test_part(conversion *c)
                         "The test part has %zu samples: its figures are rough. Every fifth sample "
                         "is one; give more.",
                         data_count(TEST));
+    if (c->way[1].m.finite < c->way[1].m.values)
+        conversion_note(c,
+                        "Of the original's outputs on the test samples %zu of %zu are infinite or "
+                        "no numbers: about those the figures say nothing.",
+                        c->way[1].m.values - c->way[1].m.finite, c->way[1].m.values);
     if (labels.answers && m->score <= m->chance + 200 * sqrt(p * (1 - p) / rows))
         conversion_note(c,
                         "On these labels the model scores %.1f %%, and by chance it would score "
@@ -617,7 +640,7 @@ double conversion_difference(const conversion *c, const onnx_tensor *a, const on
         onnx_floats_of(b, 0, b->count, y);
     }
     for (r = 0; r < l.rows; r++) {
-        const double d = (double)x[r] - (double)y[r];
+        const double d = change_of((double)x[r], (double)y[r]);
         if (option.kept >= 0 && r % (size_t)a->dim[a->rank - 1] != (size_t)option.kept)
             continue;
         counted++;
@@ -713,12 +736,23 @@ static int tell_progress(double done, double total, const char *what, void *user
 /* As matrices the linear term costs two ReLUs, ReLU(z) - ReLU(-z). */
 int conversion_has_line(void) { return !option.no_line && !option.c && !option.c8 && !option.int8; }
 
+int conversion_gate_has_line(const onnx_relu_gate *gate)
+{
+    size_t c;
+    for (c = 0; gate->replaced && gate->line && c < gate->channels; c++) {
+        if (gate->line[c] < 0 || gate->line[c] > 0)
+            return 1;
+    }
+    return 0;
+}
+
 static onnx_relu_options relu_options(const recipe *how, progress *p)
 {
     onnx_relu_options o = onnx_relu_defaults();
     o.what = how->what;
     o.fitted = how->fitted;
     o.ridge = how->ridge;
+    o.leaky = option.leaky;
     o.line = conversion_has_line();
     o.relus = option.within > 0 ? 1 : (int)option.relus;
     o.memory = (size_t)(option.memory * 1e9);
@@ -797,7 +831,7 @@ int conversion_widen(way *w)
     onnx_edit *edit;
     int k, several = w->how.fitted, bad;
     for (k = 0; w->relu && k < w->relu->gates; k++)
-        several |= w->relu->gate[k].replaced > 1;
+        several |= w->relu->gate[k].replaced > 1 || conversion_gate_has_line(w->relu->gate + k);
     if (!several)
         return 0;
     edit = onnx_relu_widen(w->relu);
@@ -866,17 +900,75 @@ static void divide_training(conversion *c)
     }
 }
 
-/* Counts the smooth functions that stay, and refuses a model without a gate to replace. */
-static int count_gates(conversion *c)
+/* Counts what stays, and refuses a model in which nothing is replaced. */
+static int count_gates(conversion *c, const onnx_relu *r)
 {
-    size_t replaced = 0;
-    int k;
-    for (k = 0; k < c->relu->gates; k++) {
-        replaced += c->relu->gate[k].replaced > 0;
-        c->stays += c->relu->gate[k].gate->kind == ONNX_GATE_STAYS;
+    const onnx_gate *first = NULL; /* that is smooth and stays */
+    int k, replaced = 0;
+    c->stays = c->leaky_stays = 0;
+    for (k = 0; k < r->gates; k++) {
+        const onnx_gate *gate = r->gate[k].gate;
+        replaced |= r->gate[k].replaced;
+        c->stays += gate->kind == ONNX_GATE_STAYS;
+        c->leaky_stays += gate->kind == ONNX_GATE_LEAKY && !r->gate[k].replaced;
+        if (gate->kind == ONNX_GATE_STAYS && !first)
+            first = gate;
     }
-    return replaced ? 0
-                    : fail("%s: there is no smooth gate in it that ReLU can replace", option.model);
+    if (replaced)
+        return 0;
+    if (c->leaky_stays && !option.leaky)
+        return fail(
+            "%s: there is no smooth gate in it that ReLU can replace. Its leaky ReLUs (%zu) "
+            "are piecewise linear: --leaky replaces them",
+            option.model, c->leaky_stays);
+    if (first) {
+        const deploy_span *name = &c->graph->value[first->output].name;
+        return fail("%s: there is no smooth gate in it that ReLU can replace. Functions that stay: "
+                    "%zu, such as '%.*s' (%s): %s",
+                    option.model, c->stays, (int)(name->n < 80 ? name->n : 80),
+                    (const char *)name->p, first->name, first->why);
+    }
+    return fail("%s: there is no smooth gate in it that ReLU can replace", option.model);
+}
+
+/* Refuses a model without a gate before anything is converted. */
+static int find_gates(conversion *c)
+{
+    onnx_relu *r = conversion_begin(c, 0);
+    const int bad = !r || count_gates(c, r);
+    onnx_relu_end(r);
+    return bad;
+}
+
+/* The bytes of an element of the initializer that a weight is made from, or 0. */
+static size_t stored_bytes(const onnx_graph *g, int value)
+{
+    const onnx_value *v = g->value + value;
+    while (v->constant < 0 && v->maker >= 0) {
+        const onnx_node *n = g->top.node + v->maker;
+        if (!n->inputs || n->input[0] < 0)
+            return 0;
+        v = g->value + n->input[0];
+    }
+    return v->constant < 0 ? 0 : onnx_type_bytes(g->constant[v->constant].type);
+}
+
+/* Says when matrices that were stored in few bits no longer are. */
+static void note_narrow_weights(conversion *c)
+{
+    int k, found = 0;
+    for (k = 0; k < c->relu->layers; k++) {
+        const onnx_relu_layer *l = c->relu->layer + k;
+        const size_t bytes = l->new_weight ? stored_bytes(c->graph, l->weight) : 0;
+        found += bytes && bytes < onnx_type_bytes(l->new_weight->type);
+    }
+    if (found)
+        conversion_note(
+            c,
+            "The file has %d of the changed matrices in fewer bits, which a node widens "
+            "(DequantizeLinear, Cast). Refitted, they are stored as wide as they are "
+            "used: quantize the new file again if it must be as small.",
+            found);
 }
 
 /* Whether a is nearer to the original than b on the held-out training samples; where what counts
@@ -1007,12 +1099,12 @@ int conversion_make(conversion *c)
     int bad;
     divide_training(c);
     bad =
-        conversion_add(c, "before", "before", NULL)
+        find_gates(c) || conversion_add(c, "before", "before", NULL)
         || (option.average > 0 ? conversion_convert(c, &cold) : conversion_candidates(c, NULL, 1));
     if (bad)
         return 1;
     c->relu = c->way[1].relu;
-    if (count_gates(c) || (option.average > 0 && conversion_average(c)))
+    if (count_gates(c, c->relu) || (option.average > 0 && conversion_average(c)))
         return 1;
     c->written = nearest(c, 1);
     if (option.within > 0 && conversion_within(c))
@@ -1025,7 +1117,8 @@ int conversion_make(conversion *c)
         conversion_note(c,
                         "No refit is nearest to the original on %zu held-out training samples: "
                         "'%s' is written. More inputs may help.",
-                        c->held ? c->held : c->calibration, c->way[c->written].how.key);
+                        c->held ? c->held : c->calibration, c->way[c->written].how.name);
+    note_narrow_weights(c);
     note_one_relu(c, c->way + c->written);
     return 0;
 }

@@ -980,6 +980,14 @@ static int read_labels(void)
         return fail("%s: expected %zu labels, one for each sample, found %zu", option.labels,
                     samples, a.dims ? a.shape[0] : (size_t)1);
     }
+    for (i = 0; i < a.count; i++) {
+        const double x = npy_at(&a, i);
+        if (!(x - x <= 0)) {
+            free(file);
+            return fail("%s: element %zu is %s", option.labels, i,
+                        x < 0 || x > 0 ? "infinite" : "NaN");
+        }
+    }
     answers = samples ? a.count / samples : 0;
     all = (double *)allocate(a.count, sizeof *all);
     for (i = 0; i < samples; i++) {

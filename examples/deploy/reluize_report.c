@@ -67,20 +67,14 @@ static void print_ways(FILE *f, const conversion *c)
     }
     fprintf(f, "\n%sLargest and mean: the change of an output from the network before.\n",
             classes ? "Flips: predictions that changed. KL: nats from the softmax before. " : "");
+    if (classes && !scored && option.class_axis < 0)
+        fprintf(f,
+                "The prediction is the largest value along dimension %d of the output "
+                "(--class-axis none: its values are no classes).\n",
+                c->class_axis);
     if (kept)
         fprintf(f, "Kept: rows whose column %ld is above %g in both, of those in either.\n",
                 option.kept, option.threshold);
-}
-
-/* Whether a gate's replacement has a linear term. */
-static int has_line(const onnx_relu_gate *g)
-{
-    size_t c;
-    for (c = 0; g->replaced && g->line && c < g->channels; c++) {
-        if (g->line[c] < 0 || g->line[c] > 0)
-            return 1;
-    }
-    return 0;
 }
 
 static const char *measure_of(const conversion *c)
@@ -110,7 +104,7 @@ static size_t relus_of(const conversion *c, int alone)
     int k;
     for (k = 0; k < c->relu->gates; k++) {
         n += (size_t)c->relu->gate[k].replaced;
-        n += alone && has_line(c->relu->gate + k) ? 2 : 0;
+        n += alone && conversion_gate_has_line(c->relu->gate + k) ? 2 : 0;
     }
     return n;
 }
@@ -124,11 +118,18 @@ static void print_gates(FILE *f, const conversion *c)
         replaced += c->relu->gate[k].replaced > 0;
     fprintf(f, "Gates: %d replaced by %zu ReLU%s, %zu smooth function%s stay%s.\n", replaced, relus,
             relus == 1 ? "" : "s", c->stays, c->stays == 1 ? "" : "s", c->stays == 1 ? "s" : "");
+    if (c->leaky_stays)
+        fprintf(
+            f, "Leaky ReLUs that stay, as they are piecewise linear: %zu. --leaky replaces them.\n",
+            c->leaky_stays);
     if (alone > relus) {
         fprintf(f,
                 "Beside the ReLUs of %zu gate%s is a linear term, which is no ReLU in the file. As "
-                "matrices and ReLUs alone these are %zu ReLUs; --no-line does without it.\n",
-                (alone - relus) / 2, alone == relus + 2 ? "" : "s", alone);
+                "matrices and ReLUs alone these are %zu ReLUs%s.\n",
+                (alone - relus) / 2, alone == relus + 2 ? "" : "s", alone,
+                option.no_line ? ""
+                : option.leaky ? "; --no-line does without it, except for leaky ReLUs"
+                               : "; --no-line does without it");
     }
     for (k = 0; k < c->relu->gates; k++) {
         const onnx_relu_gate *g = c->relu->gate + k;
@@ -158,7 +159,10 @@ static void print_layers(FILE *f, const conversion *c)
     int k, changed = 0;
     for (k = 0; k < c->relu->layers; k++)
         changed += c->relu->layer[k].outcome <= ONNX_RELU_SHIFTED;
-    fprintf(f, "Matrices: %d of %d changed", changed, c->relu->layers);
+    if (w->how.what == ONNX_RELU_COLD && w->relu)
+        fprintf(f, "Matrices: as they were");
+    else
+        fprintf(f, "Matrices: %d of %d changed", changed, c->relu->layers);
     if (w->relu)
         fprintf(f, ", in %.1f s (%.1f s of processor time)", w->seconds, w->work);
     fprintf(f, ".\n");
@@ -281,7 +285,8 @@ static void json_gates(FILE *f, const conversion *c)
         json_bytes(f, (const char *)name->p, name->n);
         json_text(f, "function", g->gate->name);
         json_text(f, "kind", kind[g->gate->kind]);
-        fprintf(f, ", \"relus\": %d, \"line\": %s", g->replaced, has_line(g) ? "true" : "false");
+        fprintf(f, ", \"relus\": %d, \"line\": %s", g->replaced,
+                conversion_gate_has_line(g) ? "true" : "false");
         json_number(f, "error", g->error);
         if (!g->replaced && (g->why || g->gate->why))
             json_text(f, "why", g->why ? g->why : g->gate->why);

@@ -251,6 +251,41 @@ def test_hidden():
     say("Softplus, stays" in gate_line(lines), "a gate in a fused matrix is named", lines)
 
 
+def test_statistics():
+    """The elementary parts of a normalisation, of a softmax and of a one-hot code are no functions that stay; a sigmoid of a mean is."""
+    m = Model([16])
+    tokens = m.put("Cast", m.put("Mul", m.put("Abs", "x"), 4.0), to=TensorProto.INT64)
+    ones = m.put("Cast", m.put("Equal", m.put("Unsqueeze", tokens, m.constant([2], np.int64)), m.constant(np.arange(6), np.int64)), to=TensorProto.FLOAT)
+    h = m.put("MatMul", m.put("Reshape", ones, m.constant([0, 96], np.int64)), normal(96, 24, scale=0.3))
+    mean = m.put("Mul", m.put("ReduceSum", h, m.constant([1], np.int64)), 1 / 24)
+    square = m.put("Mul", m.put("ReduceSum", m.put("Mul", h, h), m.constant([1], np.int64)), 1 / 24)
+    variance = m.put("Max", m.put("Sub", square, m.put("Mul", mean, mean)), 0.0)
+    wide = m.put("Add", m.put("Expand", variance, m.constant([1, 24], np.int64)), 1e-5)
+    h = m.put("Mul", m.put("Sub", h, mean), m.put("Reciprocal", m.put("Sqrt", wide)))
+    h = m.put("MatMul", gelu(m, m.put("MatMul", h, normal(24, 24, scale=0.3), name="z")), normal(24, 8, scale=0.3))
+    power = m.put("Exp", m.put("Sub", h, m.put("ReduceMax", h, axes=[1])))
+    h = m.put("Mul", power, m.put("Reciprocal", m.put("ReduceSum", power, m.constant([1], np.int64))))
+    m.put("Mul", h, m.put("Sigmoid", m.put("ReduceMean", h, axes=[1])), name="y")
+    m.save("statistics")
+    model, lines = convert("statistics", normal(64, 16))
+    kinds = sorted(l.split(": ")[1].split(",")[0] for l in lines if ", smooth," in l or ", stays," in l)
+    say(kinds == ["GELU", "sigmoid"], "parts of a normalisation, a softmax and a one-hot code are not named, a sigmoid is", f"{kinds} {lines}")
+
+
+def test_branch():
+    """A gate that only a branch of an If reads, and a matrix in it, is replaced, as the matrix stays."""
+    m = Model([16])
+    silu(m, m.put("MatMul", "x", normal(16, 24, scale=0.4), name="z"))
+    other = m.constant(normal(24, 8, scale=0.3))
+    branch = [helper.make_graph([helper.make_node("MatMul", [v, other], [f"b_{v}"])], v, [], [helper.make_tensor_value_info(f"b_{v}", TensorProto.FLOAT, None)])
+              for v in ("gate", "z")]
+    positive = m.put("Greater", m.put("ReduceSum", "x", keepdims=0), 0.0)
+    m.put("If", positive, name="y", then_branch=branch[0], else_branch=branch[1])
+    m.save("branch")
+    model, lines = convert("branch", normal(64, 16))
+    say("SiLU, smooth" in gate_line(lines) and "replaced 1," in gate_line(lines) and "Relu" in ops(model), "a gate that a branch reads", lines)
+
+
 def test_regions():
     data = normal(64, 16)
     m = Model([16])  # a factor behind the gate and a normalisation before it stay outside
@@ -541,8 +576,9 @@ def test_several():
     mlp(m, one("LeakyRelu", alpha=0.2))
     m.save("leaky")
     model, lines = convert("leaky", data, "--relus", "2", "--leaky")
-    say("error " in gate_line(lines) and float(gate_line(lines).split("error ")[1]) < 1e-6 and "LeakyRelu" not in ops(model),
-        "a leaky form with two pieces is exact", lines)
+    say("error " in gate_line(lines) and float(gate_line(lines).split("error ")[1]) < 1e-6 and "LeakyRelu" not in ops(model)
+        and "replaced 1," in gate_line(lines) and ops(model).count("Relu") == 1,
+        "a leaky form with two pieces is exact, and the report counts its one ReLU", lines)
 
 
 def evaluate(model, x):
@@ -708,4 +744,6 @@ test_fused()
 test_hidden()
 for groups, biased, summed in ((1, 1, 0), (2, 1, 1), (1, 0, 1)):
     test_by_rows(groups, biased, summed)
+test_statistics()
+test_branch()
 write_list()

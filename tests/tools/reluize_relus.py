@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
-# reluize_relus.py FOLDER: writes a perceptron and a convolutional network with SiLU, as ONNX files, and the first one with external
-# data; their inputs; and a network with several rows for each sample, whose first column is a score. reluize_relus.py FOLDER NAME
-# OTHER.npy BOUND: compares the values of NAME.y.npy with others; fails if they differ by more than BOUND of the largest.
+# reluize_relus.py FOLDER: writes ONNX files and their inputs: a perceptron and a convolutional network with SiLU, the first one also
+# with external data and with weights of 8 bits; perceptrons with leaky ReLUs, with tanh, and with an infinite output; a network with
+# several rows for each sample, whose first column is a score. reluize_relus.py FOLDER NAME OTHER.npy BOUND: compares the values of
+# NAME.y.npy with others; fails if they differ by more than BOUND of the largest.
 import sys
 import numpy as np
 np.__dict__.update((name, kind) for name, kind in (("float", float), ("int", int), ("bool", bool), ("object", object))
@@ -50,6 +51,26 @@ if len(sys.argv) == 2:
     rows = [("MatMul", [normal(16, 24, scale=0.5)], {}), silu, ("MatMul", [normal(24, 4, scale=0.4)], {})]
     save("rows", [7, 16], rows)
     save("fixed", [7, 16], rows, batch=1)
+    first, last = [normal(16, 24, scale=0.5), normal(24, scale=0.3)], [normal(24, 5, scale=0.4), normal(5, scale=0.3)]
+    save("leaky", [16], [("Gemm", first, {}), ("LeakyRelu", [], {"alpha": 0.2}), ("Gemm", [normal(24, 24, scale=0.4), normal(24, scale=0.3)], {}),
+                         ("PRelu", [random.uniform(0, 0.5, 24).astype(np.float32)], {}), ("Gemm", last, {})])
+    save("infinite", [16], [("Gemm", first, {}), silu, ("Gemm", [last[0], np.array([0, np.inf, 0, 0, 0], np.float32)], {})])
+    # so large that what a refit adds up is no number any more
+    huge = normal(500, 16, scale=1)
+    huge[4::10] = 3e38
+    np.save(f"{folder}/huge.npy", huge)
+    np.save(f"{folder}/labels.npy", np.where(np.arange(500) == 7, np.nan, 0).astype(np.float32))
+    save("tanh", [16], [("Gemm", first, {}), ("Tanh", [], {}), ("Gemm", last, {})])
+    narrow = onnx.load(f"{folder}/perceptron.onnx")
+    for node in [n for n in narrow.graph.node if n.op_type == "Gemm"][1:]:
+        weight = next(c for c in narrow.graph.initializer if c.name == node.input[1])
+        values = numpy_helper.to_array(weight)
+        step = np.float32(np.abs(values).max() / 127)
+        narrow.graph.initializer.extend([numpy_helper.from_array(np.round(values / step).astype(np.int8), f"{weight.name}_8"),
+                                         numpy_helper.from_array(step, f"{weight.name}_step")])
+        narrow.graph.node.insert(0, helper.make_node("DequantizeLinear", [f"{weight.name}_8", f"{weight.name}_step"], [weight.name]))
+        narrow.graph.initializer.remove(weight)
+    onnx.save(narrow, f"{folder}/narrow.onnx")
 else:
     a = np.load(f"{folder}/{sys.argv[2]}.y.npy")
     b = np.load(f"{folder}/{sys.argv[3]}").reshape(a.shape)
