@@ -158,4 +158,9 @@ for model in infinite perceptron; do
 done
 code=1 refused 'labels.npy: element 7 is NaN' $out/reluize $out/perceptron.onnx --data $out/perceptron.npy --labels $out/labels.npy -o $out/no.onnx --quiet
 code=1 refused 'class-axis 7: the last dimension of the output is number 1' $out/reluize $out/perceptron.onnx --data $out/perceptron.npy --class-axis 7 -o $out/no.onnx --quiet
+
+# an output that is not scored can change most
+$out/reluize $out/two.onnx --data $out/perceptron.npy -o $out/wide.onnx --quiet > $out/wide.txt 2> $out/stderr &&
+    grep -q '^Largest change of any of the 2 outputs, beside its own largest value: 0\.[0-9]' $out/wide.txt
+verdict $? "the change of every output is in the report" "$(cat $out/stderr $out/wide.txt)"
 exit $bad

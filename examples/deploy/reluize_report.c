@@ -182,6 +182,9 @@ void report_text(FILE *f, const conversion *c)
 {
     int k;
     print_ways(f, c);
+    if (c->graph->top.outputs > 1)
+        fprintf(f, "Largest change of any of the %d outputs, beside its own largest value: %.3g.\n",
+                c->graph->top.outputs, c->way[c->written].m.every_largest);
     print_candidates(f, c);
     print_gates(f, c);
     print_curve(f, c);

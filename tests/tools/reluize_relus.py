@@ -71,6 +71,9 @@ if len(sys.argv) == 2:
         narrow.graph.node.insert(0, helper.make_node("DequantizeLinear", [f"{weight.name}_8", f"{weight.name}_step"], [weight.name]))
         narrow.graph.initializer.remove(weight)
     onnx.save(narrow, f"{folder}/narrow.onnx")
+    two = onnx.load(f"{folder}/perceptron.onnx")
+    two.graph.output.append(helper.make_tensor_value_info("v3", TensorProto.FLOAT, None))
+    onnx.save(two, f"{folder}/two.onnx")
 else:
     a = np.load(f"{folder}/{sys.argv[2]}.y.npy")
     b = np.load(f"{folder}/{sys.argv[3]}").reshape(a.shape)
