@@ -16,7 +16,7 @@ fi
 deploy=../examples/deploy
 library="$(built $deploy/onnx_graph.c $(ls $deploy/onnx_run*.c | grep -v onnx_run_main)) ${IMPLEMENTATION:-tools/lgelu.c} -lm"
 $CC -std=c99 -O1 $WARNINGS tools/onnx_cases.c $library -o $out/onnx_cases || exit 1
-$CC -std=c99 -O1 $WARNINGS tools/onnx_random.c $library -o $out/onnx_random || exit 1
+$CC -std=c99 -O1 $WARNINGS tools/onnx_random.c $(built ../examples/output.c) $library -o $out/onnx_random || exit 1
 $CC -std=c99 -O1 $(built $deploy/onnx_run_main.c $deploy/npy.c ../examples/output.c) $library -o $out/onnx_run || exit 1
 
 $onnx tools/onnx_conformance.py cases $out/nodes $PUBLISHED > $out/list 2> $out/log || { echo "FAIL node tests: $(tail -n 1 $out/log)"; exit 1; }

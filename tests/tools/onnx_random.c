@@ -12,6 +12,7 @@
    graph that differs, or that the evaluator refuses, is written to FOLDER, where external data are,
    too. Prints a line for each, and the counts. Status 1: there was a difference. */
 #include "../../examples/deploy/onnx_run.h"
+#include "../../examples/output.h"
 #include "check.h"
 
 typedef struct {
@@ -36,39 +37,6 @@ typedef struct {
 static const char *folder;
 static char message[160], why[400];
 static long graphs, nodes, differ, refused, unsupported, grown, not_numbers, rounded, tried;
-
-/* A file of external data, which stays for all graphs. */
-typedef struct external_file {
-    struct external_file *next;
-    char path[600];
-    memory_file bytes;
-} external_file;
-
-static external_file *external_files;
-
-/* An onnx_external: a file in FOLDER. */
-static const void *external(const char *location, size_t from, size_t bytes, char *reason,
-                            void *user)
-{
-    external_file *e = external_files;
-    char path[600];
-    (void)user;
-    snprintf(path, sizeof path, "%s/%s", folder, location);
-    while (e && strcmp(e->path, path))
-        e = e->next;
-    if (!e) {
-        e = (external_file *)calloc(1, sizeof *e);
-        strcpy(e->path, path);
-        e->bytes = memory_of_file(path);
-        e->next = external_files;
-        external_files = e;
-    }
-    if (from > e->bytes.size || bytes > e->bytes.size - from) {
-        snprintf(reason, 160, "its file ends too early");
-        return NULL;
-    }
-    return e->bytes.data + from;
-}
 
 static const unsigned char *take(source *s, size_t n)
 {
@@ -566,10 +534,13 @@ static void try_graph(const onnx_graph *g, const given_list *inputs, const given
 int main(int argc, char **argv)
 {
     memory_file cases, results;
+    char in_folder[600];
+    output_parts external = { in_folder, NULL };
     source s, t;
     if (argc != 4)
         return 2;
     folder = argv[3];
+    snprintf(in_folder, sizeof in_folder, "%s/", folder);
     cases = memory_of_file(argv[1]);
     results = memory_of_file(argv[2]);
     s.p = cases.data;
@@ -589,7 +560,7 @@ int main(int argc, char **argv)
         } else {
             given_list values = list_of(&t, known);
             graphs++;
-            g = onnx_graph_open(model.p, model.n, external, NULL, message);
+            g = onnx_graph_open(model.p, model.n, output_read_part, &external, message);
             if (g) {
                 try_graph(g, &inputs, &values);
             } else {
@@ -607,11 +578,6 @@ int main(int argc, char **argv)
            rounded);
     free(cases.data);
     free(results.data);
-    while (external_files) {
-        external_file *e = external_files;
-        external_files = e->next;
-        free(e->bytes.data);
-        free(e);
-    }
+    output_forget_parts(&external);
     return differ || refused;
 }
