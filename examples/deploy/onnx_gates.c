@@ -876,16 +876,16 @@ static deploy_span onnx_gates_smooth(const onnx_node *n)
     return none;
 }
 
-/* Returns whether a value is computed from nothing but sums along a dimension, such as a variance.
- */
+/* Returns whether a value, such as a variance, is computed from sums along a dimension alone. */
 static int onnx_gates_is_summed(const onnx_gates_look *l, int value, int depth)
 {
-    const int maker = l->graph->value[value].maker;
-    const onnx_node *n = l->graph->top.node + maker;
     static const char *const moves[] = { "Expand", "Tile", "Transpose", NULL };
+    const int maker = l->graph->value[value].maker;
+    const onnx_node *n;
     int k, summed = 0;
     if (maker < 0 || depth == ONNX_GATES_SUMS)
         return 0;
+    n = l->graph->top.node + maker;
     if (onnx_gates_is_reduction(n))
         return 1;
     if (onnx_gates_listed(&n->op, moves))
