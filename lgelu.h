@@ -4157,7 +4157,7 @@ static void lgelu__choose_copies(lgelu__block *p)
 }
 
 /* Makes the blocks smaller if C is a single sliver: B is then read only once, so that only a small
-   part of it should be copied, or, unless a sliver is high, be in use, at a time. */
+   part of it should be copied at a time, or, with up to six rows of A, be in use at a time. */
 static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
 {
     const lgelu_product *job = p->job;

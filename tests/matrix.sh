@@ -154,7 +154,9 @@ switches)
     less="$less declaration-after-statement unsafe-buffer-usage"
     # and in C++ what is C in it: casts, NULL, variadic macros of C99, two underscores within a name
     more='old-style-cast zero-as-null-pointer-constant c++98-compat-pedantic reserved-identifier reserved-macro-identifier'
-    for c in $([ "$BRIEF" ] && have clang-19 || echo clang) clang-19; do
+    compilers='clang clang-19'
+    if [ "$BRIEF" ] && have clang-19; then compilers=clang-19; fi
+    for c in $compilers; do
         for s in c99 c++11; do
             kind=c
             case $s in c++*) kind=c++ without="$less $more" ;; *) without=$less ;; esac

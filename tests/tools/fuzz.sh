@@ -3,8 +3,8 @@
 # of readers: of processor time for each reader, and until it has run $FUZZ_RUNS inputs), then the program's own rounds ($ROUNDS of them,
 # if that is set). READER=npy selects one reader. The implementation is already compiled with the same sanitizers: build/fuzz_lgelu.*.o,
 # and for the readers, without vector kernels, build/fuzz_scalar.*.o.
-# Networks also run with traps on overflow and under valgrind. BRIEF=1, as CI, runs their own rounds alone, in whose build gcc's sanitizers
-# look for what would overflow, too.
+# Networks also run with traps on overflow and under valgrind. With BRIEF=1, which CI sets, only the program's own rounds run; gcc's build of
+# them looks for overflow as well.
 # fuzz.sh table LOG...: prints what each reader ran, from these logs.
 # fuzz.sh sources FILE: prints what is compiled with a fuzzer: of a program of several files those that it neither includes nor replaces.
 if [ "$1" = sources ]; then
