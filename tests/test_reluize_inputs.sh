@@ -49,6 +49,9 @@ agree state_each state_batch
 $out/reluize $out/image.onnx --data $out/vector.npy -o $out/relu.onnx 2> $out/stderr
 grep -q "'x': expected an array (samples, 8, 8), or, for one sample a run, (samples, 3, 8, 8), found (500, 16)" $out/stderr
 verdict $? "another shape is refused with both that fit" "$(cat $out/stderr)"
+$out/reluize $out/vector.onnx --data $out/vector.npy --size 16 -o $out/relu.onnx 2> $out/stderr
+grep -q -- '--size 16,16: no input leaves the size of its images or texts open' $out/stderr
+verdict $? "--size is refused where it has no use" "$(cat $out/stderr)"
 $out/reluize $out/state.onnx --data x=$out/state.npy --data h=$out/state_second.npy --data rate=$out/state_rate.npy -o $out/relu.onnx 2> $out/stderr
 grep -q "'h': the 500 samples are in dimension 1: give an array with the samples first" $out/stderr
 verdict $? "states whose samples are not in the first dimension are refused" "$(cat $out/stderr)"

@@ -66,6 +66,7 @@ static struct {
     size_t count[2];
     size_t fixed;  /* samples of every run; 0: any */
     int by_folder; /* the parts are those of a folder; otherwise every fifth is for the test */
+    int sized;     /* --size is the size of an input */
     double *own;   /* labels that an input's file has, by sample, in the order of the file */
     size_t own_answers;
     const char *own_file; /* that file */
@@ -467,6 +468,15 @@ static size_t array_index(const npy *a, size_t i, size_t k, size_t size)
 
 /* ---- [4] IMAGES ---- */
 
+/* The size of a dimension: what the file declares or, where it leaves it open, what --size gives. */
+static size_t size_of(int64_t declared, size_t given)
+{
+    if (declared >= 0 && (size_t)declared != given)
+        return (size_t)declared;
+    data.sized = given > 0;
+    return given;
+}
+
 /* Finds channels, rows and columns of the images that an input takes: (channels, rows, columns),
    (rows, columns, channels), or a vector. Sizes that are open become those of --size, or 0. */
 static void find_image_shape(source *s)
@@ -482,10 +492,8 @@ static void find_image_shape(source *s)
         return;
     rows = s->last ? 0 : 1;
     s->channels = (size_t)(d[s->last ? 2 : 0] < 0 ? 3 : d[s->last ? 2 : 0]);
-    s->rows = d[rows] >= 0 ? (size_t)d[rows] : option.size[0];
-    s->columns = d[rows + 1] >= 0 ? (size_t)d[rows + 1]
-                 : option.size[1] ? option.size[1]
-                                  : option.size[0];
+    s->rows = size_of(d[rows], option.size[0]);
+    s->columns = size_of(d[rows + 1], option.size[1]);
 }
 
 /* Reads images in folders of classes or, where there are none, in one folder. */
@@ -930,8 +938,9 @@ static int open_text(source *s)
     if (s->rank != 1)
         return fail("%s: input '%s': expected (samples, tokens), found %d dimensions of a sample",
                     s->file, input_name(s), s->rank);
-    if (s->dim[0] < 0)
-        s->dim[0] = option.size[0] ? (int64_t)option.size[0] : OPEN_TOKENS;
+    s->dim[0] = (int64_t)size_of(s->dim[0], option.size[0]);
+    if (!s->dim[0])
+        s->dim[0] = OPEN_TOKENS;
     s->elements = (size_t)s->dim[0];
     return option.vocabulary ? open_words(s, vocabulary, is_language(data.graph))
                              : open_characters(s, vocabulary);
@@ -1198,6 +1207,10 @@ int data_open_all(const onnx_graph *g, const char *program)
     }
     if (!data.count[TEST])
         return fail("no input has samples");
+    if (option.size[0] && !data.sized)
+        return fail("--size %zu,%zu: no input leaves the size of its images or texts open, and "
+                    "arrays bring their own",
+                    option.size[0], option.size[1]);
     if (find_batch())
         return 1;
     if (option.labels)
