@@ -160,7 +160,12 @@ code=1 refused 'labels.npy: element 7 is NaN' $out/reluize $out/perceptron.onnx 
 code=1 refused 'class-axis 7: the last dimension of the output is number 1' $out/reluize $out/perceptron.onnx --data $out/perceptron.npy --class-axis 7 -o $out/no.onnx --quiet
 
 # an output that is not scored can change most
-$out/reluize $out/two.onnx --data $out/perceptron.npy -o $out/wide.onnx --quiet > $out/wide.txt 2> $out/stderr &&
-    grep -q '^Largest change of any of the 2 outputs, beside its own largest value: 0\.[0-9]' $out/wide.txt
-verdict $? "the change of every output is in the report" "$(cat $out/stderr $out/wide.txt)"
+$out/reluize $out/two.onnx --data $out/perceptron.npy -o $out/wide.onnx --report $out/wide.json --quiet > $out/wide.txt 2> $out/stderr &&
+    $onnx - $out/wide.json $out/wide.txt << 'EOF'
+import json, re, sys
+report = json.load(open(sys.argv[1]))
+line = re.search(r'^Largest change of any of the 2 outputs, beside its own largest value: (.*)\.$', open(sys.argv[2]).read(), re.M)
+assert '%.3g' % report[report['written']]['max_relative_any_output'] == line[1] and float(line[1]) > 0, line[0]
+EOF
+verdict $? "the change of every output is in the report, as text and as JSON" "$(cat $out/stderr $out/wide.txt)"
 exit $bad

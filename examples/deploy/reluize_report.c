@@ -259,6 +259,7 @@ static void json_ways(FILE *f, const conversion *c)
             json_field(f, &fields, "max_dlogit", m->largest);
             json_field(f, &fields, "mean_dlogit", m->mean);
             json_field(f, &fields, "divergence", m->divergence);
+            json_field(f, &fields, "max_relative_any_output", m->every_largest);
             if (option.kept >= 0) {
                 json_field(f, &fields, "kept", (double)m->both);
                 json_field(f, &fields, "kept_of", (double)m->either);
