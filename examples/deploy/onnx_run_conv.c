@@ -502,31 +502,41 @@ static int onnx_conv_check_types(onnx_call *c)
     return 0;
 }
 
+/* Brings inputs 0 to n - 1 into the type of the arithmetic; NULL: the input is not given. */
+static int onnx_conv_inputs(onnx_call *c, onnx_tensor *(*as)(onnx_call *, const onnx_tensor *),
+                            onnx_tensor **part, int n)
+{
+    int k;
+    for (k = 0; k < n; k++)
+        part[k] = NULL;
+    for (k = 0; k < n; k++) {
+        if (onnx_in_of(c, k) && !(part[k] = as(c, c->in[k])))
+            return -1;
+    }
+    return 0;
+}
+
+static void onnx_conv_free(onnx_tensor **part, int n)
+{
+    while (n > 0)
+        onnx_tensor_free(part[--n]);
+}
+
 static int onnx_conv_float(onnx_call *c)
 {
-    const onnx_tensor *bias = onnx_in_of(c, 2);
-    onnx_tensor *x, *w = NULL, *b = NULL, *y = NULL;
+    onnx_tensor *part[3], *y = NULL;
     int64_t dim[ONNX_MOST_RANK];
     conv_plan plan;
-    int failed;
-    if (onnx_conv_check_types(c))
+    if (onnx_conv_check_types(c)
+        || onnx_conv_begin(c, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
         return -1;
-    if (onnx_conv_begin(c, c->in[0], c->in[1], bias, &plan, dim))
-        return -1;
-    x = onnx_layer_in(c, c->in[0]);
-    failed = !x || !(w = onnx_layer_in(c, c->in[1]));
-    if (!failed && bias)
-        failed = !(b = onnx_layer_in(c, bias));
-    if (!failed)
-        failed = !(y = onnx_tensor_make(c->run, x->type, 2 + plan.dims, dim));
-    failed = failed || onnx_conv_run_plan(c, &plan, x, w, b, y);
-    onnx_tensor_free(x);
-    onnx_tensor_free(w);
-    onnx_tensor_free(b);
-    if (failed) {
+    if (!onnx_conv_inputs(c, onnx_layer_in, part, 3))
+        y = onnx_tensor_make(c->run, part[0]->type, 2 + plan.dims, dim);
+    if (y && onnx_conv_run_plan(c, &plan, part[0], part[1], part[2], y)) {
         onnx_tensor_free(y);
-        return -1;
+        y = NULL;
     }
+    onnx_conv_free(part, 3);
     return onnx_layer_out(c, 0, c->in[0]->type, y);
 }
 
@@ -741,35 +751,25 @@ static int onnx_conv_transposed_begin(onnx_call *c, const onnx_tensor *x, const 
 
 static int onnx_conv_transposed(onnx_call *c)
 {
-    const onnx_tensor *bias = onnx_in_of(c, 2);
-    onnx_tensor *x, *w = NULL, *b = NULL, *y = NULL;
+    onnx_tensor *part[3], *y = NULL;
     int64_t dim[ONNX_MOST_RANK];
     conv_plan plan;
-    int failed;
-    if (onnx_conv_check_types(c))
+    if (onnx_conv_check_types(c)
+        || onnx_conv_transposed_begin(c, c->in[0], c->in[1], onnx_in_of(c, 2), &plan, dim))
         return -1;
-    if (onnx_conv_transposed_begin(c, c->in[0], c->in[1], bias, &plan, dim))
-        return -1;
-    x = onnx_as_float(c, c->in[0]);
-    failed = !x || !(w = onnx_as_float(c, c->in[1]));
-    if (!failed && bias)
-        failed = !(b = onnx_as_float(c, bias));
-    if (!failed)
-        failed = !(y = onnx_tensor_make(c->run, ONNX_F32, 2 + plan.dims, dim));
-    if (!failed && y->count) {
-        plan.x = (const float *)x->data;
-        plan.weight = (const float *)w->data;
-        plan.bias = b ? (const float *)b->data : NULL;
+    if (!onnx_conv_inputs(c, onnx_as_float, part, 3))
+        y = onnx_tensor_make(c->run, ONNX_F32, 2 + plan.dims, dim);
+    if (y && y->count) {
+        plan.x = (const float *)part[0]->data;
+        plan.weight = (const float *)part[1]->data;
+        plan.bias = part[2] ? (const float *)part[2]->data : NULL;
         plan.y = (float *)y->data;
-        failed = onnx_conv_transposed_run(c, &plan);
+        if (onnx_conv_transposed_run(c, &plan)) {
+            onnx_tensor_free(y);
+            y = NULL;
+        }
     }
-    onnx_tensor_free(x);
-    onnx_tensor_free(w);
-    onnx_tensor_free(b);
-    if (failed) {
-        onnx_tensor_free(y);
-        return -1;
-    }
+    onnx_conv_free(part, 3);
     return onnx_layer_out(c, 0, c->in[0]->type, y);
 }
 
@@ -955,10 +955,10 @@ static int onnx_conv_deform(onnx_call *c)
     const int64_t shared = onnx_int(c, "offset_group", 1);
     const onnx_tensor *in = onnx_in_of(c, 0), *masks = onnx_in_of(c, 4);
     int64_t dim[ONNX_MOST_RANK];
-    onnx_tensor *part[5] = { NULL }, *columns = NULL;
+    onnx_tensor *part[5], *columns = NULL;
     conv_plan plan;
     conv_deformed d;
-    int k, failed = 0;
+    int failed;
     if (onnx_need(c, 3) || onnx_conv_begin(c, in, c->in[1], onnx_in_of(c, 3), &plan, dim))
         return -1;
     if (plan.dims != 2 || !onnx_is_float(in->type) || shared < 1 || in->dim[1] % shared)
@@ -967,15 +967,12 @@ static int onnx_conv_deform(onnx_call *c)
     if (onnx_conv_deformed_fits(c, &plan, c->in[2], "offset", shared * 2 * (int64_t)plan.taps)
         || (masks && onnx_conv_deformed_fits(c, &plan, masks, "mask", shared * (int64_t)plan.taps)))
         return -1;
-    for (k = 0; k < 5 && !failed; k++) {
-        part[k] = onnx_in_of(c, k) ? onnx_as_float(c, c->in[k]) : NULL;
-        failed = onnx_in_of(c, k) && !part[k];
-    }
     dim[0] = in->dim[0];
     dim[1] = in->dim[1];
     dim[2] = (int64_t)plan.taps;
     dim[3] = (int64_t)plan.pixels;
-    columns = failed ? NULL : onnx_tensor_make(c->run, ONNX_F32, 4, dim);
+    if (!onnx_conv_inputs(c, onnx_as_float, part, 5))
+        columns = onnx_tensor_make(c->run, ONNX_F32, 4, dim);
     failed = !columns;
     if (!failed) {
         d.plan = &plan;
@@ -989,8 +986,7 @@ static int onnx_conv_deform(onnx_call *c)
         failed = onnx_conv_deformed_end(c, &plan, columns, part[1], part[3]);
     }
     onnx_tensor_free(columns);
-    for (k = 0; k < 5; k++)
-        onnx_tensor_free(part[k]);
+    onnx_conv_free(part, 5);
     return failed ? -1 : 0;
 }
 
