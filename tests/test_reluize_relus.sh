@@ -168,4 +168,30 @@ line = re.search(r'^Largest change of any of the 2 outputs, beside its own large
 assert '%.3g' % report[report['written']]['max_relative_any_output'] == line[1] and float(line[1]) > 0, line[0]
 EOF
 verdict $? "the change of every output is in the report, as text and as JSON" "$(cat $out/stderr $out/wide.txt)"
+$out/reluize $out/gate.onnx --data $out/perceptron.npy --relus 2 --no-line -o $out/wide.onnx --report $out/wide.json --quiet > $out/wide.txt 2> $out/stderr &&
+    $onnx -c "
+import json
+report = json.load(open('$out/wide.json'))
+of = {k: v['max_relative_any_output'] for k, v in report.items() if isinstance(v, dict) and v.get('held') == report['refitted']['held']}
+assert len(of) == 3 and of[report['written']] < of['refitted'], (report['written'], of)" > $out/stdout 2>> $out/stderr
+verdict $? "where the scored output is the same in all ways, the other outputs choose" "$(cat $out/stderr $out/wide.txt)"
+
+# a file that was exported for training draws random numbers
+for model in random still; do
+    $out/reluize $out/$model.onnx --data $out/perceptron.npy -o $out/wide.onnx --quiet > $out/$model.txt 2> $out/stderr
+done
+grep -q "^'v2' (Dropout) draws random numbers" $out/random.txt && ! grep -q 'random numbers' $out/still.txt
+verdict $? "dropout that is training is named, and no other one" "$(cat $out/random.txt $out/still.txt)"
+
+# names
+$out/reluize $out/named.onnx --data $out/perceptron.npy -o $out/wide.onnx --report $out/wide.json --quiet > $out/wide.txt 2> $out/stderr &&
+    $onnx -c "
+import json
+assert json.load(open('$out/wide.json', encoding='utf-8'))['gates'][0]['output'] == '\\ufffd' * 2" > $out/stdout 2>> $out/stderr
+verdict $? "names that are not UTF-8 are replaced in a JSON report" "$(cat $out/stderr)"
+$onnx -c "
+import numpy
+numpy.save('$out/ignored.npy', numpy.arange(500) % 6 - 1)"
+code=1 refused 'classes are whole numbers from 0' $out/reluize $out/perceptron.onnx --data $out/perceptron.npy --labels $out/ignored.npy -o $out/no.onnx --quiet
+code=1 refused 'expected a name of at most 1023 bytes, found 10000' $out/reluize $out/long.onnx --data $out/perceptron.npy -o $out/no.onnx --quiet
 exit $bad

@@ -912,6 +912,29 @@ static int onnx_gates_sums_up(const onnx_graph *g, int value)
     return 0;
 }
 
+/* Returns whether a node of the function that makes value e is a smooth function by its name. Where
+   e depends on the output of another gate alone, as the square of a normalisation behind a gate
+   does, only the nodes behind that output count. */
+static int onnx_gates_is_named(const onnx_gates_look *l, const onnx_gate *gate, int e)
+{
+    const onnx_node *all = l->graph->top.node;
+    onnx_gates_cone cone;
+    int i, k, reached, named = 0;
+    for (i = 0; i < gate->count; i++) {
+        const int v = all[gate->nodes[i]].output[0];
+        named |= onnx_gates_smooth(all + gate->nodes[i]).n > 0;
+        if (v != e && l->escapes[v] && !l->affine[v]
+            && onnx_gates_cone_of(l, e, v, l->root[e], &cone, &reached) && !reached) {
+            int behind = 0;
+            for (k = 0; k < cone.count; k++)
+                behind |= onnx_gates_smooth(all + cone.node[k]).n > 0;
+            if (!behind)
+                return 0;
+        }
+    }
+    return named;
+}
+
 /* Returns whether a function that stays is part of a normalisation or of a softmax (it reads or
    makes what is summed up along a dimension), only changes the type, or has no real numbers as its
    input, such as the comparisons that turn tokens into ones and zeros. Such functions are no gates,
@@ -919,13 +942,8 @@ static int onnx_gates_sums_up(const onnx_graph *g, int value)
  */
 static int onnx_gates_is_statistic(const onnx_gates_look *l, const onnx_gate *gate, int e)
 {
-    int k;
-    if (gate->kind != ONNX_GATE_STAYS)
+    if (gate->kind != ONNX_GATE_STAYS || onnx_gates_is_named(l, gate, e))
         return 0;
-    for (k = 0; k < gate->count; k++) {
-        if (onnx_gates_smooth(l->graph->top.node + gate->nodes[k]).n)
-            return 0;
-    }
     return gate->why == onnx_gates_linear || gate->why == onnx_gates_unknown
            || onnx_gates_is_summed(l, l->root[e], 0) || onnx_gates_sums_up(l->graph, e);
 }
@@ -974,12 +992,27 @@ static int onnx_gates_at(onnx_gates_look *l, int e)
     return 0;
 }
 
-/* Names the smooth function of a node, which stays. Returns 0, or -1: out of memory. */
+/* Returns the function of the model that a node calls, or NULL. */
+static const onnx_function *onnx_gates_called(const onnx_graph *g, const onnx_node *n)
+{
+    int k;
+    for (k = 0; k < g->functions; k++) {
+        const onnx_function *f = g->function + k;
+        if (f->name.n == n->op.n && f->domain.n == n->domain.n
+            && !memcmp(f->name.p, n->op.p, n->op.n)
+            && !memcmp(f->domain.p, n->domain.p, n->domain.n))
+            return f;
+    }
+    return NULL;
+}
+
+/* Names the smooth function of a node, which stays. Where the node calls a function of the model,
+   it is the nodes in there that are named. Returns 0, or -1: out of memory. */
 static int onnx_gates_stay(onnx_gates_look *l, const onnx_node *n, int holder, const char *why)
 {
     const deploy_span name = onnx_gates_smooth(n);
     onnx_gate gate;
-    if (!name.n)
+    if (!name.n || onnx_gates_called(l->graph, n))
         return 0;
     memset(&gate, 0, sizeof gate);
     gate.input = n->input[0];
@@ -1000,16 +1033,13 @@ static int onnx_gates_inside(onnx_gates_look *l, const onnx_subgraph *g, int hol
 static int onnx_gates_within(onnx_gates_look *l, const onnx_node *n, int holder, const char *why,
                              int depth)
 {
+    const onnx_function *f = onnx_gates_called(l->graph, n);
     int k;
-    for (k = 0; k < l->graph->functions && depth < ONNX_GATES_DEPTH; k++) {
-        const onnx_function *f = l->graph->function + k;
-        if (f->name.n == n->op.n && f->domain.n == n->domain.n
-            && !memcmp(f->name.p, n->op.p, n->op.n)
-            && !memcmp(f->domain.p, n->domain.p, n->domain.n)
-            && onnx_gates_inside(l, &f->body, holder, "it is in a function of the model",
-                                 depth + 1))
-            return -1;
-    }
+    if (f && depth < ONNX_GATES_DEPTH
+        && onnx_gates_inside(l, &f->body, holder,
+                             "it is in a function of the model; onnx.inliner unpacks these",
+                             depth + 1))
+        return -1;
     for (k = 0; k < n->attributes && depth < ONNX_GATES_DEPTH; k++) {
         if (n->attribute[k].graph
             && onnx_gates_inside(l, n->attribute[k].graph, holder, why, depth + 1))

@@ -21,7 +21,12 @@ static void onnx_relu_text(onnx_relu_file *f, int value, char *name)
 {
     const deploy_span *text = &f->s->graph->value[value].name;
     const size_t n = text->n < ONNX_RELU_NAME ? text->n : 0;
-    f->failed |= text->n >= ONNX_RELU_NAME;
+    if (n < text->n) {
+        f->failed = 1;
+        deploy_refuse(f->s->c->message, LGELU_E_SHAPE,
+                      "value '%t': expected a name of at most %z bytes, found %z", text,
+                      (size_t)ONNX_RELU_NAME - 1, text->n);
+    }
     memcpy(name, text->p, n);
     name[n] = 0;
 }

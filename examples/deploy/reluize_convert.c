@@ -145,7 +145,8 @@ static int choose_output(conversion *c, size_t samples)
         return fail("--kept %ld: the last dimension of the output has only %lld columns",
                     option.kept, y->rank ? (long long)y->dim[y->rank - 1] : 0LL);
     if (labels.answers && c->class_axis < 0 && y->count != samples * labels.answers) {
-        return fail("output '%.*s' has %zu values for a sample, and there are %zu labels for it",
+        return fail("output '%.*s' has %zu values for a sample, and there are %zu labels for it; "
+                    "classes are whole numbers from 0",
                     (int)g->value[g->top.output[c->scored]].name.n,
                     (const char *)g->value[g->top.output[c->scored]].name.p, y->count / samples,
                     labels.answers);
@@ -184,6 +185,30 @@ static int try_one(conversion *c)
     return 0;
 }
 
+/* Says where the file draws random numbers: its outputs then differ at every evaluation. */
+static void note_random(conversion *c)
+{
+    int i;
+    for (i = 0; i < c->graph->top.nodes; i++) {
+        const onnx_node *n = c->graph->top.node + i;
+        const onnx_tensor *training = NULL;
+        const deploy_span *name;
+        if (onnx_run_is_pure(n) || !n->outputs || n->output[0] < 0)
+            continue;
+        name = &c->graph->value[n->output[0]].name;
+        if (onnx_is(&n->op, "Dropout"))
+            training = c->run->constant[n->input[2]];
+        if (training && training->count == 1 && !(onnx_tensor_real(training, 0) > 0))
+            continue;
+        conversion_note(c,
+                        "'%.*s' (%.*s) draws random numbers at each evaluation, so that every "
+                        "change in this report contains theirs: export the model for inference.",
+                        (int)(name->n < 80 ? name->n : 80), (const char *)name->p, (int)n->op.n,
+                        (const char *)n->op.p);
+        return;
+    }
+}
+
 int conversion_open(conversion *c, const onnx_graph *graph)
 {
     const onnx_run_options o = run_options();
@@ -197,6 +222,7 @@ int conversion_open(conversion *c, const onnx_graph *graph)
         return fail("%s: expected 1 to %d outputs, found %d", option.model, MOST_OUTPUTS,
                     graph->top.outputs);
     bad = (try_first(c) && try_one(c)) || choose_output(c, data_batch_size(EVALUATION_BATCH));
+    note_random(c);
     onnx_run_clear(c->run);
     return bad;
 }
@@ -971,11 +997,15 @@ static void note_narrow_weights(conversion *c)
             found);
 }
 
-/* Whether a is nearer to the original than b on the held-out training samples; where what counts
-   there is equal, by the mean change. */
+/* Whether a is nearer to the original than b on the held-out training samples: by what counts
+   there; where that is equal, by the mean change, and then by the largest change of any output. */
 static int is_nearer(const way *a, const way *b)
 {
-    return a->held < b->held || (a->held <= b->held && a->hold.mean < b->hold.mean);
+    if (a->held < b->held || a->held > b->held)
+        return a->held < b->held;
+    if (a->hold.mean < b->hold.mean || a->hold.mean > b->hold.mean)
+        return a->hold.mean < b->hold.mean;
+    return a->hold.every_largest < b->hold.every_largest;
 }
 
 /* The nearest conversion of the ways from `first` on. */

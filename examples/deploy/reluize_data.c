@@ -468,7 +468,8 @@ static size_t array_index(const npy *a, size_t i, size_t k, size_t size)
 
 /* ---- [4] IMAGES ---- */
 
-/* The size of a dimension: what the file declares or, where it leaves it open, what --size gives. */
+/* The size of a dimension: what the file declares or, where it leaves it open, what --size gives.
+ */
 static size_t size_of(int64_t declared, size_t given)
 {
     if (declared >= 0 && (size_t)declared != given)

@@ -203,17 +203,50 @@ void report_text(FILE *f, const conversion *c)
 
 /* ---- JSON ---- */
 
+/* Returns the bytes of the character of UTF-8 at the beginning of text[n]; 0: there is none. */
+static size_t utf8_bytes(const unsigned char *text, size_t n)
+{
+    static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
+    const unsigned char first = text[0];
+    const size_t bytes = first < 0x80   ? 1
+                         : first < 0xc0 ? 0
+                         : first < 0xe0 ? 2
+                         : first < 0xf0 ? 3
+                                        : 4;
+    uint32_t code;
+    size_t i;
+    if (bytes < 2)
+        return bytes;
+    if (bytes > n)
+        return 0;
+    code = first & (0x7fu >> bytes);
+    for (i = 1; i < bytes; i++) {
+        if (text[i] >> 6 != 2)
+            return 0;
+        code = code << 6 | (text[i] & 63u);
+    }
+    return first < 0xf8 && code >= least[bytes] && code < 0x110000 && code >> 11 != 0x1b ? bytes
+                                                                                         : 0;
+}
+
+/* Writes a text in quotes. A byte that is not UTF-8, which names of ONNX can contain, becomes the
+   character U+FFFD. */
 static void json_bytes(FILE *f, const char *text, size_t n)
 {
-    size_t i;
+    size_t i = 0;
     fputc('"', f);
-    for (i = 0; i < n; i++) {
-        if (text[i] == '"' || text[i] == '\\')
+    while (i < n) {
+        const unsigned char *p = (const unsigned char *)text + i;
+        const size_t bytes = utf8_bytes(p, n - i);
+        if (*p == '"' || *p == '\\')
             fputc('\\', f);
-        if ((unsigned char)text[i] < 32)
-            fprintf(f, "\\u%04x", (unsigned)(unsigned char)text[i]);
+        if (!bytes)
+            fputs("\\ufffd", f);
+        else if (*p < 32)
+            fprintf(f, "\\u%04x", (unsigned)*p);
         else
-            fputc(text[i], f);
+            fwrite(p, 1, bytes, f);
+        i += bytes ? bytes : 1;
     }
     fputc('"', f);
 }

@@ -463,7 +463,7 @@ class _Gate:
     """A gate of the file, and the calls of modules that compute it: y = outer(f(inner(x))), each a line. Several calls compute
     one gate where the exporter has merged equal nodes."""
     def __init__(self, number, info):
-        self.number, self.relus = number, info.replaced
+        self.number, self.relus, self.shared = number, info.replaced, False
         self.name, self.why, self.input, self.output, self.node = (
             getattr(info, key).decode(errors="replace") for key in ("name", "why", "input", "output", "node"))
         self.kind, self.uses, self.lines, self.shape, self.z, self.f = _kinds[info.kind], [], (), None, None, None
@@ -533,7 +533,7 @@ def _find_modules(gates, uses):
                     g.relus, g.why = 0, f"the module '{path}' is called in several places, not all of them such gates"
                 changed = True
             elif len(set(of)) > 1:
-                for g in of: g.relus = 1
+                for g in of: g.relus, g.shared = 1, True
 
 class Relus(nn.Module):
     """y = base + Σₖ slope[k]·ReLU(z - kink[k]) + line·z with z = inner[0]·x + inner[1], by channel along `axis`, counted from the
@@ -545,12 +545,12 @@ class Relus(nn.Module):
             self.register_buffer(name, None if value is None else torch.as_tensor(value, dtype=torch.float32))
 
     def along(self, values):
-        return values.reshape(-1, *[1] * (-self.axis - 1)) if values.numel() > 1 else values.reshape(())
+        return values.reshape(-1, *[1] * (-self.axis - 1)) if self.axis else values.reshape(())
 
     def forward(self, x):
         z = x if self.inner == (1.0, 0.0) else self.inner[0] * x + self.inner[1]
         y = self.along(self.base)
-        for kink, slope in zip(self.kink, self.slope): y = y + self.along(slope) * torch.relu(z - self.along(kink))
+        for kink, slope in zip(self.kink.unbind(), self.slope.unbind()): y = y + self.along(slope) * torch.relu(z - self.along(kink))
         return (y if self.line is None else y + self.along(self.line) * z).to(x.dtype)
 
     def extra_repr(self):
@@ -1169,6 +1169,13 @@ def _warn_far(entries):
         warnings.warn(f"lgelu: refit: {worst['name']} changes by {worst['change']:.2g} of its root mean square; relus=3 is nearer",
                       stacklevel=4)
 
+def _warn_shared(gates):
+    """Warns of modules that are several gates: they have one ReLU where more are expected."""
+    of = {g.uses[0].path for g, _ in gates if g.shared}
+    if of:
+        warnings.warn(f"lgelu: refit: {len(of)} modules are called as several gates each, the first '{min(of)}', and get one ReLU: only a "
+                      "module of its own for each call can have more", stacklevel=4)
+
 def _no_module(job, gates):
     """The error for gates that no module computes."""
     lost = [g for g in gates if not g.uses]
@@ -1196,5 +1203,6 @@ def refit(model, batches, what="full", relus=1, leaky=False, fitted=False, line=
         except _NoModule as e: raise _no_module(job, e.args[0]) from None
     if report is not None: report.extend(job.entries)
     if what == "full": _warn_left(job.entries)
+    if relus > 1: _warn_shared(job.gates)
     if what == "full" and relus == 1: _warn_far(job.entries)
     return model

@@ -233,8 +233,14 @@ def test_hidden():
                  helper.make_function("mine", "calls", ["z"], ["a"], [helper.make_node("swish", ["z"], ["a"], domain="mine")], own)]
     m.put("Gemm", m.put("calls", h, domain="mine"), normal(24, 8, scale=0.3), normal(8), name="y")
     m.save("hidden_function", functions=functions)
-    model, lines = convert("hidden_function", data)
-    say("Sigmoid, stays" in gate_line(lines) and "it is in a function of the model" in gate_line(lines), "a gate in a function is named", lines)
+    functions[0].name = "Swish"
+    functions[1].node[0].op_type = "Swish"
+    m.save("hidden_named", functions=functions)
+    for file in "hidden_function", "hidden_named":
+        model, lines = convert(file, data)
+        gates = [line for line in lines if line.startswith("gate ")]
+        say(len(gates) == 1 and "Sigmoid, stays" in gates[0] and "it is in a function of the model" in gates[0],
+            f"a gate in a function is named once: {file}", lines)
     m = Model([16])
     h = m.put("MatMul", "x", normal(16, 24, scale=0.4))
     bias = m.put("ReduceSum", h, m.constant([0], np.int64), keepdims=0)
@@ -270,6 +276,13 @@ def test_statistics():
     model, lines = convert("statistics", normal(64, 16))
     kinds = sorted(l.split(": ")[1].split(",")[0] for l in lines if ", smooth," in l or ", stays," in l)
     say(kinds == ["GELU", "sigmoid"], "parts of a normalisation, a softmax and a one-hot code are not named, a sigmoid is", f"{kinds} {lines}")
+    m = Model([16])
+    a = silu(m, m.put("MatMul", "x", normal(16, 24, scale=0.4), name="z"))
+    mean = m.put("ReduceMean", m.put("Mul", a, a), axes=[1])
+    m.put("MatMul", m.put("Div", a, m.put("Sqrt", m.put("Add", mean, 1e-5))), normal(24, 8, scale=0.3), name="y")
+    m.save("squares")
+    model, lines = convert("squares", normal(64, 16))
+    say("SiLU, smooth" in gate_line(lines), "the squares of a normalisation behind a gate are not named", lines)
 
 
 def test_branch():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # reluize_relus.py FOLDER: writes ONNX files and their inputs: a perceptron and a convolutional network with SiLU, the first one also
-# with external data and with weights of 8 bits; perceptrons with leaky ReLUs, with tanh, and with an infinite output; a network with
+# with external data and with weights of 8 bits; perceptrons with leaky ReLUs, tanh, dropout, an infinite output, strange names; a network with
 # several rows for each sample, whose first column is a score. reluize_relus.py FOLDER NAME OTHER.npy BOUND: compares the values of
 # NAME.y.npy with others; fails if they differ by more than BOUND of the largest.
 import sys
@@ -74,6 +74,23 @@ if len(sys.argv) == 2:
     two = onnx.load(f"{folder}/perceptron.onnx")
     two.graph.output.append(helper.make_tensor_value_info("v3", TensorProto.FLOAT, None))
     onnx.save(two, f"{folder}/two.onnx")
+    # the first output, which is scored, is a gate itself: no refit changes it
+    two.graph.output.insert(0, helper.make_tensor_value_info("v1", TensorProto.FLOAT, None))
+    onnx.save(two, f"{folder}/gate.onnx")
+    for name, training in ("random", True), ("still", False):
+        save(name, [16], [*perceptron[:2], ("Dropout", [np.float32(0.5), np.array(training)], {}), *perceptron[2:]])
+    # names of other bytes than UTF-8, and of more bytes than a file can keep
+    head = [("MatMul", [normal(16, 24, scale=0.5)], {}), silu, ("MatMul", [normal(24, 4, scale=0.4)], {})]
+    save("named", [16], head)
+    with open(f"{folder}/named.onnx", "rb") as file:
+        content = file.read()
+    with open(f"{folder}/named.onnx", "wb") as file:
+        file.write(content.replace(b"v1", b"\xff\xc3"))
+    long = onnx.load_from_string(content)
+    for node in long.graph.node:
+        for names in node.input, node.output:
+            names[:] = ["v" * 10000 if name == "v0" else name for name in names]
+    onnx.save(long, f"{folder}/long.onnx")
 else:
     a = np.load(f"{folder}/{sys.argv[2]}.y.npy")
     b = np.load(f"{folder}/{sys.argv[3]}").reshape(a.shape)

@@ -409,6 +409,25 @@ def _():
     if change < 0.2 or len(far) != 1 or f"changes by {change:.2g} of" not in far[0]: return f"{change}: {far}"
     return "" if little < 0.2 and not near and not any(of[0] for of in quiet) else f"{little}: {near}, {quiet}"
 
+@case("a module that is several gates has one ReLU, and a warning names it where more are expected; exporting ReLUs warns of nothing")
+def _():
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c, self.act, self.last = nn.Linear(20, 48), nn.Linear(48, 32), nn.Linear(32, 6), nn.GELU(), nn.SiLU()
+        def forward(self, x): return self.last(self.c(self.act(self.b(self.act(self.a(x)))))) @ torch.ones(6, 2)
+    said = {}
+    for relus in 1, 3:
+        torch.manual_seed(5)
+        net, report = Shared(), []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            lgelu.refit(net, x.split(50), relus=relus, report=report)
+            torch.onnx.export(net, x[:2], f"{folder}/shared.onnx")
+        said[relus] = [str(w.message) for w in caught if "1 modules are" in str(w.message) or issubclass(w.category, torch.jit.TracerWarning)]
+        if [g["replaced"] for g in report if g["kind"] == "gate"] != [1, 1, relus]: return str(report)
+    return "" if not said[1] and len(said[3]) == 1 and "the first 'act'" in said[3][0] else str(said)
+
 @case("one tensor, or one dictionary, is one batch; inputs that the model writes to stay as they are")
 def _():
     net, kept = nn.Sequential(nn.SiLU(inplace=True), *mlp(nn.SiLU())), x.clone()
