@@ -148,6 +148,9 @@ grep -q '(--class-axis none: ' $out/wide.txt &&
     ! grep -q '(--class-axis none: ' $out/wide.txt
 verdict $? "where the prediction was found is said, unless an option says it" "$(cat $out/stderr $out/wide.txt)"
 
+$out/reluize $out/mask.onnx --data $out/mask.npy -o $out/wide.onnx --quiet > $out/wide.txt 2> $out/stderr && ! grep -q 'The prediction is' $out/wide.txt
+verdict $? "the columns of an image of one channel are no classes" "$(cat $out/stderr $out/wide.txt)"
+
 # what is not finite: named, never counted as a change of 0
 for model in infinite perceptron; do
     data=$out/infinite.npy

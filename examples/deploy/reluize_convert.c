@@ -99,7 +99,8 @@ static int fits_labels(const onnx_tensor *y, int axis, size_t samples)
 }
 
 /* Finds the dimension of the classes; -1: the values are none. Of (samples, tokens, classes) it is
-   the last one, of images the first one behind the samples, which can be absent. */
+   the last one, of images the first one behind the samples, which can be absent. Images of one
+   channel, such as masks, have none unless labels say so. */
 static int find_class_axis(const onnx_tensor *y, size_t samples)
 {
     const int from = data_has_batch() || (y->rank && y->dim[0] == 1);
@@ -109,6 +110,8 @@ static int find_class_axis(const onnx_tensor *y, size_t samples)
     if (option.class_axis >= 0)
         return (int)option.class_axis;
     if (y->rank <= from)
+        return -1;
+    if (first < last && y->dim[first] == 1 && !labels.answers)
         return -1;
     if (fits_labels(y, first, samples))
         return first;

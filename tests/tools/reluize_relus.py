@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT-0
 # reluize_relus.py FOLDER: writes ONNX files and their inputs: a perceptron and a convolutional network with SiLU, the first one also
-# with external data and with weights of 8 bits; perceptrons with leaky ReLUs, tanh, dropout, an infinite output, strange names; a network with
-# several rows for each sample, whose first column is a score. reluize_relus.py FOLDER NAME OTHER.npy BOUND: compares the values of
-# NAME.y.npy with others; fails if they differ by more than BOUND of the largest.
+# with external data and with weights of 8 bits; perceptrons with leaky ReLUs, tanh, dropout, an infinite output, strange names; a
+# network whose output is an image of one channel; one with several rows for each sample, whose first column is a score.
+# reluize_relus.py FOLDER NAME OTHER.npy BOUND: compares the values of NAME.y.npy with others; fails if they differ by more than
+# BOUND of the largest.
 import sys
 import numpy as np
 np.__dict__.update((name, kind) for name, kind in (("float", float), ("int", int), ("bool", bool), ("object", object))
@@ -48,6 +49,8 @@ if len(sys.argv) == 2:
                                ("Conv", [normal(8, 8, 3, 3, scale=0.2), normal(8, scale=0.3)], {"pads": [1, 1, 1, 1]}), silu,
                                ("GlobalAveragePool", [], {}), ("Flatten", [], {}),
                                ("Gemm", [normal(8, 5, scale=0.8), normal(5, scale=0.3)], {})])
+    save("mask", [3, 8, 8], [("Conv", [normal(8, 3, 3, 3, scale=0.3)], {"pads": [1, 1, 1, 1]}), silu,
+                             ("Conv", [normal(1, 8, 1, 1, scale=0.5)], {})])
     rows = [("MatMul", [normal(16, 24, scale=0.5)], {}), silu, ("MatMul", [normal(24, 4, scale=0.4)], {})]
     save("rows", [7, 16], rows)
     save("fixed", [7, 16], rows, batch=1)
