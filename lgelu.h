@@ -83,8 +83,9 @@
                    used). An infinite or NaN value may raise them, as may a gate where |x| or |λx|
                    is above 2^19: to avoid it there would cost each gate an instruction.
      Threads       Every function is reentrant; the only global is one atomic int, the instruction
-                   set in force. A thread that waits for another one spins for a moment, then yields
-                   its processor (sched_yield).
+                   set in force. A network's calls write to its block, inference too: threads that
+                   call at the same time need a network each (lgelu_net_copy). A thread that waits
+                   for another one spins for a moment, then yields its processor (sched_yield).
      Memory        Nothing is allocated; nothing is read or written past the n elements. A network
                    is stored in one block, which the caller provides after requesting its size. No
                    stdio, no environment, no errno. No function has a stack frame over 22 KB (gcc);
