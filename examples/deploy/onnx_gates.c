@@ -983,7 +983,12 @@ static int onnx_gates_at(onnx_gates_look *l, int e)
     }
     if (best.kind == ONNX_GATE_SMOOTH && !l->weighed[best.output]) {
         best.kind = ONNX_GATE_STAYS;
-        best.why = "no matrix is behind it: it is an output of the model";
+        best.why =
+            "no MatMul, Gemm, convolution or recurrent layer with constant weights is behind it";
+        for (i = 0; i < l->graph->top.outputs; i++) {
+            if (l->graph->top.output[i] == e)
+                best.why = "no matrix is behind it: it is an output of the model";
+        }
     }
     if (onnx_gates_keep(l, &best)) {
         onnx_gates_release(&best);

@@ -332,6 +332,11 @@ def test_regions():
     m.save("head")
     model, lines = convert("head", data)
     say("stays" in gate_line(lines) and "no matrix is behind it" in gate_line(lines), "Softplus as an output stays", lines)
+    m = Model([16])
+    m.put("Einsum", silu(m, m.put("MatMul", "x", np.eye(16))), np.ones((16, 8)), name="y", equation="nk,km->nm")
+    m.save("behind_einsum")
+    model, lines = convert("behind_einsum", data)
+    say("stays" in gate_line(lines) and "with constant weights is behind it" in gate_line(lines), "a gate that an Einsum reads stays", lines)
 
 
 # ---- matrices, beside NumPy ----
