@@ -16300,7 +16300,8 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
                 }
             }
             switch (8 * vectors + high) {
-                LGELU__HEIGHTS(LGELU__CASE) default : break;
+            default: break;
+                LGELU__HEIGHTS(LGELU__CASE)
             }
             if (job->k % v_deep)
                 LGELU__FN(few_rest)(m, wide, job, a, b, sums);
