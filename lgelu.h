@@ -16300,8 +16300,7 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
                 }
             }
             switch (8 * vectors + high) {
-            default: break;
-                LGELU__HEIGHTS(LGELU__CASE)
+            default: break; LGELU__HEIGHTS(LGELU__CASE)
             }
             if (job->k % v_deep)
                 LGELU__FN(few_rest)(m, wide, job, a, b, sums);
