@@ -16337,10 +16337,48 @@ LGELU__WORD void LGELU__FN(copy_run)(float *y, const float *x, size_t n)
         v_store_n(y, v_load_n(x, n), n);
 }
 
+/* Writes n elements of an image's line of `line` elements, from element `at`: 0 outside of it. */
+LGELU__WORD void LGELU__FN(copy_padded)(float *out, size_t n, const float *line_of, size_t line,
+                                        ptrdiff_t at)
+{
+    const ptrdiff_t end = at + (ptrdiff_t)n;
+    size_t before = 0, behind = 0;
+    if (end <= 0 || at >= (ptrdiff_t)line) {
+        before = n;
+    } else {
+        if (at < 0)
+            before = (size_t)-at;
+        if (end > (ptrdiff_t)line)
+            behind = (size_t)end - line;
+    }
+    memset(out, 0, before * sizeof *out);
+    if (before < n)
+        LGELU__FN(copy_run)(out + before, line_of + (at + (ptrdiff_t)before), n - before - behind);
+    memset(out + n - behind, 0, behind * sizeof *out);
+}
+
+/* Writes `rows` rows of n elements, which begin `step` elements apart in an image's line, the first
+   at element `at`. The rows in the middle need no padding. */
+LGELU__WORD void LGELU__FN(copy_line)(float *out, size_t out_row, size_t rows, size_t n,
+                                      const float *line_of, size_t line, ptrdiff_t at, size_t step)
+{
+    const ptrdiff_t room = (ptrdiff_t)line - (ptrdiff_t)n - at;
+    const size_t inside = at < 0 ? ((size_t)-at + step - 1) / step : 0;
+    const size_t end = room < 0 ? 0 : lgelu__min(rows, (size_t)room / step + 1);
+    size_t r;
+    for (r = 0; r < rows && r < inside; r++)
+        LGELU__FN(copy_padded)(out + r * out_row, n, line_of, line, at + (ptrdiff_t)(r * step));
+    for (; r < end; r++)
+        LGELU__FN(copy_run)(out + r * out_row, line_of + (at + (ptrdiff_t)(r * step)), n);
+    for (; r < rows; r++)
+        LGELU__FN(copy_padded)(out + r * out_row, n, line_of, line, at + (ptrdiff_t)(r * step));
+}
+
 /* METHOD. A patch of an image consists of one run of contiguous elements for each row of the
    convolution's kernel, or for each element of the kernel where a group has only a part of the
    channels, or where a dilation separates them. A run that extends past the image is padded with
-   zeros. Writes `rows` rows of `cols` elements, from row i and column j of the matrix on. */
+   zeros. Writes `rows` rows of `cols` elements, from row i and column j of the matrix on: run by
+   run, and for each the rows whose pixels share a line of the image. */
 static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i, size_t rows,
                                             size_t j, size_t cols, const void *from)
 {
@@ -16348,58 +16386,39 @@ static LGELU__TARGET void LGELU__FN(im2col)(float *out, size_t out_row, size_t i
     /* A run is a whole row of the kernel, or one of its elements. */
     const int whole = p->pixel == p->channels && p->dilation[1] == 1;
     const size_t run = whole ? p->channels * p->across : p->channels;
-    const size_t across = whole ? 1 : p->across;
-    size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
-           sample = i / p->grid[1] / p->grid[0], line = p->columns * p->pixel;
-    size_t begin = j % run, tap = j / run % across, tap_row = j / run / across;
-    for (; rows; rows--) {
-        const float *image = p->x + sample * p->rows * line;
-        /* y wraps around below 0, and then also fails the test y < rows. */
-        size_t left = cols, first = begin, across_at = tap,
-               y = row * p->step[0] + (size_t)p->origin[0] + tap_row * p->dilation[0];
+    const size_t across = whole ? 1 : p->across, line = p->columns * p->pixel;
+    /* The stride of a single pixel may have any size. */
+    const size_t step = p->grid[1] > 1 ? p->step[1] * p->pixel : 1;
+    while (cols) {
+        const size_t first = j % run, n = lgelu__min(run - first, cols);
+        const size_t tap = j / run % across, tap_row = j / run / across;
+        size_t column = i % p->grid[1], row = i / p->grid[1] % p->grid[0],
+               sample = i / p->grid[1] / p->grid[0], left = rows;
         float *o = out;
         while (left) {
-            size_t n = run - first < left ? run - first : left, before = 0, behind = 0;
-            ptrdiff_t at =
-                ((ptrdiff_t)(column * p->step[1] + across_at * p->dilation[1]) + p->origin[1])
-                    * (ptrdiff_t)p->pixel
-                + (ptrdiff_t)first;
-            ptrdiff_t end = at + (ptrdiff_t)n;
-            if (y >= p->rows || end <= 0 || at >= (ptrdiff_t)line) {
-                before = n;
-            } else {
-                if (at < 0)
-                    before = (size_t)-at;
-                if (end > (ptrdiff_t)line)
-                    behind = (size_t)end - line;
-            }
-            left -= n;
-            first = 0;
-            if (before)
-                memset(o, 0, before * sizeof *o);
-            if (before < n) {
-                const float *in = image + y * line + (size_t)(at + (ptrdiff_t)before);
-                LGELU__FN(copy_run)(o + before, in, n - before - behind);
-            }
-            if (behind)
-                memset(o + n - behind, 0, behind * sizeof *o);
-            o += n;
-            across_at++;
-            if (across_at == across) {
-                across_at = 0;
-                y += p->dilation[0];
-            }
-        }
-        out += out_row;
-        column++;
-        if (column == p->grid[1]) {
+            const size_t count = lgelu__min(p->grid[1] - column, left);
+            /* It wraps around below 0, and then also fails the test y < rows. */
+            const size_t y = row * p->step[0] + (size_t)p->origin[0] + tap_row * p->dilation[0];
+            const ptrdiff_t pixel =
+                (ptrdiff_t)(column * p->step[1] + tap * p->dilation[1]) + p->origin[1];
+            /* Of a line outside of the image no element is read. */
+            const size_t readable = y < p->rows ? line : 0;
+            const float *image = p->x + sample * p->rows * line;
+            LGELU__FN(copy_line)
+            (o, out_row, count, n, readable ? image + y * line : image, readable,
+             pixel * (ptrdiff_t)p->pixel + (ptrdiff_t)first, step);
+            o += count * out_row;
+            left -= count;
             column = 0;
             row++;
+            if (row == p->grid[0]) {
+                row = 0;
+                sample++;
+            }
         }
-        if (row == p->grid[0]) {
-            row = 0;
-            sample++;
-        }
+        out += n;
+        j += n;
+        cols -= n;
     }
 }
 
