@@ -4133,10 +4133,19 @@ static int lgelu__has_few_rows(const lgelu_product *job)
     return job->m && job->m <= 8 && job->n >= 16 && transposed && !b->read && !a->read;
 }
 
+/* Whether the rows of A that a tile reads evict each other, and are read often: a multiple of 4 KiB
+   apart (1,024 floats) they are all in one set of a first-level cache, which often has 8 ways. */
+static int lgelu__rows_compete(const lgelu__block *p)
+{
+    const size_t rows = p->isa->rows;
+    return rows > 8 && p->job->m > 2 * rows && p->cols > 2 * p->isa->cols
+           && p->job->a.row_stride % 1024 == 0;
+}
+
 /* Decides whether A and B are copied. B is copied if its columns are not contiguous, or if it is
    large and read often: rows that are a multiple of 2 KiB apart (512 floats) compete for the same
-   cache lines, so that copying pays much earlier. A is copied if its columns are not contiguous; if
-   it is read along its columns, where they are far apart. */
+   cache lines, so that copying pays much earlier. A is copied if its columns are not contiguous or
+   its rows compete; if it is read along its columns, where they are far apart. */
 static void lgelu__choose_copies(lgelu__block *p)
 {
     const lgelu_product *job = p->job;
@@ -4154,7 +4163,7 @@ static void lgelu__choose_copies(lgelu__block *p)
         p->pack_a =
             a->col_stride > 64 && a->col_stride * job->k > 16384 && p->cols > 2 * p->isa->cols;
     else
-        p->pack_a = a->col_stride != 1;
+        p->pack_a = a->col_stride != 1 || lgelu__rows_compete(p);
 }
 
 /* Makes the blocks smaller if C is a single sliver: B is then read only once, so that only a small
