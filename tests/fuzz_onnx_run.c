@@ -186,6 +186,52 @@ static void add_initializers(memory_file *g, const char *in)
     }
 }
 
+/* Adds a function of the domain m to a model: a node, whose first output is the function's. */
+static void add_function(memory_file *model, const char *name, memory_file *node)
+{
+    memory_file f = { NULL, 0, 0 }, opset = f;
+    build_text(&f, 1, name);
+    build_text(&f, 4, "x");
+    build_text(&f, 5, "z");
+    build_text(&f, 6, "alpha");
+    build_message(&f, 7, node);
+    build_int(&opset, 2, 15);
+    build_message(&f, 9, &opset);
+    build_text(&f, 10, "m");
+    build_message(model, 25, &f);
+}
+
+/* A node with an attribute that refers to the one of the call. */
+static memory_file node_by_reference(const char *op)
+{
+    memory_file node = build_node_alone(op, "x", "z", ""), attribute = { NULL, 0, 0 };
+    build_text(&attribute, 1, "alpha");
+    build_int(&attribute, 20, 1);
+    build_text(&attribute, 21, "alpha");
+    build_message(&node, 5, &attribute);
+    return node;
+}
+
+/* A model that calls a function, which calls another. */
+static void seed_functions(void)
+{
+    static const int64_t dim[3] = { 2, 3, 4 };
+    memory_file graph = { NULL, 0, 0 }, model, node;
+    build_value(&graph, BUILD_INPUT, "a", 1, 3, dim);
+    node = build_node_alone("outer", "a", "y", "alpha=0.5");
+    build_text(&node, 7, "m");
+    build_message(&graph, 1, &node);
+    build_value(&graph, BUILD_OUTPUT, "y", 1, -1, NULL);
+    model = build_model(&graph, 8, 15);
+    node = node_by_reference("inner");
+    build_text(&node, 7, "m");
+    add_function(&model, "outer", &node);
+    node = node_by_reference("Elu");
+    add_function(&model, "inner", &node);
+    fuzz_seed("onnx_run", "functions", model.data, model.size);
+    free(model.data);
+}
+
 static void fuzz_seeds(void)
 {
     static const int64_t dim[3] = { 2, 3, 4 };
@@ -201,6 +247,7 @@ static void fuzz_seeds(void)
         fuzz_seed("onnx_run", seeds[k].name, file.data, file.size);
         free(file.data);
     }
+    seed_functions();
 }
 
 /* ---- one input ---- */
@@ -331,6 +378,29 @@ static int run(const onnx_graph *g)
     return good;
 }
 
+/* A model with its functions in place of their calls must open again, with as many inputs and
+   outputs. Returns whether it can be evaluated. */
+static int run_inlined(const onnx_graph *g)
+{
+    memory_file out = { NULL, 0, 0 };
+    onnx_graph *again;
+    int good = 0;
+    *message = 0;
+    if (onnx_graph_inline(g, memory_append, &out, message)) {
+        if (!*message)
+            abort();
+        return 0;
+    }
+    again = onnx_graph_open(out.data, out.size, NULL, NULL, message);
+    if (!again || again->top.inputs != g->top.inputs || again->top.outputs != g->top.outputs)
+        abort();
+    if (again->top.nodes <= MOST_NODES && !again->functions && !has_loop(&again->top))
+        good = run(again);
+    onnx_graph_close(again);
+    free(out.data);
+    return good;
+}
+
 static int onnx_run_one(const uint8_t *p, size_t n)
 {
     unsigned char *exactly = fuzz_exactly(p, n);
@@ -343,7 +413,9 @@ static int onnx_run_one(const uint8_t *p, size_t n)
     if (g) {
         write_again(g, exactly, n);
         edit(g);
-        if (g->top.nodes <= MOST_NODES && !g->functions && !has_loop(&g->top))
+        if (g->functions)
+            good = run_inlined(g);
+        else if (g->top.nodes <= MOST_NODES && !has_loop(&g->top))
             good = run(g);
     }
     onnx_graph_close(g);

@@ -231,6 +231,43 @@ static memory_file with_function(int circle)
     return file;
 }
 
+/* Functions that call the next one twice each: 2^20 nodes and more are not written out. */
+static void many_calls(void)
+{
+    memory_file graph = { NULL, 0, 0 }, f = graph, node = graph, out = graph, file;
+    char name[2][8];
+    onnx_graph *g;
+    build_value(&graph, BUILD_INPUT, "x", 1, 1, two);
+    node = build_node_alone("f0", "x", "y", "");
+    build_text(&node, 7, "local");
+    build_message(&graph, BUILD_NODE, &node);
+    file = build_model(&graph, 8, 17);
+    for (int k = 0; k < 21; k++) {
+        sprintf(name[0], "f%d", k);
+        sprintf(name[1], "f%d", k + 1);
+        memset(&f, 0, sizeof f);
+        build_text(&f, 1, name[0]);
+        build_text(&f, 4, "a");
+        build_text(&f, 5, "c");
+        for (int twice = 0; twice < 2; twice++) {
+            node = build_node_alone(k < 20 ? name[1] : "Neg", twice ? "b" : "a", twice ? "c" : "b",
+                                    "");
+            if (k < 20)
+                build_text(&node, 7, "local");
+            build_message(&f, 7, &node);
+        }
+        build_text(&f, 10, "local");
+        build_message(&file, 25, &f);
+    }
+    g = open_file(&file);
+    said[0] = 0;
+    check(g && onnx_graph_inline(g, memory_append, &out, said) == LGELU_E_FILE
+              && strstr(said, "more than 1000000 nodes") && !out.size,
+          "functions that stand for too many nodes are not written out", "%s", said);
+    onnx_graph_close(g);
+    free(file.data);
+}
+
 static void functions(void)
 {
     memory_file f = with_function(0);
@@ -521,6 +558,7 @@ int main(void)
     data_fields();
     refusals();
     functions();
+    many_calls();
     external_data();
     odd_encodings();
     edits();

@@ -997,27 +997,13 @@ static int onnx_gates_at(onnx_gates_look *l, int e)
     return 0;
 }
 
-/* Returns the function of the model that a node calls, or NULL. */
-static const onnx_function *onnx_gates_called(const onnx_graph *g, const onnx_node *n)
-{
-    int k;
-    for (k = 0; k < g->functions; k++) {
-        const onnx_function *f = g->function + k;
-        if (f->name.n == n->op.n && f->domain.n == n->domain.n
-            && !memcmp(f->name.p, n->op.p, n->op.n)
-            && !memcmp(f->domain.p, n->domain.p, n->domain.n))
-            return f;
-    }
-    return NULL;
-}
-
 /* Names the smooth function of a node, which stays. Where the node calls a function of the model,
    it is the nodes in there that are named. Returns 0, or -1: out of memory. */
 static int onnx_gates_stay(onnx_gates_look *l, const onnx_node *n, int holder, const char *why)
 {
     const deploy_span name = onnx_gates_smooth(n);
     onnx_gate gate;
-    if (!name.n || onnx_gates_called(l->graph, n))
+    if (!name.n || onnx_graph_called(l->graph, n))
         return 0;
     memset(&gate, 0, sizeof gate);
     gate.input = n->input[0];
@@ -1038,7 +1024,7 @@ static int onnx_gates_inside(onnx_gates_look *l, const onnx_subgraph *g, int hol
 static int onnx_gates_within(onnx_gates_look *l, const onnx_node *n, int holder, const char *why,
                              int depth)
 {
-    const onnx_function *f = onnx_gates_called(l->graph, n);
+    const onnx_function *f = onnx_graph_called(l->graph, n);
     int k;
     if (f && depth < ONNX_GATES_DEPTH
         && onnx_gates_inside(l, &f->body, holder,

@@ -24,6 +24,7 @@
        [13] EDITS       the list of changes; the public functions
        [14] NEW NAMES   onnx_edit_name
        [15] WRITING     the file with its changes
+       [16] INLINING    onnx_graph_inline: functions in place of their calls
 
    A file is written by going through its fields once more: bytes that no edit concerns are copied
    as they are. A message that holds an edit is gone through field by field, first to know its
@@ -173,8 +174,10 @@ enum {
 /* No constant has more elements, so that products of sizes cannot overflow. */
 #define ONNX_MOST_ELEMENTS ((size_t)-1 / 64)
 
-/* Calls of functions may stand for so many nodes. */
+/* Calls of functions may stand for so many nodes, in a file that is evaluated and in one in which
+   they are written in place of the calls. */
 #define ONNX_MOST_CALLED 100000000.0
+enum { ONNX_MOST_INLINED = 1000000 };
 
 typedef union onnx_block {
     struct {
@@ -1343,6 +1346,7 @@ static int onnx_enter(onnx_opening *o, onnx_subgraph *s)
     o->level[o->levels].scope = o->scopes++;
     o->level[o->levels].node = -1;
     s->depth = o->levels + o->in_function;
+    s->scope = o->level[o->levels].scope;
     o->levels++;
     return 0;
 }
@@ -1695,6 +1699,45 @@ const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name)
             return n->attribute + k;
     }
     return NULL;
+}
+
+const onnx_function *onnx_graph_called(const onnx_graph *g, const onnx_node *n)
+{
+    int k;
+    for (k = 0; k < g->functions; k++) {
+        if (onnx_same(&g->function[k].name, &n->op)
+            && onnx_same(&g->function[k].domain, &n->domain))
+            return g->function + k;
+    }
+    return NULL;
+}
+
+static const onnx_attribute *onnx_named_attribute(const onnx_attribute *list, int count,
+                                                  const deploy_span *name)
+{
+    int k;
+    for (k = 0; k < count; k++) {
+        if (onnx_same(&list[k].name, name))
+            return list + k;
+    }
+    return NULL;
+}
+
+const onnx_attribute *onnx_graph_meant(const onnx_attribute *a, const onnx_function_call **in)
+{
+    const onnx_function_call *call = *in, *outer;
+    const onnx_attribute *given;
+    if (!a || !a->reference.n)
+        return a;
+    if (!call)
+        return NULL;
+    outer = call->outer;
+    given = onnx_named_attribute(call->node->attribute, call->node->attributes, &a->reference);
+    given = onnx_graph_meant(given, &outer);
+    if (!given)
+        given = onnx_named_attribute(call->f->with_default, call->f->defaults, &a->reference);
+    *in = outer;
+    return given;
 }
 
 int64_t onnx_graph_int(const onnx_node *n, const char *name, int64_t otherwise)
@@ -2682,4 +2725,364 @@ lgelu_status onnx_edit_write(const onnx_edit *e, lgelu_write *write, void *user,
     free(sorted);
     return failed ? deploy_refuse(message, LGELU_E_FILE, "the file could not be written")
                   : LGELU_OK;
+}
+
+/* ---- [16] INLINING ---- */
+
+typedef struct {
+    const onnx_graph *g;
+    onnx_edit *edit;   /* hands out names */
+    deploy_span *name; /* by value: its new name; p NULL: the one that it has */
+    int opset;         /* of ai.onnx, in the file that is written */
+    int stays, failed; /* a call stays; out of memory */
+    int nodes;         /* so far */
+} onnx_inliner;
+
+static deploy_span onnx_no_name(void)
+{
+    deploy_span s;
+    s.p = (const unsigned char *)"";
+    s.n = 0;
+    return s;
+}
+
+/* Returns what a value is called in the file that is written. */
+static deploy_span onnx_inlined_name(const onnx_inliner *w, int value)
+{
+    if (value < 0)
+        return onnx_no_name();
+    return w->name[value].p ? w->name[value] : w->g->value[value].name;
+}
+
+/* Returns a new name for what a function names so. */
+static deploy_span onnx_new_name(onnx_inliner *w, const onnx_function_call *in,
+                                 const deploy_span *old)
+{
+    char stem[128], name[160];
+    deploy_span s = onnx_no_name();
+    if (in->node->name.n)
+        deploy_text(stem, sizeof stem, "%t/%t", &in->node->name, old);
+    else
+        deploy_text(stem, sizeof stem, "%t", old);
+    if (onnx_edit_name(w->edit, stem, name, sizeof name)) {
+        w->failed = 1;
+        return s;
+    }
+    s.p = (const unsigned char *)w->edit->handed_out[w->edit->handed - 1];
+    s.n = strlen(name);
+    return s;
+}
+
+static void onnx_rename_value(onnx_inliner *w, const onnx_function_call *in, int value)
+{
+    if (value >= 0)
+        w->name[value] = onnx_new_name(w, in, &w->g->value[value].name);
+}
+
+static void onnx_put_span(onnx_bytes *b, int field, deploy_span s)
+{
+    onnx_append_field(b, field, s.p, s.n);
+}
+
+/* Copies a field as it is. */
+static void onnx_put_raw(onnx_bytes *b, const onnx_fields *r)
+{
+    onnx_append(b, r->start, (size_t)(r->left.p - r->start));
+}
+
+/* Copies a message, but for the text of one field. */
+static void onnx_put_named(onnx_bytes *b, int field, deploy_span proto, int name_field,
+                           deploy_span name)
+{
+    onnx_bytes inner = { NULL, 0, 0, 0 };
+    onnx_fields r = onnx_fields_of(proto);
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, name_field, 2))
+            onnx_put_span(&inner, name_field, name);
+        else
+            onnx_put_raw(&inner, &r);
+    }
+    onnx_append_message(b, field, &inner);
+}
+
+/* Returns whether a call can be replaced by the nodes of its function. An output that is one of
+   the function's inputs must be an input of the call. */
+static int onnx_can_inline(const onnx_inliner *w, const onnx_node *n, const onnx_function *f)
+{
+    int i, k;
+    if ((f->opset && f->opset != w->opset) || n->inputs > f->inputs || n->outputs > f->outputs)
+        return 0;
+    for (k = 0; k < n->outputs; k++) {
+        for (i = 0; i < f->inputs; i++) {
+            if (n->output[k] >= 0 && f->body.output[k] == f->body.input[i]
+                && (i >= n->inputs || n->input[i] < 0))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static void onnx_put_graph(onnx_inliner *w, const onnx_function_call *in, const onnx_subgraph *s,
+                           onnx_bytes *b);
+
+/* Writes an attribute of a node. One that refers to an attribute that the call does not have is
+   left out. */
+static void onnx_put_attribute(onnx_inliner *w, const onnx_function_call *in,
+                               const onnx_attribute *a, onnx_bytes *b)
+{
+    const onnx_attribute *meant = onnx_graph_meant(a, &in);
+    onnx_bytes inner = { NULL, 0, 0, 0 };
+    onnx_fields r;
+    if (!meant)
+        return;
+    onnx_put_span(&inner, 1, a->name);
+    r = onnx_fields_of(meant->proto);
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 6, 2) && meant->graph) {
+            onnx_bytes graph = { NULL, 0, 0, 0 };
+            onnx_put_graph(w, in, meant->graph, &graph);
+            onnx_append_message(&inner, 6, &graph);
+        } else if (!onnx_field_is(&r, 1, 2)) {
+            onnx_put_raw(&inner, &r);
+        }
+    }
+    onnx_append_message(b, 5, &inner);
+}
+
+/* Writes a node, in a function with new names. */
+static void onnx_put_node(onnx_inliner *w, const onnx_function_call *in, const onnx_node *n,
+                          onnx_bytes *b)
+{
+    onnx_bytes inner = { NULL, 0, 0, 0 };
+    onnx_fields r = onnx_fields_of(n->proto);
+    int input = 0, output = 0, attribute = 0;
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 1, 2))
+            onnx_put_span(&inner, 1, onnx_inlined_name(w, n->input[input++]));
+        else if (onnx_field_is(&r, 2, 2))
+            onnx_put_span(&inner, 2, onnx_inlined_name(w, n->output[output++]));
+        else if (onnx_field_is(&r, 3, 2) && in && r.in.n)
+            onnx_put_span(&inner, 3, onnx_new_name(w, in, &n->name));
+        else if (onnx_field_is(&r, 5, 2))
+            onnx_put_attribute(w, in, n->attribute + attribute++, &inner);
+        else
+            onnx_put_raw(&inner, &r);
+    }
+    onnx_append_message(b, 1, &inner);
+}
+
+/* Writes a node that copies a value. */
+static void onnx_put_copy(onnx_bytes *b, deploy_span from, deploy_span to)
+{
+    onnx_bytes node = { NULL, 0, 0, 0 };
+    onnx_put_span(&node, 1, from);
+    onnx_put_span(&node, 2, to);
+    onnx_append_text(&node, 4, "Identity");
+    onnx_append_message(b, 1, &node);
+}
+
+static void onnx_put_call(onnx_inliner *w, const onnx_function_call *outer, const onnx_node *n,
+                          const onnx_function *f, onnx_bytes *b);
+
+/* Writes a node, or what it calls. */
+static void onnx_put_node_or_call(onnx_inliner *w, const onnx_function_call *in, const onnx_node *n,
+                                  onnx_bytes *b)
+{
+    const onnx_function *f = onnx_graph_called(w->g, n);
+    if (w->nodes > ONNX_MOST_INLINED)
+        return;
+    w->nodes++;
+    if (f && onnx_can_inline(w, n, f)) {
+        onnx_put_call(w, in, n, f, b);
+        return;
+    }
+    w->stays |= f != NULL;
+    onnx_put_node(w, in, n, b);
+}
+
+/* Writes the nodes of a function in place of a call. Its inputs and outputs are called as the call
+   calls them; an output that is an input as well, or a second time an output, is copied. */
+static void onnx_put_call(onnx_inliner *w, const onnx_function_call *outer, const onnx_node *n,
+                          const onnx_function *f, onnx_bytes *b)
+{
+    onnx_function_call in;
+    int i, k;
+    in.f = f;
+    in.node = n;
+    in.outer = outer;
+    for (i = 0; i < f->body.nodes; i++) {
+        for (k = 0; k < f->body.node[i].outputs; k++)
+            onnx_rename_value(w, &in, f->body.node[i].output[k]);
+    }
+    for (k = n->outputs; k--;) {
+        if (n->output[k] >= 0)
+            w->name[f->body.output[k]] = onnx_inlined_name(w, n->output[k]);
+    }
+    for (k = 0; k < f->inputs; k++)
+        w->name[f->body.input[k]] =
+            k < n->inputs ? onnx_inlined_name(w, n->input[k]) : onnx_no_name();
+    for (i = 0; i < f->body.nodes; i++)
+        onnx_put_node_or_call(w, &in, f->body.node + i, b);
+    for (k = 0; k < n->outputs; k++) {
+        const deploy_span from = onnx_inlined_name(w, f->body.output[k]);
+        const deploy_span to = onnx_inlined_name(w, n->output[k]);
+        if (to.n && !onnx_same(&from, &to))
+            onnx_put_copy(b, from, to);
+    }
+}
+
+/* Returns a value of a subgraph by the name that the field holds, or -1. */
+static int onnx_value_named(const onnx_inliner *w, const onnx_subgraph *s, deploy_span proto,
+                            int name_field)
+{
+    onnx_fields r = onnx_fields_of(proto);
+    deploy_span name = onnx_no_name();
+    size_t slot;
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, name_field, 2))
+            name = r.in;
+    }
+    return onnx_lookup(w->g, (const onnx_memory *)w->g->memory, &name, s->scope, &slot);
+}
+
+/* Gives what a subgraph of a function defines new names: its inputs, initializers and nodes. */
+static void onnx_rename_subgraph(onnx_inliner *w, const onnx_function_call *in,
+                                 const onnx_subgraph *s)
+{
+    onnx_fields r = onnx_fields_of(s->proto);
+    int i, k;
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 5, 2))
+            onnx_rename_value(w, in, onnx_value_named(w, s, r.in, 8));
+        else if (onnx_field_is(&r, 11, 2))
+            onnx_rename_value(w, in, onnx_value_named(w, s, r.in, 1));
+    }
+    for (i = 0; i < s->nodes; i++) {
+        for (k = 0; k < s->node[i].outputs; k++)
+            onnx_rename_value(w, in, s->node[i].output[k]);
+    }
+}
+
+/* Writes the fields of a graph. In a function it has new names, and what is declared of the values
+   between its nodes is left out. */
+static void onnx_put_graph(onnx_inliner *w, const onnx_function_call *in, const onnx_subgraph *s,
+                           onnx_bytes *b)
+{
+    onnx_fields r = onnx_fields_of(s->proto);
+    int place = 0, output = 0;
+    if (in)
+        onnx_rename_subgraph(w, in, s);
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 1, 2)) {
+            onnx_put_node_or_call(w, in, s->node + (s->at ? s->at[place] : place), b);
+            place++;
+        } else if (onnx_field_is(&r, 5, 2) && in) {
+            onnx_put_named(b, 5, r.in, 8, onnx_inlined_name(w, onnx_value_named(w, s, r.in, 8)));
+        } else if (onnx_field_is(&r, 11, 2) && in) {
+            onnx_put_named(b, 11, r.in, 1, onnx_inlined_name(w, onnx_value_named(w, s, r.in, 1)));
+        } else if (onnx_field_is(&r, 12, 2) && in) {
+            onnx_put_named(b, 12, r.in, 1, onnx_inlined_name(w, s->output[output++]));
+        } else if (!onnx_field_is(&r, 13, 2) || !in) {
+            onnx_put_raw(b, &r);
+        }
+    }
+}
+
+/* Returns whether an OperatorSetIdProto is that of this domain. */
+static int onnx_opset_is_of(deploy_span proto, const deploy_span *domain)
+{
+    onnx_fields r = onnx_fields_of(proto);
+    deploy_span found = onnx_no_name();
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 1, 2))
+            found = onnx_domain(r.in);
+    }
+    return onnx_same(&found, domain);
+}
+
+/* Returns whether a ModelProto declares the opset of a domain. */
+static int onnx_declares(deploy_span model, const deploy_span *domain)
+{
+    onnx_fields r = onnx_fields_of(model);
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 8, 2) && onnx_opset_is_of(r.in, domain))
+            return 1;
+    }
+    return 0;
+}
+
+/* Declares the opsets of a function's domains that the model in b does not declare yet. */
+static void onnx_put_opsets(onnx_bytes *b, const onnx_function *f)
+{
+    onnx_fields r = onnx_fields_of(f->body.proto);
+    while (onnx_next(&r)) {
+        onnx_fields opset = onnx_fields_of(r.in);
+        deploy_span domain = onnx_no_name(), model;
+        if (!onnx_field_is(&r, 9, 2))
+            continue;
+        while (onnx_next(&opset)) {
+            if (onnx_field_is(&opset, 1, 2))
+                domain = onnx_domain(opset.in);
+        }
+        model.p = b->p;
+        model.n = b->n;
+        if (!onnx_declares(model, &domain))
+            onnx_put_span(b, 8, r.in);
+    }
+}
+
+/* Writes the fields of the model to memory. */
+static void onnx_put_model(onnx_inliner *w, onnx_bytes *b)
+{
+    onnx_bytes graph = { NULL, 0, 0, 0 };
+    onnx_fields r = onnx_fields_of(w->g->file);
+    int k;
+    onnx_put_graph(w, NULL, &w->g->top, &graph);
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 7, 2))
+            onnx_append_message(b, 7, &graph);
+        else if (!onnx_field_is(&r, 25, 2) || w->stays)
+            onnx_put_raw(b, &r);
+    }
+    for (k = 0; k < w->g->functions && !b->failed; k++)
+        onnx_put_opsets(b, w->g->function + k);
+}
+
+lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *user, char *message)
+{
+    onnx_bytes b = { NULL, 0, 0, 0 };
+    lgelu_status status = LGELU_OK;
+    onnx_inliner w;
+    deploy_out out;
+    int k;
+    memset(&w, 0, sizeof w);
+    w.g = g;
+    w.edit = onnx_edit_begin(g);
+    w.name = (deploy_span *)deploy_room((size_t)g->values, sizeof *w.name);
+    w.opset = g->opset;
+    for (k = 0; k < g->functions && !w.opset; k++)
+        w.opset = g->function[k].opset;
+    if (w.edit && w.name)
+        onnx_put_model(&w, &b);
+    if (!w.edit || !w.name || w.failed || b.failed) {
+        status = deploy_refuse(message, LGELU_E_MEMORY, "out of memory");
+    } else if (w.nodes > ONNX_MOST_INLINED) {
+        status = deploy_refuse(message, LGELU_E_FILE,
+                               "without its functions the file would have more than %d nodes",
+                               (int64_t)ONNX_MOST_INLINED);
+    } else if (b.n > 0x7FFFFFFF) {
+        status = deploy_refuse(message, LGELU_E_FILE,
+                               "without its functions the file would have %z bytes, which protobuf "
+                               "cannot hold",
+                               b.n);
+    } else {
+        deploy_begin(&out, write, user);
+        deploy_bytes(&out, b.p, b.n);
+        if (deploy_end(&out))
+            status = deploy_refuse(message, LGELU_E_FILE, "the file could not be written");
+    }
+    free(b.p);
+    free(w.name);
+    onnx_edit_end(w.edit);
+    return status;
 }

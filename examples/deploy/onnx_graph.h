@@ -28,7 +28,8 @@
    type and shape require. Anything else, such as operators, attributes and shapes,
    is checked by whoever uses it (onnx_run.h). An attribute or a field that is present without a
    value is 0 or empty, as proto3 says. Functions of the model (local functions) are part of the
-   graph as nodes of their domain.
+   graph as nodes of their domain; onnx_graph_inline writes a file in which their nodes stand
+   instead.
 
    Memory is allocated with malloc and calloc, and released by onnx_graph_close and onnx_edit_end.
    Nothing is printed or opened, except through the caller's function for external data.
@@ -161,6 +162,7 @@ typedef struct onnx_subgraph {
     int inputs, outputs;
     int first_constant, constants; /* in g->constant */
     int depth;
+    int scope;         /* private */
     deploy_span proto; /* the whole GraphProto */
 } onnx_subgraph;
 
@@ -204,6 +206,22 @@ void onnx_graph_close(onnx_graph *g);
 /* Returns the value of this name in the main graph, or -1. */
 int onnx_graph_find(const onnx_graph *g, const char *name);
 
+/* Returns the function of the model that a node calls, or NULL. */
+const onnx_function *onnx_graph_called(const onnx_graph *g, const onnx_node *n);
+
+/* A call of a function of the model, and the call in whose function it stands; NULL: the main
+   graph. */
+typedef struct onnx_function_call {
+    const onnx_function *f;
+    const onnx_node *node;
+    const struct onnx_function_call *outer;
+} onnx_function_call;
+
+/* Returns what an attribute of a node means in a function: itself, or, where it refers to an
+   attribute of the call, that or its default; NULL: the call has none. *in is the call of the
+   function in which the node stands, and becomes that in which the attribute stands. */
+const onnx_attribute *onnx_graph_meant(const onnx_attribute *a, const onnx_function_call **in);
+
 /* Returns an attribute of a node by name, or NULL. */
 const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name);
 /* Return a number of a node, 0 where it has no value, or `otherwise` if it has no such attribute.
@@ -224,6 +242,14 @@ const char *onnx_type_name(int type);
    them; half and bfloat16 as 16 bits, bool and narrow types as one byte, strings as deploy_span.
    Returns 0, or -1 if an element is out of its type's range. */
 int onnx_constant_read(const onnx_constant *c, void *to);
+
+/* Writes the same network without functions of the model: in place of each call stand the nodes of
+   its function, with names that no other value or node has. What does not call stays as it is.
+   A call also stays if its function declares another opset of ai.onnx than the model, or if it
+   names more inputs or outputs than the function has; then the functions stay as well. Returns a
+   status with one line in message (160 bytes): LGELU_E_FILE if write failed or the file would have
+   2 GiB or a million nodes, or more, LGELU_E_MEMORY. */
+lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *user, char *message);
 
 /* ---- edits ---- */
 typedef struct onnx_edit onnx_edit;

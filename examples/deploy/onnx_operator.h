@@ -18,9 +18,9 @@ typedef struct onnx_call {
     const onnx_tensor *const *in; /* NULL: left out */
     onnx_tensor **out; /* to be made; wanted[k] is 0 where the node leaves output k out */
     const unsigned char *wanted;
-    onnx_tensor *const *outer;      /* for subgraphs: the values of the enclosing graph */
-    const struct onnx_call *caller; /* inside of a function of the model: the call of it */
-    const struct onnx_call *whole;  /* by onnx_apply: the operator of which this one is a part */
+    onnx_tensor *const *outer;          /* for subgraphs: the values of the enclosing graph */
+    const onnx_function_call *function; /* inside of a function of the model: the call of it */
+    const struct onnx_call *whole; /* by onnx_apply: the operator of which this one is a part */
 } onnx_call;
 
 typedef int onnx_function_of_call(onnx_call *c);

@@ -545,20 +545,6 @@ static int onnx_run_is_onnx(const deploy_span *domain)
     return !domain->n || onnx_is(domain, "ai.onnx");
 }
 
-/* Returns the function of the model that a node calls, or NULL. */
-static const onnx_function *onnx_run_model_function(const onnx_graph *g, const onnx_node *n)
-{
-    int k;
-    for (k = 0; k < g->functions; k++) {
-        const onnx_function *f = g->function + k;
-        if (f->name.n == n->op.n && f->domain.n == n->domain.n
-            && !memcmp(f->name.p, n->op.p, n->op.n)
-            && !memcmp(f->domain.p, n->domain.p, n->domain.n))
-            return f;
-    }
-    return NULL;
-}
-
 /* Returns the row of an operator, or NULL. *later: the least opset in which it is known, or 0. */
 static const onnx_operator *onnx_run_operator(const onnx_node *n, int opset, int *later)
 {
@@ -637,13 +623,13 @@ static int onnx_run_check(const onnx_graph *g, const onnx_subgraph *graph, int o
     }
     for (i = 0; i < graph->nodes; i++) {
         const onnx_node *n = graph->node + i;
-        if (!onnx_run_model_function(g, n) && !onnx_run_operator(n, opset, &later)) {
+        if (!onnx_graph_called(g, n) && !onnx_run_operator(n, opset, &later)) {
             onnx_run_refuse_node(g, message, n, opset,
                                  later ? "this operator begins with a later opset"
                                        : "this operator is not supported");
             return -1;
         }
-        flag = onnx_run_model_function(g, n) ? NULL : onnx_run_no_flag(n);
+        flag = onnx_graph_called(g, n) ? NULL : onnx_run_no_flag(n);
         if (flag) {
             deploy_refuse(why, LGELU_E_FILE, "attribute %s: expected 0 or 1", flag);
             onnx_run_refuse_node(g, message, n, opset, why);
@@ -745,21 +731,8 @@ int onnx_need(onnx_call *c, int inputs)
 
 const onnx_attribute *onnx_attribute_of(const onnx_call *c, const char *name)
 {
-    const onnx_attribute *a = onnx_graph_attribute(c->node, name);
-    const onnx_call *caller = c->caller;
-    while (a && a->reference.n && caller) {
-        const deploy_span *wanted = &a->reference;
-        const onnx_attribute *found = NULL;
-        int k;
-        for (k = 0; k < caller->node->attributes; k++) {
-            const onnx_attribute *b = caller->node->attribute + k;
-            if (b->name.n == wanted->n && !memcmp(b->name.p, wanted->p, wanted->n))
-                found = b;
-        }
-        a = found;
-        caller = caller->caller;
-    }
-    return a && a->reference.n ? NULL : a;
+    const onnx_function_call *in = c->function;
+    return onnx_graph_meant(onnx_graph_attribute(c->node, name), &in);
 }
 
 int64_t onnx_int(const onnx_call *c, const char *name, int64_t otherwise)
@@ -1127,7 +1100,7 @@ static int onnx_run_drop(onnx_call *c)
 /* Evaluates the nodes of a subgraph or a function in order. env holds a tensor for each value of
    the model that is known; what the nodes make is added to it. */
 static int onnx_run_nodes(onnx_call *outer, const onnx_subgraph *graph, int opset,
-                          const onnx_call *caller, onnx_tensor **env)
+                          const onnx_function_call *function, onnx_tensor **env)
 {
     onnx_run *r = outer->run;
     int i, k, failed = 0;
@@ -1150,7 +1123,7 @@ static int onnx_run_nodes(onnx_call *outer, const onnx_subgraph *graph, int opse
         c.out = out;
         c.wanted = wanted;
         c.outer = env;
-        c.caller = caller;
+        c.function = function;
         failed = !in || !out || !wanted;
         if (failed)
             onnx_refuse_call(outer, "out of memory");
@@ -1206,8 +1179,8 @@ static void onnx_run_forget(const onnx_subgraph *graph, onnx_tensor **env)
 }
 
 static int onnx_run_body(onnx_call *c, const onnx_subgraph *graph, int opset,
-                         const onnx_call *caller, const onnx_tensor *const *in, int inputs,
-                         onnx_tensor **out, int outputs)
+                         const onnx_function_call *function, const onnx_tensor *const *in,
+                         int inputs, onnx_tensor **out, int outputs)
 {
     onnx_run *r = c->run;
     const size_t values = (size_t)r->graph->values + 1;
@@ -1228,7 +1201,7 @@ static int onnx_run_body(onnx_call *c, const onnx_subgraph *graph, int opset,
         }
     }
     r->space->depth++;
-    failed = failed || onnx_run_nodes(c, graph, opset, caller, env);
+    failed = failed || onnx_run_nodes(c, graph, opset, function, env);
     r->space->depth--;
     for (k = 0; k < outputs && k < graph->outputs && !failed; k++) {
         const int v = graph->output[k];
@@ -1251,7 +1224,7 @@ int onnx_run_subgraph(onnx_call *c, const onnx_subgraph *graph, const onnx_tenso
 {
     int k;
     memset(out, 0, (size_t)outputs * sizeof *out);
-    if (onnx_run_body(c, graph, c->opset, c->caller, in, inputs, out, outputs)) {
+    if (onnx_run_body(c, graph, c->opset, c->function, in, inputs, out, outputs)) {
         for (k = 0; k < outputs; k++) {
             onnx_tensor_free(out[k]);
             out[k] = NULL;
@@ -1264,15 +1237,19 @@ int onnx_run_subgraph(onnx_call *c, const onnx_subgraph *graph, const onnx_tenso
 /* Calls a node's operator, or the function of the model that it names. */
 static int onnx_run_call(onnx_call *c)
 {
-    const onnx_function *f = onnx_run_model_function(c->run->graph, c->node);
+    const onnx_function *f = onnx_graph_called(c->run->graph, c->node);
     const onnx_operator *row;
     int later, k, failed;
     if (c->outputs < 1)
         return onnx_refuse_call(c, "it has no outputs");
     if (f) {
         onnx_call inner = *c;
+        onnx_function_call call;
+        call.f = f;
+        call.node = c->node;
+        call.outer = c->function;
         inner.outer = NULL;
-        if (onnx_run_body(&inner, &f->body, f->opset, c, c->in, c->inputs, c->out, c->outputs))
+        if (onnx_run_body(&inner, &f->body, f->opset, &call, c->in, c->inputs, c->out, c->outputs))
             return onnx_run_drop(c);
         return 0;
     }

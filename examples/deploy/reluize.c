@@ -484,6 +484,8 @@ typedef struct {
     unsigned char *file; /* of the model */
     size_t bytes;
     onnx_graph *graph;
+    byte_array inlined;     /* the file without functions of the model, if it had gates in them, */
+    onnx_graph *with_calls; /* and then the graph before */
     conversion c;
     planned out[OUT_FILES];
 } job;
@@ -599,10 +601,11 @@ static int make_files(job *j)
 static int run_job(job *j, const char *program)
 {
     conversion *c = &j->c;
-    return read_model(j) || data_open_all(j->graph, program) || try_outputs(j)
-           || conversion_open(c, j->graph) || conversion_make(c) || check_strict(c)
-           || (option.epochs && network_tune(c)) || conversion_choose(c) || make_files(j)
-           || conversion_measure(c) || stopped || write_files(j);
+    return read_model(j) || conversion_inline(&j->graph, &j->inlined, &j->with_calls)
+           || data_open_all(j->graph, program) || try_outputs(j) || conversion_open(c, j->graph)
+           || (j->with_calls && conversion_check_inlined(c, j->with_calls)) || conversion_make(c)
+           || check_strict(c) || (option.epochs && network_tune(c)) || conversion_choose(c)
+           || make_files(j) || conversion_measure(c) || stopped || write_files(j);
 }
 
 static void free_job(job *j)
@@ -610,6 +613,8 @@ static void free_job(job *j)
     int k;
     conversion_close(&j->c);
     onnx_graph_close(j->graph);
+    onnx_graph_close(j->with_calls);
+    free(j->inlined.p);
     for (k = 0; k < OUT_FILES; k++)
         free(j->out[k].bytes.p);
     output_forget_parts(&external);

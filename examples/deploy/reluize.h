@@ -217,6 +217,7 @@ typedef struct {
     int ways;
     int written;              /* the index of the one that is written */
     int scored;               /* the output that is scored */
+    int draws;                /* random numbers at each evaluation */
     int class_axis;           /* of that output; -1: its values are not classes */
     size_t calibration, held; /* training samples that conversions use; that choose between them */
     uint32_t *order;          /* of the training samples */
@@ -236,8 +237,17 @@ typedef struct {
     int notes;
 } conversion;
 
+/* Where the model has functions of its own and gates to replace, opens it once more with these
+   functions in place of their calls: the gates, and the matrices that read them, can then be
+   reached. *graph becomes that of the new file, whose bytes are in *inlined; the one before is in
+   *with_calls. Otherwise nothing changes, and *with_calls stays NULL. */
+int conversion_inline(onnx_graph **graph, byte_array *inlined, onnx_graph **with_calls);
+
 /* Opens the model for evaluation, and runs it once on the first samples. */
 int conversion_open(conversion *c, const onnx_graph *graph);
+/* Fails unless the model that is open computes the bits of this one, whose functions it has in
+   place of their calls, from the first samples of the test part. Says that it does. */
+int conversion_check_inlined(conversion *c, const onnx_graph *with_calls);
 void conversion_close(conversion *c);
 /* Adds the ways: the cold swap, fitted ReLUs, biases, refits. */
 int conversion_make(conversion *c);

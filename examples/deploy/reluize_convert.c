@@ -6,10 +6,11 @@
    MAP
        [1] EVALUATION   samples through a model
        [2] OUTPUTS      which one is scored, and which of its dimensions are classes
-       [3] DIFFERENCES  sums over the test part: flips, changes, divergence, scores
-       [4] WAYS         a file in memory that takes the place of the original
-       [5] CONVERSION   gates replaced, matrices refitted
-       [6] CHOICE       the way that is written after fine-tuning */
+       [3] FUNCTIONS OF THE MODEL  in place of their calls
+       [4] DIFFERENCES  sums over the test part: flips, changes, divergence, scores
+       [5] WAYS         a file in memory that takes the place of the original
+       [6] CONVERSION   gates replaced, matrices refitted
+       [7] CHOICE       the way that is written after fine-tuning */
 #include "reluize.h"
 #include <math.h>
 
@@ -188,26 +189,32 @@ static int try_one(conversion *c)
     return 0;
 }
 
-/* Says where the file draws random numbers: its outputs then differ at every evaluation. */
+/* Returns whether input k of a node is a constant that is not above 0, such as false. */
+static int is_off(const conversion *c, const onnx_node *n, int k)
+{
+    const onnx_tensor *x = k < n->inputs && n->input[k] >= 0 ? c->run->constant[n->input[k]] : NULL;
+    return x && x->count == 1 && !(onnx_tensor_real(x, 0) > 0);
+}
+
+/* Says where the file draws random numbers: its outputs then differ at every evaluation. Dropout
+   draws none where its ratio is 0 or it is not in training mode. */
 static void note_random(conversion *c)
 {
     int i;
     for (i = 0; i < c->graph->top.nodes; i++) {
         const onnx_node *n = c->graph->top.node + i;
-        const onnx_tensor *training = NULL;
         const deploy_span *name;
         if (onnx_run_is_pure(n) || !n->outputs || n->output[0] < 0)
             continue;
-        name = &c->graph->value[n->output[0]].name;
-        if (onnx_is(&n->op, "Dropout"))
-            training = c->run->constant[n->input[2]];
-        if (training && training->count == 1 && !(onnx_tensor_real(training, 0) > 0))
+        if (onnx_is(&n->op, "Dropout") && (is_off(c, n, 1) || is_off(c, n, 2)))
             continue;
+        name = &c->graph->value[n->output[0]].name;
         conversion_note(c,
                         "'%.*s' (%.*s) draws random numbers at each evaluation, so that every "
                         "change in this report contains theirs: export the model for inference.",
                         (int)(name->n < 80 ? name->n : 80), (const char *)name->p, (int)n->op.n,
                         (const char *)n->op.p);
+        c->draws = 1;
         return;
     }
 }
@@ -230,7 +237,92 @@ int conversion_open(conversion *c, const onnx_graph *graph)
     return bad;
 }
 
-/* ---- [3] DIFFERENCES ---- */
+/* ---- [3] FUNCTIONS OF THE MODEL ---- */
+
+/* Returns whether there is a gate that can be replaced; -1 after an error, which is printed. */
+static int has_gate(const onnx_graph *graph)
+{
+    const onnx_run_options o = run_options();
+    char message[160];
+    onnx_gates found;
+    onnx_run *run = onnx_run_begin(graph, &o, message);
+    int k, bad, gates = 0;
+    if (!run) {
+        fail("%s: %s", option.model, message);
+        return -1;
+    }
+    bad = onnx_gates_find(&found, run);
+    if (bad)
+        fail("%s: %s", option.model, run->message);
+    for (k = 0; !bad && k < found.gates; k++)
+        gates |= found.gate[k].kind == ONNX_GATE_SMOOTH
+                 || (found.gate[k].kind == ONNX_GATE_LEAKY && option.leaky);
+    if (!bad)
+        onnx_gates_free(&found);
+    onnx_run_end(run);
+    return bad ? -1 : gates;
+}
+
+int conversion_inline(onnx_graph **graph, byte_array *inlined, onnx_graph **with_calls)
+{
+    char message[160];
+    onnx_graph *g;
+    int gates;
+    if (!(*graph)->functions)
+        return 0;
+    if (onnx_graph_inline(*graph, append, inlined, message))
+        return fail("%s: %s", option.model, message);
+    g = onnx_graph_open(inlined->p, inlined->n, read_external, NULL, message);
+    if (!g)
+        return fail("%s: with its functions in place of their calls: %s", option.model, message);
+    gates = has_gate(g);
+    if (gates <= 0) {
+        onnx_graph_close(g);
+        return gates < 0;
+    }
+    *with_calls = *graph;
+    *graph = g;
+    return 0;
+}
+
+static int is_same_tensor(const onnx_tensor *a, const onnx_tensor *b)
+{
+    if (!a || !b || a->type != b->type || a->rank != b->rank
+        || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim))
+        return 0;
+    return a->type == ONNX_STRING || a->type >= ONNX_SEQUENCE
+           || !memcmp(a->data, b->data, a->count * onnx_type_bytes(a->type));
+}
+
+int conversion_check_inlined(conversion *c, const onnx_graph *with_calls)
+{
+    const onnx_run_options o = run_options();
+    const size_t samples = data_batch_size(EVALUATION_BATCH);
+    const onnx_graph *g = c->graph;
+    char message[160];
+    onnx_run *run = onnx_run_begin(with_calls, &o, message);
+    int k, bad;
+    if (!run)
+        return fail("%s: %s", option.model, message);
+    bad = conversion_evaluate(c, c->run, TEST, NULL, 0, samples)
+          || conversion_evaluate(c, run, TEST, NULL, 0, samples);
+    for (k = 0; k < g->top.outputs && !bad && !c->draws; k++) {
+        const onnx_value *v = g->value + g->top.output[k];
+        if (!is_same_tensor(onnx_run_get(c->run, g->top.output[k]),
+                            onnx_run_get(run, with_calls->top.output[k])))
+            bad =
+                fail("%s: its functions in place of their calls compute another '%.*s'",
+                     option.model, (int)(v->name.n < 80 ? v->name.n : 80), (const char *)v->name.p);
+    }
+    onnx_run_end(run);
+    onnx_run_clear(c->run);
+    if (!bad)
+        conversion_note(c, "The functions of the model (%d) stand in place of their calls%s.",
+                        with_calls->functions, c->draws ? "" : "; this computes the same bits");
+    return bad;
+}
+
+/* ---- [4] DIFFERENCES ---- */
 
 /* Sums over the test part. */
 typedef struct {
@@ -680,7 +772,7 @@ double conversion_difference(const conversion *c, const onnx_tensor *a, const on
     return counted ? sum / (double)counted : 0;
 }
 
-/* ---- [4] WAYS ---- */
+/* ---- [5] WAYS ---- */
 
 int append(const void *p, size_t n, void *user)
 {
@@ -755,7 +847,7 @@ void conversion_note(conversion *c, const char *format, ...)
     c->notes++;
 }
 
-/* ---- [5] CONVERSION ---- */
+/* ---- [6] CONVERSION ---- */
 
 static int tell_progress(double done, double total, const char *what, void *user)
 {
@@ -1156,7 +1248,7 @@ int conversion_make(conversion *c)
     return 0;
 }
 
-/* ---- [6] CHOICE ---- */
+/* ---- [7] CHOICE ---- */
 
 int conversion_choose(conversion *c)
 {

@@ -257,7 +257,8 @@ static void put_numbers(FILE *f, const char *key, const float *x, size_t n, size
 }
 
 /* ---- [3] OPENING ---- */
-static onnx_graph *graph;
+static onnx_graph *graph, *with_calls; /* with_calls: before its functions took their places */
+static byte_array inlined;
 static unsigned char *model;
 static size_t model_bytes;
 
@@ -348,6 +349,8 @@ PAGE(int, open_model)(const char *name)
     graph = onnx_graph_open(model, model_bytes, read_external, NULL, why);
     if (!graph)
         return fail("%s: %s", name, why);
+    if (conversion_inline(&graph, &inlined, &with_calls))
+        return 1;
     memset(&o, 0, sizeof o);
     o.memory = (size_t)(option.memory * 1e9);
     run = onnx_run_begin(graph, &o, why);
@@ -696,7 +699,8 @@ PAGE(int, convert)(void)
     text t;
     int w;
     tell_stage("reading");
-    if (data_open_all(graph, "") || conversion_open(&job, graph))
+    if (data_open_all(graph, "") || conversion_open(&job, graph)
+        || (with_calls && conversion_check_inlined(&job, with_calls)))
         return 1;
     tell_stage("converting");
     if (conversion_make(&job))
