@@ -400,15 +400,15 @@ static onnx_tensor *onnx_gates_evaluate(const onnx_gate *gate, onnx_run *run, on
 int onnx_gate_values(const onnx_gate *gate, onnx_run *run, const float *z, float *y, size_t n)
 {
     int64_t dim[ONNX_MOST_RANK];
-    const int rank = 1 - gate->axis;
+    const int rank = gate->rank > 1 - gate->axis ? gate->rank : 1 - gate->axis;
     onnx_tensor *x, *f = NULL;
     size_t i;
     int k;
     for (k = 0; k < rank; k++)
         dim[k] = 1;
     dim[0] = (int64_t)n;
-    if (rank > 1)
-        dim[1] = (int64_t)gate->channels;
+    if (gate->axis)
+        dim[rank + gate->axis] = (int64_t)gate->channels;
     x = onnx_tensor_make(run, gate->type, rank, dim);
     if (x) {
         for (i = 0; i < x->count; i++)
@@ -434,6 +434,7 @@ static const char *onnx_gates_axis(const onnx_gates_look *l, onnx_gate *gate)
 {
     int i, k, d;
     gate->axis = 0;
+    gate->rank = 1;
     gate->channels = 1;
     for (i = 0; i < gate->count; i++) {
         const onnx_node *n = l->graph->top.node + gate->nodes[i];
@@ -443,6 +444,8 @@ static const char *onnx_gates_axis(const onnx_gates_look *l, onnx_gate *gate)
             return "a normalisation is between its nodes";
         for (k = 0; k < n->inputs; k++) {
             const onnx_tensor *c = n->input[k] < 0 ? NULL : l->run->constant[n->input[k]];
+            if (c && c->rank > gate->rank)
+                gate->rank = c->rank;
             for (d = 0; c && d < c->rank; d++) {
                 if (c->dim[d] == 1)
                     continue;
@@ -576,7 +579,9 @@ static onnx_gate_kind onnx_gates_class(const onnx_gates_curve *c, double *alpha,
     scale = fabs(*alpha) + fabs(*below);
     if (onnx_gates_is_pieces(c)) {
         const int simple = up && down && *below == 0 && *gamma == 0 && *limit == 0 && *alpha != 0;
-        const int bent = up && down && *alpha * *below > 0 && *gamma == 0 && *limit == 0;
+        /* a learned slope of PRelu may be below 0; the absolute value is no leaky form */
+        const int leaky = *alpha * *below > 0 || (*below != 0 && fabs(*below) < fabs(*alpha));
+        const int bent = up && down && leaky && *gamma == 0 && *limit == 0;
         for (i = 0; i < ONNX_GATES_GRID; i++) {
             const double x = (double)c->z[i], line = x > 0 ? *alpha * x : *below * x;
             linear &= fabs((double)c->f[i] - line) <= 1e-5 * (1 + fabs(line));

@@ -45,6 +45,7 @@ typedef struct {
                             "unnamed" */
     int axis;            /* along which its constants differ, counted from the last dimension as
                             -1, -2, ...; 0: they are scalars */
+    int rank;            /* the most dimensions of a constant; z has as many when it is evaluated */
     size_t channels;     /* 1, or the size of that axis */
     const double *alpha; /* by channel: its slope towards +∞ */
     const double *gamma; /* by channel: f(z) - α z there */

@@ -599,6 +599,21 @@ def test_several():
         "a leaky form with two pieces is exact, and the report counts its one ReLU", lines)
 
 
+def test_slopes():
+    """PReLU before a convolution as PyTorch exports it: one learned slope for all channels, and one for each, some below 0."""
+    data = normal(64, 3, 6, 6)
+    for name, slope in (("one slope", [[[0.3]]]), ("slopes of both signs", np.linspace(0.4, -0.2, 8).reshape(8, 1, 1))):
+        m = Model([3, 6, 6])
+        z = m.put("Conv", "x", normal(8, 3, 1, 1), name="z", kernel_shape=[1, 1])
+        m.put("Conv", m.put("PRelu", z, slope, name="gate"), normal(4, 8, 3, 3, scale=0.3), name="y", kernel_shape=[3, 3])
+        file = f"slopes{len(np.ravel(slope))}"
+        m.save(file)
+        model, lines = convert(file, data, "--relus", "2", "--leaky")
+        say(gate_line(lines).startswith("gate z -> gate: leaky ReLU, leaky,"), f"PRelu of {name} is found", lines)
+        say(model and ops(model).count("Relu") == 1 and "PRelu" not in ops(model) and float(gate_line(lines).split("error ")[1]) < 1e-6,
+            f"PRelu of {name} is exact as a ReLU and a line", lines)
+
+
 def evaluate(model, x):
     """The file's outputs by NumPy, of the operators that gates become and of MatMul."""
     values = {"": None, "x": x, **constants_of(model)}
@@ -751,6 +766,7 @@ test_recurrent("GRU", 3)
 test_recurrent("RNN", 1)
 test_shared_and_half()
 test_several()
+test_slopes()
 test_errors()
 test_fitted()
 test_drift()
