@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     return fclose(out) != 0;
 }
 C
-for name in perceptron images; do
+for name in perceptron images normalised; do
     for relus in 2 3; do
         net=${name}$relus
         $out/reluize $out/$name.onnx --data $out/$name.npy --relus $relus -o $out/$net.onnx --c $out/$net.c --c8 $out/${net}_8.c --h \

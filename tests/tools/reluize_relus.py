@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
 # reluize_relus.py FOLDER: writes ONNX files and their inputs: a perceptron and a convolutional network with SiLU, the first one also
 # with external data and with weights of 8 bits; perceptrons with leaky ReLUs, tanh, dropout, an infinite output, strange names; a
-# network whose output is an image of one channel; one with several rows for each sample, whose first column is a score.
+# network whose output is an image of one channel; one with several rows for each sample, whose first column is a score; a perceptron
+# that normalises its inputs.
 # reluize_relus.py FOLDER NAME OTHER.npy BOUND: compares the values of NAME.y.npy with others; fails if they differ by more than
 # BOUND of the largest.
 import sys
@@ -94,6 +95,9 @@ if len(sys.argv) == 2:
         for names in node.input, node.output:
             names[:] = ["v" * 10000 if name == "v0" else name for name in names]
     onnx.save(long, f"{folder}/long.onnx")
+    # what a policy of reinforcement learning does to its observations first
+    save("normalised", [16], [("Sub", [normal(1, 16, scale=0.5)], {}), ("Div", [random.uniform(0.5, 1.5, (1, 16)).astype(np.float32)], {}),
+                              *perceptron])
 else:
     a = np.load(f"{folder}/{sys.argv[2]}.y.npy")
     b = np.load(f"{folder}/{sys.argv[3]}").reshape(a.shape)
