@@ -79,6 +79,9 @@ static void read_strided(float *out, size_t out_row, size_t i, size_t rows, size
     }
 }
 
+/* The floats in front of each matrix, which move its first element within a cache line. */
+static size_t shift;
+
 /* Allocates exactly as many floats as the strides reach, so that sanitizers and valgrind report
    every access beyond them. */
 static lgelu_matrix make(size_t rows, size_t cols, int transposed, size_t pad, size_t step)
@@ -90,12 +93,12 @@ static lgelu_matrix make(size_t rows, size_t cols, int transposed, size_t pad, s
     x.row_stride = transposed ? step : cols * step + pad;
     x.col_stride = transposed ? rows * step + pad : step;
     n = rows && cols ? (rows - 1) * x.row_stride + (cols - 1) * x.col_stride + 1 : 1;
-    p = (float *)malloc(n * sizeof *p);
+    p = (float *)malloc((shift + n) * sizeof *p);
     if (!p)
         abort();
-    for (i = 0; i < n; i++)
+    for (i = 0; i < shift + n; i++)
         p[i] = number();
-    x.x = p;
+    x.x = p + shift;
     return x;
 }
 
@@ -105,7 +108,7 @@ static void drop(lgelu_matrix x)
         const float *c;
         float *p;
     } u;
-    u.c = x.x;
+    u.c = x.x - shift;
     free(u.p);
 }
 
@@ -409,6 +412,15 @@ int main(int argc, char **argv)
         good &= shape_agrees(64, 290, 260, mode, (mode + 2) % 3, 0, 1, 0, 0);
     }
     check(good, "gemm panel by panel", "see above");
+    /* Columns that are 4 KiB apart, of few rows: they are read from their first whole line on. */
+    for (good = 1, shift = 0; shift < 16; shift += brief ? 5 : 1) {
+        start = (int)(shift % 3);
+        good &= shape_agrees(1, 50, 1024, 2, start, 0, 1, 0, 0);
+        good &= shape_agrees(2, 40, 1000, 2, start, 24, 1, 0, 0);
+        good &= shape_agrees(5 + shift % 4, 33, 1021, 2 + (int)(shift & 1), start, 3, 1, 0, 0);
+    }
+    shift = 0;
+    check(good, "gemm of columns 4 KiB apart", "see above");
     /* One block, which is too small to be halved, although it is much work. */
     if (!brief)
         check(shape_agrees(1, 32, 140000, 0, 0, 0, 1, 0, 1), "gemm of a long sum", "see above");
