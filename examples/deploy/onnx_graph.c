@@ -164,6 +164,27 @@ static int64_t onnx_elements(onnx_fields r, size_t width)
     return more ? -1 : n;
 }
 
+/* Returns an empty text, which is a name that is left out. */
+static deploy_span onnx_no_name(void)
+{
+    deploy_span s;
+    s.p = (const unsigned char *)"";
+    s.n = 0;
+    return s;
+}
+
+/* Returns the text of a field of a message, which is empty if there is none. */
+static deploy_span onnx_text_of(deploy_span proto, int field)
+{
+    onnx_fields r = onnx_fields_of(proto);
+    deploy_span text = onnx_no_name();
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, field, 2))
+            text = r.in;
+    }
+    return text;
+}
+
 /* ---- [2] MEMORY ---- */
 
 enum {
@@ -1691,14 +1712,23 @@ int onnx_graph_find(const onnx_graph *g, const char *name)
     return memory->slots ? onnx_lookup(g, memory, &span, 0, &slot) : -1;
 }
 
-const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name)
+static const onnx_attribute *onnx_named_attribute(const onnx_attribute *list, int count,
+                                                  const deploy_span *name)
 {
     int k;
-    for (k = 0; k < n->attributes; k++) {
-        if (onnx_is(&n->attribute[k].name, name))
-            return n->attribute + k;
+    for (k = 0; k < count; k++) {
+        if (onnx_same(&list[k].name, name))
+            return list + k;
     }
     return NULL;
+}
+
+const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name)
+{
+    deploy_span text;
+    text.p = (const unsigned char *)name;
+    text.n = strlen(name);
+    return onnx_named_attribute(n->attribute, n->attributes, &text);
 }
 
 const onnx_function *onnx_graph_called(const onnx_graph *g, const onnx_node *n)
@@ -1708,17 +1738,6 @@ const onnx_function *onnx_graph_called(const onnx_graph *g, const onnx_node *n)
         if (onnx_same(&g->function[k].name, &n->op)
             && onnx_same(&g->function[k].domain, &n->domain))
             return g->function + k;
-    }
-    return NULL;
-}
-
-static const onnx_attribute *onnx_named_attribute(const onnx_attribute *list, int count,
-                                                  const deploy_span *name)
-{
-    int k;
-    for (k = 0; k < count; k++) {
-        if (onnx_same(&list[k].name, name))
-            return list + k;
     }
     return NULL;
 }
@@ -2647,13 +2666,8 @@ static void onnx_emit_constant_field(onnx_sink *s, const onnx_fields *r, const u
 static void onnx_emit_input_field(onnx_sink *s, const onnx_fields *r, const unsigned char **done)
 {
     const onnx_memory *memory = (const onnx_memory *)s->e->g->memory;
-    onnx_fields info = onnx_fields_of(r->in);
-    deploy_span name = { NULL, 0 };
+    const deploy_span name = onnx_text_of(r->in, 1);
     size_t slot;
-    while (onnx_next(&info)) {
-        if (onnx_field_is(&info, 1, 2))
-            name = info.in;
-    }
     if (onnx_change_at(s, ONNX_DROP_INPUT, onnx_lookup(s->e->g, memory, &name, 0, &slot), 0))
         onnx_emit_before(s, r, done);
 }
@@ -2737,14 +2751,6 @@ typedef struct {
     int stays, failed; /* a call stays; out of memory */
     int nodes;         /* so far */
 } onnx_inliner;
-
-static deploy_span onnx_no_name(void)
-{
-    deploy_span s;
-    s.p = (const unsigned char *)"";
-    s.n = 0;
-    return s;
-}
 
 /* Returns what a value is called in the file that is written. */
 static deploy_span onnx_inlined_name(const onnx_inliner *w, int value)
@@ -2935,13 +2941,8 @@ static void onnx_put_call(onnx_inliner *w, const onnx_function_call *outer, cons
 static int onnx_value_named(const onnx_inliner *w, const onnx_subgraph *s, deploy_span proto,
                             int name_field)
 {
-    onnx_fields r = onnx_fields_of(proto);
-    deploy_span name = onnx_no_name();
+    const deploy_span name = onnx_text_of(proto, name_field);
     size_t slot;
-    while (onnx_next(&r)) {
-        if (onnx_field_is(&r, name_field, 2))
-            name = r.in;
-    }
     return onnx_lookup(w->g, (const onnx_memory *)w->g->memory, &name, s->scope, &slot);
 }
 
@@ -2988,25 +2989,16 @@ static void onnx_put_graph(onnx_inliner *w, const onnx_function_call *in, const 
     }
 }
 
-/* Returns whether an OperatorSetIdProto is that of this domain. */
-static int onnx_opset_is_of(deploy_span proto, const deploy_span *domain)
-{
-    onnx_fields r = onnx_fields_of(proto);
-    deploy_span found = onnx_no_name();
-    while (onnx_next(&r)) {
-        if (onnx_field_is(&r, 1, 2))
-            found = onnx_domain(r.in);
-    }
-    return onnx_same(&found, domain);
-}
-
 /* Returns whether a ModelProto declares the opset of a domain. */
 static int onnx_declares(deploy_span model, const deploy_span *domain)
 {
     onnx_fields r = onnx_fields_of(model);
     while (onnx_next(&r)) {
-        if (onnx_field_is(&r, 8, 2) && onnx_opset_is_of(r.in, domain))
-            return 1;
+        if (onnx_field_is(&r, 8, 2)) {
+            const deploy_span found = onnx_domain(onnx_text_of(r.in, 1));
+            if (onnx_same(&found, domain))
+                return 1;
+        }
     }
     return 0;
 }
@@ -3016,14 +3008,10 @@ static void onnx_put_opsets(onnx_bytes *b, const onnx_function *f)
 {
     onnx_fields r = onnx_fields_of(f->body.proto);
     while (onnx_next(&r)) {
-        onnx_fields opset = onnx_fields_of(r.in);
-        deploy_span domain = onnx_no_name(), model;
+        deploy_span domain, model;
         if (!onnx_field_is(&r, 9, 2))
             continue;
-        while (onnx_next(&opset)) {
-            if (onnx_field_is(&opset, 1, 2))
-                domain = onnx_domain(opset.in);
-        }
+        domain = onnx_domain(onnx_text_of(r.in, 1));
         model.p = b->p;
         model.n = b->n;
         if (!onnx_declares(model, &domain))

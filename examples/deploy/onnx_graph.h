@@ -245,8 +245,9 @@ int onnx_constant_read(const onnx_constant *c, void *to);
 
 /* Writes the same network without functions of the model: in place of each call stand the nodes of
    its function, with names that no other value or node has. What does not call stays as it is.
-   A call also stays if its function declares another opset of ai.onnx than the model, or if it
-   names more inputs or outputs than the function has; then the functions stay as well. Returns a
+   A call also stays if its function declares another opset of ai.onnx than the model, if it names
+   more inputs or outputs than the function has, or if it leaves out an input that the function
+   returns; then the functions stay as well. Returns a
    status with one line in message (160 bytes): LGELU_E_FILE if write failed or the file would have
    2 GiB or a million nodes, or more, LGELU_E_MEMORY. */
 lgelu_status onnx_graph_inline(const onnx_graph *g, lgelu_write *write, void *user, char *message);

@@ -2471,8 +2471,8 @@ static int onnx_can_be_bias(onnx_model *m, const onnx_item *x, const onnx_item *
     const onnx_layer *l = m->layer + x->layer;
     const int has_weights =
         l->op == LGELU_OP_LINEAR || l->op == LGELU_OP_CONV || l->op == LGELU_OP_GROUP_NORM;
-    /* as a rule a factor follows what is added to an input: one convolution has both, which C files
-       and int8 support as they don't learned positions */
+    /* What is added to an input is usually followed by a factor. One convolution holds both. C
+       files and int8 support it, and no learned positions. */
     const int given = l->op == LGELU_OP_INPUT && !m->own;
     if (!onnx_is_per_channel(m, x, b) || (l->shape[0] * l->shape[1] == 1 && !has_weights && !given))
         return 0;

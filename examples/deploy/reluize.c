@@ -602,10 +602,10 @@ static int run_job(job *j, const char *program)
 {
     conversion *c = &j->c;
     return read_model(j) || conversion_inline(&j->graph, &j->inlined, &j->with_calls)
-           || data_open_all(j->graph, program) || try_outputs(j) || conversion_open(c, j->graph)
-           || (j->with_calls && conversion_check_inlined(c, j->with_calls)) || conversion_make(c)
-           || check_strict(c) || (option.epochs && network_tune(c)) || conversion_choose(c)
-           || make_files(j) || conversion_measure(c) || stopped || write_files(j);
+           || data_open_all(j->graph, program) || try_outputs(j)
+           || conversion_open(c, j->graph, j->with_calls) || conversion_make(c) || check_strict(c)
+           || (option.epochs && network_tune(c)) || conversion_choose(c) || make_files(j)
+           || conversion_measure(c) || stopped || write_files(j);
 }
 
 static void free_job(job *j)

@@ -243,11 +243,9 @@ typedef struct {
    *with_calls. Otherwise nothing changes, and *with_calls stays NULL. */
 int conversion_inline(onnx_graph **graph, byte_array *inlined, onnx_graph **with_calls);
 
-/* Opens the model for evaluation, and runs it once on the first samples. */
-int conversion_open(conversion *c, const onnx_graph *graph);
-/* Fails unless the model that is open computes the bits of this one, whose functions it has in
-   place of their calls, from the first samples of the test part. Says that it does. */
-int conversion_check_inlined(conversion *c, const onnx_graph *with_calls);
+/* Opens the model for evaluation, and runs it once on the first samples. Unless with_calls is NULL,
+   fails if that computes other bits from them, and says that it does not. */
+int conversion_open(conversion *c, const onnx_graph *graph, const onnx_graph *with_calls);
 void conversion_close(conversion *c);
 /* Adds the ways: the cold swap, fitted ReLUs, biases, refits. */
 int conversion_make(conversion *c);

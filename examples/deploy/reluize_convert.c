@@ -6,11 +6,12 @@
    MAP
        [1] EVALUATION   samples through a model
        [2] OUTPUTS      which one is scored, and which of its dimensions are classes
-       [3] FUNCTIONS OF THE MODEL  in place of their calls
-       [4] DIFFERENCES  sums over the test part: flips, changes, divergence, scores
-       [5] WAYS         a file in memory that takes the place of the original
-       [6] CONVERSION   gates replaced, matrices refitted
-       [7] CHOICE       the way that is written after fine-tuning */
+       [3] FUNCTIONS    of the model, in place of their calls
+       [4] OPENING      the model, run once on the first samples
+       [5] DIFFERENCES  sums over the test part: flips, changes, divergence, scores
+       [6] WAYS         a file in memory that takes the place of the original
+       [7] CONVERSION   gates replaced, matrices refitted
+       [8] CHOICE       the way that is written after fine-tuning */
 #include "reluize.h"
 #include <math.h>
 
@@ -219,25 +220,7 @@ static void note_random(conversion *c)
     }
 }
 
-int conversion_open(conversion *c, const onnx_graph *graph)
-{
-    const onnx_run_options o = run_options();
-    char message[160];
-    int bad;
-    c->graph = graph;
-    c->run = onnx_run_begin(graph, &o, message);
-    if (!c->run)
-        return fail("%s: %s", option.model, message);
-    if (graph->top.outputs < 1 || graph->top.outputs > MOST_OUTPUTS)
-        return fail("%s: expected 1 to %d outputs, found %d", option.model, MOST_OUTPUTS,
-                    graph->top.outputs);
-    bad = (try_first(c) && try_one(c)) || choose_output(c, data_batch_size(EVALUATION_BATCH));
-    note_random(c);
-    onnx_run_clear(c->run);
-    return bad;
-}
-
-/* ---- [3] FUNCTIONS OF THE MODEL ---- */
+/* ---- [3] FUNCTIONS ---- */
 
 /* Returns whether there is a gate that can be replaced; -1 after an error, which is printed. */
 static int has_gate(const onnx_graph *graph)
@@ -294,18 +277,18 @@ static int is_same_tensor(const onnx_tensor *a, const onnx_tensor *b)
            || !memcmp(a->data, b->data, a->count * onnx_type_bytes(a->type));
 }
 
-int conversion_check_inlined(conversion *c, const onnx_graph *with_calls)
+/* Fails unless the first samples give the bits that c->run has computed from them, whose graph has
+   the functions of this one in place of their calls. Says that they do. */
+static int check_inlined(conversion *c, const onnx_graph *with_calls)
 {
     const onnx_run_options o = run_options();
-    const size_t samples = data_batch_size(EVALUATION_BATCH);
     const onnx_graph *g = c->graph;
     char message[160];
     onnx_run *run = onnx_run_begin(with_calls, &o, message);
     int k, bad;
     if (!run)
         return fail("%s: %s", option.model, message);
-    bad = conversion_evaluate(c, c->run, TEST, NULL, 0, samples)
-          || conversion_evaluate(c, run, TEST, NULL, 0, samples);
+    bad = conversion_evaluate(c, run, TEST, NULL, 0, data_batch_size(EVALUATION_BATCH));
     for (k = 0; k < g->top.outputs && !bad && !c->draws; k++) {
         const onnx_value *v = g->value + g->top.output[k];
         if (!is_same_tensor(onnx_run_get(c->run, g->top.output[k]),
@@ -315,14 +298,34 @@ int conversion_check_inlined(conversion *c, const onnx_graph *with_calls)
                      option.model, (int)(v->name.n < 80 ? v->name.n : 80), (const char *)v->name.p);
     }
     onnx_run_end(run);
-    onnx_run_clear(c->run);
     if (!bad)
         conversion_note(c, "The functions of the model (%d) stand in place of their calls%s.",
                         with_calls->functions, c->draws ? "" : "; this computes the same bits");
     return bad;
 }
 
-/* ---- [4] DIFFERENCES ---- */
+/* ---- [4] OPENING ---- */
+
+int conversion_open(conversion *c, const onnx_graph *graph, const onnx_graph *with_calls)
+{
+    const onnx_run_options o = run_options();
+    char message[160];
+    int bad;
+    c->graph = graph;
+    c->run = onnx_run_begin(graph, &o, message);
+    if (!c->run)
+        return fail("%s: %s", option.model, message);
+    if (graph->top.outputs < 1 || graph->top.outputs > MOST_OUTPUTS)
+        return fail("%s: expected 1 to %d outputs, found %d", option.model, MOST_OUTPUTS,
+                    graph->top.outputs);
+    bad = (try_first(c) && try_one(c)) || choose_output(c, data_batch_size(EVALUATION_BATCH));
+    note_random(c);
+    bad = bad || (with_calls && check_inlined(c, with_calls));
+    onnx_run_clear(c->run);
+    return bad;
+}
+
+/* ---- [5] DIFFERENCES ---- */
 
 /* Sums over the test part. */
 typedef struct {
@@ -772,7 +775,7 @@ double conversion_difference(const conversion *c, const onnx_tensor *a, const on
     return counted ? sum / (double)counted : 0;
 }
 
-/* ---- [5] WAYS ---- */
+/* ---- [6] WAYS ---- */
 
 int append(const void *p, size_t n, void *user)
 {
@@ -847,7 +850,7 @@ void conversion_note(conversion *c, const char *format, ...)
     c->notes++;
 }
 
-/* ---- [6] CONVERSION ---- */
+/* ---- [7] CONVERSION ---- */
 
 static int tell_progress(double done, double total, const char *what, void *user)
 {
@@ -1248,7 +1251,7 @@ int conversion_make(conversion *c)
     return 0;
 }
 
-/* ---- [7] CHOICE ---- */
+/* ---- [8] CHOICE ---- */
 
 int conversion_choose(conversion *c)
 {

@@ -699,8 +699,7 @@ PAGE(int, convert)(void)
     text t;
     int w;
     tell_stage("reading");
-    if (data_open_all(graph, "") || conversion_open(&job, graph)
-        || (with_calls && conversion_check_inlined(&job, with_calls)))
+    if (data_open_all(graph, "") || conversion_open(&job, graph, with_calls))
         return 1;
     tell_stage("converting");
     if (conversion_make(&job))
