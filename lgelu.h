@@ -16173,14 +16173,12 @@ static LGELU__TARGET void LGELU__FN(column_sums)(float *sum, const float *x, siz
    tile. One or two rows take two vectors of columns side by side, since two chains of fmas overlap.
    The second vector is `lag` elements of k behind the first: where columns are a multiple of 4 KiB
    apart, their cache lines would otherwise replace each other. Five or seven rows process their
-   last one twice. */
-
-LGELU__WORD void LGELU__FN(few)(size_t m, size_t vectors, const lgelu_product *job, const float *a,
-                                size_t last, const float *b, float *sums)
+   last one twice. k is a multiple of v_deep. */
+LGELU__WORD void LGELU__FN(few)(size_t m, size_t vectors, const lgelu_product *job, size_t k,
+                                const float *a, size_t last, const float *b, float *sums)
 {
     enum { lag = 64 };
-    const size_t a_row = job->a.row_stride, a_col = job->a.col_stride, b_col = job->b.col_stride,
-                 k = job->k / v_deep * v_deep;
+    const size_t a_row = job->a.row_stride, a_col = job->a.col_stride, b_col = job->b.col_stride;
     const float *low = a + last * a_row;
     v_t sum[8], t[v_deep];
     size_t i, l, q, v, step;
@@ -16234,15 +16232,17 @@ LGELU__WORD void LGELU__FN(few)(size_t m, size_t vectors, const lgelu_product *j
 #else
 #define LGELU__FEW_LINKAGE LGELU__WORD
 #endif
-#define LGELU__FEW(vectors, r)                                                              \
-    LGELU__FEW_LINKAGE void LGELU__FN(few##vectors##_##r)(                                  \
-        const lgelu_product *job, const float *a, size_t last, const float *b, float *sums) \
-    {                                                                                       \
-        LGELU__FN(few)(r, vectors, job, a, last, b, sums);                                  \
+#define LGELU__FEW(vectors, r)                                                                \
+    LGELU__FEW_LINKAGE void LGELU__FN(few##vectors##_##r)(const lgelu_product *job, size_t k, \
+                                                          const float *a, size_t last,        \
+                                                          const float *b, float *sums)        \
+    {                                                                                         \
+        LGELU__FN(few)(r, vectors, job, k, a, last, b, sums);                                 \
     }
-#define LGELU__CASE(vectors, r)                                                                    \
-    case 8 * vectors + r:                                                                          \
-        LGELU__FN(few##vectors##_##r)(&body, a + head * job->a.col_stride, m - 1, b + head, sums); \
+#define LGELU__CASE(vectors, r)                                                  \
+    case 8 * vectors + r:                                                        \
+        LGELU__FN(few##vectors##_##r)                                            \
+        (job, tail - head, a + head * job->a.col_stride, m - 1, b + head, sums); \
         break;
 #if v_few > 2
 #define LGELU__HEIGHTS(X) X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(1, 6) X(1, 8) X(2, 1) X(2, 2)
@@ -16298,10 +16298,8 @@ static LGELU__TARGET void LGELU__FN(few_rows)(const lgelu_product *job, size_t f
 {
     enum { most = v_few };
     const size_t head = LGELU__FN(few_head)(job), tail = job->k - (job->k - head) % v_deep;
-    lgelu_product body = *job;
     float sums[(most + 2) * v_lanes];
     size_t i, j, v, m, row, again, high, vectors, wide;
-    body.k = tail - head;
     for (j = first; j < end; j += wide) {
         vectors = job->m <= 2 && end - j >= 2 * v_lanes ? 2 : 1;
         wide = vectors * v_lanes;
