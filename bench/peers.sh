@@ -15,7 +15,8 @@ cores=$(nproc 2>/dev/null || echo 1)
 export OMP_WAIT_POLICY=passive
 lines=$(mktemp)
 busy=$(mktemp)
-trap 'rm -f "$lines" "$busy"' EXIT INT TERM
+kernels=$(mktemp)
+trap 'rm -f "$lines" "$busy" "$kernels"' EXIT INT TERM
 
 torch=0
 if "$python" -c 'import torch' 2>/dev/null; then
@@ -205,7 +206,72 @@ int8() {
     told_busy
 }
 
+# the first table of README.md and of bench/README.md, in Markdown: one thread of this machine
+summary() {
+    : > "$lines"
+    export OMP_NUM_THREADS=1
+    have_runtime=0
+    runtime > /dev/null && have_runtime=1
+    for round in $(seq "$rounds"); do
+        "$build/kernels" --json "$kernels" > /dev/null
+        cat "$kernels" >> "$lines"
+        [ $have_runtime = 0 ] || for model in resnet gpt; do for which in ours runtime; do
+            "$build/onnx" $which $model 1 | sed "s/$/ inference $model/" >> "$lines"
+        done; done
+        [ $torch = 0 ] || for model in step resnet 'gpt 65'; do
+            "$build/${model% 65}" $([ "$model" != 'gpt 65' ] || echo 65) 3 | sed "s/$/ training ${model% 65}/" >> "$lines"
+            "$python" "${model% 65}.py" 1 $([ "$model" != 'gpt 65' ] || echo 65) 3 | sed "s/$/ training ${model% 65}/" >> "$lines"
+        done
+    done
+    echo
+    awk '
+    function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
+    function text(name,   s) { s = $0; sub(".*\"" name "\": \"", "", s); sub("\".*", "", s); return s }
+    function release(peer) { sub(/\.[0-9]+[a-z0-9]*$/, "", peer); return peer }
+    function least(key, value) { if (!(key in best) || value < best[key]) best[key] = value }
+    /"group"/ && field("n") == 3072 && text("data") == "N(0,1)" {
+        name = text("name")
+        if (name ~ /^lgelu_/) { name = "ours " field("isa"); fastest = field("isa") }
+        least(field("group") " " field("lambda") " " name, field("ns") + 0)
+    }
+    / inference (resnet|gpt)$/ {
+        ours = field("peer") == "lgelu.h"
+        if (!ours) runtime = release(text("peer"))
+        least("inference " $NF " " ours, field("forward_ms") + 0)
+    }
+    / training (step|resnet|gpt)$/ {
+        ours = field("peer") == "lgelu.h"
+        if (!ours) torch = release(text("peer"))
+        least("training " $NF " " ours, field("step_ms") + 0)
+    }
+    function kernel(title, group, lambda, isa, eigen, rest,   key) {
+        key = group " " lambda " "
+        if (!((key "ours " isa) in best)) return
+        printf "| %s, λ = %s, %s | %.2f ns an element | ", title, lambda, label[isa], best[key "ours " isa]
+        printf "%s |\n", (key eigen) in best ? sprintf("Eigen %.2f%s", best[key eigen], rest) : "Eigen is not installed"
+    }
+    function part(title, key, peer) {
+        if ((key " 0") in best) printf "| %s | %.2f of the time | %s |\n", title, best[key " 1"] / best[key " 0"], peer
+    }
+    END {
+        label["scalar"] = "scalar"; label["sse2"] = "SSE2"; label["avx2"] = "AVX2"; label["avx512"] = "AVX-512"; label["neon"] = "NEON"
+        print "| one thread | lgelu.h | beside |"
+        print "|---|---|---|"
+        limits = sprintf(", ReLU %.2f, memcpy %.2f", best["forward 1 ReLU loop"], best["forward 1 memcpy"])
+        kernel("forward", "forward", 1, fastest, "Eigen, native", limits)
+        if (fastest != "avx2") kernel("forward", "forward", 1, "avx2", "Eigen, AVX2", "")
+        kernel("forward", "forward", 30, fastest, "Eigen, native", ": noise in the tail")
+        kernel("backward with dλ", "backward", 1, fastest, "Eigen, native", ", without dλ")
+        part("inference, ResNet-18, batch 1", "inference resnet", runtime)
+        part("inference, GPT 6 × 384, 128 tokens", "inference gpt", runtime)
+        part("training step, MLP, batch 128", "training step", torch)
+        part("training step, ResNet-18, batch 32", "training resnet", torch)
+        part("training step, GPT 6 × 384, batch 8", "training gpt", torch)
+    }' "$lines"
+}
+
 for peer in ${ONLY:-step resnet gpt onnx onnx_run int8}; do case $peer in
+summary) summary ;;
 onnx)   onnx ;;
 onnx_run) onnx_run ;;
 int8)   int8 ;;
@@ -214,5 +280,5 @@ resnet) measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32
 gpt)    for vocabulary in 65 50304; do
             measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
         done ;;
-*)      echo "peers: '$peer' is none of step, resnet, gpt, onnx, onnx_run, int8"; exit 1 ;;
+*)      echo "peers: '$peer' is none of summary, step, resnet, gpt, onnx, onnx_run, int8"; exit 1 ;;
 esac; done
