@@ -292,7 +292,10 @@ refused "--h with another ending" 2 'expected NAME.c, where NAME is a C identifi
 refused "a reserved word as the name of a C file" 2 'int.c: expected NAME.c.*no reserved word' $model --data $out/table.csv -o $out/no.onnx --c $out/int.c
 refused "a function of the C library as the name of a C file" 2 'log.c: expected NAME.c.*no name of the C library' $model \
     --data $out/table.csv -o $out/no.onnx --c8 $out/log.c --h
-refused "layers that C files do not have" 1 'C file: ' $out/nets/gpt_tanh.onnx --data $out/text.txt -o $out/no.onnx --c $out/no.c
+# of so few samples a refit is refused: it has not begun
+awk 'BEGIN { for (i = 0; i < 84; i++) printf "%c", 48 + i % 50 }' > $out/short.txt
+refused "a refit from a short text" 1 'expected at least 8' $out/nets/gpt_tanh.onnx --data $out/short.txt -o $out/no.onnx
+refused "layers that C files do not have, before a refit" 1 'C file: ' $out/nets/gpt_tanh.onnx --data $out/short.txt -o $out/no.onnx --c $out/no.c
 # twenty pictures of 30 x 20, black but for a bright band, in two folders: of another size than the network's, in grey
 for c in 0 1; do
     mkdir -p $out/bands/class$c

@@ -90,8 +90,8 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
             case LGELU_OP_DROPOUT: break;
             default:
                 return deploy_refuse(
-                    q->message, LGELU_E_ARGUMENT, "int8: layer '%s': no %s here%s", node->name,
-                    lgelu_op_name((int)node->op),
+                    q->message, LGELU_E_ARGUMENT, "int8: layer '%s': %s layers are not supported%s",
+                    node->name, lgelu_op_name((int)node->op),
                     node->op == LGELU_OP_BATCH_NORM ? ", fold it first (lgelu_net_fold)" : "");
             }
             if (node->op == LGELU_OP_GATE

@@ -263,7 +263,7 @@ int conversion_candidates(conversion *c, const int *plan, int plain);
    training samples, and drops the others. */
 void conversion_keep_nearest(conversion *c, int first);
 /* Makes the file of a way with its gates of fitted ReLUs as matrices, which C files and 8 bits
-   need; nothing if it has none. */
+   need; nothing if it has none, or has that file already. */
 int conversion_widen(way *w);
 /* Removes the way that was added last. */
 void conversion_drop(conversion *c);
@@ -298,6 +298,9 @@ int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint3
 
 /* Fine-tunes (--epochs), and adds the ways. */
 int network_tune(conversion *c);
+/* Refuses, by the first way, a network of which the files of --c, --c8 and --int8 cannot be made,
+   before anything is refitted. */
+int network_try(const conversion *c, way *w);
 /* Writes the C files, [0] in f32 and [1] in 8 bits, what they declare, and the file in 8 bits to
    memory. */
 int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_array declarations[2]);

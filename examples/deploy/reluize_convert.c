@@ -954,6 +954,8 @@ int conversion_widen(way *w)
     char message[160];
     onnx_edit *edit;
     int k, several = w->how.fitted, bad;
+    if (w->wide_run)
+        return 0;
     for (k = 0; w->relu && k < w->relu->gates; k++)
         several |= w->relu->gate[k].replaced > 1 || conversion_gate_has_line(w->relu->gate + k);
     if (!several)
@@ -1004,7 +1006,10 @@ int conversion_convert(conversion *c, const recipe *how)
     c->way[c->ways - 1].seconds = seconds() - p.start;
     c->way[c->ways - 1].work = processor_seconds() - work;
     c->way[c->ways - 1].how = *how;
-    return hold(c, c->ways - 1);
+    if (hold(c, c->ways - 1))
+        return 1;
+    /* the first way is the cold swap: what it has no C file of, its refits have none of either */
+    return c->ways == 2 && network_try(c, c->way + 1);
 }
 
 /* Divides the training samples: the first `calibration` of a random order are for conversions, of

@@ -196,6 +196,12 @@ static void load_sample(network *n, size_t k, int part, size_t i)
     }
 }
 
+static void close_model(void)
+{
+    onnx_close(model);
+    model = NULL;
+}
+
 /* Reads the graph of a run as the model. */
 static int open_model(const conversion *c, onnx_run *run)
 {
@@ -663,11 +669,11 @@ static int save_c(byte_array *file, byte_array *declarations)
 /* Returns the first file of 8 bits that is asked for, or NULL. */
 static const char *int8_file(void) { return option.int8 ? option.int8 : option.c8; }
 
-/* Makes the ReLU network in 8 bits. */
-static int make_int8(network *whole, int8_net *q)
+/* Makes the ReLU network in 8 bits, with ranges from at most so many training samples. */
+static int make_int8(size_t most, network *whole, int8_net *q)
 {
     const int8_options eight = { 8, 8, 1, 0 };
-    const size_t seen = data_count(TRAIN) < INT8_SAMPLES ? data_count(TRAIN) : INT8_SAMPLES;
+    const size_t seen = data_count(TRAIN) < most ? data_count(TRAIN) : most;
     size_t i, k;
     if (make_network(whole, 0, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_KEPT))
         return 1;
@@ -686,17 +692,16 @@ static int make_int8(network *whole, int8_net *q)
     return int8_finish(q, &whole->net) ? fail("%s: %s", int8_file(), q->message) : 0;
 }
 
-/* Writes the ReLU network in 8 bits to memory, as ONNX and as C, and adds it to the ways. */
-static int save_int8(conversion *conv, byte_array *file, byte_array *c, byte_array *declarations)
+/* Writes the ReLU network in 8 bits to memory, as ONNX and as C; see make_int8. */
+static int save_int8(size_t most, byte_array *file, byte_array *c, byte_array *declarations)
 {
     char message[160], doc[200], name[C_NAME];
-    byte_array copy = { NULL, 0, 0 };
     onnx_options how;
     network whole;
     int8_net q;
     void *work;
     int bad = 0;
-    if (make_int8(&whole, &q))
+    if (make_int8(most, &whole, &q))
         return 1;
     how = file_options(&whole, doc, sizeof doc);
     work = allocate(onnx_save_bytes(&whole.net), 1);
@@ -712,9 +717,7 @@ static int save_int8(conversion *conv, byte_array *file, byte_array *c, byte_arr
     free(work);
     int8_free(&q);
     free_network(&whole);
-    if (bad || append(file->p, file->n, &copy))
-        return 1;
-    return conversion_add(conv, "int8", "in 8 bits", &copy);
+    return bad;
 }
 
 /* ---- [7] STEPS ---- */
@@ -843,8 +846,35 @@ int network_tune(conversion *c)
     free_network(&t.relu);
     free_network(&t.infer);
     free_network(&t.train);
-    onnx_close(model);
-    model = NULL;
+    close_model();
+    return bad;
+}
+
+/* Opens the ReLU network of a way as the model, for the files that are asked for, and returns the
+   run that it was read from, or NULL after a message. */
+static onnx_run *open_way(const conversion *c, way *w)
+{
+    onnx_run *run;
+    if (conversion_widen(w))
+        return NULL;
+    run = w->wide_run ? w->wide_run : w->run;
+    return open_model(c, run) || check_model() ? NULL : run;
+}
+
+static int asks_for_files(void) { return option.c || option.c8 || option.int8; }
+
+int network_try(const conversion *c, way *w)
+{
+    byte_array file[5];
+    int k, bad;
+    if (!asks_for_files())
+        return 0;
+    memset(file, 0, sizeof file);
+    bad = !open_way(c, w) || (option.c && save_c(file, file + 1))
+          || (int8_file() && save_int8(EVALUATION_BATCH, file + 2, file + 3, file + 4));
+    for (k = 0; k < 5; k++)
+        free(file[k].p);
+    close_model();
     return bad;
 }
 
@@ -853,18 +883,19 @@ int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_arra
     way *w = c->way + c->written;
     onnx_run *run;
     const char *what = option.c ? "--c" : option.c8 ? "--c8" : "--int8";
+    byte_array copy = { NULL, 0, 0 };
     int bad;
-    if (!option.c && !option.c8 && !option.int8)
+    if (!asks_for_files())
         return 0;
     if (!w->run)
         return fail("%s: nothing was converted", option.model);
-    if (conversion_widen(w))
-        return 1;
-    run = w->wide_run ? w->wide_run : w->run;
-    bad = open_model(c, run) || check_model() || check_agreement(c, w->run, run, what)
-          || (option.c && save_c(text, declarations))
-          || (int8_file() && save_int8(c, int8, text + 1, declarations + 1));
-    onnx_close(model);
-    model = NULL;
+    run = open_way(c, w);
+    bad = !run || check_agreement(c, w->run, run, what) || (option.c && save_c(text, declarations))
+          || (int8_file() && save_int8(INT8_SAMPLES, int8, text + 1, declarations + 1));
+    if (!bad && int8_file()) {
+        bad = append(int8->p, int8->n, &copy) ? fail("out of memory")
+                                              : conversion_add(c, "int8", "in 8 bits", &copy);
+    }
+    close_model();
     return bad;
 }
