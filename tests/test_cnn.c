@@ -425,6 +425,45 @@ static void winograd_wide(void)
     }
 }
 
+/* Many channels, whose numbers do not divide into equal parts. */
+static int wide_pair(graph *g)
+{
+    int x, y;
+    begin(g);
+    x = lgelu_conv(&g->net, "below", lgelu_input(&g->net, "x", 6, 5, 3), 256, 1, 1, 0, 1, 1);
+    y = lgelu_conv(&g->net, "wider", x, 273, 3, 1, 1, 1, 1);
+    return lgelu_add(&g->net, "sum", lgelu_conv(&g->net, "back", y, 256, 3, 1, 1, 1, 1), x);
+}
+
+/* With many channels and few tiles (2 samples, 18 tiles) the weights are transformed part by part,
+ * with more (8 samples, 72 tiles) as a whole. The loss of 6 of the 8 samples is 0, and the mean of
+ * 8 is a quarter of that of 2, so that values and gradients have the same bits. */
+static void winograd_few(void)
+{
+    enum { FEW = 2, MANY = 8, SIZE = 6 * 5 * 256 };
+    graph g[2];
+    for (int many = 0; many < 2; many++) {
+        const size_t samples = many ? MANY : FEW;
+        const int x = wide_pair(g + many);
+        int ok = !make(g + many, x, 0, samples, samples, LGELU_MODE_TRAIN)
+                 && !lgelu_net_forward(&g[many].net, samples);
+        if (ok && many) {
+            memcpy((float *)g[1].data[x + 1] + FEW * SIZE,
+                   lgelu_net_value(&g[1].net, x) + FEW * SIZE, (MANY - FEW) * SIZE * sizeof(float));
+            ok = !lgelu_net_forward(&g[1].net, MANY);
+        }
+        ok = ok && !lgelu_net_backward(&g[many].net, many ? 1 : 0.25f);
+        check(ok, "Winograd of few tiles", "%s", g[many].net.message);
+    }
+    check(!memcmp(lgelu_net_value(&g[0].net, 4), lgelu_net_value(&g[1].net, 4),
+                  FEW * SIZE * sizeof(float)),
+          "Winograd of few tiles: values as with many tiles", " ");
+    check(!memcmp(g[0].net.g, g[1].net.g, g[0].net.parameter_count * sizeof(float)),
+          "Winograd of few tiles: gradients as with many tiles", " ");
+    end(g);
+    end(g + 1);
+}
+
 /* ---- Layers and networks ---- */
 static void networks(void)
 {
@@ -577,6 +616,8 @@ static void networks(void)
     x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 7, 8, 3), 16, 2, 1, 5, LGELU_GATE_LAMBDA,
                      1.6931472f);
     judge_on("a residual network by Winograd", &g, x, 1, 3, 2);
+    x = wide_pair(&g);
+    judge_on("many channels, few tiles", &g, x, 0, 2, 1);
 
     begin(&g);
     x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 6, 6, 3), 3, 2, 2, 5, LGELU_GATE_LAMBDA, 3);
@@ -1187,6 +1228,7 @@ int main(void)
     same_windows();
     winograd();
     winograd_wide();
+    winograd_few();
     networks();
     statistics();
     estimate();
