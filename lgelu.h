@@ -2553,7 +2553,7 @@ typedef struct {
     X(void, softmax_backward,                                                                    \
       (float *x, float *d, const float *stat, float scale, size_t n, size_t padded))             \
     X(void, normalise,                                                                           \
-      (float *y, float *stat, const float *x, const lgelu__row_norm *p, size_t n))               \
+      (float *y, float *stat, const float *x, const lgelu__row_norm *p, size_t rows, size_t n))  \
     X(void, normalise_backward,                                                                  \
       (float *dx, float *sums, const float *dy, const float *x, const float *stat,               \
        const lgelu__row_norm *p, int add, size_t n))                                             \
@@ -7956,17 +7956,14 @@ static void lgelu__row_norm_range(const lgelu__job *p, size_t row, size_t rows)
     const size_t c = p->channels, n = p->node->bias_count;
     float *sums = p->aux + 2 * p->rows + row / p->rows_per_task * n;
     size_t i;
-    if (p->dy)
-        memset(sums, 0, n * sizeof *sums);
+    if (!p->dy) {
+        lgelu__k()->normalise(p->y + row * c, p->aux + 2 * row, p->x + row * c, &norm, rows, c);
+        return;
+    }
+    memset(sums, 0, n * sizeof *sums);
     for (i = row; i < row + rows; i++) {
-        const float *x = p->x + i * c;
-        float *stat = p->aux + 2 * i;
-        if (!p->dy) {
-            lgelu__k()->normalise(p->y + i * c, stat, x, &norm, c);
-        } else {
-            lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, sums, p->dy + i * c,
-                                           x, stat, &norm, p->add, c);
-        }
+        lgelu__k()->normalise_backward(p->dx[0] ? p->dx[0] + i * c : NULL, sums, p->dy + i * c,
+                                       p->x + i * c, p->aux + 2 * i, &norm, p->add, c);
     }
 }
 
@@ -15014,7 +15011,6 @@ static LGELU__TARGET void LGELU__FN(sigmoid_backward)(float *dx, const float *dy
 
 #undef v_gate
 #undef v_fields
-#undef v_each
 #undef v_many
 #undef v_both
 
@@ -15365,11 +15361,27 @@ LGELU__WORD v_t LGELU__FN(exp)(v_t x)
                     v_mul(p, v_float(n_up(n_add(v_cut(n), n_set(127)), 23))));
 }
 
-/* A sum has 16 virtual lanes, whatever v_lanes is: the vector at element i is added to
-   a[v_part(i)]. fold adds the lanes in one order. */
-#define v_part(i) ((i) / v_lanes % (16 / v_lanes))
+/* A sum has 16 virtual lanes, whatever v_lanes is: v_parts vectors. The vector at element i is
+   added to vector i / v_lanes mod v_parts of the sum, a constant in an unrolled loop. fold adds the
+   lanes in one order: those that are 8 apart, then 4, 2 and 1. */
+#define v_parts (16 / v_lanes)
 LGELU__WORD float LGELU__FN(fold)(const v_t *a)
 {
+#if LGELU__INTEL
+    __m128 s;
+#if v_lanes == 16
+    const __m256 half =
+        _mm256_add_ps(_mm512_castps512_ps256(a[0]), _mm512_extractf32x8_ps(a[0], 1));
+    s = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#elif v_lanes == 8
+    const __m256 half = _mm256_add_ps(a[0], a[1]);
+    s = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#else
+    s = _mm_add_ps(_mm_add_ps(a[0], a[2]), _mm_add_ps(a[1], a[3]));
+#endif
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+#else
     float s[16];
     int i;
     for (i = 0; i < 16; i += v_lanes)
@@ -15381,6 +15393,7 @@ LGELU__WORD float LGELU__FN(fold)(const v_t *a)
     for (i = 0; i < 4; i++)
         s[i] += s[i + 4];
     return (s[0] + s[2]) + (s[1] + s[3]);
+#endif
 }
 
 /* The first n lanes of a, followed by zeros. */
@@ -15398,15 +15411,19 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
                                              size_t n, size_t padded)
 {
     const v_t c = v_set(scale);
-    v_t a[16 / v_lanes], shift;
+    v_t a[v_parts], shift;
     float lane[16];
     size_t i, j;
-    for (j = 0; j < 16 / v_lanes; j++)
+    for (j = 0; j < v_parts; j++)
         a[j] = v_set(-HUGE_VALF);
-    /* The last vector may overlap the one before, which does not change a maximum. */
-    for (i = 0; i < n && n >= 16; i += v_lanes)
-        a[v_part(i)] = v_max(v_load(x + (i < n - v_lanes ? i : n - v_lanes)), a[v_part(i)]);
-    for (j = 0; j < 16 / v_lanes; j++) {
+    /* The last 16 may overlap those before, which does not change a maximum. */
+    for (i = 0; i < n && n >= 16; i += 16) {
+        const float *const from = x + (i < n - 16 ? i : n - 16);
+        LGELU__UNROLL
+        for (j = 0; j < v_parts; j++)
+            a[j] = v_max(v_load(from + j * v_lanes), a[j]);
+    }
+    for (j = 0; j < v_parts; j++) {
         v_store(lane + j * v_lanes, a[j]);
         a[j] = v_set(0);
     }
@@ -15425,11 +15442,18 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
         lane[0] = lane[1];
     stat[0] = lane[0];
     shift = v_set(lane[0]);
-    for (i = 0; i < n; i += v_lanes) {
-        v_t e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c));
-        if (p)
-            v_store_n(p + i, e, n - i);
-        a[v_part(i)] = v_add(a[v_part(i)], LGELU__FN(head)(e, n - i));
+    for (i = 0; i < n; i += 16) {
+        LGELU__UNROLL
+        for (j = 0; j < v_parts; j++) {
+            const size_t at = i + j * v_lanes;
+            v_t e;
+            if (at >= n)
+                continue;
+            e = LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + at, n - at), shift), c));
+            if (p)
+                v_store_n(p + at, e, n - at);
+            a[j] = v_add(a[j], LGELU__FN(head)(e, n - at));
+        }
     }
     if (p)
         memset(p + n, 0, (padded - n) * sizeof *p);
@@ -15440,14 +15464,21 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
                                                       float scale, size_t n, size_t padded)
 {
     const v_t c = v_set(scale), shift = v_set(stat[0]), over = v_set(1 / stat[1]);
-    v_t a[16 / v_lanes], mean;
-    size_t i;
-    for (i = 0; i < 16; i += v_lanes)
-        a[v_part(i)] = v_set(0);
-    for (i = 0; i < n; i += v_lanes) {
-        v_t p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + i, n - i), shift), c)), over);
-        v_store_n(x + i, p, n - i);
-        a[v_part(i)] = v_fma(v_load_n(d + i, n - i), LGELU__FN(head)(p, n - i), a[v_part(i)]);
+    v_t a[v_parts], mean;
+    size_t i, q;
+    for (q = 0; q < v_parts; q++)
+        a[q] = v_set(0);
+    for (i = 0; i < n; i += 16) {
+        LGELU__UNROLL
+        for (q = 0; q < v_parts; q++) {
+            const size_t at = i + q * v_lanes;
+            v_t p;
+            if (at >= n)
+                continue;
+            p = v_mul(LGELU__FN(exp)(v_mul(v_sub(v_load_n(x + at, n - at), shift), c)), over);
+            v_store_n(x + at, p, n - at);
+            a[q] = v_fma(v_load_n(d + at, n - at), LGELU__FN(head)(p, n - at), a[q]);
+        }
     }
     mean = v_set(LGELU__FN(fold)(a));
     for (i = 0; i < n; i += v_lanes) {
@@ -15475,52 +15506,67 @@ LGELU__WORD v_t LGELU__FN(gained)(const float *dy, const float *gain, size_t i, 
     return centre ? v_fma(d, g, v_set(0)) : v_mul(d, g);
 }
 
-/* y = (x - mean)·r·gain + shift of one row. stat receives the mean, 0 if it is not subtracted, and
-   r. y may be x. */
-LGELU__WORD void LGELU__FN(normalise_row)(float *y, float *stat, const float *x,
-                                          const lgelu__row_norm *p, size_t n)
+/* y = (x - mean)·r·gain + shift of two rows, which may be the same one. stat receives the mean, 0
+   if it is not subtracted, and r. y may be x. */
+LGELU__WORD void LGELU__FN(normalise_pair)(float *const *y, float *const *stat,
+                                           const float *const *x, const lgelu__row_norm *p,
+                                           size_t n)
 {
+    const float *const gains = p->gain;
     const int centre = p->centre;
-    v_t a[16 / v_lanes], mean = v_set(0), r;
-    size_t i;
+    v_t a[2][v_parts], mean[2], r[2], d[2];
+    float s[2];
+    size_t i, q;
     int pass;
-    stat[0] = 0;
+    v_each(stat[u][0] = 0; mean[u] = v_set(0));
     /* The first pass computes the mean, the second the mean square of the distance from it. */
     for (pass = !centre; pass < 2; pass++) {
-        for (i = 0; i < 16; i += v_lanes)
-            a[v_part(i)] = v_set(0);
-        for (i = 0; i < n; i += v_lanes) {
-            v_t d = LGELU__FN(centred)(x, i, n, mean, pass && centre);
-            LGELU__AHEAD(pass && centre ? y : x, i);
-            if (pass) {
-                d = LGELU__FN(head)(d, n - i);
-                a[v_part(i)] = v_fma(d, d, a[v_part(i)]);
-            } else {
-                a[v_part(i)] = v_add(a[v_part(i)], d);
+        for (q = 0; q < v_parts; q++)
+            v_each(a[u][q] = v_set(0));
+        for (i = 0; i < n; i += 16) {
+            v_each(LGELU__AHEAD(pass && centre ? y[u] : x[u], i));
+            LGELU__UNROLL
+            for (q = 0; q < v_parts; q++) {
+                const size_t at = i + q * v_lanes;
+                if (at >= n)
+                    continue;
+                v_each(d[u] = v_sub(v_load_n(x[u] + at, n - at), mean[u]));
+                v_each(d[u] = LGELU__FN(head)(d[u], n - at));
+                v_each(a[u][q] = pass ? v_fma(d[u], d[u], a[u][q]) : v_add(a[u][q], d[u]));
             }
         }
-        stat[pass] = LGELU__FN(fold)(a) / (float)n;
-        mean = v_set(stat[0]);
+        v_each(s[u] = LGELU__FN(fold)(a[u]) / (float)n);
+        if (!pass)
+            v_each(stat[u][0] = s[u]; mean[u] = v_set(s[u]));
     }
-    stat[1] = 1 / sqrtf(stat[1] + p->eps);
-    r = v_set(stat[1]);
+    v_each(stat[u][1] = s[u] = 1 / sqrtf(s[u] + p->eps); r[u] = v_set(s[u]));
     for (i = 0; i < n; i += v_lanes) {
-        const v_t h = v_mul(LGELU__FN(centred)(x, i, n, mean, centre), r);
-        const v_t gain = v_load_n(p->gain + i, n - i);
-        const v_t t = centre ? v_fma(h, gain, v_load_n(p->gain + n + i, n - i)) : v_mul(h, gain);
-        v_store_n(y + i, t, n - i);
+        const v_t gain = v_load_n(gains + i, n - i);
+        /* Adding -0 changes nothing. */
+        const v_t shift = centre ? v_load_n(gains + n + i, n - i) : v_set(-0.0f);
+        v_each(d[u] = v_mul(v_sub(v_load_n(x[u] + i, n - i), mean[u]), r[u]));
+        v_each(v_store_n(y[u] + i, v_fma(d[u], gain, shift), n - i));
     }
 }
 
-/* Whether the mean is subtracted is a constant of each of the two copies. */
+/* Two rows at a time, side by side, since a row often waits for its sums, which have one order. The
+   last of an odd number of rows is computed twice, which takes as long as once. */
 static LGELU__TARGET void LGELU__FN(normalise)(float *y, float *stat, const float *x,
-                                               const lgelu__row_norm *p, size_t n)
+                                               const lgelu__row_norm *p, size_t rows, size_t n)
 {
-    const lgelu__row_norm centred = { p->gain, p->eps, 1 }, plain = { p->gain, p->eps, 0 };
-    if (p->centre)
-        LGELU__FN(normalise_row)(y, stat, x, &centred, n);
-    else
-        LGELU__FN(normalise_row)(y, stat, x, &plain, n);
+    size_t i;
+    for (i = 0; i < rows; i += 2) {
+        const size_t next = i + 1 < rows ? i + 1 : i;
+        float *to[2], *stats[2];
+        const float *from[2];
+        to[0] = y + i * n;
+        to[1] = y + next * n;
+        stats[0] = stat + 2 * i;
+        stats[1] = stat + 2 * next;
+        from[0] = x + i * n;
+        from[1] = x + next * n;
+        LGELU__FN(normalise_pair)(to, stats, from, p, n);
+    }
 }
 
 /* The backward of normalise. With h = (x - mean)·r and g = dy·gain:
@@ -15532,26 +15578,31 @@ LGELU__WORD void LGELU__FN(normalise_row_backward)(float *dx, float *sums, const
                                                    const lgelu__row_norm *p, int add, size_t n)
 {
     const int centre = p->centre;
-    v_t a[2][16 / v_lanes], mean = v_set(stat[0]), r = v_set(stat[1]), b = v_set(0), c;
-    size_t i;
-    for (i = 0; i < 16; i += v_lanes)
-        a[0][v_part(i)] = v_set(0);
-    for (i = 0; i < 16; i += v_lanes)
-        a[1][v_part(i)] = v_set(0);
-    for (i = 0; i < n; i += v_lanes) {
-        const v_t d = v_load_n(dy + i, n - i);
-        const v_t g = LGELU__FN(gained)(dy, p->gain, i, n, centre);
-        const v_t h = v_mul(LGELU__FN(centred)(x, i, n, mean, centre), r);
+    v_t a[2][v_parts], mean = v_set(stat[0]), r = v_set(stat[1]), b = v_set(0), c;
+    size_t i, q;
+    for (q = 0; q < v_parts; q++)
+        a[0][q] = a[1][q] = v_set(0);
+    for (i = 0; i < n; i += 16) {
         LGELU__AHEAD(dy, i);
         LGELU__AHEAD(x, i);
         if (dx)
             LGELU__AHEAD(dx, i);
-        v_store_n(sums + i, v_fma(d, h, v_load_n(sums + i, n - i)), n - i);
-        if (centre) {
-            v_store_n(sums + n + i, v_add(d, v_load_n(sums + n + i, n - i)), n - i);
-            a[0][v_part(i)] = v_add(a[0][v_part(i)], g);
+        LGELU__UNROLL
+        for (q = 0; q < v_parts; q++) {
+            const size_t at = i + q * v_lanes;
+            v_t d, g, h;
+            if (at >= n)
+                continue;
+            d = v_load_n(dy + at, n - at);
+            g = LGELU__FN(gained)(dy, p->gain, at, n, centre);
+            h = v_mul(LGELU__FN(centred)(x, at, n, mean, centre), r);
+            v_store_n(sums + at, v_fma(d, h, v_load_n(sums + at, n - at)), n - at);
+            if (centre) {
+                v_store_n(sums + n + at, v_add(d, v_load_n(sums + n + at, n - at)), n - at);
+                a[0][q] = v_add(a[0][q], g);
+            }
+            a[1][q] = v_fma(g, h, a[1][q]);
         }
-        a[1][v_part(i)] = v_fma(g, h, a[1][v_part(i)]);
     }
     if (!dx)
         return;
@@ -16916,7 +16967,8 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_tall
 #undef v_few
 #undef v_deep
-#undef v_part
+#undef v_each
+#undef v_parts
 #undef v_step
 #undef LGELU__WORD
 #undef LGELU__UNROLL

@@ -287,7 +287,7 @@ static uint64_t rows_at_page_ends(const lgelu__kernels *with, size_t n, int whic
         break;
     case 3:
         norm.gain = floats(3, 2 * n);
-        with->normalise(floats(0, n), floats(1, 2), floats(2, n), &norm, n);
+        with->normalise(floats(0, 3 * n), floats(1, 6), floats(2, 3 * n), &norm, 3, n);
         break;
     case 4:
     case 5:
@@ -334,7 +334,7 @@ static uint64_t rows_at_page_ends(const lgelu__kernels *with, size_t n, int whic
     case 20: with->mul(floats(0, n), floats(1, n), floats(2, n), n); break;
     case 21:
         rms.gain = floats(3, n);
-        with->normalise(floats(0, n), floats(1, 2), floats(2, n), &rms, n);
+        with->normalise(floats(0, n), floats(1, 2), floats(2, n), &rms, 1, n);
         break;
     case 22:
     case 23:
