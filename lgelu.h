@@ -2427,7 +2427,7 @@ typedef struct {
     int across;          /* whether A is read along its columns */
     int pack_a, pack_b;  /* whether A and B are copied */
     int panels;          /* whether B is stored in panels */
-    int fused;           /* whether the first sliver copies B, while it reads it */
+    int fused;           /* whether the first sliver of a block copies B, while it reads it */
     int by_panel;        /* whether each panel of B meets all slivers of A before the next panel */
     int next;            /* the next task to begin */
     unsigned char *work;
@@ -2460,6 +2460,8 @@ typedef struct {
     size_t whole;   /* panels of full width */
     size_t panels;  /* all panels */
     size_t packed;  /* panels before the first copied one */
+    int fused;      /* whether the first sliver, which then has more than half of the maximal
+                       height, copies B, while it reads it */
     size_t b_panel; /* floats of a copied panel */
     size_t in, at;  /* where A is copied in groups: the sliver's index in its group, and the first
                        row after the group */
@@ -14406,43 +14408,42 @@ static LGELU__TARGET void LGELU__FN(backward_channels)(float *dx, double *dlambd
    e^-v(w). */
 
 /* -log2(e)·v = n + f, where n is the integer in the low bits of t. */
-LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x)
+LGELU__WORD void LGELU__FN(tanh_exponent)(v_t *t, v_t *f, const v_t *x, const int w)
 {
     const v_t magic = v_set(LGELU__ROUND), A = v_set(lgelu__tanh[0]), B = v_set(lgelu__tanh[2]);
     v_t s[2], l[2], g[2], h[2];
-    v_each(s[u] = v_mul(x[u], x[u]));
-    v_each(l[u] = v_fms(x[u], x[u], s[u]));
-    v_each(g[u] = v_fma(s[u], B, A));
-    v_each(h[u] = v_fma(s[u], v_set(lgelu__tanh[3]), v_set(lgelu__tanh[1])));
-    v_each(t[u] = v_fma(x[u], g[u], magic));
-    v_each(s[u] = v_fma(s[u], B, v_sub(A, g[u])));
-    v_each(h[u] = v_fma(l[u], B, h[u]));
-    v_each(f[u] = v_fma(x[u], g[u], v_sub(magic, t[u])));
-    v_each(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]));
+    v_many(s[u] = v_mul(x[u], x[u]));
+    v_many(l[u] = v_fms(x[u], x[u], s[u]));
+    v_many(g[u] = v_fma(s[u], B, A));
+    v_many(h[u] = v_fma(s[u], v_set(lgelu__tanh[3]), v_set(lgelu__tanh[1])));
+    v_many(t[u] = v_fma(x[u], g[u], magic));
+    v_many(s[u] = v_fma(s[u], B, v_sub(A, g[u])));
+    v_many(h[u] = v_fma(l[u], B, h[u]));
+    v_many(f[u] = v_fma(x[u], g[u], v_sub(magic, t[u])));
+    v_many(f[u] = v_fma(x[u], v_add(s[u], h[u]), f[u]));
 }
 
-/* Corrects y in the lanes `out`, in which abs(x) is below 2^-30 or above 9.75. */
-LGELU__WORD void LGELU__FN(tanh_rest)(v_t *y, const v_t *x, const m_t *out)
+/* Returns y with its lanes `out` corrected, in which abs(x) is below 2^-30 or above 9.75. Like most
+   functions for rare lanes it takes one vector, and is called for each of the two. */
+LGELU__APART LGELU__TARGET v_t LGELU__FN(tanh_rest)(v_t y, v_t x, m_t out)
 {
-    v_t c[2], t[2], f[2], e[2], r[2];
-    m_t tiny[2], deep[2];
-    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
-    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-30)), v_bits(v_abs(x[u]))));
-    if (m_some(tiny[0], tiny[1]))
-        v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
-    v_each(deep[u] = m_and(v_lt(x[u], v_set(-9.75f)), v_lt(v_set(-11), x[u])));
-    if (!m_some(deep[0], deep[1]))
-        return;
-    v_each(c[u] = v_select(deep[u], x[u], v_set(-10)));
-    LGELU__FN(tanh_exponent)(t, f, c);
-    v_each(f[u] = v_sub(v_set(0), f[u]));
-    LGELU__FN(exp2m1)(e, f, 2);
-    v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), v_set(0)));
-    v_each(c[u] = v_times2(v_abs(c[u]),
-                           n_up(n_sub(n_set(LGELU__ROUND_BITS + 100), v_bits(t[u])), 23)));
-    v_each(t[u] = v_set(0));
-    LGELU__FN(lowered)(r, c, e, t, 2);
-    v_each(y[u] = v_select(deep[u], r[u], y[u]));
+    const m_t tiny = n_gt(n_set(LGELU__TWO(-30)), v_bits(v_abs(x))),
+              deep = m_and(v_lt(x, v_set(-9.75f)), v_lt(v_set(-11), x));
+    v_t c, t, f, e, r;
+    y = v_select(out, v_max(v_set(-0.0f), x), y);
+    if (m_any(tiny))
+        y = v_select(tiny, v_sign(LGELU__FN(half)(v_abs(x)), x), y);
+    if (!m_any(deep))
+        return y;
+    c = v_select(deep, x, v_set(-10));
+    LGELU__FN(tanh_exponent)(&t, &f, &c, 1);
+    f = v_sub(v_set(0), f);
+    LGELU__FN(exp2m1)(&e, &f, 1);
+    e = v_fma(f, v_fma(f, e, v_set(lgelu__exp2[0])), v_set(0));
+    c = v_times2(v_abs(c), n_up(n_sub(n_set(LGELU__ROUND_BITS + 100), v_bits(t)), 23));
+    t = v_set(0);
+    LGELU__FN(lowered)(&r, &c, &e, &t, 1);
+    return v_select(deep, r, y);
 }
 
 static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, float unused, size_t n)
@@ -14464,14 +14465,14 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, floa
         v_each(c[u] = a[u]);
         if (any)
             v_each(c[u] = v_select(out[u], one, a[u]));
-        LGELU__FN(tanh_exponent)(t, f, c);
+        LGELU__FN(tanh_exponent)(t, f, c, 2);
         LGELU__FN(exp2m1)(e, f, 2);
         v_each(e[u] = v_fma(f[u], e[u], v_set(lgelu__exp2[0])));
         v_each(e[u] = v_fma(f[u], e[u], one));
         v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
         v_each(c[u] = v_div(c[u], v_add(one, e[u])));
         if (any)
-            LGELU__FN(tanh_rest)(c, a, out);
+            v_each(c[u] = LGELU__FN(tanh_rest)(c[u], a[u], out[u]));
         LGELU__FN(store2)(y + i, c, n - i);
     }
 }
@@ -14479,29 +14480,30 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, floa
 /* dx = dy·s·2^n, assembled in integers; NaN where x is NaN. A dy in the lanes `thin` is below 2^-27
    and so small that dy·s might be below 2^-126. */
 LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *x, const v_t *s,
-                                             n_t *n, const m_t *thin)
+                                             n_t *n, const m_t *thin, const int w)
 {
     v_t d[2], p[2];
-    v_each(d[u] = dy[u]);
-    if (m_some(thin[0], thin[1])) {
-        v_each(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
-        v_each(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
+    v_many(d[u] = dy[u]);
+    if (LGELU__FN(any)(thin, w)) {
+        v_many(d[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
+        v_many(n[u] = n_select(thin[u], n_sub(n[u], n_set(100)), n[u]));
     }
-    v_each(p[u] = v_mul(d[u], s[u]));
-    v_each(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
-    v_each(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
-    LGELU__FN(assemble)(d, n, 2);
+    v_many(p[u] = v_mul(d[u], s[u]));
+    v_many(d[u] = v_select(n_gt(n_set(-255), n[u]), v_set(0), v_abs(p[u])));
+    v_many(n[u] = n_up(n_max(n[u], n_set(-255)), 23));
+    LGELU__FN(assemble)(d, n, w);
     /* 0, inf and NaN are the result as they are. */
-    v_each(n[u] = n_add(v_bits(v_abs(p[u])), n_set(INT32_MAX)));
-    v_each(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128) - 1 + INT32_MIN), n[u]), v_sign(d[u], p[u]),
+    v_many(n[u] = n_add(v_bits(v_abs(p[u])), n_set(INT32_MAX)));
+    v_many(dx[u] = v_select(n_gt(n_set(LGELU__TWO(128) - 1 + INT32_MIN), n[u]), v_sign(d[u], p[u]),
                             p[u]));
-    v_each(dx[u] = LGELU__FN(one_nan)(
+    v_many(dx[u] = LGELU__FN(one_nan)(
                v_select(n_gt(v_bits(v_abs(x[u])), n_set(LGELU__TWO(128))), x[u], dx[u])));
 }
 
 /* The backward of two vectors in which an abs(x) is beyond the table, an abs(dy) is below 2^-80 but
    not 0, or something is NaN. dx = dy·s·2^n is assembled in integers. */
-LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *slope)
+LGELU__APART LGELU__TARGET void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x,
+                                                           const v_t *slope)
 {
     const v_t zero = v_set(0), one = v_set(1), C = v_set(lgelu__tanh[4]), D = v_set(lgelu__tanh[6]);
     /* 0x407F5C28 is 3.99. */
@@ -14514,7 +14516,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(far[u] = n_gt(b[u], last));
     /* w is abs(x), limited to 3.99 and 11. */
     v_each(w[u] = v_float(n_max(last, n_min(n_set(0x41300000), b[u]))));
-    LGELU__FN(tanh_exponent)(t, f, w);
+    LGELU__FN(tanh_exponent)(t, f, w, 2);
     LGELU__FN(exp2m1)(e, f, 2);
     v_each(e[u] = v_fma(f[u], v_fma(f[u], e[u], v_set(lgelu__exp2[0])), zero));
     v_each(n[u] = n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS)));
@@ -14536,7 +14538,7 @@ LGELU__WORD void LGELU__FN(tanh_slope_rest)(v_t *dx, const v_t *dy, const v_t *x
     v_each(s[u] = v_select(far[u], s[u], slope[u]));
     v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
     v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
-    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
+    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin, 2);
 }
 
 static LGELU__TARGET double LGELU__FN(tanh_backward)(float *dx, const float *dy, const float *x,
@@ -14567,10 +14569,15 @@ static LGELU__TARGET double LGELU__FN(tanh_backward)(float *dx, const float *dy,
         v_each(q[u] = v_select(n_gt(n_set(0), v_bits(a[u])), q[u], v_sub(one, q[u])));
         v_each(out[u] = m_and(v_nge(v_abs(b[u]), least), n_gt(v_bits(v_abs(b[u])), n_set(0))));
         v_each(out[u] = m_or(out[u], n_gt(v_bits(w[u]), last)));
-        if (m_some(out[0], out[1]))
-            LGELU__FN(tanh_slope_rest)(d, b, a, q);
-        else
+        if (m_some(out[0], out[1])) {
+            /* Copies, since what a function receives by its address is kept in memory. */
+            v_t r[4][2];
+            v_each(r[1][u] = b[u]; r[2][u] = a[u]; r[3][u] = q[u]);
+            LGELU__FN(tanh_slope_rest)(r[0], r[1], r[2], r[3]);
+            v_each(d[u] = r[0][u]);
+        } else {
             v_each(d[u] = v_mul(b[u], q[u]));
+        }
         LGELU__FN(store2)(dx + i, d, n - i);
     }
     return 0;
@@ -14589,38 +14596,37 @@ static LGELU__TARGET double LGELU__FN(tanh_backward)(float *dx, const float *dy,
 
 /* E = 2^(x·(h + l)) = (1 + f·p)·2^n, where n is the integer in the low bits of t. */
 LGELU__WORD void LGELU__FN(sigmoid_exponential)(v_t *p, v_t *f, v_t *t, const v_t *x,
-                                                const lgelu__silu_constants *s)
+                                                const lgelu__silu_constants *s, const int w)
 {
     const v_t magic = v_set(LGELU__ROUND), h = v_set(s->h), l = v_set(s->l);
-    v_each(t[u] = v_fma(x[u], h, magic));
-    v_each(f[u] = v_fma(x[u], h, v_sub(magic, t[u])));
-    v_each(f[u] = v_fma(x[u], l, f[u]));
-    LGELU__FN(exp2m1)(p, f, 2);
-    v_each(p[u] = v_fma(f[u], p[u], v_set(lgelu__exp2[0])));
+    v_many(t[u] = v_fma(x[u], h, magic));
+    v_many(f[u] = v_fma(x[u], h, v_sub(magic, t[u])));
+    v_many(f[u] = v_fma(x[u], l, f[u]));
+    LGELU__FN(exp2m1)(p, f, w);
+    v_many(p[u] = v_fma(f[u], p[u], v_set(lgelu__exp2[0])));
 }
 
-/* Corrects y in the lanes `out`, in which abs(x) is below 2^-63 or above edge, or x is NaN. For
-   x < -edge it is x·2^-n·(1 + p), since 1 + E is E there. */
-LGELU__WORD void LGELU__FN(silu_rest)(v_t *y, const v_t *x, const m_t *out,
-                                      const lgelu__silu_constants *s)
+/* Returns y with its lanes `out` corrected, in which abs(x) is below 2^-63 or above edge, or x is
+   NaN. For x < -edge it is x·2^-n·(1 + p), since 1 + E is E there. */
+LGELU__APART LGELU__TARGET v_t LGELU__FN(silu_rest)(v_t y, v_t x, m_t out,
+                                                    const lgelu__silu_constants *s)
 {
-    const v_t edge = v_set(s->edge), left = v_set(s->left);
-    v_t c[2], t[2], e[2], f[2], r[2];
-    m_t tiny[2], deep[2];
-    v_each(y[u] = v_select(out[u], v_max(v_set(-0.0f), x[u]), y[u]));
-    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-63)), v_bits(v_abs(x[u]))));
-    if (m_some(tiny[0], tiny[1]))
-        v_each(y[u] = v_select(tiny[u], v_sign(LGELU__FN(half)(v_abs(x[u])), x[u]), y[u]));
-    v_each(deep[u] = m_and(v_lt(x[u], v_sub(v_set(0), edge)), v_lt(v_sub(v_set(0), left), x[u])));
-    if (!m_some(deep[0], deep[1]))
-        return;
-    v_each(c[u] = v_select(deep[u], v_abs(x[u]), edge));
-    LGELU__FN(sigmoid_exponential)(e, f, t, c, s);
-    v_each(e[u] = v_fma(f[u], e[u], v_set(0)));
-    v_each(c[u] = v_times2(c[u], n_up(n_sub(v_bits(t[u]), n_set(LGELU__ROUND_BITS - 100)), 23)));
-    v_each(t[u] = v_set(0));
-    LGELU__FN(lowered)(r, c, e, t, 2);
-    v_each(y[u] = v_select(deep[u], r[u], y[u]));
+    const v_t zero = v_set(0), edge = v_set(s->edge), left = v_set(s->left);
+    const m_t tiny = n_gt(n_set(LGELU__TWO(-63)), v_bits(v_abs(x))),
+              deep = m_and(v_lt(x, v_sub(zero, edge)), v_lt(v_sub(zero, left), x));
+    v_t c, t, e, f, r;
+    y = v_select(out, v_max(v_set(-0.0f), x), y);
+    if (m_any(tiny))
+        y = v_select(tiny, v_sign(LGELU__FN(half)(v_abs(x)), x), y);
+    if (!m_any(deep))
+        return y;
+    c = v_select(deep, v_abs(x), edge);
+    LGELU__FN(sigmoid_exponential)(&e, &f, &t, &c, s, 1);
+    e = v_fma(f, e, zero);
+    c = v_times2(c, n_up(n_sub(v_bits(t), n_set(LGELU__ROUND_BITS - 100)), 23));
+    t = zero;
+    LGELU__FN(lowered)(&r, &c, &e, &t, 1);
+    return v_select(deep, r, y);
 }
 
 static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, float beta, size_t n)
@@ -14651,12 +14657,12 @@ static LGELU__TARGET void LGELU__FN(silu_forward)(float *y, const float *x, floa
         v_each(c[u] = a[u]);
         if (any)
             v_each(c[u] = v_select(out[u], v_set(s.last), a[u]));
-        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s, 2);
         v_each(e[u] = v_fma(f[u], e[u], one));
         v_each(e[u] = v_times2(e[u], n_up(v_bits(t[u]), 23)));
         v_each(c[u] = v_div(c[u], v_add(one, e[u])));
         if (any)
-            LGELU__FN(silu_rest)(c, a, out, &s);
+            v_each(c[u] = LGELU__FN(silu_rest)(c[u], a[u], out[u], &s));
         LGELU__FN(store2)(y + i, c, n - i);
     }
 }
@@ -14670,7 +14676,7 @@ LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
     v_t e[2], f[2], t[2], m[2], d[2], q[2];
     int k;
     v_each(w[u] = v_float(n_min(last, n_max(least, v_bits(v_abs(x[u]))))));
-    LGELU__FN(sigmoid_exponential)(e, f, t, w, s);
+    LGELU__FN(sigmoid_exponential)(e, f, t, w, s, 2);
     v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
     v_each(g[u] = v_div(e[u], v_fma(e[u], v_add(e[u], v_set(2)), one)));
     /* m = 1 + e - a, where a = q + t. */
@@ -14689,70 +14695,70 @@ LGELU__WORD void LGELU__FN(silu_slope)(v_t *slope, v_t *g, v_t *w, const v_t *x,
     v_each(slope[u] = v_select(n_gt(n_set(0), v_bits(x[u])), q[u], v_sub(one, q[u])));
 }
 
-/* The backward of two vectors in which an abs(x) is far (above last) or tiny (below 2^-45), an
-   abs(dy) is thin (below 2^-63), or something is NaN. Corrects dx and the terms t of the sum: those
-   of such lanes are 0 in t, and are added to `small` in units of 2^-100. dx = dy·slope·2^n is
-   assembled in integers. e^-a = p·2^n. */
-LGELU__WORD void LGELU__FN(silu_slope_rest)(v_t *dx, v_t *t, float *small, const v_t *dy,
-                                            const v_t *x, v_t *slope, const v_t *g,
-                                            const lgelu__silu_constants *s)
+/* What the backward of a vector computes: dx, and the terms of the sum. */
+typedef struct {
+    v_t dx, terms;
+} LGELU__FN(silu_result);
+
+/* The backward of a vector in which an abs(x) is far (above last) or tiny (below 2^-45), an abs(dy)
+   is thin (below 2^-63), or something is NaN. terms are those of the other lanes; those of such
+   lanes become 0, and are added to `small` in units of 2^-100. dx = dy·slope·2^n is assembled in
+   integers. e^-a = p·2^n. */
+LGELU__APART LGELU__TARGET LGELU__FN(silu_result)
+    LGELU__FN(silu_slope_rest)(float *small, v_t terms, v_t dy, v_t x, v_t slope, v_t g,
+                               const lgelu__silu_constants *s)
 {
     const v_t zero = v_set(0), one = v_set(1), beta = v_set(s->beta);
     const n_t none = n_set(0), bias = n_set(INT32_MAX), last = n_set((int32_t)lgelu__bits(s->last)),
-              end = n_set((int32_t)lgelu__bits(s->far_last));
-    v_t w[2], p[2], a[2], m[2], h[2];
-    n_t b[2], n[2], k[2];
-    m_t far[2], left[2], tiny[2], thin[2], odd[2], ends[2];
-    v_each(b[u] = v_bits(v_abs(x[u])));
-    v_each(left[u] = n_gt(none, v_bits(x[u])));
-    v_each(far[u] = n_gt(b[u], last));
-    v_each(tiny[u] = n_gt(n_set(LGELU__TWO(-45) - 1 + INT32_MIN), n_add(b[u], bias)));
-    v_each(thin[u] =
-               n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(v_bits(v_abs(dy[u])), bias)));
-    v_each(odd[u] = m_or(m_or(far[u], tiny[u]), thin[u]));
+              end = n_set((int32_t)lgelu__bits(s->far_last)), b = v_bits(v_abs(x)),
+              size = v_bits(v_abs(dy));
+    const m_t left = n_gt(none, v_bits(x)), far = n_gt(b, last),
+              tiny = n_gt(n_set(LGELU__TWO(-45) - 1 + INT32_MIN), n_add(b, bias)),
+              thin = n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(size, bias)),
+              odd = m_or(m_or(far, tiny), thin), nan = n_gt(b, n_set(LGELU__TWO(128)));
     /* Where x is so far that f' is 0 or 1, and dy is an ordinary number, nothing else is needed. */
-    v_each(ends[u] = m_less(far[u], m_or(n_gt(end, b[u]), n_gt(b[u], n_set(LGELU__TWO(128))))));
-    v_each(ends[u] = m_less(ends[u], n_gt(v_bits(v_abs(dy[u])), n_set(LGELU__TWO(128) - 1))));
-    v_each(ends[u] = m_less(ends[u], thin[u]));
-    if (!m_some(m_less(odd[0], ends[0]), m_less(odd[1], ends[1]))) {
-        v_each(m[u] = v_select(left[u], v_set(-0.0f), one));
-        v_each(dx[u] = v_mul(dy[u], v_select(ends[u], m[u], slope[u])));
-        v_each(t[u] = v_select(odd[u], zero, t[u]));
-        return;
+    const m_t ends = m_less(m_less(far, m_or(n_gt(end, b), nan)),
+                            m_or(n_gt(size, n_set(LGELU__TWO(128) - 1)), thin));
+    LGELU__FN(silu_result) result;
+    v_t w, p, a, m, h;
+    n_t n, k;
+    result.terms = v_select(odd, zero, terms);
+    if (!m_any(m_less(odd, ends))) {
+        m = v_select(left, v_set(-0.0f), one);
+        result.dx = v_mul(dy, v_select(ends, m, slope));
+        return result;
     }
-    v_each(w[u] = v_float(n_max(last, n_min(end, b[u]))));
-    LGELU__FN(sigmoid_exponential)(p, h, a, w, s);
-    v_each(p[u] = v_fma(h[u], p[u], one));
-    v_each(n[u] = n_sub(v_bits(a[u]), n_set(LGELU__ROUND_BITS)));
+    w = v_float(n_max(last, n_min(end, b)));
+    LGELU__FN(sigmoid_exponential)(&p, &h, &a, &w, s, 1);
+    p = v_fma(h, p, one);
+    n = n_sub(v_bits(a), n_set(LGELU__ROUND_BITS));
     /* m = 1 - a, since 1 + e - a is that beyond last. 2^10 is moved from the slope to n, since
        dy·slope must not overflow. */
-    v_each(a[u] = v_mul(w[u], beta));
-    v_each(m[u] = v_sub(v_sub(one, a[u]), v_fms(w[u], beta, a[u])));
-    v_each(m[u] = v_times2(v_mul(p[u], m[u]), n_set(LGELU__EXPONENT(-10))));
-    v_each(slope[u] = v_select(far[u], v_select(left[u], m[u], one), slope[u]));
+    a = v_mul(w, beta);
+    m = v_sub(v_sub(one, a), v_fms(w, beta, a));
+    m = v_times2(v_mul(p, m), n_set(LGELU__EXPONENT(-10)));
+    slope = v_select(far, v_select(left, m, one), slope);
     /* The terms dy·g·x², with g = e^-a for a far x. */
-    v_each(k[u] = n_select(thin[u], n[u], n_add(n[u], n_set(100))));
-    v_each(p[u] = v_times2(p[u], n_up(n_max(k[u], n_set(-63)), 23)));
-    v_each(p[u] = v_select(n_gt(n_set(-63), k[u]), zero, p[u]));
-    v_each(p[u] = v_select(far[u], p[u], g[u]));
-    v_each(h[u] = v_select(thin[u], LGELU__FN(raised)(dy[u]), dy[u]));
-    v_each(p[u] = v_mul(h[u], p[u]));
-    v_each(a[u] = v_mul(v_select(tiny[u], LGELU__FN(raised)(v_abs(x[u])), zero),
-                        v_float(n_set(LGELU__TWO(-50)))));
-
-    v_each(w[u] = v_select(far[u], w[u], v_abs(x[u])));
-    v_each(w[u] = v_select(m_less(tiny[u], thin[u]), a[u], w[u]));
-    v_each(w[u] = v_select(v_lt(w[u], v_float(n_set(LGELU__TWO(-63)))), zero, w[u]));
-    v_each(p[u] = v_mul(p[u], v_mul(w[u], w[u])));
-    v_each(p[u] = v_select(n_gt(b[u], n_set(LGELU__TWO(128))), x[u], p[u]));
-    v_each(p[u] = v_select(odd[u], p[u], zero));
-    v_each(p[u] = v_select(v_lt(v_abs(p[u]), v_float(n_set(LGELU__TWO(-100)))), zero, p[u]));
-    v_each(float *to = small + u * v_lanes % 16; v_store(to, v_add(v_load(to), p[u])));
-    v_each(t[u] = v_select(odd[u], zero, t[u]));
+    k = n_select(thin, n, n_add(n, n_set(100)));
+    p = v_times2(p, n_up(n_max(k, n_set(-63)), 23));
+    p = v_select(n_gt(n_set(-63), k), zero, p);
+    p = v_select(far, p, g);
+    h = v_select(thin, LGELU__FN(raised)(dy), dy);
+    p = v_mul(h, p);
+    a = v_mul(v_select(tiny, LGELU__FN(raised)(v_abs(x)), zero), v_float(n_set(LGELU__TWO(-50))));
+    w = v_select(far, w, v_abs(x));
+    w = v_select(m_less(tiny, thin), a, w);
+    w = v_select(v_lt(w, v_float(n_set(LGELU__TWO(-63)))), zero, w);
+    p = v_mul(p, v_mul(w, w));
+    p = v_select(nan, x, p);
+    p = v_select(odd, p, zero);
+    p = v_select(v_lt(v_abs(p), v_float(n_set(LGELU__TWO(-100)))), zero, p);
+    v_store(small, v_add(v_load(small), p));
     /* dx */
-    v_each(n[u] = n_select(n_gt(end, b[u]), n_add(n[u], n_set(10)), n_set(-300)));
-    v_each(n[u] = n_select(m_and(far[u], left[u]), n[u], none));
-    LGELU__FN(assemble_product)(dx, dy, x, slope, n, thin);
+    n = n_select(n_gt(end, b), n_add(n, n_set(10)), n_set(-300));
+    n = n_select(m_and(far, left), n, none);
+    LGELU__FN(assemble_product)(&result.dx, &dy, &x, &slope, &n, &thin, 1);
+    return result;
 }
 
 /* dx for at most 2048 elements, and what they add to the 16 virtual lanes of total. A term of the
@@ -14786,7 +14792,9 @@ LGELU__APART LGELU__TARGET void LGELU__FN(silu_backward_block)(float *dx, double
         v_each(d[u] = v_mul(b[u], slope[u]));
         v_each(t[u] = v_mul(v_mul(b[u], g[u]), v_mul(w[u], w[u])));
         if (m_some(out[0], out[1])) {
-            LGELU__FN(silu_slope_rest)(d, t, small + (i & 15), b, a, slope, g, s);
+            v_each(const LGELU__FN(silu_result) rest = LGELU__FN(silu_slope_rest)(
+                       small + ((i + u * v_lanes) & 15), t[u], b[u], a[u], slope[u], g[u], s);
+                   d[u] = rest.dx; t[u] = rest.terms);
             rare = 1;
         }
         v_each(t[u] = v_select(v_lt(v_abs(t[u]), faint), zero, t[u]));
@@ -14889,22 +14897,19 @@ static LGELU__TARGET void LGELU__FN(elu_forward)(float *y, const float *x, float
     }
 }
 
-/* The backward of two vectors in which an x is below -40, an abs(dy) is below 2^-40 but not 0, or
+/* Returns dx of a vector in which an x is below -40, an abs(dy) is below 2^-40 but not 0, or
    something is NaN. dx = dy·(1 + q)·2^n is assembled in integers. 2^10 is moved from the factor to
    n, since dy·(1 + q) must not overflow. */
-LGELU__WORD void LGELU__FN(elu_slope_rest)(v_t *dx, const v_t *dy, const v_t *x, const v_t *q,
-                                           const n_t *power)
+LGELU__APART LGELU__TARGET v_t LGELU__FN(elu_slope_rest)(v_t dy, v_t x, v_t q, n_t n)
 {
     const v_t one = v_set(1);
-    v_t s[2];
-    n_t n[2];
-    m_t left[2], thin[2];
-    v_each(left[u] = n_gt(n_set(0), v_bits(x[u])));
-    v_each(s[u] = v_times2(v_add(one, q[u]), n_set(LGELU__EXPONENT(-10))));
-    v_each(s[u] = v_select(left[u], s[u], one));
-    v_each(n[u] = n_select(left[u], n_add(power[u], n_set(10)), n_set(0)));
-    v_each(thin[u] = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy[u]))));
-    LGELU__FN(assemble_product)(dx, dy, x, s, n, thin);
+    const m_t left = n_gt(n_set(0), v_bits(x)),
+              thin = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy)));
+    v_t s = v_times2(v_add(one, q), n_set(LGELU__EXPONENT(-10))), dx;
+    s = v_select(left, s, one);
+    n = n_select(left, n_add(n, n_set(10)), n_set(0));
+    LGELU__FN(assemble_product)(&dx, &dy, &x, &s, &n, &thin, 1);
+    return dx;
 }
 
 static LGELU__TARGET double LGELU__FN(elu_backward)(float *dx, const float *dy, const float *x,
@@ -14929,7 +14934,7 @@ static LGELU__TARGET double LGELU__FN(elu_backward)(float *dx, const float *dy, 
         v_each(out[u] = m_and(v_nge(v_abs(b[u]), least), n_gt(v_bits(v_abs(b[u])), n_set(0))));
         v_each(out[u] = m_or(out[u], n_gt(v_bits(v_abs(a[u])), n_select(left[u], far, end))));
         if (m_some(out[0], out[1])) {
-            LGELU__FN(elu_slope_rest)(d, b, a, q, k);
+            v_each(d[u] = LGELU__FN(elu_slope_rest)(b[u], a[u], q[u], k[u]));
         } else {
             v_each(w[u] = v_times2(v_add(one, q[u]), n_up(k[u], 23)));
             v_each(d[u] = v_mul(b[u], w[u]));
@@ -14960,7 +14965,7 @@ static LGELU__TARGET void LGELU__FN(sigmoid)(float *y, const float *x, size_t n)
         LGELU__FN(load2)(a, x + i, n - i);
         v_each(out[u] = LGELU__FN(beyond_80)(a[u]));
         v_each(c[u] = v_select(out[u], most, a[u]));
-        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s, 2);
         v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
         v_each(c[u] = v_div(one, v_add(one, e[u])));
         if (m_some(out[0], out[1])) {
@@ -14991,7 +14996,7 @@ static LGELU__TARGET void LGELU__FN(sigmoid_backward)(float *dx, const float *dy
         v_each(out[u] = LGELU__FN(beyond_80)(a[u]));
         v_each(c[u] = v_select(out[u], most, v_abs(a[u])));
         v_each(out[u] = m_or(out[u], n_gt(v_bits(v_abs(b[u])), n_set(LGELU__TWO(128) - 1))));
-        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s);
+        LGELU__FN(sigmoid_exponential)(e, f, t, c, &s, 2);
         v_each(e[u] = v_times2(v_fma(f[u], e[u], one), n_up(v_bits(t[u]), 23)));
         v_each(c[u] = v_mul(b[u], v_div(e[u], v_fma(e[u], v_add(e[u], two), one))));
         if (m_some(out[0], out[1])) {
@@ -15766,8 +15771,8 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
         n = l < part ? l : part;
         LGELU__FETCH(next);
         LGELU__FETCH(next + 16);
-        /* Only tiles of two vectors copy. */
-        if (vectors == 2 && into)
+        /* Only tiles of two vectors copy, and only high ones: see lgelu__block_state. */
+        if (vectors == 2 && 2 * rows > v_rows && into)
             LGELU__FN(steps)(rows, vectors, sum, g, &h, &into, p, n);
         else
             LGELU__FN(steps)(rows, vectors, sum, g, &h, NULL, p, n);
@@ -16096,11 +16101,11 @@ static LGELU__TARGET void LGELU__FN(place_b)(lgelu__block_state *b, size_t q, si
     if (p->panels) {
         t->b_step = job->k * 2 * v_lanes;
         t->b = job->b.x + (col * job->k + b->k0 * 2 * v_lanes);
-    } else if (q < b->packed || (p->fused && row == b->i && q < b->whole)) {
+    } else if (q < b->packed || (b->fused && row == b->i && q < b->whole)) {
         t->b_row = job->b.row_stride;
         t->b_step = b->width * v_lanes;
         t->b = job->b.x + b->k0 * t->b_row + col;
-        if (p->fused) {
+        if (b->fused) {
             t->into = copy;
             t->into_step = b->b_panel;
             /* Behind the last panel follow the next rows of B. */
@@ -16193,7 +16198,7 @@ static LGELU__TARGET void LGELU__FN(panel_by_panel)(lgelu__block_state *b)
     b->t.next_row = 0;
     b->t.next_step = 0;
     for (q = 0; q < b->panels; q++) {
-        if (!(p->fused && q < b->whole)) {
+        if (!(b->fused && q < b->whole)) {
             LGELU__FN(copy)
             (b->b_pack, 2 * v_lanes, b->b_panel, &job->b, b->k0, b->t.k, b->j + q * 2 * v_lanes,
              lgelu__min(b->n - q * 2 * v_lanes, 2 * v_lanes));
@@ -16222,7 +16227,7 @@ static LGELU__TARGET void LGELU__FN(sliver_by_sliver)(lgelu__block_state *b)
     const lgelu_product *job = p->job;
     const size_t m = b->end - b->i, n = b->n, k = b->t.k;
     /* The first panel that is copied before any tile. */
-    const size_t copied = p->fused ? b->whole : b->packed;
+    const size_t copied = b->fused ? b->whole : b->packed;
     /* If brief, k is too short for prefetching to pay. */
     const int last = b->k0 + k == job->k, brief = k <= 128;
     size_t row, rows, tall;
@@ -16236,7 +16241,7 @@ static LGELU__TARGET void LGELU__FN(sliver_by_sliver)(lgelu__block_state *b)
         tall = lgelu__height(b->end - row, b->most);
         rows = tall;
         /* Small products process all slivers of one height at once. */
-        if (brief && !p->pack_a && !(p->fused && row == b->i) && m * n <= 65536
+        if (brief && !p->pack_a && !(b->fused && row == b->i) && m * n <= 65536
             && b->whole == b->panels) {
             while (row + rows < b->end && lgelu__height(b->end - row - rows, b->most) == tall)
                 rows += tall;
@@ -16283,6 +16288,8 @@ static LGELU__TARGET void LGELU__FN(block)(const lgelu__block *p, size_t i, size
     b.packed = p->panels ? b.panels : b.whole;
     if (p->pack_b)
         b.packed = 0;
+    /* The first of several slivers has more than half of the maximal height. */
+    b.fused = p->fused && m > v_rows;
     b.a_pack = work;
     b.b_pack = work + (p->across ? (size_t)LGELU__GROUP : 1) * 16 * (p->depth + 32);
     for (b.k0 = 0; b.k0 < job->k || !b.k0; b.k0 += p->depth) {
