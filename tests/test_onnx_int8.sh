@@ -53,6 +53,26 @@ $out/reluize --quiet $out/given/vit.onnx --data $out/five.npy -o $out/no.onnx --
     [ ! -e $out/no.onnx ] && [ ! -e $out/no8.onnx ]
 verdict $? "reluize --int8: a network that can't be quantized is refused before a refit" "$(tail -n 1 $out/stderr)"
 
+# of several outputs, a network of lgelu.h has the one that is scored
+if [ -n "$onnx" ]; then
+    scored=$($onnx -c "
+import onnx
+from onnx import helper
+m = onnx.load('$out/given/mlp_lambda.onnx')
+m.graph.output.insert(0, helper.make_tensor_value_info(m.graph.node[0].output[0], 1, None))
+onnx.save(m, '$out/two.onnx')
+print(m.graph.output[1].name)")
+    for epochs in 0 20; do
+        rm -f $out/two_relu.onnx $out/two_relu8.onnx $out/report.json
+        $out/reluize --quiet $out/two.onnx --data $out/table.csv --output "$scored" -o $out/two_relu.onnx --int8 $out/two_relu8.onnx \
+            --epochs $epochs --rate 0.01 --report $out/report.json > $out/stdout 2> $out/stderr
+        status=$?
+        score=$(sed -n 's/.*"int8": {"score": \([0-9.]*\),.*/\1/p' $out/report.json)
+        [ $status = 0 ] && [ -n "$score" ] && grep -q "^--int8: of the 2 outputs, what is written has '$scored' alone" $out/stdout
+        verdict $? "reluize --int8 of a model with two outputs, $epochs epochs" "status $status, score $score, $(tail -n 1 $out/stderr)"
+    done
+else echo "skip reluize --int8 of a model with two outputs: $no_onnx"; fi
+
 # a quantized file as a model, whole and damaged
 size=$(wc -c < $out/relu8.onnx)
 for cut in $size $((size - 1)) $((size / 2)) 1000 100 9 1 0; do

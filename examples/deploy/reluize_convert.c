@@ -63,6 +63,15 @@ static onnx_run_options run_options(void)
     return o;
 }
 
+/* Returns what a file computes for output k of the original. The file of a network of lgelu.h has
+   the scored output alone: NULL for the others. */
+static const onnx_tensor *output_of(const conversion *c, const onnx_run *run, int k)
+{
+    if (run->graph->top.outputs == c->graph->top.outputs)
+        return onnx_run_get(run, run->graph->top.output[k]);
+    return k == c->scored ? onnx_run_get(run, run->graph->top.output[0]) : NULL;
+}
+
 int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint32_t *order,
                         size_t first, size_t samples)
 {
@@ -79,7 +88,7 @@ int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint3
                        size_t first, size_t samples, float *y, size_t values)
 {
     int bad = conversion_evaluate(c, run, part, order, first, samples);
-    const onnx_tensor *out = bad ? NULL : onnx_run_get(run, run->graph->top.output[c->scored]);
+    const onnx_tensor *out = bad ? NULL : output_of(c, run, c->scored);
     if (out && out->count == values)
         onnx_floats_of(out, 0, values, y);
     else if (!bad)
@@ -478,8 +487,11 @@ static void add_changes(sums *s, const conversion *c, const onnx_run *run)
     int k;
     for (k = 0; k < c->graph->top.outputs; k++) {
         const onnx_tensor *a = onnx_run_get(c->run, c->graph->top.output[k]);
-        const onnx_tensor *b = onnx_run_get(run, run->graph->top.output[k]);
-        size_t i, n = a->count < b->count ? a->count : b->count;
+        const onnx_tensor *b = output_of(c, run, k);
+        size_t i, n;
+        if (!b)
+            continue;
+        n = a->count < b->count ? a->count : b->count;
         if (a->count != b->count)
             s->worst[k] = HUGE_VAL;
         for (i = 0; i < n; i++) {
@@ -521,7 +533,7 @@ static int add_batch(sums *s, const conversion *c, const onnx_run *run, int part
                      const uint32_t *order, size_t first)
 {
     const onnx_tensor *a = onnx_run_get(c->run, c->graph->top.output[c->scored]);
-    const onnx_tensor *b = onnx_run_get(run, run->graph->top.output[c->scored]);
+    const onnx_tensor *b = output_of(c, run, c->scored);
     const layout l = layout_of(a, c->class_axis);
     float *x, *y;
     size_t r;
@@ -848,6 +860,15 @@ void conversion_note(conversion *c, const char *format, ...)
     vsnprintf(c->note[c->notes], sizeof *c->note, format, list);
     va_end(list);
     c->notes++;
+}
+
+void conversion_note_one_output(conversion *c, const char *what)
+{
+    const deploy_span *name = &c->graph->value[c->graph->top.output[c->scored]].name;
+    if (c->graph->top.outputs > 1)
+        conversion_note(c, "%s: of the %d outputs, what is written has '%.*s' alone (--output).",
+                        what, c->graph->top.outputs, (int)(name->n < 80 ? name->n : 80),
+                        (const char *)name->p);
 }
 
 /* ---- [7] CONVERSION ---- */
@@ -1269,5 +1290,7 @@ int conversion_choose(conversion *c)
         if (!c->way[w].smooth && c->way[w].hold.score > c->way[c->written].hold.score)
             c->written = w;
     }
+    if (!c->way[c->written].relu)
+        conversion_note_one_output(c, "-o");
     return 0;
 }
