@@ -12280,6 +12280,11 @@ static lgelu__coin lgelu__prepare_coin(float lambda)
 #endif
 #define v_pack     LGELU__FN(v_pack)
 #define v_unpack   LGELU__FN(v_unpack)
+/* A sum has 16 virtual lanes, whatever v_lanes is: v_parts vectors. The vector at element i is
+   added to vector i/v_lanes mod v_parts of the sum. v_total(a) returns the sum of these lanes in
+   one order: it adds those that are 8 apart, then 4, 2 and 1. */
+#define v_parts    (16 / v_lanes)
+#define v_total    LGELU__FN(v_total)
 #define m_and      LGELU__FN(m_and)        /* a & b */
 #define m_or       LGELU__FN(m_or)         /* a | b */
 #define m_less     LGELU__FN(m_less)       /* a & ~b */
@@ -13231,6 +13236,21 @@ LGELU__WORD void s_store(uint16_t *p, s_t a, size_t n)
 
 #if !LGELU__INTEL
 LGELU__WORD v_t v_abs(v_t a) { return v_float(n_and(v_bits(a), n_set(INT32_MAX))); }
+
+LGELU__WORD float v_total(const v_t *a)
+{
+    float s[16];
+    int i;
+    for (i = 0; i < 16; i += v_lanes)
+        v_store(s + i, a[i / v_lanes]);
+    LGELU__UNROLL
+    for (i = 0; i < 8; i++)
+        s[i] += s[i + 8];
+    LGELU__UNROLL
+    for (i = 0; i < 4; i++)
+        s[i] += s[i + 4];
+    return (s[0] + s[2]) + (s[1] + s[3]);
+}
 #endif
 
 #if !LGELU__HAS_STREAM
@@ -13278,6 +13298,23 @@ LGELU__WORD void v_turn(v_t t[4], const float *p, size_t row)
     t[1] = LGELU__MM(shuffle_ps)(a, c, 0xEE);
     t[2] = LGELU__MM(shuffle_ps)(b, d, 0x44);
     t[3] = LGELU__MM(shuffle_ps)(b, d, 0xEE);
+}
+
+LGELU__WORD float v_total(const v_t *a)
+{
+    __m128 s;
+#if v_lanes == 16
+    const __m256 half =
+        _mm256_add_ps(_mm512_castps512_ps256(a[0]), _mm512_extractf32x8_ps(a[0], 1));
+    s = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#elif v_lanes == 8
+    const __m256 half = _mm256_add_ps(a[0], a[1]);
+    s = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#else
+    s = _mm_add_ps(_mm_add_ps(a[0], a[2]), _mm_add_ps(a[1], a[3]));
+#endif
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
 }
 
 LGELU__WORD n_t n_product(n_t *low, n_t a, n_t b)
@@ -15379,41 +15416,6 @@ LGELU__WORD v_t LGELU__FN(exp)(v_t x)
                     v_mul(p, v_float(n_up(n_add(v_cut(n), n_set(127)), 23))));
 }
 
-/* A sum has 16 virtual lanes, whatever v_lanes is: v_parts vectors. The vector at element i is
-   added to vector i / v_lanes mod v_parts of the sum, a constant in an unrolled loop. fold adds the
-   lanes in one order: those that are 8 apart, then 4, 2 and 1. */
-#define v_parts (16 / v_lanes)
-LGELU__WORD float LGELU__FN(fold)(const v_t *a)
-{
-#if LGELU__INTEL
-    __m128 s;
-#if v_lanes == 16
-    const __m256 half =
-        _mm256_add_ps(_mm512_castps512_ps256(a[0]), _mm512_extractf32x8_ps(a[0], 1));
-    s = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-#elif v_lanes == 8
-    const __m256 half = _mm256_add_ps(a[0], a[1]);
-    s = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-#else
-    s = _mm_add_ps(_mm_add_ps(a[0], a[2]), _mm_add_ps(a[1], a[3]));
-#endif
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
-#else
-    float s[16];
-    int i;
-    for (i = 0; i < 16; i += v_lanes)
-        v_store(s + i, a[i / v_lanes]);
-    LGELU__UNROLL
-    for (i = 0; i < 8; i++)
-        s[i] += s[i + 8];
-    LGELU__UNROLL
-    for (i = 0; i < 4; i++)
-        s[i] += s[i + 4];
-    return (s[0] + s[2]) + (s[1] + s[3]);
-#endif
-}
-
 /* The first n lanes of a, followed by zeros. */
 LGELU__WORD v_t LGELU__FN(head)(v_t a, size_t n)
 {
@@ -15475,7 +15477,7 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
     }
     if (p)
         memset(p + n, 0, (padded - n) * sizeof *p);
-    stat[1] = LGELU__FN(fold)(a);
+    stat[1] = v_total(a);
 }
 
 static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const float *stat,
@@ -15498,7 +15500,7 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
             a[q] = v_fma(v_load_n(d + at, n - at), LGELU__FN(head)(p, n - at), a[q]);
         }
     }
-    mean = v_set(LGELU__FN(fold)(a));
+    mean = v_set(v_total(a));
     for (i = 0; i < n; i += v_lanes) {
         v_store_n(d + i,
                   v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)),
@@ -15553,7 +15555,7 @@ LGELU__WORD void LGELU__FN(normalise_pair)(float *const *y, float *const *stat,
                 v_each(a[u][q] = pass ? v_fma(d[u], d[u], a[u][q]) : v_add(a[u][q], d[u]));
             }
         }
-        v_each(s[u] = LGELU__FN(fold)(a[u]) / (float)n);
+        v_each(s[u] = v_total(a[u]) / (float)n);
         if (!pass)
             v_each(stat[u][0] = s[u]; mean[u] = v_set(s[u]));
     }
@@ -15625,8 +15627,8 @@ LGELU__WORD void LGELU__FN(normalise_row_backward)(float *dx, float *sums, const
     if (!dx)
         return;
     if (centre)
-        b = v_set(LGELU__FN(fold)(a[0]) / (float)n);
-    c = v_set(LGELU__FN(fold)(a[1]) / (float)n);
+        b = v_set(v_total(a[0]) / (float)n);
+    c = v_set(v_total(a[1]) / (float)n);
     for (i = 0; i < n; i += v_lanes) {
         const v_t h = v_mul(LGELU__FN(centred)(x, i, n, mean, centre), r);
         const v_t g = LGELU__FN(gained)(dy, p->gain, i, n, centre);
@@ -16948,6 +16950,8 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_load_or
 #undef v_pack
 #undef v_unpack
+#undef v_parts
+#undef v_total
 #undef m_and
 #undef m_or
 #undef m_less
@@ -16988,7 +16992,6 @@ static const lgelu__kernels LGELU__FN(kernels) = { LGELU__KERNELS(LGELU__ENTRY)
 #undef v_few
 #undef v_deep
 #undef v_each
-#undef v_parts
 #undef v_step
 #undef LGELU__WORD
 #undef LGELU__UNROLL
