@@ -6217,7 +6217,115 @@ LGELU_DEF int lgelu_conv_window(lgelu_net *net, const char *name, int x, size_t 
    and W' the taps in reverse order. Since W is stored as (outputs, tap row, tap column, channels),
    the columns of P and the rows of W' are contiguous. With strides s and t, the pixels of dx belong
    to s·t lattices: those whose row and column have the same remainders modulo s and t. A lattice
-   meets only some of the taps, and has a product of its own, whose result is scattered into dx. */
+   meets only some of the taps, and has a product of its own, whose result is scattered into dx.
+
+   With few channels, as in a first layer, P has few columns, and to store them takes as long as the
+   product. There dW is computed without P, for each row of taps: its transpose is the sum over the
+   lines of y of products (row of taps, line) · (line, outputs), whose first operand is read in
+   place from a padded line of x. Each sum still runs over the pixels in order. */
+
+/* dW of a convolution with few channels. */
+enum {
+    LGELU__LINE_TAPS = 24,    /* the most elements of a row of the window */
+    LGELU__LINE_VALUES = 768, /* the fewest of a line of y: below, calls cost more than is saved */
+    LGELU__LINE_OUTPUTS = 64  /* of a task */
+};
+typedef struct {
+    const lgelu__job *job;
+    size_t taps;         /* the elements of a row of the window */
+    size_t line;         /* the floats of a padded line of x, and more */
+    size_t tasks;        /* one for each row of taps and LGELU__LINE_OUTPUTS outputs */
+    size_t worker_bytes; /* of workspace */
+} lgelu__lines;
+
+/* Returns whether dW is computed line by line. */
+static int lgelu__has_lines(const lgelu_node *node, size_t in)
+{
+    return node->groups == 1 && node->dilation[1] == 1 && lgelu__taps(node) > 1
+           && lgelu__times(node->window[1], in) <= LGELU__LINE_TAPS && node->shape[2] >= 16
+           && node->shape[1] * node->shape[2] >= LGELU__LINE_VALUES;
+}
+
+/* Returns what the tasks of a layer that has lines have in common. */
+static lgelu__lines lgelu__lines_make(const lgelu__job *job)
+{
+    const lgelu_node *node = job->node;
+    const size_t in = job->from->shape[2];
+    lgelu__lines l;
+    l.job = job;
+    l.taps = node->window[1] * in;
+    l.line = ((node->shape[1] - 1) * node->stride[1] + node->window[1]) * in;
+    l.line = (l.line + 15) / 16 * 16;
+    l.tasks = node->window[0] * ((node->shape[2] - 1) / LGELU__LINE_OUTPUTS + 1);
+    l.worker_bytes = (l.taps * LGELU__LINE_OUTPUTS + l.line) * sizeof(float)
+                     + lgelu__workspace(l.taps, LGELU__LINE_OUTPUTS, node->shape[1], 1);
+    return l;
+}
+
+static size_t lgelu__lines_bytes(const lgelu__job *job)
+{
+    const lgelu__lines l = lgelu__lines_make(job);
+    return lgelu__min(l.tasks, LGELU__WORKERS) * l.worker_bytes;
+}
+
+/* Copies between dW and its transpose c, for one row of taps and `cols` outputs. */
+static void lgelu__turn_lines(const lgelu__lines *l, float *c, float *dw, size_t cols, int back)
+{
+    const size_t k = l->job->node->weight_count / l->job->node->shape[2];
+    size_t o, r;
+    for (o = 0; o < cols; o++) {
+        for (r = 0; r < l->taps; r++) {
+            if (back)
+                dw[o * k + r] = c[r * LGELU__LINE_OUTPUTS + o];
+            else
+                c[r * LGELU__LINE_OUTPUTS + o] = dw[o * k + r];
+        }
+    }
+}
+
+/* Computes dW of one row of taps and up to LGELU__LINE_OUTPUTS outputs. */
+static void lgelu__line_task(const lgelu__lines *l, size_t task, float *c)
+{
+    const lgelu__job *job = l->job;
+    const lgelu_node *node = job->node;
+    const size_t *x = job->from->shape;
+    const size_t tap = task % node->window[0], out = node->shape[2], pixels = node->shape[1];
+    const size_t o = task / node->window[0] * LGELU__LINE_OUTPUTS;
+    const size_t cols = lgelu__min(out - o, LGELU__LINE_OUTPUTS);
+    const size_t width = (pixels - 1) * node->stride[1] + node->window[1] - node->padding[1];
+    const size_t bytes = lgelu__min(width, x[1]) * x[2] * sizeof(float);
+    float *line = c + l->taps * LGELU__LINE_OUTPUTS, *inside = line + node->padding[1] * x[2];
+    float *dw = job->dw + o * (node->weight_count / out) + tap * l->taps;
+    lgelu_product p = lgelu__product_make(l->taps, cols, pixels, c, LGELU__LINE_OUTPUTS,
+                                          lgelu__transpose(line, node->stride[1] * x[2]),
+                                          lgelu__matrix(job->dy + o, out));
+    size_t i;
+    memset(line, 0, l->line * sizeof *line);
+    if (job->add_dw)
+        lgelu__turn_lines(l, c, dw, cols, 0);
+    for (i = 0; i < job->samples * node->shape[0]; i++) {
+        /* It wraps around below 0, and is too large then. */
+        const size_t row =
+            i % node->shape[0] * node->stride[0] + tap * node->dilation[0] - node->padding[0];
+        if (row < x[0])
+            memcpy(inside, job->x + (i / node->shape[0] * x[0] + row) * x[1] * x[2], bytes);
+        else
+            memset(inside, 0, bytes);
+        p.accumulate = job->add_dw || i > 0;
+        lgelu__multiply(&p, line + l->line, NULL, &job->net->internal.broken);
+        p.b.x += pixels * out;
+    }
+    lgelu__turn_lines(l, c, dw, cols, 1);
+}
+
+static void lgelu__line_worker(size_t worker, void *user)
+{
+    const lgelu__lines *l = (const lgelu__lines *)user;
+    unsigned char *work = (unsigned char *)l->job->net->internal.scratch;
+    size_t task;
+    for (task = worker; task < l->tasks; task += LGELU__WORKERS)
+        lgelu__line_task(l, task, (float *)(void *)(work + worker * l->worker_bytes));
+}
 
 /* Returns the bytes of a lattice's product, in whole cache lines, until it is scattered. */
 static size_t lgelu__lattice_bytes(const lgelu_node *node, size_t pixels, size_t in)
@@ -6242,6 +6350,8 @@ static size_t lgelu__conv_work(const lgelu__job *p, int train)
     dw = lgelu_multiply_bytes(out, taps * in, p->rows);
     dx = lgelu__plus(lgelu_multiply_bytes(pixels, in, taps * out),
                      lgelu__lattice_bytes(node, pixels, in));
+    if (lgelu__has_lines(node, in))
+        dw = lgelu__lines_bytes(p);
     return lgelu__max(y, lgelu__max(dw, dx));
 }
 
@@ -6450,12 +6560,18 @@ static void lgelu__conv_dx(const lgelu__job *job)
     }
 }
 
-static void lgelu__conv_backward(lgelu__job *p)
+/* Computes dW of a convolution. */
+static void lgelu__conv_dw(const lgelu__job *p)
 {
     const lgelu_node *node = p->node;
     const size_t c = p->channels, out = c / node->groups, k = node->weight_count / c;
     size_t g;
-    lgelu__bias_backward(p);
+    if (lgelu__has_lines(node, p->from->shape[2])) {
+        lgelu__lines l = lgelu__lines_make(p);
+        lgelu__parallel(&p->net->threads, lgelu__line_worker, &l,
+                        lgelu__min(l.tasks, LGELU__WORKERS));
+        return;
+    }
     for (g = 0; g < node->groups; g++) {
         lgelu__im2col patches;
         const lgelu_matrix x = lgelu__conv_matrix(p, g, &patches);
@@ -6464,6 +6580,12 @@ static void lgelu__conv_backward(lgelu__job *p)
         dw.accumulate = p->add_dw;
         lgelu__net_multiply(p->net, &dw, NULL);
     }
+}
+
+static void lgelu__conv_backward(lgelu__job *p)
+{
+    lgelu__bias_backward(p);
+    lgelu__conv_dw(p);
     if (p->dx[0])
         lgelu__conv_dx(p);
 }

@@ -89,6 +89,26 @@ static int conv_case(size_t rows, size_t columns, size_t in, size_t out, size_t 
     return ok;
 }
 
+/* With few channels and long lines dW is computed line by line. */
+static void long_lines(void)
+{
+    char why[400] = "";
+    size_t kernel, stride, padding, cases = 0;
+    int ok = 1;
+    for (kernel = 2; kernel <= 8; kernel += 3) {
+        for (stride = 1; stride <= 3; stride++) {
+            for (padding = 0; padding < kernel && padding < 3; padding++) {
+                cases++;
+                ok = ok
+                     && conv_case(9, 43 + stride, 3, stride == 3 ? 70 : 39, kernel, stride, padding,
+                                  1, 1, 0, why, sizeof why);
+            }
+        }
+    }
+    check(ok, "few channels and long lines", "%s", why);
+    printf("# %zu convolutions with few channels and long lines\n", cases);
+}
+
 static void convolutions(void)
 {
     static const size_t side[4][2] = { { 1, 1 }, { 5, 7 }, { 8, 8 }, { 3, 17 } };
@@ -467,6 +487,7 @@ static void winograd_few(void)
 /* ---- Layers and networks ---- */
 static void networks(void)
 {
+    static const lgelu_window lines = { { 2, 3 }, { 3, 1 }, { 1, 2 }, { 2, 1 } };
     graph g;
     int x, y;
     begin(&g);
@@ -618,6 +639,10 @@ static void networks(void)
     judge_on("a residual network by Winograd", &g, x, 1, 3, 2);
     x = wide_pair(&g);
     judge_on("many channels, few tiles", &g, x, 0, 2, 1);
+
+    begin(&g);
+    x = lgelu_conv_window(&g.net, "lines", lgelu_input(&g.net, "x", 7, 40, 3), 33, &lines, 1, 1);
+    judge_on("few channels and long lines, any window", &g, x, 0, 3, 2);
 
     begin(&g);
     x = lgelu_resnet(&g.net, lgelu_input(&g.net, "x", 6, 6, 3), 3, 2, 2, 5, LGELU_GATE_LAMBDA, 3);
@@ -1220,6 +1245,7 @@ int main(void)
     /* The bias before a normalisation has no gradient but rounding errors. */
     gradient_share = 0.05;
     convolutions();
+    long_lines();
     windows();
     far_strides();
     narrow_images();
