@@ -376,11 +376,11 @@ if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms
         mkdir -p $out/forms_again
         node tools/onnx_run.js $out/forms/list $out/forms write &&
             $out/onnx_back $out/forms/list $out/forms 1e-5 $out/forms_again > $out/log
-        verdict $? "forms up to opset 20 are read, the outputs those of ONNX Runtime" "$(cat $out/log)"
+        verdict $? "forms up to opset 25 are read, the outputs those of ONNX Runtime" "$(cat $out/log)"
         node tools/onnx_run.js $out/forms/list $out/forms_again 1e-5 > $out/log
         verdict $? "and written again" "$(cat $out/log)"
-    else echo "skip forms up to opset 20: $no_runtime"; fi
-else echo "skip forms up to opset 20, files to refuse: $no_onnx"; fi
+    else echo "skip forms up to opset 25: $no_runtime"; fi
+else echo "skip forms up to opset 25, files to refuse: $no_onnx"; fi
 [ ! -e $out/no.onnx ] && [ ! -e $out/no.c ]
 verdict $? "reluize: what fails writes nothing"
 # the disk is full when the report, the last file of several, is written

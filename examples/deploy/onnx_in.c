@@ -5049,7 +5049,8 @@ static int onnx_read_input(onnx_model *m, int value)
 }
 
 /* Finds in which order an input of images comes in, by the first node that reads it, or what is
-   computed from it element by element: a Transpose from channels last, or, for an input of three
+   computed from it element by element: a Transpose from channels last, a Reshape of images of one
+   channel that is last (tf2onnx writes it in place of a Transpose), or, for an input of three
    dimensions, one that takes sequences with their channels in dimension 1. */
 static void onnx_find_order(onnx_model *m, int value)
 {
@@ -5061,6 +5062,8 @@ static void onnx_find_order(onnx_model *m, int value)
                                            "InstanceNormalization" };
     static const char *const passed[] = { "Pad", "Add",  "Sub",      "Mul",
                                           "Div", "Cast", "Identity", "Dropout" };
+    const onnx_declared *declared = &m->graph->value[value].declared;
+    const int one_channel = declared->rank == 4 && declared->dim[3] == 1;
     int64_t order[ONNX_FEW];
     size_t i;
     int k, e;
@@ -5078,12 +5081,16 @@ static void onnx_find_order(onnx_model *m, int value)
             continue;
         count = onnx_text_is(n->op, "Transpose") ? onnx_attribute_ints(n, "perm", order) : 0;
         m->channels_last =
-            count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2;
+            (count == 4 && !order[0] && order[1] == 3 && order[2] == 1 && order[3] == 2)
+            || (one_channel && onnx_text_is(n->op, "Reshape"));
         for (i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
             m->row |= onnx_text_is(n->op, of_rows[i]);
         return;
     }
 }
+
+/* Opsets that are read. */
+enum { ONNX_FIRST_OPSET = 9, ONNX_LAST_OPSET = 25 };
 
 /* The most layers that a node, and each of its inputs, becomes. */
 enum { ONNX_LAYERS_A_NODE = 8, ONNX_LAYERS_AN_EDGE = 4 };
@@ -5095,8 +5102,9 @@ static int onnx_check_graph(onnx_model *m)
     int k, edges = 0;
     if (g->functions)
         return onnx_fail(m, "local functions are not supported: export the model without them");
-    if (g->opset < 9 || g->opset > 20)
-        return onnx_fail(m, "opset %d is not supported; 9 to 20 are", (int64_t)g->opset);
+    if (g->opset < ONNX_FIRST_OPSET || g->opset > ONNX_LAST_OPSET)
+        return onnx_fail(m, "opset %d is not supported; %d to %d are", (int64_t)g->opset,
+                         (int64_t)ONNX_FIRST_OPSET, (int64_t)ONNX_LAST_OPSET);
     for (k = 0; k < g->top.nodes && edges <= ONNX_MOST_VALUES; k++)
         edges += g->top.node[k].inputs;
     if (g->top.nodes > ONNX_MOST_NODES || edges > ONNX_MOST_VALUES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_forms.py FOLDER: forms that PyTorch's exporter of today or other tools write, up to opset 20, made by hand:
+# onnx_forms.py FOLDER: forms that PyTorch's exporter of today or other tools write, up to opset 25, made by hand:
 # FOLDER/NAME.onnx and NAME.in, listed in FOLDER/list; and files that must be refused: FOLDER/bad_NAME.onnx, with the words that
 # must be said, in FOLDER/bad.
 import sys
@@ -66,6 +66,14 @@ for keep, opset in (0, 18), (1, 20), (1, 17):
         n("ReduceMean", "g" if axes else "g ax", "m", keepdims=keep, **axes),
          *([n("Squeeze", "m ax", "v")] if keep else [n("Identity", "m", "v")]), n("Gemm", "v c d", "y",
              transB=1)], (3, 6, 5), (5,), opset, ax=ints(2, 3), **conv)
+for opset in 21, 22, 23, 24, 25:
+    case(f"opset_{opset}", [n("Pad", "x p", "q"), n("Conv", "q k b", "h"), n("Gelu", "h", "g"), n("BatchNormalization", "g s b m e", "i"),
+        n("AveragePool", "i", "j", kernel_shape=[2, 2]), n("Reshape", "j r", "l"), n("Unsqueeze", "l u", "o"), n("Squeeze", "o u", "v"),
+         n("Gemm", "v f d", "y", transB=1)], (3, 6, 5), (5,), opset, ir=10, p=ints(0, 0, 1, 1, 0, 0, 1, 1), s=w(6), m=w(6), e=np.abs(w(6)),
+             r=ints(0, -1), u=ints(2), f=w(5, 120), **conv)
+case("one_channel_last", [n("Reshape", "x r", "i"), n("Conv", "i k b", "h", pads=[1] * 4), n("Relu", "h", "g"), n("MaxPool", "g", "p",
+    kernel_shape=[2, 2], strides=[2, 2]), n("Transpose", "p", "t", perm=[0, 2, 3, 1]), n("Reshape", "t s", "v"), n("MatMul", "v f", "y")],
+        (8, 6, 1), (5,), 15, r=ints(-1, 1, 8, 6), s=ints(-1, 72), k=w(6, 1, 3, 3), b=w(6), f=w(72, 5))
 case("same", [n("Conv", "x k b", "h", auto_pad="SAME_UPPER", kernel_shape=[3, 3]), n("Relu", "h", "g"),
     n("AveragePool", "g", "p", kernel_shape=[2, 2], strides=[2, 2],
      auto_pad="VALID"), n("GlobalAveragePool", "p", "m"), n("Flatten", "m", "v", axis=-3), n("Gemm", "v c d", "y", transB=1)], (3, 6, 5), (5,), **conv)
@@ -343,8 +351,8 @@ refuse("itself", "nothing before it computes its input 'y'", [n("Add", "x y", "y
 refuse("twice", "output 'h': there is a value of this name already", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
 refuse("operator", "(LSTM): this operator is not supported", [n("LSTM", "x a b", "y")], **q)
 refuse("domain", "node 'y' (Gemm, opset 17): this operator is not supported", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
-refuse("opset_8", "opset 8 is not supported; 9 to 20 are", gemm, opset=8, **q)
-refuse("opset_21", "opset 21 is not supported; 9 to 20 are", gemm, opset=21, **q)
+refuse("opset_8", "opset 8 is not supported; 9 to 25 are", gemm, opset=8, **q)
+refuse("opset_26", "opset 26 is not supported; 9 to 25 are", gemm, opset=26, **q)
 refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
 refuse("lone_erf", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Gemm", "e c", "y", transB=1)],
     c=w(3, 3), **q)
