@@ -6544,17 +6544,43 @@ static void lgelu__lattice_run(const lgelu__lattice *l)
     lgelu__multiply(&p, work, &net->threads, &net->internal.broken);
 }
 
+/* Returns whether a lattice of dx meets no tap, as three of four do for a window of one pixel and a
+   stride of 2. */
+static int lgelu__has_empty_lattice(const lgelu__job *job, size_t rows, size_t columns)
+{
+    int empty = 0;
+    size_t r, c;
+    for (r = 0; r < rows; r++)
+        empty |= !lgelu__lattice_make(job, 0, r, 0).taps[0];
+    for (c = 0; c < columns; c++)
+        empty |= !lgelu__lattice_make(job, 0, 0, c).taps[1];
+    return empty;
+}
+
+/* Clears dx of one sample. */
+static void lgelu__clear_dx(size_t sample, void *user)
+{
+    const lgelu__job *job = (const lgelu__job *)user;
+    const size_t *x = job->from->shape, size = x[0] * x[1] * x[2];
+    memset(job->dx[0] + sample * size, 0, size * sizeof(float));
+}
+
 static void lgelu__conv_dx(const lgelu__job *job)
 {
     /* A stride may be larger than the image; lattices that begin outside of it have no pixels. */
     const size_t rows = lgelu__min(job->node->stride[0], job->from->shape[0]);
     const size_t columns = lgelu__min(job->node->stride[1], job->from->shape[1]);
+    lgelu__job copy = *job;
     size_t g, r, c;
+    /* A lattice without taps has no product: it is 0, or is left as it is where dx is added to. */
+    if (!job->add && lgelu__has_empty_lattice(job, rows, columns))
+        lgelu__parallel(&job->net->threads, lgelu__clear_dx, &copy, job->samples);
     for (g = 0; g < job->node->groups; g++) {
         for (r = 0; r < rows; r++) {
             for (c = 0; c < columns; c++) {
                 const lgelu__lattice l = lgelu__lattice_make(job, g, r, c);
-                lgelu__lattice_run(&l);
+                if (l.taps[0] && l.taps[1])
+                    lgelu__lattice_run(&l);
             }
         }
     }
