@@ -15639,8 +15639,8 @@ static LGELU__TARGET void LGELU__FN(exp_row)(float *p, float *stat, const float 
             a[j] = v_add(a[j], LGELU__FN(head)(e, n - at));
         }
     }
-    if (p)
-        memset(p + n, 0, (padded - n) * sizeof *p);
+    for (i = n; p && i < padded; i++)
+        p[i] = 0;
     stat[1] = v_total(a);
 }
 
@@ -15670,8 +15670,8 @@ static LGELU__TARGET void LGELU__FN(softmax_backward)(float *x, float *d, const 
                   v_mul(v_mul(v_load_n(x + i, n - i), c), v_sub(v_load_n(d + i, n - i), mean)),
                   n - i);
     }
-    memset(x + n, 0, (padded - n) * sizeof *x);
-    memset(d + n, 0, (padded - n) * sizeof *d);
+    for (i = n; i < padded; i++)
+        x[i] = d[i] = 0;
 }
 
 /* x - mean of a vector of a row, or x alone. */
