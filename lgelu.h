@@ -628,7 +628,7 @@ typedef enum {
    learned or driven; so is the β of SILU, x·σ(βx), by the same plans. New kinds are appended. */
 /* clang-format off */
 #define LGELU_GATES(X)                                                                          \
-    X(LAMBDA, "lambda-gelu", "λ-GELU",                         phi, 1,                         \
+    X(LAMBDA, "lambda-gelu", "λ-GELU",                         phi, 1,                          \
               LGELU_GATE_TRAIT_LEARNED | LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)       \
     X(GELU,   "gelu",        "GELU",                           phi, 1,                          \
               LGELU_GATE_TRAIT_PHI | LGELU_GATE_TRAIT_KERNELS)                                  \
@@ -6799,8 +6799,7 @@ static void lgelu__depthwise_backward(lgelu__job *p)
    same order, so that no bit changes. 512 channels of 4×4 pixels take a third of the time for dx
    and dW, and 0.4 for y (Zen 4, AVX-512). A transform reads or writes the same element of all 16
    matrices. Their sizes are mostly powers of two, so that these elements would share one set of the
-   cache: LGELU__WINOGRAD_PADDING floats, a line of the cache, separate each matrix from the next.
- */
+   cache: LGELU__WINOGRAD_PADDING floats, a line of it, separate each matrix from the next. */
 enum {
     LGELU__WINOGRAD_WORKERS = 8,
     LGELU__WINOGRAD_TILES = 8,   /* of a task of a shared round */
@@ -6846,9 +6845,8 @@ typedef struct {
     int shared, add;            /* add: to y or dw */
     int flipped;                /* for dx, where the taps of w are in reverse order */
     int *next_round;            /* shared by workers that take rounds in turn */
-    int *next_product; /* shared by workers that take the 16 products of a round, or parts, in turn
-                        */
-    int *broken;       /* as in lgelu__block */
+    int *next_product;          /* and by those that take the 16 products of a round, or parts */
+    int *broken;                /* as in lgelu__block */
     const lgelu__kernels *panels; /* NULL, or those for which kernel is prepacked */
 } lgelu__winograd;
 
