@@ -117,6 +117,8 @@ n.save('$out/own.npy', x); n.save('$out/own_answer.npy', answer); n.save('$out/o
 gated = u * (1 + n.vectorize(math.erf)(u / 2 ** 0.5)) / 2
 made.node[2].input[1] = 'one'; made.initializer.append(nh.from_array(v[:, :1], 'one')); made.output[0].type.tensor_type.shape.dim[1].dim_value = 1
 save(h.make_model(made, opset_imports=[h.make_opsetid('', 20)], ir_version=8), '$out/own_one.onnx')
+broken = v.copy(); broken[4, 2] = n.nan; made.initializer.append(nh.from_array(broken, 'broken')); made.node[2].input[1] = 'broken'
+made.output[0].type.tensor_type.shape.dim[1].dim_value = 3; save(h.make_model(made, opset_imports=[h.make_opsetid('', 20)], ir_version=8), '$out/own_nan.onnx')
 n.save('$out/own_targets.npy', gated @ v); t = (gated @ v).astype('f'); y = t[4::5].copy(); t[:, 2] = -0.81; n.save('$out/own_flat.npy', t)
 t = t[4::5]; print('%.1f' % (100 - 100 * ((y - t) ** 2).sum() / ((t - t.mean(0)) ** 2).sum()), file=open('$out/own_flat.txt', 'w'))
 n.save('$out/own_sign.npy', (gated @ v[:, 0] > 0).astype('i8'))
@@ -144,6 +146,9 @@ n.save('$out/own_few.npy', x[:90]); n.save('$out/own_few_answer.npy', answer[:90
     $r $out/own_one.onnx --data $out/own.npy --labels $out/own_sign.npy -o $out/own_relu.onnx --report $out/own.json > $out/stdout 2> $out/stderr &&
         grep -q '"metric": "accuracy"' $out/own.json && grep -q '"before": {.*"score": 100' $out/own.json
     verdict $? "reluize: one logit of two classes is scored by its sign" "$(grep before $out/own.json) $(tail -n 1 $out/stderr)"
+    $r $out/own_nan.onnx --data $out/own.npy -o $out/own_relu.onnx > $out/stdout 2> $out/stderr &&
+        grep -q '^Of the original.s outputs .* 80 of 240 are infinite or no numbers.* Element 14 of its constant .broken. is NaN.$' $out/stdout
+    verdict $? "reluize: outputs that are no numbers are counted, and the constant that has one is named" "$(tail -n 1 $out/stdout $out/stderr)"
     wrong() { refused "$1" 1 "$2" $out/own.onnx --data $out/$3 -o $out/no.onnx; }
     wrong "bytes where floats are expected" "own_bytes.npy: bytes, but input 'x' takes floats" own_bytes.npy
     refused "a label that is no class" 1 'own_high.npy: sample 23: its label is 3, but the network has 3 classes, from 0 to 2' \
@@ -157,6 +162,8 @@ head -c 700 $model > $out/cut.onnx
 printf '1,2,0\n3,4,1\n5,6,1\n7,8,0\n9,x,1\n' > $out/odd.csv
 refused "no model" 2 'a model, --data and -o are needed' --data x
 refused "an unknown option" 2 'no such option' $model --data $out/table.csv -o $out/no.onnx --what
+refused "two data for one input" 2 'there is --data .* already; of several inputs, name each' $model --data $out/table.csv --data $out/five.csv -o $out/no.onnx
+refused "two data for one name" 2 'there is --data x=.* already' $model --data x=$out/table.csv --data x=$out/five.csv -o $out/no.onnx
 refused "an option with '='" 2 'two arguments, without' $model --data=$out/table.csv -o $out/no.onnx
 refused "a rate that is no number" 2 'expected a number' $model --data $out/table.csv -o $out/no.onnx --rate fast
 refused "two files of one name" 2 'two options name this file' $model --data $out/table.csv -o $out/no.onnx --int8 $out/no.onnx

@@ -270,6 +270,7 @@ static int parse_data(const char *text)
     data_option *o = option.data + option.inputs;
     const char *equals = strchr(text, '=');
     FILE *f = equals ? fopen(text, "rb") : NULL;
+    int i;
     if (f) {
         fclose(f);
         equals = NULL;
@@ -279,6 +280,17 @@ static int parse_data(const char *text)
     o->file = equals ? equals + 1 : text;
     o->name = equals ? text : NULL;
     o->name_bytes = equals ? (size_t)(equals - text) : 0;
+    for (i = 0; i < option.inputs; i++) {
+        const data_option *other = option.data + i;
+        if (!other->name != !o->name || other->name_bytes != o->name_bytes)
+            continue;
+        if (!o->name)
+            return fail("--data %s: there is --data %s already; of several inputs, name each: "
+                        "--data NAME=%s",
+                        text, other->file, text);
+        if (!memcmp(other->name, o->name, o->name_bytes))
+            return fail("--data %s: there is --data %s already", text, other->name);
+    }
     option.inputs++;
     return 0;
 }

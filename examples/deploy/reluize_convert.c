@@ -715,6 +715,31 @@ static void free_sums(sums *s)
     free(s);
 }
 
+/* Says that outputs of the original are no finite numbers, and which of its constants has the first
+   element that is none, if one does. */
+static void note_not_finite(conversion *c)
+{
+    const measured *m = &c->way[1].m;
+    const onnx_graph *g = c->graph;
+    char where[140] = "";
+    size_t i;
+    int v;
+    for (v = 0; v < g->values && !*where; v++) {
+        const onnx_tensor *x = g->value[v].constant >= 0 ? onnx_run_get(c->run, v) : NULL;
+        for (i = 0; x && x->type != ONNX_STRING && i < x->count && !*where; i++) {
+            const double element = onnx_tensor_real(x, i);
+            if (!(element - element <= 0))
+                snprintf(where, sizeof where, " Element %zu of its constant '%.*s' is %s.", i,
+                         (int)(g->value[v].name.n < 80 ? g->value[v].name.n : 80),
+                         (const char *)g->value[v].name.p, isnan(element) ? "NaN" : "infinite");
+        }
+    }
+    conversion_note(c,
+                    "Of the original's outputs on the test samples %zu of %zu are infinite or "
+                    "no numbers: about those the figures say nothing.%s",
+                    m->values - m->finite, m->values, where);
+}
+
 /* Says when the test part is small, when inputs look like pixels that were not scaled, and when the
    labels do not seem to be those of the inputs: the original's score is at most two standard
    deviations above that of chance, or no R² above 0. */
@@ -734,10 +759,7 @@ static void note_test_part(conversion *c)
                         "is one; give more.",
                         data_count(TEST));
     if (c->way[1].m.finite < c->way[1].m.values)
-        conversion_note(c,
-                        "Of the original's outputs on the test samples %zu of %zu are infinite or "
-                        "no numbers: about those the figures say nothing.",
-                        c->way[1].m.values - c->way[1].m.finite, c->way[1].m.values);
+        note_not_finite(c);
     if (labels.answers && m->score <= m->chance + 200 * sqrt(p * (1 - p) / rows))
         conversion_note(c,
                         "On these labels the model scores %.1f %%, and by chance it would score "
