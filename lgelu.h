@@ -2439,7 +2439,7 @@ typedef struct {
 typedef struct {
     const float *a, *b;
     const float *start; /* the initial values of the sums, or NULL for 0 */
-    const float *next;  /* what is prefetched: of A for the next sliver, or of the panels ahead */
+    const float *next;  /* what is prefetched: of A for the next sliver, or of B for later panels */
     const float *y;     /* the output of the gate, to be prefetched, or NULL */
     float *c;
     float *into; /* where the first sliver copies what it reads of B, or NULL */
@@ -2448,8 +2448,9 @@ typedef struct {
     size_t b_step, into_step; /* from panel to panel of B, and of its copy */
     size_t next_panel;        /* floats from a panel of B to the one that is read after it */
     size_t start_row, c_row, y_row, next_row;
-    size_t next_step; /* of next, from panel to panel */
-    size_t part;      /* steps of k for each two cache lines of next */
+    size_t next_step; /* of next, from tile to tile */
+    size_t part;      /* steps of k for each row of next */
+    size_t lines;     /* cache lines of a row of next */
 } lgelu__sliver;
 
 /* The state of a task that computes the rows from i to end and the columns from j to j + n of C. It
@@ -4190,7 +4191,8 @@ static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
 }
 
 /* Lets up to 64 rows share each panel of a large B: the first sliver copies it into the first-level
-   cache, so that B is read once. That does not pay where rows are a multiple of 4 KiB apart (1024
+   cache, so that B is read once, or, of a transposed B, into the second level, so that each column
+   is read for longer (high tiles). That does not pay where rows are a multiple of 4 KiB apart (1024
    floats), which compete for the same cache lines. */
 static void lgelu__share_panels(lgelu__block *p)
 {
@@ -4206,7 +4208,8 @@ static void lgelu__share_panels(lgelu__block *p)
     p->by_panel = 1;
     p->pack_b = 1;
     p->fused = contiguous;
-    p->depth = lgelu__min(p->depth, lgelu__even(job->k, 256, 16));
+    if (contiguous || p->isa->rows <= 8)
+        p->depth = lgelu__min(p->depth, lgelu__even(job->k, 256, 16));
 }
 
 /* Where some slivers share a large prepacked B, they use 256 KiB of it at a time and prefetch what
@@ -15945,8 +15948,8 @@ LGELU__WORD void LGELU__FN(tile)(size_t rows, size_t vectors, const lgelu__slive
     }
     for (l = p->k; l; l -= n) {
         n = l < p->part ? l : p->part;
-        LGELU__FETCH(next);
-        LGELU__FETCH(next + 16);
+        for (v = 0; v < p->lines; v++)
+            LGELU__FETCH(LGELU__PAST(next, 16 * v));
         /* Only tiles of two vectors copy, and only high ones: see lgelu__block_state. */
         if (vectors == 2 && 2 * rows > v_rows && into)
             LGELU__FN(steps)(rows, vectors, sum, g, &h, &into, p, n);
@@ -16039,7 +16042,6 @@ static LGELU__TARGET void LGELU__FN(all_tiles)(size_t rows, size_t vectors,
             p.b = from->into;
             p.b_row = 2 * v_lanes;
         }
-        p.next = from->next;
         p.into = slivers ? NULL : from->into;
         p.c = from->c + slivers * rows * from->c_row;
         if (from->start)
@@ -16272,6 +16274,24 @@ static LGELU__TARGET void LGELU__FN(prefetch_ahead)(lgelu__block_state *b, size_
     t->part = m * 32 / (rows * wide);
 }
 
+/* Lets the tiles of panel q of a transposed B prefetch the panel that is copied next, each of them
+   some columns. On a Zen 4 with AVX-512 this saves 8 to 18 % of the time where 16 or 49 rows share
+   9.4 MB, and 4 % where 32 rows share 1.6 MB; with AVX2 0 to 6 %. */
+static LGELU__TARGET void LGELU__FN(prefetch_columns)(lgelu__block_state *b, size_t q, size_t row,
+                                                      size_t tall)
+{
+    const lgelu_matrix *x = &b->p->job->b;
+    const size_t m = b->end - b->i, wide = 2 * v_lanes, count = (wide * tall + m - 1) / m;
+    const int last = q + 1 == b->panels;
+    const size_t column = b->j + (last ? 0 : (q + 1) * wide) + wide * (row - b->i) / m;
+    lgelu__sliver *t = &b->t;
+    t->next = x->x + column * x->col_stride + (last ? b->k0 + t->k : b->k0);
+    t->next_row = x->col_stride;
+    t->next_step = count * x->col_stride;
+    t->part = (t->k + count - 1) / count;
+    t->lines = t->k / 16 + 1;
+}
+
 /* Finds panel q of B for the rows from `row` on: where it is stored, in the copy, or both for the
    sliver that copies it while it reads it. */
 static LGELU__TARGET void LGELU__FN(place_b)(lgelu__block_state *b, size_t q, size_t row)
@@ -16386,6 +16406,7 @@ static LGELU__TARGET void LGELU__FN(panel_by_panel)(lgelu__block_state *b)
     b->t.next_row = 0;
     b->t.next_step = 0;
     b->t.part = b->t.k;
+    b->t.lines = 0;
     for (q = 0; q < b->panels; q++) {
         if (!(b->fused && q < b->whole)) {
             LGELU__FN(copy)
@@ -16401,6 +16422,8 @@ static LGELU__TARGET void LGELU__FN(panel_by_panel)(lgelu__block_state *b)
                 rows += tall;
             b->t.slivers = rows / tall;
             LGELU__FN(place_a)(b, row, rows);
+            if (!p->fused)
+                LGELU__FN(prefetch_columns)(b, q, row, tall);
             LGELU__FN(tiles)(b, q, row, rows, tall, 0);
         }
     }
@@ -16440,6 +16463,7 @@ static LGELU__TARGET void LGELU__FN(sliver_by_sliver)(lgelu__block_state *b)
         b->t.next_row = 0;
         b->t.next_step = 0;
         b->t.part = k;
+        b->t.lines = 2;
         LGELU__FN(place_a)(b, row, rows);
         if (b->ahead && !brief)
             LGELU__FN(prefetch_ahead)(b, row, rows);
