@@ -1791,7 +1791,7 @@ static inline double lgelu__ticks(void)
    functions. */
 #if LGELU__GNU && defined(__x86_64__)
 /* Sets the register that holds the rounding mode. */
-LGELU__INLINE void lgelu__set_rounding(unsigned mode)
+LGELU__APART void lgelu__set_rounding(unsigned mode)
 {
     __asm__ volatile("ldmxcsr %0" : : "m"(mode) : "memory");
 }
@@ -2797,7 +2797,7 @@ static const lgelu__kernels *const lgelu__kernels_of[LGELU_ISA_COUNT] = {
 /* clang-format on */
 
 /* Returns the kernels in force. */
-static const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
+LGELU__APART const lgelu__kernels *lgelu__k(void) { return lgelu__kernels_of[lgelu_isa()]; }
 #endif
 
 /* The public functions of each family, in f32 and on each format of 16 bits: lgelu_silu_forward,
@@ -6697,11 +6697,12 @@ static void lgelu__depthwise_row(size_t index, void *user)
     const size_t *x = p->from->shape, c = p->channels, taps = lgelu__taps(node);
     const size_t row = index % node->shape[0], sample = index / node->shape[0];
     const float *tap[LGELU__TAPS], *image = p->x + sample * x[0] * x[1] * c;
+    const lgelu__kernels *isa = lgelu__k();
     size_t column;
     for (column = 0; column < node->shape[1]; column++) {
         float *y = p->y + (index * node->shape[1] + column) * c;
         lgelu__depthwise_inputs(p, tap, image, row, column);
-        lgelu__k()->depthwise(y, c, p->net->internal.scratch, c, p->bias, tap, taps);
+        isa->depthwise(y, c, p->net->internal.scratch, c, p->bias, tap, taps);
     }
 }
 
@@ -6713,11 +6714,12 @@ static void lgelu__depthwise_dx_row(size_t index, void *user)
     const size_t *x = p->from->shape, c = p->channels, taps = lgelu__taps(node);
     const size_t row = index % x[0], sample = index / x[0];
     const float *tap[LGELU__TAPS], *image = p->dy + sample * node->shape[0] * node->shape[1] * c;
+    const lgelu__kernels *isa = lgelu__k();
     size_t column;
     for (column = 0; column < x[1]; column++) {
         float *dx = p->dx[0] + (index * x[1] + column) * c;
         lgelu__depthwise_outputs(p, tap, image, row, column);
-        lgelu__k()->depthwise(dx, c, p->net->internal.scratch, c, p->add ? dx : NULL, tap, taps);
+        isa->depthwise(dx, c, p->net->internal.scratch, c, p->add ? dx : NULL, tap, taps);
     }
 }
 
@@ -6731,6 +6733,7 @@ static void lgelu__depthwise_dw(size_t index, void *user)
     const size_t i = tap / node->window[1] * node->dilation[0];
     const size_t j = tap % node->window[1] * node->dilation[1];
     const size_t first = index / taps * 64, n = lgelu__min(c - first, 64);
+    const lgelu__kernels *isa = lgelu__k();
     float *sum = p->net->internal.scratch + tap * c + first;
     size_t row, column;
     memset(sum, 0, n * sizeof *sum);
@@ -6746,7 +6749,7 @@ static void lgelu__depthwise_dw(size_t index, void *user)
             if (v >= x[1])
                 continue;
             pixel += ((sample * x[0] + u) * x[1] + v) * c;
-            lgelu__k()->depthwise(sum, n, dy, 0, sum, &pixel, 1);
+            isa->depthwise(sum, n, dy, 0, sum, &pixel, 1);
         }
     }
 }
@@ -15862,9 +15865,11 @@ static LGELU__TARGET void LGELU__FN(dropout)(float *y, const float *x, uint64_t 
    With one zmm fma a cycle (Zen 4) or two (Emerald Rapids), the tile alone reaches 99 % of the
    peak. Whole products reach 83 to 96 % of it on the latter (bench/gemm.c). */
 
-/* n steps of k. The loop is unrolled twice, which lets the processor predict its end. Where `into`
-   is not NULL, which the compiler knows, the rows of B are also copied to *into: a branch in each
-   step costs up to a fifth of the speed (Zen 3, see bench/README.md). */
+/* n steps of k. The loop is unrolled twice, which lets the processor predict its end. n is hidden,
+   so that gcc tests it after each step: it would otherwise compile a third step for an odd n, which
+   adds 16 KB to all tiles. Where `into` is not NULL, which the compiler knows, the rows of B are
+   also copied to *into: a branch in each step costs up to a fifth of the speed (Zen 3, see
+   bench/README.md). */
 LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], const float **g,
                                   const float **h, float **into, const lgelu__sliver *p, size_t n)
 {
@@ -15874,6 +15879,7 @@ LGELU__WORD void LGELU__FN(steps)(size_t rows, size_t vectors, v_t (*sum)[4], co
     size_t i, v;
     LGELU__TWICE
     for (; n; n--) {
+        LGELU__HIDE("+r", n);
         LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             t[v] = v_load(*h + v * v_lanes);
@@ -15913,7 +15919,6 @@ LGELU__WORD void LGELU__FN(prefetch_rows)(const float *p, size_t row, size_t row
 {
     size_t v;
     for (; rows; rows--) {
-        LGELU__UNROLL
         for (v = 0; v < vectors; v++)
             LGELU__FETCH(p + v * v_lanes);
         p += row;
