@@ -60,6 +60,9 @@ import onnx
 from onnx import helper
 m = onnx.load('$out/given/mlp_lambda.onnx')
 m.graph.output.insert(0, helper.make_tensor_value_info(m.graph.node[0].output[0], 1, None))
+x = m.graph.input[0].name
+for node in m.graph.node: node.input[:] = ['x:0' if name == x else name for name in node.input]
+m.graph.input[0].name = 'x:0'
 onnx.save(m, '$out/two.onnx')
 print(m.graph.output[1].name)")
     for epochs in 0 20; do
@@ -68,7 +71,8 @@ print(m.graph.output[1].name)")
             --epochs $epochs --rate 0.01 --report $out/report.json > $out/stdout 2> $out/stderr
         status=$?
         score=$(sed -n 's/.*"int8": {"score": \([0-9.]*\),.*/\1/p' $out/report.json)
-        [ $status = 0 ] && [ -n "$score" ] && grep -q "^--int8: of the 2 outputs, what is written has '$scored' alone" $out/stdout
+        [ $status = 0 ] && [ -n "$score" ] && grep -q "^--int8: of the 2 outputs, what is written has '$scored' alone" $out/stdout &&
+            grep -q "^--int8: the input 'x:0' is called 'x_0' there" $out/stdout
         verdict $? "reluize --int8 of a model with two outputs, $epochs epochs" "status $status, score $score, $(tail -n 1 $out/stderr)"
     done
 else echo "skip reluize --int8 of a model with two outputs: $no_onnx"; fi

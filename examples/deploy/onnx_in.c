@@ -5090,7 +5090,7 @@ static void onnx_find_order(onnx_model *m, int value)
 }
 
 /* Opsets that are read. */
-enum { ONNX_FIRST_OPSET = 9, ONNX_LAST_OPSET = 25 };
+enum { ONNX_FIRST_OPSET = 7, ONNX_LAST_OPSET = 25 };
 
 /* The most layers that a node, and each of its inputs, becomes. */
 enum { ONNX_LAYERS_A_NODE = 8, ONNX_LAYERS_AN_EDGE = 4 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
 
-   onnx_in.h: reads an ONNX file (opset 9 to 25) as a network of lgelu.h.
+   onnx_in.h: reads an ONNX file (opset 7 to 25) as a network of lgelu.h.
 
        onnx_graph *g = onnx_graph_open(file, bytes, NULL, NULL, message);   NULL: see message
        onnx_run *r = onnx_run_begin(g, NULL, message);                      NULL: see message

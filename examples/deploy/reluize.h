@@ -287,8 +287,10 @@ int conversion_choose(conversion *c);
 int conversion_measure(conversion *c);
 /* Adds a line to the notes of the report. */
 void conversion_note(conversion *c, const char *format, ...);
-/* If the model has several outputs, adds that what an option writes has the scored one alone. */
-void conversion_note_one_output(conversion *c, const char *what);
+/* Notes how the file of a network of lgelu.h that an option writes differs from the model: of
+   several outputs it has the scored one alone, and names are those of layers. w: that file as a
+   way; NULL: it is a C file. */
+void conversion_note_network(conversion *c, const way *w, const char *what);
 /* Evaluates a way on samples of a part. Its values stay until onnx_run_clear(run). */
 int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint32_t *order,
                         size_t first, size_t samples);

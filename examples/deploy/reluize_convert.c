@@ -884,13 +884,20 @@ void conversion_note(conversion *c, const char *format, ...)
     c->notes++;
 }
 
-void conversion_note_one_output(conversion *c, const char *what)
+void conversion_note_network(conversion *c, const way *w, const char *what)
 {
-    const deploy_span *name = &c->graph->value[c->graph->top.output[c->scored]].name;
+    const deploy_span *out = &c->graph->value[c->graph->top.output[c->scored]].name;
+    const deploy_span *in = &c->graph->value[c->graph->top.input[0]].name, *called = NULL;
     if (c->graph->top.outputs > 1)
         conversion_note(c, "%s: of the %d outputs, what is written has '%.*s' alone (--output).",
-                        what, c->graph->top.outputs, (int)(name->n < 80 ? name->n : 80),
-                        (const char *)name->p);
+                        what, c->graph->top.outputs, (int)(out->n < 80 ? out->n : 80),
+                        (const char *)out->p);
+    if (w && w->graph->top.inputs)
+        called = &w->graph->value[w->graph->top.input[0]].name;
+    if (called && (called->n != in->n || memcmp(called->p, in->p, in->n)))
+        conversion_note(c, "%s: the input '%.*s' is called '%.*s' there.", what,
+                        (int)(in->n < 80 ? in->n : 80), (const char *)in->p, (int)called->n,
+                        (const char *)called->p);
 }
 
 /* ---- [7] CONVERSION ---- */
@@ -1313,6 +1320,6 @@ int conversion_choose(conversion *c)
             c->written = w;
     }
     if (!c->way[c->written].relu)
-        conversion_note_one_output(c, "-o");
+        conversion_note_network(c, c->way + c->written, "-o");
     return 0;
 }

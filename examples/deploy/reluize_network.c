@@ -896,7 +896,9 @@ int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_arra
         bad = append(int8->p, int8->n, &copy) ? fail("out of memory")
                                               : conversion_add(c, "int8", "in 8 bits", &copy);
     }
-    conversion_note_one_output(c, what);
+    if (!bad)
+        conversion_note_network(c, option.int8 ? c->way + c->ways - 1 : NULL,
+                                option.int8 ? "--int8" : what);
     close_model();
     return bad;
 }

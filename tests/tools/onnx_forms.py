@@ -35,6 +35,8 @@ def refuse(name, words, nodes, shape=(4,), result=(3,), opset=17, change=None, *
     open(f"{folder}/bad_{name}.onnx", "wb").write(data)
     print(name, words, sep="\t", file=bad)
 ints = lambda *a: np.array(a, np.int64)
+# before IR 4 each constant is an input as well
+def with_inputs(m): m.graph.input.extend(h.make_tensor_value_info(t.name, t.data_type, t.dims) for t in m.graph.initializer)
 
 # ---- read ----
 mlp = lambda act: [n("Gemm", "x a b", "h", transB=1), *act, n("Gemm", "g c d", "y", transB=1)]
@@ -71,6 +73,11 @@ for opset in 21, 22, 23, 24, 25:
         n("AveragePool", "i", "j", kernel_shape=[2, 2]), n("Reshape", "j r", "l"), n("Unsqueeze", "l u", "o"), n("Squeeze", "o u", "v"),
          n("Gemm", "v f d", "y", transB=1)], (3, 6, 5), (5,), opset, ir=10, p=ints(0, 0, 1, 1, 0, 0, 1, 1), s=w(6), m=w(6), e=np.abs(w(6)),
              r=ints(0, -1), u=ints(2), f=w(5, 120), **conv)
+for opset in 7, 8:
+    case(f"opset_{opset}", [n("Pad", "x", "q", pads=[0, 0, 1, 1, 0, 0, 1, 1]), n("Conv", "q k b", "h"), n("BatchNormalization", "h s b m e", "i"),
+        n("Relu", "i", "g"), n("MaxPool", "g", "j", kernel_shape=[2, 2]), n("Dropout", "j", "l"), n("Flatten", "l", "v"),
+         n("Gemm", "v f d", "o", transB=1), n("Sigmoid", "o", "u"), n("Mul", "o u", "y")], (3, 6, 5), (5,), opset, ir=3, change=with_inputs,
+             s=w(6), m=w(6), e=np.abs(w(6)), f=w(5, 120), **conv)
 case("one_channel_last", [n("Reshape", "x r", "i"), n("Conv", "i k b", "h", pads=[1] * 4), n("Relu", "h", "g"), n("MaxPool", "g", "p",
     kernel_shape=[2, 2], strides=[2, 2]), n("Transpose", "p", "t", perm=[0, 2, 3, 1]), n("Reshape", "t s", "v"), n("MatMul", "v f", "y")],
         (8, 6, 1), (5,), 15, r=ints(-1, 1, 8, 6), s=ints(-1, 72), k=w(6, 1, 3, 3), b=w(6), f=w(72, 5))
@@ -351,8 +358,8 @@ refuse("itself", "nothing before it computes its input 'y'", [n("Add", "x y", "y
 refuse("twice", "output 'h': there is a value of this name already", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
 refuse("operator", "(LSTM): this operator is not supported", [n("LSTM", "x a b", "y")], **q)
 refuse("domain", "node 'y' (Gemm, opset 17): this operator is not supported", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
-refuse("opset_8", "opset 8 is not supported; 9 to 25 are", gemm, opset=8, **q)
-refuse("opset_26", "opset 26 is not supported; 9 to 25 are", gemm, opset=26, **q)
+refuse("opset_6", "opset 6 is not supported; 7 to 25 are", gemm, opset=6, **q)
+refuse("opset_26", "opset 26 is not supported; 7 to 25 are", gemm, opset=26, **q)
 refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
 refuse("lone_erf", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Gemm", "e c", "y", transB=1)],
     c=w(3, 3), **q)
