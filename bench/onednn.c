@@ -9,10 +9,14 @@
    in that of lgelu.h, (sample, row, column, channel); it chooses that of weights in both. Images,
    weights and gradients are reordered before the time begins, results after it ends. Our forward is
    an inference with prepacked weights; our backward transforms weights and gradients each time.
+   Beside our time is the least that is possible: the fmas of our algorithm at the core's peak, or
+   x, W and y once at the rate of reading memory, whichever takes longer.
 
        make -C bench onednn         LGELU_ISA=avx2 ONEDNN_MAX_CPU_ISA=AVX2 make -C bench onednn */
 #define LGELU_IMPLEMENTATION
 #include "net.h"
+#include "peak.h"
+#include "reading.h"
 #include <dnnl.h>
 #include <math.h>
 #include <string.h>
@@ -423,6 +427,22 @@ static int made_convolution(job *j, const convolution *s, size_t batch, int dire
     return 1;
 }
 
+/* What bounds a convolution: GFLOP/s of one core, and GB/s of reading memory. */
+static double limit, rate;
+
+/* Returns the least seconds of a convolution by our algorithm. */
+static double least_seconds(const convolution *s, size_t batch, const size_t *sizes, int direction)
+{
+    const size_t side = (s->side - 1) / s->stride + 1, tiles = (side + 1) / 2 * ((side + 1) / 2);
+    const int winograd = lgelu_conv_is_winograd(&net, layer.node);
+    const size_t each = winograd ? 16 * tiles : side * side * s->kernel * s->kernel;
+    const double fma = (double)(batch * each) * (double)(s->in * s->out);
+    /* Winograd's prepacked weights are 16/9 times as large. */
+    const double w = (double)sizes[1] * (winograd && direction == FORWARD ? 16.0 / 9 : 1);
+    const double bytes = 4 * ((double)(sizes[0] + sizes[2]) + w);
+    return fmax(2e-9 * fma / limit, 1e-9 * bytes / rate);
+}
+
 /* Compares one direction of a convolution. */
 static void compare_convolution(const convolution *s, size_t batch, int direction)
 {
@@ -464,10 +484,10 @@ static void compare_convolution(const convolution *s, size_t batch, int directio
         ended(jobs + w - 1);
     }
     printf(
-        "%3zu to %3zu, %zu x %zu / %zu, %2zu x %2zu  %5zu  %-8s %8.3f %8.3f %8.3f %7.2f %7.2f %9.1e\n",
+        "%3zu to %3zu, %zu x %zu / %zu, %2zu x %2zu  %5zu  %-8s %8.3f %8.3f %8.3f %8.3f %7.2f %7.2f %9.1e\n",
         s->in, s->out, s->kernel, s->kernel, s->stride, s->side, s->side, batch, names[direction],
-        1e3 * best[0], 1e3 * fastest[1], 1e3 * fastest[0], best[0] / fastest[1],
-        best[0] / fastest[0], differ);
+        1e3 * least_seconds(s, batch, sizes, direction), 1e3 * best[0], 1e3 * fastest[1],
+        1e3 * fastest[0], best[0] / fastest[1], best[0] / fastest[0], differ);
     fflush(stdout);
 }
 
@@ -482,8 +502,12 @@ static void compare_convolutions(void)
     };
     size_t i, batch;
     int direction;
-    printf("\nconvolution / stride, image  batch  %11s %11s %8s %8s   ours / theirs  differ\n", "",
-           "ours, ms", "oneDNN", "plain");
+    limit = peak();
+    rate = reading();
+    printf("\none thread: peak %.1f GFLOP/s, reading %.1f GB/s\n", limit, rate);
+    printf(
+        "convolution / stride, image  batch            %8s %8s %8s %8s   ours / theirs  differ\n",
+        "least", "ours, ms", "oneDNN", "plain");
     for (i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const convolution *s = shapes + i;
         const size_t side = (s->side - 1) / s->stride + 1;
