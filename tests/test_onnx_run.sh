@@ -69,6 +69,8 @@ ends 1 "no such input" $model --random 1 --input z=$out/a.npy
 ends 1 "limit" $model --random 1 --memory 10
 ends 1 "not an ONNX file" $out/list
 ends 2 "no such option" $model --frobnicate
+ends 2 "a: given twice" $model --input a=$out/a.npy --input a=$out/b.npy
+ends 2 "outputs 'a' and 'c' both name this file" $model --random 1 --output a=$out/c.npy --output c=$out/c.npy
 
 if [ -z "$runtime" ]; then echo "skip random graphs beside ONNX Runtime: $no_runtime"
 else

@@ -70,11 +70,17 @@ static int add_pair(pairs *p, const char *name, char *text)
 {
     /* names of values may contain '=', file names rarely do */
     char *equals = strrchr(text, '=');
+    int k;
     if (!equals || equals == text || !equals[1])
         return fail("%s %s: expected NAME=VALUE", name, text);
     if (p->count == MOST_PAIRS)
         return fail("%s: given more than %d times", name, MOST_PAIRS);
     *equals = 0;
+    for (k = 0; k < p->count; k++) {
+        if (!strcmp(p->of[k].name, text))
+            return fail("%s %s: given twice, as '%s' and as '%s'", name, text, p->of[k].text,
+                        equals + 1);
+    }
     p->of[p->count].name = text;
     p->of[p->count++].text = equals + 1;
     return 0;
@@ -134,6 +140,21 @@ static int take_option(const char *name, char *value)
     return bad;
 }
 
+/* Fails if two outputs would be written to one file. */
+static int check_outputs(void)
+{
+    int i, k;
+    for (i = 0; i < option.output.count; i++) {
+        for (k = 0; k < i; k++) {
+            if (output_same(option.output.of[i].text, option.output.of[k].text))
+                return fail("%s: outputs '%s' and '%s' both name this file",
+                            option.output.of[i].text, option.output.of[k].name,
+                            option.output.of[i].name);
+        }
+    }
+    return 0;
+}
+
 static int parse_options(int argc, char **argv)
 {
     static const char *const known[] = { "--input",  "--output", "--dim",
@@ -158,7 +179,7 @@ static int parse_options(int argc, char **argv)
             return 1;
         i++;
     }
-    return option.model ? 0 : fail("a model is needed; see --help");
+    return option.model ? check_outputs() : fail("a model is needed; see --help");
 }
 
 /* ---- inputs ---- */
