@@ -13628,14 +13628,14 @@ LGELU__WORD v_t LGELU__FN(one_nan)(v_t a)
     return v_select(n_gt(v_bits(v_abs(a)), n_set(LGELU__TWO(128))), v_float(n_set(0x7FC00000)), a);
 }
 
-/* Whether a lane of w masks is true. */
-LGELU__WORD int LGELU__FN(any)(const m_t *k, const int w)
+/* Whether a lane of w masks is true. k is not const: gcc 12 would warn under -fsanitize=address
+   that it may be uninitialised. */
+LGELU__WORD int LGELU__FN(any)(m_t *k, const int w)
 {
     return w == 2 ? m_some(k[0], k[1]) : m_any(k[0]);
 }
 
-/* e = (2^f - 1 - f·ln 2)/f for abs(f) <= 1/2. f is not const: gcc 12 would warn under
-   -fsanitize=address that it may be uninitialised. */
+/* e = (2^f - 1 - f·ln 2)/f for abs(f) <= 1/2. f is not const, likewise. */
 LGELU__WORD void LGELU__FN(exp2m1)(v_t *e, v_t *f, const int w)
 {
     int k;
@@ -14697,7 +14697,7 @@ static LGELU__TARGET void LGELU__FN(tanh_forward)(float *y, const float *x, floa
 /* dx = dy·s·2^n, assembled in integers; NaN where x is NaN. A dy in the lanes `thin` is below 2^-27
    and so small that dy·s might be below 2^-126. */
 LGELU__WORD void LGELU__FN(assemble_product)(v_t *dx, const v_t *dy, const v_t *x, const v_t *s,
-                                             n_t *n, const m_t *thin, const int w)
+                                             n_t *n, m_t *thin, const int w)
 {
     v_t d[2], p[2];
     v_many(d[u] = dy[u]);
@@ -14929,9 +14929,9 @@ LGELU__APART LGELU__TARGET LGELU__FN(silu_result)
     const n_t none = n_set(0), bias = n_set(INT32_MAX), last = n_set((int32_t)lgelu__bits(s->last)),
               end = n_set((int32_t)lgelu__bits(s->far_last)), b = v_bits(v_abs(x)),
               size = v_bits(v_abs(dy));
+    m_t thin = n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(size, bias));
     const m_t left = n_gt(none, v_bits(x)), far = n_gt(b, last),
               tiny = n_gt(n_set(LGELU__TWO(-45) - 1 + INT32_MIN), n_add(b, bias)),
-              thin = n_gt(n_set(LGELU__TWO(-63) - 1 + INT32_MIN), n_add(size, bias)),
               odd = m_or(m_or(far, tiny), thin), nan = n_gt(b, n_set(LGELU__TWO(128)));
     /* Where x is so far that f' is 0 or 1, and dy is an ordinary number, nothing else is needed. */
     const m_t ends = m_less(m_less(far, m_or(n_gt(end, b), nan)),
@@ -15120,8 +15120,8 @@ static LGELU__TARGET void LGELU__FN(elu_forward)(float *y, const float *x, float
 LGELU__APART LGELU__TARGET v_t LGELU__FN(elu_slope_rest)(v_t dy, v_t x, v_t q, n_t n)
 {
     const v_t one = v_set(1);
-    const m_t left = n_gt(n_set(0), v_bits(x)),
-              thin = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy)));
+    const m_t left = n_gt(n_set(0), v_bits(x));
+    m_t thin = n_gt(n_set(LGELU__TWO(-100)), v_bits(v_abs(dy)));
     v_t s = v_times2(v_add(one, q), n_set(LGELU__EXPONENT(-10))), dx;
     s = v_select(left, s, one);
     n = n_select(left, n_add(n, n_set(10)), n_set(0));
