@@ -651,6 +651,7 @@ int main(int argc, char **argv)
         return 2;
     signal(SIGINT, stop);
     signal(SIGTERM, stop);
+    j.c.accept = network_accept;
     bad = run_job(&j, argv[0]);
     if (stopped)
         return 130;

@@ -210,9 +210,12 @@ typedef struct {
     double seconds, work; /* that it took: wall clock, all threads */
 } way;
 
-typedef struct {
+typedef struct conversion {
     const onnx_graph *graph; /* of the original */
     onnx_run *run;
+    /* Called with the cold swap, before anything is refitted; refuses it by returning 1 after a
+       message. NULL: takes any. */
+    int (*accept)(const struct conversion *c, way *w);
     way way[MOST_WAYS];
     int ways;
     int written;              /* the index of the one that is written */
@@ -302,9 +305,9 @@ int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint3
 
 /* Fine-tunes (--epochs), and adds the ways. */
 int network_tune(conversion *c);
-/* Refuses, by the first way, a network of which the files of --c, --c8 and --int8 cannot be made,
-   before anything is refitted. */
-int network_try(const conversion *c, way *w);
+/* Refuses a network of which the files of --c, --c8 and --int8 cannot be made: see
+   conversion.accept. */
+int network_accept(const conversion *c, way *w);
 /* Writes the C files, [0] in f32 and [1] in 8 bits, what they declare, and the file in 8 bits to
    memory. */
 int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_array declarations[2]);

@@ -1059,7 +1059,7 @@ int conversion_convert(conversion *c, const recipe *how)
     if (hold(c, c->ways - 1))
         return 1;
     /* the first way is the cold swap: what it has no C file of, its refits have none of either */
-    return c->ways == 2 && network_try(c, c->way + 1);
+    return c->ways == 2 && c->accept && c->accept(c, c->way + 1);
 }
 
 /* Divides the training samples: the first `calibration` of a random order are for conversions, of

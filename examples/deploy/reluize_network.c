@@ -863,7 +863,7 @@ static onnx_run *open_way(const conversion *c, way *w)
 
 static int asks_for_files(void) { return option.c || option.c8 || option.int8; }
 
-int network_try(const conversion *c, way *w)
+int network_accept(const conversion *c, way *w)
 {
     byte_array file[5];
     int k, bad;
