@@ -6366,11 +6366,10 @@ static size_t lgelu__conv_work(const lgelu__job *p, int train)
     size_t dw, dx;
     if (!train)
         return y;
-    dw = lgelu_multiply_bytes(out, taps * in, p->rows);
+    dw = lgelu__has_lines(node, in) ? lgelu__lines_bytes(p)
+                                    : lgelu_multiply_bytes(out, taps * in, p->rows);
     dx = lgelu__plus(lgelu_multiply_bytes(pixels, in, taps * out),
                      lgelu__lattice_bytes(node, pixels, in));
-    if (lgelu__has_lines(node, in))
-        dw = lgelu__lines_bytes(p);
     return lgelu__max(y, lgelu__max(dw, dx));
 }
 
@@ -6584,16 +6583,15 @@ static void lgelu__clear_dx(size_t sample, void *user)
     memset(job->dx[0] + sample * size, 0, size * sizeof(float));
 }
 
-static void lgelu__conv_dx(const lgelu__job *job)
+static void lgelu__conv_dx(lgelu__job *job)
 {
     /* A stride may be larger than the image; lattices that begin outside of it have no pixels. */
     const size_t rows = lgelu__min(job->node->stride[0], job->from->shape[0]);
     const size_t columns = lgelu__min(job->node->stride[1], job->from->shape[1]);
-    lgelu__job copy = *job;
     size_t g, r, c;
     /* A lattice without taps has no product: it is 0, or is left as it is where dx is added to. */
     if (!job->add && lgelu__has_empty_lattice(job, rows, columns))
-        lgelu__parallel(&job->net->threads, lgelu__clear_dx, &copy, job->samples);
+        lgelu__parallel(&job->net->threads, lgelu__clear_dx, job, job->samples);
     for (g = 0; g < job->node->groups; g++) {
         for (r = 0; r < rows; r++) {
             for (c = 0; c < columns; c++) {
@@ -6886,10 +6884,10 @@ static size_t lgelu__winograd_work(const lgelu__job *job, int train)
     return train ? lgelu__max(y, lgelu__winograd_size(&p, out, in)) : y;
 }
 
-/* Transforms the kernels of `count` inputs and `outs` outputs, from input i and output o on, into a
-   part of 16 matrices (in, out), whose rows are `row` floats apart, and the matrices `step`. */
-static void lgelu__winograd_transform(const lgelu__winograd *p, float *to, size_t step, size_t row,
-                                      size_t i, size_t count, size_t o, size_t outs)
+/* The transform of y's kernels, see lgelu__winograd_transform. */
+static void lgelu__winograd_transform_plain(const lgelu__winograd *p, float *to, size_t step,
+                                            size_t row, size_t i, size_t count, size_t o,
+                                            size_t outs)
 {
     const lgelu__kernels *isa = lgelu__k();
     float taps[9 * 16 * 16];
@@ -6919,6 +6917,7 @@ static void lgelu__winograd_transform_flipped(const lgelu__winograd *p, float *t
                                               size_t row, size_t i, size_t count, size_t o,
                                               size_t outs)
 {
+    const lgelu__kernels *isa = lgelu__k();
     size_t r, j, k;
     for (r = 0; r < count; r++) {
         const float *w = p->w + (i + r) * 9 * p->out + o;
@@ -6926,8 +6925,19 @@ static void lgelu__winograd_transform_flipped(const lgelu__winograd *p, float *t
             for (j = 0; j < outs; j += 16)
                 LGELU__FETCH(LGELU__PAST(w, (3 * 9 + k) * p->out + j));
         }
-        lgelu__k()->winograd_kernel(to + r * row, step, w, p->out, outs, 1);
+        isa->winograd_kernel(to + r * row, step, w, p->out, outs, 1);
     }
+}
+
+/* Transforms the kernels of `count` inputs and `outs` outputs, from input i and output o on, into a
+   part of 16 matrices (in, out), whose rows are `row` floats apart, and the matrices `step`. */
+static void lgelu__winograd_transform(const lgelu__winograd *p, float *to, size_t step, size_t row,
+                                      size_t i, size_t count, size_t o, size_t outs)
+{
+    if (p->flipped)
+        lgelu__winograd_transform_flipped(p, to, step, row, i, count, o, outs);
+    else
+        lgelu__winograd_transform_plain(p, to, step, row, i, count, o, outs);
 }
 
 /* Transforms the kernels of 16 inputs. */
@@ -6935,11 +6945,8 @@ static void lgelu__winograd_kernels(size_t task, void *user)
 {
     const lgelu__winograd *p = (const lgelu__winograd *)user;
     const size_t i = 16 * task, count = lgelu__min(p->in - i, 16);
-    float *to = p->kernel + i * p->out;
-    if (p->flipped)
-        lgelu__winograd_transform_flipped(p, to, p->kernel_step, p->out, i, count, 0, p->out);
-    else
-        lgelu__winograd_transform(p, to, p->kernel_step, p->out, i, count, 0, p->out);
+    lgelu__winograd_transform(p, p->kernel + i * p->out, p->kernel_step, p->out, i, count, 0,
+                              p->out);
 }
 
 /* The prepacked copy is that of the 16 matrices, each in panels. */
@@ -7151,10 +7158,7 @@ static void lgelu__winograd_columns(const lgelu__winograd *p, size_t j, size_t c
     size_t i, k;
     for (i = 0; i < p->in; i += most) {
         const size_t rows = lgelu__min(p->in - i, most);
-        if (p->flipped)
-            lgelu__winograd_transform_flipped(p, kernel, step, cols, i, rows, j, cols);
-        else
-            lgelu__winograd_transform(p, kernel, step, cols, i, rows, j, cols);
+        lgelu__winograd_transform(p, kernel, step, cols, i, rows, j, cols);
         for (k = 0; k < 16; k++) {
             lgelu_product job =
                 lgelu__product_make(p->count, cols, rows, p->m + k * p->m_step + j, p->out,
@@ -7170,6 +7174,7 @@ static void lgelu__winograd_columns(const lgelu__winograd *p, size_t j, size_t c
 static void lgelu__winograd_drows(const lgelu__winograd *p, size_t o, size_t rows, float *kernel,
                                   void *work)
 {
+    const lgelu__kernels *isa = lgelu__k();
     const size_t step = LGELU__WINOGRAD_PART_STEP;
     size_t k, r;
     for (k = 0; k < 16; k++) {
@@ -7180,8 +7185,7 @@ static void lgelu__winograd_drows(const lgelu__winograd *p, size_t o, size_t row
         lgelu__multiply(&job, work, NULL, p->broken);
     }
     for (r = 0; r < rows; r++) {
-        lgelu__k()->winograd_dkernel(p->dw + (o + r) * 9 * p->in, kernel + r * p->in, step, p->add,
-                                     p->in);
+        isa->winograd_dkernel(p->dw + (o + r) * 9 * p->in, kernel + r * p->in, step, p->add, p->in);
     }
 }
 
@@ -16248,13 +16252,23 @@ static LGELU__TARGET void LGELU__FN(place_a)(lgelu__block_state *b, size_t row, 
     }
 }
 
+/* Lets the tiles prefetch nothing. */
+static LGELU__TARGET void LGELU__FN(prefetch_none)(lgelu__block_state *b)
+{
+    lgelu__sliver *t = &b->t;
+    t->next = b->a_pack;
+    t->next_row = 0;
+    t->next_step = 0;
+    t->part = t->k;
+    t->lines = 0;
+}
+
 /* Sets which part of A the tiles prefetch: the rows of the next sliver, or, if they are tall, two
    cache lines of half of the rows of the next group. */
 static LGELU__TARGET void LGELU__FN(prefetch_a)(lgelu__block_state *b, size_t next)
 {
     const lgelu_matrix *a = &b->p->job->a;
     lgelu__sliver *t = &b->t;
-    t->part = t->k / 16 + 1;
     if (!a->read && a->col_stride == 1 && next < b->end) {
         t->next = a->x + next * a->row_stride + b->k0;
         t->next_row = a->row_stride;
@@ -16265,7 +16279,11 @@ static LGELU__TARGET void LGELU__FN(prefetch_a)(lgelu__block_state *b, size_t ne
             a->x + b->at + b->in % half * 32 + (b->k0 + b->in / half * (t->k / 2)) * a->col_stride;
         t->next_row = a->col_stride;
         t->next_step = lgelu__min(t->k / 2 / b->panels + 1, 16) * a->col_stride;
+    } else {
+        return;
     }
+    t->part = t->k / 16 + 1;
+    t->lines = 2;
 }
 
 /* Lets the tiles of some rows prefetch their part of the panels ahead. */
@@ -16277,6 +16295,7 @@ static LGELU__TARGET void LGELU__FN(prefetch_ahead)(lgelu__block_state *b, size_
     t->next_row = 32;
     t->next_step = b->p->job->k * wide;
     t->part = m * 32 / (rows * wide);
+    t->lines = 2;
 }
 
 /* Lets the tiles of panel q of a transposed B prefetch the panel that is copied next, each of them
@@ -16407,11 +16426,7 @@ static LGELU__TARGET void LGELU__FN(panel_by_panel)(lgelu__block_state *b)
     const lgelu__block *p = b->p;
     const lgelu_product *job = p->job;
     size_t q, row, rows, tall;
-    b->t.next = b->a_pack;
-    b->t.next_row = 0;
-    b->t.next_step = 0;
-    b->t.part = b->t.k;
-    b->t.lines = 0;
+    LGELU__FN(prefetch_none)(b);
     for (q = 0; q < b->panels; q++) {
         if (!(b->fused && q < b->whole)) {
             LGELU__FN(copy)
@@ -16464,11 +16479,7 @@ static LGELU__TARGET void LGELU__FN(sliver_by_sliver)(lgelu__block_state *b)
                 rows += tall;
         }
         b->t.slivers = rows / tall;
-        b->t.next = b->a_pack;
-        b->t.next_row = 0;
-        b->t.next_step = 0;
-        b->t.part = k;
-        b->t.lines = 2;
+        LGELU__FN(prefetch_none)(b);
         LGELU__FN(place_a)(b, row, rows);
         if (b->ahead && !brief)
             LGELU__FN(prefetch_ahead)(b, row, rows);
