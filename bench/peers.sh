@@ -218,9 +218,10 @@ summary() {
         [ $have_runtime = 0 ] || for model in resnet gpt; do for which in ours runtime; do
             "$build/onnx" $which $model 1 | sed "s/$/ inference $model/" >> "$lines"
         done; done
-        [ $torch = 0 ] || for model in step resnet 'gpt 65'; do
-            "$build/${model% 65}" $([ "$model" != 'gpt 65' ] || echo 65) 3 | sed "s/$/ training ${model% 65}/" >> "$lines"
-            "$python" "${model% 65}.py" 1 $([ "$model" != 'gpt 65' ] || echo 65) 3 | sed "s/$/ training ${model% 65}/" >> "$lines"
+        [ $torch = 0 ] || for model in step resnet gpt; do
+            vocabulary=
+            [ $model != gpt ] || vocabulary=65
+            { "$build/$model" $vocabulary 3 && "$python" $model.py 1 $vocabulary 3; } | sed "s/$/ training $model/" >> "$lines"
         done
     done
     echo
