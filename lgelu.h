@@ -4190,10 +4190,11 @@ static void lgelu__shrink_single_sliver(lgelu__block *p, int alone)
     }
 }
 
-/* Lets up to 64 rows share each panel of a large B: the first sliver copies it into the first-level
-   cache, so that B is read once, or, of a transposed B, into the second level, so that each column
-   is read for longer (high tiles). That does not pay where rows are a multiple of 4 KiB apart (1024
-   floats), which compete for the same cache lines. */
+/* Lets up to 64 rows share each panel of a large B, so that B is read once: a panel is copied into
+   the first-level cache. With tiles of more than 8 rows a panel of a transposed B has the whole
+   depth and is copied into the second level, so that each column is read for longer. Sharing does
+   not pay where rows are a multiple of 4 KiB apart (1024 floats), which compete for the same cache
+   lines. */
 static void lgelu__share_panels(lgelu__block *p)
 {
     const lgelu_product *job = p->job;
