@@ -3,7 +3,7 @@
 
 The model is exported to ONNX in memory, the file is converted by the engine behind reluize (examples/deploy/onnx_relu.h, in
 liblgelu_convert.so), and what it changed is set in the module: weights by their names, and nn.ReLU, or a Relus, in place of the
-modules that compute the gates. Which module computes which gate is found by their values on the first batch. All of this is done
+modules that compute the gates; of a module that is called several times each call has its own (PerCall). Which module computes which gate is found by their values on the first batch. All of this is done
 with a copy, whose outputs are compared with those of the converted file; then the model is changed, and compared with the copy.
 
     [1] THE LIBRARY    structures and functions of lgelu_convert.c
@@ -417,8 +417,8 @@ def _line(x, y):
     return (p, q) if good else None
 
 class _Use:
-    """A call of a module that may be a gate: its path, which of the calls of this module it is, and samples of what it read and
-    made. `gates` are those of the file that it computes."""
+    """A call of a module that may be a gate: its path, which of the calls of this module it is, counted from 0, and samples of
+    what it read and made. `gates` are those of the file that it computes."""
     def __init__(self, path, count, x, y):
         self.path, self.count, self.shape, self.y = path, count, tuple(y.shape), _sample(y)
         self.x, self.gates = x, []
@@ -448,22 +448,23 @@ class _Watch:
         x = next((a for a in (*args, *kwargs.values()) if torch.is_tensor(a)), None)
         sample = None if x is None else _sample(x)                            # before the call: it may change its input in place
         y = forward(*args, **kwargs)
+        count = self.counts[path] = self.counts.get(path, -1) + 1
         if x is not None and torch.is_tensor(y) and x.shape == y.shape and x.is_floating_point() and y.is_floating_point():
-            count = self.counts[path] = self.counts.get(path, -1) + 1
             self.seen(path, count, sample, y)
         return y
 
 def _uses(flat, first):
-    """The calls of modules that may be gates, in one call of the model."""
+    """The calls of modules that may be gates, in one call of the model, and how often each module is called, by path."""
     uses = []
-    with _Watch(flat.model, lambda path, count, x, y: uses.append(_Use(path, count, x, y))): flat.outputs(first)
-    return uses
+    watch = _Watch(flat.model, lambda path, count, x, y: uses.append(_Use(path, count, x, y)))
+    with watch: flat.outputs(first)
+    return uses, {path: count + 1 for path, count in watch.counts.items()}
 
 class _Gate:
     """A gate of the file, and the calls of modules that compute it: y = outer(f(inner(x))), each a line. Several calls compute
     one gate where the exporter has merged equal nodes."""
     def __init__(self, number, info):
-        self.number, self.relus, self.shared = number, info.replaced, False
+        self.number, self.relus = number, info.replaced
         self.name, self.why, self.input, self.output, self.node = (
             getattr(info, key).decode(errors="replace") for key in ("name", "why", "input", "output", "node"))
         self.kind, self.uses, self.lines, self.shape, self.z, self.f = _kinds[info.kind], [], (), None, None, None
@@ -480,6 +481,10 @@ class _Gate:
         of = found[self.lines]
         self.uses = [u for u in of if not any(v.path.startswith(u.path + ".") or (not u.path and v.path) for v in of)]
         for u in self.uses: u.gates.append(self)
+
+    def calls(self):
+        """Which calls of its module it is, counted from 1, for the report."""
+        return [u.count + 1 for u in self.uses if u.path == self.uses[0].path]
 
     def place(self):
         """Its name in the report."""
@@ -503,7 +508,7 @@ def _unseen(model, gates, uses):
         if path in seen or not _is_smooth(m): continue
         why = "it is a part of a gate with what follows it, or its values do not depend on the inputs" if path in called \
             else "it is not called for these inputs"
-        yield {"kind": "gate", "name": path, "function": type(m).__name__, "replaced": 0, "why": why, "error": 0.0}
+        yield {"kind": "gate", "name": path, "calls": [], "function": type(m).__name__, "replaced": 0, "why": why, "error": 0.0}
 
 def _sample_gates(gates, file, names, first):
     """Reads samples of what the gates read and make, those aside that are piecewise linear."""
@@ -513,27 +518,22 @@ def _sample_gates(gates, file, names, first):
     for g, z, f in zip(wanted, values[::2], values[1::2]): g.shape, g.z, g.f = tuple(f.shape), _sample(z), _sample(f)
 
 def _find_modules(gates, uses):
-    """Looks for the modules of the gates: first of those that are to be replaced. A module that is called several times gets one replacement for
-    all of its calls: each must be such a gate, by the same lines, and it is one ReLU where they are several gates."""
+    """Looks for the calls of modules that compute the gates: first of those that are to be replaced."""
     for g in gates:
         if g.relus: g.find(uses)
     others = [u for u in uses if not u.gates]
     for g in gates:
         if not g.relus and g.shape is not None: g.find(others)
-    by_path = {}
-    for u in uses: by_path.setdefault(u.path, []).append(u)
-    changed = True
-    while changed:                          # a gate that stays may be one of several calls elsewhere
-        changed = False
-        for path, calls in by_path.items():
-            of = [g for u in calls for g in u.gates]
-            if not any(g.relus for g in of): continue
-            if not all(u.gates for u in calls) or not all(g.relus for g in of) or len({g.lines for g in of}) > 1:
-                for g in [g for g in of if g.relus]:
-                    g.relus, g.why = 0, f"the module '{path}' is called in several places, not all of them such gates"
-                changed = True
-            elif len(set(of)) > 1:
-                for g in of: g.relus, g.shared = 1, True
+    _pair_equals(uses)
+
+def _pair_equals(uses):
+    """As many gates as calls with equal values, such as those of two branches that read the same: the first gate is the first
+    call's, and so on."""
+    alike = {}
+    for u in uses: alike.setdefault(tuple(u.gates), []).append(u)
+    for of, calls in alike.items():
+        if len(of) < 2 or len(of) != len(calls): continue
+        for g, u in zip(of, calls): g.uses, u.gates = [u], [g]
 
 class Relus(nn.Module):
     """y = base + Σₖ slope[k]·ReLU(z - kink[k]) + line·z with z = inner[0]·x + inner[1], by channel along `axis`, counted from the
@@ -555,6 +555,24 @@ class Relus(nn.Module):
 
     def extra_repr(self):
         return f"{len(self.kink)} ReLUs, {self.kink.shape[1]} channels" + (f", axis={self.axis}" if self.axis else "")
+
+class PerCall(nn.ModuleList):
+    """A module that a forward calls several times: its k-th call since that forward began is computed by the k-th module here.
+    The calls are counted, so a model runs one forward at a time, and torch.utils.checkpoint may repeat all of them, not some."""
+    def __init__(self, modules):
+        super().__init__(modules)
+        self.next = 0
+
+    def forward(self, x):
+        k, self.next = self.next, (self.next + 1) % len(self)
+        return self[k](x)
+
+class _FirstCall:
+    """A hook of a model: with its forward the calls are counted from 0 again, whatever ended the one before."""
+    def __init__(self, paths): self.paths = paths
+
+    def __call__(self, model, args):
+        for path in self.paths: model.get_submodule(path).next = 0
 
 def _replacement(gate, info):
     """The module that computes what the file has in place of a gate."""
@@ -700,19 +718,39 @@ def _fast_paths(model):
     for m in model.modules():
         if hasattr(m, "activation_relu_or_gelu"):
             act = getattr(m, "activation", None)
-            if isinstance(act, (nn.ReLU, Relus)): m.activation_relu_or_gelu = 1 if isinstance(act, nn.ReLU) else 0
+            if isinstance(act, (nn.ReLU, Relus, PerCall)): m.activation_relu_or_gelu = 1 if isinstance(act, nn.ReLU) else 0
         if getattr(m, "use_nested_tensor", False):
             if any(getattr(layer, "activation_relu_or_gelu", 1) == 0 for layer in m.modules()): m.use_nested_tensor = False
 
-def _put(model, path, module):
-    """Puts a module in the place of another, whose hooks it takes over, or of a function."""
+def _hooks(module):
+    """The names of the dictionaries in which a module keeps its hooks for forward and backward."""
+    return [key for key in vars(module) if "_hooks" in key and "state_dict" not in key]
+
+def _kept(old):
+    """The module of a call that stays as it is: the old one, whose hooks the module of all calls takes over."""
+    if not isinstance(old, nn.Module): return _Function(old)
+    kept = copy.copy(old)
+    for key in _hooks(old): vars(kept)[key] = type(vars(old)[key])()
+    return kept
+
+def _put(model, path, calls):
+    """Puts a module in the place of another, whose hooks it takes over, or of a function. `calls` has one for each call of it, or
+    one for all; None: this call stays as it is."""
     parent, _, name = path.rpartition(".")
     parent = model.get_submodule(parent)
     old = getattr(parent, name)
+    module = calls[0] if len(calls) == 1 else PerCall([_kept(old) if m is None else m for m in calls])
     vars(parent).pop(name, None)
     setattr(parent, name, module.train(getattr(old, "training", parent.training)))
-    for key, hooks in vars(old).items() if isinstance(old, nn.Module) else ():
-        if "_hooks" in key and "state_dict" not in key and key in vars(module): vars(module)[key] = hooks
+    for key in _hooks(old) if isinstance(old, nn.Module) else ():
+        if key in vars(module): vars(module)[key] = vars(old)[key]
+
+def _put_all(model, modules):
+    """The same for `modules`, lists of calls by path."""
+    for path, calls in modules.items(): _put(model, path, calls)
+    several = [path for path, calls in modules.items() if len(calls) > 1]
+    if several: model.register_forward_pre_hook(_FirstCall(several))
+    _fast_paths(model)
 
 def _compare(flat, modules, data, file, names, batches, outputs):
     """Compares the outputs of the module with those of the converted file; raises RuntimeError where they differ. `modules` are
@@ -832,7 +870,8 @@ def _state(model):
 
 @torch.no_grad()
 def _commit(model, work, before, modules, undo, untie):
-    """Sets in the model what has changed in the copy since it had the values `before`; modules: the new ones by path."""
+    """Sets in the model what has changed in the copy since it had the values `before`; modules: the new ones of each call by
+    path."""
     modes = {path: m.training for path, m in model.named_modules()}
     model.eval()                                # spectral_norm changes its weight when it is computed in training mode
     _plain_weights(model)
@@ -853,8 +892,7 @@ def _commit(model, work, before, modules, undo, untie):
             written.add(id(mine))
             undo.write(mine, mine + (now.double() - old.double()).to(mine.device) if wide else now)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    for path, module in modules.items(): _put(model, path, copy.deepcopy(module).to(device))
-    _fast_paths(model)
+    _put_all(model, {path: [m and copy.deepcopy(m).to(device) for m in calls] for path, calls in modules.items()})
     for path, m in model.named_modules():
         if path in modes: m.training = modes[path]
 
@@ -1037,7 +1075,7 @@ class _Job:
         self.teacher = _teach(self.flat, tensors)
         self.outputs = [f"output_{i}" for i in range(len(self.teacher[0]))]
         self.data = _export(self.flat, tensors, self.names, self.outputs)
-        self.entries, self.uses = [], None
+        self.entries, self.uses, self.counts = [], None, {}
 
     def convert(self, steps, lr, onnx):
         """Returns nothing; what it has found is in self.entries."""
@@ -1061,7 +1099,7 @@ class _Job:
             gates.append(_Gate(k, info))
         _sample_gates(gates, file, self.names, self.tensors[0])
         if not onnx:
-            self.uses = _uses(self.flat, self.tensors[0])
+            self.uses, self.counts = _uses(self.flat, self.tensors[0])
             _find_modules(gates, self.uses)
             if any(g.relus and not g.uses for g in gates): raise _NoModule([g for g in gates if g.relus])
         if not any(g.relus for g in gates):
@@ -1096,7 +1134,7 @@ class _Job:
             info = _GateInfo()
             engine("gate", g.number, ctypes.byref(info))
             if info.replaced: self.gates.append((g, info))
-            self.entries.append({"kind": "gate", "name": g.place(), "function": g.function(self.work), "replaced": info.replaced,
+            self.entries.append({"kind": "gate", "name": g.place(), "calls": g.calls(), "function": g.function(self.work), "replaced": info.replaced,
                                  "why": None if info.replaced else g.why or info.why.decode(errors="replace"), "error": info.error})
         if self.uses is not None: self.entries += _unseen(self.work, gates, self.uses)
         for layer in self.layers:
@@ -1126,13 +1164,12 @@ class _Job:
 
     def change(self, engine, gates, file, steps, lr):
         """Changes the copy, compares it with the file, and changes the model."""
-        before, modules, of = _state(self.work), {}, {}
+        before, of = _state(self.work), {}
         for layer, info in zip(self.layers, self.infos): layer.set(info)
-        for g, info in self.gates:
-            for path in {u.path for u in g.uses}:
-                of.setdefault(path, []).append(g)
-                if path not in modules: modules[path] = _replacement(g, info)
-        for path, module in modules.items(): _put(self.work, path, module)
+        for g, _ in self.gates:
+            for path in {u.path for u in g.uses}: of.setdefault(path, []).append(g)
+        modules = self.replacements()
+        _put_all(self.work, modules)
         results = _compare(self.flat, of, self.data, file, self.names, self.tensors, self.outputs)
         if steps:
             try: _distill(self.flat, self.teacher, self.tensors, steps, lr, self.entries)
@@ -1140,6 +1177,15 @@ class _Job:
             results = [self.flat.outputs(batch) for batch in self.tensors]
         self.add_outputs(results)
         self.apply(before, modules, results)
+
+    def replacements(self):
+        """The new modules by path: a list with one for each call, None where it stays; one for all calls where each is nn.ReLU."""
+        modules = {}
+        for g, info in self.gates:
+            for u in g.uses:
+                calls = modules.setdefault(u.path, [None] * self.counts[u.path])
+                if u.gates[0] is g: calls[u.count] = _replacement(g, info)
+        return {path: calls[:1] if all(isinstance(m, nn.ReLU) for m in calls) else calls for path, calls in modules.items()}
 
     def apply(self, before, modules, results):
         """Sets in the model what has changed in the copy. After any error, the user's interruption too, the model is as it was."""
@@ -1169,13 +1215,6 @@ def _warn_far(entries):
         warnings.warn(f"lgelu: refit: {worst['name']} changes by {worst['change']:.2g} of its root mean square; relus=3 is nearer",
                       stacklevel=4)
 
-def _warn_shared(gates):
-    """Warns of modules that are several gates: they have one ReLU where more are expected."""
-    of = {g.uses[0].path for g, _ in gates if g.shared}
-    if of:
-        warnings.warn(f"lgelu: refit: {len(of)} modules are called as several gates each, the first '{min(of)}', and get one ReLU: only a "
-                      "module of its own for each call can have more", stacklevel=4)
-
 def _no_module(job, gates):
     """The error for gates that no module computes."""
     lost = [g for g in gates if not g.uses]
@@ -1203,6 +1242,5 @@ def refit(model, batches, what="full", relus=1, leaky=False, fitted=False, line=
         except _NoModule as e: raise _no_module(job, e.args[0]) from None
     if report is not None: report.extend(job.entries)
     if what == "full": _warn_left(job.entries)
-    if relus > 1: _warn_shared(job.gates)
     if what == "full" and relus == 1: _warn_far(job.entries)
     return model

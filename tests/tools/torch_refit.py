@@ -2,7 +2,7 @@
 # torch_refit.py FOLDER PROGRAM: lgelu.refit on modules beside the same engine on a file that PyTorch exports with its constants
 # folded (PROGRAM: tools/onnx_relu.c), and what it promises else: which gates stay and why, layers of all kinds, modules that make
 # their weights, functions, errors that leave the model as it was.
-import copy, inspect, subprocess, sys, threading, warnings
+import copy, inspect, pickle, subprocess, sys, threading, warnings
 import numpy as np
 import torch
 from torch import nn
@@ -409,24 +409,112 @@ def _():
     if change < 0.2 or len(far) != 1 or f"changes by {change:.2g} of" not in far[0]: return f"{change}: {far}"
     return "" if little < 0.2 and not near and not any(of[0] for of in quiet) else f"{little}: {near}, {quiet}"
 
-@case("a module that is several gates has one ReLU, and a warning names it where more are expected; exporting ReLUs warns of nothing")
+class Block(nn.Module):
+    """A block of a ResNet. With `shared` one module is both of its gates, as most people write it."""
+    def __init__(self, width, gate, shared):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(width, width, 3, padding=1), nn.Conv2d(width, width, 3, padding=1)
+        self.norm1, self.norm2, self.act = nn.BatchNorm2d(width), nn.BatchNorm2d(width), gate()
+        self.last = self.act if shared else gate()
+
+    def forward(self, x): return self.last(self.norm2(self.b(self.act(self.norm1(self.a(x))))) + x)
+
+class Acts(Block):
+    """The same by one name."""
+    def forward(self, x): return self.act(self.norm2(self.b(self.act(self.norm1(self.a(x))))) + x)
+
+def resnet(kind, shared): return nn.Sequential(nn.Conv2d(3, 6, 3), kind(6, nn.SiLU, shared), kind(6, nn.SiLU, shared), nn.Conv2d(6, 4, 3)).eval()
+
+def apart(forms, batches, **options):
+    """The reports of networks that are written in several ways, refitted; or what differs."""
+    made = []
+    for net in forms:
+        report = []
+        got = lgelu.refit(net, batches, report=report, **options)
+        made.append((outputs(got, batches), report, got))
+    same = all(torch.equal(made[0][0], y) for y, _, _ in made)
+    return made, "" if same else f"{options}: the outputs differ by {[change(net, batches, made[0][0]) for _, _, net in made]}"
+
+images = torch.randn(96, 3, 7, 7)
+@case("self.act called twice in a block: refitted as two modules are, to the bit; each call has its own ReLUs")
 def _():
-    class Shared(nn.Module):
-        def __init__(self):
+    near = {}
+    for options in dict(), dict(relus=3), dict(fitted=True), dict(relus=2, line=True), dict(what="cold", relus=3):
+        forms = resnet(Block, False), resnet(Block, True), resnet(Acts, True)
+        for net in forms: net.load_state_dict(forms[0].state_dict())
+        y = outputs(forms[0], [images])
+        made, why = apart(forms, images.split(32), **options)
+        if why: return why
+        report, net = made[2][1:]
+        if [g["calls"] for g in report if g["kind"] == "gate" and g["replaced"]] != [[1], [2], [1], [2]]: return str(report)
+        kind = nn.ReLU if not options else lgelu_refit.PerCall
+        if type(net[1].act) is not kind: return f"{options}: {net[1].act}"
+        near[str(options)] = change(net, [images], y)
+    return "" if near["{'relus': 3}"] < near["{}"] / 4 else str(near)
+
+@case("a block that is called twice has ReLUs for each of its four calls, as four gates have")
+def _():
+    class Repeated(nn.Module):
+        def __init__(self, gates):
             super().__init__()
-            self.a, self.b, self.c, self.act, self.last = nn.Linear(20, 48), nn.Linear(48, 32), nn.Linear(32, 6), nn.GELU(), nn.SiLU()
-        def forward(self, x): return self.last(self.c(self.act(self.b(self.act(self.a(x)))))) @ torch.ones(6, 2)
-    said = {}
-    for relus in 1, 3:
-        torch.manual_seed(5)
-        net, report = Shared(), []
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            lgelu.refit(net, x.split(50), relus=relus, report=report)
-            torch.onnx.export(net, x[:2], f"{folder}/shared.onnx")
-        said[relus] = [str(w.message) for w in caught if "1 modules are" in str(w.message) or issubclass(w.category, torch.jit.TracerWarning)]
-        if [g["replaced"] for g in report if g["kind"] == "gate"] != [1, 1, relus]: return str(report)
-    return "" if not said[1] and len(said[3]) == 1 and "the first 'act'" in said[3][0] else str(said)
+            self.first, self.a, self.b, self.last = nn.Linear(20, 16), nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 4)
+            self.gates = nn.ModuleList([nn.GELU() for _ in range(gates)])
+        def forward(self, x):
+            x = self.first(x)
+            for k in range(2):
+                gates = [self.gates[(2 * k + i) % len(self.gates)] for i in range(2)]
+                x = x + gates[1](self.b(gates[0](self.a(x))))
+            return self.last(x)
+    forms = Repeated(1), Repeated(2), Repeated(4)
+    for net in forms: net.load_state_dict(forms[0].state_dict())
+    made, why = apart(forms, x.split(50), relus=3)
+    if why: return why
+    kinds = [[(type(g).__name__, len(g)) for g in net.gates if isinstance(g, nn.ModuleList)] for _, _, net in made]
+    return "" if kinds == [[("PerCall", 4)], [("PerCall", 2)] * 2, []] else str(kinds)
+
+@case("modules for each call: saved, copied, pickled, traced, exported, by torch.fx, behind a forward that failed, in part of a model")
+def _():
+    net, inputs = resnet(Acts, True), images[:32]
+    lgelu.refit(net, images.split(32), relus=3)
+    y = outputs(net, [inputs])
+    loaded = copy.deepcopy(net)
+    for m in loaded.modules():
+        if isinstance(m, lgelu_refit.Relus): m.kink.zero_()
+    loaded.load_state_dict(net.state_dict())
+    forms = dict(loaded=loaded, pickled=pickle.loads(pickle.dumps(net)), traced=torch.jit.trace(net, inputs[:2]), fx=torch.fx.symbolic_trace(net),
+                 inside=nn.Sequential(nn.Identity(), net))
+    for name, form in forms.items():
+        if not torch.allclose(outputs(form, [inputs]), y, atol=1e-6): return f"{name}: {change(form, [inputs], y)}"
+    broken = net[2].b.register_forward_pre_hook(lambda m, args: 1 / 0)
+    try: net(inputs)
+    except ZeroDivisionError: broken.remove()
+    if net[2].act.next != 1 or not torch.equal(outputs(net, [inputs]), y): return "behind a forward that failed"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.onnx.export(net, inputs, f"{folder}/per_call.onnx", input_names=["x"], output_names=["y"])
+    with lgelu_refit._File(open(f"{folder}/per_call.onnx", "rb").read()) as file: written, = file.values(["x"], [inputs], ["y"])
+    if not torch.allclose(written.reshape(-1), y, atol=1e-5): return "the exported file"
+    return "" if not any(issubclass(w.category, torch.jit.TracerWarning) for w in caught) else f"{caught[0].message}"
+
+@case("of a module that is called twice one call stays, as its gate is no smooth one there; hooks run once a call")
+def _():
+    class Half(nn.Module):
+        def __init__(self, gate):
+            super().__init__()
+            self.a, self.b, self.act = nn.Linear(20, 48), nn.Linear(48, 6), gate
+        def forward(self, x): return self.act(self.b(self.act(self.a(x))))
+    for gate in nn.Softplus(), F.softplus:
+        net, report, seen = Half(gate), [], []
+        if isinstance(gate, nn.Module): gate.register_forward_hook(lambda m, args, y: seen.append(y.shape[1]))
+        y = outputs(net, [x])
+        lgelu.refit(net, x.split(50), report=report, relus=2)
+        kept = [(g["calls"], g["replaced"]) for g in report if g["kind"] == "gate"]
+        if kept != [([1], 2), ([2], 0)]: return str(report)
+        seen.clear()
+        z = net(x)
+        if seen not in ([], [48, 6]) or bool(seen) != isinstance(gate, nn.Module): return f"hooks: {seen}"
+        if not torch.equal(z, F.softplus(net.b(net.act[0](net.a(x))))): return f"not what it computes: {net.act}"
+        if not change(net, [x], y) < 0.1: return f"a change of {change(net, [x], y)}"
 
 @case("one tensor, or one dictionary, is one batch; inputs that the model writes to stay as they are")
 def _():
@@ -524,7 +612,7 @@ def _():
         for p in net.parameters(): p.add_(0.1 * torch.randn_like(p))
     apply = lgelu_refit._Job.apply
     lgelu_refit._Job.apply = lambda job, *args: kept.append((job, args))
-    try: lgelu.refit(net, list(x.split(16)), untie=True)
+    try: lgelu.refit(net, list(x.split(16)), untie=True, relus=2)
     finally: lgelu_refit._Job.apply = apply
     (job, args), before, line = kept[0], everything(net), 0
     while fail_at(line := line + 1, lambda: apply(job, *args)):
