@@ -16,13 +16,13 @@ f(x; λ) = x Φ(λx): GELU at λ = 1, ReLU at λ = ∞. Tensors on the CPU go th
 float16 by those names, float64 by its yardstick; elsewhere, while a model is exported, and under functorch, PyTorch's own
 operations compute it.
 """
-import contextlib, ctypes, functools, math, numbers, os, warnings
+import contextlib, ctypes, functools, inspect, math, numbers, os, warnings
 import torch
 from torch import fx, nn
 from torch.autograd import forward_ad
 
 __all__ = ["gate", "formula", "LambdaGELU", "Plan", "Hardening", "parameter_groups", "gates", "replace_gelu", "relu_",
-           "to_relu", "refit"]
+           "to_relu", "refit", "lambda_for_tolerance", "gate_error", "lambda_for_gap", "gap", "profile", "plot_profile"]
 
 # ---- the library ----
 class _Hardness(ctypes.Structure):
@@ -50,6 +50,9 @@ def _library():
             ("lgelu_uniform", ctypes.c_float, [ctypes.c_uint64] * 3),
             ("lgelu_lambda_inverse", ctypes.c_float, [p, ctypes.c_float]),
             ("lgelu_gap", ctypes.c_float, [ctypes.c_float]),
+            ("lgelu_gate_error", ctypes.c_float, [ctypes.c_float]),
+            ("lgelu_lambda_for_gap", ctypes.c_float, [ctypes.c_float]),
+            ("lgelu_lambda_for_tolerance", ctypes.c_float, [ctypes.c_float]),
             ("lgelu_harden", ctypes.c_float, [ctypes.c_float, p, long])):
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -419,6 +422,62 @@ class LambdaGELU(nn.Module):
         if self.channels: of = f"{self.channels} λ's, {float(lam.min()):.6g} to {float(lam.max()):.6g}, axis={self.axis}"
         return f"{of}, {self.state}, map={self.map}, t={self.t:g}"
 
+# ---- how near to ReLU a λ is ----
+def lambda_for_tolerance(tau):
+    """The λ at which the gate error is τ: λ = 2/(τ√(2π)), the paper's target. τ = 0.005 gives 159.577, τ = 0 gives infinity."""
+    if not 0 <= tau < math.inf: raise ValueError(f"lgelu: a tolerance τ is 0 or more, not {tau}")
+    return _lib.lgelu_lambda_for_tolerance(tau)
+
+def gate_error(lam):
+    """The τ of a λ: ∫|Φ(λx) - [x > 0]| dx = 2/(λ√(2π))"""
+    if not lam > 0: raise ValueError(f"lgelu: expected a λ above 0, found {lam}")
+    return _lib.lgelu_gate_error(lam)
+
+def lambda_for_gap(gap):
+    """The λ at which the gate is at most `gap` from ReLU: λ = 0.1699712/gap"""
+    if not 0 <= gap < math.inf: raise ValueError(f"lgelu: a gap to ReLU is 0 or more, not {gap}")
+    return _lib.lgelu_lambda_for_gap(gap)
+
+def gap(lam):
+    """The largest distance of x Φ(λx) from ReLU: 0.1699712/λ"""
+    if not lam > 0: raise ValueError(f"lgelu: expected a λ above 0, found {lam}")
+    return _lib.lgelu_gap(lam)
+
+def profile(model):
+    """The λ's of a model by layer: a dict for each LambdaGELU, in the order in which the model has them: "layer" from 1, "name",
+    "lam" (the mean over channels), "min" and "max" over channels, "tau", the gate error at "lam", and "state". Raises ValueError
+    where there is none. pandas.DataFrame(lgelu.profile(model)) makes a table."""
+    _checked_model(model)
+    rows = []
+    for name, g in model.named_modules():
+        if not isinstance(g, LambdaGELU): continue
+        lam = g.lam.detach().double().reshape(-1).tolist()
+        mean = math.fsum(lam) / len(lam)
+        rows.append({"layer": len(rows) + 1, "name": name, "lam": mean, "min": min(lam), "max": max(lam), "tau": gate_error(mean),
+                     "state": g.state})
+    if not rows: raise ValueError("lgelu: there is no LambdaGELU in this model")
+    return rows
+
+def plot_profile(profiles, path=None, ax=None):
+    """Draws λ by layer with matplotlib: `profiles` are a model, the rows of `profile`, or a dictionary of either by label, such as
+    one for each epoch. A gate of several λ's has a bar from its least to its largest; an infinite λ is left out. path: a file to write; ax: axes to draw in.
+    Returns the axes."""
+    try: from matplotlib.figure import Figure
+    except ImportError as e: raise ImportError("lgelu: plot_profile needs matplotlib (Debian: python3-matplotlib)") from e
+    if ax is None: ax = Figure(figsize=(6, 3.5), layout="constrained").add_subplot()
+    for label, rows in (profiles if isinstance(profiles, dict) else {None: profiles}).items():
+        if isinstance(rows, nn.Module): rows = profile(rows)
+        layer, lam = [r["layer"] for r in rows], [r["lam"] for r in rows]
+        several = any(r["min"] < r["max"] for r in rows)
+        ends = [[abs(r["lam"] - r[end]) if r["min"] < r["max"] else 0 for r in rows] for end in ("min", "max")]
+        ax.errorbar(layer, lam, ends if several else None, marker="o", capsize=3, label=label)
+    ax.set_xlabel("layer")
+    ax.set_ylabel("λ")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    if isinstance(profiles, dict): ax.legend()
+    if path is not None: ax.figure.savefig(path)
+    return ax
+
 # ---- models ----
 def gates(model):
     """its LambdaGELUs, each once, in order"""
@@ -428,6 +487,29 @@ def _is_gelu(value):
     """nn.GELU, F.gelu, or F.gelu with its arguments"""
     if isinstance(value, functools.partial): value = value.func
     return isinstance(value, nn.GELU) or value is nn.functional.gelu
+
+def _is_tanh(value):
+    """GELU in its tanh form"""
+    if isinstance(value, functools.partial): return value.keywords.get("approximate", "none") == "tanh"
+    return getattr(value, "approximate", "none") == "tanh"
+
+_other = {getattr(nn, kind): kind for kind in ("SiLU", "Mish", "ELU", "CELU", "SELU", "Softplus", "Hardswish", "LogSigmoid")}
+_other_functions = {getattr(nn.functional, kind.lower()): kind for kind in _other.values()}
+
+def _kind_of_other(value):
+    """The name of a smooth activation that is no GELU; None: it is none"""
+    if isinstance(value, functools.partial): value = value.func
+    return _other.get(type(value)) or (_other_functions.get(value) if inspect.isfunction(value) or inspect.isbuiltin(value) else None)
+
+def _no_gelu(model):
+    """why replace_gelu has nothing to replace"""
+    if gates(model): return "lgelu: there is no nn.GELU left in this model; it has LambdaGELU already"
+    kinds = [_kind_of_other(value) for _, _, value in _places(model, _kind_of_other)] or [_kind_of_other(model)]
+    if any(kinds):
+        found = ", ".join(f"{kinds.count(k)} × {k}" for k in sorted(set(kinds)))
+        return f"lgelu: there is no nn.GELU in this model, but {found}: lgelu.refit(model, batches) makes ReLU of any smooth activation"
+    return ("lgelu: there is no nn.GELU in this model, nor a module that keeps F.gelu; where a forward calls F.gelu, put "
+            "lgelu.LambdaGELU() in its place, or use lgelu.refit")
 
 def _places(model, matches):
     """(module, name, value) of every attribute of the model's modules that matches: submodules, and functions such as the
@@ -455,10 +537,10 @@ def _checked_model(model):
     if not isinstance(model, nn.Module): raise TypeError(f"lgelu: expected an nn.Module, found {type(model).__name__}")
 
 def _replace(model, matches, make, missing):
-    """model with make(value) in every place that matches; missing is the error where there is no such place"""
+    """model with make(value) in every place that matches; missing(model) is the error where there is no such place"""
     if matches(model): return make(model)
     found = _places(model, matches)
-    if not found: raise ValueError(missing)
+    if not found: raise ValueError(missing(model))
     for module, name, value in found:
         new = make(value).train(value.training if isinstance(value, nn.Module) else module.training)
         setattr(module, name, new)
@@ -477,15 +559,19 @@ def replace_gelu(model, share=False, **options):
     """Replaces every nn.GELU, and every F.gelu that a module keeps as an attribute (nn.TransformerEncoderLayer with
     activation="gelu"), by a LambdaGELU(**options), in place. Returns the model. An nn.GELU that the model uses at several places
     is split: each place gets a λ of its own, unless share is set; F.gelu is always split. Raises ValueError where there is no
-    GELU. A forward that calls F.gelu by itself is not seen: give such a model a LambdaGELU to call."""
+    GELU. A forward that calls F.gelu by itself is not seen: give such a model a LambdaGELU to call. GELU in its tanh form becomes
+    erf's form, with a warning: the values change a little."""
     new = lambda value: LambdaGELU(**options)
     shared = _once(new)
     make = (lambda value: shared(value) if isinstance(value, nn.GELU) else new(value)) if share else new
     _checked_model(model)
-    missing = ("lgelu: there is no nn.GELU left in this model; it has LambdaGELU already" if gates(model) else
-               "lgelu: there is no nn.GELU in this model, nor a module that keeps F.gelu; where a forward calls F.gelu, "
-               "put lgelu.LambdaGELU() in its place")
-    return _replace(model, _is_gelu, make, missing)
+    found = [value for _, _, value in _places(model, _is_gelu)] or [model]
+    tanh = sum(map(_is_tanh, found))
+    model = _replace(model, _is_gelu, make, _no_gelu)
+    if tanh:
+        warnings.warn(f"lgelu: {tanh} of {len(found)} gates were GELU(approximate='tanh'), and are x Φ(λx) now: at λ = 1 it differs "
+                      "from the tanh form by up to 0.00047", stacklevel=2)
+    return model
 
 def _some_gates(model):
     _checked_model(model)
@@ -521,7 +607,7 @@ def to_relu(model):
     _checked_model(model)
     _warn_early(model)
     return _replace(model, lambda value: isinstance(value, LambdaGELU), _once(lambda value: nn.ReLU()),
-                    "lgelu: there is no LambdaGELU in this model")
+                    lambda model: "lgelu: there is no LambdaGELU in this model")
 
 def parameter_groups(model, lr, weight_decay=0.01, c=1.0):
     """groups for an optimiser: matrices and kernels decay, biases and normalisations do not, nor does s, whose rate is c·lr"""
@@ -553,22 +639,29 @@ class Plan:
         return (f"Plan(λ learned up to step {self.begin}, {self.shape} to {self.target:g} at step {self.end}, {self.steps} steps, "
                 f"peak rate up to step {self.hold}, warmup={self.warmup})")
 
+    @property
+    def tau(self):
+        """the gate error at the target, the paper's tolerance τ"""
+        return gate_error(self.target)
+
     @classmethod
-    def _of(cls, paper, steps):
+    def _of(cls, paper, steps, tau):
         plan, hold, steps = _Hardening(), ctypes.c_long(), _step(steps)
         if steps < 1: raise ValueError(f"lgelu: a plan has 1 or more steps, not {steps}")
         _lib.lgelu_torch_plan(ctypes.byref(plan), ctypes.byref(hold), paper, steps)
-        return cls(plan.target, plan.begin, plan.end, steps, hold.value, 0, _shapes[plan.shape])
+        target = plan.target if tau is None else lambda_for_tolerance(tau)
+        return cls(target, plan.begin, plan.end, steps, hold.value, 0, _shapes[plan.shape])
 
     @classmethod
-    def to_relu(cls, steps):
-        """lgelu_training_to_relu: learned for a quarter, driven up to three quarters at the peak of the rate, which falls then"""
-        return cls._of(0, steps)
+    def to_relu(cls, steps, tau=None):
+        """lgelu_training_to_relu: learned for a quarter, driven up to three quarters at the peak of the rate, which falls then.
+        The target is the λ for the tolerance τ, 0.005 by default."""
+        return cls._of(0, steps, tau)
 
     @classmethod
-    def paper(cls, steps):
-        """lgelu_training_paper: learned for three quarters, driven over the last one under a cosine rate"""
-        return cls._of(1, steps)
+    def paper(cls, steps, tau=None):
+        """lgelu_training_paper: learned for three quarters, driven over the last one under a cosine rate; tau as in to_relu"""
+        return cls._of(1, steps, tau)
 
     def lam(self, lambda0, step, gate=None):
         """λ in this step where it is driven: the bits of lgelu_harden"""
@@ -641,7 +734,7 @@ def refit(model, batches, **options):
     leaky=True: leaky forms are replaced, too. ridge, rows, memory, seed: as in examples/deploy/onnx_relu.h. steps, lr: so many steps of Adam
     towards the original's outputs afterwards; the best state on the last eighth of the batches, which is held out, is kept. untie=True:
     modules that share a parameter get one each. onnx="FILE": writes the converted network there, and leaves the model as it is.
-    report: a list that receives a dict for each gate ("kind" "gate": "name", "function", "replaced", "why" where it stays), each
-    matrix ("layer": "name", "outcome", "before", "after") and each output ("output": "change")."""
+    report: a list that receives a dict for each gate ("kind" "gate": "name", "calls" of this module, "function", "replaced", "why"
+    where it stays), each matrix ("layer": "name", "outcome", "before", "after") and each output ("output": "change")."""
     import lgelu_refit
     return lgelu_refit.refit(model, batches, **options)

@@ -406,6 +406,83 @@ def _():
     kept[0].act = functools.partial(nn.functional.gelu, approximate="tanh")
     must(len(lgelu.gates(lgelu.replace_gelu(kept))) == 1, "F.gelu with an argument")
 
+def warned(call):
+    """what a call returns, and its warnings as (text, file)"""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    return result, [(str(w.message), w.filename) for w in caught]
+
+@case("replace_gelu: GELU in its tanh form becomes erf's with a warning that has the largest difference; erf's form warns of nothing")
+def _():
+    tanh = functools.partial(nn.functional.gelu, approximate="tanh")
+    class Kept(nn.Module):
+        def __init__(self, act): super().__init__(); self.act = act
+    model = nn.Sequential(nn.GELU(), nn.GELU(approximate="tanh"), Kept(tanh), Kept(nn.functional.gelu))
+    _, said = warned(lambda: lgelu.replace_gelu(model))
+    must(len(said) == 1 and said[0][0].startswith("lgelu: 2 of 4 gates were GELU(approximate='tanh')") and said[0][1] == __file__, said)
+    must(len(lgelu.gates(model)) == 4)
+    must(len(warned(lambda: lgelu.replace_gelu(nn.GELU(approximate="tanh")))[1]) == 1, "a GELU alone")
+    must(not warned(lambda: lgelu.replace_gelu(nn.Sequential(nn.GELU(), Kept(nn.functional.gelu))))[1], "erf's form")
+    x = torch.linspace(-8, 8, 1000001, dtype=torch.float64)
+    worst = float((lgelu.gate(x, 1.0) - tanh(x)).abs().max())
+    must(f"{worst:.2g}" in said[0][0], f"they differ by {worst:.3g}")
+
+@case("replace_gelu: SiLU and other smooth activations are refused by name, as modules and as functions, and pointed to refit")
+def _():
+    class Kept(nn.Module):
+        def __init__(self, act): super().__init__(); self.act = act
+    for kind in "SiLU", "Mish", "ELU", "CELU", "SELU", "Softplus", "Hardswish", "LogSigmoid":
+        for model in (nn.Sequential(nn.Linear(3, 3), getattr(nn, kind)()), getattr(nn, kind)(), Kept(getattr(nn.functional, kind.lower())),
+                      Kept(functools.partial(getattr(nn.functional, kind.lower())))):
+            before = copy.deepcopy(model)
+            refused(ValueError, f"but 1 × {kind}: lgelu.refit(model, batches)", lambda: lgelu.replace_gelu(model))
+            must(str(model) == str(before), kind)
+    refused(ValueError, "but 1 × ELU, 2 × SiLU: lgelu.refit", lambda: lgelu.replace_gelu(nn.Sequential(nn.SiLU(), nn.ELU(), nn.SiLU())))
+    mixed = lgelu.replace_gelu(nn.Sequential(nn.SiLU(), nn.GELU()))
+    must(isinstance(mixed[0], nn.SiLU) and len(lgelu.gates(mixed)) == 1, "a model with both")
+
+@case("tolerances: lambda_for_tolerance, gate_error, lambda_for_gap and gap are the header's, and integrals; plans take τ")
+def _():
+    for lam in 1.0, 3.0, 159.577:
+        x = torch.linspace(-12 / lam, 12 / lam, 2000001, dtype=torch.float64)
+        wrong = (torch.special.ndtr(lam * x) - (x > 0).double()).abs()
+        must(abs(float(torch.trapezoid(wrong, x)) / lgelu.gate_error(lam) - 1) < 1e-5, f"τ of {lam}")
+        far = float((x * torch.special.ndtr(lam * x) - x.relu()).abs().max())
+        must(abs(far / lgelu.gap(lam) - 1) < 1e-6, f"the gap of {lam}")
+        must(abs(lgelu.lambda_for_tolerance(lgelu.gate_error(lam)) / lam - 1) < 1e-6 and abs(lgelu.lambda_for_gap(lgelu.gap(lam)) / lam - 1) < 1e-6)
+    must(abs(lgelu.lambda_for_tolerance(0.005) - 159.57692) < 1e-5 and lgelu.lambda_for_tolerance(0) == math.inf == lgelu.lambda_for_gap(0))
+    for make in lgelu.Plan.to_relu, lgelu.Plan.paper:
+        must(make(40).target == make(40, tau=0.005).target == lgelu.lambda_for_tolerance(0.005) and abs(make(40).tau - 0.005) < 1e-8)
+        must(abs(make(40, tau=0.02).target - 2 / (0.02 * math.sqrt(2 * math.pi))) < 1e-5 and make(40, 0.02).begin == make(40).begin)
+    refused(ValueError, "0 or more, not -1", lambda: lgelu.lambda_for_tolerance(-1))
+    refused(ValueError, "not nan", lambda: lgelu.lambda_for_gap(math.nan))
+    refused(ValueError, "above 0, found 0", lambda: lgelu.gate_error(0))
+    refused(ValueError, "above 1, not 0.79", lambda: lgelu.Plan.to_relu(40, tau=1.0))
+
+@case("profile: a row for each gate, learned, driven and ReLU; channels by mean and ends; a figure of several profiles")
+def _():
+    model = nn.Sequential(nn.Linear(4, 4), lgelu.LambdaGELU(1.5), nn.Sequential(lgelu.LambdaGELU(2.0, channels=3)), lgelu.LambdaGELU(3.0))
+    model[2][0].drive(torch.tensor([2.0, 3.0, 7.0]))
+    model[3].relu_()
+    rows = lgelu.profile(model)
+    must([(r["layer"], r["name"], r["state"]) for r in rows] == [(1, "1", "learned"), (2, "2.0", "driven"), (3, "3", "relu")], rows)
+    must([(round(r["lam"], 6), round(r["min"], 6), r["max"]) for r in rows][1:] == [(4.0, 2.0, 7.0), (math.inf,) * 3], rows)
+    must(abs(rows[0]["lam"] - 1.5) < 1e-6 and rows[1]["tau"] == lgelu.gate_error(4.0) and rows[2]["tau"] == 0, rows)
+    refused(ValueError, "no LambdaGELU", lambda: lgelu.profile(nn.Sequential(nn.GELU())))
+    kept, sys.modules["matplotlib.figure"] = sys.modules.get("matplotlib.figure"), None
+    refused(ImportError, "needs matplotlib", lambda: lgelu.plot_profile(model))
+    del sys.modules["matplotlib.figure"]
+    if kept: sys.modules["matplotlib.figure"] = kept
+    try: import matplotlib
+    except ImportError: return "no figure: no matplotlib"
+    axes = lgelu.plot_profile({"before": rows[:2], "after": nn.Sequential(lgelu.LambdaGELU(5.0))}, f"{folder}/profile.svg")
+    drawn = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "o"]
+    must(drawn == [[[1, rows[0]["lam"]], [2, 4.0]], [[1, lgelu.profile(nn.Sequential(lgelu.LambdaGELU(5.0)))[0]["lam"]]]], drawn)
+    must([t.get_text() for t in axes.get_legend().get_texts()] == ["before", "after"] and axes.get_ylabel() == "λ")
+    must(open(f"{folder}/profile.svg").read().lstrip().startswith("<?xml") and lgelu.plot_profile(rows[:1], ax=axes) is axes)
+    must(len(lgelu.plot_profile(model[1]).lines) == 1 and lgelu.plot_profile(model[1]).get_legend() is None)
+
 def job(steps, stop=None):
     torch.manual_seed(4)
     make = lambda: nn.Sequential(nn.Linear(5, 16), lgelu.LambdaGELU(), nn.Linear(16, 16), lgelu.LambdaGELU(channels=16),
