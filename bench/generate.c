@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT-0
    generate LAYERS WIDTH VOCABULARY [ROUNDS [SECONDS]]: measures the generation of tokens, one at a
    time, by a GPT with random weights: f32 with GELU and with ReLU, and the compact weights of
-   examples/deploy/compact.h, with zeros behind ReLU skipped and not. Biases are moved so that about
+   examples/int8/compact.h, with zeros behind ReLU skipped and not. Biases are moved so that about
    half, three quarters and nine tenths of the values behind the gates are zeros. Beside each stands
    the time of reading as many bytes as its matrices have, on the same threads. One row each, the
    fastest of interleaved rounds. */
 #include "net.h"
-#include "../examples/deploy/compact.h"
+#include "compact.h"
 
 enum { CONTEXT = 64, MOST_LAYERS = 48, MOST_ROWS = 32 };
 

@@ -7,8 +7,8 @@
    relative to the largest output. */
 #include "net.h"
 #include "runtime.h"
-#include "../examples/deploy/int8.h"
-#include "../examples/deploy/onnx_out.h"
+#include "int8.h"
+#include "onnx_out.h"
 
 enum { NODES = 128, SEEN = 32 };
 

@@ -3,11 +3,11 @@
    with data in the first-level cache, in the second and in memory, beside memcpy, ReLU, a libm
    loop, the same loop vectorised through libmvec, and Eigen. It uses one thread. All contenders of
    a row group run in turn, round after round, and the fastest round of each is reported. */
-#include "../examples/part.h"
+#include "part.h"
 #define LGELU_TRAINER
 #include "../lgelu.h"
 #include "../tests/tools/isa.h"
-#include "../examples/study/gates_other.h"
+#include "gates_other.h"
 #include "peers.h"
 #include "clock.h"
 #include <float.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
-   least: what a conversion's normal equations take (../examples/deploy/least_squares.h), on one
-   thread: the Gram matrix and right-hand side of 16,384 rows, and Cholesky's decomposition, in
+   least: what a conversion's normal equations take (../examples/reluize/passes/least_squares.h), on
+   one thread: the Gram matrix and right-hand side of 16,384 rows, and Cholesky's decomposition, in
    double, as GFLOP/s and as a part of the core's peak of fmas; processor seconds of all, with the
    choice of a ridge among five; the memory. */
 #define _POSIX_C_SOURCE 200112L
@@ -10,7 +10,7 @@
 #include "../lgelu.h"
 #include "clock.h"
 #include "peak.h"
-#include "../examples/deploy/least_squares.c"
+#include "least_squares.c"
 #include <stdio.h>
 
 enum { ROWS = 16384 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT-0
-   loss FILE.safetensors TEXT [SECONDS]: what compact weights (examples/deploy/compact.h) cost a GPT
+   loss FILE.safetensors TEXT [SECONDS]: what compact weights (examples/int8/compact.h) cost a GPT
    that 4_gpt has trained, with ReLU in every gate, and what they gain: the mean loss in nats of
    tokens of the last tenth of the text, which the training never read, and the generation of
    tokens, one at a time. The fraction of zeros is that of the values behind the gates while tokens
    are generated. */
 #include "net.h"
-#include "../examples/deploy/compact.h"
-#include "../examples/text.h"
+#include "compact.h"
+#include "text.h"
 #include <errno.h>
 #include <string.h>
 

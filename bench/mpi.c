@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
-   mpi.c: is linked between examples/5_mpi.c and MPI. It measures the processor seconds of a step
-   outside MPI, takes the minimum of $STEPS steps after the first, and then ends the program. A rank
-   waits inside MPI, so that neither waiting nor other programs are included. Rank 0 prints the
-   values of the slowest rank. */
+   mpi.c: is linked between examples/tutorials/5_mpi.c and MPI. It measures the processor seconds of
+   a step outside MPI, takes the minimum of $STEPS steps after the first, and then ends the program.
+   A rank waits inside MPI, so that neither waiting nor other programs are included. Rank 0 prints
+   the values of the slowest rank. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT-0
-# mpi.sh: runs examples/5_mpi.c on 1, 2, 4 and 8 ranks of this machine and measures the processor seconds and bytes of a step. From
+# mpi.sh: runs examples/tutorials/5_mpi.c on 1, 2, 4 and 8 ranks of this machine and measures the processor seconds and bytes of a step. From
 # them a model computes the time of a step on 16 to 1,024 machines. make -C bench mpi; NETS="mlp gpt" selects networks.
 NETS=${NETS:-mlp resnet8 resnet18 gpt}
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1

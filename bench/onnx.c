@@ -6,7 +6,7 @@
    program prints one JSON line with the fastest run and the largest difference between the outputs
    of the runtime and those of lgelu.h, relative to the largest output. */
 #include "net.h"
-#include "../examples/deploy/onnx_out.h"
+#include "onnx_out.h"
 #include "runtime.h"
 
 enum { NODES = 128, CONTEXT = 128, VOCABULARY = 65 };

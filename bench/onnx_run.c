@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
    onnx_run ours|runtime resnet|vit|gpt BATCH [SECONDS]: compares the literal evaluation of an ONNX
-   file (examples/deploy/onnx_run.h) with ONNX Runtime on the same file: ResNet-18 and the GPT of
-   onnx.c, and a vision Transformer of 6 layers, with exact GELU and folded batch norm. The runtime
-   is the library that $ONNXRUNTIME names. The program prints one JSON line with the fastest run and
-   a hash of the bits of the outputs. With `file` in place of ours it writes the file to stdout. */
+   file (examples/reluize/ops/onnx_run.h) with ONNX Runtime on the same file: ResNet-18 and the GPT
+   of onnx.c, and a vision Transformer of 6 layers, with exact GELU and folded batch norm. The
+   runtime is the library that $ONNXRUNTIME names. The program prints one JSON line with the fastest
+   run and a hash of the bits of the outputs. With `file` in place of ours it writes the file to
+   stdout. */
 #include "net.h"
-#include "../examples/deploy/onnx_out.h"
-#include "../examples/deploy/onnx_run.h"
+#include "onnx_out.h"
+#include "onnx_run.h"
 #include "runtime.h"
 
 enum { NODES = 192, CONTEXT = 128, VOCABULARY = 65 };

@@ -8,7 +8,7 @@
    one thread in turn, first on idle processors, then beside one busy process for each of them, and
    prints the ratios of the whole times. */
 #include "net.h"
-#include "../examples/study/gates_other.h"
+#include "gates_other.h"
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 # analyse.sh: runs gcc -fanalyzer, clang-tidy and cppcheck over lgelu.h, the examples, the fuzzers and the helpers of the tests. A
 # finding fails unless tools/analyse.txt lists it with a reason; a row of that list that matches no finding fails, too.
 # ONLY='gcc header' selects the cases whose name begins so. The header is analysed as scalar code, and by gcc for each instruction set.
+. tools/verdict.sh
 out=${OUT:-build/analyse}
 only=$1
 table=tools/analyse.txt
@@ -44,7 +45,7 @@ judge()
     read open listed < $out/used.count
     [ "$open" = 0 ] && echo "ok $1 $2: nothing new, $listed listed with a reason" || echo "FAIL $1 $2: $open findings, above"
 }
-folders='-I.. -I../examples -I. -Itools'
+folders="-I.. -I. -Itools $(include_flags ../examples)"
 wanted() { case "$1" in "$only"*) return 0 ;; esac; return 1; }
 plain() { sed 's/^#define LGELU_IMPLEMENTATION$//' $1; }
 
@@ -109,14 +110,14 @@ planted()                        # TOOL
     grep -q "^FAIL $1 planted: [1-9]" $out/planted.out && echo "ok $1 finds what was planted" ||
         echo "FAIL $1 finds nothing: $(cat $out/planted.out)"
 }
-own="$(grep -L '<mpi.h>\|"shards.h"' ../examples/*.c ../examples/study/*.c ../examples/deploy/*.c)
+own="$(grep -L '<mpi.h>\|"shards.h"' ../examples/*/*.c ../examples/reluize/*/*.c | grep -v /web/)
     tools/faults.c tools/stopped_job.c tools/small_stack.c tools/web_libc.c"
 scalar='-DLGELU_NO_SIMD -DLGELU_TRAINER'
 if command -v gcc > /dev/null && echo 'int main(void) { return 0; }' | gcc -fanalyzer -x c - -o $out/main 2> /dev/null; then
     planted gcc
     with_gcc header tools/lgelu.c -DLGELU_NO_SIMD
     with_gcc 'all instruction sets' tools/lgelu.c
-    for source in $own fuzz_*.c; do with_gcc $(echo $source | sed 's|^\.\./||') $source; done
+    for source in $own fuzz/*.c; do with_gcc $(echo $source | sed 's|^\.\./||') $source; done
 else echo "skip gcc -fanalyzer: not here"; fi
 if [ "$tidy" ]; then
     planted tidy

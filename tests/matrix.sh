@@ -10,6 +10,7 @@
 # bits without vectors, and runs of test_same_bits with layers of another one.
 # 32-bit ARM is then only compiled for.
 # Debian packages: g++, clang, clang-19, tcc, and those that tools/processors.sh names.
+. tools/verdict.sh
 part=$1
 if [ "$part" = table ]; then
     shift
@@ -45,7 +46,7 @@ bits()
     shift 5
     why=$(able "$@")
     if [ -n "$why" ]; then echo "skip $name: $why"; return; fi
-    if ! "$@" -I.. test_same_bits.c -o "$dir/bits.exe" -lm > "$dir/bits.out" 2>&1; then
+    if ! "$@" -I.. -I. kernels/test_same_bits.c -o "$dir/bits.exe" -lm > "$dir/bits.out" 2>&1; then
         echo "FAIL $name: does not compile: $(grep -m1 error "$dir/bits.out")"; failed=1; return
     fi
     timeout 1500 $runner "$dir/bits.exe" ${BRIEF:+--short} hashes.txt > "$dir/bits.raw" 2> "$dir/bits.err"
@@ -89,7 +90,7 @@ processors)
     if [ -z "$BRIEF" ]; then on arm gcc '32-bit ARM' glibc
     else
         target arm
-        if have "${compile%% *}"; then quiet gcc $language '32-bit ARM' glibc compiles $compile -I.. -fsyntax-only test_same_bits.c
+        if have "${compile%% *}"; then quiet gcc $language '32-bit ARM' glibc compiles $compile -I.. -I. -fsyntax-only kernels/test_same_bits.c
         else echo "skip gcc; $language; 32-bit ARM; glibc; compiles: no ${compile%% *} here"; fi
     fi
     [ "$BRIEF" ] || on riscv64 gcc 'RISC-V 64' glibc
@@ -140,9 +141,9 @@ switches)
         case $command in
         *mingw*)
             try 'after <windows.h>' $compile -DLGELU_TRAINER -DLGELU_IMPLEMENTATION "$dir/windows.c"
-            printf '#include "../../../../examples/part.h"\nint main(void) { return part_replace("a", NULL, NULL); }\n' > "$dir/part.c"
-            try 'examples/part.h' $compile "$dir/part.c"
-            try 'examples/part.h after <windows.h>' $compile -include windows.h "$dir/part.c"
+            printf '#include "../../../../examples/common/part.h"\nint main(void) { return part_replace("a", NULL, NULL); }\n' > "$dir/part.c"
+            try 'examples/common/part.h' $compile "$dir/part.c"
+            try 'examples/common/part.h after <windows.h>' $compile -include windows.h "$dir/part.c"
             ;;
         *++) try 'inside extern "C"' $compile -DLGELU_TRAINER "$dir/extern.c" ;;
         esac

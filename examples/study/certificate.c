@@ -7,7 +7,7 @@
 
    The spectral norms are those of deploy/bounds.h, which also proves bounds of what f32 gives, in a
    box of inputs. Its names and those of study.h meet in no other file. */
-#include "../deploy/bounds.h"
+#include "bounds.h"
 
 /* study.h has this line, too */
 double logit_certificate(const lgelu_net *net, int logits, double *room);

@@ -22,7 +22,7 @@
 
    Besides, the network is refitted from fewer and from more inputs, from noise, and, with --other,
    from images of another data set. */
-#include "../deploy/refit.h"
+#include "refit.h"
 #include "figures.h"
 #include "elementary.h"
 #include <stdlib.h>

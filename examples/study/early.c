@@ -4,7 +4,7 @@
 #include "early.h"
 #include "instruments.h"
 #include "../../lgelu.h"
-#include "../interval.h"
+#include "interval.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "screening.h"
 #include "instruments.h"
 #include "../../lgelu.h"
-#include "../interval.h"
+#include "interval.h"
 #include <math.h>
 #include <string.h>
 

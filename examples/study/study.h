@@ -42,11 +42,11 @@
 #define STUDY_H
 #define LGELU_TRAINER
 #include "../../lgelu.h"
-#include "../data.h"
-#include "../deploy/decimal.h" /* decimal_read: numbers with a decimal point in every locale */
+#include "data.h"
+#include "decimal.h" /* decimal_read: numbers with a decimal point in every locale */
 #include "gates_other.h"
-#include "../interval.h"
-#include "../output.h"
+#include "interval.h"
+#include "output.h"
 #include <math.h>
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
    task.c: the samples of study.h: training part, hold-out, test. The hold-out is drawn from the
    training samples once, by a seed of its own, so that it is the same in every run. */
 #include "study.h"
-#include "../text.h"
+#include "text.h"
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

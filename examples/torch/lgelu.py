@@ -731,7 +731,7 @@ def refit(model, batches, **options):
 
     what="full" changes weights and biases, "biases" biases alone, "cold" gates alone. relus: ReLUs a gate, 1 to 14. fitted=True: one
     ReLU, too, is fitted to what its gate reads; line=True: fitted ReLUs have a linear term beside them, as reluize writes it.
-    leaky=True: leaky forms are replaced, too. ridge, rows, memory, seed: as in examples/deploy/onnx_relu.h. steps, lr: so many steps of Adam
+    leaky=True: leaky forms are replaced, too. ridge, rows, memory, seed: as in examples/reluize/passes/onnx_relu.h. steps, lr: so many steps of Adam
     towards the original's outputs afterwards; the best state on the last eighth of the batches, which is held out, is kept. untie=True:
     modules that share a parameter get one each. onnx="FILE": writes the converted network there, and leaves the model as it is.
     report: a list that receives a dict for each gate ("kind" "gate": "name", "calls" of this module, "function", "replaced", "why"

@@ -30,7 +30,7 @@
    until the next run, or until the object is closed. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
-#include "../deploy/onnx_relu.h"
+#include "onnx_relu.h"
 
 enum { LGELU_CONVERT_TEXT = 1024 };
 

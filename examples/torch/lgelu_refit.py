@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 """lgelu_refit: the function lgelu.refit, which makes ReLU of the smooth gates of a finished model.
 
-The model is exported to ONNX in memory, the file is converted by the engine behind reluize (examples/deploy/onnx_relu.h, in
+The model is exported to ONNX in memory, the file is converted by the engine behind reluize (examples/reluize/passes/onnx_relu.h, in
 liblgelu_convert.so), and what it changed is set in the module: weights by their names, and nn.ReLU, or a Relus, in place of the
 modules that compute the gates; of a module that is called several times each call has its own (PerCall). Which module computes which gate is found by their values on the first batch. All of this is done
 with a copy, whose outputs are compared with those of the converted file; then the model is changed, and compared with the copy.

@@ -23,8 +23,8 @@
        [5] PROGRESS   each layer's change while it is computed, and in the files that were made
        [6] CONVERSION */
 #define _POSIX_C_SOURCE 200809L
-#include "../deploy/reluize.h"
-#include "../deploy/npy.h"
+#include "reluize.h"
+#include "npy.h"
 #include <errno.h>
 #include <math.h>
 #include <time.h>

@@ -7,8 +7,8 @@
 #define LGELU_STATIC /* functions that the page doesn't use are left out */
 #define LGELU_IMPLEMENTATION
 #include "../../lgelu.h"
-#include "../deploy/least_squares.c"
-#include "../deploy/refit.c"
+#include "least_squares.c"
+#include "refit.c"
 
 #ifdef __wasm__
 #define EXPORT(name) __attribute__((export_name(#name)))

@@ -4,8 +4,8 @@
 optional='python|node|npm|clang|g\+\+|tcc|mpicc|qemu|arm-none|chromium|cmake|meson|pkg-config|xmllint|localedef|git |cppcheck|valgrind|command -v'
 slow='test_contraction|test_examples|test_header|test_interface|test_outputs|test_races|test_study.*|test_vendoring'
 short=$(MAKEFLAGS= make -s names)
-for script in $(grep -lE "$optional" test_*.sh); do
-    name=${script%.sh}
+for script in $(grep -lE "$optional" */test_*.sh); do
+    name=$(basename $script .sh)
     [ $name != test_bare ] || continue
     if [ "$1" = quick ]; then ! echo $name | grep -qxE "$slow" || continue
     else echo "$short" | grep -qx $name || continue; fi

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include "check.h"
 #include "folder.h"
-#include "../../examples/data.h"
-#include "../../examples/deploy/c_file.h"
-#include "../../examples/deploy/c_file_int8.h"
+#include "data.h"
+#include "c_file.h"
+#include "c_file_int8.h"
 
 enum { IMAGES = 3, SEEN = 64, NODES = 24, OUTPUTS = 10, PIXELS = 784 };
 static lgelu_node nodes[NODES];

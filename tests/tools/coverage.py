@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 FOLDER, HEADER = "build/coverage", os.path.realpath("../lgelu.h")
 os.makedirs(FOLDER, exist_ok=True)
-FLAGS = "-std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping -I..".split()
+FLAGS = "-std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping -I.. -I. -I../examples/common -I../examples/study".split()
 if "avx512f" not in open("/proc/cpuinfo", encoding="utf-8").read():
     FLAGS.append("-DLGELU_NO_AVX512")                            # what no program can run here is not counted
 NEW = all(shutil.which(name + "-19") for name in ("clang", "llvm-profdata", "llvm-cov")) and not subprocess.run(
@@ -19,7 +19,7 @@ NEW = all(shutil.which(name + "-19") for name in ("clang", "llvm-profdata", "llv
 CLANG, PROFDATA, COV = (name + ("-19" if NEW else "") for name in ("clang", "llvm-profdata", "llvm-cov"))
 if NEW:
     FLAGS.append("-fcoverage-mcdc")
-programs = [p[:-2] for p in sorted(glob.glob("test_*.c")) if "lgelu.h" in open(p, encoding="utf-8").read()]
+programs = [os.path.basename(p)[:-2] for p in sorted(glob.glob("*/test_*.c")) if "lgelu.h" in open(p, encoding="utf-8").read()]
 # nothing that the others don't reach
 programs = [p for p in programs if p not in ("test_same_bits", "test_c_int8") and not p.startswith(("test_deploy", "test_onnx"))]
 runs = {"fuzz_network": "1000", "fuzz_exchange": "3000"}         # errors, damaged files
@@ -30,9 +30,10 @@ if subprocess.run([CLANG, *FLAGS, "-c", "tools/lgelu.c", "-o", FOLDER + "/lgelu.
 
 def reach(name):
     """Compiles and runs a program; returns its name, or None if it does not compile."""
-    own = "define LGELU_IMPLEMENTATION" in open(name + ".c", encoding="utf-8").read()
+    source = glob.glob("*/" + name + ".c")[0]
+    own = "define LGELU_IMPLEMENTATION" in open(source, encoding="utf-8").read()
     objects = [] if own else [FOLDER + "/lgelu.o"]
-    link = [name + ".c", *objects, "-o", FOLDER + "/" + name, "-lm", "-pthread"]
+    link = [source, *objects, "-o", FOLDER + "/" + name, "-lm", "-pthread"]
     if subprocess.run([CLANG, *FLAGS, *link], stderr=subprocess.DEVNULL).returncode:
         print("#", name, "is left out: it does not compile with clang")
         return None

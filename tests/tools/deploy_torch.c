@@ -10,8 +10,8 @@
    largest difference of its logits from IN.y.npy. */
 #define LGELU_TRAINER
 #include "lgelu.h"
-#include "../../examples/deploy/npy.c"
-#include "../../examples/deploy/torch_file.c"
+#include "npy.c"
+#include "torch_file.c"
 #include <stdio.h>
 
 enum { BATCH = 3 };

@@ -4,7 +4,7 @@
    the CSV has it. argv[1]: --harden-from, argv[2]: the folder with the pictures. */
 #define LGELU_TRAINER
 #include "lgelu.h"
-#include "../../examples/data.h"
+#include "data.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,16 +7,17 @@
 # them looks for overflow as well.
 # fuzz.sh table LOG...: prints what each reader ran, from these logs.
 # fuzz.sh sources FILE: prints what is compiled with a fuzzer: of a program of several files those that it neither includes nor replaces.
+. tools/verdict.sh
 if [ "$1" = sources ]; then
-    if [ "$2" = fuzz_onnx_run.c ] || [ "$2" = fuzz_onnx.c ]; then
-        for source in ../examples/deploy/onnx_graph.c ../examples/deploy/onnx_run*.c; do
-            [ $source = ../examples/deploy/onnx_run_main.c ] || echo $source
+    if [ "$2" = fuzz/fuzz_onnx_run.c ] || [ "$2" = fuzz/fuzz_onnx.c ]; then
+        for source in ../examples/reluize/onnx/onnx_graph.c ../examples/reluize/ops/*.c; do
+            [ $source = ../examples/reluize/app/onnx_run_main.c ] || echo $source
         done
         exit
     fi
-    [ "$2" = fuzz_study.c ] || exit 0
-    for source in ../examples/study/*.c ../examples/interval.c ../examples/deploy/bounds.c ../examples/deploy/refit.c ../examples/deploy/least_squares.c ../examples/data.c ../examples/text.c; do
-        grep -q "#include \"$source\"" "$2" || echo $source
+    [ "$2" = fuzz/fuzz_study.c ] || exit 0
+    for source in ../examples/study/*.c ../examples/common/interval.c ../examples/verify/bounds.c ../examples/network/refit.c ../examples/reluize/passes/least_squares.c ../examples/common/data.c ../examples/common/text.c; do
+        grep -q "#include \"$(basename $source)\"" "$2" || echo $source
     done
     exit
 fi
@@ -47,12 +48,12 @@ program=$1
 seconds=$2
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=all'
 flags="-std=c99 -O1 -g -I.. $sanitizers"
-sources=$(sh tools/fuzz.sh sources "$program.c")
-grep -q 'tools/fuzz.h' "$program.c" && readers=yes
-needs=$(grep -q '"lgelu.h"' "$program.c" && echo ${readers:+fuzz_scalar} | sed 's/^$/fuzz_lgelu/')
+sources=$(sh tools/fuzz.sh sources "fuzz/$program.c")
+grep -q 'tools/fuzz.h' "fuzz/$program.c" && readers=yes
+needs=$(grep -q '"lgelu.h"' "fuzz/$program.c" && echo ${readers:+fuzz_scalar} | sed 's/^$/fuzz_lgelu/')
 library() { [ "$needs" ] && [ -e "build/$needs.$1.o" ] && echo "build/$needs.$1.o"; }
-if ! ${CC:-cc} $flags "$program.c" $sources $(library cc) -o "build/$program.own" -lm 2> /dev/null; then
-    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "$program.c" $sources $([ "$needs" ] && echo tools/lgelu.c) -o "build/$program.own" -lm; then
+if ! ${CC:-cc} $flags "fuzz/$program.c" $sources $(library cc) -o "build/$program.own" -lm 2> /dev/null; then
+    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "fuzz/$program.c" $sources $([ "$needs" ] && echo tools/lgelu.c) -o "build/$program.own" -lm; then
         echo "FAIL $program: does not compile"
         exit 1
     fi
@@ -64,7 +65,7 @@ if [ "$READER" ]; then
 fi
 failed=0
 if [ "$BRIEF" ]; then echo '# without libFuzzer, since BRIEF is set'
-elif clang $flags -fsanitize-ignorelist=tools/fuzz_ignored.txt -fsanitize=fuzzer -DFUZZ_LIBFUZZER "$program.c" $sources $(library clang) \
+elif clang $flags -fsanitize-ignorelist=tools/fuzz_ignored.txt -fsanitize=fuzzer -DFUZZ_LIBFUZZER "fuzz/$program.c" $sources $(library clang) \
     -o "build/$program" -lm 2> /dev/null; then
     for name in $names; do
         new=build/fuzz.$name
@@ -109,7 +110,7 @@ again()
     what="fuzz network: $1"
     runs=$2
     shift 2
-    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "$@" "$program.c" tools/lgelu.c -o "build/$program.again" -lm 2> /dev/null; then
+    if ! ${CC:-cc} -std=c99 -O1 -g -I.. "$@" "fuzz/$program.c" tools/lgelu.c -o "build/$program.again" -lm 2> /dev/null; then
         echo "skip $what: the compiler does not build it here"
         return
     fi

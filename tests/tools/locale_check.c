@@ -6,14 +6,14 @@
 #include "lgelu.h"
 #include "check.h"
 #include "deploy_nets.h"
-#include "../../examples/data.h"
-#include "../../examples/deploy/c_file.h"
-#include "../../examples/deploy/int8.h"
-#include "../../examples/deploy/mip.h"
-#include "../../examples/deploy/nnet.h"
-#include "../../examples/deploy/npy.h"
-#include "../../examples/deploy/onnx_out.h"
-#include "../../examples/deploy/torch_file.h"
+#include "data.h"
+#include "c_file.h"
+#include "int8.h"
+#include "mip.h"
+#include "nnet.h"
+#include "npy.h"
+#include "onnx_out.h"
+#include "torch_file.h"
 
 static unsigned char kept[1 << 20];
 static size_t kept_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
    mpi_random.c FIRST LAST: trains the random network of each seed by the ranks of MPI
-   (examples/shards.h), a few steps on shards that are smaller than the batch that it is made for,
-   and prints a hash of weights, statistics, λ and losses. For test_mpi.sh: the lines are the same
-   on any number of ranks and any instruction set. */
+   (examples/common/shards.h), a few steps on shards that are smaller than the batch that it is made
+   for, and prints a hash of weights, statistics, λ and losses. For test_mpi.sh: the lines are the
+   same on any number of ranks and any instruction set. */
 #define LGELU_TRAINER
 #define LGELU_IMPLEMENTATION
 #include "lgelu.h"

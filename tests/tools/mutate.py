@@ -33,10 +33,12 @@ tools/mutants.txt lists what changes nothing that can be seen: part of a mutant'
 any text. Descriptions are tokens, not lines, so they survive a new layout. The status is 1 if fewer than 98 % of the others
 are caught. Python 3 alone, a POSIX system.
 SPDX-License-Identifier: MIT-0"""
-import concurrent.futures, hashlib, itertools, json, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
+import concurrent.futures, glob, hashlib, itertools, json, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
 
 HEADER, FOLDER, LOG, KNOWN = "../lgelu.h", "build/mutate", "build/mutate.log", "tools/mutants.txt"
 SCHEMA, TOO_LONG = FOLDER + "/schema", "takes too long"
+# Programs include helpers of the tests and instruments of the study.
+INCLUDE = ["-I.", "-I..", "-I../examples/common", "-I../examples/study"]
 STAMP = SCHEMA + "/stamp.json"
 COMPILER = os.environ.get("CC", "cc").split()
 FLAGS = ["-std=c99", "-O1", "-w", "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types"]
@@ -594,7 +596,7 @@ class Test:
         text = source_of(self.name)
         stripped = text.replace("#define LGELU_IMPLEMENTATION\n", "#include <math.h>\n")
         write("%s/tests/%s.c" % (FOLDER, self.name), stripped)
-        command = [*COMPILER, *QUICK, "-DLINKED", "-I.", "-I..", "-c", "%s/tests/%s.c" % (FOLDER, self.name),
+        command = [*COMPILER, *QUICK, "-DLINKED", *INCLUDE, "-c", "%s/tests/%s.c" % (FOLDER, self.name),
                    "-o", self.object]
         run = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, LC_ALL="C"))
         if run.returncode:                                   # perhaps a constant of the implementation is all that it needs
@@ -607,13 +609,13 @@ class Test:
     def prepare(self):
         """Links the program with the mutants of a schema and runs it with unchanged copies; why it can't be used, or None."""
         found, path = self.program + ".json", self.program + ".reached"
-        if os.path.exists(found) and os.path.getmtime(found) > os.path.getmtime(self.name + ".c"):
+        if os.path.exists(found) and os.path.getmtime(found) > os.path.getmtime(path_of(self.name)):
             self.seconds, self.slow, self.reached, self.own = json.load(open(found, encoding="utf-8"))
             return None
         self.compile()
         if self.own or not compiled([self.object, SCHEMA + "/lgelu.o", SCHEMA + "/chooser.o", "-o", self.program, "-lm", "-pthread"]):
             self.own = True
-            if not compiled([*OWN.get(self.name, []), "-I" + SCHEMA, "-I.", "-I..", self.name + ".c", SCHEMA + "/chooser.o",
+            if not compiled([*OWN.get(self.name, []), "-I" + SCHEMA, *INCLUDE, path_of(self.name), SCHEMA + "/chooser.o",
                              "-o", self.program, "-lm", "-pthread"], FLAGS + KERNELS):
                 return "it does not compile"
         if os.path.exists(path):
@@ -683,8 +685,13 @@ class Test:
         self.spent[room] = self.spent.get(room, 0) + seconds
 
 
+def path_of(name):
+    """The source file of a program, which is in a folder of its subject."""
+    return glob.glob("*/" + name + ".c")[0]
+
+
 def source_of(name):
-    with open(name + ".c", encoding="utf-8") as f:
+    with open(path_of(name), encoding="utf-8") as f:
         return f.read()
 
 
@@ -798,7 +805,7 @@ def main():
         os.remove(LOG)
 
     alone = Alone(original)
-    names = [name[:-2] for name in sorted(os.listdir(".")) if re.fullmatch(r"test_\w+\.c", name) or name[:-2] in ROUNDS]
+    names = sorted(os.path.basename(path)[:-2] for path in glob.glob("*/test_*.c") + ["fuzz/" + name + ".c" for name in ROUNDS])
     wanted = os.environ.get("TESTS", "").split()
     names = [n for n in names if (n in wanted if wanted else not LEFT_OUT.match(n))
              and "lgelu.h" in source_of(n)]

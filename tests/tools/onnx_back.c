@@ -4,7 +4,7 @@
    in NAME.out up to LIMIT of the largest. Then, with TO, writes it and its outputs there again. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
-#include "../../examples/deploy/onnx_out.h"
+#include "onnx_out.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

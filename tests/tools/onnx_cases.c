@@ -8,7 +8,7 @@
 
    A floating-point output may differ by 1e-5 of the largest expected value, through half by 1e-3,
    through bfloat16 by 1e-2; everything else is exact. */
-#include "../../examples/deploy/onnx_run.h"
+#include "onnx_run.h"
 #include "check.h"
 
 static char why[256];

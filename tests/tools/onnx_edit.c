@@ -3,7 +3,7 @@
    and compared with itself; then written twice with edits, to FOLDER/NUMBER.a.onnx and .b.onnx,
    which are listed in FOLDER/NUMBER.a and .b for onnx_edit_check.py. The file with the edits .a is
    opened again; those of .b remove what other nodes read. */
-#include "../../examples/deploy/onnx_graph.h"
+#include "onnx_graph.h"
 #include "check.h"
 #include "folder.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0
    onnx_inline.c IN OUT: writes an ONNX file with its functions in place of their calls. */
-#include "../../examples/deploy/onnx_graph.h"
+#include "onnx_graph.h"
 #include <stdio.h>
 
 static int write_file(const void *data, size_t bytes, void *user)

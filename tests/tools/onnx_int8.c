@@ -10,8 +10,8 @@
 #include "check.h"
 #include "folder.h"
 #include "deploy_nets.h"
-#include "../../examples/deploy/int8.h"
-#include "../../examples/deploy/onnx_out.h"
+#include "int8.h"
+#include "onnx_out.h"
 
 enum { SEEN = 64, SAMPLES = 40 };
 static float x[SEEN * 28 * 28 * 3];

@@ -4,8 +4,8 @@
    type and shape of the input, shape of the output, the layers that must occur. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
-#include "../../examples/deploy/onnx_out.h"
-#include "../../examples/data.h"
+#include "onnx_out.h"
+#include "data.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

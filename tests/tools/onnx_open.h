@@ -3,7 +3,7 @@
    onnx_open.h: an ONNX file in memory as a model of onnx_in.h, for tests. */
 #ifndef ONNX_OPEN_H
 #define ONNX_OPEN_H
-#include "../../examples/deploy/onnx_in.h"
+#include "onnx_in.h"
 
 typedef struct {
     onnx_graph *graph;

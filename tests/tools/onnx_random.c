@@ -11,8 +11,8 @@
    Floating-point values may differ by 1e-5 of the largest, through half by 1e-3. The model of a
    graph that differs, or that the evaluator refuses, is written to FOLDER, where external data are,
    too. Prints a line for each, and the counts. Status 1: there was a difference. */
-#include "../../examples/deploy/onnx_run.h"
-#include "../../examples/output.h"
+#include "onnx_run.h"
+#include "output.h"
 #include "check.h"
 
 typedef struct {

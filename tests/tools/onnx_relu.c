@@ -3,8 +3,8 @@
    N]
    [--memory BYTES] [--leaky] [--fitted] [--line] [--each K,K,...]: converts a model by onnx_relu.h
    and prints what was done with its gates and matrices. */
-#include "../../examples/deploy/onnx_relu.h"
-#include "../../examples/deploy/npy.h"
+#include "onnx_relu.h"
+#include "npy.h"
 #include <stdio.h>
 
 static void *whole(const char *name, size_t *bytes)

@@ -4,8 +4,8 @@
    of floats. On each instruction set that the processor has, and on one and two threads, the hashes
    must agree; otherwise the program fails. */
 #define _POSIX_C_SOURCE 200112L
-#include "../../examples/deploy/onnx_out.h"
-#include "../../examples/deploy/onnx_run.h"
+#include "onnx_out.h"
+#include "onnx_run.h"
 #include "check.h"
 #include <pthread.h>
 

@@ -6,7 +6,7 @@
    something failed. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
-#include "../../examples/deploy/onnx_out.h"
+#include "onnx_out.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0
-   pictures.h makes a small image of each format that examples/data.c reads, in memory, for its test
-   and its fuzzer. Each has WIDE x HIGH pixels (whole blocks of 8, at most 127) and the optional
-   parts of its format: a comment, a palette, runs, an unknown chunk. */
+   pictures.h makes a small image of each format that examples/common/data.c reads, in memory, for
+   its test and its fuzzer. Each has WIDE x HIGH pixels (whole blocks of 8, at most 127) and the
+   optional parts of its format: a comment, a palette, runs, an unknown chunk. */
 #ifndef PICTURES_H
 #define PICTURES_H
 #include "check.h"

@@ -2,7 +2,7 @@
    round_trip_data DATA FOLDER: images as PyTorch and chips read them, for test_round_trip.sh:
    FOLDER/train.bin and FOLDER/test.bin, records of a class and the pixels, a byte each. */
 #include "folder.h"
-#include "../../examples/data.h"
+#include "data.h"
 
 static void keep(const char *folder, const char *name, const unsigned char *x,
                  const unsigned char *y, size_t count, size_t size)

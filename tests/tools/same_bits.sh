@@ -4,7 +4,7 @@
 compiler=${1%%-*}
 rest=${1#*-}
 name=$(echo "$1" | sed 's/O3native/O3 -march=native/; s/-\(O[0-3]\)/ -\1/; s/-off/ -ffp-contract=off/; s/-fast/ -ffp-contract=fast/; s/-\(c[9+]\)/ -std=\1/')
-flags="-I.."
+flags="-I.. -I."
 language=c
 case $rest in
 *c++11)
@@ -32,7 +32,7 @@ fi
 rm -f "build/bits-$1.probe"
 program=build/bits-$1
 if [ "$PROGRAM" ]; then program=$PROGRAM
-elif ! "$compiler" -x $language $flags $WARNINGS test_same_bits.c -o "$program" -lm 2> "$program.warnings"; then
+elif ! "$compiler" -x $language $flags $WARNINGS kernels/test_same_bits.c -o "$program" -lm 2> "$program.warnings"; then
     echo "FAIL $name: does not compile: $(grep -m1 error "$program.warnings")"
     exit 1
 elif [ -s "$program.warnings" ]; then echo "FAIL no warnings, $name: $(grep -m1 warning "$program.warnings")"

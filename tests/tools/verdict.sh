@@ -2,6 +2,12 @@
 # verdict.sh: the functions that all tests in shell have in common: how a case is reported, and where other programs are found.
 bad=0
 
+# include_flags EXAMPLES: prints the flags by which files of this copy of examples include each other
+include_flags() { for folder in common tutorials reluize/onnx reluize/ops reluize/passes reluize/app network verify verify/measure int8 study; do echo "-I$1/$folder"; done; }
+# Compilers look there, too, and in this folder and the one above.
+CPATH=${CPATH:-$PWD/..:$PWD$(include_flags "$PWD/../examples" | sed 's/^-I/:/' | tr -d '\n')}
+export CPATH
+
 # verdict STATUS NAME [WHY]: reports a case, and sets $bad to 1 if it failed.
 verdict() { if [ "$1" = 0 ]; then echo "ok $2"; else echo "FAIL $2${3:+: $3}"; bad=1; fi; }
 
@@ -16,11 +22,11 @@ sys.exit(any(find_spec(m.split('.')[0]) is None for m in '$1'.split(',')))" 2> /
     done
 }
 
-# built SOURCE...: prints the objects that make has compiled of these sources of examples/deploy, or without make the sources
+# built SOURCE...: prints the objects that make has compiled of these sources of examples, or without make the sources
 built()
 {
     for source in "$@"; do
-        if [ "$DEPLOY" ]; then echo $DEPLOY/$(basename $source .c).o; else echo $source; fi
+        if [ "$PARTS_FOLDER" ]; then echo $PARTS_FOLDER/$(basename $source .c).o; else echo $source; fi
     done
 }
 

@@ -6,7 +6,7 @@
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "onnx_build.h"
-#include "../../examples/deploy/npy.h"
+#include "npy.h"
 #include "folder.h"
 
 enum { F32 = 1, I64 = 7 };

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT-0
+
+   reluize.h: what the files of the program reluize share. See reluize.c.
+
+   MAP
+       reluize.c          options, the steps, main
+       reluize_data.c     what the inputs of the model receive: images, tables, arrays, texts
+       reluize_convert.c  the conversion over the file's graph, and measuring on the test part
+       reluize_within.c   the fewest ReLUs by gate for a divergence
+       reluize_network.c  the same file as a network of lgelu.h: fine-tuning, C files, 8 bits
+       reluize_report.c   the report as text and as JSON */
+#ifndef RELUIZE_H
+#define RELUIZE_H
+#include "onnx_relu.h"
+#include "data.h"
+#include "output.h"
+#include <stdio.h>
+
+enum {
+    TRAIN = 0, /* the two parts of the data */
+    TEST = 1,
+    MOST_INPUTS = 32,  /* of a model */
+    MOST_OUTPUTS = 64, /* of a model */
+    MOST_WAYS = 16,    /* rows of the report */
+    MOST_PROBES = 10,  /* whole conversions of --within */
+    NO_CLASSES = -2,   /* --class-axis none */
+    MOST_RELUS = 6,    /* of a gate, with --within, unless --relus says */
+    CALIBRATED = 4096, /* training samples that a conversion takes, unless --samples says */
+    C_NAME = 41        /* bytes of the longest name of a C function, with its end */
+};
+
+/* ---- messages and memory ---- */
+
+/* Prints a message and returns 1. */
+int fail(const char *format, ...);
+
+/* Allocates zeros, or ends the program: the outputs are then as they were. */
+void *allocate(size_t count, size_t size);
+
+/* Wall-clock seconds, and the processor seconds of all threads. */
+double seconds(void);
+double processor_seconds(void);
+
+/* Not 0 after SIGINT or SIGTERM. */
+int is_stopped(void);
+
+/* A conversion while it works. */
+typedef struct {
+    const char *key;       /* of the way that it makes */
+    const onnx_relu *relu; /* its gates and layers so far */
+    double start, last;    /* seconds: its begin; the last line of show_progress */
+} progress;
+
+/* Shows how far it is: done of total, and the node it works on. Returns not 0 to stop. */
+int show_progress(progress *p, double done, double total, const char *what);
+void end_progress(void);
+
+int ends_in(const char *path, const char *end);
+
+/* An onnx_external: reads a file beside the model. */
+const void *read_external(const char *location, size_t from, size_t bytes, char *message,
+                          void *user);
+
+/* ---- options ---- */
+
+/* --data NAME=FILE, or without a name: of the input that has none. */
+typedef struct {
+    const char *name; /* not ended by 0; NULL: none */
+    size_t name_bytes;
+    const char *file;
+} data_option;
+
+typedef struct {
+    const char *model, *labels, *vocabulary, *out, *int8, *c, *c8, *report, *output;
+    data_option data[MOST_INPUTS];
+    int inputs; /* of data */
+    long epochs, batch, seed, certify, samples, shift, relus, class_axis;
+    long kept; /* --kept: the column of the last dimension; -1: not given */
+    double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
+    size_t size[2]; /* of open dimensions: rows and columns, or tokens; 0: not given */
+    int learn, standard, fold, rival, flip, headers, strict, quiet, raw, biases;
+    int no_line;                 /* ReLUs alone in place of a gate */
+    int leaky;                   /* leaky ReLUs are replaced, too */
+    int normalised;              /* --mean or --std is given */
+    char header[2][OUTPUT_PATH]; /* beside the C files of --c and --c8; empty: none */
+} reluize_options;
+
+/* clang-format off */
+#define RELUIZE_DEFAULTS                                                                  \
+    { .batch = 64, .seed = 1, .certify = 10, .relus = 1, .class_axis = -1, .kept = -1,    \
+      .rate = 3e-4, .std = { 1, 1, 1 } }
+/* clang-format on */
+extern reluize_options option;
+
+/* Writes what a C file's function is called: the file's name without folder and .c. Returns 0, or
+   -1 if that is no name. */
+int name_of_function(char name[C_NAME], const char *path);
+
+/* ---- data (reluize_data.c) ---- */
+
+/* Reads what the inputs of the model receive, as the options say, and labels. Returns 0, or 1 after
+   a message. */
+int data_open_all(const onnx_graph *graph, const char *program);
+void data_close_all(void);
+
+/* Samples of a part. */
+size_t data_count(int part);
+
+/* How many samples one run of the model takes: what is fixed, or at most `wanted`. */
+size_t data_batch_size(size_t wanted);
+
+/* Returns whether each run takes the same number of samples: the file fixes it, or data_fix_batch.
+ */
+int data_batch_is_fixed(void);
+
+/* Makes each run take so many samples. Returns 0, or 1 after a message. */
+int data_fix_batch(size_t samples);
+
+/* Returns whether an input has a dimension of samples. Otherwise a sample is all that it takes. */
+int data_has_batch(void);
+
+/* Makes the tensors in[] of all inputs for samples order[first], order[first + 1], ... of a part
+   (order NULL: first, first + 1, ...). Returns 0, or 1 after a message. */
+int data_tensors(onnx_run *run, onnx_tensor **in, int part, const uint32_t *order, size_t first,
+                 size_t samples);
+
+/* Returns the file of an array of floats that looks like pixels from 0 to 255, or NULL. */
+const char *data_unscaled(void);
+
+/* Returns the rows of the table in which a value of token ids is looked up, or 0. */
+size_t data_vocabulary(const onnx_graph *graph, int value);
+
+/* Copies sample i of the input number k, in the order of the file's elements, as floats, or as
+   integers. */
+void data_floats_of(int k, int part, size_t i, float *to);
+void data_integers_of(int k, int part, size_t i, int32_t *to);
+/* Elements of a sample of input k. */
+size_t data_elements(int k);
+/* Rows and columns of the images of input k, and whether its channels are last; 0: no images. */
+int data_image(int k, size_t *channels, size_t *rows, size_t *columns, int *last);
+/* What a black pixel of a channel becomes. */
+float data_black(int k, size_t channel);
+
+/* Answers of the samples: classes, or targets, `answers` for each sample; 0: there are none. */
+typedef struct {
+    size_t answers;
+    int classes;      /* 1: all are whole numbers from 0 on */
+    int two;          /* 1: all are 0 or 1, and both occur */
+    double *value[2]; /* by part: [sample][answer] */
+} data_labels;
+extern data_labels labels;
+
+/* Checks that all labels are below `classes`. Returns 0, or 1 after a message. */
+int data_check_labels(size_t classes);
+
+/* ---- conversion and measuring (reluize_convert.c) ---- */
+
+typedef struct {
+    unsigned char *p;
+    size_t n, capacity;
+} byte_array;
+
+/* An lgelu_write that appends to a byte_array. */
+int append(const void *p, size_t n, void *user);
+
+/* How far the outputs of a model are from those of the original, on the test part. */
+typedef struct {
+    size_t rows, flips;    /* of the output that is scored; flips: another largest value */
+    double largest, mean;  /* change of a value of that output */
+    double divergence;     /* mean of KL(original, this) in nats of its softmax */
+    double deviation;      /* standard deviation of the original's values of that output */
+    double every_largest;  /* of all outputs, relative to the largest value of each */
+    double score, nats;    /* with labels */
+    double chance;         /* the score of predictions that are independent of the labels */
+    size_t both, either;   /* --kept: rows above the threshold in both, and in one of them */
+    size_t values, finite; /* of the original's output that is scored; those that are finite */
+} measured;
+
+/* A conversion that --within tried. */
+typedef struct {
+    size_t relus;      /* of all gates */
+    double divergence; /* on held-out training samples */
+} probe;
+
+/* How a way is made. */
+typedef struct {
+    const char *key, *name;
+    const char *more; /* follows the name in the table */
+    onnx_relu_what what;
+    int fitted;      /* one ReLU, too, is fitted to what its gate reads */
+    double ridge;    /* 0: chosen for each matrix */
+    const int *plan; /* ReLUs by gate; NULL: --relus of all */
+} recipe;
+
+/* A way to a ReLU network: a file in memory, and what it does on the test part. */
+typedef struct {
+    recipe how;      /* of what is no conversion, key and name alone */
+    onnx_relu *relu; /* its gates and layers; NULL: it is no conversion over the graph */
+    byte_array file;
+    onnx_graph *graph;
+    onnx_run *run;
+    /* for C files and 8 bits: gates of several ReLUs as matrices; NULL: as `file` */
+    byte_array wide;
+    onnx_graph *wide_graph;
+    onnx_run *wide_run;
+    measured m;
+    int smooth;           /* its gates are smooth: it is not written */
+    measured hold;        /* on the held-out training samples, */
+    double held;          /* and conversion_distance of that; 0: not measured */
+    double seconds, work; /* that it took: wall clock, all threads */
+} way;
+
+typedef struct conversion {
+    const onnx_graph *graph; /* of the original */
+    onnx_run *run;
+    /* Called with the cold swap, before anything is refitted; refuses it by returning 1 after a
+       message. NULL: takes any. */
+    int (*accept)(const struct conversion *c, way *w);
+    way way[MOST_WAYS];
+    int ways;
+    int written;              /* the index of the one that is written */
+    int scored;               /* the output that is scored */
+    int draws;                /* random numbers at each evaluation */
+    int class_axis;           /* of that output; -1: its values are not classes */
+    size_t calibration, held; /* training samples that conversions use; that choose between them */
+    uint32_t *order;          /* of the training samples */
+    onnx_tensor **answer;     /* the original's outputs for the held-out ones, by batch and output;
+                                 NULL: not evaluated yet */
+    size_t answers;           /* of batches */
+    const onnx_relu *relu;    /* of the conversion that is reported: its gates and layers */
+    size_t stays;             /* smooth functions that stay, */
+    size_t leaky_stays;       /* and leaky ReLUs */
+    probe curve[MOST_PROBES]; /* by ReLUs */
+    int probes;
+    int holds; /* --within: the one that is written stays below it */
+    /* of the networks of lgelu.h */
+    double proven, swapped; /* of the certificate: the bound, and what was measured, */
+    size_t certified;       /* for so many inputs */
+    char note[8][300];
+    int notes;
+} conversion;
+
+/* Where the model has functions of its own and gates to replace, opens it once more with these
+   functions in place of their calls: the gates, and the matrices that read them, can then be
+   reached. *graph becomes that of the new file, whose bytes are in *inlined; the one before is in
+   *with_calls. Otherwise nothing changes, and *with_calls stays NULL. */
+int conversion_inline(onnx_graph **graph, byte_array *inlined, onnx_graph **with_calls);
+
+/* Opens the model for evaluation, and runs it once on the first samples. Unless with_calls is NULL,
+   fails if that computes other bits from them, and says that it does not. */
+int conversion_open(conversion *c, const onnx_graph *graph, const onnx_graph *with_calls);
+void conversion_close(conversion *c);
+/* Adds the ways: the cold swap, fitted ReLUs, biases, refits. */
+int conversion_make(conversion *c);
+/* Whether gates of fitted ReLUs have a linear term beside them; whether this one has. */
+int conversion_has_line(void);
+int conversion_gate_has_line(const onnx_relu_gate *gate);
+/* Converts, adds the way, and measures it on the held-out training samples. */
+int conversion_convert(conversion *c, const recipe *how);
+/* Adds those ways of a plan that leave the matrices as they are or refit them, each with a key of
+   its own. A refit whose matrices change freely may do harm further on: those whose weights are
+   held back (a larger ridge) are tried where it gains little. plain: the gates are as the options
+   say, and the ways are called accordingly. */
+int conversion_candidates(conversion *c, const int *plan, int plain);
+/* Keeps that way, of those from `first` on, that is nearest to the original on the held-out
+   training samples, and drops the others. */
+void conversion_keep_nearest(conversion *c, int first);
+/* Makes the file of a way with its gates of fitted ReLUs as matrices, which C files and 8 bits
+   need; nothing if it has none, or has that file already. */
+int conversion_widen(way *w);
+/* Removes the way that was added last. */
+void conversion_drop(conversion *c);
+/* Begins a conversion of its own with the first samples at most, for measuring gates; NULL: after a
+   message. */
+onnx_relu *conversion_begin(conversion *c, size_t samples);
+/* How far outputs are from the original's: with --kept the fraction of rows that are not kept, else
+   the divergence of classes, else the mean change beside the deviation. */
+double conversion_distance(const conversion *c, const measured *m);
+/* The same of two tensors of the scored output; of values that are no classes, and of the column of
+   --kept, squared. */
+double conversion_difference(const conversion *c, const onnx_tensor *a, const onnx_tensor *b);
+/* The fewest ReLUs by gate for --within, and the best plan of --average (reluize_within.c). */
+int conversion_within(conversion *c);
+int conversion_average(conversion *c);
+/* Adds a file as a way. Takes the bytes over. */
+int conversion_add(conversion *c, const char *key, const char *name, byte_array *file);
+/* After fine-tuning, chooses the way with the best score on held-out training samples. */
+int conversion_choose(conversion *c);
+/* Compares all ways with the original on the test part. */
+int conversion_measure(conversion *c);
+/* Adds a line to the notes of the report. */
+void conversion_note(conversion *c, const char *format, ...);
+/* Notes how the file of a network of lgelu.h that an option writes differs from the model: of
+   several outputs it has the scored one alone, and names are those of layers. w: that file as a
+   way; NULL: it is a C file. */
+void conversion_note_network(conversion *c, const way *w, const char *what);
+/* Evaluates a way on samples of a part. Its values stay until onnx_run_clear(run). */
+int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint32_t *order,
+                        size_t first, size_t samples);
+/* The same; values of the scored output are copied to y. */
+int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
+                       size_t first, size_t samples, float *y, size_t values);
+
+/* ---- networks of lgelu.h (reluize_network.c) ---- */
+
+/* Fine-tunes (--epochs), and adds the ways. */
+int network_tune(conversion *c);
+/* Refuses a network of which the files of --c, --c8 and --int8 cannot be made: see
+   conversion.accept. */
+int network_accept(const conversion *c, way *w);
+/* Writes the C files, [0] in f32 and [1] in 8 bits, what they declare, and the file in 8 bits to
+   memory. */
+int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_array declarations[2]);
+
+/* ---- report (reluize_report.c) ---- */
+void report_text(FILE *f, const conversion *c);
+void report_json(FILE *f, const conversion *c);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT-0
+   verification.c: the fraction of images whose class is proven for a whole box of ±ε around them,
+   by intervals, by linear relaxation, by a solver. */
+#include "measure.h"
+#include "solver.h"
+#include "output.h"
+
+enum {
+    V_CORRECT,
+    V_UNSTABLE_I,
+    V_UNSTABLE_L,
+    V_INTERVALS,
+    V_LINES,
+    V_EXACT,
+    V_ROBUST,
+    V_ATTACKED,
+    V_ASKED,
+    V_SECONDS,
+    V_COUNT
+};
+
+static const char *const quantity[V_COUNT] = { "correct, %",
+                                               "unstable gates by intervals, %",
+                                               "unstable by linear relaxation, %",
+                                               "proven by intervals, %",
+                                               "proven by linear relaxation, %",
+                                               "decided, with the solver, %",
+                                               "proven, with the solver, %",
+                                               "attacks found, %",
+                                               "images given to the solver, %",
+                                               "seconds for an image given to it" };
+enum { BOXES = 3 };
+static double eps[BOXES];   /* in steps of a byte, increasing: --eps */
+static char row[BOXES][24]; /* "1/255" */
+
+/* RULES: the second ε is row 1, the third row 2 */
+static const rule rules[] = {
+    { "hardened proves more by linear relaxation than relu", V_LINES, 1, HARDENED, 1, RELU, 2 },
+    { "hardened proves more by linear relaxation than cold", V_LINES, 1, HARDENED, 1, COLD, 2 },
+    { "hardened proves more by linear relaxation than switched", V_LINES, 1, HARDENED, 1, SWITCHED,
+      2 },
+    { "refitted proves more by linear relaxation than relu", V_LINES, 1, REFITTED, 1, RELU, 2 },
+    { "refitted proves more by linear relaxation than cold", V_LINES, 1, REFITTED, 1, COLD, 2 },
+    { "cold proves more by linear relaxation than the GELU network itself", V_LINES, 1, COLD, 1,
+      GELU, 2 },
+    { "hardened has more unstable gates than relu, by linear relaxation", V_UNSTABLE_L, 1, HARDENED,
+      1, RELU, 1 },
+    { "hardened is proven more with the solver than relu", V_ROBUST, 1, HARDENED, 1, RELU, 2 },
+    { "hardened is proven more with the solver than relu", V_ROBUST, 2, HARDENED, 2, RELU, 2 },
+    { "hardened takes the solver longer than relu, seconds", V_SECONDS, 2, HARDENED, 2, RELU, 0.5 }
+};
+
+enum { RULES = sizeof rules / sizeof *rules };
+
+/* Returns whether the bounds prove that the winner's logit is larger than every other one. */
+static int proven(bounds_net *b, int winner, double *c)
+{
+    for (size_t k = 0; k < data.classes; k++) {
+        if ((int)k != winner) {
+            memset(c, 0, data.classes * sizeof *c);
+            c[winner] = 1;
+            c[k] = -1;
+            if (!(bounds_lower(b, c) > 0))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Bounds the box p with both methods and counts. Returns whether the class is proven; `right` is 1
+   if the image is classified correctly. */
+static int by_bounds(double *count, bounds_net *b, const vnnlib *p, int winner, int right,
+                     double *c)
+{
+    size_t gates, open;
+    int by_intervals, by_lines;
+    if (bounds_run(b, p->low, p->high, BOUNDS_INTERVAL))
+        fail("%s", b->message);
+    open = bounds_unstable(b, &gates);
+    count[V_UNSTABLE_I] += (double)open / (double)gates;
+    by_intervals = right && proven(b, winner, c);
+    if (bounds_run(b, p->low, p->high, BOUNDS_LINEAR))
+        fail("%s", b->message);
+    count[V_UNSTABLE_L] += (double)bounds_unstable(b, NULL) / (double)gates;
+    by_lines = right && (by_intervals || proven(b, winner, c));
+    count[V_INTERVALS] += by_intervals;
+    count[V_LINES] += by_lines;
+    return by_lines;
+}
+
+/* Passes one property to the solver and counts its verdict. */
+static void by_solver(double *count, solver_net *s, vnnlib *p, int winner)
+{
+    solver_verdict verdict;
+    if (vnnlib_robust(p, (size_t)winner))
+        fail("%s", p->message);
+    verdict = solver_ask(s, p, (double)wish.seconds);
+    if (s->message[0])
+        fail("%s", s->message);
+    count[V_EXACT] += verdict != SOLVER_OPEN;
+    count[V_ROBUST] += verdict == SOLVER_HOLDS;
+    count[V_ATTACKED] += verdict == SOLVER_VIOLATED && s->by == SOLVER_BY_ATTACK;
+    if (s->by == SOLVER_BY_PROGRAM) {
+        count[V_ASKED]++;
+        count[V_SECONDS] += s->seconds;
+    }
+}
+
+/* Measures one network with one size of box. */
+static void verify(network *w, int arm, long seed, int box)
+{
+    /* The solvers support no GELU gate. */
+    const int solvable = arm != GELU;
+    const size_t n = data_size(&data);
+    float *x = (float *)room_for(n, sizeof *x);
+    double *c = (double *)room_for(data.classes, sizeof *c), count[V_COUNT] = { 0 };
+    bounds_net b;
+    solver_net s;
+    vnnlib p;
+    if (vnnlib_box(&p, n, data.classes))
+        fail("%s", "no memory");
+    if (bounds_make(&b, &w->net, w->output, solvable ? BOUNDS_AS_RELU : BOUNDS_AS_IS))
+        fail("%s", b.message);
+    if (solvable && solver_make(&s, &w->net, w->output, "build"))
+        fail("%s", s.message);
+    if (solvable && wish.seconds == 0)
+        s.use = SOLVER_BY_ATTACK;
+    for (size_t picture = 0; picture < (size_t)wish.pictures; picture++) {
+        int32_t truth;
+        int winner, right, sure;
+        data_batch(x, &truth, &data, DATA_TEST, NULL, picture, 1);
+        winner = largest(network_run(w, x, 1));
+        right = winner == truth;
+        count[V_CORRECT] += right;
+        box_around(p.low, p.high, x, eps[box]);
+        sure = by_bounds(count, &b, &p, winner, right, c);
+        if (!solvable)
+            continue;
+        if (right && !sure) {
+            by_solver(count, &s, &p, winner);
+        } else {
+            count[V_EXACT]++;
+            count[V_ROBUST] += sure;
+        }
+    }
+    if (count[V_ASKED] > 0)
+        count[V_SECONDS] /= count[V_ASKED];
+    for (int q = 0; q < V_COUNT; q++) {
+        put(q, box, arm, seed,
+            !solvable && q > V_LINES ? (double)NAN
+            : q == V_SECONDS         ? count[q]
+                                     : 100 * count[q] / (double)wish.pictures);
+    }
+    bounds_free(&b);
+    if (solvable)
+        solver_free(&s);
+    vnnlib_free(&p);
+    free(x);
+    free(c);
+}
+
+/* Measures one network with every size of box. */
+static void all_boxes(network *w, int arm, long seed)
+{
+    for (int box = 0; box < BOXES; box++)
+        verify(w, arm, seed, box);
+}
+
+/* Reads the sizes of the boxes from --eps. */
+static void read_boxes(const char *text)
+{
+    for (int i = 0; i < BOXES; i++) {
+        char *end;
+        eps[i] = decimal_read(text, &end);
+        if (end == text || !(eps[i] > (i ? eps[i - 1] : 0) && eps[i] <= 255)
+            || *end != (i + 1 < BOXES ? ',' : 0))
+            fail("--eps %s: expected three increasing numbers up to 255, such as 0.5,1,2",
+                 wish.eps);
+        snprintf(row[i], sizeof row[i], "%.6g/255", eps[i]);
+        text = end + 1;
+    }
+}
+
+void verification(void)
+{
+    const char *name[BOXES];
+    char title[400], question[RULES][100];
+    rule here[RULES];
+    read_boxes(wish.eps);
+    for (int i = 0; i < BOXES; i++)
+        name[i] = row[i];
+    for (int i = 0; i < RULES; i++) {
+        here[i] = rules[i];
+        here[i].question = question[i];
+        snprintf(question[i], sizeof question[i], "%s (%s)", rules[i].question, row[rules[i].row]);
+    }
+    if (output_folder("build"))
+        fail("%s: this folder for the solver's files can't be made", "build");
+    table_begin(quantity, V_COUNT, name, BOXES);
+    each_network(all_boxes, 0);
+    snprintf(title, sizeof title,
+             "%s: the first %ld test images; the solver has %ld s for each other class", data.name,
+             wish.pictures, wish.seconds);
+    show(title, "ε =");
+    decide(stdout, here, RULES);
+}

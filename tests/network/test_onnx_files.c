@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: MIT-0
+
+   test_onnx_files checks ONNX files without third-party tools: what can't be written, what is read
+   from a file, and truncated files.
+
+       cc -O2 -I.. test_onnx_files.c tools/lgelu.c -lm -o test_onnx_files && ./test_onnx_files */
+#define LGELU_TRAINER
+#include "lgelu.h"
+#include "tools/check.h"
+#include "int8.c"
+#include "int8_product.c"
+#include "onnx_out.c"
+#include "onnx_in.c"
+#include "tools/onnx_open.h"
+
+enum { NODES = 64 };
+static lgelu_node nodes[2][NODES];
+static lgelu_net net[2];
+static char why[160];
+static opened model_of;
+static const onnx_options plain_options = { -1, 0, NULL, ONNX_CHANNELS_FIRST, NULL };
+
+static void *make_net(int k)
+{
+    const size_t bytes = lgelu_net_bytes(net + k, 2, LGELU_MODE_INFER);
+    void *memory = malloc(bytes ? bytes : 1);
+    if (!bytes || lgelu_net_make(net + k, memory, bytes, 2, LGELU_MODE_INFER, 7)) {
+        printf("FAIL a network: %s\n", net[k].message);
+        exit(1);
+    }
+    return memory;
+}
+
+static int refused(const onnx_options *o, lgelu_status status, const char *text, const char *name)
+{
+    memory_file file = { NULL, 0, 0 };
+    unsigned char work[NODES];
+    const lgelu_status got = onnx_save(net, o, work, memory_append, &file, why);
+    free(file.data);
+    return check(got == status && strstr(why, text) && !net[0].status, name, "status %d: %s",
+                 (int)got, why);
+}
+
+static int room_for(const void *data, size_t n, void *user)
+{
+    size_t *left = (size_t *)user;
+    (void)data;
+    if (n > *left)
+        return 1;
+    *left -= n;
+    return 0;
+}
+
+static int memory_has(const memory_file *file, const char *text)
+{
+    const size_t n = strlen(text);
+    size_t i;
+    for (i = 0; i + n <= file->size; i++) {
+        if (!memcmp((const char *)file->data + i, text, n))
+            return 1;
+    }
+    return 0;
+}
+
+static void what_cannot_be_written(void)
+{
+    onnx_options o = plain_options;
+    unsigned char work[NODES];
+    void *memory;
+    memory_file whole = { NULL, 0, 0 };
+    size_t left;
+    int x, a;
+    lgelu_net_begin(net, nodes[0], NODES);
+    x = lgelu_input(net, "x", 1, 1, 3);
+    lgelu_linear(net, "a", x, 2);
+    refused(&o, LGELU_E_ARGUMENT, "must be made before", "a network that was not made");
+    lgelu_net_begin(net, nodes[0], NODES);
+    lgelu_linear(net, "x.weight", lgelu_linear(net, "x", lgelu_input(net, "in", 1, 1, 3), 2), 2);
+    memory = make_net(0);
+    refused(&o, LGELU_E_ARGUMENT,
+            "layer 'x.weight': another layer has this name or uses it for a part",
+            "a layer with the name of a part");
+    o.node = 0;
+    refused(&o, LGELU_E_ARGUMENT, "no layer between input and output", "an input as the output");
+    o.node = 9;
+    refused(&o, LGELU_E_ARGUMENT, "no such output", "an output that is not there");
+    free(memory);
+    o.node = -1;
+    lgelu_net_begin(net, nodes[0], NODES);
+    a = lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 2);
+    lgelu_cross_entropy(net, "loss", a, lgelu_labels(net, "labels", 1, 2));
+    memory = make_net(0);
+    o.node = net[0].count - 1;
+    refused(&o, LGELU_E_ARGUMENT, "losses are not written", "a loss as the output");
+    o.node = -1;
+    o.output = "in";
+    refused(&o, LGELU_E_ARGUMENT, "the output and this layer have the same name",
+            "an output with the input's name");
+    o.output = "\xff";
+    refused(&o, LGELU_E_ARGUMENT, "must be UTF-8", "an output whose name is not UTF-8");
+    o.output = "\xed\xa0\x80";
+    refused(&o, LGELU_E_ARGUMENT, "must be UTF-8", "an output whose name has a surrogate");
+    o.output = "gelu/half";
+    refused(&o, LGELU_E_ARGUMENT, "reserved", "an output with the name of a constant of gates");
+    o.output = "";
+    refused(&o, LGELU_E_ARGUMENT, "1 to 63 bytes", "an output without a name");
+    o.output = NULL;
+    check(!onnx_save(net, &o, work, memory_append, &whole, why),
+          "the logits before a loss are written", "%s", why);
+    for (left = 0, a = 1; left < whole.size && a; left++) {
+        size_t rest = left;
+        a = onnx_save(net, &o, work, room_for, &rest, why) == LGELU_E_FILE;
+    }
+    check(a, "a disk that is full, at each byte, is reported", "not with %zu bytes: %s", left, why);
+    free(whole.data);
+    free(memory);
+    /* The constants of a GELU are gelu/half and gelu/one; the shape of a value y is y:shape. */
+    lgelu_net_begin(net, nodes[0], NODES);
+    a = lgelu_linear(net, "gelu/half", lgelu_input(net, "in", 1, 1, 3), 2);
+    lgelu_gate(net, "gate", a, LGELU_GATE_GELU, 1);
+    memory = make_net(0);
+    o.output = NULL;
+    refused(&o, LGELU_E_ARGUMENT, "layer 'gelu/half': this name is reserved",
+            "a layer with the name of a constant of gates");
+    free(memory);
+    lgelu_net_begin(net, nodes[0], NODES);
+    a = lgelu_linear(net, "y:shape", lgelu_input(net, "in", 1, 1, 3), 2);
+    lgelu_gate(net, "gate", a, LGELU_GATE_LAMBDA, HUGE_VALF);
+    memory = make_net(0);
+    o.output = NULL;
+    memset(&whole, 0, sizeof whole);
+    onnx_save(net, &o, work, memory_append, &whole, why);
+    check(whole.size && memory_has(&whole, "Its gates are ReLU."),
+          "gates at an infinite lambda are described as ReLU", "%s", why);
+    free(whole.data);
+    o.output = "y";
+    refused(&o, LGELU_E_ARGUMENT, "the output and this layer have the same name",
+            "a layer with the name of a part of the output");
+    free(memory);
+}
+
+static void outer_forward(float *y, const float *x, size_t n, size_t first, const lgelu_net *of,
+                          const lgelu_node *gate, void *user)
+{
+    (void)user;
+    (void)first;
+    (void)of;
+    (void)gate;
+    memmove(y, x, n * sizeof *y);
+}
+
+static void outer_backward(float *dx, double *dw, const float *dy, const float *x, size_t n,
+                           size_t first, const lgelu_net *of, const lgelu_node *gate, void *user)
+{
+    (void)user;
+    (void)dw;
+    (void)x;
+    (void)first;
+    (void)of;
+    (void)gate;
+    for (size_t i = 0; dx && i < n; i++)
+        dx[i] = dy[i];
+}
+
+static void a_gate_of_ones_own(void)
+{
+    static const lgelu_custom_gate outer = { outer_forward, outer_backward, 0, 0, NULL };
+    const int8_options options = { 8, 8, 1, 0 };
+    int8_net q;
+    int a;
+    void *memory;
+    lgelu_net_begin(net, nodes[0], NODES);
+    net->custom_gate = &outer;
+    a = lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 4);
+    a = lgelu_linear(net, "b", lgelu_gate(net, "own", a, LGELU_GATE_CUSTOM, 1), 2);
+    memory = make_net(0);
+    refused(&plain_options, LGELU_E_ARGUMENT, "'own'", "a custom gate is refused by name");
+    check(int8_make(&q, net, a, &options) == LGELU_E_ARGUMENT && strstr(q.message, "'own'"),
+          "a custom gate is refused in a quantized network, too", "%s", q.message);
+    int8_free(&q);
+    lgelu_net_relu(net);
+    check(!int8_make(&q, net, a, &options), "not once it is ReLU", "%s", q.message);
+    int8_free(&q);
+    free(memory);
+}
+
+/* Writes net[0] and reads net[1] from it. `file` receives the file and `m` the model, until
+   close_model(&model_of). */
+static void back(memory_file *file, onnx_model **m, int learn, int *in_, int *out)
+{
+    unsigned char work[NODES];
+    if (onnx_save(net, &plain_options, work, memory_append, file, why)) {
+        printf("FAIL a network is written: %s\n", why);
+        exit(1);
+    }
+    *m = open_model(&model_of, file->data, file->size, 0, why);
+    if (!*m || onnx_nodes(*m) > NODES) {
+        printf("FAIL a network is read: %s\n", why);
+        exit(1);
+    }
+    lgelu_net_begin(net + 1, nodes[1], onnx_nodes(*m));
+    *out = onnx_build(*m, net + 1, learn, in_);
+}
+
+/* A gate of each kind that a file can name is written and read as the same kind. */
+static void kinds_of_gates(void)
+{
+    for (int kind = 0; kind < LGELU_GATE_COUNT; kind++) {
+        memory_file file = { NULL, 0, 0 };
+        onnx_model *m;
+        void *memory;
+        int in_, out, x;
+        if (kind == LGELU_GATE_CUSTOM)
+            continue;
+        lgelu_net_begin(net, nodes[0], NODES);
+        x = lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 5), 4);
+        x = lgelu_gate(net, "gate", x, (lgelu_gate_kind)kind, 2);
+        lgelu_linear(net, "b", x, 3);
+        memory = make_net(0);
+        back(&file, &m, 0, &in_, &out);
+        check(!net[1].status && (int)nodes[1][2].gate == kind, "a gate comes back as its kind",
+              "%s as %s; %s", lgelu_gate_name(kind), lgelu_gate_name((int)nodes[1][2].gate),
+              net[1].message);
+        close_model(&model_of);
+        free(memory);
+        free(file.data);
+    }
+}
+
+static void what_comes_back(void)
+{
+    static const lgelu_transformer shape = {
+        .layers = 1, .heads = 2, .width = 8, .gate = LGELU_GATE_LAMBDA, .lambda = 1
+    };
+    void *memory[2];
+    memory_file file = { NULL, 0, 0 }, folded = { NULL, 0, 0 }, again = { NULL, 0, 0 };
+    unsigned char work[NODES];
+    onnx_options o = plain_options;
+    onnx_model *m;
+    size_t k;
+    int in_, out, i, good = 1;
+    lgelu_net_begin(net, nodes[0], NODES);
+    lgelu_resnet(net, lgelu_input(net, "picture", 8, 8, 3), 4, 2, 1, 5, LGELU_GATE_LAMBDA, 2);
+    memory[0] = make_net(0);
+    for (i = 0; i < net[0].lambda_count; i++)
+        lgelu_net_set_lambda(net, i, (float)(1 + i * i));
+    for (k = 0; k < net[0].state_count; k++)
+        net[0].state[k] += (float)(k % 7) / 8;
+    back(&file, &m, 0, &in_, &out);
+    check(out == net[1].count - 1 && net[1].count == net[0].count && in_ == 0,
+          "a residual network comes back", "%s", net[1].message);
+    memory[1] = make_net(1);
+    check(!onnx_fill(m, net + 1), "with its weights", "no");
+    for (i = 0; i < net[0].count && good; i++) {
+        const lgelu_node *a = nodes[0] + i, *b = nodes[1] + i;
+        good = !strcmp(a->name, b->name) && a->op == b->op
+               && !memcmp(a->shape, b->shape, sizeof a->shape)
+               && !memcmp(a->stride, b->stride, sizeof a->stride)
+               && !memcmp(a->padding, b->padding, sizeof a->padding)
+               && a->bias_count == b->bias_count && !(a->eps < b->eps || a->eps > b->eps);
+        for (k = 0; k < a->weight_count && good; k++)
+            good = !memcmp(net[0].w + a->weight_at + k, net[1].w + b->weight_at + k, 4);
+        for (k = 0; k < a->bias_count && good; k++)
+            good = !memcmp(net[0].w + a->bias_at + k, net[1].w + b->bias_at + k, 4);
+        for (k = 0; k < a->state_count && good; k++)
+            good = !memcmp(net[0].state + a->state_at + k, net[1].state + b->state_at + k, 4);
+    }
+    check(good, "names, shapes, weights and statistics are the same", "layer %d, %s, here %s",
+          i - 1, nodes[0][i - 1].name, nodes[1][i - 1].name);
+    for (good = 1, i = 0; i < net[0].lambda_count; i++) {
+        good &= (net[0].lambda[i] - net[1].lambda[i]) / net[0].lambda[i] < 2e-7f
+                && (net[1].lambda[i] - net[0].lambda[i]) / net[0].lambda[i] < 2e-7f;
+    }
+    check(good && nodes[1][3].gate == LGELU_GATE_GELU && nodes[1][6].gate == LGELU_GATE_LAMBDA,
+          "and λ's to rounding, GELU where λ is 1", "gates %d and %d", (int)nodes[1][3].gate,
+          (int)nodes[1][6].gate);
+    o.fold = 1;
+    check(!onnx_save(net, &o, work, memory_append, &folded, why) && !lgelu_net_fold(net)
+              && !onnx_save(net, &o, work, memory_append, &again, why) && folded.size == again.size
+              && !memcmp(folded.data, again.data, again.size),
+          "folding while writing gives the file of the folded network", "%zu bytes, %zu",
+          folded.size, again.size);
+    close_model(&model_of);
+    lgelu_net_begin(net + 1, nodes[1], NODES);
+    free(memory[1]);
+    free(memory[0]);
+    /* The file is truncated after every byte. */
+    for (good = 1, k = 0; k < file.size && good; k++) {
+        unsigned char *front = (unsigned char *)malloc(k ? k : 1);
+        if (k)
+            memcpy(front, file.data, k);
+        good = !open_model(&model_of, front, k, 0, why) && *why && !strchr(why, '\n');
+        close_model(&model_of);
+        free(front);
+    }
+    check(good, "a file that is cut off is refused wherever the cut is", "%zu bytes: '%s'", k, why);
+    free(file.data);
+    free(folded.data);
+    free(again.data);
+    memset(&file, 0, sizeof file);
+    lgelu_net_begin(net, nodes[0], NODES);
+    lgelu_gpt(net, lgelu_tokens(net, "tokens", 6, 20), &shape);
+    memory[0] = make_net(0);
+    back(&file, &m, 1, &in_, &out);
+    check(out == net[1].count - 1 && net[1].count == net[0].count, "a GPT comes back", "%s",
+          net[1].message);
+    check(out > 0 && nodes[1][out].tied == nodes[0][net[0].count - 1].tied
+              && !strcmp(nodes[1][out].name, "lm_head"),
+          "its last matrix that of the embedding", "shares %d", nodes[1][out].tied);
+    for (good = 0, i = 0; i < net[1].count; i++) {
+        if (nodes[1][i].op == LGELU_OP_ATTENTION)
+            good = nodes[1][i].option[0] == 2 && nodes[1][i].option[1] == 1;
+    }
+    check(good, "its attention causal, of two heads", "no");
+    for (good = 0, i = 0; i < net[1].count; i++) {
+        if (nodes[1][i].op == LGELU_OP_GATE)
+            good = nodes[1][i].gate == LGELU_GATE_LAMBDA;
+    }
+    check(good, "and its GELU a gate to be learned, when asked for", "no");
+    close_model(&model_of);
+    free(memory[0]);
+    free(file.data);
+}
+
+/* Checks the layout of results in the file: the channels of a convolution come first and those of a
+ * linear layer over pixels last, both in four dimensions. */
+static void how_results_lie(void)
+{
+    static const struct {
+        const char *name;
+        onnx_form form;
+    } row[] = { { "a convolution", ONNX_CHANNELS_FIRST },
+                { "a linear layer over pixels", ONNX_CHANNELS_LAST },
+                { "a flattened picture", ONNX_FLAT } };
+    for (int k = 0; k < 3; k++) {
+        memory_file file = { NULL, 0, 0 };
+        onnx_model *m;
+        void *memory;
+        char name[80];
+        int in_, out, a;
+        lgelu_net_begin(net, nodes[0], NODES);
+        a = lgelu_conv(net, "c", lgelu_input(net, "x", 4, 3, 2), 5, 3, 1, 1, 1, 1);
+        if (k == 1)
+            a = lgelu_linear(net, "l", a, 6);
+        if (k == 2)
+            a = lgelu_flatten(net, "f", a);
+        memory = make_net(0);
+        back(&file, &m, 0, &in_, &out);
+        snprintf(name, sizeof name, "%s as the result, its order is known", row[k].name);
+        check(out >= 0 && onnx_result(m) == row[k].form, name, "form %d", (int)onnx_result(m));
+        close_model(&model_of);
+        free(memory);
+        free(file.data);
+    }
+}
+
+/* Checks for quantized networks what can't be written, and that a disk that becomes full at any
+ * byte is reported. */
+static void whole_numbers(void)
+{
+    static const int8_options eight = { 8, 8, 1, 0 }, four = { 8, 4, 1, 0 };
+    const lgelu_status wrong = LGELU_E_ARGUMENT;
+    unsigned char work[NODES];
+    float x[6];
+    void *memory;
+    memory_file whole = { NULL, 0, 0 };
+    onnx_options o = plain_options;
+    size_t left, k;
+    int8_net q;
+    int i, told = 1;
+    for (k = 0; k < 6; k++)
+        x[k] = lgelu_normal(1, 2, k);
+    lgelu_net_begin(net, nodes[0], NODES);
+    lgelu_linear(net, "b",
+                 lgelu_gate(net, "g", lgelu_linear(net, "a", lgelu_input(net, "in", 1, 1, 3), 4),
+                            LGELU_GATE_RELU, 1),
+                 2);
+    for (i = 0; i < net[0].count; i++)
+        lgelu_net_keep_value(net, i);
+    memory = make_net(0);
+    check(!int8_make(&q, net, 3, &eight) && !int8_see(&q, net, x, 2)
+              && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
+              && strstr(why, "expected int8_finish of this network"),
+          "whole numbers that are not finished", "%s", why);
+    check(!int8_finish(&q, net)
+              && onnx_save_int8(net + 1, &q, &o, work, memory_append, &whole, why) == wrong,
+          "whole numbers of another network", "%s", why);
+    o.node = 1;
+    check(onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
+              && strstr(why, "with this output"),
+          "a quantized network of another output", "%s", why);
+    o.node = 3;
+    check(!onnx_save_int8(net, &q, &o, work, memory_append, &whole, why),
+          "a quantized network is written", "%s", why);
+    for (left = 0; left < whole.size && told; left++) {
+        size_t rest = left;
+        told = onnx_save_int8(net, &q, &o, work, room_for, &rest, why) == LGELU_E_FILE;
+    }
+    check(told && left, "a quantized network on a disk that is full, at each byte, is reported",
+          "not with %zu bytes: %s", left, why);
+    int8_free(&q);
+    check(!int8_make(&q, net, 3, &four) && !int8_see(&q, net, x, 2) && !int8_finish(&q, net)
+              && onnx_save_int8(net, &q, &o, work, memory_append, &whole, why) == wrong
+              && strstr(why, "8 bits, no fewer"),
+          "values of 4 bits", "%s", why);
+    int8_free(&q);
+    free(whole.data);
+    free(memory);
+}
+
+/* ---- names ---- */
+
+/* Reads a varint and moves *p behind it. */
+static size_t varint(const unsigned char **p)
+{
+    size_t x = 0;
+    int shift = 0;
+    for (; **p & 128; (*p)++, shift += 7)
+        x |= (size_t)(**p & 127) << shift;
+    x |= (size_t) * (*p)++ << shift;
+    return x;
+}
+
+/* Calls `use` with each field of a message that has a length. */
+typedef void field_user(int field, const unsigned char *p, size_t n, void *user);
+static void each_field(const unsigned char *p, size_t n, field_user *use, void *user)
+{
+    const unsigned char *const end = p + n;
+    while (p < end) {
+        const size_t tag = varint(&p);
+        if ((tag & 7) == 0) {
+            varint(&p);
+        } else if ((tag & 7) == 5) {
+            p += 4;
+        } else {
+            const size_t length = varint(&p);
+            use((int)(tag >> 3), p, length, user);
+            p += length;
+        }
+    }
+}
+
+enum { MOST_NAMES = 2000 };
+typedef struct {
+    const unsigned char *p[MOST_NAMES];
+    size_t n[MOST_NAMES];
+    size_t count;
+    int wanted; /* the field of a name in the message that is read now */
+} name_list;
+
+static void add_name(int field, const unsigned char *p, size_t n, void *user)
+{
+    name_list *list = (name_list *)user;
+    if (field == list->wanted && list->count < MOST_NAMES) {
+        list->p[list->count] = p;
+        list->n[list->count++] = n;
+    }
+}
+
+/* Collects what a graph defines: inputs, tensors, and outputs of nodes. */
+static void add_part(int field, const unsigned char *p, size_t n, void *user)
+{
+    name_list *list = (name_list *)user;
+    list->wanted = field == 1 ? 2 : field == 5 ? 8 : field == 11 ? 1 : 0;
+    if (list->wanted)
+        each_field(p, n, add_name, list);
+}
+
+static void add_graph(int field, const unsigned char *p, size_t n, void *user)
+{
+    if (field == 7)
+        each_field(p, n, add_part, user);
+}
+
+/* Returns a name that a file defines twice, or NULL. */
+static const char *twice(const memory_file *file, name_list *list)
+{
+    static char name[100];
+    list->count = 0;
+    each_field(file->data, file->size, add_graph, list);
+    for (size_t i = 0; i < list->count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (list->n[i] == list->n[k] && !memcmp(list->p[i], list->p[k], list->n[i])) {
+                snprintf(name, sizeof name, "%.*s", (int)list->n[i], (const char *)list->p[i]);
+                return name;
+            }
+        }
+    }
+    return NULL;
+}
+
+static uint64_t seed, drawn;
+static size_t draw(size_t n) { return (size_t)(lgelu_random(seed, 3, drawn++) % n); }
+
+/* Adds a random layer on a sequence of tokens, under a name that another layer's parts have. */
+static int hostile_layer(lgelu_net *n, const char *name, int a)
+{
+    const lgelu_window w = { { 1, 1 + draw(2) }, { 1, 1 }, { 0, 0 }, { 1, 1 } };
+    const size_t c = n->nodes[a].shape[2];
+    switch (draw(8)) {
+    case 0: return lgelu_conv_window(n, name, a, 12, &w, 1, 1);
+    case 1: return lgelu_rotary(n, name, a, 1 + draw(2), 2 + 2 * draw(2), 10000, (int)draw(2));
+    case 2: return lgelu_class_token(n, name, a);
+    case 3: return lgelu_layer_norm(n, name, a);
+    case 4: return lgelu_gate(n, name, a, draw(2) ? LGELU_GATE_TANH : LGELU_GATE_LAMBDA, 1.5f);
+    case 5: return lgelu_transpose(n, name, lgelu_transpose(n, "transposed", a));
+    case 6: return lgelu_attention(n, name, lgelu_linear(n, "qkv", a, 3 * c), 2, 1);
+    default: return lgelu_linear(n, name, a, 12);
+    }
+}
+
+/* Random graphs whose layers have the names of other layers' parts, or nearly: each name in a file
+   is unique, and the file is read again; or the graph is refused by the layer's name. */
+static void hostile_names(void)
+{
+    static const char *const names[] = {
+        "class1",       "class1.line", "first",        "class1/line", "first.line", "class1/first",
+        "class1.first", "line",        "class1:shape", "a.weight",    "a",          "x.cos",
+        "heads",        "rest",        "class1_line",  "shape"
+    };
+    enum { NAMES = sizeof names / sizeof *names, GRAPHS = 600 };
+    static name_list list;
+    size_t written = 0, clashes = 0, others = 0, defined = 0;
+    const char *found = NULL;
+    for (seed = 1; seed <= GRAPHS && !found; seed++) {
+        memory_file file = { NULL, 0, 0 };
+        unsigned char work[NODES];
+        const size_t shift = lgelu_random(seed, 4, 0) % NAMES,
+                     layers = 2 + lgelu_random(seed, 4, 1) % 4;
+        onnx_options o = plain_options;
+        void *memory;
+        int a;
+        drawn = 0;
+        o.input = draw(2) ? ONNX_CHANNELS_LAST : ONNX_CHANNELS_FIRST;
+        lgelu_net_begin(net, nodes[0], NODES);
+        a = lgelu_input(net, "in", 1, 3 + draw(4), 12);
+        for (size_t k = 0; k < layers && a >= 0; k++)
+            a = hostile_layer(net, names[(shift + k * 5) % NAMES], a);
+        const size_t bytes = net[0].status ? 0 : lgelu_net_bytes(net, 2, LGELU_MODE_INFER);
+        memory = malloc(bytes ? bytes : 1);
+        if (!bytes || lgelu_net_make(net, memory, bytes, 2, LGELU_MODE_INFER, seed)) {
+            others++;
+        } else if (onnx_save(net, &o, work, memory_append, &file, why)) {
+            if (strstr(why, "another layer has this name"))
+                clashes++;
+            else
+                found = why;
+        } else {
+            found = twice(&file, &list);
+            defined += list.count;
+            written++;
+        }
+        free(memory);
+        free(file.data);
+    }
+    printf("# %u graphs written with %u names, %u refused by a name, %u no networks\n",
+           (unsigned)written, (unsigned)defined, (unsigned)clashes, (unsigned)others);
+    check(!found && written > GRAPHS / 4 && defined > 10 * written,
+          "every name of a graph is unique, whatever its layers are called", "seed %u: %s",
+          (unsigned)seed - 1, found ? found : "too few graphs");
+}
+
+int main(void)
+{
+    hostile_names();
+    what_cannot_be_written();
+    a_gate_of_ones_own();
+    whole_numbers();
+    kinds_of_gates();
+    what_comes_back();
+    how_results_lie();
+    return check_end();
+}
