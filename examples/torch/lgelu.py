@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 """lgelu: the λ-GELU of lgelu.h as a module of PyTorch, and its way to ReLU.
 
-    import lgelu                                          # after make -C examples torch
+    import lgelu                                          # after pip install or make -C examples torch: see README.md
     lgelu.replace_gelu(model)                             # every nn.GELU learns its λ now; or put in lgelu.LambdaGELU() yourself
     optimizer = torch.optim.AdamW(lgelu.parameter_groups(model, lr=1e-3, weight_decay=0.01))
     hardening = lgelu.Hardening(model, lgelu.Plan.to_relu(steps), optimizer)
@@ -36,7 +36,8 @@ def _library():
     here = os.path.dirname(os.path.abspath(__file__))
     places = [os.environ.get("LGELU_TORCH_LIBRARY", ""), here + "/liblgelu_torch.so", here + "/../build/liblgelu_torch.so"]
     path = next((p for p in places if p and os.path.exists(p)), None)
-    if not path: raise ImportError("lgelu: no liblgelu_torch.so; make -C examples torch, or name it in LGELU_TORCH_LIBRARY")
+    if not path: raise ImportError("lgelu: no liblgelu_torch.so; pip install examples/torch, make -C examples torch, or name it in "
+                               "LGELU_TORCH_LIBRARY")
     lib, p, size, integer, long = ctypes.CDLL(path), ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_long
     for name, result, arguments in (
             ("lgelu_torch_forward", None, [p] * 2 + [ctypes.c_double, size] + [integer] * 2),
@@ -723,7 +724,7 @@ class Hardening:
 def refit(model, batches, **options):
     """Makes ReLU of every smooth gate of a finished model, whatever its Python looks like, and solves in closed form for the
     weights of the matrices behind them, so that the model computes what it computed before: no labels, no gradients, a few
-    hundred to a few thousand inputs. The engine is that of examples/deploy/reluize, on the model's export in memory.
+    hundred to a few thousand inputs. The engine is that of examples/reluize, on the model's export in memory.
 
     batches: a list of inputs: tensors, tuples of arguments, or dictionaries of them. Returns the model, changed in place; where a
     forward calls F.gelu and the like, a torch.fx.GraphModule with weights of its own, and the model stays as it is. Raises

@@ -3,8 +3,9 @@
 
 The model is exported to ONNX in memory, the file is converted by the engine behind reluize (examples/reluize/passes/onnx_relu.h, in
 liblgelu_convert.so), and what it changed is set in the module: weights by their names, and nn.ReLU, or a Relus, in place of the
-modules that compute the gates; of a module that is called several times each call has its own (PerCall). Which module computes which gate is found by their values on the first batch. All of this is done
-with a copy, whose outputs are compared with those of the converted file; then the model is changed, and compared with the copy.
+modules that compute the gates; of a module that is called several times each call has its own (PerCall). Which module computes
+which gate is found by their values on the first batch. All of this is done with a copy, whose outputs are compared with those of
+the converted file; then the model is changed, and compared with the copy.
 
     [1] THE LIBRARY    structures and functions of lgelu_convert.c
     [2] THE COPY       the model in float on the CPU, with what the exporter needs
@@ -65,7 +66,8 @@ def _library():
               here + "/../build/liblgelu_convert.so"]
     path = next((p for p in places if p and os.path.exists(p)), None)
     if not path:
-        raise ImportError("lgelu: no liblgelu_convert.so; make -C examples torch, or name it in LGELU_CONVERT_LIBRARY")
+        raise ImportError("lgelu: no liblgelu_convert.so; pip install examples/torch, make -C examples torch, or name it in "
+                          "LGELU_CONVERT_LIBRARY")
     lib, p, integer, text = ctypes.CDLL(path), ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
     for name, result, arguments in (
             ("convert_open", p, [text, ctypes.c_size_t, p, text]), ("convert_close", None, [p]),
