@@ -82,6 +82,19 @@ double seconds(void)
 double processor_seconds(void) { return seconds(); }
 int is_stopped(void) { return 0; }
 
+const char *advice(advice_about what)
+{
+    switch (what) {
+    case ADVICE_SCALE_BYTES: return "choose what the values of the pixels are";
+    case ADVICE_SCALE_FLOATS:
+        return "scale the file too, or choose images or an array of bytes, and what the values of "
+               "the pixels are";
+    case ADVICE_MORE_RELUS: return "more ReLUs in place of each gate come nearer";
+    case ADVICE_LEAKY: return "they stay as they are";
+    }
+    return "";
+}
+
 int ends_in(const char *path, const char *end)
 {
     const size_t n = strlen(path), k = strlen(end);

@@ -13,6 +13,7 @@ const PIXELS = {
     signed: { scale: [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], words: '--mean 0.5 --std 0.5' },
     bytes: { scale: [[0, 0]], words: '--raw' }
 };
+/* chosen: for each input of the model its files, and whether their values are bytes, which are scaled as the field for pixels says */
 let module, worker = null, files = [], model = null, chosen = [], curves = [], rows = [], made = null;
 
 /* ---- words ---- */
@@ -40,11 +41,15 @@ function fail(text, memory) {
 }
 const forgive = () => { at('trouble').hidden = true; show('trouble', ''); };
 
+/* What the page has in an element: gzip as base64 */
+async function unpack(id) {
+    const packed = Uint8Array.from(atob(at(id).textContent.trim()), c => c.charCodeAt(0));
+    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+}
+
 /* ---- the worker ---- */
 async function load() {
-    const packed = Uint8Array.from(atob(at('converter-module').textContent.trim()), c => c.charCodeAt(0));
-    const plain = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip')));
-    module = await WebAssembly.compile(await plain.arrayBuffer());
+    module = await WebAssembly.compile(await unpack('converter-module'));
 }
 function end_worker() {
     if (worker) worker.terminate();
@@ -85,7 +90,7 @@ async function work(job, answered, tells) {
 }
 /* The focus moves to the button that can be pressed next. */
 function busy(is) {
-    const here = document.activeElement, ids = ['go', 'relus', 'samples', 'pixels'];
+    const here = document.activeElement, ids = ['go', 'relus', 'samples', 'pixels', 'example'];
     for (const id of ids) at(id).disabled = is || (id === 'go' && !(model && model.gates.some(g => g.kind === 'smooth')));
     for (const e of at('inputs').querySelectorAll('input')) e.disabled = is;
     at('cancel').disabled = !is;
@@ -112,10 +117,12 @@ async function open(list) {
     model = null;
     made = null;
     at('opened').hidden = at('layers-part').hidden = at('result').hidden = true;
+    show('from', '');
     if (list.reduce((sum, f) => sum + f.size, 0) > LARGEST) {
         fail(`${main.name}: ${size(main.size)}; this page takes networks up to ${size(LARGEST)}, because a tab has at most 4 GB. The program reluize has no such limit`);
         return;
     }
+    show_files('model', list);
     files = [main, ...list.filter(f => f !== main)].map(file => ({ name: file.name, file }));
     tell(`Reading ${main.name} …`);
     await work({ open: { module, files, memory: MEMORY } }, answer => {
@@ -125,7 +132,7 @@ async function open(list) {
 }
 function show_model(file) {
     const smooth = model.gates.filter(g => g.kind === 'smooth');
-    chosen = model.inputs.map(() => []);
+    chosen = model.inputs.map(() => ({ files: [], bytes: false }));
     curves = [];
     rows = [];
     show('network', file.name);
@@ -147,6 +154,18 @@ function image_of(input) {
     return colours(c) ? { channels: c, rows: a, columns: b, last: true, open: [1, 2] } : null;
 }
 const is_image = file => /^image\//.test(file.type);
+const KINDS = [
+    { are: image_of, names: '.npy,.csv', images: true, text: 'a .npy array, a .csv table or images' },
+    { are: input => input.vocabulary, names: '.npy,.txt', text: 'a .npy array or a .txt text' },
+    { are: () => true, names: '.npy,.csv', text: 'a .npy array or a .csv table' }
+];
+const kind_of = input => KINDS.find(kind => kind.are(input));
+const takes = (kind, file) => kind.images && is_image(file) || kind.names.split(',').some(end => file.name.toLowerCase().endsWith(end));
+/* Whether an array has bytes, by the first lines of numpy's header */
+async function has_bytes(file) {
+    const head = new TextDecoder('latin1').decode(await file.slice(0, 1024).arrayBuffer());
+    return head.startsWith('NUMPY', 1) && /'descr'\s*:\s*'[|<>=]?u1'/.test(head);
+}
 function shape_of(input) {
     return `(${input.dim.map((n, i) => n < 0 ? input.dim_name[i] || (i ? 'open' : 'samples') : n).join(', ')})`;
 }
@@ -167,7 +186,7 @@ function list_inputs() {
         label.append(element('b', input.name), ` ${TYPES[input.type] || 'another type'} ${shape_of(input)}`);
         file.type = 'file';
         file.multiple = true;
-        file.accept = image_of(input) ? '.npy,.csv,image/*' : input.vocabulary ? '.npy,.txt' : '.npy,.csv';
+        file.accept = kind_of(input).names + (kind_of(input).images ? ',image/*' : '');
         file.addEventListener('change', () => choose(k, [...file.files]));
         const state = element('span', '', 'soft state');
         state.id = `state-${k}`;
@@ -191,32 +210,53 @@ function list_inputs() {
     }));
     show_inputs();
 }
+function state_of(k) {
+    const { files: list, bytes } = chosen[k];
+    if (!list.length) return 'no file: drawn at random';
+    if (is_image(list[0])) return count(list.length, 'image');
+    return bytes ? 'bytes' : '';
+}
+/* Shows files in a field as if they had been chosen there: those that were dropped, and the example's */
+function show_files(id, list) {
+    const data = new DataTransfer();
+    for (const file of list) data.items.add(file);
+    at(id).files = data.files;
+}
 function show_inputs() {
-    let guesses = 0, pixels = false;
-    model.inputs.forEach((input, k) => {
-        const list = chosen[k], n = list.length;
-        guesses += !n;
-        pixels ||= n > 0 && !!image_of(input);
-        show(`state-${k}`, !n ? 'no file: drawn at random' : is_image(list[0]) ? count(n, 'image') : at(`input-${k}`).files[0] === list[0] ? '' : list[0].name);
-    });
+    const guesses = chosen.some(one => !one.files.length);
+    chosen.forEach((one, k) => show(`state-${k}`, state_of(k)));
     at('guessing').hidden = !guesses;
     at('guess-fields').hidden = !guesses;
-    at('pixel-fields').hidden = !pixels;
+    at('pixel-fields').hidden = !model.inputs.some((input, k) => input.type === FLOAT && chosen[k].bytes);
 }
+/* Gives input k files. The field for pixels is shown for bytes and images; other values are used as they are. */
 function choose(k, list) {
+    const kind = kind_of(model.inputs[k]), good = list.filter(file => takes(kind, file));
+    const images = kind.images ? good.filter(is_image) : [];
+    if (!list.length) return;
     forgive();
-    const pictures = list.filter(is_image);
-    chosen[k] = pictures.length && image_of(model.inputs[k]) ? pictures : list.slice(0, 1);
+    if (!good.length) {
+        show_files(`input-${k}`, chosen[k].files);
+        fail(`${list[0].name}: input '${model.inputs[k].name}' takes ${kind.text}`);
+        return;
+    }
+    const one = chosen[k] = { files: images.length ? images : good.slice(0, 1), bytes: images.length > 0 };
+    show_files(`input-${k}`, one.files);
+    const reading = images.length ? Promise.resolve(true) : has_bytes(good[0]);
+    one.ready = reading.then(bytes => {
+        one.bytes = bytes;
+        if (chosen[k] === one) show_inputs();
+    });
     show_inputs();
     forget_result();
 }
 const field = (k, i) => { const e = at(`size-${k}-${i}`); return e ? Math.max(1, Math.round(Number(e.value)) || 1) : 0; };
 /* What the worker makes input k of */
 function source_of(input, k) {
-    const list = chosen[k], plain = `input${model.inputs.length > 1 ? k + 1 : ''}.npy`;
+    const list = chosen[k].files, plain = `input${model.inputs.length > 1 ? k + 1 : ''}.npy`;
     const sizes = input.dim.map((n, i) => n < 0 && i ? field(k, i) : n);
     if (!list.length) return { name: plain, guess: { samples: Math.max(10, Number(at('samples').value) || 256), sizes } };
-    if (!is_image(list[0])) return { name: list[0].name, file: list[0] };
+    if (!is_image(list[0])) return { name: list[0].name, file: list[0], saved: chosen[k].saved };
     const image = image_of(input), [rows, columns] = image.open.map(i => sizes[i]);
     return { name: plain, images: { files: list, channels: image.channels, rows, columns, last: image.last } };
 }
@@ -278,14 +318,19 @@ function list_layers() {
         return item;
     }));
 }
+/* The bar never goes back: several refits are tried, one after another. */
+function advance(to) {
+    const bar = at('progress');
+    bar.value = Math.max(bar.value, to);
+}
 function told(news) {
     if (news.progress) {
         const { done, key, what } = news.progress;
-        at('progress').value = key === 'cold' ? 0.1 * done : 0.1 + 0.8 * done;
+        advance(key === 'cold' ? 0.1 * done : 0.1 + 0.8 * done);
         show('node', what);
     } else if (news.stage) {
         tell({ reading: 'Reading the inputs …', converting: 'Converting …', measuring: 'Measuring the files that were made …' }[news.stage]);
-        if (news.stage === 'measuring') at('progress').value = 0.9;
+        if (news.stage === 'measuring') advance(0.9);
     } else if (news.layers) {
         rows = news.layers;
         list_layers();
@@ -336,6 +381,7 @@ function show_ways(report) {
     at('result').hidden = false;
 }
 async function convert() {
+    await Promise.all(chosen.map(one => one.ready));
     forgive();
     curves = [];
     rows = [];
@@ -347,17 +393,45 @@ async function convert() {
     const text = command(job), started = performance.now();
     await work({ convert: job }, answer => {
         made = answer.done;
-        at('progress').value = 1;
+        advance(1);
         show_ways(made.report);
+        show('command-about', `The same bytes on a command line${made.made.length ? ', with the saved inputs' : ''}:`);
         show('command', text);
+        show('copied', '');
         tell(`Converted in ${((performance.now() - started) / 1000).toFixed(1)} s with ${size(made.memory)} of memory. ${out_name()}: ${size(made.file.size)}.`);
     }, told);
+}
+/* Opens the sample network with its images, and converts it. */
+async function example() {
+    const name = 'cnn_silu.onnx';
+    await open([new File([await unpack('sample-network')], name)]);
+    if (!model) return;
+    choose(0, [new File([await unpack('sample-images')], 'images.npy')]);
+    chosen[0].saved = true;
+    show('from', 'This residual network with SiLU tells ten kinds of small drawings from each other; it is in the folder examples/sample of the repository.');
+    at('relus').value = 1;
+    show('relus-is', '1');
+    at('pixels').value = 'unit';
+    await convert();
 }
 function cancel() {
     end_worker();
     busy(false);
     if (model) forget_result();
     tell('Cancelled. Nothing was made.');
+}
+/* Without the clipboard's interface, which a page has by https or from a disk alone, the selected text is copied. */
+async function copy() {
+    const range = document.createRange(), selection = getSelection();
+    try {
+        await navigator.clipboard.writeText(at('command').textContent);
+        show('copied', 'Copied.');
+    } catch (error) {
+        range.selectNodeContents(at('command'));
+        selection.removeAllRanges();
+        selection.addRange(range);
+        show('copied', document.execCommand('copy') ? 'Copied.' : 'The command is selected: copy it with the keyboard.');
+    }
 }
 function save(name, blob) {
     const link = element('a');
@@ -371,17 +445,19 @@ function save(name, blob) {
 function take(list) {
     if (!list.length) return;
     if (list.some(f => /\.onnx$/i.test(f.name)) || !model) return void open(list);
-    const pictures = list.filter(is_image), images = model.inputs.findIndex(image_of);
-    if (pictures.length && images >= 0) choose(images, pictures);
+    const pictures = list.filter(is_image), images = Math.max(0, model.inputs.findIndex(image_of));
+    choose(images, pictures);
     for (const f of list.filter(one => !is_image(one))) {
         const stem = f.name.replace(/\.[^.]*$/, ''), named = model.inputs.findIndex(input => input.name === stem);
-        const free = chosen.findIndex(one => !one.length);
+        const free = chosen.findIndex(one => !one.files.length);
         choose(named >= 0 ? named : Math.max(0, free), [f]);
     }
 }
 function begin() {
     at('model').addEventListener('change', () => { if (at('model').files.length) open([...at('model').files]); });
     at('go').addEventListener('click', convert);
+    at('example').addEventListener('click', example);
+    at('copy').addEventListener('click', copy);
     at('cancel').addEventListener('click', cancel);
     at('save').addEventListener('click', () => save(out_name(), made.file));
     at('save-inputs').addEventListener('click', () => made.made.forEach(one => save(one.name, one.file)));

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
-# page.sh BUILD: prints the page with its parts in place: a line @@FILE becomes the file, and @@hash FILE@@ what the page's content
-# security policy calls the script or style that is this file. Called by the Makefile in the folder above.
+# page.sh BUILD ADDRESS: prints the page with its parts in place: a line @@FILE becomes the file, @@hash FILE@@ what the page's content
+# security policy calls the script or style that is this file, and @@repository@@ the address. Called by the Makefile in the folder above.
 parts=$1
+repository=$2
 find_part() { if [ -f "web/$1" ]; then echo "web/$1"; else echo "$parts/$1"; fi; }
 
 # The text between the tags: the file, and the end of the line before it.
@@ -22,6 +23,7 @@ while IFS= read -r line; do
             line=$(printf '%s\n' "$line" | sed "s|@@hash $name@@|'sha256-$hash'|")
         done
         printf '%s\n' "$line" ;;
+    *@@repository@@*) printf '%s%s%s\n' "${line%%@@repository@@*}" "$repository" "${line#*@@repository@@}" ;;
     @@*) cat "$(find_part "${line#@@}")" ;;
     *) printf '%s\n' "$line" ;;
     esac

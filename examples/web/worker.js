@@ -112,7 +112,7 @@ async function convert(job) {
         const input = job.inputs[k], file = await input_file(input, k);
         await give(input.name, file);
         check(exports.use(k, put_name(input.name)));
-        if (!input.file) made.push({ name: input.name, file });
+        if (!input.file || input.saved) made.push({ name: input.name, file });
     }
     check(exports.convert());
     const report = answer_json();

@@ -19,6 +19,11 @@ MAKEFLAGS= make -s -C ../examples web BUILD=../tests/build/page > $out/make.log 
 verdict $? "make web builds the page without a warning" "$(head -n 1 $out/make.log)"
 page=build/page/web/index.html
 [ -f $page ] || exit 1
+# what the page cannot set, a message may name; anything else is worded by advice() of convert.c
+options=$(LC_ALL=C grep -a -o -e '[[:print:]]*--[a-z][[:print:]]*' build/page/web/convert.wasm |
+    grep -v -e '--vocabulary is for' -e '--kept %ld:' -e '--mean and --std are for' -e '--standard is for' -e '--data %' -e '--size %zu,%zu:' \
+        -e 'give --size ROWS,COLUMNS' -e '--class-axis %ld:' -e 'alone (--output)')
+verdict $([ -z "$options" ]; echo $?) "messages name what the page has" "$options"
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
 $CC -std=c99 -O1 $WARNINGS tools/web_nets.c ../examples/reluize/onnx/npy.c $IMPLEMENTATION -lm -o $out/nets && $out/nets $out && $out/nets $out big ||
     { echo "FAIL the networks are made"; exit 1; }
@@ -26,6 +31,6 @@ RELUIZE=${RELUIZE:-$(ls ../examples/reluize/*/*.c ../examples/network/*.c ../exa
     ../examples/common/output.c ../examples/common/data.c | grep -v -e onnx_run_main -e torch_file)}
 $CC -std=c99 -O1 $WARNINGS $RELUIZE $IMPLEMENTATION -lm -o $out/reluize || { echo "FAIL reluize compiles"; exit 1; }
 if ! has chromium || ! has chromedriver; then echo "skip the page in a browser: not installed (Debian: chromium, chromium-driver)"; exit $bad; fi
-node tools/web_convert.js $page $out/reluize $out || bad=1
+node tools/web_convert.js $page $out/reluize $out ../examples/sample/cnn_silu.onnx || bad=1
 rm -f $out/big.onnx
 exit $bad

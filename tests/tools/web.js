@@ -98,12 +98,12 @@ async function visit(b) {
     /* from the keyboard alone: each thing has the focus once, in order, and shows it */
     await open();
     const order = [];
-    for (let i = 0; i < 9; i++) {
+    for (let i = 0; i < 11; i++) {
         await b.keys(KEY.tab);
         order.push(await b.run(`const e = document.activeElement, shown = e.name === "set" ? e.nextElementSibling : e;
             return (e.id || e.name || e.hash) + (getComputedStyle(shown).outlineStyle === "none" ? " unseen" : "")`));
     }
-    verdict(order.join() === '#convert,#one,#two,model,lambda,x,set,train,reset',
+    verdict(order.join() === '#convert,#one,#two,repository,model,example,lambda,x,set,train,reset',
         'the tab key finds everything that can be used, and the focus is seen', order.join());
     const unnamed = await b.run(`return [...document.querySelectorAll("input, button, canvas")].filter(e => !(e.textContent.trim()
         || e.getAttribute("aria-label") || e.labels && [...e.labels].some(l => l.textContent.trim()))).length`);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT-0
    web_convert.js: the page that converts, in headless Chromium, beside reluize.
-       node web_convert.js INDEX RELUIZE FOLDER
-   FOLDER has the networks of web_nets.c; downloads and pictures go there. The browser reaches everything by a proxy that this program
+       node web_convert.js INDEX RELUIZE FOLDER SAMPLE
+   SAMPLE is the network of the page's example. FOLDER has the networks of web_nets.c; downloads and pictures go there. The browser reaches everything by a proxy that this program
    is: it serves the page as http://page.test/ and counts all other requests. */
 'use strict';
 const { execFileSync } = require('child_process');
 const fs = require('fs'), http = require('http'), path = require('path'), zlib = require('zlib');
 const { driver, KEY, sleep } = require('./browser.js');
-const [index, reluize, folder] = process.argv.slice(2).map(name => path.resolve(name));
+const [index, reluize, folder, sample] = process.argv.slice(2).map(name => path.resolve(name));
 let bad = 0;
 function verdict(good, name, why) {
     console.log(good ? `ok ${name}` : `FAIL ${name}: ${why}`);
@@ -59,6 +59,19 @@ function png(side, seed) {
         chunk('IEND', Buffer.alloc(0))]);
 }
 
+/* An array as numpy.save writes it; descr: its type, as '<f4' */
+function npy(descr, shape, data) {
+    let head = `{'descr': '${descr}', 'fortran_order': False, 'shape': (${shape.join(', ')}), }`;
+    head += ' '.repeat(63 - (10 + head.length) % 64) + '\n';
+    return Buffer.concat([Buffer.from([0x93, 0x4E, 0x55, 0x4D, 0x50, 0x59, 1, 0, head.length & 255, head.length >> 8]), Buffer.from(head), data]);
+}
+/* Values from -2 to 2, which float16 has, too: k/128 */
+const sixteenths = n => Float64Array.from({ length: n }, (_, i) => Math.round(256 * Math.sin(0.37 * i * (1 + i % 5))) / 128);
+function float16(v) {
+    const bits = new Uint32Array(Float32Array.of(v).buffer)[0];
+    return v === 0 ? 0 : bits >>> 16 & 0x8000 | (bits >>> 23 & 255) - 112 << 10 | bits >>> 13 & 1023;
+}
+
 /* ---- the page ---- */
 async function visit(b) {
     const text = id => b.run('return document.getElementById(arguments[0]).textContent', id);
@@ -68,7 +81,13 @@ async function visit(b) {
         throw new Error(`waited too long for ${name}: ${await text('say')} ${await text('trouble')}`);
     };
     const busy = () => b.run('return document.getElementById("converter").getAttribute("aria-busy") === "true"');
-    const trouble = () => text('trouble');
+    /* What the page says names what the page has: no option of the program */
+    const named = [];
+    const trouble = async () => {
+        const said = `${await text('trouble')} ${await text('say')} ${await text('notes')} ${await text('layers')}`;
+        named.push(...said.match(/(^|\s)--[a-z]+/g) || []);
+        return text('trouble');
+    };
     const load = async url => {
         await b.go(url);
         await until('the page', () => b.run('return document.documentElement.dataset.converter === "ready"'));
@@ -90,18 +109,17 @@ async function visit(b) {
         await until(name, () => fs.existsSync(file(name)));
         await sleep(50);
     };
-    /* the page, or from the top of one element to the end of another */
+    /* the page, or the converter from the top of one element to the end of another (selectors) */
     const picture = async (name, from, to) => {
-        const clip = from && { ...await b.run(`const [a, e] = [...arguments].map(id => document.getElementById(id).getBoundingClientRect());
-            return { x: e.x + scrollX, y: a.y + scrollY, width: e.width, height: e.bottom - a.y }`, from, to || from), scale: 1 };
+        const clip = from && { ...await b.run(`const [all, a, e] = ["#converter", ...arguments].map(id => document.querySelector(id).getBoundingClientRect());
+            return { x: all.x + scrollX, y: a.y + scrollY, width: all.width, height: e.bottom - a.y }`, from, to || from), scale: 1 };
         const { data } = await b.cdp('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true, clip: clip || undefined });
         fs.writeFileSync(file(`${name}.png`), Buffer.from(data, 'base64'));
     };
     /* The bytes that were saved beside those that the page's command line makes */
     const same = async (name, net) => {
-        const words = (await text('command')).split(' ').slice(1), to = file(`${net}.native.onnx`);
-        const args = words.map((word, i) => i === 0 || words[i - 1] === '--data' ? file(word) : words[i - 1] === '-o' ? to : word);
-        execFileSync(reluize, [...args, '--quiet'], { stdio: ['ignore', 'ignore', 'inherit'] });
+        const to = file(`${net}.native.onnx`), line = (await text('command')).replace(/^reluize/, `'${reluize}' --quiet`);
+        execFileSync('sh', ['-c', line.replace(`${net}.relu.onnx`, `${net}.native.onnx`)], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
         const here = fs.readFileSync(to), there = fs.readFileSync(file(`${net}.relu.onnx`));
         verdict(here.equals(there), `${name}: the page saves the bytes that reluize writes, ${there.length} bytes`,
             `${there.length} bytes, ${here.length} here`);
@@ -129,6 +147,35 @@ async function visit(b) {
         JSON.stringify(seen));
     verdict(await b.run('return document.querySelectorAll(".gate polyline.after").length') === 2, 'each gate shows its curve and what takes its place', '');
 
+    /* floats of an image network are used as they are, bytes are scaled */
+    const values = sixteenths(60 * 3 * 12 * 12), shape = [60, 3, 12, 12];
+    fs.writeFileSync(file('f16.npy'), npy('<f2', shape, Buffer.from(Uint16Array.from(values, float16).buffer)));
+    fs.writeFileSync(file('f32.npy'), npy('<f4', shape, Buffer.from(Float32Array.from(values).buffer)));
+    fs.writeFileSync(file('f64.npy'), npy('<f8', shape, Buffer.from(values.buffer)));
+    fs.writeFileSync(file('u8.npy'), npy('|u1', shape, Buffer.from(Uint8Array.from(values, v => 127 + 60 * v))));
+    const made = [];
+    for (const name of ['f16', 'f32', 'f64', 'u8']) {
+        await open('conv.onnx');
+        await b.choose('input-0', file(`${name}.npy`));
+        await convert();
+        await saved('save', 'conv.relu.onnx');
+        await same(`convolutions with SiLU, ${name}.npy at the default choice`, 'conv');
+        made.push(fs.readFileSync(file('conv.relu.onnx')));
+        const hidden = await b.run('return document.getElementById("pixel-fields").hidden');
+        verdict(hidden === (name !== 'u8') && /--mean 0 --std 1/.test(await text('command')) === !hidden,
+            `${name}.npy: the field for pixels is ${hidden ? 'hidden' : 'shown'}`, await text('command'));
+    }
+    verdict(made[1].equals(made[0]) && made[2].equals(made[0]) && !made[3].equals(made[0]), 'the same values in 16, 32 and 64 bits make the same file, bytes another', '');
+    fs.writeFileSync(file('notes.bin'), 'no array');
+    await b.choose('input-0', file('notes.bin'));
+    verdict(/notes\.bin: input 'image' takes a \.npy array, a \.csv table or images/.test(await trouble()) && await b.run('return document.getElementById("input-0").files[0].name') === 'u8.npy',
+        'a file of another kind is refused, and the one before stays', await trouble());
+    fs.writeFileSync(file('pixels.npy'), npy('<f4', shape, Buffer.from(Float32Array.from(values, v => 127 + 60 * v).buffer)));
+    await b.choose('input-0', file('pixels.npy'));
+    await convert();
+    verdict(/floats from 0 to 255 are used as they are.*choose images or an array of bytes/.test(await text('notes')) && !await trouble(),
+        'floats that look like pixels are noted', await text('notes') + await trouble());
+
     /* images, three ReLUs a gate */
     const images = Array.from({ length: 40 }, (_, i) => {
         fs.writeFileSync(file(`image${i}.png`), png(20 + i, 1 + i));
@@ -144,6 +191,17 @@ async function visit(b) {
     await saved('save', 'conv.relu.onnx');
     await saved('save-inputs', 'input.npy');
     await same('convolutions with SiLU, images, 3 ReLUs', 'conv');
+
+    /* images beside tokens that are drawn: only the images are scaled */
+    await open('pair.onnx');
+    await b.choose('input-0', ...images);
+    await b.run('document.getElementById("samples").value = 40');
+    await convert();
+    await saved('save', 'pair.relu.onnx');
+    fs.rmSync(file('input2.npy'), { force: true });
+    await saved('save-inputs', 'input1.npy');
+    await until('input2.npy', () => fs.existsSync(file('input2.npy')));
+    await same('convolutions and a token', 'pair');
 
     /* a guess */
     await open('block.onnx');
@@ -167,6 +225,40 @@ async function visit(b) {
     await convert();
     verdict(drawn === '32,32' && !whole && await sizes() === '9,9' && !await trouble(), 'dimensions of one name have one size, which the reader sets once',
         `${drawn}, ${await sizes()}: ${whole} ${await trouble()}`);
+
+    fs.writeFileSync(file('words.txt'), 'to be or not to be');
+    await open('block.onnx');
+    await b.choose('input-0', file('words.txt'));
+    await click('go');
+    await until('a refusal', trouble);
+    verdict(/different characters, but the network's vocabulary is 11/.test(await trouble()), 'a text of another vocabulary is refused', await trouble());
+
+    /* the example; its bar of progress */
+    await b.run(`const bar = document.getElementById("progress");
+        window.seen = [];
+        new MutationObserver(() => window.seen.push(bar.value)).observe(bar, { attributes: true, attributeFilter: ["value"] })`);
+    await b.run('document.getElementById("example").focus()');
+    await b.keys(KEY.enter);
+    await until('the example', async () => !await busy() && (await text('say')).startsWith('Converted') || await trouble());
+    verdict(await text('network') === 'cnn_silu.onnx' && /^Converted/.test(await text('say')) && !await trouble(), 'an example is converted by one press', await trouble());
+    fs.copyFileSync(sample, file('cnn_silu.onnx'));
+    await saved('save', 'cnn_silu.relu.onnx');
+    await saved('save-inputs', 'images.npy');
+    await same('the example', 'cnn_silu');
+    const bar = await b.run('return window.seen'), begun = bar.lastIndexOf(0);
+    verdict(begun >= 0 && bar.length > begun + 3 && bar.slice(begun).every((v, i, all) => !i || v >= all[i - 1]) && bar[bar.length - 1] === 1,
+        `the bar of progress rises to its end, ${bar.length - begun} steps`, bar.join(' '));
+    verdict(await b.run('const [bar, part] = ["progress", "opened"].map(id => document.getElementById(id).getBoundingClientRect()); return Math.abs(bar.right - part.right) < 1'),
+        'which is the edge of its part of the page', '');
+
+    /* the command's button, with the clipboard's interface or without it; what it copied is pasted */
+    await b.run('document.getElementById("copy").focus()');
+    await b.keys(KEY.enter);
+    await until('the copy', async () => await text('copied') === 'Copied.');
+    await b.run('const field = document.createElement("textarea"); field.id = "pasted"; document.body.append(field); field.focus()');
+    await b.cdp('Input.dispatchKeyEvent', { type: 'keyDown', key: 'v', commands: ['paste'] });
+    const pasted = await b.run('const field = document.getElementById("pasted"), text = field.value; field.remove(); return text');
+    verdict(pasted === await text('command') && /^reluize cnn_silu\.onnx --data images\.npy /.test(pasted), 'the command is copied by its button', pasted);
 
     /* what goes wrong */
     fs.writeFileSync(file('broken.onnx'), fs.readFileSync(file('mlp.onnx')).subarray(0, 3000));
@@ -222,11 +314,11 @@ async function visit(b) {
     verdict(unnamed === 0 && await b.run('return document.getElementById("say").getAttribute("role")') === 'status', 'everything has a name, and a live region tells what happens', `${unnamed} have none`);
     await b.run('document.getElementById("model").focus()');
     const order = [];
-    for (let i = 0; i < 6; i++) {
+    for (let i = 0; i < 9; i++) {
         await b.keys(KEY.tab);
         order.push(await b.run('const e = document.activeElement; return e.id + (getComputedStyle(e).outlineStyle === "none" ? " unseen" : "")'));
     }
-    verdict(order.join() === 'input-0,samples,relus,go,save,save-inputs', 'the tab key goes through the converter in order', order.join());
+    verdict(order.join() === 'example,input-0,samples,relus,go,save,save-inputs,copy,lambda', 'the tab key goes through the converter in order', order.join());
 
     /* nothing leaves the tab */
     const refused = await b.run(`return (async () => { const seen = [];
@@ -240,6 +332,8 @@ async function visit(b) {
 
     /* how it looks; the page from a disk works, too */
     await load(`file://${index}`);
+    const link = await b.run('return document.getElementById("repository").href');
+    verdict(/^https:/.test(link) || fs.existsSync(new URL(link)), 'the link to the repository leads somewhere', link);
     await open('conv.onnx');
     await relus(2);
     await convert();
@@ -247,24 +341,23 @@ async function visit(b) {
     /* the picture of the README */
     await b.cdp('Emulation.setDeviceMetricsOverride', { width: 760, height: 900, deviceScaleFactor: 1, mobile: false });
     await b.cdp('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: 'light' }] });
-    await open('mlp.onnx');
-    await b.choose('input-0', file('mlp.npy'));
-    await relus(1);
-    await convert();
+    await click('example');
+    await until('the example', async () => !await busy() && (await text('say')).startsWith('Converted') || await trouble());
     await b.run('document.activeElement.blur()');
-    await picture('page', 'opened', 'converter');
+    await picture('page', '#opened', '#layers li:nth-child(5)');
     for (const width of [320, 768, 1920])
         for (const scheme of ['light', 'dark']) {
             await b.cdp('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: width < 600 });
             await b.cdp('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
             await sleep(120);
             await picture(`${width}_${scheme}`);
-            await picture(`${width}_${scheme}_converter`, 'converter');
+            await picture(`${width}_${scheme}_converter`, '#converter');
             const wide = await b.run('return document.documentElement.scrollWidth');
             const beyond = await b.run(`const edge = document.getElementById("converter").getBoundingClientRect().right;
                 return [...document.querySelectorAll("#converter *")].filter(e => e.getBoundingClientRect().right > edge).map(e => e.id || e.tagName)`);
             verdict(wide <= width && !beyond.length, `${width} pixels wide, ${scheme}`, `${wide} pixels, beyond the edge: ${beyond}`);
         }
+    verdict(!named.length, 'no message names an option of the program', named.join());
     const log = (await b.log()).filter(entry => entry.level !== 'INFO' && entry.level !== 'DEBUG' && !/other\.test/.test(entry.message));
     verdict(log.length === 0, 'no error in the console', JSON.stringify(log));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
-   web_nets FOLDER: three networks for the page that converts, and their inputs: mlp (GELU),
-   conv (SiLU; images) and block (a transformer block of tokens, GELU written with Erf), one with a
-   mask of its tokens, and the mlp with names that are HTML. `web_nets FOLDER big` writes one of 100
-   MB. */
+   web_nets FOLDER: networks for the page that converts, and the inputs of the first: mlp (GELU),
+   conv (SiLU; images), pair (the same with a token), block (a transformer block of tokens, GELU
+   written with Erf), mask (tokens and a mask), names (names that are HTML), memory and huge (too
+   large for a tab). `web_nets FOLDER big` writes one of 100 MB. */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
 #include "onnx_build.h"
@@ -89,9 +89,10 @@ static void mlp(const char *file, int64_t width, const char *input, const char *
     write_file(file, &f);
 }
 
-static void conv(void)
+/* Two convolutions; with a token, which adds a row of a table to what they give. */
+static void conv(const char *file, int token)
 {
-    const int64_t x[4] = { -1, 3, 12, 12 }, y[2] = { -1, 4 };
+    const int64_t x[4] = { -1, 3, 12, 12 }, y[2] = { -1, 4 }, one = -1;
     const int64_t k1[4] = { 8, 3, 3, 3 }, k2[4] = { 8, 8, 3, 3 };
     memory_file g = { NULL, 0, 0 };
     build_value(&g, BUILD_INPUT, "image", F32, 4, x);
@@ -109,10 +110,16 @@ static void conv(void)
     build_node(&g, "Mul", "z2 s2", "silu2", "");
     build_node(&g, "GlobalAveragePool", "silu2", "pooled", "");
     build_node(&g, "Flatten", "pooled", "flat", "");
-    build_node(&g, "Gemm", "flat w b", "y", "");
+    if (token) {
+        build_value(&g, BUILD_INPUT, "token", I64, 1, &one);
+        matrix(&g, "table", 11, 8);
+        build_node(&g, "Gather", "table token", "row", "");
+        build_node(&g, "Add", "flat row", "sum", "");
+    }
+    build_node(&g, "Gemm", token ? "sum w b" : "flat w b", "y", "");
     build_value(&g, BUILD_OUTPUT, "y", F32, 2, y);
     memory_file f = build_model(&g, 8, 17);
-    write_file("conv", &f);
+    write_file(file, &f);
 }
 
 static void block(void)
@@ -252,7 +259,8 @@ int main(int argc, char **argv)
     mlp("mlp", 32, "x", "gelu1");
     mlp("names", 24, "<img\tsrc=x\tonerror=document.title='one'>",
         "<img\tsrc=x\tonerror=document.title='two'>");
-    conv();
+    conv("conv", 0);
+    conv("pair", 1);
     block();
     mask();
     memory();

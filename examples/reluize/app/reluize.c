@@ -121,6 +121,20 @@ int ends_in(const char *path, const char *end)
     return n > k && !strcmp(path + n - k, end);
 }
 
+const char *advice(advice_about what)
+{
+    switch (what) {
+    case ADVICE_SCALE_BYTES:
+        return "give --mean and --std to scale them by 1/255 first, or --raw to take them as 0 to "
+               "255";
+    case ADVICE_SCALE_FLOATS:
+        return "scale the file too, or save bytes and give --mean and --std; --raw if not";
+    case ADVICE_MORE_RELUS: return "--relus 2 or 3, or --within, give more";
+    case ADVICE_LEAKY: return "--leaky replaces them";
+    }
+    return "";
+}
+
 /* ---- [2] OPTIONS ---- */
 
 reluize_options option = RELUIZE_DEFAULTS;

@@ -92,6 +92,15 @@ typedef struct {
 /* clang-format on */
 extern reluize_options option;
 
+/* What a message suggests. The program's texts name its options, the page's what the page has. */
+typedef enum {
+    ADVICE_SCALE_BYTES,  /* an input of floats receives bytes */
+    ADVICE_SCALE_FLOATS, /* an array of floats looks like pixels from 0 to 255 */
+    ADVICE_MORE_RELUS,   /* one ReLU a gate is too few */
+    ADVICE_LEAKY         /* a file has leaky ReLUs alone */
+} advice_about;
+const char *advice(advice_about what);
+
 /* Writes what a C file's function is called: the file's name without folder and .c. Returns 0, or
    -1 if that is no name. */
 int name_of_function(char name[C_NAME], const char *path);

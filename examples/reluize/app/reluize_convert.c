@@ -749,10 +749,8 @@ static void note_test_part(conversion *c)
     const double p = m->chance / 100, rows = m->rows ? (double)m->rows : 1;
     if (data_unscaled())
         conversion_note(
-            c,
-            "%s: floats from 0 to 255 are used as they are. If training scaled them, "
-            "scale the file too, or save bytes and give --mean and --std; --raw if not.",
-            data_unscaled());
+            c, "%s: floats from 0 to 255 are used as they are. If training scaled them, %s.",
+            data_unscaled(), advice(ADVICE_SCALE_FLOATS));
     if (data_count(TEST) < 20)
         conversion_note(c,
                         "The test part has %zu samples: its figures are rough. Every fifth sample "
@@ -1098,8 +1096,8 @@ static int count_gates(conversion *c, const onnx_relu *r)
     if (c->leaky_stays && !option.leaky)
         return fail(
             "%s: there is no smooth gate in it that ReLU can replace. Its leaky ReLUs (%zu) "
-            "are piecewise linear: --leaky replaces them",
-            option.model, c->leaky_stays);
+            "are piecewise linear: %s",
+            option.model, c->leaky_stays, advice(ADVICE_LEAKY));
     if (first) {
         const deploy_span *name = &c->graph->value[first->output].name;
         return fail("%s: there is no smooth gate in it that ReLU can replace. Functions that stay: "
@@ -1259,20 +1257,18 @@ static void note_one_relu(conversion *c, const way *w)
     if (c->class_axis >= 0 && flips > 5)
         conversion_note(c,
                         "One ReLU a gate will not do here: %.1f %% of the predictions on held-out "
-                        "training samples change. --relus 2 or 3, or --within, give more.",
-                        flips);
+                        "training samples change: %s.",
+                        flips, advice(ADVICE_MORE_RELUS));
     else if (option.kept >= 0 && w->held > 0.05)
         conversion_note(c,
                         "One ReLU a gate will not do here: of the rows above the threshold on "
-                        "held-out training samples, %.1f %% are lost. --relus 2 or 3, or "
-                        "--within, give more.",
-                        100 * w->held);
+                        "held-out training samples, %.1f %% are lost: %s.",
+                        100 * w->held, advice(ADVICE_MORE_RELUS));
     else if (option.kept < 0 && c->class_axis < 0 && w->held > 0.1)
         conversion_note(c,
                         "One ReLU a gate will not do here: on held-out training samples the mean "
-                        "change is %.2f deviations of the output. --relus 2 or 3, or --within, "
-                        "give more.",
-                        w->held);
+                        "change is %.2f deviations of the output: %s.",
+                        w->held, advice(ADVICE_MORE_RELUS));
 }
 
 int conversion_make(conversion *c)

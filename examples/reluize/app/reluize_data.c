@@ -66,6 +66,7 @@ static struct {
     size_t count[2];
     size_t fixed;  /* samples of every run; 0: any */
     int by_folder; /* the parts are those of a folder; otherwise every fifth is for the test */
+    int scaled;    /* an input has images or bytes, to which --mean and --std apply */
     int sized;     /* --size is the size of an input */
     double *own;   /* labels that an input's file has, by sample, in the order of the file */
     size_t own_answers;
@@ -404,10 +405,10 @@ static int open_array(source *s)
     for (s->elements = 1, i = 0; i < s->rank; i++)
         s->elements *= (size_t)s->dim[i];
     if (s->array.type == NPY_U8 && s->type == ONNX_F32 && !option.normalised && !option.raw) {
-        return fail("%s: bytes, but input '%s' takes floats: give --mean and --std to scale them "
-                    "by 1/255 first, or --raw to take them as 0 to 255",
-                    s->file, input_name(s));
+        return fail("%s: bytes, but input '%s' takes floats: %s", s->file, input_name(s),
+                    advice(ADVICE_SCALE_BYTES));
     }
+    data.scaled |= s->array.type == NPY_U8 && s->type == ONNX_F32;
     if (s->array.type != NPY_U8 && option.normalised && data.sources == 1) {
         return fail("%s: not bytes, so its values are used as they are: --mean and --std are for "
                     "images and for arrays of bytes",
@@ -585,6 +586,7 @@ static int open_set(source *s, const char *program)
     }
     s->kind = SOURCE_IMAGES;
     data.by_folder = 1;
+    data.scaled = 1;
     if (labelled && !data.own)
         take_set_labels(s);
     output_inputs(source_reads, &s->set);
@@ -609,7 +611,7 @@ static int number_bytes(const source *s, const unsigned char *text, size_t bytes
     if (vocabulary == 256 || different == vocabulary)
         return 0;
     return fail("%s: a text of %zu different characters, but the network's vocabulary is %zu: give "
-                "token ids as an array, --data FILE.npy",
+                "token ids as an array, FILE.npy",
                 s->file, different, vocabulary);
 }
 
@@ -931,8 +933,7 @@ static int open_text(source *s)
 {
     const size_t vocabulary = data_vocabulary(data.graph, s->value);
     if (!vocabulary)
-        return fail("%s: input '%s' is not looked up in a table of tokens; give an array, --data "
-                    "FILE.npy",
+        return fail("%s: input '%s' is not looked up in a table of tokens; give an array, FILE.npy",
                     s->file, input_name(s));
     if (!s->rank)
         shape_sample(s, 1);
@@ -1089,7 +1090,8 @@ static int open_source(source *s, const onnx_declared *d, const char *program)
         return fail("--vocabulary is for a network that reads tokens, and for a text");
     if (option.standard && (array || tokens))
         return fail("%s: --standard is for images and tables", s->file);
-    if (option.normalised && ((array && s->type != ONNX_F32) || tokens || table))
+    if (option.normalised && data.sources == 1
+        && ((array && s->type != ONNX_F32) || tokens || table))
         return fail("%s: --mean and --std are for images", s->file);
     if (array) {
         /* An input without a batch of its own receives one array in every run. */
@@ -1208,6 +1210,8 @@ int data_open_all(const onnx_graph *g, const char *program)
     }
     if (!data.count[TEST])
         return fail("no input has samples");
+    if (option.normalised && !data.scaled)
+        return fail("--mean and --std are for images and for arrays of bytes, which no input has");
     if (option.size[0] && !data.sized)
         return fail("--size %zu,%zu: no input leaves the size of its images or texts open, and "
                     "arrays bring their own",
