@@ -160,6 +160,8 @@ const lgelu_threads *onnx_threads(const onnx_run *run);
 /* A workspace that is valid until the next call of this function, and while the operator runs; NULL
    after an error. */
 void *onnx_work(onnx_call *c, size_t bytes);
+/* Frees it. */
+void onnx_work_end(onnx_run *r);
 
 /* Allocates zeros that count in the memory of the run, like values; not inside of a task. Free them
    by onnx_room_free, which takes NULL too. NULL: beyond the limit, or out of memory, with a

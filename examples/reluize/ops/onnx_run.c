@@ -896,7 +896,7 @@ const lgelu_threads *onnx_threads(const onnx_run *run)
 }
 
 /* Frees the workspace of an operator that has run. */
-static void onnx_run_end_work(onnx_run *r)
+void onnx_work_end(onnx_run *r)
 {
     if (r->space->work)
         onnx_run_free_buffer(r->space->work);
@@ -907,7 +907,7 @@ void *onnx_work(onnx_call *c, size_t bytes)
 {
     struct onnx_run_space *s = c->run->space;
     if (!s->work || bytes > s->work->bytes) {
-        onnx_run_end_work(c->run);
+        onnx_work_end(c->run);
         s->work = onnx_run_new_buffer(c->run, bytes);
         if (!s->work)
             return onnx_run_not_made(c);
@@ -1262,7 +1262,7 @@ static int onnx_run_call(onnx_call *c)
     }
     failed = row->run(c);
     if (!c->whole)
-        onnx_run_end_work(c->run);
+        onnx_work_end(c->run);
     if (failed) {
         onnx_refuse_call(c, "it could not be computed");
         onnx_run_not_made(c);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_back.h: the gradient of the evaluator onnx_run.h in reverse mode: from the gradients of some
+   values of a graph to those of others, such as its weights.
+
+       onnx_run *r = onnx_run_begin(graph, NULL, message);
+       onnx_back *b = onnx_back_begin(r, loss_of, 1, weights, n, message);    NULL: see message
+       onnx_run_set(r, graph->top.input[0], x);
+       if (onnx_back_forward(b))                   the values, as onnx_run_all computes them
+           puts(r->message);
+       ... compute dy from onnx_run_get(r, loss_of[0]) ...
+       onnx_back_add(b, loss_of[0], dy);
+       if (onnx_back_all(b))
+           puts(r->message);
+       onnx_back_get(b, weights[k])->data ...      the gradient, added up until onnx_back_clear
+       onnx_back_end(b);                           before onnx_run_end(r)
+
+   A rule for each operator (onnx_back_rule.h) goes from a node's inputs and outputs and the
+   gradients of its outputs to those of its inputs. Where an operator has no rule, or a node depends
+   on a subgraph or a function of the model, the way ends: what is before it receives nothing from
+   there, and onnx_back_ended names the node. Gradients are floats, of float values.
+
+   Between forward and backward the values that the rules read are kept, and no others. The limit
+   of onnx_run_options.memory holds for all of it: if a run would exceed it, it ends with an error.
+   Gradients have the same bits on any number of threads and on each instruction set.
+
+   Copy onnx_back.[ch], onnx_back_conv.c, onnx_back_math.c, onnx_back_move.c, onnx_back_norm.c and
+   onnx_back_rule.h beside the files of onnx_run.h. */
+#ifndef ONNX_BACK_H
+#define ONNX_BACK_H
+#include "onnx_run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct onnx_back onnx_back;
+
+/* Prepares the way from the values `from` to the values `to`: constants, inputs or inner values.
+   From then on r belongs to it until onnx_back_end: constants among `to` may be changed in place
+   (onnx_back_constant), and what r knew of values that depend on them is computed in each forward
+   run. Returns NULL with a line in message (160 bytes). */
+onnx_back *onnx_back_begin(onnx_run *r, const int *from, int froms, const int *to, int tos,
+                           char *message);
+void onnx_back_end(onnx_back *b);
+
+/* Returns the elements of a constant among `to`, which the caller may change between runs. */
+float *onnx_back_constant(onnx_back *b, int value);
+
+/* Returns node number k at which the way ends for want of a rule, or -1 if there are fewer. */
+int onnx_back_ended(const onnx_back *b, int k);
+
+/* Returns whether a gradient can arrive at a value from one of `from`. */
+int onnx_back_reaches(const onnx_back *b, int value);
+
+/* Computes the values `from`, and keeps what the way back reads. The inputs have been set by
+   onnx_run_set. Sizes may differ from those that the file declares, as long as the operators agree.
+   Returns a status with a line in r->message. */
+lgelu_status onnx_back_forward(onnx_back *b);
+
+/* Adds a gradient (float, the shape of the value) to that of a value among `from`. Takes it over.
+   Returns a status. */
+lgelu_status onnx_back_add(onnx_back *b, int value, onnx_tensor *gradient);
+
+/* Goes back, and frees all values and inputs. The gradients of `to` are added to those of earlier
+   runs. */
+lgelu_status onnx_back_all(onnx_back *b);
+
+/* Returns the gradient of a value among `to`; NULL: none has arrived. */
+const onnx_tensor *onnx_back_get(const onnx_back *b, int value);
+
+/* Forgets all gradients, and all values. */
+void onnx_back_clear(onnx_back *b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

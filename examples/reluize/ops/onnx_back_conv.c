@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_back_conv.c: the rules of onnx_back.h for products and convolutions: MatMul, Gemm, Conv and
+   ConvTranspose of any number of dimensions and groups.
+
+   A convolution is y = W P with the patches P (taps, pixels) of an image. Its gradients are
+   dW = dy Pᵀ and dP = Wᵀ dy, whose elements are added up where the patches came from. Where each
+   patch is a pixel (pointwise), P is the image itself. Where each group has one channel
+   (depthwise), all three are sums over a window: the planes are copied with zeros around them, and
+   blocks of a row are computed in registers.
+
+   MAP
+       [1] PRODUCTS      MatMul, Gemm
+       [2] PATCHES       gathering and adding up
+       [3] DEPTHWISE
+       [4] CONV
+       [5] TRANSPOSED
+       [6] TABLE */
+#include "onnx_back_rule.h"
+
+/* ---- [1] PRODUCTS ---- */
+
+static lgelu_matrix onnx_back_matrix(const float *x, size_t row_stride, size_t col_stride)
+{
+    lgelu_matrix m;
+    memset(&m, 0, sizeof m);
+    m.x = x;
+    m.row_stride = row_stride;
+    m.col_stride = col_stride;
+    return m;
+}
+
+/* C (m, n) = A (m, k) B (k, n), added to C where accumulate is 1. */
+static int onnx_back_product(onnx_call *c, size_t m, size_t n, size_t k, float *to, lgelu_matrix a,
+                             lgelu_matrix b, int accumulate)
+{
+    lgelu_product job;
+    memset(&job, 0, sizeof job);
+    job.m = m;
+    job.n = n;
+    job.k = k;
+    job.c = to;
+    job.c_stride = n;
+    job.a = a;
+    job.b = b;
+    job.accumulate = accumulate;
+    return onnx_product(c, &job);
+}
+
+/* A MatMul: the matrices of both inputs and of y, and where those of each product begin. */
+typedef struct {
+    size_t m, n, k, count;
+    int rank; /* of the dimensions of products */
+    int64_t dim[ONNX_MOST_RANK], stride[2][ONNX_MOST_RANK];
+} back_matmul;
+
+static void onnx_back_matmul_shape(const onnx_back_call *b, back_matmul *p)
+{
+    const onnx_tensor *x = b->c.in[0], *w = b->c.in[1], *dy = b->dy[0];
+    const int rows = x->rank > 1, columns = w->rank > 1;
+    int j, d;
+    p->k = (size_t)x->dim[x->rank - 1];
+    p->m = rows ? (size_t)x->dim[x->rank - 2] : 1;
+    p->n = columns ? (size_t)w->dim[w->rank - 1] : 1;
+    p->rank = dy->rank - rows - columns;
+    p->count = 1;
+    for (d = 0; d < p->rank; d++) {
+        p->dim[d] = dy->dim[d];
+        p->count *= (size_t)dy->dim[d];
+    }
+    for (j = 0; j < 2; j++) {
+        const onnx_tensor *in = b->c.in[j];
+        int64_t step = (int64_t)(j ? p->k * p->n : p->m * p->k);
+        for (d = 1; d <= p->rank; d++) {
+            const int64_t n = d <= in->rank - 2 ? in->dim[in->rank - 2 - d] : 1;
+            p->stride[j][p->rank - d] = n == 1 ? 0 : step;
+            step *= n;
+        }
+    }
+}
+
+/* Where matrix number `product` of input j begins. */
+static size_t onnx_back_matmul_at(const back_matmul *p, int j, size_t product)
+{
+    size_t at = 0;
+    int d;
+    for (d = p->rank - 1; d >= 0; d--) {
+        at += product % (size_t)p->dim[d] * (size_t)p->stride[j][d];
+        product /= (size_t)p->dim[d];
+    }
+    return at;
+}
+
+/* One after another, so that matrices that several products share are added up in one order. */
+static int onnx_back_matmul(onnx_back_call *b)
+{
+    const onnx_tensor *x = b->c.in[0], *w = b->c.in[1], *dy = b->dy[0];
+    onnx_tensor *dx = NULL, *dw = NULL;
+    back_matmul p;
+    size_t i;
+    if (!dy)
+        return 0;
+    onnx_back_matmul_shape(b, &p);
+    if (onnx_back_wants(b, 0) && !(dx = onnx_back_zeros(b, 0)))
+        return -1;
+    if (onnx_back_wants(b, 1) && !(dw = onnx_back_zeros(b, 1)))
+        return -1;
+    if (w->rank <= 2 && x->rank > 1) {
+        /* All rows of x meet the same matrix. */
+        p.m *= p.count;
+        p.count = 1;
+        p.rank = 0;
+    }
+    for (i = 0; i < p.count && p.m && p.n && p.k; i++) {
+        const size_t at = onnx_back_matmul_at(&p, 0, i), w_at = onnx_back_matmul_at(&p, 1, i);
+        const float *g = back_floats(dy) + i * p.m * p.n;
+        if (dx
+            && onnx_back_product(&b->c, p.m, p.k, p.n, back_floats(dx) + at,
+                                 onnx_back_matrix(g, p.n, 1),
+                                 onnx_back_matrix(back_floats(w) + w_at, 1, p.n), 1))
+            return -1;
+        if (dw
+            && onnx_back_product(&b->c, p.k, p.n, p.m, back_floats(dw) + w_at,
+                                 onnx_back_matrix(back_floats(x) + at, 1, p.k),
+                                 onnx_back_matrix(g, p.n, 1), 1))
+            return -1;
+    }
+    return 0;
+}
+
+static void onnx_back_scale(onnx_tensor *x, float by)
+{
+    size_t i;
+    for (i = 0; x && i < x->count; i++)
+        back_floats(x)[i] *= by;
+}
+
+/* The gradient of C, beta·dy. */
+static int onnx_back_gemm_c(onnx_back_call *b, float beta)
+{
+    const onnx_tensor *dy = b->dy[0];
+    onnx_tensor *full;
+    if (!onnx_back_wants(b, 2))
+        return 0;
+    full = onnx_tensor_make(b->c.run, ONNX_F32, dy->rank, dy->dim);
+    if (!full)
+        return -1;
+    memcpy(full->data, dy->data, dy->count * sizeof(float));
+    onnx_back_scale(full, beta);
+    return onnx_back_sum_to(b, 2, full);
+}
+
+/* y = alpha·A B + beta·C, where A and B may be transposed. */
+static int onnx_back_gemm(onnx_back_call *b)
+{
+    const onnx_tensor *a = b->c.in[0], *w = b->c.in[1], *dy = b->dy[0];
+    const int ta = onnx_int(&b->c, "transA", 0) != 0, tb = onnx_int(&b->c, "transB", 0) != 0;
+    const float alpha = onnx_float(&b->c, "alpha", 1), beta = onnx_float(&b->c, "beta", 1);
+    size_t m, n, k;
+    lgelu_matrix g, gt;
+    if (!dy)
+        return 0;
+    m = (size_t)dy->dim[0];
+    n = (size_t)dy->dim[1];
+    k = (size_t)a->dim[ta ? 0 : 1];
+    g = onnx_back_matrix(back_floats(dy), n, 1);
+    gt = onnx_back_matrix(back_floats(dy), 1, n);
+    if (onnx_back_wants(b, 0)) {
+        const lgelu_matrix wt = onnx_back_matrix(back_floats(w), tb ? k : 1, tb ? 1 : n);
+        const lgelu_matrix plain = onnx_back_matrix(back_floats(w), tb ? 1 : n, tb ? k : 1);
+        onnx_tensor *dx = onnx_back_zeros(b, 0);
+        if (!dx)
+            return -1;
+        if (ta ? onnx_back_product(&b->c, k, m, n, back_floats(dx), plain, gt, 0)
+               : onnx_back_product(&b->c, m, k, n, back_floats(dx), g, wt, 0))
+            return -1;
+        onnx_back_scale(dx, alpha);
+    }
+    if (onnx_back_wants(b, 1)) {
+        const lgelu_matrix at = onnx_back_matrix(back_floats(a), ta ? m : 1, ta ? 1 : k);
+        const lgelu_matrix plain = onnx_back_matrix(back_floats(a), ta ? 1 : k, ta ? m : 1);
+        onnx_tensor *dw = onnx_back_zeros(b, 1);
+        if (!dw)
+            return -1;
+        if (tb ? onnx_back_product(&b->c, n, k, m, back_floats(dw), gt, plain, 0)
+               : onnx_back_product(&b->c, k, n, m, back_floats(dw), at, g, 0))
+            return -1;
+        onnx_back_scale(dw, alpha);
+    }
+    return onnx_back_gemm_c(b, beta);
+}
+
+/* ---- [2] PATCHES ---- */
+
+/* A convolution from x (images, groups·in, …) to y (images, groups·out, …). */
+typedef struct {
+    int dims;
+    onnx_window w[ONNX_MOST_RANK];
+    size_t images, groups, in, out, pixels, x_pixels, taps;
+} back_conv;
+
+/* One channel and tap of an image to a row of P, or, where `add` is 1, the row is added to the
+   image. */
+static void onnx_back_patch_row(const back_conv *p, float *image, const int64_t *tap, float *row,
+                                int add)
+{
+    const int last = p->dims - 1;
+    const onnx_window *w = p->w + last;
+    int64_t place[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK], low, high, k;
+    size_t from;
+    int d;
+    for (d = 0; d < last; d++)
+        dim[d] = p->w[d].out;
+    onnx_window_range(w, tap[last], &low, &high);
+    for (from = 0; from < p->pixels; from += (size_t)w->out) {
+        int64_t at = 0;
+        int inside = 1;
+        for (d = 0; d < last; d++) {
+            const int64_t i =
+                place[d] * p->w[d].stride - p->w[d].before + tap[d] * p->w[d].dilation;
+            inside &= i >= 0 && i < p->w[d].in;
+            at = at * p->w[d].in + i;
+        }
+        at = at * w->in - w->before + tap[last] * w->dilation;
+        if (!add)
+            memset(row + from, 0, (size_t)w->out * sizeof *row);
+        for (k = low; inside && k < high; k++) {
+            if (add)
+                image[at + k * w->stride] += row[from + (size_t)k];
+            else
+                row[from + (size_t)k] = image[at + k * w->stride];
+        }
+        onnx_next_place(place, dim, last);
+    }
+}
+
+/* The patches of a group of an image: P (in·taps, pixels). */
+typedef struct {
+    const back_conv *p;
+    float *image, *patches;
+    int add;
+} back_patches;
+
+/* All taps of channel `channel`: tasks touch different planes of the image. */
+static void onnx_back_patches_task(size_t channel, void *user)
+{
+    const back_patches *q = (const back_patches *)user;
+    const back_conv *p = q->p;
+    int64_t tap[ONNX_MOST_RANK] = { 0 }, dim[ONNX_MOST_RANK];
+    size_t t;
+    int d;
+    for (d = 0; d < p->dims; d++)
+        dim[d] = p->w[d].window;
+    for (t = 0; t < p->taps; t++) {
+        onnx_back_patch_row(p, q->image + channel * p->x_pixels, tap,
+                            q->patches + (channel * p->taps + t) * p->pixels, q->add);
+        onnx_next_place(tap, dim, p->dims);
+    }
+}
+
+static void onnx_back_do_patches(onnx_run *run, const back_conv *p, float *image, float *patches,
+                                 int add)
+{
+    back_patches q;
+    q.p = p;
+    q.image = image;
+    q.patches = patches;
+    q.add = add;
+    onnx_parallel(run, onnx_back_patches_task, &q, p->in);
+}
+
+static int onnx_back_is_pointwise(const back_conv *p)
+{
+    int k;
+    for (k = 0; k < p->dims; k++) {
+        const onnx_window *w = p->w + k;
+        if (w->window != 1 || w->stride != 1 || w->before || w->after)
+            return 0;
+    }
+    return 1;
+}
+
+/* The gradients of a convolution: dx and dw, either of which may be NULL, receive sums. */
+static int onnx_back_conv_products(onnx_call *c, const back_conv *p, const float *x,
+                                   const float *weight, const float *dy, float *dx, float *dw)
+{
+    const size_t k = p->in * p->taps, image = p->in * p->x_pixels;
+    const int pointwise = onnx_back_is_pointwise(p);
+    float *room = pointwise ? NULL : (float *)onnx_room(c, k * p->pixels, sizeof *room);
+    size_t i;
+    int failed = !pointwise && !room;
+    for (i = 0; i < p->images * p->groups && !failed; i++) {
+        const size_t group = i % p->groups;
+        const float *g = dy + i * p->out * p->pixels;
+        if (dw) {
+            union {
+                const float *in;
+                float *out;
+            } from;
+            from.in = x + i * image;
+            if (!pointwise)
+                onnx_back_do_patches(c->run, p, from.out, room, 0);
+            failed = onnx_back_product(
+                c, p->out, k, p->pixels, dw + group * p->out * k, onnx_back_matrix(g, p->pixels, 1),
+                onnx_back_matrix(pointwise ? from.in : room, 1, p->pixels), 1);
+        }
+        if (dx && !failed) {
+            failed = onnx_back_product(c, k, p->pixels, p->out, pointwise ? dx + i * image : room,
+                                       onnx_back_matrix(weight + group * p->out * k, 1, k),
+                                       onnx_back_matrix(g, p->pixels, 1), 0);
+            if (!pointwise && !failed)
+                onnx_back_do_patches(c->run, p, dx + i * image, room, 1);
+        }
+    }
+    onnx_room_free(room);
+    return failed ? -1 : 0;
+}
+
+/* ---- [3] DEPTHWISE ---- */
+
+/* y[i] = Σ over taps of w[a][b]·x[i + a·down + b·right], for n elements of a row. x has BACK_LANES
+   elements more. */
+BACK_INLINE void back_window_loop(float *restrict y, const float *restrict x,
+                                  const float *restrict w, size_t rows, size_t columns, size_t down,
+                                  size_t right, size_t n)
+{
+    size_t i, k, a, b;
+    for (i = 0; i < n; i += BACK_LANES) {
+        float sum[BACK_LANES] = { 0 };
+        for (a = 0; a < rows; a++) {
+            for (b = 0; b < columns; b++) {
+                const float factor = w[a * columns + b];
+                const float *restrict from = x + i + a * down + b * right;
+                for (k = 0; k < BACK_LANES; k++)
+                    sum[k] = fmaf(factor, from[k], sum[k]);
+            }
+        }
+        memcpy(y + i, sum, (n - i < BACK_LANES ? n - i : BACK_LANES) * sizeof *y);
+    }
+}
+
+BACK_FOR_PROCESSOR(back_window, back_window_loop,
+                   (float *restrict y, const float *restrict x, const float *restrict w,
+                    size_t rows, size_t columns, size_t down, size_t right, size_t n),
+                   (y, x, w, rows, columns, down, right, n))
+
+/* Returns Σ a·b over rows of n elements, which are `step` apart in each array; n is a multiple of
+   BACK_LANES. */
+BACK_INLINE void back_correlate_loop(float *sum, const float *restrict x, const float *restrict dy,
+                                     size_t rows, size_t x_step, size_t dy_step, size_t n)
+{
+    float lane[BACK_LANES] = { 0 };
+    double total = 0;
+    size_t r, i, k;
+    for (r = 0; r < rows; r++) {
+        for (i = 0; i < n; i += BACK_LANES) {
+            for (k = 0; k < BACK_LANES; k++)
+                lane[k] = fmaf(x[r * x_step + i + k], dy[r * dy_step + i + k], lane[k]);
+        }
+    }
+    for (k = 0; k < BACK_LANES; k++)
+        total += (double)lane[k];
+    *sum = (float)total;
+}
+
+BACK_FOR_PROCESSOR(back_correlate, back_correlate_loop,
+                   (float *sum, const float *restrict x, const float *restrict dy, size_t rows,
+                    size_t x_step, size_t dy_step, size_t n),
+                   (sum, x, dy, rows, x_step, dy_step, n))
+
+/* A depthwise convolution of planes. Each task copies planes with zeros around them: x with what
+   its windows read beyond it, dy with zeros between its elements where windows move by more than
+   one, and as many around it as windows that are turned read beyond. */
+typedef struct {
+    const back_conv *p;
+    const float *x, *weight, *dy;
+    float *dx, *dw; /* either may be NULL; dw: (images, channels, taps) */
+    size_t tasks, rows[2], columns[2], reach[2], down[2];
+    float *room;
+    size_t per_task;
+} back_depthwise;
+
+enum { DEPTHWISE_TASKS = 16 };
+
+/* Copies a plane (rows, columns) to `to`, each element at (first + i·step, first + j·step). */
+static void onnx_back_spread(float *to, size_t down, const float *plane, size_t rows,
+                             size_t columns, size_t first_row, size_t first, size_t step_row,
+                             size_t step)
+{
+    size_t i, j;
+    for (i = 0; i < rows; i++) {
+        float *row = to + (first_row + i * step_row) * down + first;
+        if (step == 1) {
+            memcpy(row, plane + i * columns, columns * sizeof *to);
+            continue;
+        }
+        for (j = 0; j < columns; j++)
+            row[j * step] = plane[i * columns + j];
+    }
+}
+
+static void onnx_back_depthwise_plane(const back_depthwise *q, size_t plane, float *room)
+{
+    const back_conv *p = q->p;
+    const onnx_window *v = p->w, *h = p->w + 1;
+    const size_t channels = p->groups, channel = plane % channels;
+    const size_t wide[2] = { (size_t)v->window, (size_t)h->window };
+    float *x = room, *dy = room + q->rows[0] * q->down[0] + BACK_LANES;
+    const size_t lanes = (q->columns[1] + BACK_LANES - 1) / BACK_LANES * BACK_LANES;
+    const size_t out_rows = (size_t)((v->out - 1) * v->stride + 1);
+    size_t a, b, i;
+    onnx_back_spread(dy, q->down[1], q->dy + plane * p->pixels, (size_t)v->out, (size_t)h->out,
+                     q->reach[0], q->reach[1], (size_t)v->stride, (size_t)h->stride);
+    if (q->dw) {
+        float *dw = q->dw + plane * p->taps;
+        onnx_back_spread(x, q->down[0], q->x + plane * p->x_pixels, (size_t)v->in, (size_t)h->in,
+                         (size_t)v->before, (size_t)h->before, 1, 1);
+        for (a = 0; a < wide[0]; a++) {
+            for (b = 0; b < wide[1]; b++)
+                back_correlate(dw + a * wide[1] + b,
+                               x + a * (size_t)v->dilation * q->down[0] + b * (size_t)h->dilation,
+                               dy + q->reach[0] * q->down[1] + q->reach[1], out_rows, q->down[0],
+                               q->down[1], lanes);
+        }
+    }
+    if (q->dx) {
+        float turned[32 * 32];
+        const float *weight = q->weight + channel * p->taps;
+        for (i = 0; i < p->taps; i++)
+            turned[i] = weight[p->taps - 1 - i];
+        for (i = 0; i < (size_t)v->in; i++)
+            back_window(q->dx + plane * p->x_pixels + i * (size_t)h->in,
+                        dy + (i + (size_t)v->before) * q->down[1] + (size_t)h->before, turned,
+                        wide[0], wide[1], (size_t)v->dilation * q->down[1], (size_t)h->dilation,
+                        (size_t)h->in);
+    }
+}
+
+static void onnx_back_depthwise_task(size_t task, void *user)
+{
+    const back_depthwise *q = (const back_depthwise *)user;
+    const size_t planes = q->p->images * q->p->groups;
+    size_t plane;
+    for (plane = task; plane < planes; plane += q->tasks)
+        onnx_back_depthwise_plane(q, plane, q->room + task * q->per_task);
+}
+
+/* Whether a convolution has planes of two dimensions, one for each group, and windows that read
+   less beyond the image than they are wide. */
+static int onnx_back_is_depthwise(const back_conv *p)
+{
+    int k;
+    if (p->dims != 2 || p->in != 1 || p->out != 1 || p->taps > 32 * 32)
+        return 0;
+    for (k = 0; k < 2; k++) {
+        const onnx_window *w = p->w + k;
+        if (w->before < 0 || w->after < 0 || w->before > (w->window - 1) * w->dilation)
+            return 0;
+    }
+    return 1;
+}
+
+/* Adds the gradients of weights of all images, in their order. */
+static void onnx_back_depthwise_sum(const back_conv *p, const float *each, float *dw)
+{
+    const size_t n = p->groups * p->taps;
+    size_t image, i;
+    for (i = 0; i < n; i++) {
+        double sum = 0;
+        for (image = 0; image < p->images; image++)
+            sum += (double)each[image * n + i];
+        dw[i] = (float)sum;
+    }
+}
+
+static int onnx_back_conv_depthwise(onnx_call *c, const back_conv *p, const float *x,
+                                    const float *weight, const float *dy, float *dx, float *dw)
+{
+    const size_t planes = p->images * p->groups;
+    float *each = dw ? (float *)onnx_room(c, planes * p->taps, sizeof *each) : NULL;
+    back_depthwise q;
+    int k, failed = dw && !each;
+    memset(&q, 0, sizeof q);
+    q.p = p;
+    q.x = x;
+    q.weight = weight;
+    q.dy = dy;
+    q.dx = dx;
+    q.dw = each;
+    for (k = 0; k < 2; k++) {
+        const onnx_window *w = p->w + k;
+        const size_t reach = (size_t)((w->window - 1) * w->dilation);
+        const size_t spread = (size_t)((w->out - 1) * w->stride + 1);
+        const size_t x_size = (size_t)(w->before + w->in + w->after);
+        q.reach[k] = reach;
+        if (k) {
+            q.columns[0] = x_size > spread + reach ? x_size : spread + reach;
+            q.columns[1] = spread;
+            q.down[0] = q.columns[0] + 2 * BACK_LANES;
+            q.down[1] = 2 * reach + (x_size > spread ? x_size : spread) + 2 * BACK_LANES;
+        } else {
+            q.rows[0] = x_size > spread + reach ? x_size : spread + reach;
+            q.rows[1] = 2 * reach + (x_size > spread ? x_size : spread);
+        }
+    }
+    q.tasks = planes < DEPTHWISE_TASKS ? planes : DEPTHWISE_TASKS;
+    q.per_task = q.rows[0] * q.down[0] + q.rows[1] * q.down[1] + 4 * BACK_LANES;
+    if (!failed)
+        q.room = (float *)onnx_room(c, q.tasks * q.per_task, sizeof *q.room);
+    if (q.room) {
+        onnx_parallel(c->run, onnx_back_depthwise_task, &q, q.tasks);
+        if (dw)
+            onnx_back_depthwise_sum(p, each, dw);
+    }
+    failed = !q.room;
+    onnx_room_free(q.room);
+    onnx_room_free(each);
+    return failed ? -1 : 0;
+}
+
+/* ---- [4] CONV ---- */
+
+/* The gradient of a bias: sums over images and pixels of dy (images, channels, pixels). */
+static int onnx_back_conv_bias(onnx_back_call *b)
+{
+    const onnx_tensor *dy = b->dy[0];
+    onnx_tensor *db;
+    size_t channels, pixels, image, k;
+    if (!onnx_back_wants(b, 2))
+        return 0;
+    db = onnx_back_make(b, 2);
+    if (!db)
+        return -1;
+    channels = (size_t)dy->dim[1];
+    pixels = channels ? dy->count / channels / (dy->dim[0] ? (size_t)dy->dim[0] : 1) : 0;
+    for (k = 0; k < channels; k++) {
+        double sum = 0;
+        for (image = 0; image < (size_t)dy->dim[0]; image++)
+            sum += onnx_row_sum(back_floats(dy) + (image * channels + k) * pixels, pixels);
+        back_floats(db)[k] = (float)sum;
+    }
+    return 0;
+}
+
+static int onnx_back_conv_run(onnx_back_call *b)
+{
+    const onnx_tensor *x = b->c.in[0], *weight = b->c.in[1], *dy = b->dy[0];
+    onnx_tensor *dx = NULL, *dw = NULL;
+    back_conv p;
+    if (!dy)
+        return 0;
+    memset(&p, 0, sizeof p);
+    p.dims = onnx_windows(&b->c, x, weight, p.w);
+    if (p.dims < 0)
+        return -1;
+    p.groups = (size_t)onnx_int(&b->c, "group", 1);
+    p.images = (size_t)x->dim[0];
+    p.in = (size_t)weight->dim[1];
+    p.out = (size_t)weight->dim[0] / p.groups;
+    p.pixels = onnx_windows_out(p.w, p.dims);
+    p.x_pixels = onnx_windows_in(p.w, p.dims);
+    p.taps = onnx_windows_size(p.w, p.dims);
+    if ((onnx_back_wants(b, 0) && !(dx = onnx_back_zeros(b, 0)))
+        || (onnx_back_wants(b, 1) && !(dw = onnx_back_zeros(b, 1))))
+        return -1;
+    if ((onnx_back_is_depthwise(&p) ? onnx_back_conv_depthwise : onnx_back_conv_products)(
+            &b->c, &p, back_floats(x), back_floats(weight), back_floats(dy),
+            dx ? back_floats(dx) : NULL, dw ? back_floats(dw) : NULL))
+        return -1;
+    return onnx_back_conv_bias(b);
+}
+
+/* ---- [5] TRANSPOSED ---- */
+
+/* The convolution of which this is the transposed one: from y to x. */
+static int onnx_back_transposed_shape(onnx_back_call *b, back_conv *p)
+{
+    const onnx_tensor *x = b->c.in[0], *weight = b->c.in[1], *dy = b->dy[0];
+    const int64_t *stride, *dilation, *pads;
+    const int lower = onnx_text_is(&b->c, "auto_pad", "SAME_LOWER", "NOTSET");
+    const int same = lower || onnx_text_is(&b->c, "auto_pad", "SAME_UPPER", "NOTSET");
+    int k, shaped;
+    memset(p, 0, sizeof *p);
+    p->dims = x->rank - 2;
+    if (onnx_window_list(&b->c, "strides", p->dims, 1, &stride)
+        || onnx_window_list(&b->c, "dilations", p->dims, 1, &dilation)
+        || onnx_window_list(&b->c, "pads", 2 * p->dims, -INT32_MAX, &pads))
+        return -1;
+    onnx_ints(&b->c, "output_shape", &shaped);
+    if (shaped || same)
+        return onnx_refuse_call(&b->c, "there is no gradient where a shape determines the padding");
+    p->groups = (size_t)onnx_int(&b->c, "group", 1);
+    p->images = (size_t)x->dim[0];
+    p->in = (size_t)weight->dim[1];
+    p->out = (size_t)weight->dim[0] / p->groups;
+    for (k = 0; k < p->dims; k++) {
+        onnx_window *w = p->w + k;
+        w->in = dy->dim[2 + k];
+        w->out = x->dim[2 + k];
+        w->window = weight->dim[2 + k];
+        w->stride = stride ? stride[k] : 1;
+        w->dilation = dilation ? dilation[k] : 1;
+        w->before = pads ? pads[k] : 0;
+        w->after = pads ? pads[p->dims + k] : 0;
+    }
+    p->pixels = onnx_windows_out(p->w, p->dims);
+    p->x_pixels = onnx_windows_in(p->w, p->dims);
+    p->taps = onnx_windows_size(p->w, p->dims);
+    return 0;
+}
+
+/* dx = W P and dW = x Pᵀ with the patches P of dy. */
+static int onnx_back_transposed(onnx_back_call *b)
+{
+    const float *x = back_floats(b->c.in[0]), *weight = back_floats(b->c.in[1]);
+    onnx_tensor *dx = NULL, *dw = NULL;
+    float *room;
+    size_t i, k;
+    back_conv p;
+    int failed = 0;
+    if (!b->dy[0])
+        return 0;
+    if (onnx_back_transposed_shape(b, &p))
+        return -1;
+    if ((onnx_back_wants(b, 0) && !(dx = onnx_back_zeros(b, 0)))
+        || (onnx_back_wants(b, 1) && !(dw = onnx_back_zeros(b, 1))))
+        return -1;
+    k = p.in * p.taps;
+    room = (float *)onnx_room(&b->c, k * p.pixels, sizeof *room);
+    if (!room)
+        return -1;
+    for (i = 0; i < p.images * p.groups && !failed; i++) {
+        const size_t group = i % p.groups;
+        const float *rows = x + i * p.out * p.pixels;
+        onnx_back_do_patches(b->c.run, &p, back_floats(b->dy[0]) + i * p.in * p.x_pixels, room, 0);
+        if (dx)
+            failed =
+                onnx_back_product(&b->c, p.out, p.pixels, k, back_floats(dx) + i * p.out * p.pixels,
+                                  onnx_back_matrix(weight + group * p.out * k, k, 1),
+                                  onnx_back_matrix(room, p.pixels, 1), 0);
+        if (dw && !failed)
+            failed = onnx_back_product(
+                &b->c, p.out, k, p.pixels, back_floats(dw) + group * p.out * k,
+                onnx_back_matrix(rows, p.pixels, 1), onnx_back_matrix(room, 1, p.pixels), 1);
+    }
+    onnx_room_free(room);
+    return failed ? -1 : onnx_back_conv_bias(b);
+}
+
+/* ---- [6] TABLE ---- */
+
+const onnx_back_rule onnx_back_conv_rules[] = {
+    { "Conv", onnx_back_conv_run, BACK_X | BACK_X1, NULL },
+    { "ConvTranspose", onnx_back_transposed, BACK_X | BACK_X1, NULL },
+    { "Gemm", onnx_back_gemm, BACK_X | BACK_X1, NULL },
+    { "MatMul", onnx_back_matmul, BACK_X | BACK_X1, NULL },
+    { NULL, NULL, 0, NULL },
+};

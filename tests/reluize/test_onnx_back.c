@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: MIT-0
+   test_onnx_back.c: the gradient of the evaluator (onnx_back.h). Each operator beside central
+   differences of the evaluator in double, once as it is, and once with an error of one percent in
+   one element, which must be found; a small network beside differences, with the same bits on
+   several threads; what ends the way; memory. test_onnx_back.sh compares with PyTorch. */
+#define LGELU_TRAINER
+#include "onnx_back.h"
+#include "tools/onnx_build.h"
+#include "tools/threads.h"
+#include <math.h>
+
+static char said[160];
+
+/* One operator, "DOMAIN.NAME" outside ai.onnx. An input is a shape of random numbers from -1 to 1,
+   after "+ " from 0.5 to 1.5, whose gradient is compared; or, without a gradient, "i SHAPE:
+   ELEMENTS" of int64, "b SHAPE: ELEMENTS" of bool, "f SHAPE: ELEMENTS" of float; an empty text is
+   left out. */
+typedef struct {
+    const char *op, *attributes;
+    int opset;
+    const char *in[6];
+    int outputs;  /* 0: one */
+    int in_float; /* 1: the evaluator computes it in float whatever the type, so that differences
+                     need larger steps; it is piecewise linear in each input */
+} row;
+
+static const row rows[] = {
+    { "Abs", "", 13, { "2,3" }, 0, 0 },
+    { "Add", "", 13, { "2,3,4", "3,1" }, 0, 0 },
+    { "Add", "", 13, { "3,1", "2,3,4" }, 0, 0 },
+    { "Sub", "", 13, { "2,3,4", "4" }, 0, 0 },
+    { "Sub", "", 13, { "1", "2,3,20" }, 0, 0 },
+    { "Mul", "", 13, { "2,3,4", "2,1,4" }, 0, 0 },
+    { "Mul", "", 13, { "1,3,5,7", "1,3,1,1" }, 0, 0 },
+    { "Mul", "", 13, { "2,5", "2,5" }, 0, 0 },
+    { "Div", "", 13, { "2,3", "+ 3" }, 0, 0 },
+    { "Pow", "", 13, { "+ 2,3", "+ 3" }, 0, 0 },
+    { "Min", "", 13, { "2,3", "2,3" }, 0, 0 },
+    { "Max", "", 13, { "2,3", "3" }, 0, 0 },
+    { "Max", "", 13, { "2,3" }, 0, 0 },
+    { "Sum", "", 13, { "2,3", "3", "2,1" }, 0, 0 },
+    { "PRelu", "", 13, { "2,3,4", "3,1" }, 0, 0 },
+    { "Relu", "", 13, { "40,3" }, 0, 0 },
+    { "LeakyRelu", "alpha=0.3", 13, { "40" }, 0, 0 },
+    { "Elu", "alpha=1.5", 13, { "40" }, 0, 0 },
+    { "Celu", "alpha=1.5", 13, { "40" }, 0, 0 },
+    { "Selu", "", 13, { "40" }, 0, 0 },
+    { "ThresholdedRelu", "alpha=0.2", 13, { "40" }, 0, 0 },
+    { "Sigmoid", "", 13, { "40" }, 0, 0 },
+    { "Tanh", "", 13, { "40" }, 0, 0 },
+    { "Exp", "", 13, { "40" }, 0, 0 },
+    { "Log", "", 13, { "+ 40" }, 0, 0 },
+    { "Sqrt", "", 13, { "+ 40" }, 0, 0 },
+    { "Reciprocal", "", 13, { "+ 40" }, 0, 0 },
+    { "Erf", "", 13, { "40" }, 0, 0 },
+    { "Softplus", "", 13, { "40" }, 0, 0 },
+    { "Softsign", "", 13, { "40" }, 0, 0 },
+    { "Sin", "", 13, { "40" }, 0, 0 },
+    { "Cos", "", 13, { "40" }, 0, 0 },
+    { "Neg", "", 13, { "40" }, 0, 0 },
+    { "Identity", "", 13, { "40" }, 0, 0 },
+    { "Dropout", "", 13, { "40" }, 0, 0 },
+    { "HardSigmoid", "alpha=0.8 beta=0.4", 13, { "40" }, 0, 0 },
+    { "HardSwish", "", 14, { "40" }, 0, 0 },
+    { "Gelu", "", 20, { "40" }, 0, 0 },
+    { "Gelu", "approximate:tanh", 20, { "40" }, 0, 0 },
+    { "Mish", "", 18, { "40" }, 0, 0 },
+    { "Swish", "alpha=1.3", 24, { "40" }, 0, 0 },
+    { "com.microsoft.Gelu", "", 17, { "40" }, 0, 0 },
+    { "com.microsoft.QuickGelu", "", 17, { "40" }, 0, 0 },
+    { "Clip", "", 13, { "40", "t : -0.5", "t : 0.3" }, 0, 0 },
+    { "Clip", "min=-0.5 max=0.5", 6, { "40" }, 0, 0 },
+    /* products */
+    { "MatMul", "", 13, { "3,4", "4,5" }, 0, 0 },
+    { "MatMul", "", 13, { "2,3,4", "4,5" }, 0, 0 },
+    { "MatMul", "", 13, { "2,1,3,4", "3,4,5" }, 0, 0 },
+    { "MatMul", "", 13, { "4", "2,4,5" }, 0, 0 },
+    { "MatMul", "", 13, { "2,3,4", "4" }, 0, 0 },
+    { "Gemm", "", 13, { "3,4", "4,5", "5" }, 0, 0 },
+    { "Gemm", "transA=1 alpha=0.5 beta=2.0", 13, { "4,3", "4,5", "3,1" }, 0, 0 },
+    { "Gemm", "transB=1 alpha=0.5", 13, { "3,4", "5,4" }, 0, 0 },
+    { "Gemm", "transA=1 transB=1", 13, { "4,3", "5,4", "3,5" }, 0, 0 },
+    /* convolutions: dense, groups, pointwise, depthwise with strides, dilations and pads */
+    { "Conv", "pads=1,1,1,1", 13, { "2,3,5,6", "4,3,3,3", "4" }, 0, 0 },
+    { "Conv", "strides=2,1 pads=0,1,1,2 dilations=1,2", 13, { "1,2,6,7", "2,2,2,3" }, 0, 0 },
+    { "Conv", "group=2 auto_pad:SAME_UPPER strides=2,2", 13, { "2,4,5,5", "4,2,3,3", "4" }, 0, 0 },
+    { "Conv", "", 13, { "2,3,4,5", "6,3,1,1", "6" }, 0, 0 },
+    { "Conv", "strides=2,2", 13, { "2,3,4,5", "6,3,1,1", "6" }, 0, 0 },
+    { "Conv", "group=3 pads=1,1,1,1", 13, { "2,3,6,19", "3,1,3,3", "3" }, 0, 0 },
+    { "Conv", "group=3 pads=1,1,1,1 strides=2,2", 13, { "2,3,6,7", "3,1,3,3", "3" }, 0, 0 },
+    { "Conv",
+      "group=2 pads=2,1,3,0 strides=1,2 dilations=2,1",
+      13,
+      { "1,2,8,7", "2,1,3,2" },
+      0,
+      0 },
+    { "Conv", "group=2 pads=2,2,2,2", 13, { "1,2,6,7", "2,1,5,5", "2" }, 0, 0 },
+    { "Conv", "group=2 pads=1,1,1,1", 13, { "1,2,4,4", "4,1,3,3", "4" }, 0, 0 },
+    { "Conv", "pads=2,1 strides=2", 13, { "2,3,9", "4,3,4", "4" }, 0, 0 },
+    { "Conv", "pads=1,0,1,1,0,1", 13, { "1,2,3,4,3", "2,2,3,2,2" }, 0, 0 },
+    { "ConvTranspose",
+      "strides=2,2 pads=1,0,0,1 output_padding=1,0",
+      13,
+      { "2,3,3,4", "3,2,3,2", "2" },
+      0,
+      1 },
+    { "ConvTranspose", "group=2 dilations=2,1", 13, { "1,4,3,4", "4,1,2,3", "2" }, 0, 1 },
+    { "ConvTranspose", "strides=3", 13, { "1,2,4", "2,3,2" }, 0, 1 },
+    /* pooling and normalisation */
+    { "MaxPool", "kernel_shape=3,3 pads=1,1,1,1 strides=2,2", 13, { "1,2,5,6" }, 0, 1 },
+    { "MaxPool", "kernel_shape=5,5 pads=2,2,2,2", 13, { "1,2,5,6" }, 0, 1 },
+    { "AveragePool", "kernel_shape=3,2 pads=1,0,1,1 strides=2,1", 13, { "1,2,5,6" }, 0, 1 },
+    { "AveragePool", "kernel_shape=3,3 pads=1,1,1,1 count_include_pad=1", 13, { "1,2,5,6" }, 0, 1 },
+    { "GlobalAveragePool", "", 13, { "2,3,4,5" }, 0, 1 },
+    { "GlobalMaxPool", "", 13, { "2,3,4,5" }, 0, 1 },
+    { "BatchNormalization",
+      "epsilon=0.1",
+      13,
+      { "2,3,4", "3", "3", "f 3: 0.1 -0.2 0.3", "f 3: 1 2 0.5" },
+      0,
+      1 },
+    { "InstanceNormalization", "", 13, { "2,3,8", "3", "3" }, 0, 0 },
+    { "LayerNormalization", "", 17, { "2,3,8", "8", "8" }, 0, 0 },
+    { "LayerNormalization", "axis=1", 17, { "2,3,4", "3,4" }, 0, 0 },
+    { "RMSNormalization", "", 23, { "2,3,8", "8" }, 0, 0 },
+    { "SimplifiedLayerNormalization", "", 17, { "2,3,8", "8" }, 0, 0 },
+    { "Softmax", "", 13, { "2,3,4" }, 0, 0 },
+    { "Softmax", "axis=1", 13, { "2,3,4" }, 0, 0 },
+    { "Softmax", "axis=1", 11, { "2,3,4" }, 0, 0 },
+    { "LogSoftmax", "axis=0", 13, { "3,4" }, 0, 0 },
+    /* reductions */
+    { "ReduceSum", "", 13, { "2,3,4", "i 1: 1" }, 0, 0 },
+    { "ReduceSum", "axes=0,2 keepdims=0", 11, { "2,3,4" }, 0, 0 },
+    { "ReduceMean", "axes=-1,-2", 13, { "2,3,4" }, 0, 0 },
+    { "ReduceMean", "", 13, { "2,3,4" }, 0, 0 },
+    { "ReduceMax", "axes=1", 13, { "2,3,4" }, 0, 0 },
+    { "ReduceMin", "axes=1 keepdims=0", 13, { "2,3,4" }, 0, 0 },
+    { "ReduceL1", "axes=1", 13, { "2,3,4" }, 0, 0 },
+    { "ReduceL2", "axes=1", 13, { "2,3,4" }, 0, 0 },
+    { "ReduceSumSquare", "axes=1", 13, { "2,3,4" }, 0, 0 },
+    { "ReduceLogSumExp", "axes=2", 13, { "2,3,4" }, 0, 0 },
+    /* moving elements */
+    { "Concat", "axis=1", 13, { "2,1,3", "2,2,3", "2,3,3" }, 0, 0 },
+    { "DepthToSpace", "blocksize=2", 13, { "1,8,2,3" }, 0, 0 },
+    { "SpaceToDepth", "blocksize=2", 13, { "1,2,4,6" }, 0, 0 },
+    { "Expand", "", 13, { "3,1", "i 3: 2 3 4" }, 0, 0 },
+    { "Flatten", "axis=2", 13, { "2,3,4" }, 0, 0 },
+    { "Gather", "axis=1", 13, { "2,5,3", "i 2,2: 0 4 4 1" }, 0, 0 },
+    { "GatherElements", "axis=1", 13, { "2,3", "i 2,2: 0 2 2 2" }, 0, 0 },
+    { "GatherND", "", 13, { "2,3,2", "i 2,2: 0 2 1 1" }, 0, 0 },
+    { "Pad", "", 13, { "2,3", "i 4: 1 0 0 2" }, 0, 0 },
+    { "Pad", "mode:reflect", 13, { "3,4", "i 4: 1 2 1 0" }, 0, 0 },
+    { "Pad", "", 13, { "2,3", "i 4: 0 1 -1 0", "t : 0.5" }, 0, 0 },
+    { "Reshape", "", 13, { "2,6", "i 3: 3 -1 2" }, 0, 0 },
+    { "Squeeze", "", 13, { "1,2,3", "i 1: 0" }, 0, 0 },
+    { "Unsqueeze", "", 13, { "2,3", "i 2: 0 3" }, 0, 0 },
+    { "Slice", "", 13, { "4,6", "i 2: 0 5", "i 2: 4 0", "i 2: 0 1", "i 2: 2 -2" }, 0, 0 },
+    { "Split", "axis=1", 13, { "2,6", "i 3: 1 2 3" }, 3, 0 },
+    { "Tile", "", 13, { "2,3", "i 2: 2 2" }, 0, 0 },
+    { "Transpose", "perm=2,0,1", 13, { "2,3,4" }, 0, 0 },
+    { "Transpose", "", 13, { "2,3,4" }, 0, 0 },
+    { "Trilu", "", 14, { "4,4" }, 0, 0 },
+    { "Where", "", 16, { "b 2,1: 1 0", "2,3", "3" }, 0, 0 },
+    { "ScatterND", "", 16, { "4,2", "i 2,1: 3 1", "2,2" }, 0, 0 },
+    { "ScatterElements", "axis=1", 16, { "2,3", "i 2,1: 2 0", "2,1" }, 0, 0 },
+    /* resizing: nearest and linear, by factors and to sizes */
+    { "Resize",
+      "mode:nearest coordinate_transformation_mode:asymmetric nearest_mode:floor",
+      13,
+      { "1,2,3,4", "", "f 4: 1 1 2 2" },
+      0,
+      0 },
+    { "Resize", "mode:linear", 13, { "1,2,3,4", "", "f 4: 1 1 2 1.5" }, 0, 1 },
+    { "Resize",
+      "mode:linear coordinate_transformation_mode:align_corners",
+      13,
+      { "1,2,3,4", "", "", "i 4: 1 2 5 7" },
+      0,
+      1 },
+    { "Resize", "mode:cubic", 13, { "1,2,4,4", "", "f 4: 1 1 2 0.5" }, 0, 1 },
+    { "Resize", "mode:linear axes=2,3", 18, { "1,2,3,4", "", "f 2: 2 2" }, 0, 1 },
+    { "Upsample", "mode:nearest", 9, { "1,2,3,4", "f 4: 1 1 2 3" }, 0, 0 },
+};
+
+/* ---- inputs ---- */
+
+enum { MOST_IN = 6, MOST_ELEMENTS = 1024, MOST_OUT = 3 };
+
+typedef struct {
+    int there, type, differs; /* differs: its gradient is compared */
+    int rank;
+    int64_t dim[ONNX_MOST_RANK];
+    size_t count;
+    double x[MOST_ELEMENTS];
+} sample;
+
+static uint64_t state;
+
+/* A number from 0 to 1. */
+static double draw(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 40) / 16777216.0;
+}
+
+/* Reads an input. `real` is the type of what has the operator's type. */
+static sample sample_of(const char *text, int real)
+{
+    sample s;
+    const char *elements = strchr(text, ':');
+    char letter = 0, word[64];
+    memset(&s, 0, sizeof s);
+    s.there = *text != 0;
+    if (*text == '+' || (*text >= 'a' && *text <= 'z'))
+        letter = *text++;
+    s.differs = s.there && !elements;
+    s.type = letter == 'i' ? ONNX_I64 : letter == 'b' ? ONNX_BOOL : letter == 'f' ? ONNX_F32 : real;
+    s.count = 1;
+    while (text + strspn(text, " ") != elements && build_word(&text, word, " ,:")) {
+        s.dim[s.rank] = atol(word);
+        s.count *= (size_t)s.dim[s.rank++];
+    }
+    for (size_t i = 0; i < s.count; i++) {
+        if (elements && build_word(&elements, word, " :"))
+            s.x[i] = strtod(word, NULL);
+        else
+            s.x[i] = (double)(float)(letter == '+' ? 0.5 + draw() : 2 * draw() - 1);
+    }
+    return s;
+}
+
+static onnx_tensor *tensor_of(onnx_run *r, const sample *s)
+{
+    onnx_tensor *x = onnx_tensor_make(r, s->type, s->rank, s->dim);
+    for (size_t i = 0; x && i < s->count; i++)
+        onnx_tensor_set_real(x, i, s->x[i]);
+    return x;
+}
+
+/* ---- one operator ---- */
+
+typedef struct {
+    memory_file file;
+    onnx_graph *graph;
+    onnx_run *run;
+} model;
+
+/* A graph of one node, whose inputs are those of the graph. Their types are those of the samples;
+   statistics of BatchNormalization and the like have the operator's type. */
+static model model_of(const row *r, const sample *in, int real, const lgelu_threads *threads)
+{
+    static const char *const name[] = { "a", "b", "c", "d", "e", "f" };
+    static const char *const out[] = { "y", "y z", "y z u", "y z u" };
+    memory_file graph = { NULL, 0, 0 }, node;
+    const char *op = strrchr(r->op, '.');
+    onnx_run_options o;
+    char names[64] = "";
+    model m;
+    int k, last = MOST_IN - 1;
+    memset(&o, 0, sizeof o);
+    o.threads = threads;
+    while (!in[last].there)
+        last--;
+    for (k = 0; k <= last; k++) {
+        strcat(names, in[k].there ? name[k] : "-");
+        strcat(names, " ");
+        if (in[k].there)
+            build_value(&graph, BUILD_INPUT, name[k], in[k].type, in[k].rank, in[k].dim);
+    }
+    node = build_node_alone(op ? op + 1 : r->op, names, r->outputs ? out[r->outputs - 1] : "y",
+                            r->attributes);
+    if (op)
+        build_text(&node, 7, "com.microsoft");
+    build_message(&graph, BUILD_NODE, &node);
+    build_value(&graph, BUILD_OUTPUT, "y", real, -1, NULL);
+    m.file = build_model(&graph, 8, r->opset);
+    m.graph = onnx_graph_open(m.file.data, m.file.size, NULL, NULL, said);
+    m.run = m.graph ? onnx_run_begin(m.graph, &o, said) : NULL;
+    return m;
+}
+
+static void model_end(model *m)
+{
+    if (m->run)
+        onnx_run_end(m->run);
+    onnx_graph_close(m->graph);
+    free(m->file.data);
+}
+
+/* Σ weight·y of all outputs, in double. NaN: an error. */
+static double value_of(const row *r, const model *m, const sample *in)
+{
+    static const char *const out[] = { "y", "z", "u" };
+    double sum = 0;
+    int k, outputs = r->outputs ? r->outputs : 1;
+    for (k = 0; k < outputs; k++)
+        m->run->keep[onnx_graph_find(m->graph, out[k])] = 1;
+    for (k = 0; k < MOST_IN; k++) {
+        const char name[2] = { (char)('a' + k), 0 };
+        if (in[k].there)
+            onnx_run_set(m->run, onnx_graph_find(m->graph, name), tensor_of(m->run, in + k));
+    }
+    if (onnx_run_all(m->run)) {
+        memcpy(said, m->run->message, sizeof said);
+        return NAN;
+    }
+    for (k = 0; k < outputs; k++) {
+        const onnx_tensor *y = onnx_run_get(m->run, onnx_graph_find(m->graph, out[k]));
+        for (size_t i = 0; i < y->count; i++)
+            sum += onnx_tensor_real(y, i) * cos(1.0 + 0.7 * (double)i + k);
+    }
+    onnx_run_clear(m->run);
+    return sum;
+}
+
+/* The central difference of element i of input k. */
+static double difference_of(const row *r, const model *m, sample *in, int k, size_t i)
+{
+    const double step = r->in_float ? 2e-3 : 1e-5, x = in[k].x[i];
+    double above, below;
+    in[k].x[i] = x + step;
+    above = value_of(r, m, in);
+    in[k].x[i] = x - step;
+    below = value_of(r, m, in);
+    in[k].x[i] = x;
+    return (above - below) / (2 * step);
+}
+
+/* The gradients that onnx_back computes. Returns 0, or -1 with a line in said. */
+static int gradients_of(const row *r, const sample *in, float gradient[][MOST_ELEMENTS])
+{
+    static const char *const out[] = { "y", "z", "u" };
+    model m = model_of(r, in, ONNX_F32, NULL);
+    int to[MOST_IN], from[MOST_OUT], tos = 0, froms = r->outputs ? r->outputs : 1, k, failed = 0;
+    onnx_back *b;
+    for (k = 0; k < MOST_IN && m.run; k++) {
+        const char name[2] = { (char)('a' + k), 0 };
+        if (in[k].there)
+            onnx_run_set(m.run, onnx_graph_find(m.graph, name), tensor_of(m.run, in + k));
+        if (in[k].differs)
+            to[tos++] = onnx_graph_find(m.graph, name);
+    }
+    for (k = 0; k < froms && m.run; k++)
+        from[k] = onnx_graph_find(m.graph, out[k]);
+    b = m.run ? onnx_back_begin(m.run, from, froms, to, tos, said) : NULL;
+    if (b && onnx_back_ended(b, 0) >= 0)
+        failed = snprintf(said, sizeof said, "%s has no rule", r->op);
+    if (b && !failed)
+        failed = onnx_back_forward(b);
+    for (k = 0; k < froms && b && !failed; k++) {
+        const onnx_tensor *y = onnx_run_get(m.run, from[k]);
+        onnx_tensor *dy = onnx_tensor_make(m.run, ONNX_F32, y->rank, y->dim);
+        for (size_t i = 0; i < y->count; i++)
+            ((float *)dy->data)[i] = (float)cos(1.0 + 0.7 * (double)i + k);
+        failed = onnx_back_add(b, from[k], dy);
+    }
+    failed = !b || failed || onnx_back_all(b);
+    for (k = 0, tos = 0; k < MOST_IN && !failed; k++) {
+        const onnx_tensor *dx = in[k].differs ? onnx_back_get(b, to[tos++]) : NULL;
+        if (dx && dx->count == in[k].count)
+            memcpy(gradient[k], dx->data, dx->count * sizeof(float));
+        else
+            failed = in[k].differs;
+    }
+    if (failed && m.run && m.run->message[0])
+        memcpy(said, m.run->message, sizeof said);
+    onnx_back_end(b);
+    model_end(&m);
+    return failed ? -1 : 0;
+}
+
+/* Returns whether gradients agree: to 1/5000 of the largest one of an input. */
+static int agrees(const double *difference, const float *gradient, size_t n)
+{
+    double largest = 0, off = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(difference[i]));
+        off = fmax(off, fabs(difference[i] - (double)gradient[i]));
+        if (!(fabs(difference[i] - (double)gradient[i]) < 1e30))
+            return 0;
+    }
+    return largest > 1e-3 && off <= 2e-4 * largest;
+}
+
+/* Changes the largest gradient by one percent. */
+static void plant(float *gradient, size_t n)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < n; i++) {
+        if (fabsf(gradient[i]) > fabsf(gradient[most]))
+            most = i;
+    }
+    gradient[most] *= 1.01f;
+}
+
+static void check_row(const row *r)
+{
+    static sample in[MOST_IN], exact[MOST_IN];
+    static float gradient[MOST_IN][MOST_ELEMENTS];
+    static double difference[MOST_ELEMENTS];
+    model m;
+    char name[160];
+    int k, right = 1, found = 1;
+    said[0] = 0;
+    state = 5;
+    for (k = 0; k < MOST_IN; k++)
+        in[k] = sample_of(r->in[k] ? r->in[k] : "", ONNX_F32);
+    for (k = 0; k < MOST_IN; k++) {
+        exact[k] = in[k];
+        if (exact[k].there && (exact[k].differs || *r->in[k] == 't' || !strncmp(r->op, "Batch", 5)))
+            exact[k].type = ONNX_F64;
+    }
+    m = model_of(r, exact, ONNX_F64, NULL);
+    right = m.run && !gradients_of(r, in, gradient);
+    for (k = 0; k < MOST_IN && right; k++) {
+        if (!in[k].differs)
+            continue;
+        for (size_t i = 0; i < in[k].count; i++)
+            difference[i] = difference_of(r, &m, exact, k, i);
+        right = agrees(difference, gradient[k], in[k].count);
+        plant(gradient[k], in[k].count);
+        found &= !agrees(difference, gradient[k], in[k].count);
+    }
+    model_end(&m);
+    snprintf(name, sizeof name, "%s %s (opset %d)", r->op, r->attributes, r->opset);
+    if (check(right, name, "no central differences: %s", said))
+        check(found, strcat(name, ", an error"), "an error of one percent was not found");
+}
+
+/* ---- a network ---- */
+
+static const char *const weights[] = { "w1", "b1", "w2", "w3" };
+
+enum { WEIGHTS = 4 };
+
+static void add_weight(memory_file *graph, const char *name, int real, int rank, const int64_t *dim)
+{
+    double x[MOST_ELEMENTS];
+    float y[MOST_ELEMENTS];
+    size_t n = 1;
+    for (int k = 0; k < rank; k++)
+        n *= (size_t)dim[k];
+    for (size_t i = 0; i < n; i++) {
+        y[i] = (float)(draw() - 0.5);
+        x[i] = (double)y[i];
+    }
+    if (real == ONNX_F64)
+        build_initializer(graph, name, real, rank, dim, x, n * sizeof *x);
+    else
+        build_initializer(graph, name, real, rank, dim, y, n * sizeof *y);
+}
+
+/* What detectors have, in small: SiLU, a depthwise convolution, resizing, a skip. `op` is
+   the last operator. */
+static model network_of(int real, const char *op, const onnx_run_options *o)
+{
+    static const int64_t w1[] = { 4, 3, 3, 3 }, w2[] = { 4, 1, 3, 3 }, w3[] = { 5, 8, 1, 1 };
+    static const int64_t x[] = { 2, 3, 8, 8 }, four = 4;
+    static const float scales[] = { 1, 1, 2, 2 };
+    memory_file graph = { NULL, 0, 0 };
+    model m;
+    state = 7;
+    build_value(&graph, BUILD_INPUT, "x", real, 4, x);
+    add_weight(&graph, "w1", real, 4, w1);
+    add_weight(&graph, "b1", real, 1, w1);
+    add_weight(&graph, "w2", real, 4, w2);
+    add_weight(&graph, "w3", real, 4, w3);
+    build_initializer(&graph, "scales", ONNX_F32, 1, &four, scales, sizeof scales);
+    build_node(&graph, "Conv", "x w1 b1", "c1", "pads=1,1,1,1");
+    build_node(&graph, "Sigmoid", "c1", "s1", "");
+    build_node(&graph, "Mul", "c1 s1", "m1", "");
+    build_node(&graph, "Identity", "w2", "w2_read", "");
+    build_node(&graph, "Conv", "m1 w2_read", "c2", "pads=1,1,1,1 group=4 strides=2,2");
+    build_node(&graph, "LeakyRelu", "c2", "r2", "");
+    build_node(&graph, "Resize", "r2 - scales", "u2", "mode:nearest");
+    build_node(&graph, "Concat", "m1 u2", "both", "axis=1");
+    build_node(&graph, "Conv", "both w3", "c3", "");
+    build_node(&graph, op, "c3", "y", "axis=1");
+    build_value(&graph, BUILD_OUTPUT, "y", real, -1, NULL);
+    m.file = build_model(&graph, 8, 13);
+    m.graph = onnx_graph_open(m.file.data, m.file.size, NULL, NULL, said);
+    m.run = m.graph ? onnx_run_begin(m.graph, o, said) : NULL;
+    return m;
+}
+
+static sample image_of(int real)
+{
+    sample s = sample_of("2,3,8,8", real);
+    for (size_t i = 0; i < s.count; i++)
+        s.x[i] = (double)(float)sin(0.3 * (double)(i * i % 97));
+    return s;
+}
+
+static int value_named(const model *m, const char *name) { return onnx_graph_find(m->graph, name); }
+
+/* Σ weight·y, as value_of. */
+static double network_value(const model *m)
+{
+    const sample x = image_of(ONNX_F64);
+    const onnx_tensor *y;
+    double sum = 0;
+    onnx_run_set(m->run, value_named(m, "x"), tensor_of(m->run, &x));
+    if (onnx_run_all(m->run))
+        return NAN;
+    y = onnx_run_get(m->run, value_named(m, "y"));
+    for (size_t i = 0; i < y->count; i++)
+        sum += onnx_tensor_real(y, i) * cos(1.0 + 0.7 * (double)i);
+    onnx_run_clear(m->run);
+    return sum;
+}
+
+/* One way there and back. Returns 0 or -1. */
+static int network_step(const model *m, onnx_back *b)
+{
+    const sample x = image_of(ONNX_F32);
+    const int y = value_named(m, "y");
+    onnx_tensor *dy;
+    onnx_run_set(m->run, value_named(m, "x"), tensor_of(m->run, &x));
+    if (onnx_back_forward(b))
+        return -1;
+    dy = onnx_tensor_make(m->run, ONNX_F32, 4, onnx_run_get(m->run, y)->dim);
+    for (size_t i = 0; dy && i < dy->count; i++)
+        ((float *)dy->data)[i] = (float)cos(1.0 + 0.7 * (double)i);
+    return onnx_back_add(b, y, dy) || onnx_back_all(b) ? -1 : 0;
+}
+
+static onnx_back *network_back(const model *m)
+{
+    int to[WEIGHTS], from = value_named(m, "y");
+    for (int k = 0; k < WEIGHTS; k++)
+        to[k] = value_named(m, weights[k]);
+    return onnx_back_begin(m->run, &from, 1, to, WEIGHTS, said);
+}
+
+static void check_network(void)
+{
+    onnx_run_options o;
+    static double difference[MOST_ELEMENTS];
+    model m, exact;
+    onnx_back *b;
+    int right = 1;
+    memset(&o, 0, sizeof o);
+    m = network_of(ONNX_F32, "Softmax", &o);
+    exact = network_of(ONNX_F64, "Softmax", &o);
+    b = network_back(&m);
+    right = b && !network_step(&m, b);
+    for (int k = 0; k < WEIGHTS && right; k++) {
+        const onnx_tensor *dw = onnx_back_get(b, value_named(&m, weights[k]));
+        /* What depends on a weight is not computed again by onnx_run_all, so the file is. */
+        double *w = (double *)exact.run->constant[value_named(&exact, weights[k])]->data;
+        if (!strcmp(weights[k], "w2"))
+            w = (double *)exact.run->constant[value_named(&exact, "w2_read")]->data;
+        for (size_t i = 0; i < dw->count; i++) {
+            const double before = w[i];
+            w[i] = before + 1e-5;
+            difference[i] = network_value(&exact);
+            w[i] = before - 1e-5;
+            difference[i] = (difference[i] - network_value(&exact)) / 2e-5;
+            w[i] = before;
+        }
+        right = agrees(difference, (const float *)dw->data, dw->count);
+    }
+    check(right, "a network's gradients are central differences", "%s", said);
+    /* gradients are added up */
+    if (right) {
+        const float before = *(float *)onnx_back_get(b, value_named(&m, "b1"))->data;
+        network_step(&m, b);
+        check(*(float *)onnx_back_get(b, value_named(&m, "b1"))->data == 2 * before,
+              "gradients are added up", "they are not");
+        onnx_back_clear(b);
+        check(!onnx_back_get(b, value_named(&m, "b1")), "gradients are forgotten", "they are not");
+    }
+    onnx_back_end(b);
+    model_end(&m);
+    model_end(&exact);
+}
+
+/* The gradients of all weights in one array. */
+static size_t all_gradients(const model *m, const onnx_back *b, float *to)
+{
+    size_t n = 0;
+    for (int k = 0; k < WEIGHTS; k++) {
+        const onnx_tensor *dw = onnx_back_get(b, value_named(m, weights[k]));
+        memcpy(to + n, dw->data, dw->count * sizeof *to);
+        n += dw->count;
+    }
+    return n;
+}
+
+static void check_threads(void)
+{
+    static float first[MOST_ELEMENTS], other[MOST_ELEMENTS];
+    int threads[] = { 1, 2, 7 }, same = 1;
+    size_t n = 0;
+    for (int k = 0; k < 3; k++) {
+        lgelu_threads t = { run_threads, threads + k };
+        onnx_run_options o;
+        model m;
+        onnx_back *b;
+        memset(&o, 0, sizeof o);
+        o.threads = &t;
+        m = network_of(ONNX_F32, "Softmax", &o);
+        b = network_back(&m);
+        same &= b && !network_step(&m, b);
+        if (same)
+            n = all_gradients(&m, b, k ? other : first);
+        same &= !k || !memcmp(first, other, n * sizeof *first);
+        onnx_back_end(b);
+        model_end(&m);
+    }
+    check(same && n > 100, "the same bits on any number of threads", "they differ");
+}
+
+/* Weights that are changed in place count in the next run, also through what depends on them. */
+static void check_change(void)
+{
+    onnx_run_options o;
+    static float first[MOST_ELEMENTS], other[MOST_ELEMENTS];
+    model m;
+    onnx_back *b;
+    size_t n = 0;
+    memset(&o, 0, sizeof o);
+    m = network_of(ONNX_F32, "Softmax", &o);
+    b = network_back(&m);
+    if (b && !network_step(&m, b))
+        n = all_gradients(&m, b, first);
+    if (n) {
+        onnx_back_clear(b);
+        onnx_back_constant(b, value_named(&m, "w2"))[0] += 0.5f;
+        network_step(&m, b);
+        all_gradients(&m, b, other);
+    }
+    check(n && memcmp(first, other, n * sizeof *first), "a changed weight counts", "it does not");
+    onnx_back_end(b);
+    model_end(&m);
+}
+
+/* An operator without a rule ends the way, and a limit of memory that is too small the run. */
+static void check_ends(void)
+{
+    onnx_run_options o;
+    model m;
+    onnx_back *b;
+    memset(&o, 0, sizeof o);
+    m = network_of(ONNX_F32, "Hardmax", &o);
+    b = network_back(&m);
+    check(b && onnx_back_ended(b, 0) == m.graph->top.nodes - 1 && onnx_back_ended(b, 1) < 0
+              && !onnx_back_reaches(b, value_named(&m, "c3")),
+          "an operator without a rule ends the way", "%s", said);
+    onnx_back_end(b);
+    model_end(&m);
+    o.memory = 60000;
+    m = network_of(ONNX_F32, "Softmax", &o);
+    b = m.run ? network_back(&m) : NULL;
+    check(b && network_step(&m, b) && strstr(m.run->message, "exceeds the limit of 60000"),
+          "a limit of memory", "%s", m.run ? m.run->message : said);
+    onnx_back_end(b);
+    model_end(&m);
+}
+
+int main(void)
+{
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        check_row(rows + k);
+    check_network();
+    check_threads();
+    check_change();
+    check_ends();
+    return check_end();
+}
