@@ -1993,6 +1993,21 @@ static void onnx_append_elements(onnx_bytes *b, const void *data, size_t count, 
     }
 }
 
+/* Appends elements of so many bits, which are bytes in memory, several in a byte, the first one in
+   its lowest bits. */
+static void onnx_append_packed(onnx_bytes *b, const uint8_t *element, size_t count, size_t bits)
+{
+    const size_t each = 8 / bits;
+    size_t i;
+    for (i = 0; i < count; i += each) {
+        unsigned char byte = 0;
+        size_t k;
+        for (k = 0; k < each && i + k < count; k++)
+            byte |= (unsigned char)((element[i + k] & ((1u << bits) - 1)) << (k * bits));
+        onnx_append(b, &byte, 1);
+    }
+}
+
 /* ---- [13] EDITS ---- */
 
 /* The kinds of changes, in the order in which they are sorted. */
@@ -2003,10 +2018,11 @@ enum {
     ONNX_NEW_OUTPUT,
     ONNX_INSERT, /* before node number `place` */
     ONNX_REMOVE,
-    ONNX_ADD,       /* an initializer: a whole field of the GraphProto */
-    ONNX_ADD_INPUT, /* its input, in files that require one */
-    ONNX_DROP,      /* initializer number `place` */
-    ONNX_DROP_INPUT /* the input that is value number `place` */
+    ONNX_ADD,        /* an initializer: a whole field of the GraphProto */
+    ONNX_ADD_INPUT,  /* its input, in files that require one */
+    ONNX_DROP,       /* initializer number `place` */
+    ONNX_DROP_INPUT, /* the input that is value number `place` */
+    ONNX_NEW_OPSET   /* `place` */
 };
 
 /* Inputs that a node may receive beyond those that it has. */
@@ -2163,7 +2179,10 @@ int onnx_edit_add(onnx_edit *e, const onnx_new_constant *c)
         onnx_append_number(&tensor, 1, (uint64_t)c->dim[d]);
     onnx_append_number(&tensor, 2, (uint64_t)c->type);
     onnx_append_text(&tensor, 8, c->name);
-    onnx_append_elements(&raw, c->data, count, bytes);
+    if (onnx_types[c->type].bits)
+        onnx_append_packed(&raw, (const uint8_t *)c->data, count, onnx_types[c->type].bits);
+    else
+        onnx_append_elements(&raw, c->data, count, bytes);
     onnx_append_message(&tensor, 9, &raw);
     onnx_append_message(&field, 5, &tensor);
     if (onnx_change_by(e, ONNX_ADD, 0, 0, &field))
@@ -2179,6 +2198,11 @@ int onnx_edit_drop(onnx_edit *e, int value)
     if (g->value[value].is_input && onnx_change_by(e, ONNX_DROP_INPUT, value, 0, NULL))
         return -1;
     return onnx_change_by(e, ONNX_DROP, g->value[value].constant - g->top.first_constant, 0, NULL);
+}
+
+int onnx_edit_opset(onnx_edit *e, int opset)
+{
+    return opset < 1 ? -1 : onnx_change_by(e, ONNX_NEW_OPSET, 0, opset, NULL);
 }
 
 /* Gives an input or an output of a node another name. Returns 0 or -1. */
@@ -2696,16 +2720,57 @@ static void onnx_emit_graph(onnx_sink *s, deploy_span proto, int place)
     onnx_emit_changes(s, ONNX_ADD_INPUT, 0);
 }
 
+/* Writes a number as a field of kind 0. */
+static void onnx_emit_number(onnx_sink *s, int field, uint64_t x)
+{
+    unsigned char code[20];
+    size_t n = deploy_varint(code, (uint64_t)field << 3);
+    n += deploy_varint(code + n, x);
+    onnx_emit(s, code, n);
+}
+
+/* Writes an OperatorSetIdProto of ai.onnx with another version, `opset`. */
+static void onnx_emit_opset(onnx_sink *s, deploy_span proto, int opset)
+{
+    onnx_fields r = onnx_fields_of(proto);
+    const unsigned char *done = proto.p;
+    while (onnx_next(&r)) {
+        if (onnx_field_is(&r, 2, 0))
+            onnx_emit_before(s, &r, &done);
+    }
+    onnx_emit(s, done, (size_t)(proto.p + proto.n - done));
+    onnx_emit_number(s, 2, (uint64_t)opset);
+}
+
+/* Returns the opset that the file is to declare; 0: as before. */
+static int onnx_new_opset(const onnx_sink *s)
+{
+    size_t k;
+    int opset = 0;
+    for (k = 0; k < s->e->changes; k++) {
+        if (s->e->change[k].kind == ONNX_NEW_OPSET)
+            opset = s->e->change[k].k;
+    }
+    return opset;
+}
+
 /* Writes a ModelProto. */
 static void onnx_emit_model(onnx_sink *s)
 {
     const deploy_span file = s->e->g->file;
+    const int opset = onnx_new_opset(s);
     onnx_fields r = onnx_fields_of(file);
     const unsigned char *done = file.p;
     while (onnx_next(&r)) {
         if (onnx_field_is(&r, 7, 2)) {
             onnx_emit_before(s, &r, &done);
             onnx_emit_changed(s, &r, onnx_emit_graph, 0);
+        } else if (opset && onnx_field_is(&r, 8, 2) && !onnx_domain(onnx_text_of(r.in, 1)).n) {
+            onnx_emit_before(s, &r, &done);
+            onnx_emit_changed(s, &r, onnx_emit_opset, opset);
+        } else if (opset >= 21 && onnx_field_is(&r, 1, 0) && r.x < 10) {
+            onnx_emit_before(s, &r, &done);
+            onnx_emit_number(s, 1, 10);
         }
     }
     onnx_emit(s, done, (size_t)(file.p + file.n - done));

@@ -307,6 +307,10 @@ int onnx_edit_output(onnx_edit *e, int node, int k, const char *name);
 int onnx_edit_insert(onnx_edit *e, int before, const onnx_new_node *n);
 /* Removes a node. */
 int onnx_edit_remove(onnx_edit *e, int node);
+/* Makes the file declare another opset of ai.onnx: one in which all its operators mean what they
+   mean now, which is not checked. From opset 21 on, which has types that older readers do not know,
+   the version of the format becomes at least 10. */
+int onnx_edit_opset(onnx_edit *e, int opset);
 /* Writes to name[bytes] a name that begins with `stem` and that no value and no node of the file,
    and none that was handed out before, has. */
 int onnx_edit_name(onnx_edit *e, const char *stem, char *name, size_t bytes);

@@ -119,6 +119,15 @@ int onnx_relu_solve(struct onnx_relu_space *s, onnx_relu_matrix *m);
 /* Adds a bias (outputs) to what a matrix makes, in place. */
 void onnx_relu_add_bias(const onnx_relu_matrix *m, onnx_tensor *y, const onnx_tensor *bias);
 void onnx_relu_free_matrix(onnx_relu_matrix *m);
+/* The place of a weight: output o of all, input k of its group. Of s the graph is used. */
+size_t onnx_relu_weight_place(const struct onnx_relu_space *s, const onnx_relu_matrix *m, size_t o,
+                              size_t k);
+/* Sets the windows of a convolution that reads x and makes y. */
+void onnx_relu_set_windows(const onnx_node *n, const onnx_tensor *x, const onnx_tensor *y,
+                           onnx_relu_matrix *m);
+/* Copies what row p of y is computed from to to[row]. Of s the graph is used. */
+void onnx_relu_gather(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
+                      const onnx_tensor *x, const onnx_tensor *y, size_t p, float *to);
 
 /* ---- onnx_relu_pieces.c ---- */
 

@@ -264,8 +264,8 @@ static size_t onnx_relu_place(const onnx_relu_matrix *m, size_t inner, size_t p,
 }
 
 /* The place of a weight: output o of all, input k of its group. */
-static size_t onnx_relu_weight_place(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
-                                     size_t o, size_t k)
+size_t onnx_relu_weight_place(const struct onnx_relu_space *s, const onnx_relu_matrix *m, size_t o,
+                              size_t k)
 {
     const onnx_node *n = s->graph->top.node + m->node;
     const size_t outputs = m->outputs / m->groups;
@@ -304,8 +304,8 @@ static void onnx_relu_list(const onnx_node *n, const char *name, int64_t *to, in
 }
 
 /* Sets strides, dilations and the padding before the first element. */
-static void onnx_relu_set_windows(const onnx_node *n, const onnx_tensor *x, const onnx_tensor *y,
-                                  onnx_relu_matrix *m)
+void onnx_relu_set_windows(const onnx_node *n, const onnx_tensor *x, const onnx_tensor *y,
+                           onnx_relu_matrix *m)
 {
     const onnx_attribute *pad = onnx_graph_attribute(n, "auto_pad");
     const int upper = pad && onnx_is(&pad->text, "SAME_UPPER");
@@ -382,8 +382,8 @@ static void onnx_relu_gather_window(const onnx_relu_matrix *m, const onnx_tensor
     }
 }
 
-static void onnx_relu_gather(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
-                             const onnx_tensor *x, const onnx_tensor *y, size_t p, float *to)
+void onnx_relu_gather(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
+                      const onnx_tensor *x, const onnx_tensor *y, size_t p, float *to)
 {
     size_t from = p * m->row, step = 1, k;
     if (m->kind == ONNX_RELU_CONV || m->kind == ONNX_RELU_TRANSPOSED) {
