@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT-0
-// onnx_random.js CASES OUT: ONNX Runtime's values of the graphs that onnx_random.py wrote, without optimisations. OUT has for each
-// case the number of its values, as tensors in the format of CASES; -1 (as a number of 32 bits) and the message where ONNX Runtime
-// refuses the graph. Another process computes them, so that a graph that ends ONNX Runtime is one that it refuses, as is one that it
-// has not computed in a minute.
+// onnx_random.js CASES OUT: ONNX Runtime's values of the graphs that onnx_random.py wrote, without optimisations unless ORT_OPTIMISE
+// says which ("all"). OUT has for each case the number of its values, as tensors in the format of CASES; -1 (as a number of 32 bits)
+// and the message where ONNX Runtime refuses the graph. Another process computes them, so that a graph that ends ONNX Runtime is one
+// that it refuses, as is one that it has not computed in a minute.
 const fs = require("fs"), { fork } = require("child_process"), ort = require("onnxruntime-node");
 const { NAME, ARRAY, number, put, options } = require("./onnx_tensors.js");
 const [path, out] = process.argv.slice(2);

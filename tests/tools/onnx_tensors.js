@@ -16,6 +16,7 @@ function put(parts, name, t) {
     parts.push(number(text.length), text, number(CODE[t.type]), number(t.dims.length), ...t.dims.map(wide), wide(raw.length), raw);
 }
 
-const options = { intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 4, graphOptimizationLevel: "disabled", enableCpuMemArena: false };
+const options = { intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 4, enableCpuMemArena: false,
+                  graphOptimizationLevel: process.env.ORT_OPTIMISE || "disabled" };
 
 module.exports = { NAME, CODE, ARRAY, number, wide, put, options };

@@ -166,7 +166,7 @@ static const char usage[] =
     "                     without classes: the mean change beside their deviation\n"
     "  --no-line          several ReLUs alone. Without this, a term that is linear in the gate's input is\n"
     "                     added to them: no ReLU in the file, an Add and a Mul; where a network is\n"
-    "                     matrices and ReLUs alone (--c, --c8, --int8) it would be two more,\n"
+    "                     matrices and ReLUs alone (--c, --c8) it would be two more,\n"
     "                     z = ReLU(z) - ReLU(-z), so these have none\n"
     "  --leaky            replace leaky ReLUs (LeakyRelu, PRelu), too: by ReLU, or, with --relus 2 or more,\n"
     "                     by one ReLU and a linear term, which are the same function\n"
@@ -189,10 +189,14 @@ static const char usage[] =
     "  --standard         instead, scale images or the columns of a table to mean 0 and deviation 1\n"
     "  --seed N           of the order of samples (1)\n\n";
 
+static const char usage_int8[] =
+    "in 8 bits:\n"
+    "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear, and report what\n"
+    "                     the original loses in 8 bits\n"
+    "  --bits N           bits of the weights of --int8: 8, or 4 (8)\n\n";
+
 static const char usage_network[] =
     "where lgelu.h can represent the network:\n"
-    "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear; the ranges\n"
-    "                     come from the first 1,000 training samples\n"
     "  --c NAME.c         also write it as one C file that needs no library; NAME becomes the name of\n"
     "                     its function\n"
     "  --c8 NAME.c        the same in 8 bits, for microcontrollers\n"
@@ -347,10 +351,11 @@ static int number_option(const char *name, const char *value)
         long *value;
         double least, most;
     } whole[] = {
-        { "--epochs", &option.epochs, 0, 1e9 }, { "--batch", &option.batch, 2, 65536 },
-        { "--seed", &option.seed, 0, 1e9 },     { "--certify", &option.certify, 0, 1e9 },
-        { "--shift", &option.shift, 0, 4096 },  { "--samples", &option.samples, 8, 1e9 },
-        { "--relus", &option.relus, 1, 14 },    { "--class-axis", &option.class_axis, 1, 11 }
+        { "--epochs", &option.epochs, 0, 1e9 },       { "--batch", &option.batch, 2, 65536 },
+        { "--seed", &option.seed, 0, 1e9 },           { "--certify", &option.certify, 0, 1e9 },
+        { "--shift", &option.shift, 0, 4096 },        { "--samples", &option.samples, 8, 1e9 },
+        { "--relus", &option.relus, 1, 14 },          { "--bits", &option.bits, 4, 8 },
+        { "--class-axis", &option.class_axis, 1, 11 }
     };
     static const struct {
         const char *name;
@@ -447,6 +452,8 @@ static int check_options(void)
                 return fail("%s: two options name this file", file[i]);
         }
     }
+    if (option.bits != 8 && option.bits != 4)
+        return fail("--bits %ld: expected 8 or 4", option.bits);
     if (option.within > 0 && option.epochs)
         return fail("--within is for a conversion alone: it cannot be given with --epochs");
     if (option.average > 0 && (option.epochs || option.within > 0))
@@ -616,7 +623,8 @@ static int make_files(job *j)
     int bad;
     if (append(w->file.p, w->file.n, &j->out[OUT_ONNX].bytes))
         return fail("out of memory");
-    bad = network_files(&j->c, &j->out[OUT_INT8].bytes, text, declarations);
+    bad = network_files(&j->c, text, declarations)
+          || conversion_quantize(&j->c, &j->out[OUT_INT8].bytes);
     j->out[OUT_C].bytes = text[0];
     j->out[OUT_C8].bytes = text[1];
     j->out[OUT_HEADER].bytes = declarations[0];
@@ -657,6 +665,7 @@ int main(int argc, char **argv)
     for (i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(usage, stdout);
+            fputs(usage_int8, stdout);
             fputs(usage_network, stdout);
             return 0;
         }

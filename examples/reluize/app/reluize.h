@@ -8,6 +8,7 @@
        reluize_convert.c  the conversion over the file's graph, and measuring on the test part
        reluize_within.c   the fewest ReLUs by gate for a divergence
        reluize_network.c  the same file as a network of lgelu.h: fine-tuning, C files, 8 bits
+       reluize_int8.c     --int8 and --bits: the file, and the original, in 8 bits
        reluize_report.c   the report as text and as JSON */
 #ifndef RELUIZE_H
 #define RELUIZE_H
@@ -23,6 +24,8 @@ enum {
     MOST_OUTPUTS = 64, /* of a model */
     MOST_WAYS = 16,    /* rows of the report */
     MOST_PROBES = 10,  /* whole conversions of --within */
+    MOST_TRIALS = 32,  /* ways to quantize that --int8 tries */
+    INT8_TRIAL_NAME = 48,
     NO_CLASSES = -2,   /* --class-axis none */
     MOST_RELUS = 6,    /* of a gate, with --within, unless --relus says */
     CALIBRATED = 4096, /* training samples that a conversion takes, unless --samples says */
@@ -74,7 +77,7 @@ typedef struct {
     const char *model, *labels, *vocabulary, *out, *int8, *c, *c8, *report, *output;
     data_option data[MOST_INPUTS];
     int inputs; /* of data */
-    long epochs, batch, seed, certify, samples, shift, relus, class_axis;
+    long epochs, batch, seed, certify, samples, shift, relus, class_axis, bits;
     long kept; /* --kept: the column of the last dimension; -1: not given */
     double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
     size_t size[2]; /* of open dimensions: rows and columns, or tokens; 0: not given */
@@ -88,7 +91,7 @@ typedef struct {
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
     { .batch = 64, .seed = 1, .certify = 10, .relus = 1, .class_axis = -1, .kept = -1,    \
-      .rate = 3e-4, .std = { 1, 1, 1 } }
+      .bits = 8, .rate = 3e-4, .std = { 1, 1, 1 } }
 /* clang-format on */
 extern reluize_options option;
 
@@ -191,6 +194,13 @@ typedef struct {
     double divergence; /* on held-out training samples */
 } probe;
 
+/* A way to quantize that --int8 tried. */
+typedef struct {
+    const char *key;      /* of the network's way: "before_8" or "int8" */
+    int ranges, rounding; /* onnx_int8_ranges, onnx_int8_rounding */
+    double held;          /* conversion_distance on held-out training samples */
+} int8_trial;
+
 /* How a way is made. */
 typedef struct {
     const char *key, *name;
@@ -242,6 +252,10 @@ typedef struct conversion {
     probe curve[MOST_PROBES]; /* by ReLUs */
     int probes;
     int holds; /* --within: the one that is written stays below it */
+    int8_trial trial[MOST_TRIALS];
+    int trials;
+    int eight, before_eight; /* --int8: the ways of 8 bits, of the one that is written and of the
+                                original; 0: there are none */
     /* of the networks of lgelu.h */
     double proven, swapped; /* of the certificate: the bound, and what was measured, */
     size_t certified;       /* for so many inputs */
@@ -293,6 +307,12 @@ int conversion_within(conversion *c);
 int conversion_average(conversion *c);
 /* Adds a file as a way. Takes the bytes over. */
 int conversion_add(conversion *c, const char *key, const char *name, byte_array *file);
+/* Compares the ways from `from` on with the original on the held-out training samples, at most
+   `most` of them (0: all): way.hold and way.held. */
+int conversion_hold(conversion *c, int from, size_t most);
+/* Whether a is nearer to the original than b on the held-out training samples: by what counts
+   there; where that is equal, by the mean change, and then by the largest change of any output. */
+int conversion_is_nearer(const way *a, const way *b);
 /* After fine-tuning, chooses the way with the best score on held-out training samples. */
 int conversion_choose(conversion *c);
 /* Compares all ways with the original on the test part. */
@@ -314,12 +334,19 @@ int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint3
 
 /* Fine-tunes (--epochs), and adds the ways. */
 int network_tune(conversion *c);
-/* Refuses a network of which the files of --c, --c8 and --int8 cannot be made: see
+/* Refuses a network of which the files of --c and --c8 cannot be made: see
    conversion.accept. */
 int network_accept(const conversion *c, way *w);
-/* Writes the C files, [0] in f32 and [1] in 8 bits, what they declare, and the file in 8 bits to
-   memory. */
-int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_array declarations[2]);
+/* Writes the C files, [0] in f32 and [1] in 8 bits, and what they declare to memory. */
+int network_files(conversion *c, byte_array text[2], byte_array declarations[2]);
+
+/* ---- 8 bits (reluize_int8.c) ---- */
+
+/* With --int8, quantizes the way that is written, and the original, adds both as ways, and writes
+   the bytes of the first. */
+int conversion_quantize(conversion *c, byte_array *file);
+/* Writes how a trial quantizes: "extremes, nearest". Returns name. */
+const char *int8_trial_name(const int8_trial *t, char name[INT8_TRIAL_NAME]);
 
 /* ---- report (reluize_report.c) ---- */
 void report_text(FILE *f, const conversion *c);

@@ -906,7 +906,7 @@ static int tell_progress(double done, double total, const char *what, void *user
 }
 
 /* As matrices the linear term costs two ReLUs, ReLU(z) - ReLU(-z). */
-int conversion_has_line(void) { return !option.no_line && !option.c && !option.c8 && !option.int8; }
+int conversion_has_line(void) { return !option.no_line && !option.c && !option.c8; }
 
 int conversion_gate_has_line(const onnx_relu_gate *gate)
 {
@@ -976,14 +976,14 @@ onnx_relu *conversion_begin(conversion *c, size_t samples)
     return r;
 }
 
-/* Compares the ways from `from` on with the original on the held-out training samples. */
-static int hold(conversion *c, int from)
+int conversion_hold(conversion *c, int from, size_t most)
 {
-    const size_t samples = c->held ? c->held : c->calibration;
+    const size_t all = c->held ? c->held : c->calibration;
+    const size_t samples = most && most < all ? most : all;
     sums *s = make_sums();
     int w, bad;
     if (!c->answer) {
-        c->answers = samples / data_batch_size(EVALUATION_BATCH) + 1;
+        c->answers = all / data_batch_size(EVALUATION_BATCH) + 1;
         c->answer =
             (onnx_tensor **)allocate(c->answers * (size_t)c->graph->top.outputs, sizeof *c->answer);
     }
@@ -1054,7 +1054,7 @@ int conversion_convert(conversion *c, const recipe *how)
     c->way[c->ways - 1].seconds = seconds() - p.start;
     c->way[c->ways - 1].work = processor_seconds() - work;
     c->way[c->ways - 1].how = *how;
-    if (hold(c, c->ways - 1))
+    if (conversion_hold(c, c->ways - 1, 0))
         return 1;
     /* the first way is the cold swap: what it has no C file of, its refits have none of either */
     return c->ways == 2 && c->accept && c->accept(c, c->way + 1);
@@ -1148,9 +1148,7 @@ static void note_narrow_weights(conversion *c)
             found);
 }
 
-/* Whether a is nearer to the original than b on the held-out training samples: by what counts
-   there; where that is equal, by the mean change, and then by the largest change of any output. */
-static int is_nearer(const way *a, const way *b)
+int conversion_is_nearer(const way *a, const way *b)
 {
     if (a->held < b->held || a->held > b->held)
         return a->held < b->held;
@@ -1164,7 +1162,7 @@ static int nearest(const conversion *c, int first)
 {
     int w, best = first;
     for (w = first + 1; w < c->ways; w++) {
-        if (c->way[w].relu && is_nearer(c->way + w, c->way + best))
+        if (c->way[w].relu && conversion_is_nearer(c->way + w, c->way + best))
             best = w;
     }
     return best;
@@ -1309,7 +1307,7 @@ int conversion_choose(conversion *c)
     int w;
     if (!option.epochs)
         return 0;
-    if (hold(c, 0))
+    if (conversion_hold(c, 0, 0))
         return 1;
     for (w = 1; w < c->ways; w++) {
         if (!c->way[w].smooth && c->way[w].hold.score > c->way[c->written].hold.score)

@@ -666,9 +666,6 @@ static int save_c(byte_array *file, byte_array *declarations)
     return bad;
 }
 
-/* Returns the first file of 8 bits that is asked for, or NULL. */
-static const char *int8_file(void) { return option.int8 ? option.int8 : option.c8; }
-
 /* Makes the ReLU network in 8 bits, with ranges from at most so many training samples. */
 static int make_int8(size_t most, network *whole, int8_net *q)
 {
@@ -678,43 +675,33 @@ static int make_int8(size_t most, network *whole, int8_net *q)
     if (make_network(whole, 0, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_KEPT))
         return 1;
     if (whole->token)
-        return fail("%s: a network that reads tokens cannot be written in 8 bits", int8_file());
+        return fail("%s: a network that reads tokens cannot be written in 8 bits", option.c8);
     lgelu_net_fold(&whole->net);
     if (int8_make(q, &whole->net, whole->out, &eight))
-        return fail("%s: %s", int8_file(), q->message);
+        return fail("%s: %s", option.c8, q->message);
     for (i = 0; i < seen; i += whole->batch) {
         const size_t count = seen - i < whole->batch ? seen - i : whole->batch;
         for (k = 0; k < count; k++)
             load_input(whole, k, TRAIN, i + k);
         if (int8_see(q, &whole->net, whole->x, count))
-            return fail("%s: %s", int8_file(), q->message);
+            return fail("%s: %s", option.c8, q->message);
     }
-    return int8_finish(q, &whole->net) ? fail("%s: %s", int8_file(), q->message) : 0;
+    return int8_finish(q, &whole->net) ? fail("%s: %s", option.c8, q->message) : 0;
 }
 
-/* Writes the ReLU network in 8 bits to memory, as ONNX and as C; see make_int8. */
-static int save_int8(size_t most, byte_array *file, byte_array *c, byte_array *declarations)
+/* Writes the ReLU network in 8 bits to memory, as C; see make_int8. */
+static int save_c8(size_t most, byte_array *c, byte_array *declarations)
 {
-    char message[160], doc[200], name[C_NAME];
-    onnx_options how;
+    char message[160], name[C_NAME];
     network whole;
     int8_net q;
-    void *work;
     int bad = 0;
     if (make_int8(most, &whole, &q))
         return 1;
-    how = file_options(&whole, doc, sizeof doc);
-    work = allocate(onnx_save_bytes(&whole.net), 1);
-    if (onnx_save_int8(&whole.net, &q, &how, work, append, file, message))
-        bad = fail("%s: %s", int8_file(), message);
-    if (!bad && option.c8) {
-        name_of_function(name, option.c8);
-        if (c_file_int8_write(&q, name, append, c, message)
-            || (*option.header[1]
-                && c_file_int8_write_header(&q, name, append, declarations, message)))
-            bad = fail("%s: %s", option.c8, message);
-    }
-    free(work);
+    name_of_function(name, option.c8);
+    if (c_file_int8_write(&q, name, append, c, message)
+        || (*option.header[1] && c_file_int8_write_header(&q, name, append, declarations, message)))
+        bad = fail("%s: %s", option.c8, message);
     int8_free(&q);
     free_network(&whole);
     return bad;
@@ -861,29 +848,28 @@ static onnx_run *open_way(const conversion *c, way *w)
     return open_model(c, run) || check_model() ? NULL : run;
 }
 
-static int asks_for_files(void) { return option.c || option.c8 || option.int8; }
+static int asks_for_files(void) { return option.c || option.c8; }
 
 int network_accept(const conversion *c, way *w)
 {
-    byte_array file[5];
+    byte_array file[4];
     int k, bad;
     if (!asks_for_files())
         return 0;
     memset(file, 0, sizeof file);
     bad = !open_way(c, w) || (option.c && save_c(file, file + 1))
-          || (int8_file() && save_int8(EVALUATION_BATCH, file + 2, file + 3, file + 4));
-    for (k = 0; k < 5; k++)
+          || (option.c8 && save_c8(EVALUATION_BATCH, file + 2, file + 3));
+    for (k = 0; k < 4; k++)
         free(file[k].p);
     close_model();
     return bad;
 }
 
-int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_array declarations[2])
+int network_files(conversion *c, byte_array text[2], byte_array declarations[2])
 {
     way *w = c->way + c->written;
+    const char *what = option.c ? "--c" : "--c8";
     onnx_run *run;
-    const char *what = option.c ? "--c" : option.c8 ? "--c8" : "--int8";
-    byte_array copy = { NULL, 0, 0 };
     int bad;
     if (!asks_for_files())
         return 0;
@@ -891,14 +877,9 @@ int network_files(conversion *c, byte_array *int8, byte_array text[2], byte_arra
         return fail("%s: nothing was converted", option.model);
     run = open_way(c, w);
     bad = !run || check_agreement(c, w->run, run, what) || (option.c && save_c(text, declarations))
-          || (int8_file() && save_int8(INT8_SAMPLES, int8, text + 1, declarations + 1));
-    if (!bad && int8_file()) {
-        bad = append(int8->p, int8->n, &copy) ? fail("out of memory")
-                                              : conversion_add(c, "int8", "in 8 bits", &copy);
-    }
+          || (option.c8 && save_c8(INT8_SAMPLES, text + 1, declarations + 1));
     if (!bad)
-        conversion_note_network(c, option.int8 ? c->way + c->ways - 1 : NULL,
-                                option.int8 ? "--int8" : what);
+        conversion_note_network(c, NULL, what);
     close_model();
     return bad;
 }

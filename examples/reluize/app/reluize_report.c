@@ -140,6 +140,44 @@ static void print_gates(FILE *f, const conversion *c)
     }
 }
 
+/* What --int8 tried for a network, and which of both loses less in 8 bits. */
+static void print_trials(FILE *f, const conversion *c)
+{
+    const char *key = "";
+    int k;
+    for (k = 0; k < c->trials; k++) {
+        const int8_trial *t = c->trial + k;
+        char name[INT8_TRIAL_NAME];
+        if (strcmp(t->key, key))
+            fprintf(f, "%s%s on held-out training samples, %s:", k ? ".\n" : "",
+                    strcmp(t->key, "int8") ? "Before, in 8 bits," : "In 8 bits,", measure_of(c));
+        else
+            fprintf(f, ";");
+        key = t->key;
+        fprintf(f, " %s %.3g", int8_trial_name(t, name), t->held);
+    }
+    if (c->trials)
+        fprintf(f, ".\n");
+}
+
+/* Compares what both networks lose in 8 bits, as far from the original in floats. */
+static void print_losses(FILE *f, const conversion *c)
+{
+    const way *before = c->way + c->before_eight, *after = c->way + c->eight;
+    double a, b;
+    if (!c->eight || c->eight == c->before_eight)
+        return;
+    a = conversion_distance(c, &before->m);
+    b = conversion_distance(c, &after->m);
+    fprintf(f,
+            "In 8 bits, %s, from the original in floats: the original %.3g, the converted %.3g: ",
+            measure_of(c), a, b);
+    if (a < b)
+        fprintf(f, "the original loses less, and is the better file to quantize.\n");
+    else
+        fprintf(f, "the converted one loses %s.\n", b < a ? "less" : "as much");
+}
+
 /* The curve of --within. */
 static void print_curve(FILE *f, const conversion *c)
 {
@@ -186,6 +224,8 @@ void report_text(FILE *f, const conversion *c)
         fprintf(f, "Largest change of any of the %d outputs, beside its own largest value: %.3g.\n",
                 c->graph->top.outputs, c->way[c->written].m.every_largest);
     print_candidates(f, c);
+    print_trials(f, c);
+    print_losses(f, c);
     print_gates(f, c);
     print_curve(f, c);
     print_layers(f, c);
@@ -373,6 +413,23 @@ static void json_layers(FILE *f, const conversion *c)
     fprintf(f, "]");
 }
 
+static void json_trials(FILE *f, const conversion *c)
+{
+    int k;
+    if (!c->trials)
+        return;
+    fprintf(f, ",\n \"bits\": %ld, \"int8_trials\": [", option.bits);
+    for (k = 0; k < c->trials; k++) {
+        const int8_trial *t = c->trial + k;
+        char name[INT8_TRIAL_NAME];
+        fprintf(f, "%s{\"way\": \"%s\"", k ? ", " : "", t->key);
+        json_text(f, "how", int8_trial_name(t, name));
+        json_number(f, "held", t->held);
+        fprintf(f, "}");
+    }
+    fprintf(f, "]");
+}
+
 void report_json(FILE *f, const conversion *c)
 {
     int k;
@@ -390,6 +447,7 @@ void report_json(FILE *f, const conversion *c)
     json_ways(f, c);
     json_gates(f, c);
     json_curve(f, c);
+    json_trials(f, c);
     json_layers(f, c);
     if (c->certified) {
         fprintf(f, ",\n \"certificate\": {\"inputs\": %zu, \"proven\": %.9g, \"measured\": %.9g}",

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT-0
+
+   reluize_int8.c: --int8 and --bits: the converted file, and the original beside it, with 8 bits
+   (onnx_int8.h), each in the way that is nearest to the original on held-out training samples. See
+   reluize.h.
+
+   Ranges are tried first, with weights rounded to nearest: extremes, percentiles, least squares.
+   With the best of them, biases are corrected, and weights are rounded by Gram matrices. */
+#include "reluize.h"
+#include "onnx_int8.h"
+
+enum {
+    INT8_CALIBRATED = 256,   /* most training samples for ranges, */
+    INT8_ELEMENTS = 1 << 24, /* and most elements of all of them, but at least 16 samples */
+    INT8_CHOSEN_BY = 64      /* most held-out samples that choose between ways */
+};
+
+static const char *const ranges_name[ONNX_INT8_RANGES] = { "extremes", "percentiles",
+                                                           "least squares" };
+static const char *const rounding_name[ONNX_INT8_ROUNDINGS] = { "nearest", "biases corrected",
+                                                                "Gram matrices" };
+
+const char *int8_trial_name(const int8_trial *t, char name[INT8_TRIAL_NAME])
+{
+    snprintf(name, INT8_TRIAL_NAME, "%s, %s", ranges_name[t->ranges], rounding_name[t->rounding]);
+    return name;
+}
+
+/* A network that is quantized. */
+typedef struct {
+    conversion *c;
+    const char *key, *name; /* of the way */
+    onnx_int8 *q;
+    onnx_int8_recipe how; /* of the way that is the nearest so far, */
+    int way;              /* and that way; -1: none yet */
+    progress p;
+} quantization;
+
+static int tell_progress(double done, double total, const char *what, void *user)
+{
+    return show_progress((progress *)user, done, total, what);
+}
+
+/* Adds the samples that ranges come from: the first ones of the conversion. */
+static int add_samples(quantization *z)
+{
+    conversion *c = z->c;
+    const size_t step = data_batch_size(16);
+    size_t most = c->calibration, elements = 0, i;
+    int k, bad = 0;
+    most = most < INT8_CALIBRATED ? most : INT8_CALIBRATED;
+    for (i = 0; i < most && !bad && !is_stopped(); i += step) {
+        const size_t n = most - i < step ? most - i : step;
+        onnx_tensor *in[MOST_INPUTS];
+        if ((data_batch_is_fixed() && n < step) || (i >= 16 && elements > INT8_ELEMENTS))
+            break;
+        if (data_tensors(c->run, in, TRAIN, c->order, i, n))
+            return 1;
+        if (onnx_int8_add(z->q, (const onnx_tensor *const *)in))
+            bad = fail("%s", z->q->message);
+        for (k = 0; k < c->graph->top.inputs; k++) {
+            elements += in[k]->count;
+            onnx_tensor_free(in[k]);
+        }
+    }
+    return bad || is_stopped();
+}
+
+static int begin(quantization *z, const onnx_graph *graph)
+{
+    onnx_int8_options o = onnx_int8_defaults();
+    char message[160];
+    z->p.key = z->key;
+    z->p.start = z->p.last = seconds();
+    o.bits = (int)option.bits;
+    o.memory = (size_t)(option.memory * 1e9);
+    o.run.seed = (uint64_t)option.seed;
+    o.progress = tell_progress;
+    o.user = &z->p;
+    z->q = onnx_int8_begin(graph, &o, message);
+    if (!z->q)
+        return fail("--int8: %s", message);
+    if (add_samples(z))
+        return 1;
+    return onnx_int8_calibrate(z->q) ? is_stopped() || fail("--int8: %s", z->q->message) : 0;
+}
+
+/* Puts a trial into the report. */
+static void enter(quantization *z, const onnx_int8_recipe *how, double held)
+{
+    conversion *c = z->c;
+    int8_trial *t = c->trial + c->trials;
+    if (c->trials == MOST_TRIALS)
+        return;
+    c->trials++;
+    t->key = z->key;
+    t->ranges = how->ranges;
+    t->rounding = how->rounding;
+    t->held = held;
+}
+
+/* Quantizes in one way, measures, and keeps the file if it is the nearest so far. */
+static int try_recipe(quantization *z, const onnx_int8_recipe *how)
+{
+    conversion *c = z->c;
+    byte_array file = { NULL, 0, 0 };
+    int w = c->ways, bad;
+    bad = onnx_int8_quantize(z->q, how, append, &file) != LGELU_OK;
+    if (bad) {
+        free(file.p);
+        return is_stopped() || fail("--int8: %s", z->q->message);
+    }
+    if (conversion_add(c, z->key, z->name, &file) || conversion_hold(c, w, INT8_CHOSEN_BY))
+        return 1;
+    c->way[w].smooth = 1;
+    enter(z, how, c->way[w].held);
+    if (z->way < 0) {
+        z->way = w;
+        z->how = *how;
+        return 0;
+    }
+    if (conversion_is_nearer(c->way + w, c->way + z->way)) {
+        const way kept = c->way[w];
+        c->way[w] = c->way[z->way];
+        c->way[z->way] = kept;
+        z->how = *how;
+    }
+    conversion_drop(c);
+    return 0;
+}
+
+static int try_recipes(quantization *z)
+{
+    onnx_int8_recipe how = { ONNX_INT8_EXTREMES, ONNX_INT8_NEAREST, 0, NULL };
+    int k;
+    for (k = 0; k < ONNX_INT8_RANGES; k++) {
+        how.ranges = (onnx_int8_ranges)k;
+        if (try_recipe(z, &how))
+            return 1;
+    }
+    how.ranges = z->how.ranges;
+    for (k = ONNX_INT8_BIASES; k < ONNX_INT8_ROUNDINGS; k++) {
+        how.rounding = (onnx_int8_rounding)k;
+        if (try_recipe(z, &how))
+            return 1;
+    }
+    return 0;
+}
+
+/* Says what is in 8 bits, and what stays in floats. */
+static void note(quantization *z, const onnx_graph *graph)
+{
+    conversion *c = z->c;
+    int i;
+    conversion_note(c, "%s: %d layers of %ld bits and %d values of 8; ranges by %s, weights by %s.",
+                    z->name, z->q->layers, option.bits, z->q->values, ranges_name[z->how.ranges],
+                    rounding_name[z->how.rounding]);
+    if (z->q->opset != graph->opset)
+        conversion_note(c, "%s: the opset is %d, it was %d: scales by channel require it.", z->name,
+                        z->q->opset, graph->opset);
+    for (i = 0; i < z->q->nodes; i++) {
+        const onnx_node *n = graph->top.node + i;
+        const deploy_span *name = &graph->value[n->output[0]].name;
+        if (z->q->node[i].why)
+            conversion_note(c, "%s: '%.*s' (%.*s) stays in floats: %s", z->name,
+                            (int)(name->n < 80 ? name->n : 80), (const char *)name->p, (int)n->op.n,
+                            (const char *)n->op.p, z->q->node[i].why);
+    }
+}
+
+/* Quantizes a network and adds it as a way; *made is its number. */
+static int quantize(conversion *c, const onnx_graph *graph, const char *key, const char *name,
+                    int *made)
+{
+    quantization z;
+    int bad;
+    memset(&z, 0, sizeof z);
+    z.c = c;
+    z.key = key;
+    z.name = name;
+    z.way = -1;
+    bad = begin(&z, graph) || try_recipes(&z);
+    end_progress();
+    if (!bad)
+        note(&z, graph);
+    *made = z.way;
+    onnx_int8_end(z.q);
+    return bad;
+}
+
+int conversion_quantize(conversion *c, byte_array *file)
+{
+    const way *w = c->way + c->written;
+    int made, before;
+    if (!option.int8)
+        return 0;
+    if (c->written && quantize(c, c->graph, "before_8", "before, in 8 bits", &before))
+        return 1;
+    if (quantize(c, w->graph ? w->graph : c->graph, "int8", "in 8 bits", &made))
+        return 1;
+    c->eight = made;
+    c->before_eight = c->written ? before : made;
+    w = c->way + made;
+    return append(w->file.p, w->file.n, file) ? fail("out of memory") : 0;
+}

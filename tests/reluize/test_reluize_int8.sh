@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT-0
+# test_reluize_int8.sh: any graph in 8 bits (onnx_int8.h). Random graphs (tools/onnx_quantize.py) beside ONNX Runtime, without its
+# optimisations and with them, when it computes by integers; and reluize --int8 and --bits on networks as people have them.
+out=build/reluize_int8
+. tools/job.sh
+onnx=$(python_with onnx)
+onnx_runtime && runtime=yes || runtime=
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+library="$IMPLEMENTATION -lm"
+passes=$(echo $RELUIZE | tr ' ' '\n' | grep -e onnx_run -e onnx_graph -e onnx_gates -e onnx_relu -e onnx_int8 -e least_squares -e output.o)
+$CC -std=c99 -O1 $WARNINGS -D_POSIX_C_SOURCE=200809L tools/onnx_quantize.c $passes $library -o $out/onnx_quantize || exit 1
+$CC $RELUIZE $library -o $out/reluize || exit 1
+
+# ---- random graphs ----
+if [ -z "$onnx" ]; then echo "skip random graphs in 8 bits: $no_onnx"
+else
+    $onnx tools/onnx_quantize.py $out/cases ${SEED:-1} ${GRAPHS:-250} && $out/onnx_quantize make $out/cases $out/quantized > $out/made
+    verdict $? "random graphs in 8 bits: $(sed -n 's/^# //p' $out/made)" "$(head -n 1 $out/made)"
+    if [ -z "$runtime" ]; then echo "skip random graphs in 8 bits beside ONNX Runtime: $no_runtime"
+    else
+        node tools/onnx_random.js $out/quantized $out/values && $out/onnx_quantize steps $out/quantized $out/values > $out/found
+        verdict $? "ONNX Runtime computes the same: $(sed -n 's/^# //p' $out/found)" "$(head -n 1 $out/found)"
+        ORT_OPTIMISE=all node tools/onnx_random.js $out/quantized $out/values &&
+            $out/onnx_quantize check $out/quantized $out/values > $out/found
+        verdict $? "and by its integer kernels: $(sed -n 's/^# //p' $out/found)" "$(head -n 1 $out/found)"
+        awk '/^#/ { for (k = 1; k < NF; k++) if ($k == "apart,") exit !($(k + 1) < 0.2) }' $out/found
+        verdict $? "of these, fewer than 0.2 % are more than one step apart"
+    fi
+fi
+
+# ---- reluize --int8 ----
+$CC -std=c99 -O1 $WARNINGS tools/onnx_nets.c $PARTS_FOLDER/data.o $PARTS_FOLDER/onnx_out.o $library -o $out/onnx_nets || exit 1
+mkdir -p $out/given
+$out/onnx_nets $out/given > $out/given.list
+three_classes 400 > $out/table.csv
+
+# convert NAME [OPTION...]: converts a file to NAME.relu.onnx and NAME.8.onnx with a report
+convert()
+{
+    name=$1 model=$2
+    shift 2
+    rm -f $out/$name.relu.onnx $out/$name.8.onnx $out/$name.json
+    $out/reluize --quiet $model -o $out/$name.relu.onnx --int8 $out/$name.8.onnx --report $out/$name.json "$@" > $out/$name.text 2> $out/stderr
+}
+convert table $out/given/mlp_lambda.onnx --data $out/table.csv --epochs 20 --rate 0.01
+verdict $? "reluize --int8 runs" "$(tail -n 1 $out/stderr)"
+score=$(sed -n 's/.*"int8": {"score": \([0-9.]*\),.*/\1/p' $out/table.json)
+[ "$score" = 100 ] && grep -q QuantizeLinear $out/table.8.onnx && ! grep -q QuantizeLinear $out/table.relu.onnx
+verdict $? "a second file, its score in the report" "score: $score"
+grep -q '^before, in 8 bits ' $out/table.text && grep -q '^in 8 bits ' $out/table.text &&
+    [ $(grep -o '"how": ' $out/table.json | wc -l) = 10 ] && grep -q '^In 8 bits, KL, from the original in floats: the original [0-9.e-]*, the converted' $out/table.text
+verdict $? "the report has both networks in 8 bits, and five ways of each"
+if [ -n "$runtime" ]; then
+    node tools/onnx_table.js $out/table.8.onnx $out/table.csv > $out/right
+    [ "$(cat $out/right)" = "80 of 80" ]
+    verdict $? "ONNX Runtime has the same score" "$(cat $out/right)"
+else echo "skip ONNX Runtime has the same score: $no_runtime"; fi
+
+if [ -n "$onnx" ]; then
+    $onnx - $out << 'P'
+import sys, warnings
+import numpy as np
+for old, kind in (("float", float), ("int", int), ("bool", bool), ("object", object)): setattr(np, old, kind)
+import onnx
+from onnx import helper, numpy_helper
+out, n = sys.argv[1], np.random.default_rng(3)
+t = lambda name, a, kind="f4": numpy_helper.from_array(np.asarray(a).astype(kind), name)
+info = lambda name, shape: helper.make_tensor_value_info(name, 1, shape)
+def save(name, nodes, inits, x, ys, opset):
+    m = helper.make_model(helper.make_graph(nodes, "g", [x], ys, inits), opset_imports=[helper.make_opsetid("", opset)])
+    m.ir_version = 8
+    onnx.save(m, f"{out}/{name}.onnx")
+# two outputs, one of which a layer reads as well; an open batch
+save("two", [helper.make_node("Gemm", ["in", "w", "b"], ["h"]), helper.make_node("Sigmoid", ["h"], ["s"]),
+             helper.make_node("Mul", ["h", "s"], ["features"]), helper.make_node("Gemm", ["features", "v", "c"], ["classes"])],
+     [t("w", n.normal(size=(20, 16)) / 4), t("b", n.normal(size=16)), t("v", n.normal(size=(16, 3)) / 4), t("c", np.zeros(3))],
+     info("in", ["batch", 20]), [info("features", ["batch", 16]), info("classes", ["batch", 3])], 17)
+# ELU between layers of 256
+save("policy", [helper.make_node("Gemm", ["x", "w", "b"], ["h"]), helper.make_node("Elu", ["h"], ["e"]),
+                helper.make_node("Gemm", ["e", "u", "d"], ["g"]), helper.make_node("Elu", ["g"], ["f"]),
+                helper.make_node("Gemm", ["f", "v", "c"], ["y"])],
+     [t("w", n.normal(size=(20, 256)) / 4), t("b", n.normal(size=256)), t("u", n.normal(size=(256, 256)) / 16), t("d", n.normal(size=256)),
+      t("v", n.normal(size=(256, 3)) / 16), t("c", np.zeros(3))], info("x", [1, 20]), [info("y", [1, 3])], 17)
+# opset 11, which has no scales by channel: with operators that mean the same in opset 13, and with one that does not
+nodes = [helper.make_node("Reshape", ["x", "s"], ["i"]), helper.make_node("Conv", ["i", "w"], ["h"]), helper.make_node("Sigmoid", ["h"], ["g"]),
+         helper.make_node("Mul", ["h", "g"], ["m"]), helper.make_node("Conv", ["m", "u"], ["k"]), helper.make_node("GlobalAveragePool", ["k"], ["p"])]
+inits = [t("s", [-1, 1, 4, 5], "i8"), t("w", n.normal(size=(8, 1, 2, 2))), t("u", n.normal(size=(3, 8, 2, 2)) / 4)]
+save("old", nodes + [helper.make_node("Flatten", ["p"], ["y"])], inits, info("x", ["n", 20]), [info("y", ["n", 3])], 11)
+save("squeeze", nodes + [helper.make_node("Squeeze", ["p"], ["y"], axes=[2, 3])], inits, info("x", ["n", 20]), [info("y", ["n", 3])], 11)
+P
+    convert two $out/two.onnx --data $out/table.csv --output classes
+    verdict $? "a model with two outputs" "$(tail -n 1 $out/stderr)"
+    $onnx - $out << 'P'
+import sys, onnx
+a, b = (onnx.load(f"{sys.argv[1]}/{n}.onnx") for n in ("two", "two.8"))
+same = a.graph.input == b.graph.input and a.graph.output == b.graph.output and a.opset_import == b.opset_import
+names = {w.name for w in b.graph.initializer}
+sys.exit(not (same and not names & {"w", "v", "b", "c"}))
+P
+    verdict $? "its inputs, outputs, open batch and opset stay, its weights in floats are gone"
+    cut -d , -f 1-20 $out/table.csv > $out/inputs.csv
+    for k in 1 2 3; do
+        convert policy$k $out/policy.onnx --data $out/inputs.csv --class-axis none --relus $k || bad=1
+    done
+    one=$(wc -c < $out/policy1.8.onnx) two=$(wc -c < $out/policy2.8.onnx) three=$(wc -c < $out/policy3.8.onnx)
+    [ $two -lt $((one * 13 / 10)) ] && [ $three -lt $((one * 13 / 10)) ]
+    verdict $? "two and three ReLUs a gate are about as large as one" "$one, $two, $three bytes"
+    for name in old squeeze; do convert $name $out/$name.onnx --data $out/table.csv || bad=1; done
+    opsets=$($onnx -c "import onnx; print(*(onnx.load(f'$out/{n}.8.onnx').opset_import[0].version for n in ('old', 'squeeze')))")
+    [ "$opsets" = "13 11" ] && grep -q 'in 8 bits: the opset is 13, it was 11' $out/old.text && ! grep -q 'the opset is' $out/squeeze.text
+    verdict $? "an opset is raised only where all operators mean the same" "$opsets"
+    if [ -n "$runtime" ]; then
+        for name in two old squeeze; do
+            node tools/onnx_table.js $out/$name.8.onnx $out/table.csv > $out/right 2> $out/stderr
+            verdict $? "ONNX Runtime takes $name.8.onnx" "$(tail -n 1 $out/stderr)"
+        done
+    else echo "skip ONNX Runtime takes them: $no_runtime"; fi
+    convert narrow $out/policy.onnx --data $out/inputs.csv --class-axis none --bits 4
+    $onnx -c "
+import onnx, numpy as np
+from onnx import numpy_helper
+w = [numpy_helper.to_array(i) for i in onnx.load('$out/narrow.8.onnx').graph.initializer if i.data_type == 3 and len(i.dims) == 2]
+raise SystemExit(not (len(w) == 3 and all(abs(x.astype(int)).max() <= 7 for x in w)))"
+    verdict $? "--bits 4: weights from -7 to 7"
+else echo "skip outputs, sizes, opsets and --bits: $no_onnx"; fi
+$out/reluize $out/given/mlp_lambda.onnx --data $out/table.csv -o $out/no.onnx --bits 5 > $out/stdout 2> $out/stderr
+[ $? = 2 ] && grep -q -- '--bits 5: expected 8 or 4' $out/stderr && [ ! -e $out/no.onnx ]
+verdict $? "--bits 5 is refused" "$(tail -n 1 $out/stderr)"
+
+# a quantized file as a model, whole and damaged
+size=$(wc -c < $out/table.8.onnx)
+for cut in $size $((size - 1)) $((size / 2)) 1000 100 9 1 0; do
+    head -c $cut $out/table.8.onnx > $out/cut.onnx
+    rm -f $out/no.onnx
+    $out/reluize --quiet $out/cut.onnx --data $out/table.csv -o $out/no.onnx --int8 $out/no8.onnx > $out/stdout 2> $out/stderr
+    [ $? = 1 ] && [ $(wc -l < $out/stderr) = 1 ] && [ ! -s $out/stdout ] && [ ! -e $out/no.onnx ] && [ ! -e $out/no8.onnx ]
+    verdict $? "a quantized file as a model, $cut of $size bytes, is refused in one line" "$(tail -n 1 $out/stderr)"
+done
+exit $bad

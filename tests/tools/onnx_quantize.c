@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT-0
+   onnx_quantize.c: the graphs of onnx_quantize.py in 8 bits (onnx_int8.h), beside ONNX Runtime.
+
+       onnx_quantize make CASES QUANTIZED       each graph, quantized in a random way
+       onnx_quantize check QUANTIZED VALUES     the evaluator's outputs beside those of
+   onnx_random.js onnx_quantize steps QUANTIZED VALUES     the same, where ONNX Runtime has no
+   optimisations
+
+   An output that a DequantizeLinear makes is counted in its steps; another one in 255ths of its
+   largest element. Prints what is refused, and the counts: elements that are equal, that differ by
+   one step, and by more. Status 1: a graph was refused, has other shapes, or, with `steps`, differs
+   by more than a step. */
+#include "onnx_int8.h"
+#include "output.h"
+#include <stdio.h>
+
+typedef struct {
+    const unsigned char *p;
+    size_t n, at;
+} source;
+
+typedef struct {
+    char name[64];
+    int type, rank;
+    int64_t dim[ONNX_MOST_RANK];
+    deploy_span data;
+} given;
+
+static char message[160];
+
+static const unsigned char *take(source *s, size_t n)
+{
+    const unsigned char *p = s->p + s->at;
+    if (n > s->n - s->at) {
+        fprintf(stderr, "a file of cases ends too early\n");
+        exit(2);
+    }
+    s->at += n;
+    return p;
+}
+
+static uint32_t whole(source *s)
+{
+    const unsigned char *p = take(s, 4);
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static given tensor_of(source *s)
+{
+    const size_t n = whole(s);
+    int64_t bytes;
+    given t;
+    memset(&t, 0, sizeof t);
+    memcpy(t.name, take(s, n), n < sizeof t.name ? n : sizeof t.name - 1);
+    t.type = (int)whole(s);
+    t.rank = (int)whole(s);
+    memcpy(t.dim, take(s, 8 * (size_t)t.rank), 8 * (size_t)t.rank);
+    memcpy(&bytes, take(s, 8), 8);
+    t.data.n = (size_t)bytes;
+    t.data.p = take(s, t.data.n);
+    return t;
+}
+
+static source source_of(const char *path)
+{
+    source s = { NULL, 0, 0 };
+    s.p = output_read(path, &s.n);
+    if (!s.p) {
+        fprintf(stderr, "%s cannot be read\n", path);
+        exit(2);
+    }
+    return s;
+}
+
+typedef struct {
+    unsigned char *p;
+    size_t n, capacity;
+} bytes;
+
+static int append(const void *p, size_t n, void *user)
+{
+    bytes *b = (bytes *)user;
+    if (n > b->capacity - b->n) {
+        b->capacity = 2 * (b->n + n);
+        b->p = (unsigned char *)realloc(b->p, b->capacity);
+        if (!b->p)
+            exit(2);
+    }
+    memcpy(b->p + b->n, p, n);
+    b->n += n;
+    return 0;
+}
+
+static void append_whole(bytes *b, size_t x)
+{
+    const unsigned char p[4] = { (unsigned char)x, (unsigned char)(x >> 8),
+                                 (unsigned char)(x >> 16), (unsigned char)(x >> 24) };
+    append(p, 4, b);
+}
+
+static onnx_tensor *input_of(onnx_run *run, const given *t)
+{
+    onnx_tensor *x = onnx_tensor_make(run, t->type, t->rank, t->dim);
+    if (x)
+        memcpy(x->data, t->data.p, t->data.n);
+    return x;
+}
+
+/* ---- make ---- */
+
+/* The input itself and random ones. Returns 0 or -1. */
+static int calibrate(onnx_int8 *q, const given *t, uint64_t seed)
+{
+    int k, failed = 0;
+    for (k = 0; k < 5 && !failed; k++) {
+        onnx_tensor *x = input_of(q->run, t);
+        const onnx_tensor *in[1] = { x };
+        size_t i;
+        for (i = 0; k && i < x->count; i++)
+            ((float *)x->data)[i] = lgelu_normal(seed, (uint64_t)k, i);
+        failed = onnx_int8_add(q, in);
+        onnx_tensor_free(x);
+    }
+    return failed || onnx_int8_calibrate(q) ? -1 : 0;
+}
+
+/* Quantizes a graph in the way that its number says. Returns 0 or -1 with a message. */
+static int quantize(const deploy_span *model, const given *input, uint64_t number, bytes *file,
+                    long *layers)
+{
+    onnx_int8_options o = onnx_int8_defaults();
+    onnx_int8_recipe how = { ONNX_INT8_EXTREMES, ONNX_INT8_NEAREST, 0, NULL };
+    onnx_graph *g = onnx_graph_open(model->p, model->n, NULL, NULL, message);
+    onnx_int8 *q;
+    int failed;
+    how.ranges = (onnx_int8_ranges)(number % 3);
+    how.rounding = (onnx_int8_rounding)(number / 3 % 3);
+    how.whole_gates = number / 9 % 2;
+    o.bits = number % 7 ? 8 : 4;
+    q = g ? onnx_int8_begin(g, &o, message) : NULL;
+    failed = !q || calibrate(q, input, number);
+    if (!failed)
+        failed = onnx_int8_quantize(q, &how, append, file) != LGELU_OK;
+    if (q && failed)
+        memcpy(message, q->message, sizeof message);
+    if (q)
+        *layers += q->layers;
+    onnx_int8_end(q);
+    onnx_graph_close(g);
+    return failed ? -1 : 0;
+}
+
+static int make(const char *from, const char *to)
+{
+    source s = source_of(from);
+    bytes all = { NULL, 0, 0 };
+    long graphs = 0, refused = 0, layers = 0;
+    FILE *f;
+    while (s.at < s.n) {
+        const size_t begin = s.at;
+        const given *input;
+        bytes file = { NULL, 0, 0 };
+        deploy_span model;
+        size_t inputs_end;
+        given t;
+        if (whole(&s) != 1)
+            exit(2);
+        t = tensor_of(&s);
+        input = &t;
+        inputs_end = s.at;
+        take(&s, whole(&s));
+        model.n = whole(&s);
+        model.p = take(&s, model.n);
+        if (quantize(&model, input, (uint64_t)graphs, &file, &layers)) {
+            printf("REFUSED graph %ld: %s\n", graphs, message);
+            refused++;
+            file.n = 0;
+            append(model.p, model.n, &file);
+        }
+        append(s.p + begin, inputs_end - begin, &all);
+        append_whole(&all, file.n);
+        append(file.p, file.n, &all);
+        append_whole(&all, file.n);
+        append(file.p, file.n, &all);
+        free(file.p);
+        graphs++;
+    }
+    f = fopen(to, "wb");
+    if (!f || fwrite(all.p, 1, all.n, f) != all.n || fclose(f))
+        exit(2);
+    printf("# %ld graphs with %ld layers of 8 bits, %ld refused\n", graphs, layers, refused);
+    free(all.p);
+    return refused != 0;
+}
+
+/* ---- check ---- */
+
+typedef struct {
+    long graphs, refused, other, exact;
+    double equal, one, more;
+} counts;
+
+/* What one step of an output is: the scale of the DequantizeLinear that makes it. */
+static double step_of(const onnx_run *r, int v, const onnx_tensor *y)
+{
+    const int maker = r->graph->value[v].maker;
+    const onnx_node *n = maker < 0 ? NULL : r->graph->top.node + maker;
+    double largest = 0;
+    size_t i;
+    if (n && onnx_is(&n->op, "DequantizeLinear"))
+        return onnx_tensor_real(r->constant[n->input[1]], 0);
+    for (i = 0; i < y->count; i++)
+        largest = fmax(largest, fabs(onnx_tensor_real(y, i)));
+    return largest > 0 ? largest / 255 : 1;
+}
+
+/* Compares an output; returns the largest difference in steps, or -1: another shape. */
+static double compare(const onnx_run *r, int v, const given *t, counts *c)
+{
+    const onnx_tensor *y = onnx_run_get(r, v);
+    double worst = 0, step;
+    size_t i;
+    if (!y || y->type != t->type || y->count * sizeof(float) != t->data.n)
+        return -1;
+    step = step_of(r, v, y);
+    for (i = 0; i < y->count; i++) {
+        float theirs;
+        double steps;
+        memcpy(&theirs, t->data.p + i * sizeof theirs, sizeof theirs);
+        steps = fabs((double)((const float *)y->data)[i] - (double)theirs) / step;
+        worst = steps <= worst ? worst : steps;
+        c->equal += steps < 0.5;
+        c->one += steps >= 0.5 && steps < 1.5;
+        c->more += !(steps < 1.5);
+    }
+    return worst;
+}
+
+static void check_case(source *s, source *values, counts *c, int literal)
+{
+    uint32_t known, k;
+    given input;
+    deploy_span model;
+    onnx_graph *g;
+    onnx_run *r = NULL;
+    double worst = 0;
+    whole(s);
+    input = tensor_of(s);
+    take(s, whole(s));
+    model.n = whole(s);
+    model.p = take(s, model.n);
+    known = whole(values);
+    if (known == 0xFFFFFFFF) {
+        const size_t n = whole(values);
+        printf("RUNTIME refuses graph %ld: %.*s\n", c->graphs, (int)n,
+               (const char *)take(values, n));
+        c->refused++;
+        return;
+    }
+    g = onnx_graph_open(model.p, model.n, NULL, NULL, message);
+    if (g)
+        r = onnx_run_begin(g, NULL, message);
+    if (r) {
+        onnx_run_set(r, g->top.input[0], input_of(r, &input));
+        if (onnx_run_all(r))
+            memcpy(message, r->message, sizeof message);
+        else
+            message[0] = 0;
+    }
+    if (!r || message[0]) {
+        printf("REFUSED graph %ld: %s\n", c->graphs, message);
+        c->refused++;
+    }
+    for (k = 0; k < known; k++) {
+        const given t = tensor_of(values);
+        const double steps = r && !message[0] ? compare(r, onnx_graph_find(g, t.name), &t, c) : 0;
+        worst = steps < 0 || worst < 0 ? -1 : fmax(worst, steps);
+    }
+    c->exact += worst >= 0 && worst < 0.5;
+    if (worst < 0 || (literal && worst >= 1.5)) {
+        printf("DIFFERS graph %ld: %.3g steps\n", c->graphs, worst);
+        c->other++;
+    }
+    onnx_run_end(r);
+    onnx_graph_close(g);
+}
+
+static int check_all(const char *cases, const char *values, int literal)
+{
+    source s = source_of(cases), theirs = source_of(values);
+    counts c;
+    memset(&c, 0, sizeof c);
+    while (s.at < s.n) {
+        check_case(&s, &theirs, &c, literal);
+        c.graphs++;
+    }
+    printf("# %ld graphs of 8 bits: %ld refused, %ld differ, %ld equal in all outputs; of %.0f "
+           "elements %.4f %% are equal, %.4f %% one step apart, %.4f %% more\n",
+           c.graphs, c.refused, c.other, c.exact, c.equal + c.one + c.more,
+           100 * c.equal / (c.equal + c.one + c.more), 100 * c.one / (c.equal + c.one + c.more),
+           100 * c.more / (c.equal + c.one + c.more));
+    return c.refused || c.other;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4)
+        return 2;
+    if (!strcmp(argv[1], "make"))
+        return make(argv[2], argv[3]);
+    return check_all(argv[2], argv[3], !strcmp(argv[1], "steps"));
+}
