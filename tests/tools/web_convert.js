@@ -344,7 +344,7 @@ async function visit(b) {
     await click('example');
     await until('the example', async () => !await busy() && (await text('say')).startsWith('Converted') || await trouble());
     await b.run('document.activeElement.blur()');
-    await picture('page', '#opened', '#layers li:nth-child(5)');
+    await picture('page', '#opened', '#layers li:nth-child(2)');
     for (const width of [320, 768, 1920])
         for (const scheme of ['light', 'dark']) {
             await b.cdp('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: width < 600 });
