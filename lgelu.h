@@ -1268,25 +1268,10 @@ LGELU_DEF int lgelu_conv_is_winograd(const lgelu_net *net, const lgelu_node *nod
 
 /* One entry of the memory plan. */
 typedef struct lgelu_buffer {
-    size_t bytes, at; /* where it is in the block */
-    int from, to;     /* its life, in steps of the walk forward and backward */
-    /* While the plan is made: the next smaller buffer, the number that balances the tree of buffers
-       in which it is, and the two parts of the tree below it, at lower and at higher offsets. */
-    struct lgelu_buffer *next;
-    uint32_t rank;
-    struct lgelu_buffer *lower, *higher;
-    /* Of this buffer and of all below it: the extremes of their lives, where the first begins and
-       the last ends, and the widest gap between two neighbours. */
-    int least_from, most_from, least_to, most_to;
-    size_t begin, end, gap;
+    size_t bytes, at;          /* where it is in the block */
+    int from, to;              /* its life, in steps of the walk forward and backward */
+    struct lgelu_buffer *next; /* in a list, while the plan is made */
 } lgelu_buffer;
-
-/* A step of a run, while the memory plan is made: a tree of buffers that are in use then, and the
-   highest offset at which a buffer of this step or of those below it ends. */
-typedef struct {
-    lgelu_buffer *tree;
-    size_t end;
-} lgelu__plan_step;
 
 /* A node. The builders fill it; all but the eps of a normalisation is for reading only. Positions
    and counts are in elements, and positions are valid once the network has its size. */
@@ -1327,7 +1312,6 @@ struct lgelu_node {
         int value_node, gradient_node;
         /* Value, gradient, what the forward leaves for the backward, scratch. */
         lgelu_buffer buffer[4];
-        lgelu__plan_step step[2]; /* the steps 2·i and 2·i + 1, where i is the node's index */
         /* Links between nodes; 0: none. A reader is 1 + three times its index + the number of the
            input: the first one of this node, and the next one of each node that this one reads. */
         int reader, next_reader[3];
@@ -4647,9 +4631,9 @@ static lgelu_status lgelu__check_unique_names(lgelu_net *net)
    last read. Buffers that are not in use at the same time may overlap. The largest buffer is placed
    first, each at the lowest offset where it fits.
 
-   For networks of thousands of nodes no part of this may take quadratic time: lists link each node
-   to its readers, the buffers are sorted, and trees find the gaps between those that have been
-   placed. All of that is stored in the nodes, so that nothing is allocated. */
+   For n nodes, to sort and to place the buffers takes about n² short steps: milliseconds for
+   hundreds of nodes, half a second for 5,000. Everything else takes about n: lists link each node
+   to its readers. All of that is stored in the nodes, so that nothing is allocated. */
 
 LGELU__APART void lgelu__buffer_set(lgelu_buffer *b, size_t bytes, int from, int to)
 {
@@ -4876,205 +4860,63 @@ static void lgelu__share_gradients(lgelu_net *net)
 
 /* ---- placing the buffers ---- */
 
-/* Merges two lists of buffers that are sorted, the largest first. Of equal ones those of a come
-   first. */
-static lgelu_buffer *lgelu__merge(lgelu_buffer *a, lgelu_buffer *b)
-{
-    lgelu_buffer *first = NULL, **last = &first;
-    while (a && b) {
-        lgelu_buffer **from = a->bytes >= b->bytes ? &a : &b;
-        *last = *from;
-        last = &(*from)->next;
-        *from = *last;
-    }
-    *last = a ? a : b;
-    return first;
-}
-
-/* Returns the buffers of `count` nodes in the order in which they are placed: the largest first,
-   and of equal ones that of the first node. */
-static lgelu_buffer *lgelu__sorted(lgelu_node *nodes, int count)
-{
-    lgelu_buffer *list = NULL, *b = nodes->internal.buffer + 4;
-    const int half = count / 2;
-    if (half)
-        return lgelu__merge(lgelu__sorted(nodes, half), lgelu__sorted(nodes + half, count - half));
-    while (b-- > nodes->internal.buffer) {
-        b->next = NULL;
-        list = lgelu__merge(b, list);
-    }
-    return list;
-}
-
 /* Returns the bytes of a buffer that has some, in whole cache lines, with its guard. */
 static size_t lgelu__buffer_bytes(const lgelu_buffer *b)
 {
     return lgelu__plus(lgelu__plus(b->bytes, 63) & ~(size_t)63, LGELU__GUARD);
 }
 
-/* Trees contain the buffers that have been placed. Each tree is of a step of the run: all of its
-   buffers are in use then, so that no two of them overlap, and they are ordered by their offsets.
-   The steps are a binary tree themselves: the root is the step in the middle of a run, and the
-   steps before and after it are two trees of the same kind. A buffer belongs to the first step from
-   the root down in which it is in use. Since that of most buffers of a training run is the root or
-   near it, and all others live shortly, few steps and few parts of their trees have to be looked
-   at. */
-
-/* Computes the fields that describe a buffer together with the two trees below it. */
-static void lgelu__summarize(lgelu_buffer *t)
+/* Returns a list of the buffers that have bytes, in the order in which they are placed: the largest
+   first, and of equal ones that of the first node. */
+static lgelu_buffer *lgelu__sorted(lgelu_net *net)
 {
-    const lgelu_buffer *part[2];
-    int k;
-    t->begin = t->at;
-    t->end = t->at + lgelu__buffer_bytes(t);
-    t->gap = 0;
-    t->least_from = t->most_from = t->from;
-    t->least_to = t->most_to = t->to;
-    if (t->lower)
-        t->gap = lgelu__max(t->lower->gap, t->begin - t->lower->end);
-    if (t->higher)
-        t->gap = lgelu__max(t->gap, lgelu__max(t->higher->gap, t->higher->begin - t->end));
-    part[0] = t->lower;
-    part[1] = t->higher;
-    for (k = 0; k < 2; k++) {
-        if (!part[k])
-            continue;
-        t->begin = lgelu__min(t->begin, part[k]->begin);
-        t->end = lgelu__max(t->end, part[k]->end);
-        if (t->least_from > part[k]->least_from)
-            t->least_from = part[k]->least_from;
-        if (t->most_from < part[k]->most_from)
-            t->most_from = part[k]->most_from;
-        if (t->least_to > part[k]->least_to)
-            t->least_to = part[k]->least_to;
-        if (t->most_to < part[k]->most_to)
-            t->most_to = part[k]->most_to;
+    lgelu_buffer *list = NULL;
+    int i, k;
+    for (i = net->count - 1; i >= 0; i--) {
+        for (k = 3; k >= 0; k--) {
+            lgelu_buffer *b = net->nodes[i].internal.buffer + k, **before = &list;
+            if (!b->bytes)
+                continue;
+            while (*before && (*before)->bytes > b->bytes)
+                before = &(*before)->next;
+            b->next = *before;
+            *before = b;
+        }
     }
+    return list;
 }
 
-/* Splits a tree into the buffers below an offset and the others. */
-static void lgelu__split_tree(lgelu_buffer *t, size_t at, lgelu_buffer **lower,
-                              lgelu_buffer **higher)
-{
-    if (!t) {
-        *lower = *higher = NULL;
-        return;
-    }
-    if (t->at < at) {
-        *lower = t;
-        lgelu__split_tree(t->higher, at, &t->higher, higher);
-    } else {
-        *higher = t;
-        lgelu__split_tree(t->lower, at, lower, &t->lower);
-    }
-    lgelu__summarize(t);
-}
-
-/* Inserts a buffer into a tree, and returns the tree. A buffer of a higher rank is above one of a
-   lower rank; since ranks are random, a path has about 2·ln(n) buffers. */
-static lgelu_buffer *lgelu__insert(lgelu_buffer *t, lgelu_buffer *b)
-{
-    if (!t || b->rank > t->rank) {
-        lgelu__split_tree(t, b->at, &b->lower, &b->higher);
-        t = b;
-    } else if (b->at < t->at) {
-        t->lower = lgelu__insert(t->lower, b);
-    } else {
-        t->higher = lgelu__insert(t->higher, b);
-    }
-    lgelu__summarize(t);
-    return t;
-}
-
-static lgelu__plan_step *lgelu__step_at(const lgelu_net *net, int step)
-{
-    return net->nodes[step / 2].internal.step + step % 2;
-}
-
-/* Enters a buffer that has been placed. */
-static void lgelu__enter_buffer(lgelu_net *net, lgelu_buffer *b)
-{
-    int first = 0, end = 2 * net->count, middle = net->count;
-    lgelu__plan_step *step = lgelu__step_at(net, middle);
-    while (b->to < middle || b->from > middle) {
-        step->end = lgelu__max(step->end, b->at + lgelu__buffer_bytes(b));
-        if (b->to < middle)
-            end = middle;
-        else
-            first = middle + 1;
-        middle = first + (end - first) / 2;
-        step = lgelu__step_at(net, middle);
-    }
-    step->end = lgelu__max(step->end, b->at + lgelu__buffer_bytes(b));
-    step->tree = lgelu__insert(step->tree, b);
-}
-
-/* Raises the offset `at` for b past every buffer of a tree that is in use at the same time and that
-   it would overlap. Returns the new offset. */
-static size_t lgelu__raise_in_tree(const lgelu_buffer *t, const lgelu_buffer *b, size_t at)
+/* Places a buffer at the lowest offset where it overlaps none of the placed ones that are in use at
+   the same time, and adds it to their list, which is in the order of offsets. Returns where it
+   ends. */
+static size_t lgelu__place_buffer(lgelu_buffer **placed, lgelu_buffer *b)
 {
     const size_t bytes = lgelu__buffer_bytes(b);
-    size_t end;
-    if (!t || t->end <= at || t->begin >= at + bytes || t->least_from > b->to
-        || t->most_to < b->from)
-        return at;
-    /* All are in use at the same time as b, which fits into no gap between them. */
-    if (t->gap < bytes && t->most_from <= b->to && t->least_to >= b->from)
-        return t->end;
-    at = lgelu__raise_in_tree(t->lower, b, at);
-    end = t->at + lgelu__buffer_bytes(t);
-    if (at < end && t->at < at + bytes && t->from <= b->to && t->to >= b->from)
-        at = end;
-    return lgelu__raise_in_tree(t->higher, b, at);
-}
-
-/* The same for the trees of the steps from `first` to `end` - 1. */
-static size_t lgelu__raise(const lgelu_net *net, int first, int end, const lgelu_buffer *b,
-                           size_t at)
-{
-    const int middle = first + (end - first) / 2;
-    const lgelu__plan_step *step;
-    if (first >= end)
-        return at;
-    step = lgelu__step_at(net, middle);
-    if (step->end <= at)
-        return at;
-    at = lgelu__raise_in_tree(step->tree, b, at);
-    if (b->from < middle)
-        at = lgelu__raise(net, first, middle, b, at);
-    if (b->to > middle)
-        at = lgelu__raise(net, middle + 1, end, b, at);
-    return at;
-}
-
-/* Places a buffer at the lowest offset where it fits. Returns where it ends. */
-static size_t lgelu__place_buffer(lgelu_net *net, lgelu_buffer *b)
-{
-    size_t at, next = 0;
-    do {
-        at = next;
-        next = lgelu__raise(net, 0, 2 * net->count, b, at);
-    } while (next != at);
+    lgelu_buffer *other;
+    size_t at = 0;
+    for (other = *placed; other && other->at < at + bytes; other = other->next) {
+        if (other->from <= b->to && other->to >= b->from)
+            at = lgelu__max(at, other->at + lgelu__buffer_bytes(other));
+        if (other->at < at)
+            placed = &other->next;
+    }
     b->at = at;
-    lgelu__enter_buffer(net, b);
-    return at + lgelu__buffer_bytes(b);
+    b->next = *placed;
+    *placed = b;
+    return at + bytes;
 }
 
 /* Places all buffers. Returns the bytes of the arena that holds them, (size_t)-1 on overflow. */
 static size_t lgelu__place_buffers(lgelu_net *net)
 {
-    lgelu_buffer *b;
+    lgelu_buffer *b = lgelu__sorted(net), *placed = NULL;
     size_t top = 0;
-    uint32_t placed = 0;
-    int i;
-    for (i = 0; i < net->count; i++)
-        memset(net->nodes[i].internal.step, 0, sizeof net->nodes[i].internal.step);
-    b = net->count ? lgelu__sorted(net->nodes, net->count) : NULL;
-    for (; b && b->bytes; b = b->next) {
+    while (b) {
+        lgelu_buffer *next = b->next;
         if (b->bytes > (size_t)-1 / 4 || top > (size_t)-1 / 4)
             return (size_t)-1;
-        b->rank = lgelu_random(0, 0, placed++);
-        top = lgelu__max(top, lgelu__place_buffer(net, b));
+        top = lgelu__max(top, lgelu__place_buffer(&placed, b));
+        b = next;
     }
     return top;
 }
