@@ -42,7 +42,7 @@
                         this file includes itself once per instruction set; cpuid; public kernels
      [5] HARDNESS       λ(s), its slope and inverse, the gap to ReLU, targets, the hardening plan
      [6] OPTIMISER      AdamW and SGD on flat arrays; the update of s
-     [7] INSTRUMENTS    argmax, accuracy, flips, activations, OUI, drift of λ; the texts of statuses
+     [7] INSTRUMENTS    argmax, accuracy, flips, largest change; the texts of statuses
      [8] NETWORK        a table of layers, a memory plan, a walk forward and one backward
                         (LGELU_TRAINER)
          [8a] machine: texts, errors, sizes, threads, products
@@ -158,7 +158,9 @@
                       running statistics that became infinite or NaN. Refused, with nothing changed:
                       gradients that are not finite, plans with numbers that no plan has, a λ below
                       1 in the next step. lgelu_net_relu and lgelu_net_set_gates return a status.
-                      Measures of the experiments moved to examples/study.
+                      Measures of the experiments moved to examples/study, OUI, the mean of
+                      activations and their dead fraction among them; lgelu_drift is gone. The
+                      memory plan searches plainly, in n² steps for n nodes.
                0.2.0  a path to ReLU that keeps the score, copies by name, custom gates, a public
                       view of the graph, prepacked matrices, WebAssembly, Windows, stacks of 22 KB
                0.1.0  kernels, hardness, optimiser, instruments, dense, convolutional and
@@ -201,8 +203,7 @@ extern "C" {
 #endif
 
 /* Sources cited below: [L] λ-GELU, arXiv 2603.21991. [H] Hendrycks and Gimpel, GELU, arXiv
-   1606.08415. [B] "Impact of Activation Curvature on Transformer Stability: GELU vs. ReLU", a 2026
-   blog study. Others are cited in full. "Our choice" marks what no source prescribes. */
+   1606.08415. Others are cited in full. "Our choice" marks what no source prescribes. */
 
 /* ---- gate kernels ---- */
 
@@ -517,7 +518,7 @@ LGELU_DEF double lgelu_exact(double x, double lambda);
 LGELU_DEF double lgelu_exact_dx(double x, double lambda);
 LGELU_DEF double lgelu_exact_dlambda(double x, double lambda);
 
-/* ---- instruments: measures over logits, activations and histories of λ ---- */
+/* ---- instruments: measures over logits ---- */
 
 /* Returns the index of the largest of n values, the first of equals; 0 if n is 0. A NaN is passed
    over; if all are NaN the result is 0. */
@@ -536,23 +537,6 @@ LGELU_DEF size_t lgelu_count_flips(const float *before, const float *after, size
 
 /* Returns max |before[i] - after[i]| over n values; NaN if a difference is NaN. */
 LGELU_DEF double lgelu_max_abs_diff(const float *before, const float *after, size_t n);
-
-/* Returns the fraction of n activations that are at most 0, "Dead %" of [B] over 100; 0 if n is
-   0. */
-LGELU_DEF double lgelu_dead_fraction(const float *a, size_t n);
-
-/* Returns the mean of n values, "Act Mean" of [B]; 0 if n is 0. */
-LGELU_DEF double lgelu_mean(const float *a, size_t n);
-
-/* Returns OUI in its batch form (arXiv 2603.09950, 2605.10161) for one layer: with s_j the samples
-   whose unit j is above 0, the mean over j of min(s_j, B - s_j)/⌊B/2⌋. Returns 0 if B < 2. As
-   published it takes the outputs of linear and convolution layers before their gates, and of maps
-   one random pixel a sample (width = channels). */
-LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width);
-
-/* Returns the drift of λ over a run, the mean absolute change from epoch to epoch [L, figures 1 and
-   2]; 0 for fewer than two epochs. history has shape (epochs, layers). */
-LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers);
 
 /* ---- statuses ---- */
 typedef enum {
@@ -3192,46 +3176,6 @@ LGELU_DEF double lgelu_max_abs_diff(const float *before, const float *after, siz
             most = d;
     }
     return most;
-}
-
-LGELU_DEF double lgelu_dead_fraction(const float *a, size_t n)
-{
-    size_t i, dead = 0;
-    for (i = 0; i < n; i++)
-        dead += a[i] <= 0;
-    return n ? (double)dead / (double)n : 0;
-}
-
-LGELU_DEF double lgelu_mean(const float *a, size_t n)
-{
-    double sum = 0;
-    size_t i;
-    for (i = 0; i < n; i++)
-        sum += (double)a[i];
-    return n ? sum / (double)n : 0;
-}
-
-LGELU_DEF double lgelu_oui_batch(const float *a, size_t samples, size_t width)
-{
-    size_t i, j, sum = 0;
-    for (j = 0; j < width; j++) {
-        size_t on = 0;
-        for (i = 0; i < samples; i++)
-            on += a[i * width + j] > 0;
-        sum += on < samples - on ? on : samples - on;
-    }
-    return samples > 1 && width ? (double)sum / ((double)(samples / 2) * (double)width) : 0;
-}
-
-LGELU_DEF double lgelu_drift(const float *history, size_t epochs, size_t layers)
-{
-    double sum = 0;
-    size_t i;
-    if (epochs < 2 || !layers)
-        return 0;
-    for (i = layers; i < epochs * layers; i++)
-        sum += fabs((double)history[i] - (double)history[i - layers]);
-    return sum / ((double)(epochs - 1) * (double)layers);
 }
 
 LGELU_DEF const char *lgelu_status_text(lgelu_status status)

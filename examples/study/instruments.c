@@ -3,6 +3,35 @@
 #include "instruments.h"
 #include <math.h>
 
+double dead_fraction(const float *a, size_t n)
+{
+    size_t i, dead = 0;
+    for (i = 0; i < n; i++)
+        dead += a[i] <= 0;
+    return n ? (double)dead / (double)n : 0;
+}
+
+double mean_activation(const float *a, size_t n)
+{
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++)
+        sum += (double)a[i];
+    return n ? sum / (double)n : 0;
+}
+
+double oui_batch(const float *a, size_t samples, size_t width)
+{
+    size_t i, j, sum = 0;
+    for (j = 0; j < width; j++) {
+        size_t on = 0;
+        for (i = 0; i < samples; i++)
+            on += a[i * width + j] > 0;
+        sum += on < samples - on ? on : samples - on;
+    }
+    return samples > 1 && width ? (double)sum / ((double)(samples / 2) * (double)width) : 0;
+}
+
 /* Returns how many of the n bits a > 0 differ between a and b. */
 static size_t changed_bits(const float *a, const float *b, size_t n)
 {

@@ -74,7 +74,7 @@ static void oui_epoch(trainer *w)
                          >> 32);
             memcpy(place + i * width, at + p * width, width * sizeof *place);
         }
-        record(s, w->run, "oui_batch_before", epoch, g, lgelu_oui_batch(place, n, width));
+        record(s, w->run, "oui_batch_before", epoch, g, oui_batch(place, n, width));
     }
 }
 

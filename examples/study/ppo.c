@@ -385,7 +385,7 @@ static void look_at(trainer *w, const float *probe, ppo_look *seen)
         for (int i = 0; i < p->layers; i++) {
             const float *a = lgelu_net_value(w->net + which, w->before[which][i]);
             const size_t n = PPO_PROBE * p->hidden[i];
-            seen->oui[which] += lgelu_oui_batch(a, PPO_PROBE, p->hidden[i]) / p->layers;
+            seen->oui[which] += oui_batch(a, PPO_PROBE, p->hidden[i]) / p->layers;
             if (seen->look) {
                 seen->flips[which] += pattern_change(a, w->pattern[which] + at, n) / p->layers;
             }

@@ -7,6 +7,7 @@
 #endif
 #include "study.h"
 #include "elementary.h"
+#include "instruments.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -507,11 +508,11 @@ static int record_gate_statistics(trainer *w)
         /* Another value may have its memory. */
         if (!value)
             continue;
-        record(s, w->run, "dead", -1, g, lgelu_dead_fraction(value, rows * width));
-        record(s, w->run, "act_mean", -1, g, lgelu_mean(value, rows * width));
+        record(s, w->run, "dead", -1, g, dead_fraction(value, rows * width));
+        record(s, w->run, "act_mean", -1, g, mean_activation(value, rows * width));
         /* For maps it would be another quantity. */
         if (rows == n)
-            record(s, w->run, "oui_batch", -1, g, lgelu_oui_batch(value, rows, width));
+            record(s, w->run, "oui_batch", -1, g, oui_batch(value, rows, width));
     }
     return 0;
 }

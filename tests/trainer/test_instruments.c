@@ -52,16 +52,16 @@ static void activations(void)
 {
     static const float a[] = { -1, 0, 2, -0.0f, 5, 1e-30f, -1e-30f, 3 };
     static const float big[] = { 3e38f, 3e38f, 3e38f };
-    check(near_to(lgelu_dead_fraction(a, 8), 0.5), "dead share: <= 0, both zeros too", "%g",
-          lgelu_dead_fraction(a, 8));
-    check(near_to(lgelu_dead_fraction(a + 4, 1), 0) && near_to(lgelu_dead_fraction(a, 1), 1)
-              && near_to(lgelu_dead_fraction(a, 0), 0),
+    check(near_to(dead_fraction(a, 8), 0.5), "dead share: <= 0, both zeros too", "%g",
+          dead_fraction(a, 8));
+    check(near_to(dead_fraction(a + 4, 1), 0) && near_to(dead_fraction(a, 1), 1)
+              && near_to(dead_fraction(a, 0), 0),
           "dead share: one and none", "wrong");
-    check(near_to(lgelu_mean(a, 8), 9.0 / 8) && near_to(lgelu_mean(a, 0), 0)
-              && near_to(lgelu_mean(a + 2, 1), 2),
-          "mean by hand, one and none", "%g", lgelu_mean(a, 8));
-    check(near_to(lgelu_mean(big, 3) / 3e38, (double)3e38f / 3e38), "mean: no overflow", "%g",
-          lgelu_mean(big, 3));
+    check(near_to(mean_activation(a, 8), 9.0 / 8) && near_to(mean_activation(a, 0), 0)
+              && near_to(mean_activation(a + 2, 1), 2),
+          "mean by hand, one and none", "%g", mean_activation(a, 8));
+    check(near_to(mean_activation(big, 3) / 3e38, (double)3e38f / 3e38), "mean: no overflow", "%g",
+          mean_activation(big, 3));
     static const float p[] = { 1, -1, 1, -1, 1, 1, 1, 1 }, q[] = { 1, 1, -1, -1, 2, 3, 4, 5 };
     check(near_to(pattern_change(p, q, 8), 0.25) && near_to(pattern_change(p, p, 8), 0)
               && near_to(pattern_change(p, q, 0), 0),
@@ -86,21 +86,20 @@ static void oui(void)
               && near_to(oui_pairwise(a, 0, pair, 5), 0),
           "OUI, pairwise: no pairs, width 1 and 0", "not 0");
     /* on: 3, 3, 2, 2, 1 of 4 → 1 + 1 + 2 + 2 + 1 over 5·2 */
-    check(near_to(lgelu_oui_batch(a, 4, 5), 0.7), "OUI, batch, by hand", "%g",
-          lgelu_oui_batch(a, 4, 5));
+    check(near_to(oui_batch(a, 4, 5), 0.7), "OUI, batch, by hand", "%g", oui_batch(a, 4, 5));
     /* three samples: floor(3/2) = 1; on: 2, 2, 1, 1, 0 → 1 + 1 + 1 + 1 + 0 over 5 */
-    check(near_to(lgelu_oui_batch(a, 3, 5), 0.8), "OUI, batch, of an odd number", "%g",
-          lgelu_oui_batch(a, 3, 5));
-    check(near_to(lgelu_oui_batch(a, 1, 5), 0) && near_to(lgelu_oui_batch(a, 0, 5), 0)
-              && near_to(lgelu_oui_batch(a, 4, 0), 0),
+    check(near_to(oui_batch(a, 3, 5), 0.8), "OUI, batch, of an odd number", "%g",
+          oui_batch(a, 3, 5));
+    check(near_to(oui_batch(a, 1, 5), 0) && near_to(oui_batch(a, 0, 5), 0)
+              && near_to(oui_batch(a, 4, 0), 0),
           "OUI, batch: one sample, none, no width", "not 0");
     for (size_t i = 0; i < 20; i++)
         b[i] = a[i] * 100;
-    check(near_to(lgelu_oui_batch(b, 4, 5), 0.7) && near_to(oui_pairwise(b, 5, pair, 5), 0.8),
+    check(near_to(oui_batch(b, 4, 5), 0.7) && near_to(oui_pairwise(b, 5, pair, 5), 0.8),
           "OUI sees signs only", "scale changes it");
     for (size_t i = 0; i < 20; i++)
         b[i] = a[i] > 0 ? -1.0f : 1.0f;
-    check(near_to(lgelu_oui_batch(b, 4, 5), 0.7) && near_to(oui_pairwise(b, 5, pair, 5), 0.8),
+    check(near_to(oui_batch(b, 4, 5), 0.7) && near_to(oui_pairwise(b, 5, pair, 5), 0.8),
           "OUI does not know on from off", "turning all bits changes it");
 }
 
@@ -141,17 +140,10 @@ static void curves(void)
 
 static void profiles(void)
 {
-    /* changes 1 0 2, 0 3 0 */
-    static const float history[] = { 1, 2, 3, 2, 2, 1, 2, 5, 1 };
     static const float a[] = { 1, 2, 3, 4, 5 }, b[] = { 5, 6, 7, 8, 7 }, tied[] = { 1, 2, 2, 3, 9 },
                        same[] = { 4, 4, 4, 4, 4 }, down[] = { 9, 5, 3, 2, -1 };
     float c[5], random_a[50], random_b[50];
     double r;
-    check(near_to(lgelu_drift(history, 3, 3), 1), "drift by hand", "%g",
-          lgelu_drift(history, 3, 3));
-    check(near_to(lgelu_drift(history, 1, 3), 0) && near_to(lgelu_drift(history, 0, 3), 0)
-              && near_to(lgelu_drift(history, 3, 0), 0) && near_to(lgelu_drift(history, 2, 1), 1),
-          "drift: one epoch, none, no layers", "wrong");
     check(near_to(spearman(a, a, 5), 1) && near_to(spearman(a, down, 5), -1), "Spearman: ±1",
           "%g, %g", spearman(a, a, 5), spearman(a, down, 5));
     /* ranks 1 2 3 4 5 against 1 2 3.5 5 3.5: covariance 8, variances 10 and 9.5 */
