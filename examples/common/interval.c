@@ -121,6 +121,26 @@ void stat_interval_fitted(const double *v, long n, double *mean, double *low, do
     *high = *mean + wider * (*high - *mean);
 }
 
+void stat_interval_correlations(const double *rho, long n, long points, double *mean, double *low,
+                                double *high)
+{
+    const double cube = (double)points * ((double)points * (double)points - 1);
+    const double largest = points > 1 ? 1 - 6 / cube : 0;
+    double sum = 0, squares = 0, middle, half;
+    for (long i = 0; i < n; i++)
+        sum += atanh(fmax(-largest, fmin(rho[i], largest)));
+    middle = sum / (double)n;
+    for (long i = 0; i < n; i++) {
+        const double off = atanh(fmax(-largest, fmin(rho[i], largest))) - middle;
+        squares += off * off;
+    }
+    /* Fits to other seeds: √(n/(n - 1)) times the standard error, as in stat_interval_fitted. */
+    half = n > 1 ? stat_t95(n - 1) * sqrt(squares) / (double)(n - 1) : (double)NAN;
+    *mean = tanh(middle);
+    *low = tanh(middle - half);
+    *high = tanh(middle + half);
+}
+
 /* How much wider than Poisson's the seeds spread: the variance over the mean, at least 1. */
 static double count_dispersion(const double *v, long n)
 {

@@ -34,6 +34,12 @@ void stat_interval(const double *v, long n, double *mean, double *low, double *h
    nearly all seeds, so the standard error is taken √(n/(n - 1)) times as large. */
 void stat_interval_fitted(const double *v, long n, double *mean, double *low, double *high);
 
+/* The same for a rank correlation of each seed over `points` runs, on the scale of Fisher's z,
+   since correlations end at 1 and the interval must as well. The mean is that of z, carried back.
+   One of ±1, whose z is infinite, counts as half a step of Spearman's correlation below it. */
+void stat_interval_correlations(const double *rho, long n, long points, double *mean, double *low,
+                                double *high);
+
 /* The same for counts of rare events, one of each seed: the widest of Student's interval, the score
    interval of a Poisson count, and, where these spread wider than Poisson's, the score interval of
    counts that do, on either side. Simulated coverage is 95 to 100 %, also where the variance is
@@ -73,7 +79,8 @@ double stat_pairs(const double *matrix, long n, long skip);
    the scale of Fisher's z, since correlations end at 1. Simulated coverage with 10 to 15 seeds and
    6 or more gates: 95 to 97 %; with 4 gates 89 %, so that fewer than 6 decide nothing. */
 void stat_within(const double *within, long n, double *mean, double *low, double *high);
-/* Returns the p-value of that interval against "above `least`". */
+/* Returns the p-value of an interval on the scale of Fisher's z, this one or that of
+   stat_interval_correlations, against "above `least`". */
 double stat_within_p(double mean, double low, double high, long n, double least);
 
 /* How far runs of two groups agree, less the mean agreement inside of each: between[i·n + j] is

@@ -126,12 +126,13 @@ static long evaluate_seeds(const early_data *k, int which, long epoch, double *r
     return n;
 }
 
-/* of two rules; other -1: of one alone */
+/* Adds a finding about the rank correlation of a rule, or, with other >= 0, about how far it
+   exceeds that of another rule. */
 static int find(study *s, const early_data *k, int which, int other, const char *text, double least,
                 double *v)
 {
     char line[200];
-    double regret;
+    double regret, mean, low, high;
     long n = 0;
     for (long i = 0; i < k->seeds; i++) {
         v[n] = early_evaluate(k, which, early_epoch(s), i, &regret);
@@ -140,7 +141,13 @@ static int find(study *s, const early_data *k, int which, int other, const char 
         n += early_known(v[n]);
     }
     snprintf(line, sizeof line, "%s: %s", arm_table[k->arm].name, text);
-    return n ? stat_find_fitted(s, line, "%+.2f", v, n, least, HUGE_VAL) : 0;
+    if (!n)
+        return 0;
+    if (other >= 0)
+        return stat_find_fitted(s, line, "%+.2f", v, n, least, HUGE_VAL);
+    stat_interval_correlations(v, n, k->variants, &mean, &low, &high);
+    return stat_find_interval(s, line, "%+.2f", mean, low, high,
+                              stat_within_p(mean, low, high, n, least), n, least, HUGE_VAL);
 }
 
 static int report_arm(study *s, int arm, double *v)
@@ -332,7 +339,7 @@ const experiment oui_experiment = {
     .quick =
         "--lr 1e-3,3e-2 --weight-decay 0,1 --samples 600 --test-samples 100 --width 2 --epochs 3 --seeds 2",
     .rule =
-        "per arm the rank correlation with the final hold-out score: above 0.5; less that of the rate alone, and of the "
+        "per arm the rank correlation with the final hold-out score, its interval on Fisher's z: above 0.5; less that of the rate alone, and of the "
         "loss: above 0; of rate and OUI less the rate alone: above 0",
     .check = oui_check,
     .epoch = oui_epoch,

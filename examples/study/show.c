@@ -366,7 +366,7 @@ void show_findings(study *s)
     print(
         s,
         "\nFindings: the mean difference, positive where the first is better, its 95 %% interval, the range that was set, the\n"
-        "verdict's p-value, whether it survives Holm's correction, the verdict\n");
+        "verdict's p-value, the verdict, which is bold where Holm's correction over all of them leaves it\n");
     for (int i = 0; i < s->finding_count; i++) {
         const finding *f = s->findings + i;
         const char *format = f->format ? f->format : digits;
@@ -385,8 +385,7 @@ void show_findings(study *s)
         print_left(s, 32, text);
         print_left(s, 31, f->rule);
         print_left(s, 9, p);
-        print_left(s, 10, f->survives ? "survives" : "-");
-        print(s, "%s\n", f->verdict);
+        print(s, f->survives ? "**%s**\n" : "%s\n", f->verdict);
         decided += f->p < 0.05;
         survive += f->survives;
     }

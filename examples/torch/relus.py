@@ -4,12 +4,13 @@ converted with 1, 2, 3 and 6 ReLUs in place of each gate, with and without a ref
 
     make -C examples relus                      (LGELU_DATA names the folder of the data sets)
     python3 relus.py [--data FOLDER] [--table FILE] [--only EXPRESSION] [--seeds N] [--seed N] [--short] [--train] [--out FOLDER] [--svg FILE]
-                     [--reluize FILE] [--steps N,N,...]
+                     [--reluize FILE] [--steps N,N,...] [--arms EXPRESSION]
 
 FILE is a table of numbers whose last column is the target. Rows whose data are not there are left out. For each network and seed --out
 keeps the trained smooth network (.pt, and .onnx for reluize) and what was measured (.json). What is there already is not run again, so
 that a training that was stopped continues, an arm that is missing is added, and conversions are run again after a .json is removed; the
-table is of all that is there, and with --seeds 0 of nothing else.
+table is of all that is there, and with --seeds 0 of nothing else. --arms chooses those to run by a regular expression, such as
+'cold|biases|refit|tempered'.
 --train only trains. --svg draws the figure. --short trains for some steps only, with few samples, to try the program. An MLP takes
 seconds, a ResNet-18 some minutes, the texts of 20,000 steps half an hour each. --steps 100,400 prints another table instead: refits
 with so many steps of distillation (lgelu.refit(steps=N)), and what takes the same time without them, with the divergence, or for a
@@ -25,16 +26,21 @@ Arms, beside the smooth network:
     distilled, x10     cold 1, then Adam on the smooth network's outputs, without labels, for the processor time that refit 1 took, or ten
                        times it; of two rates the one that the hold-out prefers after the shorter time
     labels             cold 1, then Adam with labels for that time, at the better of the same rates
+    tempered           the smooth network itself, its logits divided by a temperature that the hold-out chooses: the control of
+                       classifiers, since a better calibrated network has a lower cross-entropy and not one prediction that differs
 
 All conversions take 4,096 training inputs of an MLP, 1,024 images of the other networks, and 256 windows of 64 characters.
 
-The rule, fixed before the first run. What decides is the rise of the test loss over the smooth network's: cross-entropy in nats,
-within ±0.002; for a regression points of R² lost, within ±0.2. The 95 % interval over the seeds (Student's t) is inside: seen;
-outside: not seen; else not decidable. Fewer than five seeds decide nothing. Refit 1 less biases: a fall of the loss above 0.
-Holm's correction is over all of these. Half of the 95 % interval over the test samples of one network, averaged over the seeds,
-says what another test set would change, and decides nothing. Six ReLUs and `within` were added after the first run of the others.
-Flips and the divergence KL(smooth, converted) are on the test samples, too. Time is processor time of one thread, of the
-conversion with its export and its check, or of the training, and beside it that of an epoch.
+The rule. What decides is, for a text, the rise of the test loss over the smooth network's: cross-entropy in nats, within ±0.002; for a
+regression points of R² lost, within ±0.2; for images the divergence KL(smooth, converted), below 0.002 nats. The 95 % interval over
+the seeds (Student's t) is inside: seen; outside: not seen; else not decidable. Fewer than five seeds decide nothing. Refit 1 less
+biases: a fall of what decides, above 0. Holm's correction is over all of these: ✓ and ✗ are verdicts that it leaves, (✓) and (✗) those that it
+removes. The margins were fixed before the first run, when images were judged by cross-entropy, too. Those runs showed that it also
+measures calibration, and the divergence took its place before the later ones; six ReLUs, `within` and `tempered` are of later runs as
+well. For images the rise of the cross-entropy is printed as it is, and between networks that both have the temperature of the
+hold-out. Half of the 95 % interval over the test samples of one network, averaged over the seeds, says what another test set would
+change, and decides nothing. Time is processor time of one thread, of the conversion with its export and its check, or of the
+training, and beside it that of an epoch.
 
 Training stops after 60 epochs at most, that of photographs, which are shifted and mirrored at random, after 24, and the networks of text
 follow nanoGPT's schedule: 2,000 steps, or ten times as many."""
@@ -52,6 +58,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 RATES, NATS, POINTS, SPAN = (1e-4, 1e-3), 0.002, 0.2, convert.CONTEXT
 COUNTS = (1, 2, 3, 6)
 ARMS = [f"cold {k}" for k in COUNTS] + ["biases"] + [f"refit {k}" for k in COUNTS] + ["distilled", "distilled x10", "labels", "within"]
+ARMS.append("tempered")
 
 
 # ---- data: (x, y) of training, hold-out and test ----
@@ -241,6 +248,10 @@ class Network:
     steps: int = 0                              # of nanoGPT's schedule, in place of epochs
     change: Callable = lambda x: x              # of a batch of training inputs
 
+    @property
+    def of_images(self):
+        return self.kind == "Images" or self.title == "MLP, images"
+
 
 NETWORKS = {
     "sine": Network("MLPs", "MLP, sin 2x", "#D55E00", sine, "", mlp(64, 64), 64, 3e-3, 4096),
@@ -426,8 +437,18 @@ def divergence(a, b):
     return (p.exp() * (p - q)).sum(-1)
 
 
-def within(file, inputs, x, program):
-    """The outputs of x from the network that reluize --within writes, and its ReLUs a gate."""
+def temperature(z, y):
+    """By what logits have to be divided for the smallest cross-entropy, from 1/4 to 4: over its logarithm there is one minimum."""
+    low, high, golden = np.log(0.25), np.log(4), (5 ** 0.5 - 1) / 2
+    loss = lambda t: losses(z / np.exp(t), y).double().mean().item()
+    while high - low > 1e-4:
+        a, b = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, b) if loss(a) < loss(b) else (a, high)
+    return np.exp((low + high) / 2)
+
+
+def within(file, inputs, parts, program):
+    """For each of the parts the outputs of the network that reluize --within writes, and its ReLUs a gate."""
     with tempfile.TemporaryDirectory() as folder:
         np.save(f"{folder}/data.npy", torch.cat(inputs).numpy())
         threads = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -435,19 +456,22 @@ def within(file, inputs, x, program):
         call(program, file, "--data", f"{folder}/data.npy", "--within", str(NATS), "-o", f"{folder}/out.onnx", "--report", f"{folder}/report.json",
              "--quiet")
         gates = [gate["relus"] for gate in json.load(open(f"{folder}/report.json"))["gates"] if gate["relus"]]
-        y = []
-        for part in x.split(250):
-            np.save(f"{folder}/x.npy", part.numpy())
-            call(os.path.join(os.path.dirname(program), "onnx_run"), f"{folder}/out.onnx", "--input", f"x={folder}/x.npy",
-                 "--output", f"y={folder}/y.npy", "--threads", "1")
-            y.append(torch.from_numpy(np.load(f"{folder}/y.npy")))
-        return torch.cat(y), np.mean(gates)
+
+        def converted(x):
+            y = []
+            for part in x.split(250):
+                np.save(f"{folder}/x.npy", part.numpy())
+                call(os.path.join(os.path.dirname(program), "onnx_run"), f"{folder}/out.onnx", "--input", f"x={folder}/x.npy",
+                     "--output", f"y={folder}/y.npy", "--threads", "1")
+                y.append(torch.from_numpy(np.load(f"{folder}/y.npy")))
+            return torch.cat(y)
+        return [converted(x) for x in parts], np.mean(gates)
 
 
 def lacking(result, options):
     """The arms that can be run and are not in the result."""
-    can = {"within": os.path.exists(options.reluize) and result["classifies"]}
-    return [arm for arm in ARMS if arm not in result["arms"] and can.get(arm, True)]
+    can = {"within": os.path.exists(options.reluize) and result["classifies"], "tempered": result["classifies"]}
+    return [arm for arm in ARMS if arm not in result["arms"] and can.get(arm, True) and re.search(options.arms, arm)]
 
 
 def run(row, seed, options, result):
@@ -462,40 +486,49 @@ def run(row, seed, options, result):
               "score": 100 * (z.argmax(-1) == test[1]).double().mean().item() if classifies
               else 100 * (1 - before.mean().item() / spread), "arms": result.get("arms", {})}
 
-    def measure(name, w, seconds):
+    z_held = outputs(net, held[0])
+    tempered = z / temperature(z_held, held[1]) if classifies else None
+
+    def measure(name, w, w_held, seconds):
         rise = (losses(w, test[1]) - before).double() * (1 if classifies else 100 / spread)
         arm = {"rise": rise.mean().item(), "samples": 1.96 * rise.std().item() / len(rise) ** 0.5, "seconds": seconds}
         if classifies:
             arm["flips"] = 100 * (w.argmax(-1) != z.argmax(-1)).double().mean().item()
             arm["divergence"] = divergence(z, w).double().mean().item()
+            after = losses(w / temperature(w_held, held[1]), test[1])
+            arm["tempered_rise"] = (after - losses(tempered, test[1])).double().mean().item()
         result["arms"][name] = arm
+
+    def measure_net(name, other, seconds):
+        measure(name, outputs(other, test[0]), outputs(other, held[0]), seconds)
 
     def converted(what, relus):
         start = time.process_time()
         return lgelu.refit(copy.deepcopy(net), inputs, what=what, relus=relus), time.process_time() - start
 
     names = lacking(result, options)
-    cold, _ = converted("cold", 1)
     for name in names:
         what, _, relus = name.partition(" ")
         if what in ("cold", "biases", "refit"):
-            other, seconds = converted("full" if what == "refit" else what, int(relus or 1))
-            measure(name, outputs(other, test[0]), seconds)
-    seconds = result["arms"]["refit 1"]["seconds"]
+            measure_net(name, *converted("full" if what == "refit" else what, int(relus or 1)))
+    if "tempered" in names:
+        measure("tempered", tempered, z_held, 0)
+    if "distilled" in names or "labels" in names:
+        cold, _ = converted("cold", 1)
+        seconds = result["arms"]["refit 1"]["seconds"]
     for name, teacher in ("distilled", net), ("labels", None):
         if name in names:
             tried = [(losses(outputs(tuned, held[0]), held[1]).mean().item(), k, tuned)
                      for k in RATES for tuned in [tune(cold, teacher, part, network, k, seconds)]]
             _, best, tuned = min(tried, key=lambda t: t[:2])
-            measure(name, outputs(tuned, test[0]), seconds)
+            measure_net(name, tuned, seconds)
             if teacher:
-                tuned = tune(cold, teacher, part, network, best, 10 * seconds)
-                measure(f"{name} x10", outputs(tuned, test[0]), 10 * seconds)
+                measure_net(f"{name} x10", tune(cold, teacher, part, network, best, 10 * seconds), 10 * seconds)
     if "within" in names:
         start = os.times()
-        w, relus = within(f"{options.out}/{row}-{seed}.onnx", inputs, test[0], options.reluize)
+        (w, w_held), relus = within(f"{options.out}/{row}-{seed}.onnx", inputs, (test[0], held[0]), options.reluize)
         end = os.times()
-        measure("within", w, end.children_user + end.children_system - start.children_user - start.children_system)
+        measure("within", w, w_held, end.children_user + end.children_system - start.children_user - start.children_system)
         result["arms"]["within"]["relus"] = relus
     return result
 
@@ -562,59 +595,92 @@ def is_regression(group):
 
 
 class Findings:
-    """The differences that are tested, for the correction."""
+    """The differences that are tested. Which verdicts Holm's correction leaves is known when all are: cells hold the number of a
+    difference until then."""
+    SIGNS = {"seen": "✓", "not seen": "✗", "not decidable": ""}
+
     def __init__(self):
-        self.names, self.p = [], []
+        self.names, self.words, self.p = [], [], []
 
     def cell(self, name, values, least, most, digits):
-        """A mean, half of its interval, and a mark: ✓ seen, ✗ not seen; one seed has neither. Nothing where a seed has no value."""
+        """A mean, half of its interval, and the place of a mark; one seed has neither. Nothing where a seed has no value."""
         if np.isnan(values).any():
             return ""
         if len(values) == 1:
             return f"{values[0]:+.{digits}f}"
         word, p = verdict(values, least, most)
         self.names.append(name)
+        self.words.append(word)
         self.p.append(p)
         mean, half = convert.interval(values)
-        mark = {"seen": " ✓", "not seen": " ✗", "not decidable": ""}[word]
-        return f"{mean:+.{digits}f} ± {half:.{digits}f}{mark}"
+        return f"{mean:+.{digits}f} ± {half:.{digits}f}<{len(self.names) - 1}>"
 
-    def print(self):
-        survivors, tested = convert.holm(self.p)
-        if tested:
-            print(f"{tested} differences are tested; {len(survivors)} verdicts survive Holm's correction: "
-                  + "; ".join(self.names[k] for k in survivors))
+    def marked(self, cell):
+        """The cell with ✓ (seen) or ✗ (not seen), in brackets where Holm's correction removes the verdict."""
+        survivors, _ = convert.holm(self.p)
+
+        def mark(found):
+            k = int(found[1])
+            sign = self.SIGNS[self.words[k]]
+            if not sign:
+                return ""
+            return f" {sign}" if k in survivors else f" ({sign})"
+        return re.sub(r"<(\d+)>", mark, cell)
+
+    def print(self, title, rows):
+        """A table, of which the first row is the head; nothing if it has no other."""
+        if len(rows) > 1:
+            lines = [rows[0], ["---"] * len(rows[0])] + rows[1:]
+            print(f"{title}:\n\n" + "\n".join("| " + " | ".join(self.marked(cell) for cell in row) + " |" for row in lines) + "\n")
+
+
+def smooth_cell(group):
+    mean = lambda key: np.mean([run[key] for run in group])
+    if NETWORKS[group[0]["row"].split("-")[0]].kind == "Text":
+        score = f"{mean('loss'):.4f} nats"
+    else:
+        score = f"{mean('score'):.2f} " + ("R²" if is_regression(group) else "%")
+    return f"{score}, {mean('epochs'):.0f}"
+
+
+def means(group, key, arms, digits):
+    """The means of several arms in one cell; a dash where one was not run in every seed."""
+    has = lambda arm: all(key in run["arms"].get(arm, {}) for run in group)
+    return ", ".join(f"{np.mean(of_arm(group, arm, key)):.{digits}f}" if has(arm) else "–" for arm in arms)
 
 
 def print_tables(runs):
-    """A row for each network: the rise of the loss with each arm, flips, divergence, what another test set would change, and the time."""
+    """A row for each network: what decides with each arm; flips, the calibration of images, what another test set would change, and
+    the time."""
     findings = Findings()
-    first, second = ["cold 1", "biases", "refit 1", "refit 2", "refit 3", "refit 6"], ["cold 2", "cold 3", "cold 6"]
-    third = ["distilled", "distilled x10", "labels"]
-    flips, more = ["cold 1", "refit 1", "refit 3", "refit 6"], ["refit 1", "refit 3", "refit 6"]
-    tables = [[["network", "smooth, epochs"] + first + ["within", "ReLUs a gate"]],
-              [["network"] + second + third + ["biases less refit 1"]],
-              [["network", "flips, %: " + ", ".join(flips)]
-               + [f"{words}: " + ", ".join(more) for words in ("divergence", "± rise over the test samples", "s of")]]]
+    shown, refits = ["cold 1", "biases", "refit 1", "refit 2", "refit 3", "refit 6", "within"], ["refit 1", "refit 2", "refit 3", "refit 6"]
+    others = ["cold 2", "cold 3", "cold 6", "distilled", "distilled x10", "labels"]
+    rise, apart = ([["network", "smooth, epochs"] + shown + ["ReLUs a gate"]] for _ in range(2))
+    flips, calibration = [["network"] + shown], [["network", "the smooth one, tempered"] + shown]
+    more, cost = [["network"] + others + ["biases less refit 1"]], [["network", "± rise over the test samples", "s; an epoch"]]
     for row, group in runs.items():
         title, digits, margin = title_of(row), 2 if is_regression(group) else 4, POINTS if is_regression(group) else NATS
-        rises = lambda arms: [findings.cell(f"{title}, {arm}", of_arm(group, arm, "rise"), -margin, margin, digits) for arm in arms]
-        has = lambda arm: all(arm in run["arms"] for run in group)
-        each = lambda key, arms, digits: ", ".join(f"{np.mean(of_arm(group, arm, key)):.{digits}f}" if has(arm) else "–" for arm in arms)
-        mean = lambda key: np.mean([run[key] for run in group])
-        score = f"{mean('loss'):.4f} nats" if NETWORKS[row.split("-")[0]].kind == "Text" else \
-            f"{mean('score'):.2f} " + ("R²" if is_regression(group) else "%")
-        fewest = rises(["within"]) + [each("relus", ["within"], 1) if has("within") else ""]
+        of_images = NETWORKS[row.split("-")[0]].of_images
+        key, least = ("divergence", -np.inf) if of_images else ("rise", -margin)
+        cells = lambda arms: [findings.cell(f"{title}, {arm}", of_arm(group, arm, key), least, margin, digits) for arm in arms]
         seeds = "one seed" if len(group) == 1 else f"{len(group)} seeds"
-        tables[0].append([f"{title}, {seeds}", f"{score}, {mean('epochs'):.0f}"] + rises(first) + fewest)
-        gain = np.subtract(of_arm(group, "biases", "rise"), of_arm(group, "refit 1", "rise"))
-        tables[1].append([title] + rises(second + third) + [findings.cell(f"{title}, biases less refit 1", gain, 0, np.inf, digits)])
-        tables[2].append([title] + (["", ""] if is_regression(group) else [each("flips", flips, 2), each("divergence", more, 4)])
-                         + [each("samples", more, digits), each("seconds", more, 2) + f"; an epoch {mean('epoch_seconds'):.1f}"])
-    for table in tables:
-        table.insert(1, ["---"] * len(table[0]))
-        print("\n".join("| " + " | ".join(cells) + " |" for cells in table) + "\n")
-    findings.print()
+        (apart if of_images else rise).append([f"{title}, {seeds}", smooth_cell(group)] + cells(shown) + [means(group, "relus", ["within"], 1)])
+        gain = np.subtract(of_arm(group, "biases", key), of_arm(group, "refit 1", key))
+        more.append([title] + cells(others) + [findings.cell(f"{title}, biases less refit 1", gain, 0, np.inf, digits)])
+        if not is_regression(group):
+            flips.append([title] + [means(group, "flips", [arm], 2) for arm in shown])
+        if of_images:
+            calibration.append([title, means(group, "rise", ["tempered"], 4)]
+                               + [" → ".join(means(group, what, [arm], 4) for what in ("rise", "tempered_rise")) for arm in shown])
+        cost.append([title, means(group, "samples", refits, digits),
+                     means(group, "seconds", refits, 2) + f"; {np.mean([run['epoch_seconds'] for run in group]):.1f}"])
+    findings.print("KL(smooth, converted) of images", apart)
+    findings.print("Flips, %", flips)
+    findings.print("Rise of the loss", rise)
+    findings.print("Rise of the cross-entropy of images → the same between tempered networks", calibration)
+    findings.print("Other arms, by what decides", more)
+    findings.print("Refits 1, 2, 3 and 6", cost)
+    print("✓, ✗: seen, not seen; in brackets where Holm's correction over all of these removes the verdict")
 
 
 # ---- the figure ----
@@ -725,6 +791,7 @@ def main():
     p.add_argument("--out", default=os.path.join(here, "..", "build", "relus"))
     p.add_argument("--svg", default="")
     p.add_argument("--steps", type=lambda s: [int(n) for n in s.split(",")], help="instead, a table of refits with so many steps of distillation")
+    p.add_argument("--arms", default="", help="the arms to run, as a regular expression")
     p.add_argument("--reluize", default=os.path.join(here, "..", "build", "reluize"))
     options = p.parse_args()
     if not 0 <= options.seeds <= 10:

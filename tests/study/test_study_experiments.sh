@@ -76,7 +76,7 @@ awk -F , '/_loss,/ { for (i = 1; i <= NF; i++) if ($i ~ /^(biases|refit)_loss$/)
     END { for (way in first) { d = last[way] - first[way]; if (first[way] > 1 && last[way] > 1 && d < 0.01 && d > -0.01) n++ }; exit n != 2 }' $out/norms.csv
 verdict $? "convert: batch statistics do not change a refitted network" "$(grep -E '(biases|refit)_loss' $out/norms.csv | paste -sd' ')"
 if command -v python3 > /dev/null; then
-    for change in 'regimes_mlp s/,tau_weights_25,/,tau_weights_25,1/' 'betas_mlp s/,omega1,/,omega1,1/' \
+    for change in 'sweep_resnet8 /^9,hard,/s/,best,/,best,1/' 'regimes_mlp s/,tau_weights_25,/,tau_weights_25,1/' 'betas_mlp s/,omega1,/,omega1,1/' \
         'stability_gpt s/,dead_percent,/,dead_percent,1/' 'gates_mlp s/,relu,/,swap,/;s/,gelu,/,relu,/;s/,swap,/,gelu,/' \
         'oui_mlp s/,oui_pairwise,0/,oui_pairwise,2/'; do
         stem=${change%% *}
@@ -97,6 +97,15 @@ if command -v python3 > /dev/null; then
     cp $all/control_mlp.txt $out/off.txt
     verdict $(! python3 tools/control_check.py $out/off.csv $out/off.json 2> $out/check.err; echo $?) "control: those of another CSV are noticed" "they are not"
 else echo "skip control: its findings follow from its CSV: no python3 here"; fi
+# a verdict is bold where Holm's correction leaves it, and nowhere else; a finding that it removed must not look like one
+rm -rf $out/five
+$out/study sweep --net mlp $few --hidden 12,8 --quick --seeds 5 --out $out/five > $out/a.out 2> $out/a.err
+verdict $(grep -q '"survives_holm": true' $out/five/*.json && grep -q '"survives_holm": false' $out/five/*.json; echo $?) "five seeds: some verdicts are left, others are not" "$(cat $out/a.err)"
+other=
+for stem in $(ls $all/*.json $out/five/*.json | sed 's/\.json$//'); do
+    [ "$(grep -c '"survives_holm": true' $stem.json)" = "$(grep -c '  \*\*\(not \)\?seen\*\*$' $stem.txt)" ] || other="$other $(basename $stem)"
+done
+verdict $([ -z "$other" ]; echo $?) "bold verdicts are those that Holm's correction leaves" "$other"
 not_finite=$(grep -El '="-?(inf|nan)"|,-?(inf|nan)|[ "]-?(inf|nan),' $all/*.svg)
 verdict $([ -z "$not_finite" ]; echo $?) "all coordinates of the figures are finite" "$not_finite"
 if command -v python3 > /dev/null; then

@@ -10,7 +10,7 @@
    - rank correlations over the seeds, their mean over cells that share the seeds (control, the rate
      held): the jackknife over seeds;
    - values of seeds that rules see which were fitted to the other seeds (oui, control): Student's
-     t;
+     t; of rank correlations on the scale of Fisher's z;
    - scores at the rate that is best on the hold-out of all seeds (gates), or of the other seeds
      (betas): Student's t;
    - returns at the rate that is best on the other seeds (control): the median, by order statistics;
@@ -559,7 +559,9 @@ static void predictions(long seeds, double seen, uint64_t which)
             v[1][i] = v[0][i] - rate;
             v[2][i] = early_evaluate(&k, EARLY_BY_PAIRWISE_TOO, 1, i, &regret) - rate;
         }
-        for (int n = 0; n < CASES; n++)
+        stat_interval_correlations(v[0], seeds, k.variants, value[0][d], value[0][d] + 1,
+                                   value[0][d] + 2);
+        for (int n = 1; n < CASES; n++)
             stat_interval_fitted(v[n], seeds, value[n][d], value[n][d] + 1, value[n][d] + 2);
     }
     for (int n = 0; n < CASES; n++) {
@@ -567,6 +569,26 @@ static void predictions(long seeds, double seen, uint64_t which)
         check_simulated((const double(*)[3])value[n], (double)NAN, name);
     }
     early_free(&k);
+}
+
+/* Intervals of correlations end inside of ±1, also where one seed's is 1, and agree with Fisher's z
+   worked out by hand. */
+static void correlations(void)
+{
+    static const double high_ones[5] = { 0.99, 1, 0.2, 0.95, 0.9 }, pair[2] = { 0.5, 0.8 };
+    double mean, low, high, t_mean, t_low, t_high;
+    stat_interval_correlations(high_ones, 5, 20, &mean, &low, &high);
+    stat_interval_fitted(high_ones, 5, &t_mean, &t_low, &t_high);
+    check(t_high > 1 && high < 1 && low > -1 && low < mean && mean < high,
+          "an interval of correlations ends below 1", "%g (%g to %g)", mean, low, high);
+    /* z is 0.549306 and 1.098612; t of one degree of freedom 12.7062; half is t·0.549306/√2 */
+    stat_interval_correlations(pair, 2, 20, &mean, &low, &high);
+    check(fabs(atanh(mean) - 0.823959) < 1e-5 && fabs(atanh(mean) - atanh(low) - 4.935383) < 1e-3,
+          "an interval of correlations by hand", "%g (%g to %g)", mean, low, high);
+    check(stat_within_p(0.8, 0.4, 0.94, 5, 0.5) > 0.05
+              && stat_within_p(0.8, 0.6, 0.91, 5, 0.5) < 0.05,
+          "its p-value decides as the interval does", "%g, %g",
+          stat_within_p(0.8, 0.4, 0.94, 5, 0.5), stat_within_p(0.8, 0.6, 0.91, 5, 0.5));
 }
 
 /* ---- p-values and Holm ---- */
@@ -700,6 +722,7 @@ int main(void)
     predictions(5, 0.5, 91);
     predictions(5, 1, 92);
     predictions(10, 0.5, 93);
+    correlations();
     p_values();
     decisions();
     holm();

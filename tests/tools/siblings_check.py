@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
-# siblings_check.py FILE.csv FILE.json: computes again, from the values of the runs, what the studies regimes, betas, stability, gates
-# and oui say of them. Silent when all agrees; else the first difference, and status 1.
+# siblings_check.py FILE.csv FILE.json: computes again, from the values of the runs, what the studies sweep, regimes, betas, stability,
+# gates and oui say of them. Silent when all agrees; else the first difference, and status 1.
 import csv, json, math, os, sys
 
 def near(a, b, what):
@@ -61,6 +61,14 @@ elif name == "betas":
     for b1 in sorted({r[0][0] for r in runs}):
         finding(f"β1 {b1}: log10 bend, β2 = β1 over the others", [math.log10(one[((b1, b1), "gelu", s, "bend", "")]) -
                 mean([math.log10(one[r + ("bend", "")]) for r in runs if r[0][0] == b1 != r[0][1] and r[2] == s]) for s in seeds])
+elif name == "sweep":
+    c, init = axes.index("c"), axes.index("init")
+    multipliers = sorted({r[0][c] for r in runs if r[0][c]}, key=float)
+    def best(which, start, seed):
+        return [v for k, v in one.items() if k[0][c] == which and k[0][init] == start and k[1:4] == ("lgelu", seed, "best")][0]
+    for start in sorted({r[0][init] for r in runs if r[0][init]}):
+        finding(f"init {start}: the best score at c = {multipliers[-1]} is that at c = {multipliers[0]}",
+                [sign * (best(multipliers[-1], start, s) - best(multipliers[0], start, s)) for s in seeds])
 elif name == "stability":
     for run in runs:
         near(one[run + ("dead_percent", "")], 100 * mean([v for k, v in one.items() if k[:4] == run + ("dead",)]), f"{run} Dead %")
