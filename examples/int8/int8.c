@@ -48,6 +48,7 @@ lgelu_status int8_make(int8_net *q, const lgelu_net *net, int output, const int8
     memset(q, 0, sizeof *q);
     q->net = net;
     q->options = *o;
+    q->table_bits = o->value_bits;
     q->output = output;
     if (!net->w || output < 1 || output >= net->count) {
         return deploy_refuse(q->message, LGELU_E_ARGUMENT,
@@ -228,6 +229,18 @@ static void int8_cut(int8_node *p, double fraction)
         p->grid.high = end;
 }
 
+/* Returns the bits of a layer's values: those of tables, if a gate looks them up. */
+static int int8_bits_of(const int8_net *q, const lgelu_net *net, int i)
+{
+    int k;
+    for (k = i + 1; k <= q->output; k++) {
+        if (q->needed[k] && net->nodes[k].op == LGELU_OP_GATE && !q->node[k].given
+            && net->nodes[k].input[0] == i)
+            return q->table_bits;
+    }
+    return q->options.value_bits;
+}
+
 static void int8_grid_of(int8_grid *g, int bits)
 {
     g->most = (1 << bits) - 1;
@@ -296,7 +309,7 @@ static lgelu_status int8_weights(int8_net *q, const lgelu_net *net, int i)
         double bias = node->bias_count ? (double)net->w[node->bias_at + o] : 0;
         if (!q->options.per_channel)
             p->scale[o] = all > 1e-30 ? (double)(float)(all / most) : 1;
-        for (k = 0; k < terms; k++) {
+        for (k = 0; k < terms && !q->round; k++) {
             double v = floor((double)net->w[node->weight_at + o * terms + k] / p->scale[o] + 0.5);
             p->w[o * terms + k] = (int8_t)int8_clamp(v, -most, most);
         }
@@ -304,6 +317,8 @@ static lgelu_status int8_weights(int8_net *q, const lgelu_net *net, int i)
         p->bias[o] = (int32_t)int8_clamp(bias, -INT8_MOST, INT8_MOST);
         int8_multiplier(x->scale * p->scale[o] / y, p->multiplier + o, p->shift + o);
     }
+    if (q->round)
+        q->round(p->w, net->w + node->weight_at, p->scale, out, terms, most, i, q->round_user);
     return LGELU_OK;
 }
 
@@ -493,6 +508,8 @@ lgelu_status int8_finish(int8_net *q, const lgelu_net *net)
     }
     if (!q->samples)
         return deploy_refuse(q->message, LGELU_E_ARGUMENT, "int8: no samples were seen");
+    if (q->table_bits < 2 || q->table_bits > 8)
+        return deploy_refuse(q->message, LGELU_E_ARGUMENT, "int8: 2 to 8 bits are read by a table");
     if (q->options.outliers > 0 && !q->pass) {
         for (i = 0; i <= q->output; i++) {
             if (q->needed[i] && q->node[i].into < 0 && i != q->output) {
@@ -511,7 +528,7 @@ lgelu_status int8_finish(int8_net *q, const lgelu_net *net)
             int8_node *p = q->node + i;
             if (q->pass && p->histogram && p->bin > 0)
                 int8_cut(p, q->options.outliers);
-            int8_grid_of(&p->grid, q->options.value_bits);
+            int8_grid_of(&p->grid, int8_bits_of(q, net, i));
             /* a layer that selects values, or only passes them on, has its input's grid */
             if (!p->given
                 && (node->op == LGELU_OP_MAX_POOL || node->op == LGELU_OP_VIEW

@@ -69,9 +69,21 @@ typedef struct {
     int looked_up; /* of such a gate: 1 */
 } int8_node;
 
+/* Rounds the weights w[outputs][terms] of layer `node` to q, integers from -most to most; q·scale
+   of its output is what takes the weight's place. */
+typedef void int8_rounding(int8_t *q, const float *w, const double *scale, size_t outputs,
+                           size_t terms, double most, int node, void *user);
+
 typedef struct {
     const lgelu_net *net;
     int8_options options;
+    /* int8_make sets these three; they may be changed until int8_finish. Bits of the values that
+       are read by the table of a gate (value_bits): with 8 a table has 256 entries, however few
+       bits its outputs have. How weights are rounded (NULL: to the nearest), and its last
+       argument. */
+    int table_bits;
+    int8_rounding *round;
+    void *round_user;
     int input, output, pass; /* pass 0: smallest and largest, 1: histograms, 2: finished */
     unsigned char *needed;
     int8_node *node; /* [net->count] */

@@ -1803,7 +1803,7 @@ static lgelu_status onnx_write_file(const lgelu_net *net, const int8_net *q,
         return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
                            "expected int8_finish of this network, with this output, before");
     }
-    if (q && q->options.value_bits != 8) {
+    if (q && (q->options.value_bits != 8 || q->table_bits != 8)) {
         return onnx_reject(text, LGELU_E_ARGUMENT, NULL,
                            "QuantizeLinear supports values of 8 bits, no fewer");
     }

@@ -182,6 +182,52 @@ static void tables(void)
     free(d.block);
 }
 
+/* Where values have 4 bits, a table may still read 8: it has 256 entries then, each the nearest of
+   its 16 outputs, and the logits come nearer than with 16 entries. */
+static void wide_tables(void)
+{
+    const int8_options o = { 8, 4, 1, 0 };
+    double worst = 0, off[2];
+    uint64_t hash = 0;
+    int wrong = 0;
+    net_keeps = 1;
+    net_make(&d, NET_MLP, 8, LGELU_GATE_LAMBDA, 1.7f, 3);
+    for (size_t k = 0; k < SAMPLES * 64; k++)
+        x[k] = lgelu_normal(6, 9, k);
+    for (int wide = 0; wide < 2; wide++) {
+        int8_net q;
+        int bad = int8_make(&q, &d.net, d.output, &o) || int8_see(&q, &d.net, x, SAMPLES);
+        q.table_bits = wide ? 8 : 4;
+        if (bad || int8_finish(&q, &d.net)) {
+            check(0, "wide tables", "%s", q.message);
+            return;
+        }
+        off[wide] = error(&q, &hash);
+        for (int i = 0; i < d.net.count && wide; i++) {
+            const int8_grid *a = &q.node[d.nodes[i].input[0]].grid, *b = &q.node[i].grid;
+            if (!q.node[i].table)
+                continue;
+            wrong += a->most != 255 || b->most != 15;
+            for (int k = 0; k < 256; k++) {
+                double y = lgelu_exact(a->scale * (k - a->zero), (double)1.7f);
+                y = fmin(fmax(y, -b->zero * b->scale), (b->most - b->zero) * b->scale);
+                worst = fmax(worst, fabs(y - b->scale * (q.node[i].table[k] - b->zero)) / b->scale);
+            }
+        }
+        int8_free(&q);
+    }
+    check(!wrong && worst < 0.5001, "4 bits with tables of 256 entries",
+          "%d grids, off by %g steps", wrong, worst);
+    check(off[1] < off[0], "they come nearer than tables of 16", "%g, %g", off[1], off[0]);
+    int8_net refused;
+    int bad = int8_make(&refused, &d.net, d.output, &o) || int8_see(&refused, &d.net, x, SAMPLES);
+    refused.table_bits = 9;
+    check(!bad && int8_finish(&refused, &d.net) == LGELU_E_ARGUMENT, "a table of 9 bits is refused",
+          "%s", refused.message);
+    int8_free(&refused);
+    free(d.block);
+}
+
 /* The second pass of a calibration with outliers counts values beyond those of the first in the
    first and the last bin. */
 static void outer_bins(void)
@@ -260,6 +306,7 @@ int main(void)
 {
     networks();
     tables();
+    wide_tables();
     outer_bins();
     refusals();
     return check_end();

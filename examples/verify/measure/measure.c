@@ -8,7 +8,8 @@
                                of ±ε, by intervals, by linear relaxation and by a solver; unstable
                                gates
        measure int8            the accuracy after quantization to 8 and 4 bits, with a scale for
-                               each channel or for each layer; GELU as a table of 256 entries
+                               each channel or for each layer, rounded to the nearest or by GPTQ;
+                               GELU as a table of 256 entries
        measure sparsity        the exact zeros behind each gate, and what a product that skips them
                                gains for one image
        measure certificate     the proven change of a logit by the swap beside the largest observed
