@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_random.py FILE SEED COUNT [--only OPERATOR,...] [--nodes N] [--known FILE]: random ONNX graphs with their inputs, grown
-# operator by operator, for onnx_random.js (ONNX Runtime) and onnx_random.c (the evaluator).
+# onnx_random.py FILE SEED COUNT [--only OPERATOR,...] [--nodes N] [--known FILE] [--floats 1]: random ONNX graphs with their inputs,
+# grown operator by operator, for onnx_random.js (ONNX Runtime), onnx_random.c (the evaluator) and onnx_c_random.c (C files). With
+# --floats 1 no other floating-point type is drawn than float, and few operands are inputs.
 #
 # A graph begins with two or three inputs. Each step takes an operator and a value that it can read, draws its attributes, and makes
 # the other operands: values of the graph, new inputs, initializers or nodes Constant. Shapes come from onnx.shape_inference. What
@@ -27,6 +28,11 @@ from onnx_tensors import CODE, case_bytes
 TYPE = {v: k for k, v in CODE.items()}
 FLOATS, REALS = ("f4", "f8", "f2"), ("f4", "f8")
 WHOLES = ("i8", "i4", "i1", "u1", "i2", "u2", "u4", "u8")
+INPUTS = ["f8", "f2", "i8", "i4", "u1", "b1"]
+GIVEN = 0.4  # how often an operand becomes an input
+if "--floats" in sys.argv:
+    FLOATS = REALS = ("f4",)
+    WHOLES, INPUTS, GIVEN = ("i8", "i4"), ["i8", "b1"], 0.1
 NEWEST = onnx.defs.onnx_opset_version()
 
 
@@ -91,7 +97,7 @@ class Graph:
             if fits:
                 return self.r.choice(fits)
         array = self.numbers(kind, shape, least, most)
-        return self.given(array) if self.r.random() < 0.4 else self.constant(array)
+        return self.given(array) if self.r.random() < GIVEN else self.constant(array)
 
     def ints(self, *x, kind="i8"):
         return self.constant(np.array(x, dtype=kind))
@@ -1221,7 +1227,7 @@ def grow(seed, only, most, known):
     g.open = g.r.random() < 0.3
     base = [g.r.randint(1, 5) for _ in range(g.r.randint(1, 4))]
     for _ in range(g.r.randint(1, 2)):
-        kind = "f4" if g.r.random() < 0.75 else g.r.choice(["f8", "f2", "i8", "i4", "u1", "b1"])
+        kind = "f4" if g.r.random() < 0.75 else g.r.choice(INPUTS)
         g.fresh_input(kind, base if g.r.random() < 0.5 else base[g.r.randint(0, len(base) - 1):])
     names = [n for n in (only or sorted(OPERATORS)) if any(s <= g.opset <= u for s, u, _ in OPERATORS[n])]
     steps, tries = g.r.randint(1, most), 0

@@ -166,6 +166,12 @@ int onnx_window_list(onnx_call *c, const char *name, int expected, int64_t least
    attribute says. Returns the number of dimensions, or -1. */
 int onnx_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight, onnx_window *w);
 
+/* Reads the same and output_padding, output_shape of ConvTranspose into the windows of the
+   convolution that it transposes: `in` is the size of its output, `out` that of its input. Returns
+   the number of dimensions, or -1. */
+int onnx_transposed_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight,
+                            onnx_window *w);
+
 /* Returns the product of the elements out, in or window of some dimensions. */
 size_t onnx_windows_out(const onnx_window *w, int dims);
 size_t onnx_windows_in(const onnx_window *w, int dims);
@@ -173,6 +179,18 @@ size_t onnx_windows_size(const onnx_window *w, int dims);
 
 /* The outputs from *first to *end - 1 for which tap t of a dimension is inside the input. */
 void onnx_window_range(const onnx_window *w, int64_t t, int64_t *first, int64_t *end);
+
+/* How Resize interpolates a dimension: output i is the sum over k < taps[i] of weight[i·most + k]
+   times element index[i·most + k], in this order; taps NULL: the dimension stays as it is. */
+typedef struct {
+    int most, *taps;
+    int64_t *index;
+    float *weight;
+} onnx_resample;
+
+/* Describes dimension d of a Resize or Upsample that interpolates; dimensions are resampled from
+   the last to the first. Returns 0 or -1; free the three arrays in either case. */
+int onnx_resampled(onnx_call *c, int d, onnx_resample *r);
 
 /* Advances a place in an array of this shape in row-major order. Returns 0 after the last one. */
 int onnx_next_place(int64_t *place, const int64_t *dim, int rank);

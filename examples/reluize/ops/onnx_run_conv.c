@@ -634,9 +634,8 @@ static void onnx_conv_add_up_task(size_t channel, void *user)
     }
 }
 
-/* Reads the attributes of ConvTranspose into the windows of the convolution that it transposes. */
-static int onnx_conv_transposed_windows(onnx_call *c, const onnx_tensor *x,
-                                        const onnx_tensor *weight, onnx_window *w)
+int onnx_transposed_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight,
+                            onnx_window *w)
 {
     const int dims = x->rank - 2, upper = onnx_text_is(c, "auto_pad", "SAME_UPPER", "NOTSET"),
               lower = onnx_text_is(c, "auto_pad", "SAME_LOWER", "NOTSET");
@@ -732,7 +731,7 @@ static int onnx_conv_transposed_begin(onnx_call *c, const onnx_tensor *x, const 
     if (bias && bias->count != (size_t)(weight->dim[1] * groups))
         return onnx_refuse_call(c, "expected %d biases, found %z", weight->dim[1] * groups,
                                 bias->count);
-    p->dims = onnx_conv_transposed_windows(c, x, weight, p->w);
+    p->dims = onnx_transposed_windows(c, x, weight, p->w);
     if (p->dims < 0)
         return -1;
     p->groups = (size_t)groups;

@@ -442,75 +442,109 @@ static int onnx_image_sizes(onnx_call *c, image_plan *p, const int *axis, int n)
     return 0;
 }
 
-static int onnx_image_resize(onnx_call *c)
+/* Reads the plan of Resize. Returns 0 or -1. */
+static int onnx_image_read_resize(onnx_call *c, image_plan *p)
 {
     const onnx_tensor *roi = onnx_in_of(c, 1), *scales = onnx_in_of(c, 2),
                       *sizes = onnx_in_of(c, 3);
     int axis[ONNX_MOST_RANK], n, k;
     const int64_t *axes;
-    image_plan p;
     if (onnx_need(c, 1))
         return -1;
-    onnx_image_begin(&p, c->in[0]);
-    if (onnx_image_read_mode(c, &p) || onnx_image_read_attributes(c, &p))
+    onnx_image_begin(p, c->in[0]);
+    if (onnx_image_read_mode(c, p) || onnx_image_read_attributes(c, p))
         return -1;
     axes = onnx_ints(c, "axes", &n);
     if (!axes)
-        n = p.rank;
-    if (n > p.rank)
+        n = p->rank;
+    if (n > p->rank)
         return onnx_refuse_call(c, "attribute axes has %d values for %d dimensions", (int64_t)n,
-                                (int64_t)p.rank);
+                                (int64_t)p->rank);
     for (k = 0; k < n; k++) {
-        axis[k] = axes ? onnx_axis(c, axes[k], p.rank) : k;
+        axis[k] = axes ? onnx_axis(c, axes[k], p->rank) : k;
         if (axis[k] < 0)
             return -1;
     }
-    if (p.coordinates == IMAGE_CROP) {
+    if (p->coordinates == IMAGE_CROP) {
         if (!roi || roi->count != 2 * (size_t)n)
             return onnx_refuse_call(c, "roi: expected %d values", 2 * (int64_t)n);
         for (k = 0; k < n; k++) {
-            p.start[axis[k]] = (float)onnx_tensor_real(roi, (size_t)k);
-            p.end[axis[k]] = (float)onnx_tensor_real(roi, (size_t)(n + k));
+            p->start[axis[k]] = (float)onnx_tensor_real(roi, (size_t)k);
+            p->end[axis[k]] = (float)onnx_tensor_real(roi, (size_t)(n + k));
         }
     }
     if (sizes && sizes->count) {
-        p.whole = 1;
-        if (onnx_image_sizes(c, &p, axis, n))
+        p->whole = 1;
+        if (onnx_image_sizes(c, p, axis, n))
             return -1;
     } else {
         if (!scales || scales->count != (size_t)n)
             return onnx_refuse_call(c, "scales: expected %d values", (int64_t)n);
         for (k = 0; k < n; k++) {
-            if (onnx_image_scale(c, &p, axis[k], (float)onnx_tensor_real(scales, (size_t)k)))
+            if (onnx_image_scale(c, p, axis[k], (float)onnx_tensor_real(scales, (size_t)k)))
                 return -1;
         }
     }
-    return onnx_image_run_plan(c, &p);
+    return 0;
 }
 
-/* Resize of opset 10, and Upsample: scales as an attribute or as input 1. */
-static int onnx_image_resize_old(onnx_call *c)
+static int onnx_image_resize(onnx_call *c)
+{
+    image_plan p;
+    return onnx_image_read_resize(c, &p) || onnx_image_run_plan(c, &p) ? -1 : 0;
+}
+
+/* Reads the plan of Resize of opset 10 and of Upsample: scales as an attribute or as input 1. */
+static int onnx_image_read_old(onnx_call *c, image_plan *p)
 {
     const onnx_tensor *scales = onnx_in_of(c, 1);
     const onnx_attribute *list = onnx_attribute_of(c, "scales");
-    image_plan p;
     int d;
     if (onnx_need(c, 1))
         return -1;
-    onnx_image_begin(&p, c->in[0]);
-    if (onnx_image_read_mode(c, &p))
+    onnx_image_begin(p, c->in[0]);
+    if (onnx_image_read_mode(c, p))
         return -1;
-    p.coordinates = IMAGE_ASYMMETRIC;
-    p.rounding = IMAGE_OLD;
-    p.cubic = -0.75f;
-    if (scales ? scales->count != (size_t)p.rank : !list || list->count != (size_t)p.rank)
-        return onnx_refuse_call(c, "scales: expected %d values", (int64_t)p.rank);
-    for (d = 0; d < p.rank; d++) {
-        if (onnx_image_scale(c, &p, d,
+    p->coordinates = IMAGE_ASYMMETRIC;
+    p->rounding = IMAGE_OLD;
+    p->cubic = -0.75f;
+    if (scales ? scales->count != (size_t)p->rank : !list || list->count != (size_t)p->rank)
+        return onnx_refuse_call(c, "scales: expected %d values", (int64_t)p->rank);
+    for (d = 0; d < p->rank; d++) {
+        if (onnx_image_scale(c, p, d,
                              scales ? (float)onnx_tensor_real(scales, (size_t)d) : list->floats[d]))
             return -1;
     }
-    return onnx_image_run_plan(c, &p);
+    return 0;
+}
+
+static int onnx_image_resize_old(onnx_call *c)
+{
+    image_plan p;
+    return onnx_image_read_old(c, &p) || onnx_image_run_plan(c, &p) ? -1 : 0;
+}
+
+int onnx_resampled(onnx_call *c, int d, onnx_resample *r)
+{
+    const int old = c->opset < 11;
+    image_plan p;
+    int64_t i;
+    memset(r, 0, sizeof *r);
+    if (old ? onnx_image_read_old(c, &p) : onnx_image_read_resize(c, &p))
+        return -1;
+    if (p.mode == IMAGE_NEAREST || p.coordinates == IMAGE_CROP || d >= p.rank)
+        return 0;
+    if (onnx_image_stays(&p, d))
+        return 0;
+    r->most = onnx_image_most_taps(&p, d);
+    r->index = (int64_t *)deploy_room((size_t)(p.out[d] * r->most), sizeof *r->index);
+    r->weight = (float *)deploy_room((size_t)(p.out[d] * r->most), sizeof *r->weight);
+    r->taps = (int *)deploy_room((size_t)p.out[d], sizeof *r->taps);
+    if (!r->index || !r->weight || !r->taps)
+        return onnx_refuse_call(c, "out of memory");
+    for (i = 0; i < p.out[d]; i++)
+        onnx_image_set_taps(&p, d, i, r->index + i * r->most, r->weight + i * r->most, r->taps + i);
+    return 0;
 }
 
 /* ---- [5] GRID ---- */

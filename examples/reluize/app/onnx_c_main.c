@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_c: writes an ONNX file as one C file (onnx_c.h).
+
+       make -C examples build/onnx_c
+       build/onnx_c MODEL.onnx -o net.c
+
+   Exit status: 0 when it is done, 1 after an error, 2 for wrong options. After an error no file is
+   written or replaced. */
+#include "onnx_c.h"
+#include "npy.h"
+#include "output.h"
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+
+static const char usage[] =
+    "usage: onnx_c MODEL.onnx -o NAME.c [options]\n\n"
+    "  -o NAME.c               the file; its function is called NAME\n"
+    "  --header NAME.h         a header with its declaration, too\n"
+    "  --dim NAME=SIZE         the size of an open dimension, by its name in the model or by\n"
+    "                          INPUT.AXIS; those that are not given are 1\n"
+    "  --input NAME=FILE.npy   a sample of an input, where shapes depend on it\n"
+    "  --help\n";
+
+enum { MOST_PAIRS = 256 };
+
+/* NAME=TEXT, as an option gives it. */
+typedef struct {
+    char *name, *text;
+    int used;
+} pair;
+
+typedef struct {
+    pair of[MOST_PAIRS];
+    int count;
+} pairs;
+
+static struct {
+    const char *model, *file, *header;
+    pairs dim, input;
+} option;
+
+/* Prints a message and returns 1. */
+static int fail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "onnx_c: ");
+    vfprintf(stderr, format, list);
+    fprintf(stderr, "\n");
+    va_end(list);
+    return 1;
+}
+
+/* ---- options ---- */
+
+static int add_pair(pairs *p, const char *name, char *text)
+{
+    char *equals = strrchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        return fail("%s %s: expected NAME=VALUE", name, text);
+    if (p->count == MOST_PAIRS)
+        return fail("%s: given more than %d times", name, MOST_PAIRS);
+    *equals = 0;
+    p->of[p->count].name = text;
+    p->of[p->count++].text = equals + 1;
+    return 0;
+}
+
+/* Returns the text that an option gives to a name, or NULL. */
+static const char *text_of(pairs *p, const char *name)
+{
+    int k;
+    for (k = 0; k < p->count; k++) {
+        if (!strcmp(p->of[k].name, name)) {
+            p->of[k].used = 1;
+            return p->of[k].text;
+        }
+    }
+    return NULL;
+}
+
+static int parse_options(int argc, char **argv)
+{
+    int i, bad = 0;
+    for (i = 1; i < argc && !bad; i++) {
+        const char *name = argv[i];
+        if (*name != '-') {
+            if (option.model)
+                return fail("'%s': there is a model already, %s", name, option.model);
+            option.model = name;
+            continue;
+        }
+        if (i + 1 == argc)
+            return fail("%s: no such option, or its value is missing; --help lists them", name);
+        i++;
+        if (!strcmp(name, "-o"))
+            option.file = argv[i];
+        else if (!strcmp(name, "--header"))
+            option.header = argv[i];
+        else if (!strcmp(name, "--dim"))
+            bad = add_pair(&option.dim, name, argv[i]);
+        else if (!strcmp(name, "--input"))
+            bad = add_pair(&option.input, name, argv[i]);
+        else
+            bad = fail("%s: no such option; --help lists them", name);
+    }
+    if (!bad && (!option.model || !option.file))
+        bad = fail("a model and -o NAME.c are needed; see --help");
+    if (!bad && option.header && output_same(option.file, option.header))
+        bad = fail("-o and --header both name %s", option.file);
+    return bad;
+}
+
+/* ---- inputs ---- */
+
+/* Copies a name, cut to fit. */
+static void copy_name(const deploy_span *s, char *name, size_t bytes)
+{
+    const size_t n = s->n < bytes ? s->n : bytes - 1;
+    if (n)
+        memcpy(name, s->p, n);
+    name[n] = 0;
+}
+
+/* Finds the size of an open dimension among the options; 1: it is not there. Returns 0 or 1. */
+static int open_size(const char *input, int axis, const deploy_span *name, int64_t *size)
+{
+    char by_axis[1100], by_name[256], *end = NULL;
+    const char *text;
+    snprintf(by_axis, sizeof by_axis, "%s.%d", input, axis);
+    copy_name(name, by_name, sizeof by_name);
+    text = *by_name ? text_of(&option.dim, by_name) : NULL;
+    if (!text)
+        text = text_of(&option.dim, by_axis);
+    *size = text ? strtol(text, &end, 10) : 1;
+    if (*size < 1 || *size > INT32_MAX || (end && *end))
+        return fail("--dim: '%s' is no size", text);
+    return 0;
+}
+
+/* A sample of zeros, of the declared type and shape. Returns NULL after a message. */
+static onnx_tensor *zeros_of(onnx_run *r, const onnx_value *v, const char *name)
+{
+    const onnx_declared *d = &v->declared;
+    int64_t dim[ONNX_MOST_RANK];
+    onnx_tensor *x;
+    int axis;
+    if (d->rank < 0 || !onnx_type_bytes(d->type) || d->type == ONNX_STRING) {
+        fail("input '%s': the model declares no type and shape of a tensor of numbers", name);
+        return NULL;
+    }
+    for (axis = 0; axis < d->rank; axis++) {
+        dim[axis] = d->dim[axis];
+        if (dim[axis] < 0 && open_size(name, axis, d->dim_name + axis, dim + axis))
+            return NULL;
+    }
+    x = onnx_tensor_make(r, d->type, d->rank, dim);
+    if (x)
+        memset(x->data, 0, x->count * onnx_type_bytes(x->type));
+    else
+        fail("input '%s': %s", name, r->message);
+    return x;
+}
+
+/* A sample from a file, of the declared type. Returns NULL after a message. */
+static onnx_tensor *sample_of(onnx_run *r, const onnx_value *v, const char *path)
+{
+    int64_t dim[ONNX_MOST_RANK] = { 0 };
+    unsigned char *file;
+    onnx_tensor *x = NULL;
+    size_t bytes, k;
+    npy a;
+    file = output_read(path, &bytes);
+    if (!file) {
+        fail("%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    if (npy_read(&a, file, bytes)) {
+        fail("%s: %s", path, a.message);
+    } else {
+        for (k = 0; k < a.dims && k < ONNX_MOST_RANK; k++)
+            dim[k] = (int64_t)a.shape[k];
+        x = onnx_tensor_make(r, v->declared.type, (int)a.dims, dim);
+        if (!x)
+            fail("%s: %s", path, r->message);
+        for (k = 0; x && k < x->count; k++)
+            onnx_tensor_set_real(x, k, npy_at(&a, k));
+    }
+    free(file);
+    return x;
+}
+
+static int set_inputs(onnx_run *r)
+{
+    const onnx_graph *g = r->graph;
+    char name[1024];
+    int k;
+    for (k = 0; k < g->top.inputs; k++) {
+        const onnx_value *v = g->value + g->top.input[k];
+        const char *path;
+        onnx_tensor *x;
+        copy_name(&v->name, name, sizeof name);
+        path = text_of(&option.input, name);
+        x = path ? sample_of(r, v, path) : zeros_of(r, v, name);
+        if (!x)
+            return 1;
+        onnx_run_set(r, g->top.input[k], x);
+    }
+    for (k = 0; k < option.input.count + option.dim.count; k++) {
+        const int of_input = k < option.input.count;
+        const pair *p = of_input ? option.input.of + k : option.dim.of + (k - option.input.count);
+        if (!p->used)
+            return fail("%s %s: the model has no such %s", of_input ? "--input" : "--dim", p->name,
+                        of_input ? "input" : "open dimension");
+    }
+    return 0;
+}
+
+/* ---- the job ---- */
+
+static int put(const void *data, size_t bytes, void *user)
+{
+    return fwrite(data, 1, bytes, (FILE *)user) != bytes;
+}
+
+/* Writes one file. Returns 0 or 1. */
+static int write_one(onnx_c *c, const char *path,
+                     lgelu_status (*write)(onnx_c *, lgelu_write *, void *))
+{
+    output o;
+    if (output_try(&o, path) || output_begin(&o))
+        return fail("%s: %s", path, output_error());
+    if (write(c, put, o.f)) {
+        output_drop(&o);
+        return fail("%s: it could not be written", path);
+    }
+    return output_end(&o) ? fail("%s: %s", path, output_error()) : 0;
+}
+
+/* The function's name: that of the file without folder and ending. */
+static void name_of_file(const char *path, char *name, size_t bytes)
+{
+    const char *from = strrchr(path, '/'), *end;
+    size_t n;
+    from = from ? from + 1 : path;
+    end = strrchr(from, '.');
+    n = end ? (size_t)(end - from) : strlen(from);
+    n = n < bytes ? n : bytes - 1;
+    memcpy(name, from, n);
+    name[n] = 0;
+}
+
+static int convert(const onnx_graph *g)
+{
+    onnx_run_options o;
+    char message[160], name[256];
+    onnx_run *r;
+    onnx_c *c;
+    int bad;
+    memset(&o, 0, sizeof o);
+    r = onnx_run_begin(g, &o, message);
+    if (!r)
+        return fail("%s: %s", option.model, message);
+    name_of_file(option.file, name, sizeof name);
+    bad = set_inputs(r);
+    c = bad ? NULL : onnx_c_begin(r, name, message);
+    if (!bad && !c)
+        bad = fail("%s: %s", option.model, message);
+    bad = bad || write_one(c, option.file, onnx_c_write);
+    if (!bad && option.header)
+        bad = write_one(c, option.header, onnx_c_write_header);
+    onnx_c_end(c);
+    onnx_run_end(r);
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    output_parts external = { NULL, NULL };
+    char message[160];
+    unsigned char *file;
+    onnx_graph *g;
+    size_t bytes;
+    int i, bad;
+    setlocale(LC_NUMERIC, "C");
+    for (i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            fputs(usage, stdout);
+            return 0;
+        }
+    }
+    if (parse_options(argc, argv))
+        return 2;
+    file = output_read(option.model, &bytes);
+    if (!file)
+        return fail("%s: %s", option.model, strerror(errno));
+    external.beside = option.model;
+    g = onnx_graph_open(file, bytes, output_read_part, &external, message);
+    bad = g ? convert(g) : fail("%s: %s", option.model, message);
+    onnx_graph_close(g);
+    output_forget_parts(&external);
+    free(file);
+    return bad;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_c.h: an ONNX graph whose shapes are known as one C file that needs no library but libm.
+
+       onnx_run_set(r, input, sample) for each input           the shapes are those of the samples
+       onnx_c *c = onnx_c_begin(r, "net", message);            NULL: see message
+       onnx_c_write(c, write, user);                           net.c
+       onnx_c_write_header(c, write, user);                    net.h
+       onnx_c_end(c);
+
+   The file has one function, net(outputs..., inputs...), which computes what the evaluator
+   (onnx_run.h) computes, with the same bits: each value is the same chain of roundings. It calls no
+   malloc; its values are in static arrays whose size is planned by their lifetimes, so it must not
+   be called by two threads at a time. It compiles as C99 and as C++11 and later, and is declared
+   extern "C". Sums with products are fused (fma), by hardware or by exact functions in the file.
+
+   What does not depend on the inputs is computed here: constants, shapes, and everything that
+   follows from them. A node whose outputs nobody reads is left out. Element-wise neighbours share a
+   loop, and write over a value that nobody reads afterwards. Operators that only move elements,
+   such as Slice or DepthToSpace, are understood by evaluating them on numbered elements.
+
+   A node that the file cannot compute is refused before anything is written, with its name, its
+   operator and the reason.
+
+   The file and its header define, for a network of one input and one output,
+
+       net_inputs, net_outputs, net_work         numbers of elements, and bytes of the values
+
+   with several: net_inputs_0, net_inputs_1, ... Where the first input is one image (1, channels,
+   rows, columns): net_CHANNELS, net_ROWS, net_COLUMNS, and net_AT(row, column, channel), the place
+   of an element. The state of a recurrent layer is an input and an output of the graph, and of the
+   function.
+
+   Functions of the C library that the evaluator calls (sin, pow, ...) are called by the file, too;
+   their bits are those of the library.
+
+   Copy onnx_c*.[ch], c_file_name.h and what onnx_run.h names beside lgelu.h. */
+#ifndef ONNX_C_H
+#define ONNX_C_H
+#include "onnx_run.h"
+
+typedef struct onnx_c onnx_c;
+
+/* Plans the file of the graph of r, whose inputs are set. Evaluates the graph, and keeps its values
+   until onnx_c_end. name: of the function, an identifier of at most 40 characters that C, C++ and
+   the C library do not use. Returns NULL after an error, with one line in message (160 bytes). */
+onnx_c *onnx_c_begin(onnx_run *r, const char *name, char *message);
+void onnx_c_end(onnx_c *c);
+
+/* Write the file and its header. Return a status: LGELU_E_FILE, if write refused. */
+lgelu_status onnx_c_write(onnx_c *c, lgelu_write *write, void *user);
+lgelu_status onnx_c_write_header(onnx_c *c, lgelu_write *write, void *user);
+
+/* Returns the bytes of the values, without inputs, outputs and constants. */
+size_t onnx_c_work(const onnx_c *c);
+#endif

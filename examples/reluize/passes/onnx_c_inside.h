@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_c_inside.h: what the writers of C files share. Private to onnx_c*.c.
+
+   A writer of an operator is a function that writes the C function of one node: the arrays that it
+   needs, its head (onnx_c_function), its body line by line, its end. The whole file is written
+   twice: first to nowhere, to learn which constants and helpers it needs. */
+#ifndef ONNX_C_INSIDE_H
+#define ONNX_C_INSIDE_H
+#include "onnx_c.h"
+#include "onnx_layers.h"
+
+enum { ONNX_C_TEXT = 512, ONNX_C_OPERANDS = 64 };
+
+/* The arrays of values, one for each type of elements. */
+typedef enum {
+    ONNX_C_F32,
+    ONNX_C_I64,
+    ONNX_C_I32,
+    ONNX_C_U8, /* uint8 and bool */
+    ONNX_C_I8,
+    ONNX_C_ARENAS
+} onnx_c_arena;
+
+/* A value of the main graph. */
+typedef struct {
+    const onnx_tensor *x;  /* its type and shape, and, if it is known, its elements */
+    int known;             /* it does not depend on the inputs */
+    int host;              /* the value whose storage it uses; itself: its own */
+    int input, output;     /* its number among those of the function, or -1 */
+    int first, last;       /* the nodes that make it and read it last; -1: none */
+    size_t at;             /* of its storage, in elements */
+    unsigned char written; /* its elements are in the file already */
+} onnx_c_value;
+
+struct onnx_c_operator;
+
+typedef struct {
+    const struct onnx_c_operator *row;
+    int live;             /* an output depends on it */
+    int loop;             /* the node whose loop computes it: itself, unless it is element-wise */
+    int is_view;          /* its output is an input in another shape */
+    int over;             /* the input value that its output is written over, or -1 */
+    size_t work, work_at; /* floats that it needs beside its values, and where they are */
+} onnx_c_node;
+
+struct onnx_c {
+    onnx_run *run;
+    const onnx_graph *graph;
+    char name[64];
+    onnx_c_value *value;
+    onnx_c_node *node;
+    size_t arena[ONNX_C_ARENAS]; /* elements */
+    unsigned char *keep;         /* run->keep, as it was */
+    uint64_t helpers;            /* a bit for each that the file needs */
+    deploy_out out;
+    int depth; /* of blocks */
+    char message[160];
+};
+
+/* A row of a table of operators. */
+typedef struct onnx_c_operator {
+    const char *op;
+    enum { ONNX_C_LAYER, ONNX_C_MOVE, ONNX_C_ELEMENT } kind;
+    /* Refuses a node that it cannot write, by onnx_c_refuse; NULL: it writes all that evaluate. */
+    int (*check)(onnx_c *c, int node);
+    int (*write)(onnx_c *c, int node); /* 0, or -1 with a message; NULL for ONNX_C_ELEMENT */
+    /* ONNX_C_ELEMENT: writes the expression of operands $0, $1, ... */
+    const char *expression;
+} onnx_c_operator;
+
+extern const onnx_c_operator onnx_c_layer_operators[];     /* products, convolutions */
+extern const onnx_c_operator onnx_c_rows_operators[];      /* pools, reductions, norms, Softmax */
+extern const onnx_c_operator onnx_c_move_operators[];      /* Slice, Concat, Resize, ... */
+extern const onnx_c_operator onnx_c_math_operators[];      /* element by element */
+extern const onnx_c_operator onnx_c_recurrent_operators[]; /* LSTM, GRU, RNN */
+
+/* ---- what a node is ---- */
+
+/* Writes "node 'NAME' (OP): " and the text to the message, unless it has one. Returns -1. */
+int onnx_c_refuse(onnx_c *c, int node, const char *format, ...);
+
+/* A call of the evaluator for a node, by which its attributes are read; in: 64 places. */
+void onnx_c_call(const onnx_c *c, int node, onnx_call *call, const onnx_tensor **in);
+
+/* The value of input or output k, or -1; its tensor, or NULL. */
+int onnx_c_input(const onnx_c *c, int node, int k);
+int onnx_c_output(const onnx_c *c, int node, int k);
+const onnx_tensor *onnx_c_tensor(const onnx_c *c, int value);
+/* Returns whether input k is there and does not depend on the network's inputs. */
+int onnx_c_is_known(const onnx_c *c, int node, int k);
+
+/* Refuses unless input k is known or left out, or unless it is of floats. */
+int onnx_c_needs_known(onnx_c *c, int node, int k);
+int onnx_c_needs_floats(onnx_c *c, int node, int inputs);
+
+/* Returns the arena of a type, or -1; the type's name in C. */
+int onnx_c_arena_of(int type);
+const char *onnx_c_type(int type);
+
+/* The values that a node's function receives, none twice where it is element-wise: those that are
+   not known. Returns how many. */
+int onnx_c_operands(const onnx_c *c, int node, int *value);
+
+/* ---- element-wise nodes (onnx_c_math.c) ---- */
+/* Returns the values from outside that the loop of a node reads, known ones among them. */
+int onnx_c_math_operands(const onnx_c *c, int node, int *value);
+int onnx_c_math_write(onnx_c *c, int node);
+/* Moving nodes (onnx_c_move.c): whether the output is the input in another shape; -1: refused. */
+int onnx_c_move_is_view(onnx_c *c, int node);
+
+/* ---- writing ---- */
+enum { ONNX_C_HELPERS = 28 };
+
+/* Notes the helpers whose names an expression calls. */
+void onnx_c_use_called(onnx_c *c, const char *expression);
+/* Writes the helpers that are noted, each behind those that it calls (onnx_c_helpers.c). */
+void onnx_c_put_helpers(onnx_c *c);
+/* Adds the helpers that noted helpers call. */
+void onnx_c_close_helpers(onnx_c *c);
+
+/* Write a line, indented; the head of a block and its brace; the end of a block. */
+void onnx_c_line(onnx_c *c, const char *format, ...);
+void onnx_c_open(onnx_c *c, const char *format, ...);
+void onnx_c_close(onnx_c *c);
+/* Opens a loop of a variable from 0 to n - 1. */
+void onnx_c_for(onnx_c *c, const char *variable, size_t n);
+
+/* Writes an array of a known value's elements, unless it is in the file already: c<value>_. */
+void onnx_c_constant(onnx_c *c, int value);
+/* Writes an array of floats or of indices: NAME<node>_. */
+void onnx_c_floats(onnx_c *c, const char *name, int node, const float *x, size_t n);
+void onnx_c_wholes(onnx_c *c, const char *name, int node, const int64_t *x, size_t n);
+/* Writes a number as C reads it. */
+void onnx_c_real(onnx_c *c, double x);
+void onnx_c_float_text(char *to, float x);   /* 32 bytes */
+void onnx_c_real_text(char *to, double x);   /* 48 bytes */
+void onnx_c_whole_text(char *to, int64_t x); /* 48 bytes */
+
+/* Writes the constants that a node reads as they are, a comment, and the head of its function. */
+void onnx_c_function(onnx_c *c, int node);
+/* Returns whether output k of a node is passed to its function. */
+int onnx_c_has_output(const onnx_c *c, int node, int k);
+/* The name of input k inside of the function: x<k>, or that of a constant. */
+const char *onnx_c_name(const onnx_c *c, int node, int k, char *to); /* 48 bytes */
+
+/* Appends " + variable·factor" to an index, or nothing if the factor is 0. */
+void onnx_c_term(char *index, const char *variable, size_t factor);
+#endif

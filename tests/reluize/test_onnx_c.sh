@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT-0
+# test_onnx_c.sh: ONNX graphs as C files (examples/reluize/passes/onnx_c*.c). Random graphs of the operators that C files have
+# (tools/onnx_random.py) have the bits of the evaluator, compiled by gcc, clang and tcc, with and without fma in hardware; the files
+# compile as C++ without a warning; and the program onnx_c refuses what it cannot write with a line, and writes nothing then.
+# RANDOM=N: N graphs for each compiler (100).
+CC=${CC:-cc}
+out=build/onnx_c
+rm -rf $out
+mkdir -p $out/files
+. tools/verdict.sh
+reluize=../examples/reluize
+parts="$(built $reluize/ops/*.c $reluize/passes/onnx_c*.c $reluize/onnx/onnx_graph.c $reluize/onnx/npy.c ../examples/common/output.c)"
+library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
+include=$(for f in common reluize/onnx reluize/ops reluize/passes; do echo -I../examples/$f; done)
+$CC -std=c99 -O1 $WARNINGS $include tools/onnx_c_random.c $parts $library -ldl -o $out/onnx_c_random || exit 1
+$CC -std=c99 -O1 $include $(built $reluize/app/onnx_c_main.c) $parts $library -o $out/onnx_c || exit 1
+
+# the operators of the tables that onnx_random.py draws
+tables=$(grep -ho '{ "[A-Z][A-Za-z]*", *ONNX_C_' $reluize/passes/onnx_c_*.c | sed 's/{ "\(.*\)".*/\1/' | sort -u)
+drawn=$(grep -A3 '^@operator' tools/onnx_random.py | grep -o '"[A-Z][A-Za-z]*"' | tr -d '"' | sort -u)
+only=$(for op in $tables; do echo "$drawn" | grep -qx "$op" && echo "$op"; done | paste -s -d , -)
+onnx=$(python_with onnx)
+[ -n "$onnx" ] || { echo "skip random graphs as C files: $no_onnx"; exit $bad; }
+
+# random NAME SEED COMPILER...: graphs of this seed
+random()
+{
+    name=$1 seed=$2
+    shift 2
+    command -v $1 > /dev/null || { echo "skip C files of random graphs by $name: $1 is not installed"; return; }
+    $onnx tools/onnx_random.py $out/cases $seed ${RANDOM_GRAPHS:-100} --only $only --floats 1 --nodes 8 > $out/made &&
+        $out/onnx_c_random $out/cases $out/files "$@" -shared -fPIC > $out/found 2>&1
+    verdict $? "C files of random graphs by $name: $(tail -n 1 $out/found)" "$(grep -v REFUSED $out/found | head -n 3 | tr '\n' ' ')"
+}
+random 'gcc -O2' 1 gcc -std=c99 -O2 $WARNINGS -Werror -Wno-tautological-compare
+random 'gcc -O3 with fma, contracted' 2 gcc -O3 -march=native -ffp-contract=fast
+random 'clang -O2 with fma' 3 clang -std=c99 -O2 -march=native -Wall -Wextra -Werror -Wno-tautological-compare
+random 'tcc' 4 tcc
+random 'g++' 5 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -Wno-tautological-compare
+grep REFUSED $out/found | sed "s/node '[^']*'/node/; s/[0-9][0-9]*/N/g" | sort | uniq -c | sort -rn | head -n 5 | sed 's/^ */# /'
+
+# refused MODEL TEXT: onnx_c ends with status 1 and this text, and writes no file
+refused()
+{
+    $out/onnx_c $1 -o $out/refused.c > $out/stdout 2> $out/stderr
+    [ $? = 1 ] && [ $(wc -l < $out/stderr) = 1 ] && grep -q "$2" $out/stderr && [ ! -e $out/refused.c ]
+    verdict $? "onnx_c refuses $(basename $1)" "$(cat $out/stderr)"
+}
+$onnx - $out << 'END' || exit 1
+import sys
+import onnx
+from onnx import TensorProto, helper
+def write(name, nodes, inputs, outputs, kind=TensorProto.FLOAT):
+    g = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, kind, s) for n, s in inputs],
+                          [helper.make_tensor_value_info(n, kind, s) for n, s in outputs])
+    onnx.save(helper.make_model(g, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), f"{sys.argv[1]}/{name}.onnx")
+write("det", [helper.make_node("Det", ["x"], ["y"], name="d1")], [("x", [2, 2])], [("y", [])])
+write("double", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2])], [("y", [2])], TensorProto.DOUBLE)
+write("relu", [helper.make_node("Relu", ["x"], ["y"])], [("x", ["batch", 3])], [("y", ["batch", 3])])
+END
+refused $out/det.onnx "node 'd1' (Det): this operator is not available in C files"
+refused $out/double.onnx "'x' is of type double"
+$out/onnx_c $out/relu.onnx -o $out/main.c 2> $out/stderr
+[ $? = 1 ] && grep -q "'main' is not a valid name" $out/stderr && [ ! -e $out/main.c ]
+verdict $? 'a name that C uses is refused' "$(cat $out/stderr)"
+$out/onnx_c $out/relu.onnx -o $out/net.c --header $out/net.h --dim batch=2 2> $out/stderr
+printf '#include "net.h"\nint main() { float x[net_inputs] = { -1, 2, -3, 4, -5, 6 }, y[net_outputs]; net(y, x); return net_inputs != 6 || !(y[5] > 5) || y[4] < 0 || y[4] > 0; }\n' > $out/use.c
+$CC -std=c99 $WARNINGS -Werror $out/use.c $out/net.c -lm -o $out/use && $out/use &&
+    { ! command -v g++ > /dev/null || { g++ -std=c++11 -x c++ $out/use.c -x none -c -o $out/use.o && $CC -c $out/net.c -o $out/net.o && g++ $out/use.o $out/net.o -lm -o $out/use && $out/use; }; }
+verdict $? 'a file and its header work, from C and from C++' "$(cat $out/stderr)"
+for options in '' '-o' 'a b -o c.c' "$out/relu.onnx -o $out/x.c --dim other=2" "$out/relu.onnx -o $out/x.c --dim batch=0"; do
+    $out/onnx_c $options > $out/stdout 2> $out/stderr
+    status=$?
+    [ $status = 1 ] || [ $status = 2 ] && [ -s $out/stderr ] && [ ! -e $out/x.c ]
+    verdict $? "onnx_c '$(echo $options | sed "s#$out/##g")' is refused" "$(cat $out/stderr)"
+done
+exit $bad

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT-0
+   onnx_c_random.c CASES FOLDER COMPILER...: the graphs of onnx_random.py as C files (onnx_c.h),
+   compiled in bulk by this command, which gets the files and -o with the name of a library, and
+   compared with the evaluator: all outputs must have its bits. A graph with an operator or a type
+   that C files don't have is refused and counted. Prints a line for each graph that differs, whose
+   file stays in FOLDER, and the counts. Status 1: there was a difference, or a file does not
+   compile.
+
+   onnx_c_random --model MODEL.onnx FOLDER COMPILER...: the same of one file, with inputs drawn. */
+#define _DEFAULT_SOURCE
+#include "onnx_c.h"
+#include "output.h"
+#include <dlfcn.h>
+#include <stdio.h>
+
+enum { MOST_CASES = 4096, MOST_VALUES = 64, BULK = 100, GUARD = 16 };
+
+/* A graph whose file is written, with what the evaluator computes. */
+typedef struct {
+    onnx_graph *graph;
+    onnx_run *run;
+    unsigned char *bytes; /* of the model */
+} one_case;
+
+static one_case cases[BULK];
+static int waiting, first_number;
+static long written, refused, differ, broken;
+static const char *folder;
+static char compiler[4096];
+
+typedef struct {
+    const unsigned char *p;
+    size_t n, at;
+} source;
+
+static const unsigned char *take(source *s, size_t n)
+{
+    const unsigned char *p = s->p + s->at;
+    if (n > s->n - s->at) {
+        fprintf(stderr, "a file of cases ends too early\n");
+        exit(2);
+    }
+    s->at += n;
+    return p;
+}
+
+static uint32_t whole(source *s)
+{
+    const unsigned char *p = take(s, 4);
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static int put(const void *data, size_t bytes, void *user)
+{
+    return fwrite(data, 1, bytes, (FILE *)user) != bytes;
+}
+
+/* ---- comparing ---- */
+
+/* A function of a C file with n arguments. */
+#define A(k) arg[k]
+#define A4(k) A(k), A(k + 1), A(k + 2), A(k + 3)
+#define A16(k) A4(k), A4(k + 4), A4(k + 8), A4(k + 12)
+
+/* Calls a function of up to 64 pointers: what is passed beyond its parameters is not read, as the
+   calling conventions of C on these machines have it. */
+static void call(void *function, void **arg)
+{
+    union {
+        void *data;
+        void (*f)(void *, ...);
+    } pointer;
+    pointer.data = function;
+    ((void (*)(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+               void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+               void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+               void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+               void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+               void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+               void *, void *, void *, void *))pointer.f)(A16(0), A16(16), A16(32), A16(48));
+}
+
+/* Returns whether an output has the evaluator's bits; any NaN is NaN. */
+static int is_same(const onnx_tensor *x, const unsigned char *y, size_t *where)
+{
+    const size_t size = onnx_type_bytes(x->type);
+    for (*where = 0; *where < x->count; ++*where) {
+        const unsigned char *a = (const unsigned char *)x->data + *where * size,
+                            *b = y + *where * size;
+        float p, q;
+        if (!memcmp(a, b, size))
+            continue;
+        if (x->type != ONNX_F32)
+            return 0;
+        memcpy(&p, a, 4);
+        memcpy(&q, b, 4);
+        if (!(p != p && q != q))
+            return 0;
+    }
+    return 1;
+}
+
+/* Runs a function twice, since its arrays then hold old values, and compares its outputs. */
+static void compare(const one_case *c, int number, void *function)
+{
+    const onnx_subgraph *top = &c->graph->top;
+    void *arg[MOST_VALUES] = { NULL };
+    unsigned char *out[MOST_VALUES];
+    int k, turn, bad = 0;
+    size_t where;
+    for (k = 0; k < top->outputs; k++) {
+        const onnx_tensor *x = onnx_run_get(c->run, top->output[k]);
+        out[k] = (unsigned char *)malloc(x->count * onnx_type_bytes(x->type) + GUARD);
+        arg[k] = out[k];
+    }
+    for (k = 0; k < top->inputs; k++)
+        arg[top->outputs + k] = onnx_run_get(c->run, top->input[k])->data;
+    for (turn = 0; turn < 2; turn++) {
+        for (k = 0; k < top->outputs; k++) {
+            const onnx_tensor *x = onnx_run_get(c->run, top->output[k]);
+            memset(out[k], 0xAA, x->count * onnx_type_bytes(x->type) + GUARD);
+        }
+        call(function, arg);
+        for (k = 0; k < top->outputs && !bad; k++) {
+            const onnx_tensor *x = onnx_run_get(c->run, top->output[k]);
+            const size_t bytes = x->count * onnx_type_bytes(x->type);
+            size_t g;
+            bad = !is_same(x, out[k], &where);
+            if (bad && x->type == ONNX_F32)
+                printf("DIFFERS case %d, output %d, element %zu: %.9g, expected %.9g\n", number, k,
+                       where, (double)((float *)arg[k])[where],
+                       (double)((const float *)x->data)[where]);
+            else if (bad)
+                printf("DIFFERS case %d, output %d, element %zu\n", number, k, where);
+            for (g = 0; g < GUARD && !bad; g++) {
+                bad = out[k][bytes + g] != 0xAA;
+                if (bad)
+                    printf("DIFFERS case %d, output %d: written beyond its end\n", number, k);
+            }
+        }
+    }
+    differ += bad;
+    for (k = 0; k < top->outputs; k++)
+        free(out[k]);
+}
+
+/* Removes the file of a case unless it differed. */
+static void forget(int number, int keep)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/case%d.c", folder, number);
+    if (!keep)
+        remove(path);
+}
+
+/* Compiles what waits, compares it, and frees it. */
+static void flush_cases(void)
+{
+    static char command[1 << 16];
+    char library[4096];
+    size_t n;
+    void *handle;
+    int k;
+    if (!waiting)
+        return;
+    snprintf(library, sizeof library, "%s/cases%d.so", folder, first_number);
+    n = (size_t)snprintf(command, sizeof command, "%s -o %s", compiler, library);
+    for (k = 0; k < waiting; k++)
+        n += (size_t)snprintf(command + n, sizeof command - n, " %s/case%d.c", folder,
+                              first_number + k);
+    n += (size_t)snprintf(command + n, sizeof command - n, " -lm");
+    handle = system(command) ? NULL : dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        printf("DIFFERS cases %d to %d: they don't compile: %s\n", first_number,
+               first_number + waiting - 1, dlerror());
+        broken++;
+    }
+    for (k = 0; k < waiting; k++) {
+        const long before = differ;
+        char name[64];
+        snprintf(name, sizeof name, "case%d", first_number + k);
+        if (handle)
+            compare(cases + k, first_number + k, dlsym(handle, name));
+        forget(first_number + k, !handle || differ > before);
+        onnx_run_end(cases[k].run);
+        onnx_graph_close(cases[k].graph);
+        free(cases[k].bytes);
+    }
+    if (handle)
+        dlclose(handle);
+    remove(library);
+    first_number += waiting;
+    waiting = 0;
+}
+
+/* Writes the file of a case, whose inputs are set. */
+static void write_case(one_case c)
+{
+    char message[160], name[64], path[4096];
+    onnx_c *file;
+    FILE *f;
+    if (c.graph->top.inputs + c.graph->top.outputs > MOST_VALUES) {
+        refused++;
+        onnx_run_end(c.run);
+        onnx_graph_close(c.graph);
+        free(c.bytes);
+        return;
+    }
+    snprintf(name, sizeof name, "case%d", first_number + waiting);
+    file = onnx_c_begin(c.run, name, message);
+    if (!file) {
+        refused++;
+        printf("REFUSED %s\n", message);
+        onnx_run_end(c.run);
+        onnx_graph_close(c.graph);
+        free(c.bytes);
+        return;
+    }
+    snprintf(path, sizeof path, "%s/%s.c", folder, name);
+    f = fopen(path, "wb");
+    if (!f || onnx_c_write(file, put, f) || fclose(f)) {
+        fprintf(stderr, "%s: it cannot be written\n", path);
+        exit(2);
+    }
+    onnx_c_end(file);
+    written++;
+    cases[waiting++] = c;
+    if (waiting == BULK)
+        flush_cases();
+}
+
+/* ---- the cases ---- */
+
+static one_case open_model(const void *model, size_t n)
+{
+    char message[160];
+    one_case c;
+    memset(&c, 0, sizeof c);
+    c.bytes = (unsigned char *)malloc(n + 1);
+    memcpy(c.bytes, model, n);
+    c.graph = onnx_graph_open(c.bytes, n, NULL, NULL, message);
+    if (c.graph)
+        c.run = onnx_run_begin(c.graph, NULL, message);
+    if (!c.run) {
+        printf("REFUSED by the evaluator: %s\n", message);
+        onnx_graph_close(c.graph);
+        free(c.bytes);
+        refused++;
+    }
+    return c;
+}
+
+/* Reads the tensors of a case; those that are inputs of the graph are set later. */
+static void read_case(source *s)
+{
+    enum { MOST = 256 };
+    static struct {
+        char name[256];
+        int type, rank;
+        int64_t dim[ONNX_MOST_RANK];
+        const unsigned char *data;
+        size_t bytes;
+    } in[MOST];
+    const int count = (int)whole(s);
+    const unsigned char *model;
+    size_t n;
+    one_case c;
+    int k;
+    for (k = 0; k < count; k++) {
+        const uint32_t length = whole(s);
+        int64_t bytes;
+        memcpy(in[k].name, take(s, length), length);
+        in[k].name[length] = 0;
+        in[k].type = (int)whole(s);
+        in[k].rank = (int)whole(s);
+        memcpy(in[k].dim, take(s, 8 * (size_t)in[k].rank), 8 * (size_t)in[k].rank);
+        memcpy(&bytes, take(s, 8), 8);
+        in[k].bytes = (size_t)bytes;
+        in[k].data = take(s, (size_t)bytes);
+    }
+    n = whole(s);
+    model = take(s, n);
+    take(s, whole(s));
+    c = open_model(model, n);
+    if (!c.run)
+        return;
+    for (k = 0; k < count; k++) {
+        const int v = onnx_graph_find(c.graph, in[k].name);
+        onnx_tensor *x = onnx_tensor_make(c.run, in[k].type, in[k].rank, in[k].dim);
+        memcpy(x->data, in[k].data, in[k].bytes);
+        onnx_run_set(c.run, v, x);
+    }
+    write_case(c);
+}
+
+/* One model, whose open dimensions are 1, with drawn inputs. */
+static void read_model(const char *path)
+{
+    size_t bytes, i;
+    unsigned char *file = output_read(path, &bytes);
+    one_case c;
+    int k, d;
+    if (!file) {
+        perror(path);
+        exit(2);
+    }
+    c = open_model(file, bytes);
+    free(file);
+    for (k = 0; c.run && k < c.graph->top.inputs; k++) {
+        const onnx_declared *p = &c.graph->value[c.graph->top.input[k]].declared;
+        int64_t dim[ONNX_MOST_RANK];
+        onnx_tensor *x;
+        for (d = 0; d < p->rank; d++)
+            dim[d] = p->dim[d] < 0 ? 1 : p->dim[d];
+        x = onnx_tensor_make(c.run, p->type, p->rank, dim);
+        for (i = 0; i < x->count; i++)
+            onnx_tensor_set_real(x, i,
+                                 p->type == ONNX_F32
+                                     ? (double)lgelu_normal(7, (uint64_t)k, i)
+                                     : (double)(lgelu_random(7, (uint64_t)k, i) & 1));
+        onnx_run_set(c.run, c.graph->top.input[k], x);
+    }
+    if (c.run)
+        write_case(c);
+}
+
+int main(int argc, char **argv)
+{
+    int k, at = 1, one = argc > 1 && !strcmp(argv[1], "--model");
+    const char *path;
+    at += one;
+    if (argc < at + 3) {
+        fprintf(stderr, "usage: onnx_c_random [--model] FILE FOLDER COMPILER...\n");
+        return 2;
+    }
+    path = argv[at];
+    folder = argv[at + 1];
+    for (k = at + 2; k < argc; k++) {
+        strncat(compiler, argv[k], sizeof compiler - strlen(compiler) - 2);
+        strncat(compiler, " ", 2);
+    }
+    if (one) {
+        read_model(path);
+    } else {
+        source s;
+        s.at = 0;
+        s.p = output_read(path, &s.n);
+        if (!s.p) {
+            perror(path);
+            return 2;
+        }
+        while (s.at < s.n)
+            read_case(&s);
+    }
+    flush_cases();
+    printf("counts %ld written, %ld refused, %ld differ, %ld do not compile\n", written, refused,
+           differ, broken);
+    return differ || broken || !written;
+}
