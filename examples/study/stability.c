@@ -392,7 +392,7 @@ const experiment stability_experiment = {
     .options =
         "--plan paper --layers 3 --heads 4 --width 128 --context 64 --batch 8 --steps 400 --epochs 8 --dropout 0.2 "
         "--untied --embed-deviation 1 --decay-all --clip 1 --holdout 64 --test-samples 256 --lr "
-        "1e-4,3e-4,1e-3,3e-3,1e-2,3e-2 --text $LGELU_DATA/text/tinystories_sample.txt",
+        "1e-4,3e-4,1e-3,3e-3,1e-2,3e-2,1e-1,3e-1 --text $LGELU_DATA/text/tinystories_sample.txt",
     .quick =
         "--layers 2 --heads 2 --width 16 --context 16 --steps 30 --epochs 3 --lr 1e-3,3e-2 --seeds 2",
     .full = "--seed 1337 --seeds 5 --lr 1e-4,1e-3,3e-3",

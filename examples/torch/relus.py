@@ -763,7 +763,7 @@ def draw(runs, path):
     top = 100 + 17 * max(sum(network.kind == kind for network in networks) for kind in kinds)
     sheet = Sheet(max(62 + step * len(kinds), 660), top + 2 * height + 110, "Loss above the smooth network over ReLUs a gate")
     sheet.text(20, 30, "Loss above the smooth network by ReLUs in place of each gate", size=17, weight="600")
-    sheet.text(20, 50, "Unit: the margin, 0.002 nats or 0.2 points of R² (green). Solid GELU, dashed SiLU.", ink="#666666")
+    sheet.text(20, 50, "One margin (green) is 0.002 nats, of regressions 0.2 points of R². Solid: GELU, dashed: SiLU.", ink="#666666")
     words = f"95 % intervals over {max(seeds)} seeds" + ("; of single networks, over the test samples" if min(seeds) == 1 < max(seeds) else "")
     sheet.text(20, 67, words, ink="#666666")
     for column, kind in enumerate(kinds):
@@ -774,8 +774,9 @@ def draw(runs, path):
             sheet.text(left, 110 + 17 * k, network.title, ink=network.ink)
         for panel, (what, words) in enumerate((("cold", "gates replaced"), ("refit", "and refitted"))):
             at = top + 20 + panel * (height + 45)
-            sheet.text(left, at - 8, words, size=11, ink="#666666")
+            sheet.text(left, at - 8, f"{words}: rise of the loss, in margins", size=11, ink="#666666")
             draw_panel(sheet, some, what, left, at, width, height)
+        sheet.text(left + width / 2, at + height + 32, "ReLUs in place of each gate", "middle", 11, "#666666")
     sheet.write(path)
 
 

@@ -55,6 +55,18 @@ other=$(rows ../examples/RESULTS.md '## Summary' | grep -o '([-+0-9. to]*)' | so
     [ "$(grep -c -F -e "$interval" ../examples/RESULTS.md)" -ge 2 ] || echo "$interval"; done)
 verdict $([ -z "$other" ]; echo $?) "examples/RESULTS.md: the summary has the sections' intervals" "$other"
 
+# the marks of conversions follow from the figures beside them, Holm's correction included
+if command -v python3 > /dev/null; then
+    other=$(python3 tools/marks_check.py ../examples/RESULTS.md)
+    verdict $? "examples/RESULTS.md: the marks of conversions follow from their figures" "$other"
+    sed 's/+0.0196 ± 0.0011 ✗/+0.0196 ± 0.0011 ✓/' ../examples/RESULTS.md > $dir/changed.md
+    verdict $(! python3 tools/marks_check.py $dir/changed.md > $dir/marks; echo $?) "a wrong mark is found" "it is not"
+    sed 's/+0.0196 ± 0.0011 ✗/+0.0196 ± 0.0911 ✗/' ../examples/RESULTS.md > $dir/changed.md
+    verdict $(! python3 tools/marks_check.py $dir/changed.md > $dir/marks; echo $?) "an interval that decides nothing is found" "it is not"
+    sed 's/+0.0020 ± 0.0009 |/+0.0020 ± 0.0009 ✗ |/' ../examples/RESULTS.md > $dir/changed.md
+    verdict $(! python3 tools/marks_check.py $dir/changed.md > $dir/marks; echo $?) "a mark of a cross-entropy of images is found" "it is not"
+else echo "skip the marks of conversions: no python3 here"; fi
+
 # a cell holds a number and a verdict, or a command, but no paragraph
 long() { awk -v most=$2 '/^\|/ { n = split($0, cell, /\|/); for (i = 2; i < n; i++) { gsub(/[\200-\277]/, "", cell[i]); if (length(cell[i]) > most) print FILENAME ": " FNR } }' "$1"; }
 for document in README.md examples/RESULTS.md bench/README.md bench/LOG.md; do
