@@ -774,7 +774,7 @@ def draw(runs, path):
             sheet.text(left, 110 + 17 * k, network.title, ink=network.ink)
         for panel, (what, words) in enumerate((("cold", "gates replaced"), ("refit", "and refitted"))):
             at = top + 20 + panel * (height + 45)
-            sheet.text(left, at - 8, f"{words}: rise of the loss, in margins", size=11, ink="#666666")
+            sheet.text(left, at - 8, f"{words}: rise, in margins", size=11, ink="#666666")
             draw_panel(sheet, some, what, left, at, width, height)
         sheet.text(left + width / 2, at + height + 32, "ReLUs in place of each gate", "middle", 11, "#666666")
     sheet.write(path)
