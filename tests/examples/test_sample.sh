@@ -14,6 +14,13 @@ verdict $? "the network is trained again with the bytes that it has" "$(tail -n 
 bytes=$(wc -c < ../examples/sample/cnn_silu.onnx)
 verdict $([ "$bytes" -lt 300000 ]; echo $?) "it has less than 300 KB" "$bytes"
 
+# OpenMP's idle threads sleep, as the variable says that the program sets for itself
+waits=$(env -u OMP_WAIT_POLICY OMP_DISPLAY_ENV=true $out/reluize --help 2>&1 | grep OMP_WAIT_POLICY | tail -n 1)
+case $waits in
+'') echo "skip idle threads of reluize sleep: no OpenMP here" ;;
+*) verdict $(echo "$waits" | grep -q PASSIVE; echo $?) "idle threads of reluize sleep" "$waits" ;;
+esac
+
 # README's command, as it is there, and the block that follows it
 command=$(grep -m 1 '^examples/build/reluize examples/sample' ../README.md)
 verdict $([ "$command" ]; echo $?) "README converts the sample network" "no such command"
