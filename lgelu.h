@@ -6635,11 +6635,15 @@ typedef struct {
     unsigned char *work;        /* for products */
     int shared, add;            /* add: to y or dw */
     int flipped;                /* for dx, where the taps of w are in reverse order */
-    int *next_round;            /* shared by workers that take rounds in turn */
-    int *next_product;          /* and by those that take the 16 products of a round, or parts */
     int *broken;                /* as in lgelu__block */
     const lgelu__kernels *panels; /* NULL, or those for which kernel is prepacked */
 } lgelu__winograd;
+
+/* What workers share who take rounds, the 16 products of a round, or parts in turn. */
+typedef struct {
+    lgelu__winograd *p;
+    int next; /* the index of the first one that nobody has taken */
+} lgelu__winograd_turns;
 
 /* Sets the fields that depend on the channels. Returns the bytes of workspace. */
 static size_t lgelu__winograd_size(lgelu__winograd *p, size_t in, size_t out)
@@ -6834,15 +6838,16 @@ static void lgelu__winograd_dproduct(const lgelu__winograd *p, size_t k, void *w
 /* Takes products of the current round until none remains. */
 static void lgelu__winograd_products(size_t worker, void *user)
 {
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    lgelu__winograd_turns *turns = (lgelu__winograd_turns *)user;
+    const lgelu__winograd *p = turns->p;
     unsigned char *work = p->work + worker * p->product_bytes;
-    size_t k = (size_t)LGELU__ADD(p->next_product, 1);
+    size_t k = (size_t)LGELU__ADD(&turns->next, 1);
     while (k < 16) {
         if (p->dw)
             lgelu__winograd_dproduct(p, k, work);
         else
             lgelu__winograd_product(p, k, work);
-        k = (size_t)LGELU__ADD(p->next_product, 1);
+        k = (size_t)LGELU__ADD(&turns->next, 1);
     }
 }
 
@@ -6850,10 +6855,10 @@ static void lgelu__winograd_products(size_t worker, void *user)
 static void lgelu__winograd_round(lgelu__winograd *p, const lgelu_threads *threads)
 {
     const size_t tasks = (p->count + LGELU__WINOGRAD_TILES - 1) / LGELU__WINOGRAD_TILES;
-    int next = 0;
-    p->next_product = &next;
+    lgelu__winograd_turns turns = { NULL, 0 };
+    turns.p = p;
     lgelu__parallel(threads, lgelu__winograd_in, p, tasks);
-    lgelu__parallel(threads, lgelu__winograd_products, p, threads ? LGELU__WORKERS : 1);
+    lgelu__parallel(threads, lgelu__winograd_products, &turns, threads ? LGELU__WORKERS : 1);
     if (!p->dw)
         lgelu__parallel(threads, lgelu__winograd_out, p, tasks);
 }
@@ -6869,9 +6874,9 @@ static void lgelu__winograd_rounds(lgelu__winograd *p, size_t end, const lgelu_t
 }
 
 /* Returns a copy of the arguments with the workspace of one worker. */
-static lgelu__winograd lgelu__winograd_of_worker(const void *user, size_t worker)
+static lgelu__winograd lgelu__winograd_of_worker(const lgelu__winograd *of_all, size_t worker)
 {
-    lgelu__winograd p = *(const lgelu__winograd *)user;
+    lgelu__winograd p = *of_all;
     p.u += worker * 16 * (p.u_step + p.m_step);
     p.m = p.u + 16 * p.u_step;
     p.work += worker * p.product_bytes;
@@ -6881,18 +6886,19 @@ static lgelu__winograd lgelu__winograd_of_worker(const void *user, size_t worker
 /* Few channels, y or dx: takes rounds until none remains. */
 static void lgelu__winograd_worker(size_t worker, void *user)
 {
-    lgelu__winograd p = lgelu__winograd_of_worker(user, worker);
-    p.first = (size_t)LGELU__ADD(p.next_round, 1) * p.round;
+    lgelu__winograd_turns *turns = (lgelu__winograd_turns *)user;
+    lgelu__winograd p = lgelu__winograd_of_worker(turns->p, worker);
+    p.first = (size_t)LGELU__ADD(&turns->next, 1) * p.round;
     while (p.first < p.tiles) {
         lgelu__winograd_rounds(&p, lgelu__min(p.first + p.round, p.tiles), NULL);
-        p.first = (size_t)LGELU__ADD(p.next_round, 1) * p.round;
+        p.first = (size_t)LGELU__ADD(&turns->next, 1) * p.round;
     }
 }
 
 /* Few channels, dW: computes the rounds of the worker's part of the tiles. */
 static void lgelu__winograd_dworker(size_t worker, void *user)
 {
-    lgelu__winograd p = lgelu__winograd_of_worker(user, worker);
+    lgelu__winograd p = lgelu__winograd_of_worker((const lgelu__winograd *)user, worker);
     p.kernel += worker * 16 * p.kernel_step;
     p.first = worker * p.tiles_of_worker;
     lgelu__winograd_rounds(&p, lgelu__min(p.tiles, p.first + p.tiles_of_worker), NULL);
@@ -6979,17 +6985,18 @@ static void lgelu__winograd_drows(const lgelu__winograd *p, size_t o, size_t row
 /* Few tiles: takes parts until none remains. */
 static void lgelu__winograd_parts(size_t worker, void *user)
 {
-    const lgelu__winograd *p = (const lgelu__winograd *)user;
+    lgelu__winograd_turns *turns = (lgelu__winograd_turns *)user;
+    const lgelu__winograd *p = turns->p;
     unsigned char *work = p->work + worker * p->product_bytes;
     float *kernel = p->kernel + worker * 16 * LGELU__WINOGRAD_PART_STEP;
-    size_t o = (size_t)LGELU__ADD(p->next_product, 1) * p->part;
+    size_t o = (size_t)LGELU__ADD(&turns->next, 1) * p->part;
     while (o < p->out) {
         const size_t count = lgelu__min(p->out - o, p->part);
         if (p->dw)
             lgelu__winograd_drows(p, o, count, kernel, work);
         else
             lgelu__winograd_columns(p, o, count, kernel, work);
-        o = (size_t)LGELU__ADD(p->next_product, 1) * p->part;
+        o = (size_t)LGELU__ADD(&turns->next, 1) * p->part;
     }
 }
 
@@ -7005,15 +7012,15 @@ static int lgelu__winograd_has_few_tiles(const lgelu__winograd *p)
 static void lgelu__winograd_few_tiles(lgelu__winograd *p, const lgelu_threads *threads)
 {
     const size_t tasks = (p->tiles + LGELU__WINOGRAD_TILES - 1) / LGELU__WINOGRAD_TILES;
-    int next = 0;
-    p->next_product = &next;
+    lgelu__winograd_turns turns = { NULL, 0 };
+    turns.p = p;
     p->count = p->tiles;
     p->part = p->dw ? LGELU__WINOGRAD_PART / p->in : 64;
     /* The transform of the weights needs a full vector. */
     while (!p->dw && p->out % p->part && p->out % p->part < 16)
         p->part += 16;
     lgelu__parallel(threads, lgelu__winograd_in, p, tasks);
-    lgelu__parallel(threads, lgelu__winograd_parts, p, threads ? LGELU__WINOGRAD_WORKERS : 1);
+    lgelu__parallel(threads, lgelu__winograd_parts, &turns, threads ? LGELU__WINOGRAD_WORKERS : 1);
     if (!p->dw)
         lgelu__parallel(threads, lgelu__winograd_out, p, tasks);
 }
@@ -7021,8 +7028,8 @@ static void lgelu__winograd_few_tiles(lgelu__winograd *p, const lgelu_threads *t
 /* Computes y or dx, and transforms the kernels unless they are prepacked. */
 static void lgelu__winograd_images(lgelu__winograd *p, const lgelu_threads *threads)
 {
-    int next = 0;
-    p->next_round = &next;
+    lgelu__winograd_turns turns = { NULL, 0 };
+    turns.p = p;
     if (lgelu__winograd_has_few_tiles(p)) {
         lgelu__winograd_few_tiles(p, threads);
         return;
@@ -7032,7 +7039,7 @@ static void lgelu__winograd_images(lgelu__winograd *p, const lgelu_threads *thre
     if (p->shared)
         lgelu__winograd_rounds(p, p->tiles, threads);
     else
-        lgelu__parallel(threads, lgelu__winograd_worker, p, LGELU__WINOGRAD_WORKERS);
+        lgelu__parallel(threads, lgelu__winograd_worker, &turns, LGELU__WINOGRAD_WORKERS);
 }
 
 static lgelu_status lgelu__winograd_forward(lgelu__job *job)

@@ -2,6 +2,7 @@
 # matrix.sh PART: tests each compiler, language, processor and libm that is installed, and reports the others as skipped.
 #   languages    gcc and clang, each language, and tcc: test_same_bits
 #   processors   others under emulation, x86-64 without AVX, 32 bits, WebAssembly, musl, MinGW under Wine: test_same_bits
+#   levels       -O0, -O2 and -O3, with -flto and without, of a whole program with the kernels alone or the trainer: no warning
 #   switches     the header's switches alone and in pairs, clang's -Weverything, and several ways to include it: no warning
 # `make matrix` runs all parts and prints the table and that of the hashes (matrix.sh table LOG...). The name of a case is "compiler;
 # language; processor; libm; what"; a hash over all hashes of test_same_bits is the line "# compiler; language; processor; libm; hash".
@@ -100,6 +101,28 @@ processors)
         on wasm         clang 'WebAssembly' wasi-libc
         on wasm-simd128 clang 'WebAssembly, SIMD128' wasi-libc
     fi
+    ;;
+levels)
+    printf '#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\nint main(void) { float x = 1; lgelu_forward(&x, &x, 1, 1); return 0; }\n' > "$dir/use.c"
+    for c in 'gcc c99' 'g++ c++11' 'clang c99' 'clang++ c++11'; do
+        command=${c% *} language=${c#* } kind=c
+        case $language in c++*) kind=c++ ;; esac
+        case $command in g++) shown=gcc ;; clang++) shown=clang ;; *) shown=$command ;; esac
+        for level in -O0 -O2 -O3; do
+            for link in '' -flto; do
+                what="$level${link:+ }$link"
+                # clang's objects are linked by lld
+                case $command$link in clang*-flto) link='-flto -fuse-ld=lld' ;; esac
+                if ! echo 'int main() { return 0; }' | $command $link -x $kind - -o "$dir/main" 2> /dev/null; then
+                    echo "skip $shown; $language; $native; glibc; $what: no $command here that has this"; continue
+                fi
+                for part in '' -DLGELU_TRAINER; do
+                    quiet $shown $language "$native" glibc "$what${part:+, trainer}" \
+                        $command -x $kind -std=$language $level $link $WARNINGS -Werror $part -I.. "$dir/use.c" -o "$dir/use" -lm
+                done
+            done
+        done
+    done
     ;;
 switches)
     printf '#include "lgelu.h"\n#include "lgelu.h"\nint nothing(void);\nint nothing(void) { return 0; }\n' > "$dir/use.c"

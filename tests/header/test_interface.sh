@@ -45,6 +45,23 @@ for language in 'gcc -x c -std=c99' 'gcc -x c -std=c11' 'g++ -x c++ -std=c++11' 
     done
 done
 
+# ---- no warnings at the level of CMake's Release, where gcc follows pointers to locals, and of a whole program at once ----
+# `make matrix PARTS=levels` tries each level of each compiler and language. A planted pointer to a local shows that gcc looks.
+cat > $dir/whole.c <<'END'
+#define LGELU_TRAINER
+#define LGELU_IMPLEMENTATION
+#include "lgelu.h"
+int main(void) { return lgelu_isa() > LGELU_AVX512; }
+END
+if have g++; then
+    judge "no warnings, g++, -O3, trainer" g++ -x c++ -std=c++11 -O3 $WARNINGS -Werror -I.. -c $dir/whole.c -o $dir/whole.o
+    judge "no warnings, g++, -O3 -flto, a whole program" g++ -x c++ -std=c++11 -O3 -flto $WARNINGS -Werror -I.. $dir/whole.c -o $dir/whole -lm
+    echo 'struct s { int *p; }; void keep(struct s *s); void keep(struct s *s) { int next = 0; s->p = &next; }' > $dir/dangling.c
+    if g++ -x c++ -O3 -Wall -Werror -c $dir/dangling.c -o $dir/dangling.o 2> /dev/null; then
+        fail "g++ reports a pointer to a local that is left behind" "it does not"
+    else ok "g++ reports a pointer to a local that is left behind"; fi
+else skip "no warnings, g++, -O3" "no g++ here"; fi
+
 # ---- no warnings where a sanitizer stops gcc from inlining ----
 if have gcc; then judge "no warnings, gcc, -O1 -fsanitize=address" gcc -std=c99 -O1 -fsanitize=address $WARNINGS -Werror -DLGELU_NO_SIMD -I.. -c $dir/make.c -o $dir/use.o
 else skip "no warnings, gcc, -O1 -fsanitize=address" "no gcc here"; fi
@@ -92,7 +109,7 @@ printf '#define LGELU_IMPLEMENTATION\n#include "lgelu.h"\n' > $dir/old.c
 errors=$($CC -std=c89 -DLGELU_TRAINER -I.. -fsyntax-only $dir/old.c 2>&1 | grep -c 'error:')
 if [ "$errors" = 1 ]; then ok "C89 gets one line"; else fail "C89 gets one line" "$errors errors"; fi
 if have tcc; then                            # scalar code, on one thread
-    if tcc -w -I.. -Itools kernels/test_same_bits.c -o $dir/tcc -lm > $dir/tcc.out 2>&1 && $dir/tcc --short hashes.txt > $dir/tcc.out 2>&1; then ok "tcc: the same bits"
+    if tcc -w -I.. -I. -Itools kernels/test_same_bits.c -o $dir/tcc -lm > $dir/tcc.out 2>&1 && $dir/tcc --short hashes.txt > $dir/tcc.out 2>&1; then ok "tcc: the same bits"
     else fail "tcc: the same bits" "$(grep -m1 -E 'FAIL|error' $dir/tcc.out)"; fi
 else skip "tcc" "no tcc here"; fi
 

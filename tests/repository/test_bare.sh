@@ -34,6 +34,7 @@ printf 'python3 -c 1 2> /dev/null && echo 1 > build/planted\n[ -s build/planted 
     > $out/tree/tests/repository/test_planted.sh
 bare make -s -C $out/tree/tests -j1 test_planted > $out/planted 2>&1
 verdict $([ $? != 0 ] && grep -q 'FAIL test_planted: planted' $out/planted; echo $?) "control: a test that requires Python is found" "$(cat $out/planted)"
+rm $out/tree/tests/repository/test_planted.sh
 
 names=$(sh tools/bare.sh quick)
 verdict $([ "$(echo "$names" | wc -l)" -ge 15 ]; echo $?) "tests that look for further programs are known" "$names"
