@@ -158,6 +158,7 @@
                       running statistics that became infinite or NaN. Refused, with nothing changed:
                       gradients that are not finite, plans with numbers that no plan has, a λ below
                       1 in the next step. lgelu_net_relu and lgelu_net_set_gates return a status.
+                      lgelu_net_restart begins another training on loaded weights.
                       Measures of the experiments moved to examples/study, OUI, the mean of
                       activations and their dead fraction among them; lgelu_drift is gone. The
                       memory plan searches plainly, in n² steps for n nodes.
@@ -580,6 +581,10 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
            if (lgelu_net_step(&net, &plan)) break;                       // 8. weights and λ's
        }
        lgelu_net_relu(&net);                                             // every gate is ReLU now
+
+   To continue a training, load its file (lgelu_net_load) into a network that is made the same way:
+   net.step is then that of the file, and the loop goes on. To fine-tune what was loaded with a new
+   plan, call lgelu_net_restart before the loop: net.step begins at 0 again.
 
    A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a
    vector is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1
@@ -1054,6 +1059,13 @@ LGELU_DEF float *lgelu_net_states(const lgelu_net *net, int node);
    have more layers. Thus a network for inference or generation receives the weights of the one that
    was trained. */
 LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from);
+
+/* Begins a new training on the weights as they are: net.step and the optimiser's moments become
+   zero, and gradients that wait for their step are dropped. Weights, statistics, kinds of gates and
+   λ's stay; a plan that drives λ begins at its present value. Call it before fine-tuning what
+   lgelu_net_load or lgelu_net_copy brought; without it the next step continues the training that
+   was saved, at its net.step. Fails if the network is not made for training. */
+LGELU_DEF lgelu_status lgelu_net_restart(lgelu_net *net);
 
 /* Estimates running statistics again, after gates or weights have changed: call it for the batches
    k = 1, 2, … of some data, each bound before. It computes a forward without dropout in which batch
@@ -10113,6 +10125,7 @@ typedef struct {
     float *data;
     size_t n, dims, shape[2];
     int moment;   /* 1: a moment of AdamW */
+    int of_run;   /* 1: such a moment, or the λ at which hardening began: 0 in a new training */
     int required; /* 1: a file without it is refused */
     int range;    /* what its values may be */
 } lgelu__tensor;
@@ -10230,6 +10243,7 @@ static lgelu__tensor lgelu__tensor_of(const lgelu_net *net, const lgelu_node *no
     t.suffix = row[kind].suffix;
     t.data = t.n && array[kind] ? array[kind] + first : NULL;
     t.moment = row[kind].moment;
+    t.of_run = t.moment || row[kind].range == LGELU__BEGUN;
     t.required = t.data && row[kind].required;
     t.range = row[kind].range;
     return t;
@@ -10350,6 +10364,24 @@ LGELU_DEF lgelu_status lgelu_net_copy(lgelu_net *to, const lgelu_net *from)
     to->seed = from->seed;
     to->pass = restart ? 0 : from->pass;
     lgelu__changed(to);
+    return LGELU_OK;
+}
+
+LGELU_DEF lgelu_status lgelu_net_restart(lgelu_net *net)
+{
+    lgelu__tensor t;
+    int k;
+    if (lgelu__begin_call(net))
+        return net->status;
+    if (!net->memory || net->mode != LGELU_MODE_TRAIN)
+        return lgelu__fail(net, LGELU_E_ARGUMENT, "restart: expected a network made for training");
+    for (k = 0; lgelu__tensor_at(net, k, &t); k++) {
+        if (t.data && t.of_run)
+            memset(t.data, 0, t.n * sizeof *t.data);
+    }
+    net->step = 0;
+    net->pass = 0;
+    lgelu__changed(net);
     return LGELU_OK;
 }
 

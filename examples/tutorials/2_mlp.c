@@ -275,9 +275,10 @@ static void print_images(const data_set *data, const float *logits)
     }
 }
 
-/* Trains, swaps, saves, loads and uses a network. before and after receive the test logits. */
-static int run(const data_set *data, const schedule *s, const char *path, float *before,
-               float *after)
+/* Trains, swaps, saves, loads and uses a network. from is NULL, or the file with the weights that
+   training begins with. before and after receive the test logits. */
+static int run(const data_set *data, const schedule *s, const char *from, const char *path,
+               float *before, float *after)
 {
     /* Large structures are static, which keeps them off the stack. */
     static model smooth, best, user;
@@ -285,6 +286,14 @@ static int run(const data_set *data, const schedule *s, const char *path, float 
         return 1;
     if (s->patience && make_model(&best, data, LGELU_MODE_TRAIN))
         return 1;
+
+    /* Fine-tuning: a file also holds how far its training had come. lgelu_net_restart sets the
+       steps and the optimiser's averages to zero, so that the new plan begins at its first step.
+       Without it the training in the file would go on. */
+    if (from && load(&smooth, from))
+        return 1;
+    if (from && lgelu_net_restart(&smooth.net) != LGELU_OK)
+        return fail(from, smooth.net.message);
     if (train(&smooth, &best, s))
         return 1;
 
@@ -321,14 +330,15 @@ int main(int argc, char **argv)
 {
     static const char *const usage =
         "usage: 2_mlp [--data WHERE] [--epochs N (12)] [--patience EPOCHS (0: no early stopping)] "
-        "[--save FILE (2_mlp.safetensors)]\n";
-    const char *where = NULL, *path = "2_mlp.safetensors";
+        "[--from FILE (fine-tunes its network)] [--save FILE (2_mlp.safetensors)]\n";
+    const char *where = NULL, *from = NULL, *path = "2_mlp.safetensors";
     long epochs = 12, patience = 0;
     const tutorial_option options[] = { { "--data", &where, NULL, 0, 0 },
+                                        { "--from", &from, NULL, 0, 0 },
                                         { "--save", &path, NULL, 0, 0 },
                                         { "--epochs", NULL, &epochs, 1, 100000 },
                                         { "--patience", NULL, &patience, 0, 100000 } };
-    const int status = tutorial_options(argc, argv, usage, options, 4);
+    const int status = tutorial_options(argc, argv, usage, options, 5);
     if (status >= 0)
         return status;
     if (tutorial_limit_isa())
@@ -359,7 +369,7 @@ int main(int argc, char **argv)
     if (!before || !after || !order)
         failed = fail("logits", "out of memory");
     else
-        failed = run(&data, &s, path, before, after);
+        failed = run(&data, &s, from, path, before, after);
     free(before);
     free(after);
     free(order);

@@ -106,6 +106,14 @@ done
 awk 'BEGIN { print "a,b,town,what"; for (i = 0; i < 400; i++) print i % 7 ",", (i * 37 % 100) / 10, "," (i % 3 ? "Rome" : "Oslo") "," (i % 7 > 3 ? "yes" : "no") }' > $out/table.csv
 $out/2_mlp --data $out/table.csv --epochs 30 --save $out/isa.st > $out/table.out 2> $out/table.err
 verdict $([ $? = 0 ] && grep -q '^hardened 100.00 %, with ReLU in every gate 100.00 %: 0 of 80 ' $out/table.out; echo $?) "2_mlp: a table" "$(cat $out/table.err; grep hardened $out/table.out)"
+# fine-tuning: the file's network trains on for three epochs and stays as good as it was; its first loss is far below that of a new network
+$out/2_mlp --data $out/table.csv --epochs 3 --save $out/short.st > $out/short.out 2> $out/table.err
+$out/2_mlp --data $out/table.csv --epochs 3 --from $out/isa.st --save $out/tuned.st > $out/tuned.out 2>> $out/table.err
+status=$?
+lower=$(awk '/^epoch   1/ { loss[++n] = $4 } END { print n == 2 && loss[1] < loss[2] / 10 }' $out/tuned.out $out/short.out)
+[ $status = 0 ] && [ "$(grep -c '^epoch' $out/tuned.out)" = 3 ] && [ "$lower" = 1 ] && grep -q '^hardened 100.00 %' $out/tuned.out
+verdict $? "2_mlp --from: fine-tunes what it has saved" "$(cat $out/table.err $out/tuned.out $out/short.out | grep -e '^epoch   1' -e ':')"
+refuses 1 $out/2_mlp --data $out/table.csv --from $out/nowhere
 # early stopping: of 24 epochs λ reaches its target in epoch 18, and no earlier network may be the best one
 $out/2_mlp --data $out/tiny --epochs 24 --patience 2 --save $out/early.st > $out/early.out 2> $out/early.err
 verdict $([ $? = 0 ] && awk '/^epoch/ { epoch = $2; last = $NF } /^ *held out/ { if (last != "159.577") bad = 1; seen++; at[epoch] = $3; if (!best || $3 > top) { best = epoch; top = $3 } }

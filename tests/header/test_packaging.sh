@@ -23,14 +23,11 @@ net=", a network of 2 nodes"
 title=$(sed -n '1,3s/.*lgelu.h - v\([0-9.]*\) - .*/\1/p' "$root/lgelu.h")
 parts=$(sed -n 's/^#define LGELU_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' "$root/lgelu.h" | paste -sd.)
 history=$(sed -n 's/^   HISTORY  *\([0-9.]*\) .*/\1/p' "$root/lgelu.h")
-meson=$(sed -n "s/^project('lgelu'.* version: '\([0-9.]*\)'.*/\1/p" "$from/meson/packagefiles/lgelu/meson.build")
-wrap=$(sed -n 's/^directory = lgelu-//p' "$from/meson/lgelu.wrap")
-archive=$(sed -n 's/^source_filename = lgelu-\(.*\)\.tar\.gz/\1/p' "$from/meson/lgelu.wrap")
+meson=$(sed -n "s/^project('lgelu'.* version: '\([0-9.]*\)'.*/\1/p" "$from/meson/lgelu/meson.build")
 conan=$(sed -n 's/^    version = "\(.*\)"$/\1/p' "$from/conanfile.py")
 vcpkg=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' "$from/vcpkg/lgelu/vcpkg.json")
 differ=
-for each in "title=$title" "numbers=$parts" "HISTORY=$history" "meson.build=$meson" "wrap=$wrap" "archive=$archive" \
-    "Conan=$conan" "vcpkg=$vcpkg"; do
+for each in "title=$title" "numbers=$parts" "HISTORY=$history" "meson.build=$meson" "Conan=$conan" "vcpkg=$vcpkg"; do
     [ "${each#*=}" = "$version" ] || differ="$differ $each"
 done
 [ -n "$version" ] && [ -z "$differ" ]
@@ -74,16 +71,13 @@ if have pkg-config && have cmake; then
     verdict $? "pkg-config" "$(why)"
 else echo "skip a consumer by pkg-config: not installed (Debian: pkg-config, cmake)"; fi
 
-# ---- Meson: the wrap, its sources as an archive ----
+# ---- Meson: the wrap and its subproject ----
 if have meson && have ninja; then
     project=$out/meson
-    mkdir -p "$project/subprojects/packagefiles" "$out/lgelu-$version/examples/packaging"
+    mkdir -p "$project/subprojects"
     cp "$from/consumer/main.c" "$from/consumer/meson.build" "$project/"
-    cp "$from/meson/lgelu.wrap" "$project/subprojects/"
-    cp -r "$from/meson/packagefiles/lgelu" "$project/subprojects/packagefiles/"
-    cp "$root/lgelu.h" "$root/LICENSE" "$out/lgelu-$version/"
-    cp "$from/lgelu.c" "$out/lgelu-$version/examples/packaging/"
-    tar -czf "$project/subprojects/packagefiles/lgelu-$version.tar.gz" -C "$out" "lgelu-$version"
+    cp -r "$from/meson/." "$project/subprojects"
+    cp "$root/lgelu.h" "$from/lgelu.c" "$project/subprojects/lgelu"
     quietly meson env -u PKG_CONFIG_PATH meson setup "$project/build" "$project" --buildtype debug &&
         quietly meson ninja -C "$project/build" &&
         [ "$("$project/build/consumer")" = "$said$net" ]
@@ -93,6 +87,45 @@ if have meson && have ninja; then
         [ -n "$found" ] && grep -q "^Version: $version$" "$found" && grep -q -- '-DLGELU_TRAINER' "$found"
     verdict $? "Meson, installed with its lgelu.pc" "$(why)"
 else echo "skip a consumer by Meson: not installed (Debian: meson, ninja-build)"; fi
+
+# ---- each recipe of the README, to the letter ----
+# block RECIPE LANGUAGE: prints the code of this language below this heading; without a heading that above the first one
+block()
+{
+    awk -v recipe="$1" -v language="$2" '
+        /^## / { on = $0 == "## " recipe; next }
+        NR == 1 && recipe == "" { on = 1 }
+        on && $0 == "```" language { code = 1; next }
+        /^```$/ { code = 0 }
+        on && code' "$from/README.md"
+}
+# recipe HEADING TOOL...: builds its project in an empty folder, by commands that stop at the first error
+recipe()
+{
+    name=$1
+    shift
+    for tool in "$@"; do
+        have "$tool" || { echo "skip the README's recipe, $name: no $tool here"; return; }
+    done
+    place=$out/recipe
+    rm -rf "$place"
+    mkdir "$place"
+    ln -s "$root" "$place/lgelu"
+    block '' c > "$place/main.c"
+    block "$name" cmake > "$place/CMakeLists.txt"
+    block "$name" meson > "$place/meson.build"
+    block "$name" sh > "$place/commands"
+    log=$place/log
+    [ -s "$place/commands" ] && (cd "$place" && env -u PKG_CONFIG_PATH -u CPATH sh -e commands) > "$log" 2>&1 &&
+        [ "$(tail -n 1 "$log")" = 0.841345 ]
+    verdict $? "the README's recipe, $name" "$(why)"
+}
+recipe CMake cmake
+recipe 'CMake, installed' cmake
+recipe pkg-config cmake pkg-config
+recipe Meson meson ninja
+[ "$(grep -c '^## ' "$from/README.md")" = 5 ]
+verdict $? "the README has these four recipes, and that of Conan and vcpkg" "$(grep -c '^## ' "$from/README.md") headings"
 
 # ---- Conan and vcpkg are not in Debian: their recipes run with stand-ins for the few functions that they call ----
 python=

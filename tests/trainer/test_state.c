@@ -436,6 +436,86 @@ static void loading(void)
     end(&a);
 }
 
+/* A network with a learned λ, built for training or inference, on the data of `build`. */
+static void build_to_relu(network *n, lgelu_mode mode)
+{
+    int x, y;
+    memset(n, 0, sizeof *n);
+    lgelu_net_begin(&n->net, n->nodes, NODES);
+    x = lgelu_input(&n->net, "x", 1, 1, FEATURES);
+    x = lgelu_linear(&n->net, "fc1", x, 8);
+    x = lgelu_gate(&n->net, "gate", x, LGELU_GATE_LAMBDA, 2);
+    x = lgelu_linear(&n->net, "fc2", x, CLASSES);
+    y = lgelu_labels(&n->net, "y", 1, CLASSES);
+    lgelu_cross_entropy(&n->net, "loss", x, y);
+    place(n, BATCH, mode);
+    for (size_t i = 0; i < BATCH * FEATURES; i++)
+        n->x[i] = lgelu_normal(1, 2, i);
+    for (size_t i = 0; i < BATCH; i++)
+        n->label[i] = (int32_t)(i % CLASSES);
+    lgelu_net_bind(&n->net, 0, n->x);
+    lgelu_net_bind(&n->net, y, n->label);
+}
+
+/* README's loop: takes steps until the plan ends. Returns how many. */
+static long follow(network *n, long steps)
+{
+    const lgelu_training plan = lgelu_training_to_relu(1e-2f, steps);
+    long taken = 0;
+    while (n->net.step < steps) {
+        lgelu_net_forward(&n->net, BATCH);
+        lgelu_net_backward(&n->net, 1);
+        if (lgelu_net_step(&n->net, &plan))
+            break;
+        taken++;
+    }
+    return taken;
+}
+
+/* Fine-tuning: a plan of fewer steps than the training in the file had. */
+static void restarting(void)
+{
+    memory_file file = { NULL, 0, 0 };
+    network first, tuned, weights, control;
+    long taken;
+    build_to_relu(&first, LGELU_MODE_TRAIN);
+    follow(&first, 40);
+    lgelu_net_save(&first.net, NULL, 0, memory_append, &file);
+
+    build_to_relu(&tuned, LGELU_MODE_TRAIN);
+    lgelu_net_load(&tuned.net, file.data, file.size);
+    taken = follow(&tuned, 12);
+    check(taken == 0 && tuned.net.step == 40,
+          "a loaded training is at its last step: a shorter plan takes none", "%ld steps", taken);
+    lgelu_net_restart(&tuned.net);
+    check(tuned.net.lambda[0] >= 159
+              && !memcmp(tuned.net.w, first.net.w, first.net.parameter_count * sizeof(float)),
+          "restart keeps weights and λ's", "λ %g", (double)tuned.net.lambda[0]);
+    lgelu_net_set_lambda(&tuned.net, 0, 3);
+    taken = follow(&tuned, 12);
+    check(taken == 12 && tuned.net.step == 12 && tuned.net.lambda[0] > 159,
+          "after restart the plan runs, and drives λ from its present value", "%ld steps, λ %g",
+          taken, (double)tuned.net.lambda[0]);
+
+    /* The control: the weights alone, by way of a network for inference, which has no moments. */
+    build_to_relu(&weights, LGELU_MODE_INFER);
+    lgelu_net_load(&weights.net, file.data, file.size);
+    build_to_relu(&control, LGELU_MODE_TRAIN);
+    lgelu_net_copy(&control.net, &weights.net);
+    control.net.lambda0[0] = 0;
+    lgelu_net_set_lambda(&control.net, 0, 3);
+    follow(&control, 12);
+    check(same_state(&tuned, &control), "restart has the bits of a new training of these weights",
+          "λ %.9g and %.9g", (double)tuned.net.lambda[0], (double)control.net.lambda[0]);
+    check(lgelu_net_restart(&weights.net) == LGELU_E_ARGUMENT,
+          "a network for inference is not restarted", "%s", weights.net.message);
+    end(&first);
+    end(&tuned);
+    end(&weights);
+    end(&control);
+    free(file.data);
+}
+
 static void small_things(void)
 {
     lgelu_net net;
@@ -619,6 +699,7 @@ int main(void)
     refused_harden();
     refused_generate();
     loading();
+    restarting();
     small_things();
     headers();
     return check_end();
