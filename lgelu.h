@@ -583,7 +583,7 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
        lgelu_net_relu(&net);                                             // every gate is ReLU now
 
    To continue a training, load its file (lgelu_net_load) into a network that is made the same way:
-   net.step is then that of the file, and the loop goes on. To fine-tune what was loaded with a new
+   net.step is then that of the file, and the loop continues. To fine-tune what was loaded with a new
    plan, call lgelu_net_restart before the loop: net.step begins at 0 again.
 
    A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a

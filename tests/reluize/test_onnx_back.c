@@ -302,7 +302,7 @@ static double value_of(const row *r, const model *m, const sample *in)
     }
     if (onnx_run_all(m->run)) {
         memcpy(said, m->run->message, sizeof said);
-        return NAN;
+        return (double)NAN;
     }
     for (k = 0; k < outputs; k++) {
         const onnx_tensor *y = onnx_run_get(m->run, onnx_graph_find(m->graph, out[k]));
