@@ -9,7 +9,7 @@ mkdir -p $out
 . tools/verdict.sh
 library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
 $CC -std=c99 -O1 $WARNINGS tools/chip_nets.c \
-    $(built ../examples/network/c_file.c ../examples/network/c_file_int8.c ../examples/int8/int8.c ../examples/int8/int8_product.c ../examples/common/data.c) $library -o $out/chip_nets || exit 1
+    $(built ../examples/network/c_file.c ../examples/network/c_file_int8.c ../examples/int8/int8.c ../examples/reluize/ops/int8_product.c ../examples/common/data.c) $library -o $out/chip_nets || exit 1
 $out/chip_nets $out > $out/list
 verdict $? "networks become C files for chips" || exit 1
 

@@ -217,7 +217,7 @@ static double step_of(const onnx_run *r, int v, const onnx_tensor *y)
 /* Compares an output; returns the largest difference in steps, or -1: another shape. */
 static double compare(const onnx_run *r, int v, const given *t, counts *c)
 {
-    const onnx_tensor *y = onnx_run_get(r, v);
+    const onnx_tensor *y = v < 0 ? NULL : onnx_run_get(r, v);
     double worst = 0, step;
     size_t i;
     if (!y || y->type != t->type || y->count * sizeof(float) != t->data.n)

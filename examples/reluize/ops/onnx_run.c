@@ -11,7 +11,7 @@
        [5] CALLS         what operators ask of their node: inputs, attributes, shapes
        [6] CONSTANTS     what is known without inputs
        [7] RUNNING       a node, a subgraph, a function of the model, the whole graph */
-#include "onnx_operator.h"
+#include "onnx_whole.h"
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -44,9 +44,12 @@ struct onnx_run_space {
     unsigned char *needed; /* by node of the main graph */
     int *first_dead;       /* by node of the main graph: the first value to free behind it, or -1 */
     int *next_dead;        /* by value: the next one of the same node, or -1 */
-    onnx_buffer *work;     /* of onnx_work, while an operator runs */
-    int depth;             /* of nested subgraphs that are running */
-    run_text *text;        /* a table of the texts that operators made, which stay until the end */
+    int *eight_of;         /* by node of the main graph: the layer of 8 bits that it ends, or -1 */
+    onnx_eight *eight;     /* see onnx_whole.h */
+    int eights;
+    onnx_buffer *work; /* of onnx_work, while an operator runs */
+    int depth;         /* of nested subgraphs that are running */
+    run_text *text;    /* a table of the texts that operators made, which stay until the end */
     size_t texts, text_places;
 };
 
@@ -990,17 +993,36 @@ static int onnx_run_fold(onnx_run *r)
     return 0;
 }
 
-/* Lists, for each node of the main graph, the values that nothing reads behind it. */
+/* Finds the layers of 8 bits. */
+static void onnx_run_find_eights(onnx_run *r)
+{
+    struct onnx_run_space *s = r->space;
+    int i;
+    for (i = 0; i < r->graph->top.nodes; i++) {
+        s->eight_of[i] = -1;
+        if (!r->options.literal && onnx_eight_find(r, i, s->eight + s->eights))
+            s->eight_of[i] = s->eights++;
+    }
+}
+
+/* Lists, for each node of the main graph, the values that nothing reads behind it. What a layer of
+   8 bits reads is read at its end. */
 static void onnx_run_find_dead(onnx_run *r)
 {
     const onnx_graph *g = r->graph;
     struct onnx_run_space *s = r->space;
     int i;
-    for (i = 0; i < g->top.nodes; i++)
+    for (i = 0; i < g->values; i++)
+        s->next_dead[i] = -1;
+    for (i = 0; i < g->top.nodes; i++) {
         s->first_dead[i] = -1;
+        if (s->eight_of[i] >= 0)
+            s->next_dead[s->eight[s->eight_of[i]].x] = i;
+    }
     for (i = 0; i < g->values; i++) {
         const onnx_value *v = g->value + i;
-        const int last = v->last_reader > v->maker ? v->last_reader : v->maker;
+        int last = v->last_reader > v->maker ? v->last_reader : v->maker;
+        last = s->next_dead[i] > last ? s->next_dead[i] : last;
         s->next_dead[i] = -1;
         if (v->depth || last < 0 || v->is_output)
             continue;
@@ -1032,16 +1054,18 @@ onnx_run *onnx_run_begin(const onnx_graph *g, const onnx_run_options *options, c
         r->space->needed = (unsigned char *)calloc(nodes, 1);
         r->space->first_dead = (int *)calloc(nodes, sizeof(int));
         r->space->next_dead = (int *)calloc(values, sizeof(int));
+        r->space->eight_of = (int *)calloc(nodes, sizeof(int));
+        r->space->eight = (onnx_eight *)calloc(nodes, sizeof(onnx_eight));
     }
     if (!r || !r->constant || !r->value || !r->keep || !r->space || !r->space->needed
-        || !r->space->first_dead || !r->space->next_dead) {
+        || !r->space->first_dead || !r->space->next_dead || !r->space->eight_of
+        || !r->space->eight) {
         deploy_refuse(message, LGELU_E_MEMORY, "out of memory");
         onnx_run_end(r);
         return NULL;
     }
     if (options)
         r->options = *options;
-    onnx_run_find_dead(r);
     if (onnx_run_read_constants(r, message)) {
         onnx_run_end(r);
         return NULL;
@@ -1051,6 +1075,8 @@ onnx_run *onnx_run_begin(const onnx_graph *g, const onnx_run_options *options, c
         onnx_run_end(r);
         return NULL;
     }
+    onnx_run_find_eights(r);
+    onnx_run_find_dead(r);
     return r;
 }
 
@@ -1074,6 +1100,8 @@ void onnx_run_end(onnx_run *r)
         free(r->space->needed);
         free(r->space->first_dead);
         free(r->space->next_dead);
+        free(r->space->eight_of);
+        free(r->space->eight);
     }
     free(r->space);
     free(r->constant);
@@ -1450,6 +1478,20 @@ static lgelu_status onnx_run_check_input(onnx_run *r, int value)
     return LGELU_OK;
 }
 
+/* Returns the layer of 8 bits that node i of the main graph ends, or NULL: there is none, or a
+   value inside of it is to be kept or is given. */
+static const onnx_eight *onnx_run_eight(const onnx_run *r, int i)
+{
+    const onnx_eight *e =
+        r->space->eight_of[i] < 0 ? NULL : r->space->eight + r->space->eight_of[i];
+    int k;
+    for (k = 0; e && k < e->insides; k++) {
+        if (r->keep[e->inside[k]] || r->value[e->inside[k]])
+            return NULL;
+    }
+    return e;
+}
+
 /* Marks the nodes whose outputs are needed and not there. Values that subgraphs read count as read
    by the node that holds the subgraph. */
 static void onnx_run_mark(onnx_run *r, const onnx_subgraph *graph, unsigned char *wanted)
@@ -1467,6 +1509,10 @@ static void onnx_run_mark(onnx_run *r, const onnx_subgraph *graph, unsigned char
             r->space->needed[i] = (unsigned char)needed;
         if (!needed)
             continue;
+        if (top && onnx_run_eight(r, i)) {
+            wanted[onnx_run_eight(r, i)->x] = 1;
+            continue;
+        }
         for (k = 0; k < n->inputs; k++) {
             if (n->input[k] >= 0)
                 wanted[n->input[k]] = 1;
@@ -1511,6 +1557,47 @@ static lgelu_status onnx_run_step(onnx_run *r, int i)
     return status;
 }
 
+/* Evaluates the nodes between DequantizeLinear and QuantizeLinear number i one after another: their
+   types or sizes are those of no product of bytes. */
+static lgelu_status onnx_run_floats(onnx_run *r, int i, const onnx_eight *e)
+{
+    const onnx_graph *g = r->graph;
+    const int v = g->top.node[e->layer].input[0];
+    lgelu_status status = onnx_run_get(r, v) ? LGELU_OK : onnx_run_step(r, g->value[v].maker);
+    int k;
+    for (k = e->insides - 1; k >= 0 && !status; k--)
+        status = onnx_run_step(r, g->value[e->inside[k]].maker);
+    status = status ? status : onnx_run_step(r, i);
+    for (k = 0; k < e->insides; k++)
+        onnx_run_set(r, e->inside[k], NULL);
+    return status;
+}
+
+/* Evaluates a layer of 8 bits in place of the QuantizeLinear that ends it. */
+static lgelu_status onnx_run_whole(onnx_run *r, int i, const onnx_eight *e)
+{
+    static const unsigned char wanted[1] = { 1 };
+    const onnx_node *n = r->graph->top.node + i;
+    onnx_tensor *out[1] = { NULL };
+    onnx_call c;
+    int failed;
+    memset(&c, 0, sizeof c);
+    c.run = r;
+    c.node = n;
+    c.opset = r->graph->opset;
+    c.outputs = 1;
+    c.out = out;
+    c.wanted = wanted;
+    failed = onnx_eight_run(&c, e);
+    onnx_work_end(r);
+    if (!failed) {
+        onnx_run_set(r, n->output[0], out[0]);
+        return LGELU_OK;
+    }
+    onnx_run_drop(&c);
+    return failed > 0 ? onnx_run_floats(r, i, e) : LGELU_E_FILE;
+}
+
 lgelu_status onnx_run_all(onnx_run *r)
 {
     const onnx_graph *g = r->graph;
@@ -1529,8 +1616,10 @@ lgelu_status onnx_run_all(onnx_run *r)
     onnx_run_mark(r, &g->top, wanted);
     free(wanted);
     for (i = 0; i < g->top.nodes && !status; i++) {
-        if (r->space->needed[i])
-            status = onnx_run_step(r, i);
+        if (r->space->needed[i]) {
+            const onnx_eight *e = onnx_run_eight(r, i);
+            status = e ? onnx_run_whole(r, i, e) : onnx_run_step(r, i);
+        }
         for (v = r->space->first_dead[i]; v >= 0; v = r->space->next_dead[v]) {
             if (!r->keep[v])
                 onnx_run_set(r, v, NULL);

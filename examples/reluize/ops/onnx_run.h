@@ -2,7 +2,9 @@
 
    onnx_run.h: evaluates an ONNX file literally, one short function an operator, as the ONNX
    specification says. Nothing is recognised or fused, so that what it computes is the file's
-   meaning: the yardstick for everything that reads a file in a cleverer way.
+   meaning: the yardstick for everything that reads a file in a cleverer way. The exception are
+   layers of 8 bits: a Conv, Gemm or MatMul between DequantizeLinear and QuantizeLinear is computed
+   by its integers, exactly (onnx_whole.h), unless options.literal.
 
        onnx_graph *g = onnx_graph_open(file, bytes, NULL, NULL, message);
        onnx_run *r = onnx_run_begin(g, NULL, message);                 NULL: see message
@@ -40,8 +42,9 @@
    Copy onnx_run.[ch], onnx_run_conv.c, onnx_run_image.c, onnx_run_index.c, onnx_run_layers.c,
    onnx_run_list.c, onnx_run_loss.c, onnx_run_math.c, onnx_run_microsoft.c, onnx_run_narrow.c,
    onnx_run_norm.c, onnx_run_recurrent.c, onnx_run_reduce.c, onnx_run_sequence.c, onnx_run_shape.c,
-   onnx_run_spectrum.c, onnx_run_unary.c, onnx_operator.h, onnx_layers.h, onnx_elementary.h,
-   onnx_graph.[ch], decimal.h and deploy.h beside lgelu.h. */
+   onnx_run_spectrum.c, onnx_run_unary.c,
+   onnx_run_whole.c, onnx_whole.h, int8_product.[ch], onnx_operator.h, onnx_layers.h,
+   onnx_elementary.h, onnx_graph.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef ONNX_RUN_H
 #define ONNX_RUN_H
 #include "onnx_graph.h"
@@ -79,8 +82,10 @@ typedef struct {
 typedef struct {
     const lgelu_threads *threads; /* NULL: OpenMP's where compiled with it; see lgelu_threads */
     int single_thread;            /* 1: all on the calling thread */
-    size_t memory;                /* most bytes at a time; 0: no limit */
-    uint64_t seed;                /* of random operators, and of Dropout in training mode */
+    int literal;   /* 1: layers between DequantizeLinear and QuantizeLinear are computed in floats,
+                      not by their integers (onnx_whole.h) */
+    size_t memory; /* most bytes at a time; 0: no limit */
+    uint64_t seed; /* of random operators, and of Dropout in training mode */
     /* Called after each node of the main graph, unless NULL; not 0: stop. */
     int (*progress)(int node, int nodes, void *user);
     void *user;

@@ -17,7 +17,7 @@
        [4] OTHER         double and integers
        [5] TRANSPOSED    ConvTranspose, Col2Im
        [6] DEFORMED      DeformConv: each tap of each output reads where a second image sends it */
-#include "onnx_layers.h"
+#include "onnx_whole.h"
 
 enum {
     CONV_COLUMNS = 64,    /* of P that are described at a time */
@@ -565,31 +565,47 @@ static onnx_tensor *onnx_conv_whole(onnx_call *c, int at_w, int zero_x, int zero
 
 static int onnx_conv_integer(onnx_call *c)
 {
+    onnx_whole p;
     size_t pixels;
+    int failed;
     if (onnx_need(c, 2))
         return -1;
+    memset(&p, 0, sizeof p);
+    p.x = c->in[0];
+    p.w = c->in[1];
+    p.x_zero = onnx_in_of(c, 2);
+    p.w_zero = onnx_in_of(c, 3);
+    failed = onnx_whole_conv(c, &p);
+    if (failed <= 0)
+        return failed;
     return onnx_layer_out(c, 0, ONNX_I32, onnx_conv_whole(c, 1, 2, 3, NULL, &pixels));
 }
 
 static int onnx_conv_qlinear(onnx_call *c)
 {
+    onnx_whole p;
     onnx_tensor *y;
     size_t i, k, pixels;
+    int failed;
     if (onnx_need(c, 8))
         return -1;
+    p = onnx_whole_of(c);
     for (k = 1; k < 8; k++) {
         if (k != 3 && !c->in[k]->count)
             return onnx_refuse_call(c, "input %z is empty", k);
     }
+    failed = onnx_whole_conv(c, &p);
+    if (failed <= 0)
+        return failed;
     y = onnx_conv_whole(c, 3, 2, 5, onnx_in_of(c, 8), &pixels);
     for (i = 0; y && i < y->count; i++) {
         const size_t channel = i / pixels % (size_t)y->dim[1];
         const float x_scale = (float)onnx_tensor_real(c->in[1], 0),
                     w_scale = (float)onnx_tensor_real(c->in[4], channel % c->in[4]->count),
                     y_scale = (float)onnx_tensor_real(c->in[6], 0);
-        double *p = (double *)y->data + i;
-        *p = onnx_requantized((float)*p, x_scale * w_scale / y_scale, onnx_tensor_real(c->in[7], 0),
-                              c->in[7]->type);
+        double *sum = (double *)y->data + i;
+        *sum = onnx_requantized((float)*sum, x_scale * w_scale / y_scale,
+                                onnx_tensor_real(c->in[7], 0), c->in[7]->type);
     }
     return onnx_layer_out(c, 0, c->in[7]->type, y);
 }

@@ -11,7 +11,7 @@
        [5] PRODUCTS      MatMul, Gemm, MatMulInteger, QLinearMatMul
        [6] EINSUM
        [7] DETERMINANT   Det */
-#include "onnx_layers.h"
+#include "onnx_whole.h"
 
 enum {
     LAYERS_TASKS = 16, /* products that run beside each other, each with its workspace */
@@ -545,17 +545,37 @@ static int onnx_layers_matmul_whole(onnx_call *c, int at_b, int zero_a, int zero
 
 static int onnx_layers_matmul_integer(onnx_call *c)
 {
+    onnx_whole p;
     onnx_tensor *y;
-    if (onnx_need(c, 2) || onnx_layers_matmul_whole(c, 1, 2, 3, &y))
+    int failed;
+    if (onnx_need(c, 2))
+        return -1;
+    memset(&p, 0, sizeof p);
+    p.x = c->in[0];
+    p.w = c->in[1];
+    p.x_zero = onnx_in_of(c, 2);
+    p.w_zero = onnx_in_of(c, 3);
+    failed = onnx_whole_matmul(c, &p, 0);
+    if (failed <= 0)
+        return failed;
+    if (onnx_layers_matmul_whole(c, 1, 2, 3, &y))
         return -1;
     return onnx_layer_out(c, 0, ONNX_I32, y);
 }
 
 static int onnx_layers_qlinear_matmul(onnx_call *c)
 {
+    onnx_whole p;
     onnx_tensor *y;
     size_t i, rows, columns;
-    if (onnx_need(c, 8) || onnx_layers_matmul_whole(c, 3, 2, 5, &y))
+    int failed;
+    if (onnx_need(c, 8))
+        return -1;
+    p = onnx_whole_of(c);
+    failed = onnx_whole_matmul(c, &p, 0);
+    if (failed <= 0)
+        return failed;
+    if (onnx_layers_matmul_whole(c, 3, 2, 5, &y))
         return -1;
     rows = c->in[1]->count;
     columns = c->in[4]->count;
@@ -568,8 +588,9 @@ static int onnx_layers_qlinear_matmul(onnx_call *c)
         const float a = (float)onnx_tensor_real(c->in[1], i / n % rows),
                     b = (float)onnx_tensor_real(c->in[4], i % n % columns),
                     s = (float)onnx_tensor_real(c->in[6], 0);
-        double *p = (double *)y->data + i;
-        *p = onnx_requantized((float)*p, a * b / s, onnx_tensor_real(c->in[7], 0), c->in[7]->type);
+        double *sum = (double *)y->data + i;
+        *sum =
+            onnx_requantized((float)*sum, a * b / s, onnx_tensor_real(c->in[7], 0), c->in[7]->type);
     }
     return onnx_layer_out(c, 0, c->in[7]->type, y);
 }
