@@ -346,13 +346,13 @@ static int gradients_of(const row *r, const sample *in, float gradient[][MOST_EL
     if (b && onnx_back_ended(b, 0) >= 0)
         failed = snprintf(said, sizeof said, "%s has no rule", r->op);
     if (b && !failed)
-        failed = onnx_back_forward(b);
+        failed = onnx_back_forward(b) != LGELU_OK;
     for (k = 0; k < froms && b && !failed; k++) {
         const onnx_tensor *y = onnx_run_get(m.run, from[k]);
         onnx_tensor *dy = onnx_tensor_make(m.run, ONNX_F32, y->rank, y->dim);
         for (size_t i = 0; i < y->count; i++)
             ((float *)dy->data)[i] = (float)cos(1.0 + 0.7 * (double)i + k);
-        failed = onnx_back_add(b, from[k], dy);
+        failed = onnx_back_add(b, from[k], dy) != LGELU_OK;
     }
     failed = !b || failed || onnx_back_all(b);
     for (k = 0, tos = 0; k < MOST_IN && !failed; k++) {
@@ -501,7 +501,7 @@ static double network_value(const model *m)
     double sum = 0;
     onnx_run_set(m->run, value_named(m, "x"), tensor_of(m->run, &x));
     if (onnx_run_all(m->run))
-        return NAN;
+        return (double)NAN;
     y = onnx_run_get(m->run, value_named(m, "y"));
     for (size_t i = 0; i < y->count; i++)
         sum += onnx_tensor_real(y, i) * cos(1.0 + 0.7 * (double)i);
