@@ -27,6 +27,7 @@ verdict $([ "$command" ]; echo $?) "README converts the sample network" "no such
 command=$(echo "$command" | sed "s|^examples/build/reluize|tests/$out/reluize|; s| -o [^ ]*| -o tests/$out/relu.onnx|; s|\$| --quiet --report tests/$out/relu.json|")
 (cd .. && time -p $command) > $out/report 2> $out/log
 verdict $? "README's command converts it" "$(head -n 1 $out/log)"
+mv $out/relu.onnx $out/relu.native.onnx
 seconds=$(awk '/^real/ { print int($2) }' $out/log)
 verdict $([ "${seconds:-999}" -lt 120 ]; echo $?) "within two minutes" "$seconds s"
 awk '/^examples\/build\/reluize examples\/sample/ { after = 1 } after && /^```/ { n++; next } n == 2 { print } n == 3 { exit }' ../README.md > $out/shown
@@ -38,6 +39,23 @@ if command -v python3 > /dev/null; then
     python3 ../examples/sample/figure.py $out/figure.json $out/figure.svg && cmp $out/figure.svg ../examples/figures/reluize_sample_accuracy.svg > $out/log 2>&1
     verdict $? "README's picture is drawn from that report" "$(cat $out/log)"
 else echo "skip README's picture: no python3 here"; fi
+# Windows: the same command, compiled by MinGW and run by Wine
+dir=$out
+. tools/processors.sh
+target mingw
+export WINEPREFIX=$PWD/$out/wine
+why=$(able $compile)
+[ -z "$why" ] && [ ! -d /usr/include/stb ] && why='no headers of stb here'
+if [ "$why" ]; then echo "skip reluize on Windows: $why (Debian: gcc-mingw-w64-x86-64, wine64)"
+else
+    mkdir -p $out/include $out/mingw && ln -s /usr/include/stb $out/include/stb
+    MAKEFLAGS= make -s -C ../examples BUILD=../tests/$out/mingw CC="${compile% -std=*} -I$PWD/$out/include" OPENMP= ../tests/$out/mingw/reluize > $out/make.log 2>&1
+    verdict $? "MinGW compiles reluize" "$(grep -m 1 error $out/make.log)"
+    (cd .. && $runner tests/$out/mingw/reluize.exe ${command#tests/$out/reluize}) > $out/report.windows 2> $out/log
+    cmp $out/relu.onnx $out/relu.native.onnx > $out/difference 2>&1
+    verdict $? "reluize on Windows writes the same bytes" "$(tail -n 1 $out/log) $(cat $out/difference)"
+    unwine
+fi
 # the control: another report, another picture
 sed 's/97\.08/97.09/' $out/shown > $out/changed
 verdict $([ "$(grep -v -x -F -c -f $out/report $out/changed)" = 1 ]; echo $?) "a changed figure is found" "it is not"
