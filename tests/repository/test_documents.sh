@@ -76,17 +76,19 @@ done
 printf '| a | %0300d |\n' 0 > $dir/long.md
 verdict $([ "$(LC_ALL=C long $dir/long.md 260)" = "$dir/long.md: 1" ]; echo $?) "a long cell is found" "it is not"
 
-# ---- the table of promises: it names every test, and only tests that are there ----
-# promised DOCUMENT: the tests that the table names, a pattern such as test_onnx* as the tests that it stands for
+# ---- the tables of promises: they name every test, and only tests that are there ----
+# promised DOCUMENT: the tests that its tables name, a pattern such as test_onnx* as the tests that it stands for
 promised()
 {
-    awk '/^## / { on = /^## What is promised/ } on && /^\|/' "$1" | grep -o '`\(test\|fuzz\)_[a-z0-9_*]*`' | tr -d '`' | sort -u |
+    awk '/^## / { off = !/^## What is promised/ } !off && /^\|/' "$1" | grep -o '`\(test\|fuzz\)_[a-z0-9_*]*`' | tr -d '`' | sort -u |
         while read -r name; do ls */$name.c */$name.sh 2> /dev/null | grep . || echo "$name?"; done | sed 's|.*/||; s/\.[a-z]*$//' | sort -u
 }
 ls */test_*.c */test_*.sh fuzz/*.c | sed 's|.*/||; s/\.[a-z]*$//' | sort > $dir/tests
 promised README.md > $dir/promised
 other=$(diff $dir/tests $dir/promised | grep '^[<>]')
-verdict $([ -z "$other" ]; echo $?) "tests/README.md: the table of promises names every test and no other" "$(echo $other | head -c 200)"
+verdict $([ -z "$other" ]; echo $?) "tests/README.md: the tables of promises name every test and no other" "$(echo $other | head -c 200)"
+other=$(promised PROMISES.md | comm -13 $dir/tests -)
+verdict $([ -z "$other" ]; echo $?) "tests/PROMISES.md: it names tests that are there" "$(echo $other | head -c 200)"
 sed 's/`test_gemm`/`test_gem`/' README.md > $dir/changed.md
 verdict $([ "$(promised $dir/changed.md | diff $dir/tests - | grep -c '^[<>]')" = 2 ]; echo $?) "a test that is not in the table, and a name without a test, are found" "they are not"
 
