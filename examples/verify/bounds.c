@@ -469,6 +469,7 @@ typedef struct {
 typedef struct {
     bounds_net *b;
     double **a;
+    double **kept; /* of each gate and of the input: the coefficients of row 0 are kept; or NULL */
     size_t rows;
     bounds_account row[BOUNDS_ROWS];
 } bounds_carry;
@@ -678,9 +679,15 @@ static int bounds_carry_back(bounds_carry *c, int from, double *lower)
                     bounds_plain_back(c, i, r, a);
                 }
             }
+            if (c->kept && node->op == LGELU_OP_GATE)
+                memcpy(c->kept[i], bounds_coefficients(c, i, 0), b->node[i].n * sizeof **c->kept);
             free(c->a[i]);
             c->a[i] = NULL;
         }
+    }
+    if (c->kept && c->a[b->input]) {
+        memcpy(c->kept[b->input], bounds_coefficients(c, b->input, 0),
+               b->node[b->input].n * sizeof **c->kept);
     }
     for (r = 0; r < c->rows; r++) {
         const bounds_node *x0 = b->node + b->input;
@@ -1137,7 +1144,8 @@ lgelu_status bounds_run(bounds_net *b, const double *low, const double *high, bo
     return bounds_run_both(b, how);
 }
 
-double bounds_lower(bounds_net *b, const double *c)
+/* bounds_lower, which also stores the coefficients of gates and of the input in kept (or NULL). */
+static double bounds_lower_kept(bounds_net *b, const double *c, double **kept)
 {
     const bounds_node *y = b->node + b->output;
     double lower = -HUGE_VAL, sum = 0, absolute = 0, *a;
@@ -1153,6 +1161,7 @@ double bounds_lower(bounds_net *b, const double *c)
         return sum;
     memset(&p, 0, sizeof p);
     p.b = b;
+    p.kept = kept;
     p.rows = 1;
     p.a = (double **)deploy_room((size_t)b->net->count, sizeof *p.a);
     if (!p.a)
@@ -1167,6 +1176,209 @@ double bounds_lower(bounds_net *b, const double *c)
         free(p.a[k]);
     free(p.a);
     return bounds_max(sum, lower);
+}
+
+double bounds_lower(bounds_net *b, const double *c) { return bounds_lower_kept(b, c, NULL); }
+
+/* ---- lines that are optimised for one sum of outputs ---- */
+
+/* What the optimisation knows of a node: the coefficients of the last sum, the value at the input
+   that makes it least, and of a gate its lines before, and of each line where it touches the gate
+   and Adam's two means. */
+typedef struct {
+    double *kept, *value, *before, *touch, *mean, *square;
+} bounds_tuned;
+
+static void bounds_free_tuned(bounds_tuned *t, int count)
+{
+    int i;
+    for (i = 0; t && i < count; i++) {
+        free(t[i].kept);
+        free(t[i].value);
+        free(t[i].before);
+        free(t[i].touch);
+        free(t[i].mean);
+        free(t[i].square);
+    }
+    free(t);
+}
+
+static bounds_tuned *bounds_make_tuned(const bounds_net *b)
+{
+    const int count = b->net->count;
+    bounds_tuned *t = (bounds_tuned *)deploy_room((size_t)count, sizeof *t);
+    int i, good = t != NULL;
+    for (i = 0; i <= b->output && good; i++) {
+        const size_t n = b->node[i].n;
+        if (!b->needed[i])
+            continue;
+        t[i].kept = (double *)deploy_room(n, sizeof(double));
+        t[i].value = (double *)deploy_room(n, sizeof(double));
+        good = t[i].kept && t[i].value;
+        if (b->net->nodes[i].op != LGELU_OP_GATE)
+            continue;
+        t[i].before = (double *)deploy_room(4 * n, sizeof(double));
+        t[i].touch = (double *)deploy_room(2 * n, sizeof(double));
+        t[i].mean = (double *)deploy_room(2 * n, sizeof(double));
+        t[i].square = (double *)deploy_room(2 * n, sizeof(double));
+        good = good && t[i].before && t[i].touch && t[i].mean && t[i].square;
+        if (good)
+            memcpy(t[i].before, b->node[i].line, 4 * n * sizeof(double));
+    }
+    if (good)
+        return t;
+    bounds_free_tuned(t, count);
+    return NULL;
+}
+
+/* Returns whether a line of element k of gate i may have any slope: not those of a gate that is a
+   line itself over its interval, nor the upper one of a ReLU, which is the best there is. */
+static int bounds_may_turn(const bounds_net *b, int i, size_t k, double lambda, int upper)
+{
+    const bounds_node *x = b->node + b->net->nodes[i].input[0];
+    if (lambda > 1e30)
+        return !upper && x->lo[k] < 0 && x->hi[k] > 0;
+    return x->lo[k] * lambda <= 40 && x->hi[k] * lambda >= -40 && x->lo[k] < x->hi[k];
+}
+
+static double bounds_lambda_of(const bounds_net *b, int i, size_t k)
+{
+    const lgelu_node *node = b->net->nodes + i;
+    return b->gates == BOUNDS_AS_RELU ? HUGE_VAL : deploy_lambda(b->net, node, k % node->shape[2]);
+}
+
+/* Gives a line of element k of gate i this slope, as near as it may be, with the offset that makes
+   it a bound, and stores where it touches the gate. */
+static void bounds_turn(bounds_net *b, bounds_tuned *t, int i, size_t k, int upper, double slope)
+{
+    const bounds_node *x = b->node + b->net->nodes[i].input[0];
+    const double lambda = bounds_lambda_of(b, i, k);
+    double *line = b->node[i].line + 4 * k + 2 * upper, *touch = t[i].touch + 2 * k + upper;
+    bounds_curve c;
+    if (lambda > 1e30) {
+        line[0] = bounds_min(bounds_max(slope, 0), 1);
+        *touch = 0;
+        return;
+    }
+    c.lambda = lambda;
+    c.l = x->lo[k];
+    c.u = x->hi[k];
+    c.sign = upper ? -1 : 1;
+    line[0] = bounds_min(bounds_max(slope, -0.13), 1.13);
+    line[1] = bounds_min_above_slope(&c, c.sign * line[0], 48, touch) - bounds_gate_error(c.l, c.u);
+    line[1] *= c.sign;
+}
+
+/* Computes each node's value at the input for which the last bound is attained, where gates are
+   their lines. */
+static void bounds_worst_values(const bounds_net *b, bounds_tuned *t)
+{
+    const lgelu_net *net = b->net;
+    size_t k, j;
+    int i;
+    for (i = 0; i <= b->output; i++) {
+        const lgelu_node *node = net->nodes + i;
+        const double *x = node->inputs ? t[node->input[0]].value : NULL;
+        if (!b->needed[i])
+            continue;
+        for (k = 0; k < b->node[i].n; k++) {
+            const double a = t[i].kept[k], *line = b->node[i].line + 4 * k + (a > 0 ? 0 : 2);
+            double sum = node->bias_count ? (double)net->w[node->bias_at + k] : 0;
+            if (node->op == LGELU_OP_INPUT) {
+                t[i].value[k] = a > 0 ? b->node[i].lo[k] : b->node[i].hi[k];
+            } else if (node->op == LGELU_OP_GATE) {
+                t[i].value[k] = fma(line[0], x[k], line[1]);
+            } else if (node->op == LGELU_OP_LINEAR) {
+                const size_t n = b->node[node->input[0]].n;
+                for (j = 0; j < n; j++)
+                    sum = fma((double)net->w[node->weight_at + k * n + j], x[j], sum);
+                t[i].value[k] = sum;
+            } else {
+                t[i].value[k] = x[k];
+            }
+        }
+    }
+}
+
+/* One step of Adam upwards for each line that the last bound used. With the line s·x + t(s) and a
+   coefficient a, the bound's derivative by s is a·(x - where the line touches the gate). */
+static void bounds_step(bounds_net *b, bounds_tuned *t, int step, double rate)
+{
+    size_t k;
+    int i;
+    for (i = 0; i <= b->output; i++) {
+        const lgelu_node *node = b->net->nodes + i;
+        if (!b->needed[i] || node->op != LGELU_OP_GATE)
+            continue;
+        for (k = 0; k < b->node[i].n; k++) {
+            const double a = t[i].kept[k];
+            const int upper = a < 0;
+            const size_t at = 2 * k + (size_t)upper;
+            double slope, change;
+            if (!(fabs(a) > 0) || !bounds_may_turn(b, i, k, bounds_lambda_of(b, i, k), upper))
+                continue;
+            slope = a * (t[node->input[0]].value[k] - t[i].touch[at]);
+            t[i].mean[at] = 0.9 * t[i].mean[at] + 0.1 * slope;
+            t[i].square[at] = 0.99 * t[i].square[at] + 0.01 * slope * slope;
+            change = rate * t[i].mean[at] / (1 - pow(0.9, step))
+                     / (sqrt(t[i].square[at] / (1 - pow(0.99, step))) + 1e-12);
+            bounds_turn(b, t, i, k, upper, b->node[i].line[2 * at] + change);
+        }
+    }
+}
+
+/* Returns whether all layers are dense ones, gates and views. */
+static int bounds_is_dense(const bounds_net *b)
+{
+    int i;
+    for (i = 0; i <= b->output; i++) {
+        const unsigned op = (unsigned)b->net->nodes[i].op;
+        if (b->needed[i] && op != LGELU_OP_INPUT && op != LGELU_OP_GATE && op != LGELU_OP_VIEW
+            && op != LGELU_OP_DROPOUT
+            && (op != LGELU_OP_LINEAR || b->node[i].n != b->net->nodes[i].shape[2]
+                || b->node[b->net->nodes[i].input[0]].n
+                       != b->net->nodes[b->net->nodes[i].input[0]].shape[2]))
+            return 0;
+    }
+    return 1;
+}
+
+double bounds_lower_optimised(bounds_net *b, const double *c, double enough, int steps)
+{
+    double best = bounds_lower(b, c), rate = 0.2, **kept;
+    bounds_tuned *t;
+    size_t k;
+    int i, step;
+    if (best > enough || b->how != BOUNDS_LINEAR || b->soft || !bounds_is_dense(b))
+        return best;
+    t = bounds_make_tuned(b);
+    kept = (double **)deploy_room((size_t)b->net->count, sizeof *kept);
+    for (i = 0; i <= b->output && t && kept; i++) {
+        kept[i] = t[i].kept;
+        for (k = 0; k < b->node[i].n && t[i].before; k++) {
+            for (step = 0; step < 2; step++) {
+                if (bounds_may_turn(b, i, k, bounds_lambda_of(b, i, k), step))
+                    bounds_turn(b, t, i, k, step, b->node[i].line[4 * k + 2 * (size_t)step]);
+            }
+        }
+    }
+    for (step = 1; step <= steps && !(best > enough) && t && kept; step++) {
+        for (i = 0; i <= b->output; i++) {
+            if (kept[i])
+                memset(kept[i], 0, b->node[i].n * sizeof **kept);
+        }
+        best = bounds_max(best, bounds_lower_kept(b, c, kept));
+        bounds_worst_values(b, t);
+        bounds_step(b, t, step, rate);
+        rate *= 0.95;
+    }
+    for (i = 0; i <= b->output && t; i++) {
+        if (t[i].before)
+            memcpy(b->node[i].line, t[i].before, 4 * b->node[i].n * sizeof(double));
+    }
+    bounds_free_tuned(t, b->net->count);
+    free(kept);
+    return best;
 }
 
 size_t bounds_unstable(const bounds_net *b, size_t *gates)

@@ -85,6 +85,13 @@ lgelu_status bounds_run(bounds_net *b, const double *low, const double *high, bo
 /* Returns a lower bound of Σ c[k]·output k, c[outputs], in the way of the last bounds_run. */
 double bounds_lower(bounds_net *b, const double *c);
 
+/* Returns the same or more: the lines of all gates are turned, by up to `steps` steps of Adam,
+   until the bound of this sum exceeds `enough` (the idea: Xu et al. 2021, α-CROWN, arXiv
+   2011.13824; the bounds of the gates' inputs stay those of bounds_run). Any slope is sound, for
+   ReLU and λ-GELU alike. Networks of dense layers only; for others, and by intervals, this is
+   bounds_lower. */
+double bounds_lower_optimised(bounds_net *b, const double *c, double enough, int steps);
+
 /* Returns how many inputs of gates may be below and above 0; *gates (unless NULL): of how many. */
 size_t bounds_unstable(const bounds_net *b, size_t *gates);
 

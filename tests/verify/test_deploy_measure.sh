@@ -30,6 +30,15 @@ run() {
     fi
 }
 run verification 'proven by linear relaxation, %' 'hardened proves more by linear relaxation than relu' --pictures 6 --seconds 2
+# optimised lines prove no less than plain ones, and of the smooth network no more is proven than of the ReLU network it becomes
+if awk -F , '{ k = $1 $(NF - 2) $(NF - 1) } /proven by linear relaxation/ { lines[k] = $NF } /proven by optimised lines/ { best[k] = $NF }
+    /proven so of the smooth/ && $NF != "nan" { smooth[k] = $NF }
+    END { for (k in best) { n++; bad += best[k] < lines[k] } for (k in smooth) { m++; some += smooth[k] > 0; bad += smooth[k] > best[k] }
+          exit !(n == 36 && m == 12 && some && !bad) }' $out/verification.csv; then
+    echo "ok measure verification: what is proven of the ReLU network bounds what is proven of the smooth one"
+else
+    echo "FAIL measure verification: optimised lines or the smooth network: $(grep -c . $out/verification.csv) lines"
+fi
 run int8 'drop, points' 'does int8 need ReLU' --pictures 100
 run sparsity 'zeros behind the gate, %' 'hardened has more zeros than relu' --pictures 100
 run certificate 'proven change of a logit' '^0 of [0-9]* inputs changed' --random 300 --attacked 20
