@@ -106,13 +106,16 @@ static int there(int quantity, int row, int arm)
 /* Prints the mean and the standard deviation over the seeds. */
 static void show_cell(const double *v)
 {
-    const double mean = stat_mean(v, wish.seeds),
-                 deviation = wish.seeds > 1 ? stat_deviation(v, wish.seeds) : 0;
+    const double deviation = wish.seeds > 1 ? stat_deviation(v, wish.seeds) : 0;
+    double mean = stat_mean(v, wish.seeds);
     char cell[40];
     if (!isfinite(mean)) {
         printf("%18s", "-");
         return;
     }
+    /* what rounding leaves of a sum that is 0 */
+    if (fabs(mean) < 1e-12)
+        mean = 0;
     snprintf(cell, sizeof cell, "%.4g ± %.2g", mean, deviation);
     /* The character ± has two bytes. */
     printf("%19s", cell);
