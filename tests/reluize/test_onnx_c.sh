@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT-0
 # test_onnx_c.sh: ONNX graphs as C files (examples/reluize/passes/onnx_c*.c). Random graphs of the operators that C files have
 # (tools/onnx_random.py) have the bits of the evaluator, compiled by gcc, clang and tcc, with and without fma in hardware; the files
-# compile as C++ without a warning; and the program onnx_c refuses what it cannot write with a line, and writes nothing then.
-# RANDOM=N: N graphs for each compiler (100).
+# compile as C++ without a warning; networks in 8 bits become files without floats, which differ from the evaluator by at most
+# one step of the last grid, counted; and the program onnx_c refuses what it cannot write with a line, and writes nothing then.
+# RANDOM_GRAPHS=N: N graphs for each compiler (100).
 CC=${CC:-cc}
 out=build/onnx_c
 rm -rf $out
@@ -39,12 +40,29 @@ random 'tcc' 4 tcc
 random 'g++' 5 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -Wno-tautological-compare
 grep REFUSED $out/found | sed "s/node '[^']*'/node/; s/[0-9][0-9]*/N/g" | sort | uniq -c | sort -rn | head -n 5 | sed 's/^ */# /'
 
+# integers NAME SEED LAYERS STEPS COMPILER...: networks in 8 bits (tools/onnx_c_quantized.py) as files without floats
+integers()
+{
+    name=$1 seed=$2 layers=$3 steps=$4
+    shift 4
+    command -v $1 > /dev/null || { echo "skip C files in 8 bits by $name: $1 is not installed"; return; }
+    $onnx tools/onnx_c_quantized.py $out/cases $seed ${RANDOM_GRAPHS:-100} $layers > $out/made 2>&1 &&
+        $out/onnx_c_random --integers $steps $out/cases $out/files "$@" -shared -fPIC > $out/found 2>&1
+    verdict $? "C files in 8 bits of networks of $layers layers by $name: $(tail -n 2 $out/found | tr '\n' ' ')" "$(grep -v '^counts' $out/found | head -n 3 | tr '\n' ' ')"
+}
+# -mgeneral-regs-only is refused where a float is computed
+case $(uname -m) in x86_64 | aarch64) general=-mgeneral-regs-only ;; *) general= ;; esac
+integers "gcc, without float registers" 1 1 1 gcc -std=c99 -O2 $general $WARNINGS -Werror
+integers clang 2 1 1 clang -std=c99 -O1 -Wall -Wextra -Werror
+integers tcc 3 1 1 tcc
+integers g++ 4 6 60 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror
+
 # refused MODEL TEXT: onnx_c ends with status 1 and this text, and writes no file
 refused()
 {
     $out/onnx_c $1 -o $out/refused.c > $out/stdout 2> $out/stderr
     [ $? = 1 ] && [ $(wc -l < $out/stderr) = 1 ] && grep -q "$2" $out/stderr && [ ! -e $out/refused.c ]
-    verdict $? "onnx_c refuses $(basename $1)" "$(cat $out/stderr)"
+    verdict $? "onnx_c refuses $(basename "$1")" "$(cat $out/stderr)"
 }
 $onnx - $out << 'END' || exit 1
 import sys
@@ -60,6 +78,7 @@ write("relu", [helper.make_node("Relu", ["x"], ["y"])], [("x", ["batch", 3])], [
 END
 refused $out/det.onnx "node 'd1' (Det): this operator is not available in C files"
 refused $out/double.onnx "'x' is of type double"
+refused "$out/relu.onnx --integers" "its inputs and outputs need QuantizeLinear\|not available in integers\|not quantized"
 $out/onnx_c $out/relu.onnx -o $out/main.c 2> $out/stderr
 [ $? = 1 ] && grep -q "'main' is not a valid name" $out/stderr && [ ! -e $out/main.c ]
 verdict $? 'a name that C uses is refused' "$(cat $out/stderr)"

@@ -18,6 +18,8 @@ static const char usage[] =
     "usage: onnx_c MODEL.onnx -o NAME.c [options]\n\n"
     "  -o NAME.c               the file; its function is called NAME\n"
     "  --header NAME.h         a header with its declaration, too\n"
+    "  --integers              a file without floats, of a model with QuantizeLinear and\n"
+    "                          DequantizeLinear\n"
     "  --dim NAME=SIZE         the size of an open dimension, by its name in the model or by\n"
     "                          INPUT.AXIS; those that are not given are 1\n"
     "  --input NAME=FILE.npy   a sample of an input, where shapes depend on it\n"
@@ -38,6 +40,7 @@ typedef struct {
 
 static struct {
     const char *model, *file, *header;
+    int integers;
     pairs dim, input;
 } option;
 
@@ -90,6 +93,10 @@ static int parse_options(int argc, char **argv)
             if (option.model)
                 return fail("'%s': there is a model already, %s", name, option.model);
             option.model = name;
+            continue;
+        }
+        if (!strcmp(name, "--integers")) {
+            option.integers = 1;
             continue;
         }
         if (i + 1 == argc)
@@ -265,7 +272,7 @@ static int convert(const onnx_graph *g)
         return fail("%s: %s", option.model, message);
     name_of_file(option.file, name, sizeof name);
     bad = set_inputs(r);
-    c = bad ? NULL : onnx_c_begin(r, name, message);
+    c = bad ? NULL : onnx_c_begin(r, name, option.integers, message);
     if (!bad && !c)
         bad = fail("%s: %s", option.model, message);
     bad = bad || write_one(c, option.file, onnx_c_write);

@@ -164,6 +164,7 @@ static void onnx_c_find_known(onnx_c *c)
         onnx_c_value *p = c->value + v;
         p->x = onnx_run_get(c->run, v);
         p->host = v;
+        p->type = p->x ? p->x->type : ONNX_UNDEFINED;
         p->input = p->output = p->last = -1;
         p->first = c->graph->value[v].maker;
         p->known = c->graph->value[v].constant >= 0 && c->run->constant[v] == p->x && p->x;
@@ -200,7 +201,7 @@ static void onnx_c_find_known(onnx_c *c)
 
 /* ---- [3] OPERATORS ---- */
 
-static const onnx_c_operator *onnx_c_find_operator(const onnx_node *n)
+const onnx_c_operator *onnx_c_find_operator(const onnx_node *n)
 {
     static const onnx_c_operator *const table[] = {
         onnx_c_layer_operators, onnx_c_rows_operators,      onnx_c_move_operators,
@@ -328,6 +329,8 @@ int onnx_c_operands(const onnx_c *c, int node, int *value)
 {
     const onnx_node *n = c->graph->top.node + node;
     int list[ONNX_C_OPERANDS + 1], count = 0, k, all;
+    if (c->node[node].row->kind == ONNX_C_REGION)
+        return onnx_c_int8_operands(c, node, value);
     if (c->node[node].row->kind == ONNX_C_ELEMENT) {
         all = onnx_c_math_operands(c, node, list);
         for (k = 0; k < all; k++) {
@@ -345,28 +348,34 @@ int onnx_c_operands(const onnx_c *c, int node, int *value)
 
 /* ---- [5] MEMORY ---- */
 
+/* Makes the output of a node a view of one of its inputs. */
+static void onnx_c_make_view(onnx_c *c, int node, int k)
+{
+    const int from = c->value[onnx_c_input(c, node, k)].host, to = onnx_c_output(c, node, 0);
+    c->node[node].is_view = 1;
+    c->value[to].host = from;
+    /* a value whose view is an output is stored there */
+    if (c->value[to].output >= 0 && c->value[from].output < 0 && c->value[from].input < 0)
+        c->value[from].output = c->value[to].output;
+}
+
 /* Outputs of moving nodes that keep the order of the elements are views. */
 static int onnx_c_find_views(onnx_c *c)
 {
     const onnx_subgraph *top = &c->graph->top;
-    int i;
+    int i, view;
     for (i = 0; i < top->nodes; i++) {
-        int from, to, view;
-        if (!c->node[i].live || c->node[i].row->kind != ONNX_C_MOVE)
+        if (!c->node[i].live)
+            continue;
+        if (c->node[i].is_view)
+            onnx_c_make_view(c, i, 0);
+        if (c->node[i].row->kind != ONNX_C_MOVE || c->node[i].region)
             continue;
         view = onnx_c_move_is_view(c, i);
         if (view < 0)
             return -1;
-        if (!view)
-            continue;
-        from = onnx_c_input(c, i, view - 1);
-        to = onnx_c_output(c, i, 0);
-        c->node[i].is_view = 1;
-        c->value[to].host = c->value[from].host;
-        /* a value whose view is an output is stored there */
-        from = c->value[from].host;
-        if (c->value[to].output >= 0 && c->value[from].output < 0 && c->value[from].input < 0)
-            c->value[from].output = c->value[to].output;
+        if (view)
+            onnx_c_make_view(c, i, view - 1);
     }
     return 0;
 }
@@ -405,7 +414,7 @@ static int onnx_c_operand_to_replace(const onnx_c *c, int node)
         const onnx_c_value *host = c->value + c->value[list[k]].host;
         int fits = host->input < 0 && host->output < 0 && host->last == node
                    && c->value[list[k]].x->count == c->value[to].x->count
-                   && c->value[list[k]].x->type == c->value[to].x->type;
+                   && c->value[list[k]].type == c->value[to].type;
         for (j = 0; j < n; j++)
             fits &= j == k || c->value[list[j]].host != c->value[list[k]].host;
         if (fits)
@@ -459,14 +468,14 @@ static int onnx_c_place(onnx_c *c, int arena)
         return -1;
     }
     for (i = 0; i < values; i++) {
-        if (!onnx_c_is_placed(c, i) || onnx_c_arena_of(c->value[i].x->type) != arena)
+        if (!onnx_c_is_placed(c, i) || onnx_c_arena_of(c->value[i].type) != arena)
             continue;
         b[n].size = c->value[i].x->count;
         b[n].first = c->value[i].first;
         b[n].last = c->value[i].last < b[n].first ? b[n].first : c->value[i].last;
         of[n++] = i;
     }
-    for (i = 0; i < nodes && arena == ONNX_C_F32; i++) {
+    for (i = 0; i < nodes && arena == (c->integers ? ONNX_C_U8 : ONNX_C_F32); i++) {
         if (!onnx_c_is_written(c, i) || !c->node[i].work)
             continue;
         b[n].size = c->node[i].work;
@@ -788,7 +797,8 @@ int onnx_c_has_output(const onnx_c *c, int node, int k)
 void onnx_c_function(onnx_c *c, int node)
 {
     const onnx_node *n = c->graph->top.node + node;
-    const int element = c->node[node].row->kind == ONNX_C_ELEMENT;
+    const int element =
+        c->node[node].row->kind == ONNX_C_ELEMENT || c->node[node].row->kind == ONNX_C_REGION;
     int list[ONNX_C_OPERANDS + 1], operands, k, first = 1;
     deploy_put(&c->out, "static void ");
     onnx_c_put_name(c, node);
@@ -796,8 +806,7 @@ void onnx_c_function(onnx_c *c, int node)
     for (k = 0; k < n->outputs; k++) {
         if (!onnx_c_has_output(c, node, k))
             continue;
-        deploy_put(&c->out, first ? "%s *" : ", %s *",
-                   onnx_c_type(onnx_c_tensor(c, n->output[k])->type));
+        deploy_put(&c->out, first ? "%s *" : ", %s *", onnx_c_type(c->value[n->output[k]].type));
         onnx_c_put_output_name(c, k);
         first = 0;
     }
@@ -807,11 +816,11 @@ void onnx_c_function(onnx_c *c, int node)
         if (v < 0 || c->value[v].known || v == c->node[node].over)
             continue;
         deploy_put(&c->out, first ? "const %s *x%z" : ", const %s *x%z",
-                   onnx_c_type(c->value[v].x->type), (size_t)k);
+                   onnx_c_type(c->value[v].type), (size_t)k);
         first = 0;
     }
     if (c->node[node].work)
-        deploy_put(&c->out, ", float *work");
+        deploy_put(&c->out, c->integers ? ", uint8_t *work" : ", float *work");
     deploy_put(&c->out, ")\n{\n");
     c->depth = 1;
 }
@@ -830,7 +839,7 @@ static void onnx_c_put_pointer(onnx_c *c, int value)
     else if (p->input >= 0)
         deploy_put(&c->out, top->inputs > 1 ? "x%z" : "x", (size_t)p->input);
     else
-        deploy_put(&c->out, "%s + %z", onnx_c_arena_names[onnx_c_arena_of(p->x->type)], p->at);
+        deploy_put(&c->out, "%s + %z", onnx_c_arena_names[onnx_c_arena_of(p->type)], p->at);
 }
 
 static void onnx_c_put_call(onnx_c *c, int node)
@@ -856,7 +865,8 @@ static void onnx_c_put_call(onnx_c *c, int node)
         onnx_c_put_pointer(c, list[k]);
     }
     if (c->node[node].work)
-        deploy_put(&c->out, ", work_ + %z", c->node[node].work_at);
+        deploy_put(&c->out, c->integers ? ", work_u8_ + %z" : ", work_ + %z",
+                   c->node[node].work_at);
     deploy_put(&c->out, ");\n");
 }
 
@@ -878,7 +888,8 @@ static void onnx_c_put_copies(onnx_c *c)
             continue;
         deploy_put(&c->out, top->outputs > 1 ? "    memcpy(y%z, " : "    memcpy(y, ", (size_t)k);
         onnx_c_put_pointer(c, top->output[k]);
-        deploy_put(&c->out, ", %z * sizeof(%s));\n", x->count, onnx_c_type(x->type));
+        deploy_put(&c->out, ", %z * sizeof(%s));\n", x->count,
+                   onnx_c_type(c->value[top->output[k]].type));
     }
 }
 
@@ -888,17 +899,24 @@ static void onnx_c_put_arguments(onnx_c *c)
     int k;
     deploy_put(&c->out, "void %s(", c->name);
     for (k = 0; k < top->outputs; k++) {
-        deploy_put(&c->out, k ? ", %s *y" : "%s *y",
-                   onnx_c_type(onnx_c_tensor(c, top->output[k])->type));
+        deploy_put(&c->out, k ? ", %s *y" : "%s *y", onnx_c_type(c->value[top->output[k]].type));
         if (top->outputs > 1)
             deploy_put(&c->out, "%z", (size_t)k);
     }
     for (k = 0; k < top->inputs; k++) {
-        deploy_put(&c->out, ", const %s *x", onnx_c_type(onnx_c_tensor(c, top->input[k])->type));
+        deploy_put(&c->out, ", const %s *x", onnx_c_type(c->value[top->input[k]].type));
         if (top->inputs > 1)
             deploy_put(&c->out, "%z", (size_t)k);
     }
     deploy_put(&c->out, ")");
+}
+
+int onnx_c_stored(const onnx_c *c, int value, float *scale, int *zero)
+{
+    const onnx_c_value *v = c->value + value;
+    *scale = v->on_grid ? v->scale : 0;
+    *zero = v->zero;
+    return v->type;
 }
 
 size_t onnx_c_work(const onnx_c *c)
@@ -918,7 +936,7 @@ static void onnx_c_put_list(onnx_c *c, const int *value, int count, const char *
         const onnx_tensor *x = onnx_c_tensor(c, value[k]);
         deploy_put(&c->out, count > 1 ? "       %s%z  " : "       %s  ", letter, (size_t)k);
         onnx_c_put_shape(&c->out, x);
-        deploy_put(&c->out, " of %s: '", onnx_c_type(x->type));
+        deploy_put(&c->out, " of %s: '", onnx_c_type(c->value[value[k]].type));
         onnx_c_put_comment(&c->out, &c->graph->value[value[k]].name);
         deploy_put(&c->out, "'\n");
     }
@@ -934,10 +952,18 @@ static void onnx_c_put_opening(onnx_c *c)
     deploy_put(&c->out, ";\n\n");
     onnx_c_put_list(c, top->output, top->outputs, "y");
     onnx_c_put_list(c, top->input, top->inputs, "x");
+    if (c->integers)
+        deploy_put(&c->out,
+                   "\n   Element q of an input or output stands for SCALE * (q - ZERO). There "
+                   "is no float here.\n");
     deploy_put(&c->out,
                "\n   Inputs and outputs don't overlap. Values are in static arrays of %z bytes, "
                "the peak of the\n   memory plan: not to be called by two threads at a time. ",
                onnx_c_work(c));
+    if (c->integers) {
+        deploy_put(&c->out, "*/\n");
+        return;
+    }
     deploy_put(&c->out, "cc -O3 -c this file; with hardware\n   fma (-mfma, -march=native) it is "
                         "many times faster and gives the same bits. */\n");
 }
@@ -950,6 +976,24 @@ static void onnx_c_put_counts(onnx_c *c, const int *value, int count, const char
         deploy_put(&c->out, count > 1 ? "    %s_%s_%z = " : "    %s_%s = ", c->name, what,
                    (size_t)k);
         deploy_put(&c->out, "%z,\n", onnx_c_tensor(c, value[k])->count);
+    }
+}
+
+/* Writes NAME_X_SCALE and NAME_X_ZERO of values on a grid, or NAME_X0_SCALE, ... */
+static void onnx_c_put_grids(onnx_c *c, const int *value, int count, const char *what)
+{
+    char scale[32], number[16] = "";
+    int k;
+    for (k = 0; k < count; k++) {
+        const onnx_c_value *v = c->value + value[k];
+        if (!v->on_grid)
+            continue;
+        if (count > 1)
+            deploy_text(number, sizeof number, "%z", (size_t)k);
+        onnx_c_float_text(scale, v->scale);
+        deploy_put(&c->out, "#define %s_%s%s_SCALE %s\n#define %s_%s%s_ZERO ", c->name, what,
+                   number, scale, c->name, what, number);
+        deploy_put(&c->out, v->zero < 0 ? "(%d)\n" : "%d\n", (int64_t)v->zero);
     }
 }
 
@@ -966,6 +1010,8 @@ static void onnx_c_put_declarations(onnx_c *c)
             "#define %s_AT(row, column, channel) (((channel) * %d + (row)) * %d + (column))\n", n,
             x->dim[2], x->dim[3]);
     }
+    onnx_c_put_grids(c, top->input, top->inputs, "X");
+    onnx_c_put_grids(c, top->output, top->outputs, "Y");
     deploy_put(&c->out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\nenum {\n");
     onnx_c_put_counts(c, top->input, top->inputs, "inputs");
     onnx_c_put_counts(c, top->output, top->outputs, "outputs");
@@ -1012,8 +1058,13 @@ static int onnx_c_put_file(onnx_c *c)
 {
     int i;
     onnx_c_put_opening(c);
-    deploy_put(&c->out, "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n"
-                        "#include <stdint.h>\n#include <string.h>\n\n");
+    if (!c->integers)
+        deploy_put(&c->out, "#include <float.h>\n#include <math.h>\n");
+    deploy_put(&c->out, "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");
+    if (c->integers)
+        deploy_put(&c->out, "#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SIMD32)\n"
+                            "#include <arm_acle.h>\n#endif\n");
+    deploy_put(&c->out, "\n");
     onnx_c_put_declarations(c);
     deploy_put(&c->out, "\n");
     onnx_c_put_arenas(c);
@@ -1063,7 +1114,18 @@ static int onnx_c_check_ends(onnx_c *c)
     return 0;
 }
 
-onnx_c *onnx_c_begin(onnx_run *r, const char *name, char *message)
+/* Finds how each node is written. */
+static int onnx_c_find_nodes(onnx_c *c)
+{
+    if (c->integers)
+        return onnx_c_int8_plan(c);
+    if (onnx_c_find_operators(c))
+        return -1;
+    onnx_c_find_loops(c);
+    return 0;
+}
+
+onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
 {
     const onnx_graph *g = r->graph;
     onnx_c *c;
@@ -1086,15 +1148,12 @@ onnx_c *onnx_c_begin(onnx_run *r, const char *name, char *message)
     }
     c->run = r;
     c->graph = g;
+    c->integers = integers;
     memcpy(c->name, name, strlen(name) + 1);
     failed = onnx_c_evaluate(c);
     if (!failed) {
         onnx_c_find_known(c);
-        failed = onnx_c_check_ends(c) || onnx_c_find_operators(c);
-    }
-    if (!failed) {
-        onnx_c_find_loops(c);
-        failed = onnx_c_plan(c);
+        failed = onnx_c_check_ends(c) || onnx_c_find_nodes(c) || onnx_c_plan(c);
     }
     if (!failed) {
         deploy_begin(&c->out, onnx_c_nowhere, NULL);
@@ -1117,6 +1176,8 @@ void onnx_c_end(onnx_c *c)
         return;
     if (c->keep)
         memcpy(c->run->keep, c->keep, (size_t)c->graph->values);
+    if (c->node)
+        onnx_c_int8_free(c);
     free(c->keep);
     free(c->value);
     free(c->node);

@@ -20,7 +20,9 @@ static const char onnx_c_prelude[] =
     "#endif\n"
     "#if defined(__FP_FAST_FMA) || defined(__FMA__) || defined(__aarch64__)\n"
     "#define FUSED_F64_\n"
-    "#endif\n"
+    "#endif\n";
+
+static const char onnx_c_inline[] =
     "/* functions that loops contain, so that compilers can make vectors of them */\n"
     "#if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))\n"
     "#define INLINE_ static inline __attribute__((always_inline))\n"
@@ -337,6 +339,49 @@ static const onnx_c_helper_text onnx_c_helper_texts[ONNX_C_HELPERS] = {
       "    for (i = 0; i < n; i++)\n"
       "        y[i] = (float)(((double)x[i] - mean) * factor);\n"
       "}\n" },
+    { "shifted_(",
+      "/* x / 2^shift, to the nearest, half to even as QuantizeLinear has it, within 32 bits */\n"
+      "static int32_t shifted_(int64_t x, int shift)\n"
+      "{\n"
+      "    const uint64_t size = (uint64_t)(x < 0 ? -x : x);\n"
+      "    const uint64_t half = (uint64_t)1 << (shift - 1), odd = size >> shift & 1;\n"
+      "    const uint64_t n = (size + half - 1 + odd) >> shift;\n"
+      "    const int32_t most = n > 2147483647 ? 2147483647 : (int32_t)n;\n"
+      "    return x < 0 ? -most : most;\n"
+      "}\n"
+      "\n"
+      "/* the same on a grid, within its limits */\n"
+      "INLINE_ int32_t limited_(int64_t x, int shift, int32_t zero, int32_t least, int32_t most)\n"
+      "{\n"
+      "    const int64_t y = (int64_t)shifted_(x, shift) + zero;\n"
+      "    return (int32_t)(y < least ? least : y > most ? most : y);\n"
+      "}\n" },
+    { "dot_(",
+      "/* sum + x[0]*w[0] + x[1]*w[1] + ... modulo 2^32; with DSP instructions four at a time */\n"
+      "static uint32_t dot_(uint32_t sum, const uint8_t *x, const int8_t *w, size_t n)\n"
+      "{\n"
+      "#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SIMD32)\n"
+      "    for (; n >= 4; n -= 4, x += 4, w += 4) {\n"
+      "        uint32_t a, b;\n"
+      "        memcpy(&a, x, 4);\n"
+      "        memcpy(&b, w, 4);\n"
+      "        sum = (uint32_t)__smlad((int16x2_t)__uxtb16(a), __sxtb16((int8x4_t)b), (int32_t)sum);\n"
+      "        a >>= 8;\n"
+      "        b >>= 8;\n"
+      "        sum = (uint32_t)__smlad((int16x2_t)__uxtb16(a), __sxtb16((int8x4_t)b), (int32_t)sum);\n"
+      "    }\n"
+      "#endif\n"
+      "    for (; n; n--)\n"
+      "        sum += (uint32_t)(*x++ * *w++);\n"
+      "    return sum;\n"
+      "}\n" },
+    { "dot_signed_(",
+      "static uint32_t dot_signed_(uint32_t sum, const int8_t *x, const int8_t *w, size_t n)\n"
+      "{\n"
+      "    for (; n; n--)\n"
+      "        sum += (uint32_t)(*x++ * *w++);\n"
+      "    return sum;\n"
+      "}\n" },
     { "TILE_",
       "/* Products compute tiles of outputs in registers: so many rows, and columns side by side. */\n"
       "#ifndef TILE_ROWS_\n"
@@ -377,7 +422,9 @@ void onnx_c_use_called(onnx_c *c, const char *expression)
 {
     int k;
     for (k = 0; k < ONNX_C_HELPERS; k++) {
-        if (onnx_c_calls(expression, onnx_c_helper_texts[k].call))
+        const int rounds = !strcmp(onnx_c_helper_texts[k].call, "shifted_(");
+        if ((rounds && onnx_c_calls(expression, "limited_("))
+            || onnx_c_calls(expression, onnx_c_helper_texts[k].call))
             c->helpers |= (uint64_t)1 << k;
     }
 }
@@ -395,7 +442,9 @@ void onnx_c_close_helpers(onnx_c *c)
 void onnx_c_put_helpers(onnx_c *c)
 {
     int k;
-    deploy_bytes(&c->out, onnx_c_prelude, sizeof onnx_c_prelude - 1);
+    if (!c->integers)
+        deploy_bytes(&c->out, onnx_c_prelude, sizeof onnx_c_prelude - 1);
+    deploy_bytes(&c->out, onnx_c_inline, sizeof onnx_c_inline - 1);
     for (k = 0; k < ONNX_C_HELPERS; k++) {
         if (!(c->helpers >> k & 1))
             continue;

@@ -24,8 +24,12 @@ typedef enum {
 
 /* A value of the main graph. */
 typedef struct {
-    const onnx_tensor *x;  /* its type and shape, and, if it is known, its elements */
-    int known;             /* it does not depend on the inputs */
+    const onnx_tensor *x; /* its type and shape, and, if it is known, its elements */
+    int known;            /* it does not depend on the inputs */
+    int type;    /* of its elements in the file: that of x, or, on a grid, bytes or int32 */
+    int on_grid; /* element q stands for scale·(q - zero) */
+    float scale;
+    int zero;
     int host;              /* the value whose storage it uses; itself: its own */
     int input, output;     /* its number among those of the function, or -1 */
     int first, last;       /* the nodes that make it and read it last; -1: none */
@@ -34,10 +38,12 @@ typedef struct {
 } onnx_c_value;
 
 struct onnx_c_operator;
+struct onnx_c_region;
 
 typedef struct {
     const struct onnx_c_operator *row;
-    int live;             /* an output depends on it */
+    struct onnx_c_region *region; /* of integer files: what this node computes; or NULL */
+    int live;                     /* an output depends on it */
     int loop;             /* the node whose loop computes it: itself, unless it is element-wise */
     int is_view;          /* its output is an input in another shape */
     int over;             /* the input value that its output is written over, or -1 */
@@ -52,6 +58,7 @@ struct onnx_c {
     onnx_c_node *node;
     size_t arena[ONNX_C_ARENAS]; /* elements */
     unsigned char *keep;         /* run->keep, as it was */
+    int integers;                /* 1: the file has no floats */
     uint64_t helpers;            /* a bit for each that the file needs */
     deploy_out out;
     int depth; /* of blocks */
@@ -61,7 +68,7 @@ struct onnx_c {
 /* A row of a table of operators. */
 typedef struct onnx_c_operator {
     const char *op;
-    enum { ONNX_C_LAYER, ONNX_C_MOVE, ONNX_C_ELEMENT } kind;
+    enum { ONNX_C_LAYER, ONNX_C_MOVE, ONNX_C_ELEMENT, ONNX_C_REGION } kind;
     /* Refuses a node that it cannot write, by onnx_c_refuse; NULL: it writes all that evaluate. */
     int (*check)(onnx_c *c, int node);
     int (*write)(onnx_c *c, int node); /* 0, or -1 with a message; NULL for ONNX_C_ELEMENT */
@@ -76,6 +83,9 @@ extern const onnx_c_operator onnx_c_math_operators[];      /* element by element
 extern const onnx_c_operator onnx_c_recurrent_operators[]; /* LSTM, GRU, RNN */
 
 /* ---- what a node is ---- */
+
+/* The row of a node's operator, or NULL. */
+const onnx_c_operator *onnx_c_find_operator(const onnx_node *n);
 
 /* Writes "node 'NAME' (OP): " and the text to the message, unless it has one. Returns -1. */
 int onnx_c_refuse(onnx_c *c, int node, const char *format, ...);
@@ -108,9 +118,24 @@ int onnx_c_math_operands(const onnx_c *c, int node, int *value);
 int onnx_c_math_write(onnx_c *c, int node);
 /* Moving nodes (onnx_c_move.c): whether the output is the input in another shape; -1: refused. */
 int onnx_c_move_is_view(onnx_c *c, int node);
+/* Returns whether a node interpolates: it is a Resize that is not to the nearest. */
+int onnx_c_is_resampled(const onnx_c *c, int node);
+
+/* ---- integer files (onnx_c_int8.c) ---- */
+/* Finds what each node computes in integers. Returns 0, or -1 with a message. */
+int onnx_c_int8_plan(onnx_c *c);
+/* The values that a region reads. Returns how many. */
+int onnx_c_int8_operands(const onnx_c *c, int node, int *value);
+/* The name of the table through which a moving node reads input k, or an empty text. */
+const char *onnx_c_int8_table(const onnx_c *c, int node, int k, char *to); /* 48 bytes */
+/* Writes the tables of a moving node. */
+void onnx_c_int8_tables(onnx_c *c, int node);
+/* The number nearest to x on the grid of a value. */
+int64_t onnx_c_on_grid(const onnx_c_value *v, double x);
+void onnx_c_int8_free(onnx_c *c);
 
 /* ---- writing ---- */
-enum { ONNX_C_HELPERS = 28 };
+enum { ONNX_C_HELPERS = 31 };
 
 /* Notes the helpers whose names an expression calls. */
 void onnx_c_use_called(onnx_c *c, const char *expression);

@@ -123,8 +123,7 @@ static int onnx_c_move_identity(const onnx_c_map *p)
     return k + 1;
 }
 
-/* Returns whether a node interpolates. */
-static int onnx_c_is_resampled(const onnx_c *c, int node)
+int onnx_c_is_resampled(const onnx_c *c, int node)
 {
     const onnx_attribute *a = onnx_graph_attribute(c->graph->top.node + node, "mode");
     const onnx_node *n = c->graph->top.node + node;
@@ -381,6 +380,7 @@ static void onnx_c_move_loops(onnx_c *c, int node, const onnx_c_piece *piece, co
                               const char *value)
 {
     char to[ONNX_C_TEXT] = "", from[ONNX_C_TEXT] = "", variable[64], name[48];
+    char table[48];
     int64_t first = 0;
     size_t n;
     int d;
@@ -415,7 +415,14 @@ static void onnx_c_move_loops(onnx_c *c, int node, const onnx_c_piece *piece, co
     } else {
         if (piece->base || !n)
             deploy_text(from + n, sizeof from - n, n ? " + %d" : "%d", piece->base);
-        onnx_c_line(c, "%s[%s] = %s[%s];", y, to, onnx_c_name(c, node, piece->source, name), from);
+        onnx_c_name(c, node, piece->source, name);
+        onnx_c_int8_table(c, node, piece->source, table);
+        if (!*table)
+            onnx_c_line(c, "%s[%s] = %s[%s];", y, to, name, from);
+        else if (c->value[onnx_c_input(c, node, piece->source)].type == ONNX_I8)
+            onnx_c_line(c, "%s[%s] = %s[%s[%s] + 128];", y, to, table, name, from);
+        else
+            onnx_c_line(c, "%s[%s] = %s[%s[%s]];", y, to, table, name, from);
     }
     for (d = 0; d < piece->sides; d++) {
         if (piece->side[d].n > 1)
@@ -424,7 +431,7 @@ static void onnx_c_move_loops(onnx_c *c, int node, const onnx_c_piece *piece, co
 }
 
 /* The number that an operator adds, as a text. */
-static void onnx_c_move_value(const onnx_c *c, int node, const onnx_tensor *y, char *to)
+static void onnx_c_move_value(const onnx_c *c, int node, const onnx_c_value *v, char *to)
 {
     const onnx_tensor *in[ONNX_C_OPERANDS];
     onnx_call call;
@@ -435,7 +442,9 @@ static void onnx_c_move_value(const onnx_c *c, int node, const onnx_tensor *y, c
                                                      : (double)onnx_float(&call, "value", 0);
     else if (onnx_is(&call.node->op, "Resize"))
         value = (double)onnx_float(&call, "extrapolation_value", 0);
-    if (y->type == ONNX_F32)
+    if (v->on_grid)
+        onnx_c_whole_text(to, onnx_c_on_grid(v, value));
+    else if (v->type == ONNX_F32)
         onnx_c_float_text(to, (float)value);
     else
         onnx_c_whole_text(to, (int64_t)value);
@@ -542,13 +551,15 @@ static int onnx_c_move_write(onnx_c *c, int node)
         if (onnx_c_is_known(c, node, k) && onnx_c_move_is_data(n, k))
             onnx_c_constant(c, n->input[k]);
     }
-    if (!failed)
+    if (!failed) {
+        onnx_c_int8_tables(c, node);
         onnx_c_function(c, node);
+    }
     for (k = 0; k < n->outputs && !failed; k++) {
         char value[48], y[16] = "y";
         if (n->output[k] < 0 || !onnx_c_has_output(c, node, k))
             continue;
-        onnx_c_move_value(c, node, onnx_c_tensor(c, n->output[k]), value);
+        onnx_c_move_value(c, node, c->value + n->output[k], value);
         if (k)
             deploy_text(y, sizeof y, "y%z", (size_t)k);
         if (m[k].by_table)

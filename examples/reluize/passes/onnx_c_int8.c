@@ -1,0 +1,1370 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_c_int8.c: C files without floats (onnx_c.h), of graphs with QuantizeLinear and
+   DequantizeLinear. The nodes between them are gathered into regions: a region reads values that
+   are on grids, and computes one that is on a grid. Its nodes are not written one by one: the
+   region is a table, a product, a sum of two, or a mean. Operators that move elements move bytes.
+
+   MAP
+       [1] GRIDS      values that are held as integers
+       [2] REGIONS    what is between grids
+       [3] TABLES     functions of one value, by the evaluator
+       [4] SCALES     multipliers and shifts, limits
+       [5] KINDS      recognising a region
+       [6] PLAN       the walk over the graph
+       [7] WRITING    one function a region */
+#include "onnx_c_inside.h"
+
+typedef enum { ONNX_C_TABLE, ONNX_C_PRODUCT, ONNX_C_BINARY, ONNX_C_MEAN } onnx_c_region_kind;
+
+enum { ONNX_C_MOST_NODES = 512, ONNX_C_MOST_TABLE = 1 << 17 };
+
+/* What a node of an integer file computes. */
+typedef struct onnx_c_region {
+    onnx_c_region_kind kind;
+    int source[ONNX_C_OPERANDS], sources; /* values on grids */
+    int core;                             /* the node of a product, a sum or a mean; or -1 */
+    int added;                            /* the known value that is added to a product, or -1 */
+    int to;                               /* the value that is computed */
+    int64_t least, most;                  /* limits of the result */
+    uint8_t *table;                       /* (entries of channels, 256) */
+    size_t entries, inner;                /* channels, and elements for which one is the same */
+    uint8_t *moved[ONNX_C_OPERANDS];      /* of a moving node: tables of sources, or NULL */
+} onnx_c_region;
+
+/* ---- [1] GRIDS ---- */
+
+static int onnx_c_int8_is(const onnx_c *c, int node, const char *op)
+{
+    return onnx_is(&c->graph->top.node[node].op, op);
+}
+
+/* Puts a value on a grid. */
+static void onnx_c_int8_hold(onnx_c *c, int value, int type, float scale, int zero)
+{
+    c->value[value].type = type;
+    c->value[value].on_grid = 1;
+    c->value[value].scale = scale;
+    c->value[value].zero = zero;
+}
+
+static int onnx_c_int8_same_grid(const onnx_c_value *a, const onnx_c_value *b)
+{
+    return a->on_grid && b->on_grid && a->type == b->type && a->zero == b->zero
+           && !(a->scale < b->scale) && !(a->scale > b->scale);
+}
+
+/* The least number of a type of bytes. */
+static int64_t onnx_c_int8_least(int type) { return type == ONNX_I8 ? -128 : 0; }
+
+int64_t onnx_c_on_grid(const onnx_c_value *v, double x)
+{
+    const double y = rint(x / (double)v->scale) + v->zero;
+    const int64_t least = onnx_c_int8_least(v->type);
+    if (v->type == ONNX_I32)
+        return (int64_t)y;
+    return y < (double)least ? least : y > (double)(least + 255) ? least + 255 : (int64_t)y;
+}
+
+/* Reads the grid of a QuantizeLinear or DequantizeLinear: one known scale, and bytes. */
+static int onnx_c_int8_grid(onnx_c *c, int node, int type, float *scale, int *zero)
+{
+    const onnx_tensor *s = onnx_c_tensor(c, onnx_c_input(c, node, 1)),
+                      *z = onnx_c_tensor(c, onnx_c_input(c, node, 2));
+    if (onnx_c_needs_known(c, node, 1) || onnx_c_needs_known(c, node, 2))
+        return -1;
+    if (!s || s->count != 1 || (z && z->count != 1))
+        return onnx_c_refuse(c, node, "a value that depends on the inputs needs one scale");
+    if (type != ONNX_U8 && type != ONNX_I8)
+        return onnx_c_refuse(c, node, "a grid of type %s is not available", onnx_type_name(type));
+    *scale = (float)onnx_tensor_real(s, 0);
+    *zero = z ? (int)onnx_tensor_whole(z, 0) : 0;
+    return 0;
+}
+
+/* ---- [2] REGIONS ---- */
+
+static int onnx_c_int8_write(onnx_c *c, int node);
+static const onnx_c_operator onnx_c_region_operator = { "", ONNX_C_REGION, NULL, onnx_c_int8_write,
+                                                        NULL };
+
+static onnx_c_region *onnx_c_int8_region(onnx_c *c, int node)
+{
+    onnx_c_region *r = (onnx_c_region *)deploy_room(1, sizeof *r);
+    if (!r) {
+        onnx_c_refuse(c, node, "no memory");
+        return NULL;
+    }
+    r->core = r->added = -1;
+    c->node[node].region = r;
+    return r;
+}
+
+void onnx_c_int8_free(onnx_c *c)
+{
+    int i, k;
+    for (i = 0; i < c->graph->top.nodes; i++) {
+        onnx_c_region *r = c->node[i].region;
+        if (!r)
+            continue;
+        for (k = 0; k < ONNX_C_OPERANDS; k++)
+            free(r->moved[k]);
+        free(r->table);
+        free(r);
+    }
+}
+
+int onnx_c_int8_operands(const onnx_c *c, int node, int *value)
+{
+    const onnx_c_region *r = c->node[node].region;
+    memcpy(value, r->source, (size_t)r->sources * sizeof *value);
+    return r->sources;
+}
+
+/* The nodes between grids and a value, in order. */
+typedef struct {
+    int node[ONNX_C_MOST_NODES], nodes;
+    int source[ONNX_C_OPERANDS], sources;
+    int cores; /* nodes that are not element-wise */
+    int core;
+} onnx_c_inner;
+
+static int onnx_c_int8_is_element(const onnx_c *c, int node)
+{
+    const onnx_c_operator *row = onnx_c_find_operator(c->graph->top.node + node);
+    return row && row->kind == ONNX_C_ELEMENT;
+}
+
+/* Gathers the nodes that compute a value. Returns 0, or -1 with a message. */
+static int onnx_c_int8_gather(onnx_c *c, int root, int value, onnx_c_inner *in)
+{
+    const onnx_node *n;
+    int k, maker;
+    if (value < 0 || c->value[value].known)
+        return 0;
+    if (c->value[value].on_grid) {
+        for (k = 0; k < in->sources; k++) {
+            if (in->source[k] == value)
+                return 0;
+        }
+        if (in->sources == ONNX_C_OPERANDS)
+            return onnx_c_refuse(c, root, "it depends on more than 64 values");
+        in->source[in->sources++] = value;
+        return 0;
+    }
+    maker = c->graph->value[value].maker;
+    if (maker < 0) {
+        return onnx_c_refuse(c, root, "input '%t' of the network is not quantized before it",
+                             &c->graph->value[value].name);
+    }
+    for (k = 0; k < in->nodes; k++) {
+        if (in->node[k] == maker)
+            return 0;
+    }
+    n = c->graph->top.node + maker;
+    for (k = 0; k < n->inputs; k++) {
+        if (onnx_c_int8_gather(c, root, n->input[k], in))
+            return -1;
+    }
+    if (in->nodes == ONNX_C_MOST_NODES)
+        return onnx_c_refuse(c, root, "there are more than 512 nodes between two grids");
+    in->node[in->nodes++] = maker;
+    if (!onnx_c_int8_is_element(c, maker)) {
+        in->cores++;
+        in->core = maker;
+    }
+    return 0;
+}
+
+/* ---- [3] TABLES ---- */
+
+/* Marks the dimensions of a value along which a known operand of the nodes differs. */
+static void onnx_c_int8_kept(const onnx_c *c, const onnx_c_inner *in, const onnx_tensor *s,
+                             unsigned char *kept)
+{
+    int i, k, d;
+    memset(kept, 0, ONNX_MOST_RANK);
+    for (i = 0; i < in->nodes; i++) {
+        const onnx_node *n = c->graph->top.node + in->node[i];
+        for (k = 0; k < n->inputs; k++) {
+            const onnx_tensor *x = onnx_c_tensor(c, n->input[k]);
+            if (!x || !c->value[n->input[k]].known)
+                continue;
+            if (onnx_is(&n->op, "BatchNormalization") && s->rank > 1)
+                kept[1] |= x->count > 1;
+            else
+                for (d = 0; d < x->rank && d < s->rank; d++)
+                    kept[s->rank - 1 - d] |= x->dim[x->rank - 1 - d] > 1;
+        }
+    }
+}
+
+/* All 256 values of a grid, times the kept dimensions: (256, kept...). */
+static onnx_tensor *onnx_c_int8_all(onnx_c *c, int source, const unsigned char *kept)
+{
+    const onnx_c_value *v = c->value + source;
+    const onnx_tensor *s = v->x;
+    const int lead = !s->rank || kept[0] || s->dim[0] != 1; /* a dimension for the 256 in front */
+    int64_t dim[ONNX_MOST_RANK + 1];
+    onnx_tensor *x;
+    size_t i;
+    int d;
+    if (s->rank + lead > ONNX_MOST_RANK)
+        return NULL;
+    for (d = 0; d < s->rank; d++)
+        dim[d + lead] = kept[d] ? s->dim[d] : 1;
+    dim[0] = 256;
+    x = onnx_tensor_make(c->run, ONNX_F32, s->rank + lead, dim);
+    for (i = 0; x && i < x->count; i++) {
+        const int64_t q = (int64_t)(i / (x->count / 256)) + onnx_c_int8_least(v->type);
+        ((float *)x->data)[i] = (float)(q - v->zero) * v->scale;
+    }
+    return x;
+}
+
+/* Evaluates nodes, from x in place of the source; returns the value `to`, or NULL with a message.
+ */
+static onnx_tensor *onnx_c_int8_evaluate(onnx_c *c, const onnx_c_inner *in, int source,
+                                         onnx_tensor *x, int to)
+{
+    const size_t values = (size_t)c->graph->values;
+    onnx_tensor **env = (onnx_tensor **)deploy_room(values, sizeof *env), *y = NULL;
+    int i, k, failed = !env;
+    if (env)
+        env[source] = x;
+    for (i = 0; i < in->nodes && !failed; i++) {
+        const onnx_node *n = c->graph->top.node + in->node[i];
+        const onnx_tensor *list[ONNX_C_OPERANDS];
+        onnx_tensor *out[ONNX_C_OPERANDS] = { NULL };
+        for (k = 0; k < n->inputs && k < ONNX_C_OPERANDS; k++) {
+            const int v = n->input[k];
+            list[k] = v < 0 ? NULL : c->value[v].known ? c->value[v].x : env[v];
+        }
+        c->run->message[0] = 0;
+        failed = n->outputs > 8 || onnx_run_node(c->run, in->node[i], list, out, NULL);
+        for (k = 0; k < n->outputs && k < 8; k++) {
+            if (n->output[k] >= 0)
+                env[n->output[k]] = out[k];
+        }
+    }
+    if (!failed && env[to])
+        y = onnx_tensor_share(c->run, env[to]);
+    for (i = 0; env && i < (int)values; i++) {
+        if (i != source)
+            onnx_tensor_free(env[i]);
+    }
+    free(env);
+    onnx_tensor_free(x);
+    return y;
+}
+
+/* The outer, kept and inner dimensions of a value. Returns 0, or -1: they are no such blocks. */
+static int onnx_c_int8_blocks(const onnx_tensor *s, const unsigned char *kept, size_t *entries,
+                              size_t *inner)
+{
+    int d, state = 0; /* 0: behind the kept ones, 1: in them, 2: before */
+    *entries = *inner = 1;
+    for (d = s->rank - 1; d >= 0; d--) {
+        if (s->dim[d] == 1)
+            continue;
+        if (kept[d] && state == 2)
+            return -1;
+        if (kept[d])
+            state = 1;
+        else if (state == 1)
+            state = 2;
+        if (state == 0)
+            *inner *= (size_t)s->dim[d];
+        else if (state == 1)
+            *entries *= (size_t)s->dim[d];
+    }
+    return 0;
+}
+
+/* Makes the table of a region that computes `to` of one source, by the nodes and the grid of `to`.
+ */
+static uint8_t *onnx_c_int8_make_table(onnx_c *c, int node, const onnx_c_inner *in, int source,
+                                       int value, const onnx_c_value *grid, size_t *entries,
+                                       size_t *inner)
+{
+    unsigned char kept[ONNX_MOST_RANK];
+    onnx_tensor *x, *y;
+    uint8_t *table;
+    size_t i;
+    onnx_c_int8_kept(c, in, c->value[source].x, kept);
+    if (onnx_c_int8_blocks(c->value[source].x, kept, entries, inner)) {
+        onnx_c_refuse(c, node, "constants differ along dimensions that are apart");
+        return NULL;
+    }
+    x = *entries * 256 > ONNX_C_MOST_TABLE ? NULL : onnx_c_int8_all(c, source, kept);
+    y = x ? onnx_c_int8_evaluate(c, in, source, x, value) : NULL;
+    table = y ? (uint8_t *)deploy_room(*entries * 256, 1) : NULL;
+    if (!table || y->count != *entries * 256) {
+        onnx_c_refuse(c, node, "a function of one value is no table of at most 128 KiB");
+        onnx_tensor_free(y);
+        free(table);
+        return NULL;
+    }
+    for (i = 0; i < y->count; i++) {
+        const float q = rintf((float)onnx_tensor_real(y, i) / grid->scale) + (float)grid->zero;
+        const float least = (float)onnx_c_int8_least(grid->type);
+        const float low = q > least ? q : least;
+        /* NaN is the zero point, as in the evaluator */
+        const float limited = low > least + 255 ? least + 255 : low;
+        table[i % *entries * 256 + i / *entries] =
+            (uint8_t)(int)(q != q ? (float)grid->zero : limited);
+    }
+    onnx_tensor_free(y);
+    return table;
+}
+
+/* ---- [4] SCALES ---- */
+
+/* A positive number as m·2^-shift, m of 31 bits. Returns 0, or -1: out of range. */
+static int onnx_c_int8_multiplier(double x, int64_t *m, int *shift)
+{
+    int exponent;
+    double part;
+    if (!(x > 1e-12) || !(x < 1e6))
+        return -1;
+    part = frexp(x, &exponent);
+    *m = (int64_t)rint(ldexp(part, 31));
+    *shift = 31 - exponent;
+    if (*m == (int64_t)1 << 31) {
+        *m >>= 1;
+        --*shift;
+    }
+    while (*shift > 62) {
+        *m = (*m + 1) >> 1;
+        --*shift;
+    }
+    return *shift < 1 ? -1 : 0;
+}
+
+/* Narrows the limits of a region by a ReLU or Clip between its core and the grid. */
+static int onnx_c_int8_limit(onnx_c *c, int root, int node, onnx_c_region *r,
+                             const onnx_c_value *grid)
+{
+    const onnx_tensor *in[ONNX_C_OPERANDS];
+    double low = -HUGE_VAL, high = HUGE_VAL;
+    onnx_call call;
+    onnx_c_call(c, node, &call, in);
+    if (onnx_is(&call.node->op, "Relu")) {
+        low = 0;
+    } else if (onnx_is(&call.node->op, "Clip")) {
+        if (call.opset < 11) {
+            low = (double)onnx_float(&call, "min", -3e38f);
+            high = (double)onnx_float(&call, "max", 3e38f);
+        } else {
+            low = onnx_in_of(&call, 1) ? onnx_tensor_real(in[1], 0) : low;
+            high = onnx_in_of(&call, 2) ? onnx_tensor_real(in[2], 0) : high;
+        }
+    } else {
+        return onnx_c_refuse(c, root, "'%t' behind '%t' needs a QuantizeLinear between them",
+                             &call.node->op, &c->graph->top.node[r->core].op);
+    }
+    if (low > -1e30 && onnx_c_on_grid(grid, low) > r->least)
+        r->least = onnx_c_on_grid(grid, low);
+    if (high < 1e30 && onnx_c_on_grid(grid, high) < r->most)
+        r->most = onnx_c_on_grid(grid, high);
+    return 0;
+}
+
+/* ---- [5] KINDS ---- */
+
+/* Returns whether a node adds a known value to one that is not. */
+static int onnx_c_int8_adds(const onnx_c *c, int node)
+{
+    return onnx_c_int8_is(c, node, "Add")
+           && (onnx_c_is_known(c, node, 0) || onnx_c_is_known(c, node, 1));
+}
+
+/* Weights that are bytes with known scales: what a DequantizeLinear makes of them. */
+typedef struct {
+    const onnx_tensor *q, *scale, *zero;
+    int axis;
+} onnx_c_bytes;
+
+static int onnx_c_int8_weights(const onnx_c *c, int value, onnx_c_bytes *w)
+{
+    const int maker = value < 0 ? -1 : c->graph->value[value].maker;
+    const onnx_tensor *in[ONNX_C_OPERANDS];
+    onnx_call call;
+    if (maker < 0 || !onnx_c_int8_is(c, maker, "DequantizeLinear"))
+        return -1;
+    onnx_c_call(c, maker, &call, in);
+    w->q = in[0];
+    w->scale = in[1];
+    w->zero = onnx_in_of(&call, 2);
+    w->axis = (int)onnx_int(&call, "axis", 1);
+    if (w->axis < 0)
+        w->axis += w->q->rank;
+    return w->q->type == ONNX_I8 || w->q->type == ONNX_U8 || w->q->type == ONNX_I4
+                   || w->q->type == ONNX_U4
+               ? 0
+               : -1;
+}
+
+/* Checks a product whose left operand is on a grid. */
+static int onnx_c_int8_product(onnx_c *c, int root, onnx_c_region *r)
+{
+    const int core = r->core, right = onnx_c_input(c, core, 1);
+    onnx_c_bytes w = { NULL, NULL, NULL, 0 };
+    if (onnx_c_int8_is(c, core, "Conv") || onnx_c_int8_is(c, core, "Gemm")
+        || onnx_c_int8_is(c, core, "ConvTranspose")
+        || (onnx_c_int8_is(c, core, "MatMul") && c->value[right].known)) {
+        if (r->sources != 1 || r->source[0] != onnx_c_input(c, core, 0)
+            || onnx_c_int8_weights(c, right, &w) || !onnx_c_is_known(c, core, 1))
+            return onnx_c_refuse(c, core, "expected a quantized value and quantized weights");
+    } else if (r->sources < 1 || r->source[0] != onnx_c_input(c, core, 0)
+               || (r->sources > 1 && r->source[1] != right)) {
+        return onnx_c_refuse(c, core, "expected two quantized values");
+    }
+    if (c->value[r->source[0]].type == ONNX_I32)
+        return onnx_c_refuse(c, root, "it reads sums that are not quantized");
+    if (onnx_c_int8_is(c, core, "Conv"))
+        c->node[root].work = w.q->count / (size_t)w.q->dim[0];
+    r->kind = ONNX_C_PRODUCT;
+    return 0;
+}
+
+/* Finds what a region computes: of a core and the nodes behind it, in order. */
+static int onnx_c_int8_kind(onnx_c *c, int root, const onnx_c_inner *in, onnx_c_region *r,
+                            const onnx_c_value *grid)
+{
+    static const char *const means[] = { "AveragePool", "GlobalAveragePool", "ReduceMean" };
+    int i, at = 0;
+    size_t k;
+    r->core = in->core;
+    memcpy(r->source, in->source, sizeof r->source);
+    r->sources = in->sources;
+    if (!in->cores)
+        r->core = in->node[0];
+    while (at < in->nodes && in->node[at] != r->core)
+        at++;
+    if (in->cores > 1 || at > 0)
+        return onnx_c_refuse(c, root, "there are several layers without a grid between them");
+    for (i = at + 1; i < in->nodes; i++) {
+        if (i == at + 1 && onnx_c_int8_is(c, in->node[i], "Mul")
+            && !onnx_c_int8_is(c, r->core, "MatMul"))
+            return onnx_c_int8_limit(c, root, in->node[i], r, grid);
+        if (i == at + 1 && onnx_c_int8_adds(c, in->node[i])) {
+            r->added = onnx_c_input(c, in->node[i], onnx_c_is_known(c, in->node[i], 1) ? 1 : 0);
+            continue;
+        }
+        if (onnx_c_int8_limit(c, root, in->node[i], r, grid))
+            return -1;
+    }
+    if (onnx_c_int8_is(c, r->core, "Conv") || onnx_c_int8_is(c, r->core, "Gemm")
+        || onnx_c_int8_is(c, r->core, "MatMul") || onnx_c_int8_is(c, r->core, "ConvTranspose"))
+        return onnx_c_int8_product(c, root, r);
+    if (r->added >= 0)
+        return onnx_c_refuse(c, root, "a constant is added without a grid before it");
+    if (!in->cores && r->sources == 2
+        && (onnx_c_int8_is(c, r->core, "Add") || onnx_c_int8_is(c, r->core, "Sub")
+            || onnx_c_int8_is(c, r->core, "Mul"))) {
+        r->source[0] = onnx_c_input(c, r->core, 0);
+        r->source[1] = onnx_c_input(c, r->core, 1);
+        r->kind = ONNX_C_BINARY;
+        return 0;
+    }
+    for (k = 0; k < sizeof means / sizeof *means; k++) {
+        if (onnx_c_int8_is(c, r->core, means[k]) && r->sources == 1
+            && c->value[r->source[0]].type != ONNX_I32) {
+            r->kind = ONNX_C_MEAN;
+            return 0;
+        }
+    }
+    return onnx_c_refuse(c, r->core, "this operator is not available in integers");
+}
+
+/* ---- [6] PLAN ---- */
+
+/* Makes a node the root of a region. */
+static int onnx_c_int8_root(onnx_c *c, int node, const onnx_c_inner *in, int to)
+{
+    int i;
+    for (i = 0; i < in->nodes; i++) {
+        if (in->node[i] != node)
+            c->node[in->node[i]].loop = node;
+    }
+    c->node[node].row = &onnx_c_region_operator;
+    c->node[node].loop = node;
+    c->node[node].region->to = to;
+    return 0;
+}
+
+/* A moving node whose sources are on other grids than what it makes: tables bring them there. */
+static int onnx_c_int8_move_through(onnx_c *c, int node, const onnx_c_value *grid)
+{
+    const onnx_node *n = c->graph->top.node + node;
+    onnx_c_region *r = onnx_c_int8_region(c, node);
+    onnx_c_inner none;
+    size_t entries, inner;
+    int k;
+    if (!r)
+        return -1;
+    memset(&none, 0, sizeof none);
+    for (k = 0; k < n->inputs; k++) {
+        const int v = n->input[k];
+        if (v < 0 || c->value[v].known || onnx_c_int8_same_grid(c->value + v, grid))
+            continue;
+        if (!c->value[v].on_grid || c->value[v].type == ONNX_I32)
+            return onnx_c_refuse(c, node, "input %d is not quantized", (int64_t)k);
+        r->moved[k] = onnx_c_int8_make_table(c, node, &none, v, v, grid, &entries, &inner);
+        if (!r->moved[k])
+            return -1;
+    }
+    c->node[node].row = onnx_c_find_operator(n);
+    c->node[node].loop = node;
+    onnx_c_int8_hold(c, n->output[0], grid->type, grid->scale, grid->zero);
+    return c->node[node].row->check ? c->node[node].row->check(c, node) : 0;
+}
+
+/* A QuantizeLinear whose input depends on the inputs. */
+static int onnx_c_int8_quantize(onnx_c *c, int node)
+{
+    const int from = onnx_c_input(c, node, 0), to = onnx_c_output(c, node, 0);
+    const onnx_c_operator *row;
+    onnx_c_region *r;
+    onnx_c_value grid;
+    onnx_c_inner in;
+    memset(&in, 0, sizeof in);
+    if (onnx_c_int8_grid(c, node, c->value[to].x->type, &grid.scale, &grid.zero))
+        return -1;
+    grid.type = c->value[to].x->type;
+    grid.on_grid = 1;
+    onnx_c_int8_hold(c, to, grid.type, grid.scale, grid.zero);
+    if (c->value[from].input >= 0 && !c->value[from].on_grid)
+        onnx_c_int8_hold(c, from, grid.type, grid.scale, grid.zero);
+    if (onnx_c_int8_gather(c, node, from, &in))
+        return -1;
+    if (in.cores == 1 && in.nodes == 1) {
+        row = onnx_c_find_operator(c->graph->top.node + in.core);
+        if (row && row->kind == ONNX_C_MOVE && onnx_c_int8_move_through(c, in.core, &grid))
+            return -1;
+    }
+    if (onnx_c_int8_same_grid(c->value + from, &grid)) {
+        c->node[node].is_view = 1;
+        c->node[node].row = &onnx_c_region_operator;
+        return 0;
+    }
+    r = onnx_c_int8_region(c, node);
+    if (!r)
+        return -1;
+    r->least = onnx_c_int8_least(grid.type);
+    r->most = r->least + 255;
+    if (!in.cores && in.sources == 1 && c->value[in.source[0]].type != ONNX_I32
+        && onnx_c_tensor(c, in.source[0])->count == c->value[to].x->count) {
+        r->kind = ONNX_C_TABLE;
+        r->source[0] = in.source[0];
+        r->sources = 1;
+        r->table =
+            onnx_c_int8_make_table(c, node, &in, in.source[0], from, &grid, &r->entries, &r->inner);
+        if (!r->table)
+            return -1;
+    } else if (onnx_c_int8_kind(c, node, &in, r, &grid)) {
+        return -1;
+    }
+    return onnx_c_int8_root(c, node, &in, to);
+}
+
+/* Returns whether a value reaches a QuantizeLinear. */
+static int onnx_c_int8_reaches(const onnx_c *c, int value)
+{
+    const onnx_subgraph *top = &c->graph->top;
+    int i, k;
+    for (i = c->value[value].first + 1; i <= c->value[value].last; i++) {
+        for (k = 0; c->node[i].live && k < top->node[i].inputs; k++) {
+            if (top->node[i].input[k] == value
+                && (onnx_c_int8_is(c, i, "QuantizeLinear")
+                    || onnx_c_int8_reaches(c, top->node[i].output[0])))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* The scale of the sums of a layer: that of its largest channel. */
+static float onnx_c_int8_step(const onnx_c *c, const onnx_c_region *r)
+{
+    const float x = c->value[r->source[0]].scale;
+    double most = 0;
+    onnx_c_bytes w;
+    size_t k;
+    if (r->kind == ONNX_C_MEAN)
+        return x / (float)(onnx_c_tensor(c, r->source[0])->count / c->value[r->to].x->count);
+    if (onnx_c_int8_weights(c, onnx_c_input(c, r->core, 1), &w))
+        return x * c->value[r->source[1]].scale;
+    for (k = 0; k < w.scale->count; k++)
+        most = onnx_tensor_real(w.scale, k) > most ? onnx_tensor_real(w.scale, k) : most;
+    return (float)((double)x * most);
+}
+
+/* A layer whose result no grid follows: its sums are an output. */
+static int onnx_c_int8_sums(onnx_c *c, int node)
+{
+    const int to = onnx_c_output(c, node, 0);
+    onnx_c_value grid;
+    onnx_c_region *r;
+    onnx_c_inner in;
+    memset(&in, 0, sizeof in);
+    memset(&grid, 0, sizeof grid);
+    if (onnx_c_int8_gather(c, node, to, &in))
+        return -1;
+    r = onnx_c_int8_region(c, node);
+    if (!r)
+        return -1;
+    grid.type = ONNX_I32;
+    grid.scale = 1;
+    grid.on_grid = 1;
+    r->least = INT32_MIN;
+    r->most = INT32_MAX;
+    if (in.nodes > (r->added >= 0 ? 2 : 1) && !(in.nodes == 2 && onnx_c_int8_adds(c, in.node[1])))
+        return onnx_c_refuse(c, node,
+                             "what it computes from sums needs a QuantizeLinear before it");
+    if (!in.cores || onnx_c_int8_kind(c, node, &in, r, &grid))
+        return onnx_c_refuse(c, node, "its inputs and outputs need QuantizeLinear");
+    if (r->kind == ONNX_C_MEAN && onnx_c_tensor(c, r->source[0])->count % c->value[to].x->count)
+        return onnx_c_refuse(c, node,
+                             "windows of different sizes need a QuantizeLinear behind them");
+    r->to = to;
+    onnx_c_int8_hold(c, to, ONNX_I32, onnx_c_int8_step(c, r), 0);
+    return onnx_c_int8_root(c, node, &in, to);
+}
+
+/* Returns whether all inputs of a moving node are on the grid of one of them, which *like becomes.
+ */
+static int onnx_c_int8_moves_bytes(const onnx_c *c, int node, int *like)
+{
+    const onnx_node *n = c->graph->top.node + node;
+    int k;
+    *like = -1;
+    for (k = 0; k < n->inputs; k++) {
+        const int v = n->input[k];
+        if (v < 0 || c->value[v].known)
+            continue;
+        if (!c->value[v].on_grid
+            || (*like >= 0 && !onnx_c_int8_same_grid(c->value + v, c->value + *like)))
+            return 0;
+        *like = v;
+    }
+    return *like >= 0;
+}
+
+static int onnx_c_int8_move(onnx_c *c, int node, const onnx_c_operator *row, int like)
+{
+    const onnx_node *n = c->graph->top.node + node;
+    int k;
+    c->node[node].row = row;
+    c->node[node].loop = node;
+    for (k = 0; k < n->outputs; k++) {
+        if (n->output[k] >= 0)
+            onnx_c_int8_hold(c, n->output[k], c->value[like].type, c->value[like].scale,
+                             c->value[like].zero);
+    }
+    if (!onnx_is(&n->op, "MaxPool"))
+        return row->check ? row->check(c, node) : 0;
+    return 0;
+}
+
+/* What a node that is neither of both is: it moves bytes, makes sums for an output, or waits for
+   the QuantizeLinear behind it. */
+static int onnx_c_int8_between(onnx_c *c, int node)
+{
+    const onnx_node *n = c->graph->top.node + node;
+    const onnx_c_operator *row = onnx_c_find_operator(n);
+    const int to = n->output[0];
+    int like, waits;
+    c->node[node].row = &onnx_c_region_operator;
+    if (!row)
+        return onnx_c_refuse(c, node, "this operator is not available in C files");
+    if ((row->kind == ONNX_C_MOVE || onnx_is(&n->op, "MaxPool"))
+        && !(onnx_is(&n->op, "Resize") && onnx_c_is_resampled(c, node))
+        && onnx_c_int8_moves_bytes(c, node, &like))
+        return onnx_c_int8_move(c, node, row, like);
+    waits = onnx_c_int8_reaches(c, to);
+    if (!waits && row->kind == ONNX_C_LAYER && c->value[to].output < 0) {
+        /* a bias may follow */
+        const int reader = c->value[to].last;
+        waits = reader >= 0 && onnx_c_int8_adds(c, reader) && c->graph->value[to].readers == 1;
+    }
+    return waits ? 0 : onnx_c_int8_sums(c, node);
+}
+
+int onnx_c_int8_plan(onnx_c *c)
+{
+    const onnx_subgraph *top = &c->graph->top;
+    int i, k, failed = 0;
+    for (i = 0; i < top->nodes && !failed; i++) {
+        const int from = onnx_c_input(c, i, 0), to = onnx_c_output(c, i, 0);
+        float scale;
+        int zero;
+        c->node[i].over = -1;
+        c->node[i].loop = -1;
+        if (!c->node[i].live)
+            continue;
+        if (onnx_c_int8_is(c, i, "DequantizeLinear")) {
+            failed = onnx_c_int8_grid(c, i, c->value[from].x->type, &scale, &zero);
+            if (!failed) {
+                onnx_c_int8_hold(c, from, c->value[from].x->type, scale, zero);
+                onnx_c_int8_hold(c, to, c->value[from].x->type, scale, zero);
+                c->node[i].row = &onnx_c_region_operator;
+                c->node[i].is_view = 1;
+            }
+        } else if (onnx_c_int8_is(c, i, "QuantizeLinear")) {
+            failed = onnx_c_int8_quantize(c, i);
+        } else {
+            failed = onnx_c_int8_between(c, i);
+        }
+    }
+    for (k = 0; k < top->inputs && !failed; k++) {
+        if (c->value[top->input[k]].last >= 0 && c->value[top->input[k]].type == ONNX_F32) {
+            deploy_refuse(c->message, LGELU_E_ARGUMENT, "C file: input '%t' is not quantized",
+                          &c->graph->value[top->input[k]].name);
+            failed = -1;
+        }
+    }
+    for (k = 0; k < top->outputs && !failed; k++) {
+        if (!c->value[top->output[k]].known && c->value[top->output[k]].type == ONNX_F32) {
+            deploy_refuse(c->message, LGELU_E_ARGUMENT, "C file: output '%t' is not quantized",
+                          &c->graph->value[top->output[k]].name);
+            failed = -1;
+        }
+    }
+    return failed ? -1 : 0;
+}
+
+/* ---- [7] WRITING ---- */
+
+/* Writes a table of bytes of a grid's type: NAME<node>_. */
+static void onnx_c_int8_put_table(onnx_c *c, const char *name, int node, const uint8_t *table,
+                                  size_t n, int type)
+{
+    char text[48];
+    size_t i;
+    deploy_put(&c->out, "static const %s %s%z_[%z] = {", onnx_c_type(type), name, (size_t)node, n);
+    for (i = 0; i < n; i++) {
+        onnx_c_whole_text(text, type == ONNX_I8 ? (int64_t)(int8_t)table[i] : (int64_t)table[i]);
+        deploy_put(&c->out, i % 16 ? " %s%s" : "\n    %s%s", text, i + 1 < n ? "," : "\n};\n");
+    }
+}
+
+const char *onnx_c_int8_table(const onnx_c *c, int node, int k, char *to)
+{
+    const onnx_c_region *r = c->node[node].region;
+    *to = 0;
+    if (r && r->moved[k])
+        deploy_text(to, 48, "to%z_%z_", (size_t)k, (size_t)node);
+    return to;
+}
+
+void onnx_c_int8_tables(onnx_c *c, int node)
+{
+    const onnx_node *n = c->graph->top.node + node;
+    const onnx_c_region *r = c->node[node].region;
+    char name[48];
+    int k;
+    for (k = 0; r && k < n->inputs; k++) {
+        if (!r->moved[k])
+            continue;
+        deploy_text(name, sizeof name, "to%z_", (size_t)k);
+        onnx_c_int8_put_table(c, name, node, r->moved[k], 256, c->value[n->output[0]].type);
+    }
+}
+
+static int onnx_c_int8_write_table(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const int type = c->value[r->source[0]].type;
+    const size_t n = c->value[r->to].x->count, entries = r->entries, inner = r->inner;
+    onnx_c_int8_put_table(c, "t", node, r->table, entries * 256, c->value[r->to].type);
+    onnx_c_function(c, node);
+    if (entries == 1) {
+        onnx_c_line(c, "for (size_t i = 0; i < %z; i++)", n);
+        onnx_c_line(c,
+                    type == ONNX_I8 ? "    y[i] = t%z_[%s[i] + 128];" : "    y[i] = t%z_[%s[i]];",
+                    (size_t)node, c->node[node].over >= 0 ? "y" : "x0");
+        return 0;
+    }
+    onnx_c_line(c, "for (size_t i = 0; i < %z; i++)", n);
+    if (inner > 1)
+        onnx_c_line(c, "    y[i] = t%z_[i / %z %s %z * 256 + (size_t)(%s[i]%s)];", (size_t)node,
+                    inner, "%", entries, c->node[node].over >= 0 ? "y" : "x0",
+                    type == ONNX_I8 ? " + 128" : "");
+    else
+        onnx_c_line(c, "    y[i] = t%z_[i %s %z * 256 + (size_t)(%s[i]%s)];", (size_t)node, "%",
+                    entries, c->node[node].over >= 0 ? "y" : "x0", type == ONNX_I8 ? " + 128" : "");
+    return 0;
+}
+
+/* The store of a sum: "to = put_(sum, multiplier, shift, zero, least, most)", or of int32. */
+static void onnx_c_int8_put_store(onnx_c *c, const onnx_c_region *r, const char *to,
+                                  const char *sum, const char *multiplier, const char *shift)
+{
+    const onnx_c_value *v = c->value + r->to;
+    if (v->type == ONNX_I32)
+        onnx_c_line(c, "%s = shifted_((int64_t)(int32_t)%s * %s, %s);", to, sum, multiplier, shift);
+    else
+        onnx_c_line(c, "%s = (%s)limited_((int64_t)(int32_t)%s * %s, %s, %d, %d, %d);", to,
+                    onnx_c_type(v->type), sum, multiplier, shift, (int64_t)v->zero, r->least,
+                    r->most);
+}
+
+/* A product as integers: weights (outputs, terms) less their zero points, where the sums of outputs
+   start, and how they are brought to the grid. */
+typedef struct {
+    size_t outputs, terms;
+    int64_t *weight, *first, *multiplier, *shift;
+    int wide; /* weights do not fit int8 */
+} onnx_c_sums;
+
+static void onnx_c_int8_free_sums(onnx_c_sums *s)
+{
+    free(s->weight);
+    free(s->first);
+    free(s->multiplier);
+    free(s->shift);
+}
+
+/* Fills the sums of weight element (output o, term t), which is element at(o, t) of the tensor. */
+static int onnx_c_int8_make_sums(onnx_c *c, int node, const onnx_c_region *r, onnx_c_sums *s,
+                                 const size_t *at, const onnx_tensor *bias)
+{
+    const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
+    const onnx_tensor *added = onnx_c_tensor(c, r->added);
+    onnx_c_bytes w;
+    size_t o, t, inner = 1;
+    int d, shift;
+    onnx_c_int8_weights(c, onnx_c_input(c, r->core, 1), &w);
+    for (d = w.axis + 1; d < w.q->rank; d++)
+        inner *= (size_t)w.q->dim[d];
+    s->weight = (int64_t *)deploy_room(s->outputs * s->terms, sizeof *s->weight);
+    s->first = (int64_t *)deploy_room(s->outputs, sizeof *s->first);
+    s->multiplier = (int64_t *)deploy_room(s->outputs, sizeof *s->multiplier);
+    s->shift = (int64_t *)deploy_room(s->outputs, sizeof *s->shift);
+    if (!s->weight || !s->first || !s->multiplier || !s->shift)
+        return onnx_c_refuse(c, node, "no memory");
+    for (o = 0; o < s->outputs; o++) {
+        double scale = 0, b = bias ? onnx_tensor_real(bias, bias->count == 1 ? 0 : o) : 0;
+        int64_t sum = 0;
+        if (added)
+            b += onnx_tensor_real(added, added->count == 1 ? 0 : o % added->count);
+        for (t = 0; t < s->terms; t++) {
+            const size_t i = at[o * s->terms + t];
+            const size_t k = w.scale->count > 1 ? i / inner % (size_t)w.q->dim[w.axis] : 0;
+            const int64_t q = onnx_tensor_whole(w.q, i)
+                              - (w.zero ? onnx_tensor_whole(w.zero, w.zero->count > 1 ? k : 0) : 0);
+            const double now = onnx_tensor_real(w.scale, k);
+            if (t && (now < scale || now > scale))
+                return onnx_c_refuse(c, r->core, "an output has weights of different scales");
+            scale = now;
+            s->weight[o * s->terms + t] = q;
+            s->wide |= q < -128 || q > 127;
+            sum += q;
+        }
+        scale *= (double)x->scale;
+        s->first[o] = (int64_t)rint(b / scale) - x->zero * sum;
+        if (s->first[o] > INT32_MAX || s->first[o] < INT32_MIN)
+            return onnx_c_refuse(c, r->core, "a bias does not fit 32 bits");
+        if (onnx_c_int8_multiplier(scale / (double)y->scale, s->multiplier + o, &shift))
+            return onnx_c_refuse(c, r->core, "a scale is out of range");
+        s->shift[o] = shift;
+    }
+    return 0;
+}
+
+/* Writes the arrays of sums. */
+static void onnx_c_int8_put_sums(onnx_c *c, int node, const onnx_c_sums *s)
+{
+    char text[48];
+    size_t i;
+    deploy_put(&c->out, "static const %s w%z_[%z] = {", s->wide ? "int16_t" : "int8_t",
+               (size_t)node, s->outputs * s->terms);
+    for (i = 0; i < s->outputs * s->terms; i++) {
+        onnx_c_whole_text(text, s->weight[i]);
+        deploy_put(&c->out, i % 16 ? " %s%s" : "\n    %s%s", text,
+                   i + 1 < s->outputs * s->terms ? "," : "\n};\n");
+    }
+    for (i = 0; i < 2; i++) {
+        const int64_t *x = i ? s->multiplier : s->first;
+        size_t k;
+        deploy_put(&c->out, "static const int32_t %s%z_[%z] = {", i ? "m" : "b", (size_t)node,
+                   s->outputs);
+        for (k = 0; k < s->outputs; k++) {
+            onnx_c_whole_text(text, x[k]);
+            deploy_put(&c->out, k % 8 ? " %s%s" : "\n    %s%s", text,
+                       k + 1 < s->outputs ? "," : "\n};\n");
+        }
+    }
+    onnx_c_wholes(c, "h", node, s->shift, s->outputs);
+}
+
+/* The name of the function that multiplies. */
+static const char *onnx_c_int8_dot(const onnx_c *c, const onnx_c_region *r, const onnx_c_sums *s)
+{
+    if (c->value[r->source[0]].type == ONNX_I8)
+        return s->wide ? NULL : "dot_signed_";
+    return s->wide ? NULL : "dot_";
+}
+
+/* Writes "sum = first + Σ from·w" for output `o`. */
+static void onnx_c_int8_put_dot(onnx_c *c, int node, const onnx_c_region *r, const onnx_c_sums *s,
+                                const char *from)
+{
+    const char *dot = onnx_c_int8_dot(c, r, s);
+    if (dot) {
+        onnx_c_line(c, "const uint32_t sum = %s((uint32_t)b%z_[o], %s, w%z_ + o * TERMS, TERMS);",
+                    dot, (size_t)node, from, (size_t)node);
+        return;
+    }
+    onnx_c_line(c, "uint32_t sum = (uint32_t)b%z_[o];", (size_t)node);
+    onnx_c_line(c, "for (size_t k = 0; k < TERMS; k++)");
+    onnx_c_line(c, "    sum += (uint32_t)((int32_t)%s[k] * w%z_[o * TERMS + k]);", from,
+                (size_t)node);
+}
+
+/* Rows of a matrix times weights: Gemm, MatMul. */
+static int onnx_c_int8_write_rows(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_tensor *in[ONNX_C_OPERANDS], *bias;
+    const onnx_tensor *x = onnx_c_tensor(c, r->source[0]);
+    char multiplier[32], shift[32];
+    onnx_c_sums s;
+    onnx_call call;
+    size_t *at, i, rows;
+    int turned, failed;
+    memset(&s, 0, sizeof s);
+    onnx_c_call(c, r->core, &call, in);
+    turned = onnx_int(&call, "transB", 0) != 0;
+    bias = onnx_is(&call.node->op, "Gemm") ? onnx_in_of(&call, 2) : NULL;
+    if (onnx_int(&call, "transA", 0) || in[1]->rank != 2
+        || (bias && bias->rank > 1 && bias->dim[0] > 1) || onnx_float(&call, "alpha", 1) < 1
+        || onnx_float(&call, "alpha", 1) > 1 || onnx_float(&call, "beta", 1) < 1
+        || onnx_float(&call, "beta", 1) > 1)
+        return onnx_c_refuse(c, r->core, "this form of a product is not available in integers");
+    s.outputs = (size_t)in[1]->dim[turned ? 0 : 1];
+    s.terms = (size_t)in[1]->dim[turned ? 1 : 0];
+    rows = x->count / s.terms;
+    at = (size_t *)deploy_room(s.outputs * s.terms, sizeof *at);
+    for (i = 0; at && i < s.outputs * s.terms; i++)
+        at[i] = turned ? i : i % s.terms * s.outputs + i / s.terms;
+    failed = !at || onnx_c_int8_make_sums(c, node, r, &s, at, bias);
+    free(at);
+    if (!failed) {
+        onnx_c_int8_put_sums(c, node, &s);
+        onnx_c_function(c, node);
+        onnx_c_line(c, "enum { TERMS = %z, OUT = %z };", s.terms, s.outputs);
+        onnx_c_open(c, "for (size_t row = 0; row < %z; row++, x0 += TERMS, y += OUT)", rows);
+        onnx_c_open(c, "for (size_t o = 0; o < OUT; o++)");
+        onnx_c_int8_put_dot(c, node, r, &s, "x0");
+        deploy_text(multiplier, sizeof multiplier, "m%z_[o]", (size_t)node);
+        deploy_text(shift, sizeof shift, "h%z_[o]", (size_t)node);
+        onnx_c_int8_put_store(c, r, "y[o]", "sum", multiplier, shift);
+    }
+    onnx_c_int8_free_sums(&s);
+    return failed ? -1 : 0;
+}
+
+/* Writes the loops that gather what an output reads into the patch; what is outside of the image is
+   the zero point. */
+static void onnx_c_int8_put_patch(onnx_c *c, const onnx_c_region *r, const onnx_window *w, int dims,
+                                  size_t in, int grouped)
+{
+    const onnx_c_value *x = c->value + r->source[0];
+    const char *type = onnx_c_type(x->type);
+    char row[ONNX_C_TEXT], inside[ONNX_C_TEXT] = "", variable[16];
+    size_t n;
+    int d;
+    onnx_c_line(c, "%s *p = %swork;", type, x->type == ONNX_I8 ? "(int8_t *)" : "");
+    onnx_c_for(c, "k", in);
+    deploy_text(row, sizeof row, grouped ? "(group * %z + k)" : "k", in);
+    for (d = 0; d < dims; d++) {
+        deploy_text(variable, sizeof variable, "t%z", (size_t)d);
+        onnx_c_for(c, variable, (size_t)w[d].window);
+        onnx_c_line(c,
+                    w[d].before >= 0 ? "const size_t u%z = r%z * %d + t%z * %d - %d;"
+                                     : "const size_t u%z = r%z * %d + t%z * %d + %d;",
+                    (size_t)d, (size_t)d, w[d].stride, (size_t)d, w[d].dilation,
+                    w[d].before >= 0 ? w[d].before : -w[d].before);
+        n = strlen(inside);
+        deploy_text(inside + n, sizeof inside - n, "%su%z < %d", n ? " && " : "", (size_t)d,
+                    w[d].in);
+        n = strlen(row);
+        memmove(row + 1, row, n + 1);
+        *row = '(';
+        deploy_text(row + n + 1, sizeof row - n - 1, " * %d + u%z)", w[d].in, (size_t)d);
+    }
+    onnx_c_line(c, "*p++ = %s ? x0[%s] : %d;", inside, row, (int64_t)x->zero);
+    for (d = 0; d <= dims; d++)
+        onnx_c_close(c);
+}
+
+static int onnx_c_int8_write_conv(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_tensor *in[ONNX_C_OPERANDS];
+    char multiplier[32], shift[32], out[ONNX_C_TEXT] = "o", to[ONNX_C_TEXT], variable[16];
+    onnx_window w[ONNX_MOST_RANK];
+    size_t groups, *at, i, n;
+    onnx_c_sums s;
+    onnx_call call;
+    int dims, d, failed;
+    memset(&s, 0, sizeof s);
+    onnx_c_call(c, r->core, &call, in);
+    dims = onnx_windows(&call, in[0], in[1], w);
+    if (dims < 0)
+        return -1;
+    groups = (size_t)onnx_int(&call, "group", 1);
+    s.outputs = (size_t)in[1]->dim[0];
+    s.terms = in[1]->count / s.outputs;
+    at = (size_t *)deploy_room(in[1]->count, sizeof *at);
+    for (i = 0; at && i < in[1]->count; i++)
+        at[i] = i;
+    failed = !at || onnx_c_int8_make_sums(c, node, r, &s, at, onnx_in_of(&call, 2));
+    free(at);
+    if (failed) {
+        onnx_c_int8_free_sums(&s);
+        return -1;
+    }
+    onnx_c_int8_put_sums(c, node, &s);
+    onnx_c_function(c, node);
+    onnx_c_line(c, "enum { TERMS = %z, OUT = %z };", s.terms, s.outputs);
+    if (in[0]->dim[0] > 1)
+        onnx_c_open(c, "for (size_t image = 0; image < %d; image++, x0 += %z, y += %z)",
+                    in[0]->dim[0], in[0]->count / (size_t)in[0]->dim[0],
+                    c->value[r->to].x->count / (size_t)in[0]->dim[0]);
+    for (d = 0; d < dims; d++) {
+        deploy_text(variable, sizeof variable, "r%z", (size_t)d);
+        onnx_c_for(c, variable, (size_t)w[d].out);
+        n = strlen(out);
+        memmove(out + 1, out, n + 1);
+        *out = '(';
+        deploy_text(out + n + 1, sizeof out - n - 1, " * %d + r%z)", w[d].out, (size_t)d);
+    }
+    if (groups > 1)
+        onnx_c_for(c, "group", groups);
+    onnx_c_int8_put_patch(c, r, w, dims, (size_t)in[1]->dim[1], groups > 1);
+    if (groups > 1)
+        onnx_c_open(c, "for (size_t o = group * %z; o < group * %z + %z; o++)", s.outputs / groups,
+                    s.outputs / groups, s.outputs / groups);
+    else
+        onnx_c_open(c, "for (size_t o = 0; o < OUT; o++)");
+    onnx_c_int8_put_dot(c, node, r, &s,
+                        c->value[r->source[0]].type == ONNX_I8 ? "(const int8_t *)work" : "work");
+    deploy_text(multiplier, sizeof multiplier, "m%z_[o]", (size_t)node);
+    deploy_text(shift, sizeof shift, "h%z_[o]", (size_t)node);
+    deploy_text(to, sizeof to, "y[%s]", out);
+    onnx_c_int8_put_store(c, r, to, "sum", multiplier, shift);
+    onnx_c_int8_free_sums(&s);
+    return 0;
+}
+
+/* A transposed convolution: each output adds the taps that reach it. */
+static int onnx_c_int8_write_transposed(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_tensor *in[ONNX_C_OPERANDS];
+    const onnx_c_value *x = c->value + r->source[0];
+    char multiplier[32], shift[32], out[ONNX_C_TEXT] = "o", to[ONNX_C_TEXT], variable[16];
+    char row[ONNX_C_TEXT] = "(group * IN + k)", index[ONNX_C_TEXT] = "(o * IN + k)";
+    onnx_window w[ONNX_MOST_RANK];
+    size_t groups, each, taps, inputs, *at, i, n;
+    onnx_c_sums s;
+    onnx_call call;
+    int dims, d, failed;
+    memset(&s, 0, sizeof s);
+    onnx_c_call(c, r->core, &call, in);
+    dims = onnx_transposed_windows(&call, in[0], in[1], w);
+    if (dims < 0)
+        return -1;
+    groups = (size_t)onnx_int(&call, "group", 1);
+    each = (size_t)in[1]->dim[1];
+    inputs = (size_t)in[1]->dim[0] / groups;
+    taps = onnx_windows_size(w, dims);
+    s.outputs = each * groups;
+    s.terms = inputs * taps;
+    at = (size_t *)deploy_room(in[1]->count, sizeof *at);
+    for (i = 0; at && i < in[1]->count; i++) {
+        const size_t o = i / s.terms, k = i % s.terms / taps;
+        at[i] = ((o / each * inputs + k) * each + o % each) * taps + i % taps;
+    }
+    failed = !at || onnx_c_int8_make_sums(c, node, r, &s, at, onnx_in_of(&call, 2));
+    free(at);
+    if (failed) {
+        onnx_c_int8_free_sums(&s);
+        return -1;
+    }
+    /* not all taps reach an output: the zero point is subtracted from each element */
+    for (i = 0; i < s.outputs; i++) {
+        for (n = 0; n < s.terms; n++)
+            s.first[i] += x->zero * s.weight[i * s.terms + n];
+    }
+    onnx_c_int8_put_sums(c, node, &s);
+    onnx_c_function(c, node);
+    onnx_c_line(c, "enum { IN = %z, OUT = %z, EACH = %z };", inputs, s.outputs, each);
+    if (in[0]->dim[0] > 1)
+        onnx_c_open(c, "for (size_t image = 0; image < %d; image++, x0 += %z, y += %z)",
+                    in[0]->dim[0], in[0]->count / (size_t)in[0]->dim[0],
+                    c->value[r->to].x->count / (size_t)in[0]->dim[0]);
+    onnx_c_for(c, "o", s.outputs);
+    onnx_c_line(c, "const size_t group = o / EACH;");
+    for (d = 0; d < dims; d++) {
+        deploy_text(variable, sizeof variable, "r%z", (size_t)d);
+        onnx_c_for(c, variable, (size_t)w[d].in);
+        n = strlen(out);
+        memmove(out + 1, out, n + 1);
+        *out = '(';
+        deploy_text(out + n + 1, sizeof out - n - 1, " * %d + r%z)", w[d].in, (size_t)d);
+    }
+    onnx_c_line(c, "uint32_t sum = (uint32_t)b%z_[o];", (size_t)node);
+    for (d = 0; d < dims; d++) {
+        deploy_text(variable, sizeof variable, "t%z", (size_t)d);
+        onnx_c_for(c, variable, (size_t)w[d].window);
+        onnx_c_line(c, "const size_t u%z = r%z + %d - t%z * %d; /* wraps below 0 */", (size_t)d,
+                    (size_t)d, w[d].before, (size_t)d, w[d].dilation);
+        onnx_c_line(c, "if (u%z %s %d != 0 || u%z / %d >= %d)", (size_t)d, "%", w[d].stride,
+                    (size_t)d, w[d].stride, w[d].out);
+        onnx_c_line(c, "    continue;");
+        n = strlen(row);
+        memmove(row + 1, row, n + 1);
+        *row = '(';
+        deploy_text(row + n + 1, sizeof row - n - 1, " * %d + u%z / %d)", w[d].out, (size_t)d,
+                    w[d].stride);
+        n = strlen(index);
+        memmove(index + 1, index, n + 1);
+        *index = '(';
+        deploy_text(index + n + 1, sizeof index - n - 1, " * %d + t%z)", w[d].window, (size_t)d);
+    }
+    onnx_c_line(c, "for (size_t k = 0; k < IN; k++)");
+    onnx_c_line(c, "    sum += (uint32_t)((x0[%s] - %d) * w%z_[%s]);", row, (int64_t)x->zero,
+                (size_t)node, index);
+    for (d = 0; d < dims; d++)
+        onnx_c_close(c);
+    deploy_text(multiplier, sizeof multiplier, "m%z_[o]", (size_t)node);
+    deploy_text(shift, sizeof shift, "h%z_[o]", (size_t)node);
+    deploy_text(to, sizeof to, "y[%s]", out);
+    onnx_c_int8_put_store(c, r, to, "sum", multiplier, shift);
+    onnx_c_int8_free_sums(&s);
+    return 0;
+}
+
+/* Writes the steps of two operands over the dimensions of a result: loops, and the indices. */
+static void onnx_c_int8_put_walk(onnx_c *c, const onnx_c_region *r, char *a, char *b, char *to)
+{
+    const onnx_tensor *y = c->value[r->to].x;
+    int64_t step[2][ONNX_MOST_RANK];
+    char variable[16];
+    size_t steps[ONNX_MOST_RANK], at = 1;
+    int d;
+    onnx_broadcast_strides(c->value[r->source[0]].x, y->rank, y->dim, step[0]);
+    onnx_broadcast_strides(c->value[r->source[1]].x, y->rank, y->dim, step[1]);
+    for (d = y->rank - 1; d >= 0; d--) {
+        steps[d] = at;
+        at *= (size_t)y->dim[d];
+    }
+    *a = *b = *to = 0;
+    for (d = 0; d < y->rank; d++) {
+        if (y->dim[d] == 1)
+            continue;
+        deploy_text(variable, sizeof variable, "i%z", (size_t)d);
+        onnx_c_for(c, variable, (size_t)y->dim[d]);
+        onnx_c_term(a, variable, (size_t)step[0][d]);
+        onnx_c_term(b, variable, (size_t)step[1][d]);
+        onnx_c_term(to, variable, steps[d]);
+    }
+    if (!*a)
+        deploy_text(a, ONNX_C_TEXT, "0");
+    if (!*b)
+        deploy_text(b, ONNX_C_TEXT, "0");
+    if (!*to)
+        deploy_text(to, ONNX_C_TEXT, "0");
+}
+
+/* A sum, difference or product of two values. */
+static int onnx_c_int8_write_binary(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_c_value *a = c->value + r->source[0], *b = c->value + r->source[1],
+                       *y = c->value + r->to;
+    const int product = onnx_c_int8_is(c, r->core, "Mul"),
+              minus = onnx_c_int8_is(c, r->core, "Sub");
+    char at[2][ONNX_C_TEXT], to[ONNX_C_TEXT];
+    double most = (double)(a->scale > b->scale ? a->scale : b->scale) / (double)y->scale;
+    int64_t m, second;
+    int shift;
+    if (product)
+        most = (double)a->scale * (double)b->scale / (double)y->scale;
+    if (onnx_c_int8_multiplier(most, &m, &shift))
+        return onnx_c_refuse(c, r->core, "a scale is out of range");
+    m = product ? m : (int64_t)rint(ldexp((double)a->scale / (double)y->scale, shift));
+    second = (int64_t)rint(ldexp((double)b->scale / (double)y->scale, shift));
+    onnx_c_function(c, node);
+    onnx_c_int8_put_walk(c, r, at[0], at[1], to);
+    onnx_c_line(c, "const int64_t a = (int64_t)x0[%s] - %d, b = (int64_t)x1[%s] - %d;", at[0],
+                (int64_t)a->zero, at[1], (int64_t)b->zero);
+    if (product)
+        onnx_c_line(c, "const int64_t sum = a * b * %d;", m);
+    else
+        onnx_c_line(c,
+                    minus ? "const int64_t sum = a * %d - b * %d;"
+                          : "const int64_t sum = a * %d + b * %d;",
+                    m, second);
+    onnx_c_line(c, "y[%s] = (%s)limited_(sum, %d, %d, %d, %d);", to, onnx_c_type(y->type),
+                (int64_t)shift, (int64_t)y->zero, r->least, r->most);
+    return 0;
+}
+
+/* A product of two values: batches of matrices. */
+static int onnx_c_int8_write_two(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_c_value *a = c->value + r->source[0], *b = c->value + r->source[r->sources - 1],
+                       *y = c->value + r->to;
+    const onnx_tensor *x = a->x, *z = b->x;
+    size_t m, n, k, batch;
+    char multiplier[32], shift[16];
+    int64_t factor;
+    int by;
+    if (x->rank < 2 || z->rank < 2 || x->rank != z->rank
+        || memcmp(x->dim, z->dim, (size_t)(x->rank - 2) * sizeof *x->dim) || r->added >= 0)
+        return onnx_c_refuse(c, r->core, "this form of a product is not available in integers");
+    m = (size_t)x->dim[x->rank - 2];
+    k = (size_t)x->dim[x->rank - 1];
+    n = (size_t)z->dim[z->rank - 1];
+    batch = x->count / (m * k);
+    if (onnx_c_int8_multiplier((double)a->scale * (double)b->scale / (double)y->scale, &factor,
+                               &by))
+        return onnx_c_refuse(c, r->core, "a scale is out of range");
+    deploy_text(multiplier, sizeof multiplier, "%d", factor);
+    deploy_text(shift, sizeof shift, "%d", (int64_t)by);
+    onnx_c_function(c, node);
+    onnx_c_line(c, "enum { M = %z, IN = %z, OUT = %z };", m, k, n);
+    if (r->sources == 1)
+        onnx_c_line(c, "const %s *x1 = x0;", onnx_c_type(a->type));
+    onnx_c_open(c, "for (size_t batch = 0; batch < %z; batch++, x0 += M * IN, x1 += IN * OUT)",
+                batch);
+    onnx_c_for(c, "i", m);
+    onnx_c_for(c, "j", n);
+    onnx_c_line(c, "uint32_t sum = 0;");
+    onnx_c_line(c, "for (size_t k = 0; k < IN; k++)");
+    onnx_c_line(c, "    sum += (uint32_t)((x0[i * IN + k] - %d) * (x1[k * OUT + j] - %d));",
+                (int64_t)a->zero, (int64_t)b->zero);
+    onnx_c_int8_put_store(c, r, "*y++", "sum", multiplier, shift);
+    return 0;
+}
+
+/* The mean of windows, with those elements that are inside. */
+static int onnx_c_int8_write_pool(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_tensor *in[ONNX_C_OPERANDS];
+    const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
+    char row[ONNX_C_TEXT] = "plane", variable[16];
+    onnx_window w[ONNX_MOST_RANK];
+    onnx_call call;
+    int64_t m;
+    int dims, d, shift, pads;
+    size_t n;
+    onnx_c_call(c, r->core, &call, in);
+    dims = onnx_windows(&call, in[0], NULL, w);
+    pads = onnx_int(&call, "count_include_pad", 0) != 0;
+    if (dims < 0 || onnx_c_int8_multiplier((double)x->scale / (double)y->scale, &m, &shift))
+        return onnx_c_refuse(c, r->core, "a scale is out of range");
+    for (d = 0; d < dims && pads; d++) {
+        if ((w[d].out - 1) * w[d].stride + (w[d].window - 1) * w[d].dilation
+            >= w[d].in + w[d].before + w[d].after)
+            return onnx_c_refuse(c, r->core, "windows beyond the pads are not available");
+    }
+    onnx_c_function(c, node);
+    onnx_c_for(c, "plane", (size_t)(in[0]->dim[0] * in[0]->dim[1]));
+    for (d = 0; d < dims; d++) {
+        deploy_text(variable, sizeof variable, "r%z", (size_t)d);
+        onnx_c_for(c, variable, (size_t)w[d].out);
+    }
+    onnx_c_line(c, "int64_t sum = 0, count = 0;");
+    for (d = 0; d < dims; d++) {
+        deploy_text(variable, sizeof variable, "t%z", (size_t)d);
+        onnx_c_for(c, variable, (size_t)w[d].window);
+        onnx_c_line(c,
+                    w[d].before >= 0 ? "const size_t u%z = r%z * %d + t%z * %d - %d;"
+                                     : "const size_t u%z = r%z * %d + t%z * %d + %d;",
+                    (size_t)d, (size_t)d, w[d].stride, (size_t)d, w[d].dilation,
+                    w[d].before >= 0 ? w[d].before : -w[d].before);
+        onnx_c_line(c, "if (u%z >= %d)", (size_t)d, w[d].in);
+        onnx_c_line(c, "    continue;");
+        n = strlen(row);
+        memmove(row + 1, row, n + 1);
+        *row = '(';
+        deploy_text(row + n + 1, sizeof row - n - 1, " * %d + u%z)", w[d].in, (size_t)d);
+    }
+    onnx_c_line(c, "sum += x0[%s] - %d;", row, (int64_t)x->zero);
+    onnx_c_line(c, "count++;");
+    for (d = 0; d < dims; d++)
+        onnx_c_close(c);
+    if (pads)
+        onnx_c_line(c, "count = %z;", onnx_windows_size(w, dims));
+    onnx_c_line(c, "*y++ = (%s)limited_(count ? sum * %d / count : 0, %d, %d, %d, %d);",
+                onnx_c_type(y->type), m, (int64_t)shift, (int64_t)y->zero, r->least, r->most);
+    return 0;
+}
+
+/* The mean over dimensions at the end, or over whole planes. */
+static int onnx_c_int8_write_mean(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_c_value *x = c->value + r->source[0], *y = c->value + r->to;
+    const size_t outputs = y->x->count, n = x->x->count / outputs;
+    char multiplier[32], shift[16];
+    int64_t m;
+    int by, d, kept = 0;
+    size_t rows = 1;
+    if (onnx_c_int8_is(c, r->core, "AveragePool"))
+        return onnx_c_int8_write_pool(c, node, r);
+    for (d = 0; d < x->x->rank && rows < outputs; d++, kept++)
+        rows *= (size_t)x->x->dim[d];
+    if (onnx_c_int8_is(c, r->core, "ReduceMean")) {
+        const onnx_tensor *in[ONNX_C_OPERANDS];
+        int64_t axes[ONNX_MOST_RANK];
+        const int64_t *list;
+        onnx_call call;
+        int count, k;
+        onnx_c_call(c, r->core, &call, in);
+        list = onnx_ints(&call, "axes", &count);
+        if (onnx_in_of(&call, 1)) {
+            count = onnx_wholes(&call, 1, axes, ONNX_MOST_RANK);
+            list = axes;
+        }
+        for (k = 0; k < count; k++) {
+            const int axis = onnx_axis(&call, list[k], in[0]->rank);
+            if (axis < kept && in[0]->dim[axis] > 1)
+                return onnx_c_refuse(c, r->core,
+                                     "means over the first dimensions are not available "
+                                     "in integers");
+        }
+    }
+    if (rows != outputs)
+        return onnx_c_refuse(c, r->core, "this mean is not available in integers");
+    if (onnx_c_int8_multiplier((double)x->scale / (double)n / (double)y->scale, &m, &by))
+        return onnx_c_refuse(c, r->core, "a scale is out of range");
+    deploy_text(multiplier, sizeof multiplier, "%d", m);
+    deploy_text(shift, sizeof shift, "%d", (int64_t)by);
+    onnx_c_function(c, node);
+    onnx_c_open(c, "for (size_t i = 0; i < %z; i++, x0 += %z)", outputs, n);
+    onnx_c_line(c, "int32_t sum = 0;");
+    onnx_c_line(c, "for (size_t k = 0; k < %z; k++)", n);
+    onnx_c_line(c, "    sum += x0[k] - %d;", (int64_t)x->zero);
+    onnx_c_int8_put_store(c, r, "y[i]", "sum", multiplier, shift);
+    return 0;
+}
+
+static int onnx_c_int8_write(onnx_c *c, int node)
+{
+    const onnx_c_region *r = c->node[node].region;
+    switch (r->kind) {
+    case ONNX_C_TABLE: return onnx_c_int8_write_table(c, node, r);
+    case ONNX_C_BINARY: return onnx_c_int8_write_binary(c, node, r);
+    case ONNX_C_MEAN: return onnx_c_int8_write_mean(c, node, r);
+    default: break;
+    }
+    if (onnx_c_int8_is(c, r->core, "Conv"))
+        return onnx_c_int8_write_conv(c, node, r);
+    if (onnx_c_int8_is(c, r->core, "ConvTranspose"))
+        return onnx_c_int8_write_transposed(c, node, r);
+    if (!c->value[onnx_c_input(c, r->core, 1)].known)
+        return onnx_c_int8_write_two(c, node, r);
+    return onnx_c_int8_write_rows(c, node, r);
+}
