@@ -487,7 +487,8 @@ def run(row, seed, options, result):
               else 100 * (1 - before.mean().item() / spread), "arms": result.get("arms", {})}
 
     z_held = outputs(net, held[0])
-    tempered = z / temperature(z_held, held[1]) if classifies else None
+    degrees = temperature(z_held, held[1]) if classifies else 1
+    tempered = z / degrees
 
     def measure(name, w, w_held, seconds):
         rise = (losses(w, test[1]) - before).double() * (1 if classifies else 100 / spread)
@@ -512,7 +513,7 @@ def run(row, seed, options, result):
         if what in ("cold", "biases", "refit"):
             measure_net(name, *converted("full" if what == "refit" else what, int(relus or 1)))
     if "tempered" in names:
-        measure("tempered", tempered, z_held, 0)
+        measure("tempered", tempered, z_held / degrees, 0)
     if "distilled" in names or "labels" in names:
         cold, _ = converted("cold", 1)
         seconds = result["arms"]["refit 1"]["seconds"]
