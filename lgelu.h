@@ -583,8 +583,8 @@ LGELU_DEF const char *lgelu_status_text(lgelu_status status);
        lgelu_net_relu(&net);                                             // every gate is ReLU now
 
    To continue a training, load its file (lgelu_net_load) into a network that is made the same way:
-   net.step is then that of the file, and the loop continues. To fine-tune what was loaded with a new
-   plan, call lgelu_net_restart before the loop: net.step begins at 0 again.
+   net.step is then that of the file, and the loop continues. To fine-tune what was loaded with a
+   new plan, call lgelu_net_restart before the loop: net.step begins at 0 again.
 
    A value is what a node computes, of shape (batch, rows, columns, channels), channels last; a
    vector is (1, 1, channels), a sequence (1, tokens, channels). Builders return the new node, or -1
@@ -5568,24 +5568,26 @@ static void lgelu__linear_backward(lgelu__job *p)
 
 /* ---- gates: y = f(x), dx = dy·f'(x), dλ = Σ dy·∂f/∂λ ---- */
 
-/* To add a kind of gate (ELU is a small example to follow). A gate whose family is new takes five
-   places in this file and three outside, eight in all, counted with a hard swish and a Mish:
+/* To add a kind of gate (ELU is a small example to follow): add its row to LGELU_GATES in [1], at
+   the end, then run `make -C tests test_places` until it passes. It prints what is still missing, a
+   line each, in these places (counted with Mish):
 
-   In this file
-     1. LGELU_GATES in [1]: one row at the end. The enum, names in files and messages, and the table
-        below follow.
-     2. If no family computes it yet: LGELU__FAMILIES in [4], one row,
-     3. its exact function in [3],
-     4. its kernels, forward and backward, in [Kc]. Those on 16 bits follow from these,
-     5. and in [1] the declarations of its six public functions, lgelu_elu_forward and the others,
-        which the compiler then requires.
-   In these files the compiler reports a switch over the kinds that lacks it
-     6. tests/tools/reference_net.h: the formula in double.
-     7. examples/deploy/onnx_out.c: the operators of a file. onnx_in.c must read them back, which
-        test_onnx_files.c compares.
-   Tests that walk the table train and compare it from then on: test_network.c, test_exceptions.c,
-   fuzz_network.c. A new family also has a row of claims in [1], which tests/sweep.c holds; a test
-   as test_elu.c; its kernels in test_flushing.c, a hash in test_same_bits.c. */
+   In this file, where the family is new
+     1. LGELU__FAMILIES in [4]: one row.
+     2. Its exact function in [3], and its kernels, forward and backward, in [Kc]. Those on 16 bits
+        follow from these.
+     3. [1]: the declarations of its six public functions, lgelu_elu_forward and the others, and
+        the rows of its claims.
+   In examples
+     4. network/onnx_out.c: the operators of a file. network/onnx_in.c must read them back, which
+        test_onnx_files compares.
+     5. network/smooth.h: a custom gate of the same formula goes, or says how the two differ.
+   In tests
+     6. tools/reference_net.h: the formula in double. The tests that walk the table train and
+        compare the gate from then on: test_network.c, test_exceptions.c, fuzz_network.c.
+     7. kernels/sweep.c: the claims, held to every float. A test of special values as test_elu.c; a
+        call in test_flushing.c, test_rounding.c, test_exceptions.c and test_inside.c; a hash in
+        test_same_bits.c (make record). */
 
 /* A row of the table of gates. The kernels of its family are indexed by lgelu_isa_id. */
 typedef struct {
@@ -8679,35 +8681,34 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
 /* ---- [8d] the table of layers ---- */
 
 /* clang-format off */
-/* To add a kind of layer (SIGMOID is a small example to follow, RMS_NORM one with parameters). A
-   layer without parameters takes four places in this file and two in the tests' tools; to write and
-   read it as ONNX takes five more, eleven in all, counted with a normalisation to length 1. The
-   four are apart since [1] is the manual, where no private name stands, and since the memory plan
-   in [8b] needs the rows before the layers follow:
+/* To add a kind of layer (SIGMOID is a small example to follow, RMS_NORM one with parameters): add
+   its row to LGELU_LAYERS in [1], then run `make -C tests test_places` until it passes. It prints
+   what is still missing, a line each, in these places (counted with a normalisation to length 1).
+   Those in this file are apart since [1] is the manual, where no private name stands, and since the
+   memory plan in [8b] needs the rows before the layers follow:
 
    In this file
-     1. LGELU_LAYERS in [1]: one row with name and public traits. LGELU__FUNCTIONS_OF_LAYERS at the
-        top of [8]: one row with its functions, which the compiler then requires. (A special
+     1. LGELU__FUNCTIONS_OF_LAYERS at the top of [8]: one row with its functions. (A special
         algorithm for some nodes of a kind is a row of LGELU__VARIANTS instead.)
      2. [1]: the declaration of its builder. [8c]: its builder, which sets shape and counts, and
         these functions, side by side; the MAP names it. Its biases start at 0, with
         LGELU_TRAIT_NORM at 1, with LGELU__LOOKUP at random values. A new kernel has a row in
-        LGELU__TRAINER_KERNELS of [4] and its body in [K]; the compiler reports one that lacks the
-        other.
+        LGELU__TRAINER_KERNELS of [4] and its body in [K].
      3. [9a], only if it has other tensors than a matrix and biases (lgelu__tensor_of).
-   In these files, the compiler reports that the kind is missing
-     4. tests/tools/reference_net.h: the layer in double, in a switch without default.
-     5. tests/fuzz_network.c: a row of its builder; a rule, if it changes the shape or refuses
+   In examples
+     4. network/onnx_out.c: the nodes of a file, and whether its value has channels first there, in
+        two switches. onnx_in.c must read them back, with the same values (tools/onnx_back.c
+        compares): a reader, its row in the table of operators, and the builder's case.
+   In tests
+     5. tools/reference_net.h: the layer in double.
+     6. fuzz/fuzz_network.c: a row of its builder; a rule, if it changes the shape or refuses
         something, as a layer of two inputs does.
-     6. examples/deploy/onnx_out.c: the nodes of a file, and whether its value has channels first
-        there, in two switches without default. onnx_in.c must read them back, with the same values
-        (tests/tools/onnx_back.c compares): a reader, its row in the table of operators, and the
-        builder's case.
-   Nothing else is required. torch_file.c of examples/deploy names only the matrices that PyTorch
+     7. A network with it in test_network.c, test_transformer.c or test_cnn.c, which compare it with
+        its reference, in test_partial.c, test_same_bits.c (make record) and tools/onnx_nets.c; if
+        it computes token by token, in test_generate.c.
+   Nothing else is required. network/torch_file.c of examples names only the matrices that PyTorch
    stores in another form; bounds.c, int8.c and c_file.c list what they can do and refuse any other
-   kind by its name. No compiler requires the tests: test_network.c, test_transformer.c or
-   test_cnn.c compare the layer with its reference, tools/onnx_nets.c with ONNX, test_partial.c and
-   test_generate.c have a list of the kinds, and test_same_bits.c has its hash (make record). */
+   kind by its name. */
 /* clang-format on */
 /* The names and traits of each kind, as enumerators and as text. */
 #define LGELU__NAME(kind, name, traits) name,

@@ -12,7 +12,7 @@
 #include <math.h>
 
 #if defined(FE_UPWARD) && defined(FE_DOWNWARD) && defined(FE_TOWARDZERO)
-enum { N = 6000, MODES = 4, KERNELS = 17, NODES = 24, BATCH = 40 };
+enum { N = 6000, MODES = 4, KERNELS = 21, NODES = 24, BATCH = 40 };
 static const int mode_of[MODES] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
 static const char *const mode_name[MODES] = { "to nearest", "upward", "downward", "to zero" };
 static const char *const kernel_name[KERNELS] = { "forward",
@@ -31,6 +31,10 @@ static const char *const kernel_name[KERNELS] = { "forward",
                                                   "hardness",
                                                   "multiply",
                                                   "column_sums",
+                                                  "silu_forward",
+                                                  "silu_backward",
+                                                  "elu_forward",
+                                                  "elu_backward",
                                                   "network" };
 static float x[N], dy[N];
 static uint16_t half_x[N];
@@ -189,6 +193,10 @@ static uint64_t bits_of(int kernel, float lambda)
         lgelu_multiply(&job, work, NULL);
         break;
     case 15: lgelu_column_sums(y, x, 50, N / 50, 50, 0, NULL); break;
+    case 16: lgelu_silu_forward(y, x, lambda, N); break;
+    case 17: sum = lgelu_silu_backward(y, dy, x, lambda, N); break;
+    case 18: lgelu_elu_forward(y, x, N); break;
+    case 19: lgelu_elu_backward(y, dy, x, N); break;
     default: return network();
     }
     return of_floats(

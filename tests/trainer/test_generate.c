@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0
-   test_generate: generating token by token gives the bits of a whole forward, where layers that
-   work in place stand before an attention, and rows of all widths share memory with its keys and
-   values, also where some tokens are infinite or NaN.
-   cc -O2 -I.. test_generate.c tools/lgelu.c -lm */
+   test_generate: generating token by token gives the bits of a whole forward, where layers of each
+   kind, most of which work in place, precede an attention, and rows of all widths share memory with
+   its keys and values, also where some tokens are infinite or NaN. cc -O2 -I.. test_generate.c
+   tools/lgelu.c -lm */
 #define LGELU_TRAINER
 #include "lgelu.h"
 #include "tools/check.h"
@@ -10,11 +10,37 @@
 #include <math.h>
 
 enum { NODES = 48, CONTEXT = 11, VOCABULARY = 13 };
-typedef enum { DROPOUT, GATE, GATES, POSITION, ROTARY, ADD, MUL, TWO, NOTHING, KINDS } kind;
-static const char *const kind_name[KINDS] = {
-    "a dropout", "a gate",       "gates of each channel", "a position", "rotary positions",
-    "a sum",     "a gated unit", "a gate and a position", "nothing"
-};
+typedef enum {
+    DROPOUT,
+    GATE,
+    GATES,
+    SIGMOID,
+    BATCH_NORM,
+    LAYER_NORM,
+    RMS_NORM,
+    POSITION,
+    ROTARY,
+    ADD,
+    MUL,
+    CONCAT,
+    TWO,
+    NOTHING,
+    KINDS
+} kind;
+static const char *const kind_name[KINDS] = { "a dropout",
+                                              "a gate",
+                                              "gates of each channel",
+                                              "a sigmoid",
+                                              "a batch norm",
+                                              "a layer norm",
+                                              "an RMS norm",
+                                              "a position",
+                                              "rotary positions",
+                                              "a sum",
+                                              "a gated unit",
+                                              "a concatenation",
+                                              "a gate and a position",
+                                              "nothing" };
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
@@ -26,7 +52,8 @@ static uint64_t seed, drawn;
 
 static size_t draw(size_t n) { return lgelu_random(seed, 1, drawn++) % n; }
 
-static int in_place(lgelu_net *net, kind what, int x, const char *prefix)
+/* Adds what precedes an attention: most of it works in place. */
+static int before(lgelu_net *net, kind what, int x, const char *prefix)
 {
     int other;
     strcpy(net->prefix, prefix);
@@ -34,6 +61,10 @@ static int in_place(lgelu_net *net, kind what, int x, const char *prefix)
     case DROPOUT: return lgelu_dropout(net, "drop", x, 0.5f);
     case GATE: return lgelu_gate(net, "gate", x, LGELU_GATE_LAMBDA, 2);
     case GATES: return lgelu_gate_channels(net, "gates", x, 2);
+    case SIGMOID: return lgelu_sigmoid(net, "sigmoid", x);
+    case BATCH_NORM: return lgelu_batch_norm(net, "norm", x, 0.1f, 1e-5f);
+    case LAYER_NORM: return lgelu_layer_norm(net, "norm", x);
+    case RMS_NORM: return lgelu_rms_norm(net, "norm", x);
     case POSITION: return lgelu_position(net, "position", x);
     case ROTARY: return lgelu_rotary(net, "rotary", x, 3, 2, 100, (int)draw(2));
     case ADD:
@@ -42,6 +73,7 @@ static int in_place(lgelu_net *net, kind what, int x, const char *prefix)
     case MUL:
         other = lgelu_linear(net, "other", x, net->nodes[x].shape[2]);
         return lgelu_mul(net, "mul", lgelu_gate(net, "gate", other, LGELU_GATE_SILU, 1), x);
+    case CONCAT: return lgelu_concat(net, "concat", x, x);
     case TWO:
         x = lgelu_gate(net, "gate", x, LGELU_GATE_GELU, 1);
         return lgelu_position(net, "position", x);
@@ -49,7 +81,7 @@ static int in_place(lgelu_net *net, kind what, int x, const char *prefix)
     }
 }
 
-/* Builds blocks of linear layers, a layer in place, and an attention; the widths come from the
+/* Builds blocks of linear layers, a layer of some kind, and an attention; the widths come from the
    seed. */
 static void build(network *n, kind what, lgelu_mode mode)
 {
@@ -69,7 +101,7 @@ static void build(network *n, kind what, lgelu_mode mode)
         strcpy(net->prefix, prefix);
         x = lgelu_linear(net, "wide", x, 1 + draw(60));
         x = lgelu_linear(net, "qkv", x, (heads + 2 * kv_heads) * width);
-        x = in_place(net, what, x, prefix);
+        x = before(net, what, x, prefix);
         if (heads == kv_heads)
             x = lgelu_attention(net, "attention", x, heads, 1);
         else

@@ -234,6 +234,17 @@ static int gated(lgelu_net *net, const recipe *r)
     return lgelu_mul(net, "scaled", lgelu_add(net, "sum", gate, x), x);
 }
 
+/* size: tokens, hidden tokens, channels */
+static int mixer(lgelu_net *net, const recipe *r)
+{
+    const int x = lgelu_input(net, "x", 1, r->size[0], r->size[2]);
+    int across = lgelu_transpose(net, "across", lgelu_layer_norm(net, "norm", x));
+    across =
+        lgelu_gate(net, "gate", lgelu_linear(net, "fc1", across, r->size[1]), LGELU_GATE_GELU, 1);
+    across = lgelu_linear(net, "fc2", across, r->size[0]);
+    return lgelu_add(net, "sum", lgelu_transpose(net, "back", across), x);
+}
+
 typedef struct {
     lgelu_net net;
     lgelu_node nodes[NODES];
@@ -530,7 +541,8 @@ static const recipe recipes[] = {
     { "GPT with Llama's blocks", modern, { 13, 24, 4, 2, 0 }, 7, 1, ALL, CLASSES, 0 },
     { "grouped attention", grouped, { 21, 2, 2, 6, 0, 0 }, 9, 1, ALL_BUT_GENERATE, SQUARES, 0 },
     { "causal grouped attention", grouped, { 67, 1, 3, 10, 1, 1 }, 5, 1, ALL, CLASSES, 0 },
-    { "gated units", gated, { 9, 12, 33 }, 61, 6, ALL_BUT_GENERATE, SQUARES, 0 }
+    { "gated units", gated, { 9, 12, 33 }, 61, 6, ALL_BUT_GENERATE, SQUARES, 0 },
+    { "a mixer of tokens", mixer, { 10, 17, 6 }, 41, 5, ALL_BUT_GENERATE, SQUARES, 0 }
 };
 
 /* Larger batches, of which some numbers are tried, and cases that once went wrong. */
