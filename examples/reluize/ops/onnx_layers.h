@@ -66,6 +66,14 @@ ONNX_QUICK onnx_four onnx_four_positive(onnx_four a)
     typedef int32_t four_bits __attribute__((vector_size(16)));
     return (onnx_four)((four_bits)a & (four_bits)(a > 0));
 }
+
+/* a where it is above b, else b. */
+ONNX_QUICK onnx_four onnx_four_larger(onnx_four a, onnx_four b)
+{
+    typedef int32_t four_bits __attribute__((vector_size(16)));
+    const four_bits above = (four_bits)(a > b);
+    return (onnx_four)(((four_bits)a & above) | ((four_bits)b & ~above));
+}
 #else
 typedef struct {
     float lane[4];
@@ -101,6 +109,14 @@ ONNX_QUICK onnx_four onnx_four_positive(onnx_four a)
     int i;
     for (i = 0; i < 4; i++)
         a.lane[i] = a.lane[i] > 0 ? a.lane[i] : 0;
+    return a;
+}
+
+ONNX_QUICK onnx_four onnx_four_larger(onnx_four a, onnx_four b)
+{
+    int i;
+    for (i = 0; i < 4; i++)
+        a.lane[i] = a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i];
     return a;
 }
 #endif

@@ -22,6 +22,7 @@
 enum {
     CONV_COLUMNS = 64,    /* of P that are described at a time */
     CONV_PIXELS = 512,    /* images of fewer outputs share a product */
+    CONV_TAPS = 64,       /* most taps of a depthwise row whose sums stay in registers */
     CONV_FLOATS = 1 << 22 /* of the images, inputs and outputs, that are multiplied at a time */
 };
 
@@ -369,20 +370,112 @@ static void onnx_conv_add_tap(float *y, const float *x, float w, size_t stride, 
         y[k] += onnx_times(w, x[k * stride]);
 }
 
-/* A plane of outputs: image and channel `task`. */
-static void onnx_conv_depthwise_task(size_t task, void *user)
+/* A tap of a row of outputs: output k, from `low` to `high` - 1, reads element at + k·stride of the
+   image. */
+typedef struct {
+    int64_t at, low, high;
+    float weight;
+} conv_tap;
+
+/* Four outputs from y on, which all taps reach, or sixteen: the sums stay in registers. Each is the
+   bias and the products in the order of the taps, as onnx_conv_add_tap adds them. */
+ONNX_QUICK void onnx_conv_four(float *y, const float *x, const conv_tap *tap, size_t taps,
+                               float bias, size_t stride)
 {
-    const conv_plan *p = (const conv_plan *)user;
+    onnx_four sum = onnx_four_set(bias);
+    size_t t;
+    for (t = 0; t < taps; t++) {
+        const float *from = x + tap[t].at;
+        const onnx_four v = stride == 1 ? onnx_four_load(from) : onnx_four_second(from);
+        sum = onnx_four_add(sum, onnx_four_times(v, onnx_four_set(tap[t].weight)));
+    }
+    onnx_four_store(y, sum);
+}
+
+ONNX_QUICK void onnx_conv_sixteen(float *y, const float *x, const conv_tap *tap, size_t taps,
+                                  float bias)
+{
+    onnx_four a = onnx_four_set(bias), b = a, c = a, d = a;
+    size_t t;
+    for (t = 0; t < taps; t++) {
+        const float *from = x + tap[t].at;
+        const onnx_four w = onnx_four_set(tap[t].weight);
+        a = onnx_four_add(a, onnx_four_times(onnx_four_load(from), w));
+        b = onnx_four_add(b, onnx_four_times(onnx_four_load(from + 4), w));
+        c = onnx_four_add(c, onnx_four_times(onnx_four_load(from + 8), w));
+        d = onnx_four_add(d, onnx_four_times(onnx_four_load(from + 12), w));
+    }
+    onnx_four_store(y, a);
+    onnx_four_store(y + 4, b);
+    onnx_four_store(y + 8, c);
+    onnx_four_store(y + 12, d);
+}
+
+/* Outputs `from` to `end` - 1 of a row, which all taps reach. The last four may be computed a
+   second time. */
+static void onnx_conv_row_inside(float *y, const float *x, const conv_tap *tap, size_t taps,
+                                 float bias, size_t stride, size_t from, size_t end)
+{
+    size_t k = from;
+    for (; stride == 1 && k + 16 <= end; k += 16)
+        onnx_conv_sixteen(y + k, x + k, tap, taps, bias);
+    for (; k + 4 <= end; k += 4)
+        onnx_conv_four(y + k, x + k * stride, tap, taps, bias, stride);
+    if (k < end)
+        onnx_conv_four(y + end - 4, x + (end - 4) * stride, tap, taps, bias, stride);
+}
+
+/* Outputs `from` to `end` - 1 of a row, each with the taps that reach it. */
+static void onnx_conv_row_edge(float *y, const float *x, const conv_tap *tap, size_t taps,
+                               float bias, size_t stride, size_t from, size_t end)
+{
+    size_t k, t;
+    for (k = from; k < end; k++) {
+        float sum = bias;
+        for (t = 0; t < taps; t++) {
+            if ((int64_t)k >= tap[t].low && (int64_t)k < tap[t].high)
+                sum += onnx_times(tap[t].weight, x[tap[t].at + (int64_t)(k * stride)]);
+        }
+        y[k] = sum;
+    }
+}
+
+/* A row of outputs from at most CONV_TAPS taps. In two dimensions and more, taps can be missing
+   above and below. */
+static void onnx_conv_row_of(const conv_plan *p, float *y, const float *x, const conv_tap *all,
+                             const int64_t (*place)[ONNX_MOST_RANK], float bias, size_t row)
+{
     const onnx_window *w = p->w + p->dims - 1;
-    const size_t channel = task % (p->groups * p->out), group = channel / p->out;
-    const size_t image = task / (p->groups * p->out), width = (size_t)w->out;
-    const float *weight = p->weight + channel * p->taps;
-    const float *x = p->x + (image * p->groups + group) * p->x_pixels;
-    float *y = p->y + task * p->pixels;
+    const size_t width = (size_t)w->out, stride = (size_t)w->stride;
+    conv_tap tap[CONV_TAPS];
+    size_t taps = 0, t, from = 0, end = width;
+    for (t = 0; t < p->taps; t++) {
+        const int64_t at = onnx_conv_row(p, row, place[t]);
+        if (at < 0 || all[t].high <= all[t].low)
+            continue;
+        tap[taps] = all[t];
+        tap[taps].at = at + place[t][p->dims - 1] * w->dilation - w->before;
+        from = (size_t)tap[taps].low > from ? (size_t)tap[taps].low : from;
+        end = (size_t)tap[taps].high < end ? (size_t)tap[taps].high : end;
+        taps++;
+    }
+    if (stride > 2 || from + 4 > end)
+        from = end = width;
+    onnx_conv_row_edge(y, x, tap, taps, bias, stride, 0, from);
+    onnx_conv_row_inside(y, x, tap, taps, bias, stride, from, end);
+    onnx_conv_row_edge(y, x, tap, taps, bias, stride, end, width);
+}
+
+/* A plane of outputs, tap after tap. */
+static void onnx_conv_plane(const conv_plan *p, float *y, const float *x, const float *weight,
+                            float bias)
+{
+    const onnx_window *w = p->w + p->dims - 1;
+    const size_t width = (size_t)w->out;
     size_t pixel, tap, k;
     for (pixel = 0; pixel < p->pixels; pixel += width) {
         for (k = 0; k < width; k++)
-            y[pixel + k] = p->bias ? p->bias[channel] : 0;
+            y[pixel + k] = bias;
         for (tap = 0; tap < p->taps; tap++) {
             int64_t place[ONNX_MOST_RANK], low, high, at, last;
             onnx_conv_tap(p, tap, place);
@@ -395,6 +488,35 @@ static void onnx_conv_depthwise_task(size_t task, void *user)
                                   weight[tap], (size_t)w->stride, (size_t)(high - low));
         }
     }
+}
+
+/* A plane of outputs: image and channel `task`. */
+static void onnx_conv_depthwise_task(size_t task, void *user)
+{
+    const conv_plan *p = (const conv_plan *)user;
+    const onnx_window *w = p->w + p->dims - 1;
+    const size_t channel = task % (p->groups * p->out), group = channel / p->out;
+    const size_t image = task / (p->groups * p->out), width = (size_t)w->out;
+    const float *weight = p->weight + channel * p->taps;
+    const float *x = p->x + (image * p->groups + group) * p->x_pixels;
+    const float bias = p->bias ? p->bias[channel] : 0;
+    float *y = p->y + task * p->pixels;
+    int64_t place[CONV_TAPS][ONNX_MOST_RANK];
+    conv_tap tap[CONV_TAPS];
+    size_t t, row;
+    if (p->taps > CONV_TAPS) {
+        onnx_conv_plane(p, y, x, weight, bias);
+        return;
+    }
+    for (t = 0; t < p->taps; t++) {
+        onnx_conv_tap(p, t, place[t]);
+        tap[t].weight = weight[t];
+        tap[t].at = 0;
+        onnx_window_range(w, place[t][p->dims - 1], &tap[t].low, &tap[t].high);
+    }
+    for (row = 0; row < p->pixels / width; row++)
+        onnx_conv_row_of(p, y + row * width, x, tap, (const int64_t(*)[ONNX_MOST_RANK])place, bias,
+                         row);
 }
 
 /* ---- [4] OTHER ---- */

@@ -57,6 +57,7 @@ typedef struct {
     int64_t *index;       /* of maxima, or NULL */
     size_t planes, tasks; /* planes: an image's channels */
     unsigned char *seen;  /* of each task: a row of outputs */
+    float *line;          /* of each task: rows of outputs for the rows of a plane; NULL: none */
 } pool_plan;
 
 /* Each task has an array of its own. */
@@ -125,8 +126,10 @@ static void onnx_pool_row(const pool_plan *p, float *y, int64_t *index, const fl
    for. */
 static void onnx_pool_row_max(float *y, const float *x, size_t stride, size_t n)
 {
-    size_t k;
-    for (k = 0; k < n; k++) {
+    size_t k = 0;
+    for (; stride == 1 && k + 4 <= n; k += 4)
+        onnx_four_store(y + k, onnx_four_larger(onnx_four_load(x + k), onnx_four_load(y + k)));
+    for (; k < n; k++) {
         const float v = x[k * stride];
         y[k] = v > y[k] ? v : y[k];
     }
@@ -232,12 +235,88 @@ static void onnx_pool_plane(const pool_plan *p, size_t plane, unsigned char *see
     }
 }
 
+/* Whether the maxima of planes can be computed first along rows and then along columns: of images
+   whose windows all have an element, without an index. */
+static int onnx_pool_is_separable(const pool_plan *p)
+{
+    int k;
+    for (k = 0; k < p->dims; k++) {
+        const onnx_window *w = p->w + k;
+        int64_t o;
+        for (o = 0; o < w->out; o++) {
+            int64_t low, high;
+            onnx_pool_taps(w, o, o, &low, &high);
+            if (low >= high)
+                return 0;
+        }
+    }
+    return p->kind == POOL_MAX && p->dims == 2 && !p->index && p->w[0].window > 1
+           && p->w[1].window > 1;
+}
+
+/* A plane whose windows are separable. Maxima depend on the order of elements only where one is no
+   number: then nothing is computed. line: of w[0].in rows of outputs. Returns whether y is set. */
+static int onnx_pool_separable_plane(const pool_plan *p, const float *x, float *y, float *line)
+{
+    const onnx_window *down = p->w, *along = p->w + 1;
+    const size_t width = (size_t)along->out;
+    int64_t row, tap, low, high, k;
+    size_t i, none = 0;
+    for (i = 0; i < p->x_pixels; i++)
+        none += x[i] != x[i];
+    if (none)
+        return 0;
+    for (i = 0; i < (size_t)down->in * width; i++)
+        line[i] = -HUGE_VALF;
+    for (i = 0; i < p->pixels; i++)
+        y[i] = -HUGE_VALF;
+    for (row = 0; row < down->in; row++) {
+        for (tap = 0; tap < along->window; tap++) {
+            onnx_window_range(along, tap, &low, &high);
+            if (low < high)
+                onnx_pool_row_max(line + row * along->out + low,
+                                  x + row * along->in + low * along->stride - along->before
+                                      + tap * along->dilation,
+                                  (size_t)along->stride, (size_t)(high - low));
+        }
+    }
+    for (tap = 0; tap < down->window; tap++) {
+        onnx_window_range(down, tap, &low, &high);
+        for (k = low; k < high; k++) {
+            row = k * down->stride - down->before + tap * down->dilation;
+            onnx_pool_row_max(y + k * along->out, line + row * along->out, 1, width);
+        }
+    }
+    return 1;
+}
+
+/* Allocates what the tasks need. Returns 0 or -1. */
+static int onnx_pool_allocate(onnx_call *c, pool_plan *p)
+{
+    const size_t width = (size_t)p->w[p->dims - 1].out;
+    const size_t lines = onnx_pool_is_separable(p) ? (size_t)p->w[0].in : 0;
+    const size_t floats = deploy_times(deploy_times(p->tasks, lines), width);
+    unsigned char *work = (unsigned char *)onnx_work(
+        c, deploy_plus(deploy_times(floats, sizeof *p->line), deploy_times(p->tasks, width)));
+    if (!work)
+        return -1;
+    p->line = lines ? (float *)(void *)work : NULL;
+    p->seen = work + floats * sizeof *p->line;
+    return 0;
+}
+
 static void onnx_pool_task(size_t task, void *user)
 {
     const pool_plan *p = (const pool_plan *)user;
+    const size_t width = (size_t)p->w[p->dims - 1].out;
+    float *line = p->line ? p->line + task * (size_t)p->w[0].in * width : NULL;
     size_t plane;
-    for (plane = task; plane < p->planes; plane += p->tasks)
-        onnx_pool_plane(p, plane, p->seen + task * (size_t)p->w[p->dims - 1].out);
+    for (plane = task; plane < p->planes; plane += p->tasks) {
+        if (!line
+            || !onnx_pool_separable_plane(p, p->x + plane * p->x_pixels, p->y + plane * p->pixels,
+                                          line))
+            onnx_pool_plane(p, plane, p->seen + task * width);
+    }
 }
 
 static int onnx_pool_run(onnx_call *c, pool_kind kind)
@@ -277,8 +356,7 @@ static int onnx_pool_run(onnx_call *c, pool_kind kind)
         p.index = index ? (int64_t *)index->data : NULL;
         p.planes = (size_t)(dim[0] * dim[1]);
         p.tasks = p.planes < POOL_TASKS ? p.planes : POOL_TASKS;
-        p.seen = (unsigned char *)onnx_work(c, p.tasks * (size_t)dim[1 + p.dims]);
-        failed = !p.seen;
+        failed = onnx_pool_allocate(c, &p);
         if (!failed)
             onnx_parallel(c->run, onnx_pool_task, &p, p.tasks);
     }
