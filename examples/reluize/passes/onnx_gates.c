@@ -524,17 +524,45 @@ static int onnx_gates_line(const onnx_gates_curve *c, int sign, double *slope, d
     return 1;
 }
 
+/* Returns whether point i of the grid is not on the line between its neighbours. */
+static int onnx_gates_bends(const onnx_gates_curve *c, int i)
+{
+    const double at = (double)c->f[i];
+    const double second = (double)c->f[i - 1] - 2 * at + (double)c->f[i + 1];
+    return fabs(second) > 2e-6 * (1 + fabs(at));
+}
+
 /* Returns whether the function has at most six kinks and is linear between them. */
 static int onnx_gates_is_pieces(const onnx_gates_curve *c)
 {
     const int middle = ONNX_GATES_GRID / 2;
     int i, bent = 0;
-    for (i = middle - ONNX_GATES_INNER + 1; i < middle + ONNX_GATES_INNER; i++) {
-        const double at = (double)c->f[i];
-        const double second = (double)c->f[i - 1] - 2 * at + (double)c->f[i + 1];
-        bent += fabs(second) > 2e-6 * (1 + fabs(at));
-    }
+    for (i = middle - ONNX_GATES_INNER + 1; i < middle + ONNX_GATES_INNER; i++)
+        bent += onnx_gates_bends(c, i);
     return bent <= 6;
+}
+
+/* Finds the kinks of a piecewise linear function: where the lines on both sides of a bend meet.
+   Returns how many. */
+static int onnx_gates_find_kinks(const onnx_gates_curve *c, double *kink)
+{
+    const int middle = ONNX_GATES_GRID / 2;
+    int i, kinks = 0;
+    for (i = middle - ONNX_GATES_INNER + 2; i < middle + ONNX_GATES_INNER - 2; i++) {
+        /* a kink between two points bends the curve at both */
+        const int last = i + onnx_gates_bends(c, i + 1);
+        double before, after, z;
+        if (!onnx_gates_bends(c, i) || kinks == ONNX_GATE_KINKS)
+            continue;
+        before = ((double)c->f[i - 1] - (double)c->f[i - 2]) * 32;
+        after = ((double)c->f[last + 2] - (double)c->f[last + 1]) * 32;
+        z = (double)c->f[last + 1] - after * (double)c->z[last + 1]
+            - ((double)c->f[i - 1] - before * (double)c->z[i - 1]);
+        if (fabs(before - after) > 1e-6)
+            kink[kinks++] = onnx_gates_snap(z / (before - after), 0);
+        i = last;
+    }
+    return kinks;
 }
 
 /* Returns whether the function is one line. */
@@ -827,6 +855,10 @@ static int onnx_gates_describe(onnx_gates_look *l, onnx_gate *gate, int z, int v
             gate->kind = kind;
         }
     }
+    if (gate->kind == ONNX_GATE_PIECES && gate->channels == 1)
+        gate->kinks = onnx_gates_find_kinks(&curve, gate->kink);
+    gate->bent = gate->kind == ONNX_GATE_LEAKY
+                 || (gate->kinks && gate->below[0] >= 0 && gate->alpha[0] > gate->below[0]);
     free(f);
     if (gate->kind != ONNX_GATE_STAYS)
         gate->why = NULL;

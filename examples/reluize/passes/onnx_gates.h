@@ -34,6 +34,8 @@ typedef enum {
     ONNX_GATE_STAYS       /* smooth, and to stay: the reason is in `why` */
 } onnx_gate_kind;
 
+enum { ONNX_GATE_KINKS = 6 };
+
 /* A function of one variable in the graph. */
 typedef struct {
     int input, output; /* the values z and f(z) of the main graph, or of a subgraph */
@@ -53,10 +55,14 @@ typedef struct {
     const double *limit; /* by channel: f(z) - below·z there */
     const double *center; /* by channel: 0, or less what BiasGelu and FastGelu add to z first; the
                              kink of one ReLU is there */
-    double width;         /* where it is no longer within 1e-3 of its two lines: 3.1 for GELU, 9.1
-                             for SiLU; the largest of its channels */
-    int type;             /* of z, for evaluation: ONNX_F32 if the region accepts it */
-    int *nodes, count;    /* the nodes of the region, in topological order */
+    int bent; /* piecewise linear, with a slope towards +∞ above that towards -∞, which
+                 is no less than 0: ONNX_GATE_LEAKY, or several kinks */
+    double kink[ONNX_GATE_KINKS]; /* of ONNX_GATE_PIECES: where it bends, less `center`, */
+    int kinks;                    /* if its constants are scalars */
+    double width;      /* where it is no longer within 1e-3 of its two lines: 3.1 for GELU, 9.1
+                          for SiLU; the largest of its channels */
+    int type;          /* of z, for evaluation: ONNX_F32 if the region accepts it */
+    int *nodes, count; /* the nodes of the region, in topological order */
 } onnx_gate;
 
 typedef struct {

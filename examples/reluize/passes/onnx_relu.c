@@ -62,9 +62,9 @@ static void onnx_relu_set_gate(onnx_relu *c, int k, int relus)
     r->gate = gate;
     r->why = gate->why;
     r->replaced = 0;
-    if (gate->kind == ONNX_GATE_SMOOTH || (gate->kind == ONNX_GATE_LEAKY && s->options.leaky))
+    if (gate->kind == ONNX_GATE_SMOOTH || (gate->bent && s->options.leaky))
         r->replaced = relus < 14 ? relus : 14;
-    else if (gate->kind == ONNX_GATE_LEAKY)
+    else if (gate->bent)
         r->why = "it is piecewise linear, and leaky forms are not to be replaced";
     else if (!r->why)
         r->why = "it is piecewise linear";
@@ -818,15 +818,35 @@ static void onnx_relu_release_marks(struct onnx_relu_space *s, int node)
         onnx_relu_release(s->gates.gate[gate].output, s);
 }
 
-/* How long a node takes, roughly: a matrix by its size. */
+/* How long it takes to solve for matrix m, with so many rows of all inputs, in nanoseconds: rows
+   are gathered, and their products summed up in double. */
+static double onnx_relu_cost_to_solve(const onnx_relu_matrix *m, double rows)
+{
+    const double inputs = (double)m->inputs + 1, groups = (double)m->groups;
+    const double outputs = (double)m->outputs / groups;
+    const double taken = fmin(rows, fmax(16384, 8 * inputs));
+    const double products = groups * inputs * (inputs / 2 + outputs);
+    const double factors = 3 * groups * inputs * inputs * (inputs / 3 + 2 * outputs);
+    return taken * (3 * (double)(m->row + 3 * m->outputs) + 0.1 * products) + 0.1 * factors;
+}
+
+/* How long a node takes, in nanoseconds, roughly: both streams are evaluated, and what a matrix
+   makes before its change, too. */
 static double onnx_relu_cost(const struct onnx_relu_space *s, int node)
 {
-    const int k = s->matrix_of[node];
-    if (k < 0)
-        return 1;
-    return 4
-           + (double)s->matrix[k].inputs * (double)s->matrix[k].outputs
-                 / (s->matrix[k].planned ? 1e3 : 4e3);
+    const onnx_node *n = s->graph->top.node + node;
+    const onnx_relu_matrix *m = s->matrix_of[node] < 0 ? NULL : s->matrix + s->matrix_of[node];
+    double elements = 0, cost;
+    int k;
+    for (k = 0; k < n->outputs; k++)
+        elements +=
+            n->output[k] < 0 || !s->options.elements ? 1 : s->options.elements[n->output[k]];
+    elements *= (double)s->inputs;
+    cost = 100 + 3 * elements;
+    if (!m)
+        return cost;
+    cost += 0.1 * elements * (double)m->inputs;
+    return m->planned ? cost + onnx_relu_cost_to_solve(m, elements / (double)m->outputs) : cost;
 }
 
 /* Says what is being worked on. */

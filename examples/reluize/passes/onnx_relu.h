@@ -52,9 +52,13 @@ typedef struct {
     int line;     /* 1: gates whose ReLUs are fitted have a term that is linear in z beside them */
     double ridge; /* ρ; 0: chosen on held-out rows */
     size_t rows;  /* most rows for each matrix; 0: the larger of 16,384 and 8 K */
+    int thin;     /* above 1: 1 / thin of these rows, at least 4 K, and of the values that gates are
+                     fitted to: to compare ways before one is chosen */
     size_t memory; /* most bytes of both streams and the solver; 0: no limit */
     uint64_t seed; /* of the sampling of rows */
     onnx_run_options run;
+    const double *elements; /* by value: how many one input gives, for the costs of progress; NULL:
+                               not known */
     /* Called while it works; done of total nodes, each weighted by its cost. Not 0: stop. */
     int (*progress)(double done, double total, const char *what, void *user);
     void *user;

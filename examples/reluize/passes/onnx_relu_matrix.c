@@ -347,38 +347,94 @@ static int64_t onnx_relu_tap(const onnx_relu_matrix *m, int k, int64_t at, int64
 }
 
 /* ---- [5] ROWS ---- */
-static void onnx_relu_gather_window(const onnx_relu_matrix *m, const onnx_tensor *x,
-                                    const onnx_tensor *y, size_t p, float *to)
+
+/* The taps of a matrix: those of its window, or one. */
+static size_t onnx_relu_taps(const onnx_relu_matrix *m)
 {
-    const size_t channels = (size_t)x->dim[1];
-    int64_t at[ONNX_MOST_RANK], tap[ONNX_MOST_RANK];
-    size_t inner = 1, area = 1, taps = 1, c, t, q;
+    size_t taps = 1;
     int k;
-    for (k = 0; k < m->spatial; k++) {
+    for (k = 0; k < m->spatial; k++)
+        taps *= (size_t)m->window[k];
+    return taps;
+}
+
+/* Sets at[] to the elements of the first channel that row p reads by taps `first` to first + taps
+   - 1, -1: none. Returns the elements between one channel and the next. */
+static size_t onnx_relu_find_window(const onnx_relu_matrix *m, const onnx_tensor *x,
+                                    const onnx_tensor *y, size_t p, size_t first, size_t taps,
+                                    int64_t *at)
+{
+    int64_t place[ONNX_MOST_RANK], tap[ONNX_MOST_RANK];
+    size_t inner = 1, area = 1, t, q = first;
+    int k;
+    for (k = m->spatial - 1; k >= 0; k--) {
         inner *= (size_t)y->dim[2 + k];
         area *= (size_t)x->dim[2 + k];
-        taps *= (size_t)m->window[k];
-        tap[k] = 0;
+        tap[k] = (int64_t)(q % (size_t)m->window[k]);
+        q /= (size_t)m->window[k];
     }
     q = p % inner;
     for (k = m->spatial - 1; k >= 0; k--) {
-        at[k] = (int64_t)(q % (size_t)y->dim[2 + k]);
+        place[k] = (int64_t)(q % (size_t)y->dim[2 + k]);
         q /= (size_t)y->dim[2 + k];
     }
     for (t = 0; t < taps; t++) {
-        size_t place = 0;
+        int64_t in_channel = 0;
         int inside = 1;
         for (k = 0; k < m->spatial && inside; k++) {
-            const int64_t i = onnx_relu_tap(m, k, at[k], tap[k], x->dim[2 + k]);
+            const int64_t i = onnx_relu_tap(m, k, place[k], tap[k], x->dim[2 + k]);
             inside = i >= 0;
-            place = place * (size_t)x->dim[2 + k] + (size_t)(inside ? i : 0);
+            in_channel = in_channel * x->dim[2 + k] + i;
         }
-        for (c = 0; c < channels; c++) {
-            to[c * taps + t] =
-                inside ? (float)onnx_relu_real(x, (p / inner * channels + c) * area + place) : 0;
-        }
+        at[t] = inside ? (int64_t)(p / inner * (size_t)x->dim[1] * area) + in_channel : -1;
         for (k = m->spatial - 1; k >= 0 && ++tap[k] == m->window[k]; k--)
             tap[k] = 0;
+    }
+    return area;
+}
+
+/* Gathers rows place[0 .. rows - 1] of a convolution, channel after channel: neighbours among the
+   rows then read the same part of the image. at: space for (rows, taps). */
+static void onnx_relu_gather_windows(const onnx_relu_matrix *m, const onnx_tensor *x,
+                                     const onnx_tensor *y, const size_t *place, size_t rows,
+                                     int64_t *at, float *to)
+{
+    const size_t channels = (size_t)x->dim[1], taps = onnx_relu_taps(m);
+    const float *floats = x->type == ONNX_F32 ? (const float *)x->data : NULL;
+    size_t area = 0, i, c, t;
+    for (i = 0; i < rows; i++)
+        area = onnx_relu_find_window(m, x, y, place[i], 0, taps, at + i * taps);
+    for (c = 0; c < channels; c++) {
+        for (i = 0; i < rows; i++) {
+            float *row = to + i * m->row + c * taps;
+            for (t = 0; t < taps; t++) {
+                const int64_t from = at[i * taps + t];
+                const size_t element = (size_t)from + c * area;
+                if (from < 0)
+                    row[t] = 0;
+                else
+                    row[t] = floats ? floats[element] : (float)onnx_tensor_real(x, element);
+            }
+        }
+    }
+}
+
+/* Gathers one row of a convolution, some taps at a time. */
+static void onnx_relu_gather_window(const onnx_relu_matrix *m, const onnx_tensor *x,
+                                    const onnx_tensor *y, size_t p, float *to)
+{
+    enum { TAPS = 32 };
+    const size_t channels = (size_t)x->dim[1], taps = onnx_relu_taps(m);
+    int64_t at[TAPS];
+    size_t first, t, c;
+    for (first = 0; first < taps; first += TAPS) {
+        const size_t some = taps - first < TAPS ? taps - first : TAPS;
+        const size_t area = onnx_relu_find_window(m, x, y, p, first, some, at);
+        for (c = 0; c < channels; c++) {
+            for (t = 0; t < some; t++)
+                to[c * taps + first + t] =
+                    at[t] < 0 ? 0 : (float)onnx_relu_real(x, (size_t)at[t] + c * area);
+        }
     }
 }
 
@@ -545,9 +601,14 @@ static void onnx_relu_shorten(struct onnx_relu_space *s, onnx_relu_matrix *m)
 static uint64_t onnx_relu_most_rows(const struct onnx_relu_space *s, const onnx_relu_matrix *m,
                                     size_t positions)
 {
-    const uint64_t automatic = 8 * (m->inputs + 1) > 16384 ? 8 * (m->inputs + 1) : 16384;
-    const uint64_t rows = s->options.rows ? s->options.rows : automatic;
+    const uint64_t least = 4 * (m->inputs + 1);
     const uint64_t all = deploy_times(s->inputs, positions);
+    uint64_t rows = 2 * least > 16384 ? 2 * least : 16384;
+    if (s->options.thin > 1)
+        rows /= (uint64_t)s->options.thin;
+    rows = rows > least ? rows : least;
+    if (s->options.rows)
+        rows = s->options.rows;
     return rows < all ? rows : all;
 }
 
@@ -623,27 +684,8 @@ static void onnx_relu_leave(struct onnx_relu_space *s, onnx_relu_view *view)
     onnx_relu_clear_work(s);
 }
 
-/* A row's target and what is missing to it; made: what the matrix makes, where `now` is NULL. */
-static void onnx_relu_gather_target(const onnx_relu_matrix *m, const onnx_relu_view *view, size_t p,
-                                    const float *made, float *t, float *target)
-{
-    size_t o;
-    for (o = 0; o < m->outputs; o++) {
-        const size_t at = onnx_relu_moved(view, onnx_relu_place(m, view->inner, p, o));
-        const double wanted = onnx_relu_real(view->t, at);
-        double now;
-        if (!view->by_rows)
-            now = onnx_relu_real(view->now, at);
-        else if (view->other)
-            now = (double)(made[o] + (float)onnx_relu_real(view->other, at));
-        else
-            now = (double)made[o];
-        target[o] = (float)wanted;
-        t[o] = m->scale[o] == 0 ? 0 : (float)(wanted - now);
-    }
-}
-
-/* The same of a recurrent layer's input matrix: its own product with both inputs. */
+/* A row's target and what is missing to it, of a recurrent layer's input matrix: its own product
+   with both inputs. */
 static void onnx_relu_gather_product(const onnx_relu_matrix *m, const onnx_relu_view *view,
                                      const onnx_tensor *w, size_t p, float *t, float *target)
 {
@@ -666,30 +708,36 @@ typedef struct {
     size_t positions; /* of an input */
     uint64_t most;    /* rows of all inputs */
     uint64_t input;   /* the number of the next input */
-    float *target;
-    size_t passed; /* rows that are not finite */
+    size_t passed;    /* rows that are not finite */
     /* the rows that are gathered at a time */
     size_t rows, place[LEAST_CHUNK];
     unsigned char held[LEAST_CHUNK]; /* of an input that is held out */
-    float *a, *made;                 /* (rows, row), (rows, outputs) */
+    float *a;                        /* (rows, row): what the matrix reads */
+    int64_t *at;                     /* (rows, taps): where that is */
+    float *made, *target, *missing;  /* (rows, outputs): target less what the matrix makes now */
     void *work;                      /* of their product */
 } onnx_relu_sample;
 
 /* Allocates what rows need. Returns 0 or -1. */
 static int onnx_relu_begin_sample(const onnx_relu_matrix *m, onnx_relu_sample *q)
 {
+    const size_t outputs = deploy_times(LEAST_CHUNK, m->outputs);
     memset(q, 0, sizeof *q);
-    q->target = (float *)deploy_room(m->outputs, sizeof *q->target);
     q->a = (float *)deploy_room(deploy_times(LEAST_CHUNK, m->row), sizeof *q->a);
-    q->made = (float *)deploy_room(deploy_times(LEAST_CHUNK, m->outputs), sizeof *q->made);
+    q->at = (int64_t *)deploy_room(deploy_times(LEAST_CHUNK, onnx_relu_taps(m)), sizeof *q->at);
+    q->made = (float *)deploy_room(deploy_times(outputs, 3), sizeof *q->made);
     q->work = malloc(lgelu_multiply_bytes(LEAST_CHUNK, m->outputs / m->groups, m->inputs));
-    return q->target && q->a && q->made && q->work ? 0 : -1;
+    if (!q->a || !q->at || !q->made || !q->work)
+        return -1;
+    q->target = q->made + outputs;
+    q->missing = q->target + outputs;
+    return 0;
 }
 
 static void onnx_relu_end_sample(onnx_relu_sample *q)
 {
-    free(q->target);
     free(q->a);
+    free(q->at);
     free(q->made);
     free(q->work);
 }
@@ -723,30 +771,61 @@ static void onnx_relu_multiply_rows(const struct onnx_relu_space *s, const onnx_
     }
 }
 
+/* The targets of the rows that are gathered and what is missing to them, output after output, which
+   reads neighbours among the rows together. */
+static void onnx_relu_gather_targets(const onnx_relu_matrix *m, const onnx_relu_view *view,
+                                     onnx_relu_sample *q)
+{
+    size_t i, o;
+    for (o = 0; o < m->outputs; o++) {
+        for (i = 0; i < q->rows; i++) {
+            const size_t p = q->place[i], to = i * m->outputs + o;
+            const size_t at = onnx_relu_moved(view, (p / view->inner * m->outputs + o) * view->inner
+                                                        + p % view->inner);
+            const double wanted = onnx_relu_real(view->t, at);
+            double now;
+            if (!view->by_rows)
+                now = onnx_relu_real(view->now, at);
+            else if (view->other)
+                now = (double)(q->made[to] + (float)onnx_relu_real(view->other, at));
+            else
+                now = (double)q->made[to];
+            q->target[to] = (float)wanted;
+            q->missing[to] = m->scale[o] == 0 ? 0 : (float)(wanted - now);
+        }
+    }
+}
+
 /* Gives the rows that are gathered to the solver. */
 static void onnx_relu_take_rows(struct onnx_relu_space *s, const onnx_relu_matrix *m,
                                 const onnx_relu_view *view, onnx_relu_sample *q)
 {
     const onnx_tensor *recurrent = s->run->constant[s->graph->top.node[m->node].input[m->weight]];
+    const int windows = m->kind == ONNX_RELU_CONV || m->kind == ONNX_RELU_TRANSPOSED;
     size_t i;
-    for (i = 0; i < q->rows; i++)
+    if (windows)
+        onnx_relu_gather_windows(m, view->x, view->y, q->place, q->rows, q->at, q->a);
+    for (i = 0; i < q->rows && !windows; i++)
         onnx_relu_gather(s, m, view->x, view->y, q->place[i], q->a + i * m->row);
     if (view->by_rows)
         onnx_relu_multiply_rows(s, m, q);
+    if (m->kind != ONNX_RELU_RECURRENT)
+        onnx_relu_gather_targets(m, view, q);
     for (i = 0; i < q->rows; i++) {
         const int held = q->held[i] && q->solver.held < LEAST_HELD;
+        float *target = q->target + i * m->outputs, *missing = q->missing + i * m->outputs;
         float *a, *t;
+        if (m->kind == ONNX_RELU_RECURRENT)
+            onnx_relu_gather_product(m, view, recurrent, q->place[i], missing, target);
+        if (!deploy_finite(q->a + i * m->row, m->row) || !deploy_finite(missing, m->outputs)
+            || !deploy_finite(target, m->outputs)) {
+            q->passed++;
+            continue;
+        }
         least_place(&q->solver, held, &a, &t);
         memcpy(a, q->a + i * m->row, m->row * sizeof *a);
-        if (m->kind == ONNX_RELU_RECURRENT)
-            onnx_relu_gather_product(m, view, recurrent, q->place[i], t, q->target);
-        else
-            onnx_relu_gather_target(m, view, q->place[i], q->made + i * m->outputs, t, q->target);
-        if (!deploy_finite(a, m->row) || !deploy_finite(t, m->outputs)
-            || !deploy_finite(q->target, m->outputs))
-            q->passed++;
-        else
-            least_take(&q->solver, held, q->target);
+        memcpy(t, missing, m->outputs * sizeof *t);
+        least_take(&q->solver, held, target);
     }
     q->rows = 0;
 }

@@ -22,10 +22,10 @@
 enum {
     ONNX_PIECES_LIST = 14,
     ONNX_PIECES_QUANTILES = 160,
-    ONNX_PIECES_PLACES = ONNX_PIECES_LIST + ONNX_PIECES_QUANTILES, /* for kinks */
-    ONNX_PIECES_LINE = ONNX_PIECES_PLACES,                         /* the column z */
-    ONNX_PIECES_ONE,                                               /* the column of ones */
-    ONNX_PIECES_MOST = 14,                                         /* kinks */
+    ONNX_PIECES_PLACES = ONNX_PIECES_LIST + ONNX_PIECES_QUANTILES + ONNX_GATE_KINKS, /* for kinks */
+    ONNX_PIECES_LINE = ONNX_PIECES_PLACES, /* the column z */
+    ONNX_PIECES_ONE,                       /* the column of ones */
+    ONNX_PIECES_MOST = 14,                 /* kinks */
     ONNX_PIECES_COLUMNS = ONNX_PIECES_MOST + 2,
     ONNX_PIECES_SAMPLE = 4096, /* values of a channel */
     ONNX_PIECES_GRID = 97      /* from -12 to 12 in steps of 1/4 */
@@ -69,6 +69,55 @@ static int onnx_pieces_order_values(const void *a, const void *b)
     return by_weight ? by_weight : (x->f > y->f) - (x->f < y->f);
 }
 
+/* The bits of a float as an integer with the same order; -0 is 0. */
+static uint64_t onnx_pieces_key(float x)
+{
+    uint32_t bits;
+    x += 0.0f;
+    memcpy(&bits, &x, sizeof bits);
+    return bits >> 31 ? ~bits & 0xffffffffu : bits | 0x80000000u;
+}
+
+static float onnx_pieces_unkey(uint64_t key)
+{
+    const uint32_t low = (uint32_t)(key & 0xffffffffu);
+    const uint32_t bits = low >> 31 ? low & 0x7fffffffu : ~low;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Sorts pairs by z, then by f, through their bits, eleven at a time. key: space for 2 n. */
+static void onnx_pieces_sort(float *z, float *f, size_t n, uint64_t *key)
+{
+    enum { DIGIT = 11, DIGITS = 1 << DIGIT };
+    uint64_t *from = key, *to = key + n;
+    size_t count[DIGITS], i, d;
+    int shift;
+    for (i = 0; i < n; i++)
+        from[i] = onnx_pieces_key(z[i]) << 32 | onnx_pieces_key(f[i]);
+    for (shift = 0; shift < 64; shift += DIGIT) {
+        uint64_t *const done = to;
+        size_t sum = 0;
+        memset(count, 0, sizeof count);
+        for (i = 0; i < n; i++)
+            count[from[i] >> shift & (DIGITS - 1)]++;
+        for (d = 0; d < DIGITS; d++) {
+            const size_t here = count[d];
+            count[d] = sum;
+            sum += here;
+        }
+        for (i = 0; i < n; i++)
+            to[count[from[i] >> shift & (DIGITS - 1)]++] = from[i];
+        to = from;
+        from = done;
+    }
+    for (i = 0; i < n; i++) {
+        z[i] = onnx_pieces_unkey(from[i] >> 32);
+        f[i] = onnx_pieces_unkey(from[i]);
+    }
+}
+
 /* Brings n values in their order and `more` behind them, at most those of the grid, which are in
    theirs, into one order. */
 static void onnx_pieces_merge(onnx_pieces_value *x, size_t n, size_t more)
@@ -84,9 +133,23 @@ static void onnx_pieces_merge(onnx_pieces_value *x, size_t n, size_t more)
     }
 }
 
-/* Sets the places, for n values in their order. Of two that nearly agree one stays. */
-static void onnx_pieces_set_places(onnx_pieces_sums *p, const onnx_pieces_value *x, size_t n,
-                                   double scale)
+/* Whether a place is near one of the gate's own kinks, and is none. */
+static int onnx_pieces_gives_way(const onnx_gate *gate, double place, double near)
+{
+    int k, is_near = 0;
+    for (k = 0; k < gate->kinks; k++) {
+        const double away = fabs(place - gate->kink[k]);
+        if (away <= 0)
+            return 0;
+        is_near |= away <= near;
+    }
+    return is_near;
+}
+
+/* Sets the places, for n values in their order: the gate's own kinks if it is piecewise linear, and
+   of others that nearly agree one. */
+static void onnx_pieces_set_places(onnx_pieces_sums *p, const onnx_gate *gate,
+                                   const onnx_pieces_value *x, size_t n, double scale)
 {
     const size_t wanted = n < ONNX_PIECES_QUANTILES ? n : ONNX_PIECES_QUANTILES;
     double all[ONNX_PIECES_PLACES];
@@ -99,9 +162,13 @@ static void onnx_pieces_set_places(onnx_pieces_sums *p, const onnx_pieces_value 
         if (fabs(z) <= 12 * scale)
             all[count++] = z;
     }
+    for (k = 0; k < gate->kinks; k++)
+        all[count++] = gate->kink[k];
     qsort(all, (size_t)count, sizeof *all, onnx_pieces_order);
     p->places = 0;
     for (k = 0; k < count; k++) {
+        if (onnx_pieces_gives_way(gate, all[k], 0.02 * scale))
+            continue;
         if (!p->places || all[k] - p->at[p->places - 1] > 0.02 * scale)
             p->at[p->places++] = all[k];
     }
@@ -375,7 +442,8 @@ static int onnx_pieces_plain(const onnx_gate *gate, onnx_relu_pieces *p)
 /* How many values of each channel a batch gives to the sample, of `here`. */
 static size_t onnx_pieces_take(const struct onnx_relu_space *s, size_t b, size_t here)
 {
-    const size_t wanted = ONNX_PIECES_SAMPLE / s->batches + (b < ONNX_PIECES_SAMPLE % s->batches);
+    const size_t all = ONNX_PIECES_SAMPLE / (s->options.thin > 1 ? (size_t)s->options.thin : 1);
+    const size_t wanted = all / s->batches + (b < all % s->batches);
     return here < wanted ? here : wanted;
 }
 
@@ -400,11 +468,11 @@ static size_t onnx_pieces_gather(const struct onnx_relu_space *s, const onnx_gat
     return n;
 }
 
-/* Sums up the values of channel c. z and f: n values of the inputs, then the grid. x: space for all
-   of them. */
-static void onnx_pieces_sum_channel(const onnx_relu_pieces *p, size_t c, const float *z,
-                                    const float *f, size_t n, double scale, onnx_pieces_value *x,
-                                    onnx_pieces_sums *sums)
+/* Sums up the values of channel c. z and f: n values of the inputs, in their order, then the grid.
+   x: space for all of them. */
+static void onnx_pieces_sum_channel(const onnx_gate *gate, const onnx_relu_pieces *p, size_t c,
+                                    const float *z, const float *f, size_t n, double scale,
+                                    onnx_pieces_value *x, onnx_pieces_sums *sums)
 {
     const double of_grid = 1e-3 * (double)(n ? n : 1) / ONNX_PIECES_GRID;
     size_t i, count = 0, from_inputs = 0;
@@ -419,8 +487,7 @@ static void onnx_pieces_sum_channel(const onnx_relu_pieces *p, size_t c, const f
         if (i + 1 == n)
             from_inputs = count;
     }
-    qsort(x, from_inputs, sizeof *x, onnx_pieces_order_values);
-    onnx_pieces_set_places(sums, x, from_inputs, scale);
+    onnx_pieces_set_places(sums, gate, x, from_inputs, scale);
     onnx_pieces_merge(x, from_inputs, count - from_inputs);
     onnx_pieces_sum(sums, x, count);
 }
@@ -485,8 +552,9 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
     float *z = (float *)deploy_room(2 * space + ONNX_PIECES_GRID, sizeof *z);
     onnx_pieces_value *x = (onnx_pieces_value *)deploy_room(space, sizeof *x);
     onnx_pieces_sums *sums = (onnx_pieces_sums *)malloc(sizeof *sums);
+    uint64_t *key = (uint64_t *)deploy_room(2 * ONNX_PIECES_SAMPLE, sizeof *key);
     size_t c, i;
-    int failed = !z || !x || !sums || onnx_pieces_allocate(p);
+    int failed = !z || !x || !sums || !key || onnx_pieces_allocate(p);
     p->has_line = s->options.line;
     for (c = 0; c < gate->channels; c++)
         p->has_line |= gate->below[c] != 0;
@@ -500,6 +568,7 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
         int k;
         for (i = 0; i < n; i++)
             z[i] -= center;
+        onnx_pieces_sort(z, f, n, key);
         scale = onnx_pieces_scale(gate, z, n);
         for (i = 0; i < ONNX_PIECES_GRID; i++) {
             z[n + i] = ((float)i / 4 - 12) * (float)scale;
@@ -510,7 +579,7 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
         if (failed)
             break;
         sums->line = s->options.line;
-        onnx_pieces_sum_channel(p, c, z, f, n, scale, x, sums);
+        onnx_pieces_sum_channel(gate, p, c, z, f, n, scale, x, sums);
         use(sums, c, user);
         for (k = 0; k < p->relus; k++)
             p->kink[(size_t)k * p->channels + c] += center;
@@ -519,6 +588,7 @@ static int onnx_pieces_each(struct onnx_relu_space *s, const onnx_gate *gate, on
     free(z);
     free(x);
     free(sums);
+    free(key);
     return failed ? -1 : 0;
 }
 
