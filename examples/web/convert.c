@@ -91,6 +91,7 @@ const char *advice(advice_about what)
                "the pixels are";
     case ADVICE_MORE_RELUS: return "more ReLUs in place of each gate come nearer";
     case ADVICE_LEAKY: return "they stay as they are";
+    case ADVICE_OUTPUT: return "this page measures outputs of a fixed size";
     }
     return "";
 }
@@ -715,8 +716,17 @@ PAGE(int, convert)(void)
     if (data_open_all(graph, "") || conversion_open(&job, graph, with_calls))
         return 1;
     tell_stage("converting");
+    job.file = model;
+    job.bytes = model_bytes;
     if (conversion_make(&job))
         return 1;
+    if (job.unchanged && job.leaky_stays)
+        return fail(
+            "%s: there is no smooth gate in it that ReLU can replace. Its leaky ReLUs (%zu) "
+            "are piecewise linear: %s",
+            option.model, job.leaky_stays, advice(ADVICE_LEAKY));
+    if (job.unchanged)
+        return fail("%s: there is no smooth gate in it that ReLU can replace", option.model);
     tell_gates(job.relu);
     tell_stage("measuring");
     for (w = 1; w < job.ways; w++) {

@@ -20,7 +20,8 @@
    the file.
 
    Exit status: 0 when it is done, 1 after an error, 2 for wrong options, 130 when it was
-   interrupted; then nothing was written.
+   interrupted; then nothing was written, unless it took longer than --early: then OUT.onnx is the
+   nearest network that was known, and a line says so.
 
    MAP
        [1] MESSAGES   failures, memory, time
@@ -93,22 +94,26 @@ double seconds(void)
 #endif
 }
 
-/* A line of progress with the time that remains: after a second, then each second on a terminal and
-   every 15 seconds elsewhere. */
+/* A line of progress with the part of the whole work that is done, and the time that remains at
+   most: after a second, then each second on a terminal and every 15 seconds elsewhere. */
 int show_progress(progress *p, double done, double total, const char *what)
 {
+    static double before; /* seconds of the last line, of whatever part */
+    const double part = p->from + (p->to - p->from) * (total > 0 ? done / total : 0);
     const double now = seconds(), gone = now - p->start;
-    const double left = done > 0 ? gone * (total - done) / done : 0;
+    const double left = part > 0 ? gone * (1 - part) / part : 0;
     const int terminal = isatty(2);
-    const double wait = !terminal && p->last > p->start ? 15 : 1;
+    const double wait = !terminal && before > p->start ? 15 : 1;
     if (is_stopped())
         return 1;
-    if (option.quiet || now - p->last < wait)
+    if (option.quiet || now - p->last < 1 || now - before < wait)
         return 0;
-    p->last = now;
-    fprintf(stderr, "%s%s: %.0f %%, about %.0f s left%s%s%s", terminal ? "\r" : "", p->key,
-            total > 0 ? 100 * done / total : 0, left, what && *what ? ", " : "", what ? what : "",
-            terminal ? "\x1b[K" : "\n");
+    p->last = before = now;
+    fprintf(stderr, "%s%.0f %%", terminal ? "\r" : "", 100 * part);
+    if (part > 0.02)
+        fprintf(stderr, ", at most %.0f s left", left);
+    fprintf(stderr, ": %s%s%s%s%s", p->trial ? "trial of " : "", p->name ? p->name : p->key,
+            what && *what ? ", " : "", what ? what : "", terminal ? "\x1b[K" : "\n");
     return 0;
 }
 
@@ -134,6 +139,7 @@ const char *advice(advice_about what)
         return "scale the file too, or save bytes and give --mean and --std; --raw if not";
     case ADVICE_MORE_RELUS: return "--relus 2 or 3, or --within, give more";
     case ADVICE_LEAKY: return "--leaky replaces them";
+    case ADVICE_OUTPUT: return "--output names the value that is scored, also one inside";
     }
     return "";
 }
@@ -181,10 +187,15 @@ static const char usage[] =
     "                     its values are no classes\n"
     "  --kept C,T         of a detector: how many of the rows whose column C (0, 1, ...) is above T, before\n"
     "                     or after, are above T in both; --within is then the part that may be lost\n"
-    "  --output NAME      the output that is scored (the first one)\n"
+    "  --output NAME      the output that is scored (the first one), or any value inside of the model, such as\n"
+    "                     the boxes before a non-maximum suppression\n"
+    "  --early SECONDS    after so much processor time, write the nearest network so far to OUT.onnx; each\n"
+    "                     nearer one replaces it, and the last one at the end (20)\n"
     "  --report FILE      also write the report to a file; as JSON if the name ends in .json\n"
     "  --biases           also report what a correction of biases alone gives; it takes as long as the refit\n"
-    "  --quiet            no lines of progress\n"
+    "  --quiet            no lines of progress\n";
+
+static const char usage_data[] =
     "  --vocabulary FILE  the tokens, one in a line, in the order of their ids, as in BERT's vocab.txt\n"
     "  --mean A[,B,C]     what the network was trained with, for each channel: (pixel / 255 - mean) / std (0)\n"
     "  --std A[,B,C]      (1)\n"
@@ -367,7 +378,8 @@ static int number_option(const char *name, const char *value)
     } real[] = { { "--rate", &option.rate, 1e-9, 10 },
                  { "--memory", &option.memory, 1e-3, 1e6 },
                  { "--within", &option.within, 1e-9, 100 },
-                 { "--average", &option.average, 1, 14 } };
+                 { "--average", &option.average, 1, 14 },
+                 { "--early", &option.early, 0, 1e9 } };
     const int mean = !strcmp(name, "--mean"), std = !strcmp(name, "--std"),
               size = !strcmp(name, "--size"), data = !strcmp(name, "--data"),
               kept = !strcmp(name, "--kept");
@@ -524,6 +536,7 @@ typedef struct {
     onnx_graph *with_calls; /* and then the graph before */
     conversion c;
     planned out[OUT_FILES];
+    const char *early; /* the way that OUT.onnx is before the end; NULL: it is as it was */
 } job;
 
 /* Checks, before the work, that the outputs can be written. */
@@ -581,6 +594,26 @@ static int write_files(job *j)
     return bad;
 }
 
+/* A conversion.found: writes a network to OUT.onnx before the end, if the work takes long. */
+static int write_early(const way *w, void *user)
+{
+    job *j = (job *)user;
+    planned *p = j->out + OUT_ONNX;
+    byte_array final = p->bytes;
+    int bad;
+    if (processor_seconds() < option.early || p->o.plain)
+        return 0;
+    p->bytes = w->file;
+    bad = begin_file(j, OUT_ONNX);
+    if (bad)
+        output_drop(&p->o);
+    else if (output_end(&p->o) || output_try(&p->o, p->name))
+        bad = fail("%s: %s", p->name, output_error());
+    p->bytes = final;
+    j->early = bad ? j->early : w->how.name;
+    return bad;
+}
+
 /* ---- [4] STEPS ---- */
 
 static output_parts external;
@@ -599,6 +632,8 @@ static int read_model(job *j)
     j->file = output_read(option.model, &j->bytes);
     if (!j->file)
         return fail("%s: %s", option.model, strerror(errno));
+    j->c.file = j->file;
+    j->c.bytes = j->bytes;
     j->graph = onnx_graph_open(j->file, j->bytes, read_external, NULL, message);
     return j->graph ? 0 : fail("%s: %s", option.model, message);
 }
@@ -683,6 +718,7 @@ int main(int argc, char **argv)
     for (i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(usage, stdout);
+            fputs(usage_data, stdout);
             fputs(usage_int8, stdout);
             fputs(usage_network, stdout);
             return 0;
@@ -693,7 +729,11 @@ int main(int argc, char **argv)
     signal(SIGINT, stop);
     signal(SIGTERM, stop);
     j.c.accept = network_accept;
+    j.c.found = write_early;
+    j.c.user = &j;
     bad = run_job(&j, argv[0]);
+    if ((stopped || bad) && j.early)
+        fprintf(stderr, "reluize: %s is the nearest network so far: %s\n", option.out, j.early);
     if (stopped)
         return 130;
     if (bad)

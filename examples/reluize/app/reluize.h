@@ -6,6 +6,8 @@
        reluize.c          options, the steps, main
        reluize_data.c     what the inputs of the model receive: images, tables, arrays, texts
        reluize_convert.c  the conversion over the file's graph, and measuring on the test part
+       reluize_outputs.c  which value is scored, and whether its values are classes
+       reluize_candidates.c  the ways to convert, and which one is nearest to the original
        reluize_within.c   the fewest ReLUs by gate for a divergence
        reluize_network.c  the same file as a network of lgelu.h: fine-tuning, C files, 8 bits
        reluize_int8.c     --int8 and --bits: the file, and the original, in 8 bits
@@ -23,13 +25,17 @@ enum {
     MOST_INPUTS = 32,  /* of a model */
     MOST_OUTPUTS = 64, /* of a model */
     MOST_WAYS = 16,    /* rows of the report */
+    MOST_TRIED = 16,   /* ways that are tried on a part of the inputs */
     MOST_PROBES = 10,  /* whole conversions of --within */
     MOST_TRIALS = 32,  /* ways to quantize that --int8 tries */
     INT8_TRIAL_NAME = 48,
     NO_CLASSES = -2,   /* --class-axis none */
     MOST_RELUS = 6,    /* of a gate, with --within, unless --relus says */
     CALIBRATED = 4096, /* training samples that a conversion takes, unless --samples says */
-    C_NAME = 41        /* bytes of the longest name of a C function, with its end */
+    /* how long parts of the work take beside a conversion, roughly */
+    COST_OF_EFFECTS = 1,    /* of each gate, with --within and --average */
+    COST_OF_QUANTIZING = 2, /* a network, with --int8 */
+    C_NAME = 41             /* bytes of the longest name of a C function, with its end */
 };
 
 /* ---- messages and memory ---- */
@@ -49,12 +55,17 @@ int is_stopped(void);
 
 /* A conversion while it works. */
 typedef struct {
-    const char *key;       /* of the way that it makes */
-    const onnx_relu *relu; /* its gates and layers so far */
-    double start, last;    /* seconds: its begin; the last line of show_progress */
+    const char *key;       /* of the way that it makes, or the samples that it evaluates */
+    const char *name;      /* what the report calls the way; NULL: key */
+    const onnx_relu *relu; /* its gates and layers so far; NULL: it evaluates */
+    int trial;             /* the way is made from a part of the inputs */
+    double start, began;   /* seconds: when all work began, and this part of it */
+    double last;           /* the last line of show_progress */
+    double from, to;       /* the part of the whole work that this one is: 0 to 1 */
 } progress;
 
-/* Shows how far it is: done of total, and the node it works on. Returns not 0 to stop. */
+/* Shows how far it is: done of total of its part, and the node it works on. Returns not 0 to stop.
+ */
 int show_progress(progress *p, double done, double total, const char *what);
 void end_progress(void);
 
@@ -80,6 +91,7 @@ typedef struct {
     long epochs, batch, seed, certify, samples, shift, relus, class_axis, bits;
     long kept; /* --kept: the column of the last dimension; -1: not given */
     double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
+    double early;   /* processor seconds after which the nearest network so far is written */
     size_t size[2]; /* of open dimensions: rows and columns, or tokens; 0: not given */
     int learn, standard, fold, rival, flip, headers, strict, quiet, raw, biases;
     int no_line;                 /* ReLUs alone in place of a gate */
@@ -100,7 +112,8 @@ typedef enum {
     ADVICE_SCALE_BYTES,  /* an input of floats receives bytes */
     ADVICE_SCALE_FLOATS, /* an array of floats looks like pixels from 0 to 255 */
     ADVICE_MORE_RELUS,   /* one ReLU a gate is too few */
-    ADVICE_LEAKY         /* a file has leaky ReLUs alone */
+    ADVICE_LEAKY,        /* a file has leaky ReLUs alone */
+    ADVICE_OUTPUT        /* the size of an output depends on the data */
 } advice_about;
 const char *advice(advice_about what);
 
@@ -201,12 +214,19 @@ typedef struct {
     double held;          /* conversion_distance on held-out training samples */
 } int8_trial;
 
+/* A way that was tried on a part of the inputs. */
+typedef struct {
+    const char *key, *name;
+    double held; /* as in way */
+} tried_way;
+
 /* How a way is made. */
 typedef struct {
     const char *key, *name;
     const char *more; /* follows the name in the table */
     onnx_relu_what what;
     int fitted;      /* one ReLU, too, is fitted to what its gate reads */
+    int thin;        /* above 1: a trial, from 1 / thin of the inputs, rows and values */
     double ridge;    /* 0: chosen for each matrix */
     const int *plan; /* ReLUs by gate; NULL: --relus of all */
 } recipe;
@@ -235,12 +255,23 @@ typedef struct conversion {
     /* Called with the cold swap, before anything is refitted; refuses it by returning 1 after a
        message. NULL: takes any. */
     int (*accept)(const struct conversion *c, way *w);
+    /* Called with each way that is the nearest so far; not 0: stop, after a message. NULL: none */
+    int (*found)(const way *w, void *user);
+    void *user;
+    double best; /* how near that is, */
+    int best_is_trial;
     way way[MOST_WAYS];
     int ways;
-    int written;              /* the index of the one that is written */
-    int scored;               /* the output that is scored */
-    int draws;                /* random numbers at each evaluation */
-    int class_axis;           /* of that output; -1: its values are not classes */
+    int made;    /* conversions so far, those that were dropped included */
+    int written; /* the index of the one that is written */
+    int scored;  /* the output that is scored; behind the last one: `inner` */
+    int inner;   /* --output of a value inside of the model: this value, or -1 */
+    unsigned char open[MOST_OUTPUTS + 1]; /* outputs whose size depends on the data, */
+    int open_by;                          /* because of this node, or -1 */
+    int draws;                            /* random numbers at each evaluation */
+    int class_axis;                       /* of that output; -1: its values are not classes */
+    const char *rule;                     /* why they are, where no option says it */
+    int might_be;             /* nothing says that its values along this axis are classes; or -1 */
     size_t calibration, held; /* training samples that conversions use; that choose between them */
     uint32_t *order;          /* of the training samples */
     onnx_tensor **answer;     /* the original's outputs for the held-out ones, by batch and output;
@@ -248,7 +279,19 @@ typedef struct conversion {
     size_t answers;           /* of batches */
     const onnx_relu *relu;    /* of the conversion that is reported: its gates and layers */
     size_t stays;             /* smooth functions that stay, */
-    size_t leaky_stays;       /* and leaky ReLUs */
+    size_t leaky_stays;       /* leaky ReLUs, */
+    size_t pieces_stay;       /* and other piecewise linear functions */
+    int unchanged;            /* no gate is replaced: the file that is written is the same */
+    const void *file;         /* the bytes of the original */
+    size_t bytes;
+    unsigned char *is_float; /* by value */
+    double *elements;        /* by value: that the original computes for a sample */
+    /* how far the work is: units are conversions from all inputs; the part that is worked on, the
+       whole, which supposes that all candidates are needed, and when it began, in seconds */
+    double from, to, whole, began;
+    tried_way tried[MOST_TRIED]; /* what was tried before one way was made from all inputs */
+    int tries;
+    size_t tried_samples;     /* inputs of these ways */
     probe curve[MOST_PROBES]; /* by ReLUs */
     int probes;
     int holds; /* --within: the one that is written stays below it */
@@ -278,16 +321,12 @@ int conversion_make(conversion *c);
 /* Whether gates of fitted ReLUs have a linear term beside them; whether this one has. */
 int conversion_has_line(void);
 int conversion_gate_has_line(const onnx_relu_gate *gate);
+/* Begins a part of the work, which follows the last one and costs so many conversions. */
+void conversion_stage(conversion *c, double cost);
+/* Begins to show how far that part is. */
+void conversion_progress(progress *p, const conversion *c, const char *key);
 /* Converts, adds the way, and measures it on the held-out training samples. */
 int conversion_convert(conversion *c, const recipe *how);
-/* Adds those ways of a plan that leave the matrices as they are or refit them, each with a key of
-   its own. A refit whose matrices change freely may do harm further on: those whose weights are
-   held back (a larger ridge) are tried where it gains little. plain: the gates are as the options
-   say, and the ways are called accordingly. */
-int conversion_candidates(conversion *c, const int *plan, int plain);
-/* Keeps that way, of those from `first` on, that is nearest to the original on the held-out
-   training samples, and drops the others. */
-void conversion_keep_nearest(conversion *c, int first);
 /* Makes the file of a way with its gates of fitted ReLUs as matrices, which C files and 8 bits
    need; nothing if it has none, or has that file already. */
 int conversion_widen(way *w);
@@ -310,9 +349,6 @@ int conversion_add(conversion *c, const char *key, const char *name, byte_array 
 /* Compares the ways from `from` on with the original on the held-out training samples, at most
    `most` of them (0: all): way.hold and way.held. */
 int conversion_hold(conversion *c, int from, size_t most);
-/* Whether a is nearer to the original than b on the held-out training samples: by what counts
-   there; where that is equal, by the mean change, and then by the largest change of any output. */
-int conversion_is_nearer(const way *a, const way *b);
 /* After fine-tuning, chooses the way with the best score on held-out training samples. */
 int conversion_choose(conversion *c);
 /* Compares all ways with the original on the test part. */
@@ -329,6 +365,43 @@ int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint
 /* The same; values of the scored output are copied to y. */
 int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
                        size_t first, size_t samples, float *y, size_t values);
+
+/* ---- what is scored (reluize_outputs.c) ---- */
+
+/* The outputs, and the value inside that is scored, if one is; the value of such an output. */
+int conversion_outputs_of(const conversion *c);
+int conversion_value_of(const conversion *c, int k);
+const deploy_span *conversion_scored_name(const conversion *c);
+/* Returns the value of that name in the main graph, or -1. */
+int conversion_find_value(const onnx_graph *g, const char *name, size_t n);
+/* Takes the value inside of the model that --output names. Returns 0, or 1 after a message. */
+int conversion_set_inner(conversion *c);
+/* Finds the outputs whose size depends on the data. Returns 0, or 1 after a message. */
+int conversion_find_open(conversion *c);
+/* Refuses to score such an output, and names a value before it. */
+int conversion_refuse_open(const conversion *c);
+/* Chooses what is scored: --output, or the first output of floats for each sample; and finds its
+   classes. c->run has evaluated so many samples. Returns 0, or 1 after a message. */
+int conversion_choose_output(conversion *c, size_t samples);
+
+/* ---- which way is nearest (reluize_candidates.c) ---- */
+
+/* Whether a is nearer to the original than b on the held-out training samples: by what counts
+   there; where that is equal, by the mean change, and then by the largest change of any output. */
+int conversion_is_nearer(const way *a, const way *b);
+/* Returns the nearest conversion of the ways from `first` on. */
+int conversion_nearest(const conversion *c, int first);
+/* Adds those ways of a plan that leave the matrices as they are or refit them, each with a key of
+   its own. A refit whose matrices change freely may do harm further on: those whose weights are
+   held back (a larger ridge) are tried where it gains little. plain: the gates are as the options
+   say, and the ways are called accordingly. Where a conversion takes long, the ways are tried on a
+   part of the inputs, and only the nearest one is made from all of them. */
+int conversion_candidates(conversion *c, const int *plan, int plain);
+/* What all candidates cost at most, in conversions from all inputs. */
+double conversion_candidates_cost(const conversion *c, int plain);
+/* Keeps that way, of those from `first` on, that is nearest to the original on the held-out
+   training samples, and drops the others. */
+void conversion_keep_nearest(conversion *c, int first);
 
 /* ---- networks of lgelu.h (reluize_network.c) ---- */
 

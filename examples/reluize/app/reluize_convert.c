@@ -5,7 +5,7 @@
 
    MAP
        [1] EVALUATION   samples through a model
-       [2] OUTPUTS      which one is scored, and which of its dimensions are classes
+       [2] THE FIRST SAMPLES   whether the model takes several at once; random numbers
        [3] FUNCTIONS    of the model, in place of their calls
        [4] OPENING      the model, run once on the first samples
        [5] DIFFERENCES  sums over the test part: flips, changes, divergence, scores
@@ -67,6 +67,11 @@ static onnx_run_options run_options(void)
    the scored output alone: NULL for the others. */
 static const onnx_tensor *output_of(const conversion *c, const onnx_run *run, int k)
 {
+    if (k == c->graph->top.outputs) {
+        const deploy_span *name = &c->graph->value[c->inner].name;
+        const int v = conversion_find_value(run->graph, (const char *)name->p, name->n);
+        return v < 0 ? NULL : onnx_run_get(run, v);
+    }
     if (run->graph->top.outputs == c->graph->top.outputs)
         return onnx_run_get(run, run->graph->top.output[k]);
     return k == c->scored ? onnx_run_get(run, run->graph->top.output[0]) : NULL;
@@ -98,75 +103,7 @@ int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint3
     return bad;
 }
 
-/* ---- [2] OUTPUTS ---- */
-
-/* Returns whether axis can be that of the classes: with labels, there is one for each row. */
-static int fits_labels(const onnx_tensor *y, int axis, size_t samples)
-{
-    const size_t classes = (size_t)y->dim[axis];
-    if (classes < 2)
-        return 0;
-    return !labels.answers || (labels.classes && y->count / classes == samples * labels.answers);
-}
-
-/* Finds the dimension of the classes; -1: the values are none. Of (samples, tokens, classes) it is
-   the last one, of images the first one behind the samples, which can be absent. Images of one
-   channel, such as masks, have none unless labels say so. */
-static int find_class_axis(const onnx_tensor *y, size_t samples)
-{
-    const int from = data_has_batch() || (y->rank && y->dim[0] == 1);
-    const int last = y->rank - 1, first = y->rank > from + 2 ? from : last;
-    if (option.class_axis == NO_CLASSES || (option.class_axis < 0 && option.kept >= 0))
-        return -1;
-    if (option.class_axis >= 0)
-        return (int)option.class_axis;
-    if (y->rank <= from)
-        return -1;
-    if (first < last && y->dim[first] == 1 && !labels.answers)
-        return -1;
-    if (fits_labels(y, first, samples))
-        return first;
-    if (fits_labels(y, first == last ? from : last, samples))
-        return first == last ? from : last;
-    return -1;
-}
-
-/* Chooses the output that is scored: that of --output, or the first one of floats for each sample.
- */
-static int choose_output(conversion *c, size_t samples)
-{
-    const onnx_graph *g = c->graph;
-    const onnx_tensor *y;
-    int k;
-    c->scored = -1;
-    for (k = 0; k < g->top.outputs && c->scored < 0; k++) {
-        y = onnx_run_get(c->run, g->top.output[k]);
-        if (option.output ? onnx_is(&g->value[g->top.output[k]].name, option.output)
-                          : onnx_is_float(y->type) && y->rank
-                                && (!data_has_batch() || (size_t)y->dim[0] == samples))
-            c->scored = k;
-    }
-    if (c->scored < 0 && option.output)
-        return fail("%s: there is no output '%s'", option.model, option.output);
-    if (c->scored < 0)
-        c->scored = 0;
-    y = onnx_run_get(c->run, g->top.output[c->scored]);
-    if (option.class_axis >= y->rank)
-        return fail("--class-axis %ld: the last dimension of the output is number %d",
-                    option.class_axis, y->rank - 1);
-    c->class_axis = find_class_axis(y, samples);
-    if (option.kept >= 0 && (!y->rank || y->dim[y->rank - 1] <= option.kept))
-        return fail("--kept %ld: the last dimension of the output has only %lld columns",
-                    option.kept, y->rank ? (long long)y->dim[y->rank - 1] : 0LL);
-    if (labels.answers && c->class_axis < 0 && y->count != samples * labels.answers) {
-        return fail("output '%.*s' has %zu values for a sample, and there are %zu labels for it; "
-                    "classes are whole numbers from 0",
-                    (int)g->value[g->top.output[c->scored]].name.n,
-                    (const char *)g->value[g->top.output[c->scored]].name.p, y->count / samples,
-                    labels.answers);
-    }
-    return c->class_axis >= 0 && data_check_labels((size_t)y->dim[c->class_axis]);
-}
+/* ---- [2] THE FIRST SAMPLES ---- */
 
 /* Evaluates the first samples of the test part. Returns 0, or 1: then c->run has the message, or
    none if it is printed. */
@@ -247,8 +184,7 @@ static int has_gate(const onnx_graph *graph)
     if (bad)
         fail("%s: %s", option.model, run->message);
     for (k = 0; !bad && k < found.gates; k++)
-        gates |= found.gate[k].kind == ONNX_GATE_SMOOTH
-                 || (found.gate[k].kind == ONNX_GATE_LEAKY && option.leaky);
+        gates |= found.gate[k].kind == ONNX_GATE_SMOOTH || (found.gate[k].bent && option.leaky);
     if (!bad)
         onnx_gates_free(&found);
     onnx_run_end(run);
@@ -315,6 +251,24 @@ static int check_inlined(conversion *c, const onnx_graph *with_calls)
 
 /* ---- [4] OPENING ---- */
 
+/* After each node of the first evaluation: how many elements its outputs have for a sample. */
+static int count_elements(int node, int nodes, void *user)
+{
+    conversion *c = (conversion *)user;
+    const onnx_node *n = c->graph->top.node + node;
+    int k;
+    (void)nodes;
+    for (k = 0; k < n->outputs; k++) {
+        const int v = n->output[k];
+        const onnx_tensor *y = v < 0 ? NULL : c->run->value[v];
+        if (!y)
+            continue;
+        c->elements[v] = (double)y->count / (double)data_batch_size(EVALUATION_BATCH);
+        c->is_float[v] = (unsigned char)onnx_is_float(y->type);
+    }
+    return 0;
+}
+
 int conversion_open(conversion *c, const onnx_graph *graph, const onnx_graph *with_calls)
 {
     const onnx_run_options o = run_options();
@@ -327,7 +281,16 @@ int conversion_open(conversion *c, const onnx_graph *graph, const onnx_graph *wi
     if (graph->top.outputs < 1 || graph->top.outputs > MOST_OUTPUTS)
         return fail("%s: expected 1 to %d outputs, found %d", option.model, MOST_OUTPUTS,
                     graph->top.outputs);
-    bad = (try_first(c) && try_one(c)) || choose_output(c, data_batch_size(EVALUATION_BATCH));
+    c->open_by = -1;
+    if (conversion_set_inner(c))
+        return 1;
+    c->elements = (double *)allocate((size_t)graph->values, sizeof *c->elements);
+    c->is_float = (unsigned char *)allocate((size_t)graph->values, 1);
+    c->run->options.progress = count_elements;
+    c->run->options.user = c;
+    bad = (try_first(c) && try_one(c)) || conversion_find_open(c) || try_first(c)
+          || conversion_choose_output(c, data_batch_size(EVALUATION_BATCH));
+    c->run->options.progress = NULL;
     note_random(c);
     bad = bad || (with_calls && check_inlined(c, with_calls));
     onnx_run_clear(c->run);
@@ -342,8 +305,9 @@ typedef struct {
     double sum, largest, divergence, nats;
     double plain, square; /* of the original's values of the scored output, */
     size_t finite;        /* those that are finite */
-    double worst[MOST_OUTPUTS], scale[MOST_OUTPUTS]; /* largest change and value of each output */
-    double *residual;                                /* of targets: by answer */
+    double worst[MOST_OUTPUTS + 1],
+        scale[MOST_OUTPUTS + 1]; /* largest change and value of each output */
+    double *residual;            /* of targets: by answer */
     size_t classes;
     double *said, *truth; /* by class: how many predictions and labels; NULL: not classes */
 } sums;
@@ -485,11 +449,11 @@ static double change_of(double x, double y)
 static void add_changes(sums *s, const conversion *c, const onnx_run *run)
 {
     int k;
-    for (k = 0; k < c->graph->top.outputs; k++) {
-        const onnx_tensor *a = onnx_run_get(c->run, c->graph->top.output[k]);
+    for (k = 0; k < conversion_outputs_of(c); k++) {
+        const onnx_tensor *a = onnx_run_get(c->run, conversion_value_of(c, k));
         const onnx_tensor *b = output_of(c, run, k);
         size_t i, n;
-        if (!b)
+        if (!b || c->open[k])
             continue;
         n = a->count < b->count ? a->count : b->count;
         if (a->count != b->count)
@@ -532,16 +496,17 @@ static int is_two(const conversion *c) { return c->class_axis < 0 && labels.answ
 static int add_batch(sums *s, const conversion *c, const onnx_run *run, int part,
                      const uint32_t *order, size_t first)
 {
-    const onnx_tensor *a = onnx_run_get(c->run, c->graph->top.output[c->scored]);
+    const onnx_tensor *a = onnx_run_get(c->run, conversion_value_of(c, c->scored));
     const onnx_tensor *b = output_of(c, run, c->scored);
     const layout l = layout_of(a, c->class_axis);
     float *x, *y;
     size_t r;
+    if (!b || a->count != b->count)
+        return fail("'%.*s' %s", (int)conversion_scored_name(c)->n,
+                    (const char *)conversion_scored_name(c)->p,
+                    b ? "has another shape than in the original"
+                      : "is no value of the converted file: --output names another one");
     add_changes(s, c, run);
-    if (a->count != b->count)
-        return fail("output '%.*s' has another shape than in the original",
-                    (int)c->graph->value[c->graph->top.output[c->scored]].name.n,
-                    (const char *)c->graph->value[c->graph->top.output[c->scored]].name.p);
     x = (float *)allocate(a->count, sizeof *x);
     y = (float *)allocate(a->count, sizeof *y);
     onnx_floats_of(a, 0, a->count, x);
@@ -623,7 +588,7 @@ static void finish(measured *m, const sums *s, const conversion *c)
     m->score = c->class_axis >= 0 || is_two(c) ? 100 * (double)s->correct / rows : r2_of(s);
     m->chance = 100 * chance_of(s);
     m->every_largest = 0;
-    for (k = 0; k < c->graph->top.outputs; k++) {
+    for (k = 0; k < conversion_outputs_of(c); k++) {
         const double relative = s->worst[k] > 0 ? s->worst[k] / fmax(s->scale[k], 1e-30) : 0;
         m->every_largest = fmax(m->every_largest, relative);
     }
@@ -632,7 +597,7 @@ static void finish(measured *m, const sums *s, const conversion *c)
 /* Evaluates the original, or takes its answers number `batch`, which are kept. */
 static int evaluate_original(conversion *c, onnx_tensor *const *in, size_t batch)
 {
-    const int outputs = c->graph->top.outputs;
+    const int outputs = conversion_outputs_of(c);
     onnx_tensor **answer = c->answer + batch * (size_t)outputs;
     size_t values = 0;
     int k;
@@ -640,9 +605,9 @@ static int evaluate_original(conversion *c, onnx_tensor *const *in, size_t batch
         if (evaluate(c->run, c->graph, in))
             return 1;
         for (k = 0; k < outputs; k++)
-            values += onnx_run_get(c->run, c->graph->top.output[k])->count;
+            values += onnx_run_get(c->run, conversion_value_of(c, k))->count;
         for (k = 0; k < outputs && values < MOST_ANSWERS / c->answers; k++) {
-            answer[k] = onnx_tensor_share(c->run, onnx_run_get(c->run, c->graph->top.output[k]));
+            answer[k] = onnx_tensor_share(c->run, onnx_run_get(c->run, conversion_value_of(c, k)));
             if (!answer[k])
                 return fail("%s", c->run->message);
         }
@@ -653,7 +618,7 @@ static int evaluate_original(conversion *c, onnx_tensor *const *in, size_t batch
         onnx_tensor *y = onnx_tensor_share(c->run, answer[k]);
         if (!y)
             return fail("%s", c->run->message);
-        onnx_run_set(c->run, c->graph->top.output[k], y);
+        onnx_run_set(c->run, conversion_value_of(c, k), y);
     }
     return 0;
 }
@@ -661,10 +626,25 @@ static int evaluate_original(conversion *c, onnx_tensor *const *in, size_t batch
 static void free_answers(conversion *c)
 {
     size_t i;
-    for (i = 0; c->answer && i < c->answers * (size_t)c->graph->top.outputs; i++)
+    for (i = 0; c->answer && i < c->answers * (size_t)conversion_outputs_of(c); i++)
         onnx_tensor_free(c->answer[i]);
     free(c->answer);
     c->answer = NULL;
+}
+
+void conversion_stage(conversion *c, double cost)
+{
+    c->from = c->to;
+    c->to += cost;
+}
+
+void conversion_progress(progress *p, const conversion *c, const char *key)
+{
+    p->key = key;
+    p->began = p->last = seconds();
+    p->start = c->began;
+    p->from = c->from / fmax(c->whole, 1e-9);
+    p->to = c->to / fmax(c->whole, 1e-9);
 }
 
 /* Evaluates the original and the ways from `from` on, on samples of a part, batch by batch, and
@@ -673,10 +653,14 @@ static int sum_over(conversion *c, sums *s, int from, int part, const uint32_t *
                     size_t samples)
 {
     size_t i, step = data_batch_size(EVALUATION_BATCH), left = samples;
+    progress p = { 0 };
     int w, bad = 0;
+    conversion_progress(&p, c, part == TRAIN ? "held-out samples" : "test samples");
+    if (part == TRAIN)
+        p.from = p.to; /* that is part of a conversion */
     if (data_batch_is_fixed())
         left -= left % step;
-    for (i = 0; i < left && !bad && !is_stopped(); i += step) {
+    for (i = 0; i < left && !bad; i += step) {
         const size_t n = left - i < step ? left - i : step;
         onnx_tensor *in[MOST_INPUTS];
         if (data_tensors(c->run, in, part, order, first + i, n))
@@ -692,7 +676,9 @@ static int sum_over(conversion *c, sums *s, int from, int part, const uint32_t *
         }
         free_tensors(c->graph, in);
         onnx_run_clear(c->run);
+        bad = bad || show_progress(&p, (double)(i + n), (double)left, "");
     }
+    end_progress();
     return bad || is_stopped();
 }
 
@@ -765,16 +751,73 @@ static void note_test_part(conversion *c)
                         m->score, m->chance);
 }
 
+static int order_hashes(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns a hash (FNV-1a) of what all inputs receive for sample j of n. */
+static uint64_t hash_sample(const conversion *c, onnx_tensor *const *in, size_t j, size_t n)
+{
+    uint64_t hash = 14695981039346656037u;
+    size_t i;
+    int k;
+    for (k = 0; k < c->graph->top.inputs; k++) {
+        const size_t bytes = in[k]->count * onnx_type_bytes(in[k]->type) / n;
+        const unsigned char *x = (const unsigned char *)in[k]->data + j * bytes;
+        /* an array that each run receives is the same for all */
+        if (n > 1 && (!in[k]->rank || (size_t)in[k]->dim[0] != n))
+            continue;
+        for (i = 0; i < bytes; i++)
+            hash = (hash ^ x[i]) * 1099511628211u;
+    }
+    return hash;
+}
+
+/* Says when many of the samples are identical to another one: the first LOOKS of each part. */
+static void note_identical(conversion *c)
+{
+    enum { LOOKS = 512 };
+    uint64_t hash[2 * LOOKS + 2 * EVALUATION_BATCH];
+    const size_t step = data_batch_size(EVALUATION_BATCH);
+    size_t n = 0, different = 0, i, j;
+    int part;
+    for (part = TRAIN; part <= TEST && step <= EVALUATION_BATCH; part++) {
+        const size_t most = data_count(part) < LOOKS ? data_count(part) : LOOKS;
+        for (i = 0; i + step <= most; i += step) {
+            onnx_tensor *in[MOST_INPUTS];
+            if (data_tensors(c->run, in, part, NULL, i, step))
+                return;
+            for (j = 0; j < step; j++)
+                hash[n++] = hash_sample(c, in, j, step);
+            free_tensors(c->graph, in);
+        }
+    }
+    qsort(hash, n, sizeof *hash, order_hashes);
+    for (i = 0; i < n; i++)
+        different += !i || hash[i] != hash[i - 1];
+    if (n > 1 && 10 * different < 9 * n)
+        conversion_note(c,
+                        "Of %zu samples only %zu differ: repeated ones add nothing, and those that "
+                        "are in both parts make the figures better than they are.",
+                        n, different);
+}
+
 int conversion_measure(conversion *c)
 {
     sums *s = make_sums();
-    const int bad = sum_over(c, s, 0, TEST, NULL, 0, data_count(TEST));
-    int w;
+    int w, bad;
+    c->from = c->to;
+    c->to = c->whole;
+    bad = sum_over(c, s, 0, TEST, NULL, 0, data_count(TEST));
     for (w = 0; w < c->ways && !bad; w++)
         finish(&c->way[w].m, s + w, c);
     free_sums(s);
-    if (!bad)
+    if (!bad) {
         note_test_part(c);
+        note_identical(c);
+    }
     return bad;
 }
 
@@ -843,6 +886,12 @@ int conversion_add(conversion *c, const char *key, const char *name, byte_array 
     w->graph = onnx_graph_open(w->file.p, w->file.n, read_external, NULL, message);
     if (w->graph)
         w->run = onnx_run_begin(w->graph, &o, message);
+    if (w->run && c->inner >= 0) {
+        const deploy_span *scored = conversion_scored_name(c);
+        const int v = conversion_find_value(w->graph, (const char *)scored->p, scored->n);
+        if (v >= 0)
+            w->run->keep[v] = 1;
+    }
     if (!w->run)
         return fail("%s: what was made of it (%s) cannot be read back: %s", option.model, key,
                     message);
@@ -869,6 +918,8 @@ void conversion_close(conversion *c)
     free_answers(c);
     onnx_run_end(c->run);
     free(c->order);
+    free(c->elements);
+    free(c->is_float);
 }
 
 void conversion_note(conversion *c, const char *format, ...)
@@ -884,7 +935,7 @@ void conversion_note(conversion *c, const char *format, ...)
 
 void conversion_note_network(conversion *c, const way *w, const char *what)
 {
-    const deploy_span *out = &c->graph->value[c->graph->top.output[c->scored]].name;
+    const deploy_span *out = conversion_scored_name(c);
     const deploy_span *in = &c->graph->value[c->graph->top.input[0]].name, *called = NULL;
     if (c->graph->top.outputs > 1)
         conversion_note(c, "%s: of the %d outputs, what is written has '%.*s' alone (--output).",
@@ -918,12 +969,14 @@ int conversion_gate_has_line(const onnx_relu_gate *gate)
     return 0;
 }
 
-static onnx_relu_options relu_options(const recipe *how, progress *p)
+static onnx_relu_options relu_options(const conversion *c, const recipe *how, progress *p)
 {
     onnx_relu_options o = onnx_relu_defaults();
     o.what = how->what;
     o.fitted = how->fitted;
     o.ridge = how->ridge;
+    o.thin = how->thin;
+    o.elements = c->elements;
     o.leaky = option.leaky;
     o.line = conversion_has_line();
     o.relus = option.within > 0 ? 1 : (int)option.relus;
@@ -957,9 +1010,9 @@ static int add_inputs(const conversion *c, onnx_relu *r, size_t samples)
 
 onnx_relu *conversion_begin(conversion *c, size_t samples)
 {
-    progress p = { NULL, NULL, 0, 0 };
-    const recipe how = { "", "", "", ONNX_RELU_COLD, 1, 0, NULL };
-    onnx_relu_options o = relu_options(&how, &p);
+    progress p = { 0 };
+    const recipe how = { .key = "", .name = "", .more = "", .what = ONNX_RELU_COLD, .fitted = 1 };
+    onnx_relu_options o = relu_options(c, &how, &p);
     char message[160];
     onnx_relu *r;
     o.progress = NULL;
@@ -984,8 +1037,8 @@ int conversion_hold(conversion *c, int from, size_t most)
     int w, bad;
     if (!c->answer) {
         c->answers = all / data_batch_size(EVALUATION_BATCH) + 1;
-        c->answer =
-            (onnx_tensor **)allocate(c->answers * (size_t)c->graph->top.outputs, sizeof *c->answer);
+        c->answer = (onnx_tensor **)allocate(c->answers * (size_t)conversion_outputs_of(c),
+                                             sizeof *c->answer);
     }
     bad = sum_over(c, s, from, TRAIN, c->order, c->held ? c->calibration : 0, samples);
     for (w = from; w < c->ways && !bad; w++) {
@@ -1020,18 +1073,31 @@ int conversion_widen(way *w)
     return w->wide_run ? 0 : fail("%s: %s", option.model, message);
 }
 
+/* Hands a way on that is the nearest so far, or the first that is made from all inputs after
+   trials. */
+static int keep_best(conversion *c, const way *w)
+{
+    const int nearer = c->made == 1 || w->held < c->best || (c->best_is_trial && w->how.thin <= 1);
+    if (!nearer)
+        return 0;
+    c->best = w->held;
+    c->best_is_trial = w->how.thin > 1;
+    return c->found && c->found(w, c->user);
+}
+
 int conversion_convert(conversion *c, const recipe *how)
 {
-    progress p = { NULL, NULL, 0, 0 };
-    onnx_relu_options o = relu_options(how, &p);
+    progress p = { 0 };
+    onnx_relu_options o = relu_options(c, how, &p);
     const double work = processor_seconds();
-    size_t samples = c->calibration;
+    size_t samples = how->thin > 1 ? c->calibration / (size_t)how->thin : c->calibration;
     byte_array file = { NULL, 0, 0 };
     char message[160];
     onnx_relu *r;
     int bad;
-    p.start = p.last = seconds();
-    p.key = how->key;
+    conversion_progress(&p, c, how->key);
+    p.name = how->name;
+    p.trial = how->thin > 1;
     if (how->what == ONNX_RELU_COLD && samples > COLD_SAMPLES && !data_batch_is_fixed())
         samples = COLD_SAMPLES;
     p.relu = r = onnx_relu_begin(c->graph, &o, message);
@@ -1051,13 +1117,16 @@ int conversion_convert(conversion *c, const recipe *how)
         return 1;
     }
     c->way[c->ways - 1].relu = r;
-    c->way[c->ways - 1].seconds = seconds() - p.start;
+    c->way[c->ways - 1].seconds = seconds() - p.began;
     c->way[c->ways - 1].work = processor_seconds() - work;
     c->way[c->ways - 1].how = *how;
     if (conversion_hold(c, c->ways - 1, 0))
         return 1;
     /* the first way is the cold swap: what it has no C file of, its refits have none of either */
-    return c->ways == 2 && c->accept && c->accept(c, c->way + 1);
+    c->made++;
+    if (c->made == 1 && c->accept && c->accept(c, c->way + 1))
+        return 1;
+    return keep_best(c, c->way + c->ways - 1);
 }
 
 /* Divides the training samples: the first `calibration` of a random order are for conversions, of
@@ -1077,44 +1146,44 @@ static void divide_training(conversion *c)
     }
 }
 
-/* Counts what stays, and refuses a model in which nothing is replaced. */
+/* Counts what stays. Returns whether a gate is replaced. */
 static int count_gates(conversion *c, const onnx_relu *r)
 {
-    const onnx_gate *first = NULL; /* that is smooth and stays */
     int k, replaced = 0;
-    c->stays = c->leaky_stays = 0;
+    c->stays = c->leaky_stays = c->pieces_stay = 0;
     for (k = 0; k < r->gates; k++) {
         const onnx_gate *gate = r->gate[k].gate;
-        replaced |= r->gate[k].replaced;
+        const int stays = !r->gate[k].replaced;
+        replaced |= !stays;
         c->stays += gate->kind == ONNX_GATE_STAYS;
-        c->leaky_stays += gate->kind == ONNX_GATE_LEAKY && !r->gate[k].replaced;
-        if (gate->kind == ONNX_GATE_STAYS && !first)
-            first = gate;
+        c->leaky_stays += gate->bent && stays;
+        c->pieces_stay +=
+            gate->kind == ONNX_GATE_PIECES && !gate->bent && c->is_float[gate->output];
     }
-    if (replaced)
-        return 0;
-    if (c->leaky_stays && !option.leaky)
-        return fail(
-            "%s: there is no smooth gate in it that ReLU can replace. Its leaky ReLUs (%zu) "
-            "are piecewise linear: %s",
-            option.model, c->leaky_stays, advice(ADVICE_LEAKY));
-    if (first) {
-        const deploy_span *name = &c->graph->value[first->output].name;
-        return fail("%s: there is no smooth gate in it that ReLU can replace. Functions that stay: "
-                    "%zu, such as '%.*s' (%s): %s",
-                    option.model, c->stays, (int)(name->n < 80 ? name->n : 80),
-                    (const char *)name->p, first->name, first->why);
-    }
-    return fail("%s: there is no smooth gate in it that ReLU can replace", option.model);
+    return replaced;
 }
 
-/* Refuses a model without a gate before anything is converted. */
+/* Looks for gates before anything is converted. If there are none, the one way is the same file. */
 static int find_gates(conversion *c)
 {
+    byte_array file = { NULL, 0, 0 };
     onnx_relu *r = conversion_begin(c, 0);
-    const int bad = !r || count_gates(c, r);
-    onnx_relu_end(r);
-    return bad;
+    if (!r)
+        return 1;
+    if (count_gates(c, r)) {
+        onnx_relu_end(r);
+        return 0;
+    }
+    c->unchanged = 1;
+    if (append(c->file, c->bytes, &file)
+        || conversion_add(c, "same", "the same file: 0 gates", &file)) {
+        onnx_relu_end(r);
+        return fail("out of memory");
+    }
+    c->way[c->ways - 1].relu = r;
+    c->relu = r;
+    c->written = c->ways - 1;
+    return c->accept && c->accept(c, c->way + c->written);
 }
 
 /* The bytes of an element of the initializer that a weight is made from, or 0. */
@@ -1148,100 +1217,26 @@ static void note_narrow_weights(conversion *c)
             found);
 }
 
-int conversion_is_nearer(const way *a, const way *b)
+/* Says when a matrix that was changed is an input of the model as well. */
+static void note_open_weights(conversion *c)
 {
-    if (a->held < b->held || a->held > b->held)
-        return a->held < b->held;
-    if (a->hold.mean < b->hold.mean || a->hold.mean > b->hold.mean)
-        return a->hold.mean < b->hold.mean;
-    return a->hold.every_largest < b->hold.every_largest;
-}
-
-/* The nearest conversion of the ways from `first` on. */
-static int nearest(const conversion *c, int first)
-{
-    int w, best = first;
-    for (w = first + 1; w < c->ways; w++) {
-        if (c->way[w].relu && conversion_is_nearer(c->way + w, c->way + best))
-            best = w;
+    const onnx_value *first = NULL;
+    int k, found = 0;
+    for (k = 0; k < c->relu->layers; k++) {
+        const onnx_relu_layer *l = c->relu->layer + k;
+        const onnx_value *v = c->graph->value + l->weight;
+        if (l->outcome <= ONNX_RELU_SHIFTED && v->is_input) {
+            first = first ? first : v;
+            found++;
+        }
     }
-    return best;
-}
-
-void conversion_keep_nearest(conversion *c, int first)
-{
-    const int best = nearest(c, first);
-    const way kept = c->way[best];
-    c->way[best] = c->way[first];
-    c->way[first] = kept;
-    while (c->ways > first + 1)
-        conversion_drop(c);
-}
-
-/* Converts with plain gates or fitted ones: without a refit, then with refits until one halves what
-   is lost without it. */
-static int add_family(conversion *c, int fitted, const int *plan)
-{
-    static const struct {
-        onnx_relu_what what;
-        double ridge;
-        const char *key[2], *name[2], *more[2]; /* of plain gates, of fitted ones */
-    } member[] = {
-        { ONNX_RELU_COLD,
-          0,
-          { "cold", "kinks" },
-          { "cold swap", "fitted ReLUs" },
-          { ": ReLU, nothing else", ", nothing else" } },
-        { ONNX_RELU_REFIT,
-          0,
-          { "refitted", "kinks_refitted" },
-          { "refitted", "fitted ReLUs, refitted" },
-          { "", "" } },
-        { ONNX_RELU_REFIT,
-          1,
-          { "refitted_1", "kinks_refitted_1" },
-          { "refitted, ridge 1", "fitted ReLUs, refitted, ridge 1" },
-          { "", "" } },
-        { ONNX_RELU_REFIT,
-          10,
-          { "refitted_10", "kinks_refitted_10" },
-          { "refitted, ridge 10", "fitted ReLUs, refitted, ridge 10" },
-          { "", "" } },
-    };
-    static const recipe biases = { "biases", "biases corrected", "", ONNX_RELU_BIASES, 0, 0, NULL };
-    /* several ReLUs are fitted in any case */
-    const int several = option.relus > 1 && option.within <= 0;
-    const int first = c->ways;
-    size_t k;
-    for (k = 0; k < sizeof member / sizeof *member; k++) {
-        const int named = fitted || (several && !k);
-        const recipe how = { member[k].key[fitted],
-                             member[k].name[named],
-                             member[k].more[named],
-                             member[k].what,
-                             fitted,
-                             member[k].ridge,
-                             plan };
-        if (conversion_convert(c, &how))
-            return 1;
-        if (c->way[c->ways - 1].held < c->way[first].held / 2)
-            return 0;
-        if (!k && !fitted && option.biases && conversion_convert(c, &biases))
-            return 1;
-    }
-    return 0;
-}
-
-int conversion_candidates(conversion *c, const int *plan, int plain)
-{
-    const int first = c->ways;
-    if (!plain)
-        return add_family(c, 1, plan);
-    if (add_family(c, 0, plan))
-        return 1;
-    if (option.relus > 1 && option.within <= 0)
-        return 0;
-    return c->way[nearest(c, first)].held > c->way[first].held / 2 && add_family(c, 1, plan);
+    if (found)
+        conversion_note(c,
+                        "%d of the changed matrices, such as '%.*s', are inputs of the model with "
+                        "their values as defaults: the converted file is for those values, and a "
+                        "run must not give it others.",
+                        found, (int)(first->name.n < 80 ? first->name.n : 80),
+                        (const char *)first->name.p);
 }
 
 /* Says when one ReLU a gate is too few: more than 5 % of the predictions flip, or values that are
@@ -1264,29 +1259,52 @@ static void note_one_relu(conversion *c, const way *w)
                         100 * w->held, advice(ADVICE_MORE_RELUS));
     else if (option.kept < 0 && c->class_axis < 0 && w->held > 0.1)
         conversion_note(c,
-                        "One ReLU a gate will not do here: on held-out training samples the mean "
-                        "change is %.2f deviations of the output: %s.",
+                        "On held-out training samples the values change by %.2f of their deviation "
+                        "on average with one ReLU a gate: %s.",
                         w->held, advice(ADVICE_MORE_RELUS));
+}
+
+/* What all work costs at most, in conversions from all inputs: a conversion evaluates each input
+   some six times. */
+static double cost_of_all(const conversion *c)
+{
+    const double test = 4.0 * (double)data_count(TEST) / (6.0 * (double)c->calibration);
+    double all = test;
+    if (option.average <= 0)
+        all += conversion_candidates_cost(c, 1);
+    if (option.average > 0 || option.within > 0)
+        all += conversion_candidates_cost(c, 0) + COST_OF_EFFECTS;
+    if (option.within > 0)
+        all += MOST_PROBES - 2;
+    if (option.int8)
+        all += 2 * COST_OF_QUANTIZING;
+    return all;
 }
 
 int conversion_make(conversion *c)
 {
-    static const recipe cold = { "cold", "cold swap", ": ReLU, nothing else", ONNX_RELU_COLD, 0,
-                                 0,      NULL };
+    static const recipe cold = {
+        .key = "cold", .name = "cold swap", .more = ": ReLU, nothing else", .what = ONNX_RELU_COLD
+    };
     int bad;
     divide_training(c);
-    bad =
-        find_gates(c) || conversion_add(c, "before", "before", NULL)
-        || (option.average > 0 ? conversion_convert(c, &cold) : conversion_candidates(c, NULL, 1));
+    c->began = seconds();
+    c->whole = cost_of_all(c);
+    if (conversion_add(c, "before", "before", NULL) || find_gates(c))
+        return 1;
+    if (c->unchanged)
+        return 0;
+    bad = option.average > 0 ? conversion_convert(c, &cold) : conversion_candidates(c, NULL, 1);
     if (bad)
         return 1;
     c->relu = c->way[1].relu;
-    if (count_gates(c, c->relu) || (option.average > 0 && conversion_average(c)))
+    if (option.average > 0 && conversion_average(c))
         return 1;
-    c->written = nearest(c, 1);
+    c->written = conversion_nearest(c, 1);
     if (option.within > 0 && conversion_within(c))
         return 1;
     c->relu = c->way[c->written].relu;
+    count_gates(c, c->relu);
     if (c->relu->kept < c->relu->batches)
         conversion_note(c, "The memory limit left %zu of %zu batches of inputs for later layers.",
                         c->relu->kept, c->relu->batches);
@@ -1296,6 +1314,7 @@ int conversion_make(conversion *c)
                         "'%s' is written. More inputs may help.",
                         c->held ? c->held : c->calibration, c->way[c->written].how.name);
     note_narrow_weights(c);
+    note_open_weights(c);
     note_one_relu(c, c->way + c->written);
     return 0;
 }

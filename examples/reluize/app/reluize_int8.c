@@ -70,8 +70,8 @@ static int begin(quantization *z, const onnx_graph *graph)
 {
     onnx_int8_options o = onnx_int8_defaults();
     char message[160];
-    z->p.key = z->key;
-    z->p.start = z->p.last = seconds();
+    conversion_stage(z->c, COST_OF_QUANTIZING);
+    conversion_progress(&z->p, z->c, z->key);
     o.bits = (int)option.bits;
     o.memory = (size_t)(option.memory * 1e9);
     o.run.seed = (uint64_t)option.seed;
@@ -194,12 +194,13 @@ int conversion_quantize(conversion *c, byte_array *file)
     int made, before;
     if (!option.int8)
         return 0;
-    if (c->written && quantize(c, c->graph, "before_8", "before, in 8 bits", &before))
+    if (c->written && !c->unchanged
+        && quantize(c, c->graph, "before_8", "before, in 8 bits", &before))
         return 1;
     if (quantize(c, w->graph ? w->graph : c->graph, "int8", "in 8 bits", &made))
         return 1;
     c->eight = made;
-    c->before_eight = c->written ? before : made;
+    c->before_eight = c->written && !c->unchanged ? before : made;
     w = c->way + made;
     return append(w->file.p, w->file.n, file) ? fail("out of memory") : 0;
 }

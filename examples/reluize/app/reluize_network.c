@@ -205,7 +205,7 @@ static void close_model(void)
 /* Reads the graph of a run as the model. */
 static int open_model(const conversion *c, onnx_run *run)
 {
-    const deploy_span *name = &c->graph->value[c->graph->top.output[c->scored]].name;
+    const deploy_span *name = conversion_scored_name(c);
     char message[160], wanted[256];
     onnx_close(model);
     memcpy(wanted, name->p, name->n < sizeof wanted ? name->n : sizeof wanted - 1);

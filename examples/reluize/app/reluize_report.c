@@ -32,6 +32,7 @@ static void print_row(FILE *f, const char *nats, const char *const column[4], co
 static void print_ways(FILE *f, const conversion *c)
 {
     const int classes = has_classes(c), kept = option.kept >= 0, scored = labels.answers != 0;
+    const deploy_span *name = conversion_scored_name(c);
     const char *metric = !scored ? "" : strcmp(metric_of(c), "r2") ? "accuracy %" : "R2 %";
     const char *const heads[4] = { classes ? "flips" : "", "largest", "mean",
                                    classes ? "KL"
@@ -45,7 +46,7 @@ static void print_ways(FILE *f, const conversion *c)
     for (w = scored ? 0 : 1; w < c->ways; w++) {
         const measured *m = &c->way[w].m;
         char score[32] = "", nats[32] = "", flips[32] = "", divergence[32] = "";
-        char largest[32] = "", mean[32] = "", name[80];
+        char largest[32] = "", mean[32] = "", called[80];
         const char *const columns[4] = { flips, largest, mean, divergence };
         if (scored)
             snprintf(score, sizeof score, "%.2f", m->score);
@@ -61,17 +62,22 @@ static void print_ways(FILE *f, const conversion *c)
         }
         if (w && kept)
             snprintf(divergence, sizeof divergence, "%zu of %zu", m->both, m->either);
-        snprintf(name, sizeof name, "%s%s", c->way[w].how.name, c->way[w].how.more);
-        fprintf(f, "%-44s %10s", name, score);
+        snprintf(called, sizeof called, "%s%s", c->way[w].how.name, c->way[w].how.more);
+        fprintf(f, "%-44s %10s", called, score);
         print_row(f, nats, columns, w == c->written ? "  written" : "");
     }
     fprintf(f, "\n%sLargest and mean: the change of an output from the network before.\n",
             classes ? "Flips: predictions that changed. KL: nats from the softmax before. " : "");
-    if (classes && !scored && option.class_axis < 0)
+    if (classes && c->rule && !scored)
         fprintf(f,
-                "The prediction is the largest value along dimension %d of the output "
+                "The prediction is the largest value along dimension %d of '%.*s', since %s "
                 "(--class-axis none: its values are no classes).\n",
-                c->class_axis);
+                c->class_axis, (int)(name->n < 80 ? name->n : 80), (const char *)name->p, c->rule);
+    if (!classes && c->might_be >= 0)
+        fprintf(f,
+                "The values of '%.*s' are measured as numbers: no labels, no softmax and no name "
+                "says that they are scores of classes (--class-axis %d: they are).\n",
+                (int)(name->n < 80 ? name->n : 80), (const char *)name->p, c->might_be);
     if (kept)
         fprintf(f, "Kept: rows whose column %ld is above %g in both, of those in either.\n",
                 option.kept, option.threshold);
@@ -84,10 +90,26 @@ static const char *measure_of(const conversion *c)
                             : "mean change beside the deviation";
 }
 
+/* What was tried on a part of the inputs. */
+static void print_tried(FILE *f, const conversion *c)
+{
+    int k;
+    if (!c->tries)
+        return;
+    fprintf(f, "Tried first, made from %zu of %zu inputs, %s:", c->tried_samples, c->calibration,
+            measure_of(c));
+    for (k = 0; k < c->tries; k++)
+        fprintf(f, "%s %s %.3g", k ? ";" : "", c->tried[k].name, c->tried[k].held);
+    fprintf(f, ". The nearest was made from all.\n");
+}
+
 /* How far the ways are on the samples that choose between them. */
 static void print_candidates(FILE *f, const conversion *c)
 {
     int w, n = 0;
+    if (c->unchanged)
+        return;
+    print_tried(f, c);
     fprintf(f, "On %zu held-out training samples, %s:", c->held ? c->held : c->calibration,
             measure_of(c));
     for (w = 1; w < c->ways; w++) {
@@ -109,15 +131,87 @@ static size_t relus_of(const conversion *c, int alone)
     return n;
 }
 
-/* What became of the gates: how many were replaced, and each that stays. */
+/* Something that is left as it was: what it is, why, and an example. */
+typedef struct {
+    const char *what, *why;
+    size_t what_bytes;
+    deploy_span example;
+    size_t count;
+} left_alone;
+
+/* Counts one more thing in a list of groups. Returns how many groups there are. */
+static int count_left(left_alone *group, int groups, const char *what, size_t what_bytes,
+                      const char *why, const deploy_span *example)
+{
+    int k;
+    for (k = 0; k < groups; k++) {
+        if (group[k].what_bytes == what_bytes && !memcmp(group[k].what, what, what_bytes)
+            && !strcmp(group[k].why, why))
+            break;
+    }
+    if (k == groups) {
+        memset(group + k, 0, sizeof *group);
+        group[k].what = what;
+        group[k].what_bytes = what_bytes;
+        group[k].why = why;
+        group[k].example = *example;
+        groups++;
+    }
+    group[k].count++;
+    return groups;
+}
+
+/* Prints a line for each group: "  6 sigmoid stay, such as '1064': it saturates on both sides". */
+static void print_left(FILE *f, const left_alone *group, int groups, const char *one,
+                       const char *several)
+{
+    int k;
+    for (k = 0; k < groups; k++) {
+        const left_alone *g = group + k;
+        const int bytes = (int)(g->example.n < 80 ? g->example.n : 80);
+        if (g->count == 1)
+            fprintf(f, "  %.*s '%.*s' %s: %s\n", (int)g->what_bytes, g->what, bytes,
+                    (const char *)g->example.p, one, g->why);
+        else
+            fprintf(f, "  %zu %.*s %s, such as '%.*s': %s\n", g->count, (int)g->what_bytes, g->what,
+                    several, bytes, (const char *)g->example.p, g->why);
+    }
+}
+
+/* The gates that stay, by what they are and why; of piecewise linear ones those that are no ReLU.
+ */
+static void print_gates_that_stay(FILE *f, const conversion *c)
+{
+    left_alone *group = (left_alone *)allocate((size_t)c->relu->gates, sizeof *group);
+    int k, groups = 0;
+    for (k = 0; k < c->relu->gates; k++) {
+        const onnx_relu_gate *g = c->relu->gate + k;
+        const char *why = g->why ? g->why : g->gate->why, *what = g->gate->name;
+        if (g->replaced || g->gate->bent || !c->is_float[g->gate->output]
+            || (g->gate->kind != ONNX_GATE_STAYS && g->gate->kind != ONNX_GATE_PIECES))
+            continue;
+        if (!strcmp(what, "unnamed"))
+            what = "function";
+        groups = count_left(group, groups, what, strlen(what), why ? why : "",
+                            &c->graph->value[g->gate->output].name);
+    }
+    print_left(f, group, groups, "stays", "stay");
+    free(group);
+}
+
+/* What became of the gates: how many were replaced, and what stays. */
 static void print_gates(FILE *f, const conversion *c)
 {
     const size_t relus = relus_of(c, 0), alone = relus_of(c, 1);
     int k, replaced = 0;
     for (k = 0; k < c->relu->gates; k++)
         replaced += c->relu->gate[k].replaced > 0;
-    fprintf(f, "Gates: %d replaced by %zu ReLU%s, %zu smooth function%s stay%s.\n", replaced, relus,
+    fprintf(f, "Gates: %d replaced by %zu ReLU%s, %zu smooth function%s stay%s", replaced, relus,
             relus == 1 ? "" : "s", c->stays, c->stays == 1 ? "" : "s", c->stays == 1 ? "s" : "");
+    if (c->pieces_stay)
+        fprintf(f, ", and %zu piecewise linear one%s", c->pieces_stay,
+                c->pieces_stay == 1 ? "" : "s");
+    fprintf(f, ".\n");
     if (c->leaky_stays)
         fprintf(
             f, "Leaky ReLUs that stay, as they are piecewise linear: %zu. --leaky replaces them.\n",
@@ -131,13 +225,7 @@ static void print_gates(FILE *f, const conversion *c)
                 : option.leaky ? "; --no-line does without it, except for leaky ReLUs"
                                : "; --no-line does without it");
     }
-    for (k = 0; k < c->relu->gates; k++) {
-        const onnx_relu_gate *g = c->relu->gate + k;
-        const deploy_span *name = &c->graph->value[g->gate->output].name;
-        if (!g->replaced && g->gate->kind == ONNX_GATE_STAYS)
-            fprintf(f, "  '%.*s' (%s) stays: %s\n", (int)(name->n < 80 ? name->n : 80),
-                    (const char *)name->p, g->gate->name, g->why ? g->why : g->gate->why);
-    }
+    print_gates_that_stay(f, c);
 }
 
 /* What --int8 tried for a network, and which of both loses less in 8 bits. */
@@ -191,42 +279,71 @@ static void print_curve(FILE *f, const conversion *c)
     fprintf(f, ".\n");
 }
 
+/* The matrices that were left alone, by operator and reason. */
+static void print_layers_left(FILE *f, const conversion *c)
+{
+    left_alone *group = (left_alone *)allocate((size_t)c->relu->layers, sizeof *group);
+    int k, groups = 0;
+    for (k = 0; k < c->relu->layers; k++) {
+        const onnx_relu_layer *l = c->relu->layer + k;
+        const onnx_node *node = c->graph->top.node + l->node;
+        if (l->outcome == ONNX_RELU_BEYOND && l->why)
+            groups =
+                count_left(group, groups, (const char *)node->op.p, node->op.n, l->why,
+                           node->name.n ? &node->name : &c->graph->value[node->output[0]].name);
+    }
+    print_left(f, group, groups, "is left alone", "are left alone");
+    free(group);
+}
+
 static void print_layers(FILE *f, const conversion *c)
 {
     const way *w = c->way + c->written;
-    int k, changed = 0;
-    for (k = 0; k < c->relu->layers; k++)
-        changed += c->relu->layer[k].outcome <= ONNX_RELU_SHIFTED;
+    int k, changed = 0, shifted = 0;
+    if (c->unchanged)
+        return;
+    for (k = 0; k < c->relu->layers; k++) {
+        changed += c->relu->layer[k].outcome == ONNX_RELU_CHANGED;
+        shifted += c->relu->layer[k].outcome == ONNX_RELU_SHIFTED;
+    }
     if (w->how.what == ONNX_RELU_COLD && w->relu)
         fprintf(f, "Matrices: as they were");
     else
         fprintf(f, "Matrices: %d of %d changed", changed, c->relu->layers);
+    if (shifted)
+        fprintf(f, ", of %d more the biases alone", shifted);
     if (w->relu)
         fprintf(f, ", in %.1f s (%.1f s of processor time)", w->seconds, w->work);
     fprintf(f, ".\n");
-    for (k = 0; k < c->relu->layers; k++) {
-        const onnx_relu_layer *l = c->relu->layer + k;
-        if (l->outcome == ONNX_RELU_BEYOND && l->why) {
-            const onnx_node *node = c->graph->top.node + l->node;
-            const deploy_span *name =
-                node->name.n ? &node->name : &c->graph->value[node->output[0]].name;
-            fprintf(f, "  '%.*s' (%.*s) is left alone: %s\n", (int)(name->n < 80 ? name->n : 80),
-                    (const char *)name->p, (int)node->op.n, (const char *)node->op.p, l->why);
-        }
-    }
+    print_layers_left(f, c);
+}
+
+/* Of a model without a gate that can be replaced. */
+static void print_unchanged(FILE *f, const conversion *c)
+{
+    fprintf(f, "%s: 0 gates that ReLU can replace; %s is the same file.\n", option.model,
+            option.out);
+    if (c->leaky_stays)
+        fprintf(f, "Its leaky ReLUs (%zu) are piecewise linear: %s.\n", c->leaky_stays,
+                advice(ADVICE_LEAKY));
+    print_gates_that_stay(f, c);
 }
 
 void report_text(FILE *f, const conversion *c)
 {
     int k;
-    print_ways(f, c);
-    if (c->graph->top.outputs > 1)
+    if (c->unchanged)
+        print_unchanged(f, c);
+    if (!c->unchanged || c->ways > 2)
+        print_ways(f, c);
+    if (c->graph->top.outputs > 1 && !c->unchanged)
         fprintf(f, "Largest change of any of the %d outputs, beside its own largest value: %.3g.\n",
                 c->graph->top.outputs, c->way[c->written].m.every_largest);
     print_candidates(f, c);
     print_trials(f, c);
     print_losses(f, c);
-    print_gates(f, c);
+    if (!c->unchanged)
+        print_gates(f, c);
     print_curve(f, c);
     print_layers(f, c);
     if (option.epochs)
@@ -349,6 +466,21 @@ static void json_ways(FILE *f, const conversion *c)
     }
 }
 
+static void json_tried(FILE *f, const conversion *c)
+{
+    int k;
+    if (!c->tries)
+        return;
+    fprintf(f, ",\n \"tried_samples\": %zu, \"tried\": [", c->tried_samples);
+    for (k = 0; k < c->tries; k++) {
+        fprintf(f, "%s{\"key\": ", k ? ", " : "");
+        json_bytes(f, c->tried[k].key, strlen(c->tried[k].key));
+        json_number(f, "held", c->tried[k].held);
+        fprintf(f, "}");
+    }
+    fprintf(f, "]");
+}
+
 static void json_gates(FILE *f, const conversion *c)
 {
     static const char *const kind[] = { "smooth", "leaky", "relu", "piecewise linear", "stays" };
@@ -444,6 +576,10 @@ void report_json(FILE *f, const conversion *c)
             data_count(TEST), c->calibration, option.relus, option.epochs, option.rate,
             option.batch, option.seed);
     json_text(f, "written", c->way[c->written].how.key);
+    fprintf(f, ", \"class_axis\": %d", c->class_axis);
+    if (c->rule)
+        json_text(f, "classes_since", c->rule);
+    json_tried(f, c);
     json_ways(f, c);
     json_gates(f, c);
     json_curve(f, c);

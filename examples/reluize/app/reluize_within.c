@@ -154,8 +154,10 @@ static int convert(conversion *c, order_of_plans *o)
 {
     const int first = c->ways;
     way *w = c->way + first;
-    if (o->how.key)
+    if (o->how.key) {
+        conversion_stage(c, 1);
         return conversion_convert(c, &o->how);
+    }
     if (conversion_candidates(c, o->plan, 0))
         return 1;
     conversion_keep_nearest(c, first);

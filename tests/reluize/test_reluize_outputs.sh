@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT-0
+# test_reluize_outputs.sh: what reluize scores and reports. Networks without a gate stay as they are; continuous outputs are no classes,
+# and the report says which rule decided; outputs whose size depends on the data are refused before the work, and a value inside of the
+# model is scored instead; leaky ReLUs below a maximum; what stays is grouped; weights that are inputs; identical samples; trials where
+# a conversion takes long, the nearest network so far, and how much of the whole is done.
+out=build/reluize_outputs
+. tools/job.sh
+onnx=$(python_with onnx)
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
+$CC $RELUIZE $IMPLEMENTATION -o $out/reluize -lm || exit 1
+if [ -z "$onnx" ]; then echo "skip what reluize scores: $no_onnx"; exit 0; fi
+$onnx tools/reluize_outputs.py $out || exit 1
+
+# convert NAME DATA OPTIONS: the report is in $out/text and $out/report.json
+convert()
+{
+    name=$1
+    data=$2
+    shift 2
+    $out/reluize $out/$name.onnx --data $out/$data.npy -o $out/out.onnx --report $out/report.json "$@" > $out/text 2> $out/stderr
+}
+said() { cat $out/stderr $out/text; }
+# json EXPRESSION: of the report r
+json() { $onnx -c "
+import json, sys
+r = json.load(open('$out/report.json'))
+sys.exit(not ($1))"; }
+
+# ---- networks that are ReLU already ----
+convert relu x && cmp $out/relu.onnx $out/out.onnx > $out/stdout 2>&1 && [ "$(grep -c . $out/text)" -eq 1 ] && grep -q '0 gates' $out/text
+verdict $? "a network of ReLUs is written as it is, and one line says so" "$(said)"
+convert relu x --int8 $out/eight.onnx --c $out/relu.c --quiet && [ -s $out/eight.onnx ] && [ -s $out/relu.c ] && grep -q '^in 8 bits ' $out/text &&
+    ! grep -q '^before, in 8 bits' $out/text
+verdict $? "with --int8 and --c it is also written in 8 bits and as C" "$(said)"
+convert tanh x && cmp $out/tanh.onnx $out/out.onnx > $out/stdout 2>&1 && grep -q "tanh 'g' stays: it saturates" $out/text
+verdict $? "a network whose functions all stay is written as it is, and they are named" "$(said)"
+code=1 refused "'g' (tanh) stays" $out/reluize $out/tanh.onnx --data $out/x.npy -o $out/no.onnx --strict --quiet
+
+# ---- classes, and what is none ----
+convert policy x && grep -q "^The values of 'y' are measured as numbers: .*(--class-axis 1: they are)" $out/text &&
+    ! grep -q -e flips -e KL -e nats -e 'will not do' $out/text
+verdict $? "several continuous outputs without labels are no classes" "$(said)"
+convert policy x --class-axis 1 && grep -q flips $out/text && ! grep -q 'measured as numbers' $out/text
+verdict $? "an option says that they are" "$(said)"
+for rule in 'softmax:a softmax makes it' 'named:its name says so'; do
+    convert ${rule%%:*} x && grep -q flips $out/text && grep -q "since ${rule#*:} (--class-axis none" $out/text
+    verdict $? "classes, since ${rule#*:}" "$(said)"
+done
+convert squeeze images && grep -q 'since the model makes one row of values from an image (--class-axis none' $out/text
+verdict $? "classes, since the model makes one row of values from an image" "$(said)"
+
+# ---- sizes that depend on data ----
+rm -f $out/out.onnx
+code=1 refused "the size of output 'selected' depends on the data (NonZero).* such as 'scores'" \
+    $out/reluize $out/selected.onnx --data $out/x.npy -o $out/out.onnx --quiet
+[ ! -e $out/out.onnx ]
+verdict $? "and nothing is written"
+convert selected x --output scores && json "r['relus_written'] == 16 or r['relus_written'] == 1" && grep -q "^Outputs whose size depends on the data (NonZero) are not compared" $out/text
+verdict $? "a value inside of the model is scored" "$(said)"
+cp $out/text $out/inside
+convert both x && grep -q "^Outputs whose size depends" $out/text && [ "$(grep '^refitted ' $out/text)" = "$(grep '^refitted ' $out/inside)" ]
+verdict $? "an output of a fixed size is found, and has the same figures as the value inside" "$(said)"
+code=1 refused "no output and no computed value 'scroes'" $out/reluize $out/selected.onnx --data $out/x.npy -o $out/no.onnx --output scroes --quiet
+code=1 refused 'inside of the model, which --within' $out/reluize $out/selected.onnx --data $out/x.npy -o $out/no.onnx --output scores --within 0.1 --quiet
+
+# ---- what stays, what is replaced ----
+convert leaky_max x && cmp $out/leaky_max.onnx $out/out.onnx > $out/stdout 2>&1 && grep -q 'Its leaky ReLUs (1) are piecewise linear: --leaky' $out/text
+verdict $? "a leaky ReLU below a maximum is named" "$(said)"
+for line in '' --no-line; do
+    convert leaky_max x --leaky --relus 2 $line && json "r['relus_written'] == 2 and r[r['written']]['max_dlogit'] < 1e-5"
+    verdict $? "with --leaky --relus 2 $line it is the same function" "$(said)"
+done
+json "'cold' not in r and 'kinks' in r"
+verdict $? "fitted ReLUs without a refit are not called cold in a JSON report"
+convert squeeze images && grep -q '^Gates: 1 replaced by 1 ReLU, 0 smooth functions stay, and 1 piecewise linear one\.' $out/text &&
+    grep -q "^  hardsigmoid 't' stays: it is piecewise linear" $out/text
+verdict $? "piecewise linear functions that stay are counted and named" "$(said)"
+convert sigmoids x && grep -q "^  3 sigmoid stay, such as 'y0': it saturates" $out/text && json "sum(g['relus'] == 0 for g in r['gates']) == 3"
+verdict $? "what stays for one reason is one line, and all of it is in the JSON report" "$(said)"
+convert weights x && grep -q "^1 of the changed matrices, such as 'V', are inputs of the model" $out/text
+verdict $? "a changed matrix that is an input is named" "$(said)"
+convert softmax x && ! grep -q 'are inputs of the model' $out/text && ! grep -q 'samples only' $out/text
+verdict $? "one that is none is not, and nothing is said of samples that differ" "$(said)"
+convert softmax same && grep -q 'samples only 10 differ' $out/text
+verdict $? "identical samples are counted" "$(said)"
+convert weights x --biases && json "any(l['outcome'] == 'changed' for l in r['layers'])" &&
+    grep -q '^Matrices: 1 of 1 changed, in ' $out/text
+verdict $? "changed matrices are counted" "$(said)"
+
+# ---- where a conversion takes long ----
+convert large large --early 0 && cp $out/out.onnx $out/last.onnx &&
+    json "r['tried'] and r['tried_samples'] == r['samples'] // 4 and r[r['written']]['held'] <= 0.5 * r['cold']['held']"
+verdict $? "the ways are tried on a fourth of the inputs, and the nearest is made from all" "$(said)"
+awk '/%/ { if ($1 + 0 < last) exit 1; last = $1 + 0; n++ } END { exit !(n && last <= 100) }' $out/stderr
+verdict $? "what is done of the whole never decreases" "$(said)"
+OMP_NUM_THREADS=2 convert large large --early 1e9 --quiet && cmp $out/out.onnx $out/last.onnx > $out/stdout 2>&1
+verdict $? "the same network with two threads, and whatever is written early" "$(said)"
+rm -f $out/out.onnx
+$out/reluize $out/large.onnx --data $out/large.npy -o $out/out.onnx --early 0 > $out/text 2> $out/stderr &
+job=$!
+for wait in $(seq 600); do
+    [ -s $out/out.onnx ] && break
+    sleep 0.1
+done
+kill -INT $job
+wait $job
+[ $? -eq 130 ] && tail -n 1 $out/stderr | grep -q 'is the nearest network so far: ' && $onnx -c "
+import onnx
+onnx.load('$out/out.onnx')"
+verdict $? "after an interruption the file is the nearest network so far, and a line says so" "$(said)"
+exit $bad
