@@ -94,8 +94,8 @@ static void enter(quantization *z, const onnx_int8_recipe *how, double held)
         return;
     c->trials++;
     t->key = z->key;
-    t->ranges = how->ranges;
-    t->rounding = how->rounding;
+    t->ranges = (int)how->ranges;
+    t->rounding = (int)how->rounding;
     t->held = held;
 }
 
