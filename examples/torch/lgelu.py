@@ -732,9 +732,16 @@ def refit(model, batches, **options):
 
     what="full" changes weights and biases, "biases" biases alone, "cold" gates alone. relus: ReLUs a gate, 1 to 14. fitted=True: one
     ReLU, too, is fitted to what its gate reads; line=True: fitted ReLUs have a linear term beside them, as reluize writes it.
-    leaky=True: leaky forms are replaced, too. ridge, rows, memory, seed: as in examples/reluize/passes/onnx_relu.h. steps, lr: so many steps of Adam
-    towards the original's outputs afterwards; the best state on the last eighth of the batches, which is held out, is kept. untie=True:
-    modules that share a parameter get one each. onnx="FILE": writes the converted network there, and leaves the model as it is.
+    leaky=True: leaky forms are replaced, too. ridge, rows, memory, seed: as in examples/reluize/passes/onnx_relu.h. untie=True: modules
+    that share a parameter get one each. onnx="FILE": writes the converted network there, and leaves the model as it is.
+
+    steps=N: N steps of Adam follow the closed form, on `device` (None: the model's), towards what the original makes and what its gates
+    read, without labels. The rate rises to lr and falls along a cosine; seed is that of the batches' order. The last eighth of the
+    batches is held out, from the closed form, too: the state that is nearest there is kept, at worst the closed form. classes: the
+    axis of the classes in the first output of a classifier or language model, whose probabilities are compared then (the divergence
+    from the original's); other outputs are compared by their squares over the variance. augment: a function of a batch, which may
+    change it, that returns what the step takes in its place.
+
     report: a list that receives a dict for each gate ("kind" "gate": "name", "calls" of this module, "function", "replaced", "why"
     where it stays), each matrix ("layer": "name", "outcome", "before", "after") and each output ("output": "change")."""
     import lgelu_refit

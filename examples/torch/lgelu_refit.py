@@ -430,14 +430,15 @@ def _may_be_gate(m):
     return all(p.numel() == max(p.shape, default=1) for p in m.parameters())
 
 class _Watch:
-    """Calls a function with the path of a module, which of its calls it is, and its first tensor argument and result, each time
-    a module that may be a gate is called. forward is replaced on the object, as a call need not go through hooks."""
-    def __init__(self, model, seen):
-        self.model, self.seen, self.replaced, self.counts = model, seen, [], {}
+    """Calls a function with the path of a module, which of its calls it is, what `keep` makes of its first tensor argument, and
+    its result, each time a module that may be a gate is called; `paths`: of these modules alone. forward is replaced on the
+    object, as a call need not go through hooks."""
+    def __init__(self, model, seen, keep=_sample, paths=None):
+        self.model, self.seen, self.keep, self.paths, self.replaced, self.counts = model, seen, keep, paths, [], {}
 
     def __enter__(self):
         for path, m in self.model.named_modules():
-            if _may_be_gate(m):
+            if path in self.paths if self.paths is not None else _may_be_gate(m):
                 self.replaced.append((m, vars(m).get("forward")))
                 m.forward = functools.partial(self.called, path, m.forward)
 
@@ -448,11 +449,11 @@ class _Watch:
 
     def called(self, path, forward, *args, **kwargs):
         x = next((a for a in (*args, *kwargs.values()) if torch.is_tensor(a)), None)
-        sample = None if x is None else _sample(x)                            # before the call: it may change its input in place
+        kept = None if x is None else self.keep(x)                            # before the call: it may change its input in place
         y = forward(*args, **kwargs)
         count = self.counts[path] = self.counts.get(path, -1) + 1
         if x is not None and torch.is_tensor(y) and x.shape == y.shape and x.is_floating_point() and y.is_floating_point():
-            self.seen(path, count, sample, y)
+            self.seen(path, count, kept, y)
         return y
 
 def _uses(flat, first):
@@ -798,40 +799,138 @@ def _check_export(flat, file, names, batches, teacher, outputs):
                            f"{reason}")
 
 # ---- [8] DISTILLATION ----
-def _apart(made, wanted):
-    """The mean square of the differences of outputs beside that of the outputs wanted, over what is finite in them, added up."""
-    total = 0.0
-    for y, t in zip(made, wanted):
-        if not t.is_floating_point(): continue
-        finite = t.isfinite()
-        if bool(finite.any()): total = total + (y - t)[finite].square().mean() / t[finite].square().mean().clamp(min=1e-30)
-    return total
+def _squares(y, t):
+    """The mean square of the differences beside the variance of what is wanted, over what is finite in it."""
+    finite = t.isfinite()
+    y, t = y[finite], t[finite]
+    if not t.numel(): return 0.0
+    return (y - t).square().mean() / torch.maximum(t.var(unbiased=False), 1e-4 * t.square().mean()).clamp(min=1e-30)
 
-def _distill(student, teacher, batches, steps, lr, report):
-    """Trains the converted model by Adam towards the original's outputs, which need no labels. The last eighth of the batches is
-    held out: of the states at the beginning and at the end of each tenth of the steps the one is kept that is nearest there."""
-    used, parts = len(batches) - max(1, len(batches) // 8), max(1, steps // 10)
-    joined = lambda outputs: [torch.cat([y.reshape(-1) for y in of]) for of in zip(*outputs)]
-    wanted = joined(teacher[used:])
-    def judge(): return float(_apart(joined([student.outputs(b) for b in batches[used:]]), wanted))
-    parameters = [p for p in student.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(parameters, lr=lr)
-    first = least = judge()
-    best, at = [p.detach().clone() for p in parameters], 0
-    for step in range(steps):
+def _log_probabilities(y, axis):
+    """The logarithms of the probabilities that an output is, or whose logits it is."""
+    sums = y.sum(axis)
+    if bool((y >= 0).all()) and bool(((sums - 1).abs() < 1e-3).all()): return y.clamp(min=1e-30).log()
+    return y.log_softmax(axis)
+
+def _divergence(y, t, axis):
+    """KL(t, y) of probabilities along an axis, the mean over the others."""
+    y, t = _log_probabilities(y, axis), _log_probabilities(t, axis)
+    p = t.exp()
+    return torch.where(p > 0, p * (t - y), torch.zeros_like(p)).sum(axis).mean()
+
+def _used(batches):
+    """How many of the batches a conversion with steps uses: the last eighth is held out, from the closed form, too."""
+    return len(batches) - max(1, len(batches) // 8)
+
+def _scale(p, axis):
+    """What the elements of a parameter are trained as multiples of, so that one rate fits all layers: those of a matrix of the norm of
+    the weights of their output channel, others, and those of a channel without weights, of the root of the mean square of all, at
+    least 0.01. axis: that of the output channels; None: it is no matrix."""
+    p = p.detach()
+    root = p.square().mean().sqrt().clamp(min=0.01)
+    if axis is None: return root
+    norm = p.square().sum([d for d in range(p.dim()) if d != axis], keepdim=True).sqrt()
+    return torch.where(norm > 1e-6, norm, root)
+
+def _trained(model):
+    """(tensor, axis of its output channels or None) of all that learns: parameters, and the constants of Relus."""
+    seen, found = set(), []
+    for m in model.modules():
+        axis = 1 if isinstance(m, nn.modules.conv._ConvTransposeNd) else 0
+        learn = [(p, axis if p.dim() > 1 else None) for p in m._parameters.values() if p is not None and p.requires_grad]
+        if isinstance(m, Relus): learn += [(b, None) for b in m.buffers()]
+        found += [(p, axis) for p, axis in learn if id(p) not in seen]
+        seen |= {id(p) for p, _ in learn}
+    return found
+
+_CHECKS, _WARM = 20, 50                     # measurements on what is held out; steps in which the rate rises, at most a twentieth of all
+
+class _Distillation:
+    """Steps of Adam for a converted model, towards what the original makes and what its gates read: no labels. The rate rises
+    over the first steps and falls along a cosine. Of the states at the beginning and at
+    the end of each twentieth of the steps the one is kept whose loss is least on what is held out."""
+    def __init__(self, student, teacher, paths, batches, classes, augment, device):
+        self.paths, self.classes, self.augment, self.device = list(paths), classes, augment, device
+        self.student, self.teacher = student.to(device), teacher.to(device)
+        self.used, self.batches = _used(batches), batches
+        trained = _trained(student)
+        self.weights = [p for p, _ in trained]
+        self.first = [p.detach().clone() for p in self.weights]
+        self.scales = [_scale(p, axis) for p, axis in trained]
+        self.moves = [torch.zeros_like(p) for p in self.first]                # a weight is first + scale·move
+
+    def values(self, flat, tensors):
+        """(outputs, what the gates read in the order of their calls)"""
+        read = []
+        with _Watch(flat.model, lambda path, count, x, y: read.append(x), torch.clone, self.paths):
+            return flat(*[t.clone() for t in tensors]), read
+
+    def apart(self, made, wanted):
+        """How far outputs are from those wanted."""
+        of = [(y, t) for y, t in zip(made, wanted) if t.is_floating_point()]
+        each = [_squares(y, t) for y, t in of[1:]] if self.classes is not None else [_squares(y, t) for y, t in of]
+        if self.classes is not None and of: each.insert(0, _divergence(*of[0], self.classes))
+        return sum(each)
+
+    def loss(self, tensors):
+        with torch.no_grad(): wanted, reads = self.values(self.teacher, tensors)
+        made, read = self.values(self.student, tensors)
+        inside = [_squares(x, t) for x, t in zip(read, reads)]
+        return self.apart(made, wanted) + sum(inside) / max(len(inside), 1)
+
+    def on_device(self, batch): return [t.to(self.device) for t in batch]
+
+    @torch.no_grad()
+    def held_out(self):
+        """The loss of the held-out batches, the mean over them."""
+        held = self.batches[self.used:]
+        return sum(float(self.loss(self.on_device(b))) for b in held) / len(held)
+
+    def order(self, steps, seed):
+        """Which batch each step takes: all of them in a random order, then again in another one."""
+        random, order = torch.Generator().manual_seed(seed), []
+        while len(order) < steps: order += torch.randperm(self.used, generator=random).tolist()
+        return order[:steps]
+
+    def gradients(self, batch):
+        """Sets the gradients of the moves, of the loss of a batch."""
         with torch.enable_grad():
-            optimizer.zero_grad()
-            batch = step % used
-            _apart(student(*[t.clone() for t in batches[batch]]), teacher[batch]).backward()
-        for group in optimizer.param_groups: group["lr"] = lr * 0.5 * (1 + math.cos(math.pi * step / steps))
-        optimizer.step()
-        if (step + 1) % parts == 0 or step + 1 == steps:
-            now = judge()
-            if now < least: least, best, at = now, [p.detach().clone() for p in parameters], step + 1
-    with torch.no_grad():
-        for p, b in zip(parameters, best): p.copy_(b)
-    report.append({"kind": "distillation", "name": f"the last {len(batches) - used} of {len(batches)} batches", "step": at,
-                   "before": first ** 0.5, "after": least ** 0.5})
+            for p in self.weights: p.grad = None
+            self.loss(self.on_device(batch)).backward()
+        for p, scale, move in zip(self.weights, self.scales, self.moves): move.grad = None if p.grad is None else p.grad * scale
+
+    @torch.no_grad()
+    def move(self):
+        for p, first, scale, move in zip(self.weights, self.first, self.scales, self.moves): p.copy_(first + scale * move)
+
+    def run(self, steps, lr, seed):
+        """Returns the entry of the report."""
+        gates = [p for p in self.weights if not p.requires_grad]              # buffers, whose gradients end with this function
+        for p in gates: p.requires_grad_(True)
+        optimizer = torch.optim.Adam(self.moves, lr=lr)
+        before = least = self.held_out()
+        best, at, checks = [m.clone() for m in self.moves], 0, {(k + 1) * steps // _CHECKS for k in range(_CHECKS)}
+        warm = max(1, min(_WARM, steps / 20))
+        for step, k in enumerate(self.order(steps, seed)):
+            rate = lr * min((step + 1) / warm, 1) * 0.5 * (1 + math.cos(math.pi * step / steps))
+            for group in optimizer.param_groups: group["lr"] = rate
+            self.gradients(self.batches[k] if self.augment is None else self.augmented(k))
+            optimizer.step()
+            self.move()
+            if step + 1 in checks:
+                now = self.held_out()
+                if now < least: least, best, at = now, [m.clone() for m in self.moves], step + 1
+        self.moves = best
+        self.move()
+        for p in self.weights: p.grad = None
+        for p in gates: p.requires_grad_(False)
+        return {"kind": "distillation", "name": f"the last {len(self.batches) - self.used} of {len(self.batches)} batches", "step": at,
+                "before": before, "after": least}
+
+    def augmented(self, k):
+        """Batch k as the user's function changes it."""
+        batch = _rebuilt(self.student.batch, iter([t.clone() for t in self.batches[k]]))
+        return [_plain(t) for t in _tensors(self.augment(batch))]
 
 # ---- [9] COMMIT ----
 def _set(tensor, values):
@@ -1022,7 +1121,7 @@ def _places(work, batch, gates):
     return found
 
 # ---- [11] REFIT ----
-def _checked(model, batches, what, relus, steps):
+def _checked(model, batches, what, relus, steps, augment):
     """The batches as a list of nests, and as a list of lists of tensors."""
     _check_model(model)
     if what not in ("full", "biases", "cold"):
@@ -1035,6 +1134,7 @@ def _checked(model, batches, what, relus, steps):
         if not tensors[b]: raise ValueError(f"lgelu: refit: batch {b} has no tensor; it is of type {type(batch).__name__}")
         if not _same(_without(batch), _without(batches[0])):
             raise ValueError(f"lgelu: refit: batch {b} has other arguments than batch 0 beside its tensors")
+    if augment is not None and not steps: raise ValueError("lgelu: refit: augment changes the batches of steps=N, and there are none")
     if steps and len(batches) < 2: raise ValueError("lgelu: refit: steps expects two batches or more: the last eighth is held out")
     samples = sum(next((len(t) for t in b if t.dim()), 0) for b in tensors)
     if samples < 8: raise ValueError(f"lgelu: refit: {samples} inputs, expected at least 8")
@@ -1067,6 +1167,16 @@ def _teach(flat, tensors):
                          "state")
     return teacher
 
+@dataclasses.dataclass
+class _Training:
+    """The options of the steps of distillation."""
+    steps: int
+    lr: float
+    classes: int
+    augment: object
+    device: object
+    seed: int
+
 class _Job:
     """One conversion: the options, the copy, the exported file."""
     def __init__(self, model, batches, tensors, options, untie):
@@ -1078,9 +1188,11 @@ class _Job:
         self.outputs = [f"output_{i}" for i in range(len(self.teacher[0]))]
         self.data = _export(self.flat, tensors, self.names, self.outputs)
         self.entries, self.uses, self.counts = [], None, {}
+        self.fitted = len(tensors)
 
-    def convert(self, steps, lr, onnx):
+    def convert(self, training, onnx):
         """Returns nothing; what it has found is in self.entries."""
+        if training.steps: self.fitted = _used(self.tensors)
         with _File(self.data) as file, _Object("convert", self.data, len(self.data), ctypes.byref(self.options)) as engine:
             _check_export(self.flat, file, self.names, self.tensors, self.teacher, self.outputs)
             gates = self.find_gates(engine, file, onnx)
@@ -1091,7 +1203,7 @@ class _Job:
             self.describe(engine, gates)
             with _File(converted) as new:
                 if onnx: self.write(new, converted, onnx)
-                else: self.change(engine, gates, new, steps, lr)
+                else: self.change(engine, gates, new, training)
 
     def find_gates(self, engine, file, onnx):
         gates = []
@@ -1112,7 +1224,7 @@ class _Job:
     def solve(self, engine, gates, onnx):
         """Runs the engine; layers whose weights cannot be set in the module are left."""
         engine("plan", (ctypes.c_int * (len(gates) + 1))(*[g.relus for g in gates]))
-        for batch in self.tensors: engine.must("add", _inputs(self.names, batch), len(batch))
+        for batch in self.tensors[:self.fitted]: engine.must("add", _inputs(self.names, batch), len(batch))
         engine.must("prepare")
         initializers = []
         for k in range(engine("initializers")):
@@ -1164,7 +1276,7 @@ class _Job:
         finally:
             if os.path.exists(temporary): os.remove(temporary)
 
-    def change(self, engine, gates, file, steps, lr):
+    def change(self, engine, gates, file, training):
         """Changes the copy, compares it with the file, and changes the model."""
         before, of = _state(self.work), {}
         for layer, info in zip(self.layers, self.infos): layer.set(info)
@@ -1173,12 +1285,20 @@ class _Job:
         modules = self.replacements()
         _put_all(self.work, modules)
         results = _compare(self.flat, of, self.data, file, self.names, self.tensors, self.outputs)
-        if steps:
-            try: _distill(self.flat, self.teacher, self.tensors, steps, lr, self.entries)
+        if training.steps:
+            try: self.distill(modules, training)
             except Exception as e: raise RuntimeError(f"lgelu: refit: the converted model cannot be trained: {_said(e)}") from e
             results = [self.flat.outputs(batch) for batch in self.tensors]
         self.add_outputs(results)
         self.apply(before, modules, results)
+
+    def distill(self, modules, training):
+        """Trains the copy, on the device of the model unless another one is named."""
+        device = training.device or next((p.device for p in self.model.parameters()), torch.device("cpu"))
+        teacher = _Flat(_copy_of(self.model, self.untie), self.batches[0])
+        job = _Distillation(self.flat, teacher, modules, self.tensors, training.classes, training.augment, device)
+        try: self.entries.append(job.run(training.steps, training.lr, training.seed))
+        finally: self.flat.cpu()
 
     def replacements(self):
         """The new modules by path: a list with one for each call, None where it stays; one for all calls where each is nn.ReLU."""
@@ -1227,20 +1347,21 @@ def _no_module(job, gates):
                       f"refit(..., onnx='relu.onnx')")
 
 def refit(model, batches, what="full", relus=1, leaky=False, fitted=False, line=False, ridge=0.0, rows=0, memory=0, seed=1, steps=0,
-          lr=1e-4, onnx=None, untie=False, report=None):
+          lr=1e-4, classes=None, augment=None, device=None, onnx=None, untie=False, report=None):
     """See lgelu.refit."""
     if report is not None and not hasattr(report, "extend"):
         raise TypeError(f"lgelu: refit: report is a list, not {type(report).__name__}")
-    batches, tensors = _checked(model, batches, what, relus, steps)
+    batches, tensors = _checked(model, batches, what, relus, steps, augment)
     options = _Options(("full", "biases", "cold").index(what), relus, leaky, fitted, line, ridge, rows, memory, seed)
+    training = _Training(steps, lr, classes, augment, device, seed)
     job = _Job(model, batches, tensors, options, untie)
-    try: job.convert(steps, lr, onnx)
+    try: job.convert(training, onnx)
     except _NoModule as e:
         gates = e.args[0]
         model = _traced(model, batches[0], gates)
         if model is None: raise _no_module(job, gates) from None
         job = _Job(model, batches, tensors, options, untie)
-        try: job.convert(steps, lr, None)
+        try: job.convert(training, None)
         except _NoModule as e: raise _no_module(job, e.args[0]) from None
     if report is not None: report.extend(job.entries)
     if what == "full": _warn_left(job.entries)

@@ -546,7 +546,8 @@ def print_steps(rows, counts, options):
 
         def measure(name, inputs, **more):
             start = time.process_time()
-            other = lgelu.refit(copy.deepcopy(net), list(part[0][:inputs].split(network.batch)), **more)
+            classes = None if z.shape[-1] == 1 else -1
+            other = lgelu.refit(copy.deepcopy(net), list(part[0][:inputs].split(network.batch)), classes=classes, **more)
             seconds = time.process_time() - start
             w = outputs(other, test[0])
             apart = 100 * (w - z).norm().item() / z.norm().item() if z.shape[-1] == 1 else divergence(z, w).double().mean().item()

@@ -272,35 +272,160 @@ def _():
     a, b = change(net, [x], y), change(plain, [x], y)
     return "" if a < b and any(r["kind"] == "distillation" and r["after"] < r["before"] for r in report) else f"{a:.3g}, without {b:.3g}"
 
-@case("the held-out share decides: what is kept is the best state on the last eighth of the batches, at worst the beginning")
-def _():
-    net, batches, seen = mlp(nn.SiLU()), list(torch.randn(400, 20).split(25)), []
-    batches[:14] = [0.05 * x for x in batches[:14]]                           # steps on these lead away from the last two
-    y, plain = outputs(net, batches[14:]), lgelu.refit(copy.deepcopy(net), batches)
-    for steps, lr in (40, 1e-4), (40, 1e-2), (40, 1e9), (1, 1e-4):
-        got, report = copy.deepcopy(net), []
-        lgelu.refit(got, batches, steps=steps, lr=lr, report=report)
-        entry, = [r for r in report if r["kind"] == "distillation"]
-        seen.append(entry["step"])
-        if abs(entry["after"] - change(got, batches[14:], y)) > 1e-4: return f"{entry}, the module has {change(got, batches[14:], y)}"
-        if abs(entry["before"] - change(plain, batches[14:], y)) > 1e-4 or entry["after"] > entry["before"]: return str(entry)
-        same = all(torch.equal(a, b) for a, b in zip(got.state_dict().values(), plain.state_dict().values()))
-        if same != (entry["step"] == 0): return f"{entry}, and the weights are {'' if same else 'not '}those of the beginning"
-    return "" if seen[2] == 0 and any(seen) else f"the best states are those of steps {seen}"
+class Block(nn.Module):
+    """A block of a ResNet. With `shared` one module is both of its gates, as most people write it."""
+    def __init__(self, width, gate, shared):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(width, width, 3, padding=1), nn.Conv2d(width, width, 3, padding=1)
+        self.norm1, self.norm2, self.act = nn.BatchNorm2d(width), nn.BatchNorm2d(width), gate()
+        self.last = self.act if shared else gate()
 
-@case("steps of a model whose outputs are -inf in places")
-def _():
-    x, report = torch.randn(200, 20), []
-    net = Forward(lambda m, x: m.net(x).masked_fill(torch.arange(6) > 3, -float("inf")))
-    lgelu.refit(net, x.split(50), steps=50, lr=1e-3, report=report)
-    entry, = [r for r in report if r["kind"] == "distillation"]
-    return "" if entry["after"] < entry["before"] < 1 else str(entry)
+    def forward(self, x): return self.last(self.norm2(self.b(self.act(self.norm1(self.a(x))))) + x)
+
+class Acts(Block):
+    """The same by one name."""
+    def forward(self, x): return self.act(self.norm2(self.b(self.act(self.norm1(self.a(x))))) + x)
+
+def resnet(kind, shared): return nn.Sequential(nn.Conv2d(3, 6, 3), kind(6, nn.SiLU, shared), kind(6, nn.SiLU, shared), nn.Conv2d(6, 4, 3)).eval()
 
 class Calls(nn.Module):
     def __init__(self):
         super().__init__()
         self.a, self.b = nn.Linear(20, 30), nn.Linear(30, 4)
     def forward(self, x): return self.b(F.gelu(self.a(x)))
+
+def far(y, t): return float((y - t).square().mean() / t.var(unbiased=False))
+
+def reads_of(net, inputs, gates):
+    """What a network makes, and what these modules of it read."""
+    read, hooks = [], [g.register_forward_pre_hook(lambda m, args: read.append(args[0].clone())) for g in gates]
+    with torch.no_grad(): y = net(*inputs)
+    for h in hooks: h.remove()
+    return y, read
+
+def lost(net, teacher, batches):
+    """The loss of an mlp: the squares of the outputs over the variance, and those of what its gates read, the mean over the batches."""
+    total = 0
+    for x in batches:
+        (y, a), (t, b) = reads_of(net, [x], [net[1], net[3]]), reads_of(teacher, [x], [teacher[1], teacher[3]])
+        total += far(y, t) + (far(a[0], b[0]) + far(a[1], b[1])) / 2
+    return total / len(batches)
+
+def distilled(net, batches, **options):
+    """A refitted copy, and the entry of its distillation."""
+    report = []
+    got = lgelu.refit(copy.deepcopy(net), batches, report=report, **options)
+    entry, = [r for r in report if r["kind"] == "distillation"]
+    return got, entry
+
+def same_state(a, b): return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values()))
+
+@case("the held-out share decides: what is kept is the best state on the last eighth of the batches, at worst the closed form of the others")
+def _():
+    net, good, seen = mlp(nn.SiLU()), list(torch.randn(400, 20).split(25)), []
+    bad = [0.05 * x for x in good[:14]] + good[14:]                           # steps on these lead away from the last two
+    for batches, steps, lr in (good, 40, 1e-4), (good, 40, 1e-3), (bad, 40, 1e-3), (good, 40, 1e9), (good, 1, 1e-4):
+        plain, held = lgelu.refit(copy.deepcopy(net), batches[:14]), batches[14:]
+        got, entry = distilled(net, batches, steps=steps, lr=lr)
+        seen.append(entry["step"])
+        if abs(entry["after"] - lost(got, net, held)) > 1e-4 or entry["name"] != "the last 2 of 16 batches": return f"{entry}, the module has {lost(got, net, held)}"
+        if abs(entry["before"] - lost(plain, net, held)) > 1e-4 or entry["after"] > entry["before"]: return str(entry)
+        if same_state(got, plain) != (entry["step"] == 0): return f"{entry}, and the weights are not those of this step"
+    return "" if seen[2] == seen[3] == 0 and seen[0] and seen[1] else f"the best states are those of steps {seen}"
+
+@case("steps of a model whose outputs are -inf in places, by squares and as classes")
+def _():
+    x = torch.randn(800, 20)
+    net = Forward(lambda m, x: m.net(x).masked_fill(torch.arange(6) > 3, -float("inf")))
+    net.net[0].weight.data.mul_(4)
+    for options in dict(), dict(classes=-1):
+        _, entry = distilled(net, x.split(25), steps=100, lr=1e-4, **options)
+        if not entry["after"] < entry["before"] < 1: return str(entry)
+
+@case("steps of a classifier: the divergence of logits, of probabilities and of their logarithms is one and the same")
+def _():
+    x, seen = torch.randn(400, 20), []
+    for last in lambda y: y, lambda y: y.softmax(-1), lambda y: y.log_softmax(-1):
+        torch.manual_seed(3)
+        net = Forward(lambda m, x, last=last: (last(y := m.net(x)), y[:, :2]))
+        net.net[4].weight.data.mul_(6)
+        got, entry = distilled(net, x.split(25), steps=30, lr=3e-4, classes=1)
+        now, then = got.net(x[350:]).log_softmax(-1), net.net(x[350:]).log_softmax(-1)
+        expected = float((then.exp() * (then - now)).sum(-1).mean())
+        for z in x[350:].split(25):
+            (y, a), (t, b) = (reads_of(n.net, [z], [n.net[1], n.net[3]]) for n in (got, net))
+            expected += (far(y[:, :2], t[:, :2]) + (far(a[0], b[0]) + far(a[1], b[1])) / 2) / 2
+        if abs(entry["after"] / expected - 1) > 1e-3 or not entry["after"] < entry["before"]: return f"{entry}, expected {expected}"
+        seen.append(entry["after"])
+    return "" if max(seen) < 1.001 * min(seen) else str(seen)
+
+@case("steps: what the gates read is a target, too, and Relus learn; the loss is the sum of both")
+def _():
+    net, x = resnet(Acts, True), torch.randn(64, 3, 7, 7)
+    kept, entry = lgelu_refit._Distillation.loss, []
+    def loss(job, tensors):
+        value = kept(job, tensors)
+        nets = job.student.model, job.teacher.model
+        (y, a), (t, b) = (reads_of(n, tensors, [n[1].act, n[2].act]) for n in nets)
+        entry.append((float(value), far(y, t) + sum(far(*pair) for pair in zip(a, b)) / len(a), len(a)))
+        return value
+    lgelu_refit._Distillation.loss = loss
+    try: got, told = distilled(net, x.split(8), steps=20, lr=1e-4, relus=2)
+    finally: lgelu_refit._Distillation.loss = kept
+    wrong = [e for e in entry if abs(e[0] / e[1] - 1) > 1e-4 or e[2] != 4]
+    if wrong or len(entry) != 41 or told["step"] == 0: return f"{told}: {wrong or len(entry)}"
+    before = lgelu.refit(net, x[:56].split(8), relus=2)
+    if torch.equal(before[1].act[0].kink, got[1].act[0].kink): return "a kink has not moved"
+    return "" if not any(b.requires_grad for b in got.buffers()) else "a kink has a gradient"
+
+@case("steps: each weight moves as a multiple of the norm of its output channel, so that scaled layers train alike")
+def _():
+    x = torch.randn(400, 20)
+    def made(scale):
+        torch.manual_seed(3)
+        net = nn.Sequential(nn.Linear(20, 48), nn.SiLU(), nn.Linear(48, 32), nn.ReLU(), nn.Linear(32, 6))
+        with torch.no_grad():
+            for p in net[2].parameters(): p.mul_(scale)
+            net[4].weight.div_(scale)
+        return net
+    a, b = (distilled(made(scale), x.split(25), steps=60, lr=2e-4) for scale in (1, 8))
+    moved = lgelu.refit(made(1), x[:350].split(25))
+    if torch.equal(moved[2].weight, a[0][2].weight) or not a[1]["step"]: return "the weights have not moved"
+    apart = lgelu_refit._distance(b[0](x), a[0](x)) / lgelu_refit._distance(moved(x), a[0](x))
+    for p, axis, size in ((nn.Conv2d(4, 6, 3).weight, 0, (6, 1, 1, 1)), (nn.ConvTranspose2d(4, 6, 3).weight, 1, (1, 6, 1, 1))):
+        if lgelu_refit._scale(p, axis).shape != size: return str(lgelu_refit._scale(p, axis).shape)
+    zero = torch.zeros(2, 3)
+    zero[0] = 3
+    if not torch.allclose(lgelu_refit._scale(zero, 0), torch.tensor([[27 ** 0.5], [4.5 ** 0.5]])): return str(lgelu_refit._scale(zero, 0))
+    return "" if apart < 0.2 else f"{apart} of the way apart"
+
+@case("steps: the same seed gives the same bits, another one others; the global random numbers stay; augment sees copies of the batches")
+def _():
+    class Scaled(nn.Module):
+        def __init__(self): super().__init__(); self.net = mlp(nn.SiLU())
+        def forward(self, input, scale): return self.net(input) * scale
+    net, seen = Scaled(), []
+    batches = [dict(input=x, scale=torch.tensor(2.0)) for x in torch.randn(400, 20).split(25)]
+    whole, state = copy.deepcopy(batches), torch.get_rng_state()
+    a, b, c = (distilled(net, batches, steps=30, lr=1e-3, seed=s)[0] for s in (1, 1, 2))
+    if not torch.equal(state, torch.get_rng_state()): return "the global random numbers moved"
+    if not same_state(a, b) or same_state(a, c): return "the seed"
+    def augment(batch):
+        seen.append(sorted(batch))
+        batch["input"].mul_(-1)
+        return batch
+    d, _ = distilled(net, batches, steps=30, lr=1e-3, augment=augment)
+    if seen != [["input", "scale"]] * 30 or same_state(a, d): return f"augment was called {len(seen)} times"
+    return "" if all(torch.equal(x["input"], y["input"]) for x, y in zip(whole, batches)) else "the batches were changed"
+
+@case("steps on a device that is named, of a model in bfloat16 and of a graph of torch.fx")
+def _():
+    x = torch.randn(400, 20)
+    net = mlp(nn.SiLU()).bfloat16()
+    got, entry = distilled(net, x.bfloat16().split(25), steps=60, lr=2e-4, device="cpu")
+    if not entry["step"] or got[0].weight.dtype != torch.bfloat16: return str(entry)
+    calls, entry = distilled(Calls(), x.split(25), steps=60, lr=2e-4)
+    return "" if entry["step"] and isinstance(calls, torch.fx.GraphModule) else str(entry)
 
 class Branches(Calls):
     def forward(self, x):
@@ -343,6 +468,8 @@ kept = copy.deepcopy(net.state_dict())
 refused("too few inputs", ValueError, "expected at least 8", lambda: lgelu.refit(net, [x[:7]]))
 refused("values that are not finite", ValueError, "not finite", lambda: lgelu.refit(net, [x[:50], torch.full((50, 20), float("nan"))]))
 refused("steps without a batch to hold out", ValueError, "two batches or more", lambda: lgelu.refit(net, [x], steps=5))
+refused("augment without steps", ValueError, "augment changes the batches of steps=N", lambda: lgelu.refit(net, [x], augment=lambda b: b))
+refused("classes along an axis that the output does not have", RuntimeError, "cannot be trained: IndexError", lambda: lgelu.refit(net, x.split(50), steps=5, classes=3))
 refused("steps of a model that has no gradient", RuntimeError, "cannot be trained: RuntimeError: one of the variables needed for gradient",
         lambda: lgelu.refit(Forward(lambda m, x: torch.sigmoid(m.net(x)).mul_(2)), x.split(50), steps=5))
 refused("no smooth gate", ValueError, "no smooth gate", lambda: lgelu.refit(nn.Linear(20, 3), [x]))
@@ -408,22 +535,6 @@ def _():
     (far, change), (near, little), quiet = said(0.5), said(200.0), [said(0.5, what="cold"), said(0.5, relus=3)]
     if change < 0.2 or len(far) != 1 or f"changes by {change:.2g} of" not in far[0]: return f"{change}: {far}"
     return "" if little < 0.2 and not near and not any(of[0] for of in quiet) else f"{little}: {near}, {quiet}"
-
-class Block(nn.Module):
-    """A block of a ResNet. With `shared` one module is both of its gates, as most people write it."""
-    def __init__(self, width, gate, shared):
-        super().__init__()
-        self.a, self.b = nn.Conv2d(width, width, 3, padding=1), nn.Conv2d(width, width, 3, padding=1)
-        self.norm1, self.norm2, self.act = nn.BatchNorm2d(width), nn.BatchNorm2d(width), gate()
-        self.last = self.act if shared else gate()
-
-    def forward(self, x): return self.last(self.norm2(self.b(self.act(self.norm1(self.a(x))))) + x)
-
-class Acts(Block):
-    """The same by one name."""
-    def forward(self, x): return self.act(self.norm2(self.b(self.act(self.norm1(self.a(x))))) + x)
-
-def resnet(kind, shared): return nn.Sequential(nn.Conv2d(3, 6, 3), kind(6, nn.SiLU, shared), kind(6, nn.SiLU, shared), nn.Conv2d(6, 4, 3)).eval()
 
 def apart(forms, batches, **options):
     """The reports of networks that are written in several ways, refitted; or what differs."""
