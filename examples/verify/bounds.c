@@ -1300,12 +1300,19 @@ static void bounds_worst_values(const bounds_net *b, bounds_tuned *t)
     }
 }
 
-/* One step of Adam upwards for each line that the last bound used. With the line s·x + t(s) and a
-   coefficient a, the bound's derivative by s is a·(x - where the line touches the gate). */
+/* One step of Adam upwards for each line that the last bound used, with β 0.9 and 0.99. With the
+   line s·x + t(s) and a coefficient a, the bound's derivative by s is a·(x - where the line touches
+   the gate). */
 static void bounds_step(bounds_net *b, bounds_tuned *t, int step, double rate)
 {
+    double mean_left = 1, square_left = 1;
     size_t k;
     int i;
+    /* Products, since powers of the C library are not the same everywhere. */
+    for (i = 0; i < step; i++) {
+        mean_left *= 0.9;
+        square_left *= 0.99;
+    }
     for (i = 0; i <= b->output; i++) {
         const lgelu_node *node = b->net->nodes + i;
         if (!b->needed[i] || node->op != LGELU_OP_GATE)
@@ -1318,10 +1325,10 @@ static void bounds_step(bounds_net *b, bounds_tuned *t, int step, double rate)
             if (!(fabs(a) > 0) || !bounds_may_turn(b, i, k, bounds_lambda_of(b, i, k), upper))
                 continue;
             slope = a * (t[node->input[0]].value[k] - t[i].touch[at]);
-            t[i].mean[at] = 0.9 * t[i].mean[at] + 0.1 * slope;
-            t[i].square[at] = 0.99 * t[i].square[at] + 0.01 * slope * slope;
-            change = rate * t[i].mean[at] / (1 - pow(0.9, step))
-                     / (sqrt(t[i].square[at] / (1 - pow(0.99, step))) + 1e-12);
+            t[i].mean[at] = fma(0.1, slope - t[i].mean[at], t[i].mean[at]);
+            t[i].square[at] = fma(0.01, fma(slope, slope, -t[i].square[at]), t[i].square[at]);
+            change = rate * t[i].mean[at] / (1 - mean_left)
+                     / (sqrt(t[i].square[at] / (1 - square_left)) + 1e-12);
             bounds_turn(b, t, i, k, upper, b->node[i].line[2 * at] + change);
         }
     }
