@@ -89,6 +89,13 @@ convert weights x --biases && json "any(l['outcome'] == 'changed' for l in r['la
 verdict $? "changed matrices are counted" "$(said)"
 
 # ---- where a conversion takes long ----
+$onnx -c "
+import numpy
+numpy.save('$out/few.npy', numpy.load('$out/x.npy')[:5])"
+rm -f $out/out.onnx
+code=1 refused 'expected at least 8' $out/reluize $out/softmax.onnx --data $out/few.npy -o $out/out.onnx --quiet
+[ ! -e $out/out.onnx ]
+verdict $? "nothing is written before the end of a short one"
 convert large large --early 0 && cp $out/out.onnx $out/last.onnx &&
     json "r['tried'] and r['tried_samples'] == r['samples'] // 4 and r[r['written']]['held'] <= 0.5 * r['cold']['held']"
 verdict $? "the ways are tried on a fourth of the inputs, and the nearest is made from all" "$(said)"
