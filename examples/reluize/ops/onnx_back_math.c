@@ -10,7 +10,6 @@
        [4] OTHER     Clip, Where, Min, Max, PRelu, Sum
        [5] TABLE */
 #include "onnx_back_rule.h"
-#include "onnx_elementary.h"
 
 enum { MATH_TASK = 1 << 14 }; /* elements a task */
 

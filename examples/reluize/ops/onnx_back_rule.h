@@ -9,6 +9,7 @@
 #ifndef ONNX_BACK_RULE_H
 #define ONNX_BACK_RULE_H
 #include "onnx_layers.h"
+#include "onnx_elementary.h"
 
 typedef struct {
     onnx_call c;            /* c.in: the inputs; c.out is not used */
@@ -49,21 +50,17 @@ extern const onnx_back_rule onnx_back_norm_rules[]; /* reductions, normalisation
    this. */
 enum { BACK_LANES = 16 };
 #if defined(__GNUC__) && defined(__x86_64__)
-#define BACK_FOR_PROCESSOR(NAME, LOOP, PARAMETERS, ARGUMENTS)                                    \
-    __attribute__((target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512"))) static void \
-        NAME##_wide PARAMETERS                                                                   \
-    {                                                                                            \
-        LOOP ARGUMENTS;                                                                          \
-    }                                                                                            \
-    __attribute__((target("avx2,fma"))) static void NAME##_fma PARAMETERS { LOOP ARGUMENTS; }    \
-    static void NAME PARAMETERS                                                                  \
-    {                                                                                            \
-        if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))            \
-            NAME##_wide ARGUMENTS;                                                               \
-        else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                \
-            NAME##_fma ARGUMENTS;                                                                \
-        else                                                                                     \
-            LOOP ARGUMENTS;                                                                      \
+#define BACK_FOR_PROCESSOR(NAME, LOOP, PARAMETERS, ARGUMENTS)             \
+    ONNX_FOR_AVX512 static void NAME##_wide PARAMETERS { LOOP ARGUMENTS; }  \
+    ONNX_FOR_AVX2_FMA static void NAME##_fma PARAMETERS { LOOP ARGUMENTS; } \
+    static void NAME PARAMETERS                                           \
+    {                                                                     \
+        if (ONNX_HAS_AVX512)                                              \
+            NAME##_wide ARGUMENTS;                                        \
+        else if (ONNX_HAS_AVX2_FMA)                                       \
+            NAME##_fma ARGUMENTS;                                         \
+        else                                                              \
+            LOOP ARGUMENTS;                                               \
     }
 #else
 #define BACK_FOR_PROCESSOR(NAME, LOOP, PARAMETERS, ARGUMENTS) \

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT-0
+
+   onnx_distil.h: distillation without labels: trains a converted network (onnx_relu.h) so that it
+   gives what its original gives, on any inputs.
+
+       onnx_distil_options o = onnx_distil_defaults();
+       onnx_distil *d = onnx_distil_begin(original, student, &o, message);     NULL: see message
+       for each step:
+           onnx_distil_begin_step(d);
+           for each group of at most o.slots inputs:
+               onnx_distil_set(d, slot, in);                 for each slot
+               onnx_distil_pass(d, slots, 1);                values, losses and gradients
+           onnx_distil_update(d, rate);                      rate: from 0 to o.rate, the caller's plan
+       onnx_distil_edit(d)                                   the file with the weights of onnx_distil_keep
+       onnx_distil_end(d);
+
+   The loss of an input is that of the outputs plus `inner` times that of inner values:
+
+     inner values   what matrices and convolutions make in both networks (values of one name): the
+                    mean of Σ(s - t)²/Σ(t - mean of t)², of the student's s and the original's t
+     classes        KL(t, s), from probabilities or logits
+     detections     an output whose last dimension has probabilities beside other columns:
+                    cross-entropy of the probabilities, and squared distances of the others over
+                    their deviation, both weighted by the score that the original gives to the row.
+                    The score is a column of its own, which counts in all rows alike, or the largest
+                    probability. All of it is divided by 1 + the sum of the scores; rows with less
+                    than 1e-5 of that are left out, but for the column of scores
+     other          Σ(s - t)²/Σ(t - mean of t)²
+
+   What is trained: weights and biases of matrices and convolutions, scales and shifts of
+   LayerNormalization, and what the conversion put into the gates. Each element is trained as a
+   multiple of the norm of the weights of its output channel, so that one rate fits all layers.
+
+   Each slot evaluates one input on one thread; gradients are added in the order of the inputs. So
+   the weights have the same bits on any number of threads and slots.
+
+   Copy onnx_distil.[ch] beside the files of onnx_back.h. */
+#ifndef ONNX_DISTIL_H
+#define ONNX_DISTIL_H
+#include "onnx_back.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct onnx_distil onnx_distil;
+
+typedef struct {
+    size_t slots;         /* inputs that are evaluated beside each other: threads */
+    double inner;         /* weight of the loss of inner values */
+    int output;           /* the output that has classes or detections */
+    int class_axis;       /* of that output; -1: it has no classes */
+    long score;           /* its column with the scores of rows; -1: the largest probability */
+    onnx_run_options run; /* threads and memory, of each slot */
+} onnx_distil_options;
+
+/* Losses of some inputs: their sums, and how many. */
+typedef struct {
+    double outputs, inner;
+    size_t inputs;
+} onnx_distil_loss;
+
+onnx_distil_options onnx_distil_defaults(void);
+
+/* Prepares. Both graphs stay until onnx_distil_end. Returns NULL with a line in message (160
+   bytes). */
+onnx_distil *onnx_distil_begin(const onnx_graph *original, const onnx_graph *student,
+                               const onnx_distil_options *o, char *message);
+void onnx_distil_end(onnx_distil *d);
+
+/* The line of the last error. */
+const char *onnx_distil_message(const onnx_distil *d);
+
+/* The run with which the tensors of a slot's inputs are made. */
+onnx_run *onnx_distil_run(const onnx_distil *d, size_t slot);
+
+/* Trained elements, inner values that are compared, and the node at which gradients end, or -1. */
+size_t onnx_distil_elements(const onnx_distil *d);
+size_t onnx_distil_targets(const onnx_distil *d);
+int onnx_distil_ended(const onnx_distil *d, int k);
+
+/* Gives a slot its input: in[k] for original->top.input[k]. Takes the tensors over. Returns 0 or
+   -1. */
+int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in);
+
+/* Forgets the gradients of the step before. */
+void onnx_distil_begin_step(onnx_distil *d);
+
+/* Evaluates slots 0 to count - 1, adds their losses to *loss and, if train is 1, their gradients to
+   those of the step. Returns a status. */
+lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_distil_loss *loss);
+
+/* One step of Adam from the mean of the gradients. */
+void onnx_distil_update(onnx_distil *d, double rate);
+
+/* Remembers the weights as they are now: those that onnx_distil_edit writes. */
+void onnx_distil_keep(onnx_distil *d);
+
+/* The edits of the student's file; the caller ends them. NULL: out of memory. */
+onnx_edit *onnx_distil_edit(const onnx_distil *d);
+
+/* Writes all that a later run needs to continue with the same bits, or reads it: write and read
+   return 0 on success. Returns 0, or -1 if these fail or the state is that of another network. */
+int onnx_distil_save(const onnx_distil *d, lgelu_write *write, void *user);
+int onnx_distil_load(onnx_distil *d, int read(void *p, size_t n, void *user), void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
