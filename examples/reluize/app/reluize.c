@@ -203,6 +203,16 @@ static const char usage_data[] =
     "  --standard         instead, scale images or the columns of a table to mean 0 and deviation 1\n"
     "  --seed N           of the order of samples (1)\n\n";
 
+static const char usage_distil[] =
+    "training without labels, towards the original:\n"
+    "  --minutes M        train the ReLU network for M minutes towards what the original gives for the\n"
+    "                     training samples, without labels (0). Ctrl-C ends it; the same command continues\n"
+    "  --steps N          the same for N steps, which give the same bits on any number of threads\n"
+    "  --augment          with --minutes or --steps: train with other images made of the images, mirrored,\n"
+    "                     scaled, moved and mixed\n"
+    "  --train-size A[,B] with --augment: rows and columns of these images, smaller ones being faster\n"
+    "  --distil-rate R    the largest rate of --minutes and --steps (0.0001)\n\n";
+
 static const char usage_int8[] =
     "in 8 bits:\n"
     "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear, and report what\n"
@@ -268,20 +278,20 @@ static int parse_channels(const char *name, const char *text, double least, doub
 }
 
 /* Reads A or A,B: whole numbers from 1 on. */
-static int parse_size(const char *name, const char *text)
+static int parse_size(const char *name, const char *text, size_t size[2])
 {
     char *end;
     double x = decimal_read(text, &end);
     if (end == text || !(x >= 1 && x <= 1e6) || (*end && *end != ','))
         return fail("%s %s: expected one size or two, ROWS,COLUMNS", name, text);
-    option.size[0] = option.size[1] = (size_t)x;
+    size[0] = size[1] = (size_t)x;
     if (!*end)
         return 0;
     text = end + 1;
     x = decimal_read(text, &end);
     if (end == text || *end || !(x >= 1 && x <= 1e6))
         return fail("%s: expected one size or two, ROWS,COLUMNS", name);
-    option.size[1] = (size_t)x;
+    size[1] = (size_t)x;
     return 0;
 }
 
@@ -354,6 +364,7 @@ static int *flag_option(const char *name)
            : !strcmp(name, "--biases")   ? &option.biases
            : !strcmp(name, "--no-line")  ? &option.no_line
            : !strcmp(name, "--leaky")    ? &option.leaky
+           : !strcmp(name, "--augment")  ? &option.augment
                                          : NULL;
 }
 
@@ -365,24 +376,26 @@ static int number_option(const char *name, const char *value)
         long *value;
         double least, most;
     } whole[] = {
-        { "--epochs", &option.epochs, 0, 1e9 },       { "--batch", &option.batch, 2, 65536 },
-        { "--seed", &option.seed, 0, 1e9 },           { "--certify", &option.certify, 0, 1e9 },
-        { "--shift", &option.shift, 0, 4096 },        { "--samples", &option.samples, 8, 1e9 },
-        { "--relus", &option.relus, 1, 14 },          { "--bits", &option.bits, 4, 8 },
-        { "--class-axis", &option.class_axis, 1, 11 }
+        { "--epochs", &option.epochs, 0, 1e9 },   { "--steps", &option.steps, 0, 1e9 },
+        { "--batch", &option.batch, 2, 65536 },   { "--seed", &option.seed, 0, 1e9 },
+        { "--certify", &option.certify, 0, 1e9 }, { "--shift", &option.shift, 0, 4096 },
+        { "--samples", &option.samples, 8, 1e9 }, { "--relus", &option.relus, 1, 14 },
+        { "--bits", &option.bits, 4, 8 },         { "--class-axis", &option.class_axis, 1, 11 }
     };
     static const struct {
         const char *name;
         double *value;
         double least, most;
     } real[] = { { "--rate", &option.rate, 1e-9, 10 },
+                 { "--minutes", &option.minutes, 0, 1e5 },
+                 { "--distil-rate", &option.distil_rate, 1e-9, 1 },
                  { "--memory", &option.memory, 1e-3, 1e6 },
                  { "--within", &option.within, 1e-9, 100 },
                  { "--average", &option.average, 1, 14 },
                  { "--early", &option.early, 0, 1e9 } };
     const int mean = !strcmp(name, "--mean"), std = !strcmp(name, "--std"),
-              size = !strcmp(name, "--size"), data = !strcmp(name, "--data"),
-              kept = !strcmp(name, "--kept");
+              train = !strcmp(name, "--train-size"), size = train || !strcmp(name, "--size"),
+              data = !strcmp(name, "--data"), kept = !strcmp(name, "--kept");
     size_t k;
     if (value && !strcmp(name, "--class-axis") && !strcmp(value, "none")) {
         option.class_axis = NO_CLASSES;
@@ -409,7 +422,7 @@ static int number_option(const char *name, const char *value)
     if (kept)
         return parse_kept(value);
     if (size)
-        return parse_size(name, value);
+        return parse_size(name, value, train ? option.train_size : option.size);
     option.normalised = 1;
     return mean ? parse_channels(name, value, -1e6, option.mean)
                 : parse_channels(name, value, 1e-9, option.std);
@@ -479,6 +492,12 @@ static int check_options(void)
                     option.relus);
     if (option.normalised && option.standard)
         return fail("--standard takes the place of --mean and --std");
+    if (option.epochs && (option.minutes > 0 || option.steps))
+        return fail("--epochs trains with labels, --minutes and --steps without: give one of them");
+    if ((option.augment || option.train_size[0]) && !(option.minutes > 0 || option.steps))
+        return fail("--augment and --train-size are for --minutes and --steps");
+    if (option.train_size[0] && !option.augment)
+        return fail("--train-size requires --augment");
     if ((option.flip || option.shift) && !option.epochs)
         return fail("%s is for fine-tuning: it requires --epochs",
                     option.flip ? "--flip" : "--shift");
@@ -676,7 +695,8 @@ static int run_job(job *j, const char *program)
     return read_model(j) || conversion_inline(&j->graph, &j->inlined, &j->with_calls)
            || data_open_all(j->graph, program) || try_outputs(j)
            || conversion_open(c, j->graph, j->with_calls) || conversion_make(c) || check_strict(c)
-           || (option.epochs && network_tune(c)) || conversion_choose(c) || make_files(j)
+           || (option.epochs && network_tune(c)) || conversion_choose(c)
+           || ((option.minutes > 0 || option.steps) && conversion_distil(c)) || make_files(j)
            || conversion_measure(c) || stopped || write_files(j);
 }
 
@@ -719,6 +739,7 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(usage, stdout);
             fputs(usage_data, stdout);
+            fputs(usage_distil, stdout);
             fputs(usage_int8, stdout);
             fputs(usage_network, stdout);
             return 0;

@@ -9,6 +9,7 @@
        reluize_outputs.c  which value is scored, and whether its values are classes
        reluize_candidates.c  the ways to convert, and which one is nearest to the original
        reluize_within.c   the fewest ReLUs by gate for a divergence
+       reluize_distil.c   training towards the original, without labels
        reluize_network.c  the same file as a network of lgelu.h: fine-tuning, C files, 8 bits
        reluize_int8.c     --int8 and --bits: the file, and the original, in 8 bits
        reluize_report.c   the report as text and as JSON */
@@ -91,10 +92,14 @@ typedef struct {
     long epochs, batch, seed, certify, samples, shift, relus, class_axis, bits;
     long kept; /* --kept: the column of the last dimension; -1: not given */
     double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
-    double early;   /* processor seconds after which the nearest network so far is written */
-    size_t size[2]; /* of open dimensions: rows and columns, or tokens; 0: not given */
+    double minutes, distil_rate; /* of distillation */
+    long steps;
+    double early;         /* processor seconds after which the nearest network so far is written */
+    size_t train_size[2]; /* rows and columns of images in distillation; 0: as the input */
+    size_t size[2];       /* of open dimensions: rows and columns, or tokens; 0: not given */
     int learn, standard, fold, rival, flip, headers, strict, quiet, raw, biases;
     int no_line;                 /* ReLUs alone in place of a gate */
+    int augment;                 /* distillation makes other images of images */
     int leaky;                   /* leaky ReLUs are replaced, too */
     int normalised;              /* --mean or --std is given */
     char header[2][OUTPUT_PATH]; /* beside the C files of --c and --c8; empty: none */
@@ -103,7 +108,7 @@ typedef struct {
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
     { .batch = 64, .seed = 1, .certify = 10, .relus = 1, .class_axis = -1, .kept = -1,    \
-      .bits = 8, .rate = 3e-4, .std = { 1, 1, 1 }, .early = 20 }
+      .bits = 8, .rate = 3e-4, .distil_rate = 1e-4, .std = { 1, 1, 1 }, .early = 20 }
 /* clang-format on */
 extern reluize_options option;
 
@@ -402,6 +407,14 @@ double conversion_candidates_cost(const conversion *c, int plain);
 /* Keeps that way, of those from `first` on, that is nearest to the original on the held-out
    training samples, and drops the others. */
 void conversion_keep_nearest(conversion *c, int first);
+
+/* ---- distillation (reluize_distil.c) ---- */
+
+/* The weight of inner values in its loss. */
+#define DISTIL_INNER 1.0
+
+/* Trains the way that is written towards the original, and adds the result. */
+int conversion_distil(conversion *c);
 
 /* ---- networks of lgelu.h (reluize_network.c) ---- */
 

@@ -50,17 +50,17 @@ extern const onnx_back_rule onnx_back_norm_rules[]; /* reductions, normalisation
    this. */
 enum { BACK_LANES = 16 };
 #if defined(__GNUC__) && defined(__x86_64__)
-#define BACK_FOR_PROCESSOR(NAME, LOOP, PARAMETERS, ARGUMENTS)             \
+#define BACK_FOR_PROCESSOR(NAME, LOOP, PARAMETERS, ARGUMENTS)               \
     ONNX_FOR_AVX512 static void NAME##_wide PARAMETERS { LOOP ARGUMENTS; }  \
     ONNX_FOR_AVX2_FMA static void NAME##_fma PARAMETERS { LOOP ARGUMENTS; } \
-    static void NAME PARAMETERS                                           \
-    {                                                                     \
-        if (ONNX_HAS_AVX512)                                              \
-            NAME##_wide ARGUMENTS;                                        \
-        else if (ONNX_HAS_AVX2_FMA)                                       \
-            NAME##_fma ARGUMENTS;                                         \
-        else                                                              \
-            LOOP ARGUMENTS;                                               \
+    static void NAME PARAMETERS                                             \
+    {                                                                       \
+        if (ONNX_HAS_AVX512)                                                \
+            NAME##_wide ARGUMENTS;                                          \
+        else if (ONNX_HAS_AVX2_FMA)                                         \
+            NAME##_fma ARGUMENTS;                                           \
+        else                                                                \
+            LOOP ARGUMENTS;                                                 \
     }
 #else
 #define BACK_FOR_PROCESSOR(NAME, LOOP, PARAMETERS, ARGUMENTS) \

@@ -38,32 +38,29 @@ typedef struct {
 #endif
 #define ONNX_FOR_AVX2_FMA __attribute__((target("avx2,fma")))
 #define ONNX_FOR_AVX2 __attribute__((target("avx2")))
-#define ONNX_HAS_AVX512 \
-    (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+#define ONNX_HAS_AVX512 (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
 #define ONNX_HAS_AVX2_FMA (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 
 /* The same code for processors whose fma is an instruction and not a call. LOOP is an ONNX_INLINE
    function of (y, x, n, p); NAME calls the code for this processor. */
 #if defined(__GNUC__) && defined(__x86_64__)
-#define ONNX_FOR_FMA(NAME, LOOP, T)                                                        \
-    ONNX_FOR_AVX512 static void NAME##_wide(T *y, const T *x, size_t n,                    \
-                                            const onnx_parameters *p)                      \
-    {                                                                                      \
-        LOOP(y, x, n, p);                                                                  \
-    }                                                                                      \
-    ONNX_FOR_AVX2_FMA static void NAME##_fma(T *y, const T *x, size_t n,                   \
-                                             const onnx_parameters *p)                     \
-    {                                                                                      \
-        LOOP(y, x, n, p);                                                                  \
-    }                                                                                      \
-    static void NAME(void *y, const void *x, size_t n, const onnx_parameters *p)           \
-    {                                                                                      \
-        if (ONNX_HAS_AVX512)                                                               \
-            NAME##_wide((T *)y, (const T *)x, n, p);                                       \
-        else if (ONNX_HAS_AVX2_FMA)                                                        \
-            NAME##_fma((T *)y, (const T *)x, n, p);                                        \
-        else                                                                               \
-            LOOP((T *)y, (const T *)x, n, p);                                              \
+#define ONNX_FOR_FMA(NAME, LOOP, T)                                                                \
+    ONNX_FOR_AVX512 static void NAME##_wide(T *y, const T *x, size_t n, const onnx_parameters *p)  \
+    {                                                                                              \
+        LOOP(y, x, n, p);                                                                          \
+    }                                                                                              \
+    ONNX_FOR_AVX2_FMA static void NAME##_fma(T *y, const T *x, size_t n, const onnx_parameters *p) \
+    {                                                                                              \
+        LOOP(y, x, n, p);                                                                          \
+    }                                                                                              \
+    static void NAME(void *y, const void *x, size_t n, const onnx_parameters *p)                   \
+    {                                                                                              \
+        if (ONNX_HAS_AVX512)                                                                       \
+            NAME##_wide((T *)y, (const T *)x, n, p);                                               \
+        else if (ONNX_HAS_AVX2_FMA)                                                                \
+            NAME##_fma((T *)y, (const T *)x, n, p);                                                \
+        else                                                                                       \
+            LOOP((T *)y, (const T *)x, n, p);                                                      \
     }
 #else
 #define ONNX_FOR_FMA(NAME, LOOP, T)                                              \

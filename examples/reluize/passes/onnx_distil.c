@@ -40,8 +40,8 @@ struct onnx_distil {
     distil_weight *weight;
     int weights;
     distil_target *target;
-    int targets, inner; /* inner: those that are no outputs */
-    size_t count;       /* of trained elements */
+    int targets, inner;                  /* inner: those that are no outputs */
+    size_t count;                        /* of trained elements */
     float *scale, *v, *m, *s, *g, *best; /* weights are scale·v */
     distil_slot *slot;
     distil_kind *kind;           /* by output */
@@ -148,8 +148,7 @@ static void onnx_distil_find_weights(onnx_distil *d)
                 continue;
             is_bias = onnx_is(&n->op, "Add") && n->input[1 - k % 2] >= 0
                       && g->value[n->input[1 - k % 2]].maker >= 0
-                      && onnx_distil_is_matrix(g->top.node
-                                               + g->value[n->input[1 - k % 2]].maker);
+                      && onnx_distil_is_matrix(g->top.node + g->value[n->input[1 - k % 2]].maker);
             if (matrix && k < 2)
                 onnx_distil_add_weight(d, n, k, onnx_distil_channel_axis(n, c));
             else if (matrix || is_bias || onnx_distil_is_new(d, n->input[k])
@@ -336,8 +335,8 @@ onnx_distil *onnx_distil_begin(const onnx_graph *original, const onnx_graph *stu
     for (i = 0; i < student->top.nodes; i++)
         inputs += (size_t)student->top.node[i].inputs;
     d->weight = (distil_weight *)deploy_room(inputs, sizeof *d->weight);
-    d->target = (distil_target *)deploy_room((size_t)student->top.nodes + outputs,
-                                             sizeof *d->target);
+    d->target =
+        (distil_target *)deploy_room((size_t)student->top.nodes + outputs, sizeof *d->target);
     d->slot = (distil_slot *)deploy_room(o->slots, sizeof *d->slot);
     d->kind = (distil_kind *)deploy_room(outputs, sizeof *d->kind);
     d->probability = (unsigned char **)deploy_room(outputs, sizeof *d->probability);
@@ -394,8 +393,8 @@ int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in)
     int k;
     for (k = 0; k < d->original->top.inputs; k++) {
         onnx_tensor *shared = onnx_tensor_share(s->student_run, in[k]);
-        const int v = onnx_distil_find(d->student,
-                                       &d->original->value[d->original->top.input[k]].name);
+        const int v =
+            onnx_distil_find(d->student, &d->original->value[d->original->top.input[k]].name);
         onnx_run_set(s->original_run, d->original->top.input[k], in[k]);
         if (!shared || v < 0) {
             onnx_tensor_free(shared);
@@ -546,9 +545,9 @@ static double onnx_distil_loss_classes(const onnx_distil *d, float *dy, const on
     for (o = 0; o < r.outer; o++) {
         for (i = 0; i < r.inner; i++) {
             const size_t at = o * r.n * r.inner + i;
-            sum += onnx_distil_row_classes(dy ? dy + at : NULL, (const float *)s->data + at,
-                                           (const float *)t->data + at, r.n, r.inner, logits,
-                                           weight);
+            sum +=
+                onnx_distil_row_classes(dy ? dy + at : NULL, (const float *)s->data + at,
+                                        (const float *)t->data + at, r.n, r.inner, logits, weight);
         }
     }
     return sum * weight;
@@ -657,8 +656,7 @@ static double onnx_distil_target_loss(const onnx_distil *d, const distil_target 
     switch (d->kind[t->index]) {
     case LOSS_PROBABILITIES: return onnx_distil_loss_classes(d, dy, s, o, 0);
     case LOSS_LOGITS: return onnx_distil_loss_classes(d, dy, s, o, 1);
-    case LOSS_DETECTIONS:
-        return onnx_distil_loss_detections(d, dy, s, o, d->probability[t->index]);
+    case LOSS_DETECTIONS: return onnx_distil_loss_detections(d, dy, s, o, d->probability[t->index]);
     case LOSS_SQUARES: break;
     }
     return onnx_distil_loss_squares(dy, a, b, s->count, 1);
@@ -763,8 +761,8 @@ lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_dist
     for (k = 0; k < count; k++) {
         distil_slot *p = d->slot + k;
         if (p->status && !status) {
-            const char *why = p->student_run->message[0] ? p->student_run->message
-                                                         : p->original_run->message;
+            const char *why =
+                p->student_run->message[0] ? p->student_run->message : p->original_run->message;
             memcpy(d->message, why, sizeof d->message);
             status = p->status;
         }
@@ -838,9 +836,8 @@ int onnx_distil_save(const onnx_distil *d, lgelu_write *write, void *user)
 {
     const distil_state state = onnx_distil_state(d);
     const size_t bytes = d->count * sizeof(float);
-    return write(&state, sizeof state, user) || write(d->v, bytes, user)
-                   || write(d->m, bytes, user) || write(d->s, bytes, user)
-                   || write(d->best, bytes, user)
+    return write(&state, sizeof state, user) || write(d->v, bytes, user) || write(d->m, bytes, user)
+                   || write(d->s, bytes, user) || write(d->best, bytes, user)
                ? -1
                : 0;
 }

@@ -10,9 +10,9 @@
            for each group of at most o.slots inputs:
                onnx_distil_set(d, slot, in);                 for each slot
                onnx_distil_pass(d, slots, 1);                values, losses and gradients
-           onnx_distil_update(d, rate);                      rate: from 0 to o.rate, the caller's plan
-       onnx_distil_edit(d)                                   the file with the weights of onnx_distil_keep
-       onnx_distil_end(d);
+           onnx_distil_update(d, rate);                      rate: from 0 to o.rate, the caller's
+   plan onnx_distil_edit(d)                                   the file with the weights of
+   onnx_distil_keep onnx_distil_end(d);
 
    The loss of an input is that of the outputs plus `inner` times that of inner values:
 

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT-0
+
+   reluize_distil.c: --steps and --minutes: the converted network is trained towards what the
+   original gives (onnx_distil.h), from the training samples, without labels. Those that choose
+   between the ways are held out: the state that is nearest on them is written, at worst the
+   conversion. See reluize.h.
+
+   The state of a run is in OUT.onnx.distil, which the same command continues from, and which is
+   removed at the end.
+
+   MAP
+       [1] INPUTS      samples, and other images made of them
+       [2] STATE       what a run continues from
+       [3] RUN         steps, held-out samples, the rate
+       [4] FIGURE      losses over the run
+       [5] WAY         the trained network among the ways */
+#include "reluize.h"
+#include "onnx_augment.h"
+#include "onnx_distil.h"
+#include <math.h>
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum {
+    DISTIL_RUNS = 4,         /* runs of the networks in a step */
+    DISTIL_ELEMENTS = 65536, /* of the inputs of a run, at most, but for those of one sample */
+    DISTIL_MOST = 64,        /* samples of a run */
+    DISTIL_HELD = 32,        /* runs on held-out samples, at most */
+    DISTIL_WARM = 50,        /* steps in which the rate rises, at most a twentieth of all */
+    DISTIL_CHECKS = 20       /* measurements on held-out samples */
+};
+
+/* One measurement. */
+typedef struct {
+    double part, seconds, samples; /* of the run: how far; since its begin; seen */
+    double held_outputs, held_inner, outputs, inner;
+    double kept; /* 1: the nearest so far */
+} distil_check;
+
+/* What a run continues from, beside the state of onnx_distil. */
+typedef struct {
+    char mark[8];
+    uint64_t random;
+    int64_t step, steps, seed, augment, checks;
+    double minutes, seconds, nearest;
+    distil_check check[DISTIL_CHECKS + 2];
+} distil_progress;
+
+typedef struct {
+    conversion *c;
+    onnx_distil *d;
+    size_t slots, per_run;
+    uint32_t *sample; /* training samples that are not held out */
+    size_t samples;
+    distil_progress p;
+    distil_check now; /* sums since the last check */
+    size_t seen;
+    double begun, saved, shown;
+    char state[OUTPUT_PATH];
+    double minutes; /* 0: by steps */
+    int images;     /* the input is images, of which others are made */
+} distil_run;
+
+/* ---- [1] INPUTS ---- */
+
+static size_t run_samples(const conversion *c)
+{
+    size_t elements = 1;
+    int k;
+    for (k = 0; k < c->graph->top.inputs; k++)
+        elements += data_elements(k);
+    elements = DISTIL_ELEMENTS / elements;
+    if (elements > DISTIL_MOST)
+        elements = DISTIL_MOST;
+    return data_batch_size(elements ? elements : 1);
+}
+
+/* Makes images of four times as many samples in x, in place of the tensor. */
+static onnx_tensor *augmented(distil_run *r, onnx_run *run, onnx_tensor *x, size_t samples)
+{
+    onnx_augment_shape s;
+    int64_t dim[4];
+    onnx_tensor *y;
+    size_t i, k, each, to_each;
+    if (!data_image(0, &s.channels, &s.rows, &s.columns, &s.last) || x->rank != 4)
+        return x;
+    s.to_rows = option.train_size[0] ? option.train_size[0] : s.rows;
+    s.to_columns = option.train_size[1] ? option.train_size[1] : s.columns;
+    memcpy(dim, x->dim, sizeof dim);
+    dim[0] = (int64_t)samples;
+    dim[s.last ? 1 : 2] = (int64_t)s.to_rows;
+    dim[s.last ? 2 : 3] = (int64_t)s.to_columns;
+    y = onnx_tensor_make(run, ONNX_F32, 4, dim);
+    each = s.channels * s.rows * s.columns;
+    to_each = s.channels * s.to_rows * s.to_columns;
+    for (i = 0; y && i < samples; i++) {
+        const float *from[ONNX_AUGMENT_IMAGES];
+        for (k = 0; k < ONNX_AUGMENT_IMAGES; k++)
+            from[k] = (const float *)x->data + (ONNX_AUGMENT_IMAGES * i + k) * each;
+        onnx_augment((float *)y->data + i * to_each, from, &s, &r->p.random);
+    }
+    onnx_tensor_free(x);
+    return y;
+}
+
+/* Gives a slot the next training samples. */
+static int set_training(distil_run *r, size_t slot)
+{
+    const size_t many = r->per_run * (r->images ? ONNX_AUGMENT_IMAGES : 1);
+    onnx_run *run = onnx_distil_run(r->d, slot);
+    uint32_t order[DISTIL_MOST * ONNX_AUGMENT_IMAGES];
+    onnx_tensor *in[MOST_INPUTS];
+    size_t i;
+    for (i = 0; i < many; i++) {
+        const double at = onnx_augment_random(&r->p.random) * (double)r->samples;
+        order[i] = r->sample[(size_t)at];
+    }
+    if (data_tensors(run, in, TRAIN, order, 0, many))
+        return 1;
+    if (r->images)
+        in[0] = augmented(r, run, in[0], r->per_run);
+    if (!in[0] || onnx_distil_set(r->d, slot, in))
+        return fail("%s", in[0] ? onnx_distil_message(r->d) : run->message);
+    r->seen += r->per_run;
+    return 0;
+}
+
+/* ---- [2] STATE ---- */
+
+static int write_bytes(const void *p, size_t n, void *user)
+{
+    return fwrite(p, 1, n, (FILE *)user) == n ? 0 : -1;
+}
+
+static int read_bytes(void *p, size_t n, void *user)
+{
+    return fread(p, 1, n, (FILE *)user) == n ? 0 : -1;
+}
+
+static int save_state(distil_run *r)
+{
+    output o;
+    int bad;
+    r->saved = seconds();
+    r->p.seconds += r->saved - r->begun;
+    r->begun = r->saved;
+    if (output_try(&o, r->state) || output_begin(&o))
+        return fail("%s: %s", r->state, output_error());
+    bad = write_bytes(&r->p, sizeof r->p, o.f) || write_bytes(&r->now, sizeof r->now, o.f)
+          || onnx_distil_save(r->d, write_bytes, o.f);
+    if (bad) {
+        output_drop(&o);
+        return fail("%s: it could not be written", r->state);
+    }
+    return output_end(&o) ? fail("%s: %s", r->state, output_error()) : 0;
+}
+
+/* Continues from a state, if there is one of the same run. */
+static void load_state(distil_run *r)
+{
+    FILE *f = fopen(r->state, "rb");
+    distil_progress p;
+    distil_check now;
+    if (!f)
+        return;
+    if (!read_bytes(&p, sizeof p, f) && !read_bytes(&now, sizeof now, f)
+        && !memcmp(p.mark, r->p.mark, sizeof p.mark) && p.steps == r->p.steps && p.seed == r->p.seed
+        && p.augment == r->p.augment && !(p.minutes < r->p.minutes || p.minutes > r->p.minutes)
+        && !onnx_distil_load(r->d, read_bytes, f)) {
+        r->p = p;
+        r->now = now;
+        r->seen = (size_t)now.samples;
+        fprintf(stderr, "reluize: continues from step %lld of %s\n", (long long)p.step, r->state);
+    } else {
+        fprintf(stderr, "reluize: %s is the state of another run: it is not used\n", r->state);
+    }
+    fclose(f);
+}
+
+/* ---- [3] RUN ---- */
+
+/* How far the run is, from 0 to 1. */
+static double run_part(const distil_run *r)
+{
+    const double gone = r->p.seconds + seconds() - r->begun;
+    const double part =
+        r->p.steps ? (double)r->p.step / (double)r->p.steps : gone / 60 / r->p.minutes;
+    return part < 1 ? part : 1;
+}
+
+/* Measures on held-out samples, and keeps the weights if no others were nearer. */
+static int check_held(distil_run *r)
+{
+    const size_t held = r->c->held ? r->c->held : r->c->calibration;
+    const size_t from = r->c->held ? r->c->calibration : 0;
+    distil_check *check = r->p.check + r->p.checks;
+    onnx_distil_loss loss;
+    double distance;
+    size_t runs = held / r->per_run, i, k;
+    memset(&loss, 0, sizeof loss);
+    if (runs > DISTIL_HELD)
+        runs = DISTIL_HELD;
+    for (i = 0; i < runs; i += r->slots) {
+        const size_t count = runs - i < r->slots ? runs - i : r->slots;
+        for (k = 0; k < count; k++) {
+            onnx_tensor *in[MOST_INPUTS];
+            if (data_tensors(onnx_distil_run(r->d, k), in, TRAIN, r->c->order,
+                             from + (i + k) * r->per_run, r->per_run))
+                return 1;
+            if (onnx_distil_set(r->d, k, in))
+                return fail("%s", onnx_distil_message(r->d));
+        }
+        if (onnx_distil_pass(r->d, count, 0, &loss))
+            return fail("%s", onnx_distil_message(r->d));
+    }
+    *check = r->now;
+    check->part = run_part(r);
+    check->seconds = r->p.seconds + seconds() - r->begun;
+    check->samples = (double)r->seen;
+    check->held_outputs = loss.outputs / (double)(loss.inputs ? loss.inputs : 1);
+    check->held_inner = loss.inner / (double)(loss.inputs ? loss.inputs : 1);
+    distance = check->held_outputs + DISTIL_INNER * check->held_inner;
+    check->kept = !r->p.checks || distance < r->p.nearest;
+    if (check->kept > 0) {
+        r->p.nearest = distance;
+        onnx_distil_keep(r->d);
+    }
+    r->p.checks++;
+    memset(&r->now, 0, sizeof r->now);
+    return 0;
+}
+
+static void show_run(distil_run *r, int always)
+{
+    const distil_check *check = r->p.check + r->p.checks - 1;
+    const double now = seconds(), part = run_part(r), gone = r->p.seconds + now - r->begun;
+    const int terminal = isatty(2);
+    if (option.quiet || (!always && now - r->shown < (terminal ? 1 : 15)))
+        return;
+    r->shown = now;
+    fprintf(stderr,
+            "%sdistilled: %.0f %%, step %lld, %zu samples, held-out loss %.4g (at first %.4g), "
+            "about %.0f s left%s",
+            terminal ? "\r" : "", 100 * part, (long long)r->p.step, r->seen,
+            check->held_outputs + DISTIL_INNER * check->held_inner,
+            r->p.check[0].held_outputs + DISTIL_INNER * r->p.check[0].held_inner,
+            part > 0 ? gone * (1 - part) / part : 0, terminal ? "\x1b[K" : "\n");
+}
+
+/* The rate of a step: rises at first, then falls to 0 as a cosine. */
+static double run_rate(const distil_run *r, double part)
+{
+    const double least = r->p.steps ? (double)r->p.steps / 20 : DISTIL_WARM;
+    const double warm = least < DISTIL_WARM ? least : DISTIL_WARM;
+    const double at = (double)r->p.step + 1;
+    const double rise = warm > at ? at / warm : 1;
+    return option.distil_rate * rise * 0.5 * (1 + cos(3.141592653589793 * part));
+}
+
+static int one_step(distil_run *r)
+{
+    const double part = run_part(r);
+    onnx_distil_loss loss;
+    size_t i, k;
+    memset(&loss, 0, sizeof loss);
+    onnx_distil_begin_step(r->d);
+    for (i = 0; i < DISTIL_RUNS; i += r->slots) {
+        const size_t count = DISTIL_RUNS - i < r->slots ? DISTIL_RUNS - i : r->slots;
+        for (k = 0; k < count; k++) {
+            if (set_training(r, k))
+                return 1;
+        }
+        if (onnx_distil_pass(r->d, count, 1, &loss))
+            return fail("%s", onnx_distil_message(r->d));
+    }
+    onnx_distil_update(r->d, run_rate(r, part));
+    r->now.outputs += loss.outputs / (double)loss.inputs;
+    r->now.inner += loss.inner / (double)loss.inputs;
+    r->now.samples = (double)r->seen;
+    r->now.kept++;
+    r->p.step++;
+    return 0;
+}
+
+static int run_steps(distil_run *r)
+{
+    r->begun = r->saved = seconds();
+    load_state(r);
+    for (;;) {
+        const double part = run_part(r);
+        if (part >= (double)r->p.checks / DISTIL_CHECKS || part >= 1) {
+            if (r->now.kept > 0) {
+                r->now.outputs /= r->now.kept;
+                r->now.inner /= r->now.kept;
+            }
+            if (check_held(r))
+                return 1;
+            show_run(r, 1);
+        }
+        if (part >= 1)
+            return 0;
+        if (is_stopped() || seconds() - r->saved > 30) {
+            if (save_state(r) || is_stopped())
+                return 1;
+        }
+        if (one_step(r))
+            return 1;
+        show_run(r, 0);
+    }
+}
+
+/* ---- [4] FIGURE ---- */
+
+enum { FIGURE_WIDTH = 640, FIGURE_HEIGHT = 360, FIGURE_EDGE = 56 };
+
+static double figure_y(double loss, double least, double most)
+{
+    const double high = FIGURE_HEIGHT - 2 * FIGURE_EDGE;
+    const double at = most > least ? log(loss / least) / log(most / least) : 0;
+    return FIGURE_HEIGHT - FIGURE_EDGE - high * at;
+}
+
+static double check_loss(const distil_check *check, int held)
+{
+    const double loss = held ? check->held_outputs + DISTIL_INNER * check->held_inner
+                             : check->outputs + DISTIL_INNER * check->inner;
+    return loss > 1e-9 ? loss : 1e-9;
+}
+
+static void figure_line(FILE *f, const distil_run *r, int held, double least, double most)
+{
+    int64_t k;
+    fprintf(f, "<polyline fill='none' stroke='%s' stroke-width='2' points='",
+            held ? "#0a5" : "#999");
+    for (k = held ? 0 : 1; k < r->p.checks; k++) {
+        const distil_check *check = r->p.check + k;
+        fprintf(f, "%.1f,%.1f ", FIGURE_EDGE + (FIGURE_WIDTH - 2 * FIGURE_EDGE) * check->part,
+                figure_y(check_loss(check, held), least, most));
+    }
+    fprintf(f, "'/>\n");
+}
+
+/* The losses over the run, as REPORT.svg, or OUT.onnx.svg without a report. */
+static int draw_run(const distil_run *r)
+{
+    const char *beside = option.report ? option.report : option.out;
+    char path[OUTPUT_PATH];
+    double least = 1e30, most = 1e-9;
+    output o;
+    int64_t k;
+    int held;
+    for (k = 0; k < r->p.checks; k++) {
+        for (held = k == 0; held < 2; held++) {
+            const double loss = check_loss(r->p.check + k, held);
+            least = loss < least ? loss : least;
+            most = loss > most ? loss : most;
+        }
+    }
+    if (snprintf(path, sizeof path, "%s.svg", beside) >= (int)sizeof path)
+        return fail("%s: the name is too long", beside);
+    if (output_try(&o, path) || output_begin(&o))
+        return fail("%s: %s", path, output_error());
+    fprintf(o.f,
+            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
+            "font-family='sans-serif' font-size='13'>\n"
+            "<rect width='100%%' height='100%%' fill='white'/>\n"
+            "<text x='%d' y='24'>Distillation: loss on held-out samples (green) and on training "
+            "samples (grey)</text>\n"
+            "<text x='8' y='%.0f'>%.3g</text><text x='8' y='%.0f'>%.3g</text>\n"
+            "<text x='%d' y='%d'>%.0f samples, %.0f s</text>\n",
+            FIGURE_WIDTH, FIGURE_HEIGHT, FIGURE_EDGE, figure_y(most, least, most) + 4, most,
+            figure_y(least, least, most) + 4, least, FIGURE_WIDTH - 3 * FIGURE_EDGE,
+            FIGURE_HEIGHT - 20, r->p.check[r->p.checks - 1].samples,
+            r->p.check[r->p.checks - 1].seconds);
+    figure_line(o.f, r, 0, least, most);
+    figure_line(o.f, r, 1, least, most);
+    fprintf(o.f, "</svg>\n");
+    return output_end(&o) ? fail("%s: %s", path, output_error()) : 0;
+}
+
+/* ---- [5] WAY ---- */
+
+/* The training samples but those that are held out. */
+static void list_samples(distil_run *r)
+{
+    const conversion *c = r->c;
+    const size_t all = data_count(TRAIN), end = c->calibration + c->held;
+    size_t i;
+    r->sample = (uint32_t *)allocate(all + 1, sizeof *r->sample);
+    for (i = 0; i < all; i++) {
+        if (i < c->calibration || i >= end)
+            r->sample[r->samples++] = c->order[i];
+    }
+}
+
+static int open_run(distil_run *r, const way *w)
+{
+    onnx_distil_options o = onnx_distil_defaults();
+    char message[160];
+    size_t a, b;
+    int last;
+#ifdef _OPENMP
+    r->slots = omp_get_max_threads() < DISTIL_RUNS ? (size_t)omp_get_max_threads() : DISTIL_RUNS;
+#else
+    r->slots = 1;
+#endif
+    o.slots = r->slots;
+    o.inner = DISTIL_INNER;
+    o.output = r->c->scored;
+    o.class_axis = r->c->class_axis;
+    o.score = option.kept;
+    o.run = r->c->run->options;
+    r->images = option.augment && r->c->graph->top.inputs == 1 && data_image(0, &a, &b, &a, &last);
+    if (option.augment && !r->images)
+        return fail("--augment is for a model with one input, of images");
+    r->per_run = run_samples(r->c);
+    list_samples(r);
+    memcpy(r->p.mark, "reluize1", sizeof r->p.mark);
+    r->p.seed = option.seed;
+    r->p.random = (uint64_t)option.seed;
+    r->p.steps = option.steps;
+    r->p.minutes = option.steps ? 0 : option.minutes;
+    r->p.augment = option.augment + 2 * (int64_t)option.train_size[0];
+    if (snprintf(r->state, sizeof r->state, "%s.distil", option.out) >= (int)sizeof r->state)
+        return fail("%s: the name is too long", option.out);
+    r->d = onnx_distil_begin(r->c->graph, w->graph, &o, message);
+    return r->d ? 0 : fail("%s", message);
+}
+
+static void note_run(const distil_run *r)
+{
+    const distil_check *first = r->p.check, *last = r->p.check + r->p.checks - 1;
+    const int ended = onnx_distil_ended(r->d, 0);
+    conversion_note(r->c,
+                    "Distilled: %lld steps, %zu samples in %.0f s%s; loss on held-out samples %.4g "
+                    "before, %.4g at best.",
+                    (long long)r->p.step, r->seen, last->seconds,
+                    r->images ? ", images mirrored, scaled, moved and mixed"
+                              : ", inputs as they are",
+                    check_loss(first, 1), r->p.nearest);
+    if (ended >= 0)
+        conversion_note(r->c, "No gradient passes operators such as %.*s.",
+                        (int)r->c->way[r->c->written].graph->top.node[ended].op.n,
+                        (const char *)r->c->way[r->c->written].graph->top.node[ended].op.p);
+}
+
+/* Adds the trained network, which is then the one that is written. */
+static int add_trained(distil_run *r)
+{
+    byte_array file = { NULL, 0, 0 };
+    onnx_edit *e = onnx_distil_edit(r->d);
+    char message[160] = "out of memory";
+    const lgelu_status status = e ? onnx_edit_write(e, append, &file, message) : LGELU_E_MEMORY;
+    if (e)
+        onnx_edit_end(e);
+    if (status)
+        return fail("%s", message);
+    if (conversion_add(r->c, "distilled", "distilled", &file))
+        return 1;
+    r->c->written = r->c->ways - 1;
+    return conversion_hold(r->c, r->c->written, 0);
+}
+
+int conversion_distil(conversion *c)
+{
+    distil_run *r = (distil_run *)allocate(1, sizeof *r);
+    const double start = seconds(), work = processor_seconds();
+    int bad;
+    r->c = c;
+    bad = open_run(r, c->way + c->written) || run_steps(r);
+    end_progress();
+    if (!bad) {
+        note_run(r);
+        bad = draw_run(r) || add_trained(r);
+    }
+    if (!bad) {
+        c->way[c->written].seconds = seconds() - start;
+        c->way[c->written].work = processor_seconds() - work;
+        remove(r->state);
+    }
+    onnx_distil_end(r->d);
+    free(r->sample);
+    free(r);
+    return bad;
+}

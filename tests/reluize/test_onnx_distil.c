@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT-0
+   test_onnx_distil.c: distillation (onnx_distil.h) of a small network whose smooth gates became
+   ReLU: with outputs of each kind the loss falls, the weights have the same bits on any number of
+   slots and threads, and after an interruption; what is written evaluates to what was trained.
+   Images made of images (onnx_augment.h). */
+#define LGELU_TRAINER
+#include "onnx_augment.h"
+#include "onnx_distil.h"
+#include "tools/onnx_build.h"
+#include "tools/threads.h"
+#include <math.h>
+
+static char said[160];
+static uint64_t state;
+
+/* A number from -1 to 1. */
+static double draw(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 40) / 8388608.0 - 1;
+}
+
+static void add_weight(memory_file *graph, const char *name, int rank, const int64_t *dim,
+                       double size)
+{
+    float x[512];
+    size_t n = 1;
+    for (int k = 0; k < rank; k++)
+        n *= (size_t)dim[k];
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(size * draw());
+    build_initializer(graph, name, ONNX_F32, rank, dim, x, n * sizeof *x);
+}
+
+typedef enum { SQUARES, LOGITS, PROBABILITIES, DETECTIONS, KINDS } kind;
+
+/* Two convolutions with SiLU, or with ReLU in its place, and an output of this kind. */
+static memory_file file_of(kind what, int smooth)
+{
+    static const int64_t x[] = { 1, 3, 8, 8 }, w1[] = { 8, 3, 3, 3 }, w2[] = { 6, 8, 1, 1 },
+                         six = 6;
+    static const int64_t split[] = { 2, 4 }, two = 2;
+    memory_file graph = { NULL, 0, 0 };
+    state = 3;
+    build_value(&graph, BUILD_INPUT, "x", ONNX_F32, 4, x);
+    add_weight(&graph, "w1", 4, w1, 0.4);
+    add_weight(&graph, "b1", 1, w1, 0.4);
+    add_weight(&graph, "w2", 4, w2, 1);
+    add_weight(&graph, "b2", 1, &six, 0.5);
+    build_initializer(&graph, "split", ONNX_I64, 1, &two, split, sizeof split);
+    build_node(&graph, "Conv", "x w1 b1", "c1", "pads=1,1,1,1");
+    if (smooth)
+        build_node(&graph, "Sigmoid", "c1", "s1", "");
+    build_node(&graph, smooth ? "Mul" : "Relu", smooth ? "c1 s1" : "c1", "g1", "");
+    build_node(&graph, "Conv", "g1 w2 b2", "c2", "");
+    build_node(&graph, "Transpose", "c2", "t2", "perm=0,2,3,1");
+    if (what == PROBABILITIES)
+        build_node(&graph, "Softmax", "t2", "y", "axis=3");
+    if (what == DETECTIONS) {
+        build_node(&graph, "Split", "t2 split", "box logit", "axis=3");
+        build_node(&graph, "Sigmoid", "logit", "score", "");
+        build_node(&graph, "Concat", "box score", "y", "axis=3");
+    }
+    if (what == SQUARES || what == LOGITS)
+        build_node(&graph, "Identity", "t2", "y", "");
+    build_value(&graph, BUILD_OUTPUT, "y", ONNX_F32, -1, NULL);
+    return build_model(&graph, 8, 13);
+}
+
+typedef struct {
+    memory_file file[2];
+    onnx_graph *graph[2];
+    onnx_distil *d;
+    double first, last; /* losses of the first and the last step */
+} run;
+
+static void run_end(run *r)
+{
+    onnx_distil_end(r->d);
+    for (int k = 0; k < 2; k++) {
+        onnx_graph_close(r->graph[k]);
+        free(r->file[k].data);
+    }
+}
+
+static run run_begin(kind what, size_t slots, const lgelu_threads *threads)
+{
+    onnx_distil_options o = onnx_distil_defaults();
+    run r;
+    memset(&r, 0, sizeof r);
+    for (int k = 0; k < 2; k++) {
+        r.file[k] = file_of(what, !k);
+        r.graph[k] = onnx_graph_open(r.file[k].data, r.file[k].size, NULL, NULL, said);
+    }
+    o.slots = slots;
+    o.class_axis = what == LOGITS || what == PROBABILITIES ? 3 : -1;
+    o.run.threads = threads;
+    r.d = onnx_distil_begin(r.graph[0], r.graph[1], &o, said);
+    return r;
+}
+
+/* Input number n of a slot. */
+static void set_input(onnx_distil *d, size_t slot, size_t n)
+{
+    static const int64_t dim[] = { 1, 3, 8, 8 };
+    onnx_tensor *x = onnx_tensor_make(onnx_distil_run(d, slot), ONNX_F32, 4, dim);
+    state = n + 1;
+    for (size_t i = 0; i < x->count; i++)
+        ((float *)x->data)[i] = (float)draw();
+    onnx_distil_set(d, slot, &x);
+}
+
+/* Steps from `from` to `to`, of four inputs each. Returns 0 or -1. */
+static int run_steps(run *r, size_t slots, size_t from, size_t to)
+{
+    for (size_t step = from; step < to; step++) {
+        onnx_distil_loss loss = { 0, 0, 0 };
+        onnx_distil_begin_step(r->d);
+        for (size_t i = 0; i < 4; i += slots) {
+            for (size_t k = 0; k < slots; k++)
+                set_input(r->d, k, 4 * step + i + k);
+            if (onnx_distil_pass(r->d, slots, 1, &loss)) {
+                memcpy(said, onnx_distil_message(r->d), sizeof said);
+                return -1;
+            }
+        }
+        onnx_distil_update(r->d, 0.01);
+        r->last = (loss.outputs + loss.inner) / 4;
+        if (!step)
+            r->first = r->last;
+    }
+    return 0;
+}
+
+/* The state as bytes. */
+static memory_file state_of(const run *r)
+{
+    memory_file f = { NULL, 0, 0 };
+    onnx_distil_save(r->d, memory_append, &f);
+    return f;
+}
+
+static const memory_file *source;
+static size_t source_at;
+
+static int read_source(void *p, size_t n, void *user)
+{
+    (void)user;
+    if (n > source->size - source_at)
+        return -1;
+    memcpy(p, source->data + source_at, n);
+    source_at += n;
+    return 0;
+}
+
+static int same_bytes(const memory_file *a, const memory_file *b)
+{
+    return a->size && a->size == b->size && !memcmp(a->data, b->data, a->size);
+}
+
+static void check_kind(kind what)
+{
+    static const char *const name[] = { "other values", "logits", "probabilities", "detections" };
+    run r = run_begin(what, 1, NULL);
+    char text[80];
+    int right = r.d && !run_steps(&r, 1, 0, 150);
+    snprintf(text, sizeof text, "the loss falls: %s", name[what]);
+    check(right && r.first > 0 && r.last < 0.6 * r.first, text, "from %g to %g %s", r.first, r.last,
+          said);
+    run_end(&r);
+}
+
+static void check_bits(void)
+{
+    static const size_t slots[] = { 1, 2, 4 };
+    int threads[] = { 1, 2, 4 }, same = 1;
+    memory_file first = { NULL, 0, 0 };
+    for (int k = 0; k < 3; k++) {
+        const lgelu_threads t = { run_threads, threads + k };
+        run r = run_begin(DETECTIONS, slots[k], &t);
+        memory_file now;
+        same &= r.d && !run_steps(&r, slots[k], 0, 6);
+        now = state_of(&r);
+        if (k)
+            same &= same_bytes(&first, &now);
+        else
+            first = now;
+        if (k)
+            free(now.data);
+        run_end(&r);
+    }
+    free(first.data);
+    check(same, "the same bits on any number of threads", "they differ");
+}
+
+static void check_continued(void)
+{
+    run whole = run_begin(SQUARES, 1, NULL), part = run_begin(SQUARES, 1, NULL),
+        rest = run_begin(SQUARES, 1, NULL), other = run_begin(SQUARES, 1, NULL);
+    memory_file end, stopped, continued;
+    int right = !run_steps(&whole, 1, 0, 8) && !run_steps(&part, 1, 0, 3);
+    end = state_of(&whole);
+    stopped = state_of(&part);
+    source = &stopped;
+    source_at = 0;
+    right = right && !onnx_distil_load(rest.d, read_source, NULL) && !run_steps(&rest, 1, 3, 8);
+    continued = state_of(&rest);
+    check(right && same_bytes(&end, &continued), "an interrupted run continues with the same bits",
+          "it does not %s", said);
+    stopped.data[20]++;
+    source_at = 0;
+    check(onnx_distil_load(other.d, read_source, NULL) != 0, "another network's state is refused",
+          "it is not");
+    free(end.data);
+    free(stopped.data);
+    free(continued.data);
+    run_end(&whole);
+    run_end(&part);
+    run_end(&rest);
+    run_end(&other);
+}
+
+/* What the file computes for input 7, in y. */
+static void outputs_of(const memory_file *file, float *y)
+{
+    static const int64_t dim[] = { 1, 3, 8, 8 };
+    onnx_graph *g = onnx_graph_open(file->data, file->size, NULL, NULL, said);
+    onnx_run *r = onnx_run_begin(g, NULL, said);
+    onnx_tensor *x = onnx_tensor_make(r, ONNX_F32, 4, dim);
+    state = 8;
+    for (size_t i = 0; i < x->count; i++)
+        ((float *)x->data)[i] = (float)draw();
+    onnx_run_set(r, g->top.input[0], x);
+    if (!onnx_run_all(r))
+        memcpy(y, onnx_run_get(r, g->top.output[0])->data, 384 * sizeof *y);
+    onnx_run_end(r);
+    onnx_graph_close(g);
+}
+
+static memory_file written_by(run *r)
+{
+    memory_file f = { NULL, 0, 0 };
+    onnx_edit *e = onnx_distil_edit(r->d);
+    onnx_edit_write(e, memory_append, &f, said);
+    onnx_edit_end(e);
+    return f;
+}
+
+/* Σ(a - b)². */
+static double distance(const float *a, const float *b)
+{
+    double sum = 0;
+    for (int i = 0; i < 384; i++)
+        sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+    return sum;
+}
+
+static void check_written(void)
+{
+    static float original[384], before[384], after[384], kept[384];
+    run r = run_begin(SQUARES, 1, NULL);
+    memory_file first = written_by(&r), second, third;
+    onnx_distil_keep(r.d);
+    run_steps(&r, 1, 0, 150);
+    second = written_by(&r);
+    check(same_bytes(&first, &second), "weights that are not kept are not written", "they are");
+    onnx_distil_keep(r.d);
+    third = written_by(&r);
+    outputs_of(&r.file[0], original);
+    outputs_of(&r.file[1], before);
+    outputs_of(&first, kept);
+    outputs_of(&third, after);
+    check(!memcmp(before, kept, sizeof before), "without training the file computes the same bits",
+          "it does not");
+    check(distance(original, after) < 0.6 * distance(original, before),
+          "the file that is written is nearer to the original", "%g, before %g",
+          distance(original, after), distance(original, before));
+    free(first.data);
+    free(second.data);
+    free(third.data);
+    run_end(&r);
+}
+
+/* Images: inside of the range of their pixels, the same from the same state, and not always the
+   same; a constant image stays constant. */
+static void check_augment(void)
+{
+    static float image[4][3 * 16 * 16], flat[3 * 16 * 16], first[3 * 24 * 20], again[3 * 24 * 20];
+    const onnx_augment_shape shape = { 3, 16, 16, 0, 24, 20 };
+    const float *from[] = { image[0], image[1], image[2], image[3] };
+    const float *same[] = { flat, flat, flat, flat };
+    uint64_t random = 1, copy;
+    int inside = 1, equal = 1, differs = 0, constant = 1;
+    state = 1;
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < 3 * 16 * 16; i++)
+            image[k][i] = (float)draw();
+    }
+    for (int i = 0; i < 3 * 16 * 16; i++)
+        flat[i] = 0.25f;
+    for (int n = 0; n < 40; n++) {
+        copy = random;
+        onnx_augment(first, from, &shape, &random);
+        onnx_augment(again, from, &shape, &copy);
+        equal &= !memcmp(first, again, sizeof first) && copy == random;
+        onnx_augment(again, from, &shape, &random);
+        differs += memcmp(first, again, sizeof first) != 0;
+        for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+            inside &= fabsf(first[i]) <= 1;
+        onnx_augment(first, same, &shape, &random);
+        for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+            constant &= fabsf(first[i] - 0.25f) <= 0;
+    }
+    check(inside && constant, "images are made of their pixels", "they are not");
+    check(equal && differs == 40, "images depend on the random numbers alone", "they do not");
+}
+
+int main(void)
+{
+    for (int k = 0; k < KINDS; k++)
+        check_kind((kind)k);
+    check_bits();
+    check_continued();
+    check_written();
+    check_augment();
+    return check_end();
+}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT-0
+# test_reluize_distil.sh: reluize --steps on the sample network and images of the repository: what is written is nearer to the
+# original on held-out images than the conversion alone, and a run that is interrupted continues with the same bits.
+out=build/reluize_distil
+. tools/job.sh
+library="$IMPLEMENTATION -lm"
+$CC $RELUIZE $library -o $out/reluize || exit 1
+run="$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --samples 48 --certify 0 --augment --steps 6"
+
+OMP_NUM_THREADS=1 $run -o $out/whole.onnx > $out/whole.txt 2> $out/whole.err
+verdict $? "reluize --steps" "$(tail -n 1 $out/whole.err)"
+loss=$(sed -n 's/.*loss on held-out samples \([^ ]*\) before, \([^ ]*\) at best.*/\1 \2/p' $out/whole.txt)
+echo "$loss" | awk '{ exit !($2 > 0 && $2 < $1) }'
+verdict $? "the loss on held-out images falls" "from and to: $loss"
+[ -s $out/whole.onnx.svg ] && [ ! -e $out/whole.onnx.distil ]
+verdict $? "a figure of the run is there, and its state is gone"
+
+# The same on two threads, interrupted after the first measurement.
+OMP_NUM_THREADS=2 $run -o $out/part.onnx > $out/part.txt 2> $out/part.err &
+n=0
+until grep -q '^distilled' $out/part.err || [ $n -ge 3000 ]; do
+    sleep 0.1
+    n=$((n + 1))
+done
+kill -INT $!
+wait $!
+if [ -e $out/part.onnx ]; then echo "skip an interrupted run: it had ended before"
+else
+    [ -s $out/part.onnx.distil ]
+    verdict $? "an interrupted run leaves its state and no file"
+    OMP_NUM_THREADS=2 $run -o $out/part.onnx > $out/part.txt 2> $out/part.err
+    verdict $? "the same command again" "$(tail -n 1 $out/part.err)"
+    grep -q 'continues from step' $out/part.err
+    verdict $? "it continues"
+fi
+cmp $out/whole.onnx $out/part.onnx
+verdict $? "the same bytes on two threads and after an interruption"
+
+$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --augment -o $out/none.onnx 2> $out/none.err
+[ $? = 2 ] && grep -q 'are for --minutes and --steps' $out/none.err
+verdict $? "--augment without a run is refused"
+exit $bad
