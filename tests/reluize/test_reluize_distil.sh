@@ -5,7 +5,7 @@ out=build/reluize_distil
 . tools/job.sh
 library="$IMPLEMENTATION -lm"
 $CC $RELUIZE $library -o $out/reluize || exit 1
-run="$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --samples 48 --certify 0 --augment --steps 6"
+run="$out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --samples 48 --certify 0 --steps 8"
 
 OMP_NUM_THREADS=1 $run -o $out/whole.onnx > $out/whole.txt 2> $out/whole.err
 verdict $? "reluize --steps" "$(tail -n 1 $out/whole.err)"
@@ -36,6 +36,9 @@ fi
 cmp $out/whole.onnx $out/part.onnx
 verdict $? "the same bytes on two threads and after an interruption"
 
+$run --augment --train-size 24 --steps 1 -o $out/other.onnx > $out/other.txt 2>&1
+grep -q 'images mirrored, scaled, moved and mixed' $out/other.txt
+verdict $? "--augment and --train-size" "$(tail -n 1 $out/other.txt)"
 $out/reluize ../examples/sample/cnn_silu.onnx --data ../examples/pictures --augment -o $out/none.onnx 2> $out/none.err
 [ $? = 2 ] && grep -q 'are for --minutes and --steps' $out/none.err
 verdict $? "--augment without a run is refused"

@@ -211,7 +211,7 @@ static const char usage_distil[] =
     "  --augment          with --minutes or --steps: train with other images made of the images, mirrored,\n"
     "                     scaled, moved and mixed\n"
     "  --train-size A[,B] with --augment: rows and columns of these images, smaller ones being faster\n"
-    "  --distil-rate R    the largest rate of --minutes and --steps (0.0001)\n\n";
+    "  --distil-rate R    the largest rate of --minutes and --steps (0.00003)\n\n";
 
 static const char usage_int8[] =
     "in 8 bits:\n"

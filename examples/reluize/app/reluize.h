@@ -108,7 +108,7 @@ typedef struct {
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
     { .batch = 64, .seed = 1, .certify = 10, .relus = 1, .class_axis = -1, .kept = -1,    \
-      .bits = 8, .rate = 3e-4, .distil_rate = 1e-4, .std = { 1, 1, 1 }, .early = 20 }
+      .bits = 8, .rate = 3e-4, .distil_rate = 3e-5, .std = { 1, 1, 1 }, .early = 20 }
 /* clang-format on */
 extern reluize_options option;
 
