@@ -24,10 +24,10 @@ until grep -q '^distilled' $out/part.err || [ $n -ge 3000 ]; do
 done
 kill -INT $!
 wait $!
-if [ -e $out/part.onnx ]; then echo "skip an interrupted run: it had ended before"
+if [ ! -s $out/part.onnx.distil ]; then echo "skip an interrupted run: it had ended before"
 else
-    [ -s $out/part.onnx.distil ]
-    verdict $? "an interrupted run leaves its state and no file"
+    [ ! -s $out/part.txt ]
+    verdict $? "an interrupted run leaves its state and prints no report"
     OMP_NUM_THREADS=2 $run -o $out/part.onnx > $out/part.txt 2> $out/part.err
     verdict $? "the same command again" "$(tail -n 1 $out/part.err)"
     grep -q 'continues from step' $out/part.err

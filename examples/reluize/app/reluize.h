@@ -92,7 +92,7 @@ typedef struct {
     long epochs, batch, seed, certify, samples, shift, relus, class_axis, bits;
     long kept; /* --kept: the column of the last dimension; -1: not given */
     double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
-    double minutes, distil_rate; /* of distillation */
+    double minutes, distil_rate;                                      /* of distillation */
     long steps;
     double early;         /* processor seconds after which the nearest network so far is written */
     size_t train_size[2]; /* rows and columns of images in distillation; 0: as the input */
