@@ -21,7 +21,7 @@ page=build/page/web/index.html
 [ -f $page ] || exit 1
 # what the page cannot set, a message may name; anything else is worded by advice() of convert.c
 options=$(LC_ALL=C grep -a -o -e '[[:print:]]*--[a-z][[:print:]]*' build/page/web/convert.wasm |
-    grep -v -e '--vocabulary is for' -e '--kept %ld:' -e '--mean and --std are for' -e '--standard is for' -e '--data %' -e '--output %' -e '--size %zu,%zu:' \
+    grep -v -e '--vocabulary is for' -e '--kept %ld:' -e '--mean and --std are for' -e '--standard is for' -e '--data %' -e '--output %' -e ': --output names another one' -e '--size %zu,%zu:' \
         -e 'give --size ROWS,COLUMNS' -e '--class-axis %ld:' -e 'alone (--output)')
 verdict $([ -z "$options" ]; echo $?) "messages name what the page has" "$options"
 IMPLEMENTATION=${IMPLEMENTATION:-tools/lgelu.c}
