@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT-0
 # detector_boxes.py ONNX_RUN ORIGINAL.onnx IMAGES.npy OTHER.onnx...: how many boxes of a YOLOX detector another file has in common
-# with it. Images are (n, 3, rows, columns) of bytes, as the detector takes them. A box is what is left of the rows with a score of
-# 0.3 and more after suppression, class by class, at an overlap of 0.65; two boxes are the same where they have one class and overlap
+# with it. Images are (n, 3, rows, columns) of bytes, as the detector takes them. Boxes are the rows with a score of
+# 0.3 and more after suppression, class by class, at an overlap of 0.65. Two boxes are the same where they have one class and overlap
 # by half. Prints boxes of both, those in common, and F1 with a bootstrap interval over the images. Needs NumPy.
 import os
 import subprocess
