@@ -87,6 +87,14 @@ nodes = [helper.make_node("Reshape", ["x", "s"], ["i"]), helper.make_node("Conv"
          helper.make_node("Mul", ["h", "g"], ["m"]), helper.make_node("Conv", ["m", "u"], ["k"]), helper.make_node("GlobalAveragePool", ["k"], ["p"])]
 inits = [t("s", [-1, 1, 4, 5], "i8"), t("w", n.normal(size=(8, 1, 2, 2))), t("u", n.normal(size=(3, 8, 2, 2)) / 4)]
 save("old", nodes + [helper.make_node("Flatten", ["p"], ["y"])], inits, info("x", ["n", 20]), [info("y", ["n", 3])], 11)
+# the same between layers of 12, with more than eight values
+deep, weights, last = [], [], "x"
+for k in range(6):
+    weights += [t(f"w{k}", n.normal(size=(12 if k else 20, 12)) / 3), t(f"b{k}", n.normal(size=12))]
+    deep += [helper.make_node("Gemm", [last, f"w{k}", f"b{k}"], [f"h{k}"]), helper.make_node("Elu", [f"h{k}"], [f"e{k}"])]
+    last = f"e{k}"
+save("deep", deep + [helper.make_node("Gemm", [last, "v", "c"], ["y"])], weights + [t("v", n.normal(size=(12, 3))), t("c", np.zeros(3))],
+     info("x", ["n", 20]), [info("y", ["n", 3])], 17)
 save("squeeze", nodes + [helper.make_node("Squeeze", ["p"], ["y"], axes=[2, 3])], inits, info("x", ["n", 20]), [info("y", ["n", 3])], 11)
 P
     convert two $out/two.onnx --data $out/table.csv --output classes
@@ -116,6 +124,9 @@ P
             verdict $? "ONNX Runtime takes $name.8.onnx" "$(tail -n 1 $out/stderr)"
         done
     else echo "skip ONNX Runtime takes them: $no_runtime"; fi
+    convert deep $out/deep.onnx --data $out/inputs.csv --class-axis none
+    [ $(grep -o '"how": ' $out/deep.json | wc -l) = 11 ] && grep -q '"how": "[a-z ,G]*, 1 in floats"' $out/deep.json
+    verdict $? "of more than eight values, one is tried in floats" "$(tail -n 1 $out/stderr)"
     convert narrow $out/policy.onnx --data $out/inputs.csv --class-axis none --bits 4
     $onnx -c "
 import onnx, numpy as np

@@ -5,14 +5,17 @@
    reluize.h.
 
    Ranges are tried first, with weights rounded to nearest: extremes, percentiles, least squares.
-   With the best of them, biases are corrected, and weights are rounded by Gram matrices. */
+   With the best of them, biases are corrected, and weights are rounded by Gram matrices. At last
+   the operators around the values whose 8 bits are the coarsest stay in floats, of one value, then
+   of two, of four and of eight, as long as each step takes away a fifth of what is lost. */
 #include "reluize.h"
 #include "onnx_int8.h"
 
 enum {
     INT8_CALIBRATED = 256,   /* most training samples for ranges, */
     INT8_ELEMENTS = 1 << 24, /* and most elements of all of them, but at least 16 samples */
-    INT8_CHOSEN_BY = 64      /* most held-out samples that choose between ways */
+    INT8_CHOSEN_BY = 64,     /* most held-out samples that choose between ways */
+    INT8_STEPS = 4           /* 1, 2, 4 and 8 values whose operators stay in floats */
 };
 
 static const char *const ranges_name[ONNX_INT8_RANGES] = { "extremes", "percentiles",
@@ -22,7 +25,10 @@ static const char *const rounding_name[ONNX_INT8_ROUNDINGS] = { "nearest", "bias
 
 const char *int8_trial_name(const int8_trial *t, char name[INT8_TRIAL_NAME])
 {
-    snprintf(name, INT8_TRIAL_NAME, "%s, %s", ranges_name[t->ranges], rounding_name[t->rounding]);
+    int n = snprintf(name, INT8_TRIAL_NAME, "%s, %s", ranges_name[t->ranges],
+                     rounding_name[t->rounding]);
+    if (t->left)
+        snprintf(name + n, INT8_TRIAL_NAME - (size_t)n, ", %d in floats", t->left);
     return name;
 }
 
@@ -31,8 +37,10 @@ typedef struct {
     conversion *c;
     const char *key, *name; /* of the way */
     onnx_int8 *q;
-    onnx_int8_recipe how; /* of the way that is the nearest so far, */
-    int way;              /* and that way; -1: none yet */
+    onnx_int8_recipe how;             /* of the way that is the nearest so far, */
+    int way;                          /* and that way; -1: none yet */
+    int left;                         /* values whose operators the trial leaves in floats */
+    unsigned char *leave[INT8_STEPS]; /* by node: of 1, 2, 4, ... values */
     progress p;
 } quantization;
 
@@ -96,6 +104,7 @@ static void enter(quantization *z, const onnx_int8_recipe *how, double held)
     t->key = z->key;
     t->ranges = (int)how->ranges;
     t->rounding = (int)how->rounding;
+    t->left = how->leave ? z->left : 0;
     t->held = held;
 }
 
@@ -119,7 +128,9 @@ static int try_recipe(quantization *z, const onnx_int8_recipe *how)
         z->how = *how;
         return 0;
     }
-    if (conversion_is_nearer(c->way + w, c->way + z->way)) {
+    /* what stays in floats has to pay */
+    if (how->leave ? c->way[w].held < 0.5 * c->way[z->way].held
+                   : conversion_is_nearer(c->way + w, c->way + z->way)) {
         const way kept = c->way[w];
         c->way[w] = c->way[z->way];
         c->way[z->way] = kept;
@@ -145,6 +156,33 @@ static int try_recipes(quantization *z)
             return 1;
     }
     return 0;
+}
+
+/* Quantizes once more, for what q then knows of it. */
+static int requantize(quantization *z)
+{
+    byte_array file = { NULL, 0, 0 };
+    const int bad = onnx_int8_quantize(z->q, &z->how, append, &file) != LGELU_OK;
+    free(file.p);
+    return bad ? is_stopped() || fail("--int8: %s", z->q->message) : 0;
+}
+
+/* Leaves the operators around the coarsest values in floats, if it pays. */
+static int try_floats(quantization *z, const onnx_graph *graph)
+{
+    onnx_int8_recipe how = z->how;
+    int k, bad = requantize(z);
+    const int values = z->q->values;
+    for (k = 0; k < INT8_STEPS && !bad; k++) {
+        z->leave[k] = (unsigned char *)allocate((size_t)graph->top.nodes, 1);
+        onnx_int8_coarsest(z->q, 1 << k, z->leave[k]);
+    }
+    for (k = 0; k < INT8_STEPS && !bad && 8 << k <= values; k++) {
+        how.leave = z->leave[k];
+        z->left = 1 << k;
+        bad = try_recipe(z, &how);
+    }
+    return bad || requantize(z);
 }
 
 /* Says what is in 8 bits, and what stays in floats. */
@@ -173,18 +211,20 @@ static int quantize(conversion *c, const onnx_graph *graph, const char *key, con
                     int *made)
 {
     quantization z;
-    int bad;
+    int bad, k;
     memset(&z, 0, sizeof z);
     z.c = c;
     z.key = key;
     z.name = name;
     z.way = -1;
-    bad = begin(&z, graph) || try_recipes(&z);
+    bad = begin(&z, graph) || try_recipes(&z) || try_floats(&z, graph);
     end_progress();
     if (!bad)
         note(&z, graph);
     *made = z.way;
     onnx_int8_end(z.q);
+    for (k = 0; k < INT8_STEPS; k++)
+        free(z.leave[k]);
     return bad;
 }
 

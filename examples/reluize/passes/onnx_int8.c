@@ -319,3 +319,54 @@ lgelu_status onnx_int8_quantize(onnx_int8 *q, const onnx_int8_recipe *how, lgelu
         return LGELU_E_MEMORY;
     return onnx_int8_write(s, write, user);
 }
+
+/* ---- what 8 bits are too coarse for ---- */
+
+/* Marks the nodes that make or read a value of this group in 8 bits. */
+static void onnx_int8_mark_group(const struct onnx_int8_space *s, int group, unsigned char *leave)
+{
+    const onnx_subgraph *top = &s->graph->top;
+    int i, k;
+    for (i = 0; i < top->nodes; i++) {
+        const onnx_node *n = top->node + i;
+        for (k = 0; k < n->inputs; k++) {
+            if (onnx_int8_reads(s, i, k) && onnx_int8_group(s, n->input[k]) == group)
+                leave[i] = 1;
+        }
+        for (k = 0; k < n->outputs; k++) {
+            const int v = n->output[k];
+            if (v >= 0 && s->whole[v] && onnx_int8_group(s, v) == group)
+                leave[i] = 1;
+        }
+    }
+    for (i = 0; i < s->layers; i++) {
+        const onnx_int8_layer *l = s->layer + i;
+        if (s->whole[l->end] && onnx_int8_group(s, l->end) == group)
+            leave[l->matrix.node] = 1;
+    }
+}
+
+int onnx_int8_coarsest(const onnx_int8 *q, int count, unsigned char *leave)
+{
+    const struct onnx_int8_space *s = q->space;
+    unsigned char *taken = (unsigned char *)deploy_room((size_t)s->graph->values, 1);
+    int v, found;
+    for (found = 0; taken && found < count; found++) {
+        double most = 0;
+        int worst = -1;
+        for (v = 0; v < s->graph->values; v++) {
+            const int group = onnx_int8_group(s, v);
+            const double noise = s->eight[v] && !taken[group] ? onnx_int8_noise(s, v) : 0;
+            if (noise > most) {
+                most = noise;
+                worst = group;
+            }
+        }
+        if (worst < 0)
+            break;
+        taken[worst] = 1;
+        onnx_int8_mark_group(s, worst, leave);
+    }
+    free(taken);
+    return found;
+}

@@ -124,14 +124,19 @@ void onnx_int8_end(onnx_int8 *q);
    q->message. */
 int onnx_int8_add(onnx_int8 *q, const onnx_tensor *const *in);
 
-/* Evaluates the first batch for types, and all batches for histograms of the values that can have 8
-   bits. Returns 0, or -1 with q->message. */
+/* Evaluates the first batch for types, and all batches for histograms of the values. Returns 0, or
+   -1 with q->message. */
 int onnx_int8_calibrate(onnx_int8 *q);
 
 /* Writes the quantized file. Returns a status with q->message. If no operator can have 8 bits this
    is the file as it was, and q->layers is 0. */
 lgelu_status onnx_int8_quantize(onnx_int8 *q, const onnx_int8_recipe *how, lgelu_write *write,
                                 void *user);
+
+/* After onnx_int8_quantize, marks in leave (by node) what makes and what reads the `count` values
+   whose 8 bits are the coarsest, beside the size of the values. Values that have one scale count as
+   one. Returns how many were found. */
+int onnx_int8_coarsest(const onnx_int8 *q, int count, unsigned char *leave);
 
 #ifdef __cplusplus
 }

@@ -95,6 +95,8 @@ int onnx_int8_reads(const struct onnx_int8_space *s, int i, int k);
 void onnx_int8_see(struct onnx_int8_space *s, int v, const onnx_tensor *x);
 /* Chooses the grids of all groups. Returns 0 or -1. */
 int onnx_int8_choose_grids(struct onnx_int8_space *s, onnx_int8_ranges how);
+/* The mean squared error of a value on its grid, beside its mean square. */
+double onnx_int8_noise(const struct onnx_int8_space *s, int v);
 /* The nearest number of 8 bits, half to even, as QuantizeLinear rounds. */
 int onnx_int8_quantized(const onnx_int8_grid *g, float x);
 /* Brings the elements of a tensor of floats onto a grid. */

@@ -64,7 +64,7 @@ void onnx_int8_see(struct onnx_int8_space *s, int v, const onnx_tensor *x)
         s->type[v] = (unsigned char)(x->type < ONNX_TYPES ? x->type : 0);
         return;
     }
-    if (!s->eight[v] || x->type != ONNX_F32)
+    if (x->type != ONNX_F32 || s->graph->value[v].depth)
         return;
     onnx_int8_see_extremes(seen, (const float *)x->data, x->count);
     if (!seen->histogram)
@@ -145,6 +145,21 @@ static double onnx_int8_error(const onnx_int8_set *set, const onnx_int8_grid *g)
         all += count > 0 ? sum / count : 0;
     }
     return all;
+}
+
+double onnx_int8_noise(const struct onnx_int8_space *s, int v)
+{
+    const onnx_int8_seen *seen = s->seen + v;
+    const onnx_int8_set set = { s, &v, 1, 0, 0 };
+    double square = 0, count = 0;
+    int i;
+    for (i = 0; seen->histogram && i < ONNX_INT8_BINS; i++) {
+        const double x = ((i + 0.5) * 2 / ONNX_INT8_BINS - 1) * (double)seen->reach;
+        const double n = seen->histogram[i];
+        square += n * x * x;
+        count += n;
+    }
+    return square > 0 ? onnx_int8_error(&set, s->grid + onnx_int8_group(s, v)) * count / square : 0;
 }
 
 /* The range with the least sum of squared errors, among those that end at fractions of the
