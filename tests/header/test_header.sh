@@ -234,5 +234,8 @@ if $CC -dM -E -x c /dev/null | grep -q __clang__; then other=gcc; else other=cla
 if command -v $other > /dev/null; then
     found=$(grep -L 'define LGELU_IMPLEMENTATION' */test_*.c | xargs -n 1 $other -std=c99 $WARNINGS -Werror -I.. -I. -fsyntax-only 2>&1)
     verdict $? "no test program warns, $other" "$(echo "$found" | grep -m1 -E 'error|warning')"
+    found=$(for file in ../examples/reluize/*/*.c ../examples/network/*.c ../examples/int8/*.c ../examples/verify/*.c; do
+        $other -std=c99 $WARNINGS -fsyntax-only $file 2>&1; done)
+    verdict $([ -z "$found" ]; echo $?) "no source of the examples warns, $other" "$(echo "$found" | grep -m1 -E 'error|warning')"
 else echo "skip no test program warns, $other: not here"; fi
 exit $bad

@@ -278,7 +278,7 @@ static double difference_of(const network *n, int value, const onnx_traced *t, c
         const double given = onnx_tensor_real(x, i);
         double d;
         if (!onnx_trace_element(model, value, x->count, samples, i, &sample, &element))
-            return INFINITY;
+            return (double)INFINITY;
         d = fabs(given - t->shift - t->factor * (double)y[sample * size + element]);
         largest = fmax(largest, fabs(given));
         change = d <= change ? change : d;
