@@ -910,6 +910,9 @@ def main():
         for name in saw.split():
             seen[name] = seen.get(name, 0) + 1
     print("seen first by: " + ", ".join("%s %d" % pair for pair in sorted(seen.items(), key=lambda p: -p[1])))
+    if not any(result in ("caught", "survived") for _, result in results):
+        print("FAIL mutants: none was run")                  # a check that has run nothing has not succeeded
+        return True
     good = rate >= TARGET
     print("%s mutants: %.1f %% of those that can be seen are caught%s" % ("ok" if good else "FAIL", rate,
                                                                       "" if good else ", at least %d %% must be" % TARGET))
