@@ -11,15 +11,23 @@ unset CPATH
 examples=$PWD/../examples
 folders="$examples/reluize/onnx $examples/reluize/ops $examples/reluize/passes $examples/network $examples/verify $examples/int8"
 # copied FILE...: copies files of these names, wherever in examples they are
-copied() { for file in "$@"; do cp "$(find "$examples" -name "$file" -not -path '*/build/*')" "$out/$name"; done; }
+copied() { for file in "$@"; do find "$examples" -name "$file" -not -path '*/build/*' -not -path '*/app/*' -exec cp {} "$out/$name" \;; done; }
+# named HEADER: prints what its comment says to copy, and what is said in the headers whose files belong to it
+named()
+{
+    found=$(find "$examples" -name "$1" -not -path '*/build/*' -exec cat {} + | tr -s '\n ' ' ' |
+        sed -n 's/.*Copy \([^/]*\)\. \*\/.*/\1/p; s/.*Copy \([^/]* deploy\.h[^/]*\)\. malloc.*/\1/p')
+    echo "$found"
+    for other in $(echo "$found" | grep -oE '(files of|what) [a-z_0-9]+\.h' | sed 's/.* //'); do named "$other"; done
+}
 for header in $(find $folders -maxdepth 1 -name '*.h'); do
     name=$(basename "$header" .h)
     # what a pair's own files share
     if grep -q 'Private to' "$header" && ! grep -q ' Copy ' "$header"; then continue; fi
     mkdir "$out/$name"
     cp ../lgelu.h "$out/$name"
-    files=$(tr -s '\n ' ' ' < "$header" | sed -n 's/.*Copy \([^*]*\)\. \*\/.*/\1/p; s/.*Copy \([^*]* deploy\.h[^*]*\)\. malloc.*/\1/p')
-    for file in $files; do
+    set -f
+    for file in $(named "$name.h"); do
         case $file in
         lgelu.h*) ;;
         *.\[ch\]*) copied "${file%%.*}.c" "${file%%.*}.h" ;;
@@ -27,6 +35,7 @@ for header in $(find $folders -maxdepth 1 -name '*.h'); do
         *.c*) copied "${file%%.c*}.c" ;;
         esac
     done
+    set +f
     # a header without a source file is included by an empty one
     [ -f "${header%.h}.c" ] || echo "#include \"$name.h\"" > "$out/$name/$name.c"
     why=$(cd "$out/$name" && $CC -std=c99 $WARNINGS -Werror -fsyntax-only ./*.c 2>&1)
@@ -38,21 +47,25 @@ echo '#include "decimal.h"' > "$out/decimal/decimal.c"
 why=$(cd "$out/decimal" && $CC -std=c99 $WARNINGS -Werror -fsyntax-only decimal.c 2>&1)
 verdict $? "decimal.h compiles alone" "$(echo "$why" | head -n 1)"
 
-# The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats.
+# The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats. Functions that a file of the
+# evaluator or of a pass keeps to itself begin with onnx_ or with the file's subject.
 prefix_of() { case $1 in onnx_in|onnx_out) echo 'onnx_|smooth_' ;; onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; least_squares) echo least_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
+subject_of() { case $1 in onnx_back*) echo '|back_' ;; onnx_run_whole) echo '|whole_' ;; onnx_int8*) echo '|int8_|walk_' ;; onnx_distil|onnx_augment) echo "|${1#onnx_}_" ;; onnx_c*) echo '|c_' ;; esac; }
 include=$(include_flags "$examples")
 for source in $(find $folders -maxdepth 1 -name '*.c' | sort); do
     name=$(basename "$source" .c)
     # a name with a point is a static variable inside a function; one with two underscores is the compiler's
     foreign=$($CC -std=c99 -O0 $include -c "$source" -o "$out/$name.o" 2>&1 && nm "$out/$name.o" |
-        awk -v prefix="$(prefix_of $name)" '$2 ~ /^[A-TV-Za-tv-z]$/ && $3 !~ "^(" prefix "|" toupper(prefix) "|deploy_|decimal_|lgelu_|__)" && $3 !~ /[.]/ { print $3 }')
+        awk -v prefix="$(prefix_of $name)" -v subject="$(subject_of $name)" '$2 ~ /^[A-TV-Za-tv-z]$/ && $3 !~ /[.]/ {
+            own = prefix ($2 ~ /[a-z]/ ? subject : "")
+            if ($3 !~ "^(" own "|" toupper(own) "|deploy_|decimal_|lgelu_|__)") print $3 }')
     [ -f "$out/$name.o" ] && [ -z "$foreign" ]
     verdict $? "$name: every name begins with $(prefix_of $name)" "$(echo $foreign | head -c 200)"
 done
 # Not among them: the evaluator of ONNX files and what is built on it, whose files have static functions of the same names.
 # solver.c first, which defines the level of POSIX that it needs
 for source in "$examples/verify/solver.c" $(find $folders -maxdepth 1 -name '*.c' -not -name solver.c | sort); do
-    case $(basename "$source") in onnx_[!io]*) ;; *) echo "#include \"$source\"" ;; esac
+    case $(basename "$source") in onnx_in.c|onnx_out.c) echo "#include \"$source\"" ;; onnx_*) ;; *) echo "#include \"$source\"" ;; esac
 done > "$out/all.c"
 why=$($CC -std=c99 $WARNINGS -Werror $include -fsyntax-only "$out/all.c" 2>&1)
 verdict $? "all pairs as one file" "$(echo "$why" | head -n 1)"
