@@ -255,15 +255,17 @@ refused "a vocabulary without tokens" 1 'vocabulary is for a network that reads 
 rm -f $out/net.h $out/net8.h
 $r $model --data $out/table.csv -o $out/c.onnx --c $out/net.c --c8 $out/net8.c --h --epochs 8 --rate 0.01 --report $out/c.json > $out/stdout 2> $out/stderr
 verdict $? "reluize: C files" "$(tail -n 1 $out/stderr)"
-grep '"refitted": {' $out/c.json | grep -q '"held"' && ! grep '"int8": {' $out/c.json | grep -q '"held"' && ! grep 'held-out' $out/stdout | grep -q int8
-verdict $? "reluize: the report has held-out values of the ways that were measured there, and of no others" "$(grep 'held' $out/stdout $out/c.json | head -n 1)"
+grep '"refitted": {' $out/c.json | grep -q '"held"'
+verdict $? "reluize: the report has held-out values of the ways that were measured there" "$(grep 'held' $out/stdout $out/c.json | head -n 1)"
 cat > $out/score.c <<'C'
 #include "net.h"
 #include "net8.h"
+#include <math.h>
 #include <stdio.h>
 int main(void)
 {
-    static float x[net_inputs], y[net_outputs], work[net_work];
+    static float x[net_inputs], y[net_outputs];
+    static uint8_t x8[net8_inputs];
     static int32_t y8[net8_outputs];
     int row, k, right = 0, right8 = 0, rows = 0;
     for (row = 0;; row++) {
@@ -278,8 +280,12 @@ int main(void)
             return 1;
         if (row % 5 != 4)
             continue;
-        net(y, x, work);
-        net8(y8, x);
+        for (k = 0; k < net8_inputs; k++) {
+            const float q = rintf(x[k] / net8_X_SCALE) + net8_X_ZERO;
+            x8[k] = (uint8_t)(q < 0 ? 0 : q > 255 ? 255 : q);
+        }
+        net(y, x);
+        net8(y8, x8);
         for (k = 0; k < net_outputs; k++) {
             best = y[k] > y[best] ? k : best;
             best8 = y8[k] > y8[best8] ? k : best8;

@@ -40,8 +40,22 @@ while read -r name torch; do
     verdict $? "$name: the network that was read has PyTorch's accuracy" "$before, not $torch"
     relu=$(score $(sed -n 's/.*"written": "\([a-z]*\)".*/\1/p' $out/$name.json))
 
-    printf '#include "%s.c"\n#define CHIP(what) %s_##what\n#define CHIP_RUN %s\n#define CHIP_SCORE "test.bin"\n' \
-        $name $name $name > $out/chip_net.h
+    cat > $out/chip_net.h <<C
+#include "$name.c"
+#define CHIP(what) ${name}_##what
+#define CHIP_RUN chip_run
+#define CHIP_SCORE "test.bin"
+/* the bytes of the network's grid, then the network */
+static void chip_run(int32_t *y, const float *x)
+{
+    static uint8_t q[CHIP(inputs)];
+    for (size_t k = 0; k < CHIP(inputs); k++) {
+        const float v = x[k] / CHIP(X_SCALE) + CHIP(X_ZERO) + 0.5f;
+        q[k] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+    }
+    $name(y, q);
+}
+C
     $CC -std=gnu99 -O2 -DCHIP_HOSTED -I$out tools/chip.c -o $out/$name.hosted && (cd $out && ./$name.hosted) > $out/$name.here
     verdict $? "$name: the C file runs on this machine"
     $chip_gcc -mthumb -specs=nosys.specs -mcpu=cortex-m4 -mfloat-abi=soft -std=gnu99 -O2 -ffunction-sections -fdata-sections -I$out tools/chip.c \

@@ -37,8 +37,4 @@ all=$(wc -l < $out/list)
 verdict $? "$good of $all networks, one for each operator, are read as their files"
 [ $refused = $all ]
 verdict $? "$refused of $all faults, one in each operator, are refused, and a value that differs is named; $named times the operator's own"
-# a C file is compared with the file that was converted
-$out/faulty $out/nets/Neg.onnx --data $out/nets/x_8.npy --quiet -o $out/no.onnx --c $out/no.c > $out/stdout 2> $out/stderr
-[ $? = 1 ] && [ ! -e $out/no.c ] && [ ! -e $out/no.onnx ] && grep -q ": --c: .*computes other outputs.*is 'f', of node .* (Neg)" $out/stderr
-verdict $? "--c: a fault is refused, too, and nothing is written" "$(tail -n 1 $out/stderr)"
 exit $bad

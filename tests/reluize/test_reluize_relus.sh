@@ -24,18 +24,13 @@ cat > $out/main.c <<'C'
 #define OF(a, b) JOIN(a, b)
 int main(int argc, char **argv)
 {
-    static float x[OF(NAME, _inputs)], z[OF(NAME, _inputs)], y[OF(NAME, _outputs)], work[OF(NAME, _work) + 1];
+    static float x[OF(NAME, _inputs)], y[OF(NAME, _outputs)];
     FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
-    const int channels = OF(NAME, _CHANNELS), pixels = OF(NAME, _inputs) / channels;
     char head[128];
-    int c, p;
     if (argc != 3 || !in || !out || fread(head, 1, 128, in) != 128)
         return 1;
     while (fread(x, sizeof x, 1, in) == 1) {
-        for (c = 0; c < channels; c++)
-            for (p = 0; p < pixels; p++)
-                z[p * channels + c] = x[c * pixels + p];
-        NAME(y, z, work);
+        NAME(y, x);
         fwrite(y, sizeof y, 1, out);
     }
     return fclose(out) != 0;
@@ -63,7 +58,7 @@ numpy.save('$out/$net.c.npy', numpy.fromfile('$out/$net.raw', numpy.float32))"
     done
 done
 
-$out/reluize $out/external.onnx --data $out/perceptron.npy --relus 2 --no-line -o $out/external2.onnx --quiet > $out/stdout 2> $out/stderr
+$out/reluize $out/external.onnx --data $out/perceptron.npy --relus 2 -o $out/external2.onnx --quiet > $out/stdout 2> $out/stderr
 verdict $? "a model with external data is converted" "$(tail -n 1 $out/stderr)"
 outputs external2 perceptron > $out/stdout 2>&1 && cmp $out/external2.y.npy $out/perceptron2.y.npy > $out/stdout 2>&1
 verdict $? "external data give the same network" "$(tail -n 1 $out/stdout)"

@@ -16,8 +16,7 @@
    can represent: the refitted one as ReLU, and the smooth one while lambda of its gates x Φ(λx) is
    driven from 1 to 159.6, where the gate differs from ReLU by at most 0.0011. Of these, the one
    with the best score on training samples that are held out is written. --c, --c8 and --int8 write
-   the ReLU network in other forms, if lgelu.h can represent it and agrees with the evaluation of
-   the file.
+   the converted graph in other forms.
 
    Exit status: 0 when it is done, 1 after an error, 2 for wrong options, 130 when it was
    interrupted; then nothing was written, unless it took longer than --early: then OUT.onnx is the
@@ -34,7 +33,7 @@
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #endif
 #include "reluize.h"
-#include "c_file_int8.h"
+#include "c_file_name.h"
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -174,9 +173,7 @@ static const char usage[] =
     "                     NATS on held-out samples; at most 6 a gate, or what --relus says. Of outputs\n"
     "                     without classes: the mean change beside their deviation\n"
     "  --no-line          several ReLUs alone. Without this, a term that is linear in the gate's input is\n"
-    "                     added to them: no ReLU in the file, an Add and a Mul; where a network is\n"
-    "                     matrices and ReLUs alone (--c, --c8) it would be two more,\n"
-    "                     z = ReLU(z) - ReLU(-z), so these have none\n"
+    "                     added to them: no ReLU in the file, an Add and a Mul\n"
     "  --leaky            replace leaky ReLUs (LeakyRelu, PRelu), too: by ReLU, or, with --relus 2 or more,\n"
     "                     by one ReLU and a linear term, which are the same function\n"
     "  --samples N        use only N training samples (4096 for the conversion, all for --epochs)\n"
@@ -217,16 +214,16 @@ static const char usage_int8[] =
     "in 8 bits:\n"
     "  --int8 OUT8.onnx   also write it in 8 bits, with QuantizeLinear and DequantizeLinear, and report what\n"
     "                     the original loses in 8 bits\n"
-    "  --bits N           bits of the weights of --int8: 8, or 4 (8)\n\n";
+    "  --bits N           bits of the weights of --int8: 8, or 4 (8)\n\n"
+    "as C files that need no library, for one sample (as many as the model fixes):\n"
+    "  --c NAME.c         in floats, with the bits of the evaluator; NAME becomes the name of its function\n"
+    "  --c8 NAME.c        in 8 bits, without floats, for microcontrollers: what --int8 writes\n"
+    "  --h                with --c or --c8: also a header NAME.h with the declarations\n\n";
 
 static const char usage_network[] =
     "where lgelu.h can represent the network:\n"
-    "  --c NAME.c         also write it as one C file that needs no library; NAME becomes the name of\n"
-    "                     its function\n"
-    "  --c8 NAME.c        the same in 8 bits, for microcontrollers\n"
-    "  --h                with --c or --c8: also a header NAME.h with the declarations\n"
-    "  --fold             fold batch normalisations into the convolutions before them in these files\n"
     "  --epochs N         epochs of fine-tuning after the refit; requires labels (0)\n"
+    "  --fold             with --epochs, fold batch normalisations into the convolutions before them\n"
     "  --rate R           the largest learning rate of AdamW (0.0003)\n"
     "  --batch N          samples in a batch (64)\n"
     "  --learn            with --epochs, learn a lambda for each gate, from 1.05, before all are driven up;\n"
@@ -437,7 +434,7 @@ int name_of_function(char name[C_NAME], const char *path)
         return -1;
     memcpy(name, begin, length - 2);
     name[length - 2] = 0;
-    return c_file_int8_is_name(name) ? 0 : -1;
+    return c_file_name_is_free(name) ? 0 : -1;
 }
 
 /* Checks the names of the C files, and finds those of their headers. */
@@ -680,8 +677,8 @@ static int make_files(job *j)
     int bad;
     if (append(w->file.p, w->file.n, &j->out[OUT_ONNX].bytes))
         return fail("out of memory");
-    bad = network_files(&j->c, text, declarations)
-          || conversion_quantize(&j->c, &j->out[OUT_INT8].bytes);
+    bad = conversion_quantize(&j->c, &j->out[OUT_INT8].bytes)
+          || conversion_c_files(&j->c, text, declarations);
     j->out[OUT_C].bytes = text[0];
     j->out[OUT_C8].bytes = text[1];
     j->out[OUT_HEADER].bytes = declarations[0];
@@ -694,10 +691,10 @@ static int run_job(job *j, const char *program)
     conversion *c = &j->c;
     return read_model(j) || conversion_inline(&j->graph, &j->inlined, &j->with_calls)
            || data_open_all(j->graph, program) || try_outputs(j)
-           || conversion_open(c, j->graph, j->with_calls) || conversion_make(c) || check_strict(c)
-           || (option.epochs && network_tune(c)) || conversion_choose(c)
-           || ((option.minutes > 0 || option.steps) && conversion_distil(c)) || make_files(j)
-           || conversion_measure(c) || stopped || write_files(j);
+           || conversion_open(c, j->graph, j->with_calls) || conversion_check_c(c)
+           || conversion_make(c) || check_strict(c) || (option.epochs && network_tune(c))
+           || conversion_choose(c) || ((option.minutes > 0 || option.steps) && conversion_distil(c))
+           || make_files(j) || conversion_measure(c) || stopped || write_files(j);
 }
 
 static void free_job(job *j)
@@ -749,7 +746,6 @@ int main(int argc, char **argv)
         return 2;
     signal(SIGINT, stop);
     signal(SIGTERM, stop);
-    j.c.accept = network_accept;
     j.c.found = write_early;
     j.c.user = &j;
     bad = run_job(&j, argv[0]);

@@ -244,10 +244,6 @@ typedef struct {
     byte_array file;
     onnx_graph *graph;
     onnx_run *run;
-    /* for C files and 8 bits: gates of several ReLUs as matrices; NULL: as `file` */
-    byte_array wide;
-    onnx_graph *wide_graph;
-    onnx_run *wide_run;
     measured m;
     int smooth;           /* its gates are smooth: it is not written */
     measured hold;        /* on the held-out training samples, */
@@ -258,9 +254,6 @@ typedef struct {
 typedef struct conversion {
     const onnx_graph *graph; /* of the original */
     onnx_run *run;
-    /* Called with the cold swap, before anything is refitted; refuses it by returning 1 after a
-       message. NULL: takes any. */
-    int (*accept)(const struct conversion *c, way *w);
     /* Called with each way that is the nearest so far; not 0: stop, after a message. NULL: none */
     int (*found)(const way *w, void *user);
     void *user;
@@ -333,9 +326,6 @@ void conversion_stage(conversion *c, double cost);
 void conversion_progress(progress *p, const conversion *c, const char *key);
 /* Converts, adds the way, and measures it on the held-out training samples. */
 int conversion_convert(conversion *c, const recipe *how);
-/* Makes the file of a way with its gates of fitted ReLUs as matrices, which C files and 8 bits
-   need; nothing if it has none, or has that file already. */
-int conversion_widen(way *w);
 /* Removes the way that was added last. */
 void conversion_drop(conversion *c);
 /* Begins a conversion of its own with the first samples at most, for measuring gates; NULL: after a
@@ -421,17 +411,19 @@ int conversion_distil(conversion *c);
 
 /* Fine-tunes (--epochs), and adds the ways. */
 int network_tune(conversion *c);
-/* Refuses a network of which the files of --c and --c8 cannot be made: see
-   conversion.accept. */
-int network_accept(const conversion *c, way *w);
-/* Writes the C files, [0] in f32 and [1] in 8 bits, and what they declare to memory. */
-int network_files(conversion *c, byte_array text[2], byte_array declarations[2]);
-
 /* ---- 8 bits (reluize_int8.c) ---- */
 
-/* With --int8, quantizes the way that is written, and the original, adds both as ways, and writes
-   the bytes of the first. */
+/* With --int8 or --c8, quantizes the way that is written, and the original, adds both as ways, and
+   writes the bytes of the first. */
 int conversion_quantize(conversion *c, byte_array *file);
+/* ---- C files (reluize_c.c) ---- */
+
+/* With --c, refuses a graph that has no C file, before the work. */
+int conversion_check_c(const conversion *c);
+/* Writes the C files, [0] in floats and [1] in 8 bits, and their headers to memory; after
+   conversion_quantize. */
+int conversion_c_files(const conversion *c, byte_array text[2], byte_array declarations[2]);
+
 /* Writes how a trial quantizes: "extremes, nearest". Returns name. */
 const char *int8_trial_name(const int8_trial *t, char name[INT8_TRIAL_NAME]);
 

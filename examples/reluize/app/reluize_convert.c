@@ -904,9 +904,6 @@ void conversion_drop(conversion *c)
     onnx_run_end(w->run);
     onnx_graph_close(w->graph);
     free(w->file.p);
-    onnx_run_end(w->wide_run);
-    onnx_graph_close(w->wide_graph);
-    free(w->wide.p);
     onnx_relu_end(w->relu);
     memset(w, 0, sizeof *w);
 }
@@ -957,7 +954,7 @@ static int tell_progress(double done, double total, const char *what, void *user
 }
 
 /* As matrices the linear term costs two ReLUs, ReLU(z) - ReLU(-z). */
-int conversion_has_line(void) { return !option.no_line && !option.c && !option.c8; }
+int conversion_has_line(void) { return !option.no_line; }
 
 int conversion_gate_has_line(const onnx_relu_gate *gate)
 {
@@ -1049,30 +1046,6 @@ int conversion_hold(conversion *c, int from, size_t most)
     return bad;
 }
 
-int conversion_widen(way *w)
-{
-    const onnx_run_options o = run_options();
-    char message[160];
-    onnx_edit *edit;
-    int k, several = w->how.fitted, bad;
-    if (w->wide_run)
-        return 0;
-    for (k = 0; w->relu && k < w->relu->gates; k++)
-        several |= w->relu->gate[k].replaced > 1 || conversion_gate_has_line(w->relu->gate + k);
-    if (!several)
-        return 0;
-    edit = onnx_relu_widen(w->relu);
-    if (!edit)
-        return fail("%s: --c, --c8 and --int8: %s", option.model, w->relu->message);
-    bad = onnx_edit_write(edit, append, &w->wide, message) != LGELU_OK;
-    onnx_edit_end(edit);
-    if (!bad)
-        w->wide_graph = onnx_graph_open(w->wide.p, w->wide.n, read_external, NULL, message);
-    if (w->wide_graph)
-        w->wide_run = onnx_run_begin(w->wide_graph, &o, message);
-    return w->wide_run ? 0 : fail("%s: %s", option.model, message);
-}
-
 /* Hands a way on that is the nearest so far, or the first that is made from all inputs after
    trials. */
 static int keep_best(conversion *c, const way *w)
@@ -1122,10 +1095,7 @@ int conversion_convert(conversion *c, const recipe *how)
     c->way[c->ways - 1].how = *how;
     if (conversion_hold(c, c->ways - 1, 0))
         return 1;
-    /* the first way is the cold swap: what it has no C file of, its refits have none of either */
     c->made++;
-    if (c->made == 1 && c->accept && c->accept(c, c->way + 1))
-        return 1;
     return keep_best(c, c->way + c->ways - 1);
 }
 
@@ -1183,7 +1153,7 @@ static int find_gates(conversion *c)
     c->way[c->ways - 1].relu = r;
     c->relu = r;
     c->written = c->ways - 1;
-    return c->accept && c->accept(c, c->way + c->written);
+    return 0;
 }
 
 /* The bytes of an element of the initializer that a weight is made from, or 0. */

@@ -232,7 +232,7 @@ int conversion_quantize(conversion *c, byte_array *file)
 {
     const way *w = c->way + c->written;
     int made, before;
-    if (!option.int8)
+    if (!option.int8 && !option.c8)
         return 0;
     if (c->written && !c->unchanged
         && quantize(c, c->graph, "before_8", "before, in 8 bits", &before))

@@ -12,14 +12,12 @@
        [3] REFIT         weights and biases behind new gates, in closed form
        [4] FINE-TUNING   training steps, statistics of batch normalisations
        [5] CERTIFICATE   proven bounds of the change by the swap
-       [6] FILES         ONNX of a network; C, in f32 and in 8 bits
-       [7] STEPS         what --epochs does; what --int8, --c and --c8 do */
+       [6] FILES         ONNX of a network
+       [7] STEPS         what --epochs does */
 #include "reluize.h"
 #include "onnx_in.h"
 #include "onnx_out.h"
 #include "bounds.h"
-#include "c_file.h"
-#include "c_file_int8.h"
 #include "refit.h"
 #include <errno.h>
 #include <math.h>
@@ -29,9 +27,8 @@
 
 enum {
     EVALUATION_BATCH = 128,
-    COMPARED = 64,       /* test samples on which a network is compared with its file */
-    INT8_SAMPLES = 1000, /* training samples that the ranges of 8 bits come from */
-    NETWORK_LAYERS = 2   /* that are added to those of the model: labels and loss */
+    COMPARED = 64,     /* test samples on which a network is compared with its file */
+    NETWORK_LAYERS = 2 /* that are added to those of the model: labels and loss */
 };
 
 /* ---- [1] NETWORKS ---- */
@@ -54,7 +51,7 @@ typedef struct {
 /* How a network computes: as fast as it can; so, with all values kept; by plain chains of fma, of
    which bounds can be proven; or so, with all values kept for calibration; with the values that a
    refit reads, or refit_match_norms. */
-typedef enum { MAKE_FAST, MAKE_TRACED, MAKE_PLAIN, MAKE_KEPT, MAKE_REFIT, MAKE_TRAINED } make_how;
+typedef enum { MAKE_FAST, MAKE_TRACED, MAKE_PLAIN, MAKE_REFIT, MAKE_TRAINED } make_how;
 
 static size_t input_size(const network *n)
 {
@@ -127,9 +124,9 @@ static int make_network(network *n, int learn, size_t batch, lgelu_mode mode, ma
         return fail("%s: %s", option.model, n->net.message);
     if (mode == LGELU_MODE_TRAIN)
         add_loss(n);
-    n->net.no_winograd = how == MAKE_PLAIN || how == MAKE_KEPT;
+    n->net.no_winograd = how == MAKE_PLAIN;
     n->net.prepack = 1;
-    if (how == MAKE_KEPT || how == MAKE_TRACED)
+    if (how == MAKE_TRACED)
         keep_values(n);
     if (how == MAKE_REFIT)
         refit_keep(&n->net);
@@ -645,68 +642,6 @@ static int add_network(conversion *c, network *n, const char *key, const char *t
     return bad ? fail("%s: %s", option.out, message) : conversion_add(c, key, text, &file);
 }
 
-/* Writes the ReLU network as C to memory. */
-static int save_c(byte_array *file, byte_array *declarations)
-{
-    char name[C_NAME];
-    network plain;
-    int bad;
-    if (make_network(&plain, 0, 1, LGELU_MODE_INFER, MAKE_PLAIN))
-        return 1;
-    if (option.fold)
-        lgelu_net_fold(&plain.net);
-    name_of_function(name, option.c);
-    bad =
-        c_file_write(&plain.net, plain.out, name, append, file) != LGELU_OK
-        || (*option.header[0]
-            && c_file_write_header(&plain.net, plain.out, name, append, declarations) != LGELU_OK);
-    if (bad)
-        fail("%s: %s", option.c, plain.net.message);
-    free_network(&plain);
-    return bad;
-}
-
-/* Makes the ReLU network in 8 bits, with ranges from at most so many training samples. */
-static int make_int8(size_t most, network *whole, int8_net *q)
-{
-    const int8_options eight = { 8, 8, 1, 0 };
-    const size_t seen = data_count(TRAIN) < most ? data_count(TRAIN) : most;
-    size_t i, k;
-    if (make_network(whole, 0, EVALUATION_BATCH, LGELU_MODE_INFER, MAKE_KEPT))
-        return 1;
-    if (whole->token)
-        return fail("%s: a network that reads tokens cannot be written in 8 bits", option.c8);
-    lgelu_net_fold(&whole->net);
-    if (int8_make(q, &whole->net, whole->out, &eight))
-        return fail("%s: %s", option.c8, q->message);
-    for (i = 0; i < seen; i += whole->batch) {
-        const size_t count = seen - i < whole->batch ? seen - i : whole->batch;
-        for (k = 0; k < count; k++)
-            load_input(whole, k, TRAIN, i + k);
-        if (int8_see(q, &whole->net, whole->x, count))
-            return fail("%s: %s", option.c8, q->message);
-    }
-    return int8_finish(q, &whole->net) ? fail("%s: %s", option.c8, q->message) : 0;
-}
-
-/* Writes the ReLU network in 8 bits to memory, as C; see make_int8. */
-static int save_c8(size_t most, byte_array *c, byte_array *declarations)
-{
-    char message[160], name[C_NAME];
-    network whole;
-    int8_net q;
-    int bad = 0;
-    if (make_int8(most, &whole, &q))
-        return 1;
-    name_of_function(name, option.c8);
-    if (c_file_int8_write(&q, name, append, c, message)
-        || (*option.header[1] && c_file_int8_write_header(&q, name, append, declarations, message)))
-        bad = fail("%s: %s", option.c8, message);
-    int8_free(&q);
-    free_network(&whole);
-    return bad;
-}
-
 /* ---- [7] STEPS ---- */
 
 /* What the steps of fine-tuning hand to each other. */
@@ -833,53 +768,6 @@ int network_tune(conversion *c)
     free_network(&t.relu);
     free_network(&t.infer);
     free_network(&t.train);
-    close_model();
-    return bad;
-}
-
-/* Opens the ReLU network of a way as the model, for the files that are asked for, and returns the
-   run that it was read from, or NULL after a message. */
-static onnx_run *open_way(const conversion *c, way *w)
-{
-    onnx_run *run;
-    if (conversion_widen(w))
-        return NULL;
-    run = w->wide_run ? w->wide_run : w->run;
-    return open_model(c, run) || check_model() ? NULL : run;
-}
-
-static int asks_for_files(void) { return option.c || option.c8; }
-
-int network_accept(const conversion *c, way *w)
-{
-    byte_array file[4];
-    int k, bad;
-    if (!asks_for_files())
-        return 0;
-    memset(file, 0, sizeof file);
-    bad = !open_way(c, w) || (option.c && save_c(file, file + 1))
-          || (option.c8 && save_c8(EVALUATION_BATCH, file + 2, file + 3));
-    for (k = 0; k < 4; k++)
-        free(file[k].p);
-    close_model();
-    return bad;
-}
-
-int network_files(conversion *c, byte_array text[2], byte_array declarations[2])
-{
-    way *w = c->way + c->written;
-    const char *what = option.c ? "--c" : "--c8";
-    onnx_run *run;
-    int bad;
-    if (!asks_for_files())
-        return 0;
-    if (!w->run)
-        return fail("%s: nothing was converted", option.model);
-    run = open_way(c, w);
-    bad = !run || check_agreement(c, w->run, run, what) || (option.c && save_c(text, declarations))
-          || (option.c8 && save_c8(INT8_SAMPLES, text + 1, declarations + 1));
-    if (!bad)
-        conversion_note_network(c, NULL, what);
     close_model();
     return bad;
 }

@@ -15,9 +15,20 @@
        [7] WRITING    one function a region */
 #include "onnx_c_inside.h"
 
-typedef enum { ONNX_C_TABLE, ONNX_C_PRODUCT, ONNX_C_BINARY, ONNX_C_MEAN } onnx_c_region_kind;
+typedef enum {
+    ONNX_C_TABLE,
+    ONNX_C_PRODUCT,
+    ONNX_C_BINARY,
+    ONNX_C_MEAN,
+    ONNX_C_END
+} onnx_c_region_kind;
 
-enum { ONNX_C_MOST_NODES = 512, ONNX_C_MOST_TABLE = 1 << 17 };
+enum {
+    ONNX_C_SIGMOID_ENTRIES = 4096,
+    ONNX_C_SIGMOID_REACH = 8,
+    ONNX_C_MOST_NODES = 512,
+    ONNX_C_MOST_TABLE = 1 << 17
+};
 
 /* What a node of an integer file computes. */
 typedef struct onnx_c_region {
@@ -668,6 +679,41 @@ static int onnx_c_int8_move(onnx_c *c, int node, const onnx_c_operator *row, int
     return 0;
 }
 
+/* Returns whether a node is a Sigmoid or Softmax at the end of the network, of numbers that are
+   integers already. */
+static int onnx_c_int8_is_end(const onnx_c *c, int node)
+{
+    const int from = onnx_c_input(c, node, 0), to = onnx_c_output(c, node, 0);
+    return (onnx_c_int8_is(c, node, "Sigmoid") || onnx_c_int8_is(c, node, "Softmax"))
+           && c->value[from].on_grid && !onnx_c_int8_reaches(c, to);
+}
+
+/* Its result is from 0 to 1 in 255 steps. */
+static int onnx_c_int8_end(onnx_c *c, int node)
+{
+    const int from = onnx_c_input(c, node, 0), to = onnx_c_output(c, node, 0);
+    onnx_c_region *r = onnx_c_int8_region(c, node);
+    onnx_c_inner in;
+    memset(&in, 0, sizeof in);
+    if (!r)
+        return -1;
+    r->kind = ONNX_C_END;
+    r->core = node;
+    r->to = to;
+    r->source[0] = from;
+    r->sources = 1;
+    onnx_c_int8_hold(c, to, ONNX_U8, 1.0f / 255, 0);
+    if (onnx_c_int8_is(c, node, "Sigmoid") && c->value[from].type != ONNX_I32) {
+        in.node[in.nodes++] = node;
+        r->kind = ONNX_C_TABLE;
+        r->table =
+            onnx_c_int8_make_table(c, node, &in, from, to, c->value + to, &r->entries, &r->inner);
+        if (!r->table)
+            return -1;
+    }
+    return onnx_c_int8_root(c, node, &in, to);
+}
+
 /* What a node that is neither of both is: it moves bytes, makes sums for an output, or waits for
    the QuantizeLinear behind it. */
 static int onnx_c_int8_between(onnx_c *c, int node)
@@ -683,6 +729,8 @@ static int onnx_c_int8_between(onnx_c *c, int node)
         && !(onnx_is(&n->op, "Resize") && onnx_c_is_resampled(c, node))
         && onnx_c_int8_moves_bytes(c, node, &like))
         return onnx_c_int8_move(c, node, row, like);
+    if (onnx_c_int8_is_end(c, node))
+        return onnx_c_int8_end(c, node);
     waits = onnx_c_int8_reaches(c, to);
     if (!waits && row->kind == ONNX_C_LAYER && c->value[to].output < 0) {
         /* a bias may follow */
@@ -1351,6 +1399,73 @@ static int onnx_c_int8_write_mean(onnx_c *c, int node, const onnx_c_region *r)
     return 0;
 }
 
+/* The sigmoid of sums: a table of numbers from -8 to 8. */
+static int onnx_c_int8_write_sigmoid(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const double steps = ONNX_C_SIGMOID_ENTRIES / 2.0 / ONNX_C_SIGMOID_REACH;
+    uint8_t table[ONNX_C_SIGMOID_ENTRIES];
+    int64_t m;
+    int i, shift;
+    if (onnx_c_int8_multiplier((double)c->value[r->source[0]].scale * steps, &m, &shift))
+        return onnx_c_refuse(c, node, "a scale is out of range");
+    for (i = 0; i < ONNX_C_SIGMOID_ENTRIES; i++) {
+        float y = (float)((i - ONNX_C_SIGMOID_ENTRIES / 2) / steps);
+        onnx_sigmoid_floats(&y, &y, 1);
+        table[i] = (uint8_t)rint((double)y * 255);
+    }
+    onnx_c_int8_put_table(c, "t", node, table, ONNX_C_SIGMOID_ENTRIES, ONNX_U8);
+    onnx_c_function(c, node);
+    onnx_c_line(c, "for (size_t i = 0; i < %z; i++)", c->value[r->to].x->count);
+    onnx_c_line(c, "    y[i] = t%z_[limited_((int64_t)x0[i] * %d, %d, %d, 0, %d)];", (size_t)node,
+                m, (int64_t)shift, (int64_t)ONNX_C_SIGMOID_ENTRIES / 2,
+                (int64_t)ONNX_C_SIGMOID_ENTRIES - 1);
+    return 0;
+}
+
+/* Softmax along the last dimension: powers of 2 from a table of 256, then quotients. */
+static int onnx_c_int8_write_softmax(onnx_c *c, int node, const onnx_c_region *r)
+{
+    const onnx_tensor *in[ONNX_C_OPERANDS];
+    int64_t table[256], m;
+    size_t n = 1;
+    onnx_call call;
+    int axis, k, shift;
+    onnx_c_call(c, node, &call, in);
+    axis = onnx_axis(&call, onnx_int(&call, "axis", call.opset < 13 ? 1 : -1), in[0]->rank);
+    if (axis < 0)
+        return -1;
+    for (k = axis; k < in[0]->rank; k++) {
+        if (call.opset >= 13 && k > axis && in[0]->dim[k] > 1)
+            return onnx_c_refuse(c, node, "it is available along the last dimension alone");
+        n *= (size_t)in[0]->dim[k];
+    }
+    if (onnx_c_int8_multiplier((double)c->value[r->source[0]].scale * 1.4426950408889634 * 256, &m,
+                               &shift))
+        return onnx_c_refuse(c, node, "a scale is out of range");
+    for (k = 0; k < 256; k++)
+        table[k] = (int64_t)rint(ldexp(exp2(-k / 256.0), 30));
+    onnx_c_wholes(c, "t", node, table, 256);
+    onnx_c_function(c, node);
+    onnx_c_line(c, "enum { N = %z };", n);
+    onnx_c_open(c, "for (size_t row = 0; row < %z; row++, x0 += N, y += N)", in[0]->count / n);
+    onnx_c_line(c, "int32_t most = x0[0];");
+    onnx_c_line(c, "uint64_t sum = 0;");
+    onnx_c_line(c, "for (size_t i = 1; i < N; i++)");
+    onnx_c_line(c, "    most = x0[i] > most ? x0[i] : most;");
+    onnx_c_open(c, "for (int turn = 0; turn < 2; turn++)");
+    onnx_c_open(c, "for (size_t i = 0; i < N; i++)");
+    onnx_c_line(c, "const int32_t u = limited_(((int64_t)most - x0[i]) * %d, %d, 0, 0, 31 * 256);",
+                m, (int64_t)shift);
+    onnx_c_line(
+        c, "const uint64_t e = (uint64_t)t%z_[u %s 256] >> u / 256; /* 2^30 times the power */",
+        (size_t)node, "%");
+    onnx_c_line(c, "if (turn)");
+    onnx_c_line(c, "    y[i] = (uint8_t)((e * 255 + sum / 2) / sum);");
+    onnx_c_line(c, "else");
+    onnx_c_line(c, "    sum += e;");
+    return 0;
+}
+
 static int onnx_c_int8_write(onnx_c *c, int node)
 {
     const onnx_c_region *r = c->node[node].region;
@@ -1358,6 +1473,9 @@ static int onnx_c_int8_write(onnx_c *c, int node)
     case ONNX_C_TABLE: return onnx_c_int8_write_table(c, node, r);
     case ONNX_C_BINARY: return onnx_c_int8_write_binary(c, node, r);
     case ONNX_C_MEAN: return onnx_c_int8_write_mean(c, node, r);
+    case ONNX_C_END:
+        return onnx_c_int8_is(c, node, "Sigmoid") ? onnx_c_int8_write_sigmoid(c, node, r)
+                                                  : onnx_c_int8_write_softmax(c, node, r);
     default: break;
     }
     if (onnx_c_int8_is(c, r->core, "Conv"))

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT-0
+
+   reluize_c.c: --c, --c8 and --h: the converted graph as a C file (onnx_c.h), in floats with the
+   bits of the evaluator, and in 8 bits, of the graph that --int8 writes, without floats. A file
+   computes one sample, or as many as the model fixes. See reluize.h. */
+#include "reluize.h"
+#include "onnx_c.h"
+
+/* A graph that is written, with a sample for its shapes. */
+typedef struct {
+    onnx_run *run;
+    onnx_c *file;
+} c_plan;
+
+static void free_plan(c_plan *p)
+{
+    onnx_c_end(p->file);
+    if (p->run)
+        onnx_run_end(p->run);
+}
+
+/* Plans the file of an option. Returns 0, or 1 after a message. */
+static int plan(c_plan *p, const conversion *c, const onnx_graph *graph, const char *path,
+                int integers)
+{
+    onnx_tensor *in[MOST_INPUTS];
+    onnx_run_options o;
+    char message[160], name[C_NAME];
+    int k;
+    memset(p, 0, sizeof *p);
+    memset(&o, 0, sizeof o);
+    o.seed = c->run->options.seed;
+    p->run = onnx_run_begin(graph, &o, message);
+    if (!p->run)
+        return fail("%s: %s", path, message);
+    if (data_tensors(p->run, in, TRAIN, c->order, 0, data_batch_size(1)))
+        return 1;
+    for (k = 0; k < graph->top.inputs; k++)
+        onnx_run_set(p->run, graph->top.input[k], in[k]);
+    name_of_function(name, path);
+    p->file = onnx_c_begin(p->run, name, integers, message);
+    return p->file ? 0 : fail("%s: %s", path, message);
+}
+
+int conversion_check_c(const conversion *c)
+{
+    c_plan p;
+    int bad;
+    if (!option.c)
+        return 0;
+    bad = plan(&p, c, c->graph, option.c, 0);
+    free_plan(&p);
+    return bad;
+}
+
+/* Writes the file of a graph, and its header if there is one. */
+static int write_c(const conversion *c, const onnx_graph *graph, int integers, byte_array *text,
+                   byte_array *declarations)
+{
+    const char *path = integers ? option.c8 : option.c;
+    c_plan p;
+    int bad = plan(&p, c, graph, path, integers);
+    if (!bad
+        && (onnx_c_write(p.file, append, text)
+            || (*option.header[integers] && onnx_c_write_header(p.file, append, declarations))))
+        bad = fail("%s: out of memory", path);
+    free_plan(&p);
+    return bad;
+}
+
+int conversion_c_files(const conversion *c, byte_array text[2], byte_array declarations[2])
+{
+    const way *w = c->way + c->written, *eight = c->way + c->eight;
+    char message[160];
+    onnx_graph *graph;
+    int bad = 0;
+    if (option.c)
+        bad = write_c(c, w->graph ? w->graph : c->graph, 0, text, declarations);
+    if (bad || !option.c8)
+        return bad;
+    graph = onnx_graph_open(eight->file.p, eight->file.n, read_external, NULL, message);
+    bad = graph ? write_c(c, graph, 1, text + 1, declarations + 1)
+                : fail("%s: %s", option.c8, message);
+    onnx_graph_close(graph);
+    return bad;
+}
