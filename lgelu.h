@@ -2525,6 +2525,8 @@ typedef struct {
       (float *y, const float *v, const float *x, float lambda, size_t n, uint64_t seed,  \
        uint64_t stream, uint64_t first))
 #ifdef LGELU_TRAINER
+/* The place of a pixel that a window or a tile would have, where the image has none. */
+#define LGELU__NO_PIXEL ((size_t)-1)
 #define LGELU__TRAINER_KERNELS(X)                                                                \
     X(double, square_sum, (const float *x, size_t n))                                            \
     X(void, add, (float *y, const float *a, const float *b, size_t n))                           \
@@ -2570,8 +2572,8 @@ typedef struct {
       (float *y, size_t n, const float *w, size_t w_tap, const float *start,                     \
        const float *const *tap, size_t taps))                                                    \
     /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at          \
-       x + at[k], or 0 where at[k] is -1. winograd_kernel transforms 3×3 weights into 16        \
-       matrices, and winograd_out 16 matrices into 2×2 pixels. */                               \
+       x + at[k], or 0 where at[k] is LGELU__NO_PIXEL. winograd_kernel transforms 3×3 weights  \
+       into 16 matrices, and winograd_out 16 matrices into 2×2 pixels. */                       \
     X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))    \
     X(void, winograd_kernel,                                                                     \
       (float *u, size_t step, const float *w, size_t tap, size_t n, int flip))                   \
@@ -6778,7 +6780,7 @@ static size_t lgelu__winograd_prepack(const lgelu_net *net, const lgelu_node *no
 }
 
 /* Sets the offsets of the side × side pixels of a tile, whose first pixel is twice the tile's
-   position minus the padding; (size_t)-1 where there is no pixel. */
+   position minus the padding; LGELU__NO_PIXEL where there is none. */
 static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t tile,
                                    const size_t *shape, size_t side, size_t padding)
 {
@@ -6791,7 +6793,7 @@ static void lgelu__winograd_pixels(const lgelu__winograd *p, size_t *at, size_t 
             /* A coordinate below 0 wraps and is too large then. */
             const size_t u = row + i, v = column + j;
             const int inside = u < shape[0] && v < shape[1];
-            *at++ = inside ? ((sample * shape[0] + u) * shape[1] + v) * shape[2] : (size_t)-1;
+            *at++ = inside ? ((sample * shape[0] + u) * shape[1] + v) * shape[2] : LGELU__NO_PIXEL;
         }
     }
 }
@@ -7477,7 +7479,7 @@ LGELU_DEF int lgelu_global_pool(lgelu_net *net, const char *name, int x)
 static size_t lgelu__pool_aux(const lgelu__job *p) { return lgelu__times(p->rows, p->channels); }
 
 /* Returns where in its image the input's pixel under element `tap` of the window of output pixel
-   (row, column) begins; (size_t)-1 if there is none. */
+   (row, column) begins; LGELU__NO_PIXEL if there is none. */
 static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, size_t tap)
 {
     const lgelu_node *node = p->node;
@@ -7485,7 +7487,7 @@ static size_t lgelu__pool_pixel(const lgelu__job *p, size_t row, size_t column, 
     /* A coordinate below 0 wraps and is too large then. */
     const size_t u = row * node->stride[0] + tap / node->window[1] - node->padding[0];
     const size_t v = column * node->stride[1] + tap % node->window[1] - node->padding[1];
-    return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : (size_t)-1;
+    return u < x[0] && v < x[1] ? (u * x[1] + v) * p->channels : LGELU__NO_PIXEL;
 }
 
 /* Makes y[k] the larger of y[k] and x[k], or NaN if one of them is; which[k] becomes `tap` if that
@@ -7511,7 +7513,7 @@ static void lgelu__max_pool_forward(const lgelu__job *p, const float *x, size_t 
     int begun = 0;
     for (tap = 0; tap < taps; tap++) {
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
-        if (at == (size_t)-1)
+        if (at == LGELU__NO_PIXEL)
             continue;
         if (begun) {
             lgelu__pool_max(y, which, x + at, c, (unsigned char)tap);
@@ -7531,7 +7533,7 @@ static void lgelu__max_pool_backward(const lgelu__job *p, float *dx, size_t row,
     size_t tap, k;
     for (tap = 0; tap < taps; tap++) {
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
-        if (at == (size_t)-1)
+        if (at == LGELU__NO_PIXEL)
             continue;
         for (k = 0; k < c; k++) {
             if (which[k] == tap)
@@ -7557,7 +7559,7 @@ static void lgelu__average_pool_forward(const lgelu__job *p, const float *x, siz
         y[k] = 0;
     for (tap = 0; tap < taps; tap++) {
         const size_t at = lgelu__pool_pixel(p, row, column, tap);
-        if (at == (size_t)-1)
+        if (at == LGELU__NO_PIXEL)
             continue;
         for (k = 0; k < c; k++)
             y[k] += x[at + k];
@@ -7581,7 +7583,7 @@ static void lgelu__average_pool_backward(const lgelu__job *p, float *dx, size_t 
         lgelu__k()->scale(part, dy + first, factor, n);
         for (tap = 0; tap < taps; tap++) {
             const size_t at = lgelu__pool_pixel(p, row, column, tap);
-            if (at == (size_t)-1)
+            if (at == LGELU__NO_PIXEL)
                 continue;
             for (k = 0; k < n; k++)
                 dx[at + first + k] += part[k];
@@ -9119,6 +9121,12 @@ static size_t lgelu__first_not_below(const float *x, size_t n, double factor, do
     return i;
 }
 
+/* Returns the index of the first of n values that is infinite or NaN, or n. */
+static size_t lgelu__first_not_finite(const float *x, size_t n)
+{
+    return lgelu__first_not_below(x, n, 1, HUGE_VAL);
+}
+
 /* Refuses a forward that has made a running statistic infinite or NaN. */
 static void lgelu__check_statistics(lgelu_net *net)
 {
@@ -9126,7 +9134,7 @@ static void lgelu__check_statistics(lgelu_net *net)
     for (i = 0; i < net->count; i++) {
         const lgelu_node *node = net->nodes + i;
         const size_t n = node->state_count, c = n / 2;
-        const size_t at = lgelu__first_not_below(net->state + node->state_at, n, 1, HUGE_VAL);
+        const size_t at = lgelu__first_not_finite(net->state + node->state_at, n);
         if (at < n) {
             lgelu__fail(net, LGELU_E_NONFINITE, "%n: its running %s %z would not be finite", node,
                         at < c ? "mean" : "variance", at < c ? at : at - c);
@@ -11137,9 +11145,10 @@ static void lgelu__sort_pass(const lgelu__order *o)
     }
 }
 
-/* Takes the first entries behind `last`, or of all if that is 0, and sorts them. Where they fill
-   the space, the second half is dropped, and with it whatever comes behind the first half. Returns
-   whether entries remain for another pass. */
+/* Takes the first entries behind `last`, or of all if that is 0, and sorts them. Whenever they fill
+   the space, they are sorted and the second half is dropped; from then on only entries that come
+   before the last one kept are taken. The others are left to later passes. Returns whether there
+   are any. */
 static int lgelu__take_pass(lgelu__order *o, uint32_t last)
 {
     lgelu__mark mark;
@@ -16797,7 +16806,7 @@ static LGELU__TARGET void LGELU__FN(winograd_in)(float *u, size_t step, const fl
     for (j = 0; j < n; j += v_step(j, n)) {
         LGELU__UNROLL
         for (k = 0; k < 16; k++)
-            t[k] = at[k] + 1 ? v_load(x + at[k] + j) : v_set(0);
+            t[k] = at[k] != LGELU__NO_PIXEL ? v_load(x + at[k] + j) : v_set(0);
         LGELU__FN(winograd)(y, t, LGELU__OF_X, 4, 4);
         LGELU__UNROLL
         for (k = 0; k < 16; k++)
@@ -16834,7 +16843,7 @@ static LGELU__TARGET void LGELU__FN(winograd_out)(float *y, const size_t *at, co
         LGELU__FN(winograd)(z, t, LGELU__OF_Y, 4, 2);
         LGELU__UNROLL
         for (k = 0; k < 4; k++) {
-            if (at[k] + 1) {
+            if (at[k] != LGELU__NO_PIXEL) {
                 float *to = y + at[k] + j;
                 v_t v = z[k % 2 * 2 + k / 2];
                 if (bias)
@@ -16855,7 +16864,7 @@ static LGELU__TARGET void LGELU__FN(winograd_dy)(float *m, size_t step, const fl
     for (j = 0; j < n; j += v_step(j, n)) {
         LGELU__UNROLL
         for (k = 0; k < 4; k++)
-            t[k % 2 * 2 + k / 2] = at[k] + 1 ? v_load(dy + at[k] + j) : v_set(0);
+            t[k % 2 * 2 + k / 2] = at[k] != LGELU__NO_PIXEL ? v_load(dy + at[k] + j) : v_set(0);
         LGELU__FN(winograd)(y, t, LGELU__OF_DY, 2, 4);
         LGELU__UNROLL
         for (k = 0; k < 16; k++)
