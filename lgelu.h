@@ -2572,7 +2572,7 @@ typedef struct {
       (float *y, size_t n, const float *w, size_t w_tap, const float *start,                     \
        const float *const *tap, size_t taps))                                                    \
     /* winograd_in transforms 4×4 pixels of n channels into 16 matrices. Pixel k is at          \
-       x + at[k], or 0 where at[k] is LGELU__NO_PIXEL. winograd_kernel transforms 3×3 weights  \
+       x + at[k], or 0 where at[k] is LGELU__NO_PIXEL. winograd_kernel transforms 3×3 weights   \
        into 16 matrices, and winograd_out 16 matrices into 2×2 pixels. */                       \
     X(void, winograd_in, (float *u, size_t step, const float *x, const size_t *at, size_t n))    \
     X(void, winograd_kernel,                                                                     \

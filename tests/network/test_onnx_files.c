@@ -8,7 +8,6 @@
 #include "lgelu.h"
 #include "tools/check.h"
 #include "int8.c"
-#include "int8_product.c"
 #include "onnx_out.c"
 #include "onnx_in.c"
 #include "tools/onnx_open.h"

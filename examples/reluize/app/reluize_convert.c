@@ -120,6 +120,16 @@ static int try_first(conversion *c)
     return bad;
 }
 
+/* The same once more, after it has succeeded; reports what fails now. */
+static int try_again(conversion *c)
+{
+    if (!try_first(c))
+        return 0;
+    if (c->run->message[0])
+        fail("%s: %s", option.model, c->run->message);
+    return 1;
+}
+
 /* A file can declare its batch as open and yet compute one sample alone: a shape in it is that of
    the sample with which it was exported, or an input that is the same in each run is. */
 static int try_one(conversion *c)
@@ -288,7 +298,7 @@ int conversion_open(conversion *c, const onnx_graph *graph, const onnx_graph *wi
     c->is_float = (unsigned char *)allocate((size_t)graph->values, 1);
     c->run->options.progress = count_elements;
     c->run->options.user = c;
-    bad = (try_first(c) && try_one(c)) || conversion_find_open(c) || try_first(c)
+    bad = (try_first(c) && try_one(c)) || conversion_find_open(c) || try_again(c)
           || conversion_choose_output(c, data_batch_size(EVALUATION_BATCH));
     c->run->options.progress = NULL;
     note_random(c);

@@ -187,8 +187,9 @@ static void print_gates_that_stay(FILE *f, const conversion *c)
     for (k = 0; k < c->relu->gates; k++) {
         const onnx_relu_gate *g = c->relu->gate + k;
         const char *why = g->why ? g->why : g->gate->why, *what = g->gate->name;
-        if (g->replaced || g->gate->bent || !c->is_float[g->gate->output]
-            || (g->gate->kind != ONNX_GATE_STAYS && g->gate->kind != ONNX_GATE_PIECES))
+        const int stays = g->gate->kind == ONNX_GATE_STAYS
+                          || (g->gate->kind == ONNX_GATE_PIECES && c->is_float[g->gate->output]);
+        if (g->replaced || g->gate->bent || !stays)
             continue;
         if (!strcmp(what, "unnamed"))
             what = "function";

@@ -842,7 +842,7 @@ int onnx_distil_save(const onnx_distil *d, lgelu_write *write, void *user)
                : 0;
 }
 
-int onnx_distil_load(onnx_distil *d, int read(void *p, size_t n, void *user), void *user)
+int onnx_distil_load(onnx_distil *d, int (*read)(void *p, size_t n, void *user), void *user)
 {
     const distil_state expected = onnx_distil_state(d);
     const size_t bytes = d->count * sizeof(float);

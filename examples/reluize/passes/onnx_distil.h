@@ -102,7 +102,7 @@ onnx_edit *onnx_distil_edit(const onnx_distil *d);
 /* Writes all that a later run needs to continue with the same bits, or reads it: write and read
    return 0 on success. Returns 0, or -1 if these fail or the state is that of another network. */
 int onnx_distil_save(const onnx_distil *d, lgelu_write *write, void *user);
-int onnx_distil_load(onnx_distil *d, int read(void *p, size_t n, void *user), void *user);
+int onnx_distil_load(onnx_distil *d, int (*read)(void *p, size_t n, void *user), void *user);
 
 #ifdef __cplusplus
 }
