@@ -37,7 +37,13 @@ while IFS='	' read -r name inputs; do
     done
     $out/reluize $out/$name.onnx $given -o $out/$name.relu.onnx --report $out/$name.json --quiet > $out/stdout 2> $out/stderr
     status=$?
-    if [ $status = 1 ] && grep -q 'there is no smooth gate' $out/stderr; then relus=$((relus + 1)); continue; fi
+    # a network without smooth gates is written as it is
+    if [ $status = 0 ] && grep -q '"same"' $out/$name.json; then
+        cmp $out/$name.onnx $out/$name.relu.onnx > $out/stdout
+        verdict $? "$name has no smooth gate: it is the same file" "$(cat $out/stdout)"
+        relus=$((relus + 1))
+        continue
+    fi
     verdict $status "$name is converted" "$(tail -n 1 $out/stderr)" || continue
     [ $status = 0 ] || continue
     outputs=$(awk -F '\t' -v name="$name" '$1 == name { $1 = ""; print }' $out/outputs)
