@@ -763,7 +763,7 @@ def draw(runs, path):
     networks = [NETWORKS[name] for name in dict.fromkeys(row.split("-")[0] for row in runs)]
     kinds = list(dict.fromkeys(network.kind for network in networks))
     top = 100 + 17 * max(sum(network.kind == kind for network in networks) for kind in kinds)
-    sheet = Sheet(max(62 + step * len(kinds), 660), top + 2 * height + 110, "Loss above the smooth network over ReLUs a gate")
+    sheet = Sheet(max(62 + step * len(kinds), 740), top + 2 * height + 110, "Loss above the smooth network over ReLUs a gate")
     sheet.text(20, 30, "Loss above the smooth network by ReLUs in place of each gate", size=17, weight="600")
     sheet.text(20, 50, "One margin (green) is 0.002 nats, of regressions 0.2 points of R². Solid: GELU, dashed: SiLU.", ink="#666666")
     words = f"95 % intervals over {max(seeds)} seeds" + ("; of single networks, over the test samples" if min(seeds) == 1 < max(seeds) else "")
