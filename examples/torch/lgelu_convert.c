@@ -571,11 +571,11 @@ static int set_sources(lgelu_view *to, const lgelu_convert *c, int v)
 /* The shift of the batch normalisation that alone reads what a node makes, or -1. */
 static int norm_behind(const onnx_graph *g, int node)
 {
-    const onnx_value *y = g->value + g->top.node[node].output[0];
+    const int reader = onnx_graph_only_reader(g, g->top.node[node].output[0]);
     const onnx_node *n;
-    if (y->readers != 1 || y->is_output || y->last_reader < 0)
+    if (reader < 0)
         return -1;
-    n = g->top.node + y->last_reader;
+    n = g->top.node + reader;
     return onnx_is(&n->op, "BatchNormalization") && n->inputs > 2 ? n->input[2] : -1;
 }
 

@@ -22,7 +22,7 @@ root = packed if os.path.isdir(packed) else os.path.dirname(os.path.dirname(here
 FOLDERS = ["common", "reluize/onnx", "reluize/ops", "reluize/passes"]
 TORCH = ["torch/lgelu_torch.c"]
 CONVERT = ["torch/lgelu_convert.c", "reluize/onnx/onnx_graph.c", "reluize/ops/*.c", "reluize/passes/least_squares.c",
-           "reluize/passes/onnx_gates.c", "reluize/passes/onnx_relu*.c"]
+           "reluize/passes/onnx_gates.c", "reluize/passes/onnx_relu*.c", "reluize/passes/onnx_rewrite.c"]
 
 def files(patterns):
     """The files of examples/ that match, by their full paths."""

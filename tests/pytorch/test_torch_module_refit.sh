@@ -11,7 +11,7 @@ if [ -z "$python" ]; then echo "skip lgelu.refit: $no_torch"; exit 0; fi
 rm -rf $out
 mkdir -p $out/refits
 torch_libraries
-engine="$(ls ../examples/reluize/ops/*.c ../examples/reluize/passes/onnx_relu*.c) ../examples/reluize/passes/onnx_gates.c ../examples/reluize/onnx/onnx_graph.c ../examples/reluize/passes/least_squares.c"
+engine="$(ls ../examples/reluize/ops/*.c ../examples/reluize/passes/onnx_relu*.c ../examples/reluize/passes/onnx_rewrite.c) ../examples/reluize/passes/onnx_gates.c ../examples/reluize/onnx/onnx_graph.c ../examples/reluize/passes/least_squares.c"
 $CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $(built ../examples/reluize/onnx/npy.c $engine) ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_relu -lm || exit 1
 PYTHONPATH=../examples/torch PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH PYTHONDONTWRITEBYTECODE

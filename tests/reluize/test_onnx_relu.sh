@@ -9,7 +9,7 @@ mkdir -p $out
 onnx=$(python_with onnx)
 if [ -z "$onnx" ]; then echo "skip conversions of ONNX files: $no_onnx"; exit 0; fi
 parts=$(built ../examples/reluize/passes/onnx_gates.c ../examples/reluize/onnx/onnx_graph.c ../examples/reluize/passes/least_squares.c ../examples/reluize/onnx/npy.c \
-    $(ls ../examples/reluize/passes/onnx_relu*.c ../examples/reluize/ops/*.c))
+    $(ls ../examples/reluize/passes/onnx_relu*.c ../examples/reluize/passes/onnx_rewrite.c ../examples/reluize/ops/*.c))
 $CC -std=c99 -O1 $WARNINGS tools/onnx_relu.c $parts ${IMPLEMENTATION:-tools/lgelu.c} -lm -o $out/onnx_relu || exit 1
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS

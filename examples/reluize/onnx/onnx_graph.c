@@ -1731,6 +1731,40 @@ const onnx_attribute *onnx_graph_attribute(const onnx_node *n, const char *name)
     return onnx_named_attribute(n->attribute, n->attributes, &text);
 }
 
+void onnx_graph_reads(const onnx_graph *g, const onnx_node *n, void see(int value, void *user),
+                      void *user)
+{
+    int i, k;
+    for (k = 0; k < n->inputs; k++) {
+        if (n->input[k] >= 0 && !g->value[n->input[k]].depth)
+            see(n->input[k], user);
+    }
+    for (k = 0; k < n->attributes; k++) {
+        const onnx_subgraph *inner = n->attribute[k].graph;
+        for (i = 0; inner && i < inner->outputs; i++) {
+            if (!g->value[inner->output[i]].depth)
+                see(inner->output[i], user);
+        }
+        for (i = 0; inner && i < inner->nodes; i++)
+            onnx_graph_reads(g, inner->node + i, see, user);
+    }
+}
+
+int onnx_graph_only_reader(const onnx_graph *g, int value)
+{
+    const onnx_value *x = g->value + value;
+    const onnx_node *n;
+    int k;
+    if (x->readers != 1 || x->is_output || x->last_reader < 0)
+        return -1;
+    n = g->top.node + x->last_reader;
+    for (k = 0; k < n->inputs; k++) {
+        if (n->input[k] == value)
+            return x->last_reader;
+    }
+    return -1;
+}
+
 const onnx_function *onnx_graph_called(const onnx_graph *g, const onnx_node *n)
 {
     int k;

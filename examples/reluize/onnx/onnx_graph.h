@@ -206,6 +206,14 @@ void onnx_graph_close(onnx_graph *g);
 /* Returns the value of this name in the main graph, or -1. */
 int onnx_graph_find(const onnx_graph *g, const char *name);
 
+/* Calls see(value, user) for each value of the main graph that a node reads, also in subgraphs. */
+void onnx_graph_reads(const onnx_graph *g, const onnx_node *n, void see(int value, void *user),
+                      void *user);
+
+/* Returns the node of the main graph that alone reads a value, as one of its own inputs, or -1:
+   none, several, or the value is an output. */
+int onnx_graph_only_reader(const onnx_graph *g, int value);
+
 /* Returns the function of the model that a node calls, or NULL. */
 const onnx_function *onnx_graph_called(const onnx_graph *g, const onnx_node *n);
 

@@ -269,23 +269,12 @@ static void onnx_back_do_patches(onnx_run *run, const back_conv *p, float *image
     onnx_parallel(run, onnx_back_patches_task, &q, p->in);
 }
 
-static int onnx_back_is_pointwise(const back_conv *p)
-{
-    int k;
-    for (k = 0; k < p->dims; k++) {
-        const onnx_window *w = p->w + k;
-        if (w->window != 1 || w->stride != 1 || w->before || w->after)
-            return 0;
-    }
-    return 1;
-}
-
 /* The gradients of a convolution: dx and dw, either of which may be NULL, receive sums. */
 static int onnx_back_conv_products(onnx_call *c, const back_conv *p, const float *x,
                                    const float *weight, const float *dy, float *dx, float *dw)
 {
     const size_t k = p->in * p->taps, image = p->in * p->x_pixels;
-    const int pointwise = onnx_back_is_pointwise(p);
+    const int pointwise = onnx_windows_are_pointwise(p->w, p->dims);
     float *room = pointwise ? NULL : (float *)onnx_room(c, k * p->pixels, sizeof *room);
     size_t i;
     int failed = !pointwise && !room;

@@ -188,6 +188,9 @@ int onnx_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight, 
 int onnx_transposed_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight,
                             onnx_window *w);
 
+/* Returns whether each output reads the input at its own place alone, as in a 1 x 1 convolution. */
+int onnx_windows_are_pointwise(const onnx_window *w, int dims);
+
 /* Returns the product of the elements out, in or window of some dimensions. */
 size_t onnx_windows_out(const onnx_window *w, int dims);
 size_t onnx_windows_in(const onnx_window *w, int dims);

@@ -291,6 +291,17 @@ onnx_tensor *onnx_tensor_share(onnx_run *r, const onnx_tensor *x)
     return onnx_tensor_reshape(r, x, x->rank, x->dim);
 }
 
+onnx_tensor *onnx_tensor_own(onnx_run *r, const onnx_tensor *x)
+{
+    onnx_tensor *y;
+    if (x->buffer && x->buffer->run == r)
+        return onnx_tensor_share(r, x);
+    y = onnx_tensor_make(r, x->type, x->rank, x->dim);
+    if (y && x->count)
+        memcpy(y->data, x->data, x->count * onnx_type_bytes(x->type));
+    return y;
+}
+
 onnx_tensor *onnx_tensor_reshape(onnx_run *r, const onnx_tensor *x, int rank, const int64_t *dim)
 {
     onnx_tensor shape = *x;

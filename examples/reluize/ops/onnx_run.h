@@ -144,7 +144,9 @@ int onnx_run_is_pure(const onnx_node *n);
 onnx_tensor *onnx_tensor_make(onnx_run *r, int type, int rank, const int64_t *dim);
 /* Another tensor of the same elements: with the buffer of x, counted twice. NULL: out of memory. */
 onnx_tensor *onnx_tensor_share(onnx_run *r, const onnx_tensor *x);
-/* The same with another shape of as many elements. */
+/* The same if x is of this run, else a copy of it. */
+onnx_tensor *onnx_tensor_own(onnx_run *r, const onnx_tensor *x);
+/* onnx_tensor_share with another shape of as many elements. */
 onnx_tensor *onnx_tensor_reshape(onnx_run *r, const onnx_tensor *x, int rank, const int64_t *dim);
 /* x may be NULL. */
 void onnx_tensor_free(onnx_tensor *x);

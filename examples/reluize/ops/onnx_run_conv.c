@@ -241,17 +241,6 @@ typedef struct {
     float *c;              /* where images share a product: its results, else NULL */
 } conv_job;
 
-static int onnx_conv_is_pointwise(const conv_plan *p)
-{
-    int k;
-    for (k = 0; k < p->dims; k++) {
-        const onnx_window *w = p->w + k;
-        if (w->window != 1 || w->stride != 1 || w->before || w->after)
-            return 0;
-    }
-    return 1;
-}
-
 /* Product i: of image i / groups and group i % groups, or of all images and group i. */
 static void onnx_conv_make(lgelu_product *job, size_t i, const void *user)
 {
@@ -270,7 +259,7 @@ static void onnx_conv_make(lgelu_product *job, size_t i, const void *user)
     job->b.x = plan->x + (image * plan->groups + group) * plan->in * plan->x_pixels;
     job->b.row_stride = plan->x_pixels;
     job->b.col_stride = 1;
-    if (plan->per_row > 1 || !onnx_conv_is_pointwise(plan)) {
+    if (plan->per_row > 1 || !onnx_windows_are_pointwise(plan->w, plan->dims)) {
         p->patches[i].plan = plan;
         p->patches[i].x = job->b.x;
         job->b.read = onnx_conv_read;

@@ -252,6 +252,16 @@ int onnx_windows(onnx_call *c, const onnx_tensor *x, const onnx_tensor *weight, 
     return dims;
 }
 
+int onnx_windows_are_pointwise(const onnx_window *w, int dims)
+{
+    int k;
+    for (k = 0; k < dims; k++) {
+        if (w[k].window != 1 || w[k].stride != 1 || w[k].before || w[k].after)
+            return 0;
+    }
+    return 1;
+}
+
 size_t onnx_windows_out(const onnx_window *w, int dims)
 {
     size_t n = 1;

@@ -59,18 +59,6 @@ static int onnx_c_conv_check(onnx_c *c, int node)
     return 0;
 }
 
-/* Returns whether a convolution reads every pixel alone, in order: its pixels are one dimension. */
-static int onnx_c_conv_is_pointwise(const onnx_c_conv *p)
-{
-    int k;
-    for (k = 0; k < p->dims; k++) {
-        const onnx_window *w = p->w + k;
-        if (w->window != 1 || w->stride != 1 || w->before || w->out != w->in)
-            return 0;
-    }
-    return 1;
-}
-
 /* Returns whether output and tap of a dimension may read beyond the input. */
 static int onnx_c_conv_leaves(const onnx_window *w)
 {
@@ -254,9 +242,10 @@ static void onnx_c_conv_store(onnx_c *c, const onnx_c_conv *p)
 
 static int onnx_c_conv_write_products(onnx_c *c, int node, onnx_c_conv *p)
 {
-    const int64_t width = onnx_c_conv_is_pointwise(p) ? (int64_t)p->pixels : p->w[p->dims - 1].out;
+    const int64_t width =
+        onnx_windows_are_pointwise(p->w, p->dims) ? (int64_t)p->pixels : p->w[p->dims - 1].out;
     int bias;
-    if (onnx_c_conv_is_pointwise(p)) {
+    if (onnx_windows_are_pointwise(p->w, p->dims)) {
         memset(p->w, 0, sizeof *p->w);
         p->dims = 1;
         p->w->window = p->w->stride = p->w->dilation = 1;

@@ -33,21 +33,6 @@ int onnx_int8_is(const onnx_node *n, const char *op)
     return (!n->domain.n || onnx_is(&n->domain, "ai.onnx")) && onnx_is(&n->op, op);
 }
 
-int onnx_int8_reader(const struct onnx_int8_space *s, int v)
-{
-    const onnx_value *x = s->graph->value + v;
-    const onnx_node *n;
-    int k;
-    if (x->readers != 1 || x->is_output || x->last_reader < 0)
-        return -1;
-    n = s->graph->top.node + x->last_reader;
-    for (k = 0; k < n->inputs; k++) {
-        if (n->input[k] == v)
-            return x->last_reader;
-    }
-    return -1;
-}
-
 /* Returns the first node whose inputs or weights have 8 bits already, or NULL. A DequantizeLinear
    of a constant is none: its weights are floats to whatever reads them. */
 static const onnx_node *onnx_int8_find_integers(const struct onnx_int8_space *s)
@@ -204,18 +189,6 @@ void onnx_int8_end(onnx_int8 *q)
 
 /* ---- inputs ---- */
 
-/* Copies a tensor, or counts its buffer once more if it is one of this run. */
-static onnx_tensor *onnx_int8_own(onnx_run *run, const onnx_tensor *x)
-{
-    onnx_tensor *y;
-    if (x->buffer && x->buffer->run == run)
-        return onnx_tensor_share(run, x);
-    y = onnx_tensor_make(run, x->type, x->rank, x->dim);
-    if (y && x->count)
-        memcpy(y->data, x->data, x->count * onnx_type_bytes(x->type));
-    return y;
-}
-
 int onnx_int8_add(onnx_int8 *q, const onnx_tensor *const *in)
 {
     struct onnx_int8_space *s = q->space;
@@ -231,7 +204,7 @@ int onnx_int8_add(onnx_int8 *q, const onnx_tensor *const *in)
     }
     batch = (onnx_tensor **)calloc((size_t)s->graph->top.inputs + 1, sizeof *batch);
     for (k = 0; batch && k < s->graph->top.inputs; k++) {
-        if (in[k] && !(batch[k] = onnx_int8_own(s->run, in[k]))) {
+        if (in[k] && !(batch[k] = onnx_tensor_own(s->run, in[k]))) {
             onnx_int8_free_batch(s, batch);
             batch = NULL;
         }

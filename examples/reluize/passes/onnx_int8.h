@@ -36,9 +36,9 @@
    weights have a scale for each channel, only if all operators of the file mean the same in both.
 
    Copy onnx_int8.[ch], onnx_int8_plan.c, onnx_int8_range.c, onnx_int8_weight.c, onnx_int8_walk.c,
-   onnx_int8_edit.c, onnx_int8_inside.h, onnx_relu_matrix.c, onnx_relu_inside.h, onnx_relu.h,
-   onnx_gates.[ch], least_squares.h, onnx_operator.h, onnx_run.h, onnx_graph.h, decimal.h and
-   deploy.h beside lgelu.h. malloc is called. */
+   onnx_int8_edit.c, onnx_int8_inside.h, onnx_rewrite.[ch], onnx_relu_matrix.c, onnx_relu_inside.h,
+   onnx_relu.h, onnx_gates.[ch], least_squares.h, onnx_operator.h, onnx_run.h, onnx_graph.h,
+   decimal.h and deploy.h beside lgelu.h. malloc is called. */
 #ifndef ONNX_INT8_H
 #define ONNX_INT8_H
 #include "onnx_run.h"

@@ -8,127 +8,32 @@
    went through the two nodes.
 
    MAP
-       [1] NAMES       of values, and new ones
-       [2] REMOVAL     of what nothing reads any more
-       [3] CONSTANTS   of 8 and 32 bits
-       [4] VALUES      QuantizeLinear and DequantizeLinear
-       [5] LAYERS      weights and biases
-       [6] OPSET       raised where scales by channel require it */
+       [1] CONSTANTS   of 8 and 32 bits
+       [2] VALUES      QuantizeLinear and DequantizeLinear
+       [3] LAYERS      weights and biases
+       [4] OPSET       raised where scales by channel require it */
 #include "onnx_int8_inside.h"
+#include "onnx_rewrite.h"
 
-enum { INT8_NAME = 1024 }; /* bytes of the longest name, with its end */
+enum { INT8_NAME = ONNX_REWRITE_NAME };
 
 typedef struct {
     struct onnx_int8_space *s;
-    onnx_edit *edit;
+    onnx_rewrite r;
     char **scale, **zero; /* by value that stands for a group: the names of its constants */
     char **on_grid;       /* by value: the name of its copy that went through 8 bits; NULL: none */
-    int *reads;           /* by value: inputs and outputs that it still serves */
-    unsigned char *lost;  /* by value: fewer than in the file */
-    unsigned char *gone;  /* by node */
-    int failed;
 } int8_file;
 
-/* ---- [1] NAMES ---- */
-
-/* Copies a value's name. */
-static void int8_text(int8_file *f, int value, char *name)
-{
-    const deploy_span *text = &f->s->graph->value[value].name;
-    const size_t n = text->n < INT8_NAME ? text->n : 0;
-    if (n < text->n) {
-        f->failed = 1;
-        deploy_refuse(f->s->q->message, LGELU_E_SHAPE,
-                      "value '%t': expected a name of at most %z bytes, found %z", text,
-                      (size_t)INT8_NAME - 1, text->n);
-    }
-    memcpy(name, text->p, n);
-    name[n] = 0;
-}
-
-/* A new name that begins with the value's name and ends with `what`. */
-static void int8_new_name(int8_file *f, int value, const char *what, char *name)
-{
-    char stem[INT8_NAME], part[200];
-    deploy_text(part, sizeof part, "%t", &f->s->graph->value[value].name);
-    deploy_text(stem, sizeof stem, "%s_%s", part, what);
-    f->failed |= onnx_edit_name(f->edit, stem, name, INT8_NAME) != 0;
-}
+/* ---- [1] CONSTANTS ---- */
 
 /* Another copy of a name, to be freed. */
 static char *int8_keep(int8_file *f, const char *name)
 {
     char *copy = (char *)deploy_room(strlen(name) + 1, 1);
-    f->failed |= !copy;
+    f->r.failed |= !copy;
     if (copy)
         strcpy(copy, name);
     return copy;
-}
-
-/* ---- [2] REMOVAL ---- */
-
-static void int8_lose(int value, void *user)
-{
-    int8_file *f = (int8_file *)user;
-    f->reads[value]--;
-    f->lost[value] = 1;
-}
-
-static void int8_add_read(int value, void *user) { ((int8_file *)user)->reads[value]++; }
-
-static void int8_remove(int8_file *f, int node)
-{
-    f->gone[node] = 1;
-    f->failed |= onnx_edit_remove(f->edit, node) != 0;
-    onnx_relu_reads(f->s->graph, f->s->graph->top.node + node, int8_lose, f);
-}
-
-/* Makes input k of a node another value. */
-static void int8_input(int8_file *f, int node, int k, const char *name)
-{
-    const onnx_node *n = f->s->graph->top.node + node;
-    f->failed |= onnx_edit_input(f->edit, node, k, name) != 0;
-    if (k < n->inputs && n->input[k] >= 0)
-        int8_lose(n->input[k], f);
-}
-
-/* Removes the nodes and initializers that nothing reads any more. */
-static void int8_sweep(int8_file *f)
-{
-    const onnx_graph *g = f->s->graph;
-    int i, k;
-    for (i = g->top.nodes - 1; i >= 0; i--) {
-        const onnx_node *n = g->top.node + i;
-        int lost = 0, read = 0;
-        for (k = 0; k < n->outputs; k++) {
-            if (n->output[k] >= 0) {
-                lost |= f->lost[n->output[k]];
-                read |= f->reads[n->output[k]] > 0;
-            }
-        }
-        if (!f->gone[i] && lost && !read)
-            int8_remove(f, i);
-    }
-    for (i = 0; i < g->values; i++) {
-        const onnx_value *v = g->value + i;
-        if (f->lost[i] && f->reads[i] <= 0 && v->constant >= 0 && !v->depth && !v->is_output
-            && !(v->is_input && g->ir_version >= 4))
-            f->failed |= onnx_edit_drop(f->edit, i) != 0;
-    }
-}
-
-/* ---- [3] CONSTANTS ---- */
-
-static void int8_add(int8_file *f, const char *name, int type, int rank, const int64_t *dim,
-                     const void *data)
-{
-    onnx_new_constant c;
-    c.name = name;
-    c.type = type;
-    c.rank = rank;
-    c.dim = dim;
-    c.data = data;
-    f->failed |= onnx_edit_add(f->edit, &c) != 0;
 }
 
 /* Inserts QuantizeLinear or DequantizeLinear. zero NULL: none. axis -1: one scale for all. */
@@ -155,17 +60,17 @@ static void int8_insert(int8_file *f, int before, const char *op, const char *fr
     n.outputs = 1;
     n.attribute = &a;
     n.attributes = axis >= 0;
-    f->failed |= onnx_edit_insert(f->edit, before, &n) != 0;
+    f->r.failed |= onnx_edit_insert(f->r.edit, before, &n) != 0;
 }
 
 /* Adds the scale and the zero point of a grid as constants. */
 static void int8_add_grid(int8_file *f, int value, const onnx_int8_grid *g, char *scale, char *zero)
 {
     const uint8_t code = (uint8_t)g->zero;
-    int8_new_name(f, value, "scale", scale);
-    int8_new_name(f, value, "zero_point", zero);
-    int8_add(f, scale, ONNX_F32, 0, NULL, &g->scale);
-    int8_add(f, zero, ONNX_U8, 0, NULL, &code);
+    onnx_rewrite_new_name(&f->r, value, "scale", scale);
+    onnx_rewrite_new_name(&f->r, value, "zero_point", zero);
+    onnx_rewrite_add(&f->r, scale, ONNX_F32, 0, NULL, &g->scale);
+    onnx_rewrite_add(&f->r, zero, ONNX_U8, 0, NULL, &code);
 }
 
 /* The names of the scale and the zero point of a value that varies. */
@@ -194,7 +99,7 @@ static void int8_put_constant(int8_file *f, int i, int k)
     onnx_int8_grid g = onnx_int8_grid_of(x);
     uint8_t *code = (uint8_t *)deploy_room(x->count, 1);
     size_t j;
-    f->failed |= !code;
+    f->r.failed |= !code;
     if (!code)
         return;
     if (moves) {
@@ -205,15 +110,15 @@ static void int8_put_constant(int8_file *f, int i, int k)
     }
     for (j = 0; j < x->count; j++)
         code[j] = (uint8_t)onnx_int8_quantized(&g, ((const float *)x->data)[j]);
-    int8_new_name(f, v, "quantized", whole);
-    int8_new_name(f, v, "dequantized", name);
-    int8_add(f, whole, ONNX_U8, x->rank, x->dim, code);
+    onnx_rewrite_new_name(&f->r, v, "quantized", whole);
+    onnx_rewrite_new_name(&f->r, v, "dequantized", name);
+    onnx_rewrite_add(&f->r, whole, ONNX_U8, x->rank, x->dim, code);
     free(code);
     int8_insert(f, i, "DequantizeLinear", whole, scale_name, zero_name, -1, name);
-    int8_input(f, i, k, name);
+    onnx_rewrite_input(&f->r, i, k, name);
 }
 
-/* ---- [4] VALUES ---- */
+/* ---- [2] VALUES ---- */
 
 /* Writes the two nodes between `from` and `to`. */
 static void int8_put_pair(int8_file *f, int before, int v, const char *from, const char *to)
@@ -221,7 +126,7 @@ static void int8_put_pair(int8_file *f, int before, int v, const char *from, con
     const char *scale, *zero;
     char whole[INT8_NAME];
     int8_grid_names(f, v, &scale, &zero);
-    int8_new_name(f, v, "quantized", whole);
+    onnx_rewrite_new_name(&f->r, v, "quantized", whole);
     int8_insert(f, before, "QuantizeLinear", from, scale, zero, -1, whole);
     int8_insert(f, before, "DequantizeLinear", whole, scale, zero, -1, to);
     f->s->q->values++;
@@ -249,9 +154,9 @@ static void int8_put_whole(int8_file *f, int v)
     char from[INT8_NAME], name[INT8_NAME];
     int k;
     const int maker = int8_maker(f->s, v, &k);
-    int8_new_name(f, v, "float", from);
-    int8_text(f, v, name);
-    f->failed |= onnx_edit_output(f->edit, maker, k, from) != 0;
+    onnx_rewrite_new_name(&f->r, v, "float", from);
+    onnx_rewrite_name(&f->r, v, name);
+    f->r.failed |= onnx_edit_output(f->r.edit, maker, k, from) != 0;
     int8_put_pair(f, f->s->graph->value[v].maker + 1, v, from, name);
 }
 
@@ -261,17 +166,17 @@ static void int8_put_read(int8_file *f, int i, int k)
     const int v = f->s->graph->top.node[i].input[k];
     if (!f->on_grid[v]) {
         char from[INT8_NAME], name[INT8_NAME];
-        int8_text(f, v, from);
-        int8_new_name(f, v, "dequantized", name);
+        onnx_rewrite_name(&f->r, v, from);
+        onnx_rewrite_new_name(&f->r, v, "dequantized", name);
         int8_put_pair(f, f->s->graph->value[v].maker + 1, v, from, name);
         f->on_grid[v] = int8_keep(f, name);
-        f->reads[v]++;
+        f->r.reads[v]++;
     }
     if (f->on_grid[v])
-        int8_input(f, i, k, f->on_grid[v]);
+        onnx_rewrite_input(&f->r, i, k, f->on_grid[v]);
 }
 
-/* ---- [5] LAYERS ---- */
+/* ---- [3] LAYERS ---- */
 
 /* The axis of a layer's weights along which its outputs are. */
 static int int8_axis(const struct onnx_int8_space *s, const onnx_int8_layer *l)
@@ -295,20 +200,20 @@ static void int8_put_weights(int8_file *f, const onnx_int8_layer *l)
     const int rank = l->scales > 1;
     int8_t *zeros = (int8_t *)deploy_room(l->scales, 1);
     char whole[INT8_NAME], scale[INT8_NAME], zero[INT8_NAME], name[INT8_NAME];
-    f->failed |= !zeros;
+    f->r.failed |= !zeros;
     if (!zeros)
         return;
-    int8_new_name(f, v, "quantized", whole);
-    int8_new_name(f, v, "scale", scale);
-    int8_new_name(f, v, "zero_point", zero);
-    int8_new_name(f, v, "dequantized", name);
-    int8_add(f, whole, type, w->rank, w->dim, l->weight);
-    int8_add(f, scale, ONNX_F32, rank, &dim, l->scale);
-    int8_add(f, zero, type, rank, &dim, zeros);
+    onnx_rewrite_new_name(&f->r, v, "quantized", whole);
+    onnx_rewrite_new_name(&f->r, v, "scale", scale);
+    onnx_rewrite_new_name(&f->r, v, "zero_point", zero);
+    onnx_rewrite_new_name(&f->r, v, "dequantized", name);
+    onnx_rewrite_add(&f->r, whole, type, w->rank, w->dim, l->weight);
+    onnx_rewrite_add(&f->r, scale, ONNX_F32, rank, &dim, l->scale);
+    onnx_rewrite_add(&f->r, zero, type, rank, &dim, zeros);
     free(zeros);
     int8_insert(f, l->matrix.node, "DequantizeLinear", whole, scale, zero,
                 rank ? int8_axis(s, l) : -1, name);
-    int8_input(f, l->matrix.node, l->matrix.weight, name);
+    onnx_rewrite_input(&f->r, l->matrix.node, l->matrix.weight, name);
     s->q->weights += s->narrow ? (w->count + 1) / 2 : w->count;
 }
 
@@ -322,20 +227,20 @@ static void int8_put_biases(int8_file *f, const onnx_int8_layer *l)
     float *by = (float *)deploy_room(outputs, sizeof *by);
     char whole[INT8_NAME], scale[INT8_NAME], name[INT8_NAME];
     size_t o;
-    f->failed |= !b || !by;
+    f->r.failed |= !b || !by;
     for (o = 0; o < outputs && b && by; o++) {
         b[o] = onnx_int8_bias(s, l, o);
         by[o] = onnx_int8_sum_scale(s, l, o);
     }
     if (b && by) {
-        int8_new_name(f, l->matrix.y, "bias_quantized", whole);
-        int8_new_name(f, l->matrix.y, "bias_scale", scale);
-        int8_new_name(f, l->matrix.y, "bias", name);
-        int8_add(f, whole, ONNX_I32, 1, &dim, b);
-        int8_add(f, scale, ONNX_F32, l->scales > 1, &dim, by);
+        onnx_rewrite_new_name(&f->r, l->matrix.y, "bias_quantized", whole);
+        onnx_rewrite_new_name(&f->r, l->matrix.y, "bias_scale", scale);
+        onnx_rewrite_new_name(&f->r, l->matrix.y, "bias", name);
+        onnx_rewrite_add(&f->r, whole, ONNX_I32, 1, &dim, b);
+        onnx_rewrite_add(&f->r, scale, ONNX_F32, l->scales > 1, &dim, by);
         int8_insert(f, l->matrix.node, "DequantizeLinear", whole, scale, NULL,
                     l->scales > 1 ? 0 : -1, name);
-        int8_input(f, l->matrix.node, l->matrix.bias, name);
+        onnx_rewrite_input(&f->r, l->matrix.node, l->matrix.bias, name);
     }
     free(b);
     free(by);
@@ -351,15 +256,15 @@ static void int8_put_floats(int8_file *f, const onnx_int8_layer *l)
     char name[INT8_NAME];
     size_t o;
     int differs = 0;
-    f->failed |= !b;
+    f->r.failed |= !b;
     for (o = 0; o < old->count && b; o++) {
         b[o] = (float)l->bias[o];
         differs |= memcmp(b + o, (const float *)old->data + o, sizeof *b) != 0;
     }
     if (b && differs) {
-        int8_new_name(f, v, "corrected", name);
-        int8_add(f, name, ONNX_F32, old->rank, old->dim, b);
-        int8_input(f, l->add, l->add_input, name);
+        onnx_rewrite_new_name(&f->r, v, "corrected", name);
+        onnx_rewrite_add(&f->r, name, ONNX_F32, old->rank, old->dim, b);
+        onnx_rewrite_input(&f->r, l->add, l->add_input, name);
     }
     free(b);
 }
@@ -374,17 +279,17 @@ static void int8_put_layer(int8_file *f, const onnx_int8_layer *l)
         int8_put_biases(f, l);
     if (l->norm >= 0) {
         char name[INT8_NAME];
-        int8_remove(f, l->norm);
-        f->reads[l->matrix.y]++; /* the layer makes what the normalisation made */
+        onnx_rewrite_remove(&f->r, l->norm);
+        f->r.reads[l->matrix.y]++; /* the layer makes what the normalisation made */
         if (!s->whole[l->end]) {
-            int8_text(f, l->end, name);
-            f->failed |= onnx_edit_output(f->edit, l->matrix.node, 0, name) != 0;
+            onnx_rewrite_name(&f->r, l->end, name);
+            f->r.failed |= onnx_edit_output(f->r.edit, l->matrix.node, 0, name) != 0;
         }
     }
     s->q->layers++;
 }
 
-/* ---- [6] OPSET ---- */
+/* ---- [4] OPSET ---- */
 
 /* Returns whether a node means the same in opset 13 as in the file's. Softmax and its kin flatten
    what is behind their axis before opset 13, which makes no difference along the last one. */
@@ -443,13 +348,13 @@ static void int8_put_nodes(int8_file *f)
     struct onnx_int8_space *s = f->s;
     const onnx_subgraph *top = &s->graph->top;
     int i, k, v;
-    for (v = 0; v < s->graph->values && !f->failed; v++) {
+    for (v = 0; v < s->graph->values && !f->r.failed; v++) {
         if (s->whole[v])
             int8_put_whole(f, v);
     }
-    for (i = 0; i < top->nodes && !f->failed; i++) {
+    for (i = 0; i < top->nodes && !f->r.failed; i++) {
         const onnx_node *n = top->node + i;
-        for (k = 0; k < n->inputs && !f->failed; k++) {
+        for (k = 0; k < n->inputs && !f->r.failed; k++) {
             if (!onnx_int8_reads(s, i, k))
                 continue;
             if (s->run->constant[n->input[k]])
@@ -457,7 +362,7 @@ static void int8_put_nodes(int8_file *f)
             else if (!s->whole[n->input[k]])
                 int8_put_read(f, i, k);
         }
-        if (s->layer_of[i] >= 0 && !f->failed)
+        if (s->layer_of[i] >= 0 && !f->r.failed)
             int8_put_layer(f, s->layer + s->layer_of[i]);
     }
 }
@@ -477,43 +382,32 @@ lgelu_status onnx_int8_write(struct onnx_int8_space *s, lgelu_write *write, void
     const onnx_graph *g = s->graph;
     lgelu_status status;
     int8_file f;
-    int i;
     s->q->layers = s->q->values = 0;
     s->q->weights = 0;
     s->q->opset = g->opset;
     memset(&f, 0, sizeof f);
     f.s = s;
-    f.edit = onnx_edit_begin(g);
     f.scale = int8_names(g->values);
     f.zero = int8_names(g->values);
     f.on_grid = int8_names(g->values);
-    f.reads = (int *)deploy_room((size_t)g->values, sizeof *f.reads);
-    f.lost = (unsigned char *)deploy_room((size_t)g->values, 1);
-    f.gone = (unsigned char *)deploy_room((size_t)g->top.nodes, 1);
-    f.failed = !f.edit || !f.scale || !f.zero || !f.on_grid || !f.reads || !f.lost || !f.gone;
-    for (i = 0; i < g->top.nodes && !f.failed; i++)
-        onnx_relu_reads(g, g->top.node + i, int8_add_read, &f);
-    for (i = 0; i < g->top.outputs && !f.failed; i++)
-        f.reads[g->top.output[i]]++;
-    if (!f.failed)
+    if (!onnx_rewrite_begin(&f.r, g, s->q->message))
+        f.r.failed = !f.scale || !f.zero || !f.on_grid;
+    if (!f.r.failed)
         int8_put_nodes(&f);
-    if (!f.failed)
-        int8_sweep(&f);
-    if (!f.failed && s->layers && s->opset > g->opset) {
+    if (!f.r.failed)
+        onnx_rewrite_sweep(&f.r);
+    if (!f.r.failed && s->layers && s->opset > g->opset) {
         s->q->opset = s->opset;
-        f.failed = onnx_edit_opset(f.edit, s->opset) != 0;
+        f.r.failed = onnx_edit_opset(f.r.edit, s->opset) != 0;
     }
-    if (f.failed)
+    if (f.r.failed)
         status = s->q->message[0] ? LGELU_E_ARGUMENT
                                   : deploy_refuse(s->q->message, LGELU_E_MEMORY, "out of memory");
     else
-        status = onnx_edit_write(f.edit, write, user, s->q->message);
-    onnx_edit_end(f.edit);
+        status = onnx_edit_write(f.r.edit, write, user, s->q->message);
+    onnx_rewrite_end(&f.r);
     int8_free_names(f.scale, g->values);
     int8_free_names(f.zero, g->values);
     int8_free_names(f.on_grid, g->values);
-    free(f.reads);
-    free(f.lost);
-    free(f.gone);
     return status;
 }

@@ -77,8 +77,6 @@ struct onnx_int8_space {
 int onnx_int8_refuse(struct onnx_int8_space *s, const char *why);
 /* The constant that input k of a node is, or NULL. */
 const onnx_tensor *onnx_int8_constant(const struct onnx_int8_space *s, const onnx_node *n, int k);
-/* The only node that reads a value, which is no output of the graph; -1: there is none. */
-int onnx_int8_reader(const struct onnx_int8_space *s, int v);
 /* Returns whether a node is this operator of ai.onnx. */
 int onnx_int8_is(const onnx_node *n, const char *op);
 

@@ -159,7 +159,7 @@ static const char *onnx_int8_beyond(const struct onnx_int8_space *s, const onnx_
 static void onnx_int8_extend(struct onnx_int8_space *s, onnx_int8_layer *l)
 {
     const onnx_relu_matrix *m = &l->matrix;
-    const int reader = onnx_int8_reader(s, m->y);
+    const int reader = onnx_graph_only_reader(s->graph, m->y);
     const onnx_node *n = reader < 0 ? NULL : s->graph->top.node + reader;
     int k;
     l->norm = l->add = -1;
@@ -280,7 +280,7 @@ static int onnx_int8_find_ends(struct onnx_int8_space *s)
     for (i = 0; i < top->nodes; i++) {
         b.inside = s->by_element[i];
         b.root = b.inside ? onnx_int8_common(s, i) : -1;
-        onnx_relu_reads(s->graph, top->node + i, onnx_int8_check_border, &b);
+        onnx_graph_reads(s->graph, top->node + i, onnx_int8_check_border, &b);
     }
     b.inside = 0;
     for (i = 0; i < top->outputs; i++)
@@ -297,7 +297,7 @@ static void onnx_int8_divide_silu(struct onnx_int8_space *s)
     for (i = 0; i < top->nodes && !s->whole_gates; i++) {
         const onnx_node *n = top->node + i;
         const int v = onnx_int8_is(n, "Sigmoid") ? n->output[0] : -1;
-        const int reader = v < 0 ? -1 : onnx_int8_reader(s, v);
+        const int reader = v < 0 ? -1 : onnx_graph_only_reader(s->graph, v);
         const onnx_node *r = reader < 0 ? NULL : top->node + reader;
         if (r && onnx_int8_is(r, "Mul")
             && (r->input[0] == n->input[0] || r->input[1] == n->input[0]))
@@ -345,7 +345,8 @@ static int onnx_int8_joins(const struct onnx_int8_space *s, int i)
 {
     const int v = s->region[i], maker = v < 0 ? -1 : s->graph->value[v].maker;
     onnx_int8_role before;
-    if (s->q->node[i].role != ONNX_INT8_CLAMP || maker < 0 || onnx_int8_reader(s, v) < 0)
+    if (s->q->node[i].role != ONNX_INT8_CLAMP || maker < 0
+        || onnx_graph_only_reader(s->graph, v) < 0)
         return 0;
     before = s->q->node[maker].role;
     return before == ONNX_INT8_LAYER || before == ONNX_INT8_PRODUCT || before == ONNX_INT8_SUM
@@ -356,10 +357,10 @@ static int onnx_int8_joins(const struct onnx_int8_space *s, int i)
 static int onnx_int8_end_of(const struct onnx_int8_space *s, int i)
 {
     int v = s->layer_of[i] >= 0 ? s->layer[s->layer_of[i]].end : s->graph->top.node[i].output[0];
-    int reader = onnx_int8_reader(s, v);
+    int reader = onnx_graph_only_reader(s->graph, v);
     while (reader >= 0 && s->joins[reader]) {
         v = s->graph->top.node[reader].output[0];
-        reader = onnx_int8_reader(s, v);
+        reader = onnx_graph_only_reader(s->graph, v);
     }
     return v;
 }

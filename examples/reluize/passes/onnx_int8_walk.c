@@ -400,7 +400,7 @@ static int walk_begin(onnx_int8_streams *w)
         }
     }
     for (k = 0; k < top->nodes; k++)
-        onnx_relu_reads(s->graph, top->node + k, walk_count, w);
+        onnx_graph_reads(s->graph, top->node + k, walk_count, w);
     return 0;
 }
 
@@ -439,7 +439,7 @@ int onnx_int8_walk(struct onnx_int8_space *s, onnx_int8_rounding how)
         const onnx_node *n = top->node + i;
         if (!walk_has_constant_outputs(s, n))
             failed = walk_step(&w, i, how);
-        onnx_relu_reads(s->graph, n, walk_release, &w);
+        onnx_graph_reads(s->graph, n, walk_release, &w);
         for (k = 0; k < n->outputs && !failed; k++) {
             if (n->output[k] >= 0 && !w.pending[n->output[k]])
                 walk_release(n->output[k], &w);

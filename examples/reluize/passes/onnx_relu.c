@@ -170,18 +170,6 @@ void onnx_relu_end(onnx_relu *c)
     free(c);
 }
 
-/* Copies a tensor, or counts its buffer once more if it is one of this run. */
-static onnx_tensor *onnx_relu_own(onnx_run *run, const onnx_tensor *x)
-{
-    onnx_tensor *y;
-    if (x->buffer && x->buffer->run == run)
-        return onnx_tensor_share(run, x);
-    y = onnx_tensor_make(run, x->type, x->rank, x->dim);
-    if (y && x->count)
-        memcpy(y->data, x->data, x->count * onnx_type_bytes(x->type));
-    return y;
-}
-
 int onnx_relu_add(onnx_relu *c, const onnx_tensor *const *in)
 {
     struct onnx_relu_space *s = c->space;
@@ -207,7 +195,7 @@ int onnx_relu_add(onnx_relu *c, const onnx_tensor *const *in)
         const int v = s->graph->top.input[k];
         if (!in[k])
             continue;
-        b->original[v] = onnx_relu_own(s->run, in[k]);
+        b->original[v] = onnx_tensor_own(s->run, in[k]);
         failed = !b->original[v];
         if (!b->inputs && in[k]->rank)
             b->inputs = (size_t)in[k]->dim[0];
@@ -225,25 +213,6 @@ int onnx_relu_add(onnx_relu *c, const onnx_tensor *const *in)
 }
 
 /* ---- [2] PLAN ---- */
-
-void onnx_relu_reads(const onnx_graph *g, const onnx_node *n, void see(int value, void *user),
-                     void *user)
-{
-    int i, k;
-    for (k = 0; k < n->inputs; k++) {
-        if (n->input[k] >= 0 && !g->value[n->input[k]].depth)
-            see(n->input[k], user);
-    }
-    for (k = 0; k < n->attributes; k++) {
-        const onnx_subgraph *inner = n->attribute[k].graph;
-        for (i = 0; inner && i < inner->outputs; i++) {
-            if (!g->value[inner->output[i]].depth)
-                see(inner->output[i], user);
-        }
-        for (i = 0; inner && i < inner->nodes; i++)
-            onnx_relu_reads(g, inner->node + i, see, user);
-    }
-}
 
 typedef struct {
     struct onnx_relu_space *s;
@@ -272,7 +241,7 @@ static void onnx_relu_flow(struct onnx_relu_space *s)
         const onnx_node *n = top->node + i;
         onnx_relu_look l = { s, 0, 0 };
         onnx_relu_matrix *m = s->matrix + s->matrices;
-        onnx_relu_reads(s->graph, n, onnx_relu_see, &l);
+        onnx_graph_reads(s->graph, n, onnx_relu_see, &l);
         if (s->options.what != ONNX_RELU_COLD && onnx_relu_describe(s, i, m)) {
             m->planned = !m->why && s->direct[n->input[m->data]];
             if (s->differs[n->input[m->data]])
@@ -307,7 +276,7 @@ static void onnx_relu_search_node(onnx_relu_search *q, int node)
         return;
     q->seen[node] = 1;
     q->found = node == q->wanted;
-    onnx_relu_reads(s->graph, s->graph->top.node + node, onnx_relu_depend, q);
+    onnx_graph_reads(s->graph, s->graph->top.node + node, onnx_relu_depend, q);
     if (k >= 0 && s->matrix[k].other >= 0)
         onnx_relu_depend(s->matrix[k].other, q);
 }
@@ -378,7 +347,7 @@ static void onnx_relu_sort_node(onnx_relu_sort *q, int node)
     if (q->seen[node])
         return;
     q->seen[node] = 1;
-    onnx_relu_reads(q->s->graph, q->s->graph->top.node + node, onnx_relu_sort_value, q);
+    onnx_graph_reads(q->s->graph, q->s->graph->top.node + node, onnx_relu_sort_value, q);
     if (k >= 0 && q->s->matrix[k].other >= 0)
         onnx_relu_sort_value(q->s->matrix[k].other, q);
     q->s->order[q->count++] = node;
@@ -480,7 +449,7 @@ static void onnx_relu_find_needs(struct onnx_relu_space *s, unsigned char *wante
             wanted[i] |= top->node[i].output[k] >= 0 && s->pending[top->node[i].output[k]];
         if (!wanted[i])
             continue;
-        onnx_relu_reads(s->graph, top->node + i, onnx_relu_count, s->pending);
+        onnx_graph_reads(s->graph, top->node + i, onnx_relu_count, s->pending);
         if (s->gate_of[i] >= 0)
             s->pending[s->gates.gate[s->gate_of[i]].input]++;
     }
@@ -499,7 +468,7 @@ static void onnx_relu_find_live(struct onnx_relu_space *s, const unsigned char *
         const onnx_relu_matrix *m = s->matrix + k;
         if (!m->planned)
             continue;
-        onnx_relu_reads(s->graph, top->node + m->node, onnx_relu_enliven, s->live);
+        onnx_graph_reads(s->graph, top->node + m->node, onnx_relu_enliven, s->live);
         if (m->other >= 0)
             s->live[m->other] = 1;
     }
@@ -512,7 +481,7 @@ static void onnx_relu_find_live(struct onnx_relu_space *s, const unsigned char *
         for (k = 0; k < top->node[i].outputs; k++)
             live |= top->node[i].output[k] >= 0 && s->live[top->node[i].output[k]];
         if (live && wanted[i] && s->gate_of[i] < 0)
-            onnx_relu_reads(s->graph, top->node + i, onnx_relu_enliven, s->live);
+            onnx_graph_reads(s->graph, top->node + i, onnx_relu_enliven, s->live);
     }
 }
 
@@ -792,7 +761,7 @@ static int onnx_relu_step(struct onnx_relu_space *s, int node)
             return -1;
         onnx_relu_fit_memory(s);
     }
-    onnx_relu_reads(s->graph, n, onnx_relu_release, s);
+    onnx_graph_reads(s->graph, n, onnx_relu_release, s);
     if (gate >= 0)
         onnx_relu_release(s->gates.gate[gate].input, s);
     for (k = 0; k < n->outputs; k++) {

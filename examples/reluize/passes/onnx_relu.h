@@ -27,9 +27,9 @@
    are kept from there on, and the report says so.
 
    Copy onnx_relu.[ch], onnx_relu_matrix.c, onnx_relu_pieces.c, onnx_relu_effect.c,
-   onnx_relu_edit.c, onnx_relu_inside.h, least_squares.[ch], onnx_gates.[ch], onnx_layers.h,
-   onnx_operator.h, onnx_run.h, onnx_graph.h, decimal.h and deploy.h beside lgelu.h. malloc is
-   called. */
+   onnx_relu_edit.c, onnx_relu_inside.h, onnx_rewrite.[ch], least_squares.[ch], onnx_gates.[ch],
+   onnx_layers.h, onnx_operator.h, onnx_run.h, onnx_graph.h, decimal.h and deploy.h beside lgelu.h.
+   malloc is called. */
 #ifndef ONNX_RELU_H
 #define ONNX_RELU_H
 #include "onnx_gates.h"

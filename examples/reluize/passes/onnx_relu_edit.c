@@ -1,80 +1,23 @@
 /* SPDX-License-Identifier: MIT-0
 
    onnx_relu_edit.c: see onnx_relu_inside.h. The edits of the file: new weights and biases, ReLUs in
-   place of gates, and the removal of what nothing reads any more. */
+   place of gates. */
 #include "onnx_relu_inside.h"
+#include "onnx_rewrite.h"
 
-/* Bytes of the longest name, with its end. */
-enum { ONNX_RELU_NAME = 1024 };
+enum { ONNX_RELU_NAME = ONNX_REWRITE_NAME };
 
 typedef struct {
     struct onnx_relu_space *s;
-    onnx_edit *edit;
-    int *reads;          /* by value: inputs and outputs that it still serves */
-    unsigned char *lost; /* by value: fewer than in the file */
-    unsigned char *gone; /* by node */
-    int failed;
+    onnx_rewrite r;
 } onnx_relu_file;
-
-/* Copies a value's name, which is cut in messages but not here. */
-static void onnx_relu_text(onnx_relu_file *f, int value, char *name)
-{
-    const deploy_span *text = &f->s->graph->value[value].name;
-    const size_t n = text->n < ONNX_RELU_NAME ? text->n : 0;
-    if (n < text->n) {
-        f->failed = 1;
-        deploy_refuse(f->s->c->message, LGELU_E_SHAPE,
-                      "value '%t': expected a name of at most %z bytes, found %z", text,
-                      (size_t)ONNX_RELU_NAME - 1, text->n);
-    }
-    memcpy(name, text->p, n);
-    name[n] = 0;
-}
-
-/* A new name that begins with the value's name and ends with `what`. */
-static void onnx_relu_new_name(onnx_relu_file *f, int value, const char *what, char *name)
-{
-    char stem[ONNX_RELU_NAME], part[200];
-    deploy_text(part, sizeof part, "%t", &f->s->graph->value[value].name);
-    deploy_text(stem, sizeof stem, "%s_%s", part, what);
-    f->failed |= onnx_edit_name(f->edit, stem, name, ONNX_RELU_NAME) != 0;
-}
-
-static void onnx_relu_lose(onnx_relu_file *f, int value)
-{
-    if (value >= 0) {
-        f->reads[value]--;
-        f->lost[value] = 1;
-    }
-}
-
-static void onnx_relu_lose_read(int value, void *user)
-{
-    onnx_relu_lose((onnx_relu_file *)user, value);
-}
-
-static void onnx_relu_add_read(int value, void *user) { ((onnx_relu_file *)user)->reads[value]++; }
-
-static void onnx_relu_remove(onnx_relu_file *f, int node)
-{
-    f->gone[node] = 1;
-    f->failed |= onnx_edit_remove(f->edit, node) != 0;
-    onnx_relu_reads(f->s->graph, f->s->graph->top.node + node, onnx_relu_lose_read, f);
-}
 
 /* Adds an initializer and returns its name in `name`. */
 static void onnx_relu_add_tensor(onnx_relu_file *f, const onnx_tensor *x, int like,
                                  const char *what, char *name)
 {
-    onnx_new_constant c;
-    onnx_relu_new_name(f, like, what, name);
-    memset(&c, 0, sizeof c);
-    c.name = name;
-    c.type = x->type;
-    c.rank = x->rank;
-    c.dim = x->dim;
-    c.data = x->data;
-    f->failed |= onnx_edit_add(f->edit, &c) != 0;
+    onnx_rewrite_new_name(&f->r, like, what, name);
+    onnx_rewrite_add(&f->r, name, x->type, x->rank, x->dim, x->data);
 }
 
 /* Adds floats by channel, or a scalar, in the type of a gate. */
@@ -89,7 +32,7 @@ static void onnx_relu_add_floats(onnx_relu_file *f, const onnx_relu_pieces *p, c
     for (k = 0; k < rank; k++)
         dim[k] = k ? 1 : (int64_t)p->channels;
     x = onnx_tensor_make(f->s->run, p->type, rank, dim);
-    f->failed |= !x;
+    f->r.failed |= !x;
     name[0] = 0;
     if (!x)
         return;
@@ -118,12 +61,11 @@ static void onnx_relu_put(onnx_relu_file *f, int node, int k, const onnx_tensor 
     char name[ONNX_RELU_NAME];
     if (alone && simple && was && was->rank == x->rank && was->type == x->type
         && !memcmp(was->dim, x->dim, (size_t)x->rank * sizeof *x->dim)) {
-        f->failed |= onnx_edit_constant(f->edit, old, x->data) != 0;
+        f->r.failed |= onnx_edit_constant(f->r.edit, old, x->data) != 0;
         return;
     }
     onnx_relu_add_tensor(f, x, old >= 0 ? old : n->output[0], what, name);
-    f->failed |= onnx_edit_input(f->edit, node, k, name) != 0;
-    onnx_relu_lose(f, old);
+    onnx_rewrite_input(&f->r, node, k, name);
 }
 
 /* Adds a bias behind a MatMul: the node's output has a new name, the sum its old one. */
@@ -132,9 +74,9 @@ static void onnx_relu_put_behind(onnx_relu_file *f, const onnx_relu_matrix *m)
     char old[ONNX_RELU_NAME], product[ONNX_RELU_NAME], bias[ONNX_RELU_NAME], name[ONNX_RELU_NAME];
     const char *in[2], *out[1];
     onnx_new_node n;
-    onnx_relu_text(f, m->y, old);
-    onnx_relu_new_name(f, m->y, "product", product);
-    onnx_relu_new_name(f, m->y, "sum", name);
+    onnx_rewrite_name(&f->r, m->y, old);
+    onnx_rewrite_new_name(&f->r, m->y, "product", product);
+    onnx_rewrite_new_name(&f->r, m->y, "sum", name);
     onnx_relu_add_tensor(f, m->new_bias, m->y, "bias", bias);
     in[0] = product;
     in[1] = bias;
@@ -146,8 +88,8 @@ static void onnx_relu_put_behind(onnx_relu_file *f, const onnx_relu_matrix *m)
     n.inputs = 2;
     n.output = out;
     n.outputs = 1;
-    f->failed |= onnx_edit_output(f->edit, m->node, 0, product) != 0;
-    f->failed |= onnx_edit_insert(f->edit, m->node + 1, &n) != 0;
+    f->r.failed |= onnx_edit_output(f->r.edit, m->node, 0, product) != 0;
+    f->r.failed |= onnx_edit_insert(f->r.edit, m->node + 1, &n) != 0;
 }
 
 static void onnx_relu_put_matrix(onnx_relu_file *f, const onnx_relu_matrix *m)
@@ -178,8 +120,8 @@ static void onnx_relu_insert_node(onnx_relu_file *f, const onnx_gate *gate, cons
     onnx_new_attribute a;
     onnx_new_node n;
     if (!is_given)
-        onnx_relu_new_name(f, gate->output, op, out);
-    onnx_relu_new_name(f, gate->output, "node", name);
+        onnx_rewrite_new_name(&f->r, gate->output, op, out);
+    onnx_rewrite_new_name(&f->r, gate->output, "node", name);
     outs[0] = out;
     memset(&a, 0, sizeof a);
     a.name = "group";
@@ -194,7 +136,7 @@ static void onnx_relu_insert_node(onnx_relu_file *f, const onnx_gate *gate, cons
     n.outputs = 1;
     n.attribute = &a;
     n.attributes = groups > 0;
-    f->failed |= onnx_edit_insert(f->edit, gate->node, &n) != 0;
+    f->r.failed |= onnx_edit_insert(f->r.edit, gate->node, &n) != 0;
 }
 
 static void onnx_relu_insert(onnx_relu_file *f, const onnx_gate *gate, const char *op,
@@ -227,8 +169,8 @@ static void onnx_relu_put_gate(onnx_relu_file *f, int k)
         sum[ONNX_RELU_NAME] = "", constant[ONNX_RELU_NAME], next[ONNX_RELU_NAME];
     const int has_base = !onnx_relu_all(p->base, n, 0);
     int j;
-    onnx_relu_text(f, gate->input, z);
-    onnx_relu_text(f, gate->output, y);
+    onnx_rewrite_name(&f->r, gate->input, z);
+    onnx_rewrite_name(&f->r, gate->output, y);
     for (j = 0; j < p->relus; j++) {
         const float *kink = p->kink + (size_t)j * n, *slope = p->slope + (size_t)j * n;
         const int scaled = !onnx_relu_all(slope, n, 1);
@@ -264,8 +206,8 @@ static void onnx_relu_put_gate(onnx_relu_file *f, int k)
         onnx_relu_insert(f, gate, "Mul", z, constant, next, 0);
         onnx_relu_insert(f, gate, "Add", sum, next, y, 1);
     }
-    f->reads[gate->input]++;
-    onnx_relu_remove(f, gate->node);
+    f->r.reads[gate->input]++;
+    onnx_rewrite_remove(&f->r, gate->node);
 }
 
 /* ---- gates as matrices ---- */
@@ -307,7 +249,7 @@ static void onnx_relu_put_wide(onnx_relu_file *f, int k)
                       "gate '%t': it is not known which dimension its channels are, so its ReLUs "
                       "cannot be written as matrices",
                       &f->s->graph->value[gate->output].name);
-        f->failed = 1;
+        f->r.failed = 1;
         return;
     }
     for (i = 0; i < ONNX_MOST_RANK; i++)
@@ -320,10 +262,10 @@ static void onnx_relu_put_wide(onnx_relu_file *f, int k)
     dim[1] = last ? channels : copies;
     x[2] = onnx_tensor_make(f->s->run, p->type, rank, dim);
     x[3] = onnx_tensor_make(f->s->run, p->type, 1, &channels);
-    f->failed |= !x[0] || !x[1] || !x[2] || !x[3];
-    for (i = 0; i < 4 && !f->failed; i++)
+    f->r.failed |= !x[0] || !x[1] || !x[2] || !x[3];
+    for (i = 0; i < 4 && !f->r.failed; i++)
         memset(x[i]->data, 0, x[i]->count * onnx_type_bytes(p->type));
-    for (c = 0; c < n && !f->failed; c++) {
+    for (c = 0; c < n && !f->r.failed; c++) {
         for (j = 0; j < copies; j++) {
             const size_t at = last ? (size_t)j * n + c : c * (size_t)copies + (size_t)j;
             float kink, factor;
@@ -335,14 +277,14 @@ static void onnx_relu_put_wide(onnx_relu_file *f, int k)
         onnx_tensor_set_real(x[3], c, (double)p->base[c]);
     }
     for (i = 0; i < 4; i++) {
-        if (!f->failed)
+        if (!f->r.failed)
             onnx_relu_add_tensor(f, x[i], gate->output, what[i], name[i]);
         onnx_tensor_free(x[i]);
     }
-    if (f->failed)
+    if (f->r.failed)
         return;
-    onnx_relu_text(f, gate->input, z);
-    onnx_relu_text(f, gate->output, y);
+    onnx_rewrite_name(&f->r, gate->input, z);
+    onnx_rewrite_name(&f->r, gate->output, y);
     in[0] = z;
     for (i = 0; i < 4; i += 2) {
         in[1] = name[i];
@@ -359,8 +301,8 @@ static void onnx_relu_put_wide(onnx_relu_file *f, int k)
             onnx_relu_insert(f, gate, "Relu", sum, NULL, z, 0);
         in[0] = z;
     }
-    f->reads[gate->input]++;
-    onnx_relu_remove(f, gate->node);
+    f->r.reads[gate->input]++;
+    onnx_rewrite_remove(&f->r, gate->node);
 }
 
 /* Returns whether a gate is more than a ReLU with a factor. */
@@ -370,64 +312,31 @@ static int onnx_relu_is_wide(const onnx_relu_pieces *p)
            || !onnx_relu_all(p->kink, p->channels, 0);
 }
 
-/* ---- what nothing reads any more ---- */
-static void onnx_relu_sweep(onnx_relu_file *f)
-{
-    const onnx_graph *g = f->s->graph;
-    int i, k;
-    for (i = g->top.nodes - 1; i >= 0; i--) {
-        const onnx_node *n = g->top.node + i;
-        int lost = 0, read = 0;
-        for (k = 0; k < n->outputs; k++) {
-            if (n->output[k] >= 0) {
-                lost |= f->lost[n->output[k]];
-                read |= f->reads[n->output[k]] > 0;
-            }
-        }
-        if (!f->gone[i] && lost && !read)
-            onnx_relu_remove(f, i);
-    }
-    for (i = 0; i < g->values; i++) {
-        const onnx_value *v = g->value + i;
-        if (f->lost[i] && f->reads[i] <= 0 && v->constant >= 0 && !v->depth
-            && !(v->is_input && g->ir_version >= 4))
-            f->failed |= onnx_edit_drop(f->edit, i) != 0;
-    }
-}
+/* ---- all of it ---- */
 
 onnx_edit *onnx_relu_edit(struct onnx_relu_space *s, int wide)
 {
-    const onnx_graph *g = s->graph;
+    onnx_edit *edit = NULL;
     onnx_relu_file f;
     int i;
     memset(&f, 0, sizeof f);
     f.s = s;
-    f.edit = onnx_edit_begin(g);
-    f.reads = (int *)calloc((size_t)g->values + 1, sizeof *f.reads);
-    f.lost = (unsigned char *)calloc((size_t)g->values + 1, 1);
-    f.gone = (unsigned char *)calloc((size_t)g->top.nodes + 1, 1);
-    f.failed = !f.edit || !f.reads || !f.lost || !f.gone;
-    for (i = 0; i < g->top.nodes && !f.failed; i++)
-        onnx_relu_reads(g, g->top.node + i, onnx_relu_add_read, &f);
-    for (i = 0; i < g->top.outputs && !f.failed; i++)
-        f.reads[g->top.output[i]]++;
+    onnx_rewrite_begin(&f.r, s->graph, s->c->message);
     /* matrices first: a bias that is added behind one comes before the gate that reads it */
-    for (i = 0; i < s->matrices && !f.failed; i++)
+    for (i = 0; i < s->matrices && !f.r.failed; i++)
         onnx_relu_put_matrix(&f, s->matrix + i);
-    for (i = 0; i < s->gates.gates && !f.failed; i++) {
+    for (i = 0; i < s->gates.gates && !f.r.failed; i++) {
         if (s->c->gate[i].replaced && wide && onnx_relu_is_wide(s->pieces + i))
             onnx_relu_put_wide(&f, i);
         else if (s->c->gate[i].replaced)
             onnx_relu_put_gate(&f, i);
     }
-    if (!f.failed)
-        onnx_relu_sweep(&f);
-    free(f.reads);
-    free(f.lost);
-    free(f.gone);
-    if (f.failed && f.edit) {
-        onnx_edit_end(f.edit);
-        f.edit = NULL;
+    if (!f.r.failed)
+        onnx_rewrite_sweep(&f.r);
+    if (!f.r.failed) {
+        edit = f.r.edit;
+        f.r.edit = NULL; /* the caller's from here on */
     }
-    return f.edit;
+    onnx_rewrite_end(&f.r);
+    return edit;
 }

@@ -36,7 +36,7 @@ static int onnx_effect_behind(struct onnx_relu_space *s, int node)
     int i;
     for (i = node + 1; i < s->graph->top.nodes; i++) {
         onnx_effect_look l = { s->work, 0 };
-        onnx_relu_reads(s->graph, s->graph->top.node + i, onnx_effect_see, &l);
+        onnx_graph_reads(s->graph, s->graph->top.node + i, onnx_effect_see, &l);
         if (l.found && onnx_relu_work(s, 0, i))
             return -1;
     }

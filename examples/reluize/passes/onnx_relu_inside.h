@@ -88,10 +88,6 @@ struct onnx_relu_space {
 };
 
 /* ---- onnx_relu.c ---- */
-
-/* Calls see(value, user) for each value of the main graph that a node reads, subgraphs included. */
-void onnx_relu_reads(const onnx_graph *g, const onnx_node *n, void see(int value, void *user),
-                     void *user);
 double onnx_relu_real(const onnx_tensor *x, size_t i);
 /* The value of a batch in a stream (constants included); NULL: not there. */
 const onnx_tensor *onnx_relu_get(const struct onnx_relu_space *s, size_t b, int v, int converted);

@@ -102,22 +102,6 @@ int onnx_relu_describe(const struct onnx_relu_space *s, int i, onnx_relu_matrix 
 
 /* ---- [2] CHAIN ---- */
 
-/* The only node that reads a value, or -1. */
-static int onnx_relu_reader(const struct onnx_relu_space *s, int v)
-{
-    const onnx_value *x = s->graph->value + v;
-    const onnx_node *n;
-    int k;
-    if (x->readers != 1 || x->is_output || x->last_reader < 0)
-        return -1;
-    n = s->graph->top.node + x->last_reader;
-    for (k = 0; k < n->inputs; k++) {
-        if (n->input[k] == v)
-            return x->last_reader;
-    }
-    return -1;
-}
-
 typedef enum {
     ONNX_RELU_STOP = 0,
     ONNX_RELU_SHAPE,
@@ -181,7 +165,7 @@ static void onnx_relu_find_add(const struct onnx_relu_space *s, onnx_relu_matrix
     int v = m->y, node, k;
     for (;;) {
         const onnx_node *n;
-        node = onnx_relu_reader(s, v);
+        node = onnx_graph_only_reader(s->graph, v);
         if (node < 0)
             return;
         n = s->graph->top.node + node;
@@ -210,7 +194,7 @@ int onnx_relu_chain(const struct onnx_relu_space *s, onnx_relu_matrix *m)
     if (m->kind == ONNX_RELU_MATMUL || m->kind == ONNX_RELU_LEFT)
         onnx_relu_find_add(s, m);
     for (;;) {
-        const int node = onnx_relu_reader(s, v);
+        const int node = onnx_graph_only_reader(s->graph, v);
         const onnx_relu_link link = node < 0 || s->gate_of[node] >= 0
                                         ? ONNX_RELU_STOP
                                         : onnx_relu_link_of(s, node, v, &other);
