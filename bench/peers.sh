@@ -206,6 +206,33 @@ int8() {
     told_busy
 }
 
+# a step of distillation of a detector: $LGELU_DATA has it, and photographs with which reluize makes the student
+distil() {
+    model=${LGELU_DATA-}/photos/yolox_nano_coco.onnx
+    student=$build/yolox_nano_relu.onnx
+    echo
+    if [ ! -e "$model" ]; then
+        echo "distillation: skipped (LGELU_DATA names no folder with photos/yolox_nano_coco.onnx)"
+        return 0
+    fi
+    if [ ! -e "$student" ]; then
+        make -s -C ../examples build/reluize
+        ../examples/build/reluize "$model" --data "$LGELU_DATA/photos/objects" --raw --samples 8 --class-axis none --quiet \
+            -o "$student" > /dev/null
+    fi
+    measure distil 'a step of distillation, YOLOX-nano, 320 x 320, one ReLU and a linear term a gate; milliseconds an image; forward: the original' \
+        3 "$model $student 320 4"
+    awk '
+    function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
+    function apart(a, b) { return a > b ? a / b - 1 : b / a - 1 }
+    {
+        if (!n++) { loss = field("loss") + 0; gradient = field("gradient") + 0 }
+        if (apart(field("loss") + 0, loss) > worst) worst = apart(field("loss") + 0, loss)
+        if (apart(field("gradient") + 0, gradient) > worst) worst = apart(field("gradient") + 0, gradient)
+    }
+    END { printf "losses and norms of gradients differ by at most %.1e of themselves\n", worst; exit worst > 1e-3 }' "$lines"
+}
+
 # the first table of README.md and of bench/README.md, in Markdown: one thread of this machine
 summary() {
     : > "$lines"
@@ -271,15 +298,16 @@ summary() {
     }' "$lines"
 }
 
-for peer in ${ONLY:-step resnet gpt onnx onnx_run int8}; do case $peer in
+for peer in ${ONLY:-step resnet gpt onnx onnx_run int8 distil}; do case $peer in
 summary) summary ;;
 onnx)   onnx ;;
 onnx_run) onnx_run ;;
 int8)   int8 ;;
+distil) distil ;;
 step)   measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5 ;;
 resnet) measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3 ;;
 gpt)    for vocabulary in 65 50304; do
             measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
         done ;;
-*)      echo "peers: '$peer' is none of summary, step, resnet, gpt, onnx, onnx_run, int8"; exit 1 ;;
+*)      echo "peers: '$peer' is none of summary, step, resnet, gpt, onnx, onnx_run, int8, distil"; exit 1 ;;
 esac; done
