@@ -45,7 +45,7 @@ done
 whole()
 {
     for file in $(cd $2 && find . -type f ! -name '*.part'); do
-        case $file in *.st|*.gpt) [ "$3" ] || continue ;; esac
+        case $file in *.st|*.gpt|*.distil) [ "$3" ] || continue ;; esac
         cmp $2/$file $out/good/$1/$file > /dev/null 2>&1 || { echo "$file is cut or left over"; return 1; }
     done
     [ "$3" ] || return 0

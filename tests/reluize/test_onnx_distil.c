@@ -2,7 +2,7 @@
    test_onnx_distil.c: distillation (onnx_distil.h) of a small network whose smooth gates became
    ReLU: with outputs of each kind the loss falls, the weights have the same bits on any number of
    slots and threads, and after an interruption; what is written evaluates to what was trained.
-   Images made of images (onnx_augment.h). */
+   Labels: the loss, what is refused, and that it falls. Images made of images (onnx_augment.h). */
 #define LGELU_TRAINER
 #include "onnx_augment.h"
 #include "onnx_distil.h"
@@ -83,7 +83,7 @@ static void run_end(run *r)
     }
 }
 
-static run run_begin(kind what, size_t slots, const lgelu_threads *threads)
+static run run_begin_with(kind what, size_t slots, const lgelu_threads *threads, int labels)
 {
     onnx_distil_options o = onnx_distil_defaults();
     run r;
@@ -95,8 +95,14 @@ static run run_begin(kind what, size_t slots, const lgelu_threads *threads)
     o.slots = slots;
     o.class_axis = what == LOGITS || what == PROBABILITIES ? 3 : -1;
     o.run.threads = threads;
+    o.labels = labels;
     r.d = onnx_distil_begin(r.graph[0], r.graph[1], &o, said);
     return r;
+}
+
+static run run_begin(kind what, size_t slots, const lgelu_threads *threads)
+{
+    return run_begin_with(what, slots, threads, 0);
 }
 
 /* Input number n of a slot. */
@@ -286,7 +292,7 @@ static void check_written(void)
 static void check_augment(void)
 {
     static float image[4][3 * 16 * 16], flat[3 * 16 * 16], first[3 * 24 * 20], again[3 * 24 * 20];
-    const onnx_augment_shape shape = { 3, 16, 16, 0, 24, 20 };
+    onnx_augment_shape shape = { 3, 16, 16, 0, 24, 20, 0 };
     const float *from[] = { image[0], image[1], image[2], image[3] };
     const float *same[] = { flat, flat, flat, flat };
     uint64_t random = 1, copy;
@@ -313,6 +319,102 @@ static void check_augment(void)
     }
     check(inside && constant, "images are made of their pixels", "they are not");
     check(equal && differs == 40, "images depend on the random numbers alone", "they do not");
+    shape.single = 1;
+    for (int n = equal = 0; n < 40; n++) {
+        const float *alone[] = { image[0], image[0], image[0], image[0] };
+        copy = random;
+        onnx_augment(first, from, &shape, &random);
+        onnx_augment(again, alone, &shape, &copy);
+        equal += !memcmp(first, again, sizeof first);
+    }
+    check(equal == 40, "a single image is of the first one alone", "%d of 40 are", equal);
+}
+
+/* ---- labels ---- */
+
+/* Labels of an input: a class for each pixel, or a target for each value. */
+static size_t labels_of(kind what, size_t n, double label[384])
+{
+    const size_t count = what == SQUARES ? 384 : 64;
+    state = 100 + n;
+    for (size_t i = 0; i < count; i++)
+        label[i] = what == SQUARES ? draw() : floor(3 + 3 * draw());
+    return count;
+}
+
+/* The loss of outputs and labels, from its definition. */
+static double loss_of(kind what, const float *y, const double *label)
+{
+    double sum = 0;
+    for (size_t row = 0; row < 64; row++) {
+        double all = 0;
+        for (size_t k = 0; k < 6; k++) {
+            const double e = (double)y[6 * row + k] - label[what == SQUARES ? 6 * row + k : row];
+            all += what == SQUARES ? e * e : exp((double)y[6 * row + k]);
+        }
+        if (what == SQUARES)
+            sum += all / 384;
+        if (what == LOGITS)
+            sum += (log(all) - (double)y[6 * row + (size_t)label[row]]) / 64;
+        if (what == PROBABILITIES)
+            sum -= log((double)y[6 * row + (size_t)label[row]]) / 64;
+    }
+    return sum;
+}
+
+/* Ten steps towards the labels of input 7. */
+static void check_labels(kind what)
+{
+    static const char *const name[] = { "targets", "classes by logits",
+                                        "classes by probabilities" };
+    run r = run_begin_with(what, 1, NULL, 1);
+    double label[384], expected = 0, first = 0, last = 0;
+    float y[384];
+    memory_file written;
+    set_input(r.d, 0, 7);
+    onnx_distil_label(r.d, 0, label, labels_of(what, 0, label));
+    written = written_by(&r);
+    outputs_of(&written, y);
+    expected = loss_of(what, y, label);
+    free(written.data);
+    for (int step = 0; step < 10; step++) {
+        onnx_distil_loss loss = { 0, 0, 0 };
+        set_input(r.d, 0, 7);
+        onnx_distil_label(r.d, 0, label, labels_of(what, 0, label));
+        onnx_distil_begin_step(r.d);
+        if (onnx_distil_pass(r.d, 1, 1, &loss))
+            break;
+        onnx_distil_update(r.d, 0.01);
+        first = step ? first : loss.outputs;
+        last = loss.outputs;
+    }
+    check(fabs(first - expected) < 1e-5 * expected, name[what], "the loss is %g, expected %g",
+          first, expected);
+    check(last < 0.95 * first, "their loss falls", "from %g to %g", first, last);
+    run_end(&r);
+}
+
+/* Labels that do not fit the output. */
+static void check_wrong_labels(void)
+{
+    run r = run_begin_with(LOGITS, 1, NULL, 1);
+    double label[384];
+    onnx_distil_loss loss = { 0, 0, 0 };
+    const size_t n = labels_of(LOGITS, 0, label);
+    lgelu_status few, high;
+    set_input(r.d, 0, 0);
+    onnx_distil_label(r.d, 0, label, n - 1);
+    few = onnx_distil_pass(r.d, 1, 1, &loss);
+    check(few == LGELU_E_SHAPE && strstr(onnx_distil_message(r.d), "expected 64 labels, found 63"),
+          "too few labels are refused", "status %d, %s", (int)few, onnx_distil_message(r.d));
+    label[5] = 6;
+    set_input(r.d, 0, 0);
+    onnx_distil_label(r.d, 0, label, n);
+    high = onnx_distil_pass(r.d, 1, 1, &loss);
+    check(high == LGELU_E_ARGUMENT && strstr(onnx_distil_message(r.d), "none of its classes"),
+          "a label that is no class is refused", "status %d, %s", (int)high,
+          onnx_distil_message(r.d));
+    run_end(&r);
 }
 
 int main(void)
@@ -323,5 +425,8 @@ int main(void)
     check_continued();
     check_written();
     check_augment();
+    for (int k = 0; k <= PROBABILITIES; k++)
+        check_labels((kind)k);
+    check_wrong_labels();
     return check_end();
 }

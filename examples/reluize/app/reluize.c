@@ -12,11 +12,9 @@
    What was written is read back and evaluated: the report's numbers come from that file, on the
    test part of the data, which is used for nothing else.
 
-   With --epochs two networks are fine-tuned as well, which requires labels and a model that lgelu.h
-   can represent: the refitted one as ReLU, and the smooth one while lambda of its gates x Φ(λx) is
-   driven from 1 to 159.6, where the gate differs from ReLU by at most 0.0011. Of these, the one
-   with the best score on training samples that are held out is written. --c, --c8 and --int8 write
-   the converted graph in other forms.
+   With --minutes or --steps the result is trained on, towards what the original gives; with
+   --epochs it learns labels. Of all ways, the one with the best score on training samples that are
+   held out is written. --c, --c8 and --int8 write it in other forms.
 
    Exit status: 0 when it is done, 1 after an error, 2 for wrong options, 130 when it was
    interrupted; then nothing was written, unless it took longer than --early: then OUT.onnx is the
@@ -201,12 +199,16 @@ static const char usage_data[] =
     "  --seed N           of the order of samples (1)\n\n";
 
 static const char usage_distil[] =
-    "training without labels, towards the original:\n"
+    "training, of the nearest conversion:\n"
     "  --minutes M        train the ReLU network for M minutes towards what the original gives for the\n"
     "                     training samples, without labels (0). Ctrl-C ends it; the same command continues\n"
     "  --steps N          the same for N steps, which give the same bits on any number of threads\n"
-    "  --augment          with --minutes or --steps: train with other images made of the images, mirrored,\n"
-    "                     scaled, moved and mixed\n"
+    "  --epochs N         instead, learn the labels of the training samples, so many times each (0)\n"
+    "  --rival            with --epochs, also train a cold swap so\n"
+    "  --batch N          with --epochs, samples of a step (64)\n"
+    "  --rate R           with --epochs, the largest rate (0.0003)\n"
+    "  --augment          train with other images made of the images: mirrored, scaled, moved and, without\n"
+    "                     labels, mixed\n"
     "  --train-size A[,B] with --augment: rows and columns of these images, smaller ones being faster\n"
     "  --distil-rate R    the largest rate of --minutes and --steps (0.00003)\n\n";
 
@@ -218,20 +220,7 @@ static const char usage_int8[] =
     "as C files that need no library, for one sample (as many as the model fixes):\n"
     "  --c NAME.c         in floats, with the bits of the evaluator; NAME becomes the name of its function\n"
     "  --c8 NAME.c        in 8 bits, without floats, for microcontrollers: what --int8 writes\n"
-    "  --h                with --c or --c8: also a header NAME.h with the declarations\n\n";
-
-static const char usage_network[] =
-    "where lgelu.h can represent the network:\n"
-    "  --epochs N         epochs of fine-tuning after the refit; requires labels (0)\n"
-    "  --fold             with --epochs, fold batch normalisations into the convolutions before them\n"
-    "  --rate R           the largest learning rate of AdamW (0.0003)\n"
-    "  --batch N          samples in a batch (64)\n"
-    "  --learn            with --epochs, learn a lambda for each gate, from 1.05, before all are driven up;\n"
-    "                     without this they stay at 1 until then\n"
-    "  --flip             with --epochs, mirror half of the images, left and right\n"
-    "  --shift N          with --epochs, shift images by up to N pixels each way; what enters is 0\n"
-    "  --rival            with --epochs, also fine-tune a copy as ReLU that was not refitted\n"
-    "  --certify N        test inputs for which the change by the swap is bounded by proof (10; 0: none)\n";
+    "  --h                with --c or --c8: also a header NAME.h with the declarations\n";
 
 static int parse_number(const char *name, const char *text, double least, double most, double *x)
 {
@@ -349,20 +338,17 @@ static const char **text_option(const char *name)
 
 static int *flag_option(const char *name)
 {
-    return !strcmp(name, "--learn")      ? &option.learn
-           : !strcmp(name, "--standard") ? &option.standard
-           : !strcmp(name, "--fold")     ? &option.fold
-           : !strcmp(name, "--rival")    ? &option.rival
-           : !strcmp(name, "--flip")     ? &option.flip
-           : !strcmp(name, "--h")        ? &option.headers
-           : !strcmp(name, "--strict")   ? &option.strict
-           : !strcmp(name, "--quiet")    ? &option.quiet
-           : !strcmp(name, "--raw")      ? &option.raw
-           : !strcmp(name, "--biases")   ? &option.biases
-           : !strcmp(name, "--no-line")  ? &option.no_line
-           : !strcmp(name, "--leaky")    ? &option.leaky
-           : !strcmp(name, "--augment")  ? &option.augment
-                                         : NULL;
+    return !strcmp(name, "--standard")  ? &option.standard
+           : !strcmp(name, "--rival")   ? &option.rival
+           : !strcmp(name, "--h")       ? &option.headers
+           : !strcmp(name, "--strict")  ? &option.strict
+           : !strcmp(name, "--quiet")   ? &option.quiet
+           : !strcmp(name, "--raw")     ? &option.raw
+           : !strcmp(name, "--biases")  ? &option.biases
+           : !strcmp(name, "--no-line") ? &option.no_line
+           : !strcmp(name, "--leaky")   ? &option.leaky
+           : !strcmp(name, "--augment") ? &option.augment
+                                        : NULL;
 }
 
 /* Parses an option whose value is a number: 0, 1 after an error, -1 if there is no such option. */
@@ -375,7 +361,6 @@ static int number_option(const char *name, const char *value)
     } whole[] = {
         { "--epochs", &option.epochs, 0, 1e9 },   { "--steps", &option.steps, 0, 1e9 },
         { "--batch", &option.batch, 2, 65536 },   { "--seed", &option.seed, 0, 1e9 },
-        { "--certify", &option.certify, 0, 1e9 }, { "--shift", &option.shift, 0, 4096 },
         { "--samples", &option.samples, 8, 1e9 }, { "--relus", &option.relus, 1, 14 },
         { "--bits", &option.bits, 4, 8 },         { "--class-axis", &option.class_axis, 1, 11 }
     };
@@ -491,13 +476,13 @@ static int check_options(void)
         return fail("--standard takes the place of --mean and --std");
     if (option.epochs && (option.minutes > 0 || option.steps))
         return fail("--epochs trains with labels, --minutes and --steps without: give one of them");
-    if ((option.augment || option.train_size[0]) && !(option.minutes > 0 || option.steps))
-        return fail("--augment and --train-size are for --minutes and --steps");
+    if ((option.augment || option.train_size[0])
+        && !(option.minutes > 0 || option.steps || option.epochs))
+        return fail("--augment and --train-size are for --minutes, --steps and --epochs");
+    if (option.rival && !option.epochs)
+        return fail("--rival requires --epochs");
     if (option.train_size[0] && !option.augment)
         return fail("--train-size requires --augment");
-    if ((option.flip || option.shift) && !option.epochs)
-        return fail("%s is for fine-tuning: it requires --epochs",
-                    option.flip ? "--flip" : "--shift");
     return 0;
 }
 
@@ -692,7 +677,7 @@ static int run_job(job *j, const char *program)
     return read_model(j) || conversion_inline(&j->graph, &j->inlined, &j->with_calls)
            || data_open_all(j->graph, program) || try_outputs(j)
            || conversion_open(c, j->graph, j->with_calls) || conversion_check_c(c)
-           || conversion_make(c) || check_strict(c) || (option.epochs && network_tune(c))
+           || conversion_make(c) || check_strict(c) || (option.epochs && conversion_tune(c))
            || conversion_choose(c) || ((option.minutes > 0 || option.steps) && conversion_distil(c))
            || make_files(j) || conversion_measure(c) || stopped || write_files(j);
 }
@@ -738,7 +723,6 @@ int main(int argc, char **argv)
             fputs(usage_data, stdout);
             fputs(usage_distil, stdout);
             fputs(usage_int8, stdout);
-            fputs(usage_network, stdout);
             return 0;
         }
     }

@@ -9,8 +9,7 @@
        reluize_outputs.c  which value is scored, and whether its values are classes
        reluize_candidates.c  the ways to convert, and which one is nearest to the original
        reluize_within.c   the fewest ReLUs by gate for a divergence
-       reluize_distil.c   training towards the original, without labels
-       reluize_network.c  the same file as a network of lgelu.h: fine-tuning, C files, 8 bits
+       reluize_distil.c   training, towards the original or with labels
        reluize_int8.c     --int8 and --bits: the file, and the original, in 8 bits
        reluize_report.c   the report as text and as JSON */
 #ifndef RELUIZE_H
@@ -89,7 +88,7 @@ typedef struct {
     const char *model, *labels, *vocabulary, *out, *int8, *c, *c8, *report, *output;
     data_option data[MOST_INPUTS];
     int inputs; /* of data */
-    long epochs, batch, seed, certify, samples, shift, relus, class_axis, bits;
+    long epochs, batch, seed, samples, relus, class_axis, bits;
     long kept; /* --kept: the column of the last dimension; -1: not given */
     double rate, mean[3], std[3], memory, within, average, threshold; /* of --kept */
     double minutes, distil_rate;                                      /* of distillation */
@@ -97,7 +96,7 @@ typedef struct {
     double early;         /* processor seconds after which the nearest network so far is written */
     size_t train_size[2]; /* rows and columns of images in distillation; 0: as the input */
     size_t size[2];       /* of open dimensions: rows and columns, or tokens; 0: not given */
-    int learn, standard, fold, rival, flip, headers, strict, quiet, raw, biases;
+    int standard, rival, headers, strict, quiet, raw, biases;
     int no_line;                 /* ReLUs alone in place of a gate */
     int augment;                 /* distillation makes other images of images */
     int leaky;                   /* leaky ReLUs are replaced, too */
@@ -107,7 +106,7 @@ typedef struct {
 
 /* clang-format off */
 #define RELUIZE_DEFAULTS                                                                  \
-    { .batch = 64, .seed = 1, .certify = 10, .relus = 1, .class_axis = -1, .kept = -1,    \
+    { .batch = 64, .seed = 1, .relus = 1, .class_axis = -1, .kept = -1,    \
       .bits = 8, .rate = 3e-4, .distil_rate = 3e-5, .std = { 1, 1, 1 }, .early = 20 }
 /* clang-format on */
 extern reluize_options option;
@@ -298,9 +297,6 @@ typedef struct conversion {
     int trials;
     int eight, before_eight; /* --int8: the ways of 8 bits, of the one that is written and of the
                                 original; 0: there are none */
-    /* of the networks of lgelu.h */
-    double proven, swapped; /* of the certificate: the bound, and what was measured, */
-    size_t certified;       /* for so many inputs */
     char note[8][300];
     int notes;
 } conversion;
@@ -317,6 +313,8 @@ int conversion_open(conversion *c, const onnx_graph *graph, const onnx_graph *wi
 void conversion_close(conversion *c);
 /* Adds the ways: the cold swap, fitted ReLUs, biases, refits. */
 int conversion_make(conversion *c);
+/* Adds the cold swap alone. */
+int conversion_make_cold(conversion *c);
 /* Whether gates of fitted ReLUs have a linear term beside them; whether this one has. */
 int conversion_has_line(void);
 int conversion_gate_has_line(const onnx_relu_gate *gate);
@@ -351,10 +349,6 @@ int conversion_choose(conversion *c);
 int conversion_measure(conversion *c);
 /* Adds a line to the notes of the report. */
 void conversion_note(conversion *c, const char *format, ...);
-/* Notes how the file of a network of lgelu.h that an option writes differs from the model: of
-   several outputs it has the scored one alone, and names are those of layers. w: that file as a
-   way; NULL: it is a C file. */
-void conversion_note_network(conversion *c, const way *w, const char *what);
 /* Evaluates a way on samples of a part. Its values stay until onnx_run_clear(run). */
 int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint32_t *order,
                         size_t first, size_t samples);
@@ -399,18 +393,16 @@ double conversion_candidates_cost(const conversion *c, int plain);
    training samples, and drops the others. */
 void conversion_keep_nearest(conversion *c, int first);
 
-/* ---- distillation (reluize_distil.c) ---- */
+/* ---- training (reluize_distil.c) ---- */
 
 /* The weight of inner values in its loss. */
 #define DISTIL_INNER 1.0
 
 /* Trains the way that is written towards the original, and adds the result. */
 int conversion_distil(conversion *c);
+/* Trains it with labels, and with --rival a cold swap, too, and adds the results. */
+int conversion_tune(conversion *c);
 
-/* ---- networks of lgelu.h (reluize_network.c) ---- */
-
-/* Fine-tunes (--epochs), and adds the ways. */
-int network_tune(conversion *c);
 /* ---- 8 bits (reluize_int8.c) ---- */
 
 /* With --int8 or --c8, quantizes the way that is written, and the original, adds both as ways, and

@@ -940,22 +940,6 @@ void conversion_note(conversion *c, const char *format, ...)
     c->notes++;
 }
 
-void conversion_note_network(conversion *c, const way *w, const char *what)
-{
-    const deploy_span *out = conversion_scored_name(c);
-    const deploy_span *in = &c->graph->value[c->graph->top.input[0]].name, *called = NULL;
-    if (c->graph->top.outputs > 1)
-        conversion_note(c, "%s: of the %d outputs, what is written has '%.*s' alone (--output).",
-                        what, c->graph->top.outputs, (int)(out->n < 80 ? out->n : 80),
-                        (const char *)out->p);
-    if (w && w->graph->top.inputs)
-        called = &w->graph->value[w->graph->top.input[0]].name;
-    if (called && (called->n != in->n || memcmp(called->p, in->p, in->n)))
-        conversion_note(c, "%s: the input '%.*s' is called '%.*s' there.", what,
-                        (int)(in->n < 80 ? in->n : 80), (const char *)in->p, (int)called->n,
-                        (const char *)called->p);
-}
-
 /* ---- [7] CONVERSION ---- */
 
 static int tell_progress(double done, double total, const char *what, void *user)
@@ -1261,11 +1245,16 @@ static double cost_of_all(const conversion *c)
     return all;
 }
 
-int conversion_make(conversion *c)
+int conversion_make_cold(conversion *c)
 {
     static const recipe cold = {
         .key = "cold", .name = "cold swap", .more = ": ReLU, nothing else", .what = ONNX_RELU_COLD
     };
+    return conversion_convert(c, &cold);
+}
+
+int conversion_make(conversion *c)
+{
     int bad;
     divide_training(c);
     c->began = seconds();
@@ -1274,7 +1263,7 @@ int conversion_make(conversion *c)
         return 1;
     if (c->unchanged)
         return 0;
-    bad = option.average > 0 ? conversion_convert(c, &cold) : conversion_candidates(c, NULL, 1);
+    bad = option.average > 0 ? conversion_make_cold(c) : conversion_candidates(c, NULL, 1);
     if (bad)
         return 1;
     c->relu = c->way[1].relu;
@@ -1301,6 +1290,14 @@ int conversion_make(conversion *c)
 
 /* ---- [8] CHOICE ---- */
 
+/* Whether a has the better score with labels; of equal ones, the smaller loss of classes. */
+static int scores_better(const conversion *c, const measured *a, const measured *b)
+{
+    if (a->score < b->score || a->score > b->score)
+        return a->score > b->score;
+    return c->class_axis >= 0 && a->nats < b->nats;
+}
+
 int conversion_choose(conversion *c)
 {
     int w;
@@ -1309,10 +1306,8 @@ int conversion_choose(conversion *c)
     if (conversion_hold(c, 0, 0))
         return 1;
     for (w = 1; w < c->ways; w++) {
-        if (!c->way[w].smooth && c->way[w].hold.score > c->way[c->written].hold.score)
+        if (!c->way[w].smooth && scores_better(c, &c->way[w].hold, &c->way[c->written].hold))
             c->written = w;
     }
-    if (!c->way[c->written].relu)
-        conversion_note_network(c, c->way + c->written, "-o");
     return 0;
 }

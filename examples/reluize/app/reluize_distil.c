@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT-0
 
-   reluize_distil.c: --steps and --minutes: the converted network is trained towards what the
-   original gives (onnx_distil.h), from the training samples, without labels. Those that choose
-   between the ways are held out: the state that is nearest on them is written, at worst the
-   conversion. See reluize.h.
+   reluize_distil.c: training over the graph of the file (onnx_distil.h), from the training samples.
+   With --steps and --minutes the converted network learns what the original gives, without labels;
+   with --epochs it learns labels, and with --rival a cold swap learns them as well. The samples
+   that choose between the ways are held out: the state with the least loss on them is written, at
+   worst that of the begin. See reluize.h.
 
    The state of a run is in OUT.onnx.distil, which the same command continues from, and which is
    removed at the end.
@@ -26,7 +27,7 @@
 enum {
     DISTIL_RUNS = 4,         /* runs of the networks in a step */
     DISTIL_ELEMENTS = 65536, /* of the inputs of a run, at most, but for those of one sample */
-    DISTIL_MOST = 64,        /* samples of a run */
+    DISTIL_MOST = 256,       /* samples of a run */
     DISTIL_HELD = 32,        /* runs on held-out samples, at most */
     DISTIL_WARM = 50,        /* steps in which the rate rises, at most a twentieth of all */
     DISTIL_CHECKS = 20       /* measurements on held-out samples */
@@ -43,13 +44,14 @@ typedef struct {
 typedef struct {
     char mark[8];
     uint64_t random;
-    int64_t step, steps, seed, augment, checks;
+    int64_t step, steps, seed, augment, checks, begins_cold;
     double minutes, seconds, nearest;
     distil_check check[DISTIL_CHECKS + 2];
 } distil_progress;
 
 typedef struct {
     conversion *c;
+    const way *from;
     onnx_distil *d;
     size_t slots, per_run;
     uint32_t *sample; /* training samples that are not held out */
@@ -71,13 +73,21 @@ static size_t run_samples(const conversion *c)
     int k;
     for (k = 0; k < c->graph->top.inputs; k++)
         elements += data_elements(k);
+    if (option.epochs)
+        return data_batch_size(option.batch < DISTIL_RUNS ? 1 : (size_t)option.batch / DISTIL_RUNS);
     elements = DISTIL_ELEMENTS / elements;
     if (elements > DISTIL_MOST)
         elements = DISTIL_MOST;
     return data_batch_size(elements ? elements : 1);
 }
 
-/* Makes images of four times as many samples in x, in place of the tensor. */
+/* How many samples an image is made of. */
+static size_t images_of(const distil_run *r)
+{
+    return r->images && !option.epochs ? ONNX_AUGMENT_IMAGES : 1;
+}
+
+/* Makes images of so many times as many samples in x, in place of the tensor. */
 static onnx_tensor *augmented(distil_run *r, onnx_run *run, onnx_tensor *x, size_t samples)
 {
     onnx_augment_shape s;
@@ -88,6 +98,7 @@ static onnx_tensor *augmented(distil_run *r, onnx_run *run, onnx_tensor *x, size
         return x;
     s.to_rows = option.train_size[0] ? option.train_size[0] : s.rows;
     s.to_columns = option.train_size[1] ? option.train_size[1] : s.columns;
+    s.single = images_of(r) == 1;
     memcpy(dim, x->dim, sizeof dim);
     dim[0] = (int64_t)samples;
     dim[s.last ? 1 : 2] = (int64_t)s.to_rows;
@@ -98,17 +109,36 @@ static onnx_tensor *augmented(distil_run *r, onnx_run *run, onnx_tensor *x, size
     for (i = 0; y && i < samples; i++) {
         const float *from[ONNX_AUGMENT_IMAGES];
         for (k = 0; k < ONNX_AUGMENT_IMAGES; k++)
-            from[k] = (const float *)x->data + (ONNX_AUGMENT_IMAGES * i + k) * each;
+            from[k] = (const float *)x->data + images_of(r) * i * each + k % images_of(r) * each;
         onnx_augment((float *)y->data + i * to_each, from, &s, &r->p.random);
     }
     onnx_tensor_free(x);
     return y;
 }
 
+/* With --epochs, gives a slot the labels of samples order[first] and following. */
+static int set_labels(distil_run *r, size_t slot, const uint32_t *order, size_t first)
+{
+    const size_t answers = labels.answers;
+    double *label;
+    size_t i, k;
+    int bad;
+    if (!option.epochs)
+        return 0;
+    label = (double *)allocate(r->per_run * answers, sizeof *label);
+    for (i = 0; i < r->per_run; i++) {
+        for (k = 0; k < answers; k++)
+            label[i * answers + k] = labels.value[TRAIN][order[first + i] * answers + k];
+    }
+    bad = onnx_distil_label(r->d, slot, label, r->per_run * answers);
+    free(label);
+    return bad ? fail("%s", onnx_distil_message(r->d)) : 0;
+}
+
 /* Gives a slot the next training samples. */
 static int set_training(distil_run *r, size_t slot)
 {
-    const size_t many = r->per_run * (r->images ? ONNX_AUGMENT_IMAGES : 1);
+    const size_t many = r->per_run * images_of(r);
     onnx_run *run = onnx_distil_run(r->d, slot);
     uint32_t order[DISTIL_MOST * ONNX_AUGMENT_IMAGES];
     onnx_tensor *in[MOST_INPUTS];
@@ -124,7 +154,7 @@ static int set_training(distil_run *r, size_t slot)
     if (!in[0] || onnx_distil_set(r->d, slot, in))
         return fail("%s", in[0] ? onnx_distil_message(r->d) : run->message);
     r->seen += r->per_run;
-    return 0;
+    return set_labels(r, slot, order, 0);
 }
 
 /* ---- [2] STATE ---- */
@@ -167,7 +197,8 @@ static void load_state(distil_run *r)
         return;
     if (!read_bytes(&p, sizeof p, f) && !read_bytes(&now, sizeof now, f)
         && !memcmp(p.mark, r->p.mark, sizeof p.mark) && p.steps == r->p.steps && p.seed == r->p.seed
-        && p.augment == r->p.augment && !(p.minutes < r->p.minutes || p.minutes > r->p.minutes)
+        && p.augment == r->p.augment && p.begins_cold == r->p.begins_cold
+        && !(p.minutes < r->p.minutes || p.minutes > r->p.minutes)
         && !onnx_distil_load(r->d, read_bytes, f)) {
         r->p = p;
         r->now = now;
@@ -211,6 +242,8 @@ static int check_held(distil_run *r)
                 return 1;
             if (onnx_distil_set(r->d, k, in))
                 return fail("%s", onnx_distil_message(r->d));
+            if (set_labels(r, k, r->c->order, from + (i + k) * r->per_run))
+                return 1;
         }
         if (onnx_distil_pass(r->d, count, 0, &loss))
             return fail("%s", onnx_distil_message(r->d));
@@ -241,10 +274,10 @@ static void show_run(distil_run *r, int always)
         return;
     r->shown = now;
     fprintf(stderr,
-            "%sdistilled: %.0f %%, step %lld, %zu samples, held-out loss %.4g (at first %.4g), "
+            "%s%s: %.0f %%, step %lld, %zu samples, held-out loss %.4g (at first %.4g), "
             "about %.0f s left%s",
-            terminal ? "\r" : "", 100 * part, (long long)r->p.step, r->seen,
-            check->held_outputs + DISTIL_INNER * check->held_inner,
+            terminal ? "\r" : "", option.epochs ? "fine-tuned" : "distilled", 100 * part,
+            (long long)r->p.step, r->seen, check->held_outputs + DISTIL_INNER * check->held_inner,
             r->p.check[0].held_outputs + DISTIL_INNER * r->p.check[0].held_inner,
             part > 0 ? gone * (1 - part) / part : 0, terminal ? "\x1b[K" : "\n");
 }
@@ -256,7 +289,8 @@ static double run_rate(const distil_run *r, double part)
     const double warm = least < DISTIL_WARM ? least : DISTIL_WARM;
     const double at = (double)r->p.step + 1;
     const double rise = warm > at ? at / warm : 1;
-    return option.distil_rate * rise * 0.5 * (1 + cos(3.141592653589793 * part));
+    return (option.epochs ? option.rate : option.distil_rate) * rise * 0.5
+           * (1 + cos(3.141592653589793 * part));
 }
 
 static int one_step(distil_run *r)
@@ -366,14 +400,13 @@ static int draw_run(const distil_run *r)
             "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
             "font-family='sans-serif' font-size='13'>\n"
             "<rect width='100%%' height='100%%' fill='white'/>\n"
-            "<text x='%d' y='24'>Distillation: loss on held-out samples (green) and on training "
+            "<text x='%d' y='24'>Training: loss on held-out samples (green) and on training "
             "samples (grey)</text>\n"
             "<text x='8' y='%.0f'>%.3g</text><text x='8' y='%.0f'>%.3g</text>\n"
-            "<text x='%d' y='%d'>%.0f samples, %.0f s</text>\n",
+            "<text x='%d' y='%d'>%.0f samples</text>\n",
             FIGURE_WIDTH, FIGURE_HEIGHT, FIGURE_EDGE, figure_y(most, least, most) + 4, most,
             figure_y(least, least, most) + 4, least, FIGURE_WIDTH - 3 * FIGURE_EDGE,
-            FIGURE_HEIGHT - 20, r->p.check[r->p.checks - 1].samples,
-            r->p.check[r->p.checks - 1].seconds);
+            FIGURE_HEIGHT - 20, r->p.check[r->p.checks - 1].samples);
     figure_line(o.f, r, 0, least, most);
     figure_line(o.f, r, 1, least, most);
     fprintf(o.f, "</svg>\n");
@@ -395,7 +428,7 @@ static void list_samples(distil_run *r)
     }
 }
 
-static int open_run(distil_run *r, const way *w)
+static int open_run(distil_run *r)
 {
     onnx_distil_options o = onnx_distil_defaults();
     char message[160];
@@ -411,6 +444,7 @@ static int open_run(distil_run *r, const way *w)
     o.output = r->c->scored;
     o.class_axis = r->c->class_axis;
     o.score = option.kept;
+    o.labels = option.epochs > 0;
     o.run = r->c->run->options;
     r->images = option.augment && r->c->graph->top.inputs == 1 && data_image(0, &a, &b, &a, &last);
     if (option.augment && !r->images)
@@ -421,33 +455,45 @@ static int open_run(distil_run *r, const way *w)
     r->p.seed = option.seed;
     r->p.random = (uint64_t)option.seed;
     r->p.steps = option.steps;
-    r->p.minutes = option.steps ? 0 : option.minutes;
+    if (option.epochs) {
+        const double steps =
+            (double)option.epochs * (double)r->samples / (double)(DISTIL_RUNS * r->per_run);
+        r->p.steps = (int64_t)ceil(steps);
+    }
+    r->p.minutes = r->p.steps ? 0 : option.minutes;
+    r->p.begins_cold = !strcmp(r->from->how.key, "cold");
     r->p.augment = option.augment + 2 * (int64_t)option.train_size[0];
     if (snprintf(r->state, sizeof r->state, "%s.distil", option.out) >= (int)sizeof r->state)
         return fail("%s: the name is too long", option.out);
-    r->d = onnx_distil_begin(r->c->graph, w->graph, &o, message);
+    r->d = onnx_distil_begin(r->c->graph, r->from->graph, &o, message);
     return r->d ? 0 : fail("%s", message);
 }
 
-static void note_run(const distil_run *r)
+static const char *how_inputs_are(const distil_run *r)
+{
+    if (!r->images)
+        return ", inputs as they are";
+    return images_of(r) > 1 ? ", images mirrored, scaled, moved and mixed"
+                            : ", images mirrored, scaled and moved";
+}
+
+static void note_run(const distil_run *r, const char *text)
 {
     const distil_check *first = r->p.check, *last = r->p.check + r->p.checks - 1;
     const int ended = onnx_distil_ended(r->d, 0);
     conversion_note(r->c,
-                    "Distilled: %lld steps, %zu samples in %.0f s%s; loss on held-out samples %.4g "
+                    "%s: %lld steps, %zu samples in %.0f s%s; loss on held-out samples %.4g "
                     "before, %.4g at best.",
-                    (long long)r->p.step, r->seen, last->seconds,
-                    r->images ? ", images mirrored, scaled, moved and mixed"
-                              : ", inputs as they are",
+                    text, (long long)r->p.step, r->seen, last->seconds, how_inputs_are(r),
                     check_loss(first, 1), r->p.nearest);
     if (ended >= 0)
         conversion_note(r->c, "No gradient passes operators such as %.*s.",
-                        (int)r->c->way[r->c->written].graph->top.node[ended].op.n,
-                        (const char *)r->c->way[r->c->written].graph->top.node[ended].op.p);
+                        (int)r->from->graph->top.node[ended].op.n,
+                        (const char *)r->from->graph->top.node[ended].op.p);
 }
 
-/* Adds the trained network, which is then the one that is written. */
-static int add_trained(distil_run *r)
+/* Adds the trained network as a way. */
+static int add_trained(distil_run *r, const char *key, const char *text)
 {
     byte_array file = { NULL, 0, 0 };
     onnx_edit *e = onnx_distil_edit(r->d);
@@ -457,31 +503,58 @@ static int add_trained(distil_run *r)
         onnx_edit_end(e);
     if (status)
         return fail("%s", message);
-    if (conversion_add(r->c, "distilled", "distilled", &file))
-        return 1;
-    r->c->written = r->c->ways - 1;
-    return conversion_hold(r->c, r->c->written, 0);
+    return conversion_add(r->c, key, text, &file);
 }
 
-int conversion_distil(conversion *c)
+/* Trains a way, and adds the result as another one. */
+static int train(conversion *c, int from, const char *key, const char *text)
 {
     distil_run *r = (distil_run *)allocate(1, sizeof *r);
     const double start = seconds(), work = processor_seconds();
     int bad;
     r->c = c;
-    bad = open_run(r, c->way + c->written) || run_steps(r);
+    r->from = c->way + from;
+    bad = open_run(r) || run_steps(r);
     end_progress();
     if (!bad) {
-        note_run(r);
-        bad = draw_run(r) || add_trained(r);
+        note_run(r, text);
+        bad = (strcmp(key, "rival") != 0 && draw_run(r)) || add_trained(r, key, text);
     }
     if (!bad) {
-        c->way[c->written].seconds = seconds() - start;
-        c->way[c->written].work = processor_seconds() - work;
+        c->way[c->ways - 1].seconds = seconds() - start;
+        c->way[c->ways - 1].work = processor_seconds() - work;
         remove(r->state);
     }
     onnx_distil_end(r->d);
     free(r->sample);
     free(r);
     return bad;
+}
+
+int conversion_distil(conversion *c)
+{
+    if (train(c, c->written, "distilled", "distilled"))
+        return 1;
+    c->written = c->ways - 1;
+    return conversion_hold(c, c->written, 0);
+}
+
+/* Trains a cold swap, which is found among the ways or made. */
+static int train_rival(conversion *c)
+{
+    int k, made;
+    for (k = 1; k < c->ways && strcmp(c->way[k].how.key, "cold") != 0; k++)
+        continue;
+    made = k == c->ways;
+    return (made && conversion_make_cold(c)) || train(c, k, "rival", "cold swap, then fine-tuned");
+}
+
+int conversion_tune(conversion *c)
+{
+    const int from = c->written;
+    if (!labels.answers)
+        return fail("%s: --epochs requires labels, and there are none", option.data[0].file);
+    if (option.rival && train_rival(c))
+        return 1;
+    return train(c, from, "tuned", "fine-tuned");
 }

@@ -81,7 +81,7 @@ void onnx_augment(float *to, const float *const from[ONNX_AUGMENT_IMAGES],
 {
     augment_part part;
     size_t middle[2], k;
-    if (onnx_augment_random(random) >= 0.3 || s->to_rows < 8 || s->to_columns < 8) {
+    if (onnx_augment_random(random) >= 0.3 || s->single || s->to_rows < 8 || s->to_columns < 8) {
         part.from = from[0];
         part.row = part.column = 0;
         part.rows = s->to_rows;

@@ -19,13 +19,14 @@ typedef struct {
     size_t channels, rows, columns; /* of the images */
     int last;                       /* 1: (rows, columns, channels), 0: (channels, rows, columns) */
     size_t to_rows, to_columns;     /* of what is made */
+    int single;                     /* 1: from one image alone, whose label then stays right */
 } onnx_augment_shape;
 
 /* Advances *random, and returns a number from 0 to below 1. */
 double onnx_augment_random(uint64_t *random);
 
-/* Makes an image from one, or, in three of ten cases, from four. Beyond an image its nearest pixel
-   is repeated. */
+/* Makes an image from one, or, in three of ten cases, from four (single 0). Beyond an image its
+   nearest pixel is repeated. */
 void onnx_augment(float *to, const float *const from[ONNX_AUGMENT_IMAGES],
                   const onnx_augment_shape *shape, uint64_t *random);
 

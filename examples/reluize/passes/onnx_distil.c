@@ -6,8 +6,9 @@
        [1] WEIGHTS     what is trained, and its scale
        [2] SLOTS       both networks, evaluated on one thread
        [3] LOSSES
-       [4] PASSES
-       [5] STEPS       Adam, the state, the file */
+       [4] LABELS      their losses
+       [5] PASSES
+       [6] STEPS       Adam, the state, the file */
 #include "onnx_distil.h"
 #include "onnx_back_rule.h"
 
@@ -32,6 +33,8 @@ typedef struct {
     onnx_back *original, *student;
     onnx_distil_loss loss;
     lgelu_status status;
+    double *label; /* of its input */
+    size_t labels;
 } distil_slot;
 
 struct onnx_distil {
@@ -151,6 +154,8 @@ static void onnx_distil_find_weights(onnx_distil *d)
                       && onnx_distil_is_matrix(g->top.node + g->value[n->input[1 - k % 2]].maker);
             if (matrix && k < 2)
                 onnx_distil_add_weight(d, n, k, onnx_distil_channel_axis(n, c));
+            else if (d->options.labels && onnx_is(&n->op, "Gather") && !k)
+                onnx_distil_add_weight(d, n, k, -1);
             else if (matrix || is_bias || onnx_distil_is_new(d, n->input[k])
                      || onnx_is(&n->op, "LayerNormalization"))
                 onnx_distil_add_weight(d, n, k, -1);
@@ -271,6 +276,7 @@ static void onnx_distil_close_slot(distil_slot *s)
 {
     onnx_back_end(s->original);
     onnx_back_end(s->student);
+    free(s->label);
     if (s->original_run)
         onnx_run_end(s->original_run);
     if (s->student_run)
@@ -403,6 +409,22 @@ int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in)
         }
         onnx_run_set(s->student_run, v, shared);
     }
+    return 0;
+}
+
+int onnx_distil_label(onnx_distil *d, size_t slot, const double *label, size_t labels)
+{
+    distil_slot *s = d->slot + slot;
+    double *copy = (double *)deploy_room(labels, sizeof *copy);
+    if (!copy) {
+        deploy_refuse(d->message, LGELU_E_MEMORY, "out of memory");
+        return -1;
+    }
+    if (labels)
+        memcpy(copy, label, labels * sizeof *copy);
+    free(s->label);
+    s->label = copy;
+    s->labels = labels;
     return 0;
 }
 
@@ -662,7 +684,115 @@ static double onnx_distil_target_loss(const onnx_distil *d, const distil_target 
     return onnx_distil_loss_squares(dy, a, b, s->count, 1);
 }
 
-/* ---- [4] PASSES ---- */
+/* ---- [4] LABELS ---- */
+
+/* The cross-entropy of one row and its class. dy, unless NULL, receives its gradient times weight.
+ */
+static double onnx_distil_row_label(float *dy, const float *s, size_t n, size_t step, int logits,
+                                    size_t label, double weight)
+{
+    const double at = (double)s[label * step], least = 1e-12;
+    double largest, log_sum;
+    size_t k;
+    if (!logits) {
+        const double p = at > least ? at : least;
+        for (k = 0; dy && k < n; k++)
+            dy[k * step] = 0;
+        if (dy)
+            dy[label * step] = (float)(-weight / p);
+        return -log(p);
+    }
+    log_sum = onnx_distil_normaliser(s, n, step, &largest);
+    for (k = 0; dy && k < n; k++)
+        dy[k * step] = (float)(weight * (exp((double)s[k * step] - log_sum) - (k == label)));
+    return log_sum - at;
+}
+
+static double onnx_distil_label_classes(const onnx_distil *d, float *dy, const onnx_tensor *s,
+                                        const double *label, int logits)
+{
+    const distil_rows r = onnx_distil_rows(s, d->options.class_axis);
+    const double weight = 1 / (double)(r.outer * r.inner);
+    double sum = 0;
+    size_t o, i;
+    for (o = 0; o < r.outer; o++) {
+        for (i = 0; i < r.inner; i++) {
+            const size_t at = o * r.n * r.inner + i;
+            sum += onnx_distil_row_label(dy ? dy + at : NULL, (const float *)s->data + at, r.n,
+                                         r.inner, logits, (size_t)label[o * r.inner + i], weight);
+        }
+    }
+    return sum * weight;
+}
+
+/* The mean squared distance of values and their targets. */
+static double onnx_distil_label_values(float *dy, const onnx_tensor *s, const double *target)
+{
+    const double weight = 1 / (double)(s->count ? s->count : 1);
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < s->count; i++) {
+        const double e = (double)((const float *)s->data)[i] - target[i];
+        sum += weight * e * e;
+        if (dy)
+            dy[i] = (float)(2 * weight * e);
+    }
+    return sum;
+}
+
+/* How many labels an output has. */
+static size_t onnx_distil_labels(const onnx_distil *d, const onnx_tensor *s)
+{
+    distil_rows r;
+    if (d->options.class_axis < 0 || d->options.class_axis >= s->rank)
+        return s->count;
+    r = onnx_distil_rows(s, d->options.class_axis);
+    return r.outer * r.inner;
+}
+
+/* Returns whether all labels are classes of the output. */
+static int onnx_distil_are_classes(const onnx_distil *d, const onnx_tensor *s, const double *label,
+                                   size_t labels)
+{
+    const double classes = (double)s->dim[d->options.class_axis];
+    size_t i;
+    for (i = 0; i < labels; i++) {
+        if (!(label[i] >= 0 && label[i] < classes))
+            return 0;
+    }
+    return 1;
+}
+
+/* The loss of a slot's labels and, in training, the gradient of the output. */
+static lgelu_status onnx_distil_compare_labels(const onnx_distil *d, distil_slot *p)
+{
+    const int value = d->student->top.output[d->options.output];
+    const onnx_tensor *s = onnx_run_get(p->student_run, value);
+    onnx_tensor *dy = NULL;
+    float *g = NULL;
+    if (!s || s->type != ONNX_F32 || onnx_distil_labels(d, s) != p->labels)
+        return deploy_refuse(
+            p->student_run->message, LGELU_E_SHAPE, "output '%t': expected %z labels, found %z",
+            &d->student->value[value].name, s ? onnx_distil_labels(d, s) : 0, p->labels);
+    if (d->options.class_axis >= 0 && !onnx_distil_are_classes(d, s, p->label, p->labels))
+        return deploy_refuse(p->student_run->message, LGELU_E_ARGUMENT,
+                             "output '%t': a label is none of its classes",
+                             &d->student->value[value].name);
+    if (d->train) {
+        dy = onnx_tensor_make(p->student_run, ONNX_F32, s->rank, s->dim);
+        if (!dy)
+            return LGELU_E_MEMORY;
+        g = (float *)dy->data;
+    }
+    if (d->options.class_axis < 0)
+        p->loss.outputs += onnx_distil_label_values(g, s, p->label);
+    else
+        p->loss.outputs +=
+            onnx_distil_label_classes(d, g, s, p->label, d->kind[d->options.output] == LOSS_LOGITS);
+    return dy && onnx_back_add(p->student, value, dy) ? LGELU_E_MEMORY : LGELU_OK;
+}
+
+/* ---- [5] PASSES ---- */
 
 /* The losses of a slot's input and, in training, the gradients of its values. */
 static lgelu_status onnx_distil_compare(const onnx_distil *d, distil_slot *p)
@@ -697,11 +827,12 @@ static void onnx_distil_task(size_t slot, void *user)
     const onnx_distil *d = (const onnx_distil *)user;
     distil_slot *p = d->slot + slot;
     memset(&p->loss, 0, sizeof p->loss);
-    p->status = onnx_back_forward(p->original);
+    p->status = d->options.labels ? LGELU_OK : onnx_back_forward(p->original);
     if (!p->status)
         p->status = onnx_back_forward(p->student);
     if (!p->status)
-        p->status = onnx_distil_compare(d, p);
+        p->status =
+            d->options.labels ? onnx_distil_compare_labels(d, p) : onnx_distil_compare(d, p);
     if (!p->status && d->train)
         p->status = onnx_back_all(p->student);
     onnx_run_clear(p->original_run);
@@ -776,7 +907,7 @@ lgelu_status onnx_distil_pass(onnx_distil *d, size_t count, int train, onnx_dist
     return status;
 }
 
-/* ---- [5] STEPS ---- */
+/* ---- [6] STEPS ---- */
 
 void onnx_distil_update(onnx_distil *d, double rate)
 {

@@ -14,7 +14,10 @@
    plan onnx_distil_edit(d)                                   the file with the weights of
    onnx_distil_keep onnx_distil_end(d);
 
-   The loss of an input is that of the outputs plus `inner` times that of inner values:
+   With options.labels the student learns from labels instead: the cross-entropy of classes, or the
+   mean squared distance to targets, of one output. onnx_distil_label follows onnx_distil_set.
+
+   Otherwise the loss of an input is that of the outputs plus `inner` times that of inner values:
 
      inner values   what matrices and convolutions make in both networks (values of one name): the
                     mean of Σ(s - t)²/Σ(t - mean of t)², of the student's s and the original's t
@@ -28,7 +31,8 @@
      other          Σ(s - t)²/Σ(t - mean of t)²
 
    What is trained: weights and biases of matrices and convolutions, scales and shifts of
-   LayerNormalization, and what the conversion put into the gates. Each element is trained as a
+   LayerNormalization, what the conversion put into the gates and, with labels, tables in which
+   tokens are looked up. Each element is trained as a
    multiple of the norm of the weights of its output channel, so that one rate fits all layers.
 
    Each slot evaluates one input on one thread; gradients are added in the order of the inputs. So
@@ -50,6 +54,7 @@ typedef struct {
     double inner;         /* weight of the loss of inner values */
     int output;           /* the output that has classes or detections */
     int class_axis;       /* of that output; -1: it has no classes */
+    int labels;           /* 1: the loss is that of labels alone */
     long score;           /* its column with the scores of rows; -1: the largest probability */
     onnx_run_options run; /* threads and memory, of each slot */
 } onnx_distil_options;
@@ -82,6 +87,10 @@ int onnx_distil_ended(const onnx_distil *d, int k);
 /* Gives a slot its input: in[k] for original->top.input[k]. Takes the tensors over. Returns 0 or
    -1. */
 int onnx_distil_set(onnx_distil *d, size_t slot, onnx_tensor *const *in);
+
+/* With options.labels: gives a slot the labels of its input, which are copied: a class for each row
+   along the class axis, or a target for each value. Returns 0, or -1: out of memory. */
+int onnx_distil_label(onnx_distil *d, size_t slot, const double *label, size_t labels);
 
 /* Forgets the gradients of the step before. */
 void onnx_distil_begin_step(onnx_distil *d);
