@@ -36,17 +36,19 @@ random()
 random 'gcc -O2' 1 gcc -std=c99 -O2 $WARNINGS -Werror -Wno-tautological-compare
 random 'gcc -O3 with fma, contracted' 2 gcc -O3 -march=native -ffp-contract=fast
 random 'clang -O2 with fma' 3 clang -std=c99 -O2 -march=native -Wall -Wextra -Werror -Wno-tautological-compare
+random 'clang -O3 with fma, contracted' 6 clang -std=c99 -O3 -march=native -ffp-contract=fast
 random 'tcc' 4 tcc
 random 'g++' 5 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -Wno-tautological-compare
 grep REFUSED $out/found | sed "s/node '[^']*'/node/; s/[0-9][0-9]*/N/g" | sort | uniq -c | sort -rn | head -n 5 | sed 's/^ */# /'
 
-# integers NAME SEED LAYERS STEPS COMPILER...: networks in 8 bits (tools/onnx_c_quantized.py) as files without floats
+# integers NAME SEED LAYERS STEPS COMPILER...: networks in 8 bits (tools/onnx_c_quantized.py) as files without floats, with FLOATS=floats
+# with some nodes in floats
 integers()
 {
     name=$1 seed=$2 layers=$3 steps=$4
     shift 4
     command -v $1 > /dev/null || { echo "skip C files in 8 bits by $name: $1 is not installed"; return; }
-    $onnx tools/onnx_c_quantized.py $out/cases $seed ${RANDOM_GRAPHS:-100} $layers > $out/made 2>&1 &&
+    $onnx tools/onnx_c_quantized.py $out/cases $seed ${RANDOM_GRAPHS:-100} $layers $FLOATS > $out/made 2>&1 &&
         $out/onnx_c_random --integers $steps $out/cases $out/files "$@" -shared -fPIC > $out/found 2>&1
     verdict $? "C files in 8 bits of networks of $layers layers by $name: $(tail -n 2 $out/found | tr '\n' ' ')" "$(grep -v '^counts' $out/found | head -n 3 | tr '\n' ' ')"
 }
@@ -56,6 +58,8 @@ integers "gcc, without float registers" 1 1 1 gcc -std=c99 -O2 $general $WARNING
 integers clang 2 1 1 clang -std=c99 -O1 -Wall -Wextra -Werror
 integers tcc 3 1 1 tcc
 integers g++ 4 6 60 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror
+FLOATS=floats integers 'gcc, some nodes in floats' 5 1 10 gcc -std=c99 -O2 $WARNINGS -Werror
+FLOATS=floats integers 'g++ with fma, some nodes in floats' 6 6 60 g++ -x c++ -O2 -march=native
 
 # refused MODEL TEXT: onnx_c ends with status 1 and this text, and writes no file
 refused()
@@ -78,7 +82,7 @@ write("relu", [helper.make_node("Relu", ["x"], ["y"])], [("x", ["batch", 3])], [
 END
 refused $out/det.onnx "node 'd1' (Det): this operator is not available in C files"
 refused $out/double.onnx "'x' is of type double"
-refused "$out/relu.onnx --integers" "its inputs and outputs need QuantizeLinear\|not available in integers\|not quantized"
+refused "$out/relu.onnx --integers" "expected QuantizeLinear and DequantizeLinear"
 $out/onnx_c $out/relu.onnx -o $out/main.c 2> $out/stderr
 [ $? = 1 ] && grep -q "'main' is not a valid name" $out/stderr && [ ! -e $out/main.c ]
 verdict $? 'a name that C uses is refused' "$(cat $out/stderr)"
@@ -87,6 +91,10 @@ printf '#include "net.h"\nint main() { float x[net_inputs] = { -1, 2, -3, 4, -5,
 $CC -std=c99 $WARNINGS -Werror $out/use.c $out/net.c -lm -o $out/use && $out/use &&
     { ! command -v g++ > /dev/null || { g++ -std=c++11 -x c++ $out/use.c -x none -c -o $out/use.o && $CC -c $out/net.c -o $out/net.o && g++ $out/use.o $out/net.o -lm -o $out/use && $out/use; }; }
 verdict $? 'a file and its header work, from C and from C++' "$(cat $out/stderr)"
+for options in -Ofast -ffast-math -ffinite-math-only -fno-signed-zeros; do
+    ! $CC -std=c99 $options -c $out/net.c -o $out/net.o 2> $out/stderr && grep -q 'which changes results' $out/stderr
+    verdict $? "a C file refuses $options" "$(head -n 1 $out/stderr)"
+done
 for options in '' '-o' 'a b -o c.c' "$out/relu.onnx -o $out/x.c --dim other=2" "$out/relu.onnx -o $out/x.c --dim batch=0"; do
     $out/onnx_c $options > $out/stdout 2> $out/stderr
     status=$?

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_c_quantized.py FILE SEED COUNT LAYERS: random networks in 8 bits for onnx_c_random.c --integers, in the format of onnx_random.py: a
+# onnx_c_quantized.py FILE SEED COUNT LAYERS [floats]: random networks in 8 bits for onnx_c_random.c --integers, in the format of onnx_random.py: a
 # QuantizeLinear and a DequantizeLinear behind the input and each of at most LAYERS layers. Layers: convolutions of any kind, products, sums, products of
 # two values, pools, means, moves, and functions of one value of several nodes. Grids fit the values (NumPy evaluates nothing here:
-# each layer's range is estimated from its weights).
+# each layer's range is estimated from its weights). floats: with layers, too, that are computed in floats between two grids, such as
+# normalisations, and values that are read as bytes and as floats.
 import sys
 
 import numpy as np
@@ -62,7 +63,7 @@ class Net:
         return self.node("DequantizeLinear", [self.constant(q), self.constant(s), self.constant(np.zeros(n, "i4"))], axis=0)
 
 
-def network(seed, most):
+def network(seed, most, floats):
     g = Net(seed)
     n = g.n
     one = n.random() < 0.3
@@ -71,7 +72,7 @@ def network(seed, most):
     start, kinds = list(shape), []
     for _ in range(int(n.integers(1, most + 1))):
         dims, c = len(shape) - 2, shape[1]
-        op = str(n.choice(["conv", "depthwise", "transposed", "table", "channel", "add", "mul", "max", "average", "concat", "move", "pad", "same"]))
+        op = str(n.choice(["conv", "depthwise", "transposed", "table", "channel", "add", "mul", "max", "average", "concat", "move", "pad", "same"] + floats * ["softmax", "norm", "row", "both"]))
         kinds.append(op)
         if op in ("conv", "depthwise"):
             group = c if op == "depthwise" else int(n.choice([1, 1, 2]) if c % 2 == 0 else 1)
@@ -138,10 +139,28 @@ def network(seed, most):
             y = g.node("Pad", [x, g.constant(np.array(pads, "i8")), g.constant(np.float32(0))])
             shape = shape[:2] + [d + 1 for d in shape[2:]]
             x, s, z = g.quantize(y, 0, 0, s, z)
+        elif op == "softmax":
+            x, s, z = g.quantize(g.node("Softmax", [x], axis=int(n.integers(1, dims + 2))), 0.0, 1.0)
+        elif op in ("norm", "row"):
+            y = g.node("Sub", [x, g.node("ReduceMean", [x], axes=[-1] if op == "row" else [1, 2])])
+            variance = g.node("Add", [g.node("ReduceMean", [g.node("Mul", [y, y])], axes=[1]), g.constant(np.float32(0.1))])
+            x, s, z = g.quantize(g.node("Div", [y, g.node("Sqrt", [variance])]), -3.0, 3.0)
+        elif op == "both":
+            out = 2 * int(n.integers(1, 3))
+            w, ws = g.weights([out, c] + [1] * dims, 0)
+            y = g.node("Conv", [x, w])
+            a, _, _ = g.quantize(y, -3.0, 3.0)
+            b, _, _ = g.quantize(g.node("Softplus", [g.node("ReduceMax", [y], axes=[1])]), 0.0, 3.0)
+            x, s, z = g.quantize(g.node("Mul", [a, b]), -3.0, 3.0)
+            shape[1] = out
         else:
             x, s, z = g.quantize(x, -1.5, 2.5)
     end = "bytes" if most == 1 else str(n.choice(["bytes", "gemm", "mean", "matmul"]))
     kinds.append(end)
+    if floats and n.random() < 0.5:
+        x = g.node(str(n.choice(["Tanh", "Exp", "Transpose"])), [x])
+        shape = shape[::-1] if g.nodes[-1].op_type == "Transpose" else shape
+        end = "floats"
     if end in ("gemm", "matmul"):
         flat = g.node("Flatten", [x])
         k = int(np.prod(shape[1:]))
@@ -164,7 +183,7 @@ def main():
     seed = int(sys.argv[2])
     with open(sys.argv[1], "wb") as f:
         for k in range(int(sys.argv[3])):
-            f.write(network(seed * 1000003 + k, int(sys.argv[4])))
+            f.write(network(seed * 1000003 + k, int(sys.argv[4]), int(sys.argv[5:] == ["floats"])))
 
 
 main()

@@ -126,33 +126,45 @@ static void *on_grid(const one_case *c, int k, const onnx_tensor *x)
     return q;
 }
 
+/* The largest of a tensor's numbers, by size. */
+static double largest(const onnx_tensor *x)
+{
+    double most = 0;
+    size_t i;
+    for (i = 0; i < x->count; i++)
+        most = fabs(onnx_tensor_real(x, i)) > most ? fabs(onnx_tensor_real(x, i)) : most;
+    return most;
+}
+
+/* What element i of an output of integers stands for. */
+static double output_of(const one_case *c, int k, const unsigned char *y, size_t i)
+{
+    int32_t q = y[i];
+    float f;
+    if (c->grid[k].type == ONNX_F32) {
+        memcpy(&f, y + 4 * i, 4);
+        return (double)f;
+    }
+    if (c->grid[k].type == ONNX_I8)
+        q = ((const signed char *)y)[i];
+    if (c->grid[k].type == ONNX_I32)
+        memcpy(&q, y + 4 * i, 4);
+    return (double)c->grid[k].scale * (double)(q - c->grid[k].zero);
+}
+
 /* Counts how far an output of integers is from the evaluator's. Returns whether that is too far. */
 static int is_apart(const one_case *c, int k, const onnx_tensor *x, const unsigned char *y,
                     int number)
 {
-    const double scale = (double)c->grid[k].scale;
+    double step = (double)c->grid[k].scale, most = 0;
     size_t i;
-    double most = 0;
-    if (!(scale > 0))
+    if (!(step > 0) && c->grid[k].type != ONNX_F32)
         return !is_same(x, y, &i);
+    /* sums and floats have no steps: 1/256 of the largest output counts as one */
+    if (c->grid[k].type == ONNX_I32 || c->grid[k].type == ONNX_F32)
+        step = largest(x) > 0 ? largest(x) / 256 : 1;
     for (i = 0; i < x->count; i++) {
-        int32_t q = y[i];
-        double step = scale, apart;
-        if (c->grid[k].type == ONNX_I8)
-            q = ((const signed char *)y)[i];
-        if (c->grid[k].type == ONNX_I32) {
-            memcpy(&q, y + 4 * i, 4);
-            step = 0; /* sums have no steps: 1/256 of the largest output counts as one */
-        }
-        if (!(step > 0)) {
-            size_t j;
-            for (j = 0; j < x->count; j++)
-                step = fabs(onnx_tensor_real(x, j)) / 256 > step
-                           ? fabs(onnx_tensor_real(x, j)) / 256
-                           : step;
-            step = step > 0 ? step : 1;
-        }
-        apart = fabs(scale * (double)(q - c->grid[k].zero) - onnx_tensor_real(x, i)) / step;
+        const double apart = fabs(output_of(c, k, y, i) - onnx_tensor_real(x, i)) / step;
         elements++;
         steps_apart += apart > 0.5;
         most = apart > most ? apart : most;

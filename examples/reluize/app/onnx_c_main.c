@@ -18,8 +18,8 @@ static const char usage[] =
     "usage: onnx_c MODEL.onnx -o NAME.c [options]\n\n"
     "  -o NAME.c               the file; its function is called NAME\n"
     "  --header NAME.h         a header with its declaration, too\n"
-    "  --integers              a file without floats, of a model with QuantizeLinear and\n"
-    "                          DequantizeLinear\n"
+    "  --integers              a file of integers, of a model with QuantizeLinear and\n"
+    "                          DequantizeLinear; what is in floats there stays so, and is counted\n"
     "  --dim NAME=SIZE         the size of an open dimension, by its name in the model or by\n"
     "                          INPUT.AXIS; those that are not given are 1\n"
     "  --input NAME=FILE.npy   a sample of an input, where shapes depend on it\n"
@@ -278,6 +278,9 @@ static int convert(const onnx_graph *g)
     bad = bad || write_one(c, option.file, onnx_c_write);
     if (!bad && option.header)
         bad = write_one(c, option.header, onnx_c_write_header);
+    if (!bad && onnx_c_in_floats(c))
+        printf("%s: %d nodes are computed in floats; the file's comment names them\n", option.file,
+               onnx_c_in_floats(c));
     onnx_c_end(c);
     onnx_run_end(r);
     return bad;

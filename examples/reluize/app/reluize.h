@@ -414,7 +414,7 @@ int conversion_quantize(conversion *c, byte_array *file);
 int conversion_check_c(const conversion *c);
 /* Writes the C files, [0] in floats and [1] in 8 bits, and their headers to memory; after
    conversion_quantize. */
-int conversion_c_files(const conversion *c, byte_array text[2], byte_array declarations[2]);
+int conversion_c_files(conversion *c, byte_array text[2], byte_array declarations[2]);
 
 /* Writes how a trial quantizes: "extremes, nearest". Returns name. */
 const char *int8_trial_name(const int8_trial *t, char name[INT8_TRIAL_NAME]);

@@ -54,7 +54,7 @@ int conversion_check_c(const conversion *c)
 }
 
 /* Writes the file of a graph, and its header if there is one. */
-static int write_c(const conversion *c, const onnx_graph *graph, int integers, byte_array *text,
+static int write_c(conversion *c, const onnx_graph *graph, int integers, byte_array *text,
                    byte_array *declarations)
 {
     const char *path = integers ? option.c8 : option.c;
@@ -64,11 +64,16 @@ static int write_c(const conversion *c, const onnx_graph *graph, int integers, b
         && (onnx_c_write(p.file, append, text)
             || (*option.header[integers] && onnx_c_write_header(p.file, append, declarations))))
         bad = fail("%s: out of memory", path);
+    if (!bad && onnx_c_in_floats(p.file))
+        conversion_note(c,
+                        "%s: %d nodes are computed in floats, as in the file of --int8; its "
+                        "comment names them.",
+                        path, onnx_c_in_floats(p.file));
     free_plan(&p);
     return bad;
 }
 
-int conversion_c_files(const conversion *c, byte_array text[2], byte_array declarations[2])
+int conversion_c_files(conversion *c, byte_array text[2], byte_array declarations[2])
 {
     const way *w = c->way + c->written, *eight = c->way + c->eight;
     char message[160];

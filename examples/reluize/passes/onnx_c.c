@@ -219,8 +219,7 @@ const onnx_c_operator *onnx_c_find_operator(const onnx_node *n)
     return NULL;
 }
 
-/* Refuses outputs that the file cannot hold. */
-static int onnx_c_check_outputs(onnx_c *c, int node)
+int onnx_c_check_outputs(onnx_c *c, int node)
 {
     const onnx_node *n = c->graph->top.node + node;
     int k;
@@ -374,7 +373,7 @@ static int onnx_c_find_views(onnx_c *c)
         view = onnx_c_move_is_view(c, i);
         if (view < 0)
             return -1;
-        if (view)
+        if (view && !onnx_c_mixed_copies(c, i, onnx_c_input(c, i, view - 1)))
             onnx_c_make_view(c, i, view - 1);
     }
     return 0;
@@ -386,14 +385,20 @@ static void onnx_c_find_lifetimes(onnx_c *c)
     const onnx_subgraph *top = &c->graph->top;
     int i, k, v;
     for (v = 0; v < c->graph->values; v++)
-        c->value[v].last = -1;
+        c->value[v].last = c->value[v].copy_first = -1;
     for (i = 0; i < top->nodes; i++) {
         int list[ONNX_C_OPERANDS + 1], n;
         if (!onnx_c_is_written(c, i))
             continue;
         n = onnx_c_operands(c, i, list);
-        for (k = 0; k < n; k++)
-            c->value[c->value[list[k]].host].last = i;
+        for (k = 0; k < n; k++) {
+            onnx_c_value *p = c->value + list[k];
+            c->value[p->host].last = i;
+            if (!onnx_c_mixed_copies(c, i, list[k]))
+                continue;
+            p->copy_first = p->copy_first < 0 ? i : p->copy_first;
+            p->copy_last = i;
+        }
     }
     for (i = 0; i < top->outputs; i++) {
         const int host = c->value[top->output[i]].host;
@@ -414,7 +419,8 @@ static int onnx_c_operand_to_replace(const onnx_c *c, int node)
         const onnx_c_value *host = c->value + c->value[list[k]].host;
         int fits = host->input < 0 && host->output < 0 && host->last == node
                    && c->value[list[k]].x->count == c->value[to].x->count
-                   && c->value[list[k]].type == c->value[to].type;
+                   && c->value[list[k]].type == c->value[to].type
+                   && (!c->node[node].floats || !c->value[list[k]].on_grid);
         for (j = 0; j < n; j++)
             fits &= j == k || c->value[list[j]].host != c->value[list[k]].host;
         if (fits)
@@ -429,7 +435,8 @@ static void onnx_c_find_replaced(onnx_c *c)
     int i, v;
     for (i = 0; i < top->nodes; i++) {
         int to, over, host;
-        if (!onnx_c_is_written(c, i) || c->node[i].row->kind != ONNX_C_ELEMENT)
+        if (!onnx_c_is_written(c, i)
+            || (c->node[i].row->kind != ONNX_C_ELEMENT && !onnx_c_int8_is_table(c, i)))
             continue;
         over = onnx_c_operand_to_replace(c, i);
         if (over < 0)
@@ -455,12 +462,18 @@ static int onnx_c_is_placed(const onnx_c *c, int v)
            && (p->last >= 0 || c->graph->top.node[maker].output[0] == v);
 }
 
-/* Finds the places of the values and workspaces of one arena. */
+/* The arena of a node's workspace. */
+static int onnx_c_work_arena(const onnx_c *c, int node)
+{
+    return c->node[node].row->kind == ONNX_C_REGION ? ONNX_C_U8 : ONNX_C_F32;
+}
+
+/* Finds the places of the values, copies and workspaces of one arena. */
 static int onnx_c_place(onnx_c *c, int arena)
 {
     const int values = c->graph->values, nodes = c->graph->top.nodes;
-    deploy_buffer *b = (deploy_buffer *)deploy_room((size_t)(values + nodes), sizeof *b);
-    int *of = (int *)deploy_room((size_t)(values + nodes), sizeof *of), n = 0, i;
+    deploy_buffer *b = (deploy_buffer *)deploy_room((size_t)(2 * values + nodes), sizeof *b);
+    int *of = (int *)deploy_room((size_t)(2 * values + nodes), sizeof *of), n = 0, i;
     if (!b || !of) {
         free(b);
         free(of);
@@ -475,8 +488,16 @@ static int onnx_c_place(onnx_c *c, int arena)
         b[n].last = c->value[i].last < b[n].first ? b[n].first : c->value[i].last;
         of[n++] = i;
     }
-    for (i = 0; i < nodes && arena == (c->integers ? ONNX_C_U8 : ONNX_C_F32); i++) {
-        if (!onnx_c_is_written(c, i) || !c->node[i].work)
+    for (i = 0; i < values && arena == ONNX_C_F32; i++) {
+        if (c->value[i].copy_first < 0)
+            continue;
+        b[n].size = c->value[i].x->count;
+        b[n].first = c->value[i].copy_first;
+        b[n].last = c->value[i].copy_last;
+        of[n++] = values + nodes + i;
+    }
+    for (i = 0; i < nodes; i++) {
+        if (!onnx_c_is_written(c, i) || !c->node[i].work || arena != onnx_c_work_arena(c, i))
             continue;
         b[n].size = c->node[i].work;
         b[n].first = b[n].last = i;
@@ -486,8 +507,10 @@ static int onnx_c_place(onnx_c *c, int arena)
     for (i = 0; i < n; i++) {
         if (of[i] < values)
             c->value[of[i]].at = b[i].at;
-        else
+        else if (of[i] < values + nodes)
             c->node[of[i] - values].work_at = b[i].at;
+        else
+            c->value[of[i] - values - nodes].copy_at = b[i].at;
     }
     free(b);
     free(of);
@@ -717,8 +740,7 @@ static void onnx_c_put_word(onnx_c *c, const deploy_span *text)
     }
 }
 
-/* Writes a text inside of a comment: what could end it becomes an underscore. */
-static void onnx_c_put_comment(deploy_out *o, const deploy_span *text)
+void onnx_c_put_comment(deploy_out *o, const deploy_span *text)
 {
     size_t k;
     for (k = 0; k < text->n && k < 80; k++) {
@@ -816,19 +838,19 @@ void onnx_c_function(onnx_c *c, int node)
         if (v < 0 || c->value[v].known || v == c->node[node].over)
             continue;
         deploy_put(&c->out, first ? "const %s *x%z" : ", const %s *x%z",
-                   onnx_c_type(c->value[v].type), (size_t)k);
+                   onnx_c_type(onnx_c_mixed_type(c, node, v)), (size_t)k);
         first = 0;
     }
     if (c->node[node].work)
-        deploy_put(&c->out, c->integers ? ", uint8_t *work" : ", float *work");
+        deploy_put(&c->out,
+                   onnx_c_work_arena(c, node) == ONNX_C_U8 ? ", uint8_t *work" : ", float *work");
     deploy_put(&c->out, ")\n{\n");
     c->depth = 1;
 }
 
 /* ---- [7] FILE ---- */
 
-/* Writes the pointer to a value in the function of the network. */
-static void onnx_c_put_pointer(onnx_c *c, int value)
+void onnx_c_put_pointer(onnx_c *c, int value)
 {
     const onnx_subgraph *top = &c->graph->top;
     const onnx_c_value *p = c->value + c->value[value].host;
@@ -846,6 +868,7 @@ static void onnx_c_put_call(onnx_c *c, int node)
 {
     const onnx_node *n = c->graph->top.node + node;
     int list[ONNX_C_OPERANDS + 1], operands, k, first = 1;
+    onnx_c_mixed_put_copies(c, node);
     deploy_put(&c->out, "    ");
     onnx_c_put_name(c, node);
     deploy_put(&c->out, "(");
@@ -862,10 +885,13 @@ static void onnx_c_put_call(onnx_c *c, int node)
             continue;
         deploy_put(&c->out, first ? "" : ", ");
         first = 0;
-        onnx_c_put_pointer(c, list[k]);
+        if (onnx_c_mixed_copies(c, node, list[k]))
+            deploy_put(&c->out, "work_ + %z", c->value[list[k]].copy_at);
+        else
+            onnx_c_put_pointer(c, list[k]);
     }
     if (c->node[node].work)
-        deploy_put(&c->out, c->integers ? ", work_u8_ + %z" : ", work_ + %z",
+        deploy_put(&c->out, ", %s + %z", onnx_c_arena_names[onnx_c_work_arena(c, node)],
                    c->node[node].work_at);
     deploy_put(&c->out, ");\n");
 }
@@ -954,13 +980,16 @@ static void onnx_c_put_opening(onnx_c *c)
     onnx_c_put_list(c, top->input, top->inputs, "x");
     if (c->integers)
         deploy_put(&c->out,
-                   "\n   Element q of an input or output stands for SCALE * (q - ZERO). There "
-                   "is no float here.\n");
+                   "\n   Element q of an input or output that has a SCALE stands for SCALE "
+                   "* (q - ZERO).%s\n",
+                   c->floats ? "" : " There\n   is no float here.");
+    if (c->floats)
+        onnx_c_mixed_put_list(c);
     deploy_put(&c->out,
                "\n   Inputs and outputs don't overlap. Values are in static arrays of %z bytes, "
                "the peak of the\n   memory plan: not to be called by two threads at a time. ",
                onnx_c_work(c));
-    if (c->integers) {
+    if (c->integers && !c->floats) {
         deploy_put(&c->out, "*/\n");
         return;
     }
@@ -1039,6 +1068,7 @@ static int onnx_c_put_nodes(onnx_c *c)
     for (i = 0; i < c->graph->top.nodes; i++) {
         if (!onnx_c_is_written(c, i))
             continue;
+        c->at = i;
         onnx_c_put_node_comment(c, i);
         if (c->node[i].row->kind == ONNX_C_ELEMENT ? onnx_c_math_write(c, i)
                                                    : c->node[i].row->write(c, i))
@@ -1058,7 +1088,7 @@ static int onnx_c_put_file(onnx_c *c)
 {
     int i;
     onnx_c_put_opening(c);
-    if (!c->integers)
+    if (!c->integers || c->floats)
         deploy_put(&c->out, "#include <float.h>\n#include <math.h>\n");
     deploy_put(&c->out, "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");
     if (c->integers)
@@ -1117,12 +1147,42 @@ static int onnx_c_check_ends(onnx_c *c)
 /* Finds how each node is written. */
 static int onnx_c_find_nodes(onnx_c *c)
 {
-    if (c->integers)
-        return onnx_c_int8_plan(c);
-    if (onnx_c_find_operators(c))
+    if (c->integers ? onnx_c_int8_plan(c) : onnx_c_find_operators(c))
         return -1;
     onnx_c_find_loops(c);
     return 0;
+}
+
+/* Plans the file, and writes it to nowhere, to learn which constants and helpers it needs. Returns
+   0, or -1 with a message. */
+static int onnx_c_try(onnx_c *c)
+{
+    onnx_c_int8_free(c);
+    memset(c->value, 0, (size_t)c->graph->values * sizeof *c->value);
+    memset(c->node, 0, (size_t)c->graph->top.nodes * sizeof *c->node);
+    c->helpers = 0;
+    c->floats = 0;
+    c->at = -1;
+    c->message[0] = 0;
+    onnx_c_find_known(c);
+    if (onnx_c_check_ends(c) || onnx_c_find_nodes(c) || onnx_c_plan(c))
+        return -1;
+    deploy_begin(&c->out, onnx_c_nowhere, NULL);
+    if (onnx_c_put_nodes(c))
+        return -1;
+    onnx_c_mixed_use_copies(c);
+    onnx_c_close_helpers(c);
+    return 0;
+}
+
+/* Returns whether planning again can help: integers of a node were refused that may have floats. */
+static int onnx_c_try_again(onnx_c *c)
+{
+    if (!c->integers || c->at < 0 || c->leave[c->at] || c->node[c->at].row->kind != ONNX_C_REGION)
+        return 0;
+    c->leave[c->at] = 1;
+    c->depth = 0;
+    return 1;
 }
 
 onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
@@ -1140,8 +1200,9 @@ onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
     if (c) {
         c->value = (onnx_c_value *)deploy_room((size_t)g->values, sizeof *c->value);
         c->node = (onnx_c_node *)deploy_room((size_t)g->top.nodes, sizeof *c->node);
+        c->leave = (unsigned char *)deploy_room((size_t)g->top.nodes, 1);
     }
-    if (!c || !c->value || !c->node) {
+    if (!c || !c->value || !c->node || !c->leave) {
         deploy_refuse(message, LGELU_E_MEMORY, "C file: no memory");
         onnx_c_end(c);
         return NULL;
@@ -1152,13 +1213,9 @@ onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message)
     memcpy(c->name, name, strlen(name) + 1);
     failed = onnx_c_evaluate(c);
     if (!failed) {
-        onnx_c_find_known(c);
-        failed = onnx_c_check_ends(c) || onnx_c_find_nodes(c) || onnx_c_plan(c);
-    }
-    if (!failed) {
-        deploy_begin(&c->out, onnx_c_nowhere, NULL);
-        failed = onnx_c_put_nodes(c);
-        onnx_c_close_helpers(c);
+        do
+            failed = onnx_c_try(c);
+        while (failed && onnx_c_try_again(c));
     }
     if (failed) {
         if (!c->message[0])
@@ -1179,6 +1236,7 @@ void onnx_c_end(onnx_c *c)
     if (c->node)
         onnx_c_int8_free(c);
     free(c->keep);
+    free(c->leave);
     free(c->value);
     free(c->node);
     free(c);

@@ -32,13 +32,19 @@
    function.
 
    Integer files. A graph that was quantized (onnx_int8.h, or by any program that writes
-   QuantizeLinear and DequantizeLinear) becomes a file that has no float: values are the bytes that
+   QuantizeLinear and DequantizeLinear) becomes a file without floats: values are the bytes that
    the graph has between these nodes, sums have 32 bits, and a multiplier of 32 bits and a shift
    bring them to the next grid. Functions of one value, however many nodes they have, are tables of
-   256 bytes, one for each channel where their constants differ by channel. The inputs and outputs
-   of the function are on grids, too, which macros name: net_X_SCALE, net_X_ZERO, net_Y_SCALE,
-   net_Y_ZERO. An output that the graph does not quantize is one of sums, of type int32_t. Tables
-   and moved elements are those of the evaluator; what is computed from sums differs by at most one.
+   256 bytes. Where their constants differ by channel, a function of straight lines (ReLUs in place
+   of a gate) is a few numbers of 16 bits a channel, another one a table a channel. The inputs and
+   outputs of the function are on grids, too, which macros name: net_X_SCALE, net_X_ZERO,
+   net_Y_SCALE, net_Y_ZERO. An output that the graph does not quantize is one of sums, of type
+   int32_t. Tables and moved elements are those of the evaluator; what is computed from sums differs
+   by at most one, and so does at most one of a thousand results of lines.
+
+   What the graph computes in floats all the same, such as a recurrent layer or a normalisation, and
+   what has no form in integers, is computed in floats in the file, with the evaluator's operations;
+   its comment names these nodes, and onnx_c_in_floats counts them.
 
    Functions of the C library that the evaluator calls (sin, pow, ...) are called by the file, too;
    their bits are those of the library.
@@ -52,7 +58,7 @@ typedef struct onnx_c onnx_c;
 
 /* Plans the file of the graph of r, whose inputs are set. Evaluates the graph, and keeps its values
    until onnx_c_end. name: of the function, an identifier of at most 40 characters that C, C++ and
-   the C library do not use. integers: 1: a file without floats, of a graph with QuantizeLinear and
+   the C library do not use. integers: 1: a file of integers, of a graph with QuantizeLinear and
    DequantizeLinear. Returns NULL after an error, with one line in message (160 bytes). */
 onnx_c *onnx_c_begin(onnx_run *r, const char *name, int integers, char *message);
 void onnx_c_end(onnx_c *c);
@@ -64,6 +70,9 @@ lgelu_status onnx_c_write_header(onnx_c *c, lgelu_write *write, void *user);
 /* Returns the type of a value's elements in the file; of an integer file, *scale and *zero are its
    grid: an element q stands for scale·(q - zero). *scale is 0 where it has none. */
 int onnx_c_stored(const onnx_c *c, int value, float *scale, int *zero);
+
+/* Returns how many nodes of an integer file are computed in floats. */
+int onnx_c_in_floats(const onnx_c *c);
 
 /* Returns the bytes of the values, without inputs, outputs and constants. */
 size_t onnx_c_work(const onnx_c *c);

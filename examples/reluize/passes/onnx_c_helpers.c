@@ -7,7 +7,9 @@
 
 /* What every file begins with. */
 static const char onnx_c_prelude[] =
-    "#if defined(__FAST_MATH__)\n"
+    "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \\\n"
+    "    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \\\n"
+    "    defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST)\n"
     "#error \"compile without -ffast-math, which changes results and the meaning of NaN\"\n"
     "#endif\n"
     "#if defined(FLT_EVAL_METHOD) && (FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2)\n"
@@ -20,6 +22,16 @@ static const char onnx_c_prelude[] =
     "#endif\n"
     "#if defined(__FP_FAST_FMA) || defined(__FMA__) || defined(__aarch64__)\n"
     "#define FUSED_F64_\n"
+    "#endif\n"
+    "/* clang makes a product of fma with a constant -0, and -ffp-contract=fast joins it to a sum */\n"
+    "#if defined(__clang__) && defined(__x86_64__)\n"
+    "#define OPAQUE_(x) __asm__(\"\" : \"+x\"(x))\n"
+    "#elif defined(__clang__) && defined(__aarch64__)\n"
+    "#define OPAQUE_(x) __asm__(\"\" : \"+w\"(x))\n"
+    "#elif defined(__clang__) && defined(__arm__)\n"
+    "#define OPAQUE_(x) __asm__(\"\" : \"+t\"(x))\n"
+    "#else\n"
+    "#define OPAQUE_(x) ((void)0)\n"
     "#endif\n";
 
 static const char onnx_c_inline[] =
@@ -60,7 +72,9 @@ static const onnx_c_helper_text onnx_c_helper_texts[ONNX_C_HELPERS] = {
                  "INLINE_ float times_(float a, float b)\n"
                  "{\n"
                  "#ifdef FUSED_\n"
-                 "    return fmaf(a, b, -0.0f);\n"
+                 "    float zero = -0.0f;\n"
+                 "    OPAQUE_(zero);\n"
+                 "    return fmaf(a, b, zero);\n"
                  "#else\n"
                  "    return a * b;\n"
                  "#endif\n"
@@ -90,7 +104,9 @@ static const onnx_c_helper_text onnx_c_helper_texts[ONNX_C_HELPERS] = {
     { "times64_(", "INLINE_ double times64_(double a, double b)\n"
                    "{\n"
                    "#ifdef FUSED_F64_\n"
-                   "    return fma(a, b, -0.0);\n"
+                   "    double zero = -0.0;\n"
+                   "    OPAQUE_(zero);\n"
+                   "    return fma(a, b, zero);\n"
                    "#else\n"
                    "    return a * b;\n"
                    "#endif\n"
@@ -356,6 +372,41 @@ static const onnx_c_helper_text onnx_c_helper_texts[ONNX_C_HELPERS] = {
       "    const int64_t y = (int64_t)shifted_(x, shift) + zero;\n"
       "    return (int32_t)(y < least ? least : y > most ? most : y);\n"
       "}\n" },
+    { "byte_(",
+      "/* sum / 2^shift, to the nearest, from 0 to 255 */\n"
+      "INLINE_ int32_t byte_(int32_t sum, int shift)\n"
+      "{\n"
+      "    const int32_t y = sum < 0 ? 0 : (sum + ((int32_t)1 << (shift - 1))) >> shift;\n"
+      "    return y > 255 ? 255 : y;\n"
+      "}\n" },
+    { "quantized_(",
+      "/* the number of a grid that is nearest to x; NaN is its zero point */\n"
+      "INLINE_ int32_t quantized_(float x, float scale, float zero, float least, float most)\n"
+      "{\n"
+      "    const float y = rintf(x / scale) + zero;\n"
+      "    if (!(y > least))\n"
+      "        return (int32_t)(y <= least ? least : zero);\n"
+      "    return (int32_t)(y > most ? most : y);\n"
+      "}\n" },
+    { "floats_u8_(",
+      "/* the floats that numbers of a grid stand for */\n"
+      "static void floats_u8_(float *y, const uint8_t *x, size_t n, int32_t zero, float scale)\n"
+      "{\n"
+      "    for (size_t i = 0; i < n; i++)\n"
+      "        y[i] = (float)(x[i] - zero) * scale;\n"
+      "}\n" },
+    { "floats_i8_(",
+      "static void floats_i8_(float *y, const int8_t *x, size_t n, int32_t zero, float scale)\n"
+      "{\n"
+      "    for (size_t i = 0; i < n; i++)\n"
+      "        y[i] = (float)(x[i] - zero) * scale;\n"
+      "}\n" },
+    { "floats_i32_(",
+      "static void floats_i32_(float *y, const int32_t *x, size_t n, int32_t zero, float scale)\n"
+      "{\n"
+      "    for (size_t i = 0; i < n; i++)\n"
+      "        y[i] = (float)(x[i] - zero) * scale;\n"
+      "}\n" },
     { "dot_(",
       "/* sum + x[0]*w[0] + x[1]*w[1] + ... modulo 2^32; with DSP instructions four at a time */\n"
       "static uint32_t dot_(uint32_t sum, const uint8_t *x, const int8_t *w, size_t n)\n"
@@ -442,7 +493,7 @@ void onnx_c_close_helpers(onnx_c *c)
 void onnx_c_put_helpers(onnx_c *c)
 {
     int k;
-    if (!c->integers)
+    if (!c->integers || c->floats)
         deploy_bytes(&c->out, onnx_c_prelude, sizeof onnx_c_prelude - 1);
     deploy_bytes(&c->out, onnx_c_inline, sizeof onnx_c_inline - 1);
     for (k = 0; k < ONNX_C_HELPERS; k++) {

@@ -30,11 +30,13 @@ typedef struct {
     int on_grid; /* element q stands for scale·(q - zero) */
     float scale;
     int zero;
-    int host;              /* the value whose storage it uses; itself: its own */
-    int input, output;     /* its number among those of the function, or -1 */
-    int first, last;       /* the nodes that make it and read it last; -1: none */
-    size_t at;             /* of its storage, in elements */
-    unsigned char written; /* its elements are in the file already */
+    int host;                  /* the value whose storage it uses; itself: its own */
+    int input, output;         /* its number among those of the function, or -1 */
+    int first, last;           /* the nodes that make it and read it last; -1: none */
+    size_t at;                 /* of its storage, in elements */
+    int copy_first, copy_last; /* the nodes that read it as floats first and last; -1: none */
+    size_t copy_at;            /* of these floats */
+    unsigned char written;     /* its elements are in the file already */
 } onnx_c_value;
 
 struct onnx_c_operator;
@@ -44,6 +46,7 @@ typedef struct {
     const struct onnx_c_operator *row;
     struct onnx_c_region *region; /* of integer files: what this node computes; or NULL */
     int live;                     /* an output depends on it */
+    int floats;                   /* in an integer file: it is computed in floats */
     int loop;             /* the node whose loop computes it: itself, unless it is element-wise */
     int is_view;          /* its output is an input in another shape */
     int over;             /* the input value that its output is written over, or -1 */
@@ -58,7 +61,10 @@ struct onnx_c {
     onnx_c_node *node;
     size_t arena[ONNX_C_ARENAS]; /* elements */
     unsigned char *keep;         /* run->keep, as it was */
-    int integers;                /* 1: the file has no floats */
+    int integers;                /* 1: what is between grids is computed in integers */
+    int floats;                  /* nodes of an integer file that are computed in floats */
+    unsigned char *leave;        /* by node: not 0: its integers were refused, it has floats */
+    int at;                      /* the node that is written */
     uint64_t helpers;            /* a bit for each that the file needs */
     deploy_out out;
     int depth; /* of blocks */
@@ -104,6 +110,9 @@ int onnx_c_is_known(const onnx_c *c, int node, int k);
 int onnx_c_needs_known(onnx_c *c, int node, int k);
 int onnx_c_needs_floats(onnx_c *c, int node, int inputs);
 
+/* Refuses outputs that the file cannot hold. */
+int onnx_c_check_outputs(onnx_c *c, int node);
+
 /* Returns the arena of a type, or -1; the type's name in C. */
 int onnx_c_arena_of(int type);
 const char *onnx_c_type(int type);
@@ -120,6 +129,8 @@ int onnx_c_math_write(onnx_c *c, int node);
 int onnx_c_move_is_view(onnx_c *c, int node);
 /* Returns whether a node interpolates: it is a Resize that is not to the nearest. */
 int onnx_c_is_resampled(const onnx_c *c, int node);
+/* Returns whether input k of a moving node holds elements that are moved. */
+int onnx_c_move_is_data(const onnx_node *n, int k);
 
 /* ---- integer files (onnx_c_int8.c) ---- */
 /* Finds what each node computes in integers. Returns 0, or -1 with a message. */
@@ -133,9 +144,51 @@ void onnx_c_int8_tables(onnx_c *c, int node);
 /* The number nearest to x on the grid of a value. */
 int64_t onnx_c_on_grid(const onnx_c_value *v, double x);
 void onnx_c_int8_free(onnx_c *c);
+/* Returns whether a node is a table of bytes. */
+int onnx_c_int8_is_table(const onnx_c *c, int node);
+/* Forgets what a node computes in integers. */
+void onnx_c_int8_forget(onnx_c *c, int node);
+/* Makes a node the end of a layer whose sums of 32 bits are kept. Returns 0, or -1 with a message.
+ */
+int onnx_c_int8_sums(onnx_c *c, int node);
+/* Puts a value on a grid. */
+void onnx_c_int8_hold(onnx_c *c, int value, int type, float scale, int zero);
+
+/* ---- functions of a byte that consist of lines (onnx_c_lines.c) ---- */
+typedef struct {
+    int kinks, shift, start_shift;
+    int16_t *number; /* for each channel: start, slope; place of a kink, change of the slope; ... */
+} onnx_c_lines;
+
+/* Finds the lines of `entries` functions: y are their values (256, entries) before a grid, table
+   their bytes (entries, 256). Returns 0, or -1: they are no such lines, or there is no memory. Free
+   l->number. */
+int onnx_c_lines_find(onnx_c_lines *l, const float *y, const uint8_t *table, size_t entries,
+                      const onnx_c_value *grid);
+/* Writes the loops over the elements of each channel. */
+int onnx_c_lines_write(onnx_c *c, int node, const onnx_c_lines *l, int from, int to, size_t entries,
+                       size_t inner);
+
+/* ---- nodes of integer files that are computed in floats (onnx_c_mixed.c) ---- */
+/* Each returns 0, or -1 with a message: a node is computed in floats; so is a QuantizeLinear, whose
+   output's grid is set; the floats of a value can be read. */
+int onnx_c_mixed_node(onnx_c *c, int node);
+int onnx_c_mixed_quantize(onnx_c *c, int node);
+int onnx_c_mixed_value(onnx_c *c, int value);
+/* Returns whether a node reads the floats of a value that is on a grid, as a copy: loops read the
+   bytes themselves. */
+int onnx_c_mixed_copies(const onnx_c *c, int node, int value);
+/* The type of a value as a node reads it. */
+int onnx_c_mixed_type(const onnx_c *c, int node, int value);
+/* Notes the helpers that make copies. */
+void onnx_c_mixed_use_copies(onnx_c *c);
+/* Writes the calls that make the copies which a node is the first to read. */
+void onnx_c_mixed_put_copies(onnx_c *c, int node);
+/* Writes the names of the nodes that are computed in floats. */
+void onnx_c_mixed_put_list(onnx_c *c);
 
 /* ---- writing ---- */
-enum { ONNX_C_HELPERS = 31 };
+enum { ONNX_C_HELPERS = 36 };
 
 /* Notes the helpers whose names an expression calls. */
 void onnx_c_use_called(onnx_c *c, const char *expression);
@@ -143,6 +196,11 @@ void onnx_c_use_called(onnx_c *c, const char *expression);
 void onnx_c_put_helpers(onnx_c *c);
 /* Adds the helpers that noted helpers call. */
 void onnx_c_close_helpers(onnx_c *c);
+
+/* Writes what holds the elements of a value in the function of the network. */
+void onnx_c_put_pointer(onnx_c *c, int value);
+/* Writes a text inside of a comment: what could end it becomes an underscore. */
+void onnx_c_put_comment(deploy_out *o, const deploy_span *text);
 
 /* Write a line, indented; the head of a block and its brace; the end of a block. */
 void onnx_c_line(onnx_c *c, const char *format, ...);

@@ -4,6 +4,7 @@
    DequantizeLinear. The nodes between them are gathered into regions: a region reads values that
    are on grids, and computes one that is on a grid. Its nodes are not written one by one: the
    region is a table, a product, a sum of two, or a mean. Operators that move elements move bytes.
+   What is nothing of these is computed in floats (onnx_c_mixed.c).
 
    MAP
        [1] GRIDS      values that are held as integers
@@ -40,6 +41,7 @@ typedef struct onnx_c_region {
     int64_t least, most;                  /* limits of the result */
     uint8_t *table;                       /* (entries of channels, 256) */
     size_t entries, inner;                /* channels, and elements for which one is the same */
+    onnx_c_lines lines;                   /* of these channels, in place of the table, or none */
     uint8_t *moved[ONNX_C_OPERANDS];      /* of a moving node: tables of sources, or NULL */
 } onnx_c_region;
 
@@ -50,8 +52,7 @@ static int onnx_c_int8_is(const onnx_c *c, int node, const char *op)
     return onnx_is(&c->graph->top.node[node].op, op);
 }
 
-/* Puts a value on a grid. */
-static void onnx_c_int8_hold(onnx_c *c, int value, int type, float scale, int zero)
+void onnx_c_int8_hold(onnx_c *c, int value, int type, float scale, int zero)
 {
     c->value[value].type = type;
     c->value[value].on_grid = 1;
@@ -111,18 +112,32 @@ static onnx_c_region *onnx_c_int8_region(onnx_c *c, int node)
     return r;
 }
 
+void onnx_c_int8_forget(onnx_c *c, int node)
+{
+    onnx_c_region *r = c->node[node].region;
+    int k;
+    if (!r)
+        return;
+    for (k = 0; k < ONNX_C_OPERANDS; k++)
+        free(r->moved[k]);
+    free(r->table);
+    free(r->lines.number);
+    free(r);
+    c->node[node].region = NULL;
+    c->node[node].work = 0;
+}
+
 void onnx_c_int8_free(onnx_c *c)
 {
-    int i, k;
-    for (i = 0; i < c->graph->top.nodes; i++) {
-        onnx_c_region *r = c->node[i].region;
-        if (!r)
-            continue;
-        for (k = 0; k < ONNX_C_OPERANDS; k++)
-            free(r->moved[k]);
-        free(r->table);
-        free(r);
-    }
+    int i;
+    for (i = 0; i < c->graph->top.nodes; i++)
+        onnx_c_int8_forget(c, i);
+}
+
+int onnx_c_int8_is_table(const onnx_c *c, int node)
+{
+    return c->node[node].region && c->node[node].row->kind == ONNX_C_REGION
+           && c->node[node].region->kind == ONNX_C_TABLE;
 }
 
 int onnx_c_int8_operands(const onnx_c *c, int node, int *value)
@@ -292,11 +307,11 @@ static int onnx_c_int8_blocks(const onnx_tensor *s, const unsigned char *kept, s
     return 0;
 }
 
-/* Makes the table of a region that computes `to` of one source, by the nodes and the grid of `to`.
- */
+/* Makes the table of a region that computes `to` of one source, by the nodes and the grid of `to`;
+   unless lines is NULL, its lines too, if the channels differ and consist of lines. */
 static uint8_t *onnx_c_int8_make_table(onnx_c *c, int node, const onnx_c_inner *in, int source,
                                        int value, const onnx_c_value *grid, size_t *entries,
-                                       size_t *inner)
+                                       size_t *inner, onnx_c_lines *lines)
 {
     unsigned char kept[ONNX_MOST_RANK];
     onnx_tensor *x, *y;
@@ -325,6 +340,8 @@ static uint8_t *onnx_c_int8_make_table(onnx_c *c, int node, const onnx_c_inner *
         table[i % *entries * 256 + i / *entries] =
             (uint8_t)(int)(q != q ? (float)grid->zero : limited);
     }
+    if (lines && *entries > 1 && y->type == ONNX_F32)
+        onnx_c_lines_find(lines, (const float *)y->data, table, *entries, grid);
     onnx_tensor_free(y);
     return table;
 }
@@ -518,11 +535,12 @@ static int onnx_c_int8_move_through(onnx_c *c, int node, const onnx_c_value *gri
     memset(&none, 0, sizeof none);
     for (k = 0; k < n->inputs; k++) {
         const int v = n->input[k];
-        if (v < 0 || c->value[v].known || onnx_c_int8_same_grid(c->value + v, grid))
+        if (v < 0 || onnx_c_int8_same_grid(c->value + v, grid)
+            || (c->value[v].known && !onnx_c_move_is_data(n, k)))
             continue;
         if (!c->value[v].on_grid || c->value[v].type == ONNX_I32)
             return onnx_c_refuse(c, node, "input %d is not quantized", (int64_t)k);
-        r->moved[k] = onnx_c_int8_make_table(c, node, &none, v, v, grid, &entries, &inner);
+        r->moved[k] = onnx_c_int8_make_table(c, node, &none, v, v, grid, &entries, &inner, NULL);
         if (!r->moved[k])
             return -1;
     }
@@ -530,6 +548,27 @@ static int onnx_c_int8_move_through(onnx_c *c, int node, const onnx_c_value *gri
     c->node[node].loop = node;
     onnx_c_int8_hold(c, n->output[0], grid->type, grid->scale, grid->zero);
     return c->node[node].row->check ? c->node[node].row->check(c, node) : 0;
+}
+
+/* Returns whether an input of the network is read by QuantizeLinear with one grid alone. */
+static int onnx_c_int8_enters(onnx_c *c, int value, const onnx_c_value *grid)
+{
+    const onnx_subgraph *top = &c->graph->top;
+    float scale;
+    int i, k, zero;
+    if (c->value[value].input < 0 || c->value[value].output >= 0)
+        return 0;
+    for (i = 0; i <= c->value[value].last; i++) {
+        for (k = 0; c->node[i].live && k < top->node[i].inputs; k++) {
+            if (top->node[i].input[k] != value)
+                continue;
+            if (!onnx_c_int8_is(c, i, "QuantizeLinear")
+                || onnx_c_int8_grid(c, i, c->value[onnx_c_output(c, i, 0)].x->type, &scale, &zero)
+                || scale < grid->scale || scale > grid->scale || zero != grid->zero)
+                return 0;
+        }
+    }
+    return 1;
 }
 
 /* A QuantizeLinear whose input depends on the inputs. */
@@ -546,7 +585,9 @@ static int onnx_c_int8_quantize(onnx_c *c, int node)
     grid.type = c->value[to].x->type;
     grid.on_grid = 1;
     onnx_c_int8_hold(c, to, grid.type, grid.scale, grid.zero);
-    if (c->value[from].input >= 0 && !c->value[from].on_grid)
+    if (c->leave[node])
+        return -1;
+    if (!c->value[from].on_grid && onnx_c_int8_enters(c, from, &grid))
         onnx_c_int8_hold(c, from, grid.type, grid.scale, grid.zero);
     if (onnx_c_int8_gather(c, node, from, &in))
         return -1;
@@ -570,8 +611,8 @@ static int onnx_c_int8_quantize(onnx_c *c, int node)
         r->kind = ONNX_C_TABLE;
         r->source[0] = in.source[0];
         r->sources = 1;
-        r->table =
-            onnx_c_int8_make_table(c, node, &in, in.source[0], from, &grid, &r->entries, &r->inner);
+        r->table = onnx_c_int8_make_table(c, node, &in, in.source[0], from, &grid, &r->entries,
+                                          &r->inner, &r->lines);
         if (!r->table)
             return -1;
     } else if (onnx_c_int8_kind(c, node, &in, r, &grid)) {
@@ -612,8 +653,8 @@ static float onnx_c_int8_step(const onnx_c *c, const onnx_c_region *r)
     return (float)((double)x * most);
 }
 
-/* A layer whose result no grid follows: its sums are an output. */
-static int onnx_c_int8_sums(onnx_c *c, int node)
+/* A layer whose result no grid follows: its sums are an output, or floats are made of them. */
+int onnx_c_int8_sums(onnx_c *c, int node)
 {
     const int to = onnx_c_output(c, node, 0);
     onnx_c_value grid;
@@ -621,7 +662,7 @@ static int onnx_c_int8_sums(onnx_c *c, int node)
     onnx_c_inner in;
     memset(&in, 0, sizeof in);
     memset(&grid, 0, sizeof grid);
-    if (onnx_c_int8_gather(c, node, to, &in))
+    if (c->leave[node] || onnx_c_int8_gather(c, node, to, &in))
         return -1;
     r = onnx_c_int8_region(c, node);
     if (!r)
@@ -653,7 +694,7 @@ static int onnx_c_int8_moves_bytes(const onnx_c *c, int node, int *like)
     *like = -1;
     for (k = 0; k < n->inputs; k++) {
         const int v = n->input[k];
-        if (v < 0 || c->value[v].known)
+        if (v < 0 || (c->value[v].known && !onnx_c_move_is_data(n, k)))
             continue;
         if (!c->value[v].on_grid
             || (*like >= 0 && !onnx_c_int8_same_grid(c->value + v, c->value + *like)))
@@ -679,13 +720,30 @@ static int onnx_c_int8_move(onnx_c *c, int node, const onnx_c_operator *row, int
     return 0;
 }
 
+/* Returns whether all that reads a value moves it to an output. */
+static int onnx_c_int8_leaves(const onnx_c *c, int value)
+{
+    const onnx_subgraph *top = &c->graph->top;
+    int i, k;
+    for (i = c->value[value].first + 1; i <= c->value[value].last; i++) {
+        for (k = 0; c->node[i].live && k < top->node[i].inputs; k++) {
+            const onnx_c_operator *row = onnx_c_find_operator(top->node + i);
+            if (top->node[i].input[k] == value
+                && (!row || row->kind != ONNX_C_MOVE
+                    || !onnx_c_int8_leaves(c, top->node[i].output[0])))
+                return 0;
+        }
+    }
+    return 1;
+}
+
 /* Returns whether a node is a Sigmoid or Softmax at the end of the network, of numbers that are
    integers already. */
 static int onnx_c_int8_is_end(const onnx_c *c, int node)
 {
     const int from = onnx_c_input(c, node, 0), to = onnx_c_output(c, node, 0);
     return (onnx_c_int8_is(c, node, "Sigmoid") || onnx_c_int8_is(c, node, "Softmax"))
-           && c->value[from].on_grid && !onnx_c_int8_reaches(c, to);
+           && c->value[from].on_grid && onnx_c_int8_leaves(c, to);
 }
 
 /* Its result is from 0 to 1 in 255 steps. */
@@ -706,8 +764,8 @@ static int onnx_c_int8_end(onnx_c *c, int node)
     if (onnx_c_int8_is(c, node, "Sigmoid") && c->value[from].type != ONNX_I32) {
         in.node[in.nodes++] = node;
         r->kind = ONNX_C_TABLE;
-        r->table =
-            onnx_c_int8_make_table(c, node, &in, from, to, c->value + to, &r->entries, &r->inner);
+        r->table = onnx_c_int8_make_table(c, node, &in, from, to, c->value + to, &r->entries,
+                                          &r->inner, &r->lines);
         if (!r->table)
             return -1;
     }
@@ -761,24 +819,20 @@ int onnx_c_int8_plan(onnx_c *c)
                 c->node[i].is_view = 1;
             }
         } else if (onnx_c_int8_is(c, i, "QuantizeLinear")) {
-            failed = onnx_c_int8_quantize(c, i);
+            failed = onnx_c_int8_quantize(c, i) && onnx_c_mixed_quantize(c, i);
         } else {
-            failed = onnx_c_int8_between(c, i);
+            failed = onnx_c_int8_between(c, i) && onnx_c_mixed_node(c, i);
         }
     }
-    for (k = 0; k < top->inputs && !failed; k++) {
-        if (c->value[top->input[k]].last >= 0 && c->value[top->input[k]].type == ONNX_F32) {
-            deploy_refuse(c->message, LGELU_E_ARGUMENT, "C file: input '%t' is not quantized",
-                          &c->graph->value[top->input[k]].name);
-            failed = -1;
-        }
+    for (k = 0; k < top->outputs && !failed; k++)
+        failed = onnx_c_mixed_value(c, top->output[k]);
+    for (k = 0; k < c->graph->values && !failed && !c->value[k].on_grid; k++) {
     }
-    for (k = 0; k < top->outputs && !failed; k++) {
-        if (!c->value[top->output[k]].known && c->value[top->output[k]].type == ONNX_F32) {
-            deploy_refuse(c->message, LGELU_E_ARGUMENT, "C file: output '%t' is not quantized",
-                          &c->graph->value[top->output[k]].name);
-            failed = -1;
-        }
+    if (!failed && k == c->graph->values) {
+        deploy_refuse(
+            c->message, LGELU_E_ARGUMENT,
+            "C file: no value is quantized: expected QuantizeLinear and DequantizeLinear");
+        return -1;
     }
     return failed ? -1 : 0;
 }
@@ -825,6 +879,8 @@ static int onnx_c_int8_write_table(onnx_c *c, int node, const onnx_c_region *r)
 {
     const int type = c->value[r->source[0]].type;
     const size_t n = c->value[r->to].x->count, entries = r->entries, inner = r->inner;
+    if (r->lines.number)
+        return onnx_c_lines_write(c, node, &r->lines, r->source[0], r->to, entries, inner);
     onnx_c_int8_put_table(c, "t", node, r->table, entries * 256, c->value[r->to].type);
     onnx_c_function(c, node);
     if (entries == 1) {

@@ -21,10 +21,11 @@ static int onnx_c_math_is_in(const onnx_c *c, int node, int loop)
            && c->node[node].row->kind == ONNX_C_ELEMENT;
 }
 
-/* The parameters of Clip and of BatchNormalization are part of their expressions. */
+/* The parameters of Clip, BatchNormalization and QuantizeLinear are part of their expressions. */
 static int onnx_c_math_inputs(const onnx_node *n)
 {
-    if (onnx_is(&n->op, "Clip") || onnx_is(&n->op, "BatchNormalization") || onnx_is(&n->op, "Cast"))
+    if (onnx_is(&n->op, "Clip") || onnx_is(&n->op, "BatchNormalization") || onnx_is(&n->op, "Cast")
+        || onnx_is(&n->op, "QuantizeLinear"))
         return 1;
     return n->inputs;
 }
@@ -115,6 +116,11 @@ static onnx_c_numbers onnx_c_math_numbers(const onnx_c *c, int node)
                                       : onnx_c_math_bound(c, node, 1, -FLT_MAX);
         n.number[1] = call.opset < 11 ? onnx_float(&call, "max", FLT_MAX)
                                       : onnx_c_math_bound(c, node, 2, FLT_MAX);
+        return n;
+    }
+    if (onnx_is(&call.node->op, "QuantizeLinear")) {
+        n.number[0] = c->value[onnx_c_output(c, node, 0)].scale;
+        n.number[1] = (float)c->value[onnx_c_output(c, node, 0)].zero;
         return n;
     }
     for (k = 0; k < sizeof onnx_c_math_attributes / sizeof *onnx_c_math_attributes; k++) {
@@ -304,6 +310,16 @@ static void onnx_c_math_result(const onnx_c_walk *w, char *to)
         deploy_text(to, ONNX_C_TEXT, "0");
 }
 
+/* Loads an operand whose elements are numbers of a grid. */
+static void onnx_c_math_load_bytes(onnx_c_loop *l, int value, int k, int dynamic, const char *index)
+{
+    const onnx_c_value *v = l->c->value + value;
+    char scale[32];
+    onnx_c_float_text(scale, v->scale);
+    onnx_c_line(l->c, "const float a%z = times_((float)(x%z[%s] - %d), %s);", (size_t)k,
+                (size_t)dynamic, index, (int64_t)v->zero, scale);
+}
+
 /* Names the operands: literals, elements of constants, and variables that are loaded. */
 static void onnx_c_math_load(onnx_c_loop *l, const onnx_c_walk *w, const char *result)
 {
@@ -325,6 +341,8 @@ static void onnx_c_math_load(onnx_c_loop *l, const onnx_c_walk *w, const char *r
         if (c->value[v].known)
             onnx_c_line(c, "const %s a%z = c%z_[%s];", onnx_c_type(x->type), (size_t)k, (size_t)v,
                         index);
+        else if (c->value[v].on_grid)
+            onnx_c_math_load_bytes(l, v, k, dynamic, index);
         else if (v == c->node[l->loop].over)
             onnx_c_line(c, "const %s a%z = y[%s];", onnx_c_type(x->type), (size_t)k, result);
         else

@@ -27,9 +27,8 @@ typedef struct {
     int inputs;
 } onnx_c_map;
 
-/* Returns whether input k of an operator holds elements that are moved; others are sizes, indices
-   and such. */
-static int onnx_c_move_is_data(const onnx_node *n, int k)
+/* Other inputs are sizes, indices and such. */
+int onnx_c_move_is_data(const onnx_node *n, int k)
 {
     if (onnx_is(&n->op, "Concat"))
         return 1;

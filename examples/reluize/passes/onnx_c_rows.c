@@ -109,8 +109,9 @@ static int onnx_c_pool_write(onnx_c *c, int node)
     if (average) {
         onnx_c_line(c, "float sum = 0;");
     } else {
-        onnx_c_line(c, c->integers ? "%s most = 0;" : "%s most = -FLT_MAX;",
-                    onnx_c_type(c->value[onnx_c_output(c, node, 0)].type));
+        onnx_c_line(
+            c, c->value[onnx_c_output(c, node, 0)].on_grid ? "%s most = 0;" : "%s most = -FLT_MAX;",
+            onnx_c_type(c->value[onnx_c_output(c, node, 0)].type));
         onnx_c_line(c, "int any = 0;");
     }
     onnx_c_pool_taps(c, w, dims, row);
