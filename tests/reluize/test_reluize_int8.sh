@@ -29,6 +29,13 @@ else
     fi
 fi
 
+# ---- channels equalized ----
+if [ -z "$onnx" ]; then echo "skip equalized channels: $no_onnx"
+else
+    $onnx tools/onnx_quantize.py $out/equal ${SEED:-1} ${GRAPHS:-250} equal && $out/onnx_quantize equal $out/equal > $out/found
+    verdict $? "channels equalized: the same bits in floats, and finer by a bit in 8: $(sed -n 's/^# //p' $out/found)" "$(head -n 1 $out/found)"
+fi
+
 # ---- reluize --int8 ----
 $CC -std=c99 -O1 $WARNINGS tools/onnx_nets.c $PARTS_FOLDER/data.o $PARTS_FOLDER/onnx_out.o $library -o $out/onnx_nets || exit 1
 mkdir -p $out/given

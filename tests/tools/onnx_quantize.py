@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT-0
-# onnx_quantize.py FILE SEED COUNT: random ONNX graphs of layers that onnx_int8.h can quantize, and of others between them, with an
-# input each, for onnx_quantize.c. FILE has the format of onnx_random.py. A graph is a chain of layers with branches: each step reads
-# one of the last values, or two of one shape.
+# onnx_quantize.py FILE SEED COUNT [equal]: random ONNX graphs of layers that onnx_int8.h can quantize, and of others between them,
+# with an input each, for onnx_quantize.c. FILE has the format of onnx_random.py. A graph is a chain of layers with branches: each step
+# reads one of the last values, or two of one shape. equal: convolutions whose channels differ in size, gates, and depthwise
+# convolutions.
 import random
 import sys
 import warnings
@@ -81,6 +82,19 @@ class Graph:
         pads = [self.r.randint(0, (k - 1) // 2 + (k > 1)) for k in kernel]
         return self.node("Conv", inputs, group=groups, kernel_shape=kernel, pads=pads + pads,
                          strides=[self.r.choice((1, 1, 2)) for _ in kernel])
+
+    def unequal(self, x):
+        s = self.shape[x]
+        out, spatial = self.r.randint(2, 8), len(s) - 2
+        size = 2.0 ** self.n.uniform(-5, 5, out)
+        w = self.n.standard_normal((out, s[1]) + (1,) * spatial) * size.reshape((out, 1) + (1,) * spatial) / np.sqrt(s[1])
+        b = [self.constant((0.3 * size * self.n.standard_normal(out)).astype("f4"))] if self.r.random() < 0.7 else []
+        y = self.node("Conv", [x, self.constant(w.astype("f4"))] + b)
+        y = self.gate(self.norm(y) if self.r.random() < 0.3 else y)
+        times, kernel = self.r.randint(1, 2), [self.r.randint(1, min(3, d)) for d in s[2:]]
+        v = self.n.standard_normal([out * times, 1] + kernel) / np.repeat(size, times).reshape([-1, 1] + [1] * spatial)
+        b = [self.bias(out * times)] if self.r.random() < 0.7 else []
+        return self.node("Conv", [y, self.constant(v.astype("f4"))] + b, group=out, kernel_shape=kernel)
 
     def conv_transpose(self, x):
         s = self.shape[x]
@@ -214,8 +228,12 @@ class Graph:
         return model
 
 
-def grow(seed):
+def grow(seed, equal):
     g = Graph(seed)
+    if equal:
+        for _ in range(g.r.randint(1, 3) if len(g.shape[g.input[0]]) > 2 else 0):
+            g.unequal(g.last[-1])
+        return g
     wanted = g.r.randint(2, 9)
     for _ in range(4 * wanted):
         if len(g.nodes) >= wanted:
@@ -233,10 +251,10 @@ def grow(seed):
 
 
 def main():
-    path, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    path, seed, count, equal = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), "equal" in sys.argv[4:]
     with open(path, "wb") as f:
         for k in range(count):
-            g = grow(seed * 1000003 + k)
+            g = grow(seed * 1000003 + k, equal)
             if not g.nodes:
                 continue
             model = g.model().SerializeToString()

@@ -28,7 +28,7 @@ enum {
     MOST_TRIED = 16,   /* ways that are tried on a part of the inputs */
     MOST_PROBES = 10,  /* whole conversions of --within */
     MOST_TRIALS = 32,  /* ways to quantize that --int8 tries */
-    INT8_TRIAL_NAME = 64,
+    INT8_TRIAL_NAME = 96,
     NO_CLASSES = -2,   /* --class-axis none */
     MOST_RELUS = 6,    /* of a gate, with --within, unless --relus says */
     CALIBRATED = 4096, /* training samples that a conversion takes, unless --samples says */
@@ -216,6 +216,7 @@ typedef struct {
     const char *key;      /* of the network's way: "before_8" or "int8" */
     int ranges, rounding; /* onnx_int8_ranges, onnx_int8_rounding */
     int left;             /* values whose operators stay in floats */
+    int equalized;        /* values whose channels are equalized */
     double held;          /* conversion_distance on held-out training samples */
 } int8_trial;
 

@@ -5,7 +5,8 @@
    reluize.h.
 
    Ranges are tried first, with weights rounded to nearest: extremes, percentiles, least squares.
-   With the best of them, biases are corrected, and weights are rounded by Gram matrices. At last
+   With the best of them, channels are equalized across layers where there are such; then biases are
+   corrected, and weights are rounded by Gram matrices. At last
    the operators around the values whose 8 bits are the coarsest stay in floats, of one value, then
    of two, of four and of eight, as long as each step takes away a fifth of what is lost. */
 #include "reluize.h"
@@ -27,6 +28,8 @@ const char *int8_trial_name(const int8_trial *t, char name[INT8_TRIAL_NAME])
 {
     int n = snprintf(name, INT8_TRIAL_NAME, "%s, %s", ranges_name[t->ranges],
                      rounding_name[t->rounding]);
+    if (t->equalized)
+        n += snprintf(name + n, INT8_TRIAL_NAME - (size_t)n, ", channels equalized");
     if (t->left)
         snprintf(name + n, INT8_TRIAL_NAME - (size_t)n, ", %d in floats", t->left);
     return name;
@@ -36,7 +39,11 @@ const char *int8_trial_name(const int8_trial *t, char name[INT8_TRIAL_NAME])
 typedef struct {
     conversion *c;
     const char *key, *name; /* of the way */
+    const onnx_graph *graph;
     onnx_int8 *q;
+    onnx_graph *equal; /* the same network with equalized channels, its bytes, */
+    byte_array file;
+    int equalized;                    /* and how many values are; 0: q is of `graph` */
     onnx_int8_recipe how;             /* of the way that is the nearest so far, */
     int way;                          /* and that way; -1: none yet */
     int left;                         /* values whose operators the trial leaves in floats */
@@ -78,7 +85,6 @@ static int begin(quantization *z, const onnx_graph *graph)
 {
     onnx_int8_options o = onnx_int8_defaults();
     char message[160];
-    conversion_stage(z->c, COST_OF_QUANTIZING);
     conversion_progress(&z->p, z->c, z->key);
     o.bits = (int)option.bits;
     o.memory = (size_t)(option.memory * 1e9);
@@ -86,6 +92,7 @@ static int begin(quantization *z, const onnx_graph *graph)
     o.progress = tell_progress;
     o.user = &z->p;
     z->q = onnx_int8_begin(graph, &o, message);
+    z->graph = graph;
     if (!z->q)
         return fail("--int8: %s", message);
     if (add_samples(z))
@@ -105,6 +112,7 @@ static void enter(quantization *z, const onnx_int8_recipe *how, double held)
     t->ranges = (int)how->ranges;
     t->rounding = (int)how->rounding;
     t->left = how->leave ? z->left : 0;
+    t->equalized = z->equalized;
     t->held = held;
 }
 
@@ -140,6 +148,35 @@ static int try_recipe(quantization *z, const onnx_int8_recipe *how)
     return 0;
 }
 
+/* Equalizes channels, and continues with that network if it is nearer. */
+static int try_equalized(quantization *z)
+{
+    const way *nearest = z->c->way + z->way;
+    const unsigned char *bytes = nearest->file.p;
+    onnx_int8 *plain = z->q;
+    const onnx_graph *graph = z->graph;
+    char message[160];
+    int bad;
+    if (onnx_int8_equalize(plain, append, &z->file))
+        return is_stopped() || fail("--int8: %s", plain->message);
+    if (!plain->equalized)
+        return 0;
+    z->equal = onnx_graph_open(z->file.p, z->file.n, read_external, NULL, message);
+    if (!z->equal)
+        return fail("--int8: the file with equalized channels cannot be read: %s", message);
+    z->equalized = plain->equalized;
+    bad = begin(z, z->equal) || try_recipe(z, &z->how);
+    if (!bad && nearest->file.p != bytes) {
+        onnx_int8_end(plain);
+        return 0;
+    }
+    onnx_int8_end(z->q);
+    z->q = plain;
+    z->graph = graph;
+    z->equalized = 0;
+    return bad;
+}
+
 static int try_recipes(quantization *z)
 {
     onnx_int8_recipe how = { ONNX_INT8_EXTREMES, ONNX_INT8_NEAREST, 0, NULL };
@@ -149,6 +186,8 @@ static int try_recipes(quantization *z)
         if (try_recipe(z, &how))
             return 1;
     }
+    if (try_equalized(z))
+        return 1;
     how.ranges = z->how.ranges;
     for (k = ONNX_INT8_BIASES; k < ONNX_INT8_ROUNDINGS; k++) {
         how.rounding = (onnx_int8_rounding)k;
@@ -168,8 +207,9 @@ static int requantize(quantization *z)
 }
 
 /* Leaves the operators around the coarsest values in floats, if it pays. */
-static int try_floats(quantization *z, const onnx_graph *graph)
+static int try_floats(quantization *z)
 {
+    const onnx_graph *graph = z->graph;
     onnx_int8_recipe how = z->how;
     int k, bad = requantize(z);
     const int values = z->q->values;
@@ -186,13 +226,16 @@ static int try_floats(quantization *z, const onnx_graph *graph)
 }
 
 /* Says what is in 8 bits, and what stays in floats. */
-static void note(quantization *z, const onnx_graph *graph)
+static void note(const quantization *z)
 {
+    const onnx_graph *graph = z->graph;
     conversion *c = z->c;
     int i;
     conversion_note(c, "%s: %d layers of %ld bits and %d values of 8; ranges by %s, weights by %s.",
                     z->name, z->q->layers, option.bits, z->q->values, ranges_name[z->how.ranges],
                     rounding_name[z->how.rounding]);
+    if (z->equalized)
+        conversion_note(c, "%s: %d values have equalized channels.", z->name, z->equalized);
     if (z->q->opset != graph->opset)
         conversion_note(c, "%s: the opset is %d, it was %d: scales by channel require it.", z->name,
                         z->q->opset, graph->opset);
@@ -217,12 +260,15 @@ static int quantize(conversion *c, const onnx_graph *graph, const char *key, con
     z.key = key;
     z.name = name;
     z.way = -1;
-    bad = begin(&z, graph) || try_recipes(&z) || try_floats(&z, graph);
+    conversion_stage(c, COST_OF_QUANTIZING);
+    bad = begin(&z, graph) || try_recipes(&z) || try_floats(&z);
     end_progress();
     if (!bad)
-        note(&z, graph);
+        note(&z);
     *made = z.way;
     onnx_int8_end(z.q);
+    onnx_graph_close(z.equal);
+    free(z.file.p);
     for (k = 0; k < INT8_STEPS; k++)
         free(z.leave[k]);
     return bad;

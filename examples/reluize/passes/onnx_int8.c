@@ -164,6 +164,7 @@ void onnx_int8_end(onnx_int8 *q)
     for (v = 0; s->seen && v < s->graph->values; v++)
         free(s->seen[v].histogram);
     onnx_int8_free_layers(s);
+    onnx_int8_free_pairs(s);
     onnx_run_end(s->run);
     free(s->batch);
     free(s->type);
@@ -262,6 +263,12 @@ int onnx_int8_calibrate(onnx_int8 *q)
         return -1;
     s->opset = onnx_int8_choose_opset(s);
     s->narrow = s->options.bits == 4 && s->opset >= 21;
+    s->whole_gates = 1;
+    onnx_int8_free_pairs(s);
+    if (onnx_int8_plan(s, NULL) || onnx_int8_find_pairs(s))
+        return -1;
+    s->whole_gates = 0;
+    s->equalized = 0;
     if (onnx_int8_plan(s, NULL))
         return -1;
     s->stage = 1;

@@ -36,9 +36,9 @@
    weights have a scale for each channel, only if all operators of the file mean the same in both.
 
    Copy onnx_int8.[ch], onnx_int8_plan.c, onnx_int8_range.c, onnx_int8_weight.c, onnx_int8_walk.c,
-   onnx_int8_edit.c, onnx_int8_inside.h, onnx_rewrite.[ch], onnx_relu_matrix.c, onnx_relu_inside.h,
-   onnx_relu.h, onnx_gates.[ch], least_squares.h, onnx_operator.h, onnx_run.h, onnx_graph.h,
-   decimal.h and deploy.h beside lgelu.h. malloc is called. */
+   onnx_int8_equal.c, onnx_int8_edit.c, onnx_int8_inside.h, onnx_rewrite.[ch], onnx_relu_matrix.c,
+   onnx_relu_inside.h, onnx_relu.h, onnx_gates.[ch], least_squares.h, onnx_operator.h, onnx_run.h,
+   onnx_graph.h, decimal.h and deploy.h beside lgelu.h. malloc is called. */
 #ifndef ONNX_INT8_H
 #define ONNX_INT8_H
 #include "onnx_run.h"
@@ -109,6 +109,7 @@ typedef struct {
     int layers, values;            /* of 8 bits in the file that was made last */
     int opset;                     /* of that file */
     size_t weights;                /* bytes of its weights of 8 bits */
+    int equalized;                 /* values, in the file of onnx_int8_equalize */
     onnx_run *run;                 /* to make the tensors of inputs with */
     struct onnx_int8_space *space; /* private */
 } onnx_int8;
@@ -132,6 +133,14 @@ int onnx_int8_calibrate(onnx_int8 *q);
    is the file as it was, and q->layers is 0. */
 lgelu_status onnx_int8_quantize(onnx_int8 *q, const onnx_int8_recipe *how, lgelu_write *write,
                                 void *user);
+
+/* After onnx_int8_calibrate, and before any file of 8 bits, writes the same network in floats, with
+   the channels of some values made alike: where a convolution, its gate and depthwise convolutions
+   follow each other, each channel of what is between them is divided by a power of two by which
+   weights are multiplied. Its outputs have the bits of the file's, where nothing overflows. Its 8
+   bits are finer; make another onnx_int8 of it. q->equalized is the number of these values; if it
+   is 0, this is the file as it was. Returns a status with q->message. */
+lgelu_status onnx_int8_equalize(onnx_int8 *q, lgelu_write *write, void *user);
 
 /* After onnx_int8_quantize, marks in leave (by node) what makes and what reads the `count` values
    whose 8 bits are the coarsest, beside the size of the values. Values that have one scale count as

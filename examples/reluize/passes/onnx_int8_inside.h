@@ -5,7 +5,7 @@
    onnx_int8.c has options, batches and calibration; onnx_int8_plan.c which nodes and values have 8
    bits; onnx_int8_range.c histograms and ranges; onnx_int8_weight.c weights and biases;
    onnx_int8_walk.c the walk over the graph that corrects biases and rounds by Gram matrices;
-   onnx_int8_edit.c the edits of the file. */
+   onnx_int8_equal.c the equalization of channels; onnx_int8_edit.c the edits of the file. */
 #ifndef ONNX_INT8_INSIDE_H
 #define ONNX_INT8_INSIDE_H
 #include "onnx_int8.h"
@@ -41,6 +41,22 @@ typedef struct {
     float *float_weight;     /* (outputs, inputs), that of the norm included */
 } onnx_int8_layer;
 
+/* What calibration found of the channels of a value. */
+typedef struct {
+    size_t n;
+    float *most;    /* [n], the largest magnitudes */
+    double *square; /* [n], sums of squares; once they are chosen, factors */
+    double count;   /* of elements of a channel */
+} onnx_int8_channels;
+
+/* A layer whose gate only depthwise convolutions read: onnx_int8_equal.c. */
+typedef struct {
+    int node;        /* of the layer */
+    int from, to;    /* values before and behind the gate */
+    int homogeneous; /* the gate lets factors pass */
+    onnx_int8_channels before, behind;
+} onnx_int8_pair;
+
 struct onnx_int8_space {
     onnx_int8 *q;
     onnx_int8_options options;
@@ -70,6 +86,8 @@ struct onnx_int8_space {
     int *layer_of;             /* by node, or -1 */
     onnx_int8_layer *layer;
     int layers;
+    onnx_int8_pair *pair;        /* found before histograms are taken */
+    int pairs, equalized;        /* equalized: their factors are chosen */
     struct onnx_relu_space view; /* graph and run, for the functions of onnx_relu_matrix.c */
 };
 
@@ -125,6 +143,13 @@ size_t onnx_int8_place(const struct onnx_int8_space *s, const onnx_int8_layer *l
 /* ---- onnx_int8_walk.c ---- */
 /* Corrects biases, and rounds by Gram matrices, layer after layer. Returns 0 or -1. */
 int onnx_int8_walk(struct onnx_int8_space *s, onnx_int8_rounding how);
+
+/* ---- onnx_int8_equal.c ---- */
+/* Finds the pairs that can be equalized, after a plan with whole gates. Returns 0 or -1. */
+int onnx_int8_find_pairs(struct onnx_int8_space *s);
+void onnx_int8_free_pairs(struct onnx_int8_space *s);
+/* Sees a value of one evaluation. */
+void onnx_int8_see_channels(struct onnx_int8_space *s, int v, const onnx_tensor *x);
 
 /* ---- onnx_int8_edit.c ---- */
 /* Returns the opset of the file that is written: 13, the first one in which weights have a scale

@@ -288,8 +288,8 @@ static int onnx_int8_find_ends(struct onnx_int8_space *s)
     return b.changed;
 }
 
-/* x·sigmoid(x) is a region only if gates are to stay in floats: there are integer kernels for both
-   of its operators. */
+/* x·sigmoid(x) is a region only if gates are to stay in floats, or x itself is computed inside of
+   one: there are integer kernels for both of its operators. */
 static void onnx_int8_divide_silu(struct onnx_int8_space *s)
 {
     const onnx_subgraph *top = &s->graph->top;
@@ -299,7 +299,8 @@ static void onnx_int8_divide_silu(struct onnx_int8_space *s)
         const int v = onnx_int8_is(n, "Sigmoid") ? n->output[0] : -1;
         const int reader = v < 0 ? -1 : onnx_graph_only_reader(s->graph, v);
         const onnx_node *r = reader < 0 ? NULL : top->node + reader;
-        if (r && onnx_int8_is(r, "Mul")
+        const int maker = v < 0 || n->input[0] < 0 ? -1 : s->graph->value[n->input[0]].maker;
+        if (r && (maker < 0 || !s->by_element[maker]) && onnx_int8_is(r, "Mul")
             && (r->input[0] == n->input[0] || r->input[1] == n->input[0]))
             s->ends[v] = 1;
     }

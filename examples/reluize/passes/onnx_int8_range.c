@@ -67,6 +67,7 @@ void onnx_int8_see(struct onnx_int8_space *s, int v, const onnx_tensor *x)
     if (x->type != ONNX_F32 || s->graph->value[v].depth)
         return;
     onnx_int8_see_extremes(seen, (const float *)x->data, x->count);
+    onnx_int8_see_channels(s, v, x);
     if (!seen->histogram)
         seen->histogram = (uint32_t *)calloc(ONNX_INT8_BINS, sizeof *seen->histogram);
     if (seen->histogram)
