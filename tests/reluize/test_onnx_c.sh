@@ -38,6 +38,7 @@ random 'gcc -O3 with fma, contracted' 2 gcc -O3 -march=native -ffp-contract=fast
 random 'clang -O2 with fma' 3 clang -std=c99 -O2 -march=native -Wall -Wextra -Werror -Wno-tautological-compare
 random 'clang -O3 with fma, contracted' 6 clang -std=c99 -O3 -march=native -ffp-contract=fast
 random 'tcc' 4 tcc
+random 'gcc, as for a small processor without a float unit' 6 gcc -std=c99 -O2 -DSOFT_ -DSCALAR_ -DTILE_ROWS_=2 -DTILE_COLUMNS_=4
 random 'g++' 5 g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -Wno-tautological-compare
 grep REFUSED $out/found | sed "s/node '[^']*'/node/; s/[0-9][0-9]*/N/g" | sort | uniq -c | sort -rn | head -n 5 | sed 's/^ */# /'
 

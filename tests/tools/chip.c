@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: MIT-0
-   chip.c: runs the network of a C file (c_file.c, c_file_int8.c) on bare metal: ARM Cortex-M with
-   semihosting, or RISC-V on qemu's board virt. Prints the hash of all outputs and the instructions
-   of one inference. chip_net.h says what the network is called and holds the inputs; qemu runs with
+   chip.c: runs the network of a C file (onnx_c.h) on bare metal: ARM Cortex-M with semihosting, or
+   RISC-V on qemu's board virt. Prints the hash of all outputs and the instructions of one
+   inference. chip_net.h says what the network is called and holds the inputs; qemu runs with
    -icount shift=0, an instruction a nanosecond, by which the timers count instructions.
 
    With -DCHIP_SCORE (Cortex-M) it runs the network on the images of the file CHIP_SCORE instead,
    records of a class and the pixels, which semihosting reads from the machine that emulates, and
-   prints how many classes it finds and the hash of all outputs; -DCHIP_HOSTED makes a program for
-   this machine of that. */
+   prints how many classes it finds and the hash of all outputs.
+
+   -DCHIP_HOSTED makes a program for this machine of either. Without CHIP_SCORE it prints, in place
+   of the instructions, how many outputs have not the bits of the expected ones; for integers, the
+   largest distance from them in 255ths of the largest output. */
 #include "chip_net.h"
+#include <string.h>
 #ifdef CHIP_HOSTED
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #endif
 
 enum { OUTPUTS = CHIP(outputs), INPUTS = CHIP(inputs) };
 #ifdef CHIP_FLOAT
-static float x[INPUTS], y[OUTPUTS], space[CHIP(work)];
-#else
-static int32_t y[OUTPUTS];
+static float x[INPUTS];
 #endif
+#ifndef CHIP_OUTPUT
+#define CHIP_OUTPUT int32_t
+#endif
+static CHIP_OUTPUT y[OUTPUTS];
 __attribute__((noinline)) void chip_main(void);
 
 #ifdef CHIP_HOSTED
@@ -27,6 +34,7 @@ static void print(const char *text) { fputs(text, stdout); }
 
 static void end(void) { exit(fflush(stdout) != 0); }
 
+#ifdef CHIP_SCORE
 static FILE *images;
 
 static void open_images(const char *path)
@@ -38,6 +46,11 @@ static void open_images(const char *path)
 
 /* Reads so many bytes and returns 1, or returns 0 at the end. */
 static int read_images(uint8_t *bytes, size_t count) { return fread(bytes, count, 1, images) == 1; }
+#else
+static uint32_t counter(void) { return 0; }
+
+static uint32_t counted(uint32_t from, uint32_t to) { return to - from; }
+#endif
 
 int main(void)
 {
@@ -198,6 +211,27 @@ static void clear_values(void)
 #endif
 }
 
+#if defined(CHIP_HOSTED) && !defined(CHIP_SCORE)
+static double apart;
+
+/* Compares the outputs of image i with those that are expected. */
+static void compare(size_t i)
+{
+    const float *e = expected + i * OUTPUTS;
+    size_t k;
+#ifdef CHIP_FLOAT
+    for (k = 0; k < OUTPUTS; k++)
+        apart += memcmp(e + k, y + k, sizeof *y) != 0;
+#else
+    double most = 0;
+    for (k = 0; k < OUTPUTS; k++)
+        most = fmax(most, fabs((double)e[k]));
+    for (k = 0; k < OUTPUTS; k++)
+        apart = fmax(apart, fabs((double)y[k] * (double)CHIP(Y_SCALE) - (double)e[k]) * 255 / most);
+#endif
+}
+#endif
+
 #ifdef CHIP_SCORE
 void chip_main(void)
 {
@@ -246,7 +280,7 @@ void chip_main(void)
         for (k = 0; k < INPUTS; k++)
             x[k] = CHIP_SCALE * (float)(image[i][k] - CHIP_ZERO);
         start = counter();
-        CHIP_RUN(y, x, space);
+        CHIP_RUN(y, x);
 #else
         start = counter();
         CHIP_RUN(y, image[i]);
@@ -255,11 +289,18 @@ void chip_main(void)
         if (n > most)
             most = n;
         hash = hash_outputs(hash);
+#ifdef CHIP_HOSTED
+        compare(i);
+#endif
     }
     print_hash(hash);
+#ifdef CHIP_HOSTED
+    printf(" apart %.3f\n", apart);
+#else
     print(" instructions ");
     print_number(most, 10);
     print("\n");
+#endif
     end();
 }
 #endif

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT-0
-   chip_nets FOLDER: networks as C files, quantized and in floats, FOLDER/NAME.c, with the
-   images that the chips run them on, NAME.h (chip_net.h of chip.c), for test_chips.sh. Prints a
-   line for each: NAME and the hash of all outputs on this machine. */
+   chip_nets FOLDER: networks as C files, quantized and in floats, FOLDER/NAME.c, with the images
+   that the chips run them on and what the evaluator computes from them, NAME.h (chip_net.h of
+   chip.c), for test_chips.sh. Prints the names, each with "floats" or "integers". */
 #define LGELU_TRAINER
 #include "../../lgelu.h"
+#include <math.h>
 #include <stdio.h>
 #include "check.h"
 #include "folder.h"
 #include "data.h"
-#include "c_file.h"
-#include "c_file_int8.h"
+#include "net_c.h"
 
 enum { IMAGES = 3, SEEN = 64, NODES = 24, OUTPUTS = 10, PIXELS = 784 };
 static lgelu_node nodes[NODES];
 static lgelu_net net;
 static float x[SEEN * PIXELS];
-static char message[160];
 
 static void fail(const char *why)
 {
@@ -23,75 +22,82 @@ static void fail(const char *why)
     exit(1);
 }
 
-static void print_hash(const char *name, const void *outputs, size_t bytes)
+/* Writes the images as bytes of a grid, and the outputs that are expected. */
+static void header(const char *folder, const char *name, int floats, const net_grid *grid,
+                   const float *y)
 {
-    const unsigned char *p = (const unsigned char *)outputs;
-    uint64_t hash = 14695981039346656037u;
-    while (bytes--)
-        hash = (hash ^ *p++) * 1099511628211u;
-    printf("%s\t%08lx%08lx\n", name, (unsigned long)(hash >> 32),
-           (unsigned long)(hash & 0xFFFFFFFF));
-}
-
-static void header(const char *folder, const char *name, int floats, const int8_net *q)
-{
-    const int8_grid *g = &q->node[q->input].grid;
     FILE *f = in_folder(folder, name, ".h", "wb");
     size_t i, k;
-    fprintf(f, "#define %s_NO_FLOAT\n#include \"%s.c\"\n", name, name);
-    fprintf(f, "#define CHIP(what) %s_##what\n#define CHIP_RUN %s%s\n", name, name,
-            floats ? "" : "_bytes");
+    fprintf(f, "#include \"%s.c\"\n#define CHIP(what) %s_##what\n#define CHIP_RUN %s\n", name, name,
+            name);
+    fprintf(f, "#define CHIP_OUTPUT %s\n", floats ? "float" : "int32_t");
     if (floats)
-        fprintf(f, "#define CHIP_FLOAT\n#define CHIP_SCALE %af\n", g->scale);
-    fprintf(f, "#define CHIP_ZERO %d\nenum { CHIP_IMAGES = %d };\n", (int)g->zero, IMAGES);
-    fprintf(f, "static const uint8_t image[CHIP_IMAGES][%d] = {\n", PIXELS);
+        fprintf(f, "#define CHIP_FLOAT\n#define CHIP_SCALE %af\n#define CHIP_ZERO %d\n",
+                (double)grid->scale, grid->zero);
+    fprintf(f, "enum { CHIP_IMAGES = %d };\nstatic const uint8_t image[CHIP_IMAGES][%d] = {\n",
+            IMAGES, PIXELS);
     for (i = 0; i < IMAGES; i++) {
         fprintf(f, "    {");
-        for (k = 0; k < PIXELS; k++)
-            fprintf(f, "%s%d%s", k % 20 ? " " : "\n        ",
-                    q->node[q->input].value[i * PIXELS + k], k + 1 < PIXELS ? "," : "\n    },\n");
+        for (k = 0; k < PIXELS; k++) {
+            const int q = (int)lrintf(x[i * PIXELS + k] / grid->scale) + grid->zero;
+            fprintf(f, "%s%d%s", k % 20 ? " " : "\n        ", q,
+                    k + 1 < PIXELS ? "," : "\n    },\n");
+        }
     }
-    fprintf(f, "};\n");
+    fprintf(f, "};\n#ifdef CHIP_HOSTED\nstatic const float expected[CHIP_IMAGES * %d] = {\n",
+            OUTPUTS);
+    for (i = 0; i < IMAGES * OUTPUTS; i++)
+        fprintf(f, "    %af,\n", (double)y[i]);
+    fprintf(f, "};\n#endif\n");
     done(f);
 }
 
-static void keep(const char *folder, const char *name, int input, int output)
+/* Writes a file and its header. The images are brought to the grid. */
+static void write_net(net_file *n, const char *folder, const char *name, net_grid *grid)
 {
-    const int8_options eight = { 8, 8, 1, 0 };
+    const int integers = grid->scale <= 0;
+    FILE *f = in_folder(folder, name, ".c", "wb");
+    net_grid found[2];
+    const float *y;
+    size_t k;
+    if (net_file_write_grids(n, name, integers, f, NULL, found))
+        fail(n->message);
+    done(f);
+    if (integers) {
+        *grid = found[0];
+        if (grid->type != ONNX_U8 || found[1].type != ONNX_I32)
+            fail("its input has no bytes, or its output no sums");
+    }
+    for (k = 0; k < IMAGES * PIXELS; k++) {
+        float q = rintf(x[k] / grid->scale) + (float)grid->zero;
+        q = q < 0 ? 0 : q > 255 ? 255 : q;
+        x[k] = grid->scale * (q - (float)grid->zero);
+    }
+    y = net_file_run(n, x, IMAGES);
+    if (!y)
+        fail(n->message);
+    header(folder, name, !integers, grid, y);
+    printf("%s\t%s\n", name, integers ? "integers" : "floats");
+}
+
+static void keep(const char *folder, const char *name, int output)
+{
     const size_t bytes = lgelu_net_bytes(&net, SEEN, LGELU_MODE_INFER);
     void *block = malloc(bytes ? bytes : 1);
-    int32_t y[IMAGES * OUTPUTS];
-    char floats[40];
-    int8_net q;
-    FILE *f;
-    size_t k;
+    net_grid grid = { 0, 0, 0 };
+    net_file floats, eight;
+    char name_of_floats[40];
     if (!block || lgelu_net_make(&net, block, bytes, SEEN, LGELU_MODE_INFER, 4))
         fail(net.message);
-    if (int8_make(&q, &net, output, &eight) || int8_see(&q, &net, x, SEEN) || int8_finish(&q, &net)
-        || int8_run_batch(&q, y, x, IMAGES, NULL))
-        fail(q.message);
-    f = in_folder(folder, name, ".c", "wb");
-    if (c_file_int8_write(&q, name, put, f, message))
-        fail(message);
-    done(f);
-    header(folder, name, 0, &q);
-    print_hash(name, y, sizeof y);
-
-    snprintf(floats, sizeof floats, "%s_float", name);
-    f = in_folder(folder, floats, ".c", "wb");
-    if (c_file_write(&net, output, floats, put, f))
-        fail(net.message);
-    done(f);
-    header(folder, floats, 1, &q);
-    for (k = 0; k < IMAGES * PIXELS; k++) {
-        const int8_grid *g = &q.node[input].grid;
-        x[k] = (float)g->scale * (float)(q.node[input].value[k] - g->zero);
-    }
-    lgelu_net_bind(&net, input, x);
-    if (lgelu_net_forward(&net, IMAGES))
-        fail(net.message);
-    print_hash(floats, lgelu_net_value(&net, output), IMAGES * OUTPUTS * sizeof(float));
-    int8_free(&q);
+    if (net_file_make(&floats, &net, output))
+        fail(floats.message);
+    if (net_file_quantize(&eight, &floats, x, SEEN))
+        fail(eight.message);
+    write_net(&eight, folder, name, &grid);
+    snprintf(name_of_floats, sizeof name_of_floats, "%s_float", name);
+    write_net(&floats, folder, name_of_floats, &grid);
+    net_file_free(&floats);
+    net_file_free(&eight);
     free(block);
 }
 
@@ -113,9 +119,7 @@ int main(int argc, char **argv)
         else
             output =
                 lgelu_mlp(&net, lgelu_flatten(&net, "flat", input), sizes, 3, LGELU_GATE_RELU, 1);
-        for (k = 0; k < net.count; k++)
-            lgelu_net_keep_value(&net, k);
-        keep(argv[1], network ? "lenet" : "mlp", input, output);
+        keep(argv[1], network ? "lenet" : "mlp", output);
     }
     data_free(&images);
     return 0;

@@ -123,7 +123,7 @@ static void onnx_c_conv_load(onnx_c *c, const onnx_c_conv *p, const char *row, c
     deploy_text(pixel, sizeof pixel, "(r%z + p)", (size_t)p->dims - 1);
     onnx_c_conv_place(w, pixel, tap, place);
     onnx_c_line(c, "float z[P];");
-    onnx_c_open(c, "for (size_t p = 0; p < P; p++)");
+    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
     onnx_c_line(c, "const size_t u = %s;", place);
     if (onnx_c_conv_leaves(w))
         onnx_c_line(c, "z[p] = %s%su < %d ? %s[u] : 0;", inside, *inside ? " && " : "", w->in, row);
@@ -173,8 +173,8 @@ static void onnx_c_conv_taps(onnx_c *c, int node, const onnx_c_conv *p)
                 p->groups > 1 ? "group * IN * TAPS * OUT + " : "", index);
     onnx_c_line(c, "const float *row = x + %s * %d;", row, p->w[p->dims - 1].in);
     onnx_c_conv_load(c, p, "row", inside);
-    onnx_c_open(c, "for (size_t p = 0; p < P; p++)");
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     onnx_c_line(c, "    sum[p][n] = fma_(z[p], w[n], sum[p][n]);");
     onnx_c_close(c);
     for (d = 0; d < p->dims; d++) {
@@ -205,8 +205,8 @@ static void onnx_c_conv_tiles(onnx_c *c, const onnx_c_conv *p, int bias, int nod
     onnx_c_open(c, "for (size_t tile = 0; tile < %z; tile += P)", width);
     onnx_c_line(c, "const size_t r%z = FIRST_(tile, %z, P);", last, width);
     onnx_c_line(c, "float sum[P][N];");
-    onnx_c_open(c, "for (size_t p = 0; p < P; p++)");
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     if (bias)
         onnx_c_line(c,
                     p->groups > 1 ? "    sum[p][n] = b%z_[group * OUT + o + n];"
@@ -234,8 +234,8 @@ static void onnx_c_conv_store(onnx_c *c, const onnx_c_conv *p)
         deploy_text(index + n, sizeof index - n,
                     d < p->dims - 1 ? " * %d + r%z)" : " * %d + r%z + p", p->w[d].out, (size_t)d);
     }
-    onnx_c_open(c, "for (size_t n = 0; n < N; n++)");
-    onnx_c_line(c, "for (size_t p = 0; p < P; p++)");
+    onnx_c_open(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
+    onnx_c_line(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
     onnx_c_line(c, "    y[%s] = sum[p][n];", index);
     onnx_c_close(c);
 }
@@ -460,7 +460,7 @@ static int onnx_c_transposed_write(onnx_c *c, int node)
         deploy_text(out + n + 1, sizeof out - n - 1, " * %d + r%z)", p.w[d].in, (size_t)d);
     }
     onnx_c_line(c, "float sum[N];");
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     if (bias)
         onnx_c_line(c, "    sum[n] = b%z_[group * OUT + o + n];", (size_t)node);
     else
@@ -470,14 +470,14 @@ static int onnx_c_transposed_write(onnx_c *c, int node)
     onnx_c_open(c, "for (size_t k = 0; k < IN; k++)");
     onnx_c_line(c, "const float z = x0[%s];", row);
     onnx_c_line(c, "const float *w = w%z_ + (%s * IN + k) * OUT + o;", (size_t)node, index);
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     onnx_c_line(c, "    product[n] = fma_(z, w[n], product[n]);");
     onnx_c_close(c);
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     onnx_c_line(c, "    sum[n] += product[n];");
     for (d = 0; d < p.dims; d++)
         onnx_c_close(c);
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     onnx_c_line(c, "    y[%s] = sum[n];", out);
     return 0;
 }
@@ -530,8 +530,8 @@ static void onnx_c_product_tile(onnx_c *c, const onnx_c_product *p, const char *
     onnx_c_open(c, "for (size_t column = 0; column < OUT; column += N)");
     onnx_c_line(c, "const size_t j = FIRST_(column, OUT, N);");
     onnx_c_line(c, "float sum[P][N];");
-    onnx_c_open(c, "for (size_t p = 0; p < P; p++)");
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     if (start)
         onnx_c_line(c, "    sum[p][n] = %s[j + n];", start);
     else
@@ -542,8 +542,8 @@ static void onnx_c_product_tile(onnx_c *c, const onnx_c_product *p, const char *
     onnx_c_term(right, "k", p->b_row);
     onnx_c_term(right, "(j + n)", p->b_column);
     onnx_c_open(c, "for (size_t k = 0; k < IN; k++)");
-    onnx_c_open(c, "for (size_t p = 0; p < P; p++)");
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     onnx_c_line(c, "    sum[p][n] = fma_(a[%s], b[%s], sum[p][n]);", left, right);
     onnx_c_close(c);
     onnx_c_close(c);
@@ -608,8 +608,8 @@ static int onnx_c_matmul_write(onnx_c *c, int node)
     onnx_c_product_sizes(c, &p);
     onnx_c_product_batch(c, &p);
     onnx_c_product_tile(c, &p, NULL);
-    onnx_c_open(c, "for (size_t p = 0; p < P; p++)");
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     onnx_c_line(c, "    to[(i + p) * OUT + j + n] = sum[p][n];");
     onnx_c_close(c);
     return 0;
@@ -697,8 +697,8 @@ static int onnx_c_gemm_write(onnx_c *c, int node)
     onnx_c_product_sizes(c, &p);
     onnx_c_product_batch(c, &p);
     onnx_c_product_tile(c, &p, is_row ? onnx_c_name(c, node, 2, name) : NULL);
-    onnx_c_open(c, "for (size_t p = 0; p < P; p++)");
-    onnx_c_line(c, "for (size_t n = 0; n < N; n++)");
+    onnx_c_open(c, "UNROLL_ for (size_t p = 0; p < P; p++)");
+    onnx_c_line(c, "UNROLL_ for (size_t n = 0; n < N; n++)");
     if (!is_row && (bias || !plain))
         onnx_c_gemm_end(c, node, alpha, beta, bias, step);
     else
