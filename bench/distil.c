@@ -5,11 +5,11 @@
    PyTorch.
 
    Both networks take an image (3, SIZE, SIZE); a step has IMAGES of them, whose pixels are random.
-   The loss is the sum of Σ(s - t)²/Σt² over the outputs and the values of one name that convolutions
-   make in both files, of the student's s and the original's t. Gradients are those of all constants
-   of floats that the student's Conv, Add, Sub and Mul read. The program prints one JSON line with
-   the fastest step and the fastest forward pass of the original in milliseconds an image, the loss,
-   and the norm of the gradients. */
+   The loss is the sum of Σ(s - t)²/Σt² over the outputs and the values of one name that
+   convolutions make in both files, of the student's s and the original's t. Gradients are those of
+   all constants of floats that the student's Conv, Add, Sub and Mul read. The program prints one
+   JSON line with the fastest step and the fastest forward pass of the original in milliseconds an
+   image, the loss, and the norm of the gradients. */
 #include "net.h"
 #include "onnx_back.h"
 #include <math.h>
@@ -82,9 +82,8 @@ static void find_targets(network *original, network *student)
     }
     for (i = 0; i < g->top.nodes; i++) {
         const onnx_node *n = g->top.node + i;
-        const int v = onnx_is(&n->op, "Conv")
-                          ? convolved(original->graph, &g->value[n->output[0]].name)
-                          : -1;
+        const int v =
+            onnx_is(&n->op, "Conv") ? convolved(original->graph, &g->value[n->output[0]].name) : -1;
         if (v < 0)
             continue;
         student->target[student->targets++] = n->output[0];
@@ -121,9 +120,9 @@ static void begin(network *n)
     memset(&o, 0, sizeof o);
     o.single_thread = threads() == 1;
     n->run = onnx_run_begin(n->graph, &o, message);
-    n->back = n->run ? onnx_back_begin(n->run, n->target, n->targets, n->learned, n->constants,
-                                       message)
-                     : NULL;
+    n->back =
+        n->run ? onnx_back_begin(n->run, n->target, n->targets, n->learned, n->constants, message)
+               : NULL;
     if (!n->back)
         bad(message);
 }
@@ -182,8 +181,8 @@ static double compare(network *original, network *student)
         const onnx_tensor *t = onnx_run_get(original->run, original->target[k]);
         onnx_tensor *dy =
             (onnx_tensor *)need(onnx_tensor_make(student->run, ONNX_F32, s->rank, s->dim));
-        loss += difference((float *)dy->data, (const float *)s->data, (const float *)t->data,
-                           s->count);
+        loss +=
+            difference((float *)dy->data, (const float *)s->data, (const float *)t->data, s->count);
         if (onnx_back_add(student->back, student->target[k], dy))
             bad(student->run->message);
     }

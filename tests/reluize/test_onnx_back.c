@@ -11,10 +11,11 @@
 
 static char said[160];
 
-/* One operator, "DOMAIN.NAME" outside ai.onnx. An input is a shape of random numbers from -1 to 1,
-   after "+ " from 0.5 to 1.5, whose gradient is compared; or, without a gradient, "i SHAPE:
-   ELEMENTS" of int64, "b SHAPE: ELEMENTS" of bool, "f SHAPE: ELEMENTS" of float; an empty text is
-   left out. */
+/* One operator, "DOMAIN.NAME" outside ai.onnx, or several, named "group" or "nodes", whose nodes
+   are in place of the attributes: "OP INPUTS > OUTPUT; ...". An input is a shape of random numbers
+   from -1 to 1, after "+ " from 0.5 to 1.5, whose gradient is compared; or, without a gradient, "i
+   SHAPE: ELEMENTS" of int64, "b SHAPE: ELEMENTS" of bool, "f SHAPE: ELEMENTS" of float; an empty
+   text is left out. */
 typedef struct {
     const char *op, *attributes;
     int opset;
@@ -180,6 +181,28 @@ static const row rows[] = {
     { "Resize", "mode:cubic", 13, { "1,2,4,4", "", "f 4: 1 1 2 0.5" }, 0, 1 },
     { "Resize", "mode:linear axes=2,3", 18, { "1,2,3,4", "", "f 2: 2 2" }, 0, 1 },
     { "Upsample", "mode:nearest", 9, { "1,2,3,4", "f 4: 1 1 2 3" }, 0, 0 },
+    /* operators that are evaluated as one pass (onnx_back_group.h) */
+    { "group", "Sigmoid a > s; Mul a s > y", 13, { "2,3,4,9" }, 0, 0 },
+    { "group",
+      "Sub a b > d; Relu d > r; Mul r c > m; Add m d > n; Mul a e > l; Add n l > y",
+      13,
+      { "2,3,4,5", "3,1,1", "1,3,1,1", "", "3,1,1" },
+      0,
+      0 },
+    { "group", "Mul a b > m; Relu m > r; Add r c > y", 13, { "1,2,300", "2,1", "300" }, 0, 0 },
+    { "group", "LeakyRelu a > r; Mul r b > m; Sub b m > y", 13, { "2,3,7", "3,1" }, 0, 0 },
+    { "group", "PRelu a b > p; Sub c p > y", 13, { "2,3,7", "3,1", "2,3,7" }, 0, 0 },
+    { "group", "Mul a a > m; Mul m a > n; Add n m > y", 13, { "5,7" }, 0, 0 },
+    { "group", "Sigmoid a > s; Sub s b > d; Mul d s > m; Relu m > y", 13, { "40", "1" }, 0, 0 },
+    { "group", "Mul a b > m; Sub c m > y", 13, { "2,3,2,3", "3,1,3", "2,1,1,1" }, 0, 0 },
+    /* and some that are not: too many ways to read, and a value of repeated operands alone */
+    { "nodes",
+      "Mul a b > m; Relu m > r; Add r c > y",
+      13,
+      { "2,3,2,3", "2,1,2,1", "3,1,3" },
+      0,
+      0 },
+    { "nodes", "Mul b c > m; Mul a m > n; Relu n > y", 13, { "2,3,4", "3,1", "4" }, 0, 0 },
 };
 
 /* ---- inputs ---- */
@@ -245,8 +268,24 @@ typedef struct {
     onnx_run *run;
 } model;
 
-/* A graph of one node, whose inputs are those of the graph. Their types are those of the samples;
-   statistics of BatchNormalization and the like have the operator's type. */
+/* Adds nodes, "OP INPUTS > OUTPUT; ...". */
+static void add_nodes(memory_file *graph, const char *nodes)
+{
+    while (*nodes) {
+        char op[32], inputs[32] = "", output[32], word[32];
+        build_word(&nodes, op, " ");
+        while (build_word(&nodes, word, " ") && strcmp(word, ">")) {
+            strcat(inputs, word);
+            strcat(inputs, " ");
+        }
+        build_word(&nodes, output, " ;");
+        build_node(graph, op, inputs, output, "");
+        nodes += strspn(nodes, "; ");
+    }
+}
+
+/* A graph of one node, or of several, whose inputs are those of the graph. Their types are those of
+   the samples; statistics of BatchNormalization and the like have the operator's type. */
 static model model_of(const row *r, const sample *in, int real, const lgelu_threads *threads)
 {
     static const char *const name[] = { "a", "b", "c", "d", "e", "f" };
@@ -267,11 +306,15 @@ static model model_of(const row *r, const sample *in, int real, const lgelu_thre
         if (in[k].there)
             build_value(&graph, BUILD_INPUT, name[k], in[k].type, in[k].rank, in[k].dim);
     }
-    node = build_node_alone(op ? op + 1 : r->op, names, r->outputs ? out[r->outputs - 1] : "y",
-                            r->attributes);
-    if (op)
-        build_text(&node, 7, "com.microsoft");
-    build_message(&graph, BUILD_NODE, &node);
+    if (strchr(r->attributes, '>')) {
+        add_nodes(&graph, r->attributes);
+    } else {
+        node = build_node_alone(op ? op + 1 : r->op, names, r->outputs ? out[r->outputs - 1] : "y",
+                                r->attributes);
+        if (op)
+            build_text(&node, 7, "com.microsoft");
+        build_message(&graph, BUILD_NODE, &node);
+    }
     build_value(&graph, BUILD_OUTPUT, "y", real, -1, NULL);
     m.file = build_model(&graph, 8, r->opset);
     m.graph = onnx_graph_open(m.file.data, m.file.size, NULL, NULL, said);
@@ -369,6 +412,47 @@ static int gradients_of(const row *r, const sample *in, float gradient[][MOST_EL
     return failed ? -1 : 0;
 }
 
+/* Returns whether a group gives y the bits that its nodes give it one after another, and has no
+   values between, or, of nodes that are no group, has them. */
+static int group_agrees(const row *r, const sample *in, int is_group)
+{
+    const onnx_tensor *y, *exact;
+    model m[2];
+    onnx_back *b = NULL;
+    int between = 0, agrees = 1, from = -1, k, j;
+    for (j = 0; j < 2 && agrees; j++) {
+        m[j] = model_of(r, in, ONNX_F32, NULL);
+        for (k = 0; k < MOST_IN && m[j].run; k++) {
+            const char name[2] = { (char)('a' + k), 0 };
+            if (in[k].there)
+                onnx_run_set(m[j].run, onnx_graph_find(m[j].graph, name),
+                             tensor_of(m[j].run, in + k));
+        }
+        from = m[j].run ? onnx_graph_find(m[j].graph, "y") : -1;
+        agrees = from >= 0;
+    }
+    if (agrees && !onnx_run_all(m[1].run))
+        b = onnx_back_begin(m[0].run, &from, 1, m[0].graph->top.input, m[0].graph->top.inputs,
+                            said);
+    if (b && !onnx_back_forward(b)) {
+        y = onnx_run_get(m[0].run, from);
+        exact = onnx_run_get(m[1].run, from);
+        agrees = y->count == exact->count && y->rank == exact->rank
+                 && !memcmp(y->data, exact->data, y->count * sizeof(float));
+        for (k = 0; k < m[0].graph->top.nodes; k++) {
+            const int v = m[0].graph->top.node[k].output[0];
+            between |= v != from && onnx_run_get(m[0].run, v);
+        }
+        agrees &= between != is_group;
+    } else {
+        agrees = 0;
+    }
+    onnx_back_end(b);
+    for (k = 0; k < j; k++)
+        model_end(m + k);
+    return agrees;
+}
+
 /* Returns whether gradients agree: to 1/5000 of the largest one of an input. */
 static int agrees(const double *difference, const float *gradient, size_t n)
 {
@@ -422,6 +506,8 @@ static void check_row(const row *r)
         found &= !agrees(difference, gradient[k], in[k].count);
     }
     model_end(&m);
+    if (right && strchr(r->attributes, '>'))
+        right = group_agrees(r, in, !strcmp(r->op, "group"));
     snprintf(name, sizeof name, "%s %s (opset %d)", r->op, r->attributes, r->opset);
     if (check(right, name, "no central differences: %s", said))
         check(found, strcat(name, ", an error"), "an error of one percent was not found");

@@ -10,7 +10,7 @@
        [4] BACK
        [5] HELPERS    of rules */
 #include "onnx_back.h"
-#include "onnx_back_rule.h"
+#include "onnx_back_group.h"
 
 struct onnx_back {
     onnx_run *run;
@@ -24,6 +24,8 @@ struct onnx_back {
     int *pending, *pending_uses;    /* the same, still to come in this run */
     onnx_tensor *shape;             /* by value: of the last forward run, without data */
     onnx_tensor **gradient;         /* by value */
+    back_group *group;              /* operators that are evaluated as one pass */
+    int groups, *group_of;          /* group_of: by node, -1: none */
 };
 
 /* ---- [1] RULES ---- */
@@ -180,6 +182,26 @@ static void onnx_back_plan_back(onnx_back *b, const unsigned char *depends)
     }
 }
 
+/* Finds the groups. Each reads its operands once more on the way back. Returns 0 or -1. */
+static int onnx_back_plan_groups(onnx_back *b)
+{
+    const onnx_graph *g = b->graph;
+    unsigned char *apart = (unsigned char *)deploy_room((size_t)g->values + 1, 1);
+    int k, v;
+    for (v = 0; apart && v < g->values; v++)
+        apart[v] = b->is_from[v] || b->is_to[v] || b->run->keep[v] || b->run->constant[v];
+    b->groups =
+        apart ? onnx_back_groups(g, b->readers, apart, b->needed, &b->group, b->group_of) : -1;
+    free(apart);
+    for (k = 0; k < b->groups; k++) {
+        back_group *p = b->group + k;
+        onnx_back_group_plan(p, b->carries, g);
+        for (v = 0; v < p->operands; v++)
+            b->uses[p->operand[v]] += p->carries[p->operands + p->members - 1];
+    }
+    return b->groups < 0 ? -1 : 0;
+}
+
 /* Makes all arrays of the plan. Returns 0 or -1. */
 static int onnx_back_allocate(onnx_back *b)
 {
@@ -196,8 +218,10 @@ static int onnx_back_allocate(onnx_back *b)
     b->pending_uses = (int *)deploy_room(values, sizeof(int));
     b->shape = (onnx_tensor *)deploy_room(values, sizeof *b->shape);
     b->gradient = (onnx_tensor **)deploy_room(values, sizeof *b->gradient);
+    b->group_of = (int *)deploy_room(nodes, sizeof(int));
     return b->is_from && b->is_to && b->carries && b->needed && b->rule && b->ended && b->readers
                    && b->uses && b->pending && b->pending_uses && b->shape && b->gradient
+                   && b->group_of
                ? 0
                : -1;
 }
@@ -222,6 +246,7 @@ onnx_back *onnx_back_begin(onnx_run *r, const int *from, int froms, const int *t
     if (!failed) {
         onnx_back_plan_forward(b);
         onnx_back_plan_back(b, depends);
+        failed = onnx_back_plan_groups(b);
     }
     free(depends);
     if (failed) {
@@ -250,6 +275,8 @@ void onnx_back_end(onnx_back *b)
     free(b->pending_uses);
     free(b->shape);
     free(b->gradient);
+    free(b->group);
+    free(b->group_of);
     free(b);
 }
 
@@ -271,6 +298,16 @@ static void onnx_back_release(onnx_back *b, int v)
         onnx_run_set(b->run, v, NULL);
 }
 
+/* Remembers the type and shape of a value that has been computed. */
+static void onnx_back_computed(onnx_back *b, int v, onnx_tensor *x)
+{
+    onnx_run_set(b->run, v, x);
+    b->shape[v] = *x;
+    b->shape[v].data = NULL;
+    b->shape[v].buffer = NULL;
+    onnx_back_release(b, v);
+}
+
 /* Evaluates node i with the values of the run. */
 static lgelu_status onnx_back_step(onnx_back *b, int i)
 {
@@ -285,14 +322,8 @@ static lgelu_status onnx_back_step(onnx_back *b, int i)
             in[k] = n->input[k] >= 0 ? onnx_run_get(r, n->input[k]) : NULL;
         status = onnx_run_node(r, i, in, out, r->value);
         for (k = 0; k < n->outputs && !status; k++) {
-            const int v = n->output[k];
-            if (v < 0)
-                continue;
-            onnx_run_set(r, v, out[k]);
-            b->shape[v] = *out[k];
-            b->shape[v].data = NULL;
-            b->shape[v].buffer = NULL;
-            onnx_back_release(b, v);
+            if (n->output[k] >= 0)
+                onnx_back_computed(b, n->output[k], out[k]);
         }
     } else {
         deploy_refuse(r->message, LGELU_E_MEMORY, "out of memory");
@@ -308,6 +339,28 @@ static void onnx_back_see_read(int v, void *user)
     onnx_back *b = (onnx_back *)user;
     b->pending[v]--;
     onnx_back_release(b, v);
+}
+
+/* The last node of a group, at whose place all of them are evaluated. */
+static int onnx_back_last_of(const back_group *p) { return p->member[p->members - 1].node; }
+
+/* Evaluates a group, or, where this is not possible, its nodes one by one. */
+static lgelu_status onnx_back_step_group(onnx_back *b, back_group *p)
+{
+    const onnx_node *last = b->graph->top.node + onnx_back_last_of(p);
+    lgelu_status status = LGELU_OK;
+    onnx_tensor *y;
+    int k;
+    if (onnx_back_group_forward(b->run, p, &y))
+        return LGELU_E_FILE;
+    if (y)
+        onnx_back_computed(b, last->output[0], y);
+    for (k = 0; k < p->members && !status; k++) {
+        if (!y)
+            status = onnx_back_step(b, p->member[k].node);
+        onnx_back_each_read(b->graph->top.node + p->member[k].node, onnx_back_see_read, b);
+    }
+    return status;
 }
 
 lgelu_status onnx_back_forward(onnx_back *b)
@@ -328,7 +381,10 @@ lgelu_status onnx_back_forward(onnx_back *b)
         }
     }
     for (i = 0; i < g->top.nodes && !status; i++) {
-        if (!b->needed[i])
+        back_group *p = b->group_of[i] < 0 ? NULL : b->group + b->group_of[i];
+        if (p && i == onnx_back_last_of(p))
+            status = onnx_back_step_group(b, p);
+        if (!b->needed[i] || p)
             continue;
         status = onnx_back_step(b, i);
         onnx_back_each_read(g->top.node + i, onnx_back_see_read, b);
@@ -450,11 +506,46 @@ static lgelu_status onnx_back_over(onnx_back *b, int i)
     return status;
 }
 
+/* The gradient of a value, if others may be added to its elements in place; else NULL. */
+static onnx_tensor *onnx_back_own_gradient(const onnx_back *b, int v, size_t count)
+{
+    onnx_tensor *g = b->gradient[v];
+    return g && !b->is_to[v] && g->buffer->references == 1 && g->count == count ? g : NULL;
+}
+
+/* Goes back over a group. */
+static lgelu_status onnx_back_over_group(onnx_back *b, const back_group *p)
+{
+    const int y = b->graph->top.node[onnx_back_last_of(p)].output[0];
+    onnx_tensor *dy = b->gradient[y], *dx[GROUP_OPERANDS] = { NULL };
+    lgelu_status status = LGELU_OK;
+    int k;
+    if (!dy)
+        return LGELU_OK;
+    for (k = 0; k < p->operands; k++) {
+        const int v = p->operand[k];
+        if (p->carries[k])
+            dx[k] = onnx_back_own_gradient(b, v, onnx_back_value(b, v)->count);
+    }
+    if (onnx_back_group_back(b->run, p, dy, onnx_back_own_gradient(b, y, dy->count) != NULL, dx))
+        status = LGELU_E_FILE;
+    for (k = 0; k < p->operands; k++) {
+        if (!dx[k] || dx[k] == b->gradient[p->operand[k]])
+            continue;
+        if (!status)
+            status = onnx_back_add(b, p->operand[k], dx[k]);
+        else
+            onnx_tensor_free(dx[k]);
+    }
+    return status;
+}
+
 /* Frees what nothing reads after the way has passed node i. */
 static void onnx_back_after(onnx_back *b, int i)
 {
     const onnx_node *n = b->graph->top.node + i;
     const onnx_back_rule *rule = b->rule[i];
+    const back_group *p = b->group_of[i] < 0 ? NULL : b->group + b->group_of[i];
     int k, v;
     for (k = 0; k < n->outputs; k++) {
         v = n->output[k];
@@ -474,6 +565,12 @@ static void onnx_back_after(onnx_back *b, int i)
             onnx_back_release(b, v);
         }
     }
+    if (!p || i != onnx_back_last_of(p) || !p->carries[p->operands + p->members - 1])
+        return;
+    for (k = 0; k < p->operands; k++) {
+        b->pending_uses[p->operand[k]]--;
+        onnx_back_release(b, p->operand[k]);
+    }
 }
 
 lgelu_status onnx_back_all(onnx_back *b)
@@ -482,8 +579,11 @@ lgelu_status onnx_back_all(onnx_back *b)
     int i;
     b->run->message[0] = 0;
     for (i = b->graph->top.nodes - 1; i >= 0 && !status; i--) {
-        if (b->rule[i])
-            status = onnx_back_over(b, i);
+        const back_group *p = b->group_of[i] < 0 ? NULL : b->group + b->group_of[i];
+        if (!p || !p->ran)
+            status = b->rule[i] ? onnx_back_over(b, i) : LGELU_OK;
+        else if (b->rule[i] && i == onnx_back_last_of(p))
+            status = onnx_back_over_group(b, p);
         if (!status && b->needed[i])
             onnx_back_after(b, i);
     }

@@ -17,7 +17,7 @@
 #endif
 
 enum {
-    RUN_POOL = 32,                   /* freed blocks that are kept to be used again */
+    RUN_POOL = 512,                  /* freed blocks that are kept to be used again */
     RUN_POOLED = 1 << 16,            /* bytes: smaller blocks are left to malloc */
     RUN_ALIGNMENT = 64,              /* bytes */
     RUN_VALUE = sizeof(onnx_tensor), /* bytes that count for a tensor beside its buffer */
@@ -183,7 +183,8 @@ static void onnx_run_free_buffer(onnx_buffer *b)
         onnx_tensor_free(((onnx_tensor **)b->data)[k]);
     b->run->used -= b->bytes + RUN_BUFFER;
     if (b->bytes >= RUN_POOLED) {
-        if (s->pooled == RUN_POOL) {
+        /* Other blocks go where more would be kept than values have ever needed. */
+        while (s->pooled && (s->pooled == RUN_POOL || s->pooled_bytes + b->bytes > b->run->most)) {
             s->pooled_bytes -= s->pool[0].bytes;
             onnx_run_release(s->pool[0].data);
             s->pool[0] = s->pool[--s->pooled];
