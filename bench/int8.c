@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     double best = 1e30, start, begun, difference = 0, largest = 0;
     onnx_options o = { -1, 1, "y", ONNX_CHANNELS_FIRST, NULL };
     bytes_ file = { NULL, 0, 0 };
-    runtime_t r = { NULL, NULL, NULL, NULL, "" };
+    runtime_t r;
     int64_t shape[4];
     size_t i, c, p, size, outputs, samples;
     void *output = NULL, *work;
@@ -82,6 +82,7 @@ int main(int argc, char **argv)
         return 2;
     }
     isa_from_environment();
+    memset(&r, 0, sizeof r);
     size = size_of(n.nodes + n.in);
     outputs = size_of(n.nodes + n.out);
     samples = batch > SEEN ? batch : SEEN;
@@ -157,7 +158,7 @@ int main(int argc, char **argv)
         }
     }
     printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ", peer,
-           r.version, argv[2], batch, threads());
+           r.version ? r.version : "", argv[2], batch, threads());
     printf("\"forward_ms\": %.4f, \"difference\": %.2g, \"set\": \"%s\"}\n", 1e3 * best,
            largest > 0 ? difference / largest : 0, int8_set_name(int8_set_of(q.sets, lgelu_isa())));
     int8_free(&q);

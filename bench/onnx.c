@@ -55,13 +55,14 @@ int main(int argc, char **argv)
     int32_t *token;
     int64_t *wide;
     void *memory, *work, *output = NULL;
-    runtime_t r = { NULL, NULL, NULL, NULL, "" };
+    runtime_t r;
     int runs;
 
     if (argc < 4 || !batch || batch > 4096 || !build_net(argv[2])) {
         fprintf(stderr, "usage: onnx ours|runtime mlp|resnet|gpt BATCH [SECONDS]\n");
         return 2;
     }
+    memset(&r, 0, sizeof r);
     n = batch * nodes[in].shape[0] * nodes[in].shape[1]
         * (nodes[in].op == LGELU_OP_TOKENS ? 1 : nodes[in].shape[2]);
     x = (float *)malloc(n * sizeof *x);
@@ -132,7 +133,8 @@ int main(int argc, char **argv)
         }
     }
     printf("{\"peer\": \"%s%s\", \"model\": \"%s\", \"batch\": %zu, \"threads\": %d, ",
-           runtime ? "ONNX Runtime " : "lgelu.h", r.version, argv[2], batch, threads());
+           runtime ? "ONNX Runtime " : "lgelu.h", r.version ? r.version : "", argv[2], batch,
+           threads());
     printf("\"forward_ms\": %.4f, \"difference\": %.2g}\n", 1e3 * best,
            largest > 0 ? difference / largest : 0);
     free(memory);

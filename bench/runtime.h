@@ -63,31 +63,45 @@ static void ort_good(status_t status)
     exit(1);
 }
 
+/* A tensor of the caller, whose elements stay where they are; kind: its ONNX type. */
 typedef struct {
-    void *env, *options, *session, *input;
-    const char *version;
+    const char *name;
+    void *x;
+    size_t bytes, rank;
+    const int64_t *shape;
+    int kind;
+} ort_input;
+
+enum { ORT_MOST = 32 }; /* inputs, and outputs */
+
+typedef struct {
+    void *env, *options, *session, *input[ORT_MOST];
+    const char *version, *input_name[ORT_MOST];
+    size_t inputs;
 } runtime_t;
 
-static runtime_t ort_open(const bytes_ *file, int threads_, void *x, size_t x_bytes,
-                          const int64_t *shape, size_t rank, int kind)
+static runtime_t ort_open_inputs(const bytes_ *file, int threads_, const ort_input *in,
+                                 size_t inputs)
 {
-    runtime_t r = { NULL, NULL, NULL, NULL, "?" };
+    runtime_t r;
     const char *path = getenv("ONNXRUNTIME");
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL,
          *symbol = library ? dlsym(library, "OrtGetApiBase") : NULL, *cpu = NULL;
     const base_t *(*get)(void);
     const base_t *base;
+    size_t k;
     if (!symbol) {
         fprintf(stderr, "ONNX Runtime: ONNXRUNTIME must name libonnxruntime.so.1: %s\n",
                 path ? dlerror() : "it is not set");
         exit(2);
     }
+    memset(&r, 0, sizeof r);
     memcpy(&get, &symbol, sizeof get);
     base = get();
     r.version = base->version();
     api = base->table(14);
-    if (!api) {
-        fprintf(stderr, "ONNX Runtime: ONNX Runtime %s is too old\n", r.version);
+    if (!api || inputs > ORT_MOST) {
+        fprintf(stderr, "ONNX Runtime: %s is too old, or there are too many inputs\n", r.version);
         exit(1);
     }
     ort_good(CALL(CREATE_ENV, env_f)(3, "bench", &r.env));
@@ -95,15 +109,40 @@ static runtime_t ort_open(const bytes_ *file, int threads_, void *x, size_t x_by
     ort_good(CALL(THREADS_WITHIN, threads_f)(r.options, threads_));
     ort_good(CALL(CREATE_SESSION, session_f)(r.env, file->p, file->n, r.options, &r.session));
     ort_good(CALL(CREATE_CPU, cpu_f)(1, 0, &cpu));
-    ort_good(CALL(CREATE_TENSOR, tensor_f)(cpu, x, x_bytes, shape, rank, kind, &r.input));
+    r.inputs = inputs;
+    for (k = 0; k < inputs; k++) {
+        r.input_name[k] = in[k].name;
+        ort_good(CALL(CREATE_TENSOR, tensor_f)(cpu, in[k].x, in[k].bytes, in[k].shape, in[k].rank,
+                                               in[k].kind, r.input + k));
+    }
     return r;
 }
 
-static void ort_run(const runtime_t *r,
-                    void **output) /* into the same output again after the first time */
+/* The same with one input, x. */
+static runtime_t ort_open(const bytes_ *file, int threads_, void *x, size_t x_bytes,
+                          const int64_t *shape, size_t rank, int kind)
 {
-    static const char *const input_name[1] = { "x" }, *output_name[1] = { "y" };
-    void *const inputs[1] = { r->input };
-    ort_good(CALL(RUN, run_f)(r->session, NULL, input_name, inputs, 1, output_name, 1, output));
+    ort_input in;
+    in.name = "x";
+    in.x = x;
+    in.bytes = x_bytes;
+    in.shape = shape;
+    in.rank = rank;
+    in.kind = kind;
+    return ort_open_inputs(file, threads_, &in, 1);
+}
+
+/* Computes outputs: into the same ones again after the first time. */
+static void ort_run_outputs(const runtime_t *r, const char *const *name, size_t outputs,
+                            void **output)
+{
+    ort_good(CALL(RUN, run_f)(r->session, NULL, r->input_name, (void *const *)r->input, r->inputs,
+                              name, outputs, output));
+}
+
+static void ort_run(const runtime_t *r, void **output)
+{
+    static const char *const name[1] = { "y" };
+    ort_run_outputs(r, name, 1, output);
 }
 #endif

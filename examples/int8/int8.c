@@ -654,6 +654,7 @@ static void int8_layer_task(size_t index, void *user)
     t.offset = p->offset;
     t.zero = to->grid.zero;
     t.most = to->grid.most;
+    t.plain = 0;
     for (group = 0; group < g.groups; group++) {
         t.matrix = p->matrix + group;
         for (done = 0; done < blocks; done += most_blocks) {

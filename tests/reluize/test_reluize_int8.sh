@@ -8,7 +8,7 @@ onnx_runtime && runtime=yes || runtime=
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 library="$IMPLEMENTATION -lm"
-passes=$(echo $RELUIZE | tr ' ' '\n' | grep -e onnx_run -e int8_product -e onnx_graph -e onnx_gates -e onnx_relu -e onnx_int8 -e onnx_rewrite -e least_squares -e output.o)
+passes=$(echo $RELUIZE | tr ' ' '\n' | grep -e onnx_run -e int8_product -e int8_planes -e onnx_graph -e onnx_gates -e onnx_relu -e onnx_int8 -e onnx_rewrite -e least_squares -e output.o)
 $CC -std=c99 -O1 $WARNINGS -D_POSIX_C_SOURCE=200809L tools/onnx_quantize.c $passes $library -o $out/onnx_quantize || exit 1
 $CC $RELUIZE $library -o $out/reluize || exit 1
 

@@ -61,10 +61,10 @@ enum {
 };
 
 /* ---- packing ---- */
-int int8_pack(int8_matrix *m, size_t outputs, size_t segments, size_t length, const int8_t *w,
-              const int32_t *bias, int32_t zero, const int32_t *multiplier, const int *shift)
+
+/* Sets the sizes of a matrix. */
+static void int8_set_sizes(int8_matrix *m, size_t outputs, size_t segments, size_t length)
 {
-    size_t o, s, k, padded, row;
     memset(m, 0, sizeof *m);
     m->outputs = outputs;
     m->segments = segments;
@@ -76,19 +76,30 @@ int int8_pack(int8_matrix *m, size_t outputs, size_t segments, size_t length, co
         m->quads = (length + 63) / 64 * 16;
         m->tiled = 1;
     }
+}
+
+size_t int8_pack_bytes(size_t outputs, size_t segments, size_t length)
+{
+    size_t weights;
+    int8_matrix m;
+    int8_set_sizes(&m, outputs, segments, length);
+    weights = deploy_times(deploy_times(m.blocks, deploy_times(segments, m.quads)), INT8_QUAD);
+    return deploy_plus(weights, deploy_times(m.blocks, 4 * INT8_BLOCK * sizeof(int32_t)));
+}
+
+void int8_pack_in(int8_matrix *m, void *memory, size_t outputs, size_t segments, size_t length,
+                  const int8_t *w, const int32_t *bias, int32_t zero, const int32_t *multiplier,
+                  const int *shift)
+{
+    size_t o, s, k, padded, row;
+    int8_set_sizes(m, outputs, segments, length);
     padded = m->blocks * INT8_BLOCK;
-    row = deploy_times(segments, m->quads);
-    /* one block more, so that every block can begin at a cache line */
-    m->memory = (int8_t *)deploy_room(deploy_plus(deploy_times(m->blocks, row), 1), INT8_QUAD);
-    m->w = m->memory;
-    while (m->w && (uintptr_t)m->w % INT8_QUAD)
-        m->w++;
-    m->first = (int32_t *)deploy_room(padded, sizeof *m->first);
-    m->weight_sum = (int32_t *)deploy_room(padded, sizeof *m->weight_sum);
-    m->multiplier = (int32_t *)deploy_room(padded, sizeof *m->multiplier);
-    m->shift = (int32_t *)deploy_room(padded, sizeof *m->shift);
-    if (!m->w || !m->first || !m->weight_sum || !m->multiplier || !m->shift)
-        return -1;
+    row = segments * m->quads;
+    m->w = (int8_t *)memory;
+    m->first = (int32_t *)(void *)(m->w + m->blocks * row * INT8_QUAD);
+    m->weight_sum = m->first + padded;
+    m->multiplier = m->weight_sum + padded;
+    m->shift = m->multiplier + padded;
     for (o = 0; o < padded; o++)
         m->shift[o] = 1;
     for (o = 0; o < outputs; o++) {
@@ -104,20 +115,33 @@ int int8_pack(int8_matrix *m, size_t outputs, size_t segments, size_t length, co
         }
         m->weight_sum[o] = sum;
         m->first[o] = (int32_t)((uint32_t)bias[o] - (uint32_t)zero * (uint32_t)sum);
+        if (!multiplier)
+            continue;
         m->multiplier[o] = multiplier[o];
         /* |sum·multiplier| < 2^62, so that from 63 on nothing but zero comes out */
         m->shift[o] = shift[o] > 63 ? 63 : shift[o];
     }
+}
+
+int int8_pack(int8_matrix *m, size_t outputs, size_t segments, size_t length, const int8_t *w,
+              const int32_t *bias, int32_t zero, const int32_t *multiplier, const int *shift)
+{
+    const size_t bytes = int8_pack_bytes(outputs, segments, length);
+    /* more, so that it can begin at a cache line */
+    int8_t *memory = (int8_t *)deploy_room(deploy_plus(bytes, INT8_QUAD), 1), *at = memory;
+    memset(m, 0, sizeof *m);
+    if (!memory)
+        return -1;
+    while ((uintptr_t)at % INT8_QUAD)
+        at++;
+    int8_pack_in(m, at, outputs, segments, length, w, bias, zero, multiplier, shift);
+    m->memory = memory;
     return 0;
 }
 
 void int8_unpack(int8_matrix *m)
 {
     free(m->memory);
-    free(m->first);
-    free(m->weight_sum);
-    free(m->multiplier);
-    free(m->shift);
     memset(m, 0, sizeof *m);
 }
 
@@ -227,6 +251,16 @@ static void int8_sums_plain(int32_t *sums, const int8_tile *t, size_t block, siz
     }
 }
 
+/* Stores the sums of a tile themselves. */
+static void int8_store_sums(const int32_t *sums, const int8_tile *t, size_t block, size_t blocks)
+{
+    const size_t first = block * INT8_BLOCK, left = t->matrix->outputs - first;
+    const size_t n = blocks * INT8_BLOCK < left ? blocks * INT8_BLOCK : left;
+    size_t r;
+    for (r = 0; r < t->rows; r++)
+        memcpy(t->sums[r] + first, sums + r * blocks * INT8_BLOCK, n * sizeof *sums);
+}
+
 static void int8_round_plain(const int32_t *sums, const int8_tile *t, size_t block, size_t blocks)
 {
     const int8_matrix *m = t->matrix;
@@ -234,6 +268,10 @@ static void int8_round_plain(const int32_t *sums, const int8_tile *t, size_t blo
     size_t n = blocks * INT8_BLOCK, r, o;
     if (n > m->outputs - first)
         n = m->outputs - first;
+    if (t->plain) {
+        int8_store_sums(sums, t, block, blocks);
+        return;
+    }
     for (r = 0; r < t->rows; r++) {
         for (o = 0; o < n; o++) {
             const int64_t product =
@@ -379,6 +417,10 @@ void int8_round_512(const int32_t *sums, const int8_tile *t, size_t block, size_
     const __m512i zero = _mm512_set1_epi32(t->zero), most = _mm512_set1_epi32(t->most);
     const __m512i one = _mm512_set1_epi64(1);
     size_t r, b;
+    if (t->plain) {
+        int8_store_sums(sums, t, block, blocks);
+        return;
+    }
     for (b = 0; b < blocks; b++) {
         const size_t first = (block + b) * INT8_BLOCK, n = m->outputs - first;
         const __mmask16 there = (__mmask16)(n < 16 ? (1u << n) - 1 : 0xFFFFu);
@@ -693,6 +735,10 @@ void int8_round_256(const int32_t *sums, const int8_tile *t, size_t block, size_
     const int8_matrix *m = t->matrix;
     const __m256i one = _mm256_set1_epi64x(1);
     size_t r, at, k;
+    if (t->plain) {
+        int8_store_sums(sums, t, block, blocks);
+        return;
+    }
     for (at = 0; at < blocks * INT8_BLOCK; at += 8) {
         const size_t first = block * INT8_BLOCK + at;
         const size_t n = first < m->outputs ? m->outputs - first : 0;
@@ -851,6 +897,7 @@ static void int8_by_block(const int8_tile *t, size_t first, size_t blocks, size_
         part.offset = t->offset;
         part.zero = t->zero;
         part.most = t->most;
+        part.plain = t->plain;
         part.rows = t->rows - r < most_rows ? t->rows - r : most_rows;
         for (k = 0; k < most_rows; k++) {
             const size_t from = r + (k < part.rows ? k : part.rows - 1);
@@ -905,6 +952,7 @@ static void int8_some_rows(const int8_tile *t, size_t row, size_t first, size_t 
     part.rows = t->rows - row < INT8_PART ? t->rows - row : INT8_PART;
     part.zero = t->zero;
     part.most = t->most;
+    part.plain = t->plain;
     for (r = 0; r < INT8_PART; r++) {
         const size_t from = row + (r < part.rows ? r : part.rows - 1);
         part.row[r] = t->row[from];

@@ -61,6 +61,7 @@ typedef struct {
     uint8_t *bytes[INT8_ROWS];     /* outputs of each row: clamp(rounded sum + zero, 0, most) */
     int32_t *sums[INT8_ROWS]; /* if not NULL, the row has the rounded sums themselves instead */
     int32_t zero, most;
+    int plain; /* 1: `sums` are the sums, without multiplier and shift */
 } int8_tile;
 
 /* Packs weights[outputs][segments][length], bias[outputs] and the multipliers and shifts of the
@@ -69,6 +70,13 @@ typedef struct {
 int int8_pack(int8_matrix *m, size_t outputs, size_t segments, size_t length, const int8_t *w,
               const int32_t *bias, int32_t zero, const int32_t *multiplier, const int *shift);
 void int8_unpack(int8_matrix *m);
+
+/* The same in memory of the caller, zeros at a cache line, of int8_pack_bytes bytes (0: too many).
+   int8_unpack must not be called. multiplier and shift may be NULL, for tiles of plain sums. */
+size_t int8_pack_bytes(size_t outputs, size_t segments, size_t length);
+void int8_pack_in(int8_matrix *m, void *memory, size_t outputs, size_t segments, size_t length,
+                  const int8_t *w, const int32_t *bias, int32_t zero, const int32_t *multiplier,
+                  const int *shift);
 
 /* Returns the sets of this processor as bits, 1 << int8_set. It takes a microsecond: ask once. */
 unsigned int8_sets(void);

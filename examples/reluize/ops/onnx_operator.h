@@ -169,6 +169,10 @@ void onnx_work_end(onnx_run *r);
 void *onnx_room(onnx_call *c, size_t count, size_t size);
 void onnx_room_free(void *p);
 
+/* Where an operator keeps what it has computed from constants until the run ends: a block by
+   onnx_room, or NULL. NULL: the call is of no node of the main graph. */
+void **onnx_kept(const onnx_call *c);
+
 /* Computes a product by lgelu_multiply on the run's threads, with onnx_work. Returns 0 or -1. */
 int onnx_product(onnx_call *c, const lgelu_product *job);
 

@@ -47,9 +47,11 @@ struct onnx_run_space {
     int *eight_of;         /* by node of the main graph: the layer of 8 bits that it ends, or -1 */
     onnx_eight *eight;     /* see onnx_whole.h */
     int eights;
-    onnx_buffer *work; /* of onnx_work, while an operator runs */
-    int depth;         /* of nested subgraphs that are running */
-    run_text *text;    /* a table of the texts that operators made, which stay until the end */
+    void **kept;        /* by node of the main graph: of onnx_kept */
+    unsigned int8_sets; /* of the processor, which takes long to ask */
+    onnx_buffer *work;  /* of onnx_work, while an operator runs */
+    int depth;          /* of nested subgraphs that are running */
+    run_text *text;     /* a table of the texts that operators made, which stay until the end */
     size_t texts, text_places;
 };
 
@@ -217,6 +219,20 @@ void onnx_room_free(void *p)
         memcpy(&b, (char *)p - RUN_ALIGNMENT, sizeof b);
         onnx_run_free_buffer(b);
     }
+}
+
+int8_set onnx_int8_set(const onnx_run *run)
+{
+    return int8_set_of(run->space->int8_sets, lgelu_isa());
+}
+
+void **onnx_kept(const onnx_call *c)
+{
+    const onnx_subgraph *top = &c->run->graph->top;
+    const uintptr_t node = (uintptr_t)c->node, first = (uintptr_t)top->node;
+    if (node < first || node >= (uintptr_t)(top->node + top->nodes))
+        return NULL;
+    return c->run->space->kept + (c->node - top->node);
 }
 
 /* ---- [2] TENSORS ---- */
@@ -1023,13 +1039,13 @@ static void onnx_run_find_dead(onnx_run *r)
 {
     const onnx_graph *g = r->graph;
     struct onnx_run_space *s = r->space;
-    int i;
+    int i, k;
     for (i = 0; i < g->values; i++)
         s->next_dead[i] = -1;
     for (i = 0; i < g->top.nodes; i++) {
         s->first_dead[i] = -1;
-        if (s->eight_of[i] >= 0)
-            s->next_dead[s->eight[s->eight_of[i]].x] = i;
+        for (k = 0; s->eight_of[i] >= 0 && k < s->eight[s->eight_of[i]].sources; k++)
+            s->next_dead[s->eight[s->eight_of[i]].source[k]] = i;
     }
     for (i = 0; i < g->values; i++) {
         const onnx_value *v = g->value + i;
@@ -1068,14 +1084,16 @@ onnx_run *onnx_run_begin(const onnx_graph *g, const onnx_run_options *options, c
         r->space->next_dead = (int *)calloc(values, sizeof(int));
         r->space->eight_of = (int *)calloc(nodes, sizeof(int));
         r->space->eight = (onnx_eight *)calloc(nodes, sizeof(onnx_eight));
+        r->space->kept = (void **)calloc(nodes, sizeof(void *));
     }
     if (!r || !r->constant || !r->value || !r->keep || !r->space || !r->space->needed
-        || !r->space->first_dead || !r->space->next_dead || !r->space->eight_of
-        || !r->space->eight) {
+        || !r->space->first_dead || !r->space->next_dead || !r->space->eight_of || !r->space->eight
+        || !r->space->kept) {
         deploy_refuse(message, LGELU_E_MEMORY, "out of memory");
         onnx_run_end(r);
         return NULL;
     }
+    r->space->int8_sets = int8_sets();
     if (options)
         r->options = *options;
     if (onnx_run_read_constants(r, message)) {
@@ -1108,12 +1126,15 @@ void onnx_run_end(onnx_run *r)
         for (k = 0; k < r->space->text_places; k++)
             onnx_room_free(r->space->text[k].p);
         onnx_room_free(r->space->text);
+        for (i = 0; r->space->kept && i < r->graph->top.nodes; i++)
+            onnx_room_free(r->space->kept[i]);
         onnx_run_empty_pool(r);
         free(r->space->needed);
         free(r->space->first_dead);
         free(r->space->next_dead);
         free(r->space->eight_of);
         free(r->space->eight);
+        free(r->space->kept);
     }
     free(r->space);
     free(r->constant);
@@ -1522,7 +1543,8 @@ static void onnx_run_mark(onnx_run *r, const onnx_subgraph *graph, unsigned char
         if (!needed)
             continue;
         if (top && onnx_run_eight(r, i)) {
-            wanted[onnx_run_eight(r, i)->x] = 1;
+            for (k = 0; k < onnx_run_eight(r, i)->sources; k++)
+                wanted[onnx_run_eight(r, i)->source[k]] = 1;
             continue;
         }
         for (k = 0; k < n->inputs; k++) {
@@ -1569,23 +1591,36 @@ static lgelu_status onnx_run_step(onnx_run *r, int i)
     return status;
 }
 
-/* Evaluates the nodes between DequantizeLinear and QuantizeLinear number i one after another: their
-   types or sizes are those of no product of bytes. */
-static lgelu_status onnx_run_floats(onnx_run *r, int i, const onnx_eight *e)
+static lgelu_status onnx_run_whole(onnx_run *r, int i, const onnx_eight *e);
+
+/* Evaluates node i of the main graph, or what it ends. */
+static lgelu_status onnx_run_step_or_eight(onnx_run *r, int i)
+{
+    const onnx_eight *e = onnx_run_eight(r, i);
+    return e ? onnx_run_whole(r, i, e) : onnx_run_step(r, i);
+}
+
+/* Evaluates the nodes that QuantizeLinear number i stands for one after another: their types or
+   sizes are those of nothing that bytes compute. */
+static lgelu_status onnx_run_apart(onnx_run *r, int i, const onnx_eight *e)
 {
     const onnx_graph *g = r->graph;
-    const int v = g->top.node[e->layer].input[0];
-    lgelu_status status = onnx_run_get(r, v) ? LGELU_OK : onnx_run_step(r, g->value[v].maker);
-    int k;
-    for (k = e->insides - 1; k >= 0 && !status; k--)
-        status = onnx_run_step(r, g->value[e->inside[k]].maker);
+    lgelu_status status = LGELU_OK;
+    int k, v;
+    for (k = 0; k < e->nodes && !status; k++) {
+        if (!onnx_run_get(r, g->top.node[e->node[k]].output[0]))
+            status = onnx_run_step_or_eight(r, e->node[k]);
+    }
     status = status ? status : onnx_run_step(r, i);
-    for (k = 0; k < e->insides; k++)
-        onnx_run_set(r, e->inside[k], NULL);
+    for (k = 0; k < e->nodes; k++) {
+        v = g->top.node[e->node[k]].output[0];
+        if (!r->keep[v] && !g->value[v].is_output && g->value[v].last_reader <= i)
+            onnx_run_set(r, v, NULL);
+    }
     return status;
 }
 
-/* Evaluates a layer of 8 bits in place of the QuantizeLinear that ends it. */
+/* Evaluates nodes of 8 bits in place of the QuantizeLinear that ends them. */
 static lgelu_status onnx_run_whole(onnx_run *r, int i, const onnx_eight *e)
 {
     static const unsigned char wanted[1] = { 1 };
@@ -1607,7 +1642,7 @@ static lgelu_status onnx_run_whole(onnx_run *r, int i, const onnx_eight *e)
         return LGELU_OK;
     }
     onnx_run_drop(&c);
-    return failed > 0 ? onnx_run_floats(r, i, e) : LGELU_E_FILE;
+    return failed > 0 ? onnx_run_apart(r, i, e) : LGELU_E_FILE;
 }
 
 lgelu_status onnx_run_all(onnx_run *r)
@@ -1628,10 +1663,8 @@ lgelu_status onnx_run_all(onnx_run *r)
     onnx_run_mark(r, &g->top, wanted);
     free(wanted);
     for (i = 0; i < g->top.nodes && !status; i++) {
-        if (r->space->needed[i]) {
-            const onnx_eight *e = onnx_run_eight(r, i);
-            status = e ? onnx_run_whole(r, i, e) : onnx_run_step(r, i);
-        }
+        if (r->space->needed[i])
+            status = onnx_run_step_or_eight(r, i);
         for (v = r->space->first_dead[i]; v >= 0; v = r->space->next_dead[v]) {
             if (!r->keep[v])
                 onnx_run_set(r, v, NULL);

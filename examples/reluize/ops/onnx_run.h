@@ -3,8 +3,10 @@
    onnx_run.h: evaluates an ONNX file literally, one short function an operator, as the ONNX
    specification says. Nothing is recognised or fused, so that what it computes is the file's
    meaning: the yardstick for everything that reads a file in a cleverer way. The exception are
-   layers of 8 bits: a Conv, Gemm or MatMul between DequantizeLinear and QuantizeLinear is computed
-   by its integers, exactly (onnx_whole.h), unless options.literal.
+   layers of 8 bits: a Conv, Gemm or MatMul between DequantizeLinear and QuantizeLinear, or a Gemm
+   or MatMul behind DequantizeLinear, is computed by its integers, exactly, and what else is between
+   DequantizeLinear and QuantizeLinear by bytes that are the same (onnx_whole.h), unless
+   options.literal.
 
        onnx_graph *g = onnx_graph_open(file, bytes, NULL, NULL, message);
        onnx_run *r = onnx_run_begin(g, NULL, message);                 NULL: see message
@@ -41,9 +43,9 @@
 
    Copy onnx_run.[ch], onnx_run_conv.c, onnx_run_image.c, onnx_run_index.c, onnx_run_layers.c,
    onnx_run_list.c, onnx_run_loss.c, onnx_run_math.c, onnx_run_microsoft.c, onnx_run_narrow.c,
-   onnx_run_norm.c, onnx_run_recurrent.c, onnx_run_reduce.c, onnx_run_sequence.c, onnx_run_shape.c,
-   onnx_run_spectrum.c, onnx_run_unary.c,
-   onnx_run_whole.c, onnx_whole.h, int8_product.[ch], onnx_operator.h, onnx_layers.h,
+   onnx_run_norm.c, onnx_run_recurrent.c, onnx_run_reduce.c, onnx_run_sequence.c,
+   onnx_run_shape.c, onnx_run_spectrum.c, onnx_run_unary.c, onnx_run_whole.c, onnx_run_between.c,
+   onnx_whole.h, int8_planes.[ch], int8_product.[ch], onnx_operator.h, onnx_layers.h,
    onnx_elementary.h, onnx_graph.[ch], decimal.h and deploy.h beside lgelu.h. */
 #ifndef ONNX_RUN_H
 #define ONNX_RUN_H

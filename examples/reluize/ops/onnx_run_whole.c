@@ -5,16 +5,18 @@
    MAP
        [1] OPERANDS    values as bytes without a sign, weights as bytes with one
        [2] RESULTS     from sums to bytes
-       [3] MATMUL      rows of values, which are stored one after another
-       [4] CONV        images with their channels last and zero points around them
-       [5] DEPTHWISE   convolutions of one channel a group
-       [6] BETWEEN     DequantizeLinear and QuantizeLinear */
+       [3] READY       what is made of constants once: packed weights, factors
+       [4] MATMUL      rows of values, which are stored one after another
+       [5] PLANES      convolutions in planes of channels, where there are instructions for it
+       [6] CONV        others: images with their channels last and zero points around them
+       [7] DEPTHWISE   the same with one channel a group */
 #include "onnx_whole.h"
-#include "int8_product.h"
 
 enum {
     WHOLE_INPUTS = 1 << 14, /* most inputs of a sum: no sum reaches 2^30 */
-    WHOLE_STRIPS = 64       /* tasks of a product, each of which has sums of its own */
+    WHOLE_STRIPS = 64,      /* tasks of a product, each of which has sums of its own */
+    WHOLE_CHANNELS = 8,     /* tasks of a convolution of one channel a group, with an image each */
+    WHOLE_LINE = 64         /* bytes of a cache line */
 };
 
 /* ---- [1] OPERANDS ---- */
@@ -57,30 +59,18 @@ static int8_t whole_weight(const onnx_tensor *w, size_t i)
     return (int8_t)(((const uint8_t *)w->data)[i] - 128);
 }
 
-/* Packs a matrix whose sums are to be returned as they are. */
-static int whole_pack(onnx_call *c, int8_matrix *m, size_t outputs, size_t segments, size_t length,
-                      const int8_t *w, const int32_t *bias, int32_t zero)
-{
-    int32_t *two = (int32_t *)onnx_room(c, outputs, sizeof *two);
-    int32_t *none = (int32_t *)onnx_room(c, outputs, sizeof *none);
-    int *one = (int *)onnx_room(c, outputs, sizeof *one);
-    int failed = !two || !none || !one;
-    size_t o;
-    for (o = 0; o < outputs && !failed; o++) {
-        two[o] = 2; /* a sum times 2, shifted by 1 */
-        one[o] = 1;
-    }
-    if (!failed)
-        failed = int8_pack(m, outputs, segments, length, w, bias ? bias : none, zero, two, one);
-    onnx_room_free(two);
-    onnx_room_free(none);
-    onnx_room_free(one);
-    return failed ? onnx_refuse_call(c, "out of memory") : 0;
-}
-
 onnx_whole onnx_whole_of(const onnx_call *c)
 {
     onnx_whole p;
+    int k;
+    memset(&p, 0, sizeof p);
+    p.low = -HUGE_VAL;
+    p.high = HUGE_VAL;
+    p.constant = onnx_kept(c) != NULL;
+    for (k = 1; k < c->node->inputs && p.constant; k++) {
+        const int v = c->node->input[k];
+        p.constant = v < 0 || onnx_in_of(c, k) == c->run->constant[v];
+    }
     p.x = onnx_in_of(c, 0);
     p.x_scale = onnx_in_of(c, 1);
     p.x_zero = onnx_in_of(c, 2);
@@ -93,84 +83,131 @@ onnx_whole onnx_whole_of(const onnx_call *c)
     return p;
 }
 
-static int8_set whole_set(void) { return int8_set_of(int8_sets(), lgelu_isa()); }
-
 /* ---- [2] RESULTS ---- */
 
-/* How sums become bytes; factor NULL: they stay sums. */
+/* How sums become bytes, or floats; scaling.factor NULL: they stay sums. */
 typedef struct {
-    float *factor; /* [outputs] */
-    float zero;
-    int type; /* ONNX_U8 or ONNX_I8 */
+    int8_scaling scaling;
+    int type;
 } whole_result;
 
 /* Returns whether there is one scale of the values, one of the results, and one of the weights, or
    one for each output. */
 static int whole_has_scales(const onnx_whole *p, size_t outputs)
 {
-    if (!p->y_scale)
+    if (!p->y_scale && !p->floats)
         return 1;
-    return p->x_scale->count == 1 && p->y_scale->count == 1
+    return p->x_scale->count == 1 && (p->floats || p->y_scale->count == 1)
            && (p->w_scale->count == 1 || p->w_scale->count == outputs)
            && (!p->y_zero
                || (p->y_zero->count == 1
                    && (p->y_zero->type == ONNX_U8 || p->y_zero->type == ONNX_I8)));
 }
 
-static int whole_begin_result(onnx_call *c, const onnx_whole *p, size_t outputs, whole_result *r)
+/* A bound of the result as an integer of its type. */
+static int32_t whole_bound(double x, float scale, int32_t zero, int32_t least)
 {
-    size_t o;
-    r->factor = NULL;
-    r->type = ONNX_I32;
-    r->zero = 0;
-    if (!p->y_scale)
-        return 0;
-    r->type = p->y_zero ? p->y_zero->type : ONNX_U8;
-    r->zero = p->y_zero ? (float)onnx_tensor_real(p->y_zero, 0) : 0;
-    r->factor = (float *)onnx_room(c, outputs, sizeof *r->factor);
-    for (o = 0; r->factor && o < outputs; o++) {
-        const float w = (float)onnx_tensor_real(p->w_scale, o % p->w_scale->count);
-        const float product = onnx_times((float)onnx_tensor_real(p->x_scale, 0), w);
-        r->factor[o] = product / (float)onnx_tensor_real(p->y_scale, 0);
+    const double y = rint((double)((float)x / scale)) + zero;
+    if (y > least)
+        return y < least + 255 ? (int32_t)y : least + 255;
+    return least;
+}
+
+/* Describes how the sums of a layer become results; factors are those of the call. */
+static whole_result whole_result_of(const onnx_whole *p, const float *factor)
+{
+    const int type = p->y_zero ? p->y_zero->type : ONNX_U8;
+    const int32_t least = type == ONNX_I8 ? -128 : 0;
+    whole_result r;
+    memset(&r, 0, sizeof r);
+    r.type = p->floats ? ONNX_F32 : ONNX_I32;
+    r.scaling.factor = p->floats || p->y_scale ? factor : NULL;
+    if (p->y_scale) {
+        const float scale = (float)onnx_tensor_real(p->y_scale, 0);
+        r.type = p->table ? p->table_type : type;
+        r.scaling.zero = p->y_zero ? (int32_t)onnx_tensor_whole(p->y_zero, 0) : 0;
+        r.scaling.least = whole_bound(p->low, scale, r.scaling.zero, least);
+        r.scaling.most = whole_bound(p->high, scale, r.scaling.zero, least);
+        r.scaling.table = p->table;
+        r.scaling.tables = p->tables;
     }
-    return r->factor ? 0 : -1;
+    return r;
 }
 
-/* A float from -2^22 to 2^22 rounded to an integer, half to even: from 2^23 on floats have no
-   fraction. */
-static float whole_round(float x)
+/* Writes n sums of one output, which are beside each other, to element `at` of y and those behind
+   it. */
+static void whole_put(const whole_result *r, onnx_tensor *y, size_t at, const int32_t *sum,
+                      size_t n, size_t output, int8_set set)
 {
-#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 0
-    const float big = 12582912; /* 1.5·2^23 */
-    const float sum = x + big;
-    return sum - big;
-#else
-    return rintf(x);
-#endif
+    if (r->scaling.factor)
+        int8_to_bytes((uint8_t *)y->data + at, sum, n, output, 0, &r->scaling, set);
+    else
+        memcpy((int32_t *)y->data + at, sum, n * sizeof *sum);
 }
 
-static uint8_t whole_byte(const whole_result *r, int32_t sum, float factor)
+/* ---- [3] READY ---- */
+
+/* What is made of the constants of a layer. It is one block, kept where they are constants, freed
+   after the call otherwise. */
+typedef struct {
+    int32_t zero;       /* of the values, as bytes without a sign */
+    int floats;         /* the results are in floats */
+    float *factor;      /* by output */
+    int32_t *first;     /* by output: the bias less zero times the sum of the weights */
+    int8_t *weights;    /* of planes: packed, by group; of one channel a group: (outputs, taps) */
+    int8_matrix matrix; /* of MatMul */
+} whole_ready;
+
+static size_t whole_lines(size_t bytes)
 {
-    const float least = r->type == ONNX_I8 ? -128 : 0, most = least + 255;
-    float y = onnx_times((float)sum, factor);
-    y = y < -1024 ? -1024 : y > 1024 ? 1024 : y;
-    y = whole_round(y) + r->zero;
-    y = y < least ? least : y > most ? most : y;
-    return (uint8_t)(int)y;
+    return deploy_plus(bytes, WHOLE_LINE - 1) / WHOLE_LINE * WHOLE_LINE;
 }
 
-/* Writes n sums of one output: sum[0], sum[step], ... to element `at` of y and those behind it. */
-static void whole_put(const whole_result *r, onnx_tensor *y, size_t at, size_t y_step,
-                      const int32_t *sum, size_t step, size_t n, size_t output)
+/* What the call's node has kept for values with this zero point, or NULL. */
+static whole_ready *whole_kept(const onnx_call *c, const onnx_whole *p, int32_t zero)
 {
-    size_t i;
-    if (!r->factor) {
-        for (i = 0; i < n; i++)
-            ((int32_t *)y->data)[at + i * y_step] = sum[i * step];
+    whole_ready *w = p->constant ? (whole_ready *)*onnx_kept(c) : NULL;
+    return w && w->zero == zero && w->floats == p->floats ? w : NULL;
+}
+
+/* Allocates it with so many bytes of weights, and computes the factors. Returns NULL: an error. */
+static whole_ready *whole_make_ready(onnx_call *c, const onnx_whole *p, int32_t zero,
+                                     size_t outputs, size_t bytes)
+{
+    const size_t head = whole_lines(sizeof(whole_ready));
+    const size_t row =
+        whole_lines(deploy_times(deploy_plus(outputs, INT8_PLANES_MORE), sizeof(float)));
+    unsigned char *room =
+        (unsigned char *)onnx_room(c, deploy_plus(deploy_plus(head, 2 * row), bytes), 1);
+    whole_ready *w = (whole_ready *)(void *)room;
+    size_t o;
+    if (!room)
+        return NULL;
+    w->zero = zero;
+    w->floats = p->floats;
+    w->factor = (float *)(void *)(room + head);
+    w->first = (int32_t *)(void *)(room + head + row);
+    w->weights = (int8_t *)(room + head + 2 * row);
+    for (o = 0; (p->y_scale || p->floats) && o < outputs; o++) {
+        const float scale = (float)onnx_tensor_real(p->w_scale, o % p->w_scale->count);
+        const float product = onnx_times((float)onnx_tensor_real(p->x_scale, 0), scale);
+        w->factor[o] = p->floats ? product : product / (float)onnx_tensor_real(p->y_scale, 0);
+    }
+    return w;
+}
+
+/* Keeps what was made for this call, or frees it. */
+static void whole_leave(onnx_call *c, const onnx_whole *p, whole_ready *w)
+{
+    void **kept = p->constant ? onnx_kept(c) : NULL;
+    if (kept && *kept == w)
+        return;
+    if (!kept) {
+        onnx_room_free(w);
         return;
     }
-    for (i = 0; i < n; i++)
-        ((uint8_t *)y->data)[at + i * y_step] = whole_byte(r, sum[i * step], r->factor[output]);
+    onnx_room_free(*kept);
+    *kept = w;
 }
 
 /* ---- tiles of rows ---- */
@@ -188,31 +225,54 @@ typedef struct whole_rows {
     /* Returns where row i begins. */
     const uint8_t *(*row)(const struct whole_rows *p, size_t i);
     const void *user;
-    size_t y_row, y_output; /* element of row i and output o: base + i·y_row + o·y_output */
     size_t base;
+    int planes; /* 1: a result is a plane of rows; 0: a row of outputs */
 } whole_rows;
+
+/* Writes the results of a tile, whose first row is row `from`. */
+static void whole_put_tile(const whole_rows *p, const int32_t *sums, size_t from, size_t n)
+{
+    const size_t outputs = p->matrix->outputs;
+    int32_t plane[INT8_ROWS];
+    size_t r, o;
+    for (r = 0; r < n && !p->planes; r++) {
+        const size_t at = (from + r) * outputs;
+        if (p->result->type == ONNX_F32)
+            int8_to_floats((float *)p->y->data + at, sums + r * outputs, outputs,
+                           p->result->scaling.factor, p->set);
+        else if (p->result->scaling.factor)
+            int8_to_bytes((uint8_t *)p->y->data + at, sums + r * outputs, outputs, 0, 1,
+                          &p->result->scaling, p->set);
+        else
+            memcpy((int32_t *)p->y->data + at, sums + r * outputs, outputs * sizeof *sums);
+    }
+    for (o = 0; o < outputs && p->planes; o++) {
+        for (r = 0; r < n; r++)
+            plane[r] = sums[r * outputs + o];
+        whole_put(p->result, p->y, p->base + from + o * p->rows, plane, n, p->first + o, p->set);
+    }
+}
 
 static void whole_strip(size_t strip, void *user)
 {
     const whole_rows *p = (const whole_rows *)user;
     const size_t outputs = p->matrix->outputs, tiles = (p->rows + INT8_ROWS - 1) / INT8_ROWS;
     int32_t *sums = p->sums + strip * INT8_ROWS * outputs;
-    size_t tile, r, o;
+    size_t tile, r;
     for (tile = strip; tile < tiles; tile += p->strips) {
         const size_t from = tile * INT8_ROWS;
         int8_tile t;
         memset(&t, 0, sizeof t);
         t.matrix = p->matrix;
         t.offset = p->offset;
+        t.plain = 1;
         t.rows = p->rows - from < INT8_ROWS ? p->rows - from : INT8_ROWS;
         for (r = 0; r < t.rows; r++) {
             t.row[r] = p->row(p, from + r);
             t.sums[r] = sums + r * outputs;
         }
         int8_multiply(&t, 0, p->matrix->blocks, p->set);
-        for (o = 0; o < outputs; o++)
-            whole_put(p->result, p->y, p->base + from * p->y_row + o * p->y_output, p->y_row,
-                      sums + o, outputs, t.rows, p->first + o);
+        whole_put_tile(p, sums, from, t.rows);
     }
 }
 
@@ -220,7 +280,7 @@ static int whole_run_rows(onnx_call *c, whole_rows *p)
 {
     const size_t tiles = (p->rows + INT8_ROWS - 1) / INT8_ROWS;
     p->strips = tiles < WHOLE_STRIPS ? tiles : WHOLE_STRIPS;
-    p->set = whole_set();
+    p->set = onnx_int8_set(c->run);
     p->sums = (int32_t *)onnx_room(c, deploy_times(p->strips * INT8_ROWS, p->matrix->outputs),
                                    sizeof *p->sums);
     if (!p->sums)
@@ -230,7 +290,7 @@ static int whole_run_rows(onnx_call *c, whole_rows *p)
     return 0;
 }
 
-/* ---- [3] MATMUL ---- */
+/* ---- [4] MATMUL ---- */
 
 typedef struct {
     const uint8_t *x;
@@ -249,7 +309,9 @@ static uint8_t *whole_values(onnx_call *c, const onnx_tensor *x)
     uint8_t *to = (uint8_t *)onnx_room(c, deploy_plus(x->count, INT8_SLACK), 1);
     const uint8_t flip = x->type == ONNX_I8 ? 128 : 0;
     size_t i;
-    for (i = 0; to && i < x->count; i++)
+    if (to && !flip)
+        memcpy(to, x->data, x->count);
+    for (i = 0; to && flip && i < x->count; i++)
         to[i] = ((const uint8_t *)x->data)[i] ^ flip;
     return to;
 }
@@ -267,60 +329,73 @@ static int8_t *whole_turned(onnx_call *c, const onnx_tensor *w, size_t outputs, 
     return to;
 }
 
+/* Packs the matrix. Returns NULL: an error. */
+static whole_ready *whole_ready_matrix(onnx_call *c, const onnx_whole *p, int32_t zero,
+                                       size_t outputs, size_t inputs, int turned)
+{
+    int8_t *weights = whole_turned(c, p->w, outputs, inputs, turned);
+    int32_t *none = (int32_t *)onnx_room(c, outputs, sizeof *none);
+    whole_ready *w = NULL;
+    if (weights && none)
+        w = whole_make_ready(c, p, zero, outputs, int8_pack_bytes(outputs, 1, inputs));
+    if (w)
+        int8_pack_in(&w->matrix, w->weights, outputs, 1, inputs, weights,
+                     p->bias ? (const int32_t *)p->bias->data : none, zero, NULL, NULL);
+    onnx_room_free(none);
+    onnx_room_free(weights);
+    return w;
+}
+
 int onnx_whole_matmul(onnx_call *c, const onnx_whole *p, int turned)
 {
     static const size_t none = 0;
     const onnx_tensor *x = p->x, *w = p->w;
     int64_t dim[ONNX_MOST_RANK];
-    int8_matrix packed;
     whole_matrix_rows values;
+    whole_ready *ready;
     whole_result result;
     whole_rows rows;
     size_t inputs, outputs;
     uint8_t *bytes = NULL;
-    int8_t *weights = NULL;
     int32_t zero;
     int failed;
     if ((x->type != ONNX_U8 && x->type != ONNX_I8) || w->rank != 2 || x->rank < 1 || !x->count
-        || !w->count || !whole_zero(x, p->x_zero, &zero) || !whole_is_symmetric(w, p->w_zero))
+        || !w->count || !whole_zero(x, p->x_zero, &zero))
         return 1;
     inputs = (size_t)w->dim[turned];
     outputs = (size_t)w->dim[!turned];
+    ready = whole_kept(c, p, zero);
     if (inputs > WHOLE_INPUTS || x->dim[x->rank - 1] != (int64_t)inputs
-        || (p->bias && p->bias->count != outputs) || !whole_has_scales(p, outputs))
+        || (p->bias && p->bias->count != outputs) || !whole_has_scales(p, outputs)
+        || !(ready || whole_is_symmetric(w, p->w_zero)))
         return 1;
-    memset(&packed, 0, sizeof packed);
+    ready = ready ? ready : whole_ready_matrix(c, p, zero, outputs, inputs, turned);
+    if (!ready)
+        return -1;
+    result = whole_result_of(p, ready->factor);
     memcpy(dim, x->dim, sizeof dim);
     dim[x->rank - 1] = (int64_t)outputs;
     memset(&rows, 0, sizeof rows);
-    failed = whole_begin_result(c, p, outputs, &result);
-    rows.y = failed ? NULL : onnx_out(c, 0, result.type, x->rank, dim);
+    rows.y = onnx_out(c, 0, result.type, x->rank, dim);
     bytes = rows.y ? whole_values(c, x) : NULL;
-    weights = bytes ? whole_turned(c, w, outputs, inputs, turned) : NULL;
-    failed = !weights
-             || whole_pack(c, &packed, outputs, 1, inputs, weights,
-                           p->bias ? (const int32_t *)p->bias->data : NULL, zero);
+    failed = !bytes;
     if (!failed) {
         values.x = bytes;
         values.stride = inputs;
-        rows.matrix = &packed;
+        rows.matrix = &ready->matrix;
         rows.offset = &none;
         rows.result = &result;
         rows.rows = x->count / inputs;
         rows.row = whole_matrix_row;
         rows.user = &values;
-        rows.y_row = outputs;
-        rows.y_output = 1;
         failed = whole_run_rows(c, &rows);
     }
-    int8_unpack(&packed);
-    onnx_room_free(weights);
     onnx_room_free(bytes);
-    onnx_room_free(result.factor);
+    whole_leave(c, p, ready);
     return failed ? -1 : 0;
 }
 
-/* ---- [4] CONV ---- */
+/* ---- [5] PLANES ---- */
 
 typedef struct {
     int dims;
@@ -334,6 +409,202 @@ typedef struct {
     const uint8_t *x;
     uint8_t *image; /* of one group, channels last, with borders */
 } whole_conv;
+
+/* Reads shapes and windows. Returns 0, 1: another function computes this or refuses it, or -1. */
+static int whole_begin_conv(onnx_call *c, const onnx_whole *p, whole_conv *v, int64_t *dim)
+{
+    const onnx_tensor *x = p->x, *w = p->w;
+    const int64_t groups = onnx_int(c, "group", 1);
+    int k;
+    memset(v, 0, sizeof *v);
+    if ((x->type != ONNX_U8 && x->type != ONNX_I8) || x->rank < 3 || w->rank != x->rank || !x->count
+        || !w->count || groups < 1 || w->dim[0] % groups || w->dim[1] * groups != x->dim[1]
+        || !whole_zero(x, p->x_zero, &v->zero)
+        || !(whole_kept(c, p, v->zero) || whole_is_symmetric(w, p->w_zero))
+        || (p->bias && p->bias->count != (size_t)w->dim[0])
+        || !whole_has_scales(p, (size_t)w->dim[0]))
+        return 1;
+    v->dims = onnx_windows(c, x, w, v->w);
+    if (v->dims < 0)
+        return -1;
+    v->flip = x->type == ONNX_I8 ? 128 : 0;
+    v->images = (size_t)x->dim[0];
+    v->groups = (size_t)groups;
+    v->in = (size_t)w->dim[1];
+    v->out = (size_t)(w->dim[0] / groups);
+    v->pixels = onnx_windows_out(v->w, v->dims);
+    v->area = onnx_windows_in(v->w, v->dims);
+    v->taps = onnx_windows_size(v->w, v->dims);
+    dim[0] = x->dim[0];
+    dim[1] = w->dim[0];
+    for (k = 0; k < v->dims; k++)
+        dim[2 + k] = v->w[k].out;
+    return v->in * v->taps > WHOLE_INPUTS || !v->pixels ? 1 : 0;
+}
+
+/* The geometry of a group of a convolution of one or two dimensions. */
+static int8_planes whole_geometry(const whole_conv *v)
+{
+    int8_planes g;
+    int k;
+    memset(&g, 0, sizeof g);
+    g.in = v->in;
+    g.out = v->out;
+    g.zero = (uint8_t)v->zero;
+    g.flip = v->flip;
+    for (k = 0; k < 2; k++) {
+        const onnx_window *w = v->w + v->dims - 2 + k;
+        const int there = v->dims - 2 + k >= 0;
+        g.size[k] = there ? (size_t)w->in : 1;
+        g.out_size[k] = there ? (size_t)w->out : 1;
+        g.window[k] = there ? (size_t)w->window : 1;
+        g.stride[k] = there ? (size_t)w->stride : 1;
+        g.dilation[k] = there ? (size_t)w->dilation : 1;
+        g.before[k] = there ? (ptrdiff_t)w->before : 0;
+    }
+    return g;
+}
+
+/* Convolutions of a group at a time. */
+typedef struct {
+    const whole_conv *v;
+    const whole_ready *ready;
+    const whole_result *result;
+    onnx_tensor *y;
+    int8_planes g;
+    int8_set set;
+    uint8_t *image; /* of one group; of one channel a group: of each strip */
+    size_t strips, image_bytes;
+    size_t at, group; /* the image and the group that are computed */
+} whole_planes;
+
+static const uint8_t *whole_planes_x(const whole_planes *p, const onnx_tensor *x, size_t image,
+                                     size_t group)
+{
+    const whole_conv *v = p->v;
+    return (const uint8_t *)x->data + (image * v->groups + group) * v->in * v->area;
+}
+
+static uint8_t *whole_planes_y(const whole_planes *p, size_t image, size_t output)
+{
+    return (uint8_t *)p->y->data + (image * p->v->groups * p->v->out + output) * p->v->pixels;
+}
+
+static void whole_fill_task(size_t quad, void *user)
+{
+    const whole_planes *p = (const whole_planes *)user;
+    int8_planes_fill(&p->g, p->image, p->v->x, quad);
+}
+
+static void whole_tile_task(size_t tile, void *user)
+{
+    const whole_planes *p = (const whole_planes *)user;
+    const size_t output = p->group * p->v->out;
+    int8_scaling s = p->result->scaling;
+    s.factor += output;
+    if (s.tables)
+        s.table += 256 * output;
+    int8_planes_tile(&p->g, tile, p->image,
+                     p->ready->weights + p->group * int8_planes_weights(&p->g),
+                     p->ready->first + output, whole_planes_y(p, p->at, output), &s, p->set);
+}
+
+/* Planes of one channel: strip, strip + strips, ... */
+static void whole_channels_task(size_t strip, void *user)
+{
+    const whole_planes *p = (const whole_planes *)user;
+    const whole_conv *v = p->v;
+    uint8_t *image = p->image + strip * p->image_bytes;
+    size_t task, o;
+    for (task = strip; task < v->images * v->groups; task += p->strips) {
+        const size_t group = task % v->groups;
+        int8_depthwise_fill(&p->g, image, v->x + task * v->area);
+        for (o = group * v->out; o < (group + 1) * v->out; o++)
+            int8_depthwise(&p->g, image, p->ready->weights + o * v->taps, p->ready->first[o], o,
+                           whole_planes_y(p, task / v->groups, o), &p->result->scaling, p->set);
+    }
+}
+
+/* Packs the weights of all groups. Returns NULL: an error. */
+static whole_ready *whole_ready_planes(onnx_call *c, const onnx_whole *p, const whole_conv *v,
+                                       const int8_planes *g, int by_channel)
+{
+    const size_t outputs = v->groups * v->out, row = v->in * v->taps;
+    const size_t bytes = by_channel ? row * v->out : int8_planes_weights(g);
+    int8_t *weights = (int8_t *)onnx_room(c, deploy_times(outputs, row), 1);
+    whole_ready *w = NULL;
+    size_t group, o, k;
+    if (weights)
+        w = whole_make_ready(c, p, v->zero, outputs, deploy_times(bytes, v->groups));
+    for (o = 0; w && o < outputs * row; o++)
+        weights[o] = whole_weight(p->w, o);
+    for (group = 0; w && !by_channel && group < v->groups; group++)
+        int8_planes_pack(g, w->weights + group * bytes, weights + group * v->out * row);
+    if (w && by_channel)
+        memcpy(w->weights, weights, outputs * row);
+    for (o = 0; w && o < outputs; o++) {
+        const int32_t bias = p->bias ? ((const int32_t *)p->bias->data)[o] : 0;
+        int32_t sum = 0;
+        for (k = 0; k < row; k++)
+            sum += weights[o * row + k];
+        w->first[o] = (int32_t)((uint32_t)bias - (uint32_t)v->zero * (uint32_t)sum);
+    }
+    onnx_room_free(weights);
+    return w;
+}
+
+/* Computes the groups of all images. Returns 0 or -1. */
+static int whole_planes_run(onnx_call *c, const onnx_whole *p, whole_conv *v, onnx_tensor *y,
+                            const whole_result *result, const whole_ready *ready, int by_channel)
+{
+    whole_planes job;
+    memset(&job, 0, sizeof job);
+    job.v = v;
+    job.ready = ready;
+    job.result = result;
+    job.y = y;
+    job.g = whole_geometry(v);
+    job.set = onnx_int8_set(c->run);
+    if (by_channel) {
+        const size_t planes = v->images * v->groups;
+        job.strips = planes < WHOLE_CHANNELS ? planes : WHOLE_CHANNELS;
+        job.image_bytes = whole_lines(int8_depthwise_image(&job.g));
+        job.image = (uint8_t *)onnx_work(c, deploy_times(job.strips, job.image_bytes));
+        v->x = (const uint8_t *)p->x->data;
+        if (job.image)
+            onnx_parallel(c->run, whole_channels_task, &job, job.strips);
+        return job.image ? 0 : -1;
+    }
+    job.image = (uint8_t *)onnx_work(c, int8_planes_image(&job.g));
+    for (job.at = 0; job.image && job.at < v->images; job.at++) {
+        for (job.group = 0; job.group < v->groups; job.group++) {
+            v->x = whole_planes_x(&job, p->x, job.at, job.group);
+            onnx_parallel(c->run, whole_fill_task, &job, int8_planes_quads(&job.g));
+            onnx_parallel(c->run, whole_tile_task, &job, int8_planes_tiles(&job.g));
+        }
+    }
+    return job.image ? 0 : -1;
+}
+
+static int whole_conv_planes(onnx_call *c, const onnx_whole *p, whole_conv *v, const int64_t *dim)
+{
+    const int8_planes g = whole_geometry(v);
+    const int by_channel = v->in == 1 && int8_depthwise_has(&g, onnx_int8_set(c->run));
+    whole_ready *ready = whole_kept(c, p, v->zero);
+    whole_result result;
+    onnx_tensor *y;
+    int failed;
+    ready = ready ? ready : whole_ready_planes(c, p, v, &g, by_channel);
+    if (!ready)
+        return -1;
+    result = whole_result_of(p, ready->factor);
+    y = onnx_out(c, 0, result.type, 2 + v->dims, dim);
+    failed = !y || whole_planes_run(c, p, v, y, &result, ready, by_channel);
+    whole_leave(c, p, ready);
+    return failed ? -1 : 0;
+}
+
+/* ---- [6] CONV ---- */
 
 /* Sets the sizes of the image with borders, as large as its windows reach. */
 static void whole_borders(whole_conv *v)
@@ -435,18 +706,24 @@ static void whole_group_weights(const whole_conv *v, const onnx_tensor *w, size_
 
 static int whole_conv_group(onnx_call *c, whole_conv *v, const onnx_whole *p, size_t group,
                             const whole_result *result, onnx_tensor *y, int8_t *weights,
-                            size_t *offset)
+                            const size_t *offset)
 {
     const size_t channels = v->groups * v->in, outputs = v->groups * v->out;
     const size_t run = whole_run_of(v), row = (size_t)v->size[v->dims - 1];
-    const int32_t *bias = p->bias ? (const int32_t *)p->bias->data + group * v->out : NULL;
+    const size_t segments = v->taps / run;
+    void *memory = onnx_room(c, int8_pack_bytes(v->out, segments, run * v->in), 1);
+    int32_t *bias = (int32_t *)onnx_room(c, v->out, sizeof *bias);
     int8_matrix packed;
     whole_rows rows;
     size_t image;
-    int failed;
-    whole_group_weights(v, p->w, group, weights);
-    memset(&packed, 0, sizeof packed);
-    failed = whole_pack(c, &packed, v->out, v->taps / run, run * v->in, weights, bias, v->zero);
+    int failed = !memory || !bias;
+    if (!failed) {
+        if (p->bias)
+            memcpy(bias, (const int32_t *)p->bias->data + group * v->out, v->out * sizeof *bias);
+        whole_group_weights(v, p->w, group, weights);
+        int8_pack_in(&packed, memory, v->out, segments, run * v->in, weights, bias, v->zero, NULL,
+                     NULL);
+    }
     for (image = 0; image < v->images && !failed; image++) {
         v->x = (const uint8_t *)p->x->data + (image * channels + group * v->in) * v->area;
         onnx_parallel(c->run, whole_fill_row, v, v->padded / row);
@@ -459,22 +736,23 @@ static int whole_conv_group(onnx_call *c, whole_conv *v, const onnx_whole *p, si
         rows.first = group * v->out;
         rows.row = whole_window;
         rows.user = v;
-        rows.y_row = 1;
-        rows.y_output = v->pixels;
+        rows.planes = 1;
         rows.base = (image * outputs + group * v->out) * v->pixels;
         failed = whole_run_rows(c, &rows);
     }
-    int8_unpack(&packed);
+    onnx_room_free(bias);
+    onnx_room_free(memory);
     return failed ? -1 : 0;
 }
 
-/* ---- [5] DEPTHWISE ---- */
+/* ---- [7] DEPTHWISE ---- */
 
 typedef struct {
     whole_conv *v;
     const onnx_whole *p;
     const whole_result *result;
     onnx_tensor *y;
+    int8_set set;
     int32_t *sums; /* (tasks, width of a row) */
 } whole_depthwise;
 
@@ -523,7 +801,7 @@ static void whole_depthwise_task(size_t task, void *user)
                               v->zero, whole_weight(d->p->w, channel * v->taps + tap),
                               (size_t)w->stride, v->flip, (size_t)(high - low));
         }
-        whole_put(d->result, d->y, task * v->pixels + row * width, 1, sum, 1, width, channel);
+        whole_put(d->result, d->y, task * v->pixels + row * width, sum, width, channel, d->set);
     }
 }
 
@@ -536,6 +814,7 @@ static int whole_depthwise_run(onnx_call *c, whole_conv *v, const onnx_whole *p,
     d.p = p;
     d.result = result;
     d.y = y;
+    d.set = onnx_int8_set(c->run);
     d.sums =
         (int32_t *)onnx_room(c, deploy_times(tasks, (size_t)v->w[v->dims - 1].out), sizeof *d.sums);
     if (!d.sums)
@@ -545,241 +824,49 @@ static int whole_depthwise_run(onnx_call *c, whole_conv *v, const onnx_whole *p,
     return 0;
 }
 
-/* Reads shapes and windows. Returns 0, 1: another function computes this or refuses it, or -1. */
-static int whole_begin_conv(onnx_call *c, const onnx_whole *p, whole_conv *v, int64_t *dim)
+/* Computes a convolution where no instructions for planes are, or its sums are wanted. */
+static int whole_conv_rows(onnx_call *c, const onnx_whole *p, whole_conv *v, const int64_t *dim)
 {
-    const onnx_tensor *x = p->x, *w = p->w;
-    const int64_t groups = onnx_int(c, "group", 1);
-    int k;
-    memset(v, 0, sizeof *v);
-    if ((x->type != ONNX_U8 && x->type != ONNX_I8) || x->rank < 3 || w->rank != x->rank || !x->count
-        || !w->count || groups < 1 || w->dim[0] % groups || w->dim[1] * groups != x->dim[1]
-        || !whole_zero(x, p->x_zero, &v->zero) || !whole_is_symmetric(w, p->w_zero)
-        || (p->bias && p->bias->count != (size_t)w->dim[0])
-        || !whole_has_scales(p, (size_t)w->dim[0]))
-        return 1;
-    v->dims = onnx_windows(c, x, w, v->w);
-    if (v->dims < 0)
+    const size_t outputs = v->groups * v->out;
+    whole_ready *ready = whole_make_ready(c, p, v->zero, outputs, 1);
+    whole_result result;
+    onnx_tensor *y;
+    int8_t *weights;
+    size_t *offset, group;
+    int failed;
+    if (!ready)
         return -1;
-    v->flip = x->type == ONNX_I8 ? 128 : 0;
-    v->images = (size_t)x->dim[0];
-    v->groups = (size_t)groups;
-    v->in = (size_t)w->dim[1];
-    v->out = (size_t)(w->dim[0] / groups);
-    v->pixels = onnx_windows_out(v->w, v->dims);
-    v->area = onnx_windows_in(v->w, v->dims);
-    v->taps = onnx_windows_size(v->w, v->dims);
-    dim[0] = x->dim[0];
-    dim[1] = w->dim[0];
-    for (k = 0; k < v->dims; k++)
-        dim[2 + k] = v->w[k].out;
-    return v->in * v->taps > WHOLE_INPUTS || !v->pixels ? 1 : 0;
+    result = whole_result_of(p, ready->factor);
+    y = onnx_out(c, 0, result.type, 2 + v->dims, dim);
+    if (y && v->in == 1 && v->out <= 4) {
+        failed = whole_depthwise_run(c, v, p, &result, y);
+        onnx_room_free(ready);
+        return failed;
+    }
+    whole_borders(v);
+    weights = (int8_t *)onnx_room(c, v->out * v->in * v->taps, 1);
+    offset = (size_t *)onnx_room(c, v->taps, sizeof *offset);
+    v->image = (uint8_t *)onnx_room(c, deploy_plus(deploy_times(v->padded, v->in), INT8_SLACK), 1);
+    failed = !y || !weights || !offset || !v->image;
+    if (!failed)
+        whole_segments(v, offset);
+    for (group = 0; group < v->groups && !failed; group++)
+        failed = whole_conv_group(c, v, p, group, &result, y, weights, offset);
+    onnx_room_free(weights);
+    onnx_room_free(offset);
+    onnx_room_free(v->image);
+    onnx_room_free(ready);
+    return failed ? -1 : 0;
 }
 
 int onnx_whole_conv(onnx_call *c, const onnx_whole *p)
 {
     int64_t dim[ONNX_MOST_RANK];
-    whole_result result;
     whole_conv v;
-    onnx_tensor *y;
-    int8_t *weights;
-    size_t *offset, group;
-    int failed = whole_begin_conv(c, p, &v, dim);
+    const int failed = whole_begin_conv(c, p, &v, dim);
     if (failed)
         return failed;
-    if (whole_begin_result(c, p, v.groups * v.out, &result))
-        return -1;
-    y = onnx_out(c, 0, result.type, 2 + v.dims, dim);
-    if (y && v.in == 1 && v.out <= 4) {
-        failed = whole_depthwise_run(c, &v, p, &result, y);
-        onnx_room_free(result.factor);
-        return failed;
-    }
-    whole_borders(&v);
-    weights = (int8_t *)onnx_room(c, v.out * v.in * v.taps, 1);
-    offset = (size_t *)onnx_room(c, v.taps, sizeof *offset);
-    v.image = (uint8_t *)onnx_room(c, deploy_plus(deploy_times(v.padded, v.in), INT8_SLACK), 1);
-    failed = !y || !weights || !offset || !v.image;
-    if (!failed)
-        whole_segments(&v, offset);
-    for (group = 0; group < v.groups && !failed; group++)
-        failed = whole_conv_group(c, &v, p, group, &result, y, weights, offset);
-    onnx_room_free(weights);
-    onnx_room_free(offset);
-    onnx_room_free(v.image);
-    onnx_room_free(result.factor);
-    return failed ? -1 : 0;
-}
-
-/* ---- [6] BETWEEN ---- */
-
-static int whole_is(const onnx_node *n, const char *op)
-{
-    return !n->domain.n && onnx_is(&n->op, op);
-}
-
-/* The node of the main graph that makes a value, if it is this operator; NULL otherwise. */
-static const onnx_node *whole_maker(const onnx_run *r, int v, const char *op)
-{
-    const onnx_value *x = v < 0 ? NULL : r->graph->value + v;
-    if (!x || x->depth || x->maker < 0 || !whole_is(r->graph->top.node + x->maker, op))
-        return NULL;
-    return r->graph->top.node + x->maker;
-}
-
-static const onnx_tensor *whole_constant(const onnx_run *r, int v)
-{
-    return v < 0 ? NULL : r->constant[v];
-}
-
-static int whole_input(const onnx_node *n, int k) { return k < n->inputs ? n->input[k] : -1; }
-
-/* Returns whether a value is read once, by a node of the main graph, and no output. */
-static int whole_is_read_once(const onnx_run *r, int v)
-{
-    const onnx_value *x = r->graph->value + v;
-    return x->readers == 1 && !x->is_output && !x->depth;
-}
-
-/* Takes x, its scale and its zero point from the DequantizeLinear of a value: of one scale. */
-static int whole_find_value(const onnx_run *r, int v, onnx_eight *e)
-{
-    const onnx_node *d = whole_maker(r, v, "DequantizeLinear");
-    const onnx_tensor *scale = d ? whole_constant(r, whole_input(d, 1)) : NULL;
-    if (!scale || scale->count != 1 || scale->type != ONNX_F32
-        || onnx_graph_attribute(d, "block_size"))
-        return 0;
-    e->x = d->input[0];
-    e->x_scale = d->input[1];
-    e->x_zero = whole_input(d, 2);
-    return e->x >= 0 && !r->constant[e->x] && (e->x_zero < 0 || whole_constant(r, e->x_zero));
-}
-
-/* The same of weights, which are constant and have a scale for all or for each output, along this
-   axis. */
-static int whole_find_weights(const onnx_run *r, int v, int axis, onnx_eight *e)
-{
-    const onnx_node *d = whole_maker(r, v, "DequantizeLinear");
-    const onnx_tensor *w = d ? whole_constant(r, whole_input(d, 0)) : NULL;
-    const onnx_tensor *scale = d ? whole_constant(r, whole_input(d, 1)) : NULL;
-    int64_t along;
-    if (!w || !scale || scale->type != ONNX_F32 || onnx_graph_attribute(d, "block_size")
-        || w->rank < 2)
-        return 0;
-    along = onnx_graph_int(d, "axis", 1);
-    along += along < 0 ? w->rank : 0;
-    if (scale->count != 1 && (along != axis || scale->count != (size_t)w->dim[axis]))
-        return 0;
-    e->w = d->input[0];
-    e->w_scale = d->input[1];
-    e->w_zero = whole_input(d, 2);
-    return e->w_zero < 0 || whole_constant(r, e->w_zero);
-}
-
-/* The same of biases: of 32 bits, with the scales of the sums and no zero point. */
-static int whole_find_biases(const onnx_run *r, int v, onnx_eight *e)
-{
-    const onnx_node *d = whole_maker(r, v, "DequantizeLinear");
-    const onnx_tensor *b = d ? whole_constant(r, whole_input(d, 0)) : NULL;
-    const onnx_tensor *scale = d ? whole_constant(r, whole_input(d, 1)) : NULL;
-    const onnx_tensor *zero = d ? whole_constant(r, whole_input(d, 2)) : NULL;
-    const onnx_tensor *w = whole_constant(r, e->w_scale);
-    const float x = (float)onnx_tensor_real(r->constant[e->x_scale], 0);
-    size_t i;
-    e->bias = -1;
-    if (v < 0)
-        return 1;
-    if (!b || !scale || b->type != ONNX_I32 || scale->type != ONNX_F32)
-        return 0;
-    for (i = 0; zero && i < zero->count; i++) {
-        if (onnx_tensor_whole(zero, i))
-            return 0;
-    }
-    for (i = 0; i < b->count; i++) {
-        const float sum = onnx_times(x, (float)onnx_tensor_real(w, i % w->count));
-        const float by = (float)onnx_tensor_real(scale, i % scale->count);
-        if (sum < by || sum > by)
-            return 0;
-    }
-    e->bias = d->input[0];
-    return 1;
-}
-
-int onnx_eight_find(const onnx_run *r, int node, onnx_eight *e)
-{
-    const onnx_node *end = r->graph->top.node + node, *n;
-    const onnx_tensor *scale, *w;
-    int v, axis = 0;
-    memset(e, 0, sizeof *e);
-    if (!whole_is(end, "QuantizeLinear") || end->inputs < 2 || end->input[0] < 0)
-        return 0;
-    scale = whole_constant(r, end->input[1]);
-    e->y_scale = end->input[1];
-    e->y_zero = whole_input(end, 2);
-    if (!scale || scale->count != 1 || scale->type != ONNX_F32
-        || (e->y_zero >= 0 && !whole_constant(r, e->y_zero)))
-        return 0;
-    v = end->input[0];
-    n = whole_maker(r, v, "Relu");
-    if (n && whole_is_read_once(r, v)) {
-        e->clamps = 1;
-        e->inside[e->insides++] = v;
-        v = n->input[0];
-    }
-    if (v < 0 || r->graph->value[v].maker < 0 || !whole_is_read_once(r, v))
-        return 0;
-    e->inside[e->insides++] = v;
-    e->layer = r->graph->value[v].maker;
-    n = r->graph->top.node + e->layer;
-    if (n->inputs < 2 || !(whole_is(n, "Conv") || whole_is(n, "Gemm") || whole_is(n, "MatMul")))
-        return 0;
-    if (whole_is(n, "Gemm")) {
-        e->turned = onnx_graph_int(n, "transB", 0) != 0;
-        axis = !e->turned;
-        if (onnx_graph_attribute(n, "alpha") || onnx_graph_attribute(n, "beta")
-            || onnx_graph_int(n, "transA", 0)) {
-            const double factors = fabs(onnx_graph_float(n, "alpha", 1) - 1)
-                                   + fabs(onnx_graph_float(n, "beta", 1) - 1);
-            if (factors > 0 || onnx_graph_int(n, "transA", 0))
-                return 0;
-        }
-    } else if (whole_is(n, "MatMul")) {
-        axis = 1;
-    }
-    if (!whole_find_value(r, n->input[0], e) || !whole_find_weights(r, n->input[1], axis, e)
-        || !whole_find_biases(r, whole_input(n, 2), e))
-        return 0;
-    w = r->constant[e->w];
-    return whole_is(n, "Conv") || w->rank == 2;
-}
-
-int onnx_eight_run(onnx_call *c, const onnx_eight *e)
-{
-    const onnx_run *r = c->run;
-    onnx_call layer = *c;
-    onnx_whole p;
-    int failed;
-    size_t i;
-    p.x = onnx_run_get(r, e->x);
-    p.x_scale = whole_constant(r, e->x_scale);
-    p.x_zero = whole_constant(r, e->x_zero);
-    p.w = whole_constant(r, e->w);
-    p.w_scale = whole_constant(r, e->w_scale);
-    p.w_zero = whole_constant(r, e->w_zero);
-    p.y_scale = whole_constant(r, e->y_scale);
-    p.y_zero = whole_constant(r, e->y_zero);
-    p.bias = whole_constant(r, e->bias);
-    layer.node = r->graph->top.node + e->layer;
-    failed = whole_is(layer.node, "Conv") ? onnx_whole_conv(&layer, &p)
-                                          : onnx_whole_matmul(&layer, &p, e->turned);
-    if (!failed && e->clamps) {
-        onnx_tensor *y = c->out[0];
-        const int64_t zero = p.y_zero ? onnx_tensor_whole(p.y_zero, 0) : 0;
-        uint8_t *u = (uint8_t *)y->data;
-        for (i = 0; i < y->count; i++) {
-            if (y->type == ONNX_I8 ? (int8_t)u[i] < zero : u[i] < zero)
-                u[i] = (uint8_t)zero;
-        }
-    }
-    return failed;
+    if (p->y_scale && v.dims <= 2 && int8_planes_has(onnx_int8_set(c->run)))
+        return whole_conv_planes(c, p, &v, dim);
+    return whole_conv_rows(c, p, &v, dim);
 }

@@ -14,16 +14,27 @@
 
    where the scales are floats, each product and quotient of them is rounded to a float, and round
    is to nearest, half to even. QLinearConv and QLinearMatMul are this, and so are Conv, Gemm and
-   MatMul between DequantizeLinear and QuantizeLinear, whose values in floats then never exist. */
+   MatMul between DequantizeLinear and QuantizeLinear, whose values in floats then never exist. The
+   result in floats of a Gemm or MatMul behind DequantizeLinear alone is f32(s)·(sx·sw). */
 #ifndef ONNX_WHOLE_H
 #define ONNX_WHOLE_H
 #include "onnx_layers.h"
+#include "int8_planes.h"
+
+/* The instruction set for products of bytes: the best one that lgelu.h may use. */
+int8_set onnx_int8_set(const onnx_run *run);
 
 /* What is known of the integers of a layer: x, its scale and zero point, w, its scale and zero
    point, the scale and zero point of the result, bias. Any but x and w may be NULL: then zero
    points are 0, and without a scale of the result the sums are returned. */
 typedef struct {
     const onnx_tensor *x, *x_scale, *x_zero, *w, *w_scale, *w_zero, *y_scale, *y_zero, *bias;
+    int floats;           /* without y_scale: the result is in floats, not the sums */
+    int constant;         /* all but x are the same whenever this node is computed */
+    double low, high;     /* the result before it is rounded has no smaller and no larger value */
+    const uint8_t *table; /* of a convolution: what is written for each byte of its result, */
+    int tables;           /* 1: a table for each output; */
+    int table_type;       /* and the type of what is written */
 } onnx_whole;
 
 /* The inputs of QLinearConv and QLinearMatMul, which are in one order. */
@@ -37,21 +48,42 @@ int onnx_whole_matmul(onnx_call *c, const onnx_whole *p, int turned);
 /* Conv, with the attributes of the node. */
 int onnx_whole_conv(onnx_call *c, const onnx_whole *p);
 
-/* ---- layers between DequantizeLinear and QuantizeLinear ---- */
+/* ---- nodes between DequantizeLinear and QuantizeLinear (onnx_run_between.c) ---- */
 
-/* A Conv, Gemm or MatMul and the nodes around it, which are computed as one in place of the
-   QuantizeLinear at the end. Values are -1 where there are none. */
+/* Nodes that are computed as one, from bytes, in place of the one at their end, a QuantizeLinear.
+   The integers are those of the nodes one after another, but for layers, whose integers are defined
+   above. */
+typedef enum {
+    ONNX_EIGHT_LAYER, /* Conv, Gemm or MatMul, the Relu or Clip behind it, and perhaps a table; or
+                         Gemm or MatMul alone, whose result is in floats */
+    ONNX_EIGHT_TABLE, /* a function of one value, in any number of nodes: 256 results, which these
+                         nodes compute once, for all or for each channel */
+    ONNX_EIGHT_PAIR,  /* Add, Sub or Mul of two values, and perhaps a Relu */
+    ONNX_EIGHT_MOVE   /* an operator that moves elements, with one scale on all sides */
+} onnx_eight_kind;
+
+enum { ONNX_EIGHT_SOURCES = 16, ONNX_EIGHT_NODES = 48 };
+
+/* Values are -1 where there are none. */
 typedef struct {
-    int layer; /* the node */
-    int x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
-    int turned;             /* of a Gemm: transB */
-    int clamps;             /* a ReLU is between the layer and the end */
-    int inside[2], insides; /* the values that do not exist then */
+    onnx_eight_kind kind;
+    int source[ONNX_EIGHT_SOURCES], sources; /* the values in bytes that it reads */
+    int node[ONNX_EIGHT_NODES], nodes;       /* what it stands for, in their order */
+    int inside[ONNX_EIGHT_NODES], insides;   /* the values that do not exist then */
+    int layer;                               /* the node: a layer, or one that moves elements */
+    int x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias; /* of a layer */
+    int turned;                                                     /* of a Gemm: transB */
+    double low, high;      /* of the Relu or Clip behind a layer; else infinite */
+    int bytes;             /* the value of which there is a table */
+    int by_channel;        /* there is a table for each channel */
+    char op;               /* of a pair: '+', '-' or '*' */
+    int clamps;            /* there is a Relu behind a pair */
+    int scale[3], zero[3]; /* of a pair: of both values and of the result */
 } onnx_eight;
 
-/* Finds what QuantizeLinear number `node` of the main graph ends. Returns 0: nothing of this kind.
+/* Finds what node number `node` of the main graph ends. Returns 0: nothing of this kind.
    Constants of the run are known. */
 int onnx_eight_find(const onnx_run *r, int node, onnx_eight *e);
-/* Computes it for the call of the QuantizeLinear. Returns as onnx_whole_conv does. */
+/* Computes it for the call of the node at the end. Returns as onnx_whole_conv does. */
 int onnx_eight_run(onnx_call *c, const onnx_eight *e);
 #endif

@@ -1,0 +1,1059 @@
+/* SPDX-License-Identifier: MIT-0
+   int8_planes.c: see int8_planes.h.
+
+   The image. Borders hold the byte zero. With strides, the rows and columns that one tap of the
+   window reads at all outputs are put beside each other: pixel (r, c) of the image with borders is
+   in phase (r mod stride, c mod stride) at (r / stride, c / stride). So the outputs of a row are
+   beside each other at each tap, and one row of outputs is as far from the next one at each tap:
+   a tile is a run of pixels in a phase, over the ends of rows, whose pixels there are dropped. */
+#include "int8_planes.h"
+
+#if !defined(LGELU_NO_SIMD) && defined(__GNUC__) && defined(__x86_64__) && !defined(__TINYC__)
+#define PLANES_X86 1
+#include <immintrin.h>
+#define PLANES_ON(set) static __attribute__((target(set)))
+#define PLANES_512 "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma"
+#if defined(__clang__) || __GNUC__ >= 11
+#define PLANES_VNNI256 1
+#endif
+#else
+#define PLANES_X86 0
+#endif
+
+#ifndef PLANES_VNNI256
+#define PLANES_VNNI256 0
+#endif
+
+#if defined(__clang__)
+#define PLANES_UNROLLED _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__) && __GNUC__ >= 8
+#define PLANES_UNROLLED _Pragma("GCC unroll 16")
+#else
+#define PLANES_UNROLLED
+#endif
+
+enum {
+    PLANES_OUTPUTS = 6, /* at a time */
+    PLANES_PIXELS = 64, /* of a tile */
+    PLANES_TAPS = 256,  /* most bytes of a window of one channel, in rows of whole quads */
+    PLANES_SLACK = 256  /* bytes behind an image that may be read */
+};
+
+/* ---- sums to bytes ---- */
+
+/* A float from -2^22 to 2^22 rounded to an integer, half to even: from 2^23 on floats have no
+   fraction. */
+static float int8_plane_round(float x)
+{
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 0
+    const float big = 12582912; /* 1.5·2^23 */
+    volatile float sum = x + big;
+    return sum - big;
+#else
+    return rintf(x);
+#endif
+}
+
+static uint8_t int8_plane_byte(const int8_scaling *s, int32_t sum, float factor)
+{
+    float y = (float)sum * factor;
+    int32_t whole;
+    y = y > -1024 ? y : -1024;
+    y = y < 1024 ? y : 1024;
+    whole = (int32_t)int8_plane_round(y) + s->zero;
+    whole = whole < s->least ? s->least : whole;
+    return (uint8_t)(whole > s->most ? s->most : whole);
+}
+
+#if PLANES_X86
+/* 16 sums as rounded integers. Quotients above the limit are brought to it; below it, and of NaN,
+   the conversion returns the least integer. */
+PLANES_ON(PLANES_512)
+__m512i int8_plane_whole_512(__m512i sum, __m512 by)
+{
+    const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), by);
+    /* the second operand is returned for NaN */
+    return _mm512_cvt_roundps_epi32(_mm512_min_ps(_mm512_set1_ps(1024), v),
+                                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* Twice 16 sums, limited to 16 bits. */
+PLANES_ON(PLANES_512)
+__m512i int8_plane_whole_32(const int32_t *sum, __m512 by)
+{
+    return _mm512_packs_epi32(int8_plane_whole_512(_mm512_loadu_si512(sum), by),
+                              int8_plane_whole_512(_mm512_loadu_si512(sum + 16), by));
+}
+
+/* 64 sums of one output: the limits of 16 bits, which packing keeps, are beyond those of a byte. */
+PLANES_ON(PLANES_512)
+void int8_plane_scale_64(uint8_t *y, const int32_t *sum, float factor, const int8_scaling *s)
+{
+    const __m512 by = _mm512_set1_ps(factor);
+    const __m512i zero = _mm512_set1_epi16((short)s->zero);
+    const __m512i least = _mm512_set1_epi16((short)s->least);
+    const __m512i most = _mm512_set1_epi16((short)s->most);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i a = int8_plane_whole_32(sum, by), b = int8_plane_whole_32(sum + 32, by);
+    a = _mm512_max_epi16(_mm512_min_epi16(_mm512_adds_epi16(a, zero), most), least);
+    b = _mm512_max_epi16(_mm512_min_epi16(_mm512_adds_epi16(b, zero), most), least);
+    /* only the low bytes count: those from 128 on are negative as int8 */
+    a = _mm512_and_si512(a, _mm512_set1_epi16(255));
+    b = _mm512_and_si512(b, _mm512_set1_epi16(255));
+    _mm512_storeu_si512(y, _mm512_permutexvar_epi32(order, _mm512_packus_epi16(a, b)));
+}
+
+PLANES_ON(PLANES_512)
+size_t int8_plane_scale_512(uint8_t *y, const int32_t *sum, size_t n, const float *factor, int each,
+                            const int8_scaling *s)
+{
+    const __m512i zero = _mm512_set1_epi32(s->zero);
+    const __m512i least = _mm512_set1_epi32(s->least), most = _mm512_set1_epi32(s->most);
+    __m512 by = _mm512_set1_ps(factor[0]);
+    size_t i = 0;
+    for (; !each && i + 64 <= n; i += 64)
+        int8_plane_scale_64(y + i, sum + i, factor[0], s);
+    for (; i < n; i += 16) {
+        const __mmask16 there = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xFFFFu);
+        __m512i whole;
+        if (each)
+            by = _mm512_maskz_loadu_ps(there, factor + i);
+        whole = int8_plane_whole_512(_mm512_maskz_loadu_epi32(there, sum + i), by);
+        /* the least integer must not wrap */
+        whole = _mm512_max_epi32(whole, _mm512_set1_epi32(-1024));
+        whole = _mm512_max_epi32(_mm512_add_epi32(whole, zero), least);
+        _mm512_mask_cvtepi32_storeu_epi8(y + i, there, _mm512_min_epi32(whole, most));
+    }
+    return n;
+}
+
+/* Stores the lowest bytes of eight integers. */
+PLANES_ON("avx2")
+void int8_plane_store_256(uint8_t *y, __m256i whole)
+{
+    const __m256i bytes = _mm256_shuffle_epi8(whole, _mm256_set1_epi32(0x0C080400));
+    const int low = _mm256_extract_epi32(bytes, 0), high = _mm256_extract_epi32(bytes, 4);
+    memcpy(y, &low, 4);
+    memcpy(y + 4, &high, 4);
+}
+
+PLANES_ON("avx2")
+size_t int8_plane_scale_256(uint8_t *y, const int32_t *sum, size_t n, const float *factor, int each,
+                            const int8_scaling *s)
+{
+    const __m256 low = _mm256_set1_ps(-1024), high = _mm256_set1_ps(1024);
+    const __m256i zero = _mm256_set1_epi32(s->zero);
+    const __m256i least = _mm256_set1_epi32(s->least), most = _mm256_set1_epi32(s->most);
+    __m256 by = _mm256_set1_ps(factor[0]);
+    size_t i;
+    for (i = 0; i + 8 <= n; i += 8) {
+        const __m256i sums = _mm256_loadu_si256((const __m256i *)(const void *)(sum + i));
+        __m256 v = _mm256_cvtepi32_ps(sums);
+        __m256i whole;
+        if (each)
+            by = _mm256_loadu_ps(factor + i);
+        v = _mm256_min_ps(_mm256_max_ps(_mm256_mul_ps(v, by), low), high);
+        v = _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+        whole = _mm256_add_epi32(_mm256_cvttps_epi32(v), zero);
+        int8_plane_store_256(y + i, _mm256_min_epi32(_mm256_max_epi32(whole, least), most));
+    }
+    return i;
+}
+
+PLANES_ON("avx512f,avx512bw,avx512vbmi")
+size_t int8_plane_look_up_512(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table)
+{
+    const __m512i a = _mm512_loadu_si512(table), b = _mm512_loadu_si512(table + 64);
+    const __m512i c = _mm512_loadu_si512(table + 128), d = _mm512_loadu_si512(table + 192);
+    size_t i;
+    for (i = 0; i < n; i += 64) {
+        const __mmask64 there = n - i < 64 ? (1ull << (n - i)) - 1 : ~0ull;
+        const __m512i v = _mm512_maskz_loadu_epi8(there, x + i);
+        const __m512i low = _mm512_permutex2var_epi8(a, v, b);
+        const __m512i high = _mm512_permutex2var_epi8(c, v, d);
+        _mm512_mask_storeu_epi8(y + i, there,
+                                _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), low, high));
+    }
+    return n;
+}
+#endif
+
+void int8_look_up(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table, int8_set set)
+{
+    size_t i = 0;
+#if PLANES_X86
+    if ((set == INT8_AVX512_VNNI || set == INT8_AMX) && __builtin_cpu_supports("avx512vbmi"))
+        i = int8_plane_look_up_512(y, x, n, table);
+#endif
+    (void)set;
+    for (; i < n; i++)
+        y[i] = table[x[i]];
+}
+
+void int8_to_bytes(uint8_t *y, const int32_t *sum, size_t n, size_t output, int each,
+                   const int8_scaling *s, int8_set set)
+{
+    const float *factor = s->factor + output;
+    size_t i = 0;
+#if PLANES_X86
+    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+        i = int8_plane_scale_512(y, sum, n, factor, each, s);
+    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+        i = int8_plane_scale_256(y, sum, n, factor, each, s);
+#endif
+    (void)set;
+    for (; i < n; i++)
+        y[i] = int8_plane_byte(s, sum[i], factor[each ? i : 0]);
+    if (s->table)
+        int8_look_up(y, y, n, s->table + (s->tables ? 256 * output : 0), set);
+}
+
+#if PLANES_X86
+PLANES_ON(PLANES_512)
+size_t int8_plane_scale_floats_512(float *y, const int32_t *sum, size_t n, const float *factor)
+{
+    size_t i;
+    for (i = 0; i + 16 <= n; i += 16) {
+        const __m512 v = _mm512_cvtepi32_ps(_mm512_loadu_si512(sum + i));
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(v, _mm512_loadu_ps(factor + i)));
+    }
+    return i;
+}
+
+PLANES_ON("avx2")
+size_t int8_plane_scale_floats_256(float *y, const int32_t *sum, size_t n, const float *factor)
+{
+    size_t i;
+    for (i = 0; i + 8 <= n; i += 8) {
+        const __m256i sums = _mm256_loadu_si256((const __m256i *)(const void *)(sum + i));
+        _mm256_storeu_ps(y + i,
+                         _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_loadu_ps(factor + i)));
+    }
+    return i;
+}
+#endif
+
+void int8_to_floats(float *y, const int32_t *sum, size_t n, const float *factor, int8_set set)
+{
+    size_t i = 0;
+#if PLANES_X86
+    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+        i = int8_plane_scale_floats_512(y, sum, n, factor);
+    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+        i = int8_plane_scale_floats_256(y, sum, n, factor);
+#endif
+    (void)set;
+    for (; i < n; i++)
+        y[i] = (float)sum[i] * factor[i];
+}
+
+/* ---- the image ---- */
+
+int int8_planes_has(int8_set set)
+{
+    return set == INT8_AVX2 || set == INT8_AVX_VNNI || set == INT8_AVX512_VNNI || set == INT8_AMX;
+}
+
+/* The distance from the first output to the last one, in a phase with rows of so many columns. */
+static size_t int8_plane_run_of(const int8_planes *g, size_t columns)
+{
+    return (g->out_size[0] - 1) * columns + g->out_size[1];
+}
+
+static size_t int8_plane_vectors(size_t pixels) { return (pixels + 15) / 16; }
+
+/* Returns whether each tap has a phase of its own, which holds just what it reads: small planes
+   have so many borders that a fifth of the work or more would be for pixels that are dropped. */
+static int int8_plane_apart(const int8_planes *g)
+{
+    const size_t columns = g->out_size[1] + (g->window[1] - 1) * g->dilation[1] / g->stride[1];
+    const size_t run = int8_plane_vectors(int8_plane_run_of(g, columns));
+    return 5 * int8_plane_vectors(g->out_size[0] * g->out_size[1]) <= 4 * run;
+}
+
+/* Rows or columns of a phase. */
+static size_t int8_plane_phase(const int8_planes *g, int d)
+{
+    const size_t more = (g->window[d] - 1) * g->dilation[d] / g->stride[d];
+    return g->out_size[d] + (int8_plane_apart(g) ? 0 : more);
+}
+
+/* Pixels of a phase. */
+static size_t int8_plane_area(const int8_planes *g)
+{
+    return deploy_times(int8_plane_phase(g, 0), int8_plane_phase(g, 1));
+}
+
+/* Phases of a dimension that taps read: none of the others is made. */
+static size_t int8_plane_phases(const int8_planes *g, int d)
+{
+    const size_t last = (g->window[d] - 1) * g->dilation[d];
+    if (int8_plane_apart(g))
+        return g->window[d];
+    return last < g->stride[d] - 1 ? last + 1 : g->stride[d];
+}
+
+static size_t int8_plane_quad_bytes(const int8_planes *g)
+{
+    return deploy_times(int8_plane_area(g), 4 * int8_plane_phases(g, 0) * int8_plane_phases(g, 1));
+}
+
+size_t int8_planes_quads(const int8_planes *g) { return (g->in + 3) / 4; }
+
+size_t int8_planes_image(const int8_planes *g)
+{
+    return deploy_plus(deploy_times(int8_plane_quad_bytes(g), int8_planes_quads(g)), PLANES_SLACK);
+}
+
+size_t int8_planes_weights(const int8_planes *g)
+{
+    const size_t blocks = (g->out + PLANES_OUTPUTS - 1) / PLANES_OUTPUTS;
+    const size_t taps = deploy_times(g->window[0], g->window[1]);
+    return deploy_times(deploy_times(blocks, int8_planes_quads(g) * 4 * PLANES_OUTPUTS), taps);
+}
+
+void int8_planes_pack(const int8_planes *g, int8_t *packed, const int8_t *w)
+{
+    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
+    size_t o, k, t;
+    memset(packed, 0, int8_planes_weights(g));
+    for (o = 0; o < g->out; o++) {
+        int8_t *block = packed + o / PLANES_OUTPUTS * quads * taps * 4 * PLANES_OUTPUTS;
+        for (k = 0; k < g->in; k++) {
+            for (t = 0; t < taps; t++) {
+                const int8_t v = w[(o * g->in + k) * taps + t];
+                block[((t * quads + k / 4) * PLANES_OUTPUTS + o % PLANES_OUTPUTS) * 4 + k % 4] = v;
+            }
+        }
+    }
+}
+
+/* Copies n elements of four rows, each `stride` behind the one before it, so that the four bytes of
+   a column are beside each other. */
+static void int8_plane_interleave(uint8_t *to, const uint8_t *const *row, size_t n, size_t stride,
+                                  uint8_t flip)
+{
+    size_t i = 0;
+#if PLANES_X86
+    const __m128i flips = _mm_set1_epi8((char)flip);
+    for (; stride == 1 && i + 16 <= n; i += 16) {
+        const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(row[0] + i));
+        const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(row[1] + i));
+        const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(row[2] + i));
+        const __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(row[3] + i));
+        const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
+        const __m128i high_ab = _mm_unpackhi_epi8(a, b), high_cd = _mm_unpackhi_epi8(c, d);
+        __m128i *at = (__m128i *)(void *)(to + 4 * i);
+        _mm_storeu_si128(at, _mm_xor_si128(_mm_unpacklo_epi16(ab, cd), flips));
+        _mm_storeu_si128(at + 1, _mm_xor_si128(_mm_unpackhi_epi16(ab, cd), flips));
+        _mm_storeu_si128(at + 2, _mm_xor_si128(_mm_unpacklo_epi16(high_ab, high_cd), flips));
+        _mm_storeu_si128(at + 3, _mm_xor_si128(_mm_unpackhi_epi16(high_ab, high_cd), flips));
+    }
+#endif
+    for (; i < n; i++) {
+        to[4 * i] = row[0][i * stride] ^ flip;
+        to[4 * i + 1] = row[1][i * stride] ^ flip;
+        to[4 * i + 2] = row[2][i * stride] ^ flip;
+        to[4 * i + 3] = row[3][i * stride] ^ flip;
+    }
+}
+
+/* The columns (or rows) [*first, *end) of phase p that are inside of the plane, whose first one
+   reads element *source. */
+static void int8_plane_inside(const int8_planes *g, int d, size_t p, size_t *first, size_t *end,
+                              size_t *source)
+{
+    const ptrdiff_t stride = (ptrdiff_t)g->stride[d], n = (ptrdiff_t)int8_plane_phase(g, d);
+    /* the element of column 0 */
+    const ptrdiff_t start =
+        (ptrdiff_t)(int8_plane_apart(g) ? p * g->dilation[d] : p) - g->before[d];
+    ptrdiff_t from = start < 0 ? (-start + stride - 1) / stride : 0;
+    ptrdiff_t to = ((ptrdiff_t)g->size[d] - start + stride - 1) / stride;
+    to = (ptrdiff_t)g->size[d] <= start ? 0 : to;
+    to = to < n ? to : n;
+    from = from < to ? from : to;
+    from = from < 0 ? 0 : from;
+    to = to < from ? from : to;
+    *first = (size_t)from;
+    *end = (size_t)to;
+    *source = to > from ? (size_t)(start + from * stride) : 0;
+}
+
+/* Copies one phase of four channels. */
+static void int8_plane_fill_phase(const int8_planes *g, uint8_t *to, const uint8_t *const *plane,
+                                  size_t p, size_t q)
+{
+    const size_t columns = int8_plane_phase(g, 1), rows = int8_plane_phase(g, 0);
+    size_t top, bottom, left, right, row_source, source, r, k;
+    int8_plane_inside(g, 0, p, &top, &bottom, &row_source);
+    int8_plane_inside(g, 1, q, &left, &right, &source);
+    if (right - left == columns && g->size[1] == columns && g->stride[0] == 1
+        && g->stride[1] == 1) {
+        /* whole rows: all of them at once */
+        const uint8_t *row[4];
+        for (k = 0; k < 4; k++)
+            row[k] = plane[k] + row_source * columns;
+        memset(to, g->zero, 4 * top * columns);
+        int8_plane_interleave(to + 4 * top * columns, row, (bottom - top) * columns, 1, g->flip);
+        memset(to + 4 * bottom * columns, g->zero, 4 * (rows - bottom) * columns);
+        return;
+    }
+    for (r = 0; r < rows; r++, to += 4 * columns) {
+        const uint8_t *row[4];
+        if (r < top || r >= bottom || left == right) {
+            memset(to, g->zero, 4 * columns);
+            continue;
+        }
+        for (k = 0; k < 4; k++)
+            row[k] = plane[k] + (row_source + (r - top) * g->stride[0]) * g->size[1] + source;
+        memset(to, g->zero, 4 * left);
+        int8_plane_interleave(to + 4 * left, row, right - left, g->stride[1], g->flip);
+        memset(to + 4 * right, g->zero, 4 * (columns - right));
+    }
+}
+
+void int8_planes_fill(const int8_planes *g, uint8_t *image, const uint8_t *x, size_t quad)
+{
+    const size_t rows = int8_plane_phases(g, 0), columns = int8_plane_phases(g, 1);
+    const size_t phase = 4 * int8_plane_area(g), plane_size = g->size[0] * g->size[1];
+    uint8_t *to = image + quad * int8_plane_quad_bytes(g);
+    const uint8_t *plane[4];
+    size_t p, k;
+    for (k = 0; k < 4; k++) {
+        /* a channel that is not there has weights of zero */
+        const size_t channel = 4 * quad + k < g->in ? 4 * quad + k : g->in - 1;
+        plane[k] = x + channel * plane_size;
+    }
+    for (p = 0; p < rows * columns; p++)
+        int8_plane_fill_phase(g, to + p * phase, plane, p / columns, p % columns);
+}
+
+/* ---- tiles ---- */
+
+/* Where the pixels of a tile are in a quad, in bytes, at tap t. */
+static size_t int8_plane_tap(const int8_planes *g, size_t t)
+{
+    const size_t r = t / g->window[1] * g->dilation[0], c = t % g->window[1] * g->dilation[1];
+    const size_t phase = r % g->stride[0] * int8_plane_phases(g, 1) + c % g->stride[1];
+    const size_t at = r / g->stride[0] * int8_plane_phase(g, 1) + c / g->stride[1];
+    if (int8_plane_apart(g))
+        return 4 * t * int8_plane_area(g);
+    return 4 * (phase * int8_plane_area(g) + at);
+}
+
+/* Pixels of all tiles: from the first output to the last one of a phase. */
+static size_t int8_plane_run(const int8_planes *g)
+{
+    return int8_plane_run_of(g, int8_plane_phase(g, 1));
+}
+
+size_t int8_planes_tiles(const int8_planes *g)
+{
+    return (int8_plane_run(g) + PLANES_PIXELS - 1) / PLANES_PIXELS;
+}
+
+/* Pixels of a tile: all tiles have nearly as many vectors. */
+static size_t int8_plane_tile(const int8_planes *g)
+{
+    const size_t tiles = int8_planes_tiles(g);
+    return 16 * ((int8_plane_vectors(int8_plane_run(g)) + tiles - 1) / tiles);
+}
+
+#if PLANES_X86
+/* The sums of six outputs: sums[output][pixel]. The number of vectors is a constant where it is
+   called. */
+static inline __attribute__((always_inline, target(PLANES_512))) void int8_plane_sums_of_512(
+    int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w, const int32_t *first,
+    const size_t vectors)
+{
+    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
+    const size_t quad_bytes = int8_plane_quad_bytes(g);
+    __m512i sum[PLANES_OUTPUTS][4];
+    size_t q, t, o, k;
+    PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+    {
+        PLANES_UNROLLED for (k = 0; k < vectors; k++) sum[o][k] = _mm512_set1_epi32(first[o]);
+    }
+    for (t = 0; t < taps; t++) {
+        const uint8_t *from = x + int8_plane_tap(g, t);
+        const int8_t *weight = w + t * quads * 4 * PLANES_OUTPUTS;
+        for (q = 0; q < quads; q++) {
+            __m512i v[4];
+            PLANES_UNROLLED for (k = 0; k < vectors; k++) v[k] = _mm512_loadu_si512(from + 64 * k);
+            PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+            {
+                int four;
+                __m512i by;
+                memcpy(&four, weight + 4 * o, 4);
+                by = _mm512_set1_epi32(four);
+                PLANES_UNROLLED for (k = 0; k < vectors; k++) sum[o][k] =
+                    _mm512_dpbusd_epi32(sum[o][k], v[k], by);
+            }
+            from += quad_bytes;
+            weight += 4 * PLANES_OUTPUTS;
+        }
+    }
+    PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+    {
+        PLANES_UNROLLED for (k = 0; k < vectors; k++)
+            _mm512_storeu_si512(sums + o * PLANES_PIXELS + 16 * k, sum[o][k]);
+    }
+}
+
+PLANES_ON(PLANES_512)
+void int8_plane_sums_512(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
+                         const int32_t *first, size_t pixels)
+{
+    switch (int8_plane_vectors(pixels)) {
+    case 1: int8_plane_sums_of_512(sums, g, x, w, first, 1); return;
+    case 2: int8_plane_sums_of_512(sums, g, x, w, first, 2); return;
+    case 3: int8_plane_sums_of_512(sums, g, x, w, first, 3); return;
+    default: int8_plane_sums_of_512(sums, g, x, w, first, 4); return;
+    }
+}
+
+#if PLANES_VNNI256
+PLANES_ON("avx2,avxvnni")
+void int8_plane_sums_256(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
+                         const int32_t *first, size_t pixels)
+{
+    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
+    const size_t quad_bytes = int8_plane_quad_bytes(g);
+    size_t p, q, t, o;
+    for (p = 0; p < pixels; p += 16) {
+        __m256i sum[PLANES_OUTPUTS][2];
+        PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++) sum[o][0] = sum[o][1] =
+            _mm256_set1_epi32(first[o]);
+        for (t = 0; t < taps; t++) {
+            const uint8_t *from = x + int8_plane_tap(g, t) + 4 * p;
+            const int8_t *weight = w + t * quads * 4 * PLANES_OUTPUTS;
+            for (q = 0; q < quads; q++) {
+                const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)from);
+                const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(from + 32));
+                PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+                {
+                    int four;
+                    memcpy(&four, weight + 4 * o, 4);
+                    sum[o][0] = _mm256_dpbusd_avx_epi32(sum[o][0], a, _mm256_set1_epi32(four));
+                    sum[o][1] = _mm256_dpbusd_avx_epi32(sum[o][1], b, _mm256_set1_epi32(four));
+                }
+                from += quad_bytes;
+                weight += 4 * PLANES_OUTPUTS;
+            }
+        }
+        PLANES_UNROLLED for (o = 0; o < PLANES_OUTPUTS; o++)
+        {
+            __m256i *to = (__m256i *)(void *)(sums + o * PLANES_PIXELS + p);
+            _mm256_storeu_si256(to, sum[o][0]);
+            _mm256_storeu_si256(to + 1, sum[o][1]);
+        }
+    }
+}
+#endif
+
+/* Three outputs of 16 pixels: the bytes of even and of odd places become 16 bits, so that a sum of
+   two products is exact. */
+PLANES_ON("avx2")
+void int8_plane_sums_of_avx2(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
+                             const int32_t *first)
+{
+    enum { HALF = PLANES_OUTPUTS / 2 };
+    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
+    const size_t quad_bytes = int8_plane_quad_bytes(g);
+    const __m256i low = _mm256_set1_epi16(255);
+    __m256i sum[HALF][2];
+    size_t q, t, o, k;
+    PLANES_UNROLLED for (o = 0; o < HALF; o++) sum[o][0] = sum[o][1] = _mm256_set1_epi32(first[o]);
+    for (t = 0; t < taps; t++) {
+        const uint8_t *from = x + int8_plane_tap(g, t);
+        for (q = 0; q < quads; q++) {
+            __m256i even[2], odd[2];
+            PLANES_UNROLLED for (k = 0; k < 2; k++)
+            {
+                const __m256i v =
+                    _mm256_loadu_si256((const __m256i *)(const void *)(from + 32 * k));
+                even[k] = _mm256_and_si256(v, low);
+                odd[k] = _mm256_srli_epi16(v, 8);
+            }
+            PLANES_UNROLLED for (o = 0; o < HALF; o++)
+            {
+                __m256i by_even, by_odd;
+                int four;
+                memcpy(&four, w + 4 * o, 4);
+                by_odd = _mm256_srai_epi16(_mm256_set1_epi32(four), 8);
+                by_even = _mm256_srai_epi16(_mm256_slli_epi16(_mm256_set1_epi32(four), 8), 8);
+                PLANES_UNROLLED for (k = 0; k < 2; k++)
+                {
+                    const __m256i two = _mm256_add_epi32(_mm256_madd_epi16(even[k], by_even),
+                                                         _mm256_madd_epi16(odd[k], by_odd));
+                    sum[o][k] = _mm256_add_epi32(sum[o][k], two);
+                }
+            }
+            from += quad_bytes;
+            w += 4 * PLANES_OUTPUTS;
+        }
+    }
+    for (o = 0; o < HALF; o++) {
+        _mm256_storeu_si256((__m256i *)(void *)(sums + o * PLANES_PIXELS), sum[o][0]);
+        _mm256_storeu_si256((__m256i *)(void *)(sums + o * PLANES_PIXELS + 8), sum[o][1]);
+    }
+}
+
+PLANES_ON("avx2")
+void int8_plane_sums_avx2(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
+                          const int32_t *first, size_t pixels)
+{
+    enum { HALF = PLANES_OUTPUTS / 2 };
+    size_t p, o;
+    for (p = 0; p < pixels; p += 16) {
+        for (o = 0; o < PLANES_OUTPUTS; o += HALF)
+            int8_plane_sums_of_avx2(sums + o * PLANES_PIXELS + p, g, x + 4 * p, w + 4 * o,
+                                    first + o);
+    }
+}
+#endif
+
+static void int8_plane_sums(int32_t *sums, const int8_planes *g, const uint8_t *x, const int8_t *w,
+                            const int32_t *first, size_t pixels, int8_set set)
+{
+    const size_t taps = g->window[0] * g->window[1], quads = int8_planes_quads(g);
+    size_t q, t, o, p, k;
+#if PLANES_X86
+    switch (set) {
+    case INT8_AMX:
+    case INT8_AVX512_VNNI: int8_plane_sums_512(sums, g, x, w, first, pixels); return;
+#if PLANES_VNNI256
+    case INT8_AVX_VNNI: int8_plane_sums_256(sums, g, x, w, first, pixels); return;
+#endif
+    case INT8_AVX2: int8_plane_sums_avx2(sums, g, x, w, first, pixels); return;
+    default: break;
+    }
+#endif
+    (void)set;
+    for (o = 0; o < PLANES_OUTPUTS; o++) {
+        for (p = 0; p < pixels; p++)
+            sums[o * PLANES_PIXELS + p] = first[o];
+    }
+    for (t = 0; t < taps; t++) {
+        for (q = 0; q < quads; q++) {
+            const uint8_t *from = x + q * int8_plane_quad_bytes(g) + int8_plane_tap(g, t);
+            for (o = 0; o < PLANES_OUTPUTS; o++, w += 4) {
+                for (p = 0; p < pixels; p++) {
+                    for (k = 0; k < 4; k++)
+                        sums[o * PLANES_PIXELS + p] += from[4 * p + k] * w[k];
+                }
+            }
+        }
+    }
+}
+
+/* Runs of pixels of a tile that are results. */
+typedef struct {
+    size_t runs, from[PLANES_PIXELS], to[PLANES_PIXELS], length[PLANES_PIXELS];
+} int8_plane_results;
+
+static void int8_plane_find_results(const int8_planes *g, size_t first, size_t pixels,
+                                    int8_plane_results *results)
+{
+    const size_t columns = int8_plane_phase(g, 1);
+    size_t p = 0;
+    results->runs = results->length[0] = 0;
+    while (p < pixels) {
+        const size_t row = (first + p) / columns, column = (first + p) % columns;
+        size_t n = column < g->out_size[1] ? g->out_size[1] - column : 0;
+        n = n < pixels - p ? n : pixels - p;
+        if (n) {
+            results->from[results->runs] = p;
+            results->to[results->runs] = row * g->out_size[1] + column;
+            results->length[results->runs] = n;
+            results->runs++;
+        }
+        p += n ? n : columns - column;
+    }
+}
+
+void int8_planes_tile(const int8_planes *g, size_t tile, const uint8_t *image, const int8_t *packed,
+                      const int32_t *first, uint8_t *y, const int8_scaling *s, int8_set set)
+{
+    const size_t taps = g->window[0] * g->window[1], begin = tile * int8_plane_tile(g);
+    const size_t block = int8_planes_quads(g) * taps * 4 * PLANES_OUTPUTS;
+    const size_t plane = g->out_size[0] * g->out_size[1];
+    size_t pixels = int8_plane_run(g) - begin, o, k;
+    int32_t sums[PLANES_OUTPUTS * PLANES_PIXELS];
+    uint8_t bytes[PLANES_PIXELS];
+    int8_plane_results results;
+    pixels = pixels < int8_plane_tile(g) ? pixels : int8_plane_tile(g);
+    int8_plane_find_results(g, begin, pixels, &results);
+    for (o = 0; o < g->out; o++) {
+        const int32_t *sum = sums + o % PLANES_OUTPUTS * PLANES_PIXELS;
+        uint8_t *to = y + o * plane;
+        if (o % PLANES_OUTPUTS == 0)
+            int8_plane_sums(sums, g, image + 4 * begin, packed + o / PLANES_OUTPUTS * block,
+                            first + o, pixels, set);
+        if (results.length[0] == pixels) {
+            int8_to_bytes(to + results.to[0], sum, pixels, o, 0, s, set);
+            continue;
+        }
+        int8_to_bytes(bytes, sum, pixels, o, 0, s, set);
+        for (k = 0; k < results.runs; k++)
+            memcpy(to + results.to[k], bytes + results.from[k], results.length[k]);
+    }
+}
+
+/* ---- one channel a group ---- */
+
+int int8_depthwise_has(const int8_planes *g, int8_set set)
+{
+    return int8_planes_has(set) && g->stride[1] <= 2 && g->dilation[1] == 1;
+}
+
+static size_t int8_plane_with_border(const int8_planes *g, int d)
+{
+    return (g->out_size[d] - 1) * g->stride[d] + (g->window[d] - 1) * g->dilation[d] + 1;
+}
+
+size_t int8_depthwise_image(const int8_planes *g)
+{
+    return deploy_plus(deploy_times(int8_plane_with_border(g, 0), int8_plane_with_border(g, 1)),
+                       PLANES_SLACK);
+}
+
+void int8_depthwise_fill(const int8_planes *g, uint8_t *image, const uint8_t *x)
+{
+    const ptrdiff_t rows = (ptrdiff_t)int8_plane_with_border(g, 0);
+    const ptrdiff_t columns = (ptrdiff_t)int8_plane_with_border(g, 1);
+    const ptrdiff_t width = (ptrdiff_t)g->size[1];
+    const ptrdiff_t left = g->before[1] > 0 ? g->before[1] : 0;
+    ptrdiff_t right = width + g->before[1], r, i;
+    right = right < columns ? right : columns;
+    for (r = 0; r < rows; r++, image += columns) {
+        const ptrdiff_t from = r - g->before[0];
+        const uint8_t *row;
+        memset(image, g->zero, (size_t)columns);
+        if (from < 0 || from >= (ptrdiff_t)g->size[0] || right <= left)
+            continue;
+        row = x + from * width + left - g->before[1];
+        if (!g->flip)
+            memcpy(image + left, row, (size_t)(right - left));
+        for (i = left; g->flip && i < right; i++)
+            image[i] = row[i - left] ^ g->flip;
+    }
+}
+
+#if PLANES_X86
+/* The four bytes of a row from the pixel's on, for 16 pixels: first the 32 bits of which each
+   128-bit lane needs some, then the bytes. */
+PLANES_ON(PLANES_512)
+void int8_plane_depthwise_512(int32_t *sum, const int8_planes *g, const uint8_t *row,
+                              const int8_t *quads, int32_t first, size_t pixels)
+{
+    const size_t stride = g->stride[1], groups = (g->window[1] + 3) / 4;
+    const size_t columns = int8_plane_with_border(g, 1);
+    const __m512i lanes = stride == 1
+                              ? _mm512_setr_epi32(0, 1, 2, 2, 1, 2, 3, 3, 2, 3, 4, 4, 3, 4, 5, 5)
+                              : _mm512_setr_epi32(0, 1, 2, 2, 2, 3, 4, 4, 4, 5, 6, 6, 6, 7, 8, 8);
+    const __m512i bytes =
+        stride == 1
+            ? _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6))
+            : _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6, 7, 8, 9));
+    size_t p, r, k;
+    for (p = 0; p < pixels; p += 16) {
+        const int8_t *w = quads;
+        __m512i total = _mm512_set1_epi32(first);
+        for (r = 0; r < g->window[0]; r++) {
+            const uint8_t *from = row + r * g->dilation[0] * columns + p * stride;
+            for (k = 0; k < groups; k++, w += 4) {
+                const __m512i v = _mm512_permutexvar_epi32(lanes, _mm512_loadu_si512(from + 4 * k));
+                int four;
+                memcpy(&four, w, 4);
+                total = _mm512_dpbusd_epi32(total, _mm512_shuffle_epi8(v, bytes),
+                                            _mm512_set1_epi32(four));
+            }
+        }
+        _mm512_storeu_si512(sum + p, total);
+    }
+}
+
+PLANES_ON("avx2")
+void int8_plane_depthwise_avx2(int32_t *sum, const int8_planes *g, const uint8_t *row,
+                               const int8_t *w, int32_t first, size_t pixels)
+{
+    const size_t stride = g->stride[1], columns = int8_plane_with_border(g, 1);
+    const __m128i low = _mm_set1_epi16(255);
+    size_t p, r, c;
+    for (p = 0; p < pixels; p += 8) {
+        __m256i total = _mm256_set1_epi32(first);
+        for (r = 0; r < g->window[0]; r++) {
+            const uint8_t *from = row + r * g->dilation[0] * columns + p * stride;
+            for (c = 0; c < g->window[1]; c++, from++) {
+                const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)from);
+                const __m256i x = stride == 1 ? _mm256_cvtepu8_epi32(v)
+                                              : _mm256_cvtepu16_epi32(_mm_and_si128(v, low));
+                /* the upper 16 bits of the values are 0 */
+                const __m256i by = _mm256_set1_epi32(w[r * g->window[1] + c]);
+                total = _mm256_add_epi32(total, _mm256_madd_epi16(x, by));
+            }
+        }
+        _mm256_storeu_si256((__m256i *)(void *)(sum + p), total);
+    }
+}
+#endif
+
+/* The sums of some pixels of a row. */
+static void int8_plane_depthwise(int32_t *sum, const int8_planes *g, const uint8_t *row,
+                                 const int8_t *w, const int8_t *quads, int32_t first, size_t pixels,
+                                 int8_set set)
+{
+    const size_t columns = int8_plane_with_border(g, 1);
+    size_t p, r, c;
+#if PLANES_X86
+    if (quads && (set == INT8_AVX512_VNNI || set == INT8_AMX)) {
+        int8_plane_depthwise_512(sum, g, row, quads, first, pixels);
+        return;
+    }
+    if (set != INT8_PLAIN) {
+        int8_plane_depthwise_avx2(sum, g, row, w, first, pixels);
+        return;
+    }
+#endif
+    (void)quads;
+    (void)set;
+    for (p = 0; p < pixels; p++)
+        sum[p] = first;
+    for (r = 0; r < g->window[0]; r++) {
+        for (c = 0; c < g->window[1]; c++) {
+            const uint8_t *from = row + r * g->dilation[0] * columns + c;
+            for (p = 0; p < pixels; p++)
+                sum[p] += from[p * g->stride[1]] * w[r * g->window[1] + c];
+        }
+    }
+}
+
+void int8_depthwise(const int8_planes *g, const uint8_t *image, const int8_t *w, int32_t first,
+                    size_t output, uint8_t *y, const int8_scaling *s, int8_set set)
+{
+    const size_t groups = (g->window[1] + 3) / 4,
+                 step = g->stride[0] * int8_plane_with_border(g, 1);
+    int8_t quads[PLANES_TAPS];
+    int32_t sum[PLANES_PIXELS];
+    const int fits = g->window[0] <= PLANES_TAPS / 4 / groups;
+    size_t row, p, r, c;
+    memset(quads, 0, sizeof quads);
+    for (r = 0; fits && r < g->window[0]; r++) {
+        for (c = 0; c < g->window[1]; c++)
+            quads[4 * groups * r + c] = w[r * g->window[1] + c];
+    }
+    for (row = 0; row < g->out_size[0]; row++, image += step, y += g->out_size[1]) {
+        for (p = 0; p < g->out_size[1]; p += PLANES_PIXELS) {
+            const size_t n =
+                g->out_size[1] - p < PLANES_PIXELS ? g->out_size[1] - p : PLANES_PIXELS;
+            int8_plane_depthwise(sum, g, image + p * g->stride[1], w, fits ? quads : NULL, first, n,
+                                 set);
+            int8_to_bytes(y + p, sum, n, output, 0, s, set);
+        }
+    }
+}
+
+/* ---- grids ---- */
+
+static uint8_t int8_plane_quantize(const int8_steps *g, float x)
+{
+    const float zero = (float)g->zero, y = rintf(x / g->scale) + zero;
+    float byte = zero;
+    if (y <= 0)
+        byte = 0;
+    else if (y > 0)
+        byte = y < 255 ? y : 255;
+    return (uint8_t)((uint8_t)(int)byte ^ g->flip);
+}
+
+static float int8_plane_value(const int8_steps *g, uint8_t x)
+{
+    volatile float y = (float)((x ^ g->flip) - g->zero) * g->scale;
+    return y;
+}
+
+#if PLANES_X86
+PLANES_ON(PLANES_512)
+__m512 int8_plane_value_512(const int8_steps *g, __mmask16 there, const uint8_t *x)
+{
+    const __m128i bytes =
+        _mm_xor_si128(_mm_maskz_loadu_epi8(there, x), _mm_set1_epi8((char)g->flip));
+    const __m512i whole = _mm512_sub_epi32(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32(g->zero));
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(whole), _mm512_set1_ps(g->scale));
+}
+
+/* Quotients are limited, so that their conversion does not fail; that of a NaN is 0. */
+PLANES_ON(PLANES_512)
+void int8_plane_quantize_512(uint8_t *y, const int8_steps *g, __mmask16 there, __m512 x)
+{
+    const __m512 far = _mm512_set1_ps(65535);
+    const __m128i flip = _mm_set1_epi8((char)g->flip);
+    __m512 t = _mm512_div_ps(x, _mm512_set1_ps(g->scale));
+    __m512i whole;
+    t = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(t, t, _CMP_ORD_Q), t);
+    t = _mm512_min_ps(_mm512_max_ps(t, _mm512_sub_ps(_mm512_setzero_ps(), far)), far);
+    whole = _mm512_cvt_roundps_epi32(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    whole = _mm512_add_epi32(whole, _mm512_set1_epi32(g->zero));
+    whole = _mm512_max_epi32(whole, _mm512_setzero_si512());
+    whole = _mm512_min_epi32(whole, _mm512_set1_epi32(255));
+    _mm_mask_storeu_epi8(y, there, _mm_xor_si128(_mm512_cvtepi32_epi8(whole), flip));
+}
+
+PLANES_ON(PLANES_512)
+size_t int8_plane_dequantize_512(float *y, const uint8_t *x, size_t n, const int8_steps *g)
+{
+    size_t i;
+    for (i = 0; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(y + i, int8_plane_value_512(g, 0xFFFF, x + i));
+    return i;
+}
+
+PLANES_ON(PLANES_512)
+size_t int8_plane_quantize_all_512(uint8_t *y, const float *x, size_t n, const int8_steps *g)
+{
+    size_t i;
+    for (i = 0; i + 16 <= n; i += 16)
+        int8_plane_quantize_512(y + i, g, 0xFFFF, _mm512_loadu_ps(x + i));
+    return i;
+}
+
+PLANES_ON(PLANES_512)
+size_t int8_plane_pair_512(uint8_t *y, const uint8_t *a, const uint8_t *b, size_t n,
+                           const int8_pair *p)
+{
+    size_t i;
+    for (i = 0; i + 16 <= n; i += 16) {
+        const __m512 u = int8_plane_value_512(p->of, 0xFFFF, a + i);
+        const __m512 v = int8_plane_value_512(p->of + 1, 0xFFFF, b + i);
+        __m512 t;
+        if (p->op == '+')
+            t = _mm512_add_ps(u, v);
+        else if (p->op == '-')
+            t = _mm512_sub_ps(u, v);
+        else
+            t = _mm512_mul_ps(u, v);
+        /* the second operand is returned for NaN */
+        if (p->clamps)
+            t = _mm512_max_ps(_mm512_setzero_ps(), t);
+        int8_plane_quantize_512(y + i, &p->to, 0xFFFF, t);
+    }
+    return i;
+}
+
+PLANES_ON("avx2")
+__m256 int8_plane_value_256(const int8_steps *g, const uint8_t *x)
+{
+    const __m128i bytes = _mm_xor_si128(_mm_loadl_epi64((const __m128i *)(const void *)x),
+                                        _mm_set1_epi8((char)g->flip));
+    const __m256i whole = _mm256_sub_epi32(_mm256_cvtepu8_epi32(bytes), _mm256_set1_epi32(g->zero));
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(whole), _mm256_set1_ps(g->scale));
+}
+
+PLANES_ON("avx2")
+void int8_plane_quantize_256(uint8_t *y, const int8_steps *g, __m256 x)
+{
+    const __m256 far = _mm256_set1_ps(65535);
+    __m256 t = _mm256_div_ps(x, _mm256_set1_ps(g->scale));
+    __m256i whole;
+    t = _mm256_and_ps(t, _mm256_cmp_ps(t, t, _CMP_ORD_Q));
+    t = _mm256_min_ps(_mm256_max_ps(t, _mm256_sub_ps(_mm256_setzero_ps(), far)), far);
+    t = _mm256_round_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    whole = _mm256_add_epi32(_mm256_cvttps_epi32(t), _mm256_set1_epi32(g->zero));
+    whole = _mm256_max_epi32(whole, _mm256_setzero_si256());
+    whole = _mm256_min_epi32(whole, _mm256_set1_epi32(255));
+    int8_plane_store_256(y, _mm256_xor_si256(whole, _mm256_set1_epi32(g->flip)));
+}
+
+PLANES_ON("avx2")
+size_t int8_plane_dequantize_256(float *y, const uint8_t *x, size_t n, const int8_steps *g)
+{
+    size_t i;
+    for (i = 0; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, int8_plane_value_256(g, x + i));
+    return i;
+}
+
+PLANES_ON("avx2")
+size_t int8_plane_quantize_all_256(uint8_t *y, const float *x, size_t n, const int8_steps *g)
+{
+    size_t i;
+    for (i = 0; i + 8 <= n; i += 8)
+        int8_plane_quantize_256(y + i, g, _mm256_loadu_ps(x + i));
+    return i;
+}
+
+PLANES_ON("avx2")
+size_t int8_plane_pair_256(uint8_t *y, const uint8_t *a, const uint8_t *b, size_t n,
+                           const int8_pair *p)
+{
+    size_t i;
+    for (i = 0; i + 8 <= n; i += 8) {
+        const __m256 u = int8_plane_value_256(p->of, a + i),
+                     v = int8_plane_value_256(p->of + 1, b + i);
+        __m256 t;
+        if (p->op == '+')
+            t = _mm256_add_ps(u, v);
+        else if (p->op == '-')
+            t = _mm256_sub_ps(u, v);
+        else
+            t = _mm256_mul_ps(u, v);
+        if (p->clamps)
+            t = _mm256_max_ps(_mm256_setzero_ps(), t);
+        int8_plane_quantize_256(y + i, &p->to, t);
+    }
+    return i;
+}
+#endif
+
+void int8_dequantize(float *y, const uint8_t *x, size_t n, const int8_steps *grid, int8_set set)
+{
+    size_t i = 0;
+#if PLANES_X86
+    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+        i = int8_plane_dequantize_512(y, x, n, grid);
+    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+        i = int8_plane_dequantize_256(y, x, n, grid);
+#endif
+    (void)set;
+    for (; i < n; i++)
+        y[i] = int8_plane_value(grid, x[i]);
+}
+
+void int8_quantize(uint8_t *y, const float *x, size_t n, const int8_steps *grid, int8_set set)
+{
+    size_t i = 0;
+#if PLANES_X86
+    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+        i = int8_plane_quantize_all_512(y, x, n, grid);
+    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+        i = int8_plane_quantize_all_256(y, x, n, grid);
+#endif
+    (void)set;
+    for (; i < n; i++)
+        y[i] = int8_plane_quantize(grid, x[i]);
+}
+
+void int8_compute_pair(uint8_t *y, const uint8_t *a, const uint8_t *b, size_t n, const int8_pair *p,
+                       int8_set set)
+{
+    size_t i = 0;
+#if PLANES_X86
+    if (set == INT8_AVX512_VNNI || set == INT8_AMX)
+        i = int8_plane_pair_512(y, a, b, n, p);
+    else if (set == INT8_AVX2 || set == INT8_AVX_VNNI)
+        i = int8_plane_pair_256(y, a, b, n, p);
+#endif
+    (void)set;
+    for (; i < n; i++) {
+        const float u = int8_plane_value(p->of, a[i]), v = int8_plane_value(p->of + 1, b[i]);
+        volatile float t = u * v;
+        if (p->op == '+')
+            t = u + v;
+        else if (p->op == '-')
+            t = u - v;
+        if (p->clamps && t < 0)
+            t = 0;
+        y[i] = int8_plane_quantize(&p->to, t);
+    }
+}
