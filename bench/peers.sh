@@ -233,6 +233,34 @@ distil() {
     END { printf "losses and norms of gradients differ by at most %.1e of themselves\n", worst; exit worst > 1e-3 }' "$lines"
 }
 
+# QDQ files in the evaluator beside ONNX Runtime, on one thread. The two take turns inside of the program
+qdq() {
+    runtime || return 0
+    : > "$lines"
+    : > "$busy"
+    for round in $(seq "$rounds"); do
+        [ "$cores" = 1 ] || "$build/busy" >> "$busy"
+        OMP_NUM_THREADS=1 "$build/qdq" "${SECONDS_EACH:-1}" mlp resnet vit ${FILES-} >> "$lines"
+    done
+    echo "QDQ files, batch 1, one thread: an MLP 784-512-256-128-10, ResNet-18 (3x32x32), a vision Transformer (6 x 384, 256 patches) and FILES;"
+    echo "fastest of $rounds interleaved rounds; apart: the mean difference of the outputs beside their mean magnitude"
+    awk '
+    function field(name,   s) { s = $0; sub(".*\"" name "\": \"?", "", s); sub("[\",}].*", "", s); return s }
+    {
+        key = field("model"); name = field("peer")
+        if (!(key in ours)) { order[++n] = key; ours[key] = theirs[key] = 1e9 }
+        if (field("ours_ms") + 0 < ours[key]) ours[key] = field("ours_ms") + 0
+        if (field("theirs_ms") + 0 < theirs[key]) theirs[key] = field("theirs_ms") + 0
+        apart[key] = field("apart")
+    }
+    END {
+        printf "%-28s %14s %22s %16s %9s\n", "", "onnx_run.h ms", name " ms", "onnx_run / theirs", "apart"
+        for (i = 1; i <= n; i++)
+            printf "%-28s %14.3f %22.3f %16.2f %9s\n", order[i], ours[order[i]], theirs[order[i]], ours[order[i]] / theirs[order[i]], apart[order[i]]
+    }' "$lines"
+    told_busy
+}
+
 # the first table of README.md and of bench/README.md, in Markdown: one thread of this machine
 summary() {
     : > "$lines"
@@ -302,12 +330,13 @@ for peer in ${ONLY:-step resnet gpt onnx onnx_run int8 distil}; do case $peer in
 summary) summary ;;
 onnx)   onnx ;;
 onnx_run) onnx_run ;;
-int8)   int8 ;;
+int8)   int8; qdq ;;
+qdq)    qdq ;;
 distil) distil ;;
 step)   measure step 'training step, MLP 784-512-256-128-10, batch 128, exact GELU, AdamW' 5 ;;
 resnet) measure resnet 'training step, ResNet-18 (3x3 stem, 100 classes, 3x32x32), batch 32, exact GELU, AdamW; forward: batch norm folded' 3 ;;
 gpt)    for vocabulary in 65 50304; do
             measure gpt "training step, GPT of 6 layers, width 384, 6 heads, context 128, batch 8, vocabulary $vocabulary, exact GELU, AdamW, clipping" 2 $vocabulary
         done ;;
-*)      echo "peers: '$peer' is none of summary, step, resnet, gpt, onnx, onnx_run, int8, distil"; exit 1 ;;
+*)      echo "peers: '$peer' is none of summary, step, resnet, gpt, onnx, onnx_run, int8, qdq, distil"; exit 1 ;;
 esac; done

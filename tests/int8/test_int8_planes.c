@@ -242,7 +242,7 @@ static void grids(int8_set set)
             t = p.clamps && t < 0 ? 0 : t;
             pairs += y[k] != quantized(&p.to, t);
         }
-        int8_look_up(y, a, n, table, set);
+        int8_from_table(y, a, n, table, set);
         for (k = 0; k < n; k++)
             looked_up += y[k] != table[a[k]];
         int8_to_bytes(y, sum, n, 0, 1, &s, set);

@@ -11,6 +11,7 @@
     make -C tests mutate JOBS=2              two mutants at a time
     make -C tests mutate ALL=1               runs every program on every mutant, not only up to the first that sees it
     make -C tests mutate LIST=1              lists the mutants and runs nothing
+    make -C tests mutate FROM=passes         mutants of reluize's passes: see tools/mutate_passes.py
     make -C tests mutate DRAW=functions      one mutant of each function before a second of any; DRAW=pairs, DRAW=tokens: see below
 
 A mutant is another operator, the other of + and -, a lost sign or negation, 1 for 0 or 0 for 1, a comparison that takes or leaves
@@ -301,10 +302,11 @@ def pairs(found):
     return result
 
 
-def mutants(source):
-    code = tokens(source)
-    is_type.more = set(re.findall(r"\}\s*(\w+)\s*;", source)) | set(re.findall(r"typedef[^;{}]*?(\w+)\s*;", source))
-    is_type.more |= set(re.findall(r"typedef struct (\w+)", source))
+def mutants(source, headers=""):
+    """All mutants of a source file; headers: the text of what it includes, which names types."""
+    code, types = tokens(source), source + headers
+    is_type.more = set(re.findall(r"\}\s*(\w+)\s*;", types)) | set(re.findall(r"typedef[^;{}]*?(\w+)\s*;", types))
+    is_type.more |= set(re.findall(r"typedef struct (\w+)", types))
     found = []
     for name, first, last in functions(source, code):
         no, in_for = set(), set()

@@ -178,7 +178,7 @@ size_t int8_plane_look_up_512(uint8_t *y, const uint8_t *x, size_t n, const uint
 }
 #endif
 
-void int8_look_up(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table, int8_set set)
+void int8_from_table(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table, int8_set set)
 {
     size_t i = 0;
 #if PLANES_X86
@@ -205,7 +205,7 @@ void int8_to_bytes(uint8_t *y, const int32_t *sum, size_t n, size_t output, int 
     for (; i < n; i++)
         y[i] = int8_plane_byte(s, sum[i], factor[each ? i : 0]);
     if (s->table)
-        int8_look_up(y, y, n, s->table + (s->tables ? 256 * output : 0), set);
+        int8_from_table(y, y, n, s->table + (s->tables ? 256 * output : 0), set);
 }
 
 #if PLANES_X86

@@ -44,7 +44,7 @@ void int8_to_bytes(uint8_t *y, const int32_t *sum, size_t n, size_t output, int 
 void int8_to_floats(float *y, const int32_t *sum, size_t n, const float *factor, int8_set set);
 
 /* Computes y[i] = table[x[i]]; y may be x. */
-void int8_look_up(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table, int8_set set);
+void int8_from_table(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table, int8_set set);
 
 /* Rows are dimension 0, columns dimension 1; one dimension has one row. */
 typedef struct {

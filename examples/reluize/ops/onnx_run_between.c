@@ -489,8 +489,9 @@ static int onnx_between_run_table(onnx_call *c, const onnx_eight *e)
         return -1;
     inner = channels > 1 ? x->count / ((size_t)x->dim[0] * channels) : x->count;
     for (plane = 0; plane < x->count / inner; plane++)
-        int8_look_up((uint8_t *)y->data + plane * inner, (const uint8_t *)x->data + plane * inner,
-                     inner, (const uint8_t *)(t + 1) + plane % channels * 256, set);
+        int8_from_table((uint8_t *)y->data + plane * inner,
+                        (const uint8_t *)x->data + plane * inner, inner,
+                        (const uint8_t *)(t + 1) + plane % channels * 256, set);
     return 0;
 }
 
