@@ -89,7 +89,7 @@ save("policy", [helper.make_node("Gemm", ["x", "w", "b"], ["h"]), helper.make_no
                 helper.make_node("Gemm", ["f", "v", "c"], ["y"])],
      [t("w", n.normal(size=(20, 256)) / 4), t("b", n.normal(size=256)), t("u", n.normal(size=(256, 256)) / 16), t("d", n.normal(size=256)),
       t("v", n.normal(size=(256, 3)) / 16), t("c", np.zeros(3))], info("x", [1, 20]), [info("y", [1, 3])], 17)
-# opset 11, which has no scales by channel: with operators that mean the same in opset 13, and with one that does not
+# opset 11, which has no scales by channel: with operators that mean the same in opset 13, and with one that is written otherwise
 nodes = [helper.make_node("Reshape", ["x", "s"], ["i"]), helper.make_node("Conv", ["i", "w"], ["h"]), helper.make_node("Sigmoid", ["h"], ["g"]),
          helper.make_node("Mul", ["h", "g"], ["m"]), helper.make_node("Conv", ["m", "u"], ["k"]), helper.make_node("GlobalAveragePool", ["k"], ["p"])]
 inits = [t("s", [-1, 1, 4, 5], "i8"), t("w", n.normal(size=(8, 1, 2, 2))), t("u", n.normal(size=(3, 8, 2, 2)) / 4)]
@@ -103,6 +103,18 @@ for k in range(6):
 save("deep", deep + [helper.make_node("Gemm", [last, "v", "c"], ["y"])], weights + [t("v", n.normal(size=(12, 3))), t("c", np.zeros(3))],
      info("x", ["n", 20]), [info("y", ["n", 3])], 17)
 save("squeeze", nodes + [helper.make_node("Squeeze", ["p"], ["y"], axes=[2, 3])], inits, info("x", ["n", 20]), [info("y", ["n", 3])], 11)
+# opset 9, which has no QuantizeLinear, with operators whose attributes are inputs in opset 13
+pieces = [helper.make_node("Slice", ["m"], ["m1"], axes=[2], starts=[0], ends=[2]), helper.make_node("Pad", ["m1"], ["m2"], pads=[0, 0, 0, 0, 0, 0, 1, 0], value=0.5),
+          helper.make_node("Split", ["m2"], ["a", "b"], axis=1, split=[4, 4]), helper.make_node("Upsample", ["a", "sizes"], ["a2"], mode="nearest"),
+          helper.make_node("Upsample", ["b", "sizes"], ["b2"], mode="nearest"), helper.make_node("Concat", ["a2", "b2"], ["c"], axis=1),
+          helper.make_node("Conv", ["c", "u"], ["k"]), helper.make_node("Clip", ["k"], ["k2"], min=-1.0, max=2.0), helper.make_node("ReduceSum", ["k2"], ["p"], axes=[2, 3], keepdims=0),
+          helper.make_node("Unsqueeze", ["p"], ["p2"], axes=[1]), helper.make_node("Squeeze", ["p2"], ["z"], axes=[1])]
+sizes = [t("sizes", [1, 1, 2, 2])]
+save("nine", nodes[:4] + pieces + [helper.make_node("Softmax", ["z"], ["y"])], inits + sizes, info("x", ["n", 20]), [info("y", ["n", 3])], 9)
+across = nodes[:4] + [helper.make_node("Softmax", ["m"], ["q"], axis=1), helper.make_node("Conv", ["q", "u"], ["k"]), helper.make_node("GlobalAveragePool", ["k"], ["p"]),
+                      helper.make_node("Flatten", ["p"], ["y"])]
+for opset in 9, 11:
+    save(f"across{opset}", across, inits, info("x", ["n", 20]), [info("y", ["n", 3])], opset)
 P
     convert two $out/two.onnx --data $out/table.csv --output classes
     verdict $? "a model with two outputs" "$(tail -n 1 $out/stderr)"
@@ -121,12 +133,15 @@ P
     one=$(wc -c < $out/policy1.8.onnx) two=$(wc -c < $out/policy2.8.onnx) three=$(wc -c < $out/policy3.8.onnx)
     [ $two -lt $((one * 13 / 10)) ] && [ $three -lt $((one * 13 / 10)) ]
     verdict $? "two and three ReLUs a gate are about as large as one" "$one, $two, $three bytes"
-    for name in old squeeze; do convert $name $out/$name.onnx --data $out/table.csv || bad=1; done
-    opsets=$($onnx -c "import onnx; print(*(onnx.load(f'$out/{n}.8.onnx').opset_import[0].version for n in ('old', 'squeeze')))")
-    [ "$opsets" = "13 11" ] && grep -q 'in 8 bits: the opset is 13, it was 11' $out/old.text && ! grep -q 'the opset is' $out/squeeze.text
-    verdict $? "an opset is raised only where all operators mean the same" "$opsets"
+    for name in old squeeze nine across11; do convert $name $out/$name.onnx --data $out/table.csv || bad=1; done
+    opsets=$($onnx -c "import onnx; print(*(onnx.load(f'$out/{n}.8.onnx').opset_import[0].version for n in ('old', 'squeeze', 'nine', 'across11')))")
+    [ "$opsets" = "13 13 13 11" ] && grep -q 'in 8 bits: the opset is 13, it was 11' $out/squeeze.text && ! grep -q 'the opset is' $out/across11.text
+    verdict $? "an opset is raised where all operators can be written in the newer one" "$opsets"
+    $out/reluize $out/across9.onnx --data $out/table.csv -o $out/no.onnx --int8 $out/no8.onnx > $out/stdout 2> $out/stderr
+    [ $? = 1 ] && grep -q "QuantizeLinear begins with opset 10, and node '' (Softmax, opset 9) has no form in opset 13" $out/stderr && [ ! -e $out/no8.onnx ]
+    verdict $? "an operator that keeps a file from having 8 bits is named" "$(tail -n 1 $out/stderr)"
     if [ -n "$runtime" ]; then
-        for name in two old squeeze; do
+        for name in two old squeeze nine; do
             node tools/onnx_table.js $out/$name.8.onnx $out/table.csv > $out/right 2> $out/stderr
             verdict $? "ONNX Runtime takes $name.8.onnx" "$(tail -n 1 $out/stderr)"
         done

@@ -11,6 +11,7 @@
    of two, of four and of eight, as long as each step takes away a fifth of what is lost. */
 #include "reluize.h"
 #include "onnx_int8.h"
+#include "onnx_opset.h"
 
 enum {
     INT8_CALIBRATED = 256,   /* most training samples for ranges, */
@@ -274,6 +275,65 @@ static int quantize(conversion *c, const onnx_graph *graph, const char *key, con
     return bad;
 }
 
+/* Evaluates a sample of a graph, and keeps all its values. Returns NULL after a message. */
+static onnx_run *evaluated(const conversion *c, const onnx_graph *graph)
+{
+    onnx_tensor *in[MOST_INPUTS];
+    onnx_run_options o;
+    char message[160];
+    onnx_run *r;
+    int k;
+    memset(&o, 0, sizeof o);
+    o.seed = (uint64_t)option.seed;
+    r = onnx_run_begin(graph, &o, message);
+    if (!r) {
+        fail("--int8: %s", message);
+        return NULL;
+    }
+    memset(r->keep, 1, (size_t)graph->values);
+    if (!data_tensors(r, in, TRAIN, c->order, 0, data_batch_size(1))) {
+        for (k = 0; k < graph->top.inputs; k++)
+            onnx_run_set(r, graph->top.input[k], in[k]);
+        if (!onnx_run_all(r))
+            return r;
+        fail("--int8: %s", r->message);
+    }
+    onnx_run_end(r);
+    return NULL;
+}
+
+/* Quantizes a network in opset 13, if it is older and can be written so. */
+static int quantize_raised(conversion *c, const onnx_graph *graph, const char *key,
+                           const char *name, int *made)
+{
+    onnx_graph *raised = NULL;
+    byte_array file;
+    char message[160];
+    onnx_run *r;
+    int bad = 0;
+    if (graph->opset >= ONNX_OPSET_RAISED)
+        return quantize(c, graph, key, name, made);
+    r = evaluated(c, graph);
+    if (!r)
+        return 1;
+    memset(&file, 0, sizeof file);
+    if (onnx_opset_can_raise(graph, r, message)) {
+        if (!onnx_opset_raise(graph, r, append, &file, message))
+            raised = onnx_graph_open(file.p, file.n, read_external, NULL, message);
+        bad = raised ? 0 : fail("--int8: %s", message);
+        if (raised)
+            conversion_note(c, "%s: the opset is %d, it was %d: scales by channel require it.",
+                            name, raised->opset, graph->opset);
+    } else if (graph->opset < 10) {
+        bad = fail("--int8: QuantizeLinear begins with opset 10, and %s", message);
+    }
+    onnx_run_end(r);
+    bad = bad || quantize(c, raised ? raised : graph, key, name, made);
+    onnx_graph_close(raised);
+    free(file.p);
+    return bad;
+}
+
 int conversion_quantize(conversion *c, byte_array *file)
 {
     const way *w = c->way + c->written;
@@ -281,9 +341,9 @@ int conversion_quantize(conversion *c, byte_array *file)
     if (!option.int8 && !option.c8)
         return 0;
     if (c->written && !c->unchanged
-        && quantize(c, c->graph, "before_8", "before, in 8 bits", &before))
+        && quantize_raised(c, c->graph, "before_8", "before, in 8 bits", &before))
         return 1;
-    if (quantize(c, w->graph ? w->graph : c->graph, "int8", "in 8 bits", &made))
+    if (quantize_raised(c, w->graph ? w->graph : c->graph, "int8", "in 8 bits", &made))
         return 1;
     c->eight = made;
     c->before_eight = c->written && !c->unchanged ? before : made;
