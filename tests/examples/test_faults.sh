@@ -102,7 +102,7 @@ breakable reluize $RELUIZE
 breakable onnx_nets tools/onnx_nets.c ../examples/network/onnx_out.c ../examples/common/data.c
 mkdir -p $out/nets && $out/onnx_nets $out/nets > $out/nets.out || exit 1
 three_classes 60 > $out/table.csv
-faults reluize : ../reluize ../nets/mlp_lambda.onnx --data ../table.csv -o a.onnx --epochs 1 --batch 20
+faults reluize : ../reluize ../nets/mlp_lambda.onnx --data ../table.csv -o a.onnx --epochs 1 --batch 4     # a run of one sample is what it becomes where memory lacks
 for tutorial in 1_gate 2_mlp; do breakable $tutorial $(declared ../examples/tutorials/$tutorial.c) ../examples/common/data.c ../examples/tutorials/tutorial.c; done
 faults 1_gate : ../1_gate a.svg
 faults 2_mlp : ../2_mlp --data ../tiny --epochs 1 --save a.safetensors
