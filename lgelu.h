@@ -5581,13 +5581,11 @@ static void lgelu__linear_backward(lgelu__job *p)
      3. [1]: the declarations of its six public functions, lgelu_elu_forward and the others, and
         the rows of its claims.
    In examples
-     4. network/onnx_out.c: the operators of a file. network/onnx_in.c must read them back, which
-        test_onnx_files compares.
-     5. network/smooth.h: a custom gate of the same formula goes, or says how the two differ.
+     4. network/onnx_out.c: the operators of a file, which test_onnx evaluates.
    In tests
-     6. tools/reference_net.h: the formula in double. The tests that walk the table train and
+     5. tools/reference_net.h: the formula in double. The tests that walk the table train and
         compare the gate from then on: test_network.c, test_exceptions.c, fuzz_network.c.
-     7. kernels/sweep.c: the claims, held to every float. A test of special values as test_elu.c; a
+     6. kernels/sweep.c: the claims, held to every float. A test of special values as test_elu.c; a
         call in test_flushing.c, test_rounding.c, test_exceptions.c and test_inside.c; a hash in
         test_same_bits.c (make record). */
 
@@ -8699,8 +8697,7 @@ static void lgelu__custom_loss_backward(lgelu__job *p)
      3. [9a], only if it has other tensors than a matrix and biases (lgelu__tensor_of).
    In examples
      4. network/onnx_out.c: the nodes of a file, and whether its value has channels first there, in
-        two switches. onnx_in.c must read them back, with the same values (tools/onnx_back.c
-        compares): a reader, its row in the table of operators, and the builder's case.
+        two switches. test_onnx evaluates them.
    In tests
      5. tools/reference_net.h: the layer in double.
      6. fuzz/fuzz_network.c: a row of its builder; a rule, if it changes the shape or refuses

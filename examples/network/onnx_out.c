@@ -6,7 +6,6 @@
    MAP: bytes; messages; nodes; tensors; names; the two orders of a value; quantized values; layers;
    the graph; checks before anything is written. */
 #include "onnx_out.h"
-#include "smooth.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -727,16 +726,6 @@ static void onnx_put_shared(onnx_writer *w, int which)
     w->shared |= 1 << which;
 }
 
-/* Writes an operator with the attribute alpha. */
-static void onnx_put_alpha(onnx_writer *w, const char *op, const char *value, const char *of,
-                           double alpha)
-{
-    onnx_message m;
-    onnx_begin_node(&m, op, of, NULL, NULL);
-    onnx_set_float(&m, "alpha", (float)alpha);
-    onnx_end_node(w, &m, value);
-}
-
 /* Writes x·Sigmoid(βx). */
 static void onnx_put_silu(onnx_writer *w, const char *name, const char *value, const char *of,
                           float beta)
@@ -750,24 +739,6 @@ static void onnx_put_silu(onnx_writer *w, const char *name, const char *value, c
     }
     onnx_put_node(w, "Sigmoid", onnx_join(sigmoid, name, "/sigmoid"), inner, NULL);
     onnx_put_node(w, "Mul", value, of, sigmoid);
-}
-
-/* Writes a gate of smooth.h. */
-static void onnx_put_smooth(onnx_writer *w, const smooth_gate *gate, const char *name,
-                            const char *value, const char *of)
-{
-    char a[ONNX_NAME], b[ONNX_NAME];
-    switch (gate->kind) {
-    case SMOOTH_SILU: onnx_put_silu(w, name, value, of, (float)gate->beta); break;
-    case SMOOTH_ELU: onnx_put_alpha(w, "Elu", value, of, gate->beta); break;
-    case SMOOTH_LEAKY: onnx_put_alpha(w, "LeakyRelu", value, of, gate->beta); break;
-    case SMOOTH_HARDSWISH: onnx_put_node(w, "HardSwish", value, of, NULL); break;
-    case SMOOTH_MISH:
-        onnx_put_node(w, "Softplus", onnx_join(a, name, "/softplus"), of, NULL);
-        onnx_put_node(w, "Tanh", onnx_join(b, name, "/tanh"), a, NULL);
-        onnx_put_node(w, "Mul", value, of, b);
-        break;
-    }
 }
 
 /* Returns whether a gate is written as Relu: its kind is that, or each λ is infinite. */
@@ -852,8 +823,8 @@ static void onnx_emit_gate(onnx_writer *w, const lgelu_node *node)
     case LGELU_GATE_SILU:
         onnx_put_silu(w, node->name, value, of, w->net->lambda[node->first_lambda]);
         break;
-    case LGELU_GATE_CUSTOM: onnx_put_smooth(w, smooth_gate_of(node), node->name, value, of); break;
-    case LGELU_GATE_ELU: onnx_put_alpha(w, "Elu", value, of, 1); break;
+    case LGELU_GATE_ELU: onnx_put_node(w, "Elu", value, of, NULL); break;
+    case LGELU_GATE_CUSTOM:
     case LGELU_GATE_RELU:
     case LGELU_GATE_COUNT: break;
     }
@@ -1698,8 +1669,7 @@ static lgelu_status onnx_can_be_written(const onnx_writer *w, char text[160])
             }
             if (!node->name[0])
                 return onnx_reject(text, LGELU_E_ARGUMENT, "", "every layer must have a name");
-            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM
-                && !smooth_gate_of(node)) {
+            if (node->op == LGELU_OP_GATE && node->gate == LGELU_GATE_CUSTOM) {
                 return onnx_reject(text, LGELU_E_ARGUMENT, node->name,
                                    "ONNX has no operator for a custom gate");
             }

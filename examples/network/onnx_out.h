@@ -13,8 +13,8 @@
    convolutions have (outputs, channels, rows, columns). Dropout, losses and labels are left out.
 
    A gate that is ReLU becomes Relu. Any other becomes its formula, x·0.5·(1 + Erf(x/(√2/λ))) with
-   one λ or one for each channel, the tanh form, x·Sigmoid(βx), or the operator of a gate of
-   smooth.h, and the model's doc string says so. Other custom gates are refused. Nothing is
+   one λ or one for each channel, the tanh form, x·Sigmoid(βx), or Elu, and the
+   model's doc string says so. Custom gates are refused. Nothing is
    allocated, printed or opened.
 
    onnx_save_int8 writes a quantized network (int8.h) with QuantizeLinear and DequantizeLinear
@@ -23,16 +23,19 @@
    floats. A runtime may fuse them into integer kernels, whose results are those of int8_run except
    for values within a rounding error of half a step.
 
-   Copy onnx_out.[ch] beside lgelu.h, with onnx_form.h, int8.h, int8_product.h, smooth.h, decimal.h
-   and deploy.h. */
+   Copy onnx_out.[ch] beside lgelu.h, with int8.h, int8_product.h, decimal.h and
+   deploy.h. */
 #ifndef ONNX_OUT_H
 #define ONNX_OUT_H
 #include "int8.h"
-#include "onnx_form.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* The order in which an ONNX file has the elements of an image. ONNX_ROW: an image of one row is
+   (N, channels, columns), as 1-D convolutions read it. */
+typedef enum { ONNX_CHANNELS_FIRST = 0, ONNX_CHANNELS_LAST, ONNX_FLAT, ONNX_ROW } onnx_form;
+
 typedef struct {
     int node; /* the output; -1: what the loss reads, or without a loss the last node */
     int fold; /* 1: fold a batch norm into the convolution that only it reads (lgelu_net_fold) */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # test_deploy_vendor.sh: each pair of files of examples, copied into a folder with lgelu.h and the files that its header
-# names ("Copy onnx_in.[ch] beside lgelu.h, with ..."), compiles there, and defines only names that begin with its prefix. All
+# names ("Copy onnx_out.[ch] beside lgelu.h, with ..."), compiles there, and defines only names that begin with its prefix. All
 # pairs but one compile as one file, so that none of their names clash.
 CC=${CC:-cc}
 . tools/verdict.sh
@@ -49,7 +49,7 @@ verdict $? "decimal.h compiles alone" "$(echo "$why" | head -n 1)"
 
 # The prefixes of a pair: its name, and for the two halves of ONNX and for torch_file their formats. Functions that a file of the
 # evaluator or of a pass keeps to itself begin with onnx_ or with the file's subject.
-prefix_of() { case $1 in onnx_in|onnx_out) echo 'onnx_|smooth_' ;; onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; least_squares) echo least_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
+prefix_of() { case $1 in onnx_*) echo onnx_ ;; torch_file) echo torch_ ;; least_squares) echo least_ ;; int8*) echo int8_ ;; c_file_int8) echo 'c_file_|c8_' ;; *) echo ${1}_ ;; esac; }
 subject_of() { case $1 in onnx_back*) echo '|back_' ;; onnx_run_whole) echo '|whole_' ;; onnx_int8*) echo '|int8_|walk_' ;; onnx_distil|onnx_augment) echo "|${1#onnx_}_" ;; onnx_opset) echo '|opset_' ;; onnx_c*) echo '|c_' ;; esac; }
 include=$(include_flags "$examples")
 for source in $(find $folders -maxdepth 1 -name '*.c' | sort); do
@@ -65,7 +65,7 @@ done
 # Not among them: the evaluator of ONNX files and what is built on it, whose files have static functions of the same names.
 # solver.c first, which defines the level of POSIX that it needs
 for source in "$examples/verify/solver.c" $(find $folders -maxdepth 1 -name '*.c' -not -name solver.c | sort); do
-    case $(basename "$source") in onnx_in.c|onnx_out.c) echo "#include \"$source\"" ;; onnx_*) ;; *) echo "#include \"$source\"" ;; esac
+    case $(basename "$source") in onnx_out.c) echo "#include \"$source\"" ;; onnx_*) ;; *) echo "#include \"$source\"" ;; esac
 done > "$out/all.c"
 why=$($CC -std=c99 $WARNINGS -Werror $include -fsyntax-only "$out/all.c" 2>&1)
 verdict $? "all pairs as one file" "$(echo "$why" | head -n 1)"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT-0
 # test_onnx.sh: networks as ONNX files, judged by others: onnx.checker (Debian: python3-onnx), ONNX Runtime (node and the package
-# onnxruntime-node: npm install --ignore-scripts --prefix build/onnxruntime onnxruntime-node, or anywhere that NODE_PATH names)
-# and PyTorch (Debian: python3-torch), whose own files are read, run and written again; and reluize, from PyTorch's networks and
-# data to ReLU networks.
+# onnxruntime-node: npm install --ignore-scripts --prefix build/onnxruntime onnxruntime-node, or anywhere that NODE_PATH names),
+# the evaluator (onnx_run.h), and PyTorch (Debian: python3-torch), whose own files are evaluated; and reluize, from PyTorch's networks
+# and data to ReLU networks.
 CC=${CC:-cc}
 out=build/onnx
-mkdir -p $out/nets $out/torch $out/nets_again $out/torch_again
+mkdir -p $out/nets $out/torch
 . tools/verdict.sh
 onnx=$(python_with onnx)
 torch=$(python_with torch.onnx)
@@ -14,10 +14,9 @@ OMP_NUM_THREADS=1
 export OMP_NUM_THREADS
 
 
-library="$PARTS_FOLDER/onnx_out.o $ONNX_READER ${IMPLEMENTATION:-tools/lgelu.c} -lm"
-$CC -std=c99 -O1 $WARNINGS tools/onnx_nets.c $PARTS_FOLDER/data.o $library -o $out/onnx_nets || exit 1
-$CC -std=c99 -O1 $WARNINGS tools/onnx_back.c $library -o $out/onnx_back || exit 1
-$CC -std=c99 -O1 $WARNINGS tools/onnx_read.c $library -o $out/onnx_read || exit 1
+library="${IMPLEMENTATION:-tools/lgelu.c} -lm"
+$CC -std=c99 -O1 $WARNINGS tools/onnx_nets.c $PARTS_FOLDER/onnx_out.o $PARTS_FOLDER/data.o $library -o $out/onnx_nets || exit 1
+$CC -std=c99 -O1 $WARNINGS tools/onnx_evaluate.c $ONNX_RUN $library -o $out/onnx_evaluate || exit 1
 
 echo "# our networks, written"
 if $out/onnx_nets $out/nets > $out/list; then echo "ok $(wc -l < $out/list) networks become ONNX files"
@@ -26,17 +25,13 @@ if [ -n "$onnx" ]; then $onnx tools/onnx_check.py $out/list $out/nets || bad=1
 else echo "skip every file passes onnx.checker: $no_onnx"; fi
 if [ -n "$runtime" ]; then node tools/onnx_run.js $out/list $out/nets 1e-5 || bad=1
 else echo "skip ONNX Runtime's outputs are ours: $no_runtime"; fi
-echo "# and read again"
-$out/onnx_back $out/list $out/nets 1e-6 $out/nets_again || bad=1
+echo "# and evaluated"
+$out/onnx_evaluate $out/list $out/nets 1e-6 || bad=1
 
 if [ -n "$torch" ]; then
-    echo "# networks of PyTorch, read"
+    echo "# networks of PyTorch, evaluated"
     if $torch tools/onnx_torch.py $out/torch > $out/torch.list 2> $out/torch.log; then
-        $out/onnx_back $out/torch.list $out/torch 1e-5 $out/torch_again || bad=1
-        if [ -n "$runtime" ]; then
-            echo "# and written again"
-            node tools/onnx_run.js $out/torch.list $out/torch_again 1e-5 || bad=1
-        else echo "skip networks of PyTorch, written again, in ONNX Runtime: $no_runtime"; fi
+        $out/onnx_evaluate $out/torch.list $out/torch 1e-5 || bad=1
     else echo "FAIL networks of PyTorch: $(tail -n 1 $out/torch.log)"; bad=1; fi
 else echo "skip networks of PyTorch: $no_torch"; fi
 
@@ -355,25 +350,11 @@ done
     --report $out/cifar.json)" = "0 0" ] && grep -q '"tuned": {"score": 100,' $out/cifar.json
 verdict $? "reluize: batches of CIFAR" "$(tail -n 1 $out/stderr)"
 if [ -n "$onnx" ] && mkdir -p $out/forms && $onnx tools/onnx_forms.py $out/forms; then
-    count=0
-    while IFS='	' read -r name words; do
-        said=$($out/onnx_read $out/forms/bad_$name.onnx)
-        case "$said" in
-        *"$words"*) if [ $(echo "$said" | wc -l) = 1 ]; then count=$((count + 1)); else verdict 1 "refused: $name" "more than a line"; fi ;;
-        *) verdict 1 "refused: $name" "$said" ;;
-        esac
-    done < $out/forms/bad
-    [ $count = $(wc -l < $out/forms/bad) ]
-    verdict $? "$count files are refused, each in the one line that says why"
     if [ -n "$runtime" ]; then
-        mkdir -p $out/forms_again
-        node tools/onnx_run.js $out/forms/list $out/forms write &&
-            $out/onnx_back $out/forms/list $out/forms 1e-5 $out/forms_again > $out/log
-        verdict $? "forms up to opset 25 are read, the outputs those of ONNX Runtime" "$(cat $out/log)"
-        node tools/onnx_run.js $out/forms/list $out/forms_again 1e-5 > $out/log
-        verdict $? "and written again" "$(cat $out/log)"
+        node tools/onnx_run.js $out/forms/list $out/forms write && $out/onnx_evaluate $out/forms/list $out/forms 1e-5 > $out/log
+        verdict $? "forms up to opset 25 are evaluated, the outputs those of ONNX Runtime" "$(cat $out/log)"
     else echo "skip forms up to opset 25: $no_runtime"; fi
-else echo "skip forms up to opset 25, files to refuse: $no_onnx"; fi
+else echo "skip forms up to opset 25: $no_onnx"; fi
 [ ! -e $out/no.onnx ] && [ ! -e $out/no.c ]
 verdict $? "reluize: what fails writes nothing"
 # the disk is full when the report, the last file of several, is written
@@ -405,16 +386,7 @@ rm -f $out/fifo.$$
 if [ -n "$torch" ]; then
     mkdir -p $out/gates
     if $torch tools/onnx_gates.py $out/gates > $out/gates.list 2> $out/gates.log; then
-        mkdir -p $out/gates_again
-        $out/onnx_back $out/gates.list $out/gates 1e-5 $out/gates_again || bad=1
-        if [ -n "$runtime" ]; then
-            echo "# and written again"
-            node tools/onnx_run.js $out/gates.list $out/gates_again 1e-5 || bad=1
-        else echo "skip gates of PyTorch, written again, in ONNX Runtime: $no_runtime"; fi
-        while IFS='	' read -r name words; do
-            said=$($out/onnx_read $out/gates/bad_$name.onnx)
-            case "$said" in *"$words"*) verdict 0 "refused: $name" ;; *) verdict 1 "refused: $name" "$said" ;; esac
-        done < $out/gates/bad
+        $out/onnx_evaluate $out/gates.list $out/gates 1e-5 || bad=1
         for n in silu elu; do
             $r $out/gates/mlp_$n.onnx --data $out/table.csv -o $out/$n.onnx --epochs 20 --rate 0.01 --report $out/$n.json \
                 > $out/stdout 2> $out/stderr && grep -q '"tuned": {"score": 100' $out/$n.json
@@ -423,7 +395,7 @@ if [ -n "$torch" ]; then
     else echo "FAIL reluize: gates of PyTorch: $(tail -n 1 $out/gates.log)"; bad=1; fi
     mkdir -p $out/trip $out/trip_relu
     if $torch tools/onnx_train.py $out/trip > $out/trip.list 2> $out/trip.log; then
-        $out/onnx_back $out/trip.list $out/trip 1e-4 || bad=1
+        $out/onnx_evaluate $out/trip.list $out/trip 1e-4 || bad=1
         for n in $(cut -f1 $out/trip.list); do
             $r $out/trip/$n.onnx --data $out/trip/data --mean 0.3 --std 0.35 -o $out/trip_relu/$n.onnx --report $out/$n.json \
                 > $out/$n.txt 2> $out/stderr
@@ -442,7 +414,7 @@ if [ -n "$torch" ]; then
         done
         if [ -n "$runtime" ]; then
             node tools/onnx_run.js $out/trip.list $out/trip_relu write &&
-                $out/onnx_back $out/trip.list $out/trip_relu 1e-5 > $out/log
+                $out/onnx_evaluate $out/trip.list $out/trip_relu 1e-5 > $out/log
             verdict $? "reluize: ONNX Runtime's logits of the files written are ours to 1e-5 of the largest" "$(cat $out/log)"
         else echo "skip reluize: ONNX Runtime's logits of the files written: $no_runtime"; fi
     else echo "FAIL reluize: networks of PyTorch: $(tail -n 1 $out/trip.log)"; bad=1; fi

@@ -144,8 +144,8 @@ if echo "$(field hardened before) $(field hardened flips) $(field gelu flips)" |
     awk '{ exit !(NF == 3 && $1 > 85 && $2 <= 2 && $3 > $2) }'
 then echo "ok $name"
 else echo "FAIL $name: $(paste -sd';' $out/train.log)"; bad=1; fi
-$CC -std=c99 -O1 tools/onnx_back.c $PARTS_FOLDER/onnx_out.o $ONNX_READER ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_back -lm || exit 1
+$CC -std=c99 -O1 tools/onnx_evaluate.c $ONNX_RUN ${IMPLEMENTATION:-tools/lgelu.c} -o $out/onnx_evaluate -lm || exit 1
 printf 'relu\tfloat32\t2500,784\t2500,10\n' > $out/example/list
-$out/onnx_back $out/example/list $out/example 1e-5 || bad=1
-$out/onnx_back $out/list $out 1e-5 || bad=1
+$out/onnx_evaluate $out/example/list $out/example 1e-5 || bad=1
+$out/onnx_evaluate $out/list $out 1e-5 || bad=1
 exit $bad

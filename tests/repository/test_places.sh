@@ -74,11 +74,6 @@ calls()
 }
 
 # ---- gates ----
-smooth=../examples/network/smooth.h
-for kind in $gates; do
-    # A custom gate of the same name goes, or says how the two differ.
-    grep -qw SMOOTH_$kind $smooth && ! grep -qw LGELU_GATE_$kind $smooth && missing "$smooth has SMOOTH_$kind and does not name LGELU_GATE_$kind"
-done
 calls kernels/sweep.c $claims
 for family in $families; do
     for kernel in forward dx; do grep -q "^claim ${family}_$kernel *$" $dir/tables || missing "lgelu.h has no claim for ${family}_$kernel"; done

@@ -9,7 +9,7 @@
 # fuzz.sh sources FILE: prints what is compiled with a fuzzer: of a program of several files those that it neither includes nor replaces.
 . tools/verdict.sh
 if [ "$1" = sources ]; then
-    if [ "$2" = fuzz/fuzz_onnx_run.c ] || [ "$2" = fuzz/fuzz_onnx.c ]; then
+    if [ "$2" = fuzz/fuzz_onnx_run.c ]; then
         for source in ../examples/reluize/onnx/onnx_graph.c ../examples/reluize/ops/*.c; do
             [ $source = ../examples/reluize/app/onnx_run_main.c ] || echo $source
         done

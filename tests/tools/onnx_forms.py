@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # onnx_forms.py FOLDER: forms that PyTorch's exporter of today or other tools write, up to opset 25, made by hand:
-# FOLDER/NAME.onnx and NAME.in, listed in FOLDER/list; and files that must be refused: FOLDER/bad_NAME.onnx, with the words that
-# must be said, in FOLDER/bad.
+# FOLDER/NAME.onnx and NAME.in, listed in FOLDER/list.
 import sys
 import numpy as np
 import onnx
@@ -9,7 +8,7 @@ from onnx import TensorProto as T, helper as h, numpy_helper as nh
 
 folder = sys.argv[1]
 random = np.random.default_rng(1)
-good, bad = open(f"{folder}/list", "w"), open(f"{folder}/bad", "w")
+good = open(f"{folder}/list", "w")
 def w(*shape): return (random.standard_normal(shape) / 2).astype(np.float32)
 def n(op, ins, outs, **a): return h.make_node(op, ins.split(), outs.split(), **a)
 def arrays(d): return [nh.from_array(np.asarray(v), k) if not isinstance(v, onnx.TensorProto) else v for k, v in d.items()]
@@ -28,17 +27,10 @@ def case(name, nodes, shape, result, opset=20, ir=9, ceiling=None, change=None, 
     onnx.save(m, f"{folder}/{name}.onnx")
     (random.standard_normal((3, *shape))).astype("<f4").tofile(f"{folder}/{name}.in")
     print(name, "float32", ",".join(map(str, (3, *shape))), ",".join(map(str, (3, *result))), sep="\t", file=good)
-def refuse(name, words, nodes, shape=(4,), result=(3,), opset=17, change=None, **init):
-    m = model(graph(nodes, shape, result, init), opset)
-    if change: change(m)
-    data = m.SerializeToString()
-    open(f"{folder}/bad_{name}.onnx", "wb").write(data)
-    print(name, words, sep="\t", file=bad)
 ints = lambda *a: np.array(a, np.int64)
 # before IR 4 each constant is an input as well
 def with_inputs(m): m.graph.input.extend(h.make_tensor_value_info(t.name, t.data_type, t.dims) for t in m.graph.initializer)
 
-# ---- read ----
 mlp = lambda act: [n("Gemm", "x a b", "h", transB=1), *act, n("Gemm", "g c d", "y", transB=1)]
 p = dict(a=w(6, 4), b=w(6), c=w(3, 6), d=w(3))
 case("gelu", mlp([n("Gelu", "h", "g")]), (4,), (3,), **p)
@@ -266,200 +258,3 @@ case("integer_quotients", [n("Div", "i j", "q"), n("Cast", "q", "f", to=T.FLOAT)
     i=np.arange(12).reshape(4, 3), j=np.int64(2), b=w(3))
 case("integer_quotient_of_one", [n("Div", "i j", "q"), n("Cast", "q", "f", to=T.FLOAT), n("Mul", "x f", "h"), n("Gemm", "h a b", "y")], (4,), (3,),
     i=np.array([[7]]), j=np.array([[2]]), **square)
-
-# ---- refused ----
-# tokens of an image column by column
-columns = [n("Conv", "x k", "h"), n("Transpose", "h", "t", perm=[0, 3, 2, 1]), n("Reshape", "t s3", "z")]
-image = dict(k=w(8, 3, 1, 1), s3=ints(0, 6, 8))
-refuse("columns_attention", "node 'o0' (MatMul): expected attention over all tokens, in their order", [*columns,
-    *[n("MatMul", f"z w{c}", f"{c}0") for c in "qkv"], *[n("Reshape", f"{c}0 hd", f"{c}2") for c in "qkv"], n("Transpose", "q2", "q", perm=[0, 2, 1, 3]),
-    n("Transpose", "v2", "v", perm=[0, 2, 1, 3]), n("Transpose", "k2", "k1", perm=[0, 2, 3, 1]), n("MatMul", "q k1", "s"),
-    n("Softmax", "s", "p", axis=-1), n("MatMul", "p v", "o0"), n("Transpose", "o0", "o1", perm=[0, 2, 1, 3]), n("Reshape", "o1 s3", "y")],
-    (3, 2, 3), (6, 8), wq=w(8, 8), wk=w(8, 8), wv=w(8, 8), hd=ints(0, 6, 2, 4), **image)
-refuse("columns_class", "node 'u' (Concat): expected a class token before tokens", [*columns, n("Shape", "x", "s", end=1),
-    n("Concat", "s one one", "r", axis=0), n("Expand", "c r", "ce"), n("Concat", "ce z", "u", axis=1), n("MatMul", "u f", "y")], (3, 2, 3),
-    (7, 4), one=ints(1), c=w(1, 1, 8), f=w(8, 4), **image)
-# means over samples
-refuse("batch_norm_rows", "node 'm' (ReduceMean): it is not supported over the batch", [n("ReduceMean", "x", "m", axes=[0]), n("Sub", "x m", "c"),
-    n("Mul", "c c", "q"), n("ReduceMean", "q", "v", axes=[0]), n("Add", "v eps", "ve"), n("Sqrt", "ve", "sd"), n("Div", "c sd", "z"),
-    n("Gemm", "z a b", "y")], (1,), a=w(1, 3), b=w(3), eps=np.float32(1e-3))
-refuse("batch_rms", "node 'v1' (ReduceMean): it is not supported over the batch", [n("Reshape", "x open", "f"), *rms_rows("f", "z", 1),
-    n("Reshape", "z back", "u"), n("Gemm", "u a b", "y")], open=ints(-1), back=ints(-1, 4), **rows, **square)
-def fixed(m): m.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 3
-refuse("batch_in_a_row", "node 'u' (Gemm): it does not read along channels or a flattened image", [n("Reshape", "x one", "f"),
-    n("Gemm", "f a b", "u"), n("Reshape", "u back", "y")], one=ints(1, 12), back=ints(3, 3), a=w(12, 9), b=w(9), change=fixed)
-# what reads a Pad's size, or its zeros
-def behind_pad(name, op, ins, outs, size, init=pads, **a):
-    refuse("pad_" + name, f"node '{outs.split()[0]}' ({op}): expected a convolution or an average pool behind a Pad",
-        [n("Pad", "x p", "z"), n(op, ins, outs, **a), n("Conv", f"{outs.split()[0]} k b", "y")], (3, 8, 5), (6, *size), **init)
-behind_pad("slice", "Slice", "z o e ax", "h", (6, 5), dict(o=ints(0), e=ints(-2), ax=ints(2), **pads))
-behind_pad("split", "Split", "z half", "h i", (3, 5), dict(half=ints(5, 5), **pads), axis=2)
-behind_pad("gather", "Gather", "z i0", "h", (1, 5), dict(i0=ints(7), **pads), axis=2)
-behind_pad("shape", "Shape", "z", "h", (8, 5))
-behind_pad("sigmoid", "Sigmoid", "z", "h", (8, 5))
-behind_pad("tanh", "Tanh", "z", "h", (8, 5))
-behind_pad("reshape", "Reshape", "z s", "h", (8, 5), dict(s=ints(0, 3, 10, 7), **pads))
-# products with what Expand has repeated
-squeezed = [n("Conv", "x k b", "h"), n("GlobalAveragePool", "h", "g"), n("Expand", "g s", "ge")]
-total = [n("ReduceSum", "u ax", "r", keepdims=0), n("Gemm", "r f d", "y")]
-wide = dict(s=ints(1, 6, 4, 3), ax=ints(2, 3), f=w(6, 5), **conv)
-refuse("expand_product", "node 'u' (Mul): the two layers differ in shape or order", [*squeezed, n("Mul", "ge g", "u"), *total], (3, 6, 5), (5,), **wide)
-refuse("expand_twice_read", "node 'r' (ReduceSum)", [*squeezed, n("Mul", "h ge", "i"), n("GlobalAveragePool", "i", "j"), n("Mul", "j j", "jj"),
-    n("Flatten", "jj", "e"), n("ReduceSum", "ge ax", "r", keepdims=0), n("Add", "e r", "t"), n("Gemm", "t f d", "y")], (3, 6, 5), (5,), **wide)
-refuse("expand_tokens", "node 'r' (Mul): the two layers differ in shape or order", [n("Gemm", "x a", "h"), n("Unsqueeze", "h ax", "u"),
-    n("Expand", "u s", "v"), n("Mul", "v u", "r"), n("ReduceSum", "r ax", "q", keepdims=0), n("MatMul", "q f", "y")], ax=ints(1),
-    s=ints(1, 5, 6), a=w(4, 6), f=w(6, 3))
-# bounds beside which small values would lose their digits
-for name_, low, high in ("far", -1e5, 1e5), ("low", -9e5, 3e38), ("high", 0, 9e5), ("beyond", 0, 2e6):
-    refuse("clip_" + name_, "node 'g' (Clip): a bound is more than 16 away from 0", mlp([n("Clip", "h lo hi", "g")]), lo=np.float32(low),
-        hi=np.float32(high), **p)
-refuse("max_far", "node 'g' (Max): a bound is more than 16 away from 0", mlp([n("Max", "h s", "g")]), s=np.float32(-5e5), **p)
-# types that round, or that wrap around
-refuse("cast_values", "node 'h' (Cast): its type may round", [n("Cast", "x", "h", to=T.FLOAT16), n("Cast", "h", "i", to=T.FLOAT),
-    n("Gemm", "i a b", "y")], **square)
-refuse("cast_like", "node 'h' (CastLike): its type may round", [n("CastLike", "x half", "h"), n("Cast", "h", "i", to=T.FLOAT),
-    n("Gemm", "i a b", "y")], half=np.float16(1), **square)
-refuse("dropout", "node 'h' (Dropout): it is in training mode", [n("Dropout", "x half t", "h"), n("Gemm", "h a b", "y")], half=np.float32(0.5),
-    t=np.bool_(True), **square)
-refuse("statistics", "training_mode is set", [n("BatchNormalization", "x s b m v", "y mean variance")], result=(4,), opset=13, s=w(4), b=w(4),
-    m=w(4), v=np.abs(w(4)))
-# scores that are scaled behind their mask
-def scaled_mask(name, op, factor, mask, **init):
-    refuse("mask_" + name, f"node 's' ({op}): scores are scaled behind their mask", [n("MatMul", "x wqkv", "qkv"), n("Split", "qkv", "q1 k1 v1", axis=-1),
-        *[n("Reshape", f"{c}1 hd", f"{c}2") for c in "qkv"], n("Transpose", "q2", "q", perm=[0, 2, 1, 3]), n("Transpose", "v2", "v", perm=[0, 2, 1, 3]),
-        n("Transpose", "k2", "k", perm=[0, 2, 3, 1]), n("MatMul", "q k", "s0"), mask, n(op, "s1 factor", "s"), n("Softmax", "s", "p", axis=-1),
-        n("MatMul", "p v", "o0"), n("Transpose", "o0", "o1", perm=[0, 2, 1, 3]), n("Reshape", "o1 back", "y")], (5, 8), (5, 8), opset=12, wqkv=w(8, 24),
-        hd=ints(0, 0, 2, 4), back=ints(0, 5, 8), factor=np.float32(factor), **init)
-low_mask = np.where(causal, 0, -1e4).astype(np.float32)
-scaled_mask("scaled", "Mul", 1e-4, n("Add", "s0 low_mask", "s1"), low_mask=low_mask)
-scaled_mask("divided", "Div", -2, n("Add", "s0 low_mask", "s1"), low_mask=low_mask)
-scaled_mask("where", "Mul", 1e-4, n("Where", "keep s0 low", "s1"), keep=causal, low=np.float32(-2e4))
-lin = [n("Gemm", "x a b", "h", transB=1)]
-q = dict(a=w(3, 4), b=w(3))
-gemm = [n("Gemm", "x a b", "y", transB=1)]
-def tensor(i): return lambda f: (lambda m: f(m.graph.initializer[i]))
-def external(t):
-    t.data_location, e = 1, t.external_data.add()
-    e.key, e.value = "location", "weights.bin"
-    t.ClearField("raw_data")
-refuse("external", "tensor 'a': its data is in another file", gemm, change=tensor(0)(external), **q)
-refuse("not_a_number", "tensor 'a': element 5 is not a finite number", gemm,
-    a=np.where(np.arange(12).reshape(3, 4) == 5, np.nan, 1).astype(np.float32), b=w(3))
-refuse("short", "tensor 'a': 44 bytes for 12 elements", gemm, change=tensor(0)(lambda t: setattr(t, "raw_data",
-    t.raw_data[:44])), **q)
-def huge(t): del t.dims[:]; t.dims.extend([1 << 62, 4])
-refuse("huge", "tensor 'a': dimension 0 is 4611686018427387904", gemm, change=tensor(0)(huge), **q)
-def negative(t): del t.dims[:]; t.dims.extend([-3, 4])
-refuse("negative", "tensor 'a': dimension 0 is -3", gemm, change=tensor(0)(negative), **q)
-refuse("text", "tensor 't': data type 8 is not supported (floats and integers are)", [n("Identity", "t", "a"), *gemm], t=h.make_tensor("t", T.STRING, (1,), [b"x"]), b=w(3))
-refuse("loop", "nothing before it computes its input 'g'",
-    [n("Add", "x g", "h"), n("Relu", "h", "g"), n("Gemm", "g a b", "y", transB=1)], **q)
-refuse("itself", "nothing before it computes its input 'y'", [n("Add", "x y", "y")], result=(4,))
-refuse("twice", "output 'h': there is a value of this name already", [*lin, n("Relu", "h", "h"), n("Identity", "h", "y")], **q)
-refuse("operator", "(LSTM): this operator is not supported", [n("LSTM", "x a b", "y")], **q)
-refuse("domain", "node 'y' (Gemm, opset 17): this operator is not supported", [h.make_node("Gemm", ["x", "a", "b"], ["y"], domain="com.acme")], **q)
-refuse("opset_6", "opset 6 is not supported; 7 to 25 are", gemm, opset=6, **q)
-refuse("opset_26", "opset 26 is not supported; 7 to 25 are", gemm, opset=26, **q)
-refuse("softmax", "as the last layer, export the logits", [*lin, n("Softmax", "h", "y")], **q)
-refuse("lone_erf", "node 'e' (Erf): its result is not used as GELU uses it", [*lin, n("Erf", "h", "e"), n("Gemm", "e c", "y", transB=1)],
-    c=w(3, 3), **q)
-refuse("soft", "lambda below 1", [*lin, n("Mul", "h c", "z"), n("Erf", "z", "e"), n("Add", "e one", "f"), n("Mul", "h f", "g"),
-    n("Mul", "g half", "y")], one=np.float32(1),
-       half=np.float32(0.5), c=np.float32(0.5), **q)
-refuse("scaled", "only sums of two layers are supported", [*lin, n("Mul", "h v", "z"), n("Div", "h r", "d"),
-    n("Erf", "d", "e"),
-    n("Add", "e one", "f"), n("Mul", "z f", "g"), n("Mul", "g half",
-        "y")], one=np.float32(1), half=np.float32(0.5), r=np.float32(2 ** 0.5), v=w(3), **q)
-refuse("two_outputs", "more than one output, 'y' and 'x': choose one by name", gemm,
-    change=lambda m: m.graph.output.append(h.make_tensor_value_info("x", T.FLOAT, ["N", 4])), **q)
-refuse("free", "dimension 1 must be fixed", gemm, shape=("C",), **q)
-refuse("rank", "two to four dimensions", gemm, shape=(1, 2, 3, 4), **q)
-refuse("fit", "the size of its matrix is not that of its input", gemm, shape=(5,), **q)
-refuse("bias", "the size of its bias is not that of its outputs", gemm, a=w(3, 4), b=w(2))
-c = dict(k=w(4, 2, 3, 3))
-def window(name, words, op="Conv", ins="x k", shape=(2, 6, 6), init=c, **a):
-    refuse(name, words, [n(op, ins, "h", **a), n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], shape, (4,), **init)
-window("dilation", "(Conv): its dilations are out of bounds", dilations=[0, 2])
-window("strides", "(Conv): its strides are out of bounds", strides=[1, 0])
-window("pads", "pads that differ on opposite sides", pads=[0, 1, 1, 1], dilations=[2, 2])
-window("groups", "the shape of its weights does not match channels and groups", init=dict(k=w(4, 3, 3, 3)))
-window("line", "its weights have other dimensions than its input", shape=(2, 6), init=dict(k=w(4, 2, 3, 3)))
-window("large", "the window is larger than the image", shape=(2, 2, 2))
-window("ceiling", "ceil_mode is only supported for max pooling", "AveragePool", "x", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, shape=(2, 5, 6))
-window("leaves_out", "count_include_pad = 0 with padding is not supported", "AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)
-refuse("clip_bounds", "expected a bound from below", [n("Clip", "x none hi", "h"), n("Gemm", "h a b", "y", transB=1)],
-    none=np.float32(-np.inf), hi=np.float32(1), **q)
-refuse("clip_order", "expected a bound from below", [n("Clip", "x lo hi", "h"), n("Gemm", "h a b", "y", transB=1)],
-    lo=np.float32(1), hi=np.float32(1), **q)
-refuse("training", "training_mode", [n("BatchNormalization", "x s b m v", "h", training_mode=1), n("Identity", "h", "y")],
-    result=(4,), s=w(4), b=w(4), m=w(4), v=np.abs(w(4)))
-refuse("variance", "tensor 'v': a variance is below 0", [n("BatchNormalization", "x s b m v", "y")], result=(4,), s=w(4), b=w(4),
-    m=w(4), v=-np.abs(w(4)))
-refuse("reshape", "the number of elements does not match", [n("Reshape", "x s", "h"), n("Gemm", "h a b", "y", transB=1)], s=ints(-1, 3), **q)
-refuse("batch", "the number of elements does not match", [n("Reshape", "x s", "h"), n("Gemm", "h a b", "y", transB=1)], s=ints(2, -1, 4),
-    **q)
-refuse("order", "the order of its elements is not that of images, tokens or vectors", [n("Conv", "x k", "h"), n("Flatten", "h", "y")], shape=(2, 6, 6),
-    result=(64,), **c)
-refuse("padded", "a sum between Pad and the convolution is not supported", [n("Pad", "x p", "z"), n("Sub", "z m", "c"), n("Conv", "c k", "h"),
-    n("GlobalAveragePool", "h", "g"), n("Flatten", "g", "y")], (2, 6, 6), (4,), p=ints(0, 0, 1, 1, 0, 0, 1, 1), m=w(1, 2, 1, 1),
-    k=w(4, 2, 3, 3))
-refuse("padded_one", "a sum between Pad and the convolution is not supported", [n("Pad", "x p", "z"), n("Add", "z one", "h"), n("Conv", "h k b", "y")],
-    (3, 6, 5), (6, 6, 5), one=np.float32(1), **pads)
-refuse("padded_twice", "node 'h' (Add): expected a convolution or an average pool behind a Pad", [n("Pad", "x p", "z"), n("Conv", "z k1 b1", "w", pads=[1] * 4),
-    n("Add", "w z", "h"), n("Conv", "h k b", "y")], (3, 6, 5), (6, 6, 5), k1=w(3, 3, 3, 3), b1=w(3), **pads)
-refuse("endless", "added to a layer is not a finite number", [n("Sub", "x inf", "c"), n("Mul", "c two", "z"),
-    n("Gemm", "z a b", "y", transB=1)], inf=np.float32(-np.inf), two=np.float32(2), **q)
-refuse("endless_factor", "not a finite number", [n("Mul", "x inf", "c"), n("Gemm", "c a b", "y", transB=1)],
-    inf=np.float32(np.inf), **q)
-refuse("power", "it reads a power that is not part of a formula of GELU", [n("Pow", "x three", "h"), n("Gemm", "h a b", "y", transB=1)],
-    three=np.float32(3), **q)
-refuse("tile", "expected a layer's values, found a constant", [n("Tile", "b r", "c"), n("Identity", "c", "y")], r=ints(2), **q)
-refuse("weights", "input 'a': its batch is not that of the other inputs (weights must be", gemm, b=w(3),
-    change=lambda m: m.graph.input.append(h.make_tensor_value_info("a", T.FLOAT, [3, 4])))
-refuse("lone_mean", "it reads the mean of a row that is not part of a layer normalisation", [n("ReduceMean", "x", "m", axes=[1]), n("Gemm", "m a b", "y", transB=1)],
-    a=w(3, 1), b=w(3))
-refuse("index", "an index is out of bounds", [n("Gather", "x i", "h", axis=1), n("Gemm", "h a b", "y", transB=1)], shape=(3, 4),
-    i=np.int64(7), **q)
-refuse("sum", "the two layers differ in shape or order", [*lin, n("Gemm", "x c", "i", transB=1), n("Add", "h i", "y")], c=w(1, 4),
-    **q)
-# rotary positions of 5 tokens in 2 heads of 4: x * cos + (-b, a) * sin
-angle = np.outer(np.arange(6), 10000.0 ** (-np.arange(0, 4, 2) / 4)).astype(np.float32)
-angle = np.concatenate((angle, angle), -1)[:, None]
-turn = [n("Reshape", "x s4", "h"), n("Split", "h half", "a b", axis=-1), n("Neg", "b", "m"), n("Concat", "m a", "q", axis=-1),
-        n("Mul", "h cos", "hc"), n("Mul", "q sin", "qs"), n("Add", "hc qs", "r")]
-flat = [n("Reshape", "r s3", "t"), n("MatMul", "t k", "y")]
-table = dict(s4=ints(0, 5, 2, 4), s3=ints(0, 5, 8), half=ints(2, 2), k=w(8, 3), cos=np.cos(angle[:5]), sin=np.sin(angle[:5]))
-case("rotary", [*turn, *flat], (5, 8), (5, 3), 17, 8, **table)
-tokens = dict(shape=(5, 8), result=(5, 3))
-refuse("rotary_base", "expected the cosines and sines of rotary positions from 0 on", [*turn, *flat], **tokens,
-       **{**table, "sin": np.sin(1.001 * angle[:5])})
-refuse("rotary_from", "expected the cosines and sines of rotary positions from 0 on", [*turn, *flat], **tokens,
-       **{**table, "cos": np.cos(angle[1:]), "sin": np.sin(angle[1:])})
-refuse("rotary_half", "expected x * cos + (-b, a) * sin, as rotary positions are", [*turn[:5], n("Mul", "h sin", "qs"), turn[6], *flat],
-       **tokens, **table)
-refuse("rotary_sum", "it reads a product with a constant of several dimensions that is not part of rotary",
-       [turn[0], turn[4], n("MatMul", "hc k", "y")], shape=(5, 8), result=(5, 2, 3), **{**table, "k": w(4, 3)})
-refuse("rotary_turn", "it reads a quarter turn that is not part of rotary positions",
-       [*turn[:4], n("MatMul", "q k", "y")], shape=(5, 8), result=(5, 2, 3), **{**table, "k": w(4, 3)})
-refuse("rotary_part", "rotary positions of a part of a layer are only supported before an attention",
-       [n("Split", "x eight", "x8 rest", axis=-1), n("Reshape", "x8 s4", "h"), *turn[1:], *flat], shape=(5, 12), result=(5, 3),
-       eight=ints(8, 4), **table)
-refuse("quotient", "only sums, differences and products of two layers are supported", [*lin, n("Gemm", "x c", "i", transB=1), n("Div", "h i", "y")],
-    c=w(3, 4), **q)
-# a softplus of its own is refused by its own name and not by that of the node behind it
-refuse("softplus", "node 't' (Softplus): its result is not used as Mish uses it", [*lin, n("Softplus", "h", "t"),
-    n("Gemm", "t c", "y", transB=1)], c=w(3, 3), **q)
-# token types: one row of a table beyond its end; positions beyond the end of theirs
-refuse("token_type", "node 'k' (Gather, opset 17): index 7, of 2 places", [n("Gather", "table zeros", "k"), n("Add", "x k", "s"),
-    n("MatMul", "s f", "y")], (5, 4), (5, 3), table=w(2, 4), zeros=np.full((1, 5), 7, np.int64), f=w(4, 3))
-refuse("positions", "node 'k' (Gather, opset 17): index 6, of 6 places", [n("Gather", "table i", "k"), n("Add", "x k", "s"),
-    n("MatMul", "s f", "y")], (5, 4), (5, 3), table=w(6, 4), i=ints(3, 4, 5, 6, 7), f=w(4, 3))
-# a padding mask as a second input: the node and the input are named
-def masked(m): m.graph.input.append(h.make_tensor_value_info("attention_mask", T.INT64, ["N", 5]))
-refuse("mask", "node 'e' (Equal) computes with the integers of input 'attention_mask', as padding masks do",
-    [n("Equal", "attention_mask zero", "e"), n("Not", "e", "o"), n("MatMul", "x f", "y")], (5, 4), (5, 3), change=masked,
-    zero=np.int64(0), f=w(4, 3))
-open(f"{folder}/bad_empty.onnx", "wb").close()
-print("empty", "this is not an ONNX file: there is no graph", sep="\t", file=bad)
-open(f"{folder}/bad_words.onnx", "w").write("This is a text, not a network.\n" * 9)
-print("words", "this is not an ONNX file, or it is damaged or cut off", sep="\t", file=bad)

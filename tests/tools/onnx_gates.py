@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # onnx_gates.py FOLDER: networks with the gates and functions that PyTorch's exporter writes, SiLU, QuickGELU, Swish, ELU, Mish,
-# Hardswish, leaky ReLU, sigmoid and tanh, with inputs and PyTorch's outputs; prints the list that onnx_back reads.
-# FOLDER/bad_NAME.onnx are no gates, FOLDER/bad says why.
+# Hardswish, leaky ReLU, sigmoid and tanh, with inputs and PyTorch's outputs; prints the list that onnx_evaluate.c reads.
 import sys, warnings
 import torch
 from torch import nn
@@ -46,12 +45,3 @@ for name, gate in gates.items():
         x.numpy().tofile(f"{folder}/{kind}_{name}.in")
         y.numpy().tofile(f"{folder}/{kind}_{name}.out")
         print(f"{kind}_{name}", "float32", ",".join(map(str, shape)), ",".join(map(str, y.shape)), sep="\t")
-
-bad = {"backwards": ("not above 0", lambda x: x * torch.sigmoid(-2 * x)),
-       "softplus": ("as Mish uses it", lambda x: x * nn.functional.softplus(x)),
-       "leaky": ("not above 0", lambda x: nn.functional.leaky_relu(x, -0.1)),
-       "elu": ("not above 0", lambda x: nn.functional.elu(x, -1.0))}
-with open(f"{folder}/bad", "w") as out:
-    for name, (why, f) in bad.items():
-        export(nn.Sequential(nn.Linear(20, 8), Formula(f), nn.Linear(8, 10)), torch.randn(2, 20), f"bad_{name}")
-        out.write(f"{name}\t{why}\n")

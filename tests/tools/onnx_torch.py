@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT-0
 # onnx_torch.py FOLDER: networks as PyTorch's exporter writes them, with inputs and PyTorch's outputs; prints the list that
-# onnx_back reads.
+# onnx_evaluate.c reads.
 import io, math, sys, warnings
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT-0
-# torch_module.py PLANS FOLDER: the cases of test_torch_module.sh; PLANS are torch_plan's lines, FOLDER takes files for onnx_back.
+# torch_module.py PLANS FOLDER: the cases of test_torch_module.sh; PLANS are torch_plan's lines, FOLDER takes files for onnx_evaluate.c.
 import copy, ctypes, functools, io, math, os, pickle, subprocess, sys, warnings
 import torch
 from torch import nn

@@ -145,6 +145,23 @@ static void onnx_back_plan_forward(onnx_back *b)
     }
 }
 
+/* Returns whether what a node makes is whole numbers or truth values, or depends on shapes alone:
+   its gradient is 0, not unknown. */
+static int onnx_back_is_flat(const onnx_node *n)
+{
+    static const char *const op[] = { "And",     "ArgMax",  "ArgMin",  "ConstantOfShape",
+                                      "Equal",   "EyeLike", "Greater", "GreaterOrEqual",
+                                      "IsInf",   "IsNaN",   "Less",    "LessOrEqual",
+                                      "NonZero", "Not",     "Or",      "Range",
+                                      "Shape",   "Size",    "Xor" };
+    size_t k;
+    for (k = 0; k < sizeof op / sizeof *op; k++) {
+        if (onnx_is(&n->op, op[k]))
+            return 1;
+    }
+    return 0;
+}
+
 /* Finds the values that carry gradients and the rules of the nodes between them. depends: by value,
    whether it depends on `to`. */
 static void onnx_back_plan_back(onnx_back *b, const unsigned char *depends)
@@ -165,7 +182,8 @@ static void onnx_back_plan_back(onnx_back *b, const unsigned char *depends)
         if (!onnx_back_has_graph(n) && !onnx_graph_called(g, n))
             b->rule[i] = onnx_back_rule_of(n);
         if (!b->rule[i]) {
-            b->ended[b->endings++] = i;
+            if (!onnx_back_is_flat(n))
+                b->ended[b->endings++] = i;
             continue;
         }
         for (k = 0; k < n->inputs; k++) {
