@@ -9,7 +9,7 @@
     make -C tests mutate FROM=passes SECONDS=500          begins no mutant after so many seconds
     make -C tests mutate FROM=passes LIST=1               lists the mutants and runs nothing
 
-What a mutant is, and how many of them are compiled into one file of which the environment chooses one at run time, is told in
+What a mutant is, and how many of them are compiled into one file of which the environment chooses one at run time, stands in
 mutate.py. Here each file has an object of its own with its mutants (MUTATE_FILE=onnx_gates MUTANT=17), and they are linked in place
 of the parts that make has compiled, in a folder of their own, so that the tests in shell run as they are. The tests of a file are
 those of TESTS below, in this order, the owner first; each ends at its first failure. Before the mutants, each test runs with
