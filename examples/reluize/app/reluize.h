@@ -159,16 +159,10 @@ const char *data_unscaled(void);
 /* Returns the rows of the table in which a value of token ids is looked up, or 0. */
 size_t data_vocabulary(const onnx_graph *graph, int value);
 
-/* Copies sample i of the input number k, in the order of the file's elements, as floats, or as
-   integers. */
-void data_floats_of(int k, int part, size_t i, float *to);
-void data_integers_of(int k, int part, size_t i, int32_t *to);
 /* Elements of a sample of input k. */
 size_t data_elements(int k);
 /* Rows and columns of the images of input k, and whether its channels are last; 0: no images. */
 int data_image(int k, size_t *channels, size_t *rows, size_t *columns, int *last);
-/* What a black pixel of a channel becomes. */
-float data_black(int k, size_t channel);
 
 /* Answers of the samples: classes, or targets, `answers` for each sample; 0: there are none. */
 typedef struct {
@@ -316,8 +310,7 @@ void conversion_close(conversion *c);
 int conversion_make(conversion *c);
 /* Adds the cold swap alone. */
 int conversion_make_cold(conversion *c);
-/* Whether gates of fitted ReLUs have a linear term beside them; whether this one has. */
-int conversion_has_line(void);
+/* Whether fitted ReLUs of a gate have a linear term beside them. */
 int conversion_gate_has_line(const onnx_relu_gate *gate);
 /* Begins a part of the work, which follows the last one and costs so many conversions. */
 void conversion_stage(conversion *c, double cost);
@@ -353,9 +346,6 @@ void conversion_note(conversion *c, const char *format, ...);
 /* Evaluates a way on samples of a part. Its values stay until onnx_run_clear(run). */
 int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint32_t *order,
                         size_t first, size_t samples);
-/* The same; values of the scored output are copied to y. */
-int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
-                       size_t first, size_t samples, float *y, size_t values);
 
 /* ---- what is scored (reluize_outputs.c) ---- */
 

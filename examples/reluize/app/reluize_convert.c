@@ -63,8 +63,7 @@ static onnx_run_options run_options(void)
     return o;
 }
 
-/* Returns what a file computes for output k of the original. The file of a network of lgelu.h has
-   the scored output alone: NULL for the others. */
+/* Returns what a file computes for output k of the original; NULL: a value inside that it lacks. */
 static const onnx_tensor *output_of(const conversion *c, const onnx_run *run, int k)
 {
     if (k == c->graph->top.outputs) {
@@ -72,9 +71,7 @@ static const onnx_tensor *output_of(const conversion *c, const onnx_run *run, in
         const int v = conversion_find_value(run->graph, (const char *)name->p, name->n);
         return v < 0 ? NULL : onnx_run_get(run, v);
     }
-    if (run->graph->top.outputs == c->graph->top.outputs)
-        return onnx_run_get(run, run->graph->top.output[k]);
-    return k == c->scored ? onnx_run_get(run, run->graph->top.output[0]) : NULL;
+    return onnx_run_get(run, run->graph->top.output[k]);
 }
 
 int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint32_t *order,
@@ -86,20 +83,6 @@ int conversion_evaluate(const conversion *c, onnx_run *run, int part, const uint
         return 1;
     bad = evaluate(run, run->graph, in);
     free_tensors(c->graph, in);
-    return bad;
-}
-
-int conversion_outputs(const conversion *c, onnx_run *run, int part, const uint32_t *order,
-                       size_t first, size_t samples, float *y, size_t values)
-{
-    int bad = conversion_evaluate(c, run, part, order, first, samples);
-    const onnx_tensor *out = bad ? NULL : output_of(c, run, c->scored);
-    if (out && out->count == values)
-        onnx_floats_of(out, 0, values, y);
-    else if (!bad)
-        bad = fail("%s: expected %zu values of its output, found %zu", option.model, values,
-                   out ? out->count : (size_t)0);
-    onnx_run_clear(run);
     return bad;
 }
 
@@ -947,9 +930,6 @@ static int tell_progress(double done, double total, const char *what, void *user
     return show_progress((progress *)user, done, total, what);
 }
 
-/* As matrices the linear term costs two ReLUs, ReLU(z) - ReLU(-z). */
-int conversion_has_line(void) { return !option.no_line; }
-
 int conversion_gate_has_line(const onnx_relu_gate *gate)
 {
     size_t c;
@@ -969,7 +949,7 @@ static onnx_relu_options relu_options(const conversion *c, const recipe *how, pr
     o.thin = how->thin;
     o.elements = c->elements;
     o.leaky = option.leaky;
-    o.line = conversion_has_line();
+    o.line = !option.no_line;
     o.relus = option.within > 0 ? 1 : (int)option.relus;
     o.memory = (size_t)(option.memory * 1e9);
     o.seed = (uint64_t)option.seed;

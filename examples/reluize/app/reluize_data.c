@@ -1293,9 +1293,9 @@ static double array_element(const source *s, size_t place, size_t k)
     return (x / 255 - option.mean[channel]) / option.std[channel];
 }
 
-void data_floats_of(int k, int part, size_t i, float *to)
+/* Copies sample i of a part, in the order of the file's elements. */
+static void copy_floats(const source *s, int part, size_t i, float *to)
 {
-    const source *s = data.source + k;
     const size_t place = place_of(part, i);
     size_t e;
     if (s->kind == SOURCE_IMAGES) {
@@ -1307,16 +1307,6 @@ void data_floats_of(int k, int part, size_t i, float *to)
             to[e] = s->kind == SOURCE_TOKENS ? (float)s->token[place * s->elements + e]
                                              : (float)array_element(s, place, e);
     }
-}
-
-void data_integers_of(int k, int part, size_t i, int32_t *to)
-{
-    const source *s = data.source + k;
-    const size_t place = place_of(part, i);
-    size_t e;
-    for (e = 0; e < s->elements; e++)
-        to[e] = s->kind == SOURCE_TOKENS ? s->token[place * s->elements + e]
-                                         : (int32_t)array_element(s, place, e);
 }
 
 size_t data_elements(int k) { return data.source[k].elements; }
@@ -1340,19 +1330,13 @@ int data_image(int k, size_t *channels, size_t *rows, size_t *columns, int *last
     return 1;
 }
 
-float data_black(int k, size_t channel)
-{
-    const source *s = data.source + k;
-    return s->kind == SOURCE_IMAGES && channel < 3 ? s->pixel[channel][0] : 0;
-}
-
 /* Fills place `at` of a tensor with sample i. */
-static void fill_sample(const source *s, int k, onnx_tensor *x, size_t at, int part, size_t i,
+static void fill_sample(const source *s, onnx_tensor *x, size_t at, int part, size_t i,
                         float *floats)
 {
     size_t e;
     if (onnx_is_float(s->type)) {
-        data_floats_of(k, part, i, floats);
+        copy_floats(s, part, i, floats);
         onnx_floats_to(x, at * s->elements, s->elements, floats);
         return;
     }
@@ -1383,7 +1367,7 @@ int data_tensors(onnx_run *run, onnx_tensor **in, int part, const uint32_t *orde
             in[k] = onnx_tensor_make(run, s->type, s->rank + !s->alone, dim);
             floats = (float *)allocate(s->elements, sizeof *floats);
             for (i = 0; in[k] && i < samples; i++)
-                fill_sample(s, k, in[k], i, part, order ? order[first + i] : first + i, floats);
+                fill_sample(s, in[k], i, part, order ? order[first + i] : first + i, floats);
             free(floats);
         }
         if (!in[k]) {
